@@ -1,0 +1,146 @@
+// Package event is what happened in the service, told to whoever should hear
+// of it: the catalogue of events, the port that records them in the
+// transaction of the change, and the relay that carries them on.
+package event
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Event is one entry of the catalogue: a flat struct of ids, values and
+// moments. What needs more reads the row, which is the truth.
+type Event interface {
+	// Type is the name under which the event is stored and delivered.
+	Type() string
+	// Subject is the id of the aggregate that changed.
+	Subject() string
+}
+
+// Recorder writes events into the outbox.
+type Recorder interface {
+	// Record stores the events in the transaction of ctx (tx.Runner.Do), so
+	// that they exist exactly if the change that they tell of does. Without a
+	// transaction in ctx it is an error and nothing is stored.
+	Record(ctx context.Context, events ...Event) error
+}
+
+// Envelope is a stored event.
+type Envelope struct {
+	ID         string // UUIDv7; also the delivery id that receivers drop doubles by
+	Type       string
+	Subject    string
+	Payload    json.RawMessage // the event struct as JSON
+	RecordedAt time.Time
+	Attempt    int // 1 at the first claim
+}
+
+// Outbox is the reading side of the recorder's table.
+type Outbox interface {
+	// Claim hands out at most n unsent events, oldest first, and keeps them
+	// from every other claimer until the lease ends or they are marked sent.
+	// Concurrent claimers get disjoint sets and do not wait for each other.
+	Claim(ctx context.Context, n int, lease time.Duration) ([]Envelope, error)
+	// MarkSent ends the work on the events. Unknown ids are ignored.
+	MarkSent(ctx context.Context, ids ...string) error
+	// Wake is signalled, without blocking, after a commit in this process
+	// recorded events. It is a hint; events of other processes come by polling.
+	Wake() <-chan struct{}
+}
+
+// Decode reads the envelope's payload as T.
+func Decode[T Event](e Envelope) (T, error) {
+	var v T
+	if err := json.Unmarshal(e.Payload, &v); err != nil {
+		return v, fmt.Errorf("event %s (%s): %w", e.ID, e.Type, err)
+	}
+	return v, nil
+}
+
+// The catalogue.
+type (
+	// JobCreated tells that a listing became public for the first time.
+	JobCreated struct {
+		JobID          string `json:"job_id"`
+		OrganizationID string `json:"organization_id"`
+	}
+	// JobUpdated tells that a public field of a public listing changed, or
+	// that a listing became public again.
+	JobUpdated struct {
+		JobID          string `json:"job_id"`
+		OrganizationID string `json:"organization_id"`
+	}
+	// JobClosed tells that a listing stopped being public.
+	JobClosed struct {
+		JobID          string `json:"job_id"`
+		OrganizationID string `json:"organization_id"`
+	}
+	// ApplicationSubmitted tells that a candidate applied.
+	ApplicationSubmitted struct {
+		ApplicationID  string    `json:"application_id"`
+		JobID          string    `json:"job_id"`
+		OrganizationID string    `json:"organization_id"`
+		CandidateID    string    `json:"candidate_id"`
+		Status         string    `json:"status"`
+		SubmittedAt    time.Time `json:"submitted_at"`
+	}
+	// ApplicationStatusChanged tells that the status that both sides see changed.
+	ApplicationStatusChanged struct {
+		ApplicationID  string    `json:"application_id"`
+		JobID          string    `json:"job_id"`
+		OrganizationID string    `json:"organization_id"`
+		CandidateID    string    `json:"candidate_id"`
+		Status         string    `json:"status"`
+		PreviousStatus string    `json:"previous_status"`
+		ChangedAt      time.Time `json:"changed_at"`
+		ActorID        string    `json:"actor_id"`
+	}
+	// UserRegistered tells that an account was made whose address is not yet confirmed.
+	UserRegistered struct {
+		UserID string `json:"user_id"`
+	}
+	// PasswordResetRequested tells that somebody who knows the account's address asked for a reset.
+	PasswordResetRequested struct {
+		UserID string `json:"user_id"`
+	}
+	// PasswordChanged tells that the account has a new password.
+	PasswordChanged struct {
+		UserID string `json:"user_id"`
+	}
+	// SessionReuseDetected tells that a spent refresh token came back and its session was ended.
+	SessionReuseDetected struct {
+		UserID    string `json:"user_id"`
+		SessionID string `json:"session_id"`
+	}
+	// MemberInvited tells that an organization invited a person.
+	MemberInvited struct {
+		OrganizationID string `json:"organization_id"`
+		UserID         string `json:"user_id"`
+	}
+)
+
+// Type implements Event.
+func (JobCreated) Type() string               { return "job.created" }
+func (JobUpdated) Type() string               { return "job.updated" }
+func (JobClosed) Type() string                { return "job.closed" }
+func (ApplicationSubmitted) Type() string     { return "application.submitted" }
+func (ApplicationStatusChanged) Type() string { return "application.status_changed" }
+func (UserRegistered) Type() string           { return "user.registered" }
+func (PasswordResetRequested) Type() string   { return "user.password_reset_requested" }
+func (PasswordChanged) Type() string          { return "user.password_changed" }
+func (SessionReuseDetected) Type() string     { return "session.reuse_detected" }
+func (MemberInvited) Type() string            { return "member.invited" }
+
+// Subject implements Event.
+func (e JobCreated) Subject() string               { return e.JobID }
+func (e JobUpdated) Subject() string               { return e.JobID }
+func (e JobClosed) Subject() string                { return e.JobID }
+func (e ApplicationSubmitted) Subject() string     { return e.ApplicationID }
+func (e ApplicationStatusChanged) Subject() string { return e.ApplicationID }
+func (e UserRegistered) Subject() string           { return e.UserID }
+func (e PasswordResetRequested) Subject() string   { return e.UserID }
+func (e PasswordChanged) Subject() string          { return e.UserID }
+func (e SessionReuseDetected) Subject() string     { return e.SessionID }
+func (e MemberInvited) Subject() string            { return e.UserID }

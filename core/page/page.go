@@ -1,0 +1,42 @@
+// Package page is the shared shape of lists: a numbered page or a cursor in,
+// items with an exact-or-estimated total out.
+package page
+
+// MaxExact is how far totals are counted and numbered pages reach. Beyond it
+// counting costs more than the number is worth: the total is an estimate and
+// readers follow the cursor.
+const MaxExact = 10_000
+
+// Request asks for one page of a list. Number and Size are at least 1. Cursor
+// is the NextCursor of the previous page, empty for the first; when it is set,
+// Number only labels the answer.
+type Request struct {
+	Number int
+	Size   int
+	Cursor string
+}
+
+// Offset is the number of items before the page.
+func (r Request) Offset() int { return (r.Number - 1) * r.Size }
+
+// TooDeep reports whether the page lies beyond what numbers reach.
+func (r Request) TooDeep() bool { return r.Cursor == "" && r.Number*r.Size > MaxExact && r.Number > 1 }
+
+// Result is one page of a list.
+type Result[T any] struct {
+	Items []T
+	// Total counts the whole list: exact up to MaxExact, an estimate beyond.
+	Total           int
+	TotalIsEstimate bool
+	// NextCursor continues after the last item, empty at the end.
+	NextCursor string
+}
+
+// Map keeps the page and changes its items.
+func Map[A, B any](r Result[A], f func(A) B) Result[B] {
+	out := Result[B]{Items: make([]B, len(r.Items)), Total: r.Total, TotalIsEstimate: r.TotalIsEstimate, NextCursor: r.NextCursor}
+	for i, a := range r.Items {
+		out.Items[i] = f(a)
+	}
+	return out
+}

@@ -1,0 +1,17 @@
+// Package tx is the port through which a use case makes several writes one.
+package tx
+
+import "context"
+
+// Runner runs transactions.
+type Runner interface {
+	// Do runs fn in a transaction that travels in the context given to it:
+	// every repository call with that context takes part. The transaction
+	// commits when fn returns nil and is undone otherwise; Do then returns
+	// fn's error unchanged. A Do inside a Do joins the outer transaction.
+	//
+	// fn may run more than once (after a serialization failure or a lost
+	// optimistic-version race), so it must not do anything remote and must not
+	// leave marks outside the transaction that a second run would double.
+	Do(ctx context.Context, fn func(ctx context.Context) error) error
+}

@@ -1,0 +1,3 @@
+// Package identity owns people, their sessions and the organizations that
+// they work for.
+package identity
