@@ -1,0 +1,96 @@
+package gormdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
+)
+
+func openTestSQLite(t *testing.T) *DB {
+	t.Helper()
+	db, err := OpenDB("sqlite:"+t.TempDir()+"/test.db", Options{Clock: clock.System{}, NewID: func() string { return uuid.Must(uuid.NewV7()).String() }, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	_, err = db.MigrateUp(t.Context())
+	require.NoError(t, err)
+	return db
+}
+
+func TestMomentsCompareAsTheyAreInSQLiteWhateverTheirFraction(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	whole := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var later bool
+	require.NoError(t, db.gorm.Raw("SELECT ? > ?", whole.Add(500*time.Millisecond), whole).Scan(&later).Error)
+	require.True(t, later)
+}
+
+func TestTwentyWritersThatReadFirstAllSucceedOnSQLite(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	require.NoError(t, db.gorm.Exec("CREATE TABLE counter (n INTEGER)").Error)
+	require.NoError(t, db.gorm.Exec("INSERT INTO counter VALUES (0)").Error)
+	var wg sync.WaitGroup
+	errs := make(chan error, 200)
+	for range 20 {
+		wg.Go(func() {
+			for range 10 {
+				errs <- db.Do(context.Background(), func(ctx context.Context) error {
+					var n int
+					if err := db.q(ctx).Raw("SELECT n FROM counter").Scan(&n).Error; err != nil {
+						return err
+					}
+					return db.q(ctx).Exec("UPDATE counter SET n = ?", n+1).Error
+				})
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	var n int
+	require.NoError(t, db.gorm.Raw("SELECT n FROM counter").Scan(&n).Error)
+	require.Equal(t, 200, n)
+}
+
+func TestALostVersionRunsTheTransactionAgainAndGivesUpInTheEnd(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	tries := 0
+	require.NoError(t, db.Do(t.Context(), func(context.Context) error {
+		if tries++; tries < 3 {
+			return fmt.Errorf("saving: %w", errStale)
+		}
+		return nil
+	}))
+	require.Equal(t, 3, tries)
+	tries = 0
+	require.Error(t, db.Do(t.Context(), func(context.Context) error { tries++; return errStale }))
+	require.Equal(t, maxTries, tries)
+}
+
+func TestAnErrorOfTheUseCaseUndoesItsWritesAndItsEvents(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	box := Outbox{db}
+	boom := errors.New("boom")
+	require.ErrorIs(t, db.Do(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, box.Record(ctx, event.JobCreated{JobID: uuid.NewString()}))
+		return boom
+	}), boom)
+	got, err := box.Claim(t.Context(), 10, time.Minute)
+	require.NoError(t, err)
+	require.Empty(t, got)
+}
