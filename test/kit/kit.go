@@ -1,0 +1,140 @@
+// Package kit gives tests what they run against: real databases of their own.
+//
+// Servers come from the environment (LOCUM_TEST_POSTGRES_URL and
+// LOCUM_TEST_REDIS_URL, which test/kit/with-services sets) or, without it, from
+// this process, which starts one of each on first use. A machine that cannot
+// have a server skips the test, unless LOCUM_TEST_REQUIRE (a list of postgres
+// and redis) names it or CI=true.
+package kit
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/locumhq/locum/test/kit/services"
+)
+
+var (
+	sharedPostgres = sync.OnceValues(func() (string, error) { return shared("LOCUM_TEST_POSTGRES_URL", services.Postgres) })
+	sharedRedis    = sync.OnceValues(func() (string, error) { return shared("LOCUM_TEST_REDIS_URL", services.Redis) })
+)
+
+func shared(variable string, start func() (*services.Server, error)) (string, error) {
+	if given := os.Getenv(variable); given != "" {
+		return given, nil
+	}
+	s, err := start()
+	if err != nil {
+		return "", err
+	}
+	return s.URL, nil // it ends with this process
+}
+
+// PostgresURL is the URL of an empty database of the test's own.
+func PostgresURL(t testing.TB) string {
+	t.Helper()
+	server, err := sharedPostgres()
+	need(t, "postgres", err)
+	u, err := url.Parse(server)
+	need(t, "postgres", err)
+	name := "locum_" + strings.ToLower(rand.Text())
+	administer(t, server, "CREATE DATABASE "+name)
+	t.Cleanup(func() { administer(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
+	u.Path = "/" + name
+	return u.String()
+}
+
+func administer(t testing.TB, server, statement string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, server)
+	if err != nil {
+		t.Fatalf("postgres at %s: %v", server, err)
+	}
+	defer func() { _ = c.Close(ctx) }()
+	if _, err := c.Exec(ctx, statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// RedisURL is the URL of an empty numbered database of the test's own.
+func RedisURL(t testing.TB) string {
+	t.Helper()
+	server, err := sharedRedis()
+	need(t, "redis", err)
+	opt, err := goredis.ParseURL(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	// Database 0 holds a counter that hands the others out, to all processes.
+	opt.DB = 0
+	c := goredis.NewClient(opt)
+	defer func() { _ = c.Close() }()
+	conf, err := c.ConfigGet(ctx, "databases").Result()
+	if err != nil {
+		t.Fatalf("redis at %s: %v", server, err)
+	}
+	databases, _ := strconv.ParseInt(conf["databases"], 10, 64)
+	if databases < 2 {
+		t.Fatalf("redis at %s has no numbered databases", server)
+	}
+	n, err := c.Incr(ctx, "locum-test:databases").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt.DB = int(1 + (n-1)%(databases-1))
+	own := goredis.NewClient(opt)
+	defer func() { _ = own.Close() }()
+	if err := own.FlushDB(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = fmt.Sprintf("/%d", opt.DB)
+	return u.String()
+}
+
+// OwnPostgres is a server of the test's own, to be killed, paused and started
+// again on the same address. Its URL names the maintenance database.
+func OwnPostgres(t testing.TB) *services.Server { return own(t, "postgres", services.Postgres) }
+
+// OwnRedis is a server of the test's own, like OwnPostgres. It forgets
+// everything when it is killed.
+func OwnRedis(t testing.TB) *services.Server { return own(t, "redis", services.Redis) }
+
+func own(t testing.TB, name string, start func() (*services.Server, error)) *services.Server {
+	t.Helper()
+	s, err := start()
+	need(t, name, err)
+	t.Cleanup(s.Stop)
+	return s
+}
+
+func need(t testing.TB, name string, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	required := strings.Split(os.Getenv("LOCUM_TEST_REQUIRE"), ",")
+	if os.Getenv("CI") == "true" || slices.Contains(required, name) {
+		t.Fatalf("%s is required and cannot be had: %v", name, err)
+	}
+	t.Skipf("NOT TESTED: %s cannot be had: %v", name, err)
+}

@@ -1,0 +1,34 @@
+package kit_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+func TestEveryTestHasDatabasesOfItsOwn(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for range 2 {
+		c, err := pgx.Connect(ctx, kit.PostgresURL(t))
+		require.NoError(t, err)
+		_, err = c.Exec(ctx, "CREATE TABLE mine (n int)")
+		require.NoError(t, err, "the database is not empty")
+		require.NoError(t, c.Close(ctx))
+
+		opt, err := goredis.ParseURL(kit.RedisURL(t))
+		require.NoError(t, err)
+		r := goredis.NewClient(opt)
+		n, err := r.Incr(ctx, "mine").Result()
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n, "the database is not empty")
+		require.NoError(t, r.Close())
+	}
+}

@@ -1,0 +1,199 @@
+package services
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// fetched gives the root of an unpacked tree of Debian packages and of those of
+// their dependencies that the machine lacks, with the environment that programs
+// in it need. Nothing is installed: the tree is a cache of this user's, filled
+// on first use. Several processes may ask at once.
+func fetched(packages ...string) (root string, env []string, err error) {
+	for _, tool := range []string{"apt-get", "apt-cache", "dpkg-deb", "dpkg-query"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return "", nil, fmt.Errorf("not installed, and without %s it cannot be fetched as a Debian package", tool)
+		}
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return "", nil, err
+	}
+	root = filepath.Join(cache, packages[0]+"-"+runtime.GOARCH)
+	lock, err := os.OpenFile(root+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { _ = lock.Close() }() // which also unlocks
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", nil, err
+	}
+	if _, err := os.Stat(root); errors.Is(err, os.ErrNotExist) {
+		if err := fetch(cache, root, packages); err != nil {
+			return "", nil, fmt.Errorf("fetching %s: %w", packages[0], err)
+		}
+	}
+	libs, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-*"))
+	more, _ := filepath.Glob(filepath.Join(root, "lib/*-linux-*"))
+	return root, []string{"LD_LIBRARY_PATH=" + strings.Join(append(libs, more...), ":")}, nil
+}
+
+// cacheDir is readable by everybody when root asks, because the programs in it
+// then run as somebody else, who cannot enter root's home.
+func cacheDir() (string, error) {
+	base := "/var/cache"
+	if os.Getuid() != 0 || os.Getenv("XDG_CACHE_HOME") != "" {
+		var err error
+		if base, err = os.UserCacheDir(); err != nil {
+			return "", err
+		}
+	}
+	dir := filepath.Join(base, "locum-test")
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// Only libraries and the servers themselves are worth fetching: what else a
+// package depends on serves its installation.
+var (
+	worthFetching = regexp.MustCompile(`^(lib|lua|redis|postgresql)[a-z0-9.+-]*$`)
+	theServer     = regexp.MustCompile(`^(redis|postgresql)-`)
+)
+
+func fetch(cache, root string, packages []string) error {
+	part, err := os.MkdirTemp(cache, "part-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(part) }()
+	debs, tree := filepath.Join(part, "debs"), filepath.Join(part, "tree")
+	for _, dir := range []string{debs, tree} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	apt := apt{dir: debs}
+	if err := apt.download(packages); err != nil {
+		// The machine's package lists are absent or old: use lists of our own,
+		// which needs no privilege and leaves the machine's alone.
+		if err := apt.ownLists(filepath.Join(part, "apt")); err != nil {
+			return err
+		}
+		if err := apt.download(packages); err != nil {
+			return err
+		}
+	}
+	found, err := filepath.Glob(filepath.Join(debs, "*.deb"))
+	if err != nil {
+		return err
+	}
+	for _, deb := range found {
+		if out, err := exec.Command("dpkg-deb", "-x", deb, tree).CombinedOutput(); err != nil {
+			return fmt.Errorf("dpkg-deb -x %s: %w: %s", deb, err, out)
+		}
+	}
+	return os.Rename(tree, root)
+}
+
+type apt struct {
+	dir     string
+	options []string
+}
+
+func (a *apt) run(name string, args ...string) ([]byte, error) {
+	cmd := exec.Command(name, append(a.options, args...)...)
+	cmd.Dir = a.dir
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, complaint.Bytes())
+	}
+	return out, nil
+}
+
+func (a *apt) ownLists(dir string) error {
+	lists, archives := filepath.Join(dir, "lists"), filepath.Join(dir, "cache")
+	for _, d := range []string{filepath.Join(lists, "partial"), filepath.Join(archives, "archives", "partial")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	a.options = []string{"-o", "Dir::State::lists=" + lists, "-o", "Dir::Cache=" + archives, "-o", "APT::Sandbox::User="}
+	_, err := a.run("apt-get", "update", "-q")
+	return err
+}
+
+func (a *apt) download(packages []string) error {
+	wanted, err := a.missing(packages)
+	if err != nil {
+		return err
+	}
+	_, err = a.run("apt-get", append([]string{"download", "-q"}, wanted...)...)
+	return err
+}
+
+// missing is the packages themselves, whether installed or not, and what they
+// need of what is not installed.
+func (a *apt) missing(packages []string) ([]string, error) {
+	installed := map[string]bool{}
+	out, err := exec.Command("dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n").Output()
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(out)) {
+		if name, ok := strings.CutSuffix(strings.TrimSpace(line), " installed"); ok {
+			installed[name] = true
+		}
+	}
+	closure, err := a.run("apt-cache", append([]string{"depends", "--recurse", "--no-recommends", "--no-suggests",
+		"--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances"}, packages...)...)
+	if err != nil {
+		return nil, err
+	}
+	needs := dependencies(string(closure))
+	have := func(name string) bool { return installed[name] && !theServer.MatchString(name) }
+	wanted := slices.Clone(packages)
+	for i := 0; i < len(wanted); i++ {
+		for _, anyOf := range needs[wanted[i]] {
+			name := anyOf[0]
+			if worthFetching.MatchString(name) && !slices.ContainsFunc(anyOf, have) && !slices.Contains(wanted, name) {
+				wanted = append(wanted, name)
+			}
+		}
+	}
+	return wanted, nil
+}
+
+// dependencies reads what apt-cache depends prints: a package, then indented
+// what it needs, where a bar says that the next line would do as well.
+func dependencies(closure string) map[string][][]string {
+	needs := map[string][][]string{}
+	var of string
+	var anyOf []string
+	for line := range strings.Lines(closure) {
+		line = strings.TrimRight(line, "\n")
+		if !strings.HasPrefix(line, " ") {
+			of, anyOf = line, nil
+			continue
+		}
+		kind, name, ok := strings.Cut(line, "Depends: ")
+		if !ok { // a provider of the virtual package above
+			continue
+		}
+		anyOf = append(anyOf, name)
+		if !strings.Contains(kind, "|") {
+			needs[of] = append(needs[of], anyOf)
+			anyOf = nil
+		}
+	}
+	return needs
+}

@@ -1,0 +1,118 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Postgres starts a Postgres that never waits for the disk. Its URL names the
+// maintenance database and a superuser without password.
+func Postgres() (*Server, error) { return postgres(installedPostgres) }
+
+func postgres(find func() (string, error)) (*Server, error) {
+	bin, err := find()
+	var env []string
+	if err != nil {
+		var root string
+		if root, env, err = fetched("postgresql", "libpq5"); err != nil {
+			return nil, fmt.Errorf("postgres: %w", err)
+		}
+		if bin, err = newest(filepath.Join(root, "usr/lib/postgresql/*/bin")); err != nil {
+			return nil, err
+		}
+	}
+	cred, err := unprivileged()
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	for try := 0; ; try++ {
+		s, err := startPostgres(bin, env, cred)
+		// Another process may have taken the port between the look and the start.
+		if err == nil || try == 2 {
+			return s, err
+		}
+	}
+}
+
+func startPostgres(bin string, env []string, cred *syscall.Credential) (*Server, error) {
+	dir, err := dataDir("postgres", cred)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(dir, "data")
+	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "locum", "-A", "trust",
+		"-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+	initdb.Dir = dir
+	initdb.Env = append(os.Environ(), env...)
+	initdb.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
+	if out, err := initdb.CombinedOutput(); err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	argv := []string{filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(port)}
+	for _, setting := range []string{
+		"listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=300",
+		// What was committed outlives a killed server, though not a killed machine.
+		"fsync=off", "full_page_writes=off", "shared_buffers=128MB",
+	} {
+		argv = append(argv, "-c", setting)
+	}
+	s := &Server{
+		URL:   fmt.Sprintf("postgres://locum@127.0.0.1:%d/postgres?sslmode=disable", port),
+		Where: argv[0] + " in " + dir,
+		name:  "postgres", dir: dir, argv: argv, env: env, cred: cred, quit: syscall.SIGQUIT,
+	}
+	s.answer = func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		c, err := pgx.Connect(ctx, s.URL)
+		if err != nil {
+			return err
+		}
+		return c.Close(ctx)
+	}
+	return s, s.Start()
+}
+
+func installedPostgres() (string, error) {
+	if bin, err := newest("/usr/lib/postgresql/*/bin"); err == nil {
+		return bin, nil
+	}
+	path, err := exec.LookPath("postgres")
+	if err != nil {
+		return "", err
+	}
+	// initdb stands beside the real binary, not necessarily beside a link to it.
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return "", err
+	}
+	return filepath.Dir(path), nil
+}
+
+// newest is the directory of the highest version that holds a postgres.
+func newest(pattern string) (string, error) {
+	found, _ := filepath.Glob(filepath.Join(pattern, "postgres"))
+	if len(found) == 0 {
+		return "", fmt.Errorf("no postgres at %s", pattern)
+	}
+	sort.Slice(found, func(i, j int) bool { return version(found[i]) < version(found[j]) })
+	return filepath.Dir(found[len(found)-1]), nil
+}
+
+func version(binary string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(binary))))
+	return n
+}

@@ -1,0 +1,226 @@
+// Package services starts private database servers for tests: on free ports of
+// the loopback interface, with their data in a temporary directory, and gone,
+// data included, when the process that started them ends, however it ends.
+package services
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Server is one server process that is this process's own.
+type Server struct {
+	// URL is what clients dial. It stays the same over Kill and Start.
+	URL string
+	// Where says which binary runs and where its data is, for people.
+	Where string
+
+	name   string
+	dir    string
+	argv   []string
+	env    []string
+	quit   syscall.Signal // how the server is asked to go when its data is not kept
+	cred   *syscall.Credential
+	answer func() error // nil once the server answers clients
+
+	mu    sync.Mutex
+	pid   int
+	leash io.WriteCloser
+	guard *exec.Cmd
+}
+
+// The guard is the server's parent. It holds the other end of a pipe from this
+// process: a line means "end the server and keep its data", the end of the pipe
+// means that this process is gone or done, so the data goes too. A guard in a
+// session of its own outlives Ctrl-C, a panic and a SIGKILL of the tests.
+const guardScript = `
+dir=$1 quit=$2; shift 2
+"$@" </dev/null >>"$dir/log" 2>&1 &
+pid=$!
+echo $pid
+exec >/dev/null 2>&1
+if read -r line; then
+	kill -KILL $pid; wait $pid
+else
+	kill -$quit $pid; kill -CONT $pid; wait $pid
+	i=0; while ! rm -rf "$dir" && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
+fi`
+
+const startWithin = 30 * time.Second
+
+// Start starts the server, after Kill on the same address and data.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pid != 0 {
+		return nil
+	}
+	args := append([]string{"-c", guardScript, "guard", s.dir, strconv.Itoa(int(s.quit))}, s.argv...)
+	guard := exec.Command("/bin/sh", args...)
+	guard.Dir = s.dir
+	guard.Env = append(os.Environ(), s.env...)
+	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: s.cred}
+	leash, err := guard.StdinPipe()
+	if err != nil {
+		return err
+	}
+	said, err := guard.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := guard.Start(); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(said).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("%s: the guard said nothing: %w", s.name, err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		return err
+	}
+	s.pid, s.leash, s.guard = pid, leash, guard
+	for deadline := time.Now().Add(startWithin); ; time.Sleep(10 * time.Millisecond) {
+		err := s.answer()
+		if err == nil {
+			return nil
+		}
+		if syscall.Kill(pid, 0) != nil || exited(pid) || time.Now().After(deadline) {
+			log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+			s.end("")
+			return fmt.Errorf("%s does not come up: %w\n%s", s.name, err, log)
+		}
+	}
+}
+
+// Stop ends the server and removes its data.
+func (s *Server) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pid == 0 {
+		_ = os.RemoveAll(s.dir)
+		return
+	}
+	s.end("")
+}
+
+// Kill ends the server as a power cut would; its data stays for Start.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pid == 0 {
+		return
+	}
+	s.signal(syscall.SIGKILL)
+	s.end("keep\n")
+}
+
+// Pause stops the server in its tracks: it holds its connections and accepts
+// more, but answers none.
+func (s *Server) Pause() { s.mu.Lock(); defer s.mu.Unlock(); s.signal(syscall.SIGSTOP) }
+
+// Resume undoes Pause.
+func (s *Server) Resume() { s.mu.Lock(); defer s.mu.Unlock(); s.signal(syscall.SIGCONT) }
+
+// PID is the server's process id, 0 while it is down.
+func (s *Server) PID() int { s.mu.Lock(); defer s.mu.Unlock(); return s.pid }
+
+func (s *Server) end(word string) {
+	if word != "" {
+		_, _ = io.WriteString(s.leash, word)
+	}
+	_ = s.leash.Close()
+	_ = s.guard.Wait()
+	s.pid = 0
+}
+
+// signal reaches the server and its children: Postgres serves each client in
+// a process of its own, which would outlive its parent for a moment.
+func (s *Server) signal(sig syscall.Signal) {
+	if s.pid == 0 {
+		return
+	}
+	// The parent first, so that it starts no more children meanwhile.
+	_ = syscall.Kill(s.pid, sig)
+	for _, pid := range children(s.pid) {
+		_ = syscall.Kill(pid, sig)
+	}
+}
+
+// children lists the direct children of pid by what ps says, which every Unix has.
+func children(pid int) []int {
+	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output()
+	if err != nil {
+		return nil
+	}
+	var found []int
+	for line := range strings.Lines(string(out)) {
+		var child, parent int
+		if n, _ := fmt.Sscan(line, &child, &parent); n == 2 && parent == pid {
+			found = append(found, child)
+		}
+	}
+	return found
+}
+
+// exited tells a server that died and still waits for its guard's attention.
+func exited(pid int) bool {
+	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+	return err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
+}
+
+// freePort finds a port that nobody listens on at this moment.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// dataDir makes the directory of one server, owned by cred when there is one.
+func dataDir(name string, cred *syscall.Credential) (string, error) {
+	dir, err := os.MkdirTemp("", "locum-test-"+name+"-")
+	if err != nil {
+		return "", err
+	}
+	if cred != nil {
+		if err := os.Chown(dir, int(cred.Uid), int(cred.Gid)); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// unprivileged is whom a server runs as that refuses root: nil when this
+// process is not root anyway.
+func unprivileged() (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+		if err1 == nil && err2 == nil {
+			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+		}
+	}
+	return nil, errors.New("no unprivileged user to run it as: neither postgres nor nobody exists")
+}

@@ -1,0 +1,77 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAServerComesBackWithItsDataAndLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	s, err := Postgres()
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(s.Stop)
+	ctx := context.Background()
+	query := func(sql string) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		c, err := pgx.Connect(ctx, s.URL)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = c.Close(ctx) }()
+		_, err = c.Exec(ctx, sql)
+		return err
+	}
+	require.NoError(t, query("CREATE TABLE kept (n int); CHECKPOINT"))
+
+	s.Kill()
+	require.Error(t, query("SELECT 1"), "down")
+	require.NoError(t, s.Start())
+	require.NoError(t, query("SELECT n FROM kept"), "up again, on the same address and data")
+
+	s.Pause()
+	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	require.Error(t, query("SELECT 1"), "paused servers do not answer")
+	cancel()
+	s.Resume()
+	ctx = context.Background()
+	require.NoError(t, query("SELECT n FROM kept"))
+
+	s.Stop()
+	_, err = os.Stat(s.dir)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// Fetching takes a network and some seconds; LOCUM_TEST_FETCH=1 asks for it.
+func TestServersAreFetchedWhereTheyAreNotInstalled(t *testing.T) {
+	if os.Getenv("LOCUM_TEST_FETCH") == "" {
+		t.Skip("LOCUM_TEST_FETCH is not set")
+	}
+	hidden := func() (string, error) { return "", errors.New("hidden") }
+	cache, err := os.MkdirTemp("", "locum-test-fetch-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(cache) })
+	require.NoError(t, os.Chmod(cache, 0o755)) // the server's user reads it too
+	t.Setenv("XDG_CACHE_HOME", cache)
+	pg, err := postgres(hidden)
+	require.NoError(t, err)
+	pg.Stop()
+	rd, err := redis(hidden)
+	require.NoError(t, err)
+	rd.Stop()
+}
+
+func TestWhatAptCachePrintsIsRead(t *testing.T) {
+	t.Parallel()
+	needs := dependencies("redis-server\n  PreDepends: init\n |Depends: a\n  Depends: b\n  Depends: <virtual>\n    provider\nb\n")
+	require.Equal(t, [][]string{{"init"}, {"a", "b"}, {"<virtual>"}}, needs["redis-server"])
+	require.Empty(t, needs["b"])
+}

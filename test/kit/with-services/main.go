@@ -1,0 +1,87 @@
+// Command with-services runs a command beside a private Postgres and a private
+// Redis, whose addresses the command finds in LOCUM_TEST_POSTGRES_URL and
+// LOCUM_TEST_REDIS_URL:
+//
+//	go run ./test/kit/with-services -- go test ./...
+//
+// Starting each server once saves every test process from starting its own.
+// It exits with the command's code.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"github.com/locumhq/locum/test/kit/services"
+)
+
+func main() {
+	args := os.Args[1:]
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		fmt.Fprintln(os.Stderr, "usage: with-services [--] COMMAND [ARG]...")
+		os.Exit(2)
+	}
+	os.Exit(run(args))
+}
+
+func run(args []string) int {
+	// Asked to stop before the command runs, there is nobody to pass it on to:
+	// the signal waits here until there is.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+
+	env := os.Environ()
+	for _, service := range []struct {
+		name, variable string
+		start          func() (*services.Server, error)
+	}{
+		{"postgres", "LOCUM_TEST_POSTGRES_URL", services.Postgres},
+		{"redis", "LOCUM_TEST_REDIS_URL", services.Redis},
+	} {
+		if given := os.Getenv(service.variable); given != "" {
+			fmt.Fprintf(os.Stderr, "with-services: %s is given: %s\n", service.name, given)
+			continue
+		}
+		s, err := service.start()
+		if err != nil {
+			// The tests say themselves what they lack, and whether that is an error.
+			fmt.Fprintf(os.Stderr, "with-services: no %s: %v\n", service.name, err)
+			continue
+		}
+		defer s.Stop()
+		fmt.Fprintf(os.Stderr, "with-services: %s at %s (%s, pid %d)\n", service.name, s.URL, s.Where, s.PID())
+		env = append(env, service.variable+"="+s.URL)
+	}
+
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = os.Stdin, os.Stdout, os.Stderr, env
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, "with-services:", err)
+		return 127
+	}
+	go func() {
+		for s := range signals {
+			_ = cmd.Process.Signal(s)
+		}
+	}()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit) && exit.Exited():
+		return exit.ExitCode()
+	case errors.As(err, &exit):
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return 128 + int(status.Signal())
+		}
+	}
+	return 1
+}
