@@ -20,7 +20,9 @@ type Request struct {
 func (r Request) Offset() int { return (r.Number - 1) * r.Size }
 
 // TooDeep reports whether the page lies beyond what numbers reach.
-func (r Request) TooDeep() bool { return r.Cursor == "" && r.Number*r.Size > MaxExact && r.Number > 1 }
+func (r Request) TooDeep() bool {
+	return r.Cursor == "" && r.Number > 1 && (r.Number > MaxExact || r.Number*r.Size > MaxExact)
+}
 
 // Result is one page of a list.
 type Result[T any] struct {

@@ -1,0 +1,430 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+)
+
+// Request is a request as binding reads it. Its values are copies: the server
+// reuses its buffers for the next request.
+type Request struct {
+	Path   func(name string) string
+	Query  func(name string) []string
+	Header func(name string) string
+	Body   []byte
+}
+
+// Paging is embedded by the inputs of lists: a page from 1, a size from 1 to
+// 100 (more is read as 100), or the cursor of an earlier answer.
+type Paging struct {
+	Page   int    `query:"page" default:"1" validate:"min=1"`
+	Limit  int    `query:"limit" default:"20" clamp:"100" validate:"min=1"`
+	Cursor string `query:"cursor" validate:"max=512"`
+}
+
+// Request is the page that was asked for.
+func (p Paging) Request() page.Request {
+	return page.Request{Number: p.Page, Size: p.Limit, Cursor: p.Cursor}
+}
+
+func (p Paging) check() []fault.Field {
+	if p.Page < 1 || p.Limit < 1 || !p.Request().TooDeep() {
+		return nil
+	}
+	return []fault.Field{{Name: "page", Message: fmt.Sprintf("reaches beyond %d items; follow nextCursor with the cursor parameter instead", page.MaxExact)}}
+}
+
+// plan is how a type is bound, worked out once.
+type plan struct {
+	typ    reflect.Type
+	fields []field // in documented order
+	byJSON map[string]int
+	raw    []int // index of the field that takes the body as it came, tag body:"raw"
+	paging []int
+}
+
+type field struct {
+	name    string // as clients write it
+	source  string // path, query, header, json
+	index   []int
+	typ     reflect.Type
+	initial string // of a query parameter that was not sent
+	clamp   int    // of a query parameter's upper end, zero for none
+}
+
+var plans sync.Map // of reflect.Type; a cache, so that shared state changes nothing
+
+func planOf(t reflect.Type) *plan {
+	if p, ok := plans.Load(t); ok {
+		return p.(*plan)
+	}
+	p := &plan{typ: t, byJSON: map[string]int{}}
+	p.add(t, nil)
+	plans.Store(t, p)
+	return p
+}
+
+func (p *plan) add(t reflect.Type, prefix []int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(slices.Clone(prefix), i)
+		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			if f.Type == reflect.TypeFor[Paging]() {
+				p.paging = index
+			}
+			p.add(f.Type, index)
+			continue
+		}
+		if f.Tag.Get("body") == "raw" {
+			p.raw = index
+			continue
+		}
+		for _, source := range []string{"path", "query", "header", "json"} {
+			name, _, _ := strings.Cut(f.Tag.Get(source), ",")
+			if name == "" || name == "-" {
+				continue
+			}
+			clamp, _ := strconv.Atoi(f.Tag.Get("clamp"))
+			if source == "json" {
+				p.byJSON[name] = len(p.fields)
+			}
+			p.fields = append(p.fields, field{name: name, source: source, index: index, typ: f.Type, initial: f.Tag.Get("default"), clamp: clamp})
+			break
+		}
+	}
+}
+
+// problems collects what is wrong with a request and where it stood.
+type problems struct {
+	fields []fault.Field
+	seen   map[string]int // path → position in the body
+	wrong  map[string]bool
+}
+
+func (p *problems) add(path, message string) {
+	if !p.wrong[path] {
+		p.wrong[path] = true
+		p.fields = append(p.fields, fault.Field{Name: path, Message: message})
+	}
+}
+
+// fault sorts the problems: those of what was sent in the order in which it
+// was sent, then what is missing in the documented order.
+func (p *problems) fault() error {
+	if len(p.fields) == 0 {
+		return nil
+	}
+	rank := func(f fault.Field) int {
+		if n, ok := p.seen[f.Name]; ok {
+			return n
+		}
+		return math.MaxInt
+	}
+	slices.SortStableFunc(p.fields, func(a, b fault.Field) int { return cmp.Compare(rank(a), rank(b)) })
+	return fault.ErrInvalid.WithFields(p.fields...)
+}
+
+func newProblems() *problems { return &problems{seen: map[string]int{}, wrong: map[string]bool{}} }
+
+func (p *plan) bind(r *Request, v reflect.Value) error {
+	bad := newProblems()
+	for _, f := range p.fields {
+		switch f.source {
+		case "path":
+			v.FieldByIndex(f.index).SetString(r.Path(f.name))
+		case "header":
+			v.FieldByIndex(f.index).SetString(r.Header(f.name))
+		case "query":
+			bindQuery(f, r.Query(f.name), v.FieldByIndex(f.index), bad)
+		}
+	}
+	if len(p.byJSON) > 0 || p.raw != nil {
+		if err := checkJSON(r.Body); err != nil {
+			return err
+		}
+	}
+	if p.raw != nil {
+		v.FieldByIndex(p.raw).SetBytes(slices.Clone(r.Body))
+	}
+	if len(p.byJSON) > 0 {
+		body := r.Body
+		if len(bytes.TrimSpace(body)) == 0 {
+			body = []byte("{}")
+		}
+		if !p.decode(body, v, "", bad) {
+			return fault.InvalidField("body", "must be a JSON object")
+		}
+	}
+	validateInto(v, bad)
+	if p.paging != nil {
+		for _, f := range v.FieldByIndex(p.paging).Interface().(Paging).check() {
+			bad.add(f.Name, f.Message)
+		}
+	}
+	return bad.fault()
+}
+
+// Item binds one item of a batch as Op binds a body. The JSON has been checked
+// as part of the whole.
+func Item[T any](raw json.RawMessage) (T, error) {
+	var item T
+	v := reflect.ValueOf(&item).Elem()
+	bad := newProblems()
+	if !planOf(v.Type()).decode(raw, v, "", bad) {
+		return item, fault.InvalidField("item", "must be a JSON object")
+	}
+	validateInto(v, bad)
+	return item, bad.fault()
+}
+
+// decode fills v from the object in raw and reports whether it is an object.
+func (p *plan) decode(raw []byte, v reflect.Value, prefix string, bad *problems) bool {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return false
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return false
+		}
+		n, known := p.byJSON[key.(string)]
+		if !known {
+			continue
+		}
+		f := p.fields[n]
+		path := prefix + f.name
+		bad.seen[path] = len(bad.seen)
+		decodeValue(value, v.FieldByIndex(f.index), path, bad)
+	}
+	return true
+}
+
+func decodeValue(raw json.RawMessage, v reflect.Value, path string, bad *problems) {
+	t := v.Type()
+	if _, own := v.Addr().Interface().(json.Unmarshaler); own {
+		if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
+			bad.add(path, ownMessage(err))
+		}
+		return
+	}
+	if string(raw) == "null" {
+		return // the same as not sent
+	}
+	switch {
+	case t.Kind() == reflect.Pointer:
+		fresh := reflect.New(t.Elem())
+		decodeValue(raw, fresh.Elem(), path, bad)
+		v.Set(fresh)
+	case t.Kind() == reflect.Struct:
+		if !planOf(t).decode(raw, v, path+".", bad) {
+			bad.add(path, "must be an object")
+		}
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		var items []json.RawMessage
+		if json.Unmarshal(raw, &items) != nil {
+			bad.add(path, "must be an array")
+			return
+		}
+		out := reflect.MakeSlice(t, len(items), len(items))
+		for i, item := range items {
+			at := path + "." + strconv.Itoa(i)
+			bad.seen[at] = len(bad.seen)
+			if string(item) == "null" && t.Elem() != reflect.TypeFor[json.RawMessage]() {
+				bad.add(at, "must not be null")
+				continue
+			}
+			decodeValue(item, out.Index(i), at, bad)
+		}
+		v.Set(out)
+	default:
+		if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
+			bad.add(path, "must be "+typeWords(t))
+		}
+	}
+}
+
+// ownMessage takes the words of a type that decodes itself.
+func ownMessage(err error) string {
+	var f *fault.Error
+	if errors.As(err, &f) && len(f.Fields) > 0 {
+		return f.Fields[0].Message
+	}
+	return "has the wrong type"
+}
+
+func typeWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64:
+		return "a whole number"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Map:
+		return "an object"
+	}
+	return "of another type"
+}
+
+func bindQuery(f field, sent []string, v reflect.Value, bad *problems) {
+	if len(sent) > 0 {
+		bad.seen[f.name] = len(bad.seen)
+	}
+	if v.Kind() == reflect.Slice {
+		for _, s := range sent {
+			for _, part := range strings.Split(s, ",") {
+				if part = strings.TrimSpace(part); part != "" {
+					v.Set(reflect.Append(v, reflect.ValueOf(part)))
+				}
+			}
+		}
+		return
+	}
+	if len(sent) > 1 {
+		bad.add(f.name, "must be sent only once")
+		return
+	}
+	text := f.initial
+	if len(sent) == 1 {
+		text = sent[0]
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			bad.add(f.name, "must be valid UTF-8 without NUL")
+			return
+		}
+	} else if text == "" {
+		return
+	}
+	if v.Kind() == reflect.Pointer {
+		if text == "" && v.Type().Elem().Kind() != reflect.String {
+			return // ?salary_min= is an empty form field, not a number
+		}
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			bad.add(f.name, "must be true or false")
+			return
+		}
+		v.SetBool(b)
+	case reflect.Int, reflect.Int64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			bad.add(f.name, "must be a whole number")
+			return
+		}
+		if f.clamp > 0 {
+			n = min(n, int64(f.clamp))
+		}
+		v.SetInt(n)
+	case reflect.Float64:
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			bad.add(f.name, "must be a number")
+			return
+		}
+		v.SetFloat(x)
+	default:
+		panic("web: no query binding for " + v.Type().String())
+	}
+}
+
+const maxDepth = 32
+
+// checkJSON refuses what readers disagree about or what no column can hold:
+// bad UTF-8, NUL, names that stand twice in one object, endless nesting, and
+// anything after the value.
+func checkJSON(body []byte) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	wrong := func(message string) error { return fault.InvalidField("body", message) }
+	if !utf8.Valid(body) {
+		return wrong("must be valid UTF-8")
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	type level struct {
+		names map[string]struct{} // nil in an array
+		value bool                // in an object: the next token is a value
+	}
+	var stack []level
+	for {
+		t, err := dec.Token()
+		if err != nil {
+			return wrong("must be well-formed JSON")
+		}
+		top := len(stack) - 1
+		isName := false
+		switch t := t.(type) {
+		case json.Delim:
+			switch t {
+			case '{', '[':
+				if len(stack) == maxDepth {
+					return wrong(fmt.Sprintf("must not be nested deeper than %d levels", maxDepth))
+				}
+				l := level{}
+				if t == '{' {
+					l.names = map[string]struct{}{}
+				}
+				stack = append(stack, l)
+				continue
+			default:
+				stack = stack[:top]
+				top--
+			}
+		case string:
+			if strings.ContainsRune(t, 0) {
+				return wrong("must not contain NUL characters")
+			}
+			if top >= 0 && stack[top].names != nil && !stack[top].value {
+				if _, twice := stack[top].names[t]; twice {
+					return fault.InvalidField(clip(t), "stands twice in one object")
+				}
+				stack[top].names[t] = struct{}{}
+				isName = true
+			}
+		}
+		if top >= 0 {
+			stack[top].value = isName
+		}
+		if top < 0 {
+			if _, err := dec.Token(); err == nil || dec.More() {
+				return wrong("must be one JSON value")
+			}
+			return nil
+		}
+	}
+}
+
+// clip keeps an echo of a client's own words short.
+func clip(s string) string {
+	if r := []rune(s); len(r) > 64 {
+		return string(r[:64])
+	}
+	return s
+}

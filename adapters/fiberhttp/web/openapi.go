@@ -1,0 +1,218 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	jsonschema "github.com/swaggest/jsonschema-go"
+	"github.com/swaggest/openapi-go"
+	"github.com/swaggest/openapi-go/openapi31"
+)
+
+// OpenAPI describes the surface as an OpenAPI 3.1 document. Everything in it
+// comes from the route table and the types of its operations, so that it
+// cannot say anything else than the server does.
+func OpenAPI(s Surface, publicURL, version string) ([]byte, error) {
+	r := openapi31.NewReflector()
+	r.Spec.Info.Title, r.Spec.Info.Version = s.Title, version
+	r.Spec.Info.WithDescription(s.Description)
+	r.Spec.WithServers(openapi31.Server{URL: publicURL})
+	r.Spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of a sign-in, valid for 15 minutes.")
+	r.JSONSchemaReflector().DefaultOptions = append(r.JSONSchemaReflector().DefaultOptions,
+		jsonschema.InterceptProp(rulesToSchema), jsonschema.InterceptDefName(definitionName))
+	for _, route := range s.Routes {
+		if err := describe(r, s, route); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", route.Method, route.Path, err)
+		}
+	}
+	return json.MarshalIndent(r.Spec, "", "  ")
+}
+
+var pathParam = regexp.MustCompile(`:(\w+)`)
+
+func describe(r *openapi31.Reflector, s Surface, route Route) error {
+	oc, err := r.NewOperationContext(route.Method, pathParam.ReplaceAllString(route.Path, "{$1}"))
+	if err != nil {
+		return err
+	}
+	oc.SetID(operationID(route))
+	oc.SetTags(route.Tag)
+	oc.SetSummary(route.Summary)
+	oc.SetDescription(policyWords(route))
+	if route.Auth != None {
+		oc.AddSecurity("bearer")
+	}
+	if route.Op.In != reflect.TypeFor[Nothing]() {
+		oc.AddReqStructure(reflect.New(route.Op.In).Interface())
+	}
+	oc.AddRespStructure(reflect.New(route.Op.Out).Interface(), openapi.WithHTTPStatus(route.status()))
+	for _, status := range route.failures() {
+		oc.AddRespStructure(s.FaultBody, openapi.WithHTTPStatus(status), func(cu *openapi.ContentUnit) {
+			cu.Description = http.StatusText(status)
+		})
+	}
+	if err := r.AddOperation(oc); err != nil {
+		return err
+	}
+	return optionalSecurity(r, route)
+}
+
+// optionalSecurity adds the empty requirement, which says that a route may be
+// called without its credential.
+func optionalSecurity(r *openapi31.Reflector, route Route) error {
+	if route.Auth != Optional {
+		return nil
+	}
+	item := r.Spec.Paths.MapOfPathItemValues[pathParam.ReplaceAllString(route.Path, "{$1}")]
+	for _, op := range []*openapi31.Operation{item.Get, item.Post} {
+		if op != nil && op.ID != nil && *op.ID == operationID(route) {
+			op.Security = append(op.Security, map[string][]string{})
+		}
+	}
+	return nil
+}
+
+func (r Route) status() int {
+	if r.Status == 0 {
+		return http.StatusOK
+	}
+	return r.Status
+}
+
+// failures are the error statuses that follow from the row.
+func (r Route) failures() []int {
+	out := append([]int{http.StatusInternalServerError, http.StatusServiceUnavailable}, r.Errors...)
+	plan := planOf(r.Op.In)
+	if len(plan.fields) > 0 || plan.raw != nil {
+		out = append(out, http.StatusBadRequest)
+	}
+	if len(plan.byJSON) > 0 || plan.raw != nil {
+		out = append(out, http.StatusRequestEntityTooLarge)
+	}
+	if strings.Contains(r.Path, "/:") {
+		out = append(out, http.StatusNotFound)
+	}
+	if r.Auth != None {
+		out = append(out, http.StatusUnauthorized)
+	}
+	if r.Who != Anyone || r.Permission != "" {
+		out = append(out, http.StatusForbidden)
+	}
+	if r.Limit.Max > 0 {
+		out = append(out, http.StatusTooManyRequests)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func policyWords(r Route) string {
+	var out []string
+	if r.Who != Anyone {
+		out = append(out, "For "+r.Who.String()+" accounts.")
+	}
+	if r.Permission != "" {
+		out = append(out, "Needs the permission `"+string(r.Permission)+"`.")
+	}
+	if r.Limit.Max > 0 {
+		out = append(out, fmt.Sprintf("At most %d requests in %s per client address.", r.Limit.Max, strings.TrimSuffix(r.Limit.Per.String(), "0s")))
+	}
+	return strings.Join(out, " ")
+}
+
+// operationID names an operation after its method and path:
+// GET /api/listings/:id is getListingsId.
+func operationID(r Route) string {
+	var b strings.Builder
+	b.WriteString(strings.ToLower(r.Method))
+	for _, part := range strings.FieldsFunc(strings.TrimPrefix(r.Path, "/api/"), func(c rune) bool { return strings.ContainsRune("/-:._", c) }) {
+		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+	}
+	return b.String()
+}
+
+// definitionName turns web.Reply[…/portal.listing] into ReplyPortalListing.
+func definitionName(_ reflect.Type, name string) string {
+	return strings.NewReplacer("[", "", "]", "", "/", "", ".", "", "Web", "", "·", "").Replace(name)
+}
+
+// rulesToSchema says the validate tags again in JSON Schema, so that no
+// constraint is written twice.
+func rulesToSchema(p jsonschema.InterceptPropParams) error {
+	if !p.Processed || p.PropertySchema == nil {
+		return nil
+	}
+	tags := strings.Split(p.Field.Tag.Get("validate"), ",")
+	if slices.Contains(tags, "required") || isAnswer(p) {
+		if !slices.Contains(p.ParentSchema.Required, p.Name) {
+			p.ParentSchema.Required = append(p.ParentSchema.Required, p.Name)
+		}
+	}
+	t := p.Field.Type
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	for _, tag := range tags {
+		if tag == "dive" {
+			break // what follows is about the items
+		}
+		name, param, _ := strings.Cut(tag, "=")
+		n, _ := strconv.ParseFloat(param, 64)
+		switch name {
+		case "oneof":
+			for _, v := range strings.Fields(param) {
+				p.PropertySchema.Enum = append(p.PropertySchema.Enum, v)
+			}
+			if p.Field.Type.Kind() == reflect.Pointer {
+				p.PropertySchema.Enum = append(p.PropertySchema.Enum, nil)
+			}
+		case "email":
+			p.PropertySchema.WithFormat("email")
+		case "uuid":
+			p.PropertySchema.WithFormat("uuid")
+		case "min", "max":
+			bound(p.PropertySchema, t.Kind(), name == "min", n)
+		}
+	}
+	return nil
+}
+
+// isAnswer reports a property of a body that we send: it is there unless its
+// tag lets it be left out.
+func isAnswer(p jsonschema.InterceptPropParams) bool {
+	tag, ok := p.Field.Tag.Lookup("json")
+	if !ok || strings.Contains(tag, "omitempty") || strings.Contains(tag, "omitzero") {
+		return false
+	}
+	oc, ok := openapi.OperationCtx(p.Context)
+	return ok && oc.IsProcessingResponse()
+}
+
+func bound(s *jsonschema.Schema, k reflect.Kind, lower bool, n float64) {
+	size := int64(n)
+	switch k {
+	case reflect.String:
+		if lower {
+			s.WithMinLength(size)
+		} else {
+			s.WithMaxLength(size)
+		}
+	case reflect.Slice:
+		if lower {
+			s.WithMinItems(size)
+		} else {
+			s.WithMaxItems(size)
+		}
+	default:
+		if lower {
+			s.WithMinimum(n)
+		} else {
+			s.WithMaximum(n)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+// Package web is what the interfaces of the HTTP server share: the route
+// table whose columns are the policy, the binding of requests into structs,
+// and the OpenAPI document that both of them imply.
+package web
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/limit"
+)
+
+// Auth is whether a route wants to know its caller.
+type Auth int
+
+// The kinds of authentication.
+const (
+	None     Auth = iota // a token is not even looked at
+	Optional             // without a token the caller is a guest; a bad one is refused
+	Required
+)
+
+func (a Auth) String() string { return [...]string{"none", "optional", "required"}[a] }
+
+// Who is which kind of account a route serves.
+type Who int
+
+// The kinds of caller, for routes with Auth Required.
+const (
+	Anyone   Who = iota
+	Seeker       // a jobseeker's account
+	Employer     // a member of an organization
+)
+
+func (w Who) String() string { return [...]string{"anyone", "jobseeker", "employer"}[w] }
+
+// Route is one row of the table. A row without a Permission is open to every
+// caller of its kind.
+type Route struct {
+	Method, Path string // the path in Fiber's notation, /api/listings/:id
+	Auth         Auth
+	Who          Who
+	Permission   auth.Permission
+	Limit        limit.Rule    // per client address, zero for none; Name is filled in from method and path
+	Body         int           // largest body in bytes, zero for DefaultBody
+	Timeout      time.Duration // zero for DefaultTimeout
+	Status       int           // of success, zero for 200
+	Tag, Summary string        // for the documentation
+	// Errors are the statuses that the operation itself answers with, beside
+	// those that follow from the other columns.
+	Errors []int
+	Op     Operation
+}
+
+// What applies where a row is silent.
+const (
+	DefaultBody = 1 << 20
+	// DefaultTimeout leaves room to say so within the 5 s that a hanging
+	// database may cost a client.
+	DefaultTimeout = 4500 * time.Millisecond
+)
+
+// PerQuarterHour is the usual shape of the portal's limits.
+func PerQuarterHour(n int) limit.Rule { return limit.Rule{Max: n, Per: 15 * time.Minute} }
+
+// Call is what an operation may know of its request beside the input.
+type Call struct {
+	Actor     auth.Actor
+	IP        string // the client's address behind trusted proxies
+	UserAgent string
+	RequestID string
+}
+
+// Operation is a typed handler together with the types that document it.
+type Operation struct {
+	In, Out reflect.Type
+	bind    func(r *Request) (any, error)
+	run     func(ctx context.Context, c Call, in any) (any, error)
+}
+
+// Op makes an operation of a function. The fields of I say where they come
+// from (path, query, header or json tags) and what they must be (validate
+// tags); O is the whole body of the answer, usually a Reply.
+func Op[I, O any](fn func(ctx context.Context, c Call, in I) (O, error)) Operation {
+	plan := planOf(reflect.TypeFor[I]())
+	return Operation{
+		In: reflect.TypeFor[I](), Out: reflect.TypeFor[O](),
+		bind: func(r *Request) (any, error) {
+			in := new(I)
+			if err := plan.bind(r, reflect.ValueOf(in).Elem()); err != nil {
+				return nil, err
+			}
+			return in, nil
+		},
+		run: func(ctx context.Context, c Call, in any) (any, error) { return fn(ctx, c, *in.(*I)) },
+	}
+}
+
+// Handle binds the request and runs the operation.
+func (o Operation) Handle(ctx context.Context, c Call, r *Request) (any, error) {
+	in, err := o.bind(r)
+	if err != nil {
+		return nil, err
+	}
+	return o.run(ctx, c, in)
+}
+
+// Nothing is the input of an operation that takes none.
+type Nothing struct{}
+
+// Reply is the body of a success.
+type Reply[T any] struct {
+	Success bool   `json:"success"`
+	Message string `json:"message,omitempty"`
+	Data    T      `json:"data"`
+}
+
+// OK is a success with data.
+func OK[T any](data T, message string) Reply[T] {
+	return Reply[T]{Success: true, Message: message, Data: data}
+}
+
+// Done is the body of a success that has nothing to show.
+type Done struct {
+	Success bool   `json:"success"`
+	Message string `json:"message"`
+}
+
+// Said is a success with a message alone.
+func Said(message string) Done { return Done{Success: true, Message: message} }

@@ -1,0 +1,79 @@
+// Package adapters holds the two wide sockets of the service. Storage is what
+// a database adapter fills; Services is what a transport may call. Both are
+// plain structs, so a port that nobody filled is found by name at the start.
+//
+// The narrow sockets (limiter, mailer, …) are the ports themselves: an adapter
+// for one of them imports that package of core and nothing else of the house.
+package adapters
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+// Storage is everything that the modules keep. One adapter fills all of it,
+// because one transaction may span all of it.
+type Storage struct {
+	Tx     tx.Runner
+	Events event.Recorder
+	Outbox event.Outbox
+
+	Schema Schema
+	// Ping answers within its context whether the store can be used.
+	Ping func(ctx context.Context) error
+	// Close ends the connections; it is called once, after everything else.
+	Close func() error
+}
+
+// Schema is how operators manage the store's schema.
+type Schema interface {
+	// Check is nil if the schema fits this binary; otherwise the error says
+	// which of the two is behind and what to do.
+	Check(ctx context.Context) error
+	// Up applies what is missing and names it. Several starters may race.
+	Up(ctx context.Context) ([]string, error)
+	// Down takes the newest step back and names it.
+	Down(ctx context.Context) (string, error)
+	// Status lists the steps in order.
+	Status(ctx context.Context) ([]SchemaStep, error)
+	// Embedded says that the store belongs to this one process, which then
+	// migrates by itself when it starts to serve.
+	Embedded() bool
+}
+
+// SchemaStep is one numbered change of the schema.
+type SchemaStep struct {
+	Version int64
+	Name    string
+	Applied bool
+}
+
+// Services is what a transport may call.
+type Services struct {
+	Identity *identity.Service
+	Limiter  limit.Limiter
+	// Health reports on each adapter by name; nil is healthy.
+	Health func(ctx context.Context) map[string]error
+}
+
+// Unfilled names the fields of a socket that nobody filled.
+func Unfilled(socket any) error {
+	v := reflect.ValueOf(socket)
+	var missing []string
+	for i := range v.NumField() {
+		if f := v.Field(i); f.IsZero() {
+			missing = append(missing, v.Type().Field(i).Name)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%s is without %s", v.Type().Name(), strings.Join(missing, ", "))
+	}
+	return nil
+}
