@@ -58,6 +58,10 @@ else
 	i=0; while ! rm -rf "$dir" && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
 fi`
 
+// leashes keeps the pipes to the guards reachable: the collector closes a pipe
+// that nobody holds, and with it ends the server.
+var leashes sync.Map
+
 const startWithin = 30 * time.Second
 
 // Start starts the server, after Kill on the same address and data.
@@ -92,6 +96,7 @@ func (s *Server) Start() error {
 		return err
 	}
 	s.pid, s.leash, s.guard = pid, leash, guard
+	leashes.Store(s, leash)
 	for deadline := time.Now().Add(startWithin); ; time.Sleep(10 * time.Millisecond) {
 		err := s.answer()
 		if err == nil {
@@ -142,6 +147,7 @@ func (s *Server) end(word string) {
 		_, _ = io.WriteString(s.leash, word)
 	}
 	_ = s.leash.Close()
+	leashes.Delete(s)
 	_ = s.guard.Wait()
 	s.pid = 0
 }

@@ -1,0 +1,60 @@
+package locallimit
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/test/conformance"
+	"github.com/locumhq/locum/test/kit"
+)
+
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+	conformance.Limiter(t, func(_ *testing.T, clk clock.Clock) limit.Limiter { return New(clk) })
+}
+
+func (l *Limiter) keys() (n int) {
+	for i := range l.shards {
+		n += len(l.shards[i].logs)
+	}
+	return n
+}
+
+func TestExpiredKeysAreForgottenInPassing(t *testing.T) {
+	t.Parallel()
+	clk := kit.NewClock()
+	l := New(clk)
+	rule := limit.Rule{Name: "r", Max: 10, Per: time.Minute}
+	for round := range 5 {
+		for i := range 100_000 {
+			_, _ = l.Take(context.Background(), rule, strconv.Itoa(round)+"/"+strconv.Itoa(i))
+		}
+		clk.Advance(time.Hour)
+	}
+	require.LessOrEqual(t, l.keys(), 300_000)
+}
+
+func TestMadeUpKeysDoNotFillTheMemory(t *testing.T) {
+	t.Parallel()
+	l := New(kit.NewClock())
+	rule := limit.Rule{Name: "r", Max: 10, Per: time.Minute}
+	for i := range maxKeys + 100_000 {
+		_, _ = l.Take(context.Background(), rule, strconv.Itoa(i))
+	}
+	require.LessOrEqual(t, l.keys(), maxKeys)
+}
+
+func BenchmarkTake(b *testing.B) {
+	l := New(clock.System{})
+	rule := limit.Rule{Name: "r", Max: 10, Per: time.Minute}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		_, _ = l.Take(context.Background(), rule, strconv.Itoa(i%100_000))
+	}
+}

@@ -1,0 +1,223 @@
+// Package redislimit is the limiter of several processes: an exact log in
+// Redis, one script call for each decision.
+//
+// Redis away neither opens nor closes the service. A call waits for it at most
+// 50 ms and is then answered by the limiter of this process alone; after five
+// failures in a row Redis is left alone for five seconds, then one call tries it.
+package redislimit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/limit"
+)
+
+const (
+	bound    = 50 * time.Millisecond
+	patience = 5
+	cooldown = 5 * time.Second
+	quiet    = time.Minute // between two log lines about the same outage
+)
+
+// Limiter implements limit.Limiter.
+type Limiter struct {
+	client   goredis.UniversalClient
+	fallback limit.Limiter
+	log      *slog.Logger
+	clock    clock.Clock // nil: Redis' own, which all processes share
+	bound    time.Duration
+	replicas int
+
+	mu       sync.Mutex
+	failures int
+	retryAt  time.Time
+	loggedAt time.Time
+}
+
+// Option changes what New makes.
+type Option func(*Limiter)
+
+// WithClock tells time by c instead of by Redis. The clocks of several machines
+// differ, so this is for tests.
+func WithClock(c clock.Clock) Option { return func(l *Limiter) { l.clock = c } }
+
+// WithBound changes how long a call waits for Redis.
+func WithBound(d time.Duration) Option { return func(l *Limiter) { l.bound = d } }
+
+// WithReplicas says among how many processes a limit is divided while each
+// counts for itself. The default is 1.
+func WithReplicas(n int) Option { return func(l *Limiter) { l.replicas = max(1, n) } }
+
+// New makes a limiter over client, which it owns from now on. fallback answers
+// while Redis does not.
+func New(client goredis.UniversalClient, fallback limit.Limiter, log *slog.Logger, options ...Option) *Limiter {
+	l := &Limiter{client: client, fallback: fallback, log: log, bound: bound, replicas: 1}
+	for _, o := range options {
+		o(l)
+	}
+	return l
+}
+
+// Close ends the connections.
+func (l *Limiter) Close() error { return l.client.Close() }
+
+// Ping says whether Redis answers.
+func (l *Limiter) Ping(ctx context.Context) error { return l.client.Ping(ctx).Err() }
+
+// Degraded reports whether calls are answered without Redis.
+func (l *Limiter) Degraded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failures > 0
+}
+
+// KEYS[1] is a list of moments in µs, oldest first, of at most Max entries.
+// ARGV: Max, Per in µs, whether to record, and the present in µs or nothing.
+// Answers {1, remaining} or {0, µs until the next is allowed}.
+//
+// Lua's own number formatting keeps 14 digits; a moment has 16.
+var script = goredis.NewScript(`
+local max, per, now = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4])
+if not now then
+	local t = redis.call('TIME')
+	now = t[1] * 1000000 + t[2]
+end
+local newest = tonumber(redis.call('LINDEX', KEYS[1], -1))
+if newest and newest > now then
+	-- The clock went back: a little is the difference between two clocks, more
+	-- than the window makes the log worthless.
+	if newest > now + per then redis.call('DEL', KEYS[1]) else now = newest end
+end
+while true do
+	local oldest = tonumber(redis.call('LINDEX', KEYS[1], 0))
+	if not oldest or oldest > now - per then break end
+	redis.call('LPOP', KEYS[1])
+end
+local n = redis.call('LLEN', KEYS[1])
+if n >= max then
+	return {0, tonumber(redis.call('LINDEX', KEYS[1], n - max)) + per - now}
+end
+if ARGV[3] == '1' then
+	redis.call('RPUSH', KEYS[1], string.format('%.0f', now))
+	redis.call('PEXPIRE', KEYS[1], math.ceil(per / 1000))
+	n = n + 1
+end
+return {1, max - n}`)
+
+// Take implements limit.Limiter.
+func (l *Limiter) Take(ctx context.Context, rule limit.Rule, key string) (limit.Decision, error) {
+	return l.decide(ctx, rule, key, 1)
+}
+
+// Peek implements limit.Limiter.
+func (l *Limiter) Peek(ctx context.Context, rule limit.Rule, key string) (limit.Decision, error) {
+	return l.decide(ctx, rule, key, 0)
+}
+
+// Clear implements limit.Limiter.
+func (l *Limiter) Clear(ctx context.Context, rule limit.Rule, key string) error {
+	if err := l.ask(ctx, func(ctx context.Context) error { return l.client.Del(ctx, redisKey(rule, key)).Err() }); err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	// Here too, whether or not Redis was reached: both may hold moments.
+	return l.fallback.Clear(ctx, rule, key)
+}
+
+func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, record int) (limit.Decision, error) {
+	if rule.Max < 1 {
+		return limit.Decision{RetryAfter: rule.Per}, nil
+	}
+	var now any = ""
+	if l.clock != nil {
+		now = l.clock.Now().UnixMicro()
+	}
+	var answer []int64
+	err := l.ask(ctx, func(ctx context.Context) (err error) {
+		answer, err = script.Run(ctx, l.client, []string{redisKey(rule, key)},
+			rule.Max, rule.Per.Microseconds(), record, now).Int64Slice()
+		if err == nil && len(answer) != 2 {
+			err = fmt.Errorf("redis answered %v", answer)
+		}
+		return err
+	})
+	switch {
+	case err == nil && answer[0] == 1:
+		return limit.Decision{Allowed: true, Remaining: int(answer[1])}, nil
+	case err == nil:
+		return limit.Decision{RetryAfter: time.Duration(answer[1]) * time.Microsecond}, nil
+	case ctx.Err() != nil:
+		return limit.Decision{}, ctx.Err()
+	}
+	rule.Max = max(1, rule.Max/l.replicas)
+	if record == 1 {
+		return l.fallback.Take(ctx, rule, key)
+	}
+	return l.fallback.Peek(ctx, rule, key)
+}
+
+// redisKey is hash-tagged, so that a cluster keeps a log on one node.
+func redisKey(rule limit.Rule, key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "locum:limit:{" + rule.Name + ":" + hex.EncodeToString(sum[:16]) + "}"
+}
+
+// errOpen stands for a call that was not made.
+var errOpen = fmt.Errorf("redis is left alone for a while")
+
+// ask makes one bounded call unless the circuit is open.
+func (l *Limiter) ask(ctx context.Context, call func(context.Context) error) error {
+	if !l.mayAsk() {
+		return errOpen
+	}
+	bounded, cancel := context.WithTimeout(ctx, l.bound)
+	defer cancel()
+	err := call(bounded)
+	if err != nil && ctx.Err() != nil {
+		return err // the caller went away, which says nothing about Redis
+	}
+	l.note(err)
+	return err
+}
+
+func (l *Limiter) mayAsk() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failures < patience {
+		return true
+	}
+	now := time.Now()
+	if now.Before(l.retryAt) {
+		return false
+	}
+	// This call is the probe; the others keep away until it is decided.
+	l.retryAt = now.Add(cooldown)
+	return true
+}
+
+func (l *Limiter) note(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if err == nil {
+		if l.failures >= patience {
+			l.log.Info("limiter: redis answers again")
+		}
+		l.failures = 0
+		return
+	}
+	l.failures++
+	l.retryAt = now.Add(cooldown)
+	if now.Sub(l.loggedAt) >= quiet {
+		l.loggedAt = now
+		l.log.Warn("limiter: redis does not answer, counting in this process alone", "error", err)
+	}
+}

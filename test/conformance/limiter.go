@@ -1,0 +1,172 @@
+// Package conformance is what it takes to be an adapter: for each port a suite
+// that an adapter's test runs against it, the ones here and those of others.
+package conformance
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/test/kit"
+)
+
+// Limiter checks the port core/limit. open makes an empty limiter that tells
+// time by clk.
+func Limiter(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limiter) {
+	ctx := context.Background()
+	ten := limit.Rule{Name: "ten", Max: 10, Per: 15 * time.Minute}
+	start := func(t *testing.T) (limit.Limiter, *kit.Clock, func(limit.Rule, string) limit.Decision) {
+		t.Parallel()
+		clk := kit.NewClock()
+		l := open(t, clk)
+		return l, clk, func(r limit.Rule, key string) limit.Decision {
+			t.Helper()
+			d, err := l.Take(ctx, r, key)
+			require.NoError(t, err)
+			return d
+		}
+	}
+
+	t.Run("admits exactly the maximum of 200 at once", func(t *testing.T) {
+		l, _, _ := start(t)
+		var admitted, failed atomic.Int64
+		var all sync.WaitGroup
+		for range 200 {
+			all.Go(func() {
+				d, err := l.Take(ctx, ten, "k")
+				if err != nil {
+					failed.Add(1)
+				} else if d.Allowed {
+					admitted.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		require.Zero(t, failed.Load())
+		require.EqualValues(t, 10, admitted.Load())
+	})
+
+	t.Run("counts down what remains", func(t *testing.T) {
+		_, _, take := start(t)
+		for left := 9; left >= 0; left-- {
+			require.Equal(t, limit.Decision{Allowed: true, Remaining: left}, take(ten, "k"))
+		}
+		require.Equal(t, limit.Decision{RetryAfter: 15 * time.Minute}, take(ten, "k"))
+	})
+
+	t.Run("has no boundary to sit on", func(t *testing.T) {
+		_, clk, take := start(t)
+		clk.Advance(14 * time.Minute)
+		for range 10 {
+			require.True(t, take(ten, "k").Allowed)
+		}
+		clk.Advance(2 * time.Minute) // a fixed window of 15 minutes begins anew here
+		for range 10 {
+			require.False(t, take(ten, "k").Allowed)
+		}
+	})
+
+	t.Run("frees one place for each moment that leaves the window", func(t *testing.T) {
+		_, clk, take := start(t)
+		for range 10 {
+			require.True(t, take(ten, "k").Allowed)
+			clk.Advance(time.Minute)
+		}
+		// The first moment is 10 minutes old.
+		require.Equal(t, 5*time.Minute, take(ten, "k").RetryAfter)
+		clk.Advance(5*time.Minute - time.Microsecond)
+		require.Equal(t, time.Microsecond, take(ten, "k").RetryAfter)
+		clk.Advance(time.Microsecond)
+		require.True(t, take(ten, "k").Allowed, "RetryAfter told the moment")
+		require.Equal(t, time.Minute, take(ten, "k").RetryAfter, "one left, so only one was free")
+	})
+
+	t.Run("does not record what it refused", func(t *testing.T) {
+		_, clk, take := start(t)
+		for range 10 {
+			require.True(t, take(ten, "k").Allowed)
+		}
+		for range 14 {
+			clk.Advance(time.Minute)
+			require.False(t, take(ten, "k").Allowed)
+		}
+		clk.Advance(time.Minute)
+		require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(ten, "k"))
+	})
+
+	t.Run("keeps keys and rules apart", func(t *testing.T) {
+		_, _, take := start(t)
+		one := limit.Rule{Name: "one", Max: 1, Per: time.Hour}
+		two := limit.Rule{Name: "two", Max: 1, Per: time.Hour}
+		require.True(t, take(one, "k").Allowed)
+		require.False(t, take(one, "k").Allowed)
+		require.True(t, take(two, "k").Allowed)
+		require.True(t, take(one, "K").Allowed)
+		require.True(t, take(one, "").Allowed)
+		require.True(t, take(one, "k\x00{}\n\xff").Allowed, "a key is any string")
+	})
+
+	t.Run("looks without recording", func(t *testing.T) {
+		l, clk, take := start(t)
+		peek := func() limit.Decision {
+			d, err := l.Peek(ctx, ten, "k")
+			require.NoError(t, err)
+			return d
+		}
+		for range 20 {
+			require.Equal(t, limit.Decision{Allowed: true, Remaining: 10}, peek())
+		}
+		for range 10 {
+			require.True(t, take(ten, "k").Allowed)
+		}
+		clk.Advance(time.Minute)
+		require.Equal(t, limit.Decision{RetryAfter: 14 * time.Minute}, peek())
+	})
+
+	t.Run("forgets on request", func(t *testing.T) {
+		l, _, take := start(t)
+		for range 11 {
+			take(ten, "k")
+			take(ten, "other")
+		}
+		require.NoError(t, l.Clear(ctx, ten, "k"))
+		require.NoError(t, l.Clear(ctx, ten, "never seen"))
+		require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(ten, "k"))
+		require.False(t, take(ten, "other").Allowed)
+	})
+
+	t.Run("never asks to wait longer than the window", func(t *testing.T) {
+		_, clk, take := start(t)
+		for range 10 {
+			take(ten, "k")
+		}
+		clk.Advance(-time.Hour) // clocks are set back at times
+		d := take(ten, "k")
+		require.LessOrEqual(t, d.RetryAfter, ten.Per)
+		clk.Advance(ten.Per)
+		require.True(t, take(ten, "k").Allowed)
+	})
+
+	t.Run("takes a lowered maximum at once", func(t *testing.T) {
+		_, clk, take := start(t)
+		for range 10 {
+			take(ten, "k")
+			clk.Advance(time.Second)
+		}
+		three := ten
+		three.Max = 3
+		d := take(three, "k")
+		require.False(t, d.Allowed)
+		clk.Advance(d.RetryAfter)
+		require.True(t, take(three, "k").Allowed)
+		none := ten
+		none.Max = 0
+		require.False(t, take(none, "fresh").Allowed)
+	})
+}
