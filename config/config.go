@@ -1,0 +1,325 @@
+// Package config is the service's configuration: one typed tree with its
+// defaults, read from a file and the environment. Every value knows where it
+// came from, so that an error can name the place to mend.
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"net/url"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/viper"
+)
+
+// Config is the whole tree. Every port that reaches outside of the process is
+// chosen by one URL whose scheme names the adapter.
+type Config struct {
+	HTTP     HTTP     `mapstructure:"http"`
+	Database Database `mapstructure:"database"`
+	Queue    Queue    `mapstructure:"queue"`
+	Limiter  Limiter  `mapstructure:"limiter"`
+	Mail     Mail     `mapstructure:"mail"`
+	Files    Files    `mapstructure:"files"`
+	Payments Payments `mapstructure:"payments"`
+	Auth     Auth     `mapstructure:"auth"`
+	Webhooks Webhooks `mapstructure:"webhooks"`
+	Log      Log      `mapstructure:"log"`
+
+	sources map[string]string
+}
+
+// HTTP is the server.
+type HTTP struct {
+	Addr      string `mapstructure:"addr"`
+	PublicURL string `mapstructure:"public_url"`
+	// TrustedProxies are the networks whose X-Forwarded-For counts.
+	TrustedProxies []string `mapstructure:"trusted_proxies"`
+	// MetricsAddr serves /metrics on an address of its own, empty for the
+	// server's.
+	MetricsAddr string `mapstructure:"metrics_addr"`
+}
+
+// Database is where everything is kept.
+type Database struct {
+	URL string `mapstructure:"url"`
+}
+
+// Queue carries background work.
+type Queue struct {
+	URL string `mapstructure:"url"`
+}
+
+// Limiter counts requests.
+type Limiter struct {
+	URL string `mapstructure:"url"`
+}
+
+// Mail is how messages leave.
+type Mail struct {
+	URL  string `mapstructure:"url"`
+	From string `mapstructure:"from"`
+}
+
+// Files is where documents are kept.
+type Files struct {
+	URL string `mapstructure:"url"`
+}
+
+// Payments is who takes the money.
+type Payments struct {
+	URL       string `mapstructure:"url"`
+	StripeKey string `mapstructure:"stripe_key"`
+}
+
+// Auth is how people are known.
+type Auth struct {
+	// Keys are the files of the keys that sign access tokens, or folders of
+	// them. In a folder without keys one is made on the first start.
+	Keys []string `mapstructure:"keys"`
+}
+
+// Webhooks is how deliveries leave.
+type Webhooks struct {
+	AllowPrivateNetworks bool `mapstructure:"allow_private_networks"`
+}
+
+// Log is what the process says.
+type Log struct {
+	Level string `mapstructure:"level"`
+}
+
+// Default is the embedded service: one process, one file, nothing else.
+func Default() Config {
+	return Config{
+		HTTP:     HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}},
+		Database: Database{URL: "sqlite:data/locum.db"},
+		Queue:    Queue{URL: "embedded:"},
+		Limiter:  Limiter{URL: "memory:"},
+		Mail:     Mail{URL: "file:data/mail", From: "locum <no-reply@localhost>"},
+		Files:    Files{URL: "file:data/files"},
+		Payments: Payments{URL: "sandbox:"},
+		Auth:     Auth{Keys: []string{"data/keys"}},
+		Log:      Log{Level: "info"},
+	}
+}
+
+const envPrefix = "LOCUM_"
+
+// Load reads the file (path, else LOCUM_CONFIG, else locum.yaml in the working
+// directory if it is there) and the environment, which wins.
+func Load(path string) (*Config, error) {
+	v := viper.NewWithOptions(viper.EnvKeyReplacer(strings.NewReplacer(".", "_")))
+	v.SetEnvPrefix("LOCUM")
+	v.AutomaticEnv()
+	c := Default()
+	// Viper sees an environment variable only for keys that it knows.
+	for _, l := range leaves(reflect.ValueOf(c), "") {
+		v.SetDefault(l.key, l.value.Interface())
+	}
+	file, err := readFile(v, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseUnknownVariables(&c); err != nil {
+		return nil, err
+	}
+	if err := v.UnmarshalExact(&c, func(d *mapstructure.DecoderConfig) {
+		d.ZeroFields = true
+		d.DecodeHook = mapstructure.StringToSliceHookFunc(",")
+	}); err != nil {
+		return nil, fmt.Errorf("%s: %s", cmp.Or(file, "the environment"), plainDecodeError(err))
+	}
+	c.sources = map[string]string{}
+	for _, l := range leaves(reflect.ValueOf(c), "") {
+		switch env := envName(l.key); {
+		case os.Getenv(env) != "":
+			c.sources[l.key] = env
+		case v.InConfig(l.key):
+			c.sources[l.key] = file
+		default:
+			c.sources[l.key] = "default"
+		}
+	}
+	return &c, c.validate()
+}
+
+func readFile(v *viper.Viper, path string) (string, error) {
+	named := path != ""
+	if !named {
+		path = os.Getenv("LOCUM_CONFIG")
+		named = path != ""
+	}
+	if !named {
+		path = "locum.yaml"
+	}
+	v.SetConfigFile(path)
+	v.SetConfigType("yaml")
+	err := v.ReadInConfig()
+	if !named && errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: cannot be read as a configuration: %w", path, err)
+	}
+	return path, nil
+}
+
+// refuseUnknownVariables catches a typing error in a LOCUM_ variable, which
+// would otherwise silently leave the default in force.
+func refuseUnknownVariables(c *Config) error {
+	known := map[string]bool{"LOCUM_CONFIG": true}
+	for _, l := range leaves(reflect.ValueOf(*c), "") {
+		known[envName(l.key)] = true
+	}
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, envPrefix) && !strings.HasPrefix(name, "LOCUM_TEST_") && !known[name] {
+			return fmt.Errorf("%s: no such setting; `locum config` lists them", name)
+		}
+	}
+	return nil
+}
+
+func plainDecodeError(err error) string {
+	text := err.Error()
+	if _, keys, ok := strings.Cut(text, "invalid keys: "); ok {
+		keys, _, _ = strings.Cut(keys, "\n")
+		return "unknown key " + keys + "; `locum config` lists the keys there are"
+	}
+	return strings.ReplaceAll(strings.TrimSpace(text), "\n", " ")
+}
+
+// Err is the error of a value that cannot work: its key, where it came from,
+// and how to mend it.
+func (c *Config) Err(key, mend string) error {
+	return fmt.Errorf("%s (from %s): %s", key, c.Source(key), mend)
+}
+
+// Source is where the value of a key came from: default, a file's path or an
+// environment variable.
+func (c *Config) Source(key string) string { return cmp.Or(c.sources[key], "default") }
+
+func (c *Config) validate() error {
+	u, err := url.Parse(c.HTTP.PublicURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" {
+		return c.Err("http.public_url", "want http://HOST or https://HOST, without a path")
+	}
+	c.HTTP.PublicURL = strings.TrimSuffix(c.HTTP.PublicURL, "/")
+	if !strings.Contains(c.HTTP.Addr, ":") {
+		return c.Err("http.addr", "want HOST:PORT or :PORT")
+	}
+	if c.HTTP.MetricsAddr != "" && !strings.Contains(c.HTTP.MetricsAddr, ":") {
+		return c.Err("http.metrics_addr", "want HOST:PORT or :PORT")
+	}
+	if _, err := c.HTTP.Proxies(); err != nil {
+		return c.Err("http.trusted_proxies", err.Error())
+	}
+	for key, value := range map[string]string{"database.url": c.Database.URL, "queue.url": c.Queue.URL, "limiter.url": c.Limiter.URL, "mail.url": c.Mail.URL, "files.url": c.Files.URL, "payments.url": c.Payments.URL} {
+		if scheme, _, ok := strings.Cut(value, ":"); !ok || scheme == "" {
+			return c.Err(key, "want an address that begins with a scheme and a colon")
+		}
+	}
+	if len(c.Auth.Keys) == 0 {
+		return c.Err("auth.keys", "want at least one key file or folder")
+	}
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
+		return c.Err("log.level", "want debug, info, warn or error")
+	}
+	return nil
+}
+
+// Proxies are the trusted networks; a single address is a network of one.
+func (h HTTP) Proxies() ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, s := range h.TrustedProxies {
+		if s = strings.TrimSpace(s); s == "" {
+			continue
+		}
+		if a, err := netip.ParseAddr(s); err == nil {
+			out = append(out, netip.PrefixFrom(a, a.BitLen()))
+			continue
+		}
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither an address nor a network like 10.0.0.0/8", s)
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
+}
+
+// Setting is one value as an operator sees it.
+type Setting struct {
+	Key, Value, Source string
+}
+
+// Settings lists every value with its source, secrets masked.
+func (c *Config) Settings() []Setting {
+	var out []Setting
+	for _, l := range leaves(reflect.ValueOf(*c), "") {
+		value := fmt.Sprint(l.value.Interface())
+		if l.value.Kind() == reflect.Slice {
+			value = strings.Trim(strings.ReplaceAll(value, " ", ","), "[]")
+		}
+		switch {
+		case strings.HasSuffix(l.key, "_key") && value != "":
+			value = "***"
+		case strings.HasSuffix(l.key, ".url"):
+			value = maskURL(value)
+		}
+		out = append(out, Setting{Key: l.key, Value: value, Source: c.Source(l.key)})
+	}
+	return out
+}
+
+// maskURL hides the password of an address, in its user part or its query.
+func maskURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		scheme, _, _ := strings.Cut(s, ":")
+		return scheme + ":***"
+	}
+	query := u.Query()
+	for name := range query {
+		if strings.Contains(strings.ToLower(name), "pass") || strings.Contains(strings.ToLower(name), "secret") {
+			query.Set(name, "***")
+			u.RawQuery = query.Encode()
+		}
+	}
+	masked := u.Redacted()
+	return strings.Replace(masked, ":xxxxx@", ":***@", 1)
+}
+
+type leaf struct {
+	key   string
+	value reflect.Value
+}
+
+func leaves(v reflect.Value, prefix string) []leaf {
+	var out []leaf
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name, tagged := f.Tag.Lookup("mapstructure")
+		if !tagged {
+			continue
+		}
+		if f.Type.Kind() == reflect.Struct {
+			out = append(out, leaves(v.Field(i), prefix+name+".")...)
+			continue
+		}
+		out = append(out, leaf{prefix + name, v.Field(i)})
+	}
+	return out
+}
+
+func envName(key string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
