@@ -101,13 +101,16 @@ type (
 	UserRegistered struct {
 		UserID string `json:"user_id"`
 	}
-	// PasswordResetRequested tells that somebody who knows the account's address asked for a reset.
+	// PasswordResetRequested tells that somebody asked for a reset. UserID is
+	// empty when the address has no account: the request costs the same.
 	PasswordResetRequested struct {
-		UserID string `json:"user_id"`
+		UserID      string    `json:"user_id"`
+		RequestedAt time.Time `json:"requested_at"`
 	}
 	// PasswordChanged tells that the account has a new password.
 	PasswordChanged struct {
-		UserID string `json:"user_id"`
+		UserID    string    `json:"user_id"`
+		ChangedAt time.Time `json:"changed_at"`
 	}
 	// SessionReuseDetected tells that a spent refresh token came back and its session was ended.
 	SessionReuseDetected struct {
@@ -116,8 +119,9 @@ type (
 	}
 	// MemberInvited tells that an organization invited a person.
 	MemberInvited struct {
-		OrganizationID string `json:"organization_id"`
-		UserID         string `json:"user_id"`
+		OrganizationID string    `json:"organization_id"`
+		UserID         string    `json:"user_id"`
+		InvitedAt      time.Time `json:"invited_at"`
 	}
 )
 

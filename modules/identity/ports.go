@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
 )
 
 // PasswordHasher turns passwords into verifiers. Hashing is expensive on
@@ -37,3 +39,111 @@ type AccessClaims struct {
 	IssuedAt       time.Time
 	ExpiresAt      time.Time
 }
+
+// Users stores accounts. Reads by id or address know no deleted accounts.
+type Users interface {
+	// Add stores a new account, or turns the row that holds the place of an
+	// invited person with this address into it: then u takes that row's id.
+	// ErrEmailTaken if the address has an account, also one that a concurrent
+	// call is adding.
+	Add(ctx context.Context, u *User) error
+	// Invite is the id of whoever has u's address, invited, active or deleted;
+	// if nobody has, u is stored and it is u's.
+	Invite(ctx context.Context, u User) (id string, err error)
+	// Find fails with ErrUserNotFound.
+	Find(ctx context.Context, id string) (User, error)
+	// FindByEmail finds by EmailKey and fails with ErrUserNotFound.
+	FindByEmail(ctx context.Context, emailKey string) (User, error)
+	// Save writes what changed since the user was read, if nobody else has
+	// written in between; otherwise the transaction runs again.
+	Save(ctx context.Context, u *User) error
+	// SignIn notes a sign-in and replaces the verifier (often by the same one),
+	// if the account still has the one that the password was checked against:
+	// a password that was changed meanwhile opens no session.
+	SignIn(ctx context.Context, id, verifier, newVerifier string, at time.Time) (bool, error)
+	// People reads several users at once; unknown ids are left out.
+	People(ctx context.Context, ids []string) ([]User, error)
+}
+
+// Organizations stores employers and their members.
+type Organizations interface {
+	// Found stores a new organization with its first member.
+	Found(ctx context.Context, o Organization, founder Membership) error
+	// Find fails with ErrOrganizationNotFound.
+	Find(ctx context.Context, id string) (Organization, error)
+	// Lock makes the transaction wait for every other that holds the lock of
+	// the organization, and see what they did: changes of admins happen one
+	// after the other.
+	Lock(ctx context.Context, id string) error
+	// Invite stores an invitation, also in place of one that ran out before
+	// now. False if the person is a member or has an open invitation.
+	Invite(ctx context.Context, m Membership, now time.Time) (bool, error)
+	// Member fails with ErrNotInTeam. The answer carries the name and address
+	// that the organization may see.
+	Member(ctx context.Context, organizationID, userID string) (Member, error)
+	// MembershipOf is the user's active membership, nil without one.
+	MembershipOf(ctx context.Context, userID string) (*Membership, error)
+	// SaveMember is Users.Save for a membership.
+	SaveMember(ctx context.Context, m *Membership) error
+	// RemoveMember ends a membership.
+	RemoveMember(ctx context.Context, organizationID, userID string) error
+	// HasOtherAdmin reports whether an active admin other than the user is left.
+	HasOtherAdmin(ctx context.Context, organizationID, userID string) (bool, error)
+	// Team lists the members, invited ones included, in the order in which they
+	// were added. The cursor is the last one's membership id.
+	Team(ctx context.Context, organizationID string, r page.Request) (page.Result[Member], error)
+}
+
+// Sessions stores sign-ins and their refresh tokens.
+type Sessions interface {
+	// Open stores a session with its first refresh token.
+	Open(ctx context.Context, s Session, t RefreshToken) error
+	// Principal reads a session with its user and active membership in one
+	// query by the session's id. It fails with ErrSessionNotFound, also when the
+	// user is deleted; whether the session lives is for the caller to judge.
+	Principal(ctx context.Context, sessionID string) (Principal, error)
+	// Use notes a refresh and holds the session until the transaction ends.
+	// False if it does not live any more.
+	Use(ctx context.Context, sessionID string, at time.Time) (bool, error)
+	// End ends the user's session; one that has ended stays as it is.
+	End(ctx context.Context, userID, sessionID string, at time.Time) error
+	// EndAll ends all of the user's sessions but one ("" for none).
+	EndAll(ctx context.Context, userID, except string, at time.Time) error
+	// FindRefresh fails with ErrSessionNotFound.
+	FindRefresh(ctx context.Context, hash string) (RefreshToken, error)
+	// AddRefresh stores a further token of a session.
+	AddRefresh(ctx context.Context, t RefreshToken) error
+	// SpendRefresh marks the token as used. Of any number of callers one hears
+	// true.
+	SpendRefresh(ctx context.Context, hash string, at time.Time) (bool, error)
+}
+
+// MailTokens stores the secrets that were sent by mail.
+type MailTokens interface {
+	Add(ctx context.Context, t MailToken) error
+	// Find fails with ErrTokenNotFound, also when the token is for something
+	// else.
+	Find(ctx context.Context, hash string, p Purpose) (MailToken, error)
+	// Spend marks the token as used. Of any number of callers one hears true.
+	Spend(ctx context.Context, userID, hash string, at time.Time) (bool, error)
+	// SpendAll makes every open token of the user for the purpose useless;
+	// organizationID narrows invitations to one organization's ("" for all).
+	SpendAll(ctx context.Context, userID string, p Purpose, organizationID string, at time.Time) error
+}
+
+// What repositories answer for absence, and what callers hear.
+var (
+	ErrUserNotFound         = fault.New(fault.NotFound, "user_not_found", "User not found")
+	ErrOrganizationNotFound = fault.New(fault.NotFound, "organization_not_found", "Organization not found")
+	ErrSessionNotFound      = fault.New(fault.NotFound, "session_not_found", "Session not found")
+	ErrTokenNotFound        = fault.New(fault.NotFound, "token_not_found", "Token not found")
+
+	ErrEmailTaken      = fault.New(fault.Conflict, "email_taken", "Email already registered")
+	ErrBadCredentials  = fault.New(fault.Unauthenticated, "invalid_credentials", "Invalid email or password")
+	ErrBadRefreshToken = fault.New(fault.Unauthenticated, "invalid_refresh_token", "Invalid or expired refresh token")
+	ErrNotInTeam       = fault.New(fault.Forbidden, "not_in_team", "Team member not in your organization")
+	ErrAlreadyInTeam   = fault.New(fault.Conflict, "already_in_team", "Already a team member or invited")
+	ErrLastAdmin       = fault.New(fault.Conflict, "last_admin", "An organization needs at least one admin")
+	ErrSignInToAccept  = fault.New(fault.Unauthenticated, "sign_in_required", "Sign in to accept this invitation")
+	ErrSomebodyElses   = fault.New(fault.Forbidden, "not_your_invitation", "This invitation is for another account")
+)

@@ -1,0 +1,183 @@
+package identity
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/auth"
+)
+
+// Organization is an employer.
+type Organization struct {
+	ID          string
+	Name        string
+	Description string
+	Website     string
+	Logo        string
+	Industry    string
+	Size        string
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	Version     int64
+}
+
+// OrgRole is a member's role within an organization.
+type OrgRole string
+
+// The roles within an organization.
+const (
+	Admin     OrgRole = "admin"     // everything
+	Recruiter OrgRole = "recruiter" // jobs but deleting them, applications
+	Viewer    OrgRole = "viewer"    // looks at applications
+)
+
+// ParseOrgRole reads a role; without one a member is a recruiter.
+func ParseOrgRole(s string) (OrgRole, bool) {
+	switch r := OrgRole(strings.ToLower(s)); r {
+	case "":
+		return Recruiter, true
+	case Admin, Recruiter, Viewer:
+		return r, true
+	}
+	return "", false
+}
+
+// Defaults is what a new member of the role may do.
+func (r OrgRole) Defaults() Permissions {
+	switch r {
+	case Admin:
+		return Permissions{JobPermissions{true, true, true}, ApplicationPermissions{true, true}}
+	case Recruiter:
+		return Permissions{JobPermissions{true, true, false}, ApplicationPermissions{true, true}}
+	}
+	return Permissions{Applications: ApplicationPermissions{View: true}}
+}
+
+// Permissions is what a member may do, as it is shown.
+type Permissions struct {
+	Jobs         JobPermissions         `json:"jobs"`
+	Applications ApplicationPermissions `json:"applications"`
+}
+
+// JobPermissions are a member's rights over the organization's listings.
+type JobPermissions struct {
+	Create bool `json:"create"`
+	Update bool `json:"update"`
+	Delete bool `json:"delete"`
+}
+
+// ApplicationPermissions are a member's rights over what candidates sent.
+type ApplicationPermissions struct {
+	View   bool `json:"view"`
+	Update bool `json:"update"`
+}
+
+// List is the permissions in the words that every module checks.
+func (p Permissions) List() []auth.Permission {
+	var out []auth.Permission
+	for _, e := range []struct {
+		held bool
+		name auth.Permission
+	}{
+		{p.Jobs.Create, auth.JobsCreate}, {p.Jobs.Update, auth.JobsUpdate}, {p.Jobs.Delete, auth.JobsDelete},
+		{p.Applications.View, auth.ApplicationsView}, {p.Applications.Update, auth.ApplicationsUpdate},
+	} {
+		if e.held {
+			out = append(out, e.name)
+		}
+	}
+	return out
+}
+
+// PermissionsOf is the reverse of List; it ignores names that it does not know.
+func PermissionsOf(list []auth.Permission) Permissions {
+	has := func(p auth.Permission) bool { return slices.Contains(list, p) }
+	return Permissions{
+		JobPermissions{has(auth.JobsCreate), has(auth.JobsUpdate), has(auth.JobsDelete)},
+		ApplicationPermissions{has(auth.ApplicationsView), has(auth.ApplicationsUpdate)},
+	}
+}
+
+// MemberStatus tells whether a member has accepted.
+type MemberStatus string
+
+// The statuses of a membership.
+const (
+	MemberInvited MemberStatus = "invited"
+	MemberActive  MemberStatus = "active"
+)
+
+// invitationLife is how long an invitation can be accepted; afterwards the
+// organization may send another.
+const invitationLife = 7 * 24 * time.Hour
+
+// Membership is a person's place in an organization.
+type Membership struct {
+	ID             string // orders the team by when people were added
+	OrganizationID string
+	UserID         string
+	Role           OrgRole
+	Permissions    Permissions
+	// Founder is who registered the organization.
+	Founder bool
+	Status  MemberStatus
+	// InvitedName and InvitedEmail are what the inviter typed: all that the
+	// organization learns of the person before they accept.
+	InvitedName  string
+	InvitedEmail string
+	InvitedUntil time.Time
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	Version      int64
+}
+
+// Found makes an organization and the membership of the person who registers
+// it, its first admin.
+func Found(organizationID, membershipID, userID, name, industry, size string, now time.Time) (Organization, Membership) {
+	return Organization{ID: organizationID, Name: name, Industry: industry, Size: size, CreatedAt: now, UpdatedAt: now, Version: 1},
+		Membership{
+			ID: membershipID, OrganizationID: organizationID, UserID: userID, Role: Admin, Permissions: Admin.Defaults(),
+			Founder: true, Status: MemberActive, CreatedAt: now, UpdatedAt: now, Version: 1,
+		}
+}
+
+// NewInvitation makes the membership of an invited person.
+func NewInvitation(id, organizationID, userID, name, email string, role OrgRole, now time.Time) Membership {
+	return Membership{
+		ID: id, OrganizationID: organizationID, UserID: userID, Role: role, Permissions: role.Defaults(), Status: MemberInvited,
+		InvitedName: name, InvitedEmail: email, InvitedUntil: now.Add(invitationLife), CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+}
+
+// Accept makes the invited person a member.
+func (m *Membership) Accept(now time.Time) {
+	m.Status, m.InvitedUntil, m.UpdatedAt = MemberActive, time.Time{}, now
+}
+
+// Change gives the member another role and permissions. An admin holds every
+// permission, whatever is given.
+func (m *Membership) Change(role OrgRole, p Permissions, now time.Time) {
+	if role == Admin {
+		p = Admin.Defaults()
+	}
+	m.Role, m.Permissions, m.UpdatedAt = role, p, now
+}
+
+// guards reports whether the organization relies on this member as an admin.
+func (m Membership) guards() bool { return m.Role == Admin && m.Status == MemberActive }
+
+// Grants is what the member may do in the organization.
+func (m Membership) Grants() []auth.Permission {
+	if m.Role == Admin {
+		return append(Admin.Defaults().List(), auth.Manage)
+	}
+	return m.Permissions.List()
+}
+
+// Member is one line of the team list.
+type Member struct {
+	Membership
+	Name  string
+	Email string
+}

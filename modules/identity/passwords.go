@@ -1,0 +1,204 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/limit"
+)
+
+var resetsPerAddress = limit.Rule{Name: "forgot-password", Max: 3, Per: time.Hour}
+
+// badToken is the answer to a mailed token that is unknown, spent, expired or
+// for something else: which of them is nobody's business.
+var badToken = fault.InvalidField("token", "is not valid or has expired")
+
+// ForgotPasswordInput names an address.
+type ForgotPasswordInput struct {
+	Email string `json:"email" validate:"required"`
+}
+
+// ForgotPassword has a reset link mailed to the address if it has an account,
+// three times an hour at most. The answer and the work are the same either
+// way: an event without a user is recorded for an unknown address.
+func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput) error {
+	var c checks
+	email := c.email("email", in.Email)
+	if err := c.err(); err != nil {
+		return err
+	}
+	if d, err := s.Limiter.Take(ctx, resetsPerAddress, EmailKey(email)); err != nil || !d.Allowed {
+		return err
+	}
+	u, err := s.Users.FindByEmail(ctx, EmailKey(email))
+	if err != nil && !errors.Is(err, ErrUserNotFound) {
+		return err
+	}
+	if u.Status != UserActive {
+		u.ID = ""
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		return s.Events.Record(ctx, event.PasswordResetRequested{UserID: u.ID, RequestedAt: s.Clock.Now()})
+	})
+}
+
+// ResetPasswordInput carries a mailed token and the new password.
+type ResetPasswordInput struct {
+	Token    string `json:"token" validate:"required"`
+	Password string `json:"password" validate:"required"` //nolint:gosec // the name of a field
+}
+
+// ResetPassword gives the account a new password and ends all of its sessions.
+func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) error {
+	var c checks
+	if in.Token == "" {
+		c.bad("token", "is required")
+	}
+	c.password("password", in.Password, true)
+	if err := c.err(); err != nil {
+		return err
+	}
+	t, err := s.findMailToken(ctx, in.Token, ForReset)
+	if err != nil {
+		return err
+	}
+	hash, err := s.Hasher.Hash(ctx, in.Password)
+	if err != nil {
+		return err
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		now := s.Clock.Now()
+		u, err := s.spend(ctx, t, now)
+		if err != nil {
+			return err
+		}
+		if u.EmailKey() == EmailKey(t.Email) {
+			u.Verify(now) // the link was in a mail to it
+		}
+		return s.setPassword(ctx, &u, hash, "", now)
+	})
+}
+
+// ChangePasswordInput carries the present password and the next.
+type ChangePasswordInput struct {
+	CurrentPassword string `json:"currentPassword" validate:"required"`
+	NewPassword     string `json:"newPassword" validate:"required"`
+}
+
+// ChangePassword gives the caller a new password and ends every other session.
+func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePasswordInput, from Client) error {
+	var c checks
+	if in.CurrentPassword == "" {
+		c.bad("currentPassword", "is required")
+	}
+	c.password("newPassword", in.NewPassword, true)
+	if err := c.err(); err != nil {
+		return err
+	}
+	u, err := s.Users.Find(ctx, a.UserID)
+	if err != nil {
+		return err
+	}
+	// Counted as a login is: a borrowed session must not become a place to
+	// guess the password.
+	checked, _, err := s.checkPassword(ctx, u.Email, in.CurrentPassword, from)
+	if errors.Is(err, ErrBadCredentials) {
+		return fault.InvalidField("currentPassword", "is not right")
+	} else if err != nil {
+		return err
+	}
+	hash, err := s.Hasher.Hash(ctx, in.NewPassword)
+	if err != nil {
+		return err
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		u, err := s.Users.Find(ctx, a.UserID)
+		if err != nil {
+			return err
+		}
+		if u.PasswordHash != checked.PasswordHash { // changed meanwhile
+			return fault.InvalidField("currentPassword", "is not right")
+		}
+		return s.setPassword(ctx, &u, hash, a.SessionID, s.Clock.Now())
+	})
+}
+
+// setPassword stores the verifier and ends what the old password had opened:
+// the sessions but one, and every open reset link.
+func (s *Service) setPassword(ctx context.Context, u *User, hash, keep string, now time.Time) error {
+	u.SetPassword(hash, now)
+	if err := s.Users.Save(ctx, u); err != nil {
+		return err
+	}
+	if err := s.Sessions.EndAll(ctx, u.ID, keep, now); err != nil {
+		return err
+	}
+	if err := s.MailTokens.SpendAll(ctx, u.ID, ForReset, "", now); err != nil {
+		return err
+	}
+	return s.Events.Record(ctx, event.PasswordChanged{UserID: u.ID, ChangedAt: now})
+}
+
+// VerifyEmailInput carries a mailed token.
+type VerifyEmailInput struct {
+	Token string `json:"token" validate:"required"`
+}
+
+// VerifyEmail notes that the account's address is the user's.
+func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
+	if in.Token == "" {
+		return fault.InvalidField("token", "is required")
+	}
+	t, err := s.findMailToken(ctx, in.Token, ForVerification)
+	if err != nil {
+		return err
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		now := s.Clock.Now()
+		u, err := s.spend(ctx, t, now)
+		if err != nil {
+			return err
+		}
+		if u.EmailKey() != EmailKey(t.Email) { // the account has moved on to another
+			return badToken
+		}
+		u.Verify(now)
+		if err := s.Users.Save(ctx, &u); err != nil {
+			return err
+		}
+		return s.MailTokens.SpendAll(ctx, u.ID, ForVerification, "", now)
+	})
+}
+
+// findMailToken finds a token that can still be spent on the purpose.
+func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (MailToken, error) {
+	t, err := s.MailTokens.Find(ctx, HashToken(secret), p)
+	switch {
+	case errors.Is(err, ErrTokenNotFound):
+		return MailToken{}, badToken
+	case err != nil:
+		return MailToken{}, err
+	case !t.Usable(s.Clock.Now()):
+		return MailToken{}, badToken
+	}
+	return t, nil
+}
+
+// spend uses the token up and reads whom it belongs to.
+func (s *Service) spend(ctx context.Context, t MailToken, now time.Time) (User, error) {
+	switch ok, err := s.MailTokens.Spend(ctx, t.UserID, t.Hash, now); {
+	case err != nil:
+		return User{}, err
+	case !ok:
+		return User{}, badToken // by somebody else, just now
+	}
+	u, err := s.Users.Find(ctx, t.UserID)
+	if errors.Is(err, ErrUserNotFound) {
+		return User{}, badToken
+	}
+	return u, err
+}

@@ -1,0 +1,157 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/mail"
+)
+
+// The mails are reactions to events, so that no answer waits for a mail server
+// and no token stands in an event. A reaction that runs twice mints a second
+// token and sends the same message again: both tokens work until one is used.
+
+// OnUserRegistered asks a new user to confirm the address.
+func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) error {
+	u, err := s.recipient(ctx, e.UserID)
+	if err != nil || u.ID == "" || !u.EmailVerifiedAt.IsZero() {
+		return err
+	}
+	token, err := s.mailToken(ctx, u, ForVerification, "", s.Clock.Now())
+	if err != nil {
+		return err
+	}
+	return s.send(ctx, u, "verify-email-"+u.ID, "Please confirm your e-mail address", fmt.Sprintf(
+		`welcome to locum. Please confirm that this is your e-mail address:
+
+%s
+
+The link works once, for 24 hours. If you use the API, this is the token:
+
+%s
+
+If you did not register, you need not do anything.`, s.link("verify-email", token), token))
+}
+
+// OnPasswordResetRequested sends the link that sets a new password.
+func (s *Service) OnPasswordResetRequested(ctx context.Context, e event.PasswordResetRequested) error {
+	u, err := s.recipient(ctx, e.UserID)
+	if err != nil || u.ID == "" {
+		return err
+	}
+	token, err := s.mailToken(ctx, u, ForReset, "", s.Clock.Now())
+	if err != nil {
+		return err
+	}
+	return s.send(ctx, u, "reset-password-"+u.ID+"-"+moment(e.RequestedAt), "Set a new password", fmt.Sprintf(
+		`somebody, hopefully you, asked for a new password for your account. Set it here:
+
+%s
+
+The link works once, for 30 minutes. If you use the API, this is the token:
+
+%s
+
+If it was not you, your password stays as it is and you need not do anything.`, s.link("reset-password", token), token))
+}
+
+// OnPasswordChanged tells the owner, in case it was somebody else.
+func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged) error {
+	u, err := s.recipient(ctx, e.UserID)
+	if err != nil || u.ID == "" {
+		return err
+	}
+	return s.send(ctx, u, "password-changed-"+u.ID+"-"+moment(e.ChangedAt), "Your password was changed", fmt.Sprintf(
+		`the password of your account was changed on %s, and your other devices were signed out.
+
+If it was not you, please set a new password now:
+
+%s`, e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC"), s.PublicURL+"/forgot-password"))
+}
+
+// OnSessionReuseDetected tells the owner that a session was ended because two
+// parties held its refresh token.
+func (s *Service) OnSessionReuseDetected(ctx context.Context, e event.SessionReuseDetected) error {
+	u, err := s.recipient(ctx, e.UserID)
+	if err != nil || u.ID == "" {
+		return err
+	}
+	return s.send(ctx, u, "session-reuse-"+e.SessionID, "We signed out one of your devices", fmt.Sprintf(
+		`a sign-in of your account was used from two places with the same key. That can be a fault in an app; it can also mean that somebody copied it. To be safe we ended that sign-in. Please sign in again.
+
+If you are not sure what happened, set a new password:
+
+%s`, s.PublicURL+"/forgot-password"))
+}
+
+// OnMemberInvited sends an organization's invitation.
+func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) error {
+	m, err := s.Organizations.Member(ctx, e.OrganizationID, e.UserID)
+	if errors.Is(err, ErrNotInTeam) {
+		return nil
+	}
+	if err != nil || m.Status != MemberInvited {
+		return err
+	}
+	o, err := s.Organizations.Find(ctx, e.OrganizationID)
+	if err != nil {
+		return err
+	}
+	u, err := s.Users.Find(ctx, e.UserID)
+	if errors.Is(err, ErrUserNotFound) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	token, err := s.mailToken(ctx, u, ForInvitation, e.OrganizationID, s.Clock.Now())
+	if err != nil {
+		return err
+	}
+	how := "choose a password and start here"
+	if u.Status == UserActive {
+		how = "you have an account already: sign in with it and accept here"
+	} else {
+		u.Name = m.InvitedName
+	}
+	return s.send(ctx, u, "invitation-"+m.ID+"-"+moment(e.InvitedAt), "Join "+o.Name+" on locum", fmt.Sprintf(
+		`%s would like you to join its team on locum. If you agree, %s:
+
+%s
+
+The link works once, for 7 days. If you use the API, this is the token:
+
+%s
+
+If you do not know %s, you need not do anything.`, o.Name, how, s.link("accept-invitation", token), token, o.Name))
+}
+
+// recipient is whom a mail goes to; the zero User if they are gone.
+func (s *Service) recipient(ctx context.Context, userID string) (User, error) {
+	if userID == "" {
+		return User{}, nil
+	}
+	u, err := s.Users.Find(ctx, userID)
+	if errors.Is(err, ErrUserNotFound) || err == nil && u.Status != UserActive {
+		return User{}, nil
+	}
+	return u, err
+}
+
+func (s *Service) send(ctx context.Context, u User, messageID, subject, text string) error {
+	return s.Mailer.Send(ctx, mail.Message{
+		ID: messageID, To: mail.Address{Name: u.Name, Email: u.Email}, Subject: subject,
+		Text: "Hello " + u.FirstName() + ",\n\n" + text + "\n\nlocum\n" + s.PublicURL + "\n",
+	})
+}
+
+// link carries the token in the fragment, which browsers keep to themselves: it
+// reaches no log and no Referer header.
+func (s *Service) link(page, token string) string {
+	return s.PublicURL + "/" + page + "#token=" + token
+}
+
+func moment(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 36) }

@@ -1,0 +1,228 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/tx"
+)
+
+// Needs is what the module is plugged into.
+type Needs struct {
+	Tx            tx.Runner
+	Events        event.Recorder
+	Clock         clock.Clock
+	NewID         id.Source
+	Users         Users
+	Organizations Organizations
+	Sessions      Sessions
+	MailTokens    MailTokens
+	Hasher        PasswordHasher
+	AccessTokens  AccessTokens
+	Limiter       limit.Limiter
+	Mailer        mail.Mailer
+	// PublicURL begins every link in a mail, without a slash at its end.
+	PublicURL string
+}
+
+// Service holds the module's use cases.
+type Service struct{ Needs }
+
+// New makes the service.
+func New(n Needs) *Service { return &Service{n} }
+
+// Account is a user as the user sees it.
+type Account struct {
+	User
+	Role auth.Role
+}
+
+// SignedIn is the answer to whatever opens a session.
+type SignedIn struct {
+	AccessToken  string
+	RefreshToken string
+	Account      Account
+}
+
+// RegisterInput makes an account.
+type RegisterInput struct {
+	Email    string `json:"email" validate:"required"`
+	Password string `json:"password" validate:"required"` //nolint:gosec // the name of a field
+	Name     string `json:"name" validate:"required"`
+	UserType string `json:"userType" validate:"required,oneof=jobseeker employer"`
+}
+
+// Register makes an account of either type and signs it in. An employer's
+// organization bears the user's name until they complete it.
+func (s *Service) Register(ctx context.Context, in RegisterInput, from Client) (SignedIn, error) {
+	var c checks
+	email := c.email("email", in.Email)
+	c.password("password", in.Password, true)
+	name := c.line("name", in.Name, true)
+	kind := Kind(in.UserType)
+	switch {
+	case in.UserType == "":
+		c.bad("userType", "is required")
+	case kind != KindJobseeker && kind != KindEmployer:
+		c.bad("userType", "must be one of jobseeker, employer")
+	}
+	if err := c.err(); err != nil {
+		return SignedIn{}, err
+	}
+	company := ""
+	if kind == KindEmployer {
+		company = name
+	}
+	return s.register(ctx, email, in.Password, name, kind, Organization{Name: company}, from)
+}
+
+// RegisterEmployerInput makes an account and its organization.
+type RegisterEmployerInput struct {
+	Email       string `json:"email" validate:"required"`
+	Password    string `json:"password" validate:"required"` //nolint:gosec // the name of a field
+	Name        string `json:"name" validate:"required"`
+	CompanyName string `json:"companyName" validate:"required"`
+	Industry    string `json:"industry"`
+	CompanySize string `json:"companySize"`
+}
+
+// RegisterEmployer makes an organization and the account of its first admin.
+func (s *Service) RegisterEmployer(ctx context.Context, in RegisterEmployerInput, from Client) (SignedIn, error) {
+	var c checks
+	email := c.email("email", in.Email)
+	c.password("password", in.Password, false)
+	name := c.line("name", in.Name, true)
+	o := Organization{
+		Name:     c.line("companyName", in.CompanyName, true),
+		Industry: c.line("industry", in.Industry, false),
+		Size:     c.line("companySize", in.CompanySize, false),
+	}
+	if err := c.err(); err != nil {
+		return SignedIn{}, err
+	}
+	return s.register(ctx, email, in.Password, name, KindEmployer, o, from)
+}
+
+func (s *Service) register(ctx context.Context, email, password, name string, kind Kind, o Organization, from Client) (SignedIn, error) {
+	// Looking first spares the hash for an address that is taken; the unique
+	// index decides among those who look at the same time.
+	switch u, err := s.Users.FindByEmail(ctx, EmailKey(email)); {
+	case err == nil && u.Status == UserActive:
+		return SignedIn{}, ErrEmailTaken
+	case err != nil && !errors.Is(err, ErrUserNotFound):
+		return SignedIn{}, err
+	}
+	hash, err := s.Hasher.Hash(ctx, password)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	var out SignedIn
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		now := s.Clock.Now()
+		u := NewUser(s.NewID(), email, name, kind, hash, now)
+		if err := s.Users.Add(ctx, &u); err != nil {
+			return err
+		}
+		if kind == KindEmployer {
+			org, founder := Found(s.NewID(), s.NewID(), u.ID, o.Name, o.Industry, o.Size, now)
+			if err := s.Organizations.Found(ctx, org, founder); err != nil {
+				return err
+			}
+		}
+		if err := s.Events.Record(ctx, event.UserRegistered{UserID: u.ID}); err != nil {
+			return err
+		}
+		out, err = s.open(ctx, u.ID, from, now)
+		return err
+	})
+	return out, err
+}
+
+// open starts a session in the transaction of ctx.
+func (s *Service) open(ctx context.Context, userID string, from Client, now time.Time) (SignedIn, error) {
+	session := NewSession(s.NewID(), userID, from, now)
+	token, secret := session.NewRefreshToken(now)
+	if err := s.Sessions.Open(ctx, session, token); err != nil {
+		return SignedIn{}, err
+	}
+	p, err := s.Sessions.Principal(ctx, session.ID)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	return s.tokens(p, secret, now)
+}
+
+// tokens signs an access token for the principal.
+func (s *Service) tokens(p Principal, refresh string, now time.Time) (SignedIn, error) {
+	a := p.Actor()
+	access, err := s.AccessTokens.Issue(AccessClaims{
+		UserID: a.UserID, SessionID: a.SessionID, Role: a.Role, OrganizationID: a.OrganizationID,
+		IssuedAt: now, ExpiresAt: now.Add(AccessLife),
+	})
+	return SignedIn{AccessToken: access, RefreshToken: refresh, Account: Account{User: p.User, Role: a.Role}}, err
+}
+
+// Authenticate finds the caller behind an access token: the token names a
+// session, and the rows of this moment say whether it lives and what its user
+// may do. fault.ErrUnauthorized for whatever is not so.
+func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Actor, error) {
+	claims, err := s.AccessTokens.Verify(accessToken)
+	if err != nil {
+		return auth.Actor{}, err
+	}
+	if !id.Valid(claims.SessionID) {
+		return auth.Actor{}, fault.ErrUnauthorized
+	}
+	p, err := s.Sessions.Principal(ctx, claims.SessionID)
+	switch {
+	case errors.Is(err, ErrSessionNotFound):
+		return auth.Actor{}, fault.ErrUnauthorized.WithCause(err)
+	case err != nil:
+		return auth.Actor{}, err
+	case !p.Session.Alive(s.Clock.Now()) || p.User.ID != claims.UserID:
+		return auth.Actor{}, fault.ErrUnauthorized
+	}
+	return p.Actor(), nil
+}
+
+// Me is the caller's own account.
+func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
+	u, err := s.Users.Find(ctx, a.UserID)
+	if errors.Is(err, ErrUserNotFound) {
+		return Account{}, fault.ErrUnauthorized // deleted since the request began
+	}
+	return Account{User: u, Role: a.Role}, err
+}
+
+// Person is what other modules may show of a user.
+type Person struct{ ID, Name, Email string }
+
+// People reads several users at once; unknown ids are left out.
+func (s *Service) People(ctx context.Context, ids []string) (map[string]Person, error) {
+	if len(ids) == 0 {
+		return map[string]Person{}, nil
+	}
+	users, err := s.Users.People(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]Person, len(users))
+	for _, u := range users {
+		out[u.ID] = Person{ID: u.ID, Name: u.Name, Email: u.Email}
+	}
+	return out, nil
+}
+
+// OrganizationName is the name of an organization.
+func (s *Service) OrganizationName(ctx context.Context, organizationID string) (string, error) {
+	o, err := s.Organizations.Find(ctx, organizationID)
+	return o.Name, err
+}

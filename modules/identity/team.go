@@ -1,0 +1,274 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/page"
+)
+
+// InviteInput names a person whom the organization wants.
+type InviteInput struct {
+	Name  string `json:"name" validate:"required"`
+	Email string `json:"email" validate:"required"`
+	Role  string `json:"role"`
+}
+
+// Invite puts a person on the team list and has an invitation mailed. Whether
+// the address has an account makes no difference to the inviter.
+func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) error {
+	if !a.May(auth.Manage) {
+		return fault.ErrForbidden
+	}
+	var c checks
+	name := c.line("name", in.Name, true)
+	email := c.email("email", in.Email)
+	role, ok := ParseOrgRole(in.Role)
+	if !ok {
+		c.bad("role", "must be one of admin, recruiter, viewer")
+	}
+	if err := c.err(); err != nil {
+		return err
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		now := s.Clock.Now()
+		userID, err := s.Users.Invite(ctx, NewInvited(s.NewID(), email, name, now))
+		if err != nil {
+			return err
+		}
+		m := NewInvitation(s.NewID(), a.OrganizationID, userID, name, email, role, now)
+		switch ok, err := s.Organizations.Invite(ctx, m, now); {
+		case err != nil:
+			return err
+		case !ok:
+			return ErrAlreadyInTeam
+		}
+		return s.Events.Record(ctx, event.MemberInvited{OrganizationID: a.OrganizationID, UserID: userID, InvitedAt: now})
+	})
+}
+
+// Team lists the caller's colleagues and whom the organization has invited.
+func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.Result[Member], error) {
+	if a.OrganizationID == "" {
+		return page.Result[Member]{}, fault.ErrForbidden
+	}
+	if r.Cursor != "" && !id.Valid(r.Cursor) {
+		return page.Result[Member]{}, fault.InvalidField("cursor", "is not a cursor of this list")
+	}
+	return s.Organizations.Team(ctx, a.OrganizationID, r)
+}
+
+// Permissions shows what a member of the caller's organization may do. A
+// member of another organization and nobody at all are the same ErrNotInTeam.
+func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) (Member, error) {
+	if a.OrganizationID == "" {
+		return Member{}, fault.ErrForbidden
+	}
+	if !id.Valid(userID) {
+		return Member{}, ErrNotInTeam
+	}
+	return s.Organizations.Member(ctx, a.OrganizationID, userID)
+}
+
+// ChangePermissionsInput changes what is given and leaves the rest; a new role
+// without permissions brings its own.
+type ChangePermissionsInput struct {
+	Permissions *struct {
+		Jobs *struct {
+			Create *bool `json:"create"`
+			Update *bool `json:"update"`
+			Delete *bool `json:"delete"`
+		} `json:"jobs"`
+		Applications *struct {
+			View   *bool `json:"view"`
+			Update *bool `json:"update"`
+		} `json:"applications"`
+	} `json:"permissions"`
+	Role string `json:"role"`
+}
+
+func (in ChangePermissionsInput) over(p Permissions) Permissions {
+	set := func(to *bool, from *bool) {
+		if from != nil {
+			*to = *from
+		}
+	}
+	if in.Permissions == nil {
+		return p
+	}
+	if j := in.Permissions.Jobs; j != nil {
+		set(&p.Jobs.Create, j.Create)
+		set(&p.Jobs.Update, j.Update)
+		set(&p.Jobs.Delete, j.Delete)
+	}
+	if v := in.Permissions.Applications; v != nil {
+		set(&p.Applications.View, v.View)
+		set(&p.Applications.Update, v.Update)
+	}
+	return p
+}
+
+// ChangePermissions gives a member another role or other permissions, from the
+// member's next request on. Admins only. An organization's last admin stays.
+func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID string, in ChangePermissionsInput) (Member, error) {
+	if !a.May(auth.Manage) {
+		return Member{}, fault.ErrForbidden
+	}
+	if !id.Valid(userID) {
+		return Member{}, ErrNotInTeam
+	}
+	role, ok := ParseOrgRole(in.Role)
+	if !ok {
+		return Member{}, fault.InvalidField("role", "must be one of admin, recruiter, viewer")
+	}
+	var out Member
+	err := s.Tx.Do(ctx, func(ctx context.Context) error {
+		// Two admins who demote each other come here one after the other, and
+		// the second finds the first one's change.
+		if err := s.Organizations.Lock(ctx, a.OrganizationID); err != nil {
+			return err
+		}
+		m, err := s.Organizations.Member(ctx, a.OrganizationID, userID)
+		if err != nil {
+			return err
+		}
+		next, permissions := m.Role, m.Permissions
+		if in.Role != "" && role != m.Role {
+			next, permissions = role, role.Defaults()
+		}
+		permissions = in.over(permissions)
+		if next == Admin && permissions != Admin.Defaults() {
+			return fault.InvalidField("permissions", "an admin holds every permission")
+		}
+		if m.guards() && next != Admin {
+			if err := s.anotherAdmin(ctx, m.Membership); err != nil {
+				return err
+			}
+		}
+		m.Change(next, permissions, s.Clock.Now())
+		out = m
+		return s.Organizations.SaveMember(ctx, &out.Membership)
+	})
+	return out, err
+}
+
+// anotherAdmin fails with ErrLastAdmin if the organization has none but m. The
+// caller holds the organization's lock.
+func (s *Service) anotherAdmin(ctx context.Context, m Membership) error {
+	ok, err := s.Organizations.HasOtherAdmin(ctx, m.OrganizationID, m.UserID)
+	if err == nil && !ok {
+		return ErrLastAdmin
+	}
+	return err
+}
+
+// AcceptInvitationInput carries a mailed token. Password and name are for a
+// new account; a signed-in one keeps its own.
+type AcceptInvitationInput struct {
+	Token    string `json:"token" validate:"required"`
+	Password string `json:"password"` //nolint:gosec // the name of a field
+	Name     string `json:"name"`
+}
+
+// AcceptInvitation makes the invited person a member and signs them in. Whoever
+// has no account gets one; whoever has one must be signed in with it, since
+// the mail alone does not prove who they are to that account.
+func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptInvitationInput, from Client) (SignedIn, error) {
+	var c checks
+	if in.Token == "" {
+		c.bad("token", "is required")
+	}
+	if a.Guest() {
+		c.password("password", in.Password, true)
+	}
+	name := c.line("name", in.Name, false)
+	if err := c.err(); err != nil {
+		return SignedIn{}, err
+	}
+	t, err := s.findMailToken(ctx, in.Token, ForInvitation)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	if !a.Guest() && a.UserID != t.UserID {
+		return SignedIn{}, ErrSomebodyElses
+	}
+	hash := ""
+	if a.Guest() {
+		if hash, err = s.Hasher.Hash(ctx, in.Password); err != nil {
+			return SignedIn{}, err
+		}
+	}
+	var out SignedIn
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		now := s.Clock.Now()
+		u, err := s.spend(ctx, t, now)
+		if err != nil {
+			return err
+		}
+		m, err := s.Organizations.Member(ctx, t.OrganizationID, u.ID)
+		if errors.Is(err, ErrNotInTeam) || err == nil && m.Status != MemberInvited {
+			return badToken // the organization thought better of it
+		} else if err != nil {
+			return err
+		}
+		switch {
+		case u.Status == UserInvited:
+			if name == "" {
+				name = m.InvitedName
+			}
+			u.Claim(name, hash, now)
+			err = s.Users.Save(ctx, &u)
+		case a.UserID != u.ID:
+			err = ErrSignInToAccept
+		default:
+			err = s.leave(ctx, u.ID)
+		}
+		if err != nil {
+			return err
+		}
+		m.Accept(now)
+		if err := s.Organizations.SaveMember(ctx, &m.Membership); err != nil {
+			return err
+		}
+		if err := s.MailTokens.SpendAll(ctx, u.ID, ForInvitation, t.OrganizationID, now); err != nil {
+			return err
+		}
+		out, err = s.open(ctx, u.ID, from, now)
+		return err
+	})
+	return out, err
+}
+
+// leave ends the user's present membership, if there is one, unless the
+// organization would be left without an admin.
+func (s *Service) leave(ctx context.Context, userID string) error {
+	m, err := s.Organizations.MembershipOf(ctx, userID)
+	if err != nil || m == nil {
+		return err
+	}
+	if err := s.Organizations.Lock(ctx, m.OrganizationID); err != nil {
+		return err
+	}
+	// Again, as it is now that nobody else can change it.
+	if m, err = s.Organizations.MembershipOf(ctx, userID); err != nil || m == nil {
+		return err
+	}
+	if m.guards() {
+		if err := s.anotherAdmin(ctx, *m); err != nil {
+			return err
+		}
+	}
+	return s.Organizations.RemoveMember(ctx, m.OrganizationID, userID)
+}
+
+// mailToken mints and stores a token for a reaction.
+func (s *Service) mailToken(ctx context.Context, u User, p Purpose, organizationID string, now time.Time) (string, error) {
+	t, secret := NewMailToken(u.ID, u.Email, p, now)
+	t.OrganizationID = organizationID
+	return secret, s.MailTokens.Add(ctx, t)
+}

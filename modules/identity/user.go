@@ -1,0 +1,185 @@
+package identity
+
+import (
+	"net/mail"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/locumhq/locum/core/fault"
+)
+
+// Kind is the side of the job board that an account was made for.
+type Kind string
+
+// The kinds. An account of kind Jobseeker keeps its jobseeker side for good,
+// also when it joins an organization.
+const (
+	KindJobseeker Kind = "jobseeker"
+	KindEmployer  Kind = "employer"
+)
+
+// UserStatus is where an account stands.
+type UserStatus string
+
+// The statuses of an account; see the package comment.
+const (
+	UserInvited UserStatus = "invited"
+	UserActive  UserStatus = "active"
+	UserDeleted UserStatus = "deleted"
+)
+
+// SubscriptionActive is what every account starts with.
+const SubscriptionActive = "active"
+
+// User is a person with an account, or one who was invited to make one.
+type User struct {
+	ID     string
+	Email  string
+	Name   string
+	Kind   Kind
+	Status UserStatus
+	// PasswordHash is empty exactly for an invited person.
+	PasswordHash string
+	// EmailVerifiedAt is zero until the address is proven.
+	EmailVerifiedAt time.Time
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+	Version         int64
+}
+
+// NewUser makes an active account. The caller has checked name and password.
+func NewUser(id, email, name string, kind Kind, passwordHash string, now time.Time) User {
+	return User{ID: id, Email: email, Name: name, Kind: kind, Status: UserActive, PasswordHash: passwordHash, CreatedAt: now, UpdatedAt: now, Version: 1}
+}
+
+// NewInvited holds the place of a person without an account.
+func NewInvited(id, email, name string, now time.Time) User {
+	u := NewUser(id, email, name, KindEmployer, "", now)
+	u.Status = UserInvited
+	return u
+}
+
+// EmailKey is what makes the user's address unique.
+func (u User) EmailKey() string { return EmailKey(u.Email) }
+
+// FirstName is how a mail greets the user.
+func (u User) FirstName() string {
+	first, _, _ := strings.Cut(u.Name, " ")
+	return first
+}
+
+// Claim turns an invited person into an account. The invitation came by mail,
+// so the address is proven with it.
+func (u *User) Claim(name, passwordHash string, now time.Time) {
+	u.Name, u.PasswordHash, u.Status, u.CreatedAt = name, passwordHash, UserActive, now
+	u.Verify(now)
+}
+
+// Verify notes that the user reads mail at the address.
+func (u *User) Verify(now time.Time) {
+	if u.EmailVerifiedAt.IsZero() {
+		u.EmailVerifiedAt = now
+	}
+	u.UpdatedAt = now
+}
+
+// SetPassword replaces the password's verifier.
+func (u *User) SetPassword(hash string, now time.Time) { u.PasswordHash, u.UpdatedAt = hash, now }
+
+// EmailKey is the form of an address under which it is unique.
+func EmailKey(email string) string { return strings.ToLower(email) }
+
+// ParseEmail reads a bare address (RFC 5322 addr-spec, at most the 254 octets
+// that RFC 5321 lets through) and lower-cases its domain.
+func ParseEmail(s string) (email string, ok bool) {
+	a, err := mail.ParseAddress(s)
+	if err != nil || a.Name != "" || a.Address != s || len(s) > 254 || hasControl(s) {
+		return "", false // also whatever is only an address after unquoting
+	}
+	at := strings.LastIndexByte(s, '@')
+	local, domain := s[:at], strings.ToLower(s[at+1:])
+	if len(local) > 64 || !strings.Contains(strings.Trim(domain, "."), ".") || strings.ContainsAny(domain, "[]") || strings.ContainsAny(local, "\" ") {
+		return "", false
+	}
+	return local + "@" + domain, true
+}
+
+// Bounds of what people type.
+const (
+	maxName     = 200
+	maxPassword = 1024 // bytes: more would only be work for the hasher
+	minPassword = 8
+)
+
+// passwordFault says what a password lacks; "" is a good one. Jobseekers' rule
+// (mixed) asks for upper case, lower case and digits too.
+func passwordFault(p string, mixed bool) string {
+	var upper, lower, digit bool
+	for _, r := range p {
+		upper = upper || unicode.IsUpper(r)
+		lower = lower || unicode.IsLower(r)
+		digit = digit || unicode.IsDigit(r)
+	}
+	switch {
+	case p == "":
+		return "is required"
+	case len(p) > maxPassword:
+		return "must be at most 1024 bytes"
+	case utf8.RuneCountInString(p) < minPassword:
+		return "must be at least 8 characters"
+	case mixed && (!upper || !lower || !digit):
+		return "must contain upper case, lower case and digits"
+	}
+	return ""
+}
+
+func hasControl(s string) bool {
+	return strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s)
+}
+
+// checks collects every fault of an input, in the documented order.
+type checks []fault.Field
+
+func (c *checks) bad(field, message string) {
+	*c = append(*c, fault.Field{Name: field, Message: message})
+}
+
+func (c *checks) email(field, s string) string {
+	email, ok := ParseEmail(s)
+	switch {
+	case s == "":
+		c.bad(field, "is required")
+	case !ok:
+		c.bad(field, "must be a valid e-mail address")
+	}
+	return email
+}
+
+func (c *checks) password(field, p string, mixed bool) {
+	if f := passwordFault(p, mixed); f != "" {
+		c.bad(field, f)
+	}
+}
+
+// line checks one line of text and returns it without surrounding space.
+func (c *checks) line(field, s string, required bool) string {
+	s = strings.TrimSpace(s)
+	switch {
+	case s == "" && required:
+		c.bad(field, "is required")
+	case utf8.RuneCountInString(s) > maxName:
+		c.bad(field, "must be at most 200 characters")
+	case hasControl(s):
+		c.bad(field, "must not contain control characters")
+	}
+	return s
+}
+
+func (c checks) err() error {
+	if len(c) == 0 {
+		return nil
+	}
+	return fault.ErrInvalid.WithFields(c...)
+}
