@@ -1,0 +1,188 @@
+package gormdb
+
+import (
+	"context"
+	"time"
+
+	"github.com/locumhq/locum/modules/identity"
+)
+
+// Sessions stores sign-ins and their refresh tokens.
+type Sessions struct{ *DB }
+
+type sessionRow struct {
+	ID         string
+	UserID     string
+	Address    string
+	UserAgent  string
+	CreatedAt  time.Time
+	LastUsedAt time.Time
+	ExpiresAt  time.Time
+	EndedAt    *time.Time
+}
+
+// TableName tells GORM the table.
+func (sessionRow) TableName() string { return "sessions" }
+
+func (r sessionRow) session() identity.Session {
+	return identity.Session{
+		ID: r.ID, UserID: r.UserID, Address: r.Address, UserAgent: r.UserAgent,
+		CreatedAt: r.CreatedAt, LastUsedAt: r.LastUsedAt, ExpiresAt: r.ExpiresAt, EndedAt: orZero(r.EndedAt),
+	}
+}
+
+type refreshTokenRow struct {
+	Hash      string
+	SessionID string
+	IssuedAt  time.Time
+	ExpiresAt time.Time
+	UsedAt    *time.Time
+}
+
+// TableName tells GORM the table.
+func (refreshTokenRow) TableName() string { return "refresh_tokens" }
+
+// Open implements identity.Sessions.
+func (d Sessions) Open(ctx context.Context, s identity.Session, t identity.RefreshToken) error {
+	r := sessionRow{
+		ID: s.ID, UserID: s.UserID, Address: s.Address, UserAgent: s.UserAgent,
+		CreatedAt: s.CreatedAt, LastUsedAt: s.LastUsedAt, ExpiresAt: s.ExpiresAt, EndedAt: nilIfZero(s.EndedAt),
+	}
+	if err := d.q(ctx).Create(&r).Error; err != nil {
+		return wrap(err)
+	}
+	return d.AddRefresh(ctx, t)
+}
+
+// AddRefresh implements identity.Sessions.
+func (d Sessions) AddRefresh(ctx context.Context, t identity.RefreshToken) error {
+	r := refreshTokenRow{Hash: t.Hash, SessionID: t.SessionID, IssuedAt: t.IssuedAt, ExpiresAt: t.ExpiresAt, UsedAt: nilIfZero(t.UsedAt)}
+	return wrap(d.q(ctx).Create(&r).Error)
+}
+
+// Principal implements identity.Sessions. It runs on every signed-in request:
+// primary keys and the one-row index of active memberships, nothing else.
+func (d Sessions) Principal(ctx context.Context, sessionID string) (identity.Principal, error) {
+	var r struct {
+		sessionRow
+		Email           string
+		Name            string
+		Kind            string
+		Status          string
+		EmailVerifiedAt *time.Time
+		UserCreatedAt   time.Time
+		OrganizationID  *string
+		Role            *string
+		Permissions     *string
+		Founder         *bool
+	}
+	err := d.q(ctx).Raw(`SELECT s.id, s.user_id, s.address, s.user_agent, s.created_at, s.last_used_at, s.expires_at, s.ended_at,
+			u.email, u.name, u.kind, u.status, u.email_verified_at, u.created_at AS user_created_at,
+			m.organization_id, m.role, m.permissions, m.founder
+		FROM sessions s
+		JOIN users u ON u.id = s.user_id AND u.status = 'active'
+		LEFT JOIN memberships m ON m.user_id = s.user_id AND m.status = 'active'
+		WHERE s.id = ?`, sessionID).Scan(&r).Error
+	if err != nil {
+		return identity.Principal{}, wrap(err)
+	}
+	if r.ID == "" {
+		return identity.Principal{}, identity.ErrSessionNotFound
+	}
+	p := identity.Principal{Session: r.session(), User: identity.User{
+		ID: r.UserID, Email: r.Email, Name: r.Name, Kind: identity.Kind(r.Kind), Status: identity.UserStatus(r.Status),
+		EmailVerifiedAt: orZero(r.EmailVerifiedAt), CreatedAt: r.UserCreatedAt,
+	}}
+	if r.OrganizationID != nil {
+		p.Membership = &identity.Membership{
+			OrganizationID: *r.OrganizationID, UserID: r.UserID, Role: identity.OrgRole(orZero(r.Role)),
+			Permissions: permissionsOf(orZero(r.Permissions)), Founder: orZero(r.Founder), Status: identity.MemberActive,
+		}
+	}
+	return p, nil
+}
+
+// Use implements identity.Sessions.
+func (d Sessions) Use(ctx context.Context, sessionID string, at time.Time) (bool, error) {
+	res := d.q(ctx).Exec(`UPDATE sessions SET last_used_at = ? WHERE id = ? AND ended_at IS NULL AND expires_at > ?`, at, sessionID, at)
+	return res.RowsAffected == 1, wrap(res.Error)
+}
+
+// End implements identity.Sessions.
+func (d Sessions) End(ctx context.Context, userID, sessionID string, at time.Time) error {
+	return wrap(d.q(ctx).Exec(`UPDATE sessions SET ended_at = ? WHERE id = ? AND user_id = ? AND ended_at IS NULL`, at, sessionID, userID).Error)
+}
+
+// EndAll implements identity.Sessions.
+func (d Sessions) EndAll(ctx context.Context, userID, except string, at time.Time) error {
+	q := d.q(ctx).Model(&sessionRow{}).Where("user_id = ? AND ended_at IS NULL", userID)
+	if except != "" {
+		q = q.Where("id <> ?", except)
+	}
+	return wrap(q.Update("ended_at", at).Error)
+}
+
+// FindRefresh implements identity.Sessions.
+func (d Sessions) FindRefresh(ctx context.Context, hash string) (identity.RefreshToken, error) {
+	var r refreshTokenRow
+	err := d.q(ctx).Where("hash = ?", hash).Take(&r).Error
+	return identity.RefreshToken{Hash: r.Hash, SessionID: r.SessionID, IssuedAt: r.IssuedAt, ExpiresAt: r.ExpiresAt, UsedAt: orZero(r.UsedAt)},
+		orNotFound(err, identity.ErrSessionNotFound)
+}
+
+// SpendRefresh implements identity.Sessions.
+func (d Sessions) SpendRefresh(ctx context.Context, hash string, at time.Time) (bool, error) {
+	res := d.q(ctx).Exec(`UPDATE refresh_tokens SET used_at = ? WHERE hash = ? AND used_at IS NULL`, at, hash)
+	return res.RowsAffected == 1, wrap(res.Error)
+}
+
+// MailTokens stores the secrets that were sent by mail.
+type MailTokens struct{ *DB }
+
+type mailTokenRow struct {
+	Hash           string
+	UserID         string
+	Purpose        string
+	OrganizationID *string
+	Email          string
+	CreatedAt      time.Time
+	ExpiresAt      time.Time
+	UsedAt         *time.Time
+}
+
+// TableName tells GORM the table.
+func (mailTokenRow) TableName() string { return "user_tokens" }
+
+// Add implements identity.MailTokens.
+func (d MailTokens) Add(ctx context.Context, t identity.MailToken) error {
+	r := mailTokenRow{
+		Hash: t.Hash, UserID: t.UserID, Purpose: string(t.Purpose), OrganizationID: nilIfZero(t.OrganizationID),
+		Email: t.Email, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, UsedAt: nilIfZero(t.UsedAt),
+	}
+	return wrap(d.q(ctx).Create(&r).Error)
+}
+
+// Find implements identity.MailTokens.
+func (d MailTokens) Find(ctx context.Context, hash string, p identity.Purpose) (identity.MailToken, error) {
+	var r mailTokenRow
+	err := d.q(ctx).Where("hash = ? AND purpose = ?", hash, string(p)).Take(&r).Error
+	return identity.MailToken{
+		Hash: r.Hash, UserID: r.UserID, Purpose: p, OrganizationID: orZero(r.OrganizationID), Email: r.Email,
+		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, UsedAt: orZero(r.UsedAt),
+	}, orNotFound(err, identity.ErrTokenNotFound)
+}
+
+// Spend implements identity.MailTokens.
+func (d MailTokens) Spend(ctx context.Context, userID, hash string, at time.Time) (bool, error) {
+	res := d.q(ctx).Exec(`UPDATE user_tokens SET used_at = ? WHERE hash = ? AND user_id = ? AND used_at IS NULL`, at, hash, userID)
+	return res.RowsAffected == 1, wrap(res.Error)
+}
+
+// SpendAll implements identity.MailTokens.
+func (d MailTokens) SpendAll(ctx context.Context, userID string, p identity.Purpose, organizationID string, at time.Time) error {
+	q := d.q(ctx).Model(&mailTokenRow{}).Where("user_id = ? AND purpose = ? AND used_at IS NULL", userID, string(p))
+	if organizationID != "" {
+		q = q.Where("organization_id = ?", organizationID)
+	}
+	return wrap(q.Update("used_at", at).Error)
+}
