@@ -1,0 +1,203 @@
+package argonhash
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/argon2"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+var _ identity.PasswordHasher = (*Hasher)(nil)
+
+func TestAPasswordIsKnownAgainAndNoOtherIs(t *testing.T) {
+	ctx := context.Background()
+	h := New()
+	long := strings.Repeat("é", MaxPassword/2)
+	for _, password := range []string{"Password1", "", " Password1", "pässwörd\x00\n", long} {
+		v, err := h.Hash(ctx, password)
+		require.NoError(t, err)
+		require.Regexp(t, `^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$`, v)
+		ok, stale, err := h.Verify(ctx, v, password)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.False(t, stale)
+		for _, other := range []string{password + " ", strings.ToUpper(password) + "x", "x" + password} {
+			ok, stale, err := h.Verify(ctx, v, other)
+			require.NoError(t, err)
+			require.False(t, ok)
+			require.False(t, stale)
+		}
+	}
+	a, err := h.Hash(ctx, "Password1")
+	require.NoError(t, err)
+	b, err := h.Hash(ctx, "Password1")
+	require.NoError(t, err)
+	require.NotEqual(t, a, b, "the salt is fresh")
+}
+
+func phc(m, t uint32, p uint8, password string) string {
+	salt := []byte("0123456789abcdef")
+	b64 := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", m, t, p, b64.EncodeToString(salt),
+		b64.EncodeToString(argon2.IDKey([]byte(password), salt, t, m, p, 32)))
+}
+
+func TestVerifiersWithOtherParametersWorkAndAreStale(t *testing.T) {
+	h := New()
+	v := phc(12288, 3, 2, "Password1")
+	ok, stale, err := h.Verify(context.Background(), v, "Password1")
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.True(t, stale)
+	ok, stale, err = h.Verify(context.Background(), v, "password1")
+	require.NoError(t, err)
+	require.False(t, ok)
+	require.False(t, stale, "a wrong password must not replace the verifier")
+}
+
+func TestBrokenOrAbsurdVerifiersAreRefusedWithoutWork(t *testing.T) {
+	h := New()
+	good := phc(8, 1, 1, "x")
+	salt, tag := strings.Split(good, "$")[4], strings.Split(good, "$")[5]
+	for _, v := range []string{
+		"x", "$", "$$$$$", "$2a$10$abcdefghijklmnopqrstuv", "plaintext",
+		"$argon2i$v=19$m=19456,t=2,p=1$" + salt + "$" + tag,
+		"$argon2id$v=16$m=19456,t=2,p=1$" + salt + "$" + tag,
+		"$argon2id$v=19$m=4194304,t=2,p=1$" + salt + "$" + tag, // 4 GiB
+		"$argon2id$v=19$m=19456,t=4000000,p=1$" + salt + "$" + tag,
+		"$argon2id$v=19$m=19456,t=2,p=255$" + salt + "$" + tag,
+		"$argon2id$v=19$m=0,t=0,p=0$" + salt + "$" + tag,
+		"$argon2id$v=19$m=-1,t=2,p=1$" + salt + "$" + tag,
+		"$argon2id$v=19$m=19456,t=2,p=1,x=2$" + salt + "$" + tag,
+		"$argon2id$v=19$m=19456,t=2,p=1$$" + tag,
+		"$argon2id$v=19$m=19456,t=2,p=1$" + salt + "$",
+		"$argon2id$v=19$m=19456,t=2,p=1$" + salt + "$" + strings.Repeat("A", 4000),
+		good + "$", good + "\n",
+	} {
+		begun := time.Now()
+		ok, _, err := h.Verify(context.Background(), v, "x")
+		require.Error(t, err, v)
+		require.False(t, ok)
+		require.Equal(t, fault.Internal, fault.KindOf(err), "it is our data that is broken")
+		require.Less(t, time.Since(begun), 10*time.Millisecond, v)
+	}
+}
+
+func TestHugePasswordsCostNothing(t *testing.T) {
+	h := New()
+	huge := strings.Repeat("a", MaxPassword+1)
+	begun := time.Now()
+	_, err := h.Hash(context.Background(), huge)
+	require.Equal(t, fault.Invalid, fault.KindOf(err))
+	for _, v := range []string{"", phc(8, 1, 1, huge)} {
+		ok, _, err := h.Verify(context.Background(), v, huge)
+		require.NoError(t, err)
+		require.False(t, ok)
+	}
+	require.Less(t, time.Since(begun), 10*time.Millisecond)
+}
+
+func TestAnAbsentAccountCostsTheSame(t *testing.T) {
+	ctx := context.Background()
+	h := New()
+	v, err := h.Hash(ctx, "Password1")
+	require.NoError(t, err)
+	const tries = 41
+	var known, unknown []time.Duration
+	for range tries {
+		begun := time.Now()
+		_, _, err := h.Verify(ctx, v, "wrong")
+		known = append(known, time.Since(begun))
+		require.NoError(t, err)
+		begun = time.Now()
+		ok, stale, err := h.Verify(ctx, "", "wrong")
+		unknown = append(unknown, time.Since(begun))
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.False(t, stale)
+	}
+	slices.Sort(known)
+	slices.Sort(unknown)
+	k, u := known[tries/4], unknown[tries/4] // a quartile, as a busy machine only adds
+	require.InEpsilon(t, float64(k), float64(u), 0.2, "known %v unknown %v", k, u)
+}
+
+func TestManyAtOnceStayWithinTheirMemory(t *testing.T) {
+	h := New()
+	h.maxWait = time.Minute
+	done := make(chan struct{})
+	peak := make(chan uint64)
+	go func() {
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		var most uint64
+		for {
+			metrics.Read(sample)
+			most = max(most, sample[0].Value.Uint64())
+			select {
+			case <-done:
+				peak <- most
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	var all sync.WaitGroup
+	for range maxWaiting {
+		all.Go(func() {
+			_, err := h.Hash(context.Background(), "Password1")
+			require.NoError(t, err)
+		})
+	}
+	all.Wait()
+	close(done)
+	// 64 hashes at once would hold 1.2 GiB; each that runs holds 19 MiB, and
+	// the collector lets garbage of the same size again stand.
+	require.Less(t, <-peak, uint64((cap(h.running)+2)*3*20<<20))
+}
+
+func TestTheQueueIsBoundedInLengthAndTime(t *testing.T) {
+	h := New()
+	for range cap(h.running) {
+		h.running <- struct{}{} // every processor is busy
+	}
+	unavailable := func(err error) {
+		t.Helper()
+		require.ErrorIs(t, err, fault.ErrUnavailable)
+		require.Positive(t, fault.Of(err).RetryAfter)
+	}
+
+	h.maxWait = 20 * time.Millisecond
+	_, err := h.Hash(context.Background(), "Password1")
+	unavailable(err)
+
+	h.maxWait = time.Minute
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var waiting sync.WaitGroup
+	for range maxWaiting {
+		waiting.Go(func() {
+			_, _, err := h.Verify(ctx, "", "Password1")
+			unavailable(err)
+			require.ErrorIs(t, err, context.Canceled)
+		})
+	}
+	require.Eventually(t, func() bool { return h.waiting.Load() == maxWaiting }, 10*time.Second, time.Millisecond)
+	begun := time.Now()
+	_, err = h.Hash(context.Background(), "Password1")
+	unavailable(err)
+	require.Less(t, time.Since(begun), time.Second, "the 65th does not wait")
+	cancel()
+	waiting.Wait()
+	require.Zero(t, h.waiting.Load())
+}
