@@ -19,7 +19,7 @@ var badToken = fault.InvalidField("token", "is not valid or has expired")
 
 // ForgotPasswordInput names an address.
 type ForgotPasswordInput struct {
-	Email string `json:"email" validate:"required"`
+	Email string `json:"email" validate:"required,max=254,email"`
 }
 
 // ForgotPassword has a reset link mailed to the address if it has an account,
@@ -49,7 +49,7 @@ func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput) er
 // ResetPasswordInput carries a mailed token and the new password.
 type ResetPasswordInput struct {
 	Token    string `json:"token" validate:"required"`
-	Password string `json:"password" validate:"required"` //nolint:gosec // the name of a field
+	Password string `json:"password" validate:"required,min=8,max=1024,password"` //nolint:gosec // the name of a field
 }
 
 // ResetPassword gives the account a new password and ends all of its sessions.
@@ -86,7 +86,7 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 // ChangePasswordInput carries the present password and the next.
 type ChangePasswordInput struct {
 	CurrentPassword string `json:"currentPassword" validate:"required"`
-	NewPassword     string `json:"newPassword" validate:"required"`
+	NewPassword     string `json:"newPassword" validate:"required,min=8,max=1024,password"`
 }
 
 // ChangePassword gives the caller a new password and ends every other session.

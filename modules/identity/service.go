@@ -54,9 +54,9 @@ type SignedIn struct {
 
 // RegisterInput makes an account.
 type RegisterInput struct {
-	Email    string `json:"email" validate:"required"`
-	Password string `json:"password" validate:"required"` //nolint:gosec // the name of a field
-	Name     string `json:"name" validate:"required"`
+	Email    string `json:"email" validate:"required,max=254,email"`
+	Password string `json:"password" validate:"required,min=8,max=1024,password"` //nolint:gosec // the name of a field
+	Name     string `json:"name" validate:"required,notblank,max=200"`
 	UserType string `json:"userType" validate:"required,oneof=jobseeker employer"`
 }
 
@@ -72,7 +72,7 @@ func (s *Service) Register(ctx context.Context, in RegisterInput, from Client) (
 	case in.UserType == "":
 		c.bad("userType", "is required")
 	case kind != KindJobseeker && kind != KindEmployer:
-		c.bad("userType", "must be one of jobseeker, employer")
+		c.bad("userType", "must be one of: jobseeker, employer")
 	}
 	if err := c.err(); err != nil {
 		return SignedIn{}, err
@@ -86,12 +86,12 @@ func (s *Service) Register(ctx context.Context, in RegisterInput, from Client) (
 
 // RegisterEmployerInput makes an account and its organization.
 type RegisterEmployerInput struct {
-	Email       string `json:"email" validate:"required"`
-	Password    string `json:"password" validate:"required"` //nolint:gosec // the name of a field
-	Name        string `json:"name" validate:"required"`
-	CompanyName string `json:"companyName" validate:"required"`
-	Industry    string `json:"industry"`
-	CompanySize string `json:"companySize"`
+	Email       string `json:"email" validate:"required,max=254,email"`
+	Password    string `json:"password" validate:"required,min=8,max=1024"` //nolint:gosec // the name of a field
+	Name        string `json:"name" validate:"required,notblank,max=200"`
+	CompanyName string `json:"companyName" validate:"required,notblank,max=200"`
+	Industry    string `json:"industry" validate:"max=200"`
+	CompanySize string `json:"companySize" validate:"max=200"`
 }
 
 // RegisterEmployer makes an organization and the account of its first admin.

@@ -14,8 +14,8 @@ import (
 
 // InviteInput names a person whom the organization wants.
 type InviteInput struct {
-	Name  string `json:"name" validate:"required"`
-	Email string `json:"email" validate:"required"`
+	Name  string `json:"name" validate:"required,notblank,max=200"`
+	Email string `json:"email" validate:"required,max=254,email"`
 	Role  string `json:"role"`
 }
 
@@ -30,7 +30,7 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 	email := c.email("email", in.Email)
 	role, ok := ParseOrgRole(in.Role)
 	if !ok {
-		c.bad("role", "must be one of admin, recruiter, viewer")
+		c.bad("role", "must be one of: admin, recruiter, viewer")
 	}
 	if err := c.err(); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 	}
 	role, ok := ParseOrgRole(in.Role)
 	if !ok {
-		return Member{}, fault.InvalidField("role", "must be one of admin, recruiter, viewer")
+		return Member{}, fault.InvalidField("role", "must be one of: admin, recruiter, viewer")
 	}
 	var out Member
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
@@ -171,8 +171,8 @@ func (s *Service) anotherAdmin(ctx context.Context, m Membership) error {
 // new account; a signed-in one keeps its own.
 type AcceptInvitationInput struct {
 	Token    string `json:"token" validate:"required"`
-	Password string `json:"password"` //nolint:gosec // the name of a field
-	Name     string `json:"name"`
+	Password string `json:"password" validate:"omitempty,min=8,max=1024,password"` //nolint:gosec // the name of a field
+	Name     string `json:"name" validate:"max=200"`
 }
 
 // AcceptInvitation makes the invited person a member and signs them in. Whoever

@@ -126,11 +126,11 @@ func passwordFault(p string, mixed bool) string {
 	case p == "":
 		return "is required"
 	case len(p) > maxPassword:
-		return "must be at most 1024 bytes"
+		return "must have at most 1024 bytes"
 	case utf8.RuneCountInString(p) < minPassword:
-		return "must be at least 8 characters"
+		return "must have at least 8 characters"
 	case mixed && (!upper || !lower || !digit):
-		return "must contain upper case, lower case and digits"
+		return "must contain an upper case letter, a lower case letter and a digit"
 	}
 	return ""
 }
@@ -152,7 +152,7 @@ func (c *checks) email(field, s string) string {
 	case s == "":
 		c.bad(field, "is required")
 	case !ok:
-		c.bad(field, "must be a valid e-mail address")
+		c.bad(field, "must be a valid email address")
 	}
 	return email
 }
@@ -170,7 +170,7 @@ func (c *checks) line(field, s string, required bool) string {
 	case s == "" && required:
 		c.bad(field, "is required")
 	case utf8.RuneCountInString(s) > maxName:
-		c.bad(field, "must be at most 200 characters")
+		c.bad(field, "must have at most 200 characters")
 	case hasControl(s):
 		c.bad(field, "must not contain control characters")
 	}

@@ -1,0 +1,35 @@
+package portal
+
+import (
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+)
+
+// errIntentRequired is the answer of operations that an intent chooses.
+var errIntentRequired = fault.New(fault.Invalid, "intent_required", "Intent is required")
+
+// PageInput asks for a page of a list that has no filters.
+type PageInput struct{ web.Paging }
+
+// Pagination says which page of a list an answer is.
+type Pagination struct {
+	Total      int `json:"total"`
+	Page       int `json:"page"`
+	Limit      int `json:"limit"`
+	TotalPages int `json:"totalPages"`
+}
+
+// Beyond stands beside a pagination and serves readers of long lists.
+type Beyond struct {
+	TotalIsEstimate bool   `json:"totalIsEstimate,omitempty"`
+	NextCursor      string `json:"nextCursor,omitempty"`
+}
+
+func paginate[T any](r page.Result[T], p web.Paging) Pagination {
+	return Pagination{Total: r.Total, Page: p.Page, Limit: p.Limit, TotalPages: (r.Total + p.Limit - 1) / p.Limit}
+}
+
+func beyond[T any](r page.Result[T]) Beyond {
+	return Beyond{TotalIsEstimate: r.TotalIsEstimate, NextCursor: r.NextCursor}
+}

@@ -1,0 +1,55 @@
+// Package portal is the interface under /api/ for the people of the job board:
+// jobseekers, employers and guests.
+package portal
+
+import (
+	"slices"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/fault"
+)
+
+// Surface is the portal with all of its routes.
+func Surface(s adapters.Services) web.Surface {
+	return web.Surface{
+		Name:        "portal",
+		Prefix:      "/",
+		Title:       "locum portal",
+		Description: "Jobs in healthcare: employers post, clinicians find them and apply, employers decide.",
+		Routes: slices.Concat(
+			identityRoutes(s.Identity),
+		),
+		Fault:     Fault,
+		FaultBody: Failure{},
+	}
+}
+
+// Failure is the body of every error.
+type Failure struct {
+	Success bool   `json:"success"`
+	Error   string `json:"error"`
+	// Details is the first field that is wrong and Errors every one of them.
+	Details *fault.Field  `json:"details,omitempty"`
+	Errors  []fault.Field `json:"errors,omitempty"`
+}
+
+// statusByCode are the conflicts that this interface answers with 400.
+var statusByCode = map[string]int{
+	"already_applied":    400,
+	"already_saved":      400,
+	"already_bookmarked": 400,
+}
+
+// Fault is the one table that turns faults into the portal's answers.
+func Fault(f *fault.Error) (int, any) {
+	status, special := statusByCode[f.Code]
+	if !special {
+		status = web.StatusOf(f)
+	}
+	body := Failure{Error: f.Message, Errors: f.Fields}
+	if len(f.Fields) > 0 {
+		body.Details = &f.Fields[0]
+	}
+	return status, body
+}
