@@ -1,0 +1,156 @@
+package filemail
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"mime"
+	"mime/quotedprintable"
+	netmail "net/mail"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/test/kit"
+)
+
+var _ mail.Mailer = (*Mailer)(nil)
+
+func mailer(t *testing.T) (*Mailer, *kit.Clock, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	clk := kit.NewClock()
+	m, err := New(filepath.Join(t.TempDir(), "data", "mail"), mail.Address{Name: "Locum", Email: "no-reply@jobs.example.org"},
+		clk, slog.New(slog.NewTextHandler(&log, nil)))
+	require.NoError(t, err)
+	return m, clk, &log
+}
+
+func sent(t *testing.T, m *Mailer) (paths []string, raw []string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(m.dir, "*"))
+	require.NoError(t, err)
+	for _, p := range paths {
+		b, err := os.ReadFile(p)
+		require.NoError(t, err)
+		raw = append(raw, string(b))
+	}
+	return paths, raw
+}
+
+func TestAMailIsAFileThatAPersonCanRead(t *testing.T) {
+	t.Parallel()
+	m, _, log := mailer(t)
+	link := "https://jobs.example.org/verify?token=" + strings.Repeat("aB3-", 40) + "&next=%2F"
+	require.NoError(t, m.Send(context.Background(), mail.Message{
+		ID: "0195a1b2-0000-7000-8000-000000000001", To: mail.Address{Name: "Zoë O'Neil", Email: "zoe@example.org"},
+		ReplyTo: mail.Address{Name: `St. "Mary" <x>`, Email: "jobs@stmary.example"},
+		Subject: "Confirm your address – today", Text: "Hello Zoë,\n\n" + link + "\n.\nFrom us\n",
+	}))
+	paths, raw := sent(t, m)
+	require.Len(t, paths, 1)
+	require.Regexp(t, `^20260317T103000\.000000Z-0195a1b2-0000-7000-8000-000000000001-\w{6}\.eml$`, filepath.Base(paths[0]))
+	require.Contains(t, log.String(), paths[0])
+	require.NotContains(t, log.String(), "zoe@", "addresses stay out of the log")
+	info, err := os.Stat(paths[0])
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	require.Contains(t, raw[0], "\r\n"+link+"\r\n", "a link can be clicked or copied as it stands")
+	require.NotRegexp(t, regexp.MustCompile(`[^\r]\n`), raw[0])
+	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
+	require.NoError(t, err)
+	h := msg.Header
+	require.Equal(t, "<0195a1b2-0000-7000-8000-000000000001@jobs.example.org>", h.Get("Message-ID"))
+	require.Equal(t, "auto-generated", h.Get("Auto-Submitted"))
+	require.Equal(t, "text/plain; charset=UTF-8", h.Get("Content-Type"))
+	require.Equal(t, "1.0", h.Get("MIME-Version"))
+	require.Empty(t, h.Get("User-Agent")+h.Get("X-Mailer"))
+	date, err := h.Date()
+	require.NoError(t, err)
+	require.True(t, date.Equal(m.clock.Now()))
+	for name, want := range map[string]netmail.Address{
+		"From":     {Name: "Locum", Address: "no-reply@jobs.example.org"},
+		"To":       {Name: "Zoë O'Neil", Address: "zoe@example.org"},
+		"Reply-To": {Name: `St. "Mary" <x>`, Address: "jobs@stmary.example"},
+	} {
+		list, err := h.AddressList(name)
+		require.NoError(t, err, name)
+		require.Equal(t, []*netmail.Address{&want}, list, name)
+	}
+	subject, err := new(mime.WordDecoder).DecodeHeader(h.Get("Subject"))
+	require.NoError(t, err)
+	require.Equal(t, "Confirm your address – today", subject)
+	body, err := io.ReadAll(msg.Body)
+	require.NoError(t, err)
+	require.Equal(t, "Hello Zoë,\r\n\r\n"+link+"\r\n.\r\nFrom us\r\n", string(body))
+}
+
+func TestNothingInAMessageBecomesAHeader(t *testing.T) {
+	t.Parallel()
+	m, _, _ := mailer(t)
+	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
+	require.NoError(t, m.Send(context.Background(), mail.Message{
+		ID: "../../etc/" + inject, To: mail.Address{Name: inject, Email: "a@example.org"},
+		ReplyTo: mail.Address{Name: inject, Email: "b@example.org"}, Subject: inject, Text: "plain\rold\r\ntext\n",
+	}))
+	_, raw := sent(t, m)
+	require.Len(t, raw, 1, "the id does not lead out of the directory")
+	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
+	require.NoError(t, err)
+	require.Empty(t, msg.Header.Get("Bcc"))
+	body, err := io.ReadAll(msg.Body)
+	require.NoError(t, err)
+	require.Equal(t, "plain\r\nold\r\ntext\r\n", string(body))
+
+	for _, address := range []string{"", "no address", "a@example.org\r\nBcc: b@example.org", "a@example.org, b@example.org"} {
+		require.Error(t, m.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: address}}), address)
+		_, err := New(t.TempDir(), mail.Address{Email: address}, m.clock, slog.Default())
+		require.Error(t, err, address)
+	}
+	paths, _ := sent(t, m)
+	require.Len(t, paths, 1, "what is refused leaves nothing behind")
+}
+
+func TestLongLinesArriveWhole(t *testing.T) {
+	t.Parallel()
+	m, _, _ := mailer(t)
+	text := strings.Repeat("é", 3000) + "\r\nend"
+	require.NoError(t, m.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: "a@example.org"}, Text: text}))
+	_, raw := sent(t, m)
+	for line := range strings.SplitSeq(raw[0], "\r\n") {
+		require.LessOrEqual(t, len(line), 998)
+	}
+	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
+	require.NoError(t, err)
+	body, err := io.ReadAll(quotedprintable.NewReader(msg.Body))
+	require.NoError(t, err)
+	require.Equal(t, text, strings.TrimRight(string(body), "\r\n"))
+}
+
+func TestTheSameMessageAgainKeepsItsIDAndFilesSortByTime(t *testing.T) {
+	t.Parallel()
+	m, clk, _ := mailer(t)
+	again := mail.Message{ID: "z", To: mail.Address{Email: "a@example.org"}, Subject: "s", Text: "t"}
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() { require.NoError(t, m.Send(context.Background(), again)) })
+	}
+	all.Wait()
+	clk.Advance(time.Microsecond)
+	again.ID = "a"
+	require.NoError(t, m.Send(context.Background(), again))
+	paths, raw := sent(t, m)
+	require.Len(t, paths, 21)
+	require.Contains(t, raw[0], "Message-ID: <z@jobs.example.org>")
+	require.Equal(t, raw[0], raw[19])
+	require.Contains(t, raw[20], "Message-ID: <a@jobs.example.org>", "the last one sent sorts last")
+}

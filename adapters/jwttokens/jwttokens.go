@@ -1,0 +1,143 @@
+// Package jwttokens signs and checks the portal's access tokens: JWTs in the
+// profile of RFC 9068, signed with Ed25519 (RFC 8037).
+package jwttokens
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+const (
+	audience  = "locum-portal"
+	tokenType = "at+jwt"
+	leeway    = 30 * time.Second // what the clocks of two machines may differ by
+	// maxToken is far above any token of ours, and below what is worth parsing.
+	maxToken = 4096
+)
+
+// Tokens implements identity.AccessTokens.
+type Tokens struct {
+	ring   []key
+	byID   map[string]key
+	issuer string
+	parser *jwt.Parser
+}
+
+// Open reads the keys from PEM files (PKCS #8, Ed25519) and from directories of
+// such files (*.pem). The first key signs, where a directory's first is the one
+// with the last name; all of them verify. So a key is rotated by putting the
+// new one in front, and the old one may go when its last token has expired.
+//
+// issuer is the public URL of the service.
+func Open(paths []string, issuer string, c clock.Clock) (*Tokens, error) {
+	ring, err := load(paths)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tokens{ring: ring, byID: map[string]key{}, issuer: issuer, parser: jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}),
+		jwt.WithIssuer(issuer), jwt.WithAudience(audience),
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(leeway),
+		jwt.WithTimeFunc(c.Now), jwt.WithStrictDecoding(),
+	)}
+	for _, k := range ring {
+		t.byID[k.id] = k
+	}
+	return t, nil
+}
+
+type claims struct {
+	jwt.RegisteredClaims
+	Session      string    `json:"sid"`
+	Role         auth.Role `json:"role,omitempty"`
+	Organization string    `json:"org,omitempty"`
+}
+
+// Issue implements identity.AccessTokens.
+func (t *Tokens) Issue(c identity.AccessClaims) (string, error) {
+	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer: t.issuer, Subject: c.UserID, Audience: jwt.ClaimStrings{audience}, ID: rand.Text(),
+			IssuedAt: jwt.NewNumericDate(c.IssuedAt), NotBefore: jwt.NewNumericDate(c.IssuedAt),
+			ExpiresAt: jwt.NewNumericDate(c.ExpiresAt),
+		},
+		Session: c.SessionID, Role: c.Role, Organization: c.OrganizationID,
+	})
+	token.Header["typ"] = tokenType
+	token.Header["kid"] = t.ring[0].id
+	return token.SignedString(t.ring[0].private)
+}
+
+// Verify implements identity.AccessTokens.
+func (t *Tokens) Verify(token string) (identity.AccessClaims, error) {
+	c, err := t.verify(token)
+	if err != nil {
+		return identity.AccessClaims{}, fault.ErrUnauthorized.WithCause(err)
+	}
+	return c, nil
+}
+
+func (t *Tokens) verify(token string) (identity.AccessClaims, error) {
+	var c claims
+	// Go's base64 skips line ends, which would give a token more than one spelling.
+	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") {
+		return identity.AccessClaims{}, errors.New("not a token of ours")
+	}
+	// Only our own ring has keys: jku, jwk and x5u are never looked at.
+	if _, err := t.parser.ParseWithClaims(token, &c, func(u *jwt.Token) (any, error) {
+		if u.Header["typ"] != tokenType {
+			return nil, errors.New("not an access token")
+		}
+		// RFC 7515 §4.1.11: an extension that is not understood must be refused.
+		if _, ok := u.Header["crit"]; ok {
+			return nil, errors.New("critical extension")
+		}
+		id, _ := u.Header["kid"].(string)
+		k, ok := t.byID[id]
+		if !ok {
+			return nil, errors.New("unknown key")
+		}
+		return k.public, nil
+	}); err != nil {
+		return identity.AccessClaims{}, err
+	}
+	if c.Subject == "" || c.Session == "" || c.IssuedAt == nil {
+		return identity.AccessClaims{}, errors.New("claims are missing")
+	}
+	return identity.AccessClaims{
+		UserID: c.Subject, SessionID: c.Session, Role: c.Role, OrganizationID: c.Organization,
+		IssuedAt: c.IssuedAt.UTC(), ExpiresAt: c.ExpiresAt.UTC(),
+	}, nil
+}
+
+// JWKS is the public half of the ring as a JWK Set (RFC 7517), for
+// /.well-known/jwks.json.
+func (t *Tokens) JWKS() []byte {
+	type jwk struct {
+		Type  string `json:"kty"`
+		Curve string `json:"crv"`
+		X     string `json:"x"`
+		ID    string `json:"kid"`
+		Use   string `json:"use"`
+		Alg   string `json:"alg"`
+	}
+	set := struct {
+		Keys []jwk `json:"keys"`
+	}{}
+	for _, k := range t.ring {
+		set.Keys = append(set.Keys, jwk{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.public), k.id, "sig", "EdDSA"})
+	}
+	b, _ := json.Marshal(set) // strings always marshal
+	return b
+}

@@ -1,0 +1,134 @@
+package jwttokens
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// key is one signing key of the ring.
+type key struct {
+	id      string
+	private ed25519.PrivateKey
+	public  ed25519.PublicKey
+}
+
+// firstKey is the name of a generated key. Names sort by age in a directory,
+// so an operator who adds 0002.pem has rotated the keys.
+const firstKey = "0001.pem"
+
+// Generate makes the directory (mode 0700) and a key in it (mode 0600), unless
+// it already holds one. Processes that do so at once end up with the same key.
+func Generate(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if found, err := filepath.Glob(filepath.Join(dir, "*.pem")); err != nil || len(found) > 0 {
+		return err
+	}
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return err
+	}
+	part, err := os.CreateTemp(dir, ".part-") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(part.Name()) }()
+	err = pem.Encode(part, &pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	err = errors.Join(err, part.Sync(), part.Close())
+	if err != nil {
+		return err
+	}
+	// A link appears whole or not at all, and never in place of another's.
+	if err := os.Link(part.Name(), filepath.Join(dir, firstKey)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// load reads the ring, the key that signs first.
+func load(paths []string) ([]key, error) {
+	var ring []key
+	for _, path := range paths {
+		files := []string{path}
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if info.IsDir() {
+			if files, err = filepath.Glob(filepath.Join(path, "*.pem")); err != nil {
+				return nil, err
+			}
+			slices.Sort(files)
+			slices.Reverse(files)
+		}
+		for _, file := range files {
+			k, err := readKey(file)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.ContainsFunc(ring, func(other key) bool { return other.id == k.id }) {
+				ring = append(ring, k)
+			}
+		}
+	}
+	if len(ring) == 0 {
+		return nil, fmt.Errorf("no *.pem key in %q", paths)
+	}
+	return ring, nil
+}
+
+func readKey(path string) (key, error) {
+	const mend = "make one with: openssl genpkey -algorithm ed25519 -out KEY.pem"
+	info, err := os.Stat(path)
+	if err != nil {
+		return key{}, err
+	}
+	if open := info.Mode().Perm() & 0o027; open != 0 {
+		return key{}, fmt.Errorf("%s can be read or written by others (mode %04o): chmod 600 it", path, info.Mode().Perm())
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return key{}, err
+	}
+	block, rest := pem.Decode(text)
+	if block == nil {
+		return key{}, fmt.Errorf("%s is not a PEM file; %s", path, mend)
+	}
+	if more, _ := pem.Decode(rest); more != nil {
+		return key{}, fmt.Errorf("%s holds more than one key; give each a file of its own", path)
+	}
+	if block.Type != "PRIVATE KEY" {
+		return key{}, fmt.Errorf("%s holds a %q, not a PKCS #8 \"PRIVATE KEY\"; %s", path, block.Type, mend)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return key{}, fmt.Errorf("%s holds a damaged key or one that is too short; %s", path, mend)
+	}
+	private, ok := parsed.(ed25519.PrivateKey)
+	if !ok {
+		return key{}, fmt.Errorf("%s holds a %T, not an Ed25519 key; %s", path, parsed, mend)
+	}
+	public := private.Public().(ed25519.PublicKey)
+	return key{id: thumbprint(public)[:16], private: private, public: public}, nil
+}
+
+// thumbprint is the one of RFC 7638 §3, with the members of RFC 8037 §2.
+func thumbprint(k ed25519.PublicKey) string {
+	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(k) + `"}`))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
