@@ -1,0 +1,19 @@
+package gazetteer
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryAliasNamesAPlace(t *testing.T) {
+	t.Parallel()
+	tab := unpack()
+	for name, to := range tab.aliases {
+		_, ok := tab.alias(to)
+		require.True(t, ok, "%s -> %v", name, to)
+	}
+	for name := range rows(aliasesFile) {
+		require.Equal(t, name[0], key(name[0]), "an alias is written as it is looked up")
+	}
+}

@@ -1,0 +1,370 @@
+// Package gazetteer knows the towns of the English-speaking countries, the
+// larger ones of the world, and the counties, states and countries around
+// them. Towns are an extract of GeoNames (see NOTICE); counties, areas,
+// countries and other names are kept by hand in the tables beside it.
+package gazetteer
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/locumhq/locum/modules/listings"
+)
+
+//go:embed places.tsv.gz
+var placesFile []byte
+
+//go:embed regions.tsv
+var regionsFile string
+
+//go:embed countries.tsv
+var countriesFile string
+
+//go:embed aliases.tsv
+var aliasesFile string
+
+// Gazetteer implements listings.Gazetteer. Its tables are unpacked at the
+// first question and take about 4 MB; answers take microseconds.
+type Gazetteer struct {
+	load func() *tables
+}
+
+// New makes a gazetteer.
+func New() *Gazetteer { return &Gazetteer{load: sync.OnceValue(unpack)} }
+
+type tables struct {
+	// text is the towns' file as it is, and lines the offsets of its rows,
+	// which are in the order of their keys: a binary search over one string
+	// costs a tenth of the memory of a map.
+	text  string
+	lines []int32
+
+	regions   map[string][]area // by every name, folded
+	countries map[string]area
+	aliases   map[string][]string
+}
+
+// area is a region, nation or country.
+type area struct {
+	listings.Place
+	nationwide bool // everything with the nation is in it
+}
+
+func unpack() *tables {
+	z, err := gzip.NewReader(bytes.NewReader(placesFile))
+	if err != nil {
+		panic(fmt.Sprintf("gazetteer: the embedded towns are damaged: %v", err))
+	}
+	raw, err := io.ReadAll(z)
+	if err != nil {
+		panic(fmt.Sprintf("gazetteer: the embedded towns are damaged: %v", err))
+	}
+	t := &tables{text: string(raw), regions: map[string][]area{}, countries: map[string]area{}, aliases: map[string][]string{}}
+	t.lines = make([]int32, 0, strings.Count(t.text, "\n"))
+	for at := 0; at < len(t.text); {
+		t.lines = append(t.lines, int32(at)) //nolint:gosec // the file has 3 MB
+		at += strings.IndexByte(t.text[at:], '\n') + 1
+	}
+	for f := range rows(regionsFile) {
+		names := strings.Split(f[2], "|")
+		a := area{Place: listings.Place{Kind: listings.Region, Name: names[0], Country: f[0], Nation: f[1], Lat: number(f[3]), Lon: number(f[4])}}
+		switch f[6] {
+		case "":
+			a.Region = names[0]
+		case "*":
+			a.nationwide = true
+		default:
+			a.Regions = strings.Split(f[6], ",")
+		}
+		for _, n := range names {
+			k := key(n)
+			t.regions[k] = append(t.regions[k], a)
+		}
+	}
+	for f := range rows(countriesFile) {
+		names := strings.Split(f[1], "|")
+		a := area{Place: listings.Place{Kind: listings.Country, Name: names[0], Country: f[0], Lat: number(f[2]), Lon: number(f[3])}}
+		for _, n := range names {
+			t.countries[key(n)] = a
+		}
+	}
+	for f := range rows(aliasesFile) {
+		t.aliases[f[0]] = strings.Fields(f[1])
+	}
+	return t
+}
+
+// rows gives the fields of a table's lines.
+func rows(file string) func(yield func([]string) bool) {
+	return func(yield func([]string) bool) {
+		for line := range strings.Lines(file) {
+			line = strings.TrimSuffix(line, "\n")
+			if line != "" && line[0] != '#' && !yield(strings.Split(line, "\t")) {
+				return
+			}
+		}
+	}
+}
+
+func number(s string) float64 {
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		panic("gazetteer: " + err.Error())
+	}
+	return x
+}
+
+// key is a name as it is looked up: folded words without points and hyphens.
+func key(name string) string {
+	var b strings.Builder
+	for _, r := range listings.Fold(name) {
+		switch {
+		case r == '\'' || r == '.':
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r > 0x7f:
+			b.WriteRune(r)
+		default:
+			b.WriteByte(' ')
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// Resolve implements listings.Gazetteer.
+func (g *Gazetteer) Resolve(text string) (listings.Place, bool) {
+	if len(text) > 200 {
+		return listings.Place{}, false
+	}
+	t := g.load()
+	if head, tail, cut := strings.Cut(text, ","); cut {
+		return t.qualified(key(head), strings.Split(tail, ","))
+	}
+	k := key(text)
+	if k == "" {
+		return listings.Place{}, false
+	}
+	if p, ok := t.named(k, nil); ok {
+		return p, true
+	}
+	// "boston lincolnshire": the comma is missing.
+	for i := strings.LastIndexByte(k, ' '); i > 0; i = strings.LastIndexByte(k[:i], ' ') {
+		if within, ok := t.qualifier(k[i+1:]); ok {
+			if p, ok := t.named(k[:i], within); ok {
+				return p, true
+			}
+		}
+	}
+	return listings.Place{}, false
+}
+
+// qualified resolves "City, County, Country". Qualifiers that name nothing (a
+// postcode) are passed over, unless none of them names anything.
+func (t *tables) qualified(head string, tail []string) (listings.Place, bool) {
+	var within []area
+	known := 0
+	for _, part := range tail {
+		k := key(part)
+		if k == "" {
+			continue
+		}
+		if q, ok := t.qualifier(k); ok {
+			known++
+			within = both(within, q)
+			if len(within) == 0 {
+				return listings.Place{}, false
+			}
+		} else if code := strings.LastIndexByte(k, ' '); code > 0 {
+			// "Boston, MA 02118"
+			if q, ok := t.qualifier(k[:code]); ok && strings.ContainsAny(k[code:], "0123456789") {
+				known++
+				within = both(within, q)
+			}
+		}
+	}
+	if known == 0 && len(tail) > 0 && strings.TrimSpace(strings.Join(tail, "")) != "" {
+		return listings.Place{}, false
+	}
+	if p, ok := t.named(head, within); ok {
+		return p, true
+	}
+	return listings.Place{}, false
+}
+
+// both keeps those areas of a that agree with one of b.
+func both(a, b []area) []area {
+	if a == nil {
+		return b
+	}
+	var out []area
+	for _, x := range a {
+		for _, y := range b {
+			if x.Country == y.Country {
+				if y.Kind == listings.Country {
+					out = append(out, x)
+				} else {
+					out = append(out, y)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// qualifier is what may stand behind a town: a region, a country, or a larger
+// town nearby, whose region it then means.
+func (t *tables) qualifier(k string) ([]area, bool) {
+	var out []area
+	out = append(out, t.regions[k]...)
+	if c, ok := t.countries[k]; ok {
+		out = append(out, c)
+	}
+	if len(out) == 0 {
+		// Counties and metropolitan areas go by their town's name: "Barking,
+		// London".
+		if p, ok := t.town(k, nil); ok && p.Population > 50_000 && p.Region != "" {
+			out = append(out, area{Place: listings.Place{Kind: listings.Region, Name: p.Region, Region: p.Region, Nation: p.Nation, Country: p.Country}})
+		}
+	}
+	return out, len(out) > 0
+}
+
+// named finds a town, region or country by its key. Two-letter codes (MA, OR)
+// are words of the language too: they qualify, they do not name.
+func (t *tables) named(k string, within []area) (listings.Place, bool) {
+	town, isTown := t.town(k, within)
+	if within == nil || !isTown {
+		if c, ok := t.countries[k]; ok && within == nil && (len(k) > 2 || k == "uk" || k == "us") {
+			return c.Place, true
+		}
+		if rs := t.regions[k]; len(rs) > 0 && len(k) > 2 {
+			for _, r := range rs {
+				if !inside(within, r.Country, r.Nation, r.Region) {
+					continue
+				}
+				// A city is meant before the county or state that is named after
+				// it, unless the city is small: Georgia, Kent.
+				if !isTown || town.Country != r.Country && r.Country != "AU" || town.Region != r.Name && town.Population < 250_000 {
+					return r.Place, true
+				}
+			}
+		}
+	}
+	return town, isTown
+}
+
+// town finds the largest town with the key inside one of the areas.
+func (t *tables) town(k string, within []area) (listings.Place, bool) {
+	if to, ok := t.aliases[k]; ok && within == nil {
+		if p, ok := t.alias(to); ok {
+			return p, true
+		}
+	}
+	best, found := t.largest(k, within)
+	if !found {
+		if alt, ok := saint(k); ok {
+			best, found = t.largest(alt, within)
+		}
+	}
+	if !found && within != nil {
+		if to, ok := t.aliases[k]; ok {
+			if p, ok := t.alias(to); ok && inside(within, p.Country, p.Nation, p.Region) {
+				return p, true
+			}
+		}
+	}
+	return best, found
+}
+
+func (t *tables) alias(to []string) (listings.Place, bool) {
+	// The key, the country and, where it takes one, the region's code.
+	n := len(to) - 1
+	if len(to[n-1]) == 2 && len(to[n]) == 2 && (to[n-1] == "us" || to[n-1] == "ca") {
+		return t.largest(strings.Join(to[:n-1], " "), []area{{Place: listings.Place{Country: strings.ToUpper(to[n-1]), Region: regionName(t, strings.ToUpper(to[n-1]), to[n])}}})
+	}
+	return t.largest(strings.Join(to[:n], " "), []area{{Place: listings.Place{Country: strings.ToUpper(to[n])}}})
+}
+
+func saint(k string) (string, bool) {
+	switch {
+	case strings.HasPrefix(k, "st "):
+		return "saint " + k[3:], true
+	case strings.HasPrefix(k, "saint "):
+		return "st " + k[6:], true
+	}
+	return "", false
+}
+
+func (t *tables) largest(k string, within []area) (listings.Place, bool) {
+	i, _ := slices.BinarySearchFunc(t.lines, k, func(at int32, k string) int {
+		return strings.Compare(field(t.text[at:]), k)
+	})
+	for ; i < len(t.lines); i++ {
+		line := t.text[t.lines[i]:]
+		if field(line) != k {
+			break
+		}
+		p := t.place(line)
+		if inside(within, p.Country, p.Nation, p.Region) {
+			return p, true // the rows of a key are in the order of their size
+		}
+	}
+	return listings.Place{}, false
+}
+
+func field(line string) string { return line[:strings.IndexByte(line, '\t')] }
+
+func (t *tables) place(line string) listings.Place {
+	f := strings.SplitN(line[:strings.IndexByte(line, '\n')], "\t", 8)
+	name := f[1]
+	if name == "" {
+		name = f[0]
+	}
+	population, _ := strconv.Atoi(f[7])
+	return listings.Place{
+		Kind: listings.Town, Name: name, Country: f[2], Nation: f[3], Region: regionName(t, f[2], f[4]),
+		Lat: number(f[5]), Lon: number(f[6]), Population: population,
+	}
+}
+
+// The codes by which GeoNames names the provinces of two countries.
+var provinces = map[string]string{
+	"CA01": "ab", "CA02": "bc", "CA03": "mb", "CA04": "nb", "CA05": "nl", "CA07": "ns", "CA08": "on", "CA09": "pe", "CA10": "qc", "CA11": "sk", "CA12": "yt", "CA13": "nt", "CA14": "nu",
+	"AU01": "act", "AU02": "nsw", "AU03": "northern territory", "AU04": "qld", "AU05": "south australia", "AU06": "tas", "AU07": "vic", "AU08": "western australia",
+}
+
+func regionName(t *tables, country, code string) string {
+	if country != "US" && country != "CA" && country != "AU" {
+		return code
+	}
+	if name, ok := provinces[country+code]; ok {
+		code = name
+	}
+	for _, r := range t.regions[strings.ToLower(code)] {
+		if r.Country == country {
+			return r.Name
+		}
+	}
+	return code
+}
+
+func inside(within []area, country, nation, region string) bool {
+	if within == nil {
+		return true
+	}
+	for _, a := range within {
+		switch {
+		case a.Country != country:
+		case a.Region == region && region != "", slices.Contains(a.Regions, region), a.nationwide && a.Nation == nation:
+			return true
+		case a.Region == "" && a.Regions == nil && !a.nationwide:
+			return true
+		}
+	}
+	return false
+}

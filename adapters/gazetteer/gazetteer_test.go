@@ -1,0 +1,104 @@
+package gazetteer_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+func TestNamesMeanThePlacesThatPeopleMean(t *testing.T) {
+	t.Parallel()
+	g := gazetteer.New()
+	for text, want := range map[string]string{
+		"Leeds":                        "town Leeds|West Yorkshire|GB",
+		"  lEEdS ":                     "town Leeds|West Yorkshire|GB",
+		"Boston":                       "town Boston|Massachusetts|US",
+		"Boston, Lincolnshire":         "town Boston|Lincolnshire|GB",
+		"boston lincolnshire":          "town Boston|Lincolnshire|GB",
+		"Boston, Lincs, UK":            "town Boston|Lincolnshire|GB",
+		"Boston, MA":                   "town Boston|Massachusetts|US",
+		"Boston, MA 02118":             "town Boston|Massachusetts|US",
+		"Boston, United Kingdom":       "town Boston|Lincolnshire|GB",
+		"boston ma":                    "town Boston|Massachusetts|US",
+		"Springfield, IL":              "town Springfield|Illinois|US",
+		"Springfield, Missouri":        "town Springfield|Missouri|US",
+		"Portland, Maine":              "town Portland|Maine|US",
+		"Perth, Scotland":              "town Perth|Perth and Kinross|GB",
+		"Perth":                        "town Perth|Western Australia|AU",
+		"Newcastle":                    "town Newcastle upon Tyne|Tyne and Wear|GB",
+		"NYC":                          "town New York|New York State|US",
+		"New York":                     "town New York|New York State|US",
+		"New York, NY":                 "town New York|New York State|US",
+		"Washington DC":                "town Washington, D.C.|District of Columbia|US",
+		"Washington, DC":               "town Washington, D.C.|District of Columbia|US",
+		"Washington":                   "town Washington, D.C.|District of Columbia|US",
+		"Washington State":             "region Washington State|Washington State|US",
+		"London":                       "town London|Greater London|GB",
+		"London, Ontario":              "town London|Ontario|CA",
+		"Hackney":                      "town Hackney|Greater London|GB",
+		"Hackney, London":              "town Hackney|Greater London|GB",
+		"Galway":                       "town Galway|County Galway|IE",
+		"Co. Kerry":                    "region County Kerry|County Kerry|IE",
+		"Kerry":                        "region County Kerry|County Kerry|IE",
+		"Tralee, Kerry":                "town Tralee|County Kerry|IE",
+		"Dún Laoghaire":                "town Dun Laoghaire|County Dublin|IE",
+		"Kent":                         "region Kent|Kent|GB",
+		"Georgia":                      "region Georgia|Georgia|US",
+		"Texas":                        "region Texas|Texas|US",
+		"Yorkshire":                    "region Yorkshire||GB",
+		"Leeds, Yorkshire":             "town Leeds|West Yorkshire|GB",
+		"North West":                   "region North West||GB",
+		"England":                      "region England||GB",
+		"Bangor, Northern Ireland":     "town Bangor|County Down|GB",
+		"Bangor, Wales":                "town Bangor|Gwynedd|GB",
+		"Ireland":                      "country Ireland||IE",
+		"UK":                           "country United Kingdom||GB",
+		"U.S.A.":                       "country United States||US",
+		"St Albans":                    "town St Albans|Hertfordshire|GB",
+		"Saint Albans, Hertfordshire":  "town St Albans|Hertfordshire|GB",
+		"Stoke-on-Trent":               "town Stoke-on-Trent|Staffordshire|GB",
+		"Wrexham":                      "town Wrexham|Wrexham|GB",
+		"Boise":                        "town Boise|Idaho|US",
+		"Truro":                        "town Truro|Cornwall|GB",
+		"Brooklyn":                     "town Brooklyn|New York State|US",
+		"Kilkenny":                     "town Kilkenny|County Kilkenny|IE",
+		"Paris":                        "town Paris||FR",
+		"Birmingham":                   "town Birmingham|West Midlands|GB",
+		"Birmingham, Alabama":          "town Birmingham|Alabama|US",
+		"Durham, NC":                   "town Durham|North Carolina|US",
+		"Hull":                         "town Kingston upon Hull|East Riding of Yorkshire|GB",
+		"Derry":                        "town Derry|County Londonderry|GB",
+		"Manchester":                   "town Manchester|Greater Manchester|GB",
+		"Greater Manchester":           "region Greater Manchester|Greater Manchester|GB",
+		"Melbourne, VIC":               "town Melbourne|Victoria|AU",
+		"St. Louis":                    "town St. Louis|Missouri|US",
+		"Los Angeles, California, USA": "town Los Angeles|California|US",
+		"Singapore":                    "town Singapore||SG",
+	} {
+		p, ok := g.Resolve(text)
+		require.True(t, ok, text)
+		got := string(p.Kind) + " " + p.Name + "|" + p.Region + "|" + p.Country
+		require.Equal(t, want, got, text)
+	}
+}
+
+func TestWhatIsNoPlaceIsNotFound(t *testing.T) {
+	t.Parallel()
+	g := gazetteer.New()
+	for _, text := range []string{"", " ", ",", ", UK", "Qwertyville", "Leeds General Infirmary, Ward 7", "ma", "or", "in", "Boston, Kent", "🏥", string(make([]byte, 300))} {
+		p, ok := g.Resolve(text)
+		require.False(t, ok, "%q is not %v", text, p)
+	}
+}
+
+func BenchmarkResolve(b *testing.B) {
+	g := gazetteer.New()
+	var gaz listings.Gazetteer = g
+	gaz.Resolve("Leeds")
+	for b.Loop() {
+		gaz.Resolve("Boston, Lincolnshire")
+	}
+}

@@ -1,0 +1,246 @@
+package listings
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+)
+
+// Status is where a listing stands.
+type Status string
+
+// The statuses. An employer sets the first three; draft exists only from
+// creation to the first status; archive and delete lead to archived.
+const (
+	Active   Status = "active"
+	Inactive Status = "inactive"
+	Closed   Status = "closed"
+	Draft    Status = "draft"
+	Archived Status = "archived"
+)
+
+// The values of the fields that are chosen from a set.
+var (
+	ContractTypes   = []string{"permanent", "temporary", "contract"}
+	EmploymentTypes = []string{"full-time", "part-time", "bank", "per-diem", "flexible"}
+)
+
+// Listing is one job as its organization keeps it.
+type Listing struct {
+	ID             string
+	OrganizationID string
+	Version        int64
+	Content
+	Company string // the organization's name when the listing was written
+	Place   *Place // what Location means, nil if the gazetteer does not know it
+	Meta    json.RawMessage
+	Status  Status
+	Open    bool // public, as last announced
+	// PostedAt is the first publication, nil before it.
+	PostedAt   *time.Time
+	ArchivedAt *time.Time
+	DeletedAt  *time.Time
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}
+
+// Content is what an employer writes.
+type Content struct {
+	Title          string
+	Description    string
+	Department     string
+	ContractType   string // of ContractTypes, or empty
+	EmploymentType string // of EmploymentTypes, or empty
+	Specialty      string
+	Location       string
+	Remote         bool
+	Salary         *Salary
+	Requirements   []string
+	Benefits       []string
+	Questions      []Question
+	Deadline       *time.Time
+}
+
+// Question is something that applicants are asked.
+type Question struct {
+	ID       string `json:"id"`
+	Text     string `json:"text"`
+	Required bool   `json:"required"`
+}
+
+// The bounds of what an employer writes, in characters and items.
+const (
+	maxTitle       = 200
+	maxDescription = 20_000
+	maxShort       = 200
+	maxItems       = 50
+	maxItem        = 500
+	maxQuestions   = 50
+	maxQuestionID  = 64
+)
+
+// check finds what is wrong with the content, in the documented order.
+func (c *Content) check() error {
+	var bad []fault.Field
+	add := func(name, message string) { bad = append(bad, fault.Field{Name: name, Message: message}) }
+	text := func(name, s string, required bool, most int) {
+		switch {
+		case required && strings.TrimSpace(s) == "":
+			add(name, "is required")
+		case utf8.RuneCountInString(s) > most:
+			add(name, fmt.Sprintf("must have at most %d characters", most))
+		}
+	}
+	choice := func(name, s string, of []string) {
+		if s != "" && !slices.Contains(of, s) {
+			add(name, "must be one of: "+strings.Join(of, ", "))
+		}
+	}
+	list := func(name string, items []string) {
+		if len(items) > maxItems {
+			add(name, fmt.Sprintf("must have at most %d items", maxItems))
+			return
+		}
+		for i, s := range items {
+			text(fmt.Sprintf("%s.%d", name, i), s, true, maxItem)
+		}
+	}
+	text("title", c.Title, true, maxTitle)
+	text("description", c.Description, true, maxDescription)
+	text("department", c.Department, false, maxShort)
+	choice("contractType", c.ContractType, ContractTypes)
+	choice("employmentType", c.EmploymentType, EmploymentTypes)
+	text("specialty", c.Specialty, false, maxShort)
+	text("location", c.Location, false, maxShort)
+	list("requirements", c.Requirements)
+	list("benefits", c.Benefits)
+	if len(c.Questions) > maxQuestions {
+		add("questions", fmt.Sprintf("must have at most %d items", maxQuestions))
+		c.Questions = nil
+	}
+	seen := map[string]bool{}
+	for i, q := range c.Questions {
+		at := fmt.Sprintf("questions.%d.", i)
+		text(at+"id", q.ID, true, maxQuestionID)
+		text(at+"text", q.Text, true, maxItem)
+		if seen[q.ID] {
+			add(at+"id", "must not stand twice")
+		}
+		seen[q.ID] = true
+	}
+	if len(bad) > 0 {
+		return fault.ErrInvalid.WithFields(bad...)
+	}
+	return nil
+}
+
+// Public reports whether the world may see the listing at the moment.
+func (l *Listing) Public(now time.Time) bool {
+	return l.Status == Active && l.DeletedAt == nil && (l.Deadline == nil || l.Deadline.After(now))
+}
+
+// SetStatus puts the listing where its employer wants it. It brings an
+// archived or deleted one back.
+func (l *Listing) SetStatus(s Status) error {
+	if s != Active && s != Inactive && s != Closed {
+		return fault.InvalidField("status", "must be one of: active, inactive, closed")
+	}
+	l.Status, l.ArchivedAt, l.DeletedAt = s, nil, nil
+	return nil
+}
+
+// Archive takes the listing out of use and keeps the first moment of that.
+func (l *Listing) Archive(now time.Time) {
+	l.Status = Archived
+	if l.ArchivedAt == nil {
+		l.ArchivedAt = &now
+	}
+}
+
+// Delete archives the listing so that restore can undo it.
+func (l *Listing) Delete(now time.Time) {
+	l.Archive(now)
+	if l.DeletedAt == nil {
+		l.DeletedAt = &now
+	}
+}
+
+// Restore undoes Delete. An archived listing that was not deleted is not
+// restored but given a status.
+func (l *Listing) Restore() error {
+	if l.DeletedAt == nil {
+		return ErrNotDeleted
+	}
+	return l.SetStatus(Active)
+}
+
+// Renew makes the listing active until days after its deadline, or after now
+// if that is later.
+func (l *Listing) Renew(now time.Time, days int) error {
+	if days < 1 || days > 365 {
+		return fault.InvalidField("durationDays", "must be a whole number from 1 to 365")
+	}
+	from := now
+	if l.Deadline != nil && l.Deadline.After(now) {
+		from = *l.Deadline
+	}
+	until := from.AddDate(0, 0, days)
+	l.Deadline = &until
+	return l.SetStatus(Active)
+}
+
+// Copy is a new listing with the same content, not yet settled. A deadline
+// that has passed is not copied: the copy would be born closed.
+func (l *Listing) Copy(id string, now time.Time) Listing {
+	const suffix = " (Copy)"
+	c := Listing{ID: id, OrganizationID: l.OrganizationID, Content: l.Content, Company: l.Company, Place: l.Place, Meta: l.Meta, Status: Active, CreatedAt: now}
+	if r := []rune(c.Title); len(r)+len(suffix) > maxTitle {
+		c.Title = string(r[:maxTitle-len(suffix)])
+	}
+	c.Title += suffix
+	if c.Deadline != nil && !c.Deadline.After(now) {
+		c.Deadline = nil
+	}
+	return c
+}
+
+// settle ends every change: it stamps the listing, brings Open up to date and
+// returns the event that tells the world, if there is something to tell.
+// before is the listing as it was read, the zero Listing for a new one.
+func (l *Listing) settle(before *Listing, now time.Time) []event.Event {
+	l.UpdatedAt = now
+	public := l.Public(now)
+	was := l.Open
+	l.Open = public
+	switch {
+	case public && l.PostedAt == nil:
+		l.PostedAt = &now
+		return []event.Event{event.JobCreated{JobID: l.ID, OrganizationID: l.OrganizationID}}
+	case public && (!was || !samePublicFields(l, before)):
+		return []event.Event{event.JobUpdated{JobID: l.ID, OrganizationID: l.OrganizationID}}
+	case was && !public:
+		return []event.Event{event.JobClosed{JobID: l.ID, OrganizationID: l.OrganizationID}}
+	}
+	return nil
+}
+
+// samePublicFields compares what the public sees; meta is the employer's own.
+func samePublicFields(a, b *Listing) bool {
+	return a.Company == b.Company && reflect.DeepEqual(a.Content, b.Content)
+}
+
+// clone copies the listing so that the copy can be changed alone.
+func (l *Listing) clone() Listing {
+	c := *l
+	c.Requirements = slices.Clone(l.Requirements)
+	c.Benefits = slices.Clone(l.Benefits)
+	c.Questions = slices.Clone(l.Questions)
+	return c
+}

@@ -1,0 +1,132 @@
+package listings
+
+import (
+	"context"
+	"time"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+)
+
+// The faults of this module. The public and the employers are told of an
+// absent listing in different words.
+var (
+	ErrNotFound    = fault.New(fault.NotFound, "listing_not_found", "Listing not found")
+	ErrJobNotFound = fault.New(fault.NotFound, "job_not_found", "Job listing not found")
+	ErrNotDeleted  = fault.New(fault.NotFound, "listing_not_deleted", "Listing not found or not deleted")
+	ErrFilters     = fault.New(fault.Invalid, "invalid_filters", "Invalid filter parameters")
+	ErrQuery       = fault.New(fault.Invalid, "invalid_query", "Invalid search query")
+)
+
+// Repository keeps listings. Whoever names an organization gets and changes
+// its listings only; another's are as absent as those that never were.
+type Repository interface {
+	// Create stores new listings, at most 100, in a number of statements that
+	// does not grow with theirs.
+	Create(ctx context.Context, ls []Listing) error
+	// Get returns the organization's listing in whatever state, or
+	// ErrJobNotFound. Inside a transaction the row is locked until its end.
+	Get(ctx context.Context, organizationID, id string) (Listing, error)
+	// GetMany returns those of the ids that the organization has, in one
+	// statement and any order, each once. Inside a transaction the rows are
+	// locked until its end.
+	GetMany(ctx context.Context, organizationID string, ids []string) ([]Listing, error)
+	// Save stores changed listings of one organization, at most 100, in a
+	// number of statements that does not grow with theirs. One that has changed
+	// since it was read makes the transaction (tx.Runner) run again.
+	Save(ctx context.Context, organizationID string, ls []Listing) error
+	// Page lists the organization's listings in every state, the newest first.
+	// A cursor that it did not make is an Invalid fault of the field cursor.
+	// Descriptions, requirements and benefits may be left out.
+	Page(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error)
+	// Public returns a listing that is public at now, or ErrNotFound.
+	Public(ctx context.Context, id string, now time.Time) (Listing, error)
+	// Titles maps those of the ids that exist, in whatever state, to their titles.
+	Titles(ctx context.Context, ids []string) (map[string]string, error)
+	// Expired returns up to n listings that are Open although their deadline
+	// is not after now. Inside a transaction they are locked until its end, and
+	// concurrent callers get different ones.
+	Expired(ctx context.Context, now time.Time, n int) ([]Listing, error)
+	// OpenOf returns up to n Open listings of the organization, locked until
+	// the transaction's end.
+	OpenOf(ctx context.Context, organizationID string, n int) ([]Listing, error)
+}
+
+// Search finds public listings. It is exact: every listing that matches is
+// found, in the documented order, by way of pages or cursors.
+type Search interface {
+	// Find runs the query. A cursor that it did not make, or made for another
+	// sort, is an Invalid fault of the field cursor.
+	Find(ctx context.Context, q Query) (page.Result[Hit], error)
+}
+
+// Hit is one result.
+type Hit struct {
+	// Listing is without description, requirements, benefits and questions
+	// unless the query asked for Full.
+	Listing Listing
+	// Relevance is from 0 to 1: 1 if the words stand in the title.
+	Relevance float64
+	// Miles is the distance to the query's place, nil without one or when the
+	// listing's own is not known.
+	Miles *float64
+}
+
+// Gazetteer knows places.
+type Gazetteer interface {
+	// Resolve finds what a name means: "Leeds", "Boston, Lincolnshire",
+	// "Springfield, IL", "Kent", "Ireland". A qualifier narrows; without one the
+	// largest place of the name is meant. It takes microseconds.
+	Resolve(text string) (Place, bool)
+}
+
+// Organizations tells what a module of its own keeps.
+type Organizations interface {
+	// CompanyName is the name under which the organization posts.
+	CompanyName(ctx context.Context, organizationID string) (string, error)
+}
+
+// Seekers tells where a signed-in jobseeker lives.
+type Seekers interface {
+	// HomeLocation is a text such as "Leeds", empty if it is not known.
+	HomeLocation(ctx context.Context, userID string) (string, error)
+}
+
+// PlaceKind is how large a place is.
+type PlaceKind string
+
+// The kinds of place.
+const (
+	Town    PlaceKind = "town"
+	Region  PlaceKind = "region"
+	Country PlaceKind = "country"
+)
+
+// Place is a place that the gazetteer knows.
+type Place struct {
+	Kind    PlaceKind
+	Name    string // as shown: Leeds
+	Region  string // county, state or province, or empty
+	Nation  string // the code of the nation or province between region and country, or empty: ENG
+	Country string // ISO 3166-1 alpha-2
+	// Lat and Lon are the centre in degrees.
+	Lat, Lon float64
+	// Population is 0 for regions and countries.
+	Population int
+	// Regions are the regions that an area such as Yorkshire consists of, nil
+	// for every other place.
+	Regions []string
+}
+
+// CountryName is the country as people write it.
+func CountryName(code string) string {
+	switch code {
+	case "GB":
+		return "United Kingdom"
+	case "IE":
+		return "Ireland"
+	case "US":
+		return "United States"
+	}
+	return code
+}

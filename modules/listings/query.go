@@ -1,0 +1,350 @@
+package listings
+
+import (
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/locumhq/locum/core/page"
+)
+
+// Query asks Search for public listings.
+type Query struct {
+	Now     time.Time
+	Text    Text
+	Filters Filters
+	Sort    Sort
+	// From is where distances are measured from, nil if nobody asked.
+	From *Place
+	// Radius is how far near is, in miles.
+	Radius float64
+	Page   page.Request
+	// Full asks for whole listings.
+	Full bool
+	// WithoutTotal spares the count.
+	WithoutTotal bool
+}
+
+// Sort is an order of results. Within equals the newer comes first, then the
+// larger id.
+type Sort string
+
+// The orders.
+const (
+	// ByRelevance puts listings whose title has the words before the others.
+	ByRelevance Sort = "relevance"
+	ByDate      Sort = "date"
+	// BySalary puts the highest yearly pay first and listings without pay last.
+	BySalary Sort = "salary"
+	// ByDistance puts the nearest to From first. A remote listing is at most
+	// Radius away; one without a known place comes last.
+	ByDistance Sort = "distance"
+)
+
+// Sorts are the orders that clients may ask for.
+var Sorts = []Sort{ByRelevance, ByDate, BySalary, ByDistance}
+
+// Filters narrow a query. Zero values do not.
+type Filters struct {
+	// Near is the place that was asked for: a town and what lies within the
+	// query's Radius of it, or everything in a region or country. Remote
+	// listings count as near.
+	Near *Place
+	// LocationWords is a location that the gazetteer does not know: the
+	// listing's own location has all of the words.
+	LocationWords []string
+	ContractType  string
+	// EmploymentType is of EmploymentTypes.
+	EmploymentType string
+	// Specialties are the folded names of one specialty.
+	Specialties []string
+	// SalaryMin and SalaryMax are minor units a year; a listing's range overlaps.
+	SalaryMin, SalaryMax *int64
+	Remote               *bool
+	PostedAfter          *time.Time
+}
+
+// Text is a search text that has been understood: every clause must hold.
+type Text struct {
+	Clauses []Clause
+	// Nothing is a text without a single word in it: no listing matches.
+	Nothing bool
+}
+
+// Clause holds for a listing if any of its parts does.
+type Clause struct {
+	Terms []Term
+	// Near are places that a word of the text means; the listing is near one
+	// of them, as in Filters.
+	Near []Place
+	// ContractType and EmploymentType are met by the listing's own; if it has
+	// none, the terms decide.
+	ContractType   string
+	EmploymentType string
+	// Remote is met by remote listings.
+	Remote bool
+	// Not turns the clause round: no term may hold. Such a clause has terms only.
+	Not bool
+}
+
+// Plain reports whether the clause is about words alone.
+func (c Clause) Plain() bool {
+	return len(c.Near) == 0 && c.ContractType == "" && c.EmploymentType == "" && !c.Remote
+}
+
+// Term is something that stands in a listing's text.
+type Term struct {
+	// Words are as Words makes them; all stand in the text, in any form that
+	// has the same stem.
+	Words []string
+	// Adjacent says that they stand side by side in this order.
+	Adjacent bool
+	// Prefix says that the last word may be unfinished.
+	Prefix bool
+	// Literal is a phrase in quotes, folded: the text has it word for word.
+	// Such a term knows neither stems nor typos.
+	Literal string
+	// Fuzzy says that small typos are forgiven.
+	Fuzzy bool
+}
+
+// Understand reads a search text the way a recruiter would.
+func Understand(text string, places Gazetteer) Text {
+	u := understanding{places: places}
+	u.read(text)
+	if len(u.out.Clauses) == 0 && !u.sawWord {
+		u.out.Nothing = strings.TrimSpace(text) != ""
+	}
+	return u.out
+}
+
+type understanding struct {
+	places  Gazetteer
+	out     Text
+	or      bool // the next clause joins the last one
+	sawWord bool
+	// commaBefore is set when the text so far ended with a comma.
+	commaBefore bool
+}
+
+func (u *understanding) add(c Clause) {
+	if n := len(u.out.Clauses); u.or && n > 0 && !c.Not && !u.out.Clauses[n-1].Not {
+		last := &u.out.Clauses[n-1]
+		last.Terms = append(last.Terms, c.Terms...)
+		last.Near = append(last.Near, c.Near...)
+		last.Remote = last.Remote || c.Remote
+		if last.ContractType != c.ContractType || last.EmploymentType != c.EmploymentType {
+			// "permanent OR temporary" is a choice of words: no single value.
+			last.ContractType, last.EmploymentType = "", ""
+		}
+	} else {
+		u.out.Clauses = append(u.out.Clauses, c)
+	}
+	u.or = false
+}
+
+// read cuts the text into quoted phrases, excluded words, the operator OR and
+// the stretches between them.
+func (u *understanding) read(text string) {
+	text = strings.Map(func(r rune) rune {
+		switch r {
+		case '“', '”', '„', '«', '»':
+			return '"'
+		}
+		return r
+	}, text)
+	var stretch strings.Builder
+	flush := func(last bool) {
+		u.stretch(stretch.String(), last)
+		stretch.Reset()
+	}
+	for rest := text; rest != ""; {
+		trimmed := strings.TrimLeftFunc(rest, unicode.IsSpace)
+		if len(trimmed) < len(rest) {
+			stretch.WriteByte(' ')
+			rest = trimmed
+			continue
+		}
+		not := (rest[0] == '-' && len(rest) > 1) && (len(rest) == len(text) || atSpace(text, len(text)-len(rest)))
+		body := rest
+		if not {
+			body = rest[1:]
+		}
+		if body[0] == '"' {
+			phrase, after, closed := strings.Cut(body[1:], `"`)
+			if !closed {
+				after = ""
+			}
+			flush(false)
+			u.phrase(phrase, not)
+			rest = after
+			continue
+		}
+		end := strings.IndexFunc(body, func(r rune) bool { return unicode.IsSpace(r) || r == '"' })
+		if end < 0 {
+			end = len(body)
+		}
+		chunk, after := body[:end], body[end:]
+		switch {
+		case not:
+			if ws := Words(chunk); len(ws) > 0 {
+				flush(false)
+				u.sawWord = true
+				u.add(Clause{Not: true, Terms: excluded(ws)})
+			}
+		case (chunk == "OR" || chunk == "|") && strings.TrimSpace(after) != "":
+			flush(false)
+			u.or = len(u.out.Clauses) > 0
+		default:
+			stretch.WriteString(chunk)
+		}
+		rest = after
+	}
+	flush(true)
+}
+
+// atSpace reports whether the byte before i is white space, so that the hyphen
+// of "full-time" does not exclude anything.
+func atSpace(s string, i int) bool { return i > 0 && (s[i-1] == ' ' || s[i-1] == '\t' || s[i-1] == '\n') }
+
+func (u *understanding) phrase(s string, not bool) {
+	ws := Words(s)
+	if len(ws) == 0 {
+		return
+	}
+	u.sawWord = true
+	u.add(Clause{Not: not, Terms: []Term{{Words: ws, Adjacent: true, Literal: strings.Join(strings.Fields(Fold(s)), " ")}}})
+}
+
+// excluded takes a word out together with its other names.
+func excluded(ws []string) []Term {
+	if forms, n := synonymsAt(ws); n == len(ws) {
+		return forms
+	}
+	return []Term{{Words: ws, Adjacent: len(ws) > 1}}
+}
+
+// maxSpan is how many words a place or a job's name may have.
+const maxSpan = 5
+
+// stretch reads plain words. last says that the text ends with them, so that
+// the last word may be unfinished.
+func (u *understanding) stretch(s string, last bool) {
+	ts := tokens(s)
+	if len(ts) > 0 {
+		u.sawWord = true
+	}
+	words := make([]string, len(ts))
+	for i, t := range ts {
+		words[i] = t.word
+	}
+	unfinished := last && len(ts) > 0 && !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, ",")
+	for i := 0; i < len(ts); {
+		or := u.or
+		comma := strings.Contains(ts[i].gap, ",") || (i == 0 && u.commaBefore)
+		if prepositions[words[i]] && i+1 < len(ts) {
+			if p, n := u.place(ts[i+1:], true); n > 0 {
+				u.add(p)
+				i += 1 + n
+				continue
+			}
+		}
+		if ts[i].joined { // the second band of "band 5/6"
+			u.or = len(u.out.Clauses) > 0
+		}
+		if forms, n := synonymsAt(words[i:]); n > 1 {
+			// A job's name of several words is not a place (Health Visitor).
+			u.add(Clause{Terms: forms})
+			i += n
+			continue
+		}
+		if c, n := contractAt(words[i:]); n > 0 {
+			u.add(c)
+			i += n
+			continue
+		}
+		if p, n := u.place(ts[i:], comma); n > 0 {
+			u.add(p)
+			i += n
+			continue
+		}
+		w := words[i]
+		final := unfinished && i == len(ts)-1
+		switch {
+		case fillers[w] || stopWords[w]:
+			u.or = or // "nurse OR the midwife"
+			if len(u.out.Clauses) == 0 {
+				u.or = false
+			}
+		default:
+			c := Clause{Terms: []Term{{Words: []string{w}, Fuzzy: true, Prefix: final}}}
+			if forms, n := synonymsAt(words[i:]); n == 1 {
+				c.Terms = append(c.Terms[:0], forms...)
+				if final {
+					c.Terms = append(c.Terms, Term{Words: []string{w}, Prefix: true})
+				}
+			}
+			u.add(c)
+		}
+		i++
+	}
+	u.commaBefore = strings.HasSuffix(strings.TrimSpace(s), ",")
+}
+
+// place finds the longest run of words from the first on that names a place.
+// strong says that in, near, at or a comma went before it.
+func (u *understanding) place(ts []token, strong bool) (Clause, int) {
+	for n := min(maxSpan, len(ts)); n >= 1; n-- {
+		var b strings.Builder
+		words := make([]string, n)
+		broken := false
+		for i, t := range ts[:n] {
+			words[i] = t.word
+			if i > 0 {
+				broken = broken || strings.ContainsAny(t.gap, "()/;")
+				if strings.Contains(t.gap, ",") {
+					b.WriteString(", ")
+				} else {
+					b.WriteByte(' ')
+				}
+			}
+			b.WriteString(t.word)
+		}
+		if broken {
+			continue
+		}
+		p, ok := u.places.Resolve(b.String())
+		if !ok || !strong && !worthAPlace(words, p) {
+			continue
+		}
+		if n > 1 && !strong && commonWords[words[0]] && !strings.Contains(b.String(), ",") && p.Population < 100_000 && p.Kind == Town {
+			continue // "care home" is no town
+		}
+		// The listing may also say the place's name without being there.
+		return Clause{Near: []Place{p}, Terms: []Term{{Words: words, Adjacent: n > 1}}}, n
+	}
+	return Clause{}, 0
+}
+
+// worthAPlace decides whether words without in, near, at or a comma before
+// them mean the place of that name.
+func worthAPlace(words []string, p Place) bool {
+	if len(words) > 1 || p.Kind != Town {
+		w := words[0]
+		return len(words) > 1 || len(w) > 3 && !commonWords[w] || w == "uk" || w == "usa"
+	}
+	w := words[0]
+	if commonWords[w] || fillers[w] || stopWords[w] || len(w) < 3 {
+		return false
+	}
+	if _, n := synonymsAt(words); n > 0 {
+		return false
+	}
+	switch p.Country {
+	case "GB", "IE":
+		return p.Population >= 2_000
+	case "US":
+		return p.Population >= 40_000
+	}
+	return p.Population >= 100_000
+}

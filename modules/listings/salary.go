@@ -1,0 +1,124 @@
+package listings
+
+import (
+	"math"
+	"strings"
+
+	"github.com/locumhq/locum/core/fault"
+)
+
+// Salary is pay in minor units (pence, cents) per period. One of Min and Max
+// may be nil.
+type Salary struct {
+	Min, Max *int64
+	Currency string // ISO 4217
+	Period   string // of Periods
+}
+
+// Periods are what pay is stated per.
+var Periods = []string{"hour", "day", "week", "month", "year"}
+
+// The currency and period of pay that names none.
+const (
+	DefaultCurrency = "GBP"
+	DefaultPeriod   = "year"
+)
+
+const maxPay = 1e9 // major units
+
+// SalaryInput is pay as a client states it, in major units.
+type SalaryInput struct {
+	Min      *float64 `json:"min" validate:"omitempty,min=0,max=1000000000"`
+	Max      *float64 `json:"max" validate:"omitempty,min=0,max=1000000000"`
+	Currency *string  `json:"currency"`
+	Period   *string  `json:"period" validate:"omitempty,oneof=hour day week month year"`
+}
+
+func newSalary(in SalaryInput) (*Salary, error) {
+	if in.Min == nil && in.Max == nil && in.Currency == nil && in.Period == nil {
+		return nil, nil // {} takes the pay away
+	}
+	s := Salary{Currency: DefaultCurrency, Period: DefaultPeriod}
+	var bad []fault.Field
+	amount := func(name string, x *float64) *int64 {
+		if x == nil {
+			return nil
+		}
+		minor := math.Round(*x * 100)
+		switch {
+		case math.IsNaN(*x) || *x < 0 || *x > maxPay:
+			bad = append(bad, fault.Field{Name: name, Message: "must be from 0 to 1000000000"})
+		case math.Abs(*x*100-minor) > 1e-4:
+			bad = append(bad, fault.Field{Name: name, Message: "must have at most 2 decimals"})
+		}
+		n := int64(minor)
+		return &n
+	}
+	s.Min, s.Max = amount("salary.min", in.Min), amount("salary.max", in.Max)
+	if in.Currency != nil {
+		s.Currency = strings.ToUpper(*in.Currency)
+		if len(s.Currency) != 3 || !strings.Contains(currencies, s.Currency) {
+			bad = append(bad, fault.Field{Name: "salary.currency", Message: "must be an ISO 4217 code"})
+		}
+	}
+	if in.Period != nil {
+		s.Period = *in.Period
+		if hoursOf(s.Period, s.Currency) == 0 {
+			bad = append(bad, fault.Field{Name: "salary.period", Message: "must be one of: " + strings.Join(Periods, ", ")})
+		}
+	}
+	if len(bad) == 0 && s.Min != nil && s.Max != nil && *s.Min > *s.Max {
+		bad = append(bad, fault.Field{Name: "salary.max", Message: "must not be less than salary.min"})
+	}
+	if len(bad) > 0 {
+		return nil, fault.ErrInvalid.WithFields(bad...)
+	}
+	if s.Min == nil && s.Max == nil {
+		return nil, nil // a currency alone is no pay
+	}
+	return &s, nil
+}
+
+// Yearly is the range in minor units a year, by which pay is compared. One end
+// stands for both when the other is not stated.
+func (s *Salary) Yearly() (lowest, highest int64) {
+	n := hoursOf(s.Period, s.Currency)
+	lowest, highest = n, n
+	switch {
+	case s.Min == nil:
+		lowest *= *s.Max
+		highest *= *s.Max
+	case s.Max == nil:
+		lowest *= *s.Min
+		highest *= *s.Min
+	default:
+		lowest *= *s.Min
+		highest *= *s.Max
+	}
+	return lowest, highest
+}
+
+// hoursOf is how many of a period make a full-time year.
+func hoursOf(period, currency string) int64 {
+	switch period {
+	case "hour":
+		if currency == "USD" {
+			return 2080
+		}
+		return 1950
+	case "day":
+		return 260
+	case "week":
+		return 52
+	case "month":
+		return 12
+	case "year":
+		return 1
+	}
+	return 0
+}
+
+// Major turns minor units into the number that clients see.
+func Major(minor int64) float64 { return float64(minor) / 100 }
+
+const currencies = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWG"
