@@ -9,14 +9,24 @@ package adapters
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"strings"
 
+	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/identity"
 )
+
+// Deps are what every adapter is opened with.
+type Deps struct {
+	Clock clock.Clock
+	NewID id.Source
+	Log   *slog.Logger
+}
 
 // Storage is everything that the modules keep. One adapter fills all of it,
 // because one transaction may span all of it.
@@ -24,6 +34,11 @@ type Storage struct {
 	Tx     tx.Runner
 	Events event.Recorder
 	Outbox event.Outbox
+
+	Users         identity.Users
+	Organizations identity.Organizations
+	Sessions      identity.Sessions
+	MailTokens    identity.MailTokens
 
 	Schema Schema
 	// Ping answers within its context whether the store can be used.
@@ -59,8 +74,16 @@ type SchemaStep struct {
 type Services struct {
 	Identity *identity.Service
 	Limiter  limit.Limiter
-	// Health reports on each adapter by name; nil is healthy.
-	Health func(ctx context.Context) map[string]error
+	// JWKS is the key set that verifies access tokens (RFC 7517).
+	JWKS func() []byte
+	// Health reports on each adapter by name.
+	Health func(ctx context.Context) map[string]Health
+}
+
+// Health is the state of an adapter. A degraded one still does its work.
+type Health struct {
+	Err      error
+	Degraded bool
 }
 
 // Unfilled names the fields of a socket that nobody filled.

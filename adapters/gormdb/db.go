@@ -27,6 +27,7 @@ type DB struct {
 	gorm    *gorm.DB
 	sql     *sql.DB
 	dialect dialect
+	path    string // of a SQLite file
 	clock   clock.Clock
 	newID   id.Source
 	log     *slog.Logger
@@ -64,7 +65,7 @@ func OpenDB(url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
-	return &DB{gorm: g, sql: pool, dialect: d, clock: o.Clock, newID: o.NewID, log: o.Log, wake: make(chan struct{}, 1)}, nil
+	return &DB{gorm: g, sql: pool, dialect: d, path: strings.TrimPrefix(url, "sqlite:"), clock: o.Clock, newID: o.NewID, log: o.Log, wake: make(chan struct{}, 1)}, nil
 }
 
 // Close ends the connections.

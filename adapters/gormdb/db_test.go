@@ -21,7 +21,7 @@ func openTestSQLite(t *testing.T) *DB {
 	db, err := OpenDB("sqlite:"+t.TempDir()+"/test.db", Options{Clock: clock.System{}, NewID: func() string { return uuid.Must(uuid.NewV7()).String() }, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	_, err = db.MigrateUp(t.Context())
+	_, err = Schema{db}.Up(t.Context())
 	require.NoError(t, err)
 	return db
 }

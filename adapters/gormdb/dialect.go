@@ -61,7 +61,7 @@ func (d dialect) open(dsn string) (*sql.DB, error) {
 	if d == postgres {
 		return openPostgres(dsn)
 	}
-	return openSQLite(strings.TrimPrefix(dsn, "sqlite:"))
+	return openSQLite(strings.TrimPrefix(dsn, "sqlite:"), "&_timefmt="+url.QueryEscape(sqliteTime))
 }
 
 func openPostgres(dsn string) (*sql.DB, error) {
@@ -99,7 +99,7 @@ func openPostgres(dsn string) (*sql.DB, error) {
 // sqliteTime keeps moments comparable as text: always six decimals, always UTC.
 const sqliteTime = "2006-01-02T15:04:05.000000Z07:00"
 
-func openSQLite(path string) (*sql.DB, error) {
+func openSQLite(path, more string) (*sql.DB, error) {
 	if dir := filepath.Dir(path); dir != "." {
 		if err := os.MkdirAll(dir, 0o750); err != nil {
 			return nil, fmt.Errorf("the database's folder: %w", err)
@@ -109,9 +109,8 @@ func openSQLite(path string) (*sql.DB, error) {
 	// half way when two of them want to write (190 of 200 under 20 writers).
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
 		"?_txlock=immediate" +
-		"&_timefmt=" + url.QueryEscape(sqliteTime) +
 		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
-		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)"
+		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)" + more
 	pool, err := sqlitedriver.Open(dsn)
 	if err != nil {
 		return nil, err

@@ -236,13 +236,13 @@ const memberQuery = `SELECT m.organization_id, m.user_id, m.id, m.role, m.permis
 	FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = ? AND u.status <> 'deleted' `
 
 type memberRow struct {
-	membershipRow
-	UserName  string
-	UserEmail string
+	Membership membershipRow `gorm:"embedded"`
+	UserName   string
+	UserEmail  string
 }
 
 func (r memberRow) member() identity.Member {
-	m := identity.Member{Membership: r.membership(), Name: r.UserName, Email: r.UserEmail}
+	m := identity.Member{Membership: r.Membership.membership(), Name: r.UserName, Email: r.UserEmail}
 	if m.Status == identity.MemberInvited { // what the account calls itself is not the organization's yet
 		m.Name, m.Email = m.InvitedName, m.InvitedEmail
 	}
@@ -255,7 +255,7 @@ func (d Organizations) Member(ctx context.Context, organizationID, userID string
 	if err := d.q(ctx).Raw(memberQuery+"AND m.user_id = ?", organizationID, userID).Scan(&r).Error; err != nil {
 		return identity.Member{}, wrap(err)
 	}
-	if r.ID == "" {
+	if r.Membership.ID == "" {
 		return identity.Member{}, identity.ErrNotInTeam
 	}
 	return r.member(), nil
@@ -319,7 +319,7 @@ func (d Organizations) Team(ctx context.Context, organizationID string, p page.R
 	out.TotalIsEstimate = out.Total > page.MaxExact
 	if len(rows) > p.Size {
 		rows = rows[:p.Size]
-		out.NextCursor = rows[p.Size-1].ID
+		out.NextCursor = rows[p.Size-1].Membership.ID
 	}
 	out.Items = make([]identity.Member, len(rows))
 	for i, r := range rows {

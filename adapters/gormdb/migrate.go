@@ -2,6 +2,7 @@ package gormdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -10,15 +11,15 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/migrations"
 )
 
-// MigrationStatus is one numbered step of the schema.
-type MigrationStatus struct {
-	Version int64
-	Name    string
-	Applied bool
-}
+// Schema manages the tables; it implements adapters.Schema.
+type Schema struct{ *DB }
+
+// Embedded implements adapters.Schema: a SQLite file belongs to one server.
+func (s Schema) Embedded() bool { return !s.pg() }
 
 // dialectFiles are the migrations as the dialect reads them.
 func dialectFiles(d dialect) (fs.FS, error) {
@@ -47,82 +48,82 @@ func dialectFiles(d dialect) (fs.FS, error) {
 	return out, nil
 }
 
-func (db *DB) provider() (*goose.Provider, error) {
-	files, err := dialectFiles(db.dialect)
-	if err != nil {
-		return nil, err
-	}
-	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
-	if db.pg() {
-		// Of several starters one migrates and the others wait for it.
-		locker, err := lock.NewPostgresSessionLocker()
-		if err != nil {
-			return nil, err
-		}
-		options = append(options, goose.WithSessionLocker(locker))
-	}
-	return goose.NewProvider(db.dialect.goose(), db.sql, files, options...)
-}
-
-// MigrateUp brings the schema to the newest version and names what it applied.
-func (db *DB) MigrateUp(ctx context.Context) ([]string, error) {
-	p, err := db.provider()
-	if err != nil {
-		return nil, err
-	}
-	results, err := p.Up(ctx)
-	var names []string
-	for _, r := range results {
-		names = append(names, r.Source.Path)
-	}
-	return names, err
-}
-
-// MigrateDown takes the newest version back and names it.
-func (db *DB) MigrateDown(ctx context.Context) (string, error) {
-	p, err := db.provider()
-	if err != nil {
-		return "", err
-	}
-	r, err := p.Down(ctx)
-	if err != nil {
-		return "", err
-	}
-	return r.Source.Path, nil
-}
-
-// MigrationStatus lists the versions that this binary knows.
-func (db *DB) MigrationStatus(ctx context.Context) ([]MigrationStatus, error) {
-	p, err := db.provider()
-	if err != nil {
-		return nil, err
-	}
-	steps, err := p.Status(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]MigrationStatus, len(steps))
-	for i, s := range steps {
-		out[i] = MigrationStatus{Version: s.Source.Version, Name: s.Source.Path, Applied: s.State == goose.StateApplied}
-	}
-	return out, nil
-}
-
-// CheckSchema is nil when the schema is the one that this binary was built
-// for, and says otherwise which of the two is behind.
-func (db *DB) CheckSchema(ctx context.Context) error {
-	p, err := db.provider()
+// with runs fn on a goose provider. On SQLite it gets a connection of its own:
+// goose writes moments in SQLite's form, which ours do not read.
+func (s Schema) with(fn func(*goose.Provider) error) (err error) {
+	files, err := dialectFiles(s.dialect)
 	if err != nil {
 		return err
 	}
-	have, want, err := p.GetVersions(ctx)
-	switch {
-	case err != nil:
-		return wrap(err)
-	case have < want:
-		return fmt.Errorf("the database's schema is at version %d and this binary needs %d: run `locum migrate up`", have, want)
-	case have > want:
-		return fmt.Errorf("the database's schema is at version %d and this binary knows only %d: run a newer locum, or the newer one's `locum migrate down`", have, want)
+	pool, options := s.sql, []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
+	if s.pg() {
+		// Of several starters one migrates and the others wait for it.
+		locker, err := lock.NewPostgresSessionLocker()
+		if err != nil {
+			return err
+		}
+		options = append(options, goose.WithSessionLocker(locker))
+	} else {
+		if pool, err = openSQLite(s.path, ""); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, pool.Close()) }()
 	}
-	return nil
+	p, err := goose.NewProvider(s.dialect.goose(), pool, files, options...)
+	if err != nil {
+		return err
+	}
+	return wrap(fn(p))
+}
+
+// Up implements adapters.Schema.
+func (s Schema) Up(ctx context.Context) (names []string, err error) {
+	err = s.with(func(p *goose.Provider) error {
+		results, err := p.Up(ctx)
+		for _, r := range results {
+			names = append(names, r.Source.Path)
+		}
+		return err
+	})
+	return names, err
+}
+
+// Down implements adapters.Schema.
+func (s Schema) Down(ctx context.Context) (name string, err error) {
+	err = s.with(func(p *goose.Provider) error {
+		r, err := p.Down(ctx)
+		if err == nil {
+			name = r.Source.Path
+		}
+		return err
+	})
+	return name, err
+}
+
+// Status implements adapters.Schema.
+func (s Schema) Status(ctx context.Context) (out []adapters.SchemaStep, err error) {
+	err = s.with(func(p *goose.Provider) error {
+		steps, err := p.Status(ctx)
+		for _, step := range steps {
+			out = append(out, adapters.SchemaStep{Version: step.Source.Version, Name: step.Source.Path, Applied: step.State == goose.StateApplied})
+		}
+		return err
+	})
+	return out, err
+}
+
+// Check implements adapters.Schema.
+func (s Schema) Check(ctx context.Context) error {
+	return s.with(func(p *goose.Provider) error {
+		have, want, err := p.GetVersions(ctx)
+		switch {
+		case err != nil:
+			return err
+		case have < want:
+			return fmt.Errorf("the schema is at version %d and this binary needs %d; run `locum migrate up`", have, want)
+		case have > want:
+			return fmt.Errorf("the schema is at version %d and this binary knows only %d; run a newer locum, or that one's `locum migrate down`", have, want)
+		}
+		return nil
+	})
 }

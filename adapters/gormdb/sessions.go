@@ -64,7 +64,7 @@ func (d Sessions) AddRefresh(ctx context.Context, t identity.RefreshToken) error
 // primary keys and the one-row index of active memberships, nothing else.
 func (d Sessions) Principal(ctx context.Context, sessionID string) (identity.Principal, error) {
 	var r struct {
-		sessionRow
+		Session         sessionRow `gorm:"embedded"`
 		Email           string
 		Name            string
 		Kind            string
@@ -86,16 +86,16 @@ func (d Sessions) Principal(ctx context.Context, sessionID string) (identity.Pri
 	if err != nil {
 		return identity.Principal{}, wrap(err)
 	}
-	if r.ID == "" {
+	if r.Session.ID == "" {
 		return identity.Principal{}, identity.ErrSessionNotFound
 	}
-	p := identity.Principal{Session: r.session(), User: identity.User{
-		ID: r.UserID, Email: r.Email, Name: r.Name, Kind: identity.Kind(r.Kind), Status: identity.UserStatus(r.Status),
+	p := identity.Principal{Session: r.Session.session(), User: identity.User{
+		ID: r.Session.UserID, Email: r.Email, Name: r.Name, Kind: identity.Kind(r.Kind), Status: identity.UserStatus(r.Status),
 		EmailVerifiedAt: orZero(r.EmailVerifiedAt), CreatedAt: r.UserCreatedAt,
 	}}
 	if r.OrganizationID != nil {
 		p.Membership = &identity.Membership{
-			OrganizationID: *r.OrganizationID, UserID: r.UserID, Role: identity.OrgRole(orZero(r.Role)),
+			OrganizationID: *r.OrganizationID, UserID: r.Session.UserID, Role: identity.OrgRole(orZero(r.Role)),
 			Permissions: permissionsOf(orZero(r.Permissions)), Founder: orZero(r.Founder), Status: identity.MemberActive,
 		}
 	}

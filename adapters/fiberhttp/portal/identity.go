@@ -2,6 +2,7 @@ package portal
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -99,6 +100,33 @@ func identityRoutes(s *identity.Service) []web.Route {
 				return web.OK(viewPermissions(m), "Permissions updated"), err
 			})},
 	}
+}
+
+// keyRoutes publish what verifies an access token (RFC 7517).
+func keyRoutes(keys func() []byte) []web.Route {
+	return []web.Route{{Method: http.MethodGet, Path: "/.well-known/jwks.json", Tag: "Authentication and user", Summary: "The keys that verify access tokens", Op: web.Op(
+		func(context.Context, web.Call, web.Nothing) (keySet, error) {
+			var set keySet
+			err := json.Unmarshal(keys(), &set)
+			return set, err
+		})}}
+}
+
+type keySet struct {
+	Keys []struct {
+		Type      string `json:"kty"`
+		Curve     string `json:"crv"`
+		X         string `json:"x"`
+		ID        string `json:"kid"`
+		Use       string `json:"use"`
+		Algorithm string `json:"alg"`
+	} `json:"keys"`
+}
+
+// Headers lets verifiers keep the keys for a while: a new one is published
+// before it signs.
+func (keySet) Headers() map[string]string {
+	return map[string]string{"Cache-Control": "public, max-age=300"}
 }
 
 func from(c web.Call) identity.Client { return identity.Client{Address: c.IP, UserAgent: c.UserAgent} }

@@ -92,7 +92,7 @@ func (r Route) failures() []int {
 	if len(plan.fields) > 0 || plan.raw != nil {
 		out = append(out, http.StatusBadRequest)
 	}
-	if len(plan.byJSON) > 0 || plan.raw != nil {
+	if r.TakesBody() {
 		out = append(out, http.StatusRequestEntityTooLarge)
 	}
 	if strings.Contains(r.Path, "/:") {

@@ -54,6 +54,20 @@ type Route struct {
 	Op     Operation
 }
 
+// BodyLimit is the largest body that the route reads, in bytes.
+func (r Route) BodyLimit() int {
+	if r.Body == 0 {
+		return DefaultBody
+	}
+	return r.Body
+}
+
+// TakesBody reports whether the operation reads a body.
+func (r Route) TakesBody() bool {
+	p := planOf(r.Op.In)
+	return len(p.byJSON) > 0 || p.raw != nil
+}
+
 // What applies where a row is silent.
 const (
 	DefaultBody = 1 << 20

@@ -1,0 +1,87 @@
+package fiberhttp
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/locumhq/locum/core/auth"
+)
+
+// metrics are the server's own numbers. Labels hold route templates, never
+// ids or addresses.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_http_requests_total", Help: "Answered requests."}, []string{"method", "route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "locum_http_request_seconds", Help: "Time from the request's head to its answer.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}}, []string{"method", "route"}),
+	}
+	m.registry.MustRegister(m.requests, m.seconds, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// Metrics serves the numbers on an address of their own.
+func (s *Server) Metrics() http.Handler { return s.metrics.handler() }
+
+// Register adds the numbers of other parts of the process.
+func (s *Server) Register(c ...prometheus.Collector) { s.metrics.registry.MustRegister(c...) }
+
+// quiet are the routes that machines ask for every few seconds.
+var quiet = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true}
+
+func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
+	route := c.Route().Path
+	status := c.Response().StatusCode()
+	if route == "/" || status == fiber.StatusNotFound && route == "" {
+		route = "unknown"
+	}
+	s.metrics.requests.WithLabelValues(knownMethod(c.Method()), route, strconv.Itoa(status)).Inc()
+	s.metrics.seconds.WithLabelValues(knownMethod(c.Method()), route).Observe(took.Seconds())
+	level := slog.LevelInfo
+	switch {
+	case status >= 500:
+		level = slog.LevelError
+	case quiet[route]:
+		level = slog.LevelDebug
+	}
+	attrs := []slog.Attr{
+		slog.String("request_id", requestID), slog.String("method", c.Method()), slog.String("route", route),
+		slog.Int("status", status), slog.Float64("ms", float64(took.Microseconds())/1000),
+	}
+	if actor, ok := c.Locals(actorKey).(auth.Actor); ok && !actor.Guest() {
+		attrs = append(attrs, slog.String("actor", actor.UserID))
+		if actor.OrganizationID != "" {
+			attrs = append(attrs, slog.String("organization", actor.OrganizationID))
+		}
+	}
+	s.o.Log.LogAttrs(c.UserContext(), level, "request", attrs...)
+}
+
+// knownMethod keeps invented methods out of the labels.
+func knownMethod(m string) string {
+	switch m {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
+		return m
+	}
+	return "other"
+}
+
+func stack() string { return string(debug.Stack()) }

@@ -1,0 +1,352 @@
+// Package fiberhttp serves the house over HTTP with Fiber.
+package fiberhttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/adaptor"
+	"github.com/valyala/fasthttp"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/portal"
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+)
+
+// Options are what the server needs beside the services.
+type Options struct {
+	PublicURL      string
+	TrustedProxies []netip.Prefix
+	NewID          id.Source
+	Log            *slog.Logger
+	Version        string
+	// MetricsElsewhere keeps /metrics off this server because it has an
+	// address of its own.
+	MetricsElsewhere bool
+	// Extra are more surfaces, for tests of the frame.
+	Extra []web.Surface
+}
+
+// Server is the HTTP server.
+type Server struct {
+	app      *fiber.App
+	services adapters.Services
+	surfaces []web.Surface
+	o        Options
+	metrics  *metrics
+}
+
+// largestBody is what the server reads at most before a route has its say.
+const largestBody = 11 << 20
+
+// New builds the server; it does not listen yet.
+func New(services adapters.Services, o Options) (*Server, error) {
+	s := &Server{services: services, o: o, metrics: newMetrics()}
+	// More particular prefixes first: the portal owns what is left.
+	s.surfaces = append(slices.Clone(o.Extra), portal.Surface(services))
+	s.app = fiber.New(fiber.Config{
+		DisableStartupMessage: true,
+		Immutable:             true, // Fiber lends request memory; what a handler keeps would change
+		StrictRouting:         true,
+		CaseSensitive:         true,
+		BodyLimit:             largestBody,
+		ReadTimeout:           15 * time.Second,
+		WriteTimeout:          30 * time.Second,
+		IdleTimeout:           75 * time.Second,
+		ReadBufferSize:        16 << 10,
+		Concurrency:           10_000,
+		ErrorHandler:          s.answerError,
+	})
+	s.app.Use(s.frame)
+	for _, surface := range s.surfaces {
+		for _, r := range surface.Routes {
+			if r.Limit.Max > 0 {
+				r.Limit.Name = r.Method + " " + r.Path
+			}
+			s.app.Add(r.Method, r.Path, s.handler(surface, r))
+			if r.Method == fiber.MethodGet {
+				s.app.Add(fiber.MethodHead, r.Path, s.handler(surface, r))
+			}
+		}
+	}
+	if err := s.addOwn(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Serve answers on the listener until Shutdown.
+func (s *Server) Serve(l net.Listener) error { return s.app.Listener(l) }
+
+// Shutdown stops accepting and gives requests in flight until ctx ends.
+func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }
+
+// Surfaces are the interfaces that the server speaks.
+func (s *Server) Surfaces() []web.Surface { return s.surfaces }
+
+// call is what the frame knows of a request in its locals.
+const requestIDKey = "locum.request_id"
+
+// frame is around every request: it names it, guards it, times it and keeps a
+// panic from ending more than it.
+func (s *Server) frame(c *fiber.Ctx) (err error) {
+	start := time.Now()
+	requestID := c.Get(fiber.HeaderXRequestID)
+	if !sensibleRequestID(requestID) {
+		requestID = s.o.NewID()
+	}
+	c.Locals(requestIDKey, requestID)
+	c.Set(fiber.HeaderXRequestID, requestID)
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+			s.o.Log.Error("panic in a request", "request_id", requestID, "panic", fmt.Sprint(p), "stack", stack())
+		}
+		if err != nil {
+			err = s.answerError(c, err)
+		}
+		s.observe(c, requestID, time.Since(start))
+	}()
+	if smuggled(c) {
+		c.Response().SetConnectionClose()
+		return web.ErrMalformed
+	}
+	return c.Next()
+}
+
+// smuggled reports a message whose length two readers may judge differently
+// (RFC 9112 §6.1): fasthttp alone would read it by Transfer-Encoding.
+func smuggled(c *fiber.Ctx) bool {
+	var length, coding bool
+	for line := range strings.SplitSeq(string(c.Request().Header.RawHeaders()), "\n") {
+		name, _, _ := strings.Cut(line, ":")
+		length = length || strings.EqualFold(name, fiber.HeaderContentLength)
+		coding = coding || strings.EqualFold(name, fiber.HeaderTransferEncoding)
+	}
+	return length && coding
+}
+
+func sensibleRequestID(s string) bool {
+	if len(s) < 8 || len(s) > 64 {
+		return false
+	}
+	for _, r := range s {
+		if !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.", r) {
+			return false
+		}
+	}
+	return true
+}
+
+// handler is the walk of every request of the table: limit by address,
+// authenticate, authorize, bind, run, answer.
+func (s *Server) handler(surface web.Surface, r web.Route) fiber.Handler {
+	timeout := r.Timeout
+	if timeout == 0 {
+		timeout = web.DefaultTimeout
+	}
+	status := r.Status
+	if status == 0 {
+		status = fiber.StatusOK
+	}
+	return func(c *fiber.Ctx) error {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		c.SetUserContext(ctx)
+		call := web.Call{IP: s.clientIP(c), UserAgent: clip(c.Get(fiber.HeaderUserAgent), 512), RequestID: c.GetRespHeader(fiber.HeaderXRequestID)}
+		if r.Limit.Max > 0 {
+			d, err := s.services.Limiter.Take(ctx, r.Limit, limitKey(call.IP))
+			if err != nil {
+				return err
+			}
+			if !d.Allowed {
+				return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+			}
+		}
+		if r.Auth != web.None {
+			actor, err := s.authenticate(ctx, c, r)
+			if err != nil {
+				return err
+			}
+			call.Actor = actor
+			c.Locals(actorKey, actor)
+		}
+		if len(c.Request().Body()) > r.BodyLimit() {
+			return web.ErrTooLarge
+		}
+		if c.Get(fiber.HeaderContentEncoding) != "" {
+			return fault.InvalidField("Content-Encoding", "is not supported; send the body as it is")
+		}
+		out, err := r.Op.Handle(ctx, call, &web.Request{
+			Path:   func(name string) string { return c.Params(name) },
+			Query:  func(name string) []string { return queryValues(c, name) },
+			Header: func(name string) string { return c.Get(name) },
+			Body:   c.Request().Body(),
+		})
+		if err != nil {
+			return err
+		}
+		if h, ok := out.(interface{ Headers() map[string]string }); ok {
+			for name, value := range h.Headers() {
+				c.Set(name, value)
+			}
+		}
+		return sendJSON(c, status, out)
+	}
+}
+
+const actorKey = "locum.actor"
+
+func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, r web.Route) (auth.Actor, error) {
+	header := c.Get(fiber.HeaderAuthorization)
+	if header == "" {
+		if r.Auth == web.Optional {
+			return auth.Actor{}, nil
+		}
+		return auth.Actor{}, fault.ErrUnauthorized
+	}
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return auth.Actor{}, fault.ErrUnauthorized
+	}
+	actor, err := s.services.Identity.Authenticate(ctx, strings.TrimSpace(token))
+	if err != nil {
+		return auth.Actor{}, err
+	}
+	switch {
+	case r.Who == web.Seeker && !actor.Seeker,
+		r.Who == web.Employer && actor.OrganizationID == "",
+		r.Permission != "" && !actor.May(r.Permission):
+		return auth.Actor{}, fault.ErrForbidden
+	}
+	return actor, nil
+}
+
+func queryValues(c *fiber.Ctx, name string) []string {
+	raw := c.Context().QueryArgs().PeekMulti(name)
+	out := make([]string, len(raw))
+	for i, v := range raw {
+		out[i] = string(v)
+	}
+	return out
+}
+
+func sendJSON(c *fiber.Ctx, status int, body any) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	c.Status(status).Set(fiber.HeaderContentType, "application/json; charset=utf-8")
+	return c.Send(encoded)
+}
+
+// answerError writes the surface's form of an error. It also serves what
+// fasthttp itself refuses, before any route.
+func (s *Server) answerError(c *fiber.Ctx, err error) error {
+	if c.GetRespHeader(fiber.HeaderXRequestID) == "" {
+		c.Set(fiber.HeaderXRequestID, s.o.NewID())
+	}
+	f := s.faultOf(err)
+	if f.Kind == fault.Internal {
+		s.o.Log.Error("request failed", "request_id", c.GetRespHeader(fiber.HeaderXRequestID),
+			"method", c.Method(), "path", c.Path(), "error", err)
+	}
+	status, body := s.surfaceOf(c.Path()).Fault(f)
+	if f.RetryAfter > 0 {
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
+	}
+	if status == fiber.StatusUnauthorized {
+		c.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="locum"`)
+	}
+	return sendJSON(c, status, body)
+}
+
+func (s *Server) faultOf(err error) *fault.Error {
+	var fe *fiber.Error
+	var small *fasthttp.ErrSmallBuffer
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		return web.ErrTooLarge
+	case errors.As(err, &small):
+		return web.ErrHeadersTooLarge
+	case errors.As(err, &fe):
+		switch fe.Code {
+		case fiber.StatusNotFound:
+			return web.ErrNoRoute
+		case fiber.StatusMethodNotAllowed:
+			return web.ErrMethodNotAllowed
+		case fiber.StatusRequestEntityTooLarge:
+			return web.ErrTooLarge
+		case fiber.StatusRequestHeaderFieldsTooLarge:
+			return web.ErrHeadersTooLarge
+		case fiber.StatusRequestTimeout:
+			return web.ErrRequestTimeout
+		default:
+			return web.ErrMalformed
+		}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return fault.ErrUnavailable.WithCause(err).WithRetryAfter(time.Second)
+	}
+	return fault.Of(err)
+}
+
+func (s *Server) surfaceOf(path string) web.Surface {
+	for _, surface := range s.surfaces {
+		if strings.HasPrefix(path, surface.Prefix) {
+			return surface
+		}
+	}
+	return s.surfaces[len(s.surfaces)-1]
+}
+
+func clip(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}
+
+// addOwn adds what belongs to the server itself.
+func (s *Server) addOwn() error {
+	s.app.Get("/healthz", func(c *fiber.Ctx) error { return sendJSON(c, 200, map[string]string{"status": "ok"}) })
+	s.app.Get("/readyz", s.ready)
+	if !s.o.MetricsElsewhere {
+		s.app.Get("/metrics", adaptor.HTTPHandler(s.metrics.handler()))
+	}
+	return s.addDocs()
+}
+
+func (s *Server) ready(c *fiber.Ctx) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	status, checks := fiber.StatusOK, map[string]string{}
+	for name, health := range s.services.Health(ctx) {
+		switch {
+		case health.Err != nil:
+			status = fiber.StatusServiceUnavailable
+			checks[name] = "down"
+			s.o.Log.Warn("not ready", "adapter", name, "error", health.Err)
+		case health.Degraded:
+			checks[name] = "degraded"
+		default:
+			checks[name] = "ok"
+		}
+	}
+	return sendJSON(c, status, map[string]any{"ready": status == fiber.StatusOK, "adapters": checks})
+}

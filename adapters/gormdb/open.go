@@ -1,0 +1,26 @@
+package gormdb
+
+import (
+	"context"
+
+	"github.com/locumhq/locum/adapters"
+)
+
+// Open fills the storage socket from sqlite:PATH or postgres://….
+func Open(_ context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
+	db, err := OpenDB(url, Options{Clock: d.Clock, NewID: d.NewID, Log: d.Log})
+	if err != nil {
+		return adapters.Storage{}, err
+	}
+	return db.Storage(), nil
+}
+
+// Storage is the database in the form of the socket.
+func (db *DB) Storage() adapters.Storage {
+	outbox := Outbox{db}
+	return adapters.Storage{
+		Tx: db, Events: outbox, Outbox: outbox,
+		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, MailTokens: MailTokens{db},
+		Schema: Schema{db}, Ping: db.Ping, Close: db.Close,
+	}
+}

@@ -1,0 +1,227 @@
+// Package bootstrap puts the house together: it reads the configuration, opens
+// an adapter for every socket, makes the modules, joins them, and runs the
+// role that it was asked for.
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/mail"
+)
+
+// version is set at link time.
+var version = "dev"
+
+// role is what a process does.
+type role struct {
+	name   string
+	serves bool // answers HTTP
+	works  bool // does the background work
+}
+
+// stopWithin bounds a shutdown: requests and reactions in flight may finish.
+const stopWithin = 20 * time.Second
+
+// app is a process in its role.
+type app struct {
+	fx *fx.App
+	// Addr is where the server listens, once started.
+	addr net.Addr
+}
+
+// newApp wires a process. The list is flat: what a constructor needs is what
+// its parameters say.
+func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
+	a := &app{}
+	a.fx = fx.New(
+		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
+		fx.StopTimeout(stopWithin+5*time.Second),
+		fx.Supply(c, s, r, log, a),
+		fx.Provide(
+			newDeps,
+			provideStorage,
+			provideLimiter,
+			provideMailer,
+			newKeyRing,
+			newIdentity,
+			newServices,
+			subscriptions,
+			newRelay,
+		),
+		fx.Invoke(runWork, runServer),
+	)
+	return a
+}
+
+// Start opens everything and begins to work; the error is fit for a person.
+func (a *app) Start(ctx context.Context) error {
+	if err := a.fx.Err(); err != nil {
+		return rootCause(err)
+	}
+	return rootCause(a.fx.Start(ctx))
+}
+
+// Stop ends the work at hand and closes everything.
+func (a *app) Stop(ctx context.Context) error { return a.fx.Stop(ctx) }
+
+// rootCause takes off what fx says about who called whom.
+func rootCause(err error) error {
+	if err == nil {
+		return nil
+	}
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil || !strings.Contains(err.Error(), "dig") && !strings.Contains(err.Error(), "could not build") && !strings.Contains(err.Error(), "received non-nil error from function") {
+			return err
+		}
+		err = inner
+	}
+}
+
+func provideStorage(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (adapters.Storage, error) {
+	storage, err := openStorage(context.Background(), c, s, d)
+	if err != nil {
+		return storage, err
+	}
+	lc.Append(fx.Hook{
+		OnStart: func(ctx context.Context) error { return fitSchema(ctx, c, storage) },
+		OnStop:  func(context.Context) error { return storage.Close() },
+	})
+	return storage, nil
+}
+
+// fitSchema brings an embedded store's schema up to date and refuses any other
+// whose schema is not the one this binary was built for.
+func fitSchema(ctx context.Context, c *config.Config, s adapters.Storage) error {
+	if s.Schema.Embedded() {
+		if _, err := s.Schema.Up(ctx); err != nil {
+			return c.Err("database.url", err.Error())
+		}
+	}
+	if err := s.Schema.Check(ctx); err != nil {
+		return c.Err("database.url", err.Error())
+	}
+	return nil
+}
+
+func provideLimiter(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (limit.Limiter, error) {
+	l, err := openLimiter(context.Background(), c, s, d)
+	closeAtStop(lc, l)
+	return l, err
+}
+
+func provideMailer(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (mail.Mailer, error) {
+	m, err := openMailer(context.Background(), c, s, d)
+	closeAtStop(lc, m)
+	return m, err
+}
+
+func closeAtStop(lc fx.Lifecycle, adapter any) {
+	if closer, ok := adapter.(io.Closer); ok {
+		lc.Append(fx.Hook{OnStop: func(context.Context) error { return closer.Close() }})
+	}
+}
+
+func newRelay(s adapters.Storage, table []event.Subscription, log *slog.Logger) *event.Relay {
+	return event.NewRelay(s.Outbox, table, log)
+}
+
+// runWork does what happens without a request.
+func runWork(lc fx.Lifecycle, r role, relay *event.Relay) {
+	if !r.works {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	lc.Append(fx.Hook{
+		OnStart: func(context.Context) error {
+			running.Go(func() { relay.Run(ctx) })
+			return nil
+		},
+		OnStop: func(context.Context) error {
+			stop()
+			running.Wait()
+			return nil
+		},
+	})
+}
+
+func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapters.Services, log *slog.Logger) error {
+	if !r.serves {
+		return nil
+	}
+	proxies, err := c.HTTP.Proxies()
+	if err != nil {
+		return c.Err("http.trusted_proxies", err.Error())
+	}
+	server, err := fiberhttp.New(services, fiberhttp.Options{
+		PublicURL: c.HTTP.PublicURL, TrustedProxies: proxies, NewID: newID, Log: log, Version: version,
+		MetricsElsewhere: c.HTTP.MetricsAddr != "",
+	})
+	if err != nil {
+		return err
+	}
+	lc.Append(fx.Hook{
+		OnStart: func(context.Context) error {
+			l, err := net.Listen("tcp", c.HTTP.Addr)
+			if err != nil {
+				return c.Err("http.addr", err.Error())
+			}
+			a.addr = l.Addr()
+			go func() {
+				if err := server.Serve(l); err != nil {
+					log.Error("the server stopped", "error", err)
+				}
+			}()
+			return nil
+		},
+		OnStop: func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, stopWithin)
+			defer cancel()
+			return server.Shutdown(ctx)
+		},
+	})
+	serveMetrics(lc, c, server.Metrics(), log)
+	return nil
+}
+
+// serveMetrics serves the numbers on an address of their own, if there is one.
+func serveMetrics(lc fx.Lifecycle, c *config.Config, handler http.Handler, log *slog.Logger) {
+	if c.HTTP.MetricsAddr == "" {
+		return
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", handler)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	lc.Append(fx.Hook{
+		OnStart: func(context.Context) error {
+			l, err := net.Listen("tcp", c.HTTP.MetricsAddr)
+			if err != nil {
+				return c.Err("http.metrics_addr", err.Error())
+			}
+			go func() {
+				if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+					log.Error("the metrics server stopped", "error", err)
+				}
+			}()
+			return nil
+		},
+		OnStop: server.Shutdown,
+	})
+}

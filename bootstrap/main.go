@@ -1,0 +1,228 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/portal"
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/config"
+)
+
+// Main is the whole program. A program of your own that plugs in an adapter is
+// a main function that calls Main with the options that do so.
+func Main(options ...Option) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command(newSockets(options)).ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "locum:", oneLine(err))
+		os.Exit(1)
+	}
+}
+
+// oneLine is what an operator gets to read of an error.
+func oneLine(err error) string {
+	return secretShapes.ReplaceAllString(strings.ReplaceAll(err.Error(), "\n", "; "), "[redacted]")
+}
+
+// operator is what the commands share.
+type operator struct {
+	sockets *sockets
+	file    string
+}
+
+func (o *operator) load() (*config.Config, error) { return config.Load(o.file) }
+
+func command(s *sockets) *cobra.Command {
+	o := &operator{sockets: s}
+	root := &cobra.Command{
+		Use: "locum", Short: "A job board for healthcare", Version: version,
+		SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.PersistentFlags().StringVar(&o.file, "config", "", "configuration file (default: LOCUM_CONFIG, else locum.yaml if it is there)")
+	root.AddCommand(
+		&cobra.Command{Use: "serve", Short: "Answer HTTP; with an embedded queue also do the background work", Args: cobra.NoArgs, RunE: o.serve},
+		&cobra.Command{Use: "worker", Short: "Do the background work alone, beside any number of others", Args: cobra.NoArgs, RunE: o.worker},
+		o.migrate(),
+		&cobra.Command{Use: "config", Short: "Show the configuration in force and where each value came from", Args: cobra.NoArgs, RunE: o.showConfig},
+		o.openapi(),
+		&cobra.Command{Use: "routes", Short: "Show every route with its policy", Args: cobra.NoArgs, RunE: showRoutes},
+	)
+	return root
+}
+
+func (o *operator) serve(cmd *cobra.Command, _ []string) error {
+	c, err := o.load()
+	if err != nil {
+		return err
+	}
+	return o.run(cmd, c, role{name: "serve", serves: true, works: embedded(c)})
+}
+
+func (o *operator) worker(cmd *cobra.Command, _ []string) error {
+	c, err := o.load()
+	if err != nil {
+		return err
+	}
+	if embedded(c) {
+		return c.Err("queue.url", "the embedded queue works inside of `locum serve`; a worker of its own wants redis://…")
+	}
+	return o.run(cmd, c, role{name: "worker", works: true})
+}
+
+// embedded reports a queue that lives in the serving process.
+func embedded(c *config.Config) bool { return strings.HasPrefix(c.Queue.URL, "embedded:") }
+
+// run starts a process in its role and waits until it is told to stop.
+func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
+	log := newLogger(cmd.ErrOrStderr(), c.Log.Level)
+	a := newApp(c, o.sockets, r, log)
+	start, cancel := context.WithTimeout(cmd.Context(), 30*time.Second)
+	defer cancel()
+	if err := a.Start(start); err != nil {
+		stop, cancel := context.WithTimeout(context.Background(), stopWithin)
+		defer cancel()
+		return errors.Join(err, a.Stop(stop))
+	}
+	if r.serves {
+		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %s (listening on %s); the documentation is at %s/docs\n", c.HTTP.PublicURL, a.addr, c.HTTP.PublicURL)
+	} else {
+		fmt.Fprintln(cmd.OutOrStdout(), "locum works in the background")
+	}
+	<-cmd.Context().Done()
+	log.Info("stopping", "within", stopWithin.String())
+	stop, cancelStop := context.WithTimeout(context.Background(), stopWithin+5*time.Second)
+	defer cancelStop()
+	return a.Stop(stop)
+}
+
+// withStorage runs an operator's command on the store.
+func (o *operator) withStorage(cmd *cobra.Command, run func(ctx context.Context, c *config.Config, s adapters.Storage) error) (err error) {
+	c, err := o.load()
+	if err != nil {
+		return err
+	}
+	s, err := openStorage(cmd.Context(), c, o.sockets, newDeps(newLogger(cmd.ErrOrStderr(), c.Log.Level)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return run(cmd.Context(), c, s)
+}
+
+func (o *operator) migrate() *cobra.Command {
+	group := &cobra.Command{Use: "migrate", Short: "Manage the database's schema", Args: cobra.NoArgs}
+	group.AddCommand(
+		&cobra.Command{Use: "up", Short: "Apply what is missing", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
+				names, err := s.Schema.Up(ctx)
+				for _, name := range names {
+					fmt.Fprintln(cmd.OutOrStdout(), "applied", name)
+				}
+				if err == nil && len(names) == 0 {
+					fmt.Fprintln(cmd.OutOrStdout(), "nothing to do")
+				}
+				return err
+			})
+		}},
+		&cobra.Command{Use: "down", Short: "Take the newest step back", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
+				name, err := s.Schema.Down(ctx)
+				if err == nil {
+					fmt.Fprintln(cmd.OutOrStdout(), "took back", name)
+				}
+				return err
+			})
+		}},
+		&cobra.Command{Use: "status", Short: "List the steps", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
+				steps, err := s.Schema.Status(ctx)
+				for _, step := range steps {
+					state := "pending"
+					if step.Applied {
+						state = "applied"
+					}
+					fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s\n", state, step.Name)
+				}
+				return err
+			})
+		}},
+	)
+	return group
+}
+
+func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {
+	c, err := o.load()
+	if c == nil {
+		return err
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "KEY\tVALUE\tSOURCE")
+	for _, s := range c.Settings() {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, s.Value, s.Source)
+	}
+	return errors.Join(err, w.Flush())
+}
+
+// surfaces are the interfaces as tables; nothing behind them is needed to show
+// what they are.
+func surfaces() []web.Surface { return []web.Surface{portal.Surface(adapters.Services{})} }
+
+func (o *operator) openapi() *cobra.Command {
+	group := &cobra.Command{Use: "openapi", Short: "Print an interface's OpenAPI 3.1 document", Args: cobra.NoArgs}
+	for _, s := range surfaces() {
+		group.AddCommand(&cobra.Command{Use: s.Name, Short: s.Description, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.load()
+			if err != nil {
+				return err
+			}
+			document, err := web.OpenAPI(s, c.HTTP.PublicURL, version)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", document)
+			return err
+		}})
+	}
+	return group
+}
+
+func showRoutes(cmd *cobra.Command, _ []string) error { return printRoutes(cmd.OutOrStdout()) }
+
+func printRoutes(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "METHOD\tPATH\tAUTH\tWHO\tPERMISSION\tLIMIT\tBODY")
+	for _, s := range surfaces() {
+		for _, r := range s.Routes {
+			limit, body := "-", "-"
+			if r.Limit.Max > 0 {
+				limit = fmt.Sprintf("%d/%s", r.Limit.Max, strings.TrimSuffix(strings.TrimSuffix(r.Limit.Per.String(), "0s"), "0m"))
+			}
+			if r.TakesBody() {
+				body = fmt.Sprintf("%d KiB", r.BodyLimit()>>10)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Method, r.Path, r.Auth, r.Who, dash(string(r.Permission)), limit, body)
+		}
+	}
+	return w.Flush()
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,84 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/argonhash"
+	"github.com/locumhq/locum/adapters/jwttokens"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+func newID() string {
+	// NewV7 fails only when the system has no randomness left to give.
+	return uuid.Must(uuid.NewV7()).String()
+}
+
+// newKeyRing reads the signing keys. A folder is the service's own to fill; a
+// key file is somebody's decision and has to be there.
+func newKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
+	for _, path := range c.Auth.Keys {
+		if filepath.Ext(path) == ".pem" {
+			continue
+		}
+		if err := jwttokens.Generate(path); err != nil {
+			return nil, c.Err("auth.keys", err.Error())
+		}
+	}
+	ring, err := jwttokens.Open(c.Auth.Keys, c.HTTP.PublicURL, d.Clock)
+	if err != nil {
+		return nil, c.Err("auth.keys", err.Error())
+	}
+	return ring, nil
+}
+
+func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jwttokens.Tokens, l limit.Limiter, m mail.Mailer) *identity.Service {
+	return identity.New(identity.Needs{
+		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID,
+		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, MailTokens: s.MailTokens,
+		Hasher: argonhash.New(), AccessTokens: ring, Limiter: l, Mailer: m,
+		PublicURL: c.HTTP.PublicURL,
+	})
+}
+
+func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, ring *jwttokens.Tokens, i *identity.Service) adapters.Services {
+	return adapters.Services{
+		Identity: i,
+		Limiter:  l,
+		JWKS:     ring.JWKS,
+		Health: func(ctx context.Context) map[string]adapters.Health {
+			return map[string]adapters.Health{
+				"database": {Err: s.Ping(ctx)},
+				"limiter":  limiterHealth(l),
+				"mailer":   pingHealth(ctx, m),
+			}
+		},
+	}
+}
+
+// limiterHealth never makes a server unready: without its store a limiter
+// counts in the process.
+func limiterHealth(l limit.Limiter) adapters.Health {
+	if d, ok := l.(interface{ Degraded() bool }); ok {
+		return adapters.Health{Degraded: d.Degraded()}
+	}
+	return adapters.Health{}
+}
+
+func pingHealth(ctx context.Context, adapter any) adapters.Health {
+	p, ok := adapter.(interface{ Ping(context.Context) error })
+	if !ok {
+		return adapters.Health{}
+	}
+	if err := p.Ping(ctx); err != nil {
+		return adapters.Health{Err: fmt.Errorf("no answer: %w", err)}
+	}
+	return adapters.Health{}
+}

@@ -1,0 +1,136 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	netmail "net/mail"
+	"slices"
+	"strings"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/filemail"
+	"github.com/locumhq/locum/adapters/gormdb"
+	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/adapters/redislimit"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/mail"
+)
+
+// What an adapter brings: a function that opens it for a URL of its scheme.
+// An error should say what to write instead; the key and the source of the
+// value are added to it. An adapter that implements io.Closer is closed at the
+// end, and one with Ping(context.Context) error takes part in /readyz.
+type (
+	// StorageOpener opens a Storage.
+	StorageOpener func(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, error)
+	// LimiterOpener opens a Limiter.
+	LimiterOpener func(ctx context.Context, url string, d adapters.Deps) (limit.Limiter, error)
+	// MailerOpener opens a Mailer that writes in the name of from.
+	MailerOpener func(ctx context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error)
+)
+
+// Option plugs something into the service.
+type Option func(*sockets)
+
+// sockets are the openers by scheme.
+type sockets struct {
+	storage map[string]StorageOpener
+	limiter map[string]LimiterOpener
+	mailer  map[string]MailerOpener
+}
+
+// WithStorage makes database.url accept the scheme.
+func WithStorage(scheme string, open StorageOpener) Option {
+	return func(s *sockets) { s.storage[scheme] = open }
+}
+
+// WithLimiter makes limiter.url accept the scheme.
+func WithLimiter(scheme string, open LimiterOpener) Option {
+	return func(s *sockets) { s.limiter[scheme] = open }
+}
+
+// WithMailer makes mail.url accept the scheme.
+func WithMailer(scheme string, open MailerOpener) Option {
+	return func(s *sockets) { s.mailer[scheme] = open }
+}
+
+func newSockets(options []Option) *sockets {
+	s := &sockets{storage: map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, mailer: map[string]MailerOpener{}}
+	for _, plug := range append(builtIn(), options...) {
+		plug(s)
+	}
+	return s
+}
+
+func builtIn() []Option {
+	options := []Option{
+		WithStorage("sqlite", gormdb.Open),
+		WithStorage("postgres", gormdb.Open),
+		WithStorage("postgresql", gormdb.Open),
+		WithLimiter("memory", func(_ context.Context, _ string, d adapters.Deps) (limit.Limiter, error) {
+			return locallimit.New(d.Clock), nil
+		}),
+		WithMailer("file", func(_ context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error) {
+			return filemail.New(strings.TrimPrefix(url, "file:"), from, d.Clock, d.Log)
+		}),
+	}
+	for _, scheme := range []string{"redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel"} {
+		options = append(options, WithLimiter(scheme, func(_ context.Context, url string, d adapters.Deps) (limit.Limiter, error) {
+			return redislimit.Open(url, locallimit.New(d.Clock), d.Log)
+		}))
+	}
+	return options
+}
+
+// open finds the opener of a URL's scheme and runs it.
+func open[Opener, Port any](c *config.Config, key, url string, openers map[string]Opener, run func(Opener) (Port, error)) (Port, error) {
+	scheme, _, _ := strings.Cut(url, ":")
+	opener, ok := openers[scheme]
+	if !ok {
+		var none Port
+		return none, c.Err(key, fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", strings.Join(slices.Sorted(maps.Keys(openers)), ":, ")+":"))
+	}
+	port, err := run(opener)
+	if err != nil {
+		return port, c.Err(key, err.Error())
+	}
+	return port, nil
+}
+
+func openStorage(ctx context.Context, c *config.Config, s *sockets, d adapters.Deps) (adapters.Storage, error) {
+	storage, err := open(c, "database.url", c.Database.URL, s.storage, func(o StorageOpener) (adapters.Storage, error) {
+		return o(ctx, c.Database.URL, d)
+	})
+	if err != nil {
+		return storage, err
+	}
+	if err := adapters.Unfilled(storage); err != nil {
+		return storage, errors.Join(c.Err("database.url", err.Error()), storage.Close())
+	}
+	return storage, nil
+}
+
+func openLimiter(ctx context.Context, c *config.Config, s *sockets, d adapters.Deps) (limit.Limiter, error) {
+	return open(c, "limiter.url", c.Limiter.URL, s.limiter, func(o LimiterOpener) (limit.Limiter, error) {
+		return o(ctx, c.Limiter.URL, d)
+	})
+}
+
+func openMailer(ctx context.Context, c *config.Config, s *sockets, d adapters.Deps) (mail.Mailer, error) {
+	from, err := netmail.ParseAddress(c.Mail.From)
+	if err != nil {
+		return nil, c.Err("mail.from", "want an address like locum <no-reply@example.org>")
+	}
+	return open(c, "mail.url", c.Mail.URL, s.mailer, func(o MailerOpener) (mail.Mailer, error) {
+		return o(ctx, c.Mail.URL, mail.Address{Name: from.Name, Email: from.Address}, d)
+	})
+}
+
+func newDeps(log *slog.Logger) adapters.Deps {
+	return adapters.Deps{Clock: clock.System{}, NewID: newID, Log: log}
+}
