@@ -1,0 +1,213 @@
+package identity_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// house is the module on a real database, with a clock, a hasher and a mailbox
+// that the test can look into.
+type house struct {
+	*identity.Service
+	t      *testing.T
+	ctx    context.Context
+	clock  *kit.Clock
+	store  adapters.Storage
+	hasher *countingHasher
+	box    *mailbox
+	relay  *event.Relay
+}
+
+var office = identity.Client{Address: "198.51.100.7", UserAgent: "test"}
+
+const password = "Passw0rd-1"
+
+func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *house {
+	t.Helper()
+	clk := kit.NewClock()
+	h := &house{t: t, ctx: context.Background(), clock: clk, store: on(t, clk), hasher: &countingHasher{}, box: &mailbox{}}
+	h.Service = identity.New(identity.Needs{
+		Tx: h.store.Tx, Events: h.store.Events, Clock: clk, NewID: stores.NewID,
+		Users: h.store.Users, Organizations: h.store.Organizations, Sessions: h.store.Sessions, MailTokens: h.store.MailTokens,
+		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, PublicURL: "https://locum.example",
+	})
+	h.relay = event.NewRelay(h.store.Outbox, []event.Subscription{
+		event.On("a", h.OnUserRegistered), event.On("b", h.OnPasswordResetRequested), event.On("c", h.OnPasswordChanged),
+		event.On("d", h.OnSessionReuseDetected), event.On("e", h.OnMemberInvited),
+	}, slog.New(slog.DiscardHandler))
+	return h
+}
+
+func sqlite(t *testing.T) *house {
+	t.Parallel()
+	return open(t, stores.SQLite)
+}
+
+// onEach runs the test on SQLite and on Postgres.
+func onEach(t *testing.T, test func(t *testing.T, h *house)) {
+	t.Parallel()
+	stores.Each(t, func(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) { test(t, open(t, on)) })
+}
+
+func (h *house) jobseeker(email string) identity.SignedIn {
+	h.t.Helper()
+	out, err := h.Register(h.ctx, identity.RegisterInput{Email: email, Password: password, Name: "Jo Seeker", UserType: "jobseeker"}, office)
+	require.NoError(h.t, err)
+	return out
+}
+
+func (h *house) employer(email string) identity.SignedIn {
+	h.t.Helper()
+	out, err := h.RegisterEmployer(h.ctx, identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"}, office)
+	require.NoError(h.t, err)
+	return out
+}
+
+func (h *house) actor(s identity.SignedIn) auth.Actor {
+	h.t.Helper()
+	a, err := h.Authenticate(h.ctx, s.AccessToken)
+	require.NoError(h.t, err)
+	return a
+}
+
+func (h *house) isOut(s identity.SignedIn) {
+	h.t.Helper()
+	_, err := h.Authenticate(h.ctx, s.AccessToken)
+	require.ErrorIs(h.t, err, fault.ErrUnauthorized)
+	_, err = h.Refresh(h.ctx, identity.RefreshInput{RefreshToken: s.RefreshToken})
+	require.ErrorIs(h.t, err, identity.ErrBadRefreshToken)
+}
+
+// mails delivers what is in the outbox and returns what arrived for the address.
+func (h *house) mails(to string) []mail.Message {
+	h.t.Helper()
+	_, err := h.relay.Drain(h.ctx)
+	require.NoError(h.t, err)
+	return h.box.to(to)
+}
+
+var mailed = regexp.MustCompile(`(?m)^loc_mt_[0-9A-Za-z]{43}$`)
+
+// token is the token of the newest mail to the address.
+func (h *house) token(to string) string {
+	h.t.Helper()
+	all := h.mails(to)
+	require.NotEmpty(h.t, all, "no mail to %s", to)
+	found := mailed.FindString(all[len(all)-1].Text)
+	require.NotEmpty(h.t, found, "no token in %s", all[len(all)-1].Text)
+	return found
+}
+
+// member invites the address and accepts.
+func (h *house) member(admin auth.Actor, email, role string) identity.SignedIn {
+	h.t.Helper()
+	require.NoError(h.t, h.Invite(h.ctx, admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role}))
+	out, err := h.AcceptInvitation(h.ctx, auth.Actor{}, identity.AcceptInvitationInput{Token: h.token(email), Password: password}, office)
+	require.NoError(h.t, err)
+	return out
+}
+
+// atOnce runs fn n times side by side and returns the errors.
+func atOnce(n int, fn func(i int) error) []error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { errs[i] = fn(i) })
+	}
+	wg.Wait()
+	return errs
+}
+
+func count(errs []error, target error) (n int) {
+	for _, err := range errs {
+		if target == nil && err == nil || target != nil && errors.Is(err, target) {
+			n++
+		}
+	}
+	return n
+}
+
+// countingHasher is fast and counts its work, which is what a clock on the wall
+// would measure of a real one.
+type countingHasher struct{ hashed, verified atomic.Int64 }
+
+func (c *countingHasher) Hash(_ context.Context, password string) (string, error) {
+	c.hashed.Add(1)
+	return c.sum(password), nil
+}
+
+func (c *countingHasher) Verify(_ context.Context, verifier, password string) (ok, stale bool, err error) {
+	c.verified.Add(1)
+	stale = strings.HasPrefix(verifier, "old:")
+	return verifier != "" && strings.TrimPrefix(verifier, "old:") == c.sum(password), stale, nil
+}
+
+func (*countingHasher) sum(s string) string {
+	b := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(b[:])
+}
+
+// plainTokens are access tokens that anybody could forge; signing has its own
+// tests.
+type plainTokens struct{ clock clock.Clock }
+
+func (plainTokens) Issue(c identity.AccessClaims) (string, error) {
+	return strings.Join([]string{c.UserID, c.SessionID, string(c.Role), c.OrganizationID, c.ExpiresAt.Format(time.RFC3339Nano)}, "|"), nil
+}
+
+func (p plainTokens) Verify(token string) (identity.AccessClaims, error) {
+	part := strings.Split(token, "|")
+	if len(part) != 5 {
+		return identity.AccessClaims{}, fault.ErrUnauthorized
+	}
+	expires, err := time.Parse(time.RFC3339Nano, part[4])
+	if err != nil || !p.clock.Now().Before(expires) {
+		return identity.AccessClaims{}, fault.ErrUnauthorized
+	}
+	return identity.AccessClaims{UserID: part[0], SessionID: part[1], Role: auth.Role(part[2]), OrganizationID: part[3], ExpiresAt: expires}, nil
+}
+
+type mailbox struct {
+	mu   sync.Mutex
+	sent []mail.Message
+}
+
+func (b *mailbox) Send(_ context.Context, m mail.Message) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent = append(b.sent, m)
+	return nil
+}
+
+func (b *mailbox) to(email string) (out []mail.Message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, m := range b.sent {
+		if m.To.Email == email {
+			out = append(out, m)
+		}
+	}
+	return out
+}

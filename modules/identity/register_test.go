@@ -1,0 +1,153 @@
+package identity_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+func TestAJobseekerRegistersAndIsSignedIn(t *testing.T) {
+	h := sqlite(t)
+	s := h.jobseeker("Jo@Example.ORG")
+	require.Equal(t, "Jo@example.org", s.Account.Email)
+	require.Equal(t, auth.Jobseeker, s.Account.Role)
+	a := h.actor(s)
+	require.True(t, a.Seeker)
+	require.Empty(t, a.OrganizationID)
+	me, err := h.Me(h.ctx, a)
+	require.NoError(t, err)
+	require.Equal(t, "Jo Seeker", me.Name)
+	require.Equal(t, h.clock.Now(), me.CreatedAt)
+}
+
+func TestBothKindsOfEmployerRegistrationMakeAnOrganizationAndItsAdmin(t *testing.T) {
+	h := sqlite(t)
+	plain, err := h.Register(h.ctx, identity.RegisterInput{Email: "a@example.org", Password: password, Name: "Ann Other", UserType: "employer"}, office)
+	require.NoError(t, err)
+	for s, company := range map[*identity.SignedIn]string{&plain: "Ann Other", ptr(h.employer("b@example.org")): "St Mary's"} {
+		a := h.actor(*s)
+		require.Equal(t, auth.Employer, a.Role)
+		require.False(t, a.Seeker)
+		require.True(t, a.May(auth.Manage) && a.May(auth.JobsDelete))
+		name, err := h.OrganizationName(h.ctx, a.OrganizationID)
+		require.NoError(t, err)
+		require.Equal(t, company, name)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestAnAddressHasOneAccountHoweverItIsSpelt(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	_, err := h.Register(h.ctx, identity.RegisterInput{Email: "JO@EXAMPLE.org", Password: password, Name: "Jo", UserType: "jobseeker"}, office)
+	require.ErrorIs(t, err, identity.ErrEmailTaken)
+	_, err = h.RegisterEmployer(h.ctx, identity.RegisterEmployerInput{Email: "Jo@example.org", Password: password, Name: "Jo", CompanyName: "X"}, office)
+	require.ErrorIs(t, err, identity.ErrEmailTaken)
+}
+
+func TestOfTwentyRegistrationsOfOneAddressAtOnceOneSucceeds(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		errs := atOnce(20, func(i int) error {
+			kind := []string{"jobseeker", "employer"}[i%2]
+			_, err := h.Register(h.ctx, identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: kind}, office)
+			return err
+		})
+		require.Equal(t, 1, count(errs, nil), "%v", errs)
+		require.Equal(t, 19, count(errs, identity.ErrEmailTaken), "%v", errs)
+	})
+}
+
+func TestEveryFaultOfARegistrationIsNamed(t *testing.T) {
+	h := sqlite(t)
+	for _, c := range []struct {
+		in     identity.RegisterInput
+		fields string
+	}{
+		{identity.RegisterInput{}, "email password name userType"},
+		{identity.RegisterInput{Email: "jo", Password: "short", Name: " ", UserType: "admin"}, "email password name userType"},
+		{identity.RegisterInput{Email: "jo@example.org", Password: "alllower1", Name: "Jo", UserType: "jobseeker"}, "password"},
+		{identity.RegisterInput{Email: "jo@example.org", Password: "ALLUPPER1", Name: "Jo", UserType: "jobseeker"}, "password"},
+		{identity.RegisterInput{Email: "jo@example.org", Password: "NoDigitsHere", Name: "Jo", UserType: "jobseeker"}, "password"},
+		{identity.RegisterInput{Email: "jo@example.org", Password: "Aa1" + strings.Repeat("é", 511), Name: "Jo", UserType: "jobseeker"}, "password"},
+		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo\r\nBcc: x", UserType: "jobseeker"}, "name"},
+		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: strings.Repeat("n", 201), UserType: "jobseeker"}, "name"},
+	} {
+		_, err := h.Register(h.ctx, c.in, office)
+		require.ErrorIs(t, err, fault.ErrInvalid)
+		var names []string
+		for _, f := range fault.Of(err).Fields {
+			names = append(names, f.Name)
+		}
+		require.Equal(t, c.fields, strings.Join(names, " "), "%+v", c.in)
+	}
+	_, err := h.RegisterEmployer(h.ctx, identity.RegisterEmployerInput{Email: "e@example.org", Password: "eightlow", Name: "E", CompanyName: "C"}, office)
+	require.NoError(t, err, "an employer's password needs length alone")
+	_, err = h.RegisterEmployer(h.ctx, identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""}, office)
+	require.Len(t, fault.Of(err).Fields, 2)
+}
+
+func TestAddressesAreBareAndWithinBounds(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"jo@example.org":                        "jo@example.org",
+		"Jo.Doe+jobs@Mail.Example.ORG":          "Jo.Doe+jobs@mail.example.org",
+		"jürgen@exämple.org":                    "jürgen@exämple.org",
+		"":                                      "",
+		"jo":                                    "",
+		"jo@":                                   "",
+		"@example.org":                          "",
+		"jo@localhost":                          "",
+		"jo@example..org":                       "",
+		"jo@.org":                               "",
+		"Jo <jo@example.org>":                   "",
+		"<jo@example.org>":                      "",
+		"jo@example.org (Jo)":                   "",
+		" jo@example.org":                       "",
+		"jo@example.org,al@example.org":         "",
+		"jo@[192.0.2.1]":                        "",
+		`"jo doe"@example.org`:                  "",
+		"jo\n@example.org":                      "",
+		"jo@example.org\x00":                    "",
+		strings.Repeat("a", 65) + "@e.org":      "",
+		"jo@" + strings.Repeat("a.", 126) + "a": "",
+	} {
+		got, ok := identity.ParseEmail(in)
+		require.Equal(t, want != "", ok, "%q", in)
+		require.Equal(t, want, got)
+	}
+}
+
+func TestARegisteredPersonIsAskedToConfirmTheAddressOnce(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	token := h.token("jo@example.org")
+	m := h.mails("jo@example.org")[0]
+	require.Contains(t, m.Text, "https://locum.example/verify-email#token="+token)
+	require.NoError(t, h.VerifyEmail(h.ctx, identity.VerifyEmailInput{Token: token}))
+	require.Error(t, h.VerifyEmail(h.ctx, identity.VerifyEmailInput{Token: token}), "a token works once")
+	u, err := h.store.Users.FindByEmail(h.ctx, "jo@example.org")
+	require.NoError(t, err)
+	require.Equal(t, h.clock.Now(), u.EmailVerifiedAt)
+}
+
+func TestManyPeopleAreReadAtOnce(t *testing.T) {
+	h := sqlite(t)
+	var ids []string
+	for i := range 5 {
+		ids = append(ids, h.jobseeker("p"+strconv.Itoa(i)+"@example.org").Account.ID)
+	}
+	got, err := h.People(h.ctx, append(ids, "00000000-0000-7000-8000-000000000000"))
+	require.NoError(t, err)
+	require.Len(t, got, 5)
+	require.Equal(t, identity.Person{ID: ids[2], Name: "Jo Seeker", Email: "p2@example.org"}, got[ids[2]])
+	none, err := h.People(h.ctx, nil)
+	require.NoError(t, err)
+	require.Empty(t, none)
+}
