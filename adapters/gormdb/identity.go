@@ -312,7 +312,7 @@ func (d Organizations) Team(ctx context.Context, organizationID string, p page.R
 		return out, wrap(err)
 	}
 	err := d.q(ctx).Raw(`SELECT COUNT(*) FROM (SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id
-		WHERE m.organization_id = ? AND u.status <> 'deleted' LIMIT ?) AS some`, organizationID, page.MaxExact+1).Scan(&out.Total).Error
+		WHERE m.organization_id = ? AND u.status <> 'deleted' LIMIT ?) AS counted`, organizationID, page.MaxExact+1).Scan(&out.Total).Error
 	if err != nil {
 		return out, wrap(err)
 	}

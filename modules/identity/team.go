@@ -78,18 +78,28 @@ func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) 
 // ChangePermissionsInput changes what is given and leaves the rest; a new role
 // without permissions brings its own.
 type ChangePermissionsInput struct {
-	Permissions *struct {
-		Jobs *struct {
-			Create *bool `json:"create"`
-			Update *bool `json:"update"`
-			Delete *bool `json:"delete"`
-		} `json:"jobs"`
-		Applications *struct {
-			View   *bool `json:"view"`
-			Update *bool `json:"update"`
-		} `json:"applications"`
-	} `json:"permissions"`
-	Role string `json:"role"`
+	Permissions *PermissionsInput `json:"permissions"`
+	Role        string            `json:"role"`
+}
+
+// PermissionsInput is Permissions of which anything may be left out.
+type PermissionsInput struct {
+	Jobs         *JobPermissionsInput         `json:"jobs"`
+	Applications *ApplicationPermissionsInput `json:"applications"`
+}
+
+// JobPermissionsInput is JobPermissions of which anything may be left out.
+type JobPermissionsInput struct {
+	Create *bool `json:"create"`
+	Update *bool `json:"update"`
+	Delete *bool `json:"delete"`
+}
+
+// ApplicationPermissionsInput is ApplicationPermissions of which anything may
+// be left out.
+type ApplicationPermissionsInput struct {
+	View   *bool `json:"view"`
+	Update *bool `json:"update"`
 }
 
 func (in ChangePermissionsInput) over(p Permissions) Permissions {

@@ -1,0 +1,186 @@
+package identity_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+const better = "Better-passw0rd"
+
+func (h *house) forgot(email string) {
+	h.t.Helper()
+	require.NoError(h.t, h.ForgotPassword(h.ctx, identity.ForgotPasswordInput{Email: email}))
+}
+
+func TestAForgottenPasswordIsReplacedByMailAndEverySessionEnds(t *testing.T) {
+	h := sqlite(t)
+	s := h.jobseeker("jo@example.org")
+	h.forgot("JO@example.org")
+	token := h.token("jo@example.org")
+	h.clock.Advance(30*time.Minute - time.Second)
+	require.NoError(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: token, Password: better}))
+	h.isOut(s)
+	_, err := h.login("jo@example.org", password)
+	require.ErrorIs(t, err, identity.ErrBadCredentials)
+	_, err = h.login("jo@example.org", better)
+	require.NoError(t, err)
+	all := h.mails("jo@example.org")
+	require.Equal(t, "Your password was changed", all[len(all)-1].Subject)
+	require.ErrorIs(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: token, Password: password}), fault.ErrInvalid, "a link works once")
+}
+
+func TestAResetLinkLivesThirtyMinutesAndServesNothingElse(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	confirm := h.token("jo@example.org")
+	h.forgot("jo@example.org")
+	reset := h.token("jo@example.org")
+	require.ErrorIs(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: confirm, Password: better}), fault.ErrInvalid)
+	require.ErrorIs(t, h.VerifyEmail(h.ctx, identity.VerifyEmailInput{Token: reset}), fault.ErrInvalid)
+	_, err := h.refresh(reset)
+	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
+	require.ErrorIs(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: reset, Password: "weak"}), fault.ErrInvalid)
+	h.clock.Advance(30 * time.Minute)
+	require.ErrorIs(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: reset, Password: better}), fault.ErrInvalid)
+	_, err = h.login("jo@example.org", password)
+	require.NoError(t, err)
+}
+
+func TestAConfirmationLinkLivesADay(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	token := h.token("jo@example.org")
+	h.clock.Advance(24 * time.Hour)
+	require.ErrorIs(t, h.VerifyEmail(h.ctx, identity.VerifyEmailInput{Token: token}), fault.ErrInvalid)
+	require.ErrorIs(t, h.VerifyEmail(h.ctx, identity.VerifyEmailInput{}), fault.ErrInvalid)
+}
+
+func TestANewPasswordMakesEveryOpenResetLinkUseless(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	h.forgot("jo@example.org")
+	first := h.token("jo@example.org")
+	h.clock.Advance(time.Second)
+	h.forgot("jo@example.org")
+	second := h.token("jo@example.org")
+	require.NotEqual(t, first, second)
+	require.NoError(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: second, Password: better}))
+	require.ErrorIs(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: first, Password: password}), fault.ErrInvalid)
+}
+
+func TestForgettingAnswersTheSameForEverybodyAndMailsThriceAnHour(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	admin := h.actor(h.employer("boss@example.org"))
+	require.NoError(t, h.Invite(h.ctx, admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
+	h.mails("")
+	for range 5 {
+		for _, email := range []string{"jo@example.org", "nobody@example.org", "new@example.org"} {
+			h.forgot(email)
+		}
+		h.clock.Advance(time.Minute)
+	}
+	require.Len(t, h.mails("jo@example.org"), 1+3)
+	require.Empty(t, h.mails("nobody@example.org"))
+	require.Len(t, h.mails("new@example.org"), 1, "the invitation alone: there is no password to forget")
+	h.clock.Advance(time.Hour)
+	h.forgot("jo@example.org")
+	require.Len(t, h.mails("jo@example.org"), 1+4)
+	require.ErrorIs(t, h.ForgotPassword(h.ctx, identity.ForgotPasswordInput{Email: "no address"}), fault.ErrInvalid)
+}
+
+func TestAnUnknownAddressCostsTheSameEventAsAKnownOne(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	h.mails("")
+	h.forgot("jo@example.org")
+	h.forgot("nobody@example.org")
+	events, err := h.store.Outbox.Claim(h.ctx, 10, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, events, 2)
+	unknown, err := event.Decode[event.PasswordResetRequested](events[1])
+	require.NoError(t, err)
+	require.Empty(t, unknown.UserID)
+}
+
+func TestAChangedPasswordKeepsThisSessionAndEndsTheOthers(t *testing.T) {
+	h := sqlite(t)
+	s := h.jobseeker("jo@example.org")
+	other, err := h.login("jo@example.org", password)
+	require.NoError(t, err)
+	require.NoError(t, h.ChangePassword(h.ctx, h.actor(s), identity.ChangePasswordInput{CurrentPassword: password, NewPassword: better}, office))
+	h.actor(s)
+	h.isOut(other)
+	_, err = h.login("jo@example.org", better)
+	require.NoError(t, err)
+}
+
+func TestChangingAPasswordNeedsTheOldOneAndIsThrottledAsLoginIs(t *testing.T) {
+	h := sqlite(t)
+	a := h.actor(h.jobseeker("jo@example.org"))
+	change := func(current, next string) error {
+		return h.ChangePassword(h.ctx, a, identity.ChangePasswordInput{CurrentPassword: current, NewPassword: next}, office)
+	}
+	require.ErrorIs(t, change(password, "weak"), fault.ErrInvalid)
+	require.ErrorIs(t, change("", better), fault.ErrInvalid)
+	for range 10 {
+		err := change("Wr0ng-pass", better)
+		require.ErrorIs(t, err, fault.ErrInvalid)
+		require.Equal(t, "currentPassword", fault.Of(err).Fields[0].Name)
+	}
+	require.ErrorIs(t, change(password, better), fault.ErrRateLimit)
+}
+
+func TestOfASignInAndAResetAtOnceNoSessionOfTheOldPasswordIsLeft(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		h.jobseeker("jo@example.org")
+		h.forgot("jo@example.org")
+		token := h.token("jo@example.org")
+		out := make([]identity.SignedIn, 10)
+		errs := atOnce(10, func(i int) (err error) {
+			if i == 5 {
+				return h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: token, Password: better})
+			}
+			out[i], err = h.login("jo@example.org", password)
+			return err
+		})
+		require.NoError(t, errs[5])
+		for i, s := range out {
+			if i != 5 && errs[i] == nil {
+				h.isOut(s)
+			}
+		}
+	})
+}
+
+func TestOfTenResetsWithOneLinkOneSucceeds(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		h.jobseeker("jo@example.org")
+		h.forgot("jo@example.org")
+		token := h.token("jo@example.org")
+		errs := atOnce(10, func(int) error {
+			return h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: token, Password: better})
+		})
+		require.Equal(t, 1, count(errs, nil), "%v", errs)
+		require.Equal(t, 9, count(errs, fault.ErrInvalid), "%v", errs)
+	})
+}
+
+func TestAReactionThatRunsTwiceSendsTheSameMessageAndBothTokensWork(t *testing.T) {
+	h := sqlite(t)
+	s := h.jobseeker("jo@example.org")
+	first := h.token("jo@example.org")
+	require.NoError(t, h.OnUserRegistered(h.ctx, event.UserRegistered{UserID: s.Account.ID}))
+	all := h.mails("jo@example.org")
+	require.Len(t, all, 2)
+	require.Equal(t, all[0].ID, all[1].ID)
+	require.NoError(t, h.VerifyEmail(h.ctx, identity.VerifyEmailInput{Token: first}))
+	require.NoError(t, h.OnUserRegistered(h.ctx, event.UserRegistered{UserID: s.Account.ID}))
+	require.Len(t, h.mails("jo@example.org"), 2, "a confirmed address is not asked again")
+}

@@ -1,0 +1,267 @@
+package identity_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+func (h *house) login(email, password string) (identity.SignedIn, error) {
+	return h.Login(h.ctx, identity.LoginInput{Email: email, Password: password}, office)
+}
+
+func (h *house) refresh(token string) (identity.SignedIn, error) {
+	return h.Refresh(h.ctx, identity.RefreshInput{RefreshToken: token})
+}
+
+func TestLoginTakesTheAddressInAnySpellingAndThePasswordInOne(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	s, err := h.login("JO@Example.org", password)
+	require.NoError(t, err)
+	require.Equal(t, "Jo Seeker", s.Account.Name)
+	h.actor(s)
+	for _, wrong := range []string{"passw0rd-1", password + " ", " " + password, strings.Repeat("x", 5000)} {
+		_, err = h.login("jo@example.org", wrong)
+		require.ErrorIs(t, err, identity.ErrBadCredentials)
+	}
+	_, err = h.login("", "")
+	require.Len(t, fault.Of(err).Fields, 2)
+}
+
+func TestAnUnknownAccountAnswersLikeAWrongPasswordAfterTheSameWork(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	admin := h.actor(h.employer("boss@example.org"))
+	require.NoError(t, h.Invite(h.ctx, admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
+	var bodies []string
+	for i, email := range []string{"jo@example.org", "nobody@example.org", "not an address", "new@example.org"} {
+		before := h.hasher.verified.Load()
+		_, err := h.login(email, "Wr0ng-pass")
+		require.EqualValues(t, 1, h.hasher.verified.Load()-before, email)
+		bodies = append(bodies, err.Error())
+		require.Equal(t, bodies[0], bodies[i])
+	}
+}
+
+func TestTenFailuresThrottleAnAccountFromItsNetworkUntilTheyAreFifteenMinutesOld(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	for range 10 {
+		_, err := h.login("jo@example.org", "Wr0ng-pass")
+		require.ErrorIs(t, err, identity.ErrBadCredentials)
+	}
+	work := h.hasher.verified.Load()
+	_, err := h.login("JO@example.org", password)
+	require.ErrorIs(t, err, fault.ErrRateLimit)
+	require.Equal(t, 15*time.Minute, fault.Of(err).RetryAfter)
+	require.Equal(t, work, h.hasher.verified.Load(), "a refused login costs no hash")
+
+	_, err = h.Login(h.ctx, identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "198.51.100.200"})
+	require.ErrorIs(t, err, fault.ErrRateLimit, "a neighbour of the same /24")
+	_, err = h.Login(h.ctx, identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "203.0.113.9"})
+	require.NoError(t, err, "strangers must not lock the owner out")
+	_, err = h.login("jo@example.org", password)
+	require.ErrorIs(t, err, fault.ErrRateLimit, "that success was from another network")
+
+	h.clock.Advance(15 * time.Minute)
+	_, err = h.login("jo@example.org", password)
+	require.NoError(t, err)
+}
+
+func TestASuccessForgetsTheFailuresOfItsAccount(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	for range 3 {
+		for range 9 {
+			_, err := h.login("jo@example.org", "Wr0ng-pass")
+			require.ErrorIs(t, err, identity.ErrBadCredentials)
+		}
+		_, err := h.login("jo@example.org", password)
+		require.NoError(t, err)
+	}
+}
+
+func TestAHundredFailuresThrottleANetwork(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	for i := range 100 {
+		from := identity.Client{Address: fmt.Sprintf("2001:db8:0:1::%x", i+1)}
+		_, err := h.Login(h.ctx, identity.LoginInput{Email: fmt.Sprintf("p%d@example.org", i), Password: "Wr0ng-pass"}, from)
+		require.ErrorIs(t, err, identity.ErrBadCredentials)
+	}
+	_, err := h.Login(h.ctx, identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "2001:db8:0:1:ffff::"})
+	require.ErrorIs(t, err, fault.ErrRateLimit)
+	_, err = h.Login(h.ctx, identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "2001:db8:0:2::1"})
+	require.NoError(t, err)
+}
+
+func TestAnOldVerifierIsRenewedAtSignInAlsoByTwoAtOnce(t *testing.T) {
+	h := sqlite(t)
+	s := h.jobseeker("jo@example.org")
+	u, err := h.store.Users.Find(h.ctx, s.Account.ID)
+	require.NoError(t, err)
+	u.PasswordHash = "old:" + u.PasswordHash
+	require.NoError(t, h.store.Users.Save(h.ctx, &u))
+	require.Zero(t, count(atOnce(5, func(int) error { _, err := h.login("jo@example.org", password); return err }), identity.ErrBadCredentials))
+	u, err = h.store.Users.Find(h.ctx, s.Account.ID)
+	require.NoError(t, err)
+	require.NotContains(t, u.PasswordHash, "old:")
+}
+
+func TestARefreshTokenIsTradedForTheNextAndTheAccessTokenExpires(t *testing.T) {
+	h := sqlite(t)
+	s := h.jobseeker("jo@example.org")
+	require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, s.RefreshToken)
+	h.clock.Advance(identity.AccessLife)
+	_, err := h.Authenticate(h.ctx, s.AccessToken)
+	require.ErrorIs(t, err, fault.ErrUnauthorized)
+	next, err := h.refresh(s.RefreshToken)
+	require.NoError(t, err)
+	require.NotEqual(t, s.RefreshToken, next.RefreshToken)
+	h.actor(next)
+	for _, bad := range []string{"loc_rt_unknown", "x", s.AccessToken} {
+		_, err = h.refresh(bad)
+		require.ErrorIs(t, err, identity.ErrBadRefreshToken)
+	}
+	_, err = h.refresh("")
+	require.ErrorIs(t, err, fault.ErrInvalid)
+}
+
+func TestALostAnswerMayBeAskedForAgainWithinTenSeconds(t *testing.T) {
+	h := sqlite(t)
+	s := h.jobseeker("jo@example.org")
+	first, err := h.refresh(s.RefreshToken)
+	require.NoError(t, err)
+	h.clock.Advance(10 * time.Second)
+	sibling, err := h.refresh(s.RefreshToken)
+	require.NoError(t, err)
+	require.NotEqual(t, first.RefreshToken, sibling.RefreshToken)
+	require.Equal(t, h.actor(first).SessionID, h.actor(sibling).SessionID)
+	for _, either := range []identity.SignedIn{first, sibling} {
+		_, err = h.refresh(either.RefreshToken)
+		require.NoError(t, err)
+	}
+}
+
+func TestASpentTokenThatComesBackEndsItsSessionAndTellsTheOwner(t *testing.T) {
+	h := sqlite(t)
+	s := h.jobseeker("jo@example.org")
+	other, err := h.login("jo@example.org", password)
+	require.NoError(t, err)
+	next, err := h.refresh(s.RefreshToken)
+	require.NoError(t, err)
+	h.clock.Advance(10*time.Second + time.Microsecond)
+	_, err = h.refresh(s.RefreshToken)
+	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
+	h.isOut(next)
+	h.actor(other)
+	all := h.mails("jo@example.org")
+	require.Equal(t, "We signed out one of your devices", all[len(all)-1].Subject)
+	_, err = h.refresh(s.RefreshToken)
+	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
+	require.Len(t, h.mails("jo@example.org"), len(all), "one notice for one session")
+}
+
+func TestTwentyRefreshesOfOneTokenAtOnceAllSucceedInOneSession(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		s := h.jobseeker("jo@example.org")
+		out := make([]identity.SignedIn, 20)
+		errs := atOnce(20, func(i int) (err error) {
+			out[i], err = h.refresh(s.RefreshToken)
+			return err
+		})
+		require.Equal(t, 20, count(errs, nil), "%v", errs)
+		seen := map[string]bool{}
+		for _, o := range out {
+			require.Equal(t, h.actor(s).SessionID, h.actor(o).SessionID)
+			seen[o.RefreshToken] = true
+		}
+		require.Len(t, seen, 20)
+	})
+}
+
+func TestOfRefreshAndLogoutAtOnceNothingSurvives(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		for range 10 {
+			s, err := h.login(h.jobseeker(fmt.Sprintf("jo%d@example.org", h.hasher.hashed.Load())).Account.Email, password)
+			require.NoError(t, err)
+			a := h.actor(s)
+			var next identity.SignedIn
+			errs := atOnce(2, func(i int) (err error) {
+				if i == 0 {
+					return h.Logout(h.ctx, a)
+				}
+				next, err = h.refresh(s.RefreshToken)
+				return err
+			})
+			require.NoError(t, errs[0])
+			if errs[1] == nil {
+				h.isOut(next)
+			} else {
+				require.ErrorIs(t, errs[1], identity.ErrBadRefreshToken)
+			}
+		}
+	})
+}
+
+func TestASessionSlidesForSevenDaysAndEndsAfterThirty(t *testing.T) {
+	h := sqlite(t)
+	idle := h.jobseeker("idle@example.org")
+	busy := h.jobseeker("busy@example.org")
+	var err error
+	for range 4 {
+		h.clock.Advance(7*24*time.Hour - time.Second)
+		busy, err = h.refresh(busy.RefreshToken)
+		require.NoError(t, err)
+	}
+	_, err = h.refresh(idle.RefreshToken)
+	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
+	h.clock.Advance(2*24*time.Hour + 4*time.Second)
+	_, err = h.refresh(busy.RefreshToken)
+	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
+	_, err = h.Authenticate(h.ctx, busy.AccessToken)
+	require.ErrorIs(t, err, fault.ErrUnauthorized)
+}
+
+func TestLogoutEndsItsSessionAtOnceAndNoOther(t *testing.T) {
+	h := sqlite(t)
+	s := h.jobseeker("jo@example.org")
+	other, err := h.login("jo@example.org", password)
+	require.NoError(t, err)
+	require.NoError(t, h.Logout(h.ctx, h.actor(s)))
+	h.isOut(s)
+	h.actor(other)
+}
+
+func TestATokenOfNobodysSessionIsRefused(t *testing.T) {
+	h := sqlite(t)
+	s, t2 := h.jobseeker("jo@example.org"), h.jobseeker("al@example.org")
+	mixed := strings.Replace(s.AccessToken, s.Account.ID, t2.Account.ID, 1)
+	unknown := strings.Replace(s.AccessToken, h.actor(s).SessionID, "0190a3a0-0000-7000-8000-000000000000", 1)
+	malformed := strings.Replace(s.AccessToken, h.actor(s).SessionID, "x", 1)
+	for _, bad := range []string{"", "x", mixed, unknown, malformed, s.RefreshToken} {
+		_, err := h.Authenticate(h.ctx, bad)
+		require.ErrorIs(t, err, fault.ErrUnauthorized, "%q", bad)
+	}
+}
+
+func TestADatabaseThatIsAwayIsNotAWrongPassword(t *testing.T) {
+	h := sqlite(t)
+	s := h.jobseeker("jo@example.org")
+	gone, cancel := context.WithCancel(h.ctx)
+	cancel()
+	_, err := h.Login(gone, identity.LoginInput{Email: "jo@example.org", Password: password}, office)
+	require.Equal(t, fault.Unavailable, fault.KindOf(err))
+	_, err = h.Authenticate(gone, s.AccessToken)
+	require.Equal(t, fault.Unavailable, fault.KindOf(err))
+	require.False(t, errors.Is(err, fault.ErrUnauthorized))
+}

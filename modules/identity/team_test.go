@@ -1,0 +1,361 @@
+package identity_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+var guest auth.Actor
+
+func (h *house) invite(admin auth.Actor, email, role string) error {
+	return h.Invite(h.ctx, admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role})
+}
+
+func (h *house) accept(a auth.Actor, token string) (identity.SignedIn, error) {
+	return h.AcceptInvitation(h.ctx, a, identity.AcceptInvitationInput{Token: token, Password: password}, office)
+}
+
+func (h *house) team(a auth.Actor) map[string]identity.Member {
+	h.t.Helper()
+	r, err := h.Team(h.ctx, a, page.Request{Number: 1, Size: 100})
+	require.NoError(h.t, err)
+	require.Equal(h.t, len(r.Items), r.Total)
+	out := map[string]identity.Member{}
+	for _, m := range r.Items {
+		out[m.Email] = m
+	}
+	return out
+}
+
+func change(role string) identity.ChangePermissionsInput {
+	return identity.ChangePermissionsInput{Role: role}
+}
+
+func TestAnInvitedPersonIsOnTheListAtOnceAndKeepsTheId(t *testing.T) {
+	h := sqlite(t)
+	admin := h.actor(h.employer("boss@example.org"))
+	require.NoError(t, h.invite(admin, "New@Example.org", ""))
+	m := h.team(admin)["New@example.org"]
+	require.Equal(t, identity.Recruiter, m.Role)
+	require.Equal(t, identity.MemberInvited, m.Status)
+	_, err := h.ChangePermissions(h.ctx, admin, m.UserID, change("viewer"))
+	require.NoError(t, err)
+	_, err = h.login("new@example.org", "")
+	require.Error(t, err, "no account yet")
+
+	s, err := h.accept(guest, h.token("New@example.org"))
+	require.NoError(t, err)
+	require.Equal(t, m.UserID, s.Account.ID)
+	require.Equal(t, "Me Mber", s.Account.Name)
+	a := h.actor(s)
+	require.Equal(t, auth.EmployerTeam, a.Role)
+	require.False(t, a.Seeker)
+	require.Equal(t, admin.OrganizationID, a.OrganizationID)
+	require.Equal(t, []auth.Permission{auth.ApplicationsView}, a.Permissions)
+	require.Equal(t, identity.MemberActive, h.team(a)["New@example.org"].Status)
+	_, err = h.login("new@example.org", password)
+	require.NoError(t, err)
+	u, err := h.store.Users.Find(h.ctx, m.UserID)
+	require.NoError(t, err)
+	require.False(t, u.EmailVerifiedAt.IsZero(), "the token came by mail")
+}
+
+func TestAnInvitedPersonWhoRegistersInsteadKeepsTheIdToo(t *testing.T) {
+	h := sqlite(t)
+	admin := h.actor(h.employer("boss@example.org"))
+	require.NoError(t, h.invite(admin, "new@example.org", ""))
+	token := h.token("new@example.org")
+	s := h.jobseeker("new@example.org")
+	require.Equal(t, h.team(admin)["new@example.org"].UserID, s.Account.ID)
+	require.Empty(t, h.actor(s).OrganizationID, "to know an address is not to be invited")
+	_, err := h.accept(guest, token)
+	require.ErrorIs(t, err, identity.ErrSignInToAccept)
+	joined, err := h.accept(h.actor(s), token)
+	require.NoError(t, err)
+	require.Equal(t, admin.OrganizationID, h.actor(joined).OrganizationID)
+}
+
+func TestAJobseekerWhoJoinsKeepsTheJobseekersSide(t *testing.T) {
+	h := sqlite(t)
+	admin := h.actor(h.employer("boss@example.org"))
+	seeker := h.jobseeker("jo@example.org")
+	h.mails("")
+	require.NoError(t, h.invite(admin, "JO@example.org", "recruiter"))
+	m := h.team(admin)["JO@example.org"]
+	require.Equal(t, seeker.Account.ID, m.UserID)
+	require.Equal(t, "Me Mber", m.Name, "the account's own name is not the inviter's to see")
+	token := h.token("jo@example.org")
+	_, err := h.accept(guest, token)
+	require.ErrorIs(t, err, identity.ErrSignInToAccept)
+	_, err = h.accept(h.actor(h.jobseeker("al@example.org")), token)
+	require.ErrorIs(t, err, identity.ErrSomebodyElses)
+	s, err := h.AcceptInvitation(h.ctx, h.actor(seeker), identity.AcceptInvitationInput{Token: token}, office)
+	require.NoError(t, err, "who is signed in needs no new password")
+	for _, either := range []identity.SignedIn{s, seeker} {
+		a := h.actor(either)
+		require.True(t, a.Seeker)
+		require.Equal(t, auth.EmployerTeam, a.Role)
+		require.True(t, a.May(auth.JobsCreate))
+		require.False(t, a.May(auth.JobsDelete))
+		require.False(t, a.May(auth.Manage))
+	}
+	require.Equal(t, "Jo Seeker", h.team(admin)["jo@example.org"].Name)
+	_, err = h.accept(h.actor(seeker), token)
+	require.ErrorIs(t, err, fault.ErrInvalid, "an invitation is accepted once")
+}
+
+func TestAMemberOfAnotherOrganizationMovesButItsLastAdminStays(t *testing.T) {
+	h := sqlite(t)
+	old, next := h.actor(h.employer("old@example.org")), h.actor(h.employer("next@example.org"))
+	moving := h.member(old, "jo@example.org", "")
+	require.NoError(t, h.invite(next, "jo@example.org", ""))
+	_, err := h.accept(h.actor(moving), h.token("jo@example.org"))
+	require.NoError(t, err)
+	require.Equal(t, next.OrganizationID, h.actor(moving).OrganizationID)
+	require.NotContains(t, h.team(old), "jo@example.org")
+	_, err = h.Permissions(h.ctx, old, moving.Account.ID)
+	require.ErrorIs(t, err, identity.ErrNotInTeam)
+
+	require.NoError(t, h.invite(next, "old@example.org", ""))
+	token := h.token("old@example.org")
+	_, err = h.accept(old, token)
+	require.ErrorIs(t, err, identity.ErrLastAdmin)
+	h.member(old, "heir@example.org", "admin")
+	s, err := h.accept(old, token)
+	require.NoError(t, err)
+	require.Equal(t, auth.EmployerTeam, h.actor(s).Role, "a founder is one at home only")
+}
+
+func TestTheSameOrganizationInvitesAPersonOnceUntilTheInvitationRanOut(t *testing.T) {
+	h := sqlite(t)
+	admin, other := h.actor(h.employer("boss@example.org")), h.actor(h.employer("other@example.org"))
+	require.NoError(t, h.invite(admin, "new@example.org", "viewer"))
+	require.ErrorIs(t, h.invite(admin, "NEW@example.org", ""), identity.ErrAlreadyInTeam)
+	require.ErrorIs(t, h.invite(admin, "boss@example.org", ""), identity.ErrAlreadyInTeam)
+	require.NoError(t, h.invite(other, "new@example.org", ""), "another organization may")
+	require.Equal(t, h.team(admin)["new@example.org"].UserID, h.team(other)["new@example.org"].UserID)
+
+	first := h.box.to("new@example.org")
+	require.Empty(t, first)
+	old := mailed.FindString(h.mails("new@example.org")[0].Text)
+	h.clock.Advance(7 * 24 * time.Hour)
+	_, err := h.accept(guest, old)
+	require.ErrorIs(t, err, fault.ErrInvalid)
+	s, err := h.login("boss@example.org", password)
+	require.NoError(t, err)
+	require.NoError(t, h.invite(h.actor(s), "new@example.org", "admin"))
+	joined, err := h.accept(guest, h.token("new@example.org"))
+	require.NoError(t, err)
+	require.True(t, h.actor(joined).May(auth.Manage))
+}
+
+func TestEveryInvitationHasItsOwnFaults(t *testing.T) {
+	h := sqlite(t)
+	admin := h.actor(h.employer("boss@example.org"))
+	err := h.Invite(h.ctx, admin, identity.InviteInput{Email: "x", Role: "emperor"})
+	require.Len(t, fault.Of(err).Fields, 3)
+	require.NoError(t, h.invite(admin, "new@example.org", "VIEWER"))
+	token := h.token("new@example.org")
+	for _, in := range []identity.AcceptInvitationInput{
+		{}, {Token: "loc_mt_unknown", Password: password}, {Token: token}, {Token: token, Password: "weak"},
+		{Token: token, Password: password, Name: "a\nb"},
+	} {
+		_, err := h.AcceptInvitation(h.ctx, guest, in, office)
+		require.ErrorIs(t, err, fault.ErrInvalid, "%+v", in)
+	}
+	s, err := h.AcceptInvitation(h.ctx, guest, identity.AcceptInvitationInput{Token: token, Password: password, Name: "Newt"}, office)
+	require.NoError(t, err)
+	require.Equal(t, "Newt", s.Account.Name)
+}
+
+func TestRolesBringTheirPermissionsAndEachCanBeChanged(t *testing.T) {
+	h := sqlite(t)
+	admin := h.actor(h.employer("boss@example.org"))
+	s := h.member(admin, "jo@example.org", "viewer")
+	m, err := h.ChangePermissions(h.ctx, admin, s.Account.ID, change("recruiter"))
+	require.NoError(t, err)
+	require.Equal(t, identity.Recruiter.Defaults(), m.Permissions)
+
+	var in identity.ChangePermissionsInput
+	yes, no := true, false
+	in.Permissions = &identity.PermissionsInput{
+		Jobs: &identity.JobPermissionsInput{Delete: &yes, Create: &no}, Applications: &identity.ApplicationPermissionsInput{Update: &no},
+	}
+	m, err = h.ChangePermissions(h.ctx, admin, s.Account.ID, in)
+	require.NoError(t, err)
+	want := identity.Permissions{
+		Jobs: identity.JobPermissions{Update: true, Delete: true}, Applications: identity.ApplicationPermissions{View: true},
+	}
+	require.Equal(t, want, m.Permissions)
+	require.Equal(t, identity.Recruiter, m.Role)
+	got, err := h.Permissions(h.ctx, h.actor(s), s.Account.ID)
+	require.NoError(t, err)
+	require.Equal(t, want, got.Permissions)
+	require.Equal(t, want.List(), h.actor(s).Permissions, "from the next request on")
+
+	_, err = h.ChangePermissions(h.ctx, admin, admin.UserID, in)
+	require.ErrorIs(t, err, fault.ErrInvalid, "an admin holds everything")
+	_, err = h.ChangePermissions(h.ctx, admin, s.Account.ID, change("emperor"))
+	require.ErrorIs(t, err, fault.ErrInvalid)
+	m, err = h.ChangePermissions(h.ctx, admin, s.Account.ID, identity.ChangePermissionsInput{})
+	require.NoError(t, err, "nothing given, nothing changed")
+	require.Equal(t, want, m.Permissions)
+}
+
+func TestOnlyAdminsInviteAndChangePermissions(t *testing.T) {
+	h := sqlite(t)
+	admin := h.actor(h.employer("boss@example.org"))
+	for i, a := range []auth.Actor{
+		guest, h.actor(h.jobseeker("jo@example.org")),
+		h.actor(h.member(admin, "r@example.org", "recruiter")), h.actor(h.member(admin, "v@example.org", "viewer")),
+	} {
+		require.ErrorIs(t, h.invite(a, fmt.Sprintf("x%d@example.org", i), ""), fault.ErrForbidden)
+		_, err := h.ChangePermissions(h.ctx, a, admin.UserID, change("viewer"))
+		require.ErrorIs(t, err, fault.ErrForbidden)
+	}
+	for _, a := range []auth.Actor{guest, h.actor(h.jobseeker("al@example.org"))} {
+		_, err := h.Team(h.ctx, a, page.Request{Number: 1, Size: 10})
+		require.ErrorIs(t, err, fault.ErrForbidden)
+		_, err = h.Permissions(h.ctx, a, admin.UserID)
+		require.ErrorIs(t, err, fault.ErrForbidden)
+	}
+}
+
+func TestForeignUnknownAndMalformedMembersAreOneAnswer(t *testing.T) {
+	h := sqlite(t)
+	admin := h.actor(h.employer("boss@example.org"))
+	foreign := h.actor(h.employer("other@example.org"))
+	for _, who := range []string{foreign.UserID, h.jobseeker("jo@example.org").Account.ID, stranger, "x", ""} {
+		_, err := h.Permissions(h.ctx, admin, who)
+		require.ErrorIs(t, err, identity.ErrNotInTeam)
+		_, err = h.ChangePermissions(h.ctx, admin, who, change("viewer"))
+		require.ErrorIs(t, err, identity.ErrNotInTeam)
+	}
+	require.NotContains(t, h.team(foreign), "boss@example.org")
+}
+
+const stranger = "0190a3a0-0000-7000-8000-000000000000"
+
+func TestTheLastAdminCantBeDemoted(t *testing.T) {
+	h := sqlite(t)
+	admin := h.actor(h.employer("boss@example.org"))
+	require.NoError(t, h.invite(admin, "new@example.org", "admin"))
+	_, err := h.ChangePermissions(h.ctx, admin, admin.UserID, change("viewer"))
+	require.ErrorIs(t, err, identity.ErrLastAdmin, "an admin who has not come yet is none")
+	_, err = h.accept(guest, h.token("new@example.org"))
+	require.NoError(t, err)
+	_, err = h.ChangePermissions(h.ctx, admin, admin.UserID, change("viewer"))
+	require.NoError(t, err)
+}
+
+func TestOfTwoAdminsWhoDemoteEachOtherAtOnceOneStays(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		one := h.actor(h.employer("one@example.org"))
+		two := h.actor(h.member(one, "two@example.org", "admin"))
+		for range 10 {
+			errs := atOnce(2, func(i int) error {
+				who := []auth.Actor{one, two}
+				_, err := h.ChangePermissions(h.ctx, who[i], who[1-i].UserID, change("viewer"))
+				return err
+			})
+			require.Equal(t, 1, count(errs, nil), "%v", errs)
+			require.Equal(t, 1, count(errs, identity.ErrLastAdmin), "%v", errs)
+			left := map[bool]auth.Actor{true: one, false: two}[errs[0] == nil]
+			for _, a := range []auth.Actor{one, two} {
+				_, err := h.ChangePermissions(h.ctx, left, a.UserID, change("admin"))
+				require.NoError(t, err)
+			}
+		}
+	})
+}
+
+func TestOfTwoAdminsWhoLeaveAtOnceOneStays(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		one := h.actor(h.employer("one@example.org"))
+		two := h.actor(h.member(one, "two@example.org", "admin"))
+		other := h.actor(h.employer("other@example.org"))
+		tokens := make([]string, 2)
+		for i, email := range []string{"one@example.org", "two@example.org"} {
+			require.NoError(t, h.invite(other, email, ""))
+			tokens[i] = h.token(email)
+		}
+		errs := atOnce(2, func(i int) error {
+			_, err := h.accept([]auth.Actor{one, two}[i], tokens[i])
+			return err
+		})
+		require.Equal(t, 1, count(errs, nil), "%v", errs)
+		require.Equal(t, 1, count(errs, identity.ErrLastAdmin), "%v", errs)
+	})
+}
+
+func TestOfTenInvitationsOfOnePersonAtOnceOneSucceedsPerOrganization(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		admins := []auth.Actor{h.actor(h.employer("a@example.org")), h.actor(h.employer("b@example.org"))}
+		errs := atOnce(10, func(i int) error { return h.invite(admins[i%2], "new@example.org", "") })
+		require.Equal(t, 2, count(errs, nil), "%v", errs)
+		require.Equal(t, 8, count(errs, identity.ErrAlreadyInTeam), "%v", errs)
+		require.Equal(t, h.team(admins[0])["new@example.org"].UserID, h.team(admins[1])["new@example.org"].UserID)
+	})
+}
+
+func TestAcceptingAndRegisteringAtOnceMakeOneAccount(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		admin := h.actor(h.employer("boss@example.org"))
+		for i := range 5 {
+			email := fmt.Sprintf("new%d@example.org", i)
+			require.NoError(t, h.invite(admin, email, ""))
+			token := h.token(email)
+			errs := atOnce(2, func(i int) (err error) {
+				if i == 0 {
+					_, err = h.accept(guest, token)
+				} else {
+					_, err = h.Register(h.ctx, identity.RegisterInput{Email: email, Password: better, Name: "New", UserType: "jobseeker"}, office)
+				}
+				return err
+			})
+			require.Equal(t, 1, count(errs, nil), "%v", errs)
+			require.Equal(t, 1, count(errs, identity.ErrSignInToAccept)+count(errs, identity.ErrEmailTaken), "%v", errs)
+		}
+	})
+}
+
+func TestTheTeamListPagesInTheOrderOfInvitations(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		admin := h.actor(h.employer("m0@example.org"))
+		for i := range 6 {
+			require.NoError(t, h.invite(admin, fmt.Sprintf("m%d@example.org", i+1), ""))
+		}
+		var byNumber, byCursor []string
+		for n := 1; n <= 4; n++ {
+			r, err := h.Team(h.ctx, admin, page.Request{Number: n, Size: 3})
+			require.NoError(t, err)
+			require.Equal(t, 7, r.Total)
+			for _, m := range r.Items {
+				byNumber = append(byNumber, m.Email)
+			}
+		}
+		for cursor, first := "", true; first || cursor != ""; first = false {
+			r, err := h.Team(h.ctx, admin, page.Request{Number: 1, Size: 3, Cursor: cursor})
+			require.NoError(t, err)
+			for _, m := range r.Items {
+				byCursor = append(byCursor, m.Email)
+			}
+			cursor = r.NextCursor
+		}
+		require.Equal(t, byNumber, byCursor)
+		require.Len(t, byNumber, 7)
+		for i, email := range byNumber {
+			require.Equal(t, fmt.Sprintf("m%d@example.org", i), email)
+		}
+		_, err := h.Team(h.ctx, admin, page.Request{Number: 1, Size: 3, Cursor: "x"})
+		require.ErrorIs(t, err, fault.ErrInvalid)
+	})
+}
