@@ -18,6 +18,7 @@ import (
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
 )
 
@@ -39,6 +40,7 @@ type Storage struct {
 	Organizations identity.Organizations
 	Sessions      identity.Sessions
 	MailTokens    identity.MailTokens
+	Applications  hiring.Applications
 
 	Schema Schema
 	// Ping answers within its context whether the store can be used.

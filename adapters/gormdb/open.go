@@ -21,6 +21,7 @@ func (db *DB) Storage() adapters.Storage {
 	return adapters.Storage{
 		Tx: db, Events: outbox, Outbox: outbox,
 		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, MailTokens: MailTokens{db},
-		Schema: Schema{db}, Ping: db.Ping, Close: db.Close,
+		Applications: Applications{db},
+		Schema:       Schema{db}, Ping: db.Ping, Close: db.Close,
 	}
 }

@@ -1,0 +1,236 @@
+package portal
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/hiring"
+)
+
+func hiringRoutes(s *hiring.Service) []web.Route {
+	const seekers, employers = "Jobseeker applications", "Employer applications"
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/applications", Auth: web.Required, Who: web.Seeker, Tag: seekers, Summary: "The caller's applications, newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[ownApplicationsView], error) {
+				r, err := s.Mine(ctx, c.Actor, in.Request())
+				if err != nil {
+					return web.Reply[ownApplicationsView]{}, err
+				}
+				v := ownApplicationsView{Applications: make([]ownApplicationRow, len(r.Items)), Pagination: seekerPagination(r, in.Paging), Beyond: beyond(r)}
+				for i, a := range r.Items {
+					v.Applications[i] = viewOwnRow(a)
+				}
+				return web.OK(v, ""), nil
+			})},
+		{Method: http.MethodPost, Path: "/api/jobseekers/applications", Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Tag: seekers, Summary: "Apply to a listing", Op: web.Op(
+			func(ctx context.Context, c web.Call, in hiring.ApplyInput) (web.Reply[appliedView], error) {
+				a, err := s.Apply(ctx, c.Actor, in)
+				return web.OK(appliedView{ID: a.ID, ListingID: a.ListingID, Status: a.Status, AppliedAt: a.AppliedAt}, "Application submitted successfully"), err
+			})},
+		{Method: http.MethodGet, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "One of the caller's applications, with its timeline", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[ownApplicationView], error) {
+				d, err := s.MyApplication(ctx, c.Actor, in.ID)
+				return web.OK(viewOwn(d), ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Note a status for oneself, which the employer does not see", Op: web.Op(
+			func(ctx context.Context, c web.Call, in TrackInput) (web.Reply[trackedView], error) {
+				a, err := s.Track(ctx, c.Actor, in.ID, in.TrackInput)
+				var v trackedView
+				v.Application.ID, v.Application.Status, v.Application.StatusColor = a.ID, a.Shown(), a.TrackerColor
+				return web.OK(v, "Application updated successfully"), err
+			})},
+		{Method: http.MethodDelete, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Withdraw an application for good", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[applicationID], error) {
+				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Withdraw(ctx, c.Actor, in.ID)
+			})},
+
+		{Method: http.MethodGet, Path: "/api/employers/applications", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Tag: employers, Summary: "Applications to the organization's listings, newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[receivedView], error) {
+				r, err := s.Received(ctx, c.Actor, in.Request())
+				if err != nil {
+					return web.Reply[receivedView]{}, err
+				}
+				v := receivedView{Applications: make([]receivedRow, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
+				for i, a := range r.Items {
+					v.Applications[i] = viewReceivedRow(a)
+				}
+				return web.OK(v, ""), nil
+			})},
+		{Method: http.MethodPost, Path: "/api/employers/applications/batch", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Tag: employers, Summary: "Set the status of up to 100 applications, each on its own", Op: web.Op(
+			func(ctx context.Context, c web.Call, in DecisionsInput) (web.Reply[decisionsView], error) {
+				updated, failed, err := s.DecideBatch(ctx, c.Actor, in.Applications)
+				v := decisionsView{Updated: append([]hiring.Decision{}, updated...), Failed: append([]hiring.Refusal{}, failed...)}
+				return web.OK(v, fmt.Sprintf("%d applications updated, %d failed", len(updated), len(failed))), err
+			})},
+		{Method: http.MethodGet, Path: "/api/employers/applications/:id", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: employers, Summary: "One application, with its timeline", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[receivedApplicationView], error) {
+				d, err := s.ReceivedApplication(ctx, c.Actor, in.ID)
+				return web.OK(viewReceived(d), ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/employers/applications/:id", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: employers, Summary: "Set the status of an application", Op: web.Op(
+			func(ctx context.Context, c web.Call, in DecideInput) (web.Reply[hiring.Decision], error) {
+				d := hiring.Decision{ID: in.ID, Status: in.Status}
+				return web.OK(d, "Application status updated successfully"), s.Decide(ctx, c.Actor, d)
+			})},
+		{Method: http.MethodDelete, Path: "/api/employers/applications/:id", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: employers, Summary: "Set an application to withdrawn", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[applicationID], error) {
+				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Dismiss(ctx, c.Actor, in.ID)
+			})},
+	}
+}
+
+// ApplicationPath names an application.
+type ApplicationPath struct {
+	ID string `path:"id"`
+}
+
+// TrackInput is what an applicant notes on an application.
+type TrackInput struct {
+	ApplicationPath
+	hiring.TrackInput
+}
+
+// DecideInput sets a status. The module has an answer of its own for one that
+// is missing or unknown.
+type DecideInput struct {
+	ApplicationPath
+	Status string `json:"status"`
+}
+
+// DecisionsInput sets many. The module has an answer of its own for too many.
+type DecisionsInput struct {
+	Applications []hiring.Decision `json:"applications" validate:"required"`
+}
+
+type applicationID struct {
+	ID string `json:"id"`
+}
+
+// SeekerPagination is how jobseekers' lists say which page they are.
+type SeekerPagination struct {
+	Pagination
+	HasNext bool `json:"hasNext"`
+	HasPrev bool `json:"hasPrev"`
+}
+
+func seekerPagination[T any](r page.Result[T], p web.Paging) SeekerPagination {
+	return SeekerPagination{Pagination: paginate(r, p), HasNext: r.NextCursor != "", HasPrev: p.Page > 1 || p.Cursor != ""}
+}
+
+type ownApplicationRow struct {
+	ID          string        `json:"id"`
+	ListingID   string        `json:"listingId"`
+	JobTitle    string        `json:"jobTitle"`
+	Status      hiring.Status `json:"status"`
+	StatusColor string        `json:"statusColor,omitempty"`
+	AppliedAt   time.Time     `json:"appliedAt"`
+}
+
+func viewOwnRow(a hiring.View) ownApplicationRow {
+	return ownApplicationRow{ID: a.ID, ListingID: a.ListingID, JobTitle: a.JobTitle, Status: a.Shown(), StatusColor: a.TrackerColor, AppliedAt: a.AppliedAt}
+}
+
+type ownApplicationsView struct {
+	Applications []ownApplicationRow `json:"applications"`
+	Pagination   SeekerPagination    `json:"pagination"`
+	Beyond
+}
+
+type appliedView struct {
+	ID        string        `json:"id"`
+	ListingID string        `json:"listingId"`
+	Status    hiring.Status `json:"status"`
+	AppliedAt time.Time     `json:"appliedAt"`
+}
+
+type trackedView struct {
+	Application struct {
+		ID          string        `json:"id"`
+		Status      hiring.Status `json:"status"`
+		StatusColor string        `json:"statusColor,omitempty"`
+	} `json:"application"`
+}
+
+type changeView struct {
+	Actor   hiring.ActorKind `json:"actor"`
+	ActorID string           `json:"actorId"`
+	// From is null for the submission.
+	From *hiring.Status `json:"from"`
+	To   hiring.Status  `json:"to"`
+	At   time.Time      `json:"at"`
+}
+
+func viewTimeline(changes []hiring.Change) []changeView {
+	out := make([]changeView, len(changes))
+	for i, c := range changes {
+		out[i] = changeView{Actor: c.Actor, ActorID: c.ActorID, To: c.To, At: c.At}
+		if c.From != "" {
+			out[i].From = &c.From
+		}
+	}
+	return out
+}
+
+type ownApplicationView struct {
+	Application struct {
+		ownApplicationRow
+		JobID       string          `json:"jobId"`
+		CoverLetter string          `json:"coverLetter"`
+		Answers     []hiring.Answer `json:"answers"`
+		Timeline    []changeView    `json:"timeline"`
+	} `json:"application"`
+}
+
+func viewOwn(d hiring.Detail) (v ownApplicationView) {
+	a := &v.Application
+	a.ownApplicationRow, a.JobID, a.CoverLetter = viewOwnRow(d.View), d.ListingID, d.CoverLetter
+	a.Answers, a.Timeline = append([]hiring.Answer{}, d.Answers...), viewTimeline(d.Timeline)
+	return v
+}
+
+type receivedRow struct {
+	ID             string        `json:"id"`
+	JobID          string        `json:"jobId"`
+	JobTitle       string        `json:"jobTitle"`
+	ApplicantName  string        `json:"applicantName"`
+	ApplicantEmail string        `json:"applicantEmail"`
+	Status         hiring.Status `json:"status"`
+	AppliedAt      time.Time     `json:"appliedAt"`
+}
+
+func viewReceivedRow(a hiring.View) receivedRow {
+	return receivedRow{ID: a.ID, JobID: a.ListingID, JobTitle: a.JobTitle, ApplicantName: a.Applicant.Name, ApplicantEmail: a.Applicant.Email,
+		Status: a.Status, AppliedAt: a.AppliedAt}
+}
+
+type receivedView struct {
+	Applications []receivedRow `json:"applications"`
+	Pagination   Pagination    `json:"pagination"`
+	Beyond
+}
+
+type receivedApplicationView struct {
+	Application struct {
+		receivedRow
+		CoverLetter string          `json:"coverLetter"`
+		Answers     []hiring.Answer `json:"answers"`
+		Timeline    []changeView    `json:"timeline"`
+	} `json:"application"`
+}
+
+func viewReceived(d hiring.Detail) (v receivedApplicationView) {
+	a := &v.Application
+	a.receivedRow, a.CoverLetter = viewReceivedRow(d.View), d.CoverLetter
+	a.Answers, a.Timeline = append([]hiring.Answer{}, d.Answers...), viewTimeline(d.Timeline)
+	return v
+}
+
+type decisionsView struct {
+	Updated []hiring.Decision `json:"updated"`
+	Failed  []hiring.Refusal  `json:"failed"`
+}

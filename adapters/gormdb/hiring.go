@@ -1,0 +1,219 @@
+package gormdb
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/hiring"
+)
+
+// Applications stores applications and their timelines.
+type Applications struct{ *DB }
+
+// applicationRow begins with what lists show; the long texts stay in the table.
+type applicationRow struct {
+	ID             string
+	ListingID      string
+	OrganizationID string
+	ApplicantID    string
+	Status         string
+	Tracker        string
+	TrackerColor   string
+	CoverLetter    string
+	Answers        string
+	AppliedAt      time.Time
+	ChangedAt      time.Time
+	WithdrawnAt    *time.Time
+}
+
+// TableName tells GORM the table.
+func (applicationRow) TableName() string { return "applications" }
+
+var applicationListColumns = []string{"id", "listing_id", "organization_id", "applicant_id", "status", "tracker", "tracker_color",
+	"applied_at", "changed_at", "withdrawn_at"}
+
+func toApplicationRow(a hiring.Application) (applicationRow, error) {
+	answers, err := json.Marshal(a.Answers)
+	if a.Answers == nil {
+		answers = []byte("[]")
+	}
+	return applicationRow{
+		ID: a.ID, ListingID: a.ListingID, OrganizationID: a.OrganizationID, ApplicantID: a.ApplicantID, Status: string(a.Status),
+		Tracker: string(a.Tracker), TrackerColor: a.TrackerColor, CoverLetter: a.CoverLetter, Answers: string(answers),
+		AppliedAt: a.AppliedAt, ChangedAt: a.ChangedAt, WithdrawnAt: a.WithdrawnAt,
+	}, err
+}
+
+func (r applicationRow) application() (hiring.Application, error) {
+	a := hiring.Application{
+		ID: r.ID, ListingID: r.ListingID, OrganizationID: r.OrganizationID, ApplicantID: r.ApplicantID, Status: hiring.Status(r.Status),
+		Tracker: hiring.Status(r.Tracker), TrackerColor: r.TrackerColor, CoverLetter: r.CoverLetter,
+		AppliedAt: r.AppliedAt, ChangedAt: r.ChangedAt, WithdrawnAt: r.WithdrawnAt,
+	}
+	if r.Answers == "" || r.Answers == "[]" {
+		return a, nil
+	}
+	return a, json.Unmarshal([]byte(r.Answers), &a.Answers)
+}
+
+func applicationsOf(rows []applicationRow) ([]hiring.Application, error) {
+	out := make([]hiring.Application, len(rows))
+	for i, r := range rows {
+		var err error
+		if out[i], err = r.application(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+type changeRow struct {
+	ID            string
+	ApplicationID string
+	Actor         string
+	ActorID       string
+	FromStatus    string
+	ToStatus      string
+	At            time.Time
+}
+
+// TableName tells GORM the table.
+func (changeRow) TableName() string { return "application_changes" }
+
+// Add implements hiring.Applications.
+func (d Applications) Add(ctx context.Context, a hiring.Application) error {
+	r, err := toApplicationRow(a)
+	if err != nil {
+		return err
+	}
+	res := d.q(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "listing_id"}, {Name: "applicant_id"}}, DoNothing: true}).Create(&r)
+	if res.Error == nil && res.RowsAffected == 0 {
+		return hiring.ErrAlreadyApplied
+	}
+	return wrap(res.Error)
+}
+
+// ForOrganization implements hiring.Applications.
+func (d Applications) ForOrganization(ctx context.Context, organizationID string, ids []string) ([]hiring.Application, error) {
+	var rows []applicationRow
+	// In one order, so that two batches which share rows do not wait for each other.
+	if err := d.locked(ctx).Where("organization_id = ? AND id IN ?", organizationID, ids).Order("id").Find(&rows).Error; err != nil {
+		return nil, wrap(err)
+	}
+	return applicationsOf(rows)
+}
+
+// ForApplicant implements hiring.Applications.
+func (d Applications) ForApplicant(ctx context.Context, applicantID, id string) (hiring.Application, error) {
+	var r applicationRow
+	err := d.locked(ctx).Where("id = ? AND applicant_id = ? AND withdrawn_at IS NULL", id, applicantID).Take(&r).Error
+	if err := orNotFound(err, hiring.ErrNotFound); err != nil {
+		return hiring.Application{}, err
+	}
+	return r.application()
+}
+
+// SaveStatuses implements hiring.Applications: one statement for each status
+// that the applications end in, and one for the timelines.
+func (d Applications) SaveStatuses(ctx context.Context, organizationID string, as []hiring.Application, changes []hiring.Change) error {
+	byStatus := map[hiring.Status][]string{}
+	for _, a := range as {
+		byStatus[a.Status] = append(byStatus[a.Status], a.ID)
+	}
+	for _, status := range hiring.Statuses {
+		ids := byStatus[status]
+		if len(ids) == 0 {
+			continue
+		}
+		i := slices.IndexFunc(as, func(a hiring.Application) bool { return a.Status == status })
+		res := d.q(ctx).Exec(`UPDATE applications SET status = ?, changed_at = ?, tracker = ''
+			WHERE organization_id = ? AND id IN ? AND withdrawn_at IS NULL`, string(status), as[i].ChangedAt, organizationID, ids)
+		if res.Error != nil {
+			return wrap(res.Error)
+		}
+		if res.RowsAffected != int64(len(ids)) {
+			return errStale
+		}
+	}
+	return d.addChanges(ctx, changes)
+}
+
+// SaveOwn implements hiring.Applications.
+func (d Applications) SaveOwn(ctx context.Context, applicantID string, a hiring.Application, changes ...hiring.Change) error {
+	res := d.q(ctx).Exec(`UPDATE applications SET status = ?, changed_at = ?, tracker = ?, tracker_color = ?, withdrawn_at = ?
+		WHERE id = ? AND applicant_id = ? AND withdrawn_at IS NULL`,
+		string(a.Status), a.ChangedAt, string(a.Tracker), a.TrackerColor, a.WithdrawnAt, a.ID, applicantID)
+	if err := saved(res); err != nil {
+		return err
+	}
+	return d.addChanges(ctx, changes)
+}
+
+func (d Applications) addChanges(ctx context.Context, changes []hiring.Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	rows := make([]changeRow, len(changes))
+	for i, c := range changes {
+		rows[i] = changeRow{ID: c.ID, ApplicationID: c.ApplicationID, Actor: string(c.Actor), ActorID: c.ActorID,
+			FromStatus: string(c.From), ToStatus: string(c.To), At: c.At}
+	}
+	return wrap(d.q(ctx).Create(&rows).Error)
+}
+
+// Timeline implements hiring.Applications.
+func (d Applications) Timeline(ctx context.Context, applicationID string, n int) ([]hiring.Change, error) {
+	var rows []changeRow
+	if err := d.q(ctx).Where("application_id = ?", applicationID).Order("id DESC").Limit(n).Find(&rows).Error; err != nil {
+		return nil, wrap(err)
+	}
+	slices.Reverse(rows)
+	out := make([]hiring.Change, len(rows))
+	for i, r := range rows {
+		out[i] = hiring.Change{ID: r.ID, ApplicationID: r.ApplicationID, Actor: hiring.ActorKind(r.Actor), ActorID: r.ActorID,
+			From: hiring.Status(r.FromStatus), To: hiring.Status(r.ToStatus), At: r.At}
+	}
+	return out, nil
+}
+
+// PageForOrganization implements hiring.Applications.
+func (d Applications) PageForOrganization(ctx context.Context, organizationID string, r page.Request) (page.Result[hiring.Application], error) {
+	return d.page(ctx, r, func(q *gorm.DB) *gorm.DB { return q.Where("organization_id = ?", organizationID) })
+}
+
+// PageForApplicant implements hiring.Applications.
+func (d Applications) PageForApplicant(ctx context.Context, applicantID string, r page.Request) (page.Result[hiring.Application], error) {
+	return d.page(ctx, r, func(q *gorm.DB) *gorm.DB { return q.Where("applicant_id = ? AND withdrawn_at IS NULL", applicantID) })
+}
+
+func (d Applications) page(ctx context.Context, r page.Request, whose func(*gorm.DB) *gorm.DB) (out page.Result[hiring.Application], err error) {
+	var rows []applicationRow
+	q := whose(d.q(ctx)).Select(applicationListColumns).Order("id DESC").Limit(r.Size + 1)
+	if r.Cursor != "" {
+		q = q.Where("id < ?", r.Cursor)
+	} else {
+		q = q.Offset(r.Offset())
+	}
+	if err := q.Find(&rows).Error; err != nil {
+		return out, wrap(err)
+	}
+	first := whose(d.q(ctx)).Model(&applicationRow{}).Select("id").Limit(page.MaxExact + 1)
+	if err := d.q(ctx).Table("(?) AS first", first).Select("COUNT(*)").Scan(&out.Total).Error; err != nil {
+		return out, wrap(err)
+	}
+	if out.Total > page.MaxExact {
+		out.Total, out.TotalIsEstimate = page.MaxExact, true
+	}
+	if len(rows) > r.Size {
+		rows = rows[:r.Size]
+		out.NextCursor = rows[r.Size-1].ID
+	}
+	out.Items, err = applicationsOf(rows)
+	return out, err
+}

@@ -1,0 +1,173 @@
+package hiring
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/page"
+)
+
+// Received lists the applications to the organization's listings, the newest
+// first.
+func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
+	if !by.May(auth.ApplicationsView) {
+		return page.Result[View]{}, fault.ErrForbidden
+	}
+	if err := checkCursor(r); err != nil {
+		return page.Result[View]{}, err
+	}
+	found, err := s.Applications.PageForOrganization(ctx, by.OrganizationID, r)
+	if err != nil {
+		return page.Result[View]{}, err
+	}
+	views, err := s.named(ctx, found.Items)
+	return withItems(found, views), err
+}
+
+// ReceivedApplication is one application to a listing of the organization.
+func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id string) (Detail, error) {
+	if !by.May(auth.ApplicationsView) {
+		return Detail{}, fault.ErrForbidden
+	}
+	id, err := canonical(id, ErrNotFound)
+	if err != nil {
+		return Detail{}, err
+	}
+	found, err := s.Applications.ForOrganization(ctx, by.OrganizationID, []string{id})
+	switch {
+	case err != nil:
+		return Detail{}, err
+	case len(found) == 0:
+		return Detail{}, ErrNotFound
+	}
+	views, err := s.named(ctx, found)
+	if err != nil {
+		return Detail{}, err
+	}
+	return s.detail(ctx, views[0])
+}
+
+// Decision sets the status of one application.
+type Decision struct {
+	ID     string `json:"id"`
+	Status string `json:"status"`
+}
+
+// Refusal is a decision that was not carried out.
+type Refusal struct {
+	Decision Decision `json:"appUpdate"`
+	Error    string   `json:"error"`
+}
+
+const maxBatch = 100
+
+// Decide sets the status of one application.
+func (s *Service) Decide(ctx context.Context, by auth.Actor, d Decision) error {
+	if !by.May(auth.ApplicationsUpdate) {
+		return fault.ErrForbidden
+	}
+	if !slices.Contains(Statuses, Status(d.Status)) {
+		return ErrInvalidStatus
+	}
+	_, failed, err := s.decide(ctx, by, []Decision{d})
+	if err == nil && len(failed) > 0 {
+		err = failed[0]
+	}
+	return err
+}
+
+// Dismiss withdraws an application on the employer's side, who may set another
+// status later. One that the applicant withdrew is as it should be already.
+func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
+	err := s.Decide(ctx, by, Decision{ID: id, Status: string(Withdrawn)})
+	if errors.Is(err, ErrInvalidStatus) {
+		return nil
+	}
+	return err
+}
+
+// DecideBatch carries decisions out in their order, each on its own: what is
+// refused does not keep the others back. An id may stand more than once; the
+// last decision wins and each counts.
+func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision) (updated []Decision, refused []Refusal, err error) {
+	if !by.May(auth.ApplicationsUpdate) {
+		return nil, nil, fault.ErrForbidden
+	}
+	if len(ds) > maxBatch {
+		return nil, nil, ErrBatchTooLarge
+	}
+	updated, failed, err := s.decide(ctx, by, ds)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, d := range ds {
+		if f, bad := failed[i]; bad {
+			refused = append(refused, Refusal{Decision: d, Error: f.Message})
+		}
+	}
+	return updated, refused, nil
+}
+
+// decide carries out decisions in one transaction with a number of statements
+// that does not grow with theirs. failed is by position.
+func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (updated []Decision, failed map[int]*fault.Error, err error) {
+	var ids []string
+	for _, d := range ds {
+		if id.Valid(d.ID) {
+			ids = append(ids, strings.ToLower(d.ID))
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		updated, failed = nil, map[int]*fault.Error{}
+		var found []Application
+		if len(ids) > 0 {
+			var err error
+			if found, err = s.Applications.ForOrganization(ctx, by.OrganizationID, ids); err != nil {
+				return err
+			}
+		}
+		byID := make(map[string]*Application, len(found))
+		for i := range found {
+			byID[found[i].ID] = &found[i]
+		}
+		now := s.Clock.Now()
+		var changes []Change
+		var events []event.Event
+		moved := map[string]bool{}
+		for i, d := range ds {
+			a := byID[strings.ToLower(d.ID)]
+			if a == nil {
+				failed[i] = ErrNotFound
+				continue
+			}
+			from := a.Status
+			did, err := a.Decide(Status(d.Status), now)
+			if err != nil {
+				failed[i] = fault.Of(err)
+				continue
+			}
+			updated = append(updated, Decision{ID: a.ID, Status: d.Status})
+			if did {
+				c := s.change(a, ByEmployer, by, from)
+				changes, events, moved[a.ID] = append(changes, c), append(events, c.event(a)), true
+			}
+		}
+		if len(changes) == 0 {
+			return nil
+		}
+		found = slices.DeleteFunc(found, func(a Application) bool { return !moved[a.ID] })
+		if err := s.Applications.SaveStatuses(ctx, by.OrganizationID, found, changes); err != nil {
+			return err
+		}
+		return s.Events.Record(ctx, events...)
+	})
+	return updated, failed, err
+}

@@ -1,0 +1,84 @@
+package hiring
+
+import (
+	"context"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+)
+
+// The faults of this module.
+var (
+	ErrNotFound        = fault.New(fault.NotFound, "application_not_found", "Application not found")
+	ErrListingNotFound = fault.New(fault.NotFound, "listing_not_found", "Listing not found")
+	ErrAlreadyApplied  = fault.New(fault.Conflict, "already_applied", "Already applied to this position")
+	ErrInvalidStatus   = fault.New(fault.Invalid, "invalid_status", "Invalid status").
+				WithFields(fault.Field{Name: "status", Message: "must be one of: pending, review, interview, accepted, rejected, withdrawn"})
+	ErrBatchTooLarge = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 applications per batch request")
+
+	errTracker = fault.InvalidField("status", "must be one of: pending, in-progress, completed, rejected")
+)
+
+// Applications keeps applications. Whoever names an organization gets and
+// changes the applications to its listings only, and whoever names an applicant
+// their own: anybody else's are as absent as those that never were.
+type Applications interface {
+	// Add stores a new application. ErrAlreadyApplied if the applicant has one
+	// for that listing, withdrawn or not, also one that a concurrent call adds.
+	Add(ctx context.Context, a Application) error
+	// ForOrganization returns those of the ids that the organization has, in
+	// one statement, any order, each once. Inside a transaction the rows are
+	// locked until its end.
+	ForOrganization(ctx context.Context, organizationID string, ids []string) ([]Application, error)
+	// ForApplicant returns the applicant's own application, or ErrNotFound,
+	// also if the applicant withdrew it. Inside a transaction the row is locked
+	// until its end.
+	ForApplicant(ctx context.Context, applicantID, id string) (Application, error)
+	// SaveStatuses stores status, tracker and ChangedAt of at most 100
+	// applications of the organization that this transaction has read, and adds
+	// the changes to their timelines, in a number of statements that does not
+	// grow with theirs.
+	SaveStatuses(ctx context.Context, organizationID string, as []Application, changes []Change) error
+	// SaveOwn stores what an applicant may change, and adds the changes to the
+	// timeline. The transaction has read the application.
+	SaveOwn(ctx context.Context, applicantID string, a Application, changes ...Change) error
+	// Timeline returns the newest changes of an application, at most n, oldest
+	// first. The submission is not among them.
+	Timeline(ctx context.Context, applicationID string, n int) ([]Change, error)
+	// PageForOrganization lists applications, newest first, and PageForApplicant
+	// those that the applicant has not withdrawn. Cover letters and answers are
+	// left out. The cursor is the id of the last item seen.
+	PageForOrganization(ctx context.Context, organizationID string, r page.Request) (page.Result[Application], error)
+	PageForApplicant(ctx context.Context, applicantID string, r page.Request) (page.Result[Application], error)
+}
+
+// Listings tells of the listings that people apply to.
+type Listings interface {
+	// ForApply is the listing if it is public at this moment, otherwise
+	// ErrListingNotFound.
+	ForApply(ctx context.Context, id string) (Posting, error)
+	// Titles maps those of the ids that exist, in whatever state, to their titles.
+	Titles(ctx context.Context, ids []string) (map[string]string, error)
+}
+
+// Posting is a listing as applicants need it.
+type Posting struct {
+	ID             string
+	OrganizationID string
+	Questions      []Question
+}
+
+// Question is something that a listing asks its applicants.
+type Question struct {
+	ID       string
+	Required bool
+}
+
+// People tells who applied.
+type People interface {
+	// ByIDs maps those of the ids that exist to their names and addresses.
+	ByIDs(ctx context.Context, ids []string) (map[string]Person, error)
+}
+
+// Person is an applicant as an employer sees them.
+type Person struct{ Name, Email string }
