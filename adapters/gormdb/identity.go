@@ -26,7 +26,7 @@ type userRow struct {
 	PasswordHash    string
 	EmailVerifiedAt *time.Time
 	CreatedAt       time.Time
-	UpdatedAt       time.Time
+	UpdatedAt       time.Time `gorm:"autoUpdateTime:false"`
 	Version         int64
 }
 
@@ -144,7 +144,7 @@ type organizationRow struct {
 	Industry    string
 	Size        string
 	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	UpdatedAt   time.Time `gorm:"autoUpdateTime:false"`
 	Version     int64
 }
 
@@ -163,7 +163,7 @@ type membershipRow struct {
 	InvitedEmail   string
 	InvitedUntil   *time.Time
 	CreatedAt      time.Time
-	UpdatedAt      time.Time
+	UpdatedAt      time.Time `gorm:"autoUpdateTime:false"`
 	Version        int64
 }
 
