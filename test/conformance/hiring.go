@@ -1,0 +1,251 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// Hiring checks the port hiring.Applications. open makes an empty store.
+func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+	ctx := context.Background()
+	now := kit.NewClock().Now().Add(1234567 * time.Microsecond)
+	start := func(t *testing.T) (adapters.Storage, hiring.Applications, func(organization, applicant string) hiring.Application) {
+		t.Parallel()
+		clk := kit.NewClock()
+		s := open(t, clk)
+		return s, s.Applications, func(organization, applicant string) hiring.Application {
+			t.Helper()
+			a := newApplication(organization, applicant, clk.Now())
+			require.NoError(t, s.Applications.Add(ctx, a))
+			return a
+		}
+	}
+	id := stores.NewID
+
+	t.Run("gives back what was stored", func(t *testing.T) {
+		_, apps, _ := start(t)
+		a := newApplication(id(), id(), now)
+		a.CoverLetter = "Zoë's \"letter\"\n\t\\ % _ \U0001F469"
+		a.Answers = []hiring.Answer{{QuestionID: "b", Answer: "é\n\"'"}, {QuestionID: "a", Answer: ""}}
+		require.NoError(t, apps.Add(ctx, a))
+		got, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
+		require.NoError(t, err)
+		require.Equal(t, a, got)
+		many, err := apps.ForOrganization(ctx, a.OrganizationID, []string{a.ID})
+		require.NoError(t, err)
+		require.Equal(t, []hiring.Application{a}, many)
+
+		a.Tracker, a.TrackerColor = "in-progress", "bg-red"
+		require.NoError(t, apps.SaveOwn(ctx, a.ApplicantID, a))
+		got, err = apps.ForApplicant(ctx, a.ApplicantID, a.ID)
+		require.NoError(t, err)
+		require.Equal(t, a, got)
+	})
+
+	t.Run("keeps one application per person and listing, and the transaction that tried a second", func(t *testing.T) {
+		s, apps, add := start(t)
+		first := add(id(), id())
+		second := newApplication(first.OrganizationID, first.ApplicantID, now)
+		second.ListingID = first.ListingID
+		other := newApplication(first.OrganizationID, first.ApplicantID, now)
+		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			require.ErrorIs(t, apps.Add(ctx, second), hiring.ErrAlreadyApplied)
+			return apps.Add(ctx, other)
+		}))
+		_, err := apps.ForApplicant(ctx, other.ApplicantID, other.ID)
+		require.NoError(t, err)
+		_, err = apps.ForApplicant(ctx, second.ApplicantID, second.ID)
+		require.ErrorIs(t, err, hiring.ErrNotFound)
+	})
+
+	t.Run("undoes everything with its transaction", func(t *testing.T) {
+		s, apps, add := start(t)
+		a := add(id(), id())
+		boom := errors.New("boom")
+		require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			got, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
+			require.NoError(t, err)
+			got.Withdraw(now)
+			require.NoError(t, apps.SaveOwn(ctx, a.ApplicantID, got, changeOf(got, hiring.Pending)))
+			require.NoError(t, apps.Add(ctx, newApplication(a.OrganizationID, a.ApplicantID, now)))
+			return boom
+		}), boom)
+		got, err := apps.PageForApplicant(ctx, a.ApplicantID, page.Request{Number: 1, Size: 10})
+		require.NoError(t, err)
+		require.Equal(t, 1, got.Total)
+		require.Equal(t, hiring.Pending, got.Items[0].Status)
+		timeline, err := apps.Timeline(ctx, a.ID, 10)
+		require.NoError(t, err)
+		require.Empty(t, timeline)
+	})
+
+	t.Run("changes nothing of another owner", func(t *testing.T) {
+		_, apps, add := start(t)
+		a := add(id(), id())
+		stolen := a
+		stolen.Status, stolen.Tracker = hiring.Accepted, "completed"
+		require.Error(t, apps.SaveStatuses(ctx, id(), []hiring.Application{stolen}, nil))
+		require.Error(t, apps.SaveOwn(ctx, id(), stolen))
+		_, err := apps.ForApplicant(ctx, id(), a.ID)
+		require.ErrorIs(t, err, hiring.ErrNotFound)
+		many, err := apps.ForOrganization(ctx, id(), []string{a.ID})
+		require.NoError(t, err)
+		require.Empty(t, many)
+		got, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
+		require.NoError(t, err)
+		require.Equal(t, a, got)
+	})
+
+	t.Run("hides from the applicant what they withdrew and leaves it to the employer", func(t *testing.T) {
+		_, apps, add := start(t)
+		a := add(id(), id())
+		a.Withdraw(now)
+		require.NoError(t, apps.SaveOwn(ctx, a.ApplicantID, a, changeOf(a, hiring.Pending)))
+		_, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
+		require.ErrorIs(t, err, hiring.ErrNotFound)
+		mine, err := apps.PageForApplicant(ctx, a.ApplicantID, page.Request{Number: 1, Size: 10})
+		require.NoError(t, err)
+		require.Zero(t, mine.Total)
+		theirs, err := apps.PageForOrganization(ctx, a.OrganizationID, page.Request{Number: 1, Size: 10})
+		require.NoError(t, err)
+		require.Equal(t, 1, theirs.Total)
+		require.Equal(t, a.WithdrawnAt, theirs.Items[0].WithdrawnAt)
+		reopened := a
+		reopened.Status, reopened.WithdrawnAt = hiring.Accepted, nil
+		require.Error(t, apps.SaveStatuses(ctx, a.OrganizationID, []hiring.Application{reopened}, nil), "a withdrawal is final in the store too")
+	})
+
+	t.Run("sets many statuses at once and drops the trackers", func(t *testing.T) {
+		_, apps, add := start(t)
+		org := id()
+		var as []hiring.Application
+		var changes []hiring.Change
+		for i := range 100 {
+			a := add(org, id())
+			a.Tracker = "completed"
+			require.NoError(t, apps.SaveOwn(ctx, a.ApplicantID, a))
+			_, err := a.Decide(hiring.Statuses[i%5+1], now)
+			require.NoError(t, err)
+			as, changes = append(as, a), append(changes, changeOf(a, hiring.Pending))
+		}
+		require.NoError(t, apps.SaveStatuses(ctx, org, as, changes))
+		for i, a := range as {
+			got, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
+			require.NoError(t, err)
+			require.Equal(t, a, got)
+			timeline, err := apps.Timeline(ctx, a.ID, 10)
+			require.NoError(t, err)
+			require.Equal(t, changes[i:i+1], timeline)
+		}
+	})
+
+	t.Run("reads the end of a timeline in its order", func(t *testing.T) {
+		_, apps, add := start(t)
+		a, other := add(id(), id()), add(id(), id())
+		var all []hiring.Change
+		for range 5 {
+			c := changeOf(a, hiring.Review)
+			all = append(all, c)
+			require.NoError(t, apps.SaveStatuses(ctx, a.OrganizationID, []hiring.Application{a}, []hiring.Change{c}))
+		}
+		require.NoError(t, apps.SaveStatuses(ctx, other.OrganizationID, []hiring.Application{other}, []hiring.Change{changeOf(other, hiring.Review)}))
+		got, err := apps.Timeline(ctx, a.ID, 3)
+		require.NoError(t, err)
+		require.Equal(t, all[2:], got)
+	})
+
+	t.Run("lets one of two writers wait for the other", func(t *testing.T) {
+		s, apps, add := start(t)
+		a := add(id(), id())
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				err := s.Tx.Do(ctx, func(ctx context.Context) error {
+					got, err := apps.ForOrganization(ctx, a.OrganizationID, []string{a.ID})
+					if err != nil {
+						return err
+					}
+					from := got[0].Status
+					if _, err := got[0].Decide(hiring.Statuses[(len(from)+1)%5], now); err != nil {
+						return err
+					}
+					return apps.SaveStatuses(ctx, a.OrganizationID, got, []hiring.Change{changeOf(got[0], from)})
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		timeline, err := apps.Timeline(ctx, a.ID, 100)
+		require.NoError(t, err)
+		require.Len(t, timeline, 20)
+		// The ids say when an entry was begun, not when its turn came, so the
+		// chain is followed by its links.
+		steps := map[[2]hiring.Status]int{}
+		for _, c := range timeline {
+			steps[[2]hiring.Status{c.From, c.To}]++
+		}
+		in, out := map[hiring.Status]int{hiring.Pending: 1}, map[hiring.Status]int{}
+		for step, n := range steps {
+			out[step[0]] += n
+			in[step[1]] += n
+		}
+		got, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
+		require.NoError(t, err)
+		out[got.Status]++
+		require.Equal(t, in, out, "every change began where another ended")
+	})
+
+	t.Run("counts exactly to ten thousand and says when it stops", func(t *testing.T) {
+		s, apps, _ := start(t)
+		org := id()
+		fill := func(n int) {
+			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+				for range n {
+					if err := apps.Add(ctx, newApplication(org, id(), now)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+		}
+		fill(page.MaxExact)
+		got, err := apps.PageForOrganization(ctx, org, page.Request{Number: 100, Size: 100})
+		require.NoError(t, err)
+		require.Equal(t, page.MaxExact, got.Total)
+		require.False(t, got.TotalIsEstimate)
+		require.Len(t, got.Items, 100)
+		require.Empty(t, got.NextCursor)
+		fill(3)
+		got, err = apps.PageForOrganization(ctx, org, page.Request{Number: 100, Size: 100})
+		require.NoError(t, err)
+		require.True(t, got.TotalIsEstimate)
+		require.GreaterOrEqual(t, got.Total, page.MaxExact)
+		require.NotEmpty(t, got.NextCursor, "the cursor reaches what numbers do not")
+		rest, err := apps.PageForOrganization(ctx, org, page.Request{Number: 1, Size: 100, Cursor: got.NextCursor})
+		require.NoError(t, err)
+		require.Len(t, rest.Items, 3)
+	})
+}
+
+func newApplication(organization, applicant string, at time.Time) hiring.Application {
+	return hiring.Application{ID: stores.NewID(), ListingID: stores.NewID(), OrganizationID: organization, ApplicantID: applicant,
+		Status: hiring.Pending, AppliedAt: at, ChangedAt: at}
+}
+
+func changeOf(a hiring.Application, from hiring.Status) hiring.Change {
+	return hiring.Change{ID: stores.NewID(), ApplicationID: a.ID, Actor: hiring.ByEmployer, ActorID: stores.NewID(), From: from, To: a.Status, At: a.ChangedAt}
+}
