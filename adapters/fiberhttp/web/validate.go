@@ -19,6 +19,9 @@ var validate = sync.OnceValue(func() *validator.Validate {
 				return name
 			}
 		}
+		if f.Anonymous {
+			return embedded
+		}
 		return f.Name
 	})
 	for tag, ok := range map[string]func(string) bool{
@@ -67,16 +70,14 @@ func parentWrong(path string, bad *problems) bool {
 	return false
 }
 
-// clientPath turns Input.Paging.questions[0].text into questions.0.text: names
-// in capitals are Go's, of the input itself and of what it embeds.
+// embedded marks the levels of a path that only Go knows.
+const embedded = "·"
+
+// clientPath turns Input.·.questions[0].text into questions.0.text.
 func clientPath(namespace string) string {
-	var out []string
-	for _, part := range strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(namespace), ".") {
-		if part != "" && !unicode.IsUpper([]rune(part)[0]) {
-			out = append(out, part)
-		}
-	}
-	return strings.Join(out, ".")
+	_, path, _ := strings.Cut(namespace, ".")
+	path = strings.NewReplacer("[", ".", "]", "").Replace(path)
+	return strings.ReplaceAll(path, embedded+".", "")
 }
 
 // ruleWords says a rule to a person, who knows nothing of tags.
