@@ -1,0 +1,58 @@
+# `make` lists what there is to do.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+TOOLS := $(CURDIR)/.tools
+LINT_VERSION := v2.15.0
+LINT := $(TOOLS)/golangci-lint-$(LINT_VERSION)
+
+.PHONY: help
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+.PHONY: build
+build: ## Build bin/locum
+	@go build -trimpath -ldflags "-s -w -X github.com/locumhq/locum/bootstrap.version=$(VERSION)" -o bin/locum ./bootstrap/cmd/locum
+
+.PHONY: run
+run: build ## Serve everything on SQLite, with demo data on the first start
+	@bin/locum seed --if-empty
+	@exec bin/locum serve
+
+.PHONY: test
+test: ## Run all tests, on SQLite and on private Postgres and Redis servers
+	@go run ./test/kit/with-services -- go test -count=1 ./...
+
+.PHONY: check
+check: fmt vet lint arch generated tidy ## Everything that needs no running server
+
+.PHONY: fmt vet lint arch generated tidy
+fmt: ## Is every file formatted?
+	@out=$$(gofmt -l adapters bootstrap config core migrations modules test); if [ -n "$$out" ]; then echo "not formatted (gofmt -w): $$out"; exit 1; fi
+
+vet: ## go vet
+	@go vet ./...
+
+lint: $(LINT) ## golangci-lint, see .golangci.yml
+	@$(LINT) run ./...
+
+arch: ## Do the rooms import only what they may?
+	@go test -count=1 ./test/arch
+
+generated: ## Are generated files fresh?
+	@go generate ./... && git diff --exit-code -- adapters/gazetteer || { echo "run go generate ./... and commit what it changed"; exit 1; }
+
+tidy: ## Is go.mod tidy?
+	@go mod tidy -diff
+
+$(LINT):
+	@echo "installing golangci-lint $(LINT_VERSION) into .tools"
+	@mkdir -p $(TOOLS) && GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION) && mv $(TOOLS)/golangci-lint $(LINT)
+
+.PHONY: bench
+bench: ## Measure the hot paths beside their limits
+	@go run ./test/kit/with-services -- go test -run '^$$' -bench . -benchtime 2s ./test/bench/...
+
+.PHONY: check-heavy
+check-heavy: ## What needs a large database
+	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -count=1 -timeout 60m ./test/heavy/...
