@@ -26,7 +26,7 @@ import (
 // board is the module on a real database, with a few listings around it.
 type board struct {
 	*hiring.Service
-	t     *testing.T
+	t     testing.TB
 	ctx   context.Context
 	clock *kit.Clock
 	store adapters.Storage
@@ -60,7 +60,9 @@ func (b *board) ByIDs(_ context.Context, ids []string) (map[string]hiring.Person
 	return out, nil
 }
 
-func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *board {
+type opener = func(testing.TB, clock.Clock) adapters.Storage
+
+func open(t testing.TB, on opener) *board {
 	t.Helper()
 	b := &board{t: t, ctx: context.Background(), clock: kit.NewClock(), posts: map[string]hiring.Posting{}}
 	b.store = on(t, b.clock)
@@ -71,7 +73,7 @@ func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *boar
 
 func onEach(t *testing.T, test func(t *testing.T, b *board)) {
 	t.Parallel()
-	stores.Each(t, func(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) { test(t, open(t, on)) })
+	stores.Each(t, func(t *testing.T, on opener) { test(t, open(t, on)) })
 }
 
 func seeker() auth.Actor {

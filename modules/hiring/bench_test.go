@@ -1,0 +1,23 @@
+package hiring_test
+
+import (
+	"testing"
+
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+func BenchmarkApply(bm *testing.B) {
+	for name, on := range map[string]opener{"sqlite": stores.SQLite, "postgres": stores.Postgres} {
+		bm.Run(name, func(bm *testing.B) {
+			b := open(bm, on)
+			job := b.post(employer())
+			bm.ReportAllocs()
+			for bm.Loop() {
+				if _, err := b.Apply(b.ctx, seeker(), hiring.ApplyInput{ListingID: job, CoverLetter: "Dear all"}); err != nil {
+					bm.Fatal(err)
+				}
+			}
+		})
+	}
+}
