@@ -10,7 +10,6 @@ import (
 	netmail "net/mail"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -65,7 +64,7 @@ func TestAMailIsAFileThatAPersonCanRead(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
 	require.Contains(t, raw[0], "\r\n"+link+"\r\n", "a link can be clicked or copied as it stands")
-	require.NotRegexp(t, regexp.MustCompile(`[^\r]\n`), raw[0])
+	require.NotRegexp(t, `[^\r]\n`, raw[0])
 	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
 	require.NoError(t, err)
 	h := msg.Header

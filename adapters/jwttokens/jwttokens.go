@@ -138,6 +138,9 @@ func (t *Tokens) JWKS() []byte {
 	for _, k := range t.ring {
 		set.Keys = append(set.Keys, jwk{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.public), k.id, "sig", "EdDSA"})
 	}
-	b, _ := json.Marshal(set) // strings always marshal
+	b, err := json.Marshal(set)
+	if err != nil {
+		panic(err) // strings always marshal
+	}
 	return b
 }

@@ -206,7 +206,9 @@ func TestKeysAreRotatedByAddingOne(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, old.ring[0].id, listed.ring[0].id, "the first of a list signs")
 
-	var set struct{ Keys []map[string]string }
+	var set struct {
+		Keys []map[string]string `json:"keys"`
+	}
 	require.NoError(t, json.Unmarshal(both.JWKS(), &set))
 	require.Len(t, set.Keys, 2)
 	for _, k := range set.Keys {

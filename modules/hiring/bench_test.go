@@ -14,7 +14,7 @@ func BenchmarkApply(bm *testing.B) {
 			job := b.post(employer())
 			bm.ReportAllocs()
 			for bm.Loop() {
-				if _, err := b.Apply(b.ctx, seeker(), hiring.ApplyInput{ListingID: job, CoverLetter: "Dear all"}); err != nil {
+				if _, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, CoverLetter: "Dear all"}); err != nil {
 					bm.Fatal(err)
 				}
 			}

@@ -27,7 +27,6 @@ import (
 type board struct {
 	*hiring.Service
 	t     testing.TB
-	ctx   context.Context
 	clock *kit.Clock
 	store adapters.Storage
 	posts map[string]hiring.Posting
@@ -64,7 +63,7 @@ type opener = func(testing.TB, clock.Clock) adapters.Storage
 
 func open(t testing.TB, on opener) *board {
 	t.Helper()
-	b := &board{t: t, ctx: context.Background(), clock: kit.NewClock(), posts: map[string]hiring.Posting{}}
+	b := &board{t: t, clock: kit.NewClock(), posts: map[string]hiring.Posting{}}
 	b.store = on(t, b.clock)
 	b.Service = hiring.New(hiring.Needs{Tx: b.store.Tx, Events: b.store.Events, Clock: b.clock, NewID: stores.NewID,
 		Applications: b.store.Applications, Listings: b, People: b})
@@ -96,7 +95,7 @@ func (b *board) post(e auth.Actor, questions ...hiring.Question) string {
 
 func (b *board) apply(by auth.Actor, listing string) hiring.Application {
 	b.t.Helper()
-	a, err := b.Apply(b.ctx, by, hiring.ApplyInput{ListingID: listing, CoverLetter: "Dear all"})
+	a, err := b.Apply(b.t.Context(), by, hiring.ApplyInput{ListingID: listing, CoverLetter: "Dear all"})
 	require.NoError(b.t, err)
 	return a
 }
@@ -104,7 +103,7 @@ func (b *board) apply(by auth.Actor, listing string) hiring.Application {
 // told are the events that have been recorded since the last call.
 func (b *board) told() (out []string) {
 	b.t.Helper()
-	got, err := b.store.Outbox.Claim(b.ctx, 1000, time.Hour)
+	got, err := b.store.Outbox.Claim(b.t.Context(), 1000, time.Hour)
 	require.NoError(b.t, err)
 	for _, e := range got {
 		switch e.Type {
@@ -120,19 +119,19 @@ func (b *board) told() (out []string) {
 }
 
 func (b *board) decide(e auth.Actor, id, status string) error {
-	return b.Decide(b.ctx, e, hiring.Decision{ID: id, Status: status})
+	return b.Decide(b.t.Context(), e, hiring.Decision{ID: id, Status: status})
 }
 
 func (b *board) shown(by auth.Actor, id string) hiring.Status {
 	b.t.Helper()
-	d, err := b.MyApplication(b.ctx, by, id)
+	d, err := b.MyApplication(b.t.Context(), by, id)
 	require.NoError(b.t, err)
 	return d.Shown()
 }
 
 func (b *board) received(e auth.Actor, id string) hiring.Detail {
 	b.t.Helper()
-	d, err := b.ReceivedApplication(b.ctx, e, id)
+	d, err := b.ReceivedApplication(b.t.Context(), e, id)
 	require.NoError(b.t, err)
 	return d
 }
@@ -165,7 +164,7 @@ func TestAnApplicationReachesTheEmployerAndItsDecisionTheApplicant(t *testing.T)
 
 		b.clock.Advance(time.Hour)
 		require.NoError(t, b.decide(st, strings.ToUpper(a.ID), "interview"))
-		own, err := b.MyApplication(b.ctx, ann, a.ID)
+		own, err := b.MyApplication(b.t.Context(), ann, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, hiring.Interview, own.Shown())
 		require.Empty(t, own.Applicant, "an applicant's view has no need of them")
@@ -183,7 +182,7 @@ func TestEventsSayWhoseApplicationItIs(t *testing.T) {
 	ann, st := seeker(), employer()
 	a := b.apply(ann, b.post(st))
 	require.NoError(t, b.decide(st, a.ID, "review"))
-	got, err := b.store.Outbox.Claim(b.ctx, 10, time.Hour)
+	got, err := b.store.Outbox.Claim(b.t.Context(), 10, time.Hour)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
 	require.JSONEq(t, fmt.Sprintf(`{"application_id":%q,"job_id":%q,"organization_id":%q,"candidate_id":%q,"status":"pending","submitted_at":"2026-03-17T10:30:00Z"}`,
@@ -201,7 +200,7 @@ func TestAPersonAppliesToAListingOnce(t *testing.T) {
 		var done, refused atomic.Int64
 		for range 50 {
 			all.Go(func() {
-				switch _, err := b.Apply(b.ctx, ann, hiring.ApplyInput{ListingID: job}); {
+				switch _, err := b.Apply(b.t.Context(), ann, hiring.ApplyInput{ListingID: job}); {
 				case err == nil:
 					done.Add(1)
 				case fault.Of(err).Code == hiring.ErrAlreadyApplied.Code:
@@ -217,11 +216,11 @@ func TestAPersonAppliesToAListingOnce(t *testing.T) {
 		require.Equal(t, []string{"submitted"}, b.told())
 		require.Equal(t, "Already applied to this position", hiring.ErrAlreadyApplied.Message)
 
-		mine, err := b.Mine(b.ctx, ann, firstPage)
+		mine, err := b.Mine(b.t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Len(t, mine.Items, 1)
-		require.NoError(t, b.Withdraw(b.ctx, ann, mine.Items[0].ID))
-		_, err = b.Apply(b.ctx, ann, hiring.ApplyInput{ListingID: job})
+		require.NoError(t, b.Withdraw(b.t.Context(), ann, mine.Items[0].ID))
+		_, err = b.Apply(b.t.Context(), ann, hiring.ApplyInput{ListingID: job})
 		require.ErrorIs(t, err, hiring.ErrAlreadyApplied, "a withdrawn application is a prior one")
 		b.apply(seeker(), job)
 		b.apply(ann, b.post(st))
@@ -232,10 +231,10 @@ func TestWhatCannotBeAppliedToIsNotFound(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	for _, id := range []string{stores.NewID(), "nonsense", "../x"} {
-		_, err := b.Apply(b.ctx, seeker(), hiring.ApplyInput{ListingID: id})
+		_, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{ListingID: id})
 		require.ErrorIs(t, err, hiring.ErrListingNotFound)
 	}
-	_, err := b.Apply(b.ctx, seeker(), hiring.ApplyInput{})
+	_, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{})
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 	require.Empty(t, b.told())
 }
@@ -246,7 +245,7 @@ func TestRequiredQuestionsAreAnsweredAndOnlyThoseThatWereAsked(t *testing.T) {
 		job := b.post(st, hiring.Question{ID: "nmc", Required: true}, hiring.Question{ID: "car"})
 		wrong := func(field string, answers ...hiring.Answer) {
 			t.Helper()
-			_, err := b.Apply(b.ctx, seeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
+			_, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
 			require.Equal(t, fault.Invalid, fault.KindOf(err))
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
@@ -258,11 +257,11 @@ func TestRequiredQuestionsAreAnsweredAndOnlyThoseThatWereAsked(t *testing.T) {
 		wrong("answers.1.question_id", pin, pin)
 		wrong("answers.1.answer", pin, hiring.Answer{QuestionID: "car", Answer: strings.Repeat("é", 5001)})
 		wrong("answers", make([]hiring.Answer, 101)...)
-		_, err := b.Apply(b.ctx, seeker(), hiring.ApplyInput{ListingID: job, CoverLetter: strings.Repeat("é", 20001), Answers: []hiring.Answer{pin}})
+		_, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, CoverLetter: strings.Repeat("é", 20001), Answers: []hiring.Answer{pin}})
 		require.Equal(t, "coverLetter", fault.Of(err).Fields[0].Name)
 
 		answers := []hiring.Answer{{QuestionID: "car", Answer: `"no", <b>`}, pin}
-		a, err := b.Apply(b.ctx, seeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
+		a, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
 		require.NoError(t, err)
 		require.Equal(t, answers, b.received(st, a.ID).Answers)
 	})
@@ -275,7 +274,7 @@ func TestTheTrackerIsTheApplicantsOwn(t *testing.T) {
 		b.told()
 		before := b.received(st, a.ID)
 
-		got, err := b.Track(b.ctx, ann, a.ID, hiring.TrackInput{Status: ptr("in-progress"), StatusColor: ptr("bg-amber-100")})
+		got, err := b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("in-progress"), StatusColor: ptr("bg-amber-100")})
 		require.NoError(t, err)
 		require.Equal(t, hiring.Status("in-progress"), got.Shown())
 		require.Equal(t, hiring.Status("in-progress"), b.shown(ann, a.ID))
@@ -286,20 +285,20 @@ func TestTheTrackerIsTheApplicantsOwn(t *testing.T) {
 
 		require.NoError(t, b.decide(st, a.ID, "rejected"))
 		require.Equal(t, hiring.Rejected, b.shown(ann, a.ID), "the employer's change is the later one")
-		_, err = b.Track(b.ctx, ann, a.ID, hiring.TrackInput{Status: ptr("completed")})
+		_, err = b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("completed")})
 		require.NoError(t, err)
 		require.Equal(t, hiring.Status("completed"), b.shown(ann, a.ID))
 		require.NoError(t, b.decide(st, a.ID, "rejected"))
 		require.Equal(t, hiring.Status("completed"), b.shown(ann, a.ID), "setting what is set already is no change")
 
-		got, err = b.Track(b.ctx, ann, a.ID, hiring.TrackInput{})
+		got, err = b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{})
 		require.NoError(t, err)
 		require.Equal(t, "bg-amber-100", got.TrackerColor)
 		for _, bad := range []string{"", "interview", "withdrawn", "PENDING"} {
-			_, err = b.Track(b.ctx, ann, a.ID, hiring.TrackInput{Status: &bad})
+			_, err = b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{Status: &bad})
 			require.Equal(t, "status", fault.Of(err).Fields[0].Name, bad)
 		}
-		_, err = b.Track(b.ctx, ann, a.ID, hiring.TrackInput{StatusColor: ptr(strings.Repeat("x", 201))})
+		_, err = b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{StatusColor: ptr(strings.Repeat("x", 201))})
 		require.Equal(t, "statusColor", fault.Of(err).Fields[0].Name)
 	})
 }
@@ -310,14 +309,14 @@ func TestAnApplicantsWithdrawalIsFinal(t *testing.T) {
 		a := b.apply(ann, b.post(st))
 		require.NoError(t, b.decide(st, a.ID, "review"))
 		b.told()
-		require.NoError(t, b.Withdraw(b.ctx, ann, a.ID))
+		require.NoError(t, b.Withdraw(b.t.Context(), ann, a.ID))
 
-		_, err := b.MyApplication(b.ctx, ann, a.ID)
+		_, err := b.MyApplication(b.t.Context(), ann, a.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
-		_, err = b.Track(b.ctx, ann, a.ID, hiring.TrackInput{Status: ptr("completed")})
+		_, err = b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("completed")})
 		require.ErrorIs(t, err, hiring.ErrNotFound)
-		require.ErrorIs(t, b.Withdraw(b.ctx, ann, a.ID), hiring.ErrNotFound)
-		mine, err := b.Mine(b.ctx, ann, firstPage)
+		require.ErrorIs(t, b.Withdraw(b.t.Context(), ann, a.ID), hiring.ErrNotFound)
+		mine, err := b.Mine(b.t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, mine.Items)
 		require.Zero(t, mine.Total)
@@ -325,7 +324,7 @@ func TestAnApplicantsWithdrawalIsFinal(t *testing.T) {
 		for _, status := range hiring.Statuses {
 			require.ErrorIs(t, b.decide(st, a.ID, string(status)), hiring.ErrInvalidStatus)
 		}
-		require.NoError(t, b.Dismiss(b.ctx, st, a.ID), "it is what the employer asks for")
+		require.NoError(t, b.Dismiss(b.t.Context(), st, a.ID), "it is what the employer asks for")
 		got := b.received(st, a.ID)
 		require.Equal(t, hiring.Withdrawn, got.Status)
 		require.Equal(t, "jobseeker:>pending employer:pending>review jobseeker:review>withdrawn", path(got.Timeline))
@@ -337,12 +336,12 @@ func TestAnEmployersWithdrawalIsNot(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		ann, st := seeker(), employer()
 		a := b.apply(ann, b.post(st))
-		require.NoError(t, b.Dismiss(b.ctx, st, a.ID))
-		require.NoError(t, b.Dismiss(b.ctx, st, a.ID))
+		require.NoError(t, b.Dismiss(b.t.Context(), st, a.ID))
+		require.NoError(t, b.Dismiss(b.t.Context(), st, a.ID))
 		require.Equal(t, hiring.Withdrawn, b.shown(ann, a.ID), "the applicant still sees it")
 		require.NoError(t, b.decide(st, a.ID, "accepted"))
-		require.NoError(t, b.Dismiss(b.ctx, st, a.ID))
-		require.NoError(t, b.Withdraw(b.ctx, ann, a.ID), "the applicant makes it final")
+		require.NoError(t, b.Dismiss(b.t.Context(), st, a.ID))
+		require.NoError(t, b.Withdraw(b.t.Context(), ann, a.ID), "the applicant makes it final")
 		require.ErrorIs(t, b.decide(st, a.ID, "accepted"), hiring.ErrInvalidStatus)
 		require.Equal(t, []string{"submitted", "pending>withdrawn", "withdrawn>accepted", "accepted>withdrawn"}, b.told())
 	})
@@ -355,18 +354,18 @@ func TestNobodyReachesAnothersApplication(t *testing.T) {
 		b.told()
 		stranger, rival := seeker(), employer()
 		for _, id := range []string{a.ID, stores.NewID(), "x"} {
-			_, err := b.MyApplication(b.ctx, stranger, id)
+			_, err := b.MyApplication(b.t.Context(), stranger, id)
 			require.ErrorIs(t, err, hiring.ErrNotFound)
-			_, err = b.Track(b.ctx, stranger, id, hiring.TrackInput{Status: ptr("completed")})
+			_, err = b.Track(b.t.Context(), stranger, id, hiring.TrackInput{Status: ptr("completed")})
 			require.ErrorIs(t, err, hiring.ErrNotFound)
-			require.ErrorIs(t, b.Withdraw(b.ctx, stranger, id), hiring.ErrNotFound)
-			_, err = b.ReceivedApplication(b.ctx, rival, id)
+			require.ErrorIs(t, b.Withdraw(b.t.Context(), stranger, id), hiring.ErrNotFound)
+			_, err = b.ReceivedApplication(b.t.Context(), rival, id)
 			require.ErrorIs(t, err, hiring.ErrNotFound)
 			require.ErrorIs(t, b.decide(rival, id, "accepted"), hiring.ErrNotFound)
-			require.ErrorIs(t, b.Dismiss(b.ctx, rival, id), hiring.ErrNotFound)
+			require.ErrorIs(t, b.Dismiss(b.t.Context(), rival, id), hiring.ErrNotFound)
 		}
 		for _, e := range []auth.Actor{rival} {
-			got, err := b.Received(b.ctx, e, firstPage)
+			got, err := b.Received(b.t.Context(), e, firstPage)
 			require.NoError(t, err)
 			require.Empty(t, got.Items)
 			require.Zero(t, got.Total)
@@ -383,20 +382,20 @@ func TestRightsAreAskedFor(t *testing.T) {
 	viewer.OrganizationID, outsider.OrganizationID = st.OrganizationID, st.OrganizationID
 	a := b.apply(seeker(), b.post(st))
 	read := func(by auth.Actor) []error {
-		_, err1 := b.Received(b.ctx, by, firstPage)
-		_, err2 := b.ReceivedApplication(b.ctx, by, a.ID)
+		_, err1 := b.Received(b.t.Context(), by, firstPage)
+		_, err2 := b.ReceivedApplication(b.t.Context(), by, a.ID)
 		return []error{err1, err2}
 	}
 	write := func(by auth.Actor) []error {
-		_, _, err := b.DecideBatch(b.ctx, by, []hiring.Decision{{ID: a.ID, Status: "review"}})
-		return []error{b.decide(by, a.ID, "review"), b.Dismiss(b.ctx, by, a.ID), err}
+		_, _, err := b.DecideBatch(b.t.Context(), by, []hiring.Decision{{ID: a.ID, Status: "review"}})
+		return []error{b.decide(by, a.ID, "review"), b.Dismiss(b.t.Context(), by, a.ID), err}
 	}
 	seek := func(by auth.Actor) []error {
-		_, err1 := b.Apply(b.ctx, by, hiring.ApplyInput{ListingID: a.ListingID})
-		_, err2 := b.Mine(b.ctx, by, firstPage)
-		_, err3 := b.MyApplication(b.ctx, by, a.ID)
-		_, err4 := b.Track(b.ctx, by, a.ID, hiring.TrackInput{})
-		return []error{err1, err2, err3, err4, b.Withdraw(b.ctx, by, a.ID)}
+		_, err1 := b.Apply(b.t.Context(), by, hiring.ApplyInput{ListingID: a.ListingID})
+		_, err2 := b.Mine(b.t.Context(), by, firstPage)
+		_, err3 := b.MyApplication(b.t.Context(), by, a.ID)
+		_, err4 := b.Track(b.t.Context(), by, a.ID, hiring.TrackInput{})
+		return []error{err1, err2, err3, err4, b.Withdraw(b.t.Context(), by, a.ID)}
 	}
 	forbidden := func(errs []error) {
 		t.Helper()
@@ -438,10 +437,10 @@ func TestABatchIsCarriedOutItemByItem(t *testing.T) {
 		one, two := b.apply(ann, b.post(st)), b.apply(seeker(), b.post(st))
 		gone := b.apply(ann, b.post(st))
 		foreign := b.apply(seeker(), b.post(rival))
-		require.NoError(t, b.Withdraw(b.ctx, ann, gone.ID))
+		require.NoError(t, b.Withdraw(b.t.Context(), ann, gone.ID))
 		b.told()
 		missing := stores.NewID()
-		updated, refused, err := b.DecideBatch(b.ctx, st, []hiring.Decision{
+		updated, refused, err := b.DecideBatch(b.t.Context(), st, []hiring.Decision{
 			{ID: one.ID, Status: "review"}, {ID: foreign.ID, Status: "rejected"}, {ID: missing, Status: "review"},
 			{ID: two.ID, Status: "hired"}, {ID: two.ID, Status: "pending"}, {ID: "x", Status: "review"}, {},
 			{ID: gone.ID, Status: "accepted"}, {ID: strings.ToUpper(one.ID), Status: "accepted"}, {ID: one.ID, Status: "accepted"},
@@ -462,11 +461,11 @@ func TestABatchIsCarriedOutItemByItem(t *testing.T) {
 		require.Equal(t, hiring.Pending, b.received(rival, foreign.ID).Status)
 		require.Equal(t, []string{"pending>review", "review>accepted"}, b.told())
 
-		updated, refused, err = b.DecideBatch(b.ctx, st, nil)
+		updated, refused, err = b.DecideBatch(b.t.Context(), st, nil)
 		require.NoError(t, err)
 		require.Empty(t, updated)
 		require.Empty(t, refused)
-		_, _, err = b.DecideBatch(b.ctx, st, make([]hiring.Decision, 101))
+		_, _, err = b.DecideBatch(b.t.Context(), st, make([]hiring.Decision, 101))
 		require.ErrorIs(t, err, hiring.ErrBatchTooLarge)
 	})
 }
@@ -487,7 +486,7 @@ func TestBatchesThatShareApplicationsDoNotLoseChanges(t *testing.T) {
 					// Each writer has an order and a status of its own.
 					ds = append(ds, hiring.Decision{ID: ids[(i*7+w*5)%len(ids)], Status: string(hiring.Statuses[w%5+1])})
 				}
-				_, refused, err := b.DecideBatch(b.ctx, st, ds)
+				_, refused, err := b.DecideBatch(b.t.Context(), st, ds)
 				if err != nil || len(refused) > 0 {
 					t.Error(err, refused)
 				}
@@ -516,8 +515,8 @@ func TestListsAreReadByPageAndByCursor(t *testing.T) {
 		}
 		b.apply(seeker(), b.post(employer()))
 		for name, list := range map[string]func(page.Request) (page.Result[hiring.View], error){
-			"received": func(r page.Request) (page.Result[hiring.View], error) { return b.Received(b.ctx, st, r) },
-			"mine":     func(r page.Request) (page.Result[hiring.View], error) { return b.Mine(b.ctx, ann, r) },
+			"received": func(r page.Request) (page.Result[hiring.View], error) { return b.Received(b.t.Context(), st, r) },
+			"mine":     func(r page.Request) (page.Result[hiring.View], error) { return b.Mine(b.t.Context(), ann, r) },
 		} {
 			ids := func(r page.Result[hiring.View]) (out []string) {
 				for _, v := range r.Items {
