@@ -50,13 +50,14 @@ func PostgresURL(t testing.TB) string {
 	u, err := url.Parse(server)
 	need(t, "postgres", err)
 	name := "locum_" + strings.ToLower(rand.Text())
-	administer(t, server, "CREATE DATABASE "+name)
-	t.Cleanup(func() { administer(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
+	Exec(t, server, "CREATE DATABASE "+name)
+	t.Cleanup(func() { Exec(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
 	u.Path = "/" + name
 	return u.String()
 }
 
-func administer(t testing.TB, server, statement string) {
+// Exec runs one statement on the Postgres at the URL.
+func Exec(t testing.TB, server, statement string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

@@ -1,0 +1,201 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const nowhere = "0195a1b2-0000-7000-8000-000000000001"
+
+func TestJobseekerApplications(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, seeker := w.employer(t), w.seeker(t)
+		t.Run("POST /api/jobseekers/applications", func(t *testing.T) {
+			listing := employer.listing(nil)
+			a := seeker.elsewhere().post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": "Dear all"}).ok(201)
+			require.Equal(t, listing, a.text("data.listingId"))
+			require.Equal(t, "pending", a.text("data.status"))
+			applied, err := time.Parse(time.RFC3339, a.text("data.appliedAt"))
+			require.NoError(t, err)
+			require.WithinDuration(t, time.Now(), applied, time.Minute)
+			require.True(t, strings.HasSuffix(a.text("data.appliedAt"), "Z"))
+			seeker.elsewhere().post("/api/jobseekers/applications", object{"listingId": listing}).fails(400, "Already applied to this position")
+			for _, absent := range []string{nowhere, "nonsense", employer.listing(object{"status": "draft"})} {
+				seeker.elsewhere().post("/api/jobseekers/applications", object{"listingId": absent}).fails(404, "Listing not found")
+			}
+			s := seeker.elsewhere()
+			s.post("/api/jobseekers/applications", object{}).invalid("listingId")
+			s.post("/api/jobseekers/applications", object{"listingId": 5}).invalid("listingId")
+			s.post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": strings.Repeat("x", 20_001)}).invalid("coverLetter")
+			employer.elsewhere().post("/api/jobseekers/applications", object{"listingId": listing}).fails(403, "Forbidden")
+			w.guest(t).post("/api/jobseekers/applications", object{"listingId": listing}).fails(401, "Unauthorized")
+		})
+		t.Run("POST /api/jobseekers/applications wants required questions answered", func(t *testing.T) {
+			listing := employer.listing(object{"questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}, {"id": "car", "text": "Do you drive?", "required": false}}})
+			s := seeker.elsewhere()
+			s.post("/api/jobseekers/applications", object{"listingId": listing}).invalid("answers")
+			s.post("/api/jobseekers/applications", object{"listingId": listing, "answers": []object{{"question_id": "pin", "answer": "x"}, {"question_id": "age", "answer": "40"}}}).invalid("answers.1.question_id")
+			s.post("/api/jobseekers/applications", object{"listingId": listing, "answers": "none"}).invalid("answers")
+			id := seeker.application(listing, object{"answers": []object{{"question_id": "pin", "answer": "12A3456E"}}})
+			require.Equal(t, "12A3456E", seeker.get("/api/jobseekers/applications/"+id).ok(200).text("data.application.answers.0.answer"))
+		})
+		t.Run("POST /api/jobseekers/applications is limited by address", func(t *testing.T) {
+			s := seeker.elsewhere()
+			for range 10 {
+				s.post("/api/jobseekers/applications", object{}).invalid("listingId")
+			}
+			a := s.post("/api/jobseekers/applications", object{}).fails(429, "Rate limit exceeded")
+			require.NotEmpty(t, a.header.Get("Retry-After"))
+		})
+		t.Run("GET /api/jobseekers/applications", func(t *testing.T) {
+			s := w.seeker(t)
+			var ids []string
+			for i := range 3 {
+				ids = append(ids, s.application(employer.listing(object{"title": fmt.Sprint("Midwife ", i)}), nil))
+			}
+			a := s.get("/api/jobseekers/applications?limit=2").ok(200)
+			require.Len(t, a.list("data.applications"), 2)
+			require.Equal(t, ids[2], a.text("data.applications.0.id"))
+			require.Equal(t, "Midwife 2", a.text("data.applications.0.jobTitle"))
+			require.Equal(t, "pending", a.text("data.applications.0.status"))
+			require.NotEmpty(t, a.text("data.applications.0.listingId"))
+			require.NotEmpty(t, a.text("data.applications.0.appliedAt"))
+			require.Equal(t, object{"total": 3., "page": 1., "limit": 2., "totalPages": 2., "hasNext": true, "hasPrev": false}, a.at("data.pagination"))
+			last := s.get("/api/jobseekers/applications?limit=2&cursor=" + a.text("data.nextCursor")).ok(200)
+			require.Equal(t, ids[0], last.text("data.applications.0.id"))
+			last = s.get("/api/jobseekers/applications?limit=2&page=2").ok(200)
+			require.Equal(t, object{"total": 3., "page": 2., "limit": 2., "totalPages": 2., "hasNext": false, "hasPrev": true}, last.at("data.pagination"))
+			s.get("/api/jobseekers/applications?page=0").invalid("page")
+			s.get("/api/jobseekers/applications?cursor=x").invalid("cursor")
+			employer.get("/api/jobseekers/applications").fails(403, "Forbidden")
+		})
+		t.Run("PUT /api/jobseekers/applications/:id is the applicant's own note", func(t *testing.T) {
+			id := seeker.application(employer.listing(nil), nil)
+			path := "/api/jobseekers/applications/" + id
+			a := seeker.put(path, object{"status": "in-progress", "statusColor": "bg-amber-100 text-amber-800"}).ok(200)
+			require.Equal(t, id, a.text("data.application.id"))
+			require.Equal(t, "in-progress", a.text("data.application.status"))
+			require.Equal(t, "in-progress", seeker.get(path).ok(200).text("data.application.status"))
+			require.Equal(t, "pending", employer.get("/api/employers/applications/"+id).ok(200).text("data.application.status"))
+			require.NotContains(t, string(employer.get("/api/employers/applications/"+id).raw), "amber")
+			seeker.put(path, object{"status": "interview"}).invalid("status")
+			employer.elsewhere().put("/api/employers/applications/"+id, object{"status": "interview"}).ok(200)
+			require.Equal(t, "interview", seeker.get(path).ok(200).text("data.application.status"))
+			w.seeker(t).put(path, object{"status": "completed"}).fails(404, "Application not found")
+		})
+		t.Run("DELETE /api/jobseekers/applications/:id withdraws for good", func(t *testing.T) {
+			listing := employer.listing(nil)
+			id := seeker.application(listing, nil)
+			path := "/api/jobseekers/applications/" + id
+			w.seeker(t).delete(path).fails(404, "Application not found")
+			require.Equal(t, id, seeker.delete(path).ok(200).text("data.id"))
+			seeker.delete(path).fails(404, "Application not found")
+			seeker.get(path).fails(404, "Application not found")
+			seeker.put(path, object{"status": "completed"}).fails(404, "Application not found")
+			seeker.elsewhere().post("/api/jobseekers/applications", object{"listingId": listing}).fails(400, "Already applied to this position")
+			a := employer.get("/api/employers/applications/" + id).ok(200)
+			require.Equal(t, "withdrawn", a.text("data.application.status"))
+			require.Equal(t, "jobseeker", a.text("data.application.timeline.1.actor"))
+			employer.elsewhere().put("/api/employers/applications/"+id, object{"status": "accepted"}).fails(400, "Invalid status")
+		})
+		t.Run("GET /api/jobseekers/applications/:id", func(t *testing.T) {
+			listing := employer.listing(nil)
+			id := seeker.application(listing, object{"coverLetter": "Dear all"})
+			a := seeker.get("/api/jobseekers/applications/" + id).ok(200)
+			require.Equal(t, listing, a.text("data.application.jobId"))
+			require.Equal(t, listing, a.text("data.application.listingId"))
+			require.Equal(t, "Staff Nurse", a.text("data.application.jobTitle"))
+			require.Equal(t, "Dear all", a.text("data.application.coverLetter"))
+			require.Len(t, a.list("data.application.timeline"), 1)
+			require.Nil(t, a.at("data.application.timeline.0.from"))
+			for _, absent := range []string{nowhere, "nonsense"} {
+				seeker.get("/api/jobseekers/applications/"+absent).fails(404, "Application not found")
+			}
+			w.seeker(t).get("/api/jobseekers/applications/"+id).fails(404, "Application not found")
+		})
+	})
+}
+
+func TestEmployerApplications(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, rival, seeker := w.employer(t), w.employer(t), w.seeker(t)
+		listing := employer.listing(object{"title": "Radiographer"})
+		id := seeker.application(listing, object{"coverLetter": "Dear all"})
+		t.Run("GET /api/employers/applications", func(t *testing.T) {
+			a := employer.get("/api/employers/applications").ok(200)
+			require.Len(t, a.list("data.applications"), 1)
+			require.Equal(t, id, a.text("data.applications.0.id"))
+			require.Equal(t, listing, a.text("data.applications.0.jobId"))
+			require.Equal(t, "Radiographer", a.text("data.applications.0.jobTitle"))
+			require.Equal(t, "pending", a.text("data.applications.0.status"))
+			require.Equal(t, seeker.email, a.text("data.applications.0.applicantEmail"))
+			require.Equal(t, object{"total": 1., "page": 1., "limit": 20., "totalPages": 1.}, a.at("data.pagination"))
+			require.Empty(t, rival.get("/api/employers/applications").ok(200).list("data.applications"))
+			seeker.get("/api/employers/applications").fails(403, "Forbidden")
+			w.guest(t).get("/api/employers/applications").fails(401, "Unauthorized")
+		})
+		t.Run("GET /api/employers/applications/:id", func(t *testing.T) {
+			a := employer.get("/api/employers/applications/" + id).ok(200)
+			require.Equal(t, listing, a.text("data.application.jobId"))
+			require.Equal(t, seeker.email, a.text("data.application.applicantEmail"))
+			require.Equal(t, "Niamh Byrne", a.text("data.application.applicantName"))
+			require.Equal(t, "Dear all", a.text("data.application.coverLetter"))
+			rival.get("/api/employers/applications/"+id).fails(404, "Application not found")
+			employer.get("/api/employers/applications/x").fails(404, "Application not found")
+		})
+		t.Run("PUT /api/employers/applications/:id", func(t *testing.T) {
+			path := "/api/employers/applications/" + id
+			a := employer.elsewhere().put(path, object{"status": "review"}).ok(200)
+			require.Equal(t, id, a.text("data.id"))
+			require.Equal(t, "review", a.text("data.status"))
+			employer.elsewhere().put(path, object{"status": "review"}).ok(200)
+			require.Len(t, employer.get(path).ok(200).list("data.application.timeline"), 2, "the same status again is no change")
+			employer.elsewhere().put(path, object{"status": "completed"}).fails(400, "Invalid status")
+			employer.elsewhere().put(path, object{}).fails(400, "Invalid status")
+			rival.elsewhere().put(path, object{"status": "review"}).fails(404, "Application not found")
+			c := employer.elsewhere()
+			for range 10 {
+				c.put(path, object{"status": "review"}).ok(200)
+			}
+			c.put("/api/employers/applications/"+nowhere, object{"status": "review"}).fails(429, "Rate limit exceeded")
+		})
+		t.Run("DELETE /api/employers/applications/:id", func(t *testing.T) {
+			other := seeker.application(employer.listing(nil), nil)
+			path := "/api/employers/applications/" + other
+			rival.elsewhere().delete(path).fails(404, "Application not found")
+			require.Equal(t, other, employer.elsewhere().delete(path).ok(200).text("data.id"))
+			require.Equal(t, "withdrawn", seeker.get("/api/jobseekers/applications/"+other).ok(200).text("data.application.status"))
+			employer.elsewhere().put(path, object{"status": "accepted"}).ok(200)
+		})
+		t.Run("POST /api/employers/applications/batch", func(t *testing.T) {
+			foreign := seeker.application(rival.listing(nil), nil)
+			a := employer.post("/api/employers/applications/batch", object{"applications": []object{
+				{"id": id, "status": "interview"}, {"id": foreign, "status": "accepted"}, {"id": nowhere, "status": "accepted"},
+				{"id": id, "status": "hired"}, {"id": id, "status": "accepted"},
+			}}).ok(200)
+			require.Equal(t, []any{object{"id": id, "status": "interview"}, object{"id": id, "status": "accepted"}}, a.at("data.updated"))
+			require.Equal(t, []any{
+				object{"appUpdate": object{"id": foreign, "status": "accepted"}, "error": "Application not found"},
+				object{"appUpdate": object{"id": nowhere, "status": "accepted"}, "error": "Application not found"},
+				object{"appUpdate": object{"id": id, "status": "hired"}, "error": "Invalid status"},
+			}, a.at("data.failed"))
+			require.Contains(t, a.text("message"), "2")
+			require.Contains(t, a.text("message"), "3")
+			require.Equal(t, "pending", rival.get("/api/employers/applications/"+foreign).ok(200).text("data.application.status"))
+			many := make([]object, 101)
+			for i := range many {
+				many[i] = object{"id": id, "status": "review"}
+			}
+			employer.post("/api/employers/applications/batch", object{"applications": many}).fails(400, "Maximum 100 applications per batch request")
+			employer.post("/api/employers/applications/batch", object{"applications": many[:100]}).ok(200)
+			employer.post("/api/employers/applications/batch", object{"applications": []object{}}).ok(200)
+			employer.post("/api/employers/applications/batch", object{}).invalid("applications")
+			employer.post("/api/employers/applications/batch", object{"applications": "all"}).invalid("applications")
+			seeker.post("/api/employers/applications/batch", object{"applications": many[:1]}).fails(403, "Forbidden")
+		})
+	})
+}

@@ -1,0 +1,111 @@
+package e2e
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// within runs one request that may fail with a 5xx and says how long it took.
+func within(c *client, method, path string, body any) (status int, header func(string) string, took time.Duration) {
+	begun := time.Now()
+	a := c.try(method, path, body)
+	return a.status, a.header.Get, time.Since(begun)
+}
+
+func TestWithoutPostgresRequestsAreToldSoInTimeAndServedAgainWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	pg := kit.OwnPostgres(t)
+	w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+pg.URL)
+	s := w.seeker(t)
+	s.get("/api/auth/me").ok(200)
+
+	for _, outage := range []struct {
+		name       string
+		begin, end func()
+		bound      time.Duration
+	}{
+		{"refusing", pg.Kill, func() { require.NoError(t, pg.Start()) }, 2 * time.Second},
+		{"hanging", pg.Pause, pg.Resume, 5 * time.Second},
+	} {
+		outage.begin()
+		for _, request := range []struct {
+			method, path string
+			body         any
+		}{
+			{"GET", "/api/auth/me", nil},
+			{"GET", "/api/listings", nil},
+			{"POST", "/api/auth/login", object{"email": s.email, "password": password}},
+		} {
+			status, header, took := within(s.client, request.method, request.path, request.body)
+			require.Equal(t, 503, status, "%s: %s", outage.name, request.path)
+			require.NotEmpty(t, header("Retry-After"))
+			require.Less(t, took, outage.bound, "%s: %s", outage.name, request.path)
+		}
+		require.Equal(t, 503, s.try("GET", "/readyz", nil).status)
+		require.Equal(t, 200, s.try("GET", "/healthz", nil).status, "the process itself is well")
+		outage.end()
+		require.Eventually(t, func() bool { return s.try("GET", "/api/auth/me", nil).status == 200 }, 20*time.Second, 50*time.Millisecond, outage.name)
+		s.elsewhere().post("/api/auth/login", object{"email": s.email, "password": password}).ok(200)
+	}
+}
+
+func TestWithoutRedisLimitsAreKeptByTheServerItself(t *testing.T) {
+	t.Parallel()
+	redis := kit.OwnRedis(t)
+	dir := t.TempDir()
+	w := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_LIMITER_URL="+redis.URL)
+	register := func(c *client) int {
+		return c.try("POST", "/api/auth/register-employer", object{"email": newEmail(), "password": password, "name": "A", "companyName": "B"}).status
+	}
+	for _, outage := range []struct {
+		name       string
+		begin, end func()
+	}{
+		{"refusing", redis.Kill, func() { require.NoError(t, redis.Start()) }},
+		{"hanging", redis.Pause, redis.Resume},
+	} {
+		outage.begin()
+		c := w.guest(t)
+		for range 5 {
+			require.Equal(t, 201, register(c), outage.name)
+		}
+		require.Equal(t, 429, register(c), "%s: nobody gets in without a limit", outage.name)
+		require.Equal(t, 200, c.try("GET", "/readyz", nil).status, "%s: a degraded limiter is ready", outage.name)
+		outage.end()
+		// The limiter finds back by itself: what it counts is in Redis again.
+		require.Eventually(t, func() bool {
+			fresh := w.guest(t)
+			fresh.try("POST", "/api/auth/register-employer", object{})
+			return string(c.try("GET", "/readyz", nil).raw) == `{"adapters":{"database":"ok","limiter":"ok","mailer":"ok"},"ready":true}`
+		}, 20*time.Second, 100*time.Millisecond, outage.name)
+	}
+}
+
+func TestADatabaseOfAnotherVersionIsRefusedAtTheStart(t *testing.T) {
+	t.Parallel()
+	env := "LOCUM_DATABASE_URL=" + kit.PostgresURL(t)
+	dir := t.TempDir()
+	refused := func(says string) {
+		t.Helper()
+		cmd := exec.Command(program(t), "serve")
+		cmd.Dir, cmd.Env = dir, []string{env, "LOCUM_HTTP_ADDR=127.0.0.1:0", "HOME=" + dir}
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), says)
+		require.Contains(t, string(out), "database.url (from LOCUM_DATABASE_URL)")
+	}
+	refused("locum migrate up")
+	w := &world{dir: dir, env: []string{env, "HOME=" + dir}}
+	w.run(t, "migrate", "up")
+	w.run(t, "migrate", "down")
+	refused("locum migrate up")
+	w.run(t, "migrate", "up")
+	kit.Exec(t, env[len("LOCUM_DATABASE_URL="):], "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
+	refused("run a newer locum")
+}
