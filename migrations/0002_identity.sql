@@ -18,7 +18,8 @@ CREATE TABLE users (
     version           BIGINT NOT NULL
 );
 -- email_key is the address in lower case: one account per address, whatever
--- its spelling, and the last word in a race of registrations.
+-- its spelling, and the last word in a race of registrations. Who deletes an
+-- account replaces both, so that the address is free again.
 CREATE UNIQUE INDEX users_email_key ON users (email_key);
 
 CREATE TABLE organizations (
@@ -69,7 +70,7 @@ CREATE TABLE sessions (
     expires_at   TIMESTAMPTZ NOT NULL,
     ended_at     TIMESTAMPTZ
 );
-CREATE INDEX sessions_user ON sessions (user_id) WHERE ended_at IS NULL;
+CREATE INDEX sessions_user ON sessions (user_id);
 CREATE INDEX sessions_expiry ON sessions (expires_at);
 
 -- Tokens are kept as the SHA-256 of what the client holds, in hex.
@@ -96,6 +97,7 @@ CREATE TABLE user_tokens (
     used_at         TIMESTAMPTZ
 );
 CREATE INDEX user_tokens_user ON user_tokens (user_id, purpose);
+CREATE INDEX user_tokens_organization ON user_tokens (organization_id);
 CREATE INDEX user_tokens_expiry ON user_tokens (expires_at);
 
 -- +goose Down

@@ -32,7 +32,6 @@ import (
 type house struct {
 	*identity.Service
 	t      *testing.T
-	ctx    context.Context
 	clock  *kit.Clock
 	store  adapters.Storage
 	hasher *countingHasher
@@ -47,7 +46,7 @@ const password = "Passw0rd-1"
 func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *house {
 	t.Helper()
 	clk := kit.NewClock()
-	h := &house{t: t, ctx: context.Background(), clock: clk, store: on(t, clk), hasher: &countingHasher{}, box: &mailbox{}}
+	h := &house{t: t, clock: clk, store: on(t, clk), hasher: &countingHasher{}, box: &mailbox{}}
 	h.Service = identity.New(identity.Needs{
 		Tx: h.store.Tx, Events: h.store.Events, Clock: clk, NewID: stores.NewID,
 		Users: h.store.Users, Organizations: h.store.Organizations, Sessions: h.store.Sessions, MailTokens: h.store.MailTokens,
@@ -73,37 +72,37 @@ func onEach(t *testing.T, test func(t *testing.T, h *house)) {
 
 func (h *house) jobseeker(email string) identity.SignedIn {
 	h.t.Helper()
-	out, err := h.Register(h.ctx, identity.RegisterInput{Email: email, Password: password, Name: "Jo Seeker", UserType: "jobseeker"}, office)
+	out, err := h.Register(h.t.Context(), identity.RegisterInput{Email: email, Password: password, Name: "Jo Seeker", UserType: "jobseeker"}, office)
 	require.NoError(h.t, err)
 	return out
 }
 
 func (h *house) employer(email string) identity.SignedIn {
 	h.t.Helper()
-	out, err := h.RegisterEmployer(h.ctx, identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"}, office)
+	out, err := h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"}, office)
 	require.NoError(h.t, err)
 	return out
 }
 
 func (h *house) actor(s identity.SignedIn) auth.Actor {
 	h.t.Helper()
-	a, err := h.Authenticate(h.ctx, s.AccessToken)
+	a, err := h.Authenticate(h.t.Context(), s.AccessToken)
 	require.NoError(h.t, err)
 	return a
 }
 
 func (h *house) isOut(s identity.SignedIn) {
 	h.t.Helper()
-	_, err := h.Authenticate(h.ctx, s.AccessToken)
+	_, err := h.Authenticate(h.t.Context(), s.AccessToken)
 	require.ErrorIs(h.t, err, fault.ErrUnauthorized)
-	_, err = h.Refresh(h.ctx, identity.RefreshInput{RefreshToken: s.RefreshToken})
+	_, err = h.Refresh(h.t.Context(), identity.RefreshInput{RefreshToken: s.RefreshToken})
 	require.ErrorIs(h.t, err, identity.ErrBadRefreshToken)
 }
 
 // mails delivers what is in the outbox and returns what arrived for the address.
 func (h *house) mails(to string) []mail.Message {
 	h.t.Helper()
-	_, err := h.relay.Drain(h.ctx)
+	_, err := h.relay.Drain(h.t.Context())
 	require.NoError(h.t, err)
 	return h.box.to(to)
 }
@@ -123,8 +122,8 @@ func (h *house) token(to string) string {
 // member invites the address and accepts.
 func (h *house) member(admin auth.Actor, email, role string) identity.SignedIn {
 	h.t.Helper()
-	require.NoError(h.t, h.Invite(h.ctx, admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role}))
-	out, err := h.AcceptInvitation(h.ctx, auth.Actor{}, identity.AcceptInvitationInput{Token: h.token(email), Password: password}, office)
+	require.NoError(h.t, h.Invite(h.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role}))
+	out, err := h.AcceptInvitation(h.t.Context(), auth.Actor{}, identity.AcceptInvitationInput{Token: h.token(email), Password: password}, office)
 	require.NoError(h.t, err)
 	return out
 }

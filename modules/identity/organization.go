@@ -165,10 +165,10 @@ func (m *Membership) Change(role OrgRole, p Permissions, now time.Time) {
 }
 
 // guards reports whether the organization relies on this member as an admin.
-func (m Membership) guards() bool { return m.Role == Admin && m.Status == MemberActive }
+func (m *Membership) guards() bool { return m.Role == Admin && m.Status == MemberActive }
 
 // Grants is what the member may do in the organization.
-func (m Membership) Grants() []auth.Permission {
+func (m *Membership) Grants() []auth.Permission {
 	if m.Role == Admin {
 		return append(Admin.Defaults().List(), auth.Manage)
 	}

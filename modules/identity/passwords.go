@@ -13,9 +13,9 @@ import (
 
 var resetsPerAddress = limit.Rule{Name: "forgot-password", Max: 3, Per: time.Hour}
 
-// badToken is the answer to a mailed token that is unknown, spent, expired or
+// errBadToken is the answer to a mailed token that is unknown, spent, expired or
 // for something else: which of them is nobody's business.
-var badToken = fault.InvalidField("token", "is not valid or has expired")
+var errBadToken = fault.InvalidField("token", "is not valid or has expired")
 
 // ForgotPasswordInput names an address.
 type ForgotPasswordInput struct {
@@ -27,7 +27,7 @@ type ForgotPasswordInput struct {
 // way: an event without a user is recorded for an unknown address.
 func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput) error {
 	var c checks
-	email := c.email("email", in.Email)
+	email := c.email(in.Email)
 	if err := c.err(); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput) er
 // ResetPasswordInput carries a mailed token and the new password.
 type ResetPasswordInput struct {
 	Token    string `json:"token" validate:"required"`
-	Password string `json:"password" validate:"required,min=8,max=1024,password"` //nolint:gosec // the name of a field
+	Password string `json:"password" validate:"required,min=8,max=1024,password"`
 }
 
 // ResetPassword gives the account a new password and ends all of its sessions.
@@ -164,7 +164,7 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 			return err
 		}
 		if u.EmailKey() != EmailKey(t.Email) { // the account has moved on to another
-			return badToken
+			return errBadToken
 		}
 		u.Verify(now)
 		if err := s.Users.Save(ctx, &u); err != nil {
@@ -179,11 +179,11 @@ func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (
 	t, err := s.MailTokens.Find(ctx, HashToken(secret), p)
 	switch {
 	case errors.Is(err, ErrTokenNotFound):
-		return MailToken{}, badToken
+		return MailToken{}, errBadToken
 	case err != nil:
 		return MailToken{}, err
 	case !t.Usable(s.Clock.Now()):
-		return MailToken{}, badToken
+		return MailToken{}, errBadToken
 	}
 	return t, nil
 }
@@ -194,11 +194,11 @@ func (s *Service) spend(ctx context.Context, t MailToken, now time.Time) (User, 
 	case err != nil:
 		return User{}, err
 	case !ok:
-		return User{}, badToken // by somebody else, just now
+		return User{}, errBadToken // by somebody else, just now
 	}
 	u, err := s.Users.Find(ctx, t.UserID)
 	if errors.Is(err, ErrUserNotFound) {
-		return User{}, badToken
+		return User{}, errBadToken
 	}
 	return u, err
 }

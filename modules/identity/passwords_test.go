@@ -15,7 +15,7 @@ const better = "Better-passw0rd"
 
 func (h *house) forgot(email string) {
 	h.t.Helper()
-	require.NoError(h.t, h.ForgotPassword(h.ctx, identity.ForgotPasswordInput{Email: email}))
+	require.NoError(h.t, h.ForgotPassword(h.t.Context(), identity.ForgotPasswordInput{Email: email}))
 }
 
 func TestAForgottenPasswordIsReplacedByMailAndEverySessionEnds(t *testing.T) {
@@ -24,7 +24,7 @@ func TestAForgottenPasswordIsReplacedByMailAndEverySessionEnds(t *testing.T) {
 	h.forgot("JO@example.org")
 	token := h.token("jo@example.org")
 	h.clock.Advance(30*time.Minute - time.Second)
-	require.NoError(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: token, Password: better}))
+	require.NoError(t, h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: token, Password: better}))
 	h.isOut(s)
 	_, err := h.login("jo@example.org", password)
 	require.ErrorIs(t, err, identity.ErrBadCredentials)
@@ -32,7 +32,7 @@ func TestAForgottenPasswordIsReplacedByMailAndEverySessionEnds(t *testing.T) {
 	require.NoError(t, err)
 	all := h.mails("jo@example.org")
 	require.Equal(t, "Your password was changed", all[len(all)-1].Subject)
-	require.ErrorIs(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: token, Password: password}), fault.ErrInvalid, "a link works once")
+	require.ErrorIs(t, h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: token, Password: password}), fault.ErrInvalid, "a link works once")
 }
 
 func TestAResetLinkLivesThirtyMinutesAndServesNothingElse(t *testing.T) {
@@ -41,13 +41,13 @@ func TestAResetLinkLivesThirtyMinutesAndServesNothingElse(t *testing.T) {
 	confirm := h.token("jo@example.org")
 	h.forgot("jo@example.org")
 	reset := h.token("jo@example.org")
-	require.ErrorIs(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: confirm, Password: better}), fault.ErrInvalid)
-	require.ErrorIs(t, h.VerifyEmail(h.ctx, identity.VerifyEmailInput{Token: reset}), fault.ErrInvalid)
+	require.ErrorIs(t, h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: confirm, Password: better}), fault.ErrInvalid)
+	require.ErrorIs(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: reset}), fault.ErrInvalid)
 	_, err := h.refresh(reset)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	require.ErrorIs(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: reset, Password: "weak"}), fault.ErrInvalid)
+	require.ErrorIs(t, h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: reset, Password: "weak"}), fault.ErrInvalid)
 	h.clock.Advance(30 * time.Minute)
-	require.ErrorIs(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: reset, Password: better}), fault.ErrInvalid)
+	require.ErrorIs(t, h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: reset, Password: better}), fault.ErrInvalid)
 	_, err = h.login("jo@example.org", password)
 	require.NoError(t, err)
 }
@@ -57,8 +57,8 @@ func TestAConfirmationLinkLivesADay(t *testing.T) {
 	h.jobseeker("jo@example.org")
 	token := h.token("jo@example.org")
 	h.clock.Advance(24 * time.Hour)
-	require.ErrorIs(t, h.VerifyEmail(h.ctx, identity.VerifyEmailInput{Token: token}), fault.ErrInvalid)
-	require.ErrorIs(t, h.VerifyEmail(h.ctx, identity.VerifyEmailInput{}), fault.ErrInvalid)
+	require.ErrorIs(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: token}), fault.ErrInvalid)
+	require.ErrorIs(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{}), fault.ErrInvalid)
 }
 
 func TestANewPasswordMakesEveryOpenResetLinkUseless(t *testing.T) {
@@ -70,15 +70,15 @@ func TestANewPasswordMakesEveryOpenResetLinkUseless(t *testing.T) {
 	h.forgot("jo@example.org")
 	second := h.token("jo@example.org")
 	require.NotEqual(t, first, second)
-	require.NoError(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: second, Password: better}))
-	require.ErrorIs(t, h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: first, Password: password}), fault.ErrInvalid)
+	require.NoError(t, h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: second, Password: better}))
+	require.ErrorIs(t, h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: first, Password: password}), fault.ErrInvalid)
 }
 
 func TestForgettingAnswersTheSameForEverybodyAndMailsThriceAnHour(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	admin := h.actor(h.employer("boss@example.org"))
-	require.NoError(t, h.Invite(h.ctx, admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
+	require.NoError(t, h.Invite(h.t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
 	h.mails("")
 	for range 5 {
 		for _, email := range []string{"jo@example.org", "nobody@example.org", "new@example.org"} {
@@ -92,7 +92,7 @@ func TestForgettingAnswersTheSameForEverybodyAndMailsThriceAnHour(t *testing.T) 
 	h.clock.Advance(time.Hour)
 	h.forgot("jo@example.org")
 	require.Len(t, h.mails("jo@example.org"), 1+4)
-	require.ErrorIs(t, h.ForgotPassword(h.ctx, identity.ForgotPasswordInput{Email: "no address"}), fault.ErrInvalid)
+	require.ErrorIs(t, h.ForgotPassword(h.t.Context(), identity.ForgotPasswordInput{Email: "no address"}), fault.ErrInvalid)
 }
 
 func TestAnUnknownAddressCostsTheSameEventAsAKnownOne(t *testing.T) {
@@ -101,7 +101,7 @@ func TestAnUnknownAddressCostsTheSameEventAsAKnownOne(t *testing.T) {
 	h.mails("")
 	h.forgot("jo@example.org")
 	h.forgot("nobody@example.org")
-	events, err := h.store.Outbox.Claim(h.ctx, 10, time.Minute)
+	events, err := h.store.Outbox.Claim(h.t.Context(), 10, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, events, 2)
 	unknown, err := event.Decode[event.PasswordResetRequested](events[1])
@@ -114,7 +114,7 @@ func TestAChangedPasswordKeepsThisSessionAndEndsTheOthers(t *testing.T) {
 	s := h.jobseeker("jo@example.org")
 	other, err := h.login("jo@example.org", password)
 	require.NoError(t, err)
-	require.NoError(t, h.ChangePassword(h.ctx, h.actor(s), identity.ChangePasswordInput{CurrentPassword: password, NewPassword: better}, office))
+	require.NoError(t, h.ChangePassword(h.t.Context(), h.actor(s), identity.ChangePasswordInput{CurrentPassword: password, NewPassword: better}, office))
 	h.actor(s)
 	h.isOut(other)
 	_, err = h.login("jo@example.org", better)
@@ -125,7 +125,7 @@ func TestChangingAPasswordNeedsTheOldOneAndIsThrottledAsLoginIs(t *testing.T) {
 	h := sqlite(t)
 	a := h.actor(h.jobseeker("jo@example.org"))
 	change := func(current, next string) error {
-		return h.ChangePassword(h.ctx, a, identity.ChangePasswordInput{CurrentPassword: current, NewPassword: next}, office)
+		return h.ChangePassword(h.t.Context(), a, identity.ChangePasswordInput{CurrentPassword: current, NewPassword: next}, office)
 	}
 	require.ErrorIs(t, change(password, "weak"), fault.ErrInvalid)
 	require.ErrorIs(t, change("", better), fault.ErrInvalid)
@@ -145,7 +145,7 @@ func TestOfASignInAndAResetAtOnceNoSessionOfTheOldPasswordIsLeft(t *testing.T) {
 		out := make([]identity.SignedIn, 10)
 		errs := atOnce(10, func(i int) (err error) {
 			if i == 5 {
-				return h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: token, Password: better})
+				return h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: token, Password: better})
 			}
 			out[i], err = h.login("jo@example.org", password)
 			return err
@@ -165,7 +165,7 @@ func TestOfTenResetsWithOneLinkOneSucceeds(t *testing.T) {
 		h.forgot("jo@example.org")
 		token := h.token("jo@example.org")
 		errs := atOnce(10, func(int) error {
-			return h.ResetPassword(h.ctx, identity.ResetPasswordInput{Token: token, Password: better})
+			return h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: token, Password: better})
 		})
 		require.Equal(t, 1, count(errs, nil), "%v", errs)
 		require.Equal(t, 9, count(errs, fault.ErrInvalid), "%v", errs)
@@ -176,11 +176,11 @@ func TestAReactionThatRunsTwiceSendsTheSameMessageAndBothTokensWork(t *testing.T
 	h := sqlite(t)
 	s := h.jobseeker("jo@example.org")
 	first := h.token("jo@example.org")
-	require.NoError(t, h.OnUserRegistered(h.ctx, event.UserRegistered{UserID: s.Account.ID}))
+	require.NoError(t, h.OnUserRegistered(h.t.Context(), event.UserRegistered{UserID: s.Account.ID}))
 	all := h.mails("jo@example.org")
 	require.Len(t, all, 2)
 	require.Equal(t, all[0].ID, all[1].ID)
-	require.NoError(t, h.VerifyEmail(h.ctx, identity.VerifyEmailInput{Token: first}))
-	require.NoError(t, h.OnUserRegistered(h.ctx, event.UserRegistered{UserID: s.Account.ID}))
+	require.NoError(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: first}))
+	require.NoError(t, h.OnUserRegistered(h.t.Context(), event.UserRegistered{UserID: s.Account.ID}))
 	require.Len(t, h.mails("jo@example.org"), 2, "a confirmed address is not asked again")
 }

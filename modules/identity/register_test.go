@@ -20,7 +20,7 @@ func TestAJobseekerRegistersAndIsSignedIn(t *testing.T) {
 	a := h.actor(s)
 	require.True(t, a.Seeker)
 	require.Empty(t, a.OrganizationID)
-	me, err := h.Me(h.ctx, a)
+	me, err := h.Me(h.t.Context(), a)
 	require.NoError(t, err)
 	require.Equal(t, "Jo Seeker", me.Name)
 	require.Equal(t, h.clock.Now(), me.CreatedAt)
@@ -28,14 +28,14 @@ func TestAJobseekerRegistersAndIsSignedIn(t *testing.T) {
 
 func TestBothKindsOfEmployerRegistrationMakeAnOrganizationAndItsAdmin(t *testing.T) {
 	h := sqlite(t)
-	plain, err := h.Register(h.ctx, identity.RegisterInput{Email: "a@example.org", Password: password, Name: "Ann Other", UserType: "employer"}, office)
+	plain, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "a@example.org", Password: password, Name: "Ann Other", UserType: "employer"}, office)
 	require.NoError(t, err)
 	for s, company := range map[*identity.SignedIn]string{&plain: "Ann Other", ptr(h.employer("b@example.org")): "St Mary's"} {
 		a := h.actor(*s)
 		require.Equal(t, auth.Employer, a.Role)
 		require.False(t, a.Seeker)
 		require.True(t, a.May(auth.Manage) && a.May(auth.JobsDelete))
-		name, err := h.OrganizationName(h.ctx, a.OrganizationID)
+		name, err := h.OrganizationName(h.t.Context(), a.OrganizationID)
 		require.NoError(t, err)
 		require.Equal(t, company, name)
 	}
@@ -46,9 +46,9 @@ func ptr[T any](v T) *T { return &v }
 func TestAnAddressHasOneAccountHoweverItIsSpelt(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
-	_, err := h.Register(h.ctx, identity.RegisterInput{Email: "JO@EXAMPLE.org", Password: password, Name: "Jo", UserType: "jobseeker"}, office)
+	_, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "JO@EXAMPLE.org", Password: password, Name: "Jo", UserType: "jobseeker"}, office)
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
-	_, err = h.RegisterEmployer(h.ctx, identity.RegisterEmployerInput{Email: "Jo@example.org", Password: password, Name: "Jo", CompanyName: "X"}, office)
+	_, err = h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: "Jo@example.org", Password: password, Name: "Jo", CompanyName: "X"}, office)
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
 }
 
@@ -56,7 +56,7 @@ func TestOfTwentyRegistrationsOfOneAddressAtOnceOneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		errs := atOnce(20, func(i int) error {
 			kind := []string{"jobseeker", "employer"}[i%2]
-			_, err := h.Register(h.ctx, identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: kind}, office)
+			_, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: kind}, office)
 			return err
 		})
 		require.Equal(t, 1, count(errs, nil), "%v", errs)
@@ -79,7 +79,7 @@ func TestEveryFaultOfARegistrationIsNamed(t *testing.T) {
 		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo\r\nBcc: x", UserType: "jobseeker"}, "name"},
 		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: strings.Repeat("n", 201), UserType: "jobseeker"}, "name"},
 	} {
-		_, err := h.Register(h.ctx, c.in, office)
+		_, err := h.Register(h.t.Context(), c.in, office)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		var names []string
 		for _, f := range fault.Of(err).Fields {
@@ -87,9 +87,9 @@ func TestEveryFaultOfARegistrationIsNamed(t *testing.T) {
 		}
 		require.Equal(t, c.fields, strings.Join(names, " "), "%+v", c.in)
 	}
-	_, err := h.RegisterEmployer(h.ctx, identity.RegisterEmployerInput{Email: "e@example.org", Password: "eightlow", Name: "E", CompanyName: "C"}, office)
+	_, err := h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: "e@example.org", Password: "eightlow", Name: "E", CompanyName: "C"}, office)
 	require.NoError(t, err, "an employer's password needs length alone")
-	_, err = h.RegisterEmployer(h.ctx, identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""}, office)
+	_, err = h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""}, office)
 	require.Len(t, fault.Of(err).Fields, 2)
 }
 
@@ -130,9 +130,9 @@ func TestARegisteredPersonIsAskedToConfirmTheAddressOnce(t *testing.T) {
 	token := h.token("jo@example.org")
 	m := h.mails("jo@example.org")[0]
 	require.Contains(t, m.Text, "https://locum.example/verify-email#token="+token)
-	require.NoError(t, h.VerifyEmail(h.ctx, identity.VerifyEmailInput{Token: token}))
-	require.Error(t, h.VerifyEmail(h.ctx, identity.VerifyEmailInput{Token: token}), "a token works once")
-	u, err := h.store.Users.FindByEmail(h.ctx, "jo@example.org")
+	require.NoError(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: token}))
+	require.Error(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: token}), "a token works once")
+	u, err := h.store.Users.FindByEmail(h.t.Context(), "jo@example.org")
 	require.NoError(t, err)
 	require.Equal(t, h.clock.Now(), u.EmailVerifiedAt)
 }
@@ -143,11 +143,11 @@ func TestManyPeopleAreReadAtOnce(t *testing.T) {
 	for i := range 5 {
 		ids = append(ids, h.jobseeker("p"+strconv.Itoa(i)+"@example.org").Account.ID)
 	}
-	got, err := h.People(h.ctx, append(ids, "00000000-0000-7000-8000-000000000000"))
+	got, err := h.People(h.t.Context(), append(ids, "00000000-0000-7000-8000-000000000000"))
 	require.NoError(t, err)
 	require.Len(t, got, 5)
 	require.Equal(t, identity.Person{ID: ids[2], Name: "Jo Seeker", Email: "p2@example.org"}, got[ids[2]])
-	none, err := h.People(h.ctx, nil)
+	none, err := h.People(h.t.Context(), nil)
 	require.NoError(t, err)
 	require.Empty(t, none)
 }

@@ -55,7 +55,7 @@ type SignedIn struct {
 // RegisterInput makes an account.
 type RegisterInput struct {
 	Email    string `json:"email" validate:"required,max=254,email"`
-	Password string `json:"password" validate:"required,min=8,max=1024,password"` //nolint:gosec // the name of a field
+	Password string `json:"password" validate:"required,min=8,max=1024,password"`
 	Name     string `json:"name" validate:"required,notblank,max=200"`
 	UserType string `json:"userType" validate:"required,oneof=jobseeker employer"`
 }
@@ -64,7 +64,7 @@ type RegisterInput struct {
 // organization bears the user's name until they complete it.
 func (s *Service) Register(ctx context.Context, in RegisterInput, from Client) (SignedIn, error) {
 	var c checks
-	email := c.email("email", in.Email)
+	email := c.email(in.Email)
 	c.password("password", in.Password, true)
 	name := c.line("name", in.Name, true)
 	kind := Kind(in.UserType)
@@ -87,7 +87,7 @@ func (s *Service) Register(ctx context.Context, in RegisterInput, from Client) (
 // RegisterEmployerInput makes an account and its organization.
 type RegisterEmployerInput struct {
 	Email       string `json:"email" validate:"required,max=254,email"`
-	Password    string `json:"password" validate:"required,min=8,max=1024"` //nolint:gosec // the name of a field
+	Password    string `json:"password" validate:"required,min=8,max=1024"`
 	Name        string `json:"name" validate:"required,notblank,max=200"`
 	CompanyName string `json:"companyName" validate:"required,notblank,max=200"`
 	Industry    string `json:"industry" validate:"max=200"`
@@ -97,7 +97,7 @@ type RegisterEmployerInput struct {
 // RegisterEmployer makes an organization and the account of its first admin.
 func (s *Service) RegisterEmployer(ctx context.Context, in RegisterEmployerInput, from Client) (SignedIn, error) {
 	var c checks
-	email := c.email("email", in.Email)
+	email := c.email(in.Email)
 	c.password("password", in.Password, false)
 	name := c.line("name", in.Name, true)
 	o := Organization{

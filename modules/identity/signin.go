@@ -21,7 +21,7 @@ var (
 // LoginInput signs in.
 type LoginInput struct {
 	Email    string `json:"email" validate:"required"`
-	Password string `json:"password" validate:"required"` //nolint:gosec // the name of a field
+	Password string `json:"password" validate:"required"`
 }
 
 // Login opens a session. Accounts that are not there answer as wrong passwords

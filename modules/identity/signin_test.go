@@ -2,7 +2,6 @@ package identity_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,11 +14,11 @@ import (
 )
 
 func (h *house) login(email, password string) (identity.SignedIn, error) {
-	return h.Login(h.ctx, identity.LoginInput{Email: email, Password: password}, office)
+	return h.Login(h.t.Context(), identity.LoginInput{Email: email, Password: password}, office)
 }
 
 func (h *house) refresh(token string) (identity.SignedIn, error) {
-	return h.Refresh(h.ctx, identity.RefreshInput{RefreshToken: token})
+	return h.Refresh(h.t.Context(), identity.RefreshInput{RefreshToken: token})
 }
 
 func TestLoginTakesTheAddressInAnySpellingAndThePasswordInOne(t *testing.T) {
@@ -41,7 +40,7 @@ func TestAnUnknownAccountAnswersLikeAWrongPasswordAfterTheSameWork(t *testing.T)
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	admin := h.actor(h.employer("boss@example.org"))
-	require.NoError(t, h.Invite(h.ctx, admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
+	require.NoError(t, h.Invite(h.t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
 	var bodies []string
 	for i, email := range []string{"jo@example.org", "nobody@example.org", "not an address", "new@example.org"} {
 		before := h.hasher.verified.Load()
@@ -65,9 +64,9 @@ func TestTenFailuresThrottleAnAccountFromItsNetworkUntilTheyAreFifteenMinutesOld
 	require.Equal(t, 15*time.Minute, fault.Of(err).RetryAfter)
 	require.Equal(t, work, h.hasher.verified.Load(), "a refused login costs no hash")
 
-	_, err = h.Login(h.ctx, identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "198.51.100.200"})
+	_, err = h.Login(h.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "198.51.100.200"})
 	require.ErrorIs(t, err, fault.ErrRateLimit, "a neighbour of the same /24")
-	_, err = h.Login(h.ctx, identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "203.0.113.9"})
+	_, err = h.Login(h.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "203.0.113.9"})
 	require.NoError(t, err, "strangers must not lock the owner out")
 	_, err = h.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit, "that success was from another network")
@@ -95,24 +94,24 @@ func TestAHundredFailuresThrottleANetwork(t *testing.T) {
 	h.jobseeker("jo@example.org")
 	for i := range 100 {
 		from := identity.Client{Address: fmt.Sprintf("2001:db8:0:1::%x", i+1)}
-		_, err := h.Login(h.ctx, identity.LoginInput{Email: fmt.Sprintf("p%d@example.org", i), Password: "Wr0ng-pass"}, from)
+		_, err := h.Login(h.t.Context(), identity.LoginInput{Email: fmt.Sprintf("p%d@example.org", i), Password: "Wr0ng-pass"}, from)
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
-	_, err := h.Login(h.ctx, identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "2001:db8:0:1:ffff::"})
+	_, err := h.Login(h.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "2001:db8:0:1:ffff::"})
 	require.ErrorIs(t, err, fault.ErrRateLimit)
-	_, err = h.Login(h.ctx, identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "2001:db8:0:2::1"})
+	_, err = h.Login(h.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "2001:db8:0:2::1"})
 	require.NoError(t, err)
 }
 
 func TestAnOldVerifierIsRenewedAtSignInAlsoByTwoAtOnce(t *testing.T) {
 	h := sqlite(t)
 	s := h.jobseeker("jo@example.org")
-	u, err := h.store.Users.Find(h.ctx, s.Account.ID)
+	u, err := h.store.Users.Find(h.t.Context(), s.Account.ID)
 	require.NoError(t, err)
 	u.PasswordHash = "old:" + u.PasswordHash
-	require.NoError(t, h.store.Users.Save(h.ctx, &u))
+	require.NoError(t, h.store.Users.Save(h.t.Context(), &u))
 	require.Zero(t, count(atOnce(5, func(int) error { _, err := h.login("jo@example.org", password); return err }), identity.ErrBadCredentials))
-	u, err = h.store.Users.Find(h.ctx, s.Account.ID)
+	u, err = h.store.Users.Find(h.t.Context(), s.Account.ID)
 	require.NoError(t, err)
 	require.NotContains(t, u.PasswordHash, "old:")
 }
@@ -122,7 +121,7 @@ func TestARefreshTokenIsTradedForTheNextAndTheAccessTokenExpires(t *testing.T) {
 	s := h.jobseeker("jo@example.org")
 	require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, s.RefreshToken)
 	h.clock.Advance(identity.AccessLife)
-	_, err := h.Authenticate(h.ctx, s.AccessToken)
+	_, err := h.Authenticate(h.t.Context(), s.AccessToken)
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 	next, err := h.refresh(s.RefreshToken)
 	require.NoError(t, err)
@@ -198,7 +197,7 @@ func TestOfRefreshAndLogoutAtOnceNothingSurvives(t *testing.T) {
 			var next identity.SignedIn
 			errs := atOnce(2, func(i int) (err error) {
 				if i == 0 {
-					return h.Logout(h.ctx, a)
+					return h.Logout(h.t.Context(), a)
 				}
 				next, err = h.refresh(s.RefreshToken)
 				return err
@@ -228,7 +227,7 @@ func TestASessionSlidesForSevenDaysAndEndsAfterThirty(t *testing.T) {
 	h.clock.Advance(2*24*time.Hour + 4*time.Second)
 	_, err = h.refresh(busy.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	_, err = h.Authenticate(h.ctx, busy.AccessToken)
+	_, err = h.Authenticate(h.t.Context(), busy.AccessToken)
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 }
 
@@ -237,7 +236,7 @@ func TestLogoutEndsItsSessionAtOnceAndNoOther(t *testing.T) {
 	s := h.jobseeker("jo@example.org")
 	other, err := h.login("jo@example.org", password)
 	require.NoError(t, err)
-	require.NoError(t, h.Logout(h.ctx, h.actor(s)))
+	require.NoError(t, h.Logout(h.t.Context(), h.actor(s)))
 	h.isOut(s)
 	h.actor(other)
 }
@@ -249,7 +248,7 @@ func TestATokenOfNobodysSessionIsRefused(t *testing.T) {
 	unknown := strings.Replace(s.AccessToken, h.actor(s).SessionID, "0190a3a0-0000-7000-8000-000000000000", 1)
 	malformed := strings.Replace(s.AccessToken, h.actor(s).SessionID, "x", 1)
 	for _, bad := range []string{"", "x", mixed, unknown, malformed, s.RefreshToken} {
-		_, err := h.Authenticate(h.ctx, bad)
+		_, err := h.Authenticate(h.t.Context(), bad)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, "%q", bad)
 	}
 }
@@ -257,11 +256,11 @@ func TestATokenOfNobodysSessionIsRefused(t *testing.T) {
 func TestADatabaseThatIsAwayIsNotAWrongPassword(t *testing.T) {
 	h := sqlite(t)
 	s := h.jobseeker("jo@example.org")
-	gone, cancel := context.WithCancel(h.ctx)
+	gone, cancel := context.WithCancel(h.t.Context())
 	cancel()
 	_, err := h.Login(gone, identity.LoginInput{Email: "jo@example.org", Password: password}, office)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
 	_, err = h.Authenticate(gone, s.AccessToken)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
-	require.False(t, errors.Is(err, fault.ErrUnauthorized))
+	require.NotErrorIs(t, err, fault.ErrUnauthorized)
 }

@@ -27,7 +27,7 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 	}
 	var c checks
 	name := c.line("name", in.Name, true)
-	email := c.email("email", in.Email)
+	email := c.email(in.Email)
 	role, ok := ParseOrgRole(in.Role)
 	if !ok {
 		c.bad("role", "must be one of: admin, recruiter, viewer")
@@ -181,7 +181,7 @@ func (s *Service) anotherAdmin(ctx context.Context, m Membership) error {
 // new account; a signed-in one keeps its own.
 type AcceptInvitationInput struct {
 	Token    string `json:"token" validate:"required"`
-	Password string `json:"password" validate:"omitempty,min=8,max=1024,password"` //nolint:gosec // the name of a field
+	Password string `json:"password" validate:"omitempty,min=8,max=1024,password"`
 	Name     string `json:"name" validate:"max=200"`
 }
 
@@ -222,7 +222,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		}
 		m, err := s.Organizations.Member(ctx, t.OrganizationID, u.ID)
 		if errors.Is(err, ErrNotInTeam) || err == nil && m.Status != MemberInvited {
-			return badToken // the organization thought better of it
+			return errBadToken // the organization thought better of it
 		} else if err != nil {
 			return err
 		}

@@ -16,16 +16,16 @@ import (
 var guest auth.Actor
 
 func (h *house) invite(admin auth.Actor, email, role string) error {
-	return h.Invite(h.ctx, admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role})
+	return h.Invite(h.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role})
 }
 
 func (h *house) accept(a auth.Actor, token string) (identity.SignedIn, error) {
-	return h.AcceptInvitation(h.ctx, a, identity.AcceptInvitationInput{Token: token, Password: password}, office)
+	return h.AcceptInvitation(h.t.Context(), a, identity.AcceptInvitationInput{Token: token, Password: password}, office)
 }
 
 func (h *house) team(a auth.Actor) map[string]identity.Member {
 	h.t.Helper()
-	r, err := h.Team(h.ctx, a, page.Request{Number: 1, Size: 100})
+	r, err := h.Team(h.t.Context(), a, page.Request{Number: 1, Size: 100})
 	require.NoError(h.t, err)
 	require.Equal(h.t, len(r.Items), r.Total)
 	out := map[string]identity.Member{}
@@ -46,7 +46,7 @@ func TestAnInvitedPersonIsOnTheListAtOnceAndKeepsTheId(t *testing.T) {
 	m := h.team(admin)["New@example.org"]
 	require.Equal(t, identity.Recruiter, m.Role)
 	require.Equal(t, identity.MemberInvited, m.Status)
-	_, err := h.ChangePermissions(h.ctx, admin, m.UserID, change("viewer"))
+	_, err := h.ChangePermissions(h.t.Context(), admin, m.UserID, change("viewer"))
 	require.NoError(t, err)
 	_, err = h.login("new@example.org", "")
 	require.Error(t, err, "no account yet")
@@ -63,7 +63,7 @@ func TestAnInvitedPersonIsOnTheListAtOnceAndKeepsTheId(t *testing.T) {
 	require.Equal(t, identity.MemberActive, h.team(a)["New@example.org"].Status)
 	_, err = h.login("new@example.org", password)
 	require.NoError(t, err)
-	u, err := h.store.Users.Find(h.ctx, m.UserID)
+	u, err := h.store.Users.Find(h.t.Context(), m.UserID)
 	require.NoError(t, err)
 	require.False(t, u.EmailVerifiedAt.IsZero(), "the token came by mail")
 }
@@ -97,7 +97,7 @@ func TestAJobseekerWhoJoinsKeepsTheJobseekersSide(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrSignInToAccept)
 	_, err = h.accept(h.actor(h.jobseeker("al@example.org")), token)
 	require.ErrorIs(t, err, identity.ErrSomebodyElses)
-	s, err := h.AcceptInvitation(h.ctx, h.actor(seeker), identity.AcceptInvitationInput{Token: token}, office)
+	s, err := h.AcceptInvitation(h.t.Context(), h.actor(seeker), identity.AcceptInvitationInput{Token: token}, office)
 	require.NoError(t, err, "who is signed in needs no new password")
 	for _, either := range []identity.SignedIn{s, seeker} {
 		a := h.actor(either)
@@ -121,7 +121,7 @@ func TestAMemberOfAnotherOrganizationMovesButItsLastAdminStays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, next.OrganizationID, h.actor(moving).OrganizationID)
 	require.NotContains(t, h.team(old), "jo@example.org")
-	_, err = h.Permissions(h.ctx, old, moving.Account.ID)
+	_, err = h.Permissions(h.t.Context(), old, moving.Account.ID)
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
 
 	require.NoError(t, h.invite(next, "old@example.org", ""))
@@ -160,7 +160,7 @@ func TestTheSameOrganizationInvitesAPersonOnceUntilTheInvitationRanOut(t *testin
 func TestEveryInvitationHasItsOwnFaults(t *testing.T) {
 	h := sqlite(t)
 	admin := h.actor(h.employer("boss@example.org"))
-	err := h.Invite(h.ctx, admin, identity.InviteInput{Email: "x", Role: "emperor"})
+	err := h.Invite(h.t.Context(), admin, identity.InviteInput{Email: "x", Role: "emperor"})
 	require.Len(t, fault.Of(err).Fields, 3)
 	require.NoError(t, h.invite(admin, "new@example.org", "VIEWER"))
 	token := h.token("new@example.org")
@@ -168,10 +168,10 @@ func TestEveryInvitationHasItsOwnFaults(t *testing.T) {
 		{}, {Token: "loc_mt_unknown", Password: password}, {Token: token}, {Token: token, Password: "weak"},
 		{Token: token, Password: password, Name: "a\nb"},
 	} {
-		_, err := h.AcceptInvitation(h.ctx, guest, in, office)
+		_, err := h.AcceptInvitation(h.t.Context(), guest, in, office)
 		require.ErrorIs(t, err, fault.ErrInvalid, "%+v", in)
 	}
-	s, err := h.AcceptInvitation(h.ctx, guest, identity.AcceptInvitationInput{Token: token, Password: password, Name: "Newt"}, office)
+	s, err := h.AcceptInvitation(h.t.Context(), guest, identity.AcceptInvitationInput{Token: token, Password: password, Name: "Newt"}, office)
 	require.NoError(t, err)
 	require.Equal(t, "Newt", s.Account.Name)
 }
@@ -180,7 +180,7 @@ func TestRolesBringTheirPermissionsAndEachCanBeChanged(t *testing.T) {
 	h := sqlite(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	s := h.member(admin, "jo@example.org", "viewer")
-	m, err := h.ChangePermissions(h.ctx, admin, s.Account.ID, change("recruiter"))
+	m, err := h.ChangePermissions(h.t.Context(), admin, s.Account.ID, change("recruiter"))
 	require.NoError(t, err)
 	require.Equal(t, identity.Recruiter.Defaults(), m.Permissions)
 
@@ -189,23 +189,23 @@ func TestRolesBringTheirPermissionsAndEachCanBeChanged(t *testing.T) {
 	in.Permissions = &identity.PermissionsInput{
 		Jobs: &identity.JobPermissionsInput{Delete: &yes, Create: &no}, Applications: &identity.ApplicationPermissionsInput{Update: &no},
 	}
-	m, err = h.ChangePermissions(h.ctx, admin, s.Account.ID, in)
+	m, err = h.ChangePermissions(h.t.Context(), admin, s.Account.ID, in)
 	require.NoError(t, err)
 	want := identity.Permissions{
 		Jobs: identity.JobPermissions{Update: true, Delete: true}, Applications: identity.ApplicationPermissions{View: true},
 	}
 	require.Equal(t, want, m.Permissions)
 	require.Equal(t, identity.Recruiter, m.Role)
-	got, err := h.Permissions(h.ctx, h.actor(s), s.Account.ID)
+	got, err := h.Permissions(h.t.Context(), h.actor(s), s.Account.ID)
 	require.NoError(t, err)
 	require.Equal(t, want, got.Permissions)
 	require.Equal(t, want.List(), h.actor(s).Permissions, "from the next request on")
 
-	_, err = h.ChangePermissions(h.ctx, admin, admin.UserID, in)
+	_, err = h.ChangePermissions(h.t.Context(), admin, admin.UserID, in)
 	require.ErrorIs(t, err, fault.ErrInvalid, "an admin holds everything")
-	_, err = h.ChangePermissions(h.ctx, admin, s.Account.ID, change("emperor"))
+	_, err = h.ChangePermissions(h.t.Context(), admin, s.Account.ID, change("emperor"))
 	require.ErrorIs(t, err, fault.ErrInvalid)
-	m, err = h.ChangePermissions(h.ctx, admin, s.Account.ID, identity.ChangePermissionsInput{})
+	m, err = h.ChangePermissions(h.t.Context(), admin, s.Account.ID, identity.ChangePermissionsInput{})
 	require.NoError(t, err, "nothing given, nothing changed")
 	require.Equal(t, want, m.Permissions)
 }
@@ -218,13 +218,13 @@ func TestOnlyAdminsInviteAndChangePermissions(t *testing.T) {
 		h.actor(h.member(admin, "r@example.org", "recruiter")), h.actor(h.member(admin, "v@example.org", "viewer")),
 	} {
 		require.ErrorIs(t, h.invite(a, fmt.Sprintf("x%d@example.org", i), ""), fault.ErrForbidden)
-		_, err := h.ChangePermissions(h.ctx, a, admin.UserID, change("viewer"))
+		_, err := h.ChangePermissions(h.t.Context(), a, admin.UserID, change("viewer"))
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	}
 	for _, a := range []auth.Actor{guest, h.actor(h.jobseeker("al@example.org"))} {
-		_, err := h.Team(h.ctx, a, page.Request{Number: 1, Size: 10})
+		_, err := h.Team(h.t.Context(), a, page.Request{Number: 1, Size: 10})
 		require.ErrorIs(t, err, fault.ErrForbidden)
-		_, err = h.Permissions(h.ctx, a, admin.UserID)
+		_, err = h.Permissions(h.t.Context(), a, admin.UserID)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	}
 }
@@ -234,9 +234,9 @@ func TestForeignUnknownAndMalformedMembersAreOneAnswer(t *testing.T) {
 	admin := h.actor(h.employer("boss@example.org"))
 	foreign := h.actor(h.employer("other@example.org"))
 	for _, who := range []string{foreign.UserID, h.jobseeker("jo@example.org").Account.ID, stranger, "x", ""} {
-		_, err := h.Permissions(h.ctx, admin, who)
+		_, err := h.Permissions(h.t.Context(), admin, who)
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
-		_, err = h.ChangePermissions(h.ctx, admin, who, change("viewer"))
+		_, err = h.ChangePermissions(h.t.Context(), admin, who, change("viewer"))
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
 	}
 	require.NotContains(t, h.team(foreign), "boss@example.org")
@@ -248,11 +248,11 @@ func TestTheLastAdminCantBeDemoted(t *testing.T) {
 	h := sqlite(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	require.NoError(t, h.invite(admin, "new@example.org", "admin"))
-	_, err := h.ChangePermissions(h.ctx, admin, admin.UserID, change("viewer"))
+	_, err := h.ChangePermissions(h.t.Context(), admin, admin.UserID, change("viewer"))
 	require.ErrorIs(t, err, identity.ErrLastAdmin, "an admin who has not come yet is none")
 	_, err = h.accept(guest, h.token("new@example.org"))
 	require.NoError(t, err)
-	_, err = h.ChangePermissions(h.ctx, admin, admin.UserID, change("viewer"))
+	_, err = h.ChangePermissions(h.t.Context(), admin, admin.UserID, change("viewer"))
 	require.NoError(t, err)
 }
 
@@ -263,14 +263,14 @@ func TestOfTwoAdminsWhoDemoteEachOtherAtOnceOneStays(t *testing.T) {
 		for range 10 {
 			errs := atOnce(2, func(i int) error {
 				who := []auth.Actor{one, two}
-				_, err := h.ChangePermissions(h.ctx, who[i], who[1-i].UserID, change("viewer"))
+				_, err := h.ChangePermissions(h.t.Context(), who[i], who[1-i].UserID, change("viewer"))
 				return err
 			})
 			require.Equal(t, 1, count(errs, nil), "%v", errs)
 			require.Equal(t, 1, count(errs, identity.ErrLastAdmin), "%v", errs)
 			left := map[bool]auth.Actor{true: one, false: two}[errs[0] == nil]
 			for _, a := range []auth.Actor{one, two} {
-				_, err := h.ChangePermissions(h.ctx, left, a.UserID, change("admin"))
+				_, err := h.ChangePermissions(h.t.Context(), left, a.UserID, change("admin"))
 				require.NoError(t, err)
 			}
 		}
@@ -317,7 +317,7 @@ func TestAcceptingAndRegisteringAtOnceMakeOneAccount(t *testing.T) {
 				if i == 0 {
 					_, err = h.accept(guest, token)
 				} else {
-					_, err = h.Register(h.ctx, identity.RegisterInput{Email: email, Password: better, Name: "New", UserType: "jobseeker"}, office)
+					_, err = h.Register(h.t.Context(), identity.RegisterInput{Email: email, Password: better, Name: "New", UserType: "jobseeker"}, office)
 				}
 				return err
 			})
@@ -335,7 +335,7 @@ func TestTheTeamListPagesInTheOrderOfInvitations(t *testing.T) {
 		}
 		var byNumber, byCursor []string
 		for n := 1; n <= 4; n++ {
-			r, err := h.Team(h.ctx, admin, page.Request{Number: n, Size: 3})
+			r, err := h.Team(h.t.Context(), admin, page.Request{Number: n, Size: 3})
 			require.NoError(t, err)
 			require.Equal(t, 7, r.Total)
 			for _, m := range r.Items {
@@ -343,7 +343,7 @@ func TestTheTeamListPagesInTheOrderOfInvitations(t *testing.T) {
 			}
 		}
 		for cursor, first := "", true; first || cursor != ""; first = false {
-			r, err := h.Team(h.ctx, admin, page.Request{Number: 1, Size: 3, Cursor: cursor})
+			r, err := h.Team(h.t.Context(), admin, page.Request{Number: 1, Size: 3, Cursor: cursor})
 			require.NoError(t, err)
 			for _, m := range r.Items {
 				byCursor = append(byCursor, m.Email)
@@ -355,7 +355,7 @@ func TestTheTeamListPagesInTheOrderOfInvitations(t *testing.T) {
 		for i, email := range byNumber {
 			require.Equal(t, fmt.Sprintf("m%d@example.org", i), email)
 		}
-		_, err := h.Team(h.ctx, admin, page.Request{Number: 1, Size: 3, Cursor: "x"})
+		_, err := h.Team(h.t.Context(), admin, page.Request{Number: 1, Size: 3, Cursor: "x"})
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	})
 }

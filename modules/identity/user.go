@@ -62,10 +62,10 @@ func NewInvited(id, email, name string, now time.Time) User {
 }
 
 // EmailKey is what makes the user's address unique.
-func (u User) EmailKey() string { return EmailKey(u.Email) }
+func (u *User) EmailKey() string { return EmailKey(u.Email) }
 
 // FirstName is how a mail greets the user.
-func (u User) FirstName() string {
+func (u *User) FirstName() string {
 	first, _, _ := strings.Cut(u.Name, " ")
 	return first
 }
@@ -146,13 +146,13 @@ func (c *checks) bad(field, message string) {
 	*c = append(*c, fault.Field{Name: field, Message: message})
 }
 
-func (c *checks) email(field, s string) string {
+func (c *checks) email(s string) string {
 	email, ok := ParseEmail(s)
 	switch {
 	case s == "":
-		c.bad(field, "is required")
+		c.bad("email", "is required")
 	case !ok:
-		c.bad(field, "must be a valid email address")
+		c.bad("email", "must be a valid email address")
 	}
 	return email
 }
@@ -177,9 +177,9 @@ func (c *checks) line(field, s string, required bool) string {
 	return s
 }
 
-func (c checks) err() error {
-	if len(c) == 0 {
+func (c *checks) err() error {
+	if len(*c) == 0 {
 		return nil
 	}
-	return fault.ErrInvalid.WithFields(c...)
+	return fault.ErrInvalid.WithFields(*c...)
 }

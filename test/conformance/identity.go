@@ -50,7 +50,7 @@ func Identity(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clk := kit.NewClock()
-			test(t, &people{t: t, ctx: context.Background(), Storage: open(t, clk), now: clk.Now()})
+			test(t, &people{t: t, Storage: open(t, clk), now: clk.Now()})
 		})
 	}
 }
@@ -58,7 +58,6 @@ func Identity(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 type people struct {
 	adapters.Storage
 	t   *testing.T
-	ctx context.Context
 	now time.Time
 }
 
@@ -67,23 +66,23 @@ func uid() string { return uuid.Must(uuid.NewV7()).String() }
 func (p *people) user(email string) identity.User {
 	p.t.Helper()
 	u := identity.NewUser(uid(), email, "Jo Doe", identity.KindJobseeker, "verifier", p.now)
-	require.NoError(p.t, p.Users.Add(p.ctx, &u))
+	require.NoError(p.t, p.Users.Add(p.t.Context(), &u))
 	return u
 }
 
 func (p *people) organization(founder string) identity.Organization {
 	p.t.Helper()
 	o, m := identity.Found(uid(), uid(), founder, "St Mary's", "hospital", "51-200", p.now)
-	require.NoError(p.t, p.Organizations.Found(p.ctx, o, m))
+	require.NoError(p.t, p.Organizations.Found(p.t.Context(), o, m))
 	return o
 }
 
 func (p *people) invite(o identity.Organization, email string, role identity.OrgRole) identity.Membership {
 	p.t.Helper()
-	id, err := p.Users.Invite(p.ctx, identity.NewInvited(uid(), email, "In Vited", p.now))
+	id, err := p.Users.Invite(p.t.Context(), identity.NewInvited(uid(), email, "In Vited", p.now))
 	require.NoError(p.t, err)
 	m := identity.NewInvitation(uid(), o.ID, id, "In Vited", email, role, p.now)
-	ok, err := p.Organizations.Invite(p.ctx, m, p.now)
+	ok, err := p.Organizations.Invite(p.t.Context(), m, p.now)
 	require.NoError(p.t, err)
 	require.True(p.t, ok)
 	return m
@@ -93,7 +92,7 @@ func (p *people) session(u identity.User) (identity.Session, identity.RefreshTok
 	p.t.Helper()
 	s := identity.NewSession(uid(), u.ID, identity.Client{Address: "192.0.2.44", UserAgent: "agent"}, p.now)
 	token, _ := s.NewRefreshToken(p.now)
-	require.NoError(p.t, p.Sessions.Open(p.ctx, s, token))
+	require.NoError(p.t, p.Sessions.Open(p.t.Context(), s, token))
 	return s, token
 }
 
@@ -119,8 +118,8 @@ func (p *people) twentyAtOnce(do func(i int) (bool, error)) (n int) {
 func accountReadsBack(t *testing.T, p *people) {
 	u := p.user("Jo@example.org")
 	for _, find := range []func() (identity.User, error){
-		func() (identity.User, error) { return p.Users.Find(p.ctx, u.ID) },
-		func() (identity.User, error) { return p.Users.FindByEmail(p.ctx, "jo@example.org") },
+		func() (identity.User, error) { return p.Users.Find(p.t.Context(), u.ID) },
+		func() (identity.User, error) { return p.Users.FindByEmail(p.t.Context(), "jo@example.org") },
 	} {
 		got, err := find()
 		require.NoError(t, err)
@@ -128,15 +127,15 @@ func accountReadsBack(t *testing.T, p *people) {
 	}
 	u.Verify(p.now.Add(time.Microsecond))
 	u.SetPassword("other", p.now.Add(time.Hour))
-	require.NoError(t, p.Users.Save(p.ctx, &u))
-	got, err := p.Users.Find(p.ctx, u.ID)
+	require.NoError(t, p.Users.Save(p.t.Context(), &u))
+	got, err := p.Users.Find(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.Equal(t, u, got)
-	_, err = p.Users.Find(p.ctx, uid())
+	_, err = p.Users.Find(p.t.Context(), uid())
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	_, err = p.Users.FindByEmail(p.ctx, "Jo@example.org")
+	_, err = p.Users.FindByEmail(p.t.Context(), "Jo@example.org")
 	require.ErrorIs(t, err, identity.ErrUserNotFound, "the key is in lower case")
-	all, err := p.Users.People(p.ctx, []string{u.ID, uid()})
+	all, err := p.Users.People(p.t.Context(), []string{u.ID, uid()})
 	require.NoError(t, err)
 	require.Equal(t, []identity.User{u}, all)
 }
@@ -144,16 +143,16 @@ func accountReadsBack(t *testing.T, p *people) {
 func addressIsUnique(t *testing.T, p *people) {
 	p.user("jo@example.org")
 	u := identity.NewUser(uid(), "JO@example.org", "Jo", identity.KindEmployer, "v", p.now)
-	require.ErrorIs(t, p.Users.Add(p.ctx, &u), identity.ErrEmailTaken)
+	require.ErrorIs(t, p.Users.Add(p.t.Context(), &u), identity.ErrEmailTaken)
 	other := p.user("al@example.org")
 	other.Email = "jo@example.org"
-	require.ErrorIs(t, p.Users.Save(p.ctx, &other), identity.ErrEmailTaken)
+	require.ErrorIs(t, p.Users.Save(p.t.Context(), &other), identity.ErrEmailTaken)
 }
 
 func addressIsUniqueAtOnce(t *testing.T, p *people) {
 	require.Equal(t, 1, p.twentyAtOnce(func(int) (bool, error) {
 		u := identity.NewUser(uid(), "jo@example.org", "Jo", identity.KindJobseeker, "v", p.now)
-		err := p.Tx.Do(p.ctx, func(ctx context.Context) error { return p.Users.Add(ctx, &u) })
+		err := p.Tx.Do(p.t.Context(), func(ctx context.Context) error { return p.Users.Add(ctx, &u) })
 		if errors.Is(err, identity.ErrEmailTaken) {
 			return false, nil
 		}
@@ -162,22 +161,22 @@ func addressIsUniqueAtOnce(t *testing.T, p *people) {
 }
 
 func invitedBecomesAccount(t *testing.T, p *people) {
-	id, err := p.Users.Invite(p.ctx, identity.NewInvited(uid(), "Jo@example.org", "Typed Name", p.now))
+	id, err := p.Users.Invite(p.t.Context(), identity.NewInvited(uid(), "Jo@example.org", "Typed Name", p.now))
 	require.NoError(t, err)
 	u := identity.NewUser(uid(), "jo@example.org", "Own Name", identity.KindJobseeker, "v", p.now.Add(time.Hour))
-	require.NoError(t, p.Users.Add(p.ctx, &u))
+	require.NoError(t, p.Users.Add(p.t.Context(), &u))
 	require.Equal(t, id, u.ID)
-	got, err := p.Users.Find(p.ctx, id)
+	got, err := p.Users.Find(p.t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, u, got)
 	u.SetPassword("w", p.now)
-	require.NoError(t, p.Users.Save(p.ctx, &u), "the version that Add gave is the row's")
+	require.NoError(t, p.Users.Save(p.t.Context(), &u), "the version that Add gave is the row's")
 }
 
 func invitedOnce(t *testing.T, p *people) {
 	var ids [20]string
 	p.twentyAtOnce(func(i int) (_ bool, err error) {
-		err = p.Tx.Do(p.ctx, func(ctx context.Context) error {
+		err = p.Tx.Do(p.t.Context(), func(ctx context.Context) error {
 			ids[i], err = p.Users.Invite(ctx, identity.NewInvited(uid(), "new@example.org", "New", p.now))
 			return err
 		})
@@ -187,10 +186,10 @@ func invitedOnce(t *testing.T, p *people) {
 		require.Equal(t, ids[0], id)
 	}
 	u := p.user("jo@example.org")
-	id, err := p.Users.Invite(p.ctx, identity.NewInvited(uid(), "JO@example.org", "New", p.now))
+	id, err := p.Users.Invite(p.t.Context(), identity.NewInvited(uid(), "JO@example.org", "New", p.now))
 	require.NoError(t, err)
 	require.Equal(t, u.ID, id)
-	got, err := p.Users.Find(p.ctx, u.ID)
+	got, err := p.Users.Find(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.Equal(t, u, got, "an invitation changes nothing of an account")
 }
@@ -198,7 +197,7 @@ func invitedOnce(t *testing.T, p *people) {
 func savesLoseNothing(t *testing.T, p *people) {
 	u := p.user("jo@example.org")
 	p.twentyAtOnce(func(int) (bool, error) {
-		return true, p.Tx.Do(p.ctx, func(ctx context.Context) error {
+		return true, p.Tx.Do(p.t.Context(), func(ctx context.Context) error {
 			u, err := p.Users.Find(ctx, u.ID)
 			if err != nil {
 				return err
@@ -207,20 +206,20 @@ func savesLoseNothing(t *testing.T, p *people) {
 			return p.Users.Save(ctx, &u)
 		})
 	})
-	got, err := p.Users.Find(p.ctx, u.ID)
+	got, err := p.Users.Find(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.Equal(t, 20, strings.Count(got.Name, "+"))
 }
 
 func signInNeedsVerifier(t *testing.T, p *people) {
 	u := p.user("jo@example.org")
-	ok, err := p.Users.SignIn(p.ctx, u.ID, "verifier", "renewed", p.now)
+	ok, err := p.Users.SignIn(p.t.Context(), u.ID, "verifier", "renewed", p.now)
 	require.NoError(t, err)
 	require.True(t, ok)
-	ok, err = p.Users.SignIn(p.ctx, u.ID, "verifier", "again", p.now)
+	ok, err = p.Users.SignIn(p.t.Context(), u.ID, "verifier", "again", p.now)
 	require.NoError(t, err)
 	require.False(t, ok)
-	got, err := p.Users.Find(p.ctx, u.ID)
+	got, err := p.Users.Find(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.Equal(t, "renewed", got.PasswordHash)
 }
@@ -230,16 +229,16 @@ func deletedAreGone(t *testing.T, p *people) {
 	s, _ := p.session(u)
 	o := p.organization(u.ID)
 	u.Status = identity.UserDeleted
-	require.NoError(t, p.Users.Save(p.ctx, &u))
-	_, err := p.Users.Find(p.ctx, u.ID)
+	require.NoError(t, p.Users.Save(p.t.Context(), &u))
+	_, err := p.Users.Find(p.t.Context(), u.ID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	_, err = p.Users.FindByEmail(p.ctx, "jo@example.org")
+	_, err = p.Users.FindByEmail(p.t.Context(), "jo@example.org")
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	_, err = p.Sessions.Principal(p.ctx, s.ID)
+	_, err = p.Sessions.Principal(p.t.Context(), s.ID)
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
-	_, err = p.Organizations.Member(p.ctx, o.ID, u.ID)
+	_, err = p.Organizations.Member(p.t.Context(), o.ID, u.ID)
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
-	ok, err := p.Users.SignIn(p.ctx, u.ID, "verifier", "verifier", p.now)
+	ok, err := p.Users.SignIn(p.t.Context(), u.ID, "verifier", "verifier", p.now)
 	require.NoError(t, err)
 	require.False(t, ok)
 }
@@ -247,17 +246,17 @@ func deletedAreGone(t *testing.T, p *people) {
 func organizationReadsBack(t *testing.T, p *people) {
 	u := p.user("jo@example.org")
 	o := p.organization(u.ID)
-	got, err := p.Organizations.Find(p.ctx, o.ID)
+	got, err := p.Organizations.Find(p.t.Context(), o.ID)
 	require.NoError(t, err)
 	require.Equal(t, o, got)
-	m, err := p.Organizations.MembershipOf(p.ctx, u.ID)
+	m, err := p.Organizations.MembershipOf(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.True(t, m.Founder)
 	require.Equal(t, identity.Admin, m.Role)
 	require.Equal(t, identity.Admin.Defaults(), m.Permissions)
-	_, err = p.Organizations.Find(p.ctx, uid())
+	_, err = p.Organizations.Find(p.t.Context(), uid())
 	require.ErrorIs(t, err, identity.ErrOrganizationNotFound)
-	none, err := p.Organizations.MembershipOf(p.ctx, uid())
+	none, err := p.Organizations.MembershipOf(p.t.Context(), uid())
 	require.NoError(t, err)
 	require.Nil(t, none)
 }
@@ -268,10 +267,10 @@ func oneActiveMembership(t *testing.T, p *people) {
 	second := p.organization(p.user("al@example.org").ID)
 	m := p.invite(second, "jo@example.org", identity.Viewer)
 	m.Accept(p.now)
-	require.Error(t, p.Organizations.SaveMember(p.ctx, &m))
-	require.NoError(t, p.Organizations.RemoveMember(p.ctx, first.ID, u.ID))
-	require.NoError(t, p.Organizations.SaveMember(p.ctx, &m))
-	got, err := p.Organizations.MembershipOf(p.ctx, u.ID)
+	require.Error(t, p.Organizations.SaveMember(p.t.Context(), &m))
+	require.NoError(t, p.Organizations.RemoveMember(p.t.Context(), first.ID, u.ID))
+	require.NoError(t, p.Organizations.SaveMember(p.t.Context(), &m))
+	got, err := p.Organizations.MembershipOf(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.Equal(t, m, *got)
 }
@@ -280,18 +279,18 @@ func invitationIsRenewed(t *testing.T, p *people) {
 	o := p.organization(p.user("boss@example.org").ID)
 	m := p.invite(o, "new@example.org", identity.Viewer)
 	again := identity.NewInvitation(uid(), o.ID, m.UserID, "Renamed", "new@example.org", identity.Admin, m.InvitedUntil)
-	ok, err := p.Organizations.Invite(p.ctx, again, m.InvitedUntil.Add(-time.Microsecond))
+	ok, err := p.Organizations.Invite(p.t.Context(), again, m.InvitedUntil.Add(-time.Microsecond))
 	require.NoError(t, err)
 	require.False(t, ok)
-	ok, err = p.Organizations.Invite(p.ctx, again, m.InvitedUntil)
+	ok, err = p.Organizations.Invite(p.t.Context(), again, m.InvitedUntil)
 	require.NoError(t, err)
 	require.True(t, ok)
-	got, err := p.Organizations.Member(p.ctx, o.ID, m.UserID)
+	got, err := p.Organizations.Member(p.t.Context(), o.ID, m.UserID)
 	require.NoError(t, err)
 	require.Equal(t, again, got.Membership)
 	got.Accept(p.now)
-	require.NoError(t, p.Organizations.SaveMember(p.ctx, &got.Membership))
-	ok, err = p.Organizations.Invite(p.ctx, again, p.now.Add(365*24*time.Hour))
+	require.NoError(t, p.Organizations.SaveMember(p.t.Context(), &got.Membership))
+	ok, err = p.Organizations.Invite(p.t.Context(), again, p.now.Add(365*24*time.Hour))
 	require.NoError(t, err)
 	require.False(t, ok, "a member is not invited again")
 }
@@ -301,11 +300,11 @@ func membersAreOwned(t *testing.T, p *people) {
 	o := p.organization(one.ID)
 	p.organization(two.ID)
 	for _, foreign := range []string{two.ID, p.user("free@example.org").ID, uid()} {
-		_, err := p.Organizations.Member(p.ctx, o.ID, foreign)
+		_, err := p.Organizations.Member(p.t.Context(), o.ID, foreign)
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
-		require.NoError(t, p.Organizations.RemoveMember(p.ctx, o.ID, foreign))
+		require.NoError(t, p.Organizations.RemoveMember(p.t.Context(), o.ID, foreign))
 	}
-	m, err := p.Organizations.MembershipOf(p.ctx, two.ID)
+	m, err := p.Organizations.MembershipOf(p.t.Context(), two.ID)
 	require.NoError(t, err)
 	require.NotNil(t, m)
 }
@@ -314,13 +313,13 @@ func invitedShowsWhatWasTyped(t *testing.T, p *people) {
 	o := p.organization(p.user("boss@example.org").ID)
 	u := p.user("jo@example.org")
 	m := p.invite(o, "JO@example.org", identity.Recruiter)
-	got, err := p.Organizations.Member(p.ctx, o.ID, u.ID)
+	got, err := p.Organizations.Member(p.t.Context(), o.ID, u.ID)
 	require.NoError(t, err)
 	require.Equal(t, "In Vited", got.Name)
 	require.Equal(t, "JO@example.org", got.Email)
 	m.Accept(p.now)
-	require.NoError(t, p.Organizations.SaveMember(p.ctx, &m))
-	got, err = p.Organizations.Member(p.ctx, o.ID, u.ID)
+	require.NoError(t, p.Organizations.SaveMember(p.t.Context(), &m))
+	got, err = p.Organizations.Member(p.t.Context(), o.ID, u.ID)
 	require.NoError(t, err)
 	require.Equal(t, "Jo Doe", got.Name)
 	require.Equal(t, "jo@example.org", got.Email)
@@ -330,12 +329,12 @@ func adminsCount(t *testing.T, p *people) {
 	u := p.user("boss@example.org")
 	o := p.organization(u.ID)
 	m := p.invite(o, "new@example.org", identity.Admin)
-	other, err := p.Organizations.HasOtherAdmin(p.ctx, o.ID, u.ID)
+	other, err := p.Organizations.HasOtherAdmin(p.t.Context(), o.ID, u.ID)
 	require.NoError(t, err)
 	require.False(t, other)
 	m.Accept(p.now)
-	require.NoError(t, p.Organizations.SaveMember(p.ctx, &m))
-	other, err = p.Organizations.HasOtherAdmin(p.ctx, o.ID, u.ID)
+	require.NoError(t, p.Organizations.SaveMember(p.t.Context(), &m))
+	other, err = p.Organizations.HasOtherAdmin(p.t.Context(), o.ID, u.ID)
 	require.NoError(t, err)
 	require.True(t, other)
 }
@@ -345,7 +344,7 @@ func lockSerializes(t *testing.T, p *people) {
 	var inside, most int
 	var mu sync.Mutex
 	p.twentyAtOnce(func(int) (bool, error) {
-		return true, p.Tx.Do(p.ctx, func(ctx context.Context) error {
+		return true, p.Tx.Do(p.t.Context(), func(ctx context.Context) error {
 			if err := p.Organizations.Lock(ctx, o.ID); err != nil {
 				return err
 			}
@@ -369,21 +368,21 @@ func teamPages(t *testing.T, p *people) {
 	for _, email := range []string{"a@example.org", "b@example.org"} {
 		p.invite(o, email, identity.Viewer)
 	}
-	first, err := p.Organizations.Team(p.ctx, o.ID, page.Request{Number: 1, Size: 2})
+	first, err := p.Organizations.Team(p.t.Context(), o.ID, page.Request{Number: 1, Size: 2})
 	require.NoError(t, err)
 	require.Len(t, first.Items, 2)
 	require.Equal(t, 3, first.Total)
 	require.False(t, first.TotalIsEstimate)
 	require.Equal(t, "boss@example.org", first.Items[0].Email)
 	for _, r := range []page.Request{{Number: 2, Size: 2}, {Number: 1, Size: 2, Cursor: first.NextCursor}} {
-		second, err := p.Organizations.Team(p.ctx, o.ID, r)
+		second, err := p.Organizations.Team(p.t.Context(), o.ID, r)
 		require.NoError(t, err)
 		require.Len(t, second.Items, 1)
 		require.Equal(t, "b@example.org", second.Items[0].Email)
 		require.Equal(t, 3, second.Total)
 		require.Empty(t, second.NextCursor)
 	}
-	beyond, err := p.Organizations.Team(p.ctx, o.ID, page.Request{Number: 9, Size: 2})
+	beyond, err := p.Organizations.Team(p.t.Context(), o.ID, page.Request{Number: 9, Size: 2})
 	require.NoError(t, err)
 	require.NotNil(t, beyond.Items)
 	require.Empty(t, beyond.Items)
@@ -392,7 +391,7 @@ func teamPages(t *testing.T, p *people) {
 func principalReadsBack(t *testing.T, p *people) {
 	u := p.user("jo@example.org")
 	s, _ := p.session(u)
-	got, err := p.Sessions.Principal(p.ctx, s.ID)
+	got, err := p.Sessions.Principal(p.t.Context(), s.ID)
 	require.NoError(t, err)
 	require.Equal(t, s, got.Session)
 	require.Equal(t, u.Email, got.User.Email)
@@ -402,17 +401,17 @@ func principalReadsBack(t *testing.T, p *people) {
 
 	other := p.organization(p.user("boss@example.org").ID)
 	p.invite(other, "jo@example.org", identity.Admin)
-	got, err = p.Sessions.Principal(p.ctx, s.ID)
+	got, err = p.Sessions.Principal(p.t.Context(), s.ID)
 	require.NoError(t, err)
 	require.Nil(t, got.Membership, "an invitation gives nothing")
 
 	o := p.organization(u.ID)
-	got, err = p.Sessions.Principal(p.ctx, s.ID)
+	got, err = p.Sessions.Principal(p.t.Context(), s.ID)
 	require.NoError(t, err)
 	require.Equal(t, o.ID, got.Membership.OrganizationID)
 	require.Equal(t, identity.Admin, got.Membership.Role)
 	require.True(t, got.Membership.Founder)
-	_, err = p.Sessions.Principal(p.ctx, uid())
+	_, err = p.Sessions.Principal(p.t.Context(), uid())
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
 }
 
@@ -420,22 +419,22 @@ func sessionEnds(t *testing.T, p *people) {
 	u, other := p.user("jo@example.org"), p.user("al@example.org")
 	s, _ := p.session(u)
 	ended := func() time.Time {
-		got, err := p.Sessions.Principal(p.ctx, s.ID)
+		got, err := p.Sessions.Principal(p.t.Context(), s.ID)
 		require.NoError(t, err)
 		return got.Session.EndedAt
 	}
-	require.NoError(t, p.Sessions.End(p.ctx, other.ID, s.ID, p.now))
+	require.NoError(t, p.Sessions.End(p.t.Context(), other.ID, s.ID, p.now))
 	require.Zero(t, ended(), "somebody else's")
-	alive, err := p.Sessions.Use(p.ctx, s.ID, p.now)
+	alive, err := p.Sessions.Use(p.t.Context(), s.ID, p.now)
 	require.NoError(t, err)
 	require.True(t, alive)
-	alive, err = p.Sessions.Use(p.ctx, s.ID, s.ExpiresAt)
+	alive, err = p.Sessions.Use(p.t.Context(), s.ID, s.ExpiresAt)
 	require.NoError(t, err)
 	require.False(t, alive)
-	require.NoError(t, p.Sessions.End(p.ctx, u.ID, s.ID, p.now))
-	require.NoError(t, p.Sessions.End(p.ctx, u.ID, s.ID, p.now.Add(time.Hour)))
+	require.NoError(t, p.Sessions.End(p.t.Context(), u.ID, s.ID, p.now))
+	require.NoError(t, p.Sessions.End(p.t.Context(), u.ID, s.ID, p.now.Add(time.Hour)))
 	require.Equal(t, p.now, ended())
-	alive, err = p.Sessions.Use(p.ctx, s.ID, p.now)
+	alive, err = p.Sessions.Use(p.t.Context(), s.ID, p.now)
 	require.NoError(t, err)
 	require.False(t, alive)
 }
@@ -446,46 +445,46 @@ func sessionsEnd(t *testing.T, p *people) {
 	gone, _ := p.session(u)
 	other, _ := p.session(p.user("al@example.org"))
 	alive := func(s identity.Session) bool {
-		got, err := p.Sessions.Principal(p.ctx, s.ID)
+		got, err := p.Sessions.Principal(p.t.Context(), s.ID)
 		require.NoError(t, err)
 		return got.Session.Alive(p.now)
 	}
-	require.NoError(t, p.Sessions.EndAll(p.ctx, u.ID, keep.ID, p.now))
+	require.NoError(t, p.Sessions.EndAll(p.t.Context(), u.ID, keep.ID, p.now))
 	require.True(t, alive(keep))
 	require.False(t, alive(gone))
-	require.NoError(t, p.Sessions.EndAll(p.ctx, u.ID, "", p.now))
+	require.NoError(t, p.Sessions.EndAll(p.t.Context(), u.ID, "", p.now))
 	require.False(t, alive(keep))
 	require.True(t, alive(other))
 }
 
 func refreshSpentOnce(t *testing.T, p *people) {
 	s, token := p.session(p.user("jo@example.org"))
-	require.Equal(t, 1, p.twentyAtOnce(func(int) (bool, error) { return p.Sessions.SpendRefresh(p.ctx, token.Hash, p.now) }))
-	got, err := p.Sessions.FindRefresh(p.ctx, token.Hash)
+	require.Equal(t, 1, p.twentyAtOnce(func(int) (bool, error) { return p.Sessions.SpendRefresh(p.t.Context(), token.Hash, p.now) }))
+	got, err := p.Sessions.FindRefresh(p.t.Context(), token.Hash)
 	require.NoError(t, err)
 	token.UsedAt = p.now
 	require.Equal(t, token, got)
 	next, _ := s.NewRefreshToken(p.now)
-	require.NoError(t, p.Sessions.AddRefresh(p.ctx, next))
-	got, err = p.Sessions.FindRefresh(p.ctx, next.Hash)
+	require.NoError(t, p.Sessions.AddRefresh(p.t.Context(), next))
+	got, err = p.Sessions.FindRefresh(p.t.Context(), next.Hash)
 	require.NoError(t, err)
 	require.Equal(t, next, got)
-	_, err = p.Sessions.FindRefresh(p.ctx, "unknown")
+	_, err = p.Sessions.FindRefresh(p.t.Context(), "unknown")
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
 }
 
 func mailTokenIsBound(t *testing.T, p *people) {
 	u, other := p.user("jo@example.org"), p.user("al@example.org")
 	token, _ := identity.NewMailToken(u.ID, u.Email, identity.ForReset, p.now)
-	require.NoError(t, p.MailTokens.Add(p.ctx, token))
-	got, err := p.MailTokens.Find(p.ctx, token.Hash, identity.ForReset)
+	require.NoError(t, p.MailTokens.Add(p.t.Context(), token))
+	got, err := p.MailTokens.Find(p.t.Context(), token.Hash, identity.ForReset)
 	require.NoError(t, err)
 	require.Equal(t, token, got)
-	_, err = p.MailTokens.Find(p.ctx, token.Hash, identity.ForVerification)
+	_, err = p.MailTokens.Find(p.t.Context(), token.Hash, identity.ForVerification)
 	require.ErrorIs(t, err, identity.ErrTokenNotFound)
-	_, err = p.MailTokens.Find(p.ctx, "unknown", identity.ForReset)
+	_, err = p.MailTokens.Find(p.t.Context(), "unknown", identity.ForReset)
 	require.ErrorIs(t, err, identity.ErrTokenNotFound)
-	ok, err := p.MailTokens.Spend(p.ctx, other.ID, token.Hash, p.now)
+	ok, err := p.MailTokens.Spend(p.t.Context(), other.ID, token.Hash, p.now)
 	require.NoError(t, err)
 	require.False(t, ok)
 }
@@ -493,8 +492,8 @@ func mailTokenIsBound(t *testing.T, p *people) {
 func mailTokenSpentOnce(t *testing.T, p *people) {
 	u := p.user("jo@example.org")
 	token, _ := identity.NewMailToken(u.ID, u.Email, identity.ForReset, p.now)
-	require.NoError(t, p.MailTokens.Add(p.ctx, token))
-	require.Equal(t, 1, p.twentyAtOnce(func(int) (bool, error) { return p.MailTokens.Spend(p.ctx, u.ID, token.Hash, p.now) }))
+	require.NoError(t, p.MailTokens.Add(p.t.Context(), token))
+	require.Equal(t, 1, p.twentyAtOnce(func(int) (bool, error) { return p.MailTokens.Spend(p.t.Context(), u.ID, token.Hash, p.now) }))
 }
 
 func mailTokensSpentTogether(t *testing.T, p *people) {
@@ -503,9 +502,9 @@ func mailTokensSpentTogether(t *testing.T, p *people) {
 	add := func(purpose identity.Purpose, organizationID string) func() bool {
 		token, _ := identity.NewMailToken(u.ID, u.Email, purpose, p.now)
 		token.OrganizationID = organizationID
-		require.NoError(t, p.MailTokens.Add(p.ctx, token))
+		require.NoError(t, p.MailTokens.Add(p.t.Context(), token))
 		return func() bool {
-			got, err := p.MailTokens.Find(p.ctx, token.Hash, purpose)
+			got, err := p.MailTokens.Find(p.t.Context(), token.Hash, purpose)
 			require.NoError(t, err)
 			require.Equal(t, organizationID, got.OrganizationID)
 			return got.Usable(p.now)
@@ -513,16 +512,16 @@ func mailTokensSpentTogether(t *testing.T, p *people) {
 	}
 	reset, verify := add(identity.ForReset, ""), add(identity.ForVerification, "")
 	first, second := add(identity.ForInvitation, orgs[0].ID), add(identity.ForInvitation, orgs[1].ID)
-	require.NoError(t, p.MailTokens.SpendAll(p.ctx, u.ID, identity.ForInvitation, orgs[0].ID, p.now))
+	require.NoError(t, p.MailTokens.SpendAll(p.t.Context(), u.ID, identity.ForInvitation, orgs[0].ID, p.now))
 	require.Equal(t, []bool{true, true, false, true}, []bool{reset(), verify(), first(), second()})
-	require.NoError(t, p.MailTokens.SpendAll(p.ctx, u.ID, identity.ForReset, "", p.now))
+	require.NoError(t, p.MailTokens.SpendAll(p.t.Context(), u.ID, identity.ForReset, "", p.now))
 	require.Equal(t, []bool{false, true, false, true}, []bool{reset(), verify(), first(), second()})
 }
 
 func errorUndoes(t *testing.T, p *people) {
 	boom := errors.New("boom")
 	u := identity.NewUser(uid(), "jo@example.org", "Jo", identity.KindEmployer, "v", p.now)
-	require.ErrorIs(t, p.Tx.Do(p.ctx, func(ctx context.Context) error {
+	require.ErrorIs(t, p.Tx.Do(p.t.Context(), func(ctx context.Context) error {
 		require.NoError(t, p.Users.Add(ctx, &u))
 		o, m := identity.Found(uid(), uid(), u.ID, "X", "", "", p.now)
 		require.NoError(t, p.Organizations.Found(ctx, o, m))
@@ -533,9 +532,9 @@ func errorUndoes(t *testing.T, p *people) {
 		require.NoError(t, err, "the transaction sees itself")
 		return boom
 	}), boom)
-	_, err := p.Users.FindByEmail(p.ctx, "jo@example.org")
+	_, err := p.Users.FindByEmail(p.t.Context(), "jo@example.org")
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	m, err := p.Organizations.MembershipOf(p.ctx, u.ID)
+	m, err := p.Organizations.MembershipOf(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.Nil(t, m)
 }

@@ -1,0 +1,82 @@
+package gormdb
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"gorm.io/gorm"
+
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+// statements keeps what the database is asked.
+type statements struct {
+	sql  []string
+	vars [][]any
+}
+
+func recordStatements(t *testing.T, db *DB) *statements {
+	t.Helper()
+	s := &statements{}
+	keep := func(g *gorm.DB) {
+		s.sql, s.vars = append(s.sql, g.Statement.SQL.String()), append(s.vars, g.Statement.Vars)
+	}
+	c := db.gorm.Callback()
+	require.NoError(t, c.Query().After("gorm:query").Register("test:query", keep))
+	require.NoError(t, c.Row().After("gorm:row").Register("test:row", keep))
+	require.NoError(t, c.Raw().After("gorm:raw").Register("test:raw", keep))
+	require.NoError(t, c.Update().After("gorm:update").Register("test:update", keep))
+	return s
+}
+
+func TestEveryIdentityQueryFindsItsRowsByAnIndex(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	s := db.Storage()
+	asked := recordStatements(t, db)
+	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
+
+	u := identity.NewUser(uuid.NewString(), "jo@example.org", "Jo", identity.KindJobseeker, "v", now)
+	require.NoError(t, s.Users.Add(ctx, &u))
+	_, _ = s.Users.Invite(ctx, u)
+	_, _ = s.Users.Find(ctx, id)
+	_, _ = s.Users.FindByEmail(ctx, "al@example.org")
+	_, _ = s.Users.People(ctx, []string{id, u.ID})
+	_, _ = s.Users.SignIn(ctx, id, "v", "v", now)
+	_ = s.Users.Save(ctx, &u)
+	_, _ = s.Organizations.Find(ctx, id)
+	_ = s.Organizations.Lock(ctx, id)
+	_, _ = s.Organizations.Member(ctx, id, id)
+	_, _ = s.Organizations.MembershipOf(ctx, id)
+	_ = s.Organizations.SaveMember(ctx, &identity.Membership{OrganizationID: id, UserID: id})
+	_ = s.Organizations.RemoveMember(ctx, id, id)
+	_, _ = s.Organizations.HasOtherAdmin(ctx, id, id)
+	_, _ = s.Organizations.Team(ctx, id, page.Request{Number: 3, Size: 20})
+	_, _ = s.Organizations.Team(ctx, id, page.Request{Number: 1, Size: 20, Cursor: id})
+	_, _ = s.Sessions.Use(ctx, id, now)
+	_ = s.Sessions.End(ctx, id, id, now)
+	_ = s.Sessions.EndAll(ctx, id, id, now)
+	_, _ = s.Sessions.FindRefresh(ctx, "h")
+	_, _ = s.Sessions.SpendRefresh(ctx, "h", now)
+	_, _ = s.MailTokens.Find(ctx, "h", identity.ForReset)
+	_, _ = s.MailTokens.Spend(ctx, id, "h", now)
+	_ = s.MailTokens.SpendAll(ctx, id, identity.ForInvitation, id, now)
+	before := len(asked.sql)
+	_, _ = s.Sessions.Principal(ctx, id)
+	require.Len(t, asked.sql, before+1, "every signed-in request pays for this one")
+	require.GreaterOrEqual(t, len(asked.sql), 25)
+
+	for i, sql := range asked.sql {
+		var plan []struct{ Detail string }
+		require.NoError(t, db.gorm.Raw("EXPLAIN QUERY PLAN "+sql, asked.vars[i]...).Scan(&plan).Error, sql)
+		for _, step := range plan {
+			bare := strings.HasPrefix(step.Detail, "SCAN") && step.Detail != "SCAN CONSTANT ROW" && step.Detail != "SCAN counted"
+			require.False(t, bare, "%s\n%s", step.Detail, sql)
+			require.NotContains(t, step.Detail, "TEMP B-TREE", sql)
+		}
+	}
+}
