@@ -458,3 +458,25 @@ func (s *syncBuffer) String() string {
 	defer s.mu.Unlock()
 	return s.b.String()
 }
+
+var tokenInMail = regexp.MustCompile(`\?token=([0-9A-Za-z_=-]+)`)
+
+// join makes a new member of the employer's organization, with the permissions
+// given or those of a recruiter.
+func (w *world) join(t testing.TB, employer *account, permissions object) *account {
+	t.Helper()
+	email := newEmail()
+	employer.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email}).ok(200)
+	text := strings.ReplaceAll(w.mail(t, email, "Subject:"), "=\r\n", "")
+	token := tokenInMail.FindStringSubmatch(strings.ReplaceAll(text, "=3D", "="))
+	require.NotNil(t, token, text)
+	c := w.guest(t)
+	a := c.post("/api/auth/accept-invitation", object{"token": token[1], "password": password, "name": "Tom Reed"})
+	require.Less(t, a.status, 300, "%s", a.raw)
+	c.token = a.text("data.accessToken")
+	m := &account{client: c, id: a.text("data.user.id"), email: email, refresh: a.text("data.refreshToken")}
+	if permissions != nil {
+		employer.put("/api/employers/team/"+m.id+"/permissions", object{"permissions": permissions}).ok(200)
+	}
+	return m
+}

@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/portal"
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+)
+
+// cast are the people of the matrix and what they own.
+type cast struct {
+	w                       *world
+	guest                   *client
+	seeker, otherSeeker     *account
+	employer, otherEmployer *account
+	bare                    *account // a member of the employer's organization without any permission
+	member                  string   // the id of another member
+	listing, application    string
+}
+
+// matrixRow is a request that the rightful caller makes with success.
+type matrixRow struct {
+	path   func(c *cast) string
+	body   func(c *cast) any
+	status int // of the success
+	// foreign is what somebody of the same kind hears who does not own what
+	// the path names: 404 unless a row says otherwise.
+	foreign int
+	// foreignError is the message of it.
+	foreignError string
+	// everyMember marks what a member may do without any permission.
+	everyMember bool
+	// prepare brings the resource into the state that the request needs.
+	prepare func(c *cast)
+}
+
+func at(path string) func(*cast) string { return func(*cast) string { return path } }
+func saying(body any) func(*cast) any   { return func(*cast) any { return body } }
+func job(suffix string) func(*cast) string {
+	return func(c *cast) string { return "/api/employers/jobs/" + c.listing + suffix }
+}
+func listing(suffix string) func(*cast) string {
+	return func(c *cast) string { return "/api/listings/" + c.listing + suffix }
+}
+func received(c *cast) string    { return "/api/employers/applications/" + c.application }
+func mine(c *cast) string        { return "/api/jobseekers/applications/" + c.application }
+func permissions(c *cast) string { return "/api/employers/team/" + c.member + "/permissions" }
+
+// matrix has a row for every route that asks who is calling.
+var matrix = map[string]matrixRow{
+	"POST /api/auth/logout":            {path: at("/api/auth/logout")},
+	"GET /api/auth/me":                 {path: at("/api/auth/me")},
+	"POST /api/auth/change-password":   {path: at("/api/auth/change-password"), body: saying(object{"currentPassword": password, "newPassword": password + "1"})},
+	"POST /api/auth/accept-invitation": {path: at("/api/auth/accept-invitation"), body: saying(object{"token": "none", "password": password}), status: 400},
+
+	"GET /api/employers/team":                 {path: at("/api/employers/team"), everyMember: true},
+	"POST /api/employers/team":                {path: at("/api/employers/team"), body: func(*cast) any { return object{"intent": "add-member", "name": "N", "email": newEmail()} }},
+	"GET /api/employers/team/:id/permissions": {path: permissions, foreign: 403, foreignError: "Team member not in your organization", everyMember: true},
+	"PUT /api/employers/team/:id/permissions": {path: permissions, body: saying(object{"role": "viewer"}), foreign: 403, foreignError: "Team member not in your organization"},
+
+	"GET /api/listings":              {path: at("/api/listings")},
+	"GET /api/listings/:id":          {path: listing("")},
+	"POST /api/listings/search":      {path: at("/api/listings/search"), body: saying(object{"query": "nurse"})},
+	"PATCH /api/listings/:id":        {path: listing(""), body: saying(object{"meta": object{"a": 1}}), foreignError: "Listing not found"},
+	"POST /api/listings/:id/restore": {path: listing("/restore"), foreignError: "Listing not found or not deleted", prepare: func(c *cast) { c.employer.elsewhere().delete("/api/employers/jobs/" + c.listing).ok(200) }},
+	"POST /api/listings/:id/archive": {path: listing("/archive"), foreignError: "Listing not found"},
+	"PUT /api/listings/batch":        {path: at("/api/listings/batch"), body: func(c *cast) any { return []object{{"uuid": c.listing, "meta": object{"b": 2}}} }},
+
+	"GET /api/employers/jobs":                {path: at("/api/employers/jobs")},
+	"POST /api/employers/jobs":               {path: at("/api/employers/jobs"), body: saying(object{"title": "T", "description": "D"}), status: 201},
+	"POST /api/employers/jobs/batch":         {path: at("/api/employers/jobs/batch"), body: saying(object{"jobs": []object{{"title": "T", "description": "D"}}})},
+	"PUT /api/employers/jobs/batch":          {path: at("/api/employers/jobs/batch"), body: func(c *cast) any { return object{"jobs": []object{{"id": c.listing, "title": "Mine"}}} }},
+	"GET /api/employers/jobs/:id":            {path: job(""), foreignError: "Job listing not found"},
+	"PUT /api/employers/jobs/:id":            {path: job(""), body: saying(object{"title": "Taken"}), foreignError: "Job listing not found"},
+	"DELETE /api/employers/jobs/:id":         {path: job(""), foreignError: "Job listing not found"},
+	"POST /api/employers/jobs/:id/duplicate": {path: job("/duplicate"), foreignError: "Job listing not found"},
+	"POST /api/employers/jobs/:id/renew":     {path: job("/renew"), foreignError: "Job listing not found"},
+
+	"GET /api/jobseekers/applications":        {path: at("/api/jobseekers/applications")},
+	"POST /api/jobseekers/applications":       {path: at("/api/jobseekers/applications"), body: func(c *cast) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
+	"GET /api/jobseekers/applications/:id":    {path: mine, foreignError: "Application not found"},
+	"PUT /api/jobseekers/applications/:id":    {path: mine, body: saying(object{"status": "in-progress"}), foreignError: "Application not found"},
+	"DELETE /api/jobseekers/applications/:id": {path: mine, foreignError: "Application not found"},
+
+	"GET /api/employers/applications":        {path: at("/api/employers/applications")},
+	"GET /api/employers/applications/:id":    {path: received, foreignError: "Application not found"},
+	"PUT /api/employers/applications/:id":    {path: received, body: saying(object{"status": "review"}), foreignError: "Application not found"},
+	"DELETE /api/employers/applications/:id": {path: received, foreignError: "Application not found"},
+	"POST /api/employers/applications/batch": {path: at("/api/employers/applications/batch"), body: func(c *cast) any { return object{"applications": []object{{"id": c.application, "status": "review"}}} }},
+}
+
+func assemble(t *testing.T, w *world) *cast {
+	t.Helper()
+	c := &cast{w: w, guest: w.guest(t), seeker: w.seeker(t), otherSeeker: w.seeker(t), employer: w.employer(t), otherEmployer: w.employer(t)}
+	c.bare = w.join(t, c.employer, object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}})
+	c.member = w.join(t, c.employer, nil).id
+	c.listing = c.employer.listing(nil)
+	c.application = c.seeker.application(c.listing, nil)
+	return c
+}
+
+// routes are the rows of the table itself.
+func routes() []web.Route { return portal.Surface(adapters.Services{}).Routes }
+
+func TestEveryRouteThatKnowsItsCallerHasARowInTheRoleMatrix(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, r := range routes() {
+		key := r.Method + " " + r.Path
+		known[key] = true
+		_, has := matrix[key]
+		require.Equal(t, r.Auth != web.None, has, "%s: a route that knows its caller, and only such a one, has a row in the matrix", key)
+		if r.Who == web.Employer {
+			require.Equal(t, matrix[key].everyMember, r.Permission == "", "%s: what a member may do is a permission", key)
+		}
+	}
+	for key := range matrix {
+		require.True(t, known[key], "%s is no route any more", key)
+	}
+}
+
+func TestRoleMatrix(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		for _, r := range routes() {
+			row, ok := matrix[r.Method+" "+r.Path]
+			if !ok {
+				continue
+			}
+			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
+				t.Parallel()
+				c := assemble(t, w)
+				if row.prepare != nil {
+					row.prepare(c)
+				}
+				row.play(t, c, r)
+			})
+		}
+	})
+}
+
+// play sends the row's request as everybody, the rightful caller last.
+func (row matrixRow) play(t *testing.T, c *cast, r web.Route) {
+	as := func(who *client) *answer {
+		var body any
+		if row.body != nil {
+			body = row.body(c)
+		}
+		return who.elsewhere().send(r.Method, row.path(c), body)
+	}
+	as(&client{t: t, w: c.w, token: "nonsense"}).fails(http.StatusUnauthorized, "Unauthorized")
+	rightful, stranger := c.seeker, c.otherSeeker
+	if r.Who == web.Employer {
+		rightful, stranger = c.employer, c.otherEmployer
+	}
+	if r.Auth == web.Required {
+		as(c.guest).fails(http.StatusUnauthorized, "Unauthorized")
+	} else {
+		require.Less(t, as(c.guest).status, 401, "a guest is welcome")
+	}
+	switch r.Who {
+	case web.Seeker:
+		as(c.employer.client).fails(http.StatusForbidden, "Forbidden")
+	case web.Employer:
+		as(c.seeker.client).fails(http.StatusForbidden, "Forbidden")
+	}
+	if r.Permission != "" {
+		as(c.bare.client).fails(http.StatusForbidden, "Forbidden")
+	}
+	if r.Who != web.Anyone {
+		a := as(stranger.client)
+		if strings.Contains(r.Path, "/:id") {
+			status := row.foreign
+			if status == 0 {
+				status = http.StatusNotFound
+			}
+			a.fails(status, row.foreignError)
+		} else {
+			for _, secret := range []string{c.listing + `","title`, c.application, c.seeker.email} {
+				require.NotContains(t, string(a.raw), secret, "what is not theirs")
+			}
+		}
+	}
+	status := row.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	require.Equal(t, status, as(rightful.client).status)
+}
