@@ -204,7 +204,7 @@ func (d Applications) page(ctx context.Context, r page.Request, whose func(*gorm
 		return out, wrap(err)
 	}
 	first := whose(d.q(ctx)).Model(&applicationRow{}).Select("id").Limit(page.MaxExact + 1)
-	if err := d.q(ctx).Table("(?) AS first", first).Select("COUNT(*)").Scan(&out.Total).Error; err != nil {
+	if err := d.q(ctx).Table("(?) AS counted", first).Select("COUNT(*)").Scan(&out.Total).Error; err != nil {
 		return out, wrap(err)
 	}
 	if out.Total > page.MaxExact {

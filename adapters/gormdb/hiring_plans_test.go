@@ -1,0 +1,67 @@
+package gormdb
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"gorm.io/gorm"
+
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/hiring"
+)
+
+func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	apps := Applications{db}
+	asked := recordStatements(t, db)
+	created := 0
+	require.NoError(t, db.gorm.Callback().Create().After("gorm:create").Register("test:create", func(*gorm.DB) { created++ }))
+	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
+	costs := func(reads, writes int, do func()) {
+		t.Helper()
+		before, made := len(asked.sql), created
+		do()
+		require.Equal(t, reads, len(asked.sql)-before)
+		require.Equal(t, writes, created-made)
+	}
+
+	var as []hiring.Application
+	var changes []hiring.Change
+	var ids []string
+	for i := range 100 {
+		a := hiring.Application{ID: uuid.Must(uuid.NewV7()).String(), ListingID: uuid.NewString(), OrganizationID: id, ApplicantID: id, Status: hiring.Pending, AppliedAt: now, ChangedAt: now}
+		costs(0, 1, func() { require.NoError(t, apps.Add(ctx, a)) })
+		a.Status = hiring.Statuses[i%len(hiring.Statuses)]
+		as, ids = append(as, a), append(ids, a.ID)
+		changes = append(changes, hiring.Change{ID: uuid.NewString(), ApplicationID: a.ID, Actor: hiring.ByEmployer, ActorID: id, To: a.Status, At: now})
+	}
+	costs(len(hiring.Statuses), 1, func() { require.NoError(t, apps.SaveStatuses(ctx, id, as, changes)) })
+	costs(1, 0, func() { _, _ = apps.ForOrganization(ctx, id, ids) })
+	costs(1, 1, func() { require.NoError(t, apps.SaveOwn(ctx, id, as[0], changeAgain(changes[0]))) })
+	costs(1, 0, func() { _, _ = apps.ForApplicant(ctx, id, ids[0]) })
+	costs(1, 0, func() { _, _ = apps.Timeline(ctx, ids[0], 200) })
+	for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: ids[50]}} {
+		costs(2, 0, func() { _, _ = apps.PageForOrganization(ctx, id, r) })
+		costs(2, 0, func() { _, _ = apps.PageForApplicant(ctx, id, r) })
+	}
+
+	for i, sql := range asked.sql {
+		var plan []struct{ Detail string }
+		require.NoError(t, db.gorm.Raw("EXPLAIN QUERY PLAN "+sql, asked.vars[i]...).Scan(&plan).Error, sql)
+		for _, step := range plan {
+			bare := strings.HasPrefix(step.Detail, "SCAN") && step.Detail != "SCAN counted"
+			require.False(t, bare, fmt.Sprintf("%s\n%s", step.Detail, sql))
+			require.NotContains(t, step.Detail, "TEMP B-TREE", sql)
+		}
+	}
+}
+
+func changeAgain(c hiring.Change) hiring.Change {
+	c.ID = uuid.NewString()
+	return c
+}
