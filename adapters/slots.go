@@ -20,6 +20,7 @@ import (
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/listings"
 )
 
 // Deps are what every adapter is opened with.
@@ -40,6 +41,9 @@ type Storage struct {
 	Organizations identity.Organizations
 	Sessions      identity.Sessions
 	MailTokens    identity.MailTokens
+
+	Listings      listings.Repository
+	ListingSearch listings.Search
 	Applications  hiring.Applications
 
 	Schema Schema
@@ -75,6 +79,7 @@ type SchemaStep struct {
 // Services is what a transport may call.
 type Services struct {
 	Identity *identity.Service
+	Listings *listings.Service
 	Limiter  limit.Limiter
 	// JWKS is the key set that verifies access tokens (RFC 7517).
 	JWKS func() []byte

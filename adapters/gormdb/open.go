@@ -18,10 +18,12 @@ func Open(_ context.Context, url string, d adapters.Deps) (adapters.Storage, err
 // Storage is the database in the form of the socket.
 func (db *DB) Storage() adapters.Storage {
 	outbox := Outbox{db}
+	words := newVocabulary(db)
 	return adapters.Storage{
 		Tx: db, Events: outbox, Outbox: outbox,
 		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, MailTokens: MailTokens{db},
 		Applications: Applications{db},
-		Schema:       Schema{db}, Ping: db.Ping, Close: db.Close,
+		Listings:     Listings{db, words}, ListingSearch: Searches{db, words, newFacts()},
+		Schema: Schema{db}, Ping: db.Ping, Close: db.Close,
 	}
 }

@@ -233,7 +233,12 @@ func (l *Listing) settle(before *Listing, now time.Time) []event.Event {
 
 // samePublicFields compares what the public sees; meta is the employer's own.
 func samePublicFields(a, b *Listing) bool {
-	return a.Company == b.Company && reflect.DeepEqual(a.Content, b.Content)
+	x, y := a.Content, b.Content
+	if (x.Deadline == nil) != (y.Deadline == nil) || x.Deadline != nil && !x.Deadline.Equal(*y.Deadline) {
+		return false
+	}
+	x.Deadline, y.Deadline = nil, nil
+	return a.Company == b.Company && reflect.DeepEqual(x, y)
 }
 
 // clone copies the listing so that the copy can be changed alone.

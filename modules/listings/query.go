@@ -1,6 +1,7 @@
 package listings
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -77,10 +78,9 @@ type Clause struct {
 	// Near are places that a word of the text means; the listing is near one
 	// of them, as in Filters.
 	Near []Place
-	// ContractType and EmploymentType are met by the listing's own; if it has
-	// none, the terms decide.
-	ContractType   string
-	EmploymentType string
+	// ContractTypes and EmploymentTypes are met by the listing's own.
+	ContractTypes   []string
+	EmploymentTypes []string
 	// Remote is met by remote listings.
 	Remote bool
 	// Not turns the clause round: no term may hold. Such a clause has terms only.
@@ -89,7 +89,7 @@ type Clause struct {
 
 // Plain reports whether the clause is about words alone.
 func (c Clause) Plain() bool {
-	return len(c.Near) == 0 && c.ContractType == "" && c.EmploymentType == "" && !c.Remote
+	return len(c.Near) == 0 && len(c.ContractTypes) == 0 && len(c.EmploymentTypes) == 0 && !c.Remote
 }
 
 // Term is something that stands in a listing's text.
@@ -106,7 +106,21 @@ type Term struct {
 	Literal string
 	// Fuzzy says that small typos are forgiven.
 	Fuzzy bool
+	// Unstated says that the term counts only for listings without a contract
+	// type or an employment type: where one is stated, the word in the text is
+	// about something else.
+	Unstated Unstated
 }
+
+// Unstated names a field that a listing may leave open.
+type Unstated int
+
+// The fields.
+const (
+	Stated Unstated = iota // the term counts always
+	NoContractType
+	NoEmploymentType
+)
 
 // Understand reads a search text the way a recruiter would.
 func Understand(text string, places Gazetteer) Text {
@@ -129,14 +143,13 @@ type understanding struct {
 
 func (u *understanding) add(c Clause) {
 	if n := len(u.out.Clauses); u.or && n > 0 && !c.Not && !u.out.Clauses[n-1].Not {
+		// Clipped, because vocabulary tables may lie below.
 		last := &u.out.Clauses[n-1]
-		last.Terms = append(last.Terms, c.Terms...)
-		last.Near = append(last.Near, c.Near...)
+		last.Terms = append(slices.Clip(last.Terms), c.Terms...)
+		last.Near = append(slices.Clip(last.Near), c.Near...)
 		last.Remote = last.Remote || c.Remote
-		if last.ContractType != c.ContractType || last.EmploymentType != c.EmploymentType {
-			// "permanent OR temporary" is a choice of words: no single value.
-			last.ContractType, last.EmploymentType = "", ""
-		}
+		last.ContractTypes = append(last.ContractTypes, c.ContractTypes...)
+		last.EmploymentTypes = append(last.EmploymentTypes, c.EmploymentTypes...)
 	} else {
 		u.out.Clauses = append(u.out.Clauses, c)
 	}
@@ -205,7 +218,9 @@ func (u *understanding) read(text string) {
 
 // atSpace reports whether the byte before i is white space, so that the hyphen
 // of "full-time" does not exclude anything.
-func atSpace(s string, i int) bool { return i > 0 && (s[i-1] == ' ' || s[i-1] == '\t' || s[i-1] == '\n') }
+func atSpace(s string, i int) bool {
+	return i > 0 && (s[i-1] == ' ' || s[i-1] == '\t' || s[i-1] == '\n')
+}
 
 func (u *understanding) phrase(s string, not bool) {
 	ws := Words(s)
@@ -279,7 +294,7 @@ func (u *understanding) stretch(s string, last bool) {
 		default:
 			c := Clause{Terms: []Term{{Words: []string{w}, Fuzzy: true, Prefix: final}}}
 			if forms, n := synonymsAt(words[i:]); n == 1 {
-				c.Terms = append(c.Terms[:0], forms...)
+				c.Terms = slices.Clone(forms)
 				if final {
 					c.Terms = append(c.Terms, Term{Words: []string{w}, Prefix: true})
 				}

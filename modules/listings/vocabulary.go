@@ -154,21 +154,28 @@ func SpecialtyNames(specialty string) []string {
 
 // contractWords say how one is employed.
 var contractWords = map[string]Clause{
-	"permanent": {ContractType: "permanent"}, "perm": {ContractType: "permanent"},
-	"temporary": {ContractType: "temporary"}, "temp": {ContractType: "temporary"},
-	"contract": {ContractType: "contract"}, "fixed term": {ContractType: "contract"},
-	"full time": {EmploymentType: "full-time"}, "fulltime": {EmploymentType: "full-time"},
-	"part time": {EmploymentType: "part-time"}, "parttime": {EmploymentType: "part-time"},
-	"bank":     {EmploymentType: "bank"},
-	"per diem": {EmploymentType: "per-diem"}, "perdiem": {EmploymentType: "per-diem"}, "prn": {EmploymentType: "per-diem"},
-	"flexible": {EmploymentType: "flexible"},
+	"permanent": {ContractTypes: []string{"permanent"}}, "perm": {ContractTypes: []string{"permanent"}},
+	"temporary": {ContractTypes: []string{"temporary"}}, "temp": {ContractTypes: []string{"temporary"}},
+	"contract": {ContractTypes: []string{"contract"}}, "fixed term": {ContractTypes: []string{"contract"}},
+	"full time": {EmploymentTypes: []string{"full-time"}}, "fulltime": {EmploymentTypes: []string{"full-time"}},
+	"part time": {EmploymentTypes: []string{"part-time"}}, "parttime": {EmploymentTypes: []string{"part-time"}},
+	"bank":     {EmploymentTypes: []string{"bank"}},
+	"per diem": {EmploymentTypes: []string{"per-diem"}}, "perdiem": {EmploymentTypes: []string{"per-diem"}}, "prn": {EmploymentTypes: []string{"per-diem"}},
+	"flexible": {EmploymentTypes: []string{"flexible"}},
 	"remote":   {Remote: true}, "remotely": {Remote: true}, "work from home": {Remote: true}, "home based": {Remote: true}, "wfh": {Remote: true},
 }
 
 func contractAt(words []string) (Clause, int) {
 	for n := min(3, len(words)); n >= 1; n-- {
 		if c, ok := contractWords[strings.Join(words[:n], " ")]; ok {
-			c.Terms = []Term{{Words: words[:n:n], Adjacent: n > 1}}
+			t := Term{Words: words[:n:n], Adjacent: n > 1}
+			switch {
+			case len(c.ContractTypes) > 0:
+				t.Unstated = NoContractType
+			case len(c.EmploymentTypes) > 0:
+				t.Unstated = NoEmploymentType
+			}
+			c.Terms = []Term{t}
 			return c, n
 		}
 	}

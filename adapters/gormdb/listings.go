@@ -1,0 +1,432 @@
+package gormdb
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// Listings stores listings.
+type Listings struct {
+	*DB
+	words *vocabulary
+}
+
+// listingRow is a listing as lists show it, without its long texts.
+type listingRow struct {
+	ID                  string
+	OrganizationID      string
+	Version             int64
+	Title               string
+	Company             string
+	Department          string
+	ContractType        string
+	EmploymentType      string
+	Specialty           string
+	Remote              bool
+	Location            string
+	PlaceKind           string
+	City                string
+	Region              string
+	Nation              string
+	Country             string
+	Lat                 *float64
+	Lon                 *float64
+	SalaryMin           *int64
+	SalaryMax           *int64
+	SalaryCurrency      string
+	SalaryPeriod        string
+	Status              string
+	Open                bool
+	ApplicationDeadline *time.Time
+	PostedAt            *time.Time
+	ArchivedAt          *time.Time
+	DeletedAt           *time.Time
+	CreatedAt           time.Time
+	UpdatedAt           time.Time
+}
+
+// TableName tells GORM the table.
+func (listingRow) TableName() string { return "listings" }
+
+// fullListingRow is a listing with everything that is read of it.
+type fullListingRow struct {
+	Short        listingRow `gorm:"embedded"`
+	Description  string
+	Requirements jsonText
+	Benefits     jsonText
+	Questions    jsonText
+	Meta         jsonText
+}
+
+// writtenListingRow has also what only queries look at.
+type writtenListingRow struct {
+	Full          fullListingRow `gorm:"embedded"`
+	SpecialtyKey  string
+	SalaryYearMin *int64
+	SalaryYearMax *int64
+	PostedWeek    *int64
+	SearchTitle   string
+	SearchBody    string
+}
+
+// TableName tells GORM the table.
+func (fullListingRow) TableName() string { return "listings" }
+
+// TableName tells GORM the table.
+func (writtenListingRow) TableName() string { return "listings" }
+
+// jsonText is a JSON column, which drivers hand over as text or as bytes.
+type jsonText string
+
+// Scan implements sql.Scanner.
+func (j *jsonText) Scan(v any) error {
+	switch v := v.(type) {
+	case string:
+		*j = jsonText(v)
+	case []byte:
+		*j = jsonText(v)
+	case nil:
+		*j = "null"
+	default:
+		return fmt.Errorf("JSON column of type %T", v)
+	}
+	return nil
+}
+
+func toJSON(v any) (jsonText, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // phrases are looked for in the column's text
+	if err := enc.Encode(v); err != nil {
+		return "", err
+	}
+	return jsonText(bytes.TrimSpace(b.Bytes())), nil
+}
+
+// jsonArray reads a column that holds an array; an empty one is nil.
+func jsonArray[T any](j jsonText) ([]T, error) {
+	if j == "" || j == "[]" || j == "null" {
+		return nil, nil
+	}
+	var out []T
+	return out, json.Unmarshal([]byte(j), &out)
+}
+
+func orEmpty[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+func (r listingRow) listing() listings.Listing {
+	l := listings.Listing{
+		ID: r.ID, OrganizationID: r.OrganizationID, Version: r.Version, Company: r.Company,
+		Content: listings.Content{
+			Title: r.Title, Department: r.Department, ContractType: r.ContractType, EmploymentType: r.EmploymentType,
+			Specialty: r.Specialty, Location: r.Location, Remote: r.Remote, Deadline: r.ApplicationDeadline,
+		},
+		Status: listings.Status(r.Status), Open: r.Open,
+		PostedAt: r.PostedAt, ArchivedAt: r.ArchivedAt, DeletedAt: r.DeletedAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}
+	if r.SalaryMin != nil || r.SalaryMax != nil {
+		l.Salary = &listings.Salary{Min: r.SalaryMin, Max: r.SalaryMax, Currency: r.SalaryCurrency, Period: r.SalaryPeriod}
+	}
+	if r.PlaceKind != "" {
+		l.Place = &listings.Place{Kind: listings.PlaceKind(r.PlaceKind), Name: r.City, Region: r.Region, Nation: r.Nation, Country: r.Country}
+		if r.Lat != nil && r.Lon != nil {
+			l.Place.Lat, l.Place.Lon = *r.Lat, *r.Lon
+		}
+	}
+	return l
+}
+
+func (r fullListingRow) listing() (listings.Listing, error) {
+	l := r.Short.listing()
+	l.Description, l.Meta = r.Description, json.RawMessage(r.Meta)
+	var err error
+	if l.Requirements, err = jsonArray[string](r.Requirements); err != nil {
+		return l, err
+	}
+	if l.Benefits, err = jsonArray[string](r.Benefits); err != nil {
+		return l, err
+	}
+	l.Questions, err = jsonArray[listings.Question](r.Questions)
+	return l, err
+}
+
+// weekOf numbers weeks, by which the text index is divided.
+func weekOf(t time.Time) int64 { return t.Unix() / (7 * 24 * 3600) }
+
+func (d dialect) listingRow(l *listings.Listing, doc document) (writtenListingRow, error) {
+	short := listingRow{
+		ID: l.ID, OrganizationID: l.OrganizationID, Version: l.Version, Title: l.Title, Company: l.Company, Department: l.Department,
+		ContractType: l.ContractType, EmploymentType: l.EmploymentType, Specialty: l.Specialty, Remote: l.Remote, Location: l.Location,
+		Status: string(l.Status), Open: l.Open,
+		ApplicationDeadline: utc(l.Deadline), PostedAt: utc(l.PostedAt), ArchivedAt: utc(l.ArchivedAt), DeletedAt: utc(l.DeletedAt),
+		CreatedAt: l.CreatedAt.UTC(), UpdatedAt: l.UpdatedAt.UTC(),
+	}
+	r := writtenListingRow{
+		SpecialtyKey: strings.Join(listings.Words(l.Specialty), " "),
+		SearchTitle:  d.lexemes(doc.title),
+		SearchBody:   d.lexemes(doc.body),
+	}
+	if s := l.Salary; s != nil {
+		low, high := s.Yearly()
+		short.SalaryMin, short.SalaryMax, short.SalaryCurrency, short.SalaryPeriod = s.Min, s.Max, s.Currency, s.Period
+		r.SalaryYearMin, r.SalaryYearMax = &low, &high
+	}
+	if p := l.Place; p != nil {
+		short.PlaceKind, short.City, short.Region, short.Nation, short.Country = string(p.Kind), p.Name, p.Region, p.Nation, p.Country
+		if p.Kind == listings.Town {
+			short.Lat, short.Lon = &p.Lat, &p.Lon
+		}
+	}
+	if l.PostedAt != nil {
+		w := weekOf(*l.PostedAt)
+		r.PostedWeek = &w
+	}
+	full := fullListingRow{Short: short, Description: l.Description, Meta: "{}"}
+	if len(l.Meta) > 0 {
+		full.Meta = jsonText(l.Meta)
+	}
+	var err error
+	if full.Requirements, err = toJSON(orEmpty(l.Requirements)); err != nil {
+		return r, err
+	}
+	if full.Benefits, err = toJSON(orEmpty(l.Benefits)); err != nil {
+		return r, err
+	}
+	full.Questions, err = toJSON(orEmpty(l.Questions))
+	r.Full = full
+	return r, err
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	u := t.UTC().Truncate(time.Microsecond)
+	return &u
+}
+
+func (d Listings) rows(ctx context.Context, ls []listings.Listing) ([]writtenListingRow, error) {
+	rows := make([]writtenListingRow, len(ls))
+	words := map[string]struct{}{}
+	for i := range ls {
+		doc := documentOf(&ls[i])
+		for w := range doc.words {
+			words[w] = struct{}{}
+		}
+		var err error
+		if rows[i], err = d.dialect.listingRow(&ls[i], doc); err != nil {
+			return nil, err
+		}
+	}
+	return rows, d.words.add(ctx, words)
+}
+
+// Create implements listings.Repository.
+func (d Listings) Create(ctx context.Context, ls []listings.Listing) error {
+	rows, err := d.rows(ctx, ls)
+	if err != nil {
+		return err
+	}
+	return wrap(d.q(ctx).Create(&rows).Error)
+}
+
+// saved on every Save: all that can change after creation.
+var listingChanges = []string{
+	"version", "title", "description", "company", "department", "contract_type", "employment_type", "specialty", "specialty_key", "remote",
+	"location", "place_kind", "city", "region", "nation", "country", "lat", "lon",
+	"salary_min", "salary_max", "salary_currency", "salary_period", "salary_year_min", "salary_year_max",
+	"requirements", "benefits", "questions", "meta", "status", "open",
+	"application_deadline", "posted_at", "posted_week", "archived_at", "deleted_at", "updated_at", "search_title", "search_body",
+}
+
+// Save implements listings.Repository. One statement updates any number of
+// rows: an insertion that finds every one of them there.
+func (d Listings) Save(ctx context.Context, organizationID string, ls []listings.Listing) error {
+	ls = slices.Clone(ls)
+	// One order for all, so that two batches do not wait for each other.
+	slices.SortFunc(ls, func(a, b listings.Listing) int { return strings.Compare(a.ID, b.ID) })
+	for i := range ls {
+		ls[i].Version++
+		ls[i].OrganizationID = organizationID
+	}
+	rows, err := d.rows(ctx, ls)
+	if err != nil {
+		return err
+	}
+	res := d.q(ctx).Clauses(clause.OnConflict{
+		Columns:   []clause.Column{{Name: "id"}},
+		DoUpdates: clause.AssignmentColumns(listingChanges),
+		Where: clause.Where{Exprs: []clause.Expression{
+			gorm.Expr("listings.version = excluded.version - 1 AND listings.organization_id = excluded.organization_id"),
+		}},
+	}).Create(&rows)
+	if res.Error != nil {
+		return wrap(res.Error)
+	}
+	if res.RowsAffected != int64(len(rows)) {
+		return errStale
+	}
+	return nil
+}
+
+// Get implements listings.Repository.
+func (d Listings) Get(ctx context.Context, organizationID, id string) (listings.Listing, error) {
+	var r fullListingRow
+	if err := d.locked(ctx).Where("organization_id = ? AND id = ?", organizationID, strings.ToLower(id)).Take(&r).Error; err != nil {
+		return listings.Listing{}, orNotFound(err, listings.ErrJobNotFound)
+	}
+	return r.listing()
+}
+
+// GetMany implements listings.Repository.
+func (d Listings) GetMany(ctx context.Context, organizationID string, ids []string) ([]listings.Listing, error) {
+	var rows []fullListingRow
+	// In one order, so that two batches do not wait for each other.
+	err := d.locked(ctx).Where("organization_id = ? AND id IN ?", organizationID, ids).Order("id").Find(&rows).Error
+	return fullListings(rows, err)
+}
+
+func fullListings(rows []fullListingRow, err error) ([]listings.Listing, error) {
+	if err != nil {
+		return nil, wrap(err)
+	}
+	out := make([]listings.Listing, len(rows))
+	for i, r := range rows {
+		if out[i], err = r.listing(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Public implements listings.Repository.
+func (d Listings) Public(ctx context.Context, id string, now time.Time) (listings.Listing, error) {
+	var r fullListingRow
+	err := d.q(ctx).Where("id = ? AND open AND (application_deadline IS NULL OR application_deadline > ?)", strings.ToLower(id), now).Take(&r).Error
+	if err != nil {
+		return listings.Listing{}, orNotFound(err, listings.ErrNotFound)
+	}
+	return r.listing()
+}
+
+// Titles implements listings.Repository.
+func (d Listings) Titles(ctx context.Context, ids []string) (map[string]string, error) {
+	var rows []struct{ ID, Title string }
+	if err := d.q(ctx).Raw("SELECT id, title FROM listings WHERE id IN ?", ids).Scan(&rows).Error; err != nil {
+		return nil, wrap(err)
+	}
+	out := make(map[string]string, len(rows))
+	for _, r := range rows {
+		out[r.ID] = r.Title
+	}
+	return out, nil
+}
+
+// Expired implements listings.Repository.
+func (d Listings) Expired(ctx context.Context, now time.Time, n int) ([]listings.Listing, error) {
+	var rows []fullListingRow
+	err := d.unclaimed(ctx).Where("open AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
+		Order("application_deadline").Limit(n).Find(&rows).Error
+	return fullListings(rows, err)
+}
+
+// OpenOf implements listings.Repository.
+func (d Listings) OpenOf(ctx context.Context, organizationID string, n int) ([]listings.Listing, error) {
+	var rows []fullListingRow
+	err := d.locked(ctx).Where("organization_id = ? AND open", organizationID).Order("id").Limit(n).Find(&rows).Error
+	return fullListings(rows, err)
+}
+
+// unclaimed reads rows that no other transaction is working on.
+func (d Listings) unclaimed(ctx context.Context) *gorm.DB {
+	q := d.q(ctx)
+	if d.pg() {
+		return q.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked})
+	}
+	return q
+}
+
+// Page implements listings.Repository.
+func (d Listings) Page(ctx context.Context, organizationID string, status listings.Status, r page.Request) (page.Result[listings.Listing], error) {
+	var out page.Result[listings.Listing]
+	scope := func() *gorm.DB {
+		q := d.q(ctx).Model(&listingRow{}).Where("organization_id = ?", organizationID)
+		if status != "" {
+			q = q.Where("status = ?", string(status))
+		}
+		return q
+	}
+	var n int64
+	if err := d.q(ctx).Table("(?) AS counted", scope().Select("1").Limit(page.MaxExact+1)).Count(&n).Error; err != nil {
+		return out, wrap(err)
+	}
+	out.Total, out.TotalIsEstimate = int(n), n > page.MaxExact
+	q := scope().Order("created_at DESC, id DESC").Limit(r.Size + 1)
+	if r.Cursor != "" {
+		var at ownCursor
+		if !readCursor(r.Cursor, "own", &at) {
+			return out, errCursor
+		}
+		q = q.Where("created_at < ? OR created_at = ? AND id < ?", at.CreatedAt, at.CreatedAt, at.ID)
+	} else {
+		q = q.Offset(r.Offset())
+	}
+	var rows []listingRow
+	if err := q.Find(&rows).Error; err != nil {
+		return out, wrap(err)
+	}
+	if len(rows) > r.Size {
+		rows = rows[:r.Size]
+		last := rows[r.Size-1]
+		out.NextCursor = writeCursor("own", ownCursor{CreatedAt: last.CreatedAt, ID: last.ID})
+	}
+	out.Items = make([]listings.Listing, len(rows))
+	for i, row := range rows {
+		out.Items[i] = row.listing()
+	}
+	return out, nil
+}
+
+type ownCursor struct {
+	CreatedAt time.Time
+	ID        string
+}
+
+var errCursor = fault.InvalidField("cursor", "is not one that this list gave out")
+
+// A cursor is where a list goes on, with the name of the list: one that comes
+// from another order means nothing here.
+func writeCursor(list string, at any) string {
+	raw, err := json.Marshal(at)
+	if err != nil {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(append([]byte(list+"."), raw...))
+}
+
+func readCursor(cursor, list string, at any) bool {
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return false
+	}
+	rest, ok := bytes.CutPrefix(raw, []byte(list+"."))
+	return ok && json.Unmarshal(rest, at) == nil
+}

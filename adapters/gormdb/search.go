@@ -1,0 +1,454 @@
+package gormdb
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// Searches implements listings.Search. A result is made of segments, each in
+// an order of its own, one after the other: title matches and the rest, paid
+// and unpaid, near and nowhere. Pages and cursors run through them.
+type Searches struct {
+	*DB
+	words *vocabulary
+	facts *facts
+}
+
+// cond is a condition with its arguments.
+type cond struct {
+	sql  string
+	args []any
+}
+
+func and(conds ...cond) cond { return joined(" AND ", conds) }
+func or(conds ...cond) cond  { return joined(" OR ", conds) }
+func not(c cond) cond        { return cond{"NOT (" + c.sql + ")", c.args} }
+
+func joined(by string, conds []cond) cond {
+	var out cond
+	n := 0
+	for _, c := range conds {
+		if c.sql == "" {
+			continue
+		}
+		if n++; n > 1 {
+			out.sql += by
+		}
+		out.sql += "(" + c.sql + ")"
+		out.args = append(out.args, c.args...)
+	}
+	return out
+}
+
+// segment is one stretch of a result.
+type segment struct {
+	where cond
+	// fts is the part of the words that SQLite's text index answers in the
+	// order of dates; empty on Postgres.
+	fts string
+	// key is what comes before the date in the order, empty for nothing; asc
+	// turns it round.
+	key  cond
+	asc  bool
+	hits float64 // the relevance of its listings, 0 if they have to be asked
+}
+
+// hitRow is a listing with its place in the order.
+type hitRow struct {
+	Row   fullListingRow `gorm:"embedded"`
+	Miles *float64
+	Key   *float64
+}
+
+// searchCursor is where a result goes on.
+type searchCursor struct {
+	Segment  int
+	Key      *float64 `json:",omitempty"`
+	PostedAt time.Time
+	ID       string
+}
+
+// search is one query under way.
+type search struct {
+	Searches
+	q    listings.Query
+	text matcher
+	// filters are all conditions but the words.
+	filters  cond
+	narrowed bool // there is some condition beyond being public
+	spatial  bool // a condition is about distance
+}
+
+// Find implements listings.Search.
+func (d Searches) Find(ctx context.Context, q listings.Query) (page.Result[listings.Hit], error) {
+	out := page.Result[listings.Hit]{Items: []listings.Hit{}}
+	if len(q.Text.Clauses) > 0 {
+		if err := d.words.refresh(ctx, true); err != nil {
+			return out, err
+		}
+	}
+	s := search{Searches: d, q: q}
+	s.text = s.matcher(q.Text)
+	s.filters = s.filterConds()
+	segments := s.segments()
+	var from *searchCursor
+	if q.Page.Cursor != "" {
+		from = &searchCursor{}
+		if !readCursor(q.Page.Cursor, string(q.Sort), from) || from.Segment < 0 || from.Segment >= len(segments) || (from.Key == nil) != (segments[from.Segment].key.sql == "") {
+			return out, errCursor
+		}
+	}
+	rows, at, err := s.fetch(ctx, segments, from)
+	if err != nil {
+		return out, err
+	}
+	if len(rows) > q.Page.Size {
+		rows = rows[:q.Page.Size]
+		last := rows[len(rows)-1]
+		c := searchCursor{Segment: at[len(rows)-1], Key: last.Key, ID: last.Row.Short.ID}
+		if last.Row.Short.PostedAt != nil {
+			c.PostedAt = *last.Row.Short.PostedAt
+		}
+		out.NextCursor = writeCursor(string(q.Sort), c)
+	}
+	if out.Items, err = s.hits(ctx, rows, at, segments); err != nil || q.WithoutTotal {
+		return out, err
+	}
+	out.Total, out.TotalIsEstimate, err = s.total(ctx)
+	// A page that is there is counted, whatever the estimate says.
+	if seen := q.Page.Offset() + len(rows); from == nil && out.Total < seen && len(rows) > 0 {
+		out.Total = seen
+	}
+	return out, err
+}
+
+// fetch reads one row more than the page has, and tells the segment of each.
+func (s *search) fetch(ctx context.Context, segments []segment, from *searchCursor) (rows []hitRow, at []int, err error) {
+	need, offset, first := s.q.Page.Size+1, s.q.Page.Offset(), 0
+	if from != nil {
+		offset, first = 0, from.Segment
+	}
+	for n := first; n < len(segments) && len(rows) < need; n++ {
+		var after *searchCursor
+		if from != nil && n == from.Segment {
+			after = from
+		}
+		got, err := s.read(ctx, segments[n], after, offset, need-len(rows))
+		if err != nil {
+			return nil, nil, err
+		}
+		for range got {
+			at = append(at, n)
+		}
+		rows = append(rows, got...)
+		switch {
+		case offset == 0:
+		case len(got) > 0:
+			offset = 0
+		default:
+			skipped, err := s.count(ctx, segments[n], offset)
+			if err != nil {
+				return nil, nil, err
+			}
+			offset = max(0, offset-skipped)
+		}
+	}
+	return rows, at, nil
+}
+
+// segments divides the result as its order asks.
+func (s *search) segments() []segment {
+	date := func(column tier, hits float64) segment {
+		fts, words := s.text.ordered(s, column)
+		return segment{fts: fts, where: and(words, s.filters), hits: hits}
+	}
+	all := and(s.text.body(s), s.filters)
+	switch s.q.Sort {
+	case listings.ByRelevance:
+		if s.text.empty() {
+			return []segment{date(anywhere, 1)}
+		}
+		return []segment{date(inTitle, 1), date(beyondTitle, 0.5)}
+	case listings.BySalary:
+		return []segment{
+			{where: and(all, cond{sql: "l.salary_year_max IS NOT NULL"}), key: cond{sql: "l.salary_year_max"}},
+			{where: and(all, cond{sql: "l.salary_year_max IS NULL"})},
+		}
+	case listings.ByDistance:
+		placed := cond{sql: "l.lat IS NOT NULL OR l.remote"}
+		return []segment{
+			{where: and(all, placed), key: s.reach(), asc: true},
+			{where: and(all, not(placed))},
+		}
+	case listings.ByDate:
+	}
+	return []segment{date(anywhere, 0)}
+}
+
+// hits turns rows into results.
+func (s *search) hits(ctx context.Context, rows []hitRow, at []int, segments []segment) ([]listings.Hit, error) {
+	titled := map[string]bool{}
+	if asked := !s.text.empty() && len(segments) > 0 && segments[0].hits == 0; asked && len(rows) > 0 {
+		ids := make([]string, len(rows))
+		for i, r := range rows {
+			ids[i] = r.Row.Short.ID
+		}
+		title := s.text.title(s)
+		var found []string
+		if err := s.Searches.q(ctx).Raw("SELECT l.id FROM listings l WHERE l.id IN ? AND ("+title.sql+")", append([]any{ids}, title.args...)...).Scan(&found).Error; err != nil {
+			return nil, wrap(err)
+		}
+		for _, id := range found {
+			titled[id] = true
+		}
+	}
+	out := make([]listings.Hit, len(rows))
+	for i, r := range rows {
+		l, err := r.Row.listing()
+		if err != nil {
+			return nil, err
+		}
+		out[i] = listings.Hit{Listing: l, Relevance: segments[at[i]].hits, Miles: r.Miles}
+		if out[i].Relevance == 0 {
+			out[i].Relevance = 1
+			if !s.text.empty() && !titled[l.ID] {
+				out[i].Relevance = 0.5
+			}
+		}
+	}
+	return out, nil
+}
+
+// columns are what a result shows, qualified by l.
+func (s *search) columns() cond {
+	cols := shortColumns
+	if s.q.Full {
+		cols = fullColumns
+	}
+	c := cond{sql: cols}
+	if s.q.From != nil {
+		d := s.miles(s.q.From)
+		c.sql += ", " + d.sql + " AS miles"
+		c.args = d.args
+	}
+	return c
+}
+
+const (
+	shortColumns = `l.id, l.organization_id, l.version, l.title, l.company, l.department, l.contract_type, l.employment_type, l.specialty, l.remote,
+l.location, l.place_kind, l.city, l.region, l.nation, l.country, l.lat, l.lon, l.salary_min, l.salary_max, l.salary_currency, l.salary_period,
+l.status, l.open, l.application_deadline, l.posted_at, l.archived_at, l.deleted_at, l.created_at, l.updated_at`
+	fullColumns = shortColumns + `, l.description, l.requirements, l.benefits, l.questions, l.meta`
+)
+
+// order is the ORDER BY of a segment, by the columns of l and of k.
+func (g segment) order(key string) string {
+	switch {
+	case g.key.sql == "":
+		return "l.posted_at DESC, l.id DESC"
+	case g.asc:
+		return key + " ASC, l.posted_at DESC, l.id DESC"
+	}
+	return key + " DESC, l.posted_at DESC, l.id DESC"
+}
+
+// after is the keyset condition of a cursor.
+func (g segment) after(c *searchCursor) cond {
+	if c == nil {
+		return cond{}
+	}
+	date := cond{"(l.posted_at, l.id) < (?, ?)", []any{c.PostedAt, c.ID}}
+	if g.key.sql == "" {
+		return date
+	}
+	cmp := " < ?"
+	if g.asc {
+		cmp = " > ?"
+	}
+	beyond := cond{g.key.sql + cmp, append(slices.Clone(g.key.args), *c.Key)}
+	same := cond{g.key.sql + " = ?", append(slices.Clone(g.key.args), *c.Key)}
+	return or(beyond, and(same, date))
+}
+
+// filterConds are the conditions beside the words.
+func (s *search) filterConds() cond {
+	f := s.q.Filters
+	conds := []cond{{"l.open AND (l.application_deadline IS NULL OR l.application_deadline > ?)", []any{s.q.Now}}}
+	add := func(sql string, args ...any) { conds = append(conds, cond{sql, args}) }
+	if f.Near != nil {
+		conds = append(conds, s.near(*f.Near))
+	}
+	if len(f.LocationWords) > 0 {
+		conds = append(conds, s.located(f.LocationWords))
+	}
+	if f.ContractType != "" {
+		add("l.contract_type = ?", f.ContractType)
+	}
+	if f.EmploymentType != "" {
+		add("l.employment_type = ?", f.EmploymentType)
+	}
+	if len(f.Specialties) > 0 {
+		add("l.specialty_key IN ?", f.Specialties)
+	}
+	if f.SalaryMin != nil {
+		add("l.salary_year_max >= ?", *f.SalaryMin)
+	}
+	if f.SalaryMax != nil {
+		add("l.salary_year_min <= ?", *f.SalaryMax)
+	}
+	if f.Remote != nil {
+		if *f.Remote {
+			add("l.remote")
+		} else {
+			add("NOT l.remote")
+		}
+	}
+	if f.PostedAfter != nil {
+		add("l.posted_at > ?", *f.PostedAfter)
+	}
+	for _, c := range s.q.Text.Clauses {
+		if !c.Plain() {
+			conds = append(conds, s.mixed(c))
+		}
+	}
+	s.narrowed = len(conds) > 1
+	return and(conds...)
+}
+
+// mixed is a clause that something other than words may fulfil.
+func (s *search) mixed(c listings.Clause) cond {
+	var parts []cond
+	for _, p := range c.Near {
+		parts = append(parts, s.near(p))
+	}
+	if len(c.ContractTypes) > 0 {
+		parts = append(parts, cond{"l.contract_type IN ?", []any{c.ContractTypes}})
+	}
+	if len(c.EmploymentTypes) > 0 {
+		parts = append(parts, cond{"l.employment_type IN ?", []any{c.EmploymentTypes}})
+	}
+	if c.Remote {
+		parts = append(parts, cond{sql: "l.remote"})
+	}
+	for _, t := range c.Terms {
+		x := s.matcher(listings.Text{Clauses: []listings.Clause{{Terms: []listings.Term{t}}}}).body(s)
+		switch t.Unstated {
+		case listings.NoContractType:
+			x = and(cond{sql: "l.contract_type = ''"}, x)
+		case listings.NoEmploymentType:
+			x = and(cond{sql: "l.employment_type = ''"}, x)
+		case listings.Stated:
+		}
+		parts = append(parts, x)
+	}
+	return or(parts...)
+}
+
+// located is a location that no gazetteer knows: all of its words.
+func (s *search) located(words []string) cond {
+	term := listings.Term{Words: words}
+	conds := []cond{s.matcher(listings.Text{Clauses: []listings.Clause{{Terms: []listings.Term{term}}}}).body(s)}
+	for _, w := range words {
+		if ascii(w) && !listings.StopWord(w) {
+			conds = append(conds, cond{`lower(l.location) LIKE ? ESCAPE '\'`, []any{"%" + likePattern.Replace(w) + "%"}})
+		}
+	}
+	return and(conds...)
+}
+
+func ascii(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7f })
+}
+
+const earthMiles = 3958.7613
+
+// near is the condition of lying in the place, or within the radius of a town.
+// What is done from anywhere is near everywhere.
+func (s *search) near(p listings.Place) cond {
+	var c cond
+	switch {
+	case p.Kind == listings.Town:
+		s.spatial = true
+		c = s.within(&p, s.q.Radius)
+	case p.Kind == listings.Country:
+		c = cond{"l.country = ?", []any{p.Country}}
+	case len(p.Regions) > 0:
+		c = cond{"l.country = ? AND l.region IN ?", []any{p.Country, p.Regions}}
+	case p.Region != "":
+		c = cond{"l.country = ? AND l.region = ?", []any{p.Country, p.Region}}
+	default:
+		c = cond{"l.country = ? AND l.nation = ?", []any{p.Country, p.Nation}}
+	}
+	return or(c, cond{sql: "l.remote"})
+}
+
+// within is a box, which an index answers, and the circle in it.
+func (s *search) within(p *listings.Place, radius float64) cond {
+	deg := radius / earthMiles * 180 / math.Pi
+	box := cond{"l.lat BETWEEN ? AND ?", []any{p.Lat - deg, p.Lat + deg}}
+	if edge := math.Abs(p.Lat) + deg; edge < 89 {
+		wide := math.Asin(math.Min(1, math.Sin(deg*math.Pi/180)/math.Cos(p.Lat*math.Pi/180))) * 180 / math.Pi
+		west, east := p.Lon-wide, p.Lon+wide
+		lon := cond{"l.lon BETWEEN ? AND ?", []any{west, east}}
+		switch {
+		case west < -180:
+			lon = or(lon, cond{"l.lon >= ?", []any{west + 360}})
+		case east > 180:
+			lon = or(lon, cond{"l.lon <= ?", []any{east - 360}})
+		}
+		box = and(box, lon)
+	}
+	d := s.miles(p)
+	// The centres of towns stand with three decimals.
+	return and(box, cond{d.sql + " <= ?", append(d.args, radius+0.01)})
+}
+
+// miles is the distance of a listing from the place (haversine).
+func (s *search) miles(p *listings.Place) cond {
+	least := "least"
+	if !s.pg() {
+		least = "min"
+	}
+	return cond{
+		fmt.Sprintf("(%v * asin(sqrt(%s(1.0, power(sin(radians(l.lat - ?) / 2), 2) + ? * cos(radians(l.lat)) * power(sin(radians(l.lon - ?) / 2), 2)))))", 2*earthMiles, least),
+		[]any{p.Lat, math.Cos(p.Lat * math.Pi / 180), p.Lon},
+	}
+}
+
+// reach is the distance by which results are sorted: a remote listing is at
+// most the radius away.
+func (s *search) reach() cond {
+	d, least := s.miles(s.q.From), "least"
+	if !s.pg() {
+		least = "min"
+	}
+	args := slices.Concat([]any{s.q.Radius}, d.args, []any{s.q.Radius}, d.args)
+	return cond{"CASE WHEN l.remote THEN " + least + "(?, coalesce(" + d.sql + ", ?)) ELSE " + d.sql + " END", args}
+}
+
+// facts are what is remembered of the table for a while.
+type facts struct {
+	mu       sync.Mutex
+	at       time.Time
+	open     float64 // how many listings are open, about
+	weeks    float64 // over how many weeks they were posted
+	counts   map[string]counted
+	countsAt time.Time
+}
+
+type counted struct {
+	n  int
+	at time.Time
+}
+
+const factsAge = 30 * time.Second
+
+func newFacts() *facts { return &facts{counts: map[string]counted{}} }

@@ -1,0 +1,343 @@
+package gormdb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/page"
+)
+
+// read gives up to n rows of a segment, in its order, from the offset or after
+// the cursor.
+func (s *search) read(ctx context.Context, g segment, from *searchCursor, offset, n int) ([]hitRow, error) {
+	if g.key.sql != "" && g.asc && s.q.Filters.Near == nil {
+		return s.readRings(ctx, g, from, offset, n)
+	}
+	if !s.pg() {
+		return s.readSQLite(ctx, g, from, offset, n)
+	}
+	return s.readPostgres(ctx, g, from, offset, n)
+}
+
+func (s *search) query(ctx context.Context, sql string, args []any) ([]hitRow, error) {
+	var rows []hitRow
+	if err := s.Searches.q(ctx).Raw(sql, args...).Scan(&rows).Error; err != nil {
+		return nil, wrap(err)
+	}
+	return rows, nil
+}
+
+// readRings sorts by distance without a radius: ever wider rings, until one
+// holds enough. All that lies outside of a ring is farther than what is in it.
+func (s *search) readRings(ctx context.Context, g segment, from *searchCursor, offset, n int) ([]hitRow, error) {
+	for _, radius := range []float64{25, 100, 400} {
+		if from != nil && from.Key != nil && *from.Key > radius {
+			continue
+		}
+		ring := g
+		ring.where = and(or(s.within(s.q.From, radius), cond{sql: "l.remote"}), g.where)
+		var rows []hitRow
+		var err error
+		if s.pg() {
+			rows, err = s.collect(ctx, ring, from, offset, n, cond{})
+		} else {
+			rows, err = s.readSQLite(ctx, ring, from, offset, n)
+		}
+		if err != nil || len(rows) == n {
+			return rows, err
+		}
+	}
+	if s.pg() {
+		return s.collect(ctx, g, from, offset, n, cond{})
+	}
+	return s.readSQLite(ctx, g, from, offset, n)
+}
+
+// readSQLite lets the text index lead where there are words: it yields its
+// matches in the order of posting, so that reading stops early.
+func (s *search) readSQLite(ctx context.Context, g segment, from *searchCursor, offset, n int) ([]hitRow, error) {
+	cols := s.columns()
+	args := cols.args
+	key := ""
+	if g.key.sql != "" {
+		key = ", " + g.key.sql + " AS key"
+		args = slices.Concat(args, g.key.args)
+	}
+	var sql string
+	where := and(g.where, g.after(from))
+	order := g.order("key")
+	if g.fts != "" {
+		sql = "SELECT " + cols.sql + " FROM listings_fts CROSS JOIN listings l ON l.seq = listings_fts.rowid WHERE listings_fts MATCH ? AND "
+		args = append(slices.Clone(args), g.fts)
+		order = "listings_fts.rowid DESC"
+		if from != nil {
+			sql += "listings_fts.rowid <= coalesce((SELECT seq FROM listings WHERE id = ?), 9e18) AND "
+			args = append(args, from.ID)
+		}
+	} else {
+		sql = "SELECT " + cols.sql + key + " FROM listings l WHERE "
+	}
+	sql += where.sql + " ORDER BY " + order + " LIMIT ? OFFSET ?"
+	return s.query(ctx, sql, append(slices.Concat(args, where.args), n, offset))
+}
+
+// Postgres is told which way to go: its planner, which does not know that the
+// newest matches are enough, takes seconds for some words.
+//
+//	collect  all matches by the best index, then sort: few matches
+//	weeks    the same for the newest weeks alone: some matches
+//	walk     newest first until there are enough: many matches
+//
+// All three are exact. Where the estimate was wrong and weeks or walk find too
+// little in their bounds, collect has the last word.
+func (s *search) readPostgres(ctx context.Context, g segment, from *searchCursor, offset, n int) ([]hitRow, error) {
+	if g.key.sql != "" && g.asc {
+		return s.collect(ctx, g, from, offset, n, cond{})
+	}
+	if g.key.sql != "" || s.text.empty() && !s.spatial && len(s.q.Text.Clauses) == 0 && len(s.q.Filters.LocationWords) == 0 {
+		return s.direct(ctx, g, from, offset, n)
+	}
+	matches, cost, err := s.explain(ctx, and(g.where, g.after(from)))
+	if err != nil {
+		return nil, err
+	}
+	table, weeks, err := s.size(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch way := choose(float64(offset+n), matches, cost, table, weeks, s.text.all != ""); way.kind {
+	case walk:
+		rows, err := s.walk(ctx, g, from, offset, n)
+		if err != nil || len(rows) == n {
+			return rows, err
+		}
+	case byWeeks:
+		newest := weekOf(s.q.Now)
+		if from != nil {
+			newest = weekOf(from.PostedAt)
+		}
+		span := make([]int64, way.weeks)
+		for i := range span {
+			span[i] = newest - int64(i)
+		}
+		rows, err := s.collect(ctx, g, from, offset, n, cond{"l.posted_week IN ?", []any{span}})
+		if err != nil || len(rows) == n {
+			return rows, err
+		}
+	case collect:
+	}
+	return s.collect(ctx, g, from, offset, n, cond{})
+}
+
+// way is how a segment is read.
+type way struct {
+	kind  wayKind
+	weeks int
+}
+
+type wayKind int
+
+const (
+	collect wayKind = iota
+	byWeeks
+	walk
+)
+
+const (
+	// fewMatches are collected in about 2 ms.
+	fewMatches = 2_500
+	// walkWindow bounds how far a walk goes before it gives up.
+	walkWindow = 20_000
+	maxWeeks   = 26
+)
+
+// choose picks the way for want rows of so many expected matches, which cost
+// the planner's cost to collect, in a table of so many listings and weeks.
+func choose(want, matches, cost, table, weeks float64, words bool) way {
+	if matches <= max(fewMatches, want) {
+		return way{kind: collect}
+	}
+	// Twice what is needed on average, because listings do not come evenly.
+	steps := 2 * want * table / matches
+	span := int(math.Ceil(2*want*weeks/matches)) + 1
+	inWeeks := words && span <= maxWeeks && float64(span) < weeks/2
+	switch {
+	case inWeeks && matches < table/10:
+		return way{kind: byWeeks, weeks: span}
+	case steps <= walkWindow && steps*4 < cost:
+		return way{kind: walk}
+	case inWeeks:
+		return way{kind: byWeeks, weeks: span}
+	}
+	return way{kind: collect}
+}
+
+// direct leaves the way to the planner, which has an index for it.
+func (s *search) direct(ctx context.Context, g segment, from *searchCursor, offset, n int) ([]hitRow, error) {
+	cols, key := s.columns(), ""
+	args := cols.args
+	if g.key.sql != "" {
+		key = ", " + g.key.sql + " AS key"
+		args = slices.Concat(args, g.key.args)
+	}
+	where := and(g.where, g.after(from))
+	order := g.order(g.key.sql)
+	return s.query(ctx, "SELECT "+cols.sql+key+" FROM listings l WHERE "+where.sql+" ORDER BY "+order+" LIMIT ? OFFSET ?",
+		append(slices.Concat(args, where.args), n, offset))
+}
+
+// walk goes through the newest listings until there are enough. The inner
+// query is fenced by its limit: nothing moves in or out of it.
+func (s *search) walk(ctx context.Context, g segment, from *searchCursor, offset, n int) ([]hitRow, error) {
+	cols, after := s.columns(), g.after(from)
+	inner := and(cond{sql: "l.open"}, after)
+	sql := "SELECT " + cols.sql + " FROM (SELECT l.* FROM listings l WHERE " + inner.sql +
+		fmt.Sprintf(" ORDER BY l.posted_at DESC, l.id DESC LIMIT %d) l WHERE ", walkWindow) + g.where.sql +
+		" ORDER BY l.posted_at DESC, l.id DESC LIMIT ? OFFSET ?"
+	return s.query(ctx, sql, append(slices.Concat(cols.args, inner.args, g.where.args), n, offset))
+}
+
+// collect finds all matches, sorts them by what the order needs and only then
+// reads the rows of the page. Materialized without ORDER BY or LIMIT, so that
+// the planner cannot decide to walk instead.
+func (s *search) collect(ctx context.Context, g segment, from *searchCursor, offset, n int, more cond) ([]hitRow, error) {
+	where := and(g.where, g.after(from), more)
+	key, keyArgs, out := "", []any(nil), ""
+	if g.key.sql != "" {
+		key, keyArgs, out = ", "+g.key.sql+" AS key", g.key.args, ", k.key"
+	}
+	cols := s.columns()
+	outer := strings.ReplaceAll(g.order("l.key"), "l.", "k.")
+	sql := "WITH m AS MATERIALIZED (SELECT l.id, l.posted_at" + key + " FROM listings l WHERE " + where.sql + ")" +
+		", k AS (SELECT * FROM m l ORDER BY " + g.order("l.key") + " LIMIT ? OFFSET ?)" +
+		" SELECT " + cols.sql + out + " FROM k JOIN listings l ON l.id = k.id ORDER BY " + outer
+	args := slices.Concat(keyArgs, where.args, []any{n, offset}, cols.args)
+	return s.query(ctx, sql, args)
+}
+
+// explain asks the planner how many listings fulfil a condition and what it
+// costs to find them.
+func (s *search) explain(ctx context.Context, where cond) (rows, cost float64, err error) {
+	var raw string
+	if err := s.Searches.q(ctx).Raw("EXPLAIN (FORMAT JSON) SELECT 1 FROM listings l WHERE "+where.sql, where.args...).Scan(&raw).Error; err != nil {
+		return 0, 0, wrap(err)
+	}
+	var plans []struct {
+		Plan struct {
+			Rows float64 `json:"Plan Rows"`
+			Cost float64 `json:"Total Cost"`
+		}
+	}
+	if err := json.Unmarshal([]byte(raw), &plans); err != nil || len(plans) == 0 {
+		return 0, 0, fmt.Errorf("plan that cannot be read: %w", err)
+	}
+	return plans[0].Plan.Rows, plans[0].Plan.Cost, nil
+}
+
+// size is about how many listings are open and over how many weeks.
+func (s *search) size(ctx context.Context) (open, weeks float64, err error) {
+	f := s.facts
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.at) < factsAge {
+		return f.open, f.weeks, nil
+	}
+	var r struct {
+		Open   float64
+		Oldest *time.Time
+	}
+	err = s.Searches.q(ctx).Raw(`SELECT greatest(c.reltuples, 0) AS open,
+		(SELECT posted_at FROM listings WHERE open ORDER BY posted_at, id LIMIT 1) AS oldest
+		FROM pg_class c WHERE c.oid = 'listings_open_posted'::regclass`).Scan(&r).Error
+	if err != nil {
+		return 0, 0, wrap(err)
+	}
+	f.at, f.open, f.weeks = time.Now(), r.Open, 1
+	if r.Oldest != nil {
+		f.weeks = float64(weekOf(s.q.Now)-weekOf(*r.Oldest)) + 1
+	}
+	return f.open, f.weeks, nil
+}
+
+// sureEstimate is how many the planner must expect before they are not even
+// counted up to page.MaxExact.
+const sureEstimate = 4 * page.MaxExact
+
+// total counts the result: exactly up to page.MaxExact, about beyond.
+func (s *search) total(ctx context.Context) (int, bool, error) {
+	all := segment{}
+	all.fts, all.where = s.text.ordered(s, anywhere)
+	all.where = and(all.where, s.filters)
+	estimate := 0.0
+	if s.pg() {
+		var err error
+		if !s.narrowed && s.text.empty() && len(s.text.none) == 0 {
+			estimate, _, err = s.size(ctx)
+		} else {
+			estimate, _, err = s.explain(ctx, all.where)
+		}
+		if err != nil {
+			return 0, false, err
+		}
+		if estimate > sureEstimate {
+			return int(estimate), true, nil
+		}
+	}
+	n, err := s.count(ctx, all, page.MaxExact+1)
+	if err != nil || n <= page.MaxExact {
+		return n, false, err
+	}
+	if !s.pg() {
+		// SQLite has no idea how many there are; it is counted now and then.
+		n, err = s.countAll(ctx, all)
+		return n, true, err
+	}
+	return max(n, int(estimate)), true, nil
+}
+
+// count counts a segment up to a limit.
+func (s *search) count(ctx context.Context, g segment, limit int) (int, error) {
+	var sql string
+	args := g.where.args
+	switch {
+	case s.pg():
+		sql = "WITH m AS MATERIALIZED (SELECT 1 FROM listings l WHERE " + g.where.sql + ") SELECT count(*) FROM (SELECT 1 FROM m LIMIT ?) c"
+	case g.fts != "":
+		sql = "SELECT count(*) FROM (SELECT 1 FROM listings_fts CROSS JOIN listings l ON l.seq = listings_fts.rowid WHERE listings_fts MATCH ? AND " + g.where.sql + " LIMIT ?)"
+		args = append([]any{g.fts}, args...)
+	default:
+		sql = "SELECT count(*) FROM (SELECT 1 FROM listings l WHERE " + g.where.sql + " LIMIT ?)"
+	}
+	var n int
+	err := s.Searches.q(ctx).Raw(sql, append(slices.Clone(args), limit)...).Scan(&n).Error
+	return n, wrap(err)
+}
+
+// countAll counts everything and remembers it for a while.
+func (s *search) countAll(ctx context.Context, g segment) (int, error) {
+	args := slices.DeleteFunc(slices.Clone(g.where.args), func(a any) bool { return a == any(s.q.Now) })
+	key := fmt.Sprint(g.fts, g.where.sql, args)
+	f := s.facts
+	f.mu.Lock()
+	c, ok := f.counts[key]
+	f.mu.Unlock()
+	if ok && time.Since(c.at) < factsAge {
+		return c.n, nil
+	}
+	n, err := s.count(ctx, g, math.MaxInt32)
+	if err != nil {
+		return 0, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.counts) > 256 {
+		clear(f.counts)
+	}
+	f.counts[key] = counted{n: n, at: time.Now()}
+	return n, nil
+}

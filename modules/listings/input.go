@@ -1,0 +1,129 @@
+package listings
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+)
+
+// CreateInput is a new listing as an employer sends it. Of the statuses only
+// draft can be asked for; every other one is ignored.
+type CreateInput struct {
+	Title       string `json:"title" validate:"notblank,max=200"`
+	Description string `json:"description" validate:"notblank,max=20000"`
+	Details
+	Status *string `json:"status"`
+}
+
+// UpdateInput is a change: what is absent stays as it is.
+type UpdateInput struct {
+	Title       *string `json:"title" validate:"omitempty,notblank,max=200"`
+	Description *string `json:"description" validate:"omitempty,notblank,max=20000"`
+	Details
+	Status *string `json:"status" validate:"omitempty,oneof=active inactive closed"`
+}
+
+// Details are the optional fields of a listing. An empty text, list or salary
+// object takes the value away.
+type Details struct {
+	Department          *string          `json:"department" validate:"omitempty,max=200"`
+	ContractType        *string          `json:"contractType" validate:"omitempty,oneof='' permanent temporary contract"`
+	Salary              *SalaryInput     `json:"salary"`
+	Location            *string          `json:"location" validate:"omitempty,max=200"`
+	Requirements        *[]string        `json:"requirements" validate:"omitempty,max=50,dive,notblank,max=500"`
+	Benefits            *[]string        `json:"benefits" validate:"omitempty,max=50,dive,notblank,max=500"`
+	ApplicationDeadline *string          `json:"applicationDeadline"`
+	Specialty           *string          `json:"specialty" validate:"omitempty,max=200"`
+	EmploymentType      *string          `json:"employmentType" validate:"omitempty,oneof='' full-time part-time bank per-diem flexible"`
+	Remote              *bool            `json:"remote"`
+	Questions           *[]QuestionInput `json:"questions" validate:"omitempty,max=50,dive"`
+}
+
+// QuestionInput is a question as an employer sends it. One without an id gets
+// one, which stays with it.
+type QuestionInput struct {
+	ID       string `json:"id" validate:"max=64"`
+	Text     string `json:"text" validate:"notblank,max=500"`
+	Required bool   `json:"required"`
+}
+
+// apply writes what was sent into the content.
+func (d Details) apply(c *Content, newID id.Source) error {
+	text := func(to *string, from *string) {
+		if from != nil {
+			*to = strings.TrimSpace(*from)
+		}
+	}
+	list := func(to *[]string, from *[]string) {
+		if from != nil {
+			*to = nil
+			for _, s := range *from {
+				*to = append(*to, strings.TrimSpace(s))
+			}
+		}
+	}
+	text(&c.Department, d.Department)
+	text(&c.ContractType, d.ContractType)
+	text(&c.EmploymentType, d.EmploymentType)
+	text(&c.Specialty, d.Specialty)
+	text(&c.Location, d.Location)
+	list(&c.Requirements, d.Requirements)
+	list(&c.Benefits, d.Benefits)
+	if d.Remote != nil {
+		c.Remote = *d.Remote
+	}
+	if d.Salary != nil {
+		s, err := newSalary(*d.Salary)
+		if err != nil {
+			return err
+		}
+		c.Salary = s
+	}
+	if d.ApplicationDeadline != nil {
+		c.Deadline = nil
+		if *d.ApplicationDeadline != "" {
+			at, err := ParseMoment(*d.ApplicationDeadline, true)
+			if err != nil {
+				return fault.InvalidField("applicationDeadline", err.Error())
+			}
+			c.Deadline = &at
+		}
+	}
+	if d.Questions != nil {
+		c.Questions = nil
+		for _, q := range *d.Questions {
+			if q.ID == "" {
+				q.ID = newID()
+			}
+			c.Questions = append(c.Questions, Question{ID: q.ID, Text: strings.TrimSpace(q.Text), Required: q.Required})
+		}
+	}
+	return nil
+}
+
+// ParseMoment reads a moment (RFC 3339) or a date. A date is the day's first
+// moment, or its last if endOfDay: who may apply until the 3rd may do so on it.
+func ParseMoment(s string, endOfDay bool) (time.Time, error) {
+	if day, err := time.Parse(time.DateOnly, s); err == nil {
+		if endOfDay {
+			day = day.AddDate(0, 0, 1).Add(-time.Second)
+		}
+		return inRange(day)
+	}
+	at, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("must be a date (2006-01-02) or a moment (2006-01-02T15:04:05Z)")
+	}
+	return inRange(at.UTC().Truncate(time.Microsecond))
+}
+
+// inRange keeps moments to what every database can hold and compare.
+func inRange(at time.Time) (time.Time, error) {
+	if at.Year() < 1900 || at.Year() > 9000 {
+		return time.Time{}, fmt.Errorf("must be between the years 1900 and 9000")
+	}
+	return at, nil
+}

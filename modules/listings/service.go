@@ -1,0 +1,456 @@
+package listings
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/tx"
+)
+
+// Deps is what the service is plugged into.
+type Deps struct {
+	Tx            tx.Runner
+	Events        event.Recorder
+	Clock         clock.Clock
+	NewID         id.Source
+	Listings      Repository
+	Search        Search
+	Gazetteer     Gazetteer
+	Organizations Organizations
+	Seekers       Seekers
+}
+
+// Service is what can be done with listings.
+type Service struct{ Deps }
+
+// New makes the service.
+func New(d Deps) *Service { return &Service{Deps: d} }
+
+// MaxBatch is how many items one batch may have.
+const MaxBatch = 100
+
+// Create posts a listing for the organization.
+func (s *Service) Create(ctx context.Context, organizationID string, in CreateInput) (Listing, error) {
+	done, err := s.CreateBatch(ctx, organizationID, []BatchItem[CreateInput]{{Input: in}})
+	if err != nil {
+		return Listing{}, err
+	}
+	return done[0].Listing, done[0].Err
+}
+
+// BatchItem is one item of a batch: an input, or why it could not be read.
+type BatchItem[T any] struct {
+	ID    string // of updates
+	Input T
+	Err   error
+}
+
+// BatchResult is what became of an item.
+type BatchResult struct {
+	Listing Listing
+	Err     error
+}
+
+// CreateBatch posts those of the listings that can be and says of every item
+// what became of it, in the order of the items.
+func (s *Service) CreateBatch(ctx context.Context, organizationID string, items []BatchItem[CreateInput]) ([]BatchResult, error) {
+	company, err := s.Organizations.CompanyName(ctx, organizationID)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Clock.Now()
+	out := make([]BatchResult, len(items))
+	var made []Listing
+	var events []event.Event
+	for i, item := range items {
+		if out[i].Err = item.Err; item.Err != nil {
+			continue
+		}
+		l, err := s.compose(item.Input, now)
+		if err != nil {
+			out[i].Err = err
+			continue
+		}
+		l.OrganizationID, l.Company = organizationID, company
+		events = append(events, l.settle(&Listing{}, now)...)
+		made = append(made, l)
+		out[i].Listing = l
+	}
+	if len(made) == 0 {
+		return out, nil
+	}
+	return out, s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Listings.Create(ctx, made); err != nil {
+			return err
+		}
+		return s.record(ctx, events)
+	})
+}
+
+func (s *Service) record(ctx context.Context, events []event.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	return s.Events.Record(ctx, events...)
+}
+
+func (s *Service) compose(in CreateInput, now time.Time) (Listing, error) {
+	l := Listing{ID: s.NewID(), Version: 1, Status: Active, CreatedAt: now}
+	if in.Status != nil && Status(*in.Status) == Draft {
+		l.Status = Draft
+	}
+	l.Title, l.Description = strings.TrimSpace(in.Title), strings.TrimSpace(in.Description)
+	if err := in.apply(&l.Content, s.NewID); err != nil {
+		return l, err
+	}
+	if err := l.check(); err != nil {
+		return l, err
+	}
+	l.Place = s.locate(l.Location)
+	return l, nil
+}
+
+// locate finds the place of a listing's location. Employers write more than
+// towns there ("Ward 7, St James's Hospital, Leeds LS9 7TF, UK"), so that its
+// parts are tried from the left, the longest first.
+func (s *Service) locate(location string) *Place {
+	parts := strings.FieldsFunc(location, func(r rune) bool {
+		return r == ',' || r == ';' || r == '(' || r == ')' || r == '\n' || r == '/' || r == '|'
+	})
+	for i := range parts {
+		if p, ok := s.Gazetteer.Resolve(strings.Join(parts[i:], ",")); ok {
+			return &p
+		}
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		words := strings.Fields(parts[i])
+		for n := len(words); n > 0; n-- {
+			if p, ok := s.Gazetteer.Resolve(strings.Join(words[:n], " ")); ok && (p.Kind != Country || len(parts) == 1) {
+				return &p
+			}
+			if n < len(words) && !strings.ContainsAny(words[n], "0123456789") {
+				break // only postcodes are cut off
+			}
+		}
+	}
+	return nil
+}
+
+// Get shows the organization's listing, whatever its state.
+func (s *Service) Get(ctx context.Context, organizationID, listingID string) (Listing, error) {
+	if !id.Valid(listingID) {
+		return Listing{}, ErrJobNotFound
+	}
+	return s.Listings.Get(ctx, organizationID, listingID)
+}
+
+// List shows the organization's listings in every state, the newest first, or
+// those with the status alone.
+func (s *Service) List(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error) {
+	return s.Listings.Page(ctx, organizationID, status, r)
+}
+
+// Update changes the organization's listing.
+func (s *Service) Update(ctx context.Context, organizationID, listingID string, in UpdateInput) (Listing, error) {
+	return s.change(ctx, organizationID, listingID, func(l *Listing, _ time.Time) error { return s.update(l, in) })
+}
+
+func (s *Service) update(l *Listing, in UpdateInput) error {
+	before := l.Location
+	if in.Title != nil {
+		l.Title = strings.TrimSpace(*in.Title)
+	}
+	if in.Description != nil {
+		l.Description = strings.TrimSpace(*in.Description)
+	}
+	if err := in.apply(&l.Content, s.NewID); err != nil {
+		return err
+	}
+	if in.Status != nil {
+		if err := l.SetStatus(Status(*in.Status)); err != nil {
+			return err
+		}
+	}
+	if err := l.check(); err != nil {
+		return err
+	}
+	if l.Location != before {
+		l.Place = s.locate(l.Location)
+	}
+	return nil
+}
+
+// change loads one listing of the organization, changes it and tells the
+// world, all in one transaction.
+func (s *Service) change(ctx context.Context, organizationID, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
+	if !id.Valid(listingID) {
+		return Listing{}, ErrJobNotFound
+	}
+	var out Listing
+	err := s.Tx.Do(ctx, func(ctx context.Context) error {
+		before, err := s.Listings.Get(ctx, organizationID, listingID)
+		if err != nil {
+			return err
+		}
+		l, now := before.clone(), s.Clock.Now()
+		if err := fn(&l, now); err != nil {
+			return err
+		}
+		events := l.settle(&before, now)
+		if err := s.Listings.Save(ctx, organizationID, []Listing{l}); err != nil {
+			return err
+		}
+		out = l
+		return s.record(ctx, events)
+	})
+	return out, err
+}
+
+// changeMany is change for a batch: the items apply in their order, an id may
+// repeat, and each listing is saved once. One that fails leaves its listing as
+// the items before it did.
+func (s *Service) changeMany(ctx context.Context, organizationID string, ids []string, fn func(i int, l *Listing, now time.Time) error) ([]BatchResult, error) {
+	var out []BatchResult
+	err := s.Tx.Do(ctx, func(ctx context.Context) error {
+		out = make([]BatchResult, len(ids))
+		var wanted []string
+		for _, listingID := range ids {
+			if id.Valid(listingID) {
+				wanted = append(wanted, strings.ToLower(listingID))
+			}
+		}
+		var found []Listing
+		if len(wanted) > 0 {
+			var err error
+			if found, err = s.Listings.GetMany(ctx, organizationID, wanted); err != nil {
+				return err
+			}
+		}
+		at := make(map[string]int, len(found))
+		before := make([]Listing, len(found))
+		for i := range found {
+			at[found[i].ID], before[i] = i, found[i]
+		}
+		now := s.Clock.Now()
+		touched := make([]bool, len(found))
+		for i, listingID := range ids {
+			n, ok := at[strings.ToLower(listingID)]
+			if !ok {
+				out[i].Err = ErrJobNotFound
+				continue
+			}
+			l := found[n].clone()
+			if out[i].Err = fn(i, &l, now); out[i].Err == nil {
+				found[n], touched[n] = l, true
+				out[i].Listing = l
+			}
+		}
+		var save []Listing
+		var events []event.Event
+		for n := range found {
+			if touched[n] {
+				events = append(events, found[n].settle(&before[n], now)...)
+				save = append(save, found[n])
+			}
+		}
+		if len(save) == 0 {
+			return nil
+		}
+		if err := s.Listings.Save(ctx, organizationID, save); err != nil {
+			return err
+		}
+		return s.record(ctx, events)
+	})
+	return out, err
+}
+
+// UpdateBatch changes those of the organization's listings that can be.
+func (s *Service) UpdateBatch(ctx context.Context, organizationID string, items []BatchItem[UpdateInput]) ([]BatchResult, error) {
+	ids := make([]string, len(items))
+	for i, item := range items {
+		ids[i] = item.ID
+	}
+	return s.changeMany(ctx, organizationID, ids, func(i int, l *Listing, _ time.Time) error {
+		if items[i].Err != nil {
+			return items[i].Err
+		}
+		return s.update(l, items[i].Input)
+	})
+}
+
+// Delete archives the listing so that it can be restored.
+func (s *Service) Delete(ctx context.Context, organizationID, listingID string) error {
+	_, err := s.change(ctx, organizationID, listingID, func(l *Listing, now time.Time) error { l.Delete(now); return nil })
+	return err
+}
+
+// Archive takes the listing out of use.
+func (s *Service) Archive(ctx context.Context, organizationID, listingID string) error {
+	_, err := s.change(ctx, organizationID, listingID, func(l *Listing, now time.Time) error { l.Archive(now); return nil })
+	return public(err)
+}
+
+// Restore brings a deleted listing back. One that is absent and one that is
+// not deleted are the same to the caller.
+func (s *Service) Restore(ctx context.Context, organizationID, listingID string) error {
+	_, err := s.change(ctx, organizationID, listingID, func(l *Listing, _ time.Time) error { return l.Restore() })
+	if fault.KindOf(err) == fault.NotFound && err != nil {
+		return ErrNotDeleted
+	}
+	return err
+}
+
+// public says absence in the words of the public routes.
+func public(err error) error {
+	if err != nil && fault.Of(err).Code == ErrJobNotFound.Code {
+		return ErrNotFound
+	}
+	return err
+}
+
+// Renew makes the listing active for so many days more.
+func (s *Service) Renew(ctx context.Context, organizationID, listingID string, days int) (Listing, error) {
+	return s.change(ctx, organizationID, listingID, func(l *Listing, now time.Time) error { return l.Renew(now, days) })
+}
+
+// Duplicate posts a copy of the listing.
+func (s *Service) Duplicate(ctx context.Context, organizationID, listingID string) (Listing, error) {
+	if !id.Valid(listingID) {
+		return Listing{}, ErrJobNotFound
+	}
+	var out Listing
+	err := s.Tx.Do(ctx, func(ctx context.Context) error {
+		source, err := s.Listings.Get(ctx, organizationID, listingID)
+		if err != nil {
+			return err
+		}
+		now := s.Clock.Now()
+		out = source.Copy(s.NewID(), now)
+		out.Version = 1
+		events := out.settle(&Listing{}, now)
+		if err := s.Listings.Create(ctx, []Listing{out}); err != nil {
+			return err
+		}
+		return s.record(ctx, events)
+	})
+	return out, err
+}
+
+// PatchMeta merges into the listing's meta.
+func (s *Service) PatchMeta(ctx context.Context, organizationID, listingID string, patch []byte) (Listing, error) {
+	l, err := s.change(ctx, organizationID, listingID, func(l *Listing, _ time.Time) error { return patchMeta(l, patch) })
+	return l, public(err)
+}
+
+// PatchMetaBatch merges into the meta of many listings.
+func (s *Service) PatchMetaBatch(ctx context.Context, organizationID string, items []BatchItem[[]byte]) ([]BatchResult, error) {
+	ids := make([]string, len(items))
+	for i, item := range items {
+		ids[i] = item.ID
+	}
+	out, err := s.changeMany(ctx, organizationID, ids, func(i int, l *Listing, _ time.Time) error {
+		if items[i].Err != nil {
+			return items[i].Err
+		}
+		return patchMeta(l, items[i].Input)
+	})
+	for i := range out {
+		out[i].Err = public(out[i].Err)
+	}
+	return out, err
+}
+
+func patchMeta(l *Listing, patch []byte) error {
+	merged, err := mergeMeta(l.Meta, patch)
+	if err == nil {
+		l.Meta = merged
+	}
+	return err
+}
+
+// sweepBatch is how many listings one transaction closes.
+const sweepBatch = 200
+
+// CloseExpired tells the world of the listings whose deadline has passed since
+// the last sweep and returns how many they were. Any number of sweepers may
+// run at once.
+func (s *Service) CloseExpired(ctx context.Context) (int, error) {
+	return s.sweep(ctx, func(ctx context.Context, now time.Time) ([]Listing, error) {
+		return s.Listings.Expired(ctx, now, sweepBatch)
+	}, func(*Listing) {})
+}
+
+// CloseOrganization closes every public listing of an organization that has
+// nobody left.
+func (s *Service) CloseOrganization(ctx context.Context, organizationID string) error {
+	_, err := s.sweep(ctx, func(ctx context.Context, _ time.Time) ([]Listing, error) {
+		return s.Listings.OpenOf(ctx, organizationID, sweepBatch)
+	}, func(l *Listing) { l.Status = Closed })
+	return err
+}
+
+func (s *Service) sweep(ctx context.Context, next func(context.Context, time.Time) ([]Listing, error), end func(*Listing)) (int, error) {
+	for total := 0; ; {
+		var n int
+		err := s.Tx.Do(ctx, func(ctx context.Context) error {
+			now := s.Clock.Now()
+			ls, err := next(ctx, now)
+			if n = len(ls); err != nil || n == 0 {
+				return err
+			}
+			var events []event.Event
+			byOwner := map[string][]Listing{}
+			for i := range ls {
+				before := ls[i]
+				end(&ls[i])
+				events = append(events, ls[i].settle(&before, now)...)
+				byOwner[ls[i].OrganizationID] = append(byOwner[ls[i].OrganizationID], ls[i])
+			}
+			for owner, own := range byOwner {
+				for len(own) > 0 {
+					m := min(len(own), MaxBatch)
+					if err := s.Listings.Save(ctx, owner, own[:m]); err != nil {
+						return err
+					}
+					own = own[m:]
+				}
+			}
+			return s.record(ctx, events)
+		})
+		total += n
+		if err != nil || n < sweepBatch {
+			return total, err
+		}
+	}
+}
+
+// Applicable is what applying to a listing needs to know of it.
+type Applicable struct {
+	ID             string
+	OrganizationID string
+	Title          string
+	Questions      []Question
+}
+
+// ForApply shows a public listing to whoever wants to apply, or ErrNotFound.
+func (s *Service) ForApply(ctx context.Context, listingID string) (Applicable, error) {
+	l, err := s.Detail(ctx, listingID)
+	if err != nil {
+		return Applicable{}, err
+	}
+	return Applicable{ID: l.ID, OrganizationID: l.OrganizationID, Title: l.Title, Questions: l.Questions}, nil
+}
+
+// Titles maps those of the ids that exist, in whatever state, to their titles.
+func (s *Service) Titles(ctx context.Context, ids []string) (map[string]string, error) {
+	if len(ids) == 0 {
+		return map[string]string{}, nil
+	}
+	return s.Listings.Titles(ctx, ids)
+}
