@@ -4,7 +4,7 @@
 -- password), so that the id which the team list shows is the one that the
 -- account will have.
 CREATE TABLE users (
-    id                UUID PRIMARY KEY,
+    id                UUID NOT NULL PRIMARY KEY,
     email             TEXT NOT NULL,
     email_key         TEXT NOT NULL,
     name              TEXT NOT NULL,
@@ -23,7 +23,7 @@ CREATE TABLE users (
 CREATE UNIQUE INDEX users_email_key ON users (email_key);
 
 CREATE TABLE organizations (
-    id          UUID PRIMARY KEY,
+    id          UUID NOT NULL PRIMARY KEY,
     name        TEXT NOT NULL,
     description TEXT NOT NULL,
     website     TEXT NOT NULL,
@@ -61,7 +61,7 @@ CREATE UNIQUE INDEX memberships_active_user ON memberships (user_id) WHERE statu
 CREATE INDEX memberships_user ON memberships (user_id);
 
 CREATE TABLE sessions (
-    id           UUID PRIMARY KEY,
+    id           UUID NOT NULL PRIMARY KEY,
     user_id      UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
     address      TEXT NOT NULL,
     user_agent   TEXT NOT NULL,
@@ -75,7 +75,7 @@ CREATE INDEX sessions_expiry ON sessions (expires_at);
 
 -- Tokens are kept as the SHA-256 of what the client holds, in hex.
 CREATE TABLE refresh_tokens (
-    hash       TEXT PRIMARY KEY,
+    hash       TEXT NOT NULL PRIMARY KEY,
     session_id UUID NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     issued_at  TIMESTAMPTZ NOT NULL,
     expires_at TIMESTAMPTZ NOT NULL,
@@ -87,7 +87,7 @@ CREATE INDEX refresh_tokens_expiry ON refresh_tokens (expires_at);
 -- What is sent by mail. email is the address that it was sent to: it proves
 -- that one and no other.
 CREATE TABLE user_tokens (
-    hash            TEXT PRIMARY KEY,
+    hash            TEXT NOT NULL PRIMARY KEY,
     user_id         UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
     purpose         TEXT NOT NULL CHECK (purpose IN ('verify_email', 'reset_password', 'invitation')),
     organization_id UUID REFERENCES organizations (id) ON DELETE CASCADE,

@@ -4,7 +4,7 @@
 -- they made none since status last changed), withdrawn_at when the applicant
 -- withdrew. The submission is not in application_changes: this row tells it.
 CREATE TABLE applications (
-    id              UUID PRIMARY KEY,
+    id              UUID NOT NULL PRIMARY KEY,
     listing_id      UUID NOT NULL,
     organization_id UUID NOT NULL,
     applicant_id    UUID NOT NULL,
@@ -24,7 +24,7 @@ CREATE INDEX applications_organization ON applications (organization_id, id);
 CREATE INDEX applications_applicant ON applications (applicant_id, id) WHERE withdrawn_at IS NULL;
 
 CREATE TABLE application_changes (
-    id             UUID PRIMARY KEY,
+    id             UUID NOT NULL PRIMARY KEY,
     application_id UUID NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
     actor          TEXT NOT NULL CHECK (actor IN ('jobseeker', 'employer')),
     actor_id       UUID NOT NULL,

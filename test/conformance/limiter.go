@@ -1,5 +1,3 @@
-// Package conformance is what it takes to be an adapter: for each port a suite
-// that an adapter's test runs against it, the ones here and those of others.
 package conformance
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func TestHiring(t *testing.T) {
+func TestGormdbIsAStorage(t *testing.T) {
 	t.Parallel()
-	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) { conformance.Hiring(t, open) })
+	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) { conformance.Storage(t, open) })
 }

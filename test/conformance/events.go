@@ -1,0 +1,193 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/test/kit"
+)
+
+// Events is the suite of tx.Runner, event.Recorder and event.Outbox, which one
+// store fills together: an event exists exactly if its change does.
+func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+	fresh := func(t *testing.T) (adapters.Storage, *kit.Clock) {
+		t.Helper()
+		t.Parallel()
+		clk := kit.NewClock()
+		return open(t, clk), clk
+	}
+	record := func(t *testing.T, s adapters.Storage, events ...event.Event) {
+		t.Helper()
+		require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Events.Record(ctx, events...) }))
+	}
+	claim := func(t *testing.T, s adapters.Storage, n int) []event.Envelope {
+		t.Helper()
+		got, err := s.Outbox.Claim(t.Context(), n, time.Minute)
+		require.NoError(t, err)
+		return got
+	}
+
+	t.Run("an event of a committed change is claimed with all that it said", func(t *testing.T) {
+		s, clk := fresh(t)
+		want := event.ApplicationSubmitted{ApplicationID: "a", JobID: "j", OrganizationID: "o", CandidateID: "c", Status: "pending", SubmittedAt: clk.Now()}
+		record(t, s, want)
+		got := claim(t, s, 10)
+		require.Len(t, got, 1)
+		require.Equal(t, "application.submitted", got[0].Type)
+		require.Equal(t, "a", got[0].Subject)
+		require.Equal(t, 1, got[0].Attempt)
+		require.True(t, clk.Now().Equal(got[0].RecordedAt))
+		decoded, err := event.Decode[event.ApplicationSubmitted](got[0])
+		require.NoError(t, err)
+		require.Equal(t, want, decoded)
+	})
+	t.Run("a change that is undone leaves no event", func(t *testing.T) {
+		s, _ := fresh(t)
+		boom := errors.New("boom")
+		require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
+			require.NoError(t, s.Events.Record(ctx, event.JobCreated{JobID: "j"}))
+			return boom
+		}), boom)
+		require.Empty(t, claim(t, s, 10))
+	})
+	t.Run("a panic undoes the change and goes on", func(t *testing.T) {
+		s, _ := fresh(t)
+		require.Panics(t, func() {
+			_ = s.Tx.Do(t.Context(), func(ctx context.Context) error {
+				require.NoError(t, s.Events.Record(ctx, event.JobCreated{JobID: "j"}))
+				panic("boom")
+			})
+		})
+		require.Empty(t, claim(t, s, 10))
+		record(t, s, event.JobCreated{JobID: "k"}) // and nothing is held
+	})
+	t.Run("an event without a transaction is an error and is not stored", func(t *testing.T) {
+		s, _ := fresh(t)
+		require.Error(t, s.Events.Record(t.Context(), event.JobCreated{JobID: "j"}))
+		require.Empty(t, claim(t, s, 10))
+	})
+	t.Run("a transaction inside of another is part of it", func(t *testing.T) {
+		s, _ := fresh(t)
+		require.Error(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
+			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, event.JobCreated{JobID: "j"}) }))
+			return errors.New("boom")
+		}))
+		require.Empty(t, claim(t, s, 10))
+	})
+	t.Run("events are claimed oldest first and as many as asked", func(t *testing.T) {
+		s, _ := fresh(t)
+		for i := range 5 {
+			record(t, s, event.JobCreated{JobID: fmt.Sprint(i)})
+		}
+		first := claim(t, s, 3)
+		require.Len(t, first, 3)
+		for i, e := range first {
+			require.Equal(t, fmt.Sprint(i), e.Subject)
+		}
+		require.Len(t, claim(t, s, 3), 2)
+	})
+	t.Run("what is claimed is nobody else's until the lease ends", func(t *testing.T) {
+		s, clk := fresh(t)
+		record(t, s, event.JobCreated{JobID: "j"})
+		require.Len(t, claim(t, s, 10), 1)
+		require.Empty(t, claim(t, s, 10))
+		clk.Advance(time.Minute)
+		again := claim(t, s, 10)
+		require.Len(t, again, 1)
+		require.Equal(t, 2, again[0].Attempt)
+	})
+	t.Run("what is marked sent is never claimed again", func(t *testing.T) {
+		s, clk := fresh(t)
+		record(t, s, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"})
+		got := claim(t, s, 10)
+		require.Len(t, got, 2)
+		require.NoError(t, s.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
+		clk.Advance(time.Hour)
+		left := claim(t, s, 10)
+		require.Len(t, left, 1)
+		require.Equal(t, got[1].ID, left[0].ID)
+	})
+	t.Run("concurrent claimers get disjoint events and none is lost", func(t *testing.T) {
+		s, _ := fresh(t)
+		const total, claimers = 200, 8
+		events := make([]event.Event, total)
+		for i := range events {
+			events[i] = event.JobCreated{JobID: fmt.Sprint(i)}
+		}
+		record(t, s, events...)
+		var mu sync.Mutex
+		seen := map[string]int{}
+		var wg sync.WaitGroup
+		for range claimers {
+			wg.Go(func() {
+				for {
+					got, err := s.Outbox.Claim(context.Background(), 7, time.Minute)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if len(got) == 0 {
+						return
+					}
+					mu.Lock()
+					for _, e := range got {
+						seen[e.ID]++
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		// A claimer that found everything locked by others leaves early; what is
+		// left is still there.
+		for _, e := range claim(t, s, total) {
+			seen[e.ID]++
+		}
+		require.Len(t, seen, total)
+		for id, n := range seen {
+			require.Equal(t, 1, n, id)
+		}
+	})
+	t.Run("a commit wakes whoever waits in this process", func(t *testing.T) {
+		s, _ := fresh(t)
+		record(t, s, event.JobCreated{JobID: "j"})
+		select {
+		case <-s.Outbox.Wake():
+		case <-time.After(5 * time.Second):
+			require.Fail(t, "nobody was woken")
+		}
+	})
+}
+
+// Schema is the suite of adapters.Schema: every step can be taken back and
+// taken again, and several starters do not get in each other's way.
+func Schema(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+	t.Run("every step is taken, taken back and taken again", func(t *testing.T) {
+		t.Parallel()
+		s := open(t, kit.NewClock()).Schema
+		require.NoError(t, s.Check(t.Context()))
+		steps, err := s.Status(t.Context())
+		require.NoError(t, err)
+		for range steps {
+			_, err := s.Down(t.Context())
+			require.NoError(t, err)
+			require.Error(t, s.Check(t.Context()), "an old schema is noticed")
+		}
+		applied, err := s.Up(t.Context())
+		require.NoError(t, err)
+		require.Len(t, applied, len(steps))
+		require.NoError(t, s.Check(t.Context()))
+		applied, err = s.Up(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, applied)
+	})
+}

@@ -1,0 +1,20 @@
+// Package conformance is what it takes to fill a port: one suite for each,
+// which every adapter of the house passes and which is meant to be called from
+// the tests of yours.
+package conformance
+
+import (
+	"testing"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+)
+
+// Storage is the suite of the storage socket. open gives an empty store with
+// the newest schema that tells the time by the clock.
+func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+	t.Run("schema", func(t *testing.T) { Schema(t, open) })
+	t.Run("events", func(t *testing.T) { Events(t, open) })
+	t.Run("identity", func(t *testing.T) { Identity(t, open) })
+	t.Run("hiring", func(t *testing.T) { Hiring(t, open) })
+}
