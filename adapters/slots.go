@@ -80,6 +80,7 @@ type SchemaStep struct {
 type Services struct {
 	Identity *identity.Service
 	Listings *listings.Service
+	Hiring   *hiring.Service
 	Limiter  limit.Limiter
 	// JWKS is the key set that verifies access tokens (RFC 7517).
 	JWKS func() []byte

@@ -60,6 +60,8 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			provideMailer,
 			newKeyRing,
 			newIdentity,
+			newListings,
+			newHiring,
 			newServices,
 			subscriptions,
 			newRelay,

@@ -13,7 +13,9 @@ import (
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/listings"
 )
 
 func newID() string {
@@ -48,9 +50,11 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 	})
 }
 
-func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, ring *jwttokens.Tokens, i *identity.Service) adapters.Services {
+func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service) adapters.Services {
 	return adapters.Services{
 		Identity: i,
+		Listings: j,
+		Hiring:   h,
 		Limiter:  l,
 		JWKS:     ring.JWKS,
 		Health: func(ctx context.Context) map[string]adapters.Health {

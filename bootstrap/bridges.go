@@ -1,0 +1,67 @@
+package bootstrap
+
+import (
+	"context"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// The bridges: what a module asks of its surroundings, answered by the module
+// that knows. They translate and do nothing else.
+
+func newListings(s adapters.Storage, d adapters.Deps, i *identity.Service) *listings.Service {
+	return listings.New(listings.Deps{
+		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Search: s.ListingSearch,
+		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{},
+	})
+}
+
+// listingsOrganizations answers listings.Organizations.
+type listingsOrganizations struct{ *identity.Service }
+
+func (b listingsOrganizations) CompanyName(ctx context.Context, organizationID string) (string, error) {
+	return b.OrganizationName(ctx, organizationID)
+}
+
+// listingsSeekers answers listings.Seekers: nobody has a profile to tell it yet.
+type listingsSeekers struct{}
+
+func (listingsSeekers) HomeLocation(context.Context, string) (string, error) { return "", nil }
+
+func newHiring(s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service) *hiring.Service {
+	return hiring.New(hiring.Needs{
+		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Applications: s.Applications,
+		Listings: hiringListings{l}, People: hiringPeople{i},
+	})
+}
+
+// hiringListings answers hiring.Listings.
+type hiringListings struct{ *listings.Service }
+
+func (b hiringListings) ForApply(ctx context.Context, id string) (hiring.Posting, error) {
+	l, err := b.Service.ForApply(ctx, id)
+	if err != nil {
+		return hiring.Posting{}, err
+	}
+	p := hiring.Posting{ID: l.ID, OrganizationID: l.OrganizationID}
+	for _, q := range l.Questions {
+		p.Questions = append(p.Questions, hiring.Question{ID: q.ID, Required: q.Required})
+	}
+	return p, nil
+}
+
+// hiringPeople answers hiring.People.
+type hiringPeople struct{ *identity.Service }
+
+func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hiring.Person, error) {
+	people, err := b.People(ctx, ids)
+	out := make(map[string]hiring.Person, len(people))
+	for id, p := range people {
+		out[id] = hiring.Person{Name: p.Name, Email: p.Email}
+	}
+	return out, err
+}
