@@ -100,10 +100,27 @@ func ParseEmail(s string) (email string, ok bool) {
 	}
 	at := strings.LastIndexByte(s, '@')
 	local, domain := s[:at], strings.ToLower(s[at+1:])
-	if len(local) > 64 || !strings.Contains(strings.Trim(domain, "."), ".") || strings.ContainsAny(domain, "[]") || strings.ContainsAny(local, "\" ") {
+	if len(local) > 64 || strings.ContainsAny(local, "\" ") || !hostName(domain) {
 		return "", false
 	}
 	return local + "@" + domain, true
+}
+
+// hostName reports whether mail can be routed to the name: labels with at least
+// one dot between them, in any script (RFC 5890).
+func hostName(s string) bool {
+	labels := strings.Split(s, ".")
+	for _, l := range labels {
+		if l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' {
+			return false
+		}
+		for _, r := range l {
+			if r != '-' && !unicode.In(r, unicode.Letter, unicode.Mark, unicode.Nd) {
+				return false
+			}
+		}
+	}
+	return len(labels) > 1
 }
 
 // Bounds of what people type.
