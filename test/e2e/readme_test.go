@@ -1,0 +1,44 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// TestTheMainJobOfTheREADMEWorksAsPasted runs the README's calls as they stand,
+// in one shell, against a fresh server with the defaults and demo data.
+func TestTheMainJobOfTheREADMEWorksAsPasted(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(readme), "## The main job in eight calls")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	var script strings.Builder
+	for _, block := range shellBlock.FindAllStringSubmatch(section, -1) {
+		script.WriteString(block[1])
+	}
+	require.Equal(t, 8, strings.Count(script.String(), "curl "), "eight calls are promised")
+
+	dir := t.TempDir()
+	w := &world{dir: dir, log: &syncBuffer{}, exited: make(chan error, 1), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0"}}
+	require.Contains(t, w.run(t, "seed", "--if-empty"), "@")
+	w.serve(t)
+	pasted := strings.ReplaceAll(script.String(), "http://localhost:8080", w.url)
+	out, err := exec.Command("bash", "-ec", pasted+"\necho; echo JOB=$JOB APPLICATION=$APPLICATION").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	ids := regexp.MustCompile(`JOB=([0-9a-f-]{36}) APPLICATION=([0-9a-f-]{36})`).FindStringSubmatch(string(out))
+	require.NotNil(t, ids, "%s", out)
+	require.NotContains(t, string(out), `"success":false`)
+	search, _, _ := strings.Cut(string(out), `"applications"`)
+	require.Contains(t, search, ids[1], "the search finds the job")
+	require.Contains(t, string(out), `"status":"interview"`)
+}
