@@ -148,10 +148,10 @@ func (s *Service) send(ctx context.Context, u User, messageID, subject, text str
 	})
 }
 
-// link carries the token in the fragment, which browsers keep to themselves: it
-// reaches no log and no Referer header.
+// link leads to a page that asks before it posts the token: mail scanners
+// follow links, and must not use one up.
 func (s *Service) link(page, token string) string {
-	return s.PublicURL + "/" + page + "#token=" + token
+	return s.PublicURL + "/" + page + "?token=" + token
 }
 
 func moment(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 36) }

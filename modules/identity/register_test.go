@@ -132,7 +132,7 @@ func TestARegisteredPersonIsAskedToConfirmTheAddressOnce(t *testing.T) {
 	h.jobseeker("jo@example.org")
 	token := h.token("jo@example.org")
 	m := h.mails("jo@example.org")[0]
-	require.Contains(t, m.Text, "https://locum.example/verify-email#token="+token)
+	require.Contains(t, m.Text, "https://locum.example/verify-email?token="+token)
 	require.NoError(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: token}))
 	require.Error(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: token}), "a token works once")
 	u, err := h.store.Users.FindByEmail(h.t.Context(), "jo@example.org")
