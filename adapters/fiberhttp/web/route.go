@@ -5,10 +5,12 @@ package web
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
 )
 
@@ -110,6 +112,28 @@ func Op[I, O any](fn func(ctx context.Context, c Call, in I) (O, error)) Operati
 		},
 		run: func(ctx context.Context, c Call, in any) (any, error) { return fn(ctx, c, *in.(*I)) },
 	}
+}
+
+// Rewording gives the faults of the operation, those of its binding included,
+// the words that its interface has for them.
+func (o Operation) Rewording(reword func(*fault.Error) *fault.Error) Operation {
+	words := func(err error) error {
+		var f *fault.Error
+		if errors.As(err, &f) {
+			return reword(f)
+		}
+		return err
+	}
+	bind, run := o.bind, o.run
+	o.bind = func(r *Request) (any, error) {
+		in, err := bind(r)
+		return in, words(err)
+	}
+	o.run = func(ctx context.Context, c Call, in any) (any, error) {
+		out, err := run(ctx, c, in)
+		return out, words(err)
+	}
+	return o
 }
 
 // Handle binds the request and runs the operation.
