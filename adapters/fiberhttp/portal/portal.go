@@ -19,6 +19,7 @@ func Surface(s adapters.Services) web.Surface {
 		Description: "Jobs in healthcare: employers post, clinicians find them and apply, employers decide.",
 		Routes: slices.Concat(
 			identityRoutes(s.Identity),
+			listingRoutes(s.Listings),
 			hiringRoutes(s.Hiring),
 			keyRoutes(s.JWKS),
 		),
