@@ -329,6 +329,7 @@ func (s *Server) addOwn() error {
 	if !s.o.MetricsElsewhere {
 		s.app.Get("/metrics", adaptor.HTTPHandler(s.metrics.handler()))
 	}
+	s.addAccountPages()
 	return s.addDocs()
 }
 

@@ -159,6 +159,16 @@ func TestSigningInAndOut(t *testing.T) {
 
 func TestPasswordsAndAddressesByMail(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("the links in mails lead to pages that only their own files may script", func(t *testing.T) {
+			for _, path := range []string{"/verify-email?token=x", "/reset-password?token=x", "/accept-invitation?token=x", "/forgot-password", "/account/page.js", "/account/page.css"} {
+				resp, err := http.Get(w.url + path)
+				require.NoError(t, err)
+				require.NoError(t, resp.Body.Close())
+				require.Equal(t, 200, resp.StatusCode, path)
+				require.Contains(t, resp.Header.Get("Content-Security-Policy"), "script-src 'self';")
+				require.Equal(t, "no-referrer", resp.Header.Get("Referrer-Policy"))
+			}
+		})
 		t.Run("an address is confirmed once", func(t *testing.T) {
 			a := w.seeker(t)
 			token := object{"token": w.mailed(t, a.email, "confirm")}
