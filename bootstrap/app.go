@@ -23,6 +23,7 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/modules/listings"
 )
 
 // version is set at link time.
@@ -144,8 +145,11 @@ func newRelay(s adapters.Storage, table []event.Subscription, log *slog.Logger) 
 	return event.NewRelay(s.Outbox, table, log)
 }
 
+// sweepEvery is how soon a passed deadline is told of: within a minute.
+const sweepEvery = 30 * time.Second
+
 // runWork does what happens without a request.
-func runWork(lc fx.Lifecycle, r role, relay *event.Relay) {
+func runWork(lc fx.Lifecycle, r role, relay *event.Relay, l *listings.Service, log *slog.Logger) {
 	if !r.works {
 		return
 	}
@@ -154,6 +158,15 @@ func runWork(lc fx.Lifecycle, r role, relay *event.Relay) {
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
 			running.Go(func() { relay.Run(ctx) })
+			running.Go(func() {
+				every(ctx, sweepEvery, func() {
+					if n, err := l.CloseExpired(ctx); err != nil {
+						log.Warn("closing listings whose deadline has passed failed, trying again", "error", err)
+					} else if n > 0 {
+						log.Info("closed listings whose deadline has passed", "count", n)
+					}
+				})
+			})
 			return nil
 		},
 		OnStop: func(context.Context) error {
@@ -162,6 +175,20 @@ func runWork(lc fx.Lifecycle, r role, relay *event.Relay) {
 			return nil
 		},
 	})
+}
+
+// every does something now and again until ctx ends.
+func every(ctx context.Context, d time.Duration, do func()) {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	for {
+		do()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapters.Services, log *slog.Logger) error {

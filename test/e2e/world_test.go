@@ -115,6 +115,8 @@ func start(t testing.TB, dir string, env ...string) *world {
 	return w
 }
 
+var secrets = regexp.MustCompile(`loc_rt_|eyJ[A-Za-z0-9_-]{10}|` + password + `|argon2id|Authorization`)
+
 // run runs a command of the program to its end.
 func (w *world) run(t testing.TB, args ...string) string {
 	t.Helper()
@@ -167,6 +169,8 @@ func (w *world) stop(t testing.TB) {
 			_ = w.cmd.Process.Kill()
 			require.Fail(t, "the server did not stop", "%s", w.log)
 		}
+		// Whatever happened on it, a server's log holds no secret.
+		require.NotRegexp(t, secrets, w.log.String())
 	})
 }
 

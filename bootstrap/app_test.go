@@ -1,0 +1,161 @@
+package bootstrap
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/test/kit"
+)
+
+func settings(t *testing.T, change func(c *config.Config)) *config.Config {
+	t.Helper()
+	dir := t.TempDir()
+	c := config.Default()
+	c.HTTP.Addr = "127.0.0.1:0"
+	c.Database.URL = "sqlite:" + filepath.Join(dir, "locum.db")
+	c.Mail.URL = "file:" + filepath.Join(dir, "mail")
+	c.Auth.Keys = []string{filepath.Join(dir, "keys")}
+	if change != nil {
+		change(&c)
+	}
+	return &c
+}
+
+func startApp(t *testing.T, c *config.Config, r role, options ...Option) (*app, error) {
+	t.Helper()
+	a := newApp(c, newSockets(options), r, newLogger(&bytes.Buffer{}, "error"))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	err := a.Start(ctx)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		require.NoError(t, a.Stop(ctx))
+	})
+	return a, err
+}
+
+func migrate(t *testing.T, c *config.Config) {
+	t.Helper()
+	s, err := openStorage(t.Context(), c, newSockets(nil), newDeps(newLogger(&bytes.Buffer{}, "error")))
+	require.NoError(t, err)
+	_, err = s.Schema.Up(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+}
+
+func TestEveryRoleStartsOnEverySetOfAdapters(t *testing.T) {
+	t.Parallel()
+	serve, all, worker := role{name: "serve", serves: true}, role{name: "serve", serves: true, works: true}, role{name: "worker", works: true}
+	for name, set := range map[string]func(t *testing.T, c *config.Config){
+		"sqlite, memory":   func(*testing.T, *config.Config) {},
+		"postgres, memory": func(t *testing.T, c *config.Config) { c.Database.URL = kit.PostgresURL(t) },
+		"sqlite, redis":    func(t *testing.T, c *config.Config) { c.Limiter.URL = kit.RedisURL(t) },
+		"postgres, redis": func(t *testing.T, c *config.Config) {
+			c.Database.URL, c.Limiter.URL = kit.PostgresURL(t), kit.RedisURL(t)
+		},
+	} {
+		for _, r := range []role{serve, all, worker} {
+			t.Run(fmt.Sprintf("%s: %s, works=%t", name, r.name, r.works), func(t *testing.T) {
+				t.Parallel()
+				c := settings(t, func(c *config.Config) { set(t, c) })
+				migrate(t, c)
+				a, err := startApp(t, c, r)
+				require.NoError(t, err)
+				if r.serves {
+					response, err := http.Get("http://" + a.addr.String() + "/readyz")
+					require.NoError(t, err)
+					_ = response.Body.Close()
+					require.Equal(t, 200, response.StatusCode)
+				} else {
+					require.Nil(t, a.addr, "a worker listens nowhere")
+				}
+			})
+		}
+	}
+}
+
+func TestAStartThatCannotWorkNamesTheKeyItsSourceAndTheMend(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = taken.Close() })
+	for name, c := range map[string]struct {
+		change func(c *config.Config)
+		says   []string
+	}{
+		"an unknown database":      {func(c *config.Config) { c.Database.URL = "mysql://x" }, []string{"database.url (from default)", `"mysql:"`, "sqlite:"}},
+		"an unknown limiter":       {func(c *config.Config) { c.Limiter.URL = "paper:" }, []string{"limiter.url", "memory:", "redis:"}},
+		"an unknown mailer":        {func(c *config.Config) { c.Mail.URL = "pigeon:" }, []string{"mail.url", "file:"}},
+		"a sender that is none":    {func(c *config.Config) { c.Mail.From = "nobody" }, []string{"mail.from", "want an address"}},
+		"a key file that is not":   {func(c *config.Config) { c.Auth.Keys = []string{"/nonexistent/a.pem"} }, []string{"auth.keys"}},
+		"an address that is taken": {func(c *config.Config) { c.HTTP.Addr = taken.Addr().String() }, []string{"http.addr", "in use"}},
+		"a Redis that is no URL":   {func(c *config.Config) { c.Limiter.URL = "redis://%zz" }, []string{"limiter.url"}},
+		"an incomplete store":      {func(c *config.Config) { c.Database.URL = "half:" }, []string{"database.url", "Storage is without Tx"}},
+		"a store that will not":    {func(c *config.Config) { c.Database.URL = "broken:" }, []string{"database.url", "no disk"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := startApp(t, settings(t, c.change), role{name: "serve", serves: true},
+				WithStorage("half", func(context.Context, string, adapters.Deps) (adapters.Storage, error) {
+					return adapters.Storage{Close: func() error { return nil }}, nil
+				}),
+				WithStorage("broken", func(context.Context, string, adapters.Deps) (adapters.Storage, error) {
+					return adapters.Storage{}, errors.New("no disk")
+				}))
+			require.Error(t, err)
+			for _, words := range c.says {
+				require.ErrorContains(t, err, words)
+			}
+			require.NotContains(t, oneLine(err), "\n")
+			require.NotContains(t, err.Error(), "dig", "what the wiring says of itself helps nobody")
+			require.NotContains(t, err.Error(), "could not build")
+		})
+	}
+}
+
+func TestSecretsThatReachTheLogAreTakenOut(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	log := newLogger(&out, "info")
+	for _, secret := range []string{"loc_rt_" + strings.Repeat("a", 43), "loc_live_" + strings.Repeat("b", 38), "whsec_c2VjcmV0", "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIxIn0.c2ln", "postgres://locum:hunter2@db/locum"} {
+		out.Reset()
+		log.Info("x", "value", "before "+secret+" after", "error", errors.New(secret))
+		require.NotContains(t, out.String(), secret)
+		require.NotContains(t, out.String(), "hunter2")
+		require.Contains(t, out.String(), "[redacted]")
+	}
+}
+
+func TestEveryEventThatIdentityRecordsHasAListener(t *testing.T) {
+	t.Parallel()
+	heard := map[string]bool{}
+	names := map[string]bool{}
+	for _, s := range subscriptions(nil) {
+		heard[s.Type] = true
+		require.False(t, names[s.Name], "%s stands twice", s.Name)
+		names[s.Name] = true
+	}
+	for _, typ := range []string{"user.registered", "user.password_reset_requested", "user.password_changed", "session.reuse_detected", "member.invited"} {
+		require.True(t, heard[typ], typ)
+	}
+}
+
+func TestARouteTableIsPrintedForOperators(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, printRoutes(&out))
+	require.Regexp(t, `POST\s+/api/auth/register-employer\s+none\s+anyone\s+-\s+5/15m\s+1024 KiB`, out.String())
+}
