@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/core/page"
@@ -184,17 +183,17 @@ func (d Applications) Timeline(ctx context.Context, applicationID string, n int)
 
 // PageForOrganization implements hiring.Applications.
 func (d Applications) PageForOrganization(ctx context.Context, organizationID string, r page.Request) (page.Result[hiring.Application], error) {
-	return d.page(ctx, r, func(q *gorm.DB) *gorm.DB { return q.Where("organization_id = ?", organizationID) })
+	return d.page(ctx, r, "organization_id = ?", organizationID)
 }
 
 // PageForApplicant implements hiring.Applications.
 func (d Applications) PageForApplicant(ctx context.Context, applicantID string, r page.Request) (page.Result[hiring.Application], error) {
-	return d.page(ctx, r, func(q *gorm.DB) *gorm.DB { return q.Where("applicant_id = ? AND withdrawn_at IS NULL", applicantID) })
+	return d.page(ctx, r, "applicant_id = ? AND withdrawn_at IS NULL", applicantID)
 }
 
-func (d Applications) page(ctx context.Context, r page.Request, whose func(*gorm.DB) *gorm.DB) (out page.Result[hiring.Application], err error) {
+func (d Applications) page(ctx context.Context, r page.Request, whose, owner string) (out page.Result[hiring.Application], err error) {
 	var rows []applicationRow
-	q := whose(d.q(ctx)).Select(applicationListColumns).Order("id DESC").Limit(r.Size + 1)
+	q := d.q(ctx).Select(applicationListColumns).Where(whose, owner).Order("id DESC").Limit(r.Size + 1)
 	if r.Cursor != "" {
 		q = q.Where("id < ?", r.Cursor)
 	} else {
@@ -203,8 +202,8 @@ func (d Applications) page(ctx context.Context, r page.Request, whose func(*gorm
 	if err := q.Find(&rows).Error; err != nil {
 		return out, wrap(err)
 	}
-	first := whose(d.q(ctx)).Model(&applicationRow{}).Select("id").Limit(page.MaxExact + 1)
-	if err := d.q(ctx).Table("(?) AS counted", first).Select("COUNT(*)").Scan(&out.Total).Error; err != nil {
+	err = d.q(ctx).Raw(`SELECT COUNT(*) FROM (SELECT 1 FROM applications WHERE `+whose+` LIMIT ?) AS counted`, owner, page.MaxExact+1).Scan(&out.Total).Error
+	if err != nil {
 		return out, wrap(err)
 	}
 	if out.Total > page.MaxExact {

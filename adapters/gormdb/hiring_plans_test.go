@@ -1,7 +1,6 @@
 package gormdb
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +54,7 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 		require.NoError(t, db.gorm.Raw("EXPLAIN QUERY PLAN "+sql, asked.vars[i]...).Scan(&plan).Error, sql)
 		for _, step := range plan {
 			bare := strings.HasPrefix(step.Detail, "SCAN") && step.Detail != "SCAN counted"
-			require.False(t, bare, fmt.Sprintf("%s\n%s", step.Detail, sql))
+			require.False(t, bare, "%s\n%s", step.Detail, sql)
 			require.NotContains(t, step.Detail, "TEMP B-TREE", sql)
 		}
 	}
