@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -181,6 +182,9 @@ func (row matrixRow) play(t *testing.T, c *cast, r web.Route) {
 			a.fails(status, row.foreignError)
 		} else {
 			for _, secret := range []string{c.listing + `","title`, c.application, c.seeker.email} {
+				if row.body != nil && strings.Contains(fmt.Sprint(row.body(c)), secret) {
+					continue // a batch names what it refused as it was sent
+				}
 				require.NotContains(t, string(a.raw), secret, "what is not theirs")
 			}
 		}
