@@ -152,6 +152,12 @@ func (g *Gazetteer) Resolve(text string) (listings.Place, bool) {
 	if p, ok := t.named(k, nil); ok {
 		return p, true
 	}
+	if len(text) == 2 && strings.ToUpper(text) == text {
+		// The code of a state alone, in capitals, is not a word: MA.
+		for _, r := range t.regions[k] {
+			return r.Place, true
+		}
+	}
 	// "boston lincolnshire": the comma is missing.
 	for i := strings.LastIndexByte(k, ' '); i > 0; i = strings.LastIndexByte(k[:i], ' ') {
 		if within, ok := t.qualifier(k[i+1:]); ok {

@@ -76,6 +76,7 @@ func TestNamesMeanThePlacesThatPeopleMean(t *testing.T) {
 		"Melbourne, VIC":               "town Melbourne|Victoria|AU",
 		"St. Louis":                    "town St. Louis|Missouri|US",
 		"Los Angeles, California, USA": "town Los Angeles|California|US",
+		"MA":                           "region Massachusetts|Massachusetts|US",
 		"Singapore":                    "town Singapore||SG",
 	} {
 		p, ok := g.Resolve(text)

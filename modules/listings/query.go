@@ -299,6 +299,9 @@ func (u *understanding) stretch(s string, last bool) {
 					c.Terms = append(c.Terms, Term{Words: []string{w}, Prefix: true})
 				}
 			}
+			for _, short := range shorthand[w] {
+				c.Terms = append(c.Terms, Term{Words: []string{short}})
+			}
 			u.add(c)
 		}
 		i++

@@ -110,6 +110,18 @@ var synonymsOf, longestSynonym = func() (map[string][]Term, int) {
 	return m, longest
 }()
 
+// shorthand are the abbreviations under which whoever looks for the word also
+// wants to find: an RN is a nurse.
+var shorthand = map[string][]string{
+	"nurse":        {"rn", "rgn", "rmn", "rnld", "lpn", "lvn", "np", "anp", "aprn", "crna", "cns", "cpn"},
+	"nurses":       {"rn", "rgn", "rmn", "rnld", "lpn", "lvn", "np", "anp", "aprn", "crna", "cns", "cpn"},
+	"therapist":    {"ot", "slt", "slp", "rrt", "physio"},
+	"therapists":   {"ot", "slt", "slp", "rrt", "physio"},
+	"practitioner": {"gp", "np", "anp", "acp", "odp"},
+	"assistant":    {"hca", "cna"},
+	"technician":   {"emt"},
+}
+
 func union(a, b []Term) []Term {
 	out := append([]Term(nil), a...)
 	seen := map[string]bool{}

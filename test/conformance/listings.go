@@ -1,0 +1,429 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// Listings checks the ports listings.Repository and listings.Search.
+func Listings(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+	t.Run("repository", func(t *testing.T) {
+		for name, test := range map[string]func(*testing.T, *board){
+			"a listing reads back as it was written":             listingReadsBack,
+			"a save reads back, words and all":                   listingSaves,
+			"another organization's listing is absent":           listingsAreOwned,
+			"a save of what has changed is run again":            listingSavesLoseNothing,
+			"of a batch with one stale listing none is saved":    listingBatchIsWhole,
+			"only public listings are public":                    publicIsPublic,
+			"the organization's list pages and counts":           ownListPages,
+			"the sweep finds what has run out":                   sweepFindsExpired,
+			"titles come in whatever state":                      titlesInEveryState,
+			"nothing of an undone transaction is left or found":  undoneListingIsGone,
+			"batches of a hundred are stored":                    hundredListings,
+			"two who sweep at once announce every closing once":  sweepersDoNotCollide,
+			"text of every kind is stored, found and left alone": oddTextIsHarmless,
+		} {
+			t.Run(name, func(t *testing.T) { t.Parallel(); test(t, newBoard(t, open)) })
+		}
+	})
+	t.Run("search", func(t *testing.T) { Search(t, open) })
+}
+
+// board is a store with a service over it.
+type board struct {
+	adapters.Storage
+	clk  *kit.Clock
+	svc  *listings.Service
+	org  string
+	home string
+}
+
+type nhs struct{}
+
+func (nhs) CompanyName(context.Context, string) (string, error) {
+	return "Northgate NHS Foundation Trust", nil
+}
+
+func (b *board) HomeLocation(context.Context, string) (string, error) { return b.home, nil }
+
+func newBoard(t testing.TB, open func(t testing.TB, clk clock.Clock) adapters.Storage) *board {
+	clk := kit.NewClock()
+	b := &board{Storage: open(t, clk), clk: clk, org: stores.NewID()}
+	b.svc = listings.New(listings.Deps{
+		Tx: b.Tx, Events: b.Events, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Search: b.ListingSearch,
+		Gazetteer: gazetteer.New(), Organizations: nhs{}, Seekers: b,
+	})
+	return b
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func (b *board) post(t testing.TB, in listings.CreateInput) listings.Listing {
+	t.Helper()
+	if in.Description == "" {
+		in.Description = "A good post in a good house."
+	}
+	l, err := b.svc.Create(t.Context(), b.org, in)
+	require.NoError(t, err)
+	return l
+}
+
+func fullInput() listings.CreateInput {
+	return listings.CreateInput{
+		Title: "Staff Nurse – Zoë's \"Ward\" & 50% _more_", Description: "Line one\nLine two \U0001F469‍⚕️ \\ ' % _",
+		Details: listings.Details{
+			Department: ptr("Cardiology"), ContractType: ptr("permanent"), EmploymentType: ptr("part-time"), Specialty: ptr("Intensive Care"),
+			Location: ptr("Leeds"), Remote: ptr(true),
+			Salary:       &listings.SalaryInput{Min: ptr(18.5), Max: ptr(21.0), Currency: ptr("USD"), Period: ptr("hour")},
+			Requirements: &[]string{"NMC <PIN>", "Empathy"}, Benefits: &[]string{"Pension"},
+			Questions:           &[]listings.QuestionInput{{ID: "pin", Text: "Your PIN?", Required: true}, {Text: "Nights?"}},
+			ApplicationDeadline: ptr("2099-12-31"),
+		},
+	}
+}
+
+// sameListing compares without the version, which Save moves.
+func sameListing(t testing.TB, want, got listings.Listing) {
+	t.Helper()
+	want.Version, got.Version = 0, 0
+	if want.Place != nil && got.Place != nil { // the gazetteer's own, not kept
+		p := *want.Place
+		p.Population = 0
+		want.Place = &p
+	}
+	if len(want.Meta) == 0 {
+		want.Meta = []byte("{}")
+	}
+	require.JSONEq(t, string(want.Meta), string(got.Meta))
+	want.Meta, got.Meta = nil, nil
+	require.Equal(t, want, got)
+}
+
+func listingReadsBack(t *testing.T, b *board) {
+	l := b.post(t, fullInput())
+	require.True(t, l.Open)
+	got, err := b.Listings.Get(t.Context(), b.org, l.ID)
+	require.NoError(t, err)
+	sameListing(t, l, got)
+	got, err = b.Listings.Public(t.Context(), l.ID, b.clk.Now())
+	require.NoError(t, err)
+	sameListing(t, l, got)
+
+	bare := b.post(t, listings.CreateInput{Title: "Bare", Status: ptr("draft")})
+	got, err = b.Listings.Get(t.Context(), b.org, bare.ID)
+	require.NoError(t, err)
+	sameListing(t, bare, got)
+	require.Nil(t, got.PostedAt)
+	require.False(t, got.Open)
+}
+
+func listingSaves(t *testing.T, b *board) {
+	l := b.post(t, fullInput())
+	b.clk.Advance(time.Minute)
+	l, err := b.svc.Update(t.Context(), b.org, l.ID, listings.UpdateInput{
+		Title: ptr("Dietitian"), Description: ptr("Other words"),
+		Details: listings.Details{
+			Location: ptr("Cork, Ireland"), Salary: &listings.SalaryInput{}, Requirements: &[]string{}, Questions: &[]listings.QuestionInput{},
+			Remote: ptr(false), ApplicationDeadline: ptr(""), Specialty: ptr(""), ContractType: ptr(""),
+		},
+	})
+	require.NoError(t, err)
+	_, err = b.svc.PatchMeta(t.Context(), b.org, l.ID, []byte(`{"listing":{"title":"kept","n":12345678901234567890.5}}`))
+	require.NoError(t, err)
+	got, err := b.svc.Get(t.Context(), b.org, l.ID)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"listing":{"title":"kept","n":12345678901234567890.5}}`, string(got.Meta))
+	require.Equal(t, "Dietitian", got.Title)
+	require.Nil(t, got.Salary)
+	require.Nil(t, got.Questions)
+	require.Nil(t, got.Deadline)
+	require.Equal(t, "County Cork", got.Place.Region)
+	require.Empty(t, b.find(t, listings.FindInput{Text: "zoe"}), "old words are not found any more")
+	require.Equal(t, []string{"Dietitian"}, b.find(t, listings.FindInput{Text: "dietitian", Filters: listings.FilterInput{Location: "Cork"}}))
+}
+
+func listingsAreOwned(t *testing.T, b *board) {
+	l := b.post(t, fullInput())
+	other := stores.NewID()
+	_, err := b.Listings.Get(t.Context(), other, l.ID)
+	require.ErrorIs(t, err, listings.ErrJobNotFound)
+	many, err := b.Listings.GetMany(t.Context(), other, []string{l.ID})
+	require.NoError(t, err)
+	require.Empty(t, many)
+	own, err := b.Listings.Page(t.Context(), other, "", page.Request{Number: 1, Size: 10})
+	require.NoError(t, err)
+	require.Empty(t, own.Items)
+	require.Zero(t, own.Total)
+	_, err = b.svc.Update(t.Context(), other, l.ID, listings.UpdateInput{Title: ptr("Mine now")})
+	require.ErrorIs(t, err, listings.ErrJobNotFound)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	stolen, err := b.Listings.Get(ctx, b.org, l.ID)
+	require.NoError(t, err)
+	stolen.Title = "Mine now"
+	require.Error(t, b.Tx.Do(ctx, func(ctx context.Context) error { return b.Listings.Save(ctx, other, []listings.Listing{stolen}) }))
+	got, err := b.Listings.Get(ctx, b.org, l.ID)
+	require.NoError(t, err)
+	sameListing(t, l, got)
+}
+
+func listingSavesLoseNothing(t *testing.T, b *board) {
+	l := b.post(t, listings.CreateInput{Title: "Counter"})
+	var wg sync.WaitGroup
+	errs := make(chan error, 20)
+	for i := range 20 {
+		wg.Go(func() {
+			_, err := b.svc.PatchMeta(context.Background(), b.org, l.ID, fmt.Appendf(nil, `{"n%d":%d}`, i, i))
+			errs <- err
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	got, err := b.svc.Get(t.Context(), b.org, l.ID)
+	require.NoError(t, err)
+	for i := range 20 {
+		require.Contains(t, string(got.Meta), fmt.Sprintf(`"n%d":`, i))
+	}
+}
+
+func listingBatchIsWhole(t *testing.T, b *board) {
+	one, two := b.post(t, listings.CreateInput{Title: "One"}), b.post(t, listings.CreateInput{Title: "Two"})
+	tries := 0
+	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
+		tries++
+		a, err := b.Listings.Get(ctx, b.org, one.ID)
+		require.NoError(t, err)
+		c, err := b.Listings.Get(ctx, b.org, two.ID)
+		require.NoError(t, err)
+		a.Title, c.Title = "One b", "Two b"
+		if tries == 1 {
+			c.Version--
+		}
+		return b.Listings.Save(ctx, b.org, []listings.Listing{a, c})
+	}))
+	require.Equal(t, 2, tries)
+	got, err := b.svc.Get(t.Context(), b.org, one.ID)
+	require.NoError(t, err)
+	require.Equal(t, int64(2), got.Version)
+}
+
+func publicIsPublic(t *testing.T, b *board) {
+	l := b.post(t, listings.CreateInput{Title: "Short", Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))}})
+	draft := b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
+	closed := b.post(t, listings.CreateInput{Title: "Closed"})
+	_, err := b.svc.Update(t.Context(), b.org, closed.ID, listings.UpdateInput{Status: ptr("closed")})
+	require.NoError(t, err)
+	gone := b.post(t, listings.CreateInput{Title: "Gone"})
+	require.NoError(t, b.svc.Delete(t.Context(), b.org, gone.ID))
+	seen := func() []string {
+		var out []string
+		for _, x := range []listings.Listing{l, draft, closed, gone} {
+			if _, err := b.svc.Detail(t.Context(), x.ID); err == nil {
+				out = append(out, x.Title)
+			} else {
+				require.ErrorIs(t, err, listings.ErrNotFound)
+			}
+		}
+		require.Equal(t, out, b.find(t, listings.FindInput{}))
+		return out
+	}
+	require.Equal(t, []string{"Short"}, seen())
+	b.clk.Advance(time.Hour)
+	require.Empty(t, seen(), "a deadline hides a listing before any sweep")
+	_, err = b.Listings.Public(t.Context(), stores.NewID(), b.clk.Now())
+	require.ErrorIs(t, err, listings.ErrNotFound)
+}
+
+func ownListPages(t *testing.T, b *board) {
+	var want []string
+	for i := range 7 {
+		l := b.post(t, listings.CreateInput{Title: fmt.Sprintf("L%d", i), Status: map[bool]*string{true: ptr("draft")}[i%2 == 1]})
+		want = append([]string{l.Title}, want...)
+		if i > 2 { // some at the same moment
+			b.clk.Advance(time.Second)
+		}
+	}
+	slices.Sort(want[4:]) // L0, L1, L2 are equals: the larger id first
+	slices.Reverse(want[4:])
+	var got []string
+	r := page.Request{Number: 1, Size: 3}
+	for {
+		p, err := b.Listings.Page(t.Context(), b.org, "", r)
+		require.NoError(t, err)
+		require.Equal(t, 7, p.Total)
+		for _, l := range p.Items {
+			got = append(got, l.Title)
+		}
+		if r.Cursor = p.NextCursor; r.Cursor == "" {
+			break
+		}
+	}
+	require.Equal(t, want, got)
+	second, err := b.Listings.Page(t.Context(), b.org, "", page.Request{Number: 2, Size: 3})
+	require.NoError(t, err)
+	require.Equal(t, want[3], second.Items[0].Title)
+	drafts, err := b.Listings.Page(t.Context(), b.org, listings.Draft, page.Request{Number: 1, Size: 10})
+	require.NoError(t, err)
+	require.Equal(t, 3, drafts.Total)
+	_, err = b.Listings.Page(t.Context(), b.org, "", page.Request{Number: 1, Size: 3, Cursor: "nonsense"})
+	require.Equal(t, fault.Invalid, fault.KindOf(err))
+}
+
+func sweepFindsExpired(t *testing.T, b *board) {
+	for i := range 3 {
+		b.post(t, listings.CreateInput{Title: fmt.Sprint(i), Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))}})
+	}
+	b.post(t, listings.CreateInput{Title: "stays"})
+	n, err := b.svc.CloseExpired(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, n)
+	b.clk.Advance(time.Hour)
+	n, err = b.svc.CloseExpired(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	n, err = b.svc.CloseExpired(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, n)
+	events := b.events(t)
+	require.Equal(t, 3, events["job.closed"])
+	require.NoError(t, b.svc.CloseOrganization(t.Context(), b.org))
+	require.Empty(t, b.find(t, listings.FindInput{}))
+	require.Equal(t, 4, b.events(t)["job.closed"]+3)
+}
+
+// events claims what is in the outbox and counts it by type.
+func (b *board) events(t testing.TB) map[string]int {
+	t.Helper()
+	out := map[string]int{}
+	for {
+		batch, err := b.Outbox.Claim(t.Context(), 100, time.Minute)
+		require.NoError(t, err)
+		if len(batch) == 0 {
+			return out
+		}
+		var ids []string
+		for _, e := range batch {
+			out[e.Type]++
+			ids = append(ids, e.ID)
+		}
+		require.NoError(t, b.Outbox.MarkSent(t.Context(), ids...))
+	}
+}
+
+func titlesInEveryState(t *testing.T, b *board) {
+	a, d := b.post(t, listings.CreateInput{Title: "A"}), b.post(t, listings.CreateInput{Title: "D"})
+	require.NoError(t, b.svc.Delete(t.Context(), b.org, d.ID))
+	got, err := b.svc.Titles(t.Context(), []string{a.ID, d.ID, stores.NewID()})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{a.ID: "A", d.ID: "D"}, got)
+}
+
+func undoneListingIsGone(t *testing.T, b *board) {
+	boom := errors.New("boom")
+	var id string
+	require.ErrorIs(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
+		l, err := b.svc.Create(ctx, b.org, listings.CreateInput{Title: "Phantom nurse", Description: "x"})
+		require.NoError(t, err)
+		id = l.ID
+		return boom
+	}), boom)
+	_, err := b.svc.Get(t.Context(), b.org, id)
+	require.ErrorIs(t, err, listings.ErrJobNotFound)
+	require.Empty(t, b.find(t, listings.FindInput{Text: "phantom"}))
+	require.Empty(t, b.events(t))
+}
+
+func hundredListings(t *testing.T, b *board) {
+	items := make([]listings.BatchItem[listings.CreateInput], listings.MaxBatch)
+	for i := range items {
+		items[i].Input = fullInput()
+		items[i].Input.Title = fmt.Sprintf("Nurse number%d", i)
+	}
+	made, err := b.svc.CreateBatch(t.Context(), b.org, items)
+	require.NoError(t, err)
+	changes := make([]listings.BatchItem[listings.UpdateInput], len(made))
+	for i, m := range made {
+		require.NoError(t, m.Err)
+		changes[i] = listings.BatchItem[listings.UpdateInput]{ID: m.Listing.ID, Input: listings.UpdateInput{Title: ptr(fmt.Sprintf("Midwife number%d", i))}}
+	}
+	changes[7].ID = changes[8].ID // the last wins, and each counts
+	changes[9].ID = stores.NewID()
+	changes[10].Input.Title = ptr(" ")
+	done, err := b.svc.UpdateBatch(t.Context(), b.org, changes)
+	require.NoError(t, err)
+	for i, d := range done {
+		switch i {
+		case 9:
+			require.ErrorIs(t, d.Err, listings.ErrJobNotFound)
+		case 10:
+			require.Equal(t, fault.Invalid, fault.KindOf(d.Err))
+		default:
+			require.NoError(t, d.Err)
+		}
+	}
+	require.Equal(t, []string{"Midwife number8"}, b.find(t, listings.FindInput{Text: `"number8"`}))
+	require.Equal(t, []string{"Nurse number10"}, b.find(t, listings.FindInput{Text: `"number10"`}))
+	require.Equal(t, []string{"Nurse number7"}, b.find(t, listings.FindInput{Text: `"number7"`}))
+	events := b.events(t)
+	require.Equal(t, 100, events["job.created"])
+	require.Equal(t, 97, events["job.updated"])
+}
+
+func sweepersDoNotCollide(t *testing.T, b *board) {
+	items := make([]listings.BatchItem[listings.CreateInput], listings.MaxBatch)
+	for i := range items {
+		items[i].Input = fullInput()
+		items[i].Input.ApplicationDeadline = ptr(b.clk.Now().Add(time.Minute).Format(time.RFC3339))
+	}
+	_, err := b.svc.CreateBatch(t.Context(), b.org, items)
+	require.NoError(t, err)
+	b.clk.Advance(time.Hour)
+	var wg sync.WaitGroup
+	errs := make(chan error, 4)
+	for range 4 {
+		wg.Go(func() { _, err := b.svc.CloseExpired(context.Background()); errs <- err })
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	require.Equal(t, 100, b.events(t)["job.closed"])
+}
+
+func oddTextIsHarmless(t *testing.T, b *board) {
+	long := ""
+	for range 2000 {
+		long += "x"
+	}
+	for _, title := range []string{`'; DROP TABLE listings; --`, `a " OR * NEAR(b) ^ :* !`, `\' & | <-> 'x':1A`, "看護師 募集", "ＦＵＬＬ ｗｉｄｔｈ", "🏥", "NOT AND OR", "e\u0301clair"} {
+		b.post(t, listings.CreateInput{Title: title, Description: title + " " + long})
+	}
+	require.Len(t, b.find(t, listings.FindInput{}), 8)
+	for _, text := range []string{`"`, `""`, `'`, `\`, `*`, `:`, `^`, `-`, `--`, `- -`, `"" ""`, `OR`, `OR OR`, `a OR`, `-OR`, `NEAR(a b)`, `title:x`, `{title}`, `a*`, `(`, `)`, `a AND`, `NOT`, `x:*`, `<->`, `!a`, `a & b`, `%`, `_`, "\x01", `"unclosed`, `-"unclosed`, `"a"b"c"`, `看護師`, long[:200], `"🏥"`, `-🏥`, `"of the"`, `the`, `in`, `in in in`, `at`, `,`, `,,,`, `|`, `a|b`, `\x00`} {
+		_, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Text: text, Page: page.Request{Number: 1, Size: 20}})
+		require.NoError(t, err, "%q", text)
+	}
+	require.Equal(t, []string{"看護師 募集"}, b.find(t, listings.FindInput{Text: "看護師"}))
+	require.Equal(t, []string{"e\u0301clair"}, b.find(t, listings.FindInput{Text: "Éclair"}))
+	require.Empty(t, b.find(t, listings.FindInput{Text: "???"}), "a text without a word finds nothing")
+}
