@@ -7,7 +7,7 @@ CREATE EXTENSION IF NOT EXISTS btree_gin;
 -- Lists read many rows and show few columns of them: whatever is long lies
 -- outside of the row, so that a page of it holds more listings.
 CREATE TABLE listings (
-    id                   UUID PRIMARY KEY,
+    id                   UUID NOT NULL PRIMARY KEY,
     organization_id      UUID NOT NULL,
     version              BIGINT NOT NULL,
     title                TEXT NOT NULL,
@@ -71,7 +71,7 @@ CREATE INDEX listings_open_title ON listings USING gin (search_title) WHERE open
 
 -- Every word of every listing, so that typos are known by not being in it.
 CREATE TABLE search_words (
-    word     TEXT PRIMARY KEY,
+    word     TEXT NOT NULL PRIMARY KEY,
     added_at TIMESTAMPTZ NOT NULL
 );
 CREATE INDEX search_words_added ON search_words (added_at);

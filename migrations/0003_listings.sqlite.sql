@@ -1,7 +1,7 @@
 -- +goose Up
 
 CREATE TABLE listings (
-    id                   UUID PRIMARY KEY,
+    id                   UUID NOT NULL PRIMARY KEY,
     organization_id      UUID NOT NULL,
     version              BIGINT NOT NULL,
     title                TEXT NOT NULL,
@@ -85,7 +85,7 @@ END;
 
 -- Every word of every listing, so that typos are known by not being in it.
 CREATE TABLE search_words (
-    word     TEXT PRIMARY KEY,
+    word     TEXT NOT NULL PRIMARY KEY,
     added_at TIMESTAMPTZ NOT NULL
 );
 CREATE INDEX search_words_added ON search_words (added_at);
