@@ -300,7 +300,7 @@ func (s *Service) Archive(ctx context.Context, organizationID, listingID string)
 // not deleted are the same to the caller.
 func (s *Service) Restore(ctx context.Context, organizationID, listingID string) error {
 	_, err := s.change(ctx, organizationID, listingID, func(l *Listing, _ time.Time) error { return l.Restore() })
-	if fault.KindOf(err) == fault.NotFound && err != nil {
+	if fault.KindOf(err) == fault.NotFound {
 		return ErrNotDeleted
 	}
 	return err
