@@ -24,6 +24,8 @@ const (
 	Conflict                    // right in itself, wrong beside what is there
 	TooMany                     // over a limit; see RetryAfter
 	Unavailable                 // a dependency is away; see RetryAfter
+
+	None Kind = -1 // no error
 )
 
 // Field is what is wrong with one input field. Name is the path as the client
@@ -112,8 +114,13 @@ func Of(err error) *Error {
 	return ErrInternal.WithCause(err)
 }
 
-// KindOf is the kind of the fault in err.
-func KindOf(err error) Kind { return Of(err).Kind }
+// KindOf is the kind of the fault in err, None without an error.
+func KindOf(err error) Kind {
+	if err == nil {
+		return None
+	}
+	return Of(err).Kind
+}
 
 // The faults that belong to no module.
 var (
