@@ -16,6 +16,7 @@ import (
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/idempotency"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/hiring"
@@ -45,6 +46,12 @@ type Storage struct {
 	Listings      listings.Repository
 	ListingSearch listings.Search
 	Applications  hiring.Applications
+
+	Idempotency idempotency.Store
+
+	// Changes counts the transactions that this process has committed, so that
+	// what was read before the newest of them is known to be old.
+	Changes func() uint64
 
 	Schema Schema
 	// Ping answers within its context whether the store can be used.
@@ -82,6 +89,10 @@ type Services struct {
 	Listings *listings.Service
 	Hiring   *hiring.Service
 	Limiter  limit.Limiter
+	// Idempotency remembers the answers of requests that must not be done twice.
+	Idempotency idempotency.Store
+	// Changes is Storage's.
+	Changes func() uint64
 	// JWKS is the key set that verifies access tokens (RFC 7517).
 	JWKS func() []byte
 	// Health reports on each adapter by name.

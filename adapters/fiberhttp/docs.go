@@ -17,7 +17,7 @@ func (s *Server) addDocs() error {
 			return err
 		}
 		s.app.Get("/openapi/"+surface.Name+".json", func(c *fiber.Ctx) error {
-			c.Set(fiber.HeaderContentType, "application/json; charset=utf-8")
+			c.Set(fiber.HeaderContentType, jsonType)
 			return c.Send(document)
 		})
 	}

@@ -47,6 +47,7 @@ type Server struct {
 	surfaces []web.Surface
 	o        Options
 	metrics  *metrics
+	cache    *answerCache
 }
 
 // largestBody is what the server reads at most before a route has its say.
@@ -54,7 +55,7 @@ const largestBody = 11 << 20
 
 // New builds the server; it does not listen yet.
 func New(services adapters.Services, o Options) (*Server, error) {
-	s := &Server{services: services, o: o, metrics: newMetrics()}
+	s := &Server{services: services, o: o, metrics: newMetrics(), cache: newAnswerCache()}
 	// More particular prefixes first: the portal owns what is left.
 	s.surfaces = append(slices.Clone(o.Extra), portal.Surface(services))
 	s.app = fiber.New(fiber.Config{
@@ -166,33 +167,40 @@ func (s *Server) handler(surface web.Surface, r web.Route) fiber.Handler {
 		status = fiber.StatusOK
 	}
 	return func(c *fiber.Ctx) error {
-		ctx, cancel := context.WithTimeout(context.Background(), timeout)
-		defer cancel()
-		c.SetUserContext(ctx)
-		call := web.Call{IP: s.clientIP(c), UserAgent: clip(c.Get(fiber.HeaderUserAgent), 512), RequestID: c.GetRespHeader(fiber.HeaderXRequestID)}
-		if r.Limit.Max > 0 {
-			d, err := s.services.Limiter.Take(ctx, r.Limit, limitKey(call.IP))
-			if err != nil {
-				return err
-			}
-			if !d.Allowed {
-				return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
-			}
+		return s.cached(c, r, func() error { return s.walk(c, surface, r, status, timeout) })
+	}
+}
+
+// walk is what a request goes through when its answer is not known already.
+func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	c.SetUserContext(ctx)
+	call := web.Call{IP: s.clientIP(c), UserAgent: clip(c.Get(fiber.HeaderUserAgent), 512), RequestID: c.GetRespHeader(fiber.HeaderXRequestID)}
+	if r.Limit.Max > 0 {
+		d, err := s.services.Limiter.Take(ctx, r.Limit, limitKey(call.IP))
+		if err != nil {
+			return err
 		}
-		if r.Auth != web.None {
-			actor, err := s.authenticate(ctx, c, r)
-			if err != nil {
-				return err
-			}
-			call.Actor = actor
-			c.Locals(actorKey, actor)
+		if !d.Allowed {
+			return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 		}
-		if len(c.Request().Body()) > r.BodyLimit() {
-			return web.ErrTooLarge
+	}
+	if r.Auth != web.None {
+		actor, err := s.authenticate(ctx, c, r)
+		if err != nil {
+			return err
 		}
-		if c.Get(fiber.HeaderContentEncoding) != "" {
-			return fault.InvalidField("Content-Encoding", "is not supported; send the body as it is")
-		}
+		call.Actor = actor
+		c.Locals(actorKey, actor)
+	}
+	if len(c.Request().Body()) > r.BodyLimit() {
+		return web.ErrTooLarge
+	}
+	if c.Get(fiber.HeaderContentEncoding) != "" {
+		return fault.InvalidField("Content-Encoding", "is not supported; send the body as it is")
+	}
+	return s.once(ctx, c, surface, r, call.Actor.UserID, func() error {
 		out, err := r.Op.Handle(ctx, call, &web.Request{
 			Path:   func(name string) string { return c.Params(name) },
 			Query:  func(name string) []string { return queryValues(c, name) },
@@ -208,7 +216,7 @@ func (s *Server) handler(surface web.Surface, r web.Route) fiber.Handler {
 			}
 		}
 		return sendJSON(c, status, out)
-	}
+	})
 }
 
 const actorKey = "locum.actor"
@@ -247,12 +255,14 @@ func queryValues(c *fiber.Ctx, name string) []string {
 	return out
 }
 
+const jsonType = "application/json; charset=utf-8"
+
 func sendJSON(c *fiber.Ctx, status int, body any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	c.Status(status).Set(fiber.HeaderContentType, "application/json; charset=utf-8")
+	c.Status(status).Set(fiber.HeaderContentType, jsonType)
 	return c.Send(encoded)
 }
 

@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ type frame struct {
 	release chan struct{} // lets /test/slow answer
 	entered chan struct{} // says that it has begun
 	server  *Server
+	changes atomic.Uint64
 }
 
 func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
@@ -51,6 +53,7 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 	f := &frame{log: &bytes.Buffer{}, release: make(chan struct{}), entered: make(chan struct{}, 100)}
 	var mu sync.Mutex
 	kept := map[string]string{}
+	var answers atomic.Int64
 	echo := web.Op(func(_ context.Context, c web.Call, in echoInput) (web.Reply[echoView], error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -70,6 +73,9 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 			return web.OK(echoView{ID: in.ID, IP: c.IP}, ""), nil
 		})},
 		{Method: "GET", Path: "/test/limited", Limit: web.PerQuarterHour(2), Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Said("ok"), nil })},
+		{Method: "GET", Path: "/test/count", Cached: true, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
+			return web.Said(fmt.Sprint(answers.Add(1))), nil
+		})},
 		{Method: "GET", Path: "/test/panic", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") })},
 		{Method: "GET", Path: "/test/broken", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
 			return web.Done{}, fmt.Errorf("secret inside")
@@ -86,6 +92,7 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 	}}
 	server, err := New(adapters.Services{
 		Limiter: locallimit.New(clock.System{}),
+		Changes: f.changes.Load,
 		JWKS:    func() []byte { return []byte(`{"keys":[]}`) },
 		Health: func(context.Context) map[string]adapters.Health {
 			return map[string]adapters.Health{"database": {Err: fmt.Errorf("away")}, "limiter": {Degraded: true}}
@@ -389,4 +396,24 @@ func TestAShutdownLetsARequestInFlightFinish(t *testing.T) {
 	close(f.release)
 	require.Equal(t, 200, <-answered)
 	require.NoError(t, <-stopped)
+}
+
+func TestAGuestsReadIsKeptForAMomentButNeverBeyondAWriteOfThisProcess(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	read := func(header ...string) any {
+		t.Helper()
+		response, body := f.do(t, "GET", "/test/count?a=1", "", header...)
+		require.Equal(t, 200, response.StatusCode)
+		require.Equal(t, "application/json; charset=utf-8", response.Header.Get("Content-Type"))
+		return body["message"]
+	}
+	first := read()
+	require.Equal(t, first, read())
+	f.changes.Add(1)
+	second := read()
+	require.NotEqual(t, first, second, "a committed write ends the answer at once")
+	require.Equal(t, second, read())
+	require.NotEqual(t, second, read("Authorization", "Bearer x"), "who is somebody is answered anew")
+	require.Eventually(t, func() bool { return read() != second }, 5*time.Second, 50*time.Millisecond, "a moment is over")
 }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"gorm.io/gorm"
@@ -32,6 +33,7 @@ type DB struct {
 	newID   id.Source
 	log     *slog.Logger
 	wake    chan struct{}
+	changes atomic.Uint64 // committed transactions
 }
 
 // Options are what a database needs beside its URL.
@@ -120,6 +122,7 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 	for try := 1; ; try++ {
 		recorded, err := db.once(ctx, fn)
 		if err == nil {
+			db.changes.Add(1)
 			if recorded {
 				db.signal()
 			}

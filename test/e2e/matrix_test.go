@@ -22,6 +22,7 @@ type cast struct {
 	bare                    *account // a member of the employer's organization without any permission
 	member                  string   // the id of another member
 	listing, application    string
+	title                   string // of the listing
 }
 
 // matrixRow is a request that the rightful caller makes with success.
@@ -72,11 +73,11 @@ var matrix = map[string]matrixRow{
 	"POST /api/listings/:id/archive": {path: listing("/archive"), foreignError: "Listing not found"},
 	"PUT /api/listings/batch":        {path: at("/api/listings/batch"), body: func(c *cast) any { return []object{{"uuid": c.listing, "meta": object{"b": 2}}} }},
 
-	"GET /api/employers/jobs":                {path: at("/api/employers/jobs")},
+	"GET /api/employers/jobs":                {path: at("/api/employers/jobs"), everyMember: true},
 	"POST /api/employers/jobs":               {path: at("/api/employers/jobs"), body: saying(object{"title": "T", "description": "D"}), status: 201},
 	"POST /api/employers/jobs/batch":         {path: at("/api/employers/jobs/batch"), body: saying(object{"jobs": []object{{"title": "T", "description": "D"}}})},
 	"PUT /api/employers/jobs/batch":          {path: at("/api/employers/jobs/batch"), body: func(c *cast) any { return object{"jobs": []object{{"id": c.listing, "title": "Mine"}}} }},
-	"GET /api/employers/jobs/:id":            {path: job(""), foreignError: "Job listing not found"},
+	"GET /api/employers/jobs/:id":            {path: job(""), foreignError: "Job listing not found", everyMember: true},
 	"PUT /api/employers/jobs/:id":            {path: job(""), body: saying(object{"title": "Taken"}), foreignError: "Job listing not found"},
 	"DELETE /api/employers/jobs/:id":         {path: job(""), foreignError: "Job listing not found"},
 	"POST /api/employers/jobs/:id/duplicate": {path: job("/duplicate"), foreignError: "Job listing not found"},
@@ -100,7 +101,8 @@ func assemble(t *testing.T, w *world) *cast {
 	c := &cast{w: w, guest: w.guest(t), seeker: w.seeker(t), otherSeeker: w.seeker(t), employer: w.employer(t), otherEmployer: w.employer(t)}
 	c.bare = w.join(t, c.employer, object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}})
 	c.member = w.join(t, c.employer, nil).id
-	c.listing = c.employer.listing(nil)
+	c.title = "Ward " + newEmail()
+	c.listing = c.employer.listing(object{"title": c.title})
 	c.application = c.seeker.application(c.listing, nil)
 	return c
 }

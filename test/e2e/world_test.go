@@ -198,6 +198,7 @@ type client struct {
 	w     *world
 	token string
 	ip    string
+	key   string // sent as Idempotency-Key
 }
 
 // guest is a new client at a new address.
@@ -263,6 +264,9 @@ func (c *client) exchange(method, path string, body any) (*answer, *http.Request
 		request.Header.Set("Content-Type", "application/json")
 	}
 	request.Header.Set("X-Forwarded-For", c.ip)
+	if c.key != "" {
+		request.Header.Set("Idempotency-Key", c.key)
+	}
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}

@@ -23,7 +23,7 @@ func listingRoutes(s *listings.Service) []web.Route {
 func publicListingRoutes(s *listings.Service) []web.Route {
 	const tag = "Public job listings"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/listings", Auth: web.Optional, Tag: tag, Summary: "Search the public listings", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/listings", Auth: web.Optional, Cached: true, Tag: tag, Summary: "Search the public listings", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListListingsInput) (web.Reply[listingsView], error) {
 				r, err := s.Find(ctx, c.Actor, in.find())
 				if err != nil {
@@ -48,7 +48,7 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			}).Rewording(queryWords)},
-		{Method: http.MethodGet, Path: "/api/listings/:id", Auth: web.Optional, Errors: []int{404}, Tag: tag, Summary: "One public listing", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/listings/:id", Auth: web.Optional, Cached: true, Errors: []int{404}, Tag: tag, Summary: "One public listing", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in ListingPath) (web.Reply[listingDetail], error) {
 				l, err := s.Detail(ctx, in.ID)
 				return web.OK(viewDetail(l), ""), err

@@ -51,6 +51,11 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 	if route.Op.In != reflect.TypeFor[Nothing]() {
 		oc.AddReqStructure(reflect.New(route.Op.In).Interface())
 	}
+	if route.Idempotent() {
+		oc.AddReqStructure(new(struct {
+			Key string `header:"Idempotency-Key" validate:"max=257" description:"A name for this request, of the client's choice: within 24 hours the same one is answered again and not done again."`
+		}))
+	}
 	oc.AddRespStructure(reflect.New(route.Op.Out).Interface(), openapi.WithHTTPStatus(route.status()))
 	for _, status := range route.failures() {
 		oc.AddRespStructure(s.FaultBody, openapi.WithHTTPStatus(status), func(cu *openapi.ContentUnit) {
@@ -104,6 +109,9 @@ func (r Route) failures() []int {
 	if r.Who != Anyone || r.Permission != "" {
 		out = append(out, http.StatusForbidden)
 	}
+	if r.Idempotent() {
+		out = append(out, http.StatusConflict, http.StatusUnprocessableEntity)
+	}
 	if r.Limit.Max > 0 {
 		out = append(out, http.StatusTooManyRequests)
 	}
@@ -136,9 +144,13 @@ func operationID(r Route) string {
 	return b.String()
 }
 
+// definitionNoise is what Go adds to the name of a type: its package's path,
+// and what it writes around a type's parameters.
+var definitionNoise = regexp.MustCompile(`GithubComLocumhqLocum(Adapters|Modules|Core)|Fiberhttp|Portal|Web|[^A-Za-z0-9]`)
+
 // definitionName turns web.Reply[…/portal.listing] into ReplyPortalListing.
 func definitionName(_ reflect.Type, name string) string {
-	return strings.NewReplacer("[", "", "]", "", "/", "", ".", "", "Web", "", "·", "").Replace(name)
+	return definitionNoise.ReplaceAllString(name, "")
 }
 
 // rulesToSchema says the validate tags again in JSON Schema, so that no
@@ -152,6 +164,12 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 		if !slices.Contains(p.ParentSchema.Required, p.Name) {
 			p.ParentSchema.Required = append(p.ParentSchema.Required, p.Name)
 		}
+	}
+	if p.Field.Type.Kind() == reflect.Pointer && p.PropertySchema.Ref != nil {
+		// A reference says nothing of null, which is what a nil pointer becomes.
+		ref := p.PropertySchema.Ref
+		p.PropertySchema.Ref = nil
+		p.PropertySchema.AnyOf = []jsonschema.SchemaOrBool{(&jsonschema.Schema{Ref: ref}).ToSchemaOrBool(), jsonschema.Null.ToSchemaOrBool()}
 	}
 	t := p.Field.Type
 	for t.Kind() == reflect.Pointer {

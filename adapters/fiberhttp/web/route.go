@@ -6,7 +6,9 @@ package web
 import (
 	"context"
 	"errors"
+	"net/http"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
@@ -48,6 +50,7 @@ type Route struct {
 	Limit        limit.Rule    // per client address, zero for none; Name is filled in from method and path
 	Body         int           // largest body in bytes, zero for DefaultBody
 	Timeout      time.Duration // zero for DefaultTimeout
+	Cached       bool          // a guest's answer may be a second old
 	Status       int           // of success, zero for 200
 	Tag, Summary string        // for the documentation
 	// Errors are the statuses that the operation itself answers with, beside
@@ -68,6 +71,16 @@ func (r Route) BodyLimit() int {
 func (r Route) TakesBody() bool {
 	p := planOf(r.Op.In)
 	return len(p.byJSON) > 0 || p.raw != nil
+}
+
+// IdempotencyKey is the header by which a client says that a request must not
+// be done twice.
+const IdempotencyKey = "Idempotency-Key"
+
+// Idempotent reports whether the route honours that header: it does something,
+// for somebody known, and signs nobody in.
+func (r Route) Idempotent() bool {
+	return r.Method == http.MethodPost && r.Auth == Required && !strings.HasPrefix(r.Path, "/api/auth/")
 }
 
 // What applies where a row is silent.

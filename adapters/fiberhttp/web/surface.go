@@ -1,6 +1,9 @@
 package web
 
-import "github.com/locumhq/locum/core/fault"
+import (
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/idempotency"
+)
 
 // Surface is one of the interfaces that the server speaks: its routes and the
 // form of its errors.
@@ -39,6 +42,8 @@ func StatusOf(f *fault.Error) int {
 		return 431
 	case ErrRequestTimeout.Code:
 		return 408
+	case idempotency.ErrReused.Code:
+		return 422
 	}
 	switch f.Kind {
 	case fault.Invalid:

@@ -1,0 +1,50 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestIdempotencyKey(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer := w.employer(t)
+		keyed := func(a *account, key string) *client {
+			c := a.elsewhere()
+			c.key = key
+			return c
+		}
+		body := object{"title": "Staff Nurse", "description": "Nights."}
+
+		t.Run("the same key and body give the first answer again and do it once", func(t *testing.T) {
+			first := keyed(employer, "k1").post("/api/employers/jobs", body).ok(201)
+			require.Empty(t, first.header.Get("Idempotency-Replayed"))
+			for _, form := range []string{"k1", `"k1"`} {
+				again := keyed(employer, form).post("/api/employers/jobs", body).ok(201)
+				require.Equal(t, string(first.raw), string(again.raw))
+				require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+			}
+			require.Len(t, employer.get("/api/employers/jobs").ok(200).list("data.listings"), 1)
+		})
+		t.Run("another body is a mistake", func(t *testing.T) {
+			keyed(employer, "k1").post("/api/employers/jobs", object{"title": "Other", "description": "D"}).fails(422, "This Idempotency-Key was used for another request")
+		})
+		t.Run("a refusal is kept, and somebody else's key is another", func(t *testing.T) {
+			keyed(employer, "k2").post("/api/employers/jobs", object{"title": "T"}).invalid("description")
+			again := keyed(employer, "k2").post("/api/employers/jobs", object{"title": "T"}).invalid("description")
+			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+			keyed(w.employer(t), "k1").post("/api/employers/jobs", object{"title": "Other", "description": "D"}).ok(201)
+		})
+		t.Run("a refused caller's answer is not kept", func(t *testing.T) {
+			seeker := w.seeker(t)
+			keyed(seeker, "k3").post("/api/employers/jobs", body).fails(403, "Forbidden")
+			require.Empty(t, keyed(seeker, "k3").post("/api/employers/jobs", body).fails(403, "Forbidden").header.Get("Idempotency-Replayed"))
+		})
+		t.Run("a key that cannot be one is refused", func(t *testing.T) {
+			for _, odd := range []string{strings.Repeat("x", 256), "caf\u00e9", `""`} {
+				keyed(employer, odd).post("/api/employers/jobs", body).invalid("Idempotency-Key")
+			}
+		})
+	})
+}
