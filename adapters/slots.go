@@ -45,6 +45,7 @@ type Storage struct {
 
 	Listings      listings.Repository
 	ListingSearch listings.Search
+	ListingLoader listings.Loader
 	Applications  hiring.Applications
 
 	Idempotency idempotency.Store

@@ -23,7 +23,8 @@ func (db *DB) Storage() adapters.Storage {
 		Tx: db, Events: outbox, Outbox: outbox,
 		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, MailTokens: MailTokens{db},
 		Applications: Applications{db},
-		Idempotency:  Idempotency{db}, Changes: db.changes.Load,
+		Listings:     Listings{db, words}, ListingSearch: Searches{db, words, newFacts()}, ListingLoader: Listings{db, words},
+		Idempotency: Idempotency{db}, Changes: db.changes.Load,
 		Schema: Schema{db}, Ping: db.Ping, Close: db.Close,
 	}
 }

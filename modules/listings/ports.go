@@ -2,6 +2,7 @@ package listings
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
@@ -50,6 +51,14 @@ type Repository interface {
 	// OpenOf returns up to n Open listings of the organization, locked until
 	// the transaction's end.
 	OpenOf(ctx context.Context, organizationID string, n int) ([]Listing, error)
+}
+
+// Loader takes whole listings in great number, for demonstrations and imports.
+type Loader interface {
+	// Load stores new listings as they are, all or none, and makes them
+	// findable. done is told of every few hundred, from another goroutine. No
+	// events are recorded.
+	Load(ctx context.Context, all iter.Seq[Listing], done func(n int)) error
 }
 
 // Search finds public listings. It is exact: every listing that matches is
