@@ -24,9 +24,10 @@ const (
 	Conflict                    // right in itself, wrong beside what is there
 	TooMany                     // over a limit; see RetryAfter
 	Unavailable                 // a dependency is away; see RetryAfter
-
-	None Kind = -1 // no error
 )
+
+// None is the kind of no error.
+const None Kind = -1
 
 // Field is what is wrong with one input field. Name is the path as the client
 // wrote it, with dots between levels (salary.min, questions.0.text).

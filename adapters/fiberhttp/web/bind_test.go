@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -51,7 +50,7 @@ func bindTo[T any](body string, query map[string][]string) (T, error) {
 func fieldsOf(t *testing.T, err error) []string {
 	t.Helper()
 	var f *fault.Error
-	require.True(t, errors.As(err, &f), "%v", err)
+	require.ErrorAs(t, err, &f)
 	require.Equal(t, fault.Invalid, f.Kind)
 	out := make([]string, len(f.Fields))
 	for i, field := range f.Fields {
