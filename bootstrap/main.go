@@ -59,6 +59,7 @@ func command(s *sockets) *cobra.Command {
 		o.migrate(),
 		&cobra.Command{Use: "config", Short: "Show the configuration in force and where each value came from", Args: cobra.NoArgs, RunE: o.showConfig},
 		o.openapi(),
+		o.seed(),
 		&cobra.Command{Use: "routes", Short: "Show every route with its policy", Args: cobra.NoArgs, RunE: showRoutes},
 	)
 	return root
