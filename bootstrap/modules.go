@@ -79,7 +79,9 @@ func limiterHealth(l limit.Limiter) adapters.Health {
 }
 
 func pingHealth(ctx context.Context, adapter any) adapters.Health {
-	p, ok := adapter.(interface{ Ping(ctx context.Context) error })
+	p, ok := adapter.(interface {
+		Ping(ctx context.Context) error
+	})
 	if !ok {
 		return adapters.Health{}
 	}
