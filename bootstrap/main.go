@@ -99,7 +99,8 @@ func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 		return errors.Join(err, a.Stop(stop))
 	}
 	if r.serves {
-		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %s (listening on %s); the documentation is at %s/docs\n", c.HTTP.PublicURL, a.addr, c.HTTP.PublicURL)
+		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %s (listening on %s)\n  read and try the API:  %s/docs\n  find a job:            curl '%s/api/listings?search=nurse+near+leeds'\n",
+			c.HTTP.PublicURL, a.addr, c.HTTP.PublicURL, c.HTTP.PublicURL)
 	} else {
 		fmt.Fprintln(cmd.OutOrStdout(), "locum works in the background")
 	}

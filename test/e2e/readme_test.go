@@ -30,7 +30,7 @@ func TestTheMainJobOfTheREADMEWorksAsPasted(t *testing.T) {
 
 	dir := t.TempDir()
 	w := &world{dir: dir, log: &syncBuffer{}, exited: make(chan error, 1), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0"}}
-	require.Contains(t, w.run(t, "seed", "--if-empty"), "@")
+	require.Contains(t, w.run(t, "seed"), "@")
 	w.serve(t)
 	pasted := strings.ReplaceAll(script.String(), "http://localhost:8080", w.url)
 	out, err := exec.Command("bash", "-ec", pasted+"\necho; echo JOB=$JOB APPLICATION=$APPLICATION").CombinedOutput()

@@ -1,0 +1,255 @@
+// Package bench measures the hot paths beside what limits them, in one run on
+// one machine: read the ratios, not the absolutes.
+//
+//	make bench
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"github.com/valyala/fasthttp"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+const (
+	clients  = 8
+	rounds   = 3
+	roundFor = 2 * time.Second
+)
+
+// TestMain also is the least program that could do the job, in a process of
+// its own like the product: Fiber, pgx, one statement.
+func TestMain(m *testing.M) {
+	if url := os.Getenv("LOCUM_TEST_BENCH_LIMIT"); url != "" {
+		serveLimit(url)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+type leastListing struct {
+	ID             string     `json:"id"`
+	Title          string     `json:"title"`
+	Company        string     `json:"company"`
+	Department     string     `json:"department"`
+	Location       string     `json:"location"`
+	Remote         bool       `json:"remote"`
+	Specialty      string     `json:"specialty"`
+	ContractType   string     `json:"contractType"`
+	EmploymentType string     `json:"employmentType"`
+	SalaryMin      *int64     `json:"salaryMin"`
+	SalaryMax      *int64     `json:"salaryMax"`
+	Currency       string     `json:"currency"`
+	Period         string     `json:"period"`
+	Deadline       *time.Time `json:"applicationDeadline"`
+	PostedAt       time.Time  `json:"postedAt"`
+}
+
+func serveLimit(url string) {
+	pool, err := pgxpool.New(context.Background(), url)
+	if err != nil {
+		panic(err)
+	}
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	app.Get("/latest", func(c *fiber.Ctx) error {
+		rows, err := pool.Query(c.Context(), `SELECT id::text, title, company, department, location, remote, specialty, contract_type, employment_type,
+			salary_min, salary_max, salary_currency, salary_period, application_deadline, posted_at FROM listings
+			WHERE open AND (application_deadline IS NULL OR application_deadline > now()) ORDER BY posted_at DESC, id DESC LIMIT 20`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		out := make([]leastListing, 0, 20)
+		for rows.Next() {
+			var l leastListing
+			if err := rows.Scan(&l.ID, &l.Title, &l.Company, &l.Department, &l.Location, &l.Remote, &l.Specialty, &l.ContractType, &l.EmploymentType,
+				&l.SalaryMin, &l.SalaryMax, &l.Currency, &l.Period, &l.Deadline, &l.PostedAt); err != nil {
+				return err
+			}
+			out = append(out, l)
+		}
+		return c.JSON(fiber.Map{"success": true, "data": fiber.Map{"listings": out}})
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("listening on %s)\n", l.Addr())
+	if err := app.Listener(l); err != nil {
+		panic(err)
+	}
+}
+
+var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
+
+// spawn starts a server and returns its address.
+func spawn(b *testing.B, cmd *exec.Cmd) string {
+	b.Helper()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	require.NoError(b, err)
+	require.NoError(b, cmd.Start())
+	b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+			go func() {
+				for lines.Scan() {
+				}
+			}()
+			return "http://" + m[1]
+		}
+	}
+	require.Fail(b, "the server did not start")
+	return ""
+}
+
+// product serves the built program on Postgres with so many listings, and the
+// limit beside it.
+func product(b *testing.B, listings int) (url, limit string) {
+	b.Helper()
+	dir := b.TempDir()
+	program := filepath.Join(dir, "locum")
+	out, err := exec.Command("go", "build", "-o", program, "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
+	require.NoError(b, err, "%s", out)
+	database := kit.PostgresURL(b)
+	env := append(os.Environ(), "LOCUM_DATABASE_URL="+database, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_LOG_LEVEL=error")
+	run := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(program, args...)
+		cmd.Dir, cmd.Env = dir, env
+		return cmd
+	}
+	for _, args := range [][]string{{"migrate", "up"}, {"seed", "--listings", fmt.Sprint(listings)}} {
+		out, err := run(args...).CombinedOutput()
+		require.NoError(b, err, "%s", out)
+	}
+	least := exec.Command(os.Args[0])
+	least.Env = append(os.Environ(), "LOCUM_TEST_BENCH_LIMIT="+database)
+	return spawn(b, run("serve")), spawn(b, least)
+}
+
+// rate is how many requests a second the clients get answered.
+func rate(b *testing.B, request func(r *fasthttp.Request, n int64)) float64 {
+	b.Helper()
+	var done, failed, n atomic.Int64
+	client := &fasthttp.Client{MaxConnsPerHost: clients}
+	end := time.Now().Add(roundFor)
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			request_, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+			for time.Now().Before(end) {
+				request_.Reset()
+				request(request_, n.Add(1))
+				if err := client.Do(request_, response); err != nil || response.StatusCode() >= 300 {
+					failed.Add(1)
+				}
+				done.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	require.Zero(b, failed.Load())
+	return float64(done.Load()) / roundFor.Seconds()
+}
+
+// beside measures both in turn, so that a machine that slows down slows both.
+func beside(b *testing.B, ours, limit func(r *fasthttp.Request, n int64)) {
+	b.Helper()
+	var o, l float64
+	for range rounds {
+		o += rate(b, ours)
+		l += rate(b, limit)
+	}
+	b.ReportMetric(o/rounds, "req/s")
+	b.ReportMetric(l/rounds, "limit-req/s")
+	b.ReportMetric(o/l, "of-limit")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkLatestListings is GET /api/listings beside Fiber and pgx with the
+// same rows: without the cache, and with it.
+func BenchmarkLatestListings(b *testing.B) {
+	url, limit := product(b, 20_000)
+	latest := func(r *fasthttp.Request, _ int64) { r.SetRequestURI(limit + "/latest") }
+	b.Run("uncached", func(b *testing.B) {
+		beside(b, func(r *fasthttp.Request, n int64) { r.SetRequestURI(fmt.Sprintf("%s/api/listings?n=%d", url, n)) }, latest)
+	})
+	b.Run("cached", func(b *testing.B) {
+		beside(b, func(r *fasthttp.Request, _ int64) { r.SetRequestURI(url + "/api/listings") }, latest)
+	})
+	b.Run("filtered", func(b *testing.B) {
+		beside(b, func(r *fasthttp.Request, n int64) {
+			r.SetRequestURI(fmt.Sprintf("%s/api/listings?location=Leeds&contractType=permanent&salary_min=30000&n=%d", url, n))
+		}, latest)
+	})
+	b.Run("search", func(b *testing.B) {
+		beside(b, func(r *fasthttp.Request, n int64) {
+			r.SetRequestURI(url + "/api/listings/search")
+			r.Header.SetMethod("POST")
+			r.SetBodyString(fmt.Sprintf(`{"query":"nurse","n":%d}`, n))
+		}, latest)
+	})
+}
+
+// BenchmarkBatch is 100 listings in one request beside 100 requests of one.
+func BenchmarkBatch(b *testing.B) {
+	url, _ := product(b, 1_000)
+	client := &fasthttp.Client{}
+	var ip atomic.Int64
+	send := func(token, path, body string, want int) []byte {
+		r, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+		r.SetRequestURI(url + path)
+		r.Header.SetMethod("POST")
+		n := ip.Add(1)
+		r.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255))
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.SetBodyString(body)
+		require.NoError(b, client.Do(r, response))
+		require.Equal(b, want, response.StatusCode(), "%s", response.Body())
+		return response.Body()
+	}
+	var registered struct {
+		Data struct{ AccessToken string } `json:"data"`
+	}
+	require.NoError(b, json.Unmarshal(send("", "/api/auth/register-employer", `{"email":"bench@example.org","password":"Bench-mark-1","name":"B","companyName":"B"}`, 201), &registered))
+	token := registered.Data.AccessToken
+	job := `{"title":"Staff Nurse","description":"Days and nights on a ward.","location":"Leeds"}`
+	jobs := `{"jobs":[` + job
+	for range 99 {
+		jobs += "," + job
+	}
+	jobs += "]}"
+	var batch, single time.Duration
+	for range rounds {
+		begun := time.Now()
+		send(token, "/api/employers/jobs/batch", jobs, 200)
+		batch += time.Since(begun)
+		begun = time.Now()
+		for range 100 {
+			send(token, "/api/employers/jobs", job, 201)
+		}
+		single += time.Since(begun)
+	}
+	b.ReportMetric(float64(batch.Milliseconds())/rounds, "ms/batch")
+	b.ReportMetric(float64(single.Milliseconds())/rounds, "ms/100-requests")
+	b.ReportMetric(float64(batch)/float64(single), "of-limit")
+	b.ReportMetric(0, "ns/op")
+}
