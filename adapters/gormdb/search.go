@@ -63,9 +63,13 @@ type segment struct {
 
 // hitRow is a listing with its place in the order.
 type hitRow struct {
-	Row   fullListingRow `gorm:"embedded"`
-	Miles *float64
-	Key   *float64
+	Row     fullListingRow `gorm:"embedded"`
+	Miles   *float64
+	Segment int
+	Key     *float64
+	// Total is how many there are altogether, if the query that found the
+	// listing had to find them all.
+	Total int
 }
 
 // searchCursor is where a result goes on.
@@ -85,6 +89,9 @@ type search struct {
 	filters  cond
 	narrowed bool // there is some condition beyond being public
 	spatial  bool // a condition is about distance
+	// expected is how many listings the planner expects, negative before it
+	// was asked.
+	expected float64
 }
 
 // Find implements listings.Search.
@@ -95,7 +102,7 @@ func (d Searches) Find(ctx context.Context, q listings.Query) (page.Result[listi
 			return out, err
 		}
 	}
-	s := search{Searches: d, q: q}
+	s := search{Searches: d, q: q, expected: -1}
 	s.text = s.matcher(q.Text)
 	s.filters = s.filterConds()
 	segments := s.segments()
@@ -106,21 +113,25 @@ func (d Searches) Find(ctx context.Context, q listings.Query) (page.Result[listi
 			return out, errCursor
 		}
 	}
-	rows, at, err := s.fetch(ctx, segments, from)
+	rows, err := s.fetch(ctx, segments, from)
 	if err != nil {
 		return out, err
 	}
 	if len(rows) > q.Page.Size {
 		rows = rows[:q.Page.Size]
 		last := rows[len(rows)-1]
-		c := searchCursor{Segment: at[len(rows)-1], Key: last.Key, ID: last.Row.Short.ID}
+		c := searchCursor{Segment: last.Segment, Key: last.Key, ID: last.Row.Short.ID}
 		if last.Row.Short.PostedAt != nil {
 			c.PostedAt = *last.Row.Short.PostedAt
 		}
 		out.NextCursor = writeCursor(string(q.Sort), c)
 	}
-	if out.Items, err = s.hits(ctx, rows, at, segments); err != nil || q.WithoutTotal {
+	if out.Items, err = s.hits(ctx, rows, segments); err != nil || q.WithoutTotal {
 		return out, err
+	}
+	if len(rows) > 0 && rows[0].Total > 0 {
+		out.Total, out.TotalIsEstimate = rows[0].Total, rows[0].Total > page.MaxExact
+		return out, nil
 	}
 	out.Total, out.TotalIsEstimate, err = s.total(ctx)
 	// A page that is there is counted, whatever the estimate says.
@@ -130,11 +141,20 @@ func (d Searches) Find(ctx context.Context, q listings.Query) (page.Result[listi
 	return out, err
 }
 
-// fetch reads one row more than the page has, and tells the segment of each.
-func (s *search) fetch(ctx context.Context, segments []segment, from *searchCursor) (rows []hitRow, at []int, err error) {
+// fetch reads one row more than the page has.
+func (s *search) fetch(ctx context.Context, segments []segment, from *searchCursor) (rows []hitRow, err error) {
 	need, offset, first := s.q.Page.Size+1, s.q.Page.Offset(), 0
 	if from != nil {
 		offset, first = 0, from.Segment
+	}
+	if s.pg() && s.elaborate() {
+		few, err := s.isFew(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if few {
+			return s.gather(ctx, segments, from, offset, need)
+		}
 	}
 	for n := first; n < len(segments) && len(rows) < need; n++ {
 		var after *searchCursor
@@ -143,10 +163,10 @@ func (s *search) fetch(ctx context.Context, segments []segment, from *searchCurs
 		}
 		got, err := s.read(ctx, segments[n], after, offset, need-len(rows))
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		for range got {
-			at = append(at, n)
+		for i := range got {
+			got[i].Segment = n
 		}
 		rows = append(rows, got...)
 		switch {
@@ -156,12 +176,12 @@ func (s *search) fetch(ctx context.Context, segments []segment, from *searchCurs
 		default:
 			skipped, err := s.count(ctx, segments[n], offset)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			offset = max(0, offset-skipped)
 		}
 	}
-	return rows, at, nil
+	return rows, nil
 }
 
 // segments divides the result as its order asks.
@@ -194,7 +214,7 @@ func (s *search) segments() []segment {
 }
 
 // hits turns rows into results.
-func (s *search) hits(ctx context.Context, rows []hitRow, at []int, segments []segment) ([]listings.Hit, error) {
+func (s *search) hits(ctx context.Context, rows []hitRow, segments []segment) ([]listings.Hit, error) {
 	titled := map[string]bool{}
 	if asked := !s.text.empty() && len(segments) > 0 && segments[0].hits == 0; asked && len(rows) > 0 {
 		ids := make([]string, len(rows))
@@ -216,7 +236,7 @@ func (s *search) hits(ctx context.Context, rows []hitRow, at []int, segments []s
 		if err != nil {
 			return nil, err
 		}
-		out[i] = listings.Hit{Listing: l, Relevance: segments[at[i]].hits, Miles: r.Miles}
+		out[i] = listings.Hit{Listing: l, Relevance: segments[r.Segment].hits, Miles: r.Miles}
 		if out[i].Relevance == 0 {
 			out[i].Relevance = 1
 			if !s.text.empty() && !titled[l.ID] {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/listings"
 )
 
 // read gives up to n rows of a segment, in its order, from the offset or after
@@ -86,6 +87,73 @@ func (s *search) readSQLite(ctx context.Context, g segment, from *searchCursor, 
 	return s.query(ctx, sql, append(slices.Concat(args, where.args), n, offset))
 }
 
+// elaborate reports conditions that no ordered index answers.
+func (s *search) elaborate() bool {
+	return !s.text.empty() || len(s.text.none) > 0 || s.spatial || len(s.q.Text.Clauses) > 0 || len(s.q.Filters.LocationWords) > 0
+}
+
+// all is the whole result as one segment.
+func (s *search) all() segment {
+	g := segment{}
+	g.fts, g.where = s.text.ordered(s, anywhere)
+	g.where = and(g.where, s.filters)
+	return g
+}
+
+// isFew reports whether there are so few matches that they will all be
+// counted: then they may as well be found once and for all.
+func (s *search) isFew(ctx context.Context) (bool, error) {
+	var err error
+	s.expected, _, err = s.explain(ctx, s.all().where)
+	return s.expected <= 2*page.MaxExact, err
+}
+
+// gather finds all matches, sorts them into their segments and counts them, in
+// one statement. Only the rows of the page are read.
+func (s *search) gather(ctx context.Context, segments []segment, from *searchCursor, offset, n int) ([]hitRow, error) {
+	where := s.all().where
+	number, key := cond{sql: "0"}, cond{sql: "NULL::float8"}
+	direction := "DESC NULLS LAST"
+	switch s.q.Sort {
+	case listings.ByRelevance:
+		if len(segments) > 1 {
+			title := s.text.title(s)
+			number = cond{"CASE WHEN " + title.sql + " THEN 0 ELSE 1 END", title.args}
+		}
+	case listings.BySalary:
+		number, key = cond{sql: "CASE WHEN l.salary_year_max IS NULL THEN 1 ELSE 0 END"}, cond{sql: "l.salary_year_max::float8"}
+	case listings.ByDistance:
+		number, key = cond{sql: "CASE WHEN l.lat IS NOT NULL OR l.remote THEN 0 ELSE 1 END"}, segments[0].key
+		direction = "ASC NULLS LAST"
+	case listings.ByDate:
+	}
+	after := cond{sql: "TRUE"}
+	if from != nil {
+		date := cond{"(k.posted_at, k.id) < (?, ?)", []any{from.PostedAt, from.ID}}
+		if from.Key != nil {
+			cmp := "<"
+			if segments[from.Segment].asc {
+				cmp = ">"
+			}
+			date = or(cond{"k.key " + cmp + " ?", []any{*from.Key}}, and(cond{"k.key = ?", []any{*from.Key}}, date))
+		}
+		after = or(cond{"k.segment > ?", []any{from.Segment}}, and(cond{"k.segment = ?", []any{from.Segment}}, date))
+	}
+	order := "k.segment, k.key " + direction + ", k.posted_at DESC, k.id DESC"
+	cols := s.columns()
+	sql := "WITH m AS MATERIALIZED (SELECT l.id, l.posted_at, " + number.sql + " AS segment, " + key.sql + " AS key FROM listings l WHERE " + where.sql + ")" +
+		", k AS (SELECT * FROM m k WHERE " + after.sql + " ORDER BY " + order + " LIMIT ? OFFSET ?)" +
+		" SELECT " + cols.sql + ", k.segment, k.key, (SELECT count(*) FROM m) AS total FROM k JOIN listings l ON l.id = k.id ORDER BY " + order
+	args := slices.Concat(number.args, key.args, where.args, after.args, []any{n, offset}, cols.args)
+	rows, err := s.query(ctx, sql, args)
+	for i := range rows { // a segment without a key of its own has none in its cursor
+		if segments[rows[i].Segment].key.sql == "" {
+			rows[i].Key = nil
+		}
+	}
+	return rows, err
+}
+
 // Postgres is told which way to go: its planner, which does not know that the
 // newest matches are enough, takes seconds for some words.
 //
@@ -99,7 +167,7 @@ func (s *search) readPostgres(ctx context.Context, g segment, from *searchCursor
 	if g.key.sql != "" && g.asc {
 		return s.collect(ctx, g, from, offset, n, cond{})
 	}
-	if g.key.sql != "" || s.text.empty() && !s.spatial && len(s.q.Text.Clauses) == 0 && len(s.q.Filters.LocationWords) == 0 {
+	if g.key.sql != "" || !s.elaborate() {
 		return s.direct(ctx, g, from, offset, n)
 	}
 	matches, cost, err := s.explain(ctx, and(g.where, g.after(from)))
@@ -112,7 +180,7 @@ func (s *search) readPostgres(ctx context.Context, g segment, from *searchCursor
 	}
 	switch way := choose(float64(offset+n), matches, cost, table, weeks, s.text.all != ""); way.kind {
 	case walk:
-		rows, err := s.walk(ctx, g, from, offset, n)
+		rows, err := s.walk(ctx, g, from, offset, n, way.steps)
 		if err != nil || len(rows) == n {
 			return rows, err
 		}
@@ -137,7 +205,8 @@ func (s *search) readPostgres(ctx context.Context, g segment, from *searchCursor
 // way is how a segment is read.
 type way struct {
 	kind  wayKind
-	weeks int
+	weeks int // for byWeeks
+	steps int // for walk
 }
 
 type wayKind int
@@ -151,7 +220,7 @@ const (
 const (
 	// fewMatches are collected in about 2 ms.
 	fewMatches = 2_500
-	// walkWindow bounds how far a walk goes before it gives up.
+	// walkWindow bounds how far a walk is expected to go.
 	walkWindow = 20_000
 	maxWeeks   = 26
 )
@@ -170,7 +239,9 @@ func choose(want, matches, cost, table, weeks float64, words bool) way {
 	case inWeeks && matches < table/10:
 		return way{kind: byWeeks, weeks: span}
 	case steps <= walkWindow && steps*4 < cost:
-		return way{kind: walk}
+		// Words that exclude each other spoil the estimate: a walk that has found
+		// too little after twice as far will not.
+		return way{kind: walk, steps: int(2 * steps)}
 	case inWeeks:
 		return way{kind: byWeeks, weeks: span}
 	}
@@ -193,11 +264,11 @@ func (s *search) direct(ctx context.Context, g segment, from *searchCursor, offs
 
 // walk goes through the newest listings until there are enough. The inner
 // query is fenced by its limit: nothing moves in or out of it.
-func (s *search) walk(ctx context.Context, g segment, from *searchCursor, offset, n int) ([]hitRow, error) {
+func (s *search) walk(ctx context.Context, g segment, from *searchCursor, offset, n, steps int) ([]hitRow, error) {
 	cols, after := s.columns(), g.after(from)
 	inner := and(cond{sql: "l.open"}, after)
 	sql := "SELECT " + cols.sql + " FROM (SELECT l.* FROM listings l WHERE " + inner.sql +
-		fmt.Sprintf(" ORDER BY l.posted_at DESC, l.id DESC LIMIT %d) l WHERE ", walkWindow) + g.where.sql +
+		fmt.Sprintf(" ORDER BY l.posted_at DESC, l.id DESC LIMIT %d) l WHERE ", steps) + g.where.sql +
 		" ORDER BY l.posted_at DESC, l.id DESC LIMIT ? OFFSET ?"
 	return s.query(ctx, sql, append(slices.Concat(cols.args, inner.args, g.where.args), n, offset))
 }
@@ -270,15 +341,16 @@ const sureEstimate = 4 * page.MaxExact
 
 // total counts the result: exactly up to page.MaxExact, about beyond.
 func (s *search) total(ctx context.Context) (int, bool, error) {
-	all := segment{}
-	all.fts, all.where = s.text.ordered(s, anywhere)
-	all.where = and(all.where, s.filters)
+	all := s.all()
 	estimate := 0.0
 	if s.pg() {
 		var err error
-		if !s.narrowed && s.text.empty() && len(s.text.none) == 0 {
+		switch {
+		case s.expected >= 0:
+			estimate = s.expected
+		case !s.narrowed && !s.elaborate():
 			estimate, _, err = s.size(ctx)
-		} else {
+		default:
 			estimate, _, err = s.explain(ctx, all.where)
 		}
 		if err != nil {

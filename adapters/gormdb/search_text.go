@@ -167,22 +167,14 @@ func (m matcher) fts(t tier) string {
 // stand there word for word.
 func (m matcher) beside(d dialect, t tier) cond {
 	var conds []cond
-	column := "search_body"
-	text := allText
-	if d == sqlite {
-		text = strings.ReplaceAll(text, "::text", "")
-	}
+	column, text := "search_body", d.wholeText()
 	if t == inTitle {
-		column, text = "search_title", "l.title"
+		column, text = "search_title", d.titleText()
 	}
 	for _, n := range m.none {
 		c := d.matches("search_body", n.expr)
 		if n.phrase != "" {
-			whole := allText
-			if d == sqlite {
-				whole = strings.ReplaceAll(whole, "::text", "")
-			}
-			c = and(c, says(whole, n.phrase))
+			c = and(c, says(d.wholeText(), n.phrase))
 		}
 		conds = append(conds, not(c))
 	}
@@ -206,7 +198,7 @@ func (m matcher) beside(d dialect, t tier) cond {
 	}
 	conds = append(conds, strictly(column, text))
 	if t == beyondTitle && len(m.literals) > 0 && m.all == "" {
-		conds = append(conds, not(strictly("search_title", "l.title")))
+		conds = append(conds, not(strictly("search_title", d.titleText())))
 	}
 	return and(conds...)
 }
@@ -244,6 +236,22 @@ func says(text, phrase string) cond {
 		}
 	}
 	return cond{"lower(" + text + ") LIKE ?", []any{strings.TrimRight(b.String(), "%") + "%"}}
+}
+
+// wholeText is all that is written in a listing. In the C collation, because
+// only letters of ASCII are compared, ten times as fast.
+func (d dialect) wholeText() string {
+	if d == sqlite {
+		return strings.ReplaceAll(allText, "::text", "")
+	}
+	return "(" + allText + `) COLLATE "C"`
+}
+
+func (d dialect) titleText() string {
+	if d == sqlite {
+		return "l.title"
+	}
+	return `l.title COLLATE "C"`
 }
 
 // The languages of the two indexes. Words are letters and digits only, so that
