@@ -94,6 +94,7 @@ type world struct {
 	cmd    *exec.Cmd
 	log    *syncBuffer
 	doc    validator.Validator
+	docMu  sync.Mutex
 	once   sync.Once
 	exited chan error
 }
@@ -177,6 +178,8 @@ func (w *world) stop(t testing.TB) {
 // document is the server's own description, for holding exchanges against it.
 func (w *world) document(t testing.TB) validator.Validator {
 	t.Helper()
+	w.docMu.Lock()
+	defer w.docMu.Unlock()
 	if w.doc == nil {
 		resp, err := http.Get(w.url + "/openapi/portal.json")
 		require.NoError(t, err)
@@ -199,6 +202,8 @@ type client struct {
 	token string
 	ip    string
 	key   string // sent as Idempotency-Key
+	// apiKey is sent as X-API-Key.
+	apiKey string
 }
 
 // guest is a new client at a new address.
@@ -266,6 +271,9 @@ func (c *client) exchange(method, path string, body any) (*answer, *http.Request
 	request.Header.Set("X-Forwarded-For", c.ip)
 	if c.key != "" {
 		request.Header.Set("Idempotency-Key", c.key)
+	}
+	if c.apiKey != "" {
+		request.Header.Set("X-API-Key", c.apiKey)
 	}
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)

@@ -38,7 +38,11 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 			}).Rewording(filterWords)},
 		{Method: http.MethodPost, Path: "/api/listings/search", Auth: web.Optional, Tag: tag, Summary: "Search the public listings by words, with filters and an order", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SearchListingsInput) (web.Reply[searchView], error) {
-				r, err := s.Find(ctx, c.Actor, in.find())
+				find := in.find()
+				if deep := web.TooDeep(find.Page); deep != nil {
+					return web.Reply[searchView]{}, fault.ErrInvalid.WithFields(deep...)
+				}
+				r, err := s.Find(ctx, c.Actor, find)
 				if err != nil {
 					return web.Reply[searchView]{}, err
 				}
@@ -432,10 +436,18 @@ func (in SearchListingsInput) find() listings.FindInput {
 	}
 }
 
-// queryWords says whatever is wrong with a search in one sentence.
+// queryWords says whatever is wrong with a search in one sentence, and names
+// filters by where they stand in the body.
 func queryWords(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid {
 		return f
 	}
-	return listings.ErrQuery.WithFields(f.Fields...)
+	filters := []string{"location", "radius", "contractType", "employmentType", "specialty", "salaryMin", "salaryMax", "remote", "postedAfter"}
+	fields := slices.Clone(f.Fields)
+	for i := range fields {
+		if slices.Contains(filters, fields[i].Name) {
+			fields[i].Name = "filters." + fields[i].Name
+		}
+	}
+	return listings.ErrQuery.WithFields(fields...)
 }

@@ -41,7 +41,15 @@ func (p Paging) Request() page.Request {
 }
 
 func (p Paging) check() []fault.Field {
-	if p.Page < 1 || p.Limit < 1 || !p.Request().TooDeep() {
+	if p.Page < 1 || p.Limit < 1 {
+		return nil
+	}
+	return TooDeep(p.Request())
+}
+
+// TooDeep is what is wrong with a page that numbers do not reach.
+func TooDeep(r page.Request) []fault.Field {
+	if !r.TooDeep() {
 		return nil
 	}
 	return []fault.Field{{Name: "page", Message: fmt.Sprintf("reaches beyond %d items; follow nextCursor with the cursor parameter instead", page.MaxExact)}}

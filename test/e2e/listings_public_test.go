@@ -1,0 +1,325 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// word is a word that stands nowhere else.
+func word() string {
+	b := []byte("zq")
+	for range 10 {
+		b = append(b, byte('a'+rand.IntN(26)))
+	}
+	return string(b)
+}
+
+// whole is a listing with every field that an employer may send.
+func whole() object {
+	return object{
+		"title": "Charge Nurse", "description": "Leads the ward at night.", "department": "Acute medicine", "contractType": "permanent",
+		"salary":   object{"min": 38000.5, "max": 45000, "currency": "GBP"},
+		"location": "Leeds", "requirements": []string{"NMC registration", "Two years in charge"}, "benefits": []string{"NHS pension"},
+		"applicationDeadline": "2099-03-31T12:00:00Z", "specialty": "Acute medicine", "employmentType": "full-time", "remote": false,
+		"questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}},
+	}
+}
+
+// with is an object with more in it.
+func with(o, more object) object {
+	out := object{}
+	for k, v := range o {
+		out[k] = v
+	}
+	for k, v := range more {
+		out[k] = v
+	}
+	return out
+}
+
+// recent demands a moment in UTC that is about now.
+func recent(t *testing.T, moment string) {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339, moment)
+	require.NoError(t, err)
+	require.True(t, strings.HasSuffix(moment, "Z"), moment)
+	require.WithinDuration(t, time.Now(), at, time.Minute)
+}
+
+// titlesIn are the titles of the things in a list.
+func titlesIn(a *answer, path string) []string {
+	a.t.Helper()
+	out := []string{}
+	for i := range a.list(path) {
+		out = append(out, a.text(fmt.Sprintf("%s.%d.title", path, i)))
+	}
+	return out
+}
+
+// scenes makes subtests in which what these people hear counts for the subtest.
+func scenes(t *testing.T, people ...*client) func(name string, test func(t *testing.T)) {
+	return func(name string, test func(t *testing.T)) {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range people {
+				c.t = t
+			}
+			test(t)
+		})
+	}
+}
+
+func TestPublicListings(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, guest := w.employer(t), w.guest(t)
+		scene := scenes(t, employer.client, guest)
+		scene("GET /api/listings", func(t *testing.T) {
+			mark := word()
+			id := employer.listing(with(whole(), object{"title": "Charge Nurse " + mark}))
+			a := guest.get("/api/listings?search=" + mark).ok(200)
+			require.Equal(t, object{"page": 1., "limit": 20., "total": 1.}, a.at("data.pagination"))
+			require.Len(t, a.list("data.listings"), 1)
+			require.Equal(t, id, a.text("data.listings.0.id"))
+			require.Equal(t, "Charge Nurse "+mark, a.text("data.listings.0.title"))
+			require.Equal(t, "St Brigid's Hospital", a.text("data.listings.0.company"))
+			require.Equal(t, "Leeds", a.text("data.listings.0.location"))
+			require.Equal(t, 38000.5, a.number("data.listings.0.salary.min"))
+			require.Equal(t, 45000., a.number("data.listings.0.salary.max"))
+			require.Equal(t, "permanent", a.text("data.listings.0.contractType"))
+			recent(t, a.text("data.listings.0.postedAt"))
+			for _, everybody := range []*client{employer.client, w.seeker(t).client} {
+				require.Equal(t, id, everybody.get("/api/listings?search="+mark).ok(200).text("data.listings.0.id"))
+			}
+			(&client{t: t, w: w, token: "expired", ip: guest.ip}).get("/api/listings").fails(401, "Unauthorized")
+		})
+		scene("GET /api/listings refuses filters that cannot be", func(t *testing.T) {
+			for query, field := range map[string]string{
+				"contractType=freelance": "contractType", "salary_min=much": "salary_min", "salary_min=-1": "salary_min", "salary_max=1e400": "salary_max",
+				"salary_min=NaN": "salary_min", "salary_min=5&salary_max=4": "salary_max", "employmentType=nights": "employmentType", "radius=0": "radius",
+				"radius=501": "radius", "remote=perhaps": "remote", "postedAfter=yesterday": "postedAfter", "sort=newest": "sort",
+				"search=" + strings.Repeat("x", 201): "search", "location=" + strings.Repeat("x", 201): "location",
+				"contractType=permanent&contractType=contract": "contractType", "search=%00": "search", "search=%ff": "search",
+			} {
+				a := guest.get("/api/listings?"+query).fails(400, "Invalid filter parameters")
+				require.Equal(t, field, a.text("details.field"), query)
+				require.NotEmpty(t, a.text("details.message"))
+			}
+			// A form sends its empty fields too.
+			guest.try("GET", "/api/listings?contractType=&salary_min=&salary_max=&location=&search=&remote=&sort=", nil).ok(200)
+			guest.get("/api/listings?unknown=1").ok(200)
+		})
+		scene("GET /api/listings by pages", func(t *testing.T) {
+			mark := word()
+			jobs := make([]object, 7)
+			for i := range jobs {
+				jobs[i] = object{"title": fmt.Sprintf("Porter %d %s", i, mark), "description": "D", "remote": true}
+			}
+			employer.elsewhere().post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
+			for _, odd := range []string{"page=0", "page=-1", "page=x", "page=1.5", "page=99999999999999999999"} {
+				guest.get("/api/listings?" + odd).invalid("page")
+			}
+			for _, odd := range []string{"limit=0", "limit=-5", "limit=x"} {
+				guest.get("/api/listings?" + odd).invalid("limit")
+			}
+			require.Equal(t, 100., guest.get("/api/listings?limit=5000").ok(200).number("data.pagination.limit"))
+			guest.get("/api/listings?page=501&limit=20").invalid("page")
+			guest.get("/api/listings?cursor=nonsense").invalid("cursor")
+			for _, sort := range []string{"", "&sort=date", "&sort=relevance", "&sort=salary", "&sort=distance&location=Leeds&remote=true"} {
+				seen, cursor, pages := map[string]int{}, "", 0
+				for ; pages == 0 || cursor != ""; pages++ {
+					a := guest.get("/api/listings?limit=3&search=" + mark + sort + cursor).ok(200)
+					require.Equal(t, 7., a.number("data.pagination.total"))
+					for _, title := range titlesIn(a, "data.listings") {
+						seen[title]++
+					}
+					cursor = ""
+					if data := a.at("data").(object); data["nextCursor"] != nil {
+						cursor = "&cursor=" + data["nextCursor"].(string)
+					}
+				}
+				require.Equal(t, 3, pages)
+				require.Len(t, seen, 7)
+				for title, n := range seen {
+					require.Equal(t, 1, n, "%s by %s", title, sort)
+				}
+			}
+			last := guest.get("/api/listings?limit=3&page=3&search=" + mark).ok(200)
+			require.Len(t, last.list("data.listings"), 1)
+			require.Equal(t, object{"page": 3., "limit": 3., "total": 7.}, last.at("data.pagination"))
+			require.Empty(t, guest.get("/api/listings?limit=3&page=4&search="+mark).ok(200).list("data.listings"))
+		})
+		scene("GET /api/listings/:id", func(t *testing.T) {
+			id := employer.listing(whole())
+			for _, path := range []string{id, strings.ToUpper(id)} {
+				a := guest.get("/api/listings/" + path).ok(200)
+				require.Equal(t, id, a.text("data.id"))
+				require.Equal(t, "Charge Nurse", a.text("data.title"))
+				require.Equal(t, "St Brigid's Hospital", a.text("data.company"))
+				require.Equal(t, "Leads the ward at night.", a.text("data.description"))
+				require.Equal(t, "Leeds", a.text("data.location"))
+				require.Equal(t, 45000., a.number("data.salary.max"))
+				require.Equal(t, "GBP", a.text("data.salary.currency"))
+				require.Equal(t, "permanent", a.text("data.contractType"))
+				require.Equal(t, []any{"NMC registration", "Two years in charge"}, a.list("data.requirements"))
+				require.Equal(t, []any{"NHS pension"}, a.list("data.benefits"))
+				require.Equal(t, "2099-03-31T12:00:00Z", a.text("data.applicationDeadline"))
+				require.NotContains(t, a.at("data"), "meta", "the employer's own")
+				require.NotContains(t, a.at("data"), "organizationId")
+			}
+			bare := guest.get("/api/listings/" + employer.listing(nil)).ok(200)
+			require.Empty(t, bare.list("data.requirements"))
+			require.Empty(t, bare.list("data.benefits"))
+			for _, absent := range []string{nowhere, "nonsense", "0", "%27", strings.Repeat("9", 300), "00000000-0000-0000-0000-000000000000"} {
+				guest.get("/api/listings/"+absent).fails(404, "Listing not found")
+			}
+			(&client{t: t, w: w, token: "expired", ip: guest.ip}).get("/api/listings/"+id).fails(401, "Unauthorized")
+		})
+		scene("POST /api/listings/search", func(t *testing.T) {
+			mark := word()
+			id := employer.listing(object{"title": "Charge Nurse " + mark, "contractType": "permanent"})
+			employer.listing(object{"title": "Ward Manager", "description": mark})
+			a := guest.post("/api/listings/search", object{"query": mark}).ok(200)
+			require.Equal(t, []string{"Charge Nurse " + mark, "Ward Manager"}, titlesIn(a, "data.results"), "titles come first")
+			require.Equal(t, id, a.text("data.results.0.id"))
+			require.Greater(t, a.number("data.results.0.relevance"), a.number("data.results.1.relevance"))
+			require.Equal(t, 2., a.number("data.total"))
+			for _, sort := range []string{"relevance", "date", "salary", "distance"} {
+				require.Equal(t, 2., guest.post("/api/listings/search", object{"query": mark, "sort": sort, "filters": object{}}).ok(200).number("data.total"))
+			}
+			one := guest.post("/api/listings/search", object{"query": mark, "limit": 1}).ok(200)
+			next := guest.post("/api/listings/search", object{"query": mark, "limit": 1, "cursor": one.text("data.nextCursor")}).ok(200)
+			require.Equal(t, []string{"Ward Manager"}, titlesIn(next, "data.results"))
+			require.Equal(t, []string{"Ward Manager"}, titlesIn(guest.post("/api/listings/search", object{"query": mark, "limit": 1, "page": 2}).ok(200), "data.results"))
+			require.Len(t, guest.post("/api/listings/search", object{"query": mark, "limit": 1000, "filters": object{"contractType": "permanent"}}).ok(200).list("data.results"), 1)
+			require.Empty(t, guest.post("/api/listings/search", object{"query": word()}).ok(200).list("data.results"))
+			(&client{t: t, w: w, token: "expired", ip: guest.ip}).post("/api/listings/search", object{"query": mark}).fails(401, "Unauthorized")
+		})
+		scene("POST /api/listings/search refuses what cannot be asked", func(t *testing.T) {
+			for body, field := range map[string]string{
+				`{}`: "query", ``: "query", `{"query": ""}`: "query", `{"query": "  \t\n "}`: "query", `{"query": null}`: "query", `{"query": 7}`: "query",
+				`{"query": ["nurse"]}`: "query", `{"query": "` + strings.Repeat("x", 201) + `"}`: "query", `{"query": "nurse", "sort": "newest"}`: "sort",
+				`{"query": "nurse", "sort": 1}`: "sort", `{"query": "nurse", "filters": []}`: "filters", `{"query": "nurse", "filters": "leeds"}`: "filters",
+				`{"query": "nurse", "filters": {"contractType": "freelance"}}`: "filters.contractType", `{"query": "nurse", "filters": {"salaryMin": "much"}}`: "filters.salaryMin",
+				`{"query": "nurse", "filters": {"salary_min": -1}}`: "filters.salary_min", `{"query": "nurse", "filters": {"salaryMin": 2, "salaryMax": 1}}`: "filters.salaryMax",
+				`{"query": "nurse", "filters": {"remote": "yes"}}`: "filters.remote", `{"query": "nurse", "filters": {"postedAfter": "soon"}}`: "filters.postedAfter",
+				`{"query": "nurse", "filters": {"radius": -1}}`: "filters.radius", `{"query": "nurse", "filters": {"location": 5}}`: "filters.location",
+				`{"query": "nurse", "page": 0}`: "page", `{"query": "nurse", "limit": 0}`: "limit", `{"query": "nurse", "limit": "ten"}`: "limit",
+				`{"query": "nurse", "page": 600}`: "page", `{"query": "nurse", "cursor": "x"}`: "cursor", `["nurse"]`: "body", `{"query": "nurse"`: "body",
+				`{"query": "nurse", "query": "doctor"}`: "query", `{"query": "a\u0000b"}`: "body",
+			} {
+				a := guest.post("/api/listings/search", body).fails(400, "Invalid search query")
+				require.Equal(t, field, a.text("details.field"), body)
+			}
+		})
+	})
+}
+
+func TestOwnedListings(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, rival, seeker, guest := w.employer(t), w.employer(t), w.seeker(t), w.guest(t)
+		scene := scenes(t, employer.client, rival.client, seeker.client, guest)
+		strangers := func(t *testing.T, method, path string, body any, message string) {
+			t.Helper()
+			guest.send(method, path, body).fails(401, "Unauthorized")
+			seeker.send(method, path, body).fails(403, "Forbidden")
+			if message != "" {
+				rival.send(method, path, body).fails(404, message)
+			}
+			for _, key := range []string{"loc_live_something", "x"} {
+				keyed := *employer.client
+				keyed.apiKey = key
+				keyed.send(method, path, body).fails(401, "Unauthorized")
+			}
+		}
+		scene("PATCH /api/listings/:id", func(t *testing.T) {
+			id := employer.listing(nil)
+			path := "/api/listings/" + id
+			a := employer.patch(path, object{"meta": object{"listing": object{"title": "Front page", "rank": 1}, "tags": []string{"new"}}}).ok(200)
+			require.Equal(t, id, a.text("data.uuid"))
+			require.Equal(t, "Front page", a.text("data.meta.listing.title"))
+			a = employer.patch(path, object{"meta": object{"listing": object{"title": "Back page"}, "campaign": "spring"}}).ok(200)
+			require.Equal(t, object{"listing": object{"title": "Back page", "rank": 1.}, "tags": []any{"new"}, "campaign": "spring"}, a.at("data.meta"))
+			a = employer.patch(path, object{"meta": object{"tags": nil, "listing": object{"rank": nil}}}).ok(200)
+			require.Equal(t, object{"listing": object{"title": "Back page"}, "campaign": "spring"}, a.at("data.meta"))
+			require.Equal(t, a.at("data.meta"), employer.get("/api/employers/jobs/"+id).ok(200).at("data.job.meta"))
+			require.Equal(t, a.at("data.meta"), employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"))
+			for _, body := range []string{`{}`, ``, `{"meta": null}`, `{"meta": []}`, `{"meta": "x"}`, `{"meta": 1}`, `{"meta": {"_own": 1}}`,
+				`{"meta": {"big": "` + strings.Repeat("x", 17<<10) + `"}}`, `{"meta": ` + strings.Repeat(`{"a":`, 9) + `1` + strings.Repeat(`}`, 10)} {
+				employer.patch(path, body).invalid("meta")
+			}
+			require.Equal(t, a.at("data.meta"), employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"), "what was refused has left no trace")
+			for _, absent := range []string{nowhere, "nonsense"} {
+				employer.patch("/api/listings/"+absent, object{"meta": object{}}).fails(404, "Listing not found")
+			}
+			strangers(t, "PATCH", path, object{"meta": object{"a": 1}}, "Listing not found")
+		})
+		scene("POST /api/listings/:id/archive and restore", func(t *testing.T) {
+			id := employer.listing(nil)
+			archive, restore := "/api/listings/"+id+"/archive", "/api/listings/"+id+"/restore"
+			employer.post(restore, nil).fails(404, "Listing not found or not deleted")
+			require.NotEmpty(t, employer.post(archive, nil).ok(200).text("message"))
+			guest.get("/api/listings/"+id).fails(404, "Listing not found")
+			job := employer.get("/api/employers/jobs/" + id).ok(200)
+			require.Equal(t, "archived", job.text("data.job.status"))
+			recent(t, job.text("data.job.archivedAt"))
+			employer.post(restore, nil).fails(404, "Listing not found or not deleted")
+			employer.post(archive, nil).ok(200)
+			require.Equal(t, job.text("data.job.archivedAt"), employer.get("/api/employers/jobs/"+id).text("data.job.archivedAt"))
+			employer.elsewhere().delete("/api/employers/jobs/" + id).ok(200)
+			rival.post(restore, nil).fails(404, "Listing not found or not deleted")
+			require.NotEmpty(t, employer.post(restore, nil).ok(200).text("message"))
+			guest.get("/api/listings/" + id).ok(200)
+			job = employer.get("/api/employers/jobs/" + id).ok(200)
+			require.Equal(t, "active", job.text("data.job.status"))
+			require.Nil(t, job.at("data.job.archivedAt"))
+			require.Nil(t, job.at("data.job.deletedAt"))
+			employer.post(restore, nil).fails(404, "Listing not found or not deleted")
+			for _, absent := range []string{nowhere, "nonsense"} {
+				employer.post("/api/listings/"+absent+"/archive", nil).fails(404, "Listing not found")
+				employer.post("/api/listings/"+absent+"/restore", nil).fails(404, "Listing not found or not deleted")
+			}
+			strangers(t, "POST", archive, nil, "Listing not found")
+			strangers(t, "POST", restore, nil, "Listing not found or not deleted")
+		})
+		scene("PUT /api/listings/batch", func(t *testing.T) {
+			one, two, foreign := employer.listing(nil), employer.listing(nil), rival.listing(nil)
+			a := employer.put("/api/listings/batch", []any{
+				object{"uuid": one, "meta": object{"n": 1, "first": true}}, object{"uuid": foreign, "meta": object{"n": 1}}, object{"uuid": two, "meta": object{"n": 2}},
+				object{"uuid": "nonsense", "meta": object{}}, object{"meta": object{}}, object{"uuid": one}, "text", nil, object{"uuid": one, "meta": object{"n": 3}},
+			}).ok(200)
+			require.Contains(t, a.text("message"), "3")
+			require.Contains(t, a.text("message"), "9")
+			for i, want := range []struct {
+				id    any
+				error string
+			}{{one, ""}, {foreign, "Listing not found"}, {two, ""}, {"nonsense", "Listing not found"}, {"", "uuid is required"}, {one, "meta is required"}, {"", "item must be a JSON object"}, {"", "item must be a JSON object"}, {one, ""}} {
+				at := fmt.Sprintf("data.%d.", i)
+				require.Equal(t, want.error == "", a.at(at+"success"), "%d %s", i, a.raw)
+				require.Equal(t, want.id, a.at(at+"uuid"), "%d %s", i, a.raw)
+				require.Equal(t, float64(i), a.number(at+"index"))
+				if want.error != "" {
+					require.Equal(t, want.error, a.text(at+"error"))
+				}
+			}
+			require.Equal(t, object{"n": 3., "first": true}, employer.get("/api/employers/jobs/"+one).at("data.job.meta"), "the last wins")
+			require.Equal(t, object{}, rival.get("/api/employers/jobs/"+foreign).at("data.job.meta"))
+			for _, body := range []string{`{}`, ``, `{"listings": []}`, `"x"`, `null`, `7`} {
+				employer.put("/api/listings/batch", body).fails(400, "Batch update requires an array of listings")
+			}
+			employer.put("/api/listings/batch", `[`).invalid("body")
+			require.Empty(t, employer.put("/api/listings/batch", `[]`).ok(200).list("data"))
+			many := make([]object, 101)
+			for i := range many {
+				many[i] = object{"uuid": one, "meta": object{"n": i}}
+			}
+			require.Equal(t, 400, employer.put("/api/listings/batch", many).status)
+			require.Len(t, employer.put("/api/listings/batch", many[:100]).ok(200).list("data"), 100)
+			require.Equal(t, 99., employer.get("/api/employers/jobs/"+one).number("data.job.meta.n"))
+			strangers(t, "PUT", "/api/listings/batch", []object{{"uuid": one, "meta": object{}}}, "")
+		})
+	})
+}
