@@ -12,7 +12,7 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build bin/locum
-	@go build -trimpath -ldflags "-s -w -X github.com/locumhq/locum/bootstrap.version=$(VERSION)" -o bin/locum ./bootstrap/cmd/locum
+	@go build -ldflags "-s -w -X github.com/locumhq/locum/bootstrap.version=$(VERSION)" -o bin/locum ./bootstrap/cmd/locum
 
 .PHONY: run
 run: build ## Serve everything on SQLite, with demo data on the first start
