@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// board are the listings that searches are tried on, the oldest first.
+var board = []object{
+	{"title": "Registered Nurse", "location": "Leeds", "description": "Acute medicine.", "contractType": "permanent", "salary": object{"min": 31000, "max": 38000}},
+	{"title": "RN, nights", "location": "Boston, MA", "description": "Level one trauma centre. Critical care.", "contractType": "contract", "salary": object{"min": 45, "max": 60, "currency": "USD", "period": "hour"}},
+	{"title": "Staff Nurse (A&E)", "location": "Leeds General Infirmary, Leeds", "description": "Busy department, Band 5.", "contractType": "temporary", "employmentType": "bank", "salary": object{"min": 20, "period": "hour"}},
+	{"title": "Ward Manager", "location": "Boston, Lincolnshire", "description": "Leads the nurses of an orthopaedic ward.", "salary": object{"min": 200, "max": 210, "period": "day"}},
+	{"title": "Consultant Cardiologist", "location": "Manchester", "description": "Cardiology for the north.", "specialty": "Cardiology", "salary": object{"min": 105000, "max": 139000}},
+	{"title": "Healthcare Assistant", "location": "Wakefield", "description": "Looks after older people in a care home.", "employmentType": "part-time", "salary": object{"max": 2000, "period": "month"}},
+	{"title": "General Practitioner", "location": "Cork", "description": "Coastal surgery.", "salary": object{"min": 100, "currency": "EUR", "period": "hour"}},
+	{"title": "Triage Nurse", "location": "London", "description": "Telephone advice.", "remote": true, "salary": object{"min": 650, "max": 700, "period": "week"}},
+	{"title": "Physiotherapist", "location": "Bradford", "description": "Band 6/7. Musculoskeletal outpatients in a home for older folk."},
+	{"title": "Porter", "location": "Reading", "description": "Moves patients between wards; a hundred per cent physical."},
+	{"title": "Draft Nurse", "location": "Leeds", "description": "Not yet.", "status": "draft"},
+	{"title": "Late Nurse", "location": "Leeds", "description": "No longer.", "applicationDeadline": "2020-01-01"},
+}
+
+func TestSearch(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, guest := w.employer(t), w.guest(t)
+		require.Len(t, employer.post("/api/employers/jobs/batch", object{"jobs": board}).ok(200).list("data.created"), len(board))
+		for _, c := range []struct {
+			query string // of GET /api/listings
+			want  string // titles in their order
+		}{
+			{"", "Porter|Physiotherapist|Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse"},
+			{"search=%20%20", "Porter|Physiotherapist|Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse"},
+			// Words are all wanted; titles come first, among equals the newer.
+			{"search=nurse", "Triage Nurse|Staff Nurse (A&E)|RN, nights|Registered Nurse|Ward Manager"},
+			{"search=NURSES+busy", "Staff Nurse (A&E)"},
+			{"search=nurse+porter", ""},
+			// Synonyms, abbreviations, stems and typos.
+			{"search=rn", "RN, nights|Registered Nurse"},
+			{"search=registered+nurse", "RN, nights|Registered Nurse"},
+			{"search=icu", "RN, nights"},
+			{"search=hca", "Healthcare Assistant"},
+			{"search=gp", "General Practitioner"},
+			{"search=emergency+department", "Staff Nurse (A%26E)"},
+			{"search=A%26E", "Staff Nurse (A%26E)"},
+			{"search=pediatric", ""},
+			{"search=orthopedic", "Ward Manager"},
+			{"search=physio", "Physiotherapist"},
+			{"search=cardiolgist", "Consultant Cardiologist"},
+			{"search=phisiotherapist", "Physiotherapist"},
+			// Phrases, exclusions, alternatives.
+			{`search="older+people"`, "Healthcare Assistant"},
+			{`search="people+older"`, ""},
+			{"search=nurse+-leeds", "Triage Nurse|RN, nights|Ward Manager"},
+			{`search=nurse+-"acute+medicine"`, "Triage Nurse|Staff Nurse (A&E)|RN, nights|Ward Manager"},
+			{"search=porter+OR+physiotherapist", "Porter|Physiotherapist"},
+			{"search=porter+or+physiotherapist", ""},
+			// The last word may be unfinished; filler words do not count.
+			{"search=cardiolo", "Consultant Cardiologist"},
+			{"search=looking+for+a+porter+job", "Porter"},
+			{"search=porter+vacancy+needed", "Porter"},
+			// Places, bands and contract words inside of the text.
+			{"search=nurse+in+Leeds", "Triage Nurse|Staff Nurse (A%26E)|Registered Nurse"},
+			{"search=nurse+Boston,+Lincolnshire", "Triage Nurse|Ward Manager"},
+			{"search=nurse+boston+MA", "Triage Nurse|RN, nights"},
+			{"search=home", "Physiotherapist|Healthcare Assistant"},
+			{"search=porter+in+reading", "Porter"},
+			{"search=band+5", "Staff Nurse (A%26E)"},
+			{"search=band+6", "Physiotherapist"},
+			{"search=bank+nurse", "Staff Nurse (A%26E)"},
+			{"search=permanent+nurse", "Registered Nurse"},
+			{"search=part-time", "Healthcare Assistant"},
+			{"search=remote+nurse", "Triage Nurse"},
+			// Locations: near, in a region, in a country, or a text match.
+			{"location=Leeds&sort=date", "Physiotherapist|Triage Nurse|Healthcare Assistant|Staff Nurse (A&E)|Registered Nurse"},
+			{"location=Leeds&radius=2", "Triage Nurse|Staff Nurse (A&E)|Registered Nurse"},
+			{"location=leeds&radius=45&search=consultant", "Consultant Cardiologist"},
+			{"location=West+Yorkshire", "Physiotherapist|Triage Nurse|Healthcare Assistant|Staff Nurse (A&E)|Registered Nurse"},
+			{"location=Ireland", "Triage Nurse|General Practitioner"},
+			{"location=Boston,+Lincolnshire&remote=false", "Ward Manager"},
+			{"location=general+infirmary", "Staff Nurse (A&E)"},
+			{"location=Nowhereville", ""},
+			{"location=%25", ""},
+			// What is chosen from a set.
+			{"contractType=contract", "RN, nights"},
+			{"employmentType=bank", "Staff Nurse (A&E)"},
+			{"specialty=cardiology", "Consultant Cardiologist"},
+			{"remote=true", "Triage Nurse"},
+			{"remote=false&search=nurse+leeds", "Staff Nurse (A&E)|Registered Nurse"},
+			{"postedAfter=2099-01-01", ""},
+			{"postedAfter=2020-01-01T00:00:00Z&search=porter", "Porter"},
+			// Pay overlaps on a yearly base: 20 an hour are 39,000 a year in
+			// pounds, 60 are 124,800 in dollars, 100 are 195,000 in euros, 210
+			// a day are 54,600, 700 a week 36,400, 2,000 a month 24,000.
+			{"salary_min=195000", "General Practitioner"}, {"salary_min=195001", ""},
+			{"salary_min=124800&salary_max=130000", "Consultant Cardiologist|RN, nights"}, {"salary_min=124801&salary_max=130000", "Consultant Cardiologist"},
+			{"salary_min=54600&salary_max=60000", "Ward Manager"}, {"salary_min=54601&salary_max=60000", ""},
+			{"salary_max=24000", "Healthcare Assistant"}, {"salary_max=33799.99&salary_min=24000.01", "Registered Nurse"},
+			{"salary_min=39000&salary_max=39000", "Staff Nurse (A&E)"},
+			{"salary_min=36400&salary_max=36400", "Triage Nurse|Registered Nurse"},
+			{"salary_min=0", "Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse"},
+			// Orders.
+			{"sort=salary&contractType=&remote=false", "General Practitioner|Consultant Cardiologist|RN, nights|Ward Manager|Staff Nurse (A&E)|Registered Nurse|Healthcare Assistant|Porter|Physiotherapist"},
+			{"search=nurse&sort=date", "Triage Nurse|Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse"},
+			{"location=Leeds&radius=50&sort=distance&remote=false", "Staff Nurse (A&E)|Registered Nurse|Healthcare Assistant|Physiotherapist|Consultant Cardiologist"},
+			{"search=nurse&sort=distance", "Triage Nurse|Staff Nurse (A&E)|RN, nights|Registered Nurse|Ward Manager"},
+		} {
+			t.Run(c.query, func(t *testing.T) {
+				a := w.guest(t).try("GET", "/api/listings?"+c.query, nil).ok(200)
+				want := strings.ReplaceAll(c.want, "%26", "&")
+				require.Equal(t, want, strings.Join(titlesIn(a, "data.listings"), "|"))
+				require.Equal(t, float64(len(a.list("data.listings"))), a.number("data.pagination.total"))
+			})
+		}
+		for _, c := range []struct {
+			body string // of POST /api/listings/search
+			want string
+		}{
+			{`{"query": "nurse"}`, "Triage Nurse|Staff Nurse (A&E)|RN, nights|Registered Nurse|Ward Manager"},
+			{`{"query": "nurse", "sort": "salary"}`, "RN, nights|Ward Manager|Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
+			{`{"query": "nurse", "filters": {"salaryMin": 124000}}`, "RN, nights"},
+			{`{"query": "nurse", "filters": {"salary_min": 124000}}`, "RN, nights"},
+			{`{"query": "nurse", "filters": {"salaryMax": 34000, "salaryMin": null}}`, "Triage Nurse|Registered Nurse"},
+			{`{"query": "nurse", "filters": {"location": "Leeds", "radius": 5, "remote": false}}`, "Staff Nurse (A&E)|Registered Nurse"},
+			{`{"query": "nurse", "filters": {"contractType": "temporary", "employmentType": "bank"}}`, "Staff Nurse (A&E)"},
+			{`{"query": "cardiologist", "filters": {"specialty": "Cardiology", "postedAfter": "2020-01-01"}}`, "Consultant Cardiologist"},
+			{`{"query": "nurse", "filters": {"location": "Leeds"}, "sort": "distance"}`, "Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
+			{`{"query": "nurse", "filters": null, "sort": null, "page": 2, "limit": 3}`, "Registered Nurse|Ward Manager"},
+			{`{"query": "-nurse -rn"}`, "Porter|Physiotherapist|General Practitioner|Healthcare Assistant|Consultant Cardiologist"},
+		} {
+			t.Run(c.body, func(t *testing.T) {
+				guest.t = t
+				require.Equal(t, c.want, strings.Join(titlesIn(guest.try("POST", "/api/listings/search", c.body).ok(200), "data.results"), "|"))
+			})
+		}
+		t.Run("text that is full of what databases mean something by", func(t *testing.T) {
+			guest.t = t
+			for _, text := range []string{
+				`"`, `""`, `"""`, `"nurse`, `nurse"`, `*`, `nurse*`, `nurse *`, `-`, `--`, `- nurse`, `-"`, `-""`, `OR`, `OR OR`, `nurse OR`, `OR nurse`, `AND`, `NOT`, `nurse AND porter`, `NOT nurse`,
+				`NEAR`, `NEAR(nurse porter, 5)`, `nurse NEAR/3 porter`, `title:nurse`, `{title}: nurse`, `^nurse`, `nurse + porter`, `nurse & porter | !leeds`, `<->`, `nurse <-> porter`, `:*`, `nurse:*`, `'`, `''`,
+				`nurse'--`, `'; DROP TABLE listings; --`, `%`, `_`, `100%`, `n_rse`, `\`, `\\`, `\'`, `$1`, `?`, `@name`, `:name`, `(`, `)`, `((((`, `nurse)`, `;`, "\t\n", `“nurse”`, `«nurse»`, `„`, `é`, `né`, `ﬀ`, `ﬃ`,
+				`ǆ`, `İstanbul`, `ß`, `SS`, `🚑`, `🚑 nurse`, `看護師`, `نيورس`, `ν`, "a\u0301", "\u200b", "\ufeff", "\u202enurse", "\ufffd", "\u2028", `½`, `①`, `²`, `١٢`, `nurse\u0000`, `a&b&c&d`, `A & E`, `R.N.`, `.`, `...`, `C++`, `&`, `&&`, `|`, `||`,
+				strings.Repeat("a ", 100), strings.Repeat("-a ", 66), strings.Repeat("a OR ", 40), strings.Repeat(`"a" `, 50), strings.Repeat("(", 200), strings.Repeat("nurse ", 33), strings.Repeat("x", 200), strings.Repeat("é", 200), strings.Repeat("9", 200),
+				"band", "band band", "band 5 band 6 band 7/8", "band 99999999999999999999", "in", "in in in", "near ,", ",,,,", "leeds leeds leeds", "in leeds near york at hull", "nurse, , leeds", `nurse -leeds "care home" OR porter* ~1 ^2`,
+			} {
+				found := guest.send("GET", "/api/listings?search="+escapeQuery(text), nil)
+				require.Equal(t, 200, found.status, "%q: %s", text, found.raw)
+				guest.send("GET", "/api/listings?location="+escapeQuery(text), nil).ok(200)
+				guest.send("GET", "/api/listings?specialty="+escapeQuery(text), nil).ok(200)
+				for _, sort := range []string{"date", "salary", "distance"} {
+					a := guest.send("GET", "/api/listings?sort="+sort+"&search="+escapeQuery(text), nil).ok(200)
+					require.Equal(t, found.at("data.pagination.total"), a.at("data.pagination.total"), "%q by %s", text, sort)
+				}
+			}
+		})
+		t.Run("a place of one's own to sort by", func(t *testing.T) {
+			a := w.guest(t).get("/api/listings?search=nurse+in+leeds&sort=distance&remote=false").ok(200)
+			require.Less(t, a.number("data.listings.0.distanceMiles"), 10.)
+			require.NotContains(t, string(w.guest(t).get("/api/listings?search=nurse").raw), "distanceMiles")
+		})
+	})
+}
+
+// escapeQuery writes every byte of a value so that it arrives as it is.
+func escapeQuery(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		fmt.Fprintf(&b, "%%%02x", s[i])
+	}
+	return b.String()
+}

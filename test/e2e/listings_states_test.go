@@ -1,0 +1,197 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+)
+
+// states are the ways into every state that a listing can be in.
+var states = map[string]struct {
+	status string // as its organization sees it
+	public bool
+	enter  func(e *account) string
+}{
+	"active":   {"active", true, func(e *account) string { return e.listing(nil) }},
+	"draft":    {"draft", false, func(e *account) string { return e.listing(object{"status": "draft"}) }},
+	"inactive": {"inactive", false, func(e *account) string { return e.brought("inactive") }},
+	"closed":   {"closed", false, func(e *account) string { return e.brought("closed") }},
+	"expired":  {"active", false, func(e *account) string { return e.listing(object{"applicationDeadline": "2020-01-01"}) }},
+	"archived": {"archived", false, func(e *account) string {
+		id := e.listing(nil)
+		e.post("/api/listings/"+id+"/archive", nil).ok(200)
+		return id
+	}},
+	"deleted": {"archived", false, func(e *account) string {
+		id := e.listing(nil)
+		e.elsewhere().delete("/api/employers/jobs/" + id).ok(200)
+		return id
+	}},
+	"copied": {"active", true, func(e *account) string {
+		return e.post("/api/employers/jobs/"+e.brought("closed")+"/duplicate", nil).ok(200).text("data.id")
+	}},
+}
+
+func (a *account) brought(status string) string {
+	id := a.listing(nil)
+	a.elsewhere().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
+	return id
+}
+
+func TestListingStates(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, guest, rival := w.employer(t), w.guest(t), w.employer(t)
+		scene := scenes(t, employer.client, guest, rival.client)
+		// shows demands what everybody sees of the listing.
+		shows := func(t *testing.T, id, status string, public bool) {
+			t.Helper()
+			a := employer.get("/api/employers/jobs/" + id).ok(200)
+			require.Equal(t, status, a.text("data.job.status"))
+			require.Equal(t, status == "archived", a.at("data.job.archivedAt") != nil)
+			listed := strings.Contains(string(guest.get("/api/listings?limit=100").ok(200).raw), id)
+			require.Equal(t, public, listed, "in the public list")
+			for _, c := range []*client{guest, employer.client, rival.client} {
+				if public {
+					c.get("/api/listings/" + id).ok(200)
+				} else {
+					c.get("/api/listings/"+id).fails(404, "Listing not found")
+				}
+			}
+		}
+		for name, state := range states {
+			scene(name, func(t *testing.T) {
+				shows(t, state.enter(employer), state.status, state.public)
+			})
+			scene(name+" can be given a status", func(t *testing.T) {
+				for _, status := range []string{"active", "inactive", "closed"} {
+					id := state.enter(employer)
+					employer.elsewhere().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
+					shows(t, id, status, status == "active" && name != "expired")
+				}
+			})
+			scene(name+" can be archived, deleted, renewed and copied", func(t *testing.T) {
+				id := state.enter(employer)
+				employer.post("/api/listings/"+id+"/archive", nil).ok(200)
+				shows(t, id, "archived", false)
+				id = state.enter(employer)
+				employer.elsewhere().delete("/api/employers/jobs/" + id).ok(200)
+				shows(t, id, "archived", false)
+				id = state.enter(employer)
+				require.Equal(t, "active", employer.post("/api/employers/jobs/"+id+"/renew", nil).ok(200).text("data.status"))
+				shows(t, id, "active", true)
+				id = state.enter(employer)
+				shows(t, employer.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200).text("data.id"), "active", true)
+				shows(t, id, state.status, state.public)
+			})
+			scene(name+" is restored only after deletion", func(t *testing.T) {
+				id := state.enter(employer)
+				a := employer.post("/api/listings/"+id+"/restore", nil)
+				if name != "deleted" {
+					a.fails(404, "Listing not found or not deleted")
+					shows(t, id, state.status, state.public)
+					return
+				}
+				a.ok(200)
+				shows(t, id, "active", true)
+			})
+		}
+		scene("a listing whose deadline passes is gone at once", func(t *testing.T) {
+			id := employer.listing(object{"applicationDeadline": time.Now().Add(1500 * time.Millisecond).UTC().Format(time.RFC3339Nano)})
+			guest.get("/api/listings/" + id).ok(200)
+			require.Eventually(t, func() bool { return guest.try("GET", "/api/listings/"+id, nil).status == 404 }, 5*time.Second, 50*time.Millisecond)
+			require.NotContains(t, string(guest.get("/api/listings?limit=100").ok(200).raw), id)
+			shows(t, id, "active", false)
+		})
+		scene("a day of a deadline is all of it", func(t *testing.T) {
+			today := time.Now().UTC().Format(time.DateOnly)
+			id := employer.listing(object{"applicationDeadline": today})
+			require.Equal(t, today+"T23:59:59Z", guest.get("/api/listings/"+id).ok(200).text("data.applicationDeadline"))
+		})
+		scene("what is written is seen by the next reader", func(t *testing.T) {
+			id := employer.listing(nil)
+			for i := range 5 {
+				title := fmt.Sprint("Title ", i)
+				guest.get("/api/listings/" + id).ok(200)
+				employer.elsewhere().put("/api/employers/jobs/"+id, object{"title": title}).ok(200)
+				require.Equal(t, title, guest.get("/api/listings/"+id).ok(200).text("data.title"))
+			}
+		})
+	})
+}
+
+// limited are the routes that are limited, each to so many in a quarter of an
+// hour. Registration has a limit of another kind.
+var limited = map[string]int{
+	"PUT /api/jobseekers/profile": 10, "PUT /api/employers/profile": 10, "DELETE /api/employers/profile": 10, "POST /api/employers/jobs": 10,
+	"POST /api/employers/jobs/batch": 10, "PUT /api/employers/jobs/batch": 10, "PUT /api/employers/jobs/:id": 10, "DELETE /api/employers/jobs/:id": 10,
+	"POST /api/employers/team": 10, "PUT /api/employers/settings": 10, "DELETE /api/employers/settings": 10, "PUT /api/employers/applications/:id": 10,
+	"DELETE /api/employers/applications/:id": 10, "POST /api/jobseekers/applications": 10, "POST /api/jobseekers/bookmarks": 10, "POST /api/jobseekers/documents": 10,
+	"PUT /api/jobseekers/notifications/:id": 10, "POST /api/jobseekers/onboarding": 10, "POST /api/jobseekers/billing": 10, "POST /api/auth/register-employer": 5,
+}
+
+func TestTheRoutesThatAreLimitedAreTheDocumentedOnes(t *testing.T) {
+	t.Parallel()
+	for _, r := range routes() {
+		key := r.Method + " " + r.Path
+		if key == "POST /api/auth/register" {
+			require.Equal(t, 20, r.Limit.Max)
+			require.Equal(t, time.Hour, r.Limit.Per)
+			continue
+		}
+		require.Equal(t, limited[key], r.Limit.Max, key)
+		if r.Limit.Max > 0 {
+			require.Equal(t, 15*time.Minute, r.Limit.Per, key)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer := w.employer(t)
+		for _, r := range routes() {
+			key := r.Method + " " + r.Path
+			if limited[key] == 0 {
+				continue
+			}
+			t.Run(key, func(t *testing.T) {
+				t.Parallel()
+				playLimit(t, w, employer, r)
+			})
+		}
+	})
+}
+
+// playLimit uses a limit up in as many ways as there are and goes one over it.
+func playLimit(t *testing.T, w *world, employer *account, r web.Route) {
+	n := limited[r.Method+" "+r.Path]
+	c := w.guest(t)
+	path := func(id string) string { return strings.ReplaceAll(r.Path, ":id", id) }
+	for i := range n {
+		c.token = []string{"", "expired", employer.token}[i%3] // known or not, right or wrong
+		a := c.try(r.Method, path(fmt.Sprint("id-", i)), `{"title": 5, "intent": 6}`)
+		require.GreaterOrEqual(t, a.status, 400)
+		require.NotEqual(t, http.StatusTooManyRequests, a.status, "call %d", i+1)
+	}
+	for range 3 { // refused calls do not make it longer
+		a := c.try(r.Method, path(nowhere), nil).fails(429, "Rate limit exceeded")
+		after, err := strconv.Atoi(a.header.Get("Retry-After"))
+		require.NoError(t, err)
+		require.LessOrEqual(t, after, 900)
+		require.Greater(t, after, 800)
+	}
+	require.NotEqual(t, 429, c.elsewhere().try(r.Method, path(nowhere), nil).status, "another address is another count")
+	c.token = employer.token
+	require.NotEqual(t, 429, c.try("GET", "/api/employers/jobs", nil).status, "another route is another count")
+	for _, other := range routes() {
+		if other.Path == r.Path && other.Method != r.Method {
+			require.NotEqual(t, 429, c.try(other.Method, path(nowhere), nil).status, "another method is another count")
+		}
+	}
+}

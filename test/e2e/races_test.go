@@ -1,0 +1,156 @@
+package e2e
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// atOnce makes n requests at the same moment, each from an address of its own,
+// and returns how often each status came.
+func atOnce(t *testing.T, n int, request func(i int) *answer) map[int]int {
+	t.Helper()
+	answers := make([]*answer, n)
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			<-start
+			answers[i] = request(i)
+		})
+	}
+	close(start)
+	all.Wait()
+	counts := map[int]int{}
+	for _, a := range answers {
+		require.NotNil(t, a, "a request got no answer")
+		counts[a.status]++
+	}
+	return counts
+}
+
+func TestRaces(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		const n = 20
+		employer, seeker := w.employer(t), w.seeker(t)
+		scene := scenes(t, employer.client, seeker.client)
+		scene("one person applies once", func(t *testing.T) {
+			listing := employer.listing(nil)
+			require.Equal(t, map[int]int{201: 1, 400: n - 1}, atOnce(t, n, func(int) *answer {
+				return seeker.elsewhere().try("POST", "/api/jobseekers/applications", object{"listingId": listing})
+			}))
+			seeker.elsewhere().post("/api/jobseekers/applications", object{"listingId": listing}).fails(400, "Already applied to this position")
+			require.Equal(t, 1., seeker.get("/api/jobseekers/applications").ok(200).number("data.pagination.total"))
+			require.Equal(t, 1., employer.get("/api/employers/applications").ok(200).number("data.pagination.total"))
+		})
+		scene("an address is registered once", func(t *testing.T) {
+			email := newEmail()
+			require.Equal(t, map[int]int{201: 1, 409: n - 1}, atOnce(t, n, func(i int) *answer {
+				if i%2 == 0 {
+					return w.guest(t).try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
+				}
+				return w.guest(t).try("POST", "/api/auth/register-employer", object{"email": email, "password": password, "name": "N", "companyName": "C"})
+			}))
+			w.guest(t).post("/api/auth/login", object{"email": email, "password": password}).ok(200)
+		})
+		scene("no change of a listing's meta is lost", func(t *testing.T) {
+			listing := employer.listing(nil)
+			require.Equal(t, map[int]int{200: n}, atOnce(t, n, func(i int) *answer {
+				meta := object{fmt.Sprint("key", i): i, "inner": object{fmt.Sprint("key", i): i}}
+				if i%2 == 0 {
+					return employer.elsewhere().try("PATCH", "/api/listings/"+listing, object{"meta": meta})
+				}
+				return employer.elsewhere().try("PUT", "/api/listings/batch", []object{{"uuid": listing, "meta": meta}})
+			}))
+			a := employer.get("/api/employers/jobs/" + listing).ok(200)
+			for i := range n {
+				require.Equal(t, float64(i), a.number(fmt.Sprint("data.job.meta.key", i)))
+				require.Equal(t, float64(i), a.number(fmt.Sprint("data.job.meta.inner.key", i)))
+			}
+		})
+		scene("changes of different fields are all kept", func(t *testing.T) {
+			listing := employer.listing(nil)
+			changes := []object{{"title": "New"}, {"description": "New"}, {"department": "New"}, {"location": "York"}, {"specialty": "New"}, {"remote": true}, {"contractType": "contract"}, {"employmentType": "bank"}, {"requirements": []string{"New"}}, {"benefits": []string{"New"}}}
+			require.Equal(t, map[int]int{200: n}, atOnce(t, n, func(i int) *answer {
+				change := changes[i%len(changes)]
+				if i < n/2 {
+					return employer.elsewhere().try("PUT", "/api/employers/jobs/"+listing, change)
+				}
+				return employer.elsewhere().try("PUT", "/api/employers/jobs/batch", object{"jobs": []object{with(change, object{"id": listing})}})
+			}))
+			a := employer.get("/api/employers/jobs/" + listing).ok(200)
+			for _, change := range changes {
+				for field, value := range change {
+					require.Equal(t, fmt.Sprint(value), fmt.Sprint(a.at("data.job."+field)), field)
+				}
+			}
+		})
+		scene("batches that meet in other orders do not wait for each other for ever", func(t *testing.T) {
+			var ids []string
+			for range 5 {
+				ids = append(ids, employer.listing(nil))
+			}
+			require.Equal(t, map[int]int{200: n}, atOnce(t, n, func(i int) *answer {
+				jobs := make([]object, len(ids))
+				for j := range ids {
+					jobs[j] = object{"id": ids[(i+j)%len(ids)], "title": fmt.Sprint("Title ", i)}
+				}
+				return employer.elsewhere().try("PUT", "/api/employers/jobs/batch", object{"jobs": jobs})
+			}))
+			title := employer.get("/api/employers/jobs/" + ids[0]).text("data.job.title")
+			for _, id := range ids {
+				require.Equal(t, title, employer.get("/api/employers/jobs/"+id).text("data.job.title"), "one batch was the last for all")
+			}
+		})
+		scene("a listing is archived, restored, renewed and changed at once", func(t *testing.T) {
+			listing := employer.listing(nil)
+			counts := atOnce(t, n, func(i int) *answer {
+				c := employer.elsewhere()
+				switch i % 5 {
+				case 0:
+					return c.try("POST", "/api/listings/"+listing+"/archive", nil)
+				case 1:
+					return c.try("POST", "/api/listings/"+listing+"/restore", nil)
+				case 2:
+					return c.try("POST", "/api/employers/jobs/"+listing+"/renew", nil)
+				case 3:
+					return c.try("DELETE", "/api/employers/jobs/"+listing, nil)
+				}
+				return c.try("PUT", "/api/employers/jobs/"+listing, object{"status": "closed"})
+			})
+			require.Equal(t, n, counts[200]+counts[404], "%v", counts)
+			require.LessOrEqual(t, counts[404], n/5, "restore alone may find nothing to do")
+		})
+		scene("an application is withdrawn and judged at once", func(t *testing.T) {
+			listing := employer.listing(nil)
+			id := seeker.application(listing, nil)
+			counts := atOnce(t, n, func(i int) *answer {
+				if i == n/2 {
+					return seeker.elsewhere().try("DELETE", "/api/jobseekers/applications/"+id, nil)
+				}
+				return employer.elsewhere().try("PUT", "/api/employers/applications/"+id, object{"status": []string{"review", "interview", "rejected"}[i%3]})
+			})
+			require.Equal(t, n, counts[200]+counts[400], "%v", counts)
+			a := employer.get("/api/employers/applications/" + id).ok(200)
+			require.Equal(t, "withdrawn", a.text("data.application.status"))
+			timeline := a.list("data.application.timeline")
+			for i := 1; i < len(timeline); i++ {
+				require.Equal(t, timeline[i-1].(object)["to"], timeline[i].(object)["from"], "each step begins where the one before ended")
+			}
+		})
+		scene("a refresh token that is used at once signs nobody out", func(t *testing.T) {
+			s := w.seeker(t)
+			counts := atOnce(t, 5, func(int) *answer {
+				return w.guest(t).try("POST", "/api/auth/refresh", object{"refreshToken": s.refresh})
+			})
+			require.Equal(t, map[int]int{200: 5}, counts, "a lost answer may be retried")
+			s.get("/api/auth/me").ok(200)
+		})
+		scene("a limit holds when all come at once", func(t *testing.T) {
+			c := w.guest(t)
+			require.Equal(t, map[int]int{401: 10, 429: n - 10}, atOnce(t, n, func(int) *answer { return c.try("POST", "/api/employers/jobs", nil) }))
+		})
+	})
+}
