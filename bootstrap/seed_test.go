@@ -1,0 +1,138 @@
+package bootstrap
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/adapters/gormdb"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/test/kit"
+)
+
+func openSeeded(t *testing.T, url string, n int) adapters.Storage {
+	t.Helper()
+	s, err := gormdb.Open(t.Context(), url, newDeps(slog.New(slog.DiscardHandler)))
+	require.NoError(t, err)
+	_, err = s.Schema.Up(t.Context())
+	require.NoError(t, err)
+	var told atomic.Int64
+	fresh, err := Seed(t.Context(), s, n, func(n int) { told.Add(int64(n)) })
+	require.NoError(t, err)
+	require.True(t, fresh)
+	require.EqualValues(t, n, told.Load())
+	return s
+}
+
+type nobody struct{}
+
+func (nobody) CompanyName(context.Context, string) (string, error)  { return "", nil }
+func (nobody) HomeLocation(context.Context, string) (string, error) { return "", nil }
+
+func searchOver(s adapters.Storage) *listings.Service {
+	return listings.New(listings.Deps{
+		Tx: s.Tx, Events: s.Events, Clock: newDeps(slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings, Search: s.ListingSearch,
+		Gazetteer: gazetteer.New(), Organizations: nobody{}, Seekers: nobody{},
+	})
+}
+
+func TestTheDemoDataIsTheSameEveryTime(t *testing.T) {
+	t.Parallel()
+	read := func() string {
+		s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 300)
+		defer func() { require.NoError(t, s.Close()) }()
+		var b strings.Builder
+		for n := 1; n <= 3; n++ {
+			r, err := searchOver(s).Find(t.Context(), auth.Actor{}, listings.FindInput{Page: page.Request{Number: n, Size: 100}, Full: true})
+			require.NoError(t, err)
+			for _, h := range r.Items {
+				b.WriteString(h.Listing.ID + h.Listing.Title + h.Listing.Company + h.Listing.Description + "\n")
+			}
+		}
+		again, err := Seed(t.Context(), s, 300, func(int) {})
+		require.NoError(t, err)
+		require.False(t, again, "and comes once")
+		u, err := s.Users.FindByEmail(t.Context(), demoAccounts[1].Email)
+		require.NoError(t, err)
+		m, err := s.Organizations.MembershipOf(t.Context(), u.ID)
+		require.NoError(t, err)
+		require.Equal(t, identity.Recruiter, m.Role)
+		return b.String()
+	}
+	first := read()
+	require.Equal(t, first, read())
+	require.NotContains(t, first, "{")
+	require.NotContains(t, first, "  ")
+}
+
+func TestSeededListingsAreInTheOrderOfPostingAlsoBesideOthers(t *testing.T) {
+	t.Parallel()
+	s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 600)
+	defer func() { require.NoError(t, s.Close()) }()
+	svc := searchOver(s)
+	_, err := svc.Create(t.Context(), newID(), listings.CreateInput{Title: "Nurse of today", Description: "x"})
+	require.NoError(t, err)
+	r, err := svc.Find(t.Context(), auth.Actor{}, listings.FindInput{Text: "nurse", Sort: "date", Page: page.Request{Number: 1, Size: 100}})
+	require.NoError(t, err)
+	require.Equal(t, "Nurse of today", r.Items[0].Listing.Title)
+	for i := 1; i < len(r.Items); i++ {
+		require.False(t, r.Items[i].Listing.PostedAt.After(*r.Items[i-1].Listing.PostedAt))
+	}
+}
+
+// At a size where the planner has a choice, no search reads the whole table.
+func TestSearchesOnPostgresAreServedFromIndexes(t *testing.T) {
+	t.Parallel()
+	url := kit.PostgresURL(t)
+	s := openSeeded(t, url, 20_000)
+	require.NoError(t, s.Close())
+	scans := func() (n int) {
+		db, err := sql.Open("pgx", url)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, db.Close()) }()
+		require.NoError(t, db.QueryRow("SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'listings'").Scan(&n))
+		return n
+	}
+	time.Sleep(100 * time.Millisecond) // backends leave their numbers behind when they end
+	before := scans()
+	s, err := gormdb.Open(t.Context(), url, newDeps(slog.New(slog.DiscardHandler)))
+	require.NoError(t, err)
+	svc := searchOver(s)
+	leeds := listings.FilterInput{Location: "Leeds"}
+	amount := 50_000.0
+	for _, q := range []listings.FindInput{
+		{}, {Page: page.Request{Number: 40, Size: 20}}, {Sort: "salary"}, {Filters: leeds}, {Filters: leeds, Sort: "distance"},
+		{Filters: listings.FilterInput{ContractType: "contract"}}, {Filters: listings.FilterInput{Location: "Ireland", ContractType: "temporary"}},
+		{Filters: listings.FilterInput{Location: "Yorkshire"}}, {Filters: listings.FilterInput{SalaryMin: &amount}}, {Filters: listings.FilterInput{Specialty: "cardiology"}},
+		{Filters: listings.FilterInput{Location: "nowhere at all"}}, {Filters: listings.FilterInput{EmploymentType: "bank"}},
+		{Text: "nurse"}, {Text: "nurse", Sort: "date"}, {Text: "nurse", Sort: "salary"}, {Text: "midwife"}, {Text: "zebra"}, {Text: "nurse leeds"}, {Text: "icu nurse truro"},
+		{Text: "patients"}, {Text: "staff nurse -icu"}, {Text: `"speak up for the patient"`}, {Text: "consult"}, {Text: "-nurse"}, {Text: "band 5 nurse manchester permanent"},
+		{Text: "nurse", Filters: leeds, Sort: "distance"}, {Text: "nurse", Page: page.Request{Number: 40, Size: 20}},
+	} {
+		if q.Page.Size == 0 {
+			q.Page = page.Request{Number: 1, Size: 20}
+		}
+		r, err := svc.Find(t.Context(), auth.Actor{}, q)
+		require.NoError(t, err, "%+v", q)
+		if r.NextCursor != "" {
+			q.Page = page.Request{Number: 1, Size: 20, Cursor: r.NextCursor}
+			_, err = svc.Find(t.Context(), auth.Actor{}, q)
+			require.NoError(t, err, "%+v", q)
+		}
+	}
+	require.NoError(t, s.Close())
+	time.Sleep(200 * time.Millisecond)
+	require.Equal(t, before, scans(), "the table was read from end to end")
+}
