@@ -103,7 +103,7 @@ func (s *Server) Start() error {
 			return nil
 		}
 		if syscall.Kill(pid, 0) != nil || exited(pid) || time.Now().After(deadline) {
-			log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+			log, _ := s.Log()
 			s.end("")
 			return fmt.Errorf("%s does not come up: %w\n%s", s.name, err, log)
 		}
@@ -138,6 +138,9 @@ func (s *Server) Pause() { s.mu.Lock(); defer s.mu.Unlock(); s.signal(syscall.SI
 
 // Resume undoes Pause.
 func (s *Server) Resume() { s.mu.Lock(); defer s.mu.Unlock(); s.signal(syscall.SIGCONT) }
+
+// Log is what the server has said so far.
+func (s *Server) Log() ([]byte, error) { return os.ReadFile(filepath.Join(s.dir, "log")) }
 
 // PID is the server's process id, 0 while it is down.
 func (s *Server) PID() int { s.mu.Lock(); defer s.mu.Unlock(); return s.pid }

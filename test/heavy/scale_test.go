@@ -1,0 +1,137 @@
+// Package heavy holds the tests that need a large database. They run with
+// `make check-heavy`.
+package heavy
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/services"
+)
+
+var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
+
+// stage is the built program on a Postgres of its own.
+type stage struct {
+	t   *testing.T
+	pg  *services.Server
+	dir string
+	url string
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	if os.Getenv("LOCUM_TEST_HEAVY") == "" {
+		t.Skip("a large database: runs with make check-heavy")
+	}
+	s := &stage{t: t, pg: kit.OwnPostgres(t), dir: t.TempDir()}
+	out, err := exec.Command("go", "build", "-o", filepath.Join(s.dir, "locum"), "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	s.run("migrate", "up")
+	return s
+}
+
+func (s *stage) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.dir, "locum"), args...)
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "LOCUM_DATABASE_URL="+s.pg.URL, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_LOG_LEVEL=error")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+func (s *stage) run(args ...string) {
+	s.t.Helper()
+	out, err := s.command(args...).CombinedOutput()
+	require.NoError(s.t, err, "%s", out)
+}
+
+func (s *stage) serve() {
+	s.t.Helper()
+	cmd := s.command("serve")
+	out, err := cmd.StdoutPipe()
+	require.NoError(s.t, err)
+	require.NoError(s.t, cmd.Start())
+	s.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+			s.url = "http://" + m[1]
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return
+		}
+	}
+	require.Fail(s.t, "the server did not start")
+}
+
+// ask sends a request and returns the list of the answer under the name.
+func (s *stage) ask(method, path, body, name string) []any {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	require.NoError(s.t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(s.t, err)
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
+	require.NoError(s.t, err)
+	require.Equal(s.t, 200, response.StatusCode, "%s", raw)
+	var decoded struct {
+		Data map[string]any `json:"data"`
+	}
+	require.NoError(s.t, json.Unmarshal(raw, &decoded))
+	list, _ := decoded.Data[name].([]any)
+	return list
+}
+
+func TestAHundredThousandListingsAreSeededInTimeAndReadFromIndexes(t *testing.T) {
+	s := newStage(t)
+	begun := time.Now()
+	s.run("seed", "--listings", "100000")
+	took := time.Since(begun)
+	t.Logf("seeded 100,000 listings in %s", took.Round(time.Second/10))
+	require.Less(t, took, 90*time.Second)
+
+	// From here on the server writes the plan of every statement into its log.
+	kit.Exec(t, s.pg.URL, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = ''auto_explain''', current_database());
+		EXECUTE format('ALTER DATABASE %I SET auto_explain.log_min_duration = 0', current_database()); END $$`)
+	before, err := s.pg.Log()
+	require.NoError(t, err)
+	s.serve()
+
+	for _, path := range []string{
+		"", "location=Leeds", "location=Leeds&contractType=permanent&salary_min=30000", "location=Scotland", "location=Ireland",
+		"contractType=temporary", "salary_min=60000", "page=400", "search=nurse", "search=phlebotomist+in+truro", "search=icu&contractType=contract",
+	} {
+		s.ask("GET", "/api/listings?"+path, "", "listings")
+	}
+	for _, body := range []string{
+		`{"query":"nurse"}`, `{"query":"patient","sort":"date"}`, `{"query":"nurse","sort":"salary"}`,
+		`{"query":"nurse","sort":"distance","filters":{"location":"Leeds"}}`, `{"query":"nurse","filters":{"location":"Truro","radius":50}}`,
+		`{"query":"registered nurse band 5 near bristol"}`, `{"query":"nusre"}`, `{"query":"\"intensive care\" -nights"}`, `{"query":"anaesthetist OR anesthesiologist"}`,
+	} {
+		require.NotEmpty(t, s.ask("POST", "/api/listings/search", body, "results"), body)
+	}
+	id := s.ask("GET", "/api/listings", "", "listings")[0].(map[string]any)["id"]
+	s.ask("GET", fmt.Sprintf("/api/listings/%s", id), "", "id")
+
+	log, err := s.pg.Log()
+	require.NoError(t, err)
+	plans := log[len(before):]
+	require.Greater(t, bytes.Count(plans, []byte("Query Text:")), 20, "the plans are in the log")
+	for _, plan := range bytes.Split(plans, []byte("LOG:  duration:")) {
+		require.NotRegexp(t, `Seq Scan on listings\b`, string(plan))
+	}
+}
