@@ -50,9 +50,10 @@ type Storage struct {
 
 	Idempotency idempotency.Store
 
-	// Changes counts the transactions that this process has committed, so that
-	// what was read before the newest of them is known to be old.
-	Changes func() uint64
+	// ListingChanges counts the transactions of this process that have changed
+	// listings, so that what was read before the newest of them is known to be
+	// old.
+	ListingChanges func() uint64
 
 	Schema Schema
 	// Ping answers within its context whether the store can be used.
@@ -92,8 +93,8 @@ type Services struct {
 	Limiter  limit.Limiter
 	// Idempotency remembers the answers of requests that must not be done twice.
 	Idempotency idempotency.Store
-	// Changes is Storage's.
-	Changes func() uint64
+	// ListingChanges is Storage's.
+	ListingChanges func() uint64
 	// JWKS is the key set that verifies access tokens (RFC 7517).
 	JWKS func() []byte
 	// Health reports on each adapter by name.

@@ -52,13 +52,13 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 
 func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service) adapters.Services {
 	return adapters.Services{
-		Identity:    i,
-		Listings:    j,
-		Hiring:      h,
-		Limiter:     l,
-		Idempotency: s.Idempotency,
-		Changes:     s.Changes,
-		JWKS:        ring.JWKS,
+		Identity:       i,
+		Listings:       j,
+		Hiring:         h,
+		Limiter:        l,
+		Idempotency:    s.Idempotency,
+		ListingChanges: s.ListingChanges,
+		JWKS:           ring.JWKS,
 		Health: func(ctx context.Context) map[string]adapters.Health {
 			return map[string]adapters.Health{
 				"database": {Err: s.Ping(ctx)},

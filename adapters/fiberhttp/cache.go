@@ -18,7 +18,7 @@ const (
 
 type cachedAnswer struct {
 	body    []byte
-	changes uint64 // how many writes it has seen
+	changes uint64 // how many writes of listings it has seen
 }
 
 type answerCache = otter.Cache[string, cachedAnswer]
@@ -37,7 +37,7 @@ func (s *Server) cached(c *fiber.Ctx, r web.Route, run func() error) error {
 		return run()
 	}
 	url := c.OriginalURL()
-	changes := s.services.Changes()
+	changes := s.services.ListingChanges()
 	if a, ok := s.cache.GetIfPresent(url); ok && a.changes == changes {
 		c.Set(fiber.HeaderContentType, jsonType)
 		return c.Send(a.body)

@@ -91,9 +91,9 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 		})},
 	}}
 	server, err := New(adapters.Services{
-		Limiter: locallimit.New(clock.System{}),
-		Changes: f.changes.Load,
-		JWKS:    func() []byte { return []byte(`{"keys":[]}`) },
+		Limiter:        locallimit.New(clock.System{}),
+		ListingChanges: f.changes.Load,
+		JWKS:           func() []byte { return []byte(`{"keys":[]}`) },
 		Health: func(context.Context) map[string]adapters.Health {
 			return map[string]adapters.Health{"database": {Err: fmt.Errorf("away")}, "limiter": {Degraded: true}}
 		},

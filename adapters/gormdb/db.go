@@ -33,7 +33,8 @@ type DB struct {
 	newID   id.Source
 	log     *slog.Logger
 	wake    chan struct{}
-	changes atomic.Uint64 // committed transactions
+	// listingChanges counts the committed transactions that wrote listings.
+	listingChanges atomic.Uint64
 }
 
 // Options are what a database needs beside its URL.
@@ -82,6 +83,7 @@ func (db *DB) pg() bool { return db.dialect == postgres }
 type transaction struct {
 	gorm     *gorm.DB
 	recorded bool // events were recorded: wake the relay after the commit
+	listings bool // listings were written: what was read of them before is old
 }
 
 type txKey struct{ db *DB }
@@ -120,10 +122,12 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 		return fn(ctx)
 	}
 	for try := 1; ; try++ {
-		recorded, err := db.once(ctx, fn)
+		t, err := db.once(ctx, fn)
 		if err == nil {
-			db.changes.Add(1)
-			if recorded {
+			if t.listings {
+				db.listingChanges.Add(1)
+			}
+			if t.recorded {
 				db.signal()
 			}
 			return nil
@@ -144,16 +148,22 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 	}
 }
 
-func (db *DB) once(ctx context.Context, fn func(context.Context) error) (recorded bool, err error) {
-	err = db.gorm.WithContext(ctx).Transaction(func(g *gorm.DB) error {
-		t := &transaction{gorm: g}
-		if err := fn(context.WithValue(ctx, txKey{db}, t)); err != nil {
-			return err
-		}
-		recorded = t.recorded
-		return nil
+func (db *DB) once(ctx context.Context, fn func(context.Context) error) (*transaction, error) {
+	t := &transaction{}
+	err := db.gorm.WithContext(ctx).Transaction(func(g *gorm.DB) error {
+		t.gorm = g
+		return fn(context.WithValue(ctx, txKey{db}, t))
 	})
-	return recorded, wrap(err)
+	return t, wrap(err)
+}
+
+// listingsChange notes that listings are written, to be told of at the commit.
+func (db *DB) listingsChange(ctx context.Context) {
+	if t := db.current(ctx); t != nil {
+		t.listings = true
+	} else {
+		db.listingChanges.Add(1)
+	}
 }
 
 func (db *DB) signal() {

@@ -245,11 +245,12 @@ func (d Listings) Create(ctx context.Context, ls []listings.Listing) error {
 	if err != nil {
 		return err
 	}
+	d.listingsChange(ctx)
 	return wrap(d.q(ctx).Create(&rows).Error)
 }
 
-// saved on every Save: all that can change after creation.
-var listingChanges = []string{
+// savedColumns are written by every Save: all that can change after creation.
+var savedColumns = []string{
 	"version", "title", "description", "company", "department", "contract_type", "employment_type", "specialty", "specialty_key", "remote",
 	"location", "place_kind", "city", "region", "nation", "country", "lat", "lon",
 	"salary_min", "salary_max", "salary_currency", "salary_period", "salary_year_min", "salary_year_max",
@@ -271,9 +272,10 @@ func (d Listings) Save(ctx context.Context, organizationID string, ls []listings
 	if err != nil {
 		return err
 	}
+	d.listingsChange(ctx)
 	res := d.q(ctx).Clauses(clause.OnConflict{
 		Columns:   []clause.Column{{Name: "id"}},
-		DoUpdates: clause.AssignmentColumns(listingChanges),
+		DoUpdates: clause.AssignmentColumns(savedColumns),
 		Where: clause.Where{Exprs: []clause.Expression{
 			gorm.Expr("listings.version = excluded.version - 1 AND listings.organization_id = excluded.organization_id"),
 		}},

@@ -50,7 +50,7 @@ type Route struct {
 	Limit        limit.Rule    // per client address, zero for none; Name is filled in from method and path
 	Body         int           // largest body in bytes, zero for DefaultBody
 	Timeout      time.Duration // zero for DefaultTimeout
-	Cached       bool          // a guest's answer may be a second old
+	Cached       bool          // about listings alone: a guest's answer may be a second old
 	Status       int           // of success, zero for 200
 	Tag, Summary string        // for the documentation
 	// Errors are the statuses that the operation itself answers with, beside
