@@ -81,7 +81,7 @@ func firstError(errs ...error) error {
 }
 
 // loadedColumns is every column but the ones that a dialect fills by itself.
-var loadedColumns = append([]string{"id", "organization_id", "created_at"}, listingChanges...)
+var loadedColumns = append([]string{"id", "organization_id", "created_at"}, savedColumns...)
 
 func (r *writtenListingRow) values() []any {
 	f, s := &r.Full, &r.Full.Short
