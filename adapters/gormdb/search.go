@@ -316,7 +316,7 @@ func (s *search) filterConds() cond {
 		add("l.employment_type = ?", f.EmploymentType)
 	}
 	if len(f.Specialties) > 0 {
-		add("l.specialty_key IN ?", f.Specialties)
+		conds = append(conds, s.specialty(f.Specialties))
 	}
 	if f.SalaryMin != nil {
 		add("l.salary_year_max >= ?", *f.SalaryMin)
@@ -372,6 +372,20 @@ func (s *search) mixed(c listings.Clause) cond {
 	return or(parts...)
 }
 
+// specialty is the condition that the listing's own has one of the names, or
+// has it among other words.
+func (s *search) specialty(names []string) cond {
+	parts := []cond{{"l.specialty_key IN ?", []any{names}}}
+	for _, n := range names {
+		term := listings.Term{Words: strings.Fields(n), Adjacent: true}
+		words := s.matcher(listings.Text{Clauses: []listings.Clause{{Terms: []listings.Term{term}}}}).body(s)
+		if words.sql != "" {
+			parts = append(parts, and(words, cond{`' ' || l.specialty_key || ' ' LIKE ? ESCAPE '\'`, []any{"% " + likePattern.Replace(n) + " %"}}))
+		}
+	}
+	return or(parts...)
+}
+
 // located is a location that no gazetteer knows: all of its words.
 func (s *search) located(words []string) cond {
 	term := listings.Term{Words: words}
@@ -380,6 +394,9 @@ func (s *search) located(words []string) cond {
 		if ascii(w) && !listings.StopWord(w) {
 			conds = append(conds, cond{`lower(l.location) LIKE ? ESCAPE '\'`, []any{"%" + likePattern.Replace(w) + "%"}})
 		}
+	}
+	if len(words) == 1 && words[0] == "remote" {
+		return or(and(conds...), cond{sql: "l.remote"})
 	}
 	return and(conds...)
 }

@@ -89,7 +89,7 @@ func (s *search) readSQLite(ctx context.Context, g segment, from *searchCursor, 
 
 // elaborate reports conditions that no ordered index answers.
 func (s *search) elaborate() bool {
-	return !s.text.empty() || len(s.text.none) > 0 || s.spatial || len(s.q.Text.Clauses) > 0 || len(s.q.Filters.LocationWords) > 0
+	return !s.text.empty() || len(s.text.none) > 0 || s.spatial || len(s.q.Text.Clauses) > 0 || len(s.q.Filters.LocationWords) > 0 || len(s.q.Filters.Specialties) > 0
 }
 
 // all is the whole result as one segment.

@@ -28,15 +28,17 @@ func mergeMeta(meta, patch json.RawMessage) (json.RawMessage, error) {
 		target = map[string]any{}
 	}
 	merged := mergeObject(target, change)
-	keys := 0
-	depth, reserved := measure(merged, &keys)
+	var size metaSize
+	size.measure(merged, 1)
 	switch {
-	case reserved:
+	case size.reserved:
 		return nil, invalid("must not have names that begin with _")
-	case depth > maxMetaDepth:
+	case size.depth > maxMetaDepth:
 		return nil, invalid("must not be nested deeper than 8 levels")
-	case keys > maxMetaKeys:
+	case size.keys > maxMetaKeys:
 		return nil, invalid("must have at most 100 names")
+	case size.hugeNumber:
+		return nil, invalid("must not have numbers beyond what a double holds")
 	}
 	out, err := encode(merged)
 	if err != nil {
@@ -83,24 +85,33 @@ func mergeObject(target, patch map[string]any) map[string]any {
 	return target
 }
 
-func measure(v any, keys *int) (depth int, reserved bool) {
-	visit := func(inner any) {
-		d, r := measure(inner, keys)
-		depth, reserved = max(depth, d), reserved || r
-	}
+type metaSize struct {
+	depth, keys          int
+	reserved, hugeNumber bool
+}
+
+func (m *metaSize) measure(v any, depth int) {
 	switch v := v.(type) {
 	case map[string]any:
+		m.depth = max(m.depth, depth)
 		for name, inner := range v {
-			*keys++
-			reserved = reserved || strings.HasPrefix(name, "_")
-			visit(inner)
+			m.keys++
+			m.reserved = m.reserved || strings.HasPrefix(name, "_")
+			m.measure(inner, depth+1)
 		}
 	case []any:
+		m.depth = max(m.depth, depth)
 		for _, inner := range v {
-			visit(inner)
+			m.measure(inner, depth+1)
 		}
-	default:
-		return 0, false
+	case json.Number:
+		// Databases know larger and smaller ones than others, or none.
+		x, err := v.Float64()
+		m.hugeNumber = m.hugeNumber || err != nil || len(v) > 64 || x == 0 && strings.ContainsAny(mantissa(v), "123456789")
 	}
-	return depth + 1, reserved
+}
+
+func mantissa(n json.Number) string {
+	m, _, _ := strings.Cut(strings.ToLower(n.String()), "e")
+	return m
 }

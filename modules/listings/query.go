@@ -258,7 +258,7 @@ func (u *understanding) stretch(s string, last bool) {
 		or := u.or
 		comma := strings.Contains(ts[i].gap, ",") || (i == 0 && u.commaBefore)
 		if prepositions[words[i]] && i+1 < len(ts) {
-			if p, n := u.place(ts[i+1:], true); n > 0 {
+			if p, n := u.place(ts[i+1:], true, unfinished); n > 0 {
 				u.add(p)
 				i += 1 + n
 				continue
@@ -278,7 +278,7 @@ func (u *understanding) stretch(s string, last bool) {
 			i += n
 			continue
 		}
-		if p, n := u.place(ts[i:], comma); n > 0 {
+		if p, n := u.place(ts[i:], comma, unfinished); n > 0 {
 			u.add(p)
 			i += n
 			continue
@@ -310,8 +310,9 @@ func (u *understanding) stretch(s string, last bool) {
 }
 
 // place finds the longest run of words from the first on that names a place.
-// strong says that in, near, at or a comma went before it.
-func (u *understanding) place(ts []token, strong bool) (Clause, int) {
+// strong says that in, near, at or a comma went before it, unfinished that the
+// last of the words may not be whole.
+func (u *understanding) place(ts []token, strong, unfinished bool) (Clause, int) {
 	for n := min(maxSpan, len(ts)); n >= 1; n-- {
 		var b strings.Builder
 		words := make([]string, n)
@@ -338,8 +339,10 @@ func (u *understanding) place(ts []token, strong bool) (Clause, int) {
 		if n > 1 && !strong && commonWords[words[0]] && !strings.Contains(b.String(), ",") && p.Population < 100_000 && p.Kind == Town {
 			continue // "care home" is no town
 		}
-		// The listing may also say the place's name without being there.
-		return Clause{Near: []Place{p}, Terms: []Term{{Words: words, Adjacent: n > 1}}}, n
+		// The listing may also say the place's name without being there. A small
+		// place may be the beginning of a large one: Lee, Leeds.
+		prefix := unfinished && n == 1 && len(ts) == 1 && p.Kind == Town && p.Population < 30_000
+		return Clause{Near: []Place{p}, Terms: []Term{{Words: words, Adjacent: n > 1, Prefix: prefix}}}, n
 	}
 	return Clause{}, 0
 }

@@ -184,6 +184,12 @@ var searchCases = []searchCase{
 	{filter: listings.FilterInput{Location: "England", ContractType: "temporary"}, want: "Paediatric Nurse|Staff Nurse (A&E)"},
 	{filter: listings.FilterInput{Location: "MA"}, want: "Remote Triage Nurse|RN - ICU nights"},
 	{filter: listings.FilterInput{Location: "Nowhereville"}, want: ""},
+	{filter: listings.FilterInput{Location: "remote"}, want: "Remote Triage Nurse"},
+	{filter: listings.FilterInput{Specialty: "dialysis"}, want: "Consultant Cardiologist"},
+	{filter: listings.FilterInput{Specialty: "PODIATRY "}, want: "General Practitioner|Healthcare Assistant"},
+	{filter: listings.FilterInput{Specialty: "pod"}, want: ""},
+	{text: "nurse shef", want: "Paediatric Nurse"},
+	{text: "nurse lee", want: "Staff Nurse (A&E)|Registered Nurse"},
 	{filter: listings.FilterInput{ContractType: "contract"}, want: "Social Worker|RN - ICU nights"},
 	{filter: listings.FilterInput{EmploymentType: "part-time"}, want: "Healthcare Assistant"},
 	{filter: listings.FilterInput{Remote: ptr(true)}, want: "Remote Triage Nurse"},
@@ -205,7 +211,11 @@ var searchCases = []searchCase{
 // Search checks listings.Search by what people ask.
 func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
 	b := newBoard(t, open)
+	specialties := map[string]string{"Consultant Cardiologist": "Renal", "Healthcare Assistant": "Podiatry", "General Practitioner": "Paediatric podiatry"}
 	for _, in := range searchBoard {
+		if specialty, ok := specialties[in.Title]; ok {
+			in.Specialty = &specialty
+		}
 		b.post(t, in)
 		b.clk.Advance(time.Hour)
 	}
