@@ -1,0 +1,271 @@
+package listings
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func types(events []event.Event) string {
+	var out []string
+	for _, e := range events {
+		out = append(out, e.Type())
+	}
+	return strings.Join(out, " ")
+}
+
+func TestTheWorldHearsOfEveryChangeThatItCanSee(t *testing.T) {
+	t.Parallel()
+	l := Listing{ID: "1", OrganizationID: "2", Status: Draft, Content: Content{Title: "Nurse", Description: "x"}}
+	now := noon
+	step := func(want string, change func()) {
+		t.Helper()
+		before := l.clone()
+		now = now.Add(time.Minute)
+		change()
+		require.Equal(t, want, types(l.settle(&before, now)))
+		require.Equal(t, l.Public(now), l.Open)
+		require.Equal(t, now, l.UpdatedAt)
+	}
+	step("", func() {})
+	step("", func() { l.Title = "Senior nurse" })
+	require.Nil(t, l.PostedAt)
+	step("job.created", func() { require.NoError(t, l.SetStatus(Active)) })
+	posted := *l.PostedAt
+	step("", func() {})
+	step("", func() { l.Meta = json.RawMessage(`{"a":1}`) })
+	step("job.updated", func() { l.Title = "Nurse" })
+	step("job.updated", func() { l.Salary = &Salary{Currency: "GBP", Period: "year"} })
+	step("job.closed", func() { require.NoError(t, l.SetStatus(Inactive)) })
+	step("", func() { l.Title = "Changed while nobody looked" })
+	step("", func() { require.NoError(t, l.SetStatus(Closed)) })
+	step("job.updated", func() { require.NoError(t, l.SetStatus(Active)) })
+	step("job.closed", func() { l.Archive(now) })
+	step("", func() { l.Delete(now) })
+	step("job.updated", func() { require.NoError(t, l.Restore()) })
+	step("job.closed", func() { l.Delete(now) })
+	step("job.updated", func() { require.NoError(t, l.Renew(now, 1)) })
+	now = l.Deadline.Add(-time.Minute)
+	step("job.closed", func() {}) // its deadline has come
+	step("job.updated", func() { require.NoError(t, l.Renew(now, 30)) })
+	require.Equal(t, posted, *l.PostedAt, "the first publication stays")
+}
+
+func TestAListingIsPublicUntilItsDeadline(t *testing.T) {
+	t.Parallel()
+	l := Listing{Status: Active, Content: Content{Deadline: &noon}}
+	require.True(t, l.Public(noon.Add(-time.Microsecond)))
+	require.False(t, l.Public(noon))
+	require.Empty(t, types(l.settle(&Listing{}, noon)), "one that is born expired was never there")
+	require.Nil(t, l.PostedAt)
+}
+
+func TestStatesMoveAsTheyShould(t *testing.T) {
+	t.Parallel()
+	for _, s := range []Status{Draft, Archived, "gone", ""} {
+		l := Listing{Status: Active}
+		require.Equal(t, fault.Invalid, fault.KindOf(l.SetStatus(s)), s)
+	}
+	l := Listing{Status: Active}
+	require.ErrorIs(t, l.Restore(), ErrNotDeleted)
+	l.Archive(noon)
+	require.Equal(t, Archived, l.Status)
+	require.ErrorIs(t, l.Restore(), ErrNotDeleted, "archived is not deleted")
+	l.Archive(noon.Add(time.Hour))
+	require.Equal(t, noon, *l.ArchivedAt, "archived once")
+	l.Delete(noon.Add(time.Hour))
+	require.Equal(t, noon, *l.ArchivedAt)
+	require.Equal(t, noon.Add(time.Hour), *l.DeletedAt)
+	require.NoError(t, l.SetStatus(Inactive))
+	require.Nil(t, l.ArchivedAt)
+	require.Nil(t, l.DeletedAt)
+	require.Equal(t, Inactive, l.Status)
+}
+
+func TestRenewCountsFromTheLaterOfNowAndTheDeadline(t *testing.T) {
+	t.Parallel()
+	day := 24 * time.Hour
+	for name, c := range map[string]struct {
+		deadline *time.Time
+		want     time.Time
+	}{
+		"without a deadline": {nil, noon.Add(30 * day)},
+		"expired":            {ptr(noon.Add(-9 * day)), noon.Add(30 * day)},
+		"still open":         {ptr(noon.Add(5 * day)), noon.Add(35 * day)},
+	} {
+		l := Listing{Status: Closed, Content: Content{Deadline: c.deadline}}
+		require.NoError(t, l.Renew(noon, 30), name)
+		require.Equal(t, c.want, *l.Deadline, name)
+		require.Equal(t, Active, l.Status, name)
+	}
+	for _, days := range []int{-1, 0, 366} {
+		l := Listing{Status: Closed}
+		require.Equal(t, fault.Invalid, fault.KindOf(l.Renew(noon, days)))
+		require.Equal(t, Closed, l.Status)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestACopyIsANewListing(t *testing.T) {
+	t.Parallel()
+	l := Listing{ID: "1", OrganizationID: "o", Version: 7, Company: "C", Status: Archived, PostedAt: &noon, DeletedAt: &noon, Meta: json.RawMessage(`{"a":1}`),
+		Content: Content{Title: "Nurse", Deadline: ptr(noon.Add(-time.Second)), Questions: []Question{{ID: "q"}}}}
+	c := l.Copy("2", noon)
+	require.Equal(t, Listing{ID: "2", OrganizationID: "o", Company: "C", Status: Active, Meta: l.Meta, CreatedAt: noon,
+		Content: Content{Title: "Nurse (Copy)", Questions: []Question{{ID: "q"}}}}, c)
+	l.Title, l.Deadline = strings.Repeat("ü", 200), ptr(noon.Add(time.Second))
+	c = l.Copy("2", noon)
+	require.Equal(t, strings.Repeat("ü", 193)+" (Copy)", c.Title)
+	require.NotNil(t, c.Deadline)
+	require.NoError(t, (&Content{Title: c.Title, Description: "x"}).check())
+}
+
+func TestContentHasBounds(t *testing.T) {
+	t.Parallel()
+	good := func() Content { return Content{Title: "T", Description: "D"} }
+	c := good()
+	require.NoError(t, c.check())
+	long := func(n int) string { return strings.Repeat("é", n) }
+	c = Content{Title: long(200), Description: long(20_000), Department: long(200), Specialty: long(200), Location: long(200),
+		Requirements: []string{long(500)}, Benefits: make([]string, 0), Questions: []Question{{ID: long(64), Text: long(500)}}}
+	require.NoError(t, c.check())
+	for field, spoil := range map[string]func(*Content){
+		"title":            func(c *Content) { c.Title = " " },
+		"description":      func(c *Content) { c.Description = long(20_001) },
+		"department":       func(c *Content) { c.Department = long(201) },
+		"contractType":     func(c *Content) { c.ContractType = "forever" },
+		"employmentType":   func(c *Content) { c.EmploymentType = "never" },
+		"specialty":        func(c *Content) { c.Specialty = long(201) },
+		"location":         func(c *Content) { c.Location = long(201) },
+		"requirements":     func(c *Content) { c.Requirements = make([]string, 51) },
+		"requirements.1":   func(c *Content) { c.Requirements = []string{"a", " "} },
+		"benefits.0":       func(c *Content) { c.Benefits = []string{long(501)} },
+		"questions":        func(c *Content) { c.Questions = make([]Question, 51) },
+		"questions.0.text": func(c *Content) { c.Questions = []Question{{ID: "a"}} },
+		"questions.1.id":   func(c *Content) { c.Questions = []Question{{ID: "a", Text: "x"}, {ID: "a", Text: "y"}} },
+	} {
+		c := good()
+		spoil(&c)
+		f := fault.Of(c.check())
+		require.Equal(t, fault.Invalid, f.Kind, field)
+		require.Equal(t, field, f.Fields[0].Name)
+	}
+}
+
+func TestSalaryIsKeptInMinorUnitsAndComparedByTheYear(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		in        SalaryInput
+		low, high int64
+	}{
+		{SalaryInput{Min: ptr(30000.0), Max: ptr(40000.5)}, 3000000, 4000050},
+		{SalaryInput{Min: ptr(20.0), Period: ptr("hour")}, 2000 * 1950, 2000 * 1950},
+		{SalaryInput{Max: ptr(20.0), Period: ptr("hour"), Currency: ptr("EUR")}, 2000 * 1950, 2000 * 1950},
+		{SalaryInput{Min: ptr(20.1), Max: ptr(45.55), Period: ptr("hour"), Currency: ptr("usd")}, 2010 * 2080, 4555 * 2080},
+		{SalaryInput{Min: ptr(100.0), Period: ptr("day")}, 10000 * 260, 10000 * 260},
+		{SalaryInput{Min: ptr(500.0), Period: ptr("week")}, 50000 * 52, 50000 * 52},
+		{SalaryInput{Min: ptr(3000.0), Period: ptr("month")}, 300000 * 12, 300000 * 12},
+		{SalaryInput{Min: ptr(0.0), Max: ptr(1e9)}, 0, 1e11},
+	} {
+		s, err := newSalary(c.in)
+		require.NoError(t, err)
+		low, high := s.Yearly()
+		require.Equal(t, []int64{c.low, c.high}, []int64{low, high})
+	}
+	for field, in := range map[string]SalaryInput{
+		"salary.min":      {Min: ptr(-1.0)},
+		"salary.max":      {Min: ptr(5.0), Max: ptr(4.0)},
+		"salary.currency": {Min: ptr(1.0), Currency: ptr("XXZ")},
+		"salary.period":   {Min: ptr(1.0), Period: ptr("fortnight")},
+	} {
+		_, err := newSalary(in)
+		require.Equal(t, field, fault.Of(err).Fields[0].Name)
+	}
+	for _, in := range []SalaryInput{{Min: ptr(1e9 + 1)}, {Max: ptr(10.005)}, {Min: ptr(1.0), Currency: ptr("")}, {Min: ptr(1.0), Currency: ptr("G P")}} {
+		_, err := newSalary(in)
+		require.Error(t, err)
+	}
+	for _, in := range []SalaryInput{{}, {Currency: ptr("GBP")}} {
+		s, err := newSalary(in)
+		require.NoError(t, err)
+		require.Nil(t, s)
+	}
+}
+
+func TestMetaIsMerged(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ meta, patch, want string }{ // the examples of RFC 7396 that are objects
+		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
+		{`{"a":"b"}`, `{"a":null}`, `{}`},
+		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`},
+		{`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
+		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`},
+		{`{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
+		{`{"e":null}`, `{"a":1}`, `{"e":null,"a":1}`},
+		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
+		{``, `{"listing":{"title":"<T> & \"t\""}}`, `{"listing":{"title":"<T> & \"t\""}}`},
+		{`{"n":1}`, `{"m":12345678901234567890}`, `{"n":1,"m":12345678901234567890}`},
+	} {
+		got, err := mergeMeta(json.RawMessage(c.meta), json.RawMessage(c.patch))
+		require.NoError(t, err, c.patch)
+		require.JSONEq(t, c.want, string(got))
+	}
+}
+
+func TestMetaHasBounds(t *testing.T) {
+	t.Parallel()
+	deep := func(n int) string { return strings.Repeat(`{"a":`, n-1) + `{}` + strings.Repeat(`}`, n-1) }
+	keys := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(`,"k` + strings.Repeat("x", i) + `":1`)
+		}
+		return "{" + b.String()[1:] + "}"
+	}
+	for _, good := range []string{deep(8), keys(100), `{"a":"` + strings.Repeat("x", maxMetaBytes-8) + `"}`, `{"a":{"b_":1}}`, `{"a":1e308,"b":-0.0,"c":0e999}`} {
+		_, err := mergeMeta(nil, json.RawMessage(good))
+		require.NoError(t, err, good[:min(40, len(good))])
+	}
+	for _, bad := range []string{deep(9), keys(101), `{"a":"` + strings.Repeat("x", maxMetaBytes-7) + `"}`, `{"_a":1}`, `{"a":{"_b":1}}`, `{"a":[{"_b":1}]}`,
+		`[]`, `"x"`, `null`, `1`, `{"a":1e999}`, `{"a":1e-999}`, `{"a":` + strings.Repeat("9", 65) + `}`} {
+		_, err := mergeMeta(nil, json.RawMessage(bad))
+		require.Equal(t, fault.Invalid, fault.KindOf(err), bad[:min(40, len(bad))])
+	}
+	_, err := mergeMeta(json.RawMessage(keys(100)), json.RawMessage(`{"more":1}`))
+	require.Error(t, err, "counted after the merge")
+	_, err = mergeMeta(json.RawMessage(keys(100)), json.RawMessage(`{"more":1,"k":null}`))
+	require.NoError(t, err)
+}
+
+func TestMomentsAndDatesAreRead(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"2026-12-31":                   "2026-12-31T23:59:59Z",
+		"2026-12-31T10:00:00Z":         "2026-12-31T10:00:00Z",
+		"2026-12-31T10:00:00+02:00":    "2026-12-31T08:00:00Z",
+		"2026-12-31T10:00:00.1234567Z": "2026-12-31T10:00:00.123456Z",
+		"2024-02-29":                   "2024-02-29T23:59:59Z",
+	} {
+		at, err := ParseMoment(s, true)
+		require.NoError(t, err, s)
+		require.Equal(t, want, at.Format(time.RFC3339Nano))
+	}
+	for _, s := range []string{"", "soon", "2026-02-30", "2026-13-01", "31/12/2026", "2026-12-31T10:00:00", "0001-01-01", "9999-12-31", "2026-12-31T25:00:00Z"} {
+		_, err := ParseMoment(s, true)
+		require.Error(t, err, s)
+	}
+	day, err := ParseMoment("2026-12-31", false)
+	require.NoError(t, err)
+	require.Equal(t, 0, day.Hour())
+}
