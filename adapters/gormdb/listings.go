@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -424,11 +426,22 @@ func writeCursor(list string, at any) string {
 	return base64.RawURLEncoding.EncodeToString(append([]byte(list+"."), raw...))
 }
 
-func readCursor(cursor, list string, at any) bool {
+// readCursor also refuses what a database would choke on: whoever takes a
+// cursor apart can write others.
+func readCursor(cursor, list string, at interface{ sound() bool }) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
 		return false
 	}
 	rest, ok := bytes.CutPrefix(raw, []byte(list+"."))
-	return ok && json.Unmarshal(rest, at) == nil
+	return ok && json.Unmarshal(rest, at) == nil && at.sound()
 }
+
+func (c *ownCursor) sound() bool { return id.Valid(c.ID) && soundMoment(c.CreatedAt) }
+
+func (c *searchCursor) sound() bool {
+	// Distances are small; pay is a whole number that fits its column.
+	return id.Valid(c.ID) && soundMoment(c.PostedAt) && (c.Key == nil || *c.Key >= 0 && (*c.Key < 1e5 || *c.Key < 1e15 && *c.Key == math.Trunc(*c.Key)))
+}
+
+func soundMoment(t time.Time) bool { return t.Year() >= 1900 && t.Year() <= 9000 }

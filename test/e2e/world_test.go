@@ -295,18 +295,25 @@ func (c *client) exchange(method, path string, body any) (*answer, *http.Request
 // answer to its response.
 func (c *client) conforms(request *http.Request, sent []byte, a *answer) {
 	c.t.Helper()
+	if a.status < 300 {
+		again := request.Clone(context.Background())
+		again.Body = io.NopCloser(bytes.NewReader(sent))
+		ok, problems := c.w.document(c.t).ValidateHttpRequest(again)
+		require.True(c.t, ok, "the document does not describe the request %s %s %s: %v", request.Method, request.URL, sent, problems)
+	}
+	c.described(request, sent, a)
+}
+
+// described holds an answer to the document.
+func (c *client) described(request *http.Request, sent []byte, a *answer) {
+	c.t.Helper()
 	if a.status == http.StatusMethodNotAllowed || a.status == http.StatusNotFound && bytes.Contains(a.raw, []byte(`"Not found"`)) {
 		return // no operation of the document
 	}
-	doc := c.w.document(c.t)
 	again := request.Clone(context.Background())
 	again.Body = io.NopCloser(bytes.NewReader(sent))
-	if a.status < 300 {
-		ok, problems := doc.ValidateHttpRequest(again)
-		require.True(c.t, ok, "the document does not describe the request %s %s %s: %v", request.Method, request.URL, sent, problems)
-	}
 	response := &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.raw)), Request: again}
-	ok, problems := doc.ValidateHttpResponse(again, response)
+	ok, problems := c.w.document(c.t).ValidateHttpResponse(again, response)
 	require.True(c.t, ok, "the document does not describe the answer of %s %s: %d %s: %v", request.Method, request.URL, a.status, a.raw, problems)
 }
 

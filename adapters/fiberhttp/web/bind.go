@@ -364,8 +364,8 @@ func bindQuery(f field, sent []string, v reflect.Value, bad *problems) {
 const maxDepth = 32
 
 // checkJSON refuses what readers disagree about or what no column can hold:
-// bad UTF-8, NUL, names that stand twice in one object, endless nesting, and
-// anything after the value.
+// bad UTF-8, NUL, names that stand twice in one object, numbers beyond what
+// JSON's readers have, endless nesting, and anything after the value.
 func checkJSON(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
@@ -378,9 +378,21 @@ func checkJSON(body []byte) error {
 	dec.UseNumber()
 	type level struct {
 		names map[string]struct{} // nil in an array
+		name  string              // of the value that comes next or goes on
 		value bool                // in an object: the next token is a value
+		index int                 // in an array: of the value that comes next or goes on
 	}
 	var stack []level
+	path := func() string {
+		var steps []string
+		for _, l := range stack {
+			if l.names == nil {
+				l.name = strconv.Itoa(l.index)
+			}
+			steps = append(steps, l.name)
+		}
+		return cmp.Or(clip(strings.Join(steps, ".")), "body")
+	}
 	for {
 		t, err := dec.Token()
 		if err != nil {
@@ -414,11 +426,16 @@ func checkJSON(body []byte) error {
 					return fault.InvalidField(clip(t), "stands twice in one object")
 				}
 				stack[top].names[t] = struct{}{}
-				isName = true
+				stack[top].name, isName = t, true
+			}
+		case json.Number:
+			if _, err := t.Float64(); err != nil {
+				return fault.InvalidField(path(), "must be a number of at most 64 bits")
 			}
 		}
 		if top >= 0 {
 			stack[top].value = isName
+			stack[top].index++
 		}
 		if top < 0 {
 			if _, err := dec.Token(); err == nil || dec.More() {

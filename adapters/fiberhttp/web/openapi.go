@@ -184,6 +184,7 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 		switch name {
 		case "oneof":
 			for _, v := range strings.Fields(param) {
+				v = strings.Trim(v, "'") // the empty string is written so
 				p.PropertySchema.Enum = append(p.PropertySchema.Enum, v)
 			}
 			if p.Field.Type.Kind() == reflect.Pointer {

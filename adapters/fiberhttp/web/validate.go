@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -108,7 +109,8 @@ func ruleWords(f validator.FieldError) string {
 	case "gt":
 		return "must be more than " + f.Param()
 	case "oneof":
-		return "must be one of: " + strings.Join(strings.Fields(f.Param()), ", ")
+		values := slices.DeleteFunc(strings.Fields(f.Param()), func(s string) bool { return s == "''" }) // that it may be empty goes unsaid
+		return "must be one of: " + strings.Join(values, ", ")
 	case "password":
 		return "must contain an upper case letter, a lower case letter and a digit"
 	case "uuid":

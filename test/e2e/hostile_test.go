@@ -1,0 +1,362 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+)
+
+// wrongJSON are values of every type, as they stand in a body: each is sent in
+// every place.
+var wrongJSON = []string{`null`, `true`, `-1`, `1e400`, `""`, `"x"`, `"\ud800"`, `"\u0000"`, `[]`, `[null]`, `{}`, `{"": 1}`}
+
+// hostileJSON are worse ones, of which every place gets some.
+var hostileJSON = []string{
+	`0`, `1.5`, `-0`, `1e308`, `-1e-400`, `9223372036854775808`, `-9223372036854775809`, `123456789012345678901234567890`,
+	`" "`, `"\t\r\n"`, `"a\u0000b"`, `"\udfffx"`, "\"\xff\"", "\"\xed\xa0\x80\"", `"🚑\u202e\u200b\ufeff"`, `"e\u0301\u0301\u0301"`,
+	`"'; DROP TABLE listings; --"`, `"%_\\*\"'` + "`" + `"`, `"x\r\nBcc: all@example.org"`, `"<script>alert(1)</script>"`, `"=1+1"`, `"{{.}}${x}%s%n"`, `"` + strings.Repeat("x", 30_000) + `"`, `"` + strings.Repeat("é", 200) + `"`,
+	`[[]]`, `[{}]`, `["a", 1, {}]`, `{"__proto__": {"a": 1}}`, `{"a": 1, "a": 2}`, `{"a": 1e200000}`, `{"a": "\ud800"}`, `[` + strings.Repeat(`{},`, 300) + `{}]`,
+	strings.Repeat(`[`, 20) + strings.Repeat(`]`, 20), strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60), `"2026-13-45T99:99:99Z"`, `"0000-01-01"`, `"9999-12-31T23:59:59Z"`, `"2026-01-01T00:00:00+99:99"`, `NaN`, `undefined`, `'a'`, `01`, ``,
+}
+
+// hostileText are the same for queries and paths.
+var hostileText = []string{
+	"", " ", "x", "0", "-1", "1.5", "1e9", "99999999999999999999", "-99999999999999999999", "NaN", "Infinity", "null", "true", "[]", "a,b", "\x00", "a\x00b", "\xff", "\xed\xa0\x80", "'", `"`, "*", "%", "_", `\`, `'; --`,
+	"..", "../..", "🚑", "é", "İ", "\r\n", "\u202e", strings.Repeat("x", 3000), "2026-13-45", "0000-01-01", "{}", "<script>", nowhere + "0", strings.ToUpper(nowhere), "00000000-0000-0000-0000-000000000000", "{" + nowhere + "}", strings.ReplaceAll(nowhere, "-", ""), "urn:uuid:" + nowhere,
+}
+
+// hostileBodies are full bodies for routes whose row in the role matrix is
+// short or that have none.
+var hostileBodies = map[string]func(c *cast) any{
+	"POST /api/auth/register": func(*cast) any {
+		return object{"email": newEmail(), "password": password, "name": "N", "userType": "jobseeker"}
+	},
+	"POST /api/auth/register-employer": func(*cast) any {
+		return object{"email": newEmail(), "password": password, "name": "N", "companyName": "C", "industry": "I", "companySize": "S"}
+	},
+	"POST /api/auth/login":           func(c *cast) any { return object{"email": c.seeker.email, "password": "wrong"} },
+	"POST /api/auth/refresh":         func(*cast) any { return object{"refreshToken": "none"} },
+	"POST /api/auth/forgot-password": func(*cast) any { return object{"email": newEmail()} },
+	"POST /api/auth/reset-password":  func(*cast) any { return object{"token": "none", "password": password} },
+	"POST /api/auth/verify-email":    func(*cast) any { return object{"token": "none"} },
+	"POST /api/employers/jobs":       func(*cast) any { return whole() },
+	"PUT /api/employers/jobs/:id":    func(*cast) any { return with(whole(), object{"status": "active"}) },
+	"POST /api/employers/jobs/batch": func(*cast) any { return object{"jobs": []object{whole()}} },
+	"PUT /api/employers/jobs/batch": func(c *cast) any {
+		return object{"jobs": []object{with(whole(), object{"id": c.listing, "status": "active"})}}
+	},
+	"PATCH /api/listings/:id": func(*cast) any { return object{"meta": object{"listing": object{"title": "T"}}} },
+	"POST /api/jobseekers/applications": func(c *cast) any {
+		return object{"listingId": c.listing, "coverLetter": "Dear all", "answers": []object{{"question_id": "pin", "answer": "x"}}}
+	},
+	"POST /api/listings/search": func(*cast) any {
+		return object{"query": "nurse", "sort": "date", "page": 1, "limit": 5, "cursor": "", "filters": object{"location": "Leeds", "radius": 5}}
+	},
+	"PUT /api/employers/team/:id/permissions": func(*cast) any {
+		return object{"role": "viewer", "permissions": object{"jobs": object{"create": true}}}
+	},
+}
+
+func TestHostileInput(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		c := assemble(t, w)
+		t.Run("routes", func(t *testing.T) {
+			for _, r := range routes() {
+				key := r.Method + " " + r.Path
+				row := matrix[key]
+				if key == "POST /api/auth/logout" {
+					continue // would end the session
+				}
+				t.Run(key, func(t *testing.T) {
+					path := at(r.Path)
+					if row.path != nil {
+						path = row.path
+					}
+					who := c.guest
+					switch {
+					case r.Who == web.Employer:
+						who = c.employer.client
+					case r.Auth != web.None:
+						who = c.seeker.client
+					}
+					h := hostility{t: t, c: c, who: who, route: r, path: path(c), row: row}
+					h.bodies()
+					h.queries()
+					h.paths()
+				})
+			}
+		})
+		require.NotContains(t, w.log.String(), "panic")
+		require.NotContains(t, w.log.String(), `"level":"ERROR"`)
+	})
+}
+
+type hostility struct {
+	t     *testing.T
+	c     *cast
+	who   *client
+	route web.Route
+	path  string
+	row   matrixRow
+}
+
+func (h hostility) send(path string, body any) *answer {
+	h.t.Helper()
+	return h.who.elsewhere().survives(h.t, h.route.Method, path, body)
+}
+
+// survives demands an answer that the document describes and that is no
+// failure of the server.
+func (c *client) survives(t testing.TB, method, path string, body any) *answer {
+	t.Helper()
+	c.t = t
+	a, request, sent := c.exchange(method, path, body)
+	if a.status >= 500 {
+		log := strings.Split(strings.TrimSpace(c.w.log.String()), "\n")
+		require.Fail(t, "the server failed", "%s %s %.500s: %s\n%s", method, path, sent, a.raw, strings.Join(log[max(0, len(log)-3):], "\n"))
+	}
+	c.described(request, sent, a)
+	return a
+}
+
+// bodies puts every hostile value in the place of every part of a good body.
+func (h hostility) bodies() {
+	h.t.Helper()
+	if !h.route.TakesBody() {
+		return
+	}
+	body := h.row.body
+	if full, ok := hostileBodies[h.route.Method+" "+h.route.Path]; ok {
+		body = full
+	}
+	if body == nil {
+		body = saying(object{})
+	}
+	for i, place := range places(h.route.Op.In, plainJSON(h.t, body(h.c)), nil) {
+		for j, value := range append(slices.Clone(wrongJSON), hostileJSON...) {
+			if j >= len(wrongJSON) && j%5 != i%5 {
+				continue
+			}
+			const mark = "@@here@@"
+			var whole bytes.Buffer
+			enc := json.NewEncoder(&whole)
+			enc.SetEscapeHTML(false)
+			require.NoError(h.t, enc.Encode(put(plainJSON(h.t, body(h.c)), place, mark)))
+			h.send(h.path, strings.Replace(whole.String(), `"`+mark+`"`, value, 1))
+		}
+	}
+	for _, odd := range []string{"", " ", "\xef\xbb\xbf{}", "{", "}", "{}{}", `{"a":}`, "\x00", "a=b&c=d", "<xml/>", strings.Repeat("[", 100_000)} {
+		h.send(h.path, odd)
+	}
+}
+
+// queries sends every hostile text as every parameter.
+func (h hostility) queries() {
+	h.t.Helper()
+	in := h.route.Op.In
+	for _, name := range tagged(in, "query") {
+		for _, text := range hostileText {
+			h.send(h.path+"?"+name+"="+escapeQuery(text), h.body())
+		}
+		h.send(h.path+"?"+name+"=1&"+name+"=2", h.body())
+		for _, odd := range []string{"%", "%zz", "%u1234", "+", "a;b", "=", "[]=1"} {
+			h.send(h.path+"?"+name+"="+odd, h.body())
+		}
+	}
+	if h.route.Method == http.MethodGet {
+		h.send(h.path+"?unknown=1&&=&?%00=1", nil)
+	}
+}
+
+func (h hostility) body() any {
+	if h.row.body == nil {
+		return nil
+	}
+	return h.row.body(h.c)
+}
+
+// paths names resources that cannot be.
+func (h hostility) paths() {
+	h.t.Helper()
+	before, after, ok := strings.Cut(h.route.Path, ":id")
+	if !ok {
+		return
+	}
+	for _, text := range hostileText {
+		path := before + escapeQuery(text) + after
+		a := h.who.elsewhere().try(h.route.Method, path, h.body())
+		switch {
+		case h.row.foreign != 0:
+			require.Contains(h.t, []int{h.row.foreign, http.StatusNotFound}, a.status, "%s: %s", path, a.raw)
+		default:
+			require.Contains(h.t, []int{http.StatusNotFound, http.StatusMethodNotAllowed}, a.status, "%s: %s", path, a.raw)
+		}
+		require.Equal(h.t, false, a.body["success"], "%s", a.raw)
+	}
+}
+
+// plainJSON is a value as JSON knows it.
+func plainJSON(t testing.TB, v any) any {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	var out any
+	require.NoError(t, json.Unmarshal(raw, &out))
+	return out
+}
+
+// places are the ways to every part of a body: what the input's type has and
+// what the example has.
+func places(in reflect.Type, example any, prefix []any) [][]any {
+	out := [][]any{prefix}
+	step := func(s any) []any { return append(slices.Clone(prefix), s) }
+	switch v := example.(type) {
+	case object:
+		names := tagged(in, "json")
+		for name := range v {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			out = append(out, places(fieldType(in, name), v[name], step(name))...)
+		}
+	case []any:
+		for i, item := range v {
+			out = append(out, places(itemType(in), item, step(i))...)
+		}
+	}
+	return out
+}
+
+func bare0(t reflect.Type) reflect.Type {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+func itemType(t reflect.Type) reflect.Type {
+	if t = bare0(t); t != nil && t.Kind() == reflect.Slice {
+		return t.Elem()
+	}
+	return nil
+}
+
+// tagged are the names that a type's fields, embedded ones included, have
+// under a tag.
+func tagged(t reflect.Type, tag string) []string {
+	var out []string
+	if t = bare0(t); t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get(tag), ","); name != "" && name != "-" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func fieldType(t reflect.Type, json string) reflect.Type {
+	if t = bare0(t); t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name == json {
+			return f.Type
+		}
+	}
+	return nil
+}
+
+// put sets the part of the body that the steps lead to.
+func put(body any, steps []any, value any) any {
+	if len(steps) == 0 {
+		return value
+	}
+	switch at := steps[0].(type) {
+	case string:
+		o := body.(object)
+		o[at] = put(o[at], steps[1:], value)
+	case int:
+		l := body.([]any)
+		l[at] = put(l[at], steps[1:], value)
+	}
+	return body
+}
+
+// Cursors look opaque, but whoever takes one apart can write others.
+func TestForgedCursors(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, seeker := w.employer(t), w.seeker(t)
+		for i := range 3 {
+			id := employer.listing(object{"title": "Nurse", "location": "Leeds", "salary": object{"min": 30000 + i}})
+			seeker.application(id, nil)
+		}
+		w.join(t, employer, nil)
+		w.join(t, employer, nil)
+		for path, who := range map[string]*client{
+			"/api/listings?": w.guest(t), "/api/listings?sort=salary&": w.guest(t), "/api/listings?sort=distance&location=Leeds&": w.guest(t), "/api/listings?search=nurse&sort=relevance&": w.guest(t),
+			"/api/employers/jobs?": employer.client, "/api/employers/applications?": employer.client, "/api/jobseekers/applications?": seeker.client, "/api/employers/team?": employer.client,
+		} {
+			t.Run(path, func(t *testing.T) {
+				c := *who
+				c.t = t
+				cursor := c.get(path + "limit=1").ok(200).text("data.nextCursor")
+				c.get(path + "limit=1&cursor=" + cursor).ok(200)
+				for _, forged := range forgeries(cursor) {
+					if len(forged) > 600 {
+						continue // too long for any list
+					}
+					a := c.survives(t, "GET", path+"limit=1&cursor="+escapeQuery(forged), nil)
+					require.Contains(t, []int{200, 400}, a.status, "%s", a.raw)
+				}
+			})
+		}
+	})
+}
+
+// forgeries are cursors that a list did not give out.
+func forgeries(cursor string) []string {
+	out := []string{"x", "'", "AAAA", nowhere, strings.ToUpper(nowhere), "own.{}", cursor + "x", cursor[1:], strings.ToUpper(cursor), strings.Repeat("A", 513), strings.Repeat("A", 511)}
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return out
+	}
+	name, rest, _ := bytes.Cut(raw, []byte("."))
+	var at map[string]json.RawMessage
+	if json.Unmarshal(rest, &at) != nil {
+		return out
+	}
+	encode := func(payload string) {
+		out = append(out, base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("%s.%s", name, payload))))
+	}
+	for _, payload := range []string{"", "{", "{}", "[]", "null", `"x"`, strings.Repeat("[", 200)} {
+		encode(payload)
+	}
+	for key := range at {
+		for _, value := range append(slices.Concat(wrongJSON, hostileJSON), `"0001-01-01T00:00:00Z"`, `"-1"`, `2`, `1`, `1e15`, `1e18`, `9.3e18`, `0.5`, `"`+nowhere+`"`) {
+			var parts []string
+			for k, v := range at {
+				if k == key {
+					v = json.RawMessage(value)
+				}
+				parts = append(parts, fmt.Sprintf("%q:%s", k, v))
+			}
+			encode("{" + strings.Join(parts, ",") + "}")
+		}
+	}
+	return out
+}
