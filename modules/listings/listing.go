@@ -191,7 +191,10 @@ func (l *Listing) Renew(now time.Time, days int) error {
 	if l.Deadline != nil && l.Deadline.After(now) {
 		from = *l.Deadline
 	}
-	until := from.AddDate(0, 0, days)
+	until, err := inRange(from.AddDate(0, 0, days))
+	if err != nil {
+		return fault.InvalidField("durationDays", "leads to a deadline that "+err.Error())
+	}
 	l.Deadline = &until
 	return l.SetStatus(Active)
 }
