@@ -21,7 +21,11 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 	if !s.trusted(addr) {
 		return addr.String()
 	}
-	hops := strings.Split(c.Get(fiber.HeaderXForwardedFor), ",")
+	// A proxy may add a line of its own below the client's: all lines are one list.
+	var hops []string
+	for _, line := range c.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
+		hops = append(hops, strings.Split(string(line), ",")...)
+	}
 	const mostHops = 20
 	for i := len(hops) - 1; i >= max(0, len(hops)-mostHops); i-- {
 		hop, err := parseHop(strings.TrimSpace(hops[i]))

@@ -1,0 +1,25 @@
+package fiberhttp
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A proxy may add its X-Forwarded-For as a line of its own below the client's.
+func TestAClientsOwnForwardedLineDoesNotHideTheProxys(t *testing.T) {
+	t.Parallel()
+	behind := serveFrame(t, netip.MustParsePrefix("127.0.0.0/8"))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+behind.addr+"/test/echo/1", nil)
+	require.NoError(t, err)
+	request.Header["X-Forwarded-For"] = []string{"198.51.100.1", "203.0.113.9"}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	var body struct{ Data struct{ IP string } }
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&body))
+	require.Equal(t, "203.0.113.9", body.Data.IP)
+}
