@@ -126,6 +126,18 @@ func TestAStartThatCannotWorkNamesTheKeyItsSourceAndTheMend(t *testing.T) {
 	}
 }
 
+func TestAnAddressOfWhatIsNotThereIsRefused(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, checkSchemes(settings(t, nil)))
+	for key, change := range map[string]func(c *config.Config){
+		"queue.url":    func(c *config.Config) { c.Queue.URL = "rabbit://x" },
+		"files.url":    func(c *config.Config) { c.Files.URL = "tape:" },
+		"payments.url": func(c *config.Config) { c.Payments.URL = "cash:" },
+	} {
+		require.ErrorContains(t, checkSchemes(settings(t, change)), key+" (from default): no adapter for")
+	}
+}
+
 func TestSecretsThatReachTheLogAreTakenOut(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

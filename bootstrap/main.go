@@ -43,7 +43,13 @@ type operator struct {
 	file    string
 }
 
-func (o *operator) load() (*config.Config, error) { return config.Load(o.file) }
+func (o *operator) load() (*config.Config, error) {
+	c, err := config.Load(o.file)
+	if err != nil {
+		return c, err
+	}
+	return c, checkSchemes(c)
+}
 
 func command(s *sockets) *cobra.Command {
 	o := &operator{sockets: s}

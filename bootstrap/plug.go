@@ -79,7 +79,7 @@ func builtIn() []Option {
 			return filemail.New(strings.TrimPrefix(url, "file:"), from, d.Clock, d.Log)
 		}),
 	}
-	for _, scheme := range []string{"redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel"} {
+	for _, scheme := range redisSchemes {
 		options = append(options, WithLimiter(scheme, func(_ context.Context, url string, d adapters.Deps) (limit.Limiter, error) {
 			return redislimit.Open(url, locallimit.New(d.Clock), d.Log)
 		}))
@@ -129,6 +129,27 @@ func openMailer(ctx context.Context, c *config.Config, s *sockets, d adapters.De
 	return open(c, "mail.url", c.Mail.URL, s.mailer, func(o MailerOpener) (mail.Mailer, error) {
 		return o(ctx, c.Mail.URL, mail.Address{Name: from.Name, Email: from.Address}, d)
 	})
+}
+
+// redisSchemes are the forms of an address of Redis: one server, a cluster, or
+// behind sentinels, each with TLS or without.
+var redisSchemes = []string{"redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel"}
+
+// checkSchemes refuses addresses of what is chosen by its scheme alone.
+func checkSchemes(c *config.Config) error {
+	for _, choice := range []struct {
+		key, url string
+		schemes  []string
+	}{
+		{"queue.url", c.Queue.URL, append([]string{"embedded"}, redisSchemes...)},
+		{"files.url", c.Files.URL, []string{"file"}},
+		{"payments.url", c.Payments.URL, []string{"sandbox"}},
+	} {
+		if scheme, _, _ := strings.Cut(choice.url, ":"); !slices.Contains(choice.schemes, scheme) {
+			return c.Err(choice.key, fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", strings.Join(choice.schemes, ":, ")+":"))
+		}
+	}
+	return nil
 }
 
 func newDeps(log *slog.Logger) adapters.Deps {

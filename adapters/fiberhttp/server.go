@@ -334,6 +334,7 @@ func clip(s string, n int) string {
 
 // addOwn adds what belongs to the server itself.
 func (s *Server) addOwn() error {
+	s.app.Get("/", func(c *fiber.Ctx) error { return c.Redirect("/docs", fiber.StatusFound) })
 	s.app.Get("/healthz", func(c *fiber.Ctx) error { return sendJSON(c, 200, map[string]string{"status": "ok"}) })
 	s.app.Get("/readyz", s.ready)
 	if !s.o.MetricsElsewhere {
