@@ -27,7 +27,7 @@ import (
 )
 
 // demoPassword opens every account of the demo data.
-const demoPassword = "Locum-demo-2026"
+const demoPassword = "Locum-demo-2026" //nolint:gosec // it is printed for everybody
 
 // Account is a demo account to sign in with.
 type Account struct{ Email, Password, What string }
@@ -64,7 +64,7 @@ func (o *operator) seed() *cobra.Command {
 func seedTo(ctx context.Context, out, progress io.Writer, s adapters.Storage, n int) error {
 	visible := false
 	if f, ok := progress.(*os.File); ok {
-		visible = term.IsTerminal(int(f.Fd())) //nolint:gosec // a descriptor fits
+		visible = term.IsTerminal(int(f.Fd()))
 	}
 	bar := progressbar.NewOptions(n, progressbar.OptionSetWriter(progress), progressbar.OptionSetVisibility(visible),
 		progressbar.OptionSetDescription("listings"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
@@ -158,7 +158,7 @@ func newWorld(now time.Time, n int) *world {
 func (w *world) id(at time.Time, kind string, n int) string {
 	h := sha256.Sum256(fmt.Appendf(nil, "%s %d", kind, n))
 	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], uint64(at.UnixMilli())<<16) //nolint:gosec // after 1970
+	binary.BigEndian.PutUint64(b[:8], uint64(at.UnixMilli())<<16)
 	copy(b[6:], h[:])
 	b[6], b[8] = b[6]&0x0f|0x70, b[8]&0x3f|0x80
 	s := hex.EncodeToString(b[:])
@@ -238,7 +238,7 @@ func (w *world) listing(i int, at time.Time) listings.Listing {
 	l.Remote = r.remote && w.chance.IntN(6) == 0
 	grade := &r.grades[w.chance.IntN(len(r.grades))]
 	l.Salary = w.pay(o.nation, grade, l.ContractType)
-	l.Title = w.title(r, grade, specialty, o.nation, l.ContractType)
+	l.Title = w.title(grade, specialty, o.nation, l.ContractType)
 	l.Requirements = w.some(r.requirements, 2, 4)
 	l.Requirements = append(l.Requirements, o.nation.register[r.family])
 	l.Benefits = w.some(o.nation.benefits, 3, 5)
@@ -272,7 +272,7 @@ func (w *world) trade(i int) int {
 	return w.chance.IntN(len(trades))
 }
 
-func (w *world) title(r *trade, g *grade, specialty string, nat nation, contract string) string {
+func (w *world) title(g *grade, specialty string, nat nation, contract string) string {
 	t := w.pick(g.titles)
 	if nat.name == "United States" && g.american != "" {
 		t = g.american

@@ -83,7 +83,10 @@ func firstError(errs ...error) error {
 // loadedColumns is every column but the ones that a dialect fills by itself.
 var loadedColumns = append([]string{"id", "organization_id", "created_at"}, savedColumns...)
 
-func (r *writtenListingRow) values() []any {
+// insertListing has a place for each of the values.
+var insertListing = "INSERT INTO listings (" + strings.Join(loadedColumns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(loadedColumns)-1) + ")" //nolint:gosec // of constants
+
+func (r writtenListingRow) values() []any {
 	f, s := &r.Full, &r.Full.Short
 	return []any{
 		s.ID, s.OrganizationID, s.CreatedAt,
@@ -271,7 +274,7 @@ func (d Listings) loadSQLite(ctx context.Context, batches <-chan []writtenListin
 	if err := exec(drop...); err != nil {
 		return err
 	}
-	insert, err := tx.PrepareContext(ctx, "INSERT INTO listings ("+strings.Join(loadedColumns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(loadedColumns)-1)+")")
+	insert, err := tx.PrepareContext(ctx, insertListing)
 	if err != nil {
 		return err
 	}

@@ -473,12 +473,11 @@ func (s *search) reach() cond {
 
 // facts are what is remembered of the table for a while.
 type facts struct {
-	mu       sync.Mutex
-	at       time.Time
-	open     float64 // how many listings are open, about
-	weeks    float64 // over how many weeks they were posted
-	counts   map[string]counted
-	countsAt time.Time
+	mu     sync.Mutex
+	at     time.Time
+	open   float64 // how many listings are open, about
+	weeks  float64 // over how many weeks they were posted
+	counts map[string]counted
 }
 
 type counted struct {

@@ -302,7 +302,7 @@ func (s *search) explain(ctx context.Context, where cond) (rows, cost float64, e
 		Plan struct {
 			Rows float64 `json:"Plan Rows"`
 			Cost float64 `json:"Total Cost"`
-		}
+		} `json:"Plan"`
 	}
 	if err := json.Unmarshal([]byte(raw), &plans); err != nil || len(plans) == 0 {
 		return 0, 0, fmt.Errorf("plan that cannot be read: %w", err)

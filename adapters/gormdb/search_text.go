@@ -181,7 +181,7 @@ func (m matcher) beside(d dialect, t tier) cond {
 	strictly := func(column, text string) cond {
 		var every []cond
 		for _, terms := range m.literals {
-			var any []cond
+			var some []cond
 			for _, l := range terms {
 				c := cond{}
 				if l.expr != "" {
@@ -190,9 +190,9 @@ func (m matcher) beside(d dialect, t tier) cond {
 				if l.phrase != "" {
 					c = and(c, says(text, l.phrase))
 				}
-				any = append(any, c)
+				some = append(some, c)
 			}
-			every = append(every, or(any...))
+			every = append(every, or(some...))
 		}
 		return and(every...)
 	}

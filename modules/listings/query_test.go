@@ -151,7 +151,7 @@ func TestATextIsUnderstoodAsARecruiterWould(t *testing.T) {
 		{"podiatrist in", "podiatrist~"},
 	} {
 		got := spell(Understand(c.text, places))
-		require.Equal(t, c.want, got, fmt.Sprintf("%q", c.text))
+		require.Equal(t, c.want, got, "%q", c.text)
 	}
 }
 

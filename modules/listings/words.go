@@ -124,16 +124,24 @@ func tokens(s string) []token {
 			for at(i+1) == ' ' {
 				i++
 			}
-		case r == '.' && loneLetter(at, i-1, -1) && unicode.IsLetter(at(i+1)) && (at(i+2) == '.' || !wordRune(at(i+2))):
-			// R.N.
-		case r == ',' && unicode.IsDigit(at(i-1)) && unicode.IsDigit(at(i+1)) && unicode.IsDigit(at(i+2)) && unicode.IsDigit(at(i+3)):
-			// 45,000
+		case insideWord(at, i):
 		default:
 			flush(i)
 		}
 	}
 	flush(len(rs))
 	return joinBands(out)
+}
+
+// insideWord reports a point or comma that does not end a word: R.N., 45,000.
+func insideWord(at func(int) rune, i int) bool {
+	switch at(i) {
+	case '.':
+		return loneLetter(at, i-1, -1) && unicode.IsLetter(at(i+1)) && !wordRune(at(i+2))
+	case ',':
+		return unicode.IsDigit(at(i-1)) && unicode.IsDigit(at(i+1)) && unicode.IsDigit(at(i+2)) && unicode.IsDigit(at(i+3))
+	}
+	return false
 }
 
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -165,7 +173,7 @@ func joinBands(ts []token) []token {
 			if sep == "" && (next.word == "to" || next.word == "and" || next.word == "or") && i+2 < len(ts) && strings.TrimSpace(ts[i+2].gap) == "" {
 				sep, next, used = next.word, ts[i+2], 2
 			}
-			if !bandNumber(next.word) || !strings.Contains(" / - & to and or ", " "+sep+" ") || sep == "" {
+			if !bandNumber(next.word) || !bandLinks[sep] {
 				break
 			}
 			if (sep == "-" || sep == "to") && len(last) == 1 {
@@ -180,6 +188,9 @@ func joinBands(ts []token) []token {
 	}
 	return out
 }
+
+// bandLinks are what stands between the bands of one post.
+var bandLinks = map[string]bool{"/": true, "-": true, "&": true, "to": true, "and": true, "or": true}
 
 func bandNumber(s string) bool {
 	return len(s) >= 1 && len(s) <= 2 && s[0] >= '1' && s[0] <= '9' && (len(s) == 1 || s[1] >= 'a' && s[1] <= 'd')

@@ -37,5 +37,5 @@ func TestWordsAreTheOnesPeopleSearchBy(t *testing.T) {
 
 func TestFoldTableIsComplete(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, len(plain), len([]rune(accented)))
+	require.Len(t, []rune(accented), len(plain))
 }

@@ -1,7 +1,3 @@
-// Package bench measures the product on a database that was seeded before:
-//
-//	locum seed --listings 1000000
-//	LOCUM_BENCH_URL=postgres://… go test ./test/bench -v
 package bench
 
 import (
@@ -67,6 +63,11 @@ var questions = []listings.FindInput{
 	{Text: "nurse", Filters: listings.FilterInput{Location: "Wrexham"}},
 }
 
+// TestSearchLatency shows how long searches take on a database that was seeded
+// before:
+//
+//	locum seed --listings 1000000
+//	LOCUM_BENCH_URL=postgres://… go test ./test/bench -run Latency -v
 func TestSearchLatency(t *testing.T) {
 	url := os.Getenv("LOCUM_BENCH_URL")
 	if url == "" {

@@ -87,7 +87,7 @@ func (b *board) post(t testing.TB, in listings.CreateInput) listings.Listing {
 
 func fullInput() listings.CreateInput {
 	return listings.CreateInput{
-		Title: "Staff Nurse – Zoë's \"Ward\" & 50% _more_", Description: "Line one\nLine two \U0001F469‍⚕️ \\ ' % _",
+		Title: "Staff Nurse – Zoë's \"Ward\" & 50% _more_", Description: "Line one\nLine two \U0001F469\u200d⚕️ \\ ' % _",
 		Details: listings.Details{
 			Department: ptr("Cardiology"), ContractType: ptr("permanent"), EmploymentType: ptr("part-time"), Specialty: ptr("Intensive Care"),
 			Location: ptr("Leeds"), Remote: ptr(true),
