@@ -122,8 +122,15 @@ type problems struct {
 	wrong  map[string]bool
 }
 
+// The bounds of what a mebibyte of faults may cost. A list beyond them is not
+// read item by item.
+const (
+	mostProblems = 1_000
+	mostItems    = 10_000
+)
+
 func (p *problems) add(path, message string) {
-	if !p.wrong[path] {
+	if !p.wrong[path] && len(p.fields) < mostProblems {
 		p.wrong[path] = true
 		p.fields = append(p.fields, fault.Field{Name: path, Message: message})
 	}
@@ -251,11 +258,22 @@ func decodeValue(raw json.RawMessage, v reflect.Value, path string, bad *problem
 			bad.add(path, "must be an array")
 			return
 		}
+		if len(items) > mostItems && t.Elem() != reflect.TypeFor[json.RawMessage]() {
+			bad.add(path, "must have at most "+strconv.Itoa(mostItems)+" items")
+			return
+		}
 		out := reflect.MakeSlice(t, len(items), len(items))
 		for i, item := range items {
+			if t.Elem() == reflect.TypeFor[json.RawMessage]() {
+				out.Index(i).SetBytes(item)
+				continue
+			}
+			if len(bad.fields) >= mostProblems {
+				return
+			}
 			at := path + "." + strconv.Itoa(i)
 			bad.seen[at] = len(bad.seen)
-			if string(item) == "null" && t.Elem() != reflect.TypeFor[json.RawMessage]() {
+			if string(item) == "null" {
 				bad.add(at, "must not be null")
 				continue
 			}

@@ -1,0 +1,22 @@
+package web
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A body of a mebibyte must not become an answer of thirty.
+func TestABodyWithCountlessFaultsIsAnsweredWithSome(t *testing.T) {
+	t.Parallel()
+	for _, item := range []string{`1`, `{}`, `{"id":1}`} {
+		_, err := bindTo[sample](`{"title":"T","questions":[`+strings.TrimSuffix(strings.Repeat(item+",", 1<<20/(len(item)+1)), ",")+`]}`, nil)
+		fields := fieldsOf(t, err)
+		require.NotEmpty(t, fields)
+		require.LessOrEqual(t, len(fields), mostProblems, item)
+		require.True(t, strings.HasPrefix(fields[0], "questions"), fields[0])
+	}
+	_, err := bindTo[sample](`{"title":"T","questions":[`+strings.Repeat(`1,`, 999)+`1]}`, nil)
+	require.Equal(t, "questions.0 must be an object", fieldsOf(t, err)[0])
+}
