@@ -148,8 +148,11 @@ func newRelay(s adapters.Storage, table []event.Subscription, log *slog.Logger) 
 // sweepEvery is how soon a passed deadline is told of: within a minute.
 const sweepEvery = 30 * time.Second
 
+// forgetAtOnce bounds what one sweep removes.
+const forgetAtOnce = 5_000
+
 // runWork does what happens without a request.
-func runWork(lc fx.Lifecycle, r role, relay *event.Relay, l *listings.Service, log *slog.Logger) {
+func runWork(lc fx.Lifecycle, r role, relay *event.Relay, l *listings.Service, s adapters.Storage, log *slog.Logger) {
 	if !r.works {
 		return
 	}
@@ -164,6 +167,9 @@ func runWork(lc fx.Lifecycle, r role, relay *event.Relay, l *listings.Service, l
 						log.Warn("closing listings whose deadline has passed failed, trying again", "error", err)
 					} else if n > 0 {
 						log.Info("closed listings whose deadline has passed", "count", n)
+					}
+					if _, err := s.Idempotency.Forget(ctx, forgetAtOnce); err != nil {
+						log.Warn("forgetting old idempotency keys failed, trying again", "error", err)
 					}
 				})
 			})

@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+func TestAWorkerBesideTheServerDoesTheBackgroundWork(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.RedisURL(t))
+	s := w.seeker(t)
+	mails := func() int {
+		names, err := filepath.Glob(filepath.Join(dir, "data", "mail", "*.eml"))
+		require.NoError(t, err)
+		return len(names)
+	}
+	require.Never(t, func() bool { return mails() > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "the server leaves the work to workers")
+
+	worker := exec.Command(program(t), "worker")
+	worker.Dir, worker.Env, worker.Stderr = w.dir, w.env, w.log
+	worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, worker.Start())
+	w.mail(t, s.email, "confirm your e-mail")
+	require.NoError(t, worker.Process.Signal(os.Interrupt))
+	require.NoError(t, worker.Wait(), "a worker that is told to stop does so in peace")
+}
+
+func TestAWorkerForAnEmbeddedQueueIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cmd := exec.Command(program(t), "worker")
+	cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir}
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "queue.url (from default)")
+}
