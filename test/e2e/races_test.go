@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -153,4 +154,69 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, map[int]int{401: 10, 429: n - 10}, atOnce(t, n, func(int) *answer { return c.try("POST", "/api/employers/jobs", nil) }))
 		})
 	})
+}
+
+func TestRacesAmongPeople(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		const n = 10
+		t.Run("an organization keeps an admin", func(t *testing.T) {
+			for range 4 {
+				one := w.employer(t)
+				two := w.join(t, one, nil)
+				one.put("/api/employers/team/"+two.id+"/permissions", object{"role": "admin"}).ok(200)
+				admins := []*account{one, two}
+				counts := atOnce(t, n, func(i int) *answer {
+					return admins[i%2].elsewhere().try("PUT", "/api/employers/team/"+admins[1-i%2].id+"/permissions", object{"role": "viewer"})
+				})
+				require.Equal(t, n, counts[200]+counts[403]+counts[409], "%v", counts)
+				team := string(one.get("/api/employers/team").ok(200).raw)
+				require.Contains(t, team, `"role":"admin"`)
+			}
+		})
+		t.Run("somebody is invited once and joins once", func(t *testing.T) {
+			employer, email := w.employer(t), newEmail()
+			require.Equal(t, map[int]int{200: 1, 409: n - 1}, atOnce(t, n, func(int) *answer {
+				return employer.elsewhere().try("POST", "/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email})
+			}))
+			token := w.token(t, email)
+			counts := atOnce(t, n, func(int) *answer {
+				return w.guest(t).try("POST", "/api/auth/accept-invitation", object{"token": token, "password": password, "name": "Tom Reed"})
+			})
+			require.Equal(t, 1, counts[200]+counts[201], "%v", counts)
+			require.Equal(t, n, counts[200]+counts[201]+counts[400]+counts[409], "%v", counts)
+			require.Equal(t, 2., employer.get("/api/employers/team").ok(200).number("data.pagination.total"))
+		})
+		t.Run("a link to a new password works once", func(t *testing.T) {
+			s := w.seeker(t)
+			require.NotEmpty(t, w.mail(t, s.email, "Subject:"))
+			w.guest(t).post("/api/auth/forgot-password", object{"email": s.email}).ok(200)
+			token := w.tokenAbout(t, s.email, "assword")
+			counts := atOnce(t, n, func(i int) *answer {
+				return w.guest(t).try("POST", "/api/auth/reset-password", object{"token": token, "password": fmt.Sprint(password, i)})
+			})
+			require.Equal(t, map[int]int{200: 1, 400: n - 1}, counts)
+		})
+		t.Run("a request with a key is done once", func(t *testing.T) {
+			employer := w.employer(t)
+			counts := atOnce(t, n, func(int) *answer {
+				c := employer.elsewhere()
+				c.key = "one-key"
+				return c.try("POST", "/api/employers/jobs", object{"title": "T", "description": "D"})
+			})
+			require.Positive(t, counts[201], "%v", counts)
+			require.Equal(t, n, counts[201]+counts[409], "%v", counts)
+			require.Equal(t, 1., employer.get("/api/employers/jobs").ok(200).number("data.pagination.total"))
+		})
+	})
+}
+
+// token is the one in the newest mail to the address.
+func (w *world) token(t testing.TB, email string) string { return w.tokenAbout(t, email, "Subject:") }
+
+func (w *world) tokenAbout(t testing.TB, email, subject string) string {
+	t.Helper()
+	text := strings.ReplaceAll(w.mail(t, email, subject), "=\r\n", "")
+	token := tokenInMail.FindStringSubmatch(strings.ReplaceAll(text, "=3D", "="))
+	require.NotNil(t, token, text)
+	return token[1]
 }
