@@ -59,6 +59,7 @@ func OpenDB(url string, o Options) (*DB, error) {
 	g, err := gorm.Open(d.dialector(pool), &gorm.Config{
 		QueryFields:            true, // SELECT * costs lists 2.6 times as much
 		PrepareStmt:            d == sqlite,
+		PrepareStmtMaxSize:     256, // a batch has a statement of its own for each number of items
 		SkipDefaultTransaction: true,
 		TranslateError:         true,
 		DisableAutomaticPing:   true,
@@ -100,6 +101,19 @@ func (db *DB) q(ctx context.Context) *gorm.DB {
 		return t.gorm.WithContext(ctx)
 	}
 	return db.gorm.WithContext(ctx)
+}
+
+// unprepared is q for a statement that a client gives its shape: kept for the
+// next time, each would stay in memory, and there is no end of them.
+func (db *DB) unprepared(ctx context.Context) *gorm.DB {
+	q := db.q(ctx)
+	switch pool := q.Statement.ConnPool.(type) {
+	case *gorm.PreparedStmtDB:
+		q.Statement.ConnPool = pool.ConnPool
+	case *gorm.PreparedStmtTX:
+		q.Statement.ConnPool = pool.Tx
+	}
+	return q
 }
 
 // locked is q for reading rows that the same transaction is about to change:

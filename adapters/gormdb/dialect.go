@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,14 +161,14 @@ func away(err error) bool {
 		}
 		return false
 	}
+	var code sqlite3.ErrorCode // also a net.Error, whatever it says
+	if errors.As(err, &code) {
+		return slices.Contains([]sqlite3.ErrorCode{sqlite3.BUSY, sqlite3.LOCKED, sqlite3.INTERRUPT, sqlite3.FULL, sqlite3.IOERR, sqlite3.CANTOPEN}, code)
+	}
 	var connect *pgconn.ConnectError
 	var network net.Error
-	if errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) ||
-		strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "unexpected EOF") {
-		return true
-	}
-	return errors.Is(err, sqlite3.BUSY) || errors.Is(err, sqlite3.LOCKED) ||
-		errors.Is(err, sqlite3.FULL) || errors.Is(err, sqlite3.IOERR) || errors.Is(err, sqlite3.CANTOPEN)
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) ||
+		strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "unexpected EOF")
 }
 
 // skipLocked lets concurrent claimers pass each other by.

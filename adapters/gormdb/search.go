@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -21,6 +23,9 @@ type Searches struct {
 	words *vocabulary
 	facts *facts
 }
+
+// q hides DB's: a search has as many shapes as texts have.
+func (d Searches) q(ctx context.Context) *gorm.DB { return d.unprepared(ctx) }
 
 // cond is a condition with its arguments.
 type cond struct {

@@ -67,7 +67,7 @@ func (v *vocabulary) add(ctx context.Context, words map[string]struct{}) error {
 			args = append(args, w, now)
 		}
 		b.WriteString(" ON CONFLICT (word) DO NOTHING")
-		if err := v.q(ctx).Exec(b.String(), args...).Error; err != nil {
+		if err := v.unprepared(ctx).Exec(b.String(), args...).Error; err != nil {
 			return wrap(err)
 		}
 	}
