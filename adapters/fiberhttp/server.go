@@ -2,6 +2,7 @@
 package fiberhttp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,9 +51,6 @@ type Server struct {
 	cache    *answerCache
 }
 
-// largestBody is what the server reads at most before a route has its say.
-const largestBody = 11 << 20
-
 // New builds the server; it does not listen yet.
 func New(services adapters.Services, o Options) (*Server, error) {
 	s := &Server{services: services, o: o, metrics: newMetrics(), cache: newAnswerCache()}
@@ -63,7 +61,6 @@ func New(services adapters.Services, o Options) (*Server, error) {
 		Immutable:             true, // Fiber lends request memory; what a handler keeps would change
 		StrictRouting:         true,
 		CaseSensitive:         true,
-		BodyLimit:             largestBody,
 		ReadTimeout:           15 * time.Second,
 		WriteTimeout:          30 * time.Second,
 		IdleTimeout:           75 * time.Second,
@@ -73,6 +70,7 @@ func New(services adapters.Services, o Options) (*Server, error) {
 	})
 	s.app.Use(s.frame)
 	for _, surface := range s.surfaces {
+		s.addFixed(surface.Routes)
 		for _, r := range surface.Routes {
 			if r.Limit.Max > 0 {
 				r.Limit.Name = r.Method + " " + r.Path
@@ -86,11 +84,37 @@ func New(services adapters.Services, o Options) (*Server, error) {
 	if err := s.addOwn(); err != nil {
 		return nil, err
 	}
+	s.app.Server().HeaderReceived = s.bodyBound()
+	s.app.Server().Handler = anyMethod(s.app.Server().Handler)
 	return s, nil
 }
 
+// bodyBound says how much of a body is read into memory before its route, or
+// anybody's right to send it, is looked at: what the largest route at that path
+// takes, and as much again as lets the refusal of a larger one arrive.
+func (s *Server) bodyBound() func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+	const slack = 1 << 20
+	large := map[string]int{} // by the beginning of the path
+	for _, surface := range s.surfaces {
+		for _, r := range surface.Routes {
+			if prefix, _, _ := strings.Cut(r.Path, ":"); r.BodyLimit() > web.DefaultBody {
+				large[prefix] = max(large[prefix], r.BodyLimit())
+			}
+		}
+	}
+	return func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+		most := web.DefaultBody
+		for prefix, size := range large {
+			if bytes.HasPrefix(h.RequestURI(), []byte(prefix)) {
+				most = max(most, size)
+			}
+		}
+		return fasthttp.RequestConfig{MaxRequestBodySize: most + slack}
+	}
+}
+
 // Serve answers on the listener until Shutdown.
-func (s *Server) Serve(l net.Listener) error { return s.app.Listener(l) }
+func (s *Server) Serve(l net.Listener) error { return s.app.Listener(lingerListener{l}) }
 
 // Shutdown stops accepting and gives requests in flight until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }
@@ -273,6 +297,9 @@ func (s *Server) answerError(c *fiber.Ctx, err error) error {
 		c.Set(fiber.HeaderXRequestID, s.o.NewID())
 	}
 	f := s.faultOf(err)
+	if errors.Is(err, fiber.ErrRequestEntityTooLarge) { // its body is still on the way
+		linger(c)
+	}
 	if f.Kind == fault.Internal {
 		s.o.Log.Error("request failed", "request_id", c.GetRespHeader(fiber.HeaderXRequestID),
 			"method", c.Method(), "path", c.Path(), "error", err)
