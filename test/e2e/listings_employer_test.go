@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,8 @@ func TestEmployerJobs(t *testing.T) {
 			}
 			all := employer.elsewhere().post("/api/employers/jobs", `{"salary": {"max": -1}, "contractType": "x"}`).invalid("salary.max")
 			require.Equal(t, []any{"salary.max", "contractType", "title", "description"}, fieldsOf(all))
+			all = employer.elsewhere().post("/api/employers/jobs", `{"applicationDeadline": "soon", "title": " ", "salary": {"currency": "XYZ", "max": 4, "min": 5}, "contractType": "x", "remote": 1, "description": "D"}`)
+			require.Equal(t, []any{"applicationDeadline", "title", "salary.currency", "contractType", "remote"}, fieldsOf(all.invalid("applicationDeadline")))
 			huge := employer.elsewhere().post("/api/employers/jobs", object{"title": "T", "description": "D", "extra": long(1_100_000)})
 			require.Equal(t, 413, huge.status)
 			require.Equal(t, false, huge.body["success"])
@@ -118,16 +121,20 @@ func TestEmployerJobs(t *testing.T) {
 		})
 		scene("methods that a route does not have", func(t *testing.T) {
 			for path, allowed := range map[string][]string{
-				"/api/employers/jobs": {"GET", "POST"}, "/api/employers/jobs/batch": {"POST", "PUT"}, "/api/employers/jobs/" + nowhere: {"GET", "PUT", "DELETE"},
-				"/api/listings": {"GET"}, "/api/listings/search": {"POST"}, "/api/listings/batch": {"PUT"}, "/api/listings/" + nowhere + "/archive": {"POST"},
+				"/api/employers/jobs": {"GET", "HEAD", "POST"}, "/api/employers/jobs/batch": {"POST", "PUT"}, "/api/employers/jobs/" + nowhere: {"GET", "HEAD", "PUT", "DELETE"},
+				"/api/listings": {"GET", "HEAD"}, "/api/listings/search": {"POST"}, "/api/listings/batch": {"PUT"}, "/api/listings/" + nowhere + "/archive": {"POST"},
 			} {
-				a := employer.elsewhere().send("TRACE", path, nil).fails(405, "Method not allowed")
-				for _, m := range allowed {
-					require.Contains(t, a.header.Get("Allow"), m, path)
+				for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"} {
+					if slices.Contains(allowed, m) {
+						continue
+					}
+					a := employer.elsewhere().try(m, path, object{}).fails(405, "Method not allowed")
+					require.ElementsMatch(t, allowed, strings.Split(a.header.Get("Allow"), ", "), "%s %s", m, path)
 				}
 			}
 			employer.get("/api/employers/jobs/"+nowhere+"/nothing").fails(404, "Not found")
 			employer.get("/api/nothing").fails(404, "Not found")
+			employer.try("PROPFIND", "/api/nothing", nil).fails(404, "Not found")
 		})
 		scene("GET /api/employers/jobs/:id", func(t *testing.T) {
 			id := employer.listing(whole())

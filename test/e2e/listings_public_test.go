@@ -214,6 +214,8 @@ func TestPublicListings(t *testing.T) {
 				a := guest.post("/api/listings/search", body).fails(400, "Invalid search query")
 				require.Equal(t, field, a.text("details.field"), body)
 			}
+			all := guest.post("/api/listings/search", `{"filters": {"postedAfter": "soon", "salary_max": 1, "salaryMin": 2}, "sort": "x", "query": ""}`).fails(400, "Invalid search query")
+			require.Equal(t, []any{"filters.postedAfter", "filters.salary_max", "sort", "query"}, fieldsOf(all))
 		})
 	})
 }

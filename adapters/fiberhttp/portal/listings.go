@@ -2,6 +2,7 @@ package portal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -356,6 +357,24 @@ type ListListingsInput struct {
 	Sort           string   `query:"sort" validate:"omitempty,oneof=relevance date salary distance"`
 }
 
+// Problems are what tags cannot say.
+func (in ListListingsInput) Problems() []fault.Field {
+	return filterProblems("", "salary_max", in.SalaryMin, in.SalaryMax, in.PostedAfter)
+}
+
+func filterProblems(at, name string, low, high *float64, postedAfter string) []fault.Field {
+	var out []fault.Field
+	if low != nil && high != nil && *low > *high {
+		out = append(out, fault.Field{Name: at + name, Message: "must not be less than the minimum"})
+	}
+	if postedAfter != "" {
+		if _, err := listings.ParseMoment(postedAfter, false); err != nil {
+			out = append(out, fault.Field{Name: at + "postedAfter", Message: err.Error()})
+		}
+	}
+	return out
+}
+
 func (in ListListingsInput) find() listings.FindInput {
 	return listings.FindInput{
 		Text: in.Search, Sort: in.Sort, Page: in.Request(),
@@ -412,14 +431,17 @@ type SearchFilters struct {
 	PostedAfter    string   `json:"postedAfter"`
 }
 
+// Problems are what tags cannot say.
+func (in SearchListingsInput) Problems() []fault.Field {
+	f, name := in.Filters, "salaryMax"
+	if f.SalaryMax == nil {
+		name = "salary_max"
+	}
+	return filterProblems("filters.", name, cmp.Or(f.SalaryMin, f.SalaryMinSnake), cmp.Or(f.SalaryMax, f.SalaryMaxSnake), f.PostedAfter)
+}
+
 func (in SearchListingsInput) find() listings.FindInput {
 	f := in.Filters
-	or := func(a, b *float64) *float64 {
-		if a != nil {
-			return a
-		}
-		return b
-	}
 	p := page.Request{Number: 1, Size: 20, Cursor: in.Cursor}
 	if in.Page != nil {
 		p.Number = *in.Page
@@ -431,7 +453,7 @@ func (in SearchListingsInput) find() listings.FindInput {
 		Text: in.Query, Sort: in.Sort, Page: p,
 		Filters: listings.FilterInput{
 			Location: f.Location, Radius: f.Radius, ContractType: f.ContractType, EmploymentType: f.EmploymentType, Specialty: f.Specialty,
-			SalaryMin: or(f.SalaryMin, f.SalaryMinSnake), SalaryMax: or(f.SalaryMax, f.SalaryMaxSnake), Remote: f.Remote, PostedAfter: f.PostedAfter,
+			SalaryMin: cmp.Or(f.SalaryMin, f.SalaryMinSnake), SalaryMax: cmp.Or(f.SalaryMax, f.SalaryMaxSnake), Remote: f.Remote, PostedAfter: f.PostedAfter,
 		},
 	}
 }

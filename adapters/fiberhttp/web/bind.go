@@ -136,6 +136,20 @@ func (p *problems) add(path, message string) {
 	}
 }
 
+// addOwn asks the input itself, for rules that tags cannot say. What it finds
+// stands among the rest, in the order of the body.
+func (p *problems) addOwn(v reflect.Value) {
+	in, ok := v.Addr().Interface().(interface{ Problems() []fault.Field })
+	if !ok {
+		return
+	}
+	for _, f := range in.Problems() {
+		if !parentWrong(f.Name, p) {
+			p.add(f.Name, f.Message)
+		}
+	}
+}
+
 // fault sorts the problems: those of what was sent in the order in which it
 // was sent, then what is missing in the documented order.
 func (p *problems) fault() error {
@@ -184,6 +198,7 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 		}
 	}
 	validateInto(v, bad)
+	bad.addOwn(v)
 	if p.paging != nil {
 		for _, f := range v.FieldByIndex(p.paging).Interface().(Paging).check() {
 			bad.add(f.Name, f.Message)
@@ -202,6 +217,7 @@ func Item[T any](raw json.RawMessage) (T, error) {
 		return item, fault.InvalidField("item", "must be a JSON object")
 	}
 	validateInto(v, bad)
+	bad.addOwn(v)
 	return item, bad.fault()
 }
 
