@@ -195,7 +195,11 @@ func (s *search) segments() []segment {
 		fts, words := s.text.ordered(s, column)
 		return segment{fts: fts, where: and(words, s.filters), hits: hits}
 	}
-	all := and(s.text.body(s), s.filters)
+	keyed := func(key cond, asc bool, more cond) segment {
+		g := date(anywhere, 0)
+		g.where, g.key, g.asc = and(g.where, more), key, asc
+		return g
+	}
 	switch s.q.Sort {
 	case listings.ByRelevance:
 		if s.text.empty() {
@@ -204,14 +208,14 @@ func (s *search) segments() []segment {
 		return []segment{date(inTitle, 1), date(beyondTitle, 0.5)}
 	case listings.BySalary:
 		return []segment{
-			{where: and(all, cond{sql: "l.salary_year_max IS NOT NULL"}), key: cond{sql: "l.salary_year_max"}},
-			{where: and(all, cond{sql: "l.salary_year_max IS NULL"})},
+			keyed(cond{sql: "l.salary_year_max"}, false, cond{sql: "l.salary_year_max IS NOT NULL"}),
+			keyed(cond{}, false, cond{sql: "l.salary_year_max IS NULL"}),
 		}
 	case listings.ByDistance:
 		placed := cond{sql: "l.lat IS NOT NULL OR l.remote"}
 		return []segment{
-			{where: and(all, placed), key: s.reach(), asc: true},
-			{where: and(all, not(placed))},
+			keyed(s.reach(), true, placed),
+			keyed(cond{}, false, not(placed)),
 		}
 	case listings.ByDate:
 	}

@@ -62,30 +62,36 @@ func (s *search) readRings(ctx context.Context, g segment, from *searchCursor, o
 // readSQLite lets the text index lead where there are words: it yields its
 // matches in the order of posting, so that reading stops early.
 func (s *search) readSQLite(ctx context.Context, g segment, from *searchCursor, offset, n int) ([]hitRow, error) {
-	cols := s.columns()
-	args := cols.args
-	key := ""
-	if g.key.sql != "" {
-		key = ", " + g.key.sql + " AS key"
-		args = slices.Concat(args, g.key.args)
-	}
-	var sql string
-	where := and(g.where, g.after(from))
-	order := g.order("key")
-	if g.fts != "" {
-		sql = "SELECT " + cols.sql + " FROM listings_fts CROSS JOIN listings l ON l.seq = listings_fts.rowid WHERE listings_fts MATCH ? AND "
-		args = append(slices.Clone(args), g.fts)
-		order = "listings_fts.rowid DESC"
+	cols, where := s.columns(), and(g.where, g.after(from))
+	page := []any{n, offset}
+	switch {
+	case g.fts != "" && g.key.sql == "":
+		args := append(slices.Clone(cols.args), g.fts)
+		start := ""
 		if from != nil {
-			sql += "listings_fts.rowid <= coalesce((SELECT seq FROM listings WHERE id = ?), 9e18) AND "
+			start = "listings_fts.rowid <= coalesce((SELECT seq FROM listings WHERE id = ?), 9e18) AND "
 			args = append(args, from.ID)
 		}
-	} else {
-		sql = "SELECT " + cols.sql + key + " FROM listings l WHERE "
+		return s.query(ctx, "SELECT "+cols.sql+matchedListings+start+where.sql+" ORDER BY listings_fts.rowid DESC LIMIT ? OFFSET ?",
+			slices.Concat(args, where.args, page))
+	case g.key.sql == "":
+		return s.query(ctx, "SELECT "+cols.sql+" FROM listings l WHERE "+where.sql+" ORDER BY "+g.order("")+" LIMIT ? OFFSET ?",
+			slices.Concat(cols.args, where.args, page))
 	}
-	sql += where.sql + " ORDER BY " + order + " LIMIT ? OFFSET ?"
-	return s.query(ctx, sql, append(slices.Concat(args, where.args), n, offset))
+	// Sorted by what an index knows of the rows; the rows themselves are read
+	// for the page alone.
+	source, match := " FROM listings l WHERE ", []any(nil)
+	if g.fts != "" {
+		source, match = matchedListings, []any{g.fts}
+	}
+	return s.query(ctx, "SELECT "+cols.sql+", k.key FROM (SELECT l.id, l.posted_at, "+g.key.sql+" AS key"+source+where.sql+
+		" ORDER BY "+g.order("key")+" LIMIT ? OFFSET ?) k JOIN listings l ON l.id = k.id ORDER BY "+strings.ReplaceAll(g.order("l.key"), "l.", "k."),
+		slices.Concat(cols.args, g.key.args, match, where.args, page))
 }
+
+// matchedListings joins the text index to the other one that has its order and
+// all that filters ask for.
+const matchedListings = " FROM listings_fts CROSS JOIN listings l INDEXED BY listings_seq_facts ON l.seq = listings_fts.rowid WHERE listings_fts MATCH ? AND "
 
 // elaborate reports conditions that no ordered index answers.
 func (s *search) elaborate() bool {
@@ -360,14 +366,12 @@ func (s *search) total(ctx context.Context) (int, bool, error) {
 			return int(estimate), true, nil
 		}
 	}
+	if !s.pg() {
+		return s.totalSQLite(ctx, all)
+	}
 	n, err := s.count(ctx, all, page.MaxExact+1)
 	if err != nil || n <= page.MaxExact {
 		return n, false, err
-	}
-	if !s.pg() {
-		// SQLite has no idea how many there are; it is counted now and then.
-		n, err = s.countAll(ctx, all)
-		return n, true, err
 	}
 	return max(n, int(estimate)), true, nil
 }
@@ -380,7 +384,7 @@ func (s *search) count(ctx context.Context, g segment, limit int) (int, error) {
 	case s.pg():
 		sql = "WITH m AS MATERIALIZED (SELECT 1 FROM listings l WHERE " + g.where.sql + ") SELECT count(*) FROM (SELECT 1 FROM m LIMIT ?) c"
 	case g.fts != "":
-		sql = "SELECT count(*) FROM (SELECT 1 FROM listings_fts CROSS JOIN listings l ON l.seq = listings_fts.rowid WHERE listings_fts MATCH ? AND " + g.where.sql + " LIMIT ?)"
+		sql = "SELECT count(*) FROM (SELECT 1" + matchedListings + g.where.sql + " LIMIT ?)"
 		args = append([]any{g.fts}, args...)
 	default:
 		sql = "SELECT count(*) FROM (SELECT 1 FROM listings l WHERE " + g.where.sql + " LIMIT ?)"
@@ -390,20 +394,25 @@ func (s *search) count(ctx context.Context, g segment, limit int) (int, error) {
 	return n, wrap(err)
 }
 
-// countAll counts everything and remembers it for a while.
-func (s *search) countAll(ctx context.Context, g segment) (int, error) {
+// totalSQLite counts, for want of a planner that could estimate. What is known
+// to be well beyond page.MaxExact is an estimate anyway and counted only now
+// and then.
+func (s *search) totalSQLite(ctx context.Context, g segment) (int, bool, error) {
 	args := slices.DeleteFunc(slices.Clone(g.where.args), func(a any) bool { return a == any(s.q.Now) })
 	key := fmt.Sprint(g.fts, g.where.sql, args)
 	f := s.facts
 	f.mu.Lock()
-	c, ok := f.counts[key]
+	c, known := f.counts[key]
 	f.mu.Unlock()
-	if ok && time.Since(c.at) < factsAge {
-		return c.n, nil
+	if known && time.Since(c.at) < factsAge {
+		return c.n, true, nil
 	}
-	n, err := s.count(ctx, g, math.MaxInt32)
-	if err != nil {
-		return 0, err
+	n, err := s.count(ctx, g, page.MaxExact+1)
+	if err != nil || n <= page.MaxExact {
+		return n, false, err
+	}
+	if n, err = s.count(ctx, g, math.MaxInt32); err != nil || n <= page.MaxExact*11/10 {
+		return n, true, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -411,5 +420,5 @@ func (s *search) countAll(ctx context.Context, g segment) (int, error) {
 		clear(f.counts)
 	}
 	f.counts[key] = counted{n: n, at: time.Now()}
-	return n, nil
+	return n, true, nil
 }
