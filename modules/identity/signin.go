@@ -68,14 +68,20 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 		rule limit.Rule
 		key  string
 	}{{failuresPerAccount, EmailKey(email) + " " + where}, {failuresPerNetwork, where}}
-	for _, n := range counts {
-		d, err := s.Limiter.Peek(ctx, n.rule, n.key)
-		if err != nil {
-			return User{}, "", err
+	mayTry := func() error {
+		for _, n := range counts {
+			d, err := s.Limiter.Peek(ctx, n.rule, n.key)
+			if err != nil {
+				return err
+			}
+			if !d.Allowed {
+				return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+			}
 		}
-		if !d.Allowed {
-			return User{}, "", fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
-		}
+		return nil
+	}
+	if err := mayTry(); err != nil {
+		return User{}, "", err
 	}
 	u, err = s.Users.FindByEmail(ctx, EmailKey(email))
 	if err != nil && !errors.Is(err, ErrUserNotFound) {
@@ -100,6 +106,11 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 			}
 		}
 		return User{}, "", ErrBadCredentials
+	}
+	// Others may have failed meanwhile: guesses side by side are no more than one
+	// after the other.
+	if err := mayTry(); err != nil {
+		return User{}, "", err
 	}
 	renewed = u.PasswordHash
 	if stale {
