@@ -231,9 +231,8 @@ func (t *tables) qualifier(k string) ([]area, bool) {
 		out = append(out, c)
 	}
 	if len(out) == 0 {
-		// Counties and metropolitan areas go by their town's name: "Barking,
-		// London".
-		if p, ok := t.town(k, nil); ok && p.Population > 50_000 && p.Region != "" {
+		// Metropolitan areas go by their city's name: "Barking, London".
+		if p, ok := t.town(k, nil); ok && p.Population > 700_000 && p.Region != "" {
 			out = append(out, area{Place: listings.Place{Kind: listings.Region, Name: p.Region, Region: p.Region, Nation: p.Nation, Country: p.Country}})
 		}
 	}

@@ -142,7 +142,15 @@ type understanding struct {
 }
 
 func (u *understanding) add(c Clause) {
-	if n := len(u.out.Clauses); u.or && n > 0 && !c.Not && !u.out.Clauses[n-1].Not {
+	n := len(u.out.Clauses)
+	if len(c.Near) > 0 && !u.or {
+		// Who names two places would go to either: "leeds or bradford", "leeds,
+		// bradford".
+		if n = 1 + slices.IndexFunc(u.out.Clauses, func(c Clause) bool { return len(c.Near) > 0 }); n > 0 {
+			u.or = true
+		}
+	}
+	if u.or && n > 0 && !c.Not && !u.out.Clauses[n-1].Not {
 		// Clipped, because vocabulary tables may lie below.
 		last := &u.out.Clauses[n-1]
 		last.Terms = append(slices.Clip(last.Terms), c.Terms...)
@@ -286,7 +294,9 @@ func (u *understanding) stretch(s string, last bool) {
 		w := words[i]
 		final := unfinished && i == len(ts)-1
 		switch {
-		case fillers[w] || stopWords[w]:
+		case w == "per" && i+1 < len(ts) && payPeriods[words[i+1]]:
+			i++ // £20 per hour
+		case fillers[w] || stopWords[w] || prepositions[w] || strings.ContainsAny(ts[i].gap, "£$€"):
 			u.or = or // "nurse OR the midwife"
 			if len(u.out.Clauses) == 0 {
 				u.or = false
@@ -350,22 +360,24 @@ func (u *understanding) place(ts []token, strong, unfinished bool) (Clause, int)
 // worthAPlace decides whether words without in, near, at or a comma before
 // them mean the place of that name.
 func worthAPlace(words []string, p Place) bool {
-	if len(words) > 1 || p.Kind != Town {
-		w := words[0]
+	w := words[0]
+	if p.Kind != Town {
 		return len(words) > 1 || len(w) > 3 && !commonWords[w] || w == "uk" || w == "usa"
 	}
-	w := words[0]
-	if commonWords[w] || fillers[w] || stopWords[w] || len(w) < 3 {
-		return false
+	if len(words) == 1 {
+		if _, n := synonymsAt(words); n > 0 || commonWords[w] || fillers[w] || stopWords[w] || len(w) < 3 {
+			return false
+		}
 	}
-	if _, n := synonymsAt(words); n > 0 {
-		return false
-	}
+	least := 100_000
 	switch p.Country {
 	case "GB", "IE":
-		return p.Population >= 2_000
+		least = 2_000
 	case "US":
-		return p.Population >= 40_000
+		least = 40_000
 	}
-	return p.Population >= 100_000
+	if len(words) > 1 { // fewer names of two words are also something else
+		least /= 10
+	}
+	return p.Population >= least
 }

@@ -63,12 +63,31 @@ ahp | allied health professional
 mdt | multidisciplinary
 midwife | midwifery
 paediatric | paediatrics | pediatric | pediatrics | peds | paeds
-paediatrician | pediatrician
-anaesthetist | anesthetist | anesthesiologist
+paediatrician | pediatrician | paediatrics | pediatrics
+anaesthetist | anesthetist | anesthesiologist | anaesthetics | anesthesiology
 anaesthetics | anaesthesia | anesthesia | anesthesiology
 orthopaedic | orthopaedics | orthopedic | orthopedics | ortho
 gynaecology | gynecology | gynae
 haematology | hematology
+psychiatrist | psychiatry
+cardiologist | cardiology
+neurologist | neurology
+radiologist | radiology
+pathologist | pathology
+urologist | urology
+rheumatologist | rheumatology
+endocrinologist | endocrinology
+gastroenterologist | gastroenterology
+haematologist | hematologist | haematology | hematology
+gynaecologist | gynecologist | gynaecology | gynecology
+obstetrician | obstetrics
+geriatrician | geriatrics | geriatric medicine
+podiatrist | podiatry | chiropodist
+audiologist | audiology
+dietitian | dietician | dietetics
+pharmacist | pharmacy
+psychology | psychologist
+dentist | dental surgeon
 haemodialysis | hemodialysis
 oesophageal | esophageal
 oncology | oncologist | cancer care
@@ -202,12 +221,15 @@ func set(words string) map[string]bool {
 	return m
 }
 
+// payPeriods end an amount: £20 per hour.
+var payPeriods = set("hour hr day shift week month year annum")
+
 var prepositions = set("in near at around nearby")
 
 // fillers are words of the question, not of the job.
 var fillers = set(`job jobs vacancy vacancies work working looking for with needed need wanted want required require
 	position positions opening openings opportunity opportunities post posts role roles career careers hiring
-	employment seeking search find show me my i im am please any some available current urgent urgently now new latest immediate`)
+	employment seeking search find show me my myself i im am please any some available current urgent urgently now new latest immediate`)
 
 // stopWords stand in every text and tell nothing. They are neither indexed nor
 // asked for. "it" is not among them: it is also a trade.
