@@ -91,17 +91,23 @@ type search struct {
 	q    listings.Query
 	text matcher
 	// filters are all conditions but the words.
-	filters  cond
-	narrowed bool // there is some condition beyond being public
-	spatial  bool // a condition is about distance
+	filters   cond
+	narrowed  bool // there is some condition beyond being public
+	spatial   bool // a condition is about distance
+	corrected int  // how many words were taken for typos
 	// expected is how many listings the planner expects, negative before it
 	// was asked.
 	expected float64
+	// known is the total if it was found out a moment ago.
+	known *totalled
 }
 
 // Find implements listings.Search.
 func (d Searches) Find(ctx context.Context, q listings.Query) (page.Result[listings.Hit], error) {
 	out := page.Result[listings.Hit]{Items: []listings.Hit{}}
+	// Read before the database is, so that what is remembered is never older
+	// than it says.
+	asked, changes := d.clock.Now(), d.listingChanges.Load()
 	if len(q.Text.Clauses) > 0 {
 		if err := d.words.refresh(ctx, true); err != nil {
 			return out, err
@@ -111,6 +117,8 @@ func (d Searches) Find(ctx context.Context, q listings.Query) (page.Result[listi
 	s.text = s.matcher(q.Text)
 	s.filters = s.filterConds()
 	segments := s.segments()
+	question := s.question(s.all())
+	s.known = s.facts.recall(question, asked, changes)
 	var from *searchCursor
 	if q.Page.Cursor != "" {
 		from = &searchCursor{}
@@ -134,11 +142,19 @@ func (d Searches) Find(ctx context.Context, q listings.Query) (page.Result[listi
 	if out.Items, err = s.hits(ctx, rows, segments); err != nil || q.WithoutTotal {
 		return out, err
 	}
-	if len(rows) > 0 && rows[0].Total > 0 {
+	switch {
+	case len(rows) > 0 && rows[0].Total > 0:
 		out.Total, out.TotalIsEstimate = rows[0].Total, rows[0].Total > page.MaxExact
-		return out, nil
+	case s.known != nil:
+		out.Total, out.TotalIsEstimate = s.known.n, s.known.estimate
+	default:
+		if out.Total, out.TotalIsEstimate, err = s.total(ctx); err != nil {
+			return out, err
+		}
 	}
-	out.Total, out.TotalIsEstimate, err = s.total(ctx)
+	if s.known == nil {
+		s.facts.remember(question, totalled{n: out.Total, estimate: out.TotalIsEstimate, at: asked, changes: changes})
+	}
 	// A page that is there is counted, whatever the estimate says.
 	if seen := q.Page.Offset() + len(rows); from == nil && out.Total < seen && len(rows) > 0 {
 		out.Total = seen
@@ -487,6 +503,53 @@ type facts struct {
 	open   float64 // how many listings are open, about
 	weeks  float64 // over how many weeks they were posted
 	counts map[string]counted
+	totals map[string]totalled
+	plans  map[string]planned
+}
+
+// totalled is the total of a search. It holds for a moment, and no longer than
+// until this process writes listings.
+type totalled struct {
+	n        int
+	estimate bool
+	at       time.Time
+	changes  uint64
+}
+
+// planned is what the planner expects of a condition.
+type planned struct {
+	rows, cost float64
+	at         time.Time
+}
+
+const (
+	totalAge = time.Second
+	// mostFacts bounds what is remembered of each kind.
+	mostFacts = 1024
+)
+
+// question tells apart what is asked, whenever it is asked.
+func (s *search) question(g segment) string {
+	args := slices.DeleteFunc(slices.Clone(g.where.args), func(a any) bool { return a == any(s.q.Now) })
+	return fmt.Sprintf("%s\x00%s\x00%#v", g.fts, g.where.sql, args)
+}
+
+func (f *facts) recall(question string, now time.Time, changes uint64) *totalled {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t, ok := f.totals[question]; ok && t.changes == changes && now.Sub(t.at) < totalAge {
+		return &t
+	}
+	return nil
+}
+
+func (f *facts) remember(question string, t totalled) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.totals) >= mostFacts {
+		clear(f.totals)
+	}
+	f.totals[question] = t
 }
 
 type counted struct {
@@ -496,4 +559,6 @@ type counted struct {
 
 const factsAge = 30 * time.Second
 
-func newFacts() *facts { return &facts{counts: map[string]counted{}} }
+func newFacts() *facts {
+	return &facts{counts: map[string]counted{}, totals: map[string]totalled{}, plans: map[string]planned{}}
+}

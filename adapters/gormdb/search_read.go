@@ -107,8 +107,12 @@ func (s *search) all() segment {
 }
 
 // isFew reports whether there are so few matches that they will all be
-// counted: then they may as well be found once and for all.
+// counted: then they may as well be found once and for all. Once the total is
+// known, it takes very few of them for that to be the shortest way.
 func (s *search) isFew(ctx context.Context) (bool, error) {
+	if s.known != nil {
+		return s.known.n <= fewMatches, nil
+	}
 	var err error
 	s.expected, _, err = s.explain(ctx, s.all().where)
 	return s.expected <= 2*page.MaxExact, err
@@ -300,6 +304,13 @@ func (s *search) collect(ctx context.Context, g segment, from *searchCursor, off
 // explain asks the planner how many listings fulfil a condition and what it
 // costs to find them.
 func (s *search) explain(ctx context.Context, where cond) (rows, cost float64, err error) {
+	f, question := s.facts, s.question(segment{where: where})
+	f.mu.Lock()
+	p, known := f.plans[question]
+	f.mu.Unlock()
+	if known && s.q.Now.Sub(p.at) < factsAge {
+		return p.rows, p.cost, nil
+	}
 	var raw string
 	if err := s.Searches.q(ctx).Raw("EXPLAIN (FORMAT JSON) SELECT 1 FROM listings l WHERE "+where.sql, where.args...).Scan(&raw).Error; err != nil {
 		return 0, 0, wrap(err)
@@ -313,7 +324,14 @@ func (s *search) explain(ctx context.Context, where cond) (rows, cost float64, e
 	if err := json.Unmarshal([]byte(raw), &plans); err != nil || len(plans) == 0 {
 		return 0, 0, fmt.Errorf("plan that cannot be read: %w", err)
 	}
-	return plans[0].Plan.Rows, plans[0].Plan.Cost, nil
+	p = planned{rows: plans[0].Plan.Rows, cost: plans[0].Plan.Cost, at: s.q.Now}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.plans) >= mostFacts {
+		clear(f.plans)
+	}
+	f.plans[question] = p
+	return p.rows, p.cost, nil
 }
 
 // size is about how many listings are open and over how many weeks.
@@ -398,8 +416,7 @@ func (s *search) count(ctx context.Context, g segment, limit int) (int, error) {
 // to be well beyond page.MaxExact is an estimate anyway and counted only now
 // and then.
 func (s *search) totalSQLite(ctx context.Context, g segment) (int, bool, error) {
-	args := slices.DeleteFunc(slices.Clone(g.where.args), func(a any) bool { return a == any(s.q.Now) })
-	key := fmt.Sprint(g.fts, g.where.sql, args)
+	key := s.question(g)
 	f := s.facts
 	f.mu.Lock()
 	c, known := f.counts[key]
