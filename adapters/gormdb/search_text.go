@@ -94,6 +94,9 @@ func (s *search) term(t listings.Term) string {
 	return s.dialect.every(every)
 }
 
+// maxCorrected is how many words of a text may be misspelt.
+const maxCorrected = 8
+
 // forms are the stems that a word stands for.
 func (s *search) forms(w string, fuzzy, prefix bool) []string {
 	forms := []string{s.dialect.word(stem(w))}
@@ -114,7 +117,8 @@ func (s *search) forms(w string, fuzzy, prefix bool) []string {
 			return forms
 		}
 	}
-	if fuzzy && !s.words.knows(w) {
+	if fuzzy && s.corrected < maxCorrected && !s.words.knows(w) {
+		s.corrected++
 		add(s.words.corrections(w))
 	}
 	return forms

@@ -16,6 +16,8 @@ type vocabulary struct {
 	mu     sync.RWMutex
 	words  []entry // in alphabetical order
 	known  map[string]struct{}
+	most   int       // how many words are kept
+	coming int       // how many were added since the last reading
 	newest time.Time // of what was read
 	readAt time.Time
 	stale  bool
@@ -28,7 +30,13 @@ type entry struct {
 	letters uint32 // which of a to z are in it
 }
 
-func newVocabulary(db *DB) *vocabulary { return &vocabulary{DB: db, known: map[string]struct{}{}} }
+func newVocabulary(db *DB) *vocabulary {
+	return &vocabulary{DB: db, known: map[string]struct{}{}, most: maxVocabulary}
+}
+
+// maxVocabulary is ten times what a million listings use. A word beyond it is
+// found as well as any other, but nobody's typo of it is.
+const maxVocabulary = 150_000
 
 // What other processes add is seen after a while, what this one adds at once.
 const (
@@ -48,12 +56,13 @@ func (v *vocabulary) add(ctx context.Context, words map[string]struct{}) error {
 			fresh = append(fresh, w)
 		}
 	}
+	room := max(0, v.most-len(v.known)-v.coming)
 	v.mu.RUnlock()
-	if len(fresh) == 0 {
-		return nil
-	}
 	// In one order, so that two writers of the same words do not deadlock.
 	slices.Sort(fresh)
+	if fresh = fresh[:min(len(fresh), room)]; len(fresh) == 0 {
+		return nil
+	}
 	now := v.clock.Now()
 	for chunk := range slices.Chunk(fresh, 10_000) {
 		var b strings.Builder
@@ -73,6 +82,7 @@ func (v *vocabulary) add(ctx context.Context, words map[string]struct{}) error {
 	}
 	v.mu.Lock()
 	v.stale = true
+	v.coming += len(fresh)
 	v.mu.Unlock()
 	return nil
 }
@@ -90,7 +100,7 @@ func (v *vocabulary) refresh(ctx context.Context, now bool) error {
 	v.reading.Lock()
 	defer v.reading.Unlock()
 	v.mu.Lock()
-	v.stale = false
+	v.stale, v.coming = false, 0
 	v.mu.Unlock()
 	var rows []struct {
 		Word    string
@@ -108,7 +118,7 @@ func (v *vocabulary) refresh(ctx context.Context, now bool) error {
 		if r.AddedAt.After(v.newest) {
 			v.newest = r.AddedAt
 		}
-		if _, ok := v.known[r.Word]; ok {
+		if _, ok := v.known[r.Word]; ok || len(v.known) >= v.most {
 			continue
 		}
 		v.known[r.Word] = struct{}{}
