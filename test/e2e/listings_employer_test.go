@@ -83,10 +83,24 @@ func TestEmployerJobs(t *testing.T) {
 			delete(after, "updatedAt")
 			require.Equal(t, before, after)
 		})
+		scene("POST /api/employers/jobs keeps what is written as it is written", func(t *testing.T) {
+			for _, text := range []string{"🚑 Nurse 看護師 نيورس", "a\u2028b\u202ec", `"'; DROP TABLE listings; --`, `%_\*\\`, "<b>&amp;</b>", "e\u0301é", "line one\nline two\tend", "=1+1", "ﬁ½²"} {
+				all := object{"title": text, "description": text, "department": text, "location": text, "specialty": text, "requirements": []any{text}, "benefits": []any{text}, "questions": []any{object{"id": text, "text": text, "required": false}}}
+				id := employer.elsewhere().post("/api/employers/jobs", all).ok(201).text("data.id")
+				employer.patch("/api/listings/"+id, object{"meta": object{text: text}}).ok(200)
+				a := employer.get("/api/employers/jobs/" + id).ok(200)
+				for field, want := range all {
+					require.Equal(t, want, a.at("data.job."+field), field)
+				}
+				require.Equal(t, object{text: text}, a.at("data.job.meta"))
+				guest.get("/api/listings/" + id).ok(200)
+				require.Equal(t, text, guest.get("/api/listings?limit=1").ok(200).text("data.listings.0.title"))
+			}
+		})
 		scene("POST /api/employers/jobs says what is wrong", func(t *testing.T) {
 			long := func(n int) string { return strings.Repeat("x", n) }
 			for body, field := range map[string]string{
-				`{}`: "title", ``: "title", `{"title": "T"}`: "description", `{"description": "D"}`: "title", `{"title": " ", "description": "D"}`: "title",
+				`{}`: "title", ``: "title", `{"title": "T"}`: "description", `{"description": "D"}`: "title", `{"title": " ", "description": "D"}`: "title", `{"title": "\u00a0\u200b\ufeff", "description": "D"}`: "title",
 				`{"description": 5, "title": 7}`: "description", `{"title": 7, "description": 5}`: "title", `{"contractType": "x"}`: "contractType",
 				`{"title": null, "description": "D"}`: "title", `{"title": ["T"], "description": "D"}`: "title", `{"title": {}, "description": "D"}`: "title",
 				`{"title": "` + long(201) + `", "description": "D"}`: "title", `{"title": "T", "description": "` + long(20001) + `"}`: "description",

@@ -102,6 +102,17 @@ func TestListingStates(t *testing.T) {
 				shows(t, id, "active", true)
 			})
 		}
+		scene("a draft is posted when it is made active, and only then", func(t *testing.T) {
+			id := employer.listing(object{"status": "draft"})
+			require.Nil(t, employer.get("/api/employers/jobs/"+id).ok(200).at("data.job.postedAt"))
+			employer.elsewhere().put("/api/employers/jobs/"+id, object{"status": "active"}).ok(200)
+			posted := guest.get("/api/listings/" + id).ok(200).text("data.postedAt")
+			recent(t, posted)
+			for _, status := range []string{"closed", "active"} {
+				employer.elsewhere().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
+			}
+			require.Equal(t, posted, guest.get("/api/listings/"+id).ok(200).text("data.postedAt"), "the first time counts")
+		})
 		scene("a listing whose deadline passes is gone at once", func(t *testing.T) {
 			id := employer.listing(object{"applicationDeadline": time.Now().Add(1500 * time.Millisecond).UTC().Format(time.RFC3339Nano)})
 			guest.get("/api/listings/" + id).ok(200)
@@ -180,7 +191,7 @@ func playLimit(t *testing.T, w *world, employer *account, r web.Route) {
 		require.NotEqual(t, http.StatusTooManyRequests, a.status, "call %d", i+1)
 	}
 	for range 3 { // refused calls do not make it longer
-		a := c.try(r.Method, path(nowhere), nil).fails(429, "Rate limit exceeded")
+		a := c.send(r.Method, path(nowhere), nil).fails(429, "Rate limit exceeded")
 		after, err := strconv.Atoi(a.header.Get("Retry-After"))
 		require.NoError(t, err)
 		require.LessOrEqual(t, after, 900)

@@ -26,7 +26,7 @@ var validate = sync.OnceValue(func() *validator.Validate {
 		return f.Name
 	})
 	for tag, ok := range map[string]func(string) bool{
-		"notblank": func(s string) bool { return strings.TrimSpace(s) != "" },
+		"notblank": visible,
 		"password": strongPassword,
 	} {
 		if err := v.RegisterValidation(tag, func(fl validator.FieldLevel) bool { return ok(fl.Field().String()) }); err != nil {
@@ -35,6 +35,12 @@ var validate = sync.OnceValue(func() *validator.Validate {
 	}
 	return v
 })
+
+// visible reports whether there is anything to be seen: spaces without width
+// are spaces too.
+func visible(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) })
+}
 
 func strongPassword(s string) bool {
 	var upper, lower, digit bool

@@ -1,0 +1,71 @@
+package e2e
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+)
+
+// largestPage is how many items a page of a list may have where it is not 100.
+var largestPage = map[string]float64{"GET /api/jobseekers/search": 20}
+
+// Every list knows pages in the same way; those to come are tested as soon as
+// they are in the table of routes.
+func TestEveryListHasPages(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, seeker := w.employer(t), w.seeker(t)
+		for _, r := range routes() {
+			if r.Method != http.MethodGet || !slices.Contains(tagged(r.Op.In, "query"), "limit") {
+				continue
+			}
+			t.Run(r.Path, func(t *testing.T) {
+				c := w.guest(t)
+				switch {
+				case r.Who == web.Employer:
+					c.token = employer.token
+				case r.Auth != web.None:
+					c.token = seeker.token
+				}
+				for _, name := range []string{"page", "limit"} {
+					for _, odd := range []string{"0", "-1", "x", "1.5", "99999999999999999999999", "1%00"} {
+						c.get(r.Path + "?" + name + "=" + odd).invalid(name)
+					}
+				}
+				c.get(r.Path + "?page=10001").invalid("page")
+				c.get(r.Path + "?page=101&limit=100").invalid("page")
+				c.get(r.Path + "?cursor=nonsense").invalid("cursor")
+				most := largestPage["GET "+r.Path]
+				if most == 0 {
+					most = 100
+				}
+				a := c.get(r.Path + "?limit=100000").ok(200)
+				pages, told := find(a.body, "pagination").(object)
+				if !told {
+					return // a list that tells its total alone
+				}
+				require.Equal(t, most, pages["limit"])
+				require.Equal(t, 1., pages["page"])
+				require.Equal(t, 7., find(c.get(r.Path+"?page=7").ok(200).body, "pagination").(object)["page"])
+			})
+		}
+	})
+}
+
+// find looks for a member wherever it stands.
+func find(v any, name string) any {
+	if o, ok := v.(object); ok {
+		if found, ok := o[name]; ok {
+			return found
+		}
+		for _, inner := range o {
+			if found := find(inner, name); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
