@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"strings"
 	"sync"
 	"time"
@@ -243,6 +244,9 @@ func serveMetrics(lc fx.Lifecycle, c *config.Config, handler http.Handler, log *
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", handler)
+	// Whoever may read the numbers may also ask where the time goes.
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
