@@ -77,6 +77,93 @@ type hitRow struct {
 	Total int
 }
 
+// field is where a column of a result goes. Scanning by hand takes half as long
+// as letting GORM find the fields, and this is the hottest read of all.
+func (r *hitRow) field(column string) any {
+	l, f := &r.Row.Short, &r.Row
+	switch column {
+	case "id":
+		return &l.ID
+	case "title":
+		return &l.Title
+	case "company":
+		return &l.Company
+	case "department":
+		return &l.Department
+	case "contract_type":
+		return &l.ContractType
+	case "employment_type":
+		return &l.EmploymentType
+	case "specialty":
+		return &l.Specialty
+	case "remote":
+		return &l.Remote
+	case "location":
+		return &l.Location
+	case "salary_min":
+		return &l.SalaryMin
+	case "salary_max":
+		return &l.SalaryMax
+	case "salary_currency":
+		return &l.SalaryCurrency
+	case "salary_period":
+		return &l.SalaryPeriod
+	case "application_deadline":
+		return &l.ApplicationDeadline
+	case "posted_at":
+		return &l.PostedAt
+	case "organization_id":
+		return &l.OrganizationID
+	case "version":
+		return &l.Version
+	case "place_kind":
+		return &l.PlaceKind
+	case "city":
+		return &l.City
+	case "region":
+		return &l.Region
+	case "nation":
+		return &l.Nation
+	case "country":
+		return &l.Country
+	case "lat":
+		return &l.Lat
+	case "lon":
+		return &l.Lon
+	case "status":
+		return &l.Status
+	case "open":
+		return &l.Open
+	case "archived_at":
+		return &l.ArchivedAt
+	case "deleted_at":
+		return &l.DeletedAt
+	case "created_at":
+		return &l.CreatedAt
+	case "updated_at":
+		return &l.UpdatedAt
+	case "description":
+		return &f.Description
+	case "requirements":
+		return &f.Requirements
+	case "benefits":
+		return &f.Benefits
+	case "questions":
+		return &f.Questions
+	case "meta":
+		return &f.Meta
+	case "miles":
+		return &r.Miles
+	case "segment":
+		return &r.Segment
+	case "key":
+		return &r.Key
+	case "total":
+		return &r.Total
+	}
+	return new(any) // a column that only the query itself needed
+}
+
 // searchCursor is where a result goes on.
 type searchCursor struct {
 	Segment  int
@@ -288,10 +375,12 @@ func (s *search) columns() cond {
 }
 
 const (
-	shortColumns = `l.id, l.organization_id, l.version, l.title, l.company, l.department, l.contract_type, l.employment_type, l.specialty, l.remote,
-l.location, l.place_kind, l.city, l.region, l.nation, l.country, l.lat, l.lon, l.salary_min, l.salary_max, l.salary_currency, l.salary_period,
-l.status, l.open, l.application_deadline, l.posted_at, l.archived_at, l.deleted_at, l.created_at, l.updated_at`
-	fullColumns = shortColumns + `, l.description, l.requirements, l.benefits, l.questions, l.meta`
+	// Reading a column costs about as much as finding a row: a list reads what
+	// it shows and no more.
+	shortColumns = `l.id, l.title, l.company, l.department, l.contract_type, l.employment_type, l.specialty, l.remote, l.location,
+	l.salary_min, l.salary_max, l.salary_currency, l.salary_period, l.application_deadline, l.posted_at`
+	fullColumns = shortColumns + `, l.organization_id, l.version, l.place_kind, l.city, l.region, l.nation, l.country, l.lat, l.lon,
+	l.status, l.open, l.archived_at, l.deleted_at, l.created_at, l.updated_at, l.description, l.requirements, l.benefits, l.questions, l.meta`
 )
 
 // order is the ORDER BY of a segment, by the columns of l and of k.

@@ -26,11 +26,29 @@ func (s *search) read(ctx context.Context, g segment, from *searchCursor, offset
 }
 
 func (s *search) query(ctx context.Context, sql string, args []any) ([]hitRow, error) {
-	var rows []hitRow
-	if err := s.Searches.q(ctx).Raw(sql, args...).Scan(&rows).Error; err != nil {
+	rows, err := s.Searches.q(ctx).Raw(sql, args...).Rows()
+	if err != nil {
 		return nil, wrap(err)
 	}
-	return rows, nil
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, wrap(err)
+	}
+	var row hitRow
+	fields := make([]any, len(columns))
+	for i, c := range columns {
+		fields[i] = row.field(c)
+	}
+	var out []hitRow
+	for rows.Next() {
+		row = hitRow{}
+		if err := rows.Scan(fields...); err != nil {
+			return nil, wrap(err)
+		}
+		out = append(out, row)
+	}
+	return out, wrap(rows.Err())
 }
 
 // readRings sorts by distance without a radius: ever wider rings, until one

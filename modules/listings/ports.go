@@ -71,8 +71,9 @@ type Search interface {
 
 // Hit is one result.
 type Hit struct {
-	// Listing is without description, requirements, benefits and questions
-	// unless the query asked for Full.
+	// Listing holds what a list shows: id, title, company, department, kind of
+	// contract and employment, specialty, location, remote, salary, deadline and
+	// posting. The rest is there if the query asked for Full.
 	Listing Listing
 	// Relevance is from 0 to 1: 1 if the words stand in the title.
 	Relevance float64
