@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// on is the same person, talking to another instance.
+func (c *client) on(w *world) *client {
+	other := c.elsewhere()
+	other.w = w
+	return other
+}
+
+func TestTwoInstancesAreOneService(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	one := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_LIMITER_URL="+kit.RedisURL(t))
+	two := &world{dir: dir, env: one.env, log: &syncBuffer{}, exited: make(chan error, 1)}
+	two.serve(t)
+	both := []*world{one, two}
+	employer, seeker := one.employer(t), two.seeker(t)
+
+	t.Run("a session that ends on one has ended on the other", func(t *testing.T) {
+		s := one.seeker(t)
+		s.on(two).get("/api/auth/me").ok(200)
+		s.post("/api/auth/logout", nil).ok(200)
+		s.on(two).get("/api/auth/me").fails(401, "Unauthorized")
+		s.on(two).post("/api/auth/refresh", object{"refreshToken": s.refresh}).fails(401, "Invalid or expired refresh token")
+	})
+	t.Run("what one writes the other shows within a second", func(t *testing.T) {
+		id := employer.listing(nil)
+		guests := two.guest(t)
+		guests.get("/api/listings/" + id).ok(200)
+		employer.elsewhere().put("/api/employers/jobs/"+id, object{"title": "New"}).ok(200)
+		require.Eventually(t, func() bool { return guests.get("/api/listings/"+id).ok(200).text("data.title") == "New" }, 1500*time.Millisecond, 20*time.Millisecond)
+		employer.elsewhere().put("/api/employers/jobs/"+id, object{"status": "closed"}).ok(200)
+		require.Eventually(t, func() bool { return guests.get("/api/listings/"+id).status == 404 }, 1500*time.Millisecond, 20*time.Millisecond)
+		require.Equal(t, "closed", employer.on(two).get("/api/employers/jobs/"+id).ok(200).text("data.job.status"), "its own people wait for nothing")
+	})
+	t.Run("limits count for all instances together", func(t *testing.T) {
+		c := one.guest(t)
+		for i := range 13 {
+			d := *c
+			d.w = both[i%2]
+			a := d.post("/api/employers/jobs", object{})
+			if i < 10 {
+				a.fails(401, "Unauthorized")
+			} else {
+				a.fails(429, "Rate limit exceeded")
+			}
+		}
+	})
+	t.Run("races have one winner over all", func(t *testing.T) {
+		const n = 20
+		listing := employer.listing(nil)
+		require.Equal(t, map[int]int{201: 1, 400: n - 1}, atOnce(t, n, func(i int) *answer {
+			return seeker.on(both[i%2]).try("POST", "/api/jobseekers/applications", object{"listingId": listing})
+		}))
+		email := newEmail()
+		require.Equal(t, map[int]int{201: 1, 409: n - 1}, atOnce(t, n, func(i int) *answer {
+			return both[i%2].guest(t).try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
+		}))
+		require.Equal(t, map[int]int{200: n}, atOnce(t, n, func(i int) *answer {
+			return employer.on(both[i%2]).try("PATCH", "/api/listings/"+listing, object{"meta": object{fmt.Sprint("key", i): i}})
+		}))
+		require.Len(t, employer.get("/api/employers/jobs/"+listing).ok(200).at("data.job.meta"), n)
+		c := employer.elsewhere()
+		c.key = "over-both"
+		counts := atOnce(t, n, func(i int) *answer {
+			d := c.on(both[i%2])
+			d.key = c.key
+			return d.try("POST", "/api/employers/jobs", object{"title": "Once " + email, "description": "D"})
+		})
+		require.Positive(t, counts[201], "%v", counts)
+		require.Equal(t, n, counts[201]+counts[409], "%v", counts)
+		require.Equal(t, 1, bytes.Count(employer.get("/api/employers/jobs").ok(200).raw, []byte("Once "+email)))
+	})
+	t.Run("a mail is written once", func(t *testing.T) {
+		var all []*account
+		for i := range 6 {
+			all = append(all, both[i%2].seeker(t))
+		}
+		for _, s := range all {
+			one.mail(t, s.email, "Subject:")
+		}
+		require.Never(t, func() bool {
+			names, _ := filepath.Glob(filepath.Join(dir, "data", "mail", "*.eml"))
+			counts := map[string]int{}
+			for _, name := range names {
+				body, err := os.ReadFile(name)
+				require.NoError(t, err)
+				for _, s := range all {
+					if bytes.Contains(body, []byte(s.email)) {
+						counts[s.email]++
+					}
+				}
+			}
+			for _, n := range counts {
+				if n > 1 {
+					return true
+				}
+			}
+			return false
+		}, time.Second, 100*time.Millisecond)
+	})
+}
