@@ -1,6 +1,7 @@
 package listings
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -25,4 +26,27 @@ func TestRenewingAgainAndAgainNeverLeavesTheYearsThatCanBeKept(t *testing.T) {
 		require.LessOrEqual(t, l.Deadline.Year(), 9000)
 	}
 	t.Fatal("renewed beyond the year 9000")
+}
+
+// A database writes numbers out: what is a few bytes here would be hundreds there.
+func TestMetaHasNoNumbersThatGrowInTheDatabase(t *testing.T) {
+	t.Parallel()
+	for _, n := range []string{"1e308", "-1e308", "1e-300"} {
+		_, err := mergeMeta(nil, []byte(`{"a":[`+strings.Repeat(n+",", 99)+n+`]}`))
+		require.Equal(t, fault.Invalid, fault.KindOf(err), n)
+		_, err = mergeMeta(nil, []byte(`{"a":[`+n+`,0,0e400,-1,1E+2]}`))
+		require.NoError(t, err, n)
+	}
+}
+
+func TestACurrencyIsAWholeCode(t *testing.T) {
+	t.Parallel()
+	one := 1.0
+	for _, c := range []string{" GB", "D A", "P E", "GB", "", "GBPX"} {
+		_, err := newSalary(SalaryInput{Min: &one, Currency: &c})
+		require.Equal(t, fault.Invalid, fault.KindOf(err), "%q", c)
+	}
+	lower := "gbp"
+	_, err := newSalary(SalaryInput{Min: &one, Currency: &lower})
+	require.NoError(t, err)
 }

@@ -3,6 +3,7 @@ package listings
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 
 	"github.com/locumhq/locum/core/fault"
@@ -44,7 +45,7 @@ func mergeMeta(meta, patch json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(out) > maxMetaBytes {
+	if len(out)+size.growth > maxMetaBytes {
 		return nil, invalid("must have at most 16 KiB after the merge")
 	}
 	return out, nil
@@ -87,6 +88,7 @@ func mergeObject(target, patch map[string]any) map[string]any {
 
 type metaSize struct {
 	depth, keys          int
+	growth               int // of numbers, when they are written out
 	reserved, hugeNumber bool
 }
 
@@ -107,6 +109,10 @@ func (m *metaSize) measure(v any, depth int) {
 	case json.Number:
 		// Databases know larger and smaller ones than others, or none.
 		x, err := v.Float64()
+		// And write them out: 1e308 becomes 309 digits.
+		if digits := int(math.Abs(math.Log10(math.Abs(x)))); x != 0 && digits > len(v) {
+			m.growth += digits - len(v)
+		}
 		m.hugeNumber = m.hugeNumber || err != nil || len(v) > 64 || x == 0 && strings.ContainsAny(mantissa(v), "123456789")
 	}
 }

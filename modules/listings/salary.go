@@ -2,6 +2,7 @@ package listings
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/locumhq/locum/core/fault"
@@ -57,7 +58,7 @@ func newSalary(in SalaryInput) (*Salary, error) {
 	s.Min, s.Max = amount("salary.min", in.Min), amount("salary.max", in.Max)
 	if in.Currency != nil {
 		s.Currency = strings.ToUpper(*in.Currency)
-		if len(s.Currency) != 3 || !strings.Contains(currencies, s.Currency) {
+		if !slices.Contains(strings.Fields(currencies), s.Currency) {
 			bad = append(bad, fault.Field{Name: "salary.currency", Message: "must be an ISO 4217 code"})
 		}
 	}
