@@ -175,13 +175,7 @@ func (m matcher) beside(d dialect, t tier) cond {
 	if t == inTitle {
 		column, text = "search_title", d.titleText()
 	}
-	for _, n := range m.none {
-		c := d.matches("search_body", n.expr)
-		if n.phrase != "" {
-			c = and(c, says(d.wholeText(), n.phrase))
-		}
-		conds = append(conds, not(c))
-	}
+	conds = append(conds, m.without(d)...)
 	strictly := func(column, text string) cond {
 		var every []cond
 		for _, terms := range m.literals {
@@ -205,6 +199,31 @@ func (m matcher) beside(d dialect, t tier) cond {
 		conds = append(conds, not(strictly("search_title", d.titleText())))
 	}
 	return and(conds...)
+}
+
+// without is the exclusions. All of their words are one look at the listing's,
+// and only where some phrase may be there is each looked for.
+func (m matcher) without(d dialect) (conds []cond) {
+	var words, phrases []string
+	var said []cond
+	for _, n := range m.none {
+		switch {
+		case n.phrase == "":
+			words = append(words, n.expr)
+		case n.expr == "":
+			conds = append(conds, not(says(d.wholeText(), n.phrase)))
+		default:
+			phrases = append(phrases, n.expr)
+			said = append(said, and(d.matches("search_body", n.expr), says(d.wholeText(), n.phrase)))
+		}
+	}
+	if len(words) > 0 {
+		conds = append(conds, not(d.matches("search_body", d.any(words))))
+	}
+	if len(said) > 0 {
+		conds = append(conds, not(and(d.matches("search_body", d.any(phrases)), or(said...))))
+	}
+	return conds
 }
 
 func (d dialect) matches(column, expr string) cond {
