@@ -179,9 +179,10 @@ type search struct {
 	text matcher
 	// filters are all conditions but the words.
 	filters   cond
-	narrowed  bool // there is some condition beyond being public
-	spatial   bool // a condition is about distance
-	corrected int  // how many words were taken for typos
+	narrowed  bool     // there is some condition beyond being public
+	spatial   bool     // a condition is about distance
+	corrected int      // how many words were taken for typos
+	literals  []string // the phrases that are looked for word for word
 	// expected is how many listings the planner expects, negative before it
 	// was asked.
 	expected float64

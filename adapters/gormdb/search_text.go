@@ -42,8 +42,8 @@ func (s *search) matcher(t listings.Text) matcher {
 		var exprs []string
 		strict := false
 		for _, t := range c.Terms {
-			l := literal{s.term(t), t.Literal}
-			if l.expr == "" && l.phrase == "" {
+			l := literal{s.term(t), s.literally(t.Literal)}
+			if l.expr == "" && l.phrase == "" || slices.Contains(terms, l) {
 				continue
 			}
 			terms = append(terms, l)
@@ -55,18 +55,38 @@ func (s *search) matcher(t listings.Text) matcher {
 		switch {
 		case len(terms) == 0:
 		case c.Not:
-			m.none = append(m.none, terms...)
-		default:
-			if len(exprs) == len(terms) {
-				all = append(all, s.dialect.any(exprs))
+			for _, l := range terms {
+				if !slices.Contains(m.none, l) {
+					m.none = append(m.none, l)
+				}
 			}
-			if strict {
+		default:
+			if expr := s.dialect.any(exprs); len(exprs) == len(terms) && !slices.Contains(all, expr) {
+				all = append(all, expr)
+			}
+			if strict && !slices.ContainsFunc(m.literals, func(other []literal) bool { return slices.Equal(other, terms) }) {
 				m.literals = append(m.literals, terms)
 			}
 		}
 	}
 	m.all = s.dialect.every(all)
 	return m
+}
+
+// maxLiterals is how many phrases are looked for in a listing's whole text. Of
+// a further one, the words have to stand side by side.
+const maxLiterals = 3
+
+// literally gives the phrase back if it is among the first few of its text.
+func (s *search) literally(phrase string) string {
+	if phrase == "" || slices.Contains(s.literals, phrase) {
+		return phrase
+	}
+	if len(s.literals) == maxLiterals {
+		return ""
+	}
+	s.literals = append(s.literals, phrase)
+	return phrase
 }
 
 // term is a term with all the forms that it may have.
