@@ -56,6 +56,8 @@ func joined(by string, conds []cond) cond {
 // segment is one stretch of a result.
 type segment struct {
 	where cond
+	// rough is where without what the planner would misjudge.
+	rough cond
 	// fts is the part of the words that SQLite's text index answers in the
 	// order of dates; empty on Postgres.
 	fts string
@@ -297,7 +299,7 @@ func (s *search) fetch(ctx context.Context, segments []segment, from *searchCurs
 func (s *search) segments() []segment {
 	date := func(column tier, hits float64) segment {
 		fts, words := s.text.ordered(s, column)
-		return segment{fts: fts, where: and(words, s.filters), hits: hits}
+		return segment{fts: fts, where: and(words, s.filters), rough: and(s.text.roughly(s.dialect, column), s.filters), hits: hits}
 	}
 	keyed := func(key cond, asc bool, more cond) segment {
 		g := date(anywhere, 0)

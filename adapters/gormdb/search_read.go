@@ -129,10 +129,10 @@ func (s *search) all() segment {
 // known, it takes very few of them for that to be the shortest way.
 func (s *search) isFew(ctx context.Context) (bool, error) {
 	if s.known != nil {
-		return s.known.n <= fewMatches, nil
+		return s.known.n <= veryFew, nil
 	}
 	var err error
-	s.expected, _, err = s.explain(ctx, s.all().where)
+	s.expected, _, err = s.explain(ctx, and(s.text.roughly(s.dialect, anywhere), s.filters))
 	return s.expected <= 2*page.MaxExact, err
 }
 
@@ -198,7 +198,7 @@ func (s *search) readPostgres(ctx context.Context, g segment, from *searchCursor
 	if g.key.sql != "" || !s.elaborate() {
 		return s.direct(ctx, g, from, offset, n)
 	}
-	matches, cost, err := s.explain(ctx, and(g.where, g.after(from)))
+	matches, cost, err := s.explain(ctx, and(g.rough, g.after(from)))
 	if err != nil {
 		return nil, err
 	}
@@ -246,6 +246,8 @@ const (
 )
 
 const (
+	// veryFew are collected sooner than anything else is thought of.
+	veryFew = 200
 	// fewMatches are collected in about 2 ms.
 	fewMatches = 2_500
 	// walkWindow bounds how far a walk is expected to go.
@@ -256,11 +258,14 @@ const (
 // choose picks the way for want rows of so many expected matches, which cost
 // the planner's cost to collect, in a table of so many listings and weeks.
 func choose(want, matches, cost, table, weeks float64, words bool) way {
-	if matches <= max(fewMatches, want) {
+	// Twice what is needed on average, because listings do not come evenly.
+	steps := 2 * want * table / max(matches, 1)
+	switch {
+	case matches > max(veryFew, want) && steps < 2*matches:
+		return way{kind: walk, steps: int(2 * steps)}
+	case matches <= max(fewMatches, want):
 		return way{kind: collect}
 	}
-	// Twice what is needed on average, because listings do not come evenly.
-	steps := 2 * want * table / matches
 	span := int(math.Ceil(2*want*weeks/matches)) + 1
 	inWeeks := words && span <= maxWeeks && float64(span) < weeks/2
 	switch {

@@ -144,6 +144,14 @@ func (s *search) forms(w string, fuzzy, prefix bool) []string {
 	return forms
 }
 
+// roughly is the condition without what the planner cannot judge.
+func (m matcher) roughly(d dialect, t tier) cond {
+	if t == inTitle {
+		return d.matches("search_title", m.all)
+	}
+	return d.matches("search_body", m.all)
+}
+
 // body is the condition that the text has the words somewhere.
 func (m matcher) body(s *search) cond { return s.dialect.condition(m, anywhere) }
 
@@ -202,7 +210,7 @@ func (m matcher) beside(d dialect, t tier) cond {
 			var some []cond
 			for _, l := range terms {
 				c := cond{}
-				if l.expr != "" {
+				if l.expr != "" && len(terms) > 1 { // a single one is among the words anyway
 					c = d.matches(column, l.expr)
 				}
 				if l.phrase != "" {

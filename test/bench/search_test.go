@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,6 +85,9 @@ func TestSearchLatency(t *testing.T) {
 	})
 	const runs = 15
 	for _, q := range questions {
+		if w := os.Getenv("LOCUM_BENCH_ONLY"); w != "" && !strings.Contains(q.Text, w) {
+			continue
+		}
 		if q.Page.Size == 0 {
 			q.Page = page.Request{Number: 1, Size: 20}
 		}
