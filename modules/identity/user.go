@@ -100,11 +100,14 @@ func ParseEmail(s string) (email string, ok bool) {
 	}
 	at := strings.LastIndexByte(s, '@')
 	local, domain := s[:at], strings.ToLower(s[at+1:])
-	if len(local) > 64 || strings.ContainsAny(local, "\" ") || !hostName(domain) {
+	if len(local) > 64 || strings.ContainsAny(local, "\" ") || !hostName(domain) || strings.ContainsFunc(local, posesAsASCII) {
 		return "", false
 	}
 	return local + "@" + domain, true
 }
+
+// posesAsASCII reports a letter that EmailKey could not tell from an ASCII one.
+func posesAsASCII(r rune) bool { return r > unicode.MaxASCII && unicode.ToLower(r) <= unicode.MaxASCII }
 
 // hostName reports whether mail can be routed to the name: labels with at least
 // one dot between them, in any script (RFC 5890).
