@@ -16,7 +16,7 @@ import (
 // read gives up to n rows of a segment, in its order, from the offset or after
 // the cursor.
 func (s *search) read(ctx context.Context, g segment, from *searchCursor, offset, n int) ([]hitRow, error) {
-	if g.key.sql != "" && g.asc && s.q.Filters.Near == nil {
+	if g.key.sql != "" && g.asc {
 		return s.readRings(ctx, g, from, offset, n)
 	}
 	if !s.pg() {
@@ -51,15 +51,23 @@ func (s *search) query(ctx context.Context, sql string, args []any) ([]hitRow, e
 	return out, wrap(rows.Err())
 }
 
-// readRings sorts by distance without a radius: ever wider rings, until one
-// holds enough. All that lies outside of a ring is farther than what is in it.
+// readRings sorts by distance: ever wider rings, until one holds enough. All
+// that lies outside of a ring is farther than what is in it. Remote listings
+// come in at the radius.
 func (s *search) readRings(ctx context.Context, g segment, from *searchCursor, offset, n int) ([]hitRow, error) {
-	for _, radius := range []float64{25, 100, 400} {
+	rings := []float64{s.q.Radius / 4, s.q.Radius / 2}
+	if near := s.q.Filters.Near; near == nil || near.Kind != listings.Town {
+		rings = append(rings, 2.5*s.q.Radius, 10*s.q.Radius, 40*s.q.Radius)
+	}
+	for _, radius := range rings {
 		if from != nil && from.Key != nil && *from.Key > radius {
 			continue
 		}
-		ring := g
-		ring.where = and(or(s.within(s.q.From, radius), cond{sql: "l.remote"}), g.where)
+		ring, lies := g, s.within(s.q.From, radius)
+		if radius > s.q.Radius {
+			lies = or(lies, cond{sql: "l.remote"})
+		}
+		ring.where = and(lies, g.where)
 		var rows []hitRow
 		var err error
 		if s.pg() {
