@@ -116,7 +116,7 @@ func tokens(s string) []token {
 			} // O'Neill is oneill
 		case r == '&' && loneLetter(at, i-1, -1) && loneLetter(at, i+1, 1):
 			// A&E, T & O
-			if n := len(out); len(word) == 0 && n > 0 {
+			if n := len(out); len(word) == 0 && n > 0 && len(out[n-1].word) <= maxChain {
 				word = append(word, []rune(out[n-1].word)...)
 				gapFrom = wordFrom - len([]rune(out[n-1].gap))
 				out = out[:n-1]
@@ -143,6 +143,9 @@ func insideWord(at func(int) rune, i int) bool {
 	}
 	return false
 }
+
+// maxChain is how many bytes of letters one more is joined to.
+const maxChain = 16
 
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
