@@ -34,10 +34,13 @@ type Needs struct {
 }
 
 // Service holds the module's use cases.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	gate gate
+}
 
 // New makes the service.
-func New(n Needs) *Service { return &Service{n} }
+func New(n Needs) *Service { return &Service{Needs: n} }
 
 // Account is a user as the user sees it.
 type Account struct {
@@ -120,7 +123,12 @@ func (s *Service) register(ctx context.Context, email, password, name string, ki
 	case err != nil && !errors.Is(err, ErrUserNotFound):
 		return SignedIn{}, err
 	}
+	leave, err := s.gate.enter(network(from.Address))
+	if err != nil {
+		return SignedIn{}, err
+	}
 	hash, err := s.Hasher.Hash(ctx, password)
+	leave()
 	if err != nil {
 		return SignedIn{}, err
 	}

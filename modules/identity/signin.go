@@ -83,6 +83,11 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 	if err := mayTry(); err != nil {
 		return User{}, "", err
 	}
+	leave, err := s.gate.enter(where)
+	if err != nil {
+		return User{}, "", err
+	}
+	defer leave()
 	u, err = s.Users.FindByEmail(ctx, EmailKey(email))
 	if err != nil && !errors.Is(err, ErrUserNotFound) {
 		return User{}, "", err

@@ -39,3 +39,31 @@ func TestARightGuessAmongTooManyAtOnceIsRefusedToo(t *testing.T) {
 	_, err = h.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit, "and it does not clear the count")
 }
+
+// One client with one account could keep everybody else from signing in.
+func TestOneNetworkLeavesTheHasherToOthers(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	wait, entered := make(chan struct{}), make(chan struct{}, 100)
+	h.Hasher = slowHasher{h.hasher, func() { entered <- struct{}{}; <-wait }}
+	done := make(chan error, 100)
+	const half = 32
+	for range half {
+		go func() { _, err := h.login("jo@example.org", password); done <- err }()
+	}
+	for range half {
+		<-entered
+	}
+	_, err := h.login("jo@example.org", password)
+	require.ErrorIs(t, err, fault.ErrUnavailable)
+	require.NotZero(t, fault.Of(err).RetryAfter)
+	elsewhere := identity.Client{Address: "192.0.2.1"}
+	_, err = h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, elsewhere)
+	require.ErrorIs(t, err, identity.ErrBadCredentials, "another network's turn comes")
+	close(wait)
+	for range half {
+		require.NoError(t, <-done)
+	}
+	_, err = h.login("jo@example.org", password)
+	require.NoError(t, err, "and all have left")
+}
