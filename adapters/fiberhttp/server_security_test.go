@@ -24,7 +24,11 @@ func TestAClientsOwnForwardedLineDoesNotHideTheProxys(t *testing.T) {
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
-	var body struct{ Data struct{ IP string } }
+	var body struct {
+		Data struct {
+			IP string `json:"ip"`
+		} `json:"data"`
+	}
 	require.NoError(t, json.NewDecoder(response.Body).Decode(&body))
 	require.Equal(t, "203.0.113.9", body.Data.IP)
 }

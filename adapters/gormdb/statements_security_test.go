@@ -46,7 +46,7 @@ func TestStatementsThatClientsShapeAreNotKept(t *testing.T) {
 		find(n + 2)
 		write(n + 2)
 	}
-	require.Equal(t, before, len(pool.Stmts.Keys()), "%s", pool.Stmts.Keys())
+	require.Len(t, pool.Stmts.Keys(), before)
 }
 
 // A broken rule of the schema is a defect, which a 503 and "try again" would hide.
