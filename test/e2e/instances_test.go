@@ -67,7 +67,9 @@ func TestTwoInstancesAreOneService(t *testing.T) {
 		}))
 		email := newEmail()
 		require.Equal(t, map[int]int{201: 1, 409: n - 1}, atOnce(t, n, func(i int) *answer {
-			return both[i%2].guest(t).try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
+			return patiently(func() *answer {
+				return both[i%2].guest(t).try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
+			})
 		}))
 		require.Equal(t, map[int]int{200: n}, atOnce(t, n, func(i int) *answer {
 			return employer.on(both[i%2]).try("PATCH", "/api/listings/"+listing, object{"meta": object{fmt.Sprint("key", i): i}})
