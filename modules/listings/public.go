@@ -59,6 +59,9 @@ func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (page.
 	if utf8.RuneCountInString(in.Text) > maxQuery {
 		return page.Result[Hit]{}, ErrQuery.WithFields(fault.Field{Name: "query", Message: fmt.Sprintf("must have at most %d characters", maxQuery)})
 	}
+	if in.Page.TooDeep() {
+		return page.Result[Hit]{}, fault.InvalidField("page", fmt.Sprintf("reaches beyond %d items; follow nextCursor with cursor instead", page.MaxExact))
+	}
 	if in.Sort != "" {
 		q.Sort = Sort(in.Sort)
 		if !slices.Contains(Sorts, q.Sort) {

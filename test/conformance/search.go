@@ -293,7 +293,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			{Filters: listings.FilterInput{Radius: ptr(-1.0)}, Page: one}, {Filters: listings.FilterInput{Radius: ptr(501.0)}, Page: one},
 			{Filters: listings.FilterInput{ContractType: "forever"}, Page: one}, {Filters: listings.FilterInput{EmploymentType: "always"}, Page: one},
 			{Filters: listings.FilterInput{SalaryMin: ptr(2.0), SalaryMax: ptr(1.0)}, Page: one}, {Filters: listings.FilterInput{PostedAfter: "soon"}, Page: one},
-			{Page: page.Request{Number: 1, Size: 1, Cursor: "x"}},
+			{Page: page.Request{Number: 1, Size: 1, Cursor: "x"}}, {Page: page.Request{Number: 10_001, Size: 1}}, {Page: page.Request{Number: 1 << 62, Size: 100}},
 		} {
 			_, err := b.svc.Find(t.Context(), noActor, in)
 			require.Equal(t, fault.Invalid, fault.KindOf(err), "%+v", in)
