@@ -68,11 +68,11 @@ var questions = []listings.FindInput{
 // before:
 //
 //	locum seed --listings 1000000
-//	LOCUM_BENCH_URL=postgres://… go test ./test/bench -run Latency -v
+//	LOCUM_TEST_BENCH_URL=postgres://… go test ./test/bench -run Latency -v
 func TestSearchLatency(t *testing.T) {
-	url := os.Getenv("LOCUM_BENCH_URL")
+	url := os.Getenv("LOCUM_TEST_BENCH_URL")
 	if url == "" {
-		t.Skip("LOCUM_BENCH_URL names no seeded database")
+		t.Skip("LOCUM_TEST_BENCH_URL names no seeded database")
 	}
 	ctx := t.Context()
 	newID := func() string { return uuid.Must(uuid.NewV7()).String() }
