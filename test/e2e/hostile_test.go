@@ -297,6 +297,27 @@ func put(body any, steps []any, value any) any {
 	return body
 }
 
+func TestRoutesForNobodyInParticularIgnoreTokens(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		c := assemble(t, w)
+		for _, r := range routes() {
+			if r.Auth != web.None {
+				continue
+			}
+			body := func() any {
+				if full, ok := hostileBodies[r.Method+" "+r.Path]; ok {
+					return full(c)
+				}
+				return nil
+			}
+			without := w.guest(t)
+			with := w.guest(t)
+			with.token = "expired"
+			require.Equal(t, without.send(r.Method, r.Path, body()).status, with.send(r.Method, r.Path, body()).status, "%s %s", r.Method, r.Path)
+		}
+	})
+}
+
 // Cursors look opaque, but whoever takes one apart can write others.
 func TestForgedCursors(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
