@@ -65,7 +65,20 @@ type Refusal struct {
 	Error    string   `json:"error"`
 }
 
-const maxBatch = 100
+const (
+	maxBatch = 100
+	maxEcho  = 200 // characters of what somebody took for an id or a status
+)
+
+func clip(s string) string {
+	n := 0
+	for i := range s {
+		if n++; n > maxEcho {
+			return s[:i]
+		}
+	}
+	return s
+}
 
 // Decide sets the status of one application.
 func (s *Service) Decide(ctx context.Context, by auth.Actor, d Decision) error {
@@ -108,7 +121,7 @@ func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision)
 	}
 	for i, d := range ds {
 		if f, bad := failed[i]; bad {
-			refused = append(refused, Refusal{Decision: d, Error: f.Message})
+			refused = append(refused, Refusal{Decision: Decision{ID: clip(d.ID), Status: clip(d.Status)}, Error: f.Message})
 		}
 	}
 	return updated, refused, nil

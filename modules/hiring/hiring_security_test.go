@@ -1,0 +1,24 @@
+package hiring_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// What is said of a refusal is kept for a day under an Idempotency-Key, as
+// often as somebody likes.
+func TestARefusalRepeatsNoMoreThanWasMeant(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	long := strings.Repeat("é", 500_000)
+	_, refused, err := b.DecideBatch(t.Context(), employer(), []hiring.Decision{{ID: long, Status: long}, {ID: "x", Status: "y"}})
+	require.NoError(t, err)
+	require.Len(t, refused, 2)
+	require.Equal(t, hiring.Decision{ID: strings.Repeat("é", 200), Status: strings.Repeat("é", 200)}, refused[0].Decision)
+	require.Equal(t, hiring.Decision{ID: "x", Status: "y"}, refused[1].Decision)
+}
