@@ -22,6 +22,7 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/modules/listings"
@@ -59,6 +60,7 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			newDeps,
 			provideStorage,
 			provideLimiter,
+			provideQueue,
 			provideMailer,
 			newKeyRing,
 			newIdentity,
@@ -130,6 +132,12 @@ func provideLimiter(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.De
 	return l, err
 }
 
+func provideQueue(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (job.Queue, error) {
+	q, err := openQueue(context.Background(), c, s, d)
+	closeAtStop(lc, q)
+	return q, err
+}
+
 func provideMailer(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (mail.Mailer, error) {
 	m, err := openMailer(context.Background(), c, s, d)
 	closeAtStop(lc, m)
@@ -142,8 +150,8 @@ func closeAtStop(lc fx.Lifecycle, adapter any) {
 	}
 }
 
-func newRelay(s adapters.Storage, table []event.Subscription, log *slog.Logger) *event.Relay {
-	return event.NewRelay(s.Outbox, table, log)
+func newRelay(s adapters.Storage, q job.Queue, table []event.Subscription, log *slog.Logger) *event.Relay {
+	return event.NewRelay(s.Outbox, q, table, log)
 }
 
 // sweepEvery is how soon a passed deadline is told of: within a minute.
@@ -162,6 +170,11 @@ func runWork(lc fx.Lifecycle, r role, relay *event.Relay, l *listings.Service, s
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
 			running.Go(func() { relay.Run(ctx) })
+			running.Go(func() {
+				if err := relay.Work(ctx); err != nil {
+					log.Error("the queue stopped", "error", err)
+				}
+			})
 			running.Go(func() {
 				every(ctx, sweepEvery, func() {
 					if n, err := l.CloseExpired(ctx); err != nil {

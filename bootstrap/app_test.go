@@ -64,7 +64,7 @@ func TestEveryRoleStartsOnEverySetOfAdapters(t *testing.T) {
 		"postgres, memory": func(t *testing.T, c *config.Config) { c.Database.URL = kit.PostgresURL(t) },
 		"sqlite, redis":    func(t *testing.T, c *config.Config) { c.Limiter.URL = kit.RedisURL(t) },
 		"postgres, redis": func(t *testing.T, c *config.Config) {
-			c.Database.URL, c.Limiter.URL = kit.PostgresURL(t), kit.RedisURL(t)
+			c.Database.URL, c.Limiter.URL, c.Queue.URL = kit.PostgresURL(t), kit.RedisURL(t), kit.RedisURL(t)
 		},
 	} {
 		for _, r := range []role{serve, all, worker} {
@@ -98,6 +98,7 @@ func TestAStartThatCannotWorkNamesTheKeyItsSourceAndTheMend(t *testing.T) {
 	}{
 		"an unknown database":      {func(c *config.Config) { c.Database.URL = "mysql://x" }, []string{"database.url (from default)", `"mysql:"`, "sqlite:"}},
 		"an unknown limiter":       {func(c *config.Config) { c.Limiter.URL = "paper:" }, []string{"limiter.url", "memory:", "redis:"}},
+		"an unknown queue":         {func(c *config.Config) { c.Queue.URL = "rabbit:" }, []string{"queue.url", "embedded:", "redis:"}},
 		"an unknown mailer":        {func(c *config.Config) { c.Mail.URL = "pigeon:" }, []string{"mail.url", "file:"}},
 		"a sender that is none":    {func(c *config.Config) { c.Mail.From = "nobody" }, []string{"mail.from", "want an address"}},
 		"a key file that is not":   {func(c *config.Config) { c.Auth.Keys = []string{"/nonexistent/a.pem"} }, []string{"auth.keys"}},
@@ -130,7 +131,6 @@ func TestAnAddressOfWhatIsNotThereIsRefused(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, checkSchemes(settings(t, nil)))
 	for key, change := range map[string]func(c *config.Config){
-		"queue.url":    func(c *config.Config) { c.Queue.URL = "rabbit://x" },
 		"files.url":    func(c *config.Config) { c.Files.URL = "tape:" },
 		"payments.url": func(c *config.Config) { c.Payments.URL = "cash:" },
 	} {

@@ -11,12 +11,15 @@ import (
 	"strings"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/asynqjobs"
 	"github.com/locumhq/locum/adapters/filemail"
 	"github.com/locumhq/locum/adapters/gormdb"
+	"github.com/locumhq/locum/adapters/localjobs"
 	"github.com/locumhq/locum/adapters/locallimit"
 	"github.com/locumhq/locum/adapters/redislimit"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 )
@@ -30,6 +33,8 @@ type (
 	StorageOpener func(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, error)
 	// LimiterOpener opens a Limiter.
 	LimiterOpener func(ctx context.Context, url string, d adapters.Deps) (limit.Limiter, error)
+	// QueueOpener opens a Queue.
+	QueueOpener func(ctx context.Context, url string, d adapters.Deps) (job.Queue, error)
 	// MailerOpener opens a Mailer that writes in the name of from.
 	MailerOpener func(ctx context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error)
 )
@@ -41,6 +46,7 @@ type Option func(*sockets)
 type sockets struct {
 	storage map[string]StorageOpener
 	limiter map[string]LimiterOpener
+	queue   map[string]QueueOpener
 	mailer  map[string]MailerOpener
 }
 
@@ -54,13 +60,19 @@ func WithLimiter(scheme string, open LimiterOpener) Option {
 	return func(s *sockets) { s.limiter[scheme] = open }
 }
 
+// WithQueue makes queue.url accept the scheme. A queue of another scheme than
+// embedded: is worked off by `locum worker`.
+func WithQueue(scheme string, open QueueOpener) Option {
+	return func(s *sockets) { s.queue[scheme] = open }
+}
+
 // WithMailer makes mail.url accept the scheme.
 func WithMailer(scheme string, open MailerOpener) Option {
 	return func(s *sockets) { s.mailer[scheme] = open }
 }
 
 func newSockets(options []Option) *sockets {
-	s := &sockets{storage: map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, mailer: map[string]MailerOpener{}}
+	s := &sockets{storage: map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, queue: map[string]QueueOpener{}, mailer: map[string]MailerOpener{}}
 	for _, plug := range append(builtIn(), options...) {
 		plug(s)
 	}
@@ -75,6 +87,9 @@ func builtIn() []Option {
 		WithLimiter("memory", func(_ context.Context, _ string, d adapters.Deps) (limit.Limiter, error) {
 			return locallimit.New(d.Clock), nil
 		}),
+		WithQueue("embedded", func(_ context.Context, _ string, d adapters.Deps) (job.Queue, error) {
+			return localjobs.New(d.Log), nil
+		}),
 		WithMailer("file", func(_ context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error) {
 			return filemail.New(strings.TrimPrefix(url, "file:"), from, d.Clock, d.Log)
 		}),
@@ -82,6 +97,8 @@ func builtIn() []Option {
 	for _, scheme := range redisSchemes {
 		options = append(options, WithLimiter(scheme, func(_ context.Context, url string, d adapters.Deps) (limit.Limiter, error) {
 			return redislimit.Open(url, locallimit.New(d.Clock), d.Log)
+		}), WithQueue(scheme, func(_ context.Context, url string, d adapters.Deps) (job.Queue, error) {
+			return asynqjobs.Open(url, d.Log)
 		}))
 	}
 	return options
@@ -121,6 +138,12 @@ func openLimiter(ctx context.Context, c *config.Config, s *sockets, d adapters.D
 	})
 }
 
+func openQueue(ctx context.Context, c *config.Config, s *sockets, d adapters.Deps) (job.Queue, error) {
+	return open(c, "queue.url", c.Queue.URL, s.queue, func(o QueueOpener) (job.Queue, error) {
+		return o(ctx, c.Queue.URL, d)
+	})
+}
+
 func openMailer(ctx context.Context, c *config.Config, s *sockets, d adapters.Deps) (mail.Mailer, error) {
 	from, err := netmail.ParseAddress(c.Mail.From)
 	if err != nil {
@@ -141,7 +164,6 @@ func checkSchemes(c *config.Config) error {
 		key, url string
 		schemes  []string
 	}{
-		{"queue.url", c.Queue.URL, append([]string{"embedded"}, redisSchemes...)},
 		{"files.url", c.Files.URL, []string{"file"}},
 		{"payments.url", c.Payments.URL, []string{"sandbox"}},
 	} {

@@ -2,9 +2,13 @@ package event
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/locumhq/locum/core/job"
 )
 
 // Subscription is one line of the table that says who hears of what.
@@ -29,32 +33,35 @@ func On[T Event](name string, react func(context.Context, T) error) Subscription
 	}}
 }
 
-// Relay carries recorded events to their subscribers. Any number may run over
-// one outbox. An event of which a reaction failed stays claimed until its
-// lease ends and is then delivered again, to all of its subscribers.
+// Relay carries recorded events to their subscribers: it claims them, makes a
+// job of each and does the jobs that come back. Any number may run over one
+// outbox. An event is done when all of its reactions are; until then it is
+// claimed again whenever its lease ends, whatever became of the job.
 type Relay struct {
 	outbox Outbox
+	queue  job.Queue
 	byType map[string][]Subscription
 	log    *slog.Logger
 }
 
-// The relay's rhythm.
+// The relay's rhythm. A lease outlasts the longest job that begins at once.
 const (
 	relayBatch = 100
-	relayLease = 30 * time.Second
+	relayLease = job.Longest + 10*time.Second
 	relayPoll  = time.Second
+	relayKind  = "event"
 )
 
 // NewRelay makes a relay for the table.
-func NewRelay(outbox Outbox, table []Subscription, log *slog.Logger) *Relay {
-	r := &Relay{outbox: outbox, byType: map[string][]Subscription{}, log: log}
+func NewRelay(outbox Outbox, queue job.Queue, table []Subscription, log *slog.Logger) *Relay {
+	r := &Relay{outbox: outbox, queue: queue, byType: map[string][]Subscription{}, log: log}
 	for _, s := range table {
 		r.byType[s.Type] = append(r.byType[s.Type], s)
 	}
 	return r
 }
 
-// Run works until ctx ends, then finishes the event at hand and returns.
+// Run claims events until ctx ends.
 func (r *Relay) Run(ctx context.Context) {
 	tick := time.NewTicker(relayPoll)
 	defer tick.Stop()
@@ -62,7 +69,7 @@ func (r *Relay) Run(ctx context.Context) {
 		for {
 			n, err := r.Drain(ctx)
 			if err != nil && ctx.Err() == nil {
-				r.log.Warn("relay: claiming events failed, trying again", "error", err)
+				r.log.Warn("relay: passing events on failed, trying again", "error", err)
 			}
 			if err != nil || n < relayBatch {
 				break
@@ -77,51 +84,52 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// Drain claims one batch, delivers it and says how many events it held.
+// Drain claims one batch, enqueues it and says how many events it held.
 func (r *Relay) Drain(ctx context.Context) (int, error) {
 	batch, err := r.outbox.Claim(ctx, relayBatch, relayLease)
-	if err != nil {
+	if err != nil || len(batch) == 0 {
 		return 0, err
 	}
-	done := make([]string, 0, len(batch))
-	for _, e := range batch {
-		if ctx.Err() != nil {
-			break
+	jobs := make([]job.Job, len(batch))
+	for i, e := range batch {
+		payload, err := json.Marshal(e)
+		if err != nil {
+			return 0, err
 		}
-		if r.deliver(ctx, e) {
-			done = append(done, e.ID)
-		}
+		// A later attempt is another job: the earlier one may still be held by a
+		// queue that will never deliver it.
+		jobs[i] = job.Job{Kind: relayKind, Key: fmt.Sprintf("%s:%d", e.ID, e.Attempt), Payload: payload}
 	}
-	if len(done) > 0 {
-		// What was delivered is marked even when the process is asked to stop.
-		mark, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		if err := r.outbox.MarkSent(mark, done...); err != nil {
-			return len(batch), err
-		}
-	}
-	return len(batch), nil
+	return len(batch), r.queue.Enqueue(ctx, jobs...)
 }
 
-func (r *Relay) deliver(ctx context.Context, e Envelope) bool {
-	ok := true
+// Work does the relay's jobs until ctx ends.
+func (r *Relay) Work(ctx context.Context) error { return r.queue.Work(ctx, r.do) }
+
+// do delivers an event to its subscribers and marks it when all have reacted.
+func (r *Relay) do(ctx context.Context, j job.Job) error {
+	var e Envelope
+	if err := json.Unmarshal(j.Payload, &e); err != nil {
+		return err
+	}
+	var failed []error
 	for _, s := range r.byType[e.Type] {
-		if err := react(context.WithoutCancel(ctx), s, e); err != nil {
-			r.log.Error("reaction failed, the event will be delivered again",
-				"event", e.ID, "type", e.Type, "subscriber", s.Name, "attempt", e.Attempt, "error", err)
-			ok = false
+		if err := react(ctx, s, e); err != nil {
+			failed = append(failed, fmt.Errorf("%s of %s (attempt %d): %w", s.Name, e.Type, e.Attempt, err))
 		}
 	}
-	return ok
+	if len(failed) > 0 {
+		return errors.Join(failed...)
+	}
+	return r.outbox.MarkSent(ctx, e.ID)
 }
 
+// react keeps a panic of one subscriber from the others.
 func react(ctx context.Context, s Subscription, e Envelope) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, relayLease/2)
-	defer cancel()
 	return s.React(ctx, e)
 }

@@ -52,10 +52,11 @@ func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *hous
 		Users: h.store.Users, Organizations: h.store.Organizations, Sessions: h.store.Sessions, MailTokens: h.store.MailTokens,
 		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, PublicURL: "https://locum.example",
 	})
-	h.relay = event.NewRelay(h.store.Outbox, []event.Subscription{
+	h.relay = event.NewRelay(h.store.Outbox, &kit.Straight{}, []event.Subscription{
 		event.On("a", h.OnUserRegistered), event.On("b", h.OnPasswordResetRequested), event.On("c", h.OnPasswordChanged),
 		event.On("d", h.OnSessionReuseDetected), event.On("e", h.OnMemberInvited),
 	}, slog.New(slog.DiscardHandler))
+	require.NoError(t, h.relay.Work(t.Context()))
 	return h
 }
 

@@ -1,0 +1,78 @@
+package asynqjobs
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/test/conformance"
+	"github.com/locumhq/locum/test/kit"
+)
+
+func open(t *testing.T, url string) *Queue {
+	t.Helper()
+	q, err := Open(url, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = q.Close() })
+	return q
+}
+
+func TestAsynqjobsIsAQueue(t *testing.T) {
+	t.Parallel()
+	conformance.Queue(t, func(t *testing.T) job.Queue { return open(t, kit.RedisURL(t)) })
+}
+
+func TestTheSameKeyIsOneJobWhileItWaits(t *testing.T) {
+	t.Parallel()
+	q := open(t, kit.RedisURL(t))
+	j := job.Job{Kind: "k", Key: "a:1", Payload: []byte(`{}`)}
+	require.NoError(t, q.Enqueue(t.Context(), j, j))
+	require.NoError(t, q.Enqueue(t.Context(), j))
+	info, err := q.redis.LLen(t.Context(), "asynq:{locum}:pending").Result()
+	require.NoError(t, err)
+	require.EqualValues(t, 1, info)
+}
+
+func TestWithoutRedisEnqueuingFailsInTimeAndWorksAgainWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	redis := kit.OwnRedis(t)
+	q := open(t, redis.URL)
+	came := make(chan job.Job, 10)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- q.Work(ctx, func(_ context.Context, j job.Job) error { came <- j; return nil }) }()
+	redis.Kill()
+	begun := time.Now()
+	require.Error(t, q.Enqueue(t.Context(), job.Job{Kind: "k", Key: "lost", Payload: []byte(`{}`)}))
+	require.Less(t, time.Since(begun), 5*time.Second)
+	require.NoError(t, redis.Start())
+	require.Eventually(t, func() bool {
+		return q.Enqueue(t.Context(), job.Job{Kind: "k", Key: "again", Payload: []byte(`{}`)}) == nil
+	}, 20*time.Second, 50*time.Millisecond)
+	select {
+	case <-came:
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "the worker does not find back")
+	}
+	stop()
+	require.NoError(t, <-done)
+}
+
+func TestAddressesOfSeveralHostsAreUnderstood(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"a:1":                         "a:1",
+		"u:p@a:1/2":                   "u:p@a:1/2",
+		"a:1,b:2,c:3":                 "a:1?addr=b:2&addr=c:3",
+		"a:1,b:2/0?master_name=m":     "a:1/0?master_name=m&addr=b:2",
+		"u:p@a:1,b:2?read_timeout=1s": "u:p@a:1?read_timeout=1s&addr=b:2",
+	} {
+		require.Equal(t, want, moreHosts(in))
+	}
+	_, err := Open("redis-sentinel://a:1", slog.New(slog.DiscardHandler))
+	require.ErrorContains(t, err, "master_name")
+}
