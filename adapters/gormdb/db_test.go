@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -93,4 +94,14 @@ func TestAnErrorOfTheUseCaseUndoesItsWritesAndItsEvents(t *testing.T) {
 	got, err := box.Claim(t.Context(), 10, time.Minute)
 	require.NoError(t, err)
 	require.Empty(t, got)
+}
+
+func TestASQLiteFileIsForItsUserAlone(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(db.path + suffix)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), suffix)
+	}
 }

@@ -118,6 +118,14 @@ func openSQLite(path, more string) (*sql.DB, error) {
 			return nil, fmt.Errorf("the database's folder: %w", err)
 		}
 	}
+	// What is in it is for this user alone; SQLite gives its other files the same mode.
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the database's file: %w", err)
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
 	// Immediate transactions wait for their turn at BEGIN; deferred ones fail
 	// half way when two of them want to write (190 of 200 under 20 writers).
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
