@@ -99,6 +99,7 @@ func TestAnErrorOfTheUseCaseUndoesItsWritesAndItsEvents(t *testing.T) {
 func TestASQLiteFileIsForItsUserAlone(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
+	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { return db.q(ctx).Exec("CREATE TABLE x (n INTEGER)").Error }))
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		info, err := os.Stat(db.path + suffix)
 		require.NoError(t, err)
