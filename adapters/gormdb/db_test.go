@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -96,13 +97,15 @@ func TestAnErrorOfTheUseCaseUndoesItsWritesAndItsEvents(t *testing.T) {
 	require.Empty(t, got)
 }
 
-func TestASQLiteFileIsForItsUserAlone(t *testing.T) {
+func TestASQLiteDatabaseIsForItsUserAlone(t *testing.T) {
 	t.Parallel()
-	db := openTestSQLite(t)
-	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { return db.q(ctx).Exec("CREATE TABLE x (n INTEGER)").Error }))
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		info, err := os.Stat(db.path + suffix)
+	path := t.TempDir() + "/made/test.db"
+	pool, err := openSQLite(path, "")
+	require.NoError(t, err)
+	require.NoError(t, pool.Close())
+	for path, mode := range map[string]os.FileMode{filepath.Dir(path): 0o700, path: 0o600} {
+		info, err := os.Stat(path)
 		require.NoError(t, err)
-		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), suffix)
+		require.Equal(t, mode, info.Mode().Perm(), path)
 	}
 }

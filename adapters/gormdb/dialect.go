@@ -114,11 +114,11 @@ const sqliteTime = "2006-01-02T15:04:05.000000Z07:00"
 
 func openSQLite(path, more string) (*sql.DB, error) {
 	if dir := filepath.Dir(path); dir != "." {
-		if err := os.MkdirAll(dir, 0o750); err != nil {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("the database's folder: %w", err)
 		}
 	}
-	// What is in it is for this user alone; SQLite gives its other files the same mode.
+	// What is in it is for this user alone.
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("the database's file: %w", err)
