@@ -29,12 +29,12 @@ type Recorder interface {
 
 // Envelope is a stored event.
 type Envelope struct {
-	ID         string // UUIDv7; also the delivery id that receivers drop doubles by
-	Type       string
-	Subject    string
-	Payload    json.RawMessage // the event struct as JSON
-	RecordedAt time.Time
-	Attempt    int // 1 at the first claim
+	ID         string          `json:"id"` // UUIDv7; also the delivery id that receivers drop doubles by
+	Type       string          `json:"type"`
+	Subject    string          `json:"subject"`
+	Payload    json.RawMessage `json:"payload"` // the event struct
+	RecordedAt time.Time       `json:"recorded_at"`
+	Attempt    int             `json:"attempt"` // 1 at the first claim
 }
 
 // Outbox is the reading side of the recorder's table.
