@@ -15,6 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"
 
@@ -69,8 +72,9 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			newServices,
 			subscriptions,
 			newRelay,
+			newMetrics,
 		),
-		fx.Invoke(runWork, runServer),
+		fx.Invoke(runWork, runServer, serveMetrics),
 	)
 	return a
 }
@@ -211,7 +215,7 @@ func every(ctx context.Context, d time.Duration, do func()) {
 	}
 }
 
-func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapters.Services, log *slog.Logger) error {
+func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapters.Services, numbers *prometheus.Registry, log *slog.Logger) error {
 	if !r.serves {
 		return nil
 	}
@@ -221,7 +225,7 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 	}
 	server, err := fiberhttp.New(services, fiberhttp.Options{
 		PublicURL: c.HTTP.PublicURL, TrustedProxies: proxies, NewID: newID, Log: log, Version: version,
-		MetricsElsewhere: c.HTTP.MetricsAddr != "",
+		MetricsElsewhere: c.HTTP.MetricsAddr != "", Metrics: numbers,
 	})
 	if err != nil {
 		return err
@@ -246,17 +250,29 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 			return server.Shutdown(ctx)
 		},
 	})
-	serveMetrics(lc, c, server.Metrics(), log)
 	return nil
 }
 
+// newMetrics are the numbers of the process.
+func newMetrics(l limit.Limiter) *prometheus.Registry {
+	numbers := prometheus.NewRegistry()
+	numbers.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "locum_limiter_degraded", Help: "1 while limits are counted in this process because their store is away."}, func() float64 {
+			if limiterHealth(l).Degraded {
+				return 1
+			}
+			return 0
+		}))
+	return numbers
+}
+
 // serveMetrics serves the numbers on an address of their own, if there is one.
-func serveMetrics(lc fx.Lifecycle, c *config.Config, handler http.Handler, log *slog.Logger) {
+func serveMetrics(lc fx.Lifecycle, c *config.Config, numbers *prometheus.Registry, log *slog.Logger) {
 	if c.HTTP.MetricsAddr == "" {
 		return
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", handler)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(numbers, promhttp.HandlerOpts{}))
 	// Whoever may read the numbers may also ask where the time goes.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

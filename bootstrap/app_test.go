@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -170,4 +171,24 @@ func TestARouteTableIsPrintedForOperators(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, printRoutes(&out))
 	require.Regexp(t, `POST\s+/api/auth/register-employer\s+none\s+anyone\s+-\s+5/15m\s+1024 KiB`, out.String())
+}
+
+func TestAWorkerShowsItsNumbersWhereItIsTold(t *testing.T) {
+	t.Parallel()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := free.Addr().String()
+	require.NoError(t, free.Close())
+	c := settings(t, func(c *config.Config) { c.HTTP.MetricsAddr = addr })
+	migrate(t, c)
+	_, err = startApp(t, c, role{name: "worker", works: true})
+	require.NoError(t, err)
+	for path, says := range map[string]string{"/metrics": "locum_limiter_degraded 0", "/debug/pprof/": "goroutine"} {
+		response, err := http.Get("http://" + addr + path)
+		require.NoError(t, err)
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		_ = response.Body.Close()
+		require.Contains(t, string(text), says)
+	}
 }

@@ -2,15 +2,12 @@ package fiberhttp
 
 import (
 	"log/slog"
-	"net/http"
 	"runtime/debug"
 	"strconv"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/locumhq/locum/core/auth"
 )
@@ -18,31 +15,19 @@ import (
 // metrics are the server's own numbers. Labels hold route templates, never
 // ids or addresses.
 type metrics struct {
-	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 }
 
-func newMetrics() *metrics {
+func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_http_requests_total", Help: "Answered requests."}, []string{"method", "route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "locum_http_request_seconds", Help: "Time from the request's head to its answer.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}}, []string{"method", "route"}),
 	}
-	m.registry.MustRegister(m.requests, m.seconds, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(m.requests, m.seconds)
 	return m
 }
-
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
-}
-
-// Metrics serves the numbers on an address of their own.
-func (s *Server) Metrics() http.Handler { return s.metrics.handler() }
-
-// Register adds the numbers of other parts of the process.
-func (s *Server) Register(c ...prometheus.Collector) { s.metrics.registry.MustRegister(c...) }
 
 // quiet are the routes that machines ask for every few seconds.
 var quiet = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/valyala/fasthttp"
 
 	"github.com/locumhq/locum/adapters"
@@ -37,6 +39,8 @@ type Options struct {
 	// MetricsElsewhere keeps /metrics off this server because it has an
 	// address of its own.
 	MetricsElsewhere bool
+	// Metrics are the numbers of the process; the server adds its own.
+	Metrics *prometheus.Registry
 	// Extra are more surfaces, for tests of the frame.
 	Extra []web.Surface
 }
@@ -53,7 +57,7 @@ type Server struct {
 
 // New builds the server; it does not listen yet.
 func New(services adapters.Services, o Options) (*Server, error) {
-	s := &Server{services: services, o: o, metrics: newMetrics(), cache: newAnswerCache()}
+	s := &Server{services: services, o: o, metrics: newMetrics(o.Metrics), cache: newAnswerCache()}
 	// More particular prefixes first: the portal owns what is left.
 	s.surfaces = append(slices.Clone(o.Extra), portal.Surface(services))
 	s.app = fiber.New(fiber.Config{
@@ -365,7 +369,7 @@ func (s *Server) addOwn() error {
 	s.app.Get("/healthz", func(c *fiber.Ctx) error { return sendJSON(c, 200, map[string]string{"status": "ok"}) })
 	s.app.Get("/readyz", s.ready)
 	if !s.o.MetricsElsewhere {
-		s.app.Get("/metrics", adaptor.HTTPHandler(s.metrics.handler()))
+		s.app.Get("/metrics", adaptor.HTTPHandler(promhttp.HandlerFor(s.o.Metrics, promhttp.HandlerOpts{})))
 	}
 	s.addAccountPages()
 	return s.addDocs()

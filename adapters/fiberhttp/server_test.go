@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
@@ -97,7 +98,7 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 		Health: func(context.Context) map[string]adapters.Health {
 			return map[string]adapters.Health{"database": {Err: fmt.Errorf("away")}, "limiter": {Degraded: true}}
 		},
-	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: f.log}, nil)), Extra: []web.Surface{surface}})
+	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: f.log}, nil)), Extra: []web.Surface{surface}})
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
