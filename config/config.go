@@ -50,6 +50,9 @@ type HTTP struct {
 // Database is where everything is kept.
 type Database struct {
 	URL string `mapstructure:"url"`
+	// ReplicaURLs are databases that reads may go to. No storage uses them yet,
+	// so that a start with any is refused rather than surprising.
+	ReplicaURLs []string `mapstructure:"replica_urls"`
 }
 
 // Queue carries background work.
@@ -100,7 +103,7 @@ type Log struct {
 func Default() Config {
 	return Config{
 		HTTP:     HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}},
-		Database: Database{URL: "sqlite:data/locum.db"},
+		Database: Database{URL: "sqlite:data/locum.db", ReplicaURLs: []string{}},
 		Queue:    Queue{URL: "embedded:"},
 		Limiter:  Limiter{URL: "memory:"},
 		Mail:     Mail{URL: "file:data/mail", From: "locum <no-reply@localhost>"},
@@ -227,6 +230,9 @@ func (c *Config) validate() error {
 			return c.Err(key, "want an address that begins with a scheme and a colon")
 		}
 	}
+	if len(c.Database.ReplicaURLs) > 0 {
+		return c.Err("database.replica_urls", "no storage reads from replicas yet; remove it")
+	}
 	if len(c.Auth.Keys) == 0 {
 		return c.Err("auth.keys", "want at least one key file or folder")
 	}
@@ -272,7 +278,7 @@ func (c *Config) Settings() []Setting {
 		switch {
 		case strings.HasSuffix(l.key, "_key") && value != "":
 			value = "***"
-		case strings.HasSuffix(l.key, ".url"):
+		case strings.HasSuffix(l.key, ".url"), strings.HasSuffix(l.key, "_urls") && value != "":
 			value = maskURL(value)
 		}
 		out = append(out, Setting{Key: l.key, Value: value, Source: c.Source(l.key)})

@@ -53,6 +53,7 @@ func TestWhatCannotWorkNamesKeySourceAndMend(t *testing.T) {
 		"a proxy that is no network":     {env: "LOCUM_HTTP_TRUSTED_PROXIES", value: "10.0.0.0/99", says: "http.trusted_proxies (from LOCUM_HTTP_TRUSTED_PROXIES)"},
 		"a public address with a path":   {yaml: "http:\n  public_url: http://a/b\n", says: "http.public_url (from "},
 		"a wrong type":                   {yaml: "webhooks:\n  allow_private_networks: perhaps\n", says: "allow_private_networks"},
+		"replicas, which nothing uses":   {env: "LOCUM_DATABASE_REPLICA_URLS", value: "postgres://a/b", says: "database.replica_urls (from LOCUM_DATABASE_REPLICA_URLS)"},
 		"a file that is no YAML":         {yaml: "\t: [", says: "cannot be read"},
 		"a log level that is not there":  {env: "LOCUM_LOG_LEVEL", value: "loud", says: "log.level"},
 		"a server address without colon": {env: "LOCUM_HTTP_ADDR", value: "8080", says: "http.addr"},
