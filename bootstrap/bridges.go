@@ -14,7 +14,7 @@ import (
 // that knows. They translate and do nothing else.
 
 func newListings(s adapters.Storage, d adapters.Deps, i *identity.Service) *listings.Service {
-	return listings.New(listings.Deps{
+	return listings.New(listings.Needs{
 		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Search: s.ListingSearch,
 		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{},
 	})

@@ -42,7 +42,7 @@ func (nobody) CompanyName(context.Context, string) (string, error)  { return "",
 func (nobody) HomeLocation(context.Context, string) (string, error) { return "", nil }
 
 func searchOver(s adapters.Storage) *listings.Service {
-	return listings.New(listings.Deps{
+	return listings.New(listings.Needs{
 		Tx: s.Tx, Events: s.Events, Clock: newDeps(slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings, Search: s.ListingSearch,
 		Gazetteer: gazetteer.New(), Organizations: nobody{}, Seekers: nobody{},
 	})

@@ -123,9 +123,6 @@ func (s *Server) Serve(l net.Listener) error { return s.app.Listener(lingerListe
 // Shutdown stops accepting and gives requests in flight until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }
 
-// Surfaces are the interfaces that the server speaks.
-func (s *Server) Surfaces() []web.Surface { return s.surfaces }
-
 // call is what the frame knows of a request in its locals.
 const requestIDKey = "locum.request_id"
 

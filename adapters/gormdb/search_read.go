@@ -370,7 +370,7 @@ func (s *search) size(ctx context.Context) (open, weeks float64, err error) {
 	f := s.facts
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if time.Since(f.at) < factsAge {
+	if s.clock.Now().Sub(f.at) < factsAge {
 		return f.open, f.weeks, nil
 	}
 	var r struct {
@@ -383,7 +383,7 @@ func (s *search) size(ctx context.Context) (open, weeks float64, err error) {
 	if err != nil {
 		return 0, 0, wrap(err)
 	}
-	f.at, f.open, f.weeks = time.Now(), r.Open, 1
+	f.at, f.open, f.weeks = s.clock.Now(), r.Open, 1
 	if r.Oldest != nil {
 		f.weeks = float64(weekOf(s.q.Now)-weekOf(*r.Oldest)) + 1
 	}
@@ -452,7 +452,7 @@ func (s *search) totalSQLite(ctx context.Context, g segment) (int, bool, error) 
 	f.mu.Lock()
 	c, known := f.counts[key]
 	f.mu.Unlock()
-	if known && time.Since(c.at) < factsAge {
+	if known && s.clock.Now().Sub(c.at) < factsAge {
 		return c.n, true, nil
 	}
 	n, err := s.count(ctx, g, page.MaxExact+1)
@@ -467,6 +467,6 @@ func (s *search) totalSQLite(ctx context.Context, g segment) (int, bool, error) 
 	if len(f.counts) > 256 {
 		clear(f.counts)
 	}
-	f.counts[key] = counted{n: n, at: time.Now()}
+	f.counts[key] = counted{n: n, at: s.clock.Now()}
 	return n, true, nil
 }

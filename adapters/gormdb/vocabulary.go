@@ -91,7 +91,7 @@ func (v *vocabulary) add(ctx context.Context, words map[string]struct{}) error {
 // or this process added something.
 func (v *vocabulary) refresh(ctx context.Context, now bool) error {
 	v.mu.RLock()
-	due := now && v.stale || v.readAt.IsZero() || time.Since(v.readAt) > vocabularyAge
+	due := now && v.stale || v.readAt.IsZero() || v.clock.Now().Sub(v.readAt) > vocabularyAge
 	since := v.newest
 	v.mu.RUnlock()
 	if !due {
@@ -112,7 +112,7 @@ func (v *vocabulary) refresh(ctx context.Context, now bool) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.readAt = time.Now()
+	v.readAt = v.clock.Now()
 	grown := false
 	for _, r := range rows {
 		if r.AddedAt.After(v.newest) {

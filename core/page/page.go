@@ -33,12 +33,3 @@ type Result[T any] struct {
 	// NextCursor continues after the last item, empty at the end.
 	NextCursor string
 }
-
-// Map keeps the page and changes its items.
-func Map[A, B any](r Result[A], f func(A) B) Result[B] {
-	out := Result[B]{Items: make([]B, len(r.Items)), Total: r.Total, TotalIsEstimate: r.TotalIsEstimate, NextCursor: r.NextCursor}
-	for i, a := range r.Items {
-		out.Items[i] = f(a)
-	}
-	return out
-}

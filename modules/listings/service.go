@@ -13,8 +13,8 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Deps is what the service is plugged into.
-type Deps struct {
+// Needs is what the module is plugged into.
+type Needs struct {
 	Tx            tx.Runner
 	Events        event.Recorder
 	Clock         clock.Clock
@@ -27,10 +27,10 @@ type Deps struct {
 }
 
 // Service is what can be done with listings.
-type Service struct{ Deps }
+type Service struct{ Needs }
 
 // New makes the service.
-func New(d Deps) *Service { return &Service{Deps: d} }
+func New(n Needs) *Service { return &Service{n} }
 
 // MaxBatch is how many items one batch may have.
 const MaxBatch = 100

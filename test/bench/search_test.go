@@ -79,7 +79,7 @@ func TestSearchLatency(t *testing.T) {
 	s, err := gormdb.Open(ctx, url, adapters.Deps{Clock: clock.System{}, NewID: newID, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
-	svc := listings.New(listings.Deps{
+	svc := listings.New(listings.Needs{
 		Tx: s.Tx, Events: s.Events, Clock: clock.System{}, NewID: newID, Listings: s.Listings, Search: s.ListingSearch,
 		Gazetteer: gazetteer.New(), Organizations: nobody{}, Seekers: nobody{},
 	})

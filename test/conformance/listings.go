@@ -66,7 +66,7 @@ func (b *board) HomeLocation(context.Context, string) (string, error) { return b
 func newBoard(t testing.TB, open func(t testing.TB, clk clock.Clock) adapters.Storage) *board {
 	clk := kit.NewClock()
 	b := &board{Storage: open(t, clk), clk: clk, org: stores.NewID()}
-	b.svc = listings.New(listings.Deps{
+	b.svc = listings.New(listings.Needs{
 		Tx: b.Tx, Events: b.Events, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Search: b.ListingSearch,
 		Gazetteer: gazetteer.New(), Organizations: nhs{}, Seekers: b,
 	})
