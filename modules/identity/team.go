@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
@@ -72,7 +73,7 @@ func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) 
 	if !id.Valid(userID) {
 		return Member{}, ErrNotInTeam
 	}
-	return s.Organizations.Member(ctx, a.OrganizationID, userID)
+	return s.Organizations.Member(ctx, a.OrganizationID, strings.ToLower(userID))
 }
 
 // ChangePermissionsInput changes what is given and leaves the rest; a new role
@@ -132,6 +133,7 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 	if !id.Valid(userID) {
 		return Member{}, ErrNotInTeam
 	}
+	userID = strings.ToLower(userID) // as it is kept, which SQLite compares as text
 	role, ok := ParseOrgRole(in.Role)
 	if !ok {
 		return Member{}, fault.InvalidField("role", "must be one of: admin, recruiter, viewer")

@@ -282,3 +282,13 @@ func TestTheTeam(t *testing.T) {
 		})
 	})
 }
+
+func TestAnIDInCapitalsNamesTheSameMember(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer := w.employer(t)
+		member := w.join(t, employer, nil)
+		path := "/api/employers/team/" + strings.ToUpper(member.id) + "/permissions"
+		require.Equal(t, member.id, employer.get(path).ok(200).text("data.userId"))
+		require.Equal(t, "viewer", employer.put(path, object{"role": "viewer"}).ok(200).text("data.role"))
+	})
+}
