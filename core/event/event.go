@@ -35,6 +35,7 @@ type Envelope struct {
 	Payload    json.RawMessage `json:"payload"` // the event struct
 	RecordedAt time.Time       `json:"recorded_at"`
 	Attempt    int             `json:"attempt"` // 1 at the first claim
+	Trace      string          `json:"trace"`   // W3C traceparent of the request that caused it, or empty
 }
 
 // Outbox is the reading side of the recorder's table.
@@ -123,6 +124,37 @@ type (
 		UserID         string    `json:"user_id"`
 		InvitedAt      time.Time `json:"invited_at"`
 	}
+	// InterviewChanged tells that an interview was scheduled, moved or
+	// cancelled, as it stood after that.
+	InterviewChanged struct {
+		ApplicationID  string    `json:"application_id"`
+		JobID          string    `json:"job_id"`
+		OrganizationID string    `json:"organization_id"`
+		CandidateID    string    `json:"candidate_id"`
+		Change         string    `json:"change"` // scheduled, moved or cancelled
+		Sequence       int       `json:"sequence"`
+		ScheduledAt    time.Time `json:"scheduled_at"`
+		Location       string    `json:"location"`
+		Interviewer    string    `json:"interviewer"`
+		ChangedAt      time.Time `json:"changed_at"`
+		ActorID        string    `json:"actor_id"`
+	}
+	// ApplicantContacted tells that an employer wrote to an applicant.
+	ApplicantContacted struct {
+		MessageID      string    `json:"message_id"`
+		ApplicationID  string    `json:"application_id"`
+		JobID          string    `json:"job_id"`
+		OrganizationID string    `json:"organization_id"`
+		CandidateID    string    `json:"candidate_id"`
+		SentAt         time.Time `json:"sent_at"`
+	}
+	// ExportFinished tells that an export can be downloaded.
+	ExportFinished struct {
+		ExportID       string    `json:"export_id"`
+		OrganizationID string    `json:"organization_id"`
+		UserID         string    `json:"user_id"`
+		FinishedAt     time.Time `json:"finished_at"`
+	}
 )
 
 // Type implements Event.
@@ -136,6 +168,9 @@ func (PasswordResetRequested) Type() string   { return "user.password_reset_requ
 func (PasswordChanged) Type() string          { return "user.password_changed" }
 func (SessionReuseDetected) Type() string     { return "session.reuse_detected" }
 func (MemberInvited) Type() string            { return "member.invited" }
+func (InterviewChanged) Type() string         { return "interview.changed" }
+func (ApplicantContacted) Type() string       { return "applicant.contacted" }
+func (ExportFinished) Type() string           { return "export.finished" }
 
 // Subject implements Event.
 func (e JobCreated) Subject() string               { return e.JobID }
@@ -148,3 +183,6 @@ func (e PasswordResetRequested) Subject() string   { return e.UserID }
 func (e PasswordChanged) Subject() string          { return e.UserID }
 func (e SessionReuseDetected) Subject() string     { return e.SessionID }
 func (e MemberInvited) Subject() string            { return e.UserID }
+func (e InterviewChanged) Subject() string         { return e.ApplicationID }
+func (e ApplicantContacted) Subject() string       { return e.ApplicationID }
+func (e ExportFinished) Subject() string           { return e.ExportID }

@@ -2,6 +2,8 @@
 // (RFC 9562), made in version 7 so that they sort by creation.
 package id
 
+import "strings"
+
 // Source makes a new UUIDv7 in its canonical lower-case form.
 type Source func() string
 
@@ -25,4 +27,13 @@ func Valid(s string) bool {
 		}
 	}
 	return true
+}
+
+// Canonical is the one spelling under which the id is kept; false for what is
+// not an id.
+func Canonical(s string) (string, bool) {
+	if !Valid(s) {
+		return "", false
+	}
+	return strings.ToLower(s), true
 }
