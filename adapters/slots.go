@@ -17,6 +17,7 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/idempotency"
+	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/hiring"
@@ -37,6 +38,7 @@ type Storage struct {
 	Tx     tx.Runner
 	Events event.Recorder
 	Outbox event.Outbox
+	Jobs   job.Store
 
 	Users         identity.Users
 	Organizations identity.Organizations

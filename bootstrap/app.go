@@ -9,26 +9,19 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/http/pprof"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/fiberhttp"
 	"github.com/locumhq/locum/config"
-	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
-	"github.com/locumhq/locum/modules/listings"
 )
 
 // version is set at link time.
@@ -71,6 +64,10 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			newHiring,
 			newServices,
 			subscriptions,
+			handlersOf,
+			periodsOf,
+			newJobNumbers,
+			newRunner,
 			newRelay,
 			newMetrics,
 		),
@@ -154,67 +151,6 @@ func closeAtStop(lc fx.Lifecycle, adapter any) {
 	}
 }
 
-func newRelay(s adapters.Storage, q job.Queue, table []event.Subscription, log *slog.Logger) *event.Relay {
-	return event.NewRelay(s.Outbox, q, table, log)
-}
-
-// sweepEvery is how soon a passed deadline is told of: within a minute.
-const sweepEvery = 30 * time.Second
-
-// forgetAtOnce bounds what one sweep removes.
-const forgetAtOnce = 5_000
-
-// runWork does what happens without a request.
-func runWork(lc fx.Lifecycle, r role, relay *event.Relay, l *listings.Service, s adapters.Storage, log *slog.Logger) {
-	if !r.works {
-		return
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	lc.Append(fx.Hook{
-		OnStart: func(context.Context) error {
-			running.Go(func() { relay.Run(ctx) })
-			running.Go(func() {
-				if err := relay.Work(ctx); err != nil {
-					log.Error("the queue stopped", "error", err)
-				}
-			})
-			running.Go(func() {
-				every(ctx, sweepEvery, func() {
-					if n, err := l.CloseExpired(ctx); err != nil {
-						log.Warn("closing listings whose deadline has passed failed, trying again", "error", err)
-					} else if n > 0 {
-						log.Info("closed listings whose deadline has passed", "count", n)
-					}
-					if _, err := s.Idempotency.Forget(ctx, forgetAtOnce); err != nil {
-						log.Warn("forgetting old idempotency keys failed, trying again", "error", err)
-					}
-				})
-			})
-			return nil
-		},
-		OnStop: func(context.Context) error {
-			stop()
-			running.Wait()
-			return nil
-		},
-	})
-}
-
-// every does something now and again until ctx ends.
-func every(ctx context.Context, d time.Duration, do func()) {
-	tick := time.NewTicker(d)
-	defer tick.Stop()
-	for {
-		do()
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
 func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapters.Services, numbers *prometheus.Registry, log *slog.Logger) error {
 	if !r.serves {
 		return nil
@@ -251,45 +187,4 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 		},
 	})
 	return nil
-}
-
-// newMetrics are the numbers of the process.
-func newMetrics(l limit.Limiter) *prometheus.Registry {
-	numbers := prometheus.NewRegistry()
-	numbers.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "locum_limiter_degraded", Help: "1 while limits are counted in this process because their store is away."}, func() float64 {
-			if limiterHealth(l).Degraded {
-				return 1
-			}
-			return 0
-		}))
-	return numbers
-}
-
-// serveMetrics serves the numbers on an address of their own, if there is one.
-func serveMetrics(lc fx.Lifecycle, c *config.Config, numbers *prometheus.Registry, log *slog.Logger) {
-	if c.HTTP.MetricsAddr == "" {
-		return
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(numbers, promhttp.HandlerOpts{}))
-	// Whoever may read the numbers may also ask where the time goes.
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	lc.Append(fx.Hook{
-		OnStart: func(context.Context) error {
-			l, err := net.Listen("tcp", c.HTTP.MetricsAddr)
-			if err != nil {
-				return c.Err("http.metrics_addr", err.Error())
-			}
-			go func() {
-				if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-					log.Error("the metrics server stopped", "error", err)
-				}
-			}()
-			return nil
-		},
-		OnStop: server.Shutdown,
-	})
 }

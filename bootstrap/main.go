@@ -63,6 +63,7 @@ func command(s *sockets) *cobra.Command {
 		&cobra.Command{Use: "serve", Short: "Answer HTTP; with an embedded queue also do the background work", Args: cobra.NoArgs, RunE: o.serve},
 		&cobra.Command{Use: "worker", Short: "Do the background work alone, beside any number of others", Args: cobra.NoArgs, RunE: o.worker},
 		o.migrate(),
+		o.jobs(),
 		&cobra.Command{Use: "config", Short: "Show the configuration in force and where each value came from", Args: cobra.NoArgs, RunE: o.showConfig},
 		o.openapi(),
 		o.seed(),

@@ -88,7 +88,7 @@ func builtIn() []Option {
 			return locallimit.New(d.Clock), nil
 		}),
 		WithQueue("embedded", func(_ context.Context, _ string, d adapters.Deps) (job.Queue, error) {
-			return localjobs.New(d.Log), nil
+			return localjobs.New(), nil
 		}),
 		WithMailer("file", func(_ context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error) {
 			return filemail.New(strings.TrimPrefix(url, "file:"), from, d.Clock, d.Log)

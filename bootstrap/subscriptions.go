@@ -1,18 +1,40 @@
 package bootstrap
 
 import (
+	"context"
+	"time"
+
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/listings"
 )
 
 // subscriptions is the one table that says who hears of what. The name is kept
 // with what a reaction has done, so it does not change once it is in use.
 func subscriptions(i *identity.Service) []event.Subscription {
 	return []event.Subscription{
-		event.On("identity.verify-email", i.OnUserRegistered),
-		event.On("identity.reset-password", i.OnPasswordResetRequested),
-		event.On("identity.password-changed", i.OnPasswordChanged),
-		event.On("identity.session-reuse", i.OnSessionReuseDetected),
-		event.On("identity.invite", i.OnMemberInvited),
+		event.On("identity.verify-email", i.OnUserRegistered).In(job.Mail),
+		event.On("identity.reset-password", i.OnPasswordResetRequested).In(job.Mail),
+		event.On("identity.password-changed", i.OnPasswordChanged).In(job.Mail),
+		event.On("identity.session-reuse", i.OnSessionReuseDetected).In(job.Mail),
+		event.On("identity.invite", i.OnMemberInvited).In(job.Mail),
+	}
+}
+
+// handlers do the jobs that modules add themselves.
+type handlers []job.Handler
+
+func handlersOf() handlers { return nil }
+
+// periods is what happens by the clock.
+type periods []job.Periodic
+
+// closeEvery is how soon a passed deadline is told of: within a minute.
+const closeEvery = 30 * time.Second
+
+func periodsOf(l *listings.Service) periods {
+	return periods{
+		{Kind: "listings.close-expired", Every: closeEvery, Do: func(ctx context.Context) error { _, err := l.CloseExpired(ctx); return err }},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -16,11 +17,17 @@ import (
 )
 
 const (
-	queue   = "locum"
-	workers = 8
+	// taskType is all that Asynq knows of a job beside its id.
+	taskType = "job"
 	// patience is how long Redis may take to answer.
 	patience = 2 * time.Second
+	// atOnce is how many tickets travel to Redis side by side: Asynq takes them
+	// one by one.
+	atOnce = 16
 )
+
+// queueOf is the queue of a class. Its name is part of the keys in Redis.
+func queueOf(c job.Class) string { return "locum-" + string(c) }
 
 // Queue implements job.Queue.
 type Queue struct {
@@ -99,41 +106,85 @@ func moreHosts(rest string) string {
 }
 
 // Enqueue implements job.Queue.
-func (q *Queue) Enqueue(ctx context.Context, jobs ...job.Job) error {
+func (q *Queue) Enqueue(ctx context.Context, tickets ...job.Ticket) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for _, j := range jobs {
-		// Asynq tries nothing again: the outcome is known where the job was made.
-		_, err := q.client.EnqueueContext(ctx, asynq.NewTask(j.Kind, j.Payload),
-			asynq.Queue(queue), asynq.TaskID(j.Key), asynq.MaxRetry(0), asynq.Timeout(job.Longest+5*time.Second))
-		if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
-			return fmt.Errorf("enqueue %s: %w", j.Kind, err)
+	if len(tickets) == 1 {
+		return q.enqueue(ctx, tickets[0])
+	}
+	next := make(chan job.Ticket)
+	failed := make(chan error, min(atOnce, len(tickets)))
+	var sending sync.WaitGroup
+	for range cap(failed) {
+		sending.Go(func() {
+			for t := range next {
+				if err := q.enqueue(ctx, t); err != nil {
+					cancel() // the others would fail as well, later
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	for _, t := range tickets {
+		select {
+		case next <- t:
+			continue
+		case <-ctx.Done():
 		}
+		break
+	}
+	close(next)
+	sending.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return ctx.Err()
+	}
+}
+
+func (q *Queue) enqueue(ctx context.Context, t job.Ticket) error {
+	// The task's id keeps a ticket from standing in Redis twice, and no more: the
+	// store decides whether there is anything to do. Asynq tries nothing again,
+	// for the same reason, and its clock does not end what the store's may
+	// prolong.
+	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(taskType, []byte(t.ID)), asynq.Queue(queueOf(t.Class)),
+		asynq.TaskID(fmt.Sprintf("%s:%d", t.ID, t.Turn)), asynq.MaxRetry(0), asynq.Timeout(24*time.Hour))
+	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
+		return fmt.Errorf("handing a job to Redis: %w", err)
 	}
 	return nil
 }
 
-// Work implements job.Queue.
-func (q *Queue) Work(ctx context.Context, do job.Handler) error {
-	server := asynq.NewServerFromRedisClient(q.redis, asynq.Config{
-		Concurrency: workers, Queues: map[string]int{queue: 1},
-		TaskCheckInterval: 200 * time.Millisecond, ShutdownTimeout: job.Longest,
-		Logger: quiet{q.log}, LogLevel: asynq.WarnLevel,
-	})
-	err := server.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
-		key, _ := asynq.GetTaskID(ctx)
-		if err := job.Run(ctx, do, job.Job{Kind: t.Type(), Key: key, Payload: t.Payload()}); err != nil {
-			q.log.Error("job failed", "kind", t.Type(), "key", key, "error", err)
+// Work implements job.Queue. Each class has an Asynq server of its own: weights
+// in one server would share its workers out only while some are free, and one
+// slow class would hold them all.
+func (q *Queue) Work(ctx context.Context, do func(context.Context, job.Ticket)) error {
+	var servers []*asynq.Server
+	defer func() {
+		var ending sync.WaitGroup
+		for _, s := range servers {
+			ending.Go(s.Shutdown)
 		}
-		// A task that failed would be kept as an archive of what is in the
-		// database anyway.
-		return nil
-	}))
-	if err != nil {
-		return err
+		ending.Wait()
+	}()
+	for class, workers := range job.Workers {
+		server := asynq.NewServerFromRedisClient(q.redis, asynq.Config{
+			Concurrency: workers, Queues: map[string]int{queueOf(class): 1},
+			TaskCheckInterval: 200 * time.Millisecond, ShutdownTimeout: 25 * time.Second,
+			Logger: quiet{q.log}, LogLevel: asynq.WarnLevel,
+		})
+		err := server.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
+			do(context.WithoutCancel(ctx), job.Ticket{Class: class, ID: string(t.Payload())})
+			return nil
+		}))
+		if err != nil {
+			return err
+		}
+		servers = append(servers, server)
 	}
 	<-ctx.Done()
-	server.Shutdown()
 	return nil
 }
 

@@ -2,15 +2,19 @@ package asynqjobs
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/test/conformance"
 	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
 )
 
 func open(t *testing.T, url string) *Queue {
@@ -26,33 +30,43 @@ func TestAsynqjobsIsAQueue(t *testing.T) {
 	conformance.Queue(t, func(t *testing.T) job.Queue { return open(t, kit.RedisURL(t)) })
 }
 
-func TestTheSameKeyIsOneJobWhileItWaits(t *testing.T) {
+func TestAsynqjobsCarriesWork(t *testing.T) {
+	t.Parallel()
+	conformance.Work(t, func(t *testing.T) (adapters.Storage, job.Queue) {
+		return stores.Postgres(t, clock.System{}), open(t, kit.RedisURL(t))
+	})
+}
+
+func TestATicketStandsInRedisOnce(t *testing.T) {
 	t.Parallel()
 	q := open(t, kit.RedisURL(t))
-	j := job.Job{Kind: "k", Key: "a:1", Payload: []byte(`{}`)}
-	require.NoError(t, q.Enqueue(t.Context(), j, j))
-	require.NoError(t, q.Enqueue(t.Context(), j))
-	info, err := q.redis.LLen(t.Context(), "asynq:{locum}:pending").Result()
+	ticket := job.Ticket{Class: job.Events, ID: "a", Turn: 1}
+	require.NoError(t, q.Enqueue(t.Context(), ticket, ticket))
+	require.NoError(t, q.Enqueue(t.Context(), ticket))
+	n, err := q.redis.LLen(t.Context(), "asynq:{locum-events}:pending").Result()
 	require.NoError(t, err)
-	require.EqualValues(t, 1, info)
+	require.EqualValues(t, 1, n)
 }
 
 func TestWithoutRedisEnqueuingFailsInTimeAndWorksAgainWhenItIsBack(t *testing.T) {
 	t.Parallel()
 	redis := kit.OwnRedis(t)
 	q := open(t, redis.URL)
-	came := make(chan job.Job, 10)
+	came := make(chan job.Ticket, 10)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- q.Work(ctx, func(_ context.Context, j job.Job) error { came <- j; return nil }) }()
+	go func() { done <- q.Work(ctx, func(_ context.Context, got job.Ticket) { came <- got }) }()
+	many := make([]job.Ticket, 200)
+	for i := range many {
+		many[i] = job.Ticket{Class: job.Events, ID: fmt.Sprint(i), Turn: 1}
+	}
 	redis.Kill()
 	begun := time.Now()
-	require.Error(t, q.Enqueue(t.Context(), job.Job{Kind: "k", Key: "lost", Payload: []byte(`{}`)}))
+	require.Error(t, q.Enqueue(t.Context(), many...))
 	require.Less(t, time.Since(begun), 5*time.Second)
 	require.NoError(t, redis.Start())
-	require.Eventually(t, func() bool {
-		return q.Enqueue(t.Context(), job.Job{Kind: "k", Key: "again", Payload: []byte(`{}`)}) == nil
-	}, 20*time.Second, 50*time.Millisecond)
+	again := job.Ticket{Class: job.Events, ID: "again", Turn: 1}
+	require.Eventually(t, func() bool { return q.Enqueue(t.Context(), again) == nil }, 20*time.Second, 50*time.Millisecond)
 	select {
 	case <-came:
 	case <-time.After(30 * time.Second):

@@ -32,7 +32,7 @@ type DB struct {
 	clock   clock.Clock
 	newID   id.Source
 	log     *slog.Logger
-	wake    chan struct{}
+	bell    *bell
 	// listingChanges counts the committed transactions that wrote listings.
 	listingChanges atomic.Uint64
 }
@@ -69,11 +69,16 @@ func OpenDB(url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
-	return &DB{gorm: g, sql: pool, dialect: d, path: strings.TrimPrefix(url, "sqlite:"), clock: o.Clock, newID: o.NewID, log: o.Log, wake: make(chan struct{}, 1)}, nil
+	db := &DB{gorm: g, sql: pool, dialect: d, path: strings.TrimPrefix(url, "sqlite:"), clock: o.Clock, newID: o.NewID, log: o.Log}
+	db.bell = newBell(db)
+	return db, nil
 }
 
 // Close ends the connections.
-func (db *DB) Close() error { return db.sql.Close() }
+func (db *DB) Close() error {
+	db.bell.close()
+	return db.sql.Close()
+}
 
 // Ping asks the database for a sign of life.
 func (db *DB) Ping(ctx context.Context) error { return wrap(db.sql.PingContext(ctx)) }
@@ -83,7 +88,7 @@ func (db *DB) pg() bool { return db.dialect == postgres }
 // transaction is what travels in the context of a tx.Do.
 type transaction struct {
 	gorm     *gorm.DB
-	recorded bool // events were recorded: wake the relay after the commit
+	recorded bool // events were recorded or jobs added: wake the relay after the commit
 	listings bool // listings were written: what was read of them before is old
 }
 
@@ -142,7 +147,7 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 				db.listingChanges.Add(1)
 			}
 			if t.recorded {
-				db.signal()
+				db.bell.ring()
 			}
 			return nil
 		}
@@ -180,10 +185,12 @@ func (db *DB) listingsChange(ctx context.Context) {
 	}
 }
 
-func (db *DB) signal() {
-	select {
-	case db.wake <- struct{}{}:
-	default: // one is waiting already
+// recorded notes that the relay has something to do, to be told at the commit.
+func (db *DB) recorded(ctx context.Context) {
+	if t := db.current(ctx); t != nil {
+		t.recorded = true
+	} else {
+		db.bell.ring()
 	}
 }
 

@@ -187,6 +187,22 @@ func (d dialect) skipLocked() string {
 	return ""
 }
 
+// moment is a parameter where Postgres would not guess its type, in a CASE.
+func (d dialect) moment(t time.Time) any {
+	if d == postgres {
+		return gorm.Expr("?::timestamptz", t)
+	}
+	return t
+}
+
+// uuid is an expression of text as an id.
+func (d dialect) uuid(text string) string {
+	if d == postgres {
+		return "CAST(" + text + " AS UUID)"
+	}
+	return text
+}
+
 // The type names of the migrations, in SQLite's words. The driver reads a
 // moment back as one only from a column declared DATETIME.
 var sqliteTypes = map[string]string{

@@ -20,7 +20,7 @@ func (db *DB) Storage() adapters.Storage {
 	outbox := Outbox{db}
 	words := newVocabulary(db)
 	return adapters.Storage{
-		Tx: db, Events: outbox, Outbox: outbox,
+		Tx: db, Events: outbox, Outbox: outbox, Jobs: Jobs{db},
 		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, MailTokens: MailTokens{db},
 		Applications: Applications{db},
 		Listings:     Listings{db, words}, ListingSearch: Searches{db, words, newFacts()}, ListingLoader: Listings{db, words},

@@ -22,6 +22,7 @@ type outboxRow struct {
 	Payload    string
 	RecordedAt time.Time
 	Attempts   int
+	Trace      string
 }
 
 // TableName tells GORM the table.
@@ -44,7 +45,7 @@ func (o Outbox) Record(ctx context.Context, events ...event.Event) error {
 		}
 		rows[i] = outboxRow{ID: o.newID(), Type: e.Type(), Subject: e.Subject(), Payload: string(payload), RecordedAt: o.clock.Now()}
 	}
-	t.recorded = true
+	o.recorded(ctx)
 	return wrap(o.q(ctx).CreateInBatches(&rows, 500).Error)
 }
 
@@ -53,24 +54,52 @@ func (o Outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.
 	now := o.clock.Now()
 	var rows []outboxRow
 	err := o.q(ctx).Raw(`UPDATE outbox SET claimed_until = ?, attempts = attempts + 1
-		WHERE id IN (SELECT id FROM outbox WHERE sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)
+		WHERE id IN (SELECT id FROM outbox AS o WHERE sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)
+			AND NOT EXISTS (SELECT 1 FROM outbox AS earlier WHERE earlier.subject = o.subject AND earlier.id < o.id
+				AND earlier.sent_at IS NULL AND earlier.claimed_until > ?)
 			ORDER BY id LIMIT ? `+o.dialect.skipLocked()+`)
-		RETURNING id, type, subject, payload, recorded_at, attempts`, now.Add(lease), now, n).Scan(&rows).Error
+		RETURNING id, type, subject, payload, recorded_at, attempts, trace`, now.Add(lease), now, now, n).Scan(&rows).Error
 	if err != nil {
 		return nil, wrap(err)
 	}
 	slices.SortFunc(rows, func(a, b outboxRow) int { return strings.Compare(a.ID, b.ID) })
 	out := make([]event.Envelope, len(rows))
 	for i, r := range rows {
-		out[i] = event.Envelope{ID: r.ID, Type: r.Type, Subject: r.Subject, Payload: json.RawMessage(r.Payload), RecordedAt: r.RecordedAt, Attempt: r.Attempts}
+		out[i] = event.Envelope{ID: r.ID, Type: r.Type, Subject: r.Subject, Payload: json.RawMessage(r.Payload), RecordedAt: r.RecordedAt, Attempt: r.Attempts, Trace: r.Trace}
 	}
 	return out, nil
 }
 
 // MarkSent implements event.Outbox.
 func (o Outbox) MarkSent(ctx context.Context, ids ...string) error {
-	return wrap(o.q(ctx).Model(&outboxRow{}).Where("id IN ? AND sent_at IS NULL", ids).Update("sent_at", o.clock.Now()).Error)
+	return wrap(o.q(ctx).Exec(`UPDATE outbox SET sent_at = ? WHERE id IN ? AND sent_at IS NULL`, o.clock.Now(), ids).Error)
 }
 
 // Wake implements event.Outbox.
-func (o Outbox) Wake() <-chan struct{} { return o.wake }
+func (o Outbox) Wake(ctx context.Context) <-chan struct{} { return o.bell.listen(ctx) }
+
+// maxCounted bounds what it costs to look at a backlog.
+const maxCounted = 100_000
+
+// Lag implements event.Outbox.
+func (o Outbox) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
+	var lag struct {
+		N      int
+		Oldest string
+	}
+	err = o.q(ctx).Raw(`SELECT COUNT(*) AS n, COALESCE(MIN(id), '') AS oldest FROM (SELECT CAST(id AS TEXT) AS id FROM outbox WHERE sent_at IS NULL ORDER BY outbox.id LIMIT ?) AS unsent`, maxCounted).Scan(&lag).Error
+	if err != nil || lag.N == 0 {
+		return 0, time.Time{}, wrap(err)
+	}
+	var r outboxRow
+	if err := o.q(ctx).Select("recorded_at").Where("id = ?", lag.Oldest).Take(&r).Error; err != nil {
+		return 0, time.Time{}, wrap(err)
+	}
+	return lag.N, r.RecordedAt, nil
+}
+
+// Forget implements event.Outbox.
+func (o Outbox) Forget(ctx context.Context, before time.Time, n int) (int, error) {
+	res := o.q(ctx).Exec(`DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE sent_at < ? ORDER BY sent_at LIMIT ?)`, before, n)
+	return int(res.RowsAffected), wrap(res.Error)
+}

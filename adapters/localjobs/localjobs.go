@@ -3,55 +3,103 @@ package localjobs
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 
 	"github.com/locumhq/locum/core/job"
 )
 
-const (
-	workers = 4
-	waiting = 200
-)
+// most is how many tickets of a class wait in memory. Those beyond are left to
+// the store, which hands them out again.
+const most = 50_000
 
 // Queue implements job.Queue. What waits in it when the process ends is gone,
-// which its port allows: whoever enqueued it does so again.
+// which its port allows.
 type Queue struct {
-	jobs chan job.Job
-	log  *slog.Logger
+	lines map[job.Class]*line
+}
+
+// line is the tickets of one class in their order, each job once.
+type line struct {
+	mu      sync.Mutex
+	waiting []job.Ticket
+	held    map[string]bool
+	come    chan struct{} // has room for one: somebody may look
 }
 
 // New makes an empty queue.
-func New(log *slog.Logger) *Queue { return &Queue{jobs: make(chan job.Job, waiting), log: log} }
+func New() *Queue {
+	q := &Queue{lines: map[job.Class]*line{}}
+	for class := range job.Workers {
+		q.lines[class] = &line{held: map[string]bool{}, come: make(chan struct{}, 1)}
+	}
+	return q
+}
 
-// Enqueue implements job.Queue.
-func (q *Queue) Enqueue(ctx context.Context, jobs ...job.Job) error {
-	for _, j := range jobs {
-		select {
-		case q.jobs <- j:
-		case <-ctx.Done():
-			return ctx.Err()
+// Enqueue implements job.Queue. It never waits.
+func (q *Queue) Enqueue(_ context.Context, tickets ...job.Ticket) error {
+	for _, t := range tickets {
+		if l := q.lines[t.Class]; l != nil {
+			l.put(t)
 		}
 	}
 	return nil
 }
 
-// Work implements job.Queue.
-func (q *Queue) Work(ctx context.Context, do job.Handler) error {
-	var running sync.WaitGroup
-	for range workers {
-		running.Go(func() {
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case j := <-q.jobs:
-					if err := job.Run(ctx, do, j); err != nil {
-						q.log.Error("job failed", "kind", j.Kind, "key", j.Key, "error", err)
-					}
-				}
+func (l *line) put(t job.Ticket) {
+	l.mu.Lock()
+	if len(l.waiting) < most && !l.held[t.ID] {
+		l.waiting, l.held[t.ID] = append(l.waiting, t), true
+	}
+	l.mu.Unlock()
+	l.signal()
+}
+
+func (l *line) signal() {
+	select {
+	case l.come <- struct{}{}:
+	default:
+	}
+}
+
+// take waits for a ticket until ctx ends.
+func (l *line) take(ctx context.Context) (job.Ticket, bool) {
+	for ctx.Err() == nil {
+		l.mu.Lock()
+		if len(l.waiting) > 0 {
+			t := l.waiting[0]
+			l.waiting = l.waiting[1:]
+			delete(l.held, t.ID)
+			more := len(l.waiting) > 0
+			l.mu.Unlock()
+			if more {
+				l.signal() // for the next worker
 			}
-		})
+			return t, true
+		}
+		l.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-l.come:
+		}
+	}
+	return job.Ticket{}, false
+}
+
+// Work implements job.Queue.
+func (q *Queue) Work(ctx context.Context, do func(context.Context, job.Ticket)) error {
+	var running sync.WaitGroup
+	for class, workers := range job.Workers {
+		for range workers {
+			running.Go(func() {
+				for {
+					t, ok := q.lines[class].take(ctx)
+					if !ok {
+						return
+					}
+					do(context.WithoutCancel(ctx), t)
+				}
+			})
+		}
 	}
 	running.Wait()
 	return nil

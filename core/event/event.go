@@ -42,13 +42,21 @@ type Envelope struct {
 type Outbox interface {
 	// Claim hands out at most n unsent events, oldest first, and keeps them
 	// from every other claimer until the lease ends or they are marked sent.
-	// Concurrent claimers get disjoint sets and do not wait for each other.
+	// Concurrent claimers get disjoint sets and do not wait for each other. An
+	// event is not handed out while an earlier one of its subject is under
+	// somebody else's lease, so that each subject's events leave in the order in
+	// which they were recorded; two claims in the same instant may break it.
 	Claim(ctx context.Context, n int, lease time.Duration) ([]Envelope, error)
 	// MarkSent ends the work on the events. Unknown ids are ignored.
 	MarkSent(ctx context.Context, ids ...string) error
-	// Wake is signalled, without blocking, after a commit in this process
-	// recorded events. It is a hint; events of other processes come by polling.
-	Wake() <-chan struct{}
+	// Wake is signalled, without blocking, after commits that recorded events
+	// or added jobs, until ctx ends. It is a hint that may be missed.
+	Wake(ctx context.Context) <-chan struct{}
+	// Lag counts the unsent events, up to 100,000, and says when the oldest was
+	// recorded (zero if there is none).
+	Lag(ctx context.Context) (n int, oldest time.Time, err error)
+	// Forget removes at most n events that were sent before the moment.
+	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
 
 // Decode reads the envelope's payload as T.

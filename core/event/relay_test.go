@@ -24,39 +24,36 @@ func record(t *testing.T, s adapters.Storage, events ...event.Event) {
 	require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Events.Record(ctx, events...) }))
 }
 
-// relay is a relay whose jobs are done at once.
-func relay(t *testing.T, s adapters.Storage, table ...event.Subscription) *event.Relay {
-	t.Helper()
-	r := event.NewRelay(s.Outbox, &kit.Straight{}, table, slog.New(slog.DiscardHandler))
-	require.NoError(t, r.Work(t.Context()))
-	return r
-}
-
-func TestEverySubscriberHearsWhatItAskedForOnceAllIsWell(t *testing.T) {
+func TestEverySubscriberHearsOnceWhatItAskedFor(t *testing.T) {
 	t.Parallel()
-	s := stores.SQLite(t, clock.System{})
+	clk := kit.NewClock()
+	s := stores.SQLite(t, clk)
 	var heard []string
-	r := relay(t, s,
+	w := kit.NewWork(t, s, clk, []event.Subscription{
 		event.On("a", func(_ context.Context, e event.JobCreated) error { heard = append(heard, "a "+e.JobID); return nil }),
 		event.On("b", func(_ context.Context, e event.JobCreated) error { heard = append(heard, "b "+e.JobID); return nil }),
-		event.On("c", func(_ context.Context, e event.JobClosed) error { heard = append(heard, "c "+e.JobID); return nil }),
-	)
+		event.OnID("c", func(_ context.Context, id string, e event.JobClosed) error {
+			heard = append(heard, "c "+e.JobID)
+			require.Len(t, id, 36)
+			return nil
+		}),
+	})
 	record(t, s, event.JobCreated{JobID: "1"}, event.JobClosed{JobID: "2"}, event.JobUpdated{JobID: "nobody asked"})
-	n, err := r.Drain(t.Context())
+	n, err := w.Relay.Drain(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
 	require.Equal(t, []string{"a 1", "b 1", "c 2"}, heard)
-	n, err = r.Drain(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, n, "what was delivered is done")
+	clk.Advance(time.Hour)
+	w.All(t)
+	require.Len(t, heard, 3, "what was delivered is done")
 }
 
-func TestAReactionThatFailsOrPanicsIsTriedAgainAndHoldsUpNobody(t *testing.T) {
+func TestAReactionThatFailsIsTriedAgainAloneAndHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
 	var tries, others int
-	r := relay(t, s,
+	w := kit.NewWork(t, s, clk, []event.Subscription{
 		event.On("fragile", func(context.Context, event.JobCreated) error {
 			tries++
 			switch tries {
@@ -67,59 +64,80 @@ func TestAReactionThatFailsOrPanicsIsTriedAgainAndHoldsUpNobody(t *testing.T) {
 			}
 			return nil
 		}),
-		event.On("other", func(context.Context, event.JobClosed) error { others++; return nil }),
-	)
-	record(t, s, event.JobCreated{JobID: "1"}, event.JobClosed{JobID: "2"})
+		event.On("other", func(context.Context, event.JobCreated) error { others++; return nil }),
+	})
+	record(t, s, event.JobCreated{JobID: "1"})
 	for want := 1; want <= 3; want++ {
-		_, err := r.Drain(t.Context())
-		require.NoError(t, err)
+		w.All(t)
 		require.Equal(t, want, tries)
-		n, err := r.Drain(t.Context())
-		require.NoError(t, err)
-		require.Zero(t, n, "until its lease ends")
+		w.All(t)
+		require.Equal(t, want, tries, "not before its pause is over")
 		clk.Advance(time.Minute)
 	}
-	require.Equal(t, 1, others)
-	n, err := r.Drain(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, n)
+	w.All(t)
+	require.Equal(t, 3, tries)
+	require.Equal(t, 1, others, "whoever succeeded is not asked again")
 }
+
+func TestAnEventThatNobodyCanReadIsSetAsideAtOnce(t *testing.T) {
+	t.Parallel()
+	clk := kit.NewClock()
+	s := stores.SQLite(t, clk)
+	w := kit.NewWork(t, s, clk, []event.Subscription{
+		{Type: "odd", Name: "a", Class: job.Events, React: event.On("a", func(context.Context, event.ApplicationSubmitted) error { return nil }).React},
+	})
+	record(t, s, odd{At: "no moment"})
+	w.All(t)
+	dead, err := s.Jobs.List(t.Context(), job.Filter{State: job.Dead, Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, dead, 1)
+}
+
+type odd struct {
+	At string `json:"submitted_at"`
+}
+
+func (odd) Type() string    { return "odd" }
+func (odd) Subject() string { return "1" }
 
 func TestARunningRelayIsWokenByACommitAndStopsWhenItIsTold(t *testing.T) {
 	t.Parallel()
 	s := stores.SQLite(t, clock.System{})
 	heard := make(chan string, 1)
 	log := slog.New(slog.DiscardHandler)
-	r := event.NewRelay(s.Outbox, localjobs.New(log), []event.Subscription{
-		event.On("a", func(_ context.Context, e event.JobCreated) error { heard <- e.JobID; return nil }),
-	}, log)
+	table := []event.Subscription{event.On("a", func(_ context.Context, e event.JobCreated) error { heard <- e.JobID; return nil })}
+	runner, err := job.NewRunner(job.Needs{Store: s.Jobs, Queue: localjobs.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
+	require.NoError(t, err)
+	r := event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Jobs: s.Jobs, Runner: runner, Table: table, Log: log})
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { r.Run(ctx) })
-	running.Go(func() { _ = r.Work(ctx) })
+	running.Go(func() { _ = runner.Work(ctx) })
 	record(t, s, event.JobCreated{JobID: "1"})
 	require.Equal(t, "1", <-heard)
 	stop()
 	running.Wait()
 }
 
-// forgetful is a queue that takes jobs and loses them.
-type forgetful struct{ kit.Straight }
-
-func (forgetful) Enqueue(context.Context, ...job.Job) error { return nil }
-
-func TestAnEventWhoseJobWasLostIsCarriedAgain(t *testing.T) {
+func TestAnEventWhoseClaimerDiedIsCarriedByAnother(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
 	heard := 0
-	table := []event.Subscription{event.On("a", func(context.Context, event.JobCreated) error { heard++; return nil })}
+	w := kit.NewWork(t, s, clk, []event.Subscription{event.On("a", func(context.Context, event.JobCreated) error { heard++; return nil })})
 	record(t, s, event.JobCreated{JobID: "1"})
-	_, err := event.NewRelay(s.Outbox, &forgetful{}, table, slog.New(slog.DiscardHandler)).Drain(t.Context())
+	_, err := s.Outbox.Claim(t.Context(), 10, 30*time.Second)
 	require.NoError(t, err)
+	w.All(t)
 	require.Zero(t, heard)
 	clk.Advance(time.Minute)
-	_, err = relay(t, s, table...).Drain(t.Context())
-	require.NoError(t, err)
+	w.All(t)
 	require.Equal(t, 1, heard)
+}
+
+func TestTwoSubscribersOfOneNameAreADefectThatTheStartNames(t *testing.T) {
+	t.Parallel()
+	react := func(context.Context, event.JobCreated) error { return nil }
+	_, err := job.NewRunner(job.Needs{Handlers: event.Handlers([]event.Subscription{event.On("a", react), event.On("a", react)})})
+	require.ErrorContains(t, err, "a have two handlers")
 }

@@ -114,6 +114,7 @@ func (b *board) told() (out []string) {
 			require.NoError(b.t, err)
 			out = append(out, v.PreviousStatus+">"+v.Status)
 		}
+		require.NoError(b.t, b.store.Outbox.MarkSent(b.t.Context(), e.ID))
 	}
 	return out
 }

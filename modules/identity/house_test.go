@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"log/slog"
 	"regexp"
 	"strings"
 	"sync"
@@ -36,7 +35,7 @@ type house struct {
 	store  adapters.Storage
 	hasher *countingHasher
 	box    *mailbox
-	relay  *event.Relay
+	work   kit.Work
 }
 
 var office = identity.Client{Address: "198.51.100.7", UserAgent: "test"}
@@ -52,11 +51,10 @@ func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *hous
 		Users: h.store.Users, Organizations: h.store.Organizations, Sessions: h.store.Sessions, MailTokens: h.store.MailTokens,
 		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, PublicURL: "https://locum.example",
 	})
-	h.relay = event.NewRelay(h.store.Outbox, &kit.Straight{}, []event.Subscription{
+	h.work = kit.NewWork(t, h.store, clk, []event.Subscription{
 		event.On("a", h.OnUserRegistered), event.On("b", h.OnPasswordResetRequested), event.On("c", h.OnPasswordChanged),
 		event.On("d", h.OnSessionReuseDetected), event.On("e", h.OnMemberInvited),
-	}, slog.New(slog.DiscardHandler))
-	require.NoError(t, h.relay.Work(t.Context()))
+	})
 	return h
 }
 
@@ -103,7 +101,7 @@ func (h *house) isOut(s identity.SignedIn) {
 // mails delivers what is in the outbox and returns what arrived for the address.
 func (h *house) mails(to string) []mail.Message {
 	h.t.Helper()
-	_, err := h.relay.Drain(h.t.Context())
+	_, err := h.work.Relay.Drain(h.t.Context())
 	require.NoError(h.t, err)
 	return h.box.to(to)
 }

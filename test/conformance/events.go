@@ -107,7 +107,7 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 	})
 	t.Run("what is marked sent is never claimed again", func(t *testing.T) {
 		s, clk := fresh(t)
-		record(t, s, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"})
+		record(t, s, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "k"})
 		got := claim(t, s, 10)
 		require.Len(t, got, 2)
 		require.NoError(t, s.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
@@ -157,14 +157,74 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			require.Equal(t, 1, n, id)
 		}
 	})
-	t.Run("a commit wakes whoever waits in this process", func(t *testing.T) {
+	t.Run("the events of one subject leave in their order", func(t *testing.T) {
+		s, clk := fresh(t)
+		record(t, s, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"}, event.JobClosed{JobID: "j"})
+		first := claim(t, s, 1)
+		require.Equal(t, "job.created", first[0].Type)
+		other := claim(t, s, 10)
+		require.Len(t, other, 1, "what follows waits for it, what has nothing to do with it does not")
+		require.Equal(t, "k", other[0].Subject)
+		require.NoError(t, s.Outbox.MarkSent(t.Context(), first[0].ID))
+		rest := claim(t, s, 10)
+		require.Len(t, rest, 2)
+		require.Equal(t, []string{"job.updated", "job.closed"}, []string{rest[0].Type, rest[1].Type})
+		clk.Advance(time.Minute)
+		require.Len(t, claim(t, s, 10), 3, "a lease that ends holds up nothing")
+	})
+	t.Run("a commit wakes whoever waits, until they stop waiting", func(t *testing.T) {
 		s, _ := fresh(t)
+		ctx, stop := context.WithCancel(t.Context())
+		one, two := s.Outbox.Wake(ctx), s.Outbox.Wake(t.Context())
 		record(t, s, event.JobCreated{JobID: "j"})
-		select {
-		case <-s.Outbox.Wake():
-		case <-time.After(5 * time.Second):
-			require.Fail(t, "nobody was woken")
+		for _, c := range []<-chan struct{}{one, two} {
+			select {
+			case <-c:
+			case <-time.After(5 * time.Second):
+				require.Fail(t, "nobody was woken")
+			}
 		}
+		stop()
+	})
+	t.Run("the lag is what is unsent and since when", func(t *testing.T) {
+		s, clk := fresh(t)
+		lag := func() (int, time.Time) {
+			n, oldest, err := s.Outbox.Lag(t.Context())
+			require.NoError(t, err)
+			return n, oldest
+		}
+		n, oldest := lag()
+		require.Zero(t, n)
+		require.True(t, oldest.IsZero())
+		first := clk.Now()
+		record(t, s, event.JobCreated{JobID: "j"})
+		clk.Advance(time.Minute)
+		record(t, s, event.JobCreated{JobID: "k"})
+		n, oldest = lag()
+		require.Equal(t, 2, n)
+		require.True(t, first.Equal(oldest))
+		require.NoError(t, s.Outbox.MarkSent(t.Context(), claim(t, s, 1)[0].ID))
+		n, oldest = lag()
+		require.Equal(t, 1, n)
+		require.True(t, clk.Now().Equal(oldest))
+	})
+	t.Run("events that were sent long ago are forgotten, a few at a time", func(t *testing.T) {
+		s, clk := fresh(t)
+		record(t, s, event.JobCreated{JobID: "a"}, event.JobCreated{JobID: "b"}, event.JobCreated{JobID: "c"}, event.JobCreated{JobID: "unsent"})
+		for _, e := range claim(t, s, 3) {
+			require.NoError(t, s.Outbox.MarkSent(t.Context(), e.ID))
+		}
+		forget := func(before time.Time) int {
+			n, err := s.Outbox.Forget(t.Context(), before, 2)
+			require.NoError(t, err)
+			return n
+		}
+		require.Zero(t, forget(clk.Now()))
+		clk.Advance(time.Hour)
+		require.Equal(t, 2, forget(clk.Now()))
+		require.Equal(t, 1, forget(clk.Now()))
+		require.Zero(t, forget(clk.Now()))
+		require.Len(t, claim(t, s, 10), 1, "what was not sent is kept for ever")
 	})
 }
 

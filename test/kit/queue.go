@@ -2,24 +2,79 @@ package kit
 
 import (
 	"context"
+	"log/slog"
+	"testing"
 
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/job"
 )
 
 // Straight is a job.Queue without a wait: Enqueue does the job before it
 // returns, so that a test sees what came of it.
-type Straight struct{ do job.Handler }
+type Straight struct {
+	do    func(context.Context, job.Ticket)
+	ready chan struct{}
+}
 
 // Enqueue implements job.Queue.
-func (q *Straight) Enqueue(ctx context.Context, jobs ...job.Job) error {
-	for _, j := range jobs {
-		_ = job.Run(ctx, q.do, j) // who enqueues does not hear of it
+func (q *Straight) Enqueue(ctx context.Context, tickets ...job.Ticket) error {
+	<-q.ready
+	for _, t := range tickets {
+		q.do(ctx, t)
 	}
 	return nil
 }
 
-// Work implements job.Queue: it takes the handler and returns.
-func (q *Straight) Work(_ context.Context, do job.Handler) error {
+// Work implements job.Queue.
+func (q *Straight) Work(ctx context.Context, do func(context.Context, job.Ticket)) error {
 	q.do = do
+	close(q.ready)
+	<-ctx.Done()
 	return nil
+}
+
+// Work is what a test does a store's background work with: Relay.Drain carries
+// events and Runner.Sweep does due jobs, both before they return.
+type Work struct {
+	Relay  *event.Relay
+	Runner *job.Runner
+}
+
+// NewWork makes the work of the table and the handlers.
+func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Subscription, handlers ...job.Handler) Work {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	queue := &Straight{ready: make(chan struct{})}
+	runner, err := job.NewRunner(job.Needs{Store: s.Jobs, Queue: queue, Clock: clk, Log: log, Handlers: append(event.Handlers(table), handlers...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); _ = runner.Work(ctx) }()
+	t.Cleanup(func() { stop(); <-stopped })
+	return Work{
+		Runner: runner,
+		Relay:  event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Jobs: s.Jobs, Runner: runner, Table: table, Log: log}),
+	}
+}
+
+// All carries every event and does every due job, and what comes of them, until
+// nothing is left to do at this moment.
+func (w Work) All(t testing.TB) {
+	t.Helper()
+	for {
+		n, err := w.Relay.Drain(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Runner.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			return
+		}
+	}
 }

@@ -1,0 +1,295 @@
+package gormdb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/locumhq/locum/core/job"
+)
+
+// Jobs stores background work. It implements job.Store.
+type Jobs struct{ *DB }
+
+type jobRow struct {
+	ID        string
+	Key       string
+	Kind      string
+	Class     string
+	Payload   string
+	Trace     string
+	State     string
+	Attempts  int
+	HandOuts  int
+	RunAt     time.Time
+	DueAt     time.Time
+	Error     string
+	CreatedAt time.Time `gorm:"autoCreateTime:false"`
+	EndedAt   *time.Time
+}
+
+// TableName tells GORM the table.
+func (jobRow) TableName() string { return "jobs" }
+
+func (r jobRow) job() job.Job {
+	return job.Job{ID: r.ID, Kind: r.Kind, Class: job.Class(r.Class), Key: r.Key, Payload: json.RawMessage(r.Payload),
+		RunAt: r.RunAt, Trace: r.Trace, Attempt: r.Attempts, CreatedAt: r.CreatedAt}
+}
+
+// Add implements job.Adder.
+func (d Jobs) Add(ctx context.Context, jobs ...job.Job) error {
+	_, err := d.add(ctx, 0, jobs)
+	return err
+}
+
+// AddHanded implements job.Store.
+func (d Jobs) AddHanded(ctx context.Context, jobs ...job.Job) ([]job.Ticket, error) {
+	return d.add(ctx, 1, jobs)
+}
+
+// add stores jobs that have been handed out so many times.
+func (d Jobs) add(ctx context.Context, handOuts int, jobs []job.Job) ([]job.Ticket, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	now := d.clock.Now()
+	rows, tickets := make([]jobRow, len(jobs)), make([]job.Ticket, len(jobs))
+	for i, j := range jobs {
+		runAt := j.RunAt
+		if runAt.IsZero() {
+			runAt = now
+		}
+		due := runAt
+		if handOuts > 0 {
+			due = now.Add(time.Minute)
+		}
+		rows[i] = jobRow{ID: d.newID(), Key: j.Key, Kind: j.Kind, Class: string(j.Class), Payload: string(j.Payload), Trace: j.Trace,
+			State: string(job.Waiting), HandOuts: handOuts, RunAt: runAt, DueAt: due, CreatedAt: now}
+		tickets[i] = job.Ticket{Class: j.Class, ID: rows[i].ID, Turn: handOuts}
+	}
+	err := d.unprepared(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "key"}}, DoNothing: true}).CreateInBatches(&rows, 500).Error
+	if err != nil {
+		return nil, wrap(err)
+	}
+	if handOuts == 0 {
+		d.recorded(ctx)
+	}
+	return tickets, nil
+}
+
+// Due implements job.Store.
+func (d Jobs) Due(ctx context.Context, n int) ([]job.Ticket, error) {
+	now := d.clock.Now()
+	// Who has waited long is left alone for as long again.
+	var hold strings.Builder
+	var args []any
+	for pause := time.Minute; pause < time.Hour; pause *= 2 {
+		hold.WriteString("WHEN run_at > ? THEN ? ")
+		args = append(args, now.Add(-pause), d.dialect.moment(now.Add(pause)))
+	}
+	args = append(args, d.dialect.moment(now.Add(time.Hour)), d.dialect.moment(now), now, n)
+	var rows []jobRow
+	err := d.q(ctx).Raw(`UPDATE jobs SET hand_outs = hand_outs + 1, due_at = CASE `+hold.String()+`ELSE ? END,
+			run_at = CASE state WHEN 'running' THEN ? ELSE run_at END, state = 'waiting'
+		WHERE id IN (SELECT id FROM jobs WHERE ended_at IS NULL AND due_at <= ? ORDER BY due_at LIMIT ? `+d.dialect.skipLocked()+`)
+		RETURNING id, class, hand_outs, run_at`, args...).Scan(&rows).Error
+	if err != nil {
+		return nil, wrap(err)
+	}
+	slices.SortFunc(rows, func(a, b jobRow) int {
+		if c := a.RunAt.Compare(b.RunAt); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	out := make([]job.Ticket, len(rows))
+	for i, r := range rows {
+		out[i] = job.Ticket{Class: job.Class(r.Class), ID: r.ID, Turn: r.HandOuts}
+	}
+	return out, nil
+}
+
+// Postpone implements job.Store.
+func (d Jobs) Postpone(ctx context.Context, tickets []job.Ticket, until time.Time) error {
+	ids := make([]string, len(tickets))
+	for i, t := range tickets {
+		ids[i] = t.ID
+	}
+	return wrap(d.unprepared(ctx).Exec(`UPDATE jobs SET due_at = CASE WHEN run_at > ? THEN run_at ELSE ? END WHERE id IN ? AND state = 'waiting'`,
+		until, d.dialect.moment(until), ids).Error)
+}
+
+// Start implements job.Store.
+func (d Jobs) Start(ctx context.Context, ids []string, lease time.Duration) ([]job.Job, error) {
+	now := d.clock.Now()
+	var rows []jobRow
+	// In the order of the ids, so that callers which share some do not wait for
+	// each other in a circle.
+	slices.Sort(ids)
+	err := d.unprepared(ctx).Raw(`UPDATE jobs SET state = 'running', attempts = attempts + 1, due_at = ?
+		WHERE id IN ? AND state = 'waiting' AND run_at <= ?
+		RETURNING id, key, kind, class, payload, trace, attempts, run_at, created_at`, now.Add(lease), ids, now).Scan(&rows).Error
+	if err != nil {
+		return nil, wrap(err)
+	}
+	out := make([]job.Job, len(rows))
+	for i, r := range rows {
+		out[i] = r.job()
+	}
+	return out, nil
+}
+
+// byAttempt groups the ids of runs, which one statement may name by their
+// number.
+func byAttempt(runs []job.Run) map[int][]string {
+	out := map[int][]string{}
+	for _, r := range runs {
+		out[r.Attempt] = append(out[r.Attempt], r.ID)
+	}
+	return out
+}
+
+// Extend implements job.Store.
+func (d Jobs) Extend(ctx context.Context, runs []job.Run, lease time.Duration) (lost []job.Run, err error) {
+	until := d.clock.Now().Add(lease)
+	for attempt, ids := range byAttempt(runs) {
+		var kept []string
+		err := d.unprepared(ctx).Raw(`UPDATE jobs SET due_at = ? WHERE id IN ? AND attempts = ? AND state = 'running' RETURNING id`, until, ids, attempt).Scan(&kept).Error
+		if err != nil {
+			return lost, wrap(err)
+		}
+		for _, id := range ids {
+			if !slices.Contains(kept, id) {
+				lost = append(lost, job.Run{ID: id, Attempt: attempt})
+			}
+		}
+	}
+	return lost, nil
+}
+
+// maxJobError bounds what is kept of an error.
+const maxJobError = 1000
+
+// Settle implements job.Store.
+func (d Jobs) Settle(ctx context.Context, outcomes ...job.Outcome) error {
+	now := d.clock.Now()
+	var done []job.Run
+	for _, o := range outcomes {
+		if o.State == job.Done {
+			done = append(done, o.Run)
+			continue
+		}
+		var ended *time.Time
+		if o.State == job.Dead {
+			ended = &now
+		}
+		runAt := o.RunAt
+		if runAt.IsZero() {
+			runAt = now
+		}
+		err := d.q(ctx).Exec(`UPDATE jobs SET state = ?, run_at = ?, due_at = ?, error = ?, ended_at = ? WHERE id = ? AND attempts = ? AND ended_at IS NULL`,
+			string(o.State), runAt, runAt, clipped(o.Err, maxJobError), ended, o.ID, o.Attempt).Error
+		if err != nil {
+			return wrap(err)
+		}
+	}
+	for attempt, ids := range byAttempt(done) {
+		err := d.unprepared(ctx).Exec(`UPDATE jobs SET state = 'done', error = '', ended_at = ? WHERE id IN ? AND attempts = ? AND ended_at IS NULL`, now, ids, attempt).Error
+		if err != nil {
+			return wrap(err)
+		}
+	}
+	return nil
+}
+
+// clipped is text that every database stores: at most n bytes, whole
+// characters, no NUL.
+func clipped(s string, n int) string {
+	if len(s) > n {
+		s = s[:n]
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
+}
+
+// Backlog implements job.Store.
+func (d Jobs) Backlog(ctx context.Context) ([]job.Backlog, error) {
+	var rows []jobRow
+	// HandOuts holds the count. The oldest is found by a column that both
+	// databases read back as a moment.
+	err := d.q(ctx).Raw(`SELECT b.class, b.state, b.n AS hand_outs, jobs.run_at FROM (
+			SELECT class, state, COUNT(*) AS n, MIN(due) AS due FROM (
+				SELECT class, state, CAST(run_at AS TEXT) || ' ' || CAST(id AS TEXT) AS due FROM jobs WHERE ended_at IS NULL ORDER BY due_at LIMIT ?) AS unfinished
+			GROUP BY class, state) AS b
+		JOIN jobs ON jobs.id = `+d.dialect.uuid("SUBSTR(b.due, LENGTH(b.due) - 35)"), maxCounted).Scan(&rows).Error
+	if err != nil {
+		return nil, wrap(err)
+	}
+	out := make([]job.Backlog, len(rows))
+	for i, r := range rows {
+		out[i] = job.Backlog{Class: job.Class(r.Class), State: job.State(r.State), Jobs: r.HandOuts, Oldest: r.RunAt}
+	}
+	return out, nil
+}
+
+// List implements job.Store.
+func (d Jobs) List(ctx context.Context, f job.Filter) ([]job.Record, error) {
+	q := d.q(ctx).Where("state = ?", string(f.State)).Limit(f.Limit)
+	if f.State == job.Done || f.State == job.Dead {
+		q = q.Where("ended_at IS NOT NULL").Order("ended_at DESC, id DESC")
+	} else {
+		q = q.Where("ended_at IS NULL").Order("due_at, id")
+	}
+	if f.Kind != "" {
+		q = q.Where("kind = ?", f.Kind)
+	}
+	var rows []jobRow
+	if err := q.Find(&rows).Error; err != nil {
+		return nil, wrap(err)
+	}
+	out := make([]job.Record, len(rows))
+	for i, r := range rows {
+		out[i] = job.Record{Job: r.job(), State: job.State(r.State), Err: r.Error}
+		if r.EndedAt != nil {
+			out[i].EndedAt = *r.EndedAt
+		}
+	}
+	return out, nil
+}
+
+// Retry implements job.Store.
+func (d Jobs) Retry(ctx context.Context, ids []string) (int, error) {
+	now := d.clock.Now()
+	res := d.unprepared(ctx).Exec(`UPDATE jobs SET state = 'waiting', attempts = CASE state WHEN 'dead' THEN 0 ELSE attempts END, run_at = ?, due_at = ?, ended_at = NULL
+		WHERE id IN ? AND state IN ('dead', 'waiting')`, now, now, ids)
+	if res.Error == nil {
+		d.recorded(ctx)
+	}
+	return int(res.RowsAffected), wrap(res.Error)
+}
+
+// Drop implements job.Store.
+func (d Jobs) Drop(ctx context.Context, ids []string) (int, error) {
+	res := d.unprepared(ctx).Exec(`DELETE FROM jobs WHERE id IN ? AND state <> 'running'`, ids)
+	return int(res.RowsAffected), wrap(res.Error)
+}
+
+// deadFor is how much longer a dead job is kept than a done one.
+const deadFor = 90 * 24 * time.Hour
+
+// Forget implements job.Store.
+func (d Jobs) Forget(ctx context.Context, before time.Time, n int) (int, error) {
+	total := 0
+	for state, ended := range map[job.State]time.Time{job.Done: before, job.Dead: before.Add(-deadFor)} {
+		res := d.q(ctx).Exec(`DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = ? AND ended_at < ? ORDER BY ended_at LIMIT ?)`, string(state), ended, n)
+		if res.Error != nil {
+			return total, fmt.Errorf("forgetting %s jobs: %w", state, wrap(res.Error))
+		}
+		total += int(res.RowsAffected)
+	}
+	return total, nil
+}

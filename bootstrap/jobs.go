@@ -1,0 +1,119 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/job"
+)
+
+// jobs are the operator's commands for background work.
+func (o *operator) jobs() *cobra.Command {
+	group := &cobra.Command{Use: "jobs", Short: "Look at background work, and decide what becomes of dead jobs", Args: cobra.NoArgs}
+
+	var f job.Filter
+	var state string
+	list := &cobra.Command{Use: "list", Short: "List jobs: the dead ones, or those of another state", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		f.State = job.State(state)
+		if states := []job.State{job.Dead, job.Waiting, job.Running, job.Done}; !slices.Contains(states, f.State) {
+			return fmt.Errorf("--state: want one of dead, waiting, running, done")
+		}
+		if f.Limit < 1 || f.Limit > 10_000 {
+			return fmt.Errorf("--limit: want a number from 1 to 10000")
+		}
+		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
+			records, err := s.Jobs.List(ctx, f)
+			if err != nil {
+				return err
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "ID\tKIND\tSTATE\tATTEMPTS\tWHEN\tKEY\tERROR")
+			for _, r := range records {
+				when := r.RunAt
+				if !r.EndedAt.IsZero() {
+					when = r.EndedAt
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", r.ID, r.Kind, r.State, r.Attempt, when.Format(time.RFC3339), r.Key, dash(oneLine(errors.New(r.Err))))
+			}
+			return w.Flush()
+		})
+	}}
+	list.Flags().StringVar(&state, "state", string(job.Dead), "dead, waiting, running or done")
+	list.Flags().StringVar(&f.Kind, "kind", "", "only jobs of this kind")
+	list.Flags().IntVar(&f.Limit, "limit", 50, "how many at most")
+
+	group.AddCommand(list,
+		o.jobsChange("retry", "Try dead jobs again, and waiting ones at once", "retried", job.Store.Retry),
+		o.jobsChange("drop", "Remove jobs that are not running; what they were to do is not done", "dropped", job.Store.Drop))
+	return group
+}
+
+// maxJobsAtOnce bounds one statement of a change.
+const maxJobsAtOnce = 500
+
+// jobsChange is a command for jobs by id, or for all dead ones.
+func (o *operator) jobsChange(use, short, done string, change func(s job.Store, ctx context.Context, ids []string) (int, error)) *cobra.Command {
+	var all bool
+	var kind string
+	cmd := &cobra.Command{Use: use + " [ID...]", Short: short, RunE: func(cmd *cobra.Command, ids []string) error {
+		if all == (len(ids) > 0) {
+			return errors.New("want the ids of jobs, or --all-dead")
+		}
+		if i := slices.IndexFunc(ids, func(s string) bool { return !id.Valid(s) }); i >= 0 {
+			return fmt.Errorf("%s is not the id of a job; `locum jobs list` shows them", ids[i])
+		}
+		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
+			total := 0
+			for {
+				if all {
+					dead, err := s.Jobs.List(ctx, job.Filter{State: job.Dead, Kind: kind, Limit: maxJobsAtOnce})
+					if err != nil {
+						return err
+					}
+					ids = nil
+					for _, r := range dead {
+						ids = append(ids, r.ID)
+					}
+				}
+				n := 0
+				for batch := range slices.Chunk(ids, maxJobsAtOnce) {
+					changed, err := change(s.Jobs, ctx, lower(batch))
+					if err != nil {
+						return err
+					}
+					n += changed
+				}
+				total += n
+				if !all || n == 0 {
+					break
+				}
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s %d\n", done, total)
+			if !all && total < len(ids) {
+				return fmt.Errorf("%d of %d are not there or in a state that does not allow it", len(ids)-total, len(ids))
+			}
+			return nil
+		})
+	}}
+	cmd.Flags().BoolVar(&all, "all-dead", false, "every dead job")
+	cmd.Flags().StringVar(&kind, "kind", "", "with --all-dead: only jobs of this kind")
+	return cmd
+}
+
+func lower(ids []string) []string {
+	out := make([]string, len(ids))
+	for i, s := range ids {
+		out[i] = strings.ToLower(s)
+	}
+	return out
+}

@@ -1,0 +1,151 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/fx"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/limit"
+)
+
+// newMetrics are the numbers of the process.
+func newMetrics(l limit.Limiter, s adapters.Storage, d adapters.Deps, n *jobNumbers) *prometheus.Registry {
+	numbers := prometheus.NewRegistry()
+	numbers.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "locum_limiter_degraded", Help: "1 while limits are counted in this process because their store is away."}, func() float64 {
+			if limiterHealth(l).Degraded {
+				return 1
+			}
+			return 0
+		}),
+		n.attempts, n.seconds, &backlog{storage: s, deps: d})
+	return numbers
+}
+
+// jobNumbers count what the runner reports.
+type jobNumbers struct {
+	attempts *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+}
+
+func newJobNumbers() *jobNumbers {
+	return &jobNumbers{
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_job_attempts_total", Help: "Attempts at jobs by kind and how they ended: done, waiting (failed, to be tried again) or dead."}, []string{"kind", "outcome"}),
+		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "locum_job_seconds", Help: "How long attempts took, by class.", Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60, 300}}, []string{"class"}),
+	}
+}
+
+func (n *jobNumbers) report(r job.Report) {
+	n.attempts.WithLabelValues(r.Kind, string(r.State)).Inc()
+	n.seconds.WithLabelValues(string(r.Class)).Observe(r.Took.Seconds())
+}
+
+// backlog tells what waits in the store. It is asked at most every few seconds,
+// however often somebody looks at the numbers.
+type backlog struct {
+	storage adapters.Storage
+	deps    adapters.Deps
+
+	mu    sync.Mutex
+	asked time.Time
+	last  []prometheus.Metric
+}
+
+const backlogFor = 5 * time.Second
+
+var (
+	outboxUnsent = prometheus.NewDesc("locum_outbox_unsent", "Events that no relay has passed on yet, up to 100000.", nil, nil)
+	outboxLag    = prometheus.NewDesc("locum_outbox_lag_seconds", "Age of the oldest of them.", nil, nil)
+	jobsOpen     = prometheus.NewDesc("locum_jobs", "Jobs that are not finished by class and state, up to 100000 altogether.", []string{"class", "state"}, nil)
+	jobsOldest   = prometheus.NewDesc("locum_jobs_oldest_seconds", "For how long the oldest job of a class could have been started.", []string{"class"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (b *backlog) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{outboxUnsent, outboxLag, jobsOpen, jobsOldest} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector. While the store is away there is
+// nothing to tell, and the other numbers are told all the same.
+func (b *backlog) Collect(out chan<- prometheus.Metric) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now := time.Now(); now.Sub(b.asked) > backlogFor {
+		b.asked, b.last = now, b.ask()
+	}
+	for _, m := range b.last {
+		out <- m
+	}
+}
+
+func (b *backlog) ask() []prometheus.Metric {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	var out []prometheus.Metric
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		out = append(out, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...))
+	}
+	age := func(since time.Time) float64 { return max(0, b.deps.Clock.Now().Sub(since).Seconds()) }
+	if n, oldest, err := b.storage.Outbox.Lag(ctx); err == nil {
+		gauge(outboxUnsent, float64(n))
+		lag := 0.0
+		if n > 0 {
+			lag = age(oldest)
+		}
+		gauge(outboxLag, lag)
+	}
+	waiting, err := b.storage.Jobs.Backlog(ctx)
+	if err != nil {
+		return out
+	}
+	for _, w := range waiting {
+		gauge(jobsOpen, float64(w.Jobs), string(w.Class), string(w.State))
+		if w.State == job.Waiting {
+			gauge(jobsOldest, age(w.Oldest), string(w.Class))
+		}
+	}
+	return out
+}
+
+// serveMetrics serves the numbers on an address of their own, if there is one.
+func serveMetrics(lc fx.Lifecycle, c *config.Config, numbers *prometheus.Registry, log *slog.Logger) {
+	if c.HTTP.MetricsAddr == "" {
+		return
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(numbers, promhttp.HandlerOpts{}))
+	// Whoever may read the numbers may also ask where the time goes.
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	lc.Append(fx.Hook{
+		OnStart: func(context.Context) error {
+			l, err := net.Listen("tcp", c.HTTP.MetricsAddr)
+			if err != nil {
+				return c.Err("http.metrics_addr", err.Error())
+			}
+			go func() {
+				if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+					log.Error("the metrics server stopped", "error", err)
+				}
+			}()
+			return nil
+		},
+		OnStop: server.Shutdown,
+	})
+}

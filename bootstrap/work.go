@@ -1,0 +1,94 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/fx"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/job"
+)
+
+// newRunner does the jobs of the house: the reactions to events, and what the
+// modules do in the background and periodically.
+func newRunner(s adapters.Storage, q job.Queue, d adapters.Deps, table []event.Subscription, h handlers, p periods, n *jobNumbers) (*job.Runner, error) {
+	return job.NewRunner(job.Needs{
+		Store: s.Jobs, Queue: q, Clock: d.Clock, Log: d.Log,
+		Handlers: slices.Concat(event.Handlers(table), h), Periodic: append(p, retention(s, d)),
+		Report: n.report,
+	})
+}
+
+func newRelay(s adapters.Storage, r *job.Runner, table []event.Subscription, log *slog.Logger) *event.Relay {
+	return event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Jobs: s.Jobs, Runner: r, Table: table, Log: log})
+}
+
+// How long the traces of finished work are kept, and how many go at once.
+const (
+	sentFor      = 7 * 24 * time.Hour
+	doneFor      = 3 * 24 * time.Hour
+	forgetAtOnce = 5_000
+)
+
+// retention removes what nobody will ask for any more.
+func retention(s adapters.Storage, d adapters.Deps) job.Periodic {
+	return job.Periodic{Kind: "storage.forget", Every: 10 * time.Minute, Longest: 5 * time.Minute, Do: func(ctx context.Context) error {
+		var failed []error
+		for _, forget := range []func() (int, error){
+			func() (int, error) { return s.Outbox.Forget(ctx, d.Clock.Now().Add(-sentFor), forgetAtOnce) },
+			func() (int, error) { return s.Jobs.Forget(ctx, d.Clock.Now().Add(-doneFor), forgetAtOnce) },
+			func() (int, error) { return s.Idempotency.Forget(ctx, forgetAtOnce) },
+		} {
+			for {
+				n, err := forget()
+				if err != nil {
+					failed = append(failed, err)
+				}
+				if err != nil || n < forgetAtOnce {
+					break
+				}
+			}
+		}
+		return errors.Join(failed...)
+	}}
+}
+
+// queueAgain is the pause before a queue that would not work is asked again.
+const queueAgain = 2 * time.Second
+
+// runWork does what happens without a request.
+func runWork(lc fx.Lifecycle, r role, relay *event.Relay, runner *job.Runner, log *slog.Logger) {
+	if !r.works {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	lc.Append(fx.Hook{
+		OnStart: func(context.Context) error {
+			running.Go(func() { relay.Run(ctx) })
+			running.Go(func() {
+				for ctx.Err() == nil {
+					if err := runner.Work(ctx); err != nil {
+						log.Error("the queue stopped, asking it again", "error", err)
+						select {
+						case <-ctx.Done():
+						case <-time.After(queueAgain):
+						}
+					}
+				}
+			})
+			return nil
+		},
+		OnStop: func(context.Context) error {
+			stop()
+			running.Wait()
+			return nil
+		},
+	})
+}

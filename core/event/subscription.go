@@ -1,0 +1,44 @@
+package event
+
+import (
+	"context"
+
+	"github.com/locumhq/locum/core/job"
+)
+
+// Subscription is one line of the table that says who hears of what.
+type Subscription struct {
+	// Type is the event's type and Name the subscriber's. The name is the kind
+	// of the jobs that are made of it and kept in the store, so it does not
+	// change once it is in use.
+	Type, Name string
+	// Class is the line that the reaction waits in: job.Events, unless it
+	// speaks to somebody outside.
+	Class job.Class
+	// React handles the event. Delivery is at least once, so a reaction leaves
+	// the same state behind however often it runs. Events of one subject may
+	// come side by side and, after a failure, in another order: what depends on
+	// order compares the moments or numbers in the event.
+	React func(ctx context.Context, e Envelope) error
+}
+
+// On makes a subscription to the events of type T.
+func On[T Event](name string, react func(context.Context, T) error) Subscription {
+	return OnID(name, func(ctx context.Context, _ string, e T) error { return react(ctx, e) })
+}
+
+// OnID is On for a reaction that keeps the event's id, usually in a unique key,
+// so that what it writes is written once.
+func OnID[T Event](name string, react func(ctx context.Context, eventID string, e T) error) Subscription {
+	var zero T
+	return Subscription{Type: zero.Type(), Name: name, Class: job.Events, React: func(ctx context.Context, e Envelope) error {
+		v, err := Decode[T](e)
+		if err != nil {
+			return job.Permanent(err)
+		}
+		return react(ctx, e.ID, v)
+	}}
+}
+
+// In puts the subscription into another line.
+func (s Subscription) In(c job.Class) Subscription { s.Class = c; return s }

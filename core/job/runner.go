@@ -1,0 +1,353 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/locumhq/locum/core/clock"
+)
+
+// The rhythm of the runner.
+const (
+	// Longest is how long one attempt may take if its handler says nothing else.
+	Longest = 20 * time.Second
+	// lease is how long a job is its worker's without a sign of life: what a
+	// killed worker held is taken up by another soon after.
+	lease     = 30 * time.Second
+	heartbeat = lease / 3
+	// patience is what a handler that does not heed its deadline gets on top.
+	patience = 3 * time.Second
+	// attempts is how often a job is tried.
+	attempts = 15
+	// handOut is how many jobs one step of the sweep hands to the queue, and
+	// wayOff how long it leaves them alone when the queue is away.
+	handOut = 500
+	wayOff  = 5 * time.Second
+)
+
+// Report tells how an attempt went.
+type Report struct {
+	Kind  string
+	Class Class
+	State State // Done, Dead, or Waiting if it will be tried again
+	Took  time.Duration
+}
+
+// Tracer continues a trace in a job. start returns what ends the span.
+type Tracer func(ctx context.Context, name, parent string) (context.Context, func(err error))
+
+// Needs is what a Runner is plugged into.
+type Needs struct {
+	Store    Store
+	Queue    Queue
+	Clock    clock.Clock
+	Log      *slog.Logger
+	Handlers []Handler
+	Periodic []Periodic
+	Report   func(Report) // nil for nobody
+	Trace    Tracer       // nil for no traces
+}
+
+// Runner does jobs. Any number may run over one store.
+type Runner struct {
+	Needs
+	byKind map[string]Handler
+	starts *gather[string, *Job]
+	ends   *gather[Outcome, struct{}]
+	begun  map[string]time.Time // period by periodic kind, of this process
+
+	mu      sync.Mutex
+	running map[Run]context.CancelCauseFunc
+}
+
+var (
+	errLost     = errors.New("another worker has taken the job over")
+	errStopping = errors.New("the worker is stopping")
+)
+
+// NewRunner makes a runner. A kind has one handler.
+func NewRunner(n Needs) (*Runner, error) {
+	r := &Runner{Needs: n, byKind: map[string]Handler{}, begun: map[string]time.Time{}, running: map[Run]context.CancelCauseFunc{}}
+	for _, p := range n.Periodic {
+		r.Handlers = append(r.Handlers, Handler{Kind: p.Kind, Class: Maintenance, Longest: p.Longest, Do: func(ctx context.Context, _ Job) error { return p.Do(ctx) }})
+	}
+	for _, h := range r.Handlers {
+		if _, twice := r.byKind[h.Kind]; twice {
+			return nil, fmt.Errorf("jobs of kind %s have two handlers", h.Kind)
+		}
+		r.byKind[h.Kind] = h
+	}
+	r.starts, r.ends = newGather(r.start), newGather(r.end)
+	return r, nil
+}
+
+// Work does jobs until ctx ends. What is at hand then comes to its end, if that
+// is not far; the rest goes back at once.
+func (r *Runner) Work(ctx context.Context) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	defer end()
+	for range 2 {
+		helpers.Go(func() { r.starts.run(life) })
+		helpers.Go(func() { r.ends.run(life) })
+	}
+	helpers.Go(func() { r.beat(life) })
+	return r.Queue.Work(ctx, func(worker context.Context, t Ticket) { r.do(worker, ctx, t) })
+}
+
+// do does the job of a ticket, if it is still to be done.
+func (r *Runner) do(ctx, until context.Context, t Ticket) {
+	j, err := r.starts.one(ctx, t.ID)
+	if err != nil {
+		r.Log.Warn("a job could not be started, it comes again", "job", t.ID, "error", err)
+		return
+	}
+	if j == nil {
+		return // somebody else's, done, or not yet due
+	}
+	begun := time.Now()
+	o := r.attempt(ctx, until, *j)
+	r.settle(ctx, until, o)
+	if r.Report != nil {
+		r.Report(Report{Kind: j.Kind, Class: j.Class, State: o.State, Took: time.Since(begun)})
+	}
+}
+
+// attempt runs the handler and judges what came of it.
+func (r *Runner) attempt(ctx, until context.Context, j Job) Outcome {
+	run := Run{ID: j.ID, Attempt: j.Attempt}
+	h, known := r.byKind[j.Kind]
+	most := cmp.Or(h.Attempts, attempts)
+	if j.Attempt > most {
+		// Nobody was left to say so when the last attempt ended.
+		r.Log.Error("job is dead: its last attempt never came to an end", "kind", j.Kind, "job", j.ID, "attempts", most)
+		return Outcome{Run: run, State: Dead, Err: "the worker was lost during the last attempt"}
+	}
+	err := errors.New("no handler for this kind; a newer version may have one")
+	if known {
+		err = r.run(ctx, until, h, j)
+	}
+	log := r.Log.With("kind", j.Kind, "job", j.ID, "attempt", j.Attempt, "error", err)
+	now := r.Clock.Now()
+	switch {
+	case err == nil:
+		return Outcome{Run: run, State: Done}
+	case errors.Is(err, errStopping):
+		return Outcome{Run: run, State: Waiting, RunAt: now, Err: err.Error()}
+	case IsPermanent(err), j.Attempt == most:
+		log.Error("job is dead; `locum jobs` shows it")
+		return Outcome{Run: run, State: Dead, Err: err.Error()}
+	}
+	pause := backoff(j.Attempt)
+	log.Warn("job failed, trying again", "in", pause.Round(time.Second).String())
+	return Outcome{Run: run, State: Waiting, RunAt: now.Add(pause), Err: err.Error()}
+}
+
+// backoff is the pause after an attempt: 5 s, 15 s, 45 s, … up to 4 h, give or
+// take a fifth, so that what failed together does not come back together.
+func backoff(attempt int) time.Duration {
+	d := 4 * time.Hour
+	if attempt < 9 {
+		d = 5 * time.Second
+		for range attempt - 1 {
+			d *= 3
+		}
+		d = min(d, 4*time.Hour)
+	}
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64())) //nolint:gosec // jitter needs no secrecy
+}
+
+// run runs the handler for as long as it may. A handler that heeds no deadline
+// is left to itself: its goroutine is lost until it returns, its place is not.
+func (r *Runner) run(ctx, until context.Context, h Handler, j Job) (err error) {
+	longest := cmp.Or(h.Longest, Longest)
+	ctx, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	run := Run{ID: j.ID, Attempt: j.Attempt}
+	r.mu.Lock()
+	r.running[run] = lost
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		delete(r.running, run)
+		r.mu.Unlock()
+	}()
+	if longest > Longest {
+		// What takes long does not hold up the end of the process.
+		defer context.AfterFunc(until, func() { lost(errStopping) })()
+	}
+	if r.Trace != nil {
+		var finish func(error)
+		ctx, finish = r.Trace(ctx, "job "+j.Kind, j.Trace)
+		defer func() { finish(err) }()
+	}
+	ended := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				ended <- fmt.Errorf("panic: %v", p)
+			}
+		}()
+		ended <- h.Do(ctx, j)
+	}()
+	select {
+	case err = <-ended:
+		return because(ctx, err)
+	case <-ctx.Done():
+	}
+	hangs := time.NewTimer(patience)
+	defer hangs.Stop()
+	select {
+	case err = <-ended:
+		return because(ctx, err)
+	case <-hangs.C:
+		return fmt.Errorf("does not come to an end: %w", context.Cause(ctx))
+	}
+}
+
+// because adds why the context ended to an error that says only that it did.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && (errors.Is(cause, errStopping) || errors.Is(cause, errLost)) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}
+
+// settle writes the outcome down. A store that is away for a moment would have
+// the job done twice, so it is waited for while the lease lasts.
+func (r *Runner) settle(ctx, until context.Context, o Outcome) {
+	pause := 100 * time.Millisecond
+	for deadline := time.Now().Add(lease); ; pause = min(2*pause, 2*time.Second) {
+		_, err := r.ends.one(ctx, o)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) || until.Err() != nil {
+			r.Log.Warn("how a job ended could not be written down, it may be done again", "job", o.ID, "state", o.State, "error", err)
+			return
+		}
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+		case <-until.Done():
+			wait.Stop()
+		}
+	}
+}
+
+func (r *Runner) start(ctx context.Context, ids []string) ([]*Job, error) {
+	jobs, err := r.Store.Start(ctx, ids, lease)
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[string]*Job, len(jobs))
+	for i := range jobs {
+		at[jobs[i].ID] = &jobs[i]
+	}
+	out := make([]*Job, len(ids))
+	for i, id := range ids {
+		out[i] = at[id]
+		delete(at, id) // the same ticket twice in one call is one job
+	}
+	return out, nil
+}
+
+func (r *Runner) end(ctx context.Context, outcomes []Outcome) ([]struct{}, error) {
+	return make([]struct{}, len(outcomes)), r.Store.Settle(ctx, outcomes...)
+}
+
+// beat gives signs of life for what is running.
+func (r *Runner) beat(ctx context.Context) {
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		r.mu.Lock()
+		runs := make([]Run, 0, len(r.running))
+		for run := range r.running {
+			runs = append(runs, run)
+		}
+		r.mu.Unlock()
+		if len(runs) == 0 {
+			continue
+		}
+		lost, err := r.Store.Extend(ctx, runs, lease)
+		if err != nil {
+			r.Log.Warn("leases of running jobs could not be renewed", "jobs", len(runs), "error", err)
+		}
+		r.mu.Lock()
+		for _, run := range lost {
+			if cancel := r.running[run]; cancel != nil {
+				cancel(errLost)
+			}
+		}
+		r.mu.Unlock()
+	}
+}
+
+// Sweep begins the periods that have come and hands due jobs to the queue.
+func (r *Runner) Sweep(ctx context.Context) error {
+	if err := r.beginPeriods(ctx); err != nil {
+		return err
+	}
+	for {
+		tickets, err := r.Store.Due(ctx, handOut)
+		if err != nil || len(tickets) == 0 {
+			return err
+		}
+		if err := r.HandOver(ctx, tickets); err != nil {
+			return err
+		}
+		if len(tickets) < handOut {
+			return nil
+		}
+	}
+}
+
+// HandOver enqueues the tickets. If the queue is away, their jobs are due again
+// in a moment.
+func (r *Runner) HandOver(ctx context.Context, tickets []Ticket) error {
+	if len(tickets) == 0 {
+		return nil
+	}
+	err := r.Queue.Enqueue(ctx, tickets...)
+	if err == nil {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("queue: %w", err), r.Store.Postpone(ctx, tickets, r.Clock.Now().Add(wayOff)))
+}
+
+// beginPeriods adds the job of each period that has begun: its key names the
+// period, so that one process of many succeeds.
+func (r *Runner) beginPeriods(ctx context.Context) error {
+	now := r.Clock.Now()
+	var jobs []Job
+	for _, p := range r.Periodic {
+		if start := now.Truncate(p.Every); !start.Equal(r.begun[p.Kind]) {
+			jobs = append(jobs, New(p.Kind, Maintenance, p.Kind+":"+start.Format(time.RFC3339), struct{}{}))
+		}
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	if err := r.Store.Add(ctx, jobs...); err != nil {
+		return err
+	}
+	for _, p := range r.Periodic {
+		r.begun[p.Kind] = now.Truncate(p.Every)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package job
+
+import (
+	"context"
+	"time"
+)
+
+// Store keeps jobs. A row waits until it is started, runs under a lease until
+// it is settled, and is then done or dead; a lease that ends makes it wait
+// again.
+type Store interface {
+	Adder
+	// AddHanded is Add for jobs that the caller hands to the queue itself, by
+	// the tickets returned: Due leaves them alone for a minute. A ticket of a job
+	// that was left out finds no row.
+	AddHanded(ctx context.Context, jobs ...Job) ([]Ticket, error)
+	// Due hands out at most n waiting jobs whose moment has come, those whose
+	// lease ended included, the longest due first. It does so again when one has
+	// not been started after a minute, then after two, four, … up to an hour: a
+	// queue that lost a ticket gets another, a slow one is not flooded.
+	// Concurrent callers get disjoint jobs and do not wait for each other.
+	Due(ctx context.Context, n int) ([]Ticket, error)
+	// Postpone makes handed-out jobs due at the moment, because no queue took
+	// their tickets.
+	Postpone(ctx context.Context, tickets []Ticket, until time.Time) error
+	// Start claims those of the ids that wait and whose moment has come, each
+	// for one caller, and counts the attempt.
+	Start(ctx context.Context, ids []string, lease time.Duration) ([]Job, error)
+	// Extend renews leases and returns the runs that are not the newest attempt
+	// of a running job any more.
+	Extend(ctx context.Context, runs []Run, lease time.Duration) (lost []Run, err error)
+	// Settle ends attempts. One that is not the newest of an unfinished job
+	// changes nothing.
+	Settle(ctx context.Context, outcomes ...Outcome) error
+
+	// Backlog counts what is not finished, by class and state, up to 100,000
+	// jobs.
+	Backlog(ctx context.Context) ([]Backlog, error)
+	// List shows jobs of one state to an operator: finished ones by their end,
+	// the newest first, the others by what is next.
+	List(ctx context.Context, f Filter) ([]Record, error)
+	// Retry makes dead jobs wait again, with all their attempts before them, and
+	// waiting ones due now. It returns how many there were.
+	Retry(ctx context.Context, ids []string) (int, error)
+	// Drop removes jobs that are not running and returns how many there were.
+	Drop(ctx context.Context, ids []string) (int, error)
+	// Forget removes at most n done jobs that ended before the moment, and dead
+	// ones that ended 90 days before it. Their keys are free again.
+	Forget(ctx context.Context, before time.Time, n int) (int, error)
+}
+
+// State is where a job stands.
+type State string
+
+// The states.
+const (
+	Waiting State = "waiting"
+	Running State = "running"
+	Done    State = "done"
+	Dead    State = "dead" // set aside until an operator looks at it
+)
+
+// Run is one attempt at a job.
+type Run struct {
+	ID      string
+	Attempt int
+}
+
+// Outcome is how an attempt ended.
+type Outcome struct {
+	Run
+	// State is Done, Dead, or Waiting for another attempt at RunAt.
+	State State
+	RunAt time.Time
+	// Err is what went wrong, empty if nothing did.
+	Err string
+}
+
+// Backlog is a class in one state.
+type Backlog struct {
+	Class  Class
+	State  State
+	Jobs   int
+	Oldest time.Time // RunAt of the one that waits longest
+}
+
+// Filter says what List shows: at most Limit jobs of the state, of one kind if
+// it is not empty.
+type Filter struct {
+	State State
+	Kind  string
+	Limit int
+}
+
+// Record is a job as an operator sees it.
+type Record struct {
+	Job
+	State   State
+	Err     string
+	EndedAt time.Time // zero while it is not finished
+}

@@ -1,0 +1,518 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/test/kit"
+)
+
+// Jobs is the suite of job.Store: a job is done by one worker at a time, as
+// often as it takes, and never forgotten before it is done.
+func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+	fresh := func(t *testing.T) (adapters.Storage, *kit.Clock) {
+		t.Helper()
+		t.Parallel()
+		clk := kit.NewClock()
+		return open(t, clk), clk
+	}
+	add := func(t *testing.T, s adapters.Storage, jobs ...job.Job) {
+		t.Helper()
+		require.NoError(t, s.Jobs.Add(t.Context(), jobs...))
+	}
+	due := func(t *testing.T, s adapters.Storage) (ids []string) {
+		t.Helper()
+		tickets, err := s.Jobs.Due(t.Context(), 100)
+		require.NoError(t, err)
+		for _, ticket := range tickets {
+			ids = append(ids, ticket.ID)
+		}
+		return ids
+	}
+	start := func(t *testing.T, s adapters.Storage, ids ...string) []job.Job {
+		t.Helper()
+		jobs, err := s.Jobs.Start(t.Context(), ids, 30*time.Second)
+		require.NoError(t, err)
+		return jobs
+	}
+	list := func(t *testing.T, s adapters.Storage, state job.State) []job.Record {
+		t.Helper()
+		out, err := s.Jobs.List(t.Context(), job.Filter{State: state, Limit: 100})
+		require.NoError(t, err)
+		return out
+	}
+	mail := func(key string) job.Job { return job.New("greet", job.Mail, key, map[string]string{"to": "é"}) }
+	none := "00000000-0000-7000-8000-000000000000"
+
+	t.Run("a job is handed out, started once and done, with all that it said", func(t *testing.T) {
+		s, clk := fresh(t)
+		j := mail("a")
+		j.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+		add(t, s, j)
+		tickets, err := s.Jobs.Due(t.Context(), 10)
+		require.NoError(t, err)
+		require.Len(t, tickets, 1)
+		require.Equal(t, job.Ticket{Class: job.Mail, ID: tickets[0].ID, Turn: 1}, tickets[0])
+		started := start(t, s, tickets[0].ID, none)
+		require.Len(t, started, 1)
+		got := started[0]
+		require.Equal(t, []any{"greet", job.Mail, "a", `{"to":"é"}`, j.Trace, 1}, []any{got.Kind, got.Class, got.Key, string(got.Payload), got.Trace, got.Attempt})
+		require.True(t, clk.Now().Equal(got.CreatedAt))
+		require.Empty(t, start(t, s, got.ID), "it is one worker's")
+		require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: got.ID, Attempt: 1}, State: job.Done}))
+		clk.Advance(24 * time.Hour)
+		require.Empty(t, due(t, s))
+		require.Len(t, list(t, s, job.Done), 1)
+	})
+	t.Run("a job exists exactly if its transaction commits", func(t *testing.T) {
+		s, _ := fresh(t)
+		boom := errors.New("boom")
+		require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
+			require.NoError(t, s.Jobs.Add(ctx, mail("a")))
+			return boom
+		}), boom)
+		require.Empty(t, due(t, s))
+		require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Jobs.Add(ctx, mail("a")) }))
+		require.Len(t, due(t, s), 1)
+	})
+	t.Run("the same key is one job, also when it is done", func(t *testing.T) {
+		s, _ := fresh(t)
+		add(t, s, mail("a"), mail("b"))
+		add(t, s, mail("a"), mail("c"))
+		ids := due(t, s)
+		require.Len(t, ids, 3)
+		for _, j := range start(t, s, ids...) {
+			require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: j.ID, Attempt: 1}, State: job.Done}))
+		}
+		add(t, s, mail("a"))
+		require.Empty(t, due(t, s))
+	})
+	t.Run("of many who ask for the same work at once it is done for one", func(t *testing.T) {
+		s, _ := fresh(t)
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() { require.NoError(t, s.Jobs.Add(context.Background(), mail("a"))) })
+		}
+		all.Wait()
+		require.Len(t, due(t, s), 1)
+	})
+	t.Run("a job waits for its moment, whoever has a ticket", func(t *testing.T) {
+		s, clk := fresh(t)
+		j := mail("a")
+		j.RunAt = clk.Now().Add(time.Hour)
+		tickets, err := s.Jobs.AddHanded(t.Context(), j)
+		require.NoError(t, err)
+		require.Empty(t, start(t, s, tickets[0].ID))
+		add(t, s, job.Job{Kind: "k", Class: job.Events, Key: "b", Payload: []byte("{}"), RunAt: clk.Now().Add(time.Minute)})
+		require.Empty(t, due(t, s))
+		clk.Advance(time.Minute)
+		require.Len(t, due(t, s), 2, "a ticket that was handed out is looked after")
+		require.Empty(t, start(t, s, tickets[0].ID))
+		clk.Advance(time.Hour)
+		require.Len(t, start(t, s, tickets[0].ID), 1)
+	})
+	t.Run("a job whose ticket was lost is handed out again, ever more rarely", func(t *testing.T) {
+		s, clk := fresh(t)
+		tickets, err := s.Jobs.AddHanded(t.Context(), mail("a"))
+		require.NoError(t, err)
+		require.Equal(t, 1, tickets[0].Turn)
+		turns, seen := 1, map[int]bool{1: true}
+		for range 6 * 60 { // six hours
+			clk.Advance(time.Minute)
+			again, err := s.Jobs.Due(t.Context(), 10)
+			require.NoError(t, err)
+			for _, ticket := range again {
+				require.Equal(t, tickets[0].ID, ticket.ID)
+				require.False(t, seen[ticket.Turn], "no two tickets have one name")
+				seen[ticket.Turn] = true
+				turns++
+			}
+		}
+		require.Greater(t, turns, 8)
+		require.Less(t, turns, 16)
+	})
+	t.Run("tickets that no queue took are handed out soon", func(t *testing.T) {
+		s, clk := fresh(t)
+		tickets, err := s.Jobs.AddHanded(t.Context(), mail("a"), mail("b"))
+		require.NoError(t, err)
+		require.NoError(t, s.Jobs.Postpone(t.Context(), tickets, clk.Now().Add(5*time.Second)))
+		require.Empty(t, due(t, s))
+		clk.Advance(5 * time.Second)
+		require.Len(t, due(t, s), 2)
+	})
+	t.Run("who gives no sign of life loses the job to another", func(t *testing.T) {
+		s, clk := fresh(t)
+		add(t, s, mail("a"))
+		id := due(t, s)[0]
+		start(t, s, id)
+		run := job.Run{ID: id, Attempt: 1}
+		clk.Advance(20 * time.Second)
+		lost, err := s.Jobs.Extend(t.Context(), []job.Run{run, {ID: none, Attempt: 3}}, 30*time.Second)
+		require.NoError(t, err)
+		require.Equal(t, []job.Run{{ID: none, Attempt: 3}}, lost)
+		clk.Advance(20 * time.Second)
+		require.Empty(t, due(t, s), "a sign of life counts")
+		clk.Advance(11 * time.Second)
+		require.Equal(t, []string{id}, due(t, s))
+		again := start(t, s, id)
+		require.Len(t, again, 1)
+		require.Equal(t, 2, again[0].Attempt)
+		lost, err = s.Jobs.Extend(t.Context(), []job.Run{run}, 30*time.Second)
+		require.NoError(t, err)
+		require.Equal(t, []job.Run{run}, lost)
+		// What the first one still has to say is no news.
+		require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: run, State: job.Dead, Err: "late"}))
+		require.Len(t, list(t, s, job.Running), 1)
+		require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: id, Attempt: 2}, State: job.Done}))
+		require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: id, Attempt: 2}, State: job.Waiting}))
+		require.Len(t, list(t, s, job.Done), 1, "what is done stays done")
+	})
+	t.Run("a failed job comes again at its moment, with what went wrong", func(t *testing.T) {
+		s, clk := fresh(t)
+		add(t, s, mail("a"))
+		id := due(t, s)[0]
+		start(t, s, id)
+		require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: id, Attempt: 1}, State: job.Waiting, RunAt: clk.Now().Add(time.Minute), Err: "b\x00ad \xff"}))
+		waiting := list(t, s, job.Waiting)
+		require.Len(t, waiting, 1)
+		require.Equal(t, "bad ", waiting[0].Err)
+		require.Empty(t, due(t, s))
+		clk.Advance(time.Minute)
+		require.Equal(t, []string{id}, due(t, s))
+		require.Equal(t, 2, start(t, s, id)[0].Attempt)
+	})
+	t.Run("a dead job rests until an operator retries or drops it", func(t *testing.T) {
+		s, clk := fresh(t)
+		add(t, s, mail("a"), mail("b"))
+		for _, j := range start(t, s, due(t, s)...) {
+			require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: j.ID, Attempt: 1}, State: job.Dead, Err: "no such address"}))
+		}
+		clk.Advance(30 * 24 * time.Hour)
+		require.Empty(t, due(t, s))
+		dead := list(t, s, job.Dead)
+		require.Len(t, dead, 2)
+		require.False(t, dead[0].EndedAt.IsZero())
+		n, err := s.Jobs.Retry(t.Context(), []string{dead[0].ID, none})
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		require.Equal(t, []string{dead[0].ID}, due(t, s))
+		n, err = s.Jobs.Drop(t.Context(), []string{dead[1].ID, none})
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		require.Equal(t, 1, start(t, s, dead[0].ID)[0].Attempt, "all its attempts are before it")
+		n, err = s.Jobs.Drop(t.Context(), []string{dead[0].ID})
+		require.NoError(t, err)
+		require.Zero(t, n, "what runs is not dropped")
+		require.Empty(t, list(t, s, job.Dead))
+	})
+	t.Run("the backlog counts what is not finished", func(t *testing.T) {
+		s, clk := fresh(t)
+		first := clk.Now()
+		add(t, s, mail("a"))
+		clk.Advance(time.Minute)
+		add(t, s, mail("b"), mail("c"), job.New("k", job.Events, "d", 1))
+		tickets, err := s.Jobs.Due(t.Context(), 1)
+		require.NoError(t, err)
+		got, err := s.Jobs.Backlog(t.Context())
+		require.NoError(t, err)
+		counted := map[string]job.Backlog{}
+		for _, b := range got {
+			counted[string(b.Class)+" "+string(b.State)] = b
+		}
+		require.Len(t, counted, 2)
+		require.Equal(t, 3, counted["mail waiting"].Jobs)
+		require.True(t, first.Equal(counted["mail waiting"].Oldest))
+		require.Equal(t, 1, counted["events waiting"].Jobs)
+		start(t, s, tickets[0].ID)
+		got, err = s.Jobs.Backlog(t.Context())
+		require.NoError(t, err)
+		require.Len(t, got, 3)
+	})
+	t.Run("what is done long since is forgotten, a few at a time, and what is not done is not", func(t *testing.T) {
+		s, clk := fresh(t)
+		add(t, s, mail("a"), mail("b"), mail("c"), mail("open"), mail("dead"))
+		for _, j := range start(t, s, due(t, s)...) {
+			switch j.Key {
+			case "open":
+			case "dead":
+				require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: j.ID, Attempt: 1}, State: job.Dead}))
+			default:
+				require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: j.ID, Attempt: 1}, State: job.Done}))
+			}
+		}
+		forget := func(want int) {
+			n, err := s.Jobs.Forget(t.Context(), clk.Now(), 2)
+			require.NoError(t, err)
+			require.Equal(t, want, n)
+		}
+		forget(0)
+		clk.Advance(time.Hour)
+		forget(2)
+		forget(1)
+		forget(0)
+		clk.Advance(100 * 24 * time.Hour)
+		forget(1)
+		require.Len(t, due(t, s), 1)
+	})
+	t.Run("concurrent sweepers and workers get disjoint jobs and none is lost", func(t *testing.T) {
+		s, _ := fresh(t)
+		const total = 300
+		var many []job.Job
+		for i := range total {
+			many = append(many, mail(fmt.Sprint(i)))
+		}
+		add(t, s, many...)
+		var mu sync.Mutex
+		handed, started := map[string]int{}, map[string]int{}
+		var all sync.WaitGroup
+		for range 6 {
+			all.Go(func() {
+				for {
+					tickets, err := s.Jobs.Due(context.Background(), 9)
+					if err != nil || len(tickets) == 0 {
+						require.NoError(t, err)
+						return
+					}
+					ids := make([]string, len(tickets))
+					for i, ticket := range tickets {
+						ids[i] = ticket.ID
+					}
+					mu.Lock()
+					for _, id := range ids {
+						handed[id]++
+					}
+					mu.Unlock()
+					for range 2 { // every ticket comes twice
+						jobs, err := s.Jobs.Start(context.Background(), append([]string{}, ids...), time.Minute)
+						require.NoError(t, err)
+						mu.Lock()
+						for _, j := range jobs {
+							started[j.ID]++
+						}
+						mu.Unlock()
+					}
+				}
+			})
+		}
+		all.Wait()
+		require.Len(t, handed, total)
+		require.Len(t, started, total)
+		for id, n := range started {
+			require.Equal(t, 1, n, id)
+		}
+	})
+}
+
+// Work is the suite of a store and a queue together, with the runner between
+// them: what a job goes through, whichever pair carries it. open makes an empty
+// store on the real clock and an empty queue.
+func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, job.Queue)) {
+	// begin runs workers of the handlers until the test ends or stop is called.
+	begin := func(t *testing.T, s adapters.Storage, q job.Queue, periodic []job.Periodic, handlers ...job.Handler) (stop func()) {
+		t.Helper()
+		r, err := job.NewRunner(job.Needs{Store: s.Jobs, Queue: q, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler), Handlers: handlers, Periodic: periodic})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		var running sync.WaitGroup
+		running.Go(func() { _ = r.Work(ctx) })
+		running.Go(func() {
+			wake := s.Outbox.Wake(ctx)
+			for ctx.Err() == nil {
+				_ = r.Sweep(ctx)
+				select {
+				case <-ctx.Done():
+				case <-wake:
+				case <-time.After(200 * time.Millisecond):
+				}
+			}
+		})
+		stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+		t.Cleanup(stop)
+		return stop
+	}
+	state := func(t *testing.T, s adapters.Storage, want job.State, key string) job.Record {
+		t.Helper()
+		var found job.Record
+		require.Eventually(t, func() bool {
+			records, err := s.Jobs.List(t.Context(), job.Filter{State: want, Limit: 100})
+			require.NoError(t, err)
+			for _, r := range records {
+				if r.Key == key {
+					found = r
+					return true
+				}
+			}
+			return false
+		}, 30*time.Second, 20*time.Millisecond, "%s does not become %s", key, want)
+		return found
+	}
+
+	t.Run("a job that is added is done", func(t *testing.T) {
+		t.Parallel()
+		s, q := open(t)
+		came := make(chan string, 1)
+		begin(t, s, q, nil, job.Handle("k", job.Events, func(_ context.Context, p string) error { came <- p; return nil }))
+		require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Events, "a", "hello")))
+		require.Equal(t, "hello", <-came)
+		state(t, s, job.Done, "a")
+	})
+	t.Run("a job with a moment of its own waits for it", func(t *testing.T) {
+		t.Parallel()
+		s, q := open(t)
+		came := make(chan time.Time, 1)
+		begin(t, s, q, nil, job.Handle("k", job.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
+		j := job.New("k", job.Events, "a", "hello")
+		j.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
+		require.NoError(t, s.Jobs.Add(t.Context(), j))
+		require.False(t, (<-came).Before(j.RunAt))
+	})
+	t.Run("what fails for good is dead at once and holds up nobody", func(t *testing.T) {
+		t.Parallel()
+		s, q := open(t)
+		var tries atomic.Int32
+		begin(t, s, q, nil, job.Handle("k", job.Events, func(_ context.Context, p string) error {
+			if p == "bad" {
+				tries.Add(1)
+				return job.Permanent(errors.New("no such address"))
+			}
+			return nil
+		}))
+		require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Events, "bad", "bad"), job.New("k", job.Events, "good", "good"), job.New("k", job.Events, "odd", 7)))
+		require.Equal(t, "no such address", state(t, s, job.Dead, "bad").Err)
+		state(t, s, job.Dead, "odd") // a payload that nobody can read
+		state(t, s, job.Done, "good")
+		require.EqualValues(t, 1, tries.Load())
+	})
+	t.Run("what fails or panics waits for another attempt, a little longer than its neighbour", func(t *testing.T) {
+		t.Parallel()
+		s, q := open(t)
+		begin(t, s, q, nil, job.Handle("k", job.Events, func(_ context.Context, p string) error {
+			if p == "panic" {
+				panic("broken")
+			}
+			return errors.New("away")
+		}))
+		begun := time.Now()
+		for _, key := range []string{"away", "panic", "away-2", "away-3"} {
+			require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Events, key, key)))
+		}
+		moments := map[time.Time]bool{}
+		for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
+			var r job.Record
+			require.Eventually(t, func() bool { r = state(t, s, job.Waiting, key); return r.Err != "" }, 20*time.Second, 20*time.Millisecond)
+			require.Equal(t, want, r.Err)
+			pause := r.RunAt.Sub(begun)
+			require.Greater(t, pause, 3900*time.Millisecond)
+			require.Less(t, pause, 30*time.Second)
+			moments[r.RunAt] = true
+		}
+		require.Len(t, moments, 4, "they do not come back together")
+	})
+	t.Run("the last attempt that fails makes a job dead", func(t *testing.T) {
+		t.Parallel()
+		s, q := open(t)
+		h := job.Handle("k", job.Events, func(context.Context, string) error { return errors.New("away") })
+		h.Attempts = 1
+		begin(t, s, q, nil, h)
+		require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Events, "a", "a")))
+		require.Equal(t, "away", state(t, s, job.Dead, "a").Err)
+	})
+	t.Run("a job that heeds no deadline loses its place to the next", func(t *testing.T) {
+		t.Parallel()
+		s, q := open(t)
+		release := make(chan struct{})
+		defer close(release)
+		h := job.Handle("k", job.Exports, func(_ context.Context, p string) error {
+			if p == "hangs" {
+				<-release
+			}
+			return nil
+		}).Taking(200 * time.Millisecond)
+		h.Attempts = 1
+		begin(t, s, q, nil, h)
+		for i := range job.Workers[job.Exports] {
+			require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Exports, fmt.Sprint("hangs-", i), "hangs")))
+		}
+		require.Contains(t, state(t, s, job.Dead, "hangs-0").Err, "does not come to an end")
+		require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Exports, "next", "next")))
+		state(t, s, job.Done, "next")
+	})
+	t.Run("every ticket delivered twice does every job once", func(t *testing.T) {
+		t.Parallel()
+		s, q := open(t)
+		var times [100]atomic.Int32
+		h := job.Handle("k", job.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil })
+		twice := doubling{q}
+		begin(t, s, twice, nil, h)
+		begin(t, s, twice, nil, h)
+		for i := range times {
+			require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Events, fmt.Sprint(i), i)))
+		}
+		for i := range times {
+			state(t, s, job.Done, fmt.Sprint(i))
+			require.EqualValues(t, 1, times[i].Load())
+		}
+	})
+	t.Run("periodic work is done once a period, however many processes there are", func(t *testing.T) {
+		t.Parallel()
+		s, q := open(t)
+		var runs atomic.Int32
+		periodic := []job.Periodic{{Kind: "sweep", Every: 24 * time.Hour, Do: func(context.Context) error { runs.Add(1); return nil }}}
+		for range 3 {
+			begin(t, s, q, periodic)
+		}
+		key := "sweep:" + time.Now().UTC().Truncate(24*time.Hour).Format(time.RFC3339)
+		state(t, s, job.Done, key)
+		// Whatever the others were about to do, they have done when they stopped.
+		records, err := s.Jobs.List(t.Context(), job.Filter{State: job.Done, Kind: "sweep", Limit: 10})
+		require.NoError(t, err)
+		require.Len(t, records, 1)
+		require.EqualValues(t, 1, runs.Load())
+	})
+	t.Run("a process that stops lets short jobs end and gives long ones back", func(t *testing.T) {
+		t.Parallel()
+		s, q := open(t)
+		begun := make(chan string, 2)
+		short := job.Handle("short", job.Events, func(ctx context.Context, _ string) error {
+			begun <- "short"
+			<-time.After(300 * time.Millisecond)
+			return ctx.Err()
+		})
+		long := job.Handle("long", job.Exports, func(ctx context.Context, _ string) error {
+			begun <- "long"
+			<-ctx.Done()
+			return ctx.Err()
+		}).Taking(time.Hour)
+		stop := begin(t, s, q, nil, short, long)
+		require.NoError(t, s.Jobs.Add(t.Context(), job.New("short", job.Events, "short", ""), job.New("long", job.Exports, "long", "")))
+		<-begun
+		<-begun
+		stop()
+		state(t, s, job.Done, "short")
+		back := state(t, s, job.Waiting, "long")
+		require.False(t, back.RunAt.After(time.Now()), "another may begin at once")
+	})
+}
+
+// doubling is a queue that delivers everything twice.
+type doubling struct{ job.Queue }
+
+func (q doubling) Enqueue(ctx context.Context, tickets ...job.Ticket) error {
+	again := make([]job.Ticket, len(tickets))
+	for i, ticket := range tickets {
+		again[i] = ticket
+		again[i].Turn += 1_000_000
+	}
+	return errors.Join(q.Queue.Enqueue(ctx, tickets...), q.Queue.Enqueue(ctx, again...))
+}
