@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -27,12 +28,13 @@ const (
 )
 
 // queueOf is the queue of a class. Its name is part of the keys in Redis.
-func queueOf(c job.Class) string { return "locum-" + string(c) }
+func (q *Queue) queueOf(c job.Class) string { return q.prefix + "-" + string(c) }
 
 // Queue implements job.Queue.
 type Queue struct {
 	redis  goredis.UniversalClient
 	client *asynq.Client
+	prefix string
 	log    *slog.Logger
 }
 
@@ -41,12 +43,42 @@ type Queue struct {
 //	redis://[user:password@]host[:port][/db]           one server; rediss:// with TLS
 //	redis-cluster://a:7000,b:7000                      a cluster
 //	redis-sentinel://a:26379,b:26379/0?master_name=NAME  behind sentinels
+//
+// With ?prefix=NAME the keys are NAME's own: a cluster has no numbered
+// databases that would keep two services apart.
 func Open(rawURL string, log *slog.Logger) (*Queue, error) {
+	rawURL, prefix, err := cutPrefix(rawURL)
+	if err != nil {
+		return nil, err
+	}
 	redis, err := connect(rawURL)
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{redis: redis, client: asynq.NewClientFromRedisClient(redis), log: log}, nil
+	return &Queue{redis: redis, client: asynq.NewClientFromRedisClient(redis), prefix: prefix, log: log}, nil
+}
+
+var prefixes = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
+
+// cutPrefix takes our own parameter out of the URL.
+func cutPrefix(rawURL string) (string, string, error) {
+	rest, query, _ := strings.Cut(rawURL, "?")
+	prefix := "locum"
+	var others []string
+	for _, pair := range strings.Split(query, "&") {
+		if value, ours := strings.CutPrefix(pair, "prefix="); ours {
+			prefix = value
+		} else if pair != "" {
+			others = append(others, pair)
+		}
+	}
+	if !prefixes.MatchString(prefix) {
+		return "", "", errors.New("prefix: want 1 to 40 letters, digits, _ and -")
+	}
+	if len(others) > 0 {
+		rest += "?" + strings.Join(others, "&")
+	}
+	return rest, prefix, nil
 }
 
 func connect(rawURL string) (goredis.UniversalClient, error) {
@@ -149,7 +181,7 @@ func (q *Queue) enqueue(ctx context.Context, t job.Ticket) error {
 	// store decides whether there is anything to do. Asynq tries nothing again,
 	// for the same reason, and its clock does not end what the store's may
 	// prolong.
-	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(taskType, []byte(t.ID)), asynq.Queue(queueOf(t.Class)),
+	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(taskType, []byte(t.ID)), asynq.Queue(q.queueOf(t.Class)),
 		asynq.TaskID(fmt.Sprintf("%s:%d", t.ID, t.Turn)), asynq.MaxRetry(0), asynq.Timeout(24*time.Hour))
 	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
 		return fmt.Errorf("handing a job to Redis: %w", err)
@@ -171,7 +203,7 @@ func (q *Queue) Work(ctx context.Context, do func(context.Context, job.Ticket)) 
 	}()
 	for class, workers := range job.Workers {
 		server := asynq.NewServerFromRedisClient(q.redis, asynq.Config{
-			Concurrency: workers, Queues: map[string]int{queueOf(class): 1},
+			Concurrency: workers, Queues: map[string]int{q.queueOf(class): 1},
 			TaskCheckInterval: 200 * time.Millisecond, ShutdownTimeout: 25 * time.Second,
 			Logger: quiet{q.log}, LogLevel: asynq.WarnLevel,
 		})

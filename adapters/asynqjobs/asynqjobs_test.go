@@ -90,3 +90,17 @@ func TestAddressesOfSeveralHostsAreUnderstood(t *testing.T) {
 	_, err := Open("redis-sentinel://a:1", slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "master_name")
 }
+
+func TestServicesThatShareARedisAreKeptApartByTheirPrefix(t *testing.T) {
+	t.Parallel()
+	url := kit.RedisURL(t)
+	one, two := open(t, url+"?prefix=north"), open(t, url+"?prefix=south")
+	require.NoError(t, one.Enqueue(t.Context(), job.Ticket{Class: job.Mail, ID: "a"}))
+	n, err := two.redis.LLen(t.Context(), "asynq:{north-mail}:pending").Result()
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n)
+	for _, bad := range []string{"?prefix=", "?prefix=a{b}", "?prefix=a:b"} {
+		_, err := Open(url+bad, slog.New(slog.DiscardHandler))
+		require.ErrorContains(t, err, "prefix")
+	}
+}

@@ -1,4 +1,4 @@
-// Package heavy holds the tests that need a large database. They run with
+// Package heavy holds the tests that need a large database or a cluster. They run with
 // `make check-heavy`.
 package heavy
 
@@ -34,11 +34,17 @@ type stage struct {
 	url string
 }
 
-func newStage(t *testing.T) *stage {
+// heavy keeps a test out of the ordinary runs.
+func heavy(t *testing.T) {
 	t.Helper()
 	if os.Getenv("LOCUM_TEST_HEAVY") == "" {
-		t.Skip("a large database: runs with make check-heavy")
+		t.Skip("runs with make check-heavy")
 	}
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	heavy(t)
 	s := &stage{t: t, pg: kit.OwnPostgres(t), dir: t.TempDir()}
 	out, err := exec.Command("go", "build", "-o", filepath.Join(s.dir, "locum"), "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
 	require.NoError(t, err, "%s", out)

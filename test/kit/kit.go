@@ -120,6 +120,19 @@ func OwnPostgres(t testing.TB) *services.Server { return own(t, "postgres", serv
 // everything when it is killed.
 func OwnRedis(t testing.TB) *services.Server { return own(t, "redis", services.Redis) }
 
+// RedisCluster is the URL of a Redis Cluster of three masters of the test's own.
+func RedisCluster(t testing.TB) string {
+	t.Helper()
+	url, masters, err := services.RedisCluster()
+	need(t, "redis", err)
+	t.Cleanup(func() {
+		for _, m := range masters {
+			m.Stop()
+		}
+	})
+	return url
+}
+
 func own(t testing.TB, name string, start func() (*services.Server, error)) *services.Server {
 	t.Helper()
 	s, err := start()

@@ -1,0 +1,36 @@
+package heavy
+
+import (
+	"crypto/rand"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/asynqjobs"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/test/conformance"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+func TestAsynqOnARedisClusterIsAQueueAndCarriesWork(t *testing.T) {
+	heavy(t)
+	url := kit.RedisCluster(t)
+	// A cluster has no numbered databases; each test has a prefix of its own.
+	open := func(t *testing.T) job.Queue {
+		t.Helper()
+		q, err := asynqjobs.Open(url+"?prefix="+rand.Text(), slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = q.Close() })
+		return q
+	}
+	t.Run("queue", func(t *testing.T) { conformance.Queue(t, open) })
+	t.Run("work", func(t *testing.T) {
+		conformance.Work(t, func(t *testing.T) (adapters.Storage, job.Queue) {
+			return stores.Postgres(t, clock.System{}), open(t)
+		})
+	})
+}
