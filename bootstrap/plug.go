@@ -87,7 +87,7 @@ func builtIn() []Option {
 		WithLimiter("memory", func(_ context.Context, _ string, d adapters.Deps) (limit.Limiter, error) {
 			return locallimit.New(d.Clock), nil
 		}),
-		WithQueue("embedded", func(_ context.Context, _ string, d adapters.Deps) (job.Queue, error) {
+		WithQueue("embedded", func(_ context.Context, _ string, _ adapters.Deps) (job.Queue, error) {
 			return localjobs.New(), nil
 		}),
 		WithMailer("file", func(_ context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error) {

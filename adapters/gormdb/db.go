@@ -33,6 +33,9 @@ type DB struct {
 	newID   id.Source
 	log     *slog.Logger
 	bell    *bell
+	// queue is a second pool for the queue's bookkeeping, nil where one does.
+	queue    *gorm.DB
+	queueSQL *sql.DB
 	// listingChanges counts the committed transactions that wrote listings.
 	listingChanges atomic.Uint64
 }
@@ -56,7 +59,7 @@ func OpenDB(url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := gorm.Open(d.dialector(pool), &gorm.Config{
+	options := gorm.Config{
 		QueryFields:            true, // SELECT * costs lists 2.6 times as much
 		PrepareStmt:            d == sqlite,
 		PrepareStmtMaxSize:     256, // a batch has a statement of its own for each number of items
@@ -65,11 +68,22 @@ func OpenDB(url string, o Options) (*DB, error) {
 		DisableAutomaticPing:   true,
 		Logger:                 logger.Discard,
 		NowFunc:                o.Clock.Now,
-	})
+	}
+	g, err := gorm.Open(d.dialector(pool), &options)
 	if err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
 	db := &DB{gorm: g, sql: pool, dialect: d, path: strings.TrimPrefix(url, "sqlite:"), clock: o.Clock, newID: o.NewID, log: o.Log}
+	if d == postgres {
+		second, err := openPostgres(url, queueSettings, queueConnections)
+		if err != nil {
+			return nil, errors.Join(err, pool.Close())
+		}
+		if db.queue, err = gorm.Open(d.dialector(second), &options); err != nil {
+			return nil, errors.Join(err, second.Close(), pool.Close())
+		}
+		db.queueSQL = second
+	}
 	db.bell = newBell(db)
 	return db, nil
 }
@@ -77,6 +91,9 @@ func OpenDB(url string, o Options) (*DB, error) {
 // Close ends the connections.
 func (db *DB) Close() error {
 	db.bell.close()
+	if db.queueSQL != nil {
+		return errors.Join(db.queueSQL.Close(), db.sql.Close())
+	}
 	return db.sql.Close()
 }
 
@@ -130,6 +147,15 @@ func (db *DB) locked(ctx context.Context) *gorm.DB {
 		return q.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate})
 	}
 	return q
+}
+
+// aside is q for the queue's own bookkeeping, which is one statement each and
+// may be lost with the server's last moments (see queueSettings).
+func (db *DB) aside(ctx context.Context) *gorm.DB {
+	if db.queue == nil || db.current(ctx) != nil {
+		return db.unprepared(ctx)
+	}
+	return db.queue.WithContext(ctx)
 }
 
 // maxTries bounds how often a transaction that lost a race is run again.

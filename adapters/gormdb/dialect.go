@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -61,12 +62,27 @@ func (d dialect) dialector(pool *sql.DB) gorm.Dialector {
 
 func (d dialect) open(dsn string) (*sql.DB, error) {
 	if d == postgres {
-		return openPostgres(dsn)
+		return openPostgres(dsn, nil, connections)
 	}
 	return openSQLite(strings.TrimPrefix(dsn, "sqlite:"), "&_timefmt="+url.QueryEscape(sqliteTime))
 }
 
-func openPostgres(dsn string) (*sql.DB, error) {
+// connections is how many a process has for requests and reactions, and
+// queueConnections for the queue's bookkeeping.
+const (
+	connections      = 16
+	queueConnections = 4
+)
+
+// queueSettings are for statements that claim, start and settle work. If the
+// server crashes, the last of them may be forgotten, and what they were about
+// is done again, as it would be if the worker had crashed: they need not wait
+// for the disk. And they take the first few rows of an index, on tables that
+// fill and empty faster than their statistics: without these Postgres reads and
+// sorts all of it (25 ms instead of 3 at 20,000 rows).
+var queueSettings = map[string]string{"synchronous_commit": "off", "enable_sort": "off", "enable_bitmapscan": "off", "enable_hashagg": "off"}
+
+func openPostgres(dsn string, more map[string]string, most int) (*sql.DB, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		// The driver's words may quote the password.
@@ -97,13 +113,14 @@ func openPostgres(dsn string) (*sql.DB, error) {
 			cfg.RuntimeParams[name] = value
 		}
 	}
+	maps.Copy(cfg.RuntimeParams, more)
 	// Without this a moment comes back in the machine's zone.
 	pool := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(_ context.Context, c *pgx.Conn) error {
 		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 		return nil
 	}))
-	pool.SetMaxOpenConns(16)
-	pool.SetMaxIdleConns(16)
+	pool.SetMaxOpenConns(most)
+	pool.SetMaxIdleConns(most)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
 	pool.SetConnMaxLifetime(time.Hour)
 	return pool, nil

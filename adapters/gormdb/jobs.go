@@ -94,7 +94,7 @@ func (d Jobs) Due(ctx context.Context, n int) ([]job.Ticket, error) {
 	}
 	args = append(args, d.dialect.moment(now.Add(time.Hour)), d.dialect.moment(now), now, n)
 	var rows []jobRow
-	err := d.q(ctx).Raw(`UPDATE jobs SET hand_outs = hand_outs + 1, due_at = CASE `+hold.String()+`ELSE ? END,
+	err := d.aside(ctx).Raw(`UPDATE jobs SET hand_outs = hand_outs + 1, due_at = CASE `+hold.String()+`ELSE ? END,
 			run_at = CASE state WHEN 'running' THEN ? ELSE run_at END, state = 'waiting'
 		WHERE id IN (SELECT id FROM jobs WHERE ended_at IS NULL AND due_at <= ? ORDER BY due_at LIMIT ? `+d.dialect.skipLocked()+`)
 		RETURNING id, class, hand_outs, run_at`, args...).Scan(&rows).Error
@@ -120,7 +120,7 @@ func (d Jobs) Postpone(ctx context.Context, tickets []job.Ticket, until time.Tim
 	for i, t := range tickets {
 		ids[i] = t.ID
 	}
-	return wrap(d.unprepared(ctx).Exec(`UPDATE jobs SET due_at = CASE WHEN run_at > ? THEN run_at ELSE ? END WHERE id IN ? AND state = 'waiting'`,
+	return wrap(d.aside(ctx).Exec(`UPDATE jobs SET due_at = CASE WHEN run_at > ? THEN run_at ELSE ? END WHERE id IN ? AND state = 'waiting'`,
 		until, d.dialect.moment(until), ids).Error)
 }
 
@@ -131,7 +131,7 @@ func (d Jobs) Start(ctx context.Context, ids []string, lease time.Duration) ([]j
 	// In the order of the ids, so that callers which share some do not wait for
 	// each other in a circle.
 	slices.Sort(ids)
-	err := d.unprepared(ctx).Raw(`UPDATE jobs SET state = 'running', attempts = attempts + 1, due_at = ?
+	err := d.aside(ctx).Raw(`UPDATE jobs SET state = 'running', attempts = attempts + 1, due_at = ?
 		WHERE id IN ? AND state = 'waiting' AND run_at <= ?
 		RETURNING id, key, kind, class, payload, trace, attempts, run_at, created_at`, now.Add(lease), ids, now).Scan(&rows).Error
 	if err != nil {
@@ -159,7 +159,7 @@ func (d Jobs) Extend(ctx context.Context, runs []job.Run, lease time.Duration) (
 	until := d.clock.Now().Add(lease)
 	for attempt, ids := range byAttempt(runs) {
 		var kept []string
-		err := d.unprepared(ctx).Raw(`UPDATE jobs SET due_at = ? WHERE id IN ? AND attempts = ? AND state = 'running' RETURNING id`, until, ids, attempt).Scan(&kept).Error
+		err := d.aside(ctx).Raw(`UPDATE jobs SET due_at = ? WHERE id IN ? AND attempts = ? AND state = 'running' RETURNING id`, until, ids, attempt).Scan(&kept).Error
 		if err != nil {
 			return lost, wrap(err)
 		}
@@ -192,14 +192,14 @@ func (d Jobs) Settle(ctx context.Context, outcomes ...job.Outcome) error {
 		if runAt.IsZero() {
 			runAt = now
 		}
-		err := d.q(ctx).Exec(`UPDATE jobs SET state = ?, run_at = ?, due_at = ?, error = ?, ended_at = ? WHERE id = ? AND attempts = ? AND ended_at IS NULL`,
+		err := d.aside(ctx).Exec(`UPDATE jobs SET state = ?, run_at = ?, due_at = ?, error = ?, ended_at = ? WHERE id = ? AND attempts = ? AND ended_at IS NULL`,
 			string(o.State), runAt, runAt, clipped(o.Err, maxJobError), ended, o.ID, o.Attempt).Error
 		if err != nil {
 			return wrap(err)
 		}
 	}
 	for attempt, ids := range byAttempt(done) {
-		err := d.unprepared(ctx).Exec(`UPDATE jobs SET state = 'done', error = '', ended_at = ? WHERE id IN ? AND attempts = ? AND ended_at IS NULL`, now, ids, attempt).Error
+		err := d.aside(ctx).Exec(`UPDATE jobs SET state = 'done', error = '', ended_at = ? WHERE id IN ? AND attempts = ? AND ended_at IS NULL`, now, ids, attempt).Error
 		if err != nil {
 			return wrap(err)
 		}

@@ -53,10 +53,10 @@ func (o Outbox) Record(ctx context.Context, events ...event.Event) error {
 func (o Outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.Envelope, error) {
 	now := o.clock.Now()
 	var rows []outboxRow
-	err := o.q(ctx).Raw(`UPDATE outbox SET claimed_until = ?, attempts = attempts + 1
+	err := o.aside(ctx).Raw(`UPDATE outbox SET claimed_until = ?, attempts = attempts + 1
 		WHERE id IN (SELECT id FROM outbox AS o WHERE sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)
-			AND NOT EXISTS (SELECT 1 FROM outbox AS earlier WHERE earlier.subject = o.subject AND earlier.id < o.id
-				AND earlier.sent_at IS NULL AND earlier.claimed_until > ?)
+			AND (SELECT COUNT(*) FROM (SELECT 1 FROM outbox AS earlier WHERE earlier.subject = o.subject AND earlier.id < o.id
+				AND earlier.sent_at IS NULL AND earlier.claimed_until > ? LIMIT 1) AS held) = 0
 			ORDER BY id LIMIT ? `+o.dialect.skipLocked()+`)
 		RETURNING id, type, subject, payload, recorded_at, attempts, trace`, now.Add(lease), now, now, n).Scan(&rows).Error
 	if err != nil {

@@ -32,7 +32,7 @@ type RelayNeeds struct {
 // The relay's rhythm. It is woken by commits; the poll is for wakes that were
 // missed, and for what other programs wrote.
 const (
-	relayBatch = 250
+	relayBatch = 1000
 	relayLease = 30 * time.Second
 	relayPoll  = 1500 * time.Millisecond
 )

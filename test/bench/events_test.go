@@ -1,0 +1,158 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/asynqjobs"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// counting is a queue that takes tickets and counts them.
+type counting struct{ n atomic.Int64 }
+
+func (q *counting) Enqueue(_ context.Context, tickets ...job.Ticket) error {
+	q.n.Add(int64(len(tickets)))
+	return nil
+}
+
+func (q *counting) Work(ctx context.Context, _ func(context.Context, job.Ticket)) error {
+	<-ctx.Done()
+	return nil
+}
+
+// asynqAlone is Asynq's own rate of tasks that do nothing, enqueued and
+// processed at once, as it comes: eight clients and as many workers as our
+// reactions have.
+func asynqAlone(b *testing.B, tasks int) float64 {
+	b.Helper()
+	opt, err := goredis.ParseURL(kit.RedisURL(b))
+	require.NoError(b, err)
+	redis := goredis.NewClient(opt)
+	defer func() { _ = redis.Close() }()
+	client := asynq.NewClientFromRedisClient(redis)
+	server := asynq.NewServerFromRedisClient(redis, asynq.Config{Concurrency: 2 * job.Workers[job.Events], LogLevel: asynq.FatalLevel})
+	var done atomic.Int64
+	all := make(chan struct{})
+	require.NoError(b, server.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
+		if done.Add(1) == int64(tasks) {
+			close(all)
+		}
+		return nil
+	})))
+	defer server.Shutdown()
+	begun := time.Now()
+	var sending sync.WaitGroup
+	var n atomic.Int64
+	for range 16 {
+		sending.Go(func() {
+			for i := n.Add(1); i <= int64(tasks); i = n.Add(1) {
+				if _, err := client.Enqueue(asynq.NewTask("job", []byte("x")), asynq.MaxRetry(0)); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	sending.Wait()
+	<-all
+	return float64(tasks) / time.Since(begun).Seconds()
+}
+
+func recordEvents(b *testing.B, s adapters.Storage, n int) {
+	b.Helper()
+	for done := 0; done < n; done += 1000 {
+		events := make([]event.Event, 1000)
+		for i := range events {
+			events[i] = event.JobCreated{JobID: stores.NewID(), OrganizationID: stores.NewID()}
+		}
+		require.NoError(b, s.Tx.Do(b.Context(), func(ctx context.Context) error { return s.Events.Record(ctx, events...) }))
+	}
+}
+
+// BenchmarkOutbox is how fast recorded events leave: claimed, fanned out and
+// marked, into a queue that only counts, and through Asynq until each reaction
+// is written down as done. The limit is Asynq alone.
+func BenchmarkOutbox(b *testing.B) {
+	const events, tasks = 20_000, 20_000
+	log := slog.New(slog.DiscardHandler)
+	var reacted atomic.Int64
+	table := []event.Subscription{event.On("nothing", func(context.Context, event.JobCreated) error { reacted.Add(1); return nil })}
+	relay := func(b *testing.B, s adapters.Storage, q job.Queue) (*event.Relay, *job.Runner) {
+		b.Helper()
+		runner, err := job.NewRunner(job.Needs{Store: s.Jobs, Queue: q, Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
+		require.NoError(b, err)
+		return event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Jobs: s.Jobs, Runner: runner, Table: table, Log: log}), runner
+	}
+	report := func(b *testing.B, ours, limit float64) {
+		b.Helper()
+		b.ReportMetric(ours, "events/s")
+		b.ReportMetric(limit, "asynq-tasks/s")
+		b.ReportMetric(ours/limit, "of-limit")
+		b.ReportMetric(0, "ns/op")
+	}
+	b.Run("drained", func(b *testing.B) {
+		s := stores.Postgres(b, clock.System{})
+		var ours, limit float64
+		for range rounds {
+			recordEvents(b, s, events)
+			r, _ := relay(b, s, &counting{})
+			begun := time.Now()
+			for {
+				n, err := r.Drain(b.Context())
+				require.NoError(b, err)
+				if n == 0 {
+					break
+				}
+			}
+			ours += events / time.Since(begun).Seconds()
+			limit += asynqAlone(b, tasks)
+		}
+		report(b, ours/rounds, limit/rounds)
+	})
+	b.Run("through Asynq", func(b *testing.B) {
+		s := stores.Postgres(b, clock.System{})
+		var ours, limit float64
+		for range rounds {
+			q, err := asynqjobs.Open(kit.RedisURL(b), log)
+			require.NoError(b, err)
+			r, runner := relay(b, s, q)
+			ctx, stop := context.WithCancel(context.Background())
+			var working sync.WaitGroup
+			recordEvents(b, s, events)
+			working.Go(func() { _ = runner.Work(ctx) })
+			begun := time.Now()
+			working.Go(func() { r.Run(ctx) })
+			for {
+				left, err := s.Jobs.Backlog(b.Context())
+				require.NoError(b, err)
+				unsent, _, err := s.Outbox.Lag(b.Context())
+				require.NoError(b, err)
+				if len(left) == 0 && unsent == 0 {
+					break
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+			ours += events / time.Since(begun).Seconds()
+			stop()
+			working.Wait()
+			_ = q.Close()
+			limit += asynqAlone(b, tasks)
+		}
+		report(b, ours/rounds, limit/rounds)
+	})
+	require.GreaterOrEqual(b, reacted.Load(), int64(rounds*events), "events that nobody heard of")
+}
