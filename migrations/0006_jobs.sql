@@ -27,7 +27,7 @@ CREATE INDEX jobs_due ON jobs (due_at) WHERE ended_at IS NULL;
 CREATE INDEX jobs_ended ON jobs (state, ended_at) WHERE ended_at IS NOT NULL;
 
 ALTER TABLE outbox ADD COLUMN trace TEXT NOT NULL DEFAULT '';
-CREATE INDEX outbox_claimed ON outbox (subject, id) WHERE sent_at IS NULL AND claimed_until IS NOT NULL;
+CREATE INDEX outbox_claimed ON outbox (claimed_until) WHERE sent_at IS NULL AND claimed_until IS NOT NULL;
 CREATE INDEX outbox_sent ON outbox (sent_at) WHERE sent_at IS NOT NULL;
 
 -- +goose Down

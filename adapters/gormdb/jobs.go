@@ -52,6 +52,10 @@ func (d Jobs) AddHanded(ctx context.Context, jobs ...job.Job) ([]job.Ticket, err
 	return d.add(ctx, 1, jobs)
 }
 
+// handedOutFor is how long a ticket of a new job is trusted to bring it to a
+// worker.
+const handedOutFor = time.Minute
+
 // add stores jobs that have been handed out so many times.
 func (d Jobs) add(ctx context.Context, handOuts int, jobs []job.Job) ([]job.Ticket, error) {
 	if len(jobs) == 0 {
@@ -66,20 +70,38 @@ func (d Jobs) add(ctx context.Context, handOuts int, jobs []job.Job) ([]job.Tick
 		}
 		due := runAt
 		if handOuts > 0 {
-			due = now.Add(time.Minute)
+			due = now.Add(handedOutFor)
 		}
 		rows[i] = jobRow{ID: d.newID(), Key: j.Key, Kind: j.Kind, Class: string(j.Class), Payload: string(j.Payload), Trace: j.Trace,
 			State: string(job.Waiting), HandOuts: handOuts, RunAt: runAt, DueAt: due, CreatedAt: now}
 		tickets[i] = job.Ticket{Class: j.Class, ID: rows[i].ID, Turn: handOuts}
 	}
-	err := d.unprepared(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "key"}}, DoNothing: true}).CreateInBatches(&rows, 500).Error
-	if err != nil {
+	if err := d.insert(ctx, rows); err != nil {
 		return nil, wrap(err)
 	}
 	if handOuts == 0 {
 		d.recorded(ctx)
 	}
 	return tickets, nil
+}
+
+// insert stores the rows whose keys are new. On Postgres each column is one
+// parameter, which takes half the time of one for each value.
+func (d Jobs) insert(ctx context.Context, rows []jobRow) error {
+	if !d.pg() {
+		return d.unprepared(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "key"}}, DoNothing: true}).CreateInBatches(&rows, 500).Error
+	}
+	var ids, keys, kinds, classes, payloads, traces []string
+	var runs, dues []time.Time
+	for _, r := range rows {
+		ids, keys, kinds, classes = append(ids, r.ID), append(keys, r.Key), append(kinds, r.Kind), append(classes, r.Class)
+		payloads, traces, runs, dues = append(payloads, r.Payload), append(traces, r.Trace), append(runs, r.RunAt), append(dues, r.DueAt)
+	}
+	// GORM would spell a slice out; the driver takes a pointer to one as an array.
+	return d.q(ctx).Exec(`INSERT INTO jobs (id, key, kind, class, payload, trace, run_at, due_at, state, attempts, hand_outs, error, created_at)
+		SELECT *, ?, 0, ?::bigint, '', ?::timestamptz FROM unnest(?::uuid[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::timestamptz[])
+		ON CONFLICT (key) DO NOTHING`, rows[0].State, rows[0].HandOuts, rows[0].CreatedAt,
+		idArray(ids), &keys, &kinds, &classes, &payloads, &traces, &runs, &dues).Error
 }
 
 // Due implements job.Store.
@@ -120,8 +142,8 @@ func (d Jobs) Postpone(ctx context.Context, tickets []job.Ticket, until time.Tim
 	for i, t := range tickets {
 		ids[i] = t.ID
 	}
-	return wrap(d.aside(ctx).Exec(`UPDATE jobs SET due_at = CASE WHEN run_at > ? THEN run_at ELSE ? END WHERE id IN ? AND state = 'waiting'`,
-		until, d.dialect.moment(until), ids).Error)
+	return wrap(d.aside(ctx).Exec(`UPDATE jobs SET due_at = CASE WHEN run_at > ? THEN run_at ELSE ? END WHERE ? AND state = 'waiting'`,
+		until, d.dialect.moment(until), d.dialect.among(ids)).Error)
 }
 
 // Start implements job.Store.
@@ -132,8 +154,8 @@ func (d Jobs) Start(ctx context.Context, ids []string, lease time.Duration) ([]j
 	// each other in a circle.
 	slices.Sort(ids)
 	err := d.aside(ctx).Raw(`UPDATE jobs SET state = 'running', attempts = attempts + 1, due_at = ?
-		WHERE id IN ? AND state = 'waiting' AND run_at <= ?
-		RETURNING id, key, kind, class, payload, trace, attempts, run_at, created_at`, now.Add(lease), ids, now).Scan(&rows).Error
+		WHERE ? AND state = 'waiting' AND run_at <= ?
+		RETURNING id, key, kind, class, payload, trace, attempts, run_at, created_at`, now.Add(lease), d.dialect.among(ids), now).Scan(&rows).Error
 	if err != nil {
 		return nil, wrap(err)
 	}
@@ -159,7 +181,7 @@ func (d Jobs) Extend(ctx context.Context, runs []job.Run, lease time.Duration) (
 	until := d.clock.Now().Add(lease)
 	for attempt, ids := range byAttempt(runs) {
 		var kept []string
-		err := d.aside(ctx).Raw(`UPDATE jobs SET due_at = ? WHERE id IN ? AND attempts = ? AND state = 'running' RETURNING id`, until, ids, attempt).Scan(&kept).Error
+		err := d.aside(ctx).Raw(`UPDATE jobs SET due_at = ? WHERE ? AND attempts = ? AND state = 'running' RETURNING id`, until, d.dialect.among(ids), attempt).Scan(&kept).Error
 		if err != nil {
 			return lost, wrap(err)
 		}
@@ -192,14 +214,16 @@ func (d Jobs) Settle(ctx context.Context, outcomes ...job.Outcome) error {
 		if runAt.IsZero() {
 			runAt = now
 		}
-		err := d.aside(ctx).Exec(`UPDATE jobs SET state = ?, run_at = ?, due_at = ?, error = ?, ended_at = ? WHERE id = ? AND attempts = ? AND ended_at IS NULL`,
+		err := d.aside(ctx).Exec(`UPDATE jobs SET state = ?, run_at = ?, due_at = ?, error = ?, ended_at = ? WHERE id = ? AND attempts = ? AND state IN ('waiting', 'running')`,
 			string(o.State), runAt, runAt, clipped(o.Err, maxJobError), ended, o.ID, o.Attempt).Error
 		if err != nil {
 			return wrap(err)
 		}
 	}
 	for attempt, ids := range byAttempt(done) {
-		err := d.aside(ctx).Exec(`UPDATE jobs SET state = 'done', error = '', ended_at = ? WHERE id IN ? AND attempts = ? AND ended_at IS NULL`, now, ids, attempt).Error
+		// Not ended_at IS NULL: with the little that is known of a young table
+		// Postgres would walk all that is unfinished for it, not the few ids.
+		err := d.aside(ctx).Exec(`UPDATE jobs SET state = 'done', error = '', ended_at = ? WHERE ? AND attempts = ? AND state IN ('waiting', 'running')`, now, d.dialect.among(ids), attempt).Error
 		if err != nil {
 			return wrap(err)
 		}
@@ -265,7 +289,7 @@ func (d Jobs) List(ctx context.Context, f job.Filter) ([]job.Record, error) {
 func (d Jobs) Retry(ctx context.Context, ids []string) (int, error) {
 	now := d.clock.Now()
 	res := d.unprepared(ctx).Exec(`UPDATE jobs SET state = 'waiting', attempts = CASE state WHEN 'dead' THEN 0 ELSE attempts END, run_at = ?, due_at = ?, ended_at = NULL
-		WHERE id IN ? AND state IN ('dead', 'waiting')`, now, now, ids)
+		WHERE ? AND state IN ('dead', 'waiting')`, now, now, d.dialect.among(ids))
 	if res.Error == nil {
 		d.recorded(ctx)
 	}
@@ -274,7 +298,7 @@ func (d Jobs) Retry(ctx context.Context, ids []string) (int, error) {
 
 // Drop implements job.Store.
 func (d Jobs) Drop(ctx context.Context, ids []string) (int, error) {
-	res := d.unprepared(ctx).Exec(`DELETE FROM jobs WHERE id IN ? AND state <> 'running'`, ids)
+	res := d.unprepared(ctx).Exec(`DELETE FROM jobs WHERE ? AND state <> 'running'`, d.dialect.among(ids))
 	return int(res.RowsAffected), wrap(res.Error)
 }
 

@@ -54,9 +54,8 @@ func (o Outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.
 	now := o.clock.Now()
 	var rows []outboxRow
 	err := o.aside(ctx).Raw(`UPDATE outbox SET claimed_until = ?, attempts = attempts + 1
-		WHERE id IN (SELECT id FROM outbox AS o WHERE sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)
-			AND (SELECT COUNT(*) FROM (SELECT 1 FROM outbox AS earlier WHERE earlier.subject = o.subject AND earlier.id < o.id
-				AND earlier.sent_at IS NULL AND earlier.claimed_until > ? LIMIT 1) AS held) = 0
+		WHERE id IN (SELECT id FROM outbox WHERE sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)
+			AND subject NOT IN (SELECT subject FROM outbox WHERE sent_at IS NULL AND claimed_until > ?)
 			ORDER BY id LIMIT ? `+o.dialect.skipLocked()+`)
 		RETURNING id, type, subject, payload, recorded_at, attempts, trace`, now.Add(lease), now, now, n).Scan(&rows).Error
 	if err != nil {
@@ -72,7 +71,7 @@ func (o Outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.
 
 // MarkSent implements event.Outbox.
 func (o Outbox) MarkSent(ctx context.Context, ids ...string) error {
-	return wrap(o.q(ctx).Exec(`UPDATE outbox SET sent_at = ? WHERE id IN ? AND sent_at IS NULL`, o.clock.Now(), ids).Error)
+	return wrap(o.q(ctx).Exec(`UPDATE outbox SET sent_at = ? WHERE ? AND sent_at IS NULL`, o.clock.Now(), o.dialect.among(ids)).Error)
 }
 
 // Wake implements event.Outbox.

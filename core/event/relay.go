@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/locumhq/locum/core/job"
@@ -17,6 +18,8 @@ import (
 type Relay struct {
 	RelayNeeds
 	byType map[string][]Subscription
+	// claiming lets this process's claims see each other's leases.
+	claiming sync.Mutex
 }
 
 // RelayNeeds is what a relay is plugged into.
@@ -74,26 +77,32 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// carry drains the outbox as far as it goes.
+// carry drains the outbox as far as it goes, claiming a batch while the one
+// before it is passed on.
 func (r *Relay) carry(ctx context.Context) {
-	for ctx.Err() == nil {
-		n, err := r.Drain(ctx)
-		if err != nil {
-			if ctx.Err() == nil {
-				r.Log.Warn("passing events on failed, trying again", "error", err)
+	var carrying sync.WaitGroup
+	for range 2 {
+		carrying.Go(func() {
+			for ctx.Err() == nil {
+				n, err := r.Drain(ctx)
+				if err != nil && ctx.Err() == nil {
+					r.Log.Warn("passing events on failed, trying again", "error", err)
+				}
+				if err != nil || n < relayBatch {
+					return
+				}
 			}
-			return
-		}
-		if n < relayBatch {
-			return
-		}
+		})
 	}
+	carrying.Wait()
 }
 
 // Drain carries one batch and says how many events it held. If only the queue
 // failed, the events are on their way all the same.
 func (r *Relay) Drain(ctx context.Context) (int, error) {
+	r.claiming.Lock()
 	batch, err := r.Outbox.Claim(ctx, relayBatch, relayLease)
+	r.claiming.Unlock()
 	if err != nil || len(batch) == 0 {
 		return 0, err
 	}

@@ -1,6 +1,9 @@
 package job
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // gather turns many calls for one thing each into few calls for many: while
 // one call is under way the others collect, and go together in the next.
@@ -19,8 +22,12 @@ type answer[O any] struct {
 	err error
 }
 
-// together is how many go in one call.
-const together = 100
+// together is how many go in one call, and linger how long the first waits for
+// the others.
+const (
+	together = 100
+	linger   = time.Millisecond
+)
 
 func newGather[I, O any](do func(ctx context.Context, in []I) ([]O, error)) *gather[I, O] {
 	return &gather[I, O]{asks: make(chan ask[I, O]), do: do}
@@ -36,15 +43,17 @@ func (g *gather[I, O]) run(ctx context.Context) {
 		case a := <-g.asks:
 			asks = append(asks, a)
 		}
+		full := time.NewTimer(linger)
 	more:
 		for len(asks) < together {
 			select {
 			case a := <-g.asks:
 				asks = append(asks, a)
-			default:
+			case <-full.C:
 				break more
 			}
 		}
+		full.Stop()
 		in := make([]I, len(asks))
 		for i, a := range asks {
 			in[i] = a.in

@@ -25,7 +25,7 @@ const (
 )
 
 // Workers says how many jobs of each class one process does at once.
-var Workers = map[Class]int{Events: 32, Mail: 4, Webhooks: 8, Exports: 2, Maintenance: 2}
+var Workers = map[Class]int{Events: 64, Mail: 4, Webhooks: 8, Exports: 2, Maintenance: 2}
 
 // Job is one piece of work.
 type Job struct {

@@ -66,7 +66,7 @@ func startPostgres(bin string, env []string, cred *syscall.Credential) (*Server,
 	for _, setting := range []string{
 		"listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=300",
 		// What was committed outlives a killed server, though not a killed machine.
-		"fsync=off", "full_page_writes=off", "shared_buffers=128MB",
+		"fsync=off", "full_page_writes=off", "shared_buffers=128MB", "wal_init_zero=off",
 	} {
 		argv = append(argv, "-c", setting)
 	}
