@@ -12,7 +12,7 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/asynqjobs"
-	"github.com/locumhq/locum/adapters/filemail"
+	"github.com/locumhq/locum/adapters/gomail"
 	"github.com/locumhq/locum/adapters/gormdb"
 	"github.com/locumhq/locum/adapters/localjobs"
 	"github.com/locumhq/locum/adapters/locallimit"
@@ -91,8 +91,10 @@ func builtIn() []Option {
 			return localjobs.New(), nil
 		}),
 		WithMailer("file", func(_ context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error) {
-			return filemail.New(strings.TrimPrefix(url, "file:"), from, d.Clock, d.Log)
+			return gomail.NewFiles(strings.TrimPrefix(url, "file:"), from, d.Clock, d.Log)
 		}),
+		WithMailer("smtp", overSMTP),
+		WithMailer("smtps", overSMTP),
 	}
 	for _, scheme := range redisSchemes {
 		options = append(options, WithLimiter(scheme, func(_ context.Context, url string, d adapters.Deps) (limit.Limiter, error) {
@@ -102,6 +104,10 @@ func builtIn() []Option {
 		}))
 	}
 	return options
+}
+
+func overSMTP(_ context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error) {
+	return gomail.NewSMTP(url, from, d.Clock)
 }
 
 // open finds the opener of a URL's scheme and runs it.

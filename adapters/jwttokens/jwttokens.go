@@ -26,11 +26,12 @@ const (
 	maxToken = 4096
 )
 
-// Tokens implements identity.AccessTokens.
+// Tokens implements identity.AccessTokens and auth.Sealer.
 type Tokens struct {
 	ring   []key
 	byID   map[string]key
 	issuer string
+	now    func() time.Time
 	parser *jwt.Parser
 }
 
@@ -45,7 +46,7 @@ func Open(paths []string, issuer string, c clock.Clock) (*Tokens, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tokens{ring: ring, byID: map[string]key{}, issuer: issuer, parser: jwt.NewParser(
+	t := &Tokens{ring: ring, byID: map[string]key{}, issuer: issuer, now: c.Now, parser: jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}),
 		jwt.WithIssuer(issuer), jwt.WithAudience(audience),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(leeway),
@@ -94,10 +95,24 @@ func (t *Tokens) verify(token string) (identity.AccessClaims, error) {
 	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") {
 		return identity.AccessClaims{}, errors.New("not a token of ours")
 	}
-	// Only our own ring has keys: jku, jwk and x5u are never looked at.
-	if _, err := t.parser.ParseWithClaims(token, &c, func(u *jwt.Token) (any, error) {
-		if u.Header["typ"] != tokenType {
-			return nil, errors.New("not an access token")
+	if _, err := t.parser.ParseWithClaims(token, &c, t.keyOf(tokenType)); err != nil {
+		return identity.AccessClaims{}, err
+	}
+	if c.Subject == "" || c.Session == "" || c.IssuedAt == nil {
+		return identity.AccessClaims{}, errors.New("claims are missing")
+	}
+	return identity.AccessClaims{
+		UserID: c.Subject, SessionID: c.Session, Role: c.Role, OrganizationID: c.Organization,
+		IssuedAt: c.IssuedAt.UTC(), ExpiresAt: c.ExpiresAt.UTC(),
+	}, nil
+}
+
+// keyOf finds the key of a token of the type. Only our own ring has keys: jku,
+// jwk and x5u are never looked at.
+func (t *Tokens) keyOf(kind string) jwt.Keyfunc {
+	return func(u *jwt.Token) (any, error) {
+		if u.Header["typ"] != kind {
+			return nil, errors.New("another type of token")
 		}
 		// RFC 7515 §4.1.11: an extension that is not understood must be refused.
 		if _, ok := u.Header["crit"]; ok {
@@ -109,16 +124,7 @@ func (t *Tokens) verify(token string) (identity.AccessClaims, error) {
 			return nil, errors.New("unknown key")
 		}
 		return k.public, nil
-	}); err != nil {
-		return identity.AccessClaims{}, err
 	}
-	if c.Subject == "" || c.Session == "" || c.IssuedAt == nil {
-		return identity.AccessClaims{}, errors.New("claims are missing")
-	}
-	return identity.AccessClaims{
-		UserID: c.Subject, SessionID: c.Session, Role: c.Role, OrganizationID: c.Organization,
-		IssuedAt: c.IssuedAt.UTC(), ExpiresAt: c.ExpiresAt.UTC(),
-	}, nil
 }
 
 // JWKS is the public half of the ring as a JWK Set (RFC 7517), for

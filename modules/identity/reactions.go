@@ -3,7 +3,6 @@ package identity
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -25,16 +24,11 @@ func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) 
 	if err != nil {
 		return err
 	}
-	return s.send(ctx, u, "verify-email-"+u.ID, "Please confirm your e-mail address", fmt.Sprintf(
-		`welcome to locum. Please confirm that this is your e-mail address:
-
-%s
-
-The link works once, for 24 hours. If you use the API, this is the token:
-
-%s
-
-If you did not register, you need not do anything.`, s.link("verify-email", token), token))
+	return s.send(ctx, u, "verify-email-"+u.ID, "Please confirm your e-mail address",
+		mail.Block{Text: "Welcome to locum. Please confirm that this is your e-mail address."},
+		s.link("Confirm the address", "verify-email", token),
+		mail.Block{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, mail.Block{Code: token},
+		mail.Block{Text: "If you did not register, you need not do anything."})
 }
 
 // OnPasswordResetRequested sends the link that sets a new password.
@@ -47,16 +41,11 @@ func (s *Service) OnPasswordResetRequested(ctx context.Context, e event.Password
 	if err != nil {
 		return err
 	}
-	return s.send(ctx, u, "reset-password-"+u.ID+"-"+moment(e.RequestedAt), "Set a new password", fmt.Sprintf(
-		`somebody, hopefully you, asked for a new password for your account. Set it here:
-
-%s
-
-The link works once, for 30 minutes. If you use the API, this is the token:
-
-%s
-
-If it was not you, your password stays as it is and you need not do anything.`, s.link("reset-password", token), token))
+	return s.send(ctx, u, "reset-password-"+u.ID+"-"+moment(e.RequestedAt), "Set a new password",
+		mail.Block{Text: "Somebody, hopefully you, asked for a new password for your account."},
+		s.link("Set a new password", "reset-password", token),
+		mail.Block{Text: "The link works once, for 30 minutes. If you use the API, this is the token:"}, mail.Block{Code: token},
+		mail.Block{Text: "If it was not you, your password stays as it is and you need not do anything."})
 }
 
 // OnPasswordChanged tells the owner, in case it was somebody else.
@@ -65,12 +54,9 @@ func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged
 	if err != nil || u.ID == "" {
 		return err
 	}
-	return s.send(ctx, u, "password-changed-"+u.ID+"-"+moment(e.ChangedAt), "Your password was changed", fmt.Sprintf(
-		`the password of your account was changed on %s, and your other devices were signed out.
-
-If it was not you, please set a new password now:
-
-%s`, e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC"), s.PublicURL+"/forgot-password"))
+	return s.send(ctx, u, "password-changed-"+u.ID+"-"+moment(e.ChangedAt), "Your password was changed",
+		mail.Block{Text: "The password of your account was changed on " + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + ", and your other devices were signed out."},
+		mail.Block{Text: "If it was not you, please set a new password now."}, s.newPassword())
 }
 
 // OnSessionReuseDetected tells the owner that a session was ended because two
@@ -80,12 +66,9 @@ func (s *Service) OnSessionReuseDetected(ctx context.Context, e event.SessionReu
 	if err != nil || u.ID == "" {
 		return err
 	}
-	return s.send(ctx, u, "session-reuse-"+e.SessionID, "We signed out one of your devices", fmt.Sprintf(
-		`a sign-in of your account was used from two places with the same key. That can be a fault in an app; it can also mean that somebody copied it. To be safe we ended that sign-in. Please sign in again.
-
-If you are not sure what happened, set a new password:
-
-%s`, s.PublicURL+"/forgot-password"))
+	return s.send(ctx, u, "session-reuse-"+e.SessionID, "We signed out one of your devices",
+		mail.Block{Text: "A sign-in of your account was used from two places with the same key. That can be a fault in an app; it can also mean that somebody copied it. To be safe we ended that sign-in. Please sign in again."},
+		mail.Block{Text: "If you are not sure what happened, set a new password."}, s.newPassword())
 }
 
 // OnMemberInvited sends an organization's invitation.
@@ -111,22 +94,17 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 	if err != nil {
 		return err
 	}
-	how := "choose a password and start here"
+	how := "choose a password and start"
 	if u.Status == UserActive {
-		how = "you have an account already: sign in with it and accept here"
+		how = "you have an account already, so sign in with it and accept"
 	} else {
 		u.Name = m.InvitedName
 	}
-	return s.send(ctx, u, "invitation-"+m.ID+"-"+moment(e.InvitedAt), "Join "+o.Name+" on locum", fmt.Sprintf(
-		`%s would like you to join its team on locum. If you agree, %s:
-
-%s
-
-The link works once, for 7 days. If you use the API, this is the token:
-
-%s
-
-If you do not know %s, you need not do anything.`, o.Name, how, s.link("accept-invitation", token), token, o.Name))
+	return s.send(ctx, u, "invitation-"+m.ID+"-"+moment(e.InvitedAt), "Join "+o.Name+" on locum",
+		mail.Block{Text: o.Name + " would like you to join its team on locum. If you agree, " + how + "."},
+		s.link("Join the team", "accept-invitation", token),
+		mail.Block{Text: "The link works once, for 7 days. If you use the API, this is the token:"}, mail.Block{Code: token},
+		mail.Block{Text: "If you do not know " + o.Name + ", you need not do anything."})
 }
 
 // recipient is whom a mail goes to; the zero User if they are gone.
@@ -141,17 +119,20 @@ func (s *Service) recipient(ctx context.Context, userID string) (User, error) {
 	return u, err
 }
 
-func (s *Service) send(ctx context.Context, u User, messageID, subject, text string) error {
-	return s.Mailer.Send(ctx, mail.Message{
-		ID: messageID, To: mail.Address{Name: u.Name, Email: u.Email}, Subject: subject,
-		Text: "Hello " + u.FirstName() + ",\n\n" + text + "\n\nlocum\n" + s.PublicURL + "\n",
+func (s *Service) send(ctx context.Context, u User, id, subject string, body ...mail.Block) error {
+	return mail.Deliver(ctx, s.Mailer, mail.Letter{
+		ID: id, To: mail.Address{Name: u.Name, Email: u.Email}, Subject: subject, Greeting: u.FirstName(), Body: body, Home: s.PublicURL,
 	})
 }
 
 // link leads to a page that asks before it posts the token: mail scanners
 // follow links, and must not use one up.
-func (s *Service) link(page, token string) string {
-	return s.PublicURL + "/" + page + "?token=" + token
+func (s *Service) link(label, page, token string) mail.Block {
+	return mail.Block{Link: &mail.Link{Label: label, URL: s.PublicURL + "/" + page + "?token=" + token}}
+}
+
+func (s *Service) newPassword() mail.Block {
+	return mail.Block{Link: &mail.Link{Label: "Set a new password", URL: s.PublicURL + "/forgot-password"}}
 }
 
 func moment(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 36) }

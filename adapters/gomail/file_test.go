@@ -1,4 +1,4 @@
-package filemail
+package gomail
 
 import (
 	"bytes"
@@ -21,19 +21,19 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-var _ mail.Mailer = (*Mailer)(nil)
+var _ mail.Mailer = (*Files)(nil)
 
-func mailer(t *testing.T) (*Mailer, *kit.Clock, *bytes.Buffer) {
+func mailer(t *testing.T) (*Files, *kit.Clock, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
 	clk := kit.NewClock()
-	m, err := New(filepath.Join(t.TempDir(), "data", "mail"), mail.Address{Name: "Locum", Email: "no-reply@jobs.example.org"},
+	m, err := NewFiles(filepath.Join(t.TempDir(), "data", "mail"), mail.Address{Name: "Locum", Email: "no-reply@jobs.example.org"},
 		clk, slog.New(slog.NewTextHandler(&log, nil)))
 	require.NoError(t, err)
 	return m, clk, &log
 }
 
-func sent(t *testing.T, m *Mailer) (paths []string, raw []string) {
+func sent(t *testing.T, m *Files) (paths []string, raw []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(m.dir, "*"))
 	require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestNothingInAMessageBecomesAHeader(t *testing.T) {
 
 	for _, address := range []string{"", "no address", "a@example.org\r\nBcc: b@example.org", "a@example.org, b@example.org"} {
 		require.Error(t, m.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: address}}), address)
-		_, err := New(t.TempDir(), mail.Address{Email: address}, m.clock, slog.Default())
+		_, err := NewFiles(t.TempDir(), mail.Address{Email: address}, m.clock, slog.Default())
 		require.Error(t, err, address)
 	}
 	paths, _ := sent(t, m)

@@ -1,0 +1,97 @@
+package gomail
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-ical"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/test/kit"
+)
+
+// book is a calendar program: what it holds after the invitations it got, by
+// the rules of RFC 5546 §2.1.5.
+type book map[string]ical.Event
+
+func (b book) take(t *testing.T, m kit.Mail) {
+	t.Helper()
+	cal, err := ical.NewDecoder(strings.NewReader(m.Parts["text/calendar"])).Decode()
+	require.NoError(t, err)
+	method, err := cal.Props.Text(ical.PropMethod)
+	require.NoError(t, err)
+	require.Equal(t, m.Parts["method"], method, "the part's type says what the calendar says")
+	require.Len(t, cal.Events(), 1)
+	event := cal.Events()[0]
+	uid, err := event.Props.Text(ical.PropUID)
+	require.NoError(t, err)
+	if before, known := b[uid]; known {
+		require.Greater(t, number(t, event, ical.PropSequence), number(t, before, ical.PropSequence))
+	}
+	if method == "CANCEL" {
+		require.Contains(t, b, uid, "what is cancelled was there")
+	}
+	b[uid] = event
+}
+
+func number(t *testing.T, e ical.Event, name string) int {
+	t.Helper()
+	n, err := e.Props.Get(name).Int()
+	require.NoError(t, err)
+	return n
+}
+
+func TestAnInterviewThatMovesAcrossAClockChangeAndIsCancelledIsOneEvent(t *testing.T) {
+	t.Parallel()
+	london, err := time.LoadLocation("Europe/London")
+	require.NoError(t, err)
+	server := kit.NewSMTP(t)
+	m := sender(t, server.URL())
+	// On 28 March 2027 the clocks in London go from 1 to 2 in the morning.
+	before := time.Date(2027, 3, 27, 10, 0, 0, 0, london)
+	after := time.Date(2027, 3, 28, 10, 0, 0, 0, london)
+	require.Equal(t, 23*time.Hour, after.Sub(before))
+	for sequence, invite := range []mail.Invite{{Start: before}, {Start: after}, {Start: after, Cancelled: true}} {
+		invite.UID, invite.Sequence, invite.End = "0195a1b2-0000-7000-8000-000000000001", sequence, invite.Start.Add(time.Hour)
+		invite.Stamp = before.Add(time.Duration(sequence) * time.Minute)
+		invite.Summary, invite.Location = "Interview; Nurse, \"Ward 3\"\r\nX-EVIL:1", "Room 4\r\nATTACH:http://evil"
+		invite.Description = "Bring:\r\n- your ID\n- " + strings.Repeat("é", 200)
+		invite.Attendee = mail.Address{Name: "Zoë \"Z\"\r\nX:1", Email: "zoe@example.org"}
+		invite.Organizer = mail.Address{Name: "St. Mary's, Leeds", Email: "no-reply@jobs.example.org"}
+		message := note("zoe@example.org")
+		message.Invite = &invite
+		require.NoError(t, m.Send(t.Context(), message))
+	}
+	calendar := book{}
+	var starts []string
+	for _, got := range server.Mails() {
+		require.NotContains(t, got.Parts["text/calendar"], "\nX-EVIL")
+		require.NotContains(t, got.Parts["text/calendar"], "\nATTACH")
+		calendar.take(t, got)
+		for _, event := range calendar {
+			starts = append(starts, event.Props.Get(ical.PropDateTimeStart).Value)
+		}
+	}
+	require.Equal(t, []string{"20270327T100000Z", "20270328T090000Z", "20270328T090000Z"}, starts, "10 o'clock in London both times")
+	require.Len(t, calendar, 1)
+	event := calendar["0195a1b2-0000-7000-8000-000000000001@jobs.example.org"]
+	require.Equal(t, 2, number(t, event, ical.PropSequence))
+	status, err := event.Status()
+	require.NoError(t, err)
+	require.Equal(t, ical.EventCancelled, status)
+	start, err := event.DateTimeStart(time.UTC)
+	require.NoError(t, err)
+	require.True(t, start.Equal(after))
+	end, err := event.DateTimeEnd(time.UTC)
+	require.NoError(t, err)
+	require.Equal(t, time.Hour, end.Sub(start))
+	text, err := event.Props.Text(ical.PropDescription)
+	require.NoError(t, err)
+	require.Equal(t, "Bring:\n- your ID\n- "+strings.Repeat("é", 200), text)
+	attendee := event.Props.Get(ical.PropAttendee)
+	require.Equal(t, "mailto:zoe@example.org", attendee.Value)
+	require.Equal(t, "Zoë ’Z’ X 1", attendee.Params.Get(ical.ParamCommonName))
+	require.Equal(t, "St. Mary’s Leeds", event.Props.Get(ical.PropOrganizer).Params.Get(ical.ParamCommonName))
+}

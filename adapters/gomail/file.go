@@ -1,0 +1,70 @@
+package gomail
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/mail"
+)
+
+// Files is the mailer that writes each message into a file.
+type Files struct {
+	writer
+	dir string
+	log *slog.Logger
+}
+
+// NewFiles makes a mailer that writes into dir, which it makes, in the name of
+// from.
+func NewFiles(dir string, from mail.Address, c clock.Clock, log *slog.Logger) (*Files, error) {
+	w, err := newWriter(from, c)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	// Mails hold links that sign people in.
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return &Files{writer: w, dir: dir, log: log}, nil
+}
+
+// Send implements mail.Mailer.
+func (f *Files) Send(ctx context.Context, message mail.Message) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	msg, err := f.write(message, true)
+	if err != nil {
+		return fmt.Errorf("mail %s: %w", message.ID, err)
+	}
+	path := filepath.Join(f.dir, f.clock.Now().Format("20060102T150405.000000Z")+"-"+plainID(message.ID)+"-"+rand.Text()[:6]+".eml")
+	if err := store(path, msg); err != nil {
+		return fmt.Errorf("mail %s: %w", message.ID, err)
+	}
+	f.log.InfoContext(ctx, "mail written", "path", path)
+	return nil
+}
+
+func store(path string, msg *gomail.Msg) error {
+	part, err := os.CreateTemp(filepath.Dir(path), ".part-") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(part.Name()) }()
+	_, err = msg.WriteTo(part)
+	if err := errors.Join(err, part.Sync(), part.Close()); err != nil {
+		return err
+	}
+	return os.Rename(part.Name(), path)
+}

@@ -1,0 +1,133 @@
+// Package gomail sends e-mail with go-mail: to a mail server, or into files
+// that a mail program opens, for a service that has no mail server yet.
+package gomail
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	netmail "net/mail"
+	"regexp"
+	"strings"
+	"unicode"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/mail"
+)
+
+// writer gives messages the form in which they travel (RFC 5322).
+type writer struct {
+	from  *netmail.Address
+	host  string // of our address: to the right of the @ of what we name
+	clock clock.Clock
+}
+
+func newWriter(from mail.Address, c clock.Clock) (writer, error) {
+	sender, err := address(from)
+	if err != nil {
+		return writer{}, fmt.Errorf("sender: %w", err)
+	}
+	_, host, _ := strings.Cut(sender.Address, "@")
+	return writer{from: sender, host: host, clock: c}, nil
+}
+
+// write makes the message. Its parts go unencoded where plain is set and they
+// may, so that links stand in a file as they are.
+func (w writer) write(m mail.Message, plain bool) (*gomail.Msg, error) {
+	text, html := crlf(m.Text), crlf(m.HTML)
+	encoding := gomail.EncodingQP
+	if plain && fits(text) && fits(html) {
+		encoding = gomail.NoEncoding
+	}
+	msg := gomail.NewMsg(gomail.WithEncoding(encoding), gomail.WithNoDefaultUserAgent())
+	to, err := address(m.To)
+	if err != nil {
+		return nil, err
+	}
+	msg.FromMailAddress(w.from)
+	msg.ToMailAddress(to)
+	if m.ReplyTo.Email != "" {
+		replyTo, err := address(m.ReplyTo)
+		if err != nil {
+			return nil, err
+		}
+		msg.ReplyToMailAddress(replyTo)
+	}
+	msg.SetDateWithValue(w.clock.Now())
+	msg.SetMessageIDWithValue(plainID(m.ID) + "@" + w.host)
+	// RFC 3834 §5: no out-of-office answers, please.
+	msg.SetGenHeader("Auto-Submitted", "auto-generated")
+	if m.Unsubscribe != "" {
+		if strings.ContainsFunc(m.Unsubscribe, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '>' }) {
+			return nil, errors.New("not a URL to unsubscribe at")
+		}
+		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+m.Unsubscribe+">")
+		msg.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click") // RFC 8058 §3.1
+	}
+	msg.Subject(m.Subject)
+	msg.SetBodyString(gomail.TypeTextPlain, text)
+	if html != "" {
+		msg.AddAlternativeString(gomail.TypeTextHTML, html)
+	}
+	if m.Invite != nil {
+		// The last alternative is the one that a program prefers which knows it
+		// (RFC 2046 §5.1.4); folded lines and no quoted-printable, as RFC 6047
+		// wants it read.
+		method, calendar := w.calendar(*m.Invite)
+		msg.AddAlternativeString(gomail.ContentType("text/calendar; method="+method), calendar, gomail.WithPartEncoding(gomail.EncodingB64))
+	}
+	return msg, nil
+}
+
+// address takes one plain mailbox. A name may be anything that a person typed
+// into a form; what it may not do is end the header.
+func address(a mail.Address) (*netmail.Address, error) {
+	parsed, err := netmail.ParseAddress(a.Email)
+	if err != nil {
+		return nil, err
+	}
+	if parsed.Address != a.Email {
+		return nil, errors.New("not a plain e-mail address")
+	}
+	parsed.Name = oneLine(a.Name)
+	return parsed, nil
+}
+
+// oneLine is text without what could end a line.
+func oneLine(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s))
+}
+
+var safe = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+
+// plainID is the id where that can stand in a file name and to the left of
+// the @ of a Message-ID, and else something of that kind that stands for it.
+func plainID(id string) string {
+	if len(id) <= 100 && safe.MatchString(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:16])
+}
+
+func crlf(text string) string {
+	return strings.ReplaceAll(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n", "\r\n")
+}
+
+// fits tells whether the text may go unencoded (RFC 5322 §2.1.1).
+func fits(text string) bool {
+	for line := range strings.SplitSeq(text, "\r\n") {
+		if len(line) > 998 || strings.ContainsRune(line, 0) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,64 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/job"
+)
+
+func TestALetterSaysTheSameInTextAndInHTML(t *testing.T) {
+	t.Parallel()
+	m, err := Letter{
+		ID: "1", To: Address{Name: "Zoë", Email: "zoe@example.org"}, Subject: "Two posts & more", Greeting: "Zoë", Home: "https://jobs.example.org",
+		Body: []Block{
+			{Text: "There is news."},
+			{Link: &Link{"Read it", "https://jobs.example.org/a?b=1&c=2"}},
+			{Code: "abc"},
+			{Facts: []Fact{{"Place", "Ward 3"}, {"Time", "noon"}}},
+			{Items: []Entry{{Title: "Nurse", URL: "https://jobs.example.org/1", Detail: "Leeds"}, {Title: "Porter"}}},
+			{Quote: "one\r\ntwo"},
+		},
+		Unsubscribe: "https://jobs.example.org/unsubscribe?token=x",
+	}.Message()
+	require.NoError(t, err)
+	require.Equal(t, strings.Join([]string{
+		"Hello Zoë,", "", "There is news.", "", "Read it:", "", "https://jobs.example.org/a?b=1&c=2", "", "abc", "",
+		"Place: Ward 3", "Time: noon", "", "- Nurse", "  Leeds", "  https://jobs.example.org/1", "", "- Porter", "",
+		"> one", "> two", "", "locum", "https://jobs.example.org", "",
+		"You get these messages because you asked for them. To end them:", "", "https://jobs.example.org/unsubscribe?token=x", "",
+	}, "\n"), m.Text)
+	for _, part := range []string{`<html lang="en">`, "<title>Two posts &amp; more</title>", "<p>Hello Zoë,</p>", `href="https://jobs.example.org/a?b=1&amp;c=2"`, "<dt", "Ward 3", "<li", "one\r\ntwo", "token=x"} {
+		require.Contains(t, m.HTML, part)
+	}
+}
+
+func TestWhatPeopleTypedIsNeverMarkup(t *testing.T) {
+	t.Parallel()
+	const evil = `"><script>alert(1)</script>`
+	m, err := Letter{Subject: evil, Greeting: evil, Body: []Block{
+		{Text: evil}, {Quote: evil}, {Code: evil}, {Link: &Link{evil, "javascript:alert(1)"}},
+		{Facts: []Fact{{evil, evil}}}, {Items: []Entry{{evil, "javascript:alert(1)", evil}}},
+	}}.Message()
+	require.NoError(t, err)
+	require.NotContains(t, m.HTML, "<script")
+	require.NotContains(t, m.HTML, `href="javascript:`)
+}
+
+type answering struct{ err error }
+
+func (m answering) Send(context.Context, Message) error { return m.err }
+
+func TestOnlyWhatIsRefusedForGoodEndsTheJob(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, Deliver(t.Context(), answering{}, Letter{}))
+	require.True(t, job.IsPermanent(Deliver(t.Context(), answering{ErrRefused}, Letter{})))
+	busy := errors.New("busy")
+	err := Deliver(t.Context(), answering{busy}, Letter{})
+	require.ErrorIs(t, err, busy)
+	require.False(t, job.IsPermanent(err))
+}

@@ -1,0 +1,356 @@
+package kit
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net"
+	netmail "net/mail"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+	"github.com/stretchr/testify/require"
+)
+
+// SMTP is a mail server of a test's own. It keeps what it accepts.
+type SMTP struct {
+	// Addr is where it listens, also after it was stopped and started.
+	Addr string
+	// CA is a file with the certificate that a server with TLS shows.
+	CA string
+
+	t         testing.TB
+	configure func(*SMTP, *smtp.Server)
+
+	mu       sync.Mutex
+	server   *smtp.Server
+	silent   net.Listener
+	held     []net.Conn
+	got      []Mail
+	refusal  func(stage, address string) *smtp.SMTPError
+	tries    []string
+	sessions int
+}
+
+// Mail is a message that arrived.
+type Mail struct {
+	From, To string // of the envelope
+	Header   netmail.Header
+	// Parts are the decoded bodies by media type.
+	Parts map[string]string
+	Raw   string
+}
+
+// Text is the plain part.
+func (m *Mail) Text() string { return m.Parts["text/plain"] }
+
+// NewSMTP starts a server that accepts everything.
+func NewSMTP(t testing.TB) *SMTP { t.Helper(); return newSMTP(t, "127.0.0.1:0", nil) }
+
+// NewSMTPAt is NewSMTP at an address.
+func NewSMTPAt(t testing.TB, addr string) *SMTP { t.Helper(); return newSMTP(t, addr, nil) }
+
+// NewSMTPWithTLS starts a server that offers STARTTLS and, if there is a user,
+// takes mail from nobody else.
+func NewSMTPWithTLS(t testing.TB, user, password string) *SMTP {
+	t.Helper()
+	certificate, ca := authority(t)
+	s := newSMTP(t, "127.0.0.1:0", func(self *SMTP, server *smtp.Server) {
+		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+		server.AllowInsecureAuth = user == ""
+		server.Backend = smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
+			return &authSession{session: session{s: self}, conn: c, user: user, password: password}, nil
+		})
+	})
+	s.CA = ca
+	return s
+}
+
+func newSMTP(t testing.TB, addr string, configure func(*SMTP, *smtp.Server)) *SMTP {
+	t.Helper()
+	s := &SMTP{Addr: addr, t: t, configure: configure}
+	s.Start()
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// URL is the server's address for mail.url.
+func (s *SMTP) URL() string { return "smtp://" + s.Addr }
+
+// Start makes a stopped or silent server answer, at the same address.
+func (s *SMTP) Start() {
+	s.t.Helper()
+	s.Stop()
+	listener := s.listen()
+	server := smtp.NewServer(&backend{s})
+	server.Domain = "localhost"
+	server.AllowInsecureAuth = true
+	if s.configure != nil {
+		s.configure(s, server)
+	}
+	s.mu.Lock()
+	s.server = server
+	s.mu.Unlock()
+	go func() { _ = server.Serve(listener) }()
+}
+
+func (s *SMTP) listen() net.Listener {
+	s.t.Helper()
+	listener, err := net.Listen("tcp", s.Addr)
+	require.NoError(s.t, err)
+	s.Addr = listener.Addr().String()
+	return listener
+}
+
+// Stop ends the server and its connections.
+func (s *SMTP) Stop() {
+	s.mu.Lock()
+	server, silent, held := s.server, s.silent, s.held
+	s.server, s.silent, s.held = nil, nil, nil
+	s.mu.Unlock()
+	if server != nil {
+		_ = server.Close()
+	}
+	if silent != nil {
+		_ = silent.Close()
+	}
+	for _, c := range held {
+		_ = c.Close()
+	}
+}
+
+// Hang makes a server that takes connections and says nothing.
+func (s *SMTP) Hang() {
+	s.t.Helper()
+	s.Stop()
+	listener := s.listen()
+	s.mu.Lock()
+	s.silent = listener
+	s.mu.Unlock()
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.held = append(s.held, c)
+			s.mu.Unlock()
+		}
+	}()
+}
+
+// Refuse makes the server answer with the code at a stage (MAIL, RCPT or DATA)
+// to whom the address belongs, or to all if it is empty.
+func (s *SMTP) Refuse(stage string, code int, address string) {
+	s.answer(func(at, whose string) *smtp.SMTPError {
+		if at != stage || address != "" && address != whose {
+			return nil
+		}
+		return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, 1, 1}, Message: "not " + whose}
+	})
+}
+
+// Accept ends the refusing.
+func (s *SMTP) Accept() { s.answer(nil) }
+
+func (s *SMTP) answer(refusal func(stage, address string) *smtp.SMTPError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusal = refusal
+}
+
+// Mails are what arrived so far.
+func (s *SMTP) Mails() []Mail {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Mail(nil), s.got...)
+}
+
+// Tries are the recipients that were tried so far, also in vain.
+func (s *SMTP) Tries() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.tries...)
+}
+
+// Sessions is how many connections there have been.
+func (s *SMTP) Sessions() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions
+}
+
+type backend struct{ *SMTP }
+
+// NewSession implements smtp.Backend.
+func (b *backend) NewSession(*smtp.Conn) (smtp.Session, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sessions++
+	return &session{s: b.SMTP}, nil
+}
+
+type session struct {
+	s        *SMTP
+	from, to string
+}
+
+func (c *session) refused(stage, address string) error {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if stage == "RCPT" {
+		c.s.tries = append(c.s.tries, address)
+	}
+	if c.s.refusal != nil {
+		if refusal := c.s.refusal(stage, address); refusal != nil {
+			return refusal
+		}
+	}
+	return nil
+}
+
+// Reset implements smtp.Session.
+func (c *session) Reset() { c.from, c.to = "", "" }
+
+// Logout implements smtp.Session.
+func (*session) Logout() error { return nil }
+
+// Mail implements smtp.Session.
+func (c *session) Mail(from string, _ *smtp.MailOptions) error {
+	c.from = from
+	return c.refused("MAIL", from)
+}
+
+// Rcpt implements smtp.Session.
+func (c *session) Rcpt(to string, _ *smtp.RcptOptions) error {
+	c.to = to
+	return c.refused("RCPT", to)
+}
+
+// Data implements smtp.Session.
+func (c *session) Data(r io.Reader) error {
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	if err := c.refused("DATA", c.to); err != nil {
+		return err
+	}
+	m, err := parseMail(raw)
+	if err != nil {
+		return &smtp.SMTPError{Code: 554, Message: err.Error()}
+	}
+	m.From, m.To = c.from, c.to
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.s.got = append(c.s.got, m)
+	return nil
+}
+
+// authSession takes mail from one user, over TLS.
+type authSession struct {
+	session
+	conn           *smtp.Conn
+	user, password string
+	known          bool
+}
+
+// AuthMechanisms implements smtp.AuthSession.
+func (*authSession) AuthMechanisms() []string { return []string{sasl.Plain} }
+
+// Auth implements smtp.AuthSession.
+func (c *authSession) Auth(string) (sasl.Server, error) {
+	return sasl.NewPlainServer(func(_, user, password string) error {
+		if _, encrypted := c.conn.TLSConnectionState(); !encrypted || user != c.user || password != c.password {
+			return smtp.ErrAuthFailed
+		}
+		c.known = true
+		return nil
+	}), nil
+}
+
+// Mail implements smtp.Session.
+func (c *authSession) Mail(from string, o *smtp.MailOptions) error {
+	if c.user != "" && !c.known {
+		return &smtp.SMTPError{Code: 530, EnhancedCode: smtp.EnhancedCode{5, 7, 0}, Message: "Authentication required"}
+	}
+	return c.session.Mail(from, o)
+}
+
+func parseMail(raw []byte) (Mail, error) {
+	message, err := netmail.ReadMessage(bytes.NewReader(raw))
+	if err != nil {
+		return Mail{}, err
+	}
+	m := Mail{Header: message.Header, Parts: map[string]string{}, Raw: string(raw)}
+	return m, m.read(message.Header.Get("Content-Type"), message.Header.Get("Content-Transfer-Encoding"), message.Body)
+}
+
+func (m *Mail) read(contentType, encoding string, body io.Reader) error {
+	kind, parameters, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return err
+	}
+	if boundary := parameters["boundary"]; boundary != "" {
+		parts := multipart.NewReader(body, boundary)
+		for {
+			// Raw: the reader would decode quoted-printable and forget that it did.
+			part, err := parts.NextRawPart()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := m.read(part.Header.Get("Content-Type"), part.Header.Get("Content-Transfer-Encoding"), part); err != nil {
+				return err
+			}
+		}
+	}
+	switch encoding {
+	case "quoted-printable":
+		body = quotedprintable.NewReader(body)
+	case "base64":
+		body = base64.NewDecoder(base64.StdEncoding, body)
+	}
+	b, err := io.ReadAll(body)
+	m.Parts[kind] = string(b)
+	if method := parameters["method"]; method != "" {
+		m.Parts["method"] = method
+	}
+	return err
+}
+
+// authority makes a certificate for loopback, and a file with it.
+func authority(t testing.TB) (tls.Certificate, string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
+}
