@@ -22,6 +22,7 @@ import (
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 )
 
@@ -49,6 +50,9 @@ type Storage struct {
 	ListingSearch listings.Search
 	ListingLoader listings.Loader
 	Applications  hiring.Applications
+
+	Notifications jobseeker.Notifications
+	Activities    jobseeker.Activities
 
 	Idempotency idempotency.Store
 
@@ -92,6 +96,7 @@ type Services struct {
 	Identity *identity.Service
 	Listings *listings.Service
 	Hiring   *hiring.Service
+	Seekers  *jobseeker.Service
 	Limiter  limit.Limiter
 	// Idempotency remembers the answers of requests that must not be done twice.
 	Idempotency idempotency.Store

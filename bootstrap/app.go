@@ -62,6 +62,7 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			newIdentity,
 			newListings,
 			newHiring,
+			newSeekers,
 			newServices,
 			subscriptions,
 			handlersOf,

@@ -152,16 +152,16 @@ func TestSecretsThatReachTheLogAreTakenOut(t *testing.T) {
 	}
 }
 
-func TestEveryEventThatIdentityRecordsHasAListener(t *testing.T) {
+func TestEveryEventThatSomebodyIsToldOfHasAListener(t *testing.T) {
 	t.Parallel()
 	heard := map[string]bool{}
 	names := map[string]bool{}
-	for _, s := range subscriptions(nil) {
+	for _, s := range subscriptions(nil, nil) {
 		heard[s.Type] = true
 		require.False(t, names[s.Name], "%s stands twice", s.Name)
 		names[s.Name] = true
 	}
-	for _, typ := range []string{"user.registered", "user.password_reset_requested", "user.password_changed", "session.reuse_detected", "member.invited"} {
+	for _, typ := range []string{"user.registered", "application.submitted", "application.status_changed", "interview.changed", "applicant.contacted", "user.password_reset_requested", "user.password_changed", "session.reuse_detected", "member.invited"} {
 		require.True(t, heard[typ], typ)
 	}
 }

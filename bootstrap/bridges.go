@@ -7,6 +7,7 @@ import (
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 )
 
@@ -64,4 +65,10 @@ func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hirin
 		out[id] = hiring.Person{Name: p.Name, Email: p.Email}
 	}
 	return out, err
+}
+
+func newSeekers(s adapters.Storage, d adapters.Deps, l *listings.Service) *jobseeker.Service {
+	return jobseeker.New(jobseeker.Needs{
+		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Notifications: s.Notifications, Activities: s.Activities, Listings: l,
+	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 )
 
@@ -50,11 +51,12 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 	})
 }
 
-func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service) adapters.Services {
+func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service) adapters.Services {
 	return adapters.Services{
 		Identity:       i,
 		Listings:       j,
 		Hiring:         h,
+		Seekers:        k,
 		Limiter:        l,
 		Idempotency:    s.Idempotency,
 		ListingChanges: s.ListingChanges,

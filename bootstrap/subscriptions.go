@@ -7,18 +7,24 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 )
 
 // subscriptions is the one table that says who hears of what. The name is kept
 // with what a reaction has done, so it does not change once it is in use.
-func subscriptions(i *identity.Service) []event.Subscription {
+func subscriptions(i *identity.Service, k *jobseeker.Service) []event.Subscription {
 	return []event.Subscription{
 		event.On("identity.verify-email", i.OnUserRegistered).In(job.Mail),
 		event.On("identity.reset-password", i.OnPasswordResetRequested).In(job.Mail),
 		event.On("identity.password-changed", i.OnPasswordChanged).In(job.Mail),
 		event.On("identity.session-reuse", i.OnSessionReuseDetected).In(job.Mail),
 		event.On("identity.invite", i.OnMemberInvited).In(job.Mail),
+
+		event.OnID("jobseeker.applied", k.OnApplicationSubmitted),
+		event.OnID("jobseeker.status-changed", k.OnApplicationStatusChanged),
+		event.OnID("jobseeker.interview", k.OnInterviewChanged),
+		event.OnID("jobseeker.contacted", k.OnApplicantContacted),
 	}
 }
 
@@ -33,8 +39,8 @@ type periods []job.Periodic
 // closeEvery is how soon a passed deadline is told of: within a minute.
 const closeEvery = 30 * time.Second
 
-func periodsOf(l *listings.Service) periods {
-	return periods{
+func periodsOf(l *listings.Service, k *jobseeker.Service) periods {
+	return append(periods{
 		{Kind: "listings.close-expired", Every: closeEvery, Do: func(ctx context.Context) error { _, err := l.CloseExpired(ctx); return err }},
-	}
+	}, k.Periodic()...)
 }

@@ -24,6 +24,7 @@ func (db *DB) Storage() adapters.Storage {
 		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, MailTokens: MailTokens{db},
 		Applications: Applications{db},
 		Listings:     Listings{db, words}, ListingSearch: Searches{db, words, newFacts()}, ListingLoader: Listings{db, words},
+		Notifications: Notifications{db}, Activities: Activities{db},
 		Idempotency: Idempotency{db}, ListingChanges: db.listingChanges.Load,
 		Schema: Schema{db}, Ping: db.Ping, Close: db.Close,
 	}

@@ -21,6 +21,7 @@ type cast struct {
 	bare                    *account // a member of the employer's organization without any permission
 	member                  string   // the id of another member
 	listing, application    string
+	notification            string // of the application
 	title                   string // of the listing
 }
 
@@ -50,6 +51,9 @@ func listing(suffix string) func(*cast) string {
 }
 func received(c *cast) string    { return "/api/employers/applications/" + c.application }
 func mine(c *cast) string        { return "/api/jobseekers/applications/" + c.application }
+func notification(c *cast) string {
+	return "/api/jobseekers/notifications/" + c.notification
+}
 func permissions(c *cast) string { return "/api/employers/team/" + c.member + "/permissions" }
 
 // matrix has a row for every route that asks who is calling.
@@ -88,6 +92,11 @@ var matrix = map[string]matrixRow{
 	"PUT /api/jobseekers/applications/:id":    {path: mine, body: saying(object{"status": "in-progress"}), foreignError: "Application not found"},
 	"DELETE /api/jobseekers/applications/:id": {path: mine, foreignError: "Application not found"},
 
+	"GET /api/jobseekers/notifications":        {path: at("/api/jobseekers/notifications")},
+	"PUT /api/jobseekers/notifications/:id":    {path: notification, body: saying(object{"read": true}), foreignError: "Notification not found"},
+	"DELETE /api/jobseekers/notifications/:id": {path: notification, foreignError: "Notification not found"},
+	"GET /api/jobseekers/activity":             {path: at("/api/jobseekers/activity")},
+
 	"GET /api/employers/applications":        {path: at("/api/employers/applications")},
 	"GET /api/employers/applications/:id":    {path: received, foreignError: "Application not found"},
 	"PUT /api/employers/applications/:id":    {path: received, body: saying(object{"status": "review"}), foreignError: "Application not found"},
@@ -103,6 +112,8 @@ func assemble(t *testing.T, w *world) *cast {
 	c.title = "Ward " + newEmail()
 	c.listing = c.employer.listing(object{"title": c.title})
 	c.application = c.seeker.application(c.listing, nil)
+	c.employer.elsewhere().put("/api/employers/applications/"+c.application, object{"status": "review"}).ok(200)
+	c.notification = c.seeker.notified(1)[0].id
 	return c
 }
 

@@ -1,0 +1,42 @@
+package gormdb
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/jobseeker"
+)
+
+func TestEverySeekersQueryFindsItsRowsByAnIndex(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	s := db.Storage()
+	asked := recordStatements(t, db)
+	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
+
+	require.NoError(t, s.Notifications.Add(ctx, jobseeker.Notification{ID: id, UserID: id, Cause: id, Type: jobseeker.AboutMessage, CreatedAt: now}))
+	for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
+		_, _ = s.Notifications.Page(ctx, id, r)
+		_, _ = s.Activities.Page(ctx, id, r)
+	}
+	_ = s.Notifications.Has(ctx, id, id)
+	_ = s.Notifications.SetRead(ctx, id, id, true)
+	_ = s.Notifications.Delete(ctx, id, id, now)
+	_, _ = s.Notifications.Forget(ctx, now, 10)
+	_, _ = s.Activities.Forget(ctx, now, 10)
+
+	for i, sql := range asked.sql {
+		var plan []struct{ Detail string }
+		require.NoError(t, db.gorm.Raw("EXPLAIN QUERY PLAN "+sql, asked.vars[i]...).Scan(&plan).Error, sql)
+		for _, step := range plan {
+			bare := strings.HasPrefix(step.Detail, "SCAN") && step.Detail != "SCAN counted"
+			require.False(t, bare, "%s\n%s", step.Detail, sql)
+			require.NotContains(t, step.Detail, "TEMP B-TREE", sql)
+		}
+	}
+}

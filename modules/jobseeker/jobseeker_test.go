@@ -1,0 +1,212 @@
+package jobseeker_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/jobseeker"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// desk is the module on a real database, with what happens around it.
+type desk struct {
+	*jobseeker.Service
+	t     testing.TB
+	clock *kit.Clock
+	store adapters.Storage
+	work  kit.Work
+	posts map[string]string // titles
+}
+
+func (d *desk) Titles(_ context.Context, ids []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, id := range ids {
+		if t, ok := d.posts[id]; ok {
+			out[id] = t
+		}
+	}
+	return out, nil
+}
+
+type opener = func(testing.TB, clock.Clock) adapters.Storage
+
+func open(t testing.TB, on opener) *desk {
+	t.Helper()
+	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}}
+	d.store = on(t, d.clock)
+	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Tx, Clock: d.clock, NewID: stores.NewID,
+		Notifications: d.store.Notifications, Activities: d.store.Activities, Listings: d})
+	d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
+		event.OnID("test.submitted", d.OnApplicationSubmitted),
+		event.OnID("test.changed", d.OnApplicationStatusChanged),
+		event.OnID("test.changed-again", d.OnApplicationStatusChanged),
+		event.OnID("test.interview", d.OnInterviewChanged),
+		event.OnID("test.contacted", d.OnApplicantContacted),
+	})
+	return d
+}
+
+func onEach(t *testing.T, test func(t *testing.T, d *desk)) {
+	t.Parallel()
+	stores.Each(t, func(t *testing.T, on opener) { test(t, open(t, on)) })
+}
+
+func seeker() auth.Actor {
+	return auth.Actor{UserID: stores.NewID(), Role: auth.Jobseeker, Seeker: true}
+}
+
+// post makes a listing.
+func (d *desk) post(title string) string {
+	id := stores.NewID()
+	d.posts[id] = title
+	return id
+}
+
+// happens records the events and does all that follows.
+func (d *desk) happens(events ...event.Event) {
+	d.t.Helper()
+	require.NoError(d.t, d.store.Tx.Do(d.t.Context(), func(ctx context.Context) error { return d.store.Events.Record(ctx, events...) }))
+	d.work.All(d.t)
+}
+
+var all = page.Request{Number: 1, Size: 100}
+
+// told are the messages that somebody has, the newest first.
+func (d *desk) told(who auth.Actor) (out []string) {
+	d.t.Helper()
+	r, err := d.MyNotifications(d.t.Context(), who, all)
+	require.NoError(d.t, err)
+	for _, n := range r.Items {
+		out = append(out, string(n.Type)+": "+n.Message)
+	}
+	return out
+}
+
+// did is somebody's log, the latest first.
+func (d *desk) did(who auth.Actor) (out []string) {
+	d.t.Helper()
+	r, err := d.MyActivity(d.t.Context(), who, all)
+	require.NoError(d.t, err)
+	for _, a := range r.Items {
+		out = append(out, a.Type+" "+a.Action+": "+a.Description)
+	}
+	return out
+}
+
+func TestACandidateIsToldOnceOfWhatTheEmployerDecided(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		who, listing := seeker(), d.post("Staff Nurse")
+		changed := func(to string) event.Event {
+			d.clock.Advance(time.Minute)
+			return event.ApplicationStatusChanged{ApplicationID: stores.NewID(), JobID: listing, CandidateID: who.UserID, ActorID: stores.NewID(), Status: to, ChangedAt: d.clock.Now()}
+		}
+		d.happens(event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: listing, CandidateID: who.UserID, Status: "pending", SubmittedAt: d.clock.Now()})
+		require.Empty(t, d.told(who), "what one did oneself is no news")
+		// Two subscribers of the test hear each of these: delivery is at least once.
+		d.happens(changed("review"))
+		d.happens(changed("accepted"))
+		require.Equal(t, []string{
+			"application: Your application for Staff Nurse has been accepted",
+			"application: Your application for Staff Nurse is under review",
+		}, d.told(who))
+		require.Equal(t, []string{
+			"application status-changed: Your application for Staff Nurse has been accepted",
+			"application status-changed: Your application for Staff Nurse is under review",
+			"application applied: Applied for Staff Nurse",
+		}, d.did(who))
+		require.Empty(t, d.told(seeker()))
+	})
+}
+
+func TestACandidatesOwnWithdrawalIsNoNewsToThem(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		who := seeker()
+		d.happens(event.ApplicationStatusChanged{ApplicationID: stores.NewID(), JobID: d.post("Midwife"), CandidateID: who.UserID, ActorID: who.UserID, Status: "withdrawn", PreviousStatus: "review", ChangedAt: d.clock.Now()})
+		require.Empty(t, d.told(who))
+		require.Equal(t, []string{"application withdrew: Withdrew the application for Midwife"}, d.did(who))
+	})
+}
+
+func TestACandidateIsToldOfInterviewsAndMessages(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		who, listing := seeker(), d.post("Paramedic")
+		at := time.Date(2026, 4, 1, 9, 5, 0, 0, time.FixedZone("BST", 3600))
+		for _, change := range []string{"scheduled", "moved", "cancelled"} {
+			d.happens(event.InterviewChanged{ApplicationID: stores.NewID(), JobID: listing, CandidateID: who.UserID, Change: change, ScheduledAt: at, ChangedAt: d.clock.Now()})
+		}
+		d.happens(event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: stores.NewID(), CandidateID: who.UserID})
+		require.Equal(t, []string{
+			"message: The employer sent you a message about your application for a listing that is gone",
+			"interview: Your interview for Paramedic on Wednesday 1 April 2026, 08:05 UTC has been cancelled",
+			"interview: Your interview for Paramedic has changed: it is on Wednesday 1 April 2026, 08:05 UTC",
+			"interview: You are invited to an interview for Paramedic on Wednesday 1 April 2026, 08:05 UTC",
+		}, d.told(who))
+		require.Len(t, d.did(who), 3)
+	})
+}
+
+func TestOnlyTheirOwnerReadsAndDeletesNotifications(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who, stranger := t.Context(), seeker(), seeker()
+		d.happens(event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: d.post("GP"), CandidateID: who.UserID})
+		r, err := d.MyNotifications(ctx, who, all)
+		require.NoError(t, err)
+		id, yes := r.Items[0].ID, true
+		require.False(t, r.Items[0].Read)
+		for _, in := range []jobseeker.MarkInput{{}, {Read: &yes}} {
+			require.ErrorIs(t, d.MarkNotification(ctx, stranger, id, in), jobseeker.ErrNotificationNotFound)
+			require.ErrorIs(t, d.MarkNotification(ctx, who, "nonsense", in), jobseeker.ErrNotificationNotFound)
+			require.ErrorIs(t, d.MarkNotification(ctx, auth.Actor{UserID: who.UserID}, id, in), fault.ErrForbidden)
+			require.NoError(t, d.MarkNotification(ctx, who, id, in))
+		}
+		require.ErrorIs(t, d.DeleteNotification(ctx, stranger, id), jobseeker.ErrNotificationNotFound)
+		require.ErrorIs(t, d.DeleteNotification(ctx, auth.Actor{}, id), fault.ErrForbidden)
+		require.NoError(t, d.DeleteNotification(ctx, who, id))
+		require.Empty(t, d.told(who))
+		_, err = d.MyNotifications(ctx, auth.Actor{}, all)
+		require.ErrorIs(t, err, fault.ErrForbidden)
+		_, err = d.MyActivity(ctx, auth.Actor{}, all)
+		require.ErrorIs(t, err, fault.ErrForbidden)
+		for _, list := range []func() error{
+			func() error {
+				_, err := d.MyNotifications(ctx, who, page.Request{Number: 1, Size: 1, Cursor: "x"})
+				return err
+			},
+			func() error {
+				_, err := d.MyActivity(ctx, who, page.Request{Number: 1, Size: 1, Cursor: "x"})
+				return err
+			},
+		} {
+			require.Equal(t, "cursor", fault.Of(list()).Fields[0].Name)
+		}
+	})
+}
+
+func TestNotificationsAndTheLogAreForgottenAfterHalfAYear(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		who := seeker()
+		happen := func() {
+			d.happens(event.ApplicationStatusChanged{ApplicationID: stores.NewID(), JobID: d.post("Porter"), CandidateID: who.UserID, ActorID: stores.NewID(), Status: "review", ChangedAt: d.clock.Now()})
+		}
+		happen()
+		d.clock.Advance(179 * 24 * time.Hour)
+		happen()
+		forget := d.Periodic()[0]
+		require.NoError(t, forget.Do(t.Context()))
+		require.Len(t, d.told(who), 2)
+		d.clock.Advance(2 * 24 * time.Hour)
+		require.NoError(t, forget.Do(t.Context()))
+		require.Len(t, d.told(who), 1)
+		require.Len(t, d.did(who), 1)
+	})
+}

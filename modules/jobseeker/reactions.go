@@ -1,0 +1,110 @@
+package jobseeker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/locumhq/locum/core/event"
+)
+
+// The reactions keep what happened under the id of its event, so that it
+// stands there once however often it is told.
+
+// OnApplicationSubmitted notes in the candidate's log that they applied.
+func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e event.ApplicationSubmitted) error {
+	title, err := s.title(ctx, e.JobID)
+	if err != nil {
+		return err
+	}
+	return s.Activities.Add(ctx, Activity{
+		UserID: e.CandidateID, EventID: eventID, Type: "application", Action: "applied", Description: "Applied for " + title, At: e.SubmittedAt,
+	})
+}
+
+// standing says where an application stands, as its candidate hears it.
+var standing = map[string]string{
+	"pending":   "is pending again",
+	"review":    "is under review",
+	"interview": "has moved to the interview stage",
+	"accepted":  "has been accepted",
+	"rejected":  "was not successful",
+	"withdrawn": "has been set to withdrawn by the employer",
+}
+
+// OnApplicationStatusChanged tells the candidate what the employer decided.
+// What candidates do themselves they know, and find in their log.
+func (s *Service) OnApplicationStatusChanged(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
+	title, err := s.title(ctx, e.JobID)
+	if err != nil {
+		return err
+	}
+	entry := Activity{UserID: e.CandidateID, EventID: eventID, Type: "application", At: e.ChangedAt}
+	if e.ActorID == e.CandidateID {
+		entry.Action, entry.Description = "withdrew", "Withdrew the application for "+title
+		return s.Activities.Add(ctx, entry)
+	}
+	stands, ok := standing[e.Status]
+	if !ok {
+		stands = "is now: " + e.Status
+	}
+	message := fmt.Sprintf("Your application for %s %s", title, stands)
+	entry.Action, entry.Description = "status-changed", message
+	return s.tell(ctx, s.notice(eventID, e.CandidateID, AboutApplication, message), entry)
+}
+
+// OnInterviewChanged tells the candidate of an interview.
+func (s *Service) OnInterviewChanged(ctx context.Context, eventID string, e event.InterviewChanged) error {
+	title, err := s.title(ctx, e.JobID)
+	if err != nil {
+		return err
+	}
+	when := e.ScheduledAt.UTC().Format("Monday 2 January 2006, 15:04 MST")
+	var message string
+	switch e.Change {
+	case "cancelled":
+		message = fmt.Sprintf("Your interview for %s on %s has been cancelled", title, when)
+	case "moved":
+		message = fmt.Sprintf("Your interview for %s has changed: it is on %s", title, when)
+	default:
+		message = fmt.Sprintf("You are invited to an interview for %s on %s", title, when)
+	}
+	return s.tell(ctx, s.notice(eventID, e.CandidateID, AboutInterview, message), Activity{
+		UserID: e.CandidateID, EventID: eventID, Type: "interview", Action: e.Change, Description: message, At: e.ChangedAt,
+	})
+}
+
+// OnApplicantContacted tells the candidate that an employer wrote; what they
+// wrote comes by mail.
+func (s *Service) OnApplicantContacted(ctx context.Context, eventID string, e event.ApplicantContacted) error {
+	title, err := s.title(ctx, e.JobID)
+	if err != nil {
+		return err
+	}
+	message := fmt.Sprintf("The employer sent you a message about your application for %s", title)
+	return s.Notifications.Add(ctx, s.notice(eventID, e.CandidateID, AboutMessage, message))
+}
+
+func (s *Service) notice(cause, userID string, about NotificationType, message string) Notification {
+	return Notification{ID: s.NewID(), UserID: userID, Cause: cause, Type: about, Message: message, CreatedAt: s.Clock.Now()}
+}
+
+func (s *Service) tell(ctx context.Context, n Notification, a Activity) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Notifications.Add(ctx, n); err != nil {
+			return err
+		}
+		return s.Activities.Add(ctx, a)
+	})
+}
+
+// title is the listing's, or how to speak of one that is gone.
+func (s *Service) title(ctx context.Context, listingID string) (string, error) {
+	titles, err := s.Listings.Titles(ctx, []string{listingID})
+	if err != nil {
+		return "", err
+	}
+	if t := titles[listingID]; t != "" {
+		return t, nil
+	}
+	return "a listing that is gone", nil
+}

@@ -1,0 +1,68 @@
+package jobseeker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/tx"
+)
+
+// Needs is what the module is plugged into.
+type Needs struct {
+	Tx            tx.Runner
+	Clock         clock.Clock
+	NewID         id.Source
+	Notifications Notifications
+	Activities    Activities
+	Listings      Listings
+}
+
+// Service holds the module's use cases.
+type Service struct{ Needs }
+
+// New makes the service.
+func New(n Needs) *Service { return &Service{n} }
+
+// How long notifications and the log are kept, and how many go at once.
+const (
+	keptFor      = 180 * 24 * time.Hour
+	forgetAtOnce = 5_000
+)
+
+// Periodic is what the module does by the clock.
+func (s *Service) Periodic() []job.Periodic {
+	return []job.Periodic{
+		{Kind: "jobseeker.forget", Every: time.Hour, Longest: 5 * time.Minute, Do: s.forget},
+	}
+}
+
+// forget removes what is older than anybody looks back.
+func (s *Service) forget(ctx context.Context) error {
+	before := s.Clock.Now().Add(-keptFor)
+	var failed []error
+	for _, forget := range []func(context.Context, time.Time, int) (int, error){s.Notifications.Forget, s.Activities.Forget} {
+		for {
+			n, err := forget(ctx, before, forgetAtOnce)
+			if err != nil {
+				failed = append(failed, err)
+			}
+			if err != nil || n < forgetAtOnce {
+				break
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func checkCursor(r page.Request) error {
+	if r.Cursor != "" && !id.Valid(r.Cursor) {
+		return fault.InvalidField("cursor", "is not a cursor of this list")
+	}
+	return nil
+}

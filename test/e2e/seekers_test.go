@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// note is a notification as its user sees it.
+type note struct{ id, kind, message string }
+
+// notified waits until the person has n notifications.
+func (a *account) notified(n int) (out []note) {
+	a.t.Helper()
+	require.Eventually(a.t, func() bool {
+		out = nil
+		r := a.get("/api/jobseekers/notifications?limit=100").ok(200)
+		for _, item := range r.list("data.notifications") {
+			o := item.(object)
+			out = append(out, note{o["id"].(string), o["type"].(string), o["message"].(string)})
+		}
+		return len(out) >= n
+	}, 20*time.Second, 50*time.Millisecond)
+	require.Len(a.t, out, n)
+	return out
+}
+
+func TestJobseekerNotifications(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, seeker, other := w.employer(t), w.seeker(t), w.seeker(t)
+		application := seeker.application(employer.listing(object{"title": "Theatre Nurse"}), nil)
+		for _, status := range []string{"review", "review", "interview", "accepted"} {
+			employer.elsewhere().put("/api/employers/applications/"+application, object{"status": status}).ok(200)
+		}
+		employer.elsewhere().put("/api/employers/applications/"+application, object{"status": "nonsense"}).fails(400, "Invalid status")
+		notes := seeker.notified(3)
+
+		t.Run("GET /api/jobseekers/notifications", func(t *testing.T) {
+			require.ElementsMatch(t, []string{
+				"Your application for Theatre Nurse is under review",
+				"Your application for Theatre Nurse has moved to the interview stage",
+				"Your application for Theatre Nurse has been accepted",
+			}, []string{notes[0].message, notes[1].message, notes[2].message})
+			a := seeker.get("/api/jobseekers/notifications?limit=2").ok(200)
+			require.Equal(t, "application", a.text("data.notifications.0.type"))
+			require.Equal(t, false, a.at("data.notifications.0.read"))
+			require.InDelta(t, 3, a.number("data.pagination.total"), 0)
+			require.Equal(t, true, a.at("data.pagination.hasNext"))
+			require.Equal(t, false, a.at("data.pagination.hasPrev"))
+			require.Equal(t, notes[2].id, seeker.get("/api/jobseekers/notifications?limit=2&page=2").ok(200).text("data.notifications.0.id"))
+			require.Equal(t, notes[2].id, seeker.get("/api/jobseekers/notifications?limit=2&cursor="+a.text("data.nextCursor")).ok(200).text("data.notifications.0.id"))
+			require.Empty(t, other.get("/api/jobseekers/notifications").ok(200).list("data.notifications"))
+			seeker.get("/api/jobseekers/notifications?page=0").invalid("page")
+			seeker.get("/api/jobseekers/notifications?cursor=x").invalid("cursor")
+		})
+		t.Run("PUT /api/jobseekers/notifications/:id", func(t *testing.T) {
+			s, path := seeker.elsewhere(), "/api/jobseekers/notifications/"+notes[0].id
+			require.NotEmpty(t, s.put(path, object{"read": true}).ok(200).text("message"))
+			require.Equal(t, true, s.get("/api/jobseekers/notifications").ok(200).at("data.notifications.0.read"))
+			s.put(path, object{}).ok(200)
+			require.Equal(t, true, s.get("/api/jobseekers/notifications").ok(200).at("data.notifications.0.read"))
+			s.put(path, object{"read": false}).ok(200)
+			require.Equal(t, false, s.get("/api/jobseekers/notifications").ok(200).at("data.notifications.0.read"))
+			s.put(path, object{"read": "yes"}).invalid("read")
+			for _, absent := range []string{nowhere, "nonsense"} {
+				s.put("/api/jobseekers/notifications/"+absent, object{"read": true}).fails(404, "Notification not found")
+			}
+			other.elsewhere().put(path, object{"read": true}).fails(404, "Notification not found")
+		})
+		t.Run("PUT /api/jobseekers/notifications/:id is limited by address", func(t *testing.T) {
+			s := seeker.elsewhere()
+			for range 10 {
+				s.put("/api/jobseekers/notifications/"+nowhere, object{"read": true}).fails(404, "Notification not found")
+			}
+			require.NotEmpty(t, s.put("/api/jobseekers/notifications/"+notes[0].id, object{"read": true}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
+		})
+		t.Run("DELETE /api/jobseekers/notifications/:id", func(t *testing.T) {
+			path := "/api/jobseekers/notifications/" + notes[1].id
+			other.delete(path).fails(404, "Notification not found")
+			require.NotEmpty(t, seeker.delete(path).ok(200).text("message"))
+			seeker.delete(path).fails(404, "Notification not found")
+			seeker.delete("/api/jobseekers/notifications/nonsense").fails(404, "Notification not found")
+			seeker.notified(2)
+		})
+		t.Run("GET /api/jobseekers/activity", func(t *testing.T) {
+			seeker.delete("/api/jobseekers/applications/" + application).ok(200)
+			require.Eventually(t, func() bool {
+				return seeker.get("/api/jobseekers/activity").ok(200).number("data.total") == 5
+			}, 20*time.Second, 50*time.Millisecond)
+			a := seeker.get("/api/jobseekers/activity?limit=1").ok(200)
+			require.Equal(t, "application", a.text("data.activities.0.type"))
+			require.Equal(t, "withdrew", a.text("data.activities.0.action"))
+			require.Equal(t, "Withdrew the application for Theatre Nurse", a.text("data.activities.0.description"))
+			_, err := time.Parse(time.RFC3339, a.text("data.activities.0.timestamp"))
+			require.NoError(t, err)
+			require.Equal(t, "applied", seeker.get("/api/jobseekers/activity?limit=1&page=5").ok(200).text("data.activities.0.action"))
+			require.NotEmpty(t, seeker.get("/api/jobseekers/activity?cursor="+a.text("data.nextCursor")).ok(200).list("data.activities"))
+			require.Empty(t, other.get("/api/jobseekers/activity").ok(200).list("data.activities"))
+			seeker.notified(2)
+			w.guest(t).get("/api/jobseekers/activity").fails(401, "Unauthorized")
+		})
+	})
+}
