@@ -50,6 +50,8 @@ type Storage struct {
 	ListingSearch listings.Search
 	ListingLoader listings.Loader
 	Applications  hiring.Applications
+	Appointments  hiring.Appointments
+	Letters       hiring.Letters
 
 	Notifications jobseeker.Notifications
 	Activities    jobseeker.Activities

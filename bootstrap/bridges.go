@@ -5,6 +5,9 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/jobseeker"
@@ -33,11 +36,19 @@ type listingsSeekers struct{}
 
 func (listingsSeekers) HomeLocation(context.Context, string) (string, error) { return "", nil }
 
-func newHiring(s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service) *hiring.Service {
+func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter) *hiring.Service {
 	return hiring.New(hiring.Needs{
-		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Applications: s.Applications,
-		Listings: hiringListings{l}, People: hiringPeople{i},
+		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Applications: s.Applications, Appointments: s.Appointments, Letters: s.Letters,
+		Listings: hiringListings{l}, People: hiringPeople{i}, Organizations: hiringOrganizations{i},
+		Jobs: s.Jobs, Mailer: m, Limiter: counts, PublicURL: c.HTTP.PublicURL,
 	})
+}
+
+// hiringOrganizations answers hiring.Organizations.
+type hiringOrganizations struct{ *identity.Service }
+
+func (b hiringOrganizations) Name(ctx context.Context, id string) (string, error) {
+	return b.OrganizationName(ctx, id)
 }
 
 // hiringListings answers hiring.Listings.

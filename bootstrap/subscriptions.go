@@ -6,6 +6,7 @@ import (
 
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
@@ -13,13 +14,18 @@ import (
 
 // subscriptions is the one table that says who hears of what. The name is kept
 // with what a reaction has done, so it does not change once it is in use.
-func subscriptions(i *identity.Service, k *jobseeker.Service) []event.Subscription {
+func subscriptions(i *identity.Service, h *hiring.Service, k *jobseeker.Service) []event.Subscription {
 	return []event.Subscription{
 		event.On("identity.verify-email", i.OnUserRegistered).In(job.Mail),
 		event.On("identity.reset-password", i.OnPasswordResetRequested).In(job.Mail),
 		event.On("identity.password-changed", i.OnPasswordChanged).In(job.Mail),
 		event.On("identity.session-reuse", i.OnSessionReuseDetected).In(job.Mail),
 		event.On("identity.invite", i.OnMemberInvited).In(job.Mail),
+
+		event.OnID("hiring.application-received", h.OnApplicationSubmitted),
+		event.OnID("hiring.mail-status", h.MailStatusChanged).In(job.Mail),
+		event.OnID("hiring.mail-interview", h.MailInterview).In(job.Mail),
+		event.On("hiring.mail-contact", h.MailContact).In(job.Mail),
 
 		event.OnID("jobseeker.applied", k.OnApplicationSubmitted),
 		event.OnID("jobseeker.status-changed", k.OnApplicationStatusChanged),
@@ -31,7 +37,7 @@ func subscriptions(i *identity.Service, k *jobseeker.Service) []event.Subscripti
 // handlers do the jobs that modules add themselves.
 type handlers []job.Handler
 
-func handlersOf() handlers { return nil }
+func handlersOf(h *hiring.Service) handlers { return h.Handlers() }
 
 // periods is what happens by the clock.
 type periods []job.Periodic

@@ -34,6 +34,8 @@ type applicationRow struct {
 // TableName tells GORM the table.
 func (applicationRow) TableName() string { return "applications" }
 
+func (r applicationRow) key() string { return r.ID }
+
 var applicationListColumns = []string{"id", "listing_id", "organization_id", "applicant_id", "status", "tracker", "tracker_color",
 	"applied_at", "changed_at", "withdrawn_at"}
 
@@ -167,9 +169,9 @@ func (d Applications) addChanges(ctx context.Context, changes []hiring.Change) e
 }
 
 // Timeline implements hiring.Applications.
-func (d Applications) Timeline(ctx context.Context, applicationID string, n int) ([]hiring.Change, error) {
+func (d Applications) Timeline(ctx context.Context, organizationID, applicationID string, n int) ([]hiring.Change, error) {
 	var rows []changeRow
-	if err := d.q(ctx).Where("application_id = ?", applicationID).Order("id DESC").Limit(n).Find(&rows).Error; err != nil {
+	if err := d.q(ctx).Where("application_id = (SELECT id FROM applications WHERE id = ? AND organization_id = ?)", applicationID, organizationID).Order("id DESC").Limit(n).Find(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
 	slices.Reverse(rows)
@@ -191,27 +193,10 @@ func (d Applications) PageForApplicant(ctx context.Context, applicantID string, 
 	return d.page(ctx, r, "applicant_id = ? AND withdrawn_at IS NULL", applicantID)
 }
 
-func (d Applications) page(ctx context.Context, r page.Request, whose, owner string) (out page.Result[hiring.Application], err error) {
-	var rows []applicationRow
-	q := d.q(ctx).Select(applicationListColumns).Where(whose, owner).Order("id DESC").Limit(r.Size + 1)
-	if r.Cursor != "" {
-		q = q.Where("id < ?", r.Cursor)
-	} else {
-		q = q.Offset(r.Offset())
-	}
-	if err := q.Find(&rows).Error; err != nil {
-		return out, wrap(err)
-	}
-	err = d.q(ctx).Raw(`SELECT COUNT(*) FROM (SELECT 1 FROM applications WHERE `+whose+` LIMIT ?) AS counted`, owner, page.MaxExact+1).Scan(&out.Total).Error
+func (d Applications) page(ctx context.Context, r page.Request, whose, owner string) (page.Result[hiring.Application], error) {
+	rows, out, err := pageOf[applicationRow, hiring.Application](ctx, d.DB, applicationListColumns, r, whose, owner)
 	if err != nil {
-		return out, wrap(err)
-	}
-	if out.Total > page.MaxExact {
-		out.Total, out.TotalIsEstimate = page.MaxExact, true
-	}
-	if len(rows) > r.Size {
-		rows = rows[:r.Size]
-		out.NextCursor = rows[r.Size-1].ID
+		return out, err
 	}
 	out.Items, err = applicationsOf(rows)
 	return out, err

@@ -43,11 +43,23 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 	costs(1, 0, func() { _, _ = apps.ForOrganization(ctx, id, ids) })
 	costs(1, 1, func() { require.NoError(t, apps.SaveOwn(ctx, id, as[0], changeAgain(changes[0]))) })
 	costs(1, 0, func() { _, _ = apps.ForApplicant(ctx, id, ids[0]) })
-	costs(1, 0, func() { _, _ = apps.Timeline(ctx, ids[0], 200) })
+	costs(1, 0, func() { _, _ = apps.Timeline(ctx, id, ids[0], 200) })
 	for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: ids[50]}} {
 		costs(2, 0, func() { _, _ = apps.PageForOrganization(ctx, id, r) })
 		costs(2, 0, func() { _, _ = apps.PageForApplicant(ctx, id, r) })
 	}
+
+	interviews, letters := Appointments{db}, Letters{db}
+	met := hiring.Appointment{ID: uuid.NewString(), ApplicationID: ids[0], OrganizationID: id, Status: hiring.Scheduled, Outcome: hiring.Undecided, ScheduledAt: now}
+	costs(0, 1, func() { require.NoError(t, interviews.Save(ctx, met)) })
+	costs(1, 0, func() { _, _ = interviews.ForApplications(ctx, id, ids) })
+	for _, status := range []hiring.InterviewStatus{"", hiring.Scheduled} {
+		for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: ids[50]}} {
+			costs(2, 0, func() { _, _ = interviews.Page(ctx, id, status, r) })
+		}
+	}
+	costs(1, 0, func() { _, _ = letters.Find(ctx, id, ids[0]) })
+	costs(1, 0, func() { _, _ = Organizations{db}.Admins(ctx, id, 10) })
 
 	for i, sql := range asked.sql {
 		var plan []struct{ Detail string }

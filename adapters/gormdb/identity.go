@@ -298,6 +298,12 @@ func (d Organizations) HasOtherAdmin(ctx context.Context, organizationID, userID
 	return found, wrap(err)
 }
 
+// Admins implements identity.Organizations.
+func (d Organizations) Admins(ctx context.Context, organizationID string, n int) (ids []string, err error) {
+	err = d.q(ctx).Raw(`SELECT user_id FROM memberships WHERE organization_id = ? AND role = 'admin' AND status = 'active' ORDER BY id LIMIT ?`, organizationID, n).Scan(&ids).Error
+	return ids, wrap(err)
+}
+
 // Team implements identity.Organizations.
 func (d Organizations) Team(ctx context.Context, organizationID string, p page.Request) (page.Result[identity.Member], error) {
 	var out page.Result[identity.Member]

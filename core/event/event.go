@@ -135,11 +135,12 @@ type (
 	// InterviewChanged tells that an interview was scheduled, moved or
 	// cancelled, as it stood after that.
 	InterviewChanged struct {
+		InterviewID    string    `json:"interview_id"`
 		ApplicationID  string    `json:"application_id"`
 		JobID          string    `json:"job_id"`
 		OrganizationID string    `json:"organization_id"`
 		CandidateID    string    `json:"candidate_id"`
-		Change         string    `json:"change"` // scheduled, moved or cancelled
+		Change         string    `json:"change"` // one of the constants below
 		Sequence       int       `json:"sequence"`
 		ScheduledAt    time.Time `json:"scheduled_at"`
 		Location       string    `json:"location"`
@@ -163,6 +164,13 @@ type (
 		UserID         string    `json:"user_id"`
 		FinishedAt     time.Time `json:"finished_at"`
 	}
+)
+
+// What can happen to an interview.
+const (
+	InterviewScheduled = "scheduled"
+	InterviewMoved     = "moved"
+	InterviewCancelled = "cancelled"
 )
 
 // Type implements Event.

@@ -182,6 +182,9 @@ func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error 
 		if err != nil {
 			return err
 		}
+		if err := s.callOff(ctx, by, &a); err != nil {
+			return err
+		}
 		from := a.Status
 		if !a.Withdraw(s.Clock.Now()) {
 			return s.Applications.SaveOwn(ctx, by.UserID, a)
@@ -192,4 +195,19 @@ func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error 
 		}
 		return s.Events.Record(ctx, c.event(&a))
 	})
+}
+
+// callOff cancels the interview of an application that is being withdrawn.
+func (s *Service) callOff(ctx context.Context, by auth.Actor, a *Application) error {
+	found, err := s.Appointments.ForApplications(ctx, a.OrganizationID, []string{a.ID})
+	if err != nil || len(found) == 0 || found[0].Status != Scheduled {
+		return err
+	}
+	i := found[0]
+	i.Status, i.ChangedAt = Cancelled, s.Clock.Now()
+	i.Sequence++
+	if err := s.Appointments.Save(ctx, i); err != nil {
+		return err
+	}
+	return s.Events.Record(ctx, i.event(a, event.InterviewCancelled, by.UserID))
 }

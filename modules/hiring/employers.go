@@ -27,6 +27,9 @@ func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (
 		return page.Result[View]{}, err
 	}
 	views, err := s.named(ctx, found.Items)
+	if err == nil {
+		err = s.withInterviews(ctx, by, views)
+	}
 	return withItems(found, views), err
 }
 
@@ -35,18 +38,14 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 	if !by.May(auth.ApplicationsView) {
 		return Detail{}, fault.ErrForbidden
 	}
-	id, err := canonical(id, ErrNotFound)
+	a, err := s.received(ctx, by, id)
 	if err != nil {
 		return Detail{}, err
 	}
-	found, err := s.Applications.ForOrganization(ctx, by.OrganizationID, []string{id})
-	switch {
-	case err != nil:
-		return Detail{}, err
-	case len(found) == 0:
-		return Detail{}, ErrNotFound
+	views, err := s.named(ctx, []Application{a})
+	if err == nil {
+		err = s.withInterviews(ctx, by, views)
 	}
-	views, err := s.named(ctx, found)
 	if err != nil {
 		return Detail{}, err
 	}

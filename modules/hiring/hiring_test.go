@@ -13,10 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/locallimit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/test/kit"
@@ -31,6 +34,34 @@ type board struct {
 	store adapters.Storage
 	posts map[string]hiring.Posting
 	named atomic.Int64 // calls of the other modules
+	work  kit.Work
+	gone  map[string]bool // who has no account any more
+	mu    sync.Mutex
+	mails []mail.Message
+}
+
+func (b *board) Name(_ context.Context, id string) (string, error) { return "Clinic " + id[:4], nil }
+
+func (b *board) Admins(_ context.Context, id string, n int) ([]string, error) {
+	return []string{"boss-of-" + id, "deputy-of-" + id}[:min(n, 2)], nil
+}
+
+func (b *board) Send(_ context.Context, m mail.Message) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mails = append(b.mails, m)
+	return nil
+}
+
+// mailed does all that is due and returns the messages that it sent.
+func (b *board) mailed() []mail.Message {
+	b.t.Helper()
+	b.work.All(b.t)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := b.mails
+	b.mails = nil
+	return out
 }
 
 func (b *board) ForApply(_ context.Context, id string) (hiring.Posting, error) {
@@ -54,6 +85,9 @@ func (b *board) ByIDs(_ context.Context, ids []string) (map[string]hiring.Person
 	b.named.Add(1)
 	out := map[string]hiring.Person{}
 	for _, id := range ids {
+		if b.gone[id] {
+			continue
+		}
 		out[id] = hiring.Person{Name: "Name of " + id, Email: id + "@example.org"}
 	}
 	return out, nil
@@ -63,10 +97,15 @@ type opener = func(testing.TB, clock.Clock) adapters.Storage
 
 func open(t testing.TB, on opener) *board {
 	t.Helper()
-	b := &board{t: t, clock: kit.NewClock(), posts: map[string]hiring.Posting{}}
+	b := &board{t: t, clock: kit.NewClock(), posts: map[string]hiring.Posting{}, gone: map[string]bool{}}
 	b.store = on(t, b.clock)
 	b.Service = hiring.New(hiring.Needs{Tx: b.store.Tx, Events: b.store.Events, Clock: b.clock, NewID: stores.NewID,
-		Applications: b.store.Applications, Listings: b, People: b})
+		Applications: b.store.Applications, Appointments: b.store.Appointments, Letters: b.store.Letters, Listings: b, People: b, Organizations: b,
+		Jobs: b.store.Jobs, Mailer: b, Limiter: locallimit.New(b.clock), PublicURL: "https://jobs.example.org"})
+	b.work = kit.NewWork(t, b.store, b.clock, []event.Subscription{
+		event.OnID("received", b.OnApplicationSubmitted), event.OnID("status", b.MailStatusChanged).In(job.Mail),
+		event.OnID("interview", b.MailInterview).In(job.Mail), event.On("contact", b.MailContact).In(job.Mail),
+	}, b.Handlers()...)
 	return b
 }
 
@@ -113,6 +152,12 @@ func (b *board) told() (out []string) {
 			v, err := event.Decode[event.ApplicationStatusChanged](e)
 			require.NoError(b.t, err)
 			out = append(out, v.PreviousStatus+">"+v.Status)
+		case "interview.changed":
+			v, err := event.Decode[event.InterviewChanged](e)
+			require.NoError(b.t, err)
+			out = append(out, fmt.Sprint("interview ", v.Change, " ", v.Sequence))
+		default:
+			out = append(out, e.Type)
 		}
 		require.NoError(b.t, b.store.Outbox.MarkSent(b.t.Context(), e.ID))
 	}

@@ -14,7 +14,9 @@ var (
 	ErrAlreadyApplied  = fault.New(fault.Conflict, "already_applied", "Already applied to this position")
 	ErrInvalidStatus   = fault.New(fault.Invalid, "invalid_status", "Invalid status").
 				WithFields(fault.Field{Name: "status", Message: "must be one of: pending, review, interview, accepted, rejected, withdrawn"})
-	ErrBatchTooLarge = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 applications per batch request")
+	ErrInterviewNotFound = fault.New(fault.NotFound, "interview_not_found", "Interview not found")
+	ErrWithdrawn         = fault.New(fault.Conflict, "application_withdrawn", "The applicant has withdrawn this application")
+	ErrBatchTooLarge     = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 applications per batch request")
 
 	errTracker = fault.InvalidField("status", "must be one of: pending, in-progress, completed, rejected")
 )
@@ -42,14 +44,35 @@ type Applications interface {
 	// SaveOwn stores what an applicant may change, and adds the changes to the
 	// timeline. The transaction has read the application.
 	SaveOwn(ctx context.Context, applicantID string, a Application, changes ...Change) error
-	// Timeline returns the newest changes of an application, at most n, oldest
-	// first. The submission is not among them.
-	Timeline(ctx context.Context, applicationID string, n int) ([]Change, error)
+	// Timeline returns the newest changes of an application to the organization,
+	// at most n, oldest first. The submission is not among them.
+	Timeline(ctx context.Context, organizationID, applicationID string, n int) ([]Change, error)
 	// PageForOrganization lists applications, newest first, and PageForApplicant
 	// those that the applicant has not withdrawn. Cover letters and answers are
 	// left out. The cursor is the id of the last item seen.
 	PageForOrganization(ctx context.Context, organizationID string, r page.Request) (page.Result[Application], error)
 	PageForApplicant(ctx context.Context, applicantID string, r page.Request) (page.Result[Application], error)
+}
+
+// Appointments keeps interviews. Whoever names an organization gets and changes
+// its own only.
+type Appointments interface {
+	// Save stores an appointment of its organization, new or changed. There is
+	// one for each application; the transaction holds the lock of that.
+	Save(ctx context.Context, a Appointment) error
+	// ForApplications returns the interviews that the organization's
+	// applications have, in one statement, any order.
+	ForApplications(ctx context.Context, organizationID string, applicationIDs []string) ([]Appointment, error)
+	// Page lists the organization's interviews, newest first, all or those of
+	// one status. The cursor is the id of the last item seen.
+	Page(ctx context.Context, organizationID string, status InterviewStatus, r page.Request) (page.Result[Appointment], error)
+}
+
+// Letters keeps what employers wrote to applicants.
+type Letters interface {
+	Add(ctx context.Context, l Letter) error
+	// Find returns a letter of the organization, or ErrNotFound.
+	Find(ctx context.Context, organizationID, id string) (Letter, error)
 }
 
 // Listings tells of the listings that people apply to.
@@ -78,6 +101,13 @@ type Question struct {
 type People interface {
 	// ByIDs maps those of the ids that exist to their names and addresses.
 	ByIDs(ctx context.Context, ids []string) (map[string]Person, error)
+}
+
+// Organizations tells of employers.
+type Organizations interface {
+	Name(ctx context.Context, id string) (string, error)
+	// Admins are the ids of at most n active admins, those of longest standing.
+	Admins(ctx context.Context, id string, n int) ([]string, error)
 }
 
 // Person is an applicant as an employer sees them.

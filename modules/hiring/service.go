@@ -2,26 +2,36 @@ package hiring
 
 import (
 	"context"
-	"strings"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/tx"
 )
 
 // Needs is what the module is plugged into.
 type Needs struct {
-	Tx           tx.Runner
-	Events       event.Recorder
-	Clock        clock.Clock
-	NewID        id.Source
-	Applications Applications
-	Listings     Listings
-	People       People
+	Tx            tx.Runner
+	Events        event.Recorder
+	Clock         clock.Clock
+	NewID         id.Source
+	Applications  Applications
+	Appointments  Appointments
+	Letters       Letters
+	Listings      Listings
+	People        People
+	Organizations Organizations
+	Jobs          job.Adder
+	Mailer        mail.Mailer
+	Limiter       limit.Limiter
+	// PublicURL is where people find the service.
+	PublicURL string
 }
 
 // Service holds the module's use cases.
@@ -34,8 +44,10 @@ func New(n Needs) *Service { return &Service{n} }
 type View struct {
 	Application
 	JobTitle string
-	// Applicant is filled for employers only.
+	// Applicant and Interview are filled for employers only. An application
+	// without an interview has none.
 	Applicant Person
+	Interview *Appointment
 }
 
 // Detail is a View with the timeline, the submission first.
@@ -49,7 +61,7 @@ type Detail struct {
 const maxTimeline = 200
 
 func (s *Service) detail(ctx context.Context, v View) (Detail, error) {
-	changes, err := s.Applications.Timeline(ctx, v.ID, maxTimeline)
+	changes, err := s.Applications.Timeline(ctx, v.OrganizationID, v.ID, maxTimeline)
 	return Detail{View: v, Timeline: append([]Change{v.submission()}, changes...)}, err
 }
 
@@ -104,10 +116,10 @@ func distinct(as []Application, of func(Application) string) []string {
 // canonical is the one spelling under which ids are kept; absent is the answer
 // to what is not an id.
 func canonical(s string, absent error) (string, error) {
-	if !id.Valid(s) {
-		return "", absent
+	if s, ok := id.Canonical(s); ok {
+		return s, nil
 	}
-	return strings.ToLower(s), nil
+	return "", absent
 }
 
 func checkCursor(r page.Request) error {

@@ -89,6 +89,9 @@ type Organizations interface {
 	RemoveMember(ctx context.Context, organizationID, userID string) error
 	// HasOtherAdmin reports whether an active admin other than the user is left.
 	HasOtherAdmin(ctx context.Context, organizationID, userID string) (bool, error)
+	// Admins are the ids of at most n active admins, in the order in which they
+	// were added.
+	Admins(ctx context.Context, organizationID string, n int) ([]string, error)
 	// Team lists the members, invited ones included, in the order in which they
 	// were added. The cursor is the last one's membership id.
 	Team(ctx context.Context, organizationID string, r page.Request) (page.Result[Member], error)

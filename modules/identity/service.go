@@ -234,3 +234,8 @@ func (s *Service) OrganizationName(ctx context.Context, organizationID string) (
 	o, err := s.Organizations.Find(ctx, organizationID)
 	return o.Name, err
 }
+
+// Admins are the ids of at most n active admins of an organization.
+func (s *Service) Admins(ctx context.Context, organizationID string, n int) ([]string, error) {
+	return s.Organizations.Admins(ctx, organizationID, n)
+}

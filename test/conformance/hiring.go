@@ -86,7 +86,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		require.NoError(t, err)
 		require.Equal(t, 1, got.Total)
 		require.Equal(t, hiring.Pending, got.Items[0].Status)
-		timeline, err := apps.Timeline(ctx, a.ID, 10)
+		timeline, err := apps.Timeline(ctx, a.OrganizationID, a.ID, 10)
 		require.NoError(t, err)
 		require.Empty(t, timeline)
 	})
@@ -145,7 +145,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			got, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
 			require.NoError(t, err)
 			require.Equal(t, a, got)
-			timeline, err := apps.Timeline(ctx, a.ID, 10)
+			timeline, err := apps.Timeline(ctx, a.OrganizationID, a.ID, 10)
 			require.NoError(t, err)
 			require.Equal(t, changes[i:i+1], timeline)
 		}
@@ -161,7 +161,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			require.NoError(t, apps.SaveStatuses(ctx, a.OrganizationID, []hiring.Application{a}, []hiring.Change{c}))
 		}
 		require.NoError(t, apps.SaveStatuses(ctx, other.OrganizationID, []hiring.Application{other}, []hiring.Change{changeOf(other, hiring.Review)}))
-		got, err := apps.Timeline(ctx, a.ID, 3)
+		got, err := apps.Timeline(ctx, a.OrganizationID, a.ID, 3)
 		require.NoError(t, err)
 		require.Equal(t, all[2:], got)
 	})
@@ -189,7 +189,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			})
 		}
 		all.Wait()
-		timeline, err := apps.Timeline(ctx, a.ID, 100)
+		timeline, err := apps.Timeline(ctx, a.OrganizationID, a.ID, 100)
 		require.NoError(t, err)
 		require.Len(t, timeline, 20)
 		// The ids say when an entry was begun, not when its turn came, so the
@@ -238,6 +238,84 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		rest, err := apps.PageForOrganization(ctx, org, page.Request{Number: 1, Size: 100, Cursor: got.NextCursor})
 		require.NoError(t, err)
 		require.Len(t, rest.Items, 3)
+	})
+}
+
+// Interviews checks the ports hiring.Appointments and hiring.Letters.
+func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+	ctx := context.Background()
+	now := kit.NewClock().Now().Add(1234567 * time.Microsecond)
+	id := stores.NewID
+	start := func(t *testing.T) (adapters.Storage, func(organization string) hiring.Appointment) {
+		t.Parallel()
+		s := open(t, kit.NewClock())
+		return s, func(organization string) hiring.Appointment {
+			t.Helper()
+			a := newApplication(organization, id(), now)
+			require.NoError(t, s.Applications.Add(ctx, a))
+			i := hiring.Appointment{ID: id(), ApplicationID: a.ID, OrganizationID: organization, ScheduledAt: now.Add(time.Hour), Location: "Zoë's \"ward\"",
+				Interviewer: "é", Notes: "\n", Status: hiring.Scheduled, Outcome: hiring.Undecided, CreatedAt: now, ChangedAt: now}
+			require.NoError(t, s.Appointments.Save(ctx, i))
+			return i
+		}
+	}
+
+	t.Run("gives back what was stored, to its owner", func(t *testing.T) {
+		s, add := start(t)
+		i := add(id())
+		got, err := s.Appointments.ForApplications(ctx, i.OrganizationID, []string{i.ApplicationID, id()})
+		require.NoError(t, err)
+		require.Equal(t, []hiring.Appointment{i}, got)
+		i.Status, i.Outcome, i.Sequence, i.ScheduledAt, i.Location, i.Notes, i.ChangedAt = hiring.Completed, hiring.Fail, 3, now, "x", "y", now.Add(time.Minute)
+		require.NoError(t, s.Appointments.Save(ctx, i))
+		got, err = s.Appointments.ForApplications(ctx, i.OrganizationID, []string{i.ApplicationID})
+		require.NoError(t, err)
+		require.Equal(t, []hiring.Appointment{i}, got)
+		foreign := i
+		foreign.OrganizationID, foreign.Location = id(), "theirs"
+		require.Error(t, s.Appointments.Save(ctx, foreign))
+		none, err := s.Appointments.ForApplications(ctx, foreign.OrganizationID, []string{i.ApplicationID})
+		require.NoError(t, err)
+		require.Empty(t, none)
+	})
+
+	t.Run("lists the newest first, all or of one status", func(t *testing.T) {
+		s, add := start(t)
+		org := id()
+		var all []hiring.Appointment
+		for n := range 5 {
+			i := add(org)
+			if n%2 == 0 {
+				i.Status = hiring.Cancelled
+				require.NoError(t, s.Appointments.Save(ctx, i))
+			}
+			all = append([]hiring.Appointment{i}, all...)
+		}
+		add(id())
+		got, err := s.Appointments.Page(ctx, org, "", page.Request{Number: 1, Size: 3})
+		require.NoError(t, err)
+		require.Equal(t, 5, got.Total)
+		require.Equal(t, all[:3], got.Items)
+		rest, err := s.Appointments.Page(ctx, org, "", page.Request{Number: 1, Size: 3, Cursor: got.NextCursor})
+		require.NoError(t, err)
+		require.Equal(t, all[3:], rest.Items)
+		require.Empty(t, rest.NextCursor)
+		got, err = s.Appointments.Page(ctx, org, hiring.Cancelled, page.Request{Number: 2, Size: 2})
+		require.NoError(t, err)
+		require.Equal(t, 3, got.Total)
+		require.Equal(t, all[4:], got.Items)
+	})
+
+	t.Run("keeps letters for their organization", func(t *testing.T) {
+		s, add := start(t)
+		i := add(id())
+		l := hiring.Letter{ID: id(), ApplicationID: i.ApplicationID, OrganizationID: i.OrganizationID, SenderID: id(), Subject: "é", Text: "a\nb", SentAt: now}
+		require.NoError(t, s.Letters.Add(ctx, l))
+		got, err := s.Letters.Find(ctx, i.OrganizationID, l.ID)
+		require.NoError(t, err)
+		require.Equal(t, l, got)
+		_, err = s.Letters.Find(ctx, id(), l.ID)
+		require.ErrorIs(t, err, hiring.ErrNotFound)
 	})
 }
 

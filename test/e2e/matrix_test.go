@@ -49,8 +49,9 @@ func job(suffix string) func(*cast) string {
 func listing(suffix string) func(*cast) string {
 	return func(c *cast) string { return "/api/listings/" + c.listing + suffix }
 }
-func received(c *cast) string    { return "/api/employers/applications/" + c.application }
-func mine(c *cast) string        { return "/api/jobseekers/applications/" + c.application }
+func received(c *cast) string  { return "/api/employers/applications/" + c.application }
+func interview(c *cast) string { return received(c) + "/interview" }
+func mine(c *cast) string      { return "/api/jobseekers/applications/" + c.application }
 func notification(c *cast) string {
 	return "/api/jobseekers/notifications/" + c.notification
 }
@@ -97,11 +98,17 @@ var matrix = map[string]matrixRow{
 	"DELETE /api/jobseekers/notifications/:id": {path: notification, foreignError: "Notification not found"},
 	"GET /api/jobseekers/activity":             {path: at("/api/jobseekers/activity")},
 
-	"GET /api/employers/applications":        {path: at("/api/employers/applications")},
-	"GET /api/employers/applications/:id":    {path: received, foreignError: "Application not found"},
-	"PUT /api/employers/applications/:id":    {path: received, body: saying(object{"status": "review"}), foreignError: "Application not found"},
-	"DELETE /api/employers/applications/:id": {path: received, foreignError: "Application not found"},
-	"POST /api/employers/applications/batch": {path: at("/api/employers/applications/batch"), body: func(c *cast) any { return object{"applications": []object{{"id": c.application, "status": "review"}}} }},
+	"GET /api/employers/applications":                {path: at("/api/employers/applications")},
+	"GET /api/employers/applications/:id":            {path: received, foreignError: "Application not found"},
+	"PUT /api/employers/applications/:id":            {path: received, body: saying(object{"status": "review"}), foreignError: "Application not found"},
+	"DELETE /api/employers/applications/:id":         {path: received, foreignError: "Application not found"},
+	"POST /api/employers/applications/:id/interview": {path: interview, body: saying(appointment(nil)), foreignError: "Application not found"},
+	"PUT /api/employers/applications/:id/interview": {path: interview, body: saying(object{"outcome": "pass"}), foreignError: "Application not found", prepare: func(c *cast) {
+		c.employer.post(interview(c), appointment(nil)).ok(200)
+	}},
+	"POST /api/employers/applications/:id/contact": {path: func(c *cast) string { return received(c) + "/contact" }, body: saying(object{"subject": "Hello", "message": "there"}), foreignError: "Application not found"},
+	"GET /api/employers/interviews":                {path: at("/api/employers/interviews")},
+	"POST /api/employers/applications/batch":       {path: at("/api/employers/applications/batch"), body: func(c *cast) any { return object{"applications": []object{{"id": c.application, "status": "review"}}} }},
 }
 
 func assemble(t *testing.T, w *world) *cast {

@@ -201,11 +201,13 @@ type receivedRow struct {
 	ApplicantEmail string        `json:"applicantEmail"`
 	Status         hiring.Status `json:"status"`
 	AppliedAt      time.Time     `json:"appliedAt"`
+	// Interview is null without one.
+	Interview *interviewView `json:"interview"`
 }
 
 func viewReceivedRow(a hiring.View) receivedRow {
 	return receivedRow{ID: a.ID, JobID: a.ListingID, JobTitle: a.JobTitle, ApplicantName: a.Applicant.Name, ApplicantEmail: a.Applicant.Email,
-		Status: a.Status, AppliedAt: a.AppliedAt}
+		Status: a.Status, AppliedAt: a.AppliedAt, Interview: ofApplication(a.Interview)}
 }
 
 type receivedView struct {

@@ -21,6 +21,7 @@ func Surface(s adapters.Services) web.Surface {
 			identityRoutes(s.Identity),
 			listingRoutes(s.Listings),
 			hiringRoutes(s.Hiring),
+			interviewRoutes(s.Hiring),
 			seekerRoutes(s.Seekers),
 			keyRoutes(s.JWKS),
 		),

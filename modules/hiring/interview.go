@@ -1,0 +1,105 @@
+package hiring
+
+import (
+	"slices"
+	"time"
+
+	"github.com/locumhq/locum/core/event"
+)
+
+// InterviewStatus is where an interview stands.
+type InterviewStatus string
+
+// The statuses of interviews.
+const (
+	Scheduled InterviewStatus = "scheduled"
+	Completed InterviewStatus = "completed"
+	Cancelled InterviewStatus = "cancelled"
+)
+
+// InterviewStatuses are all of them.
+var InterviewStatuses = []InterviewStatus{Scheduled, Completed, Cancelled}
+
+// Outcome is what came of an interview.
+type Outcome string
+
+// The outcomes.
+const (
+	Pass      Outcome = "pass"
+	Fail      Outcome = "fail"
+	Undecided Outcome = "pending"
+)
+
+// Outcomes are all of them.
+var Outcomes = []Outcome{Pass, Fail, Undecided}
+
+// interviewLasts is the time that invitations keep free.
+const interviewLasts = time.Hour
+
+// Appointment is the interview of an application, which has one at most.
+type Appointment struct {
+	ID             string
+	ApplicationID  string
+	OrganizationID string
+	ScheduledAt    time.Time
+	Location       string
+	Interviewer    string
+	Notes          string // the employer's own
+	Status         InterviewStatus
+	Outcome        Outcome
+	// Sequence counts what the applicant was told: 0 is the first invitation
+	// (RFC 5545 §3.8.7.4).
+	Sequence  int
+	CreatedAt time.Time
+	ChangedAt time.Time
+}
+
+// AppointmentInput is what an employer says of an interview; nil leaves a value
+// as it is.
+type AppointmentInput struct {
+	ScheduledAt *string          `json:"scheduledAt"`
+	Location    *string          `json:"location" validate:"omitempty,max=500"`
+	Interviewer *string          `json:"interviewer" validate:"omitempty,max=200"`
+	Notes       *string          `json:"notes" validate:"omitempty,max=5000"`
+	Status      *InterviewStatus `json:"status" validate:"omitempty,oneof=scheduled completed cancelled"`
+	Outcome     *Outcome         `json:"outcome" validate:"omitempty,oneof=pass fail pending"`
+}
+
+// news is what has to be told of after a change of the appointment, empty if
+// nothing that the applicant was told has changed.
+func (a *Appointment) news(before *Appointment) string {
+	stands := before != nil && before.Status == Scheduled
+	switch {
+	case a.Status == Scheduled && !stands:
+		return event.InterviewScheduled
+	case a.Status == Scheduled && (!a.ScheduledAt.Equal(before.ScheduledAt) || a.Location != before.Location || a.Interviewer != before.Interviewer):
+		return event.InterviewMoved
+	case a.Status == Cancelled && stands:
+		return event.InterviewCancelled
+	}
+	return ""
+}
+
+func (a *Appointment) event(of *Application, change, actorID string) event.InterviewChanged {
+	return event.InterviewChanged{
+		InterviewID: a.ID, ApplicationID: of.ID, JobID: of.ListingID, OrganizationID: of.OrganizationID, CandidateID: of.ApplicantID,
+		Change: change, Sequence: a.Sequence, ScheduledAt: a.ScheduledAt, Location: a.Location, Interviewer: a.Interviewer,
+		ChangedAt: a.ChangedAt, ActorID: actorID,
+	}
+}
+
+// known reports whether the status and the outcome are any that there are.
+func (a *Appointment) known() bool {
+	return slices.Contains(InterviewStatuses, a.Status) && slices.Contains(Outcomes, a.Outcome)
+}
+
+// Letter is what an employer wrote to an applicant.
+type Letter struct {
+	ID             string
+	ApplicationID  string
+	OrganizationID string
+	SenderID       string
+	Subject        string
+	Text           string
+	SentAt         time.Time
+}

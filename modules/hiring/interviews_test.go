@@ -1,0 +1,253 @@
+package hiring_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// meeting is an interview as it is asked for.
+func meeting(at string) hiring.AppointmentInput {
+	return hiring.AppointmentInput{ScheduledAt: &at, Location: ptr("Ward 3"), Interviewer: ptr("Dr. Byrne")}
+}
+
+func to[T any](v T) *T { return &v }
+
+func TestWhatTheApplicantWasToldOfAnInterviewIsCountedAndTold(t *testing.T) {
+	onEach(t, func(t *testing.T, b *board) {
+		ann, st := seeker(), employer()
+		a := b.apply(ann, b.post(st))
+		b.told()
+
+		i, err := b.Schedule(t.Context(), st, strings.ToUpper(a.ID), meeting("2027-03-27T11:00:00+01:00"))
+		require.NoError(t, err)
+		require.Equal(t, time.Date(2027, 3, 27, 10, 0, 0, 0, time.UTC), i.ScheduledAt)
+		require.Equal(t, hiring.Scheduled, i.Status)
+		require.Equal(t, hiring.Undecided, i.Outcome)
+		require.Equal(t, []string{"interview scheduled 0"}, b.told())
+
+		change := func(want []string, in hiring.AppointmentInput) hiring.Appointment {
+			t.Helper()
+			b.clock.Advance(time.Minute)
+			next, err := b.Reschedule(t.Context(), st, a.ID, in)
+			require.NoError(t, err)
+			require.Equal(t, i.ID, next.ID)
+			require.Equal(t, want, b.told())
+			return next
+		}
+		same := change(nil, hiring.AppointmentInput{Location: ptr("Ward 3")})
+		require.Equal(t, i, same, "what changes nothing is no change")
+		change(nil, hiring.AppointmentInput{Notes: ptr("kind")})
+		change([]string{"interview moved 1"}, hiring.AppointmentInput{Location: ptr("Ward 4")})
+		change([]string{"interview moved 2"}, meeting("2027-03-28T10:00:00+02:00"))
+		change([]string{"interview cancelled 3"}, hiring.AppointmentInput{Status: to(hiring.Cancelled)})
+		change(nil, hiring.AppointmentInput{Location: ptr("nowhere")})
+		change([]string{"interview scheduled 4"}, hiring.AppointmentInput{Status: to(hiring.Scheduled)})
+		done := change(nil, hiring.AppointmentInput{Status: to(hiring.Completed), Outcome: to(hiring.Pass)})
+		require.Equal(t, hiring.Pass, done.Outcome)
+
+		again, err := b.Schedule(t.Context(), st, a.ID, meeting("2027-04-01T09:00:00Z"))
+		require.NoError(t, err)
+		require.Equal(t, i.ID, again.ID, "an application has one interview")
+		require.Equal(t, "kind", again.Notes)
+		require.Equal(t, hiring.Undecided, again.Outcome)
+		require.Equal(t, []string{"interview scheduled 5"}, b.told())
+		require.Equal(t, again, *b.received(st, a.ID).Interview)
+		require.Equal(t, hiring.Pending, b.received(st, a.ID).Status, "an interview is not a decision")
+	})
+}
+
+func TestAWithdrawnApplicationCallsItsInterviewOffAndGetsNoOther(t *testing.T) {
+	onEach(t, func(t *testing.T, b *board) {
+		ann, st := seeker(), employer()
+		a := b.apply(ann, b.post(st))
+		_, err := b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+		require.NoError(t, err)
+		b.mailed()
+		require.NoError(t, b.Withdraw(t.Context(), ann, a.ID))
+		got := b.mailed()
+		require.Len(t, got, 1, "one's own withdrawal needs no mail, the calendar does")
+		require.True(t, got[0].Invite.Cancelled)
+		require.Equal(t, 1, got[0].Invite.Sequence)
+		require.Contains(t, got[0].Text, "since you withdrew")
+		require.Equal(t, hiring.Cancelled, b.received(st, a.ID).Interview.Status)
+
+		_, err = b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+		require.ErrorIs(t, err, hiring.ErrWithdrawn)
+		_, err = b.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Status: to(hiring.Scheduled)})
+		require.ErrorIs(t, err, hiring.ErrWithdrawn)
+		_, err = b.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Notes: ptr("a pity")})
+		require.NoError(t, err)
+	})
+}
+
+func TestAnInterviewSaysWhenWhereAndWithWhom(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	st := employer()
+	a := b.apply(seeker(), b.post(st))
+	for field, in := range map[string]hiring.AppointmentInput{
+		"scheduledAt":  {Location: ptr("x"), Interviewer: ptr("y")},
+		"location":     {ScheduledAt: ptr("2027-03-27T11:00:00Z"), Location: ptr(" "), Interviewer: ptr("y")},
+		"interviewer":  {ScheduledAt: ptr("2027-03-27T11:00:00Z"), Location: ptr("x")},
+		"scheduledAt_": meeting("2027-03-27T11:00:00"),
+		"scheduledAt.": meeting("tomorrow"),
+		"location.":    {ScheduledAt: ptr("2027-03-27T11:00:00Z"), Location: ptr(strings.Repeat("é", 501)), Interviewer: ptr("y")},
+	} {
+		_, err := b.Schedule(t.Context(), st, a.ID, in)
+		require.Equal(t, strings.Trim(field, "_."), fault.Of(err).Fields[0].Name, field)
+	}
+	for _, in := range []hiring.AppointmentInput{{Status: to(hiring.InterviewStatus("later"))}, {Outcome: to(hiring.Outcome("maybe"))}, {Notes: ptr(strings.Repeat("x", 5001))}} {
+		_, err := b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+		require.NoError(t, err)
+		_, err = b.Reschedule(t.Context(), st, a.ID, in)
+		require.ErrorIs(t, err, fault.ErrInvalid)
+	}
+}
+
+func TestInterviewsAndLettersAreTheOrganizationsOwnAndNeedItsPermission(t *testing.T) {
+	onEach(t, func(t *testing.T, b *board) {
+		st, other := employer(), employer()
+		viewer := employer(auth.ApplicationsView)
+		viewer.OrganizationID = st.OrganizationID
+		a := b.apply(seeker(), b.post(st))
+		_, err := b.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Notes: ptr("x")})
+		require.ErrorIs(t, err, hiring.ErrInterviewNotFound)
+		for who, want := range map[*auth.Actor]error{&other: hiring.ErrNotFound, &viewer: fault.ErrForbidden} {
+			_, err := b.Schedule(t.Context(), *who, a.ID, meeting("2027-03-27T11:00:00Z"))
+			require.ErrorIs(t, err, want)
+			_, err = b.Schedule(t.Context(), viewer, a.ID, hiring.AppointmentInput{})
+			require.ErrorIs(t, err, fault.ErrForbidden, "before anything is said of the input")
+			_, err = b.Reschedule(t.Context(), *who, a.ID, hiring.AppointmentInput{Notes: ptr("x")})
+			require.ErrorIs(t, err, want)
+			_, err = b.Contact(t.Context(), *who, a.ID, hiring.ContactInput{Subject: "x", Message: "y"})
+			require.ErrorIs(t, err, want)
+		}
+		_, err = b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+		require.NoError(t, err)
+		none, err := b.Interviews(t.Context(), other, "", firstPage)
+		require.NoError(t, err)
+		require.Empty(t, none.Items)
+		all, err := b.Interviews(t.Context(), viewer, hiring.Scheduled, firstPage)
+		require.NoError(t, err)
+		require.Equal(t, 1, all.Total)
+		require.Equal(t, a.ID, all.Items[0].ID)
+		require.NotEmpty(t, all.Items[0].Applicant.Email)
+		_, err = b.Interviews(t.Context(), seeker(), "", firstPage)
+		require.ErrorIs(t, err, fault.ErrForbidden)
+		_, err = b.Interviews(t.Context(), st, "lost", firstPage)
+		require.ErrorIs(t, err, fault.ErrInvalid)
+	})
+}
+
+func TestSchedulingAtOnceLeavesOneInterviewAndEachInvitationItsNumber(t *testing.T) {
+	onEach(t, func(t *testing.T, b *board) {
+		st := employer()
+		a := b.apply(seeker(), b.post(st))
+		b.told()
+		var all sync.WaitGroup
+		for n := range 8 {
+			all.Go(func() {
+				_, err := b.Schedule(t.Context(), st, a.ID, meeting(fmt.Sprintf("2027-03-27T%02d:00:00Z", n)))
+				require.NoError(t, err)
+			})
+		}
+		all.Wait()
+		told := b.told()
+		require.Len(t, told, 8)
+		for n, said := range told {
+			require.Contains(t, said, fmt.Sprint(" ", n))
+		}
+	})
+}
+
+func TestTheMailsOfHiring(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	ann, st := seeker(), employer()
+	job := b.post(st)
+	a := b.apply(ann, job)
+	got := b.mailed()
+	require.Len(t, got, 2, "both admins hear of the application")
+	require.Equal(t, "New application: Title of "+job, got[0].Subject)
+	require.Contains(t, got[0].Text, "Name of "+ann.UserID)
+	require.NotContains(t, got[0].Text, "@example.org", "an address does not travel in clear where it need not")
+	require.NotEqual(t, got[0].To, got[1].To)
+
+	require.NoError(t, b.decide(st, a.ID, "review"))
+	require.NoError(t, b.decide(st, a.ID, "review"))
+	require.ErrorIs(t, b.decide(st, a.ID, "lost"), hiring.ErrInvalidStatus)
+	got = b.mailed()
+	require.Len(t, got, 1)
+	require.Equal(t, ann.UserID+"@example.org", got[0].To.Email)
+	require.Contains(t, got[0].Text, "It is now: in review")
+	require.NotEmpty(t, got[0].HTML)
+
+	address, err := b.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: " Your papers ", Message: "Please send them.\n<b>Soon</b>"})
+	require.NoError(t, err)
+	require.Equal(t, ann.UserID+"@example.org", address)
+	got = b.mailed()
+	require.Len(t, got, 1)
+	require.Equal(t, "Your papers", got[0].Subject)
+	require.Equal(t, mail.Address{Name: "Name of " + st.UserID, Email: st.UserID + "@example.org"}, got[0].ReplyTo)
+	require.Contains(t, got[0].Text, "> Please send them.\n> <b>Soon</b>")
+	require.NotContains(t, got[0].HTML, "<b>")
+
+	_, err = b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+	require.NoError(t, err)
+	_, err = b.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Status: to(hiring.Cancelled)})
+	require.NoError(t, err)
+	got = b.mailed()
+	require.Len(t, got, 2)
+	first, second := got[0].Invite, got[1].Invite
+	require.Equal(t, first.UID, second.UID)
+	require.Equal(t, []any{0, false, 1, true}, []any{first.Sequence, first.Cancelled, second.Sequence, second.Cancelled})
+	require.Equal(t, time.Hour, first.End.Sub(first.Start))
+	require.Contains(t, got[0].Text, "When: Saturday, 27 March 2027, 11:00 UTC")
+
+	b.gone[ann.UserID] = true
+	require.NoError(t, b.decide(st, a.ID, "accepted"))
+	_, err = b.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: "x", Message: "y"})
+	require.ErrorIs(t, err, hiring.ErrNotFound)
+	require.Empty(t, b.mailed(), "who is gone gets no mail")
+}
+
+func TestAnOrganizationWritesSoManyLettersADay(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	st, other := employer(), employer()
+	a, foreign := b.apply(seeker(), b.post(st)), b.apply(seeker(), b.post(other))
+	letter := hiring.ContactInput{Subject: "x", Message: "y"}
+	for range 60 {
+		_, err := b.Contact(t.Context(), st, foreign.ID, letter)
+		require.ErrorIs(t, err, hiring.ErrNotFound, "what is refused for another reason costs nothing")
+	}
+	for range 50 {
+		_, err := b.Contact(t.Context(), st, a.ID, letter)
+		require.NoError(t, err)
+	}
+	_, err := b.Contact(t.Context(), st, a.ID, letter)
+	require.ErrorIs(t, err, fault.ErrRateLimit)
+	require.Positive(t, fault.Of(err).RetryAfter)
+	_, err = b.Contact(t.Context(), other, foreign.ID, letter)
+	require.NoError(t, err)
+	b.clock.Advance(24*time.Hour + time.Second)
+	_, err = b.Contact(t.Context(), st, a.ID, letter)
+	require.NoError(t, err)
+	for field, in := range map[string]hiring.ContactInput{
+		"subject": {Subject: " ", Message: "y"}, "message": {Subject: "x"}, "subject_": {Subject: strings.Repeat("x", 201), Message: "y"},
+	} {
+		_, err := b.Contact(t.Context(), st, a.ID, in)
+		require.Equal(t, strings.Trim(field, "_"), fault.Of(err).Fields[0].Name)
+	}
+}

@@ -1,0 +1,164 @@
+package hiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/mail"
+)
+
+// The mails tell what the events say and not how things stand by now, so that
+// each is true of its moment. The same message sent again keeps its id.
+
+// mostAdmins is how many of an organization hear of a new application.
+const mostAdmins = 10
+
+// received tells one person of a new application.
+type receivedMail struct {
+	Event  event.ApplicationSubmitted `json:"event"`
+	UserID string                     `json:"user_id"`
+}
+
+const kindReceived = "hiring.mail-application-received"
+
+// Handlers do the work that the module gives itself.
+func (s *Service) Handlers() []job.Handler {
+	return []job.Handler{job.Handle(kindReceived, job.Mail, s.mailReceived)}
+}
+
+// OnApplicationSubmitted tells the organization's admins: a job each, so that
+// one bad address keeps nobody else waiting.
+func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e event.ApplicationSubmitted) error {
+	admins, err := s.Organizations.Admins(ctx, e.OrganizationID, mostAdmins)
+	if err != nil {
+		return err
+	}
+	jobs := make([]job.Job, len(admins))
+	for i, id := range admins {
+		jobs[i] = job.New(kindReceived, job.Mail, kindReceived+"/"+eventID+"/"+id, receivedMail{Event: e, UserID: id})
+	}
+	return s.Jobs.Add(ctx, jobs...)
+}
+
+func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
+	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID, m.Event.CandidateID)
+	if err != nil || c.to(m.UserID).Email == "" {
+		return err
+	}
+	return s.write(ctx, c, m.UserID, mail.Letter{
+		ID: "received-" + m.Event.ApplicationID + "-" + m.UserID, Subject: "New application: " + c.title,
+		Body: []mail.Block{
+			{Text: "There is a new application for " + c.title + "."},
+			{Facts: []mail.Fact{{Name: "Applicant", Value: c.people[m.Event.CandidateID].Name}, {Name: "Received", Value: moment(m.Event.SubmittedAt)}}},
+		},
+	})
+}
+
+var statusWords = map[Status]string{Pending: "pending", Review: "in review", Interview: "interview", Accepted: "accepted", Rejected: "not successful", Withdrawn: "withdrawn"}
+
+// MailStatusChanged tells the applicant what the employer decided.
+func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
+	if e.ActorID == e.CandidateID {
+		return nil
+	}
+	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
+	if err != nil || c.to(e.CandidateID).Email == "" {
+		return err
+	}
+	return s.write(ctx, c, e.CandidateID, mail.Letter{
+		ID: "status-" + eventID, Subject: "Your application: " + c.title,
+		Body: []mail.Block{
+			{Text: "There is news of your application for " + c.title + " at " + c.organization + "."},
+			{Facts: []mail.Fact{{Name: "It was", Value: statusWords[Status(e.PreviousStatus)]}, {Name: "It is now", Value: statusWords[Status(e.Status)]}, {Name: "Since", Value: moment(e.ChangedAt)}}},
+		},
+	})
+}
+
+// MailInterview sends the applicant the invitation as it stood after the change.
+func (s *Service) MailInterview(ctx context.Context, eventID string, e event.InterviewChanged) error {
+	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
+	if err != nil || c.to(e.CandidateID).Email == "" {
+		return err
+	}
+	subject, text := "Interview: "+c.title, "%s invites you to an interview for %s."
+	switch e.Change {
+	case event.InterviewMoved:
+		subject, text = "Changed interview: "+c.title, "%s changed your interview for %s. This is how it stands now:"
+	case event.InterviewCancelled:
+		subject, text = "Cancelled interview: "+c.title, "%s cancelled your interview for %s. It was to be:"
+		if e.ActorID == e.CandidateID {
+			text = "Your interview with %s for %s is cancelled, since you withdrew your application. It was to be:"
+		}
+	}
+	return s.write(ctx, c, e.CandidateID, mail.Letter{
+		ID: "interview-" + eventID, Subject: subject,
+		Body: []mail.Block{
+			{Text: fmt.Sprintf(text, c.organization, c.title)},
+			{Facts: []mail.Fact{{Name: "When", Value: moment(e.ScheduledAt)}, {Name: "Where", Value: e.Location}, {Name: "With", Value: e.Interviewer}}},
+			{Text: "The attached invitation puts this into your calendar, in your own time zone."},
+		},
+		Invite: &mail.Invite{
+			UID: e.InterviewID, Sequence: e.Sequence, Cancelled: e.Change == event.InterviewCancelled,
+			Start: e.ScheduledAt, End: e.ScheduledAt.Add(interviewLasts), Stamp: e.ChangedAt,
+			Summary: "Interview: " + c.title, Location: e.Location, Description: "With " + e.Interviewer + " of " + c.organization,
+			Organizer: mail.Address{Name: c.organization}, Attendee: c.to(e.CandidateID),
+		},
+	})
+}
+
+// MailContact passes on what an employer wrote. The answer goes to the writer.
+func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) error {
+	letter, err := s.Letters.Find(ctx, e.OrganizationID, e.MessageID)
+	if errors.Is(err, ErrNotFound) {
+		return nil // gone with its application
+	} else if err != nil {
+		return err
+	}
+	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, letter.SenderID)
+	if err != nil || c.to(e.CandidateID).Email == "" {
+		return err
+	}
+	return s.write(ctx, c, e.CandidateID, mail.Letter{
+		ID: "contact-" + letter.ID, Subject: letter.Subject, ReplyTo: c.to(letter.SenderID),
+		Body: []mail.Block{
+			{Text: c.organization + " writes about your application for " + c.title + ":"},
+			{Quote: letter.Text},
+			{Text: "Your answer to this message goes to " + c.organization + "."},
+		},
+	})
+}
+
+// correspondence is what a mail needs to know of those it is between.
+type correspondence struct {
+	title, organization string
+	people              map[string]Person
+}
+
+func (c correspondence) to(userID string) mail.Address {
+	return mail.Address{Name: c.people[userID].Name, Email: c.people[userID].Email}
+}
+
+// correspondence looks everybody up. Who is gone has no address.
+func (s *Service) correspondence(ctx context.Context, listingID, organizationID string, userIDs ...string) (c correspondence, err error) {
+	if c.people, err = s.People.ByIDs(ctx, userIDs); err != nil {
+		return c, err
+	}
+	titles, err := s.Listings.Titles(ctx, []string{listingID})
+	if err != nil {
+		return c, err
+	}
+	c.title = titles[listingID]
+	c.organization, err = s.Organizations.Name(ctx, organizationID)
+	return c, err
+}
+
+func (s *Service) write(ctx context.Context, c correspondence, userID string, l mail.Letter) error {
+	l.To, l.Greeting, l.Home = c.to(userID), c.people[userID].Name, s.PublicURL
+	return mail.Deliver(ctx, s.Mailer, l)
+}
+
+func moment(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") }

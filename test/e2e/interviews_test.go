@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// appointment is an interview as an employer asks for it.
+func appointment(more object) object {
+	body := object{"scheduledAt": "2027-03-28T10:30:00+01:00", "location": "Ward 3", "interviewer": "Dr. Byrne"}
+	for k, v := range more {
+		body[k] = v
+	}
+	return body
+}
+
+func TestInterviews(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, seeker := w.employer(t), w.seeker(t)
+		job := employer.listing(object{"title": "Theatre Nurse"})
+		id := seeker.application(job, nil)
+		path := "/api/employers/applications/" + id + "/interview"
+		t.Run("PUT /api/employers/applications/:id/interview without one", func(t *testing.T) {
+			employer.put(path, object{"status": "completed"}).fails(404, "Interview not found")
+			require.Nil(t, employer.get("/api/employers/applications/"+id).ok(200).at("data.application.interview"))
+		})
+		t.Run("POST /api/employers/applications/:id/interview", func(t *testing.T) {
+			a := employer.post(path, appointment(object{"notes": "Portfolio, please"})).ok(200)
+			require.Equal(t, id, a.text("data.applicationId"))
+			want := object{"scheduledAt": "2027-03-28T09:30:00Z", "location": "Ward 3", "interviewer": "Dr. Byrne", "notes": "Portfolio, please", "status": "scheduled", "outcome": "pending"}
+			require.Equal(t, want, a.at("data.interview"))
+			require.Equal(t, want, employer.get("/api/employers/applications/"+id).ok(200).at("data.application.interview"))
+			require.Equal(t, want, employer.get("/api/employers/applications").ok(200).at("data.applications.0.interview"))
+			require.NotContains(t, string(seeker.get("/api/jobseekers/applications/"+id).raw), "Portfolio", "notes are the employer's own")
+			mail := w.mail(t, seeker.email, "Interview: Theatre Nurse")
+			require.Contains(t, mail, "text/calendar; method=REQUEST")
+			for _, absent := range []string{nowhere, "nonsense"} {
+				employer.post("/api/employers/applications/"+absent+"/interview", appointment(nil)).fails(404, "Application not found")
+			}
+			for _, field := range []string{"scheduledAt", "location", "interviewer"} {
+				employer.post(path, appointment(object{field: nil})).invalid(field)
+				employer.post(path, appointment(object{field: ""})).invalid(field)
+				employer.post(path, appointment(object{field: 5})).invalid(field)
+			}
+			employer.post(path, appointment(object{"scheduledAt": "2027-03-28T10:30:00"})).invalid("scheduledAt")
+		})
+		t.Run("PUT /api/employers/applications/:id/interview", func(t *testing.T) {
+			a := employer.put(path, object{"scheduledAt": "2027-03-29T08:00:00.000Z", "location": "Ward 4"}).ok(200)
+			require.Equal(t, id, a.text("data.applicationId"))
+			require.Equal(t, "2027-03-29T08:00:00Z", a.text("data.interview.scheduledAt"))
+			require.Equal(t, "Dr. Byrne", a.text("data.interview.interviewer"))
+			w.mail(t, seeker.email, "Changed interview: Theatre Nurse")
+			require.Equal(t, "fail", employer.put(path, object{"status": "completed", "outcome": "fail"}).ok(200).text("data.interview.outcome"))
+			employer.put(path, object{"status": "later"}).invalid("status")
+			employer.put(path, object{"outcome": "maybe"}).invalid("outcome")
+			employer.put(path, object{"location": ""}).invalid("location")
+		})
+		t.Run("GET /api/employers/interviews", func(t *testing.T) {
+			other := seeker.application(employer.listing(nil), nil)
+			employer.post("/api/employers/applications/"+other+"/interview", appointment(nil)).ok(200)
+			a := employer.get("/api/employers/interviews").ok(200)
+			require.Equal(t, 2., a.number("data.total"))
+			require.Equal(t, other, a.text("data.interviews.0.applicationId"))
+			a = employer.get("/api/employers/interviews?status=completed").ok(200)
+			require.Equal(t, 1., a.number("data.total"))
+			for field, want := range map[string]string{"applicationId": id, "jobId": job, "jobTitle": "Theatre Nurse", "applicantEmail": seeker.email, "status": "completed"} {
+				require.Equal(t, want, a.text("data.interviews.0."+field), field)
+			}
+			require.NotEmpty(t, a.text("data.interviews.0.applicantName"))
+			require.Equal(t, "Ward 4", a.text("data.interviews.0.interview.location"))
+			require.Equal(t, "2027-03-29T08:00:00Z", a.text("data.interviews.0.interview.scheduledAt"))
+			require.Empty(t, employer.get("/api/employers/interviews?status=cancelled").ok(200).list("data.interviews"))
+			employer.get("/api/employers/interviews?status=lost").invalid("status")
+			require.Empty(t, w.employer(t).get("/api/employers/interviews").ok(200).list("data.interviews"))
+		})
+		t.Run("POST /api/employers/applications/:id/contact", func(t *testing.T) {
+			contact := "/api/employers/applications/" + id + "/contact"
+			a := employer.post(contact, object{"subject": "Your papers", "message": "Please send them."}).ok(200)
+			require.Equal(t, "queued", a.text("message"))
+			require.Equal(t, object{"to": seeker.email, "subject": "Your papers"}, a.at("data"))
+			mail := w.mail(t, seeker.email, "Your papers")
+			require.Contains(t, mail, "> Please send them.")
+			require.Contains(t, mail, employer.email, "the answer goes to who wrote")
+			employer.post("/api/employers/applications/"+nowhere+"/contact", object{"subject": "x", "message": "y"}).fails(404, "Application not found")
+			employer.post(contact, object{"message": "y"}).invalid("subject")
+			employer.post(contact, object{"subject": "x"}).invalid("message")
+		})
+		t.Run("an interview of a withdrawn application", func(t *testing.T) {
+			gone := seeker.application(employer.listing(nil), nil)
+			path := "/api/employers/applications/" + gone + "/interview"
+			employer.post(path, appointment(nil)).ok(200)
+			seeker.delete("/api/jobseekers/applications/" + gone).ok(200)
+			w.mail(t, seeker.email, "Cancelled interview: Staff Nurse")
+			employer.post(path, appointment(nil)).fails(409, "The applicant has withdrawn this application")
+		})
+	})
+}
