@@ -53,6 +53,10 @@ $(LINT):
 bench: ## Measure the hot paths beside their limits
 	@go run ./test/kit/with-services -- go test -run '^$$' -bench . -benchtime 2s ./test/bench/...
 
+.PHONY: chaos
+chaos: ## Kill everything that locum runs on, for minutes, and count what is left
+	@LOCUM_TEST_CHAOS=full go test -count=1 -timeout 30m ./test/chaos
+
 .PHONY: check-heavy
 check-heavy: ## What needs a large database
 	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -count=1 -timeout 60m ./test/heavy/...

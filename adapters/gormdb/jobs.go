@@ -54,7 +54,7 @@ func (d Jobs) AddHanded(ctx context.Context, jobs ...job.Job) ([]job.Ticket, err
 
 // handedOutFor is how long a ticket of a new job is trusted to bring it to a
 // worker.
-const handedOutFor = time.Minute
+const handedOutFor = 30 * time.Second
 
 // add stores jobs that have been handed out so many times.
 func (d Jobs) add(ctx context.Context, handOuts int, jobs []job.Job) ([]job.Ticket, error) {
@@ -110,7 +110,7 @@ func (d Jobs) Due(ctx context.Context, n int) ([]job.Ticket, error) {
 	// Who has waited long is left alone for as long again.
 	var hold strings.Builder
 	var args []any
-	for pause := time.Minute; pause < time.Hour; pause *= 2 {
+	for pause := handedOutFor; pause < time.Hour; pause *= 2 {
 		hold.WriteString("WHEN run_at > ? THEN ? ")
 		args = append(args, now.Add(-pause), d.dialect.moment(now.Add(pause)))
 	}

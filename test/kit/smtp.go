@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"log"
 	"math/big"
 	"mime"
 	"mime/multipart"
@@ -102,6 +103,7 @@ func (s *SMTP) Start() {
 	server := smtp.NewServer(&backend{s})
 	server.Domain = "localhost"
 	server.AllowInsecureAuth = true
+	server.ErrorLog = log.New(io.Discard, "", 0)
 	if s.configure != nil {
 		s.configure(s, server)
 	}

@@ -1,0 +1,225 @@
+package chaos
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/services"
+)
+
+func killed(name string, s *services.Server) victim {
+	return victim{name: name, kill: s.Kill, start: s.Start}
+}
+
+// mailServer is a victim that keeps what it has accepted.
+func (w *world) mailServer() victim {
+	return victim{name: "mail server", kill: w.mail.Stop, start: func() error { w.mail.Start(); return nil }}
+}
+
+func TestEveryChangeIsToldOfWhateverIsKilledOnPostgresAndRedis(t *testing.T) {
+	t.Parallel()
+	database, queue := kit.OwnPostgres(t), kit.OwnRedis(t)
+	w := newWorld(t, database.URL, "LOCUM_QUEUE_URL="+queue.URL)
+	w.victims = []victim{w.process("serve"), w.process("worker"), killed("redis", queue), killed("postgres", database), w.mailServer()}
+	w.storm()
+}
+
+func TestEveryChangeIsToldOfWhateverIsKilledInOneProcess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.victims = []victim{w.process("serve"), w.mailServer()}
+	w.storm()
+}
+
+// candidacy is one application and who is on its two sides.
+type candidacy struct {
+	employer, seeker person
+	id               string
+	job              string
+	// standing are the statuses that the application may have: several after a
+	// call of which nobody knows what came.
+	standing map[string]bool
+}
+
+// another is a status that the application certainly has not.
+func (c *candidacy) another() (status string, certain bool) {
+	for _, status := range statuses {
+		if !c.standing[status] {
+			return status, true
+		}
+	}
+	return statuses[0], false
+}
+
+var statuses = []string{"review", "interview", "accepted", "rejected", "withdrawn", "pending"}
+
+// storm changes statuses under fire and then counts what came of it.
+func (w *world) storm() {
+	changes, kills, pace := 160, len(w.victims)+1, 20*time.Millisecond
+	if full() {
+		changes, kills, pace = 2000, 8*len(w.victims), 10*time.Millisecond
+	}
+	all := w.people(20)
+
+	var accepted, refused, unknown atomic.Int64
+	next := time.NewTicker(pace)
+	defer next.Stop()
+	firing, ceasefire := make(chan struct{}), make(chan struct{})
+	go func() { defer close(ceasefire); w.fire(kills, firing) }()
+
+	var load sync.WaitGroup
+	for worker := range 4 {
+		load.Go(func() {
+			for n := 0; accepted.Load() < int64(changes) || !closed(ceasefire); n++ {
+				<-next.C
+				// Each worker has applications of its own, so that it knows what they
+				// are.
+				c := &all[(n*4+worker)%len(all)]
+				if n%10 == 9 {
+					// What is refused leaves no trace.
+					if status, _, err := w.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "lost"}); err == nil && status == 400 {
+						refused.Add(1)
+					}
+					continue
+				}
+				to, certain := c.another()
+				status, _, err := w.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": to})
+				switch {
+				case err == nil && status == 200:
+					c.standing = map[string]bool{to: true}
+					if certain {
+						accepted.Add(1)
+					}
+				case err != nil || status >= 500:
+					c.standing[to] = true
+					unknown.Add(1)
+				default:
+					w.t.Errorf("an answer that nobody expects: %d", status)
+					return
+				}
+			}
+		})
+	}
+	load.Wait()
+	close(firing)
+	<-ceasefire
+	w.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", accepted.Load(), refused.Load(), unknown.Load())
+
+	w.settled()
+	happened := w.count(all)
+	require.GreaterOrEqual(w.t, happened, int(accepted.Load()), "what was accepted has happened")
+	require.LessOrEqual(w.t, happened, int(accepted.Load()+unknown.Load()), "and what was not has not")
+}
+
+func closed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// fire kills every victim in turn, in random order and at random moments, and
+// starts it again.
+func (w *world) fire(kills int, stop chan struct{}) {
+	var order []int
+	for range kills {
+		if len(order) == 0 {
+			order = rand.Perm(len(w.victims))
+		}
+		v := w.victims[order[0]]
+		order = order[1:]
+		pause(stop, 500*time.Millisecond)
+		v.kill()
+		pause(stop, 300*time.Millisecond)
+		if err := v.start(); err != nil {
+			w.t.Errorf("%s does not come back: %v", v.name, err)
+		}
+	}
+}
+
+// pause waits for up to twice the time, at random.
+func pause(stop chan struct{}, mean time.Duration) {
+	t := time.NewTimer(time.Duration(rand.Int64N(int64(2 * mean))))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-stop:
+	}
+}
+
+// people are so many applications of as many people to two organizations.
+func (w *world) people(n int) []candidacy {
+	w.t.Helper()
+	out := make([]candidacy, n)
+	var made sync.WaitGroup
+	for half := range 2 {
+		made.Go(func() {
+			employer := w.register("/api/auth/register-employer", object{"companyName": "Clinic"})
+			title := fmt.Sprint("Nurse of clinic ", half)
+			job := w.must(employer, http.MethodPost, "/api/employers/jobs", object{"title": title, "description": "Days and nights."})["id"].(string)
+			for i := half; i < n; i += 2 {
+				seeker := w.register("/api/auth/register", object{"userType": "jobseeker"})
+				id := w.must(seeker, http.MethodPost, "/api/jobseekers/applications", object{"listingId": job})["id"].(string)
+				out[i] = candidacy{employer, seeker, id, title, map[string]bool{"pending": true}}
+			}
+		})
+	}
+	made.Wait()
+	return out
+}
+
+// count compares what happened, which the timelines tell, with what people were
+// told of it, and returns how many changes there were.
+func (w *world) count(all []candidacy) (happened int) {
+	w.t.Helper()
+	mails := map[string]map[string]bool{}
+	for _, m := range w.mail.Mails() {
+		if id := m.Header.Get("Message-ID"); strings.HasPrefix(id, "<status-") {
+			if mails[m.To] == nil {
+				mails[m.To] = map[string]bool{}
+			}
+			mails[m.To][id] = true
+		}
+	}
+	for _, c := range all {
+		application := w.must(c.employer, http.MethodGet, "/api/employers/applications/"+c.id, nil)["application"].(object)
+		var moves []string
+		for _, entry := range application["timeline"].([]any)[1:] {
+			moves = append(moves, entry.(object)["to"].(string))
+		}
+		require.Less(w.t, len(moves), 200, "the timeline shows no more")
+		happened += len(moves)
+
+		var told []string
+		for page := 1; ; page++ {
+			got := w.must(c.seeker, http.MethodGet, fmt.Sprintf("/api/jobseekers/notifications?limit=100&page=%d", page), nil)
+			list := got["notifications"].([]any)
+			for _, n := range list {
+				told = append(told, n.(object)["message"].(string))
+			}
+			if len(list) < 100 {
+				break
+			}
+		}
+		require.Len(w.t, told, len(moves), "one notification for each change, and for nothing else")
+		for _, message := range told {
+			require.Contains(w.t, message, c.job)
+		}
+		require.Len(w.t, mails[c.seeker.email], len(moves), "a mail for each change, and for nothing else: %v", slices.Sorted(maps.Keys(mails[c.seeker.email])))
+	}
+	w.t.Logf("%d changes happened, and everybody was told", happened)
+	return happened
+}

@@ -1,0 +1,140 @@
+package chaos
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// change sets the status of an application and expects it to work at once.
+func (w *world) change(c candidacy, status string) {
+	w.t.Helper()
+	code, answer, err := w.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": status})
+	require.NoError(w.t, err)
+	require.Equal(w.t, 200, code, "%v", answer)
+}
+
+// letters counts the mails about decisions that somebody got.
+func (w *world) letters(c candidacy) (n int) {
+	for _, m := range w.mail.Mails() {
+		if m.To == c.seeker.email && strings.HasPrefix(m.Header.Get("Message-ID"), "<status-") {
+			n++
+		}
+	}
+	return n
+}
+
+// tries counts how often somebody's address was offered to the mail server.
+func (w *world) tries(c candidacy) (n int) {
+	for _, to := range w.mail.Tries() {
+		if to == c.seeker.email {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWithoutRedisWritesSucceedAndTheBacklogDrainsByItself(t *testing.T) {
+	t.Parallel()
+	queue := kit.OwnRedis(t)
+	w := newWorld(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+queue.URL, "LOCUM_LIMITER_URL="+queue.URL)
+	w.process("serve")
+	w.process("worker")
+	all := w.people(4)
+	w.settled()
+	away := 5 * time.Second
+	if full() {
+		away = time.Minute
+	}
+	queue.Kill()
+	written := 0
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for gone := time.Now(); time.Since(gone) < away; written++ {
+		<-tick.C
+		begun := time.Now()
+		w.change(all[written%len(all)], statuses[(written/len(all))%len(statuses)])
+		require.Less(t, time.Since(begun), 2*time.Second, "nobody waits for what is away")
+	}
+	for _, c := range all {
+		require.Zero(t, w.letters(c))
+	}
+	require.NoError(t, queue.Start())
+	w.settled()
+	require.Equal(t, written, w.count(all))
+}
+
+func TestAWorkerThatStartsWithoutRedisWorksWhenItIsThere(t *testing.T) {
+	t.Parallel()
+	queue := kit.OwnRedis(t)
+	queue.Kill()
+	w := newWorld(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+queue.URL)
+	w.process("serve")
+	w.process("worker")
+	all := w.people(2)
+	w.change(all[0], "review")
+	require.NoError(t, queue.Start())
+	w.settled()
+	require.Equal(t, 1, w.count(all))
+}
+
+func TestMailWaitsForItsServer(t *testing.T) {
+	t.Parallel()
+	for name, trouble := range map[string]func(m *kit.SMTP){
+		"down":             (*kit.SMTP).Stop,
+		"says nothing":     (*kit.SMTP).Hang,
+		"busy at the door": func(m *kit.SMTP) { m.Refuse("MAIL", 421, "") },
+		"busy, 450":        func(m *kit.SMTP) { m.Refuse("RCPT", 450, "") },
+		"busy, 452":        func(m *kit.SMTP) { m.Refuse("DATA", 452, "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "")
+			w.process("serve")
+			all := w.people(2)
+			w.settled()
+			trouble(w.mail)
+			w.change(all[0], "review")
+			w.change(all[1], "accepted")
+			// What needs no mail goes on meanwhile.
+			require.Eventually(t, func() bool {
+				_, answer, err := w.call(all[1].seeker, http.MethodGet, "/api/jobseekers/notifications", nil)
+				return err == nil && len(answer["data"].(object)["notifications"].([]any)) == 1
+			}, 10*time.Second, 50*time.Millisecond)
+			require.Eventually(t, func() bool {
+				left, err := w.storage().Jobs.Backlog(t.Context())
+				return err == nil && len(left) == 1 && left[0].Class == "mail" && left[0].Jobs == 2
+			}, 40*time.Second, 200*time.Millisecond, "the mails, and only they, wait")
+			w.mail.Accept()
+			w.mail.Start()
+			w.settled()
+			require.Equal(t, 2, w.count(all))
+		})
+	}
+}
+
+func TestAnAddressThatIsRefusedForGoodIsTriedOnceAndKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.process("serve")
+	all := w.people(2)
+	w.settled()
+	gone, there := all[0], all[1]
+	before := w.tries(gone)
+	w.mail.Refuse("RCPT", 550, gone.seeker.email)
+	w.change(gone, "review")
+	w.change(there, "review")
+	require.Eventually(t, func() bool { return w.letters(there) == 1 }, 30*time.Second, 50*time.Millisecond)
+	s := w.storage()
+	require.Eventually(t, func() bool {
+		left, err := s.Jobs.Backlog(t.Context())
+		return err == nil && len(left) == 0
+	}, 30*time.Second, 50*time.Millisecond, "nothing waits for another try")
+	require.Equal(t, before+1, w.tries(gone))
+	require.Zero(t, w.letters(gone))
+}

@@ -1,0 +1,228 @@
+// Package chaos kills what locum runs on while it works, and counts afterwards:
+// everything that was accepted has been told of, once where once was promised,
+// and nothing else has.
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/gormdb"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// program builds the binary once.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "locum-chaos-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "locum")
+	out, err := exec.Command("go", "build", "-o", path, "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building: %w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := program(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// victim is something that can be killed and started again.
+type victim struct {
+	name  string
+	kill  func()
+	start func() error
+}
+
+// world is an installation of the product.
+type world struct {
+	t    *testing.T
+	dir  string
+	env  []string
+	url  string
+	db   string
+	mail *kit.SMTP
+	// victims are what is killed.
+	victims []victim
+}
+
+// process is a command of the program.
+func (w *world) process(command string) victim {
+	path, err := program()
+	require.NoError(w.t, err)
+	var cmd *exec.Cmd
+	log, err := os.OpenFile(filepath.Join(w.dir, command+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(w.t, err)
+	v := victim{name: command}
+	v.start = func() error {
+		cmd = exec.Command(path, command)
+		cmd.Dir, cmd.Env, cmd.Stderr = w.dir, w.env, log
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		return cmd.Start()
+	}
+	v.kill = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	require.NoError(w.t, v.start())
+	w.t.Cleanup(v.kill)
+	return v
+}
+
+func newWorld(t *testing.T, database string, env ...string) *world {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := l.Addr().String()
+	require.NoError(t, l.Close())
+	w := &world{t: t, dir: t.TempDir(), url: "http://" + addr, mail: kit.NewSMTP(t)}
+	if database == "" {
+		database = "sqlite:" + filepath.Join(w.dir, "locum.db")
+	}
+	w.db = database
+	w.env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "LOCUM_HTTP_ADDR=" + addr, "LOCUM_HTTP_PUBLIC_URL=" + w.url,
+		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_DATABASE_URL=" + database, "LOCUM_MAIL_URL=" + w.mail.URL(),
+	}, env...)
+	path, err := program()
+	require.NoError(t, err)
+	migrate := exec.Command(path, "migrate", "up")
+	migrate.Dir, migrate.Env = w.dir, w.env
+	out, err := migrate.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.lastWords()
+		}
+	})
+	return w
+}
+
+// lastWords shows what the processes said at the end.
+func (w *world) lastWords() {
+	logs, _ := filepath.Glob(filepath.Join(w.dir, "*.log"))
+	for _, name := range logs {
+		b, _ := os.ReadFile(name)
+		w.t.Logf("%s: …%s", filepath.Base(name), b[max(0, len(b)-4000):])
+	}
+}
+
+// storage looks into the database from the outside.
+func (w *world) storage() adapters.Storage {
+	w.t.Helper()
+	s, err := gormdb.Open(context.Background(), w.db, adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// person is somebody who is signed in.
+type person struct{ email, token string }
+
+const password = "Corr3ct-horse"
+
+// call makes a request from a new address. An error means that nobody knows
+// what came of it.
+func (w *world) call(who person, method, path string, body any) (int, object, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return 0, nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, w.url+path, bytes.NewReader(raw))
+	if err != nil {
+		return 0, nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), 1+rand.IntN(254)))
+	if who.token != "" {
+		request.Header.Set("Authorization", "Bearer "+who.token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, nil, err
+	}
+	var out object
+	return response.StatusCode, out, errors.Join(json.Unmarshal(answer, &out))
+}
+
+// must repeats a call until it succeeds, and returns its data.
+func (w *world) must(who person, method, path string, body any) object {
+	w.t.Helper()
+	var data object
+	require.Eventually(w.t, func() bool {
+		status, answer, err := w.call(who, method, path, body)
+		if err != nil || status >= 500 {
+			return false
+		}
+		require.Less(w.t, status, 300, "%s %s: %v", method, path, answer)
+		data, _ = answer["data"].(object)
+		return true
+	}, 30*time.Second, 50*time.Millisecond, "%s %s", method, path)
+	return data
+}
+
+func (w *world) register(path string, body object) person {
+	w.t.Helper()
+	body["email"], body["password"], body["name"] = fmt.Sprintf("p%x@example.org", rand.Uint64()), password, "Asha Patel"
+	return person{body["email"].(string), w.must(person{}, http.MethodPost, path, body)["accessToken"].(string)}
+}
+
+// settled waits until every event has been passed on and every job is done.
+func (w *world) settled() {
+	w.t.Helper()
+	s := w.storage()
+	var left []job.Backlog
+	var unsent int
+	require.Eventually(w.t, func() bool {
+		var err1, err2 error
+		left, err1 = s.Jobs.Backlog(w.t.Context())
+		unsent, _, err2 = s.Outbox.Lag(w.t.Context())
+		return errors.Join(err1, err2) == nil && len(left) == 0 && unsent == 0
+	}, 5*time.Minute, 200*time.Millisecond, "not everything comes to an end: %v, %d events", &left, &unsent)
+	dead, err := s.Jobs.List(w.t.Context(), job.Filter{State: job.Dead, Limit: 10})
+	require.NoError(w.t, err)
+	require.Empty(w.t, dead)
+}
+
+// full reports whether the long form was asked for.
+func full() bool { return strings.Contains(os.Getenv("LOCUM_TEST_CHAOS"), "full") }
