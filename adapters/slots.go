@@ -46,15 +46,18 @@ type Storage struct {
 	Sessions      identity.Sessions
 	MailTokens    identity.MailTokens
 
-	Listings      listings.Repository
-	ListingSearch listings.Search
-	ListingLoader listings.Loader
-	Applications  hiring.Applications
-	Appointments  hiring.Appointments
-	Letters       hiring.Letters
+	Listings       listings.Repository
+	ListingSearch  listings.Search
+	ListingLoader  listings.Loader
+	ListingMatcher listings.Matcher
+	Applications   hiring.Applications
+	Appointments   hiring.Appointments
+	Letters        hiring.Letters
 
 	Notifications jobseeker.Notifications
 	Activities    jobseeker.Activities
+	Searches      jobseeker.Searches
+	Alerts        jobseeker.Alerts
 
 	Idempotency idempotency.Store
 

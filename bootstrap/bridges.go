@@ -5,6 +5,7 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/adapters/jwttokens"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
@@ -19,7 +20,7 @@ import (
 
 func newListings(s adapters.Storage, d adapters.Deps, i *identity.Service) *listings.Service {
 	return listings.New(listings.Needs{
-		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Search: s.ListingSearch,
+		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Search: s.ListingSearch, Matcher: s.ListingMatcher,
 		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{},
 	})
 }
@@ -78,8 +79,52 @@ func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hirin
 	return out, err
 }
 
-func newSeekers(s adapters.Storage, d adapters.Deps, l *listings.Service) *jobseeker.Service {
+func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service) *jobseeker.Service {
 	return jobseeker.New(jobseeker.Needs{
-		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Notifications: s.Notifications, Activities: s.Activities, Listings: l,
+		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Jobs: s.Jobs,
+		Notifications: s.Notifications, Activities: s.Activities, Searches: s.Searches, Alerts: s.Alerts,
+		Listings: seekersListings{l}, People: seekersPeople{i}, Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL,
 	})
+}
+
+// seekersListings answers jobseeker.Listings.
+type seekersListings struct{ *listings.Service }
+
+func (b seekersListings) Public(ctx context.Context, ids []string) ([]jobseeker.Posting, error) {
+	ls, err := b.PublicMany(ctx, ids)
+	return postings(ls), err
+}
+
+func (b seekersListings) Gather(ctx context.Context, ids []string) (jobseeker.Gathered, error) {
+	g, err := b.Service.Gather(ctx, ids)
+	return seekersGathered{g}, err
+}
+
+func postings(ls []listings.Listing) []jobseeker.Posting {
+	out := make([]jobseeker.Posting, len(ls))
+	for i, l := range ls {
+		out[i] = jobseeker.Posting{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, PostedAt: *l.PostedAt}
+	}
+	return out
+}
+
+// seekersGathered answers jobseeker.Gathered.
+type seekersGathered struct{ *listings.Gathered }
+
+func (b seekersGathered) Postings() []jobseeker.Posting { return postings(b.Listings()) }
+
+func (b seekersGathered) Matching(t jobseeker.Terms) []int {
+	return b.Gathered.Matching(listings.FindKey{Text: t.Query, Location: t.Location, ContractType: t.ContractType})
+}
+
+// seekersPeople answers jobseeker.People.
+type seekersPeople struct{ *identity.Service }
+
+func (b seekersPeople) ByIDs(ctx context.Context, ids []string) (map[string]jobseeker.Person, error) {
+	people, err := b.People(ctx, ids)
+	out := make(map[string]jobseeker.Person, len(people))
+	for id, p := range people {
+		out[id] = jobseeker.Person{Name: p.Name, Email: p.Email}
+	}
+	return out, err
 }

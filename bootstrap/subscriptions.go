@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/event"
@@ -31,13 +32,16 @@ func subscriptions(i *identity.Service, h *hiring.Service, k *jobseeker.Service)
 		event.OnID("jobseeker.status-changed", k.OnApplicationStatusChanged),
 		event.OnID("jobseeker.interview", k.OnInterviewChanged),
 		event.OnID("jobseeker.contacted", k.OnApplicantContacted),
+		event.On("jobseeker.alert", k.OnJobCreated),
 	}
 }
 
 // handlers do the jobs that modules add themselves.
 type handlers []job.Handler
 
-func handlersOf(h *hiring.Service) handlers { return h.Handlers() }
+func handlersOf(h *hiring.Service, k *jobseeker.Service) handlers {
+	return slices.Concat(h.Handlers(), k.Handlers())
+}
 
 // periods is what happens by the clock.
 type periods []job.Periodic

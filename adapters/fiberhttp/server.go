@@ -369,6 +369,7 @@ func (s *Server) addOwn() error {
 		s.app.Get("/metrics", adaptor.HTTPHandler(promhttp.HandlerFor(s.o.Metrics, promhttp.HandlerOpts{})))
 	}
 	s.addAccountPages()
+	s.addUnsubscribe()
 	return s.addDocs()
 }
 

@@ -331,6 +331,13 @@ func (d Listings) Public(ctx context.Context, id string, now time.Time) (listing
 	return r.listing()
 }
 
+// PublicMany implements listings.Repository.
+func (d Listings) PublicMany(ctx context.Context, ids []string, now time.Time) ([]listings.Listing, error) {
+	var rows []fullListingRow
+	err := d.q(ctx).Where("id IN ? AND open AND (application_deadline IS NULL OR application_deadline > ?)", ids, now).Find(&rows).Error
+	return fullListings(rows, err)
+}
+
 // Titles implements listings.Repository.
 func (d Listings) Titles(ctx context.Context, ids []string) (map[string]string, error) {
 	var rows []struct{ ID, Title string }

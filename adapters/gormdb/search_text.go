@@ -117,13 +117,27 @@ func (s *search) term(t listings.Term) string {
 // maxCorrected is how many words of a text may be misspelt.
 const maxCorrected = 8
 
-// forms are the stems that a word stands for.
+// forms are what a word stands for, in the language of the index.
 func (s *search) forms(w string, fuzzy, prefix bool) []string {
-	forms := []string{s.dialect.word(stem(w))}
+	stems, beginning := s.stems(w, fuzzy, prefix)
+	forms := make([]string, 0, len(stems)+1)
+	for _, stem := range stems {
+		forms = append(forms, s.dialect.word(stem))
+	}
+	if beginning {
+		forms = append(forms, s.dialect.prefix(w))
+	}
+	return forms
+}
+
+// stems are the stems that a word stands for. beginning says that it also
+// stands for every stem that begins with it.
+func (s *search) stems(w string, fuzzy, prefix bool) (stems []string, beginning bool) {
+	stems = []string{stem(w)}
 	add := func(words []string) {
 		for _, c := range words {
-			if f := s.dialect.word(stem(c)); !slices.Contains(forms, f) {
-				forms = append(forms, f)
+			if f := stem(c); !slices.Contains(stems, f) {
+				stems = append(stems, f)
 			}
 		}
 	}
@@ -132,16 +146,16 @@ func (s *search) forms(w string, fuzzy, prefix bool) []string {
 		// "nursing" is known to begin with it.
 		completions := s.words.completions(w)
 		add(completions)
-		forms = append(forms, s.dialect.prefix(w))
 		if len(completions) > 0 {
-			return forms
+			return stems, true
 		}
+		beginning = true
 	}
 	if fuzzy && s.corrected < maxCorrected && !s.words.knows(w) {
 		s.corrected++
 		add(s.words.corrections(w))
 	}
-	return forms
+	return stems, beginning
 }
 
 // roughly is the condition without what the planner cannot judge.

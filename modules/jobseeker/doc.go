@@ -2,7 +2,12 @@
 // are hiring's: notifications, the log of their doings, and saved searches with
 // their alerts.
 //
-// Events out: none. Events in: application.submitted and
-// application.status_changed, interview.changed, applicant.contacted, which
-// become notifications and entries of the log.
+//	listing becomes public ──▶ collected for a few seconds ──▶ held against all
+//	saved searches, in memory ──▶ matches ──▶ notifications at once
+//	                                   └────▶ one digest a day, by mail
+//
+// Events out: none. Events in: application.submitted,
+// application.status_changed, interview.changed and applicant.contacted, which
+// become notifications and entries of the log; job.created, which starts the
+// matching.
 package jobseeker

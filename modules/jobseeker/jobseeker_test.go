@@ -2,6 +2,8 @@ package jobseeker_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/test/kit"
@@ -26,6 +29,74 @@ type desk struct {
 	store adapters.Storage
 	work  kit.Work
 	posts map[string]string // titles
+	// postedAt are the listings' postings, gone those that are public no more.
+	postedAt map[string]time.Time
+	gone     map[string]bool
+	sent     []mail.Message
+	mailErr  error
+	deaf     map[string]bool // users without an address
+}
+
+func (d *desk) Public(_ context.Context, ids []string) (out []jobseeker.Posting, _ error) {
+	for _, id := range ids {
+		if !d.gone[id] && d.posts[id] != "" {
+			out = append(out, jobseeker.Posting{ID: id, Title: d.posts[id], Company: "St Brigid's", Location: "Leeds", PostedAt: d.postedAt[id]})
+		}
+	}
+	return out, nil
+}
+
+func (d *desk) Gather(ctx context.Context, ids []string) (jobseeker.Gathered, error) {
+	public, err := d.Public(ctx, ids)
+	return gathered(public), err
+}
+
+// gathered matches by a part of the title; what the real one does, its own
+// tests say.
+type gathered []jobseeker.Posting
+
+func (g gathered) Postings() []jobseeker.Posting { return g }
+
+func (g gathered) Matching(t jobseeker.Terms) (out []int) {
+	for i, p := range g {
+		if strings.Contains(p.Title, t.Query) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (d *desk) ByIDs(_ context.Context, ids []string) (map[string]jobseeker.Person, error) {
+	out := map[string]jobseeker.Person{}
+	for _, id := range ids {
+		if !d.deaf[id] {
+			out[id] = jobseeker.Person{Name: "Niamh", Email: id + "@example.org"}
+		}
+	}
+	return out, nil
+}
+
+// Send implements mail.Mailer.
+func (d *desk) Send(_ context.Context, m mail.Message) error {
+	if d.mailErr != nil {
+		return d.mailErr
+	}
+	d.sent = append(d.sent, m)
+	return nil
+}
+
+// Seal implements auth.Sealer.
+func (d *desk) Seal(p auth.Purpose, subject string, until time.Time) (string, error) {
+	return fmt.Sprintf("%s.%s.%d", p, subject, until.Unix()), nil
+}
+
+// Unseal implements auth.Sealer.
+func (d *desk) Unseal(p auth.Purpose, token string) (string, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 || parts[0] != string(p) {
+		return "", fault.ErrUnauthorized
+	}
+	return parts[1], nil
 }
 
 func (d *desk) Titles(_ context.Context, ids []string) (map[string]string, error) {
@@ -42,17 +113,19 @@ type opener = func(testing.TB, clock.Clock) adapters.Storage
 
 func open(t testing.TB, on opener) *desk {
 	t.Helper()
-	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}}
+	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}, postedAt: map[string]time.Time{}, gone: map[string]bool{}, deaf: map[string]bool{}}
 	d.store = on(t, d.clock)
-	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Tx, Clock: d.clock, NewID: stores.NewID,
-		Notifications: d.store.Notifications, Activities: d.store.Activities, Listings: d})
+	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Tx, Clock: d.clock, NewID: stores.NewID, Jobs: d.store.Jobs,
+		Notifications: d.store.Notifications, Activities: d.store.Activities, Searches: d.store.Searches, Alerts: d.store.Alerts,
+		Listings: d, People: d, Mailer: d, Sealer: d, PublicURL: "https://jobs.example.org"})
 	d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 		event.OnID("test.submitted", d.OnApplicationSubmitted),
 		event.OnID("test.changed", d.OnApplicationStatusChanged),
 		event.OnID("test.changed-again", d.OnApplicationStatusChanged),
 		event.OnID("test.interview", d.OnInterviewChanged),
 		event.OnID("test.contacted", d.OnApplicantContacted),
-	})
+		event.On("test.created", d.OnJobCreated),
+	}, d.Handlers()...)
 	return d
 }
 
@@ -68,7 +141,7 @@ func seeker() auth.Actor {
 // post makes a listing.
 func (d *desk) post(title string) string {
 	id := stores.NewID()
-	d.posts[id] = title
+	d.posts[id], d.postedAt[id] = title, d.clock.Now()
 	return id
 }
 
@@ -201,7 +274,7 @@ func TestNotificationsAndTheLogAreForgottenAfterHalfAYear(t *testing.T) {
 		happen()
 		d.clock.Advance(179 * 24 * time.Hour)
 		happen()
-		forget := d.Periodic()[0]
+		forget := d.Periodic()[2]
 		require.NoError(t, forget.Do(t.Context()))
 		require.Len(t, d.told(who), 2)
 		d.clock.Advance(2 * 24 * time.Hour)

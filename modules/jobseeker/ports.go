@@ -11,6 +11,8 @@ import (
 // The faults of this module.
 var (
 	ErrNotificationNotFound = fault.New(fault.NotFound, "notification_not_found", "Notification not found")
+	ErrSearchNotFound       = fault.New(fault.NotFound, "saved_search_not_found", "Saved search not found")
+	ErrTooManySearches      = fault.New(fault.Invalid, "too_many_saved_searches", "Maximum 50 saved searches")
 )
 
 // Notifications keeps what users are told. Whoever names a user gets and
@@ -44,8 +46,94 @@ type Activities interface {
 	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
 
+// Searches keeps what users search for. Whoever names a user gets and changes
+// that user's only.
+type Searches interface {
+	// Lock keeps other transactions from the user's searches and preferences
+	// until this one ends.
+	Lock(ctx context.Context, userID string) error
+	// Add stores a new search.
+	Add(ctx context.Context, s Search) error
+	// Of returns the user's searches, the newest first, at most n.
+	Of(ctx context.Context, userID string, n int) ([]Search, error)
+	// Delete removes one with its matches, or returns ErrSearchNotFound.
+	Delete(ctx context.Context, userID, id string) error
+	// Preferences are what the user prefers, zero for who never said, and Prefer
+	// stores them. The transaction has called Lock.
+	Preferences(ctx context.Context, userID string) (Preferences, error)
+	Prefer(ctx context.Context, userID string, p Preferences) error
+	// EndAlerts turns the e-mail alerts of all of the user's searches off; what
+	// waits for a digest waits no more.
+	EndAlerts(ctx context.Context, userID string) error
+	// After returns everybody's searches beyond the id in the order of ids, at
+	// most n. The empty id is before all.
+	After(ctx context.Context, id string, n int) ([]Search, error)
+}
+
+// Alerts keeps what is between a new listing and the user who waits for it.
+type Alerts interface {
+	// Collect notes a listing to be held against the searches, once.
+	Collect(ctx context.Context, listingID string) error
+	// Claim hands out at most n collected listings until the moment, to one
+	// caller at a time.
+	Claim(ctx context.Context, n int, now, until time.Time) ([]string, error)
+	// Done takes listings out of the collection.
+	Done(ctx context.Context, listingIDs []string) error
+	// AddMatches stores matches and returns the new ones: no listing matches a
+	// search twice. Their order is their own.
+	AddMatches(ctx context.Context, ms []Match) ([]Match, error)
+	// Expect notes that something waits for the users' next digests. Who never
+	// had one may have it now.
+	Expect(ctx context.Context, userIDs []string, now time.Time) error
+	// Due returns at most n users who may have a digest and for whom something
+	// waits, locked until the transaction's end; others get others.
+	Due(ctx context.Context, now time.Time, n int) ([]string, error)
+	// Bundle puts what waits for the user into the digest and says how much it
+	// is. With something in it, next is when another may follow.
+	Bundle(ctx context.Context, userID, digestID string, next time.Time) (int, error)
+	// Digest returns the matches of the user's digest in the order of listings,
+	// the newest first, at most n, of searches that are there and still want
+	// mail, with their names.
+	Digest(ctx context.Context, userID, digestID string, n int) ([]Match, error)
+	// Forget removes at most n matches from before the moment.
+	Forget(ctx context.Context, before time.Time, n int) (int, error)
+}
+
 // Listings tells of the listings that users are told about.
 type Listings interface {
 	// Titles maps those of the ids that exist, in whatever state, to their titles.
 	Titles(ctx context.Context, ids []string) (map[string]string, error)
+	// Public returns those of the ids that are public at this moment, in any
+	// order.
+	Public(ctx context.Context, ids []string) ([]Posting, error)
+	// Gather reads those of the ids that are public at this moment into memory,
+	// to be held against many searches. There are at most 1,000 ids.
+	Gather(ctx context.Context, ids []string) (Gathered, error)
 }
+
+// Gathered are listings in memory.
+type Gathered interface {
+	// Postings are they.
+	Postings() []Posting
+	// Matching are the positions in Postings of those that the public search
+	// would find for the terms. It asks no database.
+	Matching(t Terms) []int
+}
+
+// Posting is a listing as users are told of it.
+type Posting struct {
+	ID       string
+	Title    string
+	Company  string
+	Location string
+	PostedAt time.Time
+}
+
+// People tells whom a mail goes to.
+type People interface {
+	// ByIDs maps those of the ids that exist to their names and addresses.
+	ByIDs(ctx context.Context, ids []string) (map[string]Person, error)
+}
+
+// Person is who a mail goes to.
+type Person struct{ Name, Email string }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/tx"
 )
@@ -18,9 +20,17 @@ type Needs struct {
 	Tx            tx.Runner
 	Clock         clock.Clock
 	NewID         id.Source
+	Jobs          job.Adder
 	Notifications Notifications
 	Activities    Activities
+	Searches      Searches
+	Alerts        Alerts
 	Listings      Listings
+	People        People
+	Mailer        mail.Mailer
+	Sealer        auth.Sealer
+	// PublicURL is where the links in mails lead.
+	PublicURL string
 }
 
 // Service holds the module's use cases.
@@ -38,7 +48,17 @@ const (
 // Periodic is what the module does by the clock.
 func (s *Service) Periodic() []job.Periodic {
 	return []job.Periodic{
+		{Kind: "jobseeker.match-left", Every: time.Minute, Longest: matchWithin, Do: s.match},
+		{Kind: "jobseeker.digests", Every: time.Minute, Longest: matchWithin, Do: s.digests},
 		{Kind: "jobseeker.forget", Every: time.Hour, Longest: 5 * time.Minute, Do: s.forget},
+	}
+}
+
+// Handlers do the jobs that the module adds.
+func (s *Service) Handlers() []job.Handler {
+	return []job.Handler{
+		job.Handle(matchKind, job.Maintenance, func(ctx context.Context, _ struct{}) error { return s.match(ctx) }).Taking(matchWithin),
+		job.Handle(digestKind, job.Mail, s.sendDigest),
 	}
 }
 
@@ -46,7 +66,7 @@ func (s *Service) Periodic() []job.Periodic {
 func (s *Service) forget(ctx context.Context) error {
 	before := s.Clock.Now().Add(-keptFor)
 	var failed []error
-	for _, forget := range []func(context.Context, time.Time, int) (int, error){s.Notifications.Forget, s.Activities.Forget} {
+	for _, forget := range []func(context.Context, time.Time, int) (int, error){s.Notifications.Forget, s.Activities.Forget, s.Alerts.Forget} {
 		for {
 			n, err := forget(ctx, before, forgetAtOnce)
 			if err != nil {

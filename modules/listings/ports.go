@@ -42,6 +42,8 @@ type Repository interface {
 	Page(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error)
 	// Public returns a listing that is public at now, or ErrNotFound.
 	Public(ctx context.Context, id string, now time.Time) (Listing, error)
+	// PublicMany returns those of the ids that are public at now, in any order.
+	PublicMany(ctx context.Context, ids []string, now time.Time) ([]Listing, error)
 	// Titles maps those of the ids that exist, in whatever state, to their titles.
 	Titles(ctx context.Context, ids []string) (map[string]string, error)
 	// Expired returns up to n listings that are Open although their deadline
@@ -67,6 +69,21 @@ type Search interface {
 	// Find runs the query. A cursor that it did not make, or made for another
 	// sort, is an Invalid fault of the field cursor.
 	Find(ctx context.Context, q Query) (page.Result[Hit], error)
+}
+
+// Matcher turns the search round: a few listings in memory are held against
+// any number of queries.
+type Matcher interface {
+	// Index reads the listings, which are public. It takes memory in proportion
+	// to their texts.
+	Index(ctx context.Context, ls []Listing) (Index, error)
+}
+
+// Index is a number of listings in memory. It is for one goroutine.
+type Index interface {
+	// Matching are the positions of the listings that Search.Find would find
+	// for the query's text and filters. Order and page play no part.
+	Matching(q Query) []int
 }
 
 // Hit is one result.

@@ -68,12 +68,10 @@ func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (page.
 			return page.Result[Hit]{}, ErrQuery.WithFields(fault.Field{Name: "sort", Message: "must be one of: relevance, date, salary, distance"})
 		}
 	}
-	if err := s.narrow(&q, in.Filters); err != nil {
+	if err := s.ask(&q, in); err != nil {
 		return page.Result[Hit]{}, err
 	}
-	nowhere := q.Text.Nothing
-	q.Text = Understand(in.Text, s.Gazetteer)
-	if q.Text.Nothing || nowhere {
+	if q.Text.Nothing {
 		return page.Result[Hit]{Items: []Hit{}}, nil
 	}
 	if err := s.measureFrom(ctx, &q, who); err != nil {
@@ -86,6 +84,17 @@ func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (page.
 		q.Sort = ByDate // without words all are equally relevant
 	}
 	return s.Search.Find(ctx, q)
+}
+
+// ask puts the text and the filters into the query.
+func (s *Service) ask(q *Query, in FindInput) error {
+	if err := s.narrow(q, in.Filters); err != nil {
+		return err
+	}
+	nowhere := q.Text.Nothing
+	q.Text = Understand(in.Text, s.Gazetteer)
+	q.Text.Nothing = q.Text.Nothing || nowhere
+	return nil
 }
 
 // measureFrom finds the place that distances are measured from: the filter's,

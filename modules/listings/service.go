@@ -21,6 +21,7 @@ type Needs struct {
 	NewID         id.Source
 	Listings      Repository
 	Search        Search
+	Matcher       Matcher
 	Gazetteer     Gazetteer
 	Organizations Organizations
 	Seekers       Seekers

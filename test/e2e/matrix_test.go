@@ -97,6 +97,7 @@ var matrix = map[string]matrixRow{
 	"PUT /api/jobseekers/notifications/:id":    {path: notification, body: saying(object{"read": true}), foreignError: "Notification not found"},
 	"DELETE /api/jobseekers/notifications/:id": {path: notification, foreignError: "Notification not found"},
 	"GET /api/jobseekers/activity":             {path: at("/api/jobseekers/activity")},
+	"POST /api/jobseekers/search":              {path: at("/api/jobseekers/search"), body: saying(object{"intent": "save-search", "query": "nurse"})},
 
 	"GET /api/employers/applications":                {path: at("/api/employers/applications")},
 	"GET /api/employers/applications/:id":            {path: received, foreignError: "Application not found"},

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
 func seekerRoutes(s *jobseeker.Service) []web.Route {
-	const notifications, activity = "Notifications", "Activity"
+	const notifications, activity, searches = "Notifications", "Activity", "Saved searches"
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/api/jobseekers/notifications", Auth: web.Required, Who: web.Seeker, Tag: notifications, Summary: "What the caller was told, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[notificationsView], error) {
@@ -44,7 +45,68 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			})},
+		{Method: http.MethodPost, Path: "/api/jobseekers/search", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: searches, Summary: "Save a search, delete one, or say what one prefers", Op: web.Op(
+			func(ctx context.Context, c web.Call, in SearchIntentInput) (web.Reply[savedSearchesView], error) {
+				var all []jobseeker.Search
+				var err error
+				var said string
+				switch in.Intent {
+				case "save-search":
+					said = "Search saved successfully"
+					all, err = s.SaveSearch(ctx, c.Actor, jobseeker.SaveSearchInput{Name: in.Name, Query: in.Query, Location: in.Location, ContractType: in.ContractType, EmailAlerts: in.EmailAlerts})
+				case "update-search-preferences":
+					said = "Search preferences updated successfully"
+					all, err = s.Prefer(ctx, c.Actor, jobseeker.PreferInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
+				case "delete-search":
+					said = "Search deleted successfully"
+					all, err = s.DeleteSearch(ctx, c.Actor, in.SearchID)
+				case "":
+					err = errIntentRequired
+				default:
+					err = fault.InvalidField("intent", "must be one of: save-search, update-search-preferences, delete-search")
+				}
+				return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: viewSearches(all)}, said), err
+			})},
 	}
+}
+
+// SearchIntentInput is what each of the intents takes.
+type SearchIntentInput struct {
+	Intent string `json:"intent"`
+	// Of save-search.
+	Name         string `json:"name" validate:"max=200"`
+	Query        string `json:"query" validate:"max=200"`
+	Location     string `json:"location" validate:"max=200"`
+	ContractType string `json:"contractType" validate:"omitempty,oneof=permanent temporary contract"`
+	EmailAlerts  bool   `json:"emailAlerts"`
+	// Of update-search-preferences.
+	PreferredLocation *string   `json:"preferredLocation" validate:"omitempty,max=200"`
+	EmploymentTypes   *[]string `json:"employmentTypes" validate:"omitempty,max=8"`
+	// Of delete-search.
+	SearchID string `json:"searchId"`
+}
+
+type savedSearchesView struct {
+	Intent        string            `json:"intent"`
+	SavedSearches []savedSearchView `json:"savedSearches"`
+}
+
+type savedSearchView struct {
+	ID           string    `json:"id"`
+	Name         string    `json:"name"`
+	Query        string    `json:"query"`
+	Location     string    `json:"location"`
+	ContractType string    `json:"contractType"`
+	EmailAlerts  bool      `json:"emailAlerts"`
+	CreatedAt    time.Time `json:"createdAt"`
+}
+
+func viewSearches(all []jobseeker.Search) []savedSearchView {
+	out := make([]savedSearchView, len(all))
+	for i, s := range all {
+		out[i] = savedSearchView{ID: s.ID, Name: s.Name, Query: s.Query, Location: s.Location, ContractType: s.ContractType, EmailAlerts: s.EmailAlerts, CreatedAt: s.CreatedAt}
+	}
+	return out
 }
 
 // NotificationPath names a notification.

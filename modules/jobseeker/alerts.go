@@ -1,0 +1,184 @@
+package jobseeker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/job"
+)
+
+// Alerts go the other way round than searches do: listings that have just
+// become public are collected for a few seconds, read into memory, and every
+// saved search is held against them there. What a run costs grows with the
+// searches and not with searches times listings, and the database is asked for
+// pages of searches only.
+//
+// A listing is new once, when it first becomes public. One that comes back or
+// is edited later is not: who saved a search meanwhile has seen it there.
+
+// Match is a listing that a search has found.
+type Match struct {
+	SearchID, ListingID string
+	UserID              string
+	At                  time.Time
+	// Email says that the user wanted mail of it.
+	Email bool
+	// SearchName is filled where it says so.
+	SearchName string
+}
+
+const (
+	matchKind = "jobseeker.match"
+	// collectFor is how long new listings are collected before they are matched.
+	collectFor = 5 * time.Second
+	// matchWithin bounds a run, and is how long its listings are its own.
+	matchWithin = 10 * time.Minute
+
+	listingsAtOnce = 1_000
+	searchesAtOnce = 1_000
+	matchesAtOnce  = 2_000 // beyond which a transaction is closed
+)
+
+// OnJobCreated collects a new listing and sees to it that a run comes by.
+func (s *Service) OnJobCreated(ctx context.Context, e event.JobCreated) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Alerts.Collect(ctx, e.JobID); err != nil {
+			return err
+		}
+		// One job for all of a window. Its run may miss a listing whose transaction
+		// ends late; the next run takes it, if need be the periodic one.
+		at := s.Clock.Now().Truncate(collectFor).Add(collectFor)
+		run := job.New(matchKind, job.Maintenance, matchKind+"/"+strconv.FormatInt(at.Unix(), 10), struct{}{})
+		run.RunAt = at
+		return s.Jobs.Add(ctx, run)
+	})
+}
+
+// match holds what was collected against all searches.
+func (s *Service) match(ctx context.Context) error {
+	for {
+		now := s.Clock.Now()
+		ids, err := s.Alerts.Claim(ctx, listingsAtOnce, now, now.Add(matchWithin))
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			return s.digests(ctx)
+		}
+		if err := s.matchListings(ctx, ids); err != nil {
+			return err
+		}
+		if err := s.Alerts.Done(ctx, ids); err != nil {
+			return err
+		}
+	}
+}
+
+// run is one walk through the searches.
+type run struct {
+	*Service
+	id       string
+	listings Gathered
+	postings []Posting
+	matches  []Match
+	names    map[string]string // of the searches in matches
+}
+
+func (s *Service) matchListings(ctx context.Context, ids []string) error {
+	gathered, err := s.Listings.Gather(ctx, ids)
+	if err != nil {
+		return err
+	}
+	r := run{Service: s, id: s.NewID(), listings: gathered, postings: gathered.Postings(), names: map[string]string{}}
+	if len(r.postings) == 0 {
+		return nil
+	}
+	for last := ""; ; {
+		searches, err := s.Searches.After(ctx, last, searchesAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, search := range searches {
+			r.hold(search)
+			if len(r.matches) >= matchesAtOnce {
+				if err := r.flush(ctx); err != nil {
+					return err
+				}
+			}
+		}
+		if len(searches) < searchesAtOnce {
+			return r.flush(ctx)
+		}
+		last = searches[len(searches)-1].ID
+	}
+}
+
+// hold holds one search against the listings.
+func (r *run) hold(search Search) {
+	now := r.Clock.Now()
+	for _, i := range r.listings.Matching(search.Terms) {
+		p := r.postings[i]
+		if p.PostedAt.Before(search.CreatedAt) {
+			continue // it was there to be seen when the search was saved
+		}
+		r.names[search.ID] = search.Name
+		r.matches = append(r.matches, Match{SearchID: search.ID, ListingID: p.ID, UserID: search.UserID, At: now, Email: search.EmailAlerts})
+	}
+}
+
+// flush stores matches together with what is told of the new ones, so that a
+// run that is done again tells of nothing twice.
+func (r *run) flush(ctx context.Context) error {
+	if len(r.matches) == 0 {
+		return nil
+	}
+	err := r.Tx.Do(ctx, func(ctx context.Context) error {
+		fresh, err := r.Alerts.AddMatches(ctx, r.matches)
+		if err != nil || len(fresh) == 0 {
+			return err
+		}
+		var waiting []string
+		bySearch := map[string][]Match{}
+		for _, m := range fresh {
+			bySearch[m.SearchID] = append(bySearch[m.SearchID], m)
+			if m.Email {
+				waiting = append(waiting, m.UserID)
+			}
+		}
+		notices := make([]Notification, 0, len(bySearch))
+		for searchID, ms := range bySearch {
+			notices = append(notices, r.notice(searchID+"/"+r.id, ms[0].UserID, AboutJobs, r.news(searchID, ms)))
+		}
+		// In one order, so that two runs do not wait for each other.
+		slices.SortFunc(notices, func(a, b Notification) int { return strings.Compare(a.Cause, b.Cause) })
+		for chunk := range slices.Chunk(notices, 500) {
+			if err := r.Notifications.Add(ctx, chunk...); err != nil {
+				return err
+			}
+		}
+		slices.Sort(waiting)
+		return r.Alerts.Expect(ctx, slices.Compact(waiting), r.Clock.Now())
+	})
+	r.matches = r.matches[:0]
+	clear(r.names)
+	return err
+}
+
+// news says what is new for a search.
+func (r *run) news(searchID string, ms []Match) string {
+	newest := ms[0].ListingID
+	for _, m := range ms {
+		newest = max(newest, m.ListingID)
+	}
+	i := slices.IndexFunc(r.postings, func(p Posting) bool { return p.ID == newest })
+	title, name := r.postings[i].Title, r.names[searchID]
+	if len(ms) == 1 {
+		return fmt.Sprintf("A new job for your search %s: %s", name, title)
+	}
+	return fmt.Sprintf("%d new jobs for your search %s, among them %s", len(ms), name, title)
+}

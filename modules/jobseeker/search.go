@@ -1,0 +1,205 @@
+package jobseeker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+)
+
+// Search is a search that somebody wants to hear about.
+type Search struct {
+	ID     string
+	UserID string
+	Name   string
+	Terms
+	// EmailAlerts says that new matches come by mail too.
+	EmailAlerts bool
+	CreatedAt   time.Time
+}
+
+// Terms are what a search asks for, as the public search takes it.
+type Terms struct {
+	Query        string
+	Location     string
+	ContractType string // of the listings', or empty
+}
+
+// Preferences are what a user looks for in general.
+type Preferences struct {
+	Location        string
+	EmploymentTypes []string
+}
+
+// MaxSearches is how many searches one user may keep.
+const MaxSearches = 50
+
+// The bounds of what users write, in characters and items.
+const (
+	maxName  = 200
+	maxQuery = 200
+	maxTypes = 8
+)
+
+var (
+	contractTypes = []string{"permanent", "temporary", "contract"}
+	// preferredTypes are kinds of contract and of employment alike.
+	preferredTypes = append(slices.Clone(contractTypes), "full-time", "part-time", "bank", "per-diem", "flexible")
+)
+
+// SaveSearchInput is a search to keep.
+type SaveSearchInput struct {
+	Name         string
+	Query        string
+	Location     string
+	ContractType string
+	EmailAlerts  bool
+}
+
+// SaveSearch keeps a search for the caller and returns all that they have.
+func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchInput) (all []Search, err error) {
+	if !by.Seeker {
+		return nil, fault.ErrForbidden
+	}
+	search := Search{UserID: by.UserID, Name: strings.TrimSpace(in.Name), EmailAlerts: in.EmailAlerts,
+		Terms: Terms{Query: strings.TrimSpace(in.Query), Location: strings.TrimSpace(in.Location), ContractType: in.ContractType}}
+	if err := search.check(); err != nil {
+		return nil, err
+	}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Searches.Lock(ctx, by.UserID); err != nil {
+			return err
+		}
+		have, err := s.Searches.Of(ctx, by.UserID, MaxSearches)
+		if err != nil {
+			return err
+		}
+		if len(have) >= MaxSearches {
+			return ErrTooManySearches
+		}
+		search.ID, search.CreatedAt = s.NewID(), s.Clock.Now()
+		if err := s.Searches.Add(ctx, search); err != nil {
+			return err
+		}
+		all = append([]Search{search}, have...)
+		return s.Activities.Add(ctx, s.searchDone(by, search.CreatedAt, "saved", "Saved the search "+search.Name))
+	})
+	return all, err
+}
+
+// check finds what is wrong with a search, and names one without a name.
+func (s *Search) check() error {
+	var bad []fault.Field
+	most := func(name, text string, n int) {
+		if utf8.RuneCountInString(text) > n {
+			bad = append(bad, fault.Field{Name: name, Message: fmt.Sprintf("must have at most %d characters", n)})
+		}
+	}
+	most("name", s.Name, maxName)
+	most("query", s.Query, maxQuery)
+	most("location", s.Location, maxQuery)
+	if s.ContractType != "" && !slices.Contains(contractTypes, s.ContractType) {
+		bad = append(bad, fault.Field{Name: "contractType", Message: "must be one of: " + strings.Join(contractTypes, ", ")})
+	}
+	if s.Terms == (Terms{}) {
+		bad = append(bad, fault.Field{Name: "query", Message: "is required without a location and a contractType"})
+	}
+	if len(bad) > 0 {
+		return fault.ErrInvalid.WithFields(bad...)
+	}
+	if s.Name == "" {
+		s.Name = strings.Join(slices.DeleteFunc([]string{s.Query, s.Location, s.ContractType}, func(t string) bool { return t == "" }), ", ")
+	}
+	return nil
+}
+
+// DeleteSearch removes one of the caller's searches and returns the others.
+func (s *Service) DeleteSearch(ctx context.Context, by auth.Actor, searchID string) (rest []Search, err error) {
+	if !by.Seeker {
+		return nil, fault.ErrForbidden
+	}
+	if searchID == "" {
+		return nil, fault.InvalidField("searchId", "is required")
+	}
+	searchID, ok := id.Canonical(searchID)
+	if !ok {
+		return nil, ErrSearchNotFound
+	}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Searches.Lock(ctx, by.UserID); err != nil {
+			return err
+		}
+		have, err := s.Searches.Of(ctx, by.UserID, MaxSearches)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(have, func(h Search) bool { return h.ID == searchID })
+		if i < 0 {
+			return ErrSearchNotFound
+		}
+		if err := s.Searches.Delete(ctx, by.UserID, searchID); err != nil {
+			return err
+		}
+		name := have[i].Name
+		rest = slices.Delete(have, i, i+1)
+		return s.Activities.Add(ctx, s.searchDone(by, s.Clock.Now(), "deleted", "Deleted the search "+name))
+	})
+	return rest, err
+}
+
+func (s *Service) searchDone(by auth.Actor, at time.Time, action, description string) Activity {
+	return Activity{UserID: by.UserID, EventID: s.NewID(), Type: "search", Action: action, Description: description, At: at}
+}
+
+// PreferInput are preferences as somebody states them; what is left out stays.
+type PreferInput struct {
+	PreferredLocation *string
+	EmploymentTypes   *[]string
+}
+
+// Prefer keeps what the caller prefers and returns their searches.
+func (s *Service) Prefer(ctx context.Context, by auth.Actor, in PreferInput) (all []Search, err error) {
+	if !by.Seeker {
+		return nil, fault.ErrForbidden
+	}
+	if in.PreferredLocation != nil && utf8.RuneCountInString(*in.PreferredLocation) > maxQuery {
+		return nil, fault.InvalidField("preferredLocation", fmt.Sprintf("must have at most %d characters", maxQuery))
+	}
+	if in.EmploymentTypes != nil {
+		if len(*in.EmploymentTypes) > maxTypes {
+			return nil, fault.InvalidField("employmentTypes", fmt.Sprintf("must have at most %d items", maxTypes))
+		}
+		for i, t := range *in.EmploymentTypes {
+			if !slices.Contains(preferredTypes, t) {
+				return nil, fault.InvalidField(fmt.Sprintf("employmentTypes.%d", i), "must be one of: "+strings.Join(preferredTypes, ", "))
+			}
+		}
+	}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Searches.Lock(ctx, by.UserID); err != nil {
+			return err
+		}
+		p, err := s.Searches.Preferences(ctx, by.UserID)
+		if err != nil {
+			return err
+		}
+		if in.PreferredLocation != nil {
+			p.Location = strings.TrimSpace(*in.PreferredLocation)
+		}
+		if in.EmploymentTypes != nil {
+			p.EmploymentTypes = *in.EmploymentTypes
+		}
+		if err := s.Searches.Prefer(ctx, by.UserID, p); err != nil {
+			return err
+		}
+		all, err = s.Searches.Of(ctx, by.UserID, MaxSearches)
+		return err
+	})
+	return all, err
+}

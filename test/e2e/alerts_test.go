@@ -1,0 +1,142 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// save keeps a search and returns its id.
+func (a *account) save(search object) string {
+	a.t.Helper()
+	search["intent"] = "save-search"
+	return a.post("/api/jobseekers/search", search).ok(200).text("data.savedSearches.0.id")
+}
+
+func TestJobseekerSavedSearches(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		seeker, other := w.seeker(t), w.seeker(t)
+		theirs := other.save(object{"query": "porter"})
+		t.Run("POST /api/jobseekers/search save-search", func(t *testing.T) {
+			a := seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "ICU", "query": "icu nurse", "location": "Leeds", "contractType": "permanent", "emailAlerts": true}).ok(200)
+			require.Equal(t, "save-search", a.text("data.intent"))
+			require.NotEmpty(t, a.text("message"))
+			require.Len(t, a.list("data.savedSearches"), 1)
+			for field, want := range map[string]any{"name": "ICU", "query": "icu nurse", "location": "Leeds", "contractType": "permanent", "emailAlerts": true} {
+				require.Equal(t, want, a.at("data.savedSearches.0."+field), field)
+			}
+			a = seeker.post("/api/jobseekers/search", object{"intent": "save-search", "query": "midwife", "location": "York"}).ok(200)
+			require.Equal(t, "midwife, York", a.text("data.savedSearches.0.name"), "a search without a name is named after what it asks for")
+			require.Equal(t, false, a.at("data.savedSearches.0.emailAlerts"))
+			require.Equal(t, "ICU", a.text("data.savedSearches.1.name"))
+			for field, body := range map[string]object{
+				"query":        {"name": "everything"},
+				"name":         {"query": "x", "name": strings.Repeat("é", 201)},
+				"location":     {"location": strings.Repeat("é", 201)},
+				"contractType": {"query": "x", "contractType": "forever"},
+				"emailAlerts":  {"query": "x", "emailAlerts": "yes"},
+			} {
+				body["intent"] = "save-search"
+				seeker.post("/api/jobseekers/search", body).invalid(field)
+			}
+		})
+		t.Run("POST /api/jobseekers/search wants an intent", func(t *testing.T) {
+			seeker.post("/api/jobseekers/search", object{"query": "nurse"}).fails(400, "Intent is required")
+			seeker.post("/api/jobseekers/search", object{"intent": "dance"}).invalid("intent")
+			w.employer(t).post("/api/jobseekers/search", object{"intent": "save-search", "query": "x"}).fails(403, "Forbidden")
+			w.guest(t).post("/api/jobseekers/search", object{"intent": "save-search", "query": "x"}).fails(401, "Unauthorized")
+		})
+		t.Run("POST /api/jobseekers/search update-search-preferences", func(t *testing.T) {
+			a := seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "preferredLocation": "Leeds", "employmentTypes": []string{"full-time", "permanent"}}).ok(200)
+			require.Equal(t, "update-search-preferences", a.text("data.intent"))
+			require.Len(t, a.list("data.savedSearches"), 2)
+			seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "employmentTypes": []string{"sometimes"}}).invalid("employmentTypes.0")
+			seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "employmentTypes": "bank"}).invalid("employmentTypes")
+		})
+		t.Run("POST /api/jobseekers/search delete-search", func(t *testing.T) {
+			id := seeker.save(object{"query": "radiographer"})
+			a := seeker.post("/api/jobseekers/search", object{"intent": "delete-search", "searchId": id}).ok(200)
+			require.Len(t, a.list("data.savedSearches"), 2)
+			for _, absent := range []string{id, theirs, nowhere, "nonsense"} {
+				seeker.post("/api/jobseekers/search", object{"intent": "delete-search", "searchId": absent}).fails(404, "Saved search not found")
+			}
+			seeker.post("/api/jobseekers/search", object{"intent": "delete-search"}).invalid("searchId")
+			require.Equal(t, "Deleted the search radiographer", seeker.get("/api/jobseekers/activity").ok(200).text("data.activities.0.description"))
+		})
+		t.Run("POST /api/jobseekers/search keeps at most 50", func(t *testing.T) {
+			s := w.seeker(t)
+			for i := range 50 {
+				s.save(object{"query": fmt.Sprint("nurse ", i)})
+			}
+			s.post("/api/jobseekers/search", object{"intent": "save-search", "query": "one more"}).fails(400, "Maximum 50 saved searches")
+		})
+	})
+}
+
+var unsubscribeLink = regexp.MustCompile(`/unsubscribe\?token=[A-Za-z0-9._~%-]+`)
+
+func TestANewListingReachesWhoSearchesForIt(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, seeker, other := w.employer(t), w.seeker(t), w.seeker(t)
+		employer.listing(object{"title": "Perfusionist before", "location": "Leeds"})
+		seeker.save(object{"name": "Heart-lung", "query": "perfusionist", "location": "Leeds", "emailAlerts": true})
+		other.save(object{"name": "By the sea", "query": "perfusionist", "location": "Brighton", "emailAlerts": true})
+		other.save(object{"name": "Anywhere", "query": "perfusionists"})
+		employer.listing(object{"title": "Perfusionist draft", "location": "Leeds", "status": "draft"})
+		employer.listing(object{"title": "Senior Perfusionist", "location": "Leeds"})
+
+		notes := seeker.notified(1)
+		require.Equal(t, "job-alert", notes[0].kind)
+		require.Equal(t, "A new job for your search Heart-lung: Senior Perfusionist", notes[0].message)
+		require.Equal(t, "A new job for your search Anywhere: Senior Perfusionist", other.notified(1)[0].message)
+
+		message := w.mail(t, seeker.email, "1 new job matches your saved searches")
+		require.Contains(t, message, "Senior Perfusionist")
+		require.Contains(t, message, "Heart-lung")
+		require.NotContains(t, message, "draft")
+		require.NotContains(t, message, "before")
+		require.Contains(t, message, "List-Unsubscribe-Post: List-Unsubscribe=One-Click")
+		link := unsubscribeLink.FindString(unfolded(message))
+		require.NotEmpty(t, link, "%s", message)
+
+		t.Run("GET /unsubscribe changes nothing", func(t *testing.T) {
+			a := w.guest(t).try(http.MethodGet, link, nil)
+			require.Equal(t, 200, a.status)
+			require.Contains(t, string(a.raw), `method="post"`)
+			require.Contains(t, a.header.Get("Content-Security-Policy"), "form-action 'self'")
+			require.Equal(t, true, seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).ok(200).at("data.savedSearches.0.emailAlerts"))
+			require.Equal(t, 400, w.guest(t).try(http.MethodGet, "/unsubscribe", nil).status)
+			require.NotContains(t, string(w.guest(t).try(http.MethodGet, "/unsubscribe?token="+url.QueryEscape(`"><script>alert(1)</script>`), nil).raw), "<script>")
+		})
+		t.Run("POST /unsubscribe works with one click and without signing in", func(t *testing.T) {
+			response, err := http.PostForm(w.url+link, url.Values{"List-Unsubscribe": {"One-Click"}})
+			require.NoError(t, err)
+			_ = response.Body.Close()
+			require.Equal(t, 200, response.StatusCode)
+			require.Equal(t, false, seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).ok(200).at("data.savedSearches.0.emailAlerts"))
+			require.Equal(t, true, other.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).ok(200).at("data.savedSearches.1.emailAlerts"))
+			for _, bad := range []string{"/unsubscribe", "/unsubscribe?token=nonsense", "/unsubscribe?token=" + seeker.token, link + "x"} {
+				response, err := http.PostForm(w.url+bad, url.Values{"List-Unsubscribe": {"One-Click"}})
+				require.NoError(t, err)
+				_ = response.Body.Close()
+				require.Equal(t, 400, response.StatusCode, bad)
+			}
+		})
+		t.Run("a later listing is told of, and mailed to nobody who ended that", func(t *testing.T) {
+			employer.listing(object{"title": "Junior Perfusionist", "location": "Leeds"})
+			require.Contains(t, seeker.notified(2)[0].message, "Junior Perfusionist")
+			require.Eventually(t, func() bool { return len(other.notified(2)) == 2 }, 20*time.Second, 50*time.Millisecond)
+		})
+	})
+}
+
+// unfolded joins the lines that mail has broken.
+func unfolded(message string) string {
+	return strings.NewReplacer("\r\n ", "", "\n ", "", "=\r\n", "", "=\n", "", "=3D", "=").Replace(message)
+}
