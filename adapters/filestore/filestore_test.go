@@ -1,0 +1,63 @@
+package filestore
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/files"
+	"github.com/locumhq/locum/test/conformance"
+)
+
+var _ files.Store = (*Store)(nil)
+
+func open(t testing.TB, dir string) *Store {
+	t.Helper()
+	s, err := Open(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestFilestoreIsAStore(t *testing.T) {
+	t.Parallel()
+	conformance.Files(t, func(t testing.TB) files.Store { return open(t, filepath.Join(t.TempDir(), "data", "files")) })
+}
+
+func TestFilesAreForThisUserAloneAndLeaveNothingHalfDone(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "files")
+	s := open(t, dir)
+	require.NoError(t, s.Put(t.Context(), "a/one", func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }))
+	require.Error(t, s.Put(t.Context(), "a/two", func(io.Writer) error { return context.Canceled }))
+	var found []string
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		require.NoError(t, err)
+		info, err := d.Info()
+		require.NoError(t, err)
+		require.Zero(t, info.Mode().Perm()&0o077, path)
+		if !d.IsDir() {
+			found = append(found, d.Name())
+		}
+		return nil
+	}))
+	require.Equal(t, []string{"one"}, found)
+}
+
+func TestALinkOutOfTheFolderLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("x"), 0o600))
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "a")))
+	s := open(t, dir)
+	_, _, err := s.Open(t.Context(), "a/secret")
+	require.Error(t, err)
+	require.Error(t, s.Put(t.Context(), "a/new", func(io.Writer) error { return nil }))
+	require.NoFileExists(t, filepath.Join(outside, "new"))
+}

@@ -1,0 +1,54 @@
+// Package csvfile writes tables as CSV (RFC 4180) that spreadsheets open
+// without running what is in them.
+package csvfile
+
+import (
+	"encoding/csv"
+	"io"
+	"strings"
+)
+
+// MediaType is what a transport calls such a file.
+const MediaType = "text/csv; charset=utf-8; header=present"
+
+// Writer writes rows as they come.
+type Writer struct {
+	csv  *csv.Writer
+	safe []string
+}
+
+// New writes the header row and returns a writer for those below it.
+func New(w io.Writer, columns []string) (*Writer, error) {
+	c := csv.NewWriter(w)
+	c.UseCRLF = true
+	return &Writer{csv: c}, c.Write(columns)
+}
+
+// Row writes one row. The cells are buffered until Flush.
+func (w *Writer) Row(cells []string) error {
+	w.safe = w.safe[:0]
+	for _, cell := range cells {
+		w.safe = append(w.safe, Defused(cell))
+	}
+	return w.csv.Write(w.safe)
+}
+
+// Flush writes what is buffered.
+func (w *Writer) Flush() error {
+	w.csv.Flush()
+	return w.csv.Error()
+}
+
+// Defused is a cell that no spreadsheet takes for a formula: one that would be
+// gets an apostrophe before it, which programs hide. A plain negative number
+// stays as it is.
+func Defused(cell string) string {
+	cell = strings.ReplaceAll(cell, "\x00", "")
+	if cell == "" || !strings.ContainsRune("=+-@\t\r\n|%", rune(cell[0])) {
+		return cell
+	}
+	if cell[0] == '-' && len(cell) > 1 && strings.Trim(cell[1:], "0123456789.") == "" && strings.Count(cell, ".") <= 1 {
+		return cell
+	}
+	return "'" + cell
+}
