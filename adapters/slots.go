@@ -53,6 +53,7 @@ type Storage struct {
 	Applications   hiring.Applications
 	Appointments   hiring.Appointments
 	Letters        hiring.Letters
+	Exports        hiring.Exports
 
 	Notifications jobseeker.Notifications
 	Activities    jobseeker.Activities

@@ -19,6 +19,7 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/fiberhttp"
 	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
@@ -58,6 +59,7 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			provideLimiter,
 			provideQueue,
 			provideMailer,
+			provideFiles,
 			newKeyRing,
 			newIdentity,
 			newListings,
@@ -144,6 +146,12 @@ func provideMailer(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Dep
 	m, err := openMailer(context.Background(), c, s, d)
 	closeAtStop(lc, m)
 	return m, err
+}
+
+func provideFiles(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (files.Store, error) {
+	store, err := openFiles(context.Background(), c, s, d)
+	closeAtStop(lc, store)
+	return store, err
 }
 
 func closeAtStop(lc fx.Lifecycle, adapter any) {

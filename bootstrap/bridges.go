@@ -7,6 +7,7 @@ import (
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/adapters/jwttokens"
 	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/modules/hiring"
@@ -37,11 +38,12 @@ type listingsSeekers struct{}
 
 func (listingsSeekers) HomeLocation(context.Context, string) (string, error) { return "", nil }
 
-func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter) *hiring.Service {
+func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter, ring *jwttokens.Tokens, f files.Store) *hiring.Service {
 	return hiring.New(hiring.Needs{
 		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Applications: s.Applications, Appointments: s.Appointments, Letters: s.Letters,
 		Listings: hiringListings{l}, People: hiringPeople{i}, Organizations: hiringOrganizations{i},
 		Jobs: s.Jobs, Mailer: m, Limiter: counts, PublicURL: c.HTTP.PublicURL,
+		Sealer: ring, Files: f, Exports: s.Exports, Tables: map[string]hiring.Table{"jobs": l.Table()},
 	})
 }
 

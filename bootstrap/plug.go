@@ -12,6 +12,7 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/asynqjobs"
+	"github.com/locumhq/locum/adapters/filestore"
 	"github.com/locumhq/locum/adapters/gomail"
 	"github.com/locumhq/locum/adapters/gormdb"
 	"github.com/locumhq/locum/adapters/localjobs"
@@ -19,6 +20,7 @@ import (
 	"github.com/locumhq/locum/adapters/redislimit"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
@@ -37,6 +39,8 @@ type (
 	QueueOpener func(ctx context.Context, url string, d adapters.Deps) (job.Queue, error)
 	// MailerOpener opens a Mailer that writes in the name of from.
 	MailerOpener func(ctx context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error)
+	// FilesOpener opens a store of files.
+	FilesOpener func(ctx context.Context, url string, d adapters.Deps) (files.Store, error)
 )
 
 // Option plugs something into the service.
@@ -48,6 +52,7 @@ type sockets struct {
 	limiter map[string]LimiterOpener
 	queue   map[string]QueueOpener
 	mailer  map[string]MailerOpener
+	files   map[string]FilesOpener
 }
 
 // WithStorage makes database.url accept the scheme.
@@ -71,8 +76,14 @@ func WithMailer(scheme string, open MailerOpener) Option {
 	return func(s *sockets) { s.mailer[scheme] = open }
 }
 
+// WithFiles makes files.url accept the scheme. Processes that share a database
+// share their files as well.
+func WithFiles(scheme string, open FilesOpener) Option {
+	return func(s *sockets) { s.files[scheme] = open }
+}
+
 func newSockets(options []Option) *sockets {
-	s := &sockets{storage: map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, queue: map[string]QueueOpener{}, mailer: map[string]MailerOpener{}}
+	s := &sockets{storage: map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, queue: map[string]QueueOpener{}, mailer: map[string]MailerOpener{}, files: map[string]FilesOpener{}}
 	for _, plug := range append(builtIn(), options...) {
 		plug(s)
 	}
@@ -92,6 +103,9 @@ func builtIn() []Option {
 		}),
 		WithMailer("file", func(_ context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error) {
 			return gomail.NewFiles(strings.TrimPrefix(url, "file:"), from, d.Clock, d.Log)
+		}),
+		WithFiles("file", func(_ context.Context, url string, _ adapters.Deps) (files.Store, error) {
+			return filestore.Open(strings.TrimPrefix(url, "file:"))
 		}),
 		WithMailer("smtp", overSMTP),
 		WithMailer("smtps", overSMTP),
@@ -160,6 +174,12 @@ func openMailer(ctx context.Context, c *config.Config, s *sockets, d adapters.De
 	})
 }
 
+func openFiles(ctx context.Context, c *config.Config, s *sockets, d adapters.Deps) (files.Store, error) {
+	return open(c, "files.url", c.Files.URL, s.files, func(o FilesOpener) (files.Store, error) {
+		return o(ctx, c.Files.URL, d)
+	})
+}
+
 // redisSchemes are the forms of an address of Redis: one server, a cluster, or
 // behind sentinels, each with TLS or without.
 var redisSchemes = []string{"redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel"}
@@ -170,7 +190,6 @@ func checkSchemes(c *config.Config) error {
 		key, url string
 		schemes  []string
 	}{
-		{"files.url", c.Files.URL, []string{"file"}},
 		{"payments.url", c.Payments.URL, []string{"sandbox"}},
 	} {
 		if scheme, _, _ := strings.Cut(choice.url, ":"); !slices.Contains(choice.schemes, scheme) {

@@ -27,6 +27,7 @@ func subscriptions(i *identity.Service, h *hiring.Service, k *jobseeker.Service)
 		event.OnID("hiring.mail-status", h.MailStatusChanged).In(job.Mail),
 		event.OnID("hiring.mail-interview", h.MailInterview).In(job.Mail),
 		event.On("hiring.mail-contact", h.MailContact).In(job.Mail),
+		event.On("hiring.mail-export", h.MailExport).In(job.Mail),
 
 		event.OnID("jobseeker.applied", k.OnApplicationSubmitted),
 		event.OnID("jobseeker.status-changed", k.OnApplicationStatusChanged),
@@ -49,8 +50,8 @@ type periods []job.Periodic
 // closeEvery is how soon a passed deadline is told of: within a minute.
 const closeEvery = 30 * time.Second
 
-func periodsOf(l *listings.Service, k *jobseeker.Service) periods {
-	return append(periods{
+func periodsOf(l *listings.Service, h *hiring.Service, k *jobseeker.Service) periods {
+	return slices.Concat(periods{
 		{Kind: "listings.close-expired", Every: closeEvery, Do: func(ctx context.Context) error { _, err := l.CloseExpired(ctx); return err }},
-	}, k.Periodic()...)
+	}, h.Periodic(), k.Periodic())
 }

@@ -31,6 +31,22 @@ CREATE TABLE application_letters (
 );
 CREATE INDEX application_letters_application ON application_letters (application_id);
 
+CREATE TABLE exports (
+    id              UUID        NOT NULL PRIMARY KEY,
+    organization_id UUID        NOT NULL,
+    user_id         UUID        NOT NULL,
+    kind            TEXT        NOT NULL,
+    filters         TEXT        NOT NULL,
+    state           TEXT        NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'failed')),
+    rows_done       BIGINT      NOT NULL,
+    rows_total      BIGINT      NOT NULL,
+    created_at      TIMESTAMPTZ NOT NULL,
+    finished_at     TIMESTAMPTZ
+);
+CREATE INDEX exports_unfinished ON exports (organization_id) WHERE finished_at IS NULL;
+CREATE INDEX exports_created ON exports (created_at);
+
 -- +goose Down
+DROP TABLE exports;
 DROP TABLE application_letters;
 DROP TABLE interviews;

@@ -25,6 +25,7 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp/portal"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 )
@@ -239,6 +240,11 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 			for name, value := range h.Headers() {
 				c.Set(name, value)
 			}
+		}
+		if table, ok := out.(web.CSV); ok {
+			c.Status(status).Set(fiber.HeaderContentType, csvfile.MediaType)
+			c.Set(fiber.HeaderContentDisposition, `attachment; filename="`+table.Name+`"`)
+			return c.SendStream(table.Body, int(table.Size))
 		}
 		return sendJSON(c, status, out)
 	})

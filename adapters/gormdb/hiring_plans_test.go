@@ -59,6 +59,13 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 		}
 	}
 	costs(1, 0, func() { _, _ = letters.Find(ctx, id, ids[0]) })
+	exports := Exports{db}
+	costs(1, 0, func() { _, _ = exports.Unfinished(ctx, id) })
+	costs(1, 0, func() { _, _ = exports.Find(ctx, id, ids[0]) })
+	costs(1, 0, func() { _, _ = exports.Expired(ctx, now, 100) })
+	picked := hiring.ApplicationFilter{Status: hiring.Accepted, ListingID: id, From: now, Until: now}
+	costs(1, 0, func() { _, _ = apps.Count(ctx, id, picked) })
+	costs(1, 0, func() { _, _ = apps.Before(ctx, id, picked, ids[0], 500) })
 	costs(1, 0, func() { _, _ = Organizations{db}.Admins(ctx, id, 10) })
 
 	for i, sql := range asked.sql {

@@ -22,7 +22,7 @@ func (db *DB) Storage() adapters.Storage {
 	return adapters.Storage{
 		Tx: db, Events: outbox, Outbox: outbox, Jobs: Jobs{db},
 		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, MailTokens: MailTokens{db},
-		Applications: Applications{db}, Appointments: Appointments{db}, Letters: Letters{db},
+		Applications: Applications{db}, Appointments: Appointments{db}, Letters: Letters{db}, Exports: Exports{db},
 		Notifications: Notifications{db}, Activities: Activities{db}, Searches: SavedSearches{db}, Alerts: Alerts{db},
 		Listings: Listings{db, words}, ListingSearch: Searches{db, words, newFacts()}, ListingLoader: Listings{db, words}, ListingMatcher: Matchers{db, words},
 		Idempotency: Idempotency{db}, ListingChanges: db.listingChanges.Load,

@@ -28,7 +28,7 @@ func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (
 	}
 	views, err := s.named(ctx, found.Items)
 	if err == nil {
-		err = s.withInterviews(ctx, by, views)
+		err = s.withInterviews(ctx, by.OrganizationID, views)
 	}
 	return withItems(found, views), err
 }
@@ -44,7 +44,7 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 	}
 	views, err := s.named(ctx, []Application{a})
 	if err == nil {
-		err = s.withInterviews(ctx, by, views)
+		err = s.withInterviews(ctx, by.OrganizationID, views)
 	}
 	if err != nil {
 		return Detail{}, err

@@ -38,6 +38,7 @@ type board struct {
 	gone  map[string]bool // who has no account any more
 	mu    sync.Mutex
 	mails []mail.Message
+	table fewRows
 }
 
 func (b *board) Name(_ context.Context, id string) (string, error) { return "Clinic " + id[:4], nil }
@@ -101,9 +102,11 @@ func open(t testing.TB, on opener) *board {
 	b.store = on(t, b.clock)
 	b.Service = hiring.New(hiring.Needs{Tx: b.store.Tx, Events: b.store.Events, Clock: b.clock, NewID: stores.NewID,
 		Applications: b.store.Applications, Appointments: b.store.Appointments, Letters: b.store.Letters, Listings: b, People: b, Organizations: b,
-		Jobs: b.store.Jobs, Mailer: b, Limiter: locallimit.New(b.clock), PublicURL: "https://jobs.example.org"})
+		Jobs: b.store.Jobs, Mailer: b, Limiter: locallimit.New(b.clock), PublicURL: "https://jobs.example.org",
+		Sealer: b, Files: keeping(t), Exports: b.store.Exports, Tables: map[string]hiring.Table{"jobs": &b.table}})
 	b.work = kit.NewWork(t, b.store, b.clock, []event.Subscription{
 		event.OnID("received", b.OnApplicationSubmitted), event.OnID("status", b.MailStatusChanged).In(job.Mail),
+		event.On("export", b.MailExport).In(job.Mail),
 		event.OnID("interview", b.MailInterview).In(job.Mail), event.On("contact", b.MailContact).In(job.Mail),
 	}, b.Handlers()...)
 	return b

@@ -221,7 +221,7 @@ func (s *Service) Interviews(ctx context.Context, by auth.Actor, status Intervie
 }
 
 // withInterviews adds their interviews to what an employer sees.
-func (s *Service) withInterviews(ctx context.Context, by auth.Actor, views []View) error {
+func (s *Service) withInterviews(ctx context.Context, organizationID string, views []View) error {
 	if len(views) == 0 {
 		return nil
 	}
@@ -229,7 +229,7 @@ func (s *Service) withInterviews(ctx context.Context, by auth.Actor, views []Vie
 	for i, v := range views {
 		ids[i] = v.ID
 	}
-	found, err := s.Appointments.ForApplications(ctx, by.OrganizationID, ids)
+	found, err := s.Appointments.ForApplications(ctx, organizationID, ids)
 	if err != nil {
 		return err
 	}

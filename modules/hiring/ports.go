@@ -2,6 +2,7 @@ package hiring
 
 import (
 	"context"
+	"time"
 
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
@@ -15,6 +16,8 @@ var (
 	ErrInvalidStatus   = fault.New(fault.Invalid, "invalid_status", "Invalid status").
 				WithFields(fault.Field{Name: "status", Message: "must be one of: pending, review, interview, accepted, rejected, withdrawn"})
 	ErrInterviewNotFound = fault.New(fault.NotFound, "interview_not_found", "Interview not found")
+	ErrExportNotFound    = fault.New(fault.NotFound, "export_not_found", "Export not found")
+	ErrExportsUnderWay   = fault.New(fault.Conflict, "exports_under_way", "Too many exports are under way; wait for one to finish")
 	ErrWithdrawn         = fault.New(fault.Conflict, "application_withdrawn", "The applicant has withdrawn this application")
 	ErrBatchTooLarge     = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 applications per batch request")
 
@@ -47,6 +50,11 @@ type Applications interface {
 	// Timeline returns the newest changes of an application to the organization,
 	// at most n, oldest first. The submission is not among them.
 	Timeline(ctx context.Context, organizationID, applicationID string, n int) ([]Change, error)
+	// Count counts the organization's applications that the filter picks, and
+	// Before returns the n newest of them that are older than the one with the
+	// id ("" for the newest of all), without cover letters and answers.
+	Count(ctx context.Context, organizationID string, f ApplicationFilter) (int, error)
+	Before(ctx context.Context, organizationID string, f ApplicationFilter, id string, n int) ([]Application, error)
 	// PageForOrganization lists applications, newest first, and PageForApplicant
 	// those that the applicant has not withdrawn. Cover letters and answers are
 	// left out. The cursor is the id of the last item seen.
@@ -73,6 +81,21 @@ type Letters interface {
 	Add(ctx context.Context, l Letter) error
 	// Find returns a letter of the organization, or ErrNotFound.
 	Find(ctx context.Context, organizationID, id string) (Letter, error)
+}
+
+// Exports keeps what is known of exports.
+type Exports interface {
+	Add(ctx context.Context, e Export) error
+	// Unfinished counts the organization's exports that are not at their end.
+	Unfinished(ctx context.Context, organizationID string) (int, error)
+	// Find returns an export of the organization, or ErrExportNotFound.
+	Find(ctx context.Context, organizationID, id string) (Export, error)
+	// Save stores state, rows and end of an export of its organization.
+	Save(ctx context.Context, e Export) error
+	// Expired returns at most n exports, of whomever, that are older than the
+	// moment.
+	Expired(ctx context.Context, before time.Time, n int) ([]Export, error)
+	Remove(ctx context.Context, ids []string) error
 }
 
 // Listings tells of the listings that people apply to.

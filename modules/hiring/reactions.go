@@ -2,6 +2,7 @@ package hiring
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -27,7 +28,14 @@ const kindReceived = "hiring.mail-application-received"
 
 // Handlers do the work that the module gives itself.
 func (s *Service) Handlers() []job.Handler {
-	return []job.Handler{job.Handle(kindReceived, job.Mail, s.mailReceived)}
+	export := job.Handler{Kind: kindExport, Class: job.Exports, Longest: exportTime, Attempts: exportTries, Do: func(ctx context.Context, j job.Job) error {
+		var in exportJob
+		if err := json.Unmarshal(j.Payload, &in); err != nil {
+			return job.Permanent(err)
+		}
+		return s.export(ctx, j, in)
+	}}
+	return []job.Handler{job.Handle(kindReceived, job.Mail, s.mailReceived), export}
 }
 
 // OnApplicationSubmitted tells the organization's admins: a job each, so that

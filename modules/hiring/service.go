@@ -7,6 +7,7 @@ import (
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
@@ -30,6 +31,11 @@ type Needs struct {
 	Jobs          job.Adder
 	Mailer        mail.Mailer
 	Limiter       limit.Limiter
+	Sealer        auth.Sealer
+	Files         files.Store
+	Exports       Exports
+	// Tables are what can be exported beside applications, by name.
+	Tables map[string]Table
 	// PublicURL is where people find the service.
 	PublicURL string
 }

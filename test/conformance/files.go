@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -76,7 +75,7 @@ func Files(t *testing.T, open func(t testing.TB) files.Store) {
 			for name, err := range map[string]error{
 				"put": s.Put(ctx, key, text("x")), "delete": s.Delete(ctx, key), "open": opened(s, key),
 			} {
-				require.ErrorIs(t, err, fault.ErrInvalid, fmt.Sprintf("%s %q", name, key))
+				require.ErrorIs(t, err, fault.ErrInvalid, "%s %q", name, key)
 			}
 		}
 	})

@@ -306,6 +306,81 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		require.Equal(t, all[4:], got.Items)
 	})
 
+	t.Run("picks applications for exports, the newest first", func(t *testing.T) {
+		s, _ := start(t)
+		org, listing := id(), id()
+		var ids []string
+		for n := range 6 {
+			a := newApplication(org, id(), now.Add(time.Duration(n)*time.Hour))
+			if n%2 == 0 {
+				a.ListingID = listing
+			}
+			if n > 3 {
+				a.Status = hiring.Accepted
+			}
+			require.NoError(t, s.Applications.Add(ctx, a))
+			ids = append([]string{a.ID}, ids...)
+		}
+		require.NoError(t, s.Applications.Add(ctx, newApplication(id(), id(), now)))
+		for _, c := range []struct {
+			f    hiring.ApplicationFilter
+			want []string
+		}{
+			{hiring.ApplicationFilter{}, ids},
+			{hiring.ApplicationFilter{Status: hiring.Accepted}, ids[:2]},
+			{hiring.ApplicationFilter{ListingID: listing}, []string{ids[1], ids[3], ids[5]}},
+			{hiring.ApplicationFilter{From: now.Add(2 * time.Hour), Until: now.Add(4 * time.Hour)}, ids[2:4]},
+		} {
+			n, err := s.Applications.Count(ctx, org, c.f)
+			require.NoError(t, err)
+			require.Equal(t, len(c.want), n)
+			var got []string
+			for before := ""; ; {
+				found, err := s.Applications.Before(ctx, org, c.f, before, 2)
+				require.NoError(t, err)
+				if len(found) == 0 {
+					break
+				}
+				for _, a := range found {
+					got = append(got, a.ID)
+				}
+				before = got[len(got)-1]
+			}
+			require.Equal(t, c.want, got)
+		}
+	})
+
+	t.Run("keeps exports for their organization until they are old", func(t *testing.T) {
+		s, _ := start(t)
+		e := hiring.Export{ID: id(), OrganizationID: id(), UserID: id(), Kind: "jobs", Filters: map[string]string{"status": "é"}, State: hiring.ExportQueued, CreatedAt: now}
+		require.NoError(t, s.Exports.Add(ctx, e))
+		n, err := s.Exports.Unfinished(ctx, e.OrganizationID)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		e.State, e.RowsDone, e.RowsTotal, e.FinishedAt = hiring.ExportDone, 3, 4, &now
+		require.NoError(t, s.Exports.Save(ctx, e))
+		got, err := s.Exports.Find(ctx, e.OrganizationID, e.ID)
+		require.NoError(t, err)
+		require.Equal(t, e, got)
+		n, err = s.Exports.Unfinished(ctx, e.OrganizationID)
+		require.NoError(t, err)
+		require.Zero(t, n)
+		_, err = s.Exports.Find(ctx, id(), e.ID)
+		require.ErrorIs(t, err, hiring.ErrExportNotFound)
+		foreign := e
+		foreign.OrganizationID = id()
+		require.Error(t, s.Exports.Save(ctx, foreign))
+		old, err := s.Exports.Expired(ctx, now, 10)
+		require.NoError(t, err)
+		require.Empty(t, old)
+		old, err = s.Exports.Expired(ctx, now.Add(time.Second), 10)
+		require.NoError(t, err)
+		require.Equal(t, []hiring.Export{e}, old)
+		require.NoError(t, s.Exports.Remove(ctx, []string{e.ID}))
+		_, err = s.Exports.Find(ctx, e.OrganizationID, e.ID)
+		require.ErrorIs(t, err, hiring.ErrExportNotFound)
+	})
+
 	t.Run("keeps letters for their organization", func(t *testing.T) {
 		s, add := start(t)
 		i := add(id())

@@ -21,6 +21,7 @@ type cast struct {
 	bare                    *account // a member of the employer's organization without any permission
 	member                  string   // the id of another member
 	listing, application    string
+	export                  string
 	notification            string // of the application
 	title                   string // of the listing
 }
@@ -108,6 +109,8 @@ var matrix = map[string]matrixRow{
 		c.employer.post(interview(c), appointment(nil)).ok(200)
 	}},
 	"POST /api/employers/applications/:id/contact": {path: func(c *cast) string { return received(c) + "/contact" }, body: saying(object{"subject": "Hello", "message": "there"}), foreignError: "Application not found"},
+	"POST /api/employers/exports":                  {path: at("/api/employers/exports"), body: saying(object{"kind": "jobs"}), status: 202, everyMember: true},
+	"GET /api/employers/exports/:id":               {path: func(c *cast) string { return "/api/employers/exports/" + c.export }, foreignError: "Export not found", everyMember: true},
 	"GET /api/employers/interviews":                {path: at("/api/employers/interviews")},
 	"POST /api/employers/applications/batch":       {path: at("/api/employers/applications/batch"), body: func(c *cast) any { return object{"applications": []object{{"id": c.application, "status": "review"}}} }},
 }
@@ -122,6 +125,7 @@ func assemble(t *testing.T, w *world) *cast {
 	c.application = c.seeker.application(c.listing, nil)
 	c.employer.elsewhere().put("/api/employers/applications/"+c.application, object{"status": "review"}).ok(200)
 	c.notification = c.seeker.notified(1)[0].id
+	c.export = c.employer.post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 	return c
 }
 

@@ -22,6 +22,7 @@ func Surface(s adapters.Services) web.Surface {
 			listingRoutes(s.Listings),
 			hiringRoutes(s.Hiring),
 			interviewRoutes(s.Hiring),
+			exportRoutes(s.Hiring),
 			seekerRoutes(s.Seekers),
 			keyRoutes(s.JWKS),
 		),

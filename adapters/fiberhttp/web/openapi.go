@@ -56,7 +56,11 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 			Key string `header:"Idempotency-Key" validate:"max=257" description:"A name for this request, of the client's choice: within 24 hours the same one is answered again and not done again."`
 		}))
 	}
-	oc.AddRespStructure(reflect.New(route.Op.Out).Interface(), openapi.WithHTTPStatus(route.status()))
+	if route.Op.Out == reflect.TypeFor[CSV]() {
+		oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType("text/csv"))
+	} else {
+		oc.AddRespStructure(reflect.New(route.Op.Out).Interface(), openapi.WithHTTPStatus(route.status()))
+	}
 	for _, status := range route.failures() {
 		oc.AddRespStructure(s.FaultBody, openapi.WithHTTPStatus(status), func(cu *openapi.ContentUnit) {
 			cu.Description = http.StatusText(status)

@@ -6,6 +6,7 @@ package web
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"reflect"
 	"strings"
@@ -181,3 +182,10 @@ type Done struct {
 
 // Said is a success with a message alone.
 func Said(message string) Done { return Done{Success: true, Message: message} }
+
+// CSV is a table as the answer to a download. It is sent as it is read.
+type CSV struct {
+	Name string // of [A-Za-z0-9._-]
+	Size int64
+	Body io.ReadCloser
+}

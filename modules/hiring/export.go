@@ -1,0 +1,440 @@
+package hiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/csvfile"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/files"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/mail"
+)
+
+// ExportState is how far an export is.
+type ExportState string
+
+// The states.
+const (
+	ExportQueued  ExportState = "queued"
+	ExportRunning ExportState = "running"
+	ExportDone    ExportState = "completed"
+	ExportFailed  ExportState = "failed"
+)
+
+// Export is a table being written into a file in the background.
+type Export struct {
+	ID             string
+	OrganizationID string
+	UserID         string // who asked for it
+	Kind           string // the name of the table
+	Filters        map[string]string
+	State          ExportState
+	RowsDone       int
+	RowsTotal      int
+	CreatedAt      time.Time
+	FinishedAt     *time.Time
+}
+
+func (e Export) key() string { return "exports/" + e.OrganizationID + "/" + e.ID + ".csv" }
+
+// Table is something of an organization's that can be exported.
+type Table interface {
+	Columns() []string
+	// Check is nil for filters that the table has.
+	Check(filters map[string]string) error
+	Count(ctx context.Context, organizationID string, filters map[string]string) (int, error)
+	// Rows returns at most n rows after the cursor ("" for the first), the
+	// newest first, and the cursor after them, "" at the end.
+	Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int) (rows [][]string, next string, err error)
+}
+
+const (
+	kindExport = "hiring.export"
+	// exportsAtOnce is how many exports an organization may have under way.
+	exportsAtOnce = 5
+	exportTries   = 10
+	exportTime    = time.Hour
+	exportRows    = 500
+	// exportsKept is how long the file of an export is there.
+	exportsKept   = 7 * 24 * time.Hour
+	linkWorks     = time.Hour
+	mailLinkWorks = 24 * time.Hour
+)
+
+// ExportInput asks for an export.
+type ExportInput struct {
+	Kind    string        `json:"kind" validate:"required,oneof=jobs applications"`
+	Filters ExportFilters `json:"filters"`
+}
+
+// ExportFilters are the filters of all tables; each takes those that it has.
+type ExportFilters struct {
+	Status    *string `json:"status"`
+	JobID     *string `json:"jobId"`
+	StartDate *string `json:"startDate"`
+	EndDate   *string `json:"endDate"`
+}
+
+func (f ExportFilters) given() map[string]string {
+	out := map[string]string{}
+	for name, value := range map[string]*string{"status": f.Status, "jobId": f.JobID, "startDate": f.StartDate, "endDate": f.EndDate} {
+		if value != nil {
+			out[name] = *value
+		}
+	}
+	return out
+}
+
+// ExportView is an export and, once it is done, where it can be had.
+type ExportView struct {
+	Export
+	URL       string
+	ExpiresAt *time.Time
+}
+
+// mayExport tells whether the caller sees what is in the table.
+func mayExport(by auth.Actor, kind string) error {
+	if by.OrganizationID == "" || kind == "applications" && !by.May(auth.ApplicationsView) {
+		return fault.ErrForbidden
+	}
+	return nil
+}
+
+func (s *Service) table(kind string) (Table, bool) {
+	if kind == "applications" {
+		return applicationTable{s}, true
+	}
+	t, ok := s.Tables[kind]
+	return t, ok
+}
+
+// StartExport takes an export on.
+func (s *Service) StartExport(ctx context.Context, by auth.Actor, in ExportInput) (Export, error) {
+	if err := mayExport(by, in.Kind); err != nil {
+		return Export{}, err
+	}
+	table, known := s.table(in.Kind)
+	if !known {
+		return Export{}, fault.InvalidField("kind", "must be one of: "+strings.Join(append(slices.Sorted(maps.Keys(s.Tables)), "applications"), ", "))
+	}
+	if err := table.Check(in.Filters.given()); err != nil {
+		return Export{}, err
+	}
+	var e Export
+	return e, s.Tx.Do(ctx, func(ctx context.Context) error {
+		n, err := s.Exports.Unfinished(ctx, by.OrganizationID)
+		if err != nil {
+			return err
+		}
+		if n >= exportsAtOnce {
+			return ErrExportsUnderWay
+		}
+		e = Export{ID: s.NewID(), OrganizationID: by.OrganizationID, UserID: by.UserID, Kind: in.Kind, Filters: in.Filters.given(), State: ExportQueued, CreatedAt: s.Clock.Now()}
+		if err := s.Exports.Add(ctx, e); err != nil {
+			return err
+		}
+		return s.Jobs.Add(ctx, job.New(kindExport, job.Exports, kindExport+"/"+e.ID, exportJob{e.OrganizationID, e.ID}))
+	})
+}
+
+type exportJob struct {
+	OrganizationID string `json:"organization_id"`
+	ID             string `json:"id"`
+}
+
+// MyExport is one export of the caller's organization.
+func (s *Service) MyExport(ctx context.Context, by auth.Actor, exportID string) (ExportView, error) {
+	if by.OrganizationID == "" {
+		return ExportView{}, fault.ErrForbidden
+	}
+	exportID, err := canonical(exportID, ErrExportNotFound)
+	if err != nil {
+		return ExportView{}, err
+	}
+	e, err := s.Exports.Find(ctx, by.OrganizationID, exportID)
+	if err != nil {
+		return ExportView{}, err
+	}
+	if err := mayExport(by, e.Kind); err != nil {
+		return ExportView{}, err
+	}
+	v := ExportView{Export: e}
+	if e.State == ExportDone {
+		until := s.Clock.Now().Add(linkWorks).Truncate(time.Second)
+		v.ExpiresAt = &until
+		v.URL, err = s.exportLink(e, until)
+	}
+	return v, err
+}
+
+// exportLink is where whoever holds it gets the file until the moment.
+func (s *Service) exportLink(e Export, until time.Time) (string, error) {
+	token, err := s.Sealer.Seal(auth.ForDownload, e.OrganizationID+"."+e.ID, until)
+	return s.PublicURL + "/api/employers/exports/" + e.ID + "/file?token=" + token, err
+}
+
+// Download is an export's file, for the holder of its link.
+type Download struct {
+	Name string
+	Size int64
+	Body io.ReadCloser
+}
+
+// OpenExport opens the file of an export. The link is all that it asks for.
+func (s *Service) OpenExport(ctx context.Context, exportID, token string) (Download, error) {
+	subject, err := s.Sealer.Unseal(auth.ForDownload, token)
+	if err != nil {
+		return Download{}, err
+	}
+	organizationID, sealed, _ := strings.Cut(subject, ".")
+	if exportID, ok := id.Canonical(exportID); !ok || sealed != exportID {
+		return Download{}, fault.ErrUnauthorized
+	}
+	e, err := s.Exports.Find(ctx, organizationID, sealed)
+	if err != nil {
+		return Download{}, err
+	}
+	body, info, err := s.Files.Open(ctx, e.key())
+	if errors.Is(err, files.ErrNotFound) {
+		return Download{}, ErrExportNotFound
+	}
+	return Download{Name: "locum-" + e.Kind + "-" + e.CreatedAt.Format("20060102") + ".csv", Size: info.Size, Body: body}, err
+}
+
+// export writes the file. After a crash it begins anew: the file is there whole
+// or not at all.
+func (s *Service) export(ctx context.Context, j job.Job, in exportJob) error {
+	e, err := s.Exports.Find(ctx, in.OrganizationID, in.ID)
+	if errors.Is(err, ErrExportNotFound) {
+		return nil // it took so long that it was forgotten
+	}
+	if err != nil || e.State == ExportDone {
+		return err
+	}
+	if err = s.fill(ctx, &e); err == nil {
+		return nil
+	}
+	if j.Attempt == exportTries && ctx.Err() == nil {
+		now := s.Clock.Now()
+		e.State, e.FinishedAt = ExportFailed, &now
+		err = errors.Join(err, s.Exports.Save(ctx, e))
+	}
+	return err
+}
+
+func (s *Service) fill(ctx context.Context, e *Export) error {
+	table, known := s.table(e.Kind)
+	if !known {
+		return fmt.Errorf("no table %q", e.Kind)
+	}
+	total, err := table.Count(ctx, e.OrganizationID, e.Filters)
+	if err != nil {
+		return err
+	}
+	e.State, e.RowsDone, e.RowsTotal = ExportRunning, 0, total
+	if err := s.Exports.Save(ctx, *e); err != nil {
+		return err
+	}
+	err = s.Files.Put(ctx, e.key(), func(w io.Writer) error {
+		out, err := csvfile.New(w, table.Columns())
+		if err != nil {
+			return err
+		}
+		for cursor := ""; ; {
+			rows, next, err := table.Rows(ctx, e.OrganizationID, e.Filters, cursor, exportRows)
+			if err != nil {
+				return err
+			}
+			for _, row := range rows {
+				if err := out.Row(row); err != nil {
+					return err
+				}
+			}
+			e.RowsDone += len(rows)
+			e.RowsTotal = max(e.RowsTotal, e.RowsDone)
+			if err := errors.Join(out.Flush(), s.Exports.Save(ctx, *e)); err != nil || next == "" {
+				return err
+			}
+			cursor = next
+		}
+	})
+	if err != nil {
+		return err
+	}
+	now := s.Clock.Now()
+	e.State, e.FinishedAt, e.RowsTotal = ExportDone, &now, e.RowsDone
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Exports.Save(ctx, *e); err != nil {
+			return err
+		}
+		return s.Events.Record(ctx, event.ExportFinished{ExportID: e.ID, OrganizationID: e.OrganizationID, UserID: e.UserID, FinishedAt: now})
+	})
+}
+
+// MailExport tells who asked that the file is there.
+func (s *Service) MailExport(ctx context.Context, m event.ExportFinished) error {
+	e, err := s.Exports.Find(ctx, m.OrganizationID, m.ExportID)
+	if errors.Is(err, ErrExportNotFound) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	people, err := s.People.ByIDs(ctx, []string{m.UserID})
+	if err != nil || people[m.UserID].Email == "" {
+		return err
+	}
+	link, err := s.exportLink(e, s.Clock.Now().Add(mailLinkWorks))
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, correspondence{people: people}, m.UserID, mail.Letter{
+		ID: "export-" + e.ID, Subject: "Your export is ready",
+		Body: []mail.Block{
+			{Text: fmt.Sprintf("Your export of %s is ready. It has %d rows.", e.Kind, e.RowsDone)},
+			{Link: &mail.Link{Label: "Download it", URL: link}},
+			{Text: "The link works for 24 hours, for everybody who has it. The file is kept for 7 days."},
+		},
+	})
+}
+
+// ForgetExports removes exports that are older than they are kept for.
+func (s *Service) ForgetExports(ctx context.Context) error {
+	const atOnce = 100
+	for {
+		old, err := s.Exports.Expired(ctx, s.Clock.Now().Add(-exportsKept), atOnce)
+		if err != nil || len(old) == 0 {
+			return err
+		}
+		ids := make([]string, len(old))
+		for i, e := range old {
+			// The file first: without its row nobody would find it.
+			if err := s.Files.Delete(ctx, e.key()); err != nil {
+				return err
+			}
+			ids[i] = e.ID
+		}
+		if err := s.Exports.Remove(ctx, ids); err != nil {
+			return err
+		}
+	}
+}
+
+// Periodic is what the module does by the clock.
+func (s *Service) Periodic() []job.Periodic {
+	return []job.Periodic{{Kind: "hiring.forget-exports", Every: time.Hour, Do: s.ForgetExports, Longest: 5 * time.Minute}}
+}
+
+// ApplicationFilter picks applications; a zero value picks all.
+type ApplicationFilter struct {
+	Status    Status
+	ListingID string
+	// From and Until bound the moment of applying, Until not included.
+	From, Until time.Time
+}
+
+// applicationTable is the applications to an organization's listings.
+type applicationTable struct{ *Service }
+
+// Columns implements Table.
+func (applicationTable) Columns() []string {
+	return []string{"id", "job_id", "job_title", "applicant_name", "applicant_email", "status", "applied_at", "updated_at", "interview_at", "interview_status", "interview_outcome"}
+}
+
+// Check implements Table.
+func (applicationTable) Check(filters map[string]string) error {
+	_, err := applicationFilter(filters)
+	return err
+}
+
+func applicationFilter(filters map[string]string) (f ApplicationFilter, err error) {
+	bad := func(name, message string) error { return fault.InvalidField("filters."+name, message) }
+	for _, name := range slices.Sorted(maps.Keys(filters)) {
+		value := filters[name]
+		switch name {
+		case "status":
+			if f.Status = Status(value); !slices.Contains(Statuses, f.Status) {
+				return f, ErrInvalidStatus
+			}
+		case "jobId":
+			var ok bool
+			if f.ListingID, ok = id.Canonical(value); !ok {
+				return f, bad(name, "is not the id of a job")
+			}
+		case "startDate":
+			if f.From, err = moments(value, 0); err != nil {
+				return f, bad(name, err.Error())
+			}
+		case "endDate":
+			if f.Until, err = moments(value, 24*time.Hour); err != nil {
+				return f, bad(name, err.Error())
+			}
+		default:
+			return f, bad(clip(name), "is not one of: status, jobId, startDate, endDate")
+		}
+	}
+	return f, nil
+}
+
+// moments reads a moment or a date, to which the time is added.
+func moments(s string, more time.Duration) (time.Time, error) {
+	if day, err := time.Parse(time.DateOnly, s); err == nil {
+		return day.Add(more), nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return at, errors.New("must be a date (2006-01-02) or a moment (2006-01-02T15:04:05Z)")
+	}
+	return at.UTC(), nil
+}
+
+// Count implements Table.
+func (t applicationTable) Count(ctx context.Context, organizationID string, filters map[string]string) (int, error) {
+	f, err := applicationFilter(filters)
+	if err != nil {
+		return 0, err
+	}
+	return t.Applications.Count(ctx, organizationID, f)
+}
+
+// Rows implements Table.
+func (t applicationTable) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int) ([][]string, string, error) {
+	f, err := applicationFilter(filters)
+	if err != nil {
+		return nil, "", err
+	}
+	found, err := t.Applications.Before(ctx, organizationID, f, cursor, n)
+	if err != nil {
+		return nil, "", err
+	}
+	views, err := t.named(ctx, found)
+	if err == nil {
+		err = t.withInterviews(ctx, organizationID, views)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	rows := make([][]string, len(views))
+	for i, v := range views {
+		rows[i] = []string{v.ID, v.ListingID, v.JobTitle, v.Applicant.Name, v.Applicant.Email, string(v.Status), stamp(v.AppliedAt), stamp(v.ChangedAt), "", "", ""}
+		if v.Interview != nil {
+			copy(rows[i][8:], []string{stamp(v.Interview.ScheduledAt), string(v.Interview.Status), string(v.Interview.Outcome)})
+		}
+	}
+	next := ""
+	if len(found) == n {
+		next = found[n-1].ID
+	}
+	return rows, next, nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,246 @@
+package hiring_test
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/filestore"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/files"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+func keeping(t testing.TB) files.Store {
+	t.Helper()
+	s, err := filestore.Open(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// Seal and Unseal make the board a sealer whose tokens say what is in them.
+func (b *board) Seal(p auth.Purpose, subject string, until time.Time) (string, error) {
+	return fmt.Sprint(p, "|", subject, "|", until.Unix()), nil
+}
+
+func (b *board) Unseal(p auth.Purpose, token string) (string, error) {
+	var until int64
+	parts := strings.Split(token, "|")
+	if len(parts) != 3 || parts[0] != string(p) {
+		return "", fault.ErrUnauthorized
+	}
+	if _, err := fmt.Sscan(parts[2], &until); err != nil || !b.clock.Now().Before(time.Unix(until, 0)) {
+		return "", fault.ErrUnauthorized
+	}
+	return parts[1], nil
+}
+
+// fewRows is a table of 1,200 rows that may fail for a while.
+type fewRows struct{ failures atomic.Int64 }
+
+func (*fewRows) Columns() []string             { return []string{"n"} }
+func (*fewRows) Check(map[string]string) error { return nil }
+func (*fewRows) Count(context.Context, string, map[string]string) (int, error) {
+	return 1200, nil
+}
+
+func (f *fewRows) Rows(_ context.Context, _ string, _ map[string]string, cursor string, n int) (rows [][]string, next string, err error) {
+	from := 0
+	_, _ = fmt.Sscan(cursor, &from)
+	if from > 0 && f.failures.Add(-1) >= 0 {
+		return nil, "", errors.New("the database is away")
+	}
+	for i := from; i < min(from+n, 1200); i++ {
+		rows = append(rows, []string{fmt.Sprint(i)})
+	}
+	if from+n < 1200 {
+		next = fmt.Sprint(from + n)
+	}
+	return rows, next, nil
+}
+
+// fetched follows the link of an export and reads the table.
+func (b *board) fetched(v hiring.ExportView) (hiring.Download, [][]string) {
+	b.t.Helper()
+	_, token, _ := strings.Cut(v.URL, "?token=")
+	d, err := b.OpenExport(b.t.Context(), v.ID, token)
+	require.NoError(b.t, err)
+	defer func() { require.NoError(b.t, d.Body.Close()) }()
+	raw, err := io.ReadAll(d.Body)
+	require.NoError(b.t, err)
+	require.EqualValues(b.t, len(raw), d.Size)
+	rows, err := csv.NewReader(strings.NewReader(string(raw))).ReadAll()
+	require.NoError(b.t, err)
+	return d, rows
+}
+
+func TestAnExportHoldsWhatItsFiltersPick(t *testing.T) {
+	onEach(t, func(t *testing.T, b *board) {
+		st := employer()
+		first, second := b.post(st), b.post(st)
+		a := b.apply(seeker(), first)
+		other := b.apply(seeker(), second)
+		require.NoError(t, b.decide(st, a.ID, "review"))
+		_, err := b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+		require.NoError(t, err)
+		b.apply(seeker(), b.post(employer()))
+		b.mailed()
+
+		run := func(f hiring.ExportFilters) [][]string {
+			t.Helper()
+			e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications", Filters: f})
+			require.NoError(t, err)
+			require.Equal(t, hiring.ExportQueued, e.State)
+			before, err := b.MyExport(t.Context(), st, strings.ToUpper(e.ID))
+			require.NoError(t, err)
+			require.Empty(t, before.URL)
+			mails := b.mailed()
+			require.Len(t, mails, 1)
+			require.Equal(t, "Your export is ready", mails[0].Subject)
+			require.Contains(t, mails[0].Text, "/api/employers/exports/"+e.ID+"/file?token=")
+			v, err := b.MyExport(t.Context(), st, e.ID)
+			require.NoError(t, err)
+			require.Equal(t, hiring.ExportDone, v.State)
+			d, rows := b.fetched(v)
+			require.Equal(t, "locum-applications-20260317.csv", d.Name)
+			require.Equal(t, v.RowsDone, len(rows)-1)
+			require.Equal(t, v.RowsTotal, v.RowsDone)
+			return rows
+		}
+		rows := run(hiring.ExportFilters{})
+		require.Equal(t, "id,job_id,job_title,applicant_name,applicant_email,status,applied_at,updated_at,interview_at,interview_status,interview_outcome", strings.Join(rows[0], ","))
+		require.Equal(t, []string{other.ID, a.ID}, []string{rows[1][0], rows[2][0]}, "the newest first")
+		require.Equal(t, []string{"review", "2027-03-27T11:00:00Z", "scheduled", "pending"}, []string{rows[2][5], rows[2][8], rows[2][9], rows[2][10]})
+		require.Equal(t, a.ID, run(hiring.ExportFilters{Status: ptr("review")})[1][0])
+		require.Equal(t, other.ID, run(hiring.ExportFilters{JobID: ptr(strings.ToUpper(second))})[1][0])
+		require.Len(t, run(hiring.ExportFilters{StartDate: ptr("2026-03-17"), EndDate: ptr("2026-03-17")}), 3)
+		require.Len(t, run(hiring.ExportFilters{EndDate: ptr("2026-03-16")}), 1)
+	})
+}
+
+func TestAnExportThatFailsOnTheWayBeginsAnewAndIsWhole(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	st := employer()
+	b.table.failures.Store(2)
+	e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	require.NoError(t, err)
+	require.Empty(t, b.mailed())
+	v, err := b.MyExport(t.Context(), st, e.ID)
+	require.NoError(t, err)
+	require.Equal(t, hiring.ExportRunning, v.State)
+	require.Equal(t, 500, v.RowsDone)
+	require.Equal(t, 1200, v.RowsTotal)
+	require.Empty(t, v.URL)
+	for range 2 {
+		b.clock.Advance(time.Minute)
+		b.work.All(t)
+	}
+	v, err = b.MyExport(t.Context(), st, e.ID)
+	require.NoError(t, err)
+	require.Equal(t, hiring.ExportDone, v.State)
+	_, rows := b.fetched(v)
+	require.Len(t, rows, 1201)
+	require.Equal(t, "1199", rows[1200][0])
+}
+
+func TestAnExportThatCannotBeWrittenSaysSo(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	st := employer()
+	b.table.failures.Store(1000)
+	e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	require.NoError(t, err)
+	for range 20 {
+		b.work.All(t)
+		b.clock.Advance(5 * time.Hour)
+	}
+	v, err := b.MyExport(t.Context(), st, e.ID)
+	require.NoError(t, err)
+	require.Equal(t, hiring.ExportFailed, v.State)
+	require.NotNil(t, v.FinishedAt)
+}
+
+func TestExportsAreTheOrganizationsOwnAndTheirLinksEnd(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	st, other := employer(), employer()
+	blind := employer(auth.JobsCreate)
+	blind.OrganizationID = st.OrganizationID
+	e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications"})
+	require.NoError(t, err)
+	b.mailed()
+	_, err = b.MyExport(t.Context(), other, e.ID)
+	require.ErrorIs(t, err, hiring.ErrExportNotFound)
+	_, err = b.MyExport(t.Context(), st, "nonsense")
+	require.ErrorIs(t, err, hiring.ErrExportNotFound)
+	_, err = b.MyExport(t.Context(), blind, e.ID)
+	require.ErrorIs(t, err, fault.ErrForbidden)
+	_, err = b.StartExport(t.Context(), blind, hiring.ExportInput{Kind: "applications"})
+	require.ErrorIs(t, err, fault.ErrForbidden)
+	_, err = b.StartExport(t.Context(), seeker(), hiring.ExportInput{Kind: "jobs"})
+	require.ErrorIs(t, err, fault.ErrForbidden)
+	_, err = b.MyExport(t.Context(), seeker(), e.ID)
+	require.ErrorIs(t, err, fault.ErrForbidden)
+
+	v, err := b.MyExport(t.Context(), st, e.ID)
+	require.NoError(t, err)
+	_, token, _ := strings.Cut(v.URL, "?token=")
+	for name, link := range map[string][2]string{"another export's": {stores.NewID(), token}, "no token": {e.ID, ""}, "made up": {e.ID, "download|x"}, "another purpose's": {e.ID, strings.Replace(token, "download", "unsubscribe", 1)}} {
+		_, err := b.OpenExport(t.Context(), link[0], link[1])
+		require.ErrorIs(t, err, fault.ErrUnauthorized, name)
+	}
+	b.clock.Advance(time.Hour + time.Second)
+	_, err = b.OpenExport(t.Context(), e.ID, token)
+	require.ErrorIs(t, err, fault.ErrUnauthorized)
+}
+
+func TestExportsAreForgottenWithTheirFilesAfterAWeek(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	st := employer()
+	e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	require.NoError(t, err)
+	b.mailed()
+	b.clock.Advance(7*24*time.Hour - time.Second)
+	require.NoError(t, b.ForgetExports(t.Context()))
+	v, err := b.MyExport(t.Context(), st, e.ID)
+	require.NoError(t, err)
+	b.clock.Advance(2 * time.Second)
+	require.NoError(t, b.ForgetExports(t.Context()))
+	_, err = b.MyExport(t.Context(), st, e.ID)
+	require.ErrorIs(t, err, hiring.ErrExportNotFound)
+	_, token, _ := strings.Cut(v.URL, "?token=")
+	_, err = b.OpenExport(t.Context(), e.ID, token)
+	require.ErrorIs(t, err, hiring.ErrExportNotFound)
+}
+
+func TestAnOrganizationHasSoManyExportsUnderWay(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	st := employer()
+	for range 5 {
+		_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+		require.NoError(t, err)
+	}
+	_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	require.ErrorIs(t, err, hiring.ErrExportsUnderWay)
+	b.mailed()
+	_, err = b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	require.NoError(t, err)
+	for _, bad := range []hiring.ExportInput{{Kind: "people"}, {Kind: "applications", Filters: hiring.ExportFilters{Status: ptr("lost")}}, {Kind: "applications", Filters: hiring.ExportFilters{JobID: ptr("x")}}, {Kind: "applications", Filters: hiring.ExportFilters{EndDate: ptr("soon")}}} {
+		_, err := b.StartExport(t.Context(), st, bad)
+		require.Equal(t, fault.Invalid, fault.Of(err).Kind)
+	}
+}
