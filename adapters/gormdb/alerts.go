@@ -137,6 +137,11 @@ func (d Alerts) Claim(ctx context.Context, n int, now, until time.Time) (ids []s
 	return ids, wrap(err)
 }
 
+// Keep implements jobseeker.Alerts.
+func (d Alerts) Keep(ctx context.Context, listingIDs []string, until time.Time) error {
+	return wrap(d.q(ctx).Exec("UPDATE alert_listings SET claimed_until = ? WHERE listing_id IN ?", until, listingIDs).Error)
+}
+
 // Done implements jobseeker.Alerts.
 func (d Alerts) Done(ctx context.Context, listingIDs []string) error {
 	if len(listingIDs) == 0 {

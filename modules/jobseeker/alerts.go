@@ -36,8 +36,11 @@ const (
 	matchKind = "jobseeker.match"
 	// collectFor is how long new listings are collected before they are matched.
 	collectFor = 5 * time.Second
-	// matchWithin bounds a run, and is how long its listings are its own.
+	// matchWithin bounds a run.
 	matchWithin = 10 * time.Minute
+	// claimFor is how long listings are a run's own. It renews that as it goes, so
+	// that those of one that was killed are soon another's.
+	claimFor = 40 * time.Second
 
 	listingsAtOnce = 1_000
 	searchesAtOnce = 1_000
@@ -63,7 +66,7 @@ func (s *Service) OnJobCreated(ctx context.Context, e event.JobCreated) error {
 func (s *Service) match(ctx context.Context) error {
 	for {
 		now := s.Clock.Now()
-		ids, err := s.Alerts.Claim(ctx, listingsAtOnce, now, now.Add(matchWithin))
+		ids, err := s.Alerts.Claim(ctx, listingsAtOnce, now, now.Add(claimFor))
 		if err != nil {
 			return err
 		}
@@ -98,7 +101,14 @@ func (s *Service) matchListings(ctx context.Context, ids []string) error {
 	if len(r.postings) == 0 {
 		return nil
 	}
+	renew := s.Clock.Now().Add(claimFor / 2)
 	for last := ""; ; {
+		if now := s.Clock.Now(); now.After(renew) {
+			if err := s.Alerts.Keep(ctx, ids, now.Add(claimFor)); err != nil {
+				return err
+			}
+			renew = now.Add(claimFor / 2)
+		}
 		searches, err := s.Searches.After(ctx, last, searchesAtOnce)
 		if err != nil {
 			return err
@@ -123,8 +133,10 @@ func (r *run) hold(search Search) {
 	now := r.Clock.Now()
 	for _, i := range r.listings.Matching(search.Terms) {
 		p := r.postings[i]
-		if p.PostedAt.Before(search.CreatedAt) {
-			continue // it was there to be seen when the search was saved
+		// It was there to be seen when the search was saved, or it comes far too
+		// late, when its matches may be forgotten.
+		if p.PostedAt.Before(search.CreatedAt) || now.Sub(p.PostedAt) > matchesKeptFor/2 {
+			continue
 		}
 		r.names[search.ID] = search.Name
 		r.matches = append(r.matches, Match{SearchID: search.ID, ListingID: p.ID, UserID: search.UserID, At: now, Email: search.EmailAlerts})

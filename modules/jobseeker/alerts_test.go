@@ -328,3 +328,16 @@ func TestPreferencesKeepWhatIsLeftOut(t *testing.T) {
 		require.Zero(t, none)
 	})
 }
+
+func TestAListingIsNotMatchedAgainWhenItsMatchesAreForgotten(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		who := seeker()
+		d.save(who, "Nurse", true)
+		id := d.appear("Nurse")[0]
+		d.pass(91 * 24 * time.Hour)
+		d.happens(event.JobCreated{JobID: id})
+		d.pass(time.Minute)
+		require.Len(t, d.told(who), 1)
+		require.Len(t, d.mailed(), 1)
+	})
+}

@@ -77,6 +77,8 @@ type Alerts interface {
 	// Claim hands out at most n collected listings until the moment, to one
 	// caller at a time.
 	Claim(ctx context.Context, n int, now, until time.Time) ([]string, error)
+	// Keep puts the moment off until which claimed listings are their caller's.
+	Keep(ctx context.Context, listingIDs []string, until time.Time) error
 	// Done takes listings out of the collection.
 	Done(ctx context.Context, listingIDs []string) error
 	// AddMatches stores matches and returns the new ones: no listing matches a

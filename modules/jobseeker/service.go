@@ -43,6 +43,9 @@ func New(n Needs) *Service { return &Service{n} }
 const (
 	keptFor      = 180 * 24 * time.Hour
 	forgetAtOnce = 5_000
+	// matchesKeptFor is how long matches are kept. A listing that is older is
+	// matched no more, so that it cannot be a second time.
+	matchesKeptFor = 90 * 24 * time.Hour
 )
 
 // Periodic is what the module does by the clock.
@@ -64,11 +67,14 @@ func (s *Service) Handlers() []job.Handler {
 
 // forget removes what is older than anybody looks back.
 func (s *Service) forget(ctx context.Context) error {
-	before := s.Clock.Now().Add(-keptFor)
+	now := s.Clock.Now()
 	var failed []error
-	for _, forget := range []func(context.Context, time.Time, int) (int, error){s.Notifications.Forget, s.Activities.Forget, s.Alerts.Forget} {
+	for _, old := range []struct {
+		keep   time.Duration
+		forget func(context.Context, time.Time, int) (int, error)
+	}{{keptFor, s.Notifications.Forget}, {keptFor, s.Activities.Forget}, {matchesKeptFor, s.Alerts.Forget}} {
 		for {
-			n, err := forget(ctx, before, forgetAtOnce)
+			n, err := old.forget(ctx, now.Add(-old.keep), forgetAtOnce)
 			if err != nil {
 				failed = append(failed, err)
 			}

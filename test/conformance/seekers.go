@@ -22,6 +22,8 @@ import (
 func Seekers(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
 	t.Run("notifications", func(t *testing.T) { notifications(t, open) })
 	t.Run("activities", func(t *testing.T) { activities(t, open) })
+	t.Run("saved searches", func(t *testing.T) { savedSearches(t, open) })
+	t.Run("alerts", func(t *testing.T) { alerts(t, open) })
 }
 
 func newNotification(user, cause string, at time.Time) jobseeker.Notification {

@@ -67,20 +67,27 @@ func (s *stage) run(args ...string) {
 
 func (s *stage) serve() {
 	s.t.Helper()
+	cmd := s.serving()
+	s.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+}
+
+// serving starts a server that its caller ends.
+func (s *stage) serving() *exec.Cmd {
+	s.t.Helper()
 	cmd := s.command("serve")
 	out, err := cmd.StdoutPipe()
 	require.NoError(s.t, err)
 	require.NoError(s.t, cmd.Start())
-	s.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
 			s.url = "http://" + m[1]
 			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return
+			return cmd
 		}
 	}
 	require.Fail(s.t, "the server did not start")
+	return nil
 }
 
 // ask sends a request and returns the list of the answer under the name.

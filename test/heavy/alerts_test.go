@@ -1,0 +1,318 @@
+package heavy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	savedSearches = 100_000
+	newListings   = 1_000
+	// mailedUsers are users with one saved search and an address.
+	mailedUsers = 1_000
+	// alertMemory is how much more the server may have taken at most, at any
+	// moment of the matching.
+	alertMemory = 200 << 20
+)
+
+var (
+	trades = []string{"nurse", "staff nurse", "icu nurse", "midwife", "physiotherapist", "occupational therapist", "radiographer", "gp", "cardiologist",
+		"healthcare assistant", "pharmacist", "paramedic", "social worker", "ward manager", "phlebotomist", "dietitian", "porter", "theatre practitioner",
+		"band 6 nurse", "nusre", "\"staff nurse\"", "nurse -icu", "midwife OR paramedic", "registered nurse", "physio", "consult", "dermatologist", "audiologist"}
+	towns = []string{"", "Leeds", "London", "Manchester", "York", "Bristol", "Truro", "Dublin", "Cork", "Edinburgh", "Cardiff", "Scotland", "Yorkshire",
+		"Boston", "Boston, Lincolnshire", "Sheffield", "Norwich", "Exeter", "Belfast", "Galway", "Hull", "Derby", "Plymouth", "Swansea", "Bradford", "Ireland", "Ward 7", "Springfield, IL"}
+	contracts = []string{"", "", "", "permanent", "temporary", "contract"}
+)
+
+// alertStage is a stage with 100,000 saved searches.
+type alertStage struct {
+	*stage
+	db    *pgx.Conn
+	cmd   *exec.Cmd
+	token string
+}
+
+func (s *alertStage) exec(sql string, args ...any) {
+	s.t.Helper()
+	_, err := s.db.Exec(s.t.Context(), sql, args...)
+	require.NoError(s.t, err, sql)
+}
+
+func ask[T any](s *alertStage, sql string, args ...any) []T {
+	s.t.Helper()
+	rows, err := s.db.Query(s.t.Context(), sql, args...)
+	require.NoError(s.t, err)
+	out, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+	require.NoError(s.t, err)
+	return out
+}
+
+func (s *alertStage) count(sql string) (n int) {
+	s.t.Helper()
+	require.NoError(s.t, s.db.QueryRow(s.t.Context(), sql).Scan(&n), sql)
+	return n
+}
+
+// up serves in a process that can be killed.
+func (s *alertStage) up() {
+	s.t.Helper()
+	s.cmd = s.serving()
+}
+
+func (s *alertStage) kill() {
+	s.t.Helper()
+	require.NoError(s.t, s.cmd.Process.Kill())
+	_ = s.cmd.Wait()
+}
+
+// peak is the most memory that the server has had, in bytes.
+func (s *alertStage) peak() int {
+	s.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	require.NoError(s.t, err)
+	m := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+	require.NotNil(s.t, m)
+	kb, err := strconv.Atoi(string(m[1]))
+	require.NoError(s.t, err)
+	return kb << 10
+}
+
+func (s *alertStage) call(method, path string, body any) map[string]any {
+	s.t.Helper()
+	sent, err := json.Marshal(body)
+	require.NoError(s.t, err)
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, bytes.NewReader(sent))
+	require.NoError(s.t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), rand.IntN(256)))
+	if s.token != "" {
+		request.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(s.t, err)
+	defer func() { _ = response.Body.Close() }()
+	var decoded map[string]any
+	require.NoError(s.t, json.NewDecoder(response.Body).Decode(&decoded))
+	require.Less(s.t, response.StatusCode, 300, "%s %s: %v", method, path, decoded)
+	data, _ := decoded["data"].(map[string]any)
+	return data
+}
+
+// post makes n listings public, a hundred at a time.
+func (s *alertStage) post(n int) {
+	s.t.Helper()
+	titles := []string{"Staff Nurse", "ICU Nurse", "Midwife", "Physiotherapist", "Radiographer", "General Practitioner", "Consultant Cardiologist",
+		"Healthcare Assistant", "Paramedic", "Social Worker", "Ward Manager", "Band 6 Nurse", "Porter", "Pharmacist", "Occupational Therapist"}
+	for range n / 100 {
+		jobs := make([]map[string]any, 100)
+		for i := range jobs {
+			jobs[i] = map[string]any{
+				"title": titles[rand.IntN(len(titles))], "location": towns[rand.IntN(len(towns))],
+				"description": strings.Repeat("The team looks after patients on an acute ward with care. ", 8) + trades[rand.IntN(len(trades))],
+				"remote":      rand.IntN(30) == 0,
+			}
+			if c := contracts[rand.IntN(len(contracts))]; c != "" {
+				jobs[i]["contractType"] = c
+			}
+		}
+		require.Len(s.t, s.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})["created"], 100)
+	}
+}
+
+// settle waits until nothing is left to be matched or mailed.
+func (s *alertStage) settle() {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		return s.count(`SELECT (SELECT count(*) FROM outbox WHERE sent_at IS NULL) + (SELECT count(*) FROM alert_listings)
+			+ (SELECT count(*) FROM jobs WHERE ended_at IS NULL AND kind LIKE 'jobseeker.%')
+			+ (SELECT count(*) FROM seekers WHERE digest_waiting AND digest_after <= now())`) == 0
+	}, 5*time.Minute, 200*time.Millisecond)
+}
+
+// find is what the public search finds among the listings since the moment.
+func (s *alertStage) find(query, location, contract string, since time.Time) (ids []string) {
+	s.t.Helper()
+	next := ""
+	for {
+		data := s.call("POST", "/api/listings/search", map[string]any{
+			"limit": 100, "cursor": next, "query": query, "sort": "date", "filters": map[string]any{"location": location, "contractType": contract, "postedAfter": since.Format(time.RFC3339Nano)},
+		})
+		for _, item := range data["results"].([]any) {
+			ids = append(ids, item.(map[string]any)["id"].(string))
+		}
+		if next, _ = data["nextCursor"].(string); next == "" {
+			slices.Sort(ids)
+			return ids
+		}
+	}
+}
+
+func newAlertStage(t *testing.T) *alertStage {
+	t.Helper()
+	heavy(t)
+	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
+	s := &alertStage{stage: newStage(t)}
+	var err error
+	s.db, err = pgx.Connect(t.Context(), s.pg.URL)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.db.Close(t.Context()) })
+	s.run("seed", "--listings", "2000")
+	s.exec("SELECT setseed(0.5)")
+	pick := func(of string) string {
+		return "($" + of + "::text[])[1 + floor(random() * cardinality($" + of + "::text[]))::int]"
+	}
+	s.exec(`INSERT INTO saved_searches (id, user_id, name, query, location, contract_type, email_alerts, created_at)
+		SELECT gen_random_uuid(), md5('user' || CASE WHEN n <= `+strconv.Itoa(mailedUsers)+` THEN n ELSE `+strconv.Itoa(mailedUsers)+` + n / 50 END)::uuid, 'Search ' || n,
+			`+pick("1")+`, `+pick("2")+`, `+pick("3")+`, n <= `+strconv.Itoa(mailedUsers)+`, now() FROM generate_series(1, `+strconv.Itoa(savedSearches)+`) n`, trades, towns, contracts)
+	s.exec(`INSERT INTO users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)
+		SELECT md5('user' || n)::uuid, 'seeker' || n || '@example.org', 'seeker' || n || '@example.org', 'Seeker', 'jobseeker', 'active', 'none', now(), now(), 1
+		FROM generate_series(1, ` + strconv.Itoa(mailedUsers) + `) n`)
+	s.exec("ANALYZE")
+	s.exec(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET log_statement = ''all''', current_database());
+		EXECUTE format('ALTER DATABASE %I SET log_parameter_max_length = 0', current_database()); END $$`)
+	s.up()
+	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait() })
+	s.token = s.call("POST", "/api/auth/register-employer", map[string]any{
+		"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})["accessToken"].(string)
+	return s
+}
+
+func TestAHundredThousandSavedSearchesMeetAThousandNewListings(t *testing.T) {
+	s := newAlertStage(t)
+	since := time.Now().UTC().Truncate(time.Microsecond)
+	before, begun := s.peak(), time.Now()
+	log, err := s.pg.Log()
+	require.NoError(t, err)
+	s.post(newListings)
+	posted := time.Since(begun)
+	s.settle()
+	took := time.Since(begun)
+	all, err := s.pg.Log()
+	require.NoError(t, err)
+	asked := 0
+	for line := range bytes.Lines(all[len(log):]) {
+		if bytes.Contains(line, []byte("LOG:  execute")) || bytes.Contains(line, []byte("LOG:  statement")) {
+			asked++
+		}
+	}
+	matches := s.count("SELECT count(*) FROM search_matches")
+	t.Logf("%d listings posted in %s, matched with %d searches after %s: %d matches, %d statements altogether, %d MiB more memory at the most",
+		newListings, posted.Round(time.Second/10), savedSearches, took.Round(time.Second/10), matches, asked, (s.peak()-before)>>20)
+	require.Greater(t, matches, 100_000)
+	// All that the service has asked meanwhile: posting, events, pages of searches,
+	// blocks of matches, and a few statements for each mail.
+	require.Less(t, asked, savedSearches/4)
+	require.Less(t, s.peak()-before, alertMemory)
+
+	s.agree(since)
+
+	// The next day brings more, and the server is killed again and again.
+	s.exec("UPDATE seekers SET digest_after = now()")
+	for range 4 {
+		s.post(100)
+		seen := s.count("SELECT count(*) FROM search_matches")
+		require.Eventually(t, func() bool { return s.count("SELECT count(*) FROM search_matches") > seen }, time.Minute, 5*time.Millisecond)
+		s.kill()
+		s.up()
+	}
+	for range 3 {
+		mails := s.mailed()
+		require.Eventually(t, func() bool {
+			return s.mailed() > mails || s.count("SELECT count(*) FROM seekers WHERE digest_waiting") == 0
+		}, 2*time.Minute, 5*time.Millisecond)
+		s.kill()
+		s.up()
+	}
+	s.settle()
+	s.agree(since)
+	s.exec("UPDATE seekers SET digest_after = now()")
+	s.settle()
+	s.digested()
+}
+
+// agree holds what was matched for a few hundred searches against the search.
+func (s *alertStage) agree(since time.Time) {
+	s.t.Helper()
+	type search struct{ ID, Query, Location, Contract string }
+	for _, q := range ask[search](s, "SELECT DISTINCT ON (query, location, contract_type) id::text, query, location, contract_type FROM saved_searches ORDER BY query, location, contract_type LIMIT 400 OFFSET 300") {
+		type found struct{ ID string }
+		matched := []string{}
+		for _, m := range ask[found](s, "SELECT listing_id::text FROM search_matches WHERE search_id = $1 ORDER BY listing_id::text", q.ID) {
+			matched = append(matched, m.ID)
+		}
+		searched := append([]string{}, s.find(q.Query, q.Location, q.Contract, since)...)
+		require.Equal(s.t, searched, matched, "%+v", q)
+	}
+	require.Zero(s.t, s.count(`SELECT count(*) FROM (SELECT search_id::text FROM search_matches EXCEPT SELECT split_part(cause, '/', 1) FROM notifications) m`), "searches with matches that nobody was told of")
+}
+
+func (s *alertStage) mails() []string {
+	names, _ := filepath.Glob(filepath.Join(s.dir, "data", "mail", "*.eml"))
+	return names
+}
+
+func (s *alertStage) mailed() int { return len(s.mails()) }
+
+var (
+	messageID = regexp.MustCompile(`(?i)Message-ID: <job-alerts-([0-9a-f-]{36})`)
+	jobLink   = regexp.MustCompile(`/jobs/([0-9a-f-]{36})`)
+)
+
+// digested holds the mails against the matches: each match stands in one
+// digest, and each digest was mailed with what stands in it.
+func (s *alertStage) digested() {
+	s.t.Helper()
+	require.Zero(s.t, s.count("SELECT count(*) FROM search_matches WHERE email AND digest_id IS NULL"))
+	mailed := map[string]map[string]bool{}
+	copies := 0
+	for _, name := range s.mails() {
+		raw, err := os.ReadFile(name)
+		require.NoError(s.t, err)
+		text := strings.NewReplacer("=\r\n", "", "=\n", "").Replace(string(raw))
+		id := messageID.FindStringSubmatch(text)
+		if id == nil {
+			continue
+		}
+		copies++
+		jobs := map[string]bool{}
+		for _, m := range jobLink.FindAllStringSubmatch(text, -1) {
+			jobs[m[1]] = true
+		}
+		if again, ok := mailed[id[1]]; ok {
+			require.Equal(s.t, again, jobs, "a mail that is sent again is the same mail")
+		}
+		mailed[id[1]] = jobs
+	}
+	type match struct{ Digest, Listing string }
+	digests := map[string]map[string]bool{}
+	for _, m := range ask[match](s, "SELECT digest_id::text, listing_id::text FROM search_matches WHERE email") {
+		if digests[m.Digest] == nil {
+			digests[m.Digest] = map[string]bool{}
+		}
+		digests[m.Digest][m.Listing] = true
+	}
+	require.Len(s.t, mailed, len(digests))
+	for id, listings := range digests {
+		if len(listings) <= 50 {
+			require.Equal(s.t, listings, mailed[id], id)
+		} else {
+			require.Len(s.t, mailed[id], 50)
+		}
+	}
+	s.t.Logf("%d digests in %d mails", len(digests), copies)
+}
