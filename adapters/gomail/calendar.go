@@ -24,22 +24,35 @@ func (w writer) calendar(i mail.Invite) (method, text string) {
 	event.SetStartAt(i.Start.UTC())
 	event.SetEndAt(i.End.UTC())
 	event.SetSummary(oneLine(i.Summary))
-	event.SetLocation(oneLine(i.Location))
+	if location := oneLine(i.Location); location != "" {
+		event.SetLocation(location)
+	}
 	if i.Description != "" {
-		event.SetDescription(strings.ReplaceAll(crlf(i.Description), "\r\n", "\n"))
+		lines := strings.Split(crlf(i.Description), "\r\n")
+		for n, line := range lines {
+			lines[n] = oneLine(line)
+		}
+		event.SetDescription(strings.Join(lines, "\n"))
 	}
 	organizer := i.Organizer
 	if organizer.Email == "" {
 		organizer.Email = w.from.Address
 	}
-	event.SetOrganizer("mailto:"+oneLine(organizer.Email), ics.WithCN(parameter(organizer.Name)))
-	event.AddAttendee("mailto:"+oneLine(i.Attendee.Email), ics.WithCN(parameter(i.Attendee.Name)),
-		ics.ParticipationRoleReqParticipant, ics.ParticipationStatusNeedsAction, ics.WithRSVP(!i.Cancelled))
+	event.SetOrganizer("mailto:"+oneLine(organizer.Email), named(organizer.Name)...)
+	event.AddAttendee("mailto:"+oneLine(i.Attendee.Email), append(named(i.Attendee.Name),
+		ics.ParticipationRoleReqParticipant, ics.ParticipationStatusNeedsAction, ics.WithRSVP(!i.Cancelled))...)
 	method = "REQUEST"
 	if i.Cancelled {
 		method = "CANCEL"
 	}
-	return method, cal.Serialize()
+	return method, cal.Serialize(ics.WithNewLine("\r\n"))
+}
+
+func named(name string) []ics.PropertyParameter {
+	if name = parameter(name); name == "" {
+		return nil
+	}
+	return []ics.PropertyParameter{ics.WithCN(name)}
 }
 
 // parameter is text as every calendar program reads it in a parameter: RFC 5545

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/emersion/go-ical"
 	"github.com/stretchr/testify/require"
@@ -57,7 +58,7 @@ func TestAnInterviewThatMovesAcrossAClockChangeAndIsCancelledIsOneEvent(t *testi
 		invite.UID, invite.Sequence, invite.End = "0195a1b2-0000-7000-8000-000000000001", sequence, invite.Start.Add(time.Hour)
 		invite.Stamp = before.Add(time.Duration(sequence) * time.Minute)
 		invite.Summary, invite.Location = "Interview; Nurse, \"Ward 3\"\r\nX-EVIL:1", "Room 4\r\nATTACH:http://evil"
-		invite.Description = "Bring:\r\n- your ID\n- " + strings.Repeat("é", 200)
+		invite.Description = "Bring:\r\n- your\u2028ID\x0b\n- " + strings.Repeat("é", 200)
 		invite.Attendee = mail.Address{Name: "Zoë \"Z\"\r\nX:1", Email: "zoe@example.org"}
 		invite.Organizer = mail.Address{Name: "St. Mary's, Leeds", Email: "no-reply@jobs.example.org"}
 		message := note("zoe@example.org")
@@ -67,6 +68,12 @@ func TestAnInterviewThatMovesAcrossAClockChangeAndIsCancelledIsOneEvent(t *testi
 	calendar := book{}
 	var starts []string
 	for _, got := range server.Mails() {
+		require.NotRegexp(t, `[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]`, got.Parts["text/calendar"], "no other program sees more lines")
+		require.NotRegexp(t, `[^\r]\n`, got.Parts["text/calendar"])
+		for line := range strings.SplitSeq(got.Parts["text/calendar"], "\r\n") {
+			require.LessOrEqual(t, len(line), 75, "RFC 5545 §3.1")
+			require.True(t, utf8.ValidString(line), "folded between letters")
+		}
 		require.NotContains(t, got.Parts["text/calendar"], "\nX-EVIL")
 		require.NotContains(t, got.Parts["text/calendar"], "\nATTACH")
 		calendar.take(t, got)

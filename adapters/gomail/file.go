@@ -46,7 +46,7 @@ func (f *Files) Send(ctx context.Context, message mail.Message) error {
 	}
 	msg, err := f.write(message, true)
 	if err != nil {
-		return fmt.Errorf("mail %s: %w", message.ID, err)
+		return fmt.Errorf("mail %s: %w: %w", message.ID, mail.ErrRefused, err)
 	}
 	path := filepath.Join(f.dir, f.clock.Now().Format("20060102T150405.000000Z")+"-"+plainID(message.ID)+"-"+rand.Text()[:6]+".eml")
 	if err := store(path, msg); err != nil {

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	gomail "github.com/wneessen/go-mail"
+	"golang.org/x/net/idna"
 
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/mail"
@@ -67,7 +68,7 @@ func (w writer) write(m mail.Message, plain bool) (*gomail.Msg, error) {
 		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+m.Unsubscribe+">")
 		msg.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click") // RFC 8058 §3.1
 	}
-	msg.Subject(m.Subject)
+	msg.Subject(oneLine(m.Subject))
 	msg.SetBodyString(gomail.TypeTextPlain, text)
 	if html != "" {
 		msg.AddAlternativeString(gomail.TypeTextHTML, html)
@@ -86,20 +87,22 @@ func (w writer) write(m mail.Message, plain bool) (*gomail.Msg, error) {
 // into a form; what it may not do is end the header.
 func address(a mail.Address) (*netmail.Address, error) {
 	parsed, err := netmail.ParseAddress(a.Email)
-	if err != nil {
-		return nil, err
-	}
-	if parsed.Address != a.Email {
-		return nil, errors.New("not a plain e-mail address")
+	if err != nil || parsed.Address != a.Email {
+		return nil, errors.New("not a plain e-mail address") // whose, has no place in a log
 	}
 	parsed.Name = oneLine(a.Name)
+	// Every server knows the ASCII form of a domain (RFC 5891), few the other.
+	local, domain, _ := strings.Cut(parsed.Address, "@")
+	if ascii, err := idna.Lookup.ToASCII(domain); err == nil {
+		parsed.Address = local + "@" + ascii
+	}
 	return parsed, nil
 }
 
-// oneLine is text without what could end a line.
+// oneLine is text without what could end a line, for whichever program.
 func oneLine(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) {
 			return ' '
 		}
 		return r

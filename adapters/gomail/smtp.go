@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,10 +23,12 @@ import (
 )
 
 const (
-	// dialling is how long it may take until the server is ready for a message,
-	// and sending how long for one message: both together end before a job does.
+	// probing is how long a kept connection has for a sign of life, dialling how
+	// long a new one until the server is ready for a message, and sending how
+	// long one message may take: all together end before a job does.
+	probing  = 2 * time.Second
 	dialling = 5 * time.Second
-	sending  = 13 * time.Second
+	sending  = 12 * time.Second
 	// kept is how many connections wait for the next message, and keptFor how
 	// long; servers hang up on who is silent for longer.
 	kept    = 4
@@ -35,8 +38,16 @@ const (
 // SMTP is the mailer that hands messages to a mail server (RFC 5321).
 type SMTP struct {
 	writer
-	dial, send *gomail.Client // the same server, with different patience
-	idle       chan connection
+	server  server
+	session *gomail.Client
+	idle    chan connection
+}
+
+// server is where and how to connect.
+type server struct {
+	host     string
+	options  []gomail.Option
+	implicit *tls.Config // set if TLS comes before the first word
 }
 
 type connection struct {
@@ -57,82 +68,87 @@ func NewSMTP(rawURL string, from mail.Address, c clock.Clock) (*SMTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	options, host, err := smtpOptions(rawURL)
+	at, err := parse(rawURL)
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, gomail.WithHELO(w.host))
-	s := &SMTP{writer: w, idle: make(chan connection, kept)}
-	if s.dial, err = gomail.NewClient(host, append(options, gomail.WithTimeout(dialling))...); err != nil {
-		return nil, err
-	}
-	if s.send, err = gomail.NewClient(host, append(options, gomail.WithTimeout(sending))...); err != nil {
-		return nil, err
-	}
-	return s, nil
+	at.options = append(at.options, gomail.WithHELO(w.host))
+	s := &SMTP{writer: w, server: at, idle: make(chan connection, kept)}
+	s.session, err = gomail.NewClient(at.host, append(slices.Clone(at.options), gomail.WithTimeout(sending))...)
+	return s, err
 }
 
-func smtpOptions(rawURL string) ([]gomail.Option, string, error) {
+func parse(rawURL string) (server, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
 		// The parser's words would quote the password.
-		return nil, "", errors.New("want smtp://USER:PASSWORD@HOST:PORT or smtps://…, with special characters as %XX")
+		return server{}, errors.New("want smtp://USER:PASSWORD@HOST:PORT or smtps://…, with special characters as %XX")
 	}
 	query := u.Query()
 	for name := range query {
 		if name != "starttls" && name != "ca" {
-			return nil, "", fmt.Errorf("unknown parameter %q; there are starttls and ca", name)
+			return server{}, fmt.Errorf("unknown parameter %q; there are starttls and ca", name)
 		}
 	}
 	host := u.Hostname()
 	loopback := host == "localhost" || net.ParseIP(host).IsLoopback()
-	settings := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
-	if file := query.Get("ca"); file != "" {
-		pem, err := os.ReadFile(file)
-		if err != nil {
-			return nil, "", fmt.Errorf("ca: %w", err)
-		}
-		settings.RootCAs = x509.NewCertPool()
-		if !settings.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, "", fmt.Errorf("ca: no certificates in %s", file)
-		}
-	} else if loopback {
-		settings.InsecureSkipVerify = true // a packet to oneself meets nobody
+	settings, err := trust(host, loopback, query.Get("ca"))
+	if err != nil {
+		return server{}, err
 	}
-	options := []gomail.Option{gomail.WithTLSConfig(settings)}
-	port := 587
-	policy := "always"
+	at := server{host: host, options: []gomail.Option{gomail.WithTLSConfig(settings)}}
+	port, policy := 587, "always"
 	if loopback {
 		policy = "optional"
 	}
 	switch policy = cmp.Or(query.Get("starttls"), policy); {
+	case u.Scheme == "smtps" && query.Has("starttls"):
+		return server{}, errors.New("smtps: is encrypted from the first byte, there is no STARTTLS to ask for")
 	case u.Scheme == "smtps":
-		port = 465
-		options = append(options, gomail.WithSSL())
-	case policy == "always":
-		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
-	case policy == "optional":
-		options = append(options, gomail.WithTLSPolicy(gomail.TLSOpportunistic))
-	case policy == "never":
-		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
-	default:
-		return nil, "", errors.New("starttls: want always, optional or never")
+		// Optional is what makes the library see the encryption that there is.
+		port, policy, at.implicit = 465, "optional", settings
+	case policies[policy] == nil:
+		return server{}, errors.New("starttls: want always, optional or never")
 	}
 	if p := u.Port(); p != "" {
 		if port, err = strconv.Atoi(p); err != nil || port < 1 || port > 65535 {
-			return nil, "", errors.New("the port is not a number from 1 to 65535")
+			return server{}, errors.New("the port is not a number from 1 to 65535")
 		}
 	}
-	options = append(options, gomail.WithPort(port))
+	at.options = append(at.options, policies[policy], gomail.WithPort(port))
 	if user := u.User.Username(); user != "" {
 		password, _ := u.User.Password()
 		method := gomail.SMTPAuthAutoDiscover // takes nothing readable without TLS
 		if loopback {
 			method = gomail.SMTPAuthPlainNoEnc
 		}
-		options = append(options, gomail.WithSMTPAuth(method), gomail.WithUsername(user), gomail.WithPassword(password))
+		at.options = append(at.options, gomail.WithSMTPAuth(method), gomail.WithUsername(user), gomail.WithPassword(password))
 	}
-	return options, host, nil
+	return at, nil
+}
+
+var policies = map[string]gomail.Option{
+	"always":   gomail.WithTLSPolicy(gomail.TLSMandatory),
+	"optional": gomail.WithTLSPolicy(gomail.TLSOpportunistic),
+	"never":    gomail.WithTLSPolicy(gomail.NoTLS),
+}
+
+// trust says whose certificate is good.
+func trust(host string, loopback bool, file string) (*tls.Config, error) {
+	settings := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
+	if file == "" {
+		settings.InsecureSkipVerify = loopback // a packet to oneself meets nobody
+		return settings, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("ca: %w", err)
+	}
+	settings.RootCAs = x509.NewCertPool()
+	if !settings.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("ca: no certificates in %s", file)
+	}
+	return settings, nil
 }
 
 // Send implements mail.Mailer.
@@ -160,29 +176,34 @@ func (s *SMTP) deliver(ctx context.Context, msg *gomail.Msg) error {
 		case err == nil, msg.IsDelivered(): // what came after the message does not matter
 			s.keep(c, err == nil)
 			return nil
-		case !fresh && reason(err) == gomail.ErrConnCheck:
-			_ = c.Close()
+		case !fresh && ended(err) && ctx.Err() == nil:
+			c.end()
+			_ = s.Close() // the others will have ended with it
 			continue
 		}
-		_ = c.Close()
+		c.end()
 		return err
 	}
 }
 
 // over sends the message over the connection until ctx ends.
 func (s *SMTP) over(ctx context.Context, c connection, msg *gomail.Msg) error {
-	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	defer context.AfterFunc(ctx, c.end)()
 	// The library asks whether the server is still there before it allows the
 	// answer any time.
-	if err := c.UpdateDeadline(dialling); err != nil {
+	if err := c.UpdateDeadline(probing); err != nil {
 		return err
 	}
-	err := s.send.SendWithSMTPClient(c.Client, msg)
+	err := s.session.SendWithSMTPClient(c.Client, msg)
 	if err != nil && ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
 	}
 	return err
 }
+
+// end hangs up. The client's own Close would wait for the answer that it is
+// waiting for.
+func (c connection) end() { _ = c.Text.Close() }
 
 // connect takes a kept connection or makes one.
 func (s *SMTP) connect(ctx context.Context) (c connection, fresh bool, err error) {
@@ -192,13 +213,50 @@ func (s *SMTP) connect(ctx context.Context) (c connection, fresh bool, err error
 			if time.Since(c.since) < keptFor {
 				return c, false, nil
 			}
-			_ = c.Close()
+			c.end()
 			continue
 		default:
 		}
-		client, err := s.dial.DialToSMTPClientWithContext(ctx)
+		client, err := s.server.dial(ctx)
 		return connection{Client: client}, true, err
 	}
+}
+
+// dial makes a connection that is ready for a message. The library looks at ctx
+// and at its time limit for single steps only, and leaves open what it could
+// not use.
+func (at server) dial(ctx context.Context) (client *smtp.Client, err error) {
+	ctx, cancel := context.WithTimeout(ctx, dialling)
+	defer cancel()
+	var conn net.Conn
+	unwatch := func() bool { return true }
+	dialler, err := gomail.NewClient(at.host, append(slices.Clone(at.options), gomail.WithTimeout(dialling),
+		gomail.WithDialContextFunc(func(step context.Context, network, address string) (net.Conn, error) {
+			var err error
+			if at.implicit != nil {
+				conn, err = (&tls.Dialer{Config: at.implicit}).DialContext(step, network, address)
+			} else {
+				conn, err = (&net.Dialer{}).DialContext(step, network, address)
+			}
+			if err == nil {
+				unwatch = context.AfterFunc(ctx, func() { _ = conn.Close() })
+			}
+			return conn, err
+		}))...)
+	if err != nil {
+		return nil, err
+	}
+	client, err = dialler.DialToSMTPClientWithContext(ctx)
+	if !unwatch() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		if conn != nil {
+			_ = conn.Close()
+		}
+		return nil, errors.Join(ctx.Err(), err)
+	}
+	return client, nil
 }
 
 func (s *SMTP) keep(c connection, healthy bool) {
@@ -210,7 +268,7 @@ func (s *SMTP) keep(c connection, healthy bool) {
 		default:
 		}
 	}
-	_ = c.Close()
+	c.end()
 }
 
 // Close ends the kept connections.
@@ -218,33 +276,44 @@ func (s *SMTP) Close() error {
 	for {
 		select {
 		case c := <-s.idle:
-			_ = c.Close()
+			c.end()
 		default:
 			return nil
 		}
 	}
 }
 
-func reason(err error) gomail.SendErrReason {
+// ended reports that the server had had enough of the connection before there
+// was a message on it.
+func ended(err error) bool {
 	var failed *gomail.SendError
-	if errors.As(err, &failed) {
-		return failed.Reason
-	}
-	return gomail.ErrAmbiguous
+	return errors.As(err, &failed) &&
+		(failed.Reason == gomail.ErrConnCheck || failed.Reason == gomail.ErrSMTPMailFrom && failed.ErrorCode() == 421)
 }
 
 // discreet is what happened, without the reader's address, which has no place
-// in a log. It is mail.ErrRefused if the server's answer is about this message
-// (RFC 5321 §4.2.1: 5yz will be the same next time) and not about us.
+// in a log.
 func discreet(err error, recipient string) error {
 	text := errors.New(strings.ReplaceAll(oneLine(err.Error()), recipient, "<recipient>"))
-	var failed *gomail.SendError
-	if !errors.As(err, &failed) || failed.ErrorCode() < 500 || failed.ErrorCode() == 530 { // 530: sign in first
-		return text
-	}
-	switch failed.Reason {
-	case gomail.ErrSMTPMailFrom, gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose:
+	if final(err) {
 		return fmt.Errorf("%w: %w", mail.ErrRefused, text)
 	}
 	return text
+}
+
+// final reports an answer that will be the same next time (RFC 5321 §4.2.1) and
+// is about this message and not about us: what a server says before it knows the
+// recipient, or of signing in, is ours to mend, and the mail waits for it.
+func final(err error) bool {
+	var failed *gomail.SendError
+	if !errors.As(err, &failed) || failed.ErrorCode() < 500 || failed.ErrorCode() == 530 {
+		return false
+	}
+	switch failed.Reason {
+	case gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose:
+		return true
+	case gomail.ErrSMTPMailFrom:
+		return failed.ErrorCode() == 552 // too large
+	}
+	return false
 }

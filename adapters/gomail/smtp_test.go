@@ -1,12 +1,18 @@
 package gomail
 
 import (
+	"bufio"
+	"context"
 	"fmt"
+	"io"
+	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	gomail "github.com/wneessen/go-mail"
 
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/mail"
@@ -93,7 +99,7 @@ func TestMessagesShareAConnectionWhichIsMadeAgainWhenItIsGone(t *testing.T) {
 func TestOnlyAPermanentAnswerAboutTheMessageIsForGood(t *testing.T) {
 	t.Parallel()
 	for stage, codes := range map[string]map[int]bool{
-		"MAIL": {451: false, 530: false, 552: true},
+		"MAIL": {421: false, 451: false, 530: false, 550: false, 553: false, 552: true},
 		"RCPT": {450: false, 550: true, 553: true},
 		"DATA": {452: false, 554: true},
 	} {
@@ -155,24 +161,162 @@ func TestTLSIsDemandedAndTheServersNameChecked(t *testing.T) {
 	require.Empty(t, plain.Mails())
 }
 
+func TestNobodyWaitsForAServerLongerThanTheyWantTo(t *testing.T) {
+	t.Parallel()
+	for _, stage := range []string{"MAIL", "RCPT", "DATA"} {
+		t.Run(stage, func(t *testing.T) {
+			t.Parallel()
+			server := kit.NewSMTP(t)
+			m := sender(t, server.URL())
+			require.NoError(t, m.Send(t.Context(), note("a@example.org")))
+			waiting := server.Stall(stage)
+			ctx, cancel := context.WithCancel(t.Context())
+			outcome := make(chan error, 1)
+			begun := time.Now()
+			go func() { outcome <- m.Send(ctx, note("a@example.org")) }()
+			<-waiting
+			cancel()
+			err := <-outcome
+			require.ErrorContains(t, err, "context canceled")
+			require.NotErrorIs(t, err, mail.ErrRefused)
+			require.Less(t, time.Since(begun), probing)
+			server.Go()
+			require.NoError(t, m.Send(t.Context(), note("a@example.org")))
+		})
+	}
+	t.Run("greeting", func(t *testing.T) {
+		t.Parallel()
+		server := kit.NewSMTP(t)
+		server.Hang()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		begun := time.Now()
+		require.ErrorContains(t, sender(t, server.URL()).Send(ctx, note("a@example.org")), "deadline")
+		require.Less(t, time.Since(begun), dialling)
+	})
+}
+
+// scripted is a mail server that says the lines, each after a word of the
+// client, and then reads on. What it returns is closed when the client hangs up.
+func scripted(t *testing.T, lines ...string) (url string, left chan struct{}) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	left = make(chan struct{})
+	go func() {
+		defer close(left)
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		words := bufio.NewReader(conn)
+		for _, line := range lines {
+			if _, err := io.WriteString(conn, line+"\r\n"); err != nil {
+				return
+			}
+			if _, err := words.ReadString('\n'); err != nil {
+				return
+			}
+		}
+		_, _ = io.Copy(io.Discard, words)
+	}()
+	return "smtp://" + listener.Addr().String(), left
+}
+
+func TestAServerThatWantsNobodyIsTriedAgainLater(t *testing.T) {
+	t.Parallel()
+	for name, lines := range map[string][]string{
+		"at the door":     {"554 no service today"},
+		"after the hello": {"220 hello", "550 who are you", "550 who are you"},
+		"gibberish":       {"HTTP/1.1 400 Bad Request"},
+		"endless":         {strings.Repeat("2", 1<<16)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, left := scripted(t, lines...)
+			err := sender(t, url).Send(t.Context(), note("a@example.org"))
+			require.Error(t, err)
+			require.NotErrorIs(t, err, mail.ErrRefused)
+			<-left
+		})
+	}
+}
+
+func TestAConnectionThatIsOfNoUseIsHungUp(t *testing.T) {
+	t.Parallel()
+	url, left := scripted(t, "220 hello", "250 no encryption here")
+	require.ErrorContains(t, sender(t, url+"?starttls=always").Send(t.Context(), note("a@example.org")), "STARTTLS")
+	<-left
+}
+
+func TestAServerWithTLSFromTheFirstByte(t *testing.T) {
+	t.Parallel()
+	server := kit.NewSMTPS(t, "mailer", "secret")
+	as := "smtps://mailer:secret@" + server.Addr
+	m := sender(t, as+"?ca="+server.CA)
+	for range 2 {
+		require.NoError(t, m.Send(t.Context(), note("a@example.org")))
+	}
+	require.Len(t, server.Mails(), 2)
+	require.Equal(t, 1, server.Sessions())
+	other := kit.NewSMTPS(t, "", "")
+	require.ErrorContains(t, sender(t, as+"?ca="+other.CA).Send(t.Context(), note("a@example.org")), "certificate")
+}
+
+// A server that is not on this machine never sees a password in the clear, and
+// who stands between cannot ask for one by hiding STARTTLS.
+func TestNoPasswordLeavesTheMachineInTheClear(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{"optional", "never"} {
+		m := sender(t, "smtp://mailer:secret@relay.example.org?starttls="+policy)
+		url, left := scripted(t, "220 hello", "250-relay\r\n250 AUTH PLAIN LOGIN")
+		m.server.options = append(m.server.options, gomail.WithPort(portOf(t, url)))
+		m.server.host = "127.0.0.1"
+		err := m.Send(t.Context(), note("a@example.org"))
+		require.Error(t, err)
+		require.NotErrorIs(t, err, mail.ErrRefused)
+		<-left
+	}
+}
+
+func portOf(t *testing.T, url string) int {
+	t.Helper()
+	port, err := strconv.Atoi(url[strings.LastIndex(url, ":")+1:])
+	require.NoError(t, err)
+	return port
+}
+
+func TestAddressesInAnyScriptAreReached(t *testing.T) {
+	t.Parallel()
+	server := kit.NewSMTP(t)
+	m := sender(t, server.URL())
+	require.NoError(t, m.Send(t.Context(), note("asha@klinik-münchen.example")))
+	got := server.Mails()
+	require.Len(t, got, 1)
+	require.Equal(t, "asha@xn--klinik-mnchen-3ob.example", got[0].To)
+	require.Contains(t, got[0].Header.Get("To"), "<asha@xn--klinik-mnchen-3ob.example>")
+}
+
 func TestTheAddressOfAServerIsRead(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
 		"smtp://mail.example.org":             "mail.example.org:587 TLSMandatory",
-		"smtps://u:p@mail.example.org":        "mail.example.org:465 NoTLS", // of STARTTLS: there is nothing to start
+		"smtps://u:p@mail.example.org":        "mail.example.org:465 from the first byte",
 		"smtp://mail.example.org:25":          "mail.example.org:25 TLSMandatory",
 		"smtp://127.0.0.1:1025":               "127.0.0.1:1025 TLSOpportunistic",
 		"smtp://relay:2525?starttls=optional": "relay:2525 TLSOpportunistic",
 		"smtp://relay:2525?starttls=never":    "relay:2525 NoTLS",
 	} {
 		m := sender(t, url)
-		got := m.dial.ServerAddr() + " " + m.dial.TLSPolicy()
-		if strings.HasPrefix(url, "smtps:") {
-			got = m.dial.ServerAddr() + " NoTLS"
+		got := m.session.ServerAddr() + " " + m.session.TLSPolicy()
+		if m.server.implicit != nil {
+			got = m.session.ServerAddr() + " from the first byte"
 		}
 		require.Equal(t, want, got, url)
 	}
-	for _, bad := range []string{"smtp://", "smtp:relay", "smtp://relay:0", "smtp://relay?starttls=maybe", "smtp://relay?tls=1", "smtp://relay?ca=/does/not/exist", "smtp://u:se cret@[relay"} {
+	for _, bad := range []string{"smtp://", "smtp:relay", "smtp://relay:0", "smtp://relay?starttls=maybe", "smtp://relay?tls=1", "smtps://relay?starttls=never", "smtp://relay?ca=/does/not/exist", "smtp://u:se cret@[relay"} {
 		_, err := NewSMTP(bad, mail.Address{Email: "a@example.org"}, kit.NewClock())
 		require.Error(t, err, bad)
 		require.NotContains(t, err.Error(), "se cret")

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	htmltemplate "html/template"
+	"regexp"
 	"strings"
 	"text/template"
+	"unicode"
 
 	"github.com/locumhq/locum/core/job"
 )
@@ -15,13 +17,15 @@ import (
 // Letter is a message before it has a form: what it says, in the order in which
 // it says it. All letters take their form from one pair of templates, so that
 // each has a text and an HTML part that say the same. What people typed is
-// data in it and never markup.
+// data in it and never markup, and only a Quote has more than one line.
 type Letter struct {
 	ID      string
 	To      Address
 	ReplyTo Address
 	Subject string
-	// Greeting is the name after Hello, empty for none.
+	// Greeting is the name after Hello, empty for none. A name that mail
+	// programs would turn into a link is not used: anybody can type one, for
+	// anybody's address.
 	Greeting string
 	Body     []Block
 	// Unsubscribe and Invite are as in Message. A letter with Unsubscribe says
@@ -55,18 +59,32 @@ type Entry struct{ Title, URL, Detail string }
 var forms embed.FS
 
 var (
-	textForm = template.Must(template.New("letter.txt").Funcs(template.FuncMap{"quoted": quoted}).ParseFS(forms, "letter.txt"))
+	textForm = template.Must(template.New("letter.txt").Funcs(template.FuncMap{"quoted": quoted, "line": line}).ParseFS(forms, "letter.txt"))
 	htmlForm = htmltemplate.Must(htmltemplate.New("letter.html").ParseFS(forms, "letter.html"))
 )
 
+// lineEnds are what one program or another begins a new line after.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
 // quoted marks every line of what somebody else wrote.
 func quoted(text string) string {
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimSpace(text))
+	text = lineEnds.Replace(strings.TrimSpace(text))
 	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
 }
 
+// line is text without what could begin another.
+func line(text string) string { return strings.Join(strings.FieldsFunc(text, endsWords), " ") }
+
+func endsWords(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+
+// linkable is what programs take for an address in plain text.
+var linkable = regexp.MustCompile(`[/:@]|\.\pL{2}`)
+
 // Message gives the letter its form.
 func (l Letter) Message() (Message, error) {
+	if linkable.MatchString(l.Greeting) {
+		l.Greeting = ""
+	}
 	var text, html strings.Builder
 	if err := errors.Join(textForm.Execute(&text, l), htmlForm.Execute(&html, l)); err != nil {
 		return Message{}, fmt.Errorf("letter %s: %w", l.ID, err)

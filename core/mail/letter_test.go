@@ -19,7 +19,7 @@ func TestALetterSaysTheSameInTextAndInHTML(t *testing.T) {
 			{Text: "There is news."},
 			{Link: &Link{"Read it", "https://jobs.example.org/a?b=1&c=2"}},
 			{Code: "abc"},
-			{Facts: []Fact{{"Place", "Ward 3"}, {"Time", "noon"}}},
+			{Facts: []Fact{{"Place", "Ward 3"}, {"Time", "noon"}, {"Floor", ""}}},
 			{Items: []Entry{{Title: "Nurse", URL: "https://jobs.example.org/1", Detail: "Leeds"}, {Title: "Porter"}}},
 			{Quote: "one\r\ntwo"},
 		},
@@ -32,6 +32,7 @@ func TestALetterSaysTheSameInTextAndInHTML(t *testing.T) {
 		"> one", "> two", "", "locum", "https://jobs.example.org", "",
 		"You get these messages because you asked for them. To end them:", "", "https://jobs.example.org/unsubscribe?token=x", "",
 	}, "\n"), m.Text)
+	require.NotContains(t, m.HTML, "Floor", "what is not known is not said")
 	for _, part := range []string{`<html lang="en">`, "<title>Two posts &amp; more</title>", "<p>Hello Zoë,</p>", `href="https://jobs.example.org/a?b=1&amp;c=2"`, "<dt", "Ward 3", "<li", "one\r\ntwo", "token=x"} {
 		require.Contains(t, m.HTML, part)
 	}
@@ -47,6 +48,33 @@ func TestWhatPeopleTypedIsNeverMarkup(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, m.HTML, "<script")
 	require.NotContains(t, m.HTML, `href="javascript:`)
+}
+
+func TestWhatPeopleTypedIsNoMoreThanItsLine(t *testing.T) {
+	t.Parallel()
+	const more = "Asha\r\n\r\nDear customer,\u2028pay\u0085here\x0b"
+	const one = "Asha Dear customer, pay here"
+	m, err := Letter{Subject: "x", Greeting: more, Home: "https://jobs.example.org", Body: []Block{
+		{Text: more}, {Link: &Link{more, "https://jobs.example.org/a"}}, {Facts: []Fact{{"Name", more}}}, {Items: []Entry{{more, "", more}}}, {Quote: more},
+	}}.Message()
+	require.NoError(t, err)
+	require.Equal(t, strings.Join([]string{
+		"Hello " + one + ",", "", one, "", one + ":", "", "https://jobs.example.org/a", "", "Name: " + one, "", "- " + one, "  " + one, "",
+		"> Asha", "> ", "> Dear customer,", "> pay", "> here", "", "locum", "https://jobs.example.org", "",
+	}, "\n"), m.Text)
+}
+
+func TestNobodySendsLinksByTheirName(t *testing.T) {
+	t.Parallel()
+	for name, greeted := range map[string]bool{
+		"Asha": true, "Dr. Niamh Ní Bhroin": true, "J. R. R.": true, "Zoë-Anne O’Neil": true,
+		"https://evil.example": false, "evil.example": false, "a@evil.example": false, "Win evil.example/now": false,
+	} {
+		m, err := Letter{Greeting: name}.Message()
+		require.NoError(t, err)
+		require.Equal(t, greeted, strings.Contains(m.Text, "Hello"), name)
+		require.Equal(t, greeted, strings.Contains(m.HTML, "Hello"), name)
+	}
 }
 
 type answering struct{ err error }

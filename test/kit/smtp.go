@@ -39,13 +39,17 @@ type SMTP struct {
 
 	t         testing.TB
 	configure func(*SMTP, *smtp.Server)
+	implicit  *tls.Config // set if TLS comes before the first word
 
 	mu       sync.Mutex
 	server   *smtp.Server
-	silent   net.Listener
+	listener net.Listener
 	held     []net.Conn
 	got      []Mail
 	refusal  func(stage, address string) *smtp.SMTPError
+	stall    string
+	stalled  chan struct{} // a value for each client that waits
+	going    chan struct{} // closed when the waiting ends
 	tries    []string
 	sessions int
 }
@@ -72,12 +76,28 @@ func NewSMTPAt(t testing.TB, addr string) *SMTP { t.Helper(); return newSMTP(t, 
 // takes mail from nobody else.
 func NewSMTPWithTLS(t testing.TB, user, password string) *SMTP {
 	t.Helper()
+	return newSMTPWithTLS(t, user, password, false)
+}
+
+// NewSMTPS is NewSMTPWithTLS with TLS before the first word.
+func NewSMTPS(t testing.TB, user, password string) *SMTP {
+	t.Helper()
+	return newSMTPWithTLS(t, user, password, true)
+}
+
+func newSMTPWithTLS(t testing.TB, user, password string, implicit bool) *SMTP {
+	t.Helper()
 	certificate, ca := authority(t)
+	settings := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	s := newSMTP(t, "127.0.0.1:0", func(self *SMTP, server *smtp.Server) {
-		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+		if implicit {
+			self.implicit = settings
+		}
+		server.TLSConfig = settings
 		server.AllowInsecureAuth = user == ""
 		server.Backend = smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
-			return &authSession{session: session{s: self}, conn: c, user: user, password: password}, nil
+			plain, err := (&backend{self}).NewSession(c)
+			return &authSession{session: plain.(*session), conn: c, user: user, password: password}, err
 		})
 	})
 	s.CA = ca
@@ -93,7 +113,12 @@ func newSMTP(t testing.TB, addr string, configure func(*SMTP, *smtp.Server)) *SM
 }
 
 // URL is the server's address for mail.url.
-func (s *SMTP) URL() string { return "smtp://" + s.Addr }
+func (s *SMTP) URL() string {
+	if s.implicit != nil {
+		return "smtps://" + s.Addr
+	}
+	return "smtp://" + s.Addr
+}
 
 // Start makes a stopped or silent server answer, at the same address.
 func (s *SMTP) Start() {
@@ -108,8 +133,11 @@ func (s *SMTP) Start() {
 		s.configure(s, server)
 	}
 	s.mu.Lock()
-	s.server = server
+	s.server, s.listener = server, listener
 	s.mu.Unlock()
+	if s.implicit != nil {
+		listener = tls.NewListener(listener, s.implicit)
+	}
 	go func() { _ = server.Serve(listener) }()
 }
 
@@ -117,21 +145,24 @@ func (s *SMTP) listen() net.Listener {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", s.Addr)
 	require.NoError(s.t, err)
-	s.Addr = listener.Addr().String()
+	if addr := listener.Addr().String(); addr != s.Addr { // others may be reading it by now
+		s.Addr = addr
+	}
 	return listener
 }
 
 // Stop ends the server and its connections.
 func (s *SMTP) Stop() {
 	s.mu.Lock()
-	server, silent, held := s.server, s.silent, s.held
-	s.server, s.silent, s.held = nil, nil, nil
+	server, listener, held := s.server, s.listener, s.held
+	s.server, s.listener, s.held = nil, nil, nil
 	s.mu.Unlock()
+	s.Go()
 	if server != nil {
 		_ = server.Close()
 	}
-	if silent != nil {
-		_ = silent.Close()
+	if listener != nil { // the server may not know it yet
+		_ = listener.Close()
 	}
 	for _, c := range held {
 		_ = c.Close()
@@ -144,7 +175,7 @@ func (s *SMTP) Hang() {
 	s.Stop()
 	listener := s.listen()
 	s.mu.Lock()
-	s.silent = listener
+	s.listener = listener
 	s.mu.Unlock()
 	go func() {
 		for {
@@ -172,6 +203,35 @@ func (s *SMTP) Refuse(stage string, code int, address string) {
 
 // Accept ends the refusing.
 func (s *SMTP) Accept() { s.answer(nil) }
+
+// Stall makes the server fall silent at a stage (MAIL, RCPT or DATA). What it
+// returns has a value for every client that waits for the answer.
+func (s *SMTP) Stall(stage string) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stall, s.stalled, s.going = stage, make(chan struct{}, 100), make(chan struct{})
+	return s.stalled
+}
+
+// Go ends the silence.
+func (s *SMTP) Go() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stall != "" {
+		s.stall = ""
+		close(s.going)
+	}
+}
+
+func (s *SMTP) wait(stage string) {
+	s.mu.Lock()
+	stall, stalled, going := s.stall, s.stalled, s.going
+	s.mu.Unlock()
+	if stall == stage {
+		stalled <- struct{}{}
+		<-going
+	}
+}
 
 func (s *SMTP) answer(refusal func(stage, address string) *smtp.SMTPError) {
 	s.mu.Lock()
@@ -216,6 +276,7 @@ type session struct {
 }
 
 func (c *session) refused(stage, address string) error {
+	c.s.wait(stage)
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	if stage == "RCPT" {
@@ -269,7 +330,7 @@ func (c *session) Data(r io.Reader) error {
 
 // authSession takes mail from one user, over TLS.
 type authSession struct {
-	session
+	*session
 	conn           *smtp.Conn
 	user, password string
 	known          bool
