@@ -64,6 +64,9 @@ func (b *bell) tell() {
 	}
 }
 
+// between is the least time between two words to the other processes.
+const between = 5 * time.Millisecond
+
 // notify passes rings on to the other processes. Who misses one polls.
 func (b *bell) notify(ctx context.Context) {
 	for {
@@ -78,6 +81,13 @@ func (b *bell) notify(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			b.log.Debug("telling other processes of new events failed, they poll", "error", err)
 		}
+		// Under load one word is for many rings.
+		pause := time.NewTimer(between)
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
+		pause.Stop()
 	}
 }
 

@@ -33,9 +33,10 @@ type DB struct {
 	newID   id.Source
 	log     *slog.Logger
 	bell    *bell
-	// queue is a second pool for the queue's bookkeeping, nil where one does.
-	queue    *gorm.DB
-	queueSQL *sql.DB
+	// queue and fixed are further pools of Postgres with settings of their own
+	// (queueSettings, fixedSettings), nil where one pool does.
+	queue, fixed *gorm.DB
+	more         []*sql.DB
 	// listingChanges counts the committed transactions that wrote listings.
 	listingChanges atomic.Uint64
 }
@@ -75,14 +76,16 @@ func OpenDB(url string, o Options) (*DB, error) {
 	}
 	db := &DB{gorm: g, sql: pool, dialect: d, path: strings.TrimPrefix(url, "sqlite:"), clock: o.Clock, newID: o.NewID, log: o.Log}
 	if d == postgres {
-		second, err := openPostgres(url, queueSettings, queueConnections)
-		if err != nil {
-			return nil, errors.Join(err, pool.Close())
+		for pool, settings := range map[**gorm.DB]map[string]string{&db.queue: queueSettings, &db.fixed: fixedSettings} {
+			another, err := openPostgres(url, settings, moreConnections)
+			if err != nil {
+				return nil, errors.Join(err, db.closePools())
+			}
+			db.more = append(db.more, another)
+			if *pool, err = gorm.Open(d.dialector(another), &options); err != nil {
+				return nil, errors.Join(err, db.closePools())
+			}
 		}
-		if db.queue, err = gorm.Open(d.dialector(second), &options); err != nil {
-			return nil, errors.Join(err, second.Close(), pool.Close())
-		}
-		db.queueSQL = second
 	}
 	db.bell = newBell(db)
 	return db, nil
@@ -91,10 +94,15 @@ func OpenDB(url string, o Options) (*DB, error) {
 // Close ends the connections.
 func (db *DB) Close() error {
 	db.bell.close()
-	if db.queueSQL != nil {
-		return errors.Join(db.queueSQL.Close(), db.sql.Close())
+	return db.closePools()
+}
+
+func (db *DB) closePools() error {
+	err := db.sql.Close()
+	for _, pool := range db.more {
+		err = errors.Join(err, pool.Close())
 	}
-	return db.sql.Close()
+	return err
 }
 
 // Ping asks the database for a sign of life.
@@ -156,6 +164,15 @@ func (db *DB) aside(ctx context.Context) *gorm.DB {
 		return db.unprepared(ctx)
 	}
 	return db.queue.WithContext(ctx)
+}
+
+// alone is q for a statement that is a transaction of its own and always the
+// same, so that it need not be planned each time.
+func (db *DB) alone(ctx context.Context) *gorm.DB {
+	if db.fixed == nil || db.current(ctx) != nil {
+		return db.q(ctx)
+	}
+	return db.fixed.WithContext(ctx)
 }
 
 // maxTries bounds how often a transaction that lost a race is run again.

@@ -70,11 +70,15 @@ func (d dialect) open(dsn string) (*sql.DB, error) {
 }
 
 // connections is how many a process has for requests and reactions, and
-// queueConnections for the queue's bookkeeping.
+// moreConnections in each of the pools beside that.
 const (
-	connections      = 16
-	queueConnections = 4
+	connections     = 16
+	moreConnections = 8
 )
+
+// fixedSettings are for statements whose plan does not depend on their values:
+// planning the two inserts of an application takes as long as doing them.
+var fixedSettings = map[string]string{"plan_cache_mode": "force_generic_plan"}
 
 // queueSettings are for statements that claim, start and settle work. If the
 // server crashes, the last of them may be forgotten, and what they were about

@@ -1,6 +1,7 @@
 package gormdb
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
 )
@@ -88,16 +90,49 @@ type changeRow struct {
 func (changeRow) TableName() string { return "application_changes" }
 
 // Add implements hiring.Applications.
-func (d Applications) Add(ctx context.Context, a hiring.Application) error {
+func (d Applications) Add(ctx context.Context, a hiring.Application, told ...event.Event) error {
 	r, err := toApplicationRow(a)
 	if err != nil {
 		return err
 	}
-	res := d.q(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "listing_id"}, {Name: "applicant_id"}}, DoNothing: true}).Create(&r)
-	if res.Error == nil && res.RowsAffected == 0 {
-		return hiring.ErrAlreadyApplied
+	if d.pg() && len(told) == 1 && d.current(ctx) == nil {
+		return d.addAtOnce(ctx, r, told[0])
 	}
-	return wrap(res.Error)
+	return d.Do(ctx, func(ctx context.Context) error {
+		res := d.q(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "listing_id"}, {Name: "applicant_id"}}, DoNothing: true}).Create(&r)
+		if res.Error == nil && res.RowsAffected == 0 {
+			return hiring.ErrAlreadyApplied
+		}
+		if res.Error != nil {
+			return wrap(res.Error)
+		}
+		return Outbox(d).Record(ctx, told...)
+	})
+}
+
+// addAtOnce is Add in one statement, which is its own transaction: one journey
+// to the server instead of four.
+func (d Applications) addAtOnce(ctx context.Context, r applicationRow, told event.Event) error {
+	e, err := Outbox(d).row(ctx, told)
+	if err != nil {
+		return err
+	}
+	// Past GORM, whose reading of the placeholders takes a fifth of the time.
+	res, err := d.alone(ctx).Statement.ConnPool.ExecContext(ctx, `WITH added AS (
+			INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at, withdrawn_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (listing_id, applicant_id) DO NOTHING RETURNING id)
+		INSERT INTO outbox (id, type, subject, payload, recorded_at, attempts, trace)
+		SELECT $13::uuid, $14, $15, $16, $17::timestamptz, 0, $18 FROM added`,
+		r.ID, r.ListingID, r.OrganizationID, r.ApplicantID, r.Status, r.Tracker, r.TrackerColor, r.CoverLetter, r.Answers, r.AppliedAt, r.ChangedAt, r.WithdrawnAt,
+		e.ID, e.Type, e.Subject, e.Payload, e.RecordedAt, e.Trace)
+	if err != nil {
+		return wrap(err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return cmp.Or(err, error(hiring.ErrAlreadyApplied))
+	}
+	d.recorded(ctx)
+	return nil
 }
 
 // ForOrganization implements hiring.Applications.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/trace"
 )
 
 // Outbox stores events beside the changes that they tell of. It implements
@@ -39,14 +40,19 @@ func (o Outbox) Record(ctx context.Context, events ...event.Event) error {
 	}
 	rows := make([]outboxRow, len(events))
 	for i, e := range events {
-		payload, err := json.Marshal(e)
-		if err != nil {
+		var err error
+		if rows[i], err = o.row(ctx, e); err != nil {
 			return err
 		}
-		rows[i] = outboxRow{ID: o.newID(), Type: e.Type(), Subject: e.Subject(), Payload: string(payload), RecordedAt: o.clock.Now()}
 	}
 	o.recorded(ctx)
 	return wrap(o.q(ctx).CreateInBatches(&rows, 500).Error)
+}
+
+// row is an event as it is stored.
+func (o Outbox) row(ctx context.Context, e event.Event) (outboxRow, error) {
+	payload, err := json.Marshal(e)
+	return outboxRow{ID: o.newID(), Type: e.Type(), Subject: e.Subject(), Payload: string(payload), RecordedAt: o.clock.Now(), Trace: trace.Parent(ctx)}, err
 }
 
 // Claim implements event.Outbox.

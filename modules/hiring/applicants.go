@@ -49,22 +49,15 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 	if err := checkAnswers(posting.Questions, in.Answers); err != nil {
 		return Application{}, err
 	}
-	var a Application
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		now := s.Clock.Now()
-		a = Application{
-			ID: s.NewID(), ListingID: posting.ID, OrganizationID: posting.OrganizationID, ApplicantID: by.UserID, Status: Pending,
-			CoverLetter: in.CoverLetter, Answers: in.Answers, AppliedAt: now, ChangedAt: now,
-		}
-		if err := s.Applications.Add(ctx, a); err != nil {
-			return err
-		}
-		return s.Events.Record(ctx, event.ApplicationSubmitted{
-			ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID,
-			Status: string(a.Status), SubmittedAt: a.AppliedAt,
-		})
+	now := s.Clock.Now()
+	a := Application{
+		ID: s.NewID(), ListingID: posting.ID, OrganizationID: posting.OrganizationID, ApplicantID: by.UserID, Status: Pending,
+		CoverLetter: in.CoverLetter, Answers: in.Answers, AppliedAt: now, ChangedAt: now,
+	}
+	return a, s.Applications.Add(ctx, a, event.ApplicationSubmitted{
+		ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID,
+		Status: string(a.Status), SubmittedAt: a.AppliedAt,
 	})
-	return a, err
 }
 
 // checkAnswers finds what is wrong with the answers: each answers one question

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 )
@@ -28,9 +29,11 @@ var (
 // changes the applications to its listings only, and whoever names an applicant
 // their own: anybody else's are as absent as those that never were.
 type Applications interface {
-	// Add stores a new application. ErrAlreadyApplied if the applicant has one
-	// for that listing, withdrawn or not, also one that a concurrent call adds.
-	Add(ctx context.Context, a Application) error
+	// Add stores a new application and records what is told of it
+	// (event.Recorder), both or neither, also outside of a transaction.
+	// ErrAlreadyApplied if the applicant has one for that listing, withdrawn or
+	// not, also one that a concurrent call adds.
+	Add(ctx context.Context, a Application, told ...event.Event) error
 	// ForOrganization returns those of the ids that the organization has, in
 	// one statement, any order, each once. Inside a transaction the rows are
 	// locked until its end.
