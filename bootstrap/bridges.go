@@ -105,7 +105,10 @@ func (b seekersListings) Gather(ctx context.Context, ids []string) (jobseeker.Ga
 func postings(ls []listings.Listing) []jobseeker.Posting {
 	out := make([]jobseeker.Posting, len(ls))
 	for i, l := range ls {
-		out[i] = jobseeker.Posting{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, PostedAt: *l.PostedAt}
+		out[i] = jobseeker.Posting{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, PostedAt: l.CreatedAt}
+		if l.PostedAt != nil {
+			out[i].PostedAt = *l.PostedAt
+		}
 	}
 	return out
 }

@@ -36,7 +36,11 @@ func (d Notifications) Add(ctx context.Context, ns ...jobseeker.Notification) er
 	for i, n := range ns {
 		rows[i] = notificationRow{ID: n.ID, UserID: n.UserID, Cause: n.Cause, Type: string(n.Type), Message: n.Message, Read: n.Read, CreatedAt: n.CreatedAt}
 	}
-	return wrap(d.q(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "cause"}, {Name: "user_id"}}, DoNothing: true}).Create(&rows).Error)
+	q := d.q(ctx)
+	if len(rows) > 1 { // a shape for each number
+		q = d.unprepared(ctx)
+	}
+	return wrap(q.Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "cause"}, {Name: "user_id"}}, DoNothing: true}).Create(&rows).Error)
 }
 
 // Page implements jobseeker.Notifications.

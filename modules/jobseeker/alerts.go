@@ -188,7 +188,7 @@ func (r *run) news(searchID string, ms []Match) string {
 		newest = max(newest, m.ListingID)
 	}
 	i := slices.IndexFunc(r.postings, func(p Posting) bool { return p.ID == newest })
-	title, name := r.postings[i].Title, r.names[searchID]
+	title, name := oneLine(r.postings[i].Title), oneLine(r.names[searchID])
 	if len(ms) == 1 {
 		return fmt.Sprintf("A new job for your search %s: %s", name, title)
 	}

@@ -341,3 +341,13 @@ func TestAListingIsNotMatchedAgainWhenItsMatchesAreForgotten(t *testing.T) {
 		require.Len(t, d.mailed(), 1)
 	})
 }
+
+func TestWhatOthersTypedStaysOnItsLine(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		who := seeker()
+		d.save(who, "Nurse", true)
+		d.appear("Nurse\r\n\r\nYour account is locked: https://evil.example")
+		require.Equal(t, []string{"job-alert: A new job for your search Nurse: Nurse Your account is locked: https://evil.example"}, d.told(who))
+		require.Contains(t, d.mailed()[0], "- Nurse Your account is locked")
+	})
+}

@@ -76,7 +76,7 @@ func (s *Service) sendDigest(ctx context.Context, d digest) error {
 	}
 	people, err := s.People.ByIDs(ctx, []string{d.UserID})
 	person, there := people[d.UserID]
-	if err != nil || !there {
+	if err != nil || !there || person.Email == "" {
 		return err
 	}
 	entries, err := s.entries(ctx, matches)
@@ -130,8 +130,9 @@ func (s *Service) entries(ctx context.Context, matches []Match) ([]mail.Entry, e
 		}
 		names := searches[id]
 		slices.Sort(names)
-		detail := slices.DeleteFunc([]string{p.Company, p.Location, "your search: " + strings.Join(slices.Compact(names), "; ")}, func(t string) bool { return t == "" })
-		out = append(out, mail.Entry{Title: p.Title, URL: s.PublicURL + "/jobs/" + p.ID, Detail: strings.Join(detail, " · ")})
+		detail := slices.DeleteFunc([]string{oneLine(p.Company), oneLine(p.Location), "your search: " + oneLine(strings.Join(slices.Compact(names), "; "))},
+			func(t string) bool { return t == "" })
+		out = append(out, mail.Entry{Title: oneLine(p.Title), URL: s.PublicURL + "/jobs/" + p.ID, Detail: strings.Join(detail, " · ")})
 	}
 	return out, nil
 }

@@ -3,6 +3,7 @@ package jobseeker
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/locumhq/locum/core/event"
 )
@@ -103,8 +104,11 @@ func (s *Service) title(ctx context.Context, listingID string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if t := titles[listingID]; t != "" {
+	if t := oneLine(titles[listingID]); t != "" {
 		return t, nil
 	}
 	return "a listing that is gone", nil
 }
+
+// oneLine keeps what others typed from looking like a line of ours.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
