@@ -13,37 +13,6 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// book is a calendar program: what it holds after the invitations it got, by
-// the rules of RFC 5546 §2.1.5.
-type book map[string]ical.Event
-
-func (b book) take(t *testing.T, m kit.Mail) {
-	t.Helper()
-	cal, err := ical.NewDecoder(strings.NewReader(m.Parts["text/calendar"])).Decode()
-	require.NoError(t, err)
-	method, err := cal.Props.Text(ical.PropMethod)
-	require.NoError(t, err)
-	require.Equal(t, m.Parts["method"], method, "the part's type says what the calendar says")
-	require.Len(t, cal.Events(), 1)
-	event := cal.Events()[0]
-	uid, err := event.Props.Text(ical.PropUID)
-	require.NoError(t, err)
-	if before, known := b[uid]; known {
-		require.Greater(t, number(t, event, ical.PropSequence), number(t, before, ical.PropSequence))
-	}
-	if method == "CANCEL" {
-		require.Contains(t, b, uid, "what is cancelled was there")
-	}
-	b[uid] = event
-}
-
-func number(t *testing.T, e ical.Event, name string) int {
-	t.Helper()
-	n, err := e.Props.Get(name).Int()
-	require.NoError(t, err)
-	return n
-}
-
 func TestAnInterviewThatMovesAcrossAClockChangeAndIsCancelledIsOneEvent(t *testing.T) {
 	t.Parallel()
 	london, err := time.LoadLocation("Europe/London")
@@ -65,7 +34,7 @@ func TestAnInterviewThatMovesAcrossAClockChangeAndIsCancelledIsOneEvent(t *testi
 		message.Invite = &invite
 		require.NoError(t, m.Send(t.Context(), message))
 	}
-	calendar := book{}
+	calendar := kit.Calendar{}
 	var starts []string
 	for _, got := range server.Mails() {
 		require.NotRegexp(t, `[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]`, got.Parts["text/calendar"], "no other program sees more lines")
@@ -76,7 +45,7 @@ func TestAnInterviewThatMovesAcrossAClockChangeAndIsCancelledIsOneEvent(t *testi
 		}
 		require.NotContains(t, got.Parts["text/calendar"], "\nX-EVIL")
 		require.NotContains(t, got.Parts["text/calendar"], "\nATTACH")
-		calendar.take(t, got)
+		calendar.Take(t, got)
 		for _, event := range calendar {
 			starts = append(starts, event.Props.Get(ical.PropDateTimeStart).Value)
 		}
@@ -84,7 +53,9 @@ func TestAnInterviewThatMovesAcrossAClockChangeAndIsCancelledIsOneEvent(t *testi
 	require.Equal(t, []string{"20270327T100000Z", "20270328T090000Z", "20270328T090000Z"}, starts, "10 o'clock in London both times")
 	require.Len(t, calendar, 1)
 	event := calendar["0195a1b2-0000-7000-8000-000000000001@jobs.example.org"]
-	require.Equal(t, 2, number(t, event, ical.PropSequence))
+	sequence, err := event.Props.Get(ical.PropSequence).Int()
+	require.NoError(t, err)
+	require.Equal(t, 2, sequence)
 	status, err := event.Status()
 	require.NoError(t, err)
 	require.Equal(t, ical.EventCancelled, status)

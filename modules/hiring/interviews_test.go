@@ -80,6 +80,7 @@ func TestAWithdrawnApplicationCallsItsInterviewOffAndGetsNoOther(t *testing.T) {
 		require.True(t, got[0].Invite.Cancelled)
 		require.Equal(t, 1, got[0].Invite.Sequence)
 		require.Contains(t, got[0].Text, "since you withdrew")
+		require.Zero(t, got[0].ReplyTo, "one need not answer oneself")
 		require.Equal(t, hiring.Cancelled, b.received(st, a.ID).Interview.Status)
 
 		_, err = b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
@@ -213,6 +214,8 @@ func TestTheMailsOfHiring(t *testing.T) {
 	require.Equal(t, first.UID, second.UID)
 	require.Equal(t, []any{0, false, 1, true}, []any{first.Sequence, first.Cancelled, second.Sequence, second.Cancelled})
 	require.Equal(t, time.Hour, first.End.Sub(first.Start))
+	require.Equal(t, mail.Address{Name: "Name of " + st.UserID, Email: st.UserID + "@example.org"}, got[0].ReplyTo)
+	require.Contains(t, got[1].Text, "takes this out of your calendar")
 	require.Contains(t, got[0].Text, "When: Saturday, 27 March 2027, 11:00 UTC")
 
 	b.gone[ann.UserID] = true

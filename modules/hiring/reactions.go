@@ -87,27 +87,32 @@ func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event
 }
 
 // MailInterview sends the applicant the invitation as it stood after the change.
+// The answer goes to who changed it.
 func (s *Service) MailInterview(ctx context.Context, eventID string, e event.InterviewChanged) error {
-	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
+	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, e.ActorID)
 	if err != nil || c.to(e.CandidateID).Email == "" {
 		return err
 	}
-	subject, text := "Interview: "+c.title, "%s invites you to an interview for %s."
+	subject, text, file := "Interview: "+c.title, "%s invites you to an interview for %s.", "The attached invitation puts this into your calendar, in your own time zone."
 	switch e.Change {
 	case event.InterviewMoved:
 		subject, text = "Changed interview: "+c.title, "%s changed your interview for %s. This is how it stands now:"
 	case event.InterviewCancelled:
-		subject, text = "Cancelled interview: "+c.title, "%s cancelled your interview for %s. It was to be:"
+		subject, text, file = "Cancelled interview: "+c.title, "%s cancelled your interview for %s. It was to be:", "The attached file takes this out of your calendar."
 		if e.ActorID == e.CandidateID {
 			text = "Your interview with %s for %s is cancelled, since you withdrew your application. It was to be:"
 		}
 	}
+	var replyTo mail.Address
+	if e.ActorID != e.CandidateID {
+		replyTo = c.to(e.ActorID)
+	}
 	return s.write(ctx, c, e.CandidateID, mail.Letter{
-		ID: "interview-" + eventID, Subject: subject,
+		ID: "interview-" + eventID, Subject: subject, ReplyTo: replyTo,
 		Body: []mail.Block{
 			{Text: fmt.Sprintf(text, c.organization, c.title)},
 			{Facts: []mail.Fact{{Name: "When", Value: moment(e.ScheduledAt)}, {Name: "Where", Value: e.Location}, {Name: "With", Value: e.Interviewer}}},
-			{Text: "The attached invitation puts this into your calendar, in your own time zone."},
+			{Text: file},
 		},
 		Invite: &mail.Invite{
 			UID: e.InterviewID, Sequence: e.Sequence, Cancelled: e.Change == event.InterviewCancelled,

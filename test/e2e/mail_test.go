@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-ical"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// posted waits for so many mails to the address whose subject holds the words.
+func posted(t *testing.T, server *kit.SMTP, n int, to, subject string) (out []kit.Mail) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		out = nil
+		for _, m := range server.Mails() {
+			if m.To == to && strings.Contains(m.Header.Get("Subject"), subject) {
+				out = append(out, m)
+			}
+		}
+		return len(out) >= n
+	}, 20*time.Second, 20*time.Millisecond, "no %d mails to %s about %s", n, to, subject)
+	require.Len(t, out, n)
+	return out
+}
+
+func TestMailOverSMTP(t *testing.T) {
+	t.Parallel()
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			dir, server := t.TempDir(), kit.NewSMTP(t)
+			w := start(t, dir, append(s.env(t, dir), "LOCUM_MAIL_URL="+server.URL(), "LOCUM_MAIL_FROM=locum <no-reply@jobs.example.org>")...)
+			employer, seeker := w.employer(t), w.seeker(t)
+			id := seeker.application(employer.listing(object{"title": "Theatre Nurse"}), nil)
+
+			t.Run("an interview across a clock change is one event in a calendar", func(t *testing.T) {
+				// On 28 March 2027 the clocks in London skip the hour from 1 to 2.
+				path := "/api/employers/applications/" + id + "/interview"
+				employer.post(path, appointment(object{"scheduledAt": "2027-03-27T10:00:00+00:00"})).ok(200)
+				posted(t, server, 1, seeker.email, "Interview: Theatre Nurse")
+				employer.put(path, object{"scheduledAt": "2027-03-28T10:00:00+01:00"}).ok(200)
+				posted(t, server, 1, seeker.email, "Changed interview: Theatre Nurse")
+				employer.put(path, object{"status": "cancelled"}).ok(200)
+				posted(t, server, 1, seeker.email, "Cancelled interview: Theatre Nurse")
+				calendar := kit.Calendar{}
+				var history []string
+				for _, m := range posted(t, server, 3, seeker.email, "nterview: Theatre Nurse") {
+					calendar.Take(t, m)
+					require.Len(t, calendar, 1)
+					require.Contains(t, m.Header.Get("Reply-To"), employer.email)
+					for uid, event := range calendar {
+						require.True(t, strings.HasSuffix(uid, "@jobs.example.org"))
+						start, err := event.DateTimeStart(time.UTC)
+						require.NoError(t, err)
+						status, err := event.Status()
+						require.NoError(t, err)
+						history = append(history, m.Parts["method"]+" "+event.Props.Get(ical.PropSequence).Value+" "+string(status)+" "+start.Format(time.RFC3339))
+					}
+				}
+				require.Equal(t, []string{
+					"REQUEST 0 CONFIRMED 2027-03-27T10:00:00Z", "REQUEST 1 CONFIRMED 2027-03-28T09:00:00Z", "CANCEL 2 CANCELLED 2027-03-28T09:00:00Z",
+				}, history)
+			})
+			t.Run("every letter has the same form", func(t *testing.T) {
+				posted(t, server, 1, employer.email, "New application: Theatre Nurse")
+				for _, m := range server.Mails() {
+					about := m.Header.Get("Subject")
+					require.Contains(t, m.Header.Get("Message-ID"), "@jobs.example.org>", about)
+					require.Equal(t, "auto-generated", m.Header.Get("Auto-Submitted"), about)
+					require.Contains(t, m.Header.Get("From"), "<no-reply@jobs.example.org>", about)
+					require.NotEmpty(t, m.Text(), about)
+					require.Contains(t, m.Parts["text/html"], `<html lang="en">`, about)
+					require.NotRegexp(t, `(?i)<(script|img|iframe|link|style)`, m.Parts["text/html"], about)
+				}
+			})
+			t.Run("a mail server that is away keeps nobody from anything", func(t *testing.T) {
+				server.Hang()
+				begun := time.Now()
+				late := w.seeker(t)
+				again := late.application(employer.listing(object{"title": "Night Porter"}), nil)
+				employer.put("/api/employers/applications/"+again, object{"status": "review"}).ok(200)
+				require.Less(t, time.Since(begun), 10*time.Second)
+				require.Equal(t, 200, late.try("GET", "/readyz", nil).status, "it is not needed to answer")
+				require.Eventually(t, func() bool {
+					return len(late.get("/api/jobseekers/notifications").ok(200).list("data.notifications")) == 1
+				}, 10*time.Second, 20*time.Millisecond)
+				server.Start()
+				posted(t, server, 1, late.email, "Your application: Night Porter")
+			})
+		})
+	}
+}

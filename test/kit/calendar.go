@@ -1,0 +1,48 @@
+package kit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/emersion/go-ical"
+	"github.com/stretchr/testify/require"
+)
+
+// Calendar is somebody's calendar program, built on a parser that is not ours:
+// the events that it holds after the mails it took, by their UIDs.
+type Calendar map[string]ical.Event
+
+// Take reads the invitation of a mail as RFC 5546 §2.1.5 and §3.2 say: a later
+// version takes the place of the one before, and only what is there can be
+// cancelled.
+func (c Calendar) Take(t testing.TB, m Mail) {
+	t.Helper()
+	parsed, err := ical.NewDecoder(strings.NewReader(m.Parts["text/calendar"])).Decode()
+	require.NoError(t, err)
+	method, err := parsed.Props.Text(ical.PropMethod)
+	require.NoError(t, err)
+	require.Contains(t, []string{"REQUEST", "CANCEL"}, method)
+	require.Equal(t, m.Parts["method"], method, "the part's type says what the calendar says")
+	require.Len(t, parsed.Events(), 1)
+	event := parsed.Events()[0]
+	for _, name := range []string{ical.PropUID, ical.PropDateTimeStamp, ical.PropDateTimeStart, ical.PropSequence, ical.PropOrganizer, ical.PropAttendee, ical.PropSummary} {
+		require.Len(t, event.Props.Values(name), 1, name)
+	}
+	uid := event.Props.Get(ical.PropUID).Value
+	before, known := c[uid]
+	require.True(t, known || method == "REQUEST", "what is cancelled was there")
+	if known {
+		require.Greater(t, sequence(t, event), sequence(t, before))
+	}
+	status, err := event.Status()
+	require.NoError(t, err)
+	require.Equal(t, method == "CANCEL", status == ical.EventCancelled)
+	c[uid] = event
+}
+
+func sequence(t testing.TB, e ical.Event) int {
+	t.Helper()
+	n, err := e.Props.Get(ical.PropSequence).Int()
+	require.NoError(t, err)
+	return n
+}
