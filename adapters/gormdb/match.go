@@ -3,6 +3,7 @@ package gormdb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,6 +71,8 @@ type listingIndex struct {
 	stems map[string]*posting
 	// sorted are the stems in alphabetical order.
 	sorted []string
+	// own are the words of these listings alone.
+	own *vocabulary
 	// near and forms remember places and words that were asked for.
 	near  map[string]bitset
 	forms map[string]form
@@ -90,7 +93,8 @@ func (d Matchers) Index(ctx context.Context, ls []listings.Listing) (listings.In
 	if err := d.words.refresh(ctx, true); err != nil {
 		return nil, err
 	}
-	x := &listingIndex{Matchers: d, docs: make([]matched, len(ls)), stems: map[string]*posting{}, near: map[string]bitset{}, forms: map[string]form{}}
+	x := &listingIndex{Matchers: d, docs: make([]matched, len(ls)), stems: map[string]*posting{}, near: map[string]bitset{}, forms: map[string]form{}, own: &vocabulary{}}
+	seen := map[string]struct{}{}
 	x.all = x.set()
 	for i := range ls {
 		x.all.add(i)
@@ -107,7 +111,9 @@ func (d Matchers) Index(ctx context.Context, ls []listings.Listing) (listings.In
 			m.lowest, m.highest = s.Yearly()
 		}
 		x.docs[i] = m
-		for at, stem := range documentOf(&ls[i]).body {
+		doc := documentOf(&ls[i])
+		maps.Copy(seen, doc.words)
+		for at, stem := range doc.body {
 			p := x.stems[stem]
 			if p == nil {
 				p = &posting{in: x.set(), at: map[int][]int{}}
@@ -121,6 +127,9 @@ func (d Matchers) Index(ctx context.Context, ls []listings.Listing) (listings.In
 		x.sorted = append(x.sorted, stem)
 	}
 	slices.Sort(x.sorted)
+	for w := range seen {
+		x.own.words = append(x.own.words, entry{word: w, letters: letters(w)})
+	}
 	return x, nil
 }
 
@@ -237,7 +246,13 @@ func (m *match) word(w string, fuzzy, prefix bool) bitset {
 		return known.in
 	}
 	out, before := m.set(), m.search.corrected
-	stems, beginning := m.search.stems(w, fuzzy, prefix)
+	// What a typo is one of is looked for among all words there are. Among those
+	// of these listings first: if none is near, neither is one that helps.
+	hopeless := fuzzy && !m.words.knows(w) && len(m.own.corrections(w)) == 0
+	stems, beginning := m.search.stems(w, fuzzy && !hopeless, prefix)
+	if hopeless && m.search.corrected < maxCorrected && (!beginning || len(m.words.completions(w)) == 0) {
+		m.search.corrected++ // as the search counts
+	}
 	for _, s := range stems {
 		if p := m.stems[s]; p != nil {
 			out.or(p.in)
