@@ -67,6 +67,7 @@ type Limiter struct {
 
 // Mail is how messages leave.
 type Mail struct {
+	// URL is file:DIRECTORY, or smtp:// or smtps:// with user, password and host.
 	URL  string `mapstructure:"url"`
 	From string `mapstructure:"from"`
 }

@@ -74,6 +74,7 @@ func TestWhatCannotWorkNamesKeySourceAndMend(t *testing.T) {
 func TestSecretsAreMaskedInTheListing(t *testing.T) {
 	t.Setenv("LOCUM_DATABASE_URL", "postgres://locum:hunter2@db/locum")
 	t.Setenv("LOCUM_LIMITER_URL", "redis://:hunter2@cache:6379/0")
+	t.Setenv("LOCUM_MAIL_URL", "smtps://locum:hunter2@mail.example.org")
 	t.Setenv("LOCUM_PAYMENTS_STRIPE_KEY", "hunter2")
 	c, err := Load("")
 	require.NoError(t, err)
