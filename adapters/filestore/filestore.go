@@ -10,15 +10,32 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"regexp"
+	"sync"
+	"syscall"
+	"time"
 
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
 )
 
 // Store implements files.Store.
-type Store struct{ root *os.Root }
+type Store struct {
+	root  *os.Root
+	mu    sync.Mutex
+	swept time.Time
+}
+
+// parts is the folder of files that are being written. No key leads there.
+const parts = ".parts"
+
+// A part that nobody wrote to for so long is from a process that died. They
+// are looked for now and then, since they hold what others entrusted to us.
+const (
+	abandoned  = 24 * time.Hour
+	sweepEvery = time.Hour
+)
 
 // Open uses the folder, which it makes. Nothing outside of it can be reached,
 // also not through symbolic links in it.
@@ -31,7 +48,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{root}, nil
+	return &Store{root: root}, nil
 }
 
 var keys = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
@@ -43,17 +60,20 @@ func check(key string) error {
 	return nil
 }
 
-// Put implements files.Store: the file is written beside its place and then
-// moved there.
+// Put implements files.Store: the file is written elsewhere, and moved to its
+// place once it is safe on the disk.
 func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) error) (err error) {
 	if err := errors.Join(check(key), ctx.Err()); err != nil {
 		return err
 	}
-	dir := filepath.Dir(key)
-	if err := s.root.MkdirAll(dir, 0o700); err != nil {
+	dir := path.Dir(key)
+	if err := errors.Join(s.root.MkdirAll(dir, 0o700), s.root.MkdirAll(parts, 0o700)); err != nil {
 		return err
 	}
-	part := filepath.Join(dir, ".part-"+rand.Text())
+	if err := s.sweep(); err != nil {
+		return err
+	}
+	part := path.Join(parts, rand.Text())
 	f, err := s.root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -70,7 +90,53 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 	if err := errors.Join(buffer.Flush(), f.Sync(), f.Close(), ctx.Err()); err != nil {
 		return err
 	}
-	return s.root.Rename(part, key)
+	if err := s.root.Rename(part, key); err != nil {
+		return err
+	}
+	// The name is on the disk when its folder is, and the folder when the one
+	// above it is.
+	for ; ; dir = path.Dir(dir) {
+		if err := s.sync(dir); err != nil || dir == "." {
+			return err
+		}
+	}
+}
+
+// sync brings a folder to the disk, on file systems that can.
+func (s *Store) sync(dir string) error {
+	d, err := s.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(ignoring(ignoring(d.Sync(), errors.ErrUnsupported), syscall.EINVAL), d.Close())
+}
+
+// sweep removes the parts of writers that died.
+func (s *Store) sweep() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.swept) < sweepEvery {
+		return nil
+	}
+	d, err := s.root.Open(parts)
+	if err != nil {
+		return err
+	}
+	left, err := d.ReadDir(-1)
+	if err = errors.Join(err, d.Close()); err != nil {
+		return err
+	}
+	for _, part := range left {
+		info, err := part.Info()
+		if err == nil && time.Since(info.ModTime()) > abandoned {
+			err = s.root.Remove(path.Join(parts, part.Name()))
+		}
+		if err = ignoring(err, fs.ErrNotExist); err != nil {
+			return err
+		}
+	}
+	s.swept = time.Now()
+	return nil
 }
 
 // Open implements files.Store.

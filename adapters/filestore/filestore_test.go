@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,6 +48,24 @@ func TestFilesAreForThisUserAloneAndLeaveNothingHalfDone(t *testing.T) {
 		return nil
 	}))
 	require.Equal(t, []string{"one"}, found)
+}
+
+func TestWhatADeadWriterLeftIsSweptAndWhatOthersWriteIsNot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, age := range map[string]time.Duration{"old": 25 * time.Hour, "new": time.Hour} {
+		path := filepath.Join(dir, parts, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte("half"), 0o600))
+		at := time.Now().Add(-age)
+		require.NoError(t, os.Chtimes(path, at, at))
+	}
+	s := open(t, dir)
+	require.NoError(t, s.Put(t.Context(), "a/one", func(io.Writer) error { return nil }))
+	left, err := os.ReadDir(filepath.Join(dir, parts))
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	require.Equal(t, "new", left[0].Name())
 }
 
 func TestALinkOutOfTheFolderLeadsNowhere(t *testing.T) {

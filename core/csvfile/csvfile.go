@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"io"
 	"strings"
+	"unicode"
 )
 
 // MediaType is what a transport calls such a file.
@@ -39,12 +40,19 @@ func (w *Writer) Flush() error {
 	return w.csv.Error()
 }
 
-// Defused is a cell that no spreadsheet takes for a formula: one that would be
-// gets an apostrophe before it, which programs hide. A plain negative number
-// stays as it is.
+// triggers begin what a spreadsheet runs, also in the wide forms of East Asian
+// keyboards (OWASP ASVS 5.0, 1.2.10).
+const triggers = "=+-@\t\r\n|%＝＋－＠"
+
+// Defused is a cell that no spreadsheet takes for a formula: one that would be,
+// if need be behind spaces that some programs skip, gets an apostrophe before
+// it, which programs hide. A plain negative number stays as it is.
 func Defused(cell string) string {
 	cell = strings.ReplaceAll(cell, "\x00", "")
-	if cell == "" || !strings.ContainsRune("=+-@\t\r\n|%", rune(cell[0])) {
+	inked := strings.TrimLeftFunc(cell, func(r rune) bool {
+		return !strings.ContainsRune(triggers, r) && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r))
+	})
+	if first := strings.IndexAny(inked, triggers); first != 0 {
 		return cell
 	}
 	if cell[0] == '-' && len(cell) > 1 && strings.Trim(cell[1:], "0123456789.") == "" && strings.Count(cell, ".") <= 1 {

@@ -26,10 +26,10 @@ func TestATableIsReadBackAsItWasWritten(t *testing.T) {
 
 func TestNoCellIsAFormula(t *testing.T) {
 	t.Parallel()
-	for _, cell := range []string{"=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0", "-", "-1.2.3", "|x", "%x", "\x00=1"} {
+	for _, cell := range []string{"=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0", "-", "-1.2.3", "|x", "%x", "\x00=1", " =1", "\u00a0\u200b=1", " \t=1", "＝1", "＠SUM(A1)", " -1"} {
 		require.True(t, strings.HasPrefix(Defused(cell), "'"), "%q", cell)
 	}
-	for _, cell := range []string{"", "nurse", "1", "-1", "-0.5", "'quoted", " =1"} {
+	for _, cell := range []string{"", "nurse", "1", "-1", "-0.5", "'quoted", " a=1", "a@b.org", "Zoë – née"} {
 		require.Equal(t, cell, Defused(cell))
 	}
 }

@@ -27,7 +27,9 @@ type Store interface {
 	// Put stores what write writes, all or nothing: until write has returned
 	// nil the key holds what it held before. Memory does not grow with the size.
 	Put(ctx context.Context, key string, write func(w io.Writer) error) error
-	// Open returns the file for reading, or ErrNotFound. The caller closes it.
+	// Open returns the file for reading, or ErrNotFound. The caller closes it;
+	// reading goes on when ctx has ended, as a transport sends what a use case
+	// has opened.
 	Open(ctx context.Context, key string) (io.ReadCloser, Info, error)
 	// Delete removes the file. One that is not there is no error.
 	Delete(ctx context.Context, key string) error

@@ -56,6 +56,21 @@ func Files(t *testing.T, open func(t testing.TB) files.Store) {
 		require.Equal(t, "first", read(t, s, "one"))
 	})
 
+	t.Run("reads on when the call that opened it is over", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		long := strings.Repeat("line\n", 100_000)
+		require.NoError(t, s.Put(ctx, "one", text(long)))
+		call, over := context.WithCancel(ctx)
+		f, _, err := s.Open(call, "one")
+		require.NoError(t, err)
+		defer func() { _ = f.Close() }()
+		over()
+		b, err := io.ReadAll(f)
+		require.NoError(t, err)
+		require.Len(t, b, len(long))
+	})
+
 	t.Run("deletes, also what is not there", func(t *testing.T) {
 		t.Parallel()
 		s := open(t)
