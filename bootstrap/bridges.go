@@ -7,6 +7,7 @@ import (
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/adapters/jwttokens"
 	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
@@ -52,6 +53,10 @@ type hiringOrganizations struct{ *identity.Service }
 
 func (b hiringOrganizations) Name(ctx context.Context, id string) (string, error) {
 	return b.OrganizationName(ctx, id)
+}
+
+func (b hiringOrganizations) May(ctx context.Context, id, userID string, p auth.Permission) (bool, error) {
+	return b.MemberMay(ctx, id, userID, p)
 }
 
 // hiringListings answers hiring.Listings.

@@ -48,6 +48,13 @@ func (d Exports) Add(ctx context.Context, e hiring.Export) error {
 
 // Unfinished implements hiring.Exports.
 func (d Exports) Unfinished(ctx context.Context, organizationID string) (n int, err error) {
+	if d.pg() && d.current(ctx) != nil {
+		// A lock on a name, since rows that are not there yet cannot be locked.
+		// SQLite's immediate transactions take turns anyway.
+		if err := d.q(ctx).Exec("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", "exports of "+organizationID).Error; err != nil {
+			return 0, wrap(err)
+		}
+	}
 	err = d.q(ctx).Raw("SELECT COUNT(*) FROM exports WHERE organization_id = ? AND finished_at IS NULL", organizationID).Scan(&n).Error
 	return n, wrap(err)
 }
@@ -64,8 +71,13 @@ func (d Exports) Find(ctx context.Context, organizationID, id string) (hiring.Ex
 
 // Save implements hiring.Exports.
 func (d Exports) Save(ctx context.Context, e hiring.Export) error {
-	return saved(d.q(ctx).Exec("UPDATE exports SET state = ?, rows_done = ?, rows_total = ?, finished_at = ? WHERE id = ? AND organization_id = ?",
-		string(e.State), e.RowsDone, e.RowsTotal, e.FinishedAt, e.ID, e.OrganizationID))
+	return saved(d.q(ctx).Exec("UPDATE exports SET state = ?, rows_done = ?, rows_total = ?, finished_at = ? WHERE id = ? AND organization_id = ? AND state <> ?",
+		string(e.State), e.RowsDone, e.RowsTotal, e.FinishedAt, e.ID, e.OrganizationID, string(hiring.ExportDone)))
+}
+
+// GiveUp implements hiring.Exports.
+func (d Exports) GiveUp(ctx context.Context, before, now time.Time) error {
+	return wrap(d.q(ctx).Exec("UPDATE exports SET state = ?, finished_at = ? WHERE finished_at IS NULL AND created_at < ?", string(hiring.ExportFailed), now, before).Error)
 }
 
 // Expired implements hiring.Exports.

@@ -63,6 +63,8 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 	costs(1, 0, func() { _, _ = exports.Unfinished(ctx, id) })
 	costs(1, 0, func() { _, _ = exports.Find(ctx, id, ids[0]) })
 	costs(1, 0, func() { _, _ = exports.Expired(ctx, now, 100) })
+	costs(1, 0, func() { _ = exports.GiveUp(ctx, now, now) })
+	costs(1, 0, func() { _ = exports.Save(ctx, hiring.Export{ID: id, OrganizationID: id}) })
 	picked := hiring.ApplicationFilter{Status: hiring.Accepted, ListingID: id, From: now, Until: now}
 	costs(1, 0, func() { _, _ = apps.Count(ctx, id, picked) })
 	costs(1, 0, func() { _, _ = apps.Before(ctx, id, picked, ids[0], 500) })

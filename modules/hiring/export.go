@@ -65,6 +65,9 @@ const (
 	exportTries   = 10
 	exportTime    = time.Hour
 	exportRows    = 500
+	// exportsTaken is after how long one without an end is given up: all its
+	// attempts fit into it.
+	exportsTaken = 24 * time.Hour
 	// exportsKept is how long the file of an export is there.
 	exportsKept   = 7 * 24 * time.Hour
 	linkWorks     = time.Hour
@@ -102,9 +105,18 @@ type ExportView struct {
 	ExpiresAt *time.Time
 }
 
+// seenWith is the permission that shows what is in the table, empty if every
+// member sees it.
+func seenWith(kind string) auth.Permission {
+	if kind == "applications" {
+		return auth.ApplicationsView
+	}
+	return ""
+}
+
 // mayExport tells whether the caller sees what is in the table.
 func mayExport(by auth.Actor, kind string) error {
-	if by.OrganizationID == "" || kind == "applications" && !by.May(auth.ApplicationsView) {
+	if p := seenWith(kind); by.OrganizationID == "" || p != "" && !by.May(p) {
 		return fault.ErrForbidden
 	}
 	return nil
@@ -224,7 +236,10 @@ func (s *Service) export(ctx context.Context, j job.Job, in exportJob) error {
 	if err = s.fill(ctx, &e); err == nil {
 		return nil
 	}
-	if j.Attempt == exportTries && ctx.Err() == nil {
+	if j.Attempt == exportTries {
+		// Nobody comes after this one, also if only its time was up.
+		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer done()
 		now := s.Clock.Now()
 		e.State, e.FinishedAt = ExportFailed, &now
 		err = errors.Join(err, s.Exports.Save(ctx, e))
@@ -241,7 +256,7 @@ func (s *Service) fill(ctx context.Context, e *Export) error {
 	if err != nil {
 		return err
 	}
-	e.State, e.RowsDone, e.RowsTotal = ExportRunning, 0, total
+	e.State, e.RowsDone, e.RowsTotal, e.FinishedAt = ExportRunning, 0, total, nil
 	if err := s.Exports.Save(ctx, *e); err != nil {
 		return err
 	}
@@ -281,12 +296,16 @@ func (s *Service) fill(ctx context.Context, e *Export) error {
 	})
 }
 
-// MailExport tells who asked that the file is there.
+// MailExport tells who asked that the file is there, unless they have left or
+// may not see it any more.
 func (s *Service) MailExport(ctx context.Context, m event.ExportFinished) error {
 	e, err := s.Exports.Find(ctx, m.OrganizationID, m.ExportID)
 	if errors.Is(err, ErrExportNotFound) {
 		return nil
 	} else if err != nil {
+		return err
+	}
+	if may, err := s.Organizations.May(ctx, e.OrganizationID, m.UserID, seenWith(e.Kind)); err != nil || !may {
 		return err
 	}
 	people, err := s.People.ByIDs(ctx, []string{m.UserID})
@@ -307,11 +326,16 @@ func (s *Service) MailExport(ctx context.Context, m event.ExportFinished) error 
 	})
 }
 
-// ForgetExports removes exports that are older than they are kept for.
+// ForgetExports removes exports that are older than they are kept for, and ends
+// those that nobody is left to end, so that they count no more.
 func (s *Service) ForgetExports(ctx context.Context) error {
 	const atOnce = 100
+	now := s.Clock.Now()
+	if err := s.Exports.GiveUp(ctx, now.Add(-exportsTaken), now); err != nil {
+		return err
+	}
 	for {
-		old, err := s.Exports.Expired(ctx, s.Clock.Now().Add(-exportsKept), atOnce)
+		old, err := s.Exports.Expired(ctx, now.Add(-exportsKept), atOnce)
 		if err != nil || len(old) == 0 {
 			return err
 		}

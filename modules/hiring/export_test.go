@@ -17,6 +17,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
+	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/test/kit/stores"
 )
@@ -170,6 +171,60 @@ func TestAnExportThatCannotBeWrittenSaysSo(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportFailed, v.State)
 	require.NotNil(t, v.FinishedAt)
+
+	// An operator mends what was wrong and has the job done again.
+	b.table.failures.Store(0)
+	dead, err := b.store.Jobs.List(t.Context(), job.Filter{State: job.Dead, Limit: 10})
+	require.NoError(t, err)
+	_, err = b.store.Jobs.Retry(t.Context(), []string{dead[0].ID})
+	require.NoError(t, err)
+	require.Len(t, b.mailed(), 1)
+	v, err = b.MyExport(t.Context(), st, e.ID)
+	require.NoError(t, err)
+	require.Equal(t, hiring.ExportDone, v.State)
+}
+
+func TestExportsWhoseWorkersWereLostCountNoMoreAfterADay(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	st := employer()
+	var e hiring.Export
+	for range 5 {
+		var err error
+		e, err = b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+		require.NoError(t, err)
+	}
+	b.clock.Advance(24*time.Hour - time.Second)
+	require.NoError(t, b.ForgetExports(t.Context()))
+	_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	require.ErrorIs(t, err, hiring.ErrExportsUnderWay)
+	b.clock.Advance(2 * time.Second)
+	require.NoError(t, b.ForgetExports(t.Context()))
+	v, err := b.MyExport(t.Context(), st, e.ID)
+	require.NoError(t, err)
+	require.Equal(t, hiring.ExportFailed, v.State)
+	_, err = b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	require.NoError(t, err)
+	b.mailed()
+	v, err = b.MyExport(t.Context(), st, e.ID)
+	require.NoError(t, err)
+	require.Equal(t, hiring.ExportDone, v.State, "a job that comes after all is done all the same")
+}
+
+func TestWhoLeftTheOrganizationGetsNoLinkToWhatTheyAskedFor(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	for kind, needed := range map[string]auth.Permission{"applications": auth.ApplicationsView, "jobs": ""} {
+		st := employer()
+		b.left[st.UserID] = needed
+		_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: kind})
+		require.NoError(t, err)
+		require.Empty(t, b.mailed(), kind)
+		delete(b.left, st.UserID)
+		_, err = b.StartExport(t.Context(), st, hiring.ExportInput{Kind: kind})
+		require.NoError(t, err)
+		require.Len(t, b.mailed(), 1, kind)
+	}
 }
 
 func TestExportsAreTheOrganizationsOwnAndTheirLinksEnd(t *testing.T) {

@@ -35,7 +35,8 @@ type board struct {
 	posts map[string]hiring.Posting
 	named atomic.Int64 // calls of the other modules
 	work  kit.Work
-	gone  map[string]bool // who has no account any more
+	gone  map[string]bool            // who has no account any more
+	left  map[string]auth.Permission // who lost it
 	mu    sync.Mutex
 	mails []mail.Message
 	table fewRows
@@ -45,6 +46,11 @@ func (b *board) Name(_ context.Context, id string) (string, error) { return "Cli
 
 func (b *board) Admins(_ context.Context, id string, n int) ([]string, error) {
 	return []string{"boss-of-" + id, "deputy-of-" + id}[:min(n, 2)], nil
+}
+
+func (b *board) May(_ context.Context, _, userID string, p auth.Permission) (bool, error) {
+	lost, some := b.left[userID]
+	return !some || lost != p, nil
 }
 
 func (b *board) Send(_ context.Context, m mail.Message) error {
@@ -98,7 +104,7 @@ type opener = func(testing.TB, clock.Clock) adapters.Storage
 
 func open(t testing.TB, on opener) *board {
 	t.Helper()
-	b := &board{t: t, clock: kit.NewClock(), posts: map[string]hiring.Posting{}, gone: map[string]bool{}}
+	b := &board{t: t, clock: kit.NewClock(), posts: map[string]hiring.Posting{}, gone: map[string]bool{}, left: map[string]auth.Permission{}}
 	b.store = on(t, b.clock)
 	b.Service = hiring.New(hiring.Needs{Tx: b.store.Tx, Events: b.store.Events, Clock: b.clock, NewID: stores.NewID,
 		Applications: b.store.Applications, Appointments: b.store.Appointments, Letters: b.store.Letters, Listings: b, People: b, Organizations: b,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
@@ -90,11 +91,17 @@ type Letters interface {
 type Exports interface {
 	Add(ctx context.Context, e Export) error
 	// Unfinished counts the organization's exports that are not at their end.
+	// Transactions that ask for the same organization take turns.
 	Unfinished(ctx context.Context, organizationID string) (int, error)
 	// Find returns an export of the organization, or ErrExportNotFound.
 	Find(ctx context.Context, organizationID, id string) (Export, error)
-	// Save stores state, rows and end of an export of its organization.
+	// Save stores state, rows and end of an export of its organization. It fails
+	// for one that is completed: a worker that lost its job does not undo what
+	// the next one did.
 	Save(ctx context.Context, e Export) error
+	// GiveUp ends as failed, at now, all exports that are older than the moment
+	// and have no end.
+	GiveUp(ctx context.Context, before, now time.Time) error
 	// Expired returns at most n exports, of whomever, that are older than the
 	// moment.
 	Expired(ctx context.Context, before time.Time, n int) ([]Export, error)
@@ -134,6 +141,9 @@ type Organizations interface {
 	Name(ctx context.Context, id string) (string, error)
 	// Admins are the ids of at most n active admins, those of longest standing.
 	Admins(ctx context.Context, id string, n int) ([]string, error)
+	// May reports whether the user is an active member who holds the permission,
+	// or any member if it is empty.
+	May(ctx context.Context, id, userID string, p auth.Permission) (bool, error)
 }
 
 // Person is an applicant as an employer sees them.

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
@@ -233,6 +234,16 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]Person, 
 func (s *Service) OrganizationName(ctx context.Context, organizationID string) (string, error) {
 	o, err := s.Organizations.Find(ctx, organizationID)
 	return o.Name, err
+}
+
+// MemberMay reports whether the user is an active member of the organization who
+// holds the permission, or any member if it is empty.
+func (s *Service) MemberMay(ctx context.Context, organizationID, userID string, p auth.Permission) (bool, error) {
+	m, err := s.Organizations.MembershipOf(ctx, userID)
+	if err != nil || m == nil || m.OrganizationID != organizationID {
+		return false, err
+	}
+	return p == "" || slices.Contains(m.Grants(), p), nil
 }
 
 // Admins are the ids of at most n active admins of an organization.

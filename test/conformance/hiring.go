@@ -370,6 +370,26 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		foreign := e
 		foreign.OrganizationID = id()
 		require.Error(t, s.Exports.Save(ctx, foreign))
+		late := e
+		late.State, late.FinishedAt = hiring.ExportRunning, nil
+		require.Error(t, s.Exports.Save(ctx, late), "what is completed stays so")
+
+		lost := hiring.Export{ID: id(), OrganizationID: e.OrganizationID, UserID: id(), Kind: "jobs", Filters: map[string]string{}, State: hiring.ExportQueued, CreatedAt: now}
+		require.NoError(t, s.Exports.Add(ctx, lost))
+		require.NoError(t, s.Exports.GiveUp(ctx, now, now))
+		got, err = s.Exports.Find(ctx, lost.OrganizationID, lost.ID)
+		require.NoError(t, err)
+		require.Equal(t, lost, got, "not older than the moment")
+		end := now.Add(time.Hour)
+		require.NoError(t, s.Exports.GiveUp(ctx, now.Add(time.Second), end))
+		lost.State, lost.FinishedAt = hiring.ExportFailed, &end
+		got, err = s.Exports.Find(ctx, lost.OrganizationID, lost.ID)
+		require.NoError(t, err)
+		require.Equal(t, lost, got)
+		got, err = s.Exports.Find(ctx, e.OrganizationID, e.ID)
+		require.NoError(t, err)
+		require.Equal(t, e, got, "one that has an end keeps it")
+		require.NoError(t, s.Exports.Remove(ctx, []string{lost.ID}))
 		old, err := s.Exports.Expired(ctx, now, 10)
 		require.NoError(t, err)
 		require.Empty(t, old)
@@ -379,6 +399,30 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		require.NoError(t, s.Exports.Remove(ctx, []string{e.ID}))
 		_, err = s.Exports.Find(ctx, e.OrganizationID, e.ID)
 		require.ErrorIs(t, err, hiring.ErrExportNotFound)
+	})
+
+	t.Run("lets those who count the same organization's exports take turns", func(t *testing.T) {
+		s, _ := start(t)
+		org := id()
+		var asking sync.WaitGroup
+		for range 12 {
+			asking.Go(func() {
+				err := s.Tx.Do(ctx, func(ctx context.Context) error {
+					n, err := s.Exports.Unfinished(ctx, org)
+					if err != nil || n >= 5 {
+						return err
+					}
+					return s.Exports.Add(ctx, hiring.Export{ID: id(), OrganizationID: org, UserID: id(), Kind: "jobs", Filters: map[string]string{}, State: hiring.ExportQueued, CreatedAt: now})
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		asking.Wait()
+		n, err := s.Exports.Unfinished(ctx, org)
+		require.NoError(t, err)
+		require.Equal(t, 5, n)
 	})
 
 	t.Run("keeps letters for their organization", func(t *testing.T) {
