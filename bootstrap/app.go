@@ -23,6 +23,7 @@ import (
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/trace"
 )
 
 // version is set at link time.
@@ -60,6 +61,7 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			provideQueue,
 			provideMailer,
 			provideFiles,
+			provideTracer,
 			newKeyRing,
 			newIdentity,
 			newListings,
@@ -142,16 +144,38 @@ func provideQueue(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps
 	return q, err
 }
 
-func provideMailer(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (mail.Mailer, error) {
+func provideMailer(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps, t trace.Tracer) (mail.Mailer, error) {
 	m, err := openMailer(context.Background(), c, s, d)
 	closeAtStop(lc, m)
-	return m, err
+	return tracedMailer{m, t}, err
 }
+
+// tracedMailer makes a span of each message.
+type tracedMailer struct {
+	mail.Mailer
+	tracer trace.Tracer
+}
+
+// Send implements mail.Mailer.
+func (m tracedMailer) Send(ctx context.Context, message mail.Message) (err error) {
+	ctx, end := m.tracer.Start(ctx, "mail", "")
+	defer func() { end(err) }()
+	return m.Mailer.Send(ctx, message)
+}
+
+// Ping asks the mailer itself, if it has an answer.
+func (m tracedMailer) Ping(ctx context.Context) error { return pingHealth(ctx, m.Mailer).Err }
 
 func provideFiles(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (files.Store, error) {
 	store, err := openFiles(context.Background(), c, s, d)
 	closeAtStop(lc, store)
 	return store, err
+}
+
+func provideTracer(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (trace.Tracer, error) {
+	t, err := openTracer(context.Background(), c, s, d)
+	closeAtStop(lc, t)
+	return t, err
 }
 
 func closeAtStop(lc fx.Lifecycle, adapter any) {
@@ -160,7 +184,7 @@ func closeAtStop(lc fx.Lifecycle, adapter any) {
 	}
 }
 
-func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapters.Services, numbers *prometheus.Registry, log *slog.Logger) error {
+func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapters.Services, numbers *prometheus.Registry, t trace.Tracer, log *slog.Logger) error {
 	if !r.serves {
 		return nil
 	}
@@ -170,7 +194,7 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 	}
 	server, err := fiberhttp.New(services, fiberhttp.Options{
 		PublicURL: c.HTTP.PublicURL, TrustedProxies: proxies, NewID: newID, Log: log, Version: version,
-		MetricsElsewhere: c.HTTP.MetricsAddr != "", Metrics: numbers,
+		MetricsElsewhere: c.HTTP.MetricsAddr != "", Metrics: numbers, Trace: t,
 	})
 	if err != nil {
 		return err

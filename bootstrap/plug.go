@@ -17,6 +17,7 @@ import (
 	"github.com/locumhq/locum/adapters/gormdb"
 	"github.com/locumhq/locum/adapters/localjobs"
 	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/adapters/oteltrace"
 	"github.com/locumhq/locum/adapters/redislimit"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/clock"
@@ -24,6 +25,7 @@ import (
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/trace"
 )
 
 // What an adapter brings: a function that opens it for a URL of its scheme.
@@ -41,6 +43,8 @@ type (
 	MailerOpener func(ctx context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error)
 	// FilesOpener opens a store of files.
 	FilesOpener func(ctx context.Context, url string, d adapters.Deps) (files.Store, error)
+	// TracerOpener opens a Tracer.
+	TracerOpener func(ctx context.Context, url string, d adapters.Deps) (trace.Tracer, error)
 )
 
 // Option plugs something into the service.
@@ -53,6 +57,7 @@ type sockets struct {
 	queue   map[string]QueueOpener
 	mailer  map[string]MailerOpener
 	files   map[string]FilesOpener
+	tracer  map[string]TracerOpener
 }
 
 // WithStorage makes database.url accept the scheme.
@@ -82,8 +87,13 @@ func WithFiles(scheme string, open FilesOpener) Option {
 	return func(s *sockets) { s.files[scheme] = open }
 }
 
+// WithTracer makes tracing.url accept the scheme.
+func WithTracer(scheme string, open TracerOpener) Option {
+	return func(s *sockets) { s.tracer[scheme] = open }
+}
+
 func newSockets(options []Option) *sockets {
-	s := &sockets{storage: map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, queue: map[string]QueueOpener{}, mailer: map[string]MailerOpener{}, files: map[string]FilesOpener{}}
+	s := &sockets{storage: map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, queue: map[string]QueueOpener{}, mailer: map[string]MailerOpener{}, files: map[string]FilesOpener{}, tracer: map[string]TracerOpener{}}
 	for _, plug := range append(builtIn(), options...) {
 		plug(s)
 	}
@@ -107,6 +117,9 @@ func builtIn() []Option {
 		WithFiles("file", func(_ context.Context, url string, _ adapters.Deps) (files.Store, error) {
 			return filestore.Open(strings.TrimPrefix(url, "file:"))
 		}),
+		WithTracer("off", func(context.Context, string, adapters.Deps) (trace.Tracer, error) { return trace.Off{}, nil }),
+		WithTracer("otlp+http", overOTLP),
+		WithTracer("otlp+https", overOTLP),
 		WithMailer("smtp", overSMTP),
 		WithMailer("smtps", overSMTP),
 	}
@@ -122,6 +135,10 @@ func builtIn() []Option {
 
 func overSMTP(_ context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error) {
 	return gomail.NewSMTP(url, from, d.Clock)
+}
+
+func overOTLP(_ context.Context, url string, d adapters.Deps) (trace.Tracer, error) {
+	return oteltrace.Open(url, d.Log)
 }
 
 // open finds the opener of a URL's scheme and runs it.
@@ -177,6 +194,12 @@ func openMailer(ctx context.Context, c *config.Config, s *sockets, d adapters.De
 func openFiles(ctx context.Context, c *config.Config, s *sockets, d adapters.Deps) (files.Store, error) {
 	return open(c, "files.url", c.Files.URL, s.files, func(o FilesOpener) (files.Store, error) {
 		return o(ctx, c.Files.URL, d)
+	})
+}
+
+func openTracer(ctx context.Context, c *config.Config, s *sockets, d adapters.Deps) (trace.Tracer, error) {
+	return open(c, "tracing.url", c.Tracing.URL, s.tracer, func(o TracerOpener) (trace.Tracer, error) {
+		return o(ctx, c.Tracing.URL, d)
 	})
 }
 

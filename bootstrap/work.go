@@ -13,15 +13,16 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/trace"
 )
 
 // newRunner does the jobs of the house: the reactions to events, and what the
 // modules do in the background and periodically.
-func newRunner(s adapters.Storage, q job.Queue, d adapters.Deps, table []event.Subscription, h handlers, p periods, n *jobNumbers) (*job.Runner, error) {
+func newRunner(s adapters.Storage, q job.Queue, d adapters.Deps, table []event.Subscription, h handlers, p periods, n *jobNumbers, t trace.Tracer) (*job.Runner, error) {
 	return job.NewRunner(job.Needs{
 		Store: s.Jobs, Queue: q, Clock: d.Clock, Log: d.Log,
 		Handlers: slices.Concat(event.Handlers(table), h), Periodic: append(p, retention(s, d)),
-		Report: n.report,
+		Report: n.report, Trace: t,
 	})
 }
 

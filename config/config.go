@@ -31,6 +31,7 @@ type Config struct {
 	Payments Payments `mapstructure:"payments"`
 	Auth     Auth     `mapstructure:"auth"`
 	Webhooks Webhooks `mapstructure:"webhooks"`
+	Tracing  Tracing  `mapstructure:"tracing"`
 	Log      Log      `mapstructure:"log"`
 
 	sources map[string]string
@@ -95,6 +96,11 @@ type Webhooks struct {
 	AllowPrivateNetworks bool `mapstructure:"allow_private_networks"`
 }
 
+// Tracing is where traces go.
+type Tracing struct {
+	URL string `mapstructure:"url"`
+}
+
 // Log is what the process says.
 type Log struct {
 	Level string `mapstructure:"level"`
@@ -111,6 +117,7 @@ func Default() Config {
 		Files:    Files{URL: "file:data/files"},
 		Payments: Payments{URL: "sandbox:"},
 		Auth:     Auth{Keys: []string{"data/keys"}},
+		Tracing:  Tracing{URL: "off:"},
 		Log:      Log{Level: "info"},
 	}
 }

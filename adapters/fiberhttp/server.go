@@ -28,6 +28,7 @@ import (
 	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/trace"
 )
 
 // Options are what the server needs beside the services.
@@ -42,6 +43,8 @@ type Options struct {
 	MetricsElsewhere bool
 	// Metrics are the numbers of the process; the server adds its own.
 	Metrics *prometheus.Registry
+	// Trace makes a span of each request, nil for none.
+	Trace trace.Tracer
 	// Extra are more surfaces, for tests of the frame.
 	Extra []web.Surface
 }
@@ -58,6 +61,9 @@ type Server struct {
 
 // New builds the server; it does not listen yet.
 func New(services adapters.Services, o Options) (*Server, error) {
+	if o.Trace == nil {
+		o.Trace = trace.Off{}
+	}
 	s := &Server{services: services, o: o, metrics: newMetrics(o.Metrics), cache: newAnswerCache()}
 	// More particular prefixes first: the portal owns what is left.
 	s.surfaces = append(slices.Clone(o.Extra), portal.Surface(services))
@@ -198,9 +204,11 @@ func (s *Server) handler(surface web.Surface, r web.Route) fiber.Handler {
 }
 
 // walk is what a request goes through when its answer is not known already.
-func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int, timeout time.Duration) error {
+func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int, timeout time.Duration) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
+	ctx, end := s.o.Trace.Start(ctx, r.Method+" "+r.Path, c.Get("traceparent"))
+	defer func() { end(err) }()
 	c.SetUserContext(ctx)
 	call := web.Call{IP: s.clientIP(c), UserAgent: clip(c.Get(fiber.HeaderUserAgent), 512), RequestID: c.GetRespHeader(fiber.HeaderXRequestID)}
 	if r.Limit.Max > 0 {

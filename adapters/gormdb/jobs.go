@@ -1,6 +1,7 @@
 package gormdb
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/trace"
 )
 
 // Jobs stores background work. It implements job.Store.
@@ -72,7 +74,7 @@ func (d Jobs) add(ctx context.Context, handOuts int, jobs []job.Job) ([]job.Tick
 		if handOuts > 0 {
 			due = now.Add(handedOutFor)
 		}
-		rows[i] = jobRow{ID: d.newID(), Key: j.Key, Kind: j.Kind, Class: string(j.Class), Payload: string(j.Payload), Trace: j.Trace,
+		rows[i] = jobRow{ID: d.newID(), Key: j.Key, Kind: j.Kind, Class: string(j.Class), Payload: string(j.Payload), Trace: cmp.Or(j.Trace, trace.Parent(ctx)),
 			State: string(job.Waiting), HandOuts: handOuts, RunAt: runAt, DueAt: due, CreatedAt: now}
 		tickets[i] = job.Ticket{Class: j.Class, ID: rows[i].ID, Turn: handOuts}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/trace"
 )
 
 // The rhythm of the runner.
@@ -39,9 +40,6 @@ type Report struct {
 	Took  time.Duration
 }
 
-// Tracer continues a trace in a job. start returns what ends the span.
-type Tracer func(ctx context.Context, name, parent string) (context.Context, func(err error))
-
 // Needs is what a Runner is plugged into.
 type Needs struct {
 	Store    Store
@@ -51,7 +49,7 @@ type Needs struct {
 	Handlers []Handler
 	Periodic []Periodic
 	Report   func(Report) // nil for nobody
-	Trace    Tracer       // nil for no traces
+	Trace    trace.Tracer // nil for no traces
 }
 
 // Runner does jobs. Any number may run over one store.
@@ -74,6 +72,9 @@ var (
 // NewRunner makes a runner. A kind has one handler.
 func NewRunner(n Needs) (*Runner, error) {
 	r := &Runner{Needs: n, byKind: map[string]Handler{}, begun: map[string]time.Time{}, running: map[Run]context.CancelCauseFunc{}}
+	if r.Trace == nil {
+		r.Trace = trace.Off{}
+	}
 	for _, p := range n.Periodic {
 		r.Handlers = append(r.Handlers, Handler{Kind: p.Kind, Class: Maintenance, Longest: p.Longest, Do: func(ctx context.Context, _ Job) error { return p.Do(ctx) }})
 	}
@@ -185,11 +186,8 @@ func (r *Runner) run(ctx, until context.Context, h Handler, j Job) (err error) {
 		// What takes long does not hold up the end of the process.
 		defer context.AfterFunc(until, func() { lost(errStopping) })()
 	}
-	if r.Trace != nil {
-		var finish func(error)
-		ctx, finish = r.Trace(ctx, "job "+j.Kind, j.Trace)
-		defer func() { finish(err) }()
-	}
+	ctx, finish := r.Trace.Start(ctx, "job "+j.Kind, j.Trace)
+	defer func() { finish(err) }()
 	ended := make(chan error, 1)
 	go func() {
 		defer func() {

@@ -1,0 +1,105 @@
+// Package oteltrace sends traces to an OpenTelemetry collector (OTLP over HTTP).
+package oteltrace
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	otrace "go.opentelemetry.io/otel/trace"
+
+	"github.com/locumhq/locum/core/trace"
+)
+
+// Tracer implements trace.Tracer.
+type Tracer struct {
+	provider *sdk.TracerProvider
+	tracer   otrace.Tracer
+}
+
+// What a collector may cost: spans beyond the queue are dropped, and nobody
+// waits for an answer.
+const (
+	queued     = 4096
+	sendEvery  = time.Second
+	sendWithin = 5 * time.Second
+	endWithin  = 3 * time.Second
+)
+
+// Open makes a tracer for a collector. It does not connect.
+//
+//	otlp+http://host[:port][/path]   port 4318 and /v1/traces if nothing else is said
+//	otlp+https://…
+func Open(rawURL string, log *slog.Logger) (*Tracer, error) {
+	endpoint, err := collector(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(endpoint), otlptracehttp.WithTimeout(sendWithin))
+	if err != nil {
+		return nil, err
+	}
+	// The library says what goes wrong through a global.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Debug("traces could not be sent", "error", err) }))
+	provider := sdk.NewTracerProvider(
+		sdk.WithBatcher(exporter, sdk.WithMaxQueueSize(queued), sdk.WithBatchTimeout(sendEvery)),
+		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", "locum"))),
+	)
+	return &Tracer{provider: provider, tracer: provider.Tracer("github.com/locumhq/locum")}, nil
+}
+
+func collector(rawURL string) (string, error) {
+	u, err := url.Parse(strings.TrimPrefix(rawURL, "otlp+"))
+	if err != nil || u.Hostname() == "" {
+		return "", errors.New("want otlp+http://HOST:PORT or otlp+https://HOST:PORT")
+	}
+	if u.Port() == "" {
+		u.Host += ":4318"
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/v1/traces"
+	}
+	return u.String(), nil
+}
+
+// wire reads and writes the W3C form of a parent.
+var wire propagation.TraceContext
+
+const header = "traceparent"
+
+// Start implements trace.Tracer.
+func (t *Tracer) Start(ctx context.Context, name, parent string) (context.Context, func(error)) {
+	kind := otrace.SpanKindInternal
+	if parent != "" && !otrace.SpanContextFromContext(ctx).IsValid() {
+		ctx = wire.Extract(ctx, propagation.MapCarrier{header: parent})
+		kind = otrace.SpanKindConsumer
+	}
+	ctx, span := t.tracer.Start(ctx, name, otrace.WithSpanKind(kind)) //nolint:spancheck // the caller ends it
+	carrier := propagation.MapCarrier{}
+	wire.Inject(ctx, carrier)
+	return trace.WithParent(ctx, carrier[header]), func(err error) { //nolint:spancheck // as above
+		if err != nil {
+			// The error's words may hold what a client sent; the log has them.
+			span.SetStatus(codes.Error, "")
+		}
+		span.End()
+	}
+}
+
+// Close sends what is left, if the collector takes it soon.
+func (t *Tracer) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
+	defer cancel()
+	_ = t.provider.Shutdown(ctx) // a collector that is away is no reason to end in disorder
+	return nil
+}

@@ -1,0 +1,74 @@
+package kit
+
+import (
+	"compress/gzip"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// Collector is an OpenTelemetry collector of a test's own.
+type Collector struct {
+	*httptest.Server
+	mu    sync.Mutex
+	spans []Span
+}
+
+// Span is one that arrived.
+type Span struct {
+	Name, Trace, ID, Parent string
+	Failed                  bool
+}
+
+// NewCollector starts one.
+func NewCollector(t testing.TB) *Collector {
+	t.Helper()
+	c := &Collector{}
+	c.Server = httptest.NewServer(http.HandlerFunc(c.take))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		var err error
+		if body, err = gzip.NewReader(body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	raw, err := io.ReadAll(body)
+	var request collector.ExportTraceServiceRequest
+	if err != nil || r.URL.Path != "/v1/traces" || proto.Unmarshal(raw, &request) != nil {
+		http.Error(w, "not spans", http.StatusBadRequest)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, resource := range request.GetResourceSpans() {
+		for _, scope := range resource.GetScopeSpans() {
+			for _, s := range scope.GetSpans() {
+				c.spans = append(c.spans, Span{Name: s.GetName(), Trace: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()),
+					Parent: hex.EncodeToString(s.GetParentSpanId()), Failed: s.GetStatus().GetCode() == 2})
+			}
+		}
+	}
+}
+
+// Spans are those that arrived so far, by name.
+func (c *Collector) Spans() map[string][]Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := map[string][]Span{}
+	for _, s := range c.spans {
+		out[s.Name] = append(out[s.Name], s)
+	}
+	return out
+}
