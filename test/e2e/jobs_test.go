@@ -1,0 +1,53 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// numbers are what /metrics says.
+func (w *world) numbers(t *testing.T) string {
+	t.Helper()
+	response, err := http.Get(w.url + "/metrics")
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(body)
+}
+
+func TestAJobThatCannotBeDoneIsSetAsideForTheOperatorToDecide(t *testing.T) {
+	t.Parallel()
+	mail := kit.NewSMTP(t)
+	mail.Refuse("RCPT", 550, "")
+	dir := t.TempDir()
+	w := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+dir+"/locum.db", "LOCUM_MAIL_URL="+mail.URL())
+	first, second := w.seeker(t), w.seeker(t)
+	var list string
+	dead := regexp.MustCompile(`(?m)^([0-9a-f-]{36})\s+identity\.verify-email\s+dead\s+1\s`)
+	require.Eventually(t, func() bool {
+		list = w.run(t, "jobs", "list")
+		return len(dead.FindAllString(list, -1)) == 2
+	}, 20*time.Second, 100*time.Millisecond)
+	require.NotContains(t, list, first.email, "addresses stay out of it")
+	require.Contains(t, list, "550")
+	require.Contains(t, w.numbers(t), `locum_job_attempts_total{kind="identity.verify-email",outcome="dead"} 2`)
+	require.Contains(t, w.numbers(t), "locum_outbox_lag_seconds 0")
+	require.NotContains(t, w.run(t, "jobs", "list", "--kind", "identity.invite"), "verify-email")
+
+	mail.Accept()
+	ids := dead.FindAllStringSubmatch(list, -1)
+	require.Contains(t, w.run(t, "jobs", "retry", ids[0][1]), "retried 1")
+	require.Eventually(t, func() bool { return len(mail.Mails()) == 1 }, 20*time.Second, 50*time.Millisecond)
+	require.Contains(t, w.run(t, "jobs", "drop", "--all-dead"), "dropped 1")
+	require.NotContains(t, w.run(t, "jobs", "list"), "verify-email")
+	require.Contains(t, []string{first.email, second.email}, mail.Mails()[0].To)
+	require.Contains(t, w.run(t, "jobs", "list", "--state", "done", "--kind", "identity.verify-email"), ids[0][1])
+}
