@@ -1,6 +1,7 @@
 package jwttokens
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -48,10 +49,38 @@ func TestWhatIsNoSealedLinkOfOursOpensNothing(t *testing.T) {
 	require.NoError(t, err)
 	none, err := jwt.NewWithClaims(jwt.SigningMethodNone, jwt.RegisteredClaims{Subject: "e-1"}).SignedString(jwt.UnsafeAllowNoneSignatureType)
 	require.NoError(t, err)
+	// What everybody can read of us is no secret to sign with, and what we signed
+	// is ours in no other words.
+	made := func(method jwt.SigningMethod, with any, headers map[string]any, change func(*jwt.RegisteredClaims)) string {
+		c := jwt.RegisteredClaims{Issuer: tokens.issuer, Subject: "e-1", Audience: jwt.ClaimStrings{sealAudience(auth.ForDownload)}, ExpiresAt: jwt.NewNumericDate(clk.Now().Add(time.Hour))}
+		if change != nil {
+			change(&c)
+		}
+		token := jwt.NewWithClaims(method, c)
+		token.Header["typ"], token.Header["kid"] = sealType, tokens.ring[0].id
+		maps.Copy(token.Header, headers)
+		signed, err := token.SignedString(with)
+		require.NoError(t, err)
+		return signed
+	}
+	ours := tokens.ring[0].private
+	subject, err := tokens.Unseal(auth.ForDownload, made(jwt.SigningMethodEdDSA, ours, nil, nil))
+	require.NoError(t, err, "so that the others fail for what is wrong with them")
+	require.Equal(t, "e-1", subject)
 	parts := strings.Split(link, ".")
 	for name, token := range map[string]string{
 		"an access token": access, "somebody else's": foreign, "of nothing": empty, "unsigned": none, "cut": parts[0] + "." + parts[1] + ".",
-		"empty": "", "two lines": link + "\n", "long": strings.Repeat("a", 5000), "stitched": strings.Split(access, ".")[0] + "." + parts[1] + "." + parts[2],
+		"signed with the public key": made(jwt.SigningMethodHS256, []byte(tokens.ring[0].public), nil, nil),
+		"signed with the key set":    made(jwt.SigningMethodHS256, tokens.JWKS(), nil, nil),
+		"of another type":            made(jwt.SigningMethodEdDSA, ours, map[string]any{"typ": tokenType}, nil),
+		"of no type":                 made(jwt.SigningMethodEdDSA, ours, map[string]any{"typ": nil}, nil),
+		"of an unknown key":          made(jwt.SigningMethodEdDSA, ours, map[string]any{"kid": "x"}, nil),
+		"with an extension":          made(jwt.SigningMethodEdDSA, ours, map[string]any{"crit": []string{"exp"}}, nil),
+		"without an end":             made(jwt.SigningMethodEdDSA, ours, nil, func(c *jwt.RegisteredClaims) { c.ExpiresAt = nil }),
+		"of another house":           made(jwt.SigningMethodEdDSA, ours, nil, func(c *jwt.RegisteredClaims) { c.Issuer = "https://evil.example" }),
+		"for nobody":                 made(jwt.SigningMethodEdDSA, ours, nil, func(c *jwt.RegisteredClaims) { c.Audience = nil }),
+		"for signing in":             made(jwt.SigningMethodEdDSA, ours, nil, func(c *jwt.RegisteredClaims) { c.Audience = jwt.ClaimStrings{audience} }),
+		"empty":                      "", "two lines": link + "\n", "long": strings.Repeat("a", 5000), "stitched": strings.Split(access, ".")[0] + "." + parts[1] + "." + parts[2],
 	} {
 		_, err := tokens.Unseal(auth.ForDownload, token)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, name)
