@@ -38,14 +38,23 @@ func (w writer) calendar(i mail.Invite) (method, text string) {
 	if organizer.Email == "" {
 		organizer.Email = w.from.Address
 	}
-	event.SetOrganizer("mailto:"+oneLine(organizer.Email), named(organizer.Name)...)
-	event.AddAttendee("mailto:"+oneLine(i.Attendee.Email), append(named(i.Attendee.Name),
+	event.SetOrganizer("mailto:"+mailbox(organizer.Email), named(organizer.Name)...)
+	event.AddAttendee("mailto:"+mailbox(i.Attendee.Email), append(named(i.Attendee.Name),
 		ics.ParticipationRoleReqParticipant, ics.ParticipationStatusNeedsAction, ics.WithRSVP(!i.Cancelled))...)
 	method = "REQUEST"
 	if i.Cancelled {
 		method = "CANCEL"
 	}
 	return method, cal.Serialize(ics.WithNewLine("\r\n"))
+}
+
+// mailbox is the address as the message is sent to it, so that programs see that
+// it is the same.
+func mailbox(email string) string {
+	if a, err := address(mail.Address{Email: email}); err == nil {
+		return a.Address
+	}
+	return oneLine(email)
 }
 
 func named(name string) []ics.PropertyParameter {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
@@ -178,7 +179,7 @@ func (s *SMTP) deliver(ctx context.Context, msg *gomail.Msg) error {
 			return nil
 		case !fresh && ended(err) && ctx.Err() == nil:
 			c.end()
-			_ = s.Close() // the others will have ended with it
+			s.drain(connection.end) // the others will have ended with it
 			continue
 		}
 		c.end()
@@ -205,6 +206,14 @@ func (s *SMTP) over(ctx context.Context, c connection, msg *gomail.Msg) error {
 // waiting for.
 func (c connection) end() { _ = c.Text.Close() }
 
+// leave says goodbye, so that the server does not take it for an accident.
+func (c connection) leave() {
+	if c.UpdateDeadline(probing) == nil && c.Quit() == nil {
+		return
+	}
+	c.end()
+}
+
 // connect takes a kept connection or makes one.
 func (s *SMTP) connect(ctx context.Context) (c connection, fresh bool, err error) {
 	for {
@@ -213,7 +222,7 @@ func (s *SMTP) connect(ctx context.Context) (c connection, fresh bool, err error
 			if time.Since(c.since) < keptFor {
 				return c, false, nil
 			}
-			c.end()
+			go c.leave()
 			continue
 		default:
 		}
@@ -273,12 +282,19 @@ func (s *SMTP) keep(c connection, healthy bool) {
 
 // Close ends the kept connections.
 func (s *SMTP) Close() error {
+	var all sync.WaitGroup
+	s.drain(func(c connection) { all.Go(c.leave) })
+	all.Wait()
+	return nil
+}
+
+func (s *SMTP) drain(each func(connection)) {
 	for {
 		select {
 		case c := <-s.idle:
-			c.end()
+			each(c)
 		default:
-			return nil
+			return
 		}
 	}
 }

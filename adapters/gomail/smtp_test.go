@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -94,6 +95,25 @@ func TestMessagesShareAConnectionWhichIsMadeAgainWhenItIsGone(t *testing.T) {
 	server.Start() // again: the kept connection is dead and nobody noticed
 	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
 	require.Len(t, server.Mails(), 6)
+}
+
+func TestTheEndOfTheServiceIsSaidToTheServer(t *testing.T) {
+	t.Parallel()
+	server := kit.NewSMTP(t)
+	m := sender(t, server.URL())
+	waiting := server.Stall("DATA")
+	var sent sync.WaitGroup
+	for range 3 {
+		sent.Go(func() { require.NoError(t, m.Send(t.Context(), note("a@example.org"))) })
+	}
+	for range 3 {
+		<-waiting
+	}
+	server.Go()
+	sent.Wait()
+	require.Equal(t, 3, server.Sessions(), "who sends at the same time does not wait for one another")
+	require.NoError(t, m.Close())
+	require.Equal(t, 3, server.Goodbyes())
 }
 
 func TestOnlyAPermanentAnswerAboutTheMessageIsForGood(t *testing.T) {
@@ -297,6 +317,8 @@ func TestAddressesInAnyScriptAreReached(t *testing.T) {
 	require.Len(t, got, 1)
 	require.Equal(t, "asha@xn--klinik-mnchen-3ob.example", got[0].To)
 	require.Contains(t, got[0].Header.Get("To"), "<asha@xn--klinik-mnchen-3ob.example>")
+	_, calendar := m.calendar(mail.Invite{Attendee: mail.Address{Email: "asha@klinik-münchen.example"}})
+	require.Contains(t, strings.ReplaceAll(calendar, "\r\n ", ""), ":mailto:asha@xn--klinik-mnchen-3ob.example\r\n")
 }
 
 func TestTheAddressOfAServerIsRead(t *testing.T) {

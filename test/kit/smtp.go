@@ -1,29 +1,12 @@
 package kit
 
 import (
-	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/base64"
-	"encoding/pem"
-	"errors"
 	"io"
 	"log"
-	"math/big"
-	"mime"
-	"mime/multipart"
-	"mime/quotedprintable"
 	"net"
-	netmail "net/mail"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
@@ -52,25 +35,11 @@ type SMTP struct {
 	going    chan struct{} // closed when the waiting ends
 	tries    []string
 	sessions int
+	goodbyes int
 }
-
-// Mail is a message that arrived.
-type Mail struct {
-	From, To string // of the envelope
-	Header   netmail.Header
-	// Parts are the decoded bodies by media type.
-	Parts map[string]string
-	Raw   string
-}
-
-// Text is the plain part.
-func (m *Mail) Text() string { return m.Parts["text/plain"] }
 
 // NewSMTP starts a server that accepts everything.
-func NewSMTP(t testing.TB) *SMTP { t.Helper(); return newSMTP(t, "127.0.0.1:0", nil) }
-
-// NewSMTPAt is NewSMTP at an address.
-func NewSMTPAt(t testing.TB, addr string) *SMTP { t.Helper(); return newSMTP(t, addr, nil) }
+func NewSMTP(t testing.TB) *SMTP { t.Helper(); return newSMTP(t, nil) }
 
 // NewSMTPWithTLS starts a server that offers STARTTLS and, if there is a user,
 // takes mail from nobody else.
@@ -89,7 +58,7 @@ func newSMTPWithTLS(t testing.TB, user, password string, implicit bool) *SMTP {
 	t.Helper()
 	certificate, ca := authority(t)
 	settings := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
-	s := newSMTP(t, "127.0.0.1:0", func(self *SMTP, server *smtp.Server) {
+	s := newSMTP(t, func(self *SMTP, server *smtp.Server) {
 		if implicit {
 			self.implicit = settings
 		}
@@ -104,9 +73,9 @@ func newSMTPWithTLS(t testing.TB, user, password string, implicit bool) *SMTP {
 	return s
 }
 
-func newSMTP(t testing.TB, addr string, configure func(*SMTP, *smtp.Server)) *SMTP {
+func newSMTP(t testing.TB, configure func(*SMTP, *smtp.Server)) *SMTP {
 	t.Helper()
-	s := &SMTP{Addr: addr, t: t, configure: configure}
+	s := &SMTP{Addr: "127.0.0.1:0", t: t, configure: configure}
 	s.Start()
 	t.Cleanup(s.Stop)
 	return s
@@ -135,6 +104,7 @@ func (s *SMTP) Start() {
 	s.mu.Lock()
 	s.server, s.listener = server, listener
 	s.mu.Unlock()
+	listener = listening{listener, s}
 	if s.implicit != nil {
 		listener = tls.NewListener(listener, s.implicit)
 	}
@@ -260,6 +230,42 @@ func (s *SMTP) Sessions() int {
 	return s.sessions
 }
 
+// Goodbyes is how many clients said QUIT. What is encrypted is not heard.
+func (s *SMTP) Goodbyes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.goodbyes
+}
+
+// listening makes the connections tell of goodbyes: the library keeps them to
+// itself.
+type listening struct {
+	net.Listener
+	s *SMTP
+}
+
+// Accept implements net.Listener.
+func (l listening) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return heard{c, l.s}, err
+}
+
+type heard struct {
+	net.Conn
+	s *SMTP
+}
+
+// Read implements net.Conn.
+func (h heard) Read(p []byte) (int, error) {
+	n, err := h.Conn.Read(p)
+	if string(p[:n]) == "QUIT\r\n" {
+		h.s.mu.Lock()
+		h.s.goodbyes++
+		h.s.mu.Unlock()
+	}
+	return n, err
+}
+
 type backend struct{ *SMTP }
 
 // NewSession implements smtp.Backend.
@@ -356,64 +362,4 @@ func (c *authSession) Mail(from string, o *smtp.MailOptions) error {
 		return &smtp.SMTPError{Code: 530, EnhancedCode: smtp.EnhancedCode{5, 7, 0}, Message: "Authentication required"}
 	}
 	return c.session.Mail(from, o)
-}
-
-func parseMail(raw []byte) (Mail, error) {
-	message, err := netmail.ReadMessage(bytes.NewReader(raw))
-	if err != nil {
-		return Mail{}, err
-	}
-	m := Mail{Header: message.Header, Parts: map[string]string{}, Raw: string(raw)}
-	return m, m.read(message.Header.Get("Content-Type"), message.Header.Get("Content-Transfer-Encoding"), message.Body)
-}
-
-func (m *Mail) read(contentType, encoding string, body io.Reader) error {
-	kind, parameters, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		return err
-	}
-	if boundary := parameters["boundary"]; boundary != "" {
-		parts := multipart.NewReader(body, boundary)
-		for {
-			// Raw: the reader would decode quoted-printable and forget that it did.
-			part, err := parts.NextRawPart()
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if err := m.read(part.Header.Get("Content-Type"), part.Header.Get("Content-Transfer-Encoding"), part); err != nil {
-				return err
-			}
-		}
-	}
-	switch encoding {
-	case "quoted-printable":
-		body = quotedprintable.NewReader(body)
-	case "base64":
-		body = base64.NewDecoder(base64.StdEncoding, body)
-	}
-	b, err := io.ReadAll(body)
-	m.Parts[kind] = string(b)
-	if method := parameters["method"]; method != "" {
-		m.Parts["method"] = method
-	}
-	return err
-}
-
-// authority makes a certificate for loopback, and a file with it.
-func authority(t testing.TB) (tls.Certificate, string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
-	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
 }
