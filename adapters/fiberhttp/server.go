@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -73,7 +74,7 @@ func New(services adapters.Services, o Options) (*Server, error) {
 		StrictRouting:         true,
 		CaseSensitive:         true,
 		ReadTimeout:           15 * time.Second,
-		WriteTimeout:          30 * time.Second,
+		WriteTimeout:          writeWithin,
 		IdleTimeout:           75 * time.Second,
 		ReadBufferSize:        16 << 10,
 		Concurrency:           10_000,
@@ -252,10 +253,29 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 		if table, ok := out.(web.CSV); ok {
 			c.Status(status).Set(fiber.HeaderContentType, csvfile.MediaType)
 			c.Set(fiber.HeaderContentDisposition, `attachment; filename="`+table.Name+`"`)
-			return c.SendStream(table.Body, int(table.Size))
+			return c.SendStream(paced{table.Body, c.Context().Conn()}, int(table.Size))
 		}
 		return sendJSON(c, status, out)
 	})
+}
+
+// writeWithin is how long a client may take for an answer, or for the next
+// piece of one that is sent as it is read.
+const writeWithin = 30 * time.Second
+
+// paced gives every piece of a download a time of its own: one limit for the
+// whole would cut off who has a long table and a slow line.
+type paced struct {
+	io.ReadCloser
+	conn net.Conn
+}
+
+// Read implements io.Reader.
+func (p paced) Read(b []byte) (int, error) {
+	if err := p.conn.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
+		return 0, err
+	}
+	return p.ReadCloser.Read(b)
 }
 
 const actorKey = "locum.actor"

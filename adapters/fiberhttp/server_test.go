@@ -47,7 +47,16 @@ type frame struct {
 	entered chan struct{} // says that it has begun
 	server  *Server
 	changes atomic.Uint64
+	tables  atomic.Int64 // that are open
 }
+
+// table is a download that knows whether it was closed.
+type table struct {
+	io.Reader
+	open *atomic.Int64
+}
+
+func (t table) Close() error { t.open.Add(-1); return nil }
 
 func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 	t.Helper()
@@ -76,6 +85,11 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 		{Method: "GET", Path: "/test/limited", Limit: web.PerQuarterHour(2), Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Said("ok"), nil })},
 		{Method: "GET", Path: "/test/count", Cached: true, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
 			return web.Said(fmt.Sprint(answers.Add(1))), nil
+		})},
+		{Method: "GET", Path: "/test/table", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.CSV, error) {
+			f.tables.Add(1)
+			rows := strings.Repeat("a,b\r\n", 100_000)
+			return web.CSV{Name: "t.csv", Size: int64(len(rows)), Body: table{strings.NewReader(rows), &f.tables}}, nil
 		})},
 		{Method: "GET", Path: "/test/panic", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") })},
 		{Method: "GET", Path: "/test/broken", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
@@ -178,6 +192,35 @@ func TestMessagesThatReadersDisagreeAboutAreRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestATableIsSentWithTimeForEveryPieceAndAlwaysClosed(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	for method, want := range map[string]int{"GET": 500_000, "HEAD": 0} {
+		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+f.addr+"/test/table", nil)
+		require.NoError(t, err)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		raw, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Len(t, raw, want)
+		require.EqualValues(t, 500_000, response.ContentLength)
+		require.Equal(t, `attachment; filename="t.csv"`, response.Header.Get("Content-Disposition"))
+		require.Equal(t, "nosniff", response.Header.Get("X-Content-Type-Options"))
+		require.Eventually(t, func() bool { return f.tables.Load() == 0 }, 5*time.Second, time.Millisecond, method)
+	}
+
+	ours, theirs := net.Pipe()
+	defer func() { _ = ours.Close() }()
+	require.NoError(t, ours.SetWriteDeadline(time.Now().Add(-time.Second)))
+	_, err := paced{io.NopCloser(strings.NewReader("more")), ours}.Read(make([]byte, 4))
+	require.NoError(t, err)
+	go func() { _, _ = ours.Write([]byte("more")) }()
+	got := make([]byte, 4)
+	_, err = io.ReadFull(theirs, got)
+	require.NoError(t, err, "the next piece has its own time")
 }
 
 func (f *frame) do(t *testing.T, method, path, body string, header ...string) (*http.Response, map[string]any) {
