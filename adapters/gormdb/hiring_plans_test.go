@@ -11,6 +11,7 @@ import (
 
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/listings"
 )
 
 func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *testing.T) {
@@ -79,6 +80,33 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 			require.NotContains(t, step.Detail, "TEMP B-TREE", sql)
 		}
 	}
+}
+
+// An export reads all of a list, page after page: a page that had to pass by
+// those before it would make a long one take forever.
+func TestPagesOfExportsAreFoundByAnIndexHoweverDeepTheyAre(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	asked := recordStatements(t, db)
+	id, cursor := uuid.NewString(), writeCursor("own", ownCursor{CreatedAt: time.Now().UTC(), ID: uuid.NewString()})
+	for _, status := range []listings.Status{"", listings.Closed} {
+		_, err := db.Storage().Listings.Page(t.Context(), id, status, page.Request{Number: 1, Size: 500, Cursor: cursor})
+		require.NoError(t, err)
+	}
+	_, err := Applications{db}.Before(t.Context(), id, hiring.ApplicationFilter{}, id, 500)
+	require.NoError(t, err)
+	deep := 0
+	for i, sql := range asked.sql {
+		var plan []struct{ Detail string }
+		require.NoError(t, db.gorm.Raw("EXPLAIN QUERY PLAN "+sql, asked.vars[i]...).Scan(&plan).Error, sql)
+		for _, step := range plan {
+			require.NotContains(t, step.Detail, "TEMP B-TREE", sql)
+			if strings.Contains(step.Detail, "organization_id=? AND (created_at,id)<(?,?)") || strings.Contains(step.Detail, "organization_id=? AND id<?") {
+				deep++
+			}
+		}
+	}
+	require.Equal(t, 3, deep)
 }
 
 func changeAgain(c hiring.Change) hiring.Change {

@@ -35,10 +35,9 @@ func (Table) Check(filters map[string]string) error {
 	return nil
 }
 
-// Count is how many rows there are, up to what lists count.
+// Count is how many rows there are.
 func (t Table) Count(ctx context.Context, organizationID string, filters map[string]string) (int, error) {
-	r, err := t.s.Listings.Page(ctx, organizationID, Status(filters["status"]), page.Request{Number: 1, Size: 1})
-	return r.Total, err
+	return t.s.Listings.Count(ctx, organizationID, Status(filters["status"]))
 }
 
 // Rows are at most n rows after the cursor, the newest first.

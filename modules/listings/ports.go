@@ -40,6 +40,8 @@ type Repository interface {
 	// A cursor that it did not make is an Invalid fault of the field cursor.
 	// Descriptions, requirements and benefits may be left out.
 	Page(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error)
+	// Count counts all that Page lists.
+	Count(ctx context.Context, organizationID string, status Status) (int, error)
 	// Public returns a listing that is public at now, or ErrNotFound.
 	Public(ctx context.Context, id string, now time.Time) (Listing, error)
 	// PublicMany returns those of the ids that are public at now, in any order.

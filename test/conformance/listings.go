@@ -285,6 +285,14 @@ func ownListPages(t *testing.T, b *board) {
 	drafts, err := b.Listings.Page(t.Context(), b.org, listings.Draft, page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
 	require.Equal(t, 3, drafts.Total)
+	for status, want := range map[listings.Status]int{"": 7, listings.Draft: 3, listings.Archived: 0} {
+		n, err := b.Listings.Count(t.Context(), b.org, status)
+		require.NoError(t, err)
+		require.Equal(t, want, n, status)
+	}
+	n, err := b.Listings.Count(t.Context(), stores.NewID(), "")
+	require.NoError(t, err)
+	require.Zero(t, n)
 	_, err = b.Listings.Page(t.Context(), b.org, "", page.Request{Number: 1, Size: 3, Cursor: "nonsense"})
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 }
