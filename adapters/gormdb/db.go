@@ -76,13 +76,17 @@ func OpenDB(url string, o Options) (*DB, error) {
 	}
 	db := &DB{gorm: g, sql: pool, dialect: d, path: strings.TrimPrefix(url, "sqlite:"), clock: o.Clock, newID: o.NewID, log: o.Log}
 	if d == postgres {
-		for pool, settings := range map[**gorm.DB]map[string]string{&db.queue: queueSettings, &db.fixed: fixedSettings} {
-			another, err := openPostgres(url, settings, moreConnections)
+		for _, more := range []struct {
+			pool        **gorm.DB
+			settings    map[string]string
+			connections int
+		}{{&db.queue, queueSettings, queueConnections}, {&db.fixed, fixedSettings, fixedConnections}} {
+			another, err := openPostgres(url, more.settings, more.connections)
 			if err != nil {
 				return nil, errors.Join(err, db.closePools())
 			}
 			db.more = append(db.more, another)
-			if *pool, err = gorm.Open(d.dialector(another), &options); err != nil {
+			if *more.pool, err = gorm.Open(d.dialector(another), &options); err != nil {
 				return nil, errors.Join(err, db.closePools())
 			}
 		}

@@ -69,11 +69,12 @@ func (d dialect) open(dsn string) (*sql.DB, error) {
 	return openSQLite(strings.TrimPrefix(dsn, "sqlite:"), "&_timefmt="+url.QueryEscape(sqliteTime))
 }
 
-// connections is how many a process has for requests and reactions, and
-// moreConnections in each of the pools beside that.
+// How many connections a process has, for requests and reactions and in the
+// pools beside that.
 const (
-	connections     = 16
-	moreConnections = 8
+	connections      = 16
+	queueConnections = 4
+	fixedConnections = 8
 )
 
 // fixedSettings are for statements whose plan does not depend on their values:

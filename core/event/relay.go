@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/locumhq/locum/core/job"
@@ -35,9 +36,10 @@ type RelayNeeds struct {
 // The relay's rhythm. It is woken by commits; the poll is for wakes that were
 // missed, and for what other programs wrote.
 const (
-	relayBatch = 1000
-	relayLease = 30 * time.Second
-	relayPoll  = 1500 * time.Millisecond
+	relayBatch   = 1000
+	relayBatches = 10 // one after the other
+	relayLease   = 30 * time.Second
+	relayPoll    = 1500 * time.Millisecond
 )
 
 // NewRelay makes a relay for the table.
@@ -64,9 +66,12 @@ func (r *Relay) Run(ctx context.Context) {
 	poll := time.NewTicker(relayPoll)
 	defer poll.Stop()
 	for {
-		r.carry(ctx)
+		more := r.carry(ctx)
 		if err := r.Runner.Sweep(ctx); err != nil && ctx.Err() == nil {
 			r.Log.Warn("handing out due jobs failed, trying again", "error", err)
+		}
+		if more && ctx.Err() == nil {
+			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -77,13 +82,15 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// carry drains the outbox as far as it goes, claiming a batch while the one
-// before it is passed on.
-func (r *Relay) carry(ctx context.Context) {
+// carry drains the outbox, claiming a batch while the one before it is passed
+// on. A flood is interrupted, so that what else is due has its turn: more says
+// that there is more.
+func (r *Relay) carry(ctx context.Context) (more bool) {
 	var carrying sync.WaitGroup
+	var left atomic.Bool
 	for range 2 {
 		carrying.Go(func() {
-			for ctx.Err() == nil {
+			for range relayBatches {
 				n, err := r.Drain(ctx)
 				if err != nil && ctx.Err() == nil {
 					r.Log.Warn("passing events on failed, trying again", "error", err)
@@ -92,9 +99,11 @@ func (r *Relay) carry(ctx context.Context) {
 					return
 				}
 			}
+			left.Store(true)
 		})
 	}
 	carrying.Wait()
+	return left.Load()
 }
 
 // Drain carries one batch and says how many events it held. If only the queue
