@@ -198,6 +198,8 @@ func (h hostility) paths() {
 		switch {
 		case h.row.foreign != 0:
 			require.Contains(h.t, []int{h.row.foreign, http.StatusNotFound}, a.status, "%s: %s", path, a.raw)
+		case slices.Contains(h.route.Errors, http.StatusUnauthorized): // the link says who may, before what there is
+			require.Contains(h.t, []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed}, a.status, "%s: %s", path, a.raw)
 		default:
 			require.Contains(h.t, []int{http.StatusNotFound, http.StatusMethodNotAllowed}, a.status, "%s: %s", path, a.raw)
 		}
