@@ -1,7 +1,6 @@
 package gormdb
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -46,14 +45,8 @@ func TestEveryQueryOfTheQueueFindsItsRowsByAnIndex(t *testing.T) {
 	require.NoError(t, err)
 
 	require.GreaterOrEqual(t, len(asked.sql), 16)
-	for i, sql := range asked.sql {
-		var plan []struct{ Detail string }
-		require.NoError(t, db.gorm.Raw("EXPLAIN QUERY PLAN "+sql, asked.vars[i]...).Scan(&plan).Error, sql)
-		for _, step := range plan {
-			// What is counted has been limited before, and the list of ids is short.
-			of, bare := strings.CutPrefix(step.Detail, "SCAN ")
-			small := strings.Contains(of, "json_each") || strings.Contains(of, "USING") || of == "unsent" || of == "unfinished" || of == "b" || of == "d"
-			require.False(t, bare && !small, "%s\n%s", step.Detail, sql)
-		}
-	}
+	// A backlog is counted up to a bound, so its few groups may be sorted, and
+	// what is unsent or unfinished has an index of its own that ends soon.
+	asked.useIndexes(t, db, "unsent", "unfinished", "b", "sorted",
+		"outbox USING INDEX outbox_unsent", "outbox USING COVERING INDEX outbox_unsent", "jobs USING INDEX jobs_due")
 }

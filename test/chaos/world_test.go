@@ -18,7 +18,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -33,27 +32,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// program builds the binary once.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "locum-chaos-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "locum")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("building: %w: %s", err, out)
-	}
-	return path, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := program(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { kit.Main(m) }
 
 // victim is something that can be killed and started again.
 type victim struct {
@@ -76,8 +55,7 @@ type world struct {
 
 // process is a command of the program.
 func (w *world) process(command string) victim {
-	path, err := program()
-	require.NoError(w.t, err)
+	path := kit.Program(w.t)
 	var cmd *exec.Cmd
 	log, err := os.OpenFile(filepath.Join(w.dir, command+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(w.t, err)
@@ -112,9 +90,7 @@ func newWorld(t *testing.T, database string, env ...string) *world {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "LOCUM_HTTP_ADDR=" + addr, "LOCUM_HTTP_PUBLIC_URL=" + w.url,
 		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_DATABASE_URL=" + database, "LOCUM_MAIL_URL=" + w.mail.URL(),
 	}, env...)
-	path, err := program()
-	require.NoError(t, err)
-	migrate := exec.Command(path, "migrate", "up")
+	migrate := exec.Command(kit.Program(t), "migrate", "up")
 	migrate.Dir, migrate.Env = w.dir, w.env
 	out, err := migrate.CombinedOutput()
 	require.NoError(t, err, "%s", out)

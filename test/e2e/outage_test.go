@@ -93,7 +93,7 @@ func TestADatabaseOfAnotherVersionIsRefusedAtTheStart(t *testing.T) {
 	dir := t.TempDir()
 	refused := func(says string) {
 		t.Helper()
-		cmd := exec.Command(program(t), "serve")
+		cmd := exec.Command(kit.Program(t), "serve")
 		cmd.Dir, cmd.Env = dir, []string{env, "LOCUM_HTTP_ADDR=127.0.0.1:0", "HOME=" + dir}
 		out, err := cmd.CombinedOutput()
 		require.Error(t, err)

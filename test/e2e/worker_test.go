@@ -25,7 +25,7 @@ func TestAWorkerBesideTheServerDoesTheBackgroundWork(t *testing.T) {
 	}
 	require.Never(t, func() bool { return mails() > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "the server leaves the work to workers")
 
-	worker := exec.Command(program(t), "worker")
+	worker := exec.Command(kit.Program(t), "worker")
 	worker.Dir, worker.Env, worker.Stderr = w.dir, w.env, w.log
 	worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, worker.Start())
@@ -37,7 +37,7 @@ func TestAWorkerBesideTheServerDoesTheBackgroundWork(t *testing.T) {
 func TestAWorkerForAnEmbeddedQueueIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cmd := exec.Command(program(t), "worker")
+	cmd := exec.Command(kit.Program(t), "worker")
 	cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir}
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)

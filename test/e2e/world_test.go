@@ -30,35 +30,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// binary builds the program once for all tests.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "locum-e2e-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "locum")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("building: %w: %s", err, out)
-	}
-	return path, nil
-})
-
-// program is the path of the binary.
-func program(t testing.TB) string {
-	t.Helper()
-	path, err := binary()
-	require.NoError(t, err)
-	return path
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := binary(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { kit.Main(m) }
 
 // setups are the ways to run the product that every test runs on.
 var setups = []struct {
@@ -121,7 +93,7 @@ var secrets = regexp.MustCompile(`loc_rt_|eyJ[A-Za-z0-9_-]{10}|` + password + `|
 // run runs a command of the program to its end.
 func (w *world) run(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(program(t), args...)
+	cmd := exec.Command(kit.Program(t), args...)
 	cmd.Dir, cmd.Env = w.dir, w.env
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -130,7 +102,7 @@ func (w *world) run(t testing.TB, args ...string) string {
 
 func (w *world) serve(t testing.TB) {
 	t.Helper()
-	w.cmd = exec.Command(program(t), "serve")
+	w.cmd = exec.Command(kit.Program(t), "serve")
 	w.cmd.Dir, w.cmd.Env, w.cmd.Stderr = w.dir, w.env, w.log
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdout, err := w.cmd.StdoutPipe()
