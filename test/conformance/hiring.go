@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/test/kit"
@@ -68,6 +70,80 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		require.NoError(t, err)
 		_, err = apps.ForApplicant(ctx, second.ApplicantID, second.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
+	})
+
+	t.Run("records what is told of an application, exactly if it is there", func(t *testing.T) {
+		s, apps, _ := start(t)
+		submitted := func(a hiring.Application) event.Event {
+			return event.ApplicationSubmitted{ApplicationID: a.ID, SubmittedAt: now}
+		}
+		recorded := func() (subjects []string) {
+			t.Helper()
+			found, err := s.Outbox.Claim(ctx, 100, time.Hour)
+			require.NoError(t, err)
+			for _, e := range found {
+				subjects = append(subjects, e.Subject)
+			}
+			return subjects
+		}
+		listening, stop := context.WithCancel(ctx)
+		defer stop()
+		wake := s.Outbox.Wake(listening)
+
+		alone := newApplication(id(), id(), now)
+		require.NoError(t, apps.Add(ctx, alone, submitted(alone)))
+		select {
+		case <-wake:
+		case <-time.After(10 * time.Second):
+			require.Fail(t, "nobody was woken")
+		}
+		require.Equal(t, []string{alone.ID}, recorded())
+		again := newApplication(alone.OrganizationID, alone.ApplicantID, now)
+		again.ListingID = alone.ListingID
+		require.ErrorIs(t, apps.Add(ctx, again, submitted(again)), hiring.ErrAlreadyApplied)
+		require.Empty(t, recorded())
+
+		within, told, undone := newApplication(id(), id(), now), newApplication(id(), id(), now), newApplication(id(), id(), now)
+		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			require.ErrorIs(t, apps.Add(ctx, again, submitted(again)), hiring.ErrAlreadyApplied)
+			require.NoError(t, apps.Add(ctx, within, submitted(within)))
+			return apps.Add(ctx, told, submitted(told), event.JobUpdated{JobID: told.ListingID})
+		}))
+		require.ElementsMatch(t, []string{within.ID, told.ID, told.ListingID}, recorded())
+		boom := errors.New("boom")
+		require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			require.NoError(t, apps.Add(ctx, undone, submitted(undone)))
+			return boom
+		}), boom)
+		require.Empty(t, recorded())
+		_, err := apps.ForApplicant(ctx, undone.ApplicantID, undone.ID)
+		require.ErrorIs(t, err, hiring.ErrNotFound)
+	})
+
+	t.Run("lets one of many who apply at once, and tells of that one", func(t *testing.T) {
+		s, apps, _ := start(t)
+		first := newApplication(id(), id(), now)
+		var applying sync.WaitGroup
+		var added atomic.Int64
+		for range 12 {
+			applying.Go(func() {
+				a := first
+				a.ID = id()
+				switch err := apps.Add(ctx, a, event.ApplicationSubmitted{ApplicationID: a.ID, SubmittedAt: now}); {
+				case err == nil:
+					added.Add(1)
+				case !errors.Is(err, hiring.ErrAlreadyApplied):
+					t.Error(err)
+				}
+			})
+		}
+		applying.Wait()
+		require.EqualValues(t, 1, added.Load())
+		found, err := s.Outbox.Claim(ctx, 100, time.Hour)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		_, err = apps.ForApplicant(ctx, first.ApplicantID, found[0].Subject)
+		require.NoError(t, err)
 	})
 
 	t.Run("undoes everything with its transaction", func(t *testing.T) {

@@ -1,0 +1,108 @@
+package heavy
+
+import (
+	"bytes"
+	"encoding/csv"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	exported = 200_000
+	// exportMemory is how much more the server may have taken at most while it
+	// wrote and sent them.
+	exportMemory = 64 << 20
+)
+
+// An export is killed in the middle, begins anew by itself, and has each row
+// once. Memory does not grow with their number.
+func TestALargeExportIsWholeAfterItsWorkerWasKilled(t *testing.T) {
+	heavy(t)
+	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
+	s := &alertStage{stage: newStage(t)}
+	var err error
+	s.db, err = pgx.Connect(t.Context(), s.pg.URL)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.db.Close(t.Context()) })
+	s.up()
+	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait() })
+	s.token = s.call("POST", "/api/auth/register-employer", map[string]any{
+		"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})["accessToken"].(string)
+	listing := s.call("POST", "/api/employers/jobs", map[string]any{"title": "=cmd|' /C calc'!A0", "description": "Days and nights on a ward."})["id"].(string)
+	s.exec(`INSERT INTO users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)
+		SELECT md5('user' || n)::uuid, 'seeker' || n || '@example.org', 'seeker' || n || '@example.org', 'Seeker ' || n, 'jobseeker', 'active', 'none', now(), now(), 1
+		FROM generate_series(1, $1::int) n`, exported)
+	s.exec(`INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at)
+		SELECT md5('application' || n)::uuid, l.id, l.organization_id, md5('user' || n)::uuid, 'pending', '', '', repeat('Dear all ', 50), '[]', now(), now()
+		FROM generate_series(1, $1::int) n, listings l WHERE l.id = $2`, exported, listing)
+	s.exec("ANALYZE")
+
+	id := s.call("POST", "/api/employers/exports", map[string]any{"kind": "applications"})["id"].(string)
+	state := func() map[string]any { return s.call("GET", "/api/employers/exports/"+id, nil) }
+	require.Eventually(t, func() bool { return state()["rowsDone"].(float64) > exported/10 }, time.Minute, 5*time.Millisecond)
+	halfway := state()
+	require.Equal(t, "running", halfway["status"])
+	require.EqualValues(t, exported, halfway["rowsTotal"])
+	require.Nil(t, halfway["url"])
+	s.kill()
+	files, err := filepath.Glob(filepath.Join(s.dir, "data/files/exports/*/*"))
+	require.NoError(t, err)
+	require.Empty(t, files, "what is not whole is nowhere to be had")
+
+	s.up()
+	before, begun := s.peak(), time.Now()
+	require.Eventually(t, func() bool { return state()["status"] == "completed" }, 3*time.Minute, 50*time.Millisecond)
+	done := state()
+	require.EqualValues(t, exported, done["rowsDone"])
+	t.Logf("%d rows, %s after the restart", exported, time.Since(begun).Round(time.Second/10))
+
+	link := regexp.MustCompile(`^https?://[^/]+`).ReplaceAllString(done["url"].(string), s.url)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	require.Equal(t, 200, response.StatusCode)
+	table := csv.NewReader(response.Body)
+	table.ReuseRecord = true
+	seen := make(map[string]bool, exported)
+	for n := 0; ; n++ {
+		row, err := table.Read()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		if n > 0 {
+			require.False(t, seen[row[0]])
+			seen[string([]byte(row[0]))] = true
+			require.Equal(t, "'=cmd|' /C calc'!A0", row[2])
+			require.NotEmpty(t, row[4])
+		}
+	}
+	require.Len(t, seen, exported)
+	grown := s.peak() - before
+	t.Logf("%d MiB of memory for it", grown>>20)
+	require.Less(t, grown, exportMemory)
+
+	ready := func() (n int) {
+		mails, err := filepath.Glob(filepath.Join(s.dir, "data/mail/*"))
+		require.NoError(t, err)
+		for _, path := range mails {
+			raw, err := os.ReadFile(path)
+			require.NoError(t, err)
+			if bytes.Contains(raw, []byte("Subject: Your export is ready")) {
+				n++
+			}
+		}
+		return n
+	}
+	require.Eventually(t, func() bool { return ready() == 1 }, time.Minute, 50*time.Millisecond)
+}
