@@ -114,7 +114,8 @@ type Services struct {
 	Health func(ctx context.Context) map[string]Health
 }
 
-// Health is the state of an adapter. A degraded one still does its work.
+// Health is the state of an adapter. With a degraded one the service still does
+// its work, or all but a part of it.
 type Health struct {
 	Err      error
 	Degraded bool

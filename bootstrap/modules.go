@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/adapters/argonhash"
 	"github.com/locumhq/locum/adapters/jwttokens"
 	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/modules/hiring"
@@ -51,7 +52,7 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 	})
 }
 
-func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service) adapters.Services {
+func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service) adapters.Services {
 	return adapters.Services{
 		Identity:       i,
 		Listings:       j,
@@ -66,6 +67,7 @@ func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, ring *jwtto
 				"database": {Err: s.Ping(ctx)},
 				"limiter":  limiterHealth(l),
 				"mailer":   pingHealth(ctx, m),
+				"files":    filesHealth(ctx, f),
 			}
 		},
 	}
@@ -78,6 +80,11 @@ func limiterHealth(l limit.Limiter) adapters.Health {
 		return adapters.Health{Degraded: d.Degraded()}
 	}
 	return adapters.Health{}
+}
+
+// filesHealth never makes a server unready either: all but its downloads goes on.
+func filesHealth(ctx context.Context, f files.Store) adapters.Health {
+	return adapters.Health{Degraded: pingHealth(ctx, f).Err != nil}
 }
 
 func pingHealth(ctx context.Context, adapter any) adapters.Health {

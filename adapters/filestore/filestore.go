@@ -166,6 +166,11 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return ignoring(s.root.Remove(key), fs.ErrNotExist)
 }
 
+// Ping reports whether the folder is there.
+func (s *Store) Ping(context.Context) error {
+	return s.root.MkdirAll(parts, 0o700)
+}
+
 // Close implements io.Closer.
 func (s *Store) Close() error { return s.root.Close() }
 

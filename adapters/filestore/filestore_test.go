@@ -68,6 +68,15 @@ func TestWhatADeadWriterLeftIsSweptAndWhatOthersWriteIsNot(t *testing.T) {
 	require.Equal(t, "new", left[0].Name())
 }
 
+func TestAFolderThatIsGoneIsNoticed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "files")
+	s := open(t, dir)
+	require.NoError(t, s.Ping(t.Context()))
+	require.NoError(t, os.RemoveAll(dir))
+	require.Error(t, s.Ping(t.Context()))
+}
+
 func TestALinkOutOfTheFolderLeadsNowhere(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()

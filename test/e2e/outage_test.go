@@ -82,7 +82,7 @@ func TestWithoutRedisLimitsAreKeptByTheServerItself(t *testing.T) {
 		require.Eventually(t, func() bool {
 			fresh := w.guest(t)
 			fresh.try("POST", "/api/auth/register-employer", object{})
-			return string(c.try("GET", "/readyz", nil).raw) == `{"adapters":{"database":"ok","limiter":"ok","mailer":"ok"},"ready":true}`
+			return string(c.try("GET", "/readyz", nil).raw) == `{"adapters":{"database":"ok","files":"ok","limiter":"ok","mailer":"ok"},"ready":true}`
 		}, 20*time.Second, 100*time.Millisecond, outage.name)
 	}
 }
