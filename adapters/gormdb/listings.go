@@ -294,7 +294,7 @@ func (d Listings) Save(ctx context.Context, organizationID string, ls []listings
 // Get implements listings.Repository.
 func (d Listings) Get(ctx context.Context, organizationID, id string) (listings.Listing, error) {
 	var r fullListingRow
-	if err := d.locked(ctx).Where("organization_id = ? AND id = ?", organizationID, strings.ToLower(id)).Take(&r).Error; err != nil {
+	if err := d.locked(ctx).Where("organization_id = ? AND id = ?", organizationID, id).Take(&r).Error; err != nil {
 		return listings.Listing{}, orNotFound(err, listings.ErrJobNotFound)
 	}
 	return r.listing()
@@ -324,7 +324,7 @@ func fullListings(rows []fullListingRow, err error) ([]listings.Listing, error) 
 // Public implements listings.Repository.
 func (d Listings) Public(ctx context.Context, id string, now time.Time) (listings.Listing, error) {
 	var r fullListingRow
-	err := d.q(ctx).Where("id = ? AND open AND (application_deadline IS NULL OR application_deadline > ?)", strings.ToLower(id), now).Take(&r).Error
+	err := d.q(ctx).Where("id = ? AND open AND (application_deadline IS NULL OR application_deadline > ?)", id, now).Take(&r).Error
 	if err != nil {
 		return listings.Listing{}, orNotFound(err, listings.ErrNotFound)
 	}

@@ -131,8 +131,8 @@ func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision)
 func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (updated []Decision, failed map[int]*fault.Error, err error) {
 	var ids []string
 	for _, d := range ds {
-		if id.Valid(d.ID) {
-			ids = append(ids, strings.ToLower(d.ID))
+		if applicationID, ok := id.Canonical(d.ID); ok {
+			ids = append(ids, applicationID)
 		}
 	}
 	slices.Sort(ids)

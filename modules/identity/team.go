@@ -3,7 +3,6 @@ package identity
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
@@ -70,10 +69,11 @@ func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) 
 	if a.OrganizationID == "" {
 		return Member{}, fault.ErrForbidden
 	}
-	if !id.Valid(userID) {
+	userID, ok := id.Canonical(userID)
+	if !ok {
 		return Member{}, ErrNotInTeam
 	}
-	return s.Organizations.Member(ctx, a.OrganizationID, strings.ToLower(userID))
+	return s.Organizations.Member(ctx, a.OrganizationID, userID)
 }
 
 // ChangePermissionsInput changes what is given and leaves the rest; a new role
@@ -130,10 +130,10 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 	if !a.May(auth.Manage) {
 		return Member{}, fault.ErrForbidden
 	}
-	if !id.Valid(userID) {
+	userID, known := id.Canonical(userID)
+	if !known {
 		return Member{}, ErrNotInTeam
 	}
-	userID = strings.ToLower(userID) // as it is kept, which SQLite compares as text
 	role, ok := ParseOrgRole(in.Role)
 	if !ok {
 		return Member{}, fault.InvalidField("role", "must be one of: admin, recruiter, viewer")

@@ -16,7 +16,8 @@ import (
 
 // Detail shows a public listing to anyone.
 func (s *Service) Detail(ctx context.Context, listingID string) (Listing, error) {
-	if !id.Valid(listingID) {
+	listingID, ok := id.Canonical(listingID)
+	if !ok {
 		return Listing{}, ErrNotFound
 	}
 	return s.Listings.Public(ctx, listingID, s.Clock.Now())

@@ -145,7 +145,8 @@ func (s *Service) locate(location string) *Place {
 
 // Get shows the organization's listing, whatever its state.
 func (s *Service) Get(ctx context.Context, organizationID, listingID string) (Listing, error) {
-	if !id.Valid(listingID) {
+	listingID, ok := id.Canonical(listingID)
+	if !ok {
 		return Listing{}, ErrJobNotFound
 	}
 	return s.Listings.Get(ctx, organizationID, listingID)
@@ -190,7 +191,8 @@ func (s *Service) update(l *Listing, in UpdateInput) error {
 // change loads one listing of the organization, changes it and tells the
 // world, all in one transaction.
 func (s *Service) change(ctx context.Context, organizationID, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
-	if !id.Valid(listingID) {
+	listingID, ok := id.Canonical(listingID)
+	if !ok {
 		return Listing{}, ErrJobNotFound
 	}
 	var out Listing
@@ -222,8 +224,8 @@ func (s *Service) changeMany(ctx context.Context, organizationID string, ids []s
 		out = make([]BatchResult, len(ids))
 		var wanted []string
 		for _, listingID := range ids {
-			if id.Valid(listingID) {
-				wanted = append(wanted, strings.ToLower(listingID))
+			if listingID, ok := id.Canonical(listingID); ok {
+				wanted = append(wanted, listingID)
 			}
 		}
 		var found []Listing
@@ -322,7 +324,8 @@ func (s *Service) Renew(ctx context.Context, organizationID, listingID string, d
 
 // Duplicate posts a copy of the listing.
 func (s *Service) Duplicate(ctx context.Context, organizationID, listingID string) (Listing, error) {
-	if !id.Valid(listingID) {
+	listingID, ok := id.Canonical(listingID)
+	if !ok {
 		return Listing{}, ErrJobNotFound
 	}
 	var out Listing

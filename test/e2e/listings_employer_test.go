@@ -152,6 +152,7 @@ func TestEmployerJobs(t *testing.T) {
 		})
 		scene("GET /api/employers/jobs/:id", func(t *testing.T) {
 			id := employer.listing(whole())
+			require.Equal(t, id, employer.get("/api/employers/jobs/"+strings.ToUpper(id)).ok(200).text("data.job.id"))
 			a := employer.get("/api/employers/jobs/" + id).ok(200)
 			for field, want := range (object{"id": id, "title": "Charge Nurse", "description": "Leads the ward at night.", "company": "St Brigid's Hospital", "location": "Leeds", "status": "active", "department": "Acute medicine", "contractType": "permanent"}) {
 				require.Equal(t, want, a.at("data.job."+field), field)
@@ -263,6 +264,7 @@ func TestEmployerJobs(t *testing.T) {
 		scene("POST /api/employers/jobs/:id/duplicate", func(t *testing.T) {
 			id := employer.listing(whole())
 			employer.patch("/api/listings/"+id, object{"meta": object{"a": 1}}).ok(200)
+			employer.post("/api/employers/jobs/"+strings.ToUpper(id)+"/duplicate", nil).ok(200)
 			a := employer.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200)
 			require.NotEqual(t, id, a.text("data.id"))
 			require.Equal(t, "Charge Nurse (Copy)", a.text("data.title"))
