@@ -210,6 +210,33 @@ func TestRolesBringTheirPermissionsAndEachCanBeChanged(t *testing.T) {
 	require.Equal(t, want, m.Permissions)
 }
 
+func TestOtherModulesHearWhatAMemberMayAtThisMoment(t *testing.T) {
+	h := sqlite(t)
+	boss, rival := h.actor(h.employer("boss@example.org")), h.actor(h.employer("rival@example.org"))
+	require.NoError(t, h.invite(boss, "viewer@example.org", "viewer"))
+	viewer := h.team(boss)["viewer@example.org"].UserID
+	may := func(organization, user string, p auth.Permission) bool {
+		t.Helper()
+		ok, err := h.MemberMay(t.Context(), organization, user, p)
+		require.NoError(t, err)
+		return ok
+	}
+	require.False(t, may(boss.OrganizationID, viewer, ""), "an invitation is no membership")
+	_, err := h.accept(guest, h.token("viewer@example.org"))
+	require.NoError(t, err)
+	require.True(t, may(boss.OrganizationID, viewer, ""))
+	require.True(t, may(boss.OrganizationID, viewer, auth.ApplicationsView))
+	require.False(t, may(boss.OrganizationID, viewer, auth.ApplicationsUpdate))
+	_, err = h.ChangePermissions(t.Context(), boss, viewer, change("recruiter"))
+	require.NoError(t, err)
+	require.True(t, may(boss.OrganizationID, viewer, auth.ApplicationsUpdate))
+	require.True(t, may(boss.OrganizationID, boss.UserID, auth.Manage))
+	for _, user := range []string{rival.UserID, boss.OrganizationID} {
+		require.False(t, may(boss.OrganizationID, user, ""))
+	}
+	require.False(t, may(rival.OrganizationID, boss.UserID, ""))
+}
+
 func TestOnlyAdminsInviteAndChangePermissions(t *testing.T) {
 	h := sqlite(t)
 	admin := h.actor(h.employer("boss@example.org"))
