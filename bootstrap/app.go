@@ -19,6 +19,7 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/fiberhttp"
 	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
@@ -36,6 +37,9 @@ type role struct {
 	works  bool // does the background work
 }
 
+// startWithin bounds a start: a database may be on its way up.
+const startWithin = time.Minute
+
 // stopWithin bounds a shutdown: requests and reactions in flight may finish.
 const stopWithin = 20 * time.Second
 
@@ -52,6 +56,7 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 	a := &app{}
 	a.fx = fx.New(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
+		fx.StartTimeout(startWithin),
 		fx.StopTimeout(stopWithin+5*time.Second),
 		fx.Supply(c, s, r, log, a),
 		fx.Provide(
@@ -74,9 +79,10 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			newJobNumbers,
 			newRunner,
 			newRelay,
+			newWork,
 			newMetrics,
 		),
-		fx.Invoke(runWork, runServer, serveMetrics),
+		fx.Invoke(runWork, runServer, serveMetrics, endWork),
 	)
 	return a
 }
@@ -126,10 +132,23 @@ func fitSchema(ctx context.Context, c *config.Config, s adapters.Storage) error 
 			return c.Err("database.url", err.Error())
 		}
 	}
-	if err := s.Schema.Check(ctx); err != nil {
+	// A database that is away, after a reboot of all machines perhaps, comes back.
+	var err error
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		if err = s.Schema.Check(ctx); err == nil {
+			return nil
+		}
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+			if fault.Of(err).Kind == fault.Unavailable {
+				continue
+			}
+		case <-ctx.Done():
+			wait.Stop()
+		}
 		return c.Err("database.url", err.Error())
 	}
-	return nil
 }
 
 func provideLimiter(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (limit.Limiter, error) {

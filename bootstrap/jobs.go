@@ -73,10 +73,10 @@ func (o *operator) jobsChange(use, short, done string, change func(s job.Store, 
 			return fmt.Errorf("%s is not the id of a job; `locum jobs list` shows them", ids[i])
 		}
 		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
-			total := 0
+			total, begun := 0, time.Now().UTC() // what dies from now on, nobody has looked at
 			for {
 				if all {
-					dead, err := s.Jobs.List(ctx, job.Filter{State: job.Dead, Kind: kind, Limit: maxJobsAtOnce})
+					dead, err := s.Jobs.List(ctx, job.Filter{State: job.Dead, Kind: kind, Before: begun, Limit: maxJobsAtOnce})
 					if err != nil {
 						return err
 					}

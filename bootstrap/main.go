@@ -98,7 +98,7 @@ func embedded(c *config.Config) bool { return strings.HasPrefix(c.Queue.URL, "em
 func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 	log := newLogger(cmd.ErrOrStderr(), c.Log.Level)
 	a := newApp(c, o.sockets, r, log)
-	start, cancel := context.WithTimeout(cmd.Context(), 30*time.Second)
+	start, cancel := context.WithTimeout(cmd.Context(), startWithin)
 	defer cancel()
 	if err := a.Start(start); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), stopWithin)

@@ -63,12 +63,29 @@ func retention(s adapters.Storage, d adapters.Deps) job.Periodic {
 // queueAgain is the pause before a queue that would not work is asked again.
 const queueAgain = 2 * time.Second
 
+// work is what goes on in the background while the context lives.
+type work struct {
+	ctx context.Context //nolint:containedctx // the work lives as long as the process, not as long as a call
+	end context.CancelFunc
+}
+
+func newWork() *work {
+	ctx, end := context.WithCancel(context.Background())
+	return &work{ctx, end}
+}
+
+// endWork is the last in the list, so that it is the first to stop: nothing new
+// is begun while the last requests are answered.
+func endWork(lc fx.Lifecycle, w *work) {
+	lc.Append(fx.Hook{OnStop: func(context.Context) error { w.end(); return nil }})
+}
+
 // runWork does what happens without a request.
-func runWork(lc fx.Lifecycle, r role, relay *event.Relay, runner *job.Runner, log *slog.Logger) {
+func runWork(lc fx.Lifecycle, r role, w *work, relay *event.Relay, runner *job.Runner, log *slog.Logger) {
 	if !r.works {
 		return
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx := w.ctx
 	var running sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
@@ -87,7 +104,7 @@ func runWork(lc fx.Lifecycle, r role, relay *event.Relay, runner *job.Runner, lo
 			return nil
 		},
 		OnStop: func(context.Context) error {
-			stop()
+			w.end()
 			running.Wait()
 			return nil
 		},

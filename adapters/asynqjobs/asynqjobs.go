@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -81,6 +82,16 @@ func cutPrefix(rawURL string) (string, string, error) {
 	return rest, prefix, nil
 }
 
+// discreet keeps the words of the URL parser back, which quote the password that
+// it could not read.
+func discreet(err error) error {
+	var unreadable *url.Error
+	if errors.As(err, &unreadable) {
+		return errors.New("not a Redis address that can be read; special characters in a password are written as %XX")
+	}
+	return err
+}
+
 func connect(rawURL string) (goredis.UniversalClient, error) {
 	scheme, rest, _ := strings.Cut(rawURL, "://")
 	scheme, mode, _ := strings.Cut(scheme, "-")
@@ -89,14 +100,14 @@ func connect(rawURL string) (goredis.UniversalClient, error) {
 	case "cluster":
 		o, err := goredis.ParseClusterURL(plain)
 		if err != nil {
-			return nil, err
+			return nil, discreet(err)
 		}
 		o.ContextTimeoutEnabled = true
 		return goredis.NewClusterClient(o), nil
 	case "sentinel":
 		o, err := goredis.ParseFailoverURL(plain)
 		if err != nil {
-			return nil, err
+			return nil, discreet(err)
 		}
 		if o.MasterName == "" {
 			return nil, errors.New("redis-sentinel needs ?master_name=")
@@ -106,7 +117,7 @@ func connect(rawURL string) (goredis.UniversalClient, error) {
 	}
 	o, err := goredis.ParseURL(plain)
 	if err != nil {
-		return nil, err
+		return nil, discreet(err)
 	}
 	o.ContextTimeoutEnabled = true
 	return goredis.NewClient(o), nil

@@ -87,6 +87,11 @@ func TestAddressesOfSeveralHostsAreUnderstood(t *testing.T) {
 	} {
 		require.Equal(t, want, moreHosts(in))
 	}
+	for _, odd := range []string{"redis://:s3c/ret@h:6379/0", "redis://u:s3c ret@h:6379", "redis-cluster://u:s3c/ret@h:1,i:2", "redis-sentinel://u:s3c/ret@h:1?master_name=m"} {
+		_, err := Open(odd, slog.New(slog.DiscardHandler))
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "s3c")
+	}
 	_, err := Open("redis-sentinel://a:1", slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "master_name")
 }

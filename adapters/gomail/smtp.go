@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,7 +160,7 @@ func (s *SMTP) Send(ctx context.Context, message mail.Message) error {
 		return fmt.Errorf("mail %s: %w: %w", message.ID, mail.ErrRefused, err)
 	}
 	if err := s.deliver(ctx, msg); err != nil {
-		return fmt.Errorf("mail %s: %w", message.ID, discreet(err, message.To.Email))
+		return fmt.Errorf("mail %s: %w", message.ID, discreet(err))
 	}
 	return nil
 }
@@ -307,10 +308,13 @@ func ended(err error) bool {
 		(failed.Reason == gomail.ErrConnCheck || failed.Reason == gomail.ErrSMTPMailFrom && failed.ErrorCode() == 421)
 }
 
-// discreet is what happened, without the reader's address, which has no place
-// in a log.
-func discreet(err error, recipient string) error {
-	text := errors.New(strings.ReplaceAll(oneLine(err.Error()), recipient, "<recipient>"))
+// anyAddress is whatever stands on both sides of an @: servers name mailboxes in
+// spellings of their own.
+var anyAddress = regexp.MustCompile(`[^\s<>"]+@[^\s<>"]+`)
+
+// discreet is what happened, without addresses, which have no place in a log.
+func discreet(err error) error {
+	text := errors.New(anyAddress.ReplaceAllString(oneLine(err.Error()), "(address)"))
 	if final(err) {
 		return fmt.Errorf("%w: %w", mail.ErrRefused, text)
 	}

@@ -211,6 +211,16 @@ func (d dialect) skipLocked() string {
 	return ""
 }
 
+// oneOf is the condition on what a query of few rows finds. Postgres would join
+// with IN, and read a whole index of finished rows for it (473 ms instead of 6
+// at half a million); an array it looks up.
+func (d dialect) oneOf(query string) string {
+	if d == postgres {
+		return "= ANY (ARRAY(" + query + "))"
+	}
+	return "IN (" + query + ")"
+}
+
 // moment is a parameter where Postgres would not guess its type, in a CASE.
 func (d dialect) moment(t time.Time) any {
 	if d == postgres {

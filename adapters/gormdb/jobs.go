@@ -55,8 +55,15 @@ func (d Jobs) AddHanded(ctx context.Context, jobs ...job.Job) ([]job.Ticket, err
 }
 
 // handedOutFor is how long a ticket of a new job is trusted to bring it to a
-// worker.
-const handedOutFor = 30 * time.Second
+// worker, and handedOutMost that of one that has waited long.
+const (
+	handedOutFor  = 30 * time.Second
+	handedOutMost = 5 * time.Minute
+)
+
+// skew is what the clocks of two machines may differ by: whether a job's moment
+// has come was decided when it was handed out.
+const skew = 5 * time.Second
 
 // add stores jobs that have been handed out so many times.
 func (d Jobs) add(ctx context.Context, handOuts int, jobs []job.Job) ([]job.Ticket, error) {
@@ -112,15 +119,15 @@ func (d Jobs) Due(ctx context.Context, n int) ([]job.Ticket, error) {
 	// Who has waited long is left alone for as long again.
 	var hold strings.Builder
 	var args []any
-	for pause := handedOutFor; pause < time.Hour; pause *= 2 {
+	for pause := handedOutFor; pause < handedOutMost; pause *= 2 {
 		hold.WriteString("WHEN run_at > ? THEN ? ")
 		args = append(args, now.Add(-pause), d.dialect.moment(now.Add(pause)))
 	}
-	args = append(args, d.dialect.moment(now.Add(time.Hour)), d.dialect.moment(now), now, n)
+	args = append(args, d.dialect.moment(now.Add(handedOutMost)), d.dialect.moment(now), now, n)
 	var rows []jobRow
 	err := d.aside(ctx).Raw(`UPDATE jobs SET hand_outs = hand_outs + 1, due_at = CASE `+hold.String()+`ELSE ? END,
 			run_at = CASE state WHEN 'running' THEN ? ELSE run_at END, state = 'waiting'
-		WHERE id IN (SELECT id FROM jobs WHERE ended_at IS NULL AND due_at <= ? ORDER BY due_at LIMIT ? `+d.dialect.skipLocked()+`)
+		WHERE id `+d.dialect.oneOf(`SELECT id FROM jobs WHERE ended_at IS NULL AND due_at <= ? ORDER BY due_at LIMIT ? `+d.dialect.skipLocked())+`
 		RETURNING id, class, hand_outs, run_at`, args...).Scan(&rows).Error
 	if err != nil {
 		return nil, wrap(err)
@@ -157,7 +164,7 @@ func (d Jobs) Start(ctx context.Context, ids []string, lease time.Duration) ([]j
 	slices.Sort(ids)
 	err := d.aside(ctx).Raw(`UPDATE jobs SET state = 'running', attempts = attempts + 1, due_at = ?
 		WHERE ? AND state = 'waiting' AND run_at <= ?
-		RETURNING id, key, kind, class, payload, trace, attempts, run_at, created_at`, now.Add(lease), d.dialect.among(ids), now).Scan(&rows).Error
+		RETURNING id, key, kind, class, payload, trace, attempts, run_at, created_at`, now.Add(lease), d.dialect.among(ids), now.Add(skew)).Scan(&rows).Error
 	if err != nil {
 		return nil, wrap(err)
 	}
@@ -216,8 +223,12 @@ func (d Jobs) Settle(ctx context.Context, outcomes ...job.Outcome) error {
 		if runAt.IsZero() {
 			runAt = now
 		}
-		err := d.aside(ctx).Exec(`UPDATE jobs SET state = ?, run_at = ?, due_at = ?, error = ?, ended_at = ? WHERE id = ? AND attempts = ? AND state IN ('waiting', 'running')`,
-			string(o.State), runAt, runAt, clipped(o.Err, maxJobError), ended, o.ID, o.Attempt).Error
+		counted := o.Attempt
+		if o.Uncounted {
+			counted--
+		}
+		err := d.aside(ctx).Exec(`UPDATE jobs SET state = ?, run_at = ?, due_at = ?, error = ?, ended_at = ?, attempts = ? WHERE id = ? AND attempts = ? AND state IN ('waiting', 'running')`,
+			string(o.State), runAt, runAt, clipped(o.Err, maxJobError), ended, counted, o.ID, o.Attempt).Error
 		if err != nil {
 			return wrap(err)
 		}
@@ -272,6 +283,9 @@ func (d Jobs) List(ctx context.Context, f job.Filter) ([]job.Record, error) {
 	}
 	if f.Kind != "" {
 		q = q.Where("kind = ?", f.Kind)
+	}
+	if !f.Before.IsZero() {
+		q = q.Where("ended_at <= ?", f.Before)
 	}
 	var rows []jobRow
 	if err := q.Find(&rows).Error; err != nil {

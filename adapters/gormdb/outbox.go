@@ -60,9 +60,9 @@ func (o Outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.
 	now := o.clock.Now()
 	var rows []outboxRow
 	err := o.aside(ctx).Raw(`UPDATE outbox SET claimed_until = ?, attempts = attempts + 1
-		WHERE id IN (SELECT id FROM outbox WHERE sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)
+		WHERE id `+o.dialect.oneOf(`SELECT id FROM outbox WHERE sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)
 			AND subject NOT IN (SELECT subject FROM outbox WHERE sent_at IS NULL AND claimed_until > ?)
-			ORDER BY id LIMIT ? `+o.dialect.skipLocked()+`)
+			ORDER BY id LIMIT ? `+o.dialect.skipLocked())+`
 		RETURNING id, type, subject, payload, recorded_at, attempts, trace`, now.Add(lease), now, now, n).Scan(&rows).Error
 	if err != nil {
 		return nil, wrap(err)

@@ -3,6 +3,7 @@ package localjobs
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/locumhq/locum/core/job"
@@ -35,23 +36,31 @@ func New() *Queue {
 	return q
 }
 
+var errFull = errors.New("so many jobs wait already that the others stay in the store for now")
+
 // Enqueue implements job.Queue. It never waits.
-func (q *Queue) Enqueue(_ context.Context, tickets ...job.Ticket) error {
+func (q *Queue) Enqueue(_ context.Context, tickets ...job.Ticket) (err error) {
 	for _, t := range tickets {
-		if l := q.lines[t.Class]; l != nil {
-			l.put(t)
+		if l := q.lines[t.Class]; l != nil && !l.put(t) {
+			err = errFull
 		}
 	}
-	return nil
+	return err
 }
 
-func (l *line) put(t job.Ticket) {
+// put reports whether the ticket waits now.
+func (l *line) put(t job.Ticket) bool {
+	defer l.signal()
 	l.mu.Lock()
-	if len(l.waiting) < most && !l.held[t.ID] {
-		l.waiting, l.held[t.ID] = append(l.waiting, t), true
+	defer l.mu.Unlock()
+	if l.held[t.ID] {
+		return true
 	}
-	l.mu.Unlock()
-	l.signal()
+	if len(l.waiting) >= most {
+		return false
+	}
+	l.waiting, l.held[t.ID] = append(l.waiting, t), true
+	return true
 }
 
 func (l *line) signal() {

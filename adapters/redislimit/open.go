@@ -1,6 +1,7 @@
 package redislimit
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -31,6 +32,16 @@ func Open(rawURL string, fallback limit.Limiter, log *slog.Logger, options ...Op
 	return New(client, fallback, log, options...), nil
 }
 
+// discreet keeps the words of the URL parser back, which quote the password that
+// it could not read.
+func discreet(err error) error {
+	var unreadable *url.Error
+	if errors.As(err, &unreadable) {
+		return errors.New("not a Redis address that can be read; special characters in a password are written as %XX")
+	}
+	return err
+}
+
 func connect(rawURL string) (goredis.UniversalClient, error) {
 	mode, plain, err := normalize(rawURL)
 	if err != nil {
@@ -43,14 +54,14 @@ func connect(rawURL string) (goredis.UniversalClient, error) {
 	case "cluster":
 		o, err := goredis.ParseClusterURL(plain)
 		if err != nil {
-			return nil, err
+			return nil, discreet(err)
 		}
 		o.ContextTimeoutEnabled, o.DialerRetries, o.DisableIdentity, o.MaintNotificationsConfig = true, 1, true, off
 		return goredis.NewClusterClient(o), nil
 	case "sentinel":
 		o, err := goredis.ParseFailoverURL(plain)
 		if err != nil {
-			return nil, err
+			return nil, discreet(err)
 		}
 		if o.MasterName == "" {
 			return nil, fmt.Errorf("redis-sentinel needs ?master_name=")
@@ -60,7 +71,7 @@ func connect(rawURL string) (goredis.UniversalClient, error) {
 	}
 	o, err := goredis.ParseURL(plain)
 	if err != nil {
-		return nil, err
+		return nil, discreet(err)
 	}
 	o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries, o.DisableIdentity, o.MaintNotificationsConfig = true, -1, 1, true, off
 	return goredis.NewClient(o), nil

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/locumhq/locum/core/job"
@@ -36,10 +35,9 @@ type RelayNeeds struct {
 // The relay's rhythm. It is woken by commits; the poll is for wakes that were
 // missed, and for what other programs wrote.
 const (
-	relayBatch   = 1000
-	relayBatches = 10 // one after the other
-	relayLease   = 30 * time.Second
-	relayPoll    = 1500 * time.Millisecond
+	relayBatch = 1000
+	relayLease = 30 * time.Second
+	relayPoll  = 1500 * time.Millisecond
 )
 
 // NewRelay makes a relay for the table.
@@ -60,37 +58,51 @@ func Handlers(table []Subscription) []job.Handler {
 	return out
 }
 
-// Run carries events, and hands due jobs to the queue, until ctx ends.
+// Run carries events, and hands due jobs to the queue, until ctx ends. The two
+// go on side by side: a flood of one keeps nobody waiting for the other.
 func (r *Relay) Run(ctx context.Context) {
 	wake := r.Outbox.Wake(ctx)
-	poll := time.NewTicker(relayPoll)
-	defer poll.Stop()
+	due := make(chan struct{}, 1)
+	var sweeping sync.WaitGroup
+	defer sweeping.Wait()
+	sweeping.Go(func() {
+		for r.woken(ctx, due) {
+			if err := r.Runner.Sweep(ctx); err != nil && ctx.Err() == nil {
+				r.Log.Warn("handing out due jobs failed, trying again", "error", err)
+			}
+		}
+	})
 	for {
-		more := r.carry(ctx)
-		if err := r.Runner.Sweep(ctx); err != nil && ctx.Err() == nil {
-			r.Log.Warn("handing out due jobs failed, trying again", "error", err)
-		}
-		if more && ctx.Err() == nil {
-			continue
-		}
 		select {
-		case <-ctx.Done():
+		case due <- struct{}{}:
+		default: // it has not looked yet
+		}
+		r.carry(ctx)
+		if !r.woken(ctx, wake) {
 			return
-		case <-wake:
-		case <-poll.C:
 		}
 	}
 }
 
-// carry drains the outbox, claiming a batch while the one before it is passed
-// on. A flood is interrupted, so that what else is due has its turn: more says
-// that there is more.
-func (r *Relay) carry(ctx context.Context) (more bool) {
+// woken waits for a wake or the poll; false at the end.
+func (r *Relay) woken(ctx context.Context, wake <-chan struct{}) bool {
+	poll := time.NewTimer(relayPoll)
+	defer poll.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-poll.C:
+	}
+	return ctx.Err() == nil
+}
+
+// carry drains the outbox as far as it goes, claiming a batch while the one
+// before it is passed on.
+func (r *Relay) carry(ctx context.Context) {
 	var carrying sync.WaitGroup
-	var left atomic.Bool
 	for range 2 {
 		carrying.Go(func() {
-			for range relayBatches {
+			for ctx.Err() == nil {
 				n, err := r.Drain(ctx)
 				if err != nil && ctx.Err() == nil {
 					r.Log.Warn("passing events on failed, trying again", "error", err)
@@ -99,16 +111,17 @@ func (r *Relay) carry(ctx context.Context) (more bool) {
 					return
 				}
 			}
-			left.Store(true)
 		})
 	}
 	carrying.Wait()
-	return left.Load()
 }
 
 // Drain carries one batch and says how many events it held. If only the queue
 // failed, the events are on their way all the same.
 func (r *Relay) Drain(ctx context.Context) (int, error) {
+	// A server that is gone without a word is not waited for.
+	ctx, cancel := context.WithTimeout(ctx, relayLease/2)
+	defer cancel()
 	r.claiming.Lock()
 	batch, err := r.Outbox.Claim(ctx, relayBatch, relayLease)
 	r.claiming.Unlock()

@@ -29,6 +29,10 @@ const (
 	linger   = time.Millisecond
 )
 
+// storePatience is how long the store may take to answer a call: a server that
+// is gone without a word would be waited for by everybody.
+const storePatience = 10 * time.Second
+
 func newGather[I, O any](do func(ctx context.Context, in []I) ([]O, error)) *gather[I, O] {
 	return &gather[I, O]{asks: make(chan ask[I, O]), do: do}
 }
@@ -58,7 +62,9 @@ func (g *gather[I, O]) run(ctx context.Context) {
 		for i, a := range asks {
 			in[i] = a.in
 		}
-		out, err := g.do(ctx, in)
+		call, cancel := context.WithTimeout(ctx, storePatience)
+		out, err := g.do(call, in)
+		cancel()
 		for i, a := range asks {
 			if err != nil {
 				a.out <- answer[O]{err: err}

@@ -78,6 +78,8 @@ type Handler struct {
 	// Attempts is how often the job is tried before it is dead, zero for 15
 	// (about a day and a half).
 	Attempts int
+	// periodic work that fails leaves no dead job behind.
+	periodic bool
 }
 
 // Handle makes a handler of a function that takes the payload as a P.

@@ -26,6 +26,8 @@ const (
 	patience = 3 * time.Second
 	// attempts is how often a job is tried.
 	attempts = 15
+	// periodicAttempts is that for work which the next period does anyway.
+	periodicAttempts = 3
 	// handOut is how many jobs one step of the sweep hands to the queue, and
 	// wayOff how long it leaves them alone when the queue is away.
 	handOut = 500
@@ -76,7 +78,7 @@ func NewRunner(n Needs) (*Runner, error) {
 		r.Trace = trace.Off{}
 	}
 	for _, p := range n.Periodic {
-		r.Handlers = append(r.Handlers, Handler{Kind: p.Kind, Class: Maintenance, Longest: p.Longest, Do: func(ctx context.Context, _ Job) error { return p.Do(ctx) }})
+		r.Handlers = append(r.Handlers, Handler{Kind: p.Kind, Class: Maintenance, Longest: p.Longest, Attempts: periodicAttempts, periodic: true, Do: func(ctx context.Context, _ Job) error { return p.Do(ctx) }})
 	}
 	for _, h := range r.Handlers {
 		if _, twice := r.byKind[h.Kind]; twice {
@@ -105,7 +107,7 @@ func (r *Runner) Work(ctx context.Context) error {
 
 // do does the job of a ticket, if it is still to be done.
 func (r *Runner) do(ctx, until context.Context, t Ticket) {
-	j, err := r.starts.one(ctx, t.ID)
+	j, err := r.startOne(ctx, until, t.ID)
 	if err != nil {
 		r.Log.Warn("a job could not be started, it comes again", "job", t.ID, "error", err)
 		return
@@ -118,6 +120,28 @@ func (r *Runner) do(ctx, until context.Context, t Ticket) {
 	r.settle(ctx, until, o)
 	if r.Report != nil {
 		r.Report(Report{Kind: j.Kind, Class: j.Class, State: o.State, Took: time.Since(begun)})
+	}
+}
+
+// startOne claims a job. A store that is away is waited for: the ticket would be
+// lost, and with it those of all who wait behind it.
+func (r *Runner) startOne(ctx, until context.Context, id string) (*Job, error) {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		j, err := r.starts.one(ctx, id)
+		if err == nil || until.Err() != nil {
+			return j, err
+		}
+		waited(until, pause)
+	}
+}
+
+// waited waits for so long, or until ctx ends.
+func waited(ctx context.Context, pause time.Duration) {
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -141,7 +165,10 @@ func (r *Runner) attempt(ctx, until context.Context, j Job) Outcome {
 	case err == nil:
 		return Outcome{Run: run, State: Done}
 	case errors.Is(err, errStopping):
-		return Outcome{Run: run, State: Waiting, RunAt: now, Err: err.Error()}
+		return Outcome{Run: run, State: Waiting, RunAt: now, Err: err.Error(), Uncounted: true}
+	case h.periodic && (IsPermanent(err) || j.Attempt == most):
+		log.Error("periodic work failed, the next period tries again")
+		return Outcome{Run: run, State: Done, Err: err.Error()}
 	case IsPermanent(err), j.Attempt == most:
 		log.Error("job is dead; `locum jobs` shows it")
 		return Outcome{Run: run, State: Dead, Err: err.Error()}
@@ -233,12 +260,7 @@ func (r *Runner) settle(ctx, until context.Context, o Outcome) {
 			r.Log.Warn("how a job ended could not be written down, it may be done again", "job", o.ID, "state", o.State, "error", err)
 			return
 		}
-		wait := time.NewTimer(pause)
-		select {
-		case <-wait.C:
-		case <-until.Done():
-			wait.Stop()
-		}
+		waited(until, pause)
 	}
 }
 
@@ -282,7 +304,9 @@ func (r *Runner) beat(ctx context.Context) {
 		if len(runs) == 0 {
 			continue
 		}
-		lost, err := r.Store.Extend(ctx, runs, lease)
+		call, cancel := context.WithTimeout(ctx, storePatience)
+		lost, err := r.Store.Extend(call, runs, lease)
+		cancel()
 		if err != nil {
 			r.Log.Warn("leases of running jobs could not be renewed", "jobs", len(runs), "error", err)
 		}

@@ -16,7 +16,7 @@ type Store interface {
 	AddHanded(ctx context.Context, jobs ...Job) ([]Ticket, error)
 	// Due hands out at most n waiting jobs whose moment has come, those whose
 	// lease ended included, the longest due first. It does so again when one has
-	// not been started after a minute, then after two, four, … up to an hour: a
+	// not been started after half a minute, then after one, two, … up to five: a
 	// queue that lost a ticket gets another, a slow one is not flooded.
 	// Concurrent callers get disjoint jobs and do not wait for each other.
 	Due(ctx context.Context, n int) ([]Ticket, error)
@@ -24,7 +24,8 @@ type Store interface {
 	// their tickets.
 	Postpone(ctx context.Context, tickets []Ticket, until time.Time) error
 	// Start claims those of the ids that wait and whose moment has come, each
-	// for one caller, and counts the attempt.
+	// for one caller, and counts the attempt. The moment may be seconds ahead:
+	// another machine's clock gave out the ticket.
 	Start(ctx context.Context, ids []string, lease time.Duration) ([]Job, error)
 	// Extend renews leases and returns the runs that are not the newest attempt
 	// of a running job any more.
@@ -74,6 +75,8 @@ type Outcome struct {
 	RunAt time.Time
 	// Err is what went wrong, empty if nothing did.
 	Err string
+	// Uncounted gives the attempt back: the worker was told to stop.
+	Uncounted bool
 }
 
 // Backlog is a class in one state.
@@ -85,11 +88,13 @@ type Backlog struct {
 }
 
 // Filter says what List shows: at most Limit jobs of the state, of one kind if
-// it is not empty.
+// it is not empty and, of finished ones, those that ended by Before if that is
+// not zero.
 type Filter struct {
-	State State
-	Kind  string
-	Limit int
+	State  State
+	Kind   string
+	Before time.Time
+	Limit  int
 }
 
 // Record is a job as an operator sees it.

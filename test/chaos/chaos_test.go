@@ -75,8 +75,8 @@ func (w *world) storm() {
 	var accepted, refused, unknown atomic.Int64
 	next := time.NewTicker(pace)
 	defer next.Stop()
-	firing, ceasefire := make(chan struct{}), make(chan struct{})
-	go func() { defer close(ceasefire); w.fire(kills, firing) }()
+	ceasefire := make(chan struct{})
+	go func() { defer close(ceasefire); w.fire(kills) }()
 
 	var load sync.WaitGroup
 	for worker := range 4 {
@@ -112,8 +112,6 @@ func (w *world) storm() {
 		})
 	}
 	load.Wait()
-	close(firing)
-	<-ceasefire
 	w.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", accepted.Load(), refused.Load(), unknown.Load())
 
 	w.settled()
@@ -133,7 +131,7 @@ func closed(c chan struct{}) bool {
 
 // fire kills every victim in turn, in random order and at random moments, and
 // starts it again.
-func (w *world) fire(kills int, stop chan struct{}) {
+func (w *world) fire(kills int) {
 	var order []int
 	for range kills {
 		if len(order) == 0 {
@@ -141,9 +139,9 @@ func (w *world) fire(kills int, stop chan struct{}) {
 		}
 		v := w.victims[order[0]]
 		order = order[1:]
-		pause(stop, 500*time.Millisecond)
+		pause(500 * time.Millisecond)
 		v.kill()
-		pause(stop, 300*time.Millisecond)
+		pause(300 * time.Millisecond)
 		if err := v.start(); err != nil {
 			w.t.Errorf("%s does not come back: %v", v.name, err)
 		}
@@ -151,14 +149,7 @@ func (w *world) fire(kills int, stop chan struct{}) {
 }
 
 // pause waits for up to twice the time, at random.
-func pause(stop chan struct{}, mean time.Duration) {
-	t := time.NewTimer(time.Duration(rand.Int64N(int64(2 * mean))))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-stop:
-	}
-}
+func pause(mean time.Duration) { <-time.After(time.Duration(rand.Int64N(int64(2 * mean)))) }
 
 // people are so many applications of as many people to two organizations.
 func (w *world) people(n int) []candidacy {

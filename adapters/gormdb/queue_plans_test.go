@@ -1,0 +1,90 @@
+package gormdb
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/test/kit"
+)
+
+// Finished jobs and sent events are kept for days. What is next must not cost
+// more for it, whatever little Postgres knows of the table.
+func TestWhatIsNextIsFoundBesideAHundredThousandThatAreDone(t *testing.T) {
+	t.Parallel()
+	db, err := OpenDB(kit.PostgresURL(t), Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	_, err = Schema{db}.Up(t.Context())
+	require.NoError(t, err)
+	for _, fill := range []string{
+		`INSERT INTO jobs (id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at, ended_at)
+			SELECT gen_random_uuid(), n::text, 'k', 'mail', '{}', '', 'done', 1, 1, now(), now(), '', now(), now() FROM generate_series(1, 100000) AS n`,
+		`INSERT INTO jobs (id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at)
+			SELECT gen_random_uuid(), 'w' || n, 'k', 'mail', '{}', '', 'waiting', 0, 1, now(), now(), '', now() FROM generate_series(1, 100) AS n`,
+		`INSERT INTO outbox (id, type, subject, payload, recorded_at, attempts, sent_at) SELECT gen_random_uuid(), 't', 's' || n, '{}', now(), 1, now() FROM generate_series(1, 100000) AS n`,
+		`INSERT INTO outbox (id, type, subject, payload, recorded_at) SELECT gen_random_uuid(), 't', 'u' || n, '{}', now() FROM generate_series(1, 100) AS n`,
+	} {
+		require.NoError(t, db.gorm.Exec(fill).Error)
+	}
+	asked := recordStatements(t, &DB{gorm: db.queue})
+	for _, known := range []bool{false, true} {
+		if known {
+			require.NoError(t, db.gorm.Exec("ANALYZE jobs, outbox").Error)
+		}
+		for name, query := range map[string]func() error{
+			"Due":   func() error { _, err := Jobs{db}.Due(t.Context(), 500); return err },
+			"Claim": func() error { _, err := Outbox{db}.Claim(t.Context(), 1000, time.Minute); return err },
+		} {
+			require.NoError(t, query())
+			last := len(asked.sql) - 1
+			plan := db.genericPlan(t, asked.sql[last], asked.vars[last])
+			require.Contains(t, plan, "InitPlan", name)
+			for _, walk := range []string{"Hash", "Merge", "Seq Scan", "Nested"} {
+				if walk == "Hash" {
+					plan = strings.ReplaceAll(plan, "NOT (hashed SubPlan", "")
+				}
+				require.NotContains(t, plan, walk, "%s with statistics: %t\n%s", name, known, plan)
+			}
+		}
+	}
+}
+
+// genericPlan is what Postgres does for a statement of the queue's, whose plan
+// is made without its values.
+func (db *DB) genericPlan(t *testing.T, statement string, vars []any) string {
+	t.Helper()
+	var values []string
+	for _, v := range vars {
+		switch v := v.(type) {
+		case time.Time:
+			values = append(values, "'"+v.Format(time.RFC3339Nano)+"'")
+		default:
+			values = append(values, fmt.Sprint(v))
+		}
+	}
+	var plan strings.Builder
+	conn, err := db.more[0].Conn(context.Background())
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	name := fmt.Sprintf("p%d", time.Now().UnixNano())
+	_, err = conn.ExecContext(t.Context(), "PREPARE "+name+" AS "+statement)
+	require.NoError(t, err)
+	rows, err := conn.QueryContext(t.Context(), "EXPLAIN EXECUTE "+name+"("+strings.Join(values, ", ")+")")
+	require.NoError(t, err)
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var line string
+		require.NoError(t, rows.Scan(&line))
+		plan.WriteString(line + "\n")
+	}
+	require.NoError(t, rows.Err())
+	return plan.String()
+}
