@@ -50,8 +50,8 @@ type periods []job.Periodic
 // closeEvery is how soon a passed deadline is told of: within a minute.
 const closeEvery = 30 * time.Second
 
-func periodsOf(l *listings.Service, h *hiring.Service, k *jobseeker.Service) periods {
+func periodsOf(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service) periods {
 	return slices.Concat(periods{
 		{Kind: "listings.close-expired", Every: closeEvery, Do: func(ctx context.Context) error { _, err := l.CloseExpired(ctx); return err }},
-	}, h.Periodic(), k.Periodic())
+	}, i.Periodic(), h.Periodic(), k.Periodic())
 }

@@ -82,6 +82,8 @@ func TestEveryIdentityQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_ = s.Sessions.EndAll(ctx, id, id, now)
 	_, _ = s.Sessions.FindRefresh(ctx, "h")
 	_, _ = s.Sessions.SpendRefresh(ctx, "h", now)
+	_, _ = s.Sessions.Forget(ctx, now, 10)
+	_, _ = s.MailTokens.Forget(ctx, now, 10)
 	_, _ = s.MailTokens.Find(ctx, "h", identity.ForReset)
 	_, _ = s.MailTokens.Spend(ctx, id, "h", now)
 	_ = s.MailTokens.SpendAll(ctx, id, identity.ForInvitation, id, now)

@@ -186,3 +186,25 @@ func (d MailTokens) SpendAll(ctx context.Context, userID string, p identity.Purp
 	}
 	return wrap(q.Update("used_at", at).Error)
 }
+
+// Forget implements identity.Sessions.
+func (d Sessions) Forget(ctx context.Context, before time.Time, n int) (int, error) {
+	total := 0
+	for _, statement := range []string{
+		"DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < ? ORDER BY expires_at LIMIT ?)",
+		"DELETE FROM refresh_tokens WHERE hash IN (SELECT hash FROM refresh_tokens WHERE expires_at < ? ORDER BY expires_at LIMIT ?)",
+	} {
+		res := d.q(ctx).Exec(statement, before, n)
+		if res.Error != nil {
+			return total, wrap(res.Error)
+		}
+		total += int(res.RowsAffected)
+	}
+	return total, nil
+}
+
+// Forget implements identity.MailTokens.
+func (d MailTokens) Forget(ctx context.Context, before time.Time, n int) (int, error) {
+	res := d.q(ctx).Exec("DELETE FROM user_tokens WHERE hash IN (SELECT hash FROM user_tokens WHERE expires_at < ? ORDER BY expires_at LIMIT ?)", before, n)
+	return int(res.RowsAffected), wrap(res.Error)
+}

@@ -119,6 +119,10 @@ type Sessions interface {
 	// SpendRefresh marks the token as used. Of any number of callers one hears
 	// true.
 	SpendRefresh(ctx context.Context, hash string, at time.Time) (bool, error)
+	// Forget removes at most n sessions that expired before the moment, with
+	// their tokens, and as many tokens of other sessions that did. It returns how
+	// many went.
+	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
 
 // MailTokens stores the secrets that were sent by mail.
@@ -132,6 +136,8 @@ type MailTokens interface {
 	// SpendAll makes every open token of the user for the purpose useless;
 	// organizationID narrows invitations to one organization's ("" for all).
 	SpendAll(ctx context.Context, userID string, p Purpose, organizationID string, at time.Time) error
+	// Forget removes at most n that expired before the moment.
+	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
 
 // What repositories answer for absence, and what callers hear.

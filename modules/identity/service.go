@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/tx"
@@ -249,4 +250,30 @@ func (s *Service) MemberMay(ctx context.Context, organizationID, userID string, 
 // Admins are the ids of at most n active admins of an organization.
 func (s *Service) Admins(ctx context.Context, organizationID string, n int) ([]string, error) {
 	return s.Organizations.Admins(ctx, organizationID, n)
+}
+
+// expiredFor is how long what has expired is kept, for who asks what happened.
+const expiredFor = 7 * 24 * time.Hour
+
+// Forget removes sessions and tokens that have expired.
+func (s *Service) Forget(ctx context.Context) error {
+	const atOnce = 1000
+	before := s.Clock.Now().Add(-expiredFor)
+	for _, forget := range []func(context.Context, time.Time, int) (int, error){s.Sessions.Forget, s.MailTokens.Forget} {
+		for {
+			n, err := forget(ctx, before, atOnce)
+			if err != nil {
+				return err
+			}
+			if n < atOnce {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// Periodic is what the module does by the clock.
+func (s *Service) Periodic() []job.Periodic {
+	return []job.Periodic{{Kind: "identity.forget", Every: time.Hour, Do: s.Forget, Longest: 5 * time.Minute}}
 }

@@ -45,6 +45,7 @@ func Identity(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		"a mailed token is for one purpose and of one user":         mailTokenIsBound,
 		"of many who spend a mailed token one hears true":           mailTokenSpentOnce,
 		"open tokens become useless by purpose and by organization": mailTokensSpentTogether,
+		"what expired is forgotten, and nothing else":               expiredIsForgotten,
 		"an error undoes everything of its transaction":             errorUndoes,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -471,6 +472,42 @@ func refreshSpentOnce(t *testing.T, p *people) {
 	require.Equal(t, next, got)
 	_, err = p.Sessions.FindRefresh(p.t.Context(), "unknown")
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
+}
+
+func expiredIsForgotten(t *testing.T, p *people) {
+	u := p.user("jo@example.org")
+	old, oldToken := p.session(u)
+	young := identity.Session{ID: uid(), UserID: u.ID, CreatedAt: p.now, LastUsedAt: p.now, ExpiresAt: old.ExpiresAt.Add(time.Hour)}
+	youngToken := identity.RefreshToken{Hash: uid(), SessionID: young.ID, IssuedAt: p.now, ExpiresAt: young.ExpiresAt}
+	require.NoError(t, p.Sessions.Open(t.Context(), young, youngToken))
+	spent := identity.RefreshToken{Hash: uid(), SessionID: young.ID, IssuedAt: p.now, ExpiresAt: p.now}
+	require.NoError(t, p.Sessions.AddRefresh(t.Context(), spent))
+	mailed := identity.MailToken{Hash: uid(), UserID: u.ID, Purpose: identity.ForReset, Email: u.Email, CreatedAt: p.now, ExpiresAt: p.now}
+	require.NoError(t, p.MailTokens.Add(t.Context(), mailed))
+
+	n, err := p.Sessions.Forget(t.Context(), p.now, 10)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	n, err = p.MailTokens.Forget(t.Context(), p.now, 10)
+	require.NoError(t, err)
+	require.Zero(t, n)
+
+	n, err = p.Sessions.Forget(t.Context(), old.ExpiresAt.Add(time.Minute), 10)
+	require.NoError(t, err)
+	require.Equal(t, 2, n, "a session, and a token of another")
+	for _, hash := range []string{oldToken.Hash, spent.Hash} {
+		_, err = p.Sessions.FindRefresh(t.Context(), hash)
+		require.ErrorIs(t, err, identity.ErrSessionNotFound)
+	}
+	_, err = p.Sessions.FindRefresh(t.Context(), youngToken.Hash)
+	require.NoError(t, err)
+	_, err = p.Sessions.Principal(t.Context(), young.ID)
+	require.NoError(t, err)
+	n, err = p.MailTokens.Forget(t.Context(), p.now.Add(time.Second), 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	_, err = p.MailTokens.Find(t.Context(), mailed.Hash, identity.ForReset)
+	require.ErrorIs(t, err, identity.ErrTokenNotFound)
 }
 
 func mailTokenIsBound(t *testing.T, p *people) {
