@@ -127,13 +127,9 @@ func (d Alerts) Collect(ctx context.Context, listingID string) error {
 
 // Claim implements jobseeker.Alerts.
 func (d Alerts) Claim(ctx context.Context, n int, now, until time.Time) (ids []string, err error) {
-	skip := ""
-	if d.pg() {
-		skip = " FOR UPDATE SKIP LOCKED"
-	}
-	err = d.q(ctx).Raw(`UPDATE alert_listings SET claimed_until = ? WHERE listing_id IN (
-			SELECT listing_id FROM alert_listings WHERE claimed_until <= ? ORDER BY claimed_until, listing_id LIMIT ?`+skip+`
-		) RETURNING listing_id`, until, now, n).Scan(&ids).Error
+	err = d.q(ctx).Raw(`UPDATE alert_listings SET claimed_until = ? WHERE listing_id `+
+		d.dialect.oneOf(`SELECT listing_id FROM alert_listings WHERE claimed_until <= ? ORDER BY claimed_until, listing_id LIMIT ? `+d.dialect.skipLocked())+
+		` RETURNING listing_id`, until, now, n).Scan(&ids).Error
 	return ids, wrap(err)
 }
 

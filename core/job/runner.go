@@ -326,17 +326,23 @@ func (r *Runner) Sweep(ctx context.Context) error {
 		return err
 	}
 	for {
-		tickets, err := r.Store.Due(ctx, handOut)
-		if err != nil || len(tickets) == 0 {
+		n, err := r.handOutDue(ctx)
+		if err != nil || n < handOut {
 			return err
-		}
-		if err := r.HandOver(ctx, tickets); err != nil {
-			return err
-		}
-		if len(tickets) < handOut {
-			return nil
 		}
 	}
+}
+
+// handOutDue hands some of the due jobs to the queue, and says how many.
+func (r *Runner) handOutDue(ctx context.Context) (int, error) {
+	// A server that is gone without a word is not waited for.
+	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	defer cancel()
+	tickets, err := r.Store.Due(ctx, handOut)
+	if err != nil {
+		return 0, err
+	}
+	return len(tickets), r.HandOver(ctx, tickets)
 }
 
 // HandOver enqueues the tickets. If the queue is away, their jobs are due again
@@ -365,6 +371,8 @@ func (r *Runner) beginPeriods(ctx context.Context) error {
 	if len(jobs) == 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	defer cancel()
 	if err := r.Store.Add(ctx, jobs...); err != nil {
 		return err
 	}

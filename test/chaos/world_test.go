@@ -17,7 +17,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -201,4 +200,4 @@ func (w *world) settled() {
 }
 
 // full reports whether the long form was asked for.
-func full() bool { return strings.Contains(os.Getenv("LOCUM_TEST_CHAOS"), "full") }
+func full() bool { return os.Getenv("LOCUM_TEST_CHAOS") == "full" }
