@@ -50,6 +50,7 @@ type Storage struct {
 	ListingSearch  listings.Search
 	ListingLoader  listings.Loader
 	ListingMatcher listings.Matcher
+	ListingViews   listings.Views
 	Applications   hiring.Applications
 	Appointments   hiring.Appointments
 	Letters        hiring.Letters

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -218,6 +219,8 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 	if err != nil {
 		return err
 	}
+	counting, stopCounting := context.WithCancel(context.Background())
+	var counted sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
 			l, err := net.Listen("tcp", c.HTTP.Addr)
@@ -225,6 +228,9 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 				return c.Err("http.addr", err.Error())
 			}
 			a.addr = l.Addr()
+			counted.Go(func() {
+				services.Listings.CountViews(counting, func(err error) { log.Warn("views wait to be counted", "error", err) })
+			})
 			go func() {
 				if err := server.Serve(l); err != nil {
 					log.Error("the server stopped", "error", err)
@@ -235,7 +241,10 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 		OnStop: func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, stopWithin)
 			defer cancel()
-			return server.Shutdown(ctx)
+			err := server.Shutdown(ctx)
+			stopCounting()
+			counted.Wait()
+			return err
 		},
 	})
 	return nil

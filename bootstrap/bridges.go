@@ -22,7 +22,7 @@ import (
 
 func newListings(s adapters.Storage, d adapters.Deps, i *identity.Service) *listings.Service {
 	return listings.New(listings.Needs{
-		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Search: s.ListingSearch, Matcher: s.ListingMatcher,
+		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Search: s.ListingSearch, Matcher: s.ListingMatcher, Views: s.ListingViews, Applications: s.Applications,
 		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{},
 	})
 }
@@ -72,6 +72,20 @@ func (b hiringListings) ForApply(ctx context.Context, id string) (hiring.Posting
 		p.Questions = append(p.Questions, hiring.Question{ID: q.ID, Required: q.Required})
 	}
 	return p, nil
+}
+
+func (b hiringListings) Viewed(ctx context.Context, organizationID, id string) (string, int, error) {
+	l, views, err := b.Service.Viewed(ctx, organizationID, id)
+	return l.Title, views, err
+}
+
+func (b hiringListings) CountByStatus(ctx context.Context, organizationID string) (map[string]int, error) {
+	counts, err := b.Service.CountByStatus(ctx, organizationID)
+	out := make(map[string]int, len(counts))
+	for status, n := range counts {
+		out[string(status)] = n
+	}
+	return out, err
 }
 
 // hiringPeople answers hiring.People.

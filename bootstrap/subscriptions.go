@@ -52,6 +52,7 @@ const closeEvery = 30 * time.Second
 
 func periodsOf(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service) periods {
 	return slices.Concat(periods{
+		{Kind: "listings.forget-visits", Every: time.Hour, Do: l.ForgetVisits},
 		{Kind: "listings.close-expired", Every: closeEvery, Do: func(ctx context.Context) error { _, err := l.CloseExpired(ctx); return err }},
 	}, i.Periodic(), h.Periodic(), k.Periodic())
 }

@@ -200,7 +200,14 @@ func (s *Server) handler(surface web.Surface, r web.Route) fiber.Handler {
 		status = fiber.StatusOK
 	}
 	return func(c *fiber.Ctx) error {
-		return s.cached(c, r, func() error { return s.walk(c, surface, r, status, timeout) })
+		err := s.cached(c, r, func() error { return s.walk(c, surface, r, status, timeout) })
+		if err == nil && r.Seen != nil && c.Method() == fiber.MethodGet {
+			actor, _ := c.Locals(actorKey).(auth.Actor)
+			call := s.callOf(c)
+			call.Actor = actor
+			r.Seen(call, func(name string) string { return c.Params(name) })
+		}
+		return err
 	}
 }
 
@@ -211,7 +218,7 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 	ctx, end := s.o.Trace.Start(ctx, r.Method+" "+r.Path, c.Get("traceparent"))
 	defer func() { end(err) }()
 	c.SetUserContext(ctx)
-	call := web.Call{IP: s.clientIP(c), UserAgent: clip(c.Get(fiber.HeaderUserAgent), 512), RequestID: c.GetRespHeader(fiber.HeaderXRequestID)}
+	call := s.callOf(c)
 	if r.Limit.Max > 0 {
 		d, err := s.services.Limiter.Take(ctx, r.Limit, limitKey(call.IP))
 		if err != nil {
@@ -257,6 +264,11 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 		}
 		return sendJSON(c, status, out)
 	})
+}
+
+// callOf is what is known of a request before its caller is.
+func (s *Server) callOf(c *fiber.Ctx) web.Call {
+	return web.Call{IP: s.clientIP(c), UserAgent: clip(c.Get(fiber.HeaderUserAgent), 512), RequestID: c.GetRespHeader(fiber.HeaderXRequestID)}
 }
 
 // writeWithin is how long a client may take for an answer, or for the next

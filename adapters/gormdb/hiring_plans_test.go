@@ -69,6 +69,14 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 	picked := hiring.ApplicationFilter{Status: hiring.Accepted, ListingID: id, From: now, Until: now}
 	costs(1, 0, func() { _, _ = apps.Count(ctx, id, picked) })
 	costs(1, 0, func() { _, _ = apps.Before(ctx, id, picked, ids[0], 500) })
+	costs(1, 0, func() { _, _ = apps.CountByStatus(ctx, id, picked) })
+	costs(1, 0, func() { _, _ = apps.CountByStatus(ctx, id, hiring.ApplicationFilter{}) })
+	costs(1, 0, func() { _, _ = apps.CountByListing(ctx, id, ids) })
+	costs(1, 0, func() { _, _ = db.Storage().Listings.CountByStatus(ctx, id) })
+	views := Views{db}
+	costs(1, 0, func() { _, _ = views.Of(ctx, id, ids) })
+	costs(1, 0, func() { _ = views.Count(ctx, []listings.Visit{{Day: "2026-03-01", ListingID: id, Visitor: "a"}}) })
+	costs(1, 0, func() { _, _ = views.Forget(ctx, "2026-03-01", 100) })
 	costs(1, 0, func() { _, _ = Organizations{db}.Admins(ctx, id, 10) })
 
 	asked.useIndexes(t, db, "counted")

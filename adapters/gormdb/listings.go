@@ -418,6 +418,27 @@ func (d Listings) Count(ctx context.Context, organizationID string, status listi
 	return int(n), wrap(err)
 }
 
+// CountByStatus implements listings.Repository.
+func (d Listings) CountByStatus(ctx context.Context, organizationID string) (map[listings.Status]int, error) {
+	return countedBy[listings.Status](d.own(ctx, organizationID, "").Select("status AS name, count(*) AS n").Group("status"))
+}
+
+// countedBy reads what a query counts under each name.
+func countedBy[K ~string](q *gorm.DB) (map[K]int, error) {
+	var rows []struct {
+		Name K
+		N    int
+	}
+	if err := q.Scan(&rows).Error; err != nil {
+		return nil, wrap(err)
+	}
+	out := make(map[K]int, len(rows))
+	for _, r := range rows {
+		out[r.Name] = r.N
+	}
+	return out, nil
+}
+
 // own is the organization's listings, all or those of one status.
 func (d Listings) own(ctx context.Context, organizationID string, status listings.Status) *gorm.DB {
 	q := d.q(ctx).Model(&listingRow{}).Where("organization_id = ?", organizationID)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
@@ -53,7 +52,7 @@ const (
 	exportsAtOnce = 5
 	exportTries   = 10
 	exportTime    = time.Hour
-	exportRows    = 500
+	exportRows    = 1_000
 	// exportsTaken is after how long one without an end is given up: all its
 	// attempts fit into it.
 	exportsTaken = 24 * time.Hour
@@ -187,8 +186,12 @@ func (s *Service) exportLink(e Export, until time.Time) (string, error) {
 // Download is an export's file, for the holder of its link.
 type Download struct {
 	Name string
-	Size int64
+	Size int64 // in bytes, -1 if it is not known before the end
 	Body io.ReadCloser
+}
+
+func exportName(kind string, at time.Time) string {
+	return "locum-" + kind + "-" + at.Format("20060102") + ".csv"
 }
 
 // OpenExport opens the file of an export. The link is all that it asks for.
@@ -209,7 +212,7 @@ func (s *Service) OpenExport(ctx context.Context, exportID, token string) (Downl
 	if errors.Is(err, files.ErrNotFound) {
 		return Download{}, ErrExportNotFound
 	}
-	return Download{Name: "locum-" + e.Kind + "-" + e.CreatedAt.Format("20060102") + ".csv", Size: info.Size, Body: body}, err
+	return Download{Name: exportName(e.Kind, e.CreatedAt), Size: info.Size, Body: body}, err
 }
 
 // export writes the file. After a crash it begins anew: the file is there whole
@@ -250,27 +253,14 @@ func (s *Service) fill(ctx context.Context, e *Export) error {
 		return err
 	}
 	err = s.Files.Put(ctx, e.key(), func(w io.Writer) error {
-		out, err := csvfile.New(w, table.Columns())
-		if err != nil {
-			return err
+		out, err := newTableWriter(w, table, e.OrganizationID, e.Filters)
+		for more := true; more && err == nil; {
+			if more, err = out.next(ctx); err == nil {
+				e.RowsDone, e.RowsTotal = out.rows, max(e.RowsTotal, out.rows)
+				err = s.Exports.Save(ctx, *e)
+			}
 		}
-		for cursor := ""; ; {
-			rows, next, err := table.Rows(ctx, e.OrganizationID, e.Filters, cursor, exportRows)
-			if err != nil {
-				return err
-			}
-			for _, row := range rows {
-				if err := out.Row(row); err != nil {
-					return err
-				}
-			}
-			e.RowsDone += len(rows)
-			e.RowsTotal = max(e.RowsTotal, e.RowsDone)
-			if err := errors.Join(out.Flush(), s.Exports.Save(ctx, *e)); err != nil || next == "" {
-				return err
-			}
-			cursor = next
-		}
+		return err
 	})
 	if err != nil {
 		return err

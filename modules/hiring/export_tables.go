@@ -40,12 +40,13 @@ func (applicationTable) Columns() []string {
 
 // Check implements Table.
 func (applicationTable) Check(filters map[string]string) error {
-	_, err := applicationFilter(filters)
+	_, err := applicationFilter(filters, "filters.")
 	return err
 }
 
-func applicationFilter(filters map[string]string) (f ApplicationFilter, err error) {
-	bad := func(name, message string) error { return fault.InvalidField("filters."+name, message) }
+// applicationFilter reads filters, which stand at the place in their request.
+func applicationFilter(filters map[string]string, place string) (f ApplicationFilter, err error) {
+	bad := func(name, message string) error { return fault.InvalidField(place+name, message) }
 	for _, name := range slices.Sorted(maps.Keys(filters)) {
 		value := filters[name]
 		switch name {
@@ -87,7 +88,7 @@ func moments(s string, more time.Duration) (time.Time, error) {
 
 // Count implements Table.
 func (t applicationTable) Count(ctx context.Context, organizationID string, filters map[string]string) (int, error) {
-	f, err := applicationFilter(filters)
+	f, err := applicationFilter(filters, "filters.")
 	if err != nil {
 		return 0, err
 	}
@@ -96,7 +97,7 @@ func (t applicationTable) Count(ctx context.Context, organizationID string, filt
 
 // Rows implements Table.
 func (t applicationTable) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int) ([][]string, string, error) {
-	f, err := applicationFilter(filters)
+	f, err := applicationFilter(filters, "filters.")
 	if err != nil {
 		return nil, "", err
 	}

@@ -40,6 +40,7 @@ type board struct {
 	mu    sync.Mutex
 	mails []mail.Message
 	table fewRows
+	views int
 }
 
 func (b *board) Name(_ context.Context, id string) (string, error) { return "Clinic " + id[:4], nil }
@@ -86,6 +87,14 @@ func (b *board) Titles(_ context.Context, ids []string) (map[string]string, erro
 		out[id] = "Title of " + id
 	}
 	return out, nil
+}
+
+func (b *board) Viewed(_ context.Context, _, id string) (string, int, error) {
+	return "Title of " + id, b.views, nil
+}
+
+func (b *board) CountByStatus(context.Context, string) (map[string]int, error) {
+	return map[string]int{"active": len(b.posts)}, nil
 }
 
 func (b *board) ByIDs(_ context.Context, ids []string) (map[string]hiring.Person, error) {

@@ -54,6 +54,12 @@ type Applications interface {
 	// Timeline returns the newest changes of an application to the organization,
 	// at most n, oldest first. The submission is not among them.
 	Timeline(ctx context.Context, organizationID, applicationID string, n int) ([]Change, error)
+	// CountByStatus counts those of the organization's applications that the
+	// filter picks by their status.
+	CountByStatus(ctx context.Context, organizationID string, f ApplicationFilter) (map[Status]int, error)
+	// CountByListing maps those of the listings to which the organization has
+	// applications to how many, in one statement.
+	CountByListing(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error)
 	// Count counts the organization's applications that the filter picks, and
 	// Before returns the n newest of them that are older than the one with the
 	// id ("" for the newest of all), without cover letters and answers.
@@ -115,6 +121,11 @@ type Listings interface {
 	ForApply(ctx context.Context, id string) (Posting, error)
 	// Titles maps those of the ids that exist, in whatever state, to their titles.
 	Titles(ctx context.Context, ids []string) (map[string]string, error)
+	// Viewed is the title of one of the organization's listings and how often it
+	// was seen, or a NotFound fault.
+	Viewed(ctx context.Context, organizationID, id string) (title string, views int, err error)
+	// CountByStatus counts the organization's listings by their status.
+	CountByStatus(ctx context.Context, organizationID string) (map[string]int, error)
 }
 
 // Posting is a listing as applicants need it.

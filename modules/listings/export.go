@@ -19,7 +19,7 @@ func (s *Service) Table() Table { return Table{s} }
 
 // Columns are the names of the cells of a row.
 func (Table) Columns() []string {
-	return []string{"id", "title", "department", "company", "location", "contract_type", "status", "salary_min", "salary_max", "salary_currency", "posted_at", "application_deadline", "updated_at"}
+	return []string{"id", "title", "department", "company", "location", "contract_type", "status", "salary_min", "salary_max", "salary_currency", "views", "applications", "posted_at", "application_deadline", "updated_at"}
 }
 
 // Check is nil for filters that the table has.
@@ -46,9 +46,22 @@ func (t Table) Rows(ctx context.Context, organizationID string, filters map[stri
 	if err != nil {
 		return nil, "", err
 	}
+	ids := make([]string, len(r.Items))
+	for i, l := range r.Items {
+		ids[i] = l.ID
+	}
+	views, err := t.s.Views.Of(ctx, organizationID, ids)
+	if err != nil {
+		return nil, "", err
+	}
+	received, err := t.s.Applications.CountByListing(ctx, organizationID, ids)
+	if err != nil {
+		return nil, "", err
+	}
 	rows := make([][]string, len(r.Items))
 	for i, l := range r.Items {
-		row := []string{l.ID, l.Title, l.Department, l.Company, l.Location, l.ContractType, string(l.Status), "", "", "", cell(l.PostedAt), cell(l.Deadline), cell(&l.UpdatedAt)}
+		row := []string{l.ID, l.Title, l.Department, l.Company, l.Location, l.ContractType, string(l.Status), "", "", "",
+			strconv.Itoa(views[l.ID]), strconv.Itoa(received[l.ID]), cell(l.PostedAt), cell(l.Deadline), cell(&l.UpdatedAt)}
 		if l.Salary != nil {
 			copy(row[7:], []string{amount(l.Salary.Min), amount(l.Salary.Max), l.Salary.Currency})
 		}

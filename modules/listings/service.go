@@ -22,16 +22,21 @@ type Needs struct {
 	Listings      Repository
 	Search        Search
 	Matcher       Matcher
+	Views         Views
 	Gazetteer     Gazetteer
 	Organizations Organizations
+	Applications  Applications
 	Seekers       Seekers
 }
 
 // Service is what can be done with listings.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	visits counter
+}
 
 // New makes the service.
-func New(n Needs) *Service { return &Service{n} }
+func New(n Needs) *Service { return &Service{Needs: n} }
 
 // MaxBatch is how many items one batch may have.
 const MaxBatch = 100

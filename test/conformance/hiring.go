@@ -426,6 +426,34 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		}
 	})
 
+	t.Run("counts by status what an organization received", func(t *testing.T) {
+		s, _ := start(t)
+		apps := s.Applications
+		org, listing := id(), id()
+		var all []hiring.Application
+		for i, status := range []hiring.Status{hiring.Pending, hiring.Pending, hiring.Accepted, hiring.Withdrawn} {
+			a := newApplication(org, id(), now.Add(time.Duration(i)*24*time.Hour))
+			if a.Status = status; i < 2 {
+				a.ListingID = listing
+			}
+			require.NoError(t, apps.Add(ctx, a))
+			all = append(all, a)
+		}
+		for _, c := range []struct {
+			f    hiring.ApplicationFilter
+			want map[hiring.Status]int
+		}{
+			{hiring.ApplicationFilter{}, map[hiring.Status]int{hiring.Pending: 2, hiring.Accepted: 1, hiring.Withdrawn: 1}},
+			{hiring.ApplicationFilter{Status: hiring.Accepted}, map[hiring.Status]int{hiring.Accepted: 1}},
+			{hiring.ApplicationFilter{ListingID: listing}, map[hiring.Status]int{hiring.Pending: 2}},
+			{hiring.ApplicationFilter{From: all[1].AppliedAt, Until: all[3].AppliedAt}, map[hiring.Status]int{hiring.Pending: 1, hiring.Accepted: 1}},
+		} {
+			got, err := apps.CountByStatus(ctx, org, c.f)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		}
+	})
+
 	t.Run("keeps exports for their organization until they are old", func(t *testing.T) {
 		s, _ := start(t)
 		e := hiring.Export{ID: id(), OrganizationID: id(), UserID: id(), Kind: "jobs", Filters: map[string]string{"status": "é"}, State: hiring.ExportQueued, CreatedAt: now}

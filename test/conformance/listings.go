@@ -43,6 +43,7 @@ func Listings(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 			t.Run(name, func(t *testing.T) { t.Parallel(); test(t, newBoard(t, open)) })
 		}
 	})
+	t.Run("views", func(t *testing.T) { Views(t, open) })
 	t.Run("search", func(t *testing.T) { Search(t, open) })
 }
 
@@ -67,7 +68,7 @@ func newBoard(t testing.TB, open func(t testing.TB, clk clock.Clock) adapters.St
 	clk := kit.NewClock()
 	b := &board{Storage: open(t, clk), clk: clk, org: stores.NewID()}
 	b.svc = listings.New(listings.Needs{
-		Tx: b.Tx, Events: b.Events, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Search: bothWays{b.ListingSearch, b.ListingMatcher}, Matcher: b.ListingMatcher,
+		Tx: b.Tx, Events: b.Events, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Search: bothWays{b.ListingSearch, b.ListingMatcher}, Matcher: b.ListingMatcher, Views: b.ListingViews, Applications: b.Applications,
 		Gazetteer: gazetteer.New(), Organizations: nhs{}, Seekers: b,
 	})
 	return b

@@ -88,6 +88,12 @@ var matrix = map[string]matrixRow{
 	"POST /api/employers/jobs/:id/duplicate": {path: job("/duplicate"), foreignError: "Job listing not found"},
 	"POST /api/employers/jobs/:id/renew":     {path: job("/renew"), foreignError: "Job listing not found"},
 
+	"GET /api/employers/jobs/export":         {path: at("/api/employers/jobs/export"), everyMember: true},
+	"GET /api/employers/jobs/:id/analytics":  {path: job("/analytics"), foreignError: "Job listing not found"},
+	"GET /api/employers/analytics":           {path: at("/api/employers/analytics")},
+	"GET /api/employers/applications/stats":  {path: at("/api/employers/applications/stats")},
+	"GET /api/employers/applications/export": {path: at("/api/employers/applications/export")},
+
 	"GET /api/jobseekers/applications":        {path: at("/api/jobseekers/applications")},
 	"POST /api/jobseekers/applications":       {path: at("/api/jobseekers/applications"), body: func(c *cast) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
 	"GET /api/jobseekers/applications/:id":    {path: mine, foreignError: "Application not found"},

@@ -3,15 +3,35 @@ package portal
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/hiring"
 )
 
 func exportRoutes(s *hiring.Service) []web.Route {
 	const tag = "Exports"
 	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/employers/jobs/export", Auth: web.Required, Who: web.Employer, Tag: tag, Summary: "The organization's listings in every state, as a table", Op: web.Op(
+			func(ctx context.Context, c web.Call, in JobsExportInput) (web.CSV, error) {
+				if in.Format != "csv" {
+					return web.CSV{}, errOnlyCSV
+				}
+				d, err := s.ExportNow(ctx, c.Actor, "jobs", hiring.ExportFilters{Status: given(in.Status)})
+				return web.CSV(d), err
+			}).Rewording(parameterWords)},
+		{Method: http.MethodGet, Path: "/api/employers/applications/export", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "The applications to the organization's listings, as a table", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ApplicationsExportInput) (web.CSV, error) {
+				if in.Format != "csv" {
+					return web.CSV{}, errOnlyCSV
+				}
+				d, err := s.ExportNow(ctx, c.Actor, "applications", hiring.ExportFilters{Status: given(in.Status), JobID: given(in.JobID), StartDate: given(in.StartDate), EndDate: given(in.EndDate)})
+				return web.CSV(d), err
+			}).Rewording(parameterWords)},
 		{Method: http.MethodPost, Path: "/api/employers/exports", Auth: web.Required, Who: web.Employer, Status: 202, Errors: []int{409}, Tag: tag, Summary: "Write the organization's jobs or applications into a file, in the background", Op: web.Op(
 			func(ctx context.Context, c web.Call, in hiring.ExportInput) (web.Reply[exportView], error) {
 				e, err := s.StartExport(ctx, c.Actor, in)
@@ -28,6 +48,37 @@ func exportRoutes(s *hiring.Service) []web.Route {
 				return web.CSV(d), err
 			})},
 	}
+}
+
+var errOnlyCSV = fault.New(fault.Invalid, "only_csv", "Only CSV format is supported")
+
+// JobsExportInput is what of the listings is exported, and how.
+type JobsExportInput struct {
+	Format string `query:"format" default:"csv"`
+	Status string `query:"status"`
+}
+
+// ApplicationsExportInput is what of the applications is exported, and how.
+type ApplicationsExportInput struct {
+	Format string `query:"format" default:"csv"`
+	hiring.StatsInput
+}
+
+// parameterWords names filters by the parameters that they came as.
+func parameterWords(f *fault.Error) *fault.Error {
+	fields := slices.Clone(f.Fields)
+	for i := range fields {
+		fields[i].Name = strings.TrimPrefix(fields[i].Name, "filters.")
+	}
+	return f.WithFields(fields...)
+}
+
+// given is a parameter, nil if it was not sent.
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 // ExportPath names an export.

@@ -57,7 +57,7 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 			func(ctx context.Context, _ web.Call, in ListingPath) (web.Reply[listingDetail], error) {
 				l, err := s.Detail(ctx, in.ID)
 				return web.OK(viewDetail(l), ""), err
-			})},
+			}), Seen: func(c web.Call, path func(string) string) { s.Seen(c.Actor, c.IP, c.UserAgent, path("id")) }},
 	}
 }
 

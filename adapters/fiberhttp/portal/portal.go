@@ -19,10 +19,11 @@ func Surface(s adapters.Services) web.Surface {
 		Description: "Jobs in healthcare: employers post, clinicians find them and apply, employers decide.",
 		Routes: slices.Concat(
 			identityRoutes(s.Identity),
+			analyticsRoutes(s.Hiring),
+			exportRoutes(s.Hiring),
 			listingRoutes(s.Listings),
 			hiringRoutes(s.Hiring),
 			interviewRoutes(s.Hiring),
-			exportRoutes(s.Hiring),
 			seekerRoutes(s.Seekers),
 			keyRoutes(s.JWKS),
 		),

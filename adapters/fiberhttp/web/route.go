@@ -58,6 +58,9 @@ type Route struct {
 	// those that follow from the other columns.
 	Errors []int
 	Op     Operation
+	// Seen hears of each success to a GET, also of one from the cache, with what
+	// the path's parameters are. It neither waits nor fails.
+	Seen func(c Call, path func(name string) string)
 }
 
 // BodyLimit is the largest body that the route reads, in bytes.
@@ -186,6 +189,6 @@ func Said(message string) Done { return Done{Success: true, Message: message} }
 // CSV is a table as the answer to a download. It is sent as it is read.
 type CSV struct {
 	Name string // of [A-Za-z0-9._-]
-	Size int64
+	Size int64  // in bytes, -1 if it is not known before the end
 	Body io.ReadCloser
 }

@@ -1,0 +1,81 @@
+package gormdb
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// Views counts how often listings were seen.
+type Views struct{ *DB }
+
+// Count implements listings.Views.
+func (d Views) Count(ctx context.Context, vs []listings.Visit) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		ids := make([]string, len(vs))
+		for i, v := range vs {
+			ids[i] = v.ListingID
+		}
+		var owners []struct{ ID, OrganizationID string }
+		if err := d.unprepared(ctx).Raw("SELECT id, organization_id FROM listings WHERE ?", d.dialect.among(ids)).Scan(&owners).Error; err != nil {
+			return wrap(err)
+		}
+		ownerOf := make(map[string]string, len(owners))
+		for _, o := range owners {
+			ownerOf[o.ID] = o.OrganizationID
+		}
+		vs = slices.DeleteFunc(slices.Clone(vs), func(v listings.Visit) bool {
+			owner, there := ownerOf[v.ListingID]
+			return !there || owner == v.OrganizationID
+		})
+		if len(vs) == 0 {
+			return nil
+		}
+		// In one order, so that two processes do not wait for each other.
+		slices.SortFunc(vs, func(a, b listings.Visit) int {
+			return cmp.Or(cmp.Compare(a.ListingID, b.ListingID), cmp.Compare(a.Visitor, b.Visitor), cmp.Compare(a.Day, b.Day))
+		})
+		var visits []any
+		for _, v := range vs {
+			visits = append(visits, v.Day, v.ListingID, v.Visitor)
+		}
+		var counted []string
+		err := d.unprepared(ctx).Raw("INSERT INTO listing_visits (day, listing_id, visitor) VALUES "+tuples(len(vs), "(?, ?, ?)")+
+			" ON CONFLICT (day, listing_id, visitor) DO NOTHING RETURNING listing_id", visits...).Scan(&counted).Error
+		if err != nil || len(counted) == 0 {
+			return wrap(err)
+		}
+		more := map[string]int{}
+		for _, id := range counted {
+			more[id]++
+		}
+		var sums []any
+		for _, id := range slices.Sorted(maps.Keys(more)) {
+			sums = append(sums, id, more[id])
+		}
+		return wrap(d.unprepared(ctx).Exec("INSERT INTO listing_views (listing_id, views) VALUES "+tuples(len(more), "(?, ?)")+
+			" ON CONFLICT (listing_id) DO UPDATE SET views = listing_views.views + excluded.views", sums...).Error)
+	})
+}
+
+// tuples is n times the placeholders of a row.
+func tuples(n int, row string) string {
+	return strings.TrimSuffix(strings.Repeat(row+", ", n), ", ")
+}
+
+// Of implements listings.Views.
+func (d Views) Of(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error) {
+	return countedBy[string](d.unprepared(ctx).Raw(`SELECT v.listing_id AS name, v.views AS n FROM listings l JOIN listing_views v ON v.listing_id = l.id
+		WHERE l.organization_id = ? AND ?`, organizationID, d.dialect.among(listingIDs)))
+}
+
+// Forget implements listings.Views.
+func (d Views) Forget(ctx context.Context, day string, n int) (int, error) {
+	res := d.q(ctx).Exec(`DELETE FROM listing_visits WHERE (day, listing_id, visitor) IN
+		(SELECT day, listing_id, visitor FROM listing_visits WHERE day < ? LIMIT ?)`, day, n)
+	return int(res.RowsAffected), wrap(res.Error)
+}

@@ -1,0 +1,28 @@
+package listings
+
+import (
+	"context"
+
+	"github.com/locumhq/locum/core/id"
+)
+
+// CountByStatus counts the organization's listings by their status; a status
+// without listings may be absent.
+func (s *Service) CountByStatus(ctx context.Context, organizationID string) (map[Status]int, error) {
+	return s.Listings.CountByStatus(ctx, organizationID)
+}
+
+// Viewed is one of the organization's listings, whatever its state, and how
+// often it was seen, or ErrJobNotFound.
+func (s *Service) Viewed(ctx context.Context, organizationID, listingID string) (Listing, int, error) {
+	listingID, ok := id.Canonical(listingID)
+	if !ok {
+		return Listing{}, 0, ErrJobNotFound
+	}
+	l, err := s.Listings.Get(ctx, organizationID, listingID)
+	if err != nil {
+		return Listing{}, 0, err
+	}
+	views, err := s.Views.Of(ctx, organizationID, []string{listingID})
+	return l, views[listingID], err
+}

@@ -1,0 +1,113 @@
+package conformance
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// Views checks the port listings.Views.
+func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+	seen := func(t *testing.T, b *board, ids ...string) map[string]int {
+		t.Helper()
+		of, err := b.ListingViews.Of(t.Context(), b.org, ids)
+		require.NoError(t, err)
+		return of
+	}
+	for name, test := range map[string]func(*testing.T, *board){
+		"a visitor counts once a day for each listing": func(t *testing.T, b *board) {
+			one, other := b.post(t, listings.CreateInput{Title: "One"}).ID, b.post(t, listings.CreateInput{Title: "Other"}).ID
+			visits := []listings.Visit{
+				{Day: "2026-03-01", ListingID: one, Visitor: "a"}, {Day: "2026-03-01", ListingID: one, Visitor: "b"},
+				{Day: "2026-03-01", ListingID: other, Visitor: "a"}, {Day: "2026-03-02", ListingID: one, Visitor: "a"},
+			}
+			for range 2 {
+				require.NoError(t, b.ListingViews.Count(t.Context(), visits))
+			}
+			require.Equal(t, map[string]int{one: 3, other: 1}, seen(t, b, one, other))
+			require.NoError(t, b.ListingViews.Count(t.Context(), []listings.Visit{{Day: "2026-03-02", ListingID: other, Visitor: "c"}}))
+			require.Equal(t, map[string]int{other: 2}, seen(t, b, other))
+		},
+		"an organization's own visits count for nothing, nor those to what is not there": func(t *testing.T, b *board) {
+			l, absent := b.post(t, listings.CreateInput{Title: "One"}).ID, stores.NewID()
+			require.NoError(t, b.ListingViews.Count(t.Context(), []listings.Visit{
+				{Day: "2026-03-01", ListingID: l, Visitor: "own", OrganizationID: b.org}, {Day: "2026-03-01", ListingID: absent, Visitor: "a"},
+			}))
+			require.Empty(t, seen(t, b, l, absent))
+			require.NoError(t, b.ListingViews.Count(t.Context(), []listings.Visit{{Day: "2026-03-01", ListingID: l, Visitor: "other", OrganizationID: stores.NewID()}}))
+			require.Equal(t, map[string]int{l: 1}, seen(t, b, l, absent))
+			of, err := b.ListingViews.Of(t.Context(), stores.NewID(), []string{l})
+			require.NoError(t, err)
+			require.Empty(t, of, "another organization's")
+		},
+		"many processes that count the same visits count them once": func(t *testing.T, b *board) {
+			var ids []string
+			var visits []listings.Visit
+			for i := range 10 {
+				ids = append(ids, b.post(t, listings.CreateInput{Title: fmt.Sprint("Post ", i)}).ID)
+				for v := range 20 {
+					visits = append(visits, listings.Visit{Day: "2026-03-01", ListingID: ids[i], Visitor: fmt.Sprint(v)})
+				}
+			}
+			var all sync.WaitGroup
+			failed := make([]error, 8)
+			for n := range failed {
+				all.Go(func() { failed[n] = b.ListingViews.Count(t.Context(), visits) })
+			}
+			all.Wait()
+			for _, err := range failed {
+				require.NoError(t, err)
+			}
+			for _, n := range seen(t, b, ids...) {
+				require.Equal(t, 20, n)
+			}
+		},
+		"who was counted is forgotten, the count is not": func(t *testing.T, b *board) {
+			l := b.post(t, listings.CreateInput{Title: "One"}).ID
+			require.NoError(t, b.ListingViews.Count(t.Context(), []listings.Visit{
+				{Day: "2026-02-27", ListingID: l, Visitor: "a"}, {Day: "2026-02-28", ListingID: l, Visitor: "a"}, {Day: "2026-03-01", ListingID: l, Visitor: "a"},
+			}))
+			for _, want := range []int{1, 1, 0} {
+				n, err := b.ListingViews.Forget(t.Context(), "2026-03-01", 1)
+				require.NoError(t, err)
+				require.Equal(t, want, n)
+			}
+			require.Equal(t, map[string]int{l: 3}, seen(t, b, l))
+		},
+		"applications are counted by listing, each organization's own": func(t *testing.T, b *board) {
+			one, other, none := b.post(t, listings.CreateInput{Title: "One"}).ID, b.post(t, listings.CreateInput{Title: "Other"}).ID, b.post(t, listings.CreateInput{Title: "None"}).ID
+			for _, id := range []string{one, one, other} {
+				a := newApplication(b.org, stores.NewID(), b.clk.Now())
+				a.ListingID = id
+				require.NoError(t, b.Applications.Add(t.Context(), a))
+			}
+			counts, err := b.Applications.CountByListing(t.Context(), b.org, []string{one, other, none, stores.NewID()})
+			require.NoError(t, err)
+			require.Equal(t, map[string]int{one: 2, other: 1}, counts)
+			counts, err = b.Applications.CountByListing(t.Context(), stores.NewID(), []string{one})
+			require.NoError(t, err)
+			require.Empty(t, counts)
+		},
+		"listings are counted by status, each organization's own": func(t *testing.T, b *board) {
+			b.post(t, listings.CreateInput{Title: "One"})
+			b.post(t, listings.CreateInput{Title: "Two", Status: ptr("draft")})
+			gone := b.post(t, listings.CreateInput{Title: "Three"})
+			require.NoError(t, b.svc.Delete(t.Context(), b.org, gone.ID))
+			counts, err := b.svc.CountByStatus(t.Context(), b.org)
+			require.NoError(t, err)
+			require.Equal(t, map[listings.Status]int{listings.Active: 1, listings.Draft: 1, listings.Archived: 1}, counts)
+			counts, err = b.svc.CountByStatus(t.Context(), stores.NewID())
+			require.NoError(t, err)
+			require.Empty(t, counts)
+		},
+	} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, newBoard(t, open)) })
+	}
+}
