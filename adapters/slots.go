@@ -45,6 +45,7 @@ type Storage struct {
 	Organizations identity.Organizations
 	Sessions      identity.Sessions
 	MailTokens    identity.MailTokens
+	EmailChanges  identity.EmailChanges
 
 	Listings       listings.Repository
 	ListingSearch  listings.Search

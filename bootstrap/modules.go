@@ -46,7 +46,7 @@ func newKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
 func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jwttokens.Tokens, l limit.Limiter, m mail.Mailer) *identity.Service {
 	return identity.New(identity.Needs{
 		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID,
-		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, MailTokens: s.MailTokens,
+		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, MailTokens: s.MailTokens, EmailChanges: s.EmailChanges, Jobs: s.Jobs,
 		Hasher: argonhash.New(), AccessTokens: ring, Limiter: l, Mailer: m,
 		PublicURL: c.HTTP.PublicURL,
 	})

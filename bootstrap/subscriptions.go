@@ -15,13 +15,16 @@ import (
 
 // subscriptions is the one table that says who hears of what. The name is kept
 // with what a reaction has done, so it does not change once it is in use.
-func subscriptions(i *identity.Service, h *hiring.Service, k *jobseeker.Service) []event.Subscription {
+func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service) []event.Subscription {
 	return []event.Subscription{
 		event.On("identity.verify-email", i.OnUserRegistered).In(job.Mail),
 		event.On("identity.reset-password", i.OnPasswordResetRequested).In(job.Mail),
 		event.On("identity.password-changed", i.OnPasswordChanged).In(job.Mail),
 		event.On("identity.session-reuse", i.OnSessionReuseDetected).In(job.Mail),
 		event.On("identity.invite", i.OnMemberInvited).In(job.Mail),
+		event.On("identity.confirm-email", i.OnEmailChangeRequested).In(job.Mail),
+
+		event.On("listings.close-organization", l.OnOrganizationClosed),
 
 		event.OnID("hiring.application-received", h.OnApplicationSubmitted),
 		event.OnID("hiring.mail-status", h.MailStatusChanged).In(job.Mail),
@@ -40,8 +43,8 @@ func subscriptions(i *identity.Service, h *hiring.Service, k *jobseeker.Service)
 // handlers do the jobs that modules add themselves.
 type handlers []job.Handler
 
-func handlersOf(h *hiring.Service, k *jobseeker.Service) handlers {
-	return slices.Concat(h.Handlers(), k.Handlers())
+func handlersOf(i *identity.Service, h *hiring.Service, k *jobseeker.Service) handlers {
+	return slices.Concat(i.Handlers(), h.Handlers(), k.Handlers())
 }
 
 // periods is what happens by the clock.

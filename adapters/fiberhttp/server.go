@@ -311,6 +311,7 @@ func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, r web.Route) (a
 	switch {
 	case r.Who == web.Seeker && !actor.Seeker,
 		r.Who == web.Employer && actor.OrganizationID == "",
+		r.Who == web.EmployerSide && actor.Role == auth.Jobseeker,
 		r.Permission != "" && !actor.May(r.Permission):
 		return auth.Actor{}, fault.ErrForbidden
 	}

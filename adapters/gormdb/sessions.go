@@ -122,6 +122,11 @@ func (d Sessions) EndAll(ctx context.Context, userID, except string, at time.Tim
 	return wrap(q.Update("ended_at", at).Error)
 }
 
+// Remove implements identity.Sessions. The tokens go with their sessions.
+func (d Sessions) Remove(ctx context.Context, userID string) error {
+	return wrap(d.q(ctx).Exec(`DELETE FROM sessions WHERE user_id = ?`, userID).Error)
+}
+
 // FindRefresh implements identity.Sessions.
 func (d Sessions) FindRefresh(ctx context.Context, hash string) (identity.RefreshToken, error) {
 	var r refreshTokenRow
@@ -155,11 +160,25 @@ func (mailTokenRow) TableName() string { return "user_tokens" }
 
 // Add implements identity.MailTokens.
 func (d MailTokens) Add(ctx context.Context, t identity.MailToken) error {
-	r := mailTokenRow{
-		Hash: t.Hash, UserID: t.UserID, Purpose: string(t.Purpose), OrganizationID: nilIfZero(t.OrganizationID),
-		Email: t.Email, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, UsedAt: nilIfZero(t.UsedAt),
+	query := `INSERT INTO user_tokens (hash, user_id, purpose, organization_id, email, created_at, expires_at, used_at)
+		SELECT ?, id, ?, ?, ?, ?, ?, ? FROM users WHERE id = ? AND status <> 'deleted'`
+	args := []any{t.Hash, string(t.Purpose), nilIfZero(t.OrganizationID), t.Email, t.CreatedAt, t.ExpiresAt, nilIfZero(t.UsedAt), t.UserID}
+	if d.pg() {
+		// The casts are for a SELECT, which does not know where its values go; the
+		// lock makes a deletion that is under way be seen.
+		query = `INSERT INTO user_tokens (hash, user_id, purpose, organization_id, email, created_at, expires_at, used_at)
+			SELECT ?, id, ?, ?::uuid, ?, ?::timestamptz, ?::timestamptz, ?::timestamptz FROM users WHERE id = ? AND status <> 'deleted' FOR SHARE`
 	}
-	return wrap(d.q(ctx).Create(&r).Error)
+	res := d.q(ctx).Exec(query, args...)
+	if res.Error == nil && res.RowsAffected == 0 {
+		return identity.ErrUserNotFound
+	}
+	return wrap(res.Error)
+}
+
+// Remove implements identity.MailTokens.
+func (d MailTokens) Remove(ctx context.Context, userID string) error {
+	return wrap(d.q(ctx).Exec(`DELETE FROM user_tokens WHERE user_id = ?`, userID).Error)
 }
 
 // Find implements identity.MailTokens.

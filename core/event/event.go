@@ -132,6 +132,31 @@ type (
 		UserID         string    `json:"user_id"`
 		InvitedAt      time.Time `json:"invited_at"`
 	}
+	// EmailChangeRequested tells that the owner of an account wants another
+	// address, which is still to be confirmed.
+	EmailChangeRequested struct {
+		UserID      string    `json:"user_id"`
+		RequestedAt time.Time `json:"requested_at"`
+	}
+	// AccountDeleted tells that an account is no more: whoever keeps something
+	// of that person forgets it, or who it was about. It comes twice, a minute
+	// apart, for what was still being written when it came first.
+	AccountDeleted struct {
+		UserID    string    `json:"user_id"`
+		Kind      string    `json:"kind"` // jobseeker or employer
+		DeletedAt time.Time `json:"deleted_at"`
+	}
+	// OrganizationRenamed tells that an organization has another name.
+	OrganizationRenamed struct {
+		OrganizationID string    `json:"organization_id"`
+		RenamedAt      time.Time `json:"renamed_at"`
+	}
+	// OrganizationClosed tells that an organization's last admin has left and
+	// nobody works for it any more.
+	OrganizationClosed struct {
+		OrganizationID string    `json:"organization_id"`
+		ClosedAt       time.Time `json:"closed_at"`
+	}
 	// InterviewChanged tells that an interview was scheduled, moved or
 	// cancelled, as it stood after that.
 	InterviewChanged struct {
@@ -184,6 +209,10 @@ func (PasswordResetRequested) Type() string   { return "user.password_reset_requ
 func (PasswordChanged) Type() string          { return "user.password_changed" }
 func (SessionReuseDetected) Type() string     { return "session.reuse_detected" }
 func (MemberInvited) Type() string            { return "member.invited" }
+func (EmailChangeRequested) Type() string     { return "user.email_change_requested" }
+func (AccountDeleted) Type() string           { return "user.deleted" }
+func (OrganizationRenamed) Type() string      { return "organization.renamed" }
+func (OrganizationClosed) Type() string       { return "organization.closed" }
 func (InterviewChanged) Type() string         { return "interview.changed" }
 func (ApplicantContacted) Type() string       { return "applicant.contacted" }
 func (ExportFinished) Type() string           { return "export.finished" }
@@ -199,6 +228,10 @@ func (e PasswordResetRequested) Subject() string   { return e.UserID }
 func (e PasswordChanged) Subject() string          { return e.UserID }
 func (e SessionReuseDetected) Subject() string     { return e.SessionID }
 func (e MemberInvited) Subject() string            { return e.UserID }
+func (e EmailChangeRequested) Subject() string     { return e.UserID }
+func (e AccountDeleted) Subject() string           { return e.UserID }
+func (e OrganizationRenamed) Subject() string      { return e.OrganizationID }
+func (e OrganizationClosed) Subject() string       { return e.OrganizationID }
 func (e InterviewChanged) Subject() string         { return e.ApplicationID }
 func (e ApplicantContacted) Subject() string       { return e.ApplicationID }
 func (e ExportFinished) Subject() string           { return e.ExportID }

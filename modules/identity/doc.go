@@ -10,6 +10,12 @@
 // A membership is invited until the person accepts, then active; a person has
 // at most one active membership. An organization always keeps an active admin.
 //
+// An account whose owner wants another address keeps the present one until the
+// other is confirmed. A deleted account is a row without a person: its name and
+// address are replaced, so that the address is free again, and everything else
+// of it is removed. An organization that is left without an admin is closed:
+// nobody is a member of it any more.
+//
 // A session lives from a sign-in until it is ended (logout, a new password, a
 // spent refresh token that comes back) or 30 days have passed, or 7 without a
 // refresh. Every request reads session, user and membership in one query by
@@ -17,5 +23,7 @@
 // once on every instance, without a list of revoked tokens to keep in step.
 //
 // Events out: UserRegistered, PasswordResetRequested, PasswordChanged,
-// SessionReuseDetected, MemberInvited. Events in: the same, for the mails.
+// SessionReuseDetected, MemberInvited, EmailChangeRequested, AccountDeleted,
+// OrganizationRenamed, OrganizationClosed. Events in: the first six, for the
+// mails.
 package identity

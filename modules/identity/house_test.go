@@ -36,6 +36,8 @@ type house struct {
 	hasher *countingHasher
 	box    *mailbox
 	work   kit.Work
+	// deleted are the accounts that were told to be gone.
+	deleted *told[event.AccountDeleted]
 }
 
 var office = identity.Client{Address: "198.51.100.7", UserAgent: "test"}
@@ -45,16 +47,18 @@ const password = "Passw0rd-1"
 func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *house {
 	t.Helper()
 	clk := kit.NewClock()
-	h := &house{t: t, clock: clk, store: on(t, clk), hasher: &countingHasher{}, box: &mailbox{}}
+	h := &house{t: t, clock: clk, store: on(t, clk), hasher: &countingHasher{}, box: &mailbox{}, deleted: &told[event.AccountDeleted]{}}
 	h.Service = identity.New(identity.Needs{
 		Tx: h.store.Tx, Events: h.store.Events, Clock: clk, NewID: stores.NewID,
 		Users: h.store.Users, Organizations: h.store.Organizations, Sessions: h.store.Sessions, MailTokens: h.store.MailTokens,
+		EmailChanges: h.store.EmailChanges, Jobs: h.store.Jobs,
 		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, PublicURL: "https://locum.example",
 	})
 	h.work = kit.NewWork(t, h.store, clk, []event.Subscription{
 		event.On("a", h.OnUserRegistered), event.On("b", h.OnPasswordResetRequested), event.On("c", h.OnPasswordChanged),
 		event.On("d", h.OnSessionReuseDetected), event.On("e", h.OnMemberInvited),
-	})
+		event.On("f", h.OnEmailChangeRequested), event.On("g", h.deleted.note),
+	}, h.Handlers()...)
 	return h
 }
 
@@ -185,6 +189,19 @@ func (p plainTokens) Verify(token string) (identity.AccessClaims, error) {
 		return identity.AccessClaims{}, fault.ErrUnauthorized
 	}
 	return identity.AccessClaims{UserID: part[0], SessionID: part[1], Role: auth.Role(part[2]), OrganizationID: part[3], ExpiresAt: expires}, nil
+}
+
+// told keeps the events that came.
+type told[E any] struct {
+	mu  sync.Mutex
+	all []E
+}
+
+func (t *told[E]) note(_ context.Context, e E) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = append(t.all, e)
+	return nil
 }
 
 type mailbox struct {

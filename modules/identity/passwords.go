@@ -148,7 +148,9 @@ type VerifyEmailInput struct {
 	Token string `json:"token" validate:"required"`
 }
 
-// VerifyEmail notes that the account's address is the user's.
+// VerifyEmail notes that an address is the user's: the account's own, or the one
+// that it is to have, which becomes the account's with it. ErrEmailTaken if
+// somebody else has registered that one meanwhile.
 func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 	if in.Token == "" {
 		return fault.InvalidField("token", "is required")
@@ -163,11 +165,13 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 		if err != nil {
 			return err
 		}
-		if u.EmailKey() != EmailKey(t.Email) { // the account has moved on to another
-			return errBadToken
+		if u.EmailKey() == EmailKey(t.Email) {
+			u.Verify(now)
+			err = s.Users.Save(ctx, &u)
+		} else {
+			err = s.moveTo(ctx, &u, t.Email, now)
 		}
-		u.Verify(now)
-		if err := s.Users.Save(ctx, &u); err != nil {
+		if err != nil {
 			return err
 		}
 		return s.MailTokens.SpendAll(ctx, u.ID, ForVerification, "", now)

@@ -61,8 +61,26 @@ type Users interface {
 	// if the account still has the one that the password was checked against:
 	// a password that was changed meanwhile opens no session.
 	SignIn(ctx context.Context, id, verifier, newVerifier string, at time.Time) (bool, error)
-	// People reads several users at once; unknown ids are left out.
+	// People reads several users at once; unknown ids and deleted accounts are
+	// left out.
 	People(ctx context.Context, ids []string) ([]User, error)
+	// Absorb hands the invitations of an invited person without an account, and
+	// their tokens, over to the account, and removes that person. Invitations of
+	// an organization that has the account in its team already are dropped.
+	Absorb(ctx context.Context, invitedID, userID string) error
+}
+
+// EmailChanges stores the addresses that accounts are to have. Each account has
+// one at most.
+type EmailChanges interface {
+	// Put stores the change in place of an earlier one.
+	Put(ctx context.Context, c EmailChange) error
+	// Find fails with ErrNoEmailChange.
+	Find(ctx context.Context, userID string) (EmailChange, error)
+	// Remove forgets the user's change, if there is one.
+	Remove(ctx context.Context, userID string) error
+	// Forget removes at most n that were asked for before the moment.
+	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
 
 // Organizations stores employers and their members.
@@ -71,6 +89,8 @@ type Organizations interface {
 	Found(ctx context.Context, o Organization, founder Membership) error
 	// Find fails with ErrOrganizationNotFound.
 	Find(ctx context.Context, id string) (Organization, error)
+	// Save is Users.Save for an organization.
+	Save(ctx context.Context, o *Organization) error
 	// Lock makes the transaction wait for every other that holds the lock of
 	// the organization, and see what they did: changes of admins happen one
 	// after the other.
@@ -87,6 +107,13 @@ type Organizations interface {
 	SaveMember(ctx context.Context, m *Membership) error
 	// RemoveMember ends a membership.
 	RemoveMember(ctx context.Context, organizationID, userID string) error
+	// RemoveMemberships ends what the user has in every organization, open
+	// invitations included.
+	RemoveMemberships(ctx context.Context, userID string) error
+	// Dissolve ends the sessions of the organization's members, their
+	// memberships and its open invitations. Whoever was only invited, and by
+	// nobody else, is forgotten.
+	Dissolve(ctx context.Context, organizationID string, at time.Time) error
 	// HasOtherAdmin reports whether an active admin other than the user is left.
 	HasOtherAdmin(ctx context.Context, organizationID, userID string) (bool, error)
 	// Admins are the ids of at most n active admins, in the order in which they
@@ -112,6 +139,8 @@ type Sessions interface {
 	End(ctx context.Context, userID, sessionID string, at time.Time) error
 	// EndAll ends all of the user's sessions but one ("" for none).
 	EndAll(ctx context.Context, userID, except string, at time.Time) error
+	// Remove removes all of the user's sessions with their tokens.
+	Remove(ctx context.Context, userID string) error
 	// FindRefresh fails with ErrSessionNotFound.
 	FindRefresh(ctx context.Context, hash string) (RefreshToken, error)
 	// AddRefresh stores a further token of a session.
@@ -127,6 +156,8 @@ type Sessions interface {
 
 // MailTokens stores the secrets that were sent by mail.
 type MailTokens interface {
+	// Add fails with ErrUserNotFound if the user's account is deleted, also by a
+	// concurrent call.
 	Add(ctx context.Context, t MailToken) error
 	// Find fails with ErrTokenNotFound, also when the token is for something
 	// else.
@@ -136,6 +167,8 @@ type MailTokens interface {
 	// SpendAll makes every open token of the user for the purpose useless;
 	// organizationID narrows invitations to one organization's ("" for all).
 	SpendAll(ctx context.Context, userID string, p Purpose, organizationID string, at time.Time) error
+	// Remove removes all of the user's tokens.
+	Remove(ctx context.Context, userID string) error
 	// Forget removes at most n that expired before the moment.
 	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
@@ -146,6 +179,7 @@ var (
 	ErrOrganizationNotFound = fault.New(fault.NotFound, "organization_not_found", "Organization not found")
 	ErrSessionNotFound      = fault.New(fault.NotFound, "session_not_found", "Session not found")
 	ErrTokenNotFound        = fault.New(fault.NotFound, "token_not_found", "Token not found")
+	ErrNoEmailChange        = fault.New(fault.NotFound, "no_email_change", "No e-mail change is waiting")
 
 	ErrEmailTaken      = fault.New(fault.Conflict, "email_taken", "Email already registered")
 	ErrBadCredentials  = fault.New(fault.Unauthenticated, "invalid_credentials", "Invalid email or password")

@@ -22,7 +22,7 @@ func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) 
 	}
 	token, err := s.mailToken(ctx, u, ForVerification, "", s.Clock.Now())
 	if err != nil {
-		return err
+		return ignoreGone(err)
 	}
 	return s.send(ctx, u, "verify-email-"+u.ID, "Please confirm your e-mail address",
 		mail.Block{Text: "Welcome to locum. Please confirm that this is your e-mail address."},
@@ -39,7 +39,7 @@ func (s *Service) OnPasswordResetRequested(ctx context.Context, e event.Password
 	}
 	token, err := s.mailToken(ctx, u, ForReset, "", s.Clock.Now())
 	if err != nil {
-		return err
+		return ignoreGone(err)
 	}
 	return s.send(ctx, u, "reset-password-"+u.ID+"-"+moment(e.RequestedAt), "Set a new password",
 		mail.Block{Text: "Somebody, hopefully you, asked for a new password for your account."},
@@ -92,7 +92,7 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 	}
 	token, err := s.mailToken(ctx, u, ForInvitation, e.OrganizationID, s.Clock.Now())
 	if err != nil {
-		return err
+		return ignoreGone(err)
 	}
 	how := "choose a password and start"
 	if u.Status == UserActive {
@@ -117,6 +117,15 @@ func (s *Service) recipient(ctx context.Context, userID string) (User, error) {
 		return User{}, nil
 	}
 	return u, err
+}
+
+// ignoreGone is err, unless it says that the recipient has deleted the account
+// meanwhile: then there is nobody to write to.
+func ignoreGone(err error) error {
+	if errors.Is(err, ErrUserNotFound) {
+		return nil
+	}
+	return err
 }
 
 func (s *Service) send(ctx context.Context, u User, id, subject string, body ...mail.Block) error {

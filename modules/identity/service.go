@@ -27,6 +27,8 @@ type Needs struct {
 	Organizations Organizations
 	Sessions      Sessions
 	MailTokens    MailTokens
+	EmailChanges  EmailChanges
+	Jobs          job.Adder
 	Hasher        PasswordHasher
 	AccessTokens  AccessTokens
 	Limiter       limit.Limiter
@@ -259,7 +261,7 @@ const expiredFor = 7 * 24 * time.Hour
 func (s *Service) Forget(ctx context.Context) error {
 	const atOnce = 1000
 	before := s.Clock.Now().Add(-expiredFor)
-	for _, forget := range []func(context.Context, time.Time, int) (int, error){s.Sessions.Forget, s.MailTokens.Forget} {
+	for _, forget := range []func(context.Context, time.Time, int) (int, error){s.Sessions.Forget, s.MailTokens.Forget, s.EmailChanges.Forget} {
 		for {
 			n, err := forget(ctx, before, atOnce)
 			if err != nil {

@@ -278,7 +278,8 @@ func (s *Service) leave(ctx context.Context, userID string) error {
 	return s.Organizations.RemoveMember(ctx, m.OrganizationID, userID)
 }
 
-// mailToken mints and stores a token for a reaction.
+// mailToken mints and stores a token for a reaction, to be sent to the address
+// of u.
 func (s *Service) mailToken(ctx context.Context, u User, p Purpose, organizationID string, now time.Time) (string, error) {
 	t, secret := NewMailToken(u.ID, u.Email, p, now)
 	t.OrganizationID = organizationID

@@ -88,6 +88,25 @@ func (u *User) Verify(now time.Time) {
 // SetPassword replaces the password's verifier.
 func (u *User) SetPassword(hash string, now time.Time) { u.PasswordHash, u.UpdatedAt = hash, now }
 
+// Rename gives the user another name, which the caller has checked.
+func (u *User) Rename(name string, now time.Time) { u.Name, u.UpdatedAt = name, now }
+
+// Move makes a proven address the account's.
+func (u *User) Move(email string, now time.Time) {
+	u.Email, u.EmailVerifiedAt, u.UpdatedAt = email, now, now
+}
+
+// Erase ends the account. The row stays, so that its id is nobody else's, and
+// tells nothing of the person any more; the address is free again.
+func (u *User) Erase(now time.Time) {
+	u.Status, u.Email, u.Name, u.PasswordHash = UserDeleted, u.ID+"@deleted.invalid", DeletedName, ""
+	u.EmailVerifiedAt, u.UpdatedAt = time.Time{}, now
+}
+
+// DeletedName is what stands where the name of somebody stood who deleted their
+// account.
+const DeletedName = "Deleted user"
+
 // EmailKey is the form of an address under which it is unique.
 func EmailKey(email string) string { return strings.ToLower(email) }
 

@@ -47,6 +47,11 @@ func Identity(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		"open tokens become useless by purpose and by organization": mailTokensSpentTogether,
 		"what expired is forgotten, and nothing else":               expiredIsForgotten,
 		"an error undoes everything of its transaction":             errorUndoes,
+		"a change of address is the last one that was asked for":    emailChangesReadBack,
+		"an invited person is absorbed by an account":               invitedIsAbsorbed,
+		"what a person has is removed, and nobody else's":           personIsRemoved,
+		"an organization is dissolved":                              organizationDissolves,
+		"a deleted account gets no token, also not at once":         deletedGetsNoToken,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -239,6 +244,9 @@ func deletedAreGone(t *testing.T, p *people) {
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
 	_, err = p.Organizations.Member(p.t.Context(), o.ID, u.ID)
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
+	people, err := p.Users.People(p.t.Context(), []string{u.ID})
+	require.NoError(t, err)
+	require.Empty(t, people)
 	ok, err := p.Users.SignIn(p.t.Context(), u.ID, "verifier", "verifier", p.now)
 	require.NoError(t, err)
 	require.False(t, ok)

@@ -65,6 +65,9 @@ var matrix = map[string]matrixRow{
 	"POST /api/auth/change-password":   {path: at("/api/auth/change-password"), body: saying(object{"currentPassword": password, "newPassword": password + "1"})},
 	"POST /api/auth/accept-invitation": {path: at("/api/auth/accept-invitation"), body: saying(object{"token": "none", "password": password}), status: 400},
 
+	"DELETE /api/jobseekers/profile": {path: at("/api/jobseekers/profile")},
+	"DELETE /api/employers/profile":  {path: at("/api/employers/profile"), everyMember: true},
+
 	"GET /api/employers/team":                 {path: at("/api/employers/team"), everyMember: true},
 	"POST /api/employers/team":                {path: at("/api/employers/team"), body: func(*cast) any { return object{"intent": "add-member", "name": "N", "email": newEmail()} }},
 	"GET /api/employers/team/:id/permissions": {path: permissions, foreign: 403, foreignError: "Team member not in your organization", everyMember: true},
@@ -146,7 +149,7 @@ func TestEveryRouteThatKnowsItsCallerHasARowInTheRoleMatrix(t *testing.T) {
 		known[key] = true
 		_, has := matrix[key]
 		require.Equal(t, r.Auth != web.None, has, "%s: a route that knows its caller, and only such a one, has a row in the matrix", key)
-		if r.Who == web.Employer {
+		if r.Who == web.Employer || r.Who == web.EmployerSide {
 			require.Equal(t, matrix[key].everyMember, r.Permission == "", "%s: what a member may do is a permission", key)
 		}
 	}
@@ -185,7 +188,7 @@ func (row matrixRow) play(t *testing.T, c *cast, r web.Route) {
 	}
 	as(&client{t: t, w: c.w, token: "nonsense"}).fails(http.StatusUnauthorized, "Unauthorized")
 	rightful, stranger := c.seeker, c.otherSeeker
-	if r.Who == web.Employer {
+	if r.Who == web.Employer || r.Who == web.EmployerSide {
 		rightful, stranger = c.employer, c.otherEmployer
 	}
 	if r.Auth == web.Required {
@@ -196,7 +199,7 @@ func (row matrixRow) play(t *testing.T, c *cast, r web.Route) {
 	switch r.Who {
 	case web.Seeker:
 		as(c.employer.client).fails(http.StatusForbidden, "Forbidden")
-	case web.Employer:
+	case web.Employer, web.EmployerSide:
 		as(c.seeker.client).fails(http.StatusForbidden, "Forbidden")
 	}
 	if r.Permission != "" {

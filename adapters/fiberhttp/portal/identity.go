@@ -58,7 +58,7 @@ func identityRoutes(s *identity.Service) []web.Route {
 			func(ctx context.Context, _ web.Call, in identity.ResetPasswordInput) (web.Done, error) {
 				return web.Said("Password reset, please sign in"), s.ResetPassword(ctx, in)
 			})},
-		{Method: http.MethodPost, Path: "/api/auth/verify-email", Tag: tag, Summary: "Confirm an e-mail address with a mailed token", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/auth/verify-email", Errors: []int{409}, Tag: tag, Summary: "Confirm an e-mail address with a mailed token", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in identity.VerifyEmailInput) (web.Done, error) {
 				return web.Said("E-mail address confirmed"), s.VerifyEmail(ctx, in)
 			})},

@@ -21,6 +21,7 @@ func Surface(s adapters.Services) web.Surface {
 			identityRoutes(s.Identity),
 			analyticsRoutes(s.Hiring),
 			exportRoutes(s.Hiring),
+			accountRoutes(s.Identity),
 			listingRoutes(s.Listings),
 			hiringRoutes(s.Hiring),
 			interviewRoutes(s.Hiring),

@@ -34,12 +34,15 @@ type Who int
 
 // The kinds of caller, for routes with Auth Required.
 const (
-	Anyone   Who = iota
-	Seeker       // a jobseeker's account
-	Employer     // a member of an organization
+	Anyone       Who = iota
+	Seeker           // a jobseeker's account
+	Employer         // a member of an organization
+	EmployerSide     // the same, and an employer's account whose organization is closed
 )
 
-func (w Who) String() string { return [...]string{"anyone", "jobseeker", "employer"}[w] }
+func (w Who) String() string {
+	return [...]string{"anyone", "jobseeker", "employer", "employer"}[w]
+}
 
 // Route is one row of the table. A row without a Permission is open to every
 // caller of its kind.

@@ -1,0 +1,113 @@
+package gormdb
+
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/locumhq/locum/modules/identity"
+)
+
+// EmailChanges stores the addresses that accounts are to have.
+type EmailChanges struct{ *DB }
+
+type emailChangeRow struct {
+	UserID      string
+	Email       string
+	RequestedAt time.Time
+}
+
+// TableName tells GORM the table.
+func (emailChangeRow) TableName() string { return "email_changes" }
+
+// Put implements identity.EmailChanges.
+func (d EmailChanges) Put(ctx context.Context, c identity.EmailChange) error {
+	r := emailChangeRow(c)
+	return wrap(d.q(ctx).Clauses(clause.OnConflict{
+		Columns: []clause.Column{{Name: "user_id"}}, DoUpdates: clause.AssignmentColumns([]string{"email", "requested_at"}),
+	}).Create(&r).Error)
+}
+
+// Find implements identity.EmailChanges.
+func (d EmailChanges) Find(ctx context.Context, userID string) (identity.EmailChange, error) {
+	var r emailChangeRow
+	err := d.q(ctx).Where("user_id = ?", userID).Take(&r).Error
+	return identity.EmailChange(r), orNotFound(err, identity.ErrNoEmailChange)
+}
+
+// Remove implements identity.EmailChanges.
+func (d EmailChanges) Remove(ctx context.Context, userID string) error {
+	return wrap(d.q(ctx).Exec(`DELETE FROM email_changes WHERE user_id = ?`, userID).Error)
+}
+
+// Forget implements identity.EmailChanges.
+func (d EmailChanges) Forget(ctx context.Context, before time.Time, n int) (int, error) {
+	res := d.q(ctx).Exec(`DELETE FROM email_changes WHERE user_id IN (SELECT user_id FROM email_changes WHERE requested_at < ? ORDER BY requested_at LIMIT ?)`, before, n)
+	return int(res.RowsAffected), wrap(res.Error)
+}
+
+// Absorb implements identity.Users.
+func (d Users) Absorb(ctx context.Context, invitedID, userID string) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		for _, step := range []struct {
+			sql  string
+			args []any
+		}{
+			{`UPDATE memberships SET user_id = ? WHERE user_id = ? AND organization_id NOT IN (SELECT organization_id FROM memberships WHERE user_id = ?)`, []any{userID, invitedID, userID}},
+			{`UPDATE user_tokens SET user_id = ? WHERE user_id = ? AND organization_id IN (SELECT organization_id FROM memberships WHERE user_id = ? AND status = 'invited')`, []any{userID, invitedID, userID}},
+			// What was not handed over goes with the row.
+			{`DELETE FROM users WHERE id = ? AND status = 'invited'`, []any{invitedID}},
+		} {
+			if err := d.q(ctx).Exec(step.sql, step.args...).Error; err != nil {
+				return wrap(err)
+			}
+		}
+		return nil
+	})
+}
+
+// Save implements identity.Organizations.
+func (d Organizations) Save(ctx context.Context, o *identity.Organization) error {
+	r := organizationRow(*o)
+	r.Version++
+	res := d.q(ctx).Model(&organizationRow{}).Where("id = ? AND version = ?", o.ID, o.Version).
+		Select("*").Omit("id", "created_at").Updates(&r)
+	if err := saved(res); err != nil {
+		return err
+	}
+	o.Version++
+	return nil
+}
+
+// RemoveMemberships implements identity.Organizations.
+func (d Organizations) RemoveMemberships(ctx context.Context, userID string) error {
+	return wrap(d.q(ctx).Exec(`DELETE FROM memberships WHERE user_id = ?`, userID).Error)
+}
+
+// Dissolve implements identity.Organizations.
+func (d Organizations) Dissolve(ctx context.Context, organizationID string, at time.Time) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		var invited []string
+		err := d.q(ctx).Raw(`SELECT user_id FROM memberships WHERE organization_id = ? AND status = 'invited'`, organizationID).Scan(&invited).Error
+		if err != nil {
+			return wrap(err)
+		}
+		for _, step := range []struct {
+			sql  string
+			args []any
+		}{
+			{`UPDATE sessions SET ended_at = ? WHERE ended_at IS NULL AND user_id IN (SELECT user_id FROM memberships WHERE organization_id = ? AND status = 'active')`, []any{at, organizationID}},
+			{`DELETE FROM user_tokens WHERE organization_id = ?`, []any{organizationID}},
+			{`DELETE FROM memberships WHERE organization_id = ?`, []any{organizationID}},
+		} {
+			if err := d.q(ctx).Exec(step.sql, step.args...).Error; err != nil {
+				return wrap(err)
+			}
+		}
+		if len(invited) == 0 {
+			return nil
+		}
+		return wrap(d.q(ctx).Exec(`DELETE FROM users WHERE ? AND status = 'invited' AND NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id)`, d.dialect.among(invited)).Error)
+	})
+}

@@ -1,0 +1,180 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/mail"
+)
+
+// EmailChange is the address that an account is to have as soon as its owner
+// has shown that they read mail there.
+type EmailChange struct {
+	UserID      string
+	Email       string
+	RequestedAt time.Time
+}
+
+// waits reports whether the change can still be confirmed.
+func (c EmailChange) waits(now time.Time) bool {
+	return now.Before(c.RequestedAt.Add(purposeLife[ForVerification]))
+}
+
+// changesPerAccount keeps an account that was taken over from becoming a mail gun.
+var changesPerAccount = limit.Rule{Name: "change-email", Max: 5, Per: time.Hour}
+
+// Rename gives the account another name.
+func (s *Service) Rename(ctx context.Context, userID, name string) error {
+	var c checks
+	name = c.line("name", name, true)
+	if err := c.err(); err != nil {
+		return err
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		u, err := s.Users.Find(ctx, userID)
+		if err != nil || u.Name == name {
+			return err
+		}
+		u.Rename(name, s.Clock.Now())
+		return s.Users.Save(ctx, &u)
+	})
+}
+
+// ChangeEmail asks for another address. The account keeps the one that it has
+// until the mail to the other is answered (VerifyEmail); a later request takes
+// this one's place, and the present address takes it back. ErrEmailTaken if the
+// other is somebody's.
+func (s *Service) ChangeEmail(ctx context.Context, userID, email string) error {
+	var c checks
+	email = c.email(email)
+	if err := c.err(); err != nil {
+		return err
+	}
+	u, err := s.Users.Find(ctx, userID)
+	if err != nil {
+		return err
+	}
+	if u.EmailKey() == EmailKey(email) {
+		return s.EmailChanges.Remove(ctx, userID)
+	}
+	if err := s.notTaken(ctx, email); err != nil {
+		return err
+	}
+	waiting, err := s.PendingEmail(ctx, userID)
+	if err != nil || waiting == email {
+		return err // whoever saves a form twice gets one mail
+	}
+	switch d, err := s.Limiter.Take(ctx, changesPerAccount, userID); {
+	case err != nil:
+		return err
+	case !d.Allowed:
+		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		now := s.Clock.Now()
+		u, err := s.Users.Find(ctx, userID)
+		if err != nil {
+			return err
+		}
+		// Saved, so that a deletion at the same time comes before or after this.
+		u.UpdatedAt = now
+		if err := s.Users.Save(ctx, &u); err != nil {
+			return err
+		}
+		if err := s.EmailChanges.Put(ctx, EmailChange{UserID: userID, Email: email, RequestedAt: now}); err != nil {
+			return err
+		}
+		return s.Events.Record(ctx, event.EmailChangeRequested{UserID: userID, RequestedAt: now})
+	})
+}
+
+// PendingEmail is the address that the account is to have, empty if none waits
+// to be confirmed.
+func (s *Service) PendingEmail(ctx context.Context, userID string) (string, error) {
+	c, err := s.EmailChanges.Find(ctx, userID)
+	if errors.Is(err, ErrNoEmailChange) || err == nil && !c.waits(s.Clock.Now()) {
+		return "", nil
+	}
+	return c.Email, err
+}
+
+func (s *Service) notTaken(ctx context.Context, email string) error {
+	u, err := s.Users.FindByEmail(ctx, EmailKey(email))
+	switch {
+	case errors.Is(err, ErrUserNotFound):
+		return nil
+	case err == nil && u.Status == UserActive:
+		return ErrEmailTaken
+	}
+	return err
+}
+
+// moveTo makes the address that was proven the account's, if it is the one that
+// the owner asked for last. Whoever was invited under it and has no account is
+// the same person, as it turns out.
+func (s *Service) moveTo(ctx context.Context, u *User, email string, now time.Time) error {
+	c, err := s.EmailChanges.Find(ctx, u.ID)
+	if errors.Is(err, ErrNoEmailChange) || err == nil && (EmailKey(c.Email) != EmailKey(email) || !c.waits(now)) {
+		return errBadToken
+	} else if err != nil {
+		return err
+	}
+	switch holder, err := s.Users.FindByEmail(ctx, EmailKey(email)); {
+	case errors.Is(err, ErrUserNotFound):
+	case err != nil:
+		return err
+	case holder.Status == UserActive:
+		return ErrEmailTaken
+	default:
+		if err := s.Users.Absorb(ctx, holder.ID, u.ID); err != nil {
+			return err
+		}
+	}
+	u.Move(c.Email, now)
+	if err := s.Users.Save(ctx, u); err != nil {
+		return err
+	}
+	if err := s.EmailChanges.Remove(ctx, u.ID); err != nil {
+		return err
+	}
+	// Links in the old mailbox open this account no more.
+	return s.MailTokens.SpendAll(ctx, u.ID, ForReset, "", now)
+}
+
+// OnEmailChangeRequested warns the present address and then asks the other one
+// to confirm, in this order: whoever has borrowed a session cannot be done
+// before the owner could hear of it.
+func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChangeRequested) error {
+	u, err := s.recipient(ctx, e.UserID)
+	if err != nil || u.ID == "" {
+		return err
+	}
+	c, err := s.EmailChanges.Find(ctx, u.ID)
+	if errors.Is(err, ErrNoEmailChange) || err == nil && !c.RequestedAt.Equal(e.RequestedAt) {
+		return nil // done, taken back, or asked for anew
+	} else if err != nil {
+		return err
+	}
+	id := u.ID + "-" + moment(e.RequestedAt)
+	err = s.send(ctx, u, "email-change-"+id, "Your e-mail address is about to change",
+		mail.Block{Text: "On " + e.RequestedAt.UTC().Format("2 January 2006 at 15:04 UTC") + " somebody, hopefully you, asked for another e-mail address for your account. It changes as soon as a mail to the new address is answered."},
+		mail.Block{Text: "If it was not you, please set a new password now: that signs everybody else out. Then write your own address into your profile again."}, s.newPassword())
+	if err != nil {
+		return err
+	}
+	next := u
+	next.Email = c.Email
+	token, err := s.mailToken(ctx, next, ForVerification, "", s.Clock.Now())
+	if err != nil {
+		return ignoreGone(err)
+	}
+	return s.send(ctx, next, "confirm-email-"+id, "Please confirm your new e-mail address",
+		mail.Block{Text: "This is to be the e-mail address of your account on locum. Please confirm that it is yours."},
+		s.link("Confirm the address", "verify-email", token),
+		mail.Block{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, mail.Block{Code: token},
+		mail.Block{Text: "If you did not ask for this, you need not do anything."})
+}

@@ -1,0 +1,140 @@
+package identity_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+// me is the account as its owner sees it.
+func (h *house) me(s identity.SignedIn) identity.Account {
+	h.t.Helper()
+	a, err := h.Me(h.t.Context(), h.actor(s))
+	require.NoError(h.t, err)
+	return a
+}
+
+func TestAnAccountIsRenamed(t *testing.T) {
+	h := sqlite(t)
+	jo := h.jobseeker("jo@example.org")
+	require.NoError(t, h.Rename(t.Context(), jo.Account.ID, "  Zoë O'Hara "))
+	require.Equal(t, "Zoë O'Hara", h.me(jo).Name)
+	for _, bad := range []string{"", "  ", strings.Repeat("x", 201), "a\nb"} {
+		err := h.Rename(t.Context(), jo.Account.ID, bad)
+		require.ErrorIs(t, err, fault.ErrInvalid)
+		require.Equal(t, "name", fault.Of(err).Fields[0].Name)
+	}
+	require.ErrorIs(t, h.Rename(t.Context(), "01890000-0000-7000-8000-000000000000", "X"), identity.ErrUserNotFound)
+}
+
+func TestAnotherAddressIsTheAccountsOnceItWasConfirmed(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		jo := h.jobseeker("jo@example.org")
+		h.mails("jo@example.org")
+		require.NoError(t, h.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}))
+		reset := h.token("jo@example.org")
+		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "Jo.New@Example.org"))
+		require.Equal(t, "jo@example.org", h.me(jo).Email, "until it is confirmed")
+		pending, err := h.PendingEmail(t.Context(), jo.Account.ID)
+		require.NoError(t, err)
+		require.Equal(t, "Jo.New@example.org", pending)
+
+		old := h.mails("jo@example.org")
+		require.Contains(t, old[len(old)-1].Subject, "about to change")
+		require.NotContains(t, old[len(old)-1].Text, "loc_mt_", "the old mailbox cannot confirm it")
+		token := h.token("Jo.New@example.org")
+		require.NoError(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: token}))
+		require.Equal(t, "Jo.New@example.org", h.me(jo).Email)
+		require.False(t, h.me(jo).EmailVerifiedAt.IsZero())
+		pending, err = h.PendingEmail(t.Context(), jo.Account.ID)
+		require.NoError(t, err)
+		require.Empty(t, pending)
+
+		_, err = h.Login(t.Context(), identity.LoginInput{Email: "jo.new@example.org", Password: password}, office)
+		require.NoError(t, err)
+		_, err = h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, office)
+		require.ErrorIs(t, err, identity.ErrBadCredentials)
+		require.ErrorIs(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: token}), fault.ErrInvalid, "once")
+		require.ErrorIs(t, h.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: reset, Password: "An0ther-one"}), fault.ErrInvalid, "a link in the old mailbox")
+		h.jobseeker("jo@example.org") // somebody else's from now on
+	})
+}
+
+func TestTheLastAddressAskedForCounts(t *testing.T) {
+	h := sqlite(t)
+	jo := h.jobseeker("jo@example.org")
+	require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "one@example.org"))
+	first := h.token("one@example.org")
+	h.clock.Advance(time.Second)
+	require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "two@example.org"))
+	second := h.token("two@example.org")
+	require.ErrorIs(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: first}), fault.ErrInvalid)
+	require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "two@example.org"), "a form that was sent twice")
+	require.Len(t, h.mails("two@example.org"), 1)
+
+	t.Run("and the present one takes it back", func(t *testing.T) {
+		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "JO@example.org"))
+		require.ErrorIs(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: second}), fault.ErrInvalid)
+		require.Equal(t, "jo@example.org", h.me(jo).Email)
+	})
+	t.Run("for a day", func(t *testing.T) {
+		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "three@example.org"))
+		late := h.token("three@example.org")
+		h.clock.Advance(24 * time.Hour)
+		require.ErrorIs(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: late}), fault.ErrInvalid)
+		pending, err := h.PendingEmail(t.Context(), jo.Account.ID)
+		require.NoError(t, err)
+		require.Empty(t, pending)
+		h.clock.Advance(8 * 24 * time.Hour)
+		require.NoError(t, h.Forget(t.Context()))
+		_, err = h.store.EmailChanges.Find(t.Context(), jo.Account.ID)
+		require.ErrorIs(t, err, identity.ErrNoEmailChange)
+	})
+}
+
+func TestAnAddressThatIsTakenIsNobodyElses(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		jo, al := h.jobseeker("jo@example.org"), h.jobseeker("al@example.org")
+		require.ErrorIs(t, h.ChangeEmail(t.Context(), jo.Account.ID, "AL@example.org"), identity.ErrEmailTaken)
+		require.ErrorIs(t, h.ChangeEmail(t.Context(), jo.Account.ID, "nonsense"), fault.ErrInvalid)
+
+		// Both want the same one, and each has proven it: the first has it.
+		tokens := map[string]string{}
+		for _, id := range []string{jo.Account.ID, al.Account.ID} {
+			require.NoError(t, h.ChangeEmail(t.Context(), id, "both@example.org"))
+			tokens[id] = h.token("both@example.org")
+		}
+		errs := atOnce(2, func(i int) error {
+			return h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: tokens[[]string{jo.Account.ID, al.Account.ID}[i]]})
+		})
+		require.Equal(t, 1, count(errs, nil))
+		require.Equal(t, 1, count(errs, identity.ErrEmailTaken))
+	})
+}
+
+func TestAnAddressThatWasInvitedBecomesTheAccountsWithItsInvitation(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		boss, jo := h.actor(h.employer("boss@example.org")), h.jobseeker("jo@example.org")
+		require.NoError(t, h.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@work.example", Role: "viewer"}))
+		invitation := h.token("jo@work.example")
+		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "jo@work.example"))
+		require.NoError(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: h.token("jo@work.example")}))
+		_, err := h.AcceptInvitation(t.Context(), h.actor(jo), identity.AcceptInvitationInput{Token: invitation}, office)
+		require.NoError(t, err)
+		require.Equal(t, boss.OrganizationID, h.actor(jo).OrganizationID)
+	})
+}
+
+func TestAnAccountIsNoMailGun(t *testing.T) {
+	h := sqlite(t)
+	jo := h.jobseeker("jo@example.org")
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, name+"@victim.example"))
+	}
+	require.ErrorIs(t, h.ChangeEmail(t.Context(), jo.Account.ID, "f@victim.example"), fault.ErrRateLimit)
+}

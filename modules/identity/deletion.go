@@ -1,0 +1,141 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/job"
+)
+
+// closedName is what an organization is called that bore the name of a person
+// who is gone.
+const closedName = "Closed organization"
+
+// DeleteAccount erases the caller's account: at once what this module knows of
+// the person, and by the event whatever others do. An organization that is left
+// without an admin is closed with it.
+func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		u, err := s.Users.Find(ctx, a.UserID)
+		if errors.Is(err, ErrUserNotFound) {
+			return fault.ErrUnauthorized // by another request, just now
+		} else if err != nil {
+			return err
+		}
+		now := s.Clock.Now()
+		if err := s.resign(ctx, u, now); err != nil {
+			return err
+		}
+		// First the account, so that whoever is signing in, or having a mail
+		// written, at this moment is done before what follows or finds nobody.
+		u.Erase(now)
+		if err := s.Users.Save(ctx, &u); err != nil {
+			return err
+		}
+		for _, forget := range []func(context.Context, string) error{
+			s.Organizations.RemoveMemberships, s.Sessions.Remove, s.MailTokens.Remove, s.EmailChanges.Remove,
+		} {
+			if err := forget(ctx, u.ID); err != nil {
+				return err
+			}
+		}
+		gone := event.AccountDeleted{UserID: u.ID, Kind: string(u.Kind), DeletedAt: now}
+		again := job.New(kindErase, job.Events, kindErase+"/"+u.ID, gone)
+		again.RunAt = now.Add(stragglersTake)
+		if err := s.Jobs.Add(ctx, again); err != nil {
+			return err
+		}
+		return s.Events.Record(ctx, gone)
+	})
+}
+
+// DeleteEmployerAccount ends what the caller is on the employers' side: the
+// whole account, or, of a jobseeker who had joined an organization, the
+// membership. Either way the caller is signed out.
+func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error {
+	if !a.Seeker {
+		return s.DeleteAccount(ctx, a)
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		u, err := s.Users.Find(ctx, a.UserID)
+		if errors.Is(err, ErrUserNotFound) {
+			return fault.ErrUnauthorized
+		} else if err != nil {
+			return err
+		}
+		now := s.Clock.Now()
+		if err := s.resign(ctx, u, now); err != nil {
+			return err
+		}
+		return s.Sessions.EndAll(ctx, a.UserID, "", now)
+	})
+}
+
+// resign ends the user's membership. The organization is closed if it has no
+// other admin.
+func (s *Service) resign(ctx context.Context, u User, now time.Time) error {
+	m, err := s.Organizations.MembershipOf(ctx, u.ID)
+	if err != nil || m == nil {
+		return err
+	}
+	if err := s.Organizations.Lock(ctx, m.OrganizationID); err != nil {
+		return err
+	}
+	// Again, as it is now that nobody else can change it.
+	if m, err = s.Organizations.MembershipOf(ctx, u.ID); err != nil || m == nil {
+		return err
+	}
+	if m.guards() {
+		switch err := s.anotherAdmin(ctx, *m); {
+		case errors.Is(err, ErrLastAdmin):
+			return s.dissolve(ctx, m.OrganizationID, u, now)
+		case err != nil:
+			return err
+		}
+	}
+	return s.Organizations.RemoveMember(ctx, m.OrganizationID, u.ID)
+}
+
+// dissolve closes an organization whose last admin leaves: nobody could let
+// anybody in any more. It keeps its name for those who applied to it, unless
+// that is the name of the person.
+func (s *Service) dissolve(ctx context.Context, organizationID string, last User, now time.Time) error {
+	if err := s.Organizations.Dissolve(ctx, organizationID, now); err != nil {
+		return err
+	}
+	o, err := s.Organizations.Find(ctx, organizationID)
+	if err != nil {
+		return err
+	}
+	events := []event.Event{event.OrganizationClosed{OrganizationID: organizationID, ClosedAt: now}}
+	if o.Name == last.Name {
+		o.Name, o.UpdatedAt = closedName, now
+		if err := s.Organizations.Save(ctx, &o); err != nil {
+			return err
+		}
+		events = append(events, event.OrganizationRenamed{OrganizationID: organizationID, RenamedAt: now})
+	}
+	return s.Events.Record(ctx, events...)
+}
+
+const (
+	kindErase = "identity.erase-stragglers"
+	// stragglersTake is longer than any request that began before the account
+	// ended can last.
+	stragglersTake = time.Minute
+)
+
+// Handlers do the work that the module gives itself.
+func (s *Service) Handlers() []job.Handler {
+	return []job.Handler{job.Handle(kindErase, job.Events, s.eraseStragglers)}
+}
+
+// eraseStragglers tells of the deletion once more, for what requests were still
+// writing when it was told first.
+func (s *Service) eraseStragglers(ctx context.Context, e event.AccountDeleted) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, e) })
+}

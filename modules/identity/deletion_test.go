@@ -1,0 +1,164 @@
+package identity_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+func TestADeletedAccountLeavesARowWithoutAPerson(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		jo := h.jobseeker("jo@example.org")
+		boss := h.actor(h.employer("boss@example.org"))
+		require.NoError(t, h.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@example.org"}))
+		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "jo@elsewhere.example"))
+		confirm := h.token("jo@elsewhere.example")
+		a := h.actor(jo)
+		require.NoError(t, h.DeleteAccount(t.Context(), a))
+
+		h.isOut(jo)
+		_, err := h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, office)
+		require.ErrorIs(t, err, identity.ErrBadCredentials)
+		require.ErrorIs(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: confirm}), fault.ErrInvalid)
+		require.ErrorIs(t, h.DeleteAccount(t.Context(), a), fault.ErrUnauthorized, "a second time")
+		people, err := h.People(t.Context(), []string{jo.Account.ID})
+		require.NoError(t, err)
+		require.Empty(t, people)
+		team, err := h.Team(t.Context(), boss, page.Request{Number: 1, Size: 10})
+		require.NoError(t, err)
+		require.Len(t, team.Items, 1, "the invitation went with the person")
+
+		_, err = h.work.Relay.Drain(t.Context())
+		require.NoError(t, err)
+		require.Len(t, h.deleted.all, 1)
+		require.Equal(t, jo.Account.ID, h.deleted.all[0].UserID)
+		require.Equal(t, "jobseeker", h.deleted.all[0].Kind)
+		h.clock.Advance(time.Minute)
+		h.work.All(t)
+		require.Len(t, h.deleted.all, 2, "once more, for what was being written")
+
+		again := h.jobseeker("jo@example.org")
+		require.NotEqual(t, jo.Account.ID, again.Account.ID)
+	})
+}
+
+func TestOneOfManyDeletionsAtOnceEndsTheAccount(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		jo := h.actor(h.jobseeker("jo@example.org"))
+		errs := atOnce(20, func(int) error { return h.DeleteAccount(t.Context(), jo) })
+		require.Equal(t, 1, count(errs, nil))
+		require.Equal(t, 19, count(errs, fault.ErrUnauthorized))
+		_, err := h.work.Relay.Drain(t.Context())
+		require.NoError(t, err)
+		require.Len(t, h.deleted.all, 1)
+	})
+}
+
+func TestNobodyIsSignedInToAnAccountThatEnds(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		jo := h.jobseeker("jo@example.org")
+		a := h.actor(jo)
+		var opened [10]identity.SignedIn
+		errs := atOnce(11, func(i int) (err error) {
+			if i == 10 {
+				return h.DeleteAccount(t.Context(), a)
+			}
+			opened[i], err = h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, office)
+			return err
+		})
+		require.NoError(t, errs[10])
+		for i, in := range opened {
+			if errs[i] == nil {
+				h.isOut(in)
+			}
+		}
+	})
+}
+
+func TestAMemberWhoLeavesLeavesTheOrganizationAsItIs(t *testing.T) {
+	h := sqlite(t)
+	bossIn := h.employer("boss@example.org")
+	boss := h.actor(bossIn)
+	tom := h.member(boss, "tom@example.org", "recruiter")
+	require.NoError(t, h.DeleteEmployerAccount(t.Context(), h.actor(tom)))
+	h.isOut(tom)
+	require.Equal(t, boss.OrganizationID, h.actor(bossIn).OrganizationID)
+	_, err := h.Permissions(t.Context(), boss, tom.Account.ID)
+	require.ErrorIs(t, err, identity.ErrNotInTeam)
+}
+
+func TestAnAdminAmongOthersMayLeave(t *testing.T) {
+	h := sqlite(t)
+	bossIn := h.employer("boss@example.org")
+	second := h.member(h.actor(bossIn), "second@example.org", "admin")
+	require.NoError(t, h.DeleteEmployerAccount(t.Context(), h.actor(bossIn)))
+	require.NotEmpty(t, h.actor(second).OrganizationID)
+}
+
+func TestTheLastAdminTakesTheOrganizationAlong(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		bossIn := h.employer("boss@example.org")
+		boss := h.actor(bossIn)
+		tom := h.member(boss, "tom@example.org", "recruiter")
+		require.NoError(t, h.Invite(t.Context(), boss, identity.InviteInput{Name: "New", Email: "new@example.org"}))
+		invitation := h.token("new@example.org")
+		require.NoError(t, h.DeleteEmployerAccount(t.Context(), boss))
+		h.isOut(bossIn)
+		h.isOut(tom)
+		name, err := h.OrganizationName(t.Context(), boss.OrganizationID)
+		require.NoError(t, err)
+		require.Equal(t, "St Mary's", name, "for those who applied there")
+
+		in, err := h.Login(t.Context(), identity.LoginInput{Email: "tom@example.org", Password: password}, office)
+		require.NoError(t, err)
+		require.Empty(t, h.actor(in).OrganizationID, "there is nobody who could let anybody do anything")
+		_, err = h.AcceptInvitation(t.Context(), h.actor(in), identity.AcceptInvitationInput{Token: invitation}, office)
+		require.ErrorIs(t, err, fault.ErrInvalid)
+		require.NoError(t, h.DeleteEmployerAccount(t.Context(), h.actor(in)), "an account without an organization can end too")
+	})
+}
+
+func TestOfTwoAdminsWhoLeaveAtOnceTheSecondIsTheLast(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		boss := h.actor(h.employer("boss@example.org"))
+		second := h.actor(h.member(boss, "second@example.org", "admin"))
+		tom := h.member(boss, "tom@example.org", "viewer")
+		for _, err := range atOnce(2, func(i int) error {
+			return h.DeleteEmployerAccount(t.Context(), []auth.Actor{boss, second}[i])
+		}) {
+			require.NoError(t, err)
+		}
+		h.isOut(tom)
+	})
+}
+
+func TestAnOrganizationNamedAfterAPersonForgetsTheName(t *testing.T) {
+	h := sqlite(t)
+	in, err := h.Register(t.Context(), identity.RegisterInput{Email: "solo@example.org", Password: password, Name: "Ann Practitioner", UserType: "employer"}, office)
+	require.NoError(t, err)
+	a := h.actor(in)
+	require.NoError(t, h.DeleteEmployerAccount(t.Context(), a))
+	name, err := h.OrganizationName(t.Context(), a.OrganizationID)
+	require.NoError(t, err)
+	require.Equal(t, "Closed organization", name)
+}
+
+func TestAJobseekerWhoLeavesATeamKeepsTheirAccount(t *testing.T) {
+	h := sqlite(t)
+	boss, jo := h.actor(h.employer("boss@example.org")), h.jobseeker("jo@example.org")
+	require.NoError(t, h.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@example.org"}))
+	_, err := h.AcceptInvitation(t.Context(), h.actor(jo), identity.AcceptInvitationInput{Token: h.token("jo@example.org")}, office)
+	require.NoError(t, err)
+	require.NoError(t, h.DeleteEmployerAccount(t.Context(), h.actor(jo)))
+	h.isOut(jo)
+	in, err := h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, office)
+	require.NoError(t, err)
+	require.True(t, h.actor(in).Seeker)
+	require.Empty(t, h.actor(in).OrganizationID)
+}

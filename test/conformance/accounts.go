@@ -1,0 +1,170 @@
+package conformance
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/identity"
+)
+
+func emailChangesReadBack(t *testing.T, p *people) {
+	ctx, u := t.Context(), p.user("jo@example.org")
+	_, err := p.EmailChanges.Find(ctx, u.ID)
+	require.ErrorIs(t, err, identity.ErrNoEmailChange)
+	first := identity.EmailChange{UserID: u.ID, Email: "zoë@example.org", RequestedAt: p.now}
+	second := identity.EmailChange{UserID: u.ID, Email: "zoe@example.org", RequestedAt: p.now.Add(1234567 * time.Microsecond)}
+	require.NoError(t, p.EmailChanges.Put(ctx, first))
+	require.NoError(t, p.EmailChanges.Put(ctx, second))
+	got, err := p.EmailChanges.Find(ctx, u.ID)
+	require.NoError(t, err)
+	require.Equal(t, second, got)
+	n, err := p.EmailChanges.Forget(ctx, second.RequestedAt, 10)
+	require.NoError(t, err)
+	require.Zero(t, n, "it is not older than that")
+	n, err = p.EmailChanges.Forget(ctx, second.RequestedAt.Add(time.Microsecond), 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.NoError(t, p.EmailChanges.Put(ctx, first))
+	require.NoError(t, p.EmailChanges.Remove(ctx, uid()))
+	require.NoError(t, p.EmailChanges.Remove(ctx, u.ID))
+	_, err = p.EmailChanges.Find(ctx, u.ID)
+	require.ErrorIs(t, err, identity.ErrNoEmailChange)
+}
+
+func invitedIsAbsorbed(t *testing.T, p *people) {
+	ctx, u := t.Context(), p.user("jo@example.org")
+	first, second := p.organization(p.user("a@example.org").ID), p.organization(u.ID)
+	m := p.invite(first, "jo@elsewhere.example", identity.Viewer)
+	p.invite(second, "jo@elsewhere.example", identity.Viewer) // where the account is already
+	token, _ := identity.NewMailToken(m.UserID, "jo@elsewhere.example", identity.ForInvitation, p.now)
+	token.OrganizationID = first.ID
+	require.NoError(t, p.MailTokens.Add(ctx, token))
+
+	require.NoError(t, p.Users.Absorb(ctx, m.UserID, u.ID))
+	_, err := p.Users.Find(ctx, m.UserID)
+	require.ErrorIs(t, err, identity.ErrUserNotFound)
+	got, err := p.Organizations.Member(ctx, first.ID, u.ID)
+	require.NoError(t, err)
+	require.Equal(t, identity.MemberInvited, got.Status)
+	require.Equal(t, identity.Viewer, got.Role)
+	got, err = p.Organizations.Member(ctx, second.ID, u.ID)
+	require.NoError(t, err)
+	require.Equal(t, identity.Admin, got.Role, "the membership that there was")
+	handed, err := p.MailTokens.Find(ctx, token.Hash, identity.ForInvitation)
+	require.NoError(t, err)
+	require.Equal(t, u.ID, handed.UserID)
+
+	other := p.user("al@example.org")
+	require.NoError(t, p.Users.Absorb(ctx, other.ID, u.ID))
+	_, err = p.Users.Find(ctx, other.ID)
+	require.NoError(t, err, "an account is never absorbed")
+}
+
+func personIsRemoved(t *testing.T, p *people) {
+	ctx := t.Context()
+	gone, stays := p.user("jo@example.org"), p.user("al@example.org")
+	o := p.organization(gone.ID)
+	other := p.organization(stays.ID)
+	require.Equal(t, gone.ID, p.invite(other, "jo@example.org", identity.Viewer).UserID)
+	sessions := map[string]identity.RefreshToken{}
+	tokens := map[string]identity.MailToken{}
+	for _, u := range []identity.User{gone, stays} {
+		_, sessions[u.ID] = p.session(u)
+		tokens[u.ID], _ = identity.NewMailToken(u.ID, u.Email, identity.ForReset, p.now)
+		require.NoError(t, p.MailTokens.Add(ctx, tokens[u.ID]))
+	}
+	require.NoError(t, p.Organizations.RemoveMemberships(ctx, gone.ID))
+	require.NoError(t, p.Sessions.Remove(ctx, gone.ID))
+	require.NoError(t, p.MailTokens.Remove(ctx, gone.ID))
+
+	for _, of := range []identity.Organization{o, other} {
+		_, err := p.Organizations.Member(ctx, of.ID, gone.ID)
+		require.ErrorIs(t, err, identity.ErrNotInTeam)
+	}
+	_, err := p.Organizations.Member(ctx, other.ID, stays.ID)
+	require.NoError(t, err)
+	_, err = p.Sessions.FindRefresh(ctx, sessions[gone.ID].Hash)
+	require.ErrorIs(t, err, identity.ErrSessionNotFound)
+	_, err = p.Sessions.FindRefresh(ctx, sessions[stays.ID].Hash)
+	require.NoError(t, err)
+	_, err = p.MailTokens.Find(ctx, tokens[gone.ID].Hash, identity.ForReset)
+	require.ErrorIs(t, err, identity.ErrTokenNotFound)
+	_, err = p.MailTokens.Find(ctx, tokens[stays.ID].Hash, identity.ForReset)
+	require.NoError(t, err)
+}
+
+func organizationDissolves(t *testing.T, p *people) {
+	ctx := t.Context()
+	boss, stranger := p.user("jo@example.org"), p.user("al@example.org")
+	o, other := p.organization(boss.ID), p.organization(stranger.ID)
+	invited := p.invite(o, "new@example.org", identity.Viewer)
+	both := p.invite(o, "both@example.org", identity.Viewer)
+	p.invite(other, "both@example.org", identity.Viewer)
+	p.invite(o, "al@example.org", identity.Viewer)
+	token, _ := identity.NewMailToken(invited.UserID, "new@example.org", identity.ForInvitation, p.now)
+	token.OrganizationID = o.ID
+	require.NoError(t, p.MailTokens.Add(ctx, token))
+	ended, _ := p.session(boss)
+	lives, _ := p.session(stranger)
+
+	require.NoError(t, p.Organizations.Dissolve(ctx, o.ID, p.now))
+	for _, id := range []string{boss.ID, invited.UserID, both.UserID, stranger.ID} {
+		_, err := p.Organizations.Member(ctx, o.ID, id)
+		require.ErrorIs(t, err, identity.ErrNotInTeam)
+	}
+	got, err := p.Sessions.Principal(ctx, ended.ID)
+	require.NoError(t, err)
+	require.False(t, got.Session.Alive(p.now))
+	got, err = p.Sessions.Principal(ctx, lives.ID)
+	require.NoError(t, err)
+	require.True(t, got.Session.Alive(p.now), "who was only invited stays signed in")
+	_, err = p.Users.Find(ctx, invited.UserID)
+	require.ErrorIs(t, err, identity.ErrUserNotFound)
+	_, err = p.Users.Find(ctx, both.UserID)
+	require.NoError(t, err, "somebody else invited them too")
+	_, err = p.Users.Find(ctx, boss.ID)
+	require.NoError(t, err)
+	_, err = p.MailTokens.Find(ctx, token.Hash, identity.ForInvitation)
+	require.ErrorIs(t, err, identity.ErrTokenNotFound)
+	_, err = p.Organizations.Find(ctx, o.ID)
+	require.NoError(t, err, "applicants still see where they applied")
+}
+
+// deletedGetsNoToken lets twenty tokens be written while the account ends.
+func deletedGetsNoToken(t *testing.T, p *people) {
+	ctx, u := t.Context(), p.user("jo@example.org")
+	var all sync.WaitGroup
+	var added [20]error
+	var tokens [20]identity.MailToken
+	for i := range added {
+		tokens[i], _ = identity.NewMailToken(u.ID, u.Email, identity.ForReset, p.now)
+		all.Go(func() {
+			added[i] = p.Tx.Do(ctx, func(ctx context.Context) error { return p.MailTokens.Add(ctx, tokens[i]) })
+		})
+	}
+	require.NoError(t, p.Tx.Do(ctx, func(ctx context.Context) error {
+		u, err := p.Users.Find(ctx, u.ID)
+		if err != nil {
+			return err
+		}
+		u.Erase(p.now)
+		if err := p.Users.Save(ctx, &u); err != nil {
+			return err
+		}
+		return p.MailTokens.Remove(ctx, u.ID)
+	}))
+	all.Wait()
+	for i, err := range added {
+		if err != nil {
+			require.ErrorIs(t, err, identity.ErrUserNotFound)
+		}
+		_, err := p.MailTokens.Find(ctx, tokens[i].Hash, identity.ForReset)
+		require.ErrorIs(t, err, identity.ErrTokenNotFound, "those that came first went with the account")
+	}
+	again := p.user("jo@example.org")
+	require.NotEqual(t, u.ID, again.ID, "the address is free again")
+}

@@ -1,0 +1,64 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDeletingAnEmployersAccount(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("DELETE /api/employers/profile", func(t *testing.T) {
+			t.Parallel()
+			boss := w.employer(t)
+			open, closed := boss.listing(object{"title": "Ward Sister"}), boss.listing(object{"title": "Porter"})
+			boss.elsewhere().put("/api/employers/jobs/"+closed, object{"status": "inactive"}).ok(200)
+			member := boss.member("recruiter")
+
+			a := member.delete("/api/employers/profile").ok(200)
+			require.Equal(t, "Account deleted successfully", a.text("message"))
+			member.isOut(t)
+			member.delete("/api/employers/profile").fails(401, "Unauthorized")
+			w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).fails(401, "Invalid email or password")
+			boss.get("/api/employers/team").ok(200)
+			w.guest(t).get("/api/listings/" + open).ok(200)
+
+			last := boss.member("viewer")
+			boss.delete("/api/employers/profile").ok(200)
+			boss.isOut(t)
+			last.isOut(t)
+			require.Eventually(t, func() bool {
+				return w.guest(t).get("/api/listings/"+open).status == 404
+			}, 10*time.Second, 20*time.Millisecond, "its listings close")
+			again := last.signIn(password)
+			again.get("/api/employers/team").fails(403, "Forbidden")
+			again.delete("/api/employers/profile").ok(200)
+			w.guest(t).post("/api/auth/register", object{"email": boss.email, "password": password, "name": "Somebody Else", "userType": "jobseeker"}).ok(201)
+		})
+		t.Run("DELETE /api/employers/profile is for employers", func(t *testing.T) {
+			t.Parallel()
+			w.guest(t).delete("/api/employers/profile").fails(401, "Unauthorized")
+			w.seeker(t).delete("/api/employers/profile").fails(403, "Forbidden")
+		})
+		t.Run("DELETE /api/employers/profile ten times in 15 minutes", func(t *testing.T) {
+			t.Parallel()
+			c := w.guest(t)
+			for range 10 {
+				c.delete("/api/employers/profile").fails(401, "Unauthorized")
+			}
+			require.NotEmpty(t, c.delete("/api/employers/profile").fails(429, "Rate limit exceeded").header.Get("Retry-After"))
+		})
+		t.Run("DELETE /api/jobseekers/profile", func(t *testing.T) {
+			t.Parallel()
+			jo := w.seeker(t)
+			other := jo.signIn(password)
+			jo.delete("/api/jobseekers/profile").ok(200)
+			jo.isOut(t)
+			other.isOut(t)
+			jo.delete("/api/jobseekers/profile").fails(401, "Unauthorized")
+			w.guest(t).delete("/api/jobseekers/profile").fails(401, "Unauthorized")
+			w.employer(t).delete("/api/jobseekers/profile").fails(403, "Forbidden")
+		})
+	})
+}
