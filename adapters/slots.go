@@ -57,6 +57,7 @@ type Storage struct {
 	Letters        hiring.Letters
 	Exports        hiring.Exports
 
+	Profiles      jobseeker.Profiles
 	Notifications jobseeker.Notifications
 	Activities    jobseeker.Activities
 	Searches      jobseeker.Searches

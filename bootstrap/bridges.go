@@ -23,7 +23,7 @@ import (
 func newListings(s adapters.Storage, d adapters.Deps, i *identity.Service) *listings.Service {
 	return listings.New(listings.Needs{
 		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Search: s.ListingSearch, Matcher: s.ListingMatcher, Views: s.ListingViews, Applications: s.Applications,
-		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{},
+		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Profiles},
 	})
 }
 
@@ -34,10 +34,14 @@ func (b listingsOrganizations) CompanyName(ctx context.Context, organizationID s
 	return b.OrganizationName(ctx, organizationID)
 }
 
-// listingsSeekers answers listings.Seekers: nobody has a profile to tell it yet.
-type listingsSeekers struct{}
+// listingsSeekers answers listings.Seekers. It reads the profiles themselves,
+// since the module that keeps them asks for listings.
+type listingsSeekers struct{ jobseeker.Profiles }
 
-func (listingsSeekers) HomeLocation(context.Context, string) (string, error) { return "", nil }
+func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (string, error) {
+	p, err := b.Find(ctx, userID)
+	return p.Home(), err
+}
 
 func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter, ring *jwttokens.Tokens, f files.Store) *hiring.Service {
 	return hiring.New(hiring.Needs{
@@ -103,7 +107,7 @@ func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hirin
 func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service) *jobseeker.Service {
 	return jobseeker.New(jobseeker.Needs{
 		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Jobs: s.Jobs,
-		Notifications: s.Notifications, Activities: s.Activities, Searches: s.Searches, Alerts: s.Alerts,
+		Profiles: s.Profiles, Accounts: i, Notifications: s.Notifications, Activities: s.Activities, Searches: s.Searches, Alerts: s.Alerts,
 		Listings: seekersListings{l}, People: seekersPeople{i}, Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL,
 	})
 }

@@ -2,7 +2,6 @@ package gormdb
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -38,17 +37,6 @@ func searchesOf(rows []savedSearchRow) []jobseeker.Search {
 	return out
 }
 
-// Lock implements jobseeker.Searches.
-func (d SavedSearches) Lock(ctx context.Context, userID string) error {
-	err := d.q(ctx).Exec(`INSERT INTO seekers (user_id, preferred_location, employment_types, digest_after, digest_waiting)
-		VALUES (?, '', '[]', ?, FALSE) ON CONFLICT (user_id) DO NOTHING`, userID, d.clock.Now()).Error
-	if err != nil {
-		return wrap(err)
-	}
-	var id string
-	return wrap(d.locked(ctx).Table("seekers").Select("user_id").Where("user_id = ?", userID).Scan(&id).Error)
-}
-
 // Add implements jobseeker.Searches.
 func (d SavedSearches) Add(ctx context.Context, s jobseeker.Search) error {
 	return wrap(d.q(ctx).Create(&savedSearchRow{ID: s.ID, UserID: s.UserID, Name: s.Name, Query: s.Query, Location: s.Location,
@@ -72,29 +60,6 @@ func (d SavedSearches) Delete(ctx context.Context, userID, id string) error {
 		return wrap(res.Error)
 	}
 	return wrap(d.q(ctx).Exec("DELETE FROM search_matches WHERE search_id = ?", id).Error)
-}
-
-// Preferences implements jobseeker.Searches.
-func (d SavedSearches) Preferences(ctx context.Context, userID string) (p jobseeker.Preferences, err error) {
-	var rows []struct{ PreferredLocation, EmploymentTypes string }
-	err = d.q(ctx).Raw("SELECT preferred_location, employment_types FROM seekers WHERE user_id = ?", userID).Scan(&rows).Error
-	if err != nil || len(rows) == 0 {
-		return p, wrap(err)
-	}
-	p.Location = rows[0].PreferredLocation
-	if rows[0].EmploymentTypes == "[]" {
-		return p, nil
-	}
-	return p, json.Unmarshal([]byte(rows[0].EmploymentTypes), &p.EmploymentTypes)
-}
-
-// Prefer implements jobseeker.Searches.
-func (d SavedSearches) Prefer(ctx context.Context, userID string, p jobseeker.Preferences) error {
-	types, err := toJSON(orEmpty(p.EmploymentTypes))
-	if err != nil {
-		return err
-	}
-	return saved(d.q(ctx).Exec("UPDATE seekers SET preferred_location = ?, employment_types = ? WHERE user_id = ?", p.Location, string(types), userID))
 }
 
 // EndAlerts implements jobseeker.Searches.
@@ -197,7 +162,8 @@ func (d Alerts) AddMatches(ctx context.Context, ms []jobseeker.Match) ([]jobseek
 	return out, nil
 }
 
-type seekerRow struct {
+// expectantRow is the part of a seeker that alerts know.
+type expectantRow struct {
 	UserID            string
 	PreferredLocation string
 	EmploymentTypes   string
@@ -206,14 +172,14 @@ type seekerRow struct {
 }
 
 // TableName tells GORM the table.
-func (seekerRow) TableName() string { return "seekers" }
+func (expectantRow) TableName() string { return "seekers" }
 
 // Expect implements jobseeker.Alerts.
 func (d Alerts) Expect(ctx context.Context, userIDs []string, now time.Time) error {
 	for chunk := range slices.Chunk(slices.Sorted(slices.Values(userIDs)), matchesAtOnce) {
-		rows := make([]seekerRow, len(chunk))
+		rows := make([]expectantRow, len(chunk))
 		for i, id := range chunk {
-			rows[i] = seekerRow{UserID: id, EmploymentTypes: "[]", DigestAfter: now, DigestWaiting: true}
+			rows[i] = expectantRow{UserID: id, EmploymentTypes: "[]", DigestAfter: now, DigestWaiting: true}
 		}
 		err := d.unprepared(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "user_id"}}, DoUpdates: clause.AssignmentColumns([]string{"digest_waiting"})}).Create(&rows).Error
 		if err != nil {

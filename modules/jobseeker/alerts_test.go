@@ -16,7 +16,6 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/modules/jobseeker"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
 // save keeps a search and returns its id.
@@ -320,12 +319,15 @@ func TestPreferencesKeepWhatIsLeftOut(t *testing.T) {
 		require.NoError(t, err)
 		_, err = d.Prefer(ctx, who, jobseeker.PreferInput{EmploymentTypes: &types})
 		require.NoError(t, err)
-		got, err := d.store.Searches.Preferences(ctx, who.UserID)
+		got, err := d.MyProfile(ctx, who)
 		require.NoError(t, err)
-		require.Equal(t, jobseeker.Preferences{Location: "Leeds", EmploymentTypes: types}, got)
-		none, err := d.store.Searches.Preferences(ctx, stores.NewID())
-		require.NoError(t, err)
-		require.Zero(t, none)
+		require.Equal(t, "Leeds", got.PreferredLocation)
+		require.Equal(t, types, got.EmploymentTypes)
+		for range 9 {
+			types = append(types, "bank")
+		}
+		_, err = d.Prefer(ctx, who, jobseeker.PreferInput{EmploymentTypes: &types})
+		require.Equal(t, "employmentTypes", fault.Of(err).Fields[0].Name)
 	})
 }
 

@@ -145,7 +145,7 @@ func (s *Service) Unsubscribe(ctx context.Context, token string) error {
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Searches.Lock(ctx, userID); err != nil {
+		if err := s.Profiles.Lock(ctx, userID); err != nil {
 			return err
 		}
 		return s.Searches.EndAlerts(ctx, userID)

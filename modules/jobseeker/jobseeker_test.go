@@ -1,6 +1,7 @@
 package jobseeker_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -35,6 +36,21 @@ type desk struct {
 	sent     []mail.Message
 	mailErr  error
 	deaf     map[string]bool // users without an address
+	names    map[string]string
+	emails   []string // that somebody wants for theirs
+	emailErr error
+}
+
+// Rename implements jobseeker.Accounts.
+func (d *desk) Rename(_ context.Context, userID, name string) error {
+	d.names[userID] = name
+	return nil
+}
+
+// ChangeEmail implements jobseeker.Accounts.
+func (d *desk) ChangeEmail(_ context.Context, _, email string) error {
+	d.emails = append(d.emails, email)
+	return d.emailErr
 }
 
 func (d *desk) Public(_ context.Context, ids []string) (out []jobseeker.Posting, _ error) {
@@ -70,7 +86,7 @@ func (d *desk) ByIDs(_ context.Context, ids []string) (map[string]jobseeker.Pers
 	out := map[string]jobseeker.Person{}
 	for _, id := range ids {
 		if !d.deaf[id] {
-			out[id] = jobseeker.Person{Name: "Niamh", Email: id + "@example.org"}
+			out[id] = jobseeker.Person{Name: cmp.Or(d.names[id], "Niamh"), Email: id + "@example.org"}
 		}
 	}
 	return out, nil
@@ -113,10 +129,10 @@ type opener = func(testing.TB, clock.Clock) adapters.Storage
 
 func open(t testing.TB, on opener) *desk {
 	t.Helper()
-	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}, postedAt: map[string]time.Time{}, gone: map[string]bool{}, deaf: map[string]bool{}}
+	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}, postedAt: map[string]time.Time{}, gone: map[string]bool{}, deaf: map[string]bool{}, names: map[string]string{}}
 	d.store = on(t, d.clock)
 	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Tx, Clock: d.clock, NewID: stores.NewID, Jobs: d.store.Jobs,
-		Notifications: d.store.Notifications, Activities: d.store.Activities, Searches: d.store.Searches, Alerts: d.store.Alerts,
+		Profiles: d.store.Profiles, Accounts: d, Notifications: d.store.Notifications, Activities: d.store.Activities, Searches: d.store.Searches, Alerts: d.store.Alerts,
 		Listings: d, People: d, Mailer: d, Sealer: d, PublicURL: "https://jobs.example.org"})
 	d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 		event.OnID("test.submitted", d.OnApplicationSubmitted),

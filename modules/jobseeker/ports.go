@@ -46,22 +46,35 @@ type Activities interface {
 	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
 
+// Profiles keeps what users say of themselves and prefer.
+type Profiles interface {
+	// Lock keeps other transactions from everything of the user that this module
+	// counts or keeps unique, until this one ends.
+	Lock(ctx context.Context, userID string) error
+	// Find returns the user's profile, NewProfile for who never said anything.
+	Find(ctx context.Context, userID string) (Profile, error)
+	// Save stores it. The transaction has called Lock.
+	Save(ctx context.Context, p Profile) error
+}
+
+// Accounts is what the account keeps of what users say of themselves.
+type Accounts interface {
+	// Rename gives the account another name.
+	Rename(ctx context.Context, userID, name string) error
+	// ChangeEmail asks the owner of the new address to confirm it; until then
+	// nothing changes. A Conflict if another account has it.
+	ChangeEmail(ctx context.Context, userID, email string) error
+}
+
 // Searches keeps what users search for. Whoever names a user gets and changes
 // that user's only.
 type Searches interface {
-	// Lock keeps other transactions from the user's searches and preferences
-	// until this one ends.
-	Lock(ctx context.Context, userID string) error
 	// Add stores a new search.
 	Add(ctx context.Context, s Search) error
 	// Of returns the user's searches, the newest first, at most n.
 	Of(ctx context.Context, userID string, n int) ([]Search, error)
 	// Delete removes one with its matches, or returns ErrSearchNotFound.
 	Delete(ctx context.Context, userID, id string) error
-	// Preferences are what the user prefers, zero for who never said, and Prefer
-	// stores them. The transaction has called Lock.
-	Preferences(ctx context.Context, userID string) (Preferences, error)
-	Prefer(ctx context.Context, userID string, p Preferences) error
 	// EndAlerts turns the e-mail alerts of all of the user's searches off; what
 	// waits for a digest waits no more.
 	EndAlerts(ctx context.Context, userID string) error

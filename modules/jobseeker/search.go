@@ -31,12 +31,6 @@ type Terms struct {
 	ContractType string // of the listings', or empty
 }
 
-// Preferences are what a user looks for in general.
-type Preferences struct {
-	Location        string
-	EmploymentTypes []string
-}
-
 // MaxSearches is how many searches one user may keep.
 const MaxSearches = 50
 
@@ -73,7 +67,7 @@ func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchIn
 		return nil, err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Searches.Lock(ctx, by.UserID); err != nil {
+		if err := s.Profiles.Lock(ctx, by.UserID); err != nil {
 			return err
 		}
 		have, err := s.Searches.Of(ctx, by.UserID, MaxSearches)
@@ -132,7 +126,7 @@ func (s *Service) DeleteSearch(ctx context.Context, by auth.Actor, searchID stri
 		return nil, ErrSearchNotFound
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Searches.Lock(ctx, by.UserID); err != nil {
+		if err := s.Profiles.Lock(ctx, by.UserID); err != nil {
 			return err
 		}
 		have, err := s.Searches.Of(ctx, by.UserID, MaxSearches)
@@ -163,39 +157,12 @@ type PreferInput struct {
 	EmploymentTypes   *[]string
 }
 
-// Prefer keeps what the caller prefers and returns their searches.
+// Prefer keeps what the caller prefers, in their profile, and returns their
+// searches.
 func (s *Service) Prefer(ctx context.Context, by auth.Actor, in PreferInput) (all []Search, err error) {
-	if !by.Seeker {
-		return nil, fault.ErrForbidden
-	}
-	if in.PreferredLocation != nil && utf8.RuneCountInString(*in.PreferredLocation) > maxQuery {
-		return nil, fault.InvalidField("preferredLocation", fmt.Sprintf("must have at most %d characters", maxQuery))
-	}
-	if in.EmploymentTypes != nil {
-		if len(*in.EmploymentTypes) > maxTypes {
-			return nil, fault.InvalidField("employmentTypes", fmt.Sprintf("must have at most %d items", maxTypes))
-		}
-		for i, t := range *in.EmploymentTypes {
-			if !slices.Contains(preferredTypes, t) {
-				return nil, fault.InvalidField(fmt.Sprintf("employmentTypes.%d", i), "must be one of: "+strings.Join(preferredTypes, ", "))
-			}
-		}
-	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Searches.Lock(ctx, by.UserID); err != nil {
-			return err
-		}
-		p, err := s.Searches.Preferences(ctx, by.UserID)
-		if err != nil {
-			return err
-		}
-		if in.PreferredLocation != nil {
-			p.Location = strings.TrimSpace(*in.PreferredLocation)
-		}
-		if in.EmploymentTypes != nil {
-			p.EmploymentTypes = *in.EmploymentTypes
-		}
-		if err := s.Searches.Prefer(ctx, by.UserID, p); err != nil {
+		wishes := ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes}
+		if _, err := s.changeProfile(ctx, by, "", wishes, func(*Profile) {}); err != nil {
 			return err
 		}
 		all, err = s.Searches.Of(ctx, by.UserID, MaxSearches)

@@ -21,6 +21,8 @@ type Needs struct {
 	Clock         clock.Clock
 	NewID         id.Source
 	Jobs          job.Adder
+	Profiles      Profiles
+	Accounts      Accounts
 	Notifications Notifications
 	Activities    Activities
 	Searches      Searches

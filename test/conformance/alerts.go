@@ -36,7 +36,7 @@ func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 	lock := func(t *testing.T, s adapters.Storage, user string, fn func(ctx context.Context) error) {
 		t.Helper()
 		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			if err := s.Searches.Lock(ctx, user); err != nil {
+			if err := s.Profiles.Lock(ctx, user); err != nil {
 				return err
 			}
 			return fn(ctx)
@@ -90,7 +90,7 @@ func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		for range 8 {
 			all.Go(func() {
 				err := s.Tx.Do(ctx, func(ctx context.Context) error {
-					if err := s.Searches.Lock(ctx, user); err != nil {
+					if err := s.Profiles.Lock(ctx, user); err != nil {
 						return err
 					}
 					have, err := s.Searches.Of(ctx, user, 50)
@@ -108,23 +108,6 @@ func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		got, err := s.Searches.Of(ctx, user, 50)
 		require.NoError(t, err)
 		require.Len(t, got, 3)
-	})
-
-	t.Run("keeps preferences", func(t *testing.T) {
-		s, _ := start(t)
-		user, want := id(), jobseeker.Preferences{Location: "Zoë's", EmploymentTypes: []string{"bank", "permanent"}}
-		lock(t, s, user, func(ctx context.Context) error {
-			none, err := s.Searches.Preferences(ctx, user)
-			require.NoError(t, err)
-			require.Zero(t, none)
-			return s.Searches.Prefer(ctx, user, want)
-		})
-		got, err := s.Searches.Preferences(ctx, user)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-		other, err := s.Searches.Preferences(ctx, id())
-		require.NoError(t, err)
-		require.Zero(t, other)
 	})
 
 	t.Run("ends the alerts of one user", func(t *testing.T) {

@@ -103,6 +103,9 @@ var matrix = map[string]matrixRow{
 	"PUT /api/jobseekers/applications/:id":    {path: mine, body: saying(object{"status": "in-progress"}), foreignError: "Application not found"},
 	"DELETE /api/jobseekers/applications/:id": {path: mine, foreignError: "Application not found"},
 
+	"GET /api/jobseekers/profile": {path: at("/api/jobseekers/profile")},
+	"PUT /api/jobseekers/profile": {path: at("/api/jobseekers/profile"), body: saying(object{"intent": "update-profile", "profile": object{"bio": "Nurse"}})},
+
 	"GET /api/jobseekers/notifications":        {path: at("/api/jobseekers/notifications")},
 	"PUT /api/jobseekers/notifications/:id":    {path: notification, body: saying(object{"read": true}), foreignError: "Notification not found"},
 	"DELETE /api/jobseekers/notifications/:id": {path: notification, foreignError: "Notification not found"},

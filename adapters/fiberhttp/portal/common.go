@@ -9,6 +9,15 @@ import (
 // errIntentRequired is the answer of operations that an intent chooses.
 var errIntentRequired = fault.New(fault.Invalid, "intent_required", "Intent is required")
 
+// needIntent is the Refuse of inputs that an intent chooses: without one
+// nothing else about them matters.
+func needIntent(intent string, wrong func(path string) bool) error {
+	if intent == "" && !wrong("intent") {
+		return errIntentRequired
+	}
+	return nil
+}
+
 // PageInput asks for a page of a list that has no filters.
 type PageInput struct{ web.Paging }
 

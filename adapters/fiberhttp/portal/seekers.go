@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
@@ -60,10 +59,6 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 				case "delete-search":
 					said = "Search deleted successfully"
 					all, err = s.DeleteSearch(ctx, c.Actor, in.SearchID)
-				case "":
-					err = errIntentRequired
-				default:
-					err = fault.InvalidField("intent", "must be one of: save-search, update-search-preferences, delete-search")
 				}
 				return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: viewSearches(all)}, said), err
 			})},
@@ -72,7 +67,7 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 
 // SearchIntentInput is what each of the intents takes.
 type SearchIntentInput struct {
-	Intent string `json:"intent"`
+	Intent string `json:"intent" validate:"required,oneof=save-search update-search-preferences delete-search"`
 	// Of save-search.
 	Name         string `json:"name" validate:"max=200"`
 	Query        string `json:"query" validate:"max=200"`
@@ -84,6 +79,11 @@ type SearchIntentInput struct {
 	EmploymentTypes   *[]string `json:"employmentTypes" validate:"omitempty,max=8"`
 	// Of delete-search.
 	SearchID string `json:"searchId"`
+}
+
+// Refuse turns down what has no intent.
+func (in SearchIntentInput) Refuse(wrong func(path string) bool) error {
+	return needIntent(in.Intent, wrong)
 }
 
 type savedSearchesView struct {

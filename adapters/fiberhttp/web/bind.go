@@ -197,6 +197,13 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 			return fault.InvalidField("body", "must be a JSON object")
 		}
 	}
+	if in, ok := v.Addr().Interface().(interface {
+		Refuse(wrong func(path string) bool) error
+	}); ok {
+		if err := in.Refuse(func(path string) bool { return bad.wrong[path] }); err != nil {
+			return err
+		}
+	}
 	validateInto(v, bad)
 	bad.addOwn(v)
 	if p.paging != nil {

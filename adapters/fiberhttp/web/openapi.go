@@ -179,6 +179,12 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	if own, ok := reflect.Zero(t).Interface().(interface{ JSONTypes() []string }); ok {
+		p.PropertySchema.Type = &jsonschema.Type{}
+		for _, name := range own.JSONTypes() {
+			p.PropertySchema.Type.SliceOfSimpleTypeValues = append(p.PropertySchema.Type.SliceOfSimpleTypeValues, jsonschema.SimpleType(name))
+		}
+	}
 	for _, tag := range tags {
 		if tag == "dive" {
 			break // what follows is about the items

@@ -118,7 +118,9 @@ type Operation struct {
 
 // Op makes an operation of a function. The fields of I say where they come
 // from (path, query, header or json tags) and what they must be (validate
-// tags); O is the whole body of the answer, usually a Reply.
+// tags); O is the whole body of the answer, usually a Reply. An I with a method
+// Refuse may turn the request down before its fields are judged: it is told
+// which of them were of a wrong type.
 func Op[I, O any](fn func(ctx context.Context, c Call, in I) (O, error)) Operation {
 	plan := planOf(reflect.TypeFor[I]())
 	return Operation{

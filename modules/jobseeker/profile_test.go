@@ -1,0 +1,140 @@
+package jobseeker_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/jobseeker"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+func TestAProfileKeepsWhatIsLeftOut(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		d.names[who.UserID] = "Niamh Byrne"
+		got, err := d.MyProfile(ctx, who)
+		require.NoError(t, err)
+		require.Equal(t, jobseeker.Account{Profile: jobseeker.NewProfile(who.UserID), Name: "Niamh Byrne", Email: who.UserID + "@example.org"}, got)
+		require.Equal(t, "Niamh", got.First())
+		require.Equal(t, "Byrne", got.Last())
+
+		_, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{
+			Bio: new(" Nurse\nand more "), Phone: new("+353 1 000"), Location: new("Leeds"), Experience: new(jobseeker.Words("7")),
+			LocationRadius: new(25.0), EmploymentTypes: &[]string{"bank"}, SalaryMin: new(30_000.5), SalaryMax: new(40_000.0),
+			Preferences: &jobseeker.PreferencesInput{JobAlerts: new(false)},
+		})
+		require.NoError(t, err)
+		_, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{Specialty: new("Theatre"), CurrentRole: new("Band 6"), PreferredLocation: new("York"), Preferences: &jobseeker.PreferencesInput{EmailNotifications: new(false)}})
+		require.NoError(t, err)
+		got, err = d.MyProfile(ctx, who)
+		require.NoError(t, err)
+		require.Equal(t, jobseeker.Profile{
+			UserID: who.UserID, Bio: "Nurse\nand more", Phone: "+353 1 000", Location: "Leeds", Experience: "7", Specialty: "Theatre", CurrentRole: "Band 6",
+			PreferredLocation: "York", LocationRadius: 25, EmploymentTypes: []string{"bank"}, SalaryMin: new(30_000.5), SalaryMax: new(40_000.0),
+		}, got.Profile)
+		require.Equal(t, "York", got.Home())
+
+		got, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{
+			Bio: new(""), Phone: new(""), PreferredLocation: new(" "), LocationRadius: new(0.0), SalaryMin: new(0.0), EmploymentTypes: &[]string{}})
+		require.NoError(t, err)
+		require.Empty(t, got.Bio+got.Phone+got.PreferredLocation)
+		require.Zero(t, got.LocationRadius)
+		require.Nil(t, got.SalaryMin)
+		require.Empty(t, got.EmploymentTypes)
+		require.Equal(t, "Leeds", got.Home())
+	})
+}
+
+func TestANameIsTheAccounts(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		d.names[who.UserID] = "Niamh Byrne"
+		for _, c := range []struct {
+			in                jobseeker.ProfileInput
+			name, first, last string
+		}{
+			{jobseeker.ProfileInput{LastName: new("O'Brien ")}, "Niamh O'Brien", "Niamh", "O'Brien"},
+			{jobseeker.ProfileInput{FirstName: new("Mary Jane")}, "Mary Jane O'Brien", "Mary Jane", "O'Brien"},
+			{jobseeker.ProfileInput{Bio: new("Nurse")}, "Mary Jane O'Brien", "Mary Jane", "O'Brien"},
+			{jobseeker.ProfileInput{Name: new("Zoë van Dyk")}, "Zoë van Dyk", "Zoë", "van Dyk"},
+			{jobseeker.ProfileInput{LastName: new("")}, "Zoë", "Zoë", ""},
+		} {
+			got, err := d.UpdateProfile(ctx, who, c.in)
+			require.NoError(t, err)
+			require.Equal(t, c.name, got.Name)
+			require.Equal(t, c.name, d.names[who.UserID])
+			require.Equal(t, []string{c.first, c.last}, []string{got.First(), got.Last()})
+		}
+		d.names[who.UserID] = "Somebody Else" // renamed by other means
+		got, err := d.MyProfile(ctx, who)
+		require.NoError(t, err)
+		require.Equal(t, []string{"Somebody", "Else"}, []string{got.First(), got.Last()})
+	})
+}
+
+func TestAnotherAddressIsAskedForAndChangesNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		same := strings.ToUpper(who.UserID) + "@example.org"
+		_, err := d.UpdateProfile(ctx, who, jobseeker.ProfileInput{Email: &same})
+		require.NoError(t, err)
+		require.Empty(t, d.emails)
+		got, err := d.UpdateProfile(ctx, who, jobseeker.ProfileInput{Email: new("new@example.org"), Bio: new("Nurse")})
+		require.NoError(t, err)
+		require.Equal(t, []string{"new@example.org"}, d.emails)
+		require.Equal(t, who.UserID+"@example.org", got.Email)
+
+		d.emailErr = errors.New("taken")
+		_, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{Email: new("taken@example.org"), Bio: new("Gone")})
+		require.ErrorIs(t, err, d.emailErr)
+		got, err = d.MyProfile(ctx, who)
+		require.NoError(t, err)
+		require.Equal(t, "Nurse", got.Bio, "all or nothing")
+	})
+}
+
+func TestWhatAProfileDoesNotTake(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		long := func(n int) *string { return new(strings.Repeat("é", n)) }
+		_, err := d.UpdateProfile(ctx, who, jobseeker.ProfileInput{SalaryMin: new(100.0), FirstName: long(100)})
+		require.NoError(t, err)
+		for field, in := range map[string]jobseeker.ProfileInput{
+			"firstName":         {FirstName: long(101)},
+			"lastName":          {LastName: long(100)},
+			"name":              {Name: new(" ")},
+			"bio":               {Bio: long(5_001)},
+			"phone":             {Phone: new("12")},
+			"location":          {Location: new("Leeds\r\nYork")},
+			"specialty":         {Specialty: long(201)},
+			"currentRole":       {CurrentRole: long(201)},
+			"experience":        {Experience: (*jobseeker.Words)(long(201))},
+			"preferredLocation": {PreferredLocation: long(201)},
+			"locationRadius":    {LocationRadius: new(501.0)},
+			"employmentTypes.1": {EmploymentTypes: &[]string{"bank", "often"}},
+			"employmentTypes":   {EmploymentTypes: new(make([]string, 9))},
+			"salaryMin":         {SalaryMin: new(math.NaN())},
+			"salaryMax":         {SalaryMax: new(99.0)},
+		} {
+			_, err := d.UpdateProfile(ctx, who, in)
+			require.Equal(t, "profile."+field, fault.Of(err).Fields[0].Name, field)
+		}
+		_, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{LocationRadius: new(1.5)})
+		require.ErrorIs(t, err, fault.ErrInvalid)
+		for _, stranger := range []auth.Actor{{}, {UserID: stores.NewID(), OrganizationID: stores.NewID()}} {
+			_, err = d.MyProfile(ctx, stranger)
+			require.ErrorIs(t, err, fault.ErrForbidden)
+			_, err = d.UpdateProfile(ctx, stranger, jobseeker.ProfileInput{})
+			require.ErrorIs(t, err, fault.ErrForbidden)
+		}
+		d.deaf[who.UserID] = true
+		_, err = d.MyProfile(ctx, who)
+		require.ErrorIs(t, err, fault.ErrUnauthorized, "deleted meanwhile")
+	})
+}

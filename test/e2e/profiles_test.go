@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestJobseekerProfile(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		const path = "/api/jobseekers/profile"
+		seeker, other := w.seeker(t), w.seeker(t)
+		update := func(profile object) *answer {
+			return seeker.elsewhere().put(path, object{"intent": "update-profile", "profile": profile})
+		}
+
+		t.Run("GET /api/jobseekers/profile", func(t *testing.T) {
+			a := seeker.get(path).ok(200)
+			require.Equal(t, seeker.id, a.text("data.id"))
+			require.Equal(t, seeker.email, a.text("data.email"))
+			require.Equal(t, "Niamh Byrne", a.text("data.name"))
+			require.Empty(t, a.text("data.bio"))
+			require.Empty(t, a.text("data.location"))
+			require.Equal(t, true, a.at("data.preferences.jobAlerts"))
+			require.Equal(t, true, a.at("data.preferences.emailNotifications"))
+			require.Nil(t, a.at("data.salaryMin"))
+			require.Empty(t, a.list("data.employmentTypes"))
+			w.guest(t).get(path).fails(401, "Unauthorized")
+			w.employer(t).get(path).fails(403, "Forbidden")
+		})
+		t.Run("PUT /api/jobseekers/profile", func(t *testing.T) {
+			a := update(object{
+				"firstName": "Mary Jane", "lastName": "O'Brien", "phone": "+44 20 7946 0000", "location": "Leeds", "specialty": "Theatre", "currentRole": "Band 6 nurse",
+				"experience": "7 years", "preferredLocation": "York", "locationRadius": 25, "employmentTypes": []string{"permanent", "part-time"}, "salaryMin": 32000, "salaryMax": 45000.5,
+			}).ok(200)
+			require.NotEmpty(t, a.text("message"))
+			require.Equal(t, "update-profile", a.text("data.intent"))
+			require.Equal(t, "Mary Jane O'Brien", a.text("data.profile.name"))
+			require.Equal(t, "Leeds", update(object{"bio": "Nurse <b>and</b> more", "experience": 7, "preferences": object{"jobAlerts": false}}).ok(200).text("data.profile.location"))
+
+			a = seeker.get(path).ok(200)
+			for field, want := range map[string]any{
+				"id": seeker.id, "email": seeker.email, "name": "Mary Jane O'Brien", "firstName": "Mary Jane", "lastName": "O'Brien", "bio": "Nurse <b>and</b> more",
+				"phone": "+44 20 7946 0000", "location": "Leeds", "specialty": "Theatre", "currentRole": "Band 6 nurse", "experience": "7", "preferredLocation": "York",
+				"locationRadius": 25.0, "employmentTypes": []any{"permanent", "part-time"}, "salaryMin": 32000.0, "salaryMax": 45000.5,
+				"preferences": object{"jobAlerts": false, "emailNotifications": true},
+			} {
+				require.Equal(t, want, a.at("data."+field), field)
+			}
+			require.Equal(t, "Mary Jane O'Brien", seeker.get("/api/auth/me").ok(200).text("data.name"))
+			require.Equal(t, "Niamh Byrne", other.get(path).ok(200).text("data.name"))
+		})
+		t.Run("PUT /api/jobseekers/profile, what it does not take", func(t *testing.T) {
+			for _, body := range []any{nil, object{}, object{"intent": ""}, object{"intent": nil, "profile": object{"phone": 5}}, object{"profile": object{"bio": "x"}}} {
+				seeker.elsewhere().put(path, body).fails(400, "Intent is required")
+			}
+			seeker.elsewhere().put(path, object{"intent": "save", "profile": object{}}).invalid("intent")
+			seeker.elsewhere().put(path, object{"intent": 5, "profile": object{}}).invalid("intent")
+			seeker.elsewhere().put(path, object{"intent": "update-profile"}).invalid("profile")
+			seeker.elsewhere().put(path, object{"intent": "update-profile", "profile": "me"}).invalid("profile")
+			seeker.elsewhere().put(path, "{").invalid("body")
+			for field, value := range map[string]any{
+				"phone": "12", "bio": strings.Repeat("x", 5001), "experience": true, "locationRadius": 501, "employmentTypes": []string{"often"}, "salaryMin": -1, "salaryMax": 1, "email": "nonsense", "location": 5,
+			} {
+				a := update(object{field: value}).fails(400, "Bad Request - Invalid parameters")
+				require.True(t, strings.HasPrefix(a.text("details.field"), "profile."+field), "%s", a.raw)
+			}
+			require.Equal(t, "Leeds", seeker.get(path).ok(200).text("data.location"))
+		})
+		t.Run("PUT /api/jobseekers/profile is limited by address", func(t *testing.T) {
+			s := seeker.elsewhere()
+			for range 10 {
+				s.put(path, object{}).fails(400, "Intent is required")
+			}
+			require.NotEmpty(t, s.put(path, object{"intent": "update-profile", "profile": object{}}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
+		})
+		t.Run("POST /api/jobseekers/search update-search-preferences changes the same preferences", func(t *testing.T) {
+			other.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "preferredLocation": "Cork", "employmentTypes": []string{"bank"}}).ok(200)
+			a := other.get(path).ok(200)
+			require.Equal(t, "Cork", a.text("data.preferredLocation"))
+			require.Equal(t, []any{"bank"}, a.list("data.employmentTypes"))
+		})
+		t.Run("POST /api/listings/search by distance counts from the profile's place", func(t *testing.T) {
+			employer := w.employer(t)
+			near := employer.listing(object{"title": "Unusualword nurse", "location": "Cork"})
+			far := employer.listing(object{"title": "Unusualword nurse", "location": "Belfast"})
+			for place, first := range map[string]string{"Cork": near, "Belfast": far} {
+				other.elsewhere().put(path, object{"intent": "update-profile", "profile": object{"preferredLocation": place}}).ok(200)
+				a := other.post("/api/listings/search", object{"query": "unusualword", "sort": "distance"}).ok(200)
+				require.Equal(t, first, a.text("data.results.0.id"))
+			}
+		})
+	})
+}
