@@ -60,6 +60,7 @@ type Storage struct {
 	Profiles      jobseeker.Profiles
 	Notifications jobseeker.Notifications
 	Activities    jobseeker.Activities
+	Bookmarks     jobseeker.Bookmarks
 	Searches      jobseeker.Searches
 	Alerts        jobseeker.Alerts
 

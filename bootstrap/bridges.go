@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"time"
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gazetteer"
@@ -107,7 +108,7 @@ func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hirin
 func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service) *jobseeker.Service {
 	return jobseeker.New(jobseeker.Needs{
 		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Jobs: s.Jobs,
-		Profiles: s.Profiles, Accounts: i, Notifications: s.Notifications, Activities: s.Activities, Searches: s.Searches, Alerts: s.Alerts,
+		Profiles: s.Profiles, Accounts: i, Bookmarks: s.Bookmarks, Notifications: s.Notifications, Activities: s.Activities, Searches: s.Searches, Alerts: s.Alerts,
 		Listings: seekersListings{l}, People: seekersPeople{i}, Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL,
 	})
 }
@@ -118,6 +119,24 @@ type seekersListings struct{ *listings.Service }
 func (b seekersListings) Public(ctx context.Context, ids []string) ([]jobseeker.Posting, error) {
 	ls, err := b.PublicMany(ctx, ids)
 	return postings(ls), err
+}
+
+func (b seekersListings) Briefs(ctx context.Context, ids []string) (map[string]jobseeker.Brief, error) {
+	found, err := b.Service.Briefs(ctx, ids)
+	out := make(map[string]jobseeker.Brief, len(found))
+	for _, l := range found {
+		out[l.ID] = jobseeker.Brief{Title: l.Title, Company: l.Company, Location: l.Location, Public: l.Public}
+	}
+	return out, err
+}
+
+func (b seekersListings) ClosingBetween(ctx context.Context, from jobseeker.Closing, until time.Time, n int) ([]jobseeker.Closing, error) {
+	found, err := b.Service.ClosingBetween(ctx, from.At, from.ID, until, n)
+	out := make([]jobseeker.Closing, len(found))
+	for i, l := range found {
+		out[i] = jobseeker.Closing{At: l.Deadline, ID: l.ID, Title: l.Title}
+	}
+	return out, err
 }
 
 func (b seekersListings) Gather(ctx context.Context, ids []string) (jobseeker.Gathered, error) {

@@ -231,11 +231,14 @@ func (d dialect) moment(t time.Time) any {
 
 // among is the condition that a row's id is one of the ids. They are one
 // parameter, so that it is one statement for few and for many.
-func (d dialect) among(ids []string) clause.Expr {
+func (d dialect) among(ids []string) clause.Expr { return d.columnAmong("id", ids) }
+
+// columnAmong is among for another column, which is a constant.
+func (d dialect) columnAmong(column string, ids []string) clause.Expr {
 	if d == postgres {
-		return gorm.Expr("id = ANY(?)", idArray(ids))
+		return gorm.Expr(column+" = ANY(?)", idArray(ids))
 	}
-	return gorm.Expr("id IN (SELECT value FROM json_each(?))", idJSON(ids))
+	return gorm.Expr(column+" IN (SELECT value FROM json_each(?))", idJSON(ids))
 }
 
 // idArray is ids as Postgres reads an array, and idJSON as SQLite reads a list.

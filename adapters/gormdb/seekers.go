@@ -80,9 +80,12 @@ func (d Notifications) Delete(ctx context.Context, userID, id string, at time.Ti
 	return there(d.q(ctx).Exec("UPDATE notifications SET deleted_at = ? WHERE id = ? AND user_id = ? AND deleted_at IS NULL", at, id, userID))
 }
 
-func there(res *gorm.DB) error {
+func there(res *gorm.DB) error { return one(res, jobseeker.ErrNotificationNotFound) }
+
+// one checks the outcome of a statement that is about one row.
+func one(res *gorm.DB, absent error) error {
 	if res.Error == nil && res.RowsAffected == 0 {
-		return jobseeker.ErrNotificationNotFound
+		return absent
 	}
 	return wrap(res.Error)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,7 @@ type desk struct {
 	mailErr  error
 	deaf     map[string]bool // users without an address
 	names    map[string]string
+	closesAt map[string]time.Time
 	emails   []string // that somebody wants for theirs
 	emailErr error
 }
@@ -125,14 +127,34 @@ func (d *desk) Titles(_ context.Context, ids []string) (map[string]string, error
 	return out, nil
 }
 
+func (d *desk) Briefs(_ context.Context, ids []string) (map[string]jobseeker.Brief, error) {
+	out := map[string]jobseeker.Brief{}
+	for _, id := range ids {
+		if t, ok := d.posts[id]; ok {
+			out[id] = jobseeker.Brief{Title: t, Company: "St Brigid's", Location: "Leeds", Public: !d.gone[id]}
+		}
+	}
+	return out, nil
+}
+
+func (d *desk) ClosingBetween(_ context.Context, from jobseeker.Closing, until time.Time, n int) (out []jobseeker.Closing, _ error) {
+	for id, at := range d.closesAt {
+		if !d.gone[id] && !at.After(until) && (at.After(from.At) || at.Equal(from.At) && id > from.ID && from.ID != "") {
+			out = append(out, jobseeker.Closing{At: at, ID: id, Title: d.posts[id]})
+		}
+	}
+	slices.SortFunc(out, func(a, b jobseeker.Closing) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	return out[:min(n, len(out))], nil
+}
+
 type opener = func(testing.TB, clock.Clock) adapters.Storage
 
 func open(t testing.TB, on opener) *desk {
 	t.Helper()
-	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}, postedAt: map[string]time.Time{}, gone: map[string]bool{}, deaf: map[string]bool{}, names: map[string]string{}}
+	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}, postedAt: map[string]time.Time{}, gone: map[string]bool{}, deaf: map[string]bool{}, names: map[string]string{}, closesAt: map[string]time.Time{}}
 	d.store = on(t, d.clock)
 	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Tx, Clock: d.clock, NewID: stores.NewID, Jobs: d.store.Jobs,
-		Profiles: d.store.Profiles, Accounts: d, Notifications: d.store.Notifications, Activities: d.store.Activities, Searches: d.store.Searches, Alerts: d.store.Alerts,
+		Profiles: d.store.Profiles, Accounts: d, Bookmarks: d.store.Bookmarks, Notifications: d.store.Notifications, Activities: d.store.Activities, Searches: d.store.Searches, Alerts: d.store.Alerts,
 		Listings: d, People: d, Mailer: d, Sealer: d, PublicURL: "https://jobs.example.org"})
 	d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 		event.OnID("test.submitted", d.OnApplicationSubmitted),

@@ -19,6 +19,7 @@ const (
 	AboutInterview   NotificationType = "interview"
 	AboutMessage     NotificationType = "message"
 	AboutJobs        NotificationType = "job-alert"
+	AboutDeadline    NotificationType = "deadline"
 )
 
 // Notification is something that a user is told.

@@ -12,6 +12,11 @@ import (
 var (
 	ErrNotificationNotFound = fault.New(fault.NotFound, "notification_not_found", "Notification not found")
 	ErrSearchNotFound       = fault.New(fault.NotFound, "saved_search_not_found", "Saved search not found")
+	ErrBookmarkNotFound     = fault.New(fault.NotFound, "bookmark_not_found", "Bookmark not found")
+	ErrListingNotFound      = fault.New(fault.NotFound, "listing_not_found", "Listing not found")
+	ErrAlreadySaved         = fault.New(fault.Conflict, "already_saved", "Already saved")
+	ErrAlreadyBookmarked    = fault.New(fault.Conflict, "already_bookmarked", "Already bookmarked")
+	ErrTooManyBookmarks     = fault.New(fault.Invalid, "too_many_bookmarks", "Maximum 1000 saved jobs")
 	ErrTooManySearches      = fault.New(fault.Invalid, "too_many_saved_searches", "Maximum 50 saved searches")
 )
 
@@ -66,6 +71,32 @@ type Accounts interface {
 	ChangeEmail(ctx context.Context, userID, email string) error
 }
 
+// Bookmarks keeps the listings that users keep. Whoever names a user gets and
+// changes that user's only.
+type Bookmarks interface {
+	// Add stores a bookmark; false if the user has one of that listing.
+	Add(ctx context.Context, b Bookmark) (bool, error)
+	// Find returns one of the user's, or ErrBookmarkNotFound.
+	Find(ctx context.Context, userID, id string) (Bookmark, error)
+	// Page lists the user's, the latest first. The cursor is the id of the last
+	// item seen.
+	Page(ctx context.Context, userID string, r page.Request) (page.Result[Bookmark], error)
+	// Count counts the user's.
+	Count(ctx context.Context, userID string) (int, error)
+	// Among returns those of the listings, at most 1,000, that the user keeps.
+	Among(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error)
+	// SetNotes changes the notes of one, or returns ErrBookmarkNotFound.
+	SetNotes(ctx context.Context, userID, id, notes string) error
+	// Delete takes one away, or returns ErrBookmarkNotFound.
+	Delete(ctx context.Context, userID, id string) error
+	// Untold returns at most n bookmarks of the listings, at most 1,000, by
+	// whomever, whose users have not been told of the deadline. They are locked
+	// until the transaction's end.
+	Untold(ctx context.Context, listingIDs []string, n int) ([]Bookmark, error)
+	// Told notes that the users of the bookmarks have been told.
+	Told(ctx context.Context, ids []string) error
+}
+
 // Searches keeps what users search for. Whoever names a user gets and changes
 // that user's only.
 type Searches interface {
@@ -118,12 +149,33 @@ type Alerts interface {
 type Listings interface {
 	// Titles maps those of the ids that exist, in whatever state, to their titles.
 	Titles(ctx context.Context, ids []string) (map[string]string, error)
+	// Briefs maps those of the ids that exist, in whatever state, to what is
+	// shown of a listing in passing.
+	Briefs(ctx context.Context, ids []string) (map[string]Brief, error)
+	// ClosingBetween returns at most n public listings whose deadline comes after
+	// from (and, at the same moment, whose id does) and not after until, in that
+	// order.
+	ClosingBetween(ctx context.Context, from Closing, until time.Time, n int) ([]Closing, error)
 	// Public returns those of the ids that are public at this moment, in any
 	// order.
 	Public(ctx context.Context, ids []string) ([]Posting, error)
 	// Gather reads those of the ids that are public at this moment into memory,
 	// to be held against many searches. There are at most 1,000 ids.
 	Gather(ctx context.Context, ids []string) (Gathered, error)
+}
+
+// Brief is a listing in passing.
+type Brief struct {
+	Title, Company, Location string
+	// Public says whether everybody can see it at this moment.
+	Public bool
+}
+
+// Closing is a listing and its deadline.
+type Closing struct {
+	At    time.Time
+	ID    string
+	Title string
 }
 
 // Gathered are listings in memory.

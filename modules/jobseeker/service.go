@@ -25,6 +25,7 @@ type Needs struct {
 	Accounts      Accounts
 	Notifications Notifications
 	Activities    Activities
+	Bookmarks     Bookmarks
 	Searches      Searches
 	Alerts        Alerts
 	Listings      Listings
@@ -55,6 +56,7 @@ func (s *Service) Periodic() []job.Periodic {
 	return []job.Periodic{
 		{Kind: "jobseeker.match-left", Every: time.Minute, Longest: matchWithin, Do: s.match},
 		{Kind: "jobseeker.digests", Every: time.Minute, Longest: matchWithin, Do: s.digests},
+		{Kind: "jobseeker.deadlines", Every: 15 * time.Minute, Longest: 10 * time.Minute, Do: s.tellDeadlines},
 		{Kind: "jobseeker.forget", Every: time.Hour, Longest: 5 * time.Minute, Do: s.forget},
 	}
 }

@@ -50,6 +50,12 @@ type Repository interface {
 	PublicMany(ctx context.Context, ids []string, now time.Time) ([]Listing, error)
 	// Titles maps those of the ids that exist, in whatever state, to their titles.
 	Titles(ctx context.Context, ids []string) (map[string]string, error)
+	// Briefs returns those of the ids that exist, in whatever state, in any
+	// order, as they are at now.
+	Briefs(ctx context.Context, ids []string, now time.Time) ([]Brief, error)
+	// ClosingBetween returns at most n Open listings whose deadline is after from,
+	// or at from with an id after fromID, and not after until, in that order.
+	ClosingBetween(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error)
 	// Expired returns up to n listings that are Open although their deadline
 	// is not after now. Inside a transaction they are locked until its end, and
 	// concurrent callers get different ones.
@@ -57,6 +63,15 @@ type Repository interface {
 	// OpenOf returns up to n Open listings of the organization, locked until
 	// the transaction's end.
 	OpenOf(ctx context.Context, organizationID string, n int) ([]Listing, error)
+}
+
+// Brief is a listing in passing.
+type Brief struct {
+	ID, Title, Company, Location string
+	// Public says whether everybody can see it.
+	Public bool
+	// Deadline is zero for a listing without one.
+	Deadline time.Time
 }
 
 // Loader takes whole listings in great number, for demonstrations and imports.

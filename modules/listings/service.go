@@ -463,3 +463,17 @@ func (s *Service) Titles(ctx context.Context, ids []string) (map[string]string, 
 	}
 	return s.Listings.Titles(ctx, ids)
 }
+
+// Briefs returns those of the ids that exist, in whatever state, in any order.
+func (s *Service) Briefs(ctx context.Context, ids []string) ([]Brief, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return s.Listings.Briefs(ctx, ids, s.Clock.Now())
+}
+
+// ClosingBetween returns at most n public listings whose deadline is after
+// from, or at from with an id after fromID, and not after until, in that order.
+func (s *Service) ClosingBetween(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error) {
+	return s.Listings.ClosingBetween(ctx, from, fromID, until, n)
+}

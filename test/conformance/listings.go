@@ -33,6 +33,8 @@ func Listings(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 			"of a batch with one stale listing none is saved":    listingBatchIsWhole,
 			"only public listings are public":                    publicIsPublic,
 			"the organization's list pages and counts":           ownListPages,
+			"a brief of listings in every state":                 briefsInEveryState,
+			"what closes soon, by deadline":                      whatClosesSoonInTheOrderOfDeadlines,
 			"the sweep finds what has run out":                   sweepFindsExpired,
 			"titles come in whatever state":                      titlesInEveryState,
 			"nothing of an undone transaction is left or found":  undoneListingIsGone,
@@ -345,6 +347,62 @@ func titlesInEveryState(t *testing.T, b *board) {
 	got, err := b.svc.Titles(t.Context(), []string{a.ID, d.ID, stores.NewID()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{a.ID: "A", d.ID: "D"}, got)
+}
+
+func briefsInEveryState(t *testing.T, b *board) {
+	a, d, e := b.post(t, listings.CreateInput{Title: "A", Details: listings.Details{Location: ptr("Leeds")}}), b.post(t, listings.CreateInput{Title: "D"}),
+		b.post(t, listings.CreateInput{Title: "E", Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))}})
+	require.NoError(t, b.svc.Delete(t.Context(), b.org, d.ID))
+	brief := func() map[string]listings.Brief {
+		got, err := b.svc.Briefs(t.Context(), []string{a.ID, d.ID, e.ID, stores.NewID()})
+		require.NoError(t, err)
+		out := map[string]listings.Brief{}
+		for _, l := range got {
+			out[l.ID] = l
+		}
+		return out
+	}
+	until := b.clk.Now().Truncate(time.Second).Add(time.Hour)
+	want := map[string]listings.Brief{
+		a.ID: {ID: a.ID, Title: "A", Company: a.Company, Location: "Leeds", Public: true},
+		d.ID: {ID: d.ID, Title: "D", Company: d.Company},
+		e.ID: {ID: e.ID, Title: "E", Company: e.Company, Public: true, Deadline: until},
+	}
+	require.Equal(t, want, brief())
+	b.clk.Advance(time.Hour)
+	gone := want[e.ID]
+	gone.Public = false
+	want[e.ID] = gone
+	require.Equal(t, want, brief())
+	none, err := b.svc.Briefs(t.Context(), nil)
+	require.NoError(t, err)
+	require.Empty(t, none)
+}
+
+func whatClosesSoonInTheOrderOfDeadlines(t *testing.T, b *board) {
+	now := b.clk.Now()
+	post := func(after time.Duration) string {
+		return b.post(t, listings.CreateInput{Title: "T", Details: listings.Details{ApplicationDeadline: ptr(now.Add(after).Format(time.RFC3339))}}).ID
+	}
+	late, third, first, second := post(50*time.Hour), post(2*time.Hour), post(time.Hour), post(time.Hour)
+	closed := post(time.Hour)
+	require.NoError(t, b.svc.Delete(t.Context(), b.org, closed))
+	b.post(t, listings.CreateInput{Title: "endless"})
+	var got []string
+	at, id := now, ""
+	for {
+		found, err := b.svc.ClosingBetween(t.Context(), at, id, now.Add(50*time.Hour-time.Second), 2)
+		require.NoError(t, err)
+		for _, l := range found {
+			got = append(got, l.ID)
+			at, id = l.Deadline, l.ID
+		}
+		if len(found) < 2 {
+			break
+		}
+	}
+	require.Equal(t, []string{first, second, third}, got)
+	require.NotContains(t, got, late)
 }
 
 func undoneListingIsGone(t *testing.T, b *board) {

@@ -23,6 +23,7 @@ type cast struct {
 	listing, application    string
 	export                  string
 	notification            string // of the application
+	bookmark                string // of another listing
 	title                   string // of the listing
 }
 
@@ -56,6 +57,7 @@ func mine(c *cast) string      { return "/api/jobseekers/applications/" + c.appl
 func notification(c *cast) string {
 	return "/api/jobseekers/notifications/" + c.notification
 }
+func bookmark(c *cast) string    { return "/api/jobseekers/bookmarks/" + c.bookmark }
 func permissions(c *cast) string { return "/api/employers/team/" + c.member + "/permissions" }
 
 // matrix has a row for every route that asks who is calling.
@@ -106,6 +108,13 @@ var matrix = map[string]matrixRow{
 	"GET /api/jobseekers/profile": {path: at("/api/jobseekers/profile")},
 	"PUT /api/jobseekers/profile": {path: at("/api/jobseekers/profile"), body: saying(object{"intent": "update-profile", "profile": object{"bio": "Nurse"}})},
 
+	"POST /api/jobseekers/saved":           {path: at("/api/jobseekers/saved"), body: func(c *cast) any { return object{"listingId": c.listing} }, status: 201},
+	"GET /api/jobseekers/bookmarks":        {path: at("/api/jobseekers/bookmarks")},
+	"POST /api/jobseekers/bookmarks":       {path: at("/api/jobseekers/bookmarks"), body: func(c *cast) any { return object{"listingId": c.listing} }, status: 201},
+	"GET /api/jobseekers/bookmarks/:id":    {path: bookmark, foreignError: "Bookmark not found"},
+	"PUT /api/jobseekers/bookmarks/:id":    {path: bookmark, body: saying(object{"notes": "x"}), foreignError: "Bookmark not found"},
+	"DELETE /api/jobseekers/bookmarks/:id": {path: bookmark, foreignError: "Bookmark not found"},
+
 	"GET /api/jobseekers/notifications":        {path: at("/api/jobseekers/notifications")},
 	"PUT /api/jobseekers/notifications/:id":    {path: notification, body: saying(object{"read": true}), foreignError: "Notification not found"},
 	"DELETE /api/jobseekers/notifications/:id": {path: notification, foreignError: "Notification not found"},
@@ -137,6 +146,7 @@ func assemble(t *testing.T, w *world) *cast {
 	c.application = c.seeker.application(c.listing, nil)
 	c.employer.elsewhere().put("/api/employers/applications/"+c.application, object{"status": "review"}).ok(200)
 	c.notification = c.seeker.notified(1)[0].id
+	c.bookmark = c.seeker.post("/api/jobseekers/saved", object{"listingId": c.employer.listing(nil)}).ok(201).text("data.id")
 	c.export = c.employer.post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 	return c
 }

@@ -27,6 +27,7 @@ func Surface(s adapters.Services) web.Surface {
 			interviewRoutes(s.Hiring),
 			seekerRoutes(s.Seekers),
 			profileRoutes(s.Seekers),
+			bookmarkRoutes(s.Seekers),
 			keyRoutes(s.JWKS),
 		),
 		Fault:     Fault,
