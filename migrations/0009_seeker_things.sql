@@ -45,6 +45,10 @@ CREATE UNIQUE INDEX bookmarks_listing ON bookmarks (user_id, listing_id);
 CREATE INDEX bookmarks_user ON bookmarks (user_id, id);
 CREATE INDEX bookmarks_untold ON bookmarks (listing_id, id) WHERE NOT deadline_told;
 
+-- What closes soon is read in the order of deadlines, a page at a time.
+DROP INDEX listings_open_deadline;
+CREATE INDEX listings_open_deadline ON listings (application_deadline, id) WHERE open AND application_deadline IS NOT NULL;
+
 -- What is known of a document; its content is the file of file_id, size bytes
 -- as they were sent. form says how to read them: as text, as base64 or as a
 -- data URI; media_type is what is in them.
@@ -81,6 +85,8 @@ CREATE INDEX document_files_user ON document_files (user_id);
 -- +goose Down
 DROP TABLE document_files;
 DROP TABLE documents;
+DROP INDEX listings_open_deadline;
+CREATE INDEX listings_open_deadline ON listings (application_deadline) WHERE open AND application_deadline IS NOT NULL;
 DROP TABLE bookmarks;
 DROP TABLE numbers;
 DROP INDEX seekers_number;

@@ -108,9 +108,9 @@ var matrix = map[string]matrixRow{
 	"GET /api/jobseekers/profile": {path: at("/api/jobseekers/profile")},
 	"PUT /api/jobseekers/profile": {path: at("/api/jobseekers/profile"), body: saying(object{"intent": "update-profile", "profile": object{"bio": "Nurse"}})},
 
-	"POST /api/jobseekers/saved":           {path: at("/api/jobseekers/saved"), body: func(c *cast) any { return object{"listingId": c.listing} }, status: 201},
+	"POST /api/jobseekers/saved":           {path: at("/api/jobseekers/saved"), body: func(c *cast) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
 	"GET /api/jobseekers/bookmarks":        {path: at("/api/jobseekers/bookmarks")},
-	"POST /api/jobseekers/bookmarks":       {path: at("/api/jobseekers/bookmarks"), body: func(c *cast) any { return object{"listingId": c.listing} }, status: 201},
+	"POST /api/jobseekers/bookmarks":       {path: at("/api/jobseekers/bookmarks"), body: func(c *cast) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
 	"GET /api/jobseekers/bookmarks/:id":    {path: bookmark, foreignError: "Bookmark not found"},
 	"PUT /api/jobseekers/bookmarks/:id":    {path: bookmark, body: saying(object{"notes": "x"}), foreignError: "Bookmark not found"},
 	"DELETE /api/jobseekers/bookmarks/:id": {path: bookmark, foreignError: "Bookmark not found"},
