@@ -20,6 +20,7 @@ import (
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/jobseeker"
@@ -64,6 +65,9 @@ type Storage struct {
 	Searches      jobseeker.Searches
 	Alerts        jobseeker.Alerts
 
+	Subscriptions billing.Subscriptions
+	Charges       billing.Charges
+
 	Idempotency idempotency.Store
 
 	// ListingChanges counts the transactions of this process that have changed
@@ -107,6 +111,7 @@ type Services struct {
 	Listings *listings.Service
 	Hiring   *hiring.Service
 	Seekers  *jobseeker.Service
+	Billing  *billing.Service
 	Limiter  limit.Limiter
 	// Idempotency remembers the answers of requests that must not be done twice.
 	Idempotency idempotency.Store

@@ -26,6 +26,7 @@ import (
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/trace"
+	"github.com/locumhq/locum/modules/billing"
 )
 
 // version is set at link time.
@@ -67,12 +68,14 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			provideQueue,
 			provideMailer,
 			provideFiles,
+			providePayments,
 			provideTracer,
 			newKeyRing,
 			newIdentity,
 			newListings,
 			newHiring,
 			newSeekers,
+			newBilling,
 			newServices,
 			subscriptions,
 			handlersOf,
@@ -190,6 +193,12 @@ func provideFiles(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps
 	store, err := openFiles(context.Background(), c, s, d)
 	closeAtStop(lc, store)
 	return store, err
+}
+
+func providePayments(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (billing.Payments, error) {
+	p, err := openPayments(context.Background(), c, s, d)
+	closeAtStop(lc, p)
+	return p, err
 }
 
 func provideTracer(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (trace.Tracer, error) {

@@ -102,6 +102,7 @@ func TestAStartThatCannotWorkNamesTheKeyItsSourceAndTheMend(t *testing.T) {
 		"an unknown queue":         {func(c *config.Config) { c.Queue.URL = "rabbit:" }, []string{"queue.url", "embedded:", "redis:"}},
 		"an unknown mailer":        {func(c *config.Config) { c.Mail.URL = "pigeon:" }, []string{"mail.url", "file:"}},
 		"an unknown file store":    {func(c *config.Config) { c.Files.URL = "tape:" }, []string{"files.url", "file:"}},
+		"an unknown way to pay":    {func(c *config.Config) { c.Payments.URL = "cash:" }, []string{"payments.url (from default)", "sandbox:"}},
 		"a folder that is a file":  {func(c *config.Config) { c.Files.URL = "file:/dev/null" }, []string{"files.url"}},
 		"a mail server without":    {func(c *config.Config) { c.Mail.URL = "smtp://" }, []string{"mail.url", "smtp://USER:PASSWORD@HOST:PORT"}},
 		"a sender that is none":    {func(c *config.Config) { c.Mail.From = "nobody" }, []string{"mail.from", "want an address"}},
@@ -129,13 +130,6 @@ func TestAStartThatCannotWorkNamesTheKeyItsSourceAndTheMend(t *testing.T) {
 			require.NotContains(t, err.Error(), "could not build")
 		})
 	}
-}
-
-func TestAnAddressOfWhatIsNotThereIsRefused(t *testing.T) {
-	t.Parallel()
-	require.NoError(t, checkSchemes(settings(t, nil)))
-	change := func(c *config.Config) { c.Payments.URL = "cash:" }
-	require.ErrorContains(t, checkSchemes(settings(t, change)), "payments.url (from default): no adapter for")
 }
 
 func TestSecretsThatReachTheLogAreTakenOut(t *testing.T) {

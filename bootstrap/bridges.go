@@ -12,6 +12,7 @@ import (
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/jobseeker"
@@ -174,4 +175,32 @@ func (b seekersPeople) ByIDs(ctx context.Context, ids []string) (map[string]jobs
 		out[id] = jobseeker.Person{Name: p.Name, Email: p.Email}
 	}
 	return out, err
+}
+
+func newBilling(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, p billing.Payments, i *identity.Service) *billing.Service {
+	return billing.New(billing.Needs{
+		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Subscriptions, Charges: s.Charges,
+		Payments: p, People: billingPeople{i}, Mailer: m, Plans: billing.Plans(), PublicURL: c.HTTP.PublicURL,
+	})
+}
+
+// billingPeople answers billing.People.
+type billingPeople struct{ *identity.Service }
+
+func (b billingPeople) ByIDs(ctx context.Context, ids []string) (map[string]billing.Person, error) {
+	people, err := b.People(ctx, ids)
+	out := make(map[string]billing.Person, len(people))
+	for id, p := range people {
+		out[id] = billing.Person{Name: p.Name, Email: p.Email}
+	}
+	return out, err
+}
+
+// identitySubscriptions answers identity.Subscriptions. It asks what needs
+// nothing of identity itself.
+type identitySubscriptions struct{ billing.Standing }
+
+func (b identitySubscriptions) Status(ctx context.Context, userID string) (string, error) {
+	sub, err := b.Of(ctx, billing.Owner{Kind: billing.User, ID: userID})
+	return string(sub.Status), err
 }

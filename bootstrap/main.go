@@ -44,11 +44,7 @@ type operator struct {
 }
 
 func (o *operator) load() (*config.Config, error) {
-	c, err := config.Load(o.file)
-	if err != nil {
-		return c, err
-	}
-	return c, checkSchemes(c)
+	return config.Load(o.file)
 }
 
 func command(s *sockets) *cobra.Command {

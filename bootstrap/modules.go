@@ -14,6 +14,7 @@ import (
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/jobseeker"
@@ -48,16 +49,18 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID,
 		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, MailTokens: s.MailTokens, EmailChanges: s.EmailChanges, Jobs: s.Jobs,
 		Hasher: argonhash.New(), AccessTokens: ring, Limiter: l, Mailer: m,
-		PublicURL: c.HTTP.PublicURL,
+		Subscriptions: identitySubscriptions{billing.Standing{Subscriptions: s.Subscriptions, Clock: d.Clock}},
+		PublicURL:     c.HTTP.PublicURL,
 	})
 }
 
-func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service) adapters.Services {
+func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service) adapters.Services {
 	return adapters.Services{
 		Identity:       i,
 		Listings:       j,
 		Hiring:         h,
 		Seekers:        k,
+		Billing:        b,
 		Limiter:        l,
 		Idempotency:    s.Idempotency,
 		ListingChanges: s.ListingChanges,

@@ -19,6 +19,7 @@ import (
 	"github.com/locumhq/locum/adapters/locallimit"
 	"github.com/locumhq/locum/adapters/oteltrace"
 	"github.com/locumhq/locum/adapters/redislimit"
+	"github.com/locumhq/locum/adapters/sandboxpay"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/files"
@@ -26,6 +27,7 @@ import (
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/trace"
+	"github.com/locumhq/locum/modules/billing"
 )
 
 // What an adapter brings: a function that opens it for a URL of its scheme.
@@ -43,6 +45,8 @@ type (
 	MailerOpener func(ctx context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error)
 	// FilesOpener opens a store of files.
 	FilesOpener func(ctx context.Context, url string, d adapters.Deps) (files.Store, error)
+	// PaymentsOpener opens who takes the money.
+	PaymentsOpener func(ctx context.Context, url string, d adapters.Deps) (billing.Payments, error)
 	// TracerOpener opens a Tracer.
 	TracerOpener func(ctx context.Context, url string, d adapters.Deps) (trace.Tracer, error)
 )
@@ -52,12 +56,13 @@ type Option func(*sockets)
 
 // sockets are the openers by scheme.
 type sockets struct {
-	storage map[string]StorageOpener
-	limiter map[string]LimiterOpener
-	queue   map[string]QueueOpener
-	mailer  map[string]MailerOpener
-	files   map[string]FilesOpener
-	tracer  map[string]TracerOpener
+	storage  map[string]StorageOpener
+	limiter  map[string]LimiterOpener
+	queue    map[string]QueueOpener
+	mailer   map[string]MailerOpener
+	files    map[string]FilesOpener
+	payments map[string]PaymentsOpener
+	tracer   map[string]TracerOpener
 }
 
 // WithStorage makes database.url accept the scheme.
@@ -87,13 +92,18 @@ func WithFiles(scheme string, open FilesOpener) Option {
 	return func(s *sockets) { s.files[scheme] = open }
 }
 
+// WithPayments makes payments.url accept the scheme.
+func WithPayments(scheme string, open PaymentsOpener) Option {
+	return func(s *sockets) { s.payments[scheme] = open }
+}
+
 // WithTracer makes tracing.url accept the scheme.
 func WithTracer(scheme string, open TracerOpener) Option {
 	return func(s *sockets) { s.tracer[scheme] = open }
 }
 
 func newSockets(options []Option) *sockets {
-	s := &sockets{storage: map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, queue: map[string]QueueOpener{}, mailer: map[string]MailerOpener{}, files: map[string]FilesOpener{}, tracer: map[string]TracerOpener{}}
+	s := &sockets{storage: map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, queue: map[string]QueueOpener{}, mailer: map[string]MailerOpener{}, files: map[string]FilesOpener{}, payments: map[string]PaymentsOpener{}, tracer: map[string]TracerOpener{}}
 	for _, plug := range append(builtIn(), options...) {
 		plug(s)
 	}
@@ -116,6 +126,9 @@ func builtIn() []Option {
 		}),
 		WithFiles("file", func(_ context.Context, url string, _ adapters.Deps) (files.Store, error) {
 			return filestore.Open(strings.TrimPrefix(url, "file:"))
+		}),
+		WithPayments("sandbox", func(_ context.Context, _ string, d adapters.Deps) (billing.Payments, error) {
+			return sandboxpay.New(d.Clock), nil
 		}),
 		WithTracer("off", func(context.Context, string, adapters.Deps) (trace.Tracer, error) { return trace.Off{}, nil }),
 		WithTracer("otlp+http", overOTLP),
@@ -197,6 +210,12 @@ func openFiles(ctx context.Context, c *config.Config, s *sockets, d adapters.Dep
 	})
 }
 
+func openPayments(ctx context.Context, c *config.Config, s *sockets, d adapters.Deps) (billing.Payments, error) {
+	return open(c, "payments.url", c.Payments.URL, s.payments, func(o PaymentsOpener) (billing.Payments, error) {
+		return o(ctx, c.Payments.URL, d)
+	})
+}
+
 func openTracer(ctx context.Context, c *config.Config, s *sockets, d adapters.Deps) (trace.Tracer, error) {
 	return open(c, "tracing.url", c.Tracing.URL, s.tracer, func(o TracerOpener) (trace.Tracer, error) {
 		return o(ctx, c.Tracing.URL, d)
@@ -206,21 +225,6 @@ func openTracer(ctx context.Context, c *config.Config, s *sockets, d adapters.De
 // redisSchemes are the forms of an address of Redis: one server, a cluster, or
 // behind sentinels, each with TLS or without.
 var redisSchemes = []string{"redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel"}
-
-// checkSchemes refuses addresses of what is chosen by its scheme alone.
-func checkSchemes(c *config.Config) error {
-	for _, choice := range []struct {
-		key, url string
-		schemes  []string
-	}{
-		{"payments.url", c.Payments.URL, []string{"sandbox"}},
-	} {
-		if scheme, _, _ := strings.Cut(choice.url, ":"); !slices.Contains(choice.schemes, scheme) {
-			return c.Err(choice.key, fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", strings.Join(choice.schemes, ":, ")+":"))
-		}
-	}
-	return nil
-}
 
 func newDeps(log *slog.Logger) adapters.Deps {
 	return adapters.Deps{Clock: clock.System{}, NewID: newID, Log: log}

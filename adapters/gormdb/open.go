@@ -26,6 +26,7 @@ func (db *DB) Storage() adapters.Storage {
 		Profiles: Profiles{db}, Bookmarks: Bookmarks{db},
 		Notifications: Notifications{db}, Activities: Activities{db}, Searches: SavedSearches{db}, Alerts: Alerts{db},
 		Listings: Listings{db, words}, ListingSearch: Searches{db, words, newFacts()}, ListingLoader: Listings{db, words}, ListingMatcher: Matchers{db, words}, ListingViews: Views{db},
+		Subscriptions: Subscriptions{db}, Charges: Charges{db},
 		Idempotency: Idempotency{db}, ListingChanges: db.listingChanges.Load,
 		Schema: Schema{db}, Ping: db.Ping, Close: db.Close,
 	}

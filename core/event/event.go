@@ -189,6 +189,32 @@ type (
 		UserID         string    `json:"user_id"`
 		FinishedAt     time.Time `json:"finished_at"`
 	}
+	// SubscriptionChanged tells that a paid plan began, went on or ended, or that
+	// its payment did not work, as it stood after that.
+	SubscriptionChanged struct {
+		OwnerKind string     `json:"owner_kind"` // user
+		OwnerID   string     `json:"owner_id"`
+		Change    string     `json:"change"` // one of the constants below
+		Plan      string     `json:"plan"`
+		Status    string     `json:"status"`
+		ExpiresAt *time.Time `json:"expires_at"`
+		// NextAt is when the next payment is tried or the plan ends.
+		NextAt    *time.Time `json:"next_at"`
+		ChangedAt time.Time  `json:"changed_at"`
+	}
+)
+
+// What can happen to a subscription.
+const (
+	SubscriptionStarted       = "started"
+	SubscriptionUpgraded      = "upgraded"
+	SubscriptionRenewed       = "renewed"
+	SubscriptionPaymentFailed = "payment-failed"
+	SubscriptionCancelled     = "cancelled" // ends with what is paid for
+	SubscriptionResumed       = "resumed"   // was cancelled and goes on
+	SubscriptionEnded         = "ended"
+	SubscriptionLapsed        = "lapsed" // ended because it was not paid for
+	SubscriptionMethodChanged = "payment-method-changed"
 )
 
 // What can happen to an interview.
@@ -216,6 +242,7 @@ func (OrganizationClosed) Type() string       { return "organization.closed" }
 func (InterviewChanged) Type() string         { return "interview.changed" }
 func (ApplicantContacted) Type() string       { return "applicant.contacted" }
 func (ExportFinished) Type() string           { return "export.finished" }
+func (SubscriptionChanged) Type() string      { return "subscription.changed" }
 
 // Subject implements Event.
 func (e JobCreated) Subject() string               { return e.JobID }
@@ -235,3 +262,4 @@ func (e OrganizationClosed) Subject() string       { return e.OrganizationID }
 func (e InterviewChanged) Subject() string         { return e.ApplicationID }
 func (e ApplicantContacted) Subject() string       { return e.ApplicationID }
 func (e ExportFinished) Subject() string           { return e.ExportID }
+func (e SubscriptionChanged) Subject() string      { return e.OwnerID }

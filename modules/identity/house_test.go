@@ -44,6 +44,11 @@ var office = identity.Client{Address: "198.51.100.7", UserAgent: "test"}
 
 const password = "Passw0rd-1"
 
+// standing is that everybody's plan is active.
+type standing struct{}
+
+func (standing) Status(context.Context, string) (string, error) { return "active", nil }
+
 func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *house {
 	t.Helper()
 	clk := kit.NewClock()
@@ -52,7 +57,7 @@ func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *hous
 		Tx: h.store.Tx, Events: h.store.Events, Clock: clk, NewID: stores.NewID,
 		Users: h.store.Users, Organizations: h.store.Organizations, Sessions: h.store.Sessions, MailTokens: h.store.MailTokens,
 		EmailChanges: h.store.EmailChanges, Jobs: h.store.Jobs,
-		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, PublicURL: "https://locum.example",
+		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, PublicURL: "https://locum.example",
 	})
 	h.work = kit.NewWork(t, h.store, clk, []event.Subscription{
 		event.On("a", h.OnUserRegistered), event.On("b", h.OnPasswordResetRequested), event.On("c", h.OnPasswordChanged),

@@ -40,6 +40,12 @@ type AccessClaims struct {
 	ExpiresAt      time.Time
 }
 
+// Subscriptions tells where users' plans stand.
+type Subscriptions interface {
+	// Status is the user's: active, or past_due while a payment is missing.
+	Status(ctx context.Context, userID string) (string, error)
+}
+
 // Users stores accounts. Reads by id or address know no deleted accounts.
 type Users interface {
 	// Add stores a new account, or turns the row that holds the place of an

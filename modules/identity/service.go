@@ -33,6 +33,7 @@ type Needs struct {
 	AccessTokens  AccessTokens
 	Limiter       limit.Limiter
 	Mailer        mail.Mailer
+	Subscriptions Subscriptions
 	// PublicURL begins every link in a mail, without a slash at its end.
 	PublicURL string
 }
@@ -50,6 +51,9 @@ func New(n Needs) *Service { return &Service{Needs: n} }
 type Account struct {
 	User
 	Role auth.Role
+	// SubscriptionStatus is where the user's plan stands, active for the one that
+	// everybody has.
+	SubscriptionStatus string
 }
 
 // SignedIn is the answer to whatever opens a session.
@@ -169,7 +173,12 @@ func (s *Service) open(ctx context.Context, userID string, from Client, now time
 	if err != nil {
 		return SignedIn{}, err
 	}
-	return s.tokens(p, secret, now)
+	out, err := s.tokens(p, secret, now)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	out.Account.SubscriptionStatus, err = s.Subscriptions.Status(ctx, userID)
+	return out, err
 }
 
 // tokens signs an access token for the principal.
@@ -211,7 +220,11 @@ func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
 	if errors.Is(err, ErrUserNotFound) {
 		return Account{}, fault.ErrUnauthorized // deleted since the request began
 	}
-	return Account{User: u, Role: a.Role}, err
+	if err != nil {
+		return Account{}, err
+	}
+	status, err := s.Subscriptions.Status(ctx, a.UserID)
+	return Account{User: u, Role: a.Role, SubscriptionStatus: status}, err
 }
 
 // Person is what other modules may show of a user.

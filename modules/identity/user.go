@@ -30,9 +30,6 @@ const (
 	UserDeleted UserStatus = "deleted"
 )
 
-// SubscriptionActive is what every account starts with.
-const SubscriptionActive = "active"
-
 // User is a person with an account, or one who was invited to make one.
 type User struct {
 	ID     string

@@ -7,7 +7,7 @@
 //	                                   └────▶ one digest a day, by mail
 //
 // Events out: none. Events in: application.submitted,
-// application.status_changed, interview.changed and applicant.contacted, which
-// become notifications and entries of the log; job.created, which starts the
-// matching.
+// application.status_changed, interview.changed, applicant.contacted and
+// subscription.changed, which become notifications and entries of the log;
+// job.created, which starts the matching.
 package jobseeker

@@ -20,6 +20,7 @@ const (
 	AboutMessage     NotificationType = "message"
 	AboutJobs        NotificationType = "job-alert"
 	AboutDeadline    NotificationType = "deadline"
+	AboutBilling     NotificationType = "billing"
 )
 
 // Notification is something that a user is told.

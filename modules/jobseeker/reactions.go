@@ -85,6 +85,30 @@ func (s *Service) OnApplicantContacted(ctx context.Context, eventID string, e ev
 	return s.Notifications.Add(ctx, s.notice(eventID, e.CandidateID, AboutMessage, message))
 }
 
+// subscribed says what happened to a subscription, as its owner hears it.
+var subscribed = map[string]string{
+	event.SubscriptionStarted:       "Your plan has begun",
+	event.SubscriptionUpgraded:      "Your plan was upgraded",
+	event.SubscriptionRenewed:       "Your plan was renewed",
+	event.SubscriptionPaymentFailed: "Your payment did not work; please check your payment method",
+	event.SubscriptionCancelled:     "Your plan is cancelled and ends with the period that is paid for",
+	event.SubscriptionResumed:       "Your plan goes on",
+	event.SubscriptionEnded:         "Your plan has ended",
+	event.SubscriptionLapsed:        "Your plan has ended because its payment did not work",
+	event.SubscriptionMethodChanged: "Your payment method has changed",
+}
+
+// OnSubscriptionChanged tells the user what became of their plan.
+func (s *Service) OnSubscriptionChanged(ctx context.Context, eventID string, e event.SubscriptionChanged) error {
+	message, ok := subscribed[e.Change]
+	if !ok || e.OwnerKind != "user" {
+		return nil
+	}
+	return s.tell(ctx, s.notice(eventID, e.OwnerID, AboutBilling, message), Activity{
+		UserID: e.OwnerID, EventID: eventID, Type: "billing", Action: e.Change, Description: message, At: e.ChangedAt,
+	})
+}
+
 func (s *Service) notice(cause, userID string, about NotificationType, message string) Notification {
 	return Notification{ID: s.NewID(), UserID: userID, Cause: cause, Type: about, Message: message, CreatedAt: s.Clock.Now()}
 }

@@ -119,6 +119,8 @@ var matrix = map[string]matrixRow{
 	"PUT /api/jobseekers/notifications/:id":    {path: notification, body: saying(object{"read": true}), foreignError: "Notification not found"},
 	"DELETE /api/jobseekers/notifications/:id": {path: notification, foreignError: "Notification not found"},
 	"GET /api/jobseekers/activity":             {path: at("/api/jobseekers/activity")},
+	"GET /api/jobseekers/billing":              {path: at("/api/jobseekers/billing")},
+	"POST /api/jobseekers/billing":             {path: at("/api/jobseekers/billing"), body: saying(object{"intent": "update-payment-method", "paymentMethodId": "pm_card_visa"})},
 	"POST /api/jobseekers/search":              {path: at("/api/jobseekers/search"), body: saying(object{"intent": "save-search", "query": "nurse"})},
 
 	"GET /api/employers/applications":                {path: at("/api/employers/applications")},

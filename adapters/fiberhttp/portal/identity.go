@@ -43,7 +43,7 @@ func identityRoutes(s *identity.Service) []web.Route {
 		{Method: http.MethodGet, Path: "/api/auth/me", Auth: web.Required, Tag: tag, Summary: "The signed-in user", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[userView], error) {
 				a, err := s.Me(ctx, c.Actor)
-				return web.OK(userView{ID: a.ID, Email: a.Email, Name: a.Name, Role: a.Role, CreatedAt: a.CreatedAt, SubscriptionStatus: identity.SubscriptionActive}, ""), err
+				return web.OK(userView{ID: a.ID, Email: a.Email, Name: a.Name, Role: a.Role, CreatedAt: a.CreatedAt, SubscriptionStatus: a.SubscriptionStatus}, ""), err
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/accept-invitation", Auth: web.Optional, Errors: []int{401, 403, 409}, Tag: tag, Summary: "Join the organization that sent an invitation", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.AcceptInvitationInput) (web.Reply[signedInView], error) {
@@ -165,7 +165,7 @@ func viewSignedIn(s identity.SignedIn, detail int) signedInView {
 		v.User.Name = s.Account.Name
 	}
 	if detail >= withSubscription {
-		v.User.SubscriptionStatus = identity.SubscriptionActive
+		v.User.SubscriptionStatus = s.Account.SubscriptionStatus
 	}
 	return v
 }

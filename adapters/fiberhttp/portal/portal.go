@@ -28,6 +28,7 @@ func Surface(s adapters.Services) web.Surface {
 			seekerRoutes(s.Seekers),
 			profileRoutes(s.Seekers),
 			bookmarkRoutes(s.Seekers),
+			billingRoutes(s.Billing),
 			keyRoutes(s.JWKS),
 		),
 		Fault:     Fault,

@@ -1,0 +1,37 @@
+package gormdb
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/billing"
+)
+
+func TestEveryBillingQueryFindsItsRowsByAnIndex(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	s := db.Storage()
+	asked := recordStatements(t, db)
+	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
+	o := billing.Owner{Kind: billing.User, ID: id}
+
+	_, _ = s.Subscriptions.Find(ctx, o)
+	sub, err := s.Subscriptions.Lock(ctx, o)
+	require.NoError(t, err)
+	require.NoError(t, s.Subscriptions.Save(ctx, sub))
+	_, _ = s.Subscriptions.Due(ctx, now, 10)
+	c := billing.Charge{ID: id, Owner: o, Status: billing.Pending}
+	require.NoError(t, s.Charges.Open(ctx, c))
+	_, _ = s.Charges.Pending(ctx, o)
+	_, _ = s.Charges.Claim(ctx, o, id, now)
+	_, _ = s.Charges.Waiting(ctx, now, 10)
+	_, _ = s.Charges.Of(ctx, o, 10)
+	_, _ = s.Charges.Settle(ctx, c)
+	_ = s.Charges.Disown(ctx, o, o)
+	_ = s.Subscriptions.Delete(ctx, o)
+
+	asked.useIndexes(t, db)
+}

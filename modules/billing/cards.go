@@ -1,0 +1,68 @@
+package billing
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// The lengths of the numbers of payment cards (ISO/IEC 7812).
+const (
+	shortestCard = 13
+	longestCard  = 19
+)
+
+// HoldsCardNumber reports whether there is something in the JSON that looks
+// like the number of a payment card: 13 to 19 digits, spaces and dashes between
+// them aside, that pass the check of Luhn. It looks at the text as it was sent
+// and at the strings that it says, since a digit can be written as \u0034.
+func HoldsCardNumber(body []byte) bool {
+	if holdsCard(string(body)) {
+		return true
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	for {
+		t, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		if s, ok := t.(string); ok && holdsCard(s) {
+			return true
+		}
+	}
+}
+
+func holdsCard(text string) bool {
+	var digits []byte
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= '0' && c <= '9':
+			digits = append(digits, c-'0')
+		case (c == ' ' || c == '-') && len(digits) > 0:
+			// goes on
+		default:
+			if isCard(digits) {
+				return true
+			}
+			digits = digits[:0]
+		}
+	}
+	return isCard(digits)
+}
+
+func isCard(digits []byte) bool {
+	if len(digits) < shortestCard || len(digits) > longestCard {
+		return false
+	}
+	sum, double := 0, false
+	for i := len(digits) - 1; i >= 0; i-- {
+		d := int(digits[i])
+		if double {
+			if d *= 2; d > 9 {
+				d -= 9
+			}
+		}
+		sum, double = sum+d, !double
+	}
+	return sum%10 == 0
+}

@@ -1,0 +1,63 @@
+package billing
+
+import (
+	"slices"
+	"time"
+)
+
+// Money is an amount in the minor unit of its currency, pence for pounds.
+type Money struct {
+	Minor    int64
+	Currency string // ISO 4217
+}
+
+// Major is the amount as people write it, for display alone.
+func (m Money) Major() float64 { return float64(m.Minor) / 100 }
+
+// Plan is what one can subscribe to, for a month at a time.
+type Plan struct {
+	ID    string
+	Name  string
+	Price Money
+}
+
+// Free reports whether the plan costs nothing.
+func (p Plan) Free() bool { return p.Price.Minor == 0 }
+
+// Basic is the id of the plan that everybody is on without having chosen.
+const Basic = "basic"
+
+// Plans are those of jobseekers, the cheapest first.
+func Plans() []Plan {
+	return []Plan{
+		{ID: Basic, Name: "Basic", Price: Money{0, "GBP"}},
+		{ID: "premium", Name: "Premium", Price: Money{999, "GBP"}},
+	}
+}
+
+func (s *Service) plan(id string) (Plan, bool) {
+	i := slices.IndexFunc(s.Plans, func(p Plan) bool { return p.ID == id })
+	if i < 0 {
+		return Plan{}, false
+	}
+	return s.Plans[i], true
+}
+
+// monthAfter is the first moment after from that lies whole months from the
+// anchor. A month without the anchor's day ends it on its last one, and the
+// next goes on with the anchor's day: 31 January, 28 February, 31 March.
+func monthAfter(anchor, from time.Time) time.Time {
+	months := (from.Year()-anchor.Year())*12 + int(from.Month()-anchor.Month())
+	for {
+		if at := addMonths(anchor, months); at.After(from) {
+			return at
+		}
+		months++
+	}
+}
+
+func addMonths(t time.Time, n int) time.Time {
+	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+	last := first.AddDate(0, 1, -1).Day()
+	return first.AddDate(0, 0, min(t.Day(), last)-1)
+}

@@ -1,0 +1,74 @@
+package billing
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/mail"
+)
+
+// MailSubscriptionChanged tells the owner what became of their subscription.
+// What they did themselves is confirmed: it is about money.
+func (s *Service) MailSubscriptionChanged(ctx context.Context, eventID string, e event.SubscriptionChanged) error {
+	if e.OwnerKind != string(User) {
+		return nil
+	}
+	people, err := s.People.ByIDs(ctx, []string{e.OwnerID})
+	p, there := people[e.OwnerID]
+	if err != nil || !there || p.Email == "" {
+		return err
+	}
+	subject, text := s.words(e)
+	return mail.Deliver(ctx, s.Mailer, mail.Letter{
+		ID: "subscription-" + eventID, To: mail.Address{Name: p.Name, Email: p.Email}, Greeting: p.Name, Home: s.PublicURL,
+		Subject: subject, Body: []mail.Block{{Text: text}},
+	})
+}
+
+// words say what happened, as its owner reads it.
+func (s *Service) words(e event.SubscriptionChanged) (subject, text string) {
+	plan, _ := s.plan(e.Plan)
+	name := plan.Name
+	switch e.Change {
+	case event.SubscriptionStarted, event.SubscriptionUpgraded:
+		return "Your " + name + " plan has begun", fmt.Sprintf("You are on the %s plan. It is paid until %s and renews by itself until you cancel it.", name, on(e.ExpiresAt))
+	case event.SubscriptionRenewed:
+		return "Your " + name + " plan was renewed", fmt.Sprintf("The payment for the %s plan arrived. It is paid until %s.", name, on(e.ExpiresAt))
+	case event.SubscriptionPaymentFailed:
+		return "Your payment did not work", fmt.Sprintf("The payment for the %s plan was declined. It is tried again on %s. You can choose another payment method before that.", name, on(e.NextAt))
+	case event.SubscriptionCancelled:
+		return "Your " + name + " plan is cancelled", fmt.Sprintf("The %s plan is cancelled. You keep it until %s, and nothing more is charged.", name, on(e.ExpiresAt))
+	case event.SubscriptionResumed:
+		return "Your " + name + " plan goes on", fmt.Sprintf("The %s plan is not cancelled any more. It renews on %s.", name, on(e.ExpiresAt))
+	case event.SubscriptionLapsed:
+		return "Your plan has ended", "The payment for your plan was declined several times, so the plan has ended. You are on the Basic plan."
+	case event.SubscriptionMethodChanged:
+		return "Your payment method has changed", "There is a new payment method on file for your account. If that was not you, please change your password."
+	}
+	return "Your plan has ended", "Your plan has ended. You are on the Basic plan."
+}
+
+func on(t *time.Time) string {
+	if t == nil {
+		return "an unknown day"
+	}
+	return day(*t)
+}
+
+// forget removes what is known of an owner. Charges are kept, and are nobody's.
+func (s *Service) forget(ctx context.Context, o Owner) error {
+	if err := s.Payments.Forget(ctx, o); err != nil {
+		return err
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if _, err := s.Subscriptions.Lock(ctx, o); err != nil {
+			return err
+		}
+		if err := s.Charges.Disown(ctx, o, Owner{Nobody, s.NewID()}); err != nil {
+			return err
+		}
+		return s.Subscriptions.Delete(ctx, o)
+	})
+}

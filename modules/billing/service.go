@@ -1,0 +1,291 @@
+package billing
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/tx"
+)
+
+// Needs is what the module is plugged into.
+type Needs struct {
+	Tx            tx.Runner
+	Events        event.Recorder
+	Clock         clock.Clock
+	NewID         id.Source
+	Subscriptions Subscriptions
+	Charges       Charges
+	Payments      Payments
+	People        People
+	Mailer        mail.Mailer
+	// Plans are what can be chosen, the cheapest first; the first is free.
+	Plans []Plan
+	// PublicURL is where the links in mails lead.
+	PublicURL string
+}
+
+// Service holds the module's use cases.
+type Service struct{ Needs }
+
+// New makes the service.
+func New(n Needs) *Service { return &Service{n} }
+
+// maxHistory is how much of the past an account is shown.
+const maxHistory = 100
+
+// maxMethodID bounds what a provider's id may be, in characters.
+const maxMethodID = 255
+
+// Overview is all that an owner sees of their billing.
+type Overview struct {
+	Subscription Subscription
+	Plans        []Plan
+	History      []Charge // the newest first, at most 100
+}
+
+// Mine shows the caller's billing.
+func (s *Service) Mine(ctx context.Context, by auth.Actor) (Overview, error) {
+	if !by.Seeker {
+		return Overview{}, fault.ErrForbidden
+	}
+	o := Owner{User, by.UserID}
+	sub, err := s.Of(ctx, o)
+	if err != nil {
+		return Overview{}, err
+	}
+	history, err := s.Charges.Of(ctx, o, maxHistory)
+	return Overview{Subscription: sub, Plans: s.Plans, History: history}, err
+}
+
+// Of is the owner's subscription as it stands now.
+func (s *Service) Of(ctx context.Context, o Owner) (Subscription, error) {
+	return Standing{s.Subscriptions, s.Clock}.Of(ctx, o)
+}
+
+// Standing answers how a subscription stands and needs no more than that, for
+// those whom the module itself asks about people.
+type Standing struct {
+	Subscriptions Subscriptions
+	Clock         clock.Clock
+}
+
+// Of is the owner's subscription as it stands now.
+func (s Standing) Of(ctx context.Context, o Owner) (Subscription, error) {
+	sub, err := s.Subscriptions.Find(ctx, o)
+	return sub.At(s.Clock.Now()), err
+}
+
+// ChooseInput is a plan to be on.
+type ChooseInput struct {
+	PlanID string
+	// PaymentMethodID is what is charged; empty for the method on file.
+	PaymentMethodID string
+}
+
+// Create subscribes the caller to a plan and takes the first payment. Who is on
+// the plan already pays nothing again: it goes on if it was cancelled, with the
+// method given. The free plan is taken by letting a paid one end.
+func (s *Service) Create(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
+	return s.choose(ctx, by, in, true)
+}
+
+// Upgrade moves the caller to a plan that costs more, against what is left of
+// the present one's period.
+func (s *Service) Upgrade(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
+	return s.choose(ctx, by, in, false)
+}
+
+func (s *Service) choose(ctx context.Context, by auth.Actor, in ChooseInput, free bool) (Subscription, error) {
+	if !by.Seeker {
+		return Subscription{}, fault.ErrForbidden
+	}
+	if in.PlanID == "" {
+		return Subscription{}, fault.InvalidField("planId", "is required")
+	}
+	plan, ok := s.plan(in.PlanID)
+	if !ok {
+		return Subscription{}, fault.InvalidField("planId", "must be one of: "+s.planIDs())
+	}
+	if plan.Free() {
+		if !free {
+			return Subscription{}, fault.InvalidField("planId", "is no upgrade; cancel the subscription to return to it")
+		}
+		return s.Cancel(ctx, by)
+	}
+	o := Owner{User, by.UserID}
+	var method Method
+	if in.PaymentMethodID != "" {
+		var err error
+		if method, err = s.attach(ctx, o, in.PaymentMethodID); err != nil {
+			return Subscription{}, err
+		}
+	}
+	var sub Subscription
+	var charge *Charge
+	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
+		sub, charge, err = s.open(ctx, o, plan, method)
+		return err
+	})
+	if err != nil || charge == nil {
+		return sub, err
+	}
+	if sub, err = s.settle(ctx, *charge); err != nil {
+		return Subscription{}, err
+	}
+	return sub, nil
+}
+
+// open finds out what choosing the plan takes: nothing but to go on with it, or
+// a charge, which may be there already if the same was asked for a moment ago.
+func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method) (Subscription, *Charge, error) {
+	sub, err := s.Subscriptions.Lock(ctx, o)
+	if err != nil {
+		return sub, nil, err
+	}
+	now := s.Clock.Now()
+	sub = sub.At(now)
+	pending, err := s.Charges.Pending(ctx, o)
+	switch {
+	case err != nil:
+		return sub, nil, err
+	case pending != nil && pending.Plan != plan.ID, pending != nil && method.ID != "" && pending.Method.ID != method.ID:
+		return sub, nil, ErrUnderWay.WithRetryAfter(patience(0))
+	case pending != nil:
+		return sub, pending, nil
+	}
+	if method.ID == "" {
+		method = sub.Method
+	}
+	if sub.Plan == plan.ID && sub.ExpiresAt.After(now) {
+		changed := !sub.AutoRenew
+		sub.AutoRenew, sub.Method = true, method
+		if err := s.Subscriptions.Save(ctx, sub); err != nil || !changed {
+			return sub, nil, err
+		}
+		return sub, nil, s.record(ctx, sub, event.SubscriptionResumed)
+	}
+	if method.ID == "" {
+		return sub, nil, fault.InvalidField("paymentMethodId", "is required: there is no payment method on file")
+	}
+	c := Charge{ID: s.NewID(), Owner: o, Plan: plan.ID, Amount: plan.Price, Method: method, Status: Pending,
+		PeriodStart: now, PeriodEnd: monthAfter(now, now), CreatedAt: now, NextAt: now.Add(patience(0))}
+	if sub.Plan != Basic && sub.Plan != plan.ID {
+		present, _ := s.plan(sub.Plan)
+		if plan.Price.Minor <= present.Price.Minor {
+			return sub, nil, fault.InvalidField("planId", "is no upgrade; cancel the subscription and choose it when the present one has ended")
+		}
+		c.Amount.Minor -= credit(sub, present.Price, now)
+	}
+	return sub, &c, s.Charges.Open(ctx, c)
+}
+
+// Cancel lets the caller's plan end with what is paid for. Who is on the basic
+// plan, or has cancelled before, stays where they are.
+func (s *Service) Cancel(ctx context.Context, by auth.Actor) (sub Subscription, err error) {
+	if !by.Seeker {
+		return sub, fault.ErrForbidden
+	}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		if sub, err = s.Subscriptions.Lock(ctx, Owner{User, by.UserID}); err != nil {
+			return err
+		}
+		now := s.Clock.Now()
+		sub = sub.At(now)
+		change := sub.cancel(now)
+		if change == "" {
+			return nil
+		}
+		if err := s.Subscriptions.Save(ctx, sub); err != nil {
+			return err
+		}
+		return s.record(ctx, sub, change)
+	})
+	return sub, err
+}
+
+// UseMethod makes a payment method the one that is charged from now on. Who is
+// past due pays with it at once, and keeps the one before if it is declined.
+func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string) (Subscription, error) {
+	if !by.Seeker {
+		return Subscription{}, fault.ErrForbidden
+	}
+	if methodID == "" {
+		return Subscription{}, fault.InvalidField("paymentMethodId", "is required")
+	}
+	o := Owner{User, by.UserID}
+	switch sub, err := s.Of(ctx, o); {
+	case err != nil:
+		return sub, err
+	case sub.Status == PastDue:
+		return s.choose(ctx, by, ChooseInput{PlanID: sub.Plan, PaymentMethodID: methodID}, false)
+	}
+	method, err := s.attach(ctx, o, methodID)
+	if err != nil {
+		return Subscription{}, err
+	}
+	var sub Subscription
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		if sub, err = s.Subscriptions.Lock(ctx, o); err != nil {
+			return err
+		}
+		before := sub.Method
+		sub.Method = method
+		if err := s.Subscriptions.Save(ctx, sub); err != nil || before.ID == method.ID {
+			return err
+		}
+		return s.record(ctx, sub, event.SubscriptionMethodChanged)
+	})
+	return sub.At(s.Clock.Now()), err
+}
+
+func (s *Service) attach(ctx context.Context, o Owner, methodID string) (Method, error) {
+	if len(methodID) > maxMethodID || holdsCard(methodID) || !strings.HasPrefix(methodID, "pm_") || strings.ContainsFunc(methodID, notOfAnID) {
+		return Method{}, fault.InvalidField("paymentMethodId", "must be the id of a payment method, pm_…")
+	}
+	return s.Payments.Attach(ctx, o, methodID)
+}
+
+func notOfAnID(r rune) bool {
+	return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+}
+
+func (s *Service) planIDs() string {
+	var ids []string
+	for _, p := range s.Plans {
+		ids = append(ids, p.ID)
+	}
+	return strings.Join(ids, ", ")
+}
+
+func (s *Service) record(ctx context.Context, sub Subscription, change string) error {
+	e := event.SubscriptionChanged{OwnerKind: string(sub.Owner.Kind), OwnerID: sub.Owner.ID, Change: change,
+		Plan: sub.Plan, Status: string(sub.Status), ChangedAt: s.Clock.Now()}
+	if !sub.ExpiresAt.IsZero() {
+		e.ExpiresAt = &sub.ExpiresAt
+	}
+	if !sub.NextAt.IsZero() {
+		e.NextAt = &sub.NextAt
+	}
+	return s.Events.Record(ctx, e)
+}
+
+// Periodic is what the module does by the clock.
+func (s *Service) Periodic() []job.Periodic {
+	return []job.Periodic{{Kind: "billing.renew", Every: 30 * time.Second, Longest: 5 * time.Minute, Do: s.Renew}}
+}
+
+func (s *Service) describe(c Charge) string {
+	plan, _ := s.plan(c.Plan)
+	return fmt.Sprintf("%s, %s to %s", plan.Name, day(c.PeriodStart), day(c.PeriodEnd))
+}
+
+func day(t time.Time) string { return t.UTC().Format("2 January 2006") }

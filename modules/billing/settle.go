@@ -1,0 +1,168 @@
+package billing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+)
+
+// dueAtOnce is how many owners are seen to between two looks at who is due.
+const dueAtOnce = 100
+
+// Renew sees to what time has brought: plans end, renewals are charged, and
+// charges whose answer was lost are asked for again. One owner's trouble is
+// none of another's.
+func (s *Service) Renew(ctx context.Context) error {
+	var failed []error
+	waiting, err := s.Charges.Waiting(ctx, s.Clock.Now(), dueAtOnce)
+	if err != nil {
+		return err
+	}
+	for _, c := range waiting {
+		if _, err := s.settle(ctx, c); err != nil && !errors.Is(err, ErrDeclined) {
+			failed = append(failed, fmt.Errorf("charge %s: %w", c.ID, err))
+		}
+	}
+	for {
+		due, err := s.Subscriptions.Due(ctx, s.Clock.Now(), dueAtOnce)
+		if err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+		for _, o := range due {
+			if err := s.advance(ctx, o); err != nil {
+				failed = append(failed, fmt.Errorf("subscription of %s %s: %w", o.Kind, o.ID, err))
+			}
+		}
+		// Failures stay due; the next run is soon enough for them.
+		if len(due) < dueAtOnce || len(failed) > 0 {
+			return errors.Join(failed...)
+		}
+	}
+}
+
+// advance does what is due for the owner. To be declined is an outcome and no
+// failure.
+func (s *Service) advance(ctx context.Context, o Owner) error {
+	people, err := s.People.ByIDs(ctx, []string{o.ID})
+	if err != nil {
+		return err
+	}
+	if _, there := people[o.ID]; !there {
+		// Deleted while a payment was on its way.
+		return s.Subscriptions.Delete(ctx, o)
+	}
+	var charge *Charge
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		charge = nil
+		sub, err := s.Subscriptions.Lock(ctx, o)
+		if err != nil {
+			return err
+		}
+		now := s.Clock.Now()
+		if sub.NextAt.IsZero() || sub.NextAt.After(now) {
+			return nil // somebody else was quicker
+		}
+		if sub.over(now) {
+			sub.end()
+			if err := s.Subscriptions.Save(ctx, sub); err != nil {
+				return err
+			}
+			return s.record(ctx, sub, event.SubscriptionEnded)
+		}
+		pending, err := s.Charges.Pending(ctx, o)
+		if err != nil {
+			return err
+		}
+		sub.NextAt = now.Add(patience(0))
+		if pending != nil { // whose own moments decide when it is asked for
+			sub.NextAt = latest(pending.NextAt, sub.NextAt)
+		}
+		if err := s.Subscriptions.Save(ctx, sub); err != nil || pending != nil {
+			return err
+		}
+		plan, known := s.plan(sub.Plan)
+		if !known || sub.Method.ID == "" {
+			return fmt.Errorf("no way to charge for plan %q", sub.Plan)
+		}
+		charge = &Charge{ID: s.NewID(), Owner: o, Plan: plan.ID, Amount: plan.Price, Method: sub.Method, Renewal: true, Status: Pending,
+			PeriodStart: sub.ExpiresAt, PeriodEnd: monthAfter(sub.AnchorAt, latest(sub.ExpiresAt, now)), CreatedAt: now, NextAt: now.Add(patience(0))}
+		return s.Charges.Open(ctx, *charge)
+	})
+	if err != nil || charge == nil {
+		return err
+	}
+	if _, err = s.settle(ctx, *charge); errors.Is(err, ErrDeclined) {
+		return nil
+	}
+	return err
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// settle asks the provider about a pending charge and writes the answer down.
+// It is ErrDeclined after an answer in the negative.
+func (s *Service) settle(ctx context.Context, c Charge) (sub Subscription, err error) {
+	if _, err := s.Charges.Claim(ctx, c.Owner, c.ID, s.Clock.Now().Add(patience(c.Attempts))); err != nil {
+		return sub, err
+	}
+	receipt, err := s.Payments.Charge(ctx, Bill{Key: c.ID, Owner: c.Owner, MethodID: c.Method.ID, Amount: c.Amount, Unattended: c.Renewal, Description: s.describe(c)})
+	answer := err
+	switch {
+	case err == nil:
+		c.Status, c.Receipt = Paid, receipt
+	case errors.Is(err, ErrDeclined):
+		c.Status = Declined
+	case fault.KindOf(err) == fault.Unavailable:
+		return sub, err
+	default:
+		return sub, fault.ErrUnavailable.WithCause(fmt.Errorf("charge %s: %w", c.ID, err))
+	}
+	// From here on the answer is known: it is written down even if whoever asked
+	// does not wait any more.
+	ctx = context.WithoutCancel(ctx)
+	if c.Owner.Kind == Nobody {
+		c.Method = Method{}
+		_, err := s.Charges.Settle(ctx, c)
+		return sub, cmp.Or(err, answer)
+	}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		if sub, err = s.Subscriptions.Lock(ctx, c.Owner); err != nil {
+			return err
+		}
+		ours, err := s.Charges.Settle(ctx, c)
+		if err != nil || !ours {
+			return err // another has written the same answer down
+		}
+		now, change := s.Clock.Now(), ""
+		switch {
+		case c.Status == Paid:
+			if !c.Renewal {
+				sub = sub.At(now)
+			}
+			change = sub.paid(c)
+		case c.Renewal:
+			change = sub.declined(now)
+		}
+		if change == "" {
+			return nil
+		}
+		if err := s.Subscriptions.Save(ctx, sub); err != nil {
+			return err
+		}
+		return s.record(ctx, sub, change)
+	})
+	if err != nil {
+		return sub, err
+	}
+	return sub.At(s.Clock.Now()), answer
+}

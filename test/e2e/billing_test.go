@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const billingPath = "/api/jobseekers/billing"
+
+func TestBilling(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("GET /api/jobseekers/billing", func(t *testing.T) {
+			a := w.seeker(t).get(billingPath).ok(200)
+			require.Equal(t, object{"tier": "basic", "status": "active", "expiresAt": nil, "autoRenew": false}, a.at("data.billing.subscription"))
+			require.Equal(t, []any{
+				object{"id": "basic", "name": "Basic", "price": 0.0, "currency": "GBP", "interval": "month"},
+				object{"id": "premium", "name": "Premium", "price": 9.99, "currency": "GBP", "interval": "month"},
+			}, a.at("data.billing.plans"))
+			require.Empty(t, a.list("data.billing.billingHistory"))
+			require.Empty(t, a.list("data.billing.paymentMethods"))
+			w.guest(t).get(billingPath).fails(401, "Unauthorized")
+			w.employer(t).get(billingPath).fails(403, "Forbidden")
+		})
+		t.Run("POST /api/jobseekers/billing create-subscription", func(t *testing.T) {
+			seeker := w.seeker(t)
+			a := seeker.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200)
+			require.NotEmpty(t, a.text("message"))
+			require.Equal(t, "create-subscription", a.text("data.intent"))
+			require.Equal(t, "premium", a.text("data.subscription.tier"))
+			require.Equal(t, "active", a.text("data.subscription.status"))
+			require.Equal(t, true, a.at("data.subscription.autoRenew"))
+			expires, err := time.Parse(time.RFC3339, a.text("data.subscription.expiresAt"))
+			require.NoError(t, err)
+			require.WithinDuration(t, time.Now().AddDate(0, 0, 30), expires, 3*24*time.Hour)
+
+			b := seeker.get(billingPath).ok(200)
+			require.Equal(t, a.at("data.subscription"), b.at("data.billing.subscription"))
+			require.Len(t, b.list("data.billing.billingHistory"), 1)
+			require.InDelta(t, 9.99, b.number("data.billing.billingHistory.0.amount"), 0)
+			require.Equal(t, "GBP", b.text("data.billing.billingHistory.0.currency"))
+			require.Equal(t, "paid", b.text("data.billing.billingHistory.0.status"))
+			require.Equal(t, "premium", b.text("data.billing.billingHistory.0.plan"))
+			require.Equal(t, object{"id": "pm_card_visa", "brand": "visa", "last4": "4242", "expiryMonth": 12.0, "expiryYear": float64(time.Now().UTC().Year() + 3), "isDefault": true},
+				b.at("data.billing.paymentMethods.0"))
+
+			require.Equal(t, "Your plan has begun", seeker.notified(1)[0].message)
+			require.Equal(t, "billing", seeker.notified(1)[0].kind)
+			require.Contains(t, w.mail(t, seeker.email, "Your Premium plan has begun"), "Premium plan")
+			require.Equal(t, "active", seeker.get("/api/auth/me").ok(200).text("data.subscriptionStatus"))
+			require.Equal(t, "active", w.guest(t).post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200).text("data.user.subscriptionStatus"))
+		})
+		t.Run("POST /api/jobseekers/billing upgrade-plan, update-payment-method, cancel-subscription", func(t *testing.T) {
+			seeker := w.seeker(t)
+			seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).invalid("paymentMethodId")
+			a := seeker.post(billingPath, object{"intent": "update-payment-method", "paymentMethodId": "pm_1"}).ok(200)
+			require.Equal(t, "update-payment-method", a.text("data.intent"))
+			require.Equal(t, "basic", a.text("data.subscription.tier"))
+			a = seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).ok(200)
+			require.Equal(t, "upgrade-plan", a.text("data.intent"))
+			require.Equal(t, "premium", a.text("data.subscription.tier"))
+			a = seeker.post(billingPath, object{"intent": "update-payment-method", "paymentMethodId": "pm_2"}).ok(200)
+			require.Equal(t, "premium", a.text("data.subscription.tier"))
+			require.Equal(t, "pm_2", seeker.get(billingPath).ok(200).text("data.billing.paymentMethods.0.id"))
+			a = seeker.post(billingPath, object{"intent": "cancel-subscription"}).ok(200)
+			require.Equal(t, "cancel-subscription", a.text("data.intent"))
+			require.Equal(t, "premium", a.text("data.subscription.tier"))
+			require.Equal(t, "active", a.text("data.subscription.status"))
+			require.Equal(t, false, a.at("data.subscription.autoRenew"))
+			require.NotEmpty(t, a.text("data.subscription.expiresAt"))
+			require.Len(t, seeker.get(billingPath).ok(200).list("data.billing.billingHistory"), 1)
+		})
+		t.Run("POST /api/jobseekers/billing refuses what it cannot do", func(t *testing.T) {
+			seeker := w.seeker(t)
+			send := func(body any) *answer { return seeker.elsewhere().post(billingPath, body) }
+			send(object{}).fails(400, "Intent is required")
+			send(object{"planId": "premium"}).fails(400, "Intent is required")
+			send(object{"intent": ""}).fails(400, "Intent is required")
+			send(object{"intent": "refund"}).invalid("intent")
+			send(object{"intent": 7}).invalid("intent")
+			send(object{"intent": "create-subscription", "paymentMethodId": "pm_1"}).invalid("planId")
+			send(object{"intent": "create-subscription", "planId": "platinum", "paymentMethodId": "pm_1"}).invalid("planId")
+			send(object{"intent": "create-subscription", "planId": "premium"}).invalid("paymentMethodId")
+			send(object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "visa"}).invalid("paymentMethodId")
+			send(object{"intent": "update-payment-method"}).invalid("paymentMethodId")
+			for _, intent := range []string{"create-subscription", "upgrade-plan", "update-payment-method"} {
+				send(object{"intent": intent, "planId": "premium", "paymentMethodId": "pm_card_declined"}).fails(400, "The payment was declined; please try another payment method")
+			}
+			require.Equal(t, "basic", seeker.get(billingPath).ok(200).text("data.billing.subscription.tier"))
+			w.guest(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(401, "Unauthorized")
+			w.employer(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(403, "Forbidden")
+		})
+		t.Run("POST /api/jobseekers/billing refuses numbers of cards and does not write them down", func(t *testing.T) {
+			seeker := w.seeker(t)
+			for _, number := range []string{"5555555555554444", "5555 5555 5555 4444", "5555-5555-5555-4444"} {
+				for _, body := range []object{
+					{"intent": "create-subscription", "planId": "premium", "paymentMethodId": number},
+					{"intent": "update-payment-method", "paymentMethodId": "pm_1", "card": object{"number": number}},
+				} {
+					seeker.elsewhere().post(billingPath, body).fails(400, "Bad Request - Invalid parameters")
+				}
+				require.NotContains(t, w.log.String(), number)
+			}
+			require.Empty(t, seeker.get(billingPath).ok(200).list("data.billing.billingHistory"))
+		})
+		t.Run("POST /api/jobseekers/billing is limited by address", func(t *testing.T) {
+			seeker := w.seeker(t)
+			for range 10 {
+				seeker.post(billingPath, object{}).fails(400, "Intent is required")
+			}
+			require.NotEmpty(t, seeker.post(billingPath, object{"intent": "cancel-subscription"}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
+		})
+		t.Run("POST /api/jobseekers/billing twenty times at once is one charge", func(t *testing.T) {
+			seeker := w.seeker(t)
+			var all sync.WaitGroup
+			for range 20 {
+				s := seeker.elsewhere()
+				all.Go(func() {
+					a := s.try("POST", billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_1"})
+					if a.status != 200 || !strings.Contains(string(a.raw), `"tier":"premium"`) {
+						t.Errorf("%d %s", a.status, a.raw)
+					}
+				})
+			}
+			all.Wait()
+			require.Len(t, seeker.get(billingPath).ok(200).list("data.billing.billingHistory"), 1)
+		})
+		t.Run("what is one person's is no other's", func(t *testing.T) {
+			one, other := w.seeker(t), w.seeker(t)
+			one.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_secret"}).ok(200)
+			a := other.get(billingPath).ok(200)
+			require.Equal(t, "basic", a.text("data.billing.subscription.tier"))
+			require.NotContains(t, string(a.raw), "pm_secret")
+		})
+	})
+}
