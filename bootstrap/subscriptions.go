@@ -41,6 +41,7 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 		event.OnID("jobseeker.billing", k.OnSubscriptionChanged),
 
 		event.OnID("billing.mail-changed", b.MailSubscriptionChanged).In(job.Mail),
+		event.On("billing.erase", b.OnAccountDeleted),
 	}
 }
 

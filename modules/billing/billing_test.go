@@ -3,7 +3,6 @@ package billing_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -493,6 +492,40 @@ func TestWhoIsDeletedPaysNoMore(t *testing.T) {
 	})
 }
 
+func TestWhatWasPaidOutlivesTheAccountAndSaysNothingOfThePerson(t *testing.T) {
+	onEach(t, func(t *testing.T, d *till) {
+		me, other := seeker(), seeker()
+		d.buy(me, "premium", "pm_one")
+		d.buy(other, "premium", "pm_one")
+		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
+		for range 2 {
+			require.NoError(t, d.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
+		}
+		require.Equal(t, []billing.Owner{owner, owner}, d.pay.forgot)
+		o := d.now(me)
+		require.Equal(t, "basic", o.Subscription.Plan)
+		require.Empty(t, o.History)
+		require.Len(t, d.now(other).History, 1)
+
+		// With a payment on its way, whose answer comes later.
+		late := seeker()
+		d.pay.crash = errors.New("the line went dead")
+		_, err := d.Create(t.Context(), late, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
+		require.Error(t, err)
+		require.NoError(t, d.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: late.UserID}))
+		d.pay.crash = nil
+		d.gone[late.UserID] = true
+		d.pass(time.Hour)
+		require.Equal(t, "basic", d.now(late).Subscription.Plan)
+		waiting, err := d.store.Charges.Waiting(t.Context(), d.clock.Now().Add(1000*day), 10)
+		require.NoError(t, err)
+		require.Empty(t, waiting, "it has its answer")
+		d.pass(20 * day)
+		_, n := d.pay.total()
+		require.Equal(t, 3, n)
+	})
+}
+
 func TestOnlyJobseekersHaveBilling(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		for _, by := range []auth.Actor{{}, {UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID(), Permissions: []auth.Permission{auth.Manage}}} {
@@ -555,6 +588,6 @@ func TestNumbersOfCardsAreSeenWhereverTheyStand(t *testing.T) {
 		`not json 4242424242424242`:                         true,
 		``:                                                  false,
 	} {
-		require.Equal(t, want, billing.HoldsCardNumber([]byte(body)), fmt.Sprintf("%s", body))
+		require.Equal(t, want, billing.HoldsCardNumber([]byte(body)), body)
 	}
 }

@@ -27,6 +27,6 @@
 // twice, the work that is done each minute) goes on with step 2, which has one
 // outcome however often it is asked for.
 //
-// Events out: subscription.changed. Events in: account.deleted, after which
+// Events out: subscription.changed. Events in: user.deleted, after which
 // charges are kept, as the law wants, and belong to nobody.
 package billing

@@ -57,8 +57,10 @@ func on(t *time.Time) string {
 	return day(*t)
 }
 
-// forget removes what is known of an owner. Charges are kept, and are nobody's.
-func (s *Service) forget(ctx context.Context, o Owner) error {
+// OnAccountDeleted removes what is known of the owner, here and at the provider.
+// Charges are kept, as books have to be, and are nobody's.
+func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
+	o := Owner{User, e.UserID}
 	if err := s.Payments.Forget(ctx, o); err != nil {
 		return err
 	}

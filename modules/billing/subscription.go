@@ -68,15 +68,16 @@ func NewSubscription(o Owner) Subscription {
 
 // At is the subscription as it stands at the moment: what has run out is over,
 // also when nobody has come by yet to write that down.
-func (s Subscription) At(now time.Time) Subscription {
-	if s.over(now) {
-		s.end()
+func (s *Subscription) At(now time.Time) Subscription {
+	at := *s
+	if at.over(now) {
+		at.end()
 	}
-	return s
+	return at
 }
 
 // over reports whether nothing is paid for any more and nothing will be.
-func (s Subscription) over(now time.Time) bool {
+func (s *Subscription) over(now time.Time) bool {
 	return !s.ExpiresAt.IsZero() && !s.AutoRenew && !s.ExpiresAt.After(now)
 }
 
