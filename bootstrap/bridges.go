@@ -24,7 +24,7 @@ import (
 
 func newListings(s adapters.Storage, d adapters.Deps, i *identity.Service) *listings.Service {
 	return listings.New(listings.Needs{
-		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Search: s.ListingSearch, Matcher: s.ListingMatcher, Views: s.ListingViews, Applications: s.Applications,
+		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Search: s.ListingSearch, Matcher: s.ListingMatcher, Views: s.ListingViews,
 		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Profiles},
 	})
 }

@@ -290,6 +290,34 @@ func (p paced) Read(b []byte) (int, error) {
 	return p.ReadCloser.Read(b)
 }
 
+// pieceBytes is how much of a download goes out at once. fasthttp of itself
+// sends 4 KiB, and a system call for each is half of the time that a long table
+// takes.
+const pieceBytes = 64 << 10
+
+// SupportsBodyWriteTo implements fasthttp.BodyWriterTo.
+func (paced) SupportsBodyWriteTo() bool { return true }
+
+// WriteTo implements io.WriterTo.
+func (p paced) WriteTo(w io.Writer) (n int64, err error) {
+	piece := make([]byte, pieceBytes)
+	for {
+		read, err := p.Read(piece)
+		if read > 0 {
+			written, err := w.Write(piece[:read])
+			if n += int64(written); err != nil {
+				return n, err
+			}
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return n, err
+		}
+	}
+}
+
 const actorKey = "locum.actor"
 
 func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, r web.Route) (auth.Actor, error) {

@@ -3,7 +3,6 @@ package gormdb
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"time"
 
 	"gorm.io/gorm"
@@ -130,16 +129,6 @@ func (d Applications) Count(ctx context.Context, organizationID string, f hiring
 // CountByStatus implements hiring.Applications.
 func (d Applications) CountByStatus(ctx context.Context, organizationID string, f hiring.ApplicationFilter) (map[hiring.Status]int, error) {
 	return countedBy[hiring.Status](d.picked(ctx, organizationID, f).Select("status AS name, count(*) AS n").Group("status"))
-}
-
-// CountByListing implements hiring.Applications. Each listing is counted on its
-// own: a planner that took the organization's applications for all of them
-// together would read all that it ever received.
-func (d Applications) CountByListing(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error) {
-	counts, err := countedBy[string](d.unprepared(ctx).Raw(`SELECT l.id AS name, (SELECT count(*) FROM applications a WHERE a.listing_id = l.id) AS n
-		FROM listings l WHERE l.organization_id = ? AND ?`, organizationID, d.dialect.among(listingIDs)))
-	maps.DeleteFunc(counts, func(_ string, n int) bool { return n == 0 })
-	return counts, err
 }
 
 // Before implements hiring.Applications.

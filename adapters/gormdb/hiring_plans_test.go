@@ -71,7 +71,6 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 	costs(1, 0, func() { _, _ = apps.Before(ctx, id, picked, ids[0], 500) })
 	costs(1, 0, func() { _, _ = apps.CountByStatus(ctx, id, picked) })
 	costs(1, 0, func() { _, _ = apps.CountByStatus(ctx, id, hiring.ApplicationFilter{}) })
-	costs(1, 0, func() { _, _ = apps.CountByListing(ctx, id, ids) })
 	costs(1, 0, func() { _, _ = db.Storage().Listings.CountByStatus(ctx, id) })
 	views := Views{db}
 	costs(1, 0, func() { _, _ = views.Of(ctx, id, ids) })

@@ -418,6 +418,41 @@ func (d Listings) Count(ctx context.Context, organizationID string, status listi
 	return int(n), wrap(err)
 }
 
+// Export implements listings.Repository.
+func (d Listings) Export(ctx context.Context, organizationID string, status listings.Status, cursor string, n int) (out []listings.Exported, next string, err error) {
+	where, args := "l.organization_id = ?", []any{organizationID}
+	if status != "" {
+		where, args = where+" AND l.status = ?", append(args, string(status))
+	}
+	if cursor != "" {
+		var at ownCursor
+		if !readCursor(cursor, "own", &at) {
+			return nil, "", errCursor
+		}
+		where, args = where+" AND (l.created_at, l.id) < (?, ?)", append(args, at.CreatedAt, at.ID)
+	}
+	var last ownCursor
+	err = d.each(ctx, `SELECT CAST(l.id AS TEXT), l.title, l.department, l.company, l.location, l.contract_type, l.status, l.salary_min, l.salary_max, l.salary_currency,
+		(SELECT v.views FROM listing_views v WHERE v.listing_id = l.id), (SELECT count(*) FROM applications a WHERE a.listing_id = l.id),
+		l.posted_at, l.application_deadline, l.updated_at, l.created_at
+		FROM listings l WHERE `+where+" ORDER BY l.created_at DESC, l.id DESC LIMIT ?", append(args, n), func(rows scanning) error {
+		var e listings.Exported
+		var views *int
+		err := rows.Scan(&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, &e.Status, &e.SalaryMin, &e.SalaryMax, &e.Currency,
+			&views, &e.Applications, &e.PostedAt, &e.Deadline, &e.UpdatedAt, &last.CreatedAt)
+		if views != nil {
+			e.Views = *views
+		}
+		out = append(out, e)
+		return err
+	})
+	if len(out) == n && err == nil {
+		last.ID = out[n-1].ID
+		next = writeCursor("own", last)
+	}
+	return out, next, err
+}
+
 // CountByStatus implements listings.Repository.
 func (d Listings) CountByStatus(ctx context.Context, organizationID string) (map[listings.Status]int, error) {
 	return countedBy[listings.Status](d.own(ctx, organizationID, "").Select("status AS name, count(*) AS n").Group("status"))

@@ -48,6 +48,9 @@ const triggers = "=+-@\t\r\n|%＝＋－＠"
 // if need be behind spaces that some programs skip, gets an apostrophe before
 // it, which programs hide. A plain negative number stays as it is.
 func Defused(cell string) string {
+	if cell == "" || harmless(cell[0]) && strings.IndexByte(cell, 0) < 0 {
+		return cell
+	}
 	cell = strings.ReplaceAll(cell, "\x00", "")
 	inked := strings.TrimLeftFunc(cell, func(r rune) bool {
 		return !strings.ContainsRune(triggers, r) && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r))
@@ -59,4 +62,9 @@ func Defused(cell string) string {
 		return cell
 	}
 	return "'" + cell
+}
+
+// harmless is how nearly every cell begins.
+func harmless(c byte) bool {
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
 }

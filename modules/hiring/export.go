@@ -52,7 +52,7 @@ const (
 	exportsAtOnce = 5
 	exportTries   = 10
 	exportTime    = time.Hour
-	exportRows    = 1_000
+	exportRows    = 4_000
 	// exportsTaken is after how long one without an end is given up: all its
 	// attempts fit into it.
 	exportsTaken = 24 * time.Hour

@@ -55,16 +55,20 @@ func (s *Service) ExportNow(ctx context.Context, by auth.Actor, kind string, in 
 	if err := table.Check(in.given()); err != nil {
 		return Download{}, err
 	}
-	f := &tableFile{}
-	var err error
-	if f.w, err = newTableWriter(&f.buf, table, by.OrganizationID, in.given()); err != nil {
+	var first bytes.Buffer
+	w, err := newTableWriter(&first, table, by.OrganizationID, in.given())
+	if err != nil {
 		return Download{}, err
 	}
-	if f.more, err = f.w.next(ctx); err != nil {
+	more, err := w.next(ctx)
+	if err != nil {
 		return Download{}, err
 	}
 	// The file is read after the request's own time.
-	f.ctx, f.end = context.WithCancel(context.WithoutCancel(ctx))
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	f := &tableFile{pages: make(chan tablePage), end: end}
+	f.page.Write(first.Bytes())
+	go f.fill(ctx, w, &first, more)
 	return Download{Name: exportName(kind, s.Clock.Now()), Size: -1, Body: f}, nil
 }
 
@@ -72,30 +76,51 @@ func (s *Service) ExportNow(ctx context.Context, by auth.Actor, kind string, in 
 // is waiting for.
 const pageWithin = 15 * time.Second
 
-// tableFile is a table as somebody reads it: one page is in memory at a time.
+// tableFile is a table as somebody reads it. While one page is read the next is
+// made; there is no third.
 type tableFile struct {
-	ctx  context.Context //nolint:containedctx // a reader has no other place for it
-	end  context.CancelFunc
-	w    *tableWriter
-	buf  bytes.Buffer
-	more bool
+	pages chan tablePage
+	page  bytes.Buffer
+	end   context.CancelFunc
+}
+
+type tablePage struct {
+	text []byte
+	err  error // io.EOF after the last
+}
+
+// fill makes pages until there are no more or nobody wants them.
+func (f *tableFile) fill(ctx context.Context, w *tableWriter, out *bytes.Buffer, more bool) {
+	for {
+		p := tablePage{err: io.EOF}
+		if more {
+			out.Reset()
+			within, done := context.WithTimeout(ctx, pageWithin)
+			more, p.err = w.next(within)
+			done()
+			p.text = bytes.Clone(out.Bytes())
+		}
+		select {
+		case f.pages <- p:
+		case <-ctx.Done():
+			return
+		}
+		if p.err != nil {
+			return
+		}
+	}
 }
 
 // Read implements io.Reader.
-func (f *tableFile) Read(p []byte) (int, error) {
-	for f.buf.Len() == 0 {
-		if !f.more {
-			return 0, io.EOF
+func (f *tableFile) Read(b []byte) (int, error) {
+	for f.page.Len() == 0 {
+		p := <-f.pages
+		if p.err != nil {
+			return 0, p.err
 		}
-		ctx, done := context.WithTimeout(f.ctx, pageWithin)
-		more, err := f.w.next(ctx)
-		done()
-		if err != nil {
-			return 0, err
-		}
-		f.more = more
+		f.page.Write(p.text)
 	}
-	return f.buf.Read(p)
+	return f.page.Read(b)
 }
 
 // Close implements io.Closer.

@@ -47,13 +47,13 @@ func (b *board) Unseal(p auth.Purpose, token string) (string, error) {
 	return parts[1], nil
 }
 
-// fewRows is a table of 1,200 rows that may fail for a while.
+// fewRows is a table of 4,800 rows that may fail for a while.
 type fewRows struct{ failures atomic.Int64 }
 
 func (*fewRows) Columns() []string             { return []string{"n"} }
 func (*fewRows) Check(map[string]string) error { return nil }
 func (*fewRows) Count(context.Context, string, map[string]string) (int, error) {
-	return 1200, nil
+	return 4800, nil
 }
 
 func (f *fewRows) Rows(_ context.Context, _ string, _ map[string]string, cursor string, n int) (rows [][]string, next string, err error) {
@@ -62,10 +62,10 @@ func (f *fewRows) Rows(_ context.Context, _ string, _ map[string]string, cursor 
 	if from > 0 && f.failures.Add(-1) >= 0 {
 		return nil, "", errors.New("the database is away")
 	}
-	for i := from; i < min(from+n, 1200); i++ {
+	for i := from; i < min(from+n, 4800); i++ {
 		rows = append(rows, []string{fmt.Sprint(i)})
 	}
-	if from+n < 1200 {
+	if from+n < 4800 {
 		next = fmt.Sprint(from + n)
 	}
 	return rows, next, nil
@@ -141,8 +141,8 @@ func TestAnExportThatFailsOnTheWayBeginsAnewAndIsWhole(t *testing.T) {
 	v, err := b.MyExport(t.Context(), st, e.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportRunning, v.State)
-	require.Equal(t, 500, v.RowsDone)
-	require.Equal(t, 1200, v.RowsTotal)
+	require.Equal(t, 4000, v.RowsDone)
+	require.Equal(t, 4800, v.RowsTotal)
 	require.Empty(t, v.URL)
 	for range 2 {
 		b.clock.Advance(time.Minute)
@@ -152,8 +152,36 @@ func TestAnExportThatFailsOnTheWayBeginsAnewAndIsWhole(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportDone, v.State)
 	_, rows := b.fetched(v)
-	require.Len(t, rows, 1201)
-	require.Equal(t, "1199", rows[1200][0])
+	require.Len(t, rows, 4801)
+	require.Equal(t, "4799", rows[4800][0])
+}
+
+func TestADirectExportIsReadPageByPageAndEndsWithItsFault(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	read := func() ([]byte, error) {
+		d, err := b.ExportNow(t.Context(), employer(), "jobs", hiring.ExportFilters{})
+		require.NoError(t, err)
+		require.EqualValues(t, -1, d.Size)
+		defer func() { require.NoError(t, d.Body.Close()) }()
+		return io.ReadAll(d.Body)
+	}
+	b.table.failures.Store(1)
+	part, err := read()
+	require.Error(t, err, "half a table is not taken for the whole")
+	require.Equal(t, 4001, strings.Count(string(part), "\r\n"))
+	whole, err := read()
+	require.NoError(t, err)
+	require.Equal(t, 4801, strings.Count(string(whole), "\r\n"))
+
+	_, err = b.ExportNow(t.Context(), employer(), "applications", hiring.ExportFilters{Status: ptr("hired")})
+	require.ErrorIs(t, err, hiring.ErrInvalidStatus)
+	viewless := employer()
+	viewless.Permissions = nil
+	_, err = b.ExportNow(t.Context(), viewless, "applications", hiring.ExportFilters{})
+	require.ErrorIs(t, err, fault.ErrForbidden)
+	_, err = b.ExportNow(t.Context(), seeker(), "jobs", hiring.ExportFilters{})
+	require.ErrorIs(t, err, fault.ErrForbidden)
 }
 
 func TestAnExportThatCannotBeWrittenSaysSo(t *testing.T) {

@@ -57,9 +57,6 @@ type Applications interface {
 	// CountByStatus counts those of the organization's applications that the
 	// filter picks by their status.
 	CountByStatus(ctx context.Context, organizationID string, f ApplicationFilter) (map[Status]int, error)
-	// CountByListing maps those of the listings to which the organization has
-	// applications to how many, in one statement.
-	CountByListing(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error)
 	// Count counts the organization's applications that the filter picks, and
 	// Before returns the n newest of them that are older than the one with the
 	// id ("" for the newest of all), without cover letters and answers.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/page"
 )
 
 // Table is an organization's listings as an export shows them.
@@ -40,34 +39,31 @@ func (t Table) Count(ctx context.Context, organizationID string, filters map[str
 	return t.s.Listings.Count(ctx, organizationID, Status(filters["status"]))
 }
 
+// Exported is a listing as a row of the table.
+type Exported struct {
+	ID, Title, Department, Company, Location, ContractType string
+	Status                                                 Status
+	SalaryMin, SalaryMax                                   *int64 // in minor units
+	Currency                                               string
+	Views, Applications                                    int
+	PostedAt, Deadline                                     *time.Time
+	UpdatedAt                                              time.Time
+}
+
 // Rows are at most n rows after the cursor, the newest first.
 func (t Table) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int) ([][]string, string, error) {
-	r, err := t.s.Listings.Page(ctx, organizationID, Status(filters["status"]), page.Request{Number: 1, Size: n, Cursor: cursor})
+	found, next, err := t.s.Listings.Export(ctx, organizationID, Status(filters["status"]), cursor, n)
 	if err != nil {
 		return nil, "", err
 	}
-	ids := make([]string, len(r.Items))
-	for i, l := range r.Items {
-		ids[i] = l.ID
-	}
-	views, err := t.s.Views.Of(ctx, organizationID, ids)
-	if err != nil {
-		return nil, "", err
-	}
-	received, err := t.s.Applications.CountByListing(ctx, organizationID, ids)
-	if err != nil {
-		return nil, "", err
-	}
-	rows := make([][]string, len(r.Items))
-	for i, l := range r.Items {
-		row := []string{l.ID, l.Title, l.Department, l.Company, l.Location, l.ContractType, string(l.Status), "", "", "",
-			strconv.Itoa(views[l.ID]), strconv.Itoa(received[l.ID]), cell(l.PostedAt), cell(l.Deadline), cell(&l.UpdatedAt)}
-		if l.Salary != nil {
-			copy(row[7:], []string{amount(l.Salary.Min), amount(l.Salary.Max), l.Salary.Currency})
+	rows := make([][]string, len(found))
+	for i, e := range found {
+		rows[i] = []string{
+			e.ID, e.Title, e.Department, e.Company, e.Location, e.ContractType, string(e.Status), amount(e.SalaryMin), amount(e.SalaryMax), e.Currency,
+			strconv.Itoa(e.Views), strconv.Itoa(e.Applications), cell(e.PostedAt), cell(e.Deadline), cell(&e.UpdatedAt),
 		}
-		rows[i] = row
 	}
-	return rows, r.NextCursor, nil
+	return rows, next, nil
 }
 
 func cell(t *time.Time) string {

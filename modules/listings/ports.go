@@ -40,6 +40,9 @@ type Repository interface {
 	// A cursor that it did not make is an Invalid fault of the field cursor.
 	// Descriptions, requirements and benefits may be left out.
 	Page(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error)
+	// Export returns at most n of what Page lists, after the cursor ("" for the
+	// first), and the cursor after them, "" at the end. It is quick for many.
+	Export(ctx context.Context, organizationID string, status Status, cursor string, n int) (rows []Exported, next string, err error)
 	// CountByStatus counts the organization's listings by their status.
 	CountByStatus(ctx context.Context, organizationID string) (map[Status]int, error)
 	// Count counts all that Page lists.
@@ -130,13 +133,6 @@ type Gazetteer interface {
 type Organizations interface {
 	// CompanyName is the name under which the organization posts.
 	CompanyName(ctx context.Context, organizationID string) (string, error)
-}
-
-// Applications tells what was sent to listings.
-type Applications interface {
-	// CountByListing maps those of the organization's listings that somebody
-	// applied to to how many did, in one statement.
-	CountByListing(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error)
 }
 
 // Seekers tells where a signed-in jobseeker lives.

@@ -25,7 +25,6 @@ type Needs struct {
 	Views         Views
 	Gazetteer     Gazetteer
 	Organizations Organizations
-	Applications  Applications
 	Seekers       Seekers
 }
 

@@ -70,7 +70,7 @@ func newBoard(t testing.TB, open func(t testing.TB, clk clock.Clock) adapters.St
 	clk := kit.NewClock()
 	b := &board{Storage: open(t, clk), clk: clk, org: stores.NewID()}
 	b.svc = listings.New(listings.Needs{
-		Tx: b.Tx, Events: b.Events, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Search: bothWays{b.ListingSearch, b.ListingMatcher}, Matcher: b.ListingMatcher, Views: b.ListingViews, Applications: b.Applications,
+		Tx: b.Tx, Events: b.Events, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Search: bothWays{b.ListingSearch, b.ListingMatcher}, Matcher: b.ListingMatcher, Views: b.ListingViews,
 		Gazetteer: gazetteer.New(), Organizations: nhs{}, Seekers: b,
 	})
 	return b

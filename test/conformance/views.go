@@ -81,20 +81,6 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 			}
 			require.Equal(t, map[string]int{l: 3}, seen(t, b, l))
 		},
-		"applications are counted by listing, each organization's own": func(t *testing.T, b *board) {
-			one, other, none := b.post(t, listings.CreateInput{Title: "One"}).ID, b.post(t, listings.CreateInput{Title: "Other"}).ID, b.post(t, listings.CreateInput{Title: "None"}).ID
-			for _, id := range []string{one, one, other} {
-				a := newApplication(b.org, stores.NewID(), b.clk.Now())
-				a.ListingID = id
-				require.NoError(t, b.Applications.Add(t.Context(), a))
-			}
-			counts, err := b.Applications.CountByListing(t.Context(), b.org, []string{one, other, none, stores.NewID()})
-			require.NoError(t, err)
-			require.Equal(t, map[string]int{one: 2, other: 1}, counts)
-			counts, err = b.Applications.CountByListing(t.Context(), stores.NewID(), []string{one})
-			require.NoError(t, err)
-			require.Empty(t, counts)
-		},
 		"listings are counted by status, each organization's own": func(t *testing.T, b *board) {
 			b.post(t, listings.CreateInput{Title: "One"})
 			b.post(t, listings.CreateInput{Title: "Two", Status: ptr("draft")})
