@@ -42,11 +42,12 @@ type Storage struct {
 	Outbox event.Outbox
 	Jobs   job.Store
 
-	Users         identity.Users
-	Organizations identity.Organizations
-	Sessions      identity.Sessions
-	MailTokens    identity.MailTokens
-	EmailChanges  identity.EmailChanges
+	Users            identity.Users
+	Organizations    identity.Organizations
+	Sessions         identity.Sessions
+	MailTokens       identity.MailTokens
+	EmailChanges     identity.EmailChanges
+	EmployerSettings identity.EmployerSettingsStore
 
 	Listings       listings.Repository
 	ListingSearch  listings.Search

@@ -26,6 +26,7 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 		event.On("identity.confirm-email", i.OnEmailChangeRequested).In(job.Mail),
 
 		event.On("listings.close-organization", l.OnOrganizationClosed),
+		event.On("listings.rename-organization", l.OnOrganizationRenamed),
 
 		event.OnID("hiring.application-received", h.OnApplicationSubmitted),
 		event.OnID("hiring.mail-status", h.MailStatusChanged).In(job.Mail),

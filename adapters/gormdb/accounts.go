@@ -2,8 +2,10 @@ package gormdb
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/modules/identity"
@@ -110,4 +112,58 @@ func (d Organizations) Dissolve(ctx context.Context, organizationID string, at t
 		}
 		return wrap(d.q(ctx).Exec(`DELETE FROM users WHERE ? AND status = 'invited' AND NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id)`, d.dialect.among(invited)).Error)
 	})
+}
+
+// EmployerSettings stores what people on the employers' side have set.
+type EmployerSettings struct{ *DB }
+
+type employerSettingsRow struct {
+	UserID       string
+	JobTitle     string
+	ContactName  string
+	ContactEmail string
+	ContactPhone string
+	EmailAlerts  bool
+	UpdatedAt    time.Time `gorm:"autoUpdateTime:false"`
+	Version      int64
+}
+
+// TableName tells GORM the table.
+func (employerSettingsRow) TableName() string { return "employer_settings" }
+
+// Find implements identity.EmployerSettingsStore.
+func (d EmployerSettings) Find(ctx context.Context, userID string) (identity.EmployerSettings, error) {
+	var r employerSettingsRow
+	err := wrap(d.q(ctx).Where("user_id = ?", userID).Take(&r).Error)
+	if errors.Is(err, errNotFound) {
+		return identity.DefaultSettings(userID), nil
+	}
+	return identity.EmployerSettings{
+		UserID: r.UserID, JobTitle: r.JobTitle, Contact: identity.Contact{Name: r.ContactName, Email: r.ContactEmail, Phone: r.ContactPhone},
+		EmailAlerts: r.EmailAlerts, UpdatedAt: r.UpdatedAt, Version: r.Version,
+	}, err
+}
+
+// Save implements identity.EmployerSettingsStore.
+func (d EmployerSettings) Save(ctx context.Context, s *identity.EmployerSettings) error {
+	r := employerSettingsRow{
+		UserID: s.UserID, JobTitle: s.JobTitle, ContactName: s.Contact.Name, ContactEmail: s.Contact.Email, ContactPhone: s.Contact.Phone,
+		EmailAlerts: s.EmailAlerts, UpdatedAt: s.UpdatedAt, Version: s.Version + 1,
+	}
+	var res *gorm.DB
+	if s.Version == 0 {
+		res = d.q(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "user_id"}}, DoNothing: true}).Create(&r)
+	} else {
+		res = d.q(ctx).Model(&employerSettingsRow{}).Where("user_id = ? AND version = ?", s.UserID, s.Version).Select("*").Omit("user_id").Updates(&r)
+	}
+	if err := saved(res); err != nil {
+		return err
+	}
+	s.Version++
+	return nil
+}
+
+// Remove implements identity.EmployerSettingsStore.
+func (d EmployerSettings) Remove(ctx context.Context, userID string) error {
+	return wrap(d.q(ctx).Exec(`DELETE FROM employer_settings WHERE user_id = ?`, userID).Error)
 }

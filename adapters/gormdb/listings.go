@@ -366,6 +366,17 @@ func (d Listings) OpenOf(ctx context.Context, organizationID string, n int) ([]l
 	return fullListings(rows, err)
 }
 
+// NotOf implements listings.Repository.
+func (d Listings) NotOf(ctx context.Context, organizationID, company string, last *listings.Listing, n int) ([]listings.Listing, error) {
+	q := d.locked(ctx).Where("organization_id = ? AND company <> ?", organizationID, company)
+	if last != nil {
+		q = q.Where("(created_at, id) < (?, ?)", last.CreatedAt, last.ID)
+	}
+	var rows []fullListingRow
+	err := q.Order("created_at DESC, id DESC").Limit(n).Find(&rows).Error
+	return fullListings(rows, err)
+}
+
 // unclaimed reads rows that no other transaction is working on.
 func (d Listings) unclaimed(ctx context.Context) *gorm.DB {
 	q := d.q(ctx)

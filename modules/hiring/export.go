@@ -275,8 +275,8 @@ func (s *Service) fill(ctx context.Context, e *Export) error {
 	})
 }
 
-// MailExport tells who asked that the file is there, unless they have left or
-// may not see it any more.
+// MailExport tells who asked that the file is there, unless they have left, may
+// not see it any more, or want no such mails.
 func (s *Service) MailExport(ctx context.Context, m event.ExportFinished) error {
 	e, err := s.Exports.Find(ctx, m.OrganizationID, m.ExportID)
 	if errors.Is(err, ErrExportNotFound) {
@@ -285,6 +285,9 @@ func (s *Service) MailExport(ctx context.Context, m event.ExportFinished) error 
 		return err
 	}
 	if may, err := s.Organizations.May(ctx, e.OrganizationID, m.UserID, seenWith(e.Kind)); err != nil || !may {
+		return err
+	}
+	if wants, err := s.Organizations.WantsAlerts(ctx, m.UserID); err != nil || !wants {
 		return err
 	}
 	people, err := s.People.ByIDs(ctx, []string{m.UserID})

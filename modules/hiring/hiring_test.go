@@ -37,6 +37,7 @@ type board struct {
 	work  kit.Work
 	gone  map[string]bool            // who has no account any more
 	left  map[string]auth.Permission // who lost it
+	quiet map[string]bool            // who wants no news by mail
 	mu    sync.Mutex
 	mails []mail.Message
 	table fewRows
@@ -52,6 +53,10 @@ func (b *board) Admins(_ context.Context, id string, n int) ([]string, error) {
 func (b *board) May(_ context.Context, _, userID string, p auth.Permission) (bool, error) {
 	lost, some := b.left[userID]
 	return !some || lost != p, nil
+}
+
+func (b *board) WantsAlerts(_ context.Context, userID string) (bool, error) {
+	return !b.quiet[userID], nil
 }
 
 func (b *board) Send(_ context.Context, m mail.Message) error {
@@ -113,7 +118,7 @@ type opener = func(testing.TB, clock.Clock) adapters.Storage
 
 func open(t testing.TB, on opener) *board {
 	t.Helper()
-	b := &board{t: t, clock: kit.NewClock(), posts: map[string]hiring.Posting{}, gone: map[string]bool{}, left: map[string]auth.Permission{}}
+	b := &board{t: t, clock: kit.NewClock(), posts: map[string]hiring.Posting{}, gone: map[string]bool{}, left: map[string]auth.Permission{}, quiet: map[string]bool{}}
 	b.store = on(t, b.clock)
 	b.Service = hiring.New(hiring.Needs{Tx: b.store.Tx, Events: b.store.Events, Clock: b.clock, NewID: stores.NewID,
 		Applications: b.store.Applications, Appointments: b.store.Appointments, Letters: b.store.Letters, Listings: b, People: b, Organizations: b,

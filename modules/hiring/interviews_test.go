@@ -254,3 +254,17 @@ func TestAnOrganizationWritesSoManyLettersADay(t *testing.T) {
 		require.Equal(t, strings.Trim(field, "_"), fault.Of(err).Fields[0].Name)
 	}
 }
+
+func TestWhoWantsNoAlertsGetsNoMailOfTheOrganizationsNews(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	st := employer()
+	b.quiet["boss-of-"+st.OrganizationID], b.quiet[st.UserID] = true, true
+	b.apply(seeker(), b.post(st))
+	_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications"})
+	require.NoError(t, err)
+	mails := b.mailed()
+	require.Len(t, mails, 1, "the deputy wants them")
+	require.Equal(t, "deputy-of-"+st.OrganizationID+"@example.org", mails[0].To.Email)
+	require.Contains(t, mails[0].Subject, "New application")
+}

@@ -152,6 +152,9 @@ type Organizations interface {
 	// May reports whether the user is an active member who holds the permission,
 	// or any member if it is empty.
 	May(ctx context.Context, id, userID string, p auth.Permission) (bool, error)
+	// WantsAlerts reports whether the member wants news of the organization by
+	// mail.
+	WantsAlerts(ctx context.Context, userID string) (bool, error)
 }
 
 // Person is an applicant as an employer sees them.

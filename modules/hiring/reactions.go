@@ -53,6 +53,9 @@ func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e 
 }
 
 func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
+	if wants, err := s.Organizations.WantsAlerts(ctx, m.UserID); err != nil || !wants {
+		return err
+	}
 	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID, m.Event.CandidateID)
 	if err != nil || c.to(m.UserID).Email == "" {
 		return err

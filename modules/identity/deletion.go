@@ -37,7 +37,7 @@ func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 			return err
 		}
 		for _, forget := range []func(context.Context, string) error{
-			s.Organizations.RemoveMemberships, s.Sessions.Remove, s.MailTokens.Remove, s.EmailChanges.Remove,
+			s.Organizations.RemoveMemberships, s.Sessions.Remove, s.MailTokens.Remove, s.EmailChanges.Remove, s.EmployerSettings.Remove,
 		} {
 			if err := forget(ctx, u.ID); err != nil {
 				return err
@@ -111,15 +111,13 @@ func (s *Service) dissolve(ctx context.Context, organizationID string, last User
 	if err != nil {
 		return err
 	}
-	events := []event.Event{event.OrganizationClosed{OrganizationID: organizationID, ClosedAt: now}}
 	if o.Name == last.Name {
-		o.Name, o.UpdatedAt = closedName, now
-		if err := s.Organizations.Save(ctx, &o); err != nil {
+		name := closedName
+		if err := s.rewrite(ctx, &o, OrganizationInput{Name: &name}, now); err != nil {
 			return err
 		}
-		events = append(events, event.OrganizationRenamed{OrganizationID: organizationID, RenamedAt: now})
 	}
-	return s.Events.Record(ctx, events...)
+	return s.Events.Record(ctx, event.OrganizationClosed{OrganizationID: organizationID, ClosedAt: now})
 }
 
 const (
@@ -131,11 +129,16 @@ const (
 
 // Handlers do the work that the module gives itself.
 func (s *Service) Handlers() []job.Handler {
-	return []job.Handler{job.Handle(kindErase, job.Events, s.eraseStragglers)}
+	return []job.Handler{
+		job.Handle(kindErase, job.Events, tellAgain[event.AccountDeleted](s)),
+		job.Handle(kindRename, job.Events, tellAgain[event.OrganizationRenamed](s)),
+	}
 }
 
-// eraseStragglers tells of the deletion once more, for what requests were still
-// writing when it was told first.
-func (s *Service) eraseStragglers(ctx context.Context, e event.AccountDeleted) error {
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, e) })
+// tellAgain records an event once more, for what requests were still writing
+// when it was told first.
+func tellAgain[E event.Event](s *Service) func(context.Context, E) error {
+	return func(ctx context.Context, e E) error {
+		return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, e) })
+	}
 }

@@ -56,7 +56,7 @@ func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *hous
 	h.Service = identity.New(identity.Needs{
 		Tx: h.store.Tx, Events: h.store.Events, Clock: clk, NewID: stores.NewID,
 		Users: h.store.Users, Organizations: h.store.Organizations, Sessions: h.store.Sessions, MailTokens: h.store.MailTokens,
-		EmailChanges: h.store.EmailChanges, Jobs: h.store.Jobs,
+		EmailChanges: h.store.EmailChanges, EmployerSettings: h.store.EmployerSettings, Jobs: h.store.Jobs,
 		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, PublicURL: "https://locum.example",
 	})
 	h.work = kit.NewWork(t, h.store, clk, []event.Subscription{

@@ -89,6 +89,16 @@ type EmailChanges interface {
 	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
 
+// EmployerSettingsStore keeps what people on the employers' side have set.
+type EmployerSettingsStore interface {
+	// Find is DefaultSettings for who has set nothing.
+	Find(ctx context.Context, userID string) (EmployerSettings, error)
+	// Save is Users.Save for settings, the first ones included.
+	Save(ctx context.Context, s *EmployerSettings) error
+	// Remove forgets what the user has set.
+	Remove(ctx context.Context, userID string) error
+}
+
 // Organizations stores employers and their members.
 type Organizations interface {
 	// Found stores a new organization with its first member.

@@ -19,21 +19,22 @@ import (
 
 // Needs is what the module is plugged into.
 type Needs struct {
-	Tx            tx.Runner
-	Events        event.Recorder
-	Clock         clock.Clock
-	NewID         id.Source
-	Users         Users
-	Organizations Organizations
-	Sessions      Sessions
-	MailTokens    MailTokens
-	EmailChanges  EmailChanges
-	Jobs          job.Adder
-	Hasher        PasswordHasher
-	AccessTokens  AccessTokens
-	Limiter       limit.Limiter
-	Mailer        mail.Mailer
-	Subscriptions Subscriptions
+	Tx               tx.Runner
+	Events           event.Recorder
+	Clock            clock.Clock
+	NewID            id.Source
+	Users            Users
+	Organizations    Organizations
+	Sessions         Sessions
+	MailTokens       MailTokens
+	EmailChanges     EmailChanges
+	EmployerSettings EmployerSettingsStore
+	Jobs             job.Adder
+	Hasher           PasswordHasher
+	AccessTokens     AccessTokens
+	Limiter          limit.Limiter
+	Mailer           mail.Mailer
+	Subscriptions    Subscriptions
 	// PublicURL begins every link in a mail, without a slash at its end.
 	PublicURL string
 }

@@ -63,6 +63,10 @@ type Repository interface {
 	// is not after now. Inside a transaction they are locked until its end, and
 	// concurrent callers get different ones.
 	Expired(ctx context.Context, now time.Time, n int) ([]Listing, error)
+	// NotOf returns up to n listings of the organization, in whatever state, that
+	// bear another company's name, locked until the transaction's end: the newest
+	// first, and only what is older than the last one seen, if there is one.
+	NotOf(ctx context.Context, organizationID, company string, last *Listing, n int) ([]Listing, error)
 	// OpenOf returns up to n Open listings of the organization, locked until
 	// the transaction's end.
 	OpenOf(ctx context.Context, organizationID string, n int) ([]Listing, error)

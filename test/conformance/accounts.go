@@ -168,3 +168,75 @@ func deletedGetsNoToken(t *testing.T, p *people) {
 	again := p.user("jo@example.org")
 	require.NotEqual(t, u.ID, again.ID, "the address is free again")
 }
+
+func organizationSaves(t *testing.T, p *people) {
+	ctx := t.Context()
+	o := p.organization(p.user("jo@example.org").ID)
+	stale := o
+	o.Name, o.Description, o.Website, o.Logo = "Zoë's 100% \"Care\"", "Line one\nline two", "https://care.example", "https://care.example/logo.png"
+	o.Industry, o.Size, o.UpdatedAt = "nursing home", "11-50", p.now.Add(time.Microsecond)
+	require.NoError(t, p.Organizations.Save(ctx, &o))
+	got, err := p.Organizations.Find(ctx, o.ID)
+	require.NoError(t, err)
+	require.Equal(t, o, got)
+	tries := 0
+	require.NoError(t, p.Tx.Do(ctx, func(ctx context.Context) error {
+		if tries++; tries > 1 {
+			if stale, err = p.Organizations.Find(ctx, o.ID); err != nil {
+				return err
+			}
+		}
+		stale.Industry = "hospital"
+		return p.Organizations.Save(ctx, &stale)
+	}))
+	require.Equal(t, 2, tries, "it had changed since it was read")
+	got, err = p.Organizations.Find(ctx, o.ID)
+	require.NoError(t, err)
+	require.Equal(t, o.Name, got.Name)
+	require.Equal(t, "hospital", got.Industry)
+}
+
+func employerSettingsReadBack(t *testing.T, p *people) {
+	ctx, u := t.Context(), p.user("jo@example.org")
+	s, err := p.EmployerSettings.Find(ctx, u.ID)
+	require.NoError(t, err)
+	require.Equal(t, identity.DefaultSettings(u.ID), s)
+	for _, contact := range []identity.Contact{{Name: "Zoë", Email: "zoë@example.org", Phone: "+44 (0)20 7946 0000"}, {}} {
+		s.JobTitle, s.Contact, s.EmailAlerts, s.UpdatedAt = "Matron", contact, !s.EmailAlerts, p.now.Add(time.Microsecond)
+		require.NoError(t, p.EmployerSettings.Save(ctx, &s))
+		got, err := p.EmployerSettings.Find(ctx, u.ID)
+		require.NoError(t, err)
+		require.Equal(t, s, got)
+	}
+	// Twenty who set something for the first time: nobody's is lost.
+	other := p.user("al@example.org")
+	var all sync.WaitGroup
+	var errs [20]error
+	for i := range errs {
+		all.Go(func() {
+			errs[i] = p.Tx.Do(ctx, func(ctx context.Context) error {
+				s, err := p.EmployerSettings.Find(ctx, other.ID)
+				if err != nil {
+					return err
+				}
+				s.JobTitle, s.UpdatedAt = s.JobTitle+"x", p.now
+				return p.EmployerSettings.Save(ctx, &s)
+			})
+		})
+	}
+	all.Wait()
+	n := 0
+	for _, err := range errs {
+		if err == nil {
+			n++
+		}
+	}
+	got, err := p.EmployerSettings.Find(ctx, other.ID)
+	require.NoError(t, err)
+	require.Len(t, got.JobTitle, n, "of those who succeeded each one's is there")
+	require.NotZero(t, n)
+	require.NoError(t, p.EmployerSettings.Remove(ctx, other.ID))
+	got, err = p.EmployerSettings.Find(ctx, other.ID)
+	require.NoError(t, err)
+	require.Equal(t, identity.DefaultSettings(other.ID), got)
+}

@@ -50,6 +50,8 @@ func Identity(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		"a change of address is the last one that was asked for":    emailChangesReadBack,
 		"an invited person is absorbed by an account":               invitedIsAbsorbed,
 		"what a person has is removed, and nobody else's":           personIsRemoved,
+		"an organization is changed, and never half":                organizationSaves,
+		"what an employer has set reads back":                       employerSettingsReadBack,
 		"an organization is dissolved":                              organizationDissolves,
 		"a deleted account gets no token, also not at once":         deletedGetsNoToken,
 	} {

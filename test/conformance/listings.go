@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/listings"
@@ -36,6 +37,7 @@ func Listings(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 			"a brief of listings in every state":                 briefsInEveryState,
 			"what closes soon, by deadline":                      whatClosesSoonInTheOrderOfDeadlines,
 			"the sweep finds what has run out":                   sweepFindsExpired,
+			"a new name is written on all that was posted":       newNameIsEverywhere,
 			"titles come in whatever state":                      titlesInEveryState,
 			"nothing of an undone transaction is left or found":  undoneListingIsGone,
 			"batches of a hundred are stored":                    hundredListings,
@@ -56,22 +58,20 @@ type board struct {
 	svc  *listings.Service
 	org  string
 	home string
+	// company is the name of every organization.
+	company string
 }
 
-type nhs struct{}
-
-func (nhs) CompanyName(context.Context, string) (string, error) {
-	return "Northgate NHS Foundation Trust", nil
-}
+func (b *board) CompanyName(context.Context, string) (string, error) { return b.company, nil }
 
 func (b *board) HomeLocation(context.Context, string) (string, error) { return b.home, nil }
 
 func newBoard(t testing.TB, open func(t testing.TB, clk clock.Clock) adapters.Storage) *board {
 	clk := kit.NewClock()
-	b := &board{Storage: open(t, clk), clk: clk, org: stores.NewID()}
+	b := &board{Storage: open(t, clk), clk: clk, org: stores.NewID(), company: "Northgate NHS Foundation Trust"}
 	b.svc = listings.New(listings.Needs{
 		Tx: b.Tx, Events: b.Events, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Search: bothWays{b.ListingSearch, b.ListingMatcher}, Matcher: b.ListingMatcher, Views: b.ListingViews,
-		Gazetteer: gazetteer.New(), Organizations: nhs{}, Seekers: b,
+		Gazetteer: gazetteer.New(), Organizations: b, Seekers: b,
 	})
 	return b
 }
@@ -339,6 +339,52 @@ func (b *board) events(t testing.TB) map[string]int {
 		}
 		require.NoError(t, b.Outbox.MarkSent(t.Context(), ids...))
 	}
+}
+
+func newNameIsEverywhere(t *testing.T, b *board) {
+	ctx := t.Context()
+	var posted []listings.Listing
+	for i := range 5 {
+		b.clk.Advance(time.Duration(i%2) * time.Second) // some of one moment
+		posted = append(posted, b.post(t, listings.CreateInput{Title: fmt.Sprintf("Nurse %d", i), Description: "Days"}))
+	}
+	require.NoError(t, b.svc.Delete(ctx, b.org, posted[0].ID))
+	foreign, err := b.svc.Create(ctx, stores.NewID(), listings.CreateInput{Title: "Porter", Description: "Nights"})
+	require.NoError(t, err)
+
+	var last *listings.Listing
+	var seen []string
+	for {
+		ls, err := b.Listings.NotOf(ctx, b.org, "Southgate Trust", last, 2)
+		require.NoError(t, err)
+		if len(ls) == 0 {
+			break
+		}
+		for _, l := range ls {
+			seen = append(seen, l.ID)
+		}
+		last = &ls[len(ls)-1]
+	}
+	require.Equal(t, []string{posted[4].ID, posted[3].ID, posted[2].ID, posted[1].ID, posted[0].ID}, seen)
+
+	b.company = "Southgate Trust"
+	b.clk.Advance(time.Second)
+	b.events(t)
+	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
+	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "the world hears of what it can see")
+	for i, l := range posted {
+		got, err := b.Listings.Get(ctx, b.org, l.ID)
+		require.NoError(t, err)
+		require.Equal(t, "Southgate Trust", got.Company)
+		require.Equal(t, l.Title, got.Title)
+		require.Equal(t, i == 0, got.DeletedAt != nil)
+	}
+	require.Len(t, b.find(t, listings.FindInput{Text: "southgate"}), 4, "also who searches for it")
+	other, err := b.Listings.Get(ctx, foreign.OrganizationID, foreign.ID)
+	require.NoError(t, err)
+	require.Equal(t, foreign.Company, other.Company)
+	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
+	require.Empty(t, b.events(t), "a second time changes nothing")
 }
 
 func titlesInEveryState(t *testing.T, b *board) {

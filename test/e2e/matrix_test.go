@@ -67,8 +67,15 @@ var matrix = map[string]matrixRow{
 	"POST /api/auth/change-password":   {path: at("/api/auth/change-password"), body: saying(object{"currentPassword": password, "newPassword": password + "1"})},
 	"POST /api/auth/accept-invitation": {path: at("/api/auth/accept-invitation"), body: saying(object{"token": "none", "password": password}), status: 400},
 
-	"DELETE /api/jobseekers/profile": {path: at("/api/jobseekers/profile")},
-	"DELETE /api/employers/profile":  {path: at("/api/employers/profile"), everyMember: true},
+	"DELETE /api/jobseekers/profile":  {path: at("/api/jobseekers/profile")},
+	"GET /api/employers/profile":      {path: at("/api/employers/profile"), everyMember: true},
+	"PUT /api/employers/profile":      {path: at("/api/employers/profile"), body: saying(object{"intent": "update-profile", "profile": object{"jobTitle": "Matron"}}), everyMember: true},
+	"DELETE /api/employers/profile":   {path: at("/api/employers/profile"), everyMember: true},
+	"GET /api/employers/settings":     {path: at("/api/employers/settings"), everyMember: true},
+	"PUT /api/employers/settings":     {path: at("/api/employers/settings"), body: saying(object{"intent": "update-notifications", "emailAlerts": false}), everyMember: true},
+	"DELETE /api/employers/settings":  {path: at("/api/employers/settings"), everyMember: true},
+	"GET /api/employers/organization": {path: at("/api/employers/organization"), everyMember: true},
+	"PUT /api/employers/organization": {path: at("/api/employers/organization"), body: saying(object{"name": "Renamed Clinic"})},
 
 	"GET /api/employers/team":                 {path: at("/api/employers/team"), everyMember: true},
 	"POST /api/employers/team":                {path: at("/api/employers/team"), body: func(*cast) any { return object{"intent": "add-member", "name": "N", "email": newEmail()} }},

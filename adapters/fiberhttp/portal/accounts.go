@@ -5,11 +5,13 @@ import (
 	"net/http"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// accountRoutes are what people do with their own accounts, whichever side they
-// are on.
+// accountRoutes are what people do with their own accounts and, as admins, with
+// their organization.
 func accountRoutes(s *identity.Service) []web.Route {
 	const seeker, employer = "Profile", "Employer account"
 	return []web.Route{
@@ -17,9 +19,169 @@ func accountRoutes(s *identity.Service) []web.Route {
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Done, error) {
 				return web.Said("Account deleted successfully"), s.DeleteAccount(ctx, c.Actor)
 			})},
+
+		{Method: http.MethodGet, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Tag: employer, Summary: "The caller and the organization that they work for", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[employerProfileView], error) {
+				a, err := s.MyEmployerAccount(ctx, c.Actor)
+				return web.OK(viewEmployerProfile(a), ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: employer, Summary: "Change the caller's own profile and, as an admin, the organization's name, industry and size", Op: web.Op(
+			func(ctx context.Context, c web.Call, in EmployerProfileInput) (web.Reply[employerProfileView], error) {
+				switch in.Intent {
+				case "update-profile":
+				case "":
+					return web.Reply[employerProfileView]{}, errIntentRequired
+				default:
+					return web.Reply[employerProfileView]{}, fault.InvalidField("intent", "must be one of: update-profile")
+				}
+				a, err := s.UpdateEmployer(ctx, c.Actor, identity.EmployerInput{Profile: in.Profile, CompanyName: in.CompanyName, Industry: in.Industry, CompanySize: in.CompanySize})
+				return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
+			})},
 		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account; a jobseeker who had joined an organization leaves it and keeps the rest", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Done, error) {
 				return web.Said("Account deleted successfully"), s.DeleteEmployerAccount(ctx, c.Actor)
 			})},
+
+		{Method: http.MethodGet, Path: "/api/employers/settings", Auth: web.Required, Who: web.EmployerSide, Tag: employer, Summary: "What the caller has set for themselves", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[employerSettingsView], error) {
+				a, err := s.MyEmployerAccount(ctx, c.Actor)
+				return web.OK(viewEmployerSettings(a), ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/employers/settings", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Change the caller's notifications or, as an admin, the organization's name and industry", Op: web.Op(
+			func(ctx context.Context, c web.Call, in EmployerSettingsInput) (web.Reply[employerSettingsView], error) {
+				var change identity.EmployerInput
+				switch {
+				case in.Intent == "update-profile":
+					change.CompanyName, change.Industry = in.CompanyName, in.Industry
+				case in.Intent == "update-notifications" && in.EmailAlerts == nil:
+					return web.Reply[employerSettingsView]{}, fault.InvalidField("emailAlerts", "is required")
+				case in.Intent == "update-notifications":
+					change.EmailAlerts = in.EmailAlerts
+				case in.Intent == "":
+					return web.Reply[employerSettingsView]{}, errIntentRequired
+				default:
+					return web.Reply[employerSettingsView]{}, fault.InvalidField("intent", "must be one of: update-profile, update-notifications")
+				}
+				a, err := s.UpdateEmployer(ctx, c.Actor, change)
+				return web.OK(viewEmployerSettings(a), "Settings updated successfully"), err
+			})},
+		{Method: http.MethodDelete, Path: "/api/employers/settings", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Give the caller the settings that everybody begins with", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[resetSettingsView], error) {
+				a, err := s.ResetEmployerSettings(ctx, c.Actor)
+				v := viewEmployerSettings(a)
+				return web.OK(resetSettingsView{settingsView{Notifications: v.Preferences.Notifications, Preferences: v.Preferences, Contact: v.Contact}}, "Settings reset to defaults"), err
+			})},
+
+		{Method: http.MethodGet, Path: "/api/employers/organization", Auth: web.Required, Who: web.Employer, Tag: employer, Summary: "The organization that the caller works for", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[organizationView], error) {
+				o, err := s.MyOrganization(ctx, c.Actor)
+				return web.OK(viewOrganization(o), ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/employers/organization", Auth: web.Required, Who: web.Employer, Permission: auth.Manage, Tag: employer, Summary: "Change the organization; listings bear its new name within moments", Op: web.Op(
+			func(ctx context.Context, c web.Call, in identity.OrganizationInput) (web.Reply[organizationView], error) {
+				o, err := s.UpdateOrganization(ctx, c.Actor, in)
+				return web.OK(viewOrganization(o), "Organization updated successfully"), err
+			})},
 	}
+}
+
+// EmployerProfileInput changes an employer's profile.
+type EmployerProfileInput struct {
+	Intent      string                         `json:"intent"`
+	Profile     *identity.EmployerProfileInput `json:"profile"`
+	CompanyName *string                        `json:"companyName" validate:"omitempty,notblank,max=200"`
+	Industry    *string                        `json:"industry" validate:"omitempty,max=200"`
+	CompanySize *string                        `json:"companySize" validate:"omitempty,max=200"`
+}
+
+// EmployerSettingsInput is what each of the intents takes.
+type EmployerSettingsInput struct {
+	Intent string `json:"intent"`
+	// Of update-profile.
+	CompanyName *string `json:"companyName" validate:"omitempty,notblank,max=200"`
+	Industry    *string `json:"industry" validate:"omitempty,max=200"`
+	// Of update-notifications.
+	EmailAlerts *bool `json:"emailAlerts"`
+}
+
+type employerProfileView struct {
+	ID    string `json:"id"`
+	Email string `json:"email"`
+	// PendingEmail is an address that is yet to be confirmed by mail.
+	PendingEmail string `json:"pendingEmail,omitempty"`
+	Profile      struct {
+		Name     string `json:"name"`
+		JobTitle string `json:"jobTitle"`
+	} `json:"profile"`
+	Company struct {
+		Name     string `json:"name"`
+		Industry string `json:"industry"`
+		Size     string `json:"size"`
+	} `json:"company"`
+}
+
+func viewEmployerProfile(a identity.EmployerAccount) employerProfileView {
+	v := employerProfileView{ID: a.ID, Email: a.Email, PendingEmail: a.PendingEmail}
+	v.Profile.Name, v.Profile.JobTitle = a.Name, a.Settings.JobTitle
+	v.Company.Name, v.Company.Industry, v.Company.Size = a.Organization.Name, a.Organization.Industry, a.Organization.Size
+	return v
+}
+
+type employerSettingsView struct {
+	ID      string `json:"id"`
+	Email   string `json:"email"`
+	Company struct {
+		Name string `json:"name"`
+	} `json:"company"`
+	Contact     contactView         `json:"contact"`
+	Preferences employerPreferences `json:"preferences"`
+}
+
+type contactView struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+	Phone string `json:"phone"`
+}
+
+type employerPreferences struct {
+	Notifications employerNotifications `json:"notifications"`
+}
+
+type employerNotifications struct {
+	EmailAlerts bool `json:"emailAlerts"`
+}
+
+func viewEmployerSettings(a identity.EmployerAccount) employerSettingsView {
+	v := employerSettingsView{ID: a.ID, Email: a.Email, Contact: contactView(a.Contact())}
+	v.Company.Name = a.Organization.Name
+	v.Preferences.Notifications.EmailAlerts = a.Settings.EmailAlerts
+	return v
+}
+
+type resetSettingsView struct {
+	Settings settingsView `json:"settings"`
+}
+
+type settingsView struct {
+	Notifications employerNotifications `json:"notifications"`
+	Preferences   employerPreferences   `json:"preferences"`
+	Contact       contactView           `json:"contact"`
+}
+
+type organizationView struct {
+	OrganizationID string      `json:"organizationId"`
+	Company        companyView `json:"company"`
+}
+
+type companyView struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Website     string `json:"website"`
+	Logo        string `json:"logo"`
+	Industry    string `json:"industry"`
+	Size        string `json:"size"`
+}
+
+func viewOrganization(o identity.Organization) organizationView {
+	return organizationView{OrganizationID: o.ID, Company: companyView{Name: o.Name, Description: o.Description, Website: o.Website, Logo: o.Logo, Industry: o.Industry, Size: o.Size}}
 }

@@ -1,0 +1,169 @@
+package identity_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+func TestAnEmployerChangesThemselvesAndTheOrganizationAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		boss := h.actor(h.employer("boss@example.org"))
+		before, err := h.MyEmployerAccount(t.Context(), boss)
+		require.NoError(t, err)
+		require.Equal(t, "Em Ployer", before.Name)
+		require.Equal(t, "St Mary's", before.Organization.Name)
+		require.True(t, before.Settings.EmailAlerts)
+		require.Equal(t, identity.Contact{Name: "Em Ployer", Email: "boss@example.org"}, before.Contact())
+
+		got, err := h.UpdateEmployer(t.Context(), boss, identity.EmployerInput{
+			Profile:     &identity.EmployerProfileInput{Name: ptr(" Zoë Patel "), JobTitle: ptr("Matron"), Email: ptr("zoe@example.org")},
+			CompanyName: ptr("St Brigid's"), Industry: ptr("hospital"), CompanySize: ptr("51-200"),
+			EmailAlerts: ptr(false), Contact: &identity.ContactInput{Email: ptr("wards@Example.org"), Phone: ptr("+44 20 7946 0000")},
+		})
+		require.NoError(t, err)
+		again, err := h.MyEmployerAccount(t.Context(), boss)
+		require.NoError(t, err)
+		require.Equal(t, got, again)
+		require.Equal(t, "Zoë Patel", again.Name)
+		require.Equal(t, "boss@example.org", again.Email)
+		require.Equal(t, "zoe@example.org", again.PendingEmail)
+		require.Equal(t, "Matron", again.Settings.JobTitle)
+		require.Equal(t, "St Brigid's", again.Organization.Name)
+		require.Equal(t, "hospital", again.Organization.Industry)
+		require.Equal(t, "51-200", again.Organization.Size)
+		require.Equal(t, identity.Contact{Name: "Zoë Patel", Email: "wards@example.org", Phone: "+44 20 7946 0000"}, again.Contact())
+		wants, err := h.WantsAlerts(t.Context(), boss.UserID)
+		require.NoError(t, err)
+		require.False(t, wants)
+
+		reset, err := h.ResetEmployerSettings(t.Context(), boss)
+		require.NoError(t, err)
+		require.True(t, reset.Settings.EmailAlerts)
+		require.Equal(t, identity.Contact{Name: "Zoë Patel", Email: "boss@example.org"}, reset.Contact())
+		require.Equal(t, "Matron", reset.Settings.JobTitle, "what they are is no setting")
+	})
+}
+
+func TestWhatIsTheOrganizationsIsForItsAdminsAndNothingIsHalfDone(t *testing.T) {
+	h := sqlite(t)
+	boss := h.actor(h.employer("boss@example.org"))
+	tom := h.actor(h.member(boss, "tom@example.org", "recruiter"))
+	for _, in := range []identity.EmployerInput{{CompanyName: ptr("Tom's")}, {Industry: ptr("x")}, {CompanySize: ptr("1")}} {
+		in.Profile = &identity.EmployerProfileInput{Name: ptr("Tom the Great"), Email: ptr("great@example.org")}
+		_, err := h.UpdateEmployer(t.Context(), tom, in)
+		require.ErrorIs(t, err, fault.ErrForbidden)
+	}
+	_, err := h.UpdateOrganization(t.Context(), tom, identity.OrganizationInput{Name: ptr("Tom's")})
+	require.ErrorIs(t, err, fault.ErrForbidden)
+	got, err := h.MyEmployerAccount(t.Context(), tom)
+	require.NoError(t, err)
+	require.Equal(t, "Me Mber", got.Name)
+	require.Empty(t, got.PendingEmail)
+	require.Equal(t, "St Mary's", got.Organization.Name)
+
+	got, err = h.UpdateEmployer(t.Context(), tom, identity.EmployerInput{Profile: &identity.EmployerProfileInput{JobTitle: ptr("Recruiter")}})
+	require.NoError(t, err, "their own they change themselves")
+	require.Equal(t, "Recruiter", got.Settings.JobTitle)
+	mine, err := h.MyEmployerAccount(t.Context(), boss)
+	require.NoError(t, err)
+	require.Empty(t, mine.Settings.JobTitle)
+
+	t.Run("an address that is taken refuses the whole", func(t *testing.T) {
+		_, err := h.UpdateEmployer(t.Context(), boss, identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("New"), Email: ptr("tom@example.org")}, CompanyName: ptr("New")})
+		require.ErrorIs(t, err, identity.ErrEmailTaken)
+		mine, err := h.MyEmployerAccount(t.Context(), boss)
+		require.NoError(t, err)
+		require.Equal(t, "Em Ployer", mine.Name)
+		require.Equal(t, "St Mary's", mine.Organization.Name)
+	})
+	t.Run("jobseekers and guests have no such account", func(t *testing.T) {
+		for _, a := range []auth.Actor{{}, h.actor(h.jobseeker("jo@example.org"))} {
+			_, err := h.MyEmployerAccount(t.Context(), a)
+			require.ErrorIs(t, err, fault.ErrForbidden)
+			_, err = h.UpdateEmployer(t.Context(), a, identity.EmployerInput{EmailAlerts: ptr(true)})
+			require.ErrorIs(t, err, fault.ErrForbidden)
+			_, err = h.ResetEmployerSettings(t.Context(), a)
+			require.ErrorIs(t, err, fault.ErrForbidden)
+			_, err = h.MyOrganization(t.Context(), a)
+			require.ErrorIs(t, err, fault.ErrForbidden)
+		}
+	})
+}
+
+func TestAnOrganizationSaysOnlyWhatMayStandOnAPage(t *testing.T) {
+	h := sqlite(t)
+	boss := h.actor(h.employer("boss@example.org"))
+	o, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
+		Name: ptr("St Brigid's"), Description: ptr("Two wards.\nOne garden."), Website: ptr("https://brigid.example/jobs?a=1#top"), Logo: ptr("https://cdn.brigid.example:8443/l.svg"),
+		Industry: ptr("hospital"), Size: ptr("51-200"),
+	})
+	require.NoError(t, err)
+	again, err := h.MyOrganization(t.Context(), boss)
+	require.NoError(t, err)
+	require.Equal(t, o, again)
+
+	for _, bad := range []string{
+		"http://brigid.example", "javascript:alert(1)", "data:image/svg+xml,x", "//brigid.example", "brigid.example", "https://", "https:///x",
+		"https://user:pass@brigid.example", "https://user@brigid.example", "https://brigid.example/\nx", "https://brigid.example/\x00", "https://brigid.example/<b>",
+		"https://brigid.example/a b", "https://brigid.example/\"x", "https://brigid.example/" + strings.Repeat("x", 2048), "https:brigid.example", "https://brigid.example:port",
+	} {
+		for field, in := range map[string]identity.OrganizationInput{"website": {Website: ptr(bad)}, "logo": {Logo: ptr(bad)}} {
+			_, err := h.UpdateOrganization(t.Context(), boss, in)
+			require.ErrorIs(t, err, fault.ErrInvalid, "%q", bad)
+			require.Equal(t, field, fault.Of(err).Fields[0].Name)
+		}
+	}
+	for field, in := range map[string]identity.OrganizationInput{
+		"name":        {Name: ptr("  ")},
+		"description": {Description: ptr(strings.Repeat("x", 10_001))},
+		"industry":    {Industry: ptr(strings.Repeat("x", 201))},
+		"size":        {Size: ptr("1\n2")},
+	} {
+		_, err := h.UpdateOrganization(t.Context(), boss, in)
+		require.ErrorIs(t, err, fault.ErrInvalid)
+		require.Equal(t, field, fault.Of(err).Fields[0].Name)
+	}
+	o, err = h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Website: ptr(""), Logo: ptr("")})
+	require.NoError(t, err)
+	require.Empty(t, o.Website+o.Logo, "they can be taken away")
+	require.Equal(t, "St Brigid's", o.Name, "and the rest stays")
+}
+
+func TestContactsAreReachable(t *testing.T) {
+	h := sqlite(t)
+	boss := h.actor(h.employer("boss@example.org"))
+	for field, in := range map[string]identity.ContactInput{
+		"contact.email": {Email: ptr("nonsense")}, "contact.phone": {Phone: ptr("12")}, "contact.name": {Name: ptr(strings.Repeat("x", 201))},
+	} {
+		_, err := h.UpdateEmployer(t.Context(), boss, identity.EmployerInput{Contact: &in})
+		require.ErrorIs(t, err, fault.ErrInvalid)
+		require.Equal(t, field, fault.Of(err).Fields[0].Name)
+	}
+}
+
+func TestAManyTimesRenamedOrganizationKeepsEveryOtherChange(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		boss := h.actor(h.employer("boss@example.org"))
+		for _, err := range atOnce(8, func(i int) error {
+			if i%2 == 0 {
+				_, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("Name")})
+				return err
+			}
+			_, err := h.UpdateEmployer(t.Context(), boss, identity.EmployerInput{CompanySize: ptr("9"), EmailAlerts: ptr(false)})
+			return err
+		}) {
+			require.NoError(t, err)
+		}
+		got, err := h.MyEmployerAccount(t.Context(), boss)
+		require.NoError(t, err)
+		require.Equal(t, "Name", got.Organization.Name)
+		require.Equal(t, "9", got.Organization.Size)
+		require.False(t, got.Settings.EmailAlerts)
+	})
+}
