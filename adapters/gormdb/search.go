@@ -2,6 +2,7 @@ package gormdb
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -62,10 +63,61 @@ type segment struct {
 	// order of dates; empty on Postgres.
 	fts string
 	// key is what comes before the date in the order, empty for nothing; asc
-	// turns it round.
-	key  cond
-	asc  bool
-	hits float64 // the relevance of its listings, 0 if they have to be asked
+	// turns it round, and reverse the whole order.
+	key     cond
+	asc     bool
+	reverse bool
+	hits    float64 // the relevance of its listings, 0 if they have to be asked
+}
+
+// date and rank are the directions of the order's date and key.
+func (g segment) date() direction { return direction(g.reverse) }
+func (g segment) rank() direction { return direction(g.asc != g.reverse) }
+
+// direction is of an order, true for up.
+type direction bool
+
+func (d direction) sql() string {
+	if d {
+		return " ASC"
+	}
+	return " DESC"
+}
+
+// beyond compares with the last value seen.
+func (d direction) beyond() string {
+	if d {
+		return " > "
+	}
+	return " < "
+}
+
+// sortKey is a number or a text.
+type sortKey struct{ v any }
+
+// Scan implements sql.Scanner.
+func (k *sortKey) Scan(v any) error {
+	switch v := v.(type) {
+	case int64:
+		k.v = float64(v)
+	case []byte:
+		k.v = string(v)
+	default:
+		k.v = v
+	}
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (k sortKey) MarshalJSON() ([]byte, error) { return json.Marshal(k.v) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (k *sortKey) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &k.v) }
+
+// number is the key as a number, false if it is a text.
+func (k *sortKey) number() (float64, bool) {
+	x, ok := k.v.(float64)
+	return x, ok
 }
 
 // hitRow is a listing with its place in the order.
@@ -73,7 +125,7 @@ type hitRow struct {
 	Row     fullListingRow `gorm:"embedded"`
 	Miles   *float64
 	Segment int
-	Key     *float64
+	Key     *sortKey
 	// Total is how many there are altogether, if the query that found the
 	// listing had to find them all.
 	Total int
@@ -169,7 +221,7 @@ func (r *hitRow) field(column string) any { //nolint:cyclop // long and simple
 // searchCursor is where a result goes on.
 type searchCursor struct {
 	Segment  int
-	Key      *float64 `json:",omitempty"`
+	Key      *sortKey `json:",omitempty"`
 	PostedAt time.Time
 	ID       string
 }
@@ -212,7 +264,7 @@ func (d Searches) Find(ctx context.Context, q listings.Query) (page.Result[listi
 	var from *searchCursor
 	if q.Page.Cursor != "" {
 		from = &searchCursor{}
-		if !readCursor(q.Page.Cursor, string(q.Sort), from) || from.Segment < 0 || from.Segment >= len(segments) || (from.Key == nil) != (segments[from.Segment].key.sql == "") {
+		if !readCursor(q.Page.Cursor, list(q), from) || from.Segment < 0 || from.Segment >= len(segments) || !from.Key.fits(q.Sort, segments[from.Segment]) {
 			return out, errCursor
 		}
 	}
@@ -227,7 +279,7 @@ func (d Searches) Find(ctx context.Context, q listings.Query) (page.Result[listi
 		if last.Row.Short.PostedAt != nil {
 			c.PostedAt = *last.Row.Short.PostedAt
 		}
-		out.NextCursor = writeCursor(string(q.Sort), c)
+		out.NextCursor = writeCursor(list(q), c)
 	}
 	if out.Items, err = s.hits(ctx, rows, segments); err != nil || q.WithoutTotal {
 		return out, err
@@ -250,6 +302,23 @@ func (d Searches) Find(ctx context.Context, q listings.Query) (page.Result[listi
 		out.Total = seen
 	}
 	return out, err
+}
+
+// fits reports whether a cursor's key is of the kind that the segment sorts by.
+func (k *sortKey) fits(sort listings.Sort, g segment) bool {
+	if k == nil || g.key.sql == "" {
+		return k == nil && g.key.sql == ""
+	}
+	_, number := k.number()
+	return number != (sort == listings.ByTitle || sort == listings.ByLocation)
+}
+
+// list names the order that a cursor belongs to.
+func list(q listings.Query) string {
+	if q.Ascending {
+		return string(q.Sort) + "-asc"
+	}
+	return string(q.Sort)
 }
 
 // fetch reads one row more than the page has.
@@ -299,7 +368,7 @@ func (s *search) fetch(ctx context.Context, segments []segment, from *searchCurs
 func (s *search) segments() []segment {
 	date := func(column tier, hits float64) segment {
 		fts, words := s.text.ordered(s, column)
-		return segment{fts: fts, where: and(words, s.filters), rough: and(s.text.roughly(s.dialect, column), s.filters), hits: hits}
+		return segment{fts: fts, where: and(words, s.filters), rough: and(s.text.roughly(s.dialect, column), s.filters), hits: hits, reverse: s.q.Ascending}
 	}
 	keyed := func(key cond, asc bool, more cond) segment {
 		g := date(anywhere, 0)
@@ -322,6 +391,13 @@ func (s *search) segments() []segment {
 		return []segment{
 			keyed(s.reach(), true, placed),
 			keyed(cond{}, false, not(placed)),
+		}
+	case listings.ByTitle:
+		return []segment{keyed(cond{sql: s.dialect.folded("l.title")}, false, cond{})}
+	case listings.ByLocation:
+		return []segment{
+			keyed(cond{sql: s.dialect.folded("l.location")}, false, cond{sql: "l.location <> ''"}),
+			keyed(cond{}, false, cond{sql: "l.location = ''"}),
 		}
 	case listings.ByDate:
 	}
@@ -369,6 +445,9 @@ func (s *search) columns() cond {
 		cols = fullColumns
 	}
 	c := cond{sql: cols}
+	if s.q.Places && !s.q.Full {
+		c.sql += ", l.place_kind, l.city, l.region, l.nation, l.country"
+	}
 	if s.q.From != nil {
 		d := s.miles(s.q.From)
 		c.sql += ", " + d.sql + " AS miles"
@@ -388,13 +467,11 @@ const (
 
 // order is the ORDER BY of a segment, by the columns of l and of k.
 func (g segment) order(key string) string {
-	switch {
-	case g.key.sql == "":
-		return "l.posted_at DESC, l.id DESC"
-	case g.asc:
-		return key + " ASC, l.posted_at DESC, l.id DESC"
+	date := "l.posted_at" + g.date().sql() + ", l.id" + g.date().sql()
+	if g.key.sql == "" {
+		return date
 	}
-	return key + " DESC, l.posted_at DESC, l.id DESC"
+	return key + g.rank().sql() + ", " + date
 }
 
 // after is the keyset condition of a cursor.
@@ -402,16 +479,12 @@ func (g segment) after(c *searchCursor) cond {
 	if c == nil {
 		return cond{}
 	}
-	date := cond{"(l.posted_at, l.id) < (?, ?)", []any{c.PostedAt, c.ID}}
+	date := cond{"(l.posted_at, l.id)" + g.date().beyond() + "(?, ?)", []any{c.PostedAt, c.ID}}
 	if g.key.sql == "" {
 		return date
 	}
-	cmp := " < ?"
-	if g.asc {
-		cmp = " > ?"
-	}
-	beyond := cond{g.key.sql + cmp, append(slices.Clone(g.key.args), *c.Key)}
-	same := cond{g.key.sql + " = ?", append(slices.Clone(g.key.args), *c.Key)}
+	beyond := cond{g.key.sql + g.rank().beyond() + "?", append(slices.Clone(g.key.args), c.Key.v)}
+	same := cond{g.key.sql + " = ?", append(slices.Clone(g.key.args), c.Key.v)}
 	return or(beyond, and(same, date))
 }
 

@@ -60,8 +60,10 @@ func (s *search) readRings(ctx context.Context, g segment, from *searchCursor, o
 		rings = append(rings, 2.5*s.q.Radius, 10*s.q.Radius, 40*s.q.Radius)
 	}
 	for _, radius := range rings {
-		if from != nil && from.Key != nil && *from.Key > radius {
-			continue
+		if from != nil && from.Key != nil {
+			if miles, _ := from.Key.number(); miles > radius {
+				continue
+			}
 		}
 		ring, lies := g, s.within(s.q.From, radius)
 		if radius > s.q.Radius {
@@ -96,9 +98,12 @@ func (s *search) readSQLite(ctx context.Context, g segment, from *searchCursor, 
 		start := ""
 		if from != nil {
 			start = "listings_fts.rowid <= coalesce((SELECT seq FROM listings WHERE id = ?), 9e18) AND "
+			if g.reverse {
+				start = "listings_fts.rowid >= coalesce((SELECT seq FROM listings WHERE id = ?), 0) AND "
+			}
 			args = append(args, from.ID)
 		}
-		return s.query(ctx, "SELECT "+cols.sql+matchedListings+start+where.sql+" ORDER BY listings_fts.rowid DESC LIMIT ? OFFSET ?",
+		return s.query(ctx, "SELECT "+cols.sql+matchedListings+start+where.sql+" ORDER BY listings_fts.rowid"+g.date().sql()+" LIMIT ? OFFSET ?",
 			slices.Concat(args, where.args, page))
 	case g.key.sql == "":
 		return s.query(ctx, "SELECT "+cols.sql+" FROM listings l WHERE "+where.sql+" ORDER BY "+g.order("")+" LIMIT ? OFFSET ?",
@@ -149,7 +154,7 @@ func (s *search) isFew(ctx context.Context) (bool, error) {
 func (s *search) gather(ctx context.Context, segments []segment, from *searchCursor, offset, n int) ([]hitRow, error) {
 	where := s.all().where
 	number, key := cond{sql: "0"}, cond{sql: "NULL::float8"}
-	direction := "DESC NULLS LAST"
+	first := segments[0] // all have the same directions
 	switch s.q.Sort {
 	case listings.ByRelevance:
 		if len(segments) > 1 {
@@ -159,23 +164,22 @@ func (s *search) gather(ctx context.Context, segments []segment, from *searchCur
 	case listings.BySalary:
 		number, key = cond{sql: "CASE WHEN l.salary_year_max IS NULL THEN 1 ELSE 0 END"}, cond{sql: "l.salary_year_max::float8"}
 	case listings.ByDistance:
-		number, key = cond{sql: "CASE WHEN l.lat IS NOT NULL OR l.remote THEN 0 ELSE 1 END"}, segments[0].key
-		direction = "ASC NULLS LAST"
+		number, key = cond{sql: "CASE WHEN l.lat IS NOT NULL OR l.remote THEN 0 ELSE 1 END"}, first.key
+	case listings.ByTitle:
+		key = first.key
+	case listings.ByLocation:
+		number, key = cond{sql: "CASE WHEN l.location <> '' THEN 0 ELSE 1 END"}, first.key
 	case listings.ByDate:
 	}
 	after := cond{sql: "TRUE"}
 	if from != nil {
-		date := cond{"(k.posted_at, k.id) < (?, ?)", []any{from.PostedAt, from.ID}}
+		date := cond{"(k.posted_at, k.id)" + first.date().beyond() + "(?, ?)", []any{from.PostedAt, from.ID}}
 		if from.Key != nil {
-			cmp := "<"
-			if segments[from.Segment].asc {
-				cmp = ">"
-			}
-			date = or(cond{"k.key " + cmp + " ?", []any{*from.Key}}, and(cond{"k.key = ?", []any{*from.Key}}, date))
+			date = or(cond{"k.key" + first.rank().beyond() + "?", []any{from.Key.v}}, and(cond{"k.key = ?", []any{from.Key.v}}, date))
 		}
 		after = or(cond{"k.segment > ?", []any{from.Segment}}, and(cond{"k.segment = ?", []any{from.Segment}}, date))
 	}
-	order := "k.segment, k.key " + direction + ", k.posted_at DESC, k.id DESC"
+	order := "k.segment, k.key" + first.rank().sql() + " NULLS LAST, k.posted_at" + first.date().sql() + ", k.id" + first.date().sql()
 	cols := s.columns()
 	sql := "WITH m AS MATERIALIZED (SELECT l.id, l.posted_at, " + number.sql + " AS segment, " + key.sql + " AS key FROM listings l WHERE " + where.sql + ")" +
 		", k AS (SELECT * FROM m k WHERE " + after.sql + " ORDER BY " + order + " LIMIT ? OFFSET ?)" +
@@ -214,7 +218,7 @@ func (s *search) readPostgres(ctx context.Context, g segment, from *searchCursor
 	if err != nil {
 		return nil, err
 	}
-	switch way := choose(float64(offset+n), matches, cost, table, weeks, s.text.all != ""); way.kind {
+	switch way := choose(float64(offset+n), matches, cost, table, weeks, s.text.all != "" && !g.reverse); way.kind {
 	case walk:
 		rows, err := s.walk(ctx, g, from, offset, n, way.steps)
 		if err != nil || len(rows) == n {
@@ -309,8 +313,8 @@ func (s *search) walk(ctx context.Context, g segment, from *searchCursor, offset
 	cols, after := s.columns(), g.after(from)
 	inner := and(cond{sql: "l.open"}, after)
 	sql := "SELECT " + cols.sql + " FROM (SELECT l.* FROM listings l WHERE " + inner.sql +
-		fmt.Sprintf(" ORDER BY l.posted_at DESC, l.id DESC LIMIT %d) l WHERE ", steps) + g.where.sql +
-		" ORDER BY l.posted_at DESC, l.id DESC LIMIT ? OFFSET ?"
+		fmt.Sprintf(" ORDER BY %s LIMIT %d) l WHERE ", g.order(""), steps) + g.where.sql +
+		" ORDER BY " + g.order("") + " LIMIT ? OFFSET ?"
 	return s.query(ctx, sql, append(slices.Concat(cols.args, inner.args, g.where.args), n, offset))
 }
 

@@ -49,14 +49,17 @@ type FindInput struct {
 	Text    string
 	Filters FilterInput
 	Sort    string // of Sorts; empty for relevance, which without words is by date
-	Page    page.Request
-	Full    bool
+	// Ascending turns date, salary, title and location round.
+	Ascending bool
+	Page      page.Request
+	// Full asks for whole listings, Places for their Place.
+	Full, Places bool
 }
 
 // Find searches the public listings. What is wrong with the filters is an
 // ErrFilters with fields, what is wrong with text or sort an ErrQuery.
 func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (page.Result[Hit], error) {
-	q := Query{Now: s.Clock.Now(), Page: in.Page, Full: in.Full, Radius: DefaultRadius, Sort: ByRelevance}
+	q := Query{Now: s.Clock.Now(), Page: in.Page, Full: in.Full, Places: in.Places, Radius: DefaultRadius, Sort: ByRelevance, Ascending: in.Ascending}
 	if utf8.RuneCountInString(in.Text) > maxQuery {
 		return page.Result[Hit]{}, ErrQuery.WithFields(fault.Field{Name: "query", Message: fmt.Sprintf("must have at most %d characters", maxQuery)})
 	}
@@ -66,7 +69,7 @@ func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (page.
 	if in.Sort != "" {
 		q.Sort = Sort(in.Sort)
 		if !slices.Contains(Sorts, q.Sort) {
-			return page.Result[Hit]{}, ErrQuery.WithFields(fault.Field{Name: "sort", Message: "must be one of: relevance, date, salary, distance"})
+			return page.Result[Hit]{}, ErrQuery.WithFields(fault.Field{Name: "sort", Message: "must be one of: relevance, date, salary, distance, title, location"})
 		}
 	}
 	if err := s.ask(&q, in); err != nil {
@@ -83,6 +86,9 @@ func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (page.
 	}
 	if q.Sort == ByRelevance && !slices.ContainsFunc(q.Text.Clauses, func(c Clause) bool { return c.Plain() && !c.Not }) {
 		q.Sort = ByDate // without words all are equally relevant
+	}
+	if q.Sort == ByRelevance || q.Sort == ByDistance {
+		q.Ascending = false
 	}
 	return s.Search.Find(ctx, q)
 }

@@ -15,6 +15,9 @@ type Query struct {
 	Text    Text
 	Filters Filters
 	Sort    Sort
+	// Ascending turns the order round, what is equal included. What has no pay
+	// or location still comes last. Relevance and distance have one direction.
+	Ascending bool
 	// From is where distances are measured from, nil if nobody asked.
 	From *Place
 	// Radius is how far near is, in miles.
@@ -22,6 +25,8 @@ type Query struct {
 	Page   page.Request
 	// Full asks for whole listings.
 	Full bool
+	// Places asks for where the listings are, as the gazetteer knows it.
+	Places bool
 	// WithoutTotal spares the count.
 	WithoutTotal bool
 }
@@ -40,10 +45,14 @@ const (
 	// ByDistance puts the nearest to From first. A remote listing is at most
 	// Radius away; one without a known place comes last.
 	ByDistance Sort = "distance"
+	// ByTitle and ByLocation go by the bytes of the text, whatever the case of
+	// ASCII letters; a listing without a location comes last.
+	ByTitle    Sort = "title"
+	ByLocation Sort = "location"
 )
 
 // Sorts are the orders that clients may ask for.
-var Sorts = []Sort{ByRelevance, ByDate, BySalary, ByDistance}
+var Sorts = []Sort{ByRelevance, ByDate, BySalary, ByDistance, ByTitle, ByLocation}
 
 // Filters narrow a query. Zero values do not.
 type Filters struct {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/test/kit/stores"
 )
 
 var noActor auth.Actor
@@ -252,6 +254,81 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		require.Equal(t, want, b.find(t, listings.FindInput{}))
 		require.Equal(t, want, b.find(t, listings.FindInput{Text: "jobs"}))
 		require.Equal(t, want, b.find(t, listings.FindInput{Text: "  "}))
+	})
+	t.Run("each order can be turned round, and pages run through it either way", func(t *testing.T) {
+		for _, in := range []listings.FindInput{
+			{Sort: "date"}, {Sort: "salary"}, {Sort: "title"}, {Sort: "location"},
+			{Sort: "date", Text: "nurse"}, {Sort: "salary", Text: "nurse"}, {Sort: "title", Text: "nurse"}, {Sort: "location", Text: "-nurse"},
+			{Sort: "title", Filters: listings.FilterInput{ContractType: "permanent"}},
+		} {
+			key := func(h listings.Hit) string {
+				switch in.Sort {
+				case "title":
+					return strings.ToLower(h.Listing.Title)
+				case "location":
+					return strings.ToLower(h.Listing.Location)
+				}
+				return ""
+			}
+			all := func(size int) []listings.Hit {
+				var found []listings.Hit
+				for cursor, n := "", 1; ; n++ {
+					in.Page = page.Request{Number: 1, Size: size, Cursor: cursor}
+					followed, err := b.svc.Find(t.Context(), noActor, in)
+					require.NoError(t, err)
+					in.Page = page.Request{Number: n, Size: size}
+					numbered, err := b.svc.Find(t.Context(), noActor, in)
+					require.NoError(t, err)
+					require.Equal(t, titles(numbered), titles(followed))
+					found = append(found, followed.Items...)
+					if cursor = followed.NextCursor; cursor == "" {
+						return found
+					}
+				}
+			}
+			in.Ascending = false
+			down := all(3)
+			in.Ascending = true
+			up := all(2)
+			require.NotEmpty(t, down)
+			require.ElementsMatch(t, titles(page.Result[listings.Hit]{Items: down}), titles(page.Result[listings.Hit]{Items: up}))
+			var last []listings.Hit // what has nothing to sort by comes last either way
+			sorted := func(hits []listings.Hit) (some []listings.Hit) {
+				last = nil
+				for _, h := range hits {
+					if in.Sort == "salary" && h.Listing.Salary == nil || in.Sort == "location" && h.Listing.Location == "" {
+						last = append(last, h)
+						continue
+					}
+					require.Empty(t, last, "%+v: %s", in, h.Listing.Title)
+					some = append(some, h)
+				}
+				return some
+			}
+			one, other := sorted(down), sorted(up)
+			slices.Reverse(other)
+			require.Equal(t, titles(page.Result[listings.Hit]{Items: one}), titles(page.Result[listings.Hit]{Items: other}), "%+v", in)
+			require.True(t, slices.IsSortedFunc(other, func(a, b listings.Hit) int { return strings.Compare(key(b), key(a)) }), "%+v", in)
+		}
+	})
+	t.Run("where a listing is comes with it if it was asked for", func(t *testing.T) {
+		r, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Text: "porter", Places: true, Page: page.Request{Number: 1, Size: 1}})
+		require.NoError(t, err)
+		require.NotNil(t, r.Items[0].Listing.Place)
+		require.NotEmpty(t, r.Items[0].Listing.Place.Name)
+	})
+	t.Run("a cursor that was made up is refused", func(t *testing.T) {
+		for _, sort := range []string{"salary", "title", "date"} {
+			for _, key := range []string{`"x"`, `1`, `-1`, `true`, `{}`, `"a\u0000b"`} {
+				made := base64.RawURLEncoding.EncodeToString([]byte(sort + `.{"Segment":0,"Key":` + key + `,"PostedAt":"2026-01-01T00:00:00Z","ID":"` + stores.NewID() + `"}`))
+				_, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Sort: sort, Page: page.Request{Number: 1, Size: 1, Cursor: made}})
+				if (sort != "salary" || key != `1`) && (sort != "title" || key != `"x"`) {
+					require.Equal(t, fault.Invalid, fault.KindOf(err), "%s by %s", key, sort)
+				} else {
+					require.NoError(t, err)
+				}
+			}
+		}
 	})
 	t.Run("relevance is higher in titles", func(t *testing.T) {
 		for _, sort := range []string{"relevance", "date", "salary"} {

@@ -128,6 +128,7 @@ var matrix = map[string]matrixRow{
 	"GET /api/jobseekers/activity":             {path: at("/api/jobseekers/activity")},
 	"GET /api/jobseekers/billing":              {path: at("/api/jobseekers/billing")},
 	"POST /api/jobseekers/billing":             {path: at("/api/jobseekers/billing"), body: saying(object{"intent": "update-payment-method", "paymentMethodId": "pm_card_visa"})},
+	"GET /api/jobseekers/search":               {path: at("/api/jobseekers/search")},
 	"POST /api/jobseekers/search":              {path: at("/api/jobseekers/search"), body: saying(object{"intent": "save-search", "query": "nurse"})},
 
 	"GET /api/employers/applications":                {path: at("/api/employers/applications")},

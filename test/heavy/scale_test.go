@@ -130,6 +130,12 @@ func TestAHundredThousandListingsAreSeededInTimeAndReadFromIndexes(t *testing.T)
 	} {
 		s.ask("GET", "/api/listings?"+path, "", "listings")
 	}
+	for _, path := range []string{
+		"sort=title", "sort=title&order=asc&type=permanent", "sort=location&q=nurse", "sort=location&order=asc&page=300", "sort=postedAt&order=asc", "sort=postedAt&order=asc&q=nurse",
+		"sort=salary&order=asc&location=Leeds", "sort=title&q=phlebotomist",
+	} {
+		s.ask("GET", "/api/jobseekers/search?"+path, "", "search")
+	}
 	for _, body := range []string{
 		`{"query":"nurse"}`, `{"query":"patient","sort":"date"}`, `{"query":"nurse","sort":"salary"}`,
 		`{"query":"nurse","sort":"distance","filters":{"location":"Leeds"}}`, `{"query":"nurse","filters":{"location":"Truro","radius":50}}`,

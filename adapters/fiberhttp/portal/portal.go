@@ -26,6 +26,7 @@ func Surface(s adapters.Services) web.Surface {
 			hiringRoutes(s.Hiring),
 			interviewRoutes(s.Hiring),
 			seekerRoutes(s.Seekers),
+			searchRoutes(s.Listings, s.Seekers),
 			profileRoutes(s.Seekers),
 			bookmarkRoutes(s.Seekers),
 			billingRoutes(s.Billing),
