@@ -63,6 +63,7 @@ type Storage struct {
 	Notifications jobseeker.Notifications
 	Activities    jobseeker.Activities
 	Bookmarks     jobseeker.Bookmarks
+	Onboardings   jobseeker.Onboardings
 	Searches      jobseeker.Searches
 	Alerts        jobseeker.Alerts
 

@@ -247,6 +247,7 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 			Path:   func(name string) string { return c.Params(name) },
 			Query:  func(name string) []string { return queryValues(c, name) },
 			Header: func(name string) string { return c.Get(name) },
+			Cookie: func(name string) string { return c.Cookies(name) },
 			Body:   c.Request().Body(),
 		})
 		if err != nil {

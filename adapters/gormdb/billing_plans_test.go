@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/modules/billing"
+	"github.com/locumhq/locum/modules/jobseeker"
 )
 
 func TestEveryBillingQueryFindsItsRowsByAnIndex(t *testing.T) {
@@ -33,5 +34,21 @@ func TestEveryBillingQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_ = s.Charges.Disown(ctx, o, o)
 	_ = s.Subscriptions.Delete(ctx, o)
 
+	asked.useIndexes(t, db)
+}
+
+func TestEveryOnboardingQueryFindsItsRowsByAnIndex(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	s := db.Storage()
+	asked := recordStatements(t, db)
+	ctx, now := t.Context(), time.Now().UTC()
+	for _, v := range []jobseeker.Visitor{{UserID: uuid.NewString()}, {GuestKey: "a"}} {
+		o, err := s.Onboardings.Lock(ctx, v)
+		require.NoError(t, err)
+		require.NoError(t, s.Onboardings.Save(ctx, o))
+		require.NoError(t, s.Onboardings.Delete(ctx, v))
+	}
+	_, _ = s.Onboardings.Forget(ctx, now, 10)
 	asked.useIndexes(t, db)
 }

@@ -204,3 +204,19 @@ type People interface {
 
 // Person is who a mail goes to.
 type Person struct{ Name, Email string }
+
+// Onboardings keeps how far visitors have come. One that is not there has
+// Version 0.
+type Onboardings interface {
+	// Find returns the visitor's.
+	Find(ctx context.Context, v Visitor) (Onboarding, error)
+	// Lock is Find, makes one that is not there, and keeps other transactions
+	// from it until this one ends.
+	Lock(ctx context.Context, v Visitor) (Onboarding, error)
+	// Save stores one that the transaction has locked.
+	Save(ctx context.Context, o Onboarding) error
+	// Delete removes the visitor's.
+	Delete(ctx context.Context, v Visitor) error
+	// Forget removes at most n guests' that were not touched since the moment.
+	Forget(ctx context.Context, before time.Time, n int) (int, error)
+}

@@ -26,6 +26,7 @@ type Needs struct {
 	Notifications Notifications
 	Activities    Activities
 	Bookmarks     Bookmarks
+	Onboardings   Onboardings
 	Searches      Searches
 	Alerts        Alerts
 	Listings      Listings
@@ -76,7 +77,7 @@ func (s *Service) forget(ctx context.Context) error {
 	for _, old := range []struct {
 		keep   time.Duration
 		forget func(context.Context, time.Time, int) (int, error)
-	}{{keptFor, s.Notifications.Forget}, {keptFor, s.Activities.Forget}, {matchesKeptFor, s.Alerts.Forget}} {
+	}{{keptFor, s.Notifications.Forget}, {keptFor, s.Activities.Forget}, {matchesKeptFor, s.Alerts.Forget}, {guestFor, s.Onboardings.Forget}} {
 		for {
 			n, err := old.forget(ctx, now.Add(-old.keep), forgetAtOnce)
 			if err != nil {

@@ -126,6 +126,8 @@ var matrix = map[string]matrixRow{
 	"PUT /api/jobseekers/notifications/:id":    {path: notification, body: saying(object{"read": true}), foreignError: "Notification not found"},
 	"DELETE /api/jobseekers/notifications/:id": {path: notification, foreignError: "Notification not found"},
 	"GET /api/jobseekers/activity":             {path: at("/api/jobseekers/activity")},
+	"GET /api/jobseekers/onboarding":           {path: at("/api/jobseekers/onboarding")},
+	"POST /api/jobseekers/onboarding":          {path: at("/api/jobseekers/onboarding"), body: saying(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}})},
 	"GET /api/jobseekers/billing":              {path: at("/api/jobseekers/billing")},
 	"POST /api/jobseekers/billing":             {path: at("/api/jobseekers/billing"), body: saying(object{"intent": "update-payment-method", "paymentMethodId": "pm_card_visa"})},
 	"GET /api/jobseekers/search":               {path: at("/api/jobseekers/search")},

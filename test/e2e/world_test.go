@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"mime/multipart"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -176,6 +178,25 @@ type client struct {
 	key   string // sent as Idempotency-Key
 	// apiKey is sent as X-API-Key.
 	apiKey string
+	// guestCookie is what the browser of a guest holds.
+	guestCookie string
+}
+
+// form is a body in the way in which browsers send one, and parts the other way.
+type (
+	form  url.Values
+	parts map[string]string
+)
+
+func (p parts) encode(t testing.TB) (body []byte, kind string) {
+	t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for name, value := range p {
+		require.NoError(t, w.WriteField(name, value))
+	}
+	require.NoError(t, w.Close())
+	return b.Bytes(), w.FormDataContentType()
 }
 
 // guest is a new client at a new address.
@@ -187,7 +208,7 @@ func (w *world) guest(t testing.TB) *client {
 // elsewhere is the same person at a new address.
 func (c *client) elsewhere() *client {
 	fresh := c.w.guest(c.t)
-	fresh.token = c.token
+	fresh.token, fresh.guestCookie = c.token, c.guestCookie
 	return fresh
 }
 
@@ -201,7 +222,7 @@ type answer struct {
 }
 
 // send makes a request with a body (nil for none, a string or bytes as they
-// are, anything else as JSON), checks it against the document, and returns
+// are, form and parts as forms, anything else as JSON), checks it against the document, and returns
 // the answer.
 func (c *client) send(method, path string, body any) *answer {
 	c.t.Helper()
@@ -221,13 +242,17 @@ func (c *client) try(method, path string, body any) *answer {
 
 func (c *client) exchange(method, path string, body any) (*answer, *http.Request, []byte) {
 	c.t.Helper()
-	var sent []byte
+	sent, kind := []byte(nil), "application/json"
 	switch b := body.(type) {
 	case nil:
 	case string:
 		sent = []byte(b)
 	case []byte:
 		sent = b
+	case form:
+		sent, kind = []byte(url.Values(b).Encode()), "application/x-www-form-urlencoded"
+	case parts:
+		sent, kind = b.encode(c.t)
 	default:
 		var err error
 		sent, err = json.Marshal(b)
@@ -238,11 +263,14 @@ func (c *client) exchange(method, path string, body any) (*answer, *http.Request
 	request, err := http.NewRequestWithContext(ctx, method, c.w.url+path, bytes.NewReader(sent))
 	require.NoError(c.t, err)
 	if sent != nil {
-		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Content-Type", kind)
 	}
 	request.Header.Set("X-Forwarded-For", c.ip)
 	if c.key != "" {
 		request.Header.Set("Idempotency-Key", c.key)
+	}
+	if c.guestCookie != "" {
+		request.Header.Set("Cookie", "locum_guest="+c.guestCookie)
 	}
 	if c.apiKey != "" {
 		request.Header.Set("X-API-Key", c.apiKey)

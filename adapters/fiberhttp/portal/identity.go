@@ -11,14 +11,18 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-func identityRoutes(s *identity.Service) []web.Route {
+func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 	const tag, team = "Authentication and user", "Team"
 	return []web.Route{
 		{Method: http.MethodPost, Path: "/api/auth/register", Limit: limit.Rule{Max: 20, Per: time.Hour}, Status: 201, Errors: []int{409}, Tag: tag, Summary: "Register a jobseeker or an employer", Op: web.Op(
-			func(ctx context.Context, c web.Call, in identity.RegisterInput) (web.Reply[signedInView], error) {
-				out, err := s.Register(ctx, in, from(c))
+			func(ctx context.Context, c web.Call, in RegisterInput) (web.Reply[signedInView], error) {
+				out, err := s.Register(ctx, in.RegisterInput, from(c))
+				if err == nil {
+					takeOver(ctx, k, out, in.GuestCookie)
+				}
 				return web.OK(viewSignedIn(out, withName), "Registration successful"), err
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/register-employer", Limit: web.PerQuarterHour(5), Status: 201, Errors: []int{409}, Tag: tag, Summary: "Register an employer with its organization", Op: web.Op(
@@ -27,8 +31,11 @@ func identityRoutes(s *identity.Service) []web.Route {
 				return web.OK(viewSignedIn(out, bare), "Employer registration successful"), err
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/login", Errors: []int{401, 429}, Tag: tag, Summary: "Sign in", Op: web.Op(
-			func(ctx context.Context, c web.Call, in identity.LoginInput) (web.Reply[signedInView], error) {
-				out, err := s.Login(ctx, in, from(c))
+			func(ctx context.Context, c web.Call, in LoginInput) (web.Reply[signedInView], error) {
+				out, err := s.Login(ctx, in.LoginInput, from(c))
+				if err == nil {
+					takeOver(ctx, k, out, in.GuestCookie)
+				}
 				return web.OK(viewSignedIn(out, withSubscription), "Login successful"), err
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/refresh", Errors: []int{401}, Tag: tag, Summary: "Trade a refresh token for new tokens", Op: web.Op(
@@ -127,6 +134,27 @@ type keySet struct {
 // before it signs.
 func (keySet) Headers() map[string]string {
 	return map[string]string{"Cache-Control": "public, max-age=300"}
+}
+
+// RegisterInput makes an account, in a browser that a guest may have used.
+type RegisterInput struct {
+	identity.RegisterInput
+	GuestCookie
+}
+
+// LoginInput signs in, in a browser that a guest may have used.
+type LoginInput struct {
+	identity.LoginInput
+	GuestCookie
+}
+
+// takeOver gives a jobseeker what they did in this browser before they signed
+// in. If that does not work now, the next look at the onboarding does it: who
+// has signed in has signed in.
+func takeOver(ctx context.Context, k *jobseeker.Service, s identity.SignedIn, c GuestCookie) {
+	if s.Account.Role == auth.Jobseeker && c.Guest != "" {
+		_ = k.TakeOverOnboarding(ctx, s.Account.ID, c.Guest)
+	}
 }
 
 func from(c web.Call) identity.Client { return identity.Client{Address: c.IP, UserAgent: c.UserAgent} }

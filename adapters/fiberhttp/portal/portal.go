@@ -18,7 +18,7 @@ func Surface(s adapters.Services) web.Surface {
 		Title:       "locum portal",
 		Description: "Jobs in healthcare: employers post, clinicians find them and apply, employers decide.",
 		Routes: slices.Concat(
-			identityRoutes(s.Identity),
+			identityRoutes(s.Identity, s.Seekers),
 			analyticsRoutes(s.Hiring),
 			exportRoutes(s.Hiring),
 			accountRoutes(s.Identity),
@@ -30,6 +30,7 @@ func Surface(s adapters.Services) web.Surface {
 			profileRoutes(s.Seekers),
 			bookmarkRoutes(s.Seekers),
 			billingRoutes(s.Billing),
+			onboardingRoutes(s.Seekers),
 			keyRoutes(s.JWKS),
 		),
 		Fault:     Fault,

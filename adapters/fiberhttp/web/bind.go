@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ type Request struct {
 	Path   func(name string) string
 	Query  func(name string) []string
 	Header func(name string) string
+	Cookie func(name string) string
 	Body   []byte
 }
 
@@ -60,13 +62,14 @@ type plan struct {
 	typ    reflect.Type
 	fields []field // in documented order
 	byJSON map[string]int
+	form   bool  // the body is a form and not JSON
 	raw    []int // index of the field that takes the body as it came, tag body:"raw"
 	paging []int
 }
 
 type field struct {
 	name    string // as clients write it
-	source  string // path, query, header, json
+	source  string // path, query, header, cookie, formData, json
 	index   []int
 	typ     reflect.Type
 	initial string // of a query parameter that was not sent
@@ -100,7 +103,7 @@ func (p *plan) add(t reflect.Type, prefix []int) {
 			p.raw = index
 			continue
 		}
-		for _, source := range []string{"path", "query", "header", "json"} {
+		for _, source := range []string{"path", "query", "header", "cookie", "formData", "json"} {
 			name, _, _ := strings.Cut(f.Tag.Get(source), ",")
 			if name == "" || name == "-" {
 				continue
@@ -109,6 +112,7 @@ func (p *plan) add(t reflect.Type, prefix []int) {
 			if source == "json" {
 				p.byJSON[name] = len(p.fields)
 			}
+			p.form = p.form || source == "formData"
 			p.fields = append(p.fields, field{name: name, source: source, index: index, typ: f.Type, initial: f.Tag.Get("default"), clamp: clamp})
 			break
 		}
@@ -170,8 +174,19 @@ func newProblems() *problems { return &problems{seen: map[string]int{}, wrong: m
 
 func (p *plan) bind(r *Request, v reflect.Value) error {
 	bad := newProblems()
+	var form url.Values
+	if p.form {
+		var err error
+		if form, err = readForm(r.Header("Content-Type"), r.Body); err != nil {
+			return err
+		}
+	}
 	for _, f := range p.fields {
 		switch f.source {
+		case "cookie":
+			v.FieldByIndex(f.index).SetString(r.Cookie(f.name))
+		case "formData":
+			bindQuery(f, form[f.name], v.FieldByIndex(f.index), bad)
 		case "path":
 			v.FieldByIndex(f.index).SetString(r.Path(f.name))
 		case "header":

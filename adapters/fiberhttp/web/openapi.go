@@ -69,7 +69,19 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 	if err := r.AddOperation(oc); err != nil {
 		return err
 	}
+	bothForms(r, route)
 	return optionalSecurity(r, route)
+}
+
+// bothForms says that a form may come in either of the two ways in which
+// browsers send one.
+func bothForms(r *openapi31.Reflector, route Route) {
+	item := r.Spec.Paths.MapOfPathItemValues[pathParam.ReplaceAllString(route.Path, "{$1}")]
+	if !planOf(route.Op.In).form || item.Post == nil || item.Post.RequestBody == nil || item.Post.RequestBody.RequestBody == nil {
+		return
+	}
+	content := item.Post.RequestBody.RequestBody.Content
+	content["multipart/form-data"] = content["application/x-www-form-urlencoded"]
 }
 
 // optionalSecurity adds the empty requirement, which says that a route may be

@@ -77,7 +77,7 @@ func (r Route) BodyLimit() int {
 // TakesBody reports whether the operation reads a body.
 func (r Route) TakesBody() bool {
 	p := planOf(r.Op.In)
-	return len(p.byJSON) > 0 || p.raw != nil
+	return len(p.byJSON) > 0 || p.form || p.raw != nil
 }
 
 // IdempotencyKey is the header by which a client says that a request must not

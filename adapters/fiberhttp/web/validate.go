@@ -15,7 +15,7 @@ import (
 var validate = sync.OnceValue(func() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	v.RegisterTagNameFunc(func(f reflect.StructField) string {
-		for _, source := range []string{"json", "query", "path", "header"} {
+		for _, source := range []string{"json", "query", "path", "header", "formData"} {
 			if name, _, _ := strings.Cut(f.Tag.Get(source), ","); name != "" && name != "-" {
 				return name
 			}

@@ -1,0 +1,192 @@
+package jobseeker_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/jobseeker"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+func tracked(step, action string) jobseeker.OnboardingInput {
+	return jobseeker.OnboardingInput{Action: "track_step", Step: step, ActionType: action}
+}
+
+func (d *desk) onboards(by auth.Actor, secret string, in jobseeker.OnboardingInput) (keep string) {
+	d.t.Helper()
+	keep, err := d.Onboard(d.t.Context(), by, secret, in)
+	require.NoError(d.t, err)
+	return keep
+}
+
+func (d *desk) guided(by auth.Actor, secret string) (jobseeker.Guided, map[string]jobseeker.StepStatus) {
+	d.t.Helper()
+	g, _, err := d.MyOnboarding(d.t.Context(), by, secret)
+	require.NoError(d.t, err)
+	out := map[string]jobseeker.StepStatus{}
+	for _, s := range g.Steps {
+		out[s.Step] = s.Status()
+	}
+	return g, out
+}
+
+var nobody auth.Actor
+
+func TestOnboardingKeepsTheFirstTimeOfEachThing(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me, began := seeker(), d.clock.Now()
+		d.onboards(me, "", tracked("documents", "viewed"))
+		d.clock.Advance(time.Hour)
+		d.onboards(me, "", tracked("documents", "viewed"))
+		d.onboards(me, "", tracked("documents", "skipped"))
+		g, is := d.guided(me, "")
+		require.Equal(t, jobseeker.StepSkipped, is["documents"])
+		require.Equal(t, began, g.Steps[3].ViewedAt)
+		d.clock.Advance(time.Hour)
+		d.onboards(me, "", tracked("documents", "completed"))
+		d.onboards(me, "", tracked("documents", "viewed"))
+		g, is = d.guided(me, "")
+		require.Equal(t, jobseeker.StepCompleted, is["documents"])
+		require.True(t, g.Steps[3].SkippedAt.IsZero())
+		require.Equal(t, began.Add(2*time.Hour), g.Steps[3].CompletedAt)
+		require.False(t, g.Complete)
+	})
+}
+
+func TestWhatAProfileSaysNeedsNobodyToTellOf(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me := seeker()
+		_, is := d.guided(me, "")
+		require.Equal(t, jobseeker.StepPending, is["profile"])
+		specialty, place := "Intensive care", "Leeds"
+		_, err := d.UpdateProfile(t.Context(), me, jobseeker.ProfileInput{Specialty: &specialty, PreferredLocation: &place})
+		require.NoError(t, err)
+		_, is = d.guided(me, "")
+		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "pending"}, []jobseeker.StepStatus{is["account"], is["profile"], is["preferences"], is["documents"]})
+		for _, step := range []string{"documents", "first-search", "first-application"} {
+			d.onboards(me, "", tracked(step, "skipped"))
+		}
+		g, _ := d.guided(me, "")
+		require.True(t, g.Complete)
+	})
+}
+
+func TestAGuestIsForgottenNinetyDaysAfterTheLastVisitAndAnAccountNever(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me := seeker()
+		d.onboards(me, "", tracked("documents", "viewed"))
+		secret := d.onboards(nobody, "", jobseeker.OnboardingInput{Action: "capture_email", Email: "zoe@example.org", Source: "apply"})
+		const day = 24 * time.Hour
+		d.clock.Advance(60 * day)
+		require.Equal(t, secret, d.onboards(nobody, secret, tracked("profile", "viewed")))
+		d.clock.Advance(90 * day)
+		d.forgets()
+		g, _ := d.guided(nobody, secret)
+		require.Equal(t, "zoe@example.org", g.Email)
+		d.clock.Advance(time.Second)
+		d.forgets()
+		g, _ = d.guided(nobody, secret)
+		require.Empty(t, g.Email)
+		_, is := d.guided(me, "")
+		require.Equal(t, jobseeker.StepViewed, is["documents"])
+		require.NotEqual(t, secret, d.onboards(nobody, secret, tracked("profile", "viewed")), "what was forgotten is nobody's secret")
+	})
+}
+
+// forgets does what is done each hour.
+func (d *desk) forgets() {
+	d.t.Helper()
+	for _, p := range d.Periodic() {
+		if p.Kind == "jobseeker.forget" {
+			require.NoError(d.t, p.Do(d.t.Context()))
+		}
+	}
+}
+
+func TestASecretThatSomebodyElsePutIntoABrowserIsNotUsed(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		keep := d.onboards(nobody, "planted", jobseeker.OnboardingInput{Action: "capture_email", Email: "zoe@example.org"})
+		require.NotEqual(t, "planted", keep)
+		require.Greater(t, len(keep), 20)
+		g, _ := d.guided(nobody, "planted")
+		require.Empty(t, g.Email)
+	})
+}
+
+func TestAnAccountTakesOverWhatItsBrowserDidOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me, other := seeker(), seeker()
+		began := d.clock.Now()
+		secret := d.onboards(nobody, "", tracked("documents", "viewed"))
+		for _, in := range []jobseeker.OnboardingInput{
+			tracked("first-search", "completed"), tracked("profile", "skipped"), tracked("own", "completed"),
+			{Action: "capture_email", Email: "zoe@example.org", Source: "save"}, {Action: "update_preferences", Preferences: `{"from":"guest"}`},
+		} {
+			d.onboards(nobody, secret, in)
+		}
+		d.clock.Advance(time.Hour)
+		d.onboards(me, "", tracked("documents", "completed"))
+		d.onboards(me, "", tracked("profile", "completed"))
+		d.onboards(me, "", jobseeker.OnboardingInput{Action: "update_preferences", Preferences: `{"from":"me"}`})
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				if err := d.TakeOverOnboarding(context.Background(), me.UserID, secret); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		g, is := d.guided(me, "")
+		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "completed"}, []jobseeker.StepStatus{is["documents"], is["profile"], is["first-search"], is["own"]})
+		require.Equal(t, began, g.Steps[3].ViewedAt, "which only the guest had seen")
+		require.JSONEq(t, `{"from":"me"}`, g.Preferences)
+		require.Empty(t, g.Email)
+		require.NoError(t, d.TakeOverOnboarding(t.Context(), other.UserID, secret))
+		_, is = d.guided(other, "")
+		require.Equal(t, jobseeker.StepPending, is["first-search"])
+
+		// And without anybody's doing, by the next look from that browser.
+		secret = d.onboards(nobody, "", tracked("first-search", "completed"))
+		_, left, err := d.MyOnboarding(t.Context(), other, secret)
+		require.NoError(t, err)
+		require.Empty(t, left)
+		_, is = d.guided(other, "")
+		require.Equal(t, jobseeker.StepCompleted, is["first-search"])
+	})
+}
+
+func TestWhatAVisitorMayTrackHasAnEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me := seeker()
+		for i := range 50 {
+			d.onboards(me, "", tracked(fmt.Sprint("step ", i), "viewed"))
+		}
+		_, err := d.Onboard(t.Context(), me, "", tracked("one more", "viewed"))
+		require.Equal(t, "step", fault.Of(err).Fields[0].Name)
+		d.onboards(me, "", tracked("step 7", "completed"))
+		secret := d.onboards(nobody, "", tracked("of the guest", "viewed"))
+		require.NoError(t, d.TakeOverOnboarding(t.Context(), me.UserID, secret))
+		g, _ := d.guided(me, "")
+		require.Len(t, g.Steps, 6+50)
+	})
+}
+
+func TestOnboardingIsForGuestsAndJobseekers(t *testing.T) {
+	t.Parallel()
+	d := open(t, stores.SQLite)
+	employer := auth.Actor{UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID()}
+	_, _, err := d.MyOnboarding(t.Context(), employer, "")
+	require.ErrorIs(t, err, fault.ErrForbidden)
+	_, err = d.Onboard(t.Context(), employer, "", tracked("profile", "viewed"))
+	require.ErrorIs(t, err, fault.ErrForbidden)
+	_, err = d.Onboard(t.Context(), nobody, "", jobseeker.OnboardingInput{Action: "steal"})
+	require.ErrorIs(t, err, jobseeker.ErrInvalidAction)
+}

@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const onboardingPath = "/api/jobseekers/onboarding"
+
+// steps are the steps of an onboarding by their ids.
+func steps(a *answer) map[string]string {
+	out := map[string]string{}
+	for _, item := range a.list("onboarding.steps") {
+		s := item.(object)
+		out[s["id"].(string)] = s["status"].(string)
+	}
+	return out
+}
+
+// cookie is the cookie that the answer sets, if it does.
+func (a *answer) cookie() *http.Cookie {
+	for _, c := range (&http.Response{Header: a.header}).Cookies() {
+		if c.Name == "locum_guest" {
+			return c
+		}
+	}
+	return nil
+}
+
+// onboards sends a form and keeps the cookie as a browser does.
+func (c *client) onboards(body any) *answer {
+	c.t.Helper()
+	a := c.elsewhere().post(onboardingPath, body)
+	if set := a.cookie(); set != nil {
+		c.guestCookie = set.Value
+	}
+	return a
+}
+
+func TestOnboarding(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("GET /api/jobseekers/onboarding as a guest", func(t *testing.T) {
+			a := w.guest(t).get(onboardingPath).ok(200)
+			require.Equal(t, false, a.at("onboardingComplete"))
+			require.Equal(t, true, a.at("isGuest"))
+			require.Equal(t, map[string]string{"account": "pending", "profile": "pending", "preferences": "pending", "documents": "pending", "first-search": "pending", "first-application": "pending"}, steps(a))
+			require.NotEmpty(t, a.text("onboarding.steps.0.title"))
+			require.Nil(t, a.cookie(), "who only looks is not followed")
+		})
+		t.Run("POST /api/jobseekers/onboarding as a guest", func(t *testing.T) {
+			guest := w.guest(t)
+			a := guest.onboards(form{"action": {"capture_email"}, "email": {"zoe@example.org"}, "source": {"apply"}}).ok(200)
+			require.NotEmpty(t, a.text("message"))
+			require.Equal(t, true, a.at("isGuest"))
+			set := a.cookie()
+			require.True(t, set.HttpOnly)
+			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
+			require.Equal(t, 90*24*60*60, set.MaxAge)
+			require.Equal(t, "/api", set.Path)
+			require.False(t, set.Secure, "this server's address is no https")
+			guest.onboards(parts{"action": "track_step", "step": "profile", "actionType": "viewed"}).ok(200)
+			guest.onboards(parts{"action": "track_step", "step": "documents", "actionType": "skipped"}).ok(200)
+			guest.onboards(form{"action": {"update_preferences"}, "preferences": {`{"preferredLocation":"Leeds","n":[1,2.5]}`}}).ok(200)
+			require.Equal(t, set.Value, guest.guestCookie, "the same browser")
+			a = guest.get(onboardingPath).ok(200)
+			s := steps(a)
+			require.Equal(t, []string{"viewed", "skipped", "completed"}, []string{s["profile"], s["documents"], s["preferences"]})
+			require.Equal(t, "zoe@example.org", a.text("onboarding.email"))
+			require.Equal(t, object{"preferredLocation": "Leeds", "n": []any{1.0, 2.5}}, a.at("onboarding.preferences"))
+			require.NotContains(t, string(w.guest(t).get(onboardingPath).ok(200).raw), "zoe", "another browser")
+		})
+		t.Run("POST /api/jobseekers/onboarding as a jobseeker", func(t *testing.T) {
+			seeker := w.seeker(t)
+			a := seeker.get(onboardingPath).ok(200)
+			require.Equal(t, false, a.at("isGuest"))
+			require.Equal(t, "completed", steps(a)["account"])
+			for _, step := range []string{"profile", "preferences", "documents", "first-search", "first-application", "a step of the client's own"} {
+				require.Equal(t, false, seeker.get(onboardingPath).ok(200).at("onboardingComplete"))
+				a := seeker.onboards(parts{"action": "track_step", "step": step, "actionType": "completed"}).ok(200)
+				require.Equal(t, false, a.at("isGuest"))
+				require.Nil(t, a.cookie())
+				if step == "first-application" {
+					break
+				}
+			}
+			require.Equal(t, true, seeker.get(onboardingPath).ok(200).at("onboardingComplete"))
+			seeker.onboards(form{"action": {"capture_email"}, "email": {"other@example.org"}, "source": {"save"}}).ok(200)
+			require.NotContains(t, string(seeker.get(onboardingPath).ok(200).raw), "other@")
+			require.Equal(t, "pending", steps(w.seeker(t).get(onboardingPath).ok(200))["profile"])
+		})
+		t.Run("POST /api/jobseekers/onboarding refuses what it does not know", func(t *testing.T) {
+			guest := w.guest(t)
+			for _, body := range []any{form{}, form{"action": {""}}, form{"action": {"sell"}}, parts{"action": "CAPTURE_EMAIL"}, parts{"step": "profile"}} {
+				guest.onboards(body).fails(400, "Invalid action")
+			}
+			for field, body := range map[string]form{
+				"email":       {"action": {"capture_email"}, "source": {"apply"}},
+				"source":      {"action": {"capture_email"}, "email": {"a@example.org"}, "source": {"spam"}},
+				"step":        {"action": {"track_step"}, "actionType": {"viewed"}},
+				"actionType":  {"action": {"track_step"}, "step": {"profile"}, "actionType": {"burnt"}},
+				"preferences": {"action": {"update_preferences"}, "preferences": {"[1]"}},
+				"action":      {"action": {"track_step", "capture_email"}},
+			} {
+				guest.onboards(body).invalid(field)
+			}
+			for _, bad := range []string{"", "no address", "Zoe <zoe@example.org>", strings.Repeat("a", 260) + "@example.org"} {
+				guest.onboards(form{"action": {"capture_email"}, "email": {bad}}).invalid("email")
+			}
+			for _, bad := range []string{"", "{", "null", `"x"`, `{"a":"` + strings.Repeat("a", 16<<10) + `"}`} {
+				guest.onboards(form{"action": {"update_preferences"}, "preferences": {bad}}).invalid("preferences")
+			}
+			guest.onboards(form{"action": {"track_step"}, "step": {strings.Repeat("s", 65)}, "actionType": {"viewed"}}).invalid("step")
+			guest.onboards(form{"action": {"track_step"}, "step": {"\xff"}, "actionType": {"viewed"}}).invalid("step")
+			guest.onboards(object{"action": "track_step", "step": "profile", "actionType": "viewed"}).invalid("body")
+			require.Empty(t, guest.guestCookie, "nothing was kept")
+			w.employer(t).onboards(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).fails(403, "Forbidden")
+			w.employer(t).get(onboardingPath).fails(403, "Forbidden")
+		})
+		t.Run("POST /api/jobseekers/onboarding is limited by address", func(t *testing.T) {
+			guest := w.guest(t)
+			for range 10 {
+				guest.post(onboardingPath, form{"action": {"sell"}}).fails(400, "Invalid action")
+			}
+			require.NotEmpty(t, guest.post(onboardingPath, form{"action": {"sell"}}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
+		})
+		t.Run("what a guest did becomes the account's that is made in the same browser", func(t *testing.T) {
+			guest, email := w.guest(t), newEmail()
+			guest.onboards(form{"action": {"capture_email"}, "email": {email}, "source": {"save"}}).ok(200)
+			guest.onboards(form{"action": {"track_step"}, "step": {"first-search"}, "actionType": {"completed"}}).ok(200)
+			secret := guest.guestCookie
+
+			// Who only knows the address gets nothing.
+			stranger := w.guest(t)
+			a := stranger.post("/api/auth/register", object{"email": email, "password": password, "name": "Mallory", "userType": "jobseeker"}).ok(201)
+			stranger.token = a.text("data.accessToken")
+			require.Equal(t, "pending", steps(stranger.get(onboardingPath).ok(200))["first-search"])
+
+			a = guest.post("/api/auth/register", object{"email": newEmail(), "password": password, "name": "Zoe", "userType": "jobseeker"}).ok(201)
+			owner := w.guest(t)
+			owner.token = a.text("data.accessToken")
+			require.Equal(t, "completed", steps(owner.get(onboardingPath).ok(200))["first-search"], "also on another device")
+			require.NotContains(t, string(owner.get(onboardingPath).ok(200).raw), email)
+
+			thief := w.guest(t)
+			thief.guestCookie = secret
+			require.Equal(t, "pending", steps(thief.get(onboardingPath).ok(200))["first-search"], "the secret is spent")
+			thief.onboards(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).ok(200)
+			require.NotEqual(t, secret, thief.guestCookie, "and never used again")
+		})
+		t.Run("what a guest did becomes the account's that signs in, and the cookie goes", func(t *testing.T) {
+			seeker, guest := w.seeker(t), w.guest(t)
+			guest.onboards(form{"action": {"track_step"}, "step": {"documents"}, "actionType": {"skipped"}}).ok(200)
+			a := guest.post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
+			require.Equal(t, "skipped", steps(seeker.get(onboardingPath).ok(200))["documents"])
+			guest.token = a.text("data.accessToken")
+			require.Equal(t, -1, guest.get(onboardingPath).ok(200).cookie().MaxAge)
+		})
+	})
+}
