@@ -40,6 +40,7 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 		event.OnID("jobseeker.contacted", k.OnApplicantContacted),
 		event.On("jobseeker.alert", k.OnJobCreated),
 		event.OnID("jobseeker.billing", k.OnSubscriptionChanged),
+		event.On("jobseeker.forget-onboarding", k.ForgetOnboarding),
 
 		event.OnID("billing.mail-changed", b.MailSubscriptionChanged).In(job.Mail),
 		event.On("billing.erase", b.OnAccountDeleted),

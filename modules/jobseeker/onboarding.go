@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 )
 
@@ -333,6 +334,11 @@ func (o *Onboarding) track(step, action string, now time.Time) error {
 		p.SkippedAt, p.CompletedAt = cmp.Or(p.SkippedAt, now), time.Time{}
 	}
 	return nil
+}
+
+// ForgetOnboarding removes what is known of how far a deleted account had come.
+func (s *Service) ForgetOnboarding(ctx context.Context, e event.AccountDeleted) error {
+	return s.Onboardings.Delete(ctx, Visitor{UserID: e.UserID})
 }
 
 // TakeOverOnboarding makes what the browser with the secret did as a guest the

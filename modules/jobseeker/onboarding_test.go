@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/test/kit/stores"
@@ -108,6 +109,21 @@ func (d *desk) forgets() {
 			require.NoError(d.t, p.Do(d.t.Context()))
 		}
 	}
+}
+
+func TestADeletedAccountsOnboardingIsForgotten(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me, other := seeker(), seeker()
+		d.onboards(me, "", tracked("documents", "viewed"))
+		d.onboards(other, "", tracked("documents", "viewed"))
+		for range 2 {
+			require.NoError(t, d.ForgetOnboarding(t.Context(), event.AccountDeleted{UserID: me.UserID}))
+		}
+		_, is := d.guided(me, "")
+		require.Equal(t, jobseeker.StepPending, is["documents"])
+		_, is = d.guided(other, "")
+		require.Equal(t, jobseeker.StepViewed, is["documents"])
+	})
 }
 
 func TestASecretThatSomebodyElsePutIntoABrowserIsNotUsed(t *testing.T) {
