@@ -86,6 +86,10 @@ func (d Exports) Expired(ctx context.Context, before time.Time, n int) ([]hiring
 	if err := d.q(ctx).Where("created_at < ?", before).Order("created_at").Limit(n).Find(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
+	return exportsOf(rows)
+}
+
+func exportsOf(rows []exportRow) ([]hiring.Export, error) {
 	out := make([]hiring.Export, len(rows))
 	for i, r := range rows {
 		var err error
@@ -94,6 +98,17 @@ func (d Exports) Expired(ctx context.Context, before time.Time, n int) ([]hiring
 		}
 	}
 	return out, nil
+}
+
+// Naming implements hiring.Exports.
+func (d Exports) Naming(ctx context.Context, applicantID string, by time.Time, n int) ([]hiring.Export, error) {
+	var rows []exportRow
+	err := d.q(ctx).Where(`organization_id IN (SELECT organization_id FROM applications WHERE applicant_id = ? AND withdrawn_at IS NOT NULL)
+		AND kind = 'applications' AND state <> ? AND created_at <= ?`, applicantID, string(hiring.ExportQueued), by).Limit(n).Find(&rows).Error
+	if err != nil {
+		return nil, wrap(err)
+	}
+	return exportsOf(rows)
 }
 
 // Remove implements hiring.Exports.

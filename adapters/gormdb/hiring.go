@@ -191,6 +191,32 @@ func (d Applications) SaveOwn(ctx context.Context, applicantID string, a hiring.
 	return d.addChanges(ctx, changes)
 }
 
+// Left implements hiring.Applications.
+func (d Applications) Left(ctx context.Context, applicantID string, n int) ([]hiring.Application, error) {
+	var rows []applicationRow
+	if err := d.locked(ctx).Where("applicant_id = ? AND withdrawn_at IS NULL", applicantID).Order("id").Limit(n).Find(&rows).Error; err != nil {
+		return nil, wrap(err)
+	}
+	return applicationsOf(rows)
+}
+
+// Erase implements hiring.Applications.
+func (d Applications) Erase(ctx context.Context, applicantID string) error {
+	const theirs = `(SELECT id FROM applications WHERE applicant_id = ? AND withdrawn_at IS NOT NULL)`
+	return d.Do(ctx, func(ctx context.Context) error {
+		for _, statement := range []string{
+			`UPDATE applications SET cover_letter = '', answers = '[]', tracker = '', tracker_color = '' WHERE applicant_id = ? AND withdrawn_at IS NOT NULL`,
+			`UPDATE interviews SET notes = '' WHERE application_id IN ` + theirs,
+			`DELETE FROM application_letters WHERE application_id IN ` + theirs,
+		} {
+			if err := d.q(ctx).Exec(statement, applicantID).Error; err != nil {
+				return wrap(err)
+			}
+		}
+		return nil
+	})
+}
+
 func (d Applications) addChanges(ctx context.Context, changes []hiring.Change) error {
 	if len(changes) == 0 {
 		return nil

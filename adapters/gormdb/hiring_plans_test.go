@@ -50,6 +50,9 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 		costs(2, 0, func() { _, _ = apps.PageForApplicant(ctx, id, r) })
 	}
 
+	costs(1, 0, func() { _, _ = apps.Left(ctx, id, 20) })
+	costs(3, 0, func() { require.NoError(t, apps.Erase(ctx, id)) })
+
 	interviews, letters := Appointments{db}, Letters{db}
 	met := hiring.Appointment{ID: uuid.NewString(), ApplicationID: ids[0], OrganizationID: id, Status: hiring.Scheduled, Outcome: hiring.Undecided, ScheduledAt: now}
 	costs(0, 1, func() { require.NoError(t, interviews.Save(ctx, met)) })
@@ -59,11 +62,13 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 			costs(2, 0, func() { _, _ = interviews.Page(ctx, id, status, r) })
 		}
 	}
+	costs(1, 0, func() { _, _ = interviews.Standing(ctx, id, ids) })
 	costs(1, 0, func() { _, _ = letters.Find(ctx, id, ids[0]) })
 	exports := Exports{db}
 	costs(1, 0, func() { _, _ = exports.Unfinished(ctx, id) })
 	costs(1, 0, func() { _, _ = exports.Find(ctx, id, ids[0]) })
 	costs(1, 0, func() { _, _ = exports.Expired(ctx, now, 100) })
+	costs(1, 0, func() { _, _ = exports.Naming(ctx, id, now, 100) })
 	costs(1, 0, func() { _ = exports.GiveUp(ctx, now, now) })
 	costs(1, 0, func() { _ = exports.Save(ctx, hiring.Export{ID: id, OrganizationID: id}) })
 	picked := hiring.ApplicationFilter{Status: hiring.Accepted, ListingID: id, From: now, Until: now}

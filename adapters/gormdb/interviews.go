@@ -65,6 +65,13 @@ func (d Appointments) ForApplications(ctx context.Context, organizationID string
 	return appointmentsOf(rows), nil
 }
 
+// Standing implements hiring.Appointments.
+func (d Appointments) Standing(ctx context.Context, applicantID string, applicationIDs []string) ([]hiring.Appointment, error) {
+	var rows []interviewRow
+	err := d.q(ctx).Where("application_id IN (SELECT id FROM applications WHERE id IN ? AND applicant_id = ?) AND status = 'scheduled'", applicationIDs, applicantID).Find(&rows).Error
+	return appointmentsOf(rows), wrap(err)
+}
+
 // Page implements hiring.Appointments.
 func (d Appointments) Page(ctx context.Context, organizationID string, status hiring.InterviewStatus, r page.Request) (out page.Result[hiring.Appointment], err error) {
 	where, args := "organization_id = ?", []any{organizationID}

@@ -197,8 +197,7 @@ func (s *Service) callOff(ctx context.Context, by auth.Actor, a *Application) er
 		return err
 	}
 	i := found[0]
-	i.Status, i.ChangedAt = Cancelled, s.Clock.Now()
-	i.Sequence++
+	i.cancel(s.Clock.Now())
 	if err := s.Appointments.Save(ctx, i); err != nil {
 		return err
 	}

@@ -107,6 +107,17 @@ func (a *Application) Withdraw(now time.Time) bool {
 	return true
 }
 
+// Abandon is Withdraw for an applicant whose account is no more: what the
+// employer has decided stays decided, and can be changed no more either. True if
+// the status that both sides know has changed.
+func (a *Application) Abandon(now time.Time) bool {
+	if a.Status == Accepted || a.Status == Rejected {
+		a.WithdrawnAt, a.Tracker = &now, ""
+		return false
+	}
+	return a.Withdraw(now)
+}
+
 // move makes the employer's status the one that changed last.
 func (a *Application) move(to Status, now time.Time) {
 	a.Status, a.ChangedAt, a.Tracker = to, now, ""

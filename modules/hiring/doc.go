@@ -11,6 +11,11 @@
 // the employer never sees; the applicant is shown whichever of the two changed
 // last. One person applies to a listing once, also after withdrawing.
 //
+// Of an applicant who deletes their account employers keep that somebody
+// applied and what became of it: no name, no address, nothing that was written
+// by or to them.
+//
 // Events out: application.submitted, application.status_changed (also when the
-// applicant withdraws). Events in: none.
+// applicant withdraws), interview.changed, applicant.contacted, export.finished.
+// Events in: the same, for the mails, and user.deleted.
 package hiring

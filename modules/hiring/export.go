@@ -220,7 +220,9 @@ func (s *Service) OpenExport(ctx context.Context, exportID, token string) (Downl
 func (s *Service) export(ctx context.Context, j job.Job, in exportJob) error {
 	e, err := s.Exports.Find(ctx, in.OrganizationID, in.ID)
 	if errors.Is(err, ErrExportNotFound) {
-		return nil // it took so long that it was forgotten
+		// Forgotten, or removed with somebody whom it named while the attempt
+		// before this one was writing: then that has left a file.
+		return s.Files.Delete(ctx, Export{OrganizationID: in.OrganizationID, ID: in.ID}.key())
 	}
 	if err != nil || e.State == ExportDone {
 		return err

@@ -80,6 +80,12 @@ func (a *Appointment) news(before *Appointment) string {
 	return ""
 }
 
+// cancel calls the interview off, which the applicant is told of.
+func (a *Appointment) cancel(now time.Time) {
+	a.Status, a.ChangedAt = Cancelled, now
+	a.Sequence++
+}
+
 func (a *Appointment) event(of *Application, change, actorID string) event.InterviewChanged {
 	return event.InterviewChanged{
 		InterviewID: a.ID, ApplicationID: of.ID, JobID: of.ListingID, OrganizationID: of.OrganizationID, CandidateID: of.ApplicantID,

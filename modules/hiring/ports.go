@@ -51,6 +51,13 @@ type Applications interface {
 	// SaveOwn stores what an applicant may change, and adds the changes to the
 	// timeline. The transaction has read the application.
 	SaveOwn(ctx context.Context, applicantID string, a Application, changes ...Change) error
+	// Left returns at most n of the applications that the applicant has not
+	// withdrawn, locked until the transaction's end.
+	Left(ctx context.Context, applicantID string, n int) ([]Application, error)
+	// Erase empties what the applicant wrote in the applications that they have
+	// withdrawn, what was noted of their interviews, and removes the letters that
+	// were written to them.
+	Erase(ctx context.Context, applicantID string) error
 	// Timeline returns the newest changes of an application to the organization,
 	// at most n, oldest first. The submission is not among them.
 	Timeline(ctx context.Context, organizationID, applicationID string, n int) ([]Change, error)
@@ -78,6 +85,9 @@ type Appointments interface {
 	// ForApplications returns the interviews that the organization's
 	// applications have, in one statement, any order.
 	ForApplications(ctx context.Context, organizationID string, applicationIDs []string) ([]Appointment, error)
+	// Standing returns the interviews that are scheduled for those of the
+	// applications that are the applicant's, in one statement, any order.
+	Standing(ctx context.Context, applicantID string, applicationIDs []string) ([]Appointment, error)
 	// Page lists the organization's interviews, newest first, all or those of
 	// one status. The cursor is the id of the last item seen.
 	Page(ctx context.Context, organizationID string, status InterviewStatus, r page.Request) (page.Result[Appointment], error)
@@ -108,6 +118,10 @@ type Exports interface {
 	// Expired returns at most n exports, of whomever, that are older than the
 	// moment.
 	Expired(ctx context.Context, before time.Time, n int) ([]Export, error)
+	// Naming returns at most n exports that may name the applicant: of the
+	// applications of the organizations where they have withdrawn one, asked for
+	// by the moment and begun.
+	Naming(ctx context.Context, applicantID string, by time.Time, n int) ([]Export, error)
 	Remove(ctx context.Context, ids []string) error
 }
 

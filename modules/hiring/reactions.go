@@ -57,8 +57,8 @@ func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
 		return err
 	}
 	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID, m.Event.CandidateID)
-	if err != nil || c.to(m.UserID).Email == "" {
-		return err
+	if err != nil || c.to(m.UserID).Email == "" || c.to(m.Event.CandidateID).Email == "" {
+		return err // also when the applicant is gone meanwhile
 	}
 	return s.write(ctx, c, m.UserID, mail.Letter{
 		ID: "received-" + m.Event.ApplicationID + "-" + m.UserID, Subject: "New application: " + c.title,

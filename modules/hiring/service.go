@@ -97,7 +97,11 @@ func (s *Service) named(ctx context.Context, as []Application) ([]View, error) {
 		return nil, err
 	}
 	for i := range views {
-		views[i].Applicant = people[views[i].ApplicantID]
+		person, there := people[views[i].ApplicantID]
+		if !there {
+			person.Name = DeletedName
+		}
+		views[i].Applicant = person
 	}
 	return views, nil
 }

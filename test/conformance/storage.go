@@ -19,6 +19,7 @@ func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	t.Run("idempotency", func(t *testing.T) { Idempotency(t, open) })
 	t.Run("identity", func(t *testing.T) { Identity(t, open) })
 	t.Run("hiring", func(t *testing.T) { Hiring(t, open) })
+	t.Run("erasure", func(t *testing.T) { Erasure(t, open) })
 	t.Run("interviews", func(t *testing.T) { Interviews(t, open) })
 	t.Run("seekers", func(t *testing.T) { Seekers(t, open) })
 	t.Run("billing", func(t *testing.T) { Billing(t, open) })

@@ -1,0 +1,114 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// Erasure checks how the ports of modules/hiring forget an applicant.
+func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+	ctx, id := context.Background(), stores.NewID
+	now := kit.NewClock().Now().Add(1234567 * time.Microsecond)
+	start := func(t *testing.T) adapters.Storage {
+		t.Parallel()
+		return open(t, kit.NewClock())
+	}
+	add := func(t *testing.T, s adapters.Storage, organization, applicant string) hiring.Application {
+		t.Helper()
+		a := newApplication(organization, applicant, now)
+		a.CoverLetter, a.Answers = "I am Ann", []hiring.Answer{{QuestionID: "why", Answer: "because"}}
+		require.NoError(t, s.Applications.Add(ctx, a))
+		return a
+	}
+
+	t.Run("hands out what the applicant has not withdrawn", func(t *testing.T) {
+		s, ann := start(t), id()
+		first, second := add(t, s, id(), ann), add(t, s, id(), ann)
+		add(t, s, first.OrganizationID, id())
+		first.WithdrawnAt = &now
+		require.NoError(t, s.Applications.SaveOwn(ctx, ann, first))
+		left, err := s.Applications.Left(ctx, ann, 10)
+		require.NoError(t, err)
+		require.Equal(t, []hiring.Application{second}, left)
+		left, err = s.Applications.Left(ctx, ann, 0)
+		require.NoError(t, err)
+		require.Empty(t, left)
+	})
+
+	t.Run("empties what was withdrawn and nothing else", func(t *testing.T) {
+		s, ann := start(t), id()
+		gone, stays := add(t, s, id(), ann), add(t, s, id(), ann)
+		other := add(t, s, gone.OrganizationID, id())
+		for _, a := range []hiring.Application{gone, stays, other} {
+			require.NoError(t, s.Appointments.Save(ctx, hiring.Appointment{ID: id(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, ScheduledAt: now,
+				Location: "Ward 3", Interviewer: "Dr. Byrne", Notes: "Ann was late", Status: hiring.Scheduled, Outcome: hiring.Undecided, CreatedAt: now, ChangedAt: now}))
+			require.NoError(t, s.Letters.Add(ctx, hiring.Letter{ID: a.ID, ApplicationID: a.ID, OrganizationID: a.OrganizationID, SenderID: id(), Subject: "Dear Ann", Text: "Come", SentAt: now}))
+		}
+		standing, err := s.Appointments.Standing(ctx, ann, []string{gone.ID, stays.ID, other.ID})
+		require.NoError(t, err)
+		require.Len(t, standing, 2, "the other one is not hers")
+		gone.WithdrawnAt, gone.Tracker, gone.TrackerColor = &now, "completed", "ann-red"
+		require.NoError(t, s.Applications.SaveOwn(ctx, ann, gone))
+
+		for range 2 {
+			require.NoError(t, s.Applications.Erase(ctx, ann))
+		}
+		got, err := s.Applications.ForOrganization(ctx, gone.OrganizationID, []string{gone.ID, other.ID})
+		require.NoError(t, err)
+		for _, a := range got {
+			if a.ID == other.ID {
+				require.Equal(t, other, a)
+				continue
+			}
+			want := gone
+			want.CoverLetter, want.Answers, want.Tracker, want.TrackerColor = "", nil, "", ""
+			require.Equal(t, want, a)
+		}
+		for _, a := range []hiring.Application{gone, stays, other} {
+			met, err := s.Appointments.ForApplications(ctx, a.OrganizationID, []string{a.ID})
+			require.NoError(t, err)
+			require.Equal(t, a.ID == gone.ID, met[0].Notes == "")
+			require.Equal(t, "Ward 3", met[0].Location)
+			_, err = s.Letters.Find(ctx, a.OrganizationID, a.ID)
+			require.Equal(t, a.ID == gone.ID, err != nil)
+		}
+	})
+
+	t.Run("finds the exports that may name the applicant", func(t *testing.T) {
+		s, ann := start(t), id()
+		a := add(t, s, id(), ann)
+		still := add(t, s, id(), ann)
+		a.WithdrawnAt = &now
+		require.NoError(t, s.Applications.SaveOwn(ctx, ann, a))
+		export := func(organization, kind string, state hiring.ExportState, at time.Time) hiring.Export {
+			t.Helper()
+			e := hiring.Export{ID: id(), OrganizationID: organization, UserID: id(), Kind: kind, Filters: map[string]string{}, State: state, CreatedAt: at}
+			if state == hiring.ExportDone {
+				e.FinishedAt = &at
+			}
+			require.NoError(t, s.Exports.Add(ctx, e))
+			return e
+		}
+		done, running := export(a.OrganizationID, "applications", hiring.ExportDone, now), export(a.OrganizationID, "applications", hiring.ExportRunning, now)
+		export(a.OrganizationID, "applications", hiring.ExportQueued, now)
+		export(a.OrganizationID, "applications", hiring.ExportDone, now.Add(time.Microsecond))
+		export(a.OrganizationID, "jobs", hiring.ExportDone, now)
+		export(still.OrganizationID, "applications", hiring.ExportDone, now)
+		export(id(), "applications", hiring.ExportDone, now)
+		got, err := s.Exports.Naming(ctx, ann, now, 10)
+		require.NoError(t, err)
+		require.ElementsMatch(t, []hiring.Export{done, running}, got)
+		got, err = s.Exports.Naming(ctx, ann, now, 1)
+		require.NoError(t, err)
+		require.Len(t, got, 1)
+	})
+}
