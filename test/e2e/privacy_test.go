@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// somebody is a person whose name and address are like nobody else's, so that
+// whatever is left of them can be found.
+type somebody struct {
+	*account
+	first, last, local string
+}
+
+// somebodyNew registers a person on either side.
+func (w *world) somebody(t testing.TB, path string, more object) somebody {
+	t.Helper()
+	c, tag := w.guest(t), newEmail()[1:9]
+	p := somebody{first: "Zephyrine" + tag, last: "Quillfeather" + tag, local: "zq" + tag}
+	email := p.local + "@privacy.example"
+	body := object{"email": email, "password": password, "name": p.first + " " + p.last}
+	for k, v := range more {
+		body[k] = v
+	}
+	p.account = w.account(t, c.post(path, body), c, email)
+	return p
+}
+
+func (p somebody) words() []string { return []string{p.email, p.local, p.first, p.last} }
+
+// traces are the places where something of the person stands: columns, and
+// files other than the mails that were sent.
+func (p somebody) traces() []string {
+	p.t.Helper()
+	var url string
+	for _, e := range p.w.env {
+		if v, is := strings.CutPrefix(e, "LOCUM_DATABASE_URL="); is {
+			url = v
+		}
+	}
+	var out []string
+	for column, example := range kit.Holding(p.t, url, p.words()...) {
+		out = append(out, column+": "+example)
+	}
+	root := filepath.Join(p.w.dir, "data", "files")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // it may go while we look
+		}
+		content, err := os.ReadFile(path)
+		for _, word := range p.words() {
+			if err == nil && (bytes.Contains(content, []byte(word)) || strings.Contains(path, word)) {
+				out = append(out, path)
+			}
+		}
+		return nil
+	})
+	require.NoError(p.t, err)
+	return out
+}
+
+// isForgotten waits until nothing is left.
+func (p somebody) isForgotten() {
+	p.t.Helper()
+	var left []string
+	forgotten := func() bool { left = p.traces(); return len(left) == 0 }
+	if !forgotten() {
+		ok := false
+		for end := time.Now().Add(20 * time.Second); !ok && time.Now().Before(end); ok = forgotten() {
+			time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the work is another process's
+		}
+		require.Empty(p.t, left, "this is left of %s", p.email)
+	}
+	log := p.w.log.String()
+	require.NotContains(p.t, log, p.email)
+	require.NotContains(p.t, log, p.first)
+}
+
+func TestNothingIsLeftOfADeletedJobseeker(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		p := w.somebody(t, "/api/auth/register", object{"userType": "jobseeker"})
+		me := "I am " + p.first + " " + p.last + " <" + p.email + ">"
+		employer := w.employer(t)
+		listing := employer.listing(object{"title": "Staff Nurse", "questions": []object{{"id": "why", "text": "Why?", "required": false}}})
+		second := employer.listing(object{"title": "Ward Sister"})
+		seeker := func() *client { return p.elsewhere() }
+
+		// Everything that a jobseeker can do, with their name in whatever they write.
+		seeker().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{
+			"firstName": p.first, "lastName": p.last, "bio": me, "phone": "+44 20 7946 0000", "location": "Leeds", "currentRole": me[:40], "email": p.local + "@elsewhere.example",
+		}}).ok(200)
+		id := seeker().post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": me, "answers": []object{{"question_id": "why", "answer": me}}}).ok(201).text("data.id")
+		p.application(second, object{"coverLetter": me})
+		seeker().put("/api/jobseekers/applications/"+id, object{"status": "in-progress", "statusColor": p.first}).ok(200)
+		saved := seeker().post("/api/jobseekers/saved", object{"listingId": listing}).ok(201).text("data.id")
+		seeker().put("/api/jobseekers/bookmarks/"+saved, object{"notes": me}).ok(200)
+		seeker().post("/api/jobseekers/search", object{"intent": "save-search", "name": p.first + "'s search", "query": "nurse", "emailAlerts": true}).ok(200)
+		seeker().post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200)
+		w.guest(t).post("/api/auth/forgot-password", object{"email": p.email}).ok(200)
+		p.signIn(password)
+
+		// And what others do with them.
+		path := "/api/employers/applications/" + id
+		employer.post(path+"/interview", appointment(object{"notes": p.first + " was kind"})).ok(200)
+		employer.post(path+"/contact", object{"subject": "Dear " + p.first, "message": p.first + ", can you come?"}).ok(200)
+		employer.elsewhere().put(path, object{"status": "interview"}).ok(200)
+		employer.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": p.first, "email": p.email}).ok(200)
+		export := employer.post("/api/employers/exports", object{"kind": "applications"}).ok(202).text("data.id")
+		require.Eventually(t, func() bool {
+			return employer.get("/api/employers/exports/"+export).ok(200).text("data.status") == "completed"
+		}, 20*time.Second, 20*time.Millisecond)
+		w.mail(t, p.local+"@elsewhere.example", "confirm your new")
+		w.mail(t, p.email, "Set a new password")
+		w.mail(t, p.email, "Join ")
+		require.Greater(t, len(p.traces()), 8, "the search finds what there is")
+
+		p.delete("/api/jobseekers/profile").ok(200)
+		p.isOut(t)
+		p.isForgotten()
+
+		seen := employer.get(path).ok(200)
+		require.Equal(t, "Deleted user", seen.text("data.application.applicantName"))
+		require.Empty(t, seen.text("data.application.applicantEmail"))
+		require.Equal(t, "withdrawn", seen.text("data.application.status"))
+		employer.get("/api/employers/exports/"+export).fails(404, "Export not found")
+		require.Len(t, employer.get("/api/employers/team").ok(200).list("data.team"), 1)
+		c := w.guest(t)
+		again := w.account(t, c.post("/api/auth/register", object{"email": p.email, "password": password, "name": "Somebody Else", "userType": "jobseeker"}), c, p.email)
+		require.NotEqual(t, p.id, again.id)
+		require.Empty(t, again.get("/api/jobseekers/applications").ok(200).list("data.applications"))
+	})
+}
+
+func TestNothingIsLeftOfADeletedEmployer(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		p := w.somebody(t, "/api/auth/register", object{"userType": "employer"}) // whose organization has their name
+		p.elsewhere().put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Head, " + p.first, "email": p.local + "@elsewhere.example"}}).ok(200)
+		p.elsewhere().put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": true}).ok(200)
+		open, paused := p.listing(nil), p.listing(nil)
+		p.elsewhere().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
+		jo := w.seeker(t)
+		id := jo.application(open, nil)
+		jo.elsewhere().post("/api/jobseekers/saved", object{"listingId": open}).ok(201)
+		p.post("/api/employers/applications/"+id+"/interview", appointment(nil)).ok(200)
+		p.post("/api/employers/applications/"+id+"/contact", object{"subject": "Hello", "message": "there"}).ok(200)
+		p.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": newEmail()}).ok(200)
+		w.mail(t, p.local+"@elsewhere.example", "confirm your new")
+		require.Greater(t, len(p.traces()), 5, "the search finds what there is")
+
+		p.delete("/api/employers/profile").ok(200)
+		p.isOut(t)
+		p.isForgotten()
+		jo.get("/api/jobseekers/applications/" + id).ok(200)
+		w.guest(t).get("/api/listings/"+open).fails(404, "Listing not found")
+	})
+}
