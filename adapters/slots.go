@@ -66,6 +66,7 @@ type Storage struct {
 	Onboardings   jobseeker.Onboardings
 	Searches      jobseeker.Searches
 	Alerts        jobseeker.Alerts
+	SeekerTraces  jobseeker.Traces
 
 	Subscriptions billing.Subscriptions
 	Charges       billing.Charges

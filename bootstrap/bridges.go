@@ -109,7 +109,7 @@ func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hirin
 func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service) *jobseeker.Service {
 	return jobseeker.New(jobseeker.Needs{
 		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Jobs: s.Jobs,
-		Profiles: s.Profiles, Accounts: i, Bookmarks: s.Bookmarks, Onboardings: s.Onboardings, Notifications: s.Notifications, Activities: s.Activities, Searches: s.Searches, Alerts: s.Alerts,
+		Profiles: s.Profiles, Accounts: i, Bookmarks: s.Bookmarks, Onboardings: s.Onboardings, Notifications: s.Notifications, Activities: s.Activities, Searches: s.Searches, Alerts: s.Alerts, Traces: s.SeekerTraces,
 		Listings: seekersListings{l}, People: seekersPeople{i}, Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL,
 	})
 }

@@ -40,6 +40,7 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 		event.OnID("jobseeker.interview", k.OnInterviewChanged),
 		event.OnID("jobseeker.contacted", k.OnApplicantContacted),
 		event.On("jobseeker.alert", k.OnJobCreated),
+		event.On("jobseeker.account-deleted", k.OnAccountDeleted),
 		event.OnID("jobseeker.billing", k.OnSubscriptionChanged),
 		event.On("jobseeker.forget-onboarding", k.ForgetOnboarding),
 

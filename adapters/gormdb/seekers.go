@@ -77,7 +77,7 @@ func (d Notifications) Has(ctx context.Context, userID, id string) error {
 
 // Delete implements jobseeker.Notifications.
 func (d Notifications) Delete(ctx context.Context, userID, id string, at time.Time) error {
-	return there(d.q(ctx).Exec("UPDATE notifications SET deleted_at = ? WHERE id = ? AND user_id = ? AND deleted_at IS NULL", at, id, userID))
+	return there(d.q(ctx).Exec("UPDATE notifications SET deleted_at = ?, message = '' WHERE id = ? AND user_id = ? AND deleted_at IS NULL", at, id, userID))
 }
 
 func there(res *gorm.DB) error { return one(res, jobseeker.ErrNotificationNotFound) }

@@ -63,6 +63,7 @@ func TestEverySeekersQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_, _ = s.Alerts.Digest(ctx, id, id, 10)
 	_, _ = s.Alerts.Forget(ctx, now, 10)
 	_, _ = s.Listings.PublicMany(ctx, []string{id}, now)
+	require.NoError(t, s.SeekerTraces.Remove(ctx, id))
 
 	asked.useIndexes(t, db, "counted")
 }

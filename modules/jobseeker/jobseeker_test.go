@@ -154,7 +154,7 @@ func open(t testing.TB, on opener) *desk {
 	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}, postedAt: map[string]time.Time{}, gone: map[string]bool{}, deaf: map[string]bool{}, names: map[string]string{}, closesAt: map[string]time.Time{}}
 	d.store = on(t, d.clock)
 	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Tx, Clock: d.clock, NewID: stores.NewID, Jobs: d.store.Jobs,
-		Profiles: d.store.Profiles, Accounts: d, Bookmarks: d.store.Bookmarks, Onboardings: d.store.Onboardings, Notifications: d.store.Notifications, Activities: d.store.Activities, Searches: d.store.Searches, Alerts: d.store.Alerts,
+		Profiles: d.store.Profiles, Accounts: d, Bookmarks: d.store.Bookmarks, Onboardings: d.store.Onboardings, Notifications: d.store.Notifications, Activities: d.store.Activities, Searches: d.store.Searches, Alerts: d.store.Alerts, Traces: d.store.SeekerTraces,
 		Listings: d, People: d, Mailer: d, Sealer: d, PublicURL: "https://jobs.example.org"})
 	d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 		event.OnID("test.submitted", d.OnApplicationSubmitted),

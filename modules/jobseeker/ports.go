@@ -20,6 +20,13 @@ var (
 	ErrTooManySearches      = fault.New(fault.Invalid, "too_many_saved_searches", "Maximum 50 saved searches")
 )
 
+// Traces is all that is kept of users.
+type Traces interface {
+	// Remove removes what the ports of this module keep of the user. Of what the
+	// user deleted before, nothing is left that says anything.
+	Remove(ctx context.Context, userID string) error
+}
+
 // Notifications keeps what users are told. Whoever names a user gets and
 // changes that user's only: anybody else's are as absent as those that never
 // were.

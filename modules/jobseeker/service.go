@@ -29,6 +29,7 @@ type Needs struct {
 	Onboardings   Onboardings
 	Searches      Searches
 	Alerts        Alerts
+	Traces        Traces
 	Listings      Listings
 	People        People
 	Mailer        mail.Mailer

@@ -9,12 +9,15 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// Erasure checks how the ports of modules/hiring forget an applicant.
+// Erasure checks how the ports of modules/hiring and modules/jobseeker forget a
+// person.
 func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
 	ctx, id := context.Background(), stores.NewID
 	now := kit.NewClock().Now().Add(1234567 * time.Microsecond)
@@ -110,5 +113,44 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		got, err = s.Exports.Naming(ctx, ann, now, 1)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
+	})
+
+	t.Run("removes what a jobseeker kept, and nobody else's", func(t *testing.T) {
+		s, ann, bob, all := start(t), id(), id(), page.Request{Number: 1, Size: 10}
+		for _, user := range []string{ann, bob} {
+			p := jobseeker.NewProfile(user)
+			p.Bio = "I am " + user
+			require.NoError(t, s.Profiles.Save(ctx, p))
+			search := jobseeker.Search{ID: id(), UserID: user, Name: "Ann's", CreatedAt: now}
+			require.NoError(t, s.Searches.Add(ctx, search))
+			_, err := s.Alerts.AddMatches(ctx, []jobseeker.Match{{SearchID: search.ID, ListingID: id(), UserID: user, At: now, Email: true}})
+			require.NoError(t, err)
+			_, err = s.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: id(), UserID: user, ListingID: id(), Notes: "for Ann", SavedAt: now})
+			require.NoError(t, err)
+			deleted := newNotification(user, id(), now)
+			require.NoError(t, s.Notifications.Add(ctx, newNotification(user, id(), now), deleted))
+			require.NoError(t, s.Notifications.Delete(ctx, user, deleted.ID, now))
+			require.NoError(t, s.Activities.Add(ctx, jobseeker.Activity{UserID: user, EventID: id(), Type: "search", Action: "saved", Description: "Saved Ann's", At: now}))
+		}
+		for range 2 {
+			require.NoError(t, s.SeekerTraces.Remove(ctx, ann))
+		}
+		for user, kept := range map[string]int{ann: 0, bob: 1} {
+			searches, err := s.Searches.Of(ctx, user, 10)
+			require.NoError(t, err)
+			require.Len(t, searches, kept)
+			marks, err := s.Bookmarks.Page(ctx, user, all)
+			require.NoError(t, err)
+			require.Len(t, marks.Items, kept)
+			told, err := s.Notifications.Page(ctx, user, all)
+			require.NoError(t, err)
+			require.Len(t, told.Items, kept)
+			did, err := s.Activities.Page(ctx, user, all)
+			require.NoError(t, err)
+			require.Len(t, did.Items, kept)
+			p, err := s.Profiles.Find(ctx, user)
+			require.NoError(t, err)
+			require.Equal(t, kept == 1, p.Bio != "")
+		}
 	})
 }
