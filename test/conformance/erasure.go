@@ -120,7 +120,12 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		for _, user := range []string{ann, bob} {
 			p := jobseeker.NewProfile(user)
 			p.Bio = "I am " + user
-			require.NoError(t, s.Profiles.Save(ctx, p))
+			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+				if err := s.Profiles.Lock(ctx, user); err != nil {
+					return err
+				}
+				return s.Profiles.Save(ctx, p)
+			}))
 			search := jobseeker.Search{ID: id(), UserID: user, Name: "Ann's", CreatedAt: now}
 			require.NoError(t, s.Searches.Add(ctx, search))
 			_, err := s.Alerts.AddMatches(ctx, []jobseeker.Match{{SearchID: search.ID, ListingID: id(), UserID: user, At: now, Email: true}})

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/test/kit"
@@ -55,16 +57,16 @@ func (p somebody) traces() []string {
 	}
 	root := filepath.Join(p.w.dir, "data", "files")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil // it may go while we look
+		if errors.Is(err, fs.ErrNotExist) || err == nil && d.IsDir() {
+			return nil // a file may go while we look
 		}
-		content, err := os.ReadFile(path)
+		content, _ := os.ReadFile(path)
 		for _, word := range p.words() {
-			if err == nil && (bytes.Contains(content, []byte(word)) || strings.Contains(path, word)) {
+			if bytes.Contains(content, []byte(word)) || strings.Contains(path, word) {
 				out = append(out, path)
 			}
 		}
-		return nil
+		return err
 	})
 	require.NoError(p.t, err)
 	return out
@@ -74,12 +76,7 @@ func (p somebody) traces() []string {
 func (p somebody) isForgotten() {
 	p.t.Helper()
 	var left []string
-	forgotten := func() bool { left = p.traces(); return len(left) == 0 }
-	if !forgotten() {
-		ok := false
-		for end := time.Now().Add(20 * time.Second); !ok && time.Now().Before(end); ok = forgotten() {
-			time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the work is another process's
-		}
+	if !assert.Eventually(p.t, func() bool { left = p.traces(); return len(left) == 0 }, 20*time.Second, 100*time.Millisecond) {
 		require.Empty(p.t, left, "this is left of %s", p.email)
 	}
 	log := p.w.log.String()
@@ -94,7 +91,7 @@ func TestNothingIsLeftOfADeletedJobseeker(t *testing.T) {
 		employer := w.employer(t)
 		listing := employer.listing(object{"title": "Staff Nurse", "questions": []object{{"id": "why", "text": "Why?", "required": false}}})
 		second := employer.listing(object{"title": "Ward Sister"})
-		seeker := func() *client { return p.elsewhere() }
+		seeker := p.elsewhere
 
 		// Everything that a jobseeker can do, with their name in whatever they write.
 		seeker().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{
