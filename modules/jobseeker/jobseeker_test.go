@@ -39,7 +39,7 @@ type desk struct {
 	deaf     map[string]bool // users without an address
 	names    map[string]string
 	closesAt map[string]time.Time
-	emails   []string // that somebody wants for theirs
+	emails   map[string]string // that somebody wants for theirs
 	emailErr error
 }
 
@@ -50,9 +50,14 @@ func (d *desk) Rename(_ context.Context, userID, name string) error {
 }
 
 // ChangeEmail implements jobseeker.Accounts.
-func (d *desk) ChangeEmail(_ context.Context, _, email string) error {
-	d.emails = append(d.emails, email)
+func (d *desk) ChangeEmail(_ context.Context, userID, email string) error {
+	d.emails[userID] = email
 	return d.emailErr
+}
+
+// PendingEmail implements jobseeker.Accounts.
+func (d *desk) PendingEmail(_ context.Context, userID string) (string, error) {
+	return d.emails[userID], nil
 }
 
 func (d *desk) Public(_ context.Context, ids []string) (out []jobseeker.Posting, _ error) {
@@ -151,7 +156,7 @@ type opener = func(testing.TB, clock.Clock) adapters.Storage
 
 func open(t testing.TB, on opener) *desk {
 	t.Helper()
-	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}, postedAt: map[string]time.Time{}, gone: map[string]bool{}, deaf: map[string]bool{}, names: map[string]string{}, closesAt: map[string]time.Time{}}
+	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}, postedAt: map[string]time.Time{}, gone: map[string]bool{}, deaf: map[string]bool{}, names: map[string]string{}, closesAt: map[string]time.Time{}, emails: map[string]string{}}
 	d.store = on(t, d.clock)
 	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Tx, Clock: d.clock, NewID: stores.NewID, Jobs: d.store.Jobs,
 		Profiles: d.store.Profiles, Accounts: d, Bookmarks: d.store.Bookmarks, Onboardings: d.store.Onboardings, Notifications: d.store.Notifications, Activities: d.store.Activities, Searches: d.store.Searches, Alerts: d.store.Alerts, Traces: d.store.SeekerTraces,

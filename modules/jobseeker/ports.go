@@ -74,8 +74,11 @@ type Accounts interface {
 	// Rename gives the account another name.
 	Rename(ctx context.Context, userID, name string) error
 	// ChangeEmail asks the owner of the new address to confirm it; until then
-	// nothing changes. A Conflict if another account has it.
+	// the present one stays, and asking for that takes the request back. A
+	// Conflict if another account has it.
 	ChangeEmail(ctx context.Context, userID, email string) error
+	// PendingEmail is the address that waits to be confirmed, or empty.
+	PendingEmail(ctx context.Context, userID string) (string, error)
 }
 
 // Bookmarks keeps the listings that users keep. Whoever names a user gets and

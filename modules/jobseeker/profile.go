@@ -60,6 +60,9 @@ func (p Profile) Home() string {
 type Account struct {
 	Profile
 	Name, Email string
+	// PendingEmail is the address that takes the place of Email once its owner
+	// has confirmed it, empty if none waits for that.
+	PendingEmail string
 }
 
 // First and Last are the parts of the name.
@@ -157,7 +160,8 @@ func (s *Service) account(ctx context.Context, p Profile) (Account, error) {
 	if !there {
 		return Account{}, fault.ErrUnauthorized // deleted since the request began
 	}
-	return Account{Profile: p, Name: person.Name, Email: person.Email}, nil
+	pending, err := s.Accounts.PendingEmail(ctx, p.UserID)
+	return Account{Profile: p, Name: person.Name, Email: person.Email, PendingEmail: pending}, err
 }
 
 // UpdateProfile changes the caller's profile. Fields are named under "profile",
@@ -200,11 +204,14 @@ func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix strin
 				return err
 			}
 		}
-		if in.Email != nil && !strings.EqualFold(strings.TrimSpace(*in.Email), before.Email) {
-			// The address stays what it is until the new one is confirmed.
-			return s.Accounts.ChangeEmail(ctx, by.UserID, *in.Email)
+		if in.Email == nil {
+			return nil
 		}
-		return nil
+		if err := s.Accounts.ChangeEmail(ctx, by.UserID, *in.Email); err != nil {
+			return err
+		}
+		after.PendingEmail, err = s.Accounts.PendingEmail(ctx, by.UserID)
+		return err
 	})
 	return after, err
 }

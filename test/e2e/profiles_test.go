@@ -68,6 +68,20 @@ func TestJobseekerProfile(t *testing.T) {
 			}
 			require.Equal(t, "Leeds", seeker.get(path).ok(200).text("data.location"))
 		})
+		t.Run("PUT /api/jobseekers/profile with another address", func(t *testing.T) {
+			update(object{"email": other.email, "bio": "half done"}).fails(409, "Email already registered")
+			fresh := newEmail()
+			a := update(object{"email": fresh}).ok(200)
+			require.Equal(t, seeker.email, a.text("data.profile.email"), "until it is confirmed")
+			require.Equal(t, fresh, a.text("data.profile.pendingEmail"))
+			require.NotEqual(t, "half done", seeker.get(path).ok(200).text("data.bio"))
+			text := strings.ReplaceAll(strings.ReplaceAll(w.mail(t, fresh, "Subject:"), "=\r\n", ""), "=3D", "=")
+			w.guest(t).post("/api/auth/verify-email", object{"token": tokenInMail.FindStringSubmatch(text)[1]}).ok(200)
+			a = seeker.get(path).ok(200)
+			require.Equal(t, fresh, a.text("data.email"))
+			require.Nil(t, a.at("data.pendingEmail"))
+			seeker.email = fresh
+		})
 		t.Run("PUT /api/jobseekers/profile is limited by address", func(t *testing.T) {
 			s := seeker.elsewhere()
 			for range 10 {

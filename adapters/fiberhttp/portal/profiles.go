@@ -40,8 +40,11 @@ func (in ProfileIntentInput) Refuse(wrong func(path string) bool) error {
 }
 
 type profileView struct {
-	ID        string `json:"id"`
-	Email     string `json:"email"`
+	ID    string `json:"id"`
+	Email string `json:"email"`
+	// PendingEmail is null if no address waits to be confirmed.
+	PendingEmail *string `json:"pendingEmail"`
+
 	Name      string `json:"name"`
 	FirstName string `json:"firstName"`
 	LastName  string `json:"lastName"`
@@ -82,6 +85,9 @@ func viewProfile(a jobseeker.Account) profileView {
 	}
 	if v.EmploymentTypes == nil {
 		v.EmploymentTypes = []string{}
+	}
+	if a.PendingEmail != "" {
+		v.PendingEmail = &a.PendingEmail
 	}
 	if a.LocationRadius > 0 {
 		v.LocationRadius = &a.LocationRadius
