@@ -64,6 +64,8 @@ type Storage struct {
 	Activities    jobseeker.Activities
 	Bookmarks     jobseeker.Bookmarks
 	Onboardings   jobseeker.Onboardings
+	Documents     jobseeker.Documents
+	DocumentFiles jobseeker.DocumentFiles
 	Searches      jobseeker.Searches
 	Alerts        jobseeker.Alerts
 	SeekerTraces  jobseeker.Traces

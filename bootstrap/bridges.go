@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/filetypes"
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/adapters/jwttokens"
 	"github.com/locumhq/locum/config"
@@ -106,9 +107,10 @@ func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hirin
 	return out, err
 }
 
-func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service) *jobseeker.Service {
+func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service) *jobseeker.Service {
 	return jobseeker.New(jobseeker.Needs{
 		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Jobs: s.Jobs,
+		Documents: s.Documents, DocumentFiles: s.DocumentFiles, FileTypes: filetypes.Documents{}, Files: f,
 		Profiles: s.Profiles, Accounts: i, Bookmarks: s.Bookmarks, Onboardings: s.Onboardings, Notifications: s.Notifications, Activities: s.Activities, Searches: s.Searches, Alerts: s.Alerts, Traces: s.SeekerTraces,
 		Listings: seekersListings{l}, People: seekersPeople{i}, Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL,
 	})

@@ -263,6 +263,12 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 			c.Set(fiber.HeaderContentDisposition, `attachment; filename="`+table.Name+`"`)
 			return c.SendStream(paced{table.Body, c.Context().Conn()}, int(table.Size))
 		}
+		if file, ok := out.(web.File); ok {
+			c.Status(status).Set(fiber.HeaderContentType, file.MediaType)
+			c.Set(fiber.HeaderContentDisposition, file.Disposition())
+			c.Set(fiber.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
+			return c.SendStream(paced{file.Body, c.Context().Conn()}, int(file.Size))
+		}
 		return sendJSON(c, status, out)
 	})
 }

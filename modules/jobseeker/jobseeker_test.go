@@ -4,18 +4,23 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/filestore"
+	"github.com/locumhq/locum/adapters/filetypes"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
@@ -41,6 +46,44 @@ type desk struct {
 	closesAt map[string]time.Time
 	emails   map[string]string // that somebody wants for theirs
 	emailErr error
+	// files counts what is kept; what is set in it fails.
+	files *shelf
+}
+
+// shelf is a store of files that may be out of order.
+type shelf struct {
+	files.Store
+	mu                sync.Mutex
+	keys              map[string]bool
+	putErr, deleteErr error
+}
+
+// Put implements files.Store.
+func (f *shelf) Put(ctx context.Context, key string, write func(io.Writer) error) error {
+	if f.putErr != nil {
+		return f.putErr
+	}
+	f.mu.Lock()
+	f.keys[key] = true
+	f.mu.Unlock()
+	return f.Store.Put(ctx, key, write)
+}
+
+// Delete implements files.Store.
+func (f *shelf) Delete(ctx context.Context, key string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.deleteErr != nil {
+		return f.deleteErr
+	}
+	delete(f.keys, key)
+	return f.Store.Delete(ctx, key)
+}
+
+func (f *shelf) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.keys)
 }
 
 // Rename implements jobseeker.Accounts.
@@ -158,7 +201,11 @@ func open(t testing.TB, on opener) *desk {
 	t.Helper()
 	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}, postedAt: map[string]time.Time{}, gone: map[string]bool{}, deaf: map[string]bool{}, names: map[string]string{}, closesAt: map[string]time.Time{}, emails: map[string]string{}}
 	d.store = on(t, d.clock)
+	store, err := filestore.Open(t.TempDir())
+	require.NoError(t, err)
+	d.files = &shelf{Store: store, keys: map[string]bool{}}
 	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Tx, Clock: d.clock, NewID: stores.NewID, Jobs: d.store.Jobs,
+		Documents: d.store.Documents, DocumentFiles: d.store.DocumentFiles, FileTypes: filetypes.Documents{}, Files: d.files,
 		Profiles: d.store.Profiles, Accounts: d, Bookmarks: d.store.Bookmarks, Onboardings: d.store.Onboardings, Notifications: d.store.Notifications, Activities: d.store.Activities, Searches: d.store.Searches, Alerts: d.store.Alerts, Traces: d.store.SeekerTraces,
 		Listings: d, People: d, Mailer: d, Sealer: d, PublicURL: "https://jobs.example.org"})
 	d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{

@@ -17,6 +17,9 @@ var (
 	ErrAlreadySaved         = fault.New(fault.Conflict, "already_saved", "Already saved")
 	ErrAlreadyBookmarked    = fault.New(fault.Conflict, "already_bookmarked", "Already bookmarked")
 	ErrTooManyBookmarks     = fault.New(fault.Invalid, "too_many_bookmarks", "Maximum 1000 saved jobs")
+	ErrDocumentNotFound     = fault.New(fault.NotFound, "document_not_found", "Document not found")
+	ErrTooManyDocuments     = fault.New(fault.Invalid, "too_many_documents", "Maximum 50 documents")
+	ErrDocumentsTooLarge    = fault.New(fault.Invalid, "documents_too_large", "Documents may take at most 200 MB together")
 	ErrTooManySearches      = fault.New(fault.Invalid, "too_many_saved_searches", "Maximum 50 saved searches")
 )
 
@@ -105,6 +108,55 @@ type Bookmarks interface {
 	Untold(ctx context.Context, listingIDs []string, n int) ([]Bookmark, error)
 	// Told notes that the users of the bookmarks have been told.
 	Told(ctx context.Context, ids []string) error
+}
+
+// Documents keeps what is known of users' documents. Whoever names a user gets
+// and changes that user's only. Those who write have called Profiles.Lock.
+type Documents interface {
+	// Add stores a new document, and Save a changed one of its user. There is one
+	// default of each type: ClearDefault comes before another.
+	Add(ctx context.Context, d Document) error
+	Save(ctx context.Context, d Document) error
+	// ClearDefault leaves the user's documents of the type without a default.
+	ClearDefault(ctx context.Context, userID string, t DocumentType) error
+	// Find returns one of the user's, or ErrDocumentNotFound.
+	Find(ctx context.Context, userID, id string) (Document, error)
+	// Page lists the user's, the newest first. The cursor is the id of the last
+	// item seen.
+	Page(ctx context.Context, userID string, r page.Request) (page.Result[Document], error)
+	// Delete takes one away, or returns ErrDocumentNotFound.
+	Delete(ctx context.Context, userID, id string) error
+	// Usage says how much the user keeps.
+	Usage(ctx context.Context, userID string) (Usage, error)
+}
+
+// DocumentFiles knows of every file that holds, held or is to hold a document's
+// content, so that none is left behind.
+type DocumentFiles interface {
+	// Reserve notes a file that is about to be written. From the moment on it
+	// belongs to nobody, unless it is in use by then.
+	Reserve(ctx context.Context, userID, id string, until time.Time) error
+	// Use gives a file that is reserved at now to a document, for good. It fails
+	// for any other.
+	Use(ctx context.Context, userID, id string, now time.Time) error
+	// Free takes a file of the user from its document; from the moment on it
+	// belongs to nobody.
+	Free(ctx context.Context, userID, id string, at time.Time) error
+	// FreeAll is Free for all of the user's.
+	FreeAll(ctx context.Context, userID string, at time.Time) error
+	// Due returns at most n files that belong to nobody at now, of whomever.
+	Due(ctx context.Context, now time.Time, n int) ([]string, error)
+	// PutOff makes files due at a later moment.
+	PutOff(ctx context.Context, ids []string, at time.Time) error
+	// Remove forgets files that are no more.
+	Remove(ctx context.Context, ids []string) error
+}
+
+// FileTypes tells what a file is.
+type FileTypes interface {
+	// Detect is the media type of content that documents may have, empty for
+	// anything else. A fault says why a file of such a type is refused.
+	Detect(content []byte) (mediaType string, err error)
 }
 
 // Searches keeps what users search for. Whoever names a user gets and changes

@@ -8,6 +8,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/mail"
@@ -27,6 +28,10 @@ type Needs struct {
 	Activities    Activities
 	Bookmarks     Bookmarks
 	Onboardings   Onboardings
+	Documents     Documents
+	DocumentFiles DocumentFiles
+	FileTypes     FileTypes
+	Files         files.Store
 	Searches      Searches
 	Alerts        Alerts
 	Traces        Traces
@@ -59,6 +64,7 @@ func (s *Service) Periodic() []job.Periodic {
 		{Kind: "jobseeker.match-left", Every: time.Minute, Longest: matchWithin, Do: s.match},
 		{Kind: "jobseeker.digests", Every: time.Minute, Longest: matchWithin, Do: s.digests},
 		{Kind: "jobseeker.deadlines", Every: 15 * time.Minute, Longest: 10 * time.Minute, Do: s.tellDeadlines},
+		{Kind: "jobseeker.files-left", Every: 10 * time.Minute, Longest: removeWithin, Do: s.removeFiles},
 		{Kind: "jobseeker.forget", Every: time.Hour, Longest: 5 * time.Minute, Do: s.forget},
 	}
 }
@@ -67,6 +73,7 @@ func (s *Service) Periodic() []job.Periodic {
 func (s *Service) Handlers() []job.Handler {
 	return []job.Handler{
 		job.Handle(matchKind, job.Maintenance, func(ctx context.Context, _ struct{}) error { return s.match(ctx) }).Taking(matchWithin),
+		job.Handle(removeKind, job.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).Taking(removeWithin),
 		job.Handle(digestKind, job.Mail, s.sendDigest),
 	}
 }

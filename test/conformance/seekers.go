@@ -22,6 +22,8 @@ import (
 func Seekers(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
 	t.Run("profiles", func(t *testing.T) { profiles(t, open) })
 	t.Run("bookmarks", func(t *testing.T) { bookmarks(t, open) })
+	t.Run("documents", func(t *testing.T) { documents(t, open) })
+	t.Run("files of documents", func(t *testing.T) { documentFiles(t, open) })
 	t.Run("notifications", func(t *testing.T) { notifications(t, open) })
 	t.Run("activities", func(t *testing.T) { activities(t, open) })
 	t.Run("saved searches", func(t *testing.T) { savedSearches(t, open) })

@@ -24,6 +24,7 @@ type cast struct {
 	export                  string
 	notification            string // of the application
 	bookmark                string // of another listing
+	document                string
 	title                   string // of the listing
 }
 
@@ -57,7 +58,10 @@ func mine(c *cast) string      { return "/api/jobseekers/applications/" + c.appl
 func notification(c *cast) string {
 	return "/api/jobseekers/notifications/" + c.notification
 }
-func bookmark(c *cast) string    { return "/api/jobseekers/bookmarks/" + c.bookmark }
+func bookmark(c *cast) string { return "/api/jobseekers/bookmarks/" + c.bookmark }
+func document(suffix string) func(*cast) string {
+	return func(c *cast) string { return "/api/jobseekers/documents/" + c.document + suffix }
+}
 func permissions(c *cast) string { return "/api/employers/team/" + c.member + "/permissions" }
 
 // matrix has a row for every route that asks who is calling.
@@ -122,6 +126,13 @@ var matrix = map[string]matrixRow{
 	"PUT /api/jobseekers/bookmarks/:id":    {path: bookmark, body: saying(object{"notes": "x"}), foreignError: "Bookmark not found"},
 	"DELETE /api/jobseekers/bookmarks/:id": {path: bookmark, foreignError: "Bookmark not found"},
 
+	"GET /api/jobseekers/documents":          {path: at("/api/jobseekers/documents")},
+	"POST /api/jobseekers/documents":         {path: at("/api/jobseekers/documents"), body: saying(object{"intent": "upload-document", "type": "cv", "content": "x"})},
+	"GET /api/jobseekers/documents/:id":      {path: document(""), foreignError: "Document not found"},
+	"GET /api/jobseekers/documents/:id/file": {path: document("/file"), foreignError: "Document not found"},
+	"PUT /api/jobseekers/documents/:id":      {path: document(""), body: saying(object{"title": "x"}), foreignError: "Document not found"},
+	"DELETE /api/jobseekers/documents/:id":   {path: document(""), foreignError: "Document not found"},
+
 	"GET /api/jobseekers/notifications":        {path: at("/api/jobseekers/notifications")},
 	"PUT /api/jobseekers/notifications/:id":    {path: notification, body: saying(object{"read": true}), foreignError: "Notification not found"},
 	"DELETE /api/jobseekers/notifications/:id": {path: notification, foreignError: "Notification not found"},
@@ -159,6 +170,7 @@ func assemble(t *testing.T, w *world) *cast {
 	c.employer.elsewhere().put("/api/employers/applications/"+c.application, object{"status": "review"}).ok(200)
 	c.notification = c.seeker.notified(1)[0].id
 	c.bookmark = c.seeker.post("/api/jobseekers/saved", object{"listingId": c.employer.listing(nil)}).ok(201).text("data.id")
+	c.document = c.seeker.document(nil)
 	c.export = c.employer.post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 	return c
 }

@@ -31,6 +31,7 @@ func Surface(s adapters.Services) web.Surface {
 			bookmarkRoutes(s.Seekers),
 			billingRoutes(s.Billing),
 			onboardingRoutes(s.Seekers),
+			documentRoutes(s.Seekers),
 			keyRoutes(s.JWKS),
 		),
 		Fault:     Fault,

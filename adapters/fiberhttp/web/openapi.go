@@ -56,9 +56,15 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 			Key string `header:"Idempotency-Key" validate:"max=257" description:"A name for this request, of the client's choice: within 24 hours the same one is answered again and not done again."`
 		}))
 	}
-	if route.Op.Out == reflect.TypeFor[CSV]() {
+	switch route.Op.Out {
+	case reflect.TypeFor[CSV]():
 		oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType("text/csv"))
-	} else {
+	case reflect.TypeFor[File]():
+		for _, mediaType := range route.Produces {
+			kind, _, _ := strings.Cut(mediaType, ";")
+			oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType(kind))
+		}
+	default:
 		oc.AddRespStructure(reflect.New(route.Op.Out).Interface(), openapi.WithHTTPStatus(route.status()))
 	}
 	for _, status := range route.failures() {

@@ -6,11 +6,13 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
@@ -57,6 +59,8 @@ type Route struct {
 	Cached       bool          // about listings alone: a guest's answer may be a second old
 	Status       int           // of success, zero for 200
 	Tag, Summary string        // for the documentation
+	// Produces are the media types of an operation that answers with a File.
+	Produces []string
 	// Errors are the statuses that the operation itself answers with, beside
 	// those that follow from the other columns.
 	Errors []int
@@ -196,4 +200,40 @@ type CSV struct {
 	Name string // of [A-Za-z0-9._-]
 	Size int64  // in bytes, -1 if it is not known before the end
 	Body io.ReadCloser
+}
+
+// File is somebody's own file as the answer to a download. What is in it is not
+// ours: a browser saves it and neither shows it nor runs it.
+type File struct {
+	Name      string // as people write names
+	MediaType string
+	Size      int64
+	Body      io.ReadCloser
+}
+
+// Disposition is the header that names the file (RFC 6266): in ASCII for those
+// that read nothing else, and in full.
+func (f File) Disposition() string {
+	var plain, full strings.Builder
+	for _, r := range f.Name {
+		switch {
+		case r < ' ' || r == 0x7f || unicode.Is(unicode.Cf, r):
+			continue // nothing to be seen, and a direction mark can turn an extension round
+		case r > '~' || strings.ContainsRune(`"\%/`, r):
+			plain.WriteByte('_')
+		default:
+			plain.WriteRune(r)
+		}
+		if r == '/' || r == '\\' {
+			r = '_'
+		}
+		for _, b := range []byte(string(r)) {
+			if b < 0x80 && (unicode.IsLetter(rune(b)) || unicode.IsDigit(rune(b)) || strings.IndexByte("!#$&+-.^_`|~", b) >= 0) {
+				full.WriteByte(b)
+			} else {
+				fmt.Fprintf(&full, "%%%02X", b)
+			}
+		}
+	}
+	return fmt.Sprintf(`attachment; filename="%s"; filename*=UTF-8''%s`, plain.String(), full.String())
 }

@@ -1,0 +1,126 @@
+package filetypes_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/filetypes"
+)
+
+type entry struct{ name, text string }
+
+func archive(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, e := range entries {
+		f, err := w.Create(e.name)
+		require.NoError(t, err)
+		_, err = f.Write([]byte(e.text))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	return b.Bytes()
+}
+
+func TestDocumentsAreKnownByTheirBytes(t *testing.T) {
+	t.Parallel()
+	png, err := hex.DecodeString("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		content []byte
+		want    string
+	}{
+		"a PDF":             {[]byte("%PDF-1.7\n1 0 obj\n"), filetypes.PDF},
+		"RTF":               {[]byte(`{\rtf1\ansi Hello}`), filetypes.RTF},
+		"a PNG":             {png, filetypes.PNG},
+		"a JPEG":            {[]byte("\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01"), filetypes.JPEG},
+		"Word":              {archive(t, entry{"[Content_Types].xml", "<Types/>"}, entry{"_rels/.rels", ""}, entry{"word/document.xml", "<w/>"}), filetypes.Docx},
+		"Word, other order": {archive(t, entry{"docProps/app.xml", strings.Repeat("x", 9_000)}, entry{"word/document.xml", "<w/>"}, entry{"[Content_Types].xml", "<Types/>"}), filetypes.Docx},
+		"OpenDocument":      {archive(t, entry{"mimetype", filetypes.ODT}, entry{"content.xml", "<x/>"}), filetypes.ODT},
+		"a spreadsheet":     {archive(t, entry{"[Content_Types].xml", "<Types/>"}, entry{"xl/workbook.xml", "<w/>"}), ""},
+		"any archive":       {archive(t, entry{"readme.txt", "hello"}), ""},
+		"another mimetype":  {archive(t, entry{"mimetype", strings.Repeat("x", len(filetypes.ODT))}), ""},
+		"text":              {[]byte("I am a nurse."), ""},
+		"HTML":              {[]byte("<!DOCTYPE html><script>alert(1)</script>"), ""},
+		"SVG":               {[]byte(`<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>`), ""},
+		"a program":         {[]byte("\x7fELF\x02\x01\x01\x00"), ""},
+		"GIF":               {[]byte("GIF89a\x01\x00\x01\x00"), ""},
+		"nothing":           {nil, ""},
+	} {
+		got, err := filetypes.Documents{}.Detect(c.content)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, got, name)
+	}
+}
+
+func TestWordOfOldIsKnownByItsClass(t *testing.T) {
+	t.Parallel()
+	// The header of a compound file, whose root entry, in the first sector after
+	// it, has the class of a Word document.
+	file := make([]byte, 512+128)
+	copy(file, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+	copy(file[24:], "\x3e\x00\x03\x00\xfe\xff\x09\x00")
+	copy(file[512+80:], "\x06\x09\x02\x00\x00\x00\x00\x00\xc0\x00\x00\x00\x00\x00\x00\x46")
+	got, err := filetypes.Documents{}.Detect(file)
+	require.NoError(t, err)
+	require.Equal(t, filetypes.Doc, got)
+}
+
+func TestArchivesThatWouldFillADiskAreRefused(t *testing.T) {
+	t.Parallel()
+	entries := []entry{{"[Content_Types].xml", "<Types/>"}, {"word/document.xml", "<w/>"}}
+	for i := range 1_999 {
+		entries = append(entries, entry{fmt.Sprintf("word/%d.xml", i), ""})
+	}
+	_, err := filetypes.Documents{}.Detect(archive(t, entries[:2_000]...))
+	require.NoError(t, err)
+	_, err = filetypes.Documents{}.Detect(archive(t, entries...))
+	require.ErrorIs(t, err, filetypes.ErrBomb)
+
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	f, err := w.Create("word/document.xml")
+	require.NoError(t, err)
+	_, err = f.Write(make([]byte, 100<<20+1))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.Less(t, b.Len(), 1<<20)
+	_, err = filetypes.Documents{}.Detect(b.Bytes())
+	require.ErrorIs(t, err, filetypes.ErrBomb)
+
+	// Sizes that add up to a small one.
+	b.Reset()
+	w = zip.NewWriter(&b)
+	for range 2 {
+		_, err := w.CreateRaw(&zip.FileHeader{Name: "word/document.xml", UncompressedSize64: 1<<63 + 1, CRC32: crc32.ChecksumIEEE(nil)})
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	_, err = filetypes.Documents{}.Detect(b.Bytes())
+	require.ErrorIs(t, err, filetypes.ErrBomb)
+}
+
+func TestABrokenArchiveIsRefused(t *testing.T) {
+	t.Parallel()
+	whole := archive(t, entry{"[Content_Types].xml", "<Types/>"}, entry{"word/document.xml", "<w/>"})
+	_, err := filetypes.Documents{}.Detect(whole[:len(whole)-30])
+	require.ErrorIs(t, err, filetypes.ErrDamaged)
+}
+
+func FuzzDetect(f *testing.F) {
+	f.Add([]byte("%PDF-1.7"))
+	f.Add(archive(f, entry{"word/document.xml", "<w/>"}))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		if kind, err := (filetypes.Documents{}).Detect(content); err != nil && kind != "" {
+			t.Fatal("a refused file has a type")
+		}
+	})
+}

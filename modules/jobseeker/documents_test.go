@@ -1,0 +1,328 @@
+package jobseeker_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/jobseeker"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+const pdf = "%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\n???~~~"
+
+func upload(content string) jobseeker.UploadInput {
+	return jobseeker.UploadInput{Type: "cv", Title: "My CV", Content: content, FileName: "cv.pdf"}
+}
+
+func TestContentIsAFileOnlyIfItIsOne(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		in64 := base64.StdEncoding.EncodeToString([]byte(pdf))
+		for name, c := range map[string]struct {
+			sent, media, file string
+		}{
+			"text":                       {"I am a nurse.\r\n", jobseeker.PlainText, "I am a nurse.\r\n"},
+			"a word":                     {"nurse", jobseeker.PlainText, "nurse"},
+			"base64 of text":             {"SSBhbSBhIG51cnNl", jobseeker.PlainText, "SSBhbSBhIG51cnNl"},
+			"base64 of a PDF":            {in64, "application/pdf", pdf},
+			"in lines":                   {in64[:20] + "\r\n" + in64[20:] + "\n", "application/pdf", pdf},
+			"without padding":            {strings.TrimRight(in64, "="), "application/pdf", pdf},
+			"in the alphabet of links":   {base64.URLEncoding.EncodeToString([]byte(pdf)), "application/pdf", pdf},
+			"a data URI":                 {"data:application/pdf;base64," + in64, "application/pdf", pdf},
+			"a data URI that lies":       {"DATA:text/html;base64," + in64, "application/pdf", pdf},
+			"a data URI in percents":     {"data:,%25PDF-1.7%0A", "application/pdf", "%PDF-1.7\n"},
+			"a sentence":                 {"data: analysis, nursing", jobseeker.PlainText, "data: analysis, nursing"},
+			"a PDF that is not base64":   {pdf, jobseeker.PlainText, pdf},
+			"a text that looks like RTF": {`{\rtf1 hello}`, jobseeker.PlainText, `{\rtf1 hello}`},
+		} {
+			doc, err := d.Upload(ctx, who, upload(c.sent))
+			require.NoError(t, err, name)
+			got, content, err := d.MyDocument(ctx, who, doc.ID)
+			require.NoError(t, err, name)
+			require.Equal(t, doc, got, name)
+			require.Equal(t, c.sent, content, name)
+			require.Equal(t, c.media, doc.MediaType, name)
+			file, err := d.DownloadDocument(ctx, who, doc.ID)
+			require.NoError(t, err, name)
+			require.Equal(t, c.file, string(file.Body), name)
+			require.Equal(t, c.media, file.MediaType, name)
+		}
+		for name, sent := range map[string]string{
+			"nothing":                "",
+			"spaces":                 " \n",
+			"a data URI of text":     "data:text/plain,hello",
+			"a data URI of HTML":     "data:application/pdf;base64," + base64.StdEncoding.EncodeToString([]byte("<html><script>alert(1)</script>")),
+			"a data URI of nothing":  "data:application/pdf;base64,",
+			"a data URI of nonsense": "data:application/pdf;base64,@@@",
+			"bad percents":           "data:,%zz",
+			"a broken archive":       base64.StdEncoding.EncodeToString([]byte("PK\x03\x04" + strings.Repeat("\x00", 26) + "word/")),
+		} {
+			_, err := d.Upload(ctx, who, upload(sent))
+			require.Equal(t, fault.Invalid, fault.KindOf(err), name)
+			require.Equal(t, "content", fault.Of(err).Fields[0].Name, name)
+		}
+		require.Equal(t, 13, d.files.count(), "what is refused leaves no file")
+	})
+}
+
+func TestADocumentIsCalledSomething(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		for _, c := range []struct {
+			in              jobseeker.UploadInput
+			title, download string
+		}{
+			{jobseeker.UploadInput{Type: "cv", Title: " Mine ", FileName: "x.txt"}, "Mine", "x.txt"},
+			{jobseeker.UploadInput{Type: "cv", FileName: `C:\fakepath\Lebenslauf 2026.pdf`}, "Lebenslauf 2026", "Lebenslauf 2026.pdf"},
+			{jobseeker.UploadInput{Type: "cv", FileName: "../../etc/passwd"}, "passwd", "passwd"},
+			{jobseeker.UploadInput{Type: "cv", FileName: ".."}, ".", "CV"},
+			{jobseeker.UploadInput{Type: "cover-letter"}, "Cover letter", "Cover letter.txt"},
+			{jobseeker.UploadInput{Type: "certification", Title: "BLS/ALS: 2026"}, "BLS/ALS: 2026", "BLS-ALS- 2026.txt"},
+			{jobseeker.UploadInput{Type: "other"}, "Document", "Document.txt"},
+		} {
+			c.in.Content = "text"
+			doc, err := d.Upload(ctx, who, c.in)
+			require.NoError(t, err)
+			if c.in.FileName != ".." {
+				require.Equal(t, c.title, doc.Title)
+				file, err := d.DownloadDocument(ctx, who, doc.ID)
+				require.NoError(t, err)
+				require.Equal(t, c.download, file.Name)
+			}
+		}
+		for field, in := range map[string]jobseeker.UploadInput{
+			"type":     {Type: "photo", Content: "x"},
+			"title":    {Type: "cv", Title: strings.Repeat("é", 201), Content: "x"},
+			"fileName": {Type: "cv", FileName: "a\r\nb", Content: "x"},
+		} {
+			_, err := d.Upload(ctx, who, in)
+			require.Equal(t, field, fault.Of(err).Fields[0].Name)
+		}
+		_, err := d.Upload(ctx, who, jobseeker.UploadInput{FileName: strings.Repeat("x", 256)})
+		require.Len(t, fault.Of(err).Fields, 3)
+	})
+}
+
+func TestChangingADocument(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		doc, err := d.Upload(ctx, who, upload("first"))
+		require.NoError(t, err)
+		d.clock.Advance(time.Hour)
+		changed, err := d.ChangeDocument(ctx, who, strings.ToUpper(doc.ID), jobseeker.ChangeDocumentInput{Content: new("second"), Title: new("Other")})
+		require.NoError(t, err)
+		require.Equal(t, doc.UploadedAt, changed.UploadedAt)
+		require.Equal(t, d.clock.Now(), changed.UpdatedAt)
+		got, content, err := d.MyDocument(ctx, who, doc.ID)
+		require.NoError(t, err)
+		require.Equal(t, changed, got)
+		require.Equal(t, "second", content)
+		d.work.All(t)
+		require.Equal(t, 1, d.files.count(), "the first content is gone")
+
+		changed, err = d.ChangeDocument(ctx, who, doc.ID, jobseeker.ChangeDocumentInput{Title: new(" ")})
+		require.NoError(t, err)
+		require.Equal(t, "cv", changed.Title, "as its file is called")
+		for field, in := range map[string]jobseeker.ChangeDocumentInput{
+			"title": {Title: new(strings.Repeat("x", 201))}, "fileName": {FileName: new("a\nb")}, "content": {Content: new("data:text/plain,x")},
+		} {
+			_, err := d.ChangeDocument(ctx, who, doc.ID, in)
+			require.Equal(t, field, fault.Of(err).Fields[0].Name)
+		}
+	})
+}
+
+func TestOneDocumentOfATypeIsTheDefault(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		var ids []string
+		for _, kind := range []string{"cv", "cv", "cover-letter"} {
+			doc, err := d.Upload(ctx, who, jobseeker.UploadInput{Type: kind, Content: "x", IsDefault: true})
+			require.NoError(t, err)
+			ids = append(ids, doc.ID)
+		}
+		chosen := func() (out []bool) {
+			for _, id := range ids {
+				doc, _, err := d.MyDocument(ctx, who, id)
+				require.NoError(t, err)
+				out = append(out, doc.IsDefault)
+			}
+			return out
+		}
+		require.Equal(t, []bool{false, true, true}, chosen())
+		var all20 sync.WaitGroup
+		for i := range 20 {
+			all20.Go(func() {
+				if _, err := d.ChangeDocument(ctx, who, ids[i%2], jobseeker.ChangeDocumentInput{IsDefault: new(true)}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all20.Wait()
+		now := chosen()
+		require.NotEqual(t, now[0], now[1])
+		require.True(t, now[2])
+		for _, id := range ids {
+			_, err := d.ChangeDocument(ctx, who, id, jobseeker.ChangeDocumentInput{IsDefault: new(false)})
+			require.NoError(t, err)
+		}
+		require.Equal(t, []bool{false, false, false}, chosen())
+	})
+}
+
+func TestADocumentIsItsOwnersAlone(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		doc, err := d.Upload(ctx, who, upload("x"))
+		require.NoError(t, err)
+		for _, c := range []struct {
+			by   auth.Actor
+			id   string
+			want error
+		}{
+			{seeker(), doc.ID, jobseeker.ErrDocumentNotFound}, {who, stores.NewID(), jobseeker.ErrDocumentNotFound}, {who, "nonsense", jobseeker.ErrDocumentNotFound},
+			{auth.Actor{UserID: who.UserID, OrganizationID: stores.NewID()}, doc.ID, fault.ErrForbidden},
+		} {
+			_, _, err := d.MyDocument(ctx, c.by, c.id)
+			require.ErrorIs(t, err, c.want)
+			_, err = d.DownloadDocument(ctx, c.by, c.id)
+			require.ErrorIs(t, err, c.want)
+			_, err = d.ChangeDocument(ctx, c.by, c.id, jobseeker.ChangeDocumentInput{Content: new("mine")})
+			require.ErrorIs(t, err, c.want)
+			_, err = d.DeleteDocument(ctx, c.by, c.id)
+			require.ErrorIs(t, err, c.want)
+		}
+		none, err := d.MyDocuments(ctx, seeker(), firstPage)
+		require.NoError(t, err)
+		require.Empty(t, none.Items)
+		_, err = d.MyDocuments(ctx, auth.Actor{}, firstPage)
+		require.ErrorIs(t, err, fault.ErrForbidden)
+		_, err = d.Upload(ctx, auth.Actor{}, upload("x"))
+		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.Equal(t, 1, d.files.count())
+
+		gone, err := d.DeleteDocument(ctx, who, doc.ID)
+		require.NoError(t, err)
+		require.Equal(t, doc, gone)
+		_, _, err = d.MyDocument(ctx, who, doc.ID)
+		require.ErrorIs(t, err, jobseeker.ErrDocumentNotFound)
+		d.work.All(t)
+		require.Zero(t, d.files.count())
+		log, err := d.MyActivity(ctx, who, firstPage)
+		require.NoError(t, err)
+		require.Equal(t, []string{"Deleted My CV", "Uploaded My CV"}, []string{log.Items[0].Description, log.Items[1].Description})
+	})
+}
+
+func TestTheNumberOfDocumentsHasAnEndAlsoAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		var refused atomic.Int32
+		var all sync.WaitGroup
+		for range jobseeker.MaxDocuments + 10 {
+			all.Go(func() {
+				_, err := d.Upload(ctx, who, upload("x"))
+				if errors.Is(err, jobseeker.ErrTooManyDocuments) {
+					refused.Add(1)
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 10, refused.Load())
+		d.work.All(t)
+		require.Equal(t, jobseeker.MaxDocuments, d.files.count(), "what found no room left no file")
+	})
+}
+
+func TestDocumentsTakeSoMuchRoomAndNoMore(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		doc, err := d.Upload(ctx, who, upload("four"))
+		require.NoError(t, err)
+		big := jobseeker.Document{ID: stores.NewID(), UserID: who.UserID, Type: jobseeker.CV, Content: jobseeker.Content{FileID: stores.NewID(), Form: jobseeker.AsText, Size: jobseeker.MaxDocumentBytes - 5}}
+		require.NoError(t, d.store.Documents.Add(ctx, big))
+		_, err = d.Upload(ctx, who, upload("12"))
+		require.ErrorIs(t, err, jobseeker.ErrDocumentsTooLarge)
+		_, err = d.ChangeDocument(ctx, who, doc.ID, jobseeker.ChangeDocumentInput{Content: new("five5")})
+		require.NoError(t, err, "in place of what was there")
+		_, err = d.ChangeDocument(ctx, who, doc.ID, jobseeker.ChangeDocumentInput{Content: new("sixsix")})
+		require.ErrorIs(t, err, jobseeker.ErrDocumentsTooLarge)
+		_, content, err := d.MyDocument(ctx, who, doc.ID)
+		require.NoError(t, err)
+		require.Equal(t, "five5", content)
+		require.Equal(t, jobseeker.Usage{Documents: 2, Bytes: jobseeker.MaxDocumentBytes, CVs: 2}, usage(ctx, t, d, who))
+	})
+}
+
+func usage(ctx context.Context, t *testing.T, d *desk, who auth.Actor) jobseeker.Usage {
+	t.Helper()
+	u, err := d.store.Documents.Usage(ctx, who.UserID)
+	require.NoError(t, err)
+	return u
+}
+
+func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		d.files.putErr = fault.ErrUnavailable
+		_, err := d.Upload(ctx, who, upload("x"))
+		require.ErrorIs(t, err, fault.ErrUnavailable)
+		require.Zero(t, usage(ctx, t, d, who))
+		d.files.putErr = nil
+
+		// A process that dies between the file and its row leaves a reservation.
+		orphan := stores.NewID()
+		require.NoError(t, d.store.DocumentFiles.Reserve(ctx, who.UserID, orphan, d.clock.Now().Add(time.Hour)))
+		d.files.keys["documents/"+orphan] = true
+		d.periodic("jobseeker.files-left")
+		require.Equal(t, 1, d.files.count(), "it may still come")
+		d.clock.Advance(time.Hour)
+		d.periodic("jobseeker.files-left")
+		require.Zero(t, d.files.count())
+	})
+}
+
+func TestAFileThatCannotBeRemovedIsTriedAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		doc, err := d.Upload(ctx, who, upload("x"))
+		require.NoError(t, err)
+		_, err = d.DeleteDocument(ctx, who, doc.ID)
+		require.NoError(t, err)
+		d.files.deleteErr = errors.New("out of order")
+		for _, p := range d.Periodic() {
+			if p.Kind == "jobseeker.files-left" {
+				require.ErrorIs(t, p.Do(ctx), d.files.deleteErr)
+			}
+		}
+		d.files.deleteErr = nil
+		d.periodic("jobseeker.files-left")
+		require.Equal(t, 1, d.files.count(), "not at once")
+		d.clock.Advance(10 * time.Minute)
+		d.periodic("jobseeker.files-left")
+		require.Zero(t, d.files.count())
+	})
+}
+
+func TestALostFileIsOurFault(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		doc, err := d.Upload(ctx, who, upload("x"))
+		require.NoError(t, err)
+		require.NoError(t, d.files.Delete(ctx, "documents/"+doc.FileID))
+		_, _, err = d.MyDocument(ctx, who, doc.ID)
+		require.Equal(t, fault.Internal, fault.KindOf(err))
+	})
+}

@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const somePDF = "%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\n"
+
+// document uploads a text and returns the document's id.
+func (a *account) document(more object) string {
+	a.t.Helper()
+	body := object{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "I am a nurse."}
+	for k, v := range more {
+		body[k] = v
+	}
+	return a.elsewhere().post("/api/jobseekers/documents", body).ok(200).text("data.document.id")
+}
+
+func TestDocuments(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		seeker, other := w.seeker(t), w.seeker(t)
+		const path = "/api/jobseekers/documents"
+		in64 := base64.StdEncoding.EncodeToString([]byte(somePDF))
+		var cv string
+
+		t.Run("POST /api/jobseekers/documents upload-document", func(t *testing.T) {
+			s := seeker.elsewhere()
+			a := s.post(path, object{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "data:application/pdf;base64," + in64, "fileName": "Zoë's CV.pdf"}).ok(200)
+			cv = a.text("data.document.id")
+			require.Equal(t, "upload-document", a.text("data.intent"))
+			require.Equal(t, "cv", a.text("data.document.type"))
+			require.Equal(t, "My CV", a.text("data.document.title"))
+			require.Equal(t, "application/pdf", a.text("data.document.mediaType"))
+			require.Equal(t, false, a.at("data.document.isDefault"))
+			require.NotEmpty(t, a.text("message"))
+			s.post(path, object{"type": "cv"}).fails(400, "Intent is required")
+			s.post(path, nil).fails(400, "Intent is required")
+			s.post(path, object{"intent": "print"}).invalid("intent")
+			s.post(path, object{"intent": "upload-document", "content": "x"}).invalid("type")
+			s.post(path, object{"intent": "upload-document", "type": "photo", "content": "x"}).invalid("type")
+			s.post(path, object{"intent": "upload-document", "type": "cv"}).invalid("content")
+			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "data:text/html,<script>"}).invalid("content")
+			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "x", "title": strings.Repeat("x", 201)}).invalid("title")
+			s = seeker.elsewhere()
+			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "x", "fileName": strings.Repeat("x", 256)}).invalid("fileName")
+			require.Len(t, s.get(path).ok(200).list("data.documents"), 1)
+		})
+		t.Run("POST /api/jobseekers/documents update-document, set-default, delete-document", func(t *testing.T) {
+			s := seeker.elsewhere()
+			id := seeker.document(object{"title": "Second"})
+			require.Equal(t, "Third", s.post(path, object{"intent": "update-document", "documentId": id, "title": "Third", "content": "Other text"}).ok(200).text("data.document.title"))
+			require.Equal(t, "Other text", s.get(path+"/"+id).ok(200).text("data.document.content"))
+			require.Equal(t, true, s.post(path, object{"intent": "set-default", "documentId": id, "isDefault": true}).ok(200).at("data.document.isDefault"))
+			require.Equal(t, true, s.post(path, object{"intent": "set-default", "documentId": cv}).ok(200).at("data.document.isDefault"))
+			require.Equal(t, false, s.get(path+"/"+id).ok(200).at("data.document.isDefault"))
+			for _, intent := range []string{"update-document", "set-default", "delete-document"} {
+				s := seeker.elsewhere()
+				s.post(path, object{"intent": intent}).invalid("documentId")
+				for _, absent := range []string{nowhere, "nonsense"} {
+					s.post(path, object{"intent": intent, "documentId": absent}).fails(404, "Document not found")
+				}
+				other.elsewhere().post(path, object{"intent": intent, "documentId": cv}).fails(404, "Document not found")
+			}
+			a := s.post(path, object{"intent": "delete-document", "documentId": id}).ok(200)
+			require.Equal(t, id, a.text("data.document.id"))
+			s.get(path+"/"+id).fails(404, "Document not found")
+		})
+		t.Run("POST /api/jobseekers/documents is limited by address", func(t *testing.T) {
+			s := seeker.elsewhere()
+			for range 10 {
+				s.post(path, object{}).fails(400, "Intent is required")
+			}
+			require.NotEmpty(t, s.post(path, object{"intent": "delete-document", "documentId": cv}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
+		})
+		t.Run("GET /api/jobseekers/documents", func(t *testing.T) {
+			seeker.document(object{"type": "certification", "title": "BLS"})
+			a := seeker.get(path + "?limit=1").ok(200)
+			require.Equal(t, "BLS", a.text("data.documents.0.title"))
+			require.Equal(t, "certification", a.text("data.documents.0.type"))
+			_, err := time.Parse(time.RFC3339, a.text("data.documents.0.uploadedAt"))
+			require.NoError(t, err)
+			require.NotContains(t, string(a.raw), "I am a nurse", "content is long")
+			require.Equal(t, object{"total": 2.0, "page": 1.0, "limit": 1.0, "totalPages": 2.0, "hasNext": true, "hasPrev": false}, a.at("data.pagination"))
+			require.Equal(t, cv, seeker.get(path+"?limit=1&cursor="+a.text("data.nextCursor")).ok(200).text("data.documents.0.id"))
+			require.Empty(t, other.get(path).ok(200).list("data.documents"))
+			seeker.get(path + "?limit=0").invalid("limit")
+		})
+		t.Run("GET /api/jobseekers/documents/:id", func(t *testing.T) {
+			a := seeker.get(path + "/" + cv).ok(200)
+			require.Equal(t, "data:application/pdf;base64,"+in64, a.text("data.document.content"), "as it was sent")
+			require.Equal(t, "Zoë's CV.pdf", a.text("data.document.fileName"))
+			for _, absent := range []string{nowhere, "nonsense"} {
+				seeker.get(path+"/"+absent).fails(404, "Document not found")
+			}
+			other.get(path+"/"+cv).fails(404, "Document not found")
+		})
+		t.Run("GET /api/jobseekers/documents/:id/file", func(t *testing.T) {
+			a := seeker.get(path + "/" + cv + "/file")
+			require.Equal(t, 200, a.status)
+			require.Equal(t, somePDF, string(a.raw))
+			require.Equal(t, "application/pdf", a.header.Get("Content-Type"))
+			require.Equal(t, `attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`, a.header.Get("Content-Disposition"))
+			require.Equal(t, "nosniff", a.header.Get("X-Content-Type-Options"))
+			require.Contains(t, a.header.Get("Content-Security-Policy"), "sandbox")
+			require.Equal(t, "no-store", a.header.Get("Cache-Control"))
+			script := seeker.document(object{"content": "<script>alert(1)</script>", "fileName": "cv.html"})
+			require.Equal(t, "text/plain; charset=utf-8", seeker.get(path+"/"+script+"/file").header.Get("Content-Type"))
+			other.get(path+"/"+cv+"/file").fails(404, "Document not found")
+			w.guest(t).get(path+"/"+cv+"/file").fails(401, "Unauthorized")
+		})
+		t.Run("PUT /api/jobseekers/documents/:id", func(t *testing.T) {
+			require.NotEmpty(t, seeker.put(path+"/"+cv, object{"title": "CV 2027", "isDefault": false}).ok(200).text("message"))
+			require.Equal(t, "CV 2027", seeker.get(path+"/"+cv).ok(200).text("data.document.title"))
+			seeker.put(path+"/"+cv, object{"content": ""}).invalid("content")
+			seeker.put(path+"/"+nowhere, object{"title": "x"}).fails(404, "Document not found")
+			other.put(path+"/"+cv, object{"title": "x"}).fails(404, "Document not found")
+		})
+		t.Run("a document has up to 7 MiB", func(t *testing.T) {
+			seven := base64.StdEncoding.EncodeToString([]byte(somePDF + strings.Repeat("x", 7<<20)))
+			id := seeker.document(object{"content": seven})
+			require.Equal(t, seven, seeker.get(path+"/"+id).ok(200).text("data.document.content"))
+			seeker.put(path+"/"+id, object{"content": seven[:len(seven)-4]}).ok(200)
+			a := seeker.elsewhere().post(path, object{"intent": "upload-document", "type": "cv", "content": strings.Repeat("x", 10<<20)})
+			a.fails(413, "Request body too large")
+		})
+		t.Run("DELETE /api/jobseekers/documents/:id", func(t *testing.T) {
+			other.delete(path+"/"+cv).fails(404, "Document not found")
+			require.NotEmpty(t, seeker.delete(path+"/"+cv).ok(200).text("message"))
+			seeker.delete(path+"/"+cv).fails(404, "Document not found")
+			seeker.delete(path+"/nonsense").fails(404, "Document not found")
+		})
+	})
+}
