@@ -110,7 +110,7 @@ func (s *Service) Upload(ctx context.Context, by auth.Actor, in UploadInput) (Do
 	if len(bad) > 0 {
 		return Document{}, fault.ErrInvalid.WithFields(bad...)
 	}
-	d.entitle()
+	d = d.entitled()
 	var err error
 	if d.Content, err = s.storeContent(ctx, by.UserID, content, in.Content, Document{}); err != nil {
 		return Document{}, err
@@ -160,21 +160,19 @@ func (d Document) problems() (bad []fault.Field) {
 	return bad
 }
 
-// entitle gives a document without a title that of its file, or of its type.
-func (d *Document) entitle() {
+// entitled gives a document without a title that of its file, or of its type.
+func (d Document) entitled() Document {
 	if d.Title != "" {
-		return
+		return d
 	}
 	name := d.FileName[strings.LastIndexAny(d.FileName, `/\`)+1:]
 	if d.Title = strings.TrimSpace(strings.TrimSuffix(name, path.Ext(name))); d.Title == "" {
-		d.Title = map[DocumentType]string{CV: "CV", CoverLetter: "Cover letter", Certification: "Certification"}[d.Type]
-	}
-	if d.Title == "" {
-		d.Title = "Document"
+		d.Title = map[DocumentType]string{CV: "CV", CoverLetter: "Cover letter", Certification: "Certification", OtherDocument: "Document"}[d.Type]
 	}
 	if r := []rune(d.Title); len(r) > maxName {
 		d.Title = string(r[:maxName])
 	}
+	return d
 }
 
 // makeRoom locks the user's documents and refuses more than they may keep.
@@ -276,7 +274,7 @@ func (in ChangeDocumentInput) applied(d Document) Document {
 	if in.Title != nil {
 		d.Title = strings.TrimSpace(*in.Title)
 		if utf8.RuneCountInString(d.Title) <= maxName {
-			d.entitle()
+			d = d.entitled()
 		}
 	}
 	if in.IsDefault != nil {
