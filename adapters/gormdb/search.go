@@ -109,7 +109,7 @@ func (k *sortKey) Scan(v any) error {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (k sortKey) MarshalJSON() ([]byte, error) { return json.Marshal(k.v) }
+func (k *sortKey) MarshalJSON() ([]byte, error) { return json.Marshal(k.v) }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (k *sortKey) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &k.v) }

@@ -55,7 +55,7 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 // Decision sets the status of one application.
 type Decision struct {
 	ID     string `json:"id"`
-	Status string `json:"status"`
+	Status string `json:"status" sample:"review"`
 }
 
 // Refusal is a decision that was not carried out.

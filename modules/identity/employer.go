@@ -266,7 +266,7 @@ func (s *Service) MyOrganization(ctx context.Context, a auth.Actor) (Organizatio
 // OrganizationInput is what an admin changes of the organization; what is nil
 // stays.
 type OrganizationInput struct {
-	Name        *string `json:"name" validate:"omitempty,notblank,max=200"`
+	Name        *string `json:"name" validate:"omitempty,notblank,max=200" sample:"St Brigid’s Hospital"`
 	Description *string `json:"description" validate:"omitempty,max=10000"`
 	Website     *string `json:"website" validate:"omitempty,max=2048"`
 	Logo        *string `json:"logo" validate:"omitempty,max=2048"`

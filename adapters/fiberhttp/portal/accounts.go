@@ -114,7 +114,7 @@ type employerProfileView struct {
 		JobTitle string `json:"jobTitle"`
 	} `json:"profile"`
 	Company struct {
-		Name     string `json:"name"`
+		Name     string `json:"name" sample:"St Brigid’s Hospital"`
 		Industry string `json:"industry"`
 		Size     string `json:"size"`
 	} `json:"company"`
@@ -131,7 +131,7 @@ type employerSettingsView struct {
 	ID      string `json:"id"`
 	Email   string `json:"email"`
 	Company struct {
-		Name string `json:"name"`
+		Name string `json:"name" sample:"St Brigid’s Hospital"`
 	} `json:"company"`
 	Contact     contactView         `json:"contact"`
 	Preferences employerPreferences `json:"preferences"`
@@ -174,7 +174,7 @@ type organizationView struct {
 }
 
 type companyView struct {
-	Name        string `json:"name"`
+	Name        string `json:"name" sample:"St Brigid’s Hospital"`
 	Description string `json:"description"`
 	Website     string `json:"website"`
 	Logo        string `json:"logo"`

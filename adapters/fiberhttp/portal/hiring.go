@@ -41,7 +41,7 @@ func hiringRoutes(s *hiring.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in TrackInput) (web.Reply[trackedView], error) {
 				a, err := s.Track(ctx, c.Actor, in.ID, in.TrackInput)
 				var v trackedView
-				v.Application.ID, v.Application.Status, v.Application.StatusColor = a.ID, a.Shown(), a.TrackerColor
+				v.Application.ID, v.Application.Status, v.Application.StatusColor = a.ID, shownStatus(a.Shown()), a.TrackerColor
 				return web.OK(v, "Application updated successfully"), err
 			})},
 		{Method: http.MethodDelete, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Withdraw an application for good", Op: web.Op(
@@ -99,7 +99,7 @@ type TrackInput struct {
 // is missing or unknown.
 type DecideInput struct {
 	ApplicationPath
-	Status string `json:"status"`
+	Status string `json:"status" sample:"review"`
 }
 
 // DecisionsInput sets many. The module has an answer of its own for too many.
@@ -122,17 +122,21 @@ func seekerPagination[T any](r page.Result[T], p web.Paging) SeekerPagination {
 	return SeekerPagination{Pagination: paginate(r, p), HasNext: r.NextCursor != "", HasPrev: p.Page > 1 || p.Cursor != ""}
 }
 
+// shownStatus is what an applicant sees: the employer's status or their own note,
+// whichever is younger.
+type shownStatus string
+
 type ownApplicationRow struct {
-	ID          string        `json:"id"`
-	ListingID   string        `json:"listingId"`
-	JobTitle    string        `json:"jobTitle"`
-	Status      hiring.Status `json:"status"`
-	StatusColor string        `json:"statusColor,omitempty"`
-	AppliedAt   time.Time     `json:"appliedAt"`
+	ID          string      `json:"id"`
+	ListingID   string      `json:"listingId"`
+	JobTitle    string      `json:"jobTitle"`
+	Status      shownStatus `json:"status"`
+	StatusColor string      `json:"statusColor,omitempty"`
+	AppliedAt   time.Time   `json:"appliedAt"`
 }
 
 func viewOwnRow(a hiring.View) ownApplicationRow {
-	return ownApplicationRow{ID: a.ID, ListingID: a.ListingID, JobTitle: a.JobTitle, Status: a.Shown(), StatusColor: a.TrackerColor, AppliedAt: a.AppliedAt}
+	return ownApplicationRow{ID: a.ID, ListingID: a.ListingID, JobTitle: a.JobTitle, Status: shownStatus(a.Shown()), StatusColor: a.TrackerColor, AppliedAt: a.AppliedAt}
 }
 
 type ownApplicationsView struct {
@@ -150,9 +154,9 @@ type appliedView struct {
 
 type trackedView struct {
 	Application struct {
-		ID          string        `json:"id"`
-		Status      hiring.Status `json:"status"`
-		StatusColor string        `json:"statusColor,omitempty"`
+		ID          string      `json:"id"`
+		Status      shownStatus `json:"status"`
+		StatusColor string      `json:"statusColor,omitempty"`
 	} `json:"application"`
 }
 

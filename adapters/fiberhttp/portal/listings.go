@@ -296,25 +296,25 @@ type KeyedListingPath struct {
 type MetaInput struct {
 	ListingPath
 	APIKey
-	Meta map[string]json.RawMessage `json:"meta" validate:"required"`
+	Meta map[string]json.RawMessage `json:"meta" validate:"required" sample:"{\"listing\":{\"title\":\"RN\"}}"`
 }
 
 // MetaBatchInput is an array of MetaItem.
 type MetaBatchInput struct {
 	APIKey
-	Body []byte `body:"raw"`
+	Body []byte `body:"raw" sample:"[{\"uuid\":\"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01\",\"meta\":{\"listing\":{\"title\":\"RN\"}}}]"`
 }
 
 // MetaItem is a merge patch for the meta of one listing.
 type MetaItem struct {
 	UUID string                     `json:"uuid" validate:"required"`
-	Meta map[string]json.RawMessage `json:"meta" validate:"required"`
+	Meta map[string]json.RawMessage `json:"meta" validate:"required" sample:"{\"listing\":{\"title\":\"RN\"}}"`
 }
 
 // JobsBatchInput are the listings of a batch. Each is read on its own, so that
 // one that is wrong does not spoil the others.
 type JobsBatchInput struct {
-	Jobs []json.RawMessage `json:"jobs" validate:"required"`
+	Jobs []json.RawMessage `json:"jobs" validate:"required" sample:"[{\"id\":\"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01\",\"title\":\"Registered Nurse, ICU\",\"description\":\"Days and nights on a 12-bed unit.\"}]"`
 }
 
 // JobUpdateInput is a change of one listing.

@@ -144,7 +144,7 @@ type jobDetail struct {
 	Questions      []listings.Question `json:"questions"`
 	// Public says whether the listing can be seen by everybody right now.
 	Public bool            `json:"public"`
-	Meta   json.RawMessage `json:"meta"`
+	Meta   json.RawMessage `json:"meta" sample:"{\"listing\":{\"title\":\"RN\"}}"`
 }
 
 type jobView struct {
@@ -198,7 +198,7 @@ type renewedView struct {
 
 type metaView struct {
 	UUID string          `json:"uuid"`
-	Meta json.RawMessage `json:"meta"`
+	Meta json.RawMessage `json:"meta" sample:"{\"listing\":{\"title\":\"RN\"}}"`
 }
 
 type metaResult struct {

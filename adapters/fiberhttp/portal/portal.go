@@ -36,6 +36,7 @@ func Surface(s adapters.Services) web.Surface {
 		),
 		Fault:     Fault,
 		FaultBody: Failure{},
+		Values:    values,
 	}
 }
 

@@ -25,7 +25,7 @@ func OpenAPI(s Surface, publicURL, version string) ([]byte, error) {
 	r.Spec.WithServers(openapi31.Server{URL: publicURL})
 	r.Spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of a sign-in, valid for 15 minutes.")
 	r.JSONSchemaReflector().DefaultOptions = append(r.JSONSchemaReflector().DefaultOptions,
-		jsonschema.InterceptProp(rulesToSchema), jsonschema.InterceptDefName(definitionName))
+		jsonschema.InterceptProp(rulesToSchema), jsonschema.InterceptProp(valuesToSchema(s.Values)), jsonschema.InterceptDefName(definitionName))
 	for _, route := range s.Routes {
 		if err := describe(r, s, route); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", route.Method, route.Path, err)
@@ -75,32 +75,19 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 	if err := r.AddOperation(oc); err != nil {
 		return err
 	}
-	bothForms(r, route)
-	return optionalSecurity(r, route)
-}
-
-// bothForms says that a form may come in either of the two ways in which
-// browsers send one.
-func bothForms(r *openapi31.Reflector, route Route) {
 	item := r.Spec.Paths.MapOfPathItemValues[pathParam.ReplaceAllString(route.Path, "{$1}")]
-	if !planOf(route.Op.In).form || item.Post == nil || item.Post.RequestBody == nil || item.Post.RequestBody.RequestBody == nil {
-		return
-	}
-	content := item.Post.RequestBody.RequestBody.Content
-	content["multipart/form-data"] = content["application/x-www-form-urlencoded"]
-}
-
-// optionalSecurity adds the empty requirement, which says that a route may be
-// called without its credential.
-func optionalSecurity(r *openapi31.Reflector, route Route) error {
-	if route.Auth != Optional {
-		return nil
-	}
-	item := r.Spec.Paths.MapOfPathItemValues[pathParam.ReplaceAllString(route.Path, "{$1}")]
-	for _, op := range []*openapi31.Operation{item.Get, item.Post} {
-		if op != nil && op.ID != nil && *op.ID == operationID(route) {
+	for _, op := range []*openapi31.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+		if op == nil || op.ID == nil || *op.ID != operationID(route) {
+			continue
+		}
+		if planOf(route.Op.In).form { // in either of the two ways in which browsers send one
+			content := op.RequestBody.RequestBody.Content
+			content["multipart/form-data"] = content["application/x-www-form-urlencoded"]
+		}
+		if route.Auth == Optional { // the empty requirement: it may be called without
 			op.Security = append(op.Security, map[string][]string{})
 		}
+		sampler{s}.exemplify(op, route)
 	}
 	return nil
 }
@@ -227,6 +214,26 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 		}
 	}
 	return nil
+}
+
+// valuesToSchema says which values a field of a type has.
+func valuesToSchema(values map[reflect.Type][]string) jsonschema.InterceptPropFunc {
+	return func(p jsonschema.InterceptPropParams) error {
+		if !p.Processed || p.PropertySchema == nil || len(p.PropertySchema.Enum) > 0 {
+			return nil
+		}
+		t := p.Field.Type
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		for _, v := range values[t] {
+			p.PropertySchema.Enum = append(p.PropertySchema.Enum, v)
+		}
+		if len(p.PropertySchema.Enum) > 0 && t != p.Field.Type {
+			p.PropertySchema.Enum = append(p.PropertySchema.Enum, nil)
+		}
+		return nil
+	}
 }
 
 // isAnswer reports a property of a body that we send: it is there unless its

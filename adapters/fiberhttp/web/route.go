@@ -189,7 +189,7 @@ func OK[T any](data T, message string) Reply[T] {
 // Done is the body of a success that has nothing to show.
 type Done struct {
 	Success bool   `json:"success"`
-	Message string `json:"message"`
+	Message string `json:"message" sample:"Saved successfully"`
 }
 
 // Said is a success with a message alone.

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"reflect"
+
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/idempotency"
 )
@@ -18,6 +20,8 @@ type Surface struct {
 	FaultBody any
 	// Title and Description head the documentation.
 	Title, Description string
+	// Values are what the fields of a type can be, for the documentation.
+	Values map[reflect.Type][]string
 }
 
 // The faults of HTTP itself.

@@ -1,0 +1,235 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/swaggest/openapi-go/openapi31"
+
+	"github.com/locumhq/locum/core/fault"
+)
+
+// Examples are made of the types, like the rest of the document: what stands in
+// a field follows from its name and its rules. Where that says too little, the
+// field has a tag of its own, sample:"…", which is JSON or a text.
+
+// sampleTexts are the texts of fields by their names. None of them opens
+// anything.
+//
+//nolint:gosec // what looks like a secret is an example of one
+var sampleTexts = map[string]string{
+	"email": "niamh.byrne@example.org", "applicantEmail": "niamh.byrne@example.org", "to": "niamh.byrne@example.org", "password": "Day-shift-1", "currentPassword": "Day-shift-1", "newPassword": "Night-shift-2",
+	"name": "Niamh Byrne", "applicantName": "Niamh Byrne", "firstName": "Niamh", "lastName": "Byrne", "interviewer": "Asha Patel", "phone": "+44 113 496 0000",
+	"bio": "Critical care nurse, six years.", "specialty": "Intensive Care", "currentRole": "Staff Nurse", "experience": "6 years",
+	"title": "Registered Nurse, ICU", "jobTitle": "Registered Nurse, ICU", "description": "Days and nights on a 12-bed unit.", "department": "Critical Care",
+	"company": "St Brigid’s Hospital", "companyName": "St Brigid’s Hospital", "industry": "Hospitals", "companySize": "1,001–5,000", "size": "1,001–5,000",
+	"website": "https://www.example.org", "logo": "https://www.example.org/logo.png", "url": "https://www.example.org/file",
+	"location": "Leeds", "city": "Leeds", "region": "West Yorkshire", "preferredLocation": "Leeds",
+	"contractType": "permanent", "type": "permanent", "employmentType": "full-time", "currency": "GBP", "period": "year",
+	"query": "icu nurse", "search": "icu nurse", "q": "icu nurse", "coverLetter": "Six years of critical care.", "notes": "Ask about rotations.", "subject": "Your interview",
+	"message": "We look forward to meeting you.", "text": "Your NMC PIN?", "question_id": "pin", "answer": "12A3456E", "statusColor": "bg-amber-100 text-amber-800",
+	"accessToken": "eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl", "refreshToken": "loc_rt_5nX1cVq0Jm8sT2pL7wRzB4yK6hD3fG9aQeUiOoPxZ", "token": "3rJ0cTqk5wYV8nB2",
+	"cursor": "", "format": "csv", "kind": "jobs", "role": "recruiter", "status": "active", "timestamp": "2026-11-20T09:30:00Z",
+	"requirement": "NMC registration", "benefit": "NHS pension", "error": "title is required", "action": "applied",
+	"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "kPrK_qmxVWaYVA9w", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+	"planId": "premium", "paymentMethodId": "pm_card_visa", "tier": "premium", "fileName": "cv.pdf", "content": "Niamh Byrne, RN. Six years of critical care.",
+}
+
+// sampleNumbers are the numbers of fields by their names.
+var sampleNumbers = map[string]string{
+	"page": "1", "limit": "20", "total": "1", "totalPages": "1", "min": "36000", "max": "44000", "salaryMin": "36000", "salaryMax": "44000", "salary_min": "36000", "salary_max": "44000",
+	"radius": "10", "locationRadius": "25", "relevance": "1", "relevanceScore": "87", "views": "120", "conversionRate": "5.83", "price": "9.99", "amount": "9.99", "durationDays": "30", "distanceMiles": "3.4", "completion": "80",
+}
+
+const (
+	sampleID     = "01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01"
+	sampleMoment = "2026-11-20T09:30:00Z"
+)
+
+// sampler makes examples of a surface's types.
+type sampler struct{ Surface }
+
+// sample is an example of the type, as it stands under the name.
+func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json.RawMessage {
+	if own := tag.Get("sample"); own != "" {
+		if json.Valid([]byte(own)) {
+			return json.RawMessage(own)
+		}
+		return quoted(own)
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return quoted(sampleMoment)
+	case t == reflect.TypeFor[json.RawMessage]():
+		return json.RawMessage(`{}`)
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) || t.Implements(reflect.TypeFor[json.Marshaler]()) {
+			return quoted(sampleText(name, tag))
+		}
+		return s.object(t)
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return quoted(sampleText(name, tag))
+		}
+		return json.RawMessage("[" + string(s.sample(t.Elem(), strings.TrimSuffix(name, "s"), itemRules(tag))) + "]")
+	case reflect.Map:
+		return json.RawMessage(`{}`)
+	case reflect.Bool:
+		return json.RawMessage(strconv.FormatBool(name != "totalIsEstimate"))
+	case reflect.String:
+		if values := s.Values[t]; len(values) > 0 {
+			return quoted(values[0])
+		}
+		return quoted(sampleText(name, tag))
+	case reflect.Interface:
+		return json.RawMessage("null")
+	}
+	if n, known := sampleNumbers[name]; known {
+		return json.RawMessage(n)
+	}
+	return json.RawMessage("1")
+}
+
+// itemRules are the rules of a list's items.
+func itemRules(tag reflect.StructTag) reflect.StructTag {
+	_, items, _ := strings.Cut(tag.Get("validate"), "dive")
+	return reflect.StructTag(`validate:` + strconv.Quote(strings.TrimPrefix(items, ",")))
+}
+
+func sampleText(name string, tag reflect.StructTag) string {
+	text, known := sampleTexts[name]
+	of := strings.Split(tag.Get("enum"), ",")
+	for rule := range strings.SplitSeq(tag.Get("validate"), ",") {
+		if values, is := strings.CutPrefix(rule, "oneof="); is {
+			of = strings.Fields(values)
+		}
+	}
+	switch {
+	case len(of) > 0 && of[0] != "" && (!known || !slices.Contains(of, text)):
+		return strings.Trim(of[len(of)-1], "'")
+	case known:
+		return text
+	case name == "id", name == "uuid", strings.HasSuffix(name, "Id"), strings.HasSuffix(name, "_id"):
+		return sampleID
+	case strings.HasSuffix(name, "At"), strings.HasSuffix(name, "Deadline"), strings.HasSuffix(name, "Date"), strings.HasSuffix(name, "After"):
+		return sampleMoment
+	}
+	return name
+}
+
+func quoted(s string) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		return json.RawMessage(`""`)
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// sampleObject keeps the order of the fields. What may be left out of an answer
+// is left out of its example.
+func (s sampler) object(t reflect.Type) json.RawMessage {
+	var members []string
+	var add func(t reflect.Type)
+	add = func(t reflect.Type) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name, options, _ := strings.Cut(cmp.Or(f.Tag.Get("json"), f.Tag.Get("formData")), ",")
+			switch {
+			case f.Anonymous && name == "":
+				add(f.Type)
+			case name == "" || name == "-" || !f.IsExported() || strings.Contains(options, "omit"):
+			default:
+				members = append(members, string(quoted(name))+":"+string(s.sample(f.Type, name, f.Tag)))
+			}
+		}
+	}
+	add(t)
+	return json.RawMessage("{" + strings.Join(members, ",") + "}")
+}
+
+// body is an example of what the operation reads, nil if it reads no body.
+func (s sampler) body(o Operation) json.RawMessage {
+	p := planOf(o.In)
+	switch {
+	case len(p.byJSON) > 0, p.form:
+		return s.object(o.In)
+	case p.raw != nil:
+		f := o.In.FieldByIndex(p.raw)
+		return s.sample(f.Type, f.Name, f.Tag)
+	}
+	return nil
+}
+
+// exemplify puts examples into the operation's description.
+func (s sampler) exemplify(op *openapi31.Operation, r Route) {
+	example := func(content map[string]openapi31.MediaType, media string, value json.RawMessage) {
+		if m, there := content[media]; there && value != nil {
+			m.WithExample(value)
+			content[media] = m
+		}
+	}
+	if op.RequestBody != nil && op.RequestBody.RequestBody != nil {
+		for media := range op.RequestBody.RequestBody.Content {
+			example(op.RequestBody.RequestBody.Content, media, s.body(r.Op))
+		}
+	}
+	for i, p := range op.Parameters {
+		if p.Parameter != nil && p.Parameter.In == openapi31.ParameterInPath {
+			op.Parameters[i].Parameter.WithExample(sampleID)
+		}
+	}
+	if op.Responses == nil {
+		return
+	}
+	for code, response := range op.Responses.MapOfResponseOrReferenceValues {
+		if response.Response == nil {
+			continue
+		}
+		status, _ := strconv.Atoi(code)
+		switch {
+		case status == r.status() && r.Op.Out == reflect.TypeFor[CSV]():
+			example(response.Response.Content, "text/csv", quoted("id,title\r\n"+sampleID+",\"Registered Nurse, ICU\"\r\n"))
+		case status == r.status():
+			example(response.Response.Content, "application/json", s.sample(r.Op.Out, "", ""))
+		default:
+			_, body := s.Fault(sampleFault(status))
+			if encoded, err := json.Marshal(body); err == nil {
+				example(response.Response.Content, "application/json", encoded)
+			}
+		}
+	}
+}
+
+// sampleFault is a fault that is answered with the status.
+func sampleFault(status int) *fault.Error {
+	for _, f := range []*fault.Error{fault.ErrUnauthorized, fault.ErrForbidden, fault.ErrRateLimit, fault.ErrUnavailable, ErrTooLarge} {
+		if StatusOf(f) == status {
+			return f
+		}
+	}
+	switch status {
+	case http.StatusBadRequest:
+		return fault.ErrInvalid.WithFields(fault.Field{Name: "email", Message: "must be a valid email address"})
+	case http.StatusNotFound:
+		return fault.New(fault.NotFound, "not_found", "Not found")
+	case http.StatusConflict:
+		return fault.New(fault.Conflict, "conflict", "A request with this Idempotency-Key is still running")
+	case http.StatusUnprocessableEntity:
+		return fault.New(fault.Invalid, "idempotency_key_reused", "This Idempotency-Key was used for another request")
+	}
+	return fault.New(fault.Internal, "internal", "Internal server error")
+}
