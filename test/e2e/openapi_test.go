@@ -40,8 +40,8 @@ type exampled struct {
 	Example json.RawMessage
 }
 
-// document is the portal's, without a server.
-func document(t testing.TB) ([]byte, described) {
+// openAPI is the portal's, without a server.
+func openAPI(t testing.TB) ([]byte, described) {
 	t.Helper()
 	raw, err := web.OpenAPI(portal.Surface(adapters.Services{}), "http://localhost:8080", "test")
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func document(t testing.TB) ([]byte, described) {
 
 func TestEveryOperationIsDescribedWithExamplesThatItsOwnSchemasAccept(t *testing.T) {
 	t.Parallel()
-	raw, d := document(t)
+	raw, d := openAPI(t)
 	doc, err := libopenapi.NewDocument(raw)
 	require.NoError(t, err)
 	v, errs := validator.NewValidator(doc)
