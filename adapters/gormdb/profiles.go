@@ -81,3 +81,27 @@ func (d Profiles) Save(ctx context.Context, p jobseeker.Profile) error {
 	}
 	return saved(d.q(ctx).Select("*").Omit("user_id").Where("user_id = ?", p.UserID).Updates(&r))
 }
+
+// Number implements jobseeker.Profiles. It is given out when it is first asked
+// for.
+func (d Profiles) Number(ctx context.Context, userID string) (n int64, err error) {
+	given := func(ctx context.Context) error {
+		return wrap(d.q(ctx).Raw(`SELECT COALESCE(number, 0) FROM seekers WHERE user_id = ?`, userID).Scan(&n).Error)
+	}
+	if err := given(ctx); err != nil || n > 0 {
+		return n, err
+	}
+	err = d.Do(ctx, func(ctx context.Context) error {
+		if err := d.Lock(ctx, userID); err != nil {
+			return err
+		}
+		if err := given(ctx); err != nil || n > 0 {
+			return err
+		}
+		if err := d.q(ctx).Raw(`UPDATE numbers SET last = last + 1 WHERE name = 'seekers' RETURNING last`).Scan(&n).Error; err != nil {
+			return wrap(err)
+		}
+		return wrap(d.q(ctx).Exec(`UPDATE seekers SET number = ? WHERE user_id = ?`, n, userID).Error)
+	})
+	return n, err
+}

@@ -62,6 +62,8 @@ func TestEverySeekersQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_ = s.Profiles.Lock(ctx, id)
 	_, _ = s.Profiles.Find(ctx, id)
 	require.NoError(t, s.Profiles.Save(ctx, jobseeker.NewProfile(id)))
+	_, _ = s.Profiles.Number(ctx, id)
+	_, _ = s.Profiles.Number(ctx, id)
 	_, _ = s.Searches.Of(ctx, id, 50)
 	_ = s.Searches.Delete(ctx, id, id)
 	require.NoError(t, s.Searches.Add(ctx, jobseeker.Search{ID: id, UserID: id}))

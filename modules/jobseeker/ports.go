@@ -70,6 +70,9 @@ type Profiles interface {
 	Find(ctx context.Context, userID string) (Profile, error)
 	// Save stores it. The transaction has called Lock.
 	Save(ctx context.Context, p Profile) error
+	// Number is the user's own number, from 1, which nobody else has or had and
+	// which never changes.
+	Number(ctx context.Context, userID string) (int64, error)
 }
 
 // Accounts is what the account keeps of what users say of themselves.

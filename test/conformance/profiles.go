@@ -30,6 +30,28 @@ func profiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		}
 	}
 
+	t.Run("gives everybody a number of their own, also at once", func(t *testing.T) {
+		s := start(t)
+		users := []string{id(), id(), id()}
+		var all sync.WaitGroup
+		var got [21]int64
+		var errs [21]error
+		for i := range got {
+			all.Go(func() { got[i], errs[i] = s.Profiles.Number(ctx, users[i%3]) })
+		}
+		all.Wait()
+		seen := map[int64]string{}
+		for i, n := range got {
+			require.NoError(t, errs[i])
+			require.Positive(t, n)
+			if user, known := seen[n]; known {
+				require.Equal(t, user, users[i%3])
+			}
+			seen[n] = users[i%3]
+		}
+		require.Len(t, seen, 3)
+	})
+
 	t.Run("gives everybody a profile and keeps what is saved", func(t *testing.T) {
 		s := start(t)
 		user := id()

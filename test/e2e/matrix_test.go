@@ -71,6 +71,8 @@ var matrix = map[string]matrixRow{
 	"POST /api/auth/change-password":   {path: at("/api/auth/change-password"), body: saying(object{"currentPassword": password, "newPassword": password + "1"})},
 	"POST /api/auth/accept-invitation": {path: at("/api/auth/accept-invitation"), body: saying(object{"token": "none", "password": password}), status: 400},
 
+	"GET /api/jobseekers/settings":    {path: at("/api/jobseekers/settings")},
+	"PUT /api/jobseekers/settings":    {path: at("/api/jobseekers/settings"), body: saying(object{"intent": "update-notifications", "email": true})},
 	"DELETE /api/jobseekers/profile":  {path: at("/api/jobseekers/profile")},
 	"GET /api/employers/profile":      {path: at("/api/employers/profile"), everyMember: true},
 	"PUT /api/employers/profile":      {path: at("/api/employers/profile"), body: saying(object{"intent": "update-profile", "profile": object{"jobTitle": "Matron"}}), everyMember: true},

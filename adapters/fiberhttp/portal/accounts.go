@@ -27,13 +27,6 @@ func accountRoutes(s *identity.Service) []web.Route {
 			})},
 		{Method: http.MethodPut, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: employer, Summary: "Change the caller's own profile and, as an admin, the organization's name, industry and size", Op: web.Op(
 			func(ctx context.Context, c web.Call, in EmployerProfileInput) (web.Reply[employerProfileView], error) {
-				switch in.Intent {
-				case "update-profile":
-				case "":
-					return web.Reply[employerProfileView]{}, errIntentRequired
-				default:
-					return web.Reply[employerProfileView]{}, fault.InvalidField("intent", "must be one of: update-profile")
-				}
 				a, err := s.UpdateEmployer(ctx, c.Actor, identity.EmployerInput{Profile: in.Profile, CompanyName: in.CompanyName, Industry: in.Industry, CompanySize: in.CompanySize})
 				return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
 			})},
@@ -55,12 +48,8 @@ func accountRoutes(s *identity.Service) []web.Route {
 					change.CompanyName, change.Industry = in.CompanyName, in.Industry
 				case in.Intent == "update-notifications" && in.EmailAlerts == nil:
 					return web.Reply[employerSettingsView]{}, fault.InvalidField("emailAlerts", "is required")
-				case in.Intent == "update-notifications":
-					change.EmailAlerts = in.EmailAlerts
-				case in.Intent == "":
-					return web.Reply[employerSettingsView]{}, errIntentRequired
 				default:
-					return web.Reply[employerSettingsView]{}, fault.InvalidField("intent", "must be one of: update-profile, update-notifications")
+					change.EmailAlerts = in.EmailAlerts
 				}
 				a, err := s.UpdateEmployer(ctx, c.Actor, change)
 				return web.OK(viewEmployerSettings(a), "Settings updated successfully"), err
@@ -87,21 +76,31 @@ func accountRoutes(s *identity.Service) []web.Route {
 
 // EmployerProfileInput changes an employer's profile.
 type EmployerProfileInput struct {
-	Intent      string                         `json:"intent"`
+	Intent      string                         `json:"intent" validate:"required,oneof=update-profile"`
 	Profile     *identity.EmployerProfileInput `json:"profile"`
 	CompanyName *string                        `json:"companyName" validate:"omitempty,notblank,max=200"`
 	Industry    *string                        `json:"industry" validate:"omitempty,max=200"`
 	CompanySize *string                        `json:"companySize" validate:"omitempty,max=200"`
 }
 
+// Refuse turns down what has no intent.
+func (in EmployerProfileInput) Refuse(wrong func(path string) bool) error {
+	return needIntent(in.Intent, wrong)
+}
+
 // EmployerSettingsInput is what each of the intents takes.
 type EmployerSettingsInput struct {
-	Intent string `json:"intent"`
+	Intent string `json:"intent" validate:"required,oneof=update-profile update-notifications"`
 	// Of update-profile.
 	CompanyName *string `json:"companyName" validate:"omitempty,notblank,max=200"`
 	Industry    *string `json:"industry" validate:"omitempty,max=200"`
 	// Of update-notifications.
 	EmailAlerts *bool `json:"emailAlerts"`
+}
+
+// Refuse turns down what has no intent.
+func (in EmployerSettingsInput) Refuse(wrong func(path string) bool) error {
+	return needIntent(in.Intent, wrong)
 }
 
 type employerProfileView struct {

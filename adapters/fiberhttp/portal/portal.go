@@ -22,6 +22,7 @@ func Surface(s adapters.Services) web.Surface {
 			analyticsRoutes(s.Hiring),
 			exportRoutes(s.Hiring),
 			accountRoutes(s.Identity),
+			settingsRoutes(s.Identity, s.Seekers),
 			listingRoutes(s.Listings),
 			hiringRoutes(s.Hiring),
 			interviewRoutes(s.Hiring),

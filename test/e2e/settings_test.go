@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSettingsOfBothSides(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		const path = "/api/jobseekers/settings"
+		t.Run("GET /api/jobseekers/settings of a jobseeker", func(t *testing.T) {
+			t.Parallel()
+			jo, employer := w.seeker(t), w.employer(t)
+			listing := employer.listing(object{"title": "Theatre Nurse"})
+			jo.post("/api/jobseekers/saved", object{"listingId": listing}).ok(201)
+			jo.post("/api/jobseekers/search", object{"intent": "save-search", "name": "Nights", "query": "nurse"}).ok(200)
+			v := jo.get(path).ok(200)
+			require.GreaterOrEqual(t, v.number("data.settings.id"), 1.)
+			require.Equal(t, jo.id, v.text("data.settings.uuid"))
+			require.Equal(t, jo.email, v.text("data.settings.email"))
+			require.Equal(t, object{"name": "Niamh Byrne", "bio": "", "showProfile": false}, v.at("data.settings.profile"))
+			require.Equal(t, object{
+				"notifications":  object{"email": true, "jobAlerts": true},
+				"jobPreferences": object{"preferredLocation": "", "employmentTypes": []any{}},
+			}, v.at("data.settings.preferences"))
+			require.Equal(t, "Theatre Nurse", v.text("data.settings.bookmarks.savedJobs.0.title"))
+			require.Equal(t, "Nights", v.text("data.settings.bookmarks.savedSearches.0.name"))
+			require.InDelta(t, v.number("data.settings.id"), jo.get(path).ok(200).number("data.settings.id"), 0)
+			require.NotEqual(t, v.at("data.settings.id"), w.seeker(t).get(path).ok(200).at("data.settings.id"))
+			w.guest(t).get(path).fails(401, "Unauthorized")
+		})
+		t.Run("PUT /api/jobseekers/settings of a jobseeker", func(t *testing.T) {
+			t.Parallel()
+			jo := w.seeker(t)
+			put := func(body object) *answer { return jo.put(path, body) }
+			require.Equal(t, "update-profile", put(object{"intent": "update-profile", "profile": object{"name": "Niamh O'Byrne", "bio": "Twelve years in theatre."}}).ok(200).text("data.intent"))
+			put(object{"intent": "update-notifications", "email": false, "jobAlerts": false}).ok(200)
+			put(object{"intent": "update-privacy", "showProfile": true}).ok(200)
+			put(object{"intent": "update-job-preferences", "preferredLocation": "York", "employmentTypes": []string{"bank", "permanent"}}).ok(200)
+			v := jo.get(path).ok(200)
+			require.Equal(t, object{"name": "Niamh O'Byrne", "bio": "Twelve years in theatre.", "showProfile": true}, v.at("data.settings.profile"))
+			require.Equal(t, object{
+				"notifications":  object{"email": false, "jobAlerts": false},
+				"jobPreferences": object{"preferredLocation": "York", "employmentTypes": []any{"bank", "permanent"}},
+			}, v.at("data.settings.preferences"))
+			profile := jo.get("/api/jobseekers/profile").ok(200)
+			require.Equal(t, object{"jobAlerts": false, "emailNotifications": false}, profile.at("data.preferences"), "the same in the profile")
+			require.Equal(t, "York", profile.text("data.preferredLocation"))
+
+			put(object{}).fails(400, "Intent is required")
+			put(object{"email": 7}).fails(400, "Intent is required")
+			put(object{"intent": "update-everything"}).invalid("intent")
+			put(object{"intent": "update-contact", "contact": object{"name": "Jo"}}).invalid("intent")
+			put(object{"intent": "update-profile"}).invalid("profile")
+			put(object{"intent": "update-notifications"}).invalid("email")
+			put(object{"intent": "update-notifications", "email": "no"}).invalid("email")
+			put(object{"intent": "update-privacy"}).invalid("showProfile")
+			put(object{"intent": "update-job-preferences", "employmentTypes": []string{"never"}}).invalid("employmentTypes.0")
+			put(object{"intent": "update-profile", "profile": object{"email": w.employer(t).email}}).fails(409, "Email already registered")
+			w.guest(t).put(path, object{"intent": "update-privacy", "showProfile": true}).fails(401, "Unauthorized")
+		})
+		t.Run("GET and PUT /api/jobseekers/settings of an employer", func(t *testing.T) {
+			t.Parallel()
+			boss := w.employer(t)
+			put := func(body object) *answer { return boss.put(path, body) }
+			require.Equal(t, boss.get("/api/employers/settings").ok(200).at("data"), boss.get(path).ok(200).at("data.settings"))
+			require.Equal(t, "update-contact", put(object{"intent": "update-contact", "contact": object{"name": "Ward desk", "email": "desk@brigid.example", "phone": "+44 20 7946 0000"}}).ok(200).text("data.intent"))
+			put(object{"intent": "update-employer-profile", "profile": object{"name": "Zoë Patel", "jobTitle": "Matron"}, "companyName": "St Columba's", "industry": "care home", "companySize": "11-50"}).ok(200)
+			put(object{"intent": "update-notifications", "email": false}).ok(200)
+			v := boss.get(path).ok(200)
+			require.Equal(t, object{"name": "Ward desk", "email": "desk@brigid.example", "phone": "+44 20 7946 0000"}, v.at("data.settings.contact"))
+			require.Equal(t, "St Columba's", v.text("data.settings.company.name"))
+			require.Equal(t, false, v.at("data.settings.preferences.notifications.emailAlerts"))
+			require.Equal(t, object{"name": "Zoë Patel", "jobTitle": "Matron"}, boss.get("/api/employers/profile").ok(200).at("data.profile"))
+			put(object{"intent": "update-profile", "profile": object{"name": "Asha Patel"}}).ok(200)
+			require.Equal(t, "Asha Patel", boss.get("/api/auth/me").ok(200).text("data.name"))
+
+			put(object{"intent": "update-privacy", "showProfile": true}).invalid("intent")
+			put(object{"intent": "update-contact"}).invalid("contact")
+			put(object{"intent": "update-contact", "contact": object{"email": "nowhere"}}).invalid("contact.email")
+			put(object{"intent": "update-contact", "contact": object{"phone": "12"}}).invalid("contact.phone")
+			put(object{"intent": "update-contact", "contact": object{"name": strings.Repeat("x", 201)}}).invalid("contact.name")
+			put(object{"intent": "update-notifications"}).invalid("email")
+
+			member := boss.member("recruiter")
+			require.Equal(t, "St Columba's", member.get(path).ok(200).text("data.settings.company.name"), "the team's too")
+			member.put(path, object{"intent": "update-employer-profile", "companyName": "Mine"}).fails(403, "Forbidden")
+			member.put(path, object{"intent": "update-contact", "contact": object{"phone": "+44 20 7946 0001"}}).ok(200)
+		})
+	})
+}
