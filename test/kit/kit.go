@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,6 +140,14 @@ func own(t testing.TB, name string, start func() (*services.Server, error)) *ser
 	need(t, name, err)
 	t.Cleanup(s.Stop)
 	return s
+}
+
+// Tool is the path of a program that the machine has.
+func Tool(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	need(t, name, err)
+	return path
 }
 
 func need(t testing.TB, name string, err error) {

@@ -203,6 +203,10 @@ func (s sampler) exemplify(op *openapi31.Operation, r Route) {
 		switch {
 		case status == r.status() && r.Op.Out == reflect.TypeFor[CSV]():
 			example(response.Response.Content, "text/csv", quoted("id,title\r\n"+sampleID+",\"Registered Nurse, ICU\"\r\n"))
+		case status == r.status() && r.Op.Out == reflect.TypeFor[File]():
+			for media := range response.Response.Content {
+				example(response.Response.Content, media, quoted("(the bytes of the file)"))
+			}
 		case status == r.status():
 			example(response.Response.Content, "application/json", s.sample(r.Op.Out, "", ""))
 		default:

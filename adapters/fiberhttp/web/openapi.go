@@ -180,6 +180,9 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 		p.PropertySchema.Ref = nil
 		p.PropertySchema.AnyOf = []jsonschema.SchemaOrBool{(&jsonschema.Schema{Ref: ref}).ToSchemaOrBool(), jsonschema.Null.ToSchemaOrBool()}
 	}
+	if k := p.Field.Type.Kind(); k == reflect.Slice && isAnswer(p) && p.PropertySchema.HasType(jsonschema.Array) {
+		p.PropertySchema.WithType(jsonschema.Array.Type()) // views never leave a list null
+	}
 	t := p.Field.Type
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
