@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/identity"
 )
@@ -137,4 +138,28 @@ func TestAnAccountIsNoMailGun(t *testing.T) {
 		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, name+"@victim.example"))
 	}
 	require.ErrorIs(t, h.ChangeEmail(t.Context(), jo.Account.ID, "f@victim.example"), fault.ErrRateLimit)
+}
+
+func TestAnAddressThatTakesNoMailAnyMoreCanBeChanged(t *testing.T) {
+	h := sqlite(t)
+	jo := h.jobseeker("jo@example.org")
+	h.box.refuses = "jo@example.org"
+	require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "new@example.org"))
+	require.NoError(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: h.token("new@example.org")}))
+	require.Equal(t, "new@example.org", h.me(jo).Email)
+}
+
+func TestAMailOfAChangeThatIsOverIsNotSent(t *testing.T) {
+	h := sqlite(t)
+	jo := h.jobseeker("jo@example.org")
+	asked := event.EmailChangeRequested{UserID: jo.Account.ID, RequestedAt: h.clock.Now()}
+	require.NoError(t, h.OnEmailChangeRequested(t.Context(), asked), "nothing waits")
+	require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "new@example.org"))
+	asked.RequestedAt = h.clock.Now().Add(-time.Second)
+	require.NoError(t, h.OnEmailChangeRequested(t.Context(), asked), "an earlier one")
+	require.Empty(t, h.box.to("new@example.org"))
+	h.token("new@example.org")
+	require.NoError(t, h.DeleteAccount(t.Context(), h.actor(jo)))
+	require.NoError(t, h.OnEmailChangeRequested(t.Context(), event.EmailChangeRequested{UserID: jo.Account.ID, RequestedAt: h.clock.Now()}))
+	require.Len(t, h.box.to("new@example.org"), 1)
 }

@@ -210,13 +210,17 @@ func (t *told[E]) note(_ context.Context, e E) error {
 }
 
 type mailbox struct {
-	mu   sync.Mutex
-	sent []mail.Message
+	mu      sync.Mutex
+	sent    []mail.Message
+	refuses string // an address that takes no mail
 }
 
 func (b *mailbox) Send(_ context.Context, m mail.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if m.To.Email == b.refuses {
+		return mail.ErrRefused
+	}
 	b.sent = append(b.sent, m)
 	return nil
 }

@@ -103,6 +103,9 @@ func TestNothingIsLeftOfADeletedJobseeker(t *testing.T) {
 		saved := seeker().post("/api/jobseekers/saved", object{"listingId": listing}).ok(201).text("data.id")
 		seeker().put("/api/jobseekers/bookmarks/"+saved, object{"notes": me}).ok(200)
 		seeker().post("/api/jobseekers/search", object{"intent": "save-search", "name": p.first + "'s search", "query": "nurse", "emailAlerts": true}).ok(200)
+		seeker().post("/api/jobseekers/onboarding", form{"action": {"capture_email"}, "email": {p.email}, "source": {"apply"}}).ok(200)
+		seeker().post("/api/jobseekers/onboarding", form{"action": {"update_preferences"}, "preferences": {`{"call me":"` + p.first + `"}`}}).ok(200)
+		seeker().put("/api/jobseekers/settings", object{"intent": "update-profile", "profile": object{"bio": me}}).ok(200)
 		seeker().post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200)
 		w.guest(t).post("/api/auth/forgot-password", object{"email": p.email}).ok(200)
 		p.signIn(password)
@@ -143,6 +146,7 @@ func TestNothingIsLeftOfADeletedEmployer(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		p := w.somebody(t, "/api/auth/register", object{"userType": "employer"}) // whose organization has their name
 		p.elsewhere().put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Head, " + p.first, "email": p.local + "@elsewhere.example"}}).ok(200)
+		p.elsewhere().put("/api/jobseekers/settings", object{"intent": "update-contact", "contact": object{"name": p.first, "email": p.email, "phone": "+44 20 7946 0000"}}).ok(200)
 		p.elsewhere().put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": true}).ok(200)
 		open, paused := p.listing(nil), p.listing(nil)
 		p.elsewhere().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/jobseeker"
@@ -88,13 +87,7 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 			})},
 		{Method: http.MethodPost, Path: "/api/employers/team", Auth: web.Required, Who: web.Employer, Permission: auth.Manage, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: team, Summary: "Invite a person to the team", Op: web.Op(
 			func(ctx context.Context, c web.Call, in TeamInput) (web.Done, error) {
-				switch in.Intent {
-				case "add-member":
-					return web.Said("Team member added, an invitation is on its way"), s.Invite(ctx, c.Actor, identity.InviteInput{Name: in.Name, Email: in.Email, Role: in.Role})
-				case "":
-					return web.Done{}, errIntentRequired
-				}
-				return web.Done{}, fault.InvalidField("intent", "must be one of: add-member")
+				return web.Said("Team member added, an invitation is on its way"), s.Invite(ctx, c.Actor, in.InviteInput)
 			})},
 		{Method: http.MethodGet, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Who: web.Employer, Tag: team, Summary: "What a team member may do", Op: web.Op(
 			func(ctx context.Context, c web.Call, in MemberPath) (web.Reply[permissionsView], error) {
@@ -207,14 +200,14 @@ type userView struct {
 	SubscriptionStatus string    `json:"subscriptionStatus"`
 }
 
-// TeamInput adds a member. Its rules wait for the intent, whose absence has an
-// answer of its own.
+// TeamInput adds a member.
 type TeamInput struct {
-	Intent string `json:"intent"`
-	Name   string `json:"name" validate:"required_with=Intent,omitempty,notblank,max=200"`
-	Email  string `json:"email" validate:"required_with=Intent,omitempty,max=254,email"`
-	Role   string `json:"role"`
+	Intent string `json:"intent" validate:"required,oneof=add-member"`
+	identity.InviteInput
 }
+
+// Refuse turns down what has no intent.
+func (in TeamInput) Refuse(wrong func(path string) bool) error { return needIntent(in.Intent, wrong) }
 
 type memberView struct {
 	ID     string                `json:"id"`
