@@ -142,6 +142,14 @@ func own(t testing.TB, name string, start func() (*services.Server, error)) *ser
 	return s
 }
 
+// LibreOffice converts tables.
+func LibreOffice(t testing.TB) services.LibreOffice {
+	t.Helper()
+	office, err := services.FindLibreOffice()
+	need(t, "libreoffice", err)
+	return office
+}
+
 // Tool is the path of a program that the machine has.
 func Tool(t testing.TB, name string) string {
 	t.Helper()

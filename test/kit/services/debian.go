@@ -61,10 +61,10 @@ func cacheDir() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// Only libraries and the servers themselves are worth fetching: what else a
+// Only libraries and the programs themselves are worth fetching: what else a
 // package depends on serves its installation.
 var (
-	worthFetching = regexp.MustCompile(`^(lib|lua|redis|postgresql)[a-z0-9.+-]*$`)
+	worthFetching = regexp.MustCompile(`^(lib|lua|redis|postgresql|ure|uno-libs)[a-z0-9.+-]*$`)
 	theServer     = regexp.MustCompile(`^(redis|postgresql)-`)
 )
 
