@@ -36,12 +36,8 @@ func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 		if err := s.Users.Save(ctx, &u); err != nil {
 			return err
 		}
-		for _, forget := range []func(context.Context, string) error{
-			s.Organizations.RemoveMemberships, s.Sessions.Remove, s.MailTokens.Remove, s.EmailChanges.Remove, s.EmployerSettings.Remove,
-		} {
-			if err := forget(ctx, u.ID); err != nil {
-				return err
-			}
+		if err := s.forget(ctx, u.ID); err != nil {
+			return err
 		}
 		gone := event.AccountDeleted{UserID: u.ID, Kind: string(u.Kind), DeletedAt: now}
 		again := job.New(kindErase, job.Events, kindErase+"/"+u.ID, gone)
@@ -51,6 +47,18 @@ func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 		}
 		return s.Events.Record(ctx, gone)
 	})
+}
+
+// forget removes what is kept beside the account itself.
+func (s *Service) forget(ctx context.Context, userID string) error {
+	for _, remove := range []func(context.Context, string) error{
+		s.Organizations.RemoveMemberships, s.Sessions.Remove, s.MailTokens.Remove, s.EmailChanges.Remove, s.EmployerSettings.Remove,
+	} {
+		if err := remove(ctx, userID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // DeleteEmployerAccount ends what the caller is on the employers' side: the
@@ -130,15 +138,24 @@ const (
 // Handlers do the work that the module gives itself.
 func (s *Service) Handlers() []job.Handler {
 	return []job.Handler{
-		job.Handle(kindErase, job.Events, tellAgain[event.AccountDeleted](s)),
-		job.Handle(kindRename, job.Events, tellAgain[event.OrganizationRenamed](s)),
+		job.Handle(kindErase, job.Events, s.eraseStragglers),
+		job.Handle(kindRename, job.Events, s.renameStragglers),
 	}
 }
 
-// tellAgain records an event once more, for what requests were still writing
-// when it was told first.
-func tellAgain[E event.Event](s *Service) func(context.Context, E) error {
-	return func(ctx context.Context, e E) error {
-		return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, e) })
-	}
+// eraseStragglers does it all once more, for what requests were still writing
+// when the account ended, such as an invitation to its address.
+func (s *Service) eraseStragglers(ctx context.Context, e event.AccountDeleted) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.forget(ctx, e.UserID); err != nil {
+			return err
+		}
+		return s.Events.Record(ctx, e)
+	})
+}
+
+// renameStragglers tells once more of a new name, for what was being written
+// under the old one.
+func (s *Service) renameStragglers(ctx context.Context, e event.OrganizationRenamed) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, e) })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/test/kit/stores"
 )
 
 func TestADeletedAccountLeavesARowWithoutAPerson(t *testing.T) {
@@ -39,9 +40,16 @@ func TestADeletedAccountLeavesARowWithoutAPerson(t *testing.T) {
 		require.Len(t, h.deleted.all, 1)
 		require.Equal(t, jo.Account.ID, h.deleted.all[0].UserID)
 		require.Equal(t, "jobseeker", h.deleted.all[0].Kind)
+		// An invitation whose writer had found the account before it ended.
+		late := identity.NewInvitation(stores.NewID(), boss.OrganizationID, jo.Account.ID, "Jo", "jo@example.org", identity.Viewer, h.clock.Now())
+		_, err = h.store.Organizations.Invite(t.Context(), late, h.clock.Now())
+		require.NoError(t, err)
 		h.clock.Advance(time.Minute)
 		h.work.All(t)
 		require.Len(t, h.deleted.all, 2, "once more, for what was being written")
+		fresh, err := h.store.Organizations.Invite(t.Context(), late, h.clock.Now())
+		require.NoError(t, err)
+		require.True(t, fresh, "the first one is gone")
 
 		again := h.jobseeker("jo@example.org")
 		require.NotEqual(t, jo.Account.ID, again.Account.ID)
