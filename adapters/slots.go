@@ -66,6 +66,7 @@ type Storage struct {
 	Onboardings   jobseeker.Onboardings
 	Documents     jobseeker.Documents
 	DocumentFiles jobseeker.DocumentFiles
+	Dismissals    jobseeker.Dismissals
 	Searches      jobseeker.Searches
 	Alerts        jobseeker.Alerts
 	SeekerTraces  jobseeker.Traces

@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
@@ -107,11 +108,12 @@ func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hirin
 	return out, err
 }
 
-func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service) *jobseeker.Service {
+func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service, h *hiring.Service) *jobseeker.Service {
 	return jobseeker.New(jobseeker.Needs{
 		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Jobs: s.Jobs,
 		Documents: s.Documents, DocumentFiles: s.DocumentFiles, FileTypes: filetypes.Documents{}, Files: f,
-		Profiles: s.Profiles, Accounts: i, Bookmarks: s.Bookmarks, Onboardings: s.Onboardings, Notifications: s.Notifications, Activities: s.Activities, Searches: s.Searches, Alerts: s.Alerts, Traces: s.SeekerTraces,
+		Profiles: s.Profiles, Accounts: i, Bookmarks: s.Bookmarks, Onboardings: s.Onboardings, Applied: seekersApplied{h}, Dismissals: s.Dismissals,
+		Plans: seekersPlans{billing.Standing{Subscriptions: s.Subscriptions, Clock: d.Clock}}, Notifications: s.Notifications, Activities: s.Activities, Searches: s.Searches, Alerts: s.Alerts, Traces: s.SeekerTraces,
 		Listings: seekersListings{l}, People: seekersPeople{i}, Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL,
 	})
 }
@@ -140,6 +142,53 @@ func (b seekersListings) ClosingBetween(ctx context.Context, from jobseeker.Clos
 		out[i] = jobseeker.Closing{At: l.Deadline, ID: l.ID, Title: l.Title}
 	}
 	return out, err
+}
+
+func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int) ([]jobseeker.Candidate, error) {
+	in := listings.FindInput{Text: w.Text, Page: page.Request{Number: 1, Size: n},
+		Filters: listings.FilterInput{Location: w.Location, Specialty: w.Specialty, ContractType: w.ContractType}}
+	if w.Radius > 0 {
+		in.Filters.Radius = &w.Radius
+	}
+	hits, err := b.Service.Suggest(ctx, in, w.Home)
+	out := make([]jobseeker.Candidate, len(hits))
+	for i, h := range hits {
+		l := h.Listing
+		out[i] = jobseeker.Candidate{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, Remote: l.Remote,
+			ContractType: l.ContractType, EmploymentType: l.EmploymentType, Relevance: h.Relevance, Miles: h.Miles}
+		if l.PostedAt != nil {
+			out[i].PostedAt = *l.PostedAt
+		}
+		if l.Salary != nil {
+			lowest, highest := l.Salary.Yearly()
+			low, high := listings.Major(lowest), listings.Major(highest)
+			out[i].PayLowest, out[i].PayHighest = &low, &high
+		}
+	}
+	return out, err
+}
+
+// seekersPlans answers jobseeker.Plans.
+type seekersPlans struct{ billing.Standing }
+
+func (b seekersPlans) Plan(ctx context.Context, userID string) (jobseeker.Plan, error) {
+	sub, err := b.Of(ctx, billing.Owner{Kind: billing.User, ID: userID})
+	return jobseeker.Plan{Tier: sub.Plan, Active: sub.Status == billing.Active}, err
+}
+
+// seekersApplied answers jobseeker.Applied.
+type seekersApplied struct{ *hiring.Service }
+
+func (b seekersApplied) Lately(ctx context.Context, userID string, n int) ([]string, error) {
+	return b.AppliedLately(ctx, userID, n)
+}
+
+func (b seekersApplied) Among(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+	return b.AppliedAmong(ctx, userID, listingIDs)
+}
+
+func (b seekersApplied) Count(ctx context.Context, userID string) (int, error) {
+	return b.AppliedCount(ctx, userID)
 }
 
 func (b seekersListings) Gather(ctx context.Context, ids []string) (jobseeker.Gathered, error) {

@@ -43,6 +43,7 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 		event.On("jobseeker.account-deleted", k.OnAccountDeleted),
 		event.OnID("jobseeker.billing", k.OnSubscriptionChanged),
 		event.On("jobseeker.forget-onboarding", k.ForgetOnboarding),
+		event.On("jobseeker.forget-dismissals", k.ForgetDismissals),
 
 		event.OnID("billing.mail-changed", b.MailSubscriptionChanged).In(job.Mail),
 		event.On("billing.erase", b.OnAccountDeleted),

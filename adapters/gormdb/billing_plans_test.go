@@ -37,6 +37,20 @@ func TestEveryBillingQueryFindsItsRowsByAnIndex(t *testing.T) {
 	asked.useIndexes(t, db)
 }
 
+func TestEveryRecommendationsQueryFindsItsRowsByAnIndex(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	s := db.Storage()
+	asked := recordStatements(t, db)
+	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
+	require.NoError(t, s.Dismissals.Add(ctx, id, id, now, 10))
+	_, _ = s.Dismissals.Among(ctx, id, []string{id})
+	_, _ = s.Applications.AppliedLately(ctx, id, 10)
+	_, _ = s.Applications.AppliedAmong(ctx, id, []string{id})
+	require.NoError(t, s.Dismissals.Delete(ctx, id))
+	asked.useIndexes(t, db)
+}
+
 func TestEveryOnboardingQueryFindsItsRowsByAnIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)

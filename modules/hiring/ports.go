@@ -58,6 +58,11 @@ type Applications interface {
 	// withdrawn, what was noted of their interviews, and removes the letters that
 	// were written to them.
 	Erase(ctx context.Context, applicantID string) error
+	// AppliedLately are the listings that the applicant applied for last and has
+	// not withdrawn from, at most n, the latest first. AppliedAmong returns those
+	// of the listings that the applicant ever applied for.
+	AppliedLately(ctx context.Context, applicantID string, n int) (listingIDs []string, err error)
+	AppliedAmong(ctx context.Context, applicantID string, listingIDs []string) (map[string]bool, error)
 	// Timeline returns the newest changes of an application to the organization,
 	// at most n, oldest first. The submission is not among them.
 	Timeline(ctx context.Context, organizationID, applicationID string, n int) ([]Change, error)

@@ -46,6 +46,9 @@ type desk struct {
 	closesAt map[string]time.Time
 	emails   map[string]string // that somebody wants for theirs
 	emailErr error
+	offers   []offer
+	asked    int                 // questions of the recommendations
+	applied  map[string][]string // listings by user, the latest last
 	// files counts what is kept; what is set in it fails.
 	files *shelf
 }
@@ -199,14 +202,14 @@ type opener = func(testing.TB, clock.Clock) adapters.Storage
 
 func open(t testing.TB, on opener) *desk {
 	t.Helper()
-	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}, postedAt: map[string]time.Time{}, gone: map[string]bool{}, deaf: map[string]bool{}, names: map[string]string{}, closesAt: map[string]time.Time{}, emails: map[string]string{}}
+	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}, postedAt: map[string]time.Time{}, gone: map[string]bool{}, deaf: map[string]bool{}, names: map[string]string{}, closesAt: map[string]time.Time{}, emails: map[string]string{}, applied: map[string][]string{}}
 	d.store = on(t, d.clock)
 	store, err := filestore.Open(t.TempDir())
 	require.NoError(t, err)
 	d.files = &shelf{Store: store, keys: map[string]bool{}}
 	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Tx, Clock: d.clock, NewID: stores.NewID, Jobs: d.store.Jobs,
 		Documents: d.store.Documents, DocumentFiles: d.store.DocumentFiles, FileTypes: filetypes.Documents{}, Files: d.files,
-		Profiles: d.store.Profiles, Accounts: d, Bookmarks: d.store.Bookmarks, Onboardings: d.store.Onboardings, Notifications: d.store.Notifications, Activities: d.store.Activities, Searches: d.store.Searches, Alerts: d.store.Alerts, Traces: d.store.SeekerTraces,
+		Profiles: d.store.Profiles, Accounts: d, Bookmarks: d.store.Bookmarks, Onboardings: d.store.Onboardings, Applied: d, Dismissals: d.store.Dismissals, Plans: d, Notifications: d.store.Notifications, Activities: d.store.Activities, Searches: d.store.Searches, Alerts: d.store.Alerts, Traces: d.store.SeekerTraces,
 		Listings: d, People: d, Mailer: d, Sealer: d, PublicURL: "https://jobs.example.org"})
 	d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 		event.OnID("test.submitted", d.OnApplicationSubmitted),

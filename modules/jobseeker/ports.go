@@ -224,6 +224,10 @@ type Listings interface {
 	// Public returns those of the ids that are public at this moment, in any
 	// order.
 	Public(ctx context.Context, ids []string) ([]Posting, error)
+	// Suggest returns at most n public listings of what is wanted: those that have
+	// the words in their title first, then the newer. It is quick, however many
+	// there are.
+	Suggest(ctx context.Context, w Wanted, n int) ([]Candidate, error)
 	// Gather reads those of the ids that are public at this moment into memory,
 	// to be held against many searches. There are at most 1,000 ids.
 	Gather(ctx context.Context, ids []string) (Gathered, error)
@@ -234,6 +238,35 @@ type Brief struct {
 	Title, Company, Location string
 	// Public says whether everybody can see it at this moment.
 	Public bool
+}
+
+// Wanted is what listings are looked for by; what is empty does not narrow.
+type Wanted struct {
+	// Text is as the public search takes it.
+	Text string
+	// Location is where, and Radius how many miles around, 0 for the usual.
+	Location string
+	Radius   float64
+	// Specialty is one that the listing is filed under, in whichever words.
+	Specialty    string
+	ContractType string
+	// Home is where distances are measured from. It narrows nothing.
+	Home string
+}
+
+// Candidate is a listing as far as it is judged.
+type Candidate struct {
+	ID, Title, Company, Location string
+	Remote                       bool
+	ContractType, EmploymentType string
+	PostedAt                     time.Time
+	// PayLowest and PayHighest are a year's pay, nil if none is stated.
+	PayLowest, PayHighest *float64
+	// Relevance is 1 if the wanted words stand in the title, less if elsewhere.
+	Relevance float64
+	// Miles is the distance from home, nil if that or the listing's place is not
+	// known.
+	Miles *float64
 }
 
 // Closing is a listing and its deadline.
@@ -284,4 +317,32 @@ type Onboardings interface {
 	Delete(ctx context.Context, v Visitor) error
 	// Forget removes at most n guests' that were not touched since the moment.
 	Forget(ctx context.Context, before time.Time, n int) (int, error)
+}
+
+// Applied tells what users applied for.
+type Applied interface {
+	// Lately are the listings that the user applied for last, at most n, without
+	// withdrawn applications.
+	Lately(ctx context.Context, userID string, n int) (listingIDs []string, err error)
+	// Among returns those of the listings, at most 1,000, that the user ever
+	// applied for.
+	Among(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error)
+	// Count counts the user's applications, without withdrawn ones.
+	Count(ctx context.Context, userID string) (int, error)
+}
+
+// Dismissals keeps what users do not want to be recommended.
+type Dismissals interface {
+	// Add notes one of the user's, and forgets their oldest beyond the most that
+	// are kept.
+	Add(ctx context.Context, userID, listingID string, at time.Time, most int) error
+	// Among returns those of the listings, at most 1,000, that the user dismissed.
+	Among(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error)
+	// Delete removes all of the user's.
+	Delete(ctx context.Context, userID string) error
+}
+
+// Plans tells what users are subscribed to.
+type Plans interface {
+	Plan(ctx context.Context, userID string) (Plan, error)
 }

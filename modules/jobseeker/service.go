@@ -32,6 +32,9 @@ type Needs struct {
 	DocumentFiles DocumentFiles
 	FileTypes     FileTypes
 	Files         files.Store
+	Applied       Applied
+	Dismissals    Dismissals
+	Plans         Plans
 	Searches      Searches
 	Alerts        Alerts
 	Traces        Traces

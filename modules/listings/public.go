@@ -84,13 +84,36 @@ func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (page.
 	if q.Sort == ByDistance && q.From == nil {
 		q.Sort = ByRelevance
 	}
-	if q.Sort == ByRelevance && !slices.ContainsFunc(q.Text.Clauses, func(c Clause) bool { return c.Plain() && !c.Not }) {
+	if q.Sort == ByRelevance && !q.Text.ranks() {
 		q.Sort = ByDate // without words all are equally relevant
 	}
 	if q.Sort == ByRelevance || q.Sort == ByDistance {
 		q.Ascending = false
 	}
 	return s.Search.Find(ctx, q)
+}
+
+// Suggest is Find for who wants the first few alone, with their distances from
+// home, which narrows nothing: the relevant first, without words the newest.
+func (s *Service) Suggest(ctx context.Context, in FindInput, home string) ([]Hit, error) {
+	q := Query{Now: s.Clock.Now(), Page: in.Page, Radius: DefaultRadius, Sort: ByRelevance, WithoutTotal: true}
+	if err := s.ask(&q, in); err != nil || q.Text.Nothing {
+		return nil, err
+	}
+	if strings.TrimSpace(home) != "" {
+		q.From = s.locate(home)
+	}
+	if !q.Text.ranks() {
+		q.Sort = ByDate
+	}
+	found, err := s.Search.Find(ctx, q)
+	return found.Items, err
+}
+
+// ranks reports whether there are words by which one listing is more relevant
+// than another.
+func (t Text) ranks() bool {
+	return slices.ContainsFunc(t.Clauses, func(c Clause) bool { return c.Plain() && !c.Not })
 }
 
 // ask puts the text and the filters into the query.

@@ -72,6 +72,25 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		require.ErrorIs(t, err, hiring.ErrNotFound)
 	})
 
+	t.Run("knows what an applicant applied for", func(t *testing.T) {
+		s, apps, add := start(t)
+		me, other := id(), id()
+		var mine []hiring.Application
+		for range 4 {
+			mine = append(mine, add(id(), me))
+		}
+		theirs := add(id(), other)
+		withdrawn := mine[3]
+		withdrawn.Status, withdrawn.WithdrawnAt = hiring.Withdrawn, &now
+		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error { return apps.SaveOwn(ctx, me, withdrawn) }))
+		lately, err := apps.AppliedLately(ctx, me, 2)
+		require.NoError(t, err)
+		require.Equal(t, []string{mine[2].ListingID, mine[1].ListingID}, lately)
+		among, err := apps.AppliedAmong(ctx, me, []string{mine[0].ListingID, withdrawn.ListingID, theirs.ListingID, id()})
+		require.NoError(t, err)
+		require.Equal(t, map[string]bool{mine[0].ListingID: true, withdrawn.ListingID: true}, among)
+	})
+
 	t.Run("records what is told of an application, exactly if it is there", func(t *testing.T) {
 		s, apps, _ := start(t)
 		submitted := func(a hiring.Application) event.Event {

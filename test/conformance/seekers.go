@@ -27,6 +27,7 @@ func Seekers(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	t.Run("notifications", func(t *testing.T) { notifications(t, open) })
 	t.Run("activities", func(t *testing.T) { activities(t, open) })
 	t.Run("saved searches", func(t *testing.T) { savedSearches(t, open) })
+	t.Run("dismissals", func(t *testing.T) { dismissals(t, open) })
 	t.Run("onboardings", func(t *testing.T) { onboardings(t, open) })
 	t.Run("alerts", func(t *testing.T) { alerts(t, open) })
 }

@@ -38,6 +38,9 @@ type matrixRow struct {
 	foreign int
 	// foreignError is the message of it.
 	foreignError string
+	// everybodys marks what is done to somebody's own view of what all can see, so
+	// that a stranger may do it too, to theirs.
+	everybodys bool
 	// everyMember marks what a member may do without any permission.
 	everyMember bool
 	// prepare brings the resource into the state that the request needs.
@@ -135,16 +138,20 @@ var matrix = map[string]matrixRow{
 	"PUT /api/jobseekers/documents/:id":      {path: document(""), body: saying(object{"title": "x"}), foreignError: "Document not found"},
 	"DELETE /api/jobseekers/documents/:id":   {path: document(""), foreignError: "Document not found"},
 
-	"GET /api/jobseekers/notifications":        {path: at("/api/jobseekers/notifications")},
-	"PUT /api/jobseekers/notifications/:id":    {path: notification, body: saying(object{"read": true}), foreignError: "Notification not found"},
-	"DELETE /api/jobseekers/notifications/:id": {path: notification, foreignError: "Notification not found"},
-	"GET /api/jobseekers/activity":             {path: at("/api/jobseekers/activity")},
-	"GET /api/jobseekers/onboarding":           {path: at("/api/jobseekers/onboarding")},
-	"POST /api/jobseekers/onboarding":          {path: at("/api/jobseekers/onboarding"), body: saying(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}})},
-	"GET /api/jobseekers/billing":              {path: at("/api/jobseekers/billing")},
-	"POST /api/jobseekers/billing":             {path: at("/api/jobseekers/billing"), body: saying(object{"intent": "update-payment-method", "paymentMethodId": "pm_card_visa"})},
-	"GET /api/jobseekers/search":               {path: at("/api/jobseekers/search")},
-	"POST /api/jobseekers/search":              {path: at("/api/jobseekers/search"), body: saying(object{"intent": "save-search", "query": "nurse"})},
+	"GET /api/jobseekers/notifications":          {path: at("/api/jobseekers/notifications")},
+	"PUT /api/jobseekers/notifications/:id":      {path: notification, body: saying(object{"read": true}), foreignError: "Notification not found"},
+	"DELETE /api/jobseekers/notifications/:id":   {path: notification, foreignError: "Notification not found"},
+	"GET /api/jobseekers/activity":               {path: at("/api/jobseekers/activity")},
+	"GET /api/jobseekers/onboarding":             {path: at("/api/jobseekers/onboarding")},
+	"POST /api/jobseekers/onboarding":            {path: at("/api/jobseekers/onboarding"), body: saying(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}})},
+	"GET /api/jobseekers/billing":                {path: at("/api/jobseekers/billing")},
+	"POST /api/jobseekers/billing":               {path: at("/api/jobseekers/billing"), body: saying(object{"intent": "update-payment-method", "paymentMethodId": "pm_card_visa"})},
+	"GET /api/jobseekers/search":                 {path: at("/api/jobseekers/search")},
+	"POST /api/jobseekers/search":                {path: at("/api/jobseekers/search"), body: saying(object{"intent": "save-search", "query": "nurse"})},
+	"GET /api/jobseekers/recommendations":        {path: at("/api/jobseekers/recommendations")},
+	"DELETE /api/jobseekers/recommendations/:id": {path: func(c *cast) string { return "/api/jobseekers/recommendations/" + c.listing }, everybodys: true},
+	"GET /api/jobseekers/dashboard":              {path: at("/api/jobseekers/dashboard")},
+	"POST /api/jobseekers/dashboard":             {path: at("/api/jobseekers/dashboard"), body: saying(object{"intent": "generate-personalized-content"})},
 
 	"GET /api/employers/applications":                {path: at("/api/employers/applications")},
 	"GET /api/employers/applications/:id":            {path: received, foreignError: "Application not found"},
@@ -246,7 +253,7 @@ func (row matrixRow) play(t *testing.T, c *cast, r web.Route) {
 	}
 	if r.Who != web.Anyone {
 		a := as(stranger.client)
-		if strings.Contains(r.Path, "/:id") {
+		if strings.Contains(r.Path, "/:id") && !row.everybodys {
 			status := row.foreign
 			if status == 0 {
 				status = http.StatusNotFound

@@ -33,6 +33,7 @@ func Surface(s adapters.Services) web.Surface {
 			billingRoutes(s.Billing),
 			onboardingRoutes(s.Seekers),
 			documentRoutes(s.Seekers),
+			dashboardRoutes(s.Seekers),
 			keyRoutes(s.JWKS),
 		),
 		Fault:     Fault,

@@ -188,7 +188,7 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 		t = t.Elem()
 	}
 	if own, ok := reflect.Zero(t).Interface().(interface{ JSONTypes() []string }); ok {
-		p.PropertySchema.Type = &jsonschema.Type{}
+		p.PropertySchema.Ref, p.PropertySchema.Type = nil, &jsonschema.Type{}
 		for _, name := range own.JSONTypes() {
 			p.PropertySchema.Type.SliceOfSimpleTypeValues = append(p.PropertySchema.Type.SliceOfSimpleTypeValues, jsonschema.SimpleType(name))
 		}

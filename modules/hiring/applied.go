@@ -1,0 +1,27 @@
+package hiring
+
+import (
+	"context"
+
+	"github.com/locumhq/locum/core/page"
+)
+
+// AppliedLately are the listings that the applicant applied for last and has not
+// withdrawn from, at most n.
+func (s *Service) AppliedLately(ctx context.Context, applicantID string, n int) ([]string, error) {
+	return s.Applications.AppliedLately(ctx, applicantID, n)
+}
+
+// AppliedAmong returns those of the listings that the applicant ever applied for.
+func (s *Service) AppliedAmong(ctx context.Context, applicantID string, listingIDs []string) (map[string]bool, error) {
+	if len(listingIDs) == 0 {
+		return map[string]bool{}, nil
+	}
+	return s.Applications.AppliedAmong(ctx, applicantID, listingIDs)
+}
+
+// AppliedCount counts the applicant's applications as their own list does.
+func (s *Service) AppliedCount(ctx context.Context, applicantID string) (int, error) {
+	r, err := s.Applications.PageForApplicant(ctx, applicantID, page.Request{Number: 1, Size: 1})
+	return r.Total, err
+}

@@ -1,0 +1,315 @@
+package jobseeker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/page"
+)
+
+// Dashboard is what somebody sees first. A guest sees the newest listings and
+// nothing else.
+type Dashboard struct {
+	Guest bool
+	Plan  Plan
+	// Recommendations are the first of many, Recommended how many there are.
+	Recommendations []Recommendation
+	Recommended     int
+	// Recent is what the user did last.
+	Recent                  []Activity
+	Applications, Bookmarks int
+}
+
+// Plan is what an account is subscribed to.
+type Plan struct {
+	Tier   string
+	Active bool
+}
+
+// How much of each there is on a dashboard.
+const (
+	dashboardJobs   = 10
+	dashboardRecent = 10
+)
+
+// MyDashboard is the caller's.
+func (s *Service) MyDashboard(ctx context.Context, by auth.Actor) (d Dashboard, err error) {
+	if by.Guest() {
+		return s.guestDashboard(ctx)
+	}
+	if !by.Seeker {
+		return d, fault.ErrForbidden
+	}
+	if d.Plan, err = s.Plans.Plan(ctx, by.UserID); err != nil {
+		return d, err
+	}
+	if d.Recommendations, err = s.recommend(ctx, by.UserID); err != nil {
+		return d, err
+	}
+	d.Recommended = len(d.Recommendations)
+	d.Recommendations = d.Recommendations[:min(d.Recommended, dashboardJobs)]
+	recent, err := s.Activities.Page(ctx, by.UserID, page.Request{Number: 1, Size: dashboardRecent})
+	if err != nil {
+		return d, err
+	}
+	d.Recent = recent.Items
+	if d.Applications, err = s.Applied.Count(ctx, by.UserID); err != nil {
+		return d, err
+	}
+	d.Bookmarks, err = s.Bookmarks.Count(ctx, by.UserID)
+	return d, err
+}
+
+func (s *Service) guestDashboard(ctx context.Context) (Dashboard, error) {
+	newest, err := s.Listings.Suggest(ctx, Wanted{}, dashboardJobs)
+	d := Dashboard{Guest: true, Plan: Plan{Tier: "basic"}}
+	for _, c := range newest {
+		d.Recommendations = append(d.Recommendations, Recommendation{Candidate: c})
+	}
+	return d, err
+}
+
+// TrackInput is something that somebody did on their dashboard.
+type TrackInput struct {
+	Action    string
+	ListingID string
+}
+
+// dismissAction takes a recommendation away; every other action is noted alone.
+const dismissAction = "dismiss-recommendation"
+
+const maxAction = 64
+
+// TrackDashboard notes in the caller's log what they did on their dashboard.
+func (s *Service) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInput) error {
+	if !by.Seeker {
+		return fault.ErrForbidden
+	}
+	action := strings.TrimSpace(in.Action)
+	switch {
+	case action == "":
+		return fault.InvalidField("action", "is required")
+	case utf8.RuneCountInString(action) > maxAction || strings.ContainsFunc(action, unicode.IsControl):
+		return fault.InvalidField("action", fmt.Sprintf("must be one line of at most %d characters", maxAction))
+	case action == dismissAction && in.ListingID == "":
+		return fault.InvalidField("listingId", "is required")
+	}
+	what := "On the dashboard: " + action
+	if in.ListingID != "" {
+		listingID, ok := id.Canonical(in.ListingID)
+		if !ok {
+			return ErrListingNotFound
+		}
+		titles, err := s.Listings.Titles(ctx, []string{listingID})
+		if err != nil {
+			return err
+		}
+		title, there := titles[listingID]
+		if !there {
+			return ErrListingNotFound
+		}
+		what += ", " + oneLine(title)
+		if action == dismissAction {
+			if err := s.Dismiss(ctx, by, listingID); err != nil {
+				return err
+			}
+			what = "Dismissed " + oneLine(title)
+		}
+	}
+	return s.Activities.Add(ctx, Activity{UserID: by.UserID, EventID: s.NewID(), Type: "dashboard", Action: action, Description: what, At: s.Clock.Now()})
+}
+
+// ForgetDismissals removes what a deleted account waved away.
+func (s *Service) ForgetDismissals(ctx context.Context, e event.AccountDeleted) error {
+	return s.Dismissals.Delete(ctx, e.UserID)
+}
+
+// Goals are one text or several.
+type Goals []string
+
+// UnmarshalJSON takes a string or an array of strings.
+func (g *Goals) UnmarshalJSON(raw []byte) error {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		*g = Goals{one}
+		return nil
+	}
+	if json.Unmarshal(raw, (*[]string)(g)) != nil {
+		return fault.InvalidField("", "must be a string or an array of strings")
+	}
+	return nil
+}
+
+// JSONTypes says for the documentation what may be sent.
+func (Goals) JSONTypes() []string { return []string{"string", "array"} }
+
+// PersonalizeInput is what somebody says of themselves; what is left out is
+// taken from their profile.
+type PersonalizeInput struct {
+	Specialty   string
+	CareerGoals Goals
+	Experience  Words
+}
+
+// Personalized is a text for one person, of what they said and what there is.
+type Personalized struct {
+	Headline, Summary string
+	// Suggestions are what to do next, the most useful first.
+	Suggestions []string
+	Jobs        []Recommendation
+}
+
+const (
+	maxGoal  = 500
+	maxGoals = 10
+	// countedAtMost is up to which number jobs are counted in a headline.
+	countedAtMost = 100
+	personalJobs  = 3
+)
+
+// Personalize writes for the caller.
+func (s *Service) Personalize(ctx context.Context, by auth.Actor, in PersonalizeInput) (Personalized, error) {
+	if !by.Seeker {
+		return Personalized{}, fault.ErrForbidden
+	}
+	if err := in.check(); err != nil {
+		return Personalized{}, err
+	}
+	p, err := s.Profiles.Find(ctx, by.UserID)
+	if err != nil {
+		return Personalized{}, err
+	}
+	field := oneLine(in.Specialty)
+	for _, known := range []string{p.Specialty, p.CurrentRole} {
+		if field == "" {
+			field = oneLine(known)
+		}
+	}
+	jobs, err := s.Listings.Suggest(ctx, Wanted{Text: plainWords(field), Location: p.Home(), Radius: float64(p.LocationRadius), Home: p.Home()}, countedAtMost)
+	if err != nil {
+		return Personalized{}, err
+	}
+	experience := oneLine(string(in.Experience))
+	if experience == "" {
+		experience = oneLine(p.Experience)
+	}
+	out := Personalized{Headline: headline(field, oneLine(p.Home()), len(jobs)), Summary: summary(field, experience, in.CareerGoals)}
+	if out.Suggestions, err = s.suggestions(ctx, p); err != nil {
+		return Personalized{}, err
+	}
+	all, err := s.recommend(ctx, by.UserID)
+	out.Jobs = all[:min(len(all), personalJobs)]
+	return out, err
+}
+
+func (in PersonalizeInput) check() error {
+	var bad []fault.Field
+	if utf8.RuneCountInString(in.Specialty) > maxLine {
+		bad = append(bad, fault.Field{Name: "specialty", Message: fmt.Sprintf("must have at most %d characters", maxLine)})
+	}
+	if len(in.CareerGoals) > maxGoals {
+		bad = append(bad, fault.Field{Name: "careerGoals", Message: fmt.Sprintf("must have at most %d items", maxGoals)})
+	} else if slices.ContainsFunc(in.CareerGoals, func(g string) bool { return utf8.RuneCountInString(g) > maxGoal }) {
+		bad = append(bad, fault.Field{Name: "careerGoals", Message: fmt.Sprintf("must have at most %d characters", maxGoal)})
+	}
+	if utf8.RuneCountInString(string(in.Experience)) > maxLine {
+		bad = append(bad, fault.Field{Name: "experience", Message: fmt.Sprintf("must have at most %d characters", maxLine)})
+	}
+	if len(bad) > 0 {
+		return fault.ErrInvalid.WithFields(bad...)
+	}
+	return nil
+}
+
+// headline says what there is at this moment.
+func headline(field, home string, n int) string {
+	what := "jobs in healthcare"
+	if field != "" {
+		what = field + " jobs"
+		if n == 1 {
+			what = field + " job"
+		}
+	}
+	if home != "" {
+		what += " near " + home
+	}
+	switch {
+	case n == 0:
+		return "Be the first to hear of new " + what
+	case n >= countedAtMost:
+		return fmt.Sprintf("More than %d %s for you", countedAtMost-1, what)
+	case n == 1 && field == "":
+		return "One of the " + what + " is for you"
+	}
+	return fmt.Sprintf("%d %s for you", n, what)
+}
+
+// summary says back what was said, as sentences.
+func summary(field, experience string, goals Goals) string {
+	var out []string
+	if experience != "" {
+		if n, err := strconv.Atoi(experience); err == nil {
+			experience = fmt.Sprintf("%d years", n)
+			if n == 1 {
+				experience = "one year"
+			}
+		}
+		with := "You bring " + experience + " of experience"
+		if field != "" {
+			with += " to " + field
+		}
+		out = append(out, with+".")
+	}
+	var said []string
+	for _, g := range goals {
+		if g = strings.TrimRight(oneLine(g), ".!"); g != "" {
+			said = append(said, g)
+		}
+	}
+	if len(said) > 0 {
+		out = append(out, "What you are after: "+strings.Join(said, "; ")+".")
+	}
+	if len(out) == 0 {
+		return "Tell us what you do and what you look for, and this page will be about you."
+	}
+	return strings.Join(out, " ")
+}
+
+// suggestions are what would make the recommendations better.
+func (s *Service) suggestions(ctx context.Context, p Profile) ([]string, error) {
+	out := []string{}
+	if p.CurrentRole == "" && p.Specialty == "" {
+		out = append(out, "Add your role and specialty to your profile")
+	}
+	if p.Home() == "" {
+		out = append(out, "Say where you would like to work")
+	}
+	if len(p.EmploymentTypes) == 0 {
+		out = append(out, "Say which kinds of employment suit you")
+	}
+	searches, err := s.Searches.Of(ctx, p.UserID, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(searches) == 0 {
+		out = append(out, "Save a search to hear of new jobs at once")
+	}
+	n, err := s.Applied.Count(ctx, p.UserID)
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		out = append(out, "Apply for a job that suits you")
+	}
+	return out, nil
+}

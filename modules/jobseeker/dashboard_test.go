@@ -1,0 +1,137 @@
+package jobseeker_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/jobseeker"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+func TestADashboardSaysWhatTheListsSay(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		for range 15 {
+			d.offer(named("Staff Nurse"))
+		}
+		me := d.profile(jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")})
+		kept := d.post("Midwife")
+		_, err := d.Bookmark(t.Context(), me, jobseeker.SaveJobInput{ListingID: kept})
+		require.NoError(t, err)
+		d.applied[me.UserID] = []string{d.post("Cook"), d.post("Porter")}
+		got, err := d.MyDashboard(t.Context(), me)
+		require.NoError(t, err)
+		require.False(t, got.Guest)
+		require.Equal(t, jobseeker.Plan{Tier: "premium", Active: true}, got.Plan)
+		all, _ := d.recommended(me)
+		require.Equal(t, all[:10], got.Recommendations)
+		require.Equal(t, []int{15, 2, 1}, []int{got.Recommended, got.Applications, got.Bookmarks})
+		log, err := d.MyActivity(t.Context(), me, page.Request{Number: 1, Size: 10})
+		require.NoError(t, err)
+		require.Equal(t, log.Items, got.Recent)
+		require.NotEmpty(t, got.Recent)
+	})
+}
+
+func TestAGuestsDashboardHasTheNewestListingsAndNothingElse(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		empty, err := d.MyDashboard(t.Context(), nobody)
+		require.NoError(t, err)
+		require.Equal(t, jobseeker.Dashboard{Guest: true, Plan: jobseeker.Plan{Tier: "basic"}}, empty)
+		for _, title := range []string{"A", "B", "C"} {
+			d.offer(named(title))
+		}
+		got, err := d.MyDashboard(t.Context(), auth.Actor{})
+		require.NoError(t, err)
+		require.Len(t, got.Recommendations, 3)
+		require.Equal(t, "A", got.Recommendations[0].Title)
+		require.Zero(t, got.Recommended)
+	})
+}
+
+func TestWhatIsDoneOnTheDashboardStandsInTheLog(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me := seeker()
+		listing := d.offer(named("Cook"))
+		last := func() jobseeker.Activity {
+			r, err := d.MyActivity(t.Context(), me, page.Request{Number: 1, Size: 1})
+			require.NoError(t, err)
+			return r.Items[0]
+		}
+		require.NoError(t, d.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "view-recommendation", ListingID: listing}))
+		require.Equal(t, []string{"dashboard", "view-recommendation", "On the dashboard: view-recommendation, Cook"}, []string{last().Type, last().Action, last().Description})
+		_, titles := d.recommended(me)
+		require.Len(t, titles, 1)
+		require.NoError(t, d.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation", ListingID: listing}))
+		require.Equal(t, "Dismissed Cook", last().Description)
+		_, titles = d.recommended(me)
+		require.Empty(t, titles)
+		for field, in := range map[string]jobseeker.TrackInput{
+			"action": {Action: " "}, "listingId": {Action: "dismiss-recommendation"},
+		} {
+			require.Equal(t, field, fault.Of(d.TrackDashboard(t.Context(), me, in)).Fields[0].Name)
+		}
+		require.ErrorIs(t, d.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: strings.Repeat("a", 65)}), fault.ErrInvalid)
+		require.ErrorIs(t, d.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: "nonsense"}), jobseeker.ErrListingNotFound)
+		require.ErrorIs(t, d.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: stores.NewID()}), jobseeker.ErrListingNotFound)
+	})
+}
+
+func TestAPersonalTextIsWrittenOfWhatWasSaidAndWhatThereIs(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		for range 3 {
+			o := named("Renal Nurse")
+			o.Location = "Leeds"
+			d.offer(o)
+		}
+		write := func(by auth.Actor, in jobseeker.PersonalizeInput) jobseeker.Personalized {
+			t.Helper()
+			p, err := d.Personalize(t.Context(), by, in)
+			require.NoError(t, err)
+			return p
+		}
+		stranger := write(seeker(), jobseeker.PersonalizeInput{})
+		require.Equal(t, "3 jobs in healthcare for you", stranger.Headline)
+		require.Contains(t, stranger.Summary, "Tell us")
+		require.Len(t, stranger.Suggestions, 5)
+		require.Len(t, stranger.Jobs, 3)
+
+		me := d.profile(jobseeker.ProfileInput{Specialty: ptr("Renal"), Location: ptr("Leeds"), Experience: ptr(jobseeker.Words("7")), EmploymentTypes: &[]string{"bank"}})
+		own := write(me, jobseeker.PersonalizeInput{})
+		require.Equal(t, "3 Renal jobs near Leeds for you", own.Headline)
+		require.Equal(t, "You bring 7 years of experience to Renal.", own.Summary)
+		require.Equal(t, []string{"Save a search to hear of new jobs at once", "Apply for a job that suits you"}, own.Suggestions)
+
+		said := write(me, jobseeker.PersonalizeInput{Specialty: " Midwifery\n", Experience: "1", CareerGoals: jobseeker.Goals{"Lead a team.", "", "Work\nless!"}})
+		require.Equal(t, "Be the first to hear of new Midwifery jobs near Leeds", said.Headline)
+		require.Equal(t, "You bring one year of experience to Midwifery. What you are after: Lead a team; Work less.", said.Summary)
+
+		long := strings.Repeat("x", 501)
+		for field, in := range map[string]jobseeker.PersonalizeInput{
+			"specialty": {Specialty: long}, "experience": {Experience: jobseeker.Words(long)}, "careerGoals": {CareerGoals: jobseeker.Goals{long}},
+		} {
+			_, err := d.Personalize(t.Context(), me, in)
+			require.Equal(t, field, fault.Of(err).Fields[0].Name)
+		}
+		_, err := d.Personalize(t.Context(), me, jobseeker.PersonalizeInput{CareerGoals: make(jobseeker.Goals, 11)})
+		require.ErrorIs(t, err, fault.ErrInvalid)
+	})
+}
+
+func TestGoalsAreOneTextOrSeveral(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]jobseeker.Goals{`"a"`: {"a"}, `["a","b"]`: {"a", "b"}, `[]`: {}} {
+		var g jobseeker.Goals
+		require.NoError(t, json.Unmarshal([]byte(raw), &g))
+		require.Equal(t, want, g)
+	}
+	for _, raw := range []string{`7`, `{}`, `[1]`} {
+		var g jobseeker.Goals
+		require.Error(t, json.Unmarshal([]byte(raw), &g))
+	}
+}

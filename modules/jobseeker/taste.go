@@ -1,0 +1,185 @@
+package jobseeker
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// What a listing is worth to somebody, in points of 100. A thing that is not
+// known of the person does not count: the score is the share of the points that
+// could be had, so that who only named a role gets 100 for a listing that has it
+// in its title and was posted today.
+//
+//	role         30  in the title; 18 in the text; half of it for the kind of work
+//	                 alone (a nurse, for a senior staff nurse)
+//	specialty    20  filed under it; 14 in the title, 10 in the text
+//	place        20  within the radius, or remote; then less and less, until
+//	                 nothing at three times the radius
+//	interest     10  found by a saved search, or named like what was kept or
+//	                 applied for
+//	employment   10  of a type that is preferred; 4 if the listing does not say
+//	pay           5  reaches what is expected; 2 if the listing does not say
+//	newness       5  today; less each day, nothing after a month
+const (
+	forRole       = 30.0
+	forSpecialty  = 20.0
+	forPlace      = 20.0
+	forInterest   = 10.0
+	forEmployment = 10.0
+	forPay        = 5.0
+	forNewness    = 5.0
+)
+
+const (
+	inText = 0.6
+	ofKind = 0.5
+	unsaid = 0.4
+	// What a listing gets that has the specialty in its title or text alone.
+	namesSpecialty    = 0.7
+	mentionsSpecialty = 0.5
+	newFor            = 30 * 24 * time.Hour
+	defaultRadius     = 10.0 // miles
+	// farthest is how many times the radius a place may be away to be worth
+	// anything.
+	farthest = 3.0
+	// worthSaying is the share of a thing's points from which it is a reason.
+	worthSaying = 0.5
+)
+
+// aspect is what a question is about.
+type aspect int
+
+const (
+	aboutNothing aspect = iota
+	aboutRole
+	aboutKind
+	aboutSpecialty
+	aboutSpecialtyWords
+	aboutSearches
+	aboutLiked
+	aspects
+)
+
+// sighting is a candidate and what it was found by.
+type sighting struct {
+	Candidate
+	// relevance is how well the candidate answers the questions about a thing:
+	// nothing, in its text (below 1) or in its title (1).
+	relevance [aspects]float64
+	// near says that it is where the person wants to work.
+	near bool
+}
+
+// note keeps that the question found the candidate.
+func (f *sighting) note(q question, relevance float64) {
+	worth := inText
+	if relevance >= 1 || q.about == aboutSpecialty {
+		worth = 1
+	}
+	f.relevance[q.about] = max(f.relevance[q.about], worth)
+	f.near = f.near || q.near
+}
+
+// part is what a candidate gets for one thing.
+type part struct {
+	share  float64 // of the points, 0 to 1
+	most   float64
+	reason string
+}
+
+// judge adds the parts up.
+func (f *sighting) judge(p Profile, asked []question, now time.Time) Recommendation {
+	var parts []part
+	add := func(known bool, most, share float64, reason string) {
+		if known {
+			parts = append(parts, part{share, most, reason})
+		}
+	}
+	about := func(of ...aspect) bool {
+		return slices.ContainsFunc(asked, func(q question) bool { return slices.Contains(of, q.about) })
+	}
+	add(about(aboutRole), forRole, max(f.relevance[aboutRole], ofKind*f.relevance[aboutKind]), "Fits your role")
+	specialty := f.relevance[aboutSpecialty]
+	switch words := f.relevance[aboutSpecialtyWords]; {
+	case words == 1:
+		specialty = max(specialty, namesSpecialty)
+	case words > 0:
+		specialty = max(specialty, mentionsSpecialty)
+	}
+	add(about(aboutSpecialty), forSpecialty, specialty, "In your specialty")
+	share, where := f.nearness(p)
+	add(p.Home() != "", forPlace, share, where)
+	interest, because := 0.0, "Like jobs that you kept or applied for"
+	if f.relevance[aboutSearches] > 0 {
+		interest, because = 1, "Matches a search that you saved"
+	}
+	add(about(aboutSearches, aboutLiked), forInterest, max(interest, f.relevance[aboutLiked]), because)
+	share, kind := f.employment(p.EmploymentTypes)
+	add(len(p.EmploymentTypes) > 0, forEmployment, share, kind)
+	add(p.SalaryMin != nil || p.SalaryMax != nil, forPay, f.pay(p), "Pays what you expect")
+	add(true, forNewness, max(0, 1-float64(now.Sub(f.PostedAt))/float64(newFor)), "New")
+
+	var points, most float64
+	for _, part := range parts {
+		points += part.share * part.most
+		most += part.most
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return int(math.Round(b.share*b.most)) - int(math.Round(a.share*a.most)) })
+	r := Recommendation{Candidate: f.Candidate, Score: int(math.Round(100 * points / most)), Reasons: []string{}}
+	for _, part := range parts {
+		if part.share >= worthSaying {
+			r.Reasons = append(r.Reasons, part.reason)
+		}
+	}
+	return r
+}
+
+// nearness is how near the listing is, and how to say that.
+func (f *sighting) nearness(p Profile) (share float64, reason string) {
+	radius := float64(p.LocationRadius)
+	if radius == 0 {
+		radius = defaultRadius
+	}
+	switch {
+	case f.Remote:
+		return 1, "Remote"
+	case f.near:
+		share = 1
+	case f.Miles == nil:
+		return 0, ""
+	case *f.Miles > radius:
+		share = max(0, 1-(*f.Miles-radius)/((farthest-1)*radius))
+	default:
+		share = 1
+	}
+	if f.Miles == nil {
+		return share, "In " + oneLine(p.Home())
+	}
+	return share, fmt.Sprintf("%.0f miles from %s", *f.Miles, oneLine(p.Home()))
+}
+
+// employment is how well the kinds of contract and employment suit.
+func (f *sighting) employment(preferred []string) (share float64, reason string) {
+	for _, kind := range []string{f.ContractType, f.EmploymentType} {
+		if kind != "" && slices.Contains(preferred, kind) {
+			return 1, "Is " + kind
+		}
+	}
+	if f.ContractType == "" && f.EmploymentType == "" {
+		return unsaid, ""
+	}
+	return 0, ""
+}
+
+// pay is whether the listing's range reaches what is expected.
+func (f *sighting) pay(p Profile) float64 {
+	switch {
+	case f.PayHighest == nil:
+		return unsaid
+	case p.SalaryMin != nil && *f.PayHighest < *p.SalaryMin:
+		return 0
+	}
+	return 1 // also if it is more than was expected
+}

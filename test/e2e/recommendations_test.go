@@ -1,0 +1,214 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	recommendationsPath = "/api/jobseekers/recommendations"
+	dashboardPath       = "/api/jobseekers/dashboard"
+)
+
+// posts makes the listings as one employer and returns their ids by title.
+func posts(t *testing.T, w *world, jobs ...object) map[string]string {
+	t.Helper()
+	for _, p := range jobs {
+		if p["description"] == nil {
+			p["description"] = "A good place to work."
+		}
+	}
+	employer := w.employer(t)
+	a := employer.post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
+	ids := map[string]string{}
+	for _, item := range a.list("data.created") {
+		o := item.(object)
+		ids[o["title"].(string)] = o["id"].(string)
+	}
+	require.Len(t, ids, len(jobs), "%s", a.raw)
+	return ids
+}
+
+// says fills a new jobseeker's profile.
+func (w *world) says(t *testing.T, profile object) *account {
+	t.Helper()
+	seeker := w.seeker(t)
+	seeker.elsewhere().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": profile}).ok(200)
+	return seeker
+}
+
+func (a *account) recommendedTitles() (titles []string) {
+	a.t.Helper()
+	for _, item := range a.get(recommendationsPath + "?limit=100").ok(200).list("data.recommendations") {
+		titles = append(titles, item.(object)["title"].(string))
+	}
+	return titles
+}
+
+// What must come first for whom, of one house: the judgement of a recruiter.
+func TestRecommendationsPutFirstWhatARecruiterWould(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		pay := func(lowest, highest int) object { return object{"min": lowest, "max": highest, "currency": "GBP"} }
+		posts(t, w,
+			object{"title": "Registered Nurse, ICU", "specialty": "Critical care", "location": "Leeds", "contractType": "permanent", "employmentType": "full-time", "salary": pay(36000, 44000)},
+			object{"title": "Staff Nurse, ITU nights", "specialty": "Intensive care", "location": "London", "contractType": "permanent", "employmentType": "full-time", "salary": pay(40000, 48000)},
+			object{"title": "Staff Nurse, Renal", "specialty": "Renal", "location": "Bradford", "contractType": "temporary", "employmentType": "bank"},
+			object{"title": "Community Nurse", "specialty": "Community", "location": "Wakefield", "contractType": "permanent", "employmentType": "part-time", "salary": pay(30000, 34000)},
+			object{"title": "Healthcare Assistant", "location": "Leeds", "contractType": "permanent", "employmentType": "full-time", "salary": pay(22000, 24000)},
+			object{"title": "Band 6 Midwife", "specialty": "Midwifery", "location": "York", "contractType": "permanent", "employmentType": "full-time", "salary": pay(37000, 44000)},
+			object{"title": "Midwife, birth centre", "specialty": "Midwifery", "location": "Plymouth", "contractType": "permanent", "employmentType": "part-time"},
+			object{"title": "Physiotherapist", "specialty": "Musculoskeletal", "location": "Manchester", "contractType": "permanent", "employmentType": "full-time", "salary": pay(35000, 42000)},
+			object{"title": "Telehealth Physiotherapist", "specialty": "Musculoskeletal", "remote": true, "contractType": "contract", "employmentType": "flexible"},
+			object{"title": "Salaried GP", "specialty": "General practice", "location": "Bristol", "contractType": "permanent", "salary": pay(85000, 105000)},
+			object{"title": "Locum GP", "specialty": "General practice", "location": "Bristol", "contractType": "temporary", "salary": object{"min": 85, "max": 100, "currency": "GBP", "period": "hour"}},
+			object{"title": "Radiographer", "specialty": "Imaging", "location": "Glasgow", "contractType": "permanent", "employmentType": "full-time"},
+			object{"title": "Theatre Practitioner", "specialty": "Theatres", "location": "Cardiff", "contractType": "temporary", "employmentType": "bank"},
+		)
+		for name, c := range map[string]struct {
+			profile object
+			first   []string // in this order
+		}{
+			"an ICU nurse in Leeds":                       {object{"currentRole": "RN", "specialty": "ICU", "location": "Leeds"}, []string{"Registered Nurse, ICU"}},
+			"an ICU nurse who would move to London":       {object{"currentRole": "Staff Nurse", "specialty": "Critical care", "location": "Leeds", "preferredLocation": "London"}, []string{"Staff Nurse, ITU nights"}},
+			"a bank nurse near Bradford":                  {object{"currentRole": "Nurse", "preferredLocation": "Bradford", "employmentTypes": []string{"bank"}}, []string{"Staff Nurse, Renal"}},
+			"a part-time nurse in the county":             {object{"currentRole": "Nurse", "preferredLocation": "West Yorkshire", "employmentTypes": []string{"part-time"}}, []string{"Community Nurse"}},
+			"an HCA":                                      {object{"currentRole": "HCA", "location": "Leeds"}, []string{"Healthcare Assistant"}},
+			"a midwife in Yorkshire":                      {object{"currentRole": "Midwife", "preferredLocation": "York"}, []string{"Band 6 Midwife", "Midwife, birth centre"}},
+			"a midwife in Devon":                          {object{"currentRole": "Midwife", "preferredLocation": "Exeter", "locationRadius": 50}, []string{"Midwife, birth centre", "Band 6 Midwife"}},
+			"a physio who wants to work from anywhere":    {object{"currentRole": "Physio", "employmentTypes": []string{"flexible"}}, []string{"Telehealth Physiotherapist", "Physiotherapist"}},
+			"a physio in Manchester":                      {object{"currentRole": "Physiotherapist", "location": "Manchester", "employmentTypes": []string{"full-time", "permanent"}}, []string{"Physiotherapist", "Telehealth Physiotherapist"}},
+			"a doctor who wants a salary":                 {object{"currentRole": "GP", "location": "Bristol", "employmentTypes": []string{"permanent"}}, []string{"Salaried GP", "Locum GP"}},
+			"a doctor who wants more than a salary pays":  {object{"currentRole": "GP", "location": "Bristol", "salaryMin": 120000}, []string{"Locum GP", "Salaried GP"}},
+			"somebody who only named a specialty":         {object{"specialty": "Imaging"}, []string{"Radiographer"}},
+			"somebody who only named a town":              {object{"location": "Cardiff"}, []string{"Theatre Practitioner"}},
+			"an operating department practitioner abroad": {object{"currentRole": "Theatre Practitioner", "location": "Glasgow"}, []string{"Theatre Practitioner"}},
+		} {
+			got := w.says(t, c.profile).recommendedTitles()
+			require.GreaterOrEqual(t, len(got), len(c.first), name)
+			require.Equal(t, c.first, got[:len(c.first)], "%s: %v", name, got)
+		}
+	})
+}
+
+func TestRecommendationsAndDashboard(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("GET /api/jobseekers/dashboard of an empty house", func(t *testing.T) {
+			a := w.guest(t).get(dashboardPath).ok(200)
+			require.Equal(t, object{"isGuest": true, "subscriptionStatus": object{"tier": "basic", "isActive": false}, "recommendations": []any{}, "recentActivity": []any{},
+				"stats": object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 0.0}}, a.at("data.dashboard"))
+		})
+		ids := posts(t, w, object{"title": "Staff Nurse", "location": "Leeds"}, object{"title": "Cook", "location": "Leeds"}, object{"title": "Porter"}, object{"title": "Draft Nurse", "status": "draft"})
+		t.Run("GET /api/jobseekers/recommendations", func(t *testing.T) {
+			seeker := w.says(t, object{"currentRole": "Staff Nurse", "location": "Leeds"})
+			a := seeker.get(recommendationsPath).ok(200)
+			require.InDelta(t, 3, a.number("data.total"), 0)
+			require.Len(t, a.list("data.recommendations"), 3)
+			first := a.at("data.recommendations.0").(object)
+			require.Equal(t, ids["Staff Nurse"], first["uuid"])
+			require.Equal(t, ids["Staff Nurse"], first["id"])
+			require.Equal(t, "Staff Nurse", first["title"])
+			require.Equal(t, "St Brigid's Hospital", first["company"])
+			require.InDelta(t, 100, first["relevanceScore"], 0)
+			require.Contains(t, first["reasons"], "Fits your role")
+			require.Less(t, a.number("data.recommendations.1.relevanceScore"), 100.0)
+			require.Equal(t, string(a.raw), string(seeker.get(recommendationsPath).ok(200).raw), "the same again")
+			b := seeker.get(recommendationsPath + "?limit=1&page=2").ok(200)
+			require.Equal(t, a.at("data.recommendations.1"), b.at("data.recommendations.0"))
+			c := seeker.get(recommendationsPath + "?limit=1&cursor=" + b.text("data.nextCursor")).ok(200)
+			require.Equal(t, a.at("data.recommendations.2"), c.at("data.recommendations.0"))
+			seeker.get(recommendationsPath + "?page=0").invalid("page")
+			seeker.get(recommendationsPath + "?cursor=nonsense").invalid("cursor")
+			w.guest(t).get(recommendationsPath).fails(401, "Unauthorized")
+			w.employer(t).get(recommendationsPath).fails(403, "Forbidden")
+		})
+		t.Run("GET /api/jobseekers/recommendations without what was dealt with", func(t *testing.T) {
+			seeker := w.seeker(t)
+			require.Len(t, seeker.recommendedTitles(), 3)
+			application := seeker.application(ids["Porter"], nil)
+			require.NotContains(t, seeker.recommendedTitles(), "Porter")
+			seeker.delete("/api/jobseekers/applications/" + application).ok(200)
+			require.NotContains(t, seeker.recommendedTitles(), "Porter", "withdrawn is not forgotten")
+			seeker.post("/api/jobseekers/saved", object{"listingId": ids["Cook"]}).ok(201)
+			require.Equal(t, []string{"Staff Nurse"}, seeker.recommendedTitles())
+		})
+		t.Run("DELETE /api/jobseekers/recommendations/:id", func(t *testing.T) {
+			seeker := w.seeker(t)
+			require.NotEmpty(t, seeker.delete(recommendationsPath+"/"+ids["Cook"]).ok(200).text("message"))
+			seeker.delete(recommendationsPath + "/" + ids["Cook"]).ok(200)
+			require.NotContains(t, seeker.recommendedTitles(), "Cook")
+			for _, absent := range []string{nowhere, "nonsense"} {
+				seeker.delete(recommendationsPath+"/"+absent).fails(404, "Listing not found")
+			}
+			require.Contains(t, w.seeker(t).recommendedTitles(), "Cook")
+		})
+		t.Run("GET /api/jobseekers/dashboard", func(t *testing.T) {
+			seeker := w.says(t, object{"currentRole": "Cook"})
+			seeker.application(ids["Porter"], nil)
+			seeker.post("/api/jobseekers/saved", object{"listingId": ids["Porter"]}).ok(201)
+			seeker.post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_1"}).ok(200)
+			seeker.notified(1)
+			a := seeker.get(dashboardPath).ok(200)
+			require.Equal(t, false, a.at("data.dashboard.isGuest"))
+			require.Equal(t, object{"tier": "premium", "isActive": true}, a.at("data.dashboard.subscriptionStatus"))
+			require.Equal(t, object{"applicationsCount": 1.0, "bookmarksCount": 1.0, "recommendationsCount": 2.0}, a.at("data.dashboard.stats"))
+			require.Equal(t, object{"id": ids["Cook"], "title": "Cook", "company": "St Brigid's Hospital", "location": "Leeds"}, a.at("data.dashboard.recommendations.0"))
+			r := seeker.get(recommendationsPath).ok(200)
+			for i, item := range a.list("data.dashboard.recommendations") {
+				require.Equal(t, r.list("data.recommendations")[i].(object)["id"], item.(object)["id"])
+			}
+			types := map[string]bool{}
+			for _, item := range a.list("data.dashboard.recentActivity") {
+				o := item.(object)
+				require.NotEmpty(t, o["title"])
+				require.NotEmpty(t, o["timestamp"])
+				types[o["type"].(string)] = true
+			}
+			require.True(t, types["billing"] && types["bookmark"], "%s", a.raw)
+			w.employer(t).get(dashboardPath).fails(403, "Forbidden")
+		})
+		t.Run("GET /api/jobseekers/dashboard as a guest", func(t *testing.T) {
+			a := w.guest(t).get(dashboardPath).ok(200)
+			require.Equal(t, true, a.at("data.dashboard.isGuest"))
+			require.Len(t, a.list("data.dashboard.recommendations"), 3)
+			require.NotContains(t, string(a.raw), "Draft")
+			require.Equal(t, object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 0.0}, a.at("data.dashboard.stats"))
+			require.Empty(t, a.list("data.dashboard.recentActivity"))
+		})
+		t.Run("POST /api/jobseekers/dashboard generate-personalized-content", func(t *testing.T) {
+			seeker := w.says(t, object{"location": "Leeds"})
+			a := seeker.post(dashboardPath, object{"intent": "generate-personalized-content", "specialty": "Nursing", "careerGoals": "Lead a ward", "experience": "5 years"}).ok(200)
+			require.Equal(t, "generate-personalized-content", a.text("data.intent"))
+			require.Contains(t, a.text("data.personalizedContent.headline"), "Nursing")
+			require.Contains(t, a.text("data.personalizedContent.headline"), "Leeds")
+			require.Equal(t, "You bring 5 years of experience to Nursing. What you are after: Lead a ward.", a.text("data.personalizedContent.summary"))
+			require.NotEmpty(t, a.list("data.personalizedContent.suggestions"))
+			require.Len(t, a.list("data.personalizedContent.recommendations"), 3)
+			for _, body := range []object{{}, {"careerGoals": []string{"Teach", "Travel"}, "experience": 5}} {
+				body["intent"] = "generate-personalized-content"
+				require.NotEmpty(t, seeker.post(dashboardPath, body).ok(200).text("data.personalizedContent.headline"))
+			}
+			seeker.post(dashboardPath, object{"intent": "generate-personalized-content", "specialty": 7}).invalid("specialty")
+			seeker.post(dashboardPath, object{"intent": "generate-personalized-content", "careerGoals": 7}).invalid("careerGoals")
+		})
+		t.Run("POST /api/jobseekers/dashboard track-dashboard-action", func(t *testing.T) {
+			seeker := w.seeker(t)
+			a := seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "view-recommendation", "listingId": ids["Cook"]}).ok(200)
+			require.Equal(t, "track-dashboard-action", a.text("data.intent"))
+			require.Contains(t, seeker.recommendedTitles(), "Cook")
+			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation", "listingId": ids["Cook"]}).ok(200)
+			require.NotContains(t, seeker.recommendedTitles(), "Cook")
+			require.Equal(t, "Dismissed Cook", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))
+			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation"}).invalid("listingId")
+			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation", "listingId": nowhere}).fails(404, "Listing not found")
+			seeker.post(dashboardPath, object{"intent": "track-dashboard-action"}).invalid("action")
+		})
+		t.Run("POST /api/jobseekers/dashboard refuses what it does not know", func(t *testing.T) {
+			seeker := w.seeker(t)
+			seeker.post(dashboardPath, object{}).fails(400, "Intent is required")
+			seeker.post(dashboardPath, object{"intent": "dance"}).invalid("intent")
+			w.guest(t).post(dashboardPath, object{"intent": "generate-personalized-content"}).fails(401, "Unauthorized")
+			w.employer(t).post(dashboardPath, object{"intent": "generate-personalized-content"}).fails(403, "Forbidden")
+		})
+	})
+}
