@@ -107,11 +107,30 @@ func (d Organizations) Dissolve(ctx context.Context, organizationID string, at t
 				return wrap(err)
 			}
 		}
-		if len(invited) == 0 {
-			return nil
-		}
-		return wrap(d.q(ctx).Exec(`DELETE FROM users WHERE ? AND status = 'invited' AND NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id)`, d.dialect.among(invited)).Error)
+		return d.forgetUninvited(ctx, invited)
 	})
+}
+
+// ForgetInvitations implements identity.Organizations.
+func (d Organizations) ForgetInvitations(ctx context.Context, before time.Time, n int) (total int, err error) {
+	return total, d.Do(ctx, func(ctx context.Context) error {
+		var invited []string
+		err := d.q(ctx).Raw(`DELETE FROM memberships WHERE (organization_id, user_id) IN (
+			SELECT organization_id, user_id FROM memberships WHERE status = 'invited' AND invited_until < ? ORDER BY invited_until LIMIT ?) RETURNING user_id`, before, n).Scan(&invited).Error
+		if total = len(invited); err != nil {
+			return wrap(err)
+		}
+		return d.forgetUninvited(ctx, invited)
+	})
+}
+
+// forgetUninvited removes those of the people who have no account and no
+// invitation any more.
+func (d Organizations) forgetUninvited(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return wrap(d.q(ctx).Exec(`DELETE FROM users WHERE ? AND status = 'invited' AND NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id)`, d.dialect.among(ids)).Error)
 }
 
 // EmployerSettings stores what people on the employers' side have set.

@@ -82,6 +82,10 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 	costs(1, 0, func() { _ = views.Count(ctx, []listings.Visit{{Day: "2026-03-01", ListingID: id, Visitor: "a"}}) })
 	costs(1, 0, func() { _, _ = views.Forget(ctx, "2026-03-01", 100) })
 	costs(1, 0, func() { _, _ = Organizations{db}.Admins(ctx, id, 10) })
+	costs(1, 0, func() { _, _ = db.Storage().Listings.NotOf(ctx, id, "New", nil, 100) })
+	costs(1, 0, func() {
+		_, _ = db.Storage().Listings.NotOf(ctx, id, "New", &listings.Listing{ID: id, CreatedAt: now}, 100)
+	})
 
 	asked.useIndexes(t, db, "counted")
 }

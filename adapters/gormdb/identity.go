@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/core/auth"
@@ -228,6 +229,9 @@ func (d Organizations) Invite(ctx context.Context, m identity.Membership, now ti
 		DoUpdates: clause.AssignmentColumns([]string{"id", "role", "permissions", "invited_name", "invited_email", "invited_until", "created_at", "updated_at"}),
 		Where:     clause.Where{Exprs: []clause.Expression{clause.Expr{SQL: "memberships.status = 'invited' AND memberships.invited_until <= ?", Vars: []any{now}}}},
 	}).Create(&r)
+	if errors.Is(res.Error, gorm.ErrForeignKeyViolated) {
+		return false, errStale // the invited person was forgotten since they were looked up
+	}
 	return res.RowsAffected == 1, wrap(res.Error)
 }
 

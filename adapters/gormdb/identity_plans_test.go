@@ -92,6 +92,7 @@ func TestEveryIdentityQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_ = s.Users.Absorb(ctx, id, u.ID)
 	_ = s.Organizations.RemoveMemberships(ctx, id)
 	_ = s.Organizations.Dissolve(ctx, id, now)
+	_, _ = s.Organizations.ForgetInvitations(ctx, now, 10)
 	_ = s.Organizations.Save(ctx, &identity.Organization{ID: id})
 	_ = s.EmailChanges.Put(ctx, identity.EmailChange{UserID: u.ID, Email: "al@example.org", RequestedAt: now})
 	_, _ = s.EmailChanges.Find(ctx, id)

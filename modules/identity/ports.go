@@ -130,6 +130,10 @@ type Organizations interface {
 	// memberships and its open invitations. Whoever was only invited, and by
 	// nobody else, is forgotten.
 	Dissolve(ctx context.Context, organizationID string, at time.Time) error
+	// ForgetInvitations removes at most n invitations that ran out before the
+	// moment. Whoever was only invited, and by nobody else, is forgotten with
+	// them.
+	ForgetInvitations(ctx context.Context, before time.Time, n int) (int, error)
 	// HasOtherAdmin reports whether an active admin other than the user is left.
 	HasOtherAdmin(ctx context.Context, organizationID, userID string) (bool, error)
 	// Admins are the ids of at most n active admins, in the order in which they

@@ -268,16 +268,27 @@ func (s *Service) Admins(ctx context.Context, organizationID string, n int) ([]s
 	return s.Organizations.Admins(ctx, organizationID, n)
 }
 
-// expiredFor is how long what has expired is kept, for who asks what happened.
-const expiredFor = 7 * 24 * time.Hour
+// How long what has expired is kept, for who asks what happened. Of invited
+// people there is a name and an address, in the team list too.
+const (
+	expiredFor    = 7 * 24 * time.Hour
+	unacceptedFor = 30 * 24 * time.Hour
+)
 
-// Forget removes sessions and tokens that have expired.
+// Forget removes sessions, tokens, changes of address and invitations that have
+// expired.
 func (s *Service) Forget(ctx context.Context) error {
 	const atOnce = 1000
-	before := s.Clock.Now().Add(-expiredFor)
-	for _, forget := range []func(context.Context, time.Time, int) (int, error){s.Sessions.Forget, s.MailTokens.Forget, s.EmailChanges.Forget} {
+	now := s.Clock.Now()
+	for _, old := range []struct {
+		forget func(context.Context, time.Time, int) (int, error)
+		after  time.Duration
+	}{
+		{s.Sessions.Forget, expiredFor}, {s.MailTokens.Forget, expiredFor}, {s.EmailChanges.Forget, expiredFor},
+		{s.Organizations.ForgetInvitations, unacceptedFor},
+	} {
 		for {
-			n, err := forget(ctx, before, atOnce)
+			n, err := old.forget(ctx, now.Add(-old.after), atOnce)
 			if err != nil {
 				return err
 			}

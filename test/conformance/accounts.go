@@ -240,3 +240,41 @@ func employerSettingsReadBack(t *testing.T, p *people) {
 	require.NoError(t, err)
 	require.Equal(t, identity.DefaultSettings(other.ID), got)
 }
+
+func invitationsAreForgotten(t *testing.T, p *people) {
+	ctx := t.Context()
+	boss := p.user("boss@example.org")
+	o, other := p.organization(boss.ID), p.organization(p.user("al@example.org").ID)
+	once, twice := p.invite(o, "once@example.org", identity.Viewer), p.invite(o, "twice@example.org", identity.Viewer)
+	account := p.user("jo@example.org")
+	p.invite(o, "jo@example.org", identity.Viewer)
+	again := identity.NewInvitation(uid(), other.ID, twice.UserID, "In Vited", "twice@example.org", identity.Viewer, p.now.Add(time.Microsecond))
+	ok, err := p.Organizations.Invite(ctx, again, p.now)
+	require.NoError(t, err)
+	require.True(t, ok)
+
+	n, err := p.Organizations.ForgetInvitations(ctx, once.InvitedUntil, 10)
+	require.NoError(t, err)
+	require.Zero(t, n, "they run out at that moment, and not before it")
+	total := 0
+	for range 3 {
+		n, err = p.Organizations.ForgetInvitations(ctx, once.InvitedUntil.Add(time.Microsecond), 2)
+		require.NoError(t, err)
+		require.LessOrEqual(t, n, 2)
+		total += n
+	}
+	require.Equal(t, 3, total)
+	_, err = p.Users.Find(ctx, once.UserID)
+	require.ErrorIs(t, err, identity.ErrUserNotFound)
+	for _, id := range []string{twice.UserID, account.ID, boss.ID} {
+		_, err = p.Users.Find(ctx, id)
+		require.NoError(t, err)
+	}
+	_, err = p.Organizations.Member(ctx, other.ID, twice.UserID)
+	require.NoError(t, err, "one that has not run out")
+	_, err = p.Organizations.Member(ctx, o.ID, boss.ID)
+	require.NoError(t, err, "members stay")
+	late := identity.NewInvitation(uid(), o.ID, once.UserID, "In Vited", "once@example.org", identity.Viewer, p.now)
+	_, err = p.Organizations.Invite(ctx, late, p.now)
+	require.Error(t, err, "of who is forgotten there is nothing to invite")
+}

@@ -52,6 +52,7 @@ func Identity(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		"what a person has is removed, and nobody else's":           personIsRemoved,
 		"an organization is changed, and never half":                organizationSaves,
 		"what an employer has set reads back":                       employerSettingsReadBack,
+		"invitations that nobody accepted are forgotten":            invitationsAreForgotten,
 		"an organization is dissolved":                              organizationDissolves,
 		"a deleted account gets no token, also not at once":         deletedGetsNoToken,
 	} {

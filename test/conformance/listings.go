@@ -58,11 +58,20 @@ type board struct {
 	svc  *listings.Service
 	org  string
 	home string
-	// company is the name of every organization.
+	// company is the name of every organization, after those that it has first,
+	// for one question each.
 	company string
+	before  []string
 }
 
-func (b *board) CompanyName(context.Context, string) (string, error) { return b.company, nil }
+func (b *board) CompanyName(context.Context, string) (string, error) {
+	if len(b.before) > 0 {
+		name := b.before[0]
+		b.before = b.before[1:]
+		return name, nil
+	}
+	return b.company, nil
+}
 
 func (b *board) HomeLocation(context.Context, string) (string, error) { return b.home, nil }
 
@@ -385,6 +394,14 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	require.Equal(t, foreign.Company, other.Company)
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
 	require.Empty(t, b.events(t), "a second time changes nothing")
+
+	// Renamed once more while the listings are being written.
+	b.before, b.company = []string{"Eastgate Trust"}, "Westgate Trust"
+	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
+	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "the world hears of the newest name alone")
+	got, err := b.Listings.Get(ctx, b.org, posted[1].ID)
+	require.NoError(t, err)
+	require.Equal(t, "Westgate Trust", got.Company)
 }
 
 func titlesInEveryState(t *testing.T, b *board) {
