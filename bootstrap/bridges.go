@@ -82,6 +82,15 @@ func (b hiringListings) ForApply(ctx context.Context, id string) (hiring.Posting
 	return p, nil
 }
 
+func (b hiringListings) Companies(ctx context.Context, ids []string) (map[string]string, error) {
+	briefs, err := b.Briefs(ctx, ids)
+	out := make(map[string]string, len(briefs))
+	for _, brief := range briefs {
+		out[brief.ID] = brief.Company
+	}
+	return out, err
+}
+
 func (b hiringListings) Viewed(ctx context.Context, organizationID, id string) (string, int, error) {
 	l, views, err := b.Service.Viewed(ctx, organizationID, id)
 	return l.Title, views, err

@@ -258,6 +258,9 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 				c.Set(name, value)
 			}
 		}
+		if either, ok := out.(interface{ Answer() any }); ok {
+			out = either.Answer()
+		}
 		if table, ok := out.(web.CSV); ok {
 			c.Status(status).Set(fiber.HeaderContentType, csvfile.MediaType)
 			c.Set(fiber.HeaderContentDisposition, `attachment; filename="`+table.Name+`"`)

@@ -55,8 +55,13 @@ func (s *Service) ExportNow(ctx context.Context, by auth.Actor, kind string, in 
 	if err := table.Check(in.given()); err != nil {
 		return Download{}, err
 	}
+	return s.stream(ctx, kind, table, by.OrganizationID, in.given())
+}
+
+// stream is the owner's table as a file.
+func (s *Service) stream(ctx context.Context, kind string, table Table, owner string, filters map[string]string) (Download, error) {
 	var first bytes.Buffer
-	w, err := newTableWriter(&first, table, by.OrganizationID, in.given())
+	w, err := newTableWriter(&first, table, owner, filters)
 	if err != nil {
 		return Download{}, err
 	}

@@ -94,6 +94,14 @@ func (b *board) Titles(_ context.Context, ids []string) (map[string]string, erro
 	return out, nil
 }
 
+func (b *board) Companies(_ context.Context, ids []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, id := range ids {
+		out[id] = "Company of " + id
+	}
+	return out, nil
+}
+
 func (b *board) Viewed(_ context.Context, _, id string) (string, int, error) {
 	return "Title of " + id, b.views, nil
 }

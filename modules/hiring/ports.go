@@ -137,6 +137,9 @@ type Listings interface {
 	ForApply(ctx context.Context, id string) (Posting, error)
 	// Titles maps those of the ids that exist, in whatever state, to their titles.
 	Titles(ctx context.Context, ids []string) (map[string]string, error)
+	// Companies maps those of the ids that exist, in whatever state, to the names
+	// under which they were posted.
+	Companies(ctx context.Context, ids []string) (map[string]string, error)
 	// Viewed is the title of one of the organization's listings and how often it
 	// was seen, or a NotFound fault.
 	Viewed(ctx context.Context, organizationID, id string) (title string, views int, err error)

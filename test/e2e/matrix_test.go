@@ -152,6 +152,8 @@ var matrix = map[string]matrixRow{
 	"DELETE /api/jobseekers/recommendations/:id": {path: func(c *cast) string { return "/api/jobseekers/recommendations/" + c.listing }, everybodys: true},
 	"GET /api/jobseekers/dashboard":              {path: at("/api/jobseekers/dashboard")},
 	"POST /api/jobseekers/dashboard":             {path: at("/api/jobseekers/dashboard"), body: saying(object{"intent": "generate-personalized-content"})},
+	"GET /api/jobseekers/export/applications":    {path: at("/api/jobseekers/export/applications")},
+	"GET /api/jobseekers/export/profile":         {path: at("/api/jobseekers/export/profile?format=csv")},
 
 	"GET /api/employers/applications":                {path: at("/api/employers/applications")},
 	"GET /api/employers/applications/:id":            {path: received, foreignError: "Application not found"},

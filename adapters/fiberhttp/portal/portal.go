@@ -21,6 +21,7 @@ func Surface(s adapters.Services) web.Surface {
 			identityRoutes(s.Identity, s.Seekers),
 			analyticsRoutes(s.Hiring),
 			exportRoutes(s.Hiring),
+			ownExportRoutes(s.Hiring, s.Seekers),
 			accountRoutes(s.Identity),
 			settingsRoutes(s.Identity, s.Seekers),
 			listingRoutes(s.Listings),

@@ -73,6 +73,9 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 	case t == reflect.TypeFor[json.RawMessage]():
 		return json.RawMessage(`{}`)
 	}
+	if one, ok := reflect.Zero(t).Interface().(interface{ JSONSchemaOneOf() []any }); ok {
+		return s.sample(reflect.TypeOf(one.JSONSchemaOneOf()[0]), name, tag)
+	}
 	switch t.Kind() {
 	case reflect.Struct:
 		if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) || t.Implements(reflect.TypeFor[json.Marshaler]()) {
@@ -201,14 +204,13 @@ func (s sampler) exemplify(op *openapi31.Operation, r Route) {
 		}
 		status, _ := strconv.Atoi(code)
 		switch {
-		case status == r.status() && r.Op.Out == reflect.TypeFor[CSV]():
-			example(response.Response.Content, "text/csv", quoted("id,title\r\n"+sampleID+",\"Registered Nurse, ICU\"\r\n"))
 		case status == r.status() && r.Op.Out == reflect.TypeFor[File]():
 			for media := range response.Response.Content {
 				example(response.Response.Content, media, quoted("(the bytes of the file)"))
 			}
 		case status == r.status():
-			example(response.Response.Content, "application/json", s.sample(r.Op.Out, "", ""))
+			example(response.Response.Content, "application/json", s.sample(r.Op.answer(), "", ""))
+			example(response.Response.Content, "text/csv", quoted("id,title\r\n"+sampleID+",\"Registered Nurse, ICU\"\r\n"))
 		default:
 			_, body := s.Fault(sampleFault(status))
 			if encoded, err := json.Marshal(body); err == nil {

@@ -65,7 +65,10 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 			oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType(kind))
 		}
 	default:
-		oc.AddRespStructure(reflect.New(route.Op.Out).Interface(), openapi.WithHTTPStatus(route.status()))
+		oc.AddRespStructure(reflect.New(route.Op.answer()).Interface(), openapi.WithHTTPStatus(route.status()))
+		if route.Op.answer() != route.Op.Out {
+			oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType("text/csv"))
+		}
 	}
 	for _, status := range route.failures() {
 		oc.AddRespStructure(s.FaultBody, openapi.WithHTTPStatus(status), func(cu *openapi.ContentUnit) {
@@ -90,6 +93,14 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 		sampler{s}.exemplify(op, route)
 	}
 	return nil
+}
+
+// answer is the type of the JSON that the operation answers with.
+func (o Operation) answer() reflect.Type {
+	if o.Out.Implements(reflect.TypeFor[twofold]()) {
+		return reflect.TypeOf(reflect.Zero(o.Out).Interface().(twofold).Answer())
+	}
+	return o.Out
 }
 
 func (r Route) status() int {

@@ -202,6 +202,26 @@ type CSV struct {
 	Body io.ReadCloser
 }
 
+// Tabular is an answer that comes as JSON or, if it has a table, as that.
+type Tabular[T any] struct {
+	Reply Reply[T]
+	Table *CSV
+}
+
+// AsTable is a table in place of the JSON.
+func AsTable[T any](table CSV) Tabular[T] { return Tabular[T]{Table: &table} }
+
+// Answer is what is sent.
+func (t Tabular[T]) Answer() any {
+	if t.Table != nil {
+		return *t.Table
+	}
+	return t.Reply
+}
+
+// twofold is a Tabular of whatever.
+type twofold interface{ Answer() any }
+
 // File is somebody's own file as the answer to a download. What is in it is not
 // ours: a browser saves it and neither shows it nor runs it.
 type File struct {

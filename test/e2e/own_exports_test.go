@@ -1,0 +1,57 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestJobseekersExportWhatIsTheirs(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, seeker, other := w.employer(t), w.seeker(t), w.seeker(t)
+		first := seeker.application(employer.listing(object{"title": "=1+1"}), nil)
+		listing := employer.listing(object{"title": "Midwife"})
+		second := seeker.application(listing, nil)
+		gone := seeker.application(employer.listing(nil), nil)
+		seeker.delete("/api/jobseekers/applications/" + gone).ok(200)
+		employer.elsewhere().put("/api/employers/applications/"+second, object{"status": "review"}).ok(200)
+		other.application(listing, nil)
+
+		t.Run("GET /api/jobseekers/export/applications", func(t *testing.T) {
+			for _, query := range []string{"", "?format=json"} {
+				a := seeker.get("/api/jobseekers/export/applications" + query).ok(200)
+				require.Len(t, a.list("data.applications"), 2)
+				require.Equal(t, second, a.text("data.applications.0.id"))
+				require.Equal(t, "Midwife", a.text("data.applications.0.jobTitle"))
+				require.Equal(t, "review", a.text("data.applications.0.status"))
+				require.Equal(t, "St Brigid's Hospital", a.text("data.applications.0.company"))
+				require.Equal(t, first, a.text("data.applications.1.id"))
+			}
+			columns, rows := seeker.get("/api/jobseekers/export/applications?format=csv").table(t)
+			require.Equal(t, "id,listing_id,job_title,company,status,applied_at", strings.Join(columns, ","))
+			require.Len(t, rows, 2)
+			require.Equal(t, []string{second, listing, "Midwife", "St Brigid's Hospital", "review"}, []string{rows[0]["id"], rows[0]["listing_id"], rows[0]["job_title"], rows[0]["company"], rows[0]["status"]})
+			require.Equal(t, "'=1+1", rows[1]["job_title"])
+			seeker.get("/api/jobseekers/export/applications?format=xml").invalid("format")
+			require.Empty(t, w.seeker(t).get("/api/jobseekers/export/applications").ok(200).list("data.applications"))
+			w.guest(t).get("/api/jobseekers/export/applications").fails(401, "Unauthorized")
+			employer.get("/api/jobseekers/export/applications").fails(403, "Forbidden")
+		})
+		t.Run("GET /api/jobseekers/export/profile", func(t *testing.T) {
+			seeker.elsewhere().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"bio": "=evil()", "location": "Leeds", "salaryMin": 30000, "employmentTypes": []string{"bank", "full-time"}}}).ok(200)
+			a := seeker.get("/api/jobseekers/export/profile").ok(200)
+			require.Equal(t, seeker.id, a.text("data.profile.uuid"))
+			require.Equal(t, seeker.email, a.text("data.profile.email"))
+			require.Equal(t, "Niamh Byrne", a.text("data.profile.profile.name"))
+			require.Equal(t, "Leeds", a.text("data.profile.profile.location"))
+			_, rows := seeker.get("/api/jobseekers/export/profile?format=csv").table(t)
+			require.Len(t, rows, 1)
+			require.Equal(t, []string{seeker.id, seeker.email, "Niamh Byrne", "'=evil()", "30000", "bank, full-time"},
+				[]string{rows[0]["uuid"], rows[0]["email"], rows[0]["name"], rows[0]["bio"], rows[0]["salary_min"], rows[0]["employment_types"]})
+			seeker.get("/api/jobseekers/export/profile?format=").invalid("format")
+			w.guest(t).get("/api/jobseekers/export/profile").fails(401, "Unauthorized")
+			employer.get("/api/jobseekers/export/profile").fails(403, "Forbidden")
+		})
+	})
+}
