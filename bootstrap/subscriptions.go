@@ -34,6 +34,7 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 		event.On("hiring.mail-contact", h.MailContact).In(job.Mail),
 		event.On("hiring.mail-export", h.MailExport).In(job.Mail),
 		event.On("hiring.account-deleted", h.OnAccountDeleted),
+		event.On("hiring.organization-closed", h.OnOrganizationClosed),
 
 		event.OnID("jobseeker.applied", k.OnApplicationSubmitted),
 		event.OnID("jobseeker.status-changed", k.OnApplicationStatusChanged),

@@ -62,6 +62,7 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 			costs(2, 0, func() { _, _ = interviews.Page(ctx, id, status, r) })
 		}
 	}
+	costs(1, 0, func() { _, _ = interviews.Ahead(ctx, id, now, 20) })
 	costs(1, 0, func() { _, _ = interviews.Standing(ctx, id, ids) })
 	costs(1, 0, func() { _, _ = letters.Find(ctx, id, ids[0]) })
 	exports := Exports{db}

@@ -72,6 +72,13 @@ func (d Appointments) Standing(ctx context.Context, applicantID string, applicat
 	return appointmentsOf(rows), wrap(err)
 }
 
+// Ahead implements hiring.Appointments.
+func (d Appointments) Ahead(ctx context.Context, organizationID string, after time.Time, n int) ([]hiring.Appointment, error) {
+	var rows []interviewRow
+	err := d.locked(ctx).Where("organization_id = ? AND status = 'scheduled' AND scheduled_at > ?", organizationID, after).Order("id").Limit(n).Find(&rows).Error
+	return appointmentsOf(rows), wrap(err)
+}
+
 // Page implements hiring.Appointments.
 func (d Appointments) Page(ctx context.Context, organizationID string, status hiring.InterviewStatus, r page.Request) (out page.Result[hiring.Appointment], err error) {
 	where, args := "organization_id = ?", []any{organizationID}

@@ -17,5 +17,6 @@
 //
 // Events out: application.submitted, application.status_changed (also when the
 // applicant withdraws), interview.changed, applicant.contacted, export.finished.
-// Events in: the same, for the mails, and user.deleted.
+// Events in: the same, for the mails, user.deleted and organization.closed, which
+// calls off the interviews to come.
 package hiring

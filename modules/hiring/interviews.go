@@ -293,3 +293,46 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 		})
 	})
 }
+
+// calledOffAtOnce is how many interviews one transaction calls off.
+const calledOffAtOnce = 20
+
+// OnOrganizationClosed calls off the interviews that are still to come, which
+// nobody would be there for, and lets the applicants know.
+func (s *Service) OnOrganizationClosed(ctx context.Context, e event.OrganizationClosed) error {
+	for {
+		n, err := s.callOffSome(ctx, e.OrganizationID)
+		if err != nil || n < calledOffAtOnce {
+			return err
+		}
+	}
+}
+
+func (s *Service) callOffSome(ctx context.Context, organizationID string) (n int, err error) {
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		now := s.Clock.Now()
+		ahead, err := s.Appointments.Ahead(ctx, organizationID, now, calledOffAtOnce)
+		if n = len(ahead); err != nil || n == 0 {
+			return err
+		}
+		ids := make([]string, n)
+		for i, a := range ahead {
+			ids[i] = a.ApplicationID
+		}
+		applications, err := s.Applications.ForOrganization(ctx, organizationID, ids)
+		if err != nil {
+			return err
+		}
+		var events []event.Event
+		for _, a := range applications {
+			i := ahead[slices.Index(ids, a.ID)]
+			i.cancel(now)
+			if err := s.Appointments.Save(ctx, i); err != nil {
+				return err
+			}
+			events = append(events, i.event(&a, event.InterviewCancelled, ""))
+		}
+		return s.Events.Record(ctx, events...)
+	})
+	return n, err
+}

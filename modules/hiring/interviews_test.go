@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/modules/hiring"
@@ -267,4 +268,35 @@ func TestWhoWantsNoAlertsGetsNoMailOfTheOrganizationsNews(t *testing.T) {
 	require.Len(t, mails, 1, "the deputy wants them")
 	require.Equal(t, "deputy-of-"+st.OrganizationID+"@example.org", mails[0].To.Email)
 	require.Contains(t, mails[0].Subject, "New application")
+}
+
+func TestAClosedOrganizationCallsItsInterviewsOff(t *testing.T) {
+	onEach(t, func(t *testing.T, b *board) {
+		st, elsewhere := employer(), employer()
+		var applied []hiring.Application
+		for range 25 { // more than one transaction takes
+			a := b.apply(seeker(), b.post(st))
+			_, err := b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+			require.NoError(t, err)
+			applied = append(applied, a)
+		}
+		past, other := b.apply(seeker(), b.post(st)), b.apply(seeker(), b.post(elsewhere))
+		_, err := b.Schedule(t.Context(), st, past.ID, meeting("2020-01-01T11:00:00Z"))
+		require.NoError(t, err)
+		_, err = b.Schedule(t.Context(), elsewhere, other.ID, meeting("2027-03-27T11:00:00Z"))
+		require.NoError(t, err)
+		b.mailed()
+
+		for range 2 {
+			require.NoError(t, b.OnOrganizationClosed(t.Context(), event.OrganizationClosed{OrganizationID: st.OrganizationID}))
+		}
+		mails := b.mailed()
+		require.Len(t, mails, 25, "those that are to come, once")
+		require.Contains(t, mails[0].Subject, "Cancelled interview")
+		require.True(t, mails[0].Invite.Cancelled)
+		require.Empty(t, mails[0].ReplyTo.Email, "there is nobody to answer")
+		require.Equal(t, hiring.Cancelled, b.received(st, applied[24].ID).Interview.Status)
+		require.Equal(t, hiring.Scheduled, b.received(st, past.ID).Interview.Status, "what was, was")
+		require.Equal(t, hiring.Scheduled, b.received(elsewhere, other.ID).Interview.Status)
+	})
 }

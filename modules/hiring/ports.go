@@ -93,6 +93,9 @@ type Appointments interface {
 	// Standing returns the interviews that are scheduled for those of the
 	// applications that are the applicant's, in one statement, any order.
 	Standing(ctx context.Context, applicantID string, applicationIDs []string) ([]Appointment, error)
+	// Ahead returns at most n interviews of the organization that are scheduled
+	// for after the moment, locked until the transaction's end.
+	Ahead(ctx context.Context, organizationID string, after time.Time, n int) ([]Appointment, error)
 	// Page lists the organization's interviews, newest first, all or those of
 	// one status. The cursor is the id of the last item seen.
 	Page(ctx context.Context, organizationID string, status InterviewStatus, r page.Request) (page.Result[Appointment], error)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/event"
@@ -160,6 +161,8 @@ func (c correspondence) to(userID string) mail.Address {
 
 // correspondence looks everybody up. Who is gone has no address.
 func (s *Service) correspondence(ctx context.Context, listingID, organizationID string, userIDs ...string) (c correspondence, err error) {
+	// Nobody acts where an organization is closed.
+	userIDs = slices.DeleteFunc(userIDs, func(id string) bool { return id == "" })
 	if c.people, err = s.People.ByIDs(ctx, userIDs); err != nil {
 		return c, err
 	}

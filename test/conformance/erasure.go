@@ -86,6 +86,28 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		}
 	})
 
+	t.Run("finds an organization's interviews to come", func(t *testing.T) {
+		s, org := start(t), id()
+		appoint := func(organization string, status hiring.InterviewStatus, at time.Time) hiring.Appointment {
+			t.Helper()
+			a := add(t, s, organization, id())
+			i := hiring.Appointment{ID: id(), ApplicationID: a.ID, OrganizationID: organization, ScheduledAt: at, Location: "Ward 3", Interviewer: "Dr. Byrne",
+				Status: status, Outcome: hiring.Undecided, CreatedAt: now, ChangedAt: now}
+			require.NoError(t, s.Appointments.Save(ctx, i))
+			return i
+		}
+		first, second := appoint(org, hiring.Scheduled, now.Add(time.Microsecond)), appoint(org, hiring.Scheduled, now.Add(time.Hour))
+		appoint(org, hiring.Scheduled, now)
+		appoint(org, hiring.Cancelled, now.Add(time.Hour))
+		appoint(id(), hiring.Scheduled, now.Add(time.Hour))
+		got, err := s.Appointments.Ahead(ctx, org, now, 10)
+		require.NoError(t, err)
+		require.Equal(t, []hiring.Appointment{first, second}, got)
+		got, err = s.Appointments.Ahead(ctx, org, now, 1)
+		require.NoError(t, err)
+		require.Equal(t, []hiring.Appointment{first}, got)
+	})
+
 	t.Run("finds the exports that may name the applicant", func(t *testing.T) {
 		s, ann := start(t), id()
 		a := add(t, s, id(), ann)
