@@ -50,10 +50,19 @@ func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (strin
 func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter, ring *jwttokens.Tokens, f files.Store) *hiring.Service {
 	return hiring.New(hiring.Needs{
 		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Applications: s.Applications, Appointments: s.Appointments, Letters: s.Letters,
-		Listings: hiringListings{l}, People: hiringPeople{i}, Organizations: hiringOrganizations{i},
+		Listings: hiringListings{l}, People: hiringPeople{i}, Organizations: hiringOrganizations{i}, Wishes: hiringWishes{s.Profiles},
 		Jobs: s.Jobs, Mailer: m, Limiter: counts, PublicURL: c.HTTP.PublicURL,
 		Sealer: ring, Files: f, Exports: s.Exports, Tables: map[string]hiring.Table{"jobs": l.Table()},
 	})
+}
+
+// hiringWishes answers hiring.Wishes. It reads the profiles themselves, since
+// the module that keeps them asks for applications.
+type hiringWishes struct{ jobseeker.Profiles }
+
+func (b hiringWishes) WantsMail(ctx context.Context, userID string) (bool, error) {
+	p, err := b.Find(ctx, userID)
+	return p.EmailNotifications, err
 }
 
 // hiringOrganizations answers hiring.Organizations.
@@ -196,8 +205,9 @@ func (b seekersApplied) Among(ctx context.Context, userID string, listingIDs []s
 	return b.AppliedAmong(ctx, userID, listingIDs)
 }
 
-func (b seekersApplied) Count(ctx context.Context, userID string) (int, error) {
-	return b.AppliedCount(ctx, userID)
+func (b seekersApplied) Counts(ctx context.Context, userID string) (jobseeker.ApplicationCounts, error) {
+	total, pending, err := b.ApplicantStats(ctx, userID)
+	return jobseeker.ApplicationCounts{Total: total, Pending: pending}, err
 }
 
 func (b seekersListings) Gather(ctx context.Context, ids []string) (jobseeker.Gathered, error) {

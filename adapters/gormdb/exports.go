@@ -146,6 +146,14 @@ func (d Applications) CountByStatus(ctx context.Context, organizationID string, 
 	return countedBy[hiring.Status](d.picked(ctx, organizationID, f).Select("status AS name, count(*) AS n").Group("status"))
 }
 
+// CountForApplicant implements hiring.Applications.
+func (d Applications) CountForApplicant(ctx context.Context, applicantID string, seen hiring.Status) (all, those int, err error) {
+	var n struct{ Total, Those int }
+	err = d.q(ctx).Raw(`SELECT COUNT(*) AS total, COUNT(CASE WHEN tracker = ? OR tracker = '' AND status = ? THEN 1 END) AS those
+		FROM applications WHERE applicant_id = ? AND withdrawn_at IS NULL`, string(seen), string(seen), applicantID).Scan(&n).Error
+	return n.Total, n.Those, wrap(err)
+}
+
 // Before implements hiring.Applications.
 func (d Applications) Before(ctx context.Context, organizationID string, f hiring.ApplicationFilter, id string, n int) ([]hiring.Application, error) {
 	q := d.picked(ctx, organizationID, f)

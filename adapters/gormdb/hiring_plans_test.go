@@ -75,6 +75,7 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 	picked := hiring.ApplicationFilter{Status: hiring.Accepted, ListingID: id, From: now, Until: now}
 	costs(1, 0, func() { _, _ = apps.Count(ctx, id, picked) })
 	costs(1, 0, func() { _, _ = apps.Before(ctx, id, picked, ids[0], 500) })
+	costs(1, 0, func() { _, _, _ = apps.CountForApplicant(ctx, id, hiring.Pending) })
 	costs(1, 0, func() { _, _ = apps.CountByStatus(ctx, id, picked) })
 	costs(1, 0, func() { _, _ = apps.CountByStatus(ctx, id, hiring.ApplicationFilter{}) })
 	costs(1, 0, func() { _, _ = db.Storage().Listings.CountByStatus(ctx, id) })

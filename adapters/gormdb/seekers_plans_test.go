@@ -61,6 +61,7 @@ func TestEverySeekersQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_, _ = s.Listings.ClosingBetween(ctx, now, id, now, 10)
 	_ = s.Profiles.Lock(ctx, id)
 	_, _ = s.Profiles.Find(ctx, id)
+	_, _ = s.Profiles.Deaf(ctx, []string{id})
 	require.NoError(t, s.Profiles.Save(ctx, jobseeker.NewProfile(id)))
 	_, _ = s.Profiles.Number(ctx, id)
 	_, _ = s.Profiles.Number(ctx, id)

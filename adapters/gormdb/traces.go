@@ -12,6 +12,7 @@ func (d Traces) Remove(ctx context.Context, userID string) error {
 		`DELETE FROM search_matches WHERE search_id IN (SELECT id FROM saved_searches WHERE user_id = ?)`,
 		`DELETE FROM saved_searches WHERE user_id = ?`,
 		`DELETE FROM bookmarks WHERE user_id = ?`,
+		`DELETE FROM documents WHERE user_id = ?`,
 		`DELETE FROM notifications WHERE user_id = ? AND deleted_at IS NULL`,
 		`DELETE FROM activities WHERE user_id = ?`,
 		`DELETE FROM seekers WHERE user_id = ?`,

@@ -52,6 +52,12 @@ func (s *Service) Stats(ctx context.Context, by auth.Actor, in StatsInput) (Coun
 	return s.Applications.CountByStatus(ctx, by.OrganizationID, f)
 }
 
+// ApplicantStats counts the applications in the user's own list, and those of
+// them that they see as pending.
+func (s *Service) ApplicantStats(ctx context.Context, userID string) (total, pending int, err error) {
+	return s.Applications.CountForApplicant(ctx, userID, Pending)
+}
+
 // JobAnalytics is what became of one listing.
 type JobAnalytics struct {
 	JobID        string

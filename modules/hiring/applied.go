@@ -1,10 +1,6 @@
 package hiring
 
-import (
-	"context"
-
-	"github.com/locumhq/locum/core/page"
-)
+import "context"
 
 // AppliedLately are the listings that the applicant applied for last and has not
 // withdrawn from, at most n.
@@ -18,10 +14,4 @@ func (s *Service) AppliedAmong(ctx context.Context, applicantID string, listingI
 		return map[string]bool{}, nil
 	}
 	return s.Applications.AppliedAmong(ctx, applicantID, listingIDs)
-}
-
-// AppliedCount counts the applicant's applications as their own list does.
-func (s *Service) AppliedCount(ctx context.Context, applicantID string) (int, error) {
-	r, err := s.Applications.PageForApplicant(ctx, applicantID, page.Request{Number: 1, Size: 1})
-	return r.Total, err
 }

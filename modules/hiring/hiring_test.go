@@ -59,6 +59,10 @@ func (b *board) WantsAlerts(_ context.Context, userID string) (bool, error) {
 	return !b.quiet[userID], nil
 }
 
+func (b *board) WantsMail(_ context.Context, userID string) (bool, error) {
+	return !b.quiet[userID], nil
+}
+
 func (b *board) Send(_ context.Context, m mail.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,7 +133,7 @@ func open(t testing.TB, on opener) *board {
 	b := &board{t: t, clock: kit.NewClock(), posts: map[string]hiring.Posting{}, gone: map[string]bool{}, left: map[string]auth.Permission{}, quiet: map[string]bool{}}
 	b.store = on(t, b.clock)
 	b.Service = hiring.New(hiring.Needs{Tx: b.store.Tx, Events: b.store.Events, Clock: b.clock, NewID: stores.NewID,
-		Applications: b.store.Applications, Appointments: b.store.Appointments, Letters: b.store.Letters, Listings: b, People: b, Organizations: b,
+		Applications: b.store.Applications, Appointments: b.store.Appointments, Letters: b.store.Letters, Listings: b, People: b, Organizations: b, Wishes: b,
 		Jobs: b.store.Jobs, Mailer: b, Limiter: locallimit.New(b.clock), PublicURL: "https://jobs.example.org",
 		Sealer: b, Files: keeping(t), Exports: b.store.Exports, Tables: map[string]hiring.Table{"jobs": &b.table}})
 	b.work = kit.NewWork(t, b.store, b.clock, []event.Subscription{

@@ -300,3 +300,24 @@ func TestAClosedOrganizationCallsItsInterviewsOff(t *testing.T) {
 		require.Equal(t, hiring.Scheduled, b.received(elsewhere, other.ID).Interview.Status)
 	})
 }
+
+func TestWhoWantsNoMailStillGetsLetters(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	ann, st := seeker(), employer()
+	a := b.apply(ann, b.post(st))
+	b.mailed()
+	b.quiet[ann.UserID] = true
+	require.NoError(t, b.decide(st, a.ID, "review"))
+	_, err := b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+	require.NoError(t, err)
+	require.Empty(t, b.mailed(), "neither of the status nor of the interview")
+	_, err = b.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: "Your papers", Message: "Please send them."})
+	require.NoError(t, err)
+	got := b.mailed()
+	require.Len(t, got, 1)
+	require.Equal(t, "Your papers", got[0].Subject)
+	total, pending, err := b.ApplicantStats(t.Context(), ann.UserID)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 0}, []int{total, pending})
+}

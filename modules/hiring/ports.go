@@ -79,6 +79,9 @@ type Applications interface {
 	// left out. The cursor is the id of the last item seen.
 	PageForOrganization(ctx context.Context, organizationID string, r page.Request) (page.Result[Application], error)
 	PageForApplicant(ctx context.Context, applicantID string, r page.Request) (page.Result[Application], error)
+	// CountForApplicant counts what PageForApplicant lists, and those among it in
+	// which the applicant sees the status.
+	CountForApplicant(ctx context.Context, applicantID string, seen Status) (all, those int, err error)
 }
 
 // Appointments keeps interviews. Whoever names an organization gets and changes
@@ -180,6 +183,12 @@ type Organizations interface {
 	// WantsAlerts reports whether the member wants news of the organization by
 	// mail.
 	WantsAlerts(ctx context.Context, userID string) (bool, error)
+}
+
+// Wishes tells what applicants want to hear of.
+type Wishes interface {
+	// WantsMail reports whether the person wants news by mail.
+	WantsMail(ctx context.Context, userID string) (bool, error)
 }
 
 // Person is an applicant as an employer sees them.

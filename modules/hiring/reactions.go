@@ -77,6 +77,9 @@ func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event
 	if e.ActorID == e.CandidateID {
 		return nil
 	}
+	if wants, err := s.Wishes.WantsMail(ctx, e.CandidateID); err != nil || !wants {
+		return err
+	}
 	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
 	if err != nil || c.to(e.CandidateID).Email == "" {
 		return err
@@ -93,6 +96,9 @@ func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event
 // MailInterview sends the applicant the invitation as it stood after the change.
 // The answer goes to who changed it.
 func (s *Service) MailInterview(ctx context.Context, eventID string, e event.InterviewChanged) error {
+	if wants, err := s.Wishes.WantsMail(ctx, e.CandidateID); err != nil || !wants {
+		return err
+	}
 	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, e.ActorID)
 	if err != nil || c.to(e.CandidateID).Email == "" {
 		return err
@@ -127,7 +133,8 @@ func (s *Service) MailInterview(ctx context.Context, eventID string, e event.Int
 	})
 }
 
-// MailContact passes on what an employer wrote. The answer goes to the writer.
+// MailContact passes on what an employer wrote, also to who wants no news by
+// mail: it is a letter, and stands nowhere else. The answer goes to the writer.
 func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) error {
 	letter, err := s.Letters.Find(ctx, e.OrganizationID, e.MessageID)
 	if errors.Is(err, ErrNotFound) {

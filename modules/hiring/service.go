@@ -28,6 +28,7 @@ type Needs struct {
 	Listings      Listings
 	People        People
 	Organizations Organizations
+	Wishes        Wishes
 	Jobs          job.Adder
 	Mailer        mail.Mailer
 	Limiter       limit.Limiter

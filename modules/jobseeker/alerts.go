@@ -150,6 +150,13 @@ func (r *run) flush(ctx context.Context) error {
 		return nil
 	}
 	err := r.Tx.Do(ctx, func(ctx context.Context) error {
+		deaf, err := r.deaf(ctx)
+		if err != nil {
+			return err
+		}
+		for i, m := range r.matches {
+			r.matches[i].Email = m.Email && !deaf[m.UserID]
+		}
 		fresh, err := r.Alerts.AddMatches(ctx, r.matches)
 		if err != nil || len(fresh) == 0 {
 			return err
@@ -157,7 +164,9 @@ func (r *run) flush(ctx context.Context) error {
 		var waiting []string
 		bySearch := map[string][]Match{}
 		for _, m := range fresh {
-			bySearch[m.SearchID] = append(bySearch[m.SearchID], m)
+			if !deaf[m.UserID] {
+				bySearch[m.SearchID] = append(bySearch[m.SearchID], m)
+			}
 			if m.Email {
 				waiting = append(waiting, m.UserID)
 			}
@@ -179,6 +188,21 @@ func (r *run) flush(ctx context.Context) error {
 	r.matches = r.matches[:0]
 	clear(r.names)
 	return err
+}
+
+// deaf are those among the matches' users who want to hear of none.
+func (r *run) deaf(ctx context.Context) (map[string]bool, error) {
+	users := make([]string, len(r.matches))
+	for i, m := range r.matches {
+		users[i] = m.UserID
+	}
+	slices.Sort(users)
+	found, err := r.Profiles.Deaf(ctx, slices.Compact(users))
+	out := make(map[string]bool, len(found))
+	for _, id := range found {
+		out[id] = true
+	}
+	return out, err
 }
 
 // news says what is new for a search.

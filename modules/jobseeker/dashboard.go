@@ -63,9 +63,11 @@ func (s *Service) MyDashboard(ctx context.Context, by auth.Actor) (d Dashboard, 
 		return d, err
 	}
 	d.Recent = recent.Items
-	if d.Applications, err = s.Applied.Count(ctx, by.UserID); err != nil {
+	counts, err := s.Applied.Counts(ctx, by.UserID)
+	if err != nil {
 		return d, err
 	}
+	d.Applications = counts.Total
 	d.Bookmarks, err = s.Bookmarks.Count(ctx, by.UserID)
 	return d, err
 }
@@ -304,11 +306,11 @@ func (s *Service) suggestions(ctx context.Context, p Profile) ([]string, error) 
 	if len(searches) == 0 {
 		out = append(out, "Save a search to hear of new jobs at once")
 	}
-	n, err := s.Applied.Count(ctx, p.UserID)
+	counts, err := s.Applied.Counts(ctx, p.UserID)
 	if err != nil {
 		return nil, err
 	}
-	if n == 0 {
+	if counts.Total == 0 {
 		out = append(out, "Apply for a job that suits you")
 	}
 	return out, nil

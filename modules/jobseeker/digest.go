@@ -74,6 +74,12 @@ func (s *Service) sendDigest(ctx context.Context, d digest) error {
 	if err != nil || len(matches) == 0 {
 		return err
 	}
+	// What is wanted no more when its time comes is dropped, so that it does not
+	// pile up for the day on which it is wanted again.
+	p, err := s.Profiles.Find(ctx, d.UserID)
+	if err != nil || !p.JobAlerts || !p.EmailNotifications {
+		return err
+	}
 	people, err := s.People.ByIDs(ctx, []string{d.UserID})
 	person, there := people[d.UserID]
 	if err != nil || !there || person.Email == "" {

@@ -4,10 +4,19 @@ import (
 	"context"
 
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/job"
 )
 
 // OnAccountDeleted forgets whoever deleted their account: there is nobody left
-// for whom anything here would be kept.
+// for whom anything here would be kept. The files go after the rows.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Traces.Remove(ctx, e.UserID) })
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.DocumentFiles.FreeAll(ctx, e.UserID, s.Clock.Now()); err != nil {
+			return err
+		}
+		if err := s.Traces.Remove(ctx, e.UserID); err != nil {
+			return err
+		}
+		return s.Jobs.Add(ctx, job.New(removeKind, job.Maintenance, removeKind+"/"+s.NewID(), struct{}{}))
+	})
 }

@@ -73,6 +73,8 @@ type Profiles interface {
 	// Number is the user's own number, from 1, which nobody else has or had and
 	// which never changes.
 	Number(ctx context.Context, userID string) (int64, error)
+	// Deaf returns those of the users who want no job alerts.
+	Deaf(ctx context.Context, userIDs []string) ([]string, error)
 }
 
 // Accounts is what the account keeps of what users say of themselves.
@@ -161,6 +163,10 @@ type FileTypes interface {
 	// anything else. A fault says why a file of such a type is refused.
 	Detect(content []byte) (mediaType string, err error)
 }
+
+// ApplicationCounts are applications by what the applicant sees: all of them,
+// and those that are pending.
+type ApplicationCounts struct{ Total, Pending int }
 
 // Searches keeps what users search for. Whoever names a user gets and changes
 // that user's only.
@@ -327,8 +333,8 @@ type Applied interface {
 	// Among returns those of the listings, at most 1,000, that the user ever
 	// applied for.
 	Among(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error)
-	// Count counts the user's applications, without withdrawn ones.
-	Count(ctx context.Context, userID string) (int, error)
+	// Counts counts the user's applications, without withdrawn ones.
+	Counts(ctx context.Context, userID string) (ApplicationCounts, error)
 }
 
 // Dismissals keeps what users do not want to be recommended.

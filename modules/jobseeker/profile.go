@@ -37,7 +37,9 @@ type Profile struct {
 	SalaryMin, SalaryMax *float64
 
 	// JobAlerts is whether new matches of saved searches are told of at all,
-	// EmailNotifications whether anything comes by mail that need not.
+	// EmailNotifications whether news comes by mail: of applications, interviews
+	// and matches. Mails about the account itself, and what an employer writes in
+	// person, come in any case.
 	JobAlerts, EmailNotifications bool
 	// ShowProfile allows others to see the profile.
 	ShowProfile bool

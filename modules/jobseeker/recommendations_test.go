@@ -70,8 +70,9 @@ func (d *desk) Among(_ context.Context, userID string, listingIDs []string) (map
 }
 
 // Count implements jobseeker.Applied.
-func (d *desk) Count(_ context.Context, userID string) (int, error) {
-	return len(d.applied[userID]), nil
+func (d *desk) Counts(_ context.Context, userID string) (jobseeker.ApplicationCounts, error) {
+	n := len(d.applied[userID])
+	return jobseeker.ApplicationCounts{Total: n, Pending: min(n, 1)}, nil
 }
 
 // Plan implements jobseeker.Plans.

@@ -222,6 +222,31 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		require.Error(t, apps.SaveStatuses(ctx, a.OrganizationID, []hiring.Application{reopened}, nil), "a withdrawal is final in the store too")
 	})
 
+	t.Run("counts for the applicant what their list shows", func(t *testing.T) {
+		_, apps, add := start(t)
+		ann := id()
+		add(id(), ann)
+		a, tracked, gone := add(id(), ann), add(id(), ann), add(id(), ann)
+		add(id(), id())
+		a.Status = hiring.Review
+		require.NoError(t, apps.SaveStatuses(ctx, a.OrganizationID, []hiring.Application{a}, nil))
+		tracked.Tracker = hiring.Status("in-progress")
+		require.NoError(t, apps.SaveOwn(ctx, ann, tracked))
+		gone.WithdrawnAt = &now
+		require.NoError(t, apps.SaveOwn(ctx, ann, gone))
+		again := add(id(), ann)
+		again.Status, again.Tracker = hiring.Review, hiring.Pending
+		require.NoError(t, apps.SaveOwn(ctx, ann, again))
+		for seen, want := range map[hiring.Status]int{hiring.Pending: 2, hiring.Review: 1, "in-progress": 1, hiring.Accepted: 0} {
+			all, those, err := apps.CountForApplicant(ctx, ann, seen)
+			require.NoError(t, err)
+			require.Equal(t, []int{4, want}, []int{all, those}, seen)
+		}
+		all, those, err := apps.CountForApplicant(ctx, id(), hiring.Pending)
+		require.NoError(t, err)
+		require.Zero(t, all+those)
+	})
+
 	t.Run("sets many statuses at once and drops the trackers", func(t *testing.T) {
 		_, apps, add := start(t)
 		org := id()

@@ -88,6 +88,21 @@ func profiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		}
 	})
 
+	t.Run("knows who wants no job alerts", func(t *testing.T) {
+		s := start(t)
+		deaf, eager := full(id()), full(id())
+		eager.JobAlerts = true
+		for _, p := range []jobseeker.Profile{deaf, eager} {
+			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+				require.NoError(t, s.Profiles.Lock(ctx, p.UserID))
+				return s.Profiles.Save(ctx, p)
+			}))
+		}
+		got, err := s.Profiles.Deaf(ctx, []string{eager.UserID, deaf.UserID, id()})
+		require.NoError(t, err)
+		require.Equal(t, []string{deaf.UserID}, got)
+	})
+
 	t.Run("undoes with the transaction", func(t *testing.T) {
 		s := start(t)
 		user, boom := id(), errors.New("boom")

@@ -131,6 +131,8 @@ var matrix = map[string]matrixRow{
 	"PUT /api/jobseekers/bookmarks/:id":    {path: bookmark, body: saying(object{"notes": "x"}), foreignError: "Bookmark not found"},
 	"DELETE /api/jobseekers/bookmarks/:id": {path: bookmark, foreignError: "Bookmark not found"},
 
+	"GET /api/jobseekers/analytics": {path: at("/api/jobseekers/analytics")},
+
 	"GET /api/jobseekers/documents":          {path: at("/api/jobseekers/documents")},
 	"POST /api/jobseekers/documents":         {path: at("/api/jobseekers/documents"), body: saying(object{"intent": "upload-document", "type": "cv", "content": "x"})},
 	"GET /api/jobseekers/documents/:id":      {path: document(""), foreignError: "Document not found"},

@@ -106,6 +106,8 @@ func TestNothingIsLeftOfADeletedJobseeker(t *testing.T) {
 		seeker().post("/api/jobseekers/onboarding", form{"action": {"capture_email"}, "email": {p.email}, "source": {"apply"}}).ok(200)
 		seeker().post("/api/jobseekers/onboarding", form{"action": {"update_preferences"}, "preferences": {`{"call me":"` + p.first + `"}`}}).ok(200)
 		seeker().put("/api/jobseekers/settings", object{"intent": "update-profile", "profile": object{"bio": me}}).ok(200)
+		seeker().post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": p.first, "fileName": p.last + ".txt", "content": me}).ok(200)
+		seeker().put("/api/jobseekers/settings", object{"intent": "update-privacy", "showProfile": true}).ok(200)
 		seeker().post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200)
 		w.guest(t).post("/api/auth/forgot-password", object{"email": p.email}).ok(200)
 		p.signIn(password)

@@ -464,6 +464,17 @@ func (w *world) mail(t testing.TB, to, subject string) string {
 	return found
 }
 
+// hasNoMail demands that no message to the address has a subject with the words.
+func (w *world) hasNoMail(t testing.TB, to, subject string) {
+	t.Helper()
+	names, _ := filepath.Glob(filepath.Join(w.dir, "data", "mail", "*.eml"))
+	for _, name := range names {
+		body, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.False(t, bytes.Contains(body, []byte(to)) && bytes.Contains(body, []byte(subject)), "%s", body)
+	}
+}
+
 // syncBuffer is a log that is written and read at once.
 type syncBuffer struct {
 	mu sync.Mutex

@@ -44,6 +44,14 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			})},
+		{Method: http.MethodGet, Path: "/api/jobseekers/analytics", Auth: web.Required, Who: web.Seeker, Tag: activity, Summary: "The caller's numbers", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[seekerAnalyticsView], error) {
+				a, err := s.MyAnalytics(ctx, c.Actor)
+				var v seekerAnalyticsView
+				v.Analytics.Applications.Total, v.Analytics.Applications.Pending = a.Applications.Total, a.Applications.Pending
+				v.Analytics.Bookmarks.SavedJobs, v.Analytics.Profile.Completion = a.SavedJobs, a.Completion
+				return web.OK(v, ""), err
+			})},
 		{Method: http.MethodPost, Path: "/api/jobseekers/search", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: searches, Summary: "Save a search, delete one, or say what one prefers", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SearchIntentInput) (web.Reply[savedSearchesView], error) {
 				var all []jobseeker.Search
@@ -139,6 +147,21 @@ type activityView struct {
 	Action      string    `json:"action"`
 	Description string    `json:"description"`
 	Timestamp   time.Time `json:"timestamp"`
+}
+
+type seekerAnalyticsView struct {
+	Analytics struct {
+		Applications struct {
+			Total   int `json:"total"`
+			Pending int `json:"pending"`
+		} `json:"applications"`
+		Bookmarks struct {
+			SavedJobs int `json:"savedJobs"`
+		} `json:"bookmarks"`
+		Profile struct {
+			Completion int `json:"completion" description:"How much of the profile is there: ten things, each a tenth: bio, phone, location, specialty, current role, experience, preferred location, employment types, salary and a CV among the documents."`
+		} `json:"profile"`
+	} `json:"analytics"`
 }
 
 type activitiesView struct {

@@ -20,6 +20,7 @@ var values = map[reflect.Type][]string{
 	reflect.TypeFor[hiring.Outcome]():             texts([]hiring.Outcome{hiring.Undecided, hiring.Pass, hiring.Fail}),
 	reflect.TypeFor[hiring.ExportState]():         texts([]hiring.ExportState{hiring.ExportDone, hiring.ExportQueued, hiring.ExportRunning, hiring.ExportFailed}),
 	reflect.TypeFor[listings.Status]():            texts([]listings.Status{listings.Active, listings.Inactive, listings.Closed, listings.Draft, listings.Archived}),
+	reflect.TypeFor[jobseeker.DocumentType]():     texts([]jobseeker.DocumentType{jobseeker.CV, jobseeker.CoverLetter, jobseeker.Certification, jobseeker.OtherDocument}),
 	reflect.TypeFor[jobseeker.NotificationType](): texts([]jobseeker.NotificationType{jobseeker.AboutApplication, jobseeker.AboutInterview, jobseeker.AboutMessage, jobseeker.AboutJobs, jobseeker.AboutDeadline, jobseeker.AboutBilling}),
 	reflect.TypeFor[billing.Status]():             texts([]billing.Status{billing.Active, billing.PastDue}),
 	reflect.TypeFor[billing.ChargeStatus]():       texts([]billing.ChargeStatus{billing.Paid, billing.Pending, billing.Declined}),

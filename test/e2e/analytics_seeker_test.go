@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestJobseekerAnalytics(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("GET /api/jobseekers/analytics", func(t *testing.T) {
+			const path = "/api/jobseekers/analytics"
+			seeker, employer := w.seeker(t), w.employer(t)
+			require.Equal(t, object{"applications": object{"total": 0.0, "pending": 0.0}, "bookmarks": object{"savedJobs": 0.0}, "profile": object{"completion": 0.0}}, seeker.get(path).ok(200).at("data.analytics"))
+			listing := employer.listing(nil)
+			seeker.application(listing, nil)
+			reviewed := seeker.application(employer.listing(nil), nil)
+			tracked := seeker.application(employer.listing(nil), nil)
+			gone := seeker.application(employer.listing(nil), nil)
+			employer.elsewhere().put("/api/employers/applications/"+reviewed, object{"status": "review"}).ok(200)
+			seeker.put("/api/jobseekers/applications/"+tracked, object{"status": "in-progress"}).ok(200)
+			seeker.delete("/api/jobseekers/applications/" + gone).ok(200)
+			seeker.post("/api/jobseekers/saved", object{"listingId": listing}).ok(201)
+			seeker.document(nil)
+			a := seeker.get(path).ok(200)
+			require.Equal(t, object{"applications": object{"total": 3.0, "pending": 1.0}, "bookmarks": object{"savedJobs": 1.0}, "profile": object{"completion": 10.0}}, a.at("data.analytics"))
+			require.InDelta(t, 3, seeker.get("/api/jobseekers/applications").ok(200).number("data.pagination.total"), 0)
+			w.guest(t).get(path).fails(401, "Unauthorized")
+		})
+	})
+}
+
+func TestWhoWantsNoMailOfTheirApplicationsStillFindsTheNotice(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, quiet, other := w.employer(t), w.seeker(t), w.seeker(t)
+		listing := employer.listing(object{"title": "Theatre Nurse"})
+		quiet.put("/api/jobseekers/settings", object{"intent": "update-notifications", "email": false}).ok(200)
+		for _, who := range []*account{quiet, other} {
+			employer.elsewhere().put("/api/employers/applications/"+who.application(listing, nil), object{"status": "review"}).ok(200)
+			who.notified(1)
+		}
+		w.mail(t, other.email, "Your application: Theatre Nurse")
+		w.hasNoMail(t, quiet.email, "Your application")
+	})
+}
