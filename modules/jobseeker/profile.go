@@ -181,6 +181,11 @@ func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix strin
 	if err := in.check(prefix); err != nil {
 		return Account{}, err
 	}
+	if in.Email != nil {
+		if err := s.askForAddress(ctx, by, prefix, in); err != nil {
+			return Account{}, err
+		}
+	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Profiles.Lock(ctx, by.UserID); err != nil {
 			return err
@@ -206,16 +211,23 @@ func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix strin
 				return err
 			}
 		}
-		if in.Email == nil {
-			return nil
-		}
-		if err := s.Accounts.ChangeEmail(ctx, by.UserID, *in.Email); err != nil {
-			return err
-		}
-		after.PendingEmail, err = s.Accounts.PendingEmail(ctx, by.UserID)
-		return err
+		return nil
 	})
 	return after, err
+}
+
+// askForAddress has the new address confirmed, if the rest of the input can be
+// carried out. It comes before the transaction, because how often somebody asks
+// is counted elsewhere.
+func (s *Service) askForAddress(ctx context.Context, by auth.Actor, prefix string, in ProfileInput) error {
+	trial, err := s.MyProfile(ctx, by)
+	if err != nil {
+		return err
+	}
+	if err := in.apply(&trial, prefix); err != nil {
+		return err
+	}
+	return s.Accounts.ChangeEmail(ctx, by.UserID, *in.Email)
 }
 
 // check finds what is wrong with the input in itself.
