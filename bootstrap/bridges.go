@@ -65,6 +65,14 @@ func (b hiringWishes) WantsMail(ctx context.Context, userID string) (bool, error
 	return p.EmailNotifications, err
 }
 
+func (b hiringWishes) Introduction(ctx context.Context, userID string) (*hiring.Introduction, error) {
+	p, err := b.Find(ctx, userID)
+	if err != nil || !p.ShowProfile {
+		return nil, err
+	}
+	return &hiring.Introduction{Bio: p.Bio, Location: p.Location, Specialty: p.Specialty, CurrentRole: p.CurrentRole, Experience: p.Experience}, nil
+}
+
 // hiringOrganizations answers hiring.Organizations.
 type hiringOrganizations struct{ *identity.Service }
 

@@ -49,7 +49,12 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 	if err != nil {
 		return Detail{}, err
 	}
-	return s.detail(ctx, views[0])
+	d, err := s.detail(ctx, views[0])
+	if err != nil || a.WithdrawnAt != nil {
+		return d, err
+	}
+	d.Introduction, err = s.Wishes.Introduction(ctx, a.ApplicantID)
+	return d, err
 }
 
 // Decision sets the status of one application.

@@ -29,19 +29,20 @@ import (
 // board is the module on a real database, with a few listings around it.
 type board struct {
 	*hiring.Service
-	t     testing.TB
-	clock *kit.Clock
-	store adapters.Storage
-	posts map[string]hiring.Posting
-	named atomic.Int64 // calls of the other modules
-	work  kit.Work
-	gone  map[string]bool            // who has no account any more
-	left  map[string]auth.Permission // who lost it
-	quiet map[string]bool            // who wants no news by mail
-	mu    sync.Mutex
-	mails []mail.Message
-	table fewRows
-	views int
+	t      testing.TB
+	clock  *kit.Clock
+	store  adapters.Storage
+	posts  map[string]hiring.Posting
+	named  atomic.Int64 // calls of the other modules
+	work   kit.Work
+	gone   map[string]bool            // who has no account any more
+	left   map[string]auth.Permission // who lost it
+	quiet  map[string]bool            // who wants no news by mail
+	intros map[string]*hiring.Introduction
+	mu     sync.Mutex
+	mails  []mail.Message
+	table  fewRows
+	views  int
 }
 
 func (b *board) Name(_ context.Context, id string) (string, error) { return "Clinic " + id[:4], nil }
@@ -61,6 +62,10 @@ func (b *board) WantsAlerts(_ context.Context, userID string) (bool, error) {
 
 func (b *board) WantsMail(_ context.Context, userID string) (bool, error) {
 	return !b.quiet[userID], nil
+}
+
+func (b *board) Introduction(_ context.Context, userID string) (*hiring.Introduction, error) {
+	return b.intros[userID], nil
 }
 
 func (b *board) Send(_ context.Context, m mail.Message) error {
@@ -130,7 +135,7 @@ type opener = func(testing.TB, clock.Clock) adapters.Storage
 
 func open(t testing.TB, on opener) *board {
 	t.Helper()
-	b := &board{t: t, clock: kit.NewClock(), posts: map[string]hiring.Posting{}, gone: map[string]bool{}, left: map[string]auth.Permission{}, quiet: map[string]bool{}}
+	b := &board{t: t, clock: kit.NewClock(), posts: map[string]hiring.Posting{}, gone: map[string]bool{}, left: map[string]auth.Permission{}, quiet: map[string]bool{}, intros: map[string]*hiring.Introduction{}}
 	b.store = on(t, b.clock)
 	b.Service = hiring.New(hiring.Needs{Tx: b.store.Tx, Events: b.store.Events, Clock: b.clock, NewID: stores.NewID,
 		Applications: b.store.Applications, Appointments: b.store.Appointments, Letters: b.store.Letters, Listings: b, People: b, Organizations: b, Wishes: b,
@@ -658,4 +663,16 @@ func TestAnAnswerIsOneShapeEverywhere(t *testing.T) {
 	text, err := json.Marshal(hiring.Answer{QuestionID: "q", Answer: "a"})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"question_id":"q","answer":"a"}`, string(text))
+}
+
+func TestAnEmployerSeesWhatAnApplicantShows(t *testing.T) {
+	t.Parallel()
+	b := open(t, stores.SQLite)
+	ann, shy, st := seeker(), seeker(), employer()
+	b.intros[ann.UserID] = &hiring.Introduction{Bio: "Twelve years in theatre."}
+	a := b.apply(ann, b.post(st))
+	require.Equal(t, b.intros[ann.UserID], b.received(st, a.ID).Introduction)
+	require.Nil(t, b.received(st, b.apply(shy, b.post(st)).ID).Introduction)
+	require.NoError(t, b.Withdraw(t.Context(), ann, a.ID))
+	require.Nil(t, b.received(st, a.ID).Introduction, "no longer an applicant")
 }

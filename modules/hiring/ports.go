@@ -185,10 +185,22 @@ type Organizations interface {
 	WantsAlerts(ctx context.Context, userID string) (bool, error)
 }
 
-// Wishes tells what applicants want to hear of.
+// Wishes tells what applicants want to hear of, and to show.
 type Wishes interface {
 	// WantsMail reports whether the person wants news by mail.
 	WantsMail(ctx context.Context, userID string) (bool, error)
+	// Introduction is what the person shows those whom they apply to beside the
+	// application, nil if they do not.
+	Introduction(ctx context.Context, userID string) (*Introduction, error)
+}
+
+// Introduction is what applicants say of themselves.
+type Introduction struct {
+	Bio         string `json:"bio"`
+	Location    string `json:"location"`
+	Specialty   string `json:"specialty"`
+	CurrentRole string `json:"currentRole"`
+	Experience  string `json:"experience"`
 }
 
 // Person is an applicant as an employer sees them.

@@ -61,6 +61,9 @@ type View struct {
 type Detail struct {
 	View
 	Timeline []Change
+	// Introduction is for employers, nil if the applicant shows none or has
+	// withdrawn.
+	Introduction *Introduction
 }
 
 // maxTimeline is how much of a timeline a detail shows: enough for any hiring,

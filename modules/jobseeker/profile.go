@@ -41,7 +41,8 @@ type Profile struct {
 	// and matches. Mails about the account itself, and what an employer writes in
 	// person, come in any case.
 	JobAlerts, EmailNotifications bool
-	// ShowProfile allows others to see the profile.
+	// ShowProfile lets those whom the person has applied to see what they say of
+	// themselves: bio, location, specialty, role and experience.
 	ShowProfile bool
 }
 

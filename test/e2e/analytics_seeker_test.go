@@ -43,3 +43,37 @@ func TestWhoWantsNoMailOfTheirApplicationsStillFindsTheNotice(t *testing.T) {
 		w.hasNoMail(t, quiet.email, "Your application")
 	})
 }
+
+func TestAnEmployerSeesTheProfileOfWhoShowsIt(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, jo, shy := w.employer(t), w.seeker(t), w.seeker(t)
+		listing := employer.listing(nil)
+		for _, who := range []*account{jo, shy} {
+			who.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"bio": "Twelve years in theatre.", "location": "Leeds", "phone": "+44 20 7946 0000", "salaryMin": 40000}}).ok(200)
+		}
+		jo.put("/api/jobseekers/settings", object{"intent": "update-privacy", "showProfile": true}).ok(200)
+		profile := func(who *account) any {
+			return employer.get("/api/employers/applications/" + who.application(listing, nil)).ok(200).at("data.application.applicantProfile")
+		}
+		require.Equal(t, object{"bio": "Twelve years in theatre.", "location": "Leeds", "specialty": "", "currentRole": "", "experience": ""}, profile(jo), "and nothing of pay or phone")
+		require.Nil(t, profile(shy))
+	})
+}
+
+func TestAnIntentComesBeforeEverythingElse(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		seeker := w.seeker(t)
+		for path, wrong := range map[string]object{
+			"/api/jobseekers/billing":   {"planId": 5},
+			"/api/jobseekers/dashboard": {"action": true},
+			"/api/jobseekers/search":    {"contractType": "often"},
+			"/api/jobseekers/documents": {"type": "photo"},
+		} {
+			t.Run("POST "+path, func(t *testing.T) {
+				seeker.elsewhere().post(path, wrong).fails(400, "Intent is required")
+				seeker.elsewhere().post(path, object{"intent": "nonsense"}).invalid("intent")
+				seeker.elsewhere().post(path, object{"intent": 5}).invalid("intent")
+			})
+		}
+	})
+}

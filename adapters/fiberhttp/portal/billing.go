@@ -37,10 +37,6 @@ func billingRoutes(s *billing.Service) []web.Route {
 				case "cancel-subscription":
 					said = "Subscription cancelled successfully"
 					sub, err = s.Cancel(ctx, c.Actor)
-				case "":
-					err = errIntentRequired
-				default:
-					err = fault.InvalidField("intent", "must be one of: create-subscription, upgrade-plan, update-payment-method, cancel-subscription")
 				}
 				return web.OK(billingIntentView{Intent: in.Intent, Subscription: viewSubscription(sub)}, said), err
 			})},
@@ -49,7 +45,7 @@ func billingRoutes(s *billing.Service) []web.Route {
 
 // BillingIntentInput is what each of the intents takes.
 type BillingIntentInput struct {
-	Intent string `json:"intent"`
+	Intent string `json:"intent" validate:"required,oneof=create-subscription upgrade-plan update-payment-method cancel-subscription"`
 	// Of create-subscription and upgrade-plan.
 	PlanID string `json:"planId" validate:"max=64"`
 	// Of create-subscription, upgrade-plan and update-payment-method: the id that
@@ -58,6 +54,11 @@ type BillingIntentInput struct {
 	PaymentMethodID string `json:"paymentMethodId" validate:"max=255"`
 
 	Raw []byte `json:"-" body:"raw"`
+}
+
+// Refuse turns down what has no intent.
+func (in BillingIntentInput) Refuse(wrong func(path string) bool) error {
+	return needIntent(in.Intent, wrong)
 }
 
 // Problems implements web's rules that tags cannot say: numbers of cards are

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
@@ -37,24 +36,19 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 		{Method: http.MethodPost, Path: "/api/jobseekers/dashboard", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: dashboard, Summary: "Have a text written for oneself, or tell what one did on the dashboard", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DashboardIntentInput) (web.Reply[dashboardIntentView], error) {
 				v := dashboardIntentView{Intent: in.Intent}
-				switch in.Intent {
-				case "generate-personalized-content":
+				if in.Intent == "generate-personalized-content" {
 					p, err := s.Personalize(ctx, c.Actor, jobseeker.PersonalizeInput{Specialty: in.Specialty, CareerGoals: in.CareerGoals, Experience: in.Experience})
 					v.PersonalizedContent = &personalizedView{Headline: p.Headline, Summary: p.Summary, Suggestions: p.Suggestions, Recommendations: viewBrief(p.Jobs)}
 					return web.OK(v, "Personalized content generated successfully"), err
-				case "track-dashboard-action":
-					return web.OK(v, "Dashboard action tracked successfully"), s.TrackDashboard(ctx, c.Actor, jobseeker.TrackInput{Action: in.Action, ListingID: in.ListingID})
-				case "":
-					return web.Reply[dashboardIntentView]{}, errIntentRequired
 				}
-				return web.Reply[dashboardIntentView]{}, fault.InvalidField("intent", "must be one of: generate-personalized-content, track-dashboard-action")
+				return web.OK(v, "Dashboard action tracked successfully"), s.TrackDashboard(ctx, c.Actor, jobseeker.TrackInput{Action: in.Action, ListingID: in.ListingID})
 			})},
 	}
 }
 
 // DashboardIntentInput is what each of the intents takes.
 type DashboardIntentInput struct {
-	Intent string `json:"intent"`
+	Intent string `json:"intent" validate:"required,oneof=generate-personalized-content track-dashboard-action"`
 	// Of generate-personalized-content; what is left out is the profile's.
 	Specialty   string          `json:"specialty" validate:"max=200"`
 	CareerGoals jobseeker.Goals `json:"careerGoals"`
@@ -63,6 +57,11 @@ type DashboardIntentInput struct {
 	// the recommendations; every other action is noted in the log alone.
 	Action    string `json:"action" validate:"max=64"`
 	ListingID string `json:"listingId"`
+}
+
+// Refuse turns down what has no intent.
+func (in DashboardIntentInput) Refuse(wrong func(path string) bool) error {
+	return needIntent(in.Intent, wrong)
 }
 
 type recommendationView struct {

@@ -226,6 +226,8 @@ type receivedApplicationView struct {
 		CoverLetter string          `json:"coverLetter"`
 		Answers     []hiring.Answer `json:"answers"`
 		Timeline    []changeView    `json:"timeline"`
+		// ApplicantProfile is null for who does not show it.
+		ApplicantProfile *hiring.Introduction `json:"applicantProfile"`
 	} `json:"application"`
 }
 
@@ -233,6 +235,7 @@ func viewReceived(d hiring.Detail) (v receivedApplicationView) {
 	a := &v.Application
 	a.receivedRow, a.CoverLetter = viewReceivedRow(d.View), d.CoverLetter
 	a.Answers, a.Timeline = append([]hiring.Answer{}, d.Answers...), viewTimeline(d.Timeline)
+	a.ApplicantProfile = d.Introduction
 	return v
 }
 
