@@ -57,7 +57,7 @@ type BillingIntentInput struct {
 }
 
 // Refuse turns down what has no intent.
-func (in BillingIntentInput) Refuse(wrong func(path string) bool) error {
+func (in *BillingIntentInput) Refuse(wrong func(path string) bool) error {
 	return needIntent(in.Intent, wrong)
 }
 
