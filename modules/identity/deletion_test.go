@@ -1,6 +1,8 @@
 package identity_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -169,4 +171,35 @@ func TestAJobseekerWhoLeavesATeamKeepsTheirAccount(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, h.actor(in).Seeker)
 	require.Empty(t, h.actor(in).OrganizationID)
+}
+
+func TestAJobseekerWhoIsTheLastAdminTakesTheOrganizationAlongToo(t *testing.T) {
+	h := sqlite(t)
+	founder, jo := h.actor(h.employer("boss@example.org")), h.jobseeker("jo@example.org")
+	require.NoError(t, h.Invite(t.Context(), founder, identity.InviteInput{Name: "Jo", Email: "jo@example.org", Role: "admin"}))
+	_, err := h.AcceptInvitation(t.Context(), h.actor(jo), identity.AcceptInvitationInput{Token: h.token("jo@example.org")}, office)
+	require.NoError(t, err)
+	require.NoError(t, h.DeleteEmployerAccount(t.Context(), founder))
+	tom := h.member(h.actor(jo), "tom@example.org", "viewer")
+
+	require.NoError(t, h.DeleteAccount(t.Context(), h.actor(jo)))
+	h.isOut(jo)
+	h.isOut(tom)
+	_, err = h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, office)
+	require.ErrorIs(t, err, identity.ErrBadCredentials)
+}
+
+func TestADeletionThatFailsLeavesTheAccountAsItWas(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		bossIn := h.employer("boss@example.org")
+		boss := h.actor(bossIn)
+		err := h.store.Tx.Do(t.Context(), func(ctx context.Context) error {
+			return errors.Join(h.DeleteEmployerAccount(ctx, boss), errors.New("the power went out"))
+		})
+		require.ErrorContains(t, err, "the power went out")
+		require.Equal(t, boss, h.actor(bossIn))
+		_, err = h.work.Relay.Drain(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, h.deleted.all)
+	})
 }

@@ -3,6 +3,7 @@ package identity_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -166,4 +167,31 @@ func TestAManyTimesRenamedOrganizationKeepsEveryOtherChange(t *testing.T) {
 		require.Equal(t, "9", got.Organization.Size)
 		require.False(t, got.Settings.EmailAlerts)
 	})
+}
+
+func TestANewNameIsToldOfTwice(t *testing.T) {
+	h := sqlite(t)
+	boss := h.actor(h.employer("boss@example.org"))
+	told := func() (n int) {
+		t.Helper()
+		got, err := h.store.Outbox.Claim(t.Context(), 100, time.Minute)
+		require.NoError(t, err)
+		for _, e := range got {
+			if e.Type == "organization.renamed" {
+				require.Equal(t, boss.OrganizationID, e.Subject)
+				n++
+			}
+			require.NoError(t, h.store.Outbox.MarkSent(t.Context(), e.ID))
+		}
+		return n
+	}
+	_, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Columba's")})
+	require.NoError(t, err)
+	require.Equal(t, 1, told())
+	h.clock.Advance(time.Minute)
+	require.NoError(t, h.work.Runner.Sweep(t.Context()))
+	require.Equal(t, 1, told(), "for what was being written under the old one")
+	_, err = h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Columba's"), Size: ptr("11-50")})
+	require.NoError(t, err)
+	require.Zero(t, told(), "the same name is no news")
 }
