@@ -53,6 +53,10 @@ $(LINT):
 bench: ## Measure the hot paths beside their limits
 	@go run ./test/kit/with-services -- go test -run '^$$' -bench . -benchtime 2s ./test/bench/...
 
+.PHONY: fuzz
+fuzz: ## Send anything to every operation for some minutes (LOCUM_TEST_FUZZ=N rounds)
+	@LOCUM_TEST_FUZZ=$${LOCUM_TEST_FUZZ:-200} go run ./test/kit/with-services -- go test -count=1 -timeout 60m -v -run TestWhateverIsSent ./test/e2e
+
 .PHONY: chaos
 chaos: ## Kill everything that locum runs on, for minutes, and count what is left
 	@LOCUM_TEST_CHAOS=full go test -count=1 -timeout 30m ./test/chaos

@@ -43,14 +43,8 @@ func (p somebody) words() []string { return []string{p.email, p.local, p.first, 
 // files other than the mails that were sent.
 func (p somebody) traces() []string {
 	p.t.Helper()
-	var url string
-	for _, e := range p.w.env {
-		if v, is := strings.CutPrefix(e, "LOCUM_DATABASE_URL="); is {
-			url = v
-		}
-	}
 	var out []string
-	for column, example := range kit.Holding(p.t, url, p.words()...) {
+	for column, example := range kit.Holding(p.t, p.w.database(), p.words()...) {
 		if column != "search_words.word" { // the words of all listings, each by itself
 			out = append(out, column+": "+example)
 		}

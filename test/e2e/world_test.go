@@ -169,6 +169,16 @@ func (w *world) document(t testing.TB) validator.Validator {
 	return w.doc
 }
 
+// database is the URL of what the server keeps its things in.
+func (w *world) database() (url string) {
+	for _, e := range w.env {
+		if v, is := strings.CutPrefix(e, "LOCUM_DATABASE_URL="); is {
+			url = v
+		}
+	}
+	return url
+}
+
 // client is somebody at an address of their own, signed in or not.
 type client struct {
 	t     testing.TB

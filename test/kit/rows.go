@@ -3,6 +3,7 @@ package kit
 import (
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,46 @@ import (
 // one of database.url, that have one of the words in some row, in whatever case,
 // with an example of each.
 func Holding(t testing.TB, url string, words ...string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	everyRow(t, url, func(table string, columns, values []string) {
+		for i, text := range values {
+			if hasAny(text, words) {
+				found[table+"."+columns[i]] = text
+			}
+		}
+	})
+	return found
+}
+
+// RowsWith are the rows, as texts, that have one of the words in some column,
+// by their tables. Tables, and columns as table.column, can be left out.
+func RowsWith(t testing.TB, url string, without []string, words ...string) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	everyRow(t, url, func(table string, columns, values []string) {
+		if slices.Contains(without, table) {
+			return
+		}
+		var row strings.Builder
+		for i, text := range values {
+			if !slices.Contains(without, table+"."+columns[i]) {
+				fmt.Fprintf(&row, "%s: %s\n", columns[i], text)
+			}
+		}
+		if hasAny(row.String(), words) {
+			found[table] = append(found[table], row.String())
+		}
+	})
+	return found
+}
+
+func hasAny(text string, words []string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, strings.ToLower(w)) })
+}
+
+func everyRow(t testing.TB, url string, fn func(table string, columns, values []string)) {
 	t.Helper()
 	driver, source := "pgx", url
 	tables := "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'"
@@ -29,11 +70,9 @@ func Holding(t testing.TB, url string, words ...string) map[string]string {
 	names, err := firstColumn(db, tables)
 	require.NoError(t, err)
 	require.Greater(t, len(names), 10, "this is no database of ours")
-	found := map[string]string{}
 	for _, name := range names {
-		require.NoError(t, holding(db, name, words, found), name)
+		require.NoError(t, rowsOf(db, name, func(columns, values []string) { fn(name, columns, values) }), name)
 	}
-	return found
 }
 
 func firstColumn(db *sql.DB, query string) (out []string, err error) {
@@ -52,7 +91,7 @@ func firstColumn(db *sql.DB, query string) (out []string, err error) {
 	return out, rows.Err()
 }
 
-func holding(db *sql.DB, table string, words []string, found map[string]string) error {
+func rowsOf(db *sql.DB, table string, fn func(columns, values []string)) error {
 	rows, err := db.Query(`SELECT * FROM "` + table + `"`)
 	if err != nil {
 		return err
@@ -62,7 +101,7 @@ func holding(db *sql.DB, table string, words []string, found map[string]string) 
 	if err != nil {
 		return err
 	}
-	values := make([]any, len(columns))
+	values, texts := make([]any, len(columns)), make([]string, len(columns))
 	into := make([]any, len(columns))
 	for i := range values {
 		into[i] = &values[i]
@@ -72,16 +111,12 @@ func holding(db *sql.DB, table string, words []string, found map[string]string) 
 			return err
 		}
 		for i, v := range values {
-			text := fmt.Sprint(v)
+			texts[i] = fmt.Sprint(v)
 			if b, isBytes := v.([]byte); isBytes {
-				text = string(b)
-			}
-			for _, w := range words {
-				if strings.Contains(strings.ToLower(text), strings.ToLower(w)) {
-					found[table+"."+columns[i]] = text
-				}
+				texts[i] = string(b)
 			}
 		}
+		fn(columns, texts)
 	}
 	return rows.Err()
 }

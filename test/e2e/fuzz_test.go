@@ -1,0 +1,298 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// Whatever is sent to whichever operation of the document, by whomever: the
+// server does not fail, it answers as the document says, and nothing changes
+// that is somebody else's. LOCUM_TEST_FUZZ is how often each operation is
+// called, LOCUM_TEST_FUZZ_SEED repeats a run.
+func TestWhateverIsSentTheServerAnswersAsDocumentedAndTouchesNobodyElses(t *testing.T) {
+	rounds, seed := 6, rand.Uint64()
+	if n, err := strconv.Atoi(os.Getenv("LOCUM_TEST_FUZZ")); err == nil {
+		rounds = n
+	}
+	if n, err := strconv.ParseUint(os.Getenv("LOCUM_TEST_FUZZ_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	_, d := openAPI(t)
+	type operation struct{ method, path string }
+	var all []operation
+	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
+		for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
+			all = append(all, operation{strings.ToUpper(method), path})
+		}
+	}
+	everywhere(t, func(t *testing.T, w *world) {
+		defer func() {
+			if t.Failed() {
+				t.Logf("again with LOCUM_TEST_FUZZ=%d LOCUM_TEST_FUZZ_SEED=%d", rounds, seed)
+			}
+		}()
+		victims := assemble(t, w)
+		whose := []string{victims.seeker.id, victims.employer.id, victims.listing, victims.application, victims.bookmark, victims.document}
+		before := kit.RowsWith(t, w.database(), restless, whose...)
+		f := &fuzzer{Rand: rand.New(rand.NewPCG(seed, 0)), d: d, others: victims.things(), done: map[string]bool{}} //nolint:gosec // has to be repeatable
+		operations := slices.Clone(all)
+		for range rounds {
+			c := assemble(t, w) // what one round spoils is not missed in the next
+			f.own = c.things()
+			f.Shuffle(len(operations), func(i, j int) { operations[i], operations[j] = operations[j], operations[i] })
+			for _, o := range operations {
+				f.call(t, c, o.method, o.path)
+			}
+		}
+		t.Logf("%d of %d operations succeeded at least once", len(f.done), len(routes()))
+		after := kit.RowsWith(t, w.database(), restless, whose...)
+		for table, rows := range before {
+			for _, row := range rows {
+				require.Contains(t, after[table], row, "a row of %s, which is somebody else's", table)
+			}
+		}
+		require.NotContains(t, w.log.String(), "panic")
+		require.NotContains(t, w.log.String(), `"level":"ERROR"`)
+	})
+}
+
+// restless are the tables and columns that change without anybody touching
+// what is theirs.
+var restless = []string{
+	"jobs", "outbox", "alert_listings", "listing_views.views", "seekers.digest_after", "seekers.digest_waiting",
+	"exports.state", "exports.rows_done", "exports.rows_total", "exports.finished_at",
+}
+
+// things are what the people of the matrix own, by how paths call it.
+func (c *cast) things() map[string]string {
+	return map[string]string{
+		"/listings/": c.listing, "/jobs/": c.listing, "/recommendations/": c.listing, "/applications/": c.application, "/exports/": c.export,
+		"/notifications/": c.notification, "/bookmarks/": c.bookmark, "/documents/": c.document, "/team/": c.member, "": c.seeker.id,
+	}
+}
+
+// fuzzer makes requests of the document.
+type fuzzer struct {
+	*rand.Rand
+	d           described
+	own, others map[string]string
+	done        map[string]bool // the operations that have succeeded
+}
+
+func one[T any](f *fuzzer, of ...T) T { return of[f.IntN(len(of))] }
+
+// chance is one in n.
+func (f *fuzzer) chance(n int) bool { return f.IntN(n) == 0 }
+
+// endings end the session or the account of who calls them.
+var endings = []string{"POST /api/auth/logout", "DELETE /api/jobseekers/profile", "DELETE /api/employers/profile", "POST /api/auth/change-password"}
+
+func (f *fuzzer) call(t testing.TB, c *cast, method, path string) {
+	t.Helper()
+	op := f.d.Paths[path][strings.ToLower(method)]
+	rightful := c.seeker.client
+	if strings.HasPrefix(path, "/api/employers") || strings.HasPrefix(path, "/api/listings") && method != "GET" {
+		rightful = c.employer.client
+	}
+	who := one(f, rightful, rightful, rightful, rightful, c.seeker.client, c.employer.client, c.bare.client, c.otherEmployer.client, c.otherSeeker.client, c.guest).elsewhere()
+	if f.chance(20) || slices.Contains(endings, method+" "+path) {
+		who.token = one(f, "", "nonsense", "eyJhbGciOiJub25lIn0.e30.")
+	}
+	if f.chance(10) {
+		who.key = one(f, "again", `"quoted"`, strings.Repeat("k", 300), "é")
+	}
+	url := path
+	query := []string{}
+	for _, p := range op.Parameters {
+		switch p.In {
+		case "path":
+			id := f.id(path)
+			if uuid.Validate(id) != nil {
+				id = escapeQuery(id)
+			}
+			url = strings.ReplaceAll(url, "{"+p.Name+"}", id)
+		case "query":
+			if f.chance(4) {
+				query = append(query, p.Name+"="+escapeQuery(f.text(p.Schema)))
+			}
+		}
+	}
+	if len(query) > 0 {
+		url += "?" + strings.Join(query, "&")
+	}
+	if a := who.survives(t, method, url, f.body(op.RequestBody.Content)); a.status < 300 {
+		f.done[method+" "+path] = true
+	}
+}
+
+// id is usually one of the kind that the path names, one's own or another's.
+func (f *fuzzer) id(path string) string {
+	of := f.own
+	if f.chance(3) {
+		of = f.others
+	}
+	switch f.IntN(8) {
+	case 0:
+		return one(f, hostileText...)
+	case 1:
+		return one(f, slices.Sorted(maps.Values(of))...)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(of)) {
+		if kind != "" && strings.Contains(path, kind) {
+			return of[kind]
+		}
+	}
+	return of["/listings/"]
+}
+
+// text is a parameter.
+func (f *fuzzer) text(schema map[string]any) string {
+	if f.chance(3) {
+		return one(f, hostileText...)
+	}
+	if v := f.value(schema, 0); v != nil {
+		return fmt.Sprint(v)
+	}
+	return ""
+}
+
+func (f *fuzzer) body(content map[string]exampled) any {
+	for _, media := range slices.Sorted(maps.Keys(content)) {
+		v := f.value(content[media].Schema, 0)
+		if f.chance(2) {
+			_ = json.Unmarshal(content[media].Example, &v)
+		}
+		if media != "application/json" {
+			fields := form{}
+			for name, value := range asObject(v) {
+				fields[name] = []string{fmt.Sprint(value)}
+			}
+			return fields
+		}
+		switch f.IntN(6) {
+		case 0, 1: // as it is meant
+		case 2:
+			return one(f, append(slices.Clone(wrongJSON), hostileJSON...)...)
+		default:
+			v = f.spoil(v)
+		}
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return "{}"
+		}
+		if f.chance(20) && len(raw) > 2 { // cut off, or with a wrong byte in it
+			at := f.IntN(len(raw))
+			return one(f, raw[:at], append(slices.Clone(raw[:at]), append([]byte{byte(f.IntN(256))}, raw[at:]...)...))
+		}
+		return raw
+	}
+	return nil
+}
+
+func asObject(v any) object {
+	o, _ := v.(object)
+	return o
+}
+
+// value follows a schema.
+func (f *fuzzer) value(schema map[string]any, depth int) any {
+	if ref, ok := schema["$ref"].(string); ok {
+		schema = f.d.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
+	}
+	if any, ok := schema["anyOf"].([]any); ok {
+		schema, _ = one(f, any...).(object)
+		return f.value(schema, depth+1)
+	}
+	if enum, ok := schema["enum"].([]any); ok && !f.chance(20) {
+		return one(f, enum...)
+	}
+	kind, _ := schema["type"].(string)
+	if kinds, ok := schema["type"].([]any); ok {
+		kind, _ = one(f, kinds...).(string)
+	}
+	switch kind {
+	case "object":
+		out := object{}
+		properties, _ := schema["properties"].(object)
+		required, _ := schema["required"].([]any)
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			if depth < 6 && (slices.Contains(required, any(name)) || f.chance(2)) {
+				inner, _ := properties[name].(object)
+				out[name] = f.named(name, inner, depth+1)
+			}
+		}
+		return out
+	case "array":
+		out := []any{}
+		items, _ := schema["items"].(object)
+		for range f.IntN(4) {
+			if depth < 6 {
+				out = append(out, f.value(items, depth+1))
+			}
+		}
+		return out
+	case "string":
+		return one(f, "nurse", "Leeds", "2026-12-24", "2026-12-24T10:00:00Z", "Zoë 🚑", "", strings.Repeat("x", f.IntN(300)), f.own[""])
+	case "integer":
+		return one(f, 0, 1, 2, 20, 100, -1, 1<<40)
+	case "number":
+		return one(f, 0, 1, 30000.5, -1, 1e12, 0.001)
+	case "boolean":
+		return f.chance(2)
+	}
+	return nil
+}
+
+// named knows what some members should hold.
+func (f *fuzzer) named(name string, schema map[string]any, depth int) any {
+	switch {
+	case strings.HasSuffix(name, "Id"), name == "id", name == "uuid":
+		return f.id("")
+	case name == "email" && schema["type"] != "boolean":
+		return one(f, newEmail(), "x", "a@b", "é@example.org")
+	}
+	return f.value(schema, depth)
+}
+
+// spoil puts something else in one place.
+func (f *fuzzer) spoil(v any) any {
+	switch node := v.(type) {
+	case object:
+		if len(node) == 0 {
+			break
+		}
+		name := one(f, slices.Sorted(maps.Keys(node))...)
+		switch f.IntN(4) {
+		case 0:
+			delete(node, name)
+		case 1:
+			node[one(f, "", "organizationId", "user_id", "status", "version", "__proto__", "deleted_at")] = one[any](f, f.id(""), 1, nil, true)
+		default:
+			node[name] = f.spoil(node[name])
+		}
+		return node
+	case []any:
+		if len(node) == 0 || f.chance(4) {
+			break
+		}
+		node[f.IntN(len(node))] = f.spoil(node[f.IntN(len(node))])
+		return node
+	}
+	text := one(f, append(slices.Clone(wrongJSON), hostileJSON...)...)
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return one(f, hostileText...)
+}
