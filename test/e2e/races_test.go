@@ -3,9 +3,11 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -212,6 +214,31 @@ func TestRacesAmongPeople(t *testing.T) {
 				})
 			})
 			require.Equal(t, map[int]int{200: 1, 400: n - 1}, counts)
+		})
+		t.Run("an account ends once", func(t *testing.T) {
+			s := w.seeker(t)
+			counts := atOnce(t, n, func(int) *answer { return s.elsewhere().try("DELETE", "/api/jobseekers/profile", nil) })
+			require.Equal(t, map[int]int{200: 1, 401: n - 1}, counts)
+		})
+		t.Run("of two who want one address the first to confirm it has it", func(t *testing.T) {
+			both, next := []*account{w.seeker(t), w.employer(t)}, newEmail()
+			var tokens []string
+			for i, path := range []string{"/api/jobseekers/profile", "/api/employers/profile"} {
+				both[i].put(path, object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
+				token := w.mailed(t, next, "confirm your new")
+				for until := time.Now().Add(10 * time.Second); slices.Contains(tokens, token) && time.Now().Before(until); {
+					time.Sleep(50 * time.Millisecond) // so far it is the other's
+					token = w.mailed(t, next, "confirm your new")
+				}
+				require.NotContains(t, tokens, token)
+				tokens = append(tokens, token)
+			}
+			counts := atOnce(t, n, func(i int) *answer {
+				return w.guest(t).try("POST", "/api/auth/verify-email", object{"token": tokens[i%2]})
+			})
+			require.Equal(t, 1, counts[200], "%v", counts)
+			require.Equal(t, n-1, counts[400]+counts[409], "%v", counts)
+			w.guest(t).post("/api/auth/login", object{"email": next, "password": password}).ok(200)
 		})
 		t.Run("a request with a key is done once", func(t *testing.T) {
 			employer := w.employer(t)
