@@ -2,6 +2,8 @@ package bootstrap
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/locumhq/locum/adapters"
@@ -172,16 +174,21 @@ func (b seekersListings) ClosingBetween(ctx context.Context, from jobseeker.Clos
 
 func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int) ([]jobseeker.Candidate, error) {
 	in := listings.FindInput{Text: w.Text, Page: page.Request{Number: 1, Size: n},
-		Filters: listings.FilterInput{Location: w.Location, Specialty: w.Specialty, ContractType: w.ContractType}}
+		Filters: listings.FilterInput{Location: w.Location, ContractType: w.ContractType}}
 	if w.Radius > 0 {
 		in.Filters.Radius = &w.Radius
 	}
 	hits, err := b.Service.Suggest(ctx, in, w.Home)
+	var names []string
+	if strings.TrimSpace(w.Specialty) != "" {
+		names = listings.SpecialtyNames(w.Specialty)
+	}
 	out := make([]jobseeker.Candidate, len(hits))
 	for i, h := range hits {
 		l := h.Listing
 		out[i] = jobseeker.Candidate{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, Remote: l.Remote,
-			ContractType: l.ContractType, EmploymentType: l.EmploymentType, Relevance: h.Relevance, Miles: h.Miles}
+			ContractType: l.ContractType, EmploymentType: l.EmploymentType, Relevance: h.Relevance, Miles: h.Miles,
+			Filed: slices.Contains(names, strings.Join(listings.Words(l.Specialty), " "))}
 		if l.PostedAt != nil {
 			out[i].PostedAt = *l.PostedAt
 		}

@@ -251,13 +251,12 @@ type Wanted struct {
 	// Text is as the public search takes it.
 	Text string
 	// Location is where, and Radius how many miles around, 0 for the usual.
-	Location string
-	Radius   float64
-	// Specialty is one that the listing is filed under, in whichever words.
-	Specialty    string
+	Location     string
+	Radius       float64
 	ContractType string
-	// Home is where distances are measured from. It narrows nothing.
-	Home string
+	// Home is where distances are measured from, and Specialty what listings are
+	// compared with. They narrow nothing.
+	Home, Specialty string
 }
 
 // Candidate is a listing as far as it is judged.
@@ -273,6 +272,8 @@ type Candidate struct {
 	// Miles is the distance from home, nil if that or the listing's place is not
 	// known.
 	Miles *float64
+	// Filed says that it is filed under the specialty, in whichever words.
+	Filed bool
 }
 
 // Closing is a listing and its deadline.

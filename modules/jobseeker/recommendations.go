@@ -5,9 +5,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
@@ -86,17 +83,26 @@ func (s *Service) recommend(ctx context.Context, userID string) ([]Recommendatio
 	if err != nil {
 		return nil, err
 	}
-	questions, err := s.questions(ctx, p)
+	searches, err := s.Searches.Of(ctx, userID, searchesAtMost)
 	if err != nil {
 		return nil, err
 	}
+	liked, err := s.liked(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	taste := newTaste(p, searches, liked)
 	var found []*sighting
 	seen := map[string]*sighting{}
-	for _, q := range questions {
+	for _, q := range taste.questions() {
+		if q.filled = q.unless != nil && q.unless.filled; q.filled {
+			continue
+		}
 		candidates, err := s.Listings.Suggest(ctx, q.wanted, candidatesEach)
 		if err != nil {
 			return nil, err
 		}
+		q.filled = len(candidates) == candidatesEach
 		for _, c := range candidates {
 			at, known := seen[c.ID]
 			if !known {
@@ -113,7 +119,7 @@ func (s *Service) recommend(ctx context.Context, userID string) ([]Recommendatio
 	now := s.Clock.Now()
 	out := make([]Recommendation, len(found))
 	for i, f := range found {
-		out[i] = f.judge(p, questions, now)
+		out[i] = taste.judge(f, now)
 	}
 	slices.SortFunc(out, func(a, b Recommendation) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), b.PostedAt.Compare(a.PostedAt), cmp.Compare(b.ID, a.ID))
@@ -144,58 +150,6 @@ func idsOf(found []*sighting) []string {
 	return ids
 }
 
-// question asks for listings that have to do with one thing.
-type question struct {
-	about  aspect
-	wanted Wanted
-	near   bool // asks where the person wants to work
-}
-
-// questions are what is worth asking for somebody. The last ones bring the
-// newest listings, so that also who said nothing sees some.
-func (s *Service) questions(ctx context.Context, p Profile) (qs []question, err error) {
-	home, radius := p.Home(), float64(p.LocationRadius)
-	ask := func(about aspect, w Wanted) {
-		w.Home = home
-		qs = append(qs, question{about: about, wanted: w})
-	}
-	// Near home first, then anywhere: the best of many may be far away.
-	askTwice := func(about aspect, w Wanted) {
-		if home != "" {
-			near := w
-			near.Home, near.Location, near.Radius = home, home, radius
-			qs = append(qs, question{about: about, wanted: near, near: true})
-		}
-		ask(about, w)
-	}
-	if role := plainWords(p.CurrentRole); role != "" {
-		askTwice(aboutRole, Wanted{Text: role})
-		if kind := role[strings.LastIndexByte(role, ' ')+1:]; kind != role {
-			askTwice(aboutKind, Wanted{Text: kind})
-		}
-	}
-	if specialty := plainWords(p.Specialty); specialty != "" {
-		askTwice(aboutSpecialty, Wanted{Specialty: p.Specialty})
-		askTwice(aboutSpecialtyWords, Wanted{Text: specialty})
-	}
-	searches, err := s.Searches.Of(ctx, p.UserID, searchesAtMost)
-	if err != nil {
-		return nil, err
-	}
-	for _, search := range searches {
-		ask(aboutSearches, Wanted{Text: search.Query, Location: search.Location, ContractType: search.ContractType})
-	}
-	titles, err := s.liked(ctx, p.UserID)
-	if err != nil {
-		return nil, err
-	}
-	for _, title := range titles {
-		ask(aboutLiked, Wanted{Text: title})
-	}
-	askTwice(aboutNothing, Wanted{})
-	return qs, nil
-}
-
 // liked are the titles of what the person kept or applied for last.
 func (s *Service) liked(ctx context.Context, userID string) ([]string, error) {
 	kept, err := s.Bookmarks.Page(ctx, userID, page.Request{Number: 1, Size: lookedBack})
@@ -220,24 +174,6 @@ func (s *Service) liked(ctx context.Context, userID string) ([]string, error) {
 		}
 	}
 	return out, nil
-}
-
-// plainWords are the words of a text, without what a search would take for an
-// operator, and without what stands behind the first comma, bracket or slash:
-// "Staff Nurse, ICU (nights)" is a staff nurse.
-func plainWords(text string) string {
-	if i := strings.IndexAny(text, ",(;/|"); i > 0 {
-		text = text[:i]
-	}
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' && r != '&'
-	})
-	out := strings.Join(words, " ")
-	for utf8.RuneCountInString(out) > maxQuery {
-		out = out[:strings.LastIndexByte(out, ' ')+1]
-		out = strings.TrimSpace(out)
-	}
-	return out
 }
 
 // Dismiss takes a listing out of the caller's recommendations.

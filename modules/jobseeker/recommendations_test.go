@@ -32,9 +32,9 @@ func (d *desk) Suggest(_ context.Context, w jobseeker.Wanted, n int) (out []jobs
 		c := o.Candidate
 		inTitle := strings.Contains(strings.ToLower(o.Title), w.Text)
 		switch {
-		case d.gone[o.ID], !inTitle && !strings.Contains(strings.ToLower(o.text), w.Text):
+		case d.gone[o.ID], !inTitle && !strings.Contains(strings.ToLower(o.text+" "+o.specialty), w.Text):
 			continue
-		case w.Specialty != "" && w.Specialty != o.specialty, w.ContractType != "" && w.ContractType != o.ContractType:
+		case w.ContractType != "" && w.ContractType != o.ContractType:
 			continue
 		case w.Location != "" && o.Location != w.Location && !o.Remote:
 			continue
@@ -42,6 +42,7 @@ func (d *desk) Suggest(_ context.Context, w jobseeker.Wanted, n int) (out []jobs
 		if c.Relevance = 0.5; inTitle {
 			c.Relevance = 1
 		}
+		c.Filed = w.Specialty != "" && w.Specialty == o.specialty
 		if w.Home == "" {
 			c.Miles = nil
 		}

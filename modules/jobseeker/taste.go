@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // What a listing is worth to somebody, in points of 100. A thing that is not
@@ -48,19 +51,116 @@ const (
 	worthSaying = 0.5
 )
 
-// aspect is what a question is about.
+// aspect is something that is known of a person.
 type aspect int
 
 const (
-	aboutNothing aspect = iota
-	aboutRole
+	aboutRole aspect = iota
 	aboutKind
 	aboutSpecialty
-	aboutSpecialtyWords
 	aboutSearches
 	aboutLiked
 	aspects
 )
+
+// taste is what is known of a person, in the words that a search takes.
+type taste struct {
+	Profile
+	// kind is the work that the role is of: a senior staff nurse is a nurse.
+	role, kind, specialty string
+	searches              []Search
+	liked                 []string // titles
+}
+
+func newTaste(p Profile, searches []Search, liked []string) taste {
+	t := taste{Profile: p, role: plainWords(p.CurrentRole), specialty: plainWords(p.Specialty), searches: searches, liked: liked}
+	t.kind = t.role[strings.LastIndexByte(t.role, ' ')+1:]
+	return t
+}
+
+// question asks for listings that have to do with something.
+type question struct {
+	about  []aspect
+	wanted Wanted
+	near   bool // asks where the person wants to work
+	// unless is a question that makes this one needless if it found its fill, or
+	// was needless itself.
+	unless *question
+	filled bool
+}
+
+// questions are what is worth asking. The last ones bring the newest listings,
+// so that also who said nothing sees some.
+func (t taste) questions() (qs []*question) {
+	home := t.Home()
+	ask := func(q question) *question {
+		q.wanted.Home, q.wanted.Specialty = home, t.Specialty
+		qs = append(qs, &q)
+		return &q
+	}
+	// Near home first. Farther away only if that is not plenty.
+	askTwice := func(unless *question, w Wanted, about ...aspect) *question {
+		if home != "" {
+			near := w
+			near.Location, near.Radius = home, float64(t.LocationRadius)
+			unless = ask(question{about: about, wanted: near, near: true, unless: unless})
+		}
+		return ask(question{about: about, wanted: w, unless: unless})
+	}
+	if t.role != "" && t.specialty != "" {
+		askTwice(nil, Wanted{Text: t.role + " " + t.specialty}, aboutRole, aboutSpecialty)
+	}
+	if t.role != "" {
+		anywhere := askTwice(nil, Wanted{Text: t.role}, aboutRole)
+		if t.kind != t.role {
+			askTwice(anywhere, Wanted{Text: t.kind}, aboutKind)
+		}
+	}
+	if t.specialty != "" {
+		askTwice(nil, Wanted{Text: t.specialty}, aboutSpecialty)
+	}
+	for _, search := range t.searches {
+		ask(question{about: []aspect{aboutSearches}, wanted: Wanted{Text: search.Query, Location: search.Location, ContractType: search.ContractType}})
+	}
+	for _, title := range t.liked {
+		ask(question{about: []aspect{aboutLiked}, wanted: Wanted{Text: title}})
+	}
+	askTwice(nil, Wanted{})
+	return qs
+}
+
+// plainWords are the words of a text, without what a search would take for an
+// operator, and without what stands behind the first comma, bracket or slash:
+// "Staff Nurse, ICU (nights)" is a staff nurse.
+func plainWords(text string) string {
+	if i := strings.IndexAny(text, ",(;/|"); i > 0 {
+		text = text[:i]
+	}
+	out := letters(text)
+	for utf8.RuneCountInString(out) > maxQuery {
+		out = out[:strings.LastIndexByte(out, ' ')+1]
+		out = strings.TrimSpace(out)
+	}
+	return out
+}
+
+// letters are the words of a text in small letters, with one space between them.
+func letters(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' && r != '&'
+	}), " ")
+}
+
+// names reports whether the title has all of the words.
+func names(title, words string) bool {
+	in := strings.Fields(letters(title))
+	for _, w := range strings.Fields(words) {
+		if !slices.Contains(in, w) {
+			return false
+		}
+	}
+	return words != ""
+}
 
 // sighting is a candidate and what it was found by.
 type sighting struct {
@@ -73,12 +173,14 @@ type sighting struct {
 }
 
 // note keeps that the question found the candidate.
-func (f *sighting) note(q question, relevance float64) {
+func (f *sighting) note(q *question, relevance float64) {
 	worth := inText
-	if relevance >= 1 || q.about == aboutSpecialty {
+	if relevance >= 1 {
 		worth = 1
 	}
-	f.relevance[q.about] = max(f.relevance[q.about], worth)
+	for _, about := range q.about {
+		f.relevance[about] = max(f.relevance[about], worth)
+	}
 	f.near = f.near || q.near
 }
 
@@ -90,32 +192,39 @@ type part struct {
 }
 
 // judge adds the parts up.
-func (f *sighting) judge(p Profile, asked []question, now time.Time) Recommendation {
+func (t taste) judge(f *sighting, now time.Time) Recommendation {
+	// A question brings the newest of what it finds; what stands in a title is
+	// seen without.
+	for about, words := range map[aspect]string{aboutRole: t.role, aboutKind: t.kind, aboutSpecialty: t.specialty} {
+		if names(f.Title, words) {
+			f.relevance[about] = 1
+		}
+	}
 	var parts []part
 	add := func(known bool, most, share float64, reason string) {
 		if known {
 			parts = append(parts, part{share, most, reason})
 		}
 	}
-	about := func(of ...aspect) bool {
-		return slices.ContainsFunc(asked, func(q question) bool { return slices.Contains(of, q.about) })
-	}
-	add(about(aboutRole), forRole, max(f.relevance[aboutRole], ofKind*f.relevance[aboutKind]), "Fits your role")
-	specialty := f.relevance[aboutSpecialty]
-	switch words := f.relevance[aboutSpecialtyWords]; {
+	p := t.Profile
+	add(t.role != "", forRole, max(f.relevance[aboutRole], ofKind*f.relevance[aboutKind]), "Fits your role")
+	specialty := 0.0
+	switch words := f.relevance[aboutSpecialty]; {
+	case f.Filed:
+		specialty = 1
 	case words == 1:
-		specialty = max(specialty, namesSpecialty)
+		specialty = namesSpecialty
 	case words > 0:
-		specialty = max(specialty, mentionsSpecialty)
+		specialty = mentionsSpecialty
 	}
-	add(about(aboutSpecialty), forSpecialty, specialty, "In your specialty")
+	add(t.specialty != "", forSpecialty, specialty, "In your specialty")
 	share, where := f.nearness(p)
 	add(p.Home() != "", forPlace, share, where)
 	interest, because := 0.0, "Like jobs that you kept or applied for"
 	if f.relevance[aboutSearches] > 0 {
 		interest, because = 1, "Matches a search that you saved"
 	}
-	add(about(aboutSearches, aboutLiked), forInterest, max(interest, f.relevance[aboutLiked]), because)
+	add(len(t.searches)+len(t.liked) > 0, forInterest, max(interest, f.relevance[aboutLiked]), because)
 	share, kind := f.employment(p.EmploymentTypes)
 	add(len(p.EmploymentTypes) > 0, forEmployment, share, kind)
 	add(p.SalaryMin != nil || p.SalaryMax != nil, forPay, f.pay(p), "Pays what you expect")
