@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/mail"
 	"slices"
@@ -146,17 +145,45 @@ func (s *Service) MyOnboarding(ctx context.Context, by auth.Actor, secret string
 	if err != nil {
 		return Guided{}, secret, err
 	}
-	var profile Profile
+	shown := map[string]bool{"preferences": o.Preferences != ""}
 	if !by.Guest() {
-		if profile, err = s.Profiles.Find(ctx, by.UserID); err != nil {
+		if err := s.shown(ctx, by.UserID, shown); err != nil {
 			return Guided{}, secret, err
 		}
 	}
-	return o.guided(by.Guest(), profile), secret, nil
+	return o.guided(shown), secret, nil
+}
+
+// shown adds the steps that the account itself shows to be done, whether a
+// client told of them or not.
+func (s *Service) shown(ctx context.Context, userID string, steps map[string]bool) error {
+	p, err := s.Profiles.Find(ctx, userID)
+	if err != nil {
+		return err
+	}
+	documents, err := s.Documents.Usage(ctx, userID)
+	if err != nil {
+		return err
+	}
+	searches, err := s.Searches.Of(ctx, userID, 1)
+	if err != nil {
+		return err
+	}
+	applications, err := s.Applied.Counts(ctx, userID)
+	if err != nil {
+		return err
+	}
+	steps["account"] = true
+	steps["profile"] = cmp.Or(p.Specialty, p.CurrentRole, p.Bio) != ""
+	steps["preferences"] = steps["preferences"] || p.PreferredLocation != "" || len(p.EmploymentTypes) > 0
+	steps["documents"] = documents.CVs > 0
+	steps["first-search"] = len(searches) > 0
+	steps["first-application"] = applications.Total > 0
+	return nil
 }
 
 // guided puts what happened beside what the account itself shows to be done.
-func (o *Onboarding) guided(guest bool, p Profile) Guided {
+func (o *Onboarding) guided(shown map[string]bool) Guided {
 	g := Guided{Steps: slices.Clone(guide), Complete: true, Email: o.Email, Preferences: o.Preferences}
 	for _, happened := range o.Steps {
 		i := slices.IndexFunc(g.Steps, func(s Step) bool { return s.Step == happened.Step })
@@ -165,11 +192,6 @@ func (o *Onboarding) guided(guest bool, p Profile) Guided {
 			continue
 		}
 		g.Steps[i].Progress = happened
-	}
-	shown := map[string]bool{
-		"account":     !guest,
-		"profile":     cmp.Or(p.Specialty, p.CurrentRole, p.Bio) != "",
-		"preferences": p.PreferredLocation != "" || len(p.EmploymentTypes) > 0 || o.Preferences != "",
 	}
 	for i := range g.Steps {
 		step := &g.Steps[i]
@@ -231,8 +253,52 @@ func (s *Service) Onboard(ctx context.Context, by auth.Actor, secret string, in 
 			return err
 		}
 		o.TouchedAt = now
-		return s.Onboardings.Save(ctx, o)
+		if err := s.Onboardings.Save(ctx, o); err != nil || by.Guest() || in.Action != "update_preferences" {
+			return err
+		}
+		return s.intoProfile(ctx, by.UserID, in.Preferences)
 	})
+}
+
+// profileKeys are the preferences that a profile knows under the same name.
+var profileKeys = []string{"currentRole", "specialty", "experience", "location", "preferredLocation", "locationRadius", "employmentTypes", "salaryMin", "salaryMax"}
+
+// intoProfile takes what somebody said on the way over into their profile, where
+// that says nothing yet. What a profile would not take is left where it is: it
+// was told to a guide, and nobody waits for an answer.
+func (s *Service) intoProfile(ctx context.Context, userID, preferences string) error {
+	var said map[string]json.RawMessage
+	if preferences == "" || json.Unmarshal([]byte(preferences), &said) != nil {
+		return nil
+	}
+	if err := s.Profiles.Lock(ctx, userID); err != nil {
+		return err
+	}
+	p, err := s.Profiles.Find(ctx, userID)
+	if err != nil {
+		return err
+	}
+	silent := map[string]bool{
+		"currentRole": p.CurrentRole == "", "specialty": p.Specialty == "", "experience": p.Experience == "",
+		"location": p.Location == "", "preferredLocation": p.PreferredLocation == "", "locationRadius": p.LocationRadius == 0,
+		"employmentTypes": len(p.EmploymentTypes) == 0, "salaryMin": p.SalaryMin == nil, "salaryMax": p.SalaryMax == nil,
+	}
+	for _, key := range profileKeys {
+		raw, has := said[key]
+		if !has || !silent[key] {
+			continue
+		}
+		one, err := json.Marshal(map[string]json.RawMessage{key: raw})
+		if err != nil {
+			return err
+		}
+		var in ProfileInput
+		changed := Account{Profile: p}
+		if json.Unmarshal(one, &in) == nil && in.check("") == nil && in.apply(&changed, "") == nil {
+			p = changed.Profile
+		}
+	}
+	return s.Profiles.Save(ctx, p)
 }
 
 func (s *Service) known(ctx context.Context, secret string) (bool, error) {
@@ -368,7 +434,13 @@ func (s *Service) takeOver(ctx context.Context, by auth.Actor, secret string) (l
 			return err
 		}
 		mine.take(guest, s.Clock.Now())
-		return errors.Join(s.Onboardings.Save(ctx, mine), s.Onboardings.Delete(ctx, browser))
+		if err := s.Onboardings.Save(ctx, mine); err != nil {
+			return err
+		}
+		if err := s.Onboardings.Delete(ctx, browser); err != nil {
+			return err
+		}
+		return s.intoProfile(ctx, by.UserID, guest.Preferences)
 	})
 }
 

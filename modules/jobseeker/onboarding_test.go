@@ -79,6 +79,43 @@ func TestWhatAProfileSaysNeedsNobodyToTellOf(t *testing.T) {
 	})
 }
 
+func TestWhatSomebodyDidIsAStepDone(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me := seeker()
+		_, err := d.SaveSearch(t.Context(), me, jobseeker.SaveSearchInput{Query: "nurse"})
+		require.NoError(t, err)
+		_, err = d.Upload(t.Context(), me, jobseeker.UploadInput{Type: "cv", Content: "Nurse since 2012."})
+		require.NoError(t, err)
+		d.applied[me.UserID] = []string{d.post("Nurse")}
+		_, is := d.guided(me, "")
+		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "pending"}, []jobseeker.StepStatus{is["documents"], is["first-search"], is["first-application"], is["profile"]})
+	})
+}
+
+func TestPreferencesBecomeTheProfilesWhereThatSaysNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		said := jobseeker.OnboardingInput{Action: "update_preferences", Preferences: `{"specialty":"Renal","preferredLocation":"Leeds","locationRadius":1e9,
+			"employmentTypes":["bank"],"salaryMin":"much","experience":7,"email":"thief@example.org","firstName":"Mallory","colour":{"a":[1]}}`}
+		secret := d.onboards(nobody, "", said)
+		me := d.profile(jobseeker.ProfileInput{PreferredLocation: ptr("York"), SalaryMax: ptr(50000.0)})
+		require.NoError(t, d.TakeOverOnboarding(t.Context(), me.UserID, secret))
+		p, err := d.MyProfile(t.Context(), me)
+		require.NoError(t, err)
+		require.Equal(t, []string{"Renal", "York", "7"}, []string{p.Specialty, p.PreferredLocation, p.Experience})
+		require.Equal(t, []string{"bank"}, p.EmploymentTypes)
+		require.Zero(t, p.LocationRadius)
+		require.Nil(t, p.SalaryMin)
+		require.Empty(t, p.FirstName)
+		require.Empty(t, d.emails)
+
+		d.onboards(me, "", jobseeker.OnboardingInput{Action: "update_preferences", Preferences: `{"currentRole":"Nurse","specialty":"Cardiac","salaryMin":60000}`})
+		p, err = d.MyProfile(t.Context(), me)
+		require.NoError(t, err)
+		require.Equal(t, []string{"Nurse", "Renal"}, []string{p.CurrentRole, p.Specialty})
+		require.Nil(t, p.SalaryMin, "which is more than the most")
+	})
+}
+
 func TestAGuestIsForgottenNinetyDaysAfterTheLastVisitAndAnAccountNever(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me := seeker()

@@ -52,7 +52,7 @@ type OnboardingForm struct {
 	Step       string `formData:"step" description:"Of track_step, required: a step of the guide or one of the client's own."`
 	ActionType string `formData:"actionType" description:"Of track_step, required: viewed, completed or skipped."`
 	// Of update_preferences.
-	Preferences string `formData:"preferences" description:"Of update_preferences, required: a JSON object of at most 16 KiB."`
+	Preferences string `formData:"preferences" description:"Of update_preferences, required: a JSON object of at most 16 KiB. What a profile knows under the same name, and that of the account does not say yet, is taken over into it."`
 }
 
 var onboarded = map[string]string{
