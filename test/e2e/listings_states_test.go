@@ -165,7 +165,6 @@ func TestTheRoutesThatAreLimitedAreTheDocumentedOnes(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		employer := w.employer(t)
 		for _, r := range routes() {
 			key := r.Method + " " + r.Path
 			if limited[key] == 0 {
@@ -173,7 +172,7 @@ func TestLimits(t *testing.T) {
 			}
 			t.Run(key, func(t *testing.T) {
 				t.Parallel()
-				playLimit(t, w, employer, r)
+				playLimit(t, w, w.employer(t), r) // who may be gone after that
 			})
 		}
 	})
@@ -187,7 +186,9 @@ func playLimit(t *testing.T, w *world, employer *account, r web.Route) {
 	for i := range n {
 		c.token = []string{"", "expired", employer.token}[i%3] // known or not, right or wrong
 		a := c.try(r.Method, path(fmt.Sprint("id-", i)), `{"title": 5, "intent": 6}`)
-		require.GreaterOrEqual(t, a.status, 400)
+		if r.TakesBody() || strings.Contains(r.Path, ":id") {
+			require.GreaterOrEqual(t, a.status, 400)
+		}
 		require.NotEqual(t, http.StatusTooManyRequests, a.status, "call %d", i+1)
 	}
 	for range 3 { // refused calls do not make it longer
