@@ -133,6 +133,8 @@ func fromBase64(s string) ([]byte, error) {
 const (
 	// reservedFor is how long a file may be without its document.
 	reservedFor = time.Hour
+	// shelvedFor is when a store of files that failed is worth another try.
+	shelvedFor = 10 * time.Second
 	// putOff is when the removal of a file is tried again that failed.
 	putOff            = 10 * time.Minute
 	removeKind        = "jobseeker.remove-files"
@@ -165,9 +167,20 @@ func (s *Service) storeContent(ctx context.Context, userID string, c Content, se
 	})
 	if err != nil {
 		s.discard(ctx, userID, c.FileID)
-		return Content{}, err
+		return Content{}, shelved(err)
 	}
 	return c, nil
+}
+
+// shelved is the failure of a store of files that does not say itself what it
+// is: the rest of the service goes on without it, so that trying again later
+// makes sense.
+func shelved(err error) error {
+	var f *fault.Error
+	if err == nil || errors.As(err, &f) {
+		return err
+	}
+	return fault.ErrUnavailable.WithCause(err).WithRetryAfter(shelvedFor)
 }
 
 // openContent finds a document and opens its file. Content that is replaced in
@@ -183,7 +196,7 @@ func (s *Service) openContent(ctx context.Context, userID, documentID string) (D
 			return d, body, nil
 		}
 		if !errors.Is(err, files.ErrNotFound) {
-			return Document{}, nil, err
+			return Document{}, nil, shelved(err)
 		}
 		if d.FileID == last {
 			return Document{}, nil, fault.ErrInternal.WithCause(err) // lost, which is nobody's wish

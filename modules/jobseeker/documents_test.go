@@ -276,9 +276,10 @@ func usage(ctx context.Context, t *testing.T, d *desk, who auth.Actor) jobseeker
 func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
-		d.files.putErr = fault.ErrUnavailable
+		d.files.putErr = errors.New("disk full")
 		_, err := d.Upload(ctx, who, upload("x"))
-		require.ErrorIs(t, err, fault.ErrUnavailable)
+		require.ErrorIs(t, err, fault.ErrUnavailable, "later perhaps")
+		require.Positive(t, fault.Of(err).RetryAfter)
 		require.Zero(t, usage(ctx, t, d, who))
 		d.files.putErr = nil
 

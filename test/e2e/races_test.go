@@ -59,6 +59,25 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, 1., seeker.get("/api/jobseekers/applications").ok(200).number("data.pagination.total"))
 			require.Equal(t, 1., employer.get("/api/employers/applications").ok(200).number("data.pagination.total"))
 		})
+		scene("a listing is kept once, by whichever name", func(t *testing.T) {
+			listing := employer.listing(nil)
+			require.Equal(t, map[int]int{201: 1, 400: n - 1}, atOnce(t, n, func(i int) *answer {
+				return seeker.elsewhere().try("POST", "/api/jobseekers/"+[]string{"saved", "bookmarks"}[i%2], object{"listingId": listing})
+			}))
+			require.Equal(t, 1., seeker.get("/api/jobseekers/bookmarks").ok(200).number("data.pagination.total"))
+		})
+		scene("one document of a type is the default", func(t *testing.T) {
+			require.Equal(t, map[int]int{200: n}, atOnce(t, n, func(int) *answer {
+				return seeker.elsewhere().try("POST", "/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "content": "x", "isDefault": true})
+			}))
+			defaults := 0
+			for _, d := range seeker.get("/api/jobseekers/documents?limit=100").ok(200).list("data.documents") {
+				if d.(object)["isDefault"] == true {
+					defaults++
+				}
+			}
+			require.Equal(t, 1, defaults)
+		})
 		scene("an address is registered once", func(t *testing.T) {
 			email := newEmail()
 			require.Equal(t, map[int]int{201: 1, 409: n - 1}, atOnce(t, n, func(i int) *answer {

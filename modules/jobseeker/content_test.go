@@ -1,0 +1,59 @@
+package jobseeker
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// onlyPDF knows one type, by its first bytes.
+type onlyPDF struct{}
+
+func (onlyPDF) Detect(content []byte) (string, error) {
+	if bytes.HasPrefix(content, []byte("%PDF")) {
+		return "application/pdf", nil
+	}
+	return "", nil
+}
+
+// FuzzContent holds that whatever is sent is either refused or can be given back
+// as the file that it was taken for.
+func FuzzContent(f *testing.F) {
+	for _, seed := range []string{"I am a nurse", "JVBERi0xLjcK", "data:,%25PDF", "data:application/pdf;base64,JVBERi0xLjcK", "data:;base64,=", "DATA:;BASE64,JVBERg%3D%3D", "data:", "data:,", "\x00", "===="} {
+		f.Add(seed)
+	}
+	s := New(Needs{FileTypes: onlyPDF{}})
+	f.Fuzz(func(t *testing.T, sent string) {
+		c, problem := s.readContent(sent)
+		if problem != nil {
+			require.Equal(t, "content", problem.Name)
+			return
+		}
+		require.EqualValues(t, len(sent), c.Size)
+		file, err := c.Form.decode(sent)
+		require.NoError(t, err)
+		if c.MediaType == PlainText {
+			require.Equal(t, sent, string(file))
+		} else {
+			require.True(t, bytes.HasPrefix(file, []byte("%PDF")))
+		}
+		require.Contains(t, MediaTypes(), c.MediaType)
+	})
+}
+
+func TestExperienceIsATextOrANumber(t *testing.T) {
+	t.Parallel()
+	for sent, want := range map[string]Words{`"7 years"`: "7 years", `7`: "7", `7.5`: "7.5", `""`: ""} {
+		var got Words
+		require.NoError(t, json.Unmarshal([]byte(sent), &got), sent)
+		require.Equal(t, want, got)
+	}
+	for _, sent := range []string{`true`, `[7]`, `{}`} {
+		var got Words
+		require.ErrorContains(t, json.Unmarshal([]byte(sent), &got), "must be a string or a number")
+	}
+	require.Equal(t, "string number", strings.Join(Words("").JSONTypes(), " "))
+}
