@@ -267,9 +267,12 @@ var profileKeys = []string{"currentRole", "specialty", "experience", "location",
 // that says nothing yet. What a profile would not take is left where it is: it
 // was told to a guide, and nobody waits for an answer.
 func (s *Service) intoProfile(ctx context.Context, userID, preferences string) error {
-	var said map[string]json.RawMessage
-	if preferences == "" || json.Unmarshal([]byte(preferences), &said) != nil {
+	if preferences == "" {
 		return nil
+	}
+	var said map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(preferences), &said); err != nil {
+		return err // it was an object when it was kept
 	}
 	if err := s.Profiles.Lock(ctx, userID); err != nil {
 		return err
