@@ -49,6 +49,10 @@ $(LINT):
 	@echo "installing golangci-lint $(LINT_VERSION) into .tools"
 	@mkdir -p $(TOOLS) && GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION) && mv $(TOOLS)/golangci-lint $(LINT)
 
+.PHONY: rows
+rows: ## Write test/e2e/ROWS.md, the list of operations and their tests
+	@LOCUM_TEST_WRITE=1 go test -count=1 -run TestEveryOperationHasATest ./test/e2e
+
 .PHONY: bench
 bench: ## Measure the hot paths beside their limits
 	@go run ./test/kit/with-services -- go test -run '^$$' -bench . -benchtime 2s ./test/bench/...

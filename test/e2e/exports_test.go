@@ -74,7 +74,7 @@ func TestExports(t *testing.T) {
 			employer.post("/api/employers/exports", object{"kind": "applications", "filters": object{"jobId": "x"}}).invalid("filters.jobId")
 			employer.post("/api/employers/exports", object{"kind": "jobs", "filters": 5}).invalid("filters")
 		})
-		t.Run("GET /api/employers/exports/:id", func(t *testing.T) {
+		t.Run("GET /api/employers/exports/:id and GET /api/employers/exports/:id/file", func(t *testing.T) {
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.get("/api/employers/exports/"+absent).fails(404, "Export not found")
 			}

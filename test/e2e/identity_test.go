@@ -147,7 +147,7 @@ func TestSigningInAndOut(t *testing.T) {
 			a.post("/api/auth/logout", nil).fails(401, "Unauthorized")
 			other.get("/api/auth/me").ok(200)
 		})
-		t.Run("the keys of access tokens are public", func(t *testing.T) {
+		t.Run("GET /.well-known/jwks.json has the keys of access tokens", func(t *testing.T) {
 			resp, err := http.Get(w.url + "/.well-known/jwks.json")
 			require.NoError(t, err)
 			require.NoError(t, resp.Body.Close())
@@ -169,14 +169,14 @@ func TestPasswordsAndAddressesByMail(t *testing.T) {
 				require.Equal(t, "no-referrer", resp.Header.Get("Referrer-Policy"))
 			}
 		})
-		t.Run("an address is confirmed once", func(t *testing.T) {
+		t.Run("POST /api/auth/verify-email confirms an address once", func(t *testing.T) {
 			a := w.seeker(t)
 			token := object{"token": w.mailed(t, a.email, "confirm")}
 			w.guest(t).post("/api/auth/verify-email", token).ok(200)
 			w.guest(t).post("/api/auth/verify-email", token).invalid("token")
 			w.guest(t).post("/api/auth/verify-email", object{}).invalid("token")
 		})
-		t.Run("a forgotten password is reset and every session ends", func(t *testing.T) {
+		t.Run("POST /api/auth/forgot-password and POST /api/auth/reset-password end every session", func(t *testing.T) {
 			a := w.seeker(t)
 			known := w.guest(t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
 			unknown := w.guest(t).post("/api/auth/forgot-password", object{"email": newEmail()}).ok(200)
@@ -191,7 +191,7 @@ func TestPasswordsAndAddressesByMail(t *testing.T) {
 			w.guest(t).post("/api/auth/reset-password", object{"token": token, "password": password}).invalid("token")
 			require.Contains(t, w.mail(t, a.email, "was changed"), "forgot-password")
 		})
-		t.Run("a changed password ends the other sessions", func(t *testing.T) {
+		t.Run("POST /api/auth/change-password ends the other sessions", func(t *testing.T) {
 			a := w.seeker(t)
 			other := a.signIn(password)
 			a.post("/api/auth/change-password", object{"currentPassword": "Wr0ng-horse", "newPassword": "An0ther-horse"}).invalid("currentPassword")
@@ -210,7 +210,7 @@ func TestTheTeam(t *testing.T) {
 		boss, foreign, seeker := w.employer(t), w.employer(t), w.seeker(t)
 		permissions := func(id string) string { return "/api/employers/team/" + id + "/permissions" }
 
-		t.Run("an invited person is listed, editable, and joins under the same id", func(t *testing.T) {
+		t.Run("POST /api/auth/accept-invitation makes a member of who was listed and editable before, under the same id", func(t *testing.T) {
 			email := newEmail()
 			boss.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email}).ok(200)
 			boss.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email}).fails(409, "Already a team member or invited")

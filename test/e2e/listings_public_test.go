@@ -264,7 +264,7 @@ func TestOwnedListings(t *testing.T) {
 			}
 			strangers(t, "PATCH", path, object{"meta": object{"a": 1}}, "Listing not found")
 		})
-		scene("POST /api/listings/:id/archive and restore", func(t *testing.T) {
+		scene("POST /api/listings/:id/archive and POST /api/listings/:id/restore", func(t *testing.T) {
 			id := employer.listing(nil)
 			archive, restore := "/api/listings/"+id+"/archive", "/api/listings/"+id+"/restore"
 			employer.post(restore, nil).fails(404, "Listing not found or not deleted")

@@ -51,7 +51,7 @@ func TestJobseekerProfile(t *testing.T) {
 			require.Equal(t, "Mary Jane O'Brien", seeker.get("/api/auth/me").ok(200).text("data.name"))
 			require.Equal(t, "Niamh Byrne", other.get(path).ok(200).text("data.name"))
 		})
-		t.Run("PUT /api/jobseekers/profile, what it does not take", func(t *testing.T) {
+		t.Run("PUT /api/jobseekers/profile does not take everything", func(t *testing.T) {
 			for _, body := range []any{nil, object{}, object{"intent": ""}, object{"intent": nil, "profile": object{"phone": 5}}, object{"profile": object{"bio": "x"}}} {
 				seeker.elsewhere().put(path, body).fails(400, "Intent is required")
 			}

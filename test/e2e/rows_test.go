@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var operationName = regexp.MustCompile(`((?:[A-Z]+ and )*[A-Z]{3,6}) (/\S+)`)
+
+// named are the names of subtests in this package that begin with a method, by
+// the row of the table of routes that they begin with.
+func named(t *testing.T) map[string][]string {
+	t.Helper()
+	files, err := filepath.Glob("*_test.go")
+	require.NoError(t, err)
+	out := map[string][]string{}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) != 2 {
+				return true
+			}
+			switch by := call.Fun.(type) {
+			case *ast.SelectorExpr:
+				if by.Sel.Name != "Run" {
+					return true
+				}
+			case *ast.Ident:
+				if by.Name != "scene" {
+					return true
+				}
+			}
+			if lit, ok := call.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				said, err := strconv.Unquote(lit.Value)
+				require.NoError(t, err)
+				for _, m := range operationName.FindAllStringSubmatch(said, -1) {
+					for _, method := range strings.Split(m[1], " and ") {
+						row := method + " " + m[2]
+						out[row] = append(out[row], said)
+					}
+				}
+			}
+			return true
+		})
+	}
+	return out
+}
+
+// ROWS.md lists every operation with the tests that are named after it; with
+// LOCUM_TEST_WRITE=1 this test writes it.
+func TestEveryOperationHasATestThatIsNamedAfterIt(t *testing.T) {
+	t.Parallel()
+	tests := named(t)
+	var list strings.Builder
+	known := map[string]bool{}
+	for _, r := range routes() {
+		row := r.Method + " " + r.Path
+		known[row] = true
+		if !assertNotEmpty(t, tests[row], row) {
+			continue
+		}
+		slices.Sort(tests[row])
+		fmt.Fprintf(&list, "- [x] `%s`\n", row)
+		for _, name := range slices.Compact(tests[row]) {
+			if name != row {
+				fmt.Fprintf(&list, "  - %s\n", name)
+			}
+		}
+	}
+	for row := range tests {
+		require.True(t, known[row] || !strings.Contains(row, " /api/"), "a test is named after %s, which is no operation", row)
+	}
+	whole := fmt.Sprintf("# The portal's %d operations\n\nEach has tests that are named after it and run on every setup.\nMade by `make rows` of the table of routes and of the names of the tests.\n\n%s", len(known), list.String())
+	if os.Getenv("LOCUM_TEST_WRITE") != "" {
+		require.NoError(t, os.WriteFile("ROWS.md", []byte(whole), 0o644)) //nolint:gosec // a file of the repository
+	}
+	written, err := os.ReadFile("ROWS.md")
+	require.NoError(t, err)
+	require.Equal(t, whole, string(written), "make rows")
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	require.Contains(t, string(readme), fmt.Sprintf("[%d operations](test/e2e/ROWS.md)", len(known)))
+}
+
+func assertNotEmpty(t *testing.T, tests []string, row string) bool {
+	t.Helper()
+	if len(tests) == 0 {
+		t.Errorf("no test is named after %s", row)
+	}
+	return len(tests) > 0
+}

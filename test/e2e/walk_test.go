@@ -1,0 +1,377 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A random walk through all that people do: at every resting place, whatever
+// counts or lists something says the same as what was done, which a model of a
+// few maps remembers. LOCUM_TEST_WALK_SEED repeats a walk.
+func TestAfterARandomWalkAllNumbersAgree(t *testing.T) {
+	const steps, rest = 1_000, 100
+	seed := rand.Uint64()
+	if n, err := strconv.ParseUint(os.Getenv("LOCUM_TEST_WALK_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	everywhere(t, func(t *testing.T, w *world) {
+		defer func() {
+			if t.Failed() {
+				t.Logf("again with LOCUM_TEST_WALK_SEED=%d", seed)
+			}
+		}()
+		walk := &walk{
+			Rand: rand.New(rand.NewPCG(seed, 0)), t: t, //nolint:gosec // has to be repeatable
+			employers: []*account{w.employer(t), w.employer(t)}, seekers: []*account{w.seeker(t), w.seeker(t), w.seeker(t)},
+			views: map[[2]string]bool{},
+		}
+		for n := range steps {
+			walk.step()
+			if (n+1)%rest == 0 {
+				walk.agree()
+			}
+		}
+	})
+}
+
+// walk is what has been done.
+type walk struct {
+	*rand.Rand
+	t                  *testing.T
+	employers, seekers []*account
+	listings           []*walkListing
+	applications       []*walkApplication
+	bookmarks          []*walkBookmark
+	views              map[[2]string]bool // listing, viewer
+}
+
+type walkListing struct {
+	id, status string
+	owner      *account
+	deleted    bool
+}
+
+type walkApplication struct {
+	id, status, tracker string
+	listing             *walkListing
+	seeker              *account
+	withdrawn           bool // by the applicant
+}
+
+type walkBookmark struct {
+	id      string
+	listing *walkListing
+	seeker  *account
+}
+
+func pick[T any](w *walk, of []T) (v T, ok bool) {
+	if len(of) == 0 {
+		return v, false
+	}
+	return of[w.IntN(len(of))], true
+}
+
+var (
+	applicationStatuses = []string{"pending", "review", "interview", "accepted", "rejected", "withdrawn"}
+	listingStatuses     = []string{"active", "inactive", "closed", "draft", "archived"}
+)
+
+// step does one thing that somebody may do.
+func (w *walk) step() {
+	l, some := pick(w, w.listings)
+	a, applied := pick(w, w.applications)
+	seeker, _ := pick(w, w.seekers)
+	switch n := w.IntN(20); {
+	case n < 3 || !some:
+		employer, _ := pick(w, w.employers)
+		status, _ := pick(w, []string{"active", "active", "active", "draft"})
+		w.listings = append(w.listings, &walkListing{id: employer.listing(object{"title": fmt.Sprint("Post ", len(w.listings)), "status": status}), status: status, owner: employer})
+	case n < 5:
+		w.changeListing(l)
+	case n < 9:
+		w.apply(seeker, l)
+	case n < 12 && applied:
+		w.decide(a)
+	case n == 12 && applied:
+		tracker, _ := pick(w, []string{"pending", "in-progress", "completed", "rejected"})
+		if answer := a.seeker.put("/api/jobseekers/applications/"+a.id, object{"status": tracker}); a.withdrawn {
+			answer.fails(404, "Application not found")
+		} else {
+			answer.ok(200)
+			a.tracker = tracker
+		}
+	case n == 13 && applied && w.IntN(3) == 0:
+		if answer := a.seeker.delete("/api/jobseekers/applications/" + a.id); a.withdrawn {
+			answer.fails(404, "Application not found")
+		} else {
+			answer.ok(200)
+			a.withdrawn = true
+			a.move("withdrawn")
+		}
+	case n < 17:
+		w.bookmark(seeker, l)
+	default:
+		answer := seeker.get("/api/listings/" + l.id)
+		if l.status != "active" {
+			answer.fails(404, "Listing not found")
+			return
+		}
+		answer.ok(200)
+		w.views[[2]string{l.id, seeker.id}] = true
+	}
+}
+
+// move sets the status that both sides see; the applicant's own note yields to
+// a change of it.
+func (a *walkApplication) move(status string) {
+	if a.status != status {
+		a.status, a.tracker = status, ""
+	}
+}
+
+func (a *walkApplication) shown() string {
+	if a.tracker != "" {
+		return a.tracker
+	}
+	return a.status
+}
+
+func (w *walk) changeListing(l *walkListing) {
+	by := l.owner.elsewhere()
+	switch w.IntN(6) {
+	case 0:
+		by.delete("/api/employers/jobs/" + l.id).ok(200)
+		l.status, l.deleted = "archived", true
+	case 1:
+		by.post("/api/listings/"+l.id+"/archive", nil).ok(200)
+		l.status = "archived"
+	case 2:
+		if answer := by.post("/api/listings/"+l.id+"/restore", nil); l.deleted {
+			answer.ok(200)
+			l.status, l.deleted = "active", false
+		} else {
+			answer.fails(404, "Listing not found or not deleted")
+		}
+	case 3:
+		by.post("/api/employers/jobs/"+l.id+"/renew", nil).ok(200)
+		l.status, l.deleted = "active", false
+	case 4:
+		id := by.post("/api/employers/jobs/"+l.id+"/duplicate", nil).ok(200).text("data.id")
+		w.listings = append(w.listings, &walkListing{id: id, status: by.get("/api/employers/jobs/" + id).ok(200).text("data.job.status"), owner: l.owner})
+	default:
+		status, _ := pick(w, []string{"active", "inactive", "closed"})
+		by.put("/api/employers/jobs/"+l.id, object{"status": status}).ok(200)
+		l.status, l.deleted = status, false
+	}
+}
+
+func (w *walk) apply(seeker *account, l *walkListing) {
+	answer := seeker.elsewhere().post("/api/jobseekers/applications", object{"listingId": l.id})
+	had := slices.ContainsFunc(w.applications, func(a *walkApplication) bool { return a.listing == l && a.seeker == seeker })
+	switch {
+	case l.status != "active":
+		answer.fails(404, "Listing not found")
+	case had:
+		answer.fails(400, "Already applied to this position")
+	default:
+		w.applications = append(w.applications, &walkApplication{id: answer.ok(201).text("data.id"), status: "pending", listing: l, seeker: seeker})
+	}
+}
+
+func (w *walk) decide(a *walkApplication) {
+	status, _ := pick(w, applicationStatuses)
+	by := a.listing.owner.elsewhere()
+	switch w.IntN(4) {
+	case 0: // in a batch, with another
+		other, _ := pick(w, w.applications)
+		var want []string
+		for _, x := range []*walkApplication{a, other} {
+			if x.listing.owner == a.listing.owner && !x.withdrawn {
+				want = append(want, x.id)
+				x.move(status)
+			}
+		}
+		answer := by.post("/api/employers/applications/batch", object{"applications": []object{{"id": a.id, "status": status}, {"id": other.id, "status": status}}}).ok(200)
+		require.Len(w.t, answer.list("data.updated"), len(want))
+	case 1:
+		by.delete("/api/employers/applications/" + a.id).ok(200)
+		a.move("withdrawn")
+	default:
+		if answer := by.put("/api/employers/applications/"+a.id, object{"status": status}); a.withdrawn {
+			answer.fails(400, "Invalid status")
+		} else {
+			answer.ok(200)
+			a.move(status)
+		}
+	}
+}
+
+func (w *walk) bookmark(seeker *account, l *walkListing) {
+	at := slices.IndexFunc(w.bookmarks, func(b *walkBookmark) bool { return b.listing == l && b.seeker == seeker })
+	path, again := "/api/jobseekers/saved", "Already saved"
+	if w.IntN(2) == 0 {
+		path, again = "/api/jobseekers/bookmarks", "Already bookmarked"
+	}
+	switch {
+	case at >= 0 && w.IntN(2) == 0:
+		seeker.delete("/api/jobseekers/bookmarks/" + w.bookmarks[at].id).ok(200)
+		w.bookmarks = slices.Delete(w.bookmarks, at, at+1)
+	case at >= 0:
+		seeker.elsewhere().post(path, object{"listingId": l.id}).fails(400, again)
+	case l.status != "active":
+		seeker.elsewhere().post(path, object{"listingId": l.id}).fails(404, "Listing not found")
+	default:
+		id := seeker.elsewhere().post(path, object{"listingId": l.id}).ok(201).text("data.id")
+		w.bookmarks = append(w.bookmarks, &walkBookmark{id: id, listing: l, seeker: seeker})
+	}
+}
+
+// agree asks everything that counts or lists.
+func (w *walk) agree() {
+	for _, e := range w.employers {
+		w.employerAgrees(e)
+	}
+	for _, s := range w.seekers {
+		w.seekerAgrees(s)
+	}
+}
+
+func tally[T any](of []T, name func(T) string, mine func(T) bool) (n map[string]int, total int) {
+	n = map[string]int{}
+	for _, x := range of {
+		if mine(x) {
+			n[name(x)]++
+			total++
+		}
+	}
+	return n, total
+}
+
+// everything follows a list to its end and returns a member of each item.
+func everything(c *client, path, list, member string) (out []string) {
+	c.t.Helper()
+	for cursor := ""; ; {
+		a := c.get(path + "limit=100&cursor=" + cursor).ok(200)
+		for _, item := range a.list(list) {
+			out = append(out, fmt.Sprint(item.(object)[member]))
+		}
+		next, _ := a.body["data"].(object)["nextCursor"].(string)
+		if cursor = next; cursor == "" {
+			require.InDelta(c.t, len(out), a.number("data.pagination.total"), 0, path)
+			return out
+		}
+	}
+}
+
+func column(rows []map[string]string, name string) (out []string) {
+	for _, r := range rows {
+		out = append(out, r[name])
+	}
+	return out
+}
+
+func count(values []string) map[string]int {
+	n, _ := tally(values, func(s string) string { return s }, func(string) bool { return true })
+	return n
+}
+
+func (w *walk) employerAgrees(e *account) {
+	w.t.Helper()
+	jobs, all := tally(w.listings, func(l *walkListing) string { return l.status }, func(l *walkListing) bool { return l.owner == e })
+	received, total := tally(w.applications, func(a *walkApplication) string { return a.status }, func(a *walkApplication) bool { return a.listing.owner == e })
+
+	analytics := e.get("/api/employers/analytics").ok(200)
+	require.InDelta(w.t, all, analytics.number("data.jobs.total"), 0)
+	for _, status := range listingStatuses {
+		require.InDelta(w.t, jobs[status], analytics.number("data.jobs."+status), 0, status)
+		require.InDelta(w.t, jobs[status], e.get("/api/employers/jobs?limit=1&status="+status).ok(200).number("data.pagination.total"), 0, status)
+	}
+	require.Equal(w.t, jobs, count(everything(e.client, "/api/employers/jobs?", "data.listings", "status")))
+	_, rows := e.get("/api/employers/jobs/export").table(w.t)
+	require.Equal(w.t, jobs, count(column(rows, "status")))
+
+	stats := e.get("/api/employers/applications/stats").ok(200)
+	require.InDelta(w.t, total, analytics.number("data.applications.total"), 0)
+	require.InDelta(w.t, total, stats.number("data.total"), 0)
+	for _, status := range applicationStatuses {
+		require.InDelta(w.t, received[status], analytics.number("data.applications."+status), 0, status)
+		require.InDelta(w.t, received[status], stats.number("data.byStatus."+status), 0, status)
+		require.InDelta(w.t, received[status], e.get("/api/employers/applications/stats?status="+status).ok(200).number("data.total"), 0, status)
+	}
+	require.Equal(w.t, received, count(everything(e.client, "/api/employers/applications?", "data.applications", "status")))
+	_, sent := e.get("/api/employers/applications/export").table(w.t)
+	require.Equal(w.t, received, count(column(sent, "status")))
+
+	for _, row := range rows {
+		of, n := tally(w.applications, func(a *walkApplication) string { return a.status }, func(a *walkApplication) bool { return a.listing.id == row["id"] })
+		require.Equal(w.t, strconv.Itoa(n), row["applications"])
+		views := 0
+		for seen := range w.views {
+			if seen[0] == row["id"] {
+				views++
+			}
+		}
+		if w.IntN(8) > 0 && views == 0 {
+			continue // one by one they take long
+		}
+		path := "/api/employers/jobs/" + row["id"] + "/analytics"
+		require.Eventually(w.t, func() bool { return e.get(path).ok(200).number("data.views") == float64(views) }, 3*time.Second, 20*time.Millisecond)
+		a := e.get(path).ok(200)
+		require.InDelta(w.t, n, a.number("data.applications.total"), 0)
+		for _, status := range applicationStatuses {
+			require.InDelta(w.t, of[status], a.number("data.applications."+status), 0)
+			require.InDelta(w.t, of[status], e.get("/api/employers/applications/stats?status="+status+"&jobId="+row["id"]).ok(200).number("data.total"), 0)
+		}
+		rate := 0.
+		if views > 0 {
+			rate = float64(n) / float64(views) * 100
+		}
+		require.InDelta(w.t, rate, a.number("data.conversionRate"), 0.005)
+	}
+}
+
+func (w *walk) seekerAgrees(s *account) {
+	w.t.Helper()
+	shown, total := tally(w.applications, (*walkApplication).shown, func(a *walkApplication) bool { return a.seeker == s && !a.withdrawn })
+	_, kept := tally(w.bookmarks, func(b *walkBookmark) string { return b.id }, func(b *walkBookmark) bool { return b.seeker == s })
+
+	require.Equal(w.t, shown, count(everything(s.client, "/api/jobseekers/applications?", "data.applications", "status")))
+	analytics := s.get("/api/jobseekers/analytics").ok(200)
+	require.InDelta(w.t, total, analytics.number("data.analytics.applications.total"), 0)
+	require.InDelta(w.t, shown["pending"], analytics.number("data.analytics.applications.pending"), 0)
+	require.InDelta(w.t, kept, analytics.number("data.analytics.bookmarks.savedJobs"), 0)
+	_, rows := s.get("/api/jobseekers/export/applications?format=csv").table(w.t)
+	require.Equal(w.t, shown, count(column(rows, "status")))
+	require.Len(w.t, s.get("/api/jobseekers/export/applications").ok(200).list("data.applications"), total)
+	require.InDelta(w.t, kept, s.get("/api/jobseekers/bookmarks?limit=1").ok(200).number("data.pagination.total"), 0)
+
+	dashboard, recommended := s.get("/api/jobseekers/dashboard").ok(200), s.get("/api/jobseekers/recommendations").ok(200)
+	require.InDelta(w.t, total, dashboard.number("data.dashboard.stats.applicationsCount"), 0)
+	require.InDelta(w.t, kept, dashboard.number("data.dashboard.stats.bookmarksCount"), 0)
+	require.InDelta(w.t, recommended.number("data.total"), dashboard.number("data.dashboard.stats.recommendationsCount"), 0)
+	ids := func(a *answer, path string) (out []string) {
+		for _, item := range a.list(path) {
+			out = append(out, item.(object)["id"].(string))
+		}
+		return out
+	}
+	whole, few := ids(recommended, "data.recommendations"), ids(dashboard, "data.dashboard.recommendations")
+	require.Equal(w.t, whole[:len(few)], few)
+	for _, id := range whole {
+		for _, a := range w.applications {
+			require.False(w.t, a.seeker == s && a.listing.id == id, "nobody is told to apply again")
+		}
+		l := w.listings[slices.IndexFunc(w.listings, func(l *walkListing) bool { return l.id == id })]
+		require.Equal(w.t, "active", l.status)
+	}
+	open, _ := tally(w.listings, func(l *walkListing) string { return l.status }, func(*walkListing) bool { return true })
+	require.InDelta(w.t, open["active"], w.seekers[0].get("/api/listings?limit=1").ok(200).number("data.pagination.total"), 0)
+	require.InDelta(w.t, open["active"], s.get("/api/jobseekers/search").ok(200).number("data.search.pagination.total"), 0)
+}
