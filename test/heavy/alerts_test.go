@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -111,6 +112,20 @@ func (s *alertStage) call(method, path string, body any) map[string]any {
 	require.Less(s.t, response.StatusCode, 300, "%s %s: %v", method, path, decoded)
 	data, _ := decoded["data"].(map[string]any)
 	return data
+}
+
+// status reads an answer to its end and says what its status was.
+func (s *alertStage) status(method, path string) int {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, http.NoBody)
+	require.NoError(s.t, err)
+	request.Header.Set("Authorization", "Bearer "+s.token)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(s.t, err)
+	defer func() { _ = response.Body.Close() }()
+	_, err = io.Copy(io.Discard, response.Body)
+	require.NoError(s.t, err)
+	return response.StatusCode
 }
 
 // post makes n listings public, a hundred at a time.

@@ -1,0 +1,99 @@
+package heavy
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/portal"
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/test/kit"
+)
+
+const (
+	manyListings     = 100_000
+	manyApplications = 50_000
+)
+
+// large are the tables that grow with what people do.
+var large = regexp.MustCompile(`Seq Scan on (listings|listing_views|listing_visits|applications|application_changes|application_letters|interviews|exports|users|memberships|sessions|` +
+	`bookmarks|documents|dismissals|notifications|activities|saved_searches|search_matches|seekers|charges|subscriptions|onboardings)\b`)
+
+// Every GET of the portal is asked of one employer who has a hundred thousand
+// listings and fifty thousand applications, and of one jobseeker who sent them;
+// no plan that the server ran reads a table from end to end.
+func TestEveryGetOfThePortalIsAnsweredFromIndexes(t *testing.T) {
+	heavy(t)
+	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
+	s := &alertStage{stage: newStage(t)}
+	var err error
+	s.db, err = pgx.Connect(t.Context(), s.pg.URL)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.db.Close(t.Context()) })
+	s.up()
+	t.Cleanup(func() { s.kill() })
+	employer := s.call("POST", "/api/auth/register-employer", map[string]any{"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})["accessToken"].(string)
+	seeker := s.call("POST", "/api/auth/register", map[string]any{"email": "seeker@example.org", "password": "Corr3ct-horse", "name": "Niamh Byrne", "userType": "jobseeker"})["accessToken"].(string)
+	s.exec(`INSERT INTO listings (id, organization_id, open, remote, posted_at, posted_week, created_at, updated_at, version, contract_type, employment_type, specialty_key, country, nation, region, city, place_kind,
+			status, salary_currency, salary_period, specialty, title, company, department, location, search_title, description, requirements, benefits, questions, meta, search_body)
+		SELECT md5('listing' || n)::uuid, o.id, n % 4 > 0, false, now() - n * interval '1 minute', 2900, now() - n * interval '1 minute', now(), 1, 'permanent', 'full-time', 'cardiology', 'GB', 'ENG', 'West Yorkshire', 'Leeds', 'town',
+			CASE WHEN n % 4 > 0 THEN 'active' ELSE 'inactive' END, 'GBP', 'year', 'Cardiology', 'Staff Nurse ' || n, 'St Brigid''s', 'Cardiology', 'Leeds', 'staff nurs'::tsvector, 'Days and nights.', '[]', '[]', '[]', '{}', 'staff nurs day night'::tsvector
+		FROM generate_series(1, $1::int) n, organizations o`, manyListings)
+	s.exec(`INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at)
+		SELECT md5('application' || n)::uuid, md5('listing' || n)::uuid, o.id, u.id, (ARRAY['pending','review','interview','accepted','rejected'])[1 + n % 5], '', '', 'Dear all', '[]', now() - n * interval '1 minute', now()
+		FROM generate_series(1, $1::int) n, organizations o, users u WHERE u.email = 'seeker@example.org'`, manyApplications)
+	s.exec(`INSERT INTO interviews (id, application_id, organization_id, scheduled_at, location, interviewer, notes, status, outcome, sequence, created_at, changed_at)
+		SELECT id, id, organization_id, now(), 'Ward', 'Asha', '', 'scheduled', 'pending', 1, now(), now() FROM applications WHERE status = 'interview'`)
+	s.exec(`INSERT INTO notifications (id, user_id, cause, type, message, read, created_at) SELECT id, applicant_id, id::text, 'application', 'Something happened.', false, now() FROM applications`)
+	s.exec(`INSERT INTO activities (user_id, event_id, type, action, description, at) SELECT applicant_id, id, 'application', 'applied', 'Applied.', now() FROM applications`)
+	s.exec("VACUUM ANALYZE")
+	s.kill()
+
+	kit.Exec(t, s.pg.URL, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = ''auto_explain''', current_database());
+		EXECUTE format('ALTER DATABASE %I SET auto_explain.log_min_duration = 0', current_database()); END $$`)
+	before, err := s.pg.Log()
+	require.NoError(t, err)
+	s.up()
+	listing, application := "", ""
+	require.NoError(t, s.db.QueryRow(t.Context(), "SELECT listing_id::text, id::text FROM applications WHERE status = 'interview' LIMIT 1").Scan(&listing, &application))
+	for _, r := range portal.Surface(adapters.Services{}).Routes {
+		if r.Method != "GET" || strings.HasSuffix(r.Path, "/file") || !strings.HasPrefix(r.Path, "/api/") {
+			continue
+		}
+		s.token = seeker
+		if r.Who == web.Employer || strings.HasPrefix(r.Path, "/api/employers") {
+			s.token = employer
+		}
+		id := listing
+		if strings.Contains(r.Path, "/applications/") {
+			id = application
+		}
+		for _, query := range []string{"", "?limit=100", "?page=90&limit=100"} {
+			status := s.status("GET", strings.ReplaceAll(r.Path, ":id", id)+query)
+			require.Less(t, status, 500, "%s%s", r.Path, query)
+		}
+	}
+	for _, path := range []string{
+		"/api/employers/applications/stats?status=accepted", "/api/employers/applications/stats?jobId=" + listing, "/api/employers/applications/stats?startDate=2026-01-01&endDate=2036-01-01",
+		"/api/employers/jobs?status=active&limit=100", "/api/employers/interviews?status=scheduled", "/api/jobseekers/export/applications?format=csv", "/api/employers/applications/export?status=review",
+	} {
+		s.token = employer
+		if strings.HasPrefix(path, "/api/jobseekers") {
+			s.token = seeker
+		}
+		require.Equal(t, 200, s.status("GET", path), path)
+	}
+	log, err := s.pg.Log()
+	require.NoError(t, err)
+	plans := bytes.Split(log[len(before):], []byte("LOG:  duration:"))
+	require.Greater(t, len(plans), 100, "the plans are in the log")
+	for _, plan := range plans {
+		require.NotRegexp(t, large, string(plan))
+	}
+	t.Logf("%d plans", len(plans))
+}
