@@ -33,8 +33,17 @@ func (s *Service) Renew(ctx context.Context) error {
 		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
+		ids := make([]string, len(due))
+		for i, o := range due {
+			ids[i] = o.ID
+		}
+		people, err := s.People.ByIDs(ctx, ids)
+		if err != nil {
+			return errors.Join(append(failed, err)...)
+		}
 		for _, o := range due {
-			if err := s.advance(ctx, o); err != nil {
+			_, there := people[o.ID]
+			if err := s.advance(ctx, o, there); err != nil {
 				failed = append(failed, fmt.Errorf("subscription of %s %s: %w", o.Kind, o.ID, err))
 			}
 		}
@@ -47,17 +56,12 @@ func (s *Service) Renew(ctx context.Context) error {
 
 // advance does what is due for the owner. To be declined is an outcome and no
 // failure.
-func (s *Service) advance(ctx context.Context, o Owner) error {
-	people, err := s.People.ByIDs(ctx, []string{o.ID})
-	if err != nil {
-		return err
-	}
-	if _, there := people[o.ID]; !there {
-		// Deleted while a payment was on its way.
+func (s *Service) advance(ctx context.Context, o Owner, there bool) error {
+	if !there { // deleted while a payment was on its way
 		return s.Subscriptions.Delete(ctx, o)
 	}
 	var charge *Charge
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		charge = nil
 		sub, err := s.Subscriptions.Lock(ctx, o)
 		if err != nil {
