@@ -123,7 +123,7 @@ func (d Users) SignIn(ctx context.Context, id, verifier, newVerifier string, at 
 // People implements identity.Users.
 func (d Users) People(ctx context.Context, ids []string) ([]identity.User, error) {
 	var rows []userRow
-	if err := d.q(ctx).Where("id IN ? AND status <> 'deleted'", ids).Find(&rows).Error; err != nil {
+	if err := d.q(ctx).Where("? AND status <> 'deleted'", d.dialect.among(ids)).Find(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
 	out := make([]identity.User, len(rows))

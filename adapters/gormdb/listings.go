@@ -341,7 +341,7 @@ func (d Listings) PublicMany(ctx context.Context, ids []string, now time.Time) (
 // Titles implements listings.Repository.
 func (d Listings) Titles(ctx context.Context, ids []string) (map[string]string, error) {
 	var rows []struct{ ID, Title string }
-	if err := d.q(ctx).Raw("SELECT id, title FROM listings WHERE id IN ?", ids).Scan(&rows).Error; err != nil {
+	if err := d.q(ctx).Raw("SELECT id, title FROM listings WHERE ?", d.dialect.among(ids)).Scan(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
 	out := make(map[string]string, len(rows))

@@ -67,6 +67,17 @@ func tuples(n int, row string) string {
 	return strings.TrimSuffix(strings.Repeat(row+", ", n), ", ")
 }
 
+// Salt implements listings.Views.
+func (d Views) Salt(ctx context.Context, day, fresh string) (salt string, err error) {
+	err = d.Do(ctx, func(ctx context.Context) error {
+		if err := d.q(ctx).Exec("INSERT INTO listing_visit_salts (day, salt) VALUES (?, ?) ON CONFLICT (day) DO NOTHING", day, fresh).Error; err != nil {
+			return wrap(err)
+		}
+		return wrap(d.q(ctx).Raw("SELECT salt FROM listing_visit_salts WHERE day = ?", day).Scan(&salt).Error)
+	})
+	return salt, err
+}
+
 // Of implements listings.Views.
 func (d Views) Of(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error) {
 	return countedBy[string](d.unprepared(ctx).Raw(`SELECT v.listing_id AS name, v.views AS n FROM listings l JOIN listing_views v ON v.listing_id = l.id
@@ -75,6 +86,9 @@ func (d Views) Of(ctx context.Context, organizationID string, listingIDs []strin
 
 // Forget implements listings.Views.
 func (d Views) Forget(ctx context.Context, day string, n int) (int, error) {
+	if err := d.q(ctx).Exec("DELETE FROM listing_visit_salts WHERE day < ?", day).Error; err != nil {
+		return 0, wrap(err)
+	}
 	res := d.q(ctx).Exec(`DELETE FROM listing_visits WHERE (day, listing_id, visitor) IN
 		(SELECT day, listing_id, visitor FROM listing_visits WHERE day < ? LIMIT ?)`, day, n)
 	return int(res.RowsAffected), wrap(res.Error)

@@ -10,7 +10,7 @@ import (
 )
 
 // MediaType is what a transport calls such a file.
-const MediaType = "text/csv; charset=utf-8; header=present"
+const MediaType = "text/csv; charset=utf-8"
 
 // Writer writes rows as they come.
 type Writer struct {

@@ -76,6 +76,8 @@ func checkAnswers(questions []Question, answers []Answer) error {
 	for i, a := range answers {
 		at := fmt.Sprintf("answers.%d.", i)
 		switch {
+		case a.QuestionID == "":
+			add(at+"question_id", "is required")
 		case !asked[a.QuestionID]:
 			add(at+"question_id", "is not a question of this listing")
 		case answered[a.QuestionID]:

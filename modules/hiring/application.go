@@ -85,8 +85,11 @@ func (a *Application) submission() Change {
 
 // Decide sets the status on the employer's behalf. False if it is that already.
 func (a *Application) Decide(to Status, now time.Time) (bool, error) {
-	if !slices.Contains(Statuses, to) || a.WithdrawnAt != nil {
+	if !slices.Contains(Statuses, to) {
 		return false, ErrInvalidStatus
+	}
+	if a.WithdrawnAt != nil {
+		return false, errWithdrawnByApplicant
 	}
 	if a.Status == to {
 		return false, nil

@@ -61,16 +61,20 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 type Decision struct {
 	ID     string `json:"id"`
 	Status string `json:"status" sample:"review"`
+	// Err is why a decision of a batch could not be read.
+	Err error `json:"-"`
 }
 
 // Refusal is a decision that was not carried out.
 type Refusal struct {
-	Decision Decision `json:"appUpdate"`
-	Error    string   `json:"error"`
+	At       int // its place in the batch
+	Decision Decision
+	Error    string
 }
 
 const (
-	maxBatch = 100
+	// MaxBatch is how many decisions one batch may have.
+	MaxBatch = 100
 	maxEcho  = 200 // characters of what somebody took for an id or a status
 )
 
@@ -116,7 +120,7 @@ func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision)
 	if !by.May(auth.ApplicationsUpdate) {
 		return nil, nil, fault.ErrForbidden
 	}
-	if len(ds) > maxBatch {
+	if len(ds) > MaxBatch {
 		return nil, nil, ErrBatchTooLarge
 	}
 	updated, failed, err := s.decide(ctx, by, ds)
@@ -125,10 +129,18 @@ func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision)
 	}
 	for i, d := range ds {
 		if f, bad := failed[i]; bad {
-			refused = append(refused, Refusal{Decision: Decision{ID: clip(d.ID), Status: clip(d.Status)}, Error: f.Message})
+			refused = append(refused, Refusal{At: i, Decision: Decision{ID: clip(d.ID), Status: clip(d.Status)}, Error: said(f)})
 		}
 	}
 	return updated, refused, nil
+}
+
+// said is what is said of one item: what is wrong with it, or what was answered.
+func said(f *fault.Error) string {
+	if f.Code == fault.ErrInvalid.Code && len(f.Fields) > 0 {
+		return f.Fields[0].Name + " " + f.Fields[0].Message
+	}
+	return f.Message
 }
 
 // decide carries out decisions in one transaction with a number of statements
@@ -160,6 +172,10 @@ func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (upd
 		var events []event.Event
 		moved := map[string]bool{}
 		for i, d := range ds {
+			if d.Err != nil {
+				failed[i] = fault.Of(d.Err)
+				continue
+			}
 			a := byID[strings.ToLower(d.ID)]
 			if a == nil {
 				failed[i] = ErrNotFound

@@ -3,7 +3,9 @@ package hiring
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
@@ -58,8 +60,47 @@ func (s *Service) ExportNow(ctx context.Context, by auth.Actor, kind string, in 
 	return s.stream(ctx, kind, table, by.OrganizationID, in.given())
 }
 
+// streamsAtOnce is how many files of one owner may be under way in a process:
+// whoever reads slowly holds a few pages of each in memory.
+const streamsAtOnce = 5
+
+// streams counts the files that are under way, by owner.
+type streams struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+func (c *streams) begin(owner string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[string]int{}
+	}
+	if c.of[owner] >= streamsAtOnce {
+		return false
+	}
+	c.of[owner]++
+	return true
+}
+
+func (c *streams) end(owner string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of[owner]--; c.of[owner] <= 0 {
+		delete(c.of, owner)
+	}
+}
+
 // stream is the owner's table as a file.
-func (s *Service) stream(ctx context.Context, kind string, table Table, owner string, filters map[string]string) (Download, error) {
+func (s *Service) stream(ctx context.Context, kind string, table Table, owner string, filters map[string]string) (d Download, err error) {
+	if !s.streams.begin(owner) {
+		return Download{}, ErrExportsUnderWay
+	}
+	defer func() {
+		if err != nil {
+			s.streams.end(owner)
+		}
+	}()
 	var first bytes.Buffer
 	w, err := newTableWriter(&first, table, owner, filters)
 	if err != nil {
@@ -70,8 +111,8 @@ func (s *Service) stream(ctx context.Context, kind string, table Table, owner st
 		return Download{}, err
 	}
 	// The file is read after the request's own time.
-	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
-	f := &tableFile{pages: make(chan tablePage), end: end}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	f := &tableFile{pages: make(chan tablePage), end: sync.OnceFunc(func() { cancel(); s.streams.end(owner) })}
 	f.page.Write(first.Bytes())
 	go f.fill(ctx, w, &first, more)
 	return Download{Name: exportName(kind, s.Clock.Now()), Size: -1, Body: f}, nil
@@ -86,7 +127,7 @@ const pageWithin = 15 * time.Second
 type tableFile struct {
 	pages chan tablePage
 	page  bytes.Buffer
-	end   context.CancelFunc
+	end   func()
 }
 
 type tablePage struct {
@@ -96,6 +137,15 @@ type tablePage struct {
 
 // fill makes pages until there are no more or nobody wants them.
 func (f *tableFile) fill(ctx context.Context, w *tableWriter, out *bytes.Buffer, more bool) {
+	defer close(f.pages)
+	defer func() {
+		if p := recover(); p != nil { // it must not end the process: the reader hears of it
+			select {
+			case f.pages <- tablePage{err: fmt.Errorf("panic: %v", p)}:
+			case <-ctx.Done():
+			}
+		}
+	}()
 	for {
 		p := tablePage{err: io.EOF}
 		if more {
@@ -119,7 +169,10 @@ func (f *tableFile) fill(ctx context.Context, w *tableWriter, out *bytes.Buffer,
 // Read implements io.Reader.
 func (f *tableFile) Read(b []byte) (int, error) {
 	for f.page.Len() == 0 {
-		p := <-f.pages
+		p, open := <-f.pages
+		if !open {
+			return 0, io.EOF
+		}
 		if p.err != nil {
 			return 0, p.err
 		}

@@ -174,6 +174,27 @@ func TestADirectExportIsReadPageByPageAndEndsWithItsFault(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 4801, strings.Count(string(whole), "\r\n"))
 
+	owner := employer()
+	var open []hiring.Download
+	for range 5 {
+		d, err := b.ExportNow(t.Context(), owner, "jobs", hiring.ExportFilters{})
+		require.NoError(t, err)
+		open = append(open, d)
+	}
+	_, err = b.ExportNow(t.Context(), owner, "jobs", hiring.ExportFilters{})
+	require.ErrorIs(t, err, hiring.ErrExportsUnderWay, "a sixth at once")
+	for _, d := range open {
+		require.NoError(t, d.Body.Close())
+		require.NoError(t, d.Body.Close(), "twice is once")
+	}
+	d, err := b.ExportNow(t.Context(), owner, "jobs", hiring.ExportFilters{})
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, d.Body)
+	require.NoError(t, err)
+	_, err = d.Body.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF, "after the end is the end")
+	require.NoError(t, d.Body.Close())
+
 	_, err = b.ExportNow(t.Context(), employer(), "applications", hiring.ExportFilters{Status: ptr("hired")})
 	require.ErrorIs(t, err, hiring.ErrInvalidStatus)
 	viewless := employer()

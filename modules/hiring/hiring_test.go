@@ -535,12 +535,12 @@ func TestABatchIsCarriedOutItemByItem(t *testing.T) {
 		require.Equal(t, []hiring.Decision{{ID: one.ID, Status: "review"}, {ID: two.ID, Status: "pending"},
 			{ID: one.ID, Status: "accepted"}, {ID: one.ID, Status: "accepted"}}, updated)
 		require.Equal(t, []hiring.Refusal{
-			{Decision: hiring.Decision{ID: foreign.ID, Status: "rejected"}, Error: "Application not found"},
-			{Decision: hiring.Decision{ID: missing, Status: "review"}, Error: "Application not found"},
-			{Decision: hiring.Decision{ID: two.ID, Status: "hired"}, Error: "Invalid status"},
-			{Decision: hiring.Decision{ID: "x", Status: "review"}, Error: "Application not found"},
-			{Error: "Application not found"},
-			{Decision: hiring.Decision{ID: gone.ID, Status: "accepted"}, Error: "Invalid status"},
+			{At: 1, Decision: hiring.Decision{ID: foreign.ID, Status: "rejected"}, Error: "Application not found"},
+			{At: 2, Decision: hiring.Decision{ID: missing, Status: "review"}, Error: "Application not found"},
+			{At: 3, Decision: hiring.Decision{ID: two.ID, Status: "hired"}, Error: "Invalid status"},
+			{At: 5, Decision: hiring.Decision{ID: "x", Status: "review"}, Error: "Application not found"},
+			{At: 6, Error: "Application not found"},
+			{At: 7, Decision: hiring.Decision{ID: gone.ID, Status: "accepted"}, Error: "Invalid status"},
 		}, refused)
 		require.Equal(t, "jobseeker:>pending employer:pending>review employer:review>accepted", path(b.received(st, one.ID).Timeline))
 		require.Equal(t, hiring.Accepted, b.shown(ann, one.ID))

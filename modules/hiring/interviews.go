@@ -225,17 +225,16 @@ func (s *Service) withInterviews(ctx context.Context, organizationID string, vie
 	if len(views) == 0 {
 		return nil
 	}
-	ids := make([]string, len(views))
+	ids, at := make([]string, len(views)), make(map[string]int, len(views))
 	for i, v := range views {
-		ids[i] = v.ID
+		ids[i], at[v.ID] = v.ID, i
 	}
 	found, err := s.Appointments.ForApplications(ctx, organizationID, ids)
 	if err != nil {
 		return err
 	}
 	for _, a := range found {
-		i := slices.Index(ids, a.ApplicationID)
-		views[i].Interview = &a
+		views[at[a.ApplicationID]].Interview = &a
 	}
 	return nil
 }

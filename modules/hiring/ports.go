@@ -23,6 +23,9 @@ var (
 	ErrWithdrawn         = fault.New(fault.Conflict, "application_withdrawn", "The applicant has withdrawn this application")
 	ErrBatchTooLarge     = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 applications per batch request")
 
+	// errWithdrawnByApplicant is ErrInvalidStatus for a reason of its own.
+	errWithdrawnByApplicant = ErrInvalidStatus.WithFields(fault.Field{Name: "status", Message: "cannot be changed: the applicant has withdrawn"})
+
 	errTracker = fault.InvalidField("status", "must be one of: pending, in-progress, completed, rejected")
 )
 

@@ -42,10 +42,13 @@ type Needs struct {
 }
 
 // Service holds the module's use cases.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	streams streams
+}
 
 // New makes the service.
-func New(n Needs) *Service { return &Service{n} }
+func New(n Needs) *Service { return &Service{Needs: n} }
 
 // View is an application together with what other modules know of it.
 type View struct {

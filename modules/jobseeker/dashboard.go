@@ -78,6 +78,7 @@ func (s *Service) guestDashboard(ctx context.Context) (Dashboard, error) {
 	for _, c := range newest {
 		d.Recommendations = append(d.Recommendations, Recommendation{Candidate: c})
 	}
+	d.Recommended = len(d.Recommendations)
 	return d, err
 }
 

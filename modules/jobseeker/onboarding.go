@@ -333,6 +333,8 @@ func checkPreferences(text string) error {
 		return fault.InvalidField("preferences", fmt.Sprintf("must have at most %d bytes", maxPreferences))
 	case json.Unmarshal([]byte(text), &object) != nil || object == nil:
 		return fault.InvalidField("preferences", "must be a JSON object")
+	case strings.Contains(text, `\u0000`):
+		return fault.InvalidField("preferences", "must not contain NUL")
 	}
 	return nil
 }

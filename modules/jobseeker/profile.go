@@ -238,6 +238,8 @@ func (in ProfileInput) check(prefix string) error {
 	text := func(name string, v *string, most int, lines bool) {
 		switch {
 		case v == nil:
+		case strings.ContainsRune(*v, 0):
+			wrong(name, "must not contain NUL")
 		case utf8.RuneCountInString(*v) > most:
 			wrong(name, fmt.Sprintf("must have at most %d characters", most))
 		case !lines && strings.ContainsFunc(*v, unicode.IsControl):

@@ -2,6 +2,8 @@ package listings
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"maps"
@@ -17,7 +19,8 @@ import (
 type Visit struct {
 	Day       string // in UTC, 2006-01-02
 	ListingID string
-	// Visitor tells visitors apart and says nothing of who they are.
+	// Visitor tells visitors apart. Where it is stored it says nothing of who they
+	// are to anybody who lacks the salt of the day.
 	Visitor string
 	// OrganizationID is whom the visitor works for, if anyone.
 	OrganizationID string
@@ -29,10 +32,14 @@ type Views interface {
 	// and are not an organization's to its own listing. One to a listing that is
 	// not there counts for nothing.
 	Count(ctx context.Context, vs []Visit) error
+	// Salt is the secret of the day, the same for all processes: fresh if there is
+	// none yet.
+	Salt(ctx context.Context, day, fresh string) (string, error)
 	// Of maps those of the organization's listings that were seen to how often,
 	// in one statement.
 	Of(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error)
-	// Forget removes at most n notes of who was counted before the day.
+	// Forget removes at most n notes of who was counted before the day, and the
+	// salts of those days.
 	Forget(ctx context.Context, day string, n int) (int, error)
 }
 
@@ -74,10 +81,7 @@ func (s *Service) Seen(by auth.Actor, address, userAgent, listingID string) {
 	if who == "" {
 		who = address + "\n" + userAgent
 	}
-	// With the listing in it, what is stored of a visitor differs from one
-	// listing to the next and nobody's way through them can be read from it.
-	sum := sha256.Sum256([]byte(day + "\n" + listingID + "\n" + who))
-	v := Visit{Day: day, ListingID: listingID, Visitor: base64.RawURLEncoding.EncodeToString(sum[:12]), OrganizationID: by.OrganizationID}
+	v := Visit{Day: day, ListingID: listingID, Visitor: who, OrganizationID: by.OrganizationID}
 	s.visits.mu.Lock()
 	defer s.visits.mu.Unlock()
 	s.visits.add(v)
@@ -113,7 +117,10 @@ func (s *Service) countViews(ctx context.Context) error {
 	c.waiting = nil
 	c.mu.Unlock()
 	for batch := range slices.Chunk(waiting, visitsAtOnce) {
-		err := s.Views.Count(ctx, batch)
+		hidden, err := s.hide(ctx, batch)
+		if err == nil {
+			err = s.Views.Count(ctx, hidden)
+		}
 		if err == nil {
 			waiting = waiting[len(batch):]
 			continue
@@ -126,6 +133,26 @@ func (s *Service) countViews(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// hide takes out of visits who made them. With the listing in the hash nobody's
+// way through the listings can be read from it either.
+func (s *Service) hide(ctx context.Context, vs []Visit) ([]Visit, error) {
+	salts, hidden := map[string]string{}, slices.Clone(vs)
+	for i, v := range vs {
+		salt, known := salts[v.Day]
+		if !known {
+			var err error
+			if salt, err = s.Views.Salt(ctx, v.Day, rand.Text()); err != nil {
+				return nil, err
+			}
+			salts[v.Day] = salt
+		}
+		mac := hmac.New(sha256.New, []byte(salt))
+		mac.Write([]byte(v.ListingID + "\n" + v.Visitor))
+		hidden[i].Visitor = base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:12])
+	}
+	return hidden, nil
 }
 
 // ForgetVisits removes the notes of who was counted on days that are over.

@@ -81,6 +81,22 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 			}
 			require.Equal(t, map[string]int{l: 3}, seen(t, b, l))
 		},
+		"a day has one salt, for all who ask and until it is forgotten": func(t *testing.T, b *board) {
+			first, err := b.ListingViews.Salt(t.Context(), "2026-02-28", "one")
+			require.NoError(t, err)
+			require.Equal(t, "one", first)
+			again, err := b.ListingViews.Salt(t.Context(), "2026-02-28", "two")
+			require.NoError(t, err)
+			require.Equal(t, "one", again)
+			other, err := b.ListingViews.Salt(t.Context(), "2026-03-01", "three")
+			require.NoError(t, err)
+			require.Equal(t, "three", other)
+			_, err = b.ListingViews.Forget(t.Context(), "2026-03-01", 10)
+			require.NoError(t, err)
+			gone, err := b.ListingViews.Salt(t.Context(), "2026-02-28", "four")
+			require.NoError(t, err)
+			require.Equal(t, "four", gone)
+		},
 		"listings are counted by status, each organization's own": func(t *testing.T, b *board) {
 			b.post(t, listings.CreateInput{Title: "One"})
 			b.post(t, listings.CreateInput{Title: "Two", Status: ptr("draft")})

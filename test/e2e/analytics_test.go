@@ -14,7 +14,7 @@ import (
 func (a *answer) table(t *testing.T) (columns []string, rows []map[string]string) {
 	t.Helper()
 	require.Equal(t, 200, a.status, "%s", a.raw)
-	require.True(t, strings.HasPrefix(a.header.Get("Content-Type"), "text/csv; charset=utf-8"), a.header)
+	require.Equal(t, "text/csv; charset=utf-8", a.header.Get("Content-Type"))
 	require.Regexp(t, `^attachment; filename="locum-[a-z-]+-`+time.Now().UTC().Format("200601")+`\d\d\.csv"$`, a.header.Get("Content-Disposition"))
 	require.Equal(t, strings.Count(string(a.raw), "\n"), strings.Count(string(a.raw), "\r\n"))
 	all, err := csv.NewReader(strings.NewReader(string(a.raw))).ReadAll()

@@ -156,6 +156,9 @@ func TestEmployerApplications(t *testing.T) {
 			require.Len(t, employer.get(path).ok(200).list("data.application.timeline"), 2, "the same status again is no change")
 			employer.elsewhere().put(path, object{"status": "completed"}).fails(400, "Invalid status")
 			employer.elsewhere().put(path, object{}).fails(400, "Invalid status")
+			for _, odd := range []any{nil, 5, true, []string{"review"}, object{}} {
+				employer.elsewhere().put(path, object{"status": odd}).fails(400, "Invalid status")
+			}
 			rival.elsewhere().put(path, object{"status": "review"}).fails(404, "Application not found")
 			c := employer.elsewhere()
 			for range 10 {
@@ -186,6 +189,15 @@ func TestEmployerApplications(t *testing.T) {
 			require.Contains(t, a.text("message"), "2")
 			require.Contains(t, a.text("message"), "3")
 			require.Equal(t, "pending", rival.get("/api/employers/applications/"+foreign).ok(200).text("data.application.status"))
+			a = employer.post("/api/employers/applications/batch", object{"applications": []any{7, nil, object{"id": 5}, object{"id": id, "status": 5}, object{}, object{"id": id, "status": "review", "note": "kept as sent"}, "x"}}).ok(200)
+			require.Equal(t, []any{object{"id": id, "status": "review"}}, a.at("data.updated"), "what cannot be read spoils nothing else")
+			require.Equal(t, []any{
+				object{"appUpdate": 7., "error": "item must be a JSON object"}, object{"appUpdate": nil, "error": "item must be a JSON object"},
+				object{"appUpdate": object{"id": 5.}, "error": "id must be a string"}, object{"appUpdate": object{"id": id, "status": 5.}, "error": "status must be a string"},
+				object{"appUpdate": object{}, "error": "Application not found"}, object{"appUpdate": "x", "error": "item must be a JSON object"},
+			}, a.at("data.failed"))
+			long := object{"id": strings.Repeat("x", 5_000), "status": "review"}
+			require.Less(t, len(employer.post("/api/employers/applications/batch", object{"applications": []object{long}}).ok(200).raw), 1_000, "an answer is kept for a day")
 			many := make([]object, 101)
 			for i := range many {
 				many[i] = object{"id": id, "status": "review"}

@@ -47,7 +47,7 @@ func TestExports(t *testing.T) {
 			require.NoError(t, err)
 			require.WithinDuration(t, time.Now().Add(time.Hour), expires, time.Minute)
 			file, rows := fetch(got.text("data.url"))
-			require.Equal(t, "text/csv; charset=utf-8; header=present", file.header.Get("Content-Type"))
+			require.Equal(t, "text/csv; charset=utf-8", file.header.Get("Content-Type"))
 			require.Regexp(t, `^attachment; filename="locum-applications-\d{8}\.csv"$`, file.header.Get("Content-Disposition"))
 			require.Equal(t, "no-store", file.header.Get("Cache-Control"))
 			require.Equal(t, []string{id, job, "'=HYPERLINK(\"http://evil\")"}, rows[1][:3], "no cell is a formula")

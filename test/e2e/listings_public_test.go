@@ -177,6 +177,11 @@ func TestPublicListings(t *testing.T) {
 				guest.get("/api/listings/"+absent).fails(404, "Listing not found")
 			}
 			(&client{t: t, w: w, token: "expired", ip: guest.ip}).get("/api/listings/"+id).fails(401, "Unauthorized")
+			draft := employer.listing(object{"title": "Unfinished", "status": "draft"})
+			require.Equal(t, "draft", employer.get("/api/listings/"+draft).ok(200).text("data.status"), "its organization sees it")
+			for _, other := range []*client{guest, w.employer(t).client, w.seeker(t).client} {
+				other.get("/api/listings/"+draft).fails(404, "Listing not found")
+			}
 		})
 		scene("POST /api/listings/search", func(t *testing.T) {
 			mark := word()

@@ -172,7 +172,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Equal(t, true, a.at("data.dashboard.isGuest"))
 			require.Len(t, a.list("data.dashboard.recommendations"), 3)
 			require.NotContains(t, string(a.raw), "Draft")
-			require.Equal(t, object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 0.0}, a.at("data.dashboard.stats"))
+			require.Equal(t, object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 3.0}, a.at("data.dashboard.stats"))
 			require.Empty(t, a.list("data.dashboard.recentActivity"))
 		})
 		t.Run("POST /api/jobseekers/dashboard generate-personalized-content", func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 func exportRoutes(s *hiring.Service) []web.Route {
 	const tag = "Exports"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/jobs/export", Auth: web.Required, Who: web.Employer, Tag: tag, Summary: "The organization's listings in every state, as a table", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/jobs/export", Auth: web.Required, Who: web.Employer, Errors: []int{409}, Tag: tag, Summary: "The organization's listings in every state, as a table", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobsExportInput) (web.CSV, error) {
 				if in.Format != "csv" {
 					return web.CSV{}, errOnlyCSV
@@ -29,7 +29,7 @@ func exportRoutes(s *hiring.Service) []web.Route {
 				d, err := s.ExportNow(ctx, c.Actor, "jobs", hiring.ExportFilters{Status: given(in.Status)})
 				return web.CSV(d), err
 			}).Rewording(parameterWords)},
-		{Method: http.MethodGet, Path: "/api/employers/applications/export", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "The applications to the organization's listings, as a table", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/applications/export", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Errors: []int{409}, Tag: tag, Summary: "The applications to the organization's listings, as a table", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationsExportInput) (web.CSV, error) {
 				if in.Format != "csv" {
 					return web.CSV{}, errOnlyCSV
@@ -86,7 +86,7 @@ type FormatInput struct {
 func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 	const tag = "Exports"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/export/applications", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "All of the caller's applications, as JSON or as a table", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/export/applications", Auth: web.Required, Who: web.Seeker, Errors: []int{409}, Tag: tag, Summary: "All of the caller's applications, as JSON or as a table", Op: web.Op(
 			func(ctx context.Context, c web.Call, in FormatInput) (web.Tabular[ownExportView], error) {
 				if in.Format == "csv" {
 					d, err := s.ExportOwnTable(ctx, c.Actor)

@@ -2,12 +2,14 @@ package portal
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
 )
@@ -63,8 +65,20 @@ func hiringRoutes(s *hiring.Service) []web.Route {
 			})},
 		{Method: http.MethodPost, Path: "/api/employers/applications/batch", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Tag: employers, Summary: "Set the status of up to 100 applications, each on its own", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DecisionsInput) (web.Reply[decisionsView], error) {
-				updated, failed, err := s.DecideBatch(ctx, c.Actor, in.Applications)
-				v := decisionsView{Updated: append([]hiring.Decision{}, updated...), Failed: append([]hiring.Refusal{}, failed...)}
+				if len(in.Applications) > hiring.MaxBatch {
+					return web.Reply[decisionsView]{}, hiring.ErrBatchTooLarge
+				}
+				decisions := make([]hiring.Decision, len(in.Applications))
+				for i, raw := range in.Applications {
+					var err error
+					decisions[i], err = web.Item[hiring.Decision](raw)
+					decisions[i].Err = err
+				}
+				updated, failed, err := s.DecideBatch(ctx, c.Actor, decisions)
+				v := decisionsView{Updated: append([]hiring.Decision{}, updated...), Failed: make([]failedDecision, len(failed))}
+				for i, f := range failed {
+					v.Failed[i] = viewRefusal(f, in.Applications[f.At])
+				}
 				return web.OK(v, fmt.Sprintf("%d applications updated, %d failed", len(updated), len(failed))), err
 			})},
 		{Method: http.MethodGet, Path: "/api/employers/applications/:id", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: employers, Summary: "One application, with its timeline", Op: web.Op(
@@ -76,7 +90,7 @@ func hiringRoutes(s *hiring.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in DecideInput) (web.Reply[hiring.Decision], error) {
 				d := hiring.Decision{ID: in.ID, Status: in.Status}
 				return web.OK(d, "Application status updated successfully"), s.Decide(ctx, c.Actor, d)
-			})},
+			}).Rewording(statusWords)},
 		{Method: http.MethodDelete, Path: "/api/employers/applications/:id", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: employers, Summary: "Set an application to withdrawn", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[applicationID], error) {
 				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Dismiss(ctx, c.Actor, in.ID)
@@ -102,9 +116,17 @@ type DecideInput struct {
 	Status string `json:"status" sample:"review"`
 }
 
+// statusWords says of a status that is no text what is said of an unknown one.
+func statusWords(f *fault.Error) *fault.Error {
+	if f.Code == fault.ErrInvalid.Code && len(f.Fields) > 0 && f.Fields[0].Name == "status" {
+		return hiring.ErrInvalidStatus
+	}
+	return f
+}
+
 // DecisionsInput sets many. The module has an answer of its own for too many.
 type DecisionsInput struct {
-	Applications []hiring.Decision `json:"applications" validate:"required"`
+	Applications []json.RawMessage `json:"applications" validate:"required" sample:"[{\"id\":\"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01\",\"status\":\"review\"}]"`
 }
 
 type applicationID struct {
@@ -241,5 +263,22 @@ func viewReceived(d hiring.Detail) (v receivedApplicationView) {
 
 type decisionsView struct {
 	Updated []hiring.Decision `json:"updated"`
-	Failed  []hiring.Refusal  `json:"failed"`
+	Failed  []failedDecision  `json:"failed"`
+}
+
+type failedDecision struct {
+	// AppUpdate is the item as it was sent, or what matters of a long one.
+	AppUpdate any    `json:"appUpdate"`
+	Error     string `json:"error"`
+}
+
+// longestEcho is how much of a refused item is sent back as it was, in bytes:
+// the answer may be kept for a day.
+const longestEcho = 1_000
+
+func viewRefusal(f hiring.Refusal, sent json.RawMessage) failedDecision {
+	if len(sent) > longestEcho {
+		return failedDecision{AppUpdate: f.Decision, Error: f.Error}
+	}
+	return failedDecision{AppUpdate: sent, Error: f.Error}
 }

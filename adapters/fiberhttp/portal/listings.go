@@ -53,9 +53,9 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			}).Rewording(queryWords)},
-		{Method: http.MethodGet, Path: "/api/listings/:id", Auth: web.Optional, Cached: true, Errors: []int{404}, Tag: tag, Summary: "One public listing", Op: web.Op(
-			func(ctx context.Context, _ web.Call, in ListingPath) (web.Reply[listingDetail], error) {
-				l, err := s.Detail(ctx, in.ID)
+		{Method: http.MethodGet, Path: "/api/listings/:id", Auth: web.Optional, Cached: true, Errors: []int{404}, Tag: tag, Summary: "One public listing, or one of the caller's organization in whatever state", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[listingDetail], error) {
+				l, err := s.DetailFor(ctx, c.Actor, in.ID)
 				return web.OK(viewDetail(l), ""), err
 			}), Seen: func(c web.Call, path func(string) string) { s.Seen(c.Actor, c.IP, c.UserAgent, path("id")) }},
 	}

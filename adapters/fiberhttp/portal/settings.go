@@ -112,7 +112,7 @@ func (in SettingsInput) check(a auth.Actor) error {
 
 func (in SettingsInput) employerLacks() error {
 	switch {
-	case in.Intent == "update-notifications" && in.Email == nil && in.EmailAlerts == nil:
+	case in.Intent == "update-notifications" && in.Email == nil && in.EmailAlerts == nil && in.JobAlerts == nil:
 		return fault.InvalidField("email", "is required")
 	case in.Intent == "update-contact" && in.Contact == nil:
 		return fault.InvalidField("contact", "is required")
