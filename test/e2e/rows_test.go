@@ -85,7 +85,7 @@ func TestEveryOperationHasATestThatIsNamedAfterIt(t *testing.T) {
 	}
 	whole := fmt.Sprintf("# The portal's %d operations\n\nEach has tests that are named after it and run on every setup.\nMade by `make rows` of the table of routes and of the names of the tests.\n\n%s", len(known), list.String())
 	if os.Getenv("LOCUM_TEST_WRITE") != "" {
-		require.NoError(t, os.WriteFile("ROWS.md", []byte(whole), 0o644)) //nolint:gosec // a file of the repository
+		require.NoError(t, os.WriteFile("ROWS.md", []byte(whole), 0o644))
 	}
 	written, err := os.ReadFile("ROWS.md")
 	require.NoError(t, err)

@@ -28,7 +28,7 @@ func TestAfterARandomWalkAllNumbersAgree(t *testing.T) {
 			}
 		}()
 		walk := &walk{
-			Rand: rand.New(rand.NewPCG(seed, 0)), t: t, //nolint:gosec // has to be repeatable
+			Rand: rand.New(rand.NewPCG(seed, 0)), t: t,
 			employers: []*account{w.employer(t), w.employer(t)}, seekers: []*account{w.seeker(t), w.seeker(t), w.seeker(t)},
 			views: map[[2]string]bool{},
 		}
