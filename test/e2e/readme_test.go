@@ -19,14 +19,14 @@ func TestTheMainJobOfTheREADMEWorksAsPasted(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	require.NoError(t, err)
-	_, section, found := strings.Cut(string(readme), "## The main job in eight calls")
+	_, section, found := strings.Cut(string(readme), "## The main job in ten calls")
 	require.True(t, found)
 	section, _, _ = strings.Cut(section, "\n## ")
 	var script strings.Builder
 	for _, block := range shellBlock.FindAllStringSubmatch(section, -1) {
 		script.WriteString(block[1])
 	}
-	require.Equal(t, 8, strings.Count(script.String(), "curl "), "eight calls are promised")
+	require.Equal(t, 10, strings.Count(script.String(), "curl "), "ten calls are promised")
 
 	dir := t.TempDir()
 	w := &world{dir: dir, log: &syncBuffer{}, exited: make(chan error, 1), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0"}}
@@ -41,4 +41,6 @@ func TestTheMainJobOfTheREADMEWorksAsPasted(t *testing.T) {
 	search, _, _ := strings.Cut(string(out), `"applications"`)
 	require.Contains(t, search, ids[1], "the search finds the job")
 	require.Contains(t, string(out), `"status":"interview"`)
+	require.Contains(t, string(out), `"scheduledAt":"2031-03-03T10:00:00Z"`)
+	require.Contains(t, string(out), ids[2]+","+ids[1]+`,"Registered Nurse, ICU",Niamh Byrne,`, "the table has it")
 }
