@@ -94,15 +94,20 @@ func (u *User) Move(email string, now time.Time) {
 }
 
 // Erase ends the account. The row stays, so that its id is nobody else's, and
-// tells nothing of the person any more; the address is free again.
+// tells nothing of the person any more; the address is free again. What stands in
+// its place cannot be known before, so that nobody can have taken it.
 func (u *User) Erase(now time.Time) {
-	u.Status, u.Email, u.Name, u.PasswordHash = UserDeleted, u.ID+"@deleted.invalid", DeletedName, ""
+	u.Status, u.Email, u.Name, u.PasswordHash = UserDeleted, newSecret("")+"@"+deletedDomain, DeletedName, ""
 	u.EmailVerifiedAt, u.UpdatedAt = time.Time{}, now
 }
 
 // DeletedName is what stands where the name of somebody stood who deleted their
 // account.
 const DeletedName = "Deleted user"
+
+// deletedDomain is where deleted accounts have their addresses. No mail is ever
+// routed to it (RFC 2606), and nobody else can have an address there.
+const deletedDomain = "deleted.invalid"
 
 // EmailKey is the form of an address under which it is unique.
 func EmailKey(email string) string { return strings.ToLower(email) }
@@ -116,7 +121,7 @@ func ParseEmail(s string) (email string, ok bool) {
 	}
 	at := strings.LastIndexByte(s, '@')
 	local, domain := s[:at], strings.ToLower(s[at+1:])
-	if len(local) > 64 || strings.ContainsAny(local, "\" ") || !hostName(domain) || strings.ContainsFunc(local, posesAsASCII) {
+	if len(local) > 64 || strings.ContainsAny(local, "\" ") || !hostName(domain) || domain == deletedDomain || strings.ContainsFunc(local, posesAsASCII) {
 		return "", false
 	}
 	return local + "@" + domain, true

@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,4 +21,19 @@ func TestNoTwoMailboxesAreOneAccount(t *testing.T) {
 		_, ok := identity.ParseEmail(address)
 		require.True(t, ok, address)
 	}
+}
+
+func TestNobodyCanTakeTheAddressThatADeletedAccountGets(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"01890000-0000-7000-8000-000000000000@deleted.invalid", "x@Deleted.INVALID"} {
+		_, ok := identity.ParseEmail(address)
+		require.False(t, ok, address)
+	}
+	now := time.Now()
+	one := identity.NewUser("01890000-0000-7000-8000-000000000000", "jo@example.org", "Jo", identity.KindJobseeker, "x", now)
+	other := one
+	one.Erase(now)
+	other.Erase(now)
+	require.NotContains(t, one.Email, one.ID, "others know the id")
+	require.NotEqual(t, one.Email, other.Email, "it cannot be known before")
 }
