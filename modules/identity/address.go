@@ -163,7 +163,7 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 	id := u.ID + "-" + moment(e.RequestedAt)
 	err = s.send(ctx, u, "email-change-"+id, "Your e-mail address is about to change",
 		mail.Block{Text: "On " + e.RequestedAt.UTC().Format("2 January 2006 at 15:04 UTC") + " somebody, hopefully you, asked for another e-mail address for your account. It changes as soon as a mail to the new address is answered."},
-		mail.Block{Text: "If it was not you, please set a new password now: that signs everybody else out. Then write your own address into your profile again."}, s.newPassword())
+		mail.Block{Text: "If it was not you, please set a new password now: that signs everybody else out, and your address stays the one that it is."}, s.newPassword())
 	// An address that takes no mail any more is a good reason to have another.
 	if err != nil && !job.IsPermanent(err) {
 		return err

@@ -163,3 +163,32 @@ func TestAMailOfAChangeThatIsOverIsNotSent(t *testing.T) {
 	require.NoError(t, h.OnEmailChangeRequested(t.Context(), event.EmailChangeRequested{UserID: jo.Account.ID, RequestedAt: h.clock.Now()}))
 	require.Len(t, h.box.to("new@example.org"), 1)
 }
+
+func TestANewPasswordEndsWhatABorrowedSessionAskedFor(t *testing.T) {
+	for name, renew := range map[string]func(h *house, in identity.SignedIn) error{
+		"reset": func(h *house, _ identity.SignedIn) error {
+			if err := h.ForgotPassword(h.t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}); err != nil {
+				return err
+			}
+			return h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: h.token("jo@example.org"), Password: "An0ther-one"})
+		},
+		"changed": func(h *house, in identity.SignedIn) error {
+			return h.ChangePassword(h.t.Context(), h.actor(in), identity.ChangePasswordInput{CurrentPassword: password, NewPassword: "An0ther-one"}, office)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, h *house) {
+				jo := h.jobseeker("jo@example.org")
+				require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "evil@example.org"))
+				confirm := h.token("evil@example.org")
+				require.NoError(t, renew(h, jo))
+				require.ErrorIs(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: confirm}), fault.ErrInvalid)
+				pending, err := h.PendingEmail(t.Context(), jo.Account.ID)
+				require.NoError(t, err)
+				require.Empty(t, pending)
+				_, err = h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "An0ther-one"}, office)
+				require.NoError(t, err)
+			})
+		})
+	}
+}

@@ -128,7 +128,8 @@ func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePas
 }
 
 // setPassword stores the verifier and ends what the old password had opened:
-// the sessions but one, and every open reset link.
+// the sessions but one, every open reset link, and the address that waits to be
+// confirmed, which somebody else may have asked for.
 func (s *Service) setPassword(ctx context.Context, u *User, hash, keep string, now time.Time) error {
 	u.SetPassword(hash, now)
 	if err := s.Users.Save(ctx, u); err != nil {
@@ -138,6 +139,9 @@ func (s *Service) setPassword(ctx context.Context, u *User, hash, keep string, n
 		return err
 	}
 	if err := s.MailTokens.SpendAll(ctx, u.ID, ForReset, "", now); err != nil {
+		return err
+	}
+	if err := s.EmailChanges.Remove(ctx, u.ID); err != nil {
 		return err
 	}
 	return s.Events.Record(ctx, event.PasswordChanged{UserID: u.ID, ChangedAt: now})

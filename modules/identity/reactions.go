@@ -55,7 +55,7 @@ func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged
 		return err
 	}
 	return s.send(ctx, u, "password-changed-"+u.ID+"-"+moment(e.ChangedAt), "Your password was changed",
-		mail.Block{Text: "The password of your account was changed on " + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + ", and your other devices were signed out."},
+		mail.Block{Text: "The password of your account was changed on " + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + ", and your other devices were signed out. If another e-mail address was waiting to be confirmed, it is not any more: your address stays the one that it is."},
 		mail.Block{Text: "If it was not you, please set a new password now."}, s.newPassword())
 }
 
