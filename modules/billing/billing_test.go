@@ -459,6 +459,49 @@ func TestAPaymentWhoseAnswerWasLostIsNeitherLostNorTakenTwice(t *testing.T) {
 	})
 }
 
+func TestNobodyIsToldTheyCancelledWhatIsAboutToBegin(t *testing.T) {
+	onEach(t, func(t *testing.T, d *till) {
+		me := seeker()
+		silent := func() {
+			t.Helper()
+			d.pay.silent = errors.New("the line went dead")
+		}
+		refused := func() {
+			t.Helper()
+			_, err := d.Cancel(t.Context(), me)
+			require.ErrorIs(t, err, billing.ErrUnderWay)
+			_, err = d.Create(t.Context(), me, billing.ChooseInput{PlanID: "basic"})
+			require.ErrorIs(t, err, billing.ErrUnderWay)
+			_, err = d.UseMethod(t.Context(), me, "pm_two")
+			require.ErrorIs(t, err, billing.ErrUnderWay)
+		}
+		silent()
+		_, err := d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
+		require.Error(t, err)
+		refused()
+		d.pay.silent = nil
+		d.pass(2 * time.Minute)
+		require.Equal(t, "premium", d.now(me).Subscription.Plan)
+
+		silent()
+		_, err = d.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "gold"})
+		require.Error(t, err)
+		refused()
+		d.pay.silent = nil
+		d.pass(2 * time.Minute)
+		require.Equal(t, "gold", d.now(me).Subscription.Plan)
+		_, err = d.UseMethod(t.Context(), me, "pm_two")
+		require.NoError(t, err)
+		sub, err := d.Cancel(t.Context(), me)
+		require.NoError(t, err)
+		require.False(t, sub.AutoRenew)
+		require.Equal(t, "pm_two", sub.Method.ID)
+		require.Equal(t, []string{"started", "upgraded", "payment-method-changed", "cancelled"}, d.heard())
+		d.pass(2 * time.Hour)
+		require.False(t, d.now(me).Subscription.AutoRenew)
+	})
+}
+
 func TestOnePersonsTroubleHoldsUpNobodyElse(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		for range 5 {

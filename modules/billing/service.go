@@ -189,13 +189,17 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method) (
 }
 
 // Cancel lets the caller's plan end with what is paid for. Who is on the basic
-// plan, or has cancelled before, stays where they are.
+// plan, or has cancelled before, stays where they are. While a purchase waits
+// for its answer it is ErrUnderWay, so that no cancellation is lost to it.
 func (s *Service) Cancel(ctx context.Context, by auth.Actor) (sub Subscription, err error) {
 	if !by.Seeker {
 		return sub, fault.ErrForbidden
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if sub, err = s.Subscriptions.Lock(ctx, Owner{User, by.UserID}); err != nil {
+			return err
+		}
+		if err := s.undecided(ctx, sub.Owner); err != nil {
 			return err
 		}
 		now := s.Clock.Now()
@@ -237,6 +241,9 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 		if sub, err = s.Subscriptions.Lock(ctx, o); err != nil {
 			return err
 		}
+		if err := s.undecided(ctx, o); err != nil {
+			return err
+		}
 		before := sub.Method
 		sub.Method = method
 		if err := s.Subscriptions.Save(ctx, sub); err != nil || before.ID == method.ID {
@@ -245,6 +252,17 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 		return s.record(ctx, sub, event.SubscriptionMethodChanged)
 	})
 	return sub.At(s.Clock.Now()), err
+}
+
+// undecided is ErrUnderWay while a purchase waits for its answer: what it brings
+// is not known yet, and would be put over whatever was changed meanwhile. A
+// renewal leaves alone what its owner says during it.
+func (s *Service) undecided(ctx context.Context, o Owner) error {
+	pending, err := s.Charges.Pending(ctx, o)
+	if err != nil || pending == nil || pending.Renewal {
+		return err
+	}
+	return ErrUnderWay.WithRetryAfter(patience(0))
 }
 
 func (s *Service) attach(ctx context.Context, o Owner, methodID string) (Method, error) {
