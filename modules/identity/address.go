@@ -25,7 +25,8 @@ func (c EmailChange) waits(now time.Time) bool {
 	return now.Before(c.RequestedAt.Add(purposeLife[ForVerification]))
 }
 
-// changesPerAccount keeps an account that was taken over from becoming a mail gun.
+// changesPerAccount keeps an account that was taken over from becoming a mail
+// gun, and every account from asking which addresses are registered.
 var changesPerAccount = limit.Rule{Name: "change-email", Max: 5, Per: time.Hour}
 
 // Rename gives the account another name.
@@ -60,10 +61,13 @@ func (s *Service) ChangeEmail(ctx context.Context, userID, email string) error {
 		return err
 	}
 	if u.EmailKey() == EmailKey(email) {
-		return s.EmailChanges.Remove(ctx, userID)
-	}
-	if err := s.notTaken(ctx, email); err != nil {
-		return err
+		switch stays, err := s.keepEmail(ctx, userID, email); {
+		case err != nil:
+			return err
+		case stays:
+			return nil
+		}
+		// It was theirs until just now: asked for like any other.
 	}
 	waiting, err := s.PendingEmail(ctx, userID)
 	if err != nil || waiting == email {
@@ -74,6 +78,10 @@ func (s *Service) ChangeEmail(ctx context.Context, userID, email string) error {
 		return err
 	case !d.Allowed:
 		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+	}
+	// Only now, so that nobody finds out without end who has an account.
+	if err := s.notTaken(ctx, email); err != nil {
+		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
@@ -91,6 +99,34 @@ func (s *Service) ChangeEmail(ctx context.Context, userID, email string) error {
 		}
 		return s.Events.Record(ctx, event.EmailChangeRequested{UserID: userID, RequestedAt: now})
 	})
+}
+
+// keepEmail takes back what waits to be confirmed. False if the address is not
+// the account's any more, since another one has been confirmed meanwhile.
+func (s *Service) keepEmail(ctx context.Context, userID, email string) (stays bool, err error) {
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		// The change before the account: if it is gone because it was confirmed,
+		// the account has moved.
+		_, err := s.EmailChanges.Find(ctx, userID)
+		none := errors.Is(err, ErrNoEmailChange)
+		if err != nil && !none {
+			return err
+		}
+		u, err := s.Users.Find(ctx, userID)
+		if err != nil {
+			return err
+		}
+		if stays = u.EmailKey() == EmailKey(email); !stays || none {
+			return nil
+		}
+		// Saved, so that a confirmation at the same time comes before or after this.
+		u.UpdatedAt = s.Clock.Now()
+		if err := s.Users.Save(ctx, &u); err != nil {
+			return err
+		}
+		return s.EmailChanges.Remove(ctx, userID)
+	})
+	return stays, err
 }
 
 // PendingEmail is the address that the account is to have, empty if none waits

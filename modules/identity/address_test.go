@@ -1,6 +1,7 @@
 package identity_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -191,4 +192,47 @@ func TestANewPasswordEndsWhatABorrowedSessionAskedFor(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestNobodyFindsOutWithoutEndWhoIsRegistered(t *testing.T) {
+	h := sqlite(t)
+	jo := h.jobseeker("jo@example.org")
+	h.jobseeker("al@example.org")
+	for range 5 {
+		require.ErrorIs(t, h.ChangeEmail(t.Context(), jo.Account.ID, "al@example.org"), identity.ErrEmailTaken)
+	}
+	for _, email := range []string{"al@example.org", "free@example.org"} {
+		err := h.ChangeEmail(t.Context(), jo.Account.ID, email)
+		require.ErrorIs(t, err, fault.ErrRateLimit)
+		require.Positive(t, fault.Of(err).RetryAfter)
+	}
+	require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "jo@example.org"), "the present one is no question")
+}
+
+func TestAnAddressThatWasTakenBackDoesNotMove(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		for i := range 20 {
+			old, next := fmt.Sprintf("jo%d@example.org", i), fmt.Sprintf("new%d@example.org", i)
+			jo := h.jobseeker(old)
+			require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, next))
+			token := h.token(next)
+			errs := atOnce(2, func(i int) error {
+				if i == 0 {
+					return h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: token})
+				}
+				return h.ChangeEmail(t.Context(), jo.Account.ID, old)
+			})
+			require.NoError(t, errs[1])
+			pending, err := h.PendingEmail(t.Context(), jo.Account.ID)
+			require.NoError(t, err)
+			if errs[0] != nil {
+				require.ErrorIs(t, errs[0], fault.ErrInvalid)
+				require.Equal(t, old, h.me(jo).Email)
+				require.Empty(t, pending)
+				continue
+			}
+			require.Equal(t, next, h.me(jo).Email)
+			require.Equal(t, old, pending, "confirmed first, and then asked to go back")
+		}
+	})
 }
