@@ -121,7 +121,7 @@ func (s *Service) dissolve(ctx context.Context, organizationID string, last User
 	}
 	if o.Name == last.Name {
 		name := closedName
-		if err := s.rewrite(ctx, &o, OrganizationInput{Name: &name}, now); err != nil {
+		if err := s.rewrite(ctx, &o, OrganizationInput{Name: &name}, true, now); err != nil {
 			return err
 		}
 	}

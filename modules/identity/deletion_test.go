@@ -203,3 +203,27 @@ func TestADeletionThatFailsLeavesTheAccountAsItWas(t *testing.T) {
 		require.Empty(t, h.deleted.all)
 	})
 }
+
+func TestAnOrganizationFollowsTheNameOfItsFounder(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		in, err := h.Register(t.Context(), identity.RegisterInput{Email: "solo@example.org", Password: password, Name: "Ann Practitioner", UserType: "employer"}, office)
+		require.NoError(t, err)
+		a := h.actor(in)
+		tom := h.actor(h.member(a, "tom@example.org", "recruiter"))
+		for _, name := range []string{"Ann Practitioner", "Tom"} {
+			_, err = h.UpdateEmployer(t.Context(), tom, identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: &name}})
+			require.NoError(t, err)
+		}
+		name, err := h.OrganizationName(t.Context(), a.OrganizationID)
+		require.NoError(t, err)
+		require.Equal(t, "Ann Practitioner", name, "who is no admin renames nobody else")
+
+		out, err := h.UpdateEmployer(t.Context(), a, identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("Ann Married")}})
+		require.NoError(t, err)
+		require.Equal(t, "Ann Married", out.Organization.Name)
+		require.NoError(t, h.DeleteEmployerAccount(t.Context(), a))
+		name, err = h.OrganizationName(t.Context(), a.OrganizationID)
+		require.NoError(t, err)
+		require.Equal(t, "Closed organization", name)
+	})
+}

@@ -159,12 +159,17 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 		}
 	}
 	var out EmployerAccount
-	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
+	err := s.maybeRenaming(ctx, a.OrganizationID, func(ctx context.Context, counted bool) (err error) {
 		if out, err = s.employerAccount(ctx, a); err != nil {
 			return err
 		}
-		now := s.Clock.Now()
+		now, company := s.Clock.Now(), company
 		if p := in.Profile; p != nil && p.Name != nil && *p.Name != out.Name {
+			// An organization that bears the name of its admin goes on doing so: it
+			// is to forget the name with the person.
+			if company.Name == nil && a.May(auth.Manage) && out.Organization.Name == out.Name {
+				company.Name = p.Name
+			}
 			out.Rename(*p.Name, now)
 			if err := s.Users.Save(ctx, &out.User); err != nil {
 				return err
@@ -176,7 +181,7 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 				return err
 			}
 		}
-		return s.rewrite(ctx, &out.Organization, company, now)
+		return s.rewrite(ctx, &out.Organization, company, counted, now)
 	})
 	if err != nil {
 		return EmployerAccount{}, err
@@ -322,18 +327,18 @@ func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in Organ
 		return Organization{}, err
 	}
 	var out Organization
-	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
+	err := s.maybeRenaming(ctx, a.OrganizationID, func(ctx context.Context, counted bool) (err error) {
 		if out, err = s.Organizations.Find(ctx, a.OrganizationID); err != nil {
 			return err
 		}
-		return s.rewrite(ctx, &out, in, s.Clock.Now())
+		return s.rewrite(ctx, &out, in, counted, s.Clock.Now())
 	})
 	return out, err
 }
 
 // rewrite stores what the input changes of the organization, and tells of
-// another name.
-func (s *Service) rewrite(ctx context.Context, o *Organization, in OrganizationInput, now time.Time) error {
+// another name, which is to be counted before.
+func (s *Service) rewrite(ctx context.Context, o *Organization, in OrganizationInput, counted bool, now time.Time) error {
 	before := *o
 	set(&o.Name, in.Name)
 	set(&o.Description, in.Description)
@@ -343,6 +348,9 @@ func (s *Service) rewrite(ctx context.Context, o *Organization, in OrganizationI
 	set(&o.Size, in.Size)
 	if *o == before {
 		return nil
+	}
+	if o.Name != before.Name && !counted {
+		return errRenames
 	}
 	o.UpdatedAt = now
 	if err := s.Organizations.Save(ctx, o); err != nil {

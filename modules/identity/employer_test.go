@@ -195,3 +195,35 @@ func TestANewNameIsToldOfTwice(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, told(), "the same name is no news")
 }
+
+func TestAnOrganizationIsRenamedAFewTimesAnHour(t *testing.T) {
+	h := sqlite(t)
+	boss := h.actor(h.employer("boss@example.org"))
+	rename := []func(name string) error{
+		func(name string) error {
+			_, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: &name})
+			return err
+		},
+		func(name string) error {
+			_, err := h.UpdateEmployer(t.Context(), boss, identity.EmployerInput{CompanyName: &name})
+			return err
+		},
+	}
+	for i, name := range []string{"A", "B", "C", "D", "E"} {
+		require.NoError(t, rename[i%2](name))
+	}
+	for _, again := range rename {
+		err := again("F")
+		require.ErrorIs(t, err, fault.ErrRateLimit)
+		require.Positive(t, fault.Of(err).RetryAfter)
+		require.NoError(t, again("E"), "the same name is none")
+	}
+	o, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Size: ptr("11-50")})
+	require.NoError(t, err, "whatever else changes is not counted")
+	require.Equal(t, "E", o.Name)
+	other := h.actor(h.employer("other@example.org"))
+	_, err = h.UpdateOrganization(t.Context(), other, identity.OrganizationInput{Name: ptr("F")})
+	require.NoError(t, err, "each organization has its own count")
+	h.clock.Advance(time.Hour + time.Second)
+	require.NoError(t, rename[0]("F"))
+}

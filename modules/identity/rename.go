@@ -1,0 +1,33 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/limit"
+)
+
+// renamesPerOrganization bounds how often all listings are written anew.
+var renamesPerOrganization = limit.Rule{Name: "rename-organization", Max: 5, Per: time.Hour}
+
+// errRenames is that a name would change which was not counted yet.
+var errRenames = errors.New("identity: a new name of an organization is to be counted first")
+
+// maybeRenaming runs fn in a transaction. If it turns out to rename the
+// organization it is undone, counted, and run once more: whether a name is
+// another one is known only inside, and the limiter is asked only outside.
+func (s *Service) maybeRenaming(ctx context.Context, organizationID string, fn func(ctx context.Context, counted bool) error) error {
+	err := s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, false) })
+	if !errors.Is(err, errRenames) {
+		return err
+	}
+	switch d, err := s.Limiter.Take(ctx, renamesPerOrganization, organizationID); {
+	case err != nil:
+		return err
+	case !d.Allowed:
+		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, true) })
+}
