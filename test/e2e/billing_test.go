@@ -30,6 +30,8 @@ func TestBilling(t *testing.T) {
 			a := seeker.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200)
 			require.NotEmpty(t, a.text("message"))
 			require.Equal(t, "create-subscription", a.text("data.intent"))
+			ended := w.seeker(t).post(billingPath, object{"intent": "create-subscription", "planId": "basic"}).ok(200)
+			require.Equal(t, "Subscription cancelled successfully", ended.text("message"))
 			require.Equal(t, "premium", a.text("data.subscription.tier"))
 			require.Equal(t, "active", a.text("data.subscription.status"))
 			require.Equal(t, true, a.at("data.subscription.autoRenew"))

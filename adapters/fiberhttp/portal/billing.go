@@ -27,6 +27,9 @@ func billingRoutes(s *billing.Service) []web.Route {
 				switch in.Intent {
 				case "create-subscription":
 					said = "Subscription created successfully"
+					if in.PlanID == billing.Basic {
+						said = "Subscription cancelled successfully"
+					}
 					sub, err = s.Create(ctx, c.Actor, choice)
 				case "upgrade-plan":
 					said = "Plan upgraded successfully"
