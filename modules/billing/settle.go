@@ -113,11 +113,33 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
+// settled is what became of a charge that is not pending any more, or no more
+// its owner's, whose account is gone: nobody is asked for money then.
+func (s *Service) settled(ctx context.Context, c Charge) (Subscription, error) {
+	latest, err := s.Charges.Of(ctx, c.Owner, 1)
+	if err != nil {
+		return Subscription{}, err
+	}
+	if len(latest) > 0 && latest[0].ID == c.ID && latest[0].Status == Declined {
+		return Subscription{}, ErrDeclined
+	}
+	return s.Subscriptions.Find(ctx, c.Owner)
+}
+
 // settle asks the provider about a pending charge and writes the answer down.
 // It is ErrDeclined after an answer in the negative.
 func (s *Service) settle(ctx context.Context, c Charge) (sub Subscription, err error) {
-	if _, err := s.Charges.Claim(ctx, c.Owner, c.ID, s.Clock.Now().Add(patience(c.Attempts))); err != nil {
+	if c.Owner.Kind == Nobody && c.Attempts == 0 { // nobody has asked, and nobody is there to pay
+		c.Status, c.Method = Declined, Method{}
+		_, err := s.Charges.Settle(ctx, c)
 		return sub, err
+	}
+	ours, err := s.Charges.Claim(ctx, c.Owner, c.ID, s.Clock.Now().Add(patience(c.Attempts)))
+	if err != nil {
+		return sub, err
+	}
+	if !ours {
+		return s.settled(ctx, c)
 	}
 	receipt, err := s.Payments.Charge(ctx, Bill{Key: c.ID, Owner: c.Owner, MethodID: c.Method.ID, Amount: c.Amount, Unattended: c.Renewal, Description: s.describe(c)})
 	answer := err
