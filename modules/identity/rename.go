@@ -10,7 +10,7 @@ import (
 )
 
 // renamesPerOrganization bounds how often all listings are written anew.
-var renamesPerOrganization = limit.Rule{Name: "rename-organization", Max: 5, Per: time.Hour}
+var renamesPerOrganization = limit.Rule{Name: "rename-organization", Max: 20, Per: time.Hour}
 
 // errRenames is that a name would change which was not counted yet.
 var errRenames = errors.New("identity: a new name of an organization is to be counted first")

@@ -113,12 +113,12 @@ func (s *Service) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInp
 		if !ok {
 			return ErrListingNotFound
 		}
-		titles, err := s.Listings.Titles(ctx, []string{listingID})
+		briefs, err := s.Listings.Briefs(ctx, []string{listingID})
 		if err != nil {
 			return err
 		}
-		title, there := titles[listingID]
-		if !there {
+		title := briefs[listingID].Title
+		if !briefs[listingID].Public { // what is not is nobody's to learn of here
 			return ErrListingNotFound
 		}
 		what += ", " + oneLine(title)

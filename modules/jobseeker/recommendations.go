@@ -185,11 +185,11 @@ func (s *Service) Dismiss(ctx context.Context, by auth.Actor, listingID string) 
 	if !ok {
 		return ErrListingNotFound
 	}
-	titles, err := s.Listings.Titles(ctx, []string{listingID})
+	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
 	if err != nil {
 		return err
 	}
-	if _, there := titles[listingID]; !there {
+	if !briefs[listingID].Public {
 		return ErrListingNotFound
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {

@@ -211,9 +211,6 @@ func (l *Listing) Copy(id string, now time.Time) Listing {
 	if c.Deadline != nil && !c.Deadline.After(now) {
 		c.Deadline = nil
 	}
-	if l.Status == Draft {
-		c.Status = Draft // nobody publishes what is not finished by copying it
-	}
 	return c
 }
 

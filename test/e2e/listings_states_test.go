@@ -57,7 +57,8 @@ func TestListingStates(t *testing.T) {
 			require.Equal(t, status == "archived", a.at("data.job.archivedAt") != nil)
 			listed := strings.Contains(string(guest.get("/api/listings?limit=100").ok(200).raw), id)
 			require.Equal(t, public, listed, "in the public list")
-			for _, c := range []*client{guest, employer.client, rival.client} {
+			require.Equal(t, status, employer.get("/api/listings/"+id).ok(200).text("data.status"), "its own organization sees it in whatever state")
+			for _, c := range []*client{guest, rival.client} {
 				if public {
 					c.get("/api/listings/" + id).ok(200)
 				} else {

@@ -201,6 +201,9 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Equal(t, "Dismissed Cook", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation"}).invalid("listingId")
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation", "listingId": nowhere}).fails(404, "Listing not found")
+			secret := w.employer(t).listing(object{"title": "Secret", "status": "draft"})
+			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "looked", "listingId": secret}).fails(404, "Listing not found")
+			seeker.delete("/api/jobseekers/recommendations/"+secret).fails(404, "Listing not found")
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action"}).invalid("action")
 		})
 		t.Run("POST /api/jobseekers/dashboard refuses what it does not know", func(t *testing.T) {

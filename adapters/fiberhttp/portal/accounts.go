@@ -66,7 +66,7 @@ func accountRoutes(s *identity.Service) []web.Route {
 				o, err := s.MyOrganization(ctx, c.Actor)
 				return web.OK(viewOrganization(o), ""), err
 			})},
-		{Method: http.MethodPut, Path: "/api/employers/organization", Auth: web.Required, Who: web.Employer, Permission: auth.Manage, Tag: employer, Summary: "Change the organization; listings bear its new name within moments", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/organization", Auth: web.Required, Who: web.Employer, Permission: auth.Manage, Errors: []int{429}, Tag: employer, Summary: "Change the organization; listings bear its new name within moments", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.OrganizationInput) (web.Reply[organizationView], error) {
 				o, err := s.UpdateOrganization(ctx, c.Actor, in)
 				return web.OK(viewOrganization(o), "Organization updated successfully"), err
