@@ -28,15 +28,15 @@ func (c justBefore) Claim(ctx context.Context, o billing.Owner, id string, next 
 func TestWhoDeletesTheirAccountWhileTheyBuyIsNotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
-		all := d.Service.Charges
-		d.Service.Charges = justBefore{all, func() {
+		all := d.Charges
+		d.Charges = justBefore{all, func() {
 			d.gone[me.UserID] = true
 			require.NoError(t, d.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		}}
 		sub, err := d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_card_visa"})
 		require.NoError(t, err)
 		require.Equal(t, "basic", sub.Plan)
-		d.Service.Charges = all
+		d.Charges = all
 		for range 3 { // nor is anybody later
 			d.clock.Advance(2 * time.Hour)
 			require.NoError(t, d.Renew(t.Context()))
