@@ -158,8 +158,9 @@ func (d Charges) Pending(ctx context.Context, o billing.Owner) (*billing.Charge,
 }
 
 // Claim implements billing.Charges.
-func (d Charges) Claim(ctx context.Context, o billing.Owner, id string, next time.Time) (bool, error) {
-	res := d.q(ctx).Exec("UPDATE charges SET attempts = attempts + 1, next_at = ? WHERE id = ? AND owner_kind = ? AND owner_id = ? AND status = 'pending'", next, id, string(o.Kind), o.ID)
+func (d Charges) Claim(ctx context.Context, c billing.Charge, next time.Time) (bool, error) {
+	res := d.q(ctx).Exec("UPDATE charges SET attempts = attempts + 1, next_at = ? WHERE id = ? AND owner_kind = ? AND owner_id = ? AND status = 'pending' AND attempts = ?",
+		next, c.ID, string(c.Owner.Kind), c.Owner.ID, c.Attempts)
 	return res.RowsAffected > 0, wrap(res.Error)
 }
 

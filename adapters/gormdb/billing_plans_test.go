@@ -27,7 +27,7 @@ func TestEveryBillingQueryFindsItsRowsByAnIndex(t *testing.T) {
 	c := billing.Charge{ID: id, Owner: o, Status: billing.Pending}
 	require.NoError(t, s.Charges.Open(ctx, c))
 	_, _ = s.Charges.Pending(ctx, o)
-	_, _ = s.Charges.Claim(ctx, o, id, now)
+	_, _ = s.Charges.Claim(ctx, billing.Charge{ID: id, Owner: o}, now)
 	_, _ = s.Charges.Waiting(ctx, now, 10)
 	_, _ = s.Charges.Of(ctx, o, 10)
 	_, _ = s.Charges.Settle(ctx, c)

@@ -215,6 +215,7 @@ const (
 	SubscriptionEnded         = "ended"
 	SubscriptionLapsed        = "lapsed" // ended because it was not paid for
 	SubscriptionMethodChanged = "payment-method-changed"
+	SubscriptionRefused       = "payment-refused" // of a plan that was to be bought, which is the one named
 )
 
 // What can happen to an interview.

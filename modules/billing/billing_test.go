@@ -42,6 +42,7 @@ type provider struct {
 	billing.Payments
 	mu            sync.Mutex
 	took          map[string]int64 // pence by key
+	asked         int
 	forgot        []billing.Owner
 	silent, crash error
 }
@@ -49,6 +50,7 @@ type provider struct {
 func (p *provider) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.asked++
 	if p.silent != nil {
 		return "", p.silent
 	}
@@ -239,16 +241,17 @@ func TestWhoIsOnThePlanAlreadyPaysNothingAgain(t *testing.T) {
 		first := d.buy(me, "premium", "pm_one")
 		require.Equal(t, first.ExpiresAt, d.buy(me, "premium", "pm_two").ExpiresAt)
 		require.Equal(t, "pm_two", d.now(me).Subscription.Method.ID)
+		require.Equal(t, []string{"started", "payment-method-changed"}, d.heard())
 		up, err := d.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.NoError(t, err)
 		require.True(t, up.AutoRenew)
 		_, err = d.Cancel(t.Context(), me)
 		require.NoError(t, err)
 		d.clock.Advance(10 * day)
-		resumed := d.buy(me, "premium", "")
+		resumed := d.buy(me, "premium", "pm_three")
 		require.True(t, resumed.AutoRenew)
 		require.Equal(t, first.ExpiresAt, resumed.ExpiresAt)
-		require.Equal(t, []string{"started", "cancelled", "resumed"}, d.heard())
+		require.Equal(t, []string{"cancelled", "payment-method-changed", "resumed"}, d.heard())
 		_, n := d.pay.total()
 		require.Equal(t, 1, n)
 		d.until(first.ExpiresAt)
@@ -385,8 +388,84 @@ func TestTwentyPurchasesAtOnceAreOneCharge(t *testing.T) {
 		all.Wait()
 		_, n := d.pay.total()
 		require.Equal(t, 1, n)
+		require.Equal(t, 1, d.pay.asked, "the others wait for what one is told")
 		require.Len(t, d.now(me).History, 1)
 		require.Equal(t, []string{"started"}, d.heard())
+	})
+}
+
+func TestWhoSeesToOneChargeWithOthersLeavesItToTheFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, d *till) {
+		me := seeker()
+		d.pay.silent = fault.ErrUnavailable
+		_, err := d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
+		require.Error(t, err)
+		d.clock.Advance(time.Hour)
+		d.before(1, func() { // another worker has read the same
+			c, err := d.Charges.Pending(t.Context(), billing.Owner{Kind: billing.User, ID: me.UserID})
+			require.NoError(t, err)
+			ours, err := d.Charges.Claim(t.Context(), *c, d.clock.Now().Add(time.Minute))
+			require.NoError(t, err)
+			require.True(t, ours)
+		})
+		require.NoError(t, d.Renew(t.Context()))
+		require.Equal(t, 1, d.pay.asked)
+		d.pay.silent = nil
+		d.pass(time.Hour)
+		require.Equal(t, 2, d.pay.asked)
+		require.Equal(t, "premium", d.now(me).Subscription.Plan)
+	})
+}
+
+func TestAPurchaseThatIsDeclinedWhenNobodyWaitsReachesThePerson(t *testing.T) {
+	onEach(t, func(t *testing.T, d *till) {
+		me := seeker()
+		d.pay.silent = errors.New("the line went dead")
+		_, err := d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
+		require.Error(t, err)
+		d.pay.silent = billing.ErrDeclined
+		d.pass(2 * time.Minute)
+		require.Equal(t, []string{"payment-refused"}, d.heard())
+		require.Contains(t, d.sent[0].Text, "The payment for the Premium plan was declined, so nothing has changed")
+		require.Equal(t, "basic", d.now(me).Subscription.Plan)
+
+		// Also at an upgrade, which leaves the plan before it as it was.
+		d.pay.silent = nil
+		d.buy(me, "premium", "pm_one")
+		before := d.now(me).Subscription
+		require.Equal(t, []string{"started"}, d.heard())
+		d.clock.Advance(day)
+		d.pay.silent = errors.New("the line went dead")
+		_, err = d.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "gold"})
+		require.Error(t, err)
+		d.pay.silent = billing.ErrDeclined
+		d.pass(2 * time.Minute)
+		require.Equal(t, []string{"payment-refused"}, d.heard())
+		require.Contains(t, d.sent[len(d.sent)-1].Text, "Gold plan")
+		require.Equal(t, before, d.now(me).Subscription)
+	})
+}
+
+func TestWhatCannotBeChargedIsTriedAgainLaterAndHoldsUpNobody(t *testing.T) {
+	onEach(t, func(t *testing.T, d *till) {
+		me := seeker()
+		d.buy(me, "premium", "pm_one")
+		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
+		require.NoError(t, d.store.Tx.Do(t.Context(), func(ctx context.Context) error {
+			sub, err := d.store.Subscriptions.Lock(ctx, owner)
+			if err != nil {
+				return err
+			}
+			sub.Method = billing.Method{}
+			return d.store.Subscriptions.Save(ctx, sub)
+		}))
+		d.clock.Advance(40 * day)
+		require.ErrorContains(t, d.Renew(t.Context()), "no way to charge")
+		due, err := d.store.Subscriptions.Due(t.Context(), d.clock.Now(), 10)
+		require.NoError(t, err)
+		require.Empty(t, due, "others are due before it is again")
+		d.clock.Advance(time.Hour)
+		require.ErrorContains(t, d.Renew(t.Context()), "no way to charge", "until somebody has seen to it")
 	})
 }
 
@@ -428,9 +507,11 @@ func TestAPaymentWhoseAnswerWasLostIsNeitherLostNorTakenTwice(t *testing.T) {
 		require.ErrorIs(t, err, billing.ErrUnderWay)
 		_, err = d.Create(t.Context(), me, billing.ChooseInput{PlanID: "gold", PaymentMethodID: "pm_one"})
 		require.ErrorIs(t, err, billing.ErrUnderWay)
+		_, err = d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
+		require.Equal(t, fault.Unavailable, fault.KindOf(err), "asked again for whoever waits, and silent still")
 
 		require.NoError(t, d.Renew(t.Context()), "its moment has not come")
-		d.clock.Advance(time.Minute)
+		d.clock.Advance(2 * time.Minute)
 		require.Error(t, d.Renew(t.Context()), "asked again, and silent still")
 		d.pay.crash = nil
 		d.pass(time.Hour)

@@ -72,9 +72,11 @@ type Charges interface {
 	Open(ctx context.Context, c Charge) error
 	// Pending is the owner's pending charge, nil without one.
 	Pending(ctx context.Context, o Owner) (*Charge, error)
-	// Claim notes another attempt at the pending charge and when one may follow;
-	// false if it is not pending any more.
-	Claim(ctx context.Context, o Owner, id string, next time.Time) (bool, error)
+	// Claim notes another attempt at the pending charge and when one may follow.
+	// It is for one alone of those who have read the same number of attempts:
+	// false if another was quicker, and if the charge is not pending any more or
+	// not its owner's.
+	Claim(ctx context.Context, c Charge, next time.Time) (bool, error)
 	// Settle stores the status, receipt and method of a pending charge; false if
 	// it is not pending any more, or not its owner's.
 	Settle(ctx context.Context, c Charge) (bool, error)

@@ -44,6 +44,8 @@ func (s *Service) words(e event.SubscriptionChanged) (subject, text string) {
 		return "Your " + name + " plan goes on", fmt.Sprintf("The %s plan is not cancelled any more. It renews on %s.", name, on(e.ExpiresAt))
 	case event.SubscriptionLapsed:
 		return "Your plan has ended", "The payment for your plan was declined several times, so the plan has ended. You are on the Basic plan."
+	case event.SubscriptionRefused:
+		return "Your payment did not work", fmt.Sprintf("The payment for the %s plan was declined, so nothing has changed and nothing is charged. You can choose the plan again with another payment method.", name)
 	case event.SubscriptionMethodChanged:
 		return "Your payment method has changed", "There is a new payment method on file for your account. If that was not you, please change your password."
 	}

@@ -2,6 +2,7 @@ package billing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -138,10 +139,58 @@ func (s *Service) choose(ctx context.Context, by auth.Actor, in ChooseInput, fre
 	if err != nil || charge == nil {
 		return sub, err
 	}
-	if sub, err = s.settle(ctx, *charge); err != nil {
+	if sub, err = s.attend(ctx, *charge); err != nil {
 		return Subscription{}, err
 	}
 	return sub, nil
+}
+
+// attend goes on with a charge for whom somebody waits. While another asks about
+// it, theirs is the answer; one that does not come is asked for again.
+func (s *Service) attend(ctx context.Context, c Charge) (sub Subscription, err error) {
+	if c.Attempts == 0 || !c.NextAt.After(s.Clock.Now()) {
+		if sub, err = s.settle(ctx, c, true); !errors.Is(err, errAsked) {
+			return sub, err
+		}
+	}
+	if sub, err = s.outcome(ctx, c); !errors.Is(err, errAsked) {
+		return sub, err
+	}
+	again, err := s.Charges.Pending(ctx, c.Owner)
+	switch {
+	case err != nil:
+		return sub, err
+	case again == nil || again.ID != c.ID:
+		return s.settled(ctx, c)
+	}
+	if sub, err = s.settle(ctx, *again, true); errors.Is(err, errAsked) {
+		err = ErrUnderWay.WithRetryAfter(patience(0))
+	}
+	return sub, err
+}
+
+// How often, and how many times, who waits for another's answer looks for it.
+const (
+	lookEvery = 50 * time.Millisecond
+	looks     = 60
+)
+
+// outcome waits a while for what another who asks about the charge is told.
+func (s *Service) outcome(ctx context.Context, c Charge) (Subscription, error) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for range looks {
+		select {
+		case <-ctx.Done():
+			return Subscription{}, ctx.Err()
+		case <-timer.C:
+			timer.Reset(lookEvery)
+		}
+		if sub, err := s.settled(ctx, c); !errors.Is(err, errAsked) {
+			return sub, err
+		}
+	}
+	return Subscription{}, errAsked
 }
 
 // open finds out what choosing the plan takes: nothing but to go on with it, or
@@ -166,12 +215,16 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method) (
 		method = sub.Method
 	}
 	if sub.Plan == plan.ID && sub.ExpiresAt.After(now) {
-		changed := !sub.AutoRenew
+		resumed, replaced := !sub.AutoRenew, sub.Method.ID != method.ID
 		sub.AutoRenew, sub.Method = true, method
-		if err := s.Subscriptions.Save(ctx, sub); err != nil || !changed {
-			return sub, nil, err
+		err := s.Subscriptions.Save(ctx, sub)
+		if err == nil && replaced {
+			err = s.record(ctx, sub, event.SubscriptionMethodChanged)
 		}
-		return sub, nil, s.record(ctx, sub, event.SubscriptionResumed)
+		if err == nil && resumed {
+			err = s.record(ctx, sub, event.SubscriptionResumed)
+		}
+		return sub, nil, err
 	}
 	if method.ID == "" {
 		return sub, nil, fault.InvalidField("paymentMethodId", "is required: there is no payment method on file")

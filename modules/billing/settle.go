@@ -24,7 +24,7 @@ func (s *Service) Renew(ctx context.Context) error {
 		return err
 	}
 	for _, c := range waiting {
-		if _, err := s.settle(ctx, c); err != nil && !errors.Is(err, ErrDeclined) {
+		if _, err := s.settle(ctx, c, false); err != nil && !errors.Is(err, ErrDeclined) && !errors.Is(err, errAsked) {
 			failed = append(failed, fmt.Errorf("charge %s: %w", c.ID, err))
 		}
 	}
@@ -58,11 +58,12 @@ func (s *Service) Renew(ctx context.Context) error {
 // failure.
 func (s *Service) advance(ctx context.Context, o Owner, there bool) error {
 	if !there { // deleted while a payment was on its way
-		return s.Subscriptions.Delete(ctx, o)
+		return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Subscriptions.Delete(ctx, o) })
 	}
 	var charge *Charge
+	var unpayable error // which undoes nothing: when it is tried again is saved
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		charge = nil
+		charge, unpayable = nil, nil
 		sub, err := s.Subscriptions.Lock(ctx, o)
 		if err != nil {
 			return err
@@ -91,16 +92,17 @@ func (s *Service) advance(ctx context.Context, o Owner, there bool) error {
 		}
 		plan, known := s.plan(sub.Plan)
 		if !known || sub.Method.ID == "" {
-			return fmt.Errorf("no way to charge for plan %q", sub.Plan)
+			unpayable = fmt.Errorf("no way to charge for plan %q", sub.Plan)
+			return nil
 		}
 		charge = &Charge{ID: s.NewID(), Owner: o, Plan: plan.ID, Amount: plan.Price, Method: sub.Method, Renewal: true, Status: Pending,
 			PeriodStart: sub.ExpiresAt, PeriodEnd: monthAfter(sub.AnchorAt, latest(sub.ExpiresAt, now)), CreatedAt: now, NextAt: now.Add(patience(0))}
 		return s.Charges.Open(ctx, *charge)
 	})
 	if err != nil || charge == nil {
-		return err
+		return cmp.Or(err, unpayable)
 	}
-	if _, err = s.settle(ctx, *charge); errors.Is(err, ErrDeclined) {
+	if _, err = s.settle(ctx, *charge, false); errors.Is(err, ErrDeclined) || errors.Is(err, errAsked) {
 		return nil
 	}
 	return err
@@ -113,28 +115,42 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// settled is what became of a charge that is not pending any more, or no more
-// its owner's, whose account is gone: nobody is asked for money then.
+// errAsked says that another asks the provider about the charge.
+var errAsked = errors.New("another asks about the charge")
+
+// settled is what became of a charge that another has asked about, or that is no
+// more its owner's, whose account is gone: nobody is asked for money then. It is
+// errAsked while there is no answer.
 func (s *Service) settled(ctx context.Context, c Charge) (Subscription, error) {
 	latest, err := s.Charges.Of(ctx, c.Owner, 1)
 	if err != nil {
 		return Subscription{}, err
 	}
-	if len(latest) > 0 && latest[0].ID == c.ID && latest[0].Status == Declined {
-		return Subscription{}, ErrDeclined
+	if len(latest) > 0 && latest[0].ID == c.ID {
+		switch latest[0].Status {
+		case Pending:
+			return Subscription{}, errAsked
+		case Declined:
+			return Subscription{}, ErrDeclined
+		}
 	}
 	return s.Subscriptions.Find(ctx, c.Owner)
 }
 
 // settle asks the provider about a pending charge and writes the answer down.
-// It is ErrDeclined after an answer in the negative.
-func (s *Service) settle(ctx context.Context, c Charge) (sub Subscription, err error) {
+// It is ErrDeclined after an answer in the negative, and errAsked if another asks
+// at the same time. Somebody waits for the answer where attended; the owner of a
+// purchase for which nobody does is told of a refusal as of other changes.
+func (s *Service) settle(ctx context.Context, c Charge, attended bool) (sub Subscription, err error) {
 	if c.Owner.Kind == Nobody && c.Attempts == 0 { // nobody has asked, and nobody is there to pay
 		c.Status, c.Method = Declined, Method{}
-		_, err := s.Charges.Settle(ctx, c)
-		return sub, err
+		return sub, s.write(ctx, c)
 	}
-	ours, err := s.Charges.Claim(ctx, c.Owner, c.ID, s.Clock.Now().Add(patience(c.Attempts)))
+	var ours bool
+	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
+		ours, err = s.Charges.Claim(ctx, c, s.Clock.Now().Add(patience(c.Attempts)))
+		return err
+	})
 	if err != nil {
 		return sub, err
 	}
@@ -158,8 +174,7 @@ func (s *Service) settle(ctx context.Context, c Charge) (sub Subscription, err e
 	ctx = context.WithoutCancel(ctx)
 	if c.Owner.Kind == Nobody {
 		c.Method = Method{}
-		_, err := s.Charges.Settle(ctx, c)
-		return sub, cmp.Or(err, answer)
+		return sub, cmp.Or(s.write(ctx, c), answer)
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if sub, err = s.Subscriptions.Lock(ctx, c.Owner); err != nil {
@@ -178,6 +193,10 @@ func (s *Service) settle(ctx context.Context, c Charge) (sub Subscription, err e
 			change = sub.paid(c)
 		case c.Renewal:
 			change = sub.declined(now)
+		case !attended:
+			refused := sub.At(now)
+			refused.Plan = c.Plan
+			return s.record(ctx, refused, event.SubscriptionRefused)
 		}
 		if change == "" {
 			return nil
@@ -191,4 +210,12 @@ func (s *Service) settle(ctx context.Context, c Charge) (sub Subscription, err e
 		return sub, err
 	}
 	return sub.At(s.Clock.Now()), answer
+}
+
+// write settles a charge from which nothing follows.
+func (s *Service) write(ctx context.Context, c Charge) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		_, err := s.Charges.Settle(ctx, c)
+		return err
+	})
 }

@@ -95,6 +95,7 @@ var subscribed = map[string]string{
 	event.SubscriptionResumed:       "Your plan goes on",
 	event.SubscriptionEnded:         "Your plan has ended",
 	event.SubscriptionLapsed:        "Your plan has ended because its payment did not work",
+	event.SubscriptionRefused:       "Your payment did not work, so your plan has not changed",
 	event.SubscriptionMethodChanged: "Your payment method has changed",
 }
 

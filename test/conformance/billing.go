@@ -157,7 +157,7 @@ func charges(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		pending, err := cs.Pending(ctx, c.Owner)
 		require.NoError(t, err)
 		require.Equal(t, &c, pending)
-		claimed, err := cs.Claim(ctx, c.Owner, c.ID, now.Add(time.Minute))
+		claimed, err := cs.Claim(ctx, c, now.Add(time.Minute))
 		require.NoError(t, err)
 		require.True(t, claimed)
 		c.Attempts, c.NextAt, c.Status, c.Receipt, c.Method = 1, now.Add(time.Minute), billing.Paid, "ch_1", billing.Method{}
@@ -170,7 +170,7 @@ func charges(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		again, err := cs.Settle(ctx, c)
 		require.NoError(t, err)
 		require.False(t, again, "what is settled stays")
-		claimed, err = cs.Claim(ctx, c.Owner, c.ID, now)
+		claimed, err = cs.Claim(ctx, c, now)
 		require.NoError(t, err)
 		require.False(t, claimed)
 		none, err = cs.Pending(ctx, c.Owner)
@@ -208,6 +208,33 @@ func charges(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		require.EqualValues(t, 1, opened.Load())
 	})
 
+	t.Run("lets one of many at once ask the provider, once for each attempt", func(t *testing.T) {
+		cs, now := start(t)
+		c := newCharge(payer(), now)
+		require.NoError(t, cs.Open(ctx, c))
+		for attempts := range 3 {
+			c.Attempts = attempts
+			var claimed atomic.Int32
+			var all sync.WaitGroup
+			for range 10 {
+				all.Go(func() {
+					ok, err := cs.Claim(ctx, c, now.Add(time.Minute))
+					if err != nil {
+						t.Error(err)
+					}
+					if ok {
+						claimed.Add(1)
+					}
+				})
+			}
+			all.Wait()
+			require.EqualValues(t, 1, claimed.Load())
+		}
+		pending, err := cs.Pending(ctx, c.Owner)
+		require.NoError(t, err)
+		require.Equal(t, 3, pending.Attempts)
+	})
+
 	t.Run("is nobody else's", func(t *testing.T) {
 		cs, now := start(t)
 		c := newCharge(payer(), now)
@@ -217,7 +244,7 @@ func charges(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		ok, err := cs.Settle(ctx, stranger)
 		require.NoError(t, err)
 		require.False(t, ok)
-		ok, err = cs.Claim(ctx, stranger.Owner, c.ID, now)
+		ok, err = cs.Claim(ctx, stranger, now)
 		require.NoError(t, err)
 		require.False(t, ok)
 		none, err := cs.Of(ctx, stranger.Owner, 5)
