@@ -116,6 +116,30 @@ func TestPreferencesBecomeTheProfilesWhereThatSaysNothing(t *testing.T) {
 	})
 }
 
+func TestOnlyANewAccountsProfileSaysWhatTheBrowsersGuestPreferred(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		said := jobseeker.OnboardingInput{Action: "update_preferences", Preferences: `{"specialty":"Renal","preferredLocation":"Leeds"}`}
+		for name, use := range map[string]func(me auth.Actor, secret string){
+			"signs in": func(me auth.Actor, secret string) {
+				require.NoError(t, d.TakeOverProgress(t.Context(), me.UserID, secret))
+			},
+			"looks when signed in": func(me auth.Actor, secret string) { d.guided(me, secret) },
+		} {
+			secret := d.onboards(nobody, "", said)
+			d.onboards(nobody, secret, tracked("documents", "completed"))
+			me := seeker()
+			use(me, secret)
+			_, steps := d.guided(me, "")
+			require.Equal(t, jobseeker.StepCompleted, steps["documents"], name)
+			p, err := d.MyProfile(t.Context(), me)
+			require.NoError(t, err)
+			require.Empty(t, p.Specialty+p.PreferredLocation, name)
+			again, _ := d.guided(nobody, secret)
+			require.Empty(t, again.Preferences, "the secret is spent")
+		}
+	})
+}
+
 func TestAGuestIsForgottenNinetyDaysAfterTheLastVisitAndAnAccountNever(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me := seeker()

@@ -13,13 +13,29 @@ import (
 
 // ForgetOnboarding removes what is known of how far a deleted account had come.
 func (s *Service) ForgetOnboarding(ctx context.Context, e event.AccountDeleted) error {
-	return s.Onboardings.Delete(ctx, Visitor{UserID: e.UserID})
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		return s.Onboardings.Delete(ctx, Visitor{UserID: e.UserID})
+	})
 }
 
 // TakeOverOnboarding makes what the browser with the secret did as a guest the
-// user's own. Having the browser is the proof: an address that somebody typed
-// is none.
+// user's own, who has just made their account in it: also what they said that
+// they prefer is their profile's then. Having the browser is the proof: an
+// address that somebody typed is none.
 func (s *Service) TakeOverOnboarding(ctx context.Context, userID, secret string) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		guest, err := s.takeProgress(ctx, userID, secret)
+		if err != nil {
+			return err
+		}
+		return s.intoProfile(ctx, userID, guest.Preferences)
+	})
+}
+
+// TakeOverProgress is TakeOverOnboarding for who has signed in. A browser has
+// many users, and the guest of it need not be who signs in now: how far they had
+// come may be added, their profile says what they said themselves.
+func (s *Service) TakeOverProgress(ctx context.Context, userID, secret string) error {
 	_, err := s.takeOver(ctx, auth.Actor{UserID: userID, Seeker: true}, secret)
 	return err
 }
@@ -29,27 +45,30 @@ func (s *Service) takeOver(ctx context.Context, by auth.Actor, secret string) (l
 	if by.Guest() || secret == "" {
 		return secret, nil
 	}
-	return "", s.Tx.Do(ctx, func(ctx context.Context) error {
+	_, err = s.takeProgress(ctx, by.UserID, secret)
+	return "", err
+}
+
+// takeProgress returns what the guest's was.
+func (s *Service) takeProgress(ctx context.Context, userID, secret string) (guest Onboarding, err error) {
+	return guest, s.Tx.Do(ctx, func(ctx context.Context) error {
 		browser := Visitor{GuestKey: guestKey(secret)}
+		guest = Onboarding{}
 		if o, err := s.Onboardings.Find(ctx, browser); err != nil || o.Version == 0 {
 			return err
 		}
-		mine, err := s.Onboardings.Lock(ctx, Visitor{UserID: by.UserID})
+		mine, err := s.Onboardings.Lock(ctx, Visitor{UserID: userID})
 		if err != nil {
 			return err
 		}
-		guest, err := s.Onboardings.Lock(ctx, browser)
-		if err != nil {
+		if guest, err = s.Onboardings.Lock(ctx, browser); err != nil {
 			return err
 		}
 		mine.take(guest, s.Clock.Now())
 		if err := s.Onboardings.Save(ctx, mine); err != nil {
 			return err
 		}
-		if err := s.Onboardings.Delete(ctx, browser); err != nil {
-			return err
-		}
-		return s.intoProfile(ctx, by.UserID, guest.Preferences)
+		return s.Onboardings.Delete(ctx, browser)
 	})
 }
 

@@ -130,6 +130,7 @@ func TestOnboarding(t *testing.T) {
 			guest, email := w.guest(t), newEmail()
 			guest.onboards(form{"action": {"capture_email"}, "email": {email}, "source": {"save"}}).ok(200)
 			guest.onboards(form{"action": {"track_step"}, "step": {"first-search"}, "actionType": {"completed"}}).ok(200)
+			guest.onboards(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
 			secret := guest.guestCookie
 
 			// Who only knows the address gets nothing.
@@ -142,6 +143,7 @@ func TestOnboarding(t *testing.T) {
 			owner := w.guest(t)
 			owner.token = a.text("data.accessToken")
 			require.Equal(t, "completed", steps(owner.get(onboardingPath).ok(200))["first-search"], "also on another device")
+			require.Equal(t, "Renal", owner.get("/api/jobseekers/profile").ok(200).text("data.specialty"))
 			require.NotContains(t, string(owner.get(onboardingPath).ok(200).raw), email)
 
 			thief := w.guest(t)
@@ -153,8 +155,10 @@ func TestOnboarding(t *testing.T) {
 		t.Run("what a guest did becomes the account's that signs in, and the cookie goes", func(t *testing.T) {
 			seeker, guest := w.seeker(t), w.guest(t)
 			guest.onboards(form{"action": {"track_step"}, "step": {"documents"}, "actionType": {"skipped"}}).ok(200)
+			guest.onboards(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
 			a := guest.post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
 			require.Equal(t, "skipped", steps(seeker.get(onboardingPath).ok(200))["documents"])
+			require.NotContains(t, string(seeker.get("/api/jobseekers/profile").ok(200).raw), "Renal", "a browser has many users")
 			guest.token = a.text("data.accessToken")
 			require.Equal(t, -1, guest.get(onboardingPath).ok(200).cookie().MaxAge)
 		})

@@ -20,7 +20,7 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in RegisterInput) (web.Reply[signedInView], error) {
 				out, err := s.Register(ctx, in.RegisterInput, from(c))
 				if err == nil {
-					takeOver(ctx, k, out, in.GuestCookie)
+					takeOver(ctx, k.TakeOverOnboarding, out, in.GuestCookie)
 				}
 				return web.OK(viewSignedIn(out, withName), "Registration successful"), err
 			})},
@@ -33,7 +33,7 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in LoginInput) (web.Reply[signedInView], error) {
 				out, err := s.Login(ctx, in.LoginInput, from(c))
 				if err == nil {
-					takeOver(ctx, k, out, in.GuestCookie)
+					takeOver(ctx, k.TakeOverProgress, out, in.GuestCookie)
 				}
 				return web.OK(viewSignedIn(out, withSubscription), "Login successful"), err
 			})},
@@ -144,9 +144,9 @@ type LoginInput struct {
 // takeOver gives a jobseeker what they did in this browser before they signed
 // in. If that does not work now, the next look at the onboarding does it: who
 // has signed in has signed in.
-func takeOver(ctx context.Context, k *jobseeker.Service, s identity.SignedIn, c GuestCookie) {
+func takeOver(ctx context.Context, take func(ctx context.Context, userID, secret string) error, s identity.SignedIn, c GuestCookie) {
 	if s.Account.Role == auth.Jobseeker && c.Guest != "" {
-		_ = k.TakeOverOnboarding(ctx, s.Account.ID, c.Guest)
+		_ = take(ctx, s.Account.ID, c.Guest)
 	}
 }
 
