@@ -15,7 +15,7 @@ func TestEveryBillingQueryFindsItsRowsByAnIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage()
-	asked := recordStatements(t, db)
+	asked := recordStatements(t, db.gorm, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 	o := billing.Owner{Kind: billing.User, ID: id}
 
@@ -41,7 +41,7 @@ func TestEveryRecommendationsQueryFindsItsRowsByAnIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage()
-	asked := recordStatements(t, db)
+	asked := recordStatements(t, db.gorm, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 	require.NoError(t, s.Dismissals.Add(ctx, id, id, now, 10))
 	_, _ = s.Dismissals.Among(ctx, id, []string{id})
@@ -55,7 +55,7 @@ func TestEveryOnboardingQueryFindsItsRowsByAnIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage()
-	asked := recordStatements(t, db)
+	asked := recordStatements(t, db.gorm, db.writer)
 	ctx, now := t.Context(), time.Now().UTC()
 	for _, v := range []jobseeker.Visitor{{UserID: uuid.NewString()}, {GuestKey: "a"}} {
 		o, err := s.Onboardings.Lock(ctx, v)

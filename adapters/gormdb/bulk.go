@@ -237,12 +237,11 @@ func copyValue(b []byte, v any) []byte {
 // loadSQLite inserts without the triggers and makes the text index afterwards,
 // in the order of posting, which is the order of its rows.
 func (d Listings) loadSQLite(ctx context.Context, batches <-chan []writtenListingRow, done func(int)) error {
-	conn, err := d.sql.Conn(ctx)
+	pool, err := d.writer.DB()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }()
-	tx, err := conn.BeginTx(ctx, nil)
+	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,13 @@ type DB struct {
 	newID   id.Source
 	log     *slog.Logger
 	bell    *bell
+	// writer is what writes. SQLite has one writer at a time: its pool has one
+	// connection, for whose turn the others wait, and the connections that read
+	// cannot write. SQLite itself would let all of them ask again and again, and
+	// refuse whoever has bad luck for 5 s.
+	writer *gorm.DB
 	// queue and fixed are further pools of Postgres with settings of their own
-	// (queueSettings, fixedSettings), nil where one pool does.
+	// (queueSettings, fixedSettings).
 	queue, fixed *gorm.DB
 	more         []*sql.DB
 	// listingChanges counts the committed transactions that wrote listings.
@@ -75,24 +80,52 @@ func OpenDB(url string, o Options) (*DB, error) {
 		return nil, errors.Join(err, pool.Close())
 	}
 	db := &DB{gorm: g, sql: pool, dialect: d, path: strings.TrimPrefix(url, "sqlite:"), clock: o.Clock, newID: o.NewID, log: o.Log}
-	if d == postgres {
-		for _, more := range []struct {
-			pool        **gorm.DB
-			settings    map[string]string
-			connections int
-		}{{&db.queue, queueSettings, queueConnections}, {&db.fixed, fixedSettings, fixedConnections}} {
-			another, err := openPostgres(url, more.settings, more.connections)
-			if err != nil {
-				return nil, errors.Join(err, db.closePools())
-			}
-			db.more = append(db.more, another)
-			if *more.pool, err = gorm.Open(d.dialector(another), &options); err != nil {
-				return nil, errors.Join(err, db.closePools())
-			}
-		}
+	if err := db.openMore(url, options); err != nil {
+		return nil, errors.Join(err, db.closePools())
 	}
 	db.bell = newBell(db)
 	return db, nil
+}
+
+// openMore opens the pools beside the first.
+func (db *DB) openMore(url string, options gorm.Config) error {
+	db.writer, db.queue, db.fixed = db.gorm, db.gorm, db.gorm
+	another := func(as **gorm.DB, open func() (*sql.DB, error)) error {
+		pool, err := open()
+		if err != nil {
+			return err
+		}
+		db.more = append(db.more, pool)
+		*as, err = gorm.Open(db.dialect.dialector(pool), &options)
+		return err
+	}
+	if db.pg() {
+		return errors.Join(
+			another(&db.queue, func() (*sql.DB, error) { return openPostgres(url, queueSettings, queueConnections) }),
+			another(&db.fixed, func() (*sql.DB, error) { return openPostgres(url, fixedSettings, fixedConnections) }))
+	}
+	if err := another(&db.writer, func() (*sql.DB, error) { return db.dialect.openWriter(url) }); err != nil {
+		return err
+	}
+	return db.writesApart(db.more[0])
+}
+
+// writesApart leads what writes outside of a transaction to the writer's pool.
+// It goes unprepared: who waits for GORM to prepare a statement for another
+// caller fails when that caller is called off.
+func (db *DB) writesApart(pool *sql.DB) error {
+	away := func(q *gorm.DB) { q.Statement.ConnPool = pool }
+	awayIfItWrites := func(q *gorm.DB) {
+		switch verb, _, _ := strings.Cut(q.Statement.SQL.String(), " "); verb {
+		case "INSERT", "UPDATE", "DELETE": // with RETURNING
+			away(q)
+		}
+	}
+	const name = "locum:writer"
+	on := db.gorm.Callback()
+	return errors.Join(
+		on.Create().Before("*").Register(name, away), on.Update().Before("*").Register(name, away), on.Delete().Before("*").Register(name, away), on.Raw().Before("*").Register(name, away),
+		on.Row().Before("*").Register(name, awayIfItWrites), on.Query().Before("*").Register(name, awayIfItWrites))
 }
 
 // Close ends the connections.
@@ -139,8 +172,9 @@ func (db *DB) q(ctx context.Context) *gorm.DB {
 
 // unprepared is q for a statement that a client gives its shape: kept for the
 // next time, each would stay in memory, and there is no end of them.
-func (db *DB) unprepared(ctx context.Context) *gorm.DB {
-	q := db.q(ctx)
+func (db *DB) unprepared(ctx context.Context) *gorm.DB { return unprepared(db.q(ctx)) }
+
+func unprepared(q *gorm.DB) *gorm.DB {
 	switch pool := q.Statement.ConnPool.(type) {
 	case *gorm.PreparedStmtDB:
 		q.Statement.ConnPool = pool.ConnPool
@@ -164,16 +198,16 @@ func (db *DB) locked(ctx context.Context) *gorm.DB {
 // aside is q for the queue's own bookkeeping, which is one statement each and
 // may be lost with the server's last moments (see queueSettings).
 func (db *DB) aside(ctx context.Context) *gorm.DB {
-	if db.queue == nil || db.current(ctx) != nil {
+	if db.current(ctx) != nil {
 		return db.unprepared(ctx)
 	}
-	return db.queue.WithContext(ctx)
+	return unprepared(db.queue.WithContext(ctx))
 }
 
 // alone is q for a statement that is a transaction of its own and always the
 // same, so that it need not be planned each time.
 func (db *DB) alone(ctx context.Context) *gorm.DB {
-	if db.fixed == nil || db.current(ctx) != nil {
+	if db.current(ctx) != nil {
 		return db.q(ctx)
 	}
 	return db.fixed.WithContext(ctx)
@@ -216,7 +250,7 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 
 func (db *DB) once(ctx context.Context, fn func(context.Context) error) (*transaction, error) {
 	t := &transaction{}
-	err := db.gorm.WithContext(ctx).Transaction(func(g *gorm.DB) error {
+	err := db.writer.WithContext(ctx).Transaction(func(g *gorm.DB) error {
 		t.gorm = g
 		return fn(context.WithValue(ctx, txKey{db}, t))
 	})

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
 )
 
 func openTestSQLite(t *testing.T) *DB {
@@ -67,6 +69,50 @@ func TestTwentyWritersThatReadFirstAllSucceedOnSQLite(t *testing.T) {
 	require.Equal(t, 200, n)
 }
 
+// Were it left to SQLite, those with bad luck would ask for five seconds and be
+// refused, although the others are done in a moment each.
+func TestWhoWritesOnSQLiteWaitsForTheirTurnAndNoLonger(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	require.NoError(t, db.gorm.Exec("CREATE TABLE counter (n INTEGER)").Error)
+	inside, release := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		assert.NoError(t, db.Do(t.Context(), func(context.Context) error { close(inside); <-release; return nil }))
+	})
+	<-inside
+	count := func(ctx context.Context) error {
+		var n int
+		return wrap(db.q(ctx).Raw("SELECT count(*) FROM counter").Scan(&n).Error)
+	}
+	require.NoError(t, count(t.Context()), "who reads waits for nobody")
+
+	hurried, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, db.Do(hurried, count), fault.ErrUnavailable)
+	require.ErrorIs(t, wrap(db.q(hurried).Exec("INSERT INTO counter VALUES (1)").Error), fault.ErrUnavailable)
+
+	for range 20 {
+		all.Go(func() { assert.NoError(t, db.Do(t.Context(), count)) })
+		all.Go(func() { assert.NoError(t, db.q(t.Context()).Exec("INSERT INTO counter VALUES (1)").Error) })
+	}
+	writer, err := db.writer.DB()
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return writer.Stats().WaitCount >= 40 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, 1, writer.Stats().InUse)
+	close(release)
+	all.Wait()
+	var n int
+	require.NoError(t, db.gorm.Raw("SELECT count(*) FROM counter").Scan(&n).Error)
+	require.Equal(t, 20, n)
+}
+
+func TestNothingIsWrittenOnSQLiteByAConnectionThatReads(t *testing.T) {
+	t.Parallel()
+	_, err := openTestSQLite(t).sql.ExecContext(t.Context(), "CREATE TABLE counter (n INTEGER)")
+	require.ErrorContains(t, err, "readonly")
+}
+
 func TestALostVersionRunsTheTransactionAgainAndGivesUpInTheEnd(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -100,7 +146,7 @@ func TestAnErrorOfTheUseCaseUndoesItsWritesAndItsEvents(t *testing.T) {
 func TestASQLiteDatabaseIsForItsUserAlone(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/made/test.db"
-	pool, err := openSQLite(path, "")
+	pool, err := openSQLite(path, "", 1)
 	require.NoError(t, err)
 	require.NoError(t, pool.Close())
 	for path, mode := range map[string]os.FileMode{filepath.Dir(path): 0o700, path: 0o600} {

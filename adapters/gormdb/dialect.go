@@ -66,7 +66,12 @@ func (d dialect) open(dsn string) (*sql.DB, error) {
 	if d == postgres {
 		return openPostgres(dsn, nil, connections)
 	}
-	return openSQLite(strings.TrimPrefix(dsn, "sqlite:"), "&_timefmt="+url.QueryEscape(sqliteTime))
+	return openSQLite(strings.TrimPrefix(dsn, "sqlite:"), sqliteTimes+"&_pragma=query_only(1)", 8)
+}
+
+// openWriter is the pool of SQLite's one writer.
+func (d dialect) openWriter(dsn string) (*sql.DB, error) {
+	return openSQLite(strings.TrimPrefix(dsn, "sqlite:"), sqliteTimes, 1)
 }
 
 // How many connections a process has, for requests and reactions and in the
@@ -136,7 +141,9 @@ func openPostgres(dsn string, more map[string]string, most int) (*sql.DB, error)
 // sqliteTime keeps moments comparable as text: always six decimals, always UTC.
 const sqliteTime = "2006-01-02T15:04:05.000000Z07:00"
 
-func openSQLite(path, more string) (*sql.DB, error) {
+var sqliteTimes = "&_timefmt=" + url.QueryEscape(sqliteTime)
+
+func openSQLite(path, more string, connections int) (*sql.DB, error) {
 	if dir := filepath.Dir(path); dir != "." {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("the database's folder: %w", err)
@@ -160,8 +167,8 @@ func openSQLite(path, more string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool.SetMaxOpenConns(8)
-	pool.SetMaxIdleConns(8)
+	pool.SetMaxOpenConns(connections)
+	pool.SetMaxIdleConns(connections)
 	return pool, nil
 }
 

@@ -18,9 +18,11 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 	t.Parallel()
 	db := openTestSQLite(t)
 	apps := Applications{db}
-	asked := recordStatements(t, db)
+	asked := recordStatements(t, db.gorm, db.writer)
 	created := 0
-	require.NoError(t, db.gorm.Callback().Create().After("gorm:create").Register("test:create", func(*gorm.DB) { created++ }))
+	for _, pool := range []*gorm.DB{db.gorm, db.writer} {
+		require.NoError(t, pool.Callback().Create().After("gorm:create").Register("test:create", func(*gorm.DB) { created++ }))
+	}
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 	costs := func(reads, writes int, do func()) {
 		t.Helper()
@@ -98,7 +100,7 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 func TestPagesOfExportsAreFoundByAnIndexHoweverDeepTheyAre(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	asked := recordStatements(t, db)
+	asked := recordStatements(t, db.gorm, db.writer)
 	id, cursor := uuid.NewString(), writeCursor("own", ownCursor{CreatedAt: time.Now().UTC(), ID: uuid.NewString()})
 	for _, status := range []listings.Status{"", listings.Closed} {
 		_, err := db.Storage().Listings.Page(t.Context(), id, status, page.Request{Number: 1, Size: 500, Cursor: cursor})

@@ -20,17 +20,19 @@ type statements struct {
 	vars [][]any
 }
 
-func recordStatements(t *testing.T, db *DB) *statements {
+func recordStatements(t *testing.T, pools ...*gorm.DB) *statements {
 	t.Helper()
 	s := &statements{}
 	keep := func(g *gorm.DB) {
 		s.sql, s.vars = append(s.sql, g.Statement.SQL.String()), append(s.vars, g.Statement.Vars)
 	}
-	c := db.gorm.Callback()
-	require.NoError(t, c.Query().After("gorm:query").Register("test:query", keep))
-	require.NoError(t, c.Row().After("gorm:row").Register("test:row", keep))
-	require.NoError(t, c.Raw().After("gorm:raw").Register("test:raw", keep))
-	require.NoError(t, c.Update().After("gorm:update").Register("test:update", keep))
+	for _, pool := range pools {
+		c := pool.Callback()
+		require.NoError(t, c.Query().After("gorm:query").Register("test:query", keep))
+		require.NoError(t, c.Row().After("gorm:row").Register("test:row", keep))
+		require.NoError(t, c.Raw().After("gorm:raw").Register("test:raw", keep))
+		require.NoError(t, c.Update().After("gorm:update").Register("test:update", keep))
+	}
 	return s
 }
 
@@ -57,7 +59,7 @@ func TestEveryIdentityQueryFindsItsRowsByAnIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage()
-	asked := recordStatements(t, db)
+	asked := recordStatements(t, db.gorm, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 
 	u := identity.NewUser(uuid.NewString(), "jo@example.org", "Jo", identity.KindJobseeker, "v", now)

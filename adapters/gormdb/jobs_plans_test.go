@@ -14,7 +14,7 @@ func TestEveryQueryOfTheQueueFindsItsRowsByAnIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	jobs, outbox := Jobs{db}, Outbox{db}
-	asked := recordStatements(t, db)
+	asked := recordStatements(t, db.gorm, db.writer)
 	ctx, now, ids := t.Context(), time.Now().UTC(), []string{uuid.NewString(), uuid.NewString()}
 	_, err := outbox.Claim(ctx, 10, time.Minute)
 	require.NoError(t, err)

@@ -64,7 +64,7 @@ func (s Schema) with(fn func(*goose.Provider) error) (err error) {
 		}
 		options = append(options, goose.WithSessionLocker(locker))
 	} else {
-		if pool, err = openSQLite(s.path, ""); err != nil {
+		if pool, err = openSQLite(s.path, "", 1); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, pool.Close()) }()

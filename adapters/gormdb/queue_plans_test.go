@@ -34,7 +34,7 @@ func TestWhatIsNextIsFoundBesideAHundredThousandThatAreDone(t *testing.T) {
 	} {
 		require.NoError(t, db.gorm.Exec(fill).Error)
 	}
-	asked := recordStatements(t, &DB{gorm: db.queue})
+	asked := recordStatements(t, db.queue)
 	for _, known := range []bool{false, true} {
 		if known {
 			require.NoError(t, db.gorm.Exec("ANALYZE jobs, outbox").Error)

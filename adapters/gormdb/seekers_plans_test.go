@@ -15,7 +15,7 @@ func TestEverySeekersQueryFindsItsRowsByAnIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage()
-	asked := recordStatements(t, db)
+	asked := recordStatements(t, db.gorm, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 
 	require.NoError(t, s.Notifications.Add(ctx, jobseeker.Notification{ID: id, UserID: id, Cause: id, Type: jobseeker.AboutMessage, CreatedAt: now}))
