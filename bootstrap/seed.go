@@ -335,10 +335,11 @@ func (w *world) description(o *employer, r *trade, g *grade, specialty, town str
 
 // people stores organizations with their admins and the jobseekers.
 func (w *world) people(ctx context.Context, s adapters.Storage, n int, hash string) error {
-	user := func(email, name string, kind identity.Kind, i int) (identity.User, error) {
+	account := func(email string, kind identity.Kind, registered bool, i int) (identity.User, error) {
 		at := w.now.AddDate(-1, 0, 0)
-		u := identity.NewUser(w.id(at, "user "+email, i), email, name, kind, hash, at)
+		u := identity.NewUser(w.id(at, "user "+email, i), email, w.person(), kind, hash, at)
 		u.Verify(at)
+		u.Registered = registered
 		return u, s.Users.Add(ctx, &u)
 	}
 	for i, o := range w.orgs {
@@ -346,7 +347,7 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hash stri
 		if i > 0 {
 			email = fmt.Sprintf("admin%d@locum.example", i)
 		}
-		admin, err := user(email, w.person(), identity.KindEmployer, i)
+		admin, err := account(email, identity.KindEmployer, true, i)
 		if err != nil {
 			return err
 		}
@@ -362,7 +363,7 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hash stri
 			if i > 0 {
 				email = fmt.Sprintf("%s%d@locum.example", role, i)
 			}
-			u, err := user(email, w.person(), identity.KindEmployer, i)
+			u, err := account(email, identity.KindEmployer, false, i)
 			if err != nil {
 				return err
 			}
@@ -378,7 +379,7 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hash stri
 		if i > 0 {
 			email = fmt.Sprintf("jobseeker%d@locum.example", i)
 		}
-		if _, err := user(email, w.person(), identity.KindJobseeker, i); err != nil {
+		if _, err := account(email, identity.KindJobseeker, true, i); err != nil {
 			return err
 		}
 	}

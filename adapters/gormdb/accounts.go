@@ -100,6 +100,8 @@ func (d Organizations) Dissolve(ctx context.Context, organizationID string, at t
 			args []any
 		}{
 			{`UPDATE sessions SET ended_at = ? WHERE ended_at IS NULL AND user_id IN (SELECT user_id FROM memberships WHERE organization_id = ? AND status = 'active')`, []any{at, organizationID}},
+			{`UPDATE users SET kind = 'jobseeker', updated_at = ?, version = version + 1
+				WHERE kind = 'employer' AND NOT registered AND id IN (SELECT user_id FROM memberships WHERE organization_id = ? AND status = 'active')`, []any{at, organizationID}},
 			{`DELETE FROM user_tokens WHERE organization_id = ?`, []any{organizationID}},
 			{`DELETE FROM memberships WHERE organization_id = ?`, []any{organizationID}},
 		} {

@@ -24,6 +24,7 @@ type userRow struct {
 	Name            string
 	Kind            string
 	Status          string
+	Registered      bool
 	PasswordHash    string
 	EmailVerifiedAt *time.Time
 	CreatedAt       time.Time
@@ -36,14 +37,14 @@ func (userRow) TableName() string { return "users" }
 
 func toUserRow(u identity.User) userRow {
 	return userRow{
-		ID: u.ID, Email: u.Email, EmailKey: u.EmailKey(), Name: u.Name, Kind: string(u.Kind), Status: string(u.Status),
+		ID: u.ID, Email: u.Email, EmailKey: u.EmailKey(), Name: u.Name, Kind: string(u.Kind), Status: string(u.Status), Registered: u.Registered,
 		PasswordHash: u.PasswordHash, EmailVerifiedAt: nilIfZero(u.EmailVerifiedAt), CreatedAt: u.CreatedAt, UpdatedAt: u.UpdatedAt, Version: u.Version,
 	}
 }
 
 func (r userRow) user() identity.User {
 	return identity.User{
-		ID: r.ID, Email: r.Email, Name: r.Name, Kind: identity.Kind(r.Kind), Status: identity.UserStatus(r.Status),
+		ID: r.ID, Email: r.Email, Name: r.Name, Kind: identity.Kind(r.Kind), Status: identity.UserStatus(r.Status), Registered: r.Registered,
 		PasswordHash: r.PasswordHash, EmailVerifiedAt: orZero(r.EmailVerifiedAt), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Version: r.Version,
 	}
 }
@@ -55,13 +56,13 @@ func (d Users) Add(ctx context.Context, u *identity.User) error {
 		ID      string
 		Version int64
 	}
-	err := d.q(ctx).Raw(`INSERT INTO users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	err := d.q(ctx).Raw(`INSERT INTO users (id, email, email_key, name, kind, status, registered, password_hash, created_at, updated_at, version)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (email_key) DO UPDATE SET email = excluded.email, name = excluded.name, kind = excluded.kind, status = excluded.status,
-			password_hash = excluded.password_hash, created_at = excluded.created_at, updated_at = excluded.updated_at, version = users.version + 1
+			registered = excluded.registered, password_hash = excluded.password_hash, created_at = excluded.created_at, updated_at = excluded.updated_at, version = users.version + 1
 			WHERE users.status = 'invited'
 		RETURNING id, version`,
-		r.ID, r.Email, r.EmailKey, r.Name, r.Kind, r.Status, r.PasswordHash, r.CreatedAt, r.UpdatedAt, r.Version).Scan(&got).Error
+		r.ID, r.Email, r.EmailKey, r.Name, r.Kind, r.Status, r.Registered, r.PasswordHash, r.CreatedAt, r.UpdatedAt, r.Version).Scan(&got).Error
 	if err != nil {
 		return wrap(err)
 	}

@@ -69,6 +69,7 @@ func (d Sessions) Principal(ctx context.Context, sessionID string) (identity.Pri
 		Name            string
 		Kind            string
 		Status          string
+		Registered      bool
 		EmailVerifiedAt *time.Time
 		UserCreatedAt   time.Time
 		OrganizationID  *string
@@ -77,7 +78,7 @@ func (d Sessions) Principal(ctx context.Context, sessionID string) (identity.Pri
 		Founder         *bool
 	}
 	err := d.q(ctx).Raw(`SELECT s.id, s.user_id, s.address, s.user_agent, s.created_at, s.last_used_at, s.expires_at, s.ended_at,
-			u.email, u.name, u.kind, u.status, u.email_verified_at, u.created_at AS user_created_at,
+			u.email, u.name, u.kind, u.status, u.registered, u.email_verified_at, u.created_at AS user_created_at,
 			m.organization_id, m.role, m.permissions, m.founder
 		FROM sessions s
 		JOIN users u ON u.id = s.user_id AND u.status = 'active'
@@ -90,7 +91,7 @@ func (d Sessions) Principal(ctx context.Context, sessionID string) (identity.Pri
 		return identity.Principal{}, identity.ErrSessionNotFound
 	}
 	p := identity.Principal{Session: r.Session.session(), User: identity.User{
-		ID: r.Session.UserID, Email: r.Email, Name: r.Name, Kind: identity.Kind(r.Kind), Status: identity.UserStatus(r.Status),
+		ID: r.Session.UserID, Email: r.Email, Name: r.Name, Kind: identity.Kind(r.Kind), Status: identity.UserStatus(r.Status), Registered: r.Registered,
 		EmailVerifiedAt: orZero(r.EmailVerifiedAt), CreatedAt: r.UserCreatedAt,
 	}}
 	if r.OrganizationID != nil {

@@ -100,6 +100,10 @@ func (s *Service) resign(ctx context.Context, u User, now time.Time) error {
 	if m.guards() {
 		switch err := s.anotherAdmin(ctx, *m); {
 		case errors.Is(err, ErrLastAdmin):
+			// Not with the others, who keep their accounts.
+			if err := s.Organizations.RemoveMember(ctx, m.OrganizationID, u.ID); err != nil {
+				return err
+			}
 			return s.dissolve(ctx, m.OrganizationID, u, now)
 		case err != nil:
 			return err

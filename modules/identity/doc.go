@@ -14,7 +14,9 @@
 // other is confirmed. A deleted account is a row without a person: its name and
 // address are replaced, so that the address is free again, and everything else
 // of it is removed. An organization that is left without an admin is closed:
-// nobody is a member of it any more.
+// nobody is a member of it any more. Whoever registered as an employer stays one
+// and may join another; whose account was made for this organization alone is a
+// jobseeker from then on.
 //
 // A session lives from a sign-in until it is ended (logout, a new password, a
 // spent refresh token that comes back) or 30 days have passed, or 7 without a

@@ -128,7 +128,8 @@ type Organizations interface {
 	RemoveMemberships(ctx context.Context, userID string) error
 	// Dissolve ends the sessions of the organization's members, their
 	// memberships and its open invitations. Whoever was only invited, and by
-	// nobody else, is forgotten.
+	// nobody else, is forgotten. Members on the employers' side who never
+	// registered are jobseekers from then on.
 	Dissolve(ctx context.Context, organizationID string, at time.Time) error
 	// ForgetInvitations removes at most n invitations that ran out before the
 	// moment. Whoever was only invited, and by nobody else, is forgotten with

@@ -14,7 +14,8 @@ import (
 type Kind string
 
 // The kinds. An account of kind Jobseeker keeps its jobseeker side for good,
-// also when it joins an organization.
+// also when it joins an organization. One that was made for an organization
+// alone becomes of that kind when the organization is closed.
 const (
 	KindJobseeker Kind = "jobseeker"
 	KindEmployer  Kind = "employer"
@@ -37,6 +38,9 @@ type User struct {
 	Name   string
 	Kind   Kind
 	Status UserStatus
+	// Registered is false for who was invited, and for the account that they make
+	// by accepting. Whoever registered as an employer stays one.
+	Registered bool
 	// PasswordHash is empty exactly for an invited person.
 	PasswordHash string
 	// EmailVerifiedAt is zero until the address is proven.
@@ -48,13 +52,13 @@ type User struct {
 
 // NewUser makes an active account. The caller has checked name and password.
 func NewUser(id, email, name string, kind Kind, passwordHash string, now time.Time) User {
-	return User{ID: id, Email: email, Name: name, Kind: kind, Status: UserActive, PasswordHash: passwordHash, CreatedAt: now, UpdatedAt: now, Version: 1}
+	return User{ID: id, Email: email, Name: name, Kind: kind, Status: UserActive, Registered: true, PasswordHash: passwordHash, CreatedAt: now, UpdatedAt: now, Version: 1}
 }
 
 // NewInvited holds the place of a person without an account.
 func NewInvited(id, email, name string, now time.Time) User {
 	u := NewUser(id, email, name, KindEmployer, "", now)
-	u.Status = UserInvited
+	u.Status, u.Registered = UserInvited, false
 	return u
 }
 

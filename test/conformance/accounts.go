@@ -108,6 +108,20 @@ func organizationDissolves(t *testing.T, p *people) {
 	token, _ := identity.NewMailToken(invited.UserID, "new@example.org", identity.ForInvitation, p.now)
 	token.OrganizationID = o.ID
 	require.NoError(t, p.MailTokens.Add(ctx, token))
+	member, founder := p.invite(o, "member@example.org", identity.Recruiter), identity.NewUser(uid(), "founder@example.org", "Fay", identity.KindEmployer, "v", p.now)
+	require.NoError(t, p.Users.Add(ctx, &founder))
+	p.invite(o, founder.Email, identity.Admin)
+	for _, id := range []string{member.UserID, founder.ID} {
+		m, err := p.Organizations.Member(ctx, o.ID, id)
+		require.NoError(t, err)
+		m.Accept(p.now)
+		require.NoError(t, p.Organizations.SaveMember(ctx, &m.Membership))
+		u, err := p.Users.Find(ctx, id)
+		require.NoError(t, err)
+		require.Equal(t, id == founder.ID, u.Registered)
+		u.Claim("Claimed", "v", p.now)
+		require.NoError(t, p.Users.Save(ctx, &u))
+	}
 	ended, _ := p.session(boss)
 	lives, _ := p.session(stranger)
 
@@ -128,6 +142,11 @@ func organizationDissolves(t *testing.T, p *people) {
 	require.NoError(t, err, "somebody else invited them too")
 	_, err = p.Users.Find(ctx, boss.ID)
 	require.NoError(t, err)
+	for id, kind := range map[string]identity.Kind{member.UserID: identity.KindJobseeker, founder.ID: identity.KindEmployer} {
+		u, err := p.Users.Find(ctx, id)
+		require.NoError(t, err)
+		require.Equal(t, kind, u.Kind)
+	}
 	_, err = p.MailTokens.Find(ctx, token.Hash, identity.ForInvitation)
 	require.ErrorIs(t, err, identity.ErrTokenNotFound)
 	_, err = p.Organizations.Find(ctx, o.ID)
