@@ -130,7 +130,46 @@ func TestTheLastAdminTakesTheOrganizationAlong(t *testing.T) {
 		require.Empty(t, h.actor(in).OrganizationID, "there is nobody who could let anybody do anything")
 		_, err = h.AcceptInvitation(t.Context(), h.actor(in), identity.AcceptInvitationInput{Token: invitation}, office)
 		require.ErrorIs(t, err, fault.ErrInvalid)
-		require.NoError(t, h.DeleteEmployerAccount(t.Context(), h.actor(in)), "an account without an organization can end too")
+		require.NoError(t, h.DeleteAccount(t.Context(), h.actor(in)), "an account without an organization can end too")
+	})
+}
+
+func TestWhoseAccountWasMadeForAnOrganizationIsAJobseekerWhenThatIsClosed(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		signedIn := func(email string) auth.Actor {
+			in, err := h.Login(t.Context(), identity.LoginInput{Email: email, Password: password}, office)
+			require.NoError(t, err)
+			return h.actor(in)
+		}
+		boss := h.actor(h.employer("boss@example.org"))
+		require.Equal(t, auth.EmployerTeam, h.actor(h.member(boss, "tom@example.org", "recruiter")).Role)
+		// Founded an organization that goes on without them.
+		founder := h.actor(h.employer("founder@example.org"))
+		h.member(founder, "heir@example.org", "admin")
+		require.NoError(t, h.Invite(t.Context(), boss, identity.InviteInput{Name: "Fay", Email: "founder@example.org"}))
+		_, err := h.AcceptInvitation(t.Context(), founder, identity.AcceptInvitationInput{Token: h.token("founder@example.org")}, office)
+		require.NoError(t, err)
+
+		require.NoError(t, h.DeleteAccount(t.Context(), boss))
+		tom := signedIn("tom@example.org")
+		require.Equal(t, auth.Jobseeker, tom.Role)
+		require.True(t, tom.Seeker)
+		fay := signedIn("founder@example.org")
+		require.Equal(t, auth.Employer, fay.Role, "who registered as one")
+		require.False(t, fay.Seeker)
+
+		// Both may join another.
+		other := h.actor(h.employer("other@example.org"))
+		for _, a := range []auth.Actor{tom, fay} {
+			account, err := h.Me(t.Context(), a)
+			require.NoError(t, err)
+			require.NoError(t, h.Invite(t.Context(), other, identity.InviteInput{Name: "New", Email: account.Email}))
+			in, err := h.AcceptInvitation(t.Context(), a, identity.AcceptInvitationInput{Token: h.token(account.Email)}, office)
+			require.NoError(t, err)
+			require.Equal(t, other.OrganizationID, h.actor(in).OrganizationID)
+			require.Equal(t, auth.EmployerTeam, h.actor(in).Role)
+		}
+		require.True(t, signedIn("tom@example.org").Seeker, "and keeps what they are meanwhile")
 	})
 }
 
@@ -221,6 +260,9 @@ func TestAnOrganizationFollowsTheNameOfItsFounder(t *testing.T) {
 		out, err := h.UpdateEmployer(t.Context(), a, identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("Ann Married")}})
 		require.NoError(t, err)
 		require.Equal(t, "Ann Married", out.Organization.Name)
+		out, err = h.UpdateEmployer(t.Context(), a, identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("Ann Again")}, CompanyName: ptr("Ann Married")})
+		require.NoError(t, err)
+		require.Equal(t, "Ann Again", out.Organization.Name, "a form sends all of its fields")
 		require.NoError(t, h.DeleteEmployerAccount(t.Context(), a))
 		name, err = h.OrganizationName(t.Context(), a.OrganizationID)
 		require.NoError(t, err)

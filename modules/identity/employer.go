@@ -166,8 +166,9 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 		now, company := s.Clock.Now(), company
 		if p := in.Profile; p != nil && p.Name != nil && *p.Name != out.Name {
 			// An organization that bears the name of its admin goes on doing so: it
-			// is to forget the name with the person.
-			if company.Name == nil && a.May(auth.Manage) && out.Organization.Name == out.Name {
+			// is to forget the name with the person. A form repeats what it was given.
+			unchanged := company.Name == nil || *company.Name == out.Organization.Name
+			if unchanged && a.May(auth.Manage) && out.Organization.Name == out.Name {
 				company.Name = p.Name
 			}
 			out.Rename(*p.Name, now)
