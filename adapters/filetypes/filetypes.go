@@ -25,8 +25,12 @@ const (
 
 var plain = []string{PDF, Doc, RTF, PNG, JPEG}
 
-// zipped is how an archive begins that has something in it.
-var zipped = []byte("PK\x03\x04")
+// zipped is how an archive begins that has something in it, and listed how each
+// entry of its table of contents does.
+var (
+	zipped = []byte("PK\x03\x04")
+	listed = []byte("PK\x01\x02")
+)
 
 // The bounds of an archive: a small file may unpack into one that fills a disk.
 const (
@@ -60,13 +64,18 @@ func (Documents) Detect(content []byte) (string, error) {
 // archive tells by its table of contents what an archive is: the first bytes
 // need not say so, and an editor's order is its own.
 func archive(content []byte) (string, error) {
+	// Counted before the table is read, which costs many times its size: the
+	// number that the archive itself tells is not to be relied on.
+	if bytes.Count(content, listed) > mostEntries {
+		return "", ErrBomb
+	}
 	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
 		return "", ErrDamaged.WithCause(err)
 	}
 	kind := ""
 	var unpacked uint64
-	for i, f := range r.File {
+	for _, f := range r.File {
 		switch {
 		case f.Name == "word/document.xml":
 			kind = Docx
@@ -74,7 +83,7 @@ func archive(content []byte) (string, error) {
 			kind = ODT
 		}
 		unpacked += min(f.UncompressedSize64, mostUnpacked+1)
-		if i >= mostEntries || unpacked > mostUnpacked {
+		if unpacked > mostUnpacked {
 			return "", ErrBomb
 		}
 	}

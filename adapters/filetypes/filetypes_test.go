@@ -3,6 +3,7 @@ package filetypes_test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash/crc32"
@@ -106,6 +107,20 @@ func TestArchivesThatWouldFillADiskAreRefused(t *testing.T) {
 	require.NoError(t, w.Close())
 	_, err = filetypes.Documents{}.Detect(b.Bytes())
 	require.ErrorIs(t, err, filetypes.ErrBomb)
+}
+
+func TestAnArchiveOfNothingButATableOfContentsIsRefusedUnread(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]string{
+		"that tells of few entries":  "PK\x05\x06\x00\x00\x00\x00\x02\x00\x02\x00",
+		"whose number stands beside": "PK\x05\x06\x00\x00\x00\x00\xff\xff\xff\xff",
+	} {
+		entry := "PK\x01\x02" + strings.Repeat("\x00", 42)
+		table := strings.Repeat(entry, 7<<20/len(entry))
+		hostile := "PK\x03\x04" + table + end + string(binary.LittleEndian.AppendUint32(nil, uint32(len(table)))) + "\x04\x00\x00\x00\x00\x00"
+		_, err := filetypes.Documents{}.Detect([]byte(hostile))
+		require.ErrorIs(t, err, filetypes.ErrBomb, name)
+	}
 }
 
 func TestABrokenArchiveIsRefused(t *testing.T) {
