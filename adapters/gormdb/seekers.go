@@ -112,15 +112,16 @@ type activityRow struct {
 func (activityRow) TableName() string { return "activities" }
 
 // Add implements jobseeker.Activities.
-func (d Activities) Add(ctx context.Context, as ...jobseeker.Activity) error {
-	if len(as) == 0 {
-		return nil
-	}
-	rows := make([]activityRow, len(as))
-	for i, a := range as {
-		rows[i] = activityRow(a)
-	}
-	return wrap(d.q(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "user_id"}, {Name: "event_id"}}, DoNothing: true}).Create(&rows).Error)
+func (d Activities) Add(ctx context.Context, a jobseeker.Activity) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		row := activityRow(a)
+		err := d.q(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "user_id"}, {Name: "event_id"}}, DoNothing: true}).Create(&row).Error
+		if err != nil {
+			return wrap(err)
+		}
+		return wrap(d.q(ctx).Exec(`DELETE FROM activities WHERE user_id = ? AND event_id <= (
+			SELECT event_id FROM activities WHERE user_id = ? ORDER BY event_id DESC LIMIT 1 OFFSET ?)`, a.UserID, a.UserID, jobseeker.MostActivities).Error)
+	})
 }
 
 // Page implements jobseeker.Activities.

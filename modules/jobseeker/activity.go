@@ -21,6 +21,9 @@ type Activity struct {
 	At           time.Time
 }
 
+// MostActivities is how many entries of a user are kept.
+const MostActivities = 1_000
+
 // MyActivity lists what the caller did, the latest first.
 func (s *Service) MyActivity(ctx context.Context, by auth.Actor, r page.Request) (page.Result[Activity], error) {
 	if !by.Seeker {

@@ -52,8 +52,9 @@ type Notifications interface {
 
 // Activities keeps what users did.
 type Activities interface {
-	// Add stores entries. One whose user has an entry of that event is left out.
-	Add(ctx context.Context, as ...Activity) error
+	// Add stores an entry, unless the user has one of that event. Of each user
+	// the newest MostActivities remain.
+	Add(ctx context.Context, a Activity) error
 	// Page lists the user's, the newest first. The cursor is the event id of
 	// the last item seen.
 	Page(ctx context.Context, userID string, r page.Request) (page.Result[Activity], error)

@@ -194,8 +194,9 @@ func activities(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		for i := range want { // the newest is told first
 			require.NoError(t, as.Add(ctx, want[i]))
 		}
-		require.NoError(t, as.Add(ctx, want...))
-		require.NoError(t, as.Add(ctx))
+		for i := range want {
+			require.NoError(t, as.Add(ctx, want[i]))
+		}
 		require.NoError(t, as.Add(ctx, jobseeker.Activity{UserID: id(), EventID: want[0].EventID, At: now}))
 		first, err := as.Page(ctx, user, page.Request{Number: 1, Size: 3})
 		require.NoError(t, err)
@@ -206,6 +207,33 @@ func activities(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		rest, err = as.Page(ctx, user, page.Request{Number: 2, Size: 3})
 		require.NoError(t, err)
 		require.Equal(t, want[3:], rest.Items)
+	})
+	t.Run("keeps the newest thousand of a user", func(t *testing.T) {
+		t.Parallel()
+		clk := kit.NewClock()
+		s, now := open(t, clk), clk.Now()
+		busy, other := id(), id()
+		var events []string
+		require.NoError(t, s.Activities.Add(ctx, jobseeker.Activity{UserID: other, EventID: id(), At: now}))
+		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			events = nil
+			for range jobseeker.MostActivities + 2 {
+				events = append(events, id())
+				if err := s.Activities.Add(ctx, jobseeker.Activity{UserID: busy, EventID: events[len(events)-1], At: now}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		require.NoError(t, s.Activities.Add(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}), "told once more, and too old")
+		for user, want := range map[string]int{busy: jobseeker.MostActivities, other: 1} {
+			got, err := s.Activities.Page(ctx, user, page.Request{Number: 1, Size: 1})
+			require.NoError(t, err)
+			require.Equal(t, want, got.Total)
+		}
+		last, err := s.Activities.Page(ctx, busy, page.Request{Number: jobseeker.MostActivities, Size: 1})
+		require.NoError(t, err)
+		require.Equal(t, events[2], last.Items[0].EventID)
 	})
 	t.Run("forgets the oldest, a few at a time", func(t *testing.T) {
 		as, now := start(t)
