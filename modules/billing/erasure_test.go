@@ -50,3 +50,19 @@ func TestWhoDeletesTheirAccountWhileTheyBuyIsNotCharged(t *testing.T) {
 		require.Zero(t, n)
 	})
 }
+
+func TestNothingIsLeftOfWhoDeletesTheirAccountWhileTheProviderThinks(t *testing.T) {
+	onEach(t, func(t *testing.T, d *till) {
+		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
+		d.before(3, func() { // the provider has been asked, and its answer is not written down
+			d.gone[me.UserID] = true
+			require.NoError(t, d.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
+		})
+		_, err := d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_card_visa"})
+		require.NoError(t, err)
+		d.clock.Advance(2 * time.Hour)
+		require.NoError(t, d.Renew(t.Context()), "which writes it down as nobody's")
+		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
+		require.Error(t, d.store.Subscriptions.Save(t.Context(), billing.NewSubscription(owner)), "there is no row to save")
+	})
+}

@@ -115,8 +115,12 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// errAsked says that another asks the provider about the charge.
-var errAsked = errors.New("another asks about the charge")
+// errAsked says that another asks the provider about the charge, and errSettled
+// that another has written the same answer down or its owner's account is gone.
+var (
+	errAsked   = errors.New("another asks about the charge")
+	errSettled = errors.New("another has settled the charge")
+)
 
 // settled is what became of a charge that another has asked about, or that is no
 // more its owner's, whose account is gone: nobody is asked for money then. It is
@@ -181,8 +185,11 @@ func (s *Service) settle(ctx context.Context, c Charge, attended bool) (sub Subs
 			return err
 		}
 		ours, err := s.Charges.Settle(ctx, c)
-		if err != nil || !ours {
-			return err // another has written the same answer down
+		switch {
+		case err != nil:
+			return err
+		case !ours: // with which also a row goes that was made to be locked
+			return errSettled
 		}
 		now, change := s.Clock.Now(), ""
 		switch {
@@ -206,7 +213,7 @@ func (s *Service) settle(ctx context.Context, c Charge, attended bool) (sub Subs
 		}
 		return s.record(ctx, sub, change)
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errSettled) {
 		return sub, err
 	}
 	return sub.At(s.Clock.Now()), answer
