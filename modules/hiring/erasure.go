@@ -31,7 +31,7 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 			break
 		}
 	}
-	if err := s.Applications.Erase(ctx, e.UserID); err != nil {
+	if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Applications.Erase(ctx, e.UserID) }); err != nil {
 		return err
 	}
 	return s.removeExportsOf(ctx, e.UserID, e.DeletedAt)
@@ -104,7 +104,7 @@ func (s *Service) removeExportsOf(ctx context.Context, applicantID string, begun
 			}
 			ids[i] = e.ID
 		}
-		if err := s.Exports.Remove(ctx, ids); err != nil {
+		if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Exports.Remove(ctx, ids) }); err != nil {
 			return err
 		}
 	}

@@ -331,7 +331,7 @@ func (s *Service) ForgetExports(ctx context.Context) error {
 			}
 			ids[i] = e.ID
 		}
-		if err := s.Exports.Remove(ctx, ids); err != nil {
+		if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Exports.Remove(ctx, ids) }); err != nil {
 			return err
 		}
 	}

@@ -185,7 +185,9 @@ func (s *Service) Note(ctx context.Context, by auth.Actor, bookmarkID string, in
 	case utf8.RuneCountInString(*in.Notes) > maxNotes:
 		return fault.InvalidField("notes", fmt.Sprintf("must have at most %d characters", maxNotes))
 	}
-	return s.Bookmarks.SetNotes(ctx, by.UserID, bookmarkID, strings.TrimSpace(*in.Notes))
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		return s.Bookmarks.SetNotes(ctx, by.UserID, bookmarkID, strings.TrimSpace(*in.Notes))
+	})
 }
 
 // RemoveBookmark takes one of the caller's bookmarks away and returns its id.

@@ -107,7 +107,7 @@ func (s *Service) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInp
 	case action == dismissAction && in.ListingID == "":
 		return fault.InvalidField("listingId", "is required")
 	}
-	what := "On the dashboard: " + action
+	what, dismissed := "On the dashboard: "+action, ""
 	if in.ListingID != "" {
 		listingID, ok := id.Canonical(in.ListingID)
 		if !ok {
@@ -123,18 +123,22 @@ func (s *Service) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInp
 		}
 		what += ", " + oneLine(title)
 		if action == dismissAction {
-			if err := s.Dismiss(ctx, by, listingID); err != nil {
-				return err
-			}
-			what = "Dismissed " + oneLine(title)
+			what, dismissed = "Dismissed "+oneLine(title), listingID
 		}
 	}
-	return s.Activities.Add(ctx, Activity{UserID: by.UserID, EventID: s.NewID(), Type: "dashboard", Action: action, Description: what, At: s.Clock.Now()})
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if dismissed != "" {
+			if err := s.Dismiss(ctx, by, dismissed); err != nil {
+				return err
+			}
+		}
+		return s.Activities.Add(ctx, Activity{UserID: by.UserID, EventID: s.NewID(), Type: "dashboard", Action: action, Description: what, At: s.Clock.Now()})
+	})
 }
 
 // ForgetDismissals removes what a deleted account waved away.
 func (s *Service) ForgetDismissals(ctx context.Context, e event.AccountDeleted) error {
-	return s.Dismissals.Delete(ctx, e.UserID)
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Dismissals.Delete(ctx, e.UserID) })
 }
 
 // Goals are one text or several.

@@ -60,7 +60,9 @@ func (s *Service) MarkNotification(ctx context.Context, by auth.Actor, notificat
 	case in.Read == nil:
 		return s.Notifications.Has(ctx, by.UserID, notificationID)
 	}
-	return s.Notifications.SetRead(ctx, by.UserID, notificationID, *in.Read)
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		return s.Notifications.SetRead(ctx, by.UserID, notificationID, *in.Read)
+	})
 }
 
 // DeleteNotification takes one of the caller's notifications away.
@@ -69,7 +71,9 @@ func (s *Service) DeleteNotification(ctx context.Context, by auth.Actor, notific
 	if err != nil {
 		return err
 	}
-	return s.Notifications.Delete(ctx, by.UserID, notificationID, s.Clock.Now())
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		return s.Notifications.Delete(ctx, by.UserID, notificationID, s.Clock.Now())
+	})
 }
 
 func (s *Service) notification(by auth.Actor, notificationID string) (string, error) {

@@ -17,7 +17,7 @@ func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e 
 	if err != nil {
 		return err
 	}
-	return s.Activities.Add(ctx, Activity{
+	return s.note(ctx, Activity{
 		UserID: e.CandidateID, EventID: eventID, Type: "application", Action: "applied", Description: "Applied for " + title, At: e.SubmittedAt,
 	})
 }
@@ -42,7 +42,7 @@ func (s *Service) OnApplicationStatusChanged(ctx context.Context, eventID string
 	entry := Activity{UserID: e.CandidateID, EventID: eventID, Type: "application", At: e.ChangedAt}
 	if e.ActorID == e.CandidateID {
 		entry.Action, entry.Description = "withdrew", "Withdrew the application for "+title
-		return s.Activities.Add(ctx, entry)
+		return s.note(ctx, entry)
 	}
 	stands, ok := standing[e.Status]
 	if !ok {
@@ -82,7 +82,9 @@ func (s *Service) OnApplicantContacted(ctx context.Context, eventID string, e ev
 		return err
 	}
 	message := fmt.Sprintf("The employer sent you a message about your application for %s", title)
-	return s.Notifications.Add(ctx, s.notice(eventID, e.CandidateID, AboutMessage, message))
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		return s.Notifications.Add(ctx, s.notice(eventID, e.CandidateID, AboutMessage, message))
+	})
 }
 
 // subscribed says what happened to a subscription, as its owner hears it.
@@ -112,6 +114,10 @@ func (s *Service) OnSubscriptionChanged(ctx context.Context, eventID string, e e
 
 func (s *Service) notice(cause, userID string, about NotificationType, message string) Notification {
 	return Notification{ID: s.NewID(), UserID: userID, Cause: cause, Type: about, Message: message, CreatedAt: s.Clock.Now()}
+}
+
+func (s *Service) note(ctx context.Context, a Activity) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Activities.Add(ctx, a) })
 }
 
 func (s *Service) tell(ctx context.Context, n Notification, a Activity) error {
