@@ -2,6 +2,7 @@ package jobseeker_test
 
 import (
 	"errors"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -133,5 +134,21 @@ func TestWhatAProfileDoesNotTake(t *testing.T) {
 		d.deaf[who.UserID] = true
 		_, err = d.MyProfile(ctx, who)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, "deleted meanwhile")
+	})
+}
+
+func TestTheTableOfAProfileIsNamedAfterTheDay(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me := d.profile(jobseeker.ProfileInput{Specialty: ptr("Renal"), SalaryMax: ptr(50000.0), LocationRadius: ptr(25.0)})
+		file, err := d.ExportProfile(t.Context(), me)
+		require.NoError(t, err)
+		require.Equal(t, "locum-my-profile-"+d.clock.Now().Format("20060102")+".csv", file.Name)
+		table, err := io.ReadAll(file.Body)
+		require.NoError(t, err)
+		require.Len(t, table, int(file.Size))
+		require.Contains(t, string(table), ",Renal,")
+		require.Contains(t, string(table), ",25,,,50000,")
+		_, err = d.ExportProfile(t.Context(), auth.Actor{})
+		require.Error(t, err)
 	})
 }

@@ -1,18 +1,14 @@
 package portal
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/jobseeker"
@@ -101,15 +97,15 @@ func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 			})},
 		{Method: http.MethodGet, Path: "/api/jobseekers/export/profile", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "What the caller says of themselves and prefers, as JSON or as a table", Op: web.Op(
 			func(ctx context.Context, c web.Call, in FormatInput) (web.Tabular[profileExportView], error) {
+				if in.Format == "csv" {
+					d, err := k.ExportProfile(ctx, c.Actor)
+					return web.AsTable[profileExportView](web.CSV(d)), err
+				}
 				a, err := k.MyProfile(ctx, c.Actor)
 				if err != nil {
 					return web.Tabular[profileExportView]{}, err
 				}
 				p := viewProfile(a)
-				if in.Format == "csv" {
-					table, err := profileTable(p)
-					return web.AsTable[profileExportView](table), err
-				}
 				var v profileExportView
 				v.Profile.UUID, v.Profile.Email, v.Profile.Profile = p.ID, p.Email, p
 				return web.Tabular[profileExportView]{Reply: web.OK(v, "")}, nil
@@ -132,32 +128,6 @@ type profileExportView struct {
 		Email   string      `json:"email"`
 		Profile profileView `json:"profile"`
 	} `json:"profile"`
-}
-
-// profileTable is a profile as a table of one row.
-func profileTable(p profileView) (web.CSV, error) {
-	amount := func(x *float64) string {
-		if x == nil {
-			return ""
-		}
-		return strconv.FormatFloat(*x, 'f', -1, 64)
-	}
-	radius := ""
-	if p.LocationRadius != nil {
-		radius = strconv.Itoa(*p.LocationRadius)
-	}
-	var b bytes.Buffer
-	w, err := csvfile.New(&b, []string{"uuid", "email", "name", "first_name", "last_name", "bio", "phone", "location", "specialty", "current_role", "experience",
-		"preferred_location", "location_radius", "employment_types", "salary_min", "salary_max", "show_profile", "job_alerts", "email_notifications"})
-	if err == nil {
-		err = w.Row([]string{p.ID, p.Email, p.Name, p.FirstName, p.LastName, p.Bio, p.Phone, p.Location, p.Specialty, p.CurrentRole, p.Experience,
-			p.PreferredLocation, radius, strings.Join(p.EmploymentTypes, ", "), amount(p.SalaryMin), amount(p.SalaryMax),
-			strconv.FormatBool(p.ShowProfile), strconv.FormatBool(p.Preferences.JobAlerts), strconv.FormatBool(p.Preferences.EmailNotifications)})
-	}
-	if err == nil {
-		err = w.Flush()
-	}
-	return web.CSV{Name: "locum-my-profile-" + time.Now().UTC().Format("20060102") + ".csv", Size: int64(b.Len()), Body: io.NopCloser(&b)}, err
 }
 
 // given is a parameter, nil if it was not sent.
