@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
@@ -429,8 +430,10 @@ func (d Listings) Count(ctx context.Context, organizationID string, status listi
 	return int(n), wrap(err)
 }
 
-// Export implements listings.Repository.
-func (d Listings) Export(ctx context.Context, organizationID string, status listings.Status, cursor string, n int) (out []listings.Exported, next string, err error) {
+// Export implements listings.Repository. How often listings were seen and
+// applied to is asked row by row: that is no more work for the database than to
+// ask it for all of a page at once, and none to bring both together.
+func (d Listings) Export(ctx context.Context, organizationID string, status listings.Status, cursor string, n int, fn func(*listings.Exported)) (next string, err error) {
 	where, args := "l.organization_id = ?", []any{organizationID}
 	if status != "" {
 		where, args = where+" AND l.status = ?", append(args, string(status))
@@ -438,54 +441,45 @@ func (d Listings) Export(ctx context.Context, organizationID string, status list
 	if cursor != "" {
 		var at ownCursor
 		if !readCursor(cursor, "own", &at) {
-			return nil, "", errCursor
+			return "", errCursor
 		}
 		where, args = where+" AND (l.created_at, l.id) < (?, ?)", append(args, at.CreatedAt, at.ID)
 	}
-	var last ownCursor
+	var (
+		e                listings.Exported
+		low, high        pgtype.Int8
+		posted, deadline pgtype.Timestamptz
+		last             ownCursor
+		rows             int
+	)
+	into := []any{&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
+		&posted, &deadline, &e.UpdatedAt, &last.CreatedAt, &e.Views, &e.Applications}
 	err = d.each(ctx, `SELECT CAST(l.id AS TEXT), l.title, l.department, l.company, l.location, l.contract_type, l.status, l.salary_min, l.salary_max, l.salary_currency,
-		l.posted_at, l.application_deadline, l.updated_at, l.created_at
-		FROM listings l WHERE `+where+" ORDER BY l.created_at DESC, l.id DESC LIMIT ?", append(args, n), func(rows scanning) error {
-		var e listings.Exported
-		err := rows.Scan(&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, &e.Status, &e.SalaryMin, &e.SalaryMax, &e.Currency,
-			&e.PostedAt, &e.Deadline, &e.UpdatedAt, &last.CreatedAt)
-		out = append(out, e)
-		return err
+		l.posted_at, l.application_deadline, l.updated_at, l.created_at,
+		coalesce((SELECT v.views FROM listing_views v WHERE v.listing_id = l.id), 0), (SELECT count(*) FROM applications a WHERE a.listing_id = l.id)
+		FROM listings l WHERE `+where+" ORDER BY l.created_at DESC, l.id DESC LIMIT ?", append(args, n), func(r scanning) error {
+		if err := r.Scan(into...); err != nil {
+			return err
+		}
+		e.SalaryMin, e.SalaryMax = given(&low.Int64, low.Valid), given(&high.Int64, high.Valid)
+		e.PostedAt, e.Deadline = given(&posted.Time, posted.Valid), given(&deadline.Time, deadline.Valid)
+		rows++
+		fn(&e)
+		return nil
 	})
-	if len(out) == n && err == nil {
-		last.ID = out[n-1].ID
+	if rows == n && err == nil {
+		last.ID = e.ID
 		next = writeCursor("own", last)
 	}
-	if err == nil && len(out) > 0 {
-		err = d.tally(ctx, out)
-	}
-	return out, next, err
+	return next, err
 }
 
-// tally adds how often listings were seen and applied to. Asked for all of a
-// page at once, either costs a third of what it does row by row.
-func (d Listings) tally(ctx context.Context, page []listings.Exported) error {
-	ids, at := make([]string, len(page)), make(map[string]int, len(page))
-	for i, e := range page {
-		ids[i], at[e.ID] = e.ID, i
+// given is what a column holds, nil for nothing.
+func given[T any](v *T, has bool) *T {
+	if !has {
+		return nil
 	}
-	sums := func(query string, put func(e *listings.Exported, n int)) error {
-		among := d.dialect.columnAmong("listing_id", ids)
-		return d.each(ctx, fmt.Sprintf(query, among.SQL), among.Vars, func(rows scanning) error {
-			var id string
-			var n int
-			if err := rows.Scan(&id, &n); err != nil {
-				return err
-			}
-			put(&page[at[id]], n)
-			return nil
-		})
-	}
-	err := sums("SELECT CAST(listing_id AS TEXT), views FROM listing_views WHERE %s", func(e *listings.Exported, n int) { e.Views = n })
-	if err != nil {
-		return err
-	}
-	return sums("SELECT CAST(listing_id AS TEXT), count(*) FROM applications WHERE %s GROUP BY listing_id", func(e *listings.Exported, n int) { e.Applications = n })
+	return v
 }
 
 // CountByStatus implements listings.Repository.

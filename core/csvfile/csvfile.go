@@ -3,41 +3,115 @@
 package csvfile
 
 import (
-	"encoding/csv"
-	"io"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // MediaType is what a transport calls such a file.
 const MediaType = "text/csv; charset=utf-8"
 
-// Writer writes rows as they come.
-type Writer struct {
-	csv  *csv.Writer
-	safe []string
+// Page is some rows of a table as the text of a file. Nothing is made for a
+// cell but its text: long tables are as quick as what reads them.
+type Page struct {
+	text  []byte
+	rows  int
+	begun bool // the row has a cell
 }
 
-// New writes the header row and returns a writer for those below it.
-func New(w io.Writer, columns []string) (*Writer, error) {
-	c := csv.NewWriter(w)
-	c.UseCRLF = true
-	return &Writer{csv: c}, c.Write(columns)
-}
+// Bytes is the text, good until the next call of Reset.
+func (p *Page) Bytes() []byte { return p.text }
 
-// Row writes one row. The cells are buffered until Flush.
-func (w *Writer) Row(cells []string) error {
-	w.safe = w.safe[:0]
+// Rows is how many rows were ended.
+func (p *Page) Rows() int { return p.rows }
+
+// Reset forgets all rows.
+func (p *Page) Reset() { *p = Page{text: p.text[:0]} }
+
+// Row adds a whole row.
+func (p *Page) Row(cells []string) {
 	for _, cell := range cells {
-		w.safe = append(w.safe, Defused(cell))
+		p.Text(cell)
 	}
-	return w.csv.Write(w.safe)
+	p.End()
 }
 
-// Flush writes what is buffered.
-func (w *Writer) Flush() error {
-	w.csv.Flush()
-	return w.csv.Error()
+// End ends a row.
+func (p *Page) End() {
+	p.text = append(p.text, "\r\n"...)
+	p.rows++
+	p.begun = false
+}
+
+// Text adds a cell, defused.
+func (p *Page) Text(cell string) {
+	p.begin()
+	if !plain(cell) {
+		p.quoted(Defused(cell))
+		return
+	}
+	p.text = append(p.text, cell...)
+}
+
+// Int adds a cell that is a whole number.
+func (p *Page) Int(n int) {
+	p.begin()
+	p.text = strconv.AppendInt(p.text, int64(n), 10)
+}
+
+// Float adds a cell that is a number.
+func (p *Page) Float(x float64) {
+	p.begin()
+	p.text = strconv.AppendFloat(p.text, x, 'f', -1, 64)
+}
+
+// Time adds a cell that is a moment.
+func (p *Page) Time(t time.Time) {
+	p.begin()
+	p.text = t.UTC().AppendFormat(p.text, time.RFC3339)
+}
+
+func (p *Page) begin() {
+	if p.begun {
+		p.text = append(p.text, ',')
+	}
+	p.begun = true
+}
+
+func (p *Page) quoted(cell string) {
+	first, _ := utf8.DecodeRuneInString(cell)
+	if !strings.ContainsAny(cell, ",\"\r\n") && !unicode.IsSpace(first) {
+		p.text = append(p.text, cell...)
+		return
+	}
+	p.text = append(p.text, '"')
+	for i := range len(cell) {
+		switch c := cell[i]; c {
+		case '"':
+			p.text = append(p.text, `""`...)
+		case '\n': // as every line of the file ends
+			p.text = append(p.text, "\r\n"...)
+		case '\r':
+		default:
+			p.text = append(p.text, c)
+		}
+	}
+	p.text = append(p.text, '"')
+}
+
+// plain is true of nearly every cell, which is neither defused nor quoted.
+func plain(cell string) bool {
+	if cell == "" {
+		return true
+	}
+	for i := range len(cell) {
+		if c := cell[i]; c <= ',' && (c < ' ' || c == '"' || c == ',') {
+			return false
+		}
+	}
+	return harmless(cell[0])
 }
 
 // triggers begin what a spreadsheet runs, also in the wide forms of East Asian

@@ -1,27 +1,54 @@
 package csvfile
 
 import (
+	"bytes"
 	"encoding/csv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestATableIsReadBackAsItWasWritten(t *testing.T) {
 	t.Parallel()
-	var out strings.Builder
-	w, err := New(&out, []string{"id", "text"})
-	require.NoError(t, err)
-	rows := [][]string{{"1", "Zoë, \"the\" nurse"}, {"2", "two\nlines"}, {"", " space "}, {"3", "-12.5"}}
+	rows := [][]string{{"id", "text"}, {"1", "Zoë, \"the\" nurse"}, {"2", "two\nlines"}, {"", " space "}, {"3", "-12.5"}, {"4", "'=1"}, {"\\.", "Æble"}}
+	var page Page
 	for _, row := range rows {
-		require.NoError(t, w.Row(row))
+		page.Row(row)
 	}
-	require.NoError(t, w.Flush())
-	require.True(t, strings.HasPrefix(out.String(), "id,text\r\n"))
-	got, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+	require.Equal(t, len(rows), page.Rows())
+	require.True(t, strings.HasPrefix(string(page.Bytes()), "id,text\r\n"))
+	require.Equal(t, rows, readBack(t, &page))
+
+	page.Reset()
+	require.Zero(t, page.Rows())
+	page.Int(-3)
+	page.Float(31000.5)
+	page.Time(time.Date(2026, 3, 1, 9, 30, 0, 999, time.FixedZone("", 3600)))
+	page.Text("")
+	page.End()
+	require.Equal(t, "-3,31000.5,2026-03-01T08:30:00Z,\r\n", string(page.Bytes()))
+}
+
+func readBack(t *testing.T, page *Page) [][]string {
+	t.Helper()
+	got, err := csv.NewReader(bytes.NewReader(page.Bytes())).ReadAll()
 	require.NoError(t, err)
-	require.Equal(t, append([][]string{{"id", "text"}}, rows...), got)
+	return got
+}
+
+// What is in a text never ends its cell, its row or its harmlessness.
+func FuzzCells(f *testing.F) {
+	for _, cell := range []string{"nurse", "a,b", "a\"b", "\"", "a\r\nb", "a\x00=1", ",=1", " \"=1", "-1", "\t=1", "Zoë", "＝1", "", "\xff"} {
+		f.Add(cell)
+	}
+	f.Fuzz(func(t *testing.T, cell string) {
+		var page Page
+		page.Row([]string{cell, "end"})
+		want := strings.ReplaceAll(strings.ReplaceAll(Defused(cell), "\r\n", "\n"), "\r", "")
+		require.Equal(t, [][]string{{want, "end"}}, readBack(t, &page))
+	})
 }
 
 func TestNoCellIsAFormula(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
@@ -255,14 +256,21 @@ func (s *Service) fill(ctx context.Context, e *Export) error {
 		return err
 	}
 	err = s.Files.Put(ctx, e.key(), func(w io.Writer) error {
-		out, err := newTableWriter(w, table, e.OrganizationID, e.Filters)
-		for more := true; more && err == nil; {
-			if more, err = out.next(ctx); err == nil {
-				e.RowsDone, e.RowsTotal = out.rows, max(e.RowsTotal, out.rows)
-				err = s.Exports.Save(ctx, *e)
+		pages, page := tablePages{table: table, organizationID: e.OrganizationID, filters: e.Filters}, new(csvfile.Page)
+		for more := true; more; {
+			var err error
+			if more, err = pages.next(ctx, page); err != nil {
+				return err
+			}
+			if _, err = w.Write(page.Bytes()); err != nil {
+				return err
+			}
+			e.RowsDone, e.RowsTotal = pages.rows, max(e.RowsTotal, pages.rows)
+			if err = s.Exports.Save(ctx, *e); err != nil {
+				return err
 			}
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 )
@@ -91,11 +92,10 @@ func (t ownTable) Count(ctx context.Context, applicantID string, _ map[string]st
 }
 
 // Rows implements Table.
-func (t ownTable) Rows(ctx context.Context, applicantID string, _ map[string]string, cursor string, n int) ([][]string, string, error) {
+func (t ownTable) Rows(ctx context.Context, applicantID string, _ map[string]string, cursor string, n int, out *csvfile.Page) (string, error) {
 	found, next, err := t.own(ctx, applicantID, cursor, n)
-	rows := make([][]string, len(found))
-	for i, a := range found {
-		rows[i] = []string{a.ID, a.ListingID, a.JobTitle, a.Company, string(a.Shown()), stamp(a.AppliedAt)}
+	for _, a := range found {
+		out.Row([]string{a.ID, a.ListingID, a.JobTitle, a.Company, string(a.Shown()), stamp(a.AppliedAt)})
 	}
-	return rows, next, err
+	return next, err
 }

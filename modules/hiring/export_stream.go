@@ -1,7 +1,6 @@
 package hiring
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -12,34 +11,26 @@ import (
 	"github.com/locumhq/locum/core/csvfile"
 )
 
-// tableWriter writes a table as CSV, page after page.
-type tableWriter struct {
+// tablePages makes a table as CSV, page after page.
+type tablePages struct {
 	table          Table
 	organizationID string
 	filters        map[string]string
 	cursor         string
 	rows           int // so far
-	out            *csvfile.Writer
 }
 
-func newTableWriter(w io.Writer, t Table, organizationID string, filters map[string]string) (*tableWriter, error) {
-	out, err := csvfile.New(w, t.Columns())
-	return &tableWriter{table: t, organizationID: organizationID, filters: filters, out: out}, err
-}
-
-// next writes one page and reports whether there is another.
-func (t *tableWriter) next(ctx context.Context) (bool, error) {
-	rows, cursor, err := t.table.Rows(ctx, t.organizationID, t.filters, t.cursor, exportRows)
-	if err != nil {
-		return false, err
+// next makes what is in the page the next one and reports whether there is
+// another. The columns' names are above the first.
+func (t *tablePages) next(ctx context.Context, page *csvfile.Page) (bool, error) {
+	page.Reset()
+	if t.cursor == "" {
+		page.Row(t.table.Columns())
 	}
-	for _, row := range rows {
-		if err := t.out.Row(row); err != nil {
-			return false, err
-		}
-	}
-	t.cursor, t.rows = cursor, t.rows+len(rows)
-	return cursor != "", t.out.Flush()
+	above := page.Rows()
+	cursor, err := t.table.Rows(ctx, t.organizationID, t.filters, t.cursor, exportRows, page)
+	t.cursor, t.rows = cursor, t.rows+page.Rows()-above
+	return cursor != "", err
 }
 
 // ExportNow is a table of the caller's organization as a file that is written
@@ -101,20 +92,16 @@ func (s *Service) stream(ctx context.Context, kind string, table Table, owner st
 			s.streams.end(owner)
 		}
 	}()
-	var first bytes.Buffer
-	w, err := newTableWriter(&first, table, owner, filters)
-	if err != nil {
-		return Download{}, err
-	}
-	more, err := w.next(ctx)
+	first := new(csvfile.Page)
+	pages := &tablePages{table: table, organizationID: owner, filters: filters}
+	more, err := pages.next(ctx, first)
 	if err != nil {
 		return Download{}, err
 	}
 	// The file is read after the request's own time.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &tableFile{pages: make(chan tablePage), end: sync.OnceFunc(func() { cancel(); s.streams.end(owner) })}
-	f.page.Write(first.Bytes())
-	go f.fill(ctx, w, &first, more)
+	f := &tableFile{pages: make(chan tablePage), rest: first.Bytes(), end: sync.OnceFunc(func() { cancel(); s.streams.end(owner) })}
+	go f.fill(ctx, pages, first, more)
 	return Download{Name: exportName(kind, s.Clock.Now()), Size: -1, Body: f}, nil
 }
 
@@ -126,7 +113,7 @@ const pageWithin = 15 * time.Second
 // made; there is no third.
 type tableFile struct {
 	pages chan tablePage
-	page  bytes.Buffer
+	rest  []byte // of the page that is read
 	end   func()
 }
 
@@ -135,8 +122,9 @@ type tablePage struct {
 	err  error // io.EOF after the last
 }
 
-// fill makes pages until there are no more or nobody wants them.
-func (f *tableFile) fill(ctx context.Context, w *tableWriter, out *bytes.Buffer, more bool) {
+// fill makes pages until there are no more or nobody wants them. Whoever takes
+// one has read the one before it, so two take turns.
+func (f *tableFile) fill(ctx context.Context, pages *tablePages, read *csvfile.Page, more bool) {
 	defer close(f.pages)
 	defer func() {
 		if p := recover(); p != nil { // it must not end the process: the reader hears of it
@@ -146,14 +134,13 @@ func (f *tableFile) fill(ctx context.Context, w *tableWriter, out *bytes.Buffer,
 			}
 		}
 	}()
-	for {
+	for page := new(csvfile.Page); ; page, read = read, page {
 		p := tablePage{err: io.EOF}
 		if more {
-			out.Reset()
 			within, done := context.WithTimeout(ctx, pageWithin)
-			more, p.err = w.next(within)
+			more, p.err = pages.next(within, page)
 			done()
-			p.text = bytes.Clone(out.Bytes())
+			p.text = page.Bytes()
 		}
 		select {
 		case f.pages <- p:
@@ -168,7 +155,7 @@ func (f *tableFile) fill(ctx context.Context, w *tableWriter, out *bytes.Buffer,
 
 // Read implements io.Reader.
 func (f *tableFile) Read(b []byte) (int, error) {
-	for f.page.Len() == 0 {
+	for len(f.rest) == 0 {
 		p, open := <-f.pages
 		if !open {
 			return 0, io.EOF
@@ -176,9 +163,11 @@ func (f *tableFile) Read(b []byte) (int, error) {
 		if p.err != nil {
 			return 0, p.err
 		}
-		f.page.Write(p.text)
+		f.rest = p.text
 	}
-	return f.page.Read(b)
+	n := copy(b, f.rest)
+	f.rest = f.rest[n:]
+	return n, nil
 }
 
 // Close implements io.Closer.

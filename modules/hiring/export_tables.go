@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 )
@@ -17,9 +18,9 @@ type Table interface {
 	// Check is nil for filters that the table has.
 	Check(filters map[string]string) error
 	Count(ctx context.Context, organizationID string, filters map[string]string) (int, error)
-	// Rows returns at most n rows after the cursor ("" for the first), the
-	// newest first, and the cursor after them, "" at the end.
-	Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int) (rows [][]string, next string, err error)
+	// Rows adds at most n rows after the cursor ("" for the first) to the page,
+	// the newest first, and returns the cursor after them, "" at the end.
+	Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int, page *csvfile.Page) (next string, err error)
 }
 
 // ApplicationFilter picks applications; a zero value picks all.
@@ -96,34 +97,34 @@ func (t applicationTable) Count(ctx context.Context, organizationID string, filt
 }
 
 // Rows implements Table.
-func (t applicationTable) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int) ([][]string, string, error) {
+func (t applicationTable) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int, page *csvfile.Page) (string, error) {
 	f, err := applicationFilter(filters, "filters.")
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	found, err := t.Applications.Before(ctx, organizationID, f, cursor, n)
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	views, err := t.named(ctx, found)
 	if err == nil {
 		err = t.withInterviews(ctx, organizationID, views)
 	}
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
-	rows := make([][]string, len(views))
-	for i, v := range views {
-		rows[i] = []string{v.ID, v.ListingID, v.JobTitle, v.Applicant.Name, v.Applicant.Email, string(v.Status), stamp(v.AppliedAt), stamp(v.ChangedAt), "", "", ""}
+	for _, v := range views {
+		row := []string{v.ID, v.ListingID, v.JobTitle, v.Applicant.Name, v.Applicant.Email, string(v.Status), stamp(v.AppliedAt), stamp(v.ChangedAt), "", "", ""}
 		if v.Interview != nil {
-			copy(rows[i][8:], []string{stamp(v.Interview.ScheduledAt), string(v.Interview.Status), string(v.Interview.Outcome)})
+			copy(row[8:], []string{stamp(v.Interview.ScheduledAt), string(v.Interview.Status), string(v.Interview.Outcome)})
 		}
+		page.Row(row)
 	}
 	next := ""
 	if len(found) == n {
 		next = found[n-1].ID
 	}
-	return rows, next, nil
+	return next, nil
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/locumhq/locum/adapters/filestore"
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/job"
@@ -56,19 +57,19 @@ func (*fewRows) Count(context.Context, string, map[string]string) (int, error) {
 	return 4800, nil
 }
 
-func (f *fewRows) Rows(_ context.Context, _ string, _ map[string]string, cursor string, n int) (rows [][]string, next string, err error) {
+func (f *fewRows) Rows(_ context.Context, _ string, _ map[string]string, cursor string, n int, page *csvfile.Page) (next string, err error) {
 	from := 0
 	_, _ = fmt.Sscan(cursor, &from)
 	if from > 0 && f.failures.Add(-1) >= 0 {
-		return nil, "", errors.New("the database is away")
+		return "", errors.New("the database is away")
 	}
 	for i := from; i < min(from+n, 4800); i++ {
-		rows = append(rows, []string{fmt.Sprint(i)})
+		page.Row([]string{fmt.Sprint(i)})
 	}
 	if from+n < 4800 {
 		next = fmt.Sprint(from + n)
 	}
-	return rows, next, nil
+	return next, nil
 }
 
 // fetched follows the link of an export and reads the table.

@@ -35,16 +35,12 @@ func (s *Service) ExportProfile(ctx context.Context, by auth.Actor) (Table, erro
 	if a.LocationRadius > 0 {
 		radius = strconv.Itoa(a.LocationRadius)
 	}
-	var b bytes.Buffer
-	w, err := csvfile.New(&b, []string{"uuid", "email", "name", "first_name", "last_name", "bio", "phone", "location", "specialty", "current_role", "experience",
+	var page csvfile.Page
+	page.Row([]string{"uuid", "email", "name", "first_name", "last_name", "bio", "phone", "location", "specialty", "current_role", "experience",
 		"preferred_location", "location_radius", "employment_types", "salary_min", "salary_max", "show_profile", "job_alerts", "email_notifications"})
-	if err == nil {
-		err = w.Row([]string{a.UserID, a.Email, a.Name, a.First(), a.Last(), a.Bio, a.Phone, a.Location, a.Specialty, a.CurrentRole, a.Experience,
-			a.PreferredLocation, radius, strings.Join(a.EmploymentTypes, ", "), amount(a.SalaryMin), amount(a.SalaryMax),
-			strconv.FormatBool(a.ShowProfile), strconv.FormatBool(a.JobAlerts), strconv.FormatBool(a.EmailNotifications)})
-	}
-	if err == nil {
-		err = w.Flush()
-	}
-	return Table{Name: "locum-my-profile-" + s.Clock.Now().Format("20060102") + ".csv", Size: int64(b.Len()), Body: io.NopCloser(&b)}, err
+	page.Row([]string{a.UserID, a.Email, a.Name, a.First(), a.Last(), a.Bio, a.Phone, a.Location, a.Specialty, a.CurrentRole, a.Experience,
+		a.PreferredLocation, radius, strings.Join(a.EmploymentTypes, ", "), amount(a.SalaryMin), amount(a.SalaryMax),
+		strconv.FormatBool(a.ShowProfile), strconv.FormatBool(a.JobAlerts), strconv.FormatBool(a.EmailNotifications)})
+	text := page.Bytes()
+	return Table{Name: "locum-my-profile-" + s.Clock.Now().Format("20060102") + ".csv", Size: int64(len(text)), Body: io.NopCloser(bytes.NewReader(text))}, nil
 }

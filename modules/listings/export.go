@@ -4,9 +4,9 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/fault"
 )
 
@@ -50,32 +50,36 @@ type Exported struct {
 	UpdatedAt                                              time.Time
 }
 
-// Rows are at most n rows after the cursor, the newest first.
-func (t Table) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int) ([][]string, string, error) {
-	found, next, err := t.s.Listings.Export(ctx, organizationID, Status(filters["status"]), cursor, n)
-	if err != nil {
-		return nil, "", err
-	}
-	rows := make([][]string, len(found))
-	for i, e := range found {
-		rows[i] = []string{
-			e.ID, e.Title, e.Department, e.Company, e.Location, e.ContractType, string(e.Status), amount(e.SalaryMin), amount(e.SalaryMax), e.Currency,
-			strconv.Itoa(e.Views), strconv.Itoa(e.Applications), cell(e.PostedAt), cell(e.Deadline), cell(&e.UpdatedAt),
+// Rows adds at most n rows after the cursor to the page, the newest first.
+func (t Table) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int, page *csvfile.Page) (string, error) {
+	return t.s.Listings.Export(ctx, organizationID, Status(filters["status"]), cursor, n, func(e *Exported) {
+		for _, text := range [...]string{e.ID, e.Title, e.Department, e.Company, e.Location, e.ContractType, string(e.Status)} {
+			page.Text(text)
 		}
-	}
-	return rows, next, nil
+		amount(page, e.SalaryMin)
+		amount(page, e.SalaryMax)
+		page.Text(e.Currency)
+		page.Int(e.Views)
+		page.Int(e.Applications)
+		moment(page, e.PostedAt)
+		moment(page, e.Deadline)
+		page.Time(e.UpdatedAt)
+		page.End()
+	})
 }
 
-func cell(t *time.Time) string {
+func moment(page *csvfile.Page, t *time.Time) {
 	if t == nil {
-		return ""
+		page.Text("")
+		return
 	}
-	return t.UTC().Format(time.RFC3339)
+	page.Time(*t)
 }
 
-func amount(v *int64) string {
+func amount(page *csvfile.Page, v *int64) {
 	if v == nil {
-		return ""
+		page.Text("")
+		return
 	}
-	return strconv.FormatFloat(Major(*v), 'f', -1, 64)
+	page.Float(Major(*v))
 }

@@ -40,9 +40,10 @@ type Repository interface {
 	// A cursor that it did not make is an Invalid fault of the field cursor.
 	// Descriptions, requirements and benefits may be left out.
 	Page(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error)
-	// Export returns at most n of what Page lists, after the cursor ("" for the
-	// first), and the cursor after them, "" at the end. It is quick for many.
-	Export(ctx context.Context, organizationID string, status Status, cursor string, n int) (rows []Exported, next string, err error)
+	// Export hands at most n of what Page lists to fn, after the cursor ("" for
+	// the first), and returns the cursor after them, "" at the end. What fn gets
+	// is good until it returns. It is quick for many.
+	Export(ctx context.Context, organizationID string, status Status, cursor string, n int, fn func(*Exported)) (next string, err error)
 	// CountByStatus counts the organization's listings by their status.
 	CountByStatus(ctx context.Context, organizationID string) (map[Status]int, error)
 	// Count counts all that Page lists.

@@ -18,11 +18,14 @@ const (
 	// streamMemory is how much more the server may take at most while it sends
 	// them.
 	streamMemory = 32 << 20
+	// streamRate is how fast the download is at least, beside the bare loop.
+	streamRate = 0.7
 )
 
-// A million listings leave the server without it remembering them. How fast is
-// told beside what a loop does that has nothing else to do.
-func TestAMillionListingsAreExportedWithoutTakingMemory(t *testing.T) {
+// A million listings leave the server without it remembering them, nearly as
+// fast as a loop reads and writes them that has nothing else to do: not over
+// HTTP, not page by page, and trusting every text.
+func TestAMillionListingsAreExportedFastWithoutTakingMemory(t *testing.T) {
 	heavy(t)
 	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
 	s := &alertStage{stage: newStage(t)}
@@ -86,10 +89,11 @@ func TestAMillionListingsAreExportedWithoutTakingMemory(t *testing.T) {
 	}
 	before := s.peak()
 	var limit, rate float64
-	for range 2 { // the better of two, each in turn
+	for range 3 { // the best of three, each in turn: the machine has other things to do
 		limit, rate = max(limit, bare()), max(rate, ours())
 	}
 	grown := s.peak() - before
 	t.Logf("%.0f rows/s, a bare loop %.0f: %.2f of it; %d MiB of memory", rate, limit, rate/limit, grown>>20)
 	require.Less(t, grown, streamMemory)
+	require.GreaterOrEqual(t, rate, streamRate*limit)
 }
