@@ -104,7 +104,12 @@ func Seed(ctx context.Context, s adapters.Storage, n int, done func(int)) (bool,
 		return false, err
 	}
 	// The people come last: whether they are there says whether all is.
-	return true, s.Tx.Do(ctx, func(ctx context.Context) error { return w.people(ctx, s, n, hash) })
+	return true, s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := w.people(ctx, s, n, hash); err != nil {
+			return err
+		}
+		return w.applications(ctx, s)
+	})
 }
 
 // world makes everything from one stream of chance, so that it is always the
@@ -114,6 +119,10 @@ type world struct {
 	chance *rand.Rand
 	places map[string]*listings.Place
 	orgs   []employer
+	// Who applies, to which listings of the first organization, and who decides.
+	seekers         []string
+	open            []listings.Listing
+	recruiter, lead string
 }
 
 // employer is an invented organization.
@@ -207,7 +216,9 @@ func (w *world) listings(n int) iter.Seq[listings.Listing] {
 		step := span(n) / time.Duration(n)
 		at := w.now.Add(-span(n))
 		for i := range n {
-			if !yield(w.listing(i, at)) {
+			l := w.listing(i, at)
+			w.remember(l)
+			if !yield(l) {
 				return
 			}
 			at = at.Add(step)
@@ -351,6 +362,9 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hash stri
 		if err != nil {
 			return err
 		}
+		if i == 0 {
+			w.lead = admin.Name
+		}
 		_, founder := identity.Found(o.ID, w.id(o.CreatedAt, "membership", i), admin.ID, o.Name, o.Industry, o.Size, o.CreatedAt)
 		if err := s.Organizations.Found(ctx, o.Organization, founder); err != nil {
 			return err
@@ -367,6 +381,9 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hash stri
 			if err != nil {
 				return err
 			}
+			if i == 0 && role == identity.Recruiter {
+				w.recruiter = u.ID
+			}
 			m := identity.NewInvitation(w.id(o.CreatedAt.Add(time.Hour), "member", i*10+k), o.ID, u.ID, u.Name, u.Email, role, o.CreatedAt)
 			m.Accept(o.CreatedAt)
 			if _, err := s.Organizations.Invite(ctx, m, o.CreatedAt); err != nil {
@@ -379,9 +396,11 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hash stri
 		if i > 0 {
 			email = fmt.Sprintf("jobseeker%d@locum.example", i)
 		}
-		if _, err := account(email, identity.KindJobseeker, true, i); err != nil {
+		u, err := account(email, identity.KindJobseeker, true, i)
+		if err != nil {
 			return err
 		}
+		w.seekers = append(w.seekers, u.ID)
 	}
 	return nil
 }

@@ -15,8 +15,10 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/adapters/gormdb"
+	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/listings"
 	"github.com/locumhq/locum/test/kit"
@@ -135,4 +137,42 @@ func TestSearchesOnPostgresAreServedFromIndexes(t *testing.T) {
 	require.NoError(t, s.Close())
 	time.Sleep(200 * time.Millisecond)
 	require.Equal(t, before, scans(), "the table was read from end to end")
+}
+
+func TestTheDemoHasApplicationsOnBothSides(t *testing.T) {
+	t.Parallel()
+	s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 200)
+	defer func() { require.NoError(t, s.Close()) }()
+	ctx, d, c := t.Context(), newDeps(slog.New(slog.DiscardHandler)), &config.Config{}
+	people := newIdentity(c, s, d, nil, nil, nil)
+	desk := newHiring(c, s, d, newListings(s, d, people), people, nil, nil, nil, nil)
+	who := func(account int) auth.Actor {
+		u, err := s.Users.FindByEmail(ctx, demoAccounts[account].Email)
+		require.NoError(t, err)
+		m, err := s.Organizations.MembershipOf(ctx, u.ID)
+		require.NoError(t, err)
+		return identity.Principal{User: u, Membership: m}.Actor()
+	}
+	mine, err := desk.Mine(ctx, who(3), page.Request{Number: 1, Size: 50})
+	require.NoError(t, err)
+	received, err := desk.Received(ctx, who(1), page.Request{Number: 1, Size: 50})
+	require.NoError(t, err)
+	require.Equal(t, 5, mine.Total)
+	require.Equal(t, 9, received.Total)
+	standing := map[hiring.Status]int{}
+	for _, a := range mine.Items {
+		standing[a.Status]++
+		require.True(t, a.ChangedAt.Before(d.Clock.Now()))
+	}
+	require.Equal(t, map[hiring.Status]int{hiring.Pending: 1, hiring.Review: 1, hiring.Interview: 1, hiring.Accepted: 1, hiring.Rejected: 1}, standing)
+	ahead, err := desk.Interviews(ctx, who(1), "", page.Request{Number: 1, Size: 50})
+	require.NoError(t, err)
+	require.Len(t, ahead.Items, 1)
+	require.Equal(t, who(3).UserID, ahead.Items[0].ApplicantID)
+	require.True(t, ahead.Items[0].Interview.ScheduledAt.After(d.Clock.Now()))
+}
+
+func TestABoardTooSmallForApplicationsGoesWithout(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 1).Close())
 }

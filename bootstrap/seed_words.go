@@ -140,6 +140,18 @@ var trades = []trade{
 
 var questions = []string{"What is your registration number?", "How many years have you worked in this specialty?", "Are you able to work nights and weekends?", "Do you have the right to work here?", "When could you start?", "Do you hold a full driving licence?", "Tell us about a time when you spoke up for a patient.", "Which record systems have you used?"}
 
+// answers are what the demo's people answer to them.
+var answers = map[string]string{
+	"What is your registration number?":                     "18A1234E",
+	"How many years have you worked in this specialty?":     "Three, and two in general medicine before that.",
+	"Are you able to work nights and weekends?":             "Yes, both.",
+	"Do you have the right to work here?":                   "Yes.",
+	"When could you start?":                                 "Four weeks after an offer.",
+	"Do you hold a full driving licence?":                   "Yes, and a car.",
+	"Tell us about a time when you spoke up for a patient.": "A patient’s pain was put down to nerves. I asked for another look, and the scan showed why.",
+	"Which record systems have you used?":                   "SystmOne and EPIC.",
+}
+
 var shifts = []string{"37.5 hours a week", "three long days or nights a week", "36 hours a week", "30 hours a week", "a rolling rota of days, lates and nights", "hours that we agree with you", "22.5 hours a week"}
 
 var openings = []string{

@@ -1,0 +1,107 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// openSince is how long a listing has been open to which the demo's people apply.
+const openSince = 15 * 24 * time.Hour
+
+// candidacy is an application of the demo data.
+type candidacy struct {
+	seeker, listing int // which of them, in the order of posting
+	daysAgo         int
+	letter          string
+	// statuses are what its employer set, a day after the other.
+	statuses []hiring.Status
+}
+
+// candidacies are what the first jobseeker and a few others applied for.
+var candidacies = []candidacy{
+	{0, 0, 13, "I have followed the work of your trust since I trained nearby, and the post is what I have been preparing for. My registration is current and I could start after four weeks’ notice.", []hiring.Status{hiring.Review, hiring.Rejected}},
+	{1, 1, 12, "I am returning to practice after two years abroad and would be glad to tell you about them.", []hiring.Status{hiring.Review}},
+	{2, 2, 11, "Please find my application. I have covered this specialty on the bank since spring and know your wards.", []hiring.Status{hiring.Review, hiring.Interview, hiring.Accepted}},
+	{0, 1, 10, "My last three years were in this specialty, on a busy unit of twenty-four beds. I mentor students and would like to go on doing so with you.", []hiring.Status{hiring.Review, hiring.Interview, hiring.Accepted}},
+	{0, 2, 8, "I enjoyed your open day and spoke with the team about the rota. I would be happy to work weekends.", []hiring.Status{hiring.Review, hiring.Interview}},
+	{3, 2, 6, "I am newly qualified and looking for a team with a good preceptorship.", nil},
+	{0, 3, 5, "I hold the certificate that you ask for and have used both of your record systems.", []hiring.Status{hiring.Review}},
+	{4, 3, 3, "I live five minutes away and could start at once.", nil},
+	{0, 4, 2, "Your flexible hours would let me finish my master’s degree while I work. References are ready.", nil},
+}
+
+// interviewed is the one of them that has an interview ahead.
+const interviewed = 4
+
+// past is a clock that is set.
+type past struct{ at time.Time }
+
+// Now implements clock.Clock.
+func (p *past) Now() time.Time { return p.at }
+
+// applications has people apply to the first organization, and its recruiter
+// decide, as they would themselves. A board that is too small for it goes without.
+func (w *world) applications(ctx context.Context, s adapters.Storage) error {
+	clock, made := &past{}, 0
+	d := adapters.Deps{Clock: clock, NewID: func() string {
+		made++
+		return w.id(clock.at, "hiring", made)
+	}}
+	c := &config.Config{}
+	people := newIdentity(c, s, d, nil, nil, nil)
+	board := newListings(s, d, people)
+	desk := newHiring(c, s, d, board, people, nil, nil, nil, nil)
+	recruiter := auth.Actor{UserID: w.recruiter, Role: auth.EmployerTeam, OrganizationID: w.orgs[0].ID, Permissions: recruits()}
+	for i, a := range candidacies {
+		if a.listing >= len(w.open) {
+			continue
+		}
+		clock.at = w.now.AddDate(0, 0, -a.daysAgo).Add(time.Duration(9+i) * time.Hour)
+		in := hiring.ApplyInput{ListingID: w.open[a.listing].ID, CoverLetter: a.letter}
+		for _, q := range w.open[a.listing].Questions {
+			in.Answers = append(in.Answers, hiring.Answer{QuestionID: q.ID, Answer: answers[q.Text]})
+		}
+		applied, err := desk.Apply(ctx, auth.Actor{UserID: w.seekers[a.seeker], Role: auth.Jobseeker, Seeker: true}, in)
+		if err != nil {
+			return fmt.Errorf("application %d: %w", i, err)
+		}
+		for _, status := range a.statuses {
+			clock.at = clock.at.Add(26 * time.Hour)
+			if err := desk.Decide(ctx, recruiter, hiring.Decision{ID: applied.ID, Status: string(status)}); err != nil {
+				return fmt.Errorf("application %d: %w", i, err)
+			}
+		}
+		if i == interviewed {
+			at, where, who := w.now.AddDate(0, 0, 6).Add(10*time.Hour).Format(time.RFC3339), "Education Centre, room 2", w.lead
+			if _, err := desk.Schedule(ctx, recruiter, applied.ID, hiring.AppointmentInput{ScheduledAt: &at, Location: &where, Interviewer: &who}); err != nil {
+				return fmt.Errorf("interview: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// recruits are a recruiter's permissions.
+func recruits() []auth.Permission {
+	m := identity.Membership{Role: identity.Recruiter, Permissions: identity.Recruiter.Defaults()}
+	return m.Grants()
+}
+
+// remember keeps the first organization's open listings that are old enough to
+// have been applied for, the latest ones.
+func (w *world) remember(l listings.Listing) {
+	if l.OrganizationID != w.orgs[0].ID || !l.Open || l.PostedAt.After(w.now.Add(-openSince)) {
+		return
+	}
+	if w.open = append(w.open, l); len(w.open) > 5 {
+		w.open = w.open[1:]
+	}
+}
