@@ -101,3 +101,35 @@ func (d Bookmarks) Untold(ctx context.Context, listingIDs []string, n int) ([]jo
 func (d Bookmarks) Told(ctx context.Context, ids []string) error {
 	return wrap(d.q(ctx).Exec("UPDATE bookmarks SET deadline_told = TRUE WHERE ?", d.dialect.among(ids)).Error)
 }
+
+// Dismissals stores what users do not want to be recommended.
+type Dismissals struct{ *DB }
+
+type dismissalRow struct {
+	UserID      string
+	ListingID   string
+	DismissedAt time.Time
+}
+
+// TableName tells GORM the table.
+func (dismissalRow) TableName() string { return "dismissals" }
+
+// Add implements jobseeker.Dismissals.
+func (d Dismissals) Add(ctx context.Context, userID, listingID string, at time.Time, most int) error {
+	err := d.q(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&dismissalRow{UserID: userID, ListingID: listingID, DismissedAt: at}).Error
+	if err != nil {
+		return wrap(err)
+	}
+	return wrap(d.q(ctx).Exec(`DELETE FROM dismissals WHERE user_id = ? AND listing_id IN
+		(SELECT listing_id FROM dismissals WHERE user_id = ? ORDER BY dismissed_at DESC, listing_id DESC LIMIT 1000 OFFSET ?)`, userID, userID, most).Error)
+}
+
+// Among implements jobseeker.Dismissals.
+func (d Dismissals) Among(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+	return d.idSet(ctx, "SELECT listing_id FROM dismissals WHERE user_id = ? AND ?", userID, d.dialect.columnAmong("listing_id", listingIDs))
+}
+
+// Delete implements jobseeker.Dismissals.
+func (d Dismissals) Delete(ctx context.Context, userID string) error {
+	return wrap(d.q(ctx).Exec("DELETE FROM dismissals WHERE user_id = ?", userID).Error)
+}

@@ -262,3 +262,14 @@ func (d Applications) page(ctx context.Context, r page.Request, whose, owner str
 	out.Items, err = applicationsOf(rows)
 	return out, err
 }
+
+// AppliedLately implements hiring.Applications.
+func (d Applications) AppliedLately(ctx context.Context, applicantID string, n int) (ids []string, err error) {
+	err = d.q(ctx).Raw("SELECT listing_id FROM applications WHERE applicant_id = ? AND withdrawn_at IS NULL ORDER BY id DESC LIMIT ?", applicantID, n).Scan(&ids).Error
+	return ids, wrap(err)
+}
+
+// AppliedAmong implements hiring.Applications.
+func (d Applications) AppliedAmong(ctx context.Context, applicantID string, listingIDs []string) (map[string]bool, error) {
+	return d.idSet(ctx, "SELECT listing_id FROM applications WHERE ? AND applicant_id = ?", d.dialect.columnAmong("listing_id", listingIDs), applicantID)
+}

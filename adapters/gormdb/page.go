@@ -42,3 +42,14 @@ func pageOf[R listed, T any](ctx context.Context, db *DB, columns []string, r pa
 	}
 	return rows, out, nil
 }
+
+// idSet are the ids that a query finds.
+func (db *DB) idSet(ctx context.Context, query string, args ...any) (map[string]bool, error) {
+	var found []string
+	err := db.q(ctx).Raw(query, args...).Scan(&found).Error
+	out := make(map[string]bool, len(found))
+	for _, id := range found {
+		out[id] = true
+	}
+	return out, wrap(err)
+}
