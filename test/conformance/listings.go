@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
@@ -34,6 +35,7 @@ func Listings(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 			"of a batch with one stale listing none is saved":    listingBatchIsWhole,
 			"only public listings are public":                    publicIsPublic,
 			"the organization's list pages and counts":           ownListPages,
+			"an export is the list, page after page":             exportIsTheList,
 			"a brief of listings in every state":                 briefsInEveryState,
 			"what closes soon, by deadline":                      whatClosesSoonInTheOrderOfDeadlines,
 			"the sweep finds what has run out":                   sweepFindsExpired,
@@ -306,6 +308,48 @@ func ownListPages(t *testing.T, b *board) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 	_, err = b.Listings.Page(t.Context(), b.org, "", page.Request{Number: 1, Size: 3, Cursor: "nonsense"})
+	require.Equal(t, fault.Invalid, fault.KindOf(err))
+}
+
+// What one listing says and the next does not is not said of that as well.
+func exportIsTheList(t *testing.T, b *board) {
+	first := b.post(t, fullInput())
+	b.clk.Advance(time.Second)
+	b.post(t, listings.CreateInput{Title: "Bare"})
+	b.clk.Advance(time.Second)
+	last := b.post(t, fullInput())
+	b.clk.Advance(time.Second)
+	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
+	require.NoError(t, b.ListingViews.Count(t.Context(), []listings.Visit{{Day: "2026-03-01", ListingID: first.ID, Visitor: "a"}}))
+	export := func(org, status string, n int) (rows []string) {
+		for cursor := ""; ; {
+			var page csvfile.Page
+			var err error
+			cursor, err = b.svc.Table().Rows(t.Context(), org, map[string]string{"status": status}, cursor, n, &page)
+			require.NoError(t, err)
+			require.LessOrEqual(t, page.Rows(), n)
+			rows = append(rows, strings.SplitAfter(string(page.Bytes()), "\r\n")[:page.Rows()]...)
+			if cursor == "" {
+				return rows
+			}
+		}
+	}
+	full := func(l listings.Listing, views int) string {
+		moment := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+		return fmt.Sprintf("%s,\"%s\",Cardiology,%s,Leeds,permanent,active,18.5,21,USD,%d,0,%s,%s,%s\r\n",
+			l.ID, strings.ReplaceAll(l.Title, `"`, `""`), b.company, views, moment(*l.PostedAt), moment(*l.Deadline), moment(l.UpdatedAt))
+	}
+	for n := 1; n <= 5; n++ {
+		rows := export(b.org, "", n)
+		require.Len(t, rows, 4, "%d at a time", n)
+		require.Contains(t, rows[0], ",draft,,,,0,0,,,")
+		require.Equal(t, full(last, 0), rows[1])
+		require.Contains(t, rows[2], ",active,,,,0,0,2")
+		require.Equal(t, full(first, 1), rows[3])
+	}
+	require.Len(t, export(b.org, "draft", 10), 1)
+	require.Empty(t, export(stores.NewID(), "", 10))
+	_, err := b.Listings.Export(t.Context(), b.org, "", "nonsense", 10, func(*listings.Exported) {})
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 }
 
