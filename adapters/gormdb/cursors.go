@@ -1,0 +1,60 @@
+package gormdb
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+)
+
+type ownCursor struct {
+	CreatedAt time.Time
+	ID        string
+}
+
+var errCursor = fault.InvalidField("cursor", "is not one that this list gave out")
+
+// A cursor is where a list goes on, with the name of the list: one that comes
+// from another order means nothing here.
+func writeCursor(list string, at any) string {
+	raw, err := json.Marshal(at)
+	if err != nil {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(append([]byte(list+"."), raw...))
+}
+
+// readCursor also refuses what a database would choke on: whoever takes a
+// cursor apart can write others.
+func readCursor(cursor, list string, at interface{ sound() bool }) bool {
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return false
+	}
+	rest, ok := bytes.CutPrefix(raw, []byte(list+"."))
+	return ok && json.Unmarshal(rest, at) == nil && at.sound()
+}
+
+func (c *ownCursor) sound() bool { return id.Valid(c.ID) && soundMoment(c.CreatedAt) }
+
+func (c *searchCursor) sound() bool {
+	return id.Valid(c.ID) && soundMoment(c.PostedAt) && (c.Key == nil || c.Key.sound())
+}
+
+func (k *sortKey) sound() bool {
+	switch v := k.v.(type) {
+	case float64:
+		// Distances are small; pay is a whole number that fits its column.
+		return v >= 0 && (v < 1e5 || v < 1e15 && v == math.Trunc(v))
+	case string:
+		return len(v) <= 1_000 && !strings.ContainsRune(v, 0)
+	}
+	return false
+}
+
+func soundMoment(t time.Time) bool { return t.Year() >= 1900 && t.Year() <= 9000 }
