@@ -174,6 +174,11 @@ func (s *search) segments() []segment {
 		fts, words := s.text.ordered(s, column)
 		return segment{fts: fts, where: and(words, s.filters), rough: and(s.text.roughly(s.dialect, column), s.filters), hits: hits, reverse: s.q.Ascending}
 	}
+	whole := func(hits float64) segment {
+		g := date(anywhere, hits)
+		g.whole = true
+		return g
+	}
 	keyed := func(key cond, asc bool, more cond) segment {
 		g := date(anywhere, 0)
 		g.where, g.key, g.asc = and(g.where, more), key, asc
@@ -182,7 +187,7 @@ func (s *search) segments() []segment {
 	switch s.q.Sort {
 	case listings.ByRelevance:
 		if s.text.empty() {
-			return []segment{date(anywhere, 1)}
+			return []segment{whole(1)}
 		}
 		return []segment{date(inTitle, 1), date(beyondTitle, 0.5)}
 	case listings.BySalary:
@@ -205,7 +210,7 @@ func (s *search) segments() []segment {
 		}
 	case listings.ByDate:
 	}
-	return []segment{date(anywhere, 0)}
+	return []segment{whole(0)}
 }
 
 // hits turns rows into results.

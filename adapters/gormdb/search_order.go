@@ -22,6 +22,7 @@ type segment struct {
 	asc     bool
 	reverse bool
 	hits    float64 // the relevance of its listings, 0 if they have to be asked
+	whole   bool    // there is no other segment
 }
 
 // date and rank are the directions of the order's date and key.

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/listings"
@@ -25,30 +28,38 @@ func (s *search) read(ctx context.Context, g segment, from *searchCursor, offset
 	return s.readPostgres(ctx, g, from, offset, n)
 }
 
+// query reads rows by a statement that is planned for its values.
 func (s *search) query(ctx context.Context, sql string, args []any) ([]hitRow, error) {
-	rows, err := s.Searches.q(ctx).Raw(sql, args...).Rows()
-	if err != nil {
-		return nil, wrap(err)
-	}
-	defer func() { _ = rows.Close() }()
-	columns, err := rows.Columns()
-	if err != nil {
-		return nil, wrap(err)
-	}
-	var row hitRow
-	fields := make([]any, len(columns))
-	for i, c := range columns {
-		fields[i] = row.field(c)
-	}
+	return s.rows(ctx, s.gorm, sql, args)
+}
+
+// fixedQuery is query for a statement whose plan is the same for all values, so
+// that Postgres need not think about it again, which takes longer than to run
+// it.
+func (s *search) fixedQuery(ctx context.Context, sql string, args []any) ([]hitRow, error) {
+	return s.rows(ctx, s.fixed, sql, args)
+}
+
+func (s *search) rows(ctx context.Context, pool *gorm.DB, sql string, args []any) ([]hitRow, error) {
 	var out []hitRow
-	for rows.Next() {
-		row = hitRow{}
-		if err := rows.Scan(fields...); err != nil {
-			return nil, wrap(err)
+	var row hitRow
+	var fields []any
+	err := eachOf(ctx, pool, sql, args, func(rows scanning) error {
+		if fields == nil {
+			columns, err := columnsOf(rows)
+			if err != nil {
+				return err
+			}
+			for _, c := range columns {
+				fields = append(fields, row.field(c))
+			}
 		}
+		row = hitRow{}
+		err := rows.Scan(fields...)
 		out = append(out, row)
-	}
-	return out, wrap(rows.Err())
+		return err
+	})
+	return out, err
 }
 
 // readRings sorts by distance: ever wider rings, until one holds enough. All
@@ -214,6 +225,9 @@ func (s *search) readPostgres(ctx context.Context, g segment, from *searchCursor
 	if err != nil {
 		return nil, err
 	}
+	if s.known != nil && g.whole && from == nil { // better than the planner's guess
+		matches = float64(s.known.n)
+	}
 	table, weeks, err := s.size(ctx)
 	if err != nil {
 		return nil, err
@@ -303,19 +317,24 @@ func (s *search) direct(ctx context.Context, g segment, from *searchCursor, offs
 	}
 	where := and(g.where, g.after(from))
 	order := g.order(g.key.sql)
-	return s.query(ctx, "SELECT "+cols.sql+key+" FROM listings l WHERE "+where.sql+" ORDER BY "+order+" LIMIT ? OFFSET ?",
+	query := s.query
+	if !s.narrowed {
+		query = s.fixedQuery
+	}
+	return query(ctx, "SELECT "+cols.sql+key+" FROM listings l WHERE "+where.sql+" ORDER BY "+order+" LIMIT ? OFFSET ?",
 		append(slices.Concat(args, where.args), n, offset))
 }
 
 // walk goes through the newest listings until there are enough. The inner
-// query is fenced by its limit: nothing moves in or out of it.
+// query is fenced by its limit: nothing moves in or out of it. The limit is a
+// round number, so that there are few such statements.
 func (s *search) walk(ctx context.Context, g segment, from *searchCursor, offset, n, steps int) ([]hitRow, error) {
 	cols, after := s.columns(), g.after(from)
 	inner := and(cond{sql: "l.open"}, after)
 	sql := "SELECT " + cols.sql + " FROM (SELECT l.* FROM listings l WHERE " + inner.sql +
-		fmt.Sprintf(" ORDER BY %s LIMIT %d) l WHERE ", g.order(""), steps) + g.where.sql +
+		fmt.Sprintf(" ORDER BY %s LIMIT %d) l WHERE ", g.order(""), 1<<bits.Len(uint(steps))) + g.where.sql +
 		" ORDER BY " + g.order("") + " LIMIT ? OFFSET ?"
-	return s.query(ctx, sql, append(slices.Concat(cols.args, inner.args, g.where.args), n, offset))
+	return s.fixedQuery(ctx, sql, append(slices.Concat(cols.args, inner.args, g.where.args), n, offset))
 }
 
 // collect finds all matches, sorts them by what the order needs and only then
