@@ -198,5 +198,7 @@ func (s *Service) Refresh(ctx context.Context, in RefreshInput) (SignedIn, error
 // Logout ends the caller's session: neither its access token nor its refresh
 // token works any more.
 func (s *Service) Logout(ctx context.Context, a auth.Actor) error {
-	return s.Sessions.End(ctx, a.UserID, a.SessionID, s.Clock.Now())
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		return s.Sessions.End(ctx, a.UserID, a.SessionID, s.Clock.Now())
+	})
 }
