@@ -1,0 +1,55 @@
+// Package developer is the interface for other programs.
+package developer
+
+import (
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// ViewJob is a listing as the developer interface shows it and webhooks carry
+// it. by is the organization that posted it; without one there is the name that
+// the listing bears.
+func ViewJob(l listings.Listing, by identity.Organization, publicURL string) integrations.JobView {
+	v := integrations.JobView{
+		ID: l.ID, Title: l.Title, Description: l.Description,
+		Company: integrations.CompanyView{ID: l.OrganizationID, Name: l.Company, Website: known(by.Website), Logo: known(by.Logo)},
+		Remote:  l.Remote, Specialty: known(l.Specialty), EmploymentType: known(l.EmploymentType), ContractType: known(l.ContractType), Salary: viewPay(l.Salary),
+		Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...), Questions: make([]integrations.QuestionView, len(l.Questions)),
+		Status: string(l.Status), ApplicationDeadline: l.Deadline, PostedAt: l.PostedAt, UpdatedAt: l.UpdatedAt, URL: publicURL + "/jobs/" + l.ID,
+	}
+	for i, q := range l.Questions {
+		v.Questions[i] = integrations.QuestionView{ID: q.ID, Text: q.Text, Required: q.Required}
+	}
+	v.Location.Text = known(l.Location)
+	if p := l.Place; p != nil {
+		if p.Kind == listings.Town {
+			v.Location.City = known(p.Name)
+		}
+		v.Location.Region, v.Location.Country = known(p.Region), known(p.Country)
+		v.Location.Latitude, v.Location.Longitude = &p.Lat, &p.Lon
+	}
+	return v
+}
+
+// known is text that may be missing.
+func known(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func viewPay(s *listings.Salary) *integrations.PayView {
+	if s == nil {
+		return nil
+	}
+	major := func(minor *int64) *float64 {
+		if minor == nil {
+			return nil
+		}
+		x := listings.Major(*minor)
+		return &x
+	}
+	return &integrations.PayView{Min: major(s.Min), Max: major(s.Max), Currency: s.Currency, Period: s.Period}
+}

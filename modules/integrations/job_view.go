@@ -1,0 +1,60 @@
+package integrations
+
+import "time"
+
+// JobView is a listing as the developer interface and webhooks show it: every
+// member is always there, null without a value.
+type JobView struct {
+	ID                  string         `json:"id"`
+	Title               string         `json:"title"`
+	Description         string         `json:"description"`
+	Company             CompanyView    `json:"company"`
+	Location            LocationView   `json:"location"`
+	Remote              bool           `json:"remote"`
+	Specialty           *string        `json:"specialty"`
+	EmploymentType      *string        `json:"employment_type"`
+	ContractType        *string        `json:"contract_type"`
+	Salary              *PayView       `json:"salary"`
+	Requirements        []string       `json:"requirements"`
+	Benefits            []string       `json:"benefits"`
+	Questions           []QuestionView `json:"questions"`
+	Status              string         `json:"status"`
+	ApplicationDeadline *time.Time     `json:"application_deadline"`
+	PostedAt            *time.Time     `json:"posted_at"`
+	UpdatedAt           time.Time      `json:"updated_at"`
+	// URL is the listing's page for people.
+	URL string `json:"url"`
+}
+
+// CompanyView is who posted a listing.
+type CompanyView struct {
+	ID      string  `json:"id"`
+	Name    string  `json:"name"`
+	Website *string `json:"website"`
+	Logo    *string `json:"logo"`
+}
+
+// LocationView is where the work is: as it was written, and what of it is known.
+type LocationView struct {
+	Text      *string  `json:"text"`
+	City      *string  `json:"city"`
+	Region    *string  `json:"region"`
+	Country   *string  `json:"country"` // ISO 3166-1 alpha-2
+	Latitude  *float64 `json:"latitude"`
+	Longitude *float64 `json:"longitude"`
+}
+
+// PayView is pay in major units per period.
+type PayView struct {
+	Min      *float64 `json:"min"`
+	Max      *float64 `json:"max"`
+	Currency string   `json:"currency"` // ISO 4217
+	Period   string   `json:"period"`
+}
+
+// QuestionView is something that applicants are asked.
+type QuestionView struct {
+	ID       string `json:"id"`
+	Text     string `json:"text"`
+	Required bool   `json:"required"`
+}
