@@ -32,6 +32,7 @@ type hash [16]byte
 type shard struct {
 	mu    sync.Mutex
 	logs  map[hash]entry
+	days  map[hash]day
 	until int // calls until the next sweep
 }
 
@@ -44,7 +45,7 @@ type entry struct {
 func New(c clock.Clock) *Limiter {
 	l := &Limiter{clock: c}
 	for i := range l.shards {
-		l.shards[i].logs = map[hash]entry{}
+		l.shards[i].logs, l.shards[i].days = map[hash]entry{}, map[hash]day{}
 	}
 	return l
 }
@@ -85,6 +86,20 @@ func (l *Limiter) decide(rule limit.Rule, key string, record bool) limit.Decisio
 	s.sweep(now)
 
 	per := rule.Per.Microseconds()
+	e := s.log(h, now, per)
+	if n := len(e.moments); n >= rule.Max {
+		free := e.moments[n-rule.Max] + per
+		return limit.Decision{RetryAfter: time.Duration(free-now) * time.Microsecond}
+	}
+	if !record {
+		return limit.Decision{Allowed: true, Remaining: rule.Max - len(e.moments)}
+	}
+	e = s.record(h, e, now, per, rule.Max)
+	return limit.Decision{Allowed: true, Remaining: rule.Max - len(e.moments)}
+}
+
+// log is what still counts of a key's moments.
+func (s *shard) log(h hash, now, per int64) entry {
 	e := s.logs[h]
 	expired := 0
 	for i, m := range e.moments {
@@ -96,24 +111,21 @@ func (l *Limiter) decide(rule limit.Rule, key string, record bool) limit.Decisio
 		}
 	}
 	e.moments = e.moments[expired:]
+	return e
+}
 
-	if n := len(e.moments); n >= rule.Max {
-		free := e.moments[n-rule.Max] + per
-		return limit.Decision{RetryAfter: time.Duration(free-now) * time.Microsecond}
-	}
-	if !record {
-		return limit.Decision{Allowed: true, Remaining: rule.Max - len(e.moments)}
-	}
+// record adds a moment to a log, which never outgrows the most there may be.
+func (s *shard) record(h hash, e entry, now, per int64, most int) entry {
 	if len(s.logs) >= maxKeys/shards && len(e.moments) == 0 {
-		s.evict()
+		evict(s.logs)
 	}
 	if n := len(e.moments); n == cap(e.moments) {
-		// A log starts small, as most keys come once, and never outgrows the rule.
-		e.moments = append(make([]int64, 0, min(rule.Max, max(2, 2*n))), e.moments...)
+		// A log starts small, as most keys come once.
+		e.moments = append(make([]int64, 0, min(most, max(2, 2*n))), e.moments...)
 	}
 	e.moments, e.ends = append(e.moments, now), now+per
 	s.logs[h] = e
-	return limit.Decision{Allowed: true, Remaining: rule.Max - len(e.moments)}
+	return e
 }
 
 // sweep drops what has expired, once per as many calls as there are keys, so
@@ -127,12 +139,17 @@ func (s *shard) sweep(now int64) {
 			delete(s.logs, h)
 		}
 	}
-	s.until = max(1024, len(s.logs))
+	for h, d := range s.days {
+		if d.number != now/perDay {
+			delete(s.days, h)
+		}
+	}
+	s.until = max(1024, len(s.logs)+len(s.days))
 }
 
-func (s *shard) evict() {
-	for h := range s.logs {
-		delete(s.logs, h)
+func evict[V any](m map[hash]V) {
+	for h := range m {
+		delete(m, h)
 		return
 	}
 }

@@ -19,6 +19,11 @@ func TestLimiter(t *testing.T) {
 	conformance.Limiter(t, func(_ *testing.T, clk clock.Clock) limit.Limiter { return New(clk) })
 }
 
+func TestQuotas(t *testing.T) {
+	t.Parallel()
+	conformance.Quotas(t, func(_ *testing.T, clk clock.Clock) limit.Limiter { return New(clk) })
+}
+
 func (l *Limiter) keys() (n int) {
 	for i := range l.shards {
 		n += len(l.shards[i].logs)
@@ -48,6 +53,43 @@ func TestMadeUpKeysDoNotFillTheMemory(t *testing.T) {
 		_, _ = l.Take(context.Background(), rule, strconv.Itoa(i))
 	}
 	require.LessOrEqual(t, l.keys(), maxKeys)
+}
+
+func TestMadeUpKeysOfQuotasDoNotFillTheMemoryNorPushOutDays(t *testing.T) {
+	t.Parallel()
+	clk := kit.NewClock()
+	l := New(clk)
+	daily := limit.Quota{PerMinute: 10, PerDay: 10}
+	_, _ = l.Spend(context.Background(), daily, "app")
+	for i := range maxKeys + 100_000 {
+		_, _ = l.Spend(context.Background(), limit.Quota{PerMinute: 10}, strconv.Itoa(i))
+	}
+	require.LessOrEqual(t, l.keys(), maxKeys)
+	s, _ := l.Standing(context.Background(), daily, "app")
+	require.Equal(t, 9, s.Day.Remaining)
+	for i := range maxKeys + 100_000 {
+		_, _ = l.Spend(context.Background(), daily, strconv.Itoa(i))
+	}
+	days := func() (n int) {
+		for i := range l.shards {
+			n += len(l.shards[i].days)
+		}
+		return n
+	}
+	require.LessOrEqual(t, days(), maxKeys)
+	clk.Advance(24 * time.Hour)
+	for i := range 2 * maxKeys {
+		_, _ = l.Standing(context.Background(), daily, strconv.Itoa(i))
+	}
+	require.Zero(t, days(), "yesterday's are forgotten in passing")
+}
+
+func BenchmarkSpend(b *testing.B) {
+	l := New(clock.System{})
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		_, _ = l.Spend(context.Background(), limit.Quota{PerMinute: 1000, PerDay: 50_000}, strconv.Itoa(i%100))
+	}
 }
 
 func BenchmarkTake(b *testing.B) {

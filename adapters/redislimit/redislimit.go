@@ -80,13 +80,13 @@ func (l *Limiter) Degraded() bool {
 	return l.failures > 0
 }
 
-// KEYS[1] is a list of moments in µs, oldest first, of at most Max entries.
-// ARGV: Max, Per in µs, whether to record, and the present in µs or nothing.
-// Answers {1, remaining} or {0, µs until the next is allowed}.
+// current is the beginning of both scripts: KEYS[1] is a list of moments in µs,
+// oldest first, of which those stay that are younger than per. present is the
+// present in µs or nothing.
 //
 // Lua's own number formatting keeps 14 digits; a moment has 16.
-var script = goredis.NewScript(`
-local max, per, now = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4])
+const current = `
+local now = tonumber(present)
 if not now then
 	local t = redis.call('TIME')
 	now = t[1] * 1000000 + t[2]
@@ -103,14 +103,22 @@ while true do
 	redis.call('LPOP', KEYS[1])
 end
 local n = redis.call('LLEN', KEYS[1])
-if n >= max then
-	return {0, tonumber(redis.call('LINDEX', KEYS[1], n - max)) + per - now}
-end
-if ARGV[3] == '1' then
+local function record()
 	redis.call('RPUSH', KEYS[1], string.format('%.0f', now))
 	redis.call('PEXPIRE', KEYS[1], math.ceil(per / 1000))
 	n = n + 1
 end
+`
+
+// ARGV: Max, Per in µs, whether to record, and the present in µs or nothing.
+// Answers {1, remaining} or {0, µs until the next is allowed}.
+var script = goredis.NewScript(`
+local max, per, present = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[4]
+` + current + `
+if n >= max then
+	return {0, tonumber(redis.call('LINDEX', KEYS[1], n - max)) + per - now}
+end
+if ARGV[3] == '1' then record() end
 return {1, max - n}`)
 
 // Take implements limit.Limiter.
@@ -136,14 +144,10 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 	if rule.Max < 1 {
 		return limit.Decision{RetryAfter: rule.Per}, nil
 	}
-	var now any = ""
-	if l.clock != nil {
-		now = l.clock.Now().UnixMicro()
-	}
 	var answer []int64
 	err := l.ask(ctx, func(ctx context.Context) (err error) {
 		answer, err = script.Run(ctx, l.client, []string{redisKey(rule, key)},
-			rule.Max, rule.Per.Microseconds(), record, now).Int64Slice()
+			rule.Max, rule.Per.Microseconds(), record, l.present()).Int64Slice()
 		if err == nil && len(answer) != 2 {
 			err = fmt.Errorf("redis answered %v", answer)
 		}
@@ -162,6 +166,14 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 		return l.fallback.Take(ctx, rule, key)
 	}
 	return l.fallback.Peek(ctx, rule, key)
+}
+
+// present is the time for a script, or nothing if it looks at Redis' clock.
+func (l *Limiter) present() any {
+	if l.clock == nil {
+		return ""
+	}
+	return l.clock.Now().UnixMicro()
 }
 
 // redisKey is hash-tagged, so that a cluster keeps a log on one node.

@@ -38,6 +38,52 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
+func TestQuotas(t *testing.T) {
+	t.Parallel()
+	conformance.Quotas(t, func(t *testing.T, clk clock.Clock) limit.Limiter {
+		return open(t, kit.RedisURL(t), slog.New(slog.DiscardHandler), WithClock(clk), WithBound(time.Minute))
+	})
+}
+
+func TestAQuotaIsSharedByProcessesAndForgotten(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	url := kit.RedisURL(t)
+	q := limit.Quota{PerMinute: 3, PerDay: 100}
+	left := []int{2, 1, 0, 0}
+	for i := range 4 {
+		l := open(t, url, slog.New(slog.DiscardHandler), WithBound(time.Minute))
+		s, err := l.Spend(ctx, q, "Ann@example.org")
+		require.NoError(t, err)
+		require.Equal(t, i < 3, s.Allowed)
+		require.Equal(t, left[i], s.Minute.Remaining)
+	}
+	opt, err := goredis.ParseURL(url)
+	require.NoError(t, err)
+	c := goredis.NewClient(opt)
+	defer func() { _ = c.Close() }()
+	keys, err := c.Keys(ctx, "*").Result()
+	require.NoError(t, err)
+	require.Len(t, keys, 2)
+	for _, k := range keys {
+		require.Regexp(t, `^locum:limit:\{quota:[0-9a-f]{32}\}(:day)?$`, k)
+		ttl, err := c.PTTL(ctx, k).Result()
+		require.NoError(t, err)
+		require.Greater(t, ttl, time.Duration(0))
+		require.LessOrEqual(t, ttl, 25*time.Hour)
+	}
+}
+
+func TestWithoutRedisEachProcessGivesItsShareOfAQuota(t *testing.T) {
+	t.Parallel()
+	l := open(t, "redis://127.0.0.1:1/0", slog.New(slog.DiscardHandler), WithReplicas(2))
+	conformance.SpendAtOnce(t, l, limit.Quota{PerMinute: 60, PerDay: 10_000}, "k", 200, 30)
+	s, err := l.Standing(context.Background(), limit.Quota{PerMinute: 60}, "other")
+	require.NoError(t, err)
+	require.True(t, s.Allowed)
+	require.Zero(t, s.Day, "no limit is none here too")
+}
+
 func TestRedisTellsTheTimeAndForgetsTheLog(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

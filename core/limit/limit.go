@@ -25,6 +25,55 @@ type Decision struct {
 	RetryAfter time.Duration
 }
 
+// Quota is what somebody may spend: PerMinute in any 60 seconds and PerDay in a
+// day of UTC, which is no limit if it is 0.
+type Quota struct {
+	PerMinute int
+	PerDay    int
+}
+
+// The names of a quota's windows.
+const (
+	MinuteWindow = "minute"
+	DayWindow    = "day"
+)
+
+// Window is what is left of a quota in one of its windows.
+type Window struct {
+	Limit     int
+	Remaining int
+	// Reset is how long until more remains than now, and zero if nothing was
+	// spent. It is at most a minute or a day.
+	Reset time.Duration
+}
+
+// Standing is what is left of a quota.
+type Standing struct {
+	Allowed bool
+	Minute  Window
+	Day     Window // all zero without a limit for the day
+	// Violated names the windows that refused, and is empty when none did.
+	Violated []string
+	// RetryAfter is how long until the next call would be allowed, a second at
+	// the least, and zero when this one was.
+	RetryAfter time.Duration
+}
+
+// Judged is the standing with Allowed, Violated and RetryAfter by what is left,
+// before the call that is judged. It is for adapters.
+func (s Standing) Judged() Standing {
+	if s.Minute.Remaining == 0 {
+		s.Violated, s.RetryAfter = append(s.Violated, MinuteWindow), s.Minute.Reset
+	}
+	if s.Day.Limit > 0 && s.Day.Remaining == 0 {
+		s.Violated, s.RetryAfter = append(s.Violated, DayWindow), max(s.RetryAfter, s.Day.Reset)
+	}
+	if s.Allowed = len(s.Violated) == 0; !s.Allowed {
+		s.RetryAfter = max(s.RetryAfter, time.Second)
+	}
+	return s
+}
+
 // Limiter counts moments by rule and key. Keys are arbitrary strings and may
 // hold personal data, so adapters store a hash of them.
 //
@@ -40,4 +89,11 @@ type Limiter interface {
 	Peek(ctx context.Context, rule Rule, key string) (Decision, error)
 	// Clear forgets every moment of the rule and key.
 	Clear(ctx context.Context, rule Rule, key string) error
+	// Spend takes one from both windows of the quota, in one step, or from neither
+	// if one of them has nothing left, and says what is left after it. What was
+	// spent belongs to the key, so that another quota is in force with the next
+	// call.
+	Spend(ctx context.Context, quota Quota, key string) (Standing, error)
+	// Standing is Spend without spending: what is left now.
+	Standing(ctx context.Context, quota Quota, key string) (Standing, error)
 }

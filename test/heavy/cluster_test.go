@@ -4,13 +4,17 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/asynqjobs"
+	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/adapters/redislimit"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/test/conformance"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
@@ -32,5 +36,16 @@ func TestAsynqOnARedisClusterIsAQueueAndCarriesWork(t *testing.T) {
 		conformance.Work(t, func(t *testing.T) (adapters.Storage, job.Queue) {
 			return stores.Postgres(t, clock.System{}), open(t)
 		})
+	})
+}
+
+func TestQuotasOnARedisClusterAreExact(t *testing.T) {
+	heavy(t)
+	url := kit.RedisCluster(t)
+	conformance.Quotas(t, func(t *testing.T, clk clock.Clock) limit.Limiter {
+		l, err := redislimit.Open(url, locallimit.New(clk), slog.New(slog.DiscardHandler), redislimit.WithClock(clk), redislimit.WithBound(time.Minute))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		return l
 	})
 }

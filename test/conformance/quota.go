@@ -1,0 +1,201 @@
+package conformance
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/test/kit"
+)
+
+// Quotas checks the quotas of the port core/limit. open makes a limiter that
+// tells time by clk; its store may hold what others have spent.
+func Quotas(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limiter) {
+	ctx := context.Background()
+	sixty := limit.Quota{PerMinute: 60, PerDay: 10_000}
+	type stage struct {
+		limit.Limiter
+		*kit.Clock
+		key   string
+		spend func(limit.Quota) limit.Standing
+		look  func(limit.Quota) limit.Standing
+	}
+	start := func(t *testing.T) stage {
+		t.Parallel()
+		clk := kit.NewClock() // 10:30 in UTC
+		l, key := open(t, clk), rand.Text()
+		with := func(do func(context.Context, limit.Quota, string) (limit.Standing, error)) func(limit.Quota) limit.Standing {
+			return func(q limit.Quota) limit.Standing {
+				t.Helper()
+				s, err := do(ctx, q, key)
+				require.NoError(t, err)
+				return s
+			}
+		}
+		return stage{l, clk, key, with(l.Spend), with(l.Standing)}
+	}
+	untilMidnight := 13*time.Hour + 30*time.Minute
+
+	t.Run("gives exactly the quota to 200 at once", func(t *testing.T) {
+		on := start(t)
+		SpendAtOnce(t, on, sixty, on.key, 200, 60)
+		SpendAtOnce(t, on, limit.Quota{PerMinute: 1_000, PerDay: 90}, on.key, 200, 30) // the day has 60 already
+	})
+
+	t.Run("counts down both windows", func(t *testing.T) {
+		on := start(t)
+		fresh := on.look(sixty)
+		require.Equal(t, limit.Standing{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 60}, Day: limit.Window{Limit: 10_000, Remaining: 10_000}}, fresh)
+		require.Equal(t, limit.Standing{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 59, Reset: time.Minute}, Day: limit.Window{Limit: 10_000, Remaining: 9_999, Reset: untilMidnight}}, on.spend(sixty))
+		on.Advance(20 * time.Second)
+		second := limit.Standing{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 58, Reset: 40 * time.Second}, Day: limit.Window{Limit: 10_000, Remaining: 9_998, Reset: untilMidnight - 20*time.Second}}
+		require.Equal(t, second, on.spend(sixty))
+		for range 3 {
+			require.Equal(t, second, on.look(sixty), "looking costs nothing")
+		}
+	})
+
+	t.Run("has no boundary of minutes to sit on", func(t *testing.T) {
+		on := start(t)
+		on.Advance(59 * time.Second)
+		for range 60 {
+			require.True(t, on.spend(sixty).Allowed)
+		}
+		on.Advance(2 * time.Second) // a fixed window begins anew here
+		for range 60 {
+			s := on.spend(sixty)
+			require.False(t, s.Allowed)
+			require.Equal(t, []string{limit.MinuteWindow}, s.Violated)
+			require.Equal(t, 58*time.Second, s.RetryAfter)
+		}
+		on.Advance(58 * time.Second)
+		require.True(t, on.spend(sixty).Allowed, "RetryAfter told the moment")
+	})
+
+	t.Run("begins every day anew in UTC, and the minute goes on", func(t *testing.T) {
+		on := start(t)
+		five := limit.Quota{PerMinute: 8, PerDay: 5}
+		on.Advance(untilMidnight - 30*time.Second)
+		for range 5 {
+			require.True(t, on.spend(five).Allowed)
+		}
+		s := on.spend(five)
+		require.False(t, s.Allowed)
+		require.Equal(t, []string{limit.DayWindow}, s.Violated)
+		require.Equal(t, 30*time.Second, s.RetryAfter)
+		require.Equal(t, limit.Window{Limit: 5, Reset: 30 * time.Second}, s.Day)
+		require.Equal(t, 3, s.Minute.Remaining, "what is refused by the day costs the minute nothing")
+		on.Advance(30 * time.Second)
+		for left := 4; left >= 2; left-- {
+			s = on.spend(five)
+			require.True(t, s.Allowed)
+			require.Equal(t, left, s.Day.Remaining)
+		}
+		s = on.spend(five)
+		require.Equal(t, []string{limit.MinuteWindow}, s.Violated)
+		require.Equal(t, 2, s.Day.Remaining, "what is refused by the minute costs the day nothing")
+		on.Advance(24 * time.Hour)
+		require.Equal(t, 4, on.spend(five).Day.Remaining)
+	})
+
+	t.Run("refuses for nothing", func(t *testing.T) {
+		on := start(t)
+		for range 60 {
+			on.spend(sixty)
+		}
+		for range 59 {
+			on.Advance(time.Second)
+			require.False(t, on.spend(sixty).Allowed)
+		}
+		on.Advance(time.Second)
+		s := on.spend(sixty)
+		require.True(t, s.Allowed)
+		require.Equal(t, 59, s.Minute.Remaining)
+		require.Equal(t, 10_000-61, s.Day.Remaining)
+	})
+
+	t.Run("says both when both refuse, and the longer wait", func(t *testing.T) {
+		on := start(t)
+		one := limit.Quota{PerMinute: 1, PerDay: 1}
+		require.True(t, on.spend(one).Allowed)
+		s := on.spend(one)
+		require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, s.Violated)
+		require.Equal(t, untilMidnight, s.RetryAfter)
+	})
+
+	t.Run("never asks to wait less than a second", func(t *testing.T) {
+		on := start(t)
+		one := limit.Quota{PerMinute: 1}
+		require.True(t, on.spend(one).Allowed)
+		on.Advance(time.Minute - time.Microsecond)
+		s := on.spend(one)
+		require.Equal(t, time.Second, s.RetryAfter)
+		require.Equal(t, time.Microsecond, s.Minute.Reset)
+	})
+
+	t.Run("takes another quota at once", func(t *testing.T) {
+		on := start(t)
+		for range 60 {
+			on.spend(sixty)
+			on.Advance(100 * time.Millisecond)
+		}
+		require.False(t, on.spend(sixty).Allowed)
+		s := on.spend(limit.Quota{PerMinute: 300, PerDay: 50_000})
+		require.True(t, s.Allowed)
+		require.Equal(t, 300-61, s.Minute.Remaining)
+		require.Equal(t, 50_000-61, s.Day.Remaining)
+		s = on.spend(limit.Quota{PerMinute: 1_000})
+		require.True(t, s.Allowed)
+		require.Zero(t, s.Day)
+		s = on.spend(limit.Quota{PerMinute: 10, PerDay: 10})
+		require.False(t, s.Allowed)
+		require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, s.Violated)
+		require.Zero(t, s.Minute.Remaining)
+		on.Advance(s.Minute.Reset)
+		require.True(t, on.spend(limit.Quota{PerMinute: 10}).Allowed, "the wait is until there is room in the lower quota")
+		require.False(t, on.spend(limit.Quota{}).Allowed, "a quota of nothing")
+	})
+
+	t.Run("keeps keys apart, and rules", func(t *testing.T) {
+		on := start(t)
+		one := limit.Quota{PerMinute: 1, PerDay: 1}
+		require.True(t, on.spend(one).Allowed)
+		for _, key := range []string{strings.ToLower(on.key), on.key + " ", on.key + "\x00{}\n\xff"} {
+			s, err := on.Spend(ctx, one, key)
+			require.NoError(t, err)
+			require.True(t, s.Allowed, key)
+		}
+		d, err := on.Take(ctx, limit.Rule{Name: "one", Max: 1, Per: time.Minute}, on.key)
+		require.NoError(t, err)
+		require.True(t, d.Allowed)
+	})
+}
+
+// SpendAtOnce spends of the key's quota by as many goroutines as calls, of which
+// exactly allowed must be.
+func SpendAtOnce(t *testing.T, l limit.Limiter, q limit.Quota, key string, calls, allowed int) {
+	t.Helper()
+	var admitted, failed atomic.Int64
+	var all sync.WaitGroup
+	for range calls {
+		all.Go(func() {
+			s, err := l.Spend(context.Background(), q, key)
+			if err != nil {
+				failed.Add(1)
+			} else if s.Allowed {
+				admitted.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	require.Zero(t, failed.Load())
+	require.EqualValues(t, allowed, admitted.Load())
+}
