@@ -23,6 +23,7 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -74,6 +75,9 @@ type Storage struct {
 	Subscriptions billing.Subscriptions
 	Charges       billing.Charges
 
+	Apps  integrations.Apps
+	Usage integrations.Usage
+
 	Idempotency idempotency.Store
 
 	// ListingChanges counts the transactions of this process that have changed
@@ -113,12 +117,13 @@ type SchemaStep struct {
 
 // Services is what a transport may call.
 type Services struct {
-	Identity *identity.Service
-	Listings *listings.Service
-	Hiring   *hiring.Service
-	Seekers  *jobseeker.Service
-	Billing  *billing.Service
-	Limiter  limit.Limiter
+	Identity     *identity.Service
+	Listings     *listings.Service
+	Hiring       *hiring.Service
+	Seekers      *jobseeker.Service
+	Billing      *billing.Service
+	Integrations *integrations.Service
+	Limiter      limit.Limiter
 	// Idempotency remembers the answers of requests that must not be done twice.
 	Idempotency idempotency.Store
 	// ListingChanges is Storage's.

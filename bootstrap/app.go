@@ -76,6 +76,7 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			newHiring,
 			newSeekers,
 			newBilling,
+			newIntegrations,
 			newServices,
 			subscriptions,
 			handlersOf,
@@ -239,6 +240,9 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 			a.addr = l.Addr()
 			counted.Go(func() {
 				services.Listings.CountViews(counting, func(err error) { log.Warn("views wait to be counted", "error", err) })
+			})
+			counted.Go(func() {
+				services.Integrations.CountCalls(counting, func(err error) { log.Warn("calls wait to be counted", "error", err) })
 			})
 			go func() {
 				if err := server.Serve(l); err != nil {

@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/locumhq/locum/adapters/jwttokens"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
@@ -19,6 +21,7 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -279,6 +282,29 @@ func (b billingPeople) ByIDs(ctx context.Context, ids []string) (map[string]bill
 		out[id] = billing.Person{Name: p.Name, Email: p.Email}
 	}
 	return out, err
+}
+
+func newIntegrations(s adapters.Storage, d adapters.Deps, i *identity.Service) *integrations.Service {
+	return integrations.New(integrations.Needs{
+		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Apps: s.Apps, Usage: s.Usage, People: integrationsPeople{i},
+	})
+}
+
+// integrationsPeople answers integrations.People.
+type integrationsPeople struct{ *identity.Service }
+
+func (b integrationsPeople) Sight(ctx context.Context, userID string) (v integrations.Sight, err error) {
+	a, err := b.ActorFor(ctx, userID)
+	if errors.Is(err, fault.ErrUnauthorized) {
+		return v, nil
+	}
+	if a.May(auth.ApplicationsView) {
+		v.OrganizationID = a.OrganizationID
+	}
+	if a.Seeker {
+		v.ApplicantID = a.UserID
+	}
+	return v, err
 }
 
 // identitySubscriptions answers identity.Subscriptions. It asks what needs

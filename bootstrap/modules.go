@@ -17,6 +17,7 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -54,13 +55,14 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 	})
 }
 
-func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service) adapters.Services {
+func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
 	return adapters.Services{
 		Identity:       i,
 		Listings:       j,
 		Hiring:         h,
 		Seekers:        k,
 		Billing:        b,
+		Integrations:   in,
 		Limiter:        l,
 		Idempotency:    s.Idempotency,
 		ListingChanges: s.ListingChanges,

@@ -10,13 +10,14 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 )
 
 // subscriptions is the one table that says who hears of what. The name is kept
 // with what a reaction has done, so it does not change once it is in use.
-func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service) []event.Subscription {
+func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) []event.Subscription {
 	return []event.Subscription{
 		event.On("identity.verify-email", i.OnUserRegistered).In(job.Mail),
 		event.On("identity.reset-password", i.OnPasswordResetRequested).In(job.Mail),
@@ -48,6 +49,8 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 
 		event.OnID("billing.mail-changed", b.MailSubscriptionChanged).In(job.Mail),
 		event.On("billing.erase", b.OnAccountDeleted),
+
+		event.On("integrations.erase", in.OnAccountDeleted),
 	}
 }
 
@@ -64,9 +67,9 @@ type periods []job.Periodic
 // closeEvery is how soon a passed deadline is told of: within a minute.
 const closeEvery = 30 * time.Second
 
-func periodsOf(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service) periods {
+func periodsOf(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) periods {
 	return slices.Concat(periods{
 		{Kind: "listings.forget-visits", Every: time.Hour, Do: l.ForgetVisits},
 		{Kind: "listings.close-expired", Every: closeEvery, Do: func(ctx context.Context) error { _, err := l.CloseExpired(ctx); return err }},
-	}, i.Periodic(), h.Periodic(), k.Periodic(), b.Periodic())
+	}, i.Periodic(), h.Periodic(), k.Periodic(), b.Periodic(), in.Periodic())
 }

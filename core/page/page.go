@@ -2,6 +2,11 @@
 // items with an exact-or-estimated total out.
 package page
 
+import (
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+)
+
 // MaxExact is how far totals are counted and numbered pages reach. Beyond it
 // counting costs more than the number is worth: the total is an estimate and
 // readers follow the cursor.
@@ -14,6 +19,15 @@ type Request struct {
 	Number int
 	Size   int
 	Cursor string
+}
+
+// CheckID is for lists whose cursors are ids: nil if the cursor is one, or there
+// is none.
+func (r Request) CheckID() error {
+	if r.Cursor != "" && !id.Valid(r.Cursor) {
+		return fault.InvalidField("cursor", "is not a cursor of this list")
+	}
+	return nil
 }
 
 // Offset is the number of items before the page.

@@ -104,7 +104,7 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor, r page.Request) (page
 	if !by.Seeker {
 		return page.Result[View]{}, fault.ErrForbidden
 	}
-	if err := checkCursor(r); err != nil {
+	if err := r.CheckID(); err != nil {
 		return page.Result[View]{}, err
 	}
 	found, err := s.Applications.PageForApplicant(ctx, by.UserID, r)

@@ -19,7 +19,7 @@ func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (
 	if !by.May(auth.ApplicationsView) {
 		return page.Result[View]{}, fault.ErrForbidden
 	}
-	if err := checkCursor(r); err != nil {
+	if err := r.CheckID(); err != nil {
 		return page.Result[View]{}, err
 	}
 	found, err := s.Applications.PageForOrganization(ctx, by.OrganizationID, r)

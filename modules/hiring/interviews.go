@@ -187,7 +187,7 @@ func (s *Service) Interviews(ctx context.Context, by auth.Actor, status Intervie
 	if !by.May(auth.ApplicationsView) {
 		return none, fault.ErrForbidden
 	}
-	if err := checkCursor(r); err != nil {
+	if err := r.CheckID(); err != nil {
 		return none, err
 	}
 	if status != "" && !slices.Contains(InterviewStatuses, status) {

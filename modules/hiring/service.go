@@ -6,7 +6,6 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/job"
@@ -137,13 +136,6 @@ func canonical(s string, absent error) (string, error) {
 		return s, nil
 	}
 	return "", absent
-}
-
-func checkCursor(r page.Request) error {
-	if r.Cursor != "" && !id.Valid(r.Cursor) {
-		return fault.InvalidField("cursor", "is not a cursor of this list")
-	}
-	return nil
 }
 
 func withItems[A, B any](r page.Result[A], items []B) page.Result[B] {

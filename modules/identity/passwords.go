@@ -184,7 +184,7 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 
 // findMailToken finds a token that can still be spent on the purpose.
 func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (MailToken, error) {
-	t, err := s.MailTokens.Find(ctx, HashToken(secret), p)
+	t, err := s.MailTokens.Find(ctx, auth.HashSecret(secret), p)
 	switch {
 	case errors.Is(err, ErrTokenNotFound):
 		return MailToken{}, errBadToken

@@ -215,6 +215,22 @@ func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Ac
 	return p.Actor(), nil
 }
 
+// ActorFor is what the account may do at this moment, for what acts in its name
+// without a session. Unauthorized if there is no such account any more.
+func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, error) {
+	u, err := s.Users.Find(ctx, userID)
+	switch {
+	case errors.Is(err, ErrUserNotFound):
+		return auth.Actor{}, fault.ErrUnauthorized.WithCause(err)
+	case err != nil:
+		return auth.Actor{}, err
+	case u.Status != UserActive:
+		return auth.Actor{}, fault.ErrUnauthorized
+	}
+	m, err := s.Organizations.MembershipOf(ctx, userID)
+	return Principal{User: u, Membership: m}.Actor(), err
+}
+
 // Me is the caller's own account.
 func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
 	u, err := s.Users.Find(ctx, a.UserID)

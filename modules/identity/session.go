@@ -1,9 +1,6 @@
 package identity
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/netip"
 	"strings"
 	"time"
@@ -20,6 +17,7 @@ const (
 	refreshGrace    = 10 * time.Second    // a lost answer may be asked for again
 	refreshPrefix   = "loc_rt_"
 	mailTokenPrefix = "loc_mt_"
+	secretChars     = 43 // 256 bits
 )
 
 // Client is where a call comes from.
@@ -65,12 +63,12 @@ type RefreshToken struct {
 // NewRefreshToken mints the session's next token and returns what the client
 // keeps.
 func (s Session) NewRefreshToken(now time.Time) (RefreshToken, string) {
-	secret := newSecret(refreshPrefix)
+	secret := auth.NewSecret(refreshPrefix, secretChars)
 	expires := now.Add(refreshLife)
 	if expires.After(s.ExpiresAt) {
 		expires = s.ExpiresAt
 	}
-	return RefreshToken{Hash: HashToken(secret), SessionID: s.ID, IssuedAt: now, ExpiresAt: expires}, secret
+	return RefreshToken{Hash: auth.HashSecret(secret), SessionID: s.ID, IssuedAt: now, ExpiresAt: expires}, secret
 }
 
 // Purpose is the one thing that a mailed token is good for.
@@ -103,37 +101,12 @@ type MailToken struct {
 
 // NewMailToken mints a token and returns what stands in the mail.
 func NewMailToken(userID, email string, p Purpose, now time.Time) (MailToken, string) {
-	secret := newSecret(mailTokenPrefix)
-	return MailToken{Hash: HashToken(secret), UserID: userID, Purpose: p, Email: email, CreatedAt: now, ExpiresAt: now.Add(purposeLife[p])}, secret
+	secret := auth.NewSecret(mailTokenPrefix, secretChars)
+	return MailToken{Hash: auth.HashSecret(secret), UserID: userID, Purpose: p, Email: email, CreatedAt: now, ExpiresAt: now.Add(purposeLife[p])}, secret
 }
 
 // Usable reports whether the token can still be spent.
 func (t MailToken) Usable(now time.Time) bool { return t.UsedAt.IsZero() && now.Before(t.ExpiresAt) }
-
-const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-// newSecret is the prefix and 43 random characters of base 62: 256 bits.
-func newSecret(prefix string) string {
-	out := make([]byte, 0, len(prefix)+43)
-	out = append(out, prefix...)
-	var buf [64]byte
-	for len(out) < cap(out) {
-		_, _ = rand.Read(buf[:]) // never fails (crypto/rand)
-		for _, b := range buf {
-			// 248 is the largest multiple of 62 in a byte: no character is likelier.
-			if b < 248 && len(out) < cap(out) {
-				out = append(out, base62[b%62])
-			}
-		}
-	}
-	return string(out)
-}
-
-// HashToken is what is stored of a token. Its 256 random bits need no salt.
-func HashToken(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
-}
 
 // network is the part of an address that one subscriber usually holds: /24 of
 // IPv4, /64 of IPv6.

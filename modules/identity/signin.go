@@ -139,7 +139,7 @@ func (s *Service) Refresh(ctx context.Context, in RefreshInput) (SignedIn, error
 	if in.RefreshToken == "" {
 		return SignedIn{}, fault.InvalidField("refreshToken", "is required")
 	}
-	hash := HashToken(in.RefreshToken)
+	hash := auth.HashSecret(in.RefreshToken)
 	first, err := s.Sessions.FindRefresh(ctx, hash)
 	if errors.Is(err, ErrSessionNotFound) {
 		return SignedIn{}, ErrBadRefreshToken

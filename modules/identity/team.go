@@ -57,8 +57,8 @@ func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.
 	if a.OrganizationID == "" {
 		return page.Result[Member]{}, fault.ErrForbidden
 	}
-	if r.Cursor != "" && !id.Valid(r.Cursor) {
-		return page.Result[Member]{}, fault.InvalidField("cursor", "is not a cursor of this list")
+	if err := r.CheckID(); err != nil {
+		return page.Result[Member]{}, err
 	}
 	return s.Organizations.Team(ctx, a.OrganizationID, r)
 }

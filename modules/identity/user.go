@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 )
 
@@ -101,7 +102,7 @@ func (u *User) Move(email string, now time.Time) {
 // tells nothing of the person any more; the address is free again. What stands in
 // its place cannot be known before, so that nobody can have taken it.
 func (u *User) Erase(now time.Time) {
-	u.Status, u.Email, u.Name, u.PasswordHash = UserDeleted, newSecret("")+"@"+deletedDomain, DeletedName, ""
+	u.Status, u.Email, u.Name, u.PasswordHash = UserDeleted, auth.NewSecret("", secretChars)+"@"+deletedDomain, DeletedName, ""
 	u.EmailVerifiedAt, u.UpdatedAt = time.Time{}, now
 }
 

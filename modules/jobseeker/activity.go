@@ -29,7 +29,7 @@ func (s *Service) MyActivity(ctx context.Context, by auth.Actor, r page.Request)
 	if !by.Seeker {
 		return page.Result[Activity]{}, fault.ErrForbidden
 	}
-	if err := checkCursor(r); err != nil {
+	if err := r.CheckID(); err != nil {
 		return page.Result[Activity]{}, err
 	}
 	return s.Activities.Page(ctx, by.UserID, r)

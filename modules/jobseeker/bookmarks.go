@@ -122,7 +122,7 @@ func (s *Service) MyBookmarks(ctx context.Context, by auth.Actor, r page.Request
 	if !by.Seeker {
 		return out, fault.ErrForbidden
 	}
-	if err := checkCursor(r); err != nil {
+	if err := r.CheckID(); err != nil {
 		return out, err
 	}
 	found, err := s.Bookmarks.Page(ctx, by.UserID, r)

@@ -83,7 +83,7 @@ func (s *Service) MyDocuments(ctx context.Context, by auth.Actor, r page.Request
 	if !by.Seeker {
 		return page.Result[Document]{}, fault.ErrForbidden
 	}
-	if err := checkCursor(r); err != nil {
+	if err := r.CheckID(); err != nil {
 		return page.Result[Document]{}, err
 	}
 	return s.Documents.Page(ctx, by.UserID, r)

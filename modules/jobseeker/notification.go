@@ -40,7 +40,7 @@ func (s *Service) MyNotifications(ctx context.Context, by auth.Actor, r page.Req
 	if !by.Seeker {
 		return page.Result[Notification]{}, fault.ErrForbidden
 	}
-	if err := checkCursor(r); err != nil {
+	if err := r.CheckID(); err != nil {
 		return page.Result[Notification]{}, err
 	}
 	return s.Notifications.Page(ctx, by.UserID, r)

@@ -7,12 +7,10 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/mail"
-	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/tx"
 )
 
@@ -100,11 +98,4 @@ func (s *Service) forget(ctx context.Context) error {
 		}
 	}
 	return errors.Join(failed...)
-}
-
-func checkCursor(r page.Request) error {
-	if r.Cursor != "" && !id.Valid(r.Cursor) {
-		return fault.InvalidField("cursor", "is not a cursor of this list")
-	}
-	return nil
 }

@@ -23,5 +23,6 @@ func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	t.Run("interviews", func(t *testing.T) { Interviews(t, open) })
 	t.Run("seekers", func(t *testing.T) { Seekers(t, open) })
 	t.Run("billing", func(t *testing.T) { Billing(t, open) })
+	t.Run("apps", func(t *testing.T) { Apps(t, open) })
 	t.Run("listings", func(t *testing.T) { Listings(t, open) })
 }

@@ -26,6 +26,7 @@ type cast struct {
 	bookmark                string // of another listing
 	document                string
 	title                   string // of the listing
+	app, key                string // of the seeker as a developer
 }
 
 // matrixRow is a request that the rightful caller makes with success.
@@ -64,6 +65,9 @@ func notification(c *cast) string {
 func bookmark(c *cast) string { return "/api/jobseekers/bookmarks/" + c.bookmark }
 func document(suffix string) func(*cast) string {
 	return func(c *cast) string { return "/api/jobseekers/documents/" + c.document + suffix }
+}
+func application(suffix string) func(*cast) string {
+	return func(c *cast) string { return "/api/developers/apps/" + c.app + suffix }
 }
 func permissions(c *cast) string { return "/api/employers/team/" + c.member + "/permissions" }
 
@@ -169,7 +173,19 @@ var matrix = map[string]matrixRow{
 	"POST /api/employers/exports":                  {path: at("/api/employers/exports"), body: saying(object{"kind": "jobs"}), status: 202, everyMember: true},
 	"GET /api/employers/exports/:id":               {path: func(c *cast) string { return "/api/employers/exports/" + c.export }, foreignError: "Export not found", everyMember: true},
 	"GET /api/employers/interviews":                {path: at("/api/employers/interviews")},
-	"POST /api/employers/applications/batch":       {path: at("/api/employers/applications/batch"), body: func(c *cast) any { return object{"applications": []object{{"id": c.application, "status": "review"}}} }},
+
+	"POST /api/developers/apps":                   {path: at("/api/developers/apps"), body: saying(object{"name": "Ward Finder"}), status: 201},
+	"GET /api/developers/apps":                    {path: at("/api/developers/apps")},
+	"GET /api/developers/apps/:id":                {path: application(""), foreignError: "Application not found"},
+	"PUT /api/developers/apps/:id":                {path: application(""), body: saying(object{"name": "Bed Finder"}), foreignError: "Application not found"},
+	"DELETE /api/developers/apps/:id":             {path: application(""), foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/secret":        {path: application("/secret"), foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/keys":          {path: application("/keys"), body: saying(object{"name": "Production"}), status: 201, foreignError: "Application not found"},
+	"GET /api/developers/apps/:id/keys":           {path: application("/keys"), foreignError: "Application not found"},
+	"DELETE /api/developers/apps/:id/keys/:keyId": {path: func(c *cast) string { return "/api/developers/apps/" + c.app + "/keys/" + c.key }, foreignError: "Application not found"},
+	"GET /api/developers/apps/:id/usage":          {path: application("/usage"), foreignError: "Application not found"},
+
+	"POST /api/employers/applications/batch": {path: at("/api/employers/applications/batch"), body: func(c *cast) any { return object{"applications": []object{{"id": c.application, "status": "review"}}} }},
 }
 
 func assemble(t *testing.T, w *world) *cast {
@@ -184,6 +200,8 @@ func assemble(t *testing.T, w *world) *cast {
 	c.notification = c.seeker.notified(1)[0].id
 	c.bookmark = c.seeker.post("/api/jobseekers/saved", object{"listingId": c.employer.listing(nil)}).ok(201).text("data.id")
 	c.document = c.seeker.document(nil)
+	c.app = c.seeker.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
+	c.key = c.seeker.post("/api/developers/apps/"+c.app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
 	c.export = c.employer.post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 	return c
 }
@@ -255,7 +273,7 @@ func (row matrixRow) play(t *testing.T, c *cast, r web.Route) {
 	if r.Permission != "" {
 		as(c.bare.client).fails(http.StatusForbidden, "Forbidden")
 	}
-	if r.Who != web.Anyone {
+	if r.Who != web.Anyone || strings.HasPrefix(r.Path, "/api/developers/") {
 		a := as(stranger.client)
 		if strings.Contains(r.Path, "/:id") && !row.everybodys {
 			status := row.foreign

@@ -35,6 +35,7 @@ func Surface(s adapters.Services) web.Surface {
 			onboardingRoutes(s.Seekers),
 			documentRoutes(s.Seekers),
 			dashboardRoutes(s.Seekers),
+			developerRoutes(s.Integrations),
 			keyRoutes(s.JWKS),
 		),
 		Fault:     Fault,

@@ -1,0 +1,181 @@
+package portal
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+func developerRoutes(s *integrations.Service) []web.Route {
+	const tag = "Developers"
+	return []web.Route{
+		{Method: http.MethodPost, Path: "/api/developers/apps", Auth: web.Required, Status: 201, Errors: []int{409}, Tag: tag, Summary: "Make an application, on the free plan. Its secret is shown this once", Op: web.Op(
+			func(ctx context.Context, c web.Call, in integrations.AppInput) (web.Reply[newAppView], error) {
+				a, secret, err := s.CreateApp(ctx, c.Actor, in)
+				v := newAppView{App: viewApp(a)}
+				if secret != "" {
+					v.ClientSecret = &secret
+				}
+				return web.OK(v, "Application created successfully"), err
+			})},
+		{Method: http.MethodGet, Path: "/api/developers/apps", Auth: web.Required, Tag: tag, Summary: "The caller's applications, the newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[appsView], error) {
+				r, err := s.MyApps(ctx, c.Actor, in.Request())
+				v := appsView{Apps: make([]appView, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
+				for i, a := range r.Items {
+					v.Apps[i] = viewApp(a)
+				}
+				return web.OK(v, ""), err
+			})},
+		{Method: http.MethodGet, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "One of the caller's applications", Op: web.Op(
+			func(ctx context.Context, c web.Call, in AppPath) (web.Reply[oneAppView], error) {
+				a, err := s.MyApp(ctx, c.Actor, in.ID)
+				return web.OK(oneAppView{viewApp(a)}, ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Change an application; what is not sent stays", Op: web.Op(
+			func(ctx context.Context, c web.Call, in AppChange) (web.Reply[oneAppView], error) {
+				a, err := s.ChangeApp(ctx, c.Actor, in.ID, in.AppChange)
+				return web.OK(oneAppView{viewApp(a)}, "Application updated successfully"), err
+			})},
+		{Method: http.MethodDelete, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Delete an application: its keys, consents and webhooks end at once", Op: web.Op(
+			func(ctx context.Context, c web.Call, in AppPath) (web.Done, error) {
+				return web.Said("Application deleted successfully"), s.DeleteApp(ctx, c.Actor, in.ID)
+			})},
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/secret", Auth: web.Required, Errors: []int{404, 409}, Tag: tag, Summary: "Give an application a new secret, shown this once; the old one ends at once", Op: web.Op(
+			func(ctx context.Context, c web.Call, in AppPath) (web.Reply[secretView], error) {
+				secret, err := s.RotateSecret(ctx, c.Actor, in.ID)
+				return web.OK(secretView{secret}, "The old secret has ended"), err
+			})},
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Status: 201, Errors: []int{404, 409}, Tag: tag, Summary: "Make an API key, shown this once", Op: web.Op(
+			func(ctx context.Context, c web.Call, in NewKeyInput) (web.Reply[newKeyView], error) {
+				k, secret, err := s.CreateKey(ctx, c.Actor, in.ID, in.KeyInput)
+				return web.OK(newKeyView{viewKey(k), secret}, "API key created successfully"), err
+			})},
+		{Method: http.MethodGet, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Tag: tag, Summary: "The API keys of an application, at most 20, the newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in AppPath) (web.Reply[keysView], error) {
+				keys, err := s.Keys(ctx, c.Actor, in.ID)
+				v := keysView{Keys: make([]keyView, len(keys))}
+				for i, k := range keys {
+					v.Keys[i] = viewKey(k)
+				}
+				return web.OK(v, ""), err
+			})},
+		{Method: http.MethodDelete, Path: "/api/developers/apps/:id/keys/:keyId", Auth: web.Required, Tag: tag, Summary: "End an API key at once", Op: web.Op(
+			func(ctx context.Context, c web.Call, in KeyPath) (web.Done, error) {
+				return web.Said("API key deleted successfully"), s.DeleteKey(ctx, c.Actor, in.ID, in.KeyID)
+			})},
+		{Method: http.MethodGet, Path: "/api/developers/apps/:id/usage", Auth: web.Required, Tag: tag, Summary: "How much an application has called, by days in UTC: the last 30 if nobody says which", Op: web.Op(
+			func(ctx context.Context, c web.Call, in UsageInput) (web.Reply[usageView], error) {
+				u, err := s.UsageOf(ctx, c.Actor, in.ID, in.UsageInput)
+				return web.OK(viewUsage(u), ""), err
+			})},
+	}
+}
+
+// AppPath names an application.
+type AppPath struct {
+	ID string `path:"id"`
+}
+
+// KeyPath names a key of an application.
+type KeyPath struct {
+	AppPath
+	KeyID string `path:"keyId"`
+}
+
+// AppChange changes an application.
+type AppChange struct {
+	AppPath
+	integrations.AppChange
+}
+
+// NewKeyInput makes a key.
+type NewKeyInput struct {
+	AppPath
+	integrations.KeyInput
+}
+
+// UsageInput asks for the calls of days.
+type UsageInput struct {
+	AppPath
+	integrations.UsageInput
+}
+
+type appView struct {
+	ID           string    `json:"id"`
+	Name         string    `json:"name"`
+	Description  string    `json:"description"`
+	ClientID     string    `json:"clientId"`
+	Public       bool      `json:"public"`
+	Plan         string    `json:"plan"`
+	RedirectURIs []string  `json:"redirectUris"`
+	CreatedAt    time.Time `json:"createdAt"`
+}
+
+func viewApp(a integrations.App) appView {
+	return appView{ID: a.ID, Name: a.Name, Description: a.Description, ClientID: a.ID, Public: a.Public, Plan: a.Plan, RedirectURIs: a.RedirectURIs, CreatedAt: a.CreatedAt}
+}
+
+type oneAppView struct {
+	App appView `json:"app"`
+}
+
+type newAppView struct {
+	App appView `json:"app"`
+	// ClientSecret is not shown again; a public application has none.
+	ClientSecret *string `json:"clientSecret"`
+}
+
+type appsView struct {
+	Apps       []appView  `json:"apps"`
+	Pagination Pagination `json:"pagination"`
+	Beyond
+}
+
+type secretView struct {
+	ClientSecret string `json:"clientSecret"`
+}
+
+type keyView struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Prefix     string     `json:"prefix"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt"`
+}
+
+func viewKey(k integrations.Key) keyView {
+	return keyView{ID: k.ID, Name: k.Name, Prefix: k.Prefix, CreatedAt: k.CreatedAt, LastUsedAt: k.LastUsedAt}
+}
+
+type newKeyView struct {
+	Key keyView `json:"key"`
+	// APIKey is not shown again.
+	APIKey string `json:"apiKey"`
+}
+
+type keysView struct {
+	Keys []keyView `json:"keys"`
+}
+
+type usageView struct {
+	Plan   string         `json:"plan"`
+	Series []usageDayView `json:"series"`
+}
+
+type usageDayView struct {
+	Date     string `json:"date"`
+	Requests int    `json:"requests"`
+	Errors   int    `json:"errors"`
+}
+
+func viewUsage(u integrations.Used) usageView {
+	v := usageView{Plan: u.Plan.ID, Series: make([]usageDayView, len(u.Days))}
+	for i, d := range u.Days {
+		v.Series[i] = usageDayView{Date: d.Day, Requests: d.Requests, Errors: d.Errors}
+	}
+	return v
+}

@@ -1,0 +1,127 @@
+package integrations
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/locumhq/locum/core/fault"
+)
+
+// App is a third party's application: what keys, consents, webhooks and limits
+// belong to. Its id is also its client_id (RFC 6749 §2.2), which is no secret.
+type App struct {
+	ID          string
+	OwnerID     string // the user who made it
+	Name        string
+	Description string
+	// Public is a client that cannot keep a secret (RFC 6749 §2.1), for good.
+	Public bool
+	// SecretHash is what is kept of the client's secret, empty for a public one.
+	SecretHash   string
+	Plan         string // the id of a Plan
+	RedirectURIs []string
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	Version      int64
+}
+
+// Key is a credential for reading in the name of an application's owner.
+type Key struct {
+	ID, AppID, Name string
+	// Prefix is how the key begins, which people know it by. Of the key itself
+	// only a hash is kept.
+	Prefix, Hash string
+	CreatedAt    time.Time
+	LastUsedAt   *time.Time
+}
+
+// Plan is how much an application may call.
+type Plan struct {
+	ID, Name  string
+	Price     int64 // GBP a month, in pence
+	PerMinute int
+	PerDay    int // 0 for no limit
+}
+
+// The ids of the plans.
+const (
+	Free         = "free"
+	Professional = "professional"
+	Enterprise   = "enterprise"
+)
+
+// Plans are what can be chosen, the cheapest first. A new application is on the
+// first.
+func Plans() []Plan {
+	return []Plan{
+		{ID: Free, Name: "Free", PerMinute: 60, PerDay: 10_000},
+		{ID: Professional, Name: "Professional", Price: 4_900, PerMinute: 300, PerDay: 50_000},
+		{ID: Enterprise, Name: "Enterprise", Price: 29_900, PerMinute: 1_000},
+	}
+}
+
+// PlanOf is the plan with the id, false if there is none.
+func PlanOf(id string) (Plan, bool) {
+	i := slices.IndexFunc(Plans(), func(p Plan) bool { return p.ID == id })
+	if i < 0 {
+		return Plan{}, false
+	}
+	return Plans()[i], true
+}
+
+// Limits is the plan that the application is on.
+func (a App) Limits() Plan {
+	p, _ := PlanOf(a.Plan)
+	return p
+}
+
+const (
+	maxURIs = 20
+	maxURI  = 2_048
+)
+
+// redirectURIs are the addresses without doubles. Each is where a browser is
+// sent with a code, so it has to be one that nobody else can answer at: https, a
+// loopback address, or the scheme of a program of its own (RFC 8252 §7, §8.4).
+func redirectURIs(given []string, public bool) ([]string, error) {
+	out := []string{}
+	for _, uri := range given {
+		if !redirectable(uri, public) {
+			return nil, fault.InvalidField("redirectUris", "must be https:// addresses without a fragment, http:// ones on a loopback address, or of a public application com.example.app:/path")
+		}
+		if !slices.Contains(out, uri) {
+			out = append(out, uri)
+		}
+	}
+	if len(out) > maxURIs {
+		return nil, fault.InvalidField("redirectUris", "must be at most 20")
+	}
+	return out, nil
+}
+
+func redirectable(uri string, public bool) bool {
+	if uri == "" || len(uri) > maxURI || strings.ContainsFunc(uri, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f || r == '\\' || r == '*' }) {
+		return false
+	}
+	u, err := url.Parse(uri)
+	if err != nil || u.User != nil || strings.Contains(uri, "#") {
+		return false
+	}
+	switch u.Scheme {
+	case "https":
+		return u.Hostname() != ""
+	case "http":
+		return Loopback(u.Hostname())
+	}
+	return public && strings.Contains(u.Scheme, ".") && u.Host == "" && strings.HasPrefix(u.Path, "/")
+}
+
+// Loopback reports whether the host of an address is this very machine.
+func Loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}

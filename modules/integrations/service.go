@@ -1,0 +1,305 @@
+package integrations
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/tx"
+)
+
+// Needs is what the module is plugged into.
+type Needs struct {
+	Tx     tx.Runner
+	Clock  clock.Clock
+	NewID  id.Source
+	Apps   Apps
+	Usage  Usage
+	People People
+}
+
+// Service holds the module's use cases.
+type Service struct {
+	Needs
+	calls counter
+}
+
+// New makes the service.
+func New(n Needs) *Service { return &Service{Needs: n} }
+
+const (
+	maxApps        = 50
+	maxKeys        = 20
+	maxName        = 100
+	maxDescription = 1_000
+)
+
+// AppInput is what its owner says of an application.
+type AppInput struct {
+	Name         string   `json:"name" validate:"required,max=100" sample:"Ward Finder"`
+	Description  string   `json:"description" validate:"max=1000" sample:"Finds wards for nurses"`
+	RedirectURIs []string `json:"redirectUris" validate:"max=20,dive,max=2048" sample:"[\"https://wardfinder.example.com/callback\"]"`
+	// Public is for a program that cannot keep a secret, on a telephone or in a
+	// browser. It stays as it is.
+	Public bool `json:"public"`
+}
+
+func (in AppInput) check() error {
+	switch {
+	case strings.TrimSpace(in.Name) == "" || utf8.RuneCountInString(in.Name) > maxName:
+		return fault.InvalidField("name", "must have 1 to 100 characters")
+	case utf8.RuneCountInString(in.Description) > maxDescription:
+		return fault.InvalidField("description", "must have at most 1000 characters")
+	}
+	return nil
+}
+
+// CreateApp makes an application of the caller's on the free plan and returns
+// its secret, which is not shown again; a public one has none.
+func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a App, secret string, err error) {
+	if err := in.check(); err != nil {
+		return a, "", err
+	}
+	uris, err := redirectURIs(in.RedirectURIs, in.Public)
+	if err != nil {
+		return a, "", err
+	}
+	now := s.Clock.Now()
+	a = App{ID: s.NewID(), OwnerID: by.UserID, Name: strings.TrimSpace(in.Name), Description: strings.TrimSpace(in.Description), Public: in.Public,
+		Plan: Free, RedirectURIs: uris, CreatedAt: now, UpdatedAt: now, Version: 1}
+	if !a.Public {
+		secret = auth.NewSecret(secretPrefix, secretChars)
+		a.SecretHash = auth.HashSecret(secret)
+	}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		n, err := s.Apps.Count(ctx, by.UserID)
+		if err != nil {
+			return err
+		}
+		if n >= maxApps {
+			return ErrTooManyApps
+		}
+		return s.Apps.Add(ctx, a)
+	})
+	return a, secret, err
+}
+
+// MyApps lists the caller's applications, the newest first.
+func (s *Service) MyApps(ctx context.Context, by auth.Actor, r page.Request) (page.Result[App], error) {
+	if err := r.CheckID(); err != nil {
+		return page.Result[App]{}, err
+	}
+	return s.Apps.Page(ctx, by.UserID, r)
+}
+
+// MyApp is one of the caller's applications.
+func (s *Service) MyApp(ctx context.Context, by auth.Actor, appID string) (App, error) {
+	appID, ok := id.Canonical(appID)
+	if !ok {
+		return App{}, ErrAppNotFound
+	}
+	return s.Apps.Find(ctx, by.UserID, appID)
+}
+
+// AppChange is what of an application changes; what is nil stays.
+type AppChange struct {
+	Name         *string   `json:"name" validate:"omitempty,max=100"`
+	Description  *string   `json:"description" validate:"omitempty,max=1000"`
+	RedirectURIs *[]string `json:"redirectUris" validate:"omitempty,max=20,dive,max=2048"`
+}
+
+// ChangeApp changes one of the caller's applications.
+func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in AppChange) (App, error) {
+	return s.change(ctx, by.UserID, appID, func(a *App) error {
+		next := AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs}
+		if in.Name != nil {
+			next.Name = *in.Name
+		}
+		if in.Description != nil {
+			next.Description = *in.Description
+		}
+		if in.RedirectURIs != nil {
+			next.RedirectURIs = *in.RedirectURIs
+		}
+		if err := next.check(); err != nil {
+			return err
+		}
+		uris, err := redirectURIs(next.RedirectURIs, a.Public)
+		a.Name, a.Description, a.RedirectURIs = strings.TrimSpace(next.Name), strings.TrimSpace(next.Description), uris
+		return err
+	})
+}
+
+func (s *Service) change(ctx context.Context, ownerID, appID string, change func(a *App) error) (a App, err error) {
+	appID, ok := id.Canonical(appID)
+	if !ok {
+		return a, ErrAppNotFound
+	}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		if a, err = s.Apps.Find(ctx, ownerID, appID); err != nil {
+			return err
+		}
+		if err := change(&a); err != nil {
+			return err
+		}
+		a.UpdatedAt = s.Clock.Now()
+		return s.Apps.Save(ctx, a)
+	})
+	return a, err
+}
+
+// DeleteApp ends one of the caller's applications with its keys, consents and
+// webhooks, everywhere and at once.
+func (s *Service) DeleteApp(ctx context.Context, by auth.Actor, appID string) error {
+	appID, ok := id.Canonical(appID)
+	if !ok {
+		return ErrAppNotFound
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Apps.Delete(ctx, by.UserID, appID) })
+}
+
+// RotateSecret gives an application a new secret, which is not shown again. The
+// old one ends at once.
+func (s *Service) RotateSecret(ctx context.Context, by auth.Actor, appID string) (string, error) {
+	secret := auth.NewSecret(secretPrefix, secretChars)
+	_, err := s.change(ctx, by.UserID, appID, func(a *App) error {
+		if a.Public {
+			return ErrPublicApp
+		}
+		a.SecretHash = auth.HashSecret(secret)
+		return nil
+	})
+	return secret, err
+}
+
+// KeyInput names a key.
+type KeyInput struct {
+	Name string `json:"name" validate:"required,max=100" sample:"Production"`
+}
+
+// CreateKey makes a key for one of the caller's applications and returns it,
+// which is not done again.
+func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in KeyInput) (k Key, secret string, err error) {
+	name := strings.TrimSpace(in.Name)
+	if name == "" || utf8.RuneCountInString(name) > maxName {
+		return k, "", fault.InvalidField("name", "must have 1 to 100 characters")
+	}
+	appID, ok := id.Canonical(appID)
+	if !ok {
+		return k, "", ErrAppNotFound
+	}
+	secret = newKey()
+	k = Key{ID: s.NewID(), AppID: appID, Name: name, Prefix: secret[:shownOfKey], Hash: auth.HashSecret(secret), CreatedAt: s.Clock.Now()}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		if _, err := s.Apps.Find(ctx, by.UserID, appID); err != nil {
+			return err
+		}
+		keys, err := s.Apps.Keys(ctx, by.UserID, appID)
+		if err != nil {
+			return err
+		}
+		if len(keys) >= maxKeys {
+			return ErrTooManyKeys
+		}
+		return s.Apps.AddKey(ctx, by.UserID, k)
+	})
+	return k, secret, err
+}
+
+// Keys are the keys of one of the caller's applications, the newest first.
+func (s *Service) Keys(ctx context.Context, by auth.Actor, appID string) ([]Key, error) {
+	a, err := s.MyApp(ctx, by, appID)
+	if err != nil {
+		return nil, err
+	}
+	return s.Apps.Keys(ctx, by.UserID, a.ID)
+}
+
+// DeleteKey ends a key, everywhere and at once.
+func (s *Service) DeleteKey(ctx context.Context, by auth.Actor, appID, keyID string) error {
+	a, err := s.MyApp(ctx, by, appID)
+	if err != nil {
+		return err
+	}
+	keyID, ok := id.Canonical(keyID)
+	if !ok {
+		return ErrKeyNotFound
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Apps.DeleteKey(ctx, by.UserID, a.ID, keyID) })
+}
+
+// Caller is who calls the developer interface.
+type Caller struct {
+	App App
+	// UserID is for whom: the owner of a key's application, or who consented to a
+	// token.
+	UserID string
+	KeyID  string  // of a key
+	Scopes []Scope // of a token
+}
+
+// Scope is something that who consents lets an application do.
+type Scope string
+
+// The scopes.
+const (
+	JobsRead          Scope = "jobs:read"
+	ApplicationsRead  Scope = "applications:read"
+	ApplicationsWrite Scope = "applications:write"
+)
+
+// May reports whether the caller may do what the scope is for. A key reads
+// alone.
+func (c Caller) May(scope Scope) bool {
+	if c.KeyID != "" {
+		return scope != ApplicationsWrite
+	}
+	for _, s := range c.Scopes {
+		if s == scope {
+			return true
+		}
+	}
+	return false
+}
+
+// AuthenticateKey says whose the API key is, or fault.ErrUnauthorized.
+func (s *Service) AuthenticateKey(ctx context.Context, key string) (Caller, error) {
+	if !wellFormed(key) {
+		return Caller{}, fault.ErrUnauthorized
+	}
+	a, k, err := s.Apps.ByKey(ctx, auth.HashSecret(key))
+	if fault.KindOf(err) == fault.NotFound {
+		return Caller{}, fault.ErrUnauthorized
+	}
+	return Caller{App: a, UserID: a.OwnerID, KeyID: k.ID}, err
+}
+
+var errPlan = fault.InvalidField("plan", "must be one of: free, professional, enterprise")
+
+// SetPlan puts an application on a plan in the name of an operator, at once.
+func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) {
+	if _, known := PlanOf(plan); !known {
+		return App{}, errPlan
+	}
+	appID, ok := id.Canonical(appID)
+	if !ok {
+		return App{}, ErrAppNotFound
+	}
+	a, err := s.Apps.ByID(ctx, appID)
+	if err != nil {
+		return a, err
+	}
+	return s.change(ctx, a.OwnerID, a.ID, func(a *App) error { a.Plan = plan; return nil })
+}
+
+// Periodic is what the module does by the clock.
+func (s *Service) Periodic() []job.Periodic {
+	return []job.Periodic{{Kind: "integrations.forget-usage", Every: time.Hour, Do: s.forgetUsage}}
+}

@@ -1,0 +1,184 @@
+package conformance
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// Apps is the suite of what is kept of third parties' applications.
+func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+	ctx, id := context.Background(), stores.NewID
+	start := func(t *testing.T) (adapters.Storage, time.Time) {
+		t.Parallel()
+		clk := kit.NewClock()
+		return open(t, clk), clk.Now().Add(1234567 * time.Microsecond)
+	}
+	owner := func(t *testing.T, s adapters.Storage, now time.Time) string {
+		t.Helper()
+		u := identity.User{ID: id(), Email: id() + "@example.org", Name: "Dev", Kind: identity.KindJobseeker, Status: identity.UserActive, Registered: true, PasswordHash: "h", CreatedAt: now, UpdatedAt: now, Version: 1}
+		require.NoError(t, s.Users.Add(ctx, &u))
+		return u.ID
+	}
+	add := func(t *testing.T, s adapters.Storage, ownerID string, now time.Time) integrations.App {
+		t.Helper()
+		a := integrations.App{ID: id(), OwnerID: ownerID, Name: "Zoë's \"100%\"", Description: "d", SecretHash: "h", Plan: integrations.Free,
+			RedirectURIs: []string{"https://a.example/cb?x=1,2", "http://127.0.0.1/"}, CreatedAt: now, UpdatedAt: now, Version: 1}
+		require.NoError(t, s.Apps.Add(ctx, a))
+		return a
+	}
+	key := func(t *testing.T, s adapters.Storage, a integrations.App, now time.Time) integrations.Key {
+		t.Helper()
+		k := integrations.Key{ID: id(), AppID: a.ID, Name: "k", Prefix: "loc_live_abcd", Hash: id(), CreatedAt: now}
+		require.NoError(t, s.Apps.AddKey(ctx, a.OwnerID, k))
+		return k
+	}
+
+	t.Run("an application is its owner's alone", func(t *testing.T) {
+		s, now := start(t)
+		me, other := owner(t, s, now), owner(t, s, now)
+		a := add(t, s, me, now)
+		got, err := s.Apps.Find(ctx, me, a.ID)
+		require.NoError(t, err)
+		require.Equal(t, a, got)
+		got, err = s.Apps.ByID(ctx, a.ID)
+		require.NoError(t, err)
+		require.Equal(t, a, got)
+
+		_, err = s.Apps.Find(ctx, other, a.ID)
+		require.ErrorIs(t, err, integrations.ErrAppNotFound)
+		require.ErrorIs(t, s.Apps.Delete(ctx, other, a.ID), integrations.ErrAppNotFound)
+		require.ErrorIs(t, s.Apps.AddKey(ctx, other, integrations.Key{ID: id(), AppID: a.ID, Hash: id(), CreatedAt: now}), integrations.ErrAppNotFound)
+		foreign := a
+		foreign.OwnerID = other
+		require.Error(t, s.Apps.Save(ctx, foreign))
+		k := key(t, s, a, now)
+		keys, err := s.Apps.Keys(ctx, other, a.ID)
+		require.NoError(t, err)
+		require.Empty(t, keys)
+		require.ErrorIs(t, s.Apps.DeleteKey(ctx, other, a.ID, k.ID), integrations.ErrKeyNotFound)
+		require.ErrorIs(t, s.Apps.DeleteKey(ctx, me, add(t, s, me, now).ID, k.ID), integrations.ErrKeyNotFound)
+		n, err := s.Apps.Count(ctx, me)
+		require.NoError(t, err)
+		require.Equal(t, 2, n)
+	})
+
+	t.Run("applications are listed the newest first, page after page", func(t *testing.T) {
+		s, now := start(t)
+		me := owner(t, s, now)
+		add(t, s, owner(t, s, now), now)
+		var all []integrations.App
+		for range 5 {
+			all = append([]integrations.App{add(t, s, me, now)}, all...)
+		}
+		first, err := s.Apps.Page(ctx, me, page.Request{Number: 1, Size: 3})
+		require.NoError(t, err)
+		require.Equal(t, all[:3], first.Items)
+		require.Equal(t, 5, first.Total)
+		rest, err := s.Apps.Page(ctx, me, page.Request{Number: 2, Size: 3, Cursor: first.NextCursor})
+		require.NoError(t, err)
+		require.Equal(t, all[3:], rest.Items)
+		require.Empty(t, rest.NextCursor)
+	})
+
+	t.Run("of two who change the same application neither is lost", func(t *testing.T) {
+		s, now := start(t)
+		me := owner(t, s, now)
+		a := add(t, s, me, now)
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				err := s.Tx.Do(ctx, func(ctx context.Context) error {
+					b, err := s.Apps.Find(ctx, me, a.ID)
+					if err != nil {
+						return err
+					}
+					b.Description += "x"
+					b.RedirectURIs = []string{}
+					return s.Apps.Save(ctx, b)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		got, err := s.Apps.Find(ctx, me, a.ID)
+		require.NoError(t, err)
+		require.Equal(t, "dxxxxxxxxxx", got.Description)
+		require.Equal(t, []string{}, got.RedirectURIs)
+	})
+
+	t.Run("a key opens its application until it is deleted", func(t *testing.T) {
+		s, now := start(t)
+		a := add(t, s, owner(t, s, now), now)
+		first, second := key(t, s, a, now), key(t, s, a, now)
+		app, k, err := s.Apps.ByKey(ctx, second.Hash)
+		require.NoError(t, err)
+		require.Equal(t, a, app)
+		require.Equal(t, second, k)
+		_, _, err = s.Apps.ByKey(ctx, "nothing")
+		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
+
+		later := now.Add(time.Hour)
+		require.NoError(t, s.Apps.Used(ctx, nil))
+		require.NoError(t, s.Apps.Used(ctx, map[string]time.Time{second.ID: later, first.ID: now, id(): later}))
+		require.NoError(t, s.Apps.Used(ctx, map[string]time.Time{second.ID: now}))
+		keys, err := s.Apps.Keys(ctx, a.OwnerID, a.ID)
+		require.NoError(t, err)
+		first.LastUsedAt, second.LastUsedAt = &now, &later
+		require.Equal(t, []integrations.Key{second, first}, keys, "the latest use is kept")
+
+		require.NoError(t, s.Apps.DeleteKey(ctx, a.OwnerID, a.ID, second.ID))
+		_, _, err = s.Apps.ByKey(ctx, second.Hash)
+		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
+		require.ErrorIs(t, s.Apps.DeleteKey(ctx, a.OwnerID, a.ID, second.ID), integrations.ErrKeyNotFound)
+		require.NoError(t, s.Apps.Delete(ctx, a.OwnerID, a.ID))
+		_, _, err = s.Apps.ByKey(ctx, first.Hash)
+		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
+	})
+
+	t.Run("calls add up by day, whoever counts them, and go with their application", func(t *testing.T) {
+		s, now := start(t)
+		me := owner(t, s, now)
+		a, b := add(t, s, me, now), add(t, s, me, now)
+		require.NoError(t, s.Usage.Add(ctx, nil))
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				spent := []integrations.Spent{{AppID: b.ID, Day: "2026-11-20", Requests: 1}, {AppID: a.ID, Day: "2026-11-20", Requests: 3, Errors: 1}, {AppID: a.ID, Day: "2026-11-21", Requests: 1}}
+				if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Usage.Add(ctx, spent) }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		got, err := s.Usage.Of(ctx, a.ID, "2026-11-01", "2026-11-30")
+		require.NoError(t, err)
+		require.Equal(t, []integrations.Spent{{AppID: a.ID, Day: "2026-11-20", Requests: 30, Errors: 10}, {AppID: a.ID, Day: "2026-11-21", Requests: 10}}, got)
+		got, err = s.Usage.Of(ctx, a.ID, "2026-11-21", "2026-11-21")
+		require.NoError(t, err)
+		require.Len(t, got, 1)
+		n, err := s.Usage.Forget(ctx, "2026-11-21", 10)
+		require.NoError(t, err)
+		require.Equal(t, 2, n)
+		require.NoError(t, s.Apps.DeleteOf(ctx, me))
+		got, err = s.Usage.Of(ctx, a.ID, "2026-11-01", "2026-11-30")
+		require.NoError(t, err)
+		require.Empty(t, got)
+		n, err = s.Apps.Count(ctx, me)
+		require.NoError(t, err)
+		require.Zero(t, n)
+	})
+}

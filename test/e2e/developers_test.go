@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var keyShape = regexp.MustCompile(`^loc_live_[0-9A-Za-z]{38}$`)
+
+// some are a few of the members of an object.
+func some(a *answer, path string, names ...string) object {
+	out := object{}
+	for _, name := range names {
+		out[name] = a.at(path + "." + name)
+	}
+	return out
+}
+
+func TestApplicationsOfDevelopers(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		app := func(a *account, more object) string {
+			in := object{"name": "Ward Finder", "redirectUris": []string{"https://wardfinder.example.com/callback"}}
+			for name, value := range more {
+				in[name] = value
+			}
+			return a.post("/api/developers/apps", in).ok(201).text("data.app.id")
+		}
+		t.Run("POST /api/developers/apps", func(t *testing.T) {
+			t.Parallel()
+			for _, me := range []*account{w.seeker(t), w.employer(t)} {
+				made := me.post("/api/developers/apps", object{"name": " Ward Finder ", "description": "Finds wards", "redirectUris": []string{
+					"https://a.example.com/cb?x=1", "http://localhost/cb", "http://127.0.0.1:8123/cb", "http://[::1]/cb", "https://a.example.com/cb?x=1"}}).ok(201)
+				require.Equal(t, object{"name": "Ward Finder", "description": "Finds wards", "public": false, "plan": "free"}, some(made, "data.app", "name", "description", "public", "plan"))
+				require.Len(t, made.list("data.app.redirectUris"), 4, "each once")
+				require.Equal(t, made.text("data.app.id"), made.text("data.app.clientId"))
+				require.Regexp(t, `^loc_cs_[0-9A-Za-z]{43}$`, made.text("data.clientSecret"))
+			}
+			me := w.seeker(t)
+			require.Nil(t, me.post("/api/developers/apps", object{"name": "On a telephone", "public": true, "redirectUris": []string{"com.example.app:/cb"}}).ok(201).at("data.clientSecret"))
+			me.post("/api/developers/apps", object{}).invalid("name")
+			me.post("/api/developers/apps", object{"name": "  "}).invalid("name")
+			me.post("/api/developers/apps", object{"name": strings.Repeat("x", 101)}).invalid("name")
+			me.post("/api/developers/apps", object{"name": "x", "description": strings.Repeat("x", 1001)}).invalid("description")
+			for _, bad := range []string{"", "x", "/cb", "http://a.example.com/cb", "https://", "https://u:p@a.example.com/", "https://a.example.com/#f", "https://a.example.com/#", "https://*.example.com/", "javascript:alert(1)", "com.example.app:/cb", "https://a.example.com/\u00e9", "https://a.example.com/ x", "http://localhost.evil.example/", "https://a.example.com\\@b"} {
+				me.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{bad}}).invalid("redirectUris")
+			}
+			w.guest(t).post("/api/developers/apps", object{"name": "x"}).fails(401, "Unauthorized")
+		})
+		t.Run("GET /api/developers/apps", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			first, second := app(me, nil), app(me, object{"name": "Second"})
+			app(w.seeker(t), nil)
+			list := me.get("/api/developers/apps?limit=1").ok(200)
+			require.Equal(t, second, list.text("data.apps.0.id"))
+			require.Equal(t, object{"total": 2.0, "page": 1.0, "limit": 1.0, "totalPages": 2.0}, list.at("data.pagination"))
+			require.Equal(t, first, me.get("/api/developers/apps?limit=1&cursor="+list.text("data.nextCursor")).ok(200).text("data.apps.0.id"))
+			w.guest(t).get("/api/developers/apps").fails(401, "Unauthorized")
+		})
+		t.Run("GET and PUT and DELETE /api/developers/apps/:id", func(t *testing.T) {
+			t.Parallel()
+			me, other := w.employer(t), w.employer(t)
+			path := "/api/developers/apps/" + app(me, nil)
+			require.Equal(t, "Ward Finder", me.get(path).ok(200).text("data.app.name"))
+			changed := me.put(path, object{"name": "Bed Finder", "redirectUris": []string{}, "plan": "enterprise", "ownerId": other.id}).ok(200)
+			require.Equal(t, object{"name": "Bed Finder", "plan": "free", "redirectUris": []any{}}, some(changed, "data.app", "name", "plan", "redirectUris"))
+			require.Equal(t, "Finds beds", me.put(path, object{"description": "Finds beds"}).ok(200).text("data.app.description"))
+			me.put(path, object{"name": ""}).invalid("name")
+			me.put(path, object{"redirectUris": []string{"ftp://x"}}).invalid("redirectUris")
+			for _, missing := range []string{path + "0", "/api/developers/apps/nonsense"} {
+				me.get(missing).fails(404, "Application not found")
+			}
+			other.get(path).fails(404, "Application not found")
+			other.put(path, object{"name": "Mine"}).fails(404, "Application not found")
+			other.delete(path).fails(404, "Application not found")
+			me.delete(path).ok(200)
+			me.get(path).fails(404, "Application not found")
+			me.delete(path).fails(404, "Application not found")
+		})
+		t.Run("POST /api/developers/apps/:id/secret", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			path := "/api/developers/apps/" + app(me, nil) + "/secret"
+			one, two := me.post(path, nil).ok(200).text("data.clientSecret"), me.post(path, nil).ok(200).text("data.clientSecret")
+			require.NotEqual(t, one, two)
+			w.seeker(t).post(path, nil).fails(404, "Application not found")
+			me.post("/api/developers/apps/"+app(me, object{"public": true})+"/secret", nil).fails(409, "A public application has no secret")
+		})
+		t.Run("POST and GET /api/developers/apps/:id/keys and DELETE /api/developers/apps/:id/keys/:keyId", func(t *testing.T) {
+			t.Parallel()
+			me, other := w.seeker(t), w.seeker(t)
+			path := "/api/developers/apps/" + app(me, nil) + "/keys"
+			made := me.post(path, object{"name": "Production"}).ok(201)
+			secret := made.text("data.apiKey")
+			require.Regexp(t, keyShape, secret)
+			require.Equal(t, secret[:13], made.text("data.key.prefix"))
+			require.Nil(t, made.at("data.key.lastUsedAt"))
+			list := me.get(path).ok(200)
+			require.Equal(t, made.at("data.key"), list.at("data.keys.0"))
+			require.NotContains(t, string(list.raw), secret)
+			me.post(path, object{"name": ""}).invalid("name")
+			other.post(path, object{"name": "x"}).fails(404, "Application not found")
+			other.get(path).fails(404, "Application not found")
+			key := path + "/" + made.text("data.key.id")
+			other.delete(key).fails(404, "Application not found")
+			me.delete(path+"/nonsense").fails(404, "API key not found")
+			me.delete(key).ok(200)
+			me.delete(key).fails(404, "API key not found")
+			for range 20 {
+				me.post(path, object{"name": "x"}).ok(201)
+			}
+			me.post(path, object{"name": "x"}).fails(409, "An application has at most 20 API keys; delete one that is not used")
+		})
+		t.Run("GET /api/developers/apps/:id/usage", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			path := "/api/developers/apps/" + app(me, nil) + "/usage"
+			used := me.get(path).ok(200)
+			require.Equal(t, "free", used.text("data.plan"))
+			require.Len(t, used.list("data.series"), 30)
+			days := me.get(path + "?from=2026-11-01&to=2026-11-03").ok(200)
+			require.Equal(t, []any{object{"date": "2026-11-01", "requests": 0.0, "errors": 0.0}, object{"date": "2026-11-02", "requests": 0.0, "errors": 0.0}, object{"date": "2026-11-03", "requests": 0.0, "errors": 0.0}}, days.at("data.series"))
+			me.get(path + "?from=2026-11-04&to=2026-11-03").invalid("from")
+			me.get(path + "?from=2020-11-04&to=2026-11-03").invalid("from")
+			me.get(path + "?to=tomorrow").invalid("to")
+			w.seeker(t).get(path).fails(404, "Application not found")
+		})
+	})
+}
