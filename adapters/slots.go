@@ -46,6 +46,7 @@ type Storage struct {
 	Users            identity.Users
 	Organizations    identity.Organizations
 	Sessions         identity.Sessions
+	Browsers         identity.Browsers
 	MailTokens       identity.MailTokens
 	EmailChanges     identity.EmailChanges
 	EmployerSettings identity.EmployerSettingsStore
@@ -75,8 +76,10 @@ type Storage struct {
 	Subscriptions billing.Subscriptions
 	Charges       billing.Charges
 
-	Apps  integrations.Apps
-	Usage integrations.Usage
+	Apps     integrations.Apps
+	Usage    integrations.Usage
+	Grants   integrations.Grants
+	Consents integrations.Consents
 
 	Idempotency idempotency.Store
 

@@ -287,6 +287,7 @@ func (b billingPeople) ByIDs(ctx context.Context, ids []string) (map[string]bill
 func newIntegrations(s adapters.Storage, d adapters.Deps, i *identity.Service) *integrations.Service {
 	return integrations.New(integrations.Needs{
 		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Apps: s.Apps, Usage: s.Usage, People: integrationsPeople{i},
+		Grants: s.Grants, Consents: s.Consents,
 	})
 }
 

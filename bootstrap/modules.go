@@ -48,7 +48,7 @@ func newKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
 func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jwttokens.Tokens, l limit.Limiter, m mail.Mailer) *identity.Service {
 	return identity.New(identity.Needs{
 		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID,
-		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, MailTokens: s.MailTokens, EmailChanges: s.EmailChanges, EmployerSettings: s.EmployerSettings, Jobs: s.Jobs,
+		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, Browsers: s.Browsers, MailTokens: s.MailTokens, EmailChanges: s.EmailChanges, EmployerSettings: s.EmployerSettings, Jobs: s.Jobs,
 		Hasher: argonhash.New(), AccessTokens: ring, Limiter: l, Mailer: m,
 		Subscriptions: identitySubscriptions{billing.Standing{Subscriptions: s.Subscriptions, Clock: d.Clock}},
 		PublicURL:     c.HTTP.PublicURL,

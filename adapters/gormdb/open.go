@@ -21,14 +21,14 @@ func (db *DB) Storage() adapters.Storage {
 	words := newVocabulary(db)
 	return adapters.Storage{
 		Tx: db, Events: outbox, Outbox: outbox, Jobs: Jobs{db},
-		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, MailTokens: MailTokens{db}, EmailChanges: EmailChanges{db}, EmployerSettings: EmployerSettings{db},
+		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, Browsers: Browsers{db}, MailTokens: MailTokens{db}, EmailChanges: EmailChanges{db}, EmployerSettings: EmployerSettings{db},
 		Applications: Applications{db}, Appointments: Appointments{db}, Letters: Letters{db}, Exports: Exports{db},
 		Profiles: Profiles{db}, Bookmarks: Bookmarks{db}, Onboardings: Onboardings{db}, Dismissals: Dismissals{db},
 		Documents: Documents{db}, DocumentFiles: DocumentFiles{db},
 		Notifications: Notifications{db}, Activities: Activities{db}, Searches: SavedSearches{db}, Alerts: Alerts{db}, SeekerTraces: Traces{db},
 		Listings: Listings{db, words}, ListingSearch: Searches{db, words, newFacts()}, ListingLoader: Listings{db, words}, ListingMatcher: Matchers{db, words}, ListingViews: Views{db},
 		Subscriptions: Subscriptions{db}, Charges: Charges{db},
-		Apps: Apps{db}, Usage: Usage{db},
+		Apps: Apps{db}, Usage: Usage{db}, Grants: Grants{db}, Consents: Consents{db},
 		Idempotency: Idempotency{db}, ListingChanges: db.listingChanges.Load,
 		Schema: Schema{db}, Ping: db.Ping, Close: db.Close,
 	}

@@ -24,6 +24,13 @@ type sessionRow struct {
 // TableName tells GORM the table.
 func (sessionRow) TableName() string { return "sessions" }
 
+func newSessionRow(s identity.Session) sessionRow {
+	return sessionRow{
+		ID: s.ID, UserID: s.UserID, Address: s.Address, UserAgent: s.UserAgent,
+		CreatedAt: s.CreatedAt, LastUsedAt: s.LastUsedAt, ExpiresAt: s.ExpiresAt, EndedAt: nilIfZero(s.EndedAt),
+	}
+}
+
 func (r sessionRow) session() identity.Session {
 	return identity.Session{
 		ID: r.ID, UserID: r.UserID, Address: r.Address, UserAgent: r.UserAgent,
@@ -44,10 +51,7 @@ func (refreshTokenRow) TableName() string { return "refresh_tokens" }
 
 // Open implements identity.Sessions.
 func (d Sessions) Open(ctx context.Context, s identity.Session, t identity.RefreshToken) error {
-	r := sessionRow{
-		ID: s.ID, UserID: s.UserID, Address: s.Address, UserAgent: s.UserAgent,
-		CreatedAt: s.CreatedAt, LastUsedAt: s.LastUsedAt, ExpiresAt: s.ExpiresAt, EndedAt: nilIfZero(s.EndedAt),
-	}
+	r := newSessionRow(s)
 	if err := d.q(ctx).Create(&r).Error; err != nil {
 		return wrap(err)
 	}
@@ -63,6 +67,10 @@ func (d Sessions) AddRefresh(ctx context.Context, t identity.RefreshToken) error
 // Principal implements identity.Sessions. It runs on every signed-in request:
 // primary keys and the one-row index of active memberships, nothing else.
 func (d Sessions) Principal(ctx context.Context, sessionID string) (identity.Principal, error) {
+	return d.principal(ctx, "s.id = ?", sessionID)
+}
+
+func (db *DB) principal(ctx context.Context, where, value string) (identity.Principal, error) {
 	var r struct {
 		Session         sessionRow `gorm:"embedded"`
 		Email           string
@@ -77,13 +85,13 @@ func (d Sessions) Principal(ctx context.Context, sessionID string) (identity.Pri
 		Permissions     *string
 		Founder         *bool
 	}
-	err := d.q(ctx).Raw(`SELECT s.id, s.user_id, s.address, s.user_agent, s.created_at, s.last_used_at, s.expires_at, s.ended_at,
+	err := db.q(ctx).Raw(`SELECT s.id, s.user_id, s.address, s.user_agent, s.created_at, s.last_used_at, s.expires_at, s.ended_at,
 			u.email, u.name, u.kind, u.status, u.registered, u.email_verified_at, u.created_at AS user_created_at,
 			m.organization_id, m.role, m.permissions, m.founder
 		FROM sessions s
 		JOIN users u ON u.id = s.user_id AND u.status = 'active'
 		LEFT JOIN memberships m ON m.user_id = s.user_id AND m.status = 'active'
-		WHERE s.id = ?`, sessionID).Scan(&r).Error
+		WHERE `+where, value).Scan(&r).Error
 	if err != nil {
 		return identity.Principal{}, wrap(err)
 	}

@@ -175,6 +175,16 @@ type Sessions interface {
 	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
 
+// Browsers stores the sessions of those who signed in on a page and hold a
+// cookie, of which only a hash is stored. They end as all sessions do.
+type Browsers interface {
+	// Open stores a session under the hash.
+	Open(ctx context.Context, s Session, hash string) error
+	// Principal reads the session with the hash as Sessions.Principal does, in
+	// one query.
+	Principal(ctx context.Context, hash string) (Principal, error)
+}
+
 // MailTokens stores the secrets that were sent by mail.
 type MailTokens interface {
 	// Add fails with ErrUserNotFound if the user's account is deleted, also by a

@@ -26,6 +26,7 @@ type Needs struct {
 	Users            Users
 	Organizations    Organizations
 	Sessions         Sessions
+	Browsers         Browsers
 	MailTokens       MailTokens
 	EmailChanges     EmailChanges
 	EmployerSettings EmployerSettingsStore

@@ -37,27 +37,35 @@ func (s *Service) Login(ctx context.Context, in LoginInput, from Client) (Signed
 	if err := c.err(); err != nil {
 		return SignedIn{}, err
 	}
+	var out SignedIn
+	err := s.signIn(ctx, in, from, func(ctx context.Context, userID string, now time.Time) (err error) {
+		out, err = s.open(ctx, userID, from, now)
+		return err
+	})
+	return out, err
+}
+
+// signIn proves the password and opens what it opens, in one transaction.
+func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open func(ctx context.Context, userID string, now time.Time) error) error {
 	// A second look, for a verifier that a concurrent sign-in has renewed.
 	for range 2 {
 		u, renewed, err := s.checkPassword(ctx, in.Email, in.Password, from)
 		if err != nil {
-			return SignedIn{}, err
+			return err
 		}
-		var out SignedIn
 		var ok bool
 		err = s.Tx.Do(ctx, func(ctx context.Context) error {
 			now := s.Clock.Now()
 			if ok, err = s.Users.SignIn(ctx, u.ID, u.PasswordHash, renewed, now); err != nil || !ok {
 				return err
 			}
-			out, err = s.open(ctx, u.ID, from, now)
-			return err
+			return open(ctx, u.ID, now)
 		})
 		if err != nil || ok {
-			return out, err
+			return err
 		}
 	}
-	return SignedIn{}, ErrBadCredentials
+	return ErrBadCredentials
 }
 
 // checkPassword proves the password of the account with the address, throttled

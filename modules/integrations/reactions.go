@@ -6,7 +6,12 @@ import (
 	"github.com/locumhq/locum/core/event"
 )
 
-// OnAccountDeleted ends what the account made.
+// OnAccountDeleted ends what the account made and what it allowed.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Apps.DeleteOf(ctx, e.UserID) })
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Consents.DeleteOf(ctx, e.UserID); err != nil {
+			return err
+		}
+		return s.Apps.DeleteOf(ctx, e.UserID)
+	})
 }

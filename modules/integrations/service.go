@@ -23,6 +23,9 @@ type Needs struct {
 	Apps   Apps
 	Usage  Usage
 	People People
+	// Grants and Consents are what users allow applications by OAuth.
+	Grants   Grants
+	Consents Consents
 }
 
 // Service holds the module's use cases.
@@ -301,5 +304,8 @@ func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) 
 
 // Periodic is what the module does by the clock.
 func (s *Service) Periodic() []job.Periodic {
-	return []job.Periodic{{Kind: "integrations.forget-usage", Every: time.Hour, Do: s.forgetUsage}}
+	return []job.Periodic{
+		{Kind: "integrations.forget-usage", Every: time.Hour, Do: s.forgetUsage},
+		{Kind: "integrations.forget-grants", Every: time.Hour, Do: s.forgetGrants},
+	}
 }

@@ -24,5 +24,6 @@ func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	t.Run("seekers", func(t *testing.T) { Seekers(t, open) })
 	t.Run("billing", func(t *testing.T) { Billing(t, open) })
 	t.Run("apps", func(t *testing.T) { Apps(t, open) })
+	t.Run("oauth", func(t *testing.T) { OAuth(t, open) })
 	t.Run("listings", func(t *testing.T) { Listings(t, open) })
 }
