@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -268,27 +269,72 @@ func (b seekersPeople) ByIDs(ctx context.Context, ids []string) (map[string]jobs
 func newBilling(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, p billing.Payments, i *identity.Service) *billing.Service {
 	return billing.New(billing.Needs{
 		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Subscriptions, Charges: s.Charges,
-		Payments: p, People: billingPeople{i}, Mailer: m, Plans: billing.Plans(), PublicURL: c.HTTP.PublicURL,
+		Payments: p, People: billingPeople{i, s.Apps}, Mailer: m, Plans: billingPlans(), PublicURL: c.HTTP.PublicURL,
 	})
 }
 
-// billingPeople answers billing.People.
-type billingPeople struct{ *identity.Service }
+// billingPlans are what people and their applications can subscribe to.
+func billingPlans() []billing.Plan {
+	all := billing.Plans()
+	for _, p := range integrations.Plans() {
+		all = append(all, billing.Plan{For: billing.Application, ID: p.ID, Name: p.Name, Price: billing.Money{Minor: p.Price, Currency: "GBP"}})
+	}
+	return all
+}
 
-func (b billingPeople) ByIDs(ctx context.Context, ids []string) (map[string]billing.Person, error) {
-	people, err := b.People(ctx, ids)
-	out := make(map[string]billing.Person, len(people))
-	for id, p := range people {
-		out[id] = billing.Person{Name: p.Name, Email: p.Email}
+// billingPeople answers billing.People. It reads the applications themselves,
+// since the module that keeps them asks for payments.
+type billingPeople struct {
+	*identity.Service
+	apps integrations.Apps
+}
+
+func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[billing.Owner]billing.Person, error) {
+	var apps []string
+	for _, o := range owners {
+		if o.Kind == billing.Application {
+			apps = append(apps, o.ID)
+		}
+	}
+	userOf, err := map[string]string{}, error(nil)
+	if len(apps) > 0 {
+		if userOf, err = b.apps.Owners(ctx, apps); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range owners {
+		if o.Kind == billing.User {
+			userOf[o.ID] = o.ID
+		}
+	}
+	people, err := b.People(ctx, slices.Collect(maps.Values(userOf)))
+	out := make(map[billing.Owner]billing.Person, len(people))
+	for _, o := range owners {
+		if p, there := people[userOf[o.ID]]; there {
+			out[o] = billing.Person{Name: p.Name, Email: p.Email}
+		}
 	}
 	return out, err
 }
 
-func newIntegrations(s adapters.Storage, d adapters.Deps, i *identity.Service) *integrations.Service {
+func newIntegrations(s adapters.Storage, d adapters.Deps, l limit.Limiter, i *identity.Service, b *billing.Service) *integrations.Service {
 	return integrations.New(integrations.Needs{
-		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Apps: s.Apps, Usage: s.Usage, People: integrationsPeople{i},
-		Grants: s.Grants, Consents: s.Consents,
+		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Apps: s.Apps, Usage: s.Usage, People: integrationsPeople{i},
+		Payments: integrationsPayments{b}, Limiter: l, Grants: s.Grants, Consents: s.Consents,
 	})
+}
+
+// integrationsPayments answers integrations.Payments.
+type integrationsPayments struct{ *billing.Service }
+
+func (b integrationsPayments) Choose(ctx context.Context, appID, plan, paymentMethodID string) (string, error) {
+	sub, err := b.ChooseFor(ctx, billing.Owner{Kind: billing.Application, ID: appID}, billing.ChooseInput{PlanID: plan, PaymentMethodID: paymentMethodID})
+	return sub.Plan, err
+}
+
+func (b integrationsPayments) Paid(ctx context.Context, appID string) (string, error) {
+	sub, err := b.Of(ctx, billing.Owner{Kind: billing.Application, ID: appID})
+	return sub.Plan, err
 }
 
 // integrationsPeople answers integrations.People.

@@ -50,7 +50,10 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 		event.OnID("billing.mail-changed", b.MailSubscriptionChanged).In(job.Mail),
 		event.On("billing.erase", b.OnAccountDeleted),
 
+		event.On("billing.erase-app", b.OnAppDeleted),
+
 		event.On("integrations.erase", in.OnAccountDeleted),
+		event.On("integrations.plan", in.OnSubscriptionChanged),
 	}
 }
 

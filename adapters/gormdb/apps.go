@@ -109,12 +109,15 @@ func (d Apps) Delete(ctx context.Context, ownerID, id string) error {
 	return wrap(d.q(ctx).Exec("DELETE FROM app_usage WHERE app_id = ?", id).Error)
 }
 
-// DeleteOf implements integrations.Apps.
-func (d Apps) DeleteOf(ctx context.Context, ownerID string) error {
-	if err := d.q(ctx).Exec("DELETE FROM app_usage WHERE app_id IN (SELECT id FROM apps WHERE owner_id = ?)", ownerID).Error; err != nil {
-		return wrap(err)
+// Owners implements integrations.Apps.
+func (d Apps) Owners(ctx context.Context, ids []string) (map[string]string, error) {
+	var rows []appRow
+	err := d.q(ctx).Select("id", "owner_id").Where("?", d.dialect.among(ids)).Find(&rows).Error
+	out := make(map[string]string, len(rows))
+	for _, r := range rows {
+		out[r.ID] = r.OwnerID
 	}
-	return wrap(d.q(ctx).Exec("DELETE FROM apps WHERE owner_id = ?", ownerID).Error)
+	return out, wrap(err)
 }
 
 type apiKeyRow struct {

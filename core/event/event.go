@@ -146,6 +146,11 @@ type (
 		Kind      string    `json:"kind"` // jobseeker or employer
 		DeletedAt time.Time `json:"deleted_at"`
 	}
+	// AppDeleted tells that a third party's application is no more.
+	AppDeleted struct {
+		AppID     string    `json:"app_id"`
+		DeletedAt time.Time `json:"deleted_at"`
+	}
 	// OrganizationRenamed tells that an organization has another name.
 	OrganizationRenamed struct {
 		OrganizationID string    `json:"organization_id"`
@@ -238,6 +243,7 @@ func (SessionReuseDetected) Type() string     { return "session.reuse_detected" 
 func (MemberInvited) Type() string            { return "member.invited" }
 func (EmailChangeRequested) Type() string     { return "user.email_change_requested" }
 func (AccountDeleted) Type() string           { return "user.deleted" }
+func (AppDeleted) Type() string               { return "app.deleted" }
 func (OrganizationRenamed) Type() string      { return "organization.renamed" }
 func (OrganizationClosed) Type() string       { return "organization.closed" }
 func (InterviewChanged) Type() string         { return "interview.changed" }
@@ -258,6 +264,7 @@ func (e SessionReuseDetected) Subject() string     { return e.SessionID }
 func (e MemberInvited) Subject() string            { return e.UserID }
 func (e EmailChangeRequested) Subject() string     { return e.UserID }
 func (e AccountDeleted) Subject() string           { return e.UserID }
+func (e AppDeleted) Subject() string               { return e.AppID }
 func (e OrganizationRenamed) Subject() string      { return e.OrganizationID }
 func (e OrganizationClosed) Subject() string       { return e.OrganizationID }
 func (e InterviewChanged) Subject() string         { return e.ApplicationID }

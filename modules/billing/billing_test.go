@@ -77,11 +77,11 @@ func (p *provider) total() (sum int64, n int) {
 	return sum, len(p.took)
 }
 
-func (d *till) ByIDs(_ context.Context, ids []string) (map[string]billing.Person, error) {
-	out := map[string]billing.Person{}
-	for _, id := range ids {
-		if !d.gone[id] {
-			out[id] = billing.Person{Name: "Niamh", Email: id + "@example.org"}
+func (d *till) Payers(_ context.Context, owners []billing.Owner) (map[billing.Owner]billing.Person, error) {
+	out := map[billing.Owner]billing.Person{}
+	for _, o := range owners {
+		if !d.gone[o.ID] {
+			out[o] = billing.Person{Name: "Niamh", Email: o.ID + "@example.org"}
 		}
 	}
 	return out, nil
@@ -96,7 +96,7 @@ func (d *till) Send(_ context.Context, m mail.Message) error {
 type opener = func(testing.TB, clock.Clock) adapters.Storage
 
 // plans have one more than is sold, so that there is something to upgrade to.
-var plans = append(billing.Plans(), billing.Plan{ID: "gold", Name: "Gold", Price: billing.Money{Minor: 2999, Currency: "GBP"}})
+var plans = append(billing.Plans(), billing.Plan{For: billing.User, ID: "gold", Name: "Gold", Price: billing.Money{Minor: 2999, Currency: "GBP"}})
 
 func open(t testing.TB, on opener) *till {
 	t.Helper()

@@ -14,8 +14,9 @@ type Money struct {
 // Major is the amount as people write it, for display alone.
 func (m Money) Major() float64 { return float64(m.Minor) / 100 }
 
-// Plan is what one can subscribe to, for a month at a time.
+// Plan is what an owner of a kind can subscribe to, for a month at a time.
 type Plan struct {
+	For   OwnerKind
 	ID    string
 	Name  string
 	Price Money
@@ -24,15 +25,37 @@ type Plan struct {
 // Free reports whether the plan costs nothing.
 func (p Plan) Free() bool { return p.Price.Minor == 0 }
 
-// Basic is the id of the plan that everybody is on without having chosen.
-const Basic = "basic"
+// Basic is the id of the plan that every jobseeker is on without having chosen,
+// and Free that of every application.
+const (
+	Basic = "basic"
+	Free  = "free"
+)
+
+// Free is the id of the plan that the owner is on without having chosen.
+func (o Owner) Free() string {
+	if o.Kind == Application {
+		return Free
+	}
+	return Basic
+}
 
 // Plans are those of jobseekers, the cheapest first.
 func Plans() []Plan {
 	return []Plan{
-		{ID: Basic, Name: "Basic", Price: Money{0, "GBP"}},
-		{ID: "premium", Name: "Premium", Price: Money{999, "GBP"}},
+		{For: User, ID: Basic, Name: "Basic", Price: Money{0, "GBP"}},
+		{For: User, ID: "premium", Name: "Premium", Price: Money{999, "GBP"}},
 	}
+}
+
+// plansOf are those that the owner can choose.
+func (s *Service) plansOf(o Owner) (out []Plan) {
+	for _, p := range s.Plans {
+		if p.For == o.Kind {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 func (s *Service) plan(id string) (Plan, bool) {

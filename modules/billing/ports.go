@@ -93,8 +93,9 @@ type Charges interface {
 
 // People tells whom a mail goes to.
 type People interface {
-	// ByIDs maps those of the users that exist to their names and addresses.
-	ByIDs(ctx context.Context, ids []string) (map[string]Person, error)
+	// Payers maps those of the owners that exist to the account that each is, or
+	// belongs to.
+	Payers(ctx context.Context, owners []Owner) (map[Owner]Person, error)
 }
 
 // Person is who a mail goes to.

@@ -12,11 +12,9 @@ import (
 // MailSubscriptionChanged tells the owner what became of their subscription.
 // What they did themselves is confirmed: it is about money.
 func (s *Service) MailSubscriptionChanged(ctx context.Context, eventID string, e event.SubscriptionChanged) error {
-	if e.OwnerKind != string(User) {
-		return nil
-	}
-	people, err := s.People.ByIDs(ctx, []string{e.OwnerID})
-	p, there := people[e.OwnerID]
+	o := Owner{OwnerKind(e.OwnerKind), e.OwnerID}
+	payers, err := s.People.Payers(ctx, []Owner{o})
+	p, there := payers[o]
 	if err != nil || !there || p.Email == "" {
 		return err
 	}
@@ -43,13 +41,13 @@ func (s *Service) words(e event.SubscriptionChanged) (subject, text string) {
 	case event.SubscriptionResumed:
 		return "Your " + name + " plan goes on", fmt.Sprintf("The %s plan is not cancelled any more. It renews on %s.", name, on(e.ExpiresAt))
 	case event.SubscriptionLapsed:
-		return "Your plan has ended", "The payment for your plan was declined several times, so the plan has ended. You are on the Basic plan."
+		return "Your plan has ended", "The payment for your plan was declined several times, so the plan has ended. You are on the " + s.freeName(e) + " plan."
 	case event.SubscriptionRefused:
 		return "Your payment did not work", fmt.Sprintf("The payment for the %s plan was declined, so nothing has changed and nothing is charged. You can choose the plan again with another payment method.", name)
 	case event.SubscriptionMethodChanged:
 		return "Your payment method has changed", "There is a new payment method on file for your account. If that was not you, please change your password."
 	}
-	return "Your plan has ended", "Your plan has ended. You are on the Basic plan."
+	return "Your plan has ended", "Your plan has ended. You are on the " + s.freeName(e) + " plan."
 }
 
 func on(t *time.Time) string {
@@ -59,10 +57,23 @@ func on(t *time.Time) string {
 	return day(*t)
 }
 
+func (s *Service) freeName(e event.SubscriptionChanged) string {
+	plan, _ := s.plan(Owner{Kind: OwnerKind(e.OwnerKind)}.Free())
+	return plan.Name
+}
+
 // OnAccountDeleted removes what is known of the owner, here and at the provider.
 // Charges are kept, as books have to be, and are nobody's.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
-	o := Owner{User, e.UserID}
+	return s.forget(ctx, Owner{User, e.UserID})
+}
+
+// OnAppDeleted does the same for an application.
+func (s *Service) OnAppDeleted(ctx context.Context, e event.AppDeleted) error {
+	return s.forget(ctx, Owner{Application, e.AppID})
+}
+
+func (s *Service) forget(ctx context.Context, o Owner) error {
 	if err := s.Payments.Forget(ctx, o); err != nil {
 		return err
 	}

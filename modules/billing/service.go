@@ -28,7 +28,8 @@ type Needs struct {
 	Payments      Payments
 	People        People
 	Mailer        mail.Mailer
-	// Plans are what can be chosen, the cheapest first; the first is free.
+	// Plans are what can be chosen, of each kind of owner the cheapest first; the
+	// first is free.
 	Plans []Plan
 	// PublicURL is where the links in mails lead.
 	PublicURL string
@@ -64,7 +65,7 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor) (Overview, error) {
 		return Overview{}, err
 	}
 	history, err := s.Charges.Of(ctx, o, maxHistory)
-	return Overview{Subscription: sub, Plans: s.Plans, History: history}, err
+	return Overview{Subscription: sub, Plans: s.plansOf(o), History: history}, err
 }
 
 // Of is the owner's subscription as it stands now.
@@ -96,33 +97,43 @@ type ChooseInput struct {
 // the plan already pays nothing again: it goes on if it was cancelled, with the
 // method given. The free plan is taken by letting a paid one end.
 func (s *Service) Create(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
-	return s.choose(ctx, by, in, true)
+	return s.chooseOwn(ctx, by, in, true)
 }
 
 // Upgrade moves the caller to a plan that costs more, against what is left of
 // the present one's period.
 func (s *Service) Upgrade(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
-	return s.choose(ctx, by, in, false)
+	return s.chooseOwn(ctx, by, in, false)
 }
 
-func (s *Service) choose(ctx context.Context, by auth.Actor, in ChooseInput, free bool) (Subscription, error) {
+func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, free bool) (Subscription, error) {
 	if !by.Seeker {
 		return Subscription{}, fault.ErrForbidden
 	}
+	return s.choose(ctx, Owner{User, by.UserID}, in, free)
+}
+
+// ChooseFor puts an owner on a plan in the name of somebody who may; whether they
+// may is for the caller to know. The free plan lets a paid one end with what is
+// paid for.
+func (s *Service) ChooseFor(ctx context.Context, o Owner, in ChooseInput) (Subscription, error) {
+	return s.choose(ctx, o, in, true)
+}
+
+func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, free bool) (Subscription, error) {
 	if in.PlanID == "" {
 		return Subscription{}, fault.InvalidField("planId", "is required")
 	}
 	plan, ok := s.plan(in.PlanID)
-	if !ok {
-		return Subscription{}, fault.InvalidField("planId", "must be one of: "+s.planIDs())
+	if !ok || plan.For != o.Kind {
+		return Subscription{}, fault.InvalidField("planId", "must be one of: "+s.planIDs(o))
 	}
 	if plan.Free() {
 		if !free {
 			return Subscription{}, fault.InvalidField("planId", "is no upgrade; cancel the subscription to return to it")
 		}
-		return s.Cancel(ctx, by)
+		return s.cancel(ctx, o)
 	}
-	o := Owner{User, by.UserID}
 	var method Method
 	if in.PaymentMethodID != "" {
 		var err error
@@ -231,7 +242,7 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method) (
 	}
 	c := Charge{ID: s.NewID(), Owner: o, Plan: plan.ID, Amount: plan.Price, Method: method, Status: Pending,
 		PeriodStart: now, PeriodEnd: monthAfter(now, now), CreatedAt: now, NextAt: now.Add(patience(0))}
-	if sub.Plan != Basic && sub.Plan != plan.ID {
+	if sub.Plan != o.Free() && sub.Plan != plan.ID {
 		present, _ := s.plan(sub.Plan)
 		if plan.Price.Minor <= present.Price.Minor {
 			return sub, nil, fault.InvalidField("planId", "is no upgrade; cancel the subscription and choose it when the present one has ended")
@@ -244,15 +255,19 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method) (
 // Cancel lets the caller's plan end with what is paid for. Who is on the basic
 // plan, or has cancelled before, stays where they are. While a purchase waits
 // for its answer it is ErrUnderWay, so that no cancellation is lost to it.
-func (s *Service) Cancel(ctx context.Context, by auth.Actor) (sub Subscription, err error) {
+func (s *Service) Cancel(ctx context.Context, by auth.Actor) (Subscription, error) {
 	if !by.Seeker {
-		return sub, fault.ErrForbidden
+		return Subscription{}, fault.ErrForbidden
 	}
+	return s.cancel(ctx, Owner{User, by.UserID})
+}
+
+func (s *Service) cancel(ctx context.Context, o Owner) (sub Subscription, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if sub, err = s.Subscriptions.Lock(ctx, Owner{User, by.UserID}); err != nil {
+		if sub, err = s.Subscriptions.Lock(ctx, o); err != nil {
 			return err
 		}
-		if err := s.undecided(ctx, sub.Owner); err != nil {
+		if err := s.undecided(ctx, o); err != nil {
 			return err
 		}
 		now := s.Clock.Now()
@@ -283,7 +298,7 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 	case err != nil:
 		return sub, err
 	case sub.Status == PastDue:
-		return s.choose(ctx, by, ChooseInput{PlanID: sub.Plan, PaymentMethodID: methodID}, false)
+		return s.choose(ctx, o, ChooseInput{PlanID: sub.Plan, PaymentMethodID: methodID}, false)
 	}
 	method, err := s.attach(ctx, o, methodID)
 	if err != nil {
@@ -329,9 +344,9 @@ func notOfAnID(r rune) bool {
 	return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }
 
-func (s *Service) planIDs() string {
+func (s *Service) planIDs(o Owner) string {
 	var ids []string
-	for _, p := range s.Plans {
+	for _, p := range s.plansOf(o) {
 		ids = append(ids, p.ID)
 	}
 	return strings.Join(ids, ", ")

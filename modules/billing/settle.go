@@ -33,16 +33,12 @@ func (s *Service) Renew(ctx context.Context) error {
 		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
-		ids := make([]string, len(due))
-		for i, o := range due {
-			ids[i] = o.ID
-		}
-		people, err := s.People.ByIDs(ctx, ids)
+		payers, err := s.People.Payers(ctx, due)
 		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
 		for _, o := range due {
-			_, there := people[o.ID]
+			_, there := payers[o]
 			if err := s.advance(ctx, o, there); err != nil {
 				failed = append(failed, fmt.Errorf("subscription of %s %s: %w", o.Kind, o.ID, err))
 			}

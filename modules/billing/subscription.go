@@ -12,6 +12,8 @@ type OwnerKind string
 // The kinds of owner.
 const (
 	User OwnerKind = "user"
+	// Application is a third party's program.
+	Application OwnerKind = "application"
 	// Nobody had an account once. Charges alone can be theirs.
 	Nobody OwnerKind = "nobody"
 )
@@ -63,7 +65,7 @@ type Subscription struct {
 
 // NewSubscription is what an owner has who never chose another plan.
 func NewSubscription(o Owner) Subscription {
-	return Subscription{Owner: o, Plan: Basic, Status: Active, Version: 1}
+	return Subscription{Owner: o, Plan: o.Free(), Status: Active, Version: 1}
 }
 
 // At is the subscription as it stands at the moment: what has run out is over,
@@ -81,9 +83,9 @@ func (s *Subscription) over(now time.Time) bool {
 	return !s.ExpiresAt.IsZero() && !s.AutoRenew && !s.ExpiresAt.After(now)
 }
 
-// end puts the owner back to the basic plan.
+// end puts the owner back to the free plan.
 func (s *Subscription) end() {
-	s.Plan, s.Status, s.AutoRenew, s.Failures = Basic, Active, false, 0
+	s.Plan, s.Status, s.AutoRenew, s.Failures = s.Owner.Free(), Active, false, 0
 	s.AnchorAt, s.ExpiresAt, s.NextAt = time.Time{}, time.Time{}, time.Time{}
 }
 
@@ -97,7 +99,7 @@ func (s *Subscription) paid(c Charge) (change string) {
 	switch {
 	case c.Renewal, s.Plan == c.Plan:
 		change = event.SubscriptionRenewed
-	case s.Plan == Basic:
+	case s.Plan == s.Owner.Free():
 		change = event.SubscriptionStarted
 	default:
 		change = event.SubscriptionUpgraded
@@ -116,7 +118,7 @@ func (s *Subscription) paid(c Charge) (change string) {
 // declined goes on after a renewal that could not be paid for.
 func (s *Subscription) declined(now time.Time) (change string) {
 	switch {
-	case s.Plan == Basic:
+	case s.Plan == s.Owner.Free():
 		return "" // ended by its owner meanwhile
 	case !s.AutoRenew || s.Failures >= len(retryAfter):
 		s.end()
@@ -130,7 +132,7 @@ func (s *Subscription) declined(now time.Time) (change string) {
 // cancel lets the plan end with what is paid for.
 func (s *Subscription) cancel(now time.Time) (change string) {
 	switch {
-	case s.Plan == Basic || !s.AutoRenew:
+	case s.Plan == s.Owner.Free() || !s.AutoRenew:
 		return ""
 	case s.ExpiresAt.After(now):
 		s.AutoRenew, s.NextAt = false, s.ExpiresAt

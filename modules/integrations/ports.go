@@ -32,12 +32,13 @@ type Apps interface {
 	// Save stores what Find has returned in the same transaction.
 	Save(ctx context.Context, a App) error
 	// Delete removes the owner's application with all that belongs to it, or is
-	// ErrAppNotFound. DeleteOf removes all of the owner's.
+	// ErrAppNotFound.
 	Delete(ctx context.Context, ownerID, id string) error
-	DeleteOf(ctx context.Context, ownerID string) error
 	// ByID is an application whosesoever it is, for what the service does by
 	// itself: who asks is judged elsewhere. ErrAppNotFound.
 	ByID(ctx context.Context, id string) (App, error)
+	// Owners maps those of the applications that exist to whose they are.
+	Owners(ctx context.Context, ids []string) (map[string]string, error)
 
 	// AddKey stores a new key of the owner's application.
 	AddKey(ctx context.Context, ownerID string, k Key) error
@@ -77,4 +78,14 @@ type People interface {
 	// Sight is what the account may see of applications for jobs at this moment:
 	// nothing if it is gone.
 	Sight(ctx context.Context, userID string) (Sight, error)
+}
+
+// Payments takes the money for plans.
+type Payments interface {
+	// Choose puts the application on a plan, with what the first payment for it
+	// takes, or lets a paid one end in favour of the free one. It returns the plan
+	// that is paid for now. An empty payment method is the one on file.
+	Choose(ctx context.Context, appID, plan, paymentMethodID string) (string, error)
+	// Paid is the plan that is paid for now.
+	Paid(ctx context.Context, appID string) (string, error)
 }

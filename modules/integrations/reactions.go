@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
 )
 
 // OnAccountDeleted ends what the account made and what it allowed.
@@ -12,6 +14,35 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 		if err := s.Consents.DeleteOf(ctx, e.UserID); err != nil {
 			return err
 		}
-		return s.Apps.DeleteOf(ctx, e.UserID)
+		all, err := s.Apps.Page(ctx, e.UserID, page.Request{Number: 1, Size: 2 * maxApps})
+		if err != nil {
+			return err
+		}
+		for _, a := range all.Items {
+			if err := s.deleteApp(ctx, e.UserID, a.ID); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+}
+
+// OnSubscriptionChanged takes an application's plan back when it is not paid for
+// any more. All else has its effect where it is done.
+func (s *Service) OnSubscriptionChanged(ctx context.Context, e event.SubscriptionChanged) error {
+	if e.OwnerKind != "application" || e.Change != event.SubscriptionEnded && e.Change != event.SubscriptionLapsed {
+		return nil
+	}
+	paid, err := s.Payments.Paid(ctx, e.OwnerID)
+	if err != nil {
+		return err
+	}
+	a, err := s.Apps.ByID(ctx, e.OwnerID)
+	if err == nil {
+		_, err = s.change(ctx, a.OwnerID, a.ID, func(a *App) error { a.Plan = paid; return nil })
+	}
+	if fault.KindOf(err) == fault.NotFound {
+		return nil // deleted meanwhile
+	}
+	return err
 }

@@ -8,21 +8,26 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/tx"
 )
 
 // Needs is what the module is plugged into.
 type Needs struct {
-	Tx     tx.Runner
-	Clock  clock.Clock
-	NewID  id.Source
-	Apps   Apps
-	Usage  Usage
-	People People
+	Tx       tx.Runner
+	Events   event.Recorder
+	Clock    clock.Clock
+	NewID    id.Source
+	Apps     Apps
+	Usage    Usage
+	People   People
+	Payments Payments
+	Limiter  limit.Limiter
 	// Grants and Consents are what users allow applications by OAuth.
 	Grants   Grants
 	Consents Consents
@@ -165,7 +170,14 @@ func (s *Service) DeleteApp(ctx context.Context, by auth.Actor, appID string) er
 	if !ok {
 		return ErrAppNotFound
 	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Apps.Delete(ctx, by.UserID, appID) })
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.deleteApp(ctx, by.UserID, appID) })
+}
+
+func (s *Service) deleteApp(ctx context.Context, ownerID, appID string) error {
+	if err := s.Apps.Delete(ctx, ownerID, appID); err != nil {
+		return err
+	}
+	return s.Events.Record(ctx, event.AppDeleted{AppID: appID, DeletedAt: s.Clock.Now()})
 }
 
 // RotateSecret gives an application a new secret, which is not shown again. The
@@ -285,6 +297,24 @@ func (s *Service) AuthenticateKey(ctx context.Context, key string) (Caller, erro
 }
 
 var errPlan = fault.InvalidField("plan", "must be one of: free, professional, enterprise")
+
+// ChoosePlan puts one of the caller's applications on a plan, at once, and takes
+// the first payment for it. In favour of the free one a paid one ends with what
+// is paid for.
+func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, paymentMethodID string) (App, error) {
+	if _, known := PlanOf(plan); !known {
+		return App{}, errPlan
+	}
+	a, err := s.MyApp(ctx, by, appID)
+	if err != nil {
+		return a, err
+	}
+	paid, err := s.Payments.Choose(ctx, a.ID, plan, paymentMethodID)
+	if err != nil {
+		return a, err
+	}
+	return s.change(ctx, by.UserID, a.ID, func(a *App) error { a.Plan = paid; return nil })
+}
 
 // SetPlan puts an application on a plan in the name of an operator, at once.
 func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) {

@@ -55,6 +55,9 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		got, err = s.Apps.ByID(ctx, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, a, got)
+		owners, err := s.Apps.Owners(ctx, []string{a.ID, id()})
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{a.ID: me}, owners)
 
 		_, err = s.Apps.Find(ctx, other, a.ID)
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
@@ -173,12 +176,9 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		n, err := s.Usage.Forget(ctx, "2026-11-21", 10)
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
-		require.NoError(t, s.Apps.DeleteOf(ctx, me))
+		require.NoError(t, s.Apps.Delete(ctx, me, a.ID))
 		got, err = s.Usage.Of(ctx, a.ID, "2026-11-01", "2026-11-30")
 		require.NoError(t, err)
 		require.Empty(t, got)
-		n, err = s.Apps.Count(ctx, me)
-		require.NoError(t, err)
-		require.Zero(t, n)
 	})
 }

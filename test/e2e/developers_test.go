@@ -114,6 +114,27 @@ func TestApplicationsOfDevelopers(t *testing.T) {
 			}
 			me.post(path, object{"name": "x"}).fails(409, "An application has at most 20 API keys; delete one that is not used")
 		})
+		t.Run("POST /api/developers/apps/:id/plan", func(t *testing.T) {
+			t.Parallel()
+			me := w.employer(t)
+			path := "/api/developers/apps/" + app(me, nil)
+			choose := func(plan, method string) *answer {
+				return me.post(path+"/plan", object{"plan": plan, "paymentMethodId": method})
+			}
+			choose("professional", "").invalid("paymentMethodId")
+			choose("professional", "pm_card_declined").fails(400, "The payment was declined")
+			choose("gold", "pm_card_visa").invalid("plan")
+			choose("premium", "pm_card_visa").invalid("plan")
+			choose("professional", "4242 4242 4242 4242").invalid("body")
+			require.Equal(t, "free", me.get(path).ok(200).text("data.app.plan"))
+			require.Equal(t, "professional", choose("professional", "pm_card_visa").ok(200).text("data.plan"))
+			require.Equal(t, "professional", me.get(path).ok(200).text("data.app.plan"))
+			require.Equal(t, "enterprise", choose("enterprise", "").ok(200).text("data.plan"))
+			choose("professional", "").invalid("plan")
+			require.Equal(t, "enterprise", choose("free", "").ok(200).text("data.plan"), "it is paid for until the period ends")
+			require.Contains(t, w.mail(t, me.email, "Your Enterprise plan is cancelled"), "Enterprise")
+			w.seeker(t).post(path+"/plan", object{"plan": "free"}).fails(404, "Application not found")
+		})
 		t.Run("GET /api/developers/apps/:id/usage", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)

@@ -56,7 +56,7 @@ type BillingIntentInput struct {
 	// for with the method on file, without this.
 	PaymentMethodID string `json:"paymentMethodId" validate:"max=255"`
 
-	Raw []byte `json:"-" body:"raw"`
+	cardless
 }
 
 // Refuse turns down what has no intent.
@@ -64,9 +64,14 @@ func (in *BillingIntentInput) Refuse(wrong func(path string) bool) error {
 	return needIntent(in.Intent, wrong)
 }
 
+// cardless is a body about money.
+type cardless struct {
+	Raw []byte `json:"-" body:"raw"`
+}
+
 // Problems implements web's rules that tags cannot say: numbers of cards are
 // refused wherever they stand, before anybody reads them.
-func (in *BillingIntentInput) Problems() []fault.Field {
+func (in *cardless) Problems() []fault.Field {
 	if !billing.HoldsCardNumber(in.Raw) {
 		return nil
 	}

@@ -3,9 +3,11 @@ package portal
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -72,7 +74,23 @@ func developerRoutes(s *integrations.Service) []web.Route {
 				u, err := s.UsageOf(ctx, c.Actor, in.ID, in.UsageInput)
 				return web.OK(viewUsage(u), ""), err
 			})},
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/plan", Auth: web.Required, Errors: []int{404, 409}, Tag: tag, Summary: "Put an application on a plan, at once", Op: web.Op(
+			func(ctx context.Context, c web.Call, in PlanInput) (web.Reply[appPlanView], error) {
+				a, err := s.ChoosePlan(ctx, c.Actor, in.ID, in.Plan, in.PaymentMethodID)
+				return web.OK(appPlanView{a.Plan}, "Plan updated successfully"), err
+			}).Rewording(ofPlan)},
 	}
+}
+
+// ofPlan gives a fault about a plan the name that the field has here.
+func ofPlan(f *fault.Error) *fault.Error {
+	fields := slices.Clone(f.Fields)
+	for i := range fields {
+		if fields[i].Name == "planId" {
+			fields[i].Name = "plan"
+		}
+	}
+	return f.WithFields(fields...)
 }
 
 // AppPath names an application.
@@ -102,6 +120,15 @@ type NewKeyInput struct {
 type UsageInput struct {
 	AppPath
 	integrations.UsageInput
+}
+
+// PlanInput chooses a plan.
+type PlanInput struct {
+	AppPath
+	Plan            string `json:"plan" validate:"required,oneof=free professional enterprise" sample:"professional"`
+	PaymentMethodID string `json:"paymentMethodId" validate:"max=255" sample:"pm_card_visa"`
+
+	cardless
 }
 
 type appView struct {
@@ -159,6 +186,10 @@ type newKeyView struct {
 
 type keysView struct {
 	Keys []keyView `json:"keys"`
+}
+
+type appPlanView struct {
+	Plan string `json:"plan"`
 }
 
 type usageView struct {

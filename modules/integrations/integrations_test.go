@@ -1,0 +1,190 @@
+package integrations_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// desk is the module on a real store, with what it asks of others.
+type desk struct {
+	*integrations.Service
+	store adapters.Storage
+	clock *kit.Clock
+	paid  string // the plan that is paid for
+	work  kit.Work
+	gone  []string // applications of whose end others heard
+}
+
+func (d *desk) Choose(_ context.Context, _, plan, _ string) (string, error) {
+	d.paid = plan
+	return plan, nil
+}
+
+func (d *desk) Paid(context.Context, string) (string, error) { return d.paid, nil }
+
+func (d *desk) Sight(_ context.Context, userID string) (integrations.Sight, error) {
+	return integrations.Sight{ApplicantID: userID}, nil
+}
+
+func onEach(t *testing.T, test func(t *testing.T, d *desk)) {
+	t.Parallel()
+	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
+		d := &desk{clock: kit.NewClock(), paid: integrations.Free}
+		d.store = open(t, d.clock)
+		d.Service = integrations.New(integrations.Needs{Tx: d.store.Tx, Events: d.store.Events, Clock: d.clock, NewID: stores.NewID,
+			Apps: d.store.Apps, Usage: d.store.Usage, People: d, Payments: d, Grants: d.store.Grants, Consents: d.store.Consents})
+		d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
+			event.On("integrations.erase", d.OnAccountDeleted),
+			event.On("integrations.plan", d.OnSubscriptionChanged),
+			event.On("test.heard", func(_ context.Context, e event.AppDeleted) error { d.gone = append(d.gone, e.AppID); return nil }),
+		})
+		test(t, d)
+	})
+}
+
+func (d *desk) developer(t *testing.T) auth.Actor {
+	t.Helper()
+	now := d.clock.Now()
+	u := identity.User{ID: stores.NewID(), Email: stores.NewID() + "@example.org", Name: "Dev", Kind: identity.KindJobseeker, Status: identity.UserActive, Registered: true, PasswordHash: "h", CreatedAt: now, UpdatedAt: now, Version: 1}
+	require.NoError(t, d.store.Users.Add(t.Context(), &u))
+	return auth.Actor{UserID: u.ID, Seeker: true}
+}
+
+func (d *desk) tell(t *testing.T, e event.Event) {
+	t.Helper()
+	require.NoError(t, d.store.Tx.Do(t.Context(), func(ctx context.Context) error { return d.store.Events.Record(ctx, e) }))
+	d.work.All(t)
+}
+
+func TestAKeyOpensItsApplicationUntilItIsDeletedAndAMistypedOneIsKnownAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me := d.developer(t)
+		a, secret, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		require.NoError(t, err)
+		require.NotContains(t, a.SecretHash, secret)
+		k, key, err := d.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		require.NoError(t, err)
+		by, err := d.AuthenticateKey(t.Context(), key)
+		require.NoError(t, err)
+		require.Equal(t, a.ID, by.App.ID)
+		require.Equal(t, me.UserID, by.UserID)
+		require.Equal(t, k.ID, by.KeyID)
+		require.True(t, by.May(integrations.JobsRead) && by.May(integrations.ApplicationsRead))
+		require.False(t, by.May(integrations.ApplicationsWrite), "a key reads alone")
+
+		typo := key[:20] + string('a'+('z'-key[20])%26) + key[21:]
+		if typo == key {
+			typo = key[:20] + "0" + key[21:]
+		}
+		for _, wrong := range []string{"", "nonsense", typo, key + "x", key[:46], strings.ToUpper(key)} {
+			_, err := d.AuthenticateKey(t.Context(), wrong)
+			require.ErrorIs(t, err, fault.ErrUnauthorized, wrong)
+		}
+		require.NoError(t, d.DeleteKey(t.Context(), me, a.ID, k.ID))
+		_, err = d.AuthenticateKey(t.Context(), key)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
+	})
+}
+
+func TestCallsAreCountedByDayAndByKey(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me := d.developer(t)
+		a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		require.NoError(t, err)
+		_, key, err := d.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		require.NoError(t, err)
+		by, err := d.AuthenticateKey(t.Context(), key)
+		require.NoError(t, err)
+		d.Count(by, false)
+		d.Count(by, true)
+		first := d.clock.Now()
+		d.clock.Advance(24 * time.Hour)
+		d.Count(by, false)
+		ended, end := context.WithCancel(t.Context())
+		end()
+		d.CountCalls(ended, func(err error) { require.NoError(t, err) })
+		used, err := d.UsageOf(t.Context(), me, a.ID, integrations.UsageInput{})
+		require.NoError(t, err)
+		require.Len(t, used.Days, 30)
+		require.Equal(t, []integrations.Spent{
+			{AppID: a.ID, Day: first.Format(time.DateOnly), Requests: 2, Errors: 1},
+			{AppID: a.ID, Day: d.clock.Now().Format(time.DateOnly), Requests: 1},
+		}, used.Days[28:])
+		keys, err := d.Keys(t.Context(), me, a.ID)
+		require.NoError(t, err)
+		require.Equal(t, d.clock.Now(), *keys[0].LastUsedAt)
+	})
+}
+
+func TestAPlanThatIsNotPaidForAnyMoreIsTakenBackAndAnOperatorsStays(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me := d.developer(t)
+		a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		require.NoError(t, err)
+		plan := func() string {
+			t.Helper()
+			a, err := d.MyApp(t.Context(), me, a.ID)
+			require.NoError(t, err)
+			return a.Plan
+		}
+		_, err = d.ChoosePlan(t.Context(), me, a.ID, integrations.Professional, "pm_card_visa")
+		require.NoError(t, err)
+		require.Equal(t, integrations.Professional, plan())
+		d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionCancelled, Plan: integrations.Professional})
+		require.Equal(t, integrations.Professional, plan(), "it is paid for still")
+		d.paid = integrations.Free
+		d.tell(t, event.SubscriptionChanged{OwnerKind: "user", OwnerID: a.ID, Change: event.SubscriptionLapsed})
+		require.Equal(t, integrations.Professional, plan(), "that was somebody else's")
+		for _, over := range []string{event.SubscriptionLapsed, event.SubscriptionEnded} {
+			_, err = d.SetPlan(t.Context(), a.ID, integrations.Professional)
+			require.NoError(t, err)
+			d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: over, Plan: integrations.Free})
+			require.Equal(t, integrations.Free, plan())
+		}
+		_, err = d.SetPlan(t.Context(), a.ID, integrations.Enterprise)
+		require.NoError(t, err)
+		require.Equal(t, integrations.Enterprise, plan())
+		_, err = d.SetPlan(t.Context(), a.ID, "gold")
+		require.Error(t, err)
+		_, err = d.SetPlan(t.Context(), "nonsense", integrations.Free)
+		require.ErrorIs(t, err, integrations.ErrAppNotFound)
+		d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: stores.NewID(), Change: event.SubscriptionLapsed})
+	})
+}
+
+func TestWithAnAccountGoesWhatItMade(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me, other := d.developer(t), d.developer(t)
+		var mine []string
+		for range 3 {
+			a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+			require.NoError(t, err)
+			mine = append(mine, a.ID)
+		}
+		_, _, err := d.CreateApp(t.Context(), other, integrations.AppInput{Name: "Bed Finder"})
+		require.NoError(t, err)
+		d.tell(t, event.AccountDeleted{UserID: me.UserID})
+		left, err := d.MyApps(t.Context(), me, page.Request{Number: 1, Size: 20})
+		require.NoError(t, err)
+		require.Empty(t, left.Items)
+		require.ElementsMatch(t, mine, d.gone)
+		left, err = d.MyApps(t.Context(), other, page.Request{Number: 1, Size: 20})
+		require.NoError(t, err)
+		require.Len(t, left.Items, 1)
+	})
+}
