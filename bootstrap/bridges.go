@@ -296,8 +296,9 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 			apps = append(apps, o.ID)
 		}
 	}
-	userOf, err := map[string]string{}, error(nil)
+	userOf := map[string]string{}
 	if len(apps) > 0 {
+		var err error
 		if userOf, err = b.apps.Owners(ctx, apps); err != nil {
 			return nil, err
 		}

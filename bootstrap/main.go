@@ -60,6 +60,7 @@ func command(s *sockets) *cobra.Command {
 		&cobra.Command{Use: "worker", Short: "Do the background work alone, beside any number of others", Args: cobra.NoArgs, RunE: o.worker},
 		o.migrate(),
 		o.jobs(),
+		o.developers(),
 		&cobra.Command{Use: "config", Short: "Show the configuration in force and where each value came from", Args: cobra.NoArgs, RunE: o.showConfig},
 		o.openapi(),
 		o.seed(),

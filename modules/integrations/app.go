@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/limit"
 )
 
 // App is a third party's application: what keys, consents, webhooks and limits
@@ -72,6 +73,13 @@ func PlanOf(id string) (Plan, bool) {
 	}
 	return Plans()[i], true
 }
+
+// Quota is the plan's limits.
+func (p Plan) Quota() limit.Quota { return limit.Quota{PerMinute: p.PerMinute, PerDay: p.PerDay} }
+
+// QuotaKey is under what the calls of an application count, whichever of its
+// keys or tokens they come with.
+func (a App) QuotaKey() string { return "app:" + a.ID }
 
 // Limits is the plan that the application is on.
 func (a App) Limits() Plan {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/locallimit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
@@ -47,7 +48,7 @@ func onEach(t *testing.T, test func(t *testing.T, d *desk)) {
 		d := &desk{clock: kit.NewClock(), paid: integrations.Free}
 		d.store = open(t, d.clock)
 		d.Service = integrations.New(integrations.Needs{Tx: d.store.Tx, Events: d.store.Events, Clock: d.clock, NewID: stores.NewID,
-			Apps: d.store.Apps, Usage: d.store.Usage, People: d, Payments: d, Grants: d.store.Grants, Consents: d.store.Consents})
+			Apps: d.store.Apps, Usage: d.store.Usage, People: d, Payments: d, Limiter: locallimit.New(d.clock), Grants: d.store.Grants, Consents: d.store.Consents})
 		d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 			event.On("integrations.erase", d.OnAccountDeleted),
 			event.On("integrations.plan", d.OnSubscriptionChanged),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/limit"
 )
 
 const (
@@ -130,6 +131,8 @@ type UsageInput struct {
 // Used is how much of its plan an application has used.
 type Used struct {
 	Plan Plan
+	// Standing is what may be called still.
+	Standing limit.Standing
 	// Days are all days that were asked for, also those without a call.
 	Days []Spent
 }
@@ -167,7 +170,8 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 		name := day.Format(time.DateOnly)
 		u.Days = append(u.Days, Spent{AppID: a.ID, Day: name, Requests: on[name].Requests, Errors: on[name].Errors})
 	}
-	return u, nil
+	u.Standing, err = s.Limiter.Standing(ctx, u.Plan.Quota(), a.QuotaKey())
+	return u, err
 }
 
 func dayOf(text, field string, otherwise time.Time) (time.Time, error) {

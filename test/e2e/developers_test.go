@@ -122,7 +122,7 @@ func TestApplicationsOfDevelopers(t *testing.T) {
 				return me.post(path+"/plan", object{"plan": plan, "paymentMethodId": method})
 			}
 			choose("professional", "").invalid("paymentMethodId")
-			choose("professional", "pm_card_declined").fails(400, "The payment was declined")
+			choose("professional", "pm_card_declined").fails(400, "The payment was declined; please try another payment method")
 			choose("gold", "pm_card_visa").invalid("plan")
 			choose("premium", "pm_card_visa").invalid("plan")
 			choose("professional", "4242 4242 4242 4242").invalid("body")
@@ -135,12 +135,23 @@ func TestApplicationsOfDevelopers(t *testing.T) {
 			require.Contains(t, w.mail(t, me.email, "Your Enterprise plan is cancelled"), "Enterprise")
 			w.seeker(t).post(path+"/plan", object{"plan": "free"}).fails(404, "Application not found")
 		})
+		t.Run("an operator puts an application on a plan while the service runs", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			id := app(me, nil)
+			require.Contains(t, w.run(t, "developers", "plan", id, "enterprise"), "Ward Finder ("+id+") is on the plan enterprise")
+			used := me.get("/api/developers/apps/" + id + "/usage").ok(200)
+			require.Equal(t, object{"limit": 1000.0, "remaining": 1000.0}, used.at("data.minute"))
+			require.Nil(t, used.at("data.day"), "it has no limit")
+		})
 		t.Run("GET /api/developers/apps/:id/usage", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			path := "/api/developers/apps/" + app(me, nil) + "/usage"
 			used := me.get(path).ok(200)
 			require.Equal(t, "free", used.text("data.plan"))
+			require.Equal(t, object{"limit": 60.0, "remaining": 60.0}, used.at("data.minute"))
+			require.Equal(t, object{"limit": 10000.0, "remaining": 10000.0}, used.at("data.day"))
 			require.Len(t, used.list("data.series"), 30)
 			days := me.get(path + "?from=2026-11-01&to=2026-11-03").ok(200)
 			require.Equal(t, []any{object{"date": "2026-11-01", "requests": 0.0, "errors": 0.0}, object{"date": "2026-11-02", "requests": 0.0, "errors": 0.0}, object{"date": "2026-11-03", "requests": 0.0, "errors": 0.0}}, days.at("data.series"))

@@ -183,6 +183,7 @@ var matrix = map[string]matrixRow{
 	"POST /api/developers/apps/:id/keys":          {path: application("/keys"), body: saying(object{"name": "Production"}), status: 201, foreignError: "Application not found"},
 	"GET /api/developers/apps/:id/keys":           {path: application("/keys"), foreignError: "Application not found"},
 	"DELETE /api/developers/apps/:id/keys/:keyId": {path: func(c *cast) string { return "/api/developers/apps/" + c.app + "/keys/" + c.key }, foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/plan":          {path: application("/plan"), body: saying(object{"plan": "professional", "paymentMethodId": "pm_card_visa"}), foreignError: "Application not found"},
 	"GET /api/developers/apps/:id/usage":          {path: application("/usage"), foreignError: "Application not found"},
 
 	"POST /api/employers/applications/batch": {path: at("/api/employers/applications/batch"), body: func(c *cast) any { return object{"applications": []object{{"id": c.application, "status": "review"}}} }},

@@ -193,8 +193,16 @@ type appPlanView struct {
 }
 
 type usageView struct {
-	Plan   string         `json:"plan"`
+	Plan   string     `json:"plan"`
+	Minute windowView `json:"minute"`
+	// Day is null on a plan without a limit for the day.
+	Day    *windowView    `json:"day"`
 	Series []usageDayView `json:"series"`
+}
+
+type windowView struct {
+	Limit     int `json:"limit"`
+	Remaining int `json:"remaining"`
 }
 
 type usageDayView struct {
@@ -204,7 +212,10 @@ type usageDayView struct {
 }
 
 func viewUsage(u integrations.Used) usageView {
-	v := usageView{Plan: u.Plan.ID, Series: make([]usageDayView, len(u.Days))}
+	v := usageView{Plan: u.Plan.ID, Series: make([]usageDayView, len(u.Days)), Minute: windowView{u.Standing.Minute.Limit, u.Standing.Minute.Remaining}}
+	if day := u.Standing.Day; day.Limit > 0 {
+		v.Day = &windowView{day.Limit, day.Remaining}
+	}
 	for i, d := range u.Days {
 		v.Series[i] = usageDayView{Date: d.Day, Requests: d.Requests, Errors: d.Errors}
 	}

@@ -1,0 +1,31 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// developers are the operator's commands for third parties' applications.
+func (o *operator) developers() *cobra.Command {
+	group := &cobra.Command{Use: "developers", Short: "Manage the applications of developers", Args: cobra.NoArgs}
+	group.AddCommand(&cobra.Command{
+		Use: "plan APP_ID PLAN", Short: "Put an application on a plan (free, professional, enterprise), at once and without a payment", Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
+				d := newDeps(newLogger(cmd.ErrOrStderr(), "error"))
+				a, err := integrations.New(integrations.Needs{Tx: s.Tx, Clock: d.Clock, Apps: s.Apps}).SetPlan(ctx, args[0], args[1])
+				if err == nil {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s (%s) is on the plan %s\n", a.Name, a.ID, a.Plan)
+				}
+				return err
+			})
+		},
+	})
+	return group
+}
