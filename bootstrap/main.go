@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/developer"
 	"github.com/locumhq/locum/adapters/fiberhttp/portal"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/config"
@@ -185,7 +186,7 @@ func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {
 
 // surfaces are the interfaces as tables; nothing behind them is needed to show
 // what they are.
-func surfaces() []web.Surface { return []web.Surface{portal.Surface(adapters.Services{})} }
+func surfaces() []web.Surface { return []web.Surface{portal.Surface(adapters.Services{}), developer.Surface(adapters.Services{}, "")} }
 
 func (o *operator) openapi() *cobra.Command {
 	group := &cobra.Command{Use: "openapi", Short: "Print an interface's OpenAPI 3.1 document", Args: cobra.NoArgs}

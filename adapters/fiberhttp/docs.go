@@ -21,15 +21,21 @@ func (s *Server) addDocs() error {
 			return c.Send(document)
 		})
 	}
-	page := adaptor.HTTPHandler(v5emb.New(s.surfaces[len(s.surfaces)-1].Title, "/openapi/portal.json", "/docs"))
 	// The page starts itself with a script of its own; it may load and call
 	// nothing but this server.
 	const policy = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	serve := func(c *fiber.Ctx) error {
-		c.Set(fiber.HeaderContentSecurityPolicy, policy)
-		return page(c)
+	for i, surface := range s.surfaces {
+		at := "/docs/" + surface.Name
+		if i == len(s.surfaces)-1 { // the last, whose pattern takes all that is left
+			at = "/docs"
+		}
+		page := adaptor.HTTPHandler(v5emb.New(surface.Title, "/openapi/"+surface.Name+".json", at))
+		serve := func(c *fiber.Ctx) error {
+			c.Set(fiber.HeaderContentSecurityPolicy, policy)
+			return page(c)
+		}
+		s.app.Get(at, serve)
+		s.app.Get(at+"/*", serve)
 	}
-	s.app.Get("/docs", serve)
-	s.app.Get("/docs/*", serve)
 	return nil
 }

@@ -36,7 +36,8 @@ func (s *Server) once(ctx context.Context, c *fiber.Ctx, surface web.Surface, r 
 	}
 	if kept != nil {
 		c.Set(replayedHeader, "true")
-		c.Status(kept.Status).Set(fiber.HeaderContentType, jsonType)
+		c.Status(kept.Status).Set(fiber.HeaderContentType, kindOf(surface, kept.Status))
+		locate(c, r, kept.Body)
 		return c.Send(kept.Body)
 	}
 	// The end is written also when the request has run out of time, or the key
@@ -56,7 +57,7 @@ func (s *Server) once(ctx context.Context, c *fiber.Ctx, surface web.Surface, r 
 		}
 	}()
 	if err := run(); err != nil {
-		status, body := surface.Fault(s.faultOf(err))
+		status, _, body := said(c, surface, s.faultOf(err))
 		if encoded, encodeErr := json.Marshal(body); encodeErr == nil && isKept(status) {
 			answer = &idempotency.Answer{Status: status, Body: encoded}
 		}
@@ -64,6 +65,26 @@ func (s *Server) once(ctx context.Context, c *fiber.Ctx, surface web.Surface, r 
 	}
 	answer = &idempotency.Answer{Status: c.Response().StatusCode(), Body: append([]byte(nil), c.Response().Body()...)}
 	return nil
+}
+
+// kindOf is the media type of an answer with the status.
+func kindOf(surface web.Surface, status int) string {
+	if placed, ok := surface.FaultBody.(web.Placed); ok && status >= 400 {
+		return placed.MediaType()
+	}
+	return jsonType
+}
+
+// locate says where the thing is that an answer shows as just made.
+func locate(c *fiber.Ctx, r web.Route, body []byte) {
+	var made struct {
+		Data struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if r.Located && json.Unmarshal(body, &made) == nil && made.Data.ID != "" {
+		c.Set(fiber.HeaderLocation, c.Path()+"/"+made.Data.ID)
+	}
 }
 
 // isKept leaves out what may be different at the next try.

@@ -13,12 +13,14 @@ import (
 // addFixed keeps paths such as /api/listings/search to their own methods: for
 // every other one, the router would read the last step as the parameter of
 // /api/listings/:id.
-func (s *Server) addFixed(routes []web.Route) {
-	methods := map[string][]string{}
+func (s *Server) addFixed(surface web.Surface) {
+	routes, methods := surface.Routes, map[string][]string{}
 	for _, r := range routes {
-		methods[r.Path] = append(methods[r.Path], r.Method)
-		if r.Method == fiber.MethodGet {
-			methods[r.Path] = append(methods[r.Path], fiber.MethodHead)
+		for _, path := range surface.Paths(r) {
+			methods[path] = append(methods[path], r.Method)
+			if r.Method == fiber.MethodGet {
+				methods[path] = append(methods[path], fiber.MethodHead)
+			}
 		}
 	}
 	for path, own := range methods {

@@ -23,6 +23,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/developer"
 	"github.com/locumhq/locum/adapters/fiberhttp/portal"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/auth"
@@ -30,6 +31,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/trace"
+	"github.com/locumhq/locum/modules/integrations"
 )
 
 // Options are what the server needs beside the services.
@@ -67,7 +69,7 @@ func New(services adapters.Services, o Options) (*Server, error) {
 	}
 	s := &Server{services: services, o: o, metrics: newMetrics(o.Metrics), cache: newAnswerCache()}
 	// More particular prefixes first: the portal owns what is left.
-	s.surfaces = append(slices.Clone(o.Extra), portal.Surface(services))
+	s.surfaces = append(slices.Clone(o.Extra), developer.Surface(services, o.PublicURL), portal.Surface(services))
 	s.app = fiber.New(fiber.Config{
 		DisableStartupMessage: true,
 		Immutable:             true, // Fiber lends request memory; what a handler keeps would change
@@ -82,14 +84,16 @@ func New(services adapters.Services, o Options) (*Server, error) {
 	})
 	s.app.Use(s.frame)
 	for _, surface := range s.surfaces {
-		s.addFixed(surface.Routes)
+		s.addFixed(surface)
 		for _, r := range surface.Routes {
 			if r.Limit.Max > 0 {
 				r.Limit.Name = r.Method + " " + r.Path
 			}
-			s.app.Add(r.Method, r.Path, s.handler(surface, r))
-			if r.Method == fiber.MethodGet {
-				s.app.Add(fiber.MethodHead, r.Path, s.handler(surface, r))
+			for _, path := range surface.Paths(r) {
+				s.app.Add(r.Method, path, s.handler(surface, r))
+				if r.Method == fiber.MethodGet {
+					s.app.Add(fiber.MethodHead, path, s.handler(surface, r))
+				}
 			}
 		}
 	}
@@ -109,8 +113,10 @@ func (s *Server) bodyBound() func(*fasthttp.RequestHeader) fasthttp.RequestConfi
 	large := map[string]int{} // by the beginning of the path
 	for _, surface := range s.surfaces {
 		for _, r := range surface.Routes {
-			if prefix, _, _ := strings.Cut(r.Path, ":"); r.BodyLimit() > web.DefaultBody {
-				large[prefix] = max(large[prefix], r.BodyLimit())
+			for _, path := range surface.Paths(r) {
+				if prefix, _, _ := strings.Cut(path, ":"); r.BodyLimit() > web.DefaultBody {
+					large[prefix] = max(large[prefix], r.BodyLimit())
+				}
 			}
 		}
 	}
@@ -132,7 +138,10 @@ func (s *Server) Serve(l net.Listener) error { return s.app.Listener(lingerListe
 func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }
 
 // call is what the frame knows of a request in its locals.
-const requestIDKey = "locum.request_id"
+const (
+	requestIDKey = "locum.request_id"
+	framedKey    = "locum.framed"
+)
 
 // frame is around every request: it names it, guards it, times it and keeps a
 // panic from ending more than it.
@@ -143,6 +152,7 @@ func (s *Server) frame(c *fiber.Ctx) (err error) {
 		requestID = s.o.NewID()
 	}
 	c.Locals(requestIDKey, requestID)
+	c.Locals(framedKey, true)
 	c.Set(fiber.HeaderXRequestID, requestID)
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "no-store")
@@ -155,11 +165,18 @@ func (s *Server) frame(c *fiber.Ctx) (err error) {
 		if err != nil {
 			err = s.answerError(c, err)
 		}
+		s.left(c)
 		s.observe(c, requestID, time.Since(start))
 	}()
 	if smuggled(c) {
 		c.Response().SetConnectionClose()
 		return web.ErrMalformed
+	}
+	if err := s.enter(c); err != nil {
+		return err
+	}
+	if surface := s.surfaceOf(c.Path()); surface.Gate != nil && c.Method() == fiber.MethodOptions {
+		return allowed(c, surface)
 	}
 	return c.Next()
 }
@@ -201,6 +218,9 @@ func (s *Server) handler(surface web.Surface, r web.Route) fiber.Handler {
 	}
 	return func(c *fiber.Ctx) error {
 		err := s.cached(c, r, func() error { return s.walk(c, surface, r, status, timeout) })
+		if err == nil {
+			fresh(c, surface)
+		}
 		if err == nil && r.Seen != nil && c.Method() == fiber.MethodGet {
 			actor, _ := c.Locals(actorKey).(auth.Actor)
 			call := s.callOf(c)
@@ -236,13 +256,17 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 		call.Actor = actor
 		c.Locals(actorKey, actor)
 	}
+	if r.Scope != "" && !call.Caller.May(r.Scope) {
+		c.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="locum", error="insufficient_scope", scope="`+string(r.Scope)+`"`)
+		return web.ErrScope
+	}
 	if len(c.Request().Body()) > r.BodyLimit() {
 		return web.ErrTooLarge
 	}
 	if c.Get(fiber.HeaderContentEncoding) != "" {
 		return fault.InvalidField("Content-Encoding", "is not supported; send the body as it is")
 	}
-	return s.once(ctx, c, surface, r, call.Actor.UserID, func() error {
+	return s.once(ctx, c, surface, r, ownerOf(call), func() error {
 		out, err := r.Op.Handle(ctx, call, &web.Request{
 			Path:   func(name string) string { return c.Params(name) },
 			Query:  func(name string) []string { return queryValues(c, name) },
@@ -272,13 +296,19 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 			c.Set(fiber.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
 			return c.SendStream(paced{file.Body, c.Context().Conn()}, int(file.Size))
 		}
-		return sendJSON(c, status, out)
+		if err := sendJSON(c, status, out); err != nil {
+			return err
+		}
+		locate(c, r, c.Response().Body())
+		return nil
 	})
 }
 
 // callOf is what is known of a request before its caller is.
 func (s *Server) callOf(c *fiber.Ctx) web.Call {
-	return web.Call{IP: s.clientIP(c), UserAgent: clip(c.Get(fiber.HeaderUserAgent), 512), RequestID: c.GetRespHeader(fiber.HeaderXRequestID)}
+	call := web.Call{IP: s.clientIP(c), UserAgent: clip(c.Get(fiber.HeaderUserAgent), 512), RequestID: c.GetRespHeader(fiber.HeaderXRequestID), URL: c.OriginalURL()}
+	call.Caller, _ = c.Locals(callerKey).(integrations.Caller)
+	return call
 }
 
 // writeWithin is how long a client may take for an answer, or for the next
@@ -390,14 +420,22 @@ func (s *Server) answerError(c *fiber.Ctx, err error) error {
 		s.o.Log.Error("request failed", "request_id", c.GetRespHeader(fiber.HeaderXRequestID),
 			"method", c.Method(), "path", c.Path(), "error", err)
 	}
-	status, body := s.surfaceOf(c.Path()).Fault(f)
+	_ = s.enter(c) // what fasthttp refuses has not come to the gate, and its answer has the same headers
+	status, kind, body := said(c, s.surfaceOf(c.Path()), f)
 	if f.RetryAfter > 0 {
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
 	}
-	if status == fiber.StatusUnauthorized {
+	if status == fiber.StatusUnauthorized && c.GetRespHeader(fiber.HeaderWWWAuthenticate) == "" {
 		c.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="locum"`)
 	}
-	return sendJSON(c, status, body)
+	if err := sendJSON(c, status, body); err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, kind)
+	if c.Locals(framedKey) == nil {
+		s.left(c)
+	}
+	return nil
 }
 
 func (s *Server) faultOf(err error) *fault.Error {
@@ -431,7 +469,7 @@ func (s *Server) faultOf(err error) *fault.Error {
 
 func (s *Server) surfaceOf(path string) web.Surface {
 	for _, surface := range s.surfaces {
-		if strings.HasPrefix(path, surface.Prefix) {
+		if surface.Under(path) {
 			return surface
 		}
 	}
@@ -455,6 +493,7 @@ func (s *Server) addOwn() error {
 	}
 	s.addAccountPages()
 	s.addUnsubscribe()
+	s.addProblems()
 	return s.addDocs()
 }
 

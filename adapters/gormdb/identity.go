@@ -216,6 +216,17 @@ func (d Organizations) Find(ctx context.Context, id string) (identity.Organizati
 	return identity.Organization(r), orNotFound(err, identity.ErrOrganizationNotFound)
 }
 
+// Many implements identity.Organizations.
+func (d Organizations) Many(ctx context.Context, ids []string) ([]identity.Organization, error) {
+	var rows []organizationRow
+	err := d.q(ctx).Where("?", d.dialect.columnAmong("id", ids)).Find(&rows).Error
+	out := make([]identity.Organization, len(rows))
+	for i, r := range rows {
+		out[i] = identity.Organization(r)
+	}
+	return out, wrap(err)
+}
+
 // Lock implements identity.Organizations.
 func (d Organizations) Lock(ctx context.Context, id string) error {
 	var found string

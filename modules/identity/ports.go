@@ -105,6 +105,8 @@ type Organizations interface {
 	Found(ctx context.Context, o Organization, founder Membership) error
 	// Find fails with ErrOrganizationNotFound.
 	Find(ctx context.Context, id string) (Organization, error)
+	// Many returns those of the ids that exist, in one statement and any order.
+	Many(ctx context.Context, ids []string) ([]Organization, error)
 	// Save is Users.Save for an organization.
 	Save(ctx context.Context, o *Organization) error
 	// Lock makes the transaction wait for every other that holds the lock of

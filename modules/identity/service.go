@@ -245,6 +245,19 @@ func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
 	return Account{User: u, Role: a.Role, SubscriptionStatus: status}, err
 }
 
+// OrganizationsOf reads several organizations at once; unknown ids are left out.
+func (s *Service) OrganizationsOf(ctx context.Context, ids []string) (map[string]Organization, error) {
+	out := make(map[string]Organization, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	found, err := s.Organizations.Many(ctx, ids)
+	for _, o := range found {
+		out[o.ID] = o
+	}
+	return out, err
+}
+
 // Person is what other modules may show of a user.
 type Person struct{ ID, Name, Email string }
 

@@ -29,14 +29,14 @@ type JobView struct {
 // CompanyView is who posted a listing.
 type CompanyView struct {
 	ID      string  `json:"id"`
-	Name    string  `json:"name"`
+	Name    string  `json:"name" sample:"St Brigid’s Hospital"`
 	Website *string `json:"website"`
 	Logo    *string `json:"logo"`
 }
 
 // LocationView is where the work is: as it was written, and what of it is known.
 type LocationView struct {
-	Text      *string  `json:"text"`
+	Text      *string  `json:"text" sample:"Leeds"`
 	City      *string  `json:"city"`
 	Region    *string  `json:"region"`
 	Country   *string  `json:"country"` // ISO 3166-1 alpha-2

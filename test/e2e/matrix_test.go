@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/developer"
 	"github.com/locumhq/locum/adapters/fiberhttp/portal"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 )
@@ -209,6 +210,8 @@ func assemble(t *testing.T, w *world) *cast {
 
 // routes are the rows of the table itself.
 func routes() []web.Route { return portal.Surface(adapters.Services{}).Routes }
+
+func developerRoutes() []web.Route { return developer.Surface(adapters.Services{}, "").Routes }
 
 func TestEveryRouteThatKnowsItsCallerHasARowInTheRoleMatrix(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/developer"
 	"github.com/locumhq/locum/adapters/fiberhttp/portal"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 )
@@ -43,7 +44,12 @@ type exampled struct {
 // openAPI is the portal's, without a server.
 func openAPI(t testing.TB) ([]byte, described) {
 	t.Helper()
-	raw, err := web.OpenAPI(portal.Surface(adapters.Services{}), "http://localhost:8080", "test")
+	return openAPIOf(t, portal.Surface(adapters.Services{}))
+}
+
+func openAPIOf(t testing.TB, s web.Surface) ([]byte, described) {
+	t.Helper()
+	raw, err := web.OpenAPI(s, "http://localhost:8080", "test")
 	require.NoError(t, err)
 	var d described
 	require.NoError(t, json.Unmarshal(raw, &d))
@@ -52,7 +58,16 @@ func openAPI(t testing.TB) ([]byte, described) {
 
 func TestEveryOperationIsDescribedWithExamplesThatItsOwnSchemasAccept(t *testing.T) {
 	t.Parallel()
-	raw, d := openAPI(t)
+	for _, s := range []web.Surface{portal.Surface(adapters.Services{}), developer.Surface(adapters.Services{}, "http://localhost:8080")} {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			describesItself(t, s)
+		})
+	}
+}
+
+func describesItself(t *testing.T, s web.Surface) {
+	raw, d := openAPIOf(t, s)
 	doc, err := libopenapi.NewDocument(raw)
 	require.NoError(t, err)
 	v, errs := validator.NewValidator(doc)
@@ -75,6 +90,7 @@ func TestEveryOperationIsDescribedWithExamplesThatItsOwnSchemasAccept(t *testing
 				r, err := http.NewRequestWithContext(t.Context(), strings.ToUpper(method), url, http.NoBody)
 				require.NoError(t, err)
 				r.Header.Set("Authorization", "Bearer x")
+				r.Header.Set("X-API-Key", "x")
 				return r
 			}
 			for media, body := range op.RequestBody.Content {
@@ -93,7 +109,7 @@ func TestEveryOperationIsDescribedWithExamplesThatItsOwnSchemasAccept(t *testing
 				require.NoError(t, err)
 				for media, body := range response.Content {
 					require.NotEmpty(t, body.Example, "%s %s has no example of its %d", method, path, status)
-					if media != "application/json" {
+					if media != "application/json" && media != "application/problem+json" {
 						continue
 					}
 					r := request()
@@ -105,5 +121,5 @@ func TestEveryOperationIsDescribedWithExamplesThatItsOwnSchemasAccept(t *testing
 			}
 		}
 	}
-	require.Equal(t, len(routes()), operations)
+	require.Equal(t, len(s.Routes), operations)
 }

@@ -66,8 +66,12 @@ func TestEveryOperationHasATestThatIsNamedAfterIt(t *testing.T) {
 	tests := named(t)
 	var list strings.Builder
 	known := map[string]bool{}
-	for _, r := range routes() {
+	portals := len(routes())
+	for _, r := range append(routes(), developerRoutes()...) {
 		row := r.Method + " " + r.Path
+		if len(known) == portals {
+			list.WriteString("\n# The developer interface's\n\n")
+		}
 		known[row] = true
 		if !assertNotEmpty(t, tests[row], row) {
 			continue
@@ -83,7 +87,7 @@ func TestEveryOperationHasATestThatIsNamedAfterIt(t *testing.T) {
 	for row := range tests {
 		require.True(t, known[row] || !strings.Contains(row, " /api/"), "a test is named after %s, which is no operation", row)
 	}
-	whole := fmt.Sprintf("# The portal's %d operations\n\nEach has tests that are named after it and run on every setup.\nMade by `make rows` of the table of routes and of the names of the tests.\n\n%s", len(known), list.String())
+	whole := fmt.Sprintf("# %d operations\n\nEach has tests that are named after it and run on every setup.\nMade by `make rows` of the tables of routes and of the names of the tests.\n\n# The portal's\n\n%s", len(known), list.String())
 	if os.Getenv("LOCUM_TEST_WRITE") != "" {
 		require.NoError(t, os.WriteFile("ROWS.md", []byte(whole), 0o644))
 	}

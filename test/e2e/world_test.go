@@ -67,7 +67,7 @@ type world struct {
 	url    string
 	cmd    *exec.Cmd
 	log    *syncBuffer
-	doc    validator.Validator
+	docs   map[string]validator.Validator
 	docMu  sync.Mutex
 	once   sync.Once
 	exited chan error
@@ -149,13 +149,14 @@ func (w *world) stop(t testing.TB) {
 	})
 }
 
-// document is the server's own description, for holding exchanges against it.
-func (w *world) document(t testing.TB) validator.Validator {
+// document is the server's own description of the interface, for holding
+// exchanges against it.
+func (w *world) document(t testing.TB, surface string) validator.Validator {
 	t.Helper()
 	w.docMu.Lock()
 	defer w.docMu.Unlock()
-	if w.doc == nil {
-		resp, err := http.Get(w.url + "/openapi/portal.json")
+	if w.docs[surface] == nil {
+		resp, err := http.Get(w.url + "/openapi/" + surface + ".json")
 		require.NoError(t, err)
 		defer func() { _ = resp.Body.Close() }()
 		body, err := io.ReadAll(resp.Body)
@@ -164,9 +165,27 @@ func (w *world) document(t testing.TB) validator.Validator {
 		require.NoError(t, err)
 		v, errs := validator.NewValidator(document)
 		require.Empty(t, errs)
-		w.doc = v
+		if w.docs == nil {
+			w.docs = map[string]validator.Validator{}
+		}
+		w.docs[surface] = v
 	}
-	return w.doc
+	return w.docs[surface]
+}
+
+// documented is the document that the request is to be held against, and the
+// request as it knows it: the developer interface is described once.
+func (w *world) documented(t testing.TB, request *http.Request, sent []byte) (validator.Validator, *http.Request) {
+	t.Helper()
+	again := request.Clone(context.Background())
+	again.Body = io.NopCloser(bytes.NewReader(sent))
+	if strings.HasPrefix(again.URL.Path, "/v1/") {
+		again.URL.Path = "/api" + again.URL.Path
+	}
+	if strings.HasPrefix(again.URL.Path, "/api/v1/") {
+		return w.document(t, "developer"), again
+	}
+	return w.document(t, "portal"), again
 }
 
 // database is the URL of what the server keeps its things in.
@@ -288,17 +307,32 @@ func (c *client) exchange(method, path string, body any) (*answer, *http.Request
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
+	return c.sent(request), request, sent
+}
+
+// with is the client with an API key.
+func (c *client) with(apiKey string) *client {
+	c.apiKey = apiKey
+	return c
+}
+
+// sent makes the request and reads the answer.
+func (c *client) sent(request *http.Request) *answer {
+	c.t.Helper()
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(c.t, err)
 	defer func() { _ = response.Body.Close() }()
 	raw, err := io.ReadAll(response.Body)
 	require.NoError(c.t, err)
 	a := &answer{t: c.t, status: response.StatusCode, header: response.Header, raw: raw}
-	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
+	if kind := response.Header.Get("Content-Type"); strings.HasPrefix(kind, "application/json") || kind == "application/problem+json" {
+		if len(raw) == 0 {
+			return a // to HEAD
+		}
 		require.NoError(c.t, json.Unmarshal(raw, &a.body), "%s", raw)
 	}
 	require.NotEmpty(c.t, response.Header.Get("X-Request-Id"))
-	return a, request, sent
+	return a
 }
 
 // conforms holds a success to the document in both directions, and every
@@ -306,9 +340,8 @@ func (c *client) exchange(method, path string, body any) (*answer, *http.Request
 func (c *client) conforms(request *http.Request, sent []byte, a *answer) {
 	c.t.Helper()
 	if a.status < 300 {
-		again := request.Clone(context.Background())
-		again.Body = io.NopCloser(bytes.NewReader(sent))
-		ok, problems := c.w.document(c.t).ValidateHttpRequest(again)
+		doc, again := c.w.documented(c.t, request, sent)
+		ok, problems := doc.ValidateHttpRequest(again)
 		require.True(c.t, ok, "the document does not describe the request %s %s %s: %v", request.Method, request.URL, sent, problems)
 	}
 	c.described(request, sent, a)
@@ -317,13 +350,12 @@ func (c *client) conforms(request *http.Request, sent []byte, a *answer) {
 // described holds an answer to the document.
 func (c *client) described(request *http.Request, sent []byte, a *answer) {
 	c.t.Helper()
-	if a.status == http.StatusMethodNotAllowed || a.status == http.StatusNotFound && bytes.Contains(a.raw, []byte(`"Not found"`)) {
+	if a.status == http.StatusMethodNotAllowed || a.status == http.StatusNoContent || a.status == http.StatusNotModified || a.status == http.StatusNotFound && bytes.Contains(a.raw, []byte(`"Not found"`)) {
 		return // no operation of the document
 	}
-	again := request.Clone(context.Background())
-	again.Body = io.NopCloser(bytes.NewReader(sent))
+	doc, again := c.w.documented(c.t, request, sent)
 	response := &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.raw)), Request: again}
-	ok, problems := c.w.document(c.t).ValidateHttpResponse(again, response)
+	ok, problems := doc.ValidateHttpResponse(again, response)
 	require.True(c.t, ok, "the document does not describe the answer of %s %s: %d %s: %v", request.Method, request.URL, a.status, a.raw, problems)
 }
 

@@ -32,7 +32,7 @@ var sampleTexts = map[string]string{
 	"company": "St Brigid’s Hospital", "companyName": "St Brigid’s Hospital", "industry": "Hospitals", "companySize": "1,001–5,000", "size": "1,001–5,000",
 	"website": "https://www.example.org", "logo": "https://www.example.org/logo.png", "url": "https://www.example.org/file",
 	"location": "Leeds", "city": "Leeds", "region": "West Yorkshire", "preferredLocation": "Leeds",
-	"contractType": "permanent", "type": "permanent", "employmentType": "full-time", "currency": "GBP", "period": "year",
+	"contractType": "permanent", "contract_type": "permanent", "employment_type": "full-time", "country": "GB", "type": "permanent", "employmentType": "full-time", "currency": "GBP", "period": "year",
 	"query": "icu nurse", "search": "icu nurse", "q": "icu nurse", "coverLetter": "Six years of critical care.", "notes": "Ask about rotations.", "subject": "Your interview",
 	"message": "We look forward to meeting you.", "text": "Your NMC PIN?", "question_id": "pin", "answer": "12A3456E", "statusColor": "bg-amber-100 text-amber-800",
 	"accessToken": "eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl", "refreshToken": "loc_rt_5nX1cVq0Jm8sT2pL7wRzB4yK6hD3fG9aQeUiOoPxZ", "token": "3rJ0cTqk5wYV8nB2",
@@ -213,8 +213,13 @@ func (s sampler) exemplify(op *openapi31.Operation, r Route) {
 			example(response.Response.Content, "text/csv", quoted("id,title\r\n"+sampleID+",\"Registered Nurse, ICU\"\r\n"))
 		default:
 			_, body := s.Fault(sampleFault(status))
+			if placed, ok := body.(Placed); ok {
+				body = placed.At(pathParam.ReplaceAllString(r.Path, sampleID), sampleID)
+			}
 			if encoded, err := json.Marshal(body); err == nil {
-				example(response.Response.Content, "application/json", encoded)
+				for media := range response.Response.Content {
+					example(response.Response.Content, media, encoded)
+				}
 			}
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	jsonschema "github.com/swaggest/jsonschema-go"
 	"github.com/swaggest/openapi-go"
 	"github.com/swaggest/openapi-go/openapi31"
+
+	"github.com/locumhq/locum/modules/integrations"
 )
 
 // OpenAPI describes the surface as an OpenAPI 3.1 document. Everything in it
@@ -23,7 +25,11 @@ func OpenAPI(s Surface, publicURL, version string) ([]byte, error) {
 	r.Spec.Info.Title, r.Spec.Info.Version = s.Title, version
 	r.Spec.Info.WithDescription(s.Description)
 	r.Spec.WithServers(openapi31.Server{URL: publicURL})
-	r.Spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of a sign-in, valid for 15 minutes.")
+	if s.Gate == nil {
+		r.Spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of a sign-in, valid for 15 minutes.")
+	} else {
+		thirdParties(r.Spec, publicURL)
+	}
 	r.JSONSchemaReflector().DefaultOptions = append(r.JSONSchemaReflector().DefaultOptions,
 		jsonschema.InterceptProp(rulesToSchema), jsonschema.InterceptProp(valuesToSchema(s.Values)), jsonschema.InterceptDefName(definitionName))
 	for _, route := range s.Routes {
@@ -47,6 +53,12 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 	oc.SetDescription(policyWords(route))
 	if route.Auth != None {
 		oc.AddSecurity("bearer")
+	}
+	if route.Scope != "" {
+		if route.Scope != integrations.ApplicationsWrite {
+			oc.AddSecurity("apiKey")
+		}
+		oc.AddSecurity("oauth", string(route.Scope))
 	}
 	if route.Op.In != reflect.TypeFor[Nothing]() {
 		oc.AddReqStructure(reflect.New(route.Op.In).Interface())
@@ -73,6 +85,9 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 	for _, status := range route.failures() {
 		oc.AddRespStructure(s.FaultBody, openapi.WithHTTPStatus(status), func(cu *openapi.ContentUnit) {
 			cu.Description = http.StatusText(status)
+			if placed, ok := s.FaultBody.(Placed); ok {
+				cu.ContentType = placed.MediaType()
+			}
 		})
 	}
 	if err := r.AddOperation(oc); err != nil {
@@ -135,6 +150,9 @@ func (r Route) failures() []int {
 	if r.Limit.Max > 0 {
 		out = append(out, http.StatusTooManyRequests)
 	}
+	if r.Scope != "" {
+		out = append(out, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
+	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
@@ -144,6 +162,9 @@ func policyWords(r Route) string {
 	if r.Who != Anyone {
 		out = append(out, "For "+r.Who.String()+" accounts.")
 	}
+	if r.Scope != "" {
+		out = append(out, "Needs the scope `"+string(r.Scope)+"`"+readByKeys(r.Scope)+".")
+	}
 	if r.Permission != "" {
 		out = append(out, "Needs the permission `"+string(r.Permission)+"`.")
 	}
@@ -151,6 +172,25 @@ func policyWords(r Route) string {
 		out = append(out, fmt.Sprintf("At most %d requests in %s per client address.", r.Limit.Max, strings.TrimSuffix(r.Limit.Per.String(), "0s")))
 	}
 	return strings.Join(out, " ")
+}
+
+func readByKeys(scope integrations.Scope) string {
+	if scope == integrations.ApplicationsWrite {
+		return ", which API keys do not have"
+	}
+	return ", which API keys have"
+}
+
+// thirdParties describes the credentials of applications.
+func thirdParties(spec *openapi31.Spec, publicURL string) {
+	spec.SetAPIKeySecurity("apiKey", "X-API-Key", openapi.InHeader, "A key of an application, for reading in the name of its owner.")
+	spec.ComponentsEns().WithSecuritySchemesItem("oauth", openapi31.SecuritySchemeOrReference{SecurityScheme: (&openapi31.SecurityScheme{
+		Oauth2: (&openapi31.SecuritySchemeOauth2{}).WithFlows(openapi31.OauthFlows{AuthorizationCode: (&openapi31.OauthFlowsDefsAuthorizationCode{}).
+			WithAuthorizationURL(publicURL + "/oauth/authorize").WithTokenURL(publicURL + "/oauth/token").WithRefreshURL(publicURL + "/oauth/token").
+			WithScopes(map[string]string{
+				string(integrations.JobsRead): "Read jobs", string(integrations.ApplicationsRead): "Read the applications that the user may see", string(integrations.ApplicationsWrite): "Apply in the user's name",
+			})}),
+	}).WithDescription("An access token by which a user lets an application act for them: authorization code with PKCE (S256).")})
 }
 
 // operationID names an operation after its method and path:
@@ -166,7 +206,7 @@ func operationID(r Route) string {
 
 // definitionNoise is what Go adds to the name of a type: its package's path,
 // and what it writes around a type's parameters.
-var definitionNoise = regexp.MustCompile(`GithubComLocumhqLocum(Adapters|Modules|Core)|Fiberhttp|Portal|Web|[^A-Za-z0-9]`)
+var definitionNoise = regexp.MustCompile(`GithubComLocumhqLocum(Adapters|Modules|Core)|Fiberhttp|Portal|Developer|Integrations|Web|[^A-Za-z0-9]`)
 
 // definitionName turns web.Reply[…/portal.listing] into ReplyPortalListing.
 func definitionName(_ reflect.Type, name string) string {

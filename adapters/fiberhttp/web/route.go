@@ -17,6 +17,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/modules/integrations"
 )
 
 // Auth is whether a route wants to know its caller.
@@ -53,7 +54,12 @@ type Route struct {
 	Auth         Auth
 	Who          Who
 	Permission   auth.Permission
-	Limit        limit.Rule    // per client address, zero for none; Name is filled in from method and path
+	Limit        limit.Rule // per client address, zero for none; Name is filled in from method and path
+	// Scope is what a caller of a surface with a Gate must be allowed.
+	Scope integrations.Scope
+	// Located is for what makes a thing that can then be got below the same path:
+	// the answer's Location is the path with the id of its data.
+	Located      bool
 	Body         int           // largest body in bytes, zero for DefaultBody
 	Timeout      time.Duration // zero for DefaultTimeout
 	Cached       bool          // about listings alone: a guest's answer may be a second old
@@ -91,7 +97,7 @@ const IdempotencyKey = "Idempotency-Key"
 // Idempotent reports whether the route honours that header: it does something,
 // for somebody known, and signs nobody in.
 func (r Route) Idempotent() bool {
-	return r.Method == http.MethodPost && r.Auth == Required && !strings.HasPrefix(r.Path, "/api/auth/")
+	return r.Method == http.MethodPost && (r.Auth == Required || r.Scope != "") && !strings.HasPrefix(r.Path, "/api/auth/")
 }
 
 // What applies where a row is silent.
@@ -111,6 +117,10 @@ type Call struct {
 	IP        string // the client's address behind trusted proxies
 	UserAgent string
 	RequestID string
+	// Caller is who was let through the surface's Gate.
+	Caller integrations.Caller
+	// URL is the path with the query, as they were asked for.
+	URL string
 }
 
 // Operation is a typed handler together with the types that document it.

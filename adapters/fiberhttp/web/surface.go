@@ -1,10 +1,13 @@
 package web
 
 import (
+	"context"
 	"reflect"
+	"strings"
 
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/idempotency"
+	"github.com/locumhq/locum/modules/integrations"
 )
 
 // Surface is one of the interfaces that the server speaks: its routes and the
@@ -13,6 +16,14 @@ type Surface struct {
 	Name string
 	// Prefix is where the surface answers unknown routes in its own form.
 	Prefix string
+	// Also are more prefixes below which the same routes are, as if Prefix were
+	// written so.
+	Also []string
+	// Gate stands before everything below the prefixes, nil for nothing.
+	Gate Gate
+	// Fresh is what the successes of reads say of caches. With it they carry an
+	// ETag and need not be sent again to who has them.
+	Fresh  Fresh
 	Routes []Route
 	// Fault gives status and body of an error.
 	Fault func(f *fault.Error) (status int, body any)
@@ -23,6 +34,63 @@ type Surface struct {
 	// Values are what the fields of a type can be, for the documentation.
 	Values map[reflect.Type][]string
 }
+
+// Under reports whether the path is the surface's own.
+func (s Surface) Under(path string) bool {
+	for _, prefix := range append([]string{s.Prefix}, s.Also...) {
+		prefix = strings.TrimSuffix(prefix, "/")
+		if rest, below := strings.CutPrefix(path, prefix); below && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// Paths are all under which the route is served.
+func (s Surface) Paths(r Route) []string {
+	out := []string{r.Path}
+	for _, prefix := range s.Also {
+		out = append(out, prefix+strings.TrimPrefix(r.Path, s.Prefix))
+	}
+	return out
+}
+
+// Fresh is what a success says of caches; the zero value says nothing.
+type Fresh struct {
+	CacheControl string
+	Vary         string
+}
+
+// Gate judges every request to a surface before anything else does, also those
+// to paths that are none.
+type Gate interface {
+	// Enter says who calls and what stands on the answer, whatever that is. The
+	// error, a fault, refuses.
+	Enter(ctx context.Context, e Entry) (caller integrations.Caller, headers map[string]string, err error)
+	// Left hears what a caller was answered. It neither waits nor fails.
+	Left(caller integrations.Caller, status int)
+}
+
+// Entry is what a Gate knows of a request.
+type Entry struct {
+	Authorization []string // the values of the header
+	APIKey        []string // of X-API-Key
+	Address       string   // by which the client is counted
+	// Asking is a browser's question before the request (OPTIONS), which carries
+	// no credentials.
+	Asking bool
+}
+
+// Placed is a body of an error that says where it happened.
+type Placed interface {
+	// At is the body for the path and the request. MediaType is what it is sent
+	// as.
+	At(path, requestID string) any
+	MediaType() string
+}
+
+// ErrScope is the answer to callers who may not do what they ask for.
+var ErrScope = fault.New(fault.Forbidden, "insufficient_scope", "The credential does not allow this")
 
 // The faults of HTTP itself.
 var (

@@ -1,0 +1,143 @@
+package developer
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// strangers is what each client address may call without a valid credential.
+// Nobody else spends it.
+var strangers = limit.Quota{PerMinute: 60}
+
+// gate authenticates, then limits.
+type gate struct {
+	integrations *integrations.Service
+	limiter      limit.Limiter
+}
+
+// Enter implements web.Gate.
+func (g gate) Enter(ctx context.Context, e web.Entry) (integrations.Caller, map[string]string, error) {
+	headers := map[string]string{
+		"Access-Control-Allow-Origin":   "*",
+		"Access-Control-Expose-Headers": "ETag, Link, Location, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-ID, Idempotency-Replayed, WWW-Authenticate",
+	}
+	if e.Asking {
+		standing, err := g.limiter.Standing(ctx, strangers, "address:"+e.Address)
+		g.tell(headers, strangers, standing)
+		return integrations.Caller{}, headers, err
+	}
+	caller, refused := g.authenticate(ctx, e)
+	quota, key := strangers, "address:"+e.Address
+	if refused == nil {
+		plan := caller.App.Limits()
+		quota, key = limit.Quota{PerMinute: plan.PerMinute, PerDay: plan.PerDay}, "app:"+caller.App.ID
+	}
+	spend := g.limiter.Spend
+	if refused != nil && fault.KindOf(refused) != fault.Unauthenticated {
+		spend = g.limiter.Standing // ours is the trouble, and nobody pays for it
+	}
+	standing, err := spend(ctx, quota, key)
+	if err != nil {
+		return integrations.Caller{}, headers, err
+	}
+	g.tell(headers, quota, standing)
+	switch {
+	case !standing.Allowed && (refused == nil || fault.KindOf(refused) == fault.Unauthenticated):
+		return caller, headers, overQuota(standing)
+	case fault.KindOf(refused) == fault.Unauthenticated:
+		headers["WWW-Authenticate"] = challenge(e)
+	}
+	return caller, headers, refused
+}
+
+// Left implements web.Gate.
+func (g gate) Left(caller integrations.Caller, status int) {
+	g.integrations.Count(caller, status >= 400)
+}
+
+// challenge says what was wrong with what was sent (RFC 6750 §3).
+func challenge(e web.Entry) string {
+	switch {
+	case len(e.Authorization) > 0:
+		return `Bearer realm="locum", error="invalid_token"`
+	case len(e.APIKey) > 0:
+		return `ApiKey realm="locum"`
+	}
+	return `Bearer realm="locum", ApiKey realm="locum"`
+}
+
+// authenticate says who calls. Who sends both a key and a token is the token's
+// user, and both must be of one application.
+func (g gate) authenticate(ctx context.Context, e web.Entry) (integrations.Caller, error) {
+	var none integrations.Caller
+	if len(e.APIKey)+len(e.Authorization) == 0 || len(e.APIKey) > 1 || len(e.Authorization) > 1 {
+		return none, fault.ErrUnauthorized
+	}
+	var byKey, byToken integrations.Caller
+	var err error
+	if len(e.APIKey) > 0 {
+		if byKey, err = g.integrations.AuthenticateKey(ctx, e.APIKey[0]); err != nil || len(e.Authorization) == 0 {
+			return only(byKey, err)
+		}
+	}
+	scheme, token, _ := strings.Cut(e.Authorization[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return none, fault.ErrUnauthorized
+	}
+	known, ok := any(g.integrations).(tokens)
+	if !ok {
+		return none, fault.ErrUnauthorized
+	}
+	if byToken, err = known.AuthenticateToken(ctx, strings.TrimSpace(token)); err != nil {
+		return none, err
+	}
+	if byKey.App.ID != "" && byKey.App.ID != byToken.App.ID {
+		return none, fault.ErrUnauthorized
+	}
+	return byToken, nil
+}
+
+// tokens knows access tokens.
+type tokens interface {
+	AuthenticateToken(ctx context.Context, token string) (integrations.Caller, error)
+}
+
+// only is the caller, or nobody with an error.
+func only(c integrations.Caller, err error) (integrations.Caller, error) {
+	if err != nil {
+		return integrations.Caller{}, err
+	}
+	return c, nil
+}
+
+// tell writes the headers of the limits
+// (draft-ietf-httpapi-ratelimit-headers), and the older ones of whichever window
+// has fewer calls left.
+func (g gate) tell(headers map[string]string, q limit.Quota, s limit.Standing) {
+	policy := fmt.Sprintf(`"%s";q=%d;w=60`, limit.MinuteWindow, q.PerMinute)
+	left := fmt.Sprintf(`"%s";r=%d;t=%d`, limit.MinuteWindow, s.Minute.Remaining, seconds(s.Minute.Reset))
+	tight, most := s.Minute, q.PerMinute
+	if q.PerDay > 0 {
+		policy += fmt.Sprintf(`,"%s";q=%d;w=86400`, limit.DayWindow, q.PerDay)
+		left += fmt.Sprintf(`,"%s";r=%d;t=%d`, limit.DayWindow, s.Day.Remaining, seconds(s.Day.Reset))
+		if s.Day.Remaining < tight.Remaining || s.Day.Remaining == tight.Remaining && s.Day.Reset > tight.Reset {
+			tight, most = s.Day, q.PerDay
+		}
+	}
+	headers["RateLimit-Policy"], headers["RateLimit"] = policy, left
+	headers["X-RateLimit-Limit"] = strconv.Itoa(most)
+	headers["X-RateLimit-Remaining"] = strconv.Itoa(tight.Remaining)
+	until := g.integrations.Clock.Now().Add(tight.Reset)
+	headers["X-RateLimit-Reset"] = strconv.FormatInt(int64(math.Ceil(float64(until.UnixMilli())/1000)), 10)
+}
+
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

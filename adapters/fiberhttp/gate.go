@@ -1,0 +1,129 @@
+package fiberhttp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+const (
+	enteredKey = "locum.entered"
+	callerKey  = "locum.caller"
+)
+
+// enter brings a request to the gate of its surface, once.
+func (s *Server) enter(c *fiber.Ctx) error {
+	surface := s.surfaceOf(c.Path())
+	if surface.Gate == nil || c.Locals(enteredKey) != nil {
+		return nil
+	}
+	c.Locals(enteredKey, true)
+	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
+	defer cancel()
+	caller, headers, err := surface.Gate.Enter(ctx, web.Entry{
+		Authorization: headerLines(c, fiber.HeaderAuthorization), APIKey: headerLines(c, "X-API-Key"),
+		Address: limitKey(s.clientIP(c)), Asking: c.Method() == fiber.MethodOptions,
+	})
+	for name, value := range headers {
+		c.Set(name, value)
+	}
+	if caller.App.ID != "" {
+		c.Locals(callerKey, caller)
+	}
+	return err
+}
+
+func headerLines(c *fiber.Ctx, name string) []string {
+	raw := c.Request().Header.PeekAll(name)
+	out := make([]string, len(raw))
+	for i, v := range raw {
+		out[i] = string(v)
+	}
+	return out
+}
+
+// left tells the gate what its caller was answered.
+func (s *Server) left(c *fiber.Ctx) {
+	if caller, ok := c.Locals(callerKey).(integrations.Caller); ok {
+		s.surfaceOf(c.Path()).Gate.Left(caller, c.Response().StatusCode())
+	}
+}
+
+// allowed answers a browser's question for what other pages may send here.
+func allowed(c *fiber.Ctx, surface web.Surface) error {
+	var methods []string
+	for _, r := range surface.Routes {
+		for _, path := range surface.Paths(r) {
+			if fiber.RoutePatternMatch(c.Path(), path) && !slices.Contains(methods, r.Method) {
+				methods = append(methods, r.Method)
+			}
+		}
+	}
+	if len(methods) == 0 {
+		return fiber.ErrNotFound
+	}
+	allow := strings.Join(append(methods, fiber.MethodOptions), ", ")
+	c.Set(fiber.HeaderAllow, allow)
+	c.Set(fiber.HeaderAccessControlAllowMethods, allow)
+	c.Set(fiber.HeaderAccessControlAllowHeaders, "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-None-Match, X-Request-ID")
+	c.Set(fiber.HeaderAccessControlMaxAge, "86400")
+	return c.SendStatus(fiber.StatusNoContent)
+}
+
+// fresh lets a success be kept by who got it. The tag is weak: the same things
+// may be written in other bytes one day.
+func fresh(c *fiber.Ctx, surface web.Surface) {
+	if surface.Fresh.CacheControl == "" || c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead || c.Response().StatusCode() != fiber.StatusOK {
+		return
+	}
+	sum := sha256.Sum256(c.Response().Body())
+	tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+	c.Set(fiber.HeaderETag, tag)
+	c.Set(fiber.HeaderCacheControl, surface.Fresh.CacheControl)
+	c.Set(fiber.HeaderVary, surface.Fresh.Vary)
+	if matches(c.Get(fiber.HeaderIfNoneMatch), tag) {
+		c.Status(fiber.StatusNotModified)
+		c.Response().ResetBody()
+		c.Response().Header.Del(fiber.HeaderContentType)
+	}
+}
+
+// matches compares weakly (RFC 9110 §8.8.3.2).
+func matches(sent, tag string) bool {
+	for one := range strings.SplitSeq(sent, ",") {
+		one = strings.TrimSpace(one)
+		if one == "*" || strings.TrimPrefix(one, "W/") == strings.TrimPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
+}
+
+// said is how the surface says a fault to this request.
+func said(c *fiber.Ctx, surface web.Surface, f *fault.Error) (status int, kind string, body any) {
+	status, body = surface.Fault(f)
+	if placed, ok := body.(web.Placed); ok {
+		return status, placed.MediaType(), placed.At(c.Path(), c.GetRespHeader(fiber.HeaderXRequestID))
+	}
+	return status, jsonType, body
+}
+
+// ownerOf is whose Idempotency-Key it is: a user's, or of an application for a
+// user, so that two applications do not meet.
+func ownerOf(c web.Call) string {
+	if c.Caller.App.ID == "" {
+		return c.Actor.UserID
+	}
+	sum := sha256.Sum256([]byte(c.Caller.App.ID + c.Caller.UserID))
+	h := hex.EncodeToString(sum[:16])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}

@@ -1,0 +1,39 @@
+package fiberhttp
+
+import (
+	"bytes"
+	"html/template"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/developer"
+)
+
+// plainPolicy is for pages without any script.
+const plainPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+var problemPage = template.Must(template.New("problem").Parse(`<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.Title}}</title><link rel="stylesheet" href="/account/page.css"></head>
+<body><main><h1>{{.Title}}</h1><p><code>{{.Code}}</code></p><p>{{.Text}}</p><p><a href="/docs/developer">The developer interface</a></p></main></body>
+</html>
+`))
+
+// addProblems serves the pages that the types of the developer interface's
+// errors lead to.
+func (s *Server) addProblems() {
+	s.app.Get("/problems/:code", func(c *fiber.Ctx) error {
+		code := c.Params("code")
+		known, ok := developer.Explained[code]
+		if !ok {
+			return fiber.ErrNotFound
+		}
+		var page bytes.Buffer
+		if err := problemPage.Execute(&page, struct{ Code, Title, Text string }{code, known.Title, known.Text}); err != nil {
+			return err
+		}
+		c.Set(fiber.HeaderContentSecurityPolicy, plainPolicy)
+		c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+		return c.Send(page.Bytes())
+	})
+}

@@ -1,0 +1,305 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// program is a program of somebody's, with a key of their application.
+func (a *account) program() *client {
+	a.t.Helper()
+	app := a.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
+	return a.keyOf(app)
+}
+
+// keyOf is a program with a new key of the application.
+func (a *account) keyOf(app string) *client {
+	a.t.Helper()
+	c := a.w.guest(a.t)
+	c.apiKey = a.post("/api/developers/apps/"+app+"/keys", object{"name": "k"}).ok(201).text("data.apiKey")
+	return c
+}
+
+// gives demands a success of the developer interface.
+func (a *answer) gives(status int) *answer {
+	a.t.Helper()
+	require.Equal(a.t, status, a.status, "%s", a.raw)
+	a.limited()
+	return a
+}
+
+// problem demands an error of the developer interface.
+func (a *answer) problem(status int, code string) *answer {
+	a.t.Helper()
+	require.Equal(a.t, status, a.status, "%s", a.raw)
+	require.Equal(a.t, "application/problem+json", a.header.Get("Content-Type"))
+	require.Equal(a.t, code, a.text("code"))
+	require.EqualValues(a.t, status, a.number("status"))
+	require.Equal(a.t, a.header.Get("X-Request-Id"), a.text("request_id"))
+	require.NotEmpty(a.t, a.text("title"))
+	require.NotEmpty(a.t, a.text("detail"))
+	if status != 429 {
+		require.Regexp(a.t, "/problems/"+code+"$", a.text("type"))
+	}
+	a.limited()
+	return a
+}
+
+var (
+	policyHeader = regexp.MustCompile(`^"minute";q=\d+;w=60(,"day";q=\d+;w=86400)?$`)
+	limitHeader  = regexp.MustCompile(`^"minute";r=\d+;t=\d+(,"day";r=\d+;t=\d+)?$`)
+)
+
+// limited demands the headers of the limits, which are on every answer.
+func (a *answer) limited() {
+	a.t.Helper()
+	require.Regexp(a.t, policyHeader, a.header.Get("RateLimit-Policy"))
+	require.Regexp(a.t, limitHeader, a.header.Get("RateLimit"))
+	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
+		_, err := strconv.ParseInt(a.header.Get(name), 10, 64)
+		require.NoError(a.t, err, name)
+	}
+	require.Equal(a.t, "*", a.header.Get("Access-Control-Allow-Origin"))
+	require.Empty(a.t, a.header.Get("Access-Control-Allow-Credentials"))
+}
+
+// headed sends a request with more headers.
+func (c *client) headed(method, path string, headers map[string]string) *answer {
+	c.t.Helper()
+	request, err := http.NewRequestWithContext(c.t.Context(), method, c.w.url+path, http.NoBody)
+	require.NoError(c.t, err)
+	request.Header.Set("X-Forwarded-For", c.ip)
+	if c.apiKey != "" {
+		request.Header.Set("X-API-Key", c.apiKey)
+	}
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	return c.sent(request)
+}
+
+func TestJobsForPrograms(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		boss := w.employer(t)
+		boss.put("/api/employers/organization", object{"website": "https://stbrigids.example.org"}).ok(200)
+		word := fmt.Sprintf("word%d", time.Now().UnixNano())
+		full := boss.listing(object{"title": word + " one", "location": "Leeds", "specialty": "Intensive Care", "employmentType": "full-time", "contractType": "permanent",
+			"salary": object{"min": 36000, "max": 44000, "currency": "GBP"}, "requirements": []string{"NMC registration"}, "questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
+		bare := boss.listing(object{"title": word + " two"})
+		me := w.seeker(t).program()
+
+		t.Run("GET /api/v1/jobs", func(t *testing.T) {
+			t.Parallel()
+			me.t = t
+			list := me.get("/api/v1/jobs?keywords=" + word + "&sort=date&limit=1").gives(200)
+			require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 2.0, "total_pages": 2.0}, list.at("pagination"))
+			require.Equal(t, false, list.at("total_is_estimate"))
+			require.Equal(t, bare, list.text("data.0.id"))
+			require.Equal(t, object{"text": nil, "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil}, list.at("data.0.location"))
+			for _, name := range []string{"specialty", "employment_type", "contract_type", "salary", "application_deadline"} {
+				require.Nil(t, list.at("data.0."+name), name)
+			}
+			require.NotContains(t, list.at("data.0"), "distance_miles", "no place was asked for")
+			require.Contains(t, list.header.Get("Link"), `page=2&sort=date>; rel="next"`)
+			require.Contains(t, list.header.Get("Link"), `rel="last"`)
+			next := me.get("/v1/jobs?keywords=" + word + "&sort=date&limit=1&cursor=" + list.text("next_cursor")).gives(200)
+			require.Equal(t, full, next.text("data.0.id"))
+			require.Nil(t, next.at("next_cursor"))
+			job := next.at("data.0").(object)
+			require.Equal(t, "St Brigid's Hospital", next.text("data.0.company.name"))
+			require.Equal(t, "https://stbrigids.example.org", next.text("data.0.company.website"))
+			require.Equal(t, "Leeds", next.text("data.0.location.city"))
+			require.Equal(t, "GB", next.text("data.0.location.country"))
+			require.Equal(t, object{"min": 36000.0, "max": 44000.0, "currency": "GBP", "period": "year"}, job["salary"])
+			require.Equal(t, []any{object{"id": "pin", "text": "Your PIN?", "required": true}}, job["questions"])
+			require.Regexp(t, "/jobs/"+full+"$", job["url"])
+			one := me.get("/api/v1/jobs/" + full).gives(200)
+			require.Equal(t, job, one.at("data"), "a job is the same wherever it is shown")
+
+			near := me.get("/api/v1/jobs?keywords=" + word + "&location=Bradford").gives(200)
+			require.InDelta(t, 8.5, near.number("data.0.distance_miles"), 2)
+			require.Empty(t, me.get("/api/v1/jobs?keywords="+word+"&location=Bradford&radius=2").gives(200).list("data"))
+			require.Equal(t, []any{}, me.get("/api/v1/jobs?keywords="+word+"&remote=true").gives(200).at("data"))
+			for _, narrow := range []string{"employment_type=full-time", "contract_type=permanent", "salary_min=40000", "specialty=Intensive+Care", "posted_after=2020-01-01&location=Leeds"} {
+				require.Equal(t, full, me.get("/api/v1/jobs?keywords="+word+"&sort=salary&"+narrow).gives(200).text("data.0.id"), narrow)
+			}
+			require.Equal(t, 100.0, me.get("/api/v1/jobs?limit=1000").gives(200).number("pagination.limit"))
+		})
+		t.Run("GET /api/v1/jobs refuses what makes no sense", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t).program()
+			for query, field := range map[string]string{"page=0": "page", "limit=x": "limit", "radius=-1": "radius", "salary_min=2&salary_max=1": "salary_max", "sort=title": "sort",
+				"employment_type=often": "employment_type", "contract_type=x": "contract_type", "posted_after=yesterday": "posted_after", "remote=perhaps": "remote", "cursor=nonsense": "cursor"} {
+				bad := me.get("/api/v1/jobs?"+query).problem(400, "invalid_parameters")
+				require.Equal(t, field, bad.text("errors.0.field"), "%s", bad.raw)
+			}
+			me.get("/api/v1/jobs?page=101&limit=100").problem(400, "page_too_deep")
+		})
+		t.Run("GET /api/v1/jobs/:job_id", func(t *testing.T) {
+			t.Parallel()
+			me := w.employer(t).program()
+			require.Equal(t, bare, me.get("/v1/jobs/"+bare).gives(200).text("data.id"))
+			hidden := boss.listing(object{"status": "draft"})
+			for _, missing := range []string{hidden, "nonsense", boss.id} {
+				me.get("/api/v1/jobs/"+missing).problem(404, "job_not_found")
+			}
+			boss.program().get("/api/v1/jobs/"+hidden).problem(404, "job_not_found") // public ones alone, whoever asks
+		})
+		t.Run("reads need not be sent again", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t).program()
+			for _, path := range []string{"/api/v1/jobs?keywords=" + word, "/v1/jobs/" + full} {
+				first := me.get(path).gives(200)
+				require.Equal(t, "private, max-age=0, must-revalidate", first.header.Get("Cache-Control"))
+				require.Equal(t, "Authorization, X-API-Key", first.header.Get("Vary"))
+				tag := first.header.Get("ETag")
+				require.Regexp(t, `^W/"[\w-]+"$`, tag)
+				again := me.headed("GET", path, map[string]string{"If-None-Match": `"x", ` + tag})
+				require.Equal(t, 304, again.status)
+				require.Empty(t, again.raw)
+				require.Equal(t, tag, again.header.Get("ETag"))
+				again.limited()
+				require.Equal(t, 200, me.headed("GET", path, map[string]string{"If-None-Match": `W/"other"`}).status)
+				head := me.headed("HEAD", path, nil)
+				require.Equal(t, tag, head.header.Get("ETag"))
+				head.limited()
+			}
+		})
+	})
+}
+
+func TestWhoMayCallTheDeveloperInterface(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("strangers", func(t *testing.T) {
+			t.Parallel()
+			guest, seeker := w.guest(t), w.seeker(t)
+			bare := guest.get("/api/v1/jobs").problem(401, "unauthorized")
+			require.Equal(t, `Bearer realm="locum", ApiKey realm="locum"`, bare.header.Get("WWW-Authenticate"))
+			require.Equal(t, "60", bare.header.Get("X-RateLimit-Limit"))
+			require.Equal(t, `"minute";q=60;w=60`, bare.header.Get("RateLimit-Policy"))
+			portal := seeker.get("/v1/jobs").problem(401, "unauthorized") // the portal's token
+			require.Equal(t, `Bearer realm="locum", error="invalid_token"`, portal.header.Get("WWW-Authenticate"))
+			key := seeker.program().apiKey
+			for _, wrong := range []string{"x", key + "x", key[:len(key)-1] + "!", "loc_live_" + regexp.MustCompile(`.`).ReplaceAllString(key[9:], "0")} {
+				refused := (&client{t: t, w: w, ip: guest.ip, apiKey: wrong}).get("/api/v1/jobs").problem(401, "unauthorized")
+				require.Equal(t, `ApiKey realm="locum"`, refused.header.Get("WWW-Authenticate"))
+			}
+			both := *seeker.client
+			both.apiKey = key
+			both.get("/api/v1/jobs").problem(401, "unauthorized") // a good key does not save a bad token
+			require.Equal(t, 401, (&client{t: t, w: w, ip: guest.ip}).headed("GET", "/api/v1/jobs", map[string]string{"Authorization": "Basic eDp5"}).status)
+		})
+		t.Run("a key on the portal is nobody's token", func(t *testing.T) {
+			t.Parallel()
+			program := w.seeker(t).program()
+			program.token, program.apiKey = program.apiKey, ""
+			program.get("/api/jobseekers/profile").fails(401, "Unauthorized")
+		})
+		t.Run("a key ends with its deletion", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			app := me.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
+			program := me.keyOf(app)
+			program.get("/api/v1/jobs").gives(200)
+			me.delete("/api/developers/apps/" + app + "/keys/" + me.get("/api/developers/apps/"+app+"/keys").ok(200).text("data.keys.0.id")).ok(200)
+			program.get("/api/v1/jobs").problem(401, "unauthorized")
+		})
+		t.Run("every answer below the prefixes is a problem with the headers", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t).program()
+			for _, path := range []string{"/api/v1", "/v1", "/v1/", "/api/v1/nothing", "/v1/jobs/a/b"} {
+				a := me.try("GET", path, nil)
+				require.Equal(t, path, a.problem(404, "not_found").text("instance"))
+				w.guest(t).try("GET", path, nil).problem(401, "unauthorized")
+			}
+			wrong := me.try("DELETE", "/v1/jobs", nil).problem(405, "method_not_allowed")
+			require.Contains(t, wrong.header.Get("Allow"), "GET")
+			large := make([]byte, 3<<20)
+			require.Equal(t, 413, me.try("POST", "/api/v1/jobs", large).problem(413, "payload_too_large").status)
+			outside := w.guest(t).try("GET", "/api/v10/jobs", nil)
+			require.Empty(t, outside.header.Get("RateLimit"))
+		})
+		t.Run("other pages may ask", func(t *testing.T) {
+			t.Parallel()
+			a := w.guest(t).headed("OPTIONS", "/v1/jobs", map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "X-API-Key"})
+			require.Equal(t, 204, a.status)
+			a.limited()
+			require.Contains(t, a.header.Get("Access-Control-Allow-Methods"), "GET")
+			require.Contains(t, a.header.Get("Access-Control-Allow-Headers"), "X-API-Key")
+		})
+		t.Run("errors have pages", func(t *testing.T) {
+			t.Parallel()
+			guest := w.guest(t)
+			a := guest.try("GET", "/problems/insufficient_scope", nil)
+			require.Equal(t, 200, a.status)
+			require.Contains(t, string(a.raw), "insufficient_scope")
+			require.Contains(t, a.header.Get("Content-Security-Policy"), "default-src 'none'")
+			require.Equal(t, 404, guest.try("GET", "/problems/nothing", nil).status)
+			require.Equal(t, 200, guest.try("GET", "/docs/developer", nil).status)
+		})
+	})
+}
+
+func TestHowMuchProgramsMayCall(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("an application has its plan, whichever of its keys calls from wherever", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			app := me.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
+			one, two := me.keyOf(app), me.keyOf(app)
+			first := one.get("/api/v1/jobs?limit=1").gives(200)
+			require.Equal(t, `"minute";q=60;w=60,"day";q=10000;w=86400`, first.header.Get("RateLimit-Policy"))
+			require.Equal(t, "59", first.header.Get("X-RateLimit-Remaining"))
+			ends, err := strconv.ParseInt(first.header.Get("X-RateLimit-Reset"), 10, 64)
+			require.NoError(t, err)
+			require.InDelta(t, time.Now().Add(time.Minute).Unix(), ends, 5)
+			require.Regexp(t, `^"minute";r=59;t=\d+,"day";r=9999;t=\d+$`, first.header.Get("RateLimit"))
+			statuses := map[int]int{}
+			for i := range 30 {
+				statuses[one.try("GET", "/v1/jobs/nonsense", nil).status]++
+				statuses[two.elsewhere().with(two.apiKey).try("GET", "/api/v1/jobs?limit=1", nil).status]++
+				_ = i
+			}
+			require.Equal(t, map[int]int{404: 30, 200: 29, 429: 1}, statuses)
+			over := two.get("/api/v1/jobs").problem(429, "rate_limit_exceeded")
+			require.Equal(t, "https://iana.org/assignments/http-problem-types#quota-exceeded", over.text("type"))
+			require.Equal(t, []any{"minute"}, over.at("violated-policies"))
+			require.Equal(t, "0", over.header.Get("X-RateLimit-Remaining"))
+			wait, err := strconv.Atoi(over.header.Get("Retry-After"))
+			require.NoError(t, err)
+			require.True(t, wait >= 1 && wait <= 60, "%d", wait)
+			require.Equal(t, 429, two.try("GET", "/v1/nothing", nil).status, "unknown addresses are limited too")
+			one.elsewhere().get("/api/v1/jobs").problem(401, "unauthorized") // and strangers have their own
+
+			other := me.program()
+			other.get("/api/v1/jobs").gives(200)
+
+			require.Eventually(t, func() bool {
+				used := me.get("/api/developers/apps/" + app + "/usage").ok(200)
+				days := used.list("data.series")
+				today := days[len(days)-1].(object)
+				return today["requests"] == 63.0 && today["errors"] == 33.0
+			}, 5*time.Second, 50*time.Millisecond)
+			require.NotNil(t, me.get("/api/developers/apps/"+app+"/keys").ok(200).at("data.keys.0.lastUsedAt"))
+		})
+		t.Run("strangers have sixty a minute for each address", func(t *testing.T) {
+			t.Parallel()
+			guest := w.guest(t)
+			for range 60 {
+				require.Equal(t, 401, guest.try("GET", "/v1/jobs", nil).status)
+			}
+			over := guest.get("/api/v1/jobs").problem(429, "rate_limit_exceeded")
+			require.Equal(t, []any{"minute"}, over.at("violated-policies"))
+			guest.elsewhere().get("/api/v1/jobs").problem(401, "unauthorized")
+			program := w.seeker(t).program()
+			program.ip = guest.ip
+			program.get("/api/v1/jobs").gives(200)
+		})
+	})
+}
