@@ -186,7 +186,9 @@ func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {
 
 // surfaces are the interfaces as tables; nothing behind them is needed to show
 // what they are.
-func surfaces() []web.Surface { return []web.Surface{portal.Surface(adapters.Services{}), developer.Surface(adapters.Services{}, "")} }
+func surfaces() []web.Surface {
+	return []web.Surface{portal.Surface(adapters.Services{}), developer.Surface(adapters.Services{}, "")}
+}
 
 func (o *operator) openapi() *cobra.Command {
 	group := &cobra.Command{Use: "openapi", Short: "Print an interface's OpenAPI 3.1 document", Args: cobra.NoArgs}

@@ -93,22 +93,13 @@ func (g gate) authenticate(ctx context.Context, e web.Entry) (integrations.Calle
 	if !strings.EqualFold(scheme, "Bearer") {
 		return none, fault.ErrUnauthorized
 	}
-	known, ok := any(g.integrations).(tokens)
-	if !ok {
-		return none, fault.ErrUnauthorized
-	}
-	if byToken, err = known.AuthenticateToken(ctx, strings.TrimSpace(token)); err != nil {
+	if byToken, err = g.integrations.AuthenticateToken(ctx, strings.TrimSpace(token)); err != nil {
 		return none, err
 	}
 	if byKey.App.ID != "" && byKey.App.ID != byToken.App.ID {
 		return none, fault.ErrUnauthorized
 	}
 	return byToken, nil
-}
-
-// tokens knows access tokens.
-type tokens interface {
-	AuthenticateToken(ctx context.Context, token string) (integrations.Caller, error)
 }
 
 // only is the caller, or nobody with an error.
