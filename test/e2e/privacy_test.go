@@ -78,6 +78,15 @@ func (p somebody) isForgotten() {
 	require.NotContains(p.t, log, p.first)
 }
 
+// develops makes an application, with their name wherever one can be.
+func (p somebody) develops() {
+	p.t.Helper()
+	app := p.elsewhere().post("/api/developers/apps", object{"name": p.first, "description": p.last, "redirectUris": []string{"https://" + p.local + ".example/cb"}}).ok(201).text("data.app.id")
+	p.elsewhere().post("/api/developers/apps/"+app+"/keys", object{"name": p.first}).ok(201)
+	p.elsewhere().post("/api/developers/apps/"+app+"/plan", object{"plan": "professional", "paymentMethodId": "pm_card_visa"}).ok(200)
+	p.w.mail(p.t, p.email, "Your Professional plan has begun")
+}
+
 func TestNothingIsLeftOfADeletedJobseeker(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		p := w.somebody(t, "/api/auth/register", object{"userType": "jobseeker"})
@@ -105,6 +114,7 @@ func TestNothingIsLeftOfADeletedJobseeker(t *testing.T) {
 		seeker().post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200)
 		w.guest(t).post("/api/auth/forgot-password", object{"email": p.email}).ok(200)
 		p.signIn(password)
+		p.develops()
 
 		// And what others do with them.
 		path := "/api/employers/applications/" + id
@@ -152,6 +162,7 @@ func TestNothingIsLeftOfADeletedEmployer(t *testing.T) {
 		p.post("/api/employers/applications/"+id+"/interview", appointment(nil)).ok(200)
 		p.post("/api/employers/applications/"+id+"/contact", object{"subject": "Hello", "message": "there"}).ok(200)
 		p.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": newEmail()}).ok(200)
+		p.develops()
 		w.mail(t, p.local+"@elsewhere.example", "confirm your new")
 		require.Greater(t, len(p.traces()), 5, "the search finds what there is")
 
