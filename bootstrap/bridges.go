@@ -355,6 +355,18 @@ func (b integrationsPeople) Sight(ctx context.Context, userID string) (v integra
 	return v, err
 }
 
+func (b integrationsPeople) Maker(ctx context.Context, userID string) (string, error) {
+	a, err := b.ActorFor(ctx, userID)
+	switch {
+	case err != nil && !errors.Is(err, fault.ErrUnauthorized):
+		return "", err
+	case a.OrganizationID != "":
+		return b.OrganizationName(ctx, a.OrganizationID)
+	}
+	people, err := b.People(ctx, []string{userID})
+	return people[userID].Name, err
+}
+
 // identitySubscriptions answers identity.Subscriptions. It asks what needs
 // nothing of identity itself.
 type identitySubscriptions struct{ billing.Standing }

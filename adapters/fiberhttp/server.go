@@ -494,6 +494,9 @@ func (s *Server) addOwn() error {
 	s.addAccountPages()
 	s.addUnsubscribe()
 	s.addProblems()
+	if err := s.addPages(); err != nil {
+		return err
+	}
 	return s.addDocs()
 }
 

@@ -109,6 +109,11 @@ func (s *Service) Client(ctx context.Context, clientID string) (App, error) {
 	return s.Apps.ByID(ctx, clientID)
 }
 
+// Owner is who made the application, by name.
+func (s *Service) Owner(ctx context.Context, a App) (string, error) {
+	return s.People.Maker(ctx, a.OwnerID)
+}
+
 // Together runs fn in one transaction. fn may run twice.
 func (s *Service) Together(ctx context.Context, fn func(context.Context) error) error {
 	return s.Tx.Do(ctx, fn)

@@ -78,6 +78,8 @@ type People interface {
 	// Sight is what the account may see of applications for jobs at this moment:
 	// nothing if it is gone.
 	Sight(ctx context.Context, userID string) (Sight, error)
+	// Maker is the name of the account's organization, or its own without one.
+	Maker(ctx context.Context, userID string) (string, error)
 }
 
 // Payments takes the money for plans.

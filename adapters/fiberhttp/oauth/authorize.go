@@ -1,0 +1,195 @@
+package oauth
+
+import (
+	"context"
+	"crypto/subtle"
+	"embed"
+	"net/http"
+	"net/url"
+	"regexp"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/ory/fosite"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+//go:embed html
+var files embed.FS
+
+var (
+	consentPage = pages.Parse(files, "html/consent.html")
+	refusalPage = pages.Parse(files, "html/refused.html")
+)
+
+// challenge is what S256 gives: 256 bits in base64url (RFC 7636 §4.2).
+var challenge = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+// Words are what a scope allows, for people.
+func Words(s integrations.Scope) string {
+	switch s {
+	case integrations.JobsRead:
+		return "See jobs that are open to everybody"
+	case integrations.ApplicationsRead:
+		return "See the job applications that you can see, with what applicants wrote"
+	case integrations.ApplicationsWrite:
+		return "Apply for jobs in your name"
+	}
+	return string(s)
+}
+
+// consentView is what the consent page shows.
+type consentView struct {
+	Client, Owner, Description string
+	Scopes                     []string
+	Destination                string // the host, or what else names where the answer goes
+	Action                     string
+}
+
+type refusalView struct{ Why string }
+
+// authorize answers GET and POST /oauth/authorize. What is asked for stands in
+// the query, also when the page's form posts the user's decision.
+func (s *Server) authorize(c *fiber.Ctx) error {
+	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
+	defer cancel()
+	query := string(c.Request().URI().QueryString())
+	form, err := params(query)
+	if err != nil {
+		return s.show(c, err)
+	}
+	for name, refusal := range map[string]*fosite.RFC6749Error{"request": fosite.ErrRequestNotSupported, "request_uri": fosite.ErrRequestURINotSupported} {
+		if form.Has(name) {
+			return s.show(c, refusal)
+		}
+	}
+	made, err := s.fosite.NewAuthorizeRequest(ctx, request(c, http.MethodGet, form))
+	asked, _ := made.(*fosite.AuthorizeRequest)
+	if err != nil {
+		return s.refuse(c, asked, err)
+	}
+	if form.Get(formMethod) != s256 || !challenge.MatchString(form.Get(formChallenge)) {
+		return s.refuse(c, asked, fosite.ErrInvalidRequest.WithHint("PKCE is required: code_challenge, of 43 characters, with code_challenge_method=S256."))
+	}
+	wanted, known := integrations.ScopesOf(asked.RequestedScope)
+	if !known {
+		return s.refuse(c, asked, fosite.ErrInvalidScope)
+	}
+	who, err := s.frame.Viewer(ctx, c)
+	if fault.KindOf(err) == fault.Unauthenticated {
+		return c.Redirect("/developers/sign-in?next="+url.QueryEscape("/oauth/authorize?"+query), fiber.StatusSeeOther)
+	} else if err != nil {
+		return err
+	}
+	app := asked.Client.(client).app //nolint:forcetypeassert // the store makes no other
+	if c.Method() == fiber.MethodPost {
+		token := who.CSRF()
+		if subtle.ConstantTimeCompare([]byte(token), []byte(c.FormValue("csrf"))) != 1 {
+			return s.frame.Forbid(c)
+		}
+		if c.FormValue("decision") != "allow" {
+			return s.refuse(c, asked, fosite.ErrAccessDenied)
+		}
+		return s.grant(ctx, c, asked, who.User.ID, wanted)
+	}
+	remembered, err := s.module.Consented(ctx, who.User.ID, app.ID, wanted)
+	if err != nil {
+		return err
+	}
+	if remembered && form.Get("prompt") != "consent" && unmistakable(app, asked.RedirectURI) {
+		return s.grant(ctx, c, asked, who.User.ID, wanted)
+	}
+	owner, err := s.module.Owner(ctx, app)
+	if err != nil {
+		return err
+	}
+	v := consentView{Client: app.Name, Owner: owner, Description: app.Description, Destination: destination(asked.RedirectURI), Action: "/oauth/authorize?" + query}
+	for _, scope := range wanted {
+		v.Scopes = append(v.Scopes, Words(scope))
+	}
+	s.frame.FormAction(c, origin(asked.RedirectURI))
+	return s.frame.Show(c, fiber.StatusOK, consentPage, who, v)
+}
+
+// grant gives the code.
+func (s *Server) grant(ctx context.Context, c *fiber.Ctx, asked *fosite.AuthorizeRequest, userID string, wanted []integrations.Scope) error {
+	var answer fosite.AuthorizeResponder
+	err := s.module.Together(ctx, func(ctx context.Context) (err error) {
+		if err := s.module.Consent(ctx, userID, asked.Client.GetID(), wanted); err != nil {
+			return err
+		}
+		asked.GrantedScope, asked.HandledResponseTypes = names(wanted), nil
+		answer, err = s.fosite.NewAuthorizeResponse(ctx, asked, &session{DefaultSession: fosite.DefaultSession{Subject: userID}})
+		return err
+	})
+	if err != nil {
+		return s.refuse(c, asked, err)
+	}
+	return s.redirect(c, asked, url.Values{"code": {answer.GetCode()}})
+}
+
+// refuse tells the client what is wrong, where it can be told, and the user
+// where not.
+func (s *Server) refuse(c *fiber.Ctx, asked *fosite.AuthorizeRequest, err error) error {
+	if broken(err) {
+		return err
+	}
+	if asked == nil || asked.Client == nil || !asked.IsRedirectURIValid() {
+		return s.show(c, err)
+	}
+	e := fosite.ErrorToRFC6749Error(err)
+	return s.redirect(c, asked, url.Values{"error": {e.ErrorField}, "error_description": {e.GetDescription()}})
+}
+
+// redirect sends the browser back to the client, and says who does (RFC 9207).
+func (s *Server) redirect(c *fiber.Ctx, asked *fosite.AuthorizeRequest, answer url.Values) error {
+	to := *asked.RedirectURI
+	q := to.Query()
+	for name, value := range answer {
+		q[name] = value
+	}
+	q.Set("iss", s.issuer)
+	if asked.State != "" {
+		q.Set("state", asked.State)
+	}
+	to.RawQuery = q.Encode()
+	return c.Redirect(to.String(), fiber.StatusSeeOther)
+}
+
+func (s *Server) show(c *fiber.Ctx, err error) error {
+	e := fosite.ErrorToRFC6749Error(err)
+	return s.frame.Show(c, fiber.StatusBadRequest, refusalPage, nil, refusalView{Why: e.GetDescription()})
+}
+
+// unmistakable reports whether nobody but the application can be at the address. A
+// program of another maker may have taken the scheme of a public one, or its
+// port (RFC 8252 §8.6): then the user is asked each time.
+func unmistakable(app integrations.App, redirect *url.URL) bool {
+	return !app.Public || redirect.Scheme == "https"
+}
+
+func destination(u *url.URL) string {
+	if u.Host != "" {
+		return u.Host
+	}
+	return u.Scheme + ":"
+}
+
+var plainHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
+
+// origin is the redirect as a source of a Content-Security-Policy, empty if it
+// cannot be said there.
+func origin(u *url.URL) string {
+	switch {
+	case u.Host == "":
+		return u.Scheme + ":"
+	case plainHost.MatchString(u.Host):
+		return u.Scheme + "://" + u.Host
+	case integrations.Loopback(u.Hostname()): // of version 6, which the policy has no words for
+		return u.Scheme + ":"
+	}
+	return ""
+}

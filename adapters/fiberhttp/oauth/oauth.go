@@ -1,0 +1,308 @@
+// Package oauth is the authorization server: authorization codes with PKCE S256
+// (RFC 6749, 7636), refresh tokens that rotate, revocation (RFC 7009),
+// introspection (RFC 7662) and metadata (RFC 8414, 9207). The library fosite
+// knows the protocol; what is issued, to whom and for how long is the module's.
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/ory/fosite"
+	"github.com/ory/fosite/compose"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+const (
+	grantCode    = "authorization_code"
+	grantRefresh = "refresh_token"
+)
+
+// Server is the authorization server.
+type Server struct {
+	module *integrations.Service
+	frame  *pages.Frame
+	issuer string
+	log    *slog.Logger
+	fosite *fosite.Fosite
+}
+
+// New makes the server. The issuer is the service's public URL.
+func New(module *integrations.Service, frame *pages.Frame, issuer string, log *slog.Logger) *Server {
+	config := &fosite.Config{
+		EnforcePKCE:                true,
+		ScopeStrategy:              fosite.ExactScopeStrategy,
+		AuthorizeCodeLifespan:      integrations.CodeLife,
+		AccessTokenLifespan:        integrations.AccessLife,
+		RefreshTokenLifespan:       integrations.RefreshLife,
+		RefreshTokenScopes:         []string{}, // every code gives one
+		SanitationWhiteList:        []string{formRedirect, formChallenge, formMethod},
+		ClientSecretsHasher:        secrets{},
+		MinParameterEntropy:        -1, // state is the client's own: PKCE guards the answer
+		OmitRedirectScopeParam:     true,
+		SendDebugMessagesToClients: false,
+	}
+	provider, _ := compose.Compose(config, store{module}, tokens{},
+		compose.OAuth2AuthorizeExplicitFactory, compose.OAuth2RefreshTokenGrantFactory, compose.OAuth2PKCEFactory,
+		compose.OAuth2TokenIntrospectionFactory, compose.OAuth2TokenRevocationFactory).(*fosite.Fosite)
+	return &Server{module: module, frame: frame, issuer: issuer, log: log, fosite: provider}
+}
+
+// Add serves the endpoints.
+func (s *Server) Add(app *fiber.App) {
+	app.Get("/.well-known/oauth-authorization-server", anyOrigin, s.metadata)
+	for path, handle := range map[string]func(context.Context, *fiber.Ctx, url.Values) error{
+		"/oauth/token": s.token, "/oauth/revoke": s.revoke, "/oauth/introspect": s.introspect,
+	} {
+		app.Post(path, anyOrigin, s.form(handle))
+		app.Options(path, anyOrigin, func(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNoContent) })
+	}
+	app.Get("/oauth/authorize", s.frame.Guard, s.authorize)
+	app.Post("/oauth/authorize", s.frame.Guard, s.authorize)
+}
+
+// anyOrigin lets programs in browsers call: none of these endpoints looks at a
+// cookie.
+func anyOrigin(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderAccessControlAllowOrigin, "*")
+	if c.Method() == fiber.MethodOptions {
+		c.Set(fiber.HeaderAccessControlAllowMethods, "POST")
+		c.Set(fiber.HeaderAccessControlAllowHeaders, "Authorization, Content-Type")
+		c.Set(fiber.HeaderAccessControlMaxAge, "86400")
+	}
+	return c.Next()
+}
+
+func (s *Server) metadata(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
+	secret := []string{"client_secret_basic", "client_secret_post"}
+	return send(c, fiber.StatusOK, map[string]any{
+		"issuer":                                         s.issuer,
+		"authorization_endpoint":                         s.issuer + "/oauth/authorize",
+		"token_endpoint":                                 s.issuer + "/oauth/token",
+		"revocation_endpoint":                            s.issuer + "/oauth/revoke",
+		"introspection_endpoint":                         s.issuer + "/oauth/introspect",
+		"scopes_supported":                               integrations.Scopes(),
+		"response_types_supported":                       []string{"code"},
+		"response_modes_supported":                       []string{"query"},
+		"grant_types_supported":                          []string{grantCode, grantRefresh},
+		"token_endpoint_auth_methods_supported":          append(secret, "none"),
+		"revocation_endpoint_auth_methods_supported":     append(secret, "none"),
+		"introspection_endpoint_auth_methods_supported":  secret,
+		"code_challenge_methods_supported":               []string{s256},
+		"authorization_response_iss_parameter_supported": true,
+		"service_documentation":                          s.issuer + "/docs",
+	})
+}
+
+const mostForm = 64 << 10
+
+// form reads what a client posts and answers its errors.
+func (s *Server) form(handle func(context.Context, *fiber.Ctx, url.Values) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
+		defer cancel()
+		form, err := formOf(c)
+		if err == nil {
+			err = handle(ctx, c, form)
+		}
+		if err != nil {
+			return s.fail(c, err)
+		}
+		return nil
+	}
+}
+
+func formOf(c *fiber.Ctx) (url.Values, error) {
+	kind, _, _ := strings.Cut(c.Get(fiber.HeaderContentType), ";")
+	if !strings.EqualFold(strings.TrimSpace(kind), fiber.MIMEApplicationForm) {
+		return nil, fosite.ErrInvalidRequest.WithHint("The body has to be application/x-www-form-urlencoded.")
+	}
+	if len(c.Body()) > mostForm || c.Get(fiber.HeaderContentEncoding) != "" {
+		return nil, fosite.ErrInvalidRequest.WithHint("The body is too large or encoded.")
+	}
+	return params(string(c.Body()))
+}
+
+// params reads parameters, of which none comes twice (RFC 6749 §3.1, §3.2).
+func params(text string) (url.Values, error) {
+	values, err := url.ParseQuery(text)
+	if err != nil {
+		return nil, fosite.ErrInvalidRequest.WithHint("The parameters cannot be read.")
+	}
+	for _, list := range values {
+		if len(list) > 1 {
+			return nil, fosite.ErrInvalidRequest.WithHint("A parameter is there more than once.")
+		}
+	}
+	return values, nil
+}
+
+// request is what the library is asked with. It reads the form of it and the
+// Authorization header.
+func request(c *fiber.Ctx, method string, form url.Values) *http.Request {
+	header := http.Header{}
+	if credentials := c.Get(fiber.HeaderAuthorization); credentials != "" {
+		header.Set(fiber.HeaderAuthorization, credentials)
+	}
+	return &http.Request{Method: method, URL: &url.URL{}, Header: header, Form: form, PostForm: form, Body: http.NoBody}
+}
+
+// authenticate says which client is asking.
+func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values) (fosite.Client, error) {
+	if form.Has("client_assertion") || form.Has("client_assertion_type") {
+		return nil, fosite.ErrInvalidClient.WithHint("Clients authenticate with client_secret_basic or client_secret_post.")
+	}
+	return s.fosite.AuthenticateClient(ctx, request(c, http.MethodPost, form), form)
+}
+
+// token answers POST /oauth/token.
+func (s *Server) token(ctx context.Context, c *fiber.Ctx, form url.Values) error {
+	// Before a transaction is begun, which strangers should not hold up.
+	if _, err := s.authenticate(ctx, c, form); err != nil {
+		return err
+	}
+	switch form.Get("grant_type") {
+	case "":
+		return fosite.ErrInvalidRequest.WithHint("grant_type is missing.")
+	case grantCode, grantRefresh:
+	default:
+		return fosite.ErrUnsupportedGrantType
+	}
+	var answer fosite.AccessResponder
+	var refused error
+	life := integrations.AccessLife
+	err := s.module.Together(ctx, func(ctx context.Context) error {
+		answer, refused = nil, nil
+		asked, err := s.fosite.NewAccessRequest(ctx, request(c, http.MethodPost, form), &session{})
+		if err != nil {
+			if broken(err) {
+				return err
+			}
+			refused = err // and what it ended is committed
+			return nil
+		}
+		r, _ := asked.(*fosite.AccessRequest)
+		if form.Get("grant_type") == grantRefresh && !narrowed(r, strings.Fields(form.Get("scope"))) {
+			refused = fosite.ErrInvalidScope.WithHint("A refresh can have fewer scopes, not others.")
+			return nil
+		}
+		answer, err = s.fosite.NewAccessResponse(ctx, r)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case refused != nil:
+		return refused
+	}
+	answer.SetExpiresIn(life)
+	answer.SetTokenType("Bearer")
+	c.Set(fiber.HeaderPragma, "no-cache")
+	return send(c, fiber.StatusOK, answer.ToMap())
+}
+
+// revoke answers POST /oauth/revoke (RFC 7009): with whichever token of an
+// authorization, all of it ends. A token that is not there, or another client's,
+// is answered alike and stays as it is.
+func (s *Server) revoke(ctx context.Context, c *fiber.Ctx, form url.Values) error {
+	if _, err := s.authenticate(ctx, c, form); err != nil {
+		return err
+	}
+	if form.Get("token") == "" {
+		return fosite.ErrInvalidRequest.WithHint("token is missing.")
+	}
+	err := s.fosite.NewRevocationRequest(ctx, request(c, http.MethodPost, form))
+	if err != nil && !errors.Is(err, fosite.ErrUnauthorizedClient) {
+		return err
+	}
+	return c.SendStatus(fiber.StatusOK)
+}
+
+// introspect answers POST /oauth/introspect (RFC 7662), to clients with a
+// secret and of their own tokens.
+func (s *Server) introspect(ctx context.Context, c *fiber.Ctx, form url.Values) error {
+	who, err := s.authenticate(ctx, c, form)
+	if err != nil {
+		return err
+	}
+	if who.IsPublic() {
+		return fosite.ErrInvalidClient.WithHint("Only clients with a secret can introspect.")
+	}
+	token := form.Get("token")
+	if token == "" {
+		return fosite.ErrInvalidRequest.WithHint("token is missing.")
+	}
+	use, found, err := s.fosite.IntrospectToken(ctx, token, fosite.TokenUse(form.Get("token_type_hint")), &session{})
+	if err != nil && broken(err) {
+		return err
+	}
+	if err != nil || found.GetClient().GetID() != who.GetID() {
+		return send(c, fiber.StatusOK, map[string]any{"active": false})
+	}
+	about, _ := found.GetSession().(*session)
+	answer := map[string]any{
+		"active": true, "client_id": who.GetID(), "sub": about.grant.UserID, "iss": s.issuer,
+		"scope": strings.Join(found.GetGrantedScopes(), " "), "iat": about.token.IssuedAt.Unix(), "exp": about.token.ExpiresAt.Unix(),
+	}
+	if use == fosite.AccessToken {
+		answer["token_type"] = "Bearer"
+	}
+	return send(c, fiber.StatusOK, answer)
+}
+
+// broken reports whether the error is ours and not the client's.
+func broken(err error) bool {
+	var f *fault.Error
+	if errors.As(err, &f) && (f.Kind == fault.Unavailable || f.Kind == fault.Internal) {
+		return true
+	}
+	var e *fosite.RFC6749Error
+	return !errors.As(err, &e) || e.CodeField >= http.StatusInternalServerError
+}
+
+// fail answers with an error of RFC 6749 §5.2.
+func (s *Server) fail(c *fiber.Ctx, err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) && f.Kind == fault.Unavailable {
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(max(1, int(f.RetryAfter/time.Second))))
+		return send(c, fiber.StatusServiceUnavailable, map[string]any{"error": fosite.ErrTemporarilyUnavailable.ErrorField, "error_description": f.Message})
+	}
+	if broken(err) {
+		return s.trouble(c, err)
+	}
+	e := fosite.ErrorToRFC6749Error(err)
+	if e.CodeField == fiber.StatusUnauthorized && c.Get(fiber.HeaderAuthorization) != "" {
+		c.Set(fiber.HeaderWWWAuthenticate, `Basic realm="locum"`)
+	}
+	return send(c, e.CodeField, map[string]any{"error": e.ErrorField, "error_description": e.GetDescription()})
+}
+
+func (s *Server) trouble(c *fiber.Ctx, err error) error {
+	s.log.Error("request failed", "request_id", c.GetRespHeader(fiber.HeaderXRequestID), "method", c.Method(), "path", c.Path(), "error", err)
+	return send(c, fiber.StatusInternalServerError, map[string]any{"error": fosite.ErrServerError.ErrorField, "error_description": "Internal server error"})
+}
+
+func send(c *fiber.Ctx, status int, body any) error {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		return err
+	}
+	c.Status(status).Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(b.Bytes())
+}

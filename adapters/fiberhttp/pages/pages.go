@@ -1,0 +1,166 @@
+// Package pages is the frame of the service's web pages: how they look, who is
+// signed in by a cookie, and what keeps others from acting in their name. The
+// pages work without script.
+package pages
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"html/template"
+	"net/url"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+//go:embed html style.css
+var files embed.FS
+
+var (
+	layout        = template.Must(template.ParseFS(files, "html/layout.html"))
+	signInPage    = Parse(files, "html/sign-in.html")
+	onwardPage    = Parse(files, "html/onward.html")
+	forbiddenPage = Parse(files, "html/forbidden.html")
+	consentsPage  = Parse(files, "html/consents.html")
+)
+
+// Parse reads a page, which defines "title" and "main" and may define "head" and
+// "nav". It gets a Page.
+func Parse(files embed.FS, names ...string) *template.Template {
+	return template.Must(template.Must(layout.Clone()).ParseFS(files, names...))
+}
+
+// Page is what a template gets.
+type Page struct {
+	// Viewer is who is signed in, nil for nobody.
+	Viewer *Viewer
+	// View is the page's own.
+	View any
+}
+
+// CSRF is what a form has to send as csrf where it is asked for: something that
+// only a page of this very session knows.
+func (p Page) CSRF() string {
+	if p.Viewer == nil {
+		return ""
+	}
+	return p.Viewer.CSRF()
+}
+
+// Frame makes and guards pages.
+type Frame struct {
+	identity  *identity.Service
+	module    *integrations.Service
+	words     func(integrations.Scope) string
+	clientIP  func(*fiber.Ctx) string
+	publicURL *url.URL
+}
+
+// Options are what the frame needs beside the services.
+type Options struct {
+	PublicURL string
+	// ClientIP is the address that a request comes from.
+	ClientIP func(*fiber.Ctx) string
+	// Words are what a scope allows, for people.
+	Words func(integrations.Scope) string
+}
+
+// New makes the frame.
+func New(i *identity.Service, module *integrations.Service, o Options) (*Frame, error) {
+	u, err := url.Parse(o.PublicURL)
+	return &Frame{identity: i, module: module, words: o.Words, clientIP: o.ClientIP, publicURL: u}, err
+}
+
+// Add serves the pages that belong to the frame.
+func (f *Frame) Add(app *fiber.App) {
+	style, _ := files.ReadFile("style.css") // embedded: it is there
+	app.Get("/developers/style.css", func(c *fiber.Ctx) error {
+		c.Set(fiber.HeaderContentType, "text/css; charset=utf-8")
+		c.Set(fiber.HeaderCacheControl, "public, max-age=300")
+		return c.Send(style)
+	})
+	app.Get("/developers/sign-in", f.Guard, f.askSignIn)
+	app.Post("/developers/sign-in", f.Guard, f.signIn)
+	app.Post("/developers/sign-out", f.Guard, f.signOut)
+	app.Get("/developers/consents", f.Guard, f.SignedIn(f.consents))
+	app.Post("/developers/consents/:clientId/withdraw", f.Guard, f.SignedIn(f.withdraw))
+}
+
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+
+// Guard is around every page: it sets what browsers have to keep to, and refuses
+// what was not sent from a page of ours.
+func (f *Frame) Guard(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderContentSecurityPolicy, policy)
+	c.Set(fiber.HeaderXFrameOptions, "DENY") // for browsers that do not know frame-ancestors
+	c.Set("Cross-Origin-Opener-Policy", "same-origin")
+	c.Set(fiber.HeaderPermissionsPolicy, "camera=(), geolocation=(), microphone=(), payment=()")
+	if f.secure() {
+		c.Set(fiber.HeaderStrictTransportSecurity, "max-age=31536000")
+	}
+	switch c.Method() {
+	case fiber.MethodGet, fiber.MethodHead:
+	default:
+		if !f.sameOrigin(c) {
+			return f.Forbid(c)
+		}
+	}
+	return c.Next()
+}
+
+// sameOrigin reports whether a page of ours sent the request, which browsers
+// tell and no page can change.
+func (f *Frame) sameOrigin(c *fiber.Ctx) bool {
+	if site := c.Get("Sec-Fetch-Site"); site != "" {
+		return site == "same-origin"
+	}
+	u, err := url.Parse(c.Get(fiber.HeaderOrigin))
+	if err != nil || u.Host == "" {
+		return false
+	}
+	return strings.EqualFold(u.Host, f.publicURL.Host) || strings.EqualFold(u.Host, string(c.Context().Host()))
+}
+
+// Forbid answers what was not sent from a page of ours.
+func (f *Frame) Forbid(c *fiber.Ctx) error {
+	return f.Show(c, fiber.StatusForbidden, forbiddenPage, nil, nil)
+}
+
+// FormAction lets the forms of the page that is shown lead to one more place,
+// which is a source of a Content-Security-Policy.
+func (f *Frame) FormAction(c *fiber.Ctx, source string) {
+	c.Set(fiber.HeaderContentSecurityPolicy, strings.TrimSpace(policy+" "+source))
+}
+
+// Show answers with a page.
+func (f *Frame) Show(c *fiber.Ctx, status int, page *template.Template, who *Viewer, view any) error {
+	var b bytes.Buffer
+	if err := page.ExecuteTemplate(&b, "layout.html", Page{Viewer: who, View: view}); err != nil {
+		return err
+	}
+	c.Status(status).Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	return c.Send(b.Bytes())
+}
+
+// SignedIn leads who is not signed in to do so, and then back.
+func (f *Frame) SignedIn(handle func(ctx context.Context, c *fiber.Ctx, who *Viewer) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		ctx, cancel := bounded()
+		defer cancel()
+		who, err := f.Viewer(ctx, c)
+		if isNobody(err) {
+			next := Home
+			if c.Method() == fiber.MethodGet {
+				next = c.OriginalURL()
+			}
+			return c.Redirect("/developers/sign-in?next="+url.QueryEscape(next), fiber.StatusSeeOther)
+		} else if err != nil {
+			return err
+		}
+		return handle(ctx, c, who)
+	}
+}

@@ -1,0 +1,133 @@
+package pages
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+// Home is where a sign-in leads if nothing else was asked for.
+const Home = "/developers/consents"
+
+// Viewer is who is signed in.
+type Viewer struct {
+	identity.Principal
+	secret string
+}
+
+// CSRF is what only a page of this very session knows.
+func (v *Viewer) CSRF() string {
+	mac := hmac.New(sha256.New, []byte(v.secret))
+	mac.Write([]byte("form"))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+func bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), web.DefaultTimeout)
+}
+
+func isNobody(err error) bool { return fault.KindOf(err) == fault.Unauthenticated }
+
+func (f *Frame) secure() bool { return f.publicURL.Scheme == "https" }
+
+// cookie is the session's name. With the prefix browsers take it from this very
+// host alone, and over TLS.
+func (f *Frame) cookie() string {
+	if f.secure() {
+		return "__Host-locum"
+	}
+	return "locum"
+}
+
+// Viewer is who is signed in by the cookie, or fault.ErrUnauthorized.
+func (f *Frame) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
+	secret := c.Cookies(f.cookie())
+	if secret == "" {
+		return nil, fault.ErrUnauthorized
+	}
+	p, err := f.identity.AuthenticateBrowser(ctx, secret)
+	if err != nil {
+		return nil, err
+	}
+	return &Viewer{Principal: p, secret: secret}, nil
+}
+
+func (f *Frame) setCookie(c *fiber.Ctx, secret string) {
+	cookie := &fiber.Cookie{Name: f.cookie(), Value: secret, Path: "/", Secure: f.secure(), HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode, SessionOnly: true}
+	if secret == "" {
+		cookie.SessionOnly, cookie.Expires = false, time.Unix(1, 0)
+	}
+	c.Cookie(cookie)
+}
+
+type signInView struct{ Next, Email, Error string }
+
+// LocalPath is where to go next, if that is on this very host, and Home if not.
+func LocalPath(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") ||
+		strings.ContainsFunc(next, func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f }) {
+		return Home
+	}
+	return next
+}
+
+func (f *Frame) askSignIn(c *fiber.Ctx) error {
+	ctx, cancel := bounded()
+	defer cancel()
+	next := LocalPath(c.Query("next"))
+	switch _, err := f.Viewer(ctx, c); {
+	case err == nil:
+		return c.Redirect(next, fiber.StatusSeeOther)
+	case !isNobody(err):
+		return err
+	}
+	return f.Show(c, fiber.StatusOK, signInPage, nil, signInView{Next: next})
+}
+
+func (f *Frame) signIn(c *fiber.Ctx) error {
+	ctx, cancel := bounded()
+	defer cancel()
+	v := signInView{Next: LocalPath(c.FormValue("next")), Email: c.FormValue("email")}
+	from := identity.Client{Address: f.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent)}
+	secret, err := f.identity.LoginBrowser(ctx, identity.LoginInput{Email: v.Email, Password: c.FormValue("password")}, from, c.Cookies(f.cookie()))
+	var problem *fault.Error
+	switch {
+	case err == nil:
+	case errors.Is(err, identity.ErrBadCredentials), fault.KindOf(err) == fault.Invalid:
+		v.Error = "The e-mail address or the password is not right."
+		return f.Show(c, fiber.StatusUnauthorized, signInPage, nil, v)
+	case errors.As(err, &problem) && problem.Kind == fault.TooMany:
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((problem.RetryAfter+time.Second-1)/time.Second)))
+		v.Error = "There were too many tries. Please wait a few minutes."
+		return f.Show(c, fiber.StatusTooManyRequests, signInPage, nil, v)
+	default:
+		return err
+	}
+	f.setCookie(c, secret)
+	// Not a redirect: the way may go on to another host at once, and a browser
+	// would take that for the target of the form, which only this host may be.
+	return f.Show(c, fiber.StatusOK, onwardPage, nil, v)
+}
+
+func (f *Frame) signOut(c *fiber.Ctx) error {
+	ctx, cancel := bounded()
+	defer cancel()
+	if err := f.identity.LogoutBrowser(ctx, c.Cookies(f.cookie())); err != nil {
+		return err
+	}
+	f.setCookie(c, "")
+	return c.Redirect("/developers/sign-in", fiber.StatusSeeOther)
+}
