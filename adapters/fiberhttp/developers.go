@@ -1,12 +1,13 @@
 package fiberhttp
 
 import (
+	"github.com/locumhq/locum/adapters/fiberhttp/guides"
 	"github.com/locumhq/locum/adapters/fiberhttp/oauth"
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 )
 
-// addPages serves the pages of those who sign in with a browser, and the
-// authorization server, which needs them.
+// addPages serves the pages of those who sign in with a browser, the
+// authorization server, which needs them, and the guides.
 func (s *Server) addPages() error {
 	frame, err := pages.New(s.services.Identity, s.services.Integrations, pages.Options{PublicURL: s.o.PublicURL, ClientIP: s.clientIP, Words: oauth.Words})
 	if err != nil {
@@ -14,5 +15,5 @@ func (s *Server) addPages() error {
 	}
 	frame.Add(s.app)
 	oauth.New(s.services.Integrations, frame, s.o.PublicURL, s.o.Log).Add(s.app)
-	return nil
+	return guides.Add(s.app, frame)
 }

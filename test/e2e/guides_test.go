@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const guides = "../../adapters/fiberhttp/guides"
+
+// guide are the blocks of a language in a guide.
+func guide(t testing.TB, name, language string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(guides, name+".md"))
+	require.NoError(t, err)
+	var out strings.Builder
+	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		out.WriteString(block[1])
+	}
+	require.NotEmpty(t, out.String())
+	return out.String()
+}
+
+// What the guides have people paste does what they say, one guide after the
+// other in one shell.
+func TestTheGuidesWorkAsPasted(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		w.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
+		script := guide(t, "quick-start", "sh") + "\necho; echo PAGES\n" + guide(t, "pages", "sh")
+		out, err := exec.Command("bash", "-ec", strings.ReplaceAll(script, "http://localhost:8080", w.url)).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		jobs, pages, _ := strings.Cut(string(out), "PAGES")
+		require.Equal(t, 2, strings.Count(jobs, `{"data":`), jobs)
+		require.Contains(t, jobs, `"title":"Staff Nurse"`)
+		require.Contains(t, jobs, `"distance_miles":0`)
+		require.Equal(t, "304", strings.TrimSpace(pages))
+
+		if _, err := exec.LookPath("python3"); err == nil {
+			key := regexp.MustCompile(`KEY=\$\(.*\)\n`).FindString(script)
+			require.NotEmpty(t, key)
+			program := guide(t, "limits", "python") + "\nimport os\nprint(get(os.environ['URL'], os.environ['KEY']).decode())\n"
+			python := exec.Command("bash", "-ec", strings.ReplaceAll(guide(t, "quick-start", "sh"), "http://localhost:8080", w.url)+
+				"\nKEY=$KEY URL=\"$BASE/api/v1/jobs\" python3 -c \"$PROGRAM\"")
+			python.Env = append(os.Environ(), "PROGRAM="+program)
+			out, err := python.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			require.Contains(t, string(out), `"pagination"`)
+		}
+	})
+}
+
+func TestTheGuidesArePagesThatLeadToEachOther(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		get := func(path string) (*http.Response, string) {
+			response, err := http.Get(w.url + path)
+			require.NoError(t, err)
+			defer func() { _ = response.Body.Close() }()
+			body, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			return response, string(body)
+		}
+		links := regexp.MustCompile(`href="(/docs/guides/[a-z-]+)"`)
+		seen, waiting := map[string]bool{}, []string{"/docs/guides"}
+		for len(waiting) > 0 {
+			path := waiting[0]
+			waiting = waiting[1:]
+			if seen[path] {
+				continue
+			}
+			seen[path] = true
+			response, body := get(path)
+			require.Equal(t, 200, response.StatusCode, path)
+			require.Contains(t, response.Header.Get("Content-Security-Policy"), "default-src 'none'")
+			require.Contains(t, body, "<h1>", path)
+			for _, link := range links.FindAllStringSubmatch(body, -1) {
+				waiting = append(waiting, link[1])
+			}
+		}
+		require.Greater(t, len(seen), 5)
+		response, _ := get("/docs/guides/nothing")
+		require.Equal(t, 404, response.StatusCode)
+	})
+}
