@@ -1,6 +1,7 @@
 package fiberhttp
 
 import (
+	"github.com/locumhq/locum/adapters/fiberhttp/dashboard"
 	"github.com/locumhq/locum/adapters/fiberhttp/guides"
 	"github.com/locumhq/locum/adapters/fiberhttp/oauth"
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
@@ -15,5 +16,6 @@ func (s *Server) addPages() error {
 	}
 	frame.Add(s.app)
 	oauth.New(s.services.Integrations, frame, s.o.PublicURL, s.o.Log).Add(s.app)
+	dashboard.Add(s.app, s.services.Integrations, frame, s.o.PublicURL)
 	return guides.Add(s.app, frame)
 }

@@ -48,6 +48,9 @@ type Plan struct {
 	PerDay    int // 0 for no limit
 }
 
+// Pounds is the price as people write it.
+func (p Plan) Pounds() float64 { return float64(p.Price) / 100 }
+
 // The ids of the plans.
 const (
 	Free         = "free"

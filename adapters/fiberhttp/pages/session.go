@@ -19,7 +19,7 @@ import (
 )
 
 // Home is where a sign-in leads if nothing else was asked for.
-const Home = "/developers/consents"
+const Home = "/developers"
 
 // Viewer is who is signed in.
 type Viewer struct {

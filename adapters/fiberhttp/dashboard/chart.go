@@ -1,0 +1,56 @@
+package dashboard
+
+import (
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// The size of the chart, in units of its own.
+const (
+	chartWidth  = 600
+	chartHeight = 160
+)
+
+// chart is the calls of the days as bars, with the day's limit as a line where
+// the bars come near it.
+type chart struct {
+	Width, Height int
+	Most          int // what the whole height stands for
+	Bars          []bar
+	Limit         int // of a day, 0 for none
+	LimitY        int // where its line is, from the top; -1 if it is far above
+	Requests      int
+	Errors        int
+}
+
+type bar struct {
+	integrations.Spent
+	X, Y, Width, Height   int
+	ErrorsY, ErrorsHeight int
+}
+
+func draw(u integrations.Used) chart {
+	c := chart{Width: chartWidth, Height: chartHeight, Limit: u.Plan.PerDay, LimitY: -1}
+	for _, d := range u.Days {
+		c.Most = max(c.Most, d.Requests)
+		c.Requests, c.Errors = c.Requests+d.Requests, c.Errors+d.Errors
+	}
+	if c.Limit > 0 && c.Most*2 >= c.Limit { // near enough that a line does not make the bars invisible
+		c.Most = max(c.Most, c.Limit)
+		c.LimitY = chartHeight - c.height(c.Limit)
+	}
+	slot := chartWidth / max(len(u.Days), 1)
+	for i, d := range u.Days {
+		b := bar{Spent: d, X: i * slot, Width: max(slot-2, 1), Height: c.height(d.Requests), ErrorsHeight: c.height(d.Errors)}
+		b.Y, b.ErrorsY = chartHeight-b.Height, chartHeight-b.ErrorsHeight
+		c.Bars = append(c.Bars, b)
+	}
+	return c
+}
+
+// height is that of so many calls; a few are not nothing.
+func (c chart) height(n int) int {
+	if n == 0 || c.Most == 0 {
+		return 0
+	}
+	return max(n*(chartHeight-4)/c.Most, 2)
+}
