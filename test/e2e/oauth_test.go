@@ -557,9 +557,9 @@ func TestOAuthAttacks(t *testing.T) {
 				require.NotContains(t, b.open("GET", "/developers/sign-in?next="+url.QueryEscape(next), nil).text, "evil")
 				page := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "next": {next}})
 				require.Equal(t, 200, page.status)
-				require.Contains(t, page.text, `href="/developers/consents"`, next)
+				require.Contains(t, page.text, `href="/developers"`, next)
 				again := b.open("GET", "/developers/sign-in?next="+url.QueryEscape(next), nil)
-				require.Equal(t, "/developers/consents", again.header.Get("Location"), next)
+				require.Equal(t, "/developers", again.header.Get("Location"), next)
 			}
 		})
 	})
