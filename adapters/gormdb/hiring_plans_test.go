@@ -52,6 +52,13 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 		costs(2, 0, func() { _, _ = apps.PageForApplicant(ctx, id, r) })
 	}
 
+	for _, v := range []hiring.Sight{{OrganizationID: id}, {ApplicantID: id}} {
+		for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: ids[50]}} {
+			costs(3, 0, func() { _, _ = apps.PageSeen(ctx, v, hiring.SeenFilter{}, r) })
+		}
+		costs(1, 0, func() { _, _ = apps.Seen(ctx, v, ids[1]) })
+	}
+
 	costs(1, 0, func() { _, _ = apps.Left(ctx, id, 20) })
 	costs(3, 0, func() { require.NoError(t, apps.Erase(ctx, id)) })
 
@@ -92,7 +99,7 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 		_, _ = db.Storage().Listings.NotOf(ctx, id, "New", &listings.Listing{ID: id, CreatedAt: now}, 100)
 	})
 
-	asked.useIndexes(t, db, "counted")
+	asked.useIndexes(t, db, "counted", "side")
 }
 
 // An export reads all of a list, page after page: a page that had to pass by
@@ -120,6 +127,27 @@ func TestPagesOfExportsAreFoundByAnIndexHoweverDeepTheyAre(t *testing.T) {
 		}
 	}
 	require.Equal(t, 3, deep)
+}
+
+func TestWhatIsSeenIsFoundByAnIndexHoweverItIsNarrowed(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	asked := recordStatements(t, db.gorm, db.writer)
+	id, other, now := uuid.NewString(), uuid.NewString(), time.Now().UTC()
+	for _, v := range []hiring.Sight{{OrganizationID: id}, {ApplicantID: id}, {OrganizationID: id, ApplicantID: other}} {
+		for _, f := range []hiring.SeenFilter{{ListingID: other}, {ApplicantID: other}, {Statuses: hiring.Statuses[:2]}, {After: now, Before: now.Add(time.Hour)}} {
+			_, err := Applications{db}.PageSeen(t.Context(), v, f, page.Request{Number: 1, Size: 20, Cursor: id})
+			require.NoError(t, err)
+		}
+	}
+	require.Len(t, asked.sql, 24)
+	for i, sql := range asked.sql {
+		var plan []struct{ Detail string }
+		require.NoError(t, db.gorm.Raw("EXPLAIN QUERY PLAN "+sql, asked.vars[i]...).Scan(&plan).Error, sql)
+		for _, step := range plan {
+			require.NotContains(t, step.Detail, "SCAN applications", sql)
+		}
+	}
 }
 
 func changeAgain(c hiring.Change) hiring.Change {

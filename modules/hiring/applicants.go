@@ -3,6 +3,7 @@ package hiring
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -18,6 +19,7 @@ const (
 	maxAnswer      = 5_000
 	maxAnswers     = 100
 	maxColor       = 200
+	maxResumeURL   = 2_048
 )
 
 // ApplyInput is an application as it is handed in.
@@ -25,6 +27,8 @@ type ApplyInput struct {
 	ListingID   string   `json:"listingId" validate:"required"`
 	CoverLetter string   `json:"coverLetter" validate:"max=20000"`
 	Answers     []Answer `json:"answers" validate:"max=100"`
+	// ResumeURL is taken from other programs alone.
+	ResumeURL string `json:"-"`
 }
 
 // Apply hands an application in.
@@ -37,6 +41,9 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 	}
 	if utf8.RuneCountInString(in.CoverLetter) > maxCoverLetter {
 		return Application{}, fault.InvalidField("coverLetter", fmt.Sprintf("must have at most %d characters", maxCoverLetter))
+	}
+	if !resumable(in.ResumeURL) {
+		return Application{}, fault.InvalidField("resumeUrl", "must be an https:// address of at most 2048 characters, without a user")
 	}
 	listingID, err := canonical(in.ListingID, ErrListingNotFound)
 	if err != nil {
@@ -52,12 +59,23 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 	now := s.Clock.Now()
 	a := Application{
 		ID: s.NewID(), ListingID: posting.ID, OrganizationID: posting.OrganizationID, ApplicantID: by.UserID, Status: Pending,
-		CoverLetter: in.CoverLetter, Answers: in.Answers, AppliedAt: now, ChangedAt: now,
+		CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers, AppliedAt: now, ChangedAt: now,
 	}
 	return a, s.Applications.Add(ctx, a, event.ApplicationSubmitted{
 		ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID,
 		Status: string(a.Status), SubmittedAt: a.AppliedAt,
 	})
+}
+
+// resumable reports whether the address may be shown as the place of a CV:
+// somebody will follow it.
+func resumable(address string) bool {
+	if address == "" {
+		return true
+	}
+	u, err := url.Parse(address)
+	return err == nil && len(address) <= maxResumeURL && u.Scheme == "https" && u.Hostname() != "" && u.User == nil &&
+		!strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // checkAnswers finds what is wrong with the answers: each answers one question

@@ -38,10 +38,13 @@ type Application struct {
 	Tracker      Status
 	TrackerColor string
 	CoverLetter  string
-	Answers      []Answer
-	AppliedAt    time.Time
-	ChangedAt    time.Time  // of Status
-	WithdrawnAt  *time.Time // by the applicant, nil otherwise
+	// ResumeURL is where the applicant says that their CV is, or empty. It is
+	// shown and never fetched.
+	ResumeURL   string
+	Answers     []Answer
+	AppliedAt   time.Time
+	ChangedAt   time.Time  // of Status
+	WithdrawnAt *time.Time // by the applicant, nil otherwise
 }
 
 // Answer answers one of the listing's questions.

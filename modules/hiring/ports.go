@@ -82,6 +82,12 @@ type Applications interface {
 	// left out. The cursor is the id of the last item seen.
 	PageForOrganization(ctx context.Context, organizationID string, r page.Request) (page.Result[Application], error)
 	PageForApplicant(ctx context.Context, applicantID string, r page.Request) (page.Result[Application], error)
+	// PageSeen lists what the sight takes in, whole, the newest first: the
+	// applications to an organization, and those of an applicant that they have
+	// not withdrawn, each once. The cursor is the id of the last item seen. Seen
+	// is one of them, or ErrNotFound.
+	PageSeen(ctx context.Context, v Sight, f SeenFilter, r page.Request) (page.Result[Application], error)
+	Seen(ctx context.Context, v Sight, id string) (Application, error)
 	// CountForApplicant counts what PageForApplicant lists, and those among it in
 	// which the applicant sees the status.
 	CountForApplicant(ctx context.Context, applicantID string, seen Status) (all, those int, err error)

@@ -56,6 +56,67 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		require.Equal(t, a, got)
 	})
 
+	t.Run("shows what is in sight, the newest first, narrowed and in pages", func(t *testing.T) {
+		s, apps, _ := start(t)
+		org, ann, other := id(), id(), id()
+		at := func(organization, applicant string, more func(*hiring.Application), days int) hiring.Application {
+			a := newApplication(organization, applicant, now.AddDate(0, 0, days))
+			a.CoverLetter, a.ResumeURL = "Letter", "https://example.org/cv.pdf"
+			if more != nil {
+				more(&a)
+			}
+			require.NoError(t, s.Applications.Add(ctx, a))
+			return a
+		}
+		first := at(org, id(), nil, 0)
+		second := at(org, ann, func(a *hiring.Application) { a.Status = hiring.Review }, 1)
+		third := at(other, ann, nil, 2)
+		withdrawn := at(org, ann, nil, 3)
+		withdrawn.WithdrawnAt, withdrawn.Status = &now, hiring.Withdrawn
+		require.NoError(t, apps.SaveOwn(ctx, ann, withdrawn))
+		elsewhere := at(other, id(), nil, 4)
+		seen := func(v hiring.Sight, f hiring.SeenFilter) []hiring.Application {
+			t.Helper()
+			var out []hiring.Application
+			r := page.Request{Number: 1, Size: 2}
+			for {
+				got, err := apps.PageSeen(ctx, v, f, r)
+				require.NoError(t, err)
+				numbered, err := apps.PageSeen(ctx, v, f, page.Request{Number: r.Number, Size: 2})
+				require.NoError(t, err)
+				require.Equal(t, numbered.Items, got.Items)
+				out = append(out, got.Items...)
+				if r.Cursor, r.Number = got.NextCursor, r.Number+1; r.Cursor == "" {
+					require.Equal(t, len(out), got.Total)
+					return out
+				}
+			}
+		}
+		theirs, own, both := hiring.Sight{OrganizationID: org}, hiring.Sight{ApplicantID: ann}, hiring.Sight{OrganizationID: org, ApplicantID: ann}
+		require.Equal(t, []hiring.Application{withdrawn, second, first}, seen(theirs, hiring.SeenFilter{}))
+		require.Equal(t, []hiring.Application{third, second}, seen(own, hiring.SeenFilter{}), "what they have withdrawn is gone for them")
+		require.Equal(t, []hiring.Application{withdrawn, third, second, first}, seen(both, hiring.SeenFilter{}), "each once")
+		require.Equal(t, []hiring.Application{second}, seen(both, hiring.SeenFilter{ListingID: second.ListingID}))
+		require.Equal(t, []hiring.Application{withdrawn, second}, seen(theirs, hiring.SeenFilter{ApplicantID: ann}))
+		require.Empty(t, seen(own, hiring.SeenFilter{ApplicantID: first.ApplicantID}))
+		require.Equal(t, []hiring.Application{withdrawn, second}, seen(both, hiring.SeenFilter{Statuses: []hiring.Status{hiring.Review, hiring.Withdrawn}}))
+		require.Equal(t, []hiring.Application{third, second}, seen(both, hiring.SeenFilter{After: second.AppliedAt, Before: withdrawn.AppliedAt}))
+
+		for _, c := range []struct {
+			v    hiring.Sight
+			a    hiring.Application
+			sees bool
+		}{{theirs, withdrawn, true}, {own, withdrawn, false}, {both, withdrawn, true}, {own, third, true}, {theirs, third, false}, {both, elsewhere, false}} {
+			got, err := apps.Seen(ctx, c.v, c.a.ID)
+			if c.sees {
+				require.NoError(t, err)
+				require.Equal(t, c.a, got)
+			} else {
+				require.ErrorIs(t, err, hiring.ErrNotFound)
+			}
+		}
+	})
+
 	t.Run("keeps one application per person and listing, and the transaction that tried a second", func(t *testing.T) {
 		s, apps, add := start(t)
 		first := add(id(), id())

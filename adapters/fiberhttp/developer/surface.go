@@ -20,7 +20,7 @@ func Surface(s adapters.Services, publicURL string) web.Surface {
 		Description: "Jobs in healthcare for other programs: search them, apply in a user's name, follow applications. The same under /api/v1 and /v1.",
 		Gate:        gate{s.Integrations, s.Limiter},
 		Fresh:       web.Fresh{CacheControl: "private, max-age=0, must-revalidate", Vary: "Authorization, X-API-Key"},
-		Routes:      slices.Concat(jobRoutes(s, publicURL)),
+		Routes:      slices.Concat(jobRoutes(s, publicURL), applicationRoutes(s, publicURL)),
 		Fault:       words.fault,
 		FaultBody:   Problem{},
 	}

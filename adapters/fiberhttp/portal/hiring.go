@@ -245,9 +245,12 @@ type receivedView struct {
 type receivedApplicationView struct {
 	Application struct {
 		receivedRow
-		CoverLetter string          `json:"coverLetter"`
-		Answers     []hiring.Answer `json:"answers"`
-		Timeline    []changeView    `json:"timeline"`
+		CoverLetter string `json:"coverLetter"`
+		// ResumeURL is where the applicant says that their CV is, empty if they do
+		// not. Nobody has looked at what is there.
+		ResumeURL string          `json:"resumeUrl" sample:"https://www.example.org/cv.pdf"`
+		Answers   []hiring.Answer `json:"answers"`
+		Timeline  []changeView    `json:"timeline"`
 		// ApplicantProfile is null for who does not show it.
 		ApplicantProfile *hiring.Introduction `json:"applicantProfile"`
 	} `json:"application"`
@@ -255,7 +258,7 @@ type receivedApplicationView struct {
 
 func viewReceived(d hiring.Detail) (v receivedApplicationView) {
 	a := &v.Application
-	a.receivedRow, a.CoverLetter = viewReceivedRow(d.View), d.CoverLetter
+	a.receivedRow, a.CoverLetter, a.ResumeURL = viewReceivedRow(d.View), d.CoverLetter, d.ResumeURL
 	a.Answers, a.Timeline = append([]hiring.Answer{}, d.Answers...), viewTimeline(d.Timeline)
 	a.ApplicantProfile = d.Introduction
 	return v
