@@ -28,7 +28,7 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	add := func(t *testing.T, s adapters.Storage, organization, applicant string) hiring.Application {
 		t.Helper()
 		a := newApplication(organization, applicant, now)
-		a.CoverLetter, a.Answers = "I am Ann", []hiring.Answer{{QuestionID: "why", Answer: "because"}}
+		a.CoverLetter, a.ResumeURL, a.Answers = "I am Ann", "https://ann.example.org/cv.pdf", []hiring.Answer{{QuestionID: "why", Answer: "because"}}
 		require.NoError(t, s.Applications.Add(ctx, a))
 		return a
 	}
@@ -73,7 +73,7 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 				continue
 			}
 			want := gone
-			want.CoverLetter, want.Answers, want.Tracker, want.TrackerColor = "", nil, "", ""
+			want.CoverLetter, want.ResumeURL, want.Answers, want.Tracker, want.TrackerColor = "", "", nil, "", ""
 			require.Equal(t, want, a)
 		}
 		for _, a := range []hiring.Application{gone, stays, other} {
