@@ -3,6 +3,7 @@ package e2e
 import (
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,13 +16,18 @@ import (
 
 const guides = "../../adapters/fiberhttp/guides"
 
-// guide are the blocks of a language in a guide.
-func guide(t testing.TB, name, language string) string {
+func guideText(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(guides, name+".md"))
 	require.NoError(t, err)
+	return string(text)
+}
+
+// guide are the blocks of a language in a guide.
+func guide(t testing.TB, name, language string) string {
+	t.Helper()
 	var out strings.Builder
-	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(guideText(t, name), -1) {
 		out.WriteString(block[1])
 	}
 	require.NotEmpty(t, out.String())
@@ -53,6 +59,50 @@ func TestTheGuidesWorkAsPasted(t *testing.T) {
 			require.NoError(t, err, "%s", out)
 			require.Contains(t, string(out), `"pagination"`)
 		}
+	})
+}
+
+// The guide to OAuth, with somebody who agrees between its second step and its
+// third.
+func TestTheGuideToOAuthWorksAsPasted(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		p := w.thirdParty(t, nil)
+		var blocks []string
+		for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(guideText(t, "oauth"), -1) {
+			blocks = append(blocks, block[1])
+		}
+		require.Len(t, blocks, 5)
+		env := []string{"BASE=" + w.url, "CLIENT_ID=" + p.ClientID, "CLIENT_SECRET=" + p.ClientSecret, "REDIRECT_URI=" + callback}
+		paste := func(script string, more ...string) string {
+			t.Helper()
+			shell := exec.Command("bash", "-ec", script)
+			shell.Env = append(append(os.Environ(), env...), more...)
+			out, err := shell.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			return string(out)
+		}
+		value := func(text, member string) string {
+			t.Helper()
+			found := regexp.MustCompile(`"` + member + `":"([^"]+)"`).FindStringSubmatch(text)
+			require.NotNil(t, found, text)
+			return found[1]
+		}
+
+		asked := paste(blocks[0] + "echo $VERIFIER")
+		address, verifier, _ := strings.Cut(strings.TrimSpace(asked), "\n")
+		path := strings.TrimPrefix(address, w.url)
+		b := w.signedIn(t, w.seeker(t))
+		page := b.open("GET", path, nil)
+		require.Equal(t, 200, page.status, page.text)
+		to, err := url.Parse(b.open("POST", path, url.Values{"csrf": {csrfField.FindStringSubmatch(page.text)[1]}, "decision": {"allow"}}).header.Get("Location"))
+		require.NoError(t, err)
+
+		tokens := paste(blocks[1], "CODE="+to.Query().Get("code"), "VERIFIER="+verifier)
+		require.Contains(t, paste(blocks[2], "ACCESS_TOKEN="+value(tokens, "access_token")), `"pagination"`)
+		fresh := paste(blocks[3], "REFRESH_TOKEN="+value(tokens, "refresh_token"))
+		require.Contains(t, paste(blocks[2], "ACCESS_TOKEN="+value(fresh, "access_token")), `"pagination"`)
+		paste(blocks[4], "REFRESH_TOKEN="+value(fresh, "refresh_token"))
+		require.Contains(t, paste(blocks[2], "ACCESS_TOKEN="+value(fresh, "access_token")), `"status":401`)
 	})
 }
 
