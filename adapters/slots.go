@@ -80,6 +80,7 @@ type Storage struct {
 	Usage    integrations.Usage
 	Grants   integrations.Grants
 	Consents integrations.Consents
+	Webhooks integrations.Webhooks
 
 	Idempotency idempotency.Store
 

@@ -12,6 +12,7 @@ import (
 	"github.com/locumhq/locum/adapters/filetypes"
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/adapters/jwttokens"
+	"github.com/locumhq/locum/adapters/webhookout"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
@@ -318,10 +319,12 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 	return out, err
 }
 
-func newIntegrations(s adapters.Storage, d adapters.Deps, l limit.Limiter, i *identity.Service, b *billing.Service) *integrations.Service {
+func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, i *identity.Service, l *listings.Service, b *billing.Service, m mail.Mailer, ring *jwttokens.Tokens) *integrations.Service {
 	return integrations.New(integrations.Needs{
 		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Apps: s.Apps, Usage: s.Usage, People: integrationsPeople{i},
-		Payments: integrationsPayments{b}, Limiter: l, Grants: s.Grants, Consents: s.Consents,
+		Payments: integrationsPayments{b}, Limiter: counts, Grants: s.Grants, Consents: s.Consents,
+		Webhooks: s.Webhooks, Jobs: s.Jobs, Sender: webhookout.New(webhookout.Options{Private: c.Webhooks.AllowPrivateNetworks}), PrivateReceivers: c.Webhooks.AllowPrivateNetworks,
+		Vault: ring, Postings: integrationsPostings{l, s.Organizations, c.HTTP.PublicURL}, Owners: integrationsPeople{i}, Mailer: m, PublicURL: c.HTTP.PublicURL,
 	})
 }
 

@@ -54,14 +54,19 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 
 		event.On("integrations.erase", in.OnAccountDeleted),
 		event.On("integrations.plan", in.OnSubscriptionChanged),
+		event.OnEnvelope("integrations.tell-job-created", in.TellJobCreated),
+		event.OnEnvelope("integrations.tell-job-updated", in.TellJobUpdated),
+		event.OnEnvelope("integrations.tell-job-closed", in.TellJobClosed),
+		event.OnEnvelope("integrations.tell-submitted", in.TellSubmitted),
+		event.OnEnvelope("integrations.tell-status", in.TellStatusChanged),
 	}
 }
 
 // handlers do the jobs that modules add themselves.
 type handlers []job.Handler
 
-func handlersOf(i *identity.Service, h *hiring.Service, k *jobseeker.Service) handlers {
-	return slices.Concat(i.Handlers(), h.Handlers(), k.Handlers())
+func handlersOf(i *identity.Service, h *hiring.Service, k *jobseeker.Service, in *integrations.Service) handlers {
+	return slices.Concat(i.Handlers(), h.Handlers(), k.Handlers(), in.Handlers())
 }
 
 // periods is what happens by the clock.

@@ -238,6 +238,17 @@ func (d Consents) Page(ctx context.Context, userID string, r page.Request) (out 
 	return out, wrap(err)
 }
 
+// Near implements integrations.Consents.
+func (d Consents) Near(ctx context.Context, appID, organizationID, applicantID string, n int) ([]integrations.Consent, error) {
+	var rows []consentRow
+	err := d.q(ctx).Where("app_id = ? AND (user_id = ? OR user_id IN ("+colleagues+"))", appID, applicantID, organizationID).Order("user_id").Limit(n).Find(&rows).Error
+	out := make([]integrations.Consent, len(rows))
+	for i, r := range rows {
+		out[i] = r.consent()
+	}
+	return out, wrap(err)
+}
+
 // Withdraw implements integrations.Consents.
 func (d Consents) Withdraw(ctx context.Context, userID, appID string) error {
 	res := d.q(ctx).Exec("DELETE FROM oauth_consents WHERE user_id = ? AND app_id = ?", userID, appID)

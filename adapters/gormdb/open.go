@@ -28,7 +28,7 @@ func (db *DB) Storage() adapters.Storage {
 		Notifications: Notifications{db}, Activities: Activities{db}, Searches: SavedSearches{db}, Alerts: Alerts{db}, SeekerTraces: Traces{db},
 		Listings: Listings{db, words}, ListingSearch: Searches{db, words, newFacts()}, ListingLoader: Listings{db, words}, ListingMatcher: Matchers{db, words}, ListingViews: Views{db},
 		Subscriptions: Subscriptions{db}, Charges: Charges{db},
-		Apps: Apps{db}, Usage: Usage{db}, Grants: Grants{db}, Consents: Consents{db},
+		Apps: Apps{db}, Usage: Usage{db}, Grants: Grants{db}, Consents: Consents{db}, Webhooks: Webhooks{db},
 		Idempotency: Idempotency{db}, ListingChanges: db.listingChanges.Load,
 		Schema: Schema{db}, Ping: db.Ping, Close: db.Close,
 	}

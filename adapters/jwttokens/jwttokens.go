@@ -26,7 +26,7 @@ const (
 	maxToken = 4096
 )
 
-// Tokens implements identity.AccessTokens and auth.Sealer.
+// Tokens implements identity.AccessTokens, auth.Sealer and auth.Vault.
 type Tokens struct {
 	ring   []key
 	byID   map[string]key
@@ -38,7 +38,8 @@ type Tokens struct {
 // Open reads the keys from PEM files (PKCS #8, Ed25519) and from directories of
 // such files (*.pem). The first key signs, where a directory's first is the one
 // with the last name; all of them verify. So a key is rotated by putting the
-// new one in front, and the old one may go when its last token has expired.
+// new one in front, and the old one may go when its last token has expired and no
+// secret of a webhook is hidden by it any more.
 //
 // issuer is the public URL of the service.
 func Open(paths []string, issuer string, c clock.Clock) (*Tokens, error) {

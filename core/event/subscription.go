@@ -30,13 +30,19 @@ func On[T Event](name string, react func(context.Context, T) error) Subscription
 // OnID is On for a reaction that keeps the event's id, usually in a unique key,
 // so that what it writes is written once.
 func OnID[T Event](name string, react func(ctx context.Context, eventID string, e T) error) Subscription {
+	return OnEnvelope(name, func(ctx context.Context, e Envelope, event T) error { return react(ctx, e.ID, event) })
+}
+
+// OnEnvelope is On for a reaction that also wants to know what was recorded with
+// the event.
+func OnEnvelope[T Event](name string, react func(ctx context.Context, e Envelope, event T) error) Subscription {
 	var zero T
 	return Subscription{Type: zero.Type(), Name: name, Class: job.Events, React: func(ctx context.Context, e Envelope) error {
 		v, err := Decode[T](e)
 		if err != nil {
 			return job.Permanent(err)
 		}
-		return react(ctx, e.ID, v)
+		return react(ctx, e, v)
 	}}
 }
 

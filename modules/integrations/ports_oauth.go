@@ -53,6 +53,10 @@ type Consents interface {
 	// Page lists the user's consents with their applications, by their
 	// applications, the newest first.
 	Page(ctx context.Context, userID string, r page.Request) (page.Result[Allowed], error)
+	// Near are at most n consents to the application by those who may have to do
+	// with an application for a job: the applicant, and who works for the
+	// organization.
+	Near(ctx context.Context, appID, organizationID, applicantID string, n int) ([]Consent, error)
 	// Withdraw removes the user's consent to the application, or is
 	// ErrConsentNotFound, and all that was issued by it.
 	Withdraw(ctx context.Context, userID, appID string) error

@@ -8,7 +8,8 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// OnAccountDeleted ends what the account made and what it allowed.
+// OnAccountDeleted ends what the account made and what it allowed, and what others
+// were to be told of its applications.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Consents.DeleteOf(ctx, e.UserID); err != nil {
@@ -23,7 +24,7 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 				return err
 			}
 		}
-		return nil
+		return s.Webhooks.ForgetApplicant(ctx, e.UserID)
 	})
 }
 

@@ -2,6 +2,7 @@ package integrations
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -13,6 +14,7 @@ import (
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/tx"
 )
@@ -31,6 +33,18 @@ type Needs struct {
 	// Grants and Consents are what users allow applications by OAuth.
 	Grants   Grants
 	Consents Consents
+
+	Webhooks Webhooks
+	Jobs     job.Adder
+	Sender   Sender
+	Vault    auth.Vault
+	Postings Postings
+	Owners   Owners
+	Mailer   mail.Mailer
+	// PublicURL is the service's own address.
+	PublicURL string
+	// PrivateReceivers lets webhooks go to private networks, and over http.
+	PrivateReceivers bool
 }
 
 // Service holds the module's use cases.
@@ -337,5 +351,19 @@ func (s *Service) Periodic() []job.Periodic {
 	return []job.Periodic{
 		{Kind: "integrations.forget-usage", Every: time.Hour, Do: s.forgetUsage},
 		{Kind: "integrations.forget-grants", Every: time.Hour, Do: s.forgetGrants},
+		{Kind: "integrations.sweep-deliveries", Every: sweepEvery, Do: s.sweepDeliveries},
+		{Kind: "integrations.forget-messages", Every: time.Hour, Do: s.forgetMessages, Longest: 5 * time.Minute},
 	}
+}
+
+// Handlers do the jobs that the module adds.
+func (s *Service) Handlers() []job.Handler {
+	warn := job.Handler{Kind: warnKind, Class: job.Mail, Do: func(ctx context.Context, j job.Job) error {
+		var w warning
+		if err := json.Unmarshal(j.Payload, &w); err != nil {
+			return job.Permanent(err)
+		}
+		return s.warn(ctx, j.Key, w)
+	}}
+	return []job.Handler{job.Handle(deliverKind, job.Webhooks, s.deliver), warn}
 }

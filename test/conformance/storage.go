@@ -25,5 +25,6 @@ func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	t.Run("billing", func(t *testing.T) { Billing(t, open) })
 	t.Run("apps", func(t *testing.T) { Apps(t, open) })
 	t.Run("oauth", func(t *testing.T) { OAuth(t, open) })
+	t.Run("webhooks", func(t *testing.T) { Webhooks(t, open) })
 	t.Run("listings", func(t *testing.T) { Listings(t, open) })
 }

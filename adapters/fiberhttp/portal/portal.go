@@ -36,6 +36,7 @@ func Surface(s adapters.Services) web.Surface {
 			documentRoutes(s.Seekers),
 			dashboardRoutes(s.Seekers),
 			developerRoutes(s.Integrations),
+			webhookRoutes(s.Integrations),
 			keyRoutes(s.JWKS),
 		),
 		Fault:     Fault,

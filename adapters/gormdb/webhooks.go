@@ -1,0 +1,229 @@
+package gormdb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// Webhooks stores endpoints and what is sent to them.
+type Webhooks struct{ *DB }
+
+type endpointRow struct {
+	ID             string
+	AppID          string
+	OwnerID        string
+	URL            string `gorm:"column:url"`
+	Events         string
+	Status         string
+	Secret         string
+	PreviousSecret string
+	PreviousUntil  *time.Time
+	FailingSince   *time.Time
+	WarnedAt       *time.Time
+	CreatedAt      time.Time `gorm:"autoCreateTime:false"`
+	UpdatedAt      time.Time `gorm:"autoUpdateTime:false"`
+	Version        int64
+}
+
+// TableName tells GORM the table.
+func (endpointRow) TableName() string { return "webhook_endpoints" }
+
+func newEndpointRow(e integrations.Endpoint) (endpointRow, error) {
+	events, err := json.Marshal(e.Events)
+	return endpointRow{ID: e.ID, AppID: e.AppID, OwnerID: e.OwnerID, URL: e.URL, Events: string(events), Status: string(e.Status),
+		Secret: e.Secret, PreviousSecret: e.PreviousSecret, PreviousUntil: e.PreviousUntil, FailingSince: e.FailingSince, WarnedAt: e.WarnedAt,
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Version: e.Version}, err
+}
+
+func (r endpointRow) endpoint() (integrations.Endpoint, error) {
+	e := integrations.Endpoint{ID: r.ID, AppID: r.AppID, OwnerID: r.OwnerID, URL: r.URL, Status: integrations.EndpointStatus(r.Status),
+		Secret: r.Secret, PreviousSecret: r.PreviousSecret, PreviousUntil: r.PreviousUntil, FailingSince: r.FailingSince, WarnedAt: r.WarnedAt,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Version: r.Version}
+	return e, json.Unmarshal([]byte(r.Events), &e.Events)
+}
+
+func endpointsOf(rows []endpointRow, err error) ([]integrations.Endpoint, error) {
+	out := make([]integrations.Endpoint, len(rows))
+	for i, r := range rows {
+		if err == nil {
+			out[i], err = r.endpoint()
+		}
+	}
+	return out, wrap(err)
+}
+
+// Add implements integrations.Webhooks.
+func (d Webhooks) Add(ctx context.Context, e integrations.Endpoint) error {
+	r, err := newEndpointRow(e)
+	if err != nil {
+		return err
+	}
+	return d.Do(ctx, func(ctx context.Context) error {
+		if err := d.q(ctx).Create(&r).Error; err != nil {
+			return wrap(err)
+		}
+		return d.subscribe(ctx, e)
+	})
+}
+
+// subscribe brings the subscriptions of an endpoint up to date.
+func (d Webhooks) subscribe(ctx context.Context, e integrations.Endpoint) error {
+	if err := d.q(ctx).Exec("DELETE FROM webhook_subscriptions WHERE endpoint_id = ?", e.ID).Error; err != nil {
+		return wrap(err)
+	}
+	var args []any
+	for _, t := range e.Events {
+		args = append(args, t, e.ID)
+	}
+	return wrap(d.q(ctx).Exec("INSERT INTO webhook_subscriptions (type, endpoint_id) VALUES "+tuples(len(e.Events), "(?, ?)"), args...).Error)
+}
+
+// Find implements integrations.Webhooks.
+func (d Webhooks) Find(ctx context.Context, ownerID, appID, id string) (integrations.Endpoint, error) {
+	var r endpointRow
+	if err := d.locked(ctx).Where("id = ? AND app_id = ? AND owner_id = ?", id, appID, ownerID).Take(&r).Error; err != nil {
+		return integrations.Endpoint{}, orNotFound(err, integrations.ErrWebhookNotFound)
+	}
+	return r.endpoint()
+}
+
+// Lock implements integrations.Webhooks.
+func (d Webhooks) Lock(ctx context.Context, id string) (integrations.Endpoint, error) {
+	var r endpointRow
+	if err := d.locked(ctx).Where("id = ?", id).Take(&r).Error; err != nil {
+		return integrations.Endpoint{}, orNotFound(err, integrations.ErrWebhookNotFound)
+	}
+	return r.endpoint()
+}
+
+// List implements integrations.Webhooks.
+func (d Webhooks) List(ctx context.Context, ownerID, appID string) ([]integrations.Endpoint, error) {
+	var rows []endpointRow
+	err := d.q(ctx).Where("app_id = ? AND owner_id = ?", appID, ownerID).Order("id DESC").Limit(100).Find(&rows).Error
+	return endpointsOf(rows, err)
+}
+
+// Save implements integrations.Webhooks.
+func (d Webhooks) Save(ctx context.Context, e integrations.Endpoint) error {
+	r, err := newEndpointRow(e)
+	if err != nil {
+		return err
+	}
+	r.Version++
+	return d.Do(ctx, func(ctx context.Context) error {
+		var before []string
+		if err := d.q(ctx).Raw("SELECT events FROM webhook_endpoints WHERE id = ?", e.ID).Scan(&before).Error; err != nil {
+			return wrap(err)
+		}
+		err := saved(d.q(ctx).Select("*").Omit("id", "app_id", "owner_id", "created_at").Where("id = ? AND owner_id = ? AND version = ?", e.ID, e.OwnerID, e.Version).Updates(&r))
+		if err != nil || len(before) == 1 && before[0] == r.Events {
+			return err
+		}
+		return d.subscribe(ctx, e)
+	})
+}
+
+// Delete implements integrations.Webhooks.
+func (d Webhooks) Delete(ctx context.Context, ownerID, appID, id string) error {
+	return one(d.q(ctx).Exec("DELETE FROM webhook_endpoints WHERE id = ? AND app_id = ? AND owner_id = ?", id, appID, ownerID), integrations.ErrWebhookNotFound)
+}
+
+// Subscribed implements integrations.Webhooks.
+func (d Webhooks) Subscribed(ctx context.Context, eventType, after string, n int) ([]integrations.Endpoint, error) {
+	return d.subscribed(ctx, eventType, after, n, "")
+}
+
+// colleagues are those who work for an organization.
+const colleagues = "SELECT user_id FROM memberships WHERE organization_id = ? AND status = 'active'"
+
+// SubscribedNear implements integrations.Webhooks.
+func (d Webhooks) SubscribedNear(ctx context.Context, eventType, organizationID, applicantID, after string, n int) ([]integrations.Endpoint, error) {
+	return d.subscribed(ctx, eventType, after, n, ` AND (e.owner_id = ? OR e.owner_id IN (`+colleagues+`)
+		OR e.app_id IN (SELECT app_id FROM oauth_consents WHERE user_id = ? OR user_id IN (`+colleagues+`)))`, applicantID, organizationID, applicantID, organizationID)
+}
+
+func (d Webhooks) subscribed(ctx context.Context, eventType, after string, n int, near string, args ...any) ([]integrations.Endpoint, error) {
+	query := "SELECT e.* FROM webhook_subscriptions AS s JOIN webhook_endpoints AS e ON e.id = s.endpoint_id WHERE s.type = ? AND e.status = 'active'" + near
+	args = append([]any{eventType}, args...)
+	if after != "" {
+		query += " AND s.endpoint_id > ?"
+		args = append(args, after)
+	}
+	var rows []endpointRow
+	err := d.q(ctx).Raw(query+" ORDER BY s.endpoint_id LIMIT ?", append(args, n)...).Scan(&rows).Error
+	return endpointsOf(rows, err)
+}
+
+// Overdue implements integrations.Webhooks.
+func (d Webhooks) Overdue(ctx context.Context, before time.Time, after string, n int) (ids []string, err error) {
+	query, args := `SELECT e.id FROM webhook_endpoints AS e WHERE EXISTS (SELECT 1 FROM webhook_deliveries WHERE endpoint_id = e.id AND status = 'pending' AND next_at < ?)`, []any{before}
+	if after != "" {
+		query += " AND e.id > ?"
+		args = append(args, after)
+	}
+	err = d.q(ctx).Raw(query+" ORDER BY e.id LIMIT ?", append(args, n)...).Scan(&ids).Error
+	return ids, wrap(err)
+}
+
+type messageRow struct {
+	EventID        string
+	Type           string
+	Body           string
+	OrganizationID *string
+	ApplicantID    *string
+	CreatedAt      time.Time `gorm:"autoCreateTime:false"`
+}
+
+// TableName tells GORM the table.
+func (messageRow) TableName() string { return "webhook_messages" }
+
+func orNull(id string) *string {
+	if id == "" {
+		return nil
+	}
+	return &id
+}
+
+func orNone(id *string) string {
+	if id == nil {
+		return ""
+	}
+	return *id
+}
+
+// Queue implements integrations.Webhooks.
+func (d Webhooks) Queue(ctx context.Context, m integrations.Message, ds []integrations.Delivery) error {
+	rows := make([]deliveryRow, len(ds))
+	for i, delivery := range ds {
+		var err error
+		if rows[i], err = newDeliveryRow(delivery); err != nil {
+			return err
+		}
+	}
+	row := messageRow{EventID: m.EventID, Type: m.Type, Body: m.Body, OrganizationID: orNull(m.OrganizationID), ApplicantID: orNull(m.ApplicantID), CreatedAt: m.CreatedAt}
+	return d.Do(ctx, func(ctx context.Context) error {
+		there := func(columns ...clause.Column) clause.OnConflict {
+			return clause.OnConflict{Columns: columns, DoNothing: true}
+		}
+		err := errors.Join(d.q(ctx).Clauses(there(clause.Column{Name: "event_id"})).Create(&row).Error,
+			d.unprepared(ctx).Clauses(there(clause.Column{Name: "event_id"}, clause.Column{Name: "endpoint_id"})).CreateInBatches(&rows, 200).Error)
+		return wrap(err)
+	})
+}
+
+// Forget implements integrations.Webhooks.
+func (d Webhooks) Forget(ctx context.Context, before time.Time, n int) (int, error) {
+	res := d.q(ctx).Exec("DELETE FROM webhook_messages WHERE event_id IN (SELECT event_id FROM webhook_messages WHERE created_at < ? ORDER BY created_at LIMIT ?)", before, n)
+	return int(res.RowsAffected), wrap(res.Error)
+}
+
+// ForgetApplicant implements integrations.Webhooks.
+func (d Webhooks) ForgetApplicant(ctx context.Context, userID string) error {
+	return wrap(d.q(ctx).Exec("DELETE FROM webhook_messages WHERE applicant_id = ?", userID).Error)
+}

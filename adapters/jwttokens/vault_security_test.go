@@ -1,0 +1,45 @@
+package jwttokens
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/test/kit"
+)
+
+var _ auth.Vault = (*Tokens)(nil)
+
+func TestWhatIsHiddenIsReadByItsOwnerAloneAndByOlderKeysOfTheRing(t *testing.T) {
+	t.Parallel()
+	clk := kit.NewClock()
+	tokens, others := open(t, clk), open(t, clk)
+	hidden, err := tokens.Hide("whsec_secret", "e-1")
+	require.NoError(t, err)
+	require.NotContains(t, hidden, "secret")
+	again, err := tokens.Hide("whsec_secret", "e-1")
+	require.NoError(t, err)
+	require.NotEqual(t, hidden, again)
+	secret, err := tokens.Reveal(hidden, "e-1")
+	require.NoError(t, err)
+	require.Equal(t, "whsec_secret", secret)
+
+	rotated := *others
+	rotated.ring = append(append([]key{}, others.ring...), tokens.ring...)
+	secret, err = rotated.Reveal(hidden, "e-1")
+	require.NoError(t, err)
+	require.Equal(t, "whsec_secret", secret)
+
+	name, text, _ := strings.Cut(hidden, ":")
+	for _, bad := range []string{"", ":", "whsec_secret", name, name + ":", name + ":!", name + ":AAAA", name + ":B" + text[1:], hidden + "A!"} {
+		_, err := tokens.Reveal(bad, "e-1")
+		require.Error(t, err, bad)
+		require.NotContains(t, err.Error(), "secret_")
+	}
+	_, err = tokens.Reveal(hidden, "e-2")
+	require.Error(t, err, "another owner")
+	_, err = others.Reveal(hidden, "e-1")
+	require.Error(t, err, "a key that is gone")
+}

@@ -1,0 +1,141 @@
+package webhookout
+
+import (
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+func TestNoConnectionIsMadeToWhatIsNotPublic(t *testing.T) {
+	t.Parallel()
+	check := guard()
+	for _, address := range []string{
+		"127.0.0.1", "127.1.2.3", "0.0.0.0", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.64.0.1", "192.0.2.1", "198.18.0.1", "224.0.0.1", "255.255.255.255",
+		"::1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::ffff:10.0.0.1", "::127.0.0.1", "fd00::1", "fc00::1", "fe80::1", "fe80::1%lo", "64:ff9b::7f00:1", "64:ff9b::808:808", "2002:7f00:1::", "2001::1", "2001:db8::1", "ff02::1",
+	} {
+		network := "tcp4"
+		if strings.Contains(address, ":") {
+			network = "tcp6"
+		}
+		require.Error(t, check(network, net.JoinHostPort(address, "443"), nil), address)
+	}
+	for _, address := range []string{"93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"} {
+		network := "tcp4"
+		if strings.Contains(address, ":") {
+			network = "tcp6"
+		}
+		for _, port := range []string{"443", "80", "8443", "3000"} {
+			require.NoError(t, check(network, net.JoinHostPort(address, port), nil), address)
+		}
+		for _, port := range []string{"22", "25", "0", "6"} {
+			require.Error(t, check(network, net.JoinHostPort(address, port), nil), "%s:%s", address, port)
+		}
+	}
+	require.Error(t, check("tcp4", "nonsense", nil))
+	require.Error(t, check("udp4", "93.184.216.34:443", nil))
+}
+
+// The address is written in every way that something between us and the socket
+// might read as loopback; the names are resolved by the system.
+func TestAReceiverOnThisMachineIsNotReachedByAnyName(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	t.Cleanup(server.Close)
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	require.NoError(t, err)
+	s := New(Options{})
+	s.within = 2 * time.Second
+	for _, host := range []string{"127.0.0.1", "localhost", "localhost.", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0.0.0.0", "[::]", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "[64:ff9b::7f00:1]"} {
+		a := s.Post(t.Context(), integrations.Post{URL: "http://" + host + ":" + port, Body: "{}"})
+		require.NotEmpty(t, a.Error, host)
+		require.Zero(t, a.Status, host)
+		require.NotContains(t, a.Error, "127", "what it says holds no address")
+	}
+	require.Zero(t, reached.Load())
+	require.Equal(t, "refused_address", s.Post(t.Context(), integrations.Post{URL: "http://localhost:" + port}).Error, "a name that leads to loopback")
+}
+
+func TestWhatIsSentArrivesAndWhatComesBackIsBounded(t *testing.T) {
+	t.Parallel()
+	type request struct{ method, body, id, agent string }
+	got := make(chan request, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var text strings.Builder
+		buf := make([]byte, 100)
+		n, _ := r.Body.Read(buf)
+		text.Write(buf[:n])
+		got <- request{r.Method, text.String(), r.Header.Get("Webhook-Id"), r.Header.Get("User-Agent")}
+		switch r.URL.Path {
+		case "/redirect":
+			http.Redirect(w, r, "/", http.StatusFound)
+		case "/busy":
+			w.Header().Set("Retry-After", "120")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/much":
+			for range 1000 {
+				_, _ = w.Write(make([]byte, 1024))
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	s := New(Options{Private: true})
+	post := func(path string) integrations.Answer {
+		return s.Post(t.Context(), integrations.Post{URL: server.URL + path, Body: `{"a":1}`, Headers: map[string]string{"webhook-id": "e", "user-agent": "locum-webhooks/1"}})
+	}
+	a := post("/")
+	require.Equal(t, 200, a.Status)
+	require.Empty(t, a.Error)
+	require.Equal(t, request{"POST", `{"a":1}`, "e", "locum-webhooks/1"}, <-got)
+	require.Equal(t, 302, post("/redirect").Status)
+	<-got
+	require.Empty(t, got, "redirects are not followed")
+	require.Equal(t, 2*time.Minute, post("/busy").RetryAfter)
+	require.Len(t, post("/much").Body, 1024)
+}
+
+func TestWhatGoesWrongIsToldByItsClass(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	t.Cleanup(slow.Close)
+	t.Cleanup(func() { close(release) })
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(secure.Close)
+	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			_ = c.Close()
+		}
+	}))
+	t.Cleanup(cut.Close)
+	s := New(Options{Private: true})
+	s.within = 300 * time.Millisecond
+	post := func(s *Sender, url string) string { return s.Post(t.Context(), integrations.Post{URL: url}).Error }
+	require.Equal(t, "timeout", post(s, slow.URL))
+	require.Equal(t, "connection", post(s, cut.URL))
+	require.Equal(t, "bad_address", post(s, "http://[x"))
+	s.within = 5 * time.Second
+	require.Equal(t, "tls", post(s, secure.URL), "a certificate that nobody vouches for")
+	require.Equal(t, "tls", post(s, strings.Replace(slow.URL, "http:", "https:", 1)), "no TLS at all")
+	roots := x509.NewCertPool()
+	roots.AddCert(secure.Certificate())
+	require.Empty(t, post(New(Options{Private: true, Roots: roots}), secure.URL))
+}
+
+func TestRetryAfterIsSecondsOrADate(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Duration{"": 0, "10": 10 * time.Second, "-1": 0, "x": 0, "Fri, 20 Nov 2026 12:01:00 GMT": time.Minute, "Fri, 20 Nov 2026 11:00:00 GMT": 0, "99999999999": (1 << 30) * time.Second} {
+		require.Equal(t, want, retryAfter(text, now), text)
+	}
+}

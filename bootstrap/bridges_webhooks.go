@@ -1,0 +1,43 @@
+package bootstrap
+
+import (
+	"context"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/developer"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// ByIDs makes integrationsPeople integrations.Owners.
+func (b integrationsPeople) ByIDs(ctx context.Context, ids []string) (map[string]integrations.Person, error) {
+	people, err := b.People(ctx, ids)
+	out := make(map[string]integrations.Person, len(people))
+	for id, p := range people {
+		out[id] = integrations.Person{Name: p.Name, Email: p.Email}
+	}
+	return out, err
+}
+
+// integrationsPostings answers integrations.Postings.
+type integrationsPostings struct {
+	*listings.Service
+	organizations identity.Organizations
+	publicURL     string
+}
+
+func (b integrationsPostings) Posting(ctx context.Context, organizationID, id string) (*integrations.JobView, bool, error) {
+	l, err := b.Get(ctx, organizationID, id)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, false, nil
+	} else if err != nil {
+		return nil, false, err
+	}
+	by, err := b.organizations.Find(ctx, organizationID)
+	if err != nil && fault.KindOf(err) != fault.NotFound {
+		return nil, false, err
+	}
+	v := developer.ViewJob(l, by, b.publicURL)
+	return &v, l.Open, nil
+}

@@ -1,0 +1,75 @@
+package integrations
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSignaturesAreThoseOfStandardWebhooks(t *testing.T) {
+	t.Parallel()
+	now, body := time.Now(), `{"type":"job.created","data":{"id":"ä"}}`
+	one, two, other := newHookSecret(), newHookSecret(), newHookSecret()
+	require.NotEqual(t, one, two)
+	require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, one)
+	headers := func(at time.Time, secrets ...string) http.Header {
+		signature, err := sign(secrets, "0193-e", at, body)
+		require.NoError(t, err)
+		return http.Header{"Webhook-Id": {"0193-e"}, "Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)}, "Webhook-Signature": {signature}}
+	}
+	verify := func(secret, body string, h http.Header) error {
+		v, err := standardwebhooks.NewWebhook(secret)
+		require.NoError(t, err)
+		return v.Verify([]byte(body), h)
+	}
+	require.NoError(t, verify(one, body, headers(now, one)))
+	both := headers(now, one, two)
+	require.NoError(t, verify(one, body, both), "while both sign")
+	require.NoError(t, verify(two, body, both))
+	require.Error(t, verify(other, body, both))
+	require.Error(t, verify(one, body+" ", headers(now, one)), "tampered with")
+	require.Error(t, verify(one, body, headers(now.Add(-400*time.Second), one)), "old")
+	_, err := sign([]string{"whsec_?"}, "e", now, body)
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "?")
+}
+
+func TestPausesFollowTheScheduleAndWhatReceiversAskFor(t *testing.T) {
+	t.Parallel()
+	for i, wait := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour} {
+		seen := map[time.Duration]bool{}
+		for range 50 {
+			got, more := pause(i+1, 0)
+			require.True(t, more)
+			require.InDelta(t, wait.Seconds(), got.Seconds(), wait.Seconds()/5+0.001)
+			seen[got] = true
+		}
+		require.Greater(t, len(seen), 10, "jitter")
+	}
+	_, more := pause(10, time.Hour)
+	require.False(t, more)
+	got, _ := pause(1, time.Hour)
+	require.Equal(t, time.Hour, got)
+	got, _ = pause(1, 48*time.Hour)
+	require.Equal(t, 24*time.Hour, got)
+	got, _ = pause(4, time.Second)
+	require.Greater(t, got, time.Hour, "not sooner than the schedule says")
+}
+
+func TestOfAttemptsTheNewestAreKeptAndOfAnswersTheBeginning(t *testing.T) {
+	t.Parallel()
+	var d Delivery
+	for i := range 30 {
+		d.add(Attempt{ResponseStatus: i, Answer: strings.Repeat("ä", 600) + "\x00"})
+	}
+	require.Len(t, d.Attempts, 20)
+	require.Equal(t, 29, d.Attempts[19].ResponseStatus)
+	require.Equal(t, strings.Repeat("ä", 512), d.Attempts[0].Answer)
+	d.add(Attempt{Answer: "x\x00\xff"})
+	require.Equal(t, "x", d.Attempts[19].Answer)
+}

@@ -1,0 +1,121 @@
+package integrations
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/locumhq/locum/core/fault"
+)
+
+// maxReceiver bounds the address of a receiver, in characters.
+const maxReceiver = 2_048
+
+// receiver checks the address that webhooks are to be sent to, for a friendly
+// answer. Names are not resolved: what a name means is known, and judged, when it
+// is dialled. With private, http and every network will do.
+func receiver(address string, private bool) error {
+	if why := unreachable(address, private); why != "" {
+		return fault.InvalidField("url", why)
+	}
+	return nil
+}
+
+func unreachable(address string, private bool) string {
+	const form = "must be an https:// address"
+	if address == "" || len(address) > maxReceiver || strings.ContainsFunc(address, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f || r == '\\' }) {
+		return form + " of at most 2048 ASCII characters"
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return form
+	case u.Scheme != "https" && (!private || u.Scheme != "http"):
+		return form
+	case u.User != nil:
+		return "must not hold a user or a password"
+	case strings.Contains(address, "#"):
+		return "must not have a fragment"
+	}
+	// A percent sign in a host is a zone or a disguise.
+	host, port := strings.ToLower(u.Hostname()), u.Port()
+	if host == "" || strings.Contains(host, "%") || strings.HasSuffix(u.Host, ":") || port != "" && !Reachable(port) {
+		return form + " of a server, on port 443, 80, 8443 or one from 1024"
+	}
+	if private {
+		return ""
+	}
+	const own = "must be an address of a server on the public internet"
+	host = strings.TrimSuffix(host, ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return own
+	}
+	if strings.HasPrefix(u.Host, "[") {
+		if ip, err := netip.ParseAddr(host); err != nil || !Public(ip) {
+			return own
+		}
+		return ""
+	}
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if !number(last) {
+		return ""
+	}
+	// Programs read 0x7f.1, 0177.0.0.1 and 2130706433 as addresses, in one way or
+	// another. Only four plain decimals are taken.
+	if ip, err := netip.ParseAddr(host); err != nil || !ip.Is4() || !Public(ip) {
+		return own
+	}
+	return ""
+}
+
+// number reports whether a program may read the last label of a host as a
+// number, and so the host as an IPv4 address (WHATWG URL §3.5).
+func number(label string) bool {
+	if hex, cut := strings.CutPrefix(label, "0x"); cut {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return label == "" || strings.Trim(label, "0123456789") == ""
+}
+
+// Reachable reports whether webhooks are sent to the port: not to those where
+// other things than web servers listen.
+func Reachable(port string) bool {
+	n, err := strconv.Atoi(port)
+	return err == nil && (n == 443 || n == 80 || n >= 1_024 && n <= 65_535)
+}
+
+// notPublic are the networks of the IANA special purpose registries, and
+// globalIPv6 what of IPv6 is given out at all.
+var (
+	notPublic = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
+		"192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+		"224.0.0.0/3", "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
+	globalIPv6 = netip.MustParsePrefix("2000::/3")
+)
+
+func prefixes(texts ...string) []netip.Prefix {
+	out := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		out[i] = netip.MustParsePrefix(text)
+	}
+	return out
+}
+
+// Public reports whether the address is one of the public internet. Addresses
+// that stand for others (IPv4 in IPv6, NAT64, 6to4) and those with a zone are
+// not.
+func Public(ip netip.Addr) bool {
+	if !ip.IsValid() || ip.Zone() != "" || ip.Is6() && !globalIPv6.Contains(ip) {
+		return false
+	}
+	return !slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// PublicHost is Public for an address as text.
+func PublicHost(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && Public(ip)
+}

@@ -1,0 +1,351 @@
+package conformance
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// hooks is a store with somebody who has an application.
+type hooks struct {
+	adapters.Storage
+	t   *testing.T
+	clk *kit.Clock
+	app integrations.App
+}
+
+func newHooks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) *hooks {
+	t.Helper()
+	t.Parallel()
+	clk := kit.NewClock()
+	h := &hooks{Storage: open(t, clk), t: t, clk: clk}
+	h.app = h.application(h.user())
+	return h
+}
+
+func (h *hooks) user() string {
+	now := h.clk.Now()
+	u := identity.User{ID: stores.NewID(), Email: stores.NewID() + "@example.org", Name: "Dev", Kind: identity.KindJobseeker, Status: identity.UserActive, Registered: true, PasswordHash: "h", CreatedAt: now, UpdatedAt: now, Version: 1}
+	require.NoError(h.t, h.Users.Add(context.Background(), &u))
+	return u.ID
+}
+
+func (h *hooks) application(ownerID string) integrations.App {
+	now := h.clk.Now()
+	a := integrations.App{ID: stores.NewID(), OwnerID: ownerID, Name: "App", Plan: integrations.Free, RedirectURIs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1}
+	require.NoError(h.t, h.Apps.Add(context.Background(), a))
+	return a
+}
+
+func (h *hooks) endpoint(a integrations.App, events ...string) integrations.Endpoint {
+	now := h.clk.Now()
+	e := integrations.Endpoint{ID: stores.NewID(), AppID: a.ID, OwnerID: a.OwnerID, URL: "https://x.example/\"1\"", Events: events, Status: integrations.EndpointActive, Secret: "hidden", CreatedAt: now, UpdatedAt: now, Version: 1}
+	require.NoError(h.t, h.Webhooks.Add(context.Background(), e))
+	return e
+}
+
+func (h *hooks) queue(e integrations.Endpoint) integrations.Delivery {
+	now := h.clk.Now()
+	d := integrations.Delivery{ID: stores.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: stores.NewID(), Type: "job.created", Status: integrations.Pending, NextAt: &now, CreatedAt: now, Attempts: []integrations.Attempt{}}
+	require.NoError(h.t, h.Webhooks.Queue(context.Background(), integrations.Message{EventID: d.EventID, Type: d.Type, Body: `{"b":"ä"}`, CreatedAt: now}, []integrations.Delivery{d}))
+	return d
+}
+
+func (h *hooks) claim(e integrations.Endpoint, deliveryID string) *integrations.Claimed {
+	h.t.Helper()
+	now := h.clk.Now()
+	c, err := h.Webhooks.Claim(context.Background(), e.ID, deliveryID, now, now.Add(time.Minute))
+	require.NoError(h.t, err)
+	return c
+}
+
+func (h *hooks) settle(c *integrations.Claimed, status integrations.DeliveryStatus) bool {
+	h.t.Helper()
+	d := c.Delivery
+	d.Status, d.NextAt = status, nil
+	newest, err := h.Webhooks.Settle(context.Background(), d)
+	require.NoError(h.t, err)
+	return newest
+}
+
+func (h *hooks) log(e integrations.Endpoint, status integrations.DeliveryStatus) page.Result[integrations.Delivery] {
+	h.t.Helper()
+	r, err := h.Webhooks.Log(context.Background(), e.OwnerID, e.ID, status, page.Request{Number: 1, Size: 50})
+	require.NoError(h.t, err)
+	return r
+}
+
+// Webhooks is the suite of endpoints and of what is sent to them.
+func Webhooks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+	ctx := context.Background()
+
+	t.Run("an endpoint is its owner's alone", func(t *testing.T) {
+		h := newHooks(t, open)
+		e := h.endpoint(h.app, "job.created", "job.closed")
+		got, err := h.Webhooks.Find(ctx, e.OwnerID, e.AppID, e.ID)
+		require.NoError(t, err)
+		require.Equal(t, e, got)
+		other := h.application(h.user())
+		mine := h.application(h.app.OwnerID)
+		for _, foreign := range [][2]string{{other.OwnerID, e.AppID}, {other.OwnerID, other.ID}, {h.app.OwnerID, mine.ID}} {
+			_, err = h.Webhooks.Find(ctx, foreign[0], foreign[1], e.ID)
+			require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
+			require.ErrorIs(t, h.Webhooks.Delete(ctx, foreign[0], foreign[1], e.ID), integrations.ErrWebhookNotFound)
+			list, err := h.Webhooks.List(ctx, foreign[0], foreign[1])
+			require.NoError(t, err)
+			require.Empty(t, list)
+		}
+		until := h.clk.Now().Add(time.Hour)
+		got.Status, got.Secret, got.PreviousSecret, got.PreviousUntil, got.FailingSince, got.WarnedAt, got.Events = integrations.EndpointPaused, "new", "hidden", &until, &until, &until, []string{"job.updated"}
+		require.NoError(t, h.Webhooks.Save(ctx, got))
+		got.Version++
+		saved, err := h.Webhooks.Lock(ctx, e.ID)
+		require.NoError(t, err)
+		require.Equal(t, got, saved)
+		second := h.endpoint(h.app, "job.created")
+		list, err := h.Webhooks.List(ctx, e.OwnerID, e.AppID)
+		require.NoError(t, err)
+		require.Equal(t, []string{second.ID, e.ID}, []string{list[0].ID, list[1].ID})
+		h.queue(e)
+		require.NoError(t, h.Webhooks.Delete(ctx, e.OwnerID, e.AppID, e.ID))
+		_, err = h.Webhooks.Lock(ctx, e.ID)
+		require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
+		require.Empty(t, h.log(e, "").Items, "its log goes with it")
+		require.NoError(t, h.Apps.Delete(ctx, h.app.OwnerID, h.app.ID))
+		_, err = h.Webhooks.Lock(ctx, second.ID)
+		require.ErrorIs(t, err, integrations.ErrWebhookNotFound, "and all with the application")
+	})
+
+	t.Run("who subscribes to what is found by the type, a batch at a time", func(t *testing.T) {
+		h := newHooks(t, open)
+		one, two, three := h.endpoint(h.app, "job.created", "job.closed"), h.endpoint(h.app, "job.created"), h.endpoint(h.application(h.user()), "job.created")
+		ids := func(es []integrations.Endpoint, err error) []string {
+			t.Helper()
+			require.NoError(t, err)
+			out := []string{}
+			for _, e := range es {
+				out = append(out, e.ID)
+			}
+			return out
+		}
+		require.Equal(t, []string{one.ID, two.ID}, ids(h.Webhooks.Subscribed(ctx, "job.created", "", 2)))
+		require.Equal(t, []string{three.ID}, ids(h.Webhooks.Subscribed(ctx, "job.created", two.ID, 2)))
+		require.Equal(t, []string{one.ID}, ids(h.Webhooks.Subscribed(ctx, "job.closed", "", 2)))
+		two.Status = integrations.EndpointPaused
+		require.NoError(t, h.Webhooks.Save(ctx, two))
+		one.Events = []string{"job.closed"}
+		require.NoError(t, h.Webhooks.Save(ctx, one))
+		require.Equal(t, []string{three.ID}, ids(h.Webhooks.Subscribed(ctx, "job.created", "", 9)))
+	})
+
+	t.Run("of applications those hear who have to do with them", func(t *testing.T) {
+		h := newHooks(t, open)
+		const kind = "application.submitted"
+		now := h.clk.Now()
+		applicant, colleague, invited, stranger := h.user(), h.user(), h.user(), h.user()
+		founder := h.user()
+		o, m := identity.Found(stores.NewID(), stores.NewID(), founder, "St Mary's", "", "", now)
+		require.NoError(t, h.Organizations.Found(ctx, o, m))
+		for _, userID := range []string{colleague, invited} {
+			member := identity.NewInvitation(stores.NewID(), o.ID, userID, "x", "x@example.org", identity.Viewer, now)
+			_, err := h.Organizations.Invite(ctx, member, now)
+			require.NoError(t, err)
+			if userID == colleague {
+				member.Accept(now)
+				require.NoError(t, h.Organizations.SaveMember(ctx, &member))
+			}
+		}
+		byApplicant, byColleague := h.endpoint(h.application(applicant), kind), h.endpoint(h.application(colleague), kind)
+		h.endpoint(h.application(invited), kind)
+		h.endpoint(h.application(applicant), "job.created")
+		allowed, foreign := h.application(stranger), h.application(stranger)
+		byConsent := h.endpoint(allowed, kind)
+		h.endpoint(foreign, kind)
+		for _, c := range []integrations.Consent{{UserID: founder, AppID: allowed.ID}, {UserID: invited, AppID: foreign.ID}, {UserID: stranger, AppID: foreign.ID}} {
+			c.Scopes, c.GivenAt = []integrations.Scope{integrations.ApplicationsRead}, now
+			require.NoError(t, h.Consents.Give(ctx, c))
+		}
+		es, err := h.Webhooks.SubscribedNear(ctx, kind, o.ID, applicant, "", 10)
+		require.NoError(t, err)
+		require.Len(t, es, 3)
+		require.ElementsMatch(t, []string{byApplicant.ID, byColleague.ID, byConsent.ID}, []string{es[0].ID, es[1].ID, es[2].ID})
+		es, err = h.Webhooks.SubscribedNear(ctx, kind, o.ID, applicant, es[1].ID, 10)
+		require.NoError(t, err)
+		require.Len(t, es, 1)
+		near, err := h.Consents.Near(ctx, allowed.ID, o.ID, applicant, 10)
+		require.NoError(t, err)
+		require.Len(t, near, 1)
+		require.Equal(t, founder, near[0].UserID)
+		near, err = h.Consents.Near(ctx, foreign.ID, o.ID, applicant, 10)
+		require.NoError(t, err)
+		require.Empty(t, near)
+	})
+
+	t.Run("an event goes to an endpoint once, and its body is stored once", func(t *testing.T) {
+		h := newHooks(t, open)
+		e := h.endpoint(h.app, "job.created")
+		d := h.queue(e)
+		again := d
+		again.ID = stores.NewID()
+		require.NoError(t, h.Webhooks.Queue(ctx, integrations.Message{EventID: d.EventID, Type: d.Type, Body: "other", CreatedAt: d.CreatedAt}, []integrations.Delivery{again}))
+		list := h.log(e, "")
+		require.Equal(t, 1, list.Total)
+		require.Equal(t, d, list.Items[0])
+		body := h.claim(e, d.ID).Message.Body
+		require.Len(t, body, len(`{"b":"ä"}`), "byte for byte")
+		require.JSONEq(t, `{"b":"ä"}`, body)
+	})
+
+	t.Run("a delivery is claimed once, by whoever looks first", func(t *testing.T) {
+		h := newHooks(t, open)
+		e := h.endpoint(h.app, "job.created")
+		d := h.queue(e)
+		var mu sync.Mutex
+		claims := 0
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				id := d.ID
+				if i%2 == 0 {
+					id = ""
+				}
+				now := h.clk.Now()
+				c, err := h.Webhooks.Claim(ctx, e.ID, id, now, now.Add(time.Minute))
+				if err == nil && c != nil {
+					mu.Lock()
+					claims++
+					mu.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		require.Equal(t, 1, claims)
+		n, err := h.Webhooks.InFlight(ctx, e.ID, h.clk.Now())
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		h.clk.Advance(time.Minute)
+		n, err = h.Webhooks.InFlight(ctx, e.ID, h.clk.Now())
+		require.NoError(t, err)
+		require.Zero(t, n, "a claim ends by itself")
+		c := h.claim(e, "")
+		require.Equal(t, 2, c.Attempt)
+		require.Equal(t, 2, c.Tries)
+		late := *c
+		late.Attempt = 1
+		require.False(t, h.settle(&late, integrations.Failed), "who lost the claim changes nothing")
+		require.True(t, h.settle(c, integrations.Succeeded))
+		require.False(t, h.settle(c, integrations.Failed), "settled is settled")
+		require.Nil(t, h.claim(e, d.ID))
+	})
+
+	t.Run("what has been due for longest comes first, and what is not due does not come", func(t *testing.T) {
+		h := newHooks(t, open)
+		e := h.endpoint(h.app, "job.created")
+		first := h.queue(e)
+		h.clk.Advance(time.Second)
+		second := h.queue(e)
+		c := h.claim(e, "")
+		require.Equal(t, first.ID, c.ID)
+		at := h.clk.Now().Add(time.Hour)
+		c.NextAt, c.Attempts = &at, []integrations.Attempt{{At: h.clk.Now(), ResponseStatus: 500, Error: "status", DurationMs: 12, Answer: "no"}}
+		_, err := h.Webhooks.Settle(ctx, c.Delivery)
+		require.NoError(t, err)
+		due, err := h.Webhooks.Due(ctx, e.ID, h.clk.Now())
+		require.NoError(t, err)
+		require.True(t, due)
+		require.Equal(t, second.ID, h.claim(e, "").ID)
+		due, err = h.Webhooks.Due(ctx, e.ID, h.clk.Now())
+		require.NoError(t, err)
+		require.False(t, due)
+		require.Nil(t, h.claim(e, first.ID))
+		overdue, err := h.Webhooks.Overdue(ctx, h.clk.Now(), "", 10)
+		require.NoError(t, err)
+		require.Empty(t, overdue)
+		h.clk.Advance(2 * time.Hour)
+		overdue, err = h.Webhooks.Overdue(ctx, h.clk.Now(), "", 10)
+		require.NoError(t, err)
+		require.Equal(t, []string{e.ID}, overdue)
+		overdue, err = h.Webhooks.Overdue(ctx, h.clk.Now(), e.ID, 10)
+		require.NoError(t, err)
+		require.Empty(t, overdue)
+		got := h.claim(e, first.ID)
+		require.Equal(t, c.Attempts, got.Attempts)
+		require.Nil(t, h.claim(h.endpoint(h.app, "job.created"), second.ID), "of another endpoint")
+	})
+
+	t.Run("what failed is replayed, with all its attempts before it", func(t *testing.T) {
+		h := newHooks(t, open)
+		e := h.endpoint(h.app, "job.created")
+		var ds []integrations.Delivery
+		for range 4 {
+			ds = append(ds, h.queue(e))
+			h.clk.Advance(time.Second)
+		}
+		for i, status := range []integrations.DeliveryStatus{integrations.Failed, integrations.Failed, integrations.Succeeded} {
+			require.True(t, h.settle(h.claim(e, ds[i].ID), status))
+		}
+		running := h.claim(e, ds[3].ID)
+		require.Equal(t, 2, h.log(e, integrations.Failed).Total)
+		require.Equal(t, 4, h.log(e, "").Total)
+		_, err := h.Webhooks.Replay(ctx, h.user(), e.ID, ds[0].ID, h.clk.Now())
+		require.ErrorIs(t, err, integrations.ErrDeliveryNotFound)
+		n, err := h.Webhooks.ReplayFailed(ctx, h.user(), e.ID, time.Time{}, h.clk.Now(), 10)
+		require.NoError(t, err)
+		require.Zero(t, n)
+		n, err = h.Webhooks.ReplayFailed(ctx, e.OwnerID, e.ID, ds[1].CreatedAt, h.clk.Now(), 10)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		again, err := h.Webhooks.Replay(ctx, e.OwnerID, e.ID, ds[2].ID, h.clk.Now())
+		require.NoError(t, err)
+		require.Equal(t, integrations.Pending, again.Status)
+		require.Equal(t, ds[2].EventID, again.EventID)
+		require.Equal(t, 1, again.Attempt)
+		require.Zero(t, again.Tries)
+		busy, err := h.Webhooks.Replay(ctx, e.OwnerID, e.ID, ds[3].ID, h.clk.Now())
+		require.NoError(t, err)
+		require.Equal(t, 1, busy.Tries, "it is being attempted")
+		require.True(t, h.settle(running, integrations.Succeeded))
+		require.Equal(t, 2, h.log(e, integrations.Pending).Total)
+		require.NoError(t, h.Webhooks.Abandon(ctx, e.ID, h.clk.Now()))
+		require.Zero(t, h.log(e, integrations.Pending).Total)
+		n, err = h.Webhooks.ReplayFailed(ctx, e.OwnerID, e.ID, time.Time{}, h.clk.Now(), 2)
+		require.NoError(t, err)
+		require.Equal(t, 2, n, "at most as many as asked for")
+	})
+
+	t.Run("messages are forgotten when they are old, and with whom they are about", func(t *testing.T) {
+		h := newHooks(t, open)
+		e := h.endpoint(h.app, "job.created")
+		for range 3 {
+			h.queue(e)
+		}
+		h.clk.Advance(time.Hour)
+		h.queue(e)
+		n, err := h.Webhooks.Forget(ctx, h.clk.Now(), 2)
+		require.NoError(t, err)
+		require.Equal(t, 2, n)
+		n, err = h.Webhooks.Forget(ctx, h.clk.Now(), 2)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		require.Equal(t, 1, h.log(e, "").Total)
+		somebody, now := h.user(), h.clk.Now()
+		for i, applicant := range []string{somebody, h.user(), ""} {
+			m := integrations.Message{EventID: stores.NewID(), Type: "application.submitted", Body: strconv.Itoa(i), OrganizationID: stores.NewID(), ApplicantID: applicant, CreatedAt: now}
+			require.NoError(t, h.Webhooks.Queue(ctx, m, []integrations.Delivery{{ID: stores.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now}}))
+		}
+		require.NoError(t, h.Webhooks.ForgetApplicant(ctx, somebody))
+		require.Equal(t, 3, h.log(e, "").Total)
+	})
+}
