@@ -28,6 +28,7 @@ type cast struct {
 	document                string
 	title                   string // of the listing
 	app, key                string // of the seeker as a developer
+	webhook, delivery       string
 }
 
 // matrixRow is a request that the rightful caller makes with success.
@@ -69,6 +70,9 @@ func document(suffix string) func(*cast) string {
 }
 func application(suffix string) func(*cast) string {
 	return func(c *cast) string { return "/api/developers/apps/" + c.app + suffix }
+}
+func webhook(suffix string) func(*cast) string {
+	return func(c *cast) string { return application("/webhooks/" + c.webhook + suffix)(c) }
 }
 func permissions(c *cast) string { return "/api/employers/team/" + c.member + "/permissions" }
 
@@ -187,6 +191,17 @@ var matrix = map[string]matrixRow{
 	"POST /api/developers/apps/:id/plan":          {path: application("/plan"), body: saying(object{"plan": "professional", "paymentMethodId": "pm_card_visa"}), foreignError: "Application not found"},
 	"GET /api/developers/apps/:id/usage":          {path: application("/usage"), foreignError: "Application not found"},
 
+	"POST /api/developers/apps/:id/webhooks":                                          {path: application("/webhooks"), body: saying(object{"url": "https://example.com/hook", "events": []string{"job.created"}}), status: 201, foreignError: "Application not found"},
+	"GET /api/developers/apps/:id/webhooks":                                           {path: application("/webhooks"), foreignError: "Application not found"},
+	"GET /api/developers/apps/:id/webhooks/:webhookId":                                {path: webhook(""), foreignError: "Application not found"},
+	"PUT /api/developers/apps/:id/webhooks/:webhookId":                                {path: webhook(""), body: saying(object{"events": []string{"job.closed"}}), foreignError: "Application not found"},
+	"DELETE /api/developers/apps/:id/webhooks/:webhookId":                             {path: webhook(""), foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/webhooks/:webhookId/secret":                        {path: webhook("/secret"), foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/webhooks/:webhookId/test":                          {path: webhook("/test"), body: saying(object{"type": "job.closed"}), status: 202, foreignError: "Application not found"},
+	"GET /api/developers/apps/:id/webhooks/:webhookId/deliveries":                     {path: webhook("/deliveries"), foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/webhooks/:webhookId/replay":                        {path: webhook("/replay"), body: saying(object{"since": "2026-01-01"}), status: 202, foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay": {path: func(c *cast) string { return webhook("/deliveries/" + c.delivery + "/replay")(c) }, status: 202, foreignError: "Application not found"},
+
 	"POST /api/employers/applications/batch": {path: at("/api/employers/applications/batch"), body: func(c *cast) any { return object{"applications": []object{{"id": c.application, "status": "review"}}} }},
 }
 
@@ -204,6 +219,8 @@ func assemble(t *testing.T, w *world) *cast {
 	c.document = c.seeker.document(nil)
 	c.app = c.seeker.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 	c.key = c.seeker.post("/api/developers/apps/"+c.app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
+	c.webhook = c.seeker.post("/api/developers/apps/"+c.app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.created"}}).ok(201).text("data.webhook.id")
+	c.delivery = c.seeker.post("/api/developers/apps/"+c.app+"/webhooks/"+c.webhook+"/test", nil).ok(202).text("data.delivery.id")
 	c.export = c.employer.post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 	return c
 }

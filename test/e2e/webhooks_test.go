@@ -1,0 +1,366 @@
+package e2e
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+)
+
+// receiver is somebody who is sent webhooks.
+type receiver struct {
+	*httptest.Server
+	t      *testing.T
+	mu     sync.Mutex
+	hits   []hit
+	answer func(n int) int // the status of the nth request, from 1
+}
+
+type hit struct {
+	headers http.Header
+	raw     string
+	body    struct {
+		Type      string    `json:"type"`
+		Timestamp time.Time `json:"timestamp"`
+		Data      object    `json:"data"`
+	}
+}
+
+func newReceiver(t *testing.T, answer func(n int) int) *receiver {
+	t.Helper()
+	r := &receiver{t: t, answer: answer}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		raw, err := io.ReadAll(request.Body)
+		h := hit{headers: request.Header, raw: string(raw)}
+		if err != nil || json.Unmarshal(raw, &h.body) != nil {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		r.mu.Lock()
+		r.hits = append(r.hits, h)
+		n := len(r.hits)
+		r.mu.Unlock()
+		status := http.StatusOK
+		if r.answer != nil {
+			status = r.answer(n)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "thanks")
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// got waits for n requests and returns them in the order in which they came.
+func (r *receiver) got(n int) []hit {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.hits) >= n }, 20*time.Second, 10*time.Millisecond, "want %d requests", n)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	require.Len(r.t, r.hits, n)
+	return append([]hit{}, r.hits...)
+}
+
+// of returns the data of the event of the type about the subject, once it has come.
+func (r *receiver) of(kind, member, id string) (found hit) {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, h := range r.hits {
+			if h.body.Type == kind && h.body.Data[member] == id {
+				found = h
+				return true
+			}
+		}
+		return false
+	}, 20*time.Second, 10*time.Millisecond, "no %s about %s", kind, id)
+	return found
+}
+
+func (h hit) verify(t *testing.T, secret string) error {
+	t.Helper()
+	v, err := standardwebhooks.NewWebhook(secret)
+	require.NoError(t, err)
+	return v.Verify([]byte(h.raw), h.headers)
+}
+
+var everyEvent = []string{"job.created", "job.updated", "job.closed", "application.submitted", "application.status_changed"}
+
+// hooked makes an application with a webhook and returns the webhook's path and
+// secret.
+func (a *account) hooked(url string, events ...string) (path, secret string) {
+	a.t.Helper()
+	app := "/api/developers/apps/" + a.elsewhere().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id") + "/webhooks"
+	made := a.elsewhere().post(app, object{"url": url, "events": events}).ok(201)
+	return app + "/" + made.text("data.webhook.id"), made.text("data.secret")
+}
+
+// everywhereHooked is everywhere with webhooks to this machine allowed.
+func everywhereHooked(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			test(t, start(t, dir, append(s.env(t, dir), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")...))
+		})
+	}
+}
+
+func TestWebhooks(t *testing.T) {
+	everywhereHooked(t, func(t *testing.T, w *world) {
+		t.Run("a listing is told of from its publication to its end", func(t *testing.T) {
+			t.Parallel()
+			r := newReceiver(t, nil)
+			path, secret := w.seeker(t).hooked(r.URL, "job.created", "job.updated", "job.closed")
+			require.Regexp(t, `^/api/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}$`, path)
+			employer := w.employer(t)
+			id := employer.listing(object{"title": "Ward Sister", "location": "Leeds", "salary": object{"min": 30000}})
+			created := r.of("job.created", "id", id)
+			require.NoError(t, created.verify(t, secret))
+			require.Equal(t, "1", created.headers.Get("Webhook-Attempt"))
+			require.Equal(t, "application/json", created.headers.Get("Content-Type"))
+			require.Equal(t, "locum-webhooks/1", created.headers.Get("User-Agent"))
+			job, is := created.body.Data["job"].(object)
+			require.True(t, is)
+			require.Equal(t, "Ward Sister", job["title"])
+			require.Equal(t, "GBP", job["salary"].(object)["currency"])
+			require.Nil(t, job["posted_by"])
+			for _, member := range []string{"company", "location", "employment_type", "contract_type", "application_deadline", "posted_at", "questions", "url"} {
+				require.Contains(t, job, member)
+			}
+			require.WithinDuration(t, time.Now(), created.body.Timestamp, time.Minute)
+			employer.put("/api/employers/jobs/"+id, object{"title": "Ward Manager"}).ok(200)
+			require.Equal(t, "Ward Manager", r.of("job.updated", "id", id).body.Data["job"].(object)["title"])
+			employer.delete("/api/employers/jobs/" + id).ok(200)
+			closed := r.of("job.closed", "id", id)
+			require.Equal(t, "archived", closed.body.Data["job"].(object)["status"])
+			require.NotEqual(t, created.headers.Get("Webhook-Id"), closed.headers.Get("Webhook-Id"))
+		})
+		t.Run("of an application hear its applicant and its organization, and nobody else", func(t *testing.T) {
+			t.Parallel()
+			employer, seeker, other, rival := w.employer(t), w.seeker(t), w.seeker(t), w.employer(t)
+			hears := []string{"application.submitted", "application.status_changed"}
+			atWork, atHome, elsewhere := newReceiver(t, nil), newReceiver(t, nil), newReceiver(t, nil)
+			employer.hooked(atWork.URL, hears...)
+			seeker.hooked(atHome.URL, hears...)
+			other.hooked(elsewhere.URL, hears...)
+			rival.hooked(elsewhere.URL, hears...)
+			employer.member("viewer").hooked(atWork.URL+"/viewer", hears...)
+			listing := employer.listing(nil)
+			id := seeker.application(listing, nil)
+			for _, r := range []*receiver{atWork, atHome} {
+				data := r.of("application.submitted", "application_id", id).body.Data
+				require.Equal(t, listing, data["job_id"])
+				require.Equal(t, seeker.id, data["candidate_id"])
+				require.Equal(t, "pending", data["status"])
+				require.Contains(t, data, "submitted_at")
+			}
+			employer.put("/api/employers/applications/"+id, object{"status": "review"}).ok(200)
+			for _, r := range []*receiver{atWork, atHome} {
+				data := r.of("application.status_changed", "application_id", id).body.Data
+				require.Equal(t, "review", data["status"])
+				require.Equal(t, "pending", data["previous_status"])
+			}
+			atWork.got(4)
+			atHome.got(2)
+			elsewhere.got(0)
+		})
+		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/secret", func(t *testing.T) {
+			t.Parallel()
+			r := newReceiver(t, nil)
+			me := w.seeker(t)
+			path, first := me.hooked(r.URL, "application.status_changed")
+			second := me.post(path+"/secret", nil).ok(200).text("data.secret")
+			require.NotEqual(t, first, second)
+			me.post(path+"/test", object{"type": "application.submitted"}).ok(202)
+			h := r.got(1)[0]
+			require.NoError(t, h.verify(t, first), "both sign for a day")
+			require.NoError(t, h.verify(t, second))
+			require.Len(t, strings.Fields(h.headers.Get("Webhook-Signature")), 2)
+			require.Error(t, hit{headers: h.headers, raw: h.raw + " "}.verify(t, first))
+			require.Equal(t, true, h.body.Data["test"])
+			w.seeker(t).post(path+"/secret", nil).fails(404, "Application not found")
+		})
+		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/test and GET /api/developers/apps/:id/webhooks/:webhookId/deliveries", func(t *testing.T) {
+			t.Parallel()
+			r := newReceiver(t, nil)
+			me := w.seeker(t)
+			path, _ := me.hooked(r.URL, "application.status_changed")
+			d := me.post(path+"/test", nil).ok(202)
+			require.Equal(t, object{"type": "application.status_changed", "status": "pending", "attempts": []any{}}, d.some("data.delivery", "type", "status", "attempts"))
+			for _, kind := range everyEvent {
+				me.post(path+"/test", object{"type": kind}).ok(202)
+			}
+			for _, h := range r.got(6) {
+				require.Equal(t, true, h.body.Data["test"])
+			}
+			require.Eventually(t, func() bool {
+				return me.get(path+"/deliveries?status=succeeded&limit=1").ok(200).number("data.pagination.total") == 6
+			}, 10*time.Second, 20*time.Millisecond)
+			list := me.get(path + "/deliveries?limit=2").ok(200)
+			require.Equal(t, "application.status_changed", list.text("data.deliveries.0.type"))
+			require.Equal(t, object{"responseStatus": 200.0, "error": nil, "response": "thanks"}, list.some("data.deliveries.0.attempts.0", "responseStatus", "error", "response"))
+			require.Nil(t, list.at("data.deliveries.0.nextAttemptAt"))
+			require.Len(t, me.get(path+"/deliveries?cursor="+list.text("data.nextCursor")).ok(200).list("data.deliveries"), 4)
+			require.Empty(t, me.get(path+"/deliveries?status=failed").ok(200).list("data.deliveries"))
+			me.get(path + "/deliveries?status=lost").invalid("status")
+			me.post(path+"/test", object{"type": "user.deleted"}).invalid("type")
+			other := w.seeker(t)
+			other.get(path+"/deliveries").fails(404, "Application not found")
+			other.post(path+"/test", nil).fails(404, "Application not found")
+		})
+		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay and what is tried again by itself", func(t *testing.T) {
+			t.Parallel()
+			r := newReceiver(t, func(n int) int {
+				if n == 1 {
+					return 500
+				}
+				return 200
+			})
+			me := w.seeker(t)
+			path, secret := me.hooked(r.URL, "application.submitted")
+			id := me.post(path+"/test", nil).ok(202).text("data.delivery.id")
+			hits := r.got(2)
+			require.Equal(t, hits[0].headers.Get("Webhook-Id"), hits[1].headers.Get("Webhook-Id"))
+			require.Equal(t, hits[0].raw, hits[1].raw)
+			require.Equal(t, "2", hits[1].headers.Get("Webhook-Attempt"))
+			require.NoError(t, hits[1].verify(t, secret))
+			require.Eventually(t, func() bool {
+				return me.get(path+"/deliveries").ok(200).text("data.deliveries.0.status") == "succeeded"
+			}, 10*time.Second, 20*time.Millisecond)
+			first := me.get(path + "/deliveries").ok(200)
+			require.Equal(t, object{"responseStatus": 500.0, "error": "status"}, first.some("data.deliveries.0.attempts.0", "responseStatus", "error"))
+			require.Equal(t, "pending", me.post(path+"/deliveries/"+id+"/replay", nil).ok(202).text("data.delivery.status"))
+			hits = r.got(3)
+			require.Equal(t, hits[0].headers.Get("Webhook-Id"), hits[2].headers.Get("Webhook-Id"))
+			for _, missing := range []string{path + "/deliveries/nonsense/replay", path + "/deliveries/" + nowhere + "/replay"} {
+				me.post(missing, nil).fails(404, "Delivery not found")
+			}
+			w.seeker(t).post(path+"/deliveries/"+id+"/replay", nil).fails(404, "Application not found")
+		})
+		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/replay after 410 Gone has disabled it", func(t *testing.T) {
+			t.Parallel()
+			gone := make(chan struct{})
+			r := newReceiver(t, func(int) int {
+				select {
+				case <-gone:
+					return 200
+				default:
+					return 410
+				}
+			})
+			me := w.seeker(t)
+			path, _ := me.hooked(r.URL, "application.submitted")
+			me.post(path+"/test", nil).ok(202)
+			require.Eventually(t, func() bool { return me.get(path).ok(200).text("data.webhook.status") == "disabled" }, 10*time.Second, 20*time.Millisecond)
+			w.mail(t, me.email, "was disabled")
+			since := object{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
+			me.post(path+"/test", nil).fails(409, "The webhook is not active")
+			me.post(path+"/replay", since).fails(409, "The webhook is not active")
+			require.Equal(t, "failed", me.get(path+"/deliveries").ok(200).text("data.deliveries.0.status"))
+			close(gone)
+			require.Equal(t, "active", me.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
+			r.got(1)
+			require.Zero(t, me.post(path+"/replay", object{"since": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}).ok(202).number("data.count"))
+			require.InDelta(t, 1, me.post(path+"/replay", since).ok(202).number("data.count"), 0)
+			hits := r.got(2)
+			require.Equal(t, hits[0].headers.Get("Webhook-Id"), hits[1].headers.Get("Webhook-Id"))
+			me.post(path+"/replay", nil).invalid("since")
+			me.post(path+"/replay", object{"since": "yesterday"}).invalid("since")
+			w.seeker(t).post(path+"/replay", since).fails(404, "Application not found")
+		})
+		t.Run("a receiver that does not answer holds up nobody else", func(t *testing.T) {
+			t.Parallel()
+			release := make(chan struct{})
+			slow := newReceiver(t, func(int) int { <-release; return 200 })
+			t.Cleanup(func() { close(release) })
+			quick := newReceiver(t, nil)
+			me := w.seeker(t)
+			stuck, _ := me.hooked(slow.URL, "application.submitted")
+			for range 20 {
+				me.elsewhere().post(stuck+"/test", nil).ok(202)
+			}
+			slow.got(5)
+			path, _ := me.hooked(quick.URL, "application.submitted")
+			me.post(path+"/test", nil).ok(202)
+			quick.got(1)
+			slow.got(5)
+		})
+	})
+}
+
+func TestWebhooksOfDevelopers(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("POST /api/developers/apps/:id/webhooks", func(t *testing.T) {
+			t.Parallel()
+			me := w.employer(t)
+			app := "/api/developers/apps/" + me.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id") + "/webhooks"
+			made := me.post(app, object{"url": " https://receiver.invalid/hook?x=1 ", "events": []string{"job.closed", "job.created", "job.closed"}}).ok(201)
+			require.Equal(t, object{"url": "https://receiver.invalid/hook?x=1", "events": []any{"job.created", "job.closed"}, "status": "active"}, made.some("data.webhook", "url", "events", "status"))
+			require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, made.text("data.secret"))
+			for _, bad := range []string{"", "x", "http://receiver.invalid/", "ftp://receiver.invalid/", "https://u:p@receiver.invalid/", "https://127.0.0.1/", "https://127.9.9.9/", "https://localhost/", "https://localhost./", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[::ffff:7f00:1]/",
+				"https://0.0.0.0/", "https://[::]/", "https://2130706433/", "https://0x7f000001/", "https://0177.0.0.1/", "https://127.1/", "https://10.0.0.1/", "https://172.16.0.1/", "https://192.168.0.1/", "https://169.254.169.254/", "https://100.64.0.1/", "https://[fd00::1]/", "https://[64:ff9b::7f00:1]/",
+				"https://receiver.invalid:22/", "https://receiver.invalid/" + strings.Repeat("x", 2048)} {
+				me.elsewhere().post(app, object{"url": bad, "events": []string{"job.created"}}).invalid("url")
+			}
+			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{}}).invalid("events")
+			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created", "user.deleted"}}).invalid("events")
+			w.employer(t).post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(404, "Application not found")
+			w.guest(t).post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(401, "Unauthorized")
+			for range 19 {
+				me.elsewhere().post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).ok(201)
+			}
+			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(409, "An application has at most 20 webhooks; delete one that is not used")
+			require.Len(t, me.get(app).ok(200).list("data.webhooks"), 20)
+		})
+		t.Run("GET /api/developers/apps/:id/webhooks and GET and PUT and DELETE /api/developers/apps/:id/webhooks/:webhookId", func(t *testing.T) {
+			t.Parallel()
+			me, other := w.seeker(t), w.seeker(t)
+			path, secret := me.hooked("https://receiver.invalid/hook", "job.created")
+			list := strings.TrimSuffix(path, path[strings.LastIndexByte(path, '/'):])
+			shown := me.get(list).ok(200)
+			require.Equal(t, me.get(path).ok(200).at("data.webhook"), shown.at("data.webhooks.0"))
+			require.NotContains(t, string(shown.raw), secret)
+			require.NotContains(t, string(shown.raw), "whsec_")
+			changed := me.put(path, object{"url": "https://receiver.invalid/other", "events": []string{"job.updated"}, "status": "paused", "ownerId": other.id}).ok(200)
+			require.Equal(t, object{"url": "https://receiver.invalid/other", "events": []any{"job.updated"}, "status": "paused"}, changed.some("data.webhook", "url", "events", "status"))
+			me.post(path+"/test", nil).fails(409, "The webhook is not active")
+			require.Equal(t, "active", me.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
+			me.put(path, object{"status": "disabled"}).invalid("status")
+			me.put(path, object{"url": "https://10.0.0.1/"}).invalid("url")
+			me.put(path, object{"events": []string{}}).invalid("events")
+			second, _ := me.hooked("https://receiver.invalid/hook", "job.created")
+			foreign := list + second[strings.LastIndexByte(second, '/'):]
+			for _, missing := range []string{foreign, list + "/nonsense", list + "/" + nowhere} {
+				me.get(missing).fails(404, "Webhook not found")
+				me.delete(missing).fails(404, "Webhook not found")
+			}
+			other.get(list).fails(404, "Application not found")
+			other.get(path).fails(404, "Application not found")
+			other.put(path, object{"status": "paused"}).fails(404, "Application not found")
+			other.delete(path).fails(404, "Application not found")
+			me.delete(path).ok(200)
+			me.get(path).fails(404, "Webhook not found")
+		})
+	})
+}
+
+// some are the members named of the object at the path.
+func (a *answer) some(path string, names ...string) object {
+	a.t.Helper()
+	out := object{}
+	for _, name := range names {
+		out[name] = a.at(path + "." + name)
+	}
+	return out
+}
