@@ -494,6 +494,7 @@ func (s *Server) addOwn() error {
 	s.addAccountPages()
 	s.addUnsubscribe()
 	s.addProblems()
+	s.addJobPage()
 	if err := s.addPages(); err != nil {
 		return err
 	}

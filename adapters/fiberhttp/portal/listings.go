@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
@@ -17,8 +18,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-func listingRoutes(s *listings.Service) []web.Route {
-	return slices.Concat(publicListingRoutes(s), ownedListingRoutes(s), employerJobRoutes(s))
+func listingRoutes(s adapters.Services) []web.Route {
+	return slices.Concat(publicListingRoutes(s.Listings), ownedListingRoutes(s.Listings, s), employerJobRoutes(s.Listings))
 }
 
 func publicListingRoutes(s *listings.Service) []web.Route {
@@ -62,16 +63,16 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 }
 
 // ownedListingRoutes are the employers' part of /api/listings. They take an API
-// key beside the token; as long as there are no keys, none is valid.
+// key beside the token.
 //
 // Archive and restore change a listing's state and ask for jobs.update, like
 // setting its status; jobs.delete guards DELETE alone.
-func ownedListingRoutes(s *listings.Service) []web.Route {
+func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route {
 	const tag = "Public job listings"
 	return []web.Route{
 		{Method: http.MethodPut, Path: "/api/listings/batch", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Tag: tag, Summary: "Merge into the meta of up to 100 listings", Op: web.Op(
 			func(ctx context.Context, c web.Call, in MetaBatchInput) (web.Reply[[]metaResult], error) {
-				if err := in.refuseKey(); err != nil {
+				if err := in.check(ctx, keys, c.Actor); err != nil {
 					return web.Reply[[]metaResult]{}, err
 				}
 				items, err := batchOf(in.Body, errNotAList, errTooManyListings)
@@ -82,7 +83,7 @@ func ownedListingRoutes(s *listings.Service) []web.Route {
 			})},
 		{Method: http.MethodPatch, Path: "/api/listings/:id", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Merge into a listing's meta (RFC 7396)", Op: web.Op(
 			func(ctx context.Context, c web.Call, in MetaInput) (web.Reply[metaView], error) {
-				if err := in.refuseKey(); err != nil {
+				if err := in.check(ctx, keys, c.Actor); err != nil {
 					return web.Reply[metaView]{}, err
 				}
 				patch, err := json.Marshal(in.Meta)
@@ -94,14 +95,14 @@ func ownedListingRoutes(s *listings.Service) []web.Route {
 			})},
 		{Method: http.MethodPost, Path: "/api/listings/:id/restore", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Bring a deleted listing back", Op: web.Op(
 			func(ctx context.Context, c web.Call, in KeyedListingPath) (web.Done, error) {
-				if err := in.refuseKey(); err != nil {
+				if err := in.check(ctx, keys, c.Actor); err != nil {
 					return web.Done{}, err
 				}
 				return web.Said("Listing restored successfully"), s.Restore(ctx, c.Actor.OrganizationID, in.ID)
 			})},
 		{Method: http.MethodPost, Path: "/api/listings/:id/archive", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Take a listing out of use", Op: web.Op(
 			func(ctx context.Context, c web.Call, in KeyedListingPath) (web.Done, error) {
-				if err := in.refuseKey(); err != nil {
+				if err := in.check(ctx, keys, c.Actor); err != nil {
 					return web.Done{}, err
 				}
 				return web.Said("Listing archived successfully"), s.Archive(ctx, c.Actor.OrganizationID, in.ID)
@@ -278,9 +279,21 @@ type APIKey struct {
 	Key string `header:"X-API-Key"`
 }
 
-// refuseKey answers a key that is not valid, which as yet every one is.
-func (k APIKey) refuseKey() error {
-	if k.Key != "" {
+// check refuses a key that is not valid, and one of somebody who does not belong
+// to the caller's organization at this moment.
+func (k APIKey) check(ctx context.Context, s adapters.Services, by auth.Actor) error {
+	if k.Key == "" {
+		return nil
+	}
+	c, err := s.Integrations.AuthenticateKey(ctx, k.Key)
+	if err != nil {
+		return err
+	}
+	owner, err := s.Identity.ActorFor(ctx, c.UserID)
+	if err != nil {
+		return err
+	}
+	if owner.OrganizationID != by.OrganizationID {
 		return fault.ErrUnauthorized
 	}
 	return nil

@@ -24,7 +24,7 @@ func Surface(s adapters.Services) web.Surface {
 			ownExportRoutes(s.Hiring, s.Seekers),
 			accountRoutes(s.Identity),
 			settingsRoutes(s.Identity, s.Seekers),
-			listingRoutes(s.Listings),
+			listingRoutes(s),
 			hiringRoutes(s.Hiring),
 			interviewRoutes(s.Hiring),
 			seekerRoutes(s.Seekers),
