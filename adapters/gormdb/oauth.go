@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 )
@@ -205,6 +206,9 @@ func (d Consents) Find(ctx context.Context, userID, appID string) (integrations.
 func (d Consents) Page(ctx context.Context, userID string, r page.Request) (out page.Result[integrations.Allowed], err error) {
 	query, args := "", []any{userID}
 	if r.Cursor != "" {
+		if !id.Valid(r.Cursor) {
+			return out, errCursor
+		}
 		query, args = " AND c.app_id < ?", append(args, r.Cursor)
 	}
 	args = append(args, r.Size+1)

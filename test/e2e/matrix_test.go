@@ -29,6 +29,7 @@ type cast struct {
 	title                   string // of the listing
 	app, key                string // of the seeker as a developer
 	webhook, delivery       string
+	client                  string // that the seeker has allowed something
 }
 
 // matrixRow is a request that the rightful caller makes with success.
@@ -189,6 +190,8 @@ var matrix = map[string]matrixRow{
 	"GET /api/developers/apps/:id/keys":           {path: application("/keys"), foreignError: "Application not found"},
 	"DELETE /api/developers/apps/:id/keys/:keyId": {path: func(c *cast) string { return "/api/developers/apps/" + c.app + "/keys/" + c.key }, foreignError: "Application not found"},
 	"POST /api/developers/apps/:id/plan":          {path: application("/plan"), body: saying(object{"plan": "professional", "paymentMethodId": "pm_card_visa"}), foreignError: "Application not found"},
+	"GET /api/auth/consents":                      {path: at("/api/auth/consents")},
+	"DELETE /api/auth/consents/:clientId":         {path: func(c *cast) string { return "/api/auth/consents/" + c.client }, foreignError: "Consent not found"},
 	"GET /api/developers/apps/:id/usage":          {path: application("/usage"), foreignError: "Application not found"},
 
 	"POST /api/developers/apps/:id/webhooks":                                          {path: application("/webhooks"), body: saying(object{"url": "https://example.com/hook", "events": []string{"job.created"}}), status: 201, foreignError: "Application not found"},
@@ -221,6 +224,7 @@ func assemble(t *testing.T, w *world) *cast {
 	c.key = c.seeker.post("/api/developers/apps/"+c.app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
 	c.webhook = c.seeker.post("/api/developers/apps/"+c.app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.created"}}).ok(201).text("data.webhook.id")
 	c.delivery = c.seeker.post("/api/developers/apps/"+c.app+"/webhooks/"+c.webhook+"/test", nil).ok(202).text("data.delivery.id")
+	c.client = w.allowed(t, c.seeker)
 	c.export = c.employer.post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 	return c
 }

@@ -37,6 +37,7 @@ func Surface(s adapters.Services) web.Surface {
 			dashboardRoutes(s.Seekers),
 			developerRoutes(s.Integrations),
 			webhookRoutes(s.Integrations),
+			consentRoutes(s.Integrations),
 			keyRoutes(s.JWKS),
 		),
 		Fault:     Fault,

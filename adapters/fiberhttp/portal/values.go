@@ -7,6 +7,7 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -25,6 +26,7 @@ var values = map[reflect.Type][]string{
 	reflect.TypeFor[billing.Status]():             texts([]billing.Status{billing.Active, billing.PastDue}),
 	reflect.TypeFor[billing.ChargeStatus]():       texts([]billing.ChargeStatus{billing.Paid, billing.Pending, billing.Declined}),
 	reflect.TypeFor[identity.OrgRole]():           texts([]identity.OrgRole{identity.Recruiter, identity.Admin, identity.Viewer}),
+	reflect.TypeFor[integrations.Scope]():         texts(integrations.Scopes()),
 	reflect.TypeFor[identity.MemberStatus]():      texts([]identity.MemberStatus{identity.MemberActive, identity.MemberInvited}),
 }
 

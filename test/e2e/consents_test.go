@@ -1,0 +1,190 @@
+package e2e
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/oauth2"
+)
+
+// allowed is the client_id of an application that the user has allowed jobs:read
+// and applications:write.
+func (w *world) allowed(t testing.TB, who *account) string {
+	t.Helper()
+	p := w.thirdParty(t, nil)
+	w.signedIn(t, who).allow(p.ask(oauth2.GenerateVerifier()))
+	return p.ClientID
+}
+
+// grantedBy are the tokens that the user lets the application have.
+func (p *thirdParty) grantedBy(t testing.TB, who *account) *oauth2.Token {
+	t.Helper()
+	verifier := oauth2.GenerateVerifier()
+	b := p.w.signedIn(t, who)
+	token, err := p.Exchange(t.Context(), b.allow(p.ask(verifier, oauth2.SetAuthURLParam("prompt", "consent"))).Get("code"), oauth2.VerifierOption(verifier))
+	require.NoError(t, err)
+	return token
+}
+
+func (p *thirdParty) ended(t testing.TB, token *oauth2.Token) {
+	t.Helper()
+	require.False(t, p.active(t, token.AccessToken))
+	p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 400, "invalid_grant")
+}
+
+func TestConsents(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("GET /api/auth/consents", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			first, second := w.allowed(t, me), w.allowed(t, me)
+			w.allowed(t, w.seeker(t))
+			list := me.get("/api/auth/consents?limit=1").ok(200)
+			require.Equal(t, second, list.text("data.consents.0.clientId"))
+			require.Equal(t, "Ward Finder", list.text("data.consents.0.name"))
+			require.Equal(t, []any{"jobs:read", "applications:write"}, list.at("data.consents.0.scopes"))
+			me.get("/api/auth/consents?cursor=nonsense").invalid("cursor")
+			require.InDelta(t, 2, list.number("data.pagination.total"), 0)
+			require.Equal(t, first, me.get("/api/auth/consents?limit=1&cursor="+list.text("data.nextCursor")).ok(200).text("data.consents.0.clientId"))
+			w.guest(t).get("/api/auth/consents").fails(401, "Unauthorized")
+		})
+		t.Run("DELETE /api/auth/consents/:clientId", func(t *testing.T) {
+			t.Parallel()
+			me, other, p := w.seeker(t), w.seeker(t), w.thirdParty(t, nil)
+			mine, again, theirs := p.grantedBy(t, me), p.grantedBy(t, me), p.grantedBy(t, other)
+			me.delete("/api/auth/consents/" + p.ClientID).ok(200)
+			p.ended(t, mine)
+			p.ended(t, again)
+			require.True(t, p.active(t, theirs.AccessToken))
+			me.delete("/api/auth/consents/"+p.ClientID).fails(404, "Consent not found")
+			me.delete("/api/auth/consents/nonsense").fails(404, "Consent not found")
+			w.guest(t).delete("/api/auth/consents/"+p.ClientID).fails(401, "Unauthorized")
+			require.Empty(t, me.get("/api/auth/consents").ok(200).list("data.consents"))
+		})
+		t.Run("the page of consents shows them and takes them back", func(t *testing.T) {
+			t.Parallel()
+			me, p := w.seeker(t), w.thirdParty(t, object{"name": "<b>Beds</b>"})
+			token := p.grantedBy(t, me)
+			b := w.signedIn(t, me)
+			page := b.open("GET", "/developers/consents", nil).text
+			require.Contains(t, page, "&lt;b&gt;Beds&lt;/b&gt;")
+			require.Contains(t, page, "Apply for jobs in your name")
+			withdraw := "/developers/consents/" + p.ClientID + "/withdraw"
+			require.Contains(t, page, `action="`+withdraw+`"`)
+			b.site = "cross-site"
+			require.Equal(t, 403, b.open("POST", withdraw, url.Values{}).status)
+			require.True(t, p.active(t, token.AccessToken))
+			b.site = "same-origin"
+			w.signedIn(t, w.seeker(t)).open("POST", withdraw, url.Values{})
+			require.True(t, p.active(t, token.AccessToken), "a stranger has nothing to take back")
+			require.Equal(t, "/developers/consents", b.open("POST", withdraw, url.Values{}).header.Get("Location"))
+			p.ended(t, token)
+			require.Contains(t, b.open("GET", "/developers/consents", nil).text, "No application may do anything")
+			require.Equal(t, "/developers/sign-in?next=%2Fdevelopers%2Fconsents", w.browser(t).open("GET", "/developers/consents", nil).header.Get("Location"))
+		})
+		t.Run("tokens end with the account that gave them and with their application", func(t *testing.T) {
+			t.Parallel()
+			me, p := w.seeker(t), w.thirdParty(t, nil)
+			token, b := p.grantedBy(t, me), w.signedIn(t, me)
+			me.delete("/api/jobseekers/profile").ok(200)
+			p.ended(t, token)
+			require.Equal(t, 303, b.open("GET", "/developers/consents", nil).status)
+
+			owner := w.seeker(t)
+			made := owner.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{callback}}).ok(201)
+			p.ClientID, p.ClientSecret = made.text("data.app.clientId"), made.text("data.clientSecret")
+			token = p.grantedBy(t, w.seeker(t))
+			owner.delete("/api/developers/apps/" + p.ClientID).ok(200)
+			p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
+		})
+	})
+}
+
+func TestBrowserSessions(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		here := func(b *browser) bool { return b.open("GET", "/developers/consents", nil).status == 200 }
+		cookie := func(b *browser) string {
+			u, _ := url.Parse(w.url)
+			for _, c := range b.http.Jar.Cookies(u) {
+				if c.Name == "locum" {
+					return c.Value
+				}
+			}
+			return ""
+		}
+		t.Run("a sign-in sets a cookie that scripts cannot read and that opens pages alone", func(t *testing.T) {
+			t.Parallel()
+			me, b := w.seeker(t), w.browser(t)
+			set := b.signIn(me).header.Get("Set-Cookie")
+			for _, part := range []string{"locum=loc_bs_", "HttpOnly", "SameSite=Lax", "path=/"} {
+				require.Contains(t, set, part)
+			}
+			require.NotContains(t, strings.ToLower(set), "domain")
+			require.True(t, here(b))
+			guest := w.guest(t)
+			guest.token = cookie(b)
+			guest.get("/api/auth/me").fails(401, "Unauthorized")
+			guest.token = ""
+			guest.post("/api/auth/refresh", object{"refreshToken": cookie(b)}).fails(401, "Invalid or expired refresh token")
+			theirs := w.browser(t)
+			u, err := url.Parse(w.url)
+			require.NoError(t, err)
+			theirs.http.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: me.refresh}})
+			require.False(t, here(theirs), "nor does the portal's token open pages")
+		})
+		t.Run("a second sign-in changes the cookie and ends the first session", func(t *testing.T) {
+			t.Parallel()
+			me, b, old := w.seeker(t), w.browser(t), w.browser(t)
+			b.signIn(me)
+			first := cookie(b)
+			b.signIn(me)
+			require.NotEqual(t, first, cookie(b))
+			u, err := url.Parse(w.url)
+			require.NoError(t, err)
+			old.http.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: first}})
+			require.False(t, here(old))
+			require.True(t, here(b))
+		})
+		t.Run("a session ends with a sign-out and with a new password", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			b, copied, other := w.signedIn(t, me), w.browser(t), w.signedIn(t, me)
+			copied.http.Jar = b.http.Jar
+			b.site = "cross-site"
+			require.Equal(t, 403, b.open("POST", "/developers/sign-out", url.Values{}).status)
+			require.True(t, here(b))
+			b.site = "same-origin"
+			secret := cookie(b)
+			require.Equal(t, 303, b.open("POST", "/developers/sign-out", url.Values{}).status)
+			require.Empty(t, cookie(b))
+			u, err := url.Parse(w.url)
+			require.NoError(t, err)
+			b.http.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: secret}})
+			require.False(t, here(b))
+			require.True(t, here(other))
+			me.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": "An0ther-horse"}).ok(200)
+			require.False(t, here(other))
+		})
+		t.Run("a wrong password is told as one, and tries are counted as those of a login", func(t *testing.T) {
+			t.Parallel()
+			me, b := w.seeker(t), w.browser(t)
+			try := func(pass string) shown {
+				return b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {pass}, "next": {"/developers/consents"}})
+			}
+			for range 10 {
+				page := try("wrong")
+				require.Equal(t, 401, page.status)
+				require.Contains(t, page.text, `role="alert"`)
+				require.Contains(t, page.text, `value="`+me.email+`"`)
+				require.NotContains(t, page.text, `value="wrong"`)
+				require.Empty(t, page.header.Get("Set-Cookie"))
+			}
+			page := try(password)
+			require.Equal(t, 429, page.status)
+			require.NotEmpty(t, page.header.Get("Retry-After"))
+		})
+	})
+}
