@@ -1,6 +1,7 @@
 package gormdb
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -162,14 +163,14 @@ func (d Webhooks) subscribed(ctx context.Context, eventType, after string, n int
 
 // Overdue implements integrations.Webhooks.
 func (d Webhooks) Overdue(ctx context.Context, before time.Time, after string, n int) (ids []string, err error) {
-	query, args := `SELECT e.id FROM webhook_endpoints AS e WHERE EXISTS (SELECT 1 FROM webhook_deliveries WHERE endpoint_id = e.id AND status = 'pending' AND next_at < ?)`, []any{before}
-	if after != "" {
-		query += " AND e.id > ?"
-		args = append(args, after)
-	}
-	err = d.q(ctx).Raw(query+" ORDER BY e.id LIMIT ?", append(args, n)...).Scan(&ids).Error
+	err = d.q(ctx).Raw(`SELECT e.id FROM webhook_endpoints AS e WHERE e.id > ?
+		AND EXISTS (SELECT 1 FROM webhook_deliveries WHERE endpoint_id = e.id AND status = 'pending' AND next_at < ?) ORDER BY e.id LIMIT ?`,
+		cmp.Or(after, firstID), before, n).Scan(&ids).Error
 	return ids, wrap(err)
 }
+
+// firstID comes before every id.
+const firstID = "00000000-0000-0000-0000-000000000000"
 
 type messageRow struct {
 	EventID        string

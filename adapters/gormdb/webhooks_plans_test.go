@@ -1,0 +1,48 @@
+package gormdb
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+func TestEveryQueryOfWebhooksFindsItsRowsByAnIndex(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	s := db.Storage()
+	asked := recordStatements(t, db.gorm, db.writer)
+	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
+
+	_, _ = s.Webhooks.Find(ctx, id, id, id)
+	_, _ = s.Webhooks.List(ctx, id, id)
+	_, _ = s.Webhooks.Lock(ctx, id)
+	_ = s.Webhooks.Save(ctx, integrations.Endpoint{ID: id, OwnerID: id, Events: []string{"job.created"}})
+	_ = s.Webhooks.Delete(ctx, id, id, id)
+	for _, status := range []integrations.DeliveryStatus{"", integrations.Failed} {
+		for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
+			_, _ = s.Webhooks.Log(ctx, id, id, status, r)
+		}
+	}
+	_, _ = s.Webhooks.Replay(ctx, id, id, id, now)
+	_, _ = s.Webhooks.ReplayFailed(ctx, id, id, now, now, 1000)
+	for _, after := range []string{"", id} {
+		_, _ = s.Webhooks.Subscribed(ctx, "job.created", after, 200)
+		_, _ = s.Webhooks.SubscribedNear(ctx, "job.created", id, id, after, 200)
+		_, _ = s.Webhooks.Overdue(ctx, now, after, 500)
+	}
+	_, _ = s.Consents.Near(ctx, id, id, id, 500)
+	_, _ = s.Webhooks.InFlight(ctx, id, now)
+	_, _ = s.Webhooks.Claim(ctx, id, id, now, now)
+	_, _ = s.Webhooks.Settle(ctx, integrations.Delivery{ID: id, EndpointID: id})
+	_, _ = s.Webhooks.Due(ctx, id, now)
+	require.NoError(t, s.Webhooks.Abandon(ctx, id, now))
+	_, _ = s.Webhooks.Forget(ctx, now, 10)
+	require.NoError(t, s.Webhooks.ForgetApplicant(ctx, id))
+
+	asked.useIndexes(t, db, "counted", "CONSTANT ROW")
+}

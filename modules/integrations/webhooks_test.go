@@ -1,0 +1,196 @@
+package integrations_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// post is a desk from which webhooks are sent to somebody who answers as told.
+type post struct {
+	*desk
+	mu      sync.Mutex
+	answers func(p integrations.Post) integrations.Answer
+	sent    []integrations.Post
+	mails   []string // the subjects
+	sees    map[string]integrations.Sight
+	job     *integrations.JobView
+	public  bool
+}
+
+func (p *post) Post(_ context.Context, m integrations.Post) integrations.Answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = append(p.sent, m)
+	return p.answers(m)
+}
+
+func (p *post) Send(_ context.Context, m mail.Message) error {
+	p.mails = append(p.mails, m.Subject)
+	return nil
+}
+
+func (p *post) Hide(secret, owner string) (string, error)   { return owner + secret, nil }
+func (p *post) Reveal(hidden, owner string) (string, error) { return hidden[len(owner):], nil }
+func (p *post) ByIDs(_ context.Context, ids []string) (map[string]integrations.Person, error) {
+	return map[string]integrations.Person{ids[0]: {Name: "Dev", Email: "dev@example.org"}}, nil
+}
+func (p *post) Posting(context.Context, string, string) (*integrations.JobView, bool, error) {
+	return p.job, p.public, nil
+}
+func (p *post) Sight(_ context.Context, userID string) (integrations.Sight, error) {
+	return p.sees[userID], nil
+}
+
+func withPost(t *testing.T, test func(t *testing.T, p *post)) {
+	t.Parallel()
+	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
+		p := &post{desk: &desk{clock: kit.NewClock()}, sees: map[string]integrations.Sight{}, answers: answering(200)}
+		s := open(t, p.clock)
+		p.store = s
+		p.Service = integrations.New(integrations.Needs{Tx: s.Tx, Events: s.Events, Clock: p.clock, NewID: stores.NewID, Apps: s.Apps, Usage: s.Usage, People: p, Consents: s.Consents,
+			Webhooks: s.Webhooks, Jobs: s.Jobs, Sender: p, Vault: p, Postings: p, Owners: p, Mailer: p, PublicURL: "https://jobs.example.org"})
+		p.work = kit.NewWork(t, s, p.clock, []event.Subscription{
+			event.OnEnvelope("tell-closed", p.TellJobClosed), event.OnEnvelope("tell-submitted", p.TellSubmitted),
+		}, p.Handlers()...)
+		test(t, p)
+	})
+}
+
+func answering(status int) func(integrations.Post) integrations.Answer {
+	return func(integrations.Post) integrations.Answer { return integrations.Answer{Status: status} }
+}
+
+func (p *post) hook(t *testing.T, by auth.Actor, events ...string) integrations.WebhookPath {
+	t.Helper()
+	a, _, err := p.CreateApp(t.Context(), by, integrations.AppInput{Name: "Ward Finder"})
+	require.NoError(t, err)
+	e, _, err := p.CreateWebhook(t.Context(), by, a.ID, integrations.WebhookInput{URL: "https://receiver.example/", Events: events})
+	require.NoError(t, err)
+	return integrations.WebhookPath{AppID: a.ID, ID: e.ID}
+}
+
+func (p *post) deliveries(t *testing.T, by auth.Actor, hook integrations.WebhookPath) []integrations.Delivery {
+	t.Helper()
+	r, err := p.MyDeliveries(t.Context(), by, hook, "", page.Request{Number: 1, Size: 50})
+	require.NoError(t, err)
+	return r.Items
+}
+
+func TestWhatIsNotTakenIsTriedAgainForThreeDaysWithTheSameBytes(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		me := p.developer(t)
+		hook := p.hook(t, me, "job.closed")
+		p.answers = answering(500)
+		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		begun := p.clock.Now()
+		for attempt := 1; attempt < 10; attempt++ {
+			d := p.deliveries(t, me, hook)[0]
+			require.Equal(t, integrations.Pending, d.Status)
+			require.Len(t, d.Attempts, attempt)
+			p.clock.Advance(d.NextAt.Sub(p.clock.Now()))
+			p.work.All(t)
+		}
+		d := p.deliveries(t, me, hook)[0]
+		require.Equal(t, integrations.Failed, d.Status)
+		require.Nil(t, d.NextAt)
+		require.Len(t, d.Attempts, 10)
+		require.InDelta(t, 75.6, p.clock.Now().Sub(begun).Hours(), 15.2)
+		for i, sent := range p.sent {
+			require.Equal(t, p.sent[0].Body, sent.Body)
+			require.Equal(t, d.EventID, sent.Headers["webhook-id"])
+			require.Equal(t, i == 0, sent.Headers["webhook-timestamp"] == p.sent[0].Headers["webhook-timestamp"])
+		}
+		require.Equal(t, []string{"A webhook of Ward Finder does not arrive"}, p.mails, "once, after a day")
+
+		p.answers = answering(204)
+		n, err := p.ReplayFailed(t.Context(), me, hook, begun.Add(-time.Hour))
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		p.work.All(t)
+		require.Equal(t, integrations.Succeeded, p.deliveries(t, me, hook)[0].Status)
+		require.Equal(t, p.sent[0].Body, p.sent[len(p.sent)-1].Body)
+	})
+}
+
+func TestAnEndpointThatFailsForFiveDaysIsDisabled(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		me := p.developer(t)
+		hook := p.hook(t, me, "job.closed")
+		p.answers = answering(503)
+		until := p.clock.Now().Add(5*24*time.Hour - time.Minute)
+		status := func() integrations.EndpointStatus {
+			e, err := p.MyWebhook(t.Context(), me, hook)
+			require.NoError(t, err)
+			return e.Status
+		}
+		for p.clock.Now().Before(until) {
+			p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+			require.Equal(t, integrations.EndpointActive, status())
+			p.clock.Advance(23 * time.Hour)
+		}
+		p.work.All(t)
+		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		require.Equal(t, integrations.EndpointDisabled, status())
+		require.Equal(t, []string{"A webhook of Ward Finder does not arrive", "A webhook of Ward Finder was disabled"}, p.mails)
+		require.False(t, slices.ContainsFunc(p.deliveries(t, me, hook), func(d integrations.Delivery) bool { return d.Status == integrations.Pending }))
+		sent := len(p.sent)
+		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		require.Len(t, p.sent, sent)
+	})
+}
+
+func TestOfAnApplicationHearWhoMaySeeItWhenItIsSent(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		owner, applicant, weak := p.developer(t), p.developer(t), p.developer(t)
+		organization := stores.NewID()
+		p.sees[applicant.UserID] = integrations.Sight{ApplicantID: applicant.UserID}
+		hook := p.hook(t, owner, "application.submitted")
+		submit := func() {
+			p.tell(t, event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: stores.NewID(), OrganizationID: organization, CandidateID: applicant.UserID, SubmittedAt: p.clock.Now()})
+		}
+		submit()
+		require.Empty(t, p.sent, "its owner has nothing to do with it")
+		require.NoError(t, p.Consent(t.Context(), applicant.UserID, hook.AppID, []integrations.Scope{integrations.JobsRead}))
+		submit()
+		require.Empty(t, p.sent, "another scope")
+		require.NoError(t, p.Consent(t.Context(), weak.UserID, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
+		submit()
+		require.Empty(t, p.sent, "somebody else's consent")
+		require.NoError(t, p.Consent(t.Context(), applicant.UserID, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
+		p.answers = answering(500)
+		submit()
+		require.Len(t, p.sent, 1)
+		require.NoError(t, p.store.Consents.Withdraw(t.Context(), applicant.UserID, hook.AppID))
+		p.clock.Advance(time.Hour)
+		p.work.All(t)
+		require.Len(t, p.sent, 1, "consent was withdrawn before the next attempt")
+		require.Equal(t, integrations.Failed, p.deliveries(t, owner, hook)[0].Status)
+	})
+}
+
+func TestWhatIsChangedAfterAListingWasClosedIsNotTold(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		p.hook(t, p.developer(t), "job.closed")
+		p.job = &integrations.JobView{Title: "Nurse", UpdatedAt: p.clock.Now()}
+		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		require.Contains(t, p.sent[0].Body, `"title":"Nurse"`)
+		p.job.UpdatedAt = p.clock.Now().Add(time.Second)
+		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		require.Contains(t, p.sent[1].Body, `"job":null`)
+	})
+}
