@@ -90,7 +90,7 @@ func start(t testing.TB, dir string, env ...string) *world {
 	return w
 }
 
-var secrets = regexp.MustCompile(`loc_rt_|eyJ[A-Za-z0-9_-]{10}|` + password + `|argon2id|Authorization`)
+var secrets = regexp.MustCompile(`loc_rt_|whsec_|eyJ[A-Za-z0-9_-]{10}|` + password + `|argon2id|Authorization`)
 
 // run runs a command of the program to its end.
 func (w *world) run(t testing.TB, args ...string) string {
