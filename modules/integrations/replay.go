@@ -19,6 +19,9 @@ const replayedAtOnce = 1_000
 // MyDeliveries lists what was sent to an endpoint of the caller's in the last 30
 // days, the newest first, those with the status alone unless it is empty.
 func (s *Service) MyDeliveries(ctx context.Context, by auth.Actor, p WebhookPath, status DeliveryStatus, r page.Request) (page.Result[Delivery], error) {
+	if err := r.CheckID(); err != nil {
+		return page.Result[Delivery]{}, err
+	}
 	if status != "" && !slices.Contains([]DeliveryStatus{Pending, Succeeded, Failed}, status) {
 		return page.Result[Delivery]{}, fault.InvalidField("status", "must be one of: pending, succeeded, failed")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +26,12 @@ func TestEveryListHasPages(t *testing.T) {
 				continue
 			}
 			t.Run(r.Path, func(t *testing.T) {
-				c := w.guest(t)
+				c, path := w.guest(t), r.Path
+				if strings.Contains(path, ":webhookId") {
+					app := seeker.app()
+					hook := seeker.post("/api/developers/apps/"+app+"/webhooks", object{"url": "https://hooks.example.com/", "events": []string{"job.created"}}).ok(201).text("data.webhook.id")
+					path = strings.NewReplacer(":id", app, ":webhookId", hook).Replace(path)
+				}
 				switch {
 				case r.Who == web.Employer:
 					c.token = employer.token
@@ -34,21 +40,21 @@ func TestEveryListHasPages(t *testing.T) {
 				}
 				for _, name := range []string{"page", "limit"} {
 					for _, odd := range []string{"0", "-1", "x", "1.5", "99999999999999999999999", "1%00"} {
-						c.get(r.Path + "?" + name + "=" + odd).invalid(name)
+						c.get(path + "?" + name + "=" + odd).invalid(name)
 					}
 				}
-				c.get(r.Path + "?page=10001").invalid("page")
+				c.get(path + "?page=10001").invalid("page")
 				most := cmp.Or(largestPage["GET "+r.Path], 100)
-				c.get(fmt.Sprintf("%s?page=%.0f&limit=100", r.Path, 10_000/most+1)).invalid("page")
-				c.get(r.Path + "?cursor=nonsense").invalid("cursor")
-				a := c.get(r.Path + "?limit=100000").ok(200)
+				c.get(fmt.Sprintf("%s?page=%.0f&limit=100", path, 10_000/most+1)).invalid("page")
+				c.get(path + "?cursor=nonsense").invalid("cursor")
+				a := c.get(path + "?limit=100000").ok(200)
 				pages, told := find(a.body, "pagination").(object)
 				if !told {
 					return // a list that tells its total alone
 				}
 				require.Equal(t, most, pages["limit"])
 				require.Equal(t, 1., pages["page"])
-				require.Equal(t, 7., find(c.get(r.Path+"?page=7").ok(200).body, "pagination").(object)["page"])
+				require.Equal(t, 7., find(c.get(path+"?page=7").ok(200).body, "pagination").(object)["page"])
 			})
 		}
 	})
