@@ -92,6 +92,9 @@ func (s *Sender) Post(ctx context.Context, p integrations.Post) (a integrations.
 	if err != nil {
 		return integrations.Answer{Error: "bad_address"}
 	}
+	if strings.HasSuffix(strings.ToLower(strings.TrimSuffix(request.URL.Hostname(), ".")), ".invalid") {
+		return integrations.Answer{Error: "dns"} // there never is one, and nobody is asked (RFC 6761 §6.4)
+	}
 	for name, value := range p.Headers {
 		request.Header.Set(name, value)
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -73,6 +74,7 @@ func TestWhateverIsSentTheServerAnswersAsDocumentedAndTouchesNobodyElses(t *test
 var restless = []string{
 	"jobs", "outbox", "alert_listings", "listing_views.views", "seekers.digest_after", "seekers.digest_waiting",
 	"exports.state", "exports.rows_done", "exports.rows_total", "exports.finished_at",
+	"webhook_deliveries", "webhook_endpoints.failing_since", "webhook_endpoints.updated_at", "webhook_endpoints.version",
 }
 
 // things are what the people of the matrix own, by how paths call it.
@@ -175,7 +177,8 @@ func (f *fuzzer) body(content map[string]exampled) any {
 	media := one(f, slices.Sorted(maps.Keys(content))...)
 	v := f.value(content[media].Schema, 0)
 	if f.chance(2) {
-		_ = json.Unmarshal(content[media].Example, &v)
+		// No receiver outside of this machine is even looked up.
+		_ = json.Unmarshal(bytes.ReplaceAll(content[media].Example, []byte("wardfinder.example.com/hooks"), []byte("receiver.invalid/hooks")), &v)
 	}
 	if media != "application/json" {
 		fields, separate := form{}, parts{}

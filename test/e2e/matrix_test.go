@@ -194,7 +194,7 @@ var matrix = map[string]matrixRow{
 	"DELETE /api/auth/consents/:clientId":         {path: func(c *cast) string { return "/api/auth/consents/" + c.client }, foreignError: "Consent not found"},
 	"GET /api/developers/apps/:id/usage":          {path: application("/usage"), foreignError: "Application not found"},
 
-	"POST /api/developers/apps/:id/webhooks":                                          {path: application("/webhooks"), body: saying(object{"url": "https://example.com/hook", "events": []string{"job.created"}}), status: 201, foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/webhooks":                                          {path: application("/webhooks"), body: saying(object{"url": "https://receiver.invalid/hook", "events": []string{"job.created"}}), status: 201, foreignError: "Application not found"},
 	"GET /api/developers/apps/:id/webhooks":                                           {path: application("/webhooks"), foreignError: "Application not found"},
 	"GET /api/developers/apps/:id/webhooks/:webhookId":                                {path: webhook(""), foreignError: "Application not found"},
 	"PUT /api/developers/apps/:id/webhooks/:webhookId":                                {path: webhook(""), body: saying(object{"events": []string{"job.closed"}}), foreignError: "Application not found"},

@@ -161,16 +161,35 @@ func (w *world) document(t testing.TB, surface string) validator.Validator {
 		defer func() { _ = resp.Body.Close() }()
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
-		document, err := libopenapi.NewDocument(body)
-		require.NoError(t, err)
-		v, errs := validator.NewValidator(document)
-		require.Empty(t, errs)
 		if w.docs == nil {
 			w.docs = map[string]validator.Validator{}
 		}
-		w.docs[surface] = v
+		w.docs[surface] = validatorOf(t, string(body))
 	}
 	return w.docs[surface]
+}
+
+// validators are those of all servers, which take a hundred megabytes each and
+// mostly describe the same.
+var validators = struct {
+	sync.Mutex
+	of map[string]validator.Validator
+}{of: map[string]validator.Validator{}}
+
+func validatorOf(t testing.TB, document string) validator.Validator {
+	t.Helper()
+	validators.Lock()
+	defer validators.Unlock()
+	v, known := validators.of[document]
+	if !known {
+		read, err := libopenapi.NewDocument([]byte(document))
+		require.NoError(t, err)
+		var errs []error
+		v, errs = validator.NewValidator(read)
+		require.Empty(t, errs)
+		validators.of[document] = v
+	}
+	return v
 }
 
 // documented is the document that the request is to be held against, and the
