@@ -150,6 +150,13 @@ func TestAPlanThatIsNotPaidForAnyMoreIsTakenBackAndAnOperatorsStays(t *testing.T
 		require.Equal(t, integrations.Professional, plan())
 		d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionCancelled, Plan: integrations.Professional})
 		require.Equal(t, integrations.Professional, plan(), "it is paid for still")
+		d.paid = integrations.Enterprise
+		d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionUpgraded, Plan: integrations.Enterprise})
+		require.Equal(t, integrations.Enterprise, plan(), "the answer to the payment came late")
+		_, err = d.SetPlan(t.Context(), a.ID, integrations.Professional)
+		require.NoError(t, err)
+		d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionRenewed, Plan: integrations.Enterprise})
+		require.Equal(t, integrations.Professional, plan(), "an operator has chosen since")
 		d.paid = integrations.Free
 		d.tell(t, event.SubscriptionChanged{OwnerKind: "user", OwnerID: a.ID, Change: event.SubscriptionLapsed})
 		require.Equal(t, integrations.Professional, plan(), "that was somebody else's")

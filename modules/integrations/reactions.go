@@ -29,9 +29,15 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 }
 
 // OnSubscriptionChanged takes an application's plan back when it is not paid for
-// any more. All else has its effect where it is done.
+// any more, and gives it one whose payment was answered after whoever chose it
+// had gone.
 func (s *Service) OnSubscriptionChanged(ctx context.Context, e event.SubscriptionChanged) error {
-	if e.OwnerKind != "application" || e.Change != event.SubscriptionEnded && e.Change != event.SubscriptionLapsed {
+	if e.OwnerKind != "application" {
+		return nil
+	}
+	switch e.Change {
+	case event.SubscriptionStarted, event.SubscriptionUpgraded, event.SubscriptionEnded, event.SubscriptionLapsed:
+	default: // what an operator chose stays
 		return nil
 	}
 	paid, err := s.Payments.Paid(ctx, e.OwnerID)
