@@ -2,9 +2,11 @@ package listings
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/locumhq/locum/core/fault"
 )
@@ -120,4 +122,36 @@ func (m *metaSize) measure(v any, depth int) {
 func mantissa(n json.Number) string {
 	m, _, _ := strings.Cut(strings.ToLower(n.String()), "e")
 	return m
+}
+
+// PatchMeta merges into the listing's meta.
+func (s *Service) PatchMeta(ctx context.Context, organizationID, listingID string, patch []byte) (Listing, error) {
+	l, err := s.change(ctx, organizationID, listingID, func(l *Listing, _ time.Time) error { return patchMeta(l, patch) })
+	return l, public(err)
+}
+
+// PatchMetaBatch merges into the meta of many listings.
+func (s *Service) PatchMetaBatch(ctx context.Context, organizationID string, items []BatchItem[[]byte]) ([]BatchResult, error) {
+	ids := make([]string, len(items))
+	for i, item := range items {
+		ids[i] = item.ID
+	}
+	out, err := s.changeMany(ctx, organizationID, ids, func(i int, l *Listing, _ time.Time) error {
+		if items[i].Err != nil {
+			return items[i].Err
+		}
+		return patchMeta(l, items[i].Input)
+	})
+	for i := range out {
+		out[i].Err = public(out[i].Err)
+	}
+	return out, err
+}
+
+func patchMeta(l *Listing, patch []byte) error {
+	merged, err := mergeMeta(l.Meta, patch)
+	if err == nil {
+		l.Meta = merged
+	}
+	return err
 }

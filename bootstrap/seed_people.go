@@ -1,0 +1,73 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+// people stores organizations with their admins and the jobseekers.
+func (w *world) people(ctx context.Context, s adapters.Storage, n int, hash string) error {
+	account := func(email string, kind identity.Kind, registered bool, i int) (identity.User, error) {
+		at := w.now.AddDate(-1, 0, 0)
+		u := identity.NewUser(w.id(at, "user "+email, i), email, w.person(), kind, hash, at)
+		u.Verify(at)
+		u.Registered = registered
+		return u, s.Users.Add(ctx, &u)
+	}
+	for i, o := range w.orgs {
+		email := demoAccounts[0].Email
+		if i > 0 {
+			email = fmt.Sprintf("admin%d@locum.example", i)
+		}
+		admin, err := account(email, identity.KindEmployer, true, i)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			w.lead = admin.Name
+		}
+		_, founder := identity.Found(o.ID, w.id(o.CreatedAt, "membership", i), admin.ID, o.Name, o.Industry, o.Size, o.CreatedAt)
+		if err := s.Organizations.Found(ctx, o.Organization, founder); err != nil {
+			return err
+		}
+		if i > 5 {
+			continue
+		}
+		for k, role := range []identity.OrgRole{identity.Recruiter, identity.Viewer} {
+			email := demoAccounts[1+k].Email
+			if i > 0 {
+				email = fmt.Sprintf("%s%d@locum.example", role, i)
+			}
+			u, err := account(email, identity.KindEmployer, false, i)
+			if err != nil {
+				return err
+			}
+			if i == 0 && role == identity.Recruiter {
+				w.recruiter = u.ID
+			}
+			m := identity.NewInvitation(w.id(o.CreatedAt.Add(time.Hour), "member", i*10+k), o.ID, u.ID, u.Name, u.Email, role, o.CreatedAt)
+			m.Accept(o.CreatedAt)
+			if _, err := s.Organizations.Invite(ctx, m, o.CreatedAt); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range min(max(n/10, 20), 2_000) {
+		email := demoAccounts[3].Email
+		if i > 0 {
+			email = fmt.Sprintf("jobseeker%d@locum.example", i)
+		}
+		u, err := account(email, identity.KindJobseeker, true, i)
+		if err != nil {
+			return err
+		}
+		w.seekers = append(w.seekers, u.ID)
+	}
+	return nil
+}
+
+func (w *world) person() string { return w.pick(firstNames) + " " + w.pick(lastNames) }

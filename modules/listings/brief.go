@@ -1,0 +1,45 @@
+package listings
+
+import (
+	"context"
+	"time"
+)
+
+// Applicable is what applying to a listing needs to know of it.
+type Applicable struct {
+	ID             string
+	OrganizationID string
+	Title          string
+	Questions      []Question
+}
+
+// ForApply shows a public listing to whoever wants to apply, or ErrNotFound.
+func (s *Service) ForApply(ctx context.Context, listingID string) (Applicable, error) {
+	l, err := s.Detail(ctx, listingID)
+	if err != nil {
+		return Applicable{}, err
+	}
+	return Applicable{ID: l.ID, OrganizationID: l.OrganizationID, Title: l.Title, Questions: l.Questions}, nil
+}
+
+// Titles maps those of the ids that exist, in whatever state, to their titles.
+func (s *Service) Titles(ctx context.Context, ids []string) (map[string]string, error) {
+	if len(ids) == 0 {
+		return map[string]string{}, nil
+	}
+	return s.Listings.Titles(ctx, ids)
+}
+
+// Briefs returns those of the ids that exist, in whatever state, in any order.
+func (s *Service) Briefs(ctx context.Context, ids []string) ([]Brief, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return s.Listings.Briefs(ctx, ids, s.Clock.Now())
+}
+
+// ClosingBetween returns at most n public listings whose deadline is after
+// from, or at from with an id after fromID, and not after until, in that order.
+func (s *Service) ClosingBetween(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error) {
+	return s.Listings.ClosingBetween(ctx, from, fromID, until, n)
+}

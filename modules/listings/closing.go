@@ -1,0 +1,64 @@
+package listings
+
+import (
+	"context"
+	"time"
+
+	"github.com/locumhq/locum/core/event"
+)
+
+// sweepBatch is how many listings one transaction closes.
+const sweepBatch = 200
+
+// CloseExpired tells the world of the listings whose deadline has passed since
+// the last sweep and returns how many they were. Any number of sweepers may
+// run at once.
+func (s *Service) CloseExpired(ctx context.Context) (int, error) {
+	return s.sweep(ctx, func(ctx context.Context, now time.Time) ([]Listing, error) {
+		return s.Listings.Expired(ctx, now, sweepBatch)
+	}, func(*Listing) {})
+}
+
+// CloseOrganization closes every public listing of an organization that has
+// nobody left.
+func (s *Service) CloseOrganization(ctx context.Context, organizationID string) error {
+	_, err := s.sweep(ctx, func(ctx context.Context, _ time.Time) ([]Listing, error) {
+		return s.Listings.OpenOf(ctx, organizationID, sweepBatch)
+	}, func(l *Listing) { l.Status = Closed })
+	return err
+}
+
+func (s *Service) sweep(ctx context.Context, next func(context.Context, time.Time) ([]Listing, error), end func(*Listing)) (int, error) {
+	for total := 0; ; {
+		var n int
+		err := s.Tx.Do(ctx, func(ctx context.Context) error {
+			now := s.Clock.Now()
+			ls, err := next(ctx, now)
+			if n = len(ls); err != nil || n == 0 {
+				return err
+			}
+			var events []event.Event
+			byOwner := map[string][]Listing{}
+			for i := range ls {
+				before := ls[i]
+				end(&ls[i])
+				events = append(events, ls[i].settle(&before, now)...)
+				byOwner[ls[i].OrganizationID] = append(byOwner[ls[i].OrganizationID], ls[i])
+			}
+			for owner, own := range byOwner {
+				for len(own) > 0 {
+					m := min(len(own), MaxBatch)
+					if err := s.Listings.Save(ctx, owner, own[:m]); err != nil {
+						return err
+					}
+					own = own[m:]
+				}
+			}
+			return s.record(ctx, events)
+		})
+		total += n
+		if err != nil || n < sweepBatch {
+			return total, err
+		}
+	}
+}
