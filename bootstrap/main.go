@@ -104,8 +104,8 @@ func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 		return errors.Join(err, a.Stop(stop))
 	}
 	if r.serves {
-		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %s (listening on %s)\n  read and try the API:  %s/docs\n  find a job:            curl '%s/api/listings?search=nurse+near+leeds'\n",
-			c.HTTP.PublicURL, a.addr, c.HTTP.PublicURL, c.HTTP.PublicURL)
+		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %[1]s (listening on %[2]s)\n  read and try the API:  %[1]s/docs\n  build on it:           %[1]s/developers\n  find a job:            curl '%[1]s/api/listings?search=nurse+near+leeds'\n",
+			c.HTTP.PublicURL, a.addr)
 	} else {
 		fmt.Fprintln(cmd.OutOrStdout(), "locum works in the background")
 	}

@@ -73,16 +73,6 @@ type AppInput struct {
 	Public bool `json:"public"`
 }
 
-func (in AppInput) check() error {
-	switch {
-	case strings.TrimSpace(in.Name) == "" || utf8.RuneCountInString(in.Name) > maxName:
-		return fault.InvalidField("name", "must have 1 to 100 characters")
-	case utf8.RuneCountInString(in.Description) > maxDescription:
-		return fault.InvalidField("description", "must have at most 1000 characters")
-	}
-	return nil
-}
-
 // CreateApp makes an application of the caller's on the free plan and returns
 // its secret, which is not shown again; a public one has none.
 func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a App, secret string, err error) {
@@ -137,19 +127,24 @@ type AppChange struct {
 	RedirectURIs *[]string `json:"redirectUris" validate:"omitempty,max=20,dive,max=2048"`
 }
 
+// onto is the input with the change.
+func (in AppChange) onto(next AppInput) AppInput {
+	if in.Name != nil {
+		next.Name = *in.Name
+	}
+	if in.Description != nil {
+		next.Description = *in.Description
+	}
+	if in.RedirectURIs != nil {
+		next.RedirectURIs = *in.RedirectURIs
+	}
+	return next
+}
+
 // ChangeApp changes one of the caller's applications.
 func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in AppChange) (App, error) {
 	return s.change(ctx, by.UserID, appID, func(a *App) error {
-		next := AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs}
-		if in.Name != nil {
-			next.Name = *in.Name
-		}
-		if in.Description != nil {
-			next.Description = *in.Description
-		}
-		if in.RedirectURIs != nil {
-			next.RedirectURIs = *in.RedirectURIs
-		}
+		next := in.onto(AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs, Public: a.Public})
 		if err := next.check(); err != nil {
 			return err
 		}

@@ -44,6 +44,8 @@ func TestApplicationsOfDevelopers(t *testing.T) {
 			me.post("/api/developers/apps", object{"name": "  "}).invalid("name")
 			me.post("/api/developers/apps", object{"name": strings.Repeat("x", 101)}).invalid("name")
 			me.post("/api/developers/apps", object{"name": "x", "description": strings.Repeat("x", 1001)}).invalid("description")
+			both := me.post("/api/developers/apps", object{"name": "  ", "redirectUris": []string{"x"}}).invalid("name")
+			require.Equal(t, "redirectUris", both.text("errors.1.field"))
 			for _, bad := range []string{"", "x", "/cb", "http://a.example.com/cb", "https://", "https://u:p@a.example.com/", "https://a.example.com/#f", "https://a.example.com/#", "https://*.example.com/", "javascript:alert(1)", "com.example.app:/cb", "https://a.example.com/\u00e9", "https://a.example.com/ x", "http://localhost.evil.example/", "https://a.example.com\\@b"} {
 				me.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{bad}}).invalid("redirectUris")
 			}

@@ -315,6 +315,8 @@ func TestWebhooksOfDevelopers(t *testing.T) {
 			}
 			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{}}).invalid("events")
 			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created", "user.deleted"}}).invalid("events")
+			both := me.post(app, json.RawMessage(`{"events": ["user.deleted"], "url": "x"}`)).invalid("events")
+			require.Equal(t, "url", both.text("errors.1.field"), "every one, in the order of the body")
 			w.employer(t).post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(404, "Application not found")
 			w.guest(t).post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(401, "Unauthorized")
 			for range 19 {
