@@ -13,7 +13,7 @@ import (
 
 var (
 	appLink   = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}`)
-	shownOnce = regexp.MustCompile(`<code>(loc_(?:cs|live)_[0-9A-Za-z]+)</code>`)
+	shownOnce = regexp.MustCompile(`<code class="secret">(loc_(?:cs|live)_[0-9A-Za-z]+)</code>`)
 )
 
 func TestTheDashboardKeepsApplicationsWithoutScript(t *testing.T) {
@@ -55,7 +55,7 @@ func TestTheDashboardKeepsApplicationsWithoutScript(t *testing.T) {
 			require.Contains(t, b.open("GET", "/developers", nil).text, "Bed Finder")
 			wrong := b.open("POST", path, url.Values{"name": {"Bed Finder"}, "redirectUris": {"ftp://x"}})
 			require.Equal(t, 400, wrong.status)
-			require.Contains(t, wrong.text, "redirectUris must be")
+			require.Contains(t, wrong.text, "Redirect addresses must be")
 			require.Equal(t, 400, b.open("POST", path+"/keys", url.Values{"name": {" "}}).status)
 			require.Equal(t, 400, b.open("POST", "/developers/apps", url.Values{"name": {""}}).status)
 

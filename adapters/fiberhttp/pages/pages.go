@@ -9,6 +9,7 @@ import (
 	"embed"
 	"html/template"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -21,15 +22,25 @@ import (
 var files embed.FS
 
 var (
-	layout        = template.Must(template.ParseFS(files, "html/layout.html"))
+	layout        = template.Must(template.New("layout.html").Funcs(template.FuncMap{"number": number}).ParseFS(files, "html/layout.html", "html/parts.html"))
 	signInPage    = Parse(files, "html/sign-in.html")
 	onwardPage    = Parse(files, "html/onward.html")
 	forbiddenPage = Parse(files, "html/forbidden.html")
 	consentsPage  = Parse(files, "html/consents.html")
 )
 
+// number is a whole number as people read it, 10,000.
+func number(n int) string {
+	digits := strconv.Itoa(n)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
 // Parse reads a page, which defines "title" and "main" and may define "head" and
-// "nav". It gets a Page.
+// "nav". It gets a Page. Beside what it defines there are "when" for moments and
+// "problem" for a *Problem.
 func Parse(files embed.FS, names ...string) *template.Template {
 	return template.Must(template.Must(layout.Clone()).ParseFS(files, names...))
 }
@@ -38,8 +49,22 @@ func Parse(files embed.FS, names ...string) *template.Template {
 type Page struct {
 	// Viewer is who is signed in, nil for nobody.
 	Viewer *Viewer
+	// Path is where the page is.
+	Path string
 	// View is the page's own.
 	View any
+}
+
+// In is what says in a list of links that the page is the one at the path, or
+// below it.
+func (p Page) In(path string) template.HTMLAttr {
+	switch {
+	case p.Path == path:
+		return `aria-current="page"`
+	case strings.HasPrefix(p.Path, path+"/"):
+		return `aria-current="true"`
+	}
+	return ""
 }
 
 // CSRF is what a form has to send as csrf where it is asked for: something that
@@ -139,7 +164,7 @@ func (f *Frame) FormAction(c *fiber.Ctx, source string) {
 // Show answers with a page.
 func (f *Frame) Show(c *fiber.Ctx, status int, page *template.Template, who *Viewer, view any) error {
 	var b bytes.Buffer
-	if err := page.ExecuteTemplate(&b, "layout.html", Page{Viewer: who, View: view}); err != nil {
+	if err := page.ExecuteTemplate(&b, "layout.html", Page{Viewer: who, Path: c.Path(), View: view}); err != nil {
 		return err
 	}
 	c.Status(status).Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)

@@ -1,0 +1,199 @@
+package e2e
+
+import (
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	hookLink   = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}`)
+	hookSecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/]{43}=`)
+	replayLink = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}/deliveries/[0-9a-f-]{36}/replay`)
+)
+
+// follow opens where a form has led to.
+func (b *browser) follow(answer shown) shown {
+	b.t.Helper()
+	require.Equal(b.t, 303, answer.status, answer.text)
+	to, err := url.Parse(answer.header.Get("Location"))
+	require.NoError(b.t, err)
+	return b.open("GET", to.RequestURI(), nil)
+}
+
+// words is a page as people read it.
+func (s shown) words() string { return html.UnescapeString(s.text) }
+
+func TestTheDashboardKeepsWebhooksWithoutScript(t *testing.T) {
+	everywhereHooked(t, func(t *testing.T, w *world) {
+		t.Run("a webhook from its first test event to its end", func(t *testing.T) {
+			t.Parallel()
+			r := newReceiver(t, nil)
+			b := w.signedIn(t, w.seeker(t))
+			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
+			require.Contains(t, b.open("GET", app, nil).text, "Add a webhook")
+			made := b.open("POST", app+"/webhooks", url.Values{"url": {r.URL + "/?a=1&b=2"}, "events": {"job.created", "application.submitted"}})
+			require.Equal(t, 200, made.status, made.text)
+			require.Equal(t, "no-store", made.header.Get("Cache-Control"))
+			first := hookSecret.FindString(made.words())
+			require.NotEmpty(t, first, made.text)
+			require.Contains(t, made.text, `href="/docs/guides/webhooks"`)
+			path := hookLink.FindString(made.text)
+			page := b.open("GET", path, nil)
+			require.NotContains(t, page.text, "whsec_")
+			require.Contains(t, page.words(), r.URL+"/?a=1&b=2")
+			require.Contains(t, page.text, "Nothing was sent in the last 30 days")
+			require.Contains(t, b.open("GET", app, nil).text, path)
+
+			sent := b.follow(b.open("POST", path+"/test", url.Values{"type": {"application.submitted"}}))
+			h := r.got(1)[0]
+			require.NoError(t, h.verify(t, first))
+			require.Equal(t, "application.submitted", h.body.Type)
+			require.Contains(t, sent.text, "Taken, with status 200", "the page waits for the answer")
+			require.Contains(t, sent.text, ">thanks</pre>")
+			require.Contains(t, sent.text, h.headers.Get("Webhook-Id"))
+			require.Contains(t, sent.text, "<details open>")
+
+			again := b.follow(b.open("POST", replayLink.FindString(sent.text), url.Values{}))
+			require.Contains(t, again.text, "It is sent once more.")
+			require.Equal(t, h.headers.Get("Webhook-Id"), r.got(2)[1].headers.Get("Webhook-Id"))
+
+			rotated := b.open("POST", path+"/secret", url.Values{})
+			require.Equal(t, 200, rotated.status)
+			require.Contains(t, rotated.text, "For 24 hours")
+			second := hookSecret.FindString(rotated.words())
+			require.NotEqual(t, first, second)
+			b.follow(b.open("POST", path+"/test", url.Values{"type": {"job.closed"}}))
+			last := r.got(3)[2]
+			require.NoError(t, last.verify(t, first))
+			require.NoError(t, last.verify(t, second))
+
+			require.Contains(t, b.follow(b.open("POST", path, url.Values{"url": {r.URL + "/other"}, "events": {"job.updated"}})).text, r.URL+"/other")
+			require.Contains(t, b.follow(b.open("POST", path+"/status", url.Values{"status": {"paused"}})).text, ">Paused</span>")
+			require.Equal(t, 409, b.open("POST", path+"/test", url.Values{}).status)
+			require.Equal(t, 409, b.open("POST", path+"/replay", url.Values{"since": {"2026-01-01T00:00"}}).status)
+			require.Contains(t, b.follow(b.open("POST", path+"/status", url.Values{"status": {"active"}})).text, ">Active</span>")
+			require.NotContains(t, b.follow(b.open("POST", path+"/delete", url.Values{})).text, path)
+			require.Equal(t, 404, b.open("GET", path, nil).status)
+			require.Equal(t, 303, b.open("POST", path+"/delete", url.Values{}).status, "it has ended, which is what was wanted")
+			r.got(3)
+		})
+		t.Run("what failed is told in words, filtered and replayed", func(t *testing.T) {
+			t.Parallel()
+			r := newReceiver(t, func(n int) int {
+				if n == 1 {
+					return http.StatusGone
+				}
+				return http.StatusOK
+			})
+			b := w.signedIn(t, w.seeker(t))
+			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
+			path := hookLink.FindString(b.open("POST", app+"/webhooks", url.Values{"url": {r.URL}, "events": {"job.created"}}).text)
+			gone := b.follow(b.open("POST", path+"/test", url.Values{}))
+			require.Contains(t, gone.text, "Answered with status 410")
+			require.Contains(t, gone.text, ">Disabled</span>")
+			require.NotContains(t, gone.text, "/replay\"", "what is disabled is resumed first")
+			require.Contains(t, b.open("GET", app, nil).text, ">Disabled</span>")
+			require.Contains(t, b.open("GET", path+"?status=failed", nil).text, ">Failed</span>")
+			require.Contains(t, b.open("GET", path+"?status=succeeded", nil).text, "There is none in this state")
+			require.Equal(t, 200, b.open("GET", path+"?status=odd&cursor=nonsense", nil).status)
+			b.follow(b.open("POST", path+"/status", url.Values{"status": {"active"}}))
+			for _, odd := range []string{"", "yesterday", "2026-02-31T10:00"} {
+				refused := b.open("POST", path+"/replay", url.Values{"since": {odd}})
+				require.Equal(t, 400, refused.status)
+				require.Contains(t, refused.text, "Since must be a date and a time")
+			}
+			later := time.Now().UTC().Add(time.Hour).Format("2006-01-02T15:04")
+			require.Contains(t, b.follow(b.open("POST", path+"/replay", url.Values{"since": {later}})).text, "Nothing has failed since then")
+			since := time.Now().UTC().Add(-time.Hour).Format("2006-01-02T15:04")
+			require.Contains(t, b.follow(b.open("POST", path+"/replay", url.Values{"since": {since}})).text, "What failed since then is sent once more")
+			r.got(2)
+		})
+		t.Run("the log has pages", func(t *testing.T) {
+			t.Parallel()
+			r := newReceiver(t, nil)
+			me := w.seeker(t)
+			at, _ := me.hooked(r.URL, "job.created")
+			for range 21 {
+				me.elsewhere().post(at+"/test", nil).ok(202)
+			}
+			r.got(21)
+			b := w.signedIn(t, me)
+			path := "/developers" + at[len("/api/developers"):]
+			page := b.open("GET", path, nil)
+			require.Len(t, replayLink.FindAllString(page.text, -1), 20)
+			older := regexp.MustCompile(`\?status=&amp;cursor=[0-9a-f-]{36}`).FindString(page.text)
+			require.NotEmpty(t, older, page.text)
+			page = b.open("GET", path+html.UnescapeString(older), nil)
+			require.Len(t, replayLink.FindAllString(page.text, -1), 1)
+			require.Contains(t, page.text, ">Newest</a>")
+		})
+		t.Run("what cannot be done is said at its form, with what was typed", func(t *testing.T) {
+			t.Parallel()
+			b := w.signedIn(t, w.seeker(t))
+			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
+			refused := b.open("POST", app+"/webhooks", url.Values{"url": {"ftp://x.example"}, "events": {"job.closed"}})
+			require.Equal(t, 400, refused.status)
+			require.Contains(t, refused.text, "URL must be an https:// address")
+			require.Contains(t, refused.text, `value="ftp://x.example"`)
+			require.Contains(t, refused.text, `value="job.closed" checked`)
+			refused = b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}})
+			require.Equal(t, 400, refused.status)
+			require.Contains(t, refused.text, "Events must name at least one of")
+			path := hookLink.FindString(b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).text)
+			refused = b.open("POST", path, url.Values{"url": {"https://u:p@x.example/"}, "events": {"job.created"}})
+			require.Equal(t, 400, refused.status)
+			require.Contains(t, refused.text, `value="https://u:p@x.example/"`)
+			require.Equal(t, 400, b.open("POST", path+"/status", url.Values{"status": {"disabled"}}).status)
+			require.Equal(t, 400, b.open("POST", path+"/test", url.Values{"type": {"user.deleted"}}).status)
+			for _, form := range []string{"", "/status", "/secret", "/test", "/replay"} {
+				require.Equal(t, 200, b.open("GET", path, nil).status)
+				if form != "" {
+					require.Equal(t, 200, b.follow(b.open("GET", path+form, nil)).status)
+				}
+			}
+			for range 19 {
+				require.Equal(t, 200, b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).status)
+			}
+			refused = b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}})
+			require.Equal(t, 409, refused.status)
+			require.Contains(t, refused.text, "at most 20 webhooks")
+		})
+		t.Run("somebody else's webhook is not there, and nobody acts from another site or without signing in", func(t *testing.T) {
+			t.Parallel()
+			mine := w.signedIn(t, w.seeker(t))
+			app := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine"}}).text)
+			r := newReceiver(t, nil)
+			made := mine.open("POST", app+"/webhooks", url.Values{"url": {r.URL}, "events": {"job.closed"}})
+			path := hookLink.FindString(made.text)
+			delivery := replayLink.FindString(mine.follow(mine.open("POST", path+"/test", url.Values{})).text)
+			second := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine too"}}).text)
+			other := w.signedIn(t, w.employer(t))
+			values := url.Values{"url": {"https://theirs.example/"}, "events": {"job.created"}, "status": {"paused"}, "since": {"2026-01-01T00:00"}}
+			posts := []string{app + "/webhooks", path, path + "/status", path + "/secret", path + "/test", path + "/replay", delivery, path + "/delete"}
+			for _, at := range posts {
+				require.Equal(t, 404, other.open("POST", at, values).status, at)
+				other.site = "cross-site"
+				require.Equal(t, 403, other.open("POST", at, values).status, at)
+				other.site = "same-origin"
+				away := w.browser(t).open("POST", at, values)
+				require.Equal(t, 303, away.status, at)
+				require.Contains(t, away.header.Get("Location"), "/developers/sign-in")
+			}
+			require.Equal(t, 404, other.open("GET", path, nil).status)
+			for _, at := range []string{second + path[len(app):], app + "/webhooks/nonsense", app + "/webhooks/" + nowhere} {
+				require.Equal(t, 404, mine.open("GET", at, nil).status, at)
+			}
+			require.Equal(t, 404, mine.open("POST", path+"/deliveries/"+nowhere+"/replay", url.Values{}).status)
+			page := mine.open("GET", path, nil)
+			require.Contains(t, page.text, ">Active</span>")
+			require.Contains(t, page.words(), r.URL)
+			r.got(1)
+		})
+	})
+}
