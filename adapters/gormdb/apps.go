@@ -87,6 +87,9 @@ func (d Apps) Page(ctx context.Context, ownerID string, r page.Request) (page.Re
 
 // Count implements integrations.Apps.
 func (d Apps) Count(ctx context.Context, ownerID string) (n int, err error) {
+	if err := d.turn(ctx, "applications of "+ownerID); err != nil {
+		return 0, err
+	}
 	err = d.q(ctx).Raw("SELECT COUNT(*) FROM apps WHERE owner_id = ?", ownerID).Scan(&n).Error
 	return n, wrap(err)
 }

@@ -195,6 +195,16 @@ func (db *DB) locked(ctx context.Context) *gorm.DB {
 	return q
 }
 
+// turn makes the transactions that name the same thing take turns until their
+// ends, where rows that are not there yet cannot be locked. SQLite's immediate
+// transactions do anyway.
+func (db *DB) turn(ctx context.Context, name string) error {
+	if !db.pg() || db.current(ctx) == nil {
+		return nil
+	}
+	return wrap(db.q(ctx).Exec("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", name).Error)
+}
+
 // aside is q for the queue's own bookkeeping, which is one statement each and
 // may be lost with the server's last moments (see queueSettings).
 func (db *DB) aside(ctx context.Context) *gorm.DB {

@@ -48,12 +48,8 @@ func (d Exports) Add(ctx context.Context, e hiring.Export) error {
 
 // Unfinished implements hiring.Exports.
 func (d Exports) Unfinished(ctx context.Context, organizationID string) (n int, err error) {
-	if d.pg() && d.current(ctx) != nil {
-		// A lock on a name, since rows that are not there yet cannot be locked.
-		// SQLite's immediate transactions take turns anyway.
-		if err := d.q(ctx).Exec("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", "exports of "+organizationID).Error; err != nil {
-			return 0, wrap(err)
-		}
+	if err := d.turn(ctx, "exports of "+organizationID); err != nil {
+		return 0, err
 	}
 	err = d.q(ctx).Raw("SELECT COUNT(*) FROM exports WHERE organization_id = ? AND finished_at IS NULL", organizationID).Scan(&n).Error
 	return n, wrap(err)

@@ -28,6 +28,8 @@ type Apps interface {
 	Find(ctx context.Context, ownerID, id string) (App, error)
 	// Page lists the owner's applications, the newest first.
 	Page(ctx context.Context, ownerID string, r page.Request) (page.Result[App], error)
+	// Count is how many applications the owner has. Inside a transaction nobody
+	// else counts them until its end.
 	Count(ctx context.Context, ownerID string) (int, error)
 	// Save stores what Find has returned in the same transaction.
 	Save(ctx context.Context, a App) error

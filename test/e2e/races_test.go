@@ -50,6 +50,12 @@ func TestRaces(t *testing.T) {
 		const n = 20
 		employer, seeker := w.employer(t), w.seeker(t)
 		scene := scenes(t, employer.client, seeker.client)
+		scene("nobody has more than 50 applications for programs", func(t *testing.T) {
+			maker := w.seeker(t)
+			require.Equal(t, map[int]int{201: 50, 409: 10}, atOnce(t, 60, func(int) *answer {
+				return maker.elsewhere().try("POST", "/api/developers/apps", object{"name": "One of many"})
+			}))
+		})
 		scene("one person applies once", func(t *testing.T) {
 			listing := employer.listing(nil)
 			require.Equal(t, map[int]int{201: 1, 400: n - 1}, atOnce(t, n, func(int) *answer {
