@@ -62,6 +62,7 @@ func command(s *sockets) *cobra.Command {
 		o.migrate(),
 		o.jobs(),
 		o.developers(),
+		o.webhooks(),
 		&cobra.Command{Use: "config", Short: "Show the configuration in force and where each value came from", Args: cobra.NoArgs, RunE: o.showConfig},
 		o.openapi(),
 		o.seed(),

@@ -38,6 +38,11 @@ func newKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
 			return nil, c.Err("auth.keys", err.Error())
 		}
 	}
+	return openKeyRing(c, d)
+}
+
+// openKeyRing reads keys that are there.
+func openKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
 	ring, err := jwttokens.Open(c.Auth.Keys, c.HTTP.PublicURL, d.Clock)
 	if err != nil {
 		return nil, c.Err("auth.keys", err.Error())

@@ -73,6 +73,19 @@ func (d Apps) ByID(ctx context.Context, id string) (integrations.App, error) {
 	return r.app()
 }
 
+// First implements integrations.Apps.
+func (d Apps) First(ctx context.Context, n int) ([]integrations.App, error) {
+	var rows []appRow
+	err := d.q(ctx).Where("id > ?", firstID).Order("id").Limit(n).Find(&rows).Error
+	out := make([]integrations.App, len(rows))
+	for i, row := range rows {
+		if err == nil {
+			out[i], err = row.app()
+		}
+	}
+	return out, wrap(err)
+}
+
 // Page implements integrations.Apps.
 func (d Apps) Page(ctx context.Context, ownerID string, r page.Request) (page.Result[integrations.App], error) {
 	rows, out, err := pageOf[appRow, integrations.App](ctx, d.DB, nil, r, "owner_id = ?", ownerID)

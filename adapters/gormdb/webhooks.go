@@ -27,6 +27,7 @@ type endpointRow struct {
 	PreviousUntil  *time.Time
 	FailingSince   *time.Time
 	WarnedAt       *time.Time
+	ListeningUntil *time.Time
 	CreatedAt      time.Time `gorm:"autoCreateTime:false"`
 	UpdatedAt      time.Time `gorm:"autoUpdateTime:false"`
 	Version        int64
@@ -38,13 +39,13 @@ func (endpointRow) TableName() string { return "webhook_endpoints" }
 func newEndpointRow(e integrations.Endpoint) (endpointRow, error) {
 	events, err := json.Marshal(e.Events)
 	return endpointRow{ID: e.ID, AppID: e.AppID, OwnerID: e.OwnerID, URL: e.URL, Events: string(events), Status: string(e.Status),
-		Secret: e.Secret, PreviousSecret: e.PreviousSecret, PreviousUntil: e.PreviousUntil, FailingSince: e.FailingSince, WarnedAt: e.WarnedAt,
+		Secret: e.Secret, PreviousSecret: e.PreviousSecret, PreviousUntil: e.PreviousUntil, FailingSince: e.FailingSince, WarnedAt: e.WarnedAt, ListeningUntil: e.ListeningUntil,
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Version: e.Version}, err
 }
 
 func (r endpointRow) endpoint() (integrations.Endpoint, error) {
 	e := integrations.Endpoint{ID: r.ID, AppID: r.AppID, OwnerID: r.OwnerID, URL: r.URL, Status: integrations.EndpointStatus(r.Status),
-		Secret: r.Secret, PreviousSecret: r.PreviousSecret, PreviousUntil: r.PreviousUntil, FailingSince: r.FailingSince, WarnedAt: r.WarnedAt,
+		Secret: r.Secret, PreviousSecret: r.PreviousSecret, PreviousUntil: r.PreviousUntil, FailingSince: r.FailingSince, WarnedAt: r.WarnedAt, ListeningUntil: r.ListeningUntil,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Version: r.Version}
 	return e, json.Unmarshal([]byte(r.Events), &e.Events)
 }
@@ -122,12 +123,22 @@ func (d Webhooks) Save(ctx context.Context, e integrations.Endpoint) error {
 		if err := d.q(ctx).Raw("SELECT events FROM webhook_endpoints WHERE id = ?", e.ID).Scan(&before).Error; err != nil {
 			return wrap(err)
 		}
-		err := saved(d.q(ctx).Select("*").Omit("id", "app_id", "owner_id", "created_at").Where("id = ? AND owner_id = ? AND version = ?", e.ID, e.OwnerID, e.Version).Updates(&r))
+		err := saved(d.q(ctx).Select("*").Omit("id", "app_id", "owner_id", "created_at", "listening_until").Where("id = ? AND owner_id = ? AND version = ?", e.ID, e.OwnerID, e.Version).Updates(&r))
 		if err != nil || len(before) == 1 && before[0] == r.Events {
 			return err
 		}
 		return d.subscribe(ctx, e)
 	})
+}
+
+// Listening implements integrations.Webhooks.
+func (d Webhooks) Listening(ctx context.Context, id string, until time.Time) error {
+	return one(d.q(ctx).Exec("UPDATE webhook_endpoints SET listening_until = ? WHERE id = ? AND listening_until IS NOT NULL", until, id), integrations.ErrWebhookNotFound)
+}
+
+// EndListeners implements integrations.Webhooks.
+func (d Webhooks) EndListeners(ctx context.Context, now time.Time) error {
+	return wrap(d.q(ctx).Exec("DELETE FROM webhook_endpoints WHERE listening_until <= ?", now).Error)
 }
 
 // Delete implements integrations.Webhooks.
@@ -163,7 +174,7 @@ func (d Webhooks) subscribed(ctx context.Context, eventType, after string, n int
 
 // Overdue implements integrations.Webhooks.
 func (d Webhooks) Overdue(ctx context.Context, before time.Time, after string, n int) (ids []string, err error) {
-	err = d.q(ctx).Raw(`SELECT e.id FROM webhook_endpoints AS e WHERE e.id > ?
+	err = d.q(ctx).Raw(`SELECT e.id FROM webhook_endpoints AS e WHERE e.id > ? AND e.listening_until IS NULL
 		AND EXISTS (SELECT 1 FROM webhook_deliveries WHERE endpoint_id = e.id AND status = 'pending' AND next_at < ?) ORDER BY e.id LIMIT ?`,
 		cmp.Or(after, firstID), before, n).Scan(&ids).Error
 	return ids, wrap(err)

@@ -36,6 +36,9 @@ func TestEveryQueryOfWebhooksFindsItsRowsByAnIndex(t *testing.T) {
 		_, _ = s.Webhooks.Overdue(ctx, now, after, 500)
 	}
 	_, _ = s.Consents.Near(ctx, id, id, id, 500)
+	_ = s.Webhooks.Listening(ctx, id, now)
+	require.NoError(t, s.Webhooks.EndListeners(ctx, now))
+	_, _ = s.Apps.First(ctx, 2)
 	_, _ = s.Webhooks.InFlight(ctx, id, now)
 	_, _ = s.Webhooks.Claim(ctx, id, id, now, now)
 	_, _ = s.Webhooks.Settle(ctx, integrations.Delivery{ID: id, EndpointID: id})

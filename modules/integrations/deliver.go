@@ -46,27 +46,35 @@ func lookAt(endpointID, deliveryID, key string, at time.Time) job.Job {
 
 // deliver attempts one delivery that is due.
 func (s *Service) deliver(ctx context.Context, due look) error {
-	e, c, err := s.claim(ctx, due)
+	e, c, err := s.claim(ctx, due, false)
 	if err != nil || c == nil {
 		return err
 	}
+	_, err = s.attempt(ctx, e, *c)
+	return err
+}
+
+// attempt sends what was claimed, unless it is not to be sent, and writes down
+// what became of it. It returns the attempt if there was one.
+func (s *Service) attempt(ctx context.Context, e Endpoint, c Claimed) (*attempted, error) {
 	if c.Status != Pending {
-		return s.settle(ctx, *c, nil)
+		return nil, s.settle(ctx, c, nil)
 	}
 	now := s.Clock.Now()
-	signature, err := s.signature(e, *c, now)
+	signature, err := s.signature(e, c, now)
 	if err != nil {
 		// An operator is told, and it is tried again when it would be anyway.
-		return errors.Join(job.Permanent(err), s.settle(ctx, *c, &attempted{at: now, Answer: Answer{Error: "not_signed"}}))
+		return nil, errors.Join(job.Permanent(err), s.settle(ctx, c, &attempted{at: now, Answer: Answer{Error: "not_signed"}}))
 	}
 	answer := s.Sender.Post(ctx, Post{URL: e.URL, Body: c.Message.Body, Headers: map[string]string{
 		"webhook-id": c.EventID, "webhook-timestamp": strconv.FormatInt(now.Unix(), 10), "webhook-signature": signature,
 		"webhook-attempt": strconv.Itoa(c.Attempt), "content-type": "application/json", "user-agent": "locum-webhooks/1",
 	}})
 	if ctx.Err() != nil && answer.Status == 0 {
-		return ctx.Err() // it was we who did not wait
+		return nil, ctx.Err() // it was we who did not wait
 	}
-	return s.settle(ctx, *c, &attempted{at: now, Answer: answer})
+	a := &attempted{at: now, Answer: answer}
+	return a, s.settle(ctx, c, a)
 }
 
 func (s *Service) signature(e Endpoint, c Claimed, now time.Time) (string, error) {
@@ -80,7 +88,8 @@ func (s *Service) signature(e Endpoint, c Claimed, now time.Time) (string, error
 // claim takes a delivery that is due for the endpoint, as the endpoint is now;
 // nil if there is none, or no room for it. What waits for room is taken by
 // whoever makes room. One that is not to be sent after all comes back as failed.
-func (s *Service) claim(ctx context.Context, due look) (e Endpoint, c *Claimed, err error) {
+// What is for a listener is taken by that alone, and by it nothing else.
+func (s *Service) claim(ctx context.Context, due look, listener bool) (e Endpoint, c *Claimed, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		c = nil
 		now := s.Clock.Now()
@@ -88,6 +97,9 @@ func (s *Service) claim(ctx context.Context, due look) (e Endpoint, c *Claimed, 
 			return nil // deleted meanwhile, with all that was to be sent there
 		} else if err != nil {
 			return err
+		}
+		if listener != (e.ListeningUntil != nil) {
+			return nil
 		}
 		most := inFlight
 		if e.FailingSince != nil {
@@ -208,7 +220,7 @@ func (d *Delivery) judge(e *Endpoint, a attempted, now time.Time) {
 	if e.FailingSince == nil {
 		e.FailingSince = &now
 	}
-	if a.Status == gone && e.Status == EndpointActive {
+	if a.Status == gone && e.Status == EndpointActive && e.ListeningUntil == nil {
 		e.Status = EndpointDisabled
 	}
 	d.Status = Failed
@@ -235,7 +247,7 @@ func (a attempted) asked() time.Duration {
 
 // health disables an endpoint that has failed for days, and has its owner told.
 func (s *Service) health(before Endpoint, e *Endpoint, now time.Time) []job.Job {
-	if e.FailingSince == nil || before.Status != EndpointActive {
+	if e.FailingSince == nil || before.Status != EndpointActive || e.ListeningUntil != nil {
 		return nil
 	}
 	failing := now.Sub(*e.FailingSince)

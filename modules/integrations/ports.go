@@ -14,6 +14,8 @@ var (
 	ErrKeyNotFound = fault.New(fault.NotFound, "key_not_found", "API key not found")
 	ErrTooManyApps = fault.New(fault.Conflict, "too_many_apps", "An account has at most 50 applications; delete one that is not used")
 	ErrTooManyKeys = fault.New(fault.Conflict, "too_many_keys", "An application has at most 20 API keys; delete one that is not used")
+	// ErrSeveralApps is for who names none of several.
+	ErrSeveralApps = fault.New(fault.Conflict, "several_apps", "There are several applications")
 	ErrPublicApp   = fault.New(fault.Conflict, "public_app", "A public application has no secret")
 )
 
@@ -39,6 +41,8 @@ type Apps interface {
 	// ByID is an application whosesoever it is, for what the service does by
 	// itself: who asks is judged elsewhere. ErrAppNotFound.
 	ByID(ctx context.Context, id string) (App, error)
+	// First are the oldest n applications, whosesoever they are.
+	First(ctx context.Context, n int) ([]App, error)
 	// Owners maps those of the applications that exist to whose they are.
 	Owners(ctx context.Context, ids []string) (map[string]string, error)
 

@@ -54,6 +54,10 @@ type Webhooks interface {
 	// Queue stores a message, unless it is there, and those of its deliveries
 	// that are not there, by message and endpoint.
 	Queue(ctx context.Context, m Message, ds []Delivery) error
+	// Listening has the endpoint of a listener last until the moment, or is
+	// ErrWebhookNotFound, and EndListeners removes those that lasted until then.
+	Listening(ctx context.Context, id string, until time.Time) error
+	EndListeners(ctx context.Context, now time.Time) error
 	// Lock is the endpoint, locked until the end of the transaction, or
 	// ErrWebhookNotFound.
 	Lock(ctx context.Context, id string) (Endpoint, error)
@@ -72,7 +76,8 @@ type Webhooks interface {
 	// Abandon fails what is pending for the endpoint and not being attempted.
 	Abandon(ctx context.Context, endpointID string, now time.Time) error
 	// Overdue are at most n endpoints, in the order of their ids, after the one
-	// given, with something that should have been attempted before the moment.
+	// given, with something that should have been attempted before the moment. The
+	// endpoints of listeners are not among them.
 	Overdue(ctx context.Context, before time.Time, after string, n int) ([]string, error)
 	// Forget removes at most n messages that were made before the moment, with
 	// their deliveries, and ForgetApplicant those about somebody's applications.

@@ -347,6 +347,7 @@ func (s *Service) Periodic() []job.Periodic {
 		{Kind: "integrations.forget-usage", Every: time.Hour, Do: s.forgetUsage},
 		{Kind: "integrations.forget-grants", Every: time.Hour, Do: s.forgetGrants},
 		{Kind: "integrations.sweep-deliveries", Every: sweepEvery, Do: s.sweepDeliveries},
+		{Kind: "integrations.end-listeners", Every: sweepEvery, Do: func(ctx context.Context) error { return s.Webhooks.EndListeners(ctx, s.Clock.Now()) }},
 		{Kind: "integrations.forget-messages", Every: time.Hour, Do: s.forgetMessages, Longest: 5 * time.Minute},
 	}
 }

@@ -37,9 +37,12 @@ type Endpoint struct {
 	// without one; WarnedAt is when the owner was told.
 	FailingSince *time.Time
 	WarnedAt     *time.Time
-	CreatedAt    time.Time
-	UpdatedAt    time.Time
-	Version      int64
+	// ListeningUntil marks the endpoint of a listener (Listen), which lasts until
+	// then unless the listener says more. The service sends nothing there itself.
+	ListeningUntil *time.Time
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	Version        int64
 }
 
 const maxWebhooks = 20

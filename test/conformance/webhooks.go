@@ -91,6 +91,38 @@ func (h *hooks) log(e integrations.Endpoint, status integrations.DeliveryStatus)
 func Webhooks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
 	ctx := context.Background()
 
+	t.Run("a listener's endpoint lasts until the moment that it says", func(t *testing.T) {
+		h := newHooks(t, open)
+		a := h.application(h.user())
+		usual, until := h.endpoint(a, "job.created"), h.clk.Now().Add(time.Minute)
+		e := integrations.Endpoint{ID: stores.NewID(), AppID: a.ID, OwnerID: a.OwnerID, URL: "http://localhost/", Events: []string{"job.created"}, Status: integrations.EndpointActive, Secret: "hidden", ListeningUntil: &until, CreatedAt: h.clk.Now(), UpdatedAt: h.clk.Now(), Version: 1}
+		require.NoError(t, h.Webhooks.Add(ctx, e))
+		h.queue(e)
+		h.queue(usual)
+		overdue, err := h.Webhooks.Overdue(ctx, until, "", 10)
+		require.NoError(t, err)
+		require.Equal(t, []string{usual.ID}, overdue)
+		require.NoError(t, h.Webhooks.Listening(ctx, e.ID, until.Add(time.Minute)))
+		require.ErrorIs(t, h.Webhooks.Listening(ctx, usual.ID, until), integrations.ErrWebhookNotFound)
+		e.FailingSince = &until
+		require.NoError(t, h.Webhooks.Save(ctx, e), "which takes nothing of that back")
+		require.NoError(t, h.Webhooks.EndListeners(ctx, until))
+		got, err := h.Webhooks.Find(ctx, e.OwnerID, e.AppID, e.ID)
+		require.NoError(t, err)
+		require.True(t, got.ListeningUntil.Equal(until.Add(time.Minute)))
+		require.NoError(t, h.Webhooks.EndListeners(ctx, until.Add(time.Minute)))
+		require.ErrorIs(t, h.Webhooks.Listening(ctx, e.ID, until), integrations.ErrWebhookNotFound)
+		_, err = h.Webhooks.Find(ctx, usual.OwnerID, usual.AppID, usual.ID)
+		require.NoError(t, err)
+	})
+	t.Run("the first applications are the oldest", func(t *testing.T) {
+		h := newHooks(t, open)
+		one, two := h.application(h.user()), h.application(h.user())
+		h.application(one.OwnerID)
+		first, err := h.Apps.First(ctx, 2)
+		require.NoError(t, err)
+		require.Equal(t, []string{one.ID, two.ID}, []string{first[0].ID, first[1].ID})
+	})
 	t.Run("an endpoint is its owner's alone", func(t *testing.T) {
 		h := newHooks(t, open)
 		e := h.endpoint(h.app, "job.created", "job.closed")

@@ -1,0 +1,139 @@
+package bootstrap
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/webhookout"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// webhooks are commands for who writes a receiver, beside a server that runs on
+// the same database.
+func (o *operator) webhooks() *cobra.Command {
+	group := &cobra.Command{Use: "webhooks", Short: "Try webhooks with a program on this machine", Args: cobra.NoArgs}
+
+	var appID string
+	var in integrations.ListenInput
+	listen := &cobra.Command{
+		Use: "listen --forward URL", Short: "Send what an application hears to a program on this machine, until it is interrupted", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.withWebhooks(cmd, appID, func(ctx context.Context, s *integrations.Service, a integrations.App) error {
+				return listenFor(ctx, cmd, s, a, in)
+			})
+		},
+	}
+	listen.Flags().StringVar(&in.URL, "forward", "", "where to send them, like http://localhost:3000/hooks")
+	listen.Flags().StringSliceVar(&in.Events, "events", nil, "types of events, with commas between them (default: all)")
+	listen.Flags().StringVar(&in.Secret, "secret", "", "what to sign with, whsec_… (default: a new one)")
+	_ = listen.MarkFlagRequired("forward") // it is a flag
+
+	trigger := &cobra.Command{
+		Use: "trigger TYPE", Short: "Send a made-up event, which says so, to the webhooks and listeners of an application", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.withWebhooks(cmd, appID, func(ctx context.Context, s *integrations.Service, a integrations.App) error {
+				to, err := s.Trigger(ctx, a, args[0])
+				switch {
+				case err != nil:
+					return plainly(err)
+				case len(to) == 0:
+					return fmt.Errorf("no active webhook of %s wants %s; `locum webhooks listen --forward URL` makes one", a.Name, args[0])
+				}
+				for _, e := range to {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s is on its way to %s\n", args[0], e.URL)
+				}
+				return nil
+			})
+		},
+	}
+	for _, command := range []*cobra.Command{listen, trigger} {
+		command.Flags().StringVar(&appID, "app", "", "the id of the application (default: the only one there is)")
+		group.AddCommand(command)
+	}
+	return group
+}
+
+// withWebhooks runs a command on an application of the store, with what sends
+// webhooks from this machine to wherever whoever runs it says.
+func (o *operator) withWebhooks(cmd *cobra.Command, appID string, run func(ctx context.Context, s *integrations.Service, a integrations.App) error) error {
+	return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
+		if err := s.Schema.Check(ctx); err != nil {
+			return c.Err("database.url", err.Error())
+		}
+		d := newDeps(newLogger(cmd.ErrOrStderr(), "error"))
+		ring, err := openKeyRing(c, d)
+		if err != nil {
+			return fmt.Errorf("%w (the keys are those of `locum serve`: start that first, and this in the same folder)", err)
+		}
+		in := newIntegrations(c, s, d, nil, newIdentity(c, s, d, ring, nil, nil), nil, nil, nil, ring)
+		in.Sender = webhookout.New(webhookout.Options{Private: true})
+		where := "its id is on its page at " + c.HTTP.PublicURL + "/developers"
+		a, err := in.AppOr(ctx, appID)
+		switch {
+		case errors.Is(err, integrations.ErrSeveralApps):
+			return fmt.Errorf("there are several applications: choose one with --app; %s", where)
+		case errors.Is(err, integrations.ErrAppNotFound) && appID == "":
+			return fmt.Errorf("there is no application yet: make one at %s/developers", c.HTTP.PublicURL)
+		case errors.Is(err, integrations.ErrAppNotFound):
+			return fmt.Errorf("--app: there is no application %s; %s", appID, where)
+		case err != nil:
+			return err
+		}
+		return run(ctx, in, a)
+	})
+}
+
+// plainly is a fault in words for who typed a command.
+func plainly(err error) error {
+	f := fault.Of(err)
+	if f.Kind == fault.Unavailable || f.Kind == fault.Internal {
+		return err
+	}
+	if len(f.Fields) > 0 {
+		flags := map[string]string{"url": "--forward", "events": "--events", "secret": "--secret"}
+		return fmt.Errorf("%s %s", cmp.Or(flags[f.Fields[0].Name], f.Fields[0].Name), f.Fields[0].Message)
+	}
+	return errors.New(f.Message)
+}
+
+// endsWithin bounds what a listener does when it is told to stop.
+const endsWithin = 5 * time.Second
+
+func listenFor(ctx context.Context, cmd *cobra.Command, s *integrations.Service, a integrations.App, in integrations.ListenInput) (err error) {
+	e, secret, err := s.Listen(ctx, a, in)
+	if err != nil {
+		return plainly(err)
+	}
+	defer func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endsWithin)
+		defer cancel()
+		err = errors.Join(err, s.EndListening(end, e))
+	}()
+	var printing sync.Mutex
+	say := func(format string, args ...any) {
+		printing.Lock()
+		defer printing.Unlock()
+		fmt.Fprintf(cmd.OutOrStdout(), format, args...)
+	}
+	say("%s: webhooks go to %s\n  signed with  %s\n  try          locum webhooks trigger %s --app %s\n  end          Ctrl-C\n", a.Name, e.URL, secret, e.Events[0], a.ID)
+	err = s.Forward(ctx, e, func(f integrations.Forwarded) {
+		answered := f.Answer.Error
+		if f.Answer.Status != 0 {
+			answered = fmt.Sprint(f.Answer.Status)
+		}
+		say("%s  %-28s %s  %s  %d ms\n", f.At.Local().Format(time.TimeOnly), f.Type, f.EventID, cmp.Or(answered, "-"), f.Answer.Took.Milliseconds())
+	})
+	if errors.Is(err, integrations.ErrWebhookNotFound) {
+		return errors.New("somebody has deleted the webhook of this listener; start it again to make another")
+	}
+	return err
+}

@@ -1,0 +1,118 @@
+package integrations_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+func (p *post) listener(t *testing.T) (integrations.App, integrations.Endpoint) {
+	t.Helper()
+	a, _, err := p.CreateApp(t.Context(), p.developer(t), integrations.AppInput{Name: "Ward Finder"})
+	require.NoError(t, err)
+	e, secret, err := p.Listen(t.Context(), a, integrations.ListenInput{URL: "http://localhost:3000/hooks"})
+	require.NoError(t, err)
+	require.Regexp(t, `^whsec_`, secret)
+	return a, e
+}
+
+func TestWhatIsForAListenerIsSentByItAloneToWhereItSays(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		a, e := p.listener(t)
+		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		p.work.All(t)
+		require.Empty(t, p.sent, "the service has sent it itself")
+
+		somewhere := "https://elsewhere.example/"
+		_, err := p.ChangeWebhook(t.Context(), auth.Actor{UserID: a.OwnerID}, integrations.WebhookPath{AppID: a.ID, ID: e.ID}, integrations.WebhookChange{URL: &somewhere})
+		require.NoError(t, err)
+		ctx, end := context.WithCancel(t.Context())
+		var told integrations.Forwarded
+		require.NoError(t, p.Forward(ctx, e, func(f integrations.Forwarded) { told = f; end() }))
+		require.Equal(t, "job.closed", told.Type)
+		require.Equal(t, 200, told.Answer.Status)
+		require.Len(t, p.sent, 1)
+		require.Equal(t, "http://localhost:3000/hooks", p.sent[0].URL)
+		require.Equal(t, told.EventID, p.sent[0].Headers["webhook-id"])
+	})
+}
+
+func TestAListenerThatFailsForDaysIsNotDisabledAndNobodyIsTold(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		a, e := p.listener(t)
+		p.answers = answering(410)
+		for range 3 {
+			p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+			ctx, end := context.WithCancel(t.Context())
+			require.NoError(t, p.Forward(ctx, e, func(integrations.Forwarded) { end() }))
+			p.work.All(t)
+			p.clock.Advance(3 * 24 * time.Hour)
+		}
+		all, err := p.MyWebhooks(t.Context(), auth.Actor{UserID: a.OwnerID}, a.ID)
+		require.NoError(t, err)
+		require.Equal(t, integrations.EndpointActive, all[0].Status)
+		require.Empty(t, p.mails)
+	})
+}
+
+func TestAListenerThatIsGoneLeavesNothing(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		a, e := p.listener(t)
+		endpoints := func() int {
+			all, err := p.MyWebhooks(t.Context(), auth.Actor{UserID: a.OwnerID}, a.ID)
+			require.NoError(t, err)
+			return len(all)
+		}
+		clockwork := func() {
+			for _, periodic := range p.Periodic() {
+				if periodic.Kind == "integrations.end-listeners" {
+					require.NoError(t, periodic.Do(t.Context()))
+				}
+			}
+		}
+		clockwork()
+		require.Equal(t, 1, endpoints())
+		p.clock.Advance(2 * time.Minute) // it was killed
+		clockwork()
+		require.Zero(t, endpoints())
+		require.NoError(t, p.EndListening(t.Context(), e))
+		_, _, err := p.Listen(t.Context(), a, integrations.ListenInput{URL: "http://localhost/"})
+		require.NoError(t, err)
+		p.clock.Advance(2 * time.Minute)
+		_, again, err := p.Listen(t.Context(), a, integrations.ListenInput{URL: "http://localhost/"})
+		require.NoError(t, err)
+		require.NotEmpty(t, again)
+		require.Equal(t, 1, endpoints(), "the next one takes the place of what is left")
+	})
+}
+
+func TestAListenerSaysThatItIsThereAndNoticesThatItsEndpointIsGone(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		a, e := p.listener(t)
+		p.clock.Advance(2 * time.Minute)
+		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		// It has not been heard of for long, and nobody has looked meanwhile.
+		ctx, end := context.WithCancel(t.Context())
+		require.NoError(t, p.Forward(ctx, e, func(integrations.Forwarded) { end() }))
+		require.NoError(t, p.DeleteWebhook(t.Context(), auth.Actor{UserID: a.OwnerID}, integrations.WebhookPath{AppID: a.ID, ID: e.ID}))
+		gone := make(chan error, 1)
+		go func() { gone <- p.Forward(t.Context(), e, func(integrations.Forwarded) {}) }()
+		require.Eventually(t, func() bool {
+			p.clock.Advance(time.Minute)
+			select {
+			case err := <-gone:
+				return fault.KindOf(err) == fault.NotFound
+			default:
+				return false
+			}
+		}, 10*time.Second, 20*time.Millisecond)
+	})
+}

@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// listener is a running `locum webhooks listen`.
+type listener struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	out    *syncBuffer
+	secret string
+}
+
+var signedWith = regexp.MustCompile(`signed with  (whsec_\S+)`)
+
+func (w *world) listen(t *testing.T, args ...string) *listener {
+	t.Helper()
+	l := &listener{t: t, out: &syncBuffer{}, cmd: exec.Command(kit.Program(t), append([]string{"webhooks", "listen"}, args...)...)}
+	l.cmd.Dir, l.cmd.Env, l.cmd.Stdout, l.cmd.Stderr = w.dir, w.env, l.out, l.out
+	l.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, l.cmd.Start())
+	t.Cleanup(func() { _ = l.cmd.Process.Kill(); _ = l.cmd.Wait() })
+	require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "Ctrl-C") }, 20*time.Second, 20*time.Millisecond, "%s", l.out)
+	l.secret = signedWith.FindStringSubmatch(l.out.String())[1]
+	return l
+}
+
+// end interrupts it, as Ctrl-C does.
+func (l *listener) end() {
+	l.t.Helper()
+	require.NoError(l.t, l.cmd.Process.Signal(syscall.SIGINT))
+	begun := time.Now()
+	require.NoError(l.t, l.cmd.Wait(), "%s", l.out)
+	require.Less(l.t, time.Since(begun), 10*time.Second)
+}
+
+// fails runs a command that does not succeed and returns what it says, in one line.
+func (w *world) fails(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(kit.Program(t), args...)
+	cmd.Dir, cmd.Env = w.dir, w.env
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit, "%s", out)
+	require.Equal(t, 1, exit.ExitCode())
+	require.Equal(t, 1, strings.Count(string(out), "\n"), "%s", out)
+	return string(out)
+}
+
+func (a *account) newApp() string {
+	a.t.Helper()
+	return a.elsewhere().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
+}
+
+func (a *account) hooksOf(app string) []any {
+	a.t.Helper()
+	return a.elsewhere().get("/api/developers/apps/" + app + "/webhooks").ok(200).list("data.webhooks")
+}
+
+// The setups of everywhere do not let the server reach this machine: whatever
+// arrives here was sent by the listener.
+func TestListeners(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		lost := w.fails(t, "webhooks", "trigger", "job.created")
+		require.Contains(t, lost, "there is no application yet: make one at http://localhost:8080/developers")
+		first := w.seeker(t)
+		only := first.newApp()
+		t.Run("the only application needs no name", func(t *testing.T) {
+			require.Contains(t, w.fails(t, "webhooks", "trigger", "job.created"), "no active webhook of Ward Finder wants job.created; `locum webhooks listen --forward URL` makes one")
+			r := newReceiver(t, nil)
+			l := w.listen(t, "--forward", r.URL)
+			require.Contains(t, w.run(t, "webhooks", "trigger", "job.closed"), "job.closed is on its way to "+r.URL)
+			h := r.got(1)[0]
+			require.NoError(t, h.verify(t, l.secret))
+			require.Equal(t, true, h.body.Data["test"])
+			l.end()
+			require.Empty(t, first.hooksOf(only))
+		})
+		employer, seeker := w.employer(t), w.seeker(t)
+		app := employer.newApp()
+		t.Run("what changes arrives as by any webhook, and nothing else", func(t *testing.T) {
+			t.Parallel()
+			r, elsewhere := newReceiver(t, nil), newReceiver(t, nil)
+			l := w.listen(t, "--app", app, "--forward", r.URL+"/hooks?x=1")
+			rival := w.employer(t)
+			other := w.listen(t, "--app", rival.newApp(), "--forward", elsewhere.URL, "--events", "application.submitted,application.status_changed")
+			shown := employer.hooksOf(app)[0].(object)
+			require.Equal(t, r.URL+"/hooks?x=1", shown["url"])
+			require.Equal(t, "active", shown["status"])
+
+			id := employer.listing(object{"title": "Ward Sister"})
+			created := r.of("job.created", "id", id)
+			require.NoError(t, created.verify(t, l.secret))
+			require.Error(t, created.verify(t, other.secret))
+			require.Equal(t, "locum-webhooks/1", created.headers.Get("User-Agent"))
+			applied := seeker.application(id, nil)
+			require.NoError(t, r.of("application.submitted", "application_id", applied).verify(t, l.secret))
+			employer.put("/api/employers/applications/"+applied, object{"status": "review"}).ok(200)
+			r.of("application.status_changed", "application_id", applied)
+			w.run(t, "webhooks", "trigger", "application.submitted", "--app", app)
+			r.got(4)
+			elsewhere.got(0)
+
+			log := "/api/developers/apps/" + app + "/webhooks/" + shown["id"].(string) + "/deliveries?status=succeeded"
+			require.Eventually(t, func() bool { return len(employer.elsewhere().get(log).ok(200).list("data.deliveries")) == 4 }, 10*time.Second, 20*time.Millisecond)
+			l.end()
+			other.end()
+			require.Regexp(t, `(?m)^\d\d:\d\d:\d\d  job\.created +`+created.headers.Get("Webhook-Id")+`  200  \d+ ms$`, l.out.String())
+			require.Empty(t, employer.hooksOf(app))
+		})
+		t.Run("it goes on after failures, signs with the secret given, and ends while a receiver hangs", func(t *testing.T) {
+			t.Parallel()
+			me, release := w.seeker(t), make(chan struct{})
+			r := newReceiver(t, func(n int) int {
+				if n == 3 {
+					<-release
+				}
+				return []int{410, 200, 200}[n-1]
+			})
+			t.Cleanup(func() { close(release) })
+			mine := me.newApp()
+			const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+			l := w.listen(t, "--app", mine, "--forward", r.URL, "--events", "job.closed", "--secret", secret)
+			require.Equal(t, secret, l.secret)
+			trigger := func() { w.run(t, "webhooks", "trigger", "job.closed", "--app", mine) }
+			trigger()
+			require.NoError(t, r.got(2)[0].verify(t, secret), "410 does not end a listener, and what failed is tried again")
+			require.Equal(t, "active", me.hooksOf(mine)[0].(object)["status"])
+			trigger()
+			r.got(3)
+			l.end()
+			require.Contains(t, l.out.String(), "  410  ")
+			require.Empty(t, me.hooksOf(mine))
+		})
+		t.Run("what cannot work is said in a line", func(t *testing.T) {
+			t.Parallel()
+			for want, args := range map[string][]string{
+				"there are several applications: choose one with --app; its id is on its page at":                                   {"listen", "--forward", "http://localhost:3000/"},
+				"--app: there is no application nonsense":                                                                           {"trigger", "job.created", "--app", "nonsense"},
+				"--app: there is no application " + nowhere:                                                                         {"listen", "--forward", "http://localhost:3000/", "--app", nowhere},
+				"type must be one of: job.created, job.updated, job.closed, application.submitted, application.status_changed":      {"trigger", "user.deleted", "--app", app},
+				"--events must be some of: job.created, job.updated, job.closed, application.submitted, application.status_changed": {"listen", "--forward", "http://localhost:3000/", "--events", "user.deleted", "--app", app},
+				"--forward must be an https:// address":                                                                             {"listen", "--forward", "localhost:3000", "--app", app},
+				"--secret must be whsec_ and the base64 of 24 to 64 bytes":                                                          {"listen", "--forward", "http://localhost:3000/", "--secret", "whsec_x", "--app", app},
+				`required flag(s) "forward" not set`:                                                                                {"listen", "--app", app},
+				"accepts 1 arg(s), received 0":                                                                                      {"trigger", "--app", app},
+			} {
+				require.Contains(t, w.fails(t, append([]string{"webhooks"}, args...)...), want)
+			}
+		})
+	})
+}
