@@ -1,16 +1,22 @@
 package fiberhttp
 
 import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
 	"github.com/locumhq/locum/adapters/fiberhttp/dashboard"
 	"github.com/locumhq/locum/adapters/fiberhttp/guides"
 	"github.com/locumhq/locum/adapters/fiberhttp/oauth"
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/limit"
 )
 
 // addPages serves the pages of those who sign in with a browser, the
 // authorization server, which needs them, and the guides.
 func (s *Server) addPages() error {
-	frame, err := pages.New(s.services.Identity, s.services.Integrations, pages.Options{PublicURL: s.o.PublicURL, ClientIP: s.clientIP, Words: oauth.Words})
+	frame, err := pages.New(s.services.Identity, s.services.Integrations, pages.Options{PublicURL: s.o.PublicURL, ClientIP: s.clientIP, Spend: s.spend, Words: oauth.Words})
 	if err != nil {
 		return err
 	}
@@ -18,4 +24,29 @@ func (s *Server) addPages() error {
 	oauth.New(s.services.Integrations, frame, s.o.PublicURL, s.o.Log).Add(s.app)
 	dashboard.Add(s.app, s.services.Integrations, frame, s.o.PublicURL)
 	return guides.Add(s.app, frame)
+}
+
+// spend takes one call from what the request's address has left of the
+// operation, METHOD /path: a page may do no more than its operation.
+func (s *Server) spend(ctx context.Context, c *fiber.Ctx, operation string) error {
+	for _, surface := range s.surfaces {
+		for _, r := range surface.Routes {
+			if r.Method+" "+r.Path == operation {
+				r.Limit.Name = operation
+				return s.take(ctx, r.Limit, c)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Server) take(ctx context.Context, l limit.Rule, c *fiber.Ctx) error {
+	if l.Max == 0 {
+		return nil
+	}
+	d, err := s.services.Limiter.Take(ctx, l, limitKey(s.clientIP(c)))
+	if err == nil && !d.Allowed {
+		err = fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+	}
+	return err
 }

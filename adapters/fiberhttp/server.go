@@ -239,14 +239,8 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 	defer func() { end(err) }()
 	c.SetUserContext(ctx)
 	call := s.callOf(c)
-	if r.Limit.Max > 0 {
-		d, err := s.services.Limiter.Take(ctx, r.Limit, limitKey(call.IP))
-		if err != nil {
-			return err
-		}
-		if !d.Allowed {
-			return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
-		}
+	if err := s.take(ctx, r.Limit, c); err != nil {
+		return err
 	}
 	if r.Auth != web.None {
 		actor, err := s.authenticate(ctx, c, r)

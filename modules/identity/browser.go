@@ -25,15 +25,40 @@ const browserPrefix = "loc_bs_"
 // old secret, ends.
 func (s *Service) LoginBrowser(ctx context.Context, in LoginInput, from Client, old string) (string, error) {
 	secret := auth.NewSecret(browserPrefix, secretChars)
-	err := s.signIn(ctx, in, from, func(ctx context.Context, userID string, now time.Time) error {
+	return secret, s.signIn(ctx, in, from, s.openBrowser(secret, from, old))
+}
+
+// openBrowser opens a session in the place of the one that the browser had.
+func (s *Service) openBrowser(secret string, from Client, old string) func(ctx context.Context, userID string, now time.Time) error {
+	return func(ctx context.Context, userID string, now time.Time) error {
 		if err := s.logoutBrowser(ctx, old, now); err != nil {
 			return err
 		}
 		session := NewSession(s.NewID(), userID, from, now)
 		session.ExpiresAt = now.Add(browserLife)
 		return s.Browsers.Open(ctx, session, auth.HashSecret(secret))
-	})
-	return secret, err
+	}
+}
+
+// RegisterBrowser is Register for who fills in a page. What it returns is what
+// LoginBrowser does.
+func (s *Service) RegisterBrowser(ctx context.Context, in RegisterInput, from Client, old string) (string, error) {
+	r, err := in.checked()
+	if err != nil {
+		return "", err
+	}
+	secret := auth.NewSecret(browserPrefix, secretChars)
+	return secret, s.register(ctx, r, from, s.openBrowser(secret, from, old))
+}
+
+// RegisterEmployerBrowser is RegisterEmployer for who fills in a page.
+func (s *Service) RegisterEmployerBrowser(ctx context.Context, in RegisterEmployerInput, from Client, old string) (string, error) {
+	r, err := in.checked()
+	if err != nil {
+		return "", err
+	}
+	secret := auth.NewSecret(browserPrefix, secretChars)
+	return secret, s.register(ctx, r, from, s.openBrowser(secret, from, old))
 }
 
 // AuthenticateBrowser finds who signed in with the cookie's secret, or

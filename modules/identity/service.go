@@ -76,25 +76,36 @@ type RegisterInput struct {
 // Register makes an account of either type and signs it in. An employer's
 // organization bears the user's name until they complete it.
 func (s *Service) Register(ctx context.Context, in RegisterInput, from Client) (SignedIn, error) {
+	r, err := in.checked()
+	if err != nil {
+		return SignedIn{}, err
+	}
+	return s.registerAndOpen(ctx, r, from)
+}
+
+// registration is what an account is made of, checked.
+type registration struct {
+	email, password, name string
+	kind                  Kind
+	organization          Organization // of an employer
+}
+
+func (in RegisterInput) checked() (registration, error) {
 	var c checks
-	email := c.email(in.Email)
+	r := registration{email: c.email(in.Email), password: in.Password}
 	c.password("password", in.Password, true)
-	name := c.line("name", in.Name, true)
-	kind := Kind(in.UserType)
+	r.name = c.line("name", in.Name, true)
+	r.kind = Kind(in.UserType)
 	switch {
 	case in.UserType == "":
 		c.bad("userType", "is required")
-	case kind != KindJobseeker && kind != KindEmployer:
+	case r.kind != KindJobseeker && r.kind != KindEmployer:
 		c.bad("userType", "must be one of: jobseeker, employer")
 	}
-	if err := c.err(); err != nil {
-		return SignedIn{}, err
+	if r.kind == KindEmployer {
+		r.organization.Name = r.name
 	}
-	company := ""
-	if kind == KindEmployer {
-		company = name
-	}
-	return s.register(ctx, email, in.Password, name, kind, Organization{Name: company}, from)
+	return r, c.err()
 }
 
 // RegisterEmployerInput makes an account and its organization.
@@ -109,47 +120,61 @@ type RegisterEmployerInput struct {
 
 // RegisterEmployer makes an organization and the account of its first admin.
 func (s *Service) RegisterEmployer(ctx context.Context, in RegisterEmployerInput, from Client) (SignedIn, error) {
+	r, err := in.checked()
+	if err != nil {
+		return SignedIn{}, err
+	}
+	return s.registerAndOpen(ctx, r, from)
+}
+
+func (in RegisterEmployerInput) checked() (registration, error) {
 	var c checks
-	email := c.email(in.Email)
+	r := registration{email: c.email(in.Email), password: in.Password, kind: KindEmployer}
 	c.password("password", in.Password, false)
-	name := c.line("name", in.Name, true)
-	o := Organization{
+	r.name = c.line("name", in.Name, true)
+	r.organization = Organization{
 		Name:     c.line("companyName", in.CompanyName, true),
 		Industry: c.line("industry", in.Industry, false),
 		Size:     c.line("companySize", in.CompanySize, false),
 	}
-	if err := c.err(); err != nil {
-		return SignedIn{}, err
-	}
-	return s.register(ctx, email, in.Password, name, KindEmployer, o, from)
+	return r, c.err()
 }
 
-func (s *Service) register(ctx context.Context, email, password, name string, kind Kind, o Organization, from Client) (SignedIn, error) {
+func (s *Service) registerAndOpen(ctx context.Context, r registration, from Client) (out SignedIn, err error) {
+	err = s.register(ctx, r, from, func(ctx context.Context, userID string, now time.Time) (err error) {
+		out, err = s.open(ctx, userID, from, now)
+		return err
+	})
+	return out, err
+}
+
+// register makes the account and opens what it opens, in one transaction.
+func (s *Service) register(ctx context.Context, r registration, from Client, open func(ctx context.Context, userID string, now time.Time) error) error {
 	// Looking first spares the hash for an address that is taken; the unique
 	// index decides among those who look at the same time.
-	switch u, err := s.Users.FindByEmail(ctx, EmailKey(email)); {
+	switch u, err := s.Users.FindByEmail(ctx, EmailKey(r.email)); {
 	case err == nil && u.Status == UserActive:
-		return SignedIn{}, ErrEmailTaken
+		return ErrEmailTaken
 	case err != nil && !errors.Is(err, ErrUserNotFound):
-		return SignedIn{}, err
+		return err
 	}
 	leave, err := s.gate.enter(network(from.Address))
 	if err != nil {
-		return SignedIn{}, err
+		return err
 	}
-	hash, err := s.Hasher.Hash(ctx, password)
+	hash, err := s.Hasher.Hash(ctx, r.password)
 	leave()
 	if err != nil {
-		return SignedIn{}, err
+		return err
 	}
-	var out SignedIn
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		u := NewUser(s.NewID(), email, name, kind, hash, now)
+		u := NewUser(s.NewID(), r.email, r.name, r.kind, hash, now)
 		if err := s.Users.Add(ctx, &u); err != nil {
 			return err
 		}
-		if kind == KindEmployer {
+		if r.kind == KindEmployer {
+			o := r.organization
 			org, founder := Found(s.NewID(), s.NewID(), u.ID, o.Name, o.Industry, o.Size, now)
 			if err := s.Organizations.Found(ctx, org, founder); err != nil {
 				return err
@@ -158,10 +183,8 @@ func (s *Service) register(ctx context.Context, email, password, name string, ki
 		if err := s.Events.Record(ctx, event.UserRegistered{UserID: u.ID}); err != nil {
 			return err
 		}
-		out, err = s.open(ctx, u.ID, from, now)
-		return err
+		return open(ctx, u.ID, now)
 	})
-	return out, err
 }
 
 // open starts a session in the transaction of ctx.

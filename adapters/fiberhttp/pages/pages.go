@@ -24,6 +24,7 @@ var files embed.FS
 var (
 	layout        = template.Must(template.New("layout.html").Funcs(template.FuncMap{"number": number}).ParseFS(files, "html/layout.html", "html/parts.html"))
 	signInPage    = Parse(files, "html/sign-in.html")
+	signUpPage    = Parse(files, "html/sign-up.html")
 	onwardPage    = Parse(files, "html/onward.html")
 	forbiddenPage = Parse(files, "html/forbidden.html")
 	consentsPage  = Parse(files, "html/consents.html")
@@ -82,6 +83,7 @@ type Frame struct {
 	module    *integrations.Service
 	words     func(integrations.Scope) string
 	clientIP  func(*fiber.Ctx) string
+	spend     func(ctx context.Context, c *fiber.Ctx, operation string) error
 	publicURL *url.URL
 }
 
@@ -90,6 +92,9 @@ type Options struct {
 	PublicURL string
 	// ClientIP is the address that a request comes from.
 	ClientIP func(*fiber.Ctx) string
+	// Spend takes one call from what the request's address has left of the
+	// operation, METHOD /path, or is fault.ErrRateLimit.
+	Spend func(ctx context.Context, c *fiber.Ctx, operation string) error
 	// Words are what a scope allows, for people.
 	Words func(integrations.Scope) string
 }
@@ -97,7 +102,7 @@ type Options struct {
 // New makes the frame.
 func New(i *identity.Service, module *integrations.Service, o Options) (*Frame, error) {
 	u, err := url.Parse(o.PublicURL)
-	return &Frame{identity: i, module: module, words: o.Words, clientIP: o.ClientIP, publicURL: u}, err
+	return &Frame{identity: i, module: module, words: o.Words, clientIP: o.ClientIP, spend: o.Spend, publicURL: u}, err
 }
 
 // Add serves the pages that belong to the frame.
@@ -110,6 +115,8 @@ func (f *Frame) Add(app *fiber.App) {
 	})
 	app.Get("/developers/sign-in", f.Guard, f.askSignIn)
 	app.Post("/developers/sign-in", f.Guard, f.signIn)
+	app.Get("/developers/sign-up", f.Guard, f.askSignUp)
+	app.Post("/developers/sign-up", f.Guard, f.signUp)
 	app.Post("/developers/sign-out", f.Guard, f.signOut)
 	app.Get("/developers/consents", f.Guard, f.SignedIn(f.consents))
 	app.Post("/developers/consents/:clientId/withdraw", f.Guard, f.SignedIn(f.withdraw))

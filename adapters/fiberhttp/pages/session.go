@@ -103,15 +103,13 @@ func (f *Frame) signIn(c *fiber.Ctx) error {
 	v := signInView{Next: LocalPath(c.FormValue("next")), Email: c.FormValue("email")}
 	from := identity.Client{Address: f.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent)}
 	secret, err := f.identity.LoginBrowser(ctx, identity.LoginInput{Email: v.Email, Password: c.FormValue("password")}, from, c.Cookies(f.cookie()))
-	var problem *fault.Error
 	switch {
 	case err == nil:
 	case errors.Is(err, identity.ErrBadCredentials), fault.KindOf(err) == fault.Invalid:
 		v.Error = "The e-mail address or the password is not right."
 		return f.Show(c, fiber.StatusUnauthorized, signInPage, nil, v)
-	case errors.As(err, &problem) && problem.Kind == fault.TooMany:
-		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((problem.RetryAfter+time.Second-1)/time.Second)))
-		v.Error = "There were too many tries. Please wait a few minutes."
+	case fault.KindOf(err) == fault.TooMany:
+		v.Error = tooMany(c, err)
 		return f.Show(c, fiber.StatusTooManyRequests, signInPage, nil, v)
 	default:
 		return err
@@ -120,6 +118,12 @@ func (f *Frame) signIn(c *fiber.Ctx) error {
 	// Not a redirect: the way may go on to another host at once, and a browser
 	// would take that for the target of the form, which only this host may be.
 	return f.Show(c, fiber.StatusOK, onwardPage, nil, v)
+}
+
+// tooMany says that there were too many tries, and when the next makes sense.
+func tooMany(c *fiber.Ctx, err error) string {
+	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((fault.Of(err).RetryAfter+time.Second-1)/time.Second)))
+	return "There were too many tries. Please wait a few minutes."
 }
 
 func (f *Frame) signOut(c *fiber.Ctx) error {

@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/oauth2"
+)
+
+func TestSigningUpOnAPage(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		form := func(more url.Values) url.Values {
+			values := url.Values{"name": {"Sam Lee"}, "email": {newEmail()}, "password": {password}, "userType": {"jobseeker"}}
+			for name, value := range more {
+				values[name] = value
+			}
+			return values
+		}
+		t.Run("leads to where somebody wanted to go, signed in", func(t *testing.T) {
+			t.Parallel()
+			b := w.browser(t)
+			away := b.open("GET", "/developers", nil).header.Get("Location")
+			up := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(b.open("GET", away, nil).text)
+			require.NotNil(t, up)
+			page := b.open("GET", up[1], nil)
+			require.Equal(t, 200, page.status)
+			require.Contains(t, page.text, `name="next" value="/developers"`)
+			values := form(url.Values{"next": {"/developers/consents"}})
+			in := b.open("POST", "/developers/sign-up", values)
+			require.Equal(t, 200, in.status, in.text)
+			require.Contains(t, in.text, `url=/developers/consents`)
+			require.Equal(t, 200, b.open("GET", "/developers", nil).status)
+			require.Equal(t, "/developers/consents", b.open("GET", "/developers/sign-up?next=/developers/consents", nil).header.Get("Location"))
+			w.guest(t).post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200)
+			w.mail(t, values.Get("email"), "confirm your e-mail address")
+		})
+		t.Run("makes an employer with a company", func(t *testing.T) {
+			t.Parallel()
+			b := w.browser(t)
+			values := form(url.Values{"userType": {"employer"}})
+			refused := b.open("POST", "/developers/sign-up", values)
+			require.Equal(t, 400, refused.status)
+			require.Contains(t, refused.text, "The company is required.")
+			require.Contains(t, refused.text, `value="employer" checked`)
+			values.Set("companyName", "St Mary's")
+			require.Equal(t, 200, b.open("POST", "/developers/sign-up", values).status)
+			c := w.guest(t)
+			c.token = c.post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200).text("data.accessToken")
+			require.Contains(t, string(c.get("/api/employers/profile").ok(200).raw), "St Mary's")
+		})
+		t.Run("says beside each field what is wrong, and keeps what was typed but the password", func(t *testing.T) {
+			t.Parallel()
+			b := w.browser(t)
+			refused := b.open("POST", "/developers/sign-up", url.Values{"name": {"Sam <b>"}, "email": {"nonsense"}, "password": {"Short-1"}, "userType": {"admin"}})
+			require.Equal(t, 400, refused.status)
+			require.Contains(t, refused.text, "The address must be a valid email address.")
+			require.Contains(t, refused.text, `id="password-error">The password `)
+			require.Contains(t, refused.text, `aria-describedby="password-error"`)
+			require.Contains(t, refused.text, "This must be one of")
+			require.Contains(t, refused.text, `value="Sam &lt;b&gt;"`)
+			require.NotContains(t, refused.text, "Short-1")
+			require.Empty(t, refused.header.Get("Set-Cookie"))
+			taken := b.open("POST", "/developers/sign-up", form(url.Values{"email": {w.seeker(t).email}}))
+			require.Equal(t, 409, taken.status)
+			require.Contains(t, taken.text, "has an account already")
+		})
+		t.Run("leads nowhere but to this host", func(t *testing.T) {
+			t.Parallel()
+			for _, next := range []string{"https://evil.example/", "//evil.example", `/\evil.example`, "/a\tb", ""} {
+				b := w.browser(t)
+				require.Contains(t, b.open("GET", "/developers/sign-up?next="+url.QueryEscape(next), nil).text, `name="next" value="/developers"`)
+				in := b.open("POST", "/developers/sign-up", form(url.Values{"next": {next}}))
+				require.Equal(t, 200, in.status)
+				require.NotContains(t, in.text, "evil")
+			}
+		})
+		t.Run("is refused from another site, and spends what the operation of the portal spends", func(t *testing.T) {
+			t.Parallel()
+			b := w.browser(t)
+			b.site = "cross-site"
+			require.Equal(t, 403, b.open("POST", "/developers/sign-up", form(nil)).status)
+			b.site = "same-origin"
+			c := w.guest(t)
+			c.ip = b.ip
+			for range 3 {
+				c.post("/api/auth/register-employer", object{}).invalid("email")
+			}
+			employer := url.Values{"userType": {"employer"}, "companyName": {""}}
+			for range 2 {
+				require.Equal(t, 400, b.open("POST", "/developers/sign-up", form(employer)).status)
+			}
+			over := b.open("POST", "/developers/sign-up", form(employer))
+			require.Equal(t, 429, over.status)
+			require.NotEmpty(t, over.header.Get("Retry-After"))
+			require.Contains(t, over.text, "There were too many tries")
+			require.Equal(t, 200, b.open("POST", "/developers/sign-up", form(nil)).status, "jobseekers have another")
+		})
+		t.Run("goes on to the consent that an application asked for", func(t *testing.T) {
+			t.Parallel()
+			p := w.thirdParty(t, nil)
+			b := w.browser(t)
+			path := p.ask(oauth2.GenerateVerifier())
+			away := b.open("GET", path, nil).header.Get("Location")
+			require.True(t, strings.HasPrefix(away, "/developers/sign-in?"), away)
+			up := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(b.open("GET", away, nil).text)
+			require.NotNil(t, up)
+			next := regexp.MustCompile(`name="next" value="([^"]*)"`).FindStringSubmatch(b.open("GET", up[1], nil).words())
+			require.NotNil(t, next)
+			require.Equal(t, path, next[1])
+			require.Equal(t, 200, b.open("POST", "/developers/sign-up", form(url.Values{"next": {next[1]}})).status)
+			require.NotEmpty(t, b.allow(path).Get("code"))
+		})
+	})
+}
