@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	mathrand "math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,6 +91,10 @@ var retries = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
 	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
+
+// Retries are the pauses after attempts that failed, give or take a fifth, the
+// first one first.
+func Retries() []time.Duration { return slices.Clone(retries) }
 
 // mostRetryAfter is how long a receiver may ask to be left alone.
 const mostRetryAfter = 24 * time.Hour

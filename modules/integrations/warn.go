@@ -43,7 +43,7 @@ func (s *Service) warn(ctx context.Context, key string, w warning) error {
 	}
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID: "webhook-" + key, To: mail.Address{Name: p.Name, Email: p.Email}, Greeting: p.Name, Home: s.PublicURL,
-		Subject: subject, Body: []mail.Block{{Text: text}, {Code: w.URL}},
+		Subject: subject, Body: []mail.Block{{Text: text}, {Code: w.URL}, {Link: &mail.Link{Label: "Look at the webhook", URL: s.PublicURL + "/developers/apps/" + e.AppID + "/webhooks/" + e.ID}}},
 	})
 }
 

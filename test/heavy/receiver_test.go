@@ -1,0 +1,48 @@
+package heavy
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// The receiver for Node, as the guide has it, with the package that it asks for.
+func TestTheNodeReceiverOfTheGuideVerifiesRealDeliveries(t *testing.T) {
+	t.Setenv("LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS", "true")
+	s := newStage(t)
+	node, npm := kit.Tool(t, "node"), kit.Tool(t, "npm")
+	s.serve()
+	text, err := os.ReadFile(filepath.Join("..", "..", "adapters", "fiberhttp", "guides", "webhooks.md"))
+	require.NoError(t, err)
+	program := regexp.MustCompile("(?s)```js\n(.*?)```").FindSubmatch(text)
+	require.NotNil(t, program)
+	dir := installed(t, npm, "receiver")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "receiver.mjs"), program[1], 0o600))
+	kit.TryReceiver(t, s.url, func(ctx context.Context) *exec.Cmd {
+		return exec.CommandContext(ctx, node, filepath.Join(dir, "receiver.mjs"))
+	})
+}
+
+// installed is a folder with the npm packages that the folder of the name beside
+// this one locks.
+func installed(t *testing.T, npm, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, file := range []string{"package.json", "package-lock.json", ".npmrc"} {
+		raw, err := os.ReadFile(filepath.Join("..", name, file))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), raw, 0o600))
+	}
+	cmd := exec.CommandContext(t.Context(), npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return dir
+}
