@@ -1,42 +1,167 @@
 package heavy
 
 import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/test/kit"
 )
 
+// npmPackage is a folder of programs in TypeScript, installed and built beside
+// the types that are generated from a document of the server.
+type npmPackage struct {
+	t   *testing.T
+	s   *stage
+	dir string
+}
+
+func newNPMPackage(t *testing.T, s *stage, folder, surface string) *npmPackage {
+	t.Helper()
+	npm := kit.Tool(t, "npm")
+	p := &npmPackage{t, s, t.TempDir()}
+	folder = filepath.Join("..", folder)
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	for _, entry := range entries {
+		if entry.Type().IsRegular() {
+			raw, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(p.dir, entry.Name()), raw, 0o600))
+		}
+	}
+	p.run(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	document, err := s.command("openapi", surface).Output()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(p.dir, surface+".json"), document, 0o600))
+	p.run(npm, "run", "--silent", "generate")
+	p.run(npm, "run", "--silent", "build")
+	return p
+}
+
+func (p *npmPackage) run(name string, args ...string) string {
+	p.t.Helper()
+	cmd := exec.CommandContext(p.t.Context(), name, args...)
+	cmd.Dir = p.dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(p.t, err, "%s %v: %s", name, args, out)
+	return string(out)
+}
+
 // The types of the client are generated from the document of the running
 // server by openapi-typescript; the TypeScript compiler holds test/client/main.ts
 // to them, and Node runs it.
 func TestAGeneratedTypeScriptClientDoesTheMainJob(t *testing.T) {
 	s := newStage(t)
-	node, npm := kit.Tool(t, "node"), kit.Tool(t, "npm")
+	node := kit.Tool(t, "node")
 	s.serve()
-	dir := t.TempDir()
-	for _, name := range []string{"package.json", "package-lock.json", "tsconfig.json", "main.ts", ".npmrc"} {
-		raw, err := os.ReadFile(filepath.Join("..", "client", name))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), raw, 0o600))
+	p := newNPMPackage(t, s, "client", "portal")
+	require.Contains(t, p.run(node, "built/main.js", s.url), "the main job is done")
+}
+
+// Programs of others, unchanged: a client generated from the document calls every
+// operation, openid-client goes through the code flow, and the library of
+// Standard Webhooks verifies what Node receives.
+func TestProgramsInTypeScriptUseTheDeveloperInterface(t *testing.T) {
+	s := newStage(t)
+	node := kit.Tool(t, "node")
+	// Clients of OAuth insist that the server is where it says it is.
+	s.env = []string{"LOCUM_HTTP_ADDR=" + freeAddress(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
+	s.env = append(s.env, "LOCUM_HTTP_PUBLIC_URL=http://"+strings.TrimPrefix(s.env[0], "LOCUM_HTTP_ADDR="))
+	s.serve()
+	p := newNPMPackage(t, s, "developer-client", "developer")
+	for program, want := range map[string]string{"oauth": "the code flow works", "webhooks": "deliveries verify", "every": "all 5 operations work"} {
+		t.Run(program, func(t *testing.T) {
+			require.Contains(t, p.visiting(t, node, "built/"+program+".js", s.url), want)
+		})
 	}
-	run := func(name string, args ...string) string {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), name, args...)
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s %v: %s", name, args, out)
-		return string(out)
-	}
-	run(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	document, err := s.command("openapi", "portal").Output()
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "portal.json"), document, 0o600))
-	run(npm, "run", "--silent", "generate")
-	run(npm, "run", "--silent", "build")
-	require.Contains(t, run(node, "built/main.js", s.url), "the main job is done")
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// visiting runs a program that says whom it wants to visit which page, plays the
+// browsers, and returns what else the program said.
+func (p *npmPackage) visiting(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = p.dir
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	var complaint, said strings.Builder
+	cmd.Stderr = &complaint
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if visit := strings.Fields(lines.Text()); len(visit) == 4 && visit[0] == "visit" {
+			_, err := io.WriteString(in, p.s.agree(t, visit[1], visit[2], visit[3])+"\n")
+			require.NoError(t, err)
+			continue
+		}
+		said.WriteString(lines.Text() + "\n")
+	}
+	require.NoError(t, cmd.Wait(), "%s%s", said.String(), complaint.String())
+	return said.String()
+}
+
+var csrfField = regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`)
+
+// agree signs in with a new browser where the page asks for it, agrees if it has
+// to, and returns where the browser is sent.
+func (s *stage) agree(t *testing.T, email, password, page string) string {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	browser := &http.Client{Jar: jar, Timeout: 20 * time.Second, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if strings.HasPrefix(r.URL.String(), s.url) {
+			return nil
+		}
+		return http.ErrUseLastResponse // it is the client's, and nobody is there
+	}}
+	open := func(method, address string, form url.Values) (*http.Response, string) {
+		r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
+		require.NoError(t, err)
+		if form != nil {
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.Header.Set("Sec-Fetch-Site", "same-origin")
+		}
+		answer, err := browser.Do(r)
+		require.NoError(t, err)
+		defer func() { _ = answer.Body.Close() }()
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		return answer, string(text)
+	}
+	signIn, text := open("GET", page, nil)
+	require.Equal(t, "/developers/sign-in", signIn.Request.URL.Path, "%s %s", signIn.Header.Get("Location"), text)
+	signedIn, text := open("POST", s.url+"/developers/sign-in", url.Values{"email": {email}, "password": {password}, "next": {signIn.Request.URL.Query().Get("next")}})
+	require.Equal(t, 200, signedIn.StatusCode, text)
+	answer, text := open("GET", page, nil)
+	if answer.StatusCode == http.StatusOK {
+		csrf := csrfField.FindStringSubmatch(text)
+		require.NotNil(t, csrf, text)
+		answer, text = open("POST", page, url.Values{"csrf": {csrf[1]}, "decision": {"allow"}})
+	}
+	require.Equal(t, http.StatusSeeOther, answer.StatusCode, text)
+	return answer.Header.Get("Location")
 }

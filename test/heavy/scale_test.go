@@ -32,6 +32,7 @@ type stage struct {
 	pg  *services.Server
 	dir string
 	url string
+	env []string // beside what every stage has
 }
 
 // heavy keeps a test out of the ordinary runs.
@@ -55,6 +56,7 @@ func newStage(t *testing.T) *stage {
 func (s *stage) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.dir, "locum"), args...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "LOCUM_DATABASE_URL="+s.pg.URL, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_LOG_LEVEL=error")
+	cmd.Env = append(cmd.Env, s.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }
