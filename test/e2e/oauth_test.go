@@ -304,6 +304,22 @@ func TestOAuth(t *testing.T) {
 			b.allow(device.ask(verifier))
 			require.Equal(t, 200, b.open("GET", device.ask(verifier), nil).status)
 		})
+		t.Run("the state is the client's own, and may be missing", func(t *testing.T) {
+			t.Parallel()
+			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			b := w.signedIn(t, w.seeker(t))
+			b.allow(p.ask(verifier))
+			for _, state := range []string{"s", "", "long enough", strings.Repeat("x", 2000)} {
+				path := strings.TrimPrefix(p.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)), w.url)
+				answer := b.open("GET", path, nil)
+				require.Equal(t, 303, answer.status, answer.text)
+				to, err := url.Parse(answer.header.Get("Location"))
+				require.NoError(t, err)
+				require.NotEmpty(t, to.Query().Get("code"), to)
+				require.Equal(t, state != "", to.Query().Has("state"))
+				require.Equal(t, state, to.Query().Get("state"))
+			}
+		})
 		t.Run("who does not allow it is sent back with access_denied", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()

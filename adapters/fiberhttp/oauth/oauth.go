@@ -51,7 +51,6 @@ func New(module *integrations.Service, frame *pages.Frame, issuer string, log *s
 		RefreshTokenScopes:         []string{}, // every code gives one
 		SanitationWhiteList:        []string{formRedirect, formChallenge, formMethod},
 		ClientSecretsHasher:        secrets{},
-		MinParameterEntropy:        -1, // state is the client's own: PKCE guards the answer
 		OmitRedirectScopeParam:     true,
 		SendDebugMessagesToClients: false,
 	}
