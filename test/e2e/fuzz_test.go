@@ -15,6 +15,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/developer"
 	"github.com/locumhq/locum/test/kit"
 )
 
@@ -30,12 +32,18 @@ func TestWhateverIsSentTheServerAnswersAsDocumentedAndTouchesNobodyElses(t *test
 	if n, err := strconv.ParseUint(os.Getenv("LOCUM_TEST_FUZZ_SEED"), 10, 64); err == nil {
 		seed = n
 	}
-	_, d := openAPI(t)
-	type operation struct{ method, path string }
+	type operation struct {
+		described
+		method, path string
+	}
 	var all []operation
-	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
-		for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
-			all = append(all, operation{strings.ToUpper(method), path})
+	_, forPeople := openAPI(t)
+	_, forPrograms := openAPIOf(t, developer.Surface(adapters.Services{}, ""))
+	for _, d := range []described{forPeople, forPrograms} {
+		for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
+			for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
+				all = append(all, operation{d, strings.ToUpper(method), path})
+			}
 		}
 	}
 	everywhere(t, func(t *testing.T, w *world) {
@@ -45,19 +53,21 @@ func TestWhateverIsSentTheServerAnswersAsDocumentedAndTouchesNobodyElses(t *test
 			}
 		}()
 		victims := assemble(t, w)
-		whose := []string{victims.seeker.id, victims.employer.id, victims.listing, victims.application, victims.bookmark, victims.document}
+		whose := []string{victims.seeker.id, victims.employer.id, victims.listing, victims.application, victims.bookmark, victims.document,
+			victims.app, victims.key, victims.webhook, victims.client}
 		before := kit.RowsWith(t, w.database(), restless, whose...)
-		f := &fuzzer{Rand: rand.New(rand.NewPCG(seed, 0)), d: d, others: victims.things(), done: map[string]bool{}}
+		f := &fuzzer{Rand: rand.New(rand.NewPCG(seed, 0)), others: victims.things(), done: map[string]bool{}}
 		operations := slices.Clone(all)
 		for range rounds {
 			c := assemble(t, w) // what one round spoils is not missed in the next
 			f.own = c.things()
 			f.Shuffle(len(operations), func(i, j int) { operations[i], operations[j] = operations[j], operations[i] })
 			for _, o := range operations {
+				f.d = o.described
 				f.call(t, c, o.method, o.path)
 			}
 		}
-		t.Logf("%d of %d operations succeeded at least once", len(f.done), len(routes()))
+		t.Logf("%d of %d operations succeeded at least once", len(f.done), len(all))
 		after := kit.RowsWith(t, w.database(), restless, whose...)
 		for table, rows := range before {
 			for _, row := range rows {
@@ -82,6 +92,7 @@ func (c *cast) things() map[string]string {
 	return map[string]string{
 		"/listings/": c.listing, "/jobs/": c.listing, "/recommendations/": c.listing, "/applications/": c.application, "/exports/": c.export,
 		"/notifications/": c.notification, "/bookmarks/": c.bookmark, "/documents/": c.document, "/team/": c.member, "": c.seeker.id,
+		"/apps/": c.app, "/keys/": c.key, "/webhooks/": c.webhook, "/deliveries/": c.delivery, "/consents/": c.client, "vacancy": c.vacancy,
 	}
 }
 
@@ -109,6 +120,13 @@ func (f *fuzzer) call(t testing.TB, c *cast, method, path string) {
 		rightful = c.employer.client
 	}
 	who := one(f, rightful, rightful, rightful, rightful, c.seeker.client, c.employer.client, c.bare.client, c.otherEmployer.client, c.otherSeeker.client, c.guest).elsewhere()
+	programs := strings.HasPrefix(path, "/api/v1/")
+	if programs {
+		who = one(f, c.reader, c.reader, c.writer, c.writer, c.writer, c.reader, c.seeker.client, c.guest)
+		key := who.apiKey
+		who = who.elsewhere()
+		who.apiKey = key
+	}
 	if f.chance(20) || slices.Contains(endings, method+" "+path) {
 		who.token = one(f, "", "nonsense", "eyJhbGciOiJub25lIn0.e30.")
 	}
@@ -120,7 +138,9 @@ func (f *fuzzer) call(t testing.TB, c *cast, method, path string) {
 	for _, p := range op.Parameters {
 		switch p.In {
 		case "path":
-			id := f.id(path)
+			// The things before a name in a path are what it names.
+			before, _, _ := strings.Cut(url, "{"+p.Name+"}")
+			id := f.id(before)
 			if uuid.Validate(id) != nil {
 				id = escapeQuery(id)
 			}
@@ -139,7 +159,7 @@ func (f *fuzzer) call(t testing.TB, c *cast, method, path string) {
 	}
 }
 
-// id is usually one of the kind that the path names, one's own or another's.
+// id is usually one of the kind that the path ends with, one's own or another's.
 func (f *fuzzer) id(path string) string {
 	of := f.own
 	if f.chance(3) {
@@ -152,7 +172,7 @@ func (f *fuzzer) id(path string) string {
 		return one(f, slices.Sorted(maps.Values(of))...)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(of)) {
-		if kind != "" && strings.Contains(path, kind) {
+		if kind != "" && strings.HasSuffix(path, kind) {
 			return of[kind]
 		}
 	}
@@ -262,7 +282,9 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 // named knows what some members should hold.
 func (f *fuzzer) named(name string, schema map[string]any, depth int) any {
 	switch {
-	case strings.HasSuffix(name, "Id"), name == "id", name == "uuid":
+	case name == "job_id":
+		return one(f, f.own["vacancy"], f.own["vacancy"], f.id("/jobs/"))
+	case strings.HasSuffix(name, "Id"), name == "candidate_id", name == "id", name == "uuid":
 		return f.id("")
 	case name == "email" && schema["type"] != "boolean":
 		return one(f, newEmail(), "x", "a@b", "é@example.org")

@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp/developer"
 	"github.com/locumhq/locum/adapters/fiberhttp/portal"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/modules/integrations"
 )
 
 // cast are the people of the matrix and what they own.
@@ -24,12 +25,14 @@ type cast struct {
 	listing, application    string
 	export                  string
 	notification            string // of the application
-	bookmark                string // of another listing
+	vacancy                 string // another listing, for which nobody has applied
+	bookmark                string // of the vacancy
 	document                string
 	title                   string // of the listing
 	app, key                string // of the seeker as a developer
 	webhook, delivery       string
-	client                  string // that the seeker has allowed something
+	client                  string  // that the seeker has allowed something
+	reader, writer          *client // programs: with a key of the application, and with all that the seeker can allow
 }
 
 // matrixRow is a request that the rightful caller makes with success.
@@ -218,13 +221,15 @@ func assemble(t *testing.T, w *world) *cast {
 	c.application = c.seeker.application(c.listing, nil)
 	c.employer.elsewhere().put("/api/employers/applications/"+c.application, object{"status": "review"}).ok(200)
 	c.notification = c.seeker.notified(1)[0].id
-	c.bookmark = c.seeker.post("/api/jobseekers/saved", object{"listingId": c.employer.listing(nil)}).ok(201).text("data.id")
+	c.vacancy = c.employer.listing(nil)
+	c.bookmark = c.seeker.post("/api/jobseekers/saved", object{"listingId": c.vacancy}).ok(201).text("data.id")
 	c.document = c.seeker.document(nil)
 	c.app = c.seeker.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 	c.key = c.seeker.post("/api/developers/apps/"+c.app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
 	c.webhook = c.seeker.post("/api/developers/apps/"+c.app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.created"}}).ok(201).text("data.webhook.id")
 	c.delivery = c.seeker.post("/api/developers/apps/"+c.app+"/webhooks/"+c.webhook+"/test", nil).ok(202).text("data.delivery.id")
 	c.client = w.allowed(t, c.seeker)
+	c.reader, c.writer = c.seeker.keyOf(c.app), c.seeker.allows(c.app, integrations.Scopes()...)
 	c.export = c.employer.post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 	return c
 }

@@ -21,13 +21,19 @@ import (
 // keeps them.
 func (a *account) allows(app string, scopes ...integrations.Scope) *client {
 	a.t.Helper()
+	return a.allowsUntil(time.Now().UTC().Add(time.Hour), app, scopes...)
+}
+
+// allowsUntil is allows until the moment.
+func (a *account) allowsUntil(end time.Time, app string, scopes ...integrations.Scope) *client {
+	a.t.Helper()
 	s, err := gormdb.Open(a.t.Context(), a.w.database(), adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(a.t, err)
 	defer func() { require.NoError(a.t, s.Close()) }()
 	now, token := time.Now().UTC(), integrations.NewToken(integrations.Access)
-	g := integrations.Grant{ID: stores.NewID(), AppID: app, UserID: a.id, Scopes: scopes, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
+	g := integrations.Grant{ID: stores.NewID(), AppID: app, UserID: a.id, Scopes: scopes, CreatedAt: now, ExpiresAt: end}
 	issued := func(kind integrations.TokenKind, token string) integrations.Token {
-		return integrations.Token{Hash: integrations.HashToken(kind, token), GrantID: g.ID, Kind: kind, Scopes: scopes, IssuedAt: now, ExpiresAt: now.Add(time.Hour)}
+		return integrations.Token{Hash: integrations.HashToken(kind, token), GrantID: g.ID, Kind: kind, Scopes: scopes, IssuedAt: now, ExpiresAt: end}
 	}
 	require.NoError(a.t, s.Grants.Add(a.t.Context(), g, issued(integrations.Code, integrations.NewToken(integrations.Code))))
 	require.NoError(a.t, s.Grants.AddToken(a.t.Context(), issued(integrations.Access, token)))

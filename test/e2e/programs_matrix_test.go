@@ -1,0 +1,192 @@
+package e2e
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/developer"
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// offices are the people of the matrix of the developer interface: an employer
+// with a listing and a draft, a jobseeker who has applied, and others of both
+// kinds.
+type offices struct {
+	w                       *world
+	boss, rival             *account
+	seeker, other           *account
+	listing, draft, another string
+	application             string
+}
+
+// programRow is a request that succeeds for who may make it.
+type programRow struct {
+	path func(o *offices) string
+	body func(o *offices) any
+	// hidden is the same request about what nobody else may see or do, and code
+	// what they hear. Without, the request succeeds and tells nothing of it.
+	hidden     func(o *offices) string
+	hiddenBody func(o *offices) any
+	code       string
+}
+
+func seen(o *offices) string { return "/applications/" + o.application }
+
+// programMatrix has a row for every operation of the developer's document.
+var programMatrix = map[string]programRow{
+	"GET /api/v1/jobs":             {path: func(*offices) string { return "/jobs?limit=100&sort=date" }},
+	"GET /api/v1/jobs/:job_id":     {path: func(o *offices) string { return "/jobs/" + o.listing }, hidden: func(o *offices) string { return "/jobs/" + o.draft }, code: "job_not_found"},
+	"GET /api/v1/applications":     {path: func(*offices) string { return "/applications?limit=100" }},
+	"GET /api/v1/applications/:id": {path: seen, hidden: seen, code: "application_not_found"},
+	"POST /api/v1/applications": {path: func(*offices) string { return "/applications" }, body: func(o *offices) any { return object{"job_id": o.another} },
+		hidden: func(*offices) string { return "/applications" }, hiddenBody: func(o *offices) any { return object{"job_id": o.draft} }, code: "job_not_found"},
+}
+
+func TestEveryOperationForProgramsHasARowInItsRoleMatrix(t *testing.T) {
+	t.Parallel()
+	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, ""))
+	operations := 0
+	for _, item := range d.Paths {
+		operations += len(item)
+	}
+	require.Len(t, programMatrix, operations)
+	for _, r := range developerRoutes() {
+		require.Contains(t, programMatrix, r.Method+" "+r.Path)
+		require.NotEmpty(t, r.Scope, r.Path)
+	}
+}
+
+func TestRoleMatrixOfPrograms(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		for _, r := range developerRoutes() {
+			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
+				t.Parallel()
+				o := &offices{w: w, boss: w.employer(t), rival: w.employer(t), seeker: w.seeker(t), other: w.seeker(t)}
+				o.listing, o.another, o.draft = o.boss.listing(nil), o.boss.listing(nil), o.boss.listing(object{"status": "draft"})
+				o.application = o.seeker.application(o.listing, nil)
+				for _, prefix := range []string{"/api/v1", "/v1"} {
+					programMatrix[r.Method+" "+r.Path].play(t, o, r, prefix)
+				}
+			})
+		}
+	})
+}
+
+func (row programRow) play(t *testing.T, o *offices, r web.Route, prefix string) {
+	as := func(who *client) *answer {
+		var body any
+		if row.body != nil {
+			body = row.body(o)
+		}
+		who.t, who.ip = t, o.w.guest(t).ip
+		return who.send(r.Method, prefix+row.path(o), body)
+	}
+	write := r.Method != http.MethodGet
+	all := integrations.Scopes()
+	// A maker of applications, who has nothing to do with the people here.
+	maker := o.w.employer(t)
+	made := maker.post("/api/developers/apps", object{"name": "Ward Finder", "redirectUris": []string{callback}}).ok(201)
+	app := made.text("data.app.id")
+
+	// Nobody, or not any more.
+	as(o.w.guest(t)).problem(401, "unauthorized")
+	for _, garbage := range []string{"x", "loc_live_" + strings.Repeat("0", 38), "\"'; --", strings.Repeat("k", 5000)} {
+		as(o.w.guest(t).with(garbage)).problem(401, "unauthorized")
+		as(&client{w: o.w, token: garbage}).problem(401, "unauthorized")
+	}
+	key := maker.keyOf(app)
+	maker.delete("/api/developers/apps/" + app + "/keys/" + maker.get("/api/developers/apps/"+app+"/keys").ok(200).text("data.keys.0.id")).ok(200)
+	as(key).problem(401, "unauthorized")
+	as(&client{w: o.w, token: o.seeker.token}).problem(401, "unauthorized") // of the portal
+	revoked := o.seeker.allows(app, all...)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, o.w.url+"/oauth/revoke", strings.NewReader(url.Values{"token": {revoked.token}}.Encode()))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.SetBasicAuth(app, made.text("data.clientSecret"))
+	require.Equal(t, 200, revoked.sent(request).status)
+	as(revoked).problem(401, "unauthorized")
+	as(o.seeker.allowsUntil(time.Now().UTC().Add(-time.Second), app, all...)).problem(401, "unauthorized")
+
+	// With too little.
+	for _, has := range all {
+		if has == r.Scope {
+			continue
+		}
+		refused := as(o.seeker.allows(app, has)).problem(403, "insufficient_scope")
+		require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="`+string(r.Scope)+`"`)
+	}
+	if write {
+		as(o.boss.program()).problem(403, "insufficient_scope") // keys read
+		as(o.seeker.program()).problem(403, "insufficient_scope")
+	}
+
+	// Others, with all there is to have.
+	strangers := []*client{o.rival.allows(app, all...), o.other.allows(app, all...)}
+	if !write {
+		strangers = append(strangers, o.rival.program(), o.other.program())
+	}
+	for _, who := range strangers {
+		if row.hidden == nil {
+			a := as(who).gives(200)
+			require.NotContains(t, string(a.raw), o.application)
+			require.NotContains(t, string(a.raw), o.draft)
+			continue
+		}
+		var body any
+		if row.hiddenBody != nil {
+			body = row.hiddenBody(o)
+		}
+		a := who.send(r.Method, prefix+row.hidden(o), body)
+		if write && who == strangers[0] { // an employer, who cannot apply at all
+			a.problem(403, "forbidden")
+			continue
+		}
+		a.problem(404, row.code)
+	}
+
+	// Whoever may.
+	if write {
+		o.another = o.boss.listing(nil)
+		as(o.seeker.allows(app, r.Scope)).gives(201)
+		return
+	}
+	for _, who := range []*client{o.seeker.allows(app, r.Scope), o.boss.allows(app, r.Scope), o.seeker.program(), o.boss.program()} {
+		as(who).gives(200)
+	}
+}
+
+// What is for programs opens nothing of the portal.
+func TestNoRouteOfThePortalTakesWhatIsForPrograms(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		me := w.seeker(t)
+		app := me.app()
+		token, key := me.allows(app, integrations.Scopes()...).token, me.keyOf(app).apiKey
+		for _, r := range routes() {
+			if r.Auth == web.None {
+				continue
+			}
+			path := r.Path
+			for strings.Contains(path, "/:") {
+				before, after, _ := strings.Cut(path, "/:")
+				_, rest, _ := strings.Cut(after, "/")
+				path = strings.TrimSuffix(before+"/"+nowhere+"/"+rest, "/")
+			}
+			for _, credential := range []string{token, key} {
+				who := w.guest(t)
+				who.token = credential
+				who.try(r.Method, path, nil).fails(401, "Unauthorized")
+				if r.Auth == web.Required {
+					who.token, who.apiKey = "", credential
+					who.elsewhere().with(credential).try(r.Method, path, nil).fails(401, "Unauthorized")
+				}
+			}
+		}
+	})
+}
