@@ -93,45 +93,82 @@ func (d Webhooks) InFlight(ctx context.Context, endpointID string, now time.Time
 }
 
 // Claim implements integrations.Webhooks.
-func (d Webhooks) Claim(ctx context.Context, endpointID, deliveryID string, now, until time.Time) (*integrations.Claimed, error) {
-	const take = "UPDATE webhook_deliveries SET attempt = attempt + 1, tries = tries + 1, next_at = ?, claimed_until = ? WHERE "
+func (d Webhooks) Claim(ctx context.Context, endpointID string, n int, now, until time.Time) ([]integrations.Claimed, error) {
 	var rows []deliveryRow
-	if deliveryID != "" {
-		err := d.q(ctx).Raw(take+"id = ? AND endpoint_id = ? AND status = 'pending' AND next_at <= ? RETURNING *", d.dialect.moment(until), d.dialect.moment(until), deliveryID, endpointID, now.Add(skew)).Scan(&rows).Error
+	err := d.q(ctx).Raw("UPDATE webhook_deliveries SET attempt = attempt + 1, tries = tries + 1, next_at = ?, claimed_until = ? WHERE id "+
+		d.dialect.oneOf("SELECT id FROM webhook_deliveries WHERE endpoint_id = ? AND status = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ?")+" RETURNING *",
+		d.dialect.moment(until), d.dialect.moment(until), endpointID, now, n).Scan(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return nil, wrap(err)
+	}
+	events := make([]string, len(rows))
+	for i, r := range rows {
+		events[i] = r.EventID
+	}
+	var messages []messageRow
+	if err := d.q(ctx).Where(d.dialect.columnAmong("event_id", events)).Find(&messages).Error; err != nil {
+		return nil, wrap(err)
+	}
+	bodies := make(map[string]integrations.Message, len(messages))
+	for _, m := range messages {
+		bodies[m.EventID] = integrations.Message{EventID: m.EventID, Type: m.Type, Body: m.Body, OrganizationID: orNone(m.OrganizationID), ApplicantID: orNone(m.ApplicantID), CreatedAt: m.CreatedAt}
+	}
+	out := make([]integrations.Claimed, len(rows))
+	for i, r := range rows {
+		if out[i].Delivery, err = r.delivery(); err != nil {
+			return nil, err
+		}
+		out[i].Message = bodies[r.EventID]
+	}
+	return out, nil
+}
+
+// Settle implements integrations.Webhooks. All of them are one parameter, so that it
+// is one statement for few and for many.
+func (d Webhooks) Settle(ctx context.Context, endpointID string, ds []integrations.Delivery) (newest []string, err error) {
+	if len(ds) == 0 {
+		return nil, nil
+	}
+	type settled struct {
+		ID       string  `json:"id"`
+		Attempt  int     `json:"attempt"`
+		Status   string  `json:"status"`
+		Attempts string  `json:"attempts"`
+		NextAt   *string `json:"next_at"`
+	}
+	all := make([]settled, len(ds))
+	for i, s := range ds {
+		r, err := newDeliveryRow(s)
 		if err != nil {
-			return nil, wrap(err)
+			return nil, err
+		}
+		all[i] = settled{ID: r.ID, Attempt: r.Attempt, Status: r.Status, Attempts: r.Attempts}
+		if r.NextAt != nil {
+			text := r.NextAt.UTC().Format(sqliteTime) // which Postgres reads as well
+			all[i].NextAt = &text
 		}
 	}
-	if len(rows) == 0 {
-		err := d.q(ctx).Raw(take+"id "+d.dialect.oneOf("SELECT id FROM webhook_deliveries WHERE endpoint_id = ? AND status = 'pending' AND next_at <= ? ORDER BY next_at LIMIT 1")+" RETURNING *",
-			d.dialect.moment(until), d.dialect.moment(until), endpointID, now).Scan(&rows).Error
-		if err != nil {
-			return nil, wrap(err)
-		}
-	}
-	if len(rows) == 0 {
-		return nil, nil //nolint:nilnil // nothing is due
-	}
-	delivery, err := rows[0].delivery()
+	raw, err := json.Marshal(all)
 	if err != nil {
 		return nil, err
 	}
-	var m messageRow
-	if err := d.q(ctx).Where("event_id = ?", delivery.EventID).Take(&m).Error; err != nil {
-		return nil, wrap(err)
+	from := "jsonb_to_recordset(?::jsonb) AS v (id uuid, attempt bigint, status text, attempts text, next_at timestamptz)"
+	if !d.pg() {
+		from = `(SELECT value->>'id' AS id, value->>'attempt' AS attempt, value->>'status' AS status, value->>'attempts' AS attempts, value->>'next_at' AS next_at FROM json_each(?)) AS v`
 	}
-	return &integrations.Claimed{Delivery: delivery, Message: integrations.Message{EventID: m.EventID, Type: m.Type, Body: m.Body,
-		OrganizationID: orNone(m.OrganizationID), ApplicantID: orNone(m.ApplicantID), CreatedAt: m.CreatedAt}}, nil
+	err = d.q(ctx).Raw("UPDATE webhook_deliveries SET status = v.status, attempts = v.attempts, next_at = v.next_at, claimed_until = NULL FROM "+from+`
+		WHERE webhook_deliveries.id = v.id AND webhook_deliveries.endpoint_id = ? AND webhook_deliveries.attempt = v.attempt AND claimed_until IS NOT NULL RETURNING webhook_deliveries.id`,
+		string(raw), endpointID).Scan(&newest).Error
+	return newest, wrap(err)
 }
 
-// Settle implements integrations.Webhooks.
-func (d Webhooks) Settle(ctx context.Context, s integrations.Delivery) (bool, error) {
-	r, err := newDeliveryRow(s)
-	if err != nil {
-		return false, err
+// Release implements integrations.Webhooks.
+func (d Webhooks) Release(ctx context.Context, endpointID string, ids []string, now time.Time) error {
+	if len(ids) == 0 {
+		return nil
 	}
-	res := d.q(ctx).Select("status", "attempts", "next_at", "claimed_until").Where("id = ? AND endpoint_id = ? AND attempt = ? AND claimed_until IS NOT NULL", s.ID, s.EndpointID, s.Attempt).Updates(&r)
-	return res.RowsAffected > 0, wrap(res.Error)
+	return wrap(d.q(ctx).Exec("UPDATE webhook_deliveries SET attempt = attempt - 1, tries = tries - 1, next_at = ?, claimed_until = NULL WHERE ? AND endpoint_id = ? AND claimed_until > ?",
+		d.dialect.moment(now), d.dialect.among(ids), endpointID, now).Error)
 }
 
 // Due implements integrations.Webhooks.

@@ -238,11 +238,14 @@ func (d dialect) folded(column string) string {
 }
 
 // moment is a parameter where Postgres would not guess its type, in a CASE.
-func (d dialect) moment(t time.Time) any {
+func (d dialect) moment(t time.Time) any { return d.typed(t, "timestamptz") }
+
+// typed is a value whose type Postgres cannot tell from where it stands.
+func (d dialect) typed(v any, as string) any {
 	if d == postgres {
-		return gorm.Expr("?::timestamptz", t)
+		return gorm.Expr("?::"+as, v)
 	}
-	return t
+	return v
 }
 
 // among is the condition that a row's id is one of the ids. They are one

@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"gorm.io/gorm/clause"
@@ -209,24 +212,37 @@ func orNone(id *string) string {
 	return *id
 }
 
-// Queue implements integrations.Webhooks.
-func (d Webhooks) Queue(ctx context.Context, m integrations.Message, ds []integrations.Delivery) error {
-	rows := make([]deliveryRow, len(ds))
+// Queue implements integrations.Webhooks. That nobody else can lock the endpoints is
+// the doing of Postgres' foreign key, which locks what a new row refers to, and of
+// SQLite's one writer.
+func (d Webhooks) Queue(ctx context.Context, ms []integrations.Message, ds []integrations.Delivery, now, since time.Time) (alone []string, err error) {
+	messages, rows := make([]messageRow, len(ms)), make([]deliveryRow, len(ds))
+	endpoints, made := map[string]bool{}, make([]string, len(ds))
+	for i, m := range ms {
+		messages[i] = messageRow{EventID: m.EventID, Type: m.Type, Body: m.Body, OrganizationID: orNull(m.OrganizationID), ApplicantID: orNull(m.ApplicantID), CreatedAt: m.CreatedAt}
+	}
 	for i, delivery := range ds {
-		var err error
+		endpoints[delivery.EndpointID], made[i] = true, delivery.ID
 		if rows[i], err = newDeliveryRow(delivery); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	row := messageRow{EventID: m.EventID, Type: m.Type, Body: m.Body, OrganizationID: orNull(m.OrganizationID), ApplicantID: orNull(m.ApplicantID), CreatedAt: m.CreatedAt}
-	return d.Do(ctx, func(ctx context.Context) error {
+	// Everybody locks endpoints in the same order.
+	slices.SortStableFunc(rows, func(a, b deliveryRow) int { return strings.Compare(a.EndpointID, b.EndpointID) })
+	err = d.Do(ctx, func(ctx context.Context) error {
 		there := func(columns ...clause.Column) clause.OnConflict {
 			return clause.OnConflict{Columns: columns, DoNothing: true}
 		}
-		err := errors.Join(d.q(ctx).Clauses(there(clause.Column{Name: "event_id"})).Create(&row).Error,
+		err := errors.Join(d.unprepared(ctx).Clauses(there(clause.Column{Name: "event_id"})).CreateInBatches(&messages, 200).Error,
 			d.unprepared(ctx).Clauses(there(clause.Column{Name: "event_id"}, clause.Column{Name: "endpoint_id"})).CreateInBatches(&rows, 200).Error)
-		return wrap(err)
+		if err != nil {
+			return wrap(err)
+		}
+		const other = "NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d WHERE d.endpoint_id = webhook_endpoints.id AND "
+		return wrap(d.q(ctx).Raw("SELECT id FROM webhook_endpoints WHERE ? AND "+other+"d.claimed_until > ?) AND "+other+"d.status = 'pending' AND d.next_at > ? AND d.next_at <= ? AND NOT (?)) ORDER BY id",
+			d.dialect.among(slices.Sorted(maps.Keys(endpoints))), now, since, now, d.dialect.columnAmong("d.id", made)).Scan(&alone).Error)
 	})
+	return alone, err
 }
 
 // Forget implements integrations.Webhooks.

@@ -3,6 +3,7 @@ package integrations
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -12,69 +13,176 @@ import (
 )
 
 const (
-	// deliverKind is the kind of job that attempts a delivery. The row says what
+	// deliverKind is the kind of job that looks after an endpoint. The rows say what
 	// is due; a job only makes somebody look, so that one too many does no harm.
 	deliverKind = "integrations.deliver"
 	// inFlight is how many attempts for one endpoint go on at once, and
-	// inFlightFailing how many while none succeeds: who does not answer holds a
-	// worker for as long as we wait.
+	// inFlightFailing how many while none succeeds.
 	inFlight        = 5
 	inFlightFailing = 1
+	// claimedMost is how many are claimed at once for an endpoint that takes them,
+	// and turnWithin how long it may take until how they ended is written down, and
+	// it is seen that the endpoint was changed.
+	claimedMost = 100
+	turnWithin  = 50 * time.Millisecond
+	// lookFor is how long one job begins attempts for an endpoint. What is due then
+	// is another's, behind the endpoints that wait. With the longest attempt after
+	// it, it is less than a job may take.
+	lookFor = 3 * time.Second
 	// claimedFor is longer than an attempt can take.
-	claimedFor = time.Minute
+	claimedFor = 30 * time.Second
 	// warnAfter and disableAfter are how long an endpoint may fail. The twelve
 	// hours that have to be between two failures for that are within the days.
 	warnAfter    = 24 * time.Hour
 	disableAfter = 5 * 24 * time.Hour
-	// overdueAfter is when somebody looks for a delivery whose job was lost.
-	overdueAfter = 30 * time.Second
-	sweepEvery   = 30 * time.Second
+	// overdueAfter is when somebody looks for a delivery that nobody looks after:
+	// its job or its worker was lost.
+	overdueAfter = 15 * time.Second
+	sweepEvery   = 15 * time.Second
 	sweepAtOnce  = 500
 )
 
-// look names what is due: a delivery, or without one whatever of the endpoint.
+// look names an endpoint for which something is due, from the moment on.
 type look struct {
-	Endpoint string `json:"endpoint"`
-	Delivery string `json:"delivery"`
+	Endpoint string    `json:"endpoint"`
+	At       time.Time `json:"at"`
 }
 
-func lookAt(endpointID, deliveryID, key string, at time.Time) job.Job {
-	j := job.New(deliverKind, job.Webhooks, "whd:"+key, look{endpointID, deliveryID})
+func lookAt(endpointID, key string, at time.Time) job.Job {
+	j := job.New(deliverKind, job.Webhooks, "whd:"+key, look{endpointID, at})
 	j.RunAt = at
 	return j
 }
 
-// deliver attempts one delivery that is due.
-func (s *Service) deliver(ctx context.Context, due look) error {
-	e, c, err := s.claim(ctx, due, false)
-	if err != nil || c == nil {
-		return err
-	}
-	_, err = s.attempt(ctx, e, *c)
-	return err
+// outcome is what became of a claimed delivery: an attempt, or none if it is not to
+// be sent after all.
+type outcome struct {
+	Claimed
+	attempt *Attempt
+	asked   time.Duration
 }
 
-// attempt sends what was claimed, unless it is not to be sent, and writes down
-// what became of it. It returns the attempt if there was one.
-func (s *Service) attempt(ctx context.Context, e Endpoint, c Claimed) (*attempted, error) {
-	if c.Status != Pending {
-		return nil, s.settle(ctx, c, nil)
+// ending is an outcome, or why there is none.
+type ending struct {
+	outcome
+	err error
+}
+
+// visit is somebody who looks after an endpoint for a while.
+type visit struct {
+	*Service
+	due look
+	// e is the endpoint as it was at the last turn, ready what is claimed and not
+	// begun, and ended what is not yet written down.
+	e        Endpoint
+	ready    []Claimed
+	underWay int
+	ended    []outcome
+	ends     chan ending
+	// over is that no more is begun, and left that the rest is another's.
+	over, left bool
+	failed     error
+}
+
+// deliver attempts what is due for an endpoint. Attempts are claimed and written
+// down many at a time, and in one transaction.
+func (s *Service) deliver(ctx context.Context, due look) error {
+	v := &visit{Service: s, due: due, ends: make(chan ending, inFlight)}
+	end := time.After(lookFor)
+	for {
+		if err := v.turn(ctx); err != nil && v.underWay == 0 {
+			return errors.Join(v.failed, err) // the claims end by themselves
+		}
+		v.begin(ctx)
+		if v.underWay == 0 {
+			return v.failed
+		}
+		v.wait(ctx, end)
+	}
+}
+
+// begin begins attempts, as many as may be under way.
+func (v *visit) begin(ctx context.Context) {
+	for len(v.ready) > 0 && v.underWay < inFlight {
+		e, c := v.e, v.ready[0]
+		v.ready = v.ready[1:]
+		v.underWay++
+		go func() {
+			var out ending
+			defer func() {
+				if p := recover(); p != nil {
+					out.err = fmt.Errorf("panic: %v", p)
+				}
+				v.ends <- out
+			}()
+			out.outcome, out.err = v.attempt(ctx, e, c)
+		}()
+	}
+}
+
+// wait waits until there is enough for a turn: many attempts have ended, or all
+// that were claimed have been begun, or one failed, or this visit is over. As long
+// as something waits for a turn, that is soon.
+func (v *visit) wait(ctx context.Context, end <-chan time.Time) {
+	soon := time.NewTimer(turnWithin)
+	defer soon.Stop()
+	for enough := false; !enough && v.underWay > 0; {
+		tick := soon.C
+		if len(v.ended)+len(v.ready) == 0 {
+			tick = nil
+		}
+		select {
+		case e := <-v.ends:
+			v.underWay--
+			v.failed = errors.Join(v.failed, e.err)
+			if e.EndpointID != "" {
+				v.ended = append(v.ended, e.outcome)
+			}
+			bad := e.err != nil || e.attempt != nil && e.attempt.Error != ""
+			v.begin(ctx)
+			enough = bad || len(v.ready) == 0 && len(v.ends) == 0 || len(v.ended) >= claimedMost/2
+		case <-tick:
+			enough = true
+		case <-end:
+			v.over, enough = true, true
+		}
+	}
+}
+
+// attempt sends a claimed delivery, unless it is not to be sent any more. With an
+// error it may have no outcome.
+func (s *Service) attempt(ctx context.Context, e Endpoint, c Claimed) (o outcome, err error) {
+	if c.Message.OrganizationID != "" {
+		// An attempt may come days after the event.
+		may, err := s.mayHear(ctx, e, c.Message.OrganizationID, c.Message.ApplicantID)
+		if err != nil {
+			return o, err // it comes again when the claim has ended
+		}
+		if !may {
+			return outcome{Claimed: c}, nil
+		}
 	}
 	now := s.Clock.Now()
 	signature, err := s.signature(e, c, now)
 	if err != nil {
 		// An operator is told, and it is tried again when it would be anyway.
-		return nil, errors.Join(job.Permanent(err), s.settle(ctx, c, &attempted{at: now, Answer: Answer{Error: "not_signed"}}))
+		return outcome{Claimed: c, attempt: &Attempt{At: now, Error: "not_signed"}}, job.Permanent(err)
 	}
-	answer := s.Sender.Post(ctx, Post{URL: e.URL, Body: c.Message.Body, Headers: map[string]string{
+	a := s.Sender.Post(ctx, Post{URL: e.URL, Body: c.Message.Body, Headers: map[string]string{
 		"webhook-id": c.EventID, "webhook-timestamp": strconv.FormatInt(now.Unix(), 10), "webhook-signature": signature,
 		"webhook-attempt": strconv.Itoa(c.Attempt), "content-type": "application/json", "user-agent": "locum-webhooks/1",
 	}})
-	if ctx.Err() != nil && answer.Status == 0 {
-		return nil, ctx.Err() // it was we who did not wait
+	if ctx.Err() != nil && a.Status == 0 {
+		return o, ctx.Err() // it was we who did not wait
 	}
-	a := &attempted{at: now, Answer: answer}
-	return a, s.settle(ctx, c, a)
+	if (a.Status < 200 || a.Status >= 300) && a.Error == "" {
+		a.Error = "status"
+	}
+	o = outcome{Claimed: c, attempt: &Attempt{At: now, ResponseStatus: a.Status, Error: a.Error, DurationMs: a.Took.Milliseconds(), Answer: a.Body}}
+	if a.Status == tooManyRequests || a.Status == unavailable {
+		o.asked = a.RetryAfter
+	}
+	return o, nil
 }
 
 func (s *Service) signature(e Endpoint, c Claimed, now time.Time) (string, error) {
@@ -85,148 +193,146 @@ func (s *Service) signature(e Endpoint, c Claimed, now time.Time) (string, error
 	return sign(secrets, c.EventID, now, c.Message.Body)
 }
 
-// claim takes a delivery that is due for the endpoint, as the endpoint is now;
-// nil if there is none, or no room for it. What waits for room is taken by
-// whoever makes room. One that is not to be sent after all comes back as failed.
-// What is for a listener is taken by that alone, and by it nothing else.
-func (s *Service) claim(ctx context.Context, due look, listener bool) (e Endpoint, c *Claimed, err error) {
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		c = nil
-		now := s.Clock.Now()
-		if e, err = s.Webhooks.Lock(ctx, due.Endpoint); fault.KindOf(err) == fault.NotFound {
+// turn writes down what has ended and claims what is due, as the endpoint is now
+// and as far as there is room. If this one's time is over, or attempts fail, it
+// gives back what it has not begun.
+func (v *visit) turn(ctx context.Context) error {
+	var e Endpoint
+	var ready []Claimed
+	left := v.left
+	err := v.Tx.Do(ctx, func(ctx context.Context) (err error) {
+		ready = nil
+		if e, err = v.Webhooks.Lock(ctx, v.due.Endpoint); fault.KindOf(err) == fault.NotFound {
 			return nil // deleted meanwhile, with all that was to be sent there
 		} else if err != nil {
 			return err
 		}
-		if listener != (e.ListeningUntil != nil) {
-			return nil
+		if e.ListeningUntil != nil {
+			return nil // its listener sends that
 		}
-		most := inFlight
-		if e.FailingSince != nil {
-			most = inFlightFailing
-		}
-		n, err := s.Webhooks.InFlight(ctx, e.ID, now)
-		if err != nil || n >= most {
-			return err
-		}
-		c, err = s.Webhooks.Claim(ctx, e.ID, due.Delivery, now, now.Add(claimedFor))
-		return err
-	})
-	if err != nil || c == nil {
-		return e, nil, err
-	}
-	if e.Status != EndpointActive {
-		c.Status = Failed
-		return e, c, nil
-	}
-	if c.Message.OrganizationID != "" {
-		// An attempt may come days after the event.
-		may, err := s.mayHear(ctx, e, c.Message.OrganizationID, c.Message.ApplicantID)
+		now := v.Clock.Now()
+		next, err := v.settle(ctx, &e, v.ended, now)
 		if err != nil {
-			return e, nil, err
-		}
-		if !may {
-			c.Status = Failed
-		}
-	}
-	return e, c, nil
-}
-
-type attempted struct {
-	at time.Time
-	Answer
-}
-
-// settle writes down what became of an attempt, nil if none was made, and says
-// what is next.
-func (s *Service) settle(ctx context.Context, c Claimed, a *attempted) error {
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		e, err := s.Webhooks.Lock(ctx, c.EndpointID)
-		if fault.KindOf(err) == fault.NotFound {
-			return nil
-		} else if err != nil {
 			return err
 		}
-		now := s.Clock.Now()
-		d := c.Delivery
-		d.Attempts = slices.Clone(d.Attempts)
-		d.NextAt = nil
-		before := e
-		var next []job.Job
-		if a == nil {
-			d.Status = Failed
-		} else {
-			d.judge(&e, *a, now)
-			next = s.health(before, &e, now)
-		}
-		if e.Status != EndpointActive && d.Status == Pending {
-			d.Status, d.NextAt = Failed, nil
-		}
-		newest, err := s.Webhooks.Settle(ctx, d)
-		if err != nil || !newest {
-			return err
-		}
-		if e.changed(before) {
-			if err := s.Webhooks.Save(ctx, e); err != nil {
+		if ready = v.ready; v.over || e.Status != EndpointActive || e.FailingSince != nil {
+			if err := v.Webhooks.Release(ctx, e.ID, idsOf(ready), now); err != nil {
 				return err
 			}
-			if e.Status == EndpointDisabled {
-				if err := s.Webhooks.Abandon(ctx, e.ID, now); err != nil {
-					return err
-				}
-			}
+			ready = nil
 		}
-		if d.NextAt != nil {
-			next = append(next, lookAt(e.ID, d.ID, d.ID+":"+strconv.Itoa(d.Attempt+1), *d.NextAt))
+		if e.Status != EndpointActive {
+			return errors.Join(v.Webhooks.Abandon(ctx, e.ID, now), v.Jobs.Add(ctx, next...))
 		}
-		more, err := s.Webhooks.Due(ctx, e.ID, now)
-		if err != nil {
+		if v.over && !v.left {
+			next, left = append(next, lookAt(e.ID, e.ID+":next:"+v.NewID(), now)), true
+		}
+		if err := v.Jobs.Add(ctx, next...); err != nil || v.over {
 			return err
 		}
-		for range successors(more, before, e) {
-			next = append(next, lookAt(e.ID, "", e.ID+":next:"+s.NewID(), now))
-		}
-		if len(next) == 0 {
-			return nil
-		}
-		return s.Jobs.Add(ctx, next...)
+		more, err := v.claim(ctx, e, len(ready), now)
+		ready = slices.Concat(ready, more)
+		return err
 	})
+	if err == nil {
+		v.e, v.ready, v.ended, v.left = e, ready, nil, left
+	}
+	return err
 }
 
-// successors says how many are to look for more: each makes room for one, and for
-// all when the endpoint works again.
-func successors(more bool, before, e Endpoint) int {
+// claim takes what is due, beside what is ready. As long as nobody else attempts
+// something, that is more than may be under way, so that there is always something
+// to begin.
+func (v *visit) claim(ctx context.Context, e Endpoint, ready int, now time.Time) ([]Claimed, error) {
+	n, err := v.Webhooks.InFlight(ctx, e.ID, now)
+	if err != nil {
+		return nil, err
+	}
+	most := claimedMost
 	switch {
-	case !more:
-		return 0
-	case before.FailingSince != nil && e.FailingSince == nil:
-		return inFlight
+	case e.FailingSince != nil:
+		most = inFlightFailing
+	case n > v.underWay+ready:
+		most = inFlight
 	}
-	return 1
+	if n >= most {
+		return nil, nil
+	}
+	// The clock of whoever saw that it is due may be ahead of ours.
+	at := now
+	if v.due.At.After(at) {
+		at = v.due.At
+	}
+	return v.Webhooks.Claim(ctx, e.ID, most-n, at, now.Add(claimedFor))
 }
 
-// judge notes the attempt with the delivery, and with the endpoint that it failed
-// or did not.
-func (d *Delivery) judge(e *Endpoint, a attempted, now time.Time) {
-	ok := a.Status >= 200 && a.Status < 300 && a.Error == ""
-	if !ok && a.Error == "" {
-		a.Error = "status"
+func idsOf(cs []Claimed) []string {
+	ids := make([]string, len(cs))
+	for i, c := range cs {
+		ids[i] = c.ID
 	}
-	d.add(Attempt{At: a.at, ResponseStatus: a.Status, Error: a.Error, DurationMs: a.Took.Milliseconds(), Answer: a.Body})
-	if ok {
-		d.Status, e.FailingSince, e.WarnedAt = Succeeded, nil, nil
-		return
+	return ids
+}
+
+// settle writes down what became of claimed deliveries, and says what is next.
+func (s *Service) settle(ctx context.Context, e *Endpoint, ended []outcome, now time.Time) (next []job.Job, err error) {
+	if len(ended) == 0 {
+		return nil, nil
 	}
-	if e.FailingSince == nil {
-		e.FailingSince = &now
+	ds := make([]Delivery, len(ended))
+	for i, o := range ended {
+		ds[i] = o.judged(*e, now)
 	}
-	if a.Status == gone && e.Status == EndpointActive && e.ListeningUntil == nil {
-		e.Status = EndpointDisabled
+	newest, err := s.Webhooks.Settle(ctx, e.ID, ds)
+	if err != nil {
+		return nil, err
 	}
-	d.Status = Failed
-	if wait, more := pause(d.Tries, a.asked()); more {
+	before := *e
+	for i, o := range ended {
+		if slices.Contains(newest, o.ID) && o.attempt != nil {
+			e.judge(*o.attempt, now)
+			if ds[i].NextAt != nil {
+				next = append(next, lookAt(e.ID, o.ID+":"+strconv.Itoa(o.Attempt+1), *ds[i].NextAt))
+			}
+		}
+	}
+	next = append(next, s.health(before, e, now)...)
+	if e.changed(before) {
+		err = s.Webhooks.Save(ctx, *e)
+		e.Version++
+	}
+	return next, err
+}
+
+// judged is the delivery with what became of it.
+func (o outcome) judged(e Endpoint, now time.Time) Delivery {
+	d := o.Delivery
+	d.Status, d.NextAt = Failed, nil
+	if o.attempt == nil {
+		return d
+	}
+	d.Attempts = slices.Clone(d.Attempts)
+	d.add(*o.attempt)
+	if o.attempt.Error == "" {
+		d.Status = Succeeded
+	} else if wait, more := pause(d.Tries, o.asked); more && e.Status == EndpointActive {
 		at := now.Add(wait)
 		d.Status, d.NextAt = Pending, &at
+	}
+	return d
+}
+
+// judge notes with the endpoint how an attempt ended.
+func (e *Endpoint) judge(a Attempt, now time.Time) {
+	switch {
+	case a.Error == "":
+		e.FailingSince, e.WarnedAt = nil, nil
+		return
+	case e.FailingSince == nil:
+		e.FailingSince = &now
+	}
+	if a.ResponseStatus == gone && e.Status == EndpointActive && e.ListeningUntil == nil {
+		e.Status = EndpointDisabled
 	}
 }
 
@@ -236,14 +342,6 @@ const (
 	tooManyRequests = 429
 	unavailable     = 503
 )
-
-// asked is how long the receiver wants to be left alone.
-func (a attempted) asked() time.Duration {
-	if a.Status == tooManyRequests || a.Status == unavailable {
-		return a.RetryAfter
-	}
-	return 0
-}
 
 // health disables an endpoint that has failed for days, and has its owner told.
 func (s *Service) health(before Endpoint, e *Endpoint, now time.Time) []job.Job {
@@ -280,7 +378,7 @@ func (s *Service) sweepDeliveries(ctx context.Context) error {
 		}
 		jobs := make([]job.Job, len(ids))
 		for i, endpointID := range ids {
-			jobs[i] = lookAt(endpointID, "", endpointID+":sweep:"+now.Truncate(sweepEvery).Format(time.RFC3339), now)
+			jobs[i] = lookAt(endpointID, endpointID+":sweep:"+now.Truncate(sweepEvery).Format(time.RFC3339), now)
 		}
 		if err := s.Jobs.Add(ctx, jobs...); err != nil || len(ids) < sweepAtOnce {
 			return err

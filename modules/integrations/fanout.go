@@ -162,7 +162,7 @@ func (s *Service) tell(ctx context.Context, next func(after string) ([]Endpoint,
 				}
 				m = &made
 			}
-			if err := s.queue(ctx, *m, hear); err != nil {
+			if err := s.queued.add(ctx, s.mailing(*m, hear)); err != nil {
 				return err
 			}
 		}
@@ -172,16 +172,38 @@ func (s *Service) tell(ctx context.Context, next func(after string) ([]Endpoint,
 	}
 }
 
-func (s *Service) queue(ctx context.Context, m Message, to []Endpoint) error {
+// mailing is a message with its deliveries.
+type mailing struct {
+	Message
+	to []Delivery
+}
+
+func (s *Service) mailing(m Message, to []Endpoint) mailing {
+	now := s.Clock.Now()
+	ds := make([]Delivery, len(to))
+	for i, e := range to {
+		ds[i] = Delivery{ID: s.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: m.Type, Status: Pending, NextAt: &now, CreatedAt: now}
+	}
+	return mailing{m, ds}
+}
+
+// queue stores messages with their deliveries, and has somebody look at endpoints
+// that nobody looks after.
+func (s *Service) queue(ctx context.Context, all []mailing) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		ds, jobs := make([]Delivery, len(to)), make([]job.Job, len(to))
-		for i, e := range to {
-			ds[i] = Delivery{ID: s.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: m.Type, Status: Pending, NextAt: &now, CreatedAt: now}
-			jobs[i] = lookAt(e.ID, ds[i].ID, m.EventID+":"+e.ID, now)
+		var ms []Message
+		var ds []Delivery
+		for _, one := range all {
+			ms, ds = append(ms, one.Message), append(ds, one.to...)
 		}
-		if err := s.Webhooks.Queue(ctx, m, ds); err != nil {
+		alone, err := s.Webhooks.Queue(ctx, ms, ds, now, now.Add(-overdueAfter))
+		if err != nil {
 			return err
+		}
+		jobs := make([]job.Job, len(alone))
+		for i, endpointID := range alone {
+			jobs[i] = lookAt(endpointID, endpointID+":new:"+s.NewID(), now)
 		}
 		return s.Jobs.Add(ctx, jobs...)
 	})

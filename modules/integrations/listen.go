@@ -3,6 +3,7 @@ package integrations
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -139,9 +140,9 @@ func (s *Service) Forward(ctx context.Context, e Endpoint, told func(Forwarded))
 			}
 			to := e
 			senders.Go(func() {
-				a, err := s.attempt(sending, to, *c)
+				a, err := s.forward(sending, to, *c)
 				if a != nil {
-					told(Forwarded{a.at, c.Type, c.EventID, a.Answer})
+					told(Forwarded{a.At, c.Type, c.EventID, Answer{Status: a.ResponseStatus, Error: a.Error, Took: time.Duration(a.DurationMs) * time.Millisecond}})
 				} else if err != nil && sending.Err() == nil {
 					told(Forwarded{s.Clock.Now(), c.Type, c.EventID, Answer{Error: "not_sent"}})
 				}
@@ -161,13 +162,57 @@ func (s *Service) next(ctx context.Context, e *Endpoint) (*Claimed, error) {
 	if err != nil || !due {
 		return nil, err
 	}
-	now, c, err := s.claim(ctx, look{Endpoint: e.ID}, true)
-	if err != nil || c == nil {
+	var found Endpoint
+	var claimed []Claimed
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		claimed = nil
+		if found, err = s.Webhooks.Lock(ctx, e.ID); fault.KindOf(err) == fault.NotFound {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		now := s.Clock.Now()
+		if found.Status != EndpointActive {
+			return s.Webhooks.Abandon(ctx, e.ID, now)
+		}
+		most := inFlight
+		if found.FailingSince != nil {
+			most = inFlightFailing
+		}
+		n, err := s.Webhooks.InFlight(ctx, e.ID, now)
+		if err == nil && n < most {
+			claimed, err = s.Webhooks.Claim(ctx, e.ID, 1, now, now.Add(claimedFor))
+		}
+		return err
+	})
+	if err != nil || len(claimed) == 0 {
 		return nil, err
 	}
-	now.URL = e.URL
-	*e = now
-	return c, nil
+	found.URL = e.URL
+	*e = found
+	return &claimed[0], nil
+}
+
+// forward attempts what was claimed and writes down what became of it. It returns
+// the attempt if there was one.
+func (s *Service) forward(ctx context.Context, e Endpoint, c Claimed) (*Attempt, error) {
+	o, err := s.attempt(ctx, e, c)
+	if o.EndpointID == "" {
+		return nil, err
+	}
+	return o.attempt, errors.Join(err, s.Tx.Do(ctx, func(ctx context.Context) error {
+		e, err := s.Webhooks.Lock(ctx, c.EndpointID)
+		if fault.KindOf(err) == fault.NotFound {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		next, err := s.settle(ctx, &e, []outcome{o}, s.Clock.Now())
+		if err != nil {
+			return err
+		}
+		return s.Jobs.Add(ctx, next...)
+	}))
 }
 
 // passing reports what a listener waits out.
@@ -194,7 +239,7 @@ func (s *Service) Trigger(ctx context.Context, a App, kind string) ([]Endpoint, 
 	if err != nil {
 		return nil, err
 	}
-	return to, s.queue(ctx, m, to)
+	return to, s.queue(ctx, []mailing{s.mailing(m, to)})
 }
 
 // AppOr is the application with the id, or without one the only one that there

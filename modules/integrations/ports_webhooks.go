@@ -51,9 +51,13 @@ type Webhooks interface {
 	// consented to their application, is the applicant or works there. Who of
 	// these may see what is judged elsewhere.
 	SubscribedNear(ctx context.Context, eventType, organizationID, applicantID, after string, n int) ([]Endpoint, error)
-	// Queue stores a message, unless it is there, and those of its deliveries
-	// that are not there, by message and endpoint.
-	Queue(ctx context.Context, m Message, ds []Delivery) error
+	// Queue stores messages, unless they are there, and those of their deliveries
+	// that are not there, by message and endpoint. It returns the endpoints that
+	// somebody has to look at. The others have something else that is being
+	// attempted, or that became due after the moment since, and whoever comes for
+	// that finds this as well: until the end of the transaction nobody else can
+	// Lock these endpoints.
+	Queue(ctx context.Context, ms []Message, ds []Delivery, now, since time.Time) (alone []string, err error)
 	// Listening has the endpoint of a listener last until the moment, or is
 	// ErrWebhookNotFound, and EndListeners removes those that lasted until then.
 	Listening(ctx context.Context, id string, until time.Time) error
@@ -63,16 +67,19 @@ type Webhooks interface {
 	Lock(ctx context.Context, id string) (Endpoint, error)
 	// InFlight counts the claims of the endpoint that last beyond the moment.
 	InFlight(ctx context.Context, endpointID string, now time.Time) (int, error)
-	// Claim takes the delivery if it is due, give or take what clocks differ by,
-	// or else the one of the endpoint that has been due for longest, counts the
-	// attempt and keeps it from others until the moment. It returns it with its
-	// message; nil if nothing is due.
-	Claim(ctx context.Context, endpointID, deliveryID string, now, until time.Time) (*Claimed, error)
-	// Settle stores what became of a claimed delivery. False if the claim was not
-	// the newest.
-	Settle(ctx context.Context, d Delivery) (bool, error)
+	// Claim takes at most n of the endpoint's deliveries that are due, those that
+	// have been for longest, counts the attempt and keeps them from others until
+	// the moment. It returns them with their messages.
+	Claim(ctx context.Context, endpointID string, n int, now, until time.Time) ([]Claimed, error)
+	// Settle stores what became of claimed deliveries of the endpoint, and returns
+	// the ids of those whose claim was the newest. The others stay as they are.
+	Settle(ctx context.Context, endpointID string, ds []Delivery) ([]string, error)
 	// Due reports whether something is due for the endpoint.
 	Due(ctx context.Context, endpointID string, now time.Time) (bool, error)
+	// Release gives claimed deliveries back that were not attempted: they are due
+	// at the moment, and the attempt does not count. Claims that have ended by then
+	// stay as they are.
+	Release(ctx context.Context, endpointID string, ids []string, now time.Time) error
 	// Abandon fails what is pending for the endpoint and not being attempted.
 	Abandon(ctx context.Context, endpointID string, now time.Time) error
 	// Overdue are at most n endpoints, in the order of their ids, after the one

@@ -9,7 +9,6 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/page"
 )
 
@@ -43,7 +42,7 @@ func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPa
 		if d, err = s.Webhooks.Replay(ctx, by.UserID, e.ID, deliveryID, now); err != nil {
 			return err
 		}
-		return s.Jobs.Add(ctx, lookAt(e.ID, d.ID, d.ID+":replay:"+s.NewID(), now))
+		return s.Jobs.Add(ctx, lookAt(e.ID, d.ID+":replay:"+s.NewID(), now))
 	})
 	return d, err
 }
@@ -55,12 +54,7 @@ func (s *Service) ReplayFailed(ctx context.Context, by auth.Actor, p WebhookPath
 		if n, err = s.Webhooks.ReplayFailed(ctx, by.UserID, e.ID, since, now, replayedAtOnce); err != nil || n == 0 {
 			return err
 		}
-		// Each that ends makes somebody look at the next.
-		jobs := make([]job.Job, min(n, inFlight))
-		for i := range jobs {
-			jobs[i] = lookAt(e.ID, "", e.ID+":replay:"+s.NewID(), now)
-		}
-		return s.Jobs.Add(ctx, jobs...)
+		return s.Jobs.Add(ctx, lookAt(e.ID, e.ID+":replay:"+s.NewID(), now))
 	})
 	return n, err
 }
@@ -99,11 +93,9 @@ func (s *Service) TestWebhook(ctx context.Context, by auth.Actor, p WebhookPath,
 		if err != nil {
 			return err
 		}
-		d = Delivery{ID: s.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: kind, Status: Pending, NextAt: &now, CreatedAt: now}
-		if err := s.Webhooks.Queue(ctx, m, []Delivery{d}); err != nil {
-			return err
-		}
-		return s.Jobs.Add(ctx, lookAt(e.ID, d.ID, m.EventID+":"+e.ID, now))
+		one := s.mailing(m, []Endpoint{e})
+		d = one.to[0]
+		return s.queue(ctx, []mailing{one})
 	})
 	return d, err
 }

@@ -51,10 +51,16 @@ type Needs struct {
 type Service struct {
 	Needs
 	calls counter
+	// queued are the events that are fanned out at the moment.
+	queued together[mailing]
 }
 
 // New makes the service.
-func New(n Needs) *Service { return &Service{Needs: n} }
+func New(n Needs) *Service {
+	s := &Service{Needs: n}
+	s.queued.do = s.queue
+	return s
+}
 
 const (
 	maxApps        = 50

@@ -129,14 +129,21 @@ func spawn(b *testing.B, cmd *exec.Cmd) string {
 	return ""
 }
 
+// compiled builds the program into dir.
+func compiled(b *testing.B, dir string) string {
+	b.Helper()
+	program := filepath.Join(dir, "locum")
+	out, err := exec.Command("go", "build", "-o", program, "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
+	require.NoError(b, err, "%s", out)
+	return program
+}
+
 // product serves the built program on Postgres with so many listings, and the
 // limit beside it.
 func product(b *testing.B, listings int) (url, limit string) {
 	b.Helper()
 	dir := b.TempDir()
-	program := filepath.Join(dir, "locum")
-	out, err := exec.Command("go", "build", "-o", program, "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
-	require.NoError(b, err, "%s", out)
+	program := compiled(b, dir)
 	database := kit.PostgresURL(b)
 	env := append(os.Environ(), "LOCUM_DATABASE_URL="+database, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_LOG_LEVEL=error")
 	run := func(args ...string) *exec.Cmd {

@@ -59,25 +59,42 @@ func (h *hooks) endpoint(a integrations.App, events ...string) integrations.Endp
 func (h *hooks) queue(e integrations.Endpoint) integrations.Delivery {
 	now := h.clk.Now()
 	d := integrations.Delivery{ID: stores.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: stores.NewID(), Type: "job.created", Status: integrations.Pending, NextAt: &now, CreatedAt: now, Attempts: []integrations.Attempt{}}
-	require.NoError(h.t, h.Webhooks.Queue(context.Background(), integrations.Message{EventID: d.EventID, Type: d.Type, Body: `{"b":"ä"}`, CreatedAt: now}, []integrations.Delivery{d}))
+	h.enqueue(integrations.Message{EventID: d.EventID, Type: d.Type, Body: `{"b":"ä"}`, CreatedAt: now}, d)
 	return d
 }
 
-func (h *hooks) claim(e integrations.Endpoint, deliveryID string) *integrations.Claimed {
+func (h *hooks) enqueue(m integrations.Message, ds ...integrations.Delivery) (alone []string) {
 	h.t.Helper()
 	now := h.clk.Now()
-	c, err := h.Webhooks.Claim(context.Background(), e.ID, deliveryID, now, now.Add(time.Minute))
+	alone, err := h.Webhooks.Queue(context.Background(), []integrations.Message{m}, ds, now, now.Add(-time.Minute))
 	require.NoError(h.t, err)
-	return c
+	return alone
+}
+
+// claim takes one delivery, nil if nothing is due.
+func (h *hooks) claim(e integrations.Endpoint) *integrations.Claimed {
+	h.t.Helper()
+	if cs := h.claims(e, 1); len(cs) > 0 {
+		return &cs[0]
+	}
+	return nil
+}
+
+func (h *hooks) claims(e integrations.Endpoint, n int) []integrations.Claimed {
+	h.t.Helper()
+	now := h.clk.Now()
+	cs, err := h.Webhooks.Claim(context.Background(), e.ID, n, now, now.Add(time.Minute))
+	require.NoError(h.t, err)
+	return cs
 }
 
 func (h *hooks) settle(c *integrations.Claimed, status integrations.DeliveryStatus) bool {
 	h.t.Helper()
 	d := c.Delivery
 	d.Status, d.NextAt = status, nil
-	newest, err := h.Webhooks.Settle(context.Background(), d)
+	newest, err := h.Webhooks.Settle(context.Background(), d.EndpointID, []integrations.Delivery{d})
 	require.NoError(h.t, err)
-	return newest
+	return len(newest) == 1 && newest[0] == d.ID
 }
 
 func (h *hooks) log(e integrations.Endpoint, status integrations.DeliveryStatus) page.Result[integrations.Delivery] {
@@ -231,11 +248,11 @@ func Webhooks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		d := h.queue(e)
 		again := d
 		again.ID = stores.NewID()
-		require.NoError(t, h.Webhooks.Queue(ctx, integrations.Message{EventID: d.EventID, Type: d.Type, Body: "other", CreatedAt: d.CreatedAt}, []integrations.Delivery{again}))
+		h.enqueue(integrations.Message{EventID: d.EventID, Type: d.Type, Body: "other", CreatedAt: d.CreatedAt}, again)
 		list := h.log(e, "")
 		require.Equal(t, 1, list.Total)
 		require.Equal(t, d, list.Items[0])
-		body := h.claim(e, d.ID).Message.Body
+		body := h.claim(e).Message.Body
 		require.Len(t, body, len(`{"b":"ä"}`), "byte for byte")
 		require.JSONEq(t, `{"b":"ä"}`, body)
 	})
@@ -243,43 +260,91 @@ func Webhooks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 	t.Run("a delivery is claimed once, by whoever looks first", func(t *testing.T) {
 		h := newHooks(t, open)
 		e := h.endpoint(h.app, "job.created")
-		d := h.queue(e)
+		for range 30 {
+			h.queue(e)
+		}
 		var mu sync.Mutex
-		claims := 0
+		claimed := map[string]int{}
 		var all sync.WaitGroup
-		for i := range 20 {
+		for range 20 {
 			all.Go(func() {
-				id := d.ID
-				if i%2 == 0 {
-					id = ""
-				}
 				now := h.clk.Now()
-				c, err := h.Webhooks.Claim(ctx, e.ID, id, now, now.Add(time.Minute))
-				if err == nil && c != nil {
+				_ = h.Tx.Do(ctx, func(ctx context.Context) error {
+					if _, err := h.Webhooks.Lock(ctx, e.ID); err != nil {
+						return err
+					}
+					cs, err := h.Webhooks.Claim(ctx, e.ID, 2, now, now.Add(time.Minute))
 					mu.Lock()
-					claims++
-					mu.Unlock()
-				}
+					defer mu.Unlock()
+					for _, c := range cs {
+						claimed[c.ID]++
+					}
+					return err
+				})
 			})
 		}
 		all.Wait()
-		require.Equal(t, 1, claims)
+		require.Len(t, claimed, 30)
+		for _, times := range claimed {
+			require.Equal(t, 1, times)
+		}
 		n, err := h.Webhooks.InFlight(ctx, e.ID, h.clk.Now())
 		require.NoError(t, err)
-		require.Equal(t, 1, n)
+		require.Equal(t, 30, n)
 		h.clk.Advance(time.Minute)
 		n, err = h.Webhooks.InFlight(ctx, e.ID, h.clk.Now())
 		require.NoError(t, err)
 		require.Zero(t, n, "a claim ends by itself")
-		c := h.claim(e, "")
+		cs := h.claims(e, 50)
+		require.Len(t, cs, 30)
+		c := &cs[0]
 		require.Equal(t, 2, c.Attempt)
 		require.Equal(t, 2, c.Tries)
-		late := *c
-		late.Attempt = 1
-		require.False(t, h.settle(&late, integrations.Failed), "who lost the claim changes nothing")
-		require.True(t, h.settle(c, integrations.Succeeded))
+		late, done := cs[1].Delivery, c.Delivery
+		late.Attempt, late.Status, late.NextAt = 1, integrations.Failed, nil
+		done.Status, done.NextAt = integrations.Succeeded, nil
+		newest, err := h.Webhooks.Settle(ctx, e.ID, []integrations.Delivery{late, done})
+		require.NoError(t, err)
+		require.Equal(t, []string{c.ID}, newest, "who lost the claim changes nothing")
 		require.False(t, h.settle(c, integrations.Failed), "settled is settled")
-		require.Nil(t, h.claim(e, d.ID))
+		require.Equal(t, 1, h.log(e, integrations.Succeeded).Total)
+		require.Zero(t, h.log(e, integrations.Failed).Total)
+		require.Nil(t, h.claim(e))
+		other := h.endpoint(h.app, "job.created")
+		newest, err = h.Webhooks.Settle(ctx, other.ID, []integrations.Delivery{cs[2].Delivery})
+		require.NoError(t, err)
+		require.Empty(t, newest, "another endpoint's")
+	})
+
+	t.Run("somebody is to look at an endpoint unless somebody does", func(t *testing.T) {
+		h := newHooks(t, open)
+		e, other := h.endpoint(h.app, "job.created"), h.endpoint(h.app, "job.created")
+		event := func(to ...integrations.Endpoint) (alone []string) {
+			now, eventID := h.clk.Now(), stores.NewID()
+			var ds []integrations.Delivery
+			for _, e := range to {
+				ds = append(ds, integrations.Delivery{ID: stores.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: eventID, Type: "job.created", Status: integrations.Pending, NextAt: &now, CreatedAt: now})
+			}
+			return h.enqueue(integrations.Message{EventID: eventID, Type: "job.created", Body: "{}", CreatedAt: now}, ds...)
+		}
+		require.Equal(t, []string{e.ID}, event(e))
+		require.Equal(t, []string{other.ID}, event(e, other), "whoever comes for the first finds the second")
+		cs := h.claims(e, 5)
+		require.Len(t, cs, 2)
+		require.Empty(t, event(e), "whoever attempts looks again")
+		for _, c := range append(cs, *h.claim(e)) {
+			at := h.clk.Now().Add(time.Hour)
+			c.NextAt = &at
+			_, err := h.Webhooks.Settle(ctx, e.ID, []integrations.Delivery{c.Delivery})
+			require.NoError(t, err)
+		}
+		require.Equal(t, []string{e.ID}, event(e), "what is due later is of no use")
+		h.clk.Advance(2 * time.Minute)
+		require.Equal(t, []string{e.ID}, event(e), "nobody has come for a long time")
+		cs = h.claims(e, 5)
+		require.Len(t, cs, 2)
+		h.clk.Advance(2 * time.Minute)
+		require.Equal(t, []string{e.ID}, event(e), "whoever attempted is gone")
 	})
 
 	t.Run("what has been due for longest comes first, and what is not due does not come", func(t *testing.T) {
@@ -288,20 +353,14 @@ func Webhooks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		first := h.queue(e)
 		h.clk.Advance(time.Second)
 		second := h.queue(e)
-		c := h.claim(e, "")
+		c := h.claim(e)
 		require.Equal(t, first.ID, c.ID)
 		at := h.clk.Now().Add(time.Hour)
 		c.NextAt, c.Attempts = &at, []integrations.Attempt{{At: h.clk.Now(), ResponseStatus: 500, Error: "status", DurationMs: 12, Answer: "no"}}
-		_, err := h.Webhooks.Settle(ctx, c.Delivery)
+		_, err := h.Webhooks.Settle(ctx, e.ID, []integrations.Delivery{c.Delivery})
 		require.NoError(t, err)
-		due, err := h.Webhooks.Due(ctx, e.ID, h.clk.Now())
-		require.NoError(t, err)
-		require.True(t, due)
-		require.Equal(t, second.ID, h.claim(e, "").ID)
-		due, err = h.Webhooks.Due(ctx, e.ID, h.clk.Now())
-		require.NoError(t, err)
-		require.False(t, due)
-		require.Nil(t, h.claim(e, first.ID))
+		require.Equal(t, second.ID, h.claim(e).ID)
+		require.Nil(t, h.claim(e))
 		overdue, err := h.Webhooks.Overdue(ctx, h.clk.Now(), "", 10)
 		require.NoError(t, err)
 		require.Empty(t, overdue)
@@ -312,9 +371,15 @@ func Webhooks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		overdue, err = h.Webhooks.Overdue(ctx, h.clk.Now(), e.ID, 10)
 		require.NoError(t, err)
 		require.Empty(t, overdue)
-		got := h.claim(e, first.ID)
-		require.Equal(t, c.Attempts, got.Attempts)
-		require.Nil(t, h.claim(h.endpoint(h.app, "job.created"), second.ID), "of another endpoint")
+		got := h.claims(e, 5)
+		require.Len(t, got, 2)
+		for _, g := range got {
+			if g.ID == first.ID {
+				require.Equal(t, c.Attempts, g.Attempts)
+			}
+		}
+		h.queue(e)
+		require.Nil(t, h.claim(h.endpoint(h.app, "job.created")), "of another endpoint")
 	})
 
 	t.Run("what failed is replayed, with all its attempts before it", func(t *testing.T) {
@@ -326,9 +391,11 @@ func Webhooks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 			h.clk.Advance(time.Second)
 		}
 		for i, status := range []integrations.DeliveryStatus{integrations.Failed, integrations.Failed, integrations.Succeeded} {
-			require.True(t, h.settle(h.claim(e, ds[i].ID), status))
+			c := h.claim(e)
+			require.Equal(t, ds[i].ID, c.ID)
+			require.True(t, h.settle(c, status))
 		}
-		running := h.claim(e, ds[3].ID)
+		running := h.claim(e)
 		require.Equal(t, 2, h.log(e, integrations.Failed).Total)
 		require.Equal(t, 4, h.log(e, "").Total)
 		_, err := h.Webhooks.Replay(ctx, h.user(), e.ID, ds[0].ID, h.clk.Now())
@@ -375,7 +442,7 @@ func Webhooks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		somebody, now := h.user(), h.clk.Now()
 		for i, applicant := range []string{somebody, h.user(), ""} {
 			m := integrations.Message{EventID: stores.NewID(), Type: "application.submitted", Body: strconv.Itoa(i), OrganizationID: stores.NewID(), ApplicantID: applicant, CreatedAt: now}
-			require.NoError(t, h.Webhooks.Queue(ctx, m, []integrations.Delivery{{ID: stores.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now}}))
+			h.enqueue(m, integrations.Delivery{ID: stores.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now})
 		}
 		require.NoError(t, h.Webhooks.ForgetApplicant(ctx, somebody))
 		require.Equal(t, 3, h.log(e, "").Total)

@@ -1,0 +1,306 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+	"github.com/valyala/fasthttp"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/gormdb"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+const (
+	hookEndpoints = 10
+	// hookConnections is what so many endpoints may have in flight together.
+	hookConnections = 5 * hookEndpoints
+	hookEvents      = 1_000
+)
+
+// BenchmarkWebhooks is how fast events reach receivers: recorded, fanned out to
+// ten endpoints, claimed, signed, posted, and each attempt written down. The limit
+// is a loop that signs and posts the same bodies to the same receiver over as many
+// connections. And it is how long an event takes to its receivers while one of
+// them never answers, beside how long it takes without.
+func BenchmarkWebhooks(b *testing.B) {
+	for name, env := range map[string]func(b *testing.B, dir string) []string{
+		"SQLite": func(_ *testing.B, dir string) []string {
+			return []string{"LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db")}
+		},
+		"Postgres, Redis and a worker": func(b *testing.B, _ string) []string {
+			return []string{"LOCUM_DATABASE_URL=" + kit.PostgresURL(b), "LOCUM_QUEUE_URL=" + kit.RedisURL(b)}
+		},
+	} {
+		b.Run(name+"/delivered", func(b *testing.B) {
+			s := newHookStage(b, env)
+			for n := range hookEndpoints {
+				s.hook(fmt.Sprint("/hook/", n))
+			}
+			var ours, limit float64
+			for range rounds {
+				ours += s.delivered()
+				limit += s.bare()
+			}
+			b.ReportMetric(ours/rounds, "deliveries/s")
+			b.ReportMetric(limit/rounds, "bare-posts/s")
+			b.ReportMetric(ours/limit, "of-limit")
+			b.ReportMetric(0, "ns/op")
+		})
+		b.Run(name+"/beside one that hangs", func(b *testing.B) {
+			s := newHookStage(b, env)
+			for n := range hookEndpoints - 1 {
+				s.hook(fmt.Sprint("/hook/", n))
+			}
+			without := s.latency()
+			s.hook("/hangs")
+			with := s.latency()
+			b.ReportMetric(float64(without.Microseconds())/1000, "p99-ms-without")
+			b.ReportMetric(float64(with.Microseconds())/1000, "p99-ms-beside")
+			b.ReportMetric(float64(with)/float64(without), "of-without")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// hookStage is an installation with one listing and one application, and a server
+// that its webhooks go to.
+type hookStage struct {
+	b        *testing.B
+	storage  adapters.Storage
+	receiver *httptest.Server
+	url      string
+	// what the receiver has got: how much of the current round, when the first of
+	// it came, how long events took, and a body.
+	got   atomic.Int64
+	first atomic.Int64
+	mu    sync.Mutex
+	took  []time.Duration
+	body  []byte
+
+	employer, owner, ownerID, app string
+	job, organization             string
+	hooks                         []string
+	events                        int // that every endpoint has got
+}
+
+func newHookStage(b *testing.B, env func(b *testing.B, dir string) []string) *hookStage {
+	b.Helper()
+	dir := b.TempDir()
+	program := compiled(b, dir)
+	vars := env(b, dir)
+	vars = append(vars, "PATH="+os.Getenv("PATH"), "HOME="+dir, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
+		"LOCUM_LOG_LEVEL=error", "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
+	run := func(command ...string) *exec.Cmd {
+		cmd := exec.Command(program, command...)
+		cmd.Dir, cmd.Env, cmd.Stderr = dir, vars, os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		return cmd
+	}
+	require.NoError(b, run("migrate", "up").Run())
+	s := &hookStage{b: b, url: spawn(b, run("serve"))}
+	if len(vars) > 1 && strings.HasPrefix(vars[1], "LOCUM_QUEUE_URL=") {
+		worker := run("worker")
+		require.NoError(b, worker.Start())
+		b.Cleanup(func() { _ = worker.Process.Kill(); _ = worker.Wait() })
+	}
+	database, _ := strings.CutPrefix(vars[0], "LOCUM_DATABASE_URL=")
+	var err error
+	s.storage, err = gormdb.Open(b.Context(), database, adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(b, err)
+	b.Cleanup(func() { _ = s.storage.Close() })
+	s.receiver = httptest.NewServer(http.HandlerFunc(s.receive))
+	b.Cleanup(s.receiver.Close)
+
+	signUp := func(path, more string) (token, id string) {
+		data := s.send("", "POST", path, fmt.Sprintf(`{"email":"b%x@example.org","password":"Bench-mark-1","name":"B",%s}`, rand.Uint64(), more), 201)
+		return data["accessToken"].(string), data["user"].(map[string]any)["id"].(string)
+	}
+	s.employer, _ = signUp("/api/auth/register-employer", `"companyName":"Clinic"`)
+	s.owner, s.ownerID = signUp("/api/auth/register", `"userType":"jobseeker"`)
+	s.app = s.send(s.owner, "POST", "/api/developers/apps", `{"name":"Ward Finder"}`, 201)["app"].(map[string]any)["id"].(string)
+	s.job = s.send(s.employer, "POST", "/api/employers/jobs", `{"title":"Staff Nurse","location":"Leeds","description":"`+strings.Repeat("Days and nights on a ward. ", 60)+`"}`, 201)["id"].(string)
+	s.organization = s.send(s.employer, "GET", "/api/employers/profile", "", 200)["id"].(string)
+	return s
+}
+
+// send makes a request from a new address and returns the data of its answer.
+func (s *hookStage) send(token, method, path, body string, want int) map[string]any {
+	s.b.Helper()
+	r, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	r.SetRequestURI(s.url + path)
+	r.Header.SetMethod(method)
+	r.Header.SetContentType("application/json")
+	r.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), 1+rand.IntN(254)))
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	r.SetBodyString(body)
+	require.NoError(s.b, fasthttp.Do(r, response))
+	require.Equal(s.b, want, response.StatusCode(), "%s %s: %s", method, path, response.Body())
+	var out struct{ Data map[string]any }
+	require.NoError(s.b, json.Unmarshal(response.Body(), &out))
+	return out.Data
+}
+
+// hook makes an endpoint.
+func (s *hookStage) hook(path string) {
+	s.b.Helper()
+	made := s.send(s.owner, "POST", "/api/developers/apps/"+s.app+"/webhooks", fmt.Sprintf(`{"url":%q,"events":["job.updated"]}`, s.receiver.URL+path), 201)
+	s.hooks = append(s.hooks, made["webhook"].(map[string]any)["id"].(string))
+}
+
+func (s *hookStage) receive(w http.ResponseWriter, r *http.Request) {
+	now := time.Now()
+	raw, _ := io.ReadAll(r.Body)
+	if r.URL.Path == "/hangs" {
+		<-r.Context().Done()
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+	if r.URL.Path == "/bare" {
+		return
+	}
+	if s.got.Add(1) == 1 {
+		s.first.Store(now.UnixNano())
+	}
+	var body struct{ Timestamp time.Time }
+	if json.Unmarshal(raw, &body) != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.took, s.body = append(s.took, now.Sub(body.Timestamp)), raw
+}
+
+// begin forgets what came before.
+func (s *hookStage) begin() {
+	s.got.Store(0)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.took = nil
+}
+
+// come waits until so much was received.
+func (s *hookStage) come(n int) {
+	s.b.Helper()
+	require.Eventually(s.b, func() bool { return s.got.Load() >= int64(n) }, 5*time.Minute, time.Millisecond)
+}
+
+// recorded waits until nothing more is to be attempted for the endpoints, and
+// checks that they got everything.
+func (s *hookStage) recorded(all int) {
+	s.b.Helper()
+	count := func(hook string, status integrations.DeliveryStatus) int {
+		r, err := s.storage.Webhooks.Log(s.b.Context(), s.ownerID, hook, status, page.Request{Number: 1, Size: 1})
+		require.NoError(s.b, err)
+		return r.Total
+	}
+	for _, hook := range s.hooks {
+		require.Eventually(s.b, func() bool { return count(hook, integrations.Pending) == 0 }, time.Minute, time.Millisecond)
+	}
+	for _, hook := range s.hooks {
+		require.Equal(s.b, all, count(hook, integrations.Succeeded), "every attempt is recorded")
+	}
+}
+
+// delivered is how many deliveries a second are made. The clock runs from the
+// first that comes, so that it does not measure how soon the relay looks into a
+// SQLite database that another process has written to.
+func (s *hookStage) delivered() float64 {
+	s.b.Helper()
+	s.begin()
+	require.NoError(s.b, s.storage.Tx.Do(s.b.Context(), func(ctx context.Context) error {
+		events := make([]event.Event, hookEvents)
+		for i := range events {
+			events[i] = event.JobUpdated{JobID: s.job, OrganizationID: s.organization}
+		}
+		return s.storage.Events.Record(ctx, events...)
+	}))
+	s.come(hookEvents * len(s.hooks))
+	s.events += hookEvents
+	s.recorded(s.events)
+	return float64(hookEvents*len(s.hooks)) / time.Since(time.Unix(0, s.first.Load())).Seconds()
+}
+
+// bare is how many bodies a second a loop signs and posts.
+func (s *hookStage) bare() float64 {
+	s.b.Helper()
+	secret, err := standardwebhooks.NewWebhook("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	require.NoError(s.b, err)
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: hookConnections, DisableCompression: true}}
+	defer client.CloseIdleConnections()
+	body := string(s.body)
+	var n, failed atomic.Int64
+	var posting sync.WaitGroup
+	begun := time.Now()
+	for range hookConnections {
+		posting.Go(func() {
+			for n.Add(1) <= hookEvents*hookEndpoints {
+				now, id := time.Now(), stores.NewID()
+				signature, err := secret.Sign(id, now, []byte(body))
+				request, err2 := http.NewRequestWithContext(s.b.Context(), http.MethodPost, s.receiver.URL+"/bare", strings.NewReader(body))
+				if err != nil || err2 != nil {
+					failed.Add(1)
+					continue
+				}
+				request.Header.Set("webhook-id", id)
+				request.Header.Set("webhook-timestamp", fmt.Sprint(now.Unix()))
+				request.Header.Set("webhook-signature", signature)
+				request.Header.Set("content-type", "application/json")
+				response, err := client.Do(request)
+				if err != nil {
+					failed.Add(1)
+					continue
+				}
+				_, _ = io.Copy(io.Discard, response.Body)
+				_ = response.Body.Close()
+			}
+		})
+	}
+	posting.Wait()
+	require.Zero(s.b, failed.Load())
+	return hookEvents * hookEndpoints / time.Since(begun).Seconds()
+}
+
+// latency is what 99 of 100 deliveries take at most from the change, of which
+// there are fifty a second, to their receiver.
+func (s *hookStage) latency() time.Duration {
+	s.b.Helper()
+	const changes, answering = 750, hookEndpoints - 1
+	s.begin()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for n := range changes {
+		<-tick.C
+		s.send(s.employer, "PUT", "/api/employers/jobs/"+s.job, fmt.Sprintf(`{"title":"Staff Nurse %d"}`, n), 200)
+	}
+	s.come(changes * answering)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slices.Sort(s.took)
+	return s.took[len(s.took)*99/100]
+}
