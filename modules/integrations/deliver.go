@@ -363,7 +363,7 @@ func (s *Service) health(before Endpoint, e *Endpoint, now time.Time) []job.Job 
 }
 
 // changed reports whether an attempt has changed the endpoint.
-func (e Endpoint) changed(before Endpoint) bool {
+func (e *Endpoint) changed(before Endpoint) bool {
 	return e.Status != before.Status || e.FailingSince != before.FailingSince || e.WarnedAt != before.WarnedAt
 }
 

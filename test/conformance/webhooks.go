@@ -134,7 +134,7 @@ func Webhooks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 	})
 	t.Run("the first applications are the oldest", func(t *testing.T) {
 		h := newHooks(t, open)
-		one, two := h.application(h.user()), h.application(h.user())
+		one, two := h.app, h.application(h.user())
 		h.application(one.OwnerID)
 		first, err := h.Apps.First(ctx, 2)
 		require.NoError(t, err)
