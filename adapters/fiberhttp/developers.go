@@ -2,6 +2,7 @@ package fiberhttp
 
 import (
 	"context"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -21,7 +22,7 @@ func (s *Server) addPages() error {
 		return err
 	}
 	frame.Add(s.app)
-	oauth.New(s.services.Integrations, frame, s.o.PublicURL, s.o.Log).Add(s.app)
+	oauth.New(s.services.Integrations, frame, s.o.PublicURL, s.guessed, s.o.Log).Add(s.app)
 	dashboard.Add(s.app, s.services.Integrations, frame, s.o.PublicURL)
 	return guides.Add(s.app, frame)
 }
@@ -40,13 +41,33 @@ func (s *Server) spend(ctx context.Context, c *fiber.Ctx, operation string) erro
 	return nil
 }
 
+// guesses is how many failures of clients of OAuth to authenticate an address
+// may have.
+var guesses = limit.Rule{Name: "oauth.clients", Max: 60, Per: time.Minute}
+
+// guessed counts a failure against the request's address, and is
+// fault.ErrRateLimit once that has too many: also for who has the secret, so that
+// guessing on leads nowhere.
+func (s *Server) guessed(ctx context.Context, c *fiber.Ctx, failed bool) error {
+	if failed {
+		return s.take(ctx, guesses, c)
+	}
+	d, err := s.services.Limiter.Peek(ctx, guesses, limitKey(s.clientIP(c)))
+	return unless(d, err)
+}
+
 func (s *Server) take(ctx context.Context, l limit.Rule, c *fiber.Ctx) error {
 	if l.Max == 0 {
 		return nil
 	}
 	d, err := s.services.Limiter.Take(ctx, l, limitKey(s.clientIP(c)))
+	return unless(d, err)
+}
+
+// unless is the refusal of a limiter, if it is one.
+func unless(d limit.Decision, err error) error {
 	if err == nil && !d.Allowed {
-		err = fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 	}
 	return err
 }

@@ -157,6 +157,9 @@ func (s *Server) frame(c *fiber.Ctx) (err error) {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	if strings.HasPrefix(s.o.PublicURL, "https:") {
+		c.Set(fiber.HeaderStrictTransportSecurity, "max-age=31536000")
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit"
 )
 
@@ -52,6 +53,49 @@ func TestWithoutPostgresRequestsAreToldSoInTimeAndServedAgainWhenItIsBack(t *tes
 		outage.end()
 		require.Eventually(t, func() bool { return s.try("GET", "/api/auth/me", nil).status == 200 }, 20*time.Second, 50*time.Millisecond, outage.name)
 		s.elsewhere().post("/api/auth/login", object{"email": s.email, "password": password}).ok(200)
+	}
+}
+
+func TestWithoutPostgresProgramsGetAProblemWithAllHeaders(t *testing.T) {
+	t.Parallel()
+	pg := kit.OwnPostgres(t)
+	w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+pg.URL)
+	me := w.seeker(t)
+	app := me.app()
+	reader, writer := me.keyOf(app), me.allows(app, integrations.Scopes()...)
+	reader.get("/api/v1/jobs").gives(200)
+	writer.get("/v1/applications").gives(200)
+	for _, outage := range []struct {
+		name       string
+		begin, end func()
+		bound      time.Duration
+	}{
+		{"refusing", pg.Kill, func() { require.NoError(t, pg.Start()) }, 2 * time.Second},
+		{"hanging", pg.Pause, pg.Resume, 5 * time.Second},
+	} {
+		outage.begin()
+		for _, who := range []*client{reader, writer} {
+			for _, path := range []string{"/api/v1/jobs", "/v1/applications/" + nowhere, "/v1/nothing"} {
+				begun := time.Now()
+				a := who.try("GET", path, nil).problem(503, "unavailable")
+				require.Less(t, time.Since(begun), outage.bound, outage.name)
+				require.Equal(t, path, a.text("instance"))
+				require.NotEmpty(t, a.header.Get("Retry-After"))
+				require.Equal(t, "no-store", a.header.Get("Cache-Control"))
+				require.Empty(t, a.header.Get("WWW-Authenticate"), "it is not the credential")
+			}
+		}
+		w.guest(t).try("GET", "/api/v1/jobs", nil).problem(401, "unauthorized") // which needs no database
+		form := form{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {app}}
+		for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
+			a := w.guest(t).try("POST", path, form)
+			require.Equal(t, 503, a.status)
+			require.Equal(t, "temporarily_unavailable", a.text("error"))
+			require.NotEmpty(t, a.header.Get("Retry-After"))
+		}
+		outage.end()
+		require.Eventually(t, func() bool { return reader.try("GET", "/api/v1/jobs", nil).status == 200 }, 20*time.Second, 100*time.Millisecond, outage.name)
+		require.Equal(t, 200, writer.try("GET", "/v1/applications", nil).status)
 	}
 }
 

@@ -36,12 +36,17 @@ type Server struct {
 	module *integrations.Service
 	frame  *pages.Frame
 	issuer string
+	guess  Guessed
 	log    *slog.Logger
 	fosite *fosite.Fosite
 }
 
+// Guessed is told of each client that authenticated with a secret, or failed to
+// authenticate. It is fault.ErrRateLimit for whoever failed too often.
+type Guessed func(ctx context.Context, c *fiber.Ctx, failed bool) error
+
 // New makes the server. The issuer is the service's public URL.
-func New(module *integrations.Service, frame *pages.Frame, issuer string, log *slog.Logger) *Server {
+func New(module *integrations.Service, frame *pages.Frame, issuer string, guess Guessed, log *slog.Logger) *Server {
 	config := &fosite.Config{
 		EnforcePKCE:                true,
 		ScopeStrategy:              fosite.ExactScopeStrategy,
@@ -57,7 +62,7 @@ func New(module *integrations.Service, frame *pages.Frame, issuer string, log *s
 	provider, _ := compose.Compose(config, store{module}, tokens{},
 		compose.OAuth2AuthorizeExplicitFactory, compose.OAuth2RefreshTokenGrantFactory, compose.OAuth2PKCEFactory,
 		compose.OAuth2TokenIntrospectionFactory, compose.OAuth2TokenRevocationFactory).(*fosite.Fosite)
-	return &Server{module: module, frame: frame, issuer: issuer, log: log, fosite: provider}
+	return &Server{module: module, frame: frame, issuer: issuer, guess: guess, log: log, fosite: provider}
 }
 
 // Add serves the endpoints.
@@ -160,8 +165,20 @@ func request(c *fiber.Ctx, method string, form url.Values) *http.Request {
 	return &http.Request{Method: method, URL: &url.URL{}, Header: header, Form: form, PostForm: form, Body: http.NoBody}
 }
 
-// authenticate says which client is asking.
+// authenticate says which client is asking. Failures are counted, and nothing
+// else: all users of a client may come from one address.
 func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values) (fosite.Client, error) {
+	who, err := s.identify(ctx, c, form)
+	if err != nil && broken(err) || err == nil && who.IsPublic() {
+		return who, err
+	}
+	if over := s.guess(ctx, c, err != nil); over != nil {
+		return nil, over
+	}
+	return who, err
+}
+
+func (s *Server) identify(ctx context.Context, c *fiber.Ctx, form url.Values) (fosite.Client, error) {
 	if form.Has("client_assertion") || form.Has("client_assertion_type") {
 		return nil, fosite.ErrInvalidClient.WithHint("Clients authenticate with client_secret_basic or client_secret_post.")
 	}
@@ -276,9 +293,14 @@ func broken(err error) bool {
 // fail answers with an error of RFC 6749 §5.2.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	var f *fault.Error
-	if errors.As(err, &f) && f.Kind == fault.Unavailable {
-		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(max(1, int(f.RetryAfter/time.Second))))
-		return send(c, fiber.StatusServiceUnavailable, map[string]any{"error": fosite.ErrTemporarilyUnavailable.ErrorField, "error_description": f.Message})
+	if errors.As(err, &f) && (f.Kind == fault.Unavailable || f.Kind == fault.TooMany) {
+		// There is no better word for either among those of the standard.
+		status := fiber.StatusServiceUnavailable
+		if f.Kind == fault.TooMany {
+			status = fiber.StatusTooManyRequests
+		}
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(max(1, int((f.RetryAfter+time.Second-1)/time.Second))))
+		return send(c, status, map[string]any{"error": fosite.ErrTemporarilyUnavailable.ErrorField, "error_description": f.Message})
 	}
 	if broken(err) {
 		return s.trouble(c, err)

@@ -131,9 +131,6 @@ func (f *Frame) Guard(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderXFrameOptions, "DENY") // for browsers that do not know frame-ancestors
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
 	c.Set(fiber.HeaderPermissionsPolicy, "camera=(), geolocation=(), microphone=(), payment=()")
-	if f.secure() {
-		c.Set(fiber.HeaderStrictTransportSecurity, "max-age=31536000")
-	}
 	switch c.Method() {
 	case fiber.MethodGet, fiber.MethodHead:
 	default:
@@ -153,6 +150,9 @@ func (f *Frame) sameOrigin(c *fiber.Ctx) bool {
 	u, err := url.Parse(c.Get(fiber.HeaderOrigin))
 	if err != nil || u.Host == "" {
 		return false
+	}
+	if f.secure() && u.Scheme != "https" {
+		return false // whoever is on the way can be that
 	}
 	return strings.EqualFold(u.Host, f.publicURL.Host) || strings.EqualFold(u.Host, string(c.Context().Host()))
 }

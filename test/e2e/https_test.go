@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Behind a proxy that speaks TLS, nothing of a session travels without, and no
+// neighbour can set it.
+func TestWhatBrowsersAreToldWhenThePublicAddressIsHTTPS(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
+	me := w.seeker(t)
+	signIn := func(b *browser) *http.Cookie {
+		t.Helper()
+		answer := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}})
+		set, err := http.ParseSetCookie(answer.header.Get("Set-Cookie"))
+		require.NoError(t, err, answer.text)
+		return set
+	}
+	b := w.browser(t)
+	set := signIn(b)
+	require.Equal(t, "__Host-locum", set.Name)
+	require.True(t, set.Secure)
+	require.True(t, set.HttpOnly)
+	require.Equal(t, "/", set.Path)
+	require.Empty(t, set.Domain)
+	require.Equal(t, http.SameSiteLaxMode, set.SameSite)
+
+	// The name without the prefix, which a neighbour could have set, is nobody's.
+	at, err := url.Parse(w.url)
+	require.NoError(t, err)
+	as := func(name string) shown {
+		jar, err := cookiejar.New(nil)
+		require.NoError(t, err)
+		jar.SetCookies(at, []*http.Cookie{{Name: name, Value: set.Value, Path: "/"}})
+		b.http.Jar = jar
+		return b.open("GET", "/developers", nil)
+	}
+	require.Equal(t, 303, as("locum").status)
+	require.Equal(t, 200, as("__Host-locum").status)
+
+	b.from = "http://jobs.example.org"
+	b.site = ""
+	require.Equal(t, 403, b.open("POST", "/developers/apps", url.Values{"name": {"x"}}).status, "the same host without TLS is another origin")
+
+	const always = "max-age=31536000"
+	for _, path := range []string{"/developers", "/developers/sign-in", "/docs", "/docs/developer", "/docs/guides", "/api/listings", "/api/v1/jobs", "/.well-known/oauth-authorization-server", "/nothing"} {
+		require.Equal(t, always, w.guest(t).headed("GET", path, nil).header.Get("Strict-Transport-Security"), path)
+	}
+	meta := w.guest(t).try("GET", "/.well-known/oauth-authorization-server", nil)
+	require.Equal(t, "https://jobs.example.org", meta.text("issuer"))
+
+	guest := w.guest(t).headed("POST", "/api/jobseekers/onboarding", map[string]string{"Content-Type": "application/json"})
+	for _, line := range guest.header.Values("Set-Cookie") {
+		require.Contains(t, line, "; Secure")
+	}
+}
+
+func TestNothingIsSaidAboutHTTPSWhenThePublicAddressIsHTTP(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		answer := w.browser(t).signIn(w.seeker(t))
+		set, err := http.ParseSetCookie(answer.header.Get("Set-Cookie"))
+		require.NoError(t, err)
+		require.Equal(t, "locum", set.Name)
+		require.False(t, set.Secure)
+		require.Empty(t, answer.header.Get("Strict-Transport-Security"))
+	})
+}

@@ -1,0 +1,72 @@
+package e2e
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/oauth2"
+)
+
+// at is a client of OAuth at an address.
+func (p *thirdParty) at(t *testing.T, ip, path, secret string, values url.Values) *answer {
+	t.Helper()
+	if secret == "" {
+		values.Set("client_id", p.ClientID)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.w.url+path, strings.NewReader(values.Encode()))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("X-Forwarded-For", ip)
+	if secret != "" {
+		r.SetBasicAuth(p.ClientID, secret)
+	}
+	return (&client{t: t, w: p.w}).sent(r)
+}
+
+func TestWhoGuessesSecretsOfClients(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("is stopped after sixty a minute, and learns nothing more", func(t *testing.T) {
+			t.Parallel()
+			p, device := w.thirdParty(t, nil), w.thirdParty(t, object{"public": true})
+			token := p.tokens(t)
+			ip := w.guest(t).ip
+			for i := range 60 {
+				path := []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke"}[i%3]
+				a := p.at(t, ip, path, "loc_cs_wrong"+strconv.Itoa(i), refreshing("x"))
+				require.Equal(t, 401, a.status, "%s", a.raw)
+				require.Equal(t, "invalid_client", a.text("error"))
+			}
+			for _, secret := range []string{"wrong", p.ClientSecret} {
+				for _, path := range []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke"} {
+					values := refreshing(token.RefreshToken)
+					values.Set("token", token.AccessToken)
+					over := p.at(t, ip, path, secret, values)
+					require.Equal(t, 429, over.status, "%s", over.raw)
+					require.Equal(t, "temporarily_unavailable", over.text("error"))
+					require.NotEmpty(t, over.text("error_description"))
+					require.Equal(t, "no-store", over.header.Get("Cache-Control"))
+					wait, err := strconv.Atoi(over.header.Get("Retry-After"))
+					require.NoError(t, err)
+					require.True(t, wait >= 1 && wait <= 60, "%d", wait)
+				}
+			}
+			require.True(t, p.active(t, token.AccessToken), "nothing was revoked, and elsewhere the client goes on")
+			// A neighbour cannot lock out those who have no secret to be guessed.
+			require.Equal(t, 400, device.at(t, ip, "/oauth/token", "", refreshing("x")).status)
+		})
+		t.Run("is nobody who has the secret, however often they call for however many users", func(t *testing.T) {
+			t.Parallel()
+			p := w.thirdParty(t, nil)
+			ip := w.guest(t).ip
+			for range 150 {
+				a := p.at(t, ip, "/oauth/token", p.ClientSecret, redeem("expired", oauth2.GenerateVerifier()))
+				require.Equal(t, 400, a.status, "%s", a.raw)
+				require.Equal(t, "invalid_grant", a.text("error"))
+			}
+		})
+	})
+}
