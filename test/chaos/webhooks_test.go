@@ -1,0 +1,357 @@
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/test/kit"
+)
+
+const privateReceivers = "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"
+
+func TestEveryChangeReachesWhoMaySeeItByWebhookWhateverIsKilledOnPostgresAndRedis(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.OwnRedis(t).URL, privateReceivers)
+	w.victims = []victim{w.process("serve"), w.process("worker")}
+	w.webhookStorm()
+}
+
+func TestEveryChangeReachesWhoMaySeeItByWebhookWhateverIsKilledInOneProcess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "", privateReceivers)
+	w.victims = []victim{w.process("serve")}
+	w.webhookStorm()
+}
+
+// subject is a kind of event about something: what tests count.
+type subject struct{ kind, id string }
+
+// tally is how many events of each subject there are certainly, and how many more
+// there may be because nobody knows what came of a call.
+type tally struct {
+	mu            sync.Mutex
+	certain       map[subject]int
+	maybe         map[subject]int
+	lost          int // creations of unknown outcome
+	accepted, bad int
+}
+
+// called counts an answer to a change that makes one event.
+func (y *tally) called(status int, err error, s subject) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	switch {
+	case err != nil || status >= 500:
+		if s.id == "" {
+			y.lost++
+		} else {
+			y.maybe[s]++
+		}
+	case status < 300:
+		y.certain[s]++
+		y.accepted++
+	}
+}
+
+// How a receiver answers.
+const (
+	answers = iota
+	fails
+	hangs
+	resets
+)
+
+// earful is a receiver and what it got.
+type earful struct {
+	*httptest.Server
+	name, path string // of the endpoint
+	owner      person
+	// hears says whose applications it may hear of.
+	hears    func(applicant string) bool
+	verifier *standardwebhooks.Webhook
+
+	mu     sync.Mutex
+	mode   int
+	healed chan struct{}
+	bodies map[string]string  // by webhook-id
+	taken  map[string]subject // those that it said thanks for
+	wrong  []string
+}
+
+func (e *earful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the sender was killed
+	}
+	var body struct {
+		Type string
+		Data struct {
+			ID            string
+			ApplicationID string `json:"application_id"`
+			CandidateID   string `json:"candidate_id"`
+		}
+	}
+	id := r.Header.Get("webhook-id")
+	e.mu.Lock()
+	mode, healed := e.mode, e.healed
+	if err := e.verifier.Verify(raw, r.Header); err != nil {
+		e.wrong = append(e.wrong, "not signed: "+err.Error())
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		e.wrong = append(e.wrong, err.Error())
+	}
+	if before, again := e.bodies[id]; again && before != string(raw) {
+		e.wrong = append(e.wrong, "another body for "+id)
+	}
+	e.bodies[id] = string(raw)
+	if mode == answers {
+		e.taken[id] = subject{body.Type, body.Data.ID + body.Data.ApplicationID}
+	}
+	e.mu.Unlock()
+	switch mode {
+	case fails:
+		w.WriteHeader(http.StatusInternalServerError)
+	case hangs:
+		select {
+		case <-healed:
+		case <-r.Context().Done():
+		}
+	case resets:
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			_ = conn.(*net.TCPConn).SetLinger(0)
+			_ = conn.Close()
+		}
+	}
+}
+
+// behave changes how it answers, and lets go of whom it keeps waiting.
+func (e *earful) behave(mode int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	close(e.healed)
+	e.mode, e.healed = mode, make(chan struct{})
+}
+
+// listener makes an application of somebody's with one endpoint for everything.
+func (w *world) listener(name string, owner person, hears func(applicant string) bool) *earful {
+	w.t.Helper()
+	e := &earful{name: name, owner: owner, hears: hears, healed: make(chan struct{}), bodies: map[string]string{}, taken: map[string]subject{}}
+	e.Server = httptest.NewServer(e)
+	w.t.Cleanup(func() { e.behave(answers); e.Close() })
+	app := w.must(owner, http.MethodPost, "/api/developers/apps", object{"name": name})["app"].(object)["id"].(string)
+	made := w.must(owner, http.MethodPost, "/api/developers/apps/"+app+"/webhooks", object{"url": e.URL, "events": integrations.EventTypes()})
+	e.path = "/api/developers/apps/" + app + "/webhooks/" + made["webhook"].(object)["id"].(string)
+	var err error
+	e.verifier, err = standardwebhooks.NewWebhook(made["secret"].(string))
+	require.NoError(w.t, err)
+	return e
+}
+
+// webhookStorm produces events under fire for receivers that are in trouble, and
+// then counts who was told of what.
+func (w *world) webhookStorm() {
+	events, kills := 90, 2*len(w.victims)
+	if full() {
+		events, kills = 1000, 8*len(w.victims)
+	}
+	employer := w.register("/api/auth/register-employer", object{"companyName": "Clinic"})
+	seekers := []person{w.register("/api/auth/register", object{"userType": "jobseeker"}), w.register("/api/auth/register", object{"userType": "jobseeker"})}
+	stranger, other := w.register("/api/auth/register", object{"userType": "jobseeker"}), w.register("/api/auth/register", object{"userType": "jobseeker"})
+	var ids []string
+	for _, s := range seekers {
+		ids = append(ids, w.must(s, http.MethodGet, "/api/auth/me", nil)["id"].(string))
+	}
+	first := func(applicant string) bool { return applicant == ids[0] }
+	all := []*earful{
+		w.listener("organization", employer, func(string) bool { return true }),
+		w.listener("applicant", seekers[0], first),
+		w.listener("consent", other, first),
+		w.listener("stranger", stranger, func(string) bool { return false }),
+	}
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	require.NoError(w.t, w.storage().Consents.Give(w.t.Context(), integrations.Consent{UserID: ids[0], AppID: strings.Split(all[2].path, "/")[4], Scopes: []integrations.Scope{integrations.ApplicationsRead}, GivenAt: now}))
+
+	y := &tally{certain: map[subject]int{}, maybe: map[subject]int{}}
+	applicants := &sync.Map{} // by application
+	ceasefire, calm := make(chan struct{}), make(chan struct{})
+	go func() { defer close(ceasefire); w.fire(kills) }()
+	var trouble sync.WaitGroup
+	trouble.Go(func() {
+		for !closed(calm) {
+			all[rand.IntN(len(all))].behave(rand.IntN(4))
+			pause(300 * time.Millisecond)
+		}
+	})
+	var load sync.WaitGroup
+	for range 4 {
+		load.Go(func() {
+			enough := func() bool { y.mu.Lock(); defer y.mu.Unlock(); return y.accepted >= events }
+			for n := 0; !enough() || !closed(ceasefire); n++ {
+				w.career(y, employer, seekers[n%2], ids[n%2], applicants)
+				if enough() {
+					pause(200 * time.Millisecond) // until the last is killed
+				}
+			}
+		})
+	}
+	load.Wait()
+	close(calm)
+	trouble.Wait()
+	for _, e := range all {
+		e.behave(answers)
+	}
+	w.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", y.accepted, y.bad, y.lost+len(y.maybe))
+
+	w.fannedOut()
+	var recovering sync.WaitGroup
+	for _, e := range all {
+		recovering.Go(func() { w.recovers(e) })
+	}
+	recovering.Wait()
+	for _, e := range all {
+		e.count(w.t, y, applicants)
+	}
+	bodies := map[string]string{}
+	for _, e := range all {
+		for id, body := range e.bodies {
+			if before, there := bodies[id]; there {
+				require.Equal(w.t, before, body, "everybody gets the same")
+			}
+			bodies[id] = body
+		}
+	}
+}
+
+// career is a listing from its publication to its end, with one application.
+func (w *world) career(y *tally, employer, seeker person, applicant string, applicants *sync.Map) {
+	refused := func(who person, method, path string, body object) {
+		if status, _, err := w.call(who, method, path, body); err == nil && status == 400 {
+			y.mu.Lock()
+			y.bad++
+			y.mu.Unlock()
+		}
+	}
+	refused(employer, http.MethodPost, "/api/employers/jobs", object{"title": "", "description": "Days."})
+	status, answer, err := w.call(employer, http.MethodPost, "/api/employers/jobs", object{"title": "Nurse", "description": "Days."})
+	if err != nil || status >= 300 {
+		y.called(status, err, subject{})
+		pause(50 * time.Millisecond)
+		return
+	}
+	job := answer["data"].(object)["id"].(string)
+	y.called(status, nil, subject{"job.created", job})
+	put := func(path string, body object, s subject) {
+		status, _, err := w.call(employer, http.MethodPut, path, body)
+		y.called(status, err, s)
+	}
+	put("/api/employers/jobs/"+job, object{"title": fmt.Sprintf("Nurse %x", rand.Uint32())}, subject{"job.updated", job})
+	refused(employer, http.MethodPut, "/api/employers/jobs/"+job, object{"title": ""})
+	status, answer, err = w.call(seeker, http.MethodPost, "/api/jobseekers/applications", object{"listingId": job})
+	if err != nil || status >= 300 {
+		y.called(status, err, subject{})
+	} else {
+		application := answer["data"].(object)["id"].(string)
+		applicants.Store(application, applicant)
+		y.called(status, nil, subject{"application.submitted", application})
+		for _, to := range []string{"review", "accepted"} {
+			put("/api/employers/applications/"+application, object{"status": to}, subject{"application.status_changed", application})
+			refused(employer, http.MethodPut, "/api/employers/applications/"+application, object{"status": "lost"})
+		}
+	}
+	put("/api/employers/jobs/"+job, object{"status": "closed"}, subject{"job.closed", job})
+}
+
+// fannedOut waits until every event has its deliveries.
+func (w *world) fannedOut() {
+	w.t.Helper()
+	s := w.storage()
+	require.Eventually(w.t, func() bool {
+		left, err1 := s.Jobs.Backlog(w.t.Context())
+		unsent, _, err2 := s.Outbox.Lag(w.t.Context())
+		for _, b := range left {
+			if b.Class == "events" {
+				return false
+			}
+		}
+		return err1 == nil && err2 == nil && unsent == 0
+	}, 3*time.Minute, 100*time.Millisecond, "not every event is passed on")
+}
+
+// recovers does what an owner does whose receiver works again and who will not wait
+// for the next attempts, which may be hours away: pausing fails what waits, and
+// what has failed is replayed.
+func (w *world) recovers(e *earful) {
+	left := func() int {
+		n := 0
+		for _, status := range []string{"pending", "failed"} {
+			n += int(w.must(e.owner, http.MethodGet, e.path+"/deliveries?limit=1&status="+status, nil)["pagination"].(object)["total"].(float64))
+		}
+		return n
+	}
+	since := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	for begun := time.Now(); left() > 0; {
+		if time.Since(begun) > 3*time.Minute {
+			w.t.Errorf("%s: %d deliveries do not come to an end", e.name, left())
+			return
+		}
+		w.must(e.owner, http.MethodPut, e.path, object{"status": "paused"})
+		w.must(e.owner, http.MethodPut, e.path, object{"status": "active"})
+		for w.must(e.owner, http.MethodPost, e.path+"/replay", object{"since": since})["count"].(float64) > 0 {
+		}
+		<-time.After(2 * time.Second)
+	}
+}
+
+// count compares what came with what happened.
+func (e *earful) count(t *testing.T, y *tally, applicants *sync.Map) {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	require.Empty(t, e.wrong, e.name)
+	got := map[subject]int{}
+	for _, s := range e.taken {
+		got[s]++
+	}
+	require.Len(t, e.taken, len(e.bodies), "%s: what did not arrive at first arrived later", e.name)
+	sees := func(s subject) bool {
+		if !strings.HasPrefix(s.kind, "application.") {
+			return true
+		}
+		applicant, known := applicants.Load(s.id)
+		return known && e.hears(applicant.(string))
+	}
+	unexpected := 0
+	for s, n := range got {
+		if y.certain[s]+y.maybe[s] == 0 {
+			unexpected += n
+			require.False(t, e.name == "stranger" && strings.HasPrefix(s.kind, "application."), "%s: %v", e.name, s)
+			continue
+		}
+		require.True(t, sees(s), "%s may not hear of %v", e.name, s)
+		require.LessOrEqual(t, n, y.certain[s]+y.maybe[s], "%s: %v", e.name, s)
+	}
+	require.LessOrEqual(t, unexpected, y.lost, "%s: nothing is told that nobody did", e.name)
+	told := 0
+	for s := range maps.Keys(y.certain) {
+		if sees(s) {
+			told++
+			require.GreaterOrEqual(t, got[s], y.certain[s], "%s: %v", e.name, s)
+		}
+	}
+	t.Logf("%s: %d events about %d things", e.name, len(e.taken), told)
+}
