@@ -66,5 +66,5 @@ chaos: ## Kill everything that locum runs on, for minutes, and count what is lef
 	@LOCUM_TEST_CHAOS=full go test -count=1 -timeout 30m ./test/chaos
 
 .PHONY: check-heavy
-check-heavy: ## What needs a large database
+check-heavy: ## What needs a large database, npm or Chromium (LOCUM_TEST_SCREENSHOTS=DIR for pictures)
 	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -count=1 -timeout 60m ./test/heavy/...

@@ -12,7 +12,7 @@ var accountFiles embed.FS
 // addAccountPages serves the pages that the links in mails lead to. They are
 // clients of the portal like any other.
 func (s *Server) addAccountPages() {
-	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	serve := func(file, contentType string) fiber.Handler {
 		body, _ := accountFiles.ReadFile("account/" + file) // embedded: it is there
 		return func(c *fiber.Ctx) error {

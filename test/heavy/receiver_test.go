@@ -15,8 +15,8 @@ import (
 
 // The receiver for Node, as the guide has it, with the package that it asks for.
 func TestTheNodeReceiverOfTheGuideVerifiesRealDeliveries(t *testing.T) {
-	t.Setenv("LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS", "true")
 	s := newStage(t)
+	s.env = []string{"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
 	node, npm := kit.Tool(t, "node"), kit.Tool(t, "npm")
 	s.serve()
 	text, err := os.ReadFile(filepath.Join("..", "..", "adapters", "fiberhttp", "guides", "webhooks.md"))

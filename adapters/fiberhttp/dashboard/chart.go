@@ -28,6 +28,9 @@ type bar struct {
 	ErrorsY, ErrorsHeight int
 }
 
+// Last is the day of the last bar.
+func (c chart) Last() string { return c.Bars[len(c.Bars)-1].Day }
+
 func draw(u integrations.Used) chart {
 	c := chart{Width: chartWidth, Height: chartHeight, Limit: u.Plan.PerDay, LimitY: -1}
 	for _, d := range u.Days {

@@ -87,7 +87,7 @@ func hookPath(c *fiber.Ctx) integrations.WebhookPath {
 
 // said is what a page says after a redirect from one of its forms.
 var said = map[string]string{
-	"saved": "Saved.", "paused": "Paused. Nothing is sent until you resume it.", "resumed": "Active. New events are sent from now on.", "sent": "The test event is on its way.",
+	"saved": "Saved.", "paused": "Paused. Nothing is sent until you resume it.", "resumed": "Active. New events are sent from now on.", "sent": "The test event was sent. The log says what came of it.",
 	"replayed": "It is sent once more.", "none": "Nothing has failed since then.", "all": "What failed since then is sent once more.",
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-//go:embed html style.css
+//go:embed html style.css icon.svg
 var files embed.FS
 
 var (
@@ -39,8 +39,8 @@ func number(n int) string {
 	return digits
 }
 
-// Parse reads a page, which defines "title" and "main" and may define "head" and
-// "nav". It gets a Page. Beside what it defines there are "when" for moments and
+// Parse reads a page, which defines "title" and "main" and may define "head",
+// "nav" and "corner", which is beside the name of the service. It gets a Page. Beside what it defines there are "when" for moments and
 // "problem" for a *Problem.
 func Parse(files embed.FS, names ...string) *template.Template {
 	return template.Must(template.Must(layout.Clone()).ParseFS(files, names...))
@@ -107,12 +107,14 @@ func New(i *identity.Service, module *integrations.Service, o Options) (*Frame, 
 
 // Add serves the pages that belong to the frame.
 func (f *Frame) Add(app *fiber.App) {
-	style, _ := files.ReadFile("style.css") // embedded: it is there
-	app.Get("/developers/style.css", func(c *fiber.Ctx) error {
-		c.Set(fiber.HeaderContentType, "text/css; charset=utf-8")
-		c.Set(fiber.HeaderCacheControl, "public, max-age=300")
-		return c.Send(style)
-	})
+	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"} {
+		file, _ := files.ReadFile(name) // embedded: it is there
+		app.Get("/developers/"+name, func(c *fiber.Ctx) error {
+			c.Set(fiber.HeaderContentType, kind)
+			c.Set(fiber.HeaderCacheControl, "public, max-age=300")
+			return c.Send(file)
+		})
+	}
 	app.Get("/developers/sign-in", f.Guard, f.askSignIn)
 	app.Post("/developers/sign-in", f.Guard, f.signIn)
 	app.Get("/developers/sign-up", f.Guard, f.askSignUp)

@@ -1,0 +1,280 @@
+package heavy
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// person is somebody with a browser of their own: Chromium, which keeps to what
+// the pages demand of browsers.
+type person struct {
+	t    *testing.T
+	site string
+	ctx  context.Context //nolint:containedctx // it is the browser
+	axe  string          // what judges accessibility, empty for pages not to be looked at
+	seen map[string]bool
+
+	mu       sync.Mutex
+	complain []string // what the browser's console says
+}
+
+// browse starts a browser. Without axe nothing is looked at closely.
+func browse(t *testing.T, site, axe string) *person {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(kit.Tool(t, "chromium")), chromedp.WindowSize(1280, 900))
+	if os.Getuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	ctx, end := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(end)
+	ctx, end = chromedp.NewContext(ctx)
+	t.Cleanup(end)
+	ctx, end = context.WithTimeout(ctx, 5*time.Minute)
+	t.Cleanup(end)
+	p := &person{t: t, site: site, ctx: ctx, axe: axe, seen: map[string]bool{}}
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("about:blank")))
+	require.NoError(t, chromedp.Listen(ctx, func(event any) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		switch e := event.(type) {
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.EntryLevelError || e.Entry.Source == log.EntrySourceSecurity {
+				p.complain = append(p.complain, string(e.Entry.Source)+": "+e.Entry.Text+" "+e.Entry.URL)
+			}
+		case *runtime.EventExceptionThrown:
+			p.complain = append(p.complain, e.ExceptionDetails.Text)
+		case *runtime.EventConsoleAPICalled:
+			p.complain = append(p.complain, "console."+string(e.Type))
+		}
+	}))
+	_, err := chromedp.Call(ctx, log.Enable, cdp.Empty{})
+	require.NoError(t, err)
+	return p
+}
+
+// quiet says that the browser has had nothing to complain of but the status of
+// pages that say what to mend.
+func (p *person) quiet(mended ...string) {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, said := range p.complain {
+		expected := false
+		for _, status := range mended {
+			expected = expected || strings.Contains(said, "Failed to load resource") && strings.Contains(said, "status of "+status)
+		}
+		require.True(p.t, expected, said)
+	}
+	p.complain = nil
+}
+
+func (p *person) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, end := context.WithTimeout(p.ctx, 20*time.Second)
+	defer end()
+	err := chromedp.Do(ctx, steps...)
+	if err != nil {
+		where, _ := chromedp.Run(p.ctx, chromedp.Location())
+		require.NoError(p.t, err, "at %s\n%s", where, p.text())
+	}
+}
+
+func (p *person) open(path string) {
+	p.t.Helper()
+	if strings.HasPrefix(path, "/") {
+		path = p.site + path
+	}
+	p.do(chromedp.Navigate(path))
+}
+
+// evaluate is the value of an expression on the page.
+func evaluate[T any](p *person, expression string) T {
+	p.t.Helper()
+	ctx, end := context.WithTimeout(p.ctx, 60*time.Second)
+	defer end()
+	out, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	require.NoError(p.t, err)
+	return out
+}
+
+func (p *person) text() string {
+	text, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string]("document.body.innerText"))
+	return text
+}
+
+func (p *person) path() string {
+	p.t.Helper()
+	where, err := chromedp.Run(p.ctx, chromedp.Location())
+	require.NoError(p.t, err)
+	return strings.TrimPrefix(where, p.site)
+}
+
+// field fills in the field of the name.
+func (p *person) field(name, value string) {
+	p.t.Helper()
+	// A page may have several forms, some of them folded.
+	at := `main form:has(button) [name="` + name + `"]:not([type=hidden])`
+	_ = evaluate[chromedp.Void](p, "document.querySelector("+strconv.Quote(at)+").value = ''")
+	p.do(chromedp.SendKeys(chromedp.CSS(at), value))
+}
+
+func (p *person) check(name, value string) {
+	p.t.Helper()
+	p.do(chromedp.Click(chromedp.CSS(`main [name="` + name + `"][value="` + value + `"]`)))
+}
+
+// press presses the button with the words, which leads to another page.
+func (p *person) press(words string) {
+	p.t.Helper()
+	p.leads(chromedp.Click(`//main//button[normalize-space()="` + words + `"]`))
+}
+
+func (p *person) follow(words string) {
+	p.t.Helper()
+	p.leads(chromedp.Click(`//a[normalize-space()="` + words + `"]`))
+}
+
+func (p *person) leads(step chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, end := context.WithTimeout(p.ctx, 20*time.Second)
+	defer end()
+	if _, err := chromedp.RunResponse(ctx, step); err != nil {
+		require.NoError(p.t, err, "at %s\n%s", p.path(), p.text())
+	}
+}
+
+// arrives waits until the browser is at an address that begins so, to which it
+// may be sent by way of others.
+func (p *person) arrives(at string) {
+	p.t.Helper()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for deadline := time.Now().Add(20 * time.Second); ; <-again.C {
+		path := p.path()
+		if strings.HasPrefix(path, at) && evaluate[string](p, "document.readyState") == "complete" {
+			return
+		}
+		require.True(p.t, time.Now().Before(deadline), "is at %s, not at %s\n%s", path, at, p.text())
+	}
+}
+
+// key types.
+func (p *person) key(keys string) { p.t.Helper(); p.do(chromedp.KeyEvent(keys)) }
+
+// tab goes on by the keyboard to the thing, and sees at each step where it is.
+func (p *person) tab(to string) {
+	p.t.Helper()
+	for range 80 {
+		p.key(kb.Tab)
+		require.True(p.t, evaluate[bool](p, `(() => { const e = document.activeElement; if (!e || e === document.body) return true;
+			const s = getComputedStyle(e); return e.matches(":focus-visible") && s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2; })()`), "the focus does not show")
+		if evaluate[bool](p, `!!document.activeElement && document.activeElement.matches(`+strconv.Quote(to)+`)`) {
+			return
+		}
+	}
+	require.Fail(p.t, "no way by the keyboard to "+to)
+}
+
+// looks are how a page is looked at.
+var looks = []struct {
+	name, scheme string
+	width        int64
+}{{"light", "light", 1280}, {"dark", "dark", 1280}, {"narrow", "light", 360}, {"narrow-dark", "dark", 360}}
+
+// look judges the page as it is, and keeps pictures of it if somebody wants them
+// (LOCUM_TEST_SCREENSHOTS=DIR).
+func (p *person) look(name string) {
+	p.t.Helper()
+	p.quiet("400", "401", "404", "409")
+	if p.axe == "" {
+		return
+	}
+	require.False(p.t, p.seen[name], name)
+	p.seen[name] = true
+	for _, l := range looks {
+		_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}}})
+		require.NoError(p.t, err)
+		p.do(chromedp.EmulateViewport(l.width, 800))
+		require.LessOrEqual(p.t, evaluate[int](p, "document.documentElement.scrollWidth"), int(l.width), "%s, %s is scrolled sideways", name, l.name)
+		_ = evaluate[chromedp.Void](p, p.axe+";0")
+		var violations []struct {
+			ID    string
+			Help  string
+			Nodes []struct{ HTML, FailureSummary string }
+		}
+		raw := evaluate[string](p, `axe.run(document, {runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}).then(r => JSON.stringify(r.violations))`)
+		require.NoError(p.t, json.Unmarshal([]byte(raw), &violations))
+		require.Empty(p.t, violations, "%s, %s", name, l.name)
+		if dir := os.Getenv("LOCUM_TEST_SCREENSHOTS"); dir != "" {
+			picture, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
+			require.NoError(p.t, err)
+			require.NoError(p.t, os.WriteFile(filepath.Join(dir, name+"-"+l.name+".png"), picture, 0o600))
+		}
+	}
+	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
+	require.NoError(p.t, err)
+	p.do(chromedp.EmulateViewport(1280, 800))
+}
+
+// site is the built program at an address that it knows to be its own.
+func site(t *testing.T) *stage {
+	t.Helper()
+	heavy(t)
+	at := freeAddress(t)
+	s := newStage(t)
+	s.env = []string{"LOCUM_HTTP_ADDR=" + at, "LOCUM_HTTP_PUBLIC_URL=http://" + at, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
+	s.serve()
+	return s
+}
+
+// elsewhere is a server of the test's on this machine, which notes what comes.
+type elsewhere struct {
+	*httptest.Server
+	mu   sync.Mutex
+	came []came
+}
+
+type came struct {
+	*http.Request
+	body []byte
+}
+
+func newElsewhere(t *testing.T, answer func(r came) int) *elsewhere {
+	t.Helper()
+	e := &elsewhere{}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		c := came{r, body}
+		status := answer(c)
+		e.mu.Lock()
+		e.came = append(e.came, c)
+		e.mu.Unlock()
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(status)
+		if status == http.StatusOK {
+			_, _ = w.Write([]byte(`<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>Back</title><p>Thanks`))
+		}
+	}))
+	t.Cleanup(e.Close)
+	return e
+}

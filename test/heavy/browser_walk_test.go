@@ -1,0 +1,271 @@
+package heavy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/oauth2"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// What a developer does from the first page to the end of a consent, in a real
+// browser: with every page looked at, and once more in a browser without script.
+func TestADeveloperInABrowser(t *testing.T) {
+	s := site(t)
+	axe, err := os.ReadFile(filepath.Join(installed(t, kit.Tool(t, "npm"), "browser"), "node_modules", "axe-core", "axe.min.js"))
+	require.NoError(t, err)
+	t.Run("with every page looked at", func(t *testing.T) { walk(t, s, browse(t, s.url, string(axe))) })
+	t.Run("without script", func(t *testing.T) {
+		p := browse(t, s.url, "")
+		_, err := chromedp.Call(p.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		require.NoError(t, err)
+		walk(t, s, p)
+	})
+	t.Run("by the keyboard alone", func(t *testing.T) { byKeyboard(t, browse(t, s.url, "")) })
+	t.Run("what mails lead to", func(t *testing.T) { mailed(t, browse(t, s.url, string(axe))) })
+	t.Run("what the pages say when something is wrong", func(t *testing.T) { refusals(t, browse(t, s.url, string(axe))) })
+}
+
+func signUp(p *person, email string) {
+	p.t.Helper()
+	p.field("name", "Sam Lee")
+	p.field("email", email)
+	p.field("password", "Night-shift-1")
+}
+
+func walk(t *testing.T, s *stage, p *person) {
+	t.Helper()
+	begun := time.Now()
+	var secret string
+	answers := http.StatusOK
+	receiver := newElsewhere(t, func(c came) int {
+		if v, err := standardwebhooks.NewWebhook(secret); err != nil || v.Verify(c.body, c.Header) != nil {
+			return http.StatusUnauthorized
+		}
+		return answers
+	})
+	client := newElsewhere(t, func(came) int { return http.StatusOK })
+
+	p.open("/developers")
+	p.arrives("/developers/sign-in?next=%2Fdevelopers")
+	p.look("sign-in")
+	p.follow("Sign up")
+	p.look("sign-up")
+	email := fmt.Sprintf("walk-%d@example.org", time.Now().UnixNano())
+	signUp(p, email)
+	p.press("Sign up")
+	p.arrives("/developers")
+	require.Contains(t, p.text(), "Your applications")
+	p.look("applications-none")
+
+	p.field("name", "Ward Finder")
+	p.field("description", "Finds the ward that suits you, and keeps you posted of new ones.")
+	p.field("redirectUris", client.URL+"/callback")
+	p.press("Make the application")
+	require.Contains(t, p.text(), "It is shown this once")
+	app := evaluate[string](p, `document.querySelector("dd code").innerText`)
+	clientSecret := evaluate[string](p, `document.querySelector("code.secret").innerText`)
+	p.look("application-new")
+
+	p.field("name", "Production")
+	p.press("Make a key")
+	p.look("application-key")
+	paste := evaluate[string](p, `document.querySelector("pre").innerText`)
+	out, err := exec.CommandContext(t.Context(), "bash", "-c", strings.Replace(paste, "curl ", "curl -sf ", 1)).CombinedOutput()
+	require.NoError(t, err, "%s\n%s", paste, out)
+	require.Contains(t, string(out), `"pagination"`)
+	t.Logf("the first call after %s", time.Since(begun).Round(time.Millisecond))
+
+	p.open("/developers/apps/" + app)
+	for i := range 30 { // what there is after a month of use
+		kit.Exec(t, s.pg.URL, fmt.Sprintf("INSERT INTO app_usage (app_id, day, requests, errors) VALUES ('%s', '%s', %d, %d) ON CONFLICT DO NOTHING",
+			app, time.Now().UTC().AddDate(0, 0, -i-1).Format(time.DateOnly), 1000+i*300, 10+i*7))
+	}
+	p.field("url", receiver.URL+"/hooks/a-rather-long-path-that-has-to-be-broken-somewhere/because-it-is-wider-than-a-telephone")
+	p.check("events", "job.created")
+	p.check("events", "application.status_changed")
+	p.press("Add the webhook")
+	secret = evaluate[string](p, `document.querySelector("code.secret").innerText`)
+	require.True(t, strings.HasPrefix(secret, "whsec_"), secret)
+	p.look("webhook-new")
+	p.press("Send")
+	require.Contains(t, p.text(), "Taken, with status 200")
+	t.Logf("the first verified webhook after %s", time.Since(begun).Round(time.Millisecond))
+	p.look("webhook-delivered")
+	hook := strings.Split(p.path(), "?")[0]
+	p.press("Replay")
+	require.Eventually(t, func() bool { receiver.mu.Lock(); defer receiver.mu.Unlock(); return len(receiver.came) == 2 }, 10*time.Second, 20*time.Millisecond)
+	require.Equal(t, receiver.came[0].Header.Get("Webhook-Id"), receiver.came[1].Header.Get("Webhook-Id"))
+	answers = http.StatusServiceUnavailable
+	p.press("Send")
+	require.Contains(t, p.text(), "Answered with status 503")
+	require.Contains(t, p.text(), "Active, failing")
+	p.look("webhook-failing")
+	p.open("/developers/apps/" + app)
+	p.look("application-used")
+	p.open(hook)
+	p.press("Pause")
+	p.look("webhook-paused")
+
+	// Consent, from signing in to taking it back.
+	config := oauth2.Config{ClientID: app, ClientSecret: clientSecret, RedirectURL: client.URL + "/callback", Scopes: []string{"jobs:read", "applications:read", "applications:write"},
+		Endpoint: oauth2.Endpoint{AuthURL: s.url + "/oauth/authorize", TokenURL: s.url + "/oauth/token", AuthStyle: oauth2.AuthStyleInHeader}}
+	verifier := oauth2.GenerateVerifier()
+	ask := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier))
+	p.leads(chromedp.Click(`//header//button[normalize-space()="Sign out"]`))
+	p.open(ask)
+	p.field("email", email)
+	p.field("password", "Night-shift-1")
+	p.press("Sign in")
+	p.arrives("/oauth/authorize")
+	p.look("consent")
+	p.press("Do not allow")
+	p.arrives(client.URL + "/callback?")
+	require.Contains(t, p.path(), "error=access_denied")
+	p.open(ask)
+	p.press("Allow")
+	p.arrives(client.URL + "/callback?")
+	back, err := url.Parse(p.path())
+	require.NoError(t, err)
+	require.Equal(t, "the state", back.Query().Get("state"))
+	ctx := context.WithValue(t.Context(), oauth2.HTTPClient, http.DefaultClient)
+	token, err := config.Exchange(ctx, back.Query().Get("code"), oauth2.VerifierOption(verifier))
+	require.NoError(t, err)
+	call := func() int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/v1/applications", nil)
+		require.NoError(t, err)
+		token.SetAuthHeader(r)
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		_, _ = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}
+	require.Equal(t, 200, call())
+	// What was allowed is not asked again, not even on the way from signing in.
+	p.open("/developers/consents")
+	p.look("consents")
+	p.leads(chromedp.Click(`//header//button[normalize-space()="Sign out"]`))
+	p.open(ask)
+	p.field("email", email)
+	p.field("password", "Night-shift-1")
+	p.press("Sign in")
+	p.arrives(client.URL + "/callback?")
+	require.Contains(t, p.path(), "code=")
+	p.open("/developers/consents")
+	p.press("Take this back")
+	require.Contains(t, p.text(), "No application may do anything in your name")
+	p.look("consents-none")
+	require.Equal(t, 401, call())
+	p.quiet()
+
+	p.open("/developers")
+	p.look("applications")
+	p.open("/docs/guides")
+	p.look("guide-quick-start")
+	for _, name := range []string{"webhooks", "pages", "limits", "errors", "oauth", "changelog"} {
+		p.open("/docs/guides/" + name)
+		p.look("guide-" + name)
+	}
+	p.quiet()
+}
+
+// mailed looks at the pages that mails lead to. They do have script.
+func mailed(t *testing.T, p *person) {
+	t.Helper()
+	p.open("/developers/sign-in")
+	p.follow("I have forgotten my password")
+	p.look("forgot-password")
+	p.field("email", "nobody@example.org")
+	p.do(chromedp.Click(`//button[normalize-space()="Send me a link"]`), chromedp.WaitVisible(`#answer`))
+	p.look("forgot-password-sent")
+	for _, name := range []string{"reset-password", "verify-email", "accept-invitation"} {
+		p.open("/" + name + "?token=loc_mt_nonsense")
+		p.look(name)
+	}
+	p.open("/reset-password?token=loc_mt_nonsense")
+	p.field("password", "Night-shift-2")
+	p.do(chromedp.Click(`//button[normalize-space()="Set password"]`), chromedp.WaitVisible(`#answer`))
+	require.Contains(t, p.text(), "This link is not valid any more")
+	p.look("reset-password-refused")
+}
+
+// byKeyboard signs up and makes an application with a key without a mouse.
+func byKeyboard(t *testing.T, p *person) {
+	t.Helper()
+	p.open("/developers/sign-up")
+	p.key(kb.Tab)
+	require.Equal(t, "Skip to the content", evaluate[string](p, "document.activeElement.innerText"))
+	p.tab(`[name="name"]`)
+	p.key("Sam Lee")
+	p.tab(`[name="email"]`)
+	p.key(fmt.Sprintf("keys-%d@example.org", time.Now().UnixNano()))
+	p.tab(`[name="password"]`)
+	p.key("Night-shift-1")
+	p.tab(`[name="userType"]`)
+	p.key(kb.ArrowDown)
+	require.True(t, evaluate[bool](p, `document.querySelector('[value="employer"]').checked`))
+	p.tab(`[name="companyName"]`)
+	p.key("St Brigid's Hospital")
+	p.tab(`main button`)
+	p.leads(chromedp.KeyEvent(kb.Enter))
+	p.arrives("/developers")
+	p.tab(`main [name="name"]`)
+	p.key("Ward Finder")
+	p.leads(chromedp.KeyEvent(kb.Enter))
+	p.tab(`main form[action$="/keys"] [name="name"]`)
+	p.key("Production")
+	p.tab(`main form[action$="/keys"] button`)
+	p.leads(chromedp.KeyEvent(kb.Enter))
+	require.Contains(t, p.text(), "This is the key")
+	p.quiet()
+}
+
+// refusals looks at the pages that say what is wrong.
+func refusals(t *testing.T, p *person) {
+	t.Helper()
+	p.open("/developers/sign-up")
+	signUp(p, "nobody@example")
+	p.check("userType", "employer")
+	p.press("Sign up")
+	require.Contains(t, p.text(), "The company is required")
+	p.look("sign-up-refused")
+	p.open("/developers/sign-in")
+	p.field("email", "nobody@example.org")
+	p.field("password", "Night-shift-2")
+	p.press("Sign in")
+	p.look("sign-in-refused")
+	p.open("/developers/sign-up")
+	signUp(p, fmt.Sprintf("refused-%d@example.org", time.Now().UnixNano()))
+	p.press("Sign up")
+	p.arrives("/developers")
+	p.field("name", "Ward Finder")
+	p.field("redirectUris", "ftp://nowhere.example/")
+	p.press("Make the application")
+	p.look("applications-refused")
+	p.field("redirectUris", "https://wardfinder.example.com/callback")
+	p.press("Make the application")
+	p.field("url", "https://10.0.0.1/")
+	p.press("Add the webhook")
+	p.look("application-webhook-refused")
+	p.open("/developers/apps/nothing")
+	p.look("absent")
+	p.open("/oauth/authorize?client_id=nonsense&response_type=code")
+	p.look("authorize-refused")
+	p.quiet("400", "404")
+}
