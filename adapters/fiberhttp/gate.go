@@ -65,6 +65,9 @@ func allowed(c *fiber.Ctx, surface web.Surface) error {
 		for _, path := range surface.Paths(r) {
 			if fiber.RoutePatternMatch(c.Path(), path) && !slices.Contains(methods, r.Method) {
 				methods = append(methods, r.Method)
+				if r.Method == fiber.MethodGet {
+					methods = append(methods, fiber.MethodHead)
+				}
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func (s *Server) once(ctx context.Context, c *fiber.Ctx, surface web.Surface, r 
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(append([]byte(c.OriginalURL()+"\n"), c.Request().Body()...))
+	sum := sha256.Sum256(append([]byte(surface.Plain(c.OriginalURL())+"\n"), c.Request().Body()...))
 	request := idempotency.Request{OwnerID: owner, Operation: r.Method + " " + r.Path, Key: key, Fingerprint: hex.EncodeToString(sum[:])}
 	kept, err := s.services.Idempotency.Begin(ctx, request)
 	if err != nil {

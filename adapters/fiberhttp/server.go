@@ -418,7 +418,11 @@ func (s *Server) answerError(c *fiber.Ctx, err error) error {
 			"method", c.Method(), "path", c.Path(), "error", err)
 	}
 	_ = s.enter(c) // what fasthttp refuses has not come to the gate, and its answer has the same headers
-	status, kind, body := said(c, s.surfaceOf(c.Path()), f)
+	surface := s.surfaceOf(c.Path())
+	status, kind, body := said(c, surface, f)
+	if status == fiber.StatusMethodNotAllowed && surface.Gate != nil {
+		c.Append(fiber.HeaderAllow, fiber.MethodOptions) // which the router knows nothing of
+	}
 	if f.RetryAfter > 0 {
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
 	}

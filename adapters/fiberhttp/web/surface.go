@@ -46,6 +46,17 @@ func (s Surface) Under(path string) bool {
 	return false
 }
 
+// Plain is a path below the surface as if it were below Prefix, whichever of the
+// prefixes it has.
+func (s Surface) Plain(path string) string {
+	for _, prefix := range s.Also {
+		if rest, below := strings.CutPrefix(path, prefix); below {
+			return s.Prefix + rest
+		}
+	}
+	return path
+}
+
 // Paths are all under which the route is served.
 func (s Surface) Paths(r Route) []string {
 	out := []string{r.Path}
