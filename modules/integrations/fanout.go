@@ -20,6 +20,8 @@ type body struct {
 	Data      any       `json:"data"`
 }
 
+// jobData tells of a listing. Job is null where it is not to be shown, and where it
+// would make the body too long: whoever wants it fetches it by its id.
 type jobData struct {
 	ID   string   `json:"id"`
 	Job  *JobView `json:"job"`
@@ -43,6 +45,9 @@ type statusData struct {
 	ChangedAt      time.Time `json:"changed_at"`
 	Test           bool      `json:"test,omitempty"`
 }
+
+// longestBody is what receivers have to take, in bytes. Listings alone can be longer.
+const longestBody = 20 << 10
 
 func newMessage(eventID, eventType string, at time.Time, data any) (Message, error) {
 	text, err := json.Marshal(body{Type: eventType, Timestamp: at.UTC(), Data: data})
@@ -76,7 +81,11 @@ func (s *Service) tellJob(ctx context.Context, e event.Envelope, organizationID,
 		if v != nil && !public && v.UpdatedAt.After(e.RecordedAt) {
 			v = nil // what was changed since is its employer's own
 		}
-		return newMessage(e.ID, e.Type, e.RecordedAt, jobData{ID: jobID, Job: v})
+		m, err := newMessage(e.ID, e.Type, e.RecordedAt, jobData{ID: jobID, Job: v})
+		if err == nil && len(m.Body) > longestBody {
+			return newMessage(e.ID, e.Type, e.RecordedAt, jobData{ID: jobID})
+		}
+		return m, err
 	}, nil)
 }
 

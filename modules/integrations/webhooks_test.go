@@ -3,6 +3,7 @@ package integrations_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -192,5 +193,23 @@ func TestWhatIsChangedAfterAListingWasClosedIsNotTold(t *testing.T) {
 		p.job.UpdatedAt = p.clock.Now().Add(time.Second)
 		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		require.Contains(t, p.sent[1].Body, `"job":null`)
+	})
+}
+
+func TestAListingThatWouldMakeTheBodyTooLongIsLeftToBeFetched(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		p.hook(t, p.developer(t), "job.closed")
+		body := func(description string) string {
+			p.job = &integrations.JobView{Title: "Nurse", Description: description, UpdatedAt: p.clock.Now()}
+			p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+			return p.sent[len(p.sent)-1].Body
+		}
+		require.Contains(t, body(strings.Repeat("x", 19_000)), `"title":"Nurse"`)
+		// What is escaped counts as it is sent.
+		for _, long := range []string{strings.Repeat("x", 20_480), strings.Repeat("<", 4_000)} {
+			told := body(long)
+			require.Contains(t, told, `"job":null`)
+			require.Less(t, len(told), 20_480)
+		}
 	})
 }

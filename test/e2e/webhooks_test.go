@@ -5,13 +5,19 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
 )
 
 // receiver is somebody who is sent webhooks.
@@ -116,8 +122,28 @@ func everywhereHooked(t *testing.T, test func(t *testing.T, w *world)) {
 	}
 }
 
+// everyQueueHooked is everywhereHooked, and once more where a worker beside the
+// server sends the webhooks.
+func everyQueueHooked(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	everywhereHooked(t, test)
+	t.Run("postgres+redis+worker", func(t *testing.T) {
+		t.Parallel()
+		w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.RedisURL(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
+		worker := exec.Command(kit.Program(t), "worker")
+		worker.Dir, worker.Env, worker.Stderr = w.dir, w.env, w.log
+		worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		require.NoError(t, worker.Start())
+		t.Cleanup(func() {
+			require.NoError(t, worker.Process.Signal(os.Interrupt))
+			require.NoError(t, worker.Wait())
+		})
+		test(t, w)
+	})
+}
+
 func TestWebhooks(t *testing.T) {
-	everywhereHooked(t, func(t *testing.T, w *world) {
+	everyQueueHooked(t, func(t *testing.T, w *world) {
 		t.Run("a listing is told of from its publication to its end", func(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, nil)
@@ -145,6 +171,20 @@ func TestWebhooks(t *testing.T) {
 			closed := r.of("job.closed", "id", id)
 			require.Equal(t, "archived", closed.body.Data["job"].(object)["status"])
 			require.NotEqual(t, created.headers.Get("Webhook-Id"), closed.headers.Get("Webhook-Id"))
+		})
+		t.Run("a listing whose deadline passes is told of within a minute", func(t *testing.T) {
+			t.Parallel()
+			r := newReceiver(t, nil)
+			w.seeker(t).hooked(r.URL, "job.closed")
+			deadline := time.Now().Add(3 * time.Second).UTC()
+			id := w.employer(t).listing(object{"applicationDeadline": deadline.Format(time.RFC3339Nano)})
+			require.Eventually(t, func() bool {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				return slices.ContainsFunc(r.hits, func(h hit) bool { return h.body.Data["id"] == id })
+			}, time.Minute, 50*time.Millisecond)
+			require.True(t, time.Now().After(deadline))
+			r.of("job.closed", "id", id)
 		})
 		t.Run("of an application hear its applicant and its organization, and nobody else", func(t *testing.T) {
 			t.Parallel()
