@@ -101,6 +101,8 @@ func New(services adapters.Services, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.app.Server().HeaderReceived = s.bodyBound()
+	// A form is what was posted: who made the link to a page may not fill it in.
+	s.app.Server().FormValueFunc = func(c *fasthttp.RequestCtx, name string) []byte { return c.PostArgs().Peek(name) }
 	s.app.Server().Handler = anyMethod(s.app.Server().Handler)
 	return s, nil
 }

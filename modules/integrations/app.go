@@ -1,9 +1,11 @@
 package integrations
 
 import (
+	"cmp"
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -129,6 +131,35 @@ func redirectable(uri string, public bool) bool {
 		return Loopback(u.Hostname())
 	}
 	return public && strings.Contains(u.Scheme, ".") && u.Host == "" && strings.HasPrefix(u.Path, "/")
+}
+
+// RedirectsTo reports whether a browser may be sent to the address: one that is
+// registered, character by character, but that the port of a loopback address is
+// free (RFC 8252 §7.3).
+func (a App) RedirectsTo(uri string) bool {
+	wanted, loopback := portless(uri)
+	return slices.ContainsFunc(a.RedirectURIs, func(registered string) bool {
+		if registered == uri {
+			return true
+		}
+		without, ok := portless(registered)
+		return ok && loopback && without == wanted
+	})
+}
+
+// portless is an address on a loopback address without its port.
+func portless(uri string) (string, bool) {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "http" {
+		return "", false
+	}
+	rest, plain := strings.CutPrefix(uri, "http://"+u.Host) // without a user, above all
+	ip, err := netip.ParseAddr(u.Hostname())
+	port, bad := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
+	if !plain || err != nil || !ip.IsLoopback() || bad != nil || port == 0 {
+		return "", false
+	}
+	return ip.String() + rest, true
 }
 
 // Loopback reports whether the host of an address is this very machine.

@@ -102,3 +102,27 @@ func TestATokenSpeaksForItsUserUntilTheConsentOrTheAccountEnds(t *testing.T) {
 		}
 	})
 }
+
+func TestABrowserIsSentToRegisteredAddressesAlone(t *testing.T) {
+	t.Parallel()
+	app := integrations.App{RedirectURIs: []string{"https://a.example.com/cb?x=1", "http://127.0.0.1/cb", "http://[::1]:7/cb", "https://127.0.0.2/cb", "http://localhost/cb"}}
+	for _, uri := range []string{"https://a.example.com/cb?x=1", "http://127.0.0.1/cb", "http://127.0.0.1:49152/cb", "http://[::1]/cb", "http://[::1]:8/cb", "http://localhost/cb"} {
+		require.True(t, app.RedirectsTo(uri), uri)
+	}
+	for _, uri := range []string{"", "https://a.example.com/cb", "https://a.example.com/cb?x=1&y=2", "https://a.example.com/cb?x=1#f", "https://a.example.com:443/cb?x=1", "http://a.example.com/cb?x=1", "https://A.example.com/cb?x=1",
+		"http://127.0.0.1:5/cb/", "http://127.0.0.1:5/%63b", "http://u:p@127.0.0.1:5/cb", "http://127.0.0.1:99999/cb", "http://127.0.0.1:0/cb", "http://127.0.0.1:x/cb", "http://127.0.0.3:5/cb", "http://127.0.0.2:5/cb",
+		"https://127.0.0.1:5/cb", "http://127.0.0.1:5/cb?x", "http://127.0.0.1:5/cb#f", "HTTP://127.0.0.1:5/cb", "http://localhost:5/cb", "http://[0:0:0:0:0:0:0:2]/cb"} {
+		require.False(t, app.RedirectsTo(uri), uri)
+	}
+}
+
+func TestNamesOfApplicationsDoNotPretendToBeOtherText(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"\u202egro.elgoog", "a\r\nb", "\x1b]0;x\x07", "a\u2028b", "a\u2066b", "a\tb", " "} {
+		require.NotEmpty(t, integrations.AppInput{Name: name}.Problems(), "%q", name)
+	}
+	for _, name := range []string{"Ward Finder", "Клиника", "مستشفى", "Zoë’s 👩‍⚕️ board"} {
+		require.Empty(t, integrations.AppInput{Name: name, Description: "One line\nand another"}.Problems(), "%q", name)
+	}
+	require.NotEmpty(t, integrations.AppInput{Name: "x", Description: "a\u202eb"}.Problems())
+}

@@ -54,7 +54,7 @@ type Apps interface {
 	// DeleteKey removes a key, or is ErrKeyNotFound.
 	DeleteKey(ctx context.Context, ownerID, appID, keyID string) error
 	// ByKey returns the key with the hash and its application, in one query, or
-	// ErrKeyNotFound.
+	// ErrKeyNotFound, as for one whose owner is no more.
 	ByKey(ctx context.Context, hash string) (App, Key, error)
 	// Used notes when keys were used last. One that is gone is passed over.
 	Used(ctx context.Context, at map[string]time.Time) error

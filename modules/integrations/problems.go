@@ -3,6 +3,7 @@ package integrations
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/fault"
@@ -14,14 +15,33 @@ import (
 // Problems are what is wrong with the input.
 func (in AppInput) Problems() []fault.Field {
 	var out []fault.Field
-	if strings.TrimSpace(in.Name) == "" || utf8.RuneCountInString(in.Name) > maxName {
-		out = append(out, fault.Field{Name: "name", Message: "must have 1 to 100 characters"})
+	if _, err := label(in.Name); err != nil {
+		out = append(out, fieldsOf(err)...)
 	}
-	if utf8.RuneCountInString(in.Description) > maxDescription {
-		out = append(out, fault.Field{Name: "description", Message: "must have at most 1000 characters"})
+	if utf8.RuneCountInString(in.Description) > maxDescription || strings.ContainsFunc(in.Description, misleading) {
+		out = append(out, fault.Field{Name: "description", Message: "must have at most 1000 characters, and none that turns text around"})
 	}
 	_, uris := redirectURIs(in.RedirectURIs, in.Public)
 	return append(out, fieldsOf(uris)...)
+}
+
+// label is a name as it is kept. People decide by it on the consent page, and
+// operators read it in a terminal, so that it may not pretend to be other text.
+func label(name string) (string, error) {
+	name = strings.TrimSpace(name)
+	if name == "" || utf8.RuneCountInString(name) > maxName {
+		return "", fault.InvalidField("name", "must have 1 to 100 characters")
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) || misleading(r) }) {
+		return "", fault.InvalidField("name", "must be one line, without control characters")
+	}
+	return name, nil
+}
+
+// misleading reports what turns the text after it around (UAX #9 §2), or is for
+// terminals.
+func misleading(r rune) bool {
+	return unicode.Is(unicode.Bidi_Control, r) || unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
 }
 
 // check is the problems as a fault.

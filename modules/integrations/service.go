@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
@@ -217,9 +216,9 @@ type KeyInput struct {
 // CreateKey makes a key for one of the caller's applications and returns it,
 // which is not done again.
 func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in KeyInput) (k Key, secret string, err error) {
-	name := strings.TrimSpace(in.Name)
-	if name == "" || utf8.RuneCountInString(name) > maxName {
-		return k, "", fault.InvalidField("name", "must have 1 to 100 characters")
+	name, err := label(in.Name)
+	if err != nil {
+		return k, "", err
 	}
 	appID, ok := id.Canonical(appID)
 	if !ok {

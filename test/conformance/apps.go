@@ -147,6 +147,15 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		_, _, err = s.Apps.ByKey(ctx, second.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 		require.ErrorIs(t, s.Apps.DeleteKey(ctx, a.OwnerID, a.ID, second.ID), integrations.ErrKeyNotFound)
+		other := add(t, s, owner(t, s, now), now)
+		orphan := key(t, s, other, now)
+		gone, err := s.Users.Find(ctx, other.OwnerID)
+		require.NoError(t, err)
+		gone.Status = identity.UserDeleted
+		require.NoError(t, s.Users.Save(ctx, &gone))
+		_, _, err = s.Apps.ByKey(ctx, orphan.Hash)
+		require.ErrorIs(t, err, integrations.ErrKeyNotFound, "whether or not the account's end has been worked off")
+
 		require.NoError(t, s.Apps.Delete(ctx, a.OwnerID, a.ID))
 		_, _, err = s.Apps.ByKey(ctx, first.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)

@@ -328,6 +328,16 @@ func TestOAuth(t *testing.T) {
 			require.Equal(t, "access_denied", b.decide(p.ask(verifier), "deny", csrf).Get("error"))
 			require.Equal(t, 200, b.open("GET", p.ask(verifier), nil).status, "nothing is remembered")
 		})
+		t.Run("who made the link does not decide", func(t *testing.T) {
+			t.Parallel()
+			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			b := w.signedIn(t, w.seeker(t))
+			for _, more := range []string{"&decision=allow", "&decision=allow&csrf=x"} {
+				link := p.ask(verifier) + more
+				csrf := csrfField.FindStringSubmatch(b.open("GET", link, nil).text)[1]
+				require.Equal(t, "access_denied", b.decide(link, "deny", csrf).Get("error"))
+			}
+		})
 		t.Run("nothing that a client sends is a fault of the server", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()

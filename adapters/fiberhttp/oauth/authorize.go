@@ -76,6 +76,12 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 	if asked != nil {
 		asked.State = form.Get("state")
 	}
+	// The library compares less of loopback addresses.
+	if uri := form.Get(formRedirect); uri != "" && asked != nil && asked.Client != nil {
+		if to, is := asked.Client.(client); is && !to.app.RedirectsTo(uri) {
+			return s.show(c, fosite.ErrInvalidRequest.WithHint("The redirect_uri is none of those that are registered."))
+		}
+	}
 	if err != nil {
 		return s.refuse(c, asked, err)
 	}
