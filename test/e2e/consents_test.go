@@ -135,6 +135,17 @@ func TestBrowserSessions(t *testing.T) {
 			theirs.http.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: me.refresh}})
 			require.False(t, here(theirs), "nor does the portal's token open pages")
 		})
+		t.Run("nobody is signed in from another site", func(t *testing.T) {
+			t.Parallel()
+			me, b := w.seeker(t), w.browser(t)
+			for _, site := range []string{"cross-site", "same-site", "none", ""} {
+				b.site = site
+				refused := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}})
+				require.Equal(t, 403, refused.status, site)
+				require.Empty(t, refused.header.Get("Set-Cookie"), site)
+			}
+			require.False(t, here(b))
+		})
 		t.Run("a second sign-in changes the cookie and ends the first session", func(t *testing.T) {
 			t.Parallel()
 			me, b, old := w.seeker(t), w.browser(t), w.browser(t)

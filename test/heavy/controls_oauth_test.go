@@ -1,0 +1,113 @@
+package heavy
+
+const (
+	oauthServer = "adapters/fiberhttp/oauth/oauth.go"
+	oauthStore  = "adapters/fiberhttp/oauth/store.go"
+	oauthPages  = "adapters/fiberhttp/oauth/authorize.go"
+	signInPages = "adapters/fiberhttp/pages/session.go"
+	everyPage   = "adapters/fiberhttp/pages/pages.go"
+	developers  = "adapters/fiberhttp/developer/gate.go"
+	apps        = "adapters/gormdb/apps.go"
+	redisQuota  = "adapters/redislimit/quota.go"
+
+	// fosite is the library that knows OAuth. What it alone holds is cut in a copy
+	// of it.
+	fosite  = "github.com/ory/fosite/"
+	byCode  = fosite + "handler/oauth2/flow_authorize_code_token.go"
+	refresh = fosite + "handler/oauth2/flow_refresh.go"
+	pkce    = fosite + "handler/pkce/handler.go"
+
+	server = "./test/e2e"
+)
+
+// onServer is a test on a running server, with SQLite.
+func onServer(test, part string) attack {
+	return attack{server, test + "/sqlite+embedded+memory/" + part}
+}
+
+func onOAuth(part string) attack { return onServer("TestOAuthAttacks", part) }
+
+// stored is a test of what is in SQLite.
+func stored(part string) attack {
+	return attack{"./adapters/gormdb", "TestGormdbIsAStorage/sqlite/" + part}
+}
+
+// signIns are the controls of OAuth and of the pages.
+func signIns() []removal {
+	ownClient := []attack{onOAuth("a code or a refresh token is of use to its own client alone")}
+	ownAddress := []attack{onOAuth("an address that is not registered is not sent to")}
+	noDowngrade := []attack{onOAuth("without PKCE, or with plain, no code is given")}
+	verified := []attack{onOAuth("a code is of no use with another verifier or with none")}
+	codeOnce := []attack{onOAuth("a code works once, and its second use revokes what it gave")}
+	refreshOnce := []attack{onOAuth("a refresh token works once, and its second use ends the family")}
+	noFrame := []attack{onOAuth("no page can be shown inside of another")}
+	return []removal{
+		{"code replay revokes what the code gave", []cut{{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)", "s.find(ctx, integrations.Code, hash, fosite.ErrNotFound)"}}, codeOnce},
+		{"code replay: the look at the code, that at its challenge, and the spending", []cut{
+			{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)", "s.find(ctx, integrations.Code, hash, nil)"},
+			{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrNotFound)", "s.find(ctx, integrations.Code, hash, nil)"},
+			{oauthStore, "if err == nil && !ok {", "if err == nil && !ok && kind != integrations.Code {"}}, codeOnce},
+		{"refresh replay ends the family", []cut{{oauthStore, "s.find(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.find(ctx, integrations.Refresh, hash, fosite.ErrNotFound)"}}, refreshOnce},
+		{"refresh replay: the look at the token and the spending", []cut{
+			{oauthStore, "s.find(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.find(ctx, integrations.Refresh, hash, nil)"},
+			{oauthStore, "if err == nil && !ok {", "if err == nil && !ok && kind != integrations.Refresh {"}}, refreshOnce},
+		{"client mix-up: a code is its client's", []cut{{byCode, "authorizeRequest.GetClient().GetID() != request.GetClient().GetID()", "false"}}, ownClient},
+		{"client mix-up: a refresh token is its client's", []cut{{refresh, "originalRequest.GetClient().GetID() != request.GetClient().GetID()", "false"}}, ownClient},
+		{"client mix-up: the client's secret", []cut{{oauthStore, `[]byte(auth.HashSecret(string(secret)))) != 1 {`, `[]byte(auth.HashSecret(string(secret)))) > 1 {`}}, ownClient},
+		{"client mix-up: introspection is of one's own tokens", []cut{{oauthServer, "if err != nil || found.GetClient().GetID() != who.GetID() {", "if err != nil {"}}, []attack{onServer("TestOAuth", "introspection tells a client of its own tokens alone")}},
+		{"redirect variants at authorization", []cut{{fosite + "authorize_helper.go", "if b == uri {", `if len(uri) > len(b) && uri[:len(b)] == b || b == uri {`}}, ownAddress},
+		{"redirect variants at the exchange", []cut{{oauthStore, "formRedirect: {t.RedirectURI}, ", ""}}, ownAddress},
+		{"redirect variants of a loopback address", []cut{{fosite + "authorize_helper.go", "registered.Path == requested.Path &&", ""}}, []attack{onOAuth("of a loopback address the port is free, and nothing else")}},
+		{"PKCE downgrade to none: our own look and the library's", []cut{{oauthServer, "EnforcePKCE:                true", "EnforcePKCE:                false"},
+			{oauthPages, "if form.Get(formMethod) != s256 || !challenge.MatchString(form.Get(formChallenge)) {", "if form.Has(formChallenge) && (form.Get(formMethod) != s256 || !challenge.MatchString(form.Get(formChallenge))) {"}}, noDowngrade},
+		{"PKCE downgrade to plain: our own look and the library's", []cut{{oauthServer, "EnforcePKCE:                true,", "EnforcePKCE: true, EnablePKCEPlainChallengeMethod: true,"},
+			{oauthPages, "form.Get(formMethod) != s256 || ", ""}}, noDowngrade},
+		{"PKCE: a verifier is asked for at all", []cut{{oauthServer, "compose.OAuth2PKCEFactory,", ""}}, verified},
+		{"PKCE: the verifier is missing", []cut{{pkce, "if nv < 43 {", "if nv == 0 {\n\t\treturn nil\n\t} else if nv < 43 {"}}, verified},
+		{"PKCE: the verifier is wrong", []cut{{pkce, "if base64.RawURLEncoding.EncodeToString(hash.Sum([]byte{})) != challenge {", "if base64.RawURLEncoding.EncodeToString(hash.Sum([]byte{})) != challenge && challenge == verifier {"}}, verified},
+		{"scope widening by a refresh", []cut{{oauthStore, "if slices.ContainsFunc(asked, func(name string) bool { return !r.GrantedScope.Has(name) }) {\n\t\treturn false", "if slices.ContainsFunc(asked, func(name string) bool { return !r.GrantedScope.Has(name) }) {\n\t\treturn true"}},
+			[]attack{onOAuth("a refresh can have fewer scopes, never more")}},
+		{"scope widening at authorization: our own look and the library's", []cut{{oauthServer, "fosite.ExactScopeStrategy", "func([]string, string) bool { return true }"}, {oauthPages, "if !known {", "if !known && form == nil {"}},
+			[]attack{onOAuth("a scope that is none is refused, and without any it is jobs:read")}},
+		{"scope widening: a consent is for what it was given for", []cut{{"modules/integrations/consents.go", "Covers(", "true || Covers("}}, []attack{onServer("TestOAuth", "a consent is remembered, and asked for again when there is more or prompt=consent")}},
+		{"CSRF on the consent: the form's secret", []cut{{oauthPages, `[]byte(c.FormValue("csrf"))) != 1 {`, `[]byte(c.FormValue("csrf"))) > 1 {`}},
+			[]attack{onOAuth("a consent is given by its own page of the same session")}},
+		{"CSRF on every form: from our own pages alone", []cut{{everyPage, "if !f.sameOrigin(c) {", "if !f.sameOrigin(c) && c.Method() == \"\" {"}}, []attack{
+			onOAuth("a consent is given by its own page of the same session"),
+			onServer("TestBrowserSessions", "nobody is signed in from another site"),
+			onServer("TestBrowserSessions", "a session ends with a sign-out and with a new password"),
+			onServer("TestTheDashboardKeepsApplicationsWithoutScript", "somebody else's application is not there, and nobody acts from another site or without signing in")}},
+		{"clickjacking: frame-ancestors", []cut{{everyPage, "frame-ancestors 'none'; ", ""}}, noFrame},
+		{"clickjacking: X-Frame-Options", []cut{{everyPage, `c.Set(fiber.HeaderXFrameOptions, "DENY")`, ""}}, noFrame},
+		{"open redirect of next", []cut{{signInPages, "\t\treturn Home\n\t}\n\treturn next", "\t\treturn next\n\t}\n\treturn next"}}, []attack{onOAuth("a sign-in goes on to this very host alone")}},
+	}
+}
+
+// credentials are the controls of keys, tokens, quotas and of what programs see.
+func credentials() []removal {
+	ownKeys := []attack{stored("apps/an application is its owner's alone")}
+	ownSight := []attack{stored("hiring/shows what is in sight, the newest first, narrowed and in pages")}
+	return []removal{
+		{"a revoked key opens nothing", []cut{{apps, `"DELETE FROM api_keys WHERE`, `"DELETE FROM api_keys WHERE 1 = 0 AND`}}, []attack{{"./modules/integrations", "TestAKeyOpensItsApplicationUntilItIsDeletedAndAMistypedOneIsKnownAtOnce"}}},
+		{"a deleted application's key opens nothing: it goes along, and is looked for with its application", []cut{
+			{"migrations/0019_developers.sql", "app_id       UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    name         TEXT", "app_id       UUID        NOT NULL,\n    name         TEXT"},
+			{apps, "FROM api_keys k JOIN apps a", "FROM api_keys k LEFT JOIN apps a"}}, []attack{stored("apps/a key opens its application until it is deleted")}},
+		{"another's application is not found", []cut{{apps, `Where("id = ? AND owner_id = ?", id, ownerID).Take`, `Where("id = ? AND (owner_id = ? OR 1 = 1)", id, ownerID).Take`}}, ownKeys},
+		{"another's application gets no key", []cut{{apps, "FROM apps WHERE id = ? AND owner_id = ?`,", "FROM apps WHERE id = ? AND (owner_id = ? OR 1 = 1)`,"}}, ownKeys},
+		{"keys of another's application are not listed", []cut{{apps, `Where("app_id = (SELECT id FROM apps WHERE id = ? AND owner_id = ?)"`, `Where("app_id = (SELECT id FROM apps WHERE id = ? AND (owner_id = ? OR 1 = 1))"`}}, ownKeys},
+		{"keys of another's application are not deleted", []cut{{apps, `WHERE id = ? AND app_id = (SELECT id FROM apps WHERE id = ? AND owner_id = ?)"`, `WHERE id = ? AND app_id = (SELECT id FROM apps WHERE id = ? AND (owner_id = ? OR 1 = 1))"`}}, ownKeys},
+		{"the key of another's application beside a token", []cut{{developers, "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID", "byKey.App.ID == \"?\""}}, []attack{onServer("TestApplicationsForPrograms", "keys and tokens of one application go together")}},
+		// A token of the portal is nothing that is found here: what holds is that
+		// whoever is not found is refused. On the portal, tokens of programs meet so
+		// many looks that no one cut lets them in.
+		{"a token of the portal for programs", []cut{{developers, "TrimSpace(token)); err != nil {\n\t\treturn none, err", "TrimSpace(token)); err != nil {\n\t\treturn integrations.Caller{App: integrations.App{ID: \"stranger\", Plan: integrations.Free}, Scopes: integrations.Scopes()}, nil"}},
+			[]attack{onServer("TestWhoMayCallTheDeveloperInterface", "strangers")}},
+		{"applications to another organization are not listed", []cut{{"adapters/gormdb/hiring_seen.go", `part{"organization_id = ?", []any`, `part{"(organization_id = ? OR 1 = 1)", []any`}}, ownSight},
+		{"applications of another jobseeker are not listed", []cut{{"adapters/gormdb/hiring_seen.go", `"applicant_id = ? AND withdrawn_at IS NULL"`, `"(applicant_id = ? OR 1 = 1) AND withdrawn_at IS NULL"`}}, ownSight},
+		{"applications are listed for who may view them", []cut{{"bootstrap/bridges.go", "if a.May(auth.ApplicationsView) {", "if a.OrganizationID != \"\" {"}}, []attack{onServer("TestApplicationsForPrograms", "GET /api/v1/applications")}},
+		{"of an application hear those alone who may see it", []cut{{"modules/integrations/sight.go", "return v.OrganizationID != \"\" && ", "return true || v.OrganizationID != \"\" && "}}, []attack{{"./modules/integrations", "TestOfAnApplicationHearWhoMaySeeItWhenItIsSent"}}},
+		{"a quota is exact for 200 at once", []cut{{"adapters/locallimit/quota.go", "s.mu.Lock()\n\tdefer s.mu.Unlock()", ""}, {"adapters/locallimit/quota.go", "if !record || !before.Allowed {", "if !record {"}}, []attack{{"./adapters/locallimit", "TestQuotas/gives exactly the quota to 200 at once"}}},
+		{"a quota of a minute in Redis", []cut{{redisQuota, "n < most and ", ""}}, []attack{{"./adapters/redislimit", "TestQuotas/gives exactly the quota to 200 at once"}}},
+		{"a quota of a day in Redis", []cut{{redisQuota, "(mostADay == 0 or spent < mostADay)", "true"}}, []attack{{"./adapters/redislimit", "TestQuotas/gives exactly the quota to 200 at once"}}},
+	}
+}
