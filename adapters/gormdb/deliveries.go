@@ -95,7 +95,7 @@ func (d Webhooks) InFlight(ctx context.Context, endpointID string, now time.Time
 // Claim implements integrations.Webhooks.
 func (d Webhooks) Claim(ctx context.Context, endpointID string, n int, now, until time.Time) ([]integrations.Claimed, error) {
 	var rows []deliveryRow
-	err := d.q(ctx).Raw("UPDATE webhook_deliveries SET attempt = attempt + 1, tries = tries + 1, next_at = ?, claimed_until = ? WHERE id "+
+	err := d.q(ctx).Raw("UPDATE webhook_deliveries SET attempt = attempt + 1, next_at = ?, claimed_until = ? WHERE id "+
 		d.dialect.oneOf("SELECT id FROM webhook_deliveries WHERE endpoint_id = ? AND status = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ?")+" RETURNING *",
 		d.dialect.moment(until), d.dialect.moment(until), endpointID, now, n).Scan(&rows).Error
 	if err != nil || len(rows) == 0 {
@@ -123,52 +123,58 @@ func (d Webhooks) Claim(ctx context.Context, endpointID string, n int, now, unti
 	return out, nil
 }
 
-// Settle implements integrations.Webhooks. All of them are one parameter, so that it
-// is one statement for few and for many.
+// Settle implements integrations.Webhooks.
 func (d Webhooks) Settle(ctx context.Context, endpointID string, ds []integrations.Delivery) (newest []string, err error) {
-	if len(ds) == 0 {
-		return nil, nil
+	from, all, err := d.claims(ds)
+	if err != nil || len(ds) == 0 {
+		return nil, err
 	}
-	type settled struct {
+	err = d.q(ctx).Raw("UPDATE webhook_deliveries SET status = v.status, tries = v.tries, attempts = v.attempts, next_at = v.next_at, claimed_until = NULL FROM "+from+`
+		WHERE webhook_deliveries.id = v.id AND webhook_deliveries.endpoint_id = ? AND webhook_deliveries.attempt = v.attempt AND claimed_until IS NOT NULL RETURNING webhook_deliveries.id`,
+		all, endpointID).Scan(&newest).Error
+	return newest, wrap(err)
+}
+
+// claims are claimed deliveries as a table v. All of them are one parameter, so that
+// it is one statement for few and for many.
+func (d Webhooks) claims(ds []integrations.Delivery) (from, parameter string, err error) {
+	type claim struct {
 		ID       string  `json:"id"`
 		Attempt  int     `json:"attempt"`
+		Tries    int     `json:"tries"`
 		Status   string  `json:"status"`
 		Attempts string  `json:"attempts"`
 		NextAt   *string `json:"next_at"`
 	}
-	all := make([]settled, len(ds))
+	all := make([]claim, len(ds))
 	for i, s := range ds {
 		r, err := newDeliveryRow(s)
 		if err != nil {
-			return nil, err
+			return "", "", err
 		}
-		all[i] = settled{ID: r.ID, Attempt: r.Attempt, Status: r.Status, Attempts: r.Attempts}
+		all[i] = claim{ID: r.ID, Attempt: r.Attempt, Tries: r.Tries, Status: r.Status, Attempts: r.Attempts}
 		if r.NextAt != nil {
 			text := r.NextAt.UTC().Format(sqliteTime) // which Postgres reads as well
 			all[i].NextAt = &text
 		}
 	}
 	raw, err := json.Marshal(all)
-	if err != nil {
-		return nil, err
+	if d.pg() {
+		return "jsonb_to_recordset(?::jsonb) AS v (id uuid, attempt bigint, tries bigint, status text, attempts text, next_at timestamptz)", string(raw), err
 	}
-	from := "jsonb_to_recordset(?::jsonb) AS v (id uuid, attempt bigint, status text, attempts text, next_at timestamptz)"
-	if !d.pg() {
-		from = `(SELECT value->>'id' AS id, value->>'attempt' AS attempt, value->>'status' AS status, value->>'attempts' AS attempts, value->>'next_at' AS next_at FROM json_each(?)) AS v`
-	}
-	err = d.q(ctx).Raw("UPDATE webhook_deliveries SET status = v.status, attempts = v.attempts, next_at = v.next_at, claimed_until = NULL FROM "+from+`
-		WHERE webhook_deliveries.id = v.id AND webhook_deliveries.endpoint_id = ? AND webhook_deliveries.attempt = v.attempt AND claimed_until IS NOT NULL RETURNING webhook_deliveries.id`,
-		string(raw), endpointID).Scan(&newest).Error
-	return newest, wrap(err)
+	return `(SELECT value->>'id' AS id, value->>'attempt' AS attempt, value->>'tries' AS tries, value->>'status' AS status, value->>'attempts' AS attempts, value->>'next_at' AS next_at
+		FROM json_each(?)) AS v`, string(raw), err
 }
 
 // Release implements integrations.Webhooks.
-func (d Webhooks) Release(ctx context.Context, endpointID string, ids []string, now time.Time) error {
-	if len(ids) == 0 {
-		return nil
+func (d Webhooks) Release(ctx context.Context, endpointID string, ds []integrations.Delivery, now time.Time) error {
+	from, all, err := d.claims(ds)
+	if err != nil || len(ds) == 0 {
+		return err
 	}
-	return wrap(d.q(ctx).Exec("UPDATE webhook_deliveries SET attempt = attempt - 1, tries = tries - 1, next_at = ?, claimed_until = NULL WHERE ? AND endpoint_id = ? AND claimed_until > ?",
-		d.dialect.moment(now), d.dialect.among(ids), endpointID, now).Error)
+	return wrap(d.q(ctx).Exec("UPDATE webhook_deliveries SET attempt = webhook_deliveries.attempt - 1, next_at = ?, claimed_until = NULL FROM "+from+`
+		WHERE webhook_deliveries.id = v.id AND webhook_deliveries.endpoint_id = ? AND webhook_deliveries.attempt = v.attempt AND claimed_until > ?`,
+		d.dialect.moment(now), all, endpointID, now).Error)
 }
 
 // Due implements integrations.Webhooks.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -212,10 +211,8 @@ func orNone(id *string) string {
 	return *id
 }
 
-// Queue implements integrations.Webhooks. That nobody else can lock the endpoints is
-// the doing of Postgres' foreign key, which locks what a new row refers to, and of
-// SQLite's one writer.
-func (d Webhooks) Queue(ctx context.Context, ms []integrations.Message, ds []integrations.Delivery, now, since time.Time) (alone []string, err error) {
+// Queue implements integrations.Webhooks.
+func (d Webhooks) Queue(ctx context.Context, ms []integrations.Message, ds []integrations.Delivery, now, since, attended time.Time) (alone []string, err error) {
 	messages, rows := make([]messageRow, len(ms)), make([]deliveryRow, len(ds))
 	endpoints, made := map[string]bool{}, make([]string, len(ds))
 	for i, m := range ms {
@@ -227,20 +224,28 @@ func (d Webhooks) Queue(ctx context.Context, ms []integrations.Message, ds []int
 			return nil, err
 		}
 	}
-	// Everybody locks endpoints in the same order.
-	slices.SortStableFunc(rows, func(a, b deliveryRow) int { return strings.Compare(a.EndpointID, b.EndpointID) })
+	slices.SortFunc(messages, func(a, b messageRow) int { return strings.Compare(a.EventID, b.EventID) }) // everybody in the same order
 	err = d.Do(ctx, func(ctx context.Context) error {
-		there := func(columns ...clause.Column) clause.OnConflict {
+		var there []string
+		if err := d.locked(ctx).Model(&endpointRow{}).Where(d.dialect.among(slices.Sorted(maps.Keys(endpoints)))).Order("id").Pluck("id", &there).Error; err != nil {
+			return wrap(err)
+		}
+		keep := slices.DeleteFunc(slices.Clone(rows), func(r deliveryRow) bool { _, found := slices.BinarySearch(there, r.EndpointID); return !found })
+		if len(keep) == 0 {
+			return nil
+		}
+		unless := func(columns ...clause.Column) clause.OnConflict {
 			return clause.OnConflict{Columns: columns, DoNothing: true}
 		}
-		err := errors.Join(d.unprepared(ctx).Clauses(there(clause.Column{Name: "event_id"})).CreateInBatches(&messages, 200).Error,
-			d.unprepared(ctx).Clauses(there(clause.Column{Name: "event_id"}, clause.Column{Name: "endpoint_id"})).CreateInBatches(&rows, 200).Error)
-		if err != nil {
+		if err := d.unprepared(ctx).Clauses(unless(clause.Column{Name: "event_id"})).CreateInBatches(&messages, 200).Error; err != nil {
+			return wrap(err)
+		}
+		if err := d.unprepared(ctx).Clauses(unless(clause.Column{Name: "event_id"}, clause.Column{Name: "endpoint_id"})).CreateInBatches(&keep, 200).Error; err != nil {
 			return wrap(err)
 		}
 		const other = "NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d WHERE d.endpoint_id = webhook_endpoints.id AND "
 		return wrap(d.q(ctx).Raw("SELECT id FROM webhook_endpoints WHERE ? AND "+other+"d.claimed_until > ?) AND "+other+"d.status = 'pending' AND d.next_at > ? AND d.next_at <= ? AND NOT (?)) ORDER BY id",
-			d.dialect.among(slices.Sorted(maps.Keys(endpoints))), now, since, now, d.dialect.columnAmong("d.id", made)).Scan(&alone).Error)
+			d.dialect.among(there), attended, since, now, d.dialect.columnAmong("d.id", made)).Scan(&alone).Error)
 	})
 	return alone, err
 }

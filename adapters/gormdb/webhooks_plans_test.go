@@ -43,7 +43,7 @@ func TestEveryQueryOfWebhooksFindsItsRowsByAnIndex(t *testing.T) {
 	_, _ = s.Webhooks.Claim(ctx, id, 5, now, now)
 	_, _ = s.Webhooks.Settle(ctx, id, []integrations.Delivery{{ID: id, EndpointID: id}})
 	_, _ = s.Webhooks.Due(ctx, id, now)
-	require.NoError(t, s.Webhooks.Release(ctx, id, []string{id}, now))
+	require.NoError(t, s.Webhooks.Release(ctx, id, []integrations.Delivery{{ID: id, EndpointID: id}}, now))
 	require.NoError(t, s.Webhooks.Abandon(ctx, id, now))
 	_, _ = s.Webhooks.Forget(ctx, now, 10)
 	require.NoError(t, s.Webhooks.ForgetApplicant(ctx, id))

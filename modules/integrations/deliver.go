@@ -31,6 +31,8 @@ const (
 	lookFor = 3 * time.Second
 	// claimedFor is longer than an attempt can take.
 	claimedFor = 30 * time.Second
+	// lastTurnWithin bounds what is written down after a job was called off.
+	lastTurnWithin = 2 * time.Second
 	// warnAfter and disableAfter are how long an endpoint may fail. The twelve
 	// hours that have to be between two failures for that are within the days.
 	warnAfter    = 24 * time.Hour
@@ -58,6 +60,7 @@ func lookAt(endpointID, key string, at time.Time) job.Job {
 // be sent after all.
 type outcome struct {
 	Claimed
+	to      string // the URL
 	attempt *Attempt
 	asked   time.Duration
 }
@@ -79,6 +82,7 @@ type visit struct {
 	underWay int
 	ended    []outcome
 	ends     chan ending
+	looked   time.Time
 	// over is that no more is begun, and left that the rest is another's.
 	over, left bool
 	failed     error
@@ -90,7 +94,7 @@ func (s *Service) deliver(ctx context.Context, due look) error {
 	v := &visit{Service: s, due: due, ends: make(chan ending, inFlight)}
 	end := time.After(lookFor)
 	for {
-		if err := v.turn(ctx); err != nil && v.underWay == 0 {
+		if err := v.lastly(ctx, v.turn); err != nil && v.underWay == 0 {
 			return errors.Join(v.failed, err) // the claims end by themselves
 		}
 		v.begin(ctx)
@@ -101,9 +105,21 @@ func (s *Service) deliver(ctx context.Context, due look) error {
 	}
 }
 
+// lastly does something also when the job is called off, so that what has ended
+// until then is written down.
+func (v *visit) lastly(ctx context.Context, do func(context.Context) error) error {
+	if ctx.Err() == nil {
+		return do(ctx)
+	}
+	v.over = true
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTurnWithin)
+	defer cancel()
+	return do(ctx)
+}
+
 // begin begins attempts, as many as may be under way.
 func (v *visit) begin(ctx context.Context) {
-	for len(v.ready) > 0 && v.underWay < inFlight {
+	for len(v.ready) > 0 && v.underWay < inFlight && !v.over && ctx.Err() == nil {
 		e, c := v.e, v.ready[0]
 		v.ready = v.ready[1:]
 		v.underWay++
@@ -122,13 +138,14 @@ func (v *visit) begin(ctx context.Context) {
 
 // wait waits until there is enough for a turn: many attempts have ended, or all
 // that were claimed have been begun, or one failed, or this visit is over. As long
-// as something waits for a turn, that is soon.
+// as something waits to be written down, that is soon, and nothing is begun by what
+// the endpoint was long ago.
 func (v *visit) wait(ctx context.Context, end <-chan time.Time) {
 	soon := time.NewTimer(turnWithin)
 	defer soon.Stop()
 	for enough := false; !enough && v.underWay > 0; {
 		tick := soon.C
-		if len(v.ended)+len(v.ready) == 0 {
+		if len(v.ended) == 0 {
 			tick = nil
 		}
 		select {
@@ -138,9 +155,11 @@ func (v *visit) wait(ctx context.Context, end <-chan time.Time) {
 			if e.EndpointID != "" {
 				v.ended = append(v.ended, e.outcome)
 			}
-			bad := e.err != nil || e.attempt != nil && e.attempt.Error != ""
-			v.begin(ctx)
-			enough = bad || len(v.ready) == 0 && len(v.ends) == 0 || len(v.ended) >= claimedMost/2
+			enough = e.err != nil || e.attempt != nil && e.attempt.Error != "" || time.Since(v.looked) > turnWithin
+			if !enough {
+				v.begin(ctx)
+			}
+			enough = enough || len(v.ready) == 0 && len(v.ends) == 0 || len(v.ended) >= claimedMost/2
 		case <-tick:
 			enough = true
 		case <-end:
@@ -166,7 +185,7 @@ func (s *Service) attempt(ctx context.Context, e Endpoint, c Claimed) (o outcome
 	signature, err := s.signature(e, c, now)
 	if err != nil {
 		// An operator is told, and it is tried again when it would be anyway.
-		return outcome{Claimed: c, attempt: &Attempt{At: now, Error: "not_signed"}}, job.Permanent(err)
+		return outcome{Claimed: c, to: e.URL, attempt: &Attempt{At: now, Error: "not_signed"}}, job.Permanent(err)
 	}
 	a := s.Sender.Post(ctx, Post{URL: e.URL, Body: c.Message.Body, Headers: map[string]string{
 		"webhook-id": c.EventID, "webhook-timestamp": strconv.FormatInt(now.Unix(), 10), "webhook-signature": signature,
@@ -178,7 +197,7 @@ func (s *Service) attempt(ctx context.Context, e Endpoint, c Claimed) (o outcome
 	if (a.Status < 200 || a.Status >= 300) && a.Error == "" {
 		a.Error = "status"
 	}
-	o = outcome{Claimed: c, attempt: &Attempt{At: now, ResponseStatus: a.Status, Error: a.Error, DurationMs: a.Took.Milliseconds(), Answer: a.Body}}
+	o = outcome{Claimed: c, to: e.URL, attempt: &Attempt{At: now, ResponseStatus: a.Status, Error: a.Error, DurationMs: a.Took.Milliseconds(), Answer: a.Body}}
 	if a.Status == tooManyRequests || a.Status == unavailable {
 		o.asked = a.RetryAfter
 	}
@@ -216,15 +235,18 @@ func (v *visit) turn(ctx context.Context) error {
 			return err
 		}
 		if ready = v.ready; v.over || e.Status != EndpointActive || e.FailingSince != nil {
-			if err := v.Webhooks.Release(ctx, e.ID, idsOf(ready), now); err != nil {
+			if err := v.Webhooks.Release(ctx, e.ID, deliveriesOf(ready), now); err != nil {
 				return err
 			}
 			ready = nil
 		}
 		if e.Status != EndpointActive {
-			return errors.Join(v.Webhooks.Abandon(ctx, e.ID, now), v.Jobs.Add(ctx, next...))
+			if err := v.Webhooks.Abandon(ctx, e.ID, now); err != nil {
+				return err
+			}
+			return v.Jobs.Add(ctx, next...)
 		}
-		if v.over && !v.left {
+		if v.over && (!v.left || len(v.ended) > 0) { // there is room for another
 			next, left = append(next, lookAt(e.ID, e.ID+":next:"+v.NewID(), now)), true
 		}
 		if err := v.Jobs.Add(ctx, next...); err != nil || v.over {
@@ -234,10 +256,12 @@ func (v *visit) turn(ctx context.Context) error {
 		ready = slices.Concat(ready, more)
 		return err
 	})
-	if err == nil {
-		v.e, v.ready, v.ended, v.left = e, ready, nil, left
+	if err != nil {
+		v.ready = nil // what is begun has to be written down
+		return err
 	}
-	return err
+	v.e, v.ready, v.ended, v.left, v.looked = e, ready, nil, left, time.Now()
+	return nil
 }
 
 // claim takes what is due, beside what is ready. As long as nobody else attempts
@@ -266,12 +290,12 @@ func (v *visit) claim(ctx context.Context, e Endpoint, ready int, now time.Time)
 	return v.Webhooks.Claim(ctx, e.ID, most-n, at, now.Add(claimedFor))
 }
 
-func idsOf(cs []Claimed) []string {
-	ids := make([]string, len(cs))
+func deliveriesOf(cs []Claimed) []Delivery {
+	ds := make([]Delivery, len(cs))
 	for i, c := range cs {
-		ids[i] = c.ID
+		ds[i] = c.Delivery
 	}
-	return ids
+	return ds
 }
 
 // settle writes down what became of claimed deliveries, and says what is next.
@@ -290,7 +314,9 @@ func (s *Service) settle(ctx context.Context, e *Endpoint, ended []outcome, now 
 	before := *e
 	for i, o := range ended {
 		if slices.Contains(newest, o.ID) && o.attempt != nil {
-			e.judge(*o.attempt, now)
+			if o.to == e.URL { // and not where it was before
+				e.judge(*o.attempt, now)
+			}
 			if ds[i].NextAt != nil {
 				next = append(next, lookAt(e.ID, o.ID+":"+strconv.Itoa(o.Attempt+1), *ds[i].NextAt))
 			}
@@ -311,6 +337,7 @@ func (o outcome) judged(e Endpoint, now time.Time) Delivery {
 	if o.attempt == nil {
 		return d
 	}
+	d.Tries++
 	d.Attempts = slices.Clone(d.Attempts)
 	d.add(*o.attempt)
 	if o.attempt.Error == "" {

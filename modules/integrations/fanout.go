@@ -206,7 +206,7 @@ func (s *Service) queue(ctx context.Context, all []mailing) error {
 		for _, one := range all {
 			ms, ds = append(ms, one.Message), append(ds, one.to...)
 		}
-		alone, err := s.Webhooks.Queue(ctx, ms, ds, now, now.Add(-overdueAfter))
+		alone, err := s.Webhooks.Queue(ctx, ms, ds, now, now.Add(-overdueAfter), now.Add(claimedFor-lookFor))
 		if err != nil {
 			return err
 		}

@@ -52,12 +52,12 @@ type Webhooks interface {
 	// these may see what is judged elsewhere.
 	SubscribedNear(ctx context.Context, eventType, organizationID, applicantID, after string, n int) ([]Endpoint, error)
 	// Queue stores messages, unless they are there, and those of their deliveries
-	// that are not there, by message and endpoint. It returns the endpoints that
-	// somebody has to look at. The others have something else that is being
-	// attempted, or that became due after the moment since, and whoever comes for
-	// that finds this as well: until the end of the transaction nobody else can
-	// Lock these endpoints.
-	Queue(ctx context.Context, ms []Message, ds []Delivery, now, since time.Time) (alone []string, err error)
+	// that are not there, by message and endpoint, for endpoints that still are. It
+	// returns the endpoints that somebody has to look at. The others have a claim
+	// that lasts beyond the moment attended, or something else that became due from
+	// since to now, and whoever comes for that finds this as well: until the end of
+	// the transaction nobody else can Lock these endpoints.
+	Queue(ctx context.Context, ms []Message, ds []Delivery, now, since, attended time.Time) (alone []string, err error)
 	// Listening has the endpoint of a listener last until the moment, or is
 	// ErrWebhookNotFound, and EndListeners removes those that lasted until then.
 	Listening(ctx context.Context, id string, until time.Time) error
@@ -68,7 +68,7 @@ type Webhooks interface {
 	// InFlight counts the claims of the endpoint that last beyond the moment.
 	InFlight(ctx context.Context, endpointID string, now time.Time) (int, error)
 	// Claim takes at most n of the endpoint's deliveries that are due, those that
-	// have been for longest, counts the attempt and keeps them from others until
+	// have been for longest, numbers the attempt and keeps them from others until
 	// the moment. It returns them with their messages.
 	Claim(ctx context.Context, endpointID string, n int, now, until time.Time) ([]Claimed, error)
 	// Settle stores what became of claimed deliveries of the endpoint, and returns
@@ -77,9 +77,9 @@ type Webhooks interface {
 	// Due reports whether something is due for the endpoint.
 	Due(ctx context.Context, endpointID string, now time.Time) (bool, error)
 	// Release gives claimed deliveries back that were not attempted: they are due
-	// at the moment, and the attempt does not count. Claims that have ended by then
-	// stay as they are.
-	Release(ctx context.Context, endpointID string, ids []string, now time.Time) error
+	// at the moment, and the attempt does not count. What others have claimed since,
+	// and claims that have ended by then, stay as they are.
+	Release(ctx context.Context, endpointID string, ds []Delivery, now time.Time) error
 	// Abandon fails what is pending for the endpoint and not being attempted.
 	Abandon(ctx context.Context, endpointID string, now time.Time) error
 	// Overdue are at most n endpoints, in the order of their ids, after the one

@@ -213,3 +213,22 @@ func TestAListingThatWouldMakeTheBodyTooLongIsLeftToBeFetched(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAnswerOfTheOldAddressDoesNotJudgeTheNewOne(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		me := p.developer(t)
+		hook := p.hook(t, me, "job.closed")
+		next := "https://other.example/"
+		p.answers = func(integrations.Post) integrations.Answer {
+			_, err := p.ChangeWebhook(context.Background(), me, hook, integrations.WebhookChange{URL: &next})
+			return integrations.Answer{Status: 410, Error: map[bool]string{true: "status"}[err == nil]}
+		}
+		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		e, err := p.MyWebhook(t.Context(), me, hook)
+		require.NoError(t, err)
+		require.Equal(t, next, e.URL)
+		require.Equal(t, integrations.EndpointActive, e.Status)
+		require.Nil(t, e.FailingSince)
+		require.Equal(t, integrations.Pending, p.deliveries(t, me, hook)[0].Status, "it goes to the new one")
+	})
+}
