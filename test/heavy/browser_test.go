@@ -163,15 +163,16 @@ func (p *person) leads(step chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// arrives waits until the browser is at an address that begins so, to which it
-// may be sent by way of others.
+// arrives waits until the browser is at the address, with whatever query or with
+// one that begins so. It may be sent there by way of others.
 func (p *person) arrives(at string) {
 	p.t.Helper()
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for deadline := time.Now().Add(20 * time.Second); ; <-again.C {
 		path := p.path()
-		if strings.HasPrefix(path, at) && evaluate[string](p, "document.readyState") == "complete" {
+		there := path == at || strings.HasPrefix(path, at) && strings.Contains(path[:min(len(at)+1, len(path))], "?")
+		if there && evaluate[string](p, "document.readyState") == "complete" {
 			return
 		}
 		require.True(p.t, time.Now().Before(deadline), "is at %s, not at %s\n%s", path, at, p.text())
