@@ -118,8 +118,9 @@ func (e *earful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.wrong = append(e.wrong, "another body for "+id)
 	}
 	e.bodies[id] = string(raw)
+	thanks := func() { e.taken[id] = subject{body.Type, body.Data.ID + body.Data.ApplicationID} }
 	if mode == answers {
-		e.taken[id] = subject{body.Type, body.Data.ID + body.Data.ApplicationID}
+		thanks()
 	}
 	e.mu.Unlock()
 	switch mode {
@@ -127,7 +128,10 @@ func (e *earful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 	case hangs:
 		select {
-		case <-healed:
+		case <-healed: // and is answered after all
+			e.mu.Lock()
+			thanks()
+			e.mu.Unlock()
 		case <-r.Context().Done():
 		}
 	case resets:
