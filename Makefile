@@ -21,7 +21,7 @@ run: build ## Serve everything on SQLite, with demo data on the first start
 
 .PHONY: test
 test: ## Run all tests, on SQLite and on private Postgres and Redis servers
-	@go run ./test/kit/with-services -- go test -count=1 ./...
+	@go run ./test/kit/with-services -- go test -count=1 -timeout 20m ./...
 
 .PHONY: check
 check: fmt vet lint arch generated tidy ## Everything that needs no running server
