@@ -2,6 +2,7 @@ package fiberhttp
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -38,7 +39,7 @@ func (s *Server) spend(ctx context.Context, c *fiber.Ctx, operation string) erro
 			}
 		}
 	}
-	return nil
+	return fmt.Errorf("no operation %s to take the limit of", operation)
 }
 
 // guesses is how many failures of clients of OAuth to authenticate an address

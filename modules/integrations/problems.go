@@ -9,8 +9,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The problems of inputs are what shows before anything is looked up, all at
-// once; the services stop at the first.
+// The problems of inputs are what shows before anything is looked up, all at once.
 
 // Problems are what is wrong with the input.
 func (in AppInput) Problems() []fault.Field {

@@ -85,6 +85,11 @@ func LocalPath(next string) string {
 }
 
 func (f *Frame) askSignIn(c *fiber.Ctx) error {
+	return f.askStranger(c, func(next string) error { return f.Show(c, fiber.StatusOK, signInPage, nil, signInView{Next: next}) })
+}
+
+// askStranger leads on who is signed in already, and asks all others.
+func (f *Frame) askStranger(c *fiber.Ctx, ask func(next string) error) error {
 	ctx, cancel := bounded()
 	defer cancel()
 	next := LocalPath(c.Query("next"))
@@ -94,7 +99,7 @@ func (f *Frame) askSignIn(c *fiber.Ctx) error {
 	case !isNobody(err):
 		return err
 	}
-	return f.Show(c, fiber.StatusOK, signInPage, nil, signInView{Next: next})
+	return ask(next)
 }
 
 func (f *Frame) signIn(c *fiber.Ctx) error {

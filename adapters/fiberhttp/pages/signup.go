@@ -18,16 +18,7 @@ type signUpView struct {
 }
 
 func (f *Frame) askSignUp(c *fiber.Ctx) error {
-	ctx, cancel := bounded()
-	defer cancel()
-	next := LocalPath(c.Query("next"))
-	switch _, err := f.Viewer(ctx, c); {
-	case err == nil:
-		return c.Redirect(next, fiber.StatusSeeOther)
-	case !isNobody(err):
-		return err
-	}
-	return f.Show(c, fiber.StatusOK, signUpPage, nil, signUpView{Next: next})
+	return f.askStranger(c, func(next string) error { return f.Show(c, fiber.StatusOK, signUpPage, nil, signUpView{Next: next}) })
 }
 
 // signUp spends what the operation of the portal spends that does the same.
