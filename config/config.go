@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -142,12 +143,6 @@ func Load(path string) (*Config, error) {
 	if err := refuseUnknownVariables(&c); err != nil {
 		return nil, err
 	}
-	if err := v.UnmarshalExact(&c, func(d *mapstructure.DecoderConfig) {
-		d.ZeroFields = true
-		d.DecodeHook = mapstructure.StringToSliceHookFunc(",")
-	}); err != nil {
-		return nil, fmt.Errorf("%s: %s", cmp.Or(file, "the environment"), plainDecodeError(err))
-	}
 	c.sources = map[string]string{}
 	for _, l := range leaves(reflect.ValueOf(c), "") {
 		switch env := envName(l.key); {
@@ -158,6 +153,12 @@ func Load(path string) (*Config, error) {
 		default:
 			c.sources[l.key] = "default"
 		}
+	}
+	if err := v.UnmarshalExact(&c, func(d *mapstructure.DecoderConfig) {
+		d.ZeroFields = true
+		d.DecodeHook = mapstructure.StringToSliceHookFunc(",")
+	}); err != nil {
+		return nil, c.plainly(err, cmp.Or(file, "the environment"))
 	}
 	return &c, c.validate()
 }
@@ -178,10 +179,15 @@ func readFile(v *viper.Viper, path string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s: cannot be read as a configuration: %w", path, err)
+		// The parser quotes the values that it stumbles over.
+		says := quoted.ReplaceAllString(strings.ReplaceAll(err.Error(), "\n", " "), "a value")
+		return "", fmt.Errorf("%s: cannot be read as a configuration: %s", path, says)
 	}
 	return path, nil
 }
+
+// quoted is a value in the words of the parser.
+var quoted = regexp.MustCompile("`[^`]*`")
 
 // refuseUnknownVariables catches a typing error in a LOCUM_ variable, which
 // would otherwise silently leave the default in force.
@@ -199,13 +205,21 @@ func refuseUnknownVariables(c *Config) error {
 	return nil
 }
 
-func plainDecodeError(err error) string {
+// ofWrongType is what the decoder says of a value that is none of its key's type.
+var ofWrongType = regexp.MustCompile(`'([a-z0-9_.]+)' (?:cannot parse value as|expected type) '([a-z0-9]+)'`)
+
+// plainly is a decoder's error in a line that names the key and the mend.
+func (c *Config) plainly(err error, where string) error {
 	text := err.Error()
 	if _, keys, ok := strings.Cut(text, "invalid keys: "); ok {
 		keys, _, _ = strings.Cut(keys, "\n")
-		return "unknown key " + keys + "; `locum config` lists the keys there are"
+		return fmt.Errorf("%s: unknown key %s; `locum config` lists the keys there are", where, keys)
 	}
-	return strings.ReplaceAll(strings.TrimSpace(text), "\n", " ")
+	if found := ofWrongType.FindStringSubmatch(text); found != nil {
+		want := map[string]string{"bool": "want true or false", "int": "want a whole number", "int64": "want a whole number", "string": "want a text"}
+		return c.Err(found[1], cmp.Or(want[found[2]], "want a "+found[2]))
+	}
+	return fmt.Errorf("%s: %s", where, strings.ReplaceAll(strings.TrimSpace(text), "\n", " "))
 }
 
 // Err is the error of a value that cannot work: its key, where it came from,
@@ -220,8 +234,8 @@ func (c *Config) Source(key string) string { return cmp.Or(c.sources[key], "defa
 
 func (c *Config) validate() error {
 	u, err := url.Parse(c.HTTP.PublicURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" {
-		return c.Err("http.public_url", "want http://HOST or https://HOST, without a path")
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" && u.Path != "/" {
+		return c.Err("http.public_url", "want http://HOST or https://HOST, without a user and a path")
 	}
 	c.HTTP.PublicURL = strings.TrimSuffix(c.HTTP.PublicURL, "/")
 	if !strings.Contains(c.HTTP.Addr, ":") {
@@ -236,6 +250,9 @@ func (c *Config) validate() error {
 	for key, value := range map[string]string{"database.url": c.Database.URL, "queue.url": c.Queue.URL, "limiter.url": c.Limiter.URL, "mail.url": c.Mail.URL, "files.url": c.Files.URL, "payments.url": c.Payments.URL} {
 		if scheme, _, ok := strings.Cut(value, ":"); !ok || scheme == "" {
 			return c.Err(key, "want an address that begins with a scheme and a colon")
+		}
+		if wrong := checkPorts(value); wrong != "" {
+			return c.Err(key, wrong)
 		}
 	}
 	if len(c.Database.ReplicaURLs) > 0 {
@@ -268,48 +285,6 @@ func (h HTTP) Proxies() ([]netip.Prefix, error) {
 		out = append(out, p.Masked())
 	}
 	return out, nil
-}
-
-// Setting is one value as an operator sees it.
-type Setting struct {
-	Key, Value, Source string
-}
-
-// Settings lists every value with its source, secrets masked.
-func (c *Config) Settings() []Setting {
-	var out []Setting
-	for _, l := range leaves(reflect.ValueOf(*c), "") {
-		value := fmt.Sprint(l.value.Interface())
-		if l.value.Kind() == reflect.Slice {
-			value = strings.Trim(strings.ReplaceAll(value, " ", ","), "[]")
-		}
-		switch {
-		case strings.HasSuffix(l.key, "_key") && value != "":
-			value = "***"
-		case strings.HasSuffix(l.key, ".url"), strings.HasSuffix(l.key, "_urls") && value != "":
-			value = maskURL(value)
-		}
-		out = append(out, Setting{Key: l.key, Value: value, Source: c.Source(l.key)})
-	}
-	return out
-}
-
-// maskURL hides the password of an address, in its user part or its query.
-func maskURL(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		scheme, _, _ := strings.Cut(s, ":")
-		return scheme + ":***"
-	}
-	query := u.Query()
-	for name := range query {
-		if strings.Contains(strings.ToLower(name), "pass") || strings.Contains(strings.ToLower(name), "secret") {
-			query.Set(name, "***")
-			u.RawQuery = query.Encode()
-		}
-	}
-	masked := u.Redacted()
-	return strings.Replace(masked, ":xxxxx@", ":***@", 1)
 }
 
 type leaf struct {

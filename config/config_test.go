@@ -53,9 +53,16 @@ func TestWhatCannotWorkNamesKeySourceAndMend(t *testing.T) {
 		"a proxy that is no network":     {env: "LOCUM_HTTP_TRUSTED_PROXIES", value: "10.0.0.0/99", says: "http.trusted_proxies (from LOCUM_HTTP_TRUSTED_PROXIES)"},
 		"a public address with a path":   {yaml: "http:\n  public_url: http://a/b\n", says: "http.public_url (from "},
 		"a wrong type":                   {yaml: "webhooks:\n  allow_private_networks: perhaps\n", says: "allow_private_networks"},
+		"no boolean in the environment":  {env: "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS", value: "perhaps", says: "webhooks.allow_private_networks (from LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS): want true or false"},
 		"replicas, which nothing uses":   {env: "LOCUM_DATABASE_REPLICA_URLS", value: "postgres://a/b", says: "database.replica_urls (from LOCUM_DATABASE_REPLICA_URLS)"},
 		"a file that is no YAML":         {yaml: "\t: [", says: "cannot be read"},
 		"a log level that is not there":  {env: "LOCUM_LOG_LEVEL", value: "loud", says: "log.level"},
+		"a port that there is not":       {env: "LOCUM_QUEUE_URL", value: "redis://nohost:99999", says: "queue.url (from LOCUM_QUEUE_URL): want a port from 1 to 65535"},
+		"port 0":                         {env: "LOCUM_LIMITER_URL", value: "redis://u:p@nohost:0/1", says: "limiter.url (from LOCUM_LIMITER_URL): want a port"},
+		"a port among several":           {env: "LOCUM_QUEUE_URL", value: "redis-cluster://a:7000,b:70000", says: "queue.url (from LOCUM_QUEUE_URL): want a port"},
+		"a port of a database":           {env: "LOCUM_DATABASE_URL", value: "postgres://u:p@[::1]:65536/db", says: "database.url (from LOCUM_DATABASE_URL): want a port"},
+		"a port of a mail server":        {env: "LOCUM_MAIL_URL", value: "smtp://mail:x", says: "mail.url (from LOCUM_MAIL_URL): want a port"},
+		"a password with a slash":        {env: "LOCUM_DATABASE_URL", value: "postgres://u:hun/ter2@db/locum", says: "special characters in a password are written as %XX"},
 		"a server address without colon": {env: "LOCUM_HTTP_ADDR", value: "8080", says: "http.addr"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,5 +87,91 @@ func TestSecretsAreMaskedInTheListing(t *testing.T) {
 	require.NoError(t, err)
 	for _, s := range c.Settings() {
 		require.NotContains(t, s.Value, "hunter2", s.Key)
+	}
+}
+
+func TestAnAddressIsShownWithoutItsSecretsHoweverItWasWritten(t *testing.T) {
+	for value, shows := range map[string]string{
+		"sqlite:data/locum.db":      "sqlite:data/locum.db",
+		"file:data/mail":            "file:data/mail",
+		"embedded:":                 "embedded:",
+		"redis://cache:6379/0":      "redis://cache:6379/0",
+		"postgres://locum@db/locum": "postgres://locum@db/locum",
+		"postgres://locum:hunter2@db/locum?sslmode=require": "postgres://locum:***@db/locum?sslmode=require",
+		"postgres://db/locum?password=hunter2&sslmode=off":  "postgres://db/locum?password=***&sslmode=off",
+		"postgres://db/locum?p%61ssword=hunter2":            "postgres://db/locum?p%61ssword=***",
+		"postgres://u:hunter2@a:1,b:2/db":                   "postgres://u:***@a:1,b:2/db",
+		"redis://u:12/hunter2@r":                            "redis://u:***@r",
+		"redis://u:12#hunter2@r":                            "redis://u:***@r",
+		"redis://u:12?hunter2@r":                            "redis://u:***@r",
+		"redis://:hunter2/x@r":                              "redis:***",
+		"host=h password=hunter2":                           "***",
+		"postgres:host=h password=hunter2":                  "postgres:***",
+		"host=h:1 password=hunter2":                         "***",
+		"hunter2":                                           "***",
+		"stripe:hunter2":                                    "stripe:***",
+	} {
+		c := Default()
+		c.Database.URL = value
+		for _, s := range c.Settings() {
+			if s.Key == "database.url" {
+				require.Equal(t, shows, s.Value)
+			}
+		}
+	}
+}
+
+func TestEachAddressOfAListIsShownWithoutItsSecrets(t *testing.T) {
+	for value, shows := range map[string]string{
+		"postgres://u:hunter2@r/db,postgres://u:hunter2@r2/db":     "postgres://u:***@r/db,postgres://u:***@r2/db",
+		"postgres://u:hunter2@a,b/db,postgres://v:12,hunter2@r/db": "postgres://u:***@a,b/db,postgres://v:***@r/db",
+		"host=a password=hunter2,postgres://u:hunter2@r/db":        "***,postgres://u:***@r/db",
+		"hunter2": "***",
+	} {
+		t.Setenv("LOCUM_DATABASE_REPLICA_URLS", value)
+		c, err := Load("")
+		require.ErrorContains(t, err, "database.replica_urls")
+		require.NotContains(t, err.Error(), "hunter2")
+		for _, s := range c.Settings() {
+			if s.Key == "database.replica_urls" {
+				require.Equal(t, shows, s.Value)
+			}
+		}
+	}
+}
+
+func TestAnErrorQuotesNoSecret(t *testing.T) {
+	for _, key := range []string{"LOCUM_DATABASE_URL", "LOCUM_QUEUE_URL", "LOCUM_LIMITER_URL", "LOCUM_MAIL_URL", "LOCUM_FILES_URL", "LOCUM_PAYMENTS_URL", "LOCUM_TRACING_URL", "LOCUM_HTTP_PUBLIC_URL"} {
+		for _, value := range []string{"host=h password=hunter2", "redis://u:hunter2/x@h", "postgres://u:hunter2%zz@h/db", "smtp://u:hunter2@h:99999", "http://u:hunter2@h"} {
+			t.Run(key+" "+value, func(t *testing.T) {
+				t.Setenv(key, value)
+				c, err := Load("")
+				if err != nil {
+					require.NotContains(t, err.Error(), "hunter2")
+				}
+				for _, s := range c.Settings() {
+					require.NotContains(t, s.Value, "hunter2", s.Key)
+				}
+			})
+		}
+	}
+	for _, yaml := range []string{"database: postgres://u:hunter2@h/db\n", "database:\n  url: [\"postgres://u:hunter2@h/db\"]\n", "database:\n  url: {a: \"hunter2\"}\n", "hunter2\n", "payments:\n  stripe_key: [hunter2]\n", "database:\n  replica_urls: {a: hunter2}\n", "webhooks:\n  allow_private_networks: hunter2\n"} {
+		_, err := Load(write(t, yaml))
+		require.Error(t, err, yaml)
+		require.NotContains(t, err.Error(), "hunter2", yaml)
+	}
+}
+
+func TestTheServersOfAnAddressAreNamedWithoutItsSecrets(t *testing.T) {
+	for address, hosts := range map[string]string{
+		"redis://u:p@h:6379/0":                   "h:6379",
+		"redis-sentinel://a:1,b:2?master_name=m": "a:1,b:2",
+		"postgres://u:p@[::1]/db":                "[::1]",
+		"postgres:///db?host=/run":               "",
+		"sqlite:data/locum.db":                   "",
+		"smtps://mail.example.org":               "mail.example.org",
+	} {
+		require.Equal(t, hosts, Hosts(address), address)
+		require.Empty(t, checkPorts(address), address)
 	}
 }
