@@ -46,12 +46,61 @@ func shared(variable string, start func() (*services.Server, error)) (string, er
 // PostgresURL is the URL of an empty database of the test's own.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
+	return newDatabase(t, "template1")
+}
+
+// PostgresLike is the URL of a database of the test's own that begins as a copy of
+// what fill puts into one. It is filled once for all tests on the server that
+// give the same name, and stays there as locum_like_NAME.
+func PostgresLike(t testing.TB, name string, fill func(url string) error) string {
+	t.Helper()
+	server, err := sharedPostgres()
+	need(t, "postgres", err)
+	template := "locum_like_" + name
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c, err := pgx.Connect(ctx, server)
+	if err != nil {
+		t.Fatalf("postgres at %s: %v", server, err)
+	}
+	defer func() { _ = c.Close(ctx) }()
+	there := func() (yes bool) {
+		if err := c.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", template).Scan(&yes); err != nil {
+			t.Fatal(err)
+		}
+		return yes
+	}
+	if there() {
+		return newDatabase(t, template)
+	}
+	// One process fills it while the others wait. It gets its name when it is
+	// full, and nobody connects to it from then on.
+	if _, err := c.Exec(ctx, "SELECT pg_advisory_lock(hashtext($1))", template); err != nil {
+		t.Fatal(err)
+	}
+	if !there() {
+		full := newDatabase(t, "template1")
+		if err := fill(full); err != nil {
+			t.Fatal(err)
+		}
+		u, err := url.Parse(full)
+		need(t, "postgres", err)
+		if _, err := c.Exec(ctx, "ALTER DATABASE "+strings.TrimPrefix(u.Path, "/")+" RENAME TO "+template); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return newDatabase(t, template)
+}
+
+// newDatabase copies the template and drops the copy when the test ends.
+func newDatabase(t testing.TB, template string) string {
+	t.Helper()
 	server, err := sharedPostgres()
 	need(t, "postgres", err)
 	u, err := url.Parse(server)
 	need(t, "postgres", err)
 	name := "locum_" + strings.ToLower(rand.Text())
-	Exec(t, server, "CREATE DATABASE "+name)
+	Exec(t, server, "CREATE DATABASE "+name+" TEMPLATE "+template)
 	t.Cleanup(func() { Exec(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
 	u.Path = "/" + name
 	return u.String()

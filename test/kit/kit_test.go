@@ -2,6 +2,8 @@ package kit_test
 
 import (
 	"context"
+	"crypto/rand"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,4 +33,20 @@ func TestEveryTestHasDatabasesOfItsOwn(t *testing.T) {
 		require.EqualValues(t, 1, n, "the database is not empty")
 		require.NoError(t, r.Close())
 	}
+}
+
+func TestADatabaseLikeAnotherBeginsWithWhatWasFilledInOnce(t *testing.T) {
+	t.Parallel()
+	name, filled := strings.ToLower(rand.Text()), 0
+	fill := func(url string) error {
+		filled++
+		kit.Exec(t, url, "CREATE TABLE a (n int)")
+		return nil
+	}
+	one, other := kit.PostgresLike(t, name, fill), kit.PostgresLike(t, name, fill)
+	require.NotEqual(t, one, other)
+	require.Equal(t, 1, filled)
+	kit.Exec(t, one, "DROP TABLE a")
+	kit.Exec(t, other, "INSERT INTO a VALUES (1)")
+	kit.Exec(t, one, "DROP DATABASE locum_like_"+name)
 }

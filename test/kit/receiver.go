@@ -131,13 +131,13 @@ func (h hooked) test(kind string) (outcome string) {
 	return outcome
 }
 
-// run starts a receiver, waits until it takes connections and ends it with the
-// test.
-func run(t *testing.T, command func(ctx context.Context) *exec.Cmd, port, secret string) *buffer {
+// run starts a receiver, waits until it has said where it listens and takes
+// connections, and ends it with the test.
+func run(t *testing.T, command func(ctx context.Context) *exec.Cmd, port, secret string) *Log {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := command(ctx)
-	out := &buffer{}
+	out := &Log{}
 	cmd.Env = append(append(os.Environ(), cmd.Env...), "PORT="+port, "WEBHOOK_SECRET="+secret)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -149,24 +149,26 @@ func run(t *testing.T, command func(ctx context.Context) *exec.Cmd, port, secret
 		if err == nil {
 			_ = c.Close()
 		}
-		return err == nil
+		return err == nil && strings.Contains(out.String(), "listening at http://127.0.0.1:"+port+"/hooks\n")
 	}, 90*time.Second, 50*time.Millisecond, "%s", out)
 	return out
 }
 
-// buffer takes what a program says while others read it.
-type buffer struct {
+// Log takes what a program says while others read it.
+type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (b *buffer) Write(p []byte) (int, error) {
+// Write implements io.Writer.
+func (b *Log) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.Write(p)
 }
 
-func (b *buffer) String() string {
+// String is all so far.
+func (b *Log) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()

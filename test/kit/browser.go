@@ -1,0 +1,102 @@
+package kit
+
+import (
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Browser is somebody's browser, without script. It keeps cookies, says where
+// requests come from as browsers do, and shows each answer instead of following
+// it.
+type Browser struct {
+	T    testing.TB
+	URL  string // of the server
+	HTTP *http.Client
+	// IP is what a proxy would say of it, empty without one.
+	IP string
+	// Site is the Sec-Fetch-Site of forms, empty for an old browser, and From
+	// their Origin, empty for none.
+	Site, From string
+}
+
+// NewBrowser is a browser that has been nowhere yet.
+func NewBrowser(t testing.TB, server, ip string) *Browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Browser{T: t, URL: server, IP: ip, Site: "same-origin", HTTP: &http.Client{Jar: jar, CheckRedirect: stay, Timeout: 20 * time.Second}}
+}
+
+// Page is what a browser is shown.
+type Page struct {
+	Status int
+	Header http.Header
+	Text   string
+}
+
+// Open asks for a path of the server; with values, it posts them as a form.
+func (b *Browser) Open(method, path string, values url.Values) Page {
+	b.T.Helper()
+	var body io.Reader
+	if values != nil {
+		body = strings.NewReader(values.Encode())
+	}
+	r, err := http.NewRequestWithContext(b.T.Context(), method, b.URL+path, body)
+	require.NoError(b.T, err)
+	if b.IP != "" {
+		r.Header.Set("X-Forwarded-For", b.IP)
+	}
+	if values != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if b.Site != "" {
+			r.Header.Set("Sec-Fetch-Site", b.Site)
+			r.Header.Set("Sec-Fetch-Mode", "navigate")
+		}
+		if b.From != "" {
+			r.Header.Set("Origin", b.From)
+		}
+	}
+	answer, err := b.HTTP.Do(r)
+	require.NoError(b.T, err)
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(b.T, err)
+	return Page{answer.StatusCode, answer.Header, string(text)}
+}
+
+// SignIn signs in on the page for that.
+func (b *Browser) SignIn(email, password string) Page {
+	b.T.Helper()
+	return b.Open(http.MethodPost, "/developers/sign-in", url.Values{"email": {email}, "password": {password}})
+}
+
+var csrfField = regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`)
+
+// Secret is what the consent page's form holds against forms of others.
+func (p Page) Secret(t testing.TB) string {
+	t.Helper()
+	found := csrfField.FindStringSubmatch(p.Text)
+	require.NotNil(t, found, "%d %s", p.Status, p.Text)
+	return found[1]
+}
+
+// Allow looks at the consent page at the path and agrees.
+func (b *Browser) Allow(path string) Page {
+	b.T.Helper()
+	return b.Decide(path, "allow", b.Open(http.MethodGet, path, nil).Secret(b.T))
+}
+
+// Decide posts the form of the consent page at the path.
+func (b *Browser) Decide(path, decision, secret string) Page {
+	b.T.Helper()
+	return b.Open(http.MethodPost, path, url.Values{"csrf": {secret}, "decision": {decision}})
+}
