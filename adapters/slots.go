@@ -90,6 +90,10 @@ type Storage struct {
 	ListingChanges func() uint64
 
 	Schema Schema
+	// Claim is called before a process serves: a store that one process at a time
+	// may serve is that process' until Close or its end, and otherwise this is an
+	// error. It says nothing about operators' commands and workers.
+	Claim func(ctx context.Context) error
 	// Ping answers within its context whether the store can be used.
 	Ping func(ctx context.Context) error
 	// Close ends the connections; it is called once, after everything else.

@@ -20,7 +20,6 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/fiberhttp"
 	"github.com/locumhq/locum/config"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
@@ -50,6 +49,8 @@ type app struct {
 	fx *fx.App
 	// Addr is where the server listens, once started.
 	addr net.Addr
+	// Storage is what it works on.
+	storage adapters.Storage
 }
 
 // newApp wires a process. The list is flat: what a constructor needs is what
@@ -87,7 +88,7 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			newWork,
 			newMetrics,
 		),
-		fx.Invoke(runWork, runServer, serveMetrics, endWork),
+		fx.Invoke(warnOfSilence, runWork, runServer, serveMetrics, endWork),
 	)
 	return a
 }
@@ -117,43 +118,23 @@ func rootCause(err error) error {
 	}
 }
 
-func provideStorage(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (adapters.Storage, error) {
+func provideStorage(lc fx.Lifecycle, c *config.Config, r role, s *sockets, d adapters.Deps) (adapters.Storage, error) {
 	storage, err := openStorage(context.Background(), c, s, d)
 	if err != nil {
 		return storage, err
 	}
 	lc.Append(fx.Hook{
-		OnStart: func(ctx context.Context) error { return fitSchema(ctx, c, storage) },
-		OnStop:  func(context.Context) error { return storage.Close() },
+		OnStart: func(ctx context.Context) error {
+			if r.serves {
+				if err := storage.Claim(ctx); err != nil {
+					return c.Err("database.url", err.Error())
+				}
+			}
+			return fitSchema(ctx, c, storage, d.Log)
+		},
+		OnStop: func(context.Context) error { return storage.Close() },
 	})
 	return storage, nil
-}
-
-// fitSchema brings an embedded store's schema up to date and refuses any other
-// whose schema is not the one this binary was built for.
-func fitSchema(ctx context.Context, c *config.Config, s adapters.Storage) error {
-	if s.Schema.Embedded() {
-		if _, err := s.Schema.Up(ctx); err != nil {
-			return c.Err("database.url", err.Error())
-		}
-	}
-	// A database that is away, after a reboot of all machines perhaps, comes back.
-	var err error
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		if err = s.Schema.Check(ctx); err == nil {
-			return nil
-		}
-		wait := time.NewTimer(pause)
-		select {
-		case <-wait.C:
-			if fault.Of(err).Kind == fault.Unavailable {
-				continue
-			}
-		case <-ctx.Done():
-			wait.Stop()
-		}
-		return c.Err("database.url", err.Error())
-	}
 }
 
 func provideLimiter(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (limit.Limiter, error) {
@@ -188,7 +169,7 @@ func (m tracedMailer) Send(ctx context.Context, message mail.Message) (err error
 }
 
 // Ping asks the mailer itself, if it has an answer.
-func (m tracedMailer) Ping(ctx context.Context) error { return pingHealth(ctx, m.Mailer).Err }
+func (m tracedMailer) Ping(ctx context.Context) error { return pingOf(m.Mailer)(ctx) }
 
 func provideFiles(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (files.Store, error) {
 	store, err := openFiles(context.Background(), c, s, d)
@@ -223,7 +204,7 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 		return c.Err("http.trusted_proxies", err.Error())
 	}
 	server, err := fiberhttp.New(services, fiberhttp.Options{
-		PublicURL: c.HTTP.PublicURL, TrustedProxies: proxies, NewID: newID, Log: log, Version: version,
+		PublicURL: c.HTTP.PublicURL, TrustedProxies: proxies, NewID: newID, Log: log,
 		MetricsElsewhere: c.HTTP.MetricsAddr != "", Metrics: numbers, Trace: t,
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +124,7 @@ func TestAStartThatCannotWorkNamesTheKeyItsSourceAndTheMend(t *testing.T) {
 				}))
 			require.Error(t, err)
 			for _, words := range c.says {
-				require.ErrorContains(t, err, words)
+				require.Contains(t, oneLine(err), words, "as it reaches the terminal")
 			}
 			require.NotContains(t, oneLine(err), "\n")
 			require.NotContains(t, err.Error(), "dig", "what the wiring says of itself helps nobody")
@@ -164,6 +165,22 @@ func TestARouteTableIsPrintedForOperators(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, printRoutes(&out))
 	require.Regexp(t, `POST\s+/api/auth/register-employer\s+none\s+anyone\s+-\s+5/15m\s+1024 KiB`, out.String())
+	for path, auth := range map[string]string{
+		"GET /healthz": "none", "GET /readyz": "none", "GET /metrics": "none", "GET /docs": "none", "GET /docs/guides/:name": "none", "GET /openapi/portal.json": "none",
+		"POST /oauth/token": "client", "POST /oauth/revoke": "client", "POST /oauth/introspect": "client", "GET /.well-known/oauth-authorization-server": "none",
+		"GET /oauth/authorize": "page session", "POST /oauth/authorize": "page session",
+		"GET /developers": "page session", "POST /developers/apps/:id/webhooks": "page session", "GET /developers/consents": "page session", "POST /developers/sign-in": "none",
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		require.Regexp(t, `(?m)^`+method+`\s+`+regexp.QuoteMeta(path)+`\s+`+auth+`\s+anyone\s+-\s+-\s+-$`, out.String(), path)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	routes := map[string]bool{}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		require.False(t, routes[words[0]+words[1]], "%s stands twice", line)
+		routes[words[0]+words[1]] = true
+	}
 }
 
 func TestAWorkerShowsItsNumbersWhereItIsTold(t *testing.T) {

@@ -331,13 +331,17 @@ func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, coun
 // integrationsPayments answers integrations.Payments.
 type integrationsPayments struct{ *billing.Service }
 
-func (b integrationsPayments) Choose(ctx context.Context, appID, plan, paymentMethodID string) (string, error) {
-	sub, err := b.ChooseFor(ctx, billing.Owner{Kind: billing.Application, ID: appID}, billing.ChooseInput{PlanID: plan, PaymentMethodID: paymentMethodID})
-	return sub.Plan, err
+func (b integrationsPayments) Choose(ctx context.Context, appID, plan, paymentMethodID string) error {
+	_, err := b.ChooseFor(ctx, billing.Owner{Kind: billing.Application, ID: appID}, billing.ChooseInput{PlanID: plan, PaymentMethodID: paymentMethodID})
+	return err
 }
 
+// Paid is the free plan at once for who has cancelled.
 func (b integrationsPayments) Paid(ctx context.Context, appID string) (string, error) {
 	sub, err := b.Of(ctx, billing.Owner{Kind: billing.Application, ID: appID})
+	if !sub.AutoRenew {
+		return integrations.Free, err
+	}
 	return sub.Plan, err
 }
 

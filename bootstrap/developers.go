@@ -13,7 +13,7 @@ import (
 
 // developers are the operator's commands for third parties' applications.
 func (o *operator) developers() *cobra.Command {
-	group := &cobra.Command{Use: "developers", Short: "Manage the applications of developers", Args: cobra.NoArgs}
+	group := groupOf("developers", "Manage the applications of developers")
 	group.AddCommand(&cobra.Command{
 		Use: "plan APP_ID PLAN", Short: "Put an application on a plan (free, professional, enterprise), at once and without a payment", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

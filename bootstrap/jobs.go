@@ -19,7 +19,7 @@ import (
 
 // jobs are the operator's commands for background work.
 func (o *operator) jobs() *cobra.Command {
-	group := &cobra.Command{Use: "jobs", Short: "Look at background work, and decide what becomes of dead jobs", Args: cobra.NoArgs}
+	group := groupOf("jobs", "Look at background work, and decide what becomes of dead jobs")
 
 	var f job.Filter
 	var state string

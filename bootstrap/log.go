@@ -18,12 +18,25 @@ func newLogger(w io.Writer, level string) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l, ReplaceAttr: redact}))
 }
 
+// placeholder is how a hint writes an address with a password, which is none.
+const placeholder = "://USER:PASSWORD@"
+
+// withoutSecrets is a text that a person or a log may see.
+func withoutSecrets(s string) string {
+	return secretShapes.ReplaceAllStringFunc(s, func(secret string) string {
+		if secret == placeholder {
+			return secret
+		}
+		return "[redacted]"
+	})
+}
+
 func redact(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case string:
-		a.Value = slog.StringValue(secretShapes.ReplaceAllString(v, "[redacted]"))
+		a.Value = slog.StringValue(withoutSecrets(v))
 	case error:
-		a.Value = slog.StringValue(secretShapes.ReplaceAllString(v.Error(), "[redacted]"))
+		a.Value = slog.StringValue(withoutSecrets(v.Error()))
 	}
 	return a
 }

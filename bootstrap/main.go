@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp"
 	"github.com/locumhq/locum/adapters/fiberhttp/developer"
 	"github.com/locumhq/locum/adapters/fiberhttp/portal"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
@@ -35,7 +39,24 @@ func Main(options ...Option) {
 
 // oneLine is what an operator gets to read of an error.
 func oneLine(err error) string {
-	return secretShapes.ReplaceAllString(strings.ReplaceAll(err.Error(), "\n", "; "), "[redacted]")
+	return withoutSecrets(strings.ReplaceAll(err.Error(), "\n", "; "))
+}
+
+// groupOf is a command that is nothing without one of those under it.
+func groupOf(use, short string) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
+		var names []string
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				names = append(names, c.Name())
+			}
+		}
+		want := fmt.Sprintf("want one of %s; `%s --help` tells more", strings.Join(names, ", "), cmd.CommandPath())
+		if len(args) > 0 {
+			want = fmt.Sprintf("there is no command %q; ", args[0]) + want
+		}
+		return fmt.Errorf("%s: %s", cmd.Name(), want)
+	}}
 }
 
 // operator is what the commands share.
@@ -105,8 +126,17 @@ func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 		return errors.Join(err, a.Stop(stop))
 	}
 	if r.serves {
+		if r.works {
+			settle(cmd.Context(), a.storage)
+		}
 		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %[1]s (listening on %[2]s)\n  read and try the API:  %[1]s/docs\n  build on it:           %[1]s/developers\n  find a job:            curl '%[1]s/api/listings?search=nurse+near+leeds'\n",
 			c.HTTP.PublicURL, a.addr)
+		if folder, ok := strings.CutPrefix(c.Mail.URL, "file:"); ok {
+			fmt.Fprintf(cmd.OutOrStdout(), "  read its mail:         %s\n", folder)
+		}
+		if seeded(cmd.Context(), a.storage) {
+			fmt.Fprintf(cmd.OutOrStdout(), "  sign in to the demo:   %s or %s, %s\n", demoAccounts[0].Email, demoAccounts[3].Email, demoPassword)
+		}
 	} else {
 		fmt.Fprintln(cmd.OutOrStdout(), "locum works in the background")
 	}
@@ -117,8 +147,28 @@ func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 	return a.Stop(stop)
 }
 
-// withStorage runs an operator's command on the store.
-func (o *operator) withStorage(cmd *cobra.Command, run func(ctx context.Context, c *config.Config, s adapters.Storage) error) (err error) {
+// withStorage runs an operator's command on a store that is there.
+func (o *operator) withStorage(cmd *cobra.Command, run storageCommand) error {
+	c, err := o.load()
+	if err != nil {
+		return err
+	}
+	if path, ok := strings.CutPrefix(c.Database.URL, "sqlite:"); ok { // which is made where it is opened
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			if absolute, err := filepath.Abs(path); err == nil {
+				path = absolute
+			}
+			return c.Err("database.url", "there is no database at "+path+"; run this in the folder of `locum serve`, or with its settings")
+		}
+	}
+	return o.withNewStorage(cmd, run)
+}
+
+// storageCommand is what a command does with the store.
+type storageCommand func(ctx context.Context, c *config.Config, s adapters.Storage) error
+
+// withNewStorage is withStorage for commands that may be the first on a store.
+func (o *operator) withNewStorage(cmd *cobra.Command, run storageCommand) (err error) {
 	c, err := o.load()
 	if err != nil {
 		return err
@@ -132,10 +182,10 @@ func (o *operator) withStorage(cmd *cobra.Command, run func(ctx context.Context,
 }
 
 func (o *operator) migrate() *cobra.Command {
-	group := &cobra.Command{Use: "migrate", Short: "Manage the database's schema", Args: cobra.NoArgs}
+	group := groupOf("migrate", "Manage the database's schema")
 	group.AddCommand(
 		&cobra.Command{Use: "up", Short: "Apply what is missing", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
+			return o.withNewStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
 				names, err := s.Schema.Up(ctx)
 				for _, name := range names {
 					fmt.Fprintln(cmd.OutOrStdout(), "applied", name)
@@ -147,7 +197,7 @@ func (o *operator) migrate() *cobra.Command {
 			})
 		}},
 		&cobra.Command{Use: "down", Short: "Take the newest step back", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
+			return o.withNewStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
 				name, err := s.Schema.Down(ctx)
 				if err == nil {
 					fmt.Fprintln(cmd.OutOrStdout(), "took back", name)
@@ -156,7 +206,7 @@ func (o *operator) migrate() *cobra.Command {
 			})
 		}},
 		&cobra.Command{Use: "status", Short: "List the steps", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
+			return o.withNewStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
 				steps, err := s.Schema.Status(ctx)
 				for _, step := range steps {
 					state := "pending"
@@ -187,19 +237,20 @@ func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {
 
 // surfaces are the interfaces as tables; nothing behind them is needed to show
 // what they are.
-func surfaces() []web.Surface {
-	return []web.Surface{portal.Surface(adapters.Services{}), developer.Surface(adapters.Services{}, "")}
+func surfaces(publicURL string) []web.Surface {
+	return []web.Surface{portal.Surface(adapters.Services{}), developer.Surface(adapters.Services{}, publicURL)}
 }
 
 func (o *operator) openapi() *cobra.Command {
-	group := &cobra.Command{Use: "openapi", Short: "Print an interface's OpenAPI 3.1 document", Args: cobra.NoArgs}
-	for _, s := range surfaces() {
-		group.AddCommand(&cobra.Command{Use: s.Name, Short: s.Description, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+	group := groupOf("openapi", "Print an interface's OpenAPI 3.1 document")
+	for i, s := range surfaces("") {
+		short, _, _ := strings.Cut(s.Description, "\n")
+		group.AddCommand(&cobra.Command{Use: s.Name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.load()
 			if err != nil {
 				return err
 			}
-			document, err := web.OpenAPI(s, c.HTTP.PublicURL, version)
+			document, err := web.OpenAPI(surfaces(c.HTTP.PublicURL)[i], c.HTTP.PublicURL)
 			if err != nil {
 				return err
 			}
@@ -215,7 +266,7 @@ func showRoutes(cmd *cobra.Command, _ []string) error { return printRoutes(cmd.O
 func printRoutes(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "METHOD\tPATH\tAUTH\tWHO\tPERMISSION\tLIMIT\tBODY")
-	for _, s := range surfaces() {
+	for _, s := range surfaces("") {
 		for _, r := range s.Routes {
 			limit, body := "-", "-"
 			if r.Limit.Max > 0 {
@@ -224,8 +275,21 @@ func printRoutes(out io.Writer) error {
 			if r.TakesBody() {
 				body = fmt.Sprintf("%d KiB", r.BodyLimit()>>10)
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Method, r.Path, r.Auth, r.Who, dash(string(r.Permission)), limit, body)
+			access, permission := fmt.Sprint(r.Auth), string(r.Permission)
+			if s.Gate != nil {
+				access, permission, limit = "key or token", string(r.Scope), "by plan"
+			}
+			for _, path := range s.Paths(r) {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Method, path, access, r.Who, dash(permission), limit, body)
+			}
 		}
+	}
+	server, err := fiberhttp.New(adapters.Services{}, fiberhttp.Options{Metrics: prometheus.NewRegistry()})
+	if err != nil {
+		return err
+	}
+	for _, r := range server.OwnRoutes() {
+		fmt.Fprintf(w, "%s\t%s\t%s\tanyone\t-\t-\t-\n", r.Method, r.Path, r.Auth)
 	}
 	return w.Flush()
 }

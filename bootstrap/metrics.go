@@ -26,7 +26,7 @@ func newMetrics(l limit.Limiter, s adapters.Storage, d adapters.Deps, n *jobNumb
 	numbers := prometheus.NewRegistry()
 	numbers.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "locum_limiter_degraded", Help: "1 while limits are counted in this process because their store is away."}, func() float64 {
-			if limiterHealth(l).Degraded {
+			if degraded(l) {
 				return 1
 			}
 			return 0

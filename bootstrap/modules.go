@@ -2,7 +2,6 @@ package bootstrap
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 
 	"github.com/google/uuid"
@@ -12,6 +11,7 @@ import (
 	"github.com/locumhq/locum/adapters/jwttokens"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/files"
+	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/modules/billing"
@@ -60,7 +60,7 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 	})
 }
 
-func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
+func newServices(s adapters.Storage, l limit.Limiter, q job.Queue, m mail.Mailer, f files.Store, p billing.Payments, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
 	return adapters.Services{
 		Identity:       i,
 		Listings:       j,
@@ -73,39 +73,7 @@ func newServices(s adapters.Storage, l limit.Limiter, m mail.Mailer, f files.Sto
 		ListingChanges: s.ListingChanges,
 		JWKS:           ring.JWKS,
 		Health: func(ctx context.Context) map[string]adapters.Health {
-			return map[string]adapters.Health{
-				"database": {Err: s.Ping(ctx)},
-				"limiter":  limiterHealth(l),
-				"mailer":   pingHealth(ctx, m),
-				"files":    filesHealth(ctx, f),
-			}
+			return healthOf(ctx, s, plugged{limiter: l, queue: q, mail: m, files: f, payments: p})
 		},
 	}
-}
-
-// limiterHealth never makes a server unready: without its store a limiter
-// counts in the process.
-func limiterHealth(l limit.Limiter) adapters.Health {
-	if d, ok := l.(interface{ Degraded() bool }); ok {
-		return adapters.Health{Degraded: d.Degraded()}
-	}
-	return adapters.Health{}
-}
-
-// filesHealth never makes a server unready either: all but its downloads goes on.
-func filesHealth(ctx context.Context, f files.Store) adapters.Health {
-	return adapters.Health{Degraded: pingHealth(ctx, f).Err != nil}
-}
-
-func pingHealth(ctx context.Context, adapter any) adapters.Health {
-	p, ok := adapter.(interface {
-		Ping(ctx context.Context) error
-	})
-	if !ok {
-		return adapters.Health{}
-	}
-	if err := p.Ping(ctx); err != nil {
-		return adapters.Health{Err: fmt.Errorf("no answer: %w", err)}
-	}
-	return adapters.Health{}
 }

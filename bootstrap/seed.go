@@ -49,8 +49,8 @@ func (o *operator) seed() *cobra.Command {
 		if n < 1 || n > maxSeed {
 			return fmt.Errorf("--listings wants a number from 1 to %d", maxSeed)
 		}
-		return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
-			if err := fitSchema(ctx, c, s); err != nil {
+		return o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
+			if err := fitSchema(ctx, c, s, newLogger(cmd.ErrOrStderr(), c.Log.Level)); err != nil {
 				return err
 			}
 			return seedTo(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), s, n)
@@ -84,6 +84,12 @@ func seedTo(ctx context.Context, out, progress io.Writer, s adapters.Storage, n 
 		fmt.Fprintf(out, "  %-26s %s   (%s)\n", a.Email, a.Password, a.What)
 	}
 	return nil
+}
+
+// seeded reports whether the store has the demo data.
+func seeded(ctx context.Context, s adapters.Storage) bool {
+	_, err := s.Users.FindByEmail(ctx, demoAccounts[0].Email)
+	return err == nil
 }
 
 // Seed fills a store with organizations, people and n listings, the same ones

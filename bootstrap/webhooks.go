@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,26 +21,33 @@ import (
 // webhooks are commands for who writes a receiver, beside a server that runs on
 // the same database.
 func (o *operator) webhooks() *cobra.Command {
-	group := &cobra.Command{Use: "webhooks", Short: "Try webhooks with a program on this machine", Args: cobra.NoArgs}
+	group := groupOf("webhooks", "Try webhooks with a program on this machine")
 
 	var appID string
 	var in integrations.ListenInput
 	listen := &cobra.Command{
 		Use: "listen --forward URL", Short: "Send what an application hears to a program on this machine, until it is interrupted", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !strings.Contains(in.URL, "://") {
+				in.URL = "http://" + in.URL
+			}
 			return o.withWebhooks(cmd, appID, func(ctx context.Context, s *integrations.Service, a integrations.App) error {
 				return listenFor(ctx, cmd, s, a, in)
 			})
 		},
 	}
-	listen.Flags().StringVar(&in.URL, "forward", "", "where to send them, like http://localhost:3000/hooks")
+	listen.Flags().StringVar(&in.URL, "forward", "", "where to send them, like http://localhost:3000/hooks or localhost:3000")
 	listen.Flags().StringSliceVar(&in.Events, "events", nil, "types of events, with commas between them (default: all)")
 	listen.Flags().StringVar(&in.Secret, "secret", "", "what to sign with, whsec_… (default: a new one)")
 	_ = listen.MarkFlagRequired("forward") // it is a flag
 
 	trigger := &cobra.Command{
-		Use: "trigger TYPE", Short: "Send a made-up event, which says so, to the webhooks and listeners of an application", Args: cobra.ExactArgs(1),
+		Use: "trigger TYPE", Short: "Send a made-up event, which says so, to the webhooks and listeners of an application; without a type, list the types", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), strings.Join(integrations.EventTypes(), "\n"))
+				return nil
+			}
 			return o.withWebhooks(cmd, appID, func(ctx context.Context, s *integrations.Service, a integrations.App) error {
 				to, err := s.Trigger(ctx, a, args[0])
 				switch {
@@ -49,7 +57,7 @@ func (o *operator) webhooks() *cobra.Command {
 					return fmt.Errorf("no active webhook of %s wants %s; `locum webhooks listen --forward URL` makes one", a.Name, args[0])
 				}
 				for _, e := range to {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s is on its way to %s\n", args[0], e.URL)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s is on its way to %s (webhook %s)\n", args[0], e.URL, e.ID)
 				}
 				return nil
 			})
@@ -127,8 +135,11 @@ func listenFor(ctx context.Context, cmd *cobra.Command, s *integrations.Service,
 	say("%s: webhooks go to %s\n  signed with  %s\n  try          locum webhooks trigger %s --app %s\n  end          Ctrl-C\n", a.Name, e.URL, secret, e.Events[0], a.ID)
 	err = s.Forward(ctx, e, func(f integrations.Forwarded) {
 		answered := f.Answer.Error
-		if f.Answer.Status != 0 {
+		switch {
+		case f.Answer.Status != 0:
 			answered = fmt.Sprint(f.Answer.Status)
+		case answered == "connection":
+			answered = "no connection to " + e.URL + ": is it running?"
 		}
 		say("%s  %-28s %s  %s  %d ms\n", f.At.Local().Format(time.TimeOnly), f.Type, f.EventID, cmp.Or(answered, "-"), f.Answer.Took.Milliseconds())
 	})

@@ -80,8 +80,37 @@ func endWork(lc fx.Lifecycle, w *work) {
 	lc.Append(fx.Hook{OnStop: func(context.Context) error { w.end(); return nil }})
 }
 
+// What was left to do when the process started is mostly done at once, the mails
+// of the demo data for one: it is waited for that long, and looked at so often,
+// before the address is printed, which what it logs would push out of sight.
+const (
+	settleWithin = 3 * time.Second
+	settleGlance = 100 * time.Millisecond
+)
+
+// settle waits until nothing is left to do, but not for long.
+func settle(ctx context.Context, s adapters.Storage) {
+	ctx, cancel := context.WithTimeout(ctx, settleWithin)
+	defer cancel()
+	for {
+		unsent, _, err := s.Outbox.Lag(ctx)
+		open, wrong := s.Jobs.Backlog(ctx)
+		now := time.Now()
+		due := slices.ContainsFunc(open, func(b job.Backlog) bool { return b.State == job.Running || !b.Oldest.After(now) })
+		if err != nil || wrong != nil || unsent == 0 && !due {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settleGlance):
+		}
+	}
+}
+
 // runWork does what happens without a request.
-func runWork(lc fx.Lifecycle, r role, w *work, relay *event.Relay, runner *job.Runner, log *slog.Logger) {
+func runWork(lc fx.Lifecycle, a *app, r role, w *work, s adapters.Storage, relay *event.Relay, runner *job.Runner, log *slog.Logger) {
+	a.storage = s
 	if !r.works {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hibiken/asynq"
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/locumhq/locum/core/job"
 )
@@ -56,6 +57,8 @@ func Open(rawURL string, log *slog.Logger) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The library prints each failed dial; they all reach us as errors too.
+	logging.Disable()
 	return &Queue{redis: redis, client: asynq.NewClientFromRedisClient(redis), prefix: prefix, log: log}, nil
 }
 
@@ -233,6 +236,9 @@ func (q *Queue) Work(ctx context.Context, do func(context.Context, job.Ticket)) 
 
 // Close ends the connections.
 func (q *Queue) Close() error { return q.redis.Close() }
+
+// Ping says whether Redis answers.
+func (q *Queue) Ping(ctx context.Context) error { return q.redis.Ping(ctx).Err() }
 
 // quiet hands Asynq's words to our log.
 type quiet struct{ log *slog.Logger }

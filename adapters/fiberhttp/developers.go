@@ -24,8 +24,8 @@ func (s *Server) addPages() error {
 	}
 	frame.Add(s.app)
 	oauth.New(s.services.Integrations, frame, s.o.PublicURL, s.guessed, s.o.Log).Add(s.app)
-	dashboard.Add(s.app, s.services.Integrations, frame, s.o.PublicURL)
-	return guides.Add(s.app, frame)
+	dashboard.Add(s.app, s.services.Integrations, frame, s.services.Idempotency, s.o.PublicURL)
+	return guides.Add(s.app, frame, s.o.PublicURL)
 }
 
 // spend takes one call from what the request's address has left of the

@@ -1,6 +1,7 @@
 package fiberhttp
 
 import (
+	"context"
 	"log/slog"
 	"runtime/debug"
 	"strconv"
@@ -70,3 +71,23 @@ func knownMethod(m string) string {
 }
 
 func stack() string { return string(debug.Stack()) }
+
+// ready answers GET /readyz: each adapter by its name.
+func (s *Server) ready(c *fiber.Ctx) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	status, checks := fiber.StatusOK, map[string]string{}
+	for name, health := range s.services.Health(ctx) {
+		switch {
+		case health.Err != nil:
+			status = fiber.StatusServiceUnavailable
+			checks[name] = "down"
+			s.o.Log.Warn("not ready", "adapter", name, "error", health.Err)
+		case health.Degraded:
+			checks[name] = "degraded"
+		default:
+			checks[name] = "ok"
+		}
+	}
+	return sendJSON(c, status, map[string]any{"ready": status == fiber.StatusOK, "adapters": checks})
+}

@@ -42,6 +42,8 @@ type DB struct {
 	// (queueSettings, fixedSettings).
 	queue, fixed *gorm.DB
 	more         []*sql.DB
+	// release ends what Claim has begun.
+	release func() error
 	// listingChanges counts the committed transactions that wrote listings.
 	listingChanges atomic.Uint64
 }
@@ -131,7 +133,11 @@ func (db *DB) writesApart(pool *sql.DB) error {
 // Close ends the connections.
 func (db *DB) Close() error {
 	db.bell.close()
-	return db.closePools()
+	err := db.closePools()
+	if db.release != nil {
+		err = errors.Join(err, db.release())
+	}
+	return err
 }
 
 func (db *DB) closePools() error {

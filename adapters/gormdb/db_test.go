@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -145,13 +146,49 @@ func TestAnErrorOfTheUseCaseUndoesItsWritesAndItsEvents(t *testing.T) {
 
 func TestASQLiteDatabaseIsForItsUserAlone(t *testing.T) {
 	t.Parallel()
-	path := t.TempDir() + "/made/test.db"
+	path := t.TempDir() + "/made/a b%&+.db"
+	modes := func() map[string]os.FileMode {
+		out := map[string]os.FileMode{}
+		for _, name := range []string{filepath.Dir(path), path, path + "-wal", path + "-shm"} {
+			info, err := os.Stat(name)
+			require.NoError(t, err)
+			out[strings.TrimPrefix(name, filepath.Dir(path))] = info.Mode().Perm()
+		}
+		return out
+	}
+	alone := map[string]os.FileMode{"": 0o700, "/a b%&+.db": 0o600, "/a b%&+.db-wal": 0o600, "/a b%&+.db-shm": 0o600}
 	pool, err := openSQLite(path, "", 1)
 	require.NoError(t, err)
-	require.NoError(t, pool.Close())
-	for path, mode := range map[string]os.FileMode{filepath.Dir(path): 0o700, path: 0o600} {
-		info, err := os.Stat(path)
-		require.NoError(t, err)
-		require.Equal(t, mode, info.Mode().Perm(), path)
+	_, err = pool.ExecContext(t.Context(), "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a')")
+	require.NoError(t, err)
+	require.Equal(t, alone, modes())
+
+	// As a program that cared less has left them.
+	for name, mode := range alone {
+		if mode == 0o600 && name != "/a b%&+.db" {
+			require.NoError(t, os.Chmod(filepath.Dir(path)+name, 0o644))
+		}
 	}
+	second, err := openSQLite(path, "", 1)
+	require.NoError(t, err)
+	require.Equal(t, alone, modes())
+
+	// The connections end and begin anew, and with them the files.
+	pool.SetMaxIdleConns(0)
+	second.SetMaxIdleConns(0)
+	require.NoError(t, second.Close())
+	_, err = os.Stat(path + "-shm")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	pool.SetMaxIdleConns(1)
+	require.NoError(t, pool.PingContext(t.Context()))
+	require.Equal(t, alone, modes())
+
+	// Who lets a group read the database lets it read all of it.
+	require.NoError(t, pool.Close())
+	require.NoError(t, os.Chmod(path, 0o640))
+	pool, err = openSQLite(path, "", 1)
+	require.NoError(t, err)
+	require.NoError(t, pool.PingContext(t.Context()))
+	require.Equal(t, map[string]os.FileMode{"": 0o700, "/a b%&+.db": 0o640, "/a b%&+.db-wal": 0o640, "/a b%&+.db-shm": 0o640}, modes())
+	require.NoError(t, pool.Close())
 }

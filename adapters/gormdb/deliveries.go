@@ -10,18 +10,18 @@ import (
 )
 
 type deliveryRow struct {
-	ID           string
-	EndpointID   string
-	OwnerID      string
-	EventID      string
-	Type         string
-	Status       string
-	Attempt      int
-	Tries        int
-	Attempts     string
-	NextAt       *time.Time
-	ClaimedUntil *time.Time
-	CreatedAt    time.Time `gorm:"autoCreateTime:false"`
+	ID         string
+	EndpointID string
+	OwnerID    string
+	EventID    string
+	Type       string
+	Status     string
+	Attempt    int
+	Tries      int
+	Attempts   string
+	NextAt     *time.Time
+	FailedAt   *time.Time
+	CreatedAt  time.Time `gorm:"autoCreateTime:false"`
 }
 
 // TableName tells GORM the table.
@@ -35,12 +35,12 @@ func newDeliveryRow(d integrations.Delivery) (deliveryRow, error) {
 	}
 	attempts, err := json.Marshal(d.Attempts)
 	return deliveryRow{ID: d.ID, EndpointID: d.EndpointID, OwnerID: d.OwnerID, EventID: d.EventID, Type: d.Type, Status: string(d.Status),
-		Attempt: d.Attempt, Tries: d.Tries, Attempts: string(attempts), NextAt: d.NextAt, CreatedAt: d.CreatedAt}, err
+		Attempt: d.Attempt, Tries: d.Tries, Attempts: string(attempts), NextAt: d.NextAt, FailedAt: d.FailedAt, CreatedAt: d.CreatedAt}, err
 }
 
 func (r deliveryRow) delivery() (integrations.Delivery, error) {
 	d := integrations.Delivery{ID: r.ID, EndpointID: r.EndpointID, OwnerID: r.OwnerID, EventID: r.EventID, Type: r.Type, Status: integrations.DeliveryStatus(r.Status),
-		Attempt: r.Attempt, Tries: r.Tries, NextAt: r.NextAt, CreatedAt: r.CreatedAt}
+		Attempt: r.Attempt, Tries: r.Tries, NextAt: r.NextAt, FailedAt: r.FailedAt, CreatedAt: r.CreatedAt}
 	return d, json.Unmarshal([]byte(r.Attempts), &d.Attempts)
 }
 
@@ -60,13 +60,13 @@ func (d Webhooks) Log(ctx context.Context, ownerID, endpointID string, status in
 	return out, err
 }
 
-// again is what a replay does to a delivery that nobody is attempting.
-const again = "UPDATE webhook_deliveries SET status = 'pending', tries = 0, next_at = ?, claimed_until = NULL WHERE (claimed_until IS NULL OR claimed_until <= ?) AND "
+// again is what a replay does to a delivery.
+const again = "UPDATE webhook_deliveries SET status = 'pending', tries = 0, next_at = ?, failed_at = NULL WHERE "
 
 // Replay implements integrations.Webhooks.
 func (d Webhooks) Replay(ctx context.Context, ownerID, endpointID, id string, at time.Time) (out integrations.Delivery, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		if err := d.q(ctx).Exec(again+"id = ? AND endpoint_id = ? AND owner_id = ?", d.dialect.moment(at), at, id, endpointID, ownerID).Error; err != nil {
+		if err := d.q(ctx).Exec(again+"id = ? AND endpoint_id = ? AND owner_id = ?", d.dialect.moment(at), id, endpointID, ownerID).Error; err != nil {
 			return wrap(err)
 		}
 		var r deliveryRow
@@ -81,26 +81,27 @@ func (d Webhooks) Replay(ctx context.Context, ownerID, endpointID, id string, at
 
 // ReplayFailed implements integrations.Webhooks.
 func (d Webhooks) ReplayFailed(ctx context.Context, ownerID, endpointID string, since, at time.Time, n int) (int, error) {
-	res := d.q(ctx).Exec(again+"id "+d.dialect.oneOf("SELECT id FROM webhook_deliveries WHERE endpoint_id = ? AND owner_id = ? AND status = 'failed' AND created_at >= ? ORDER BY created_at LIMIT ?"),
-		d.dialect.moment(at), at, endpointID, ownerID, since, n)
+	res := d.q(ctx).Exec(again+"id "+d.dialect.oneOf("SELECT id FROM webhook_deliveries WHERE endpoint_id = ? AND owner_id = ? AND status = 'failed' AND failed_at >= ? ORDER BY failed_at LIMIT ?"),
+		d.dialect.moment(at), endpointID, ownerID, since, n)
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
-// InFlight implements integrations.Webhooks.
-func (d Webhooks) InFlight(ctx context.Context, endpointID string, now time.Time) (n int, err error) {
-	err = d.q(ctx).Raw("SELECT COUNT(*) FROM webhook_deliveries WHERE endpoint_id = ? AND claimed_until > ?", endpointID, now).Scan(&n).Error
-	return n, wrap(err)
-}
-
-// Claim implements integrations.Webhooks.
-func (d Webhooks) Claim(ctx context.Context, endpointID string, n int, now, until time.Time) ([]integrations.Claimed, error) {
+// Due implements integrations.Webhooks.
+func (d Webhooks) Due(ctx context.Context, endpointID string, now time.Time, after *integrations.Delivery, n int) ([]integrations.Outgoing, error) {
+	where, args := "endpoint_id = ? AND status = 'pending' AND next_at <= ?", []any{endpointID, now}
+	if after != nil {
+		where, args = where+" AND (next_at, id) > (?, ?)", append(args, after.NextAt, after.ID)
+	}
 	var rows []deliveryRow
-	err := d.q(ctx).Raw("UPDATE webhook_deliveries SET attempt = attempt + 1, next_at = ?, claimed_until = ? WHERE id "+
-		d.dialect.oneOf("SELECT id FROM webhook_deliveries WHERE endpoint_id = ? AND status = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ?")+" RETURNING *",
-		d.dialect.moment(until), d.dialect.moment(until), endpointID, now, n).Scan(&rows).Error
+	err := d.q(ctx).Where(where, args...).Order("next_at, id").Limit(n).Find(&rows).Error
 	if err != nil || len(rows) == 0 {
 		return nil, wrap(err)
 	}
+	return d.withMessages(ctx, rows)
+}
+
+// withMessages are the deliveries whose messages are still there.
+func (d Webhooks) withMessages(ctx context.Context, rows []deliveryRow) ([]integrations.Outgoing, error) {
 	events := make([]string, len(rows))
 	for i, r := range rows {
 		events[i] = r.EventID
@@ -113,78 +114,81 @@ func (d Webhooks) Claim(ctx context.Context, endpointID string, n int, now, unti
 	for _, m := range messages {
 		bodies[m.EventID] = integrations.Message{EventID: m.EventID, Type: m.Type, Body: m.Body, OrganizationID: orNone(m.OrganizationID), ApplicantID: orNone(m.ApplicantID), CreatedAt: m.CreatedAt}
 	}
-	out := make([]integrations.Claimed, len(rows))
-	for i, r := range rows {
-		if out[i].Delivery, err = r.delivery(); err != nil {
+	out := make([]integrations.Outgoing, 0, len(rows))
+	for _, r := range rows {
+		m, there := bodies[r.EventID]
+		if !there {
+			continue // forgotten since
+		}
+		delivery, err := r.delivery()
+		if err != nil {
 			return nil, err
 		}
-		out[i].Message = bodies[r.EventID]
+		out = append(out, integrations.Outgoing{Delivery: delivery, Message: m})
 	}
 	return out, nil
 }
 
-// Settle implements integrations.Webhooks.
+// Settle implements integrations.Webhooks. All of them are one parameter, so that it
+// is one statement for few and for many.
 func (d Webhooks) Settle(ctx context.Context, endpointID string, ds []integrations.Delivery) (newest []string, err error) {
-	from, all, err := d.claims(ds)
-	if err != nil || len(ds) == 0 {
-		return nil, err
+	if len(ds) == 0 {
+		return nil, nil
 	}
-	err = d.q(ctx).Raw("UPDATE webhook_deliveries SET status = v.status, tries = v.tries, attempts = v.attempts, next_at = v.next_at, claimed_until = NULL FROM "+from+`
-		WHERE webhook_deliveries.id = v.id AND webhook_deliveries.endpoint_id = ? AND webhook_deliveries.attempt = v.attempt AND claimed_until IS NOT NULL RETURNING webhook_deliveries.id`,
-		all, endpointID).Scan(&newest).Error
-	return newest, wrap(err)
-}
-
-// claims are claimed deliveries as a table v. All of them are one parameter, so that
-// it is one statement for few and for many.
-func (d Webhooks) claims(ds []integrations.Delivery) (from, parameter string, err error) {
-	type claim struct {
+	type settled struct {
 		ID       string  `json:"id"`
 		Attempt  int     `json:"attempt"`
 		Tries    int     `json:"tries"`
 		Status   string  `json:"status"`
 		Attempts string  `json:"attempts"`
 		NextAt   *string `json:"next_at"`
+		FailedAt *string `json:"failed_at"`
 	}
-	all := make([]claim, len(ds))
+	moment := func(at *time.Time) *string {
+		if at == nil {
+			return nil
+		}
+		text := at.UTC().Format(sqliteTime) // which Postgres reads as well
+		return &text
+	}
+	all := make([]settled, len(ds))
 	for i, s := range ds {
 		r, err := newDeliveryRow(s)
 		if err != nil {
-			return "", "", err
+			return nil, err
 		}
-		all[i] = claim{ID: r.ID, Attempt: r.Attempt, Tries: r.Tries, Status: r.Status, Attempts: r.Attempts}
-		if r.NextAt != nil {
-			text := r.NextAt.UTC().Format(sqliteTime) // which Postgres reads as well
-			all[i].NextAt = &text
-		}
+		all[i] = settled{ID: r.ID, Attempt: r.Attempt, Tries: r.Tries, Status: r.Status, Attempts: r.Attempts, NextAt: moment(r.NextAt), FailedAt: moment(r.FailedAt)}
 	}
 	raw, err := json.Marshal(all)
-	if d.pg() {
-		return "jsonb_to_recordset(?::jsonb) AS v (id uuid, attempt bigint, tries bigint, status text, attempts text, next_at timestamptz)", string(raw), err
+	if err != nil {
+		return nil, err
 	}
-	return `(SELECT value->>'id' AS id, value->>'attempt' AS attempt, value->>'tries' AS tries, value->>'status' AS status, value->>'attempts' AS attempts, value->>'next_at' AS next_at
-		FROM json_each(?)) AS v`, string(raw), err
+	from, ofEndpoint := "jsonb_to_recordset(?::jsonb) AS v (id uuid, attempt bigint, tries bigint, status text, attempts text, next_at timestamptz, failed_at timestamptz)", "webhook_deliveries.endpoint_id = ?"
+	if !d.pg() {
+		from = `(SELECT value->>'id' AS id, value->>'attempt' AS attempt, value->>'tries' AS tries, value->>'status' AS status, value->>'attempts' AS attempts, value->>'next_at' AS next_at, value->>'failed_at' AS failed_at FROM json_each(?)) AS v`
+		ofEndpoint = "+" + ofEndpoint // SQLite would walk all that the endpoint has ever got, and not these ids
+	}
+	set := "" // where the tries began anew, somebody has asked for another
+	for _, column := range []string{"status", "tries", "next_at", "failed_at"} {
+		set += column + " = CASE WHEN v.tries > webhook_deliveries.tries + 1 AND v.status <> 'succeeded' THEN webhook_deliveries." + column + " ELSE v." + column + " END, "
+	}
+	err = d.q(ctx).Raw("UPDATE webhook_deliveries SET "+set+"attempt = v.attempt, attempts = v.attempts FROM "+from+`
+		WHERE webhook_deliveries.id = v.id AND `+ofEndpoint+` AND webhook_deliveries.attempt = v.attempt - 1 RETURNING webhook_deliveries.id`,
+		string(raw), endpointID).Scan(&newest).Error
+	return newest, wrap(err)
 }
 
-// Release implements integrations.Webhooks.
-func (d Webhooks) Release(ctx context.Context, endpointID string, ds []integrations.Delivery, now time.Time) error {
-	from, all, err := d.claims(ds)
-	if err != nil || len(ds) == 0 {
-		return err
+// NextAt implements integrations.Webhooks.
+func (d Webhooks) NextAt(ctx context.Context, endpointID string) (*time.Time, error) {
+	var rows []deliveryRow
+	err := d.q(ctx).Select("next_at").Where("endpoint_id = ? AND status = 'pending'", endpointID).Order("next_at, id").Limit(1).Find(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return nil, wrap(err)
 	}
-	return wrap(d.q(ctx).Exec("UPDATE webhook_deliveries SET attempt = webhook_deliveries.attempt - 1, next_at = ?, claimed_until = NULL FROM "+from+`
-		WHERE webhook_deliveries.id = v.id AND webhook_deliveries.endpoint_id = ? AND webhook_deliveries.attempt = v.attempt AND claimed_until > ?`,
-		d.dialect.moment(now), all, endpointID, now).Error)
-}
-
-// Due implements integrations.Webhooks.
-func (d Webhooks) Due(ctx context.Context, endpointID string, now time.Time) (bool, error) {
-	var found []int
-	err := d.q(ctx).Raw("SELECT 1 FROM webhook_deliveries WHERE endpoint_id = ? AND status = 'pending' AND next_at <= ? LIMIT 1", endpointID, now).Scan(&found).Error
-	return len(found) > 0, wrap(err)
+	return rows[0].NextAt, nil
 }
 
 // Abandon implements integrations.Webhooks.
 func (d Webhooks) Abandon(ctx context.Context, endpointID string, now time.Time) error {
-	return wrap(d.q(ctx).Exec("UPDATE webhook_deliveries SET status = 'failed', next_at = NULL, claimed_until = NULL WHERE endpoint_id = ? AND status = 'pending' AND (claimed_until IS NULL OR claimed_until <= ?)", endpointID, now).Error)
+	return wrap(d.q(ctx).Exec("UPDATE webhook_deliveries SET status = 'failed', next_at = NULL, failed_at = ? WHERE endpoint_id = ? AND status = 'pending'", d.dialect.moment(now), endpointID).Error)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/url"
@@ -157,19 +158,47 @@ func openSQLite(path, more string, connections int) (*sql.DB, error) {
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
+	if err := likeDatabase(path); err != nil {
+		return nil, err
+	}
 	// Immediate transactions wait for their turn at BEGIN; deferred ones fail
 	// half way when two of them want to write (190 of 200 under 20 writers).
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_txlock=immediate" +
+		"?_txlock=immediate&modeof=" + strings.ReplaceAll(url.QueryEscape(path), "+", "%20") + // a plus is a plus there
 		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)" + more
-	pool, err := sqlitedriver.Open(dsn)
+	pool, err := sqlitedriver.Open(dsn, func(*sqlite3.Conn) error { return likeDatabase(path) })
 	if err != nil {
 		return nil, err
 	}
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	return pool, nil
+}
+
+// likeDatabase has the files beside the database's, in which its newest pages are,
+// be for the same users. The driver makes the log so by itself (modeof), but not
+// the log's index, and neither where they are there. No file is opened that may be
+// in use: on some systems closing it would end the driver's locks.
+func likeDatabase(path string) error {
+	database, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("the database's file: %w", err)
+	}
+	mode := database.Mode().Perm()
+	if index, err := os.OpenFile(path+"-shm", os.O_RDWR|os.O_CREATE|os.O_EXCL, mode); err == nil {
+		_ = index.Close()
+	}
+	for _, beside := range []string{path + "-wal", path + "-shm"} {
+		is, err := os.Stat(beside)
+		if err == nil && is.Mode().Perm() != mode {
+			err = os.Chmod(beside, mode)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // it is another's
+			return fmt.Errorf("a file beside the database's: %w", err)
+		}
+	}
+	return nil
 }
 
 // lostRace reports whether running the whole transaction again may succeed.

@@ -161,7 +161,7 @@ func (d Jobs) Start(ctx context.Context, ids []string, lease time.Duration) ([]j
 	var rows []jobRow
 	// In the order of the ids, so that callers which share some do not wait for
 	// each other in a circle.
-	slices.Sort(ids)
+	ids = slices.Sorted(slices.Values(ids)) // everybody in the same order
 	err := d.aside(ctx).Raw(`UPDATE jobs SET state = 'running', attempts = attempts + 1, due_at = ?
 		WHERE ? AND state = 'waiting' AND run_at <= ?
 		RETURNING id, key, kind, class, payload, trace, attempts, run_at, created_at`, now.Add(lease), d.dialect.among(ids), now.Add(skew)).Scan(&rows).Error

@@ -28,7 +28,7 @@ func (m *match) filter(found bitset) {
 			f.SalaryMin != nil && (!l.paid || l.highest < *f.SalaryMin) ||
 			f.SalaryMax != nil && (!l.paid || l.lowest > *f.SalaryMax) ||
 			f.Remote != nil && l.Remote != *f.Remote ||
-			f.PostedAfter != nil && (l.PostedAt == nil || !l.PostedAt.After(*f.PostedAfter))) {
+			f.PostedAfter != nil && (l.PostedAt == nil || l.PostedAt.Before(*f.PostedAfter))) {
 			found[i/64] &^= 1 << (i % 64)
 		}
 	}

@@ -30,6 +30,6 @@ func (db *DB) Storage() adapters.Storage {
 		Subscriptions: Subscriptions{db}, Charges: Charges{db},
 		Apps: Apps{db}, Usage: Usage{db}, Grants: Grants{db}, Consents: Consents{db}, Webhooks: Webhooks{db},
 		Idempotency: Idempotency{db}, ListingChanges: db.listingChanges.Load,
-		Schema: Schema{db}, Ping: db.Ping, Close: db.Close,
+		Schema: Schema{db}, Claim: db.Claim, Ping: db.Ping, Close: db.Close,
 	}
 }

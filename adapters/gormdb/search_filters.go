@@ -43,7 +43,7 @@ func (s *search) filterConds() cond {
 		}
 	}
 	if f.PostedAfter != nil {
-		add("l.posted_at > ?", *f.PostedAfter)
+		add("l.posted_at >= ?", *f.PostedAfter)
 	}
 	for _, c := range s.q.Text.Clauses {
 		if !c.Plain() {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/modules/integrations"
@@ -30,6 +31,8 @@ type endpointRow struct {
 	FailingSince   *time.Time
 	WarnedAt       *time.Time
 	ListeningUntil *time.Time
+	Lease          *string
+	LeasedUntil    *time.Time
 	CreatedAt      time.Time `gorm:"autoCreateTime:false"`
 	UpdatedAt      time.Time `gorm:"autoUpdateTime:false"`
 	Version        int64
@@ -41,13 +44,13 @@ func (endpointRow) TableName() string { return "webhook_endpoints" }
 func newEndpointRow(e integrations.Endpoint) (endpointRow, error) {
 	events, err := json.Marshal(e.Events)
 	return endpointRow{ID: e.ID, AppID: e.AppID, OwnerID: e.OwnerID, URL: e.URL, Events: string(events), Status: string(e.Status),
-		Secret: e.Secret, PreviousSecret: e.PreviousSecret, PreviousUntil: e.PreviousUntil, FailingSince: e.FailingSince, WarnedAt: e.WarnedAt, ListeningUntil: e.ListeningUntil,
+		Secret: e.Secret, PreviousSecret: e.PreviousSecret, PreviousUntil: e.PreviousUntil, FailingSince: e.FailingSince, WarnedAt: e.WarnedAt, ListeningUntil: e.ListeningUntil, Lease: orNull(e.Lease), LeasedUntil: e.LeasedUntil,
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Version: e.Version}, err
 }
 
 func (r endpointRow) endpoint() (integrations.Endpoint, error) {
 	e := integrations.Endpoint{ID: r.ID, AppID: r.AppID, OwnerID: r.OwnerID, URL: r.URL, Status: integrations.EndpointStatus(r.Status),
-		Secret: r.Secret, PreviousSecret: r.PreviousSecret, PreviousUntil: r.PreviousUntil, FailingSince: r.FailingSince, WarnedAt: r.WarnedAt, ListeningUntil: r.ListeningUntil,
+		Secret: r.Secret, PreviousSecret: r.PreviousSecret, PreviousUntil: r.PreviousUntil, FailingSince: r.FailingSince, WarnedAt: r.WarnedAt, ListeningUntil: r.ListeningUntil, Lease: orNone(r.Lease), LeasedUntil: r.LeasedUntil,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Version: r.Version}
 	return e, json.Unmarshal([]byte(r.Events), &e.Events)
 }
@@ -97,10 +100,19 @@ func (d Webhooks) Find(ctx context.Context, ownerID, appID, id string) (integrat
 	return r.endpoint()
 }
 
+// ByID implements integrations.Webhooks.
+func (d Webhooks) ByID(ctx context.Context, id string) (integrations.Endpoint, error) {
+	return endpointOf(d.q(ctx), id)
+}
+
 // Lock implements integrations.Webhooks.
 func (d Webhooks) Lock(ctx context.Context, id string) (integrations.Endpoint, error) {
+	return endpointOf(d.locked(ctx), id)
+}
+
+func endpointOf(q *gorm.DB, id string) (integrations.Endpoint, error) {
 	var r endpointRow
-	if err := d.locked(ctx).Where("id = ?", id).Take(&r).Error; err != nil {
+	if err := q.Where("id = ?", id).Take(&r).Error; err != nil {
 		return integrations.Endpoint{}, orNotFound(err, integrations.ErrWebhookNotFound)
 	}
 	return r.endpoint()
@@ -125,12 +137,21 @@ func (d Webhooks) Save(ctx context.Context, e integrations.Endpoint) error {
 		if err := d.q(ctx).Raw("SELECT events FROM webhook_endpoints WHERE id = ?", e.ID).Scan(&before).Error; err != nil {
 			return wrap(err)
 		}
-		err := saved(d.q(ctx).Select("*").Omit("id", "app_id", "owner_id", "created_at", "listening_until").Where("id = ? AND owner_id = ? AND version = ?", e.ID, e.OwnerID, e.Version).Updates(&r))
+		err := saved(d.q(ctx).Select("*").Omit("id", "app_id", "owner_id", "created_at", "listening_until", "lease", "leased_until").Where("id = ? AND owner_id = ? AND version = ?", e.ID, e.OwnerID, e.Version).Updates(&r))
 		if err != nil || len(before) == 1 && before[0] == r.Events {
 			return err
 		}
 		return d.subscribe(ctx, e)
 	})
+}
+
+// Lease implements integrations.Webhooks.
+func (d Webhooks) Lease(ctx context.Context, id, holder string, until time.Time) error {
+	var end *time.Time
+	if holder != "" {
+		end = &until
+	}
+	return wrap(d.q(ctx).Exec("UPDATE webhook_endpoints SET lease = ?, leased_until = ? WHERE id = ?", orNull(holder), end, id).Error)
 }
 
 // Listening implements integrations.Webhooks.
@@ -175,10 +196,10 @@ func (d Webhooks) subscribed(ctx context.Context, eventType, after string, n int
 }
 
 // Overdue implements integrations.Webhooks.
-func (d Webhooks) Overdue(ctx context.Context, before time.Time, after string, n int) (ids []string, err error) {
-	err = d.q(ctx).Raw(`SELECT e.id FROM webhook_endpoints AS e WHERE e.id > ? AND e.listening_until IS NULL
+func (d Webhooks) Overdue(ctx context.Context, now, before time.Time, after string, n int) (ids []string, err error) {
+	err = d.q(ctx).Raw(`SELECT e.id FROM webhook_endpoints AS e WHERE e.id > ? AND e.listening_until IS NULL AND (e.leased_until IS NULL OR e.leased_until <= ?)
 		AND EXISTS (SELECT 1 FROM webhook_deliveries WHERE endpoint_id = e.id AND status = 'pending' AND next_at < ?) ORDER BY e.id LIMIT ?`,
-		cmp.Or(after, firstID), before, n).Scan(&ids).Error
+		cmp.Or(after, firstID), now, before, n).Scan(&ids).Error
 	return ids, wrap(err)
 }
 
@@ -212,14 +233,14 @@ func orNone(id *string) string {
 }
 
 // Queue implements integrations.Webhooks.
-func (d Webhooks) Queue(ctx context.Context, ms []integrations.Message, ds []integrations.Delivery, now, since, attended time.Time) (alone []string, err error) {
+func (d Webhooks) Queue(ctx context.Context, ms []integrations.Message, ds []integrations.Delivery, now, since time.Time) (alone []string, err error) {
 	messages, rows := make([]messageRow, len(ms)), make([]deliveryRow, len(ds))
-	endpoints, made := map[string]bool{}, make([]string, len(ds))
+	endpoints := map[string]bool{}
 	for i, m := range ms {
 		messages[i] = messageRow{EventID: m.EventID, Type: m.Type, Body: m.Body, OrganizationID: orNull(m.OrganizationID), ApplicantID: orNull(m.ApplicantID), CreatedAt: m.CreatedAt}
 	}
 	for i, delivery := range ds {
-		endpoints[delivery.EndpointID], made[i] = true, delivery.ID
+		endpoints[delivery.EndpointID] = true
 		if rows[i], err = newDeliveryRow(delivery); err != nil {
 			return nil, err
 		}
@@ -234,18 +255,18 @@ func (d Webhooks) Queue(ctx context.Context, ms []integrations.Message, ds []int
 		if len(keep) == 0 {
 			return nil
 		}
+		if err := d.q(ctx).Raw(`SELECT id FROM webhook_endpoints WHERE ? AND listening_until IS NULL AND (leased_until IS NULL OR leased_until <= ?) AND NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d
+			WHERE d.endpoint_id = webhook_endpoints.id AND d.status = 'pending' AND d.next_at > ? AND d.next_at <= ?) ORDER BY id`,
+			d.dialect.among(there), now, since, now).Scan(&alone).Error; err != nil {
+			return wrap(err)
+		}
 		unless := func(columns ...clause.Column) clause.OnConflict {
 			return clause.OnConflict{Columns: columns, DoNothing: true}
 		}
 		if err := d.unprepared(ctx).Clauses(unless(clause.Column{Name: "event_id"})).CreateInBatches(&messages, 200).Error; err != nil {
 			return wrap(err)
 		}
-		if err := d.unprepared(ctx).Clauses(unless(clause.Column{Name: "event_id"}, clause.Column{Name: "endpoint_id"})).CreateInBatches(&keep, 200).Error; err != nil {
-			return wrap(err)
-		}
-		const other = "NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d WHERE d.endpoint_id = webhook_endpoints.id AND "
-		return wrap(d.q(ctx).Raw("SELECT id FROM webhook_endpoints WHERE ? AND "+other+"d.claimed_until > ?) AND "+other+"d.status = 'pending' AND d.next_at > ? AND d.next_at <= ? AND NOT (?)) ORDER BY id",
-			d.dialect.among(there), attended, since, now, d.dialect.columnAmong("d.id", made)).Scan(&alone).Error)
+		return wrap(d.unprepared(ctx).Clauses(unless(clause.Column{Name: "event_id"}, clause.Column{Name: "endpoint_id"})).CreateInBatches(&keep, 200).Error)
 	})
 	return alone, err
 }
@@ -259,4 +280,20 @@ func (d Webhooks) Forget(ctx context.Context, before time.Time, n int) (int, err
 // ForgetApplicant implements integrations.Webhooks.
 func (d Webhooks) ForgetApplicant(ctx context.Context, userID string) error {
 	return wrap(d.q(ctx).Exec("DELETE FROM webhook_messages WHERE applicant_id = ?", userID).Error)
+}
+
+// Sent implements integrations.Webhooks.
+func (d Webhooks) Sent(ctx context.Context, ownerID, endpointID, id string) (out integrations.Outgoing, err error) {
+	var r deliveryRow
+	if err := d.q(ctx).Where("id = ? AND endpoint_id = ? AND owner_id = ?", id, endpointID, ownerID).Take(&r).Error; err != nil {
+		return out, orNotFound(err, integrations.ErrDeliveryNotFound)
+	}
+	with, err := d.withMessages(ctx, []deliveryRow{r})
+	if err == nil && len(with) == 0 {
+		err = integrations.ErrDeliveryNotFound
+	}
+	if err != nil {
+		return out, err
+	}
+	return with[0], nil
 }

@@ -21,6 +21,7 @@ func TestEveryQueryOfWebhooksFindsItsRowsByAnIndex(t *testing.T) {
 	_, _ = s.Webhooks.Find(ctx, id, id, id)
 	_, _ = s.Webhooks.List(ctx, id, id)
 	_, _ = s.Webhooks.Lock(ctx, id)
+	_, _ = s.Webhooks.ByID(ctx, id)
 	_ = s.Webhooks.Save(ctx, integrations.Endpoint{ID: id, OwnerID: id, Events: []string{"job.created"}})
 	_ = s.Webhooks.Delete(ctx, id, id, id)
 	for _, status := range []integrations.DeliveryStatus{"", integrations.Failed} {
@@ -28,22 +29,24 @@ func TestEveryQueryOfWebhooksFindsItsRowsByAnIndex(t *testing.T) {
 			_, _ = s.Webhooks.Log(ctx, id, id, status, r)
 		}
 	}
+	_, _ = s.Webhooks.Sent(ctx, id, id, id)
 	_, _ = s.Webhooks.Replay(ctx, id, id, id, now)
 	_, _ = s.Webhooks.ReplayFailed(ctx, id, id, now, now, 1000)
 	for _, after := range []string{"", id} {
 		_, _ = s.Webhooks.Subscribed(ctx, "job.created", after, 200)
 		_, _ = s.Webhooks.SubscribedNear(ctx, "job.created", id, id, after, 200)
-		_, _ = s.Webhooks.Overdue(ctx, now, after, 500)
+		_, _ = s.Webhooks.Overdue(ctx, now, now, after, 500)
 	}
 	_, _ = s.Consents.Near(ctx, id, id, id, 500)
 	_ = s.Webhooks.Listening(ctx, id, now)
 	require.NoError(t, s.Webhooks.EndListeners(ctx, now))
 	_, _ = s.Apps.First(ctx, 2)
-	_, _ = s.Webhooks.InFlight(ctx, id, now)
-	_, _ = s.Webhooks.Claim(ctx, id, 5, now, now)
+	_ = s.Webhooks.Lease(ctx, id, id, now)
+	for _, after := range []*integrations.Delivery{nil, {ID: id, NextAt: &now}} {
+		_, _ = s.Webhooks.Due(ctx, id, now, after, 5)
+	}
 	_, _ = s.Webhooks.Settle(ctx, id, []integrations.Delivery{{ID: id, EndpointID: id}})
-	_, _ = s.Webhooks.Due(ctx, id, now)
-	require.NoError(t, s.Webhooks.Release(ctx, id, []integrations.Delivery{{ID: id, EndpointID: id}}, now))
+	_, _ = s.Webhooks.NextAt(ctx, id)
 	require.NoError(t, s.Webhooks.Abandon(ctx, id, now))
 	_, _ = s.Webhooks.Forget(ctx, now, 10)
 	require.NoError(t, s.Webhooks.ForgetApplicant(ctx, id))

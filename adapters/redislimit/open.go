@@ -47,7 +47,7 @@ func connect(rawURL string) (goredis.UniversalClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A call has 50 ms and a fallback: no retries, no waits beyond its context,
+	// A call has 200 ms and a fallback: no retries, no waits beyond its context,
 	// no extra round trips when a connection begins.
 	off := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	switch mode {

@@ -2,7 +2,7 @@
 // Redis, one script call for each decision.
 //
 // Redis away neither opens nor closes the service. A call waits for it at most
-// 50 ms and is then answered by the limiter of this process alone; after five
+// 200 ms and is then answered by the limiter of this process alone; after five
 // failures in a row Redis is left alone for five seconds, then one call tries it.
 package redislimit
 
@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	bound    = 50 * time.Millisecond
+	bound    = 200 * time.Millisecond
 	patience = 5
 	cooldown = 5 * time.Second
 	quiet    = time.Minute // between two log lines about the same outage

@@ -143,7 +143,7 @@ func TestWithoutRedisEachProcessCountsForItself(t *testing.T) {
 			begun := time.Now()
 			d, err := l.Take(ctx, rule, "k")
 			require.NoError(t, err)
-			require.Less(t, time.Since(begun), 500*time.Millisecond, "the bound is 50 ms; the machine may be busy")
+			require.Less(t, time.Since(begun), time.Second, "the bound is 200 ms; the machine may be busy")
 			if d.Allowed {
 				admitted++
 			}

@@ -22,7 +22,6 @@ import (
 
 const (
 	connectWithin = 5 * time.Second
-	answerWithin  = 15 * time.Second
 	readMost      = 16 << 10 // of an answer's body
 	keepMost      = 1 << 10
 	headersMost   = 16 << 10
@@ -50,10 +49,10 @@ func New(o Options) *Sender {
 	if !o.Private {
 		dialer.Control = guard()
 	}
-	return &Sender{within: answerWithin, client: &http.Client{
+	return &Sender{within: integrations.AnswerWithin, client: &http.Client{
 		Transport: &http.Transport{
 			Proxy: nil, DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
-			TLSHandshakeTimeout: connectWithin, ResponseHeaderTimeout: answerWithin, MaxResponseHeaderBytes: headersMost,
+			TLSHandshakeTimeout: connectWithin, ResponseHeaderTimeout: integrations.AnswerWithin, MaxResponseHeaderBytes: headersMost,
 			MaxIdleConns: 1_000, MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute, DisableCompression: true,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

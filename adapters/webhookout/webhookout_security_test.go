@@ -18,28 +18,49 @@ import (
 func TestNoConnectionIsMadeToWhatIsNotPublic(t *testing.T) {
 	t.Parallel()
 	check := guard()
-	for _, address := range []string{
-		"127.0.0.1", "127.1.2.3", "0.0.0.0", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.64.0.1", "192.0.2.1", "198.18.0.1", "224.0.0.1", "255.255.255.255",
-		"::1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::ffff:10.0.0.1", "::127.0.0.1", "fd00::1", "fc00::1", "fe80::1", "fe80::1%lo", "64:ff9b::7f00:1", "64:ff9b::808:808", "2002:7f00:1::", "2001::1", "2001:db8::1", "ff02::1",
+	network := func(address string) string {
+		if strings.Contains(address, ":") {
+			return "tcp6"
+		}
+		return "tcp4"
+	}
+	for name, addresses := range map[string][]string{
+		"loopback":                 {"127.0.0.1"},
+		"loopback of version 6":    {"::1"},
+		"other 127/8":              {"127.1.2.3", "127.255.255.254"},
+		"IPv4-mapped dotted":       {"::ffff:127.0.0.1", "::ffff:10.0.0.1"},
+		"IPv4-mapped hex":          {"::ffff:7f00:1"},
+		"IPv4-compatible":          {"::127.0.0.1"},
+		"unspecified":              {"0.0.0.0"},
+		"unspecified of version 6": {"::"},
+		"10/8":                     {"10.0.0.1"},
+		"172.16/12":                {"172.16.0.1", "172.31.255.255"},
+		"192.168/16":               {"192.168.1.1"},
+		"169.254/16":               {"169.254.169.254"},
+		"100.64/10":                {"100.64.0.1"},
+		"multicast and beyond":     {"224.0.0.1", "255.255.255.255", "ff02::1"},
+		"unique local":             {"fd00::1", "fc00::1"},
+		"link local":               {"fe80::1", "fe80::1%lo"},
+		"NAT64":                    {"64:ff9b::7f00:1", "64:ff9b::808:808"},
+		"6to4 and Teredo":          {"2002:7f00:1::", "2001::1"},
+		"documentation":            {"192.0.2.1", "198.18.0.1", "2001:db8::1"},
 	} {
-		network := "tcp4"
-		if strings.Contains(address, ":") {
-			network = "tcp6"
-		}
-		require.Error(t, check(network, net.JoinHostPort(address, "443"), nil), address)
+		t.Run(name, func(t *testing.T) {
+			for _, address := range addresses {
+				require.Error(t, check(network(address), net.JoinHostPort(address, "443"), nil), address)
+			}
+		})
 	}
-	for _, address := range []string{"93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"} {
-		network := "tcp4"
-		if strings.Contains(address, ":") {
-			network = "tcp6"
+	t.Run("ports", func(t *testing.T) {
+		for _, address := range []string{"93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"} {
+			for _, port := range []string{"443", "80", "8443", "3000"} {
+				require.NoError(t, check(network(address), net.JoinHostPort(address, port), nil), address)
+			}
+			for _, port := range []string{"22", "25", "0", "6"} {
+				require.Error(t, check(network(address), net.JoinHostPort(address, port), nil), "%s:%s", address, port)
+			}
 		}
-		for _, port := range []string{"443", "80", "8443", "3000"} {
-			require.NoError(t, check(network, net.JoinHostPort(address, port), nil), address)
-		}
-		for _, port := range []string{"22", "25", "0", "6"} {
-			require.Error(t, check(network, net.JoinHostPort(address, port), nil), "%s:%s", address, port)
-		}
-	}
+	})
 	require.Error(t, check("tcp4", "nonsense", nil))
 	require.Error(t, check("udp4", "93.184.216.34:443", nil))
 }

@@ -213,9 +213,10 @@ type (
 const (
 	SubscriptionStarted       = "started"
 	SubscriptionUpgraded      = "upgraded"
+	SubscriptionDowngraded    = "downgraded" // to a plan that costs less, which what was paid goes towards
 	SubscriptionRenewed       = "renewed"
 	SubscriptionPaymentFailed = "payment-failed"
-	SubscriptionCancelled     = "cancelled" // ends with what is paid for
+	SubscriptionCancelled     = "cancelled" // is not paid for again; see modules/billing
 	SubscriptionResumed       = "resumed"   // was cancelled and goes on
 	SubscriptionEnded         = "ended"
 	SubscriptionLapsed        = "lapsed" // ended because it was not paid for

@@ -26,7 +26,7 @@ const (
 
 // Workers says how many jobs of each class one process does at once. Those of
 // webhooks do little but wait for receivers.
-var Workers = map[Class]int{Events: 64, Mail: 4, Webhooks: 64, Exports: 2, Maintenance: 2}
+var Workers = map[Class]int{Events: 64, Mail: 4, Webhooks: 256, Exports: 2, Maintenance: 2}
 
 // Job is one piece of work.
 type Job struct {

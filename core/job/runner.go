@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/locumhq/locum/core/bundle"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/trace"
 )
@@ -32,6 +33,13 @@ const (
 	// wayOff how long it leaves them alone when the queue is away.
 	handOut = 500
 	wayOff  = 5 * time.Second
+	// together is how many jobs are begun or ended in one call to the store, and
+	// callsAtOnce how many such calls go on.
+	together    = 100
+	callsAtOnce = 2
+	// storePatience is how long the store may take to answer a call: a server that
+	// is gone without a word would be waited for by everybody.
+	storePatience = 10 * time.Second
 )
 
 // Report tells how an attempt went.
@@ -58,8 +66,8 @@ type Needs struct {
 type Runner struct {
 	Needs
 	byKind map[string]Handler
-	starts *gather[string, *Job]
-	ends   *gather[Outcome, struct{}]
+	starts *bundle.Calls[string, *Job]
+	ends   *bundle.Calls[Outcome, struct{}]
 	begun  map[string]time.Time // period by periodic kind, of this process
 
 	mu      sync.Mutex
@@ -86,7 +94,7 @@ func NewRunner(n Needs) (*Runner, error) {
 		}
 		r.byKind[h.Kind] = h
 	}
-	r.starts, r.ends = newGather(r.start), newGather(r.end)
+	r.starts, r.ends = bundle.New(callsAtOnce, together, bundle.Each, r.start), bundle.New(callsAtOnce, together, bundle.Each, r.end)
 	return r, nil
 }
 
@@ -97,10 +105,6 @@ func (r *Runner) Work(ctx context.Context) error {
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer end()
-	for range 2 {
-		helpers.Go(func() { r.starts.run(life) })
-		helpers.Go(func() { r.ends.run(life) })
-	}
 	helpers.Go(func() { r.beat(life) })
 	return r.Queue.Work(ctx, func(worker context.Context, t Ticket) { r.do(worker, ctx, t) })
 }
@@ -127,7 +131,7 @@ func (r *Runner) do(ctx, until context.Context, t Ticket) {
 // lost, and with it those of all who wait behind it.
 func (r *Runner) startOne(ctx, until context.Context, id string) (*Job, error) {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		j, err := r.starts.one(ctx, id)
+		j, err := r.starts.One(ctx, id)
 		if err == nil || until.Err() != nil {
 			return j, err
 		}
@@ -252,7 +256,7 @@ func because(ctx context.Context, err error) error {
 func (r *Runner) settle(ctx, until context.Context, o Outcome) {
 	pause := 100 * time.Millisecond
 	for deadline := time.Now().Add(lease); ; pause = min(2*pause, 2*time.Second) {
-		_, err := r.ends.one(ctx, o)
+		_, err := r.ends.One(ctx, o)
 		if err == nil {
 			return
 		}

@@ -41,11 +41,17 @@ func patience(attempts int) time.Duration {
 	return min(time.Minute<<min(attempts, 10), time.Hour)
 }
 
-// credit is what the rest of a paid month is worth, rounded down.
+// leastCharge is an amount, in the minor unit, below which nobody is charged:
+// providers refuse to.
+const leastCharge = 50
+
+// credit is what the rest of what is paid for is worth, rounded down. Its month is
+// the one that begins now, as turnTo's is, so that nobody gains or loses by turning
+// to and fro.
 func credit(s Subscription, price Money, now time.Time) int64 {
-	whole, left := s.ExpiresAt.Sub(addMonths(s.ExpiresAt, -1)), s.ExpiresAt.Sub(now)
+	whole, left := addMonths(now, 1).Sub(now), s.ExpiresAt.Sub(now)
 	if left <= 0 {
 		return 0
 	}
-	return int64(float64(price.Minor) * min(1, float64(left)/float64(whole)))
+	return int64(float64(price.Minor) * float64(left) / float64(whole))
 }

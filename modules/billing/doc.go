@@ -13,6 +13,10 @@
 //	  ◀──────────────── the paid period is over ──────────┘
 //
 // Cancelling keeps what is paid for: the plan stays active until its period ends.
+// An application that turns to the free plan has the free limits at once, and its
+// paid plan again for nothing until then. What is left of a period goes towards
+// the next plan: one that costs more costs that less, and one that costs less goes
+// on for the longer.
 // A subscription that is past due and cancelled ends at once.
 //
 // Money moves in three steps, so that a crash between any two of them neither

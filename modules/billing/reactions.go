@@ -32,11 +32,16 @@ func (s *Service) words(e event.SubscriptionChanged) (subject, text string) {
 	switch e.Change {
 	case event.SubscriptionStarted, event.SubscriptionUpgraded:
 		return "Your " + name + " plan has begun", fmt.Sprintf("You are on the %s plan. It is paid until %s and renews by itself until you cancel it.", name, on(e.ExpiresAt))
+	case event.SubscriptionDowngraded:
+		return "Your " + name + " plan has begun", fmt.Sprintf("You are on the %s plan. What was left of the plan before it pays for it until %s, and then it renews by itself until you cancel it.", name, on(e.ExpiresAt))
 	case event.SubscriptionRenewed:
 		return "Your " + name + " plan was renewed", fmt.Sprintf("The payment for the %s plan arrived. It is paid until %s.", name, on(e.ExpiresAt))
 	case event.SubscriptionPaymentFailed:
 		return "Your payment did not work", fmt.Sprintf("The payment for the %s plan was declined. It is tried again on %s. You can choose another payment method before that.", name, on(e.NextAt))
 	case event.SubscriptionCancelled:
+		if OwnerKind(e.OwnerKind) == Application {
+			return "Your " + name + " plan is cancelled", fmt.Sprintf("The %s plan is cancelled, and nothing more is charged. Your application is on the %s plan. Until %s you can choose %s again without a payment.", name, s.freeName(e), on(e.ExpiresAt), name)
+		}
 		return "Your " + name + " plan is cancelled", fmt.Sprintf("The %s plan is cancelled. You keep it until %s, and nothing more is charged.", name, on(e.ExpiresAt))
 	case event.SubscriptionResumed:
 		return "Your " + name + " plan goes on", fmt.Sprintf("The %s plan is not cancelled any more. It renews on %s.", name, on(e.ExpiresAt))

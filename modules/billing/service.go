@@ -95,32 +95,34 @@ type ChooseInput struct {
 
 // Create subscribes the caller to a plan and takes the first payment. Who is on
 // the plan already pays nothing again: it goes on if it was cancelled, with the
-// method given. The free plan is taken by letting a paid one end.
+// method given. What is left of another plan goes towards this one, also towards
+// one that costs less. The free plan is taken by letting a paid one end.
 func (s *Service) Create(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
 	return s.chooseOwn(ctx, by, in, true)
 }
 
 // Upgrade moves the caller to a plan that costs more, against what is left of
-// the present one's period.
+// the present one's period, and never to one that costs less.
 func (s *Service) Upgrade(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
 	return s.chooseOwn(ctx, by, in, false)
 }
 
-func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, free bool) (Subscription, error) {
+func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, down bool) (Subscription, error) {
 	if !by.Seeker {
 		return Subscription{}, fault.ErrForbidden
 	}
-	return s.choose(ctx, Owner{User, by.UserID}, in, free)
+	return s.choose(ctx, Owner{User, by.UserID}, in, down)
 }
 
 // ChooseFor puts an owner on a plan in the name of somebody who may; whether they
-// may is for the caller to know. The free plan lets a paid one end with what is
-// paid for.
+// may is for the caller to know. What is left of the present plan's period goes
+// towards the next: one that costs less goes on for the longer, and takes no
+// payment now. The free plan lets a paid one end with what is paid for.
 func (s *Service) ChooseFor(ctx context.Context, o Owner, in ChooseInput) (Subscription, error) {
 	return s.choose(ctx, o, in, true)
 }
 
-func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, free bool) (Subscription, error) {
+func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, down bool) (Subscription, error) {
 	if in.PlanID == "" {
 		return Subscription{}, fault.InvalidField("planId", "is required")
 	}
@@ -129,7 +131,7 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, free bool
 		return Subscription{}, fault.InvalidField("planId", "must be one of: "+s.planIDs(o))
 	}
 	if plan.Free() {
-		if !free {
+		if !down {
 			return Subscription{}, fault.InvalidField("planId", "is no upgrade; cancel the subscription to return to it")
 		}
 		return s.cancel(ctx, o)
@@ -144,7 +146,7 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, free bool
 	var sub Subscription
 	var charge *Charge
 	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		sub, charge, err = s.open(ctx, o, plan, method)
+		sub, charge, err = s.open(ctx, o, plan, method, down)
 		return err
 	})
 	if err != nil || charge == nil {
@@ -204,9 +206,10 @@ func (s *Service) outcome(ctx context.Context, c Charge) (Subscription, error) {
 	return Subscription{}, errAsked
 }
 
-// open finds out what choosing the plan takes: nothing but to go on with it, or
-// a charge, which may be there already if the same was asked for a moment ago.
-func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method) (Subscription, *Charge, error) {
+// open finds out what choosing the plan takes: nothing but to go on with it, or to
+// turn to it with what is paid for, or a charge, which may be there already if the
+// same was asked for a moment ago.
+func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, down bool) (Subscription, *Charge, error) {
 	sub, err := s.Subscriptions.Lock(ctx, o)
 	if err != nil {
 		return sub, nil, err
@@ -244,10 +247,24 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method) (
 		PeriodStart: now, PeriodEnd: monthAfter(now, now), CreatedAt: now, NextAt: now.Add(patience(0))}
 	if sub.Plan != o.Free() && sub.Plan != plan.ID {
 		present, _ := s.plan(sub.Plan)
-		if plan.Price.Minor <= present.Price.Minor {
+		lower := plan.Price.Minor <= present.Price.Minor
+		if lower && !down {
 			return sub, nil, fault.InvalidField("planId", "is no upgrade; cancel the subscription and choose it when the present one has ended")
 		}
-		c.Amount.Minor -= credit(sub, present.Price, now)
+		rest := credit(sub, present.Price, now)
+		if rest > 0 && lower || rest > plan.Price.Minor-leastCharge {
+			change := event.SubscriptionUpgraded
+			if lower {
+				change = event.SubscriptionDowngraded
+			}
+			sub.turnTo(plan, rest, now)
+			sub.Method = method
+			if err := s.Subscriptions.Save(ctx, sub); err != nil {
+				return sub, nil, err
+			}
+			return sub, nil, s.record(ctx, sub, change)
+		}
+		c.Amount.Minor -= rest
 	}
 	return sub, &c, s.Charges.Open(ctx, c)
 }
@@ -334,10 +351,19 @@ func (s *Service) undecided(ctx context.Context, o Owner) error {
 }
 
 func (s *Service) attach(ctx context.Context, o Owner, methodID string) (Method, error) {
-	if len(methodID) > maxMethodID || holdsCard(methodID) || !strings.HasPrefix(methodID, "pm_") || strings.ContainsFunc(methodID, notOfAnID) {
-		return Method{}, fault.InvalidField("paymentMethodId", "must be the id of a payment method, pm_…")
+	if err := CheckMethodID(methodID); err != nil {
+		return Method{}, err
 	}
 	return s.Payments.Attach(ctx, o, methodID)
+}
+
+// CheckMethodID is a fault about the field paymentMethodId if the text cannot be
+// the id of a payment method, whoever the provider is.
+func CheckMethodID(text string) error {
+	if len(text) > maxMethodID || holdsCard(text) || !strings.HasPrefix(text, "pm_") || strings.ContainsFunc(text, notOfAnID) {
+		return fault.InvalidField("paymentMethodId", "must be the id of a payment method, pm_…")
+	}
+	return nil
 }
 
 func notOfAnID(r rune) bool {

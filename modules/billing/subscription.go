@@ -115,6 +115,15 @@ func (s *Subscription) paid(c Charge) (change string) {
 	return change
 }
 
+// turnTo puts what is left of the present period, worth so much in the minor unit,
+// towards another plan, which goes on for as long as that pays for it.
+func (s *Subscription) turnTo(plan Plan, rest int64, now time.Time) {
+	month := addMonths(now, 1).Sub(now)
+	s.Plan, s.AutoRenew = plan.ID, true
+	s.ExpiresAt = now.Add(time.Duration(float64(month) * float64(rest) / float64(plan.Price.Minor))).Truncate(time.Microsecond)
+	s.AnchorAt, s.NextAt = s.ExpiresAt, s.ExpiresAt
+}
+
 // declined goes on after a renewal that could not be paid for.
 func (s *Subscription) declined(now time.Time) (change string) {
 	switch {

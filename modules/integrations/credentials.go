@@ -47,3 +47,7 @@ func wellFormed(key string) bool {
 	body := key[:len(key)-keyCheck]
 	return checksum(body) == key[len(body):]
 }
+
+// LooksLikeKey reports whether the text is an API key by its form, whether or not
+// there is such a key.
+func LooksLikeKey(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), keyPrefix) }

@@ -44,14 +44,16 @@ type Delivery struct {
 	EventID    string
 	Type       string
 	Status     DeliveryStatus
-	// Attempt counts the attempts since the beginning, and Tries those since the
-	// last replay, which the schedule goes by.
+	// Attempt counts the attempts since the beginning, and how often one was put off;
+	// Tries counts those since the last replay, which the schedule goes by.
 	Attempt int
 	Tries   int
 	// Attempts are the newest attempts, the oldest of them first.
 	Attempts []Attempt
 	// NextAt is when the next attempt is due, nil if there is none.
-	NextAt    *time.Time
+	NextAt *time.Time
+	// FailedAt is when it failed for good, nil if it has not.
+	FailedAt  *time.Time
 	CreatedAt time.Time
 }
 

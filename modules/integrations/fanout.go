@@ -10,47 +10,18 @@ import (
 	"github.com/locumhq/locum/core/job"
 )
 
-// endpointsAtOnce is how many deliveries one transaction makes.
-const endpointsAtOnce = 200
-
-// body is what receivers get.
-type body struct {
-	Type      string    `json:"type"`
-	Timestamp time.Time `json:"timestamp"`
-	Data      any       `json:"data"`
-}
-
-// jobData tells of a listing. Job is null where it is not to be shown, and where it
-// would make the body too long: whoever wants it fetches it by its id.
-type jobData struct {
-	ID   string   `json:"id"`
-	Job  *JobView `json:"job"`
-	Test bool     `json:"test,omitempty"`
-}
-
-type submittedData struct {
-	ApplicationID string    `json:"application_id"`
-	JobID         string    `json:"job_id"`
-	CandidateID   string    `json:"candidate_id"`
-	Status        string    `json:"status"`
-	SubmittedAt   time.Time `json:"submitted_at"`
-	Test          bool      `json:"test,omitempty"`
-}
-
-type statusData struct {
-	ApplicationID  string    `json:"application_id"`
-	JobID          string    `json:"job_id"`
-	Status         string    `json:"status"`
-	PreviousStatus string    `json:"previous_status"`
-	ChangedAt      time.Time `json:"changed_at"`
-	Test           bool      `json:"test,omitempty"`
-}
+const (
+	// endpointsAtOnce is how many deliveries of one event are made at once, and
+	// queuedMost how many of several events one transaction makes.
+	endpointsAtOnce = 200
+	queuedMost      = 2_000
+)
 
 // longestBody is what receivers have to take, in bytes. Listings alone can be longer.
 const longestBody = 20 << 10
 
 func newMessage(eventID, eventType string, at time.Time, data any) (Message, error) {
-	text, err := json.Marshal(body{Type: eventType, Timestamp: at.UTC(), Data: data})
+	text, err := json.Marshal(EventBody[any]{Type: eventType, Timestamp: at.UTC(), Data: data})
 	return Message{EventID: eventID, Type: eventType, Body: string(text), CreatedAt: at}, err
 }
 
@@ -81,9 +52,9 @@ func (s *Service) tellJob(ctx context.Context, e event.Envelope, organizationID,
 		if v != nil && !public && v.UpdatedAt.After(e.RecordedAt) {
 			v = nil // what was changed since is its employer's own
 		}
-		m, err := newMessage(e.ID, e.Type, e.RecordedAt, jobData{ID: jobID, Job: v})
+		m, err := newMessage(e.ID, e.Type, e.RecordedAt, JobData{ID: jobID, Job: v})
 		if err == nil && len(m.Body) > longestBody {
-			return newMessage(e.ID, e.Type, e.RecordedAt, jobData{ID: jobID})
+			return newMessage(e.ID, e.Type, e.RecordedAt, JobData{ID: jobID})
 		}
 		return m, err
 	}, nil)
@@ -91,14 +62,14 @@ func (s *Service) tellJob(ctx context.Context, e event.Envelope, organizationID,
 
 // TellSubmitted tells those endpoints of an application that may hear of it.
 func (s *Service) TellSubmitted(ctx context.Context, e event.Envelope, a event.ApplicationSubmitted) error {
-	return s.tellApplication(ctx, e, a.OrganizationID, a.CandidateID, submittedData{
+	return s.tellApplication(ctx, e, a.OrganizationID, a.CandidateID, SubmittedData{
 		ApplicationID: a.ApplicationID, JobID: a.JobID, CandidateID: a.CandidateID, Status: a.Status, SubmittedAt: a.SubmittedAt})
 }
 
 // TellStatusChanged tells those endpoints of an application's new status that may
 // hear of it.
 func (s *Service) TellStatusChanged(ctx context.Context, e event.Envelope, a event.ApplicationStatusChanged) error {
-	return s.tellApplication(ctx, e, a.OrganizationID, a.CandidateID, statusData{
+	return s.tellApplication(ctx, e, a.OrganizationID, a.CandidateID, StatusChangedData{
 		ApplicationID: a.ApplicationID, JobID: a.JobID, Status: a.Status, PreviousStatus: a.PreviousStatus, ChangedAt: a.ChangedAt})
 }
 
@@ -171,7 +142,7 @@ func (s *Service) tell(ctx context.Context, next func(after string) ([]Endpoint,
 				}
 				m = &made
 			}
-			if err := s.queued.add(ctx, s.mailing(*m, hear)); err != nil {
+			if _, err := s.queued.One(ctx, s.mailing(*m, hear)); err != nil {
 				return err
 			}
 		}
@@ -206,7 +177,7 @@ func (s *Service) queue(ctx context.Context, all []mailing) error {
 		for _, one := range all {
 			ms, ds = append(ms, one.Message), append(ds, one.to...)
 		}
-		alone, err := s.Webhooks.Queue(ctx, ms, ds, now, now.Add(-overdueAfter), now.Add(claimedFor-lookFor))
+		alone, err := s.Webhooks.Queue(ctx, ms, ds, now, now.Add(-overdueAfter))
 		if err != nil {
 			return err
 		}

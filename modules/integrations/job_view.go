@@ -23,7 +23,7 @@ type JobView struct {
 	PostedAt            *time.Time     `json:"posted_at"`
 	UpdatedAt           time.Time      `json:"updated_at"`
 	// URL is the listing's page for people.
-	URL string `json:"url"`
+	URL string `json:"url" sample:"https://jobs.example.org/jobs/01935d3c-9c1e-7c1a-8f6e-2b7addd42fdc"`
 }
 
 // CompanyView is who posted a listing.
@@ -54,7 +54,7 @@ type PayView struct {
 
 // QuestionView is something that applicants are asked.
 type QuestionView struct {
-	ID       string `json:"id"`
+	ID       string `json:"id" sample:"pin"`
 	Text     string `json:"text"`
 	Required bool   `json:"required"`
 }

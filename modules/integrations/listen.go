@@ -3,10 +3,8 @@ package integrations
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
@@ -18,10 +16,6 @@ const (
 	// and saysEvery how often one says so: a killed one collects nothing for long.
 	listensFor = time.Minute
 	saysEvery  = 15 * time.Second
-	// looksEvery is how soon a listener sees what is for it.
-	looksEvery = 200 * time.Millisecond
-	// lastAttempts is how long those may take that a listener is at when it ends.
-	lastAttempts = 3 * time.Second
 )
 
 // ListenInput is what a listener wants to hear and where it sends it.
@@ -103,23 +97,13 @@ type Forwarded struct {
 // with ErrWebhookNotFound when somebody has removed the endpoint. A database that
 // is away is waited for.
 func (s *Service) Forward(ctx context.Context, e Endpoint, told func(Forwarded)) error {
-	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var senders sync.WaitGroup
-	ended := make(chan struct{}, 1)
-	defer func() {
-		late := time.AfterFunc(lastAttempts, stop)
-		senders.Wait()
-		late.Stop()
-		stop()
-	}()
-	looks := time.NewTicker(looksEvery)
+	looks := time.NewTicker(looksAgain)
 	defer looks.Stop()
 	for said := s.Clock.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-looks.C:
-		case <-ended: // there may be room for the next
 		}
 		now := s.Clock.Now()
 		if now.Sub(said) >= saysEvery {
@@ -130,89 +114,26 @@ func (s *Service) Forward(ctx context.Context, e Endpoint, told func(Forwarded))
 				return err
 			}
 		}
-		for ctx.Err() == nil {
-			c, err := s.next(ctx, &e)
-			if err != nil && !s.passing(ctx, err) {
-				return err
-			}
-			if c == nil {
-				break
-			}
-			to := e
-			senders.Go(func() {
-				a, err := s.forward(sending, to, *c)
-				if a != nil {
-					told(Forwarded{a.At, c.Type, c.EventID, Answer{Status: a.ResponseStatus, Error: a.Error, Took: time.Duration(a.DurationMs) * time.Millisecond}})
-				} else if err != nil && sending.Err() == nil {
-					told(Forwarded{s.Clock.Now(), c.Type, c.EventID, Answer{Error: "not_sent"}})
-				}
-				select {
-				case ended <- struct{}{}:
-				default:
-				}
-			})
+		next, err := s.Webhooks.NextAt(ctx, e.ID)
+		if err == nil && next != nil && !next.After(now) {
+			v := s.visit(e.ID)
+			v.to = e.URL
+			v.told = func(o outcome) { o.tell(told, s.Clock.Now()) }
+			err = v.attend(ctx)
+		}
+		if err != nil && !s.passing(ctx, err) {
+			return err
 		}
 	}
 }
 
-// next claims what is due for a listener, nil if nothing is, and brings what it
-// knows of the endpoint up to date, except for where it sends to.
-func (s *Service) next(ctx context.Context, e *Endpoint) (*Claimed, error) {
-	due, err := s.Webhooks.Due(ctx, e.ID, s.Clock.Now())
-	if err != nil || !due {
-		return nil, err
+// tell tells of an attempt, or that there was none.
+func (o outcome) tell(told func(Forwarded), now time.Time) {
+	if a := o.attempt; a != nil {
+		told(Forwarded{a.At, o.Type, o.EventID, Answer{Status: a.ResponseStatus, Error: a.Error, Took: time.Duration(a.DurationMs) * time.Millisecond}})
+	} else if o.putOff {
+		told(Forwarded{now, o.Type, o.EventID, Answer{Error: "not_sent"}})
 	}
-	var found Endpoint
-	var claimed []Claimed
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		claimed = nil
-		if found, err = s.Webhooks.Lock(ctx, e.ID); fault.KindOf(err) == fault.NotFound {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		now := s.Clock.Now()
-		if found.Status != EndpointActive {
-			return s.Webhooks.Abandon(ctx, e.ID, now)
-		}
-		most := inFlight
-		if found.FailingSince != nil {
-			most = inFlightFailing
-		}
-		n, err := s.Webhooks.InFlight(ctx, e.ID, now)
-		if err == nil && n < most {
-			claimed, err = s.Webhooks.Claim(ctx, e.ID, 1, now, now.Add(claimedFor))
-		}
-		return err
-	})
-	if err != nil || len(claimed) == 0 {
-		return nil, err
-	}
-	found.URL = e.URL
-	*e = found
-	return &claimed[0], nil
-}
-
-// forward attempts what was claimed and writes down what became of it. It returns
-// the attempt if there was one.
-func (s *Service) forward(ctx context.Context, e Endpoint, c Claimed) (*Attempt, error) {
-	o, err := s.attempt(ctx, e, c)
-	if o.EndpointID == "" {
-		return nil, err
-	}
-	return o.attempt, errors.Join(err, s.Tx.Do(ctx, func(ctx context.Context) error {
-		e, err := s.Webhooks.Lock(ctx, c.EndpointID)
-		if fault.KindOf(err) == fault.NotFound {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		next, err := s.settle(ctx, &e, []outcome{o}, s.Clock.Now())
-		if err != nil {
-			return err
-		}
-		return s.Jobs.Add(ctx, next...)
-	}))
 }
 
 // passing reports what a listener waits out.

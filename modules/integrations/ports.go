@@ -91,9 +91,9 @@ type People interface {
 // Payments takes the money for plans.
 type Payments interface {
 	// Choose puts the application on a plan, with what the first payment for it
-	// takes, or lets a paid one end in favour of the free one. It returns the plan
-	// that is paid for now. An empty payment method is the one on file.
-	Choose(ctx context.Context, appID, plan, paymentMethodID string) (string, error)
-	// Paid is the plan that is paid for now.
+	// takes, or takes none any more in favour of the free one. An empty payment
+	// method is the one on file.
+	Choose(ctx context.Context, appID, plan, paymentMethodID string) error
+	// Paid is the plan that is paid for now and goes on, the free one without one.
 	Paid(ctx context.Context, appID string) (string, error)
 }

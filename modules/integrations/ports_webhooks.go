@@ -34,11 +34,13 @@ type Webhooks interface {
 	// Log lists deliveries to the endpoint, the newest first, those with the
 	// status alone unless it is empty. Their bodies are left out.
 	Log(ctx context.Context, ownerID, endpointID string, status DeliveryStatus, r page.Request) (page.Result[Delivery], error)
-	// Replay makes a delivery pending and due at the moment, unless it is being
-	// attempted, and returns it, or is ErrDeliveryNotFound.
+	// Sent is a delivery with its message, or ErrDeliveryNotFound.
+	Sent(ctx context.Context, ownerID, endpointID, id string) (Outgoing, error)
+	// Replay makes a delivery pending and due at the moment, as if it had not been
+	// tried, and returns it, or is ErrDeliveryNotFound.
 	Replay(ctx context.Context, ownerID, endpointID, id string, at time.Time) (Delivery, error)
-	// ReplayFailed is Replay for at most n deliveries that failed and were made at
-	// the moment since or later, the oldest first. It says how many there were.
+	// ReplayFailed is Replay for at most n deliveries that failed at the moment since
+	// or later, those first that did first. It says how many there were.
 	ReplayFailed(ctx context.Context, ownerID, endpointID string, since, at time.Time, n int) (int, error)
 
 	// What follows is for what the service does by itself, whosesoever it is.
@@ -52,48 +54,49 @@ type Webhooks interface {
 	// these may see what is judged elsewhere.
 	SubscribedNear(ctx context.Context, eventType, organizationID, applicantID, after string, n int) ([]Endpoint, error)
 	// Queue stores messages, unless they are there, and those of their deliveries
-	// that are not there, by message and endpoint, for endpoints that still are. It
-	// returns the endpoints that somebody has to look at. The others have a claim
-	// that lasts beyond the moment attended, or something else that became due from
-	// since to now, and whoever comes for that finds this as well: until the end of
-	// the transaction nobody else can Lock these endpoints.
-	Queue(ctx context.Context, ms []Message, ds []Delivery, now, since, attended time.Time) (alone []string, err error)
+	// that are not there, by message and endpoint. It returns the endpoints that
+	// somebody has to look at. The others have somebody who looks after them, or
+	// something else that became due after the moment since, and whoever comes for
+	// that finds this as well: until the end of the transaction nobody else can
+	// Lock these endpoints, and so nobody can leave without having seen it.
+	Queue(ctx context.Context, ms []Message, ds []Delivery, now, since time.Time) (alone []string, err error)
 	// Listening has the endpoint of a listener last until the moment, or is
 	// ErrWebhookNotFound, and EndListeners removes those that lasted until then.
 	Listening(ctx context.Context, id string, until time.Time) error
 	EndListeners(ctx context.Context, now time.Time) error
-	// Lock is the endpoint, locked until the end of the transaction, or
-	// ErrWebhookNotFound.
+	// ByID is the endpoint, or ErrWebhookNotFound, and Lock is ByID, locked until the
+	// end of the transaction.
+	ByID(ctx context.Context, id string) (Endpoint, error)
 	Lock(ctx context.Context, id string) (Endpoint, error)
-	// InFlight counts the claims of the endpoint that last beyond the moment.
-	InFlight(ctx context.Context, endpointID string, now time.Time) (int, error)
-	// Claim takes at most n of the endpoint's deliveries that are due, those that
-	// have been for longest, numbers the attempt and keeps them from others until
-	// the moment. It returns them with their messages.
-	Claim(ctx context.Context, endpointID string, n int, now, until time.Time) ([]Claimed, error)
-	// Settle stores what became of claimed deliveries of the endpoint, and returns
-	// the ids of those whose claim was the newest. The others stay as they are.
+	// Lease has somebody look after the endpoint alone until the moment, or, with
+	// an empty name, nobody.
+	Lease(ctx context.Context, id, holder string, until time.Time) error
+	// Due are at most n of the endpoint's deliveries that are due, with their
+	// messages: those that have been for longest, after the one given if there is
+	// one. What is being forgotten at this moment is left out.
+	Due(ctx context.Context, endpointID string, now time.Time, after *Delivery, n int) ([]Outgoing, error)
+	// NextAt is when the first of what is pending for the endpoint is or was due,
+	// nil if nothing is.
+	NextAt(ctx context.Context, endpointID string) (*time.Time, error)
+	// Settle stores what became of deliveries of the endpoint, with the number of
+	// the attempt counted up by one, and returns the ids of those that had not been
+	// settled since they were read. The others stay as they are. Of what was replayed
+	// meanwhile and has not arrived, the attempt alone is noted.
 	Settle(ctx context.Context, endpointID string, ds []Delivery) ([]string, error)
-	// Due reports whether something is due for the endpoint.
-	Due(ctx context.Context, endpointID string, now time.Time) (bool, error)
-	// Release gives claimed deliveries back that were not attempted: they are due
-	// at the moment, and the attempt does not count. What others have claimed since,
-	// and claims that have ended by then, stay as they are.
-	Release(ctx context.Context, endpointID string, ds []Delivery, now time.Time) error
-	// Abandon fails what is pending for the endpoint and not being attempted.
+	// Abandon fails what is pending for the endpoint.
 	Abandon(ctx context.Context, endpointID string, now time.Time) error
 	// Overdue are at most n endpoints, in the order of their ids, after the one
-	// given, with something that should have been attempted before the moment. The
-	// endpoints of listeners are not among them.
-	Overdue(ctx context.Context, before time.Time, after string, n int) ([]string, error)
+	// given, with something that should have been attempted before the moment, and
+	// which nobody looks after now. The endpoints of listeners are not among them.
+	Overdue(ctx context.Context, now, before time.Time, after string, n int) ([]string, error)
 	// Forget removes at most n messages that were made before the moment, with
 	// their deliveries, and ForgetApplicant those about somebody's applications.
 	Forget(ctx context.Context, before time.Time, n int) (int, error)
 	ForgetApplicant(ctx context.Context, userID string) error
 }
 
-// Claimed is a delivery that is to be attempted now.
-type Claimed struct {
+// Outgoing is a delivery that is to be attempted now.
+type Outgoing struct {
 	Delivery
 	Message Message
 }

@@ -29,24 +29,21 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 }
 
 // OnSubscriptionChanged takes an application's plan back when it is not paid for
-// any more, and gives it one whose payment was answered after whoever chose it
-// had gone.
+// any more, and gives it what was chosen by somebody who had gone before it was
+// answered.
 func (s *Service) OnSubscriptionChanged(ctx context.Context, e event.SubscriptionChanged) error {
 	if e.OwnerKind != "application" {
 		return nil
 	}
 	switch e.Change {
-	case event.SubscriptionStarted, event.SubscriptionUpgraded, event.SubscriptionEnded, event.SubscriptionLapsed:
+	case event.SubscriptionStarted, event.SubscriptionUpgraded, event.SubscriptionDowngraded, event.SubscriptionCancelled, event.SubscriptionResumed,
+		event.SubscriptionEnded, event.SubscriptionLapsed:
 	default: // what an operator chose stays
 		return nil
 	}
-	paid, err := s.Payments.Paid(ctx, e.OwnerID)
-	if err != nil {
-		return err
-	}
 	a, err := s.Apps.ByID(ctx, e.OwnerID)
 	if err == nil {
-		_, err = s.change(ctx, a.OwnerID, a.ID, func(a *App) error { a.Plan = paid; return nil })
+		_, err = s.follow(ctx, a.OwnerID, a.ID)
 	}
 	if fault.KindOf(err) == fault.NotFound {
 		return nil // deleted meanwhile

@@ -16,7 +16,7 @@ const maxReceiver = 2_048
 
 // receiver checks the address that webhooks are to be sent to, for a friendly
 // answer. Names are not resolved: what a name means is known, and judged, when it
-// is dialled. With private, http and every network will do.
+// is dialled. With private, http, every network and every port will do.
 func receiver(address string, private bool) error {
 	if why := unreachable(address, private); why != "" {
 		return fault.InvalidField("url", why)
@@ -24,8 +24,15 @@ func receiver(address string, private bool) error {
 	return nil
 }
 
+// local is how to receive on one's own machine, for who tries that with an
+// installation that sends to the public internet alone.
+const local = "; on your own installation webhooks.allow_private_networks allows it, and `locum webhooks listen --forward URL` forwards to a local receiver"
+
 func unreachable(address string, private bool) string {
-	const form = "must be an https:// address"
+	form, ports, takes := "must be an https:// address", "443, 80, 8443 or one from 1024", Reachable
+	if private {
+		form, ports, takes = "must be an http:// or https:// address", "1 to 65535", dialable
+	}
 	if address == "" || len(address) > maxReceiver || strings.ContainsFunc(address, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f || r == '\\' }) {
 		return form + " of at most 2048 ASCII characters"
 	}
@@ -33,7 +40,9 @@ func unreachable(address string, private bool) string {
 	switch {
 	case err != nil:
 		return form
-	case u.Scheme != "https" && (!private || u.Scheme != "http"):
+	case u.Scheme == "http" && !private:
+		return form + local
+	case u.Scheme != "https" && u.Scheme != "http":
 		return form
 	case u.User != nil:
 		return "must not hold a user or a password"
@@ -42,13 +51,13 @@ func unreachable(address string, private bool) string {
 	}
 	// A percent sign in a host is a zone or a disguise.
 	host, port := strings.ToLower(u.Hostname()), u.Port()
-	if host == "" || strings.Contains(host, "%") || strings.HasSuffix(u.Host, ":") || port != "" && !Reachable(port) {
-		return form + " of a server, on port 443, 80, 8443 or one from 1024"
+	if host == "" || strings.Contains(host, "%") || strings.HasSuffix(u.Host, ":") || port != "" && !takes(port) {
+		return form + " of a server, on port " + ports
 	}
 	if private {
 		return ""
 	}
-	const own = "must be an address of a server on the public internet"
+	const own = "must be of a server on the public internet" + local
 	host = strings.TrimSuffix(host, ".")
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return own
@@ -78,6 +87,12 @@ func number(label string) bool {
 		return strings.Trim(hex, "0123456789abcdef") == ""
 	}
 	return label == "" || strings.Trim(label, "0123456789") == ""
+}
+
+// dialable reports whether there is such a port.
+func dialable(port string) bool {
+	n, err := strconv.Atoi(port)
+	return err == nil && n >= 1 && n <= 65_535
 }
 
 // Reachable reports whether webhooks are sent to the port: not to those where

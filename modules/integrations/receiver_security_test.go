@@ -10,47 +10,58 @@ import (
 func TestReceiversOutsideOfThePublicInternetAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, hosts := range map[string][]string{
-		"loopback":             {"127.0.0.1", "[::1]", "127.0.0.1.", "[0:0:0:0:0:0:0:1]"},
-		"other 127/8":          {"127.1.2.3", "127.255.255.254"},
-		"localhost":            {"localhost", "LOCALHOST", "localhost.", "x.localhost", "x.localhost."},
-		"IPv4-mapped dotted":   {"[::ffff:127.0.0.1]", "[::ffff:93.184.216.34]"},
-		"IPv4-mapped hex":      {"[::ffff:7f00:1]", "[0:0:0:0:0:ffff:a00:1]"},
-		"IPv4-compatible":      {"[::127.0.0.1]", "[::7f00:1]"},
-		"unspecified":          {"0.0.0.0", "[::]", "0", "0.0.0.0."},
-		"decimal":              {"2130706433", "1572395042", "2130706433."},
-		"hex":                  {"0x7f000001", "0x7f.0x0.0x0.0x1", "0X7F.1", "127.0.0.0x1", "0x", "1.2.3.0x"},
-		"octal":                {"0177.0.0.1", "0177.0.0.01", "017700000001", "127.0.0.01"},
-		"short":                {"127.1", "10.1", "127.0.1"},
-		"too long":             {"1.2.3.4.5", "256.256.256.256", "999.1"},
-		"10/8":                 {"10.0.0.1", "10.255.255.255"},
-		"172.16/12":            {"172.16.0.1", "172.31.255.255"},
-		"192.168/16":           {"192.168.1.1"},
-		"169.254/16":           {"169.254.169.254"},
-		"100.64/10":            {"100.64.0.1", "100.127.255.255"},
-		"multicast and beyond": {"224.0.0.1", "255.255.255.255", "240.0.0.1", "[ff02::1]"},
-		"unique local":         {"[fd00::1]", "[fc00::1]", "[fd00:ec2::254]"},
-		"link local":           {"[fe80::1]", "[fe80::1%25eth0]"},
-		"NAT64":                {"[64:ff9b::7f00:1]", "[64:ff9b::10.0.0.1]", "[64:ff9b:1::1]"},
-		"6to4 and Teredo":      {"[2002:7f00:1::]", "[2001::1]"},
-		"documentation":        {"192.0.2.1", "198.51.100.1", "203.0.113.1", "[2001:db8::1]"},
-		"nothing":              {"", ".", ":443", "[]"},
-		"disguised":            {"127%2e0%2e0%2e1", "%6cocalhost", "[::1%25lo]"},
+		"loopback":                 {"127.0.0.1", "127.0.0.1."},
+		"loopback of version 6":    {"[::1]", "[0:0:0:0:0:0:0:1]"},
+		"other 127/8":              {"127.1.2.3", "127.255.255.254"},
+		"localhost":                {"localhost", "LOCALHOST", "x.localhost"},
+		"localhost with a dot":     {"localhost.", "x.localhost."},
+		"IPv4-mapped dotted":       {"[::ffff:127.0.0.1]", "[::ffff:93.184.216.34]"},
+		"IPv4-mapped hex":          {"[::ffff:7f00:1]", "[0:0:0:0:0:ffff:a00:1]"},
+		"IPv4-compatible":          {"[::127.0.0.1]", "[::7f00:1]"},
+		"unspecified":              {"0.0.0.0", "0", "0.0.0.0."},
+		"unspecified of version 6": {"[::]"},
+		"decimal":                  {"2130706433", "1572395042", "2130706433."},
+		"hex":                      {"0x7f000001", "0x7f.0x0.0x0.0x1", "0X7F.1", "127.0.0.0x1", "0x", "1.2.3.0x"},
+		"octal":                    {"0177.0.0.1", "0177.0.0.01", "017700000001", "127.0.0.01"},
+		"short":                    {"127.1", "10.1", "127.0.1"},
+		"too long":                 {"1.2.3.4.5", "256.256.256.256", "999.1"},
+		"10/8":                     {"10.0.0.1", "10.255.255.255"},
+		"172.16/12":                {"172.16.0.1", "172.31.255.255"},
+		"192.168/16":               {"192.168.1.1"},
+		"169.254/16":               {"169.254.169.254"},
+		"100.64/10":                {"100.64.0.1", "100.127.255.255"},
+		"multicast and beyond":     {"224.0.0.1", "255.255.255.255", "240.0.0.1", "[ff02::1]"},
+		"unique local":             {"[fd00::1]", "[fc00::1]", "[fd00:ec2::254]"},
+		"link local":               {"[fe80::1]", "[fe80::1%25eth0]"},
+		"NAT64":                    {"[64:ff9b::7f00:1]", "[64:ff9b::10.0.0.1]", "[64:ff9b:1::1]"},
+		"6to4 and Teredo":          {"[2002:7f00:1::]", "[2001::1]"},
+		"documentation":            {"192.0.2.1", "198.51.100.1", "203.0.113.1", "[2001:db8::1]"},
+		"nothing":                  {"", ".", ":443", "[]"},
+		"disguised":                {"127%2e0%2e0%2e1", "%6cocalhost", "[::1%25lo]"},
 	} {
-		for _, host := range hosts {
-			require.NotEmpty(t, unreachable("https://"+host+"/hook", false), "%s: %s", name, host)
-			if !strings.HasSuffix(host, "]") && !strings.Contains(host, ":") && host != "" {
-				require.NotEmpty(t, unreachable("https://"+host+":8443/hook", false), "%s: %s with a port", name, host)
+		t.Run(name, func(t *testing.T) {
+			for _, host := range hosts {
+				require.NotEmpty(t, unreachable("https://"+host+"/hook", false), host)
+				if !strings.HasSuffix(host, "]") && !strings.Contains(host, ":") && host != "" {
+					require.NotEmpty(t, unreachable("https://"+host+":8443/hook", false), "%s with a port", host)
+				}
 			}
-		}
+		})
 	}
-	for _, bad := range []string{
-		"", "x", "/hook", "http://example.com/", "ftp://example.com/", "gopher://example.com/", "file:///etc/passwd", "HTTP://example.com", "javascript:alert(1)", "https:example.com", "https:/example.com",
-		"https://user@example.com/", "https://user:pass@example.com/", "https://example.com@127.0.0.1/", "https://@example.com/", "https://127.0.0.1:80@example.com/",
-		"https://example.com:22/", "https://example.com:0/", "https://example.com:/", "https://example.com:65536/", "https://example.com:x/", "https://example.com:25",
-		"https://example.com/#x", "https://example.com/#", "https://exa mple.com/", "https://example.com/\r\nHost: x", "https://\uff11\uff12\uff17.0.0.1/", "https://ex\u00e4mple.com/", "https://example.com\\@127.0.0.1/",
-		"https://example.com/" + strings.Repeat("x", 2_048),
+	for name, addresses := range map[string][]string{
+		"other schemes":      {"http://example.com/", "ftp://example.com/", "gopher://example.com/", "file:///etc/passwd", "HTTP://example.com", "javascript:alert(1)"},
+		"no server":          {"", "x", "/hook", "https:example.com", "https:/example.com"},
+		"user information":   {"https://user@example.com/", "https://user:pass@example.com/", "https://example.com@93.184.216.34/", "https://@example.com/", "https://127.0.0.1:80@example.com/"},
+		"ports":              {"https://example.com:22/", "https://example.com:0/", "https://example.com:/", "https://example.com:65536/", "https://example.com:x/", "https://example.com:25"},
+		"fragments":          {"https://example.com/#x", "https://example.com/#"},
+		"strange characters": {"https://exa mple.com/", "https://example.com/\r\nHost: x", "https://\uff11\uff12\uff17.0.0.1/", "https://ex\u00e4mple.com/", "https://example.com\\@127.0.0.1/"},
+		"length":             {"https://example.com/" + strings.Repeat("x", 2_048)},
 	} {
-		require.NotEmpty(t, unreachable(bad, false), bad)
+		t.Run(name, func(t *testing.T) {
+			for _, address := range addresses {
+				require.NotEmpty(t, unreachable(address, false), address)
+			}
+		})
 	}
 }
 
@@ -64,12 +75,31 @@ func TestReceiversOnThePublicInternetAreTaken(t *testing.T) {
 	}
 }
 
+func TestWhoTriesAReceiverOfTheirOwnMachineHearsHowThatWorks(t *testing.T) {
+	t.Parallel()
+	for address, starts := range map[string]string{
+		"http://localhost:3000/hooks": "must be an https:// address; ", "http://example.com/": "must be an https:// address; ",
+		"https://localhost/": "must be of a server on the public internet; ", "https://127.0.0.1/": "must be of a server on the public internet; ",
+		"https://[::1]/": "must be of a server on the public internet; ", "https://192.168.1.1/": "must be of a server on the public internet; ",
+	} {
+		why := unreachable(address, false)
+		require.True(t, strings.HasPrefix(why, starts), "%s: %s", address, why)
+		require.Contains(t, why, "webhooks.allow_private_networks", address)
+		require.Contains(t, why, "`locum webhooks listen --forward URL`", address)
+	}
+	for _, address := range []string{"ftp://localhost/", "https://user@example.com/", "https://example.com:22/"} {
+		require.NotContains(t, unreachable(address, false), "webhooks", "%s would not be allowed, either", address)
+	}
+	require.Equal(t, "must be an http:// or https:// address", unreachable("ftp://localhost/", true))
+}
+
 func TestWhoAllowsPrivateNetworksMayUseHTTPAndLoopback(t *testing.T) {
 	t.Parallel()
-	for _, good := range []string{"http://127.0.0.1:8080/x", "http://localhost/", "https://10.0.0.1/", "http://[::1]:9000/"} {
+	for _, good := range []string{"http://127.0.0.1:8080/x", "http://localhost/", "https://10.0.0.1/", "http://[::1]:9000/", "http://127.0.0.1:9/", "http://localhost:1/", "https://localhost:65535/", "http://10.0.0.1:22/"} {
 		require.Empty(t, unreachable(good, true), good)
 	}
-	for _, bad := range []string{"ftp://127.0.0.1/", "http://user@127.0.0.1/", "http:///x", "http://127.0.0.1:22/", "http://x/#y"} {
+	for _, bad := range []string{"ftp://127.0.0.1/", "http://user@127.0.0.1/", "http:///x", "http://127.0.0.1:0/", "http://127.0.0.1:65536/", "http://127.0.0.1:/", "http://x/#y"} {
 		require.NotEmpty(t, unreachable(bad, true), bad)
 	}
+	require.Equal(t, "must be an http:// or https:// address of a server, on port 1 to 65535", unreachable("http://127.0.0.1:0/", true))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/page"
 )
 
@@ -29,6 +30,44 @@ func (s *Service) MyDeliveries(ctx context.Context, by auth.Actor, p WebhookPath
 		return page.Result[Delivery]{}, err
 	}
 	return s.Webhooks.Log(ctx, by.UserID, e.ID, status, r)
+}
+
+// Sent is a delivery with what was sent: of its newest attempt, and nothing if
+// there was none.
+type Sent struct {
+	Delivery
+	Headers []string // as lines, in the order of the specification
+	Body    string
+}
+
+// MyDelivery is a delivery to an endpoint of the caller's. What is signed is
+// signed with the secrets of now.
+func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (out Sent, err error) {
+	e, err := s.MyWebhook(ctx, by, p)
+	if err != nil {
+		return out, err
+	}
+	deliveryID, ok := id.Canonical(deliveryID)
+	if !ok {
+		return out, ErrDeliveryNotFound
+	}
+	sent, err := s.Webhooks.Sent(ctx, by.UserID, e.ID, deliveryID)
+	if out.Delivery = sent.Delivery; err != nil || len(sent.Attempts) == 0 {
+		return out, err
+	}
+	if m := sent.Message; m.OrganizationID != "" {
+		if may, err := s.mayHear(ctx, e, m.OrganizationID, m.ApplicantID); err != nil || !may {
+			return out, err // it may have been let hear it then, and never got it
+		}
+	}
+	at := sent.Attempts[len(sent.Attempts)-1].At
+	signature, err := s.signature(e, sent, at)
+	out.Body = sent.Message.Body
+	for name, value := range headers(sent, at, signature) {
+		out.Headers = append(out.Headers, name+": "+value)
+	}
+	slices.Sort(out.Headers)
+	return out, err
 }
 
 // ReplayDelivery sends a delivery again, in whatever state, with all its attempts
@@ -59,8 +98,19 @@ func (s *Service) ReplayFailed(ctx context.Context, by auth.Actor, p WebhookPath
 	return n, err
 }
 
-// whileActive does something with an endpoint of the caller's that is active.
+// sendsAMinute bounds what one account has sent beside what happens: whoever tests
+// by hand, or by a program, stays far below it.
+var sendsAMinute = limit.Rule{Name: "webhook-sends", Max: SendsAMinute, Per: time.Minute}
+
+// SendsAMinute is how many test events and replays one account may ask for in a
+// minute.
+const SendsAMinute = 600
+
+// whileActive has something sent to an endpoint of the caller's that is active.
 func (s *Service) whileActive(ctx context.Context, by auth.Actor, p WebhookPath, do func(ctx context.Context, e Endpoint, now time.Time) error) error {
+	if err := s.take(ctx, sendsAMinute, by.UserID); err != nil {
+		return err
+	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		e, err := s.MyWebhook(ctx, by, p)
 		if err != nil {
@@ -71,6 +121,15 @@ func (s *Service) whileActive(ctx context.Context, by auth.Actor, p WebhookPath,
 		}
 		return do(ctx, e, s.Clock.Now())
 	})
+}
+
+// take spends one of what the rule lets the account do, or is fault.ErrRateLimit.
+func (s *Service) take(ctx context.Context, rule limit.Rule, userID string) error {
+	spent, err := s.Limiter.Take(ctx, rule, userID)
+	if err == nil && !spent.Allowed {
+		err = fault.ErrRateLimit.WithRetryAfter(spent.RetryAfter)
+	}
+	return err
 }
 
 // TestInput says which event to make up.
@@ -106,16 +165,16 @@ func (s *Service) madeUp(kind string, now time.Time) any {
 	jobID, applicationID := s.NewID(), s.NewID()
 	switch kind {
 	case event.ApplicationSubmitted{}.Type():
-		return submittedData{ApplicationID: applicationID, JobID: jobID, CandidateID: s.NewID(), Status: "pending", SubmittedAt: now, Test: true}
+		return SubmittedData{ApplicationID: applicationID, JobID: jobID, CandidateID: s.NewID(), Status: "pending", SubmittedAt: now, Test: true}
 	case event.ApplicationStatusChanged{}.Type():
-		return statusData{ApplicationID: applicationID, JobID: jobID, Status: "review", PreviousStatus: "pending", ChangedAt: now, Test: true}
+		return StatusChangedData{ApplicationID: applicationID, JobID: jobID, Status: "review", PreviousStatus: "pending", ChangedAt: now, Test: true}
 	}
 	status := "active"
 	if kind == (event.JobClosed{}).Type() {
 		status = "closed"
 	}
 	text := "Leeds"
-	return jobData{ID: jobID, Test: true, Job: &JobView{
+	return JobData{ID: jobID, Test: true, Job: &JobView{
 		ID: jobID, Title: "Registered Nurse", Description: "This listing is made up, to test a webhook.", Company: CompanyView{ID: s.NewID(), Name: "Example Hospital"},
 		Location: LocationView{Text: &text, City: &text}, Requirements: []string{}, Benefits: []string{}, Questions: []QuestionView{}, Status: status,
 		PostedAt: &now, UpdatedAt: now, URL: s.PublicURL + "/jobs/" + jobID,

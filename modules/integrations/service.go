@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/bundle"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
@@ -51,13 +52,19 @@ type Service struct {
 	Needs
 	calls counter
 	// queued are the events that are fanned out at the moment.
-	queued together[mailing]
+	queued *bundle.Calls[mailing, struct{}]
+	// visitors look after endpoints at the moment, by owner, and failing after those
+	// at which nothing arrives.
+	visitors, failing *crowd
 }
 
 // New makes the service.
 func New(n Needs) *Service {
 	s := &Service{Needs: n}
-	s.queued.do = s.queue
+	s.queued = bundle.New(1, queuedMost, func(m mailing) int { return len(m.to) }, func(ctx context.Context, all []mailing) ([]struct{}, error) {
+		return make([]struct{}, len(all)), s.queue(ctx, all)
+	})
+	s.visitors, s.failing = newCrowd(visitsMost), newCrowd(failingMost)
 	return s
 }
 
@@ -312,9 +319,13 @@ func (s *Service) AuthenticateKey(ctx context.Context, key string) (Caller, erro
 
 var errPlan = fault.InvalidField("plan", "must be one of: free, professional, enterprise")
 
+// choicesPerAccount bounds how often plans are chosen: each choice is a letter, and
+// not each is paid for.
+var choicesPerAccount = limit.Rule{Name: "choose-plan", Max: 60, Per: 15 * time.Minute}
+
 // ChoosePlan puts one of the caller's applications on a plan, at once, and takes
-// the first payment for it. In favour of the free one a paid one ends with what
-// is paid for.
+// the first payment for it, less what is left of the plan before it. Who turns to
+// the free one can have what is paid for again until its period ends.
 func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, paymentMethodID string) (App, error) {
 	if _, known := PlanOf(plan); !known {
 		return App{}, errPlan
@@ -323,11 +334,26 @@ func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, pa
 	if err != nil {
 		return a, err
 	}
-	paid, err := s.Payments.Choose(ctx, a.ID, plan, paymentMethodID)
-	if err != nil {
+	if err := s.take(ctx, choicesPerAccount, by.UserID); err != nil {
 		return a, err
 	}
-	return s.change(ctx, by.UserID, a.ID, func(a *App) error { a.Plan = paid; return nil })
+	if err := s.Payments.Choose(ctx, a.ID, plan, paymentMethodID); err != nil {
+		return a, err
+	}
+	return s.follow(ctx, by.UserID, a.ID)
+}
+
+// follow puts an application on the plan that is paid for. That is looked up in the
+// transaction, so that what was chosen last holds, whoever comes last.
+func (s *Service) follow(ctx context.Context, ownerID, appID string) (a App, err error) {
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		a, err = s.change(ctx, ownerID, appID, func(a *App) (err error) {
+			a.Plan, err = s.Payments.Paid(ctx, a.ID)
+			return err
+		})
+		return err
+	})
+	return a, err
 }
 
 // SetPlan puts an application on a plan in the name of an operator, at once.
@@ -366,5 +392,5 @@ func (s *Service) Handlers() []job.Handler {
 		}
 		return s.warn(ctx, j.Key, w)
 	}}
-	return []job.Handler{job.Handle(deliverKind, job.Webhooks, s.deliver), warn}
+	return []job.Handler{job.Handle(deliverKind, job.Webhooks, s.deliver).Taking(longestVisit), warn}
 }

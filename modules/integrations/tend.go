@@ -36,7 +36,7 @@ func (e *Endpoint) changed(before Endpoint) bool {
 func (s *Service) sweepDeliveries(ctx context.Context) error {
 	now := s.Clock.Now()
 	for last := ""; ; {
-		ids, err := s.Webhooks.Overdue(ctx, now.Add(-overdueAfter), last, sweepAtOnce)
+		ids, err := s.Webhooks.Overdue(ctx, now, now.Add(-overdueAfter), last, sweepAtOnce)
 		if err != nil || len(ids) == 0 {
 			return err
 		}

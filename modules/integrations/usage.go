@@ -124,8 +124,19 @@ func (s *Service) storeCalls(ctx context.Context) error {
 
 // UsageInput is which days to show, both included, in UTC.
 type UsageInput struct {
-	From string `query:"from" validate:"omitempty,datetime=2006-01-02" sample:"2026-11-01"`
-	To   string `query:"to" validate:"omitempty,datetime=2006-01-02" sample:"2026-11-30"`
+	From string `query:"from" sample:"2026-11-01" description:"A date, or a moment (RFC 3339) of it."`
+	To   string `query:"to" sample:"2026-11-30" description:"A date, or a moment (RFC 3339) of it."`
+}
+
+// Problems are what is wrong with the days, all of it.
+func (in UsageInput) Problems() []fault.Field {
+	var found []fault.Field
+	for _, day := range []struct{ name, text string }{{"from", in.From}, {"to", in.To}} {
+		if _, err := dayOf(day.text, day.name, time.Time{}); err != nil {
+			found = append(found, fault.Of(err).Fields...)
+		}
+	}
+	return found
 }
 
 // Used is how much of its plan an application has used.
@@ -179,8 +190,11 @@ func dayOf(text, field string, otherwise time.Time) (time.Time, error) {
 		return time.Date(otherwise.Year(), otherwise.Month(), otherwise.Day(), 0, 0, 0, 0, time.UTC), nil
 	}
 	day, err := time.Parse(time.DateOnly, text)
+	if moment, bad := time.Parse(time.RFC3339, text); err != nil && bad == nil {
+		return dayOf("", field, moment.UTC())
+	}
 	if err != nil {
-		return day, fault.InvalidField(field, "must be a date like 2026-11-20")
+		return day, fault.InvalidField(field, "must be a date (2026-11-20) or a moment (2026-11-20T09:30:00Z)")
 	}
 	return day, nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 )
@@ -40,20 +39,16 @@ type Endpoint struct {
 	// ListeningUntil marks the endpoint of a listener (Listen), which lasts until
 	// then unless the listener says more. The service sends nothing there itself.
 	ListeningUntil *time.Time
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
-	Version        int64
+	// Lease names who looks after the endpoint, and LeasedUntil is how long they
+	// do without saying more; empty and nil for nobody. Save leaves both alone.
+	Lease       string
+	LeasedUntil *time.Time
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	Version     int64
 }
 
 const maxWebhooks = 20
-
-// EventTypes are what endpoints can subscribe to.
-func EventTypes() []string {
-	return []string{
-		event.JobCreated{}.Type(), event.JobUpdated{}.Type(), event.JobClosed{}.Type(),
-		event.ApplicationSubmitted{}.Type(), event.ApplicationStatusChanged{}.Type(),
-	}
-}
 
 const eventNames = "job.created, job.updated, job.closed, application.submitted, application.status_changed"
 

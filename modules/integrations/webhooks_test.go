@@ -11,9 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/locallimit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
@@ -64,7 +66,7 @@ func withPost(t *testing.T, test func(t *testing.T, p *post)) {
 		s := open(t, p.clock)
 		p.store = s
 		p.Service = integrations.New(integrations.Needs{Tx: s.Tx, Events: s.Events, Clock: p.clock, NewID: stores.NewID, Apps: s.Apps, Usage: s.Usage, People: p, Consents: s.Consents,
-			Webhooks: s.Webhooks, Jobs: s.Jobs, Sender: p, Vault: p, Postings: p, Owners: p, Mailer: p, PublicURL: "https://jobs.example.org"})
+			Webhooks: s.Webhooks, Jobs: s.Jobs, Limiter: locallimit.New(p.clock), Sender: p, Vault: p, Postings: p, Owners: p, Mailer: p, PublicURL: "https://jobs.example.org"})
 		p.work = kit.NewWork(t, s, p.clock, []event.Subscription{
 			event.OnEnvelope("tell-closed", p.TellJobClosed), event.OnEnvelope("tell-submitted", p.TellSubmitted),
 		}, p.Handlers()...)
@@ -176,10 +178,17 @@ func TestOfAnApplicationHearWhoMaySeeItWhenItIsSent(t *testing.T) {
 		p.answers = answering(500)
 		submit()
 		require.Len(t, p.sent, 1)
+		shown := func() integrations.Sent {
+			d, err := p.MyDelivery(t.Context(), owner, hook, p.deliveries(t, owner, hook)[0].ID)
+			require.NoError(t, err)
+			return d
+		}
+		require.Contains(t, shown().Body, applicant.UserID)
 		require.NoError(t, p.store.Consents.Withdraw(t.Context(), applicant.UserID, hook.AppID))
 		p.clock.Advance(time.Hour)
 		p.work.All(t)
 		require.Len(t, p.sent, 1, "consent was withdrawn before the next attempt")
+		require.Empty(t, shown().Body, "it never got there, and is not for this owner")
 		require.Equal(t, integrations.Failed, p.deliveries(t, owner, hook)[0].Status)
 	})
 }
@@ -230,5 +239,35 @@ func TestAnAnswerOfTheOldAddressDoesNotJudgeTheNewOne(t *testing.T) {
 		require.Equal(t, integrations.EndpointActive, e.Status)
 		require.Nil(t, e.FailingSince)
 		require.Equal(t, integrations.Pending, p.deliveries(t, me, hook)[0].Status, "it goes to the new one")
+	})
+}
+
+func TestTestEventsAndReplaysOfAnAccountAreBounded(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		me, other := p.developer(t), p.developer(t)
+		hook, theirs := p.hook(t, me, "job.closed"), p.hook(t, other, "job.closed")
+		d, err := p.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
+		require.NoError(t, err)
+		for range integrations.SendsAMinute - 2 { // what is refused counts, too
+			_, err := p.ReplayDelivery(t.Context(), me, integrations.WebhookPath{}, d.ID)
+			require.Equal(t, fault.NotFound, fault.KindOf(err))
+		}
+		_, err = p.ReplayFailed(t.Context(), me, hook, p.clock.Now())
+		require.NoError(t, err)
+		test := func() error { _, err := p.TestWebhook(t.Context(), me, hook, integrations.TestInput{}); return err }
+		one := func() error { _, err := p.ReplayDelivery(t.Context(), me, hook, d.ID); return err }
+		all := func() error { _, err := p.ReplayFailed(t.Context(), me, hook, p.clock.Now()); return err }
+		for _, send := range []func() error{test, one, all} {
+			err := send()
+			require.ErrorIs(t, err, fault.ErrRateLimit)
+			require.Equal(t, time.Minute, fault.Of(err).RetryAfter)
+		}
+		require.Len(t, p.deliveries(t, me, hook), 1)
+		_, err = p.TestWebhook(t.Context(), other, theirs, integrations.TestInput{})
+		require.NoError(t, err, "each account has its own")
+		p.clock.Advance(time.Minute)
+		for _, send := range []func() error{test, one, all} {
+			require.NoError(t, send())
+		}
 	})
 }

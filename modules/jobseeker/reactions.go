@@ -91,6 +91,7 @@ func (s *Service) OnApplicantContacted(ctx context.Context, eventID string, e ev
 var subscribed = map[string]string{
 	event.SubscriptionStarted:       "Your plan has begun",
 	event.SubscriptionUpgraded:      "Your plan was upgraded",
+	event.SubscriptionDowngraded:    "Your plan was changed to one that costs less",
 	event.SubscriptionRenewed:       "Your plan was renewed",
 	event.SubscriptionPaymentFailed: "Your payment did not work; please check your payment method",
 	event.SubscriptionCancelled:     "Your plan is cancelled and ends with the period that is paid for",

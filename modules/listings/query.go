@@ -71,7 +71,8 @@ type Filters struct {
 	// SalaryMin and SalaryMax are minor units a year; a listing's range overlaps.
 	SalaryMin, SalaryMax *int64
 	Remote               *bool
-	PostedAfter          *time.Time
+	// PostedAfter is the first moment of those that count: at it or after it.
+	PostedAfter *time.Time
 }
 
 // Text is a search text that has been understood: every clause must hold.

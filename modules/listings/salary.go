@@ -122,4 +122,16 @@ func hoursOf(period, currency string) int64 {
 // Major turns minor units into the number that clients see.
 func Major(minor int64) float64 { return float64(minor) / 100 }
 
+// Bounds are Min and Max as clients see them, nil for none.
+func (s *Salary) Bounds() (low, high *float64) {
+	major := func(minor *int64) *float64 {
+		if minor == nil {
+			return nil
+		}
+		x := Major(*minor)
+		return &x
+	}
+	return major(s.Min), major(s.Max)
+}
+
 const currencies = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWG"

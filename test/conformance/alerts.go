@@ -86,25 +86,18 @@ func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 	t.Run("lets one after the other look at a user's", func(t *testing.T) {
 		s, now := start(t)
 		user := id()
-		var all sync.WaitGroup
-		for range 8 {
-			all.Go(func() {
-				err := s.Tx.Do(ctx, func(ctx context.Context) error {
-					if err := s.Profiles.Lock(ctx, user); err != nil {
-						return err
-					}
-					have, err := s.Searches.Of(ctx, user, 50)
-					if err != nil || len(have) >= 3 {
-						return err
-					}
-					return s.Searches.Add(ctx, newSearch(user, false, now))
-				})
-				if err != nil {
-					t.Error(err)
+		together(t, 8, func(int) error {
+			return s.Tx.Do(ctx, func(ctx context.Context) error {
+				if err := s.Profiles.Lock(ctx, user); err != nil {
+					return err
 				}
+				have, err := s.Searches.Of(ctx, user, 50)
+				if err != nil || len(have) >= 3 {
+					return err
+				}
+				return s.Searches.Add(ctx, newSearch(user, false, now))
 			})
-		}
-		all.Wait()
+		})
 		got, err := s.Searches.Of(ctx, user, 50)
 		require.NoError(t, err)
 		require.Len(t, got, 3)

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -99,24 +98,17 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		s, now := start(t)
 		me := owner(t, s, now)
 		a := add(t, s, me, now)
-		var all sync.WaitGroup
-		for range 10 {
-			all.Go(func() {
-				err := s.Tx.Do(ctx, func(ctx context.Context) error {
-					b, err := s.Apps.Find(ctx, me, a.ID)
-					if err != nil {
-						return err
-					}
-					b.Description += "x"
-					b.RedirectURIs = []string{}
-					return s.Apps.Save(ctx, b)
-				})
+		together(t, 10, func(int) error {
+			return s.Tx.Do(ctx, func(ctx context.Context) error {
+				b, err := s.Apps.Find(ctx, me, a.ID)
 				if err != nil {
-					t.Error(err)
+					return err
 				}
+				b.Description += "x"
+				b.RedirectURIs = []string{}
+				return s.Apps.Save(ctx, b)
 			})
-		}
-		all.Wait()
+		})
 		got, err := s.Apps.Find(ctx, me, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, "dxxxxxxxxxx", got.Description)
@@ -147,17 +139,26 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		_, _, err = s.Apps.ByKey(ctx, second.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 		require.ErrorIs(t, s.Apps.DeleteKey(ctx, a.OwnerID, a.ID, second.ID), integrations.ErrKeyNotFound)
-		other := add(t, s, owner(t, s, now), now)
-		orphan := key(t, s, other, now)
-		gone, err := s.Users.Find(ctx, other.OwnerID)
+	})
+
+	t.Run("a key ends with the account that made it", func(t *testing.T) {
+		s, now := start(t)
+		a := add(t, s, owner(t, s, now), now)
+		orphan := key(t, s, a, now)
+		gone, err := s.Users.Find(ctx, a.OwnerID)
 		require.NoError(t, err)
 		gone.Status = identity.UserDeleted
 		require.NoError(t, s.Users.Save(ctx, &gone))
 		_, _, err = s.Apps.ByKey(ctx, orphan.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound, "whether or not the account's end has been worked off")
+	})
 
+	t.Run("a key ends with its application", func(t *testing.T) {
+		s, now := start(t)
+		a := add(t, s, owner(t, s, now), now)
+		orphan := key(t, s, a, now)
 		require.NoError(t, s.Apps.Delete(ctx, a.OwnerID, a.ID))
-		_, _, err = s.Apps.ByKey(ctx, first.Hash)
+		_, _, err := s.Apps.ByKey(ctx, orphan.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 	})
 
@@ -166,16 +167,10 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		me := owner(t, s, now)
 		a, b := add(t, s, me, now), add(t, s, me, now)
 		require.NoError(t, s.Usage.Add(ctx, nil))
-		var all sync.WaitGroup
-		for range 10 {
-			all.Go(func() {
-				spent := []integrations.Spent{{AppID: b.ID, Day: "2026-11-20", Requests: 1}, {AppID: a.ID, Day: "2026-11-20", Requests: 3, Errors: 1}, {AppID: a.ID, Day: "2026-11-21", Requests: 1}}
-				if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Usage.Add(ctx, spent) }); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
+		together(t, 10, func(int) error {
+			spent := []integrations.Spent{{AppID: b.ID, Day: "2026-11-20", Requests: 1}, {AppID: a.ID, Day: "2026-11-20", Requests: 3, Errors: 1}, {AppID: a.ID, Day: "2026-11-21", Requests: 1}}
+			return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Usage.Add(ctx, spent) })
+		})
 		got, err := s.Usage.Of(ctx, a.ID, "2026-11-01", "2026-11-30")
 		require.NoError(t, err)
 		require.Equal(t, []integrations.Spent{{AppID: a.ID, Day: "2026-11-20", Requests: 30, Errors: 10}, {AppID: a.ID, Day: "2026-11-21", Requests: 10}}, got)

@@ -2,8 +2,6 @@ package conformance
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,22 +81,16 @@ func subscriptions(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 	t.Run("lets one change after the other", func(t *testing.T) {
 		s, _ := start(t)
 		o := payer()
-		var all sync.WaitGroup
-		for range 20 {
-			all.Go(func() {
-				if err := s.Tx.Do(ctx, func(ctx context.Context) error {
-					sub, err := s.Subscriptions.Lock(ctx, o)
-					if err != nil {
-						return err
-					}
-					sub.Failures++
-					return s.Subscriptions.Save(ctx, sub)
-				}); err != nil {
-					t.Error(err)
+		together(t, 20, func(int) error {
+			return s.Tx.Do(ctx, func(ctx context.Context) error {
+				sub, err := s.Subscriptions.Lock(ctx, o)
+				if err != nil {
+					return err
 				}
+				sub.Failures++
+				return s.Subscriptions.Save(ctx, sub)
 			})
-		}
-		all.Wait()
+		})
 		got, err := s.Subscriptions.Find(ctx, o)
 		require.NoError(t, err)
 		require.Equal(t, 20, got.Failures)
@@ -195,17 +187,7 @@ func charges(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	t.Run("opens one of many at once", func(t *testing.T) {
 		cs, now := start(t)
 		o := payer()
-		var opened atomic.Int32
-		var all sync.WaitGroup
-		for range 20 {
-			all.Go(func() {
-				if cs.Open(ctx, newCharge(o, now)) == nil {
-					opened.Add(1)
-				}
-			})
-		}
-		all.Wait()
-		require.EqualValues(t, 1, opened.Load())
+		require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) { return cs.Open(ctx, newCharge(o, now)) == nil, nil }))
 	})
 
 	t.Run("lets one of many at once ask the provider, once for each attempt", func(t *testing.T) {
@@ -214,21 +196,7 @@ func charges(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		require.NoError(t, cs.Open(ctx, c))
 		for attempts := range 3 {
 			c.Attempts = attempts
-			var claimed atomic.Int32
-			var all sync.WaitGroup
-			for range 10 {
-				all.Go(func() {
-					ok, err := cs.Claim(ctx, c, now.Add(time.Minute))
-					if err != nil {
-						t.Error(err)
-					}
-					if ok {
-						claimed.Add(1)
-					}
-				})
-			}
-			all.Wait()
-			require.EqualValues(t, 1, claimed.Load())
+			require.Equal(t, 1, atOnce(t, 10, func(int) (bool, error) { return cs.Claim(ctx, c, now.Add(time.Minute)) }))
 		}
 		pending, err := cs.Pending(ctx, c.Owner)
 		require.NoError(t, err)

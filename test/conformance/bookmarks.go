@@ -3,8 +3,6 @@ package conformance
 import (
 	"context"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,21 +53,9 @@ func bookmarks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 	t.Run("keeps it once however many try at the same time", func(t *testing.T) {
 		s, now := start(t)
 		user, listing := id(), id()
-		var fresh atomic.Int32
-		var all20 sync.WaitGroup
-		for range 20 {
-			all20.Go(func() {
-				ok, err := s.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: id(), UserID: user, ListingID: listing, SavedAt: now})
-				if err != nil {
-					t.Error(err)
-				}
-				if ok {
-					fresh.Add(1)
-				}
-			})
-		}
-		all20.Wait()
-		require.EqualValues(t, 1, fresh.Load())
+		require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
+			return s.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: id(), UserID: user, ListingID: listing, SavedAt: now})
+		}))
 	})
 
 	t.Run("pages by number and by cursor, the latest first", func(t *testing.T) {

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,15 +44,7 @@ func dismissals(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		t.Parallel()
 		clk := kit.NewClock()
 		s, user, listing := open(t, clk).Dismissals, id(), id()
-		var all sync.WaitGroup
-		for range 20 {
-			all.Go(func() {
-				if err := s.Add(ctx, user, listing, clk.Now(), 3); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
+		together(t, 20, func(int) error { return s.Add(ctx, user, listing, clk.Now(), 3) })
 		among, err := s.Among(ctx, user, []string{listing})
 		require.NoError(t, err)
 		require.Len(t, among, 1)

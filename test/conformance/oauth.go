@@ -2,8 +2,6 @@ package conformance
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,28 +77,16 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		s, now := start(t)
 		g, code := grant(t, s, app(t, s, now), user(t, s, now), now)
 		for _, token := range []integrations.Token{code, issue(t, s, g, integrations.Refresh, now)} {
-			var all sync.WaitGroup
-			var first atomic.Int64
-			for range 20 {
-				all.Go(func() {
-					var spent bool
-					err := s.Tx.Do(ctx, func(ctx context.Context) error {
-						if _, _, err := s.Grants.Find(ctx, token.Kind, token.Hash); err != nil {
-							return err
-						}
-						var err error
-						spent, err = s.Grants.Spend(ctx, token.Hash, now)
+			require.Equal(t, 1, atOnce(t, 20, func(int) (spent bool, err error) {
+				err = s.Tx.Do(ctx, func(ctx context.Context) error {
+					if _, _, err := s.Grants.Find(ctx, token.Kind, token.Hash); err != nil {
 						return err
-					})
-					if err != nil {
-						t.Error(err)
-					} else if spent {
-						first.Add(1)
 					}
+					spent, err = s.Grants.Spend(ctx, token.Hash, now)
+					return err
 				})
-			}
-			all.Wait()
-			require.EqualValues(t, 1, first.Load())
+				return spent, err
+			}))
 			found, _, err := s.Grants.Find(ctx, token.Kind, token.Hash)
 			require.NoError(t, err)
 			require.Equal(t, now, *found.UsedAt)
@@ -130,16 +116,35 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		require.Equal(t, now, *ended.EndedAt)
 	})
 
-	t.Run("nothing is issued to an application or for a user that is gone", func(t *testing.T) {
+	t.Run("what was issued ends with the account that gave it", func(t *testing.T) {
 		s, now := start(t)
-		a, me := app(t, s, now), user(t, s, now)
-		g, code := grant(t, s, a, me, now)
+		me := user(t, s, now)
+		g, code := grant(t, s, app(t, s, now), me, now)
+		access := issue(t, s, g, integrations.Access, now)
 		u, err := s.Users.Find(ctx, me)
 		require.NoError(t, err)
 		u.Status = identity.UserDeleted
 		require.NoError(t, s.Users.Save(ctx, &u))
 		_, _, err = s.Grants.Find(ctx, integrations.Code, code.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+		_, _, _, err = s.Grants.Access(ctx, access.Hash)
+		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+	})
+
+	t.Run("what was issued ends with the application that it was issued to", func(t *testing.T) {
+		s, now := start(t)
+		a := app(t, s, now)
+		g, _ := grant(t, s, a, user(t, s, now), now)
+		access := issue(t, s, g, integrations.Access, now)
+		require.NoError(t, s.Apps.Delete(ctx, a.OwnerID, a.ID))
+		_, _, _, err := s.Grants.Access(ctx, access.Hash)
+		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+	})
+
+	t.Run("nothing is issued to an application that is gone", func(t *testing.T) {
+		s, now := start(t)
+		a, me := app(t, s, now), user(t, s, now)
+		g, code := grant(t, s, a, me, now)
 		require.NoError(t, s.Apps.Delete(ctx, a.OwnerID, a.ID))
 		g.ID = id()
 		require.ErrorIs(t, s.Grants.Add(ctx, g, code), integrations.ErrAppNotFound)

@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -63,22 +62,16 @@ func onboardings(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters
 	t.Run("lets one change after the other", func(t *testing.T) {
 		s, _ := start(t)
 		for _, v := range visitors() {
-			var all sync.WaitGroup
-			for i := range 20 {
-				all.Go(func() {
-					if err := s.Tx.Do(ctx, func(ctx context.Context) error {
-						o, err := s.Onboardings.Lock(ctx, v)
-						if err != nil {
-							return err
-						}
-						o.Steps = append(o.Steps, jobseeker.Progress{Step: fmt.Sprint(i)})
-						return s.Onboardings.Save(ctx, o)
-					}); err != nil {
-						t.Error(err)
+			together(t, 20, func(i int) error {
+				return s.Tx.Do(ctx, func(ctx context.Context) error {
+					o, err := s.Onboardings.Lock(ctx, v)
+					if err != nil {
+						return err
 					}
+					o.Steps = append(o.Steps, jobseeker.Progress{Step: fmt.Sprint(i)})
+					return s.Onboardings.Save(ctx, o)
 				})
-			}
-			all.Wait()
+			})
 			got, err := s.Onboardings.Find(ctx, v)
 			require.NoError(t, err)
 			require.Len(t, got.Steps, 20)

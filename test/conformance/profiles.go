@@ -119,25 +119,19 @@ func profiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 	t.Run("a lock makes changes follow each other", func(t *testing.T) {
 		s := start(t)
 		user := id()
-		var all20 sync.WaitGroup
-		for range 20 {
-			all20.Go(func() {
-				if err := s.Tx.Do(ctx, func(ctx context.Context) error {
-					if err := s.Profiles.Lock(ctx, user); err != nil {
-						return err
-					}
-					p, err := s.Profiles.Find(ctx, user)
-					if err != nil {
-						return err
-					}
-					p.LocationRadius++
-					return s.Profiles.Save(ctx, p)
-				}); err != nil {
-					t.Error(err)
+		together(t, 20, func(int) error {
+			return s.Tx.Do(ctx, func(ctx context.Context) error {
+				if err := s.Profiles.Lock(ctx, user); err != nil {
+					return err
 				}
+				p, err := s.Profiles.Find(ctx, user)
+				if err != nil {
+					return err
+				}
+				p.LocationRadius++
+				return s.Profiles.Save(ctx, p)
 			})
-		}
-		all20.Wait()
+		})
 		got, err := s.Profiles.Find(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, 20, got.LocationRadius)

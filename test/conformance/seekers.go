@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -73,15 +72,7 @@ func notifications(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 	t.Run("tells once however many do at the same time", func(t *testing.T) {
 		_, ns, now := start(t)
 		user, cause := id(), id()
-		var all20 sync.WaitGroup
-		for range 20 {
-			all20.Go(func() {
-				if err := ns.Add(ctx, newNotification(user, cause, now)); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all20.Wait()
+		together(t, 20, func(int) error { return ns.Add(ctx, newNotification(user, cause, now)) })
 		got, err := ns.Page(ctx, user, all)
 		require.NoError(t, err)
 		require.Equal(t, 1, got.Total)

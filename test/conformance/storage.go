@@ -4,7 +4,10 @@
 package conformance
 
 import (
+	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
@@ -27,4 +30,29 @@ func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	t.Run("oauth", func(t *testing.T) { OAuth(t, open) })
 	t.Run("webhooks", func(t *testing.T) { Webhooks(t, open) })
 	t.Run("listings", func(t *testing.T) { Listings(t, open) })
+}
+
+// atOnce does something n times at once, none of which fails, and counts those that
+// are told yes.
+func atOnce(t testing.TB, n int, do func(i int) (bool, error)) (yes int) {
+	t.Helper()
+	var all sync.WaitGroup
+	oks, errs := make([]bool, n), make([]error, n)
+	for i := range n {
+		all.Go(func() { oks[i], errs[i] = do(i) })
+	}
+	all.Wait()
+	for i, ok := range oks {
+		require.NoError(t, errs[i])
+		if ok {
+			yes++
+		}
+	}
+	return yes
+}
+
+// together does something n times at once, and none of them fails.
+func together(t testing.TB, n int, do func(i int) error) {
+	t.Helper()
+	atOnce(t, n, func(i int) (bool, error) { return true, do(i) })
 }

@@ -74,10 +74,10 @@ func TestConsents(t *testing.T) {
 			require.Contains(t, page, "Apply for jobs in your name")
 			withdraw := "/developers/consents/" + p.ClientID + "/withdraw"
 			require.Contains(t, page, `action="`+withdraw+`"`)
-			b.site = "cross-site"
+			b.Site = "cross-site"
 			require.Equal(t, 403, b.open("POST", withdraw, url.Values{}).status)
 			require.True(t, p.active(t, token.AccessToken))
-			b.site = "same-origin"
+			b.Site = "same-origin"
 			w.signedIn(t, w.seeker(t)).open("POST", withdraw, url.Values{})
 			require.True(t, p.active(t, token.AccessToken), "a stranger has nothing to take back")
 			require.Equal(t, "/developers/consents", b.open("POST", withdraw, url.Values{}).header.Get("Location"))
@@ -108,7 +108,7 @@ func TestBrowserSessions(t *testing.T) {
 		here := func(b *browser) bool { return b.open("GET", "/developers/consents", nil).status == 200 }
 		cookie := func(b *browser) string {
 			u, _ := url.Parse(w.url)
-			for _, c := range b.http.Jar.Cookies(u) {
+			for _, c := range b.HTTP.Jar.Cookies(u) {
 				if c.Name == "locum" {
 					return c.Value
 				}
@@ -132,17 +132,17 @@ func TestBrowserSessions(t *testing.T) {
 			theirs := w.browser(t)
 			u, err := url.Parse(w.url)
 			require.NoError(t, err)
-			theirs.http.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: me.refresh}})
+			theirs.HTTP.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: me.refresh}})
 			require.False(t, here(theirs), "nor does the portal's token open pages")
 		})
 		t.Run("nobody is signed in from another site", func(t *testing.T) {
 			t.Parallel()
 			me, b := w.seeker(t), w.browser(t)
-			for _, site := range []string{"cross-site", "same-site", "none", ""} {
-				b.site = site
+			for _, from := range []struct{ site, origin string }{{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"}, {"", "null"}} {
+				b.Site, b.From = from.site, from.origin
 				refused := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}})
-				require.Equal(t, 403, refused.status, site)
-				require.Empty(t, refused.header.Get("Set-Cookie"), site)
+				require.Equal(t, 403, refused.status, from)
+				require.Empty(t, refused.header.Get("Set-Cookie"), from)
 			}
 			require.False(t, here(b))
 		})
@@ -155,7 +155,7 @@ func TestBrowserSessions(t *testing.T) {
 			require.NotEqual(t, first, cookie(b))
 			u, err := url.Parse(w.url)
 			require.NoError(t, err)
-			old.http.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: first}})
+			old.HTTP.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: first}})
 			require.False(t, here(old))
 			require.True(t, here(b))
 		})
@@ -163,17 +163,17 @@ func TestBrowserSessions(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			b, copied, other := w.signedIn(t, me), w.browser(t), w.signedIn(t, me)
-			copied.http.Jar = b.http.Jar
-			b.site = "cross-site"
+			copied.HTTP.Jar = b.HTTP.Jar
+			b.Site = "cross-site"
 			require.Equal(t, 403, b.open("POST", "/developers/sign-out", url.Values{}).status)
 			require.True(t, here(b))
-			b.site = "same-origin"
+			b.Site = "same-origin"
 			secret := cookie(b)
 			require.Equal(t, 303, b.open("POST", "/developers/sign-out", url.Values{}).status)
 			require.Empty(t, cookie(b))
 			u, err := url.Parse(w.url)
 			require.NoError(t, err)
-			b.http.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: secret}})
+			b.HTTP.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: secret}})
 			require.False(t, here(b))
 			require.True(t, here(other))
 			me.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": "An0ther-horse"}).ok(200)

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,8 +12,22 @@ import (
 
 var (
 	appLink   = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}`)
+	onceField = regexp.MustCompile(`name="once" value="([A-Z2-7]{26})"`)
 	shownOnce = regexp.MustCompile(`<code class="secret">(loc_(?:cs|live)_[0-9A-Za-z]+)</code>`)
 )
+
+// mayNotPost demands that the form is not there for who is signed in here, nor for
+// anybody from another site, and that a stranger is to sign in.
+func (b *browser) mayNotPost(path string, values url.Values) {
+	b.T.Helper()
+	require.Equal(b.T, 404, b.open("POST", path, values).status, path)
+	b.Site = "cross-site"
+	require.Equal(b.T, 403, b.open("POST", path, values).status, path)
+	b.Site = "same-origin"
+	away := b.w.browser(b.T).open("POST", path, values)
+	require.Equal(b.T, 303, away.status, path)
+	require.Contains(b.T, away.header.Get("Location"), "/developers/sign-in")
+}
 
 func TestTheDashboardKeepsApplicationsWithoutScript(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
@@ -72,6 +85,50 @@ func TestTheDashboardKeepsApplicationsWithoutScript(t *testing.T) {
 			require.Equal(t, 303, b.open("POST", path+"/delete", url.Values{}).status)
 			require.Equal(t, 404, b.open("GET", path, nil).status)
 		})
+		t.Run("a form that is sent twice is done once, and what is shown once is not shown again", func(t *testing.T) {
+			t.Parallel()
+			b := w.signedIn(t, w.seeker(t))
+			name := func(page shown) string {
+				found := onceField.FindStringSubmatch(page.text)
+				require.NotNil(t, found, page.text)
+				return found[1]
+			}
+			twice := func(at string, values url.Values) (made shown) {
+				t.Helper()
+				answers := make(chan shown, 2) // as by somebody who clicks twice
+				for range 2 {
+					go func() { answers <- b.open("POST", at, values) }()
+				}
+				made, again := <-answers, <-answers
+				if made.status != 200 {
+					made, again = again, made
+				}
+				require.Equal(t, 200, made.status, made.text)
+				for _, again := range []shown{again, b.open("POST", at, values)} { // and loads the page again
+					require.Regexp(t, regexp.QuoteMeta(made.header.Get("Content-Location"))+`\?said=again$`, again.header.Get("Location"))
+					page := b.follow(again)
+					require.Contains(t, page.text, "This was done before")
+					require.NotRegexp(t, shownOnce, page.text)
+					require.NotRegexp(t, hookSecret, page.text)
+				}
+				return made
+			}
+			form := url.Values{"name": {"Ward Finder"}, "once": {name(b.open("GET", "/developers", nil))}}
+			made := twice("/developers/apps", form)
+			require.Len(t, appLink.FindAllString(b.open("GET", "/developers", nil).text, -1), 1)
+			form.Set("name", "Bed Finder")
+			require.Equal(t, 200, b.open("POST", "/developers/apps", form).status, "filled in differently it is another form")
+			path := appLink.FindString(made.text)
+			require.Equal(t, 400, b.open("POST", path+"/keys", url.Values{"name": {""}, "once": {"x"}}).status)
+			keyed := twice(path+"/keys", url.Values{"name": {"Production"}, "once": {name(made)}})
+			require.Len(t, regexp.MustCompile(`/keys/[0-9a-f-]+/delete"`).FindAllString(b.open("GET", path, nil).text, -1), 1)
+			first := twice(path+"/secret", url.Values{"once": {name(keyed)}})
+			hooked := twice(path+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}, "once": {name(first)}})
+			require.Len(t, hookLink.FindAllString(b.open("GET", path, nil).text, -1), 1)
+			twice(hookLink.FindString(hooked.text)+"/secret", url.Values{"once": {name(hooked)}})
+			other := w.signedIn(t, w.seeker(t))
+			require.Equal(t, 200, other.open("POST", "/developers/apps", form).status, "others have forms of their own")
+		})
 		t.Run("somebody else's application is not there, and nobody acts from another site or without signing in", func(t *testing.T) {
 			t.Parallel()
 			mine := w.signedIn(t, w.seeker(t))
@@ -80,15 +137,7 @@ func TestTheDashboardKeepsApplicationsWithoutScript(t *testing.T) {
 			require.NotContains(t, other.open("GET", "/developers", nil).text, "Mine")
 			for _, at := range []string{path, path + "/secret", path + "/keys", path + "/plan", path + "/delete", "/developers/apps/nonsense"} {
 				values := url.Values{"name": {"Theirs"}, "plan": {"free"}}
-				require.Equal(t, 404, other.open("POST", at, values).status, at)
-				if strings.HasPrefix(at, path) {
-					other.site = "cross-site"
-					require.Equal(t, 403, other.open("POST", at, values).status, at)
-					other.site = "same-origin"
-				}
-				away := w.browser(t).open("POST", at, values)
-				require.Equal(t, 303, away.status, at)
-				require.Contains(t, away.header.Get("Location"), "/developers/sign-in")
+				other.mayNotPost(at, values)
 			}
 			require.Equal(t, 404, other.open("GET", path, nil).status)
 			require.Contains(t, mine.open("GET", path, nil).text, "<h1>Mine</h1>")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,16 +15,32 @@ import (
 var (
 	hookLink   = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}`)
 	hookSecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/]{43}=`)
+	sentLink   = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}/deliveries/[0-9a-f-]{36}`)
 	replayLink = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}/deliveries/[0-9a-f-]{36}/replay`)
 )
 
 // follow opens where a form has led to.
 func (b *browser) follow(answer shown) shown {
-	b.t.Helper()
-	require.Equal(b.t, 303, answer.status, answer.text)
+	b.T.Helper()
+	require.Equal(b.T, 303, answer.status, answer.text)
 	to, err := url.Parse(answer.header.Get("Location"))
-	require.NoError(b.t, err)
+	require.NoError(b.T, err)
 	return b.open("GET", to.RequestURI(), nil)
+}
+
+// hears is follow for a page that says in the end what it is about; it waits for
+// that by itself, but not for long.
+func (b *browser) hears(answer shown, words string) shown {
+	b.T.Helper()
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for deadline := time.Now().Add(20 * time.Second); ; <-again.C {
+		page := b.follow(answer)
+		if strings.Contains(page.text, words) {
+			return page
+		}
+		require.True(b.T, time.Now().Before(deadline), "%q is not on the page: %s", words, page.text)
+	}
 }
 
 // words is a page as people read it.
@@ -50,18 +67,32 @@ func TestTheDashboardKeepsWebhooksWithoutScript(t *testing.T) {
 			require.Contains(t, page.text, "Nothing was sent in the last 30 days")
 			require.Contains(t, b.open("GET", app, nil).text, path)
 
-			sent := b.follow(b.open("POST", path+"/test", url.Values{"type": {"application.submitted"}}))
+			sent := b.hears(b.open("POST", path+"/test", url.Values{"type": {"application.submitted"}}), "Taken, with status 200")
 			h := r.got(1)[0]
 			require.NoError(t, h.verify(t, first))
 			require.Equal(t, "application.submitted", h.body.Type)
-			require.Contains(t, sent.text, "Taken, with status 200", "the page waits for the answer")
 			require.Contains(t, sent.text, ">thanks</pre>")
 			require.Contains(t, sent.text, h.headers.Get("Webhook-Id"))
 			require.Contains(t, sent.text, "<details open>")
 
+			told := b.open("GET", sentLink.FindString(sent.text), nil)
+			require.Equal(t, 200, told.status, told.text)
+			require.Contains(t, told.words(), "<pre>"+h.raw+"</pre>")
+			for _, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt"} {
+				require.Contains(t, told.words(), name+": "+h.headers.Get(name)+"\n")
+			}
+			require.Contains(t, told.text, "Taken, with status 200")
+
 			again := b.follow(b.open("POST", replayLink.FindString(sent.text), url.Values{}))
 			require.Contains(t, again.text, "It is sent once more.")
 			require.Equal(t, h.headers.Get("Webhook-Id"), r.got(2)[1].headers.Get("Webhook-Id"))
+
+			onItsPage := url.Values{"on": {"its page"}}
+			require.Contains(t, told.text, `name="on" value="its page"`)
+			answer := b.open("POST", replayLink.FindString(told.text), onItsPage)
+			require.Equal(t, sentLink.FindString(sent.text)+"?said=replayed", answer.header.Get("Location"))
+			require.Contains(t, b.follow(answer).text, "It is sent once more.")
+			require.Equal(t, h.headers.Get("Webhook-Id"), r.got(3)[2].headers.Get("Webhook-Id"))
 
 			rotated := b.open("POST", path+"/secret", url.Values{})
 			require.Equal(t, 200, rotated.status)
@@ -69,7 +100,7 @@ func TestTheDashboardKeepsWebhooksWithoutScript(t *testing.T) {
 			second := hookSecret.FindString(rotated.words())
 			require.NotEqual(t, first, second)
 			b.follow(b.open("POST", path+"/test", url.Values{"type": {"job.closed"}}))
-			last := r.got(3)[2]
+			last := r.got(4)[3]
 			require.NoError(t, last.verify(t, first))
 			require.NoError(t, last.verify(t, second))
 
@@ -77,11 +108,19 @@ func TestTheDashboardKeepsWebhooksWithoutScript(t *testing.T) {
 			require.Contains(t, b.follow(b.open("POST", path+"/status", url.Values{"status": {"paused"}})).text, ">Paused</span>")
 			require.Equal(t, 409, b.open("POST", path+"/test", url.Values{}).status)
 			require.Equal(t, 409, b.open("POST", path+"/replay", url.Values{"since": {"2026-01-01T00:00"}}).status)
+			paused := b.open("GET", sentLink.FindString(sent.text), nil)
+			require.NotContains(t, paused.text, "/replay\"", "what is paused is resumed first")
+			require.Contains(t, paused.text, `Resume <a href="`+path+`">the webhook</a> to replay it.`)
+			refused := b.open("POST", replayLink.FindString(told.text), onItsPage)
+			require.Equal(t, 409, refused.status)
+			require.Contains(t, refused.text, "The webhook is not active")
+			require.Contains(t, refused.text, "What was sent")
+			require.Contains(t, b.follow(b.open("GET", replayLink.FindString(told.text), nil)).text, "What was sent", "the address of the form leads to the page that it is on")
 			require.Contains(t, b.follow(b.open("POST", path+"/status", url.Values{"status": {"active"}})).text, ">Active</span>")
 			require.NotContains(t, b.follow(b.open("POST", path+"/delete", url.Values{})).text, path)
 			require.Equal(t, 404, b.open("GET", path, nil).status)
 			require.Equal(t, 303, b.open("POST", path+"/delete", url.Values{}).status, "it has ended, which is what was wanted")
-			r.got(3)
+			r.got(4)
 		})
 		t.Run("what failed is told in words, filtered and replayed", func(t *testing.T) {
 			t.Parallel()
@@ -94,8 +133,7 @@ func TestTheDashboardKeepsWebhooksWithoutScript(t *testing.T) {
 			b := w.signedIn(t, w.seeker(t))
 			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
 			path := hookLink.FindString(b.open("POST", app+"/webhooks", url.Values{"url": {r.URL}, "events": {"job.created"}}).text)
-			gone := b.follow(b.open("POST", path+"/test", url.Values{}))
-			require.Contains(t, gone.text, "Answered with status 410")
+			gone := b.hears(b.open("POST", path+"/test", url.Values{}), "Answered with status 410")
 			require.Contains(t, gone.text, ">Disabled</span>")
 			require.NotContains(t, gone.text, "/replay\"", "what is disabled is resumed first")
 			require.Contains(t, b.open("GET", app, nil).text, ">Disabled</span>")
@@ -109,7 +147,7 @@ func TestTheDashboardKeepsWebhooksWithoutScript(t *testing.T) {
 				require.Contains(t, refused.text, "Since must be a date and a time")
 			}
 			later := time.Now().UTC().Add(time.Hour).Format("2006-01-02T15:04")
-			require.Contains(t, b.follow(b.open("POST", path+"/replay", url.Values{"since": {later}})).text, "Nothing has failed since then")
+			require.Contains(t, b.follow(b.open("POST", path+"/replay", url.Values{"since": {later}})).text, "Nothing has failed for good since then")
 			since := time.Now().UTC().Add(-time.Hour).Format("2006-01-02T15:04")
 			require.Contains(t, b.follow(b.open("POST", path+"/replay", url.Values{"since": {since}})).text, "What failed since then is sent once more")
 			r.got(2)
@@ -139,7 +177,7 @@ func TestTheDashboardKeepsWebhooksWithoutScript(t *testing.T) {
 			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
 			refused := b.open("POST", app+"/webhooks", url.Values{"url": {"ftp://x.example"}, "events": {"job.closed"}})
 			require.Equal(t, 400, refused.status)
-			require.Contains(t, refused.text, "URL must be an https:// address")
+			require.Contains(t, refused.text, "URL must be an http:// or https:// address")
 			require.Contains(t, refused.text, `value="ftp://x.example"`)
 			require.Contains(t, refused.text, `value="job.closed" checked`)
 			refused = b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}})
@@ -164,6 +202,21 @@ func TestTheDashboardKeepsWebhooksWithoutScript(t *testing.T) {
 			require.Equal(t, 409, refused.status)
 			require.Contains(t, refused.text, "at most 20 webhooks")
 		})
+		t.Run("an account tests and replays six hundred times a minute", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			path, _ := me.hooked("https://receiver.invalid/", "job.created")
+			for range 600 {
+				require.Equal(t, 404, me.send("POST", path+"/deliveries/"+nowhere+"/replay", nil).status)
+			}
+			for _, at := range []string{path + "/test", path + "/deliveries/" + nowhere + "/replay"} {
+				over := me.post(at, nil).fails(429, "Rate limit exceeded")
+				require.NotEmpty(t, over.header.Get("Retry-After"))
+			}
+			page := w.signedIn(t, me).open("POST", strings.TrimPrefix(path, "/api")+"/test", url.Values{})
+			require.Equal(t, 429, page.status)
+			require.Contains(t, page.text, "This was done too often; please try again in ")
+		})
 		t.Run("somebody else's webhook is not there, and nobody acts from another site or without signing in", func(t *testing.T) {
 			t.Parallel()
 			mine := w.signedIn(t, w.seeker(t))
@@ -177,19 +230,20 @@ func TestTheDashboardKeepsWebhooksWithoutScript(t *testing.T) {
 			values := url.Values{"url": {"https://theirs.example/"}, "events": {"job.created"}, "status": {"paused"}, "since": {"2026-01-01T00:00"}}
 			posts := []string{app + "/webhooks", path, path + "/status", path + "/secret", path + "/test", path + "/replay", delivery, path + "/delete"}
 			for _, at := range posts {
-				require.Equal(t, 404, other.open("POST", at, values).status, at)
-				other.site = "cross-site"
-				require.Equal(t, 403, other.open("POST", at, values).status, at)
-				other.site = "same-origin"
-				away := w.browser(t).open("POST", at, values)
-				require.Equal(t, 303, away.status, at)
-				require.Contains(t, away.header.Get("Location"), "/developers/sign-in")
+				other.mayNotPost(at, values)
 			}
 			require.Equal(t, 404, other.open("GET", path, nil).status)
-			for _, at := range []string{second + path[len(app):], app + "/webhooks/nonsense", app + "/webhooks/" + nowhere} {
+			sent := delivery[:len(delivery)-len("/replay")]
+			require.Equal(t, 200, mine.open("GET", sent, nil).status)
+			require.Equal(t, 404, other.open("GET", sent, nil).status)
+			require.Equal(t, 303, w.browser(t).open("GET", sent, nil).status)
+			for _, at := range []string{second + path[len(app):], second + sent[len(app):], path + "/deliveries/nonsense", path + "/deliveries/" + nowhere, app + "/webhooks/nonsense", app + "/webhooks/" + nowhere} {
 				require.Equal(t, 404, mine.open("GET", at, nil).status, at)
 			}
-			require.Equal(t, 404, mine.open("POST", path+"/deliveries/"+nowhere+"/replay", url.Values{}).status)
+			for _, on := range []string{"", "its page"} {
+				require.Equal(t, 404, mine.open("POST", path+"/deliveries/"+nowhere+"/replay", url.Values{"on": {on}}).status)
+				require.Equal(t, 404, other.open("POST", delivery, url.Values{"on": {on}}).status)
+			}
 			page := mine.open("GET", path, nil)
 			require.Contains(t, page.text, ">Active</span>")
 			require.Contains(t, page.words(), r.URL)

@@ -88,6 +88,8 @@ func TestApplicationsOfDevelopers(t *testing.T) {
 			path := "/api/developers/apps/" + app(me, nil) + "/secret"
 			one, two := me.post(path, nil).ok(200).text("data.clientSecret"), me.post(path, nil).ok(200).text("data.clientSecret")
 			require.NotEqual(t, one, two)
+			me.post(path, `{"a":`).invalid("body")
+			me.post(path, object{}).ok(200)
 			w.seeker(t).post(path, nil).fails(404, "Application not found")
 			me.post("/api/developers/apps/"+app(me, object{"public": true})+"/secret", nil).fails(409, "A public application has no secret")
 		})
@@ -127,14 +129,27 @@ func TestApplicationsOfDevelopers(t *testing.T) {
 			choose("professional", "pm_card_declined").fails(400, "The payment was declined; please try another payment method")
 			choose("gold", "pm_card_visa").invalid("plan")
 			choose("premium", "pm_card_visa").invalid("plan")
+			for body, fields := range map[string][]any{
+				`{"paymentMethodId":"foo","plan":"nope"}`:         {"paymentMethodId", "plan"},
+				`{"plan":"nope","paymentMethodId":"foo"}`:         {"plan", "paymentMethodId"},
+				`{"paymentMethodId":"foo"}`:                       {"paymentMethodId", "plan"},
+				`{"paymentMethodId":"foo","plan":"professional"}`: {"paymentMethodId"},
+			} {
+				a := me.post(path+"/plan", body).invalid(fields[0].(string))
+				require.Equal(t, fields, fieldsOf(a), body)
+			}
 			choose("professional", "4242 4242 4242 4242").invalid("body")
 			require.Equal(t, "free", me.get(path).ok(200).text("data.app.plan"))
 			require.Equal(t, "professional", choose("professional", "pm_card_visa").ok(200).text("data.plan"))
 			require.Equal(t, "professional", me.get(path).ok(200).text("data.app.plan"))
 			require.Equal(t, "enterprise", choose("enterprise", "").ok(200).text("data.plan"))
-			choose("professional", "").invalid("plan")
-			require.Equal(t, "enterprise", choose("free", "").ok(200).text("data.plan"), "it is paid for until the period ends")
-			require.Contains(t, w.mail(t, me.email, "Your Enterprise plan is cancelled"), "Enterprise")
+			require.Equal(t, "professional", choose("professional", "").ok(200).text("data.plan"), "at once, and what is paid goes towards it")
+			require.Contains(t, w.mail(t, me.email, "You are on the Professional plan. What was left"), "pays for it until")
+			require.Equal(t, "free", choose("free", "").ok(200).text("data.plan"))
+			require.Contains(t, w.mail(t, me.email, "Your Professional plan is cancelled"), "choose Professional again without a payment")
+			require.Equal(t, 60.0, me.get(path+"/usage").ok(200).number("data.minute.limit"))
+			require.Equal(t, "professional", choose("professional", "").ok(200).text("data.plan"))
+			require.Equal(t, 300.0, me.get(path+"/usage").ok(200).number("data.minute.limit"))
 			w.seeker(t).post(path+"/plan", object{"plan": "free"}).fails(404, "Application not found")
 		})
 		t.Run("an operator puts an application on a plan while the service runs", func(t *testing.T) {
@@ -144,7 +159,7 @@ func TestApplicationsOfDevelopers(t *testing.T) {
 			require.Contains(t, w.run(t, "developers", "plan", id, "enterprise"), "Ward Finder ("+id+") is on the plan enterprise")
 			used := me.get("/api/developers/apps/" + id + "/usage").ok(200)
 			require.Equal(t, object{"limit": 1000.0, "remaining": 1000.0}, used.at("data.minute"))
-			require.Nil(t, used.at("data.day"), "it has no limit")
+			require.Equal(t, object{"limit": nil, "remaining": nil}, used.at("data.day"), "it has no limit")
 		})
 		t.Run("GET /api/developers/apps/:id/usage", func(t *testing.T) {
 			t.Parallel()
@@ -157,9 +172,11 @@ func TestApplicationsOfDevelopers(t *testing.T) {
 			require.Len(t, used.list("data.series"), 30)
 			days := me.get(path + "?from=2026-11-01&to=2026-11-03").ok(200)
 			require.Equal(t, []any{object{"date": "2026-11-01", "requests": 0.0, "errors": 0.0}, object{"date": "2026-11-02", "requests": 0.0, "errors": 0.0}, object{"date": "2026-11-03", "requests": 0.0, "errors": 0.0}}, days.at("data.series"))
+			require.Equal(t, days.at("data.series"), me.get(path+"?from=2026-11-01T09:30:00Z&to=2026-11-03T23:30:00-00:00").ok(200).at("data.series"), "by the days of two moments")
 			me.get(path + "?from=2026-11-04&to=2026-11-03").invalid("from")
 			me.get(path + "?from=2020-11-04&to=2026-11-03").invalid("from")
 			me.get(path + "?to=tomorrow").invalid("to")
+			require.Equal(t, []any{"from", "to"}, fieldsOf(me.get(path+"?to=x&from=y").invalid("from")))
 			w.seeker(t).get(path).fails(404, "Application not found")
 		})
 	})

@@ -62,47 +62,48 @@ func TestTheGuidesWorkAsPasted(t *testing.T) {
 	})
 }
 
-// The guide to OAuth, with somebody who agrees between its second step and its
-// third.
+// The guide to OAuth, with the values of an application put into its first block,
+// and with somebody who agrees before the code is.
 func TestTheGuideToOAuthWorksAsPasted(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		p := w.thirdParty(t, nil)
+		job := w.employer(t).listing(nil)
 		var blocks []string
 		for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(guideText(t, "oauth"), -1) {
 			blocks = append(blocks, block[1])
 		}
-		require.Len(t, blocks, 5)
-		env := []string{"BASE=" + w.url, "CLIENT_ID=" + p.ClientID, "CLIENT_SECRET=" + p.ClientSecret, "REDIRECT_URI=" + callback}
-		paste := func(script string, more ...string) string {
+		require.Len(t, blocks, 8)
+		with := func(block, name, value string) string {
 			t.Helper()
-			shell := exec.Command("bash", "-ec", script)
-			shell.Env = append(append(os.Environ(), env...), more...)
+			assigned := regexp.MustCompile(`(?m)^` + name + `=\S+`)
+			require.Len(t, assigned.FindAllString(block, -1), 1, name)
+			return assigned.ReplaceAllLiteralString(block, name+"='"+value+"'")
+		}
+		own := with(with(with(with(blocks[0], "BASE", w.url), "CLIENT_ID", p.ClientID), "CLIENT_SECRET", p.ClientSecret), "REDIRECT_URI", callback)
+		paste := func(script ...string) []string {
+			t.Helper()
+			shell := exec.Command("bash", "-euc", own+strings.Join(script, "\necho; echo NEXT\n"))
+			shell.Env = []string{"PATH=" + os.Getenv("PATH")}
 			out, err := shell.CombinedOutput()
 			require.NoError(t, err, "%s", out)
-			return string(out)
-		}
-		value := func(text, member string) string {
-			t.Helper()
-			found := regexp.MustCompile(`"` + member + `":"([^"]+)"`).FindStringSubmatch(text)
-			require.NotNil(t, found, text)
-			return found[1]
+			return strings.Split(string(out), "\nNEXT\n")
 		}
 
-		asked := paste(blocks[0] + "echo $VERIFIER")
-		address, verifier, _ := strings.Cut(strings.TrimSpace(asked), "\n")
-		path := strings.TrimPrefix(address, w.url)
+		asked := paste(blocks[1], "echo $VERIFIER")
+		path := strings.TrimPrefix(strings.TrimSpace(asked[0]), w.url)
 		b := w.signedIn(t, w.seeker(t))
-		page := b.open("GET", path, nil)
-		require.Equal(t, 200, page.status, page.text)
-		to, err := url.Parse(b.open("POST", path, url.Values{"csrf": {csrfField.FindStringSubmatch(page.text)[1]}, "decision": {"allow"}}).header.Get("Location"))
+		to, err := url.Parse(b.seen(b.Allow(path)).header.Get("Location"))
 		require.NoError(t, err)
 
-		tokens := paste(blocks[1], "CODE="+to.Query().Get("code"), "VERIFIER="+verifier)
-		require.Contains(t, paste(blocks[2], "ACCESS_TOKEN="+value(tokens, "access_token")), `"pagination"`)
-		fresh := paste(blocks[3], "REFRESH_TOKEN="+value(tokens, "refresh_token"))
-		require.Contains(t, paste(blocks[2], "ACCESS_TOKEN="+value(fresh, "access_token")), `"pagination"`)
-		paste(blocks[4], "REFRESH_TOKEN="+value(fresh, "refresh_token"))
-		require.Contains(t, paste(blocks[2], "ACCESS_TOKEN="+value(fresh, "access_token")), `"status":401`)
+		verifier, read, readOld := "VERIFIER="+asked[1], blocks[4], strings.ReplaceAll(blocks[4], "$ACCESS_TOKEN", "$OLD")
+		said := paste(verifier+with(blocks[2], "CODE", to.Query().Get("code")), blocks[3], read, blocks[5], "OLD=$ACCESS_TOKEN\n"+blocks[6], read, readOld, blocks[7], read)[1:]
+		require.Contains(t, said[0], `"access_token":"loc_at_`)
+		require.Contains(t, said[1], `"pagination"`)
+		require.Contains(t, said[2], `"job_id":"`+job)
+		require.Contains(t, said[3], `"access_token":"loc_at_`)
+		require.Contains(t, said[4], `"pagination"`)
+		require.Contains(t, said[5], `"status":401`, "it ended with the refresh")
+		require.Contains(t, said[7], `"status":401`, "it was revoked")
 	})
 }
 
@@ -134,6 +135,11 @@ func TestTheGuidesArePagesThatLeadToEachOther(t *testing.T) {
 			}
 		}
 		require.Greater(t, len(seen), 5)
+		_, start := get("/docs/guides/quick-start")
+		script, text := get("/developers/script.js")
+		require.Equal(t, 200, script.StatusCode)
+		require.Contains(t, text, "clipboard")
+		require.Contains(t, start, `src="/developers/script.js"`)
 		response, _ := get("/docs/guides/nothing")
 		require.Equal(t, 404, response.StatusCode)
 	})

@@ -40,14 +40,14 @@ func TestWhatBrowsersAreToldWhenThePublicAddressIsHTTPS(t *testing.T) {
 		jar, err := cookiejar.New(nil)
 		require.NoError(t, err)
 		jar.SetCookies(at, []*http.Cookie{{Name: name, Value: set.Value, Path: "/"}})
-		b.http.Jar = jar
+		b.HTTP.Jar = jar
 		return b.open("GET", "/developers", nil)
 	}
 	require.Equal(t, 303, as("locum").status)
 	require.Equal(t, 200, as("__Host-locum").status)
 
-	b.from = "http://jobs.example.org"
-	b.site = ""
+	b.From = "http://jobs.example.org"
+	b.Site = ""
 	require.Equal(t, 403, b.open("POST", "/developers/apps", url.Values{"name": {"x"}}).status, "the same host without TLS is another origin")
 
 	const always = "max-age=31536000"
@@ -56,6 +56,12 @@ func TestWhatBrowsersAreToldWhenThePublicAddressIsHTTPS(t *testing.T) {
 	}
 	meta := w.guest(t).try("GET", "/.well-known/oauth-authorization-server", nil)
 	require.Equal(t, "https://jobs.example.org", meta.text("issuer"))
+
+	for page, holds := range map[string]string{"errors": `"https://jobs.example.org/problems/invalid_parameters"`, "quick-start": "BASE=https://jobs.example.org\n", "oauth": "https://jobs.example.org/docs/developer/oauth2-redirect.html"} {
+		guide := w.browser(t).open("GET", "/docs/guides/"+page, nil).words()
+		require.Contains(t, guide, holds)
+		require.NotContains(t, guide, "localhost:8080")
+	}
 
 	guest := w.guest(t).headed("POST", "/api/jobseekers/onboarding", map[string]string{"Content-Type": "application/json"})
 	for _, line := range guest.header.Values("Set-Cookie") {

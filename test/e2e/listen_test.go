@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit"
 )
 
@@ -17,7 +20,7 @@ import (
 type listener struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	out    *syncBuffer
+	out    *kit.Log
 	secret string
 }
 
@@ -25,7 +28,7 @@ var signedWith = regexp.MustCompile(`signed with  (whsec_\S+)`)
 
 func (w *world) listen(t *testing.T, args ...string) *listener {
 	t.Helper()
-	l := &listener{t: t, out: &syncBuffer{}, cmd: exec.Command(kit.Program(t), append([]string{"webhooks", "listen"}, args...)...)}
+	l := &listener{t: t, out: &kit.Log{}, cmd: exec.Command(kit.Program(t), append([]string{"webhooks", "listen"}, args...)...)}
 	l.cmd.Dir, l.cmd.Env, l.cmd.Stdout, l.cmd.Stderr = w.dir, w.env, l.out, l.out
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, l.cmd.Start())
@@ -67,6 +70,24 @@ func (a *account) hooksOf(app string) []any {
 	return a.elsewhere().get("/api/developers/apps/" + app + "/webhooks").ok(200).list("data.webhooks")
 }
 
+// A command in a wrong folder says so, and does not leave a database there that
+// the next one would take for the right one.
+func TestCommandsOnWhatIsThereMakeNoDatabase(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := &world{dir: dir, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}
+	for _, args := range [][]string{{"webhooks", "listen", "--forward", "localhost:3000"}, {"webhooks", "trigger", "job.created"}, {"developers", "plan", nowhere, "professional"}, {"jobs", "list"}, {"jobs", "retry", "--all-dead"}} {
+		require.Contains(t, w.fails(t, args...), "locum: database.url (from default): there is no database at "+filepath.Join(dir, "data", "locum.db")+"; run this in the folder of `locum serve`, or with its settings\n")
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	w.env = append(w.env, "LOCUM_DATABASE_URL=sqlite:elsewhere.db")
+	require.Contains(t, w.fails(t, "jobs", "list"), "database.url (from LOCUM_DATABASE_URL): there is no database at "+filepath.Join(dir, "elsewhere.db"))
+	w.run(t, "migrate", "up")
+	require.Contains(t, w.run(t, "jobs", "list"), "ID")
+}
+
 // The setups of everywhere do not let the server reach this machine: whatever
 // arrives here was sent by the listener.
 func TestListeners(t *testing.T) {
@@ -79,7 +100,8 @@ func TestListeners(t *testing.T) {
 			require.Contains(t, w.fails(t, "webhooks", "trigger", "job.created"), "no active webhook of Ward Finder wants job.created; `locum webhooks listen --forward URL` makes one")
 			r := newReceiver(t, nil)
 			l := w.listen(t, "--forward", r.URL)
-			require.Contains(t, w.run(t, "webhooks", "trigger", "job.closed"), "job.closed is on its way to "+r.URL)
+			id := first.hooksOf(only)[0].(object)["id"].(string)
+			require.Equal(t, "job.closed is on its way to "+r.URL+" (webhook "+id+")\n", w.run(t, "webhooks", "trigger", "job.closed"), "there may be several with this URL")
 			h := r.got(1)[0]
 			require.NoError(t, h.verify(t, l.secret))
 			require.Equal(t, true, h.body.Data["test"])
@@ -142,6 +164,27 @@ func TestListeners(t *testing.T) {
 			require.Contains(t, l.out.String(), "  410  ")
 			require.Empty(t, me.hooksOf(mine))
 		})
+		t.Run("an address needs no scheme, and it is said when nothing is there", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			mine := me.newApp()
+			r := newReceiver(t, nil)
+			at := strings.TrimPrefix(r.URL, "http://")
+			const private = "application.submitted" // the listings of others are told to everybody who hears of jobs
+			l := w.listen(t, "--app", mine, "--forward", at, "--events", private)
+			require.Contains(t, l.out.String(), "webhooks go to "+r.URL)
+			require.Equal(t, integrations.EventTypes(), strings.Fields(w.run(t, "webhooks", "trigger")))
+			w.run(t, "webhooks", "trigger", private, "--app", mine)
+			r.got(1)
+			b := w.signedIn(t, me)
+			path := "/developers/apps/" + mine
+			hook := hookLink.FindString(b.open("GET", path, nil).text)
+			require.Contains(t, b.open("GET", hook, nil).text, "locum webhooks listen")
+			r.Close()
+			w.run(t, "webhooks", "trigger", private, "--app", mine)
+			require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "no connection to "+r.URL+": is it running?") }, 10*time.Second, 20*time.Millisecond)
+			l.end()
+		})
 		t.Run("what cannot work is said in a line", func(t *testing.T) {
 			t.Parallel()
 			for want, args := range map[string][]string{
@@ -150,10 +193,10 @@ func TestListeners(t *testing.T) {
 				"--app: there is no application " + nowhere:                                                                         {"listen", "--forward", "http://localhost:3000/", "--app", nowhere},
 				"type must be one of: job.created, job.updated, job.closed, application.submitted, application.status_changed":      {"trigger", "user.deleted", "--app", app},
 				"--events must be some of: job.created, job.updated, job.closed, application.submitted, application.status_changed": {"listen", "--forward", "http://localhost:3000/", "--events", "user.deleted", "--app", app},
-				"--forward must be an https:// address":                                                                             {"listen", "--forward", "localhost:3000", "--app", app},
+				"--forward must be an http:// or https:// address":                                                                  {"listen", "--forward", "ftp://localhost:3000", "--app", app},
 				"--secret must be whsec_ and the base64 of 24 to 64 bytes":                                                          {"listen", "--forward", "http://localhost:3000/", "--secret", "whsec_x", "--app", app},
 				`required flag(s) "forward" not set`:                                                                                {"listen", "--app", app},
-				"accepts 1 arg(s), received 0":                                                                                      {"trigger", "--app", app},
+				"accepts at most 1 arg(s), received 2":                                                                              {"trigger", "job.created", "job.closed"},
 			} {
 				require.Contains(t, w.fails(t, append([]string{"webhooks"}, args...)...), want)
 			}

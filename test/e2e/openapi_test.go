@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ import (
 
 // described is an OpenAPI document as far as tests read it.
 type described struct {
+	Info  struct{ Version, Description string }
 	Paths map[string]map[string]struct {
 		OperationID string `json:"operationId"`
 		Summary     string `json:"summary"`
@@ -31,7 +33,11 @@ type described struct {
 			Example  any
 		}
 		RequestBody struct{ Content map[string]exampled }
-		Responses   map[string]struct{ Content map[string]exampled }
+		Responses   map[string]struct {
+			Content map[string]exampled
+			Headers map[string]any
+		}
+		Security []map[string][]string
 	}
 	Components struct{ Schemas map[string]map[string]any }
 }
@@ -49,7 +55,7 @@ func openAPI(t testing.TB) ([]byte, described) {
 
 func openAPIOf(t testing.TB, s web.Surface) ([]byte, described) {
 	t.Helper()
-	raw, err := web.OpenAPI(s, "http://localhost:8080", "test")
+	raw, err := web.OpenAPI(s, "http://localhost:8080")
 	require.NoError(t, err)
 	var d described
 	require.NoError(t, json.Unmarshal(raw, &d))
@@ -79,6 +85,7 @@ func describesItself(t *testing.T, s web.Surface) {
 		for method, op := range item {
 			operations++
 			require.NotEmpty(t, op.Summary, "%s %s", method, path)
+			require.NotEmpty(t, op.Security, "%s %s does not say which credential it takes, or that it takes none", method, path)
 			url := "http://localhost:8080" + path
 			for _, p := range op.Parameters {
 				if p.In == "path" {
@@ -122,4 +129,67 @@ func describesItself(t *testing.T, s web.Surface) {
 		}
 	}
 	require.Equal(t, len(s.Routes), operations)
+}
+
+// The examples of the developer interface tell one story: a thing has the same id
+// wherever it is named, and what is said to be wrong is something that was asked.
+func TestTheExamplesForProgramsMakeSense(t *testing.T) {
+	t.Parallel()
+	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
+	read := func(raw json.RawMessage) (v object) {
+		require.NoError(t, json.Unmarshal(raw, &v))
+		return v
+	}
+	job := read(d.Paths["/api/v1/jobs/{job_id}"]["get"].Responses["200"].Content["application/json"].Example)["data"].(object)
+	application := read(d.Paths["/api/v1/applications/{id}"]["get"].Responses["200"].Content["application/json"].Example)["data"].(object)
+	require.Equal(t, job["id"], application["job_id"])
+	require.Contains(t, job["url"], job["id"])
+	require.Equal(t, job["questions"].([]any)[0].(object)["id"], application["answers"].([]any)[0].(object)["question_id"])
+	ids := map[any]bool{job["id"]: true, job["company"].(object)["id"]: true, application["id"]: true, application["candidate_id"]: true}
+	require.Len(t, ids, 4)
+	require.Equal(t, job["id"], d.Paths["/api/v1/jobs/{job_id}"]["get"].Parameters[0].Example)
+
+	for path, operations := range d.Paths {
+		for method, op := range operations {
+			asked := map[string]bool{}
+			for _, p := range op.Parameters {
+				asked[p.Name] = true
+			}
+			for _, body := range op.RequestBody.Content {
+				for member := range read(body.Example) {
+					asked[member] = true
+				}
+			}
+			for status, response := range op.Responses {
+				if status < "400" {
+					continue
+				}
+				problem := read(response.Content["application/problem+json"].Example)
+				require.NotEqual(t, "about:blank", problem["type"], "%s %s %s", method, path, status)
+				for _, e := range problem["errors"].([]any) {
+					require.True(t, asked[e.(object)["field"].(string)], "%s %s: %v", method, path, e)
+				}
+			}
+		}
+	}
+}
+
+// A document says which version the interface has, and not which build serves it.
+func TestTheVersionOfTheInterfaceIsTheNewestOfItsChanges(t *testing.T) {
+	t.Parallel()
+	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
+	require.Regexp(t, `^1\.\d+\.\d+$`, d.Info.Version, "v1 is in the paths")
+	newest := regexp.MustCompile(`(?m)^## (\S+),`).FindStringSubmatch(guideText(t, "changelog"))
+	require.NotNil(t, newest)
+	require.Equal(t, newest[1], d.Info.Version)
+	_, d = openAPI(t)
+	require.Regexp(t, `^\d+\.\d+\.\d+$`, d.Info.Version)
+}
+
+// What is not known is ignored, which both the document and the guide say.
+func TestAnUnknownQueryParameterIsIgnoredAndThatIsSaid(t *testing.T) {
+	t.Parallel()
+	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
+	require.Contains(t, d.Info.Description, "Query parameters that an operation does not know are ignored")
+	require.Contains(t, guideText(t, "pages"), "A parameter that a list does not know is ignored")
 }

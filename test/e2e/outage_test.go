@@ -10,6 +10,7 @@ import (
 
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/services"
 )
 
 // within runs one request that may fail with a 5xx and says how long it took.
@@ -19,6 +20,20 @@ func within(c *client, method, path string, body any) (status int, header func(s
 	return a.status, a.header.Get, time.Since(begun)
 }
 
+// outage is a way to be without a server, and how soon a request has to be told so.
+type outage struct {
+	name       string
+	begin, end func()
+	bound      time.Duration
+}
+
+func outages(t *testing.T, pg *services.Server) []outage {
+	return []outage{
+		{"refusing", pg.Kill, func() { require.NoError(t, pg.Start()) }, 2 * time.Second},
+		{"hanging", pg.Pause, pg.Resume, 5 * time.Second},
+	}
+}
+
 func TestWithoutPostgresRequestsAreToldSoInTimeAndServedAgainWhenItIsBack(t *testing.T) {
 	t.Parallel()
 	pg := kit.OwnPostgres(t)
@@ -26,14 +41,7 @@ func TestWithoutPostgresRequestsAreToldSoInTimeAndServedAgainWhenItIsBack(t *tes
 	s := w.seeker(t)
 	s.get("/api/auth/me").ok(200)
 
-	for _, outage := range []struct {
-		name       string
-		begin, end func()
-		bound      time.Duration
-	}{
-		{"refusing", pg.Kill, func() { require.NoError(t, pg.Start()) }, 2 * time.Second},
-		{"hanging", pg.Pause, pg.Resume, 5 * time.Second},
-	} {
+	for _, outage := range outages(t, pg) {
 		outage.begin()
 		for _, request := range []struct {
 			method, path string
@@ -48,7 +56,9 @@ func TestWithoutPostgresRequestsAreToldSoInTimeAndServedAgainWhenItIsBack(t *tes
 			require.NotEmpty(t, header("Retry-After"))
 			require.Less(t, took, outage.bound, "%s: %s", outage.name, request.path)
 		}
-		require.Equal(t, 503, s.try("GET", "/readyz", nil).status)
+		unready := s.try("GET", "/readyz", nil)
+		require.Equal(t, 503, unready.status)
+		require.JSONEq(t, `{"adapters":{"database":"down","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok"},"ready":false}`, string(unready.raw))
 		require.Equal(t, 200, s.try("GET", "/healthz", nil).status, "the process itself is well")
 		outage.end()
 		require.Eventually(t, func() bool { return s.try("GET", "/api/auth/me", nil).status == 200 }, 20*time.Second, 50*time.Millisecond, outage.name)
@@ -59,20 +69,13 @@ func TestWithoutPostgresRequestsAreToldSoInTimeAndServedAgainWhenItIsBack(t *tes
 func TestWithoutPostgresProgramsGetAProblemWithAllHeaders(t *testing.T) {
 	t.Parallel()
 	pg := kit.OwnPostgres(t)
-	w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+pg.URL)
+	w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+pg.URL, "LOCUM_LIMITER_URL="+kit.RedisURL(t))
 	me := w.seeker(t)
 	app := me.app()
 	reader, writer := me.keyOf(app), me.allows(app, integrations.Scopes()...)
 	reader.get("/api/v1/jobs").gives(200)
 	writer.get("/v1/applications").gives(200)
-	for _, outage := range []struct {
-		name       string
-		begin, end func()
-		bound      time.Duration
-	}{
-		{"refusing", pg.Kill, func() { require.NoError(t, pg.Start()) }, 2 * time.Second},
-		{"hanging", pg.Pause, pg.Resume, 5 * time.Second},
-	} {
+	for _, outage := range outages(t, pg) {
 		outage.begin()
 		for _, who := range []*client{reader, writer} {
 			for _, path := range []string{"/api/v1/jobs", "/v1/applications/" + nowhere, "/v1/nothing"} {
@@ -126,9 +129,26 @@ func TestWithoutRedisLimitsAreKeptByTheServerItself(t *testing.T) {
 		require.Eventually(t, func() bool {
 			fresh := w.guest(t)
 			fresh.try("POST", "/api/auth/register-employer", object{})
-			return string(c.try("GET", "/readyz", nil).raw) == `{"adapters":{"database":"ok","files":"ok","limiter":"ok","mailer":"ok"},"ready":true}`
+			return string(c.try("GET", "/readyz", nil).raw) == `{"adapters":{"database":"ok","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok"},"ready":true}`
 		}, 20*time.Second, 100*time.Millisecond, outage.name)
 	}
+}
+
+func TestAServerThatFindsNoRedisAtItsStartSaysSoUntilItIsThere(t *testing.T) {
+	t.Parallel()
+	redis := kit.OwnRedis(t)
+	redis.Kill()
+	dir := t.TempDir()
+	w := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_LIMITER_URL="+redis.URL, "LOCUM_QUEUE_URL="+redis.URL)
+	c := w.guest(t)
+	says := func(state string) string {
+		return `{"adapters":{"database":"ok","files":"ok","limiter":"` + state + `","mail":"ok","payments":"ok","queue":"` + state + `"},"ready":true}`
+	}
+	a := c.try("GET", "/readyz", nil)
+	require.Equal(t, 200, a.status, "neither is needed to answer")
+	require.JSONEq(t, says("degraded"), string(a.raw), "before anybody has called")
+	require.NoError(t, redis.Start())
+	require.Eventually(t, func() bool { return string(c.try("GET", "/readyz", nil).raw) == says("ok") }, 20*time.Second, 100*time.Millisecond)
 }
 
 func TestADatabaseOfAnotherVersionIsRefusedAtTheStart(t *testing.T) {

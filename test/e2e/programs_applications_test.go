@@ -155,6 +155,16 @@ func TestApplicationsForPrograms(t *testing.T) {
 			require.Equal(t, []string{second}, ids(byKey, "?status=review"))
 			require.Equal(t, []string{third, second, first}, ids(byKey, "?status=review,pending&submitted_after=2020-01-01"))
 			require.Empty(t, ids(byKey, "?submitted_before=2020-01-01T00:00:00Z"))
+			// After is at or after, before is before.
+			submitted, err := time.Parse(time.RFC3339Nano, byKey.get("/v1/applications/"+second).gives(200).text("data.submitted_at"))
+			require.NoError(t, err)
+			at, next := submitted.Format(time.RFC3339Nano), submitted.Add(time.Microsecond).Format(time.RFC3339Nano)
+			for query, want := range map[string][]string{
+				"?submitted_after=" + at: {third, second}, "?submitted_after=" + next: {third}, "?submitted_before=" + at: {first}, "?submitted_before=" + next: {second, first},
+				"?submitted_after=" + at + "&submitted_before=" + next: {second}, "?submitted_after=" + at + "&submitted_before=" + at: {},
+			} {
+				require.Equal(t, want, ids(byKey, query), query)
+			}
 			require.Empty(t, ids(byKey, "?job_id=nonsense"))
 			require.Empty(t, ids(byKey, "?job_id="+job), "another's")
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/test/kit"
 )
 
 func (a *answer) ids() (out []string) {
@@ -105,6 +106,10 @@ func TestRowsOfTheDeveloperInterface(t *testing.T) {
 						require.Equal(t, sorted(slices.Clone(want)...), sorted(got...), query)
 					}
 				}
+				posted, err := time.Parse(time.RFC3339Nano, me.get(prefix+"/jobs/"+bradford).gives(200).text("data.posted_at"))
+				require.NoError(t, err)
+				require.Equal(t, all[:4], find("sort=date&posted_after="+posted.Format(time.RFC3339Nano)).ids(), "the moment itself is among them")
+				require.Equal(t, all[:3], find("sort=date&posted_after="+posted.Add(time.Microsecond).Format(time.RFC3339Nano)).ids())
 				require.Equal(t, []string{leeds, bradford}, find("location=Leeds&sort=distance&remote=false").ids())
 				require.Equal(t, []string{london, bradford, leeds}, find("sort=salary").ids()[:3])
 				require.Equal(t, all, find("sort=distance").ids(), "without a place it is relevance")
@@ -200,6 +205,10 @@ func TestRowsOfTheDeveloperInterface(t *testing.T) {
 				links[strings.Trim(rel, `"`)] = u.Query().Get("page")
 			}
 			require.Equal(t, map[string]string{"first": "", "prev": "1", "next": "3", "last": "3"}, links)
+			beyond := me.get("/v1/jobs?keywords=" + word + "&limit=2&page=99").gives(200)
+			require.Contains(t, beyond.header.Get("Link"), `page=3>; rel="prev"`)
+			two := me.get("/v1/jobs?posted_after=yesterday&sort=x").problem(400, "invalid_parameters")
+			require.Len(t, two.list("errors"), 2, "everything that is wrong, at once")
 		})
 		t.Run("a key of idempotency means the same request under both prefixes", func(t *testing.T) {
 			t.Parallel()
@@ -241,7 +250,7 @@ func TestRowsOfTheDeveloperInterface(t *testing.T) {
 func TestProgramsReadBeyondTenThousandByCursor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := &world{dir: dir, log: &syncBuffer{}, exited: make(chan error, 1)}
+	w := &world{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
 	w.env = []string{"HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db")}
 	w.run(t, "migrate", "up")
 	w.run(t, "seed", "--listings", "11200")

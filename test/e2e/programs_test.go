@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/developer"
 )
 
 // program is a program of somebody's, with a key of their application.
@@ -151,6 +154,23 @@ func TestJobsForPrograms(t *testing.T) {
 			}
 			boss.program().get("/api/v1/jobs/"+hidden).problem(404, "job_not_found") // public ones alone, whoever asks
 		})
+		t.Run("answers carry the headers that the document says", func(t *testing.T) {
+			t.Parallel()
+			_, d := openAPIOf(t, developer.Surface(adapters.Services{}, w.url))
+			me := w.seeker(t).program()
+			first := me.get("/v1/jobs/" + full).gives(200)
+			for status, a := range map[string]*answer{
+				"200": first, "304": me.headed("GET", "/v1/jobs/"+full, map[string]string{"If-None-Match": first.header.Get("ETag")}),
+				"401": w.guest(t).get("/api/v1/jobs/"+full).problem(401, "unauthorized"), "404": me.get("/v1/jobs/"+nowhere).problem(404, "job_not_found"),
+			} {
+				said := d.Paths["/api/v1/jobs/{job_id}"]["get"].Responses[status].Headers
+				require.Contains(t, said, "X-RateLimit-Remaining")
+				require.Equal(t, status == "200" || status == "304", said["ETag"] != nil)
+				for name := range said {
+					require.NotEmpty(t, a.header.Get(name), "%s of %s", name, status)
+				}
+			}
+		})
 		t.Run("reads need not be sent again", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t).program()
@@ -193,7 +213,9 @@ func TestWhoMayCallTheDeveloperInterface(t *testing.T) {
 			both := *seeker.client
 			both.apiKey = key
 			both.get("/api/v1/jobs").problem(401, "unauthorized") // a good key does not save a bad token
-			require.Equal(t, 401, (&client{t: t, w: w, ip: guest.ip}).headed("GET", "/api/v1/jobs", map[string]string{"Authorization": "Basic eDp5"}).status)
+			basic := (&client{t: t, w: w, ip: guest.ip}).headed("GET", "/api/v1/jobs", map[string]string{"Authorization": "Basic eDp5"})
+			require.Equal(t, 401, basic.status)
+			require.Equal(t, `Bearer realm="locum"`, basic.header.Get("WWW-Authenticate"), "no token was sent that could be wrong (RFC 6750 §3.1)")
 		})
 		t.Run("a key on the portal is nobody's token", func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
 )
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
@@ -29,9 +31,12 @@ func TestTheMainJobOfTheREADMEWorksAsPasted(t *testing.T) {
 	require.Equal(t, 10, strings.Count(script.String(), "curl "), "ten calls are promised")
 
 	dir := t.TempDir()
-	w := &world{dir: dir, log: &syncBuffer{}, exited: make(chan error, 1), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0"}}
+	w := &world{dir: dir, log: &kit.Log{}, exited: make(chan error, 1), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0"}}
 	require.Contains(t, w.run(t, "seed"), "@")
 	w.serve(t)
+	written, err := filepath.Glob(filepath.Join(dir, "data", "mail", "*.eml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, written, "the mails of the demo data come, and are logged, before the address is printed")
 	pasted := strings.ReplaceAll(script.String(), "http://localhost:8080", w.url)
 	out, err := exec.Command("bash", "-ec", pasted+"\necho; echo JOB=$JOB APPLICATION=$APPLICATION").CombinedOutput()
 	require.NoError(t, err, "%s", out)

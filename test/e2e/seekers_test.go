@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,20 @@ func (a *account) notified(n int) (out []note) {
 	}, 20*time.Second, 50*time.Millisecond)
 	require.Len(a.t, out, n)
 	return out
+}
+
+// notifiedOf waits for a notification that holds the words and returns its id.
+func (a *account) notifiedOf(words string) (id string) {
+	a.t.Helper()
+	require.Eventually(a.t, func() bool {
+		for _, item := range a.elsewhere().get("/api/jobseekers/notifications?limit=100").ok(200).list("data.notifications") {
+			if o := item.(object); strings.Contains(o["message"].(string), words) {
+				id = o["id"].(string)
+			}
+		}
+		return id != ""
+	}, 20*time.Second, 50*time.Millisecond)
+	return id
 }
 
 func TestJobseekerNotifications(t *testing.T) {

@@ -8,13 +8,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
-	"math/rand/v2"
-	"mime/multipart"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,15 +42,16 @@ var setups = []struct {
 	}},
 }
 
-// everywhere runs the test on a server of its own for each setup.
-func everywhere(t *testing.T, test func(t *testing.T, w *world)) {
+// everywhere runs the test on a server of its own for each setup, with more
+// settings if there are any.
+func everywhere(t *testing.T, test func(t *testing.T, w *world), more ...string) {
 	t.Helper()
 	t.Parallel()
 	for _, s := range setups {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			test(t, start(t, dir, s.env(t, dir)...))
+			test(t, start(t, dir, append(s.env(t, dir), more...)...))
 		})
 	}
 }
@@ -66,11 +62,14 @@ type world struct {
 	env    []string
 	url    string
 	cmd    *exec.Cmd
-	log    *syncBuffer
+	log    *kit.Log
 	docs   map[string]validator.Validator
 	docMu  sync.Mutex
 	once   sync.Once
 	exited chan error
+
+	letterMu sync.Mutex
+	letters  map[string][]byte // by the names of their files
 }
 
 var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
@@ -78,7 +77,7 @@ var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 // start migrates and serves with the environment given, in dir.
 func start(t testing.TB, dir string, env ...string) *world {
 	t.Helper()
-	w := &world{dir: dir, log: &syncBuffer{}, exited: make(chan error, 1)}
+	w := &world{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
 	w.env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir,
 		"LOCUM_HTTP_ADDR=127.0.0.1:0",
@@ -215,363 +214,4 @@ func (w *world) database() (url string) {
 		}
 	}
 	return url
-}
-
-// client is somebody at an address of their own, signed in or not.
-type client struct {
-	t     testing.TB
-	w     *world
-	token string
-	ip    string
-	key   string // sent as Idempotency-Key
-	// apiKey is sent as X-API-Key.
-	apiKey string
-	// guestCookie is what the browser of a guest holds.
-	guestCookie string
-}
-
-// form is a body in the way in which browsers send one, and parts the other way.
-type (
-	form  url.Values
-	parts map[string]string
-)
-
-func (p parts) encode(t testing.TB) (body []byte, kind string) {
-	t.Helper()
-	var b bytes.Buffer
-	w := multipart.NewWriter(&b)
-	for name, value := range p {
-		require.NoError(t, w.WriteField(name, value))
-	}
-	require.NoError(t, w.Close())
-	return b.Bytes(), w.FormDataContentType()
-}
-
-// guest is a new client at a new address.
-func (w *world) guest(t testing.TB) *client {
-	t.Helper()
-	return &client{t: t, w: w, ip: fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), 1+rand.IntN(254))}
-}
-
-// elsewhere is the same person at a new address.
-func (c *client) elsewhere() *client {
-	fresh := c.w.guest(c.t)
-	fresh.token, fresh.guestCookie = c.token, c.guestCookie
-	return fresh
-}
-
-// answer is what came back.
-type answer struct {
-	t      testing.TB
-	status int
-	header http.Header
-	raw    []byte
-	body   map[string]any
-}
-
-// send makes a request with a body (nil for none, a string or bytes as they
-// are, form and parts as forms, anything else as JSON), checks it against the document, and returns
-// the answer.
-func (c *client) send(method, path string, body any) *answer {
-	c.t.Helper()
-	a, request, sent := c.exchange(method, path, body)
-	require.Less(c.t, a.status, 500, "%s %s: %s\n%s", method, path, a.raw, c.w.log)
-	c.conforms(request, sent, a)
-	return a
-}
-
-// try is send for when the server may be in trouble, and for what is not part
-// of an interface.
-func (c *client) try(method, path string, body any) *answer {
-	c.t.Helper()
-	a, _, _ := c.exchange(method, path, body)
-	return a
-}
-
-func (c *client) exchange(method, path string, body any) (*answer, *http.Request, []byte) {
-	c.t.Helper()
-	sent, kind := []byte(nil), "application/json"
-	switch b := body.(type) {
-	case nil:
-	case string:
-		sent = []byte(b)
-	case []byte:
-		sent = b
-	case form:
-		sent, kind = []byte(url.Values(b).Encode()), "application/x-www-form-urlencoded"
-	case parts:
-		sent, kind = b.encode(c.t)
-	default:
-		var err error
-		sent, err = json.Marshal(b)
-		require.NoError(c.t, err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	c.t.Cleanup(cancel)
-	request, err := http.NewRequestWithContext(ctx, method, c.w.url+path, bytes.NewReader(sent))
-	require.NoError(c.t, err)
-	if sent != nil {
-		request.Header.Set("Content-Type", kind)
-	}
-	request.Header.Set("X-Forwarded-For", c.ip)
-	if c.key != "" {
-		request.Header.Set("Idempotency-Key", c.key)
-	}
-	if c.guestCookie != "" {
-		request.Header.Set("Cookie", "locum_guest="+c.guestCookie)
-	}
-	if c.apiKey != "" {
-		request.Header.Set("X-API-Key", c.apiKey)
-	}
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	return c.sent(request), request, sent
-}
-
-// with is the client with an API key.
-func (c *client) with(apiKey string) *client {
-	c.apiKey = apiKey
-	return c
-}
-
-// sent makes the request and reads the answer.
-func (c *client) sent(request *http.Request) *answer {
-	c.t.Helper()
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(c.t, err)
-	defer func() { _ = response.Body.Close() }()
-	raw, err := io.ReadAll(response.Body)
-	require.NoError(c.t, err)
-	a := &answer{t: c.t, status: response.StatusCode, header: response.Header, raw: raw}
-	if kind := response.Header.Get("Content-Type"); strings.HasPrefix(kind, "application/json") || kind == "application/problem+json" {
-		if len(raw) == 0 {
-			return a // to HEAD
-		}
-		require.NoError(c.t, json.Unmarshal(raw, &a.body), "%s", raw)
-	}
-	require.NotEmpty(c.t, response.Header.Get("X-Request-Id"))
-	return a
-}
-
-// conforms holds a success to the document in both directions, and every
-// answer to its response.
-func (c *client) conforms(request *http.Request, sent []byte, a *answer) {
-	c.t.Helper()
-	if a.status < 300 {
-		doc, again := c.w.documented(c.t, request, sent)
-		ok, problems := doc.ValidateHttpRequest(again)
-		require.True(c.t, ok, "the document does not describe the request %s %s %s: %v", request.Method, request.URL, sent, problems)
-	}
-	c.described(request, sent, a)
-}
-
-// described holds an answer to the document.
-func (c *client) described(request *http.Request, sent []byte, a *answer) {
-	c.t.Helper()
-	if a.status == http.StatusMethodNotAllowed || a.status == http.StatusNoContent || a.status == http.StatusNotModified || a.status == http.StatusNotFound && bytes.Contains(a.raw, []byte(`"Not found"`)) {
-		return // no operation of the document
-	}
-	doc, again := c.w.documented(c.t, request, sent)
-	response := &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.raw)), Request: again}
-	ok, problems := doc.ValidateHttpResponse(again, response)
-	require.True(c.t, ok, "the document does not describe the answer of %s %s: %d %s: %v", request.Method, request.URL, a.status, a.raw, problems)
-}
-
-func (c *client) get(path string) *answer          { return c.send("GET", path, nil) }
-func (c *client) post(path string, b any) *answer  { return c.send("POST", path, b) }
-func (c *client) put(path string, b any) *answer   { return c.send("PUT", path, b) }
-func (c *client) patch(path string, b any) *answer { return c.send("PATCH", path, b) }
-func (c *client) delete(path string) *answer       { return c.send("DELETE", path, nil) }
-
-// ok demands a success with the status.
-func (a *answer) ok(status int) *answer {
-	a.t.Helper()
-	require.Equal(a.t, status, a.status, "%s", a.raw)
-	require.Equal(a.t, true, a.body["success"], "%s", a.raw)
-	return a
-}
-
-// fails demands the portal's error body with the status and message.
-func (a *answer) fails(status int, message string) *answer {
-	a.t.Helper()
-	require.Equal(a.t, status, a.status, "%s", a.raw)
-	require.Equal(a.t, false, a.body["success"], "%s", a.raw)
-	require.Equal(a.t, message, a.body["error"], "%s", a.raw)
-	return a
-}
-
-// invalid demands a validation error whose first field is the one named.
-func (a *answer) invalid(field string) *answer {
-	a.t.Helper()
-	a.fails(400, "Bad Request - Invalid parameters")
-	require.Equal(a.t, field, a.at("details.field"), "%s", a.raw)
-	return a
-}
-
-// at digs in the body: data.user.id, data.listings.0.title.
-func (a *answer) at(path string) any {
-	a.t.Helper()
-	var v any = a.body
-	for _, step := range strings.Split(path, ".") {
-		switch node := v.(type) {
-		case map[string]any:
-			var ok bool
-			v, ok = node[step]
-			require.True(a.t, ok, "no %s in %s", path, a.raw)
-		case []any:
-			var i int
-			_, err := fmt.Sscan(step, &i)
-			require.NoError(a.t, err)
-			require.Less(a.t, i, len(node), "no %s in %s", path, a.raw)
-			v = node[i]
-		default:
-			require.Fail(a.t, "no such path", "%s in %s", path, a.raw)
-		}
-	}
-	return v
-}
-
-func (a *answer) text(path string) string {
-	a.t.Helper()
-	s, ok := a.at(path).(string)
-	require.True(a.t, ok, "%s is no string in %s", path, a.raw)
-	return s
-}
-
-func (a *answer) list(path string) []any {
-	a.t.Helper()
-	l, ok := a.at(path).([]any)
-	require.True(a.t, ok, "%s is no array in %s", path, a.raw)
-	return l
-}
-
-func (a *answer) number(path string) float64 {
-	a.t.Helper()
-	n, ok := a.at(path).(float64)
-	require.True(a.t, ok, "%s is no number in %s", path, a.raw)
-	return n
-}
-
-// object is a JSON object.
-type object = map[string]any
-
-// account is a signed-in person.
-type account struct {
-	*client
-	id, email, refresh string
-}
-
-const password = "Corr3ct-horse"
-
-func newEmail() string { return fmt.Sprintf("p%x@example.org", rand.Uint64()) }
-
-func (w *world) account(t testing.TB, a *answer, c *client, email string) *account {
-	t.Helper()
-	a.ok(201)
-	c.token = a.text("data.accessToken")
-	return &account{client: c, id: a.text("data.user.id"), email: email, refresh: a.text("data.refreshToken")}
-}
-
-// seeker registers a jobseeker.
-func (w *world) seeker(t testing.TB) *account {
-	t.Helper()
-	c, email := w.guest(t), newEmail()
-	return w.account(t, c.post("/api/auth/register", object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}), c, email)
-}
-
-// employer registers an employer with an organization.
-func (w *world) employer(t testing.TB) *account {
-	t.Helper()
-	c, email := w.guest(t), newEmail()
-	return w.account(t, c.post("/api/auth/register-employer", object{"email": email, "password": password, "name": "Asha Patel", "companyName": "St Brigid's Hospital"}), c, email)
-}
-
-// listing posts a job and returns its id.
-func (a *account) listing(more object) string {
-	a.t.Helper()
-	body := object{"title": "Staff Nurse", "description": "Medical ward, days and nights."}
-	for k, v := range more {
-		body[k] = v
-	}
-	return a.elsewhere().post("/api/employers/jobs", body).ok(201).text("data.id")
-}
-
-// application applies to a listing and returns the application's id.
-func (a *account) application(listing string, more object) string {
-	a.t.Helper()
-	body := object{"listingId": listing}
-	for k, v := range more {
-		body[k] = v
-	}
-	return a.elsewhere().post("/api/jobseekers/applications", body).ok(201).text("data.id")
-}
-
-// mail waits for the newest message to the address whose subject holds the
-// words, and returns its text.
-func (w *world) mail(t testing.TB, to, subject string) string {
-	t.Helper()
-	var found string
-	require.Eventually(t, func() bool {
-		names, _ := filepath.Glob(filepath.Join(w.dir, "data", "mail", "*.eml"))
-		for _, name := range names {
-			body, err := os.ReadFile(name)
-			if err == nil && bytes.Contains(body, []byte(to)) && bytes.Contains(body, []byte(subject)) {
-				found = string(body)
-			}
-		}
-		return found != ""
-	}, 10*time.Second, 20*time.Millisecond, "no mail to %s about %s\n%s", to, subject, w.log)
-	return found
-}
-
-// hasNoMail demands that no message to the address has a subject with the words.
-func (w *world) hasNoMail(t testing.TB, to, subject string) {
-	t.Helper()
-	names, _ := filepath.Glob(filepath.Join(w.dir, "data", "mail", "*.eml"))
-	for _, name := range names {
-		body, err := os.ReadFile(name)
-		require.NoError(t, err)
-		require.False(t, bytes.Contains(body, []byte(to)) && bytes.Contains(body, []byte(subject)), "%s", body)
-	}
-}
-
-// syncBuffer is a log that is written and read at once.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
-var tokenInMail = regexp.MustCompile(`\?token=([0-9A-Za-z_=-]+)`)
-
-// join makes a new member of the employer's organization, with the permissions
-// given or those of a recruiter.
-func (w *world) join(t testing.TB, employer *account, permissions object) *account {
-	t.Helper()
-	email := newEmail()
-	employer.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email}).ok(200)
-	text := strings.ReplaceAll(w.mail(t, email, "Subject:"), "=\r\n", "")
-	token := tokenInMail.FindStringSubmatch(strings.ReplaceAll(text, "=3D", "="))
-	require.NotNil(t, token, text)
-	c := w.guest(t)
-	a := c.post("/api/auth/accept-invitation", object{"token": token[1], "password": password, "name": "Tom Reed"})
-	require.Less(t, a.status, 300, "%s", a.raw)
-	c.token = a.text("data.accessToken")
-	m := &account{client: c, id: a.text("data.user.id"), email: email, refresh: a.text("data.refreshToken")}
-	if permissions != nil {
-		employer.put("/api/employers/team/"+m.id+"/permissions", object{"permissions": permissions}).ok(200)
-	}
-	return m
 }

@@ -51,6 +51,7 @@ func (d *dashboard) create(ctx context.Context, c *fiber.Ctx, who *pages.Viewer)
 	} else if err != nil {
 		return err
 	}
+	made(c, "/developers/apps/"+a.ID)
 	return d.showApp(ctx, c, who, a.ID, appView{Secret: secret, Said: "The application is made."})
 }
 
@@ -82,7 +83,7 @@ type appView struct {
 func (v appView) URIs() string { return strings.Join(v.Given.RedirectURIs, "\n") }
 
 func (d *dashboard) show(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return d.showApp(ctx, c, who, c.Params("id"), appView{})
+	return d.showApp(ctx, c, who, c.Params("id"), appView{Said: said[c.Query("said")]})
 }
 
 func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, appID string, v appView) (err error) {
@@ -129,6 +130,7 @@ func (d *dashboard) rotate(ctx context.Context, c *fiber.Ctx, who *pages.Viewer)
 	if err != nil {
 		return d.after(ctx, c, who, err, settingsForm, appView{})
 	}
+	made(c, "/developers/apps/"+c.Params("id"))
 	return d.showApp(ctx, c, who, c.Params("id"), appView{Secret: secret, Said: "The old secret has ended."})
 }
 
@@ -137,6 +139,7 @@ func (d *dashboard) createKey(ctx context.Context, c *fiber.Ctx, who *pages.View
 	if err != nil {
 		return d.after(ctx, c, who, err, keysForm, appView{})
 	}
+	made(c, "/developers/apps/"+c.Params("id"))
 	return d.showApp(ctx, c, who, c.Params("id"), appView{Key: key})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/idempotency"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -17,48 +18,52 @@ import (
 var files embed.FS
 
 var (
-	appsPage   = pages.Parse(files, "html/apps.html")
-	appPage    = pages.Parse(files, "html/app.html", "html/chart.html", "html/hooks.html")
-	hookPage   = pages.Parse(files, "html/hook.html", "html/hooks.html", "html/log.html")
-	absentPage = pages.Parse(files, "html/absent.html")
+	appsPage     = pages.Parse(files, "html/apps.html")
+	appPage      = pages.Parse(files, "html/app.html", "html/chart.html", "html/hooks.html")
+	hookPage     = pages.Parse(files, "html/hook.html", "html/hooks.html", "html/log.html")
+	deliveryPage = pages.Parse(files, "html/delivery.html", "html/log.html")
+	absentPage   = pages.Parse(files, "html/absent.html")
 )
 
 // dashboard serves the pages.
 type dashboard struct {
 	module    *integrations.Service
 	frame     *pages.Frame
+	done      idempotency.Store
 	publicURL string
 }
 
 // Add serves the dashboard.
-func Add(app *fiber.App, module *integrations.Service, frame *pages.Frame, publicURL string) {
-	d := &dashboard{module, frame, publicURL}
+func Add(app *fiber.App, module *integrations.Service, frame *pages.Frame, done idempotency.Store, publicURL string) {
+	d := &dashboard{module, frame, done, publicURL}
 	const one = "/developers/apps/:id"
-	app.Get("/developers", frame.Guard, frame.SignedIn(d.apps))
-	app.Post("/developers/apps", frame.Guard, frame.SignedIn(d.create))
-	app.Get(one, frame.Guard, frame.SignedIn(d.show))
-	app.Post(one, frame.Guard, frame.SignedIn(d.change))
-	app.Post(one+"/secret", frame.Guard, frame.SignedIn(d.rotate))
-	app.Post(one+"/keys", frame.Guard, frame.SignedIn(d.createKey))
-	app.Post(one+"/keys/:keyId/delete", frame.Guard, frame.SignedIn(d.deleteKey))
-	app.Post(one+"/plan", frame.Guard, frame.SignedIn(d.choosePlan))
-	app.Post(one+"/delete", frame.Guard, frame.SignedIn(d.remove))
-	app.Post(one+"/webhooks", frame.Guard, frame.SignedIn(d.createHook))
+	frame.Get(app, "/developers", d.apps)
+	frame.Post(app, "/developers/apps", d.once(d.create))
+	frame.Get(app, one, d.show)
+	frame.Post(app, one, d.change)
+	frame.Post(app, one+"/secret", d.once(d.rotate))
+	frame.Post(app, one+"/keys", d.once(d.createKey))
+	frame.Post(app, one+"/keys/:keyId/delete", d.deleteKey)
+	frame.Post(app, one+"/plan", d.choosePlan)
+	frame.Post(app, one+"/delete", d.remove)
+	frame.Post(app, one+"/webhooks", d.once(d.createHook))
 	const hook = one + "/webhooks/:webhookId"
-	app.Get(hook, frame.Guard, frame.SignedIn(d.showHook))
-	app.Post(hook, frame.Guard, frame.SignedIn(d.changeHook))
-	app.Post(hook+"/status", frame.Guard, frame.SignedIn(d.pauseHook))
-	app.Post(hook+"/secret", frame.Guard, frame.SignedIn(d.rotateHook))
-	app.Post(hook+"/test", frame.Guard, frame.SignedIn(d.testHook))
-	app.Post(hook+"/replay", frame.Guard, frame.SignedIn(d.replayFailed))
-	app.Post(hook+"/deliveries/:deliveryId/replay", frame.Guard, frame.SignedIn(d.replayDelivery))
-	app.Post(hook+"/delete", frame.Guard, frame.SignedIn(d.removeHook))
+	frame.Get(app, hook, d.showHook)
+	frame.Post(app, hook, d.changeHook)
+	frame.Post(app, hook+"/status", d.pauseHook)
+	frame.Post(app, hook+"/secret", d.once(d.rotateHook))
+	frame.Post(app, hook+"/test", d.testHook)
+	frame.Post(app, hook+"/replay", d.replayFailed)
+	frame.Get(app, hook+"/deliveries/:deliveryId", d.showDelivery)
+	frame.Post(app, hook+"/deliveries/:deliveryId/replay", d.replayDelivery)
+	frame.Post(app, hook+"/delete", d.removeHook)
 	// Where a form was answered with a page, its address is that of the form:
 	// whoever opens it again comes to the page that the form is on.
 	for at, to := range map[string]string{"/developers/apps": "", one + "/secret": "/apps/:id", one + "/keys": "/apps/:id", one + "/plan": "/apps/:id", one + "/webhooks": "/apps/:id",
-		hook + "/status": "/apps/:id/webhooks/:webhookId", hook + "/secret": "/apps/:id/webhooks/:webhookId", hook + "/test": "/apps/:id/webhooks/:webhookId", hook + "/replay": "/apps/:id/webhooks/:webhookId"} {
+		hook + "/status": "/apps/:id/webhooks/:webhookId", hook + "/secret": "/apps/:id/webhooks/:webhookId", hook + "/test": "/apps/:id/webhooks/:webhookId", hook + "/replay": "/apps/:id/webhooks/:webhookId",
+		hook + "/deliveries/:deliveryId/replay": "/apps/:id/webhooks/:webhookId/deliveries/:deliveryId"} {
 		app.Get(at, frame.Guard, func(c *fiber.Ctx) error {
-			return c.Redirect("/developers"+strings.NewReplacer(":id", c.Params("id"), ":webhookId", c.Params("webhookId")).Replace(to), fiber.StatusSeeOther)
+			return c.Redirect("/developers"+strings.NewReplacer(":id", c.Params("id"), ":webhookId", c.Params("webhookId"), ":deliveryId", c.Params("deliveryId")).Replace(to), fiber.StatusSeeOther)
 		})
 	}
 }

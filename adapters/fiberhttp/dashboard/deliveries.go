@@ -9,7 +9,6 @@ import (
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -33,7 +32,7 @@ type tried struct{ integrations.Attempt }
 // wrong is what the classes of errors mean.
 var wrong = map[string]string{
 	"bad_address":     "The address is not one that can be called.",
-	"refused_address": "The name leads to an address that is not on the public internet.",
+	"refused_address": "This is not an address on the public internet. Whoever runs the service can allow others with webhooks.allow_private_networks.",
 	"dns":             "The name of the server was not found.",
 	"tls":             "The certificate was not accepted.",
 	"timeout":         "There was no answer within 15 seconds.",
@@ -48,6 +47,8 @@ func (t tried) Outcome() string {
 		return "Taken, with status " + strconv.Itoa(t.ResponseStatus)
 	case t.ResponseStatus >= 300 && t.ResponseStatus < 400:
 		return "Answered with status " + strconv.Itoa(t.ResponseStatus) + "; redirects are not followed"
+	case t.ResponseStatus == 401, t.ResponseStatus == 403:
+		return "Answered with status " + strconv.Itoa(t.ResponseStatus) + ": does it have the present secret?"
 	case t.Error == "status":
 		return "Answered with status " + strconv.Itoa(t.ResponseStatus)
 	}
@@ -61,14 +62,46 @@ func (d *dashboard) testHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewe
 	in := integrations.TestInput{Type: c.FormValue("type")}
 	delivery, err := d.module.TestWebhook(ctx, who.Actor(), hookPath(c), in)
 	if err == nil {
-		err = d.await(ctx, who, hookPath(c), delivery.ID)
+		err = d.await(ctx, who, hookPath(c), delivery)
 	}
 	return d.afterHook(ctx, c, who, err, "said=sent&open="+delivery.ID+"#log", hookView{Type: in.Type, Problem: pages.Refused(err, testForm)})
 }
 
-// await waits for the first attempt of what was sent to the endpoint just now,
-// but not for long.
-func (d *dashboard) await(ctx context.Context, who *pages.Viewer, p integrations.WebhookPath, deliveryID string) error {
+// deliveryView is a delivery with what was sent.
+type deliveryView struct {
+	App     integrations.App
+	Hook    integrations.Endpoint
+	Path    string // of the endpoint
+	Headers []string
+	Body    string
+	Said    string
+	Problem *pages.Problem
+	logged
+}
+
+func (d *dashboard) showDelivery(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	return d.showDeliveryAs(ctx, c, who, deliveryView{Said: said[c.Query("said")]})
+}
+
+func (d *dashboard) showDeliveryAs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, v deliveryView) (err error) {
+	p := hookPath(c)
+	if v.App, err = d.module.MyApp(ctx, who.Actor(), p.AppID); err != nil {
+		return d.absent(c, who, err)
+	}
+	if v.Hook, err = d.module.MyWebhook(ctx, who.Actor(), p); err != nil {
+		return d.absent(c, who, err)
+	}
+	sent, err := d.module.MyDelivery(ctx, who.Actor(), p, c.Params("deliveryId"))
+	if err != nil {
+		return d.absent(c, who, err)
+	}
+	v.Path, v.Headers, v.Body, v.logged = "/developers/apps/"+v.App.ID+"/webhooks/"+v.Hook.ID, sent.Headers, sent.Body, logged{Delivery: sent.Delivery}
+	return d.frame.Show(c, v.Problem.Status(), deliveryPage, who, v)
+}
+
+// await waits for the next attempt of what was asked for just now, but not for
+// long.
+func (d *dashboard) await(ctx context.Context, who *pages.Viewer, p integrations.WebhookPath, asked integrations.Delivery) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
@@ -77,18 +110,33 @@ func (d *dashboard) await(ctx context.Context, who *pages.Viewer, p integrations
 			return nil
 		case <-time.After(glance):
 		}
-		found, err := d.module.MyDeliveries(ctx, who.Actor(), p, "", page.Request{Number: 1, Size: 1})
+		found, err := d.module.MyDelivery(ctx, who.Actor(), p, asked.ID)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil || len(found.Items) == 0 || found.Items[0].ID != deliveryID || len(found.Items[0].Attempts) > 0 {
+		if err != nil || found.Attempt > asked.Attempt {
 			return err
 		}
 	}
 }
 
+// replayDelivery leads back to where the button was: the delivery's own page, or
+// its row in the log.
 func (d *dashboard) replayDelivery(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	delivery, err := d.module.ReplayDelivery(ctx, who.Actor(), hookPath(c), c.Params("deliveryId"))
+	p := hookPath(c)
+	delivery, err := d.module.ReplayDelivery(ctx, who.Actor(), p, c.Params("deliveryId"))
+	if err == nil {
+		err = d.await(ctx, who, p, delivery)
+	}
+	if c.FormValue("on") == "its page" {
+		if err == nil {
+			return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"/deliveries/"+delivery.ID+"?said=replayed", fiber.StatusSeeOther)
+		}
+		if problem := pages.Refused(err, replayForm); problem != nil {
+			return d.showDeliveryAs(ctx, c, who, deliveryView{Problem: problem})
+		}
+		return d.absent(c, who, err)
+	}
 	return d.afterHook(ctx, c, who, err, "said=replayed&open="+delivery.ID+"#log", hookView{Problem: pages.Refused(err, logForm)})
 }
 

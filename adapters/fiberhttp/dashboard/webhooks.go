@@ -54,8 +54,8 @@ const (
 
 const (
 	deliveriesShown = 20
-	// A test event is mostly answered at once: the page waits that long, so that
-	// it can show the answer.
+	// What is sent by a button is mostly answered at once: the page waits that long,
+	// so that it can show the answer.
 	patience = 2 * time.Second
 	glance   = 50 * time.Millisecond
 	// sinceForm is how a browser sends a moment.
@@ -87,8 +87,9 @@ func hookPath(c *fiber.Ctx) integrations.WebhookPath {
 
 // said is what a page says after a redirect from one of its forms.
 var said = map[string]string{
-	"saved": "Saved.", "paused": "Paused. Nothing is sent until you resume it.", "resumed": "Active. New events are sent from now on.", "sent": "The test event was sent. The log says what came of it.",
-	"replayed": "It is sent once more.", "none": "Nothing has failed since then.", "all": "What failed since then is sent once more.",
+	"again": "This was done before, and what is shown once was shown then. If you did not keep it, make a new one.",
+	"saved": "Saved.", "paused": "Paused. What happens until you resume it is not sent, then either.", "resumed": "Active. New events are sent from now on.", "sent": "The test event was sent. The log says what came of it.",
+	"replayed": "It is sent once more.", "none": "Nothing has failed for good since then. What is pending is tried again by itself, or at once by Replay in its row.", "all": "What failed since then is sent once more.",
 }
 
 func (d *dashboard) showHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
@@ -153,6 +154,7 @@ func (d *dashboard) createHook(ctx context.Context, c *fiber.Ctx, who *pages.Vie
 	if err != nil {
 		return d.after(ctx, c, who, err, hooksForm, appView{Hook: hookForm{URL: in.URL, Events: in.Events}})
 	}
+	made(c, "/developers/apps/"+e.AppID+"/webhooks/"+e.ID)
 	return d.showHookAs(ctx, c, who, integrations.WebhookPath{AppID: e.AppID, ID: e.ID}, hookView{Secret: secret, Said: "The webhook is made. Keep its secret now, then send a test event."})
 }
 
@@ -176,7 +178,9 @@ func (d *dashboard) rotateHook(ctx context.Context, c *fiber.Ctx, who *pages.Vie
 	if err != nil {
 		return d.absent(c, who, err)
 	}
-	return d.showHookAs(ctx, c, who, hookPath(c), hookView{Secret: secret, Said: "For 24 hours the old secret signs beside this one, so that you can change over at your leisure."})
+	p := hookPath(c)
+	made(c, "/developers/apps/"+p.AppID+"/webhooks/"+p.ID)
+	return d.showHookAs(ctx, c, who, p, hookView{Secret: secret, Said: "For 24 hours the old secret signs beside this one, so that you can change over at your leisure."})
 }
 
 func (d *dashboard) removeHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {

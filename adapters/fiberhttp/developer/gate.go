@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,10 @@ import (
 // strangers is what each client address may call without a valid credential.
 // Nobody else spends it.
 var strangers = limit.Quota{PerMinute: 60}
+
+// lastLook is how long it may take to see what the limits leave when nothing else
+// can be done any more.
+const lastLook = 250 * time.Millisecond
 
 // gate authenticates, then limits.
 type gate struct {
@@ -44,6 +49,9 @@ func (g gate) Enter(ctx context.Context, e web.Entry) (integrations.Caller, map[
 	spend := g.limiter.Spend
 	if refused != nil && fault.KindOf(refused) != fault.Unauthenticated {
 		spend = g.limiter.Standing // ours is the trouble, and nobody pays for it
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastLook) // it may have taken all the time there was
+		defer cancel()
 	}
 	standing, err := spend(ctx, quota, key)
 	if err != nil {
@@ -52,7 +60,7 @@ func (g gate) Enter(ctx context.Context, e web.Entry) (integrations.Caller, map[
 	g.tell(headers, quota, standing)
 	switch {
 	case !standing.Allowed && (refused == nil || fault.KindOf(refused) == fault.Unauthenticated):
-		return caller, headers, overQuota(standing)
+		return caller, headers, overQuota(quota, standing)
 	case fault.KindOf(refused) == fault.Unauthenticated:
 		headers["WWW-Authenticate"] = challenge(e)
 	}
@@ -67,37 +75,68 @@ func (g gate) Left(caller integrations.Caller, status int) {
 // challenge says what was wrong with what was sent (RFC 6750 §3).
 func challenge(e web.Entry) string {
 	switch {
-	case len(e.Authorization) > 0:
+	case slices.ContainsFunc(e.Authorization, isBearer):
 		return `Bearer realm="locum", error="invalid_token"`
+	case len(e.Authorization) > 0: // of another kind, in which nothing can be wrong
+		return `Bearer realm="locum"`
 	case len(e.APIKey) > 0:
 		return `ApiKey realm="locum"`
 	}
 	return `Bearer realm="locum", ApiKey realm="locum"`
 }
 
+// What is wrong with what was sent, for who wonders why it is refused.
+var (
+	errKey   = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The API key is not known: it was mistyped, or has been deleted")
+	errToken = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The access token is not valid: it has ended, or been withdrawn")
+	errPlace = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "Send an API key as X-API-Key, not as Authorization")
+	errMany  = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "Send one API key and one access token at most")
+	errMixed = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The API key and the access token are of different applications")
+)
+
+// words are an error with those of the interface where the credential is wrong.
+func words(err error, wrong *fault.Error) error {
+	if fault.KindOf(err) == fault.Unauthenticated {
+		return wrong
+	}
+	return err
+}
+
+// isBearer reports whether the header Authorization is of the scheme Bearer.
+func isBearer(authorization string) bool {
+	scheme, _, _ := strings.Cut(authorization, " ")
+	return strings.EqualFold(scheme, "Bearer")
+}
+
 // authenticate says who calls. Who sends both a key and a token is the token's
 // user, and both must be of one application.
 func (g gate) authenticate(ctx context.Context, e web.Entry) (integrations.Caller, error) {
 	var none integrations.Caller
-	if len(e.APIKey)+len(e.Authorization) == 0 || len(e.APIKey) > 1 || len(e.Authorization) > 1 {
+	if len(e.APIKey)+len(e.Authorization) == 0 {
 		return none, fault.ErrUnauthorized
+	}
+	if len(e.APIKey) > 1 || len(e.Authorization) > 1 {
+		return none, errMany
 	}
 	var byKey, byToken integrations.Caller
 	var err error
 	if len(e.APIKey) > 0 {
 		if byKey, err = g.integrations.AuthenticateKey(ctx, e.APIKey[0]); err != nil || len(e.Authorization) == 0 {
-			return only(byKey, err)
+			return only(byKey, words(err, errKey))
 		}
 	}
-	scheme, token, _ := strings.Cut(e.Authorization[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") {
+	_, token, _ := strings.Cut(e.Authorization[0], " ")
+	if !isBearer(e.Authorization[0]) {
 		return none, fault.ErrUnauthorized
 	}
 	if byToken, err = g.integrations.AuthenticateToken(ctx, strings.TrimSpace(token)); err != nil {
-		return none, err
+		if integrations.LooksLikeKey(token) {
+			return none, words(err, errPlace)
+		}
+		return none, words(err, errToken)
 	}
 	if byKey.App.ID != "" && byKey.App.ID != byToken.App.ID {
-		return none, fault.ErrUnauthorized
+		return none, errMixed
 	}
 	return byToken, nil
 }
@@ -108,6 +147,15 @@ func only(c integrations.Caller, err error) (integrations.Caller, error) {
 		return integrations.Caller{}, err
 	}
 	return c, nil
+}
+
+// limits are the headers that tell writes.
+var limits = []web.Header{
+	{Name: "RateLimit-Policy", Description: "What the plan allows: q calls in w seconds, for each window (draft-ietf-httpapi-ratelimit-headers).", Example: `"minute";q=60;w=60,"day";q=10000;w=86400`},
+	{Name: "RateLimit", Description: "What is left: r calls, and t seconds until there are more.", Example: `"minute";r=42;t=7,"day";r=9871;t=30211`},
+	{Name: "X-RateLimit-Limit", Description: "The calls that the window with the fewest left allows.", Example: "60"},
+	{Name: "X-RateLimit-Remaining", Description: "How many of them are left.", Example: "42"},
+	{Name: "X-RateLimit-Reset", Description: "When there are more, in seconds since 1970 (UTC).", Example: "1795296473"},
 }
 
 // tell writes the headers of the limits

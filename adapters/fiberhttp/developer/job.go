@@ -44,12 +44,6 @@ func viewPay(s *listings.Salary) *integrations.PayView {
 	if s == nil {
 		return nil
 	}
-	major := func(minor *int64) *float64 {
-		if minor == nil {
-			return nil
-		}
-		x := listings.Major(*minor)
-		return &x
-	}
-	return &integrations.PayView{Min: major(s.Min), Max: major(s.Max), Currency: s.Currency, Period: s.Period}
+	low, high := s.Bounds()
+	return &integrations.PayView{Min: low, Max: high, Currency: s.Currency, Period: s.Period}
 }

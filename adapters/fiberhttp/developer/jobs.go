@@ -33,7 +33,10 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 				for i, h := range r.Items {
 					jobs[i].JobView = ViewJob(h.Listing, by[h.Listing.OrganizationID], publicURL)
 					if strings.TrimSpace(in.Location) != "" || h.Miles != nil {
-						jobs[i].DistanceMiles = Miles{true, h.Miles}
+						jobs[i].DistanceMiles = Miles{asked: true}
+						if !h.Listing.Remote { // which is done from anywhere
+							jobs[i].DistanceMiles.known = h.Miles
+						}
 					}
 				}
 				return listOf(jobs, r, in.Paging, publicURL, c.URL), nil
@@ -77,17 +80,25 @@ type JobPath struct {
 // JobsInput is a search for jobs.
 type JobsInput struct {
 	web.Paging
-	Keywords       string   `query:"keywords" validate:"max=200"`
-	Location       string   `query:"location" validate:"max=200"`
+	Keywords       string   `query:"keywords" validate:"max=200" description:"Words of the job, a \"phrase\", -word for none with it, OR between two; a place or a contract word among them is understood as such."`
+	Location       string   `query:"location" validate:"max=200" description:"A town, county, region or country; remote jobs count as near."`
 	Radius         *float64 `query:"radius" validate:"omitempty,gt=0,max=500" description:"In miles, 10 without."`
 	Specialty      string   `query:"specialty" validate:"max=200"`
 	EmploymentType string   `query:"employment_type" validate:"omitempty,oneof=full-time part-time bank per-diem flexible"`
 	ContractType   string   `query:"contract_type" validate:"omitempty,oneof=permanent temporary contract"`
 	SalaryMin      *float64 `query:"salary_min" validate:"omitempty,min=0,max=1000000000" description:"A year, in the major unit."`
 	SalaryMax      *float64 `query:"salary_max" validate:"omitempty,min=0,max=1000000000" description:"A year, in the major unit."`
-	Remote         *bool    `query:"remote"`
-	PostedAfter    string   `query:"posted_after" description:"A moment (RFC 3339) or a date."`
-	Sort           string   `query:"sort" validate:"omitempty,oneof=relevance date salary distance"`
+	Remote         *bool    `query:"remote" description:"Only jobs that are remote, or only jobs that are not."`
+	PostedAfter    string   `query:"posted_after" description:"A moment (RFC 3339) or a date, which is its first moment; what was posted at that moment is among them."`
+	Sort           string   `query:"sort" validate:"omitempty,oneof=relevance date salary distance" description:"distance needs a place, and is relevance without one."`
+}
+
+// Problems are what tags cannot say.
+func (in JobsInput) Problems() []fault.Field {
+	if _, err := moment(in.PostedAfter); err != nil {
+		return []fault.Field{{Name: "posted_after", Message: err.Error()}}
+	}
+	return nil
 }
 
 func (in JobsInput) find() listings.FindInput {
@@ -103,8 +114,8 @@ func (in JobsInput) find() listings.FindInput {
 // Job is a job in a list.
 type Job struct {
 	integrations.JobView
-	// DistanceMiles is there when a place was asked for, and null if it is not
-	// known where the job is.
+	// DistanceMiles is there when a place was asked for, and null if the job is
+	// remote or it is not known where it is.
 	DistanceMiles Miles `json:"distance_miles,omitzero" sample:"3.4"`
 }
 

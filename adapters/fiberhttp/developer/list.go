@@ -74,8 +74,11 @@ func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, 
 	}
 	number := func(n int) map[string]string { return map[string]string{"page": strconv.Itoa(n)} }
 	to("first", nil)
-	if !byCursor && p.Page > 1 {
-		to("prev", number(p.Page-1))
+	if before := p.Page - 1; !byCursor && before > 0 {
+		if !estimated { // who asked for more than there is gets back to what is there
+			before = min(before, max(1, p.TotalPages))
+		}
+		to("prev", number(before))
 	}
 	switch {
 	case next == "":

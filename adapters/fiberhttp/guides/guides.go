@@ -32,8 +32,12 @@ type guide struct {
 	All         []guide
 }
 
+// example is where the service is in the guides' sources, which are shown with
+// where it really is.
+const example = "http://localhost:8080"
+
 // Add serves the guides below /docs/guides.
-func Add(app *fiber.App, frame *pages.Frame) error {
+func Add(app *fiber.App, frame *pages.Frame, publicURL string) error {
 	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM))
 	var all []guide
 	for _, name := range order {
@@ -41,6 +45,7 @@ func Add(app *fiber.App, frame *pages.Frame) error {
 		if err != nil {
 			return err
 		}
+		source = bytes.ReplaceAll(source, []byte(example), []byte(publicURL))
 		var body bytes.Buffer
 		if err := markdown.Convert(source, &body); err != nil {
 			return err

@@ -2,8 +2,8 @@ package oauth
 
 import (
 	"context"
-	"crypto/subtle"
 	"embed"
+	"errors"
 	"maps"
 	"net/http"
 	"net/url"
@@ -82,6 +82,9 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 			return s.show(c, fosite.ErrInvalidRequest.WithHint("The redirect_uri is none of those that are registered."))
 		}
 	}
+	if errors.Is(err, fosite.ErrUnsupportedResponseType) && form.Get("response_type") == "" {
+		err = fosite.ErrInvalidRequest.WithHint("response_type is missing.")
+	}
 	if err != nil {
 		return s.refuse(c, asked, err)
 	}
@@ -100,8 +103,7 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 	}
 	app := asked.Client.(client).app //nolint:forcetypeassert // the store makes no other
 	if c.Method() == fiber.MethodPost {
-		token := who.CSRF()
-		if subtle.ConstantTimeCompare([]byte(token), []byte(c.FormValue("csrf"))) != 1 {
+		if !s.frame.Shown(c) {
 			return s.frame.Forbid(c)
 		}
 		if c.FormValue("decision") != "allow" {

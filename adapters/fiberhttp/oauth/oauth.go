@@ -71,11 +71,11 @@ func (s *Server) Add(app *fiber.App) {
 	for path, handle := range map[string]func(context.Context, *fiber.Ctx, url.Values) error{
 		"/oauth/token": s.token, "/oauth/revoke": s.revoke, "/oauth/introspect": s.introspect,
 	} {
-		app.Post(path, anyOrigin, s.form(handle))
+		app.Post(path, anyOrigin, s.form(handle)).Name("client")
 		app.Options(path, anyOrigin, func(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNoContent) })
 	}
-	app.Get("/oauth/authorize", s.frame.Guard, s.authorize)
-	app.Post("/oauth/authorize", s.frame.Guard, s.authorize)
+	app.Get("/oauth/authorize", s.frame.Guard, s.authorize).Name(pages.Session)
+	app.Post("/oauth/authorize", s.frame.Guard, s.authorize).Name(pages.Session)
 }
 
 // anyOrigin lets programs in browsers call: none of these endpoints looks at a
@@ -108,7 +108,7 @@ func (s *Server) metadata(c *fiber.Ctx) error {
 		"introspection_endpoint_auth_methods_supported":  secret,
 		"code_challenge_methods_supported":               []string{s256},
 		"authorization_response_iss_parameter_supported": true,
-		"service_documentation":                          s.issuer + "/docs",
+		"service_documentation":                          s.issuer + "/docs/guides",
 	})
 }
 
@@ -168,6 +168,9 @@ func request(c *fiber.Ctx, method string, form url.Values) *http.Request {
 // authenticate says which client is asking. Failures are counted, and nothing
 // else: all users of a client may come from one address.
 func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values) (fosite.Client, error) {
+	if err := twice(c.Get(fiber.HeaderAuthorization), form); err != nil {
+		return nil, err // and nothing was tried
+	}
 	who, err := s.identify(ctx, c, form)
 	if err != nil && broken(err) || err == nil && who.IsPublic() {
 		return who, err
@@ -178,9 +181,29 @@ func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values
 	return who, err
 }
 
+// twice refuses who authenticates in the header and in the body (RFC 6749 §2.3).
+// Beside the header the body may name the client, as long as it is the same.
+func twice(credentials string, form url.Values) error {
+	if scheme, _, _ := strings.Cut(credentials, " "); !strings.EqualFold(scheme, "Basic") {
+		return nil
+	}
+	if form.Get("client_secret") != "" {
+		return fosite.ErrInvalidRequest.WithHint("The client has to authenticate in the Authorization header or in the body, not in both.")
+	}
+	header := http.Request{Header: http.Header{fiber.HeaderAuthorization: {credentials}}}
+	name, _, _ := header.BasicAuth() // what cannot be read is refused later, as no client's
+	if name, _ = url.QueryUnescape(name); name != "" && form.Get("client_id") != "" && name != form.Get("client_id") {
+		return fosite.ErrInvalidRequest.WithHint("The client_id in the body is another than that of the Authorization header.")
+	}
+	return nil
+}
+
 func (s *Server) identify(ctx context.Context, c *fiber.Ctx, form url.Values) (fosite.Client, error) {
 	if form.Has("client_assertion") || form.Has("client_assertion_type") {
 		return nil, fosite.ErrInvalidClient.WithHint("Clients authenticate with client_secret_basic or client_secret_post.")
+	}
+	if c.Get(fiber.HeaderAuthorization) == "" && form.Get("client_id") == "" {
+		return nil, fosite.ErrInvalidClient.WithHint("The client has to say who it is.")
 	}
 	return s.fosite.AuthenticateClient(ctx, request(c, http.MethodPost, form), form)
 }
@@ -191,12 +214,18 @@ func (s *Server) token(ctx context.Context, c *fiber.Ctx, form url.Values) error
 	if _, err := s.authenticate(ctx, c, form); err != nil {
 		return err
 	}
+	needs := "grant_type"
 	switch form.Get("grant_type") {
 	case "":
-		return fosite.ErrInvalidRequest.WithHint("grant_type is missing.")
-	case grantCode, grantRefresh:
+	case grantCode:
+		needs = "code"
+	case grantRefresh:
+		needs = "refresh_token"
 	default:
 		return fosite.ErrUnsupportedGrantType
+	}
+	if form.Get(needs) == "" {
+		return fosite.ErrInvalidRequest.WithHint(needs + " is missing.")
 	}
 	var answer fosite.AccessResponder
 	var refused error
@@ -306,7 +335,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 		return s.trouble(c, err)
 	}
 	e := fosite.ErrorToRFC6749Error(err)
-	if e.CodeField == fiber.StatusUnauthorized && c.Get(fiber.HeaderAuthorization) != "" {
+	if e.CodeField == fiber.StatusUnauthorized { // RFC 9110 §15.5.2, whichever way the client took
 		c.Set(fiber.HeaderWWWAuthenticate, `Basic realm="locum"`)
 	}
 	return send(c, e.CodeField, map[string]any{"error": e.ErrorField, "error_description": e.GetDescription()})

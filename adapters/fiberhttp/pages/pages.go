@@ -6,9 +6,15 @@ package pages
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
 	"embed"
+	"encoding/hex"
 	"html/template"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -18,11 +24,11 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-//go:embed html style.css icon.svg
+//go:embed html style.css icon.svg script.js
 var files embed.FS
 
 var (
-	layout        = template.Must(template.New("layout.html").Funcs(template.FuncMap{"number": number}).ParseFS(files, "html/layout.html", "html/parts.html"))
+	layout        = template.Must(template.New("layout.html").Funcs(template.FuncMap{"number": number, "once": rand.Text}).ParseFS(files, "html/layout.html", "html/parts.html"))
 	signInPage    = Parse(files, "html/sign-in.html")
 	signUpPage    = Parse(files, "html/sign-up.html")
 	onwardPage    = Parse(files, "html/onward.html")
@@ -40,8 +46,9 @@ func number(n int) string {
 }
 
 // Parse reads a page, which defines "title" and "main" and may define "head",
-// "nav" and "corner", which is beside the name of the service. It gets a Page. Beside what it defines there are "when" for moments and
-// "problem" for a *Problem.
+// "nav" and "corner", which is beside the name of the service. It gets a Page.
+// Beside what it defines there are "when" for moments, "problem" for a *Problem
+// and the function once, which names a form that is to be sent once.
 func Parse(files embed.FS, names ...string) *template.Template {
 	return template.Must(template.Must(layout.Clone()).ParseFS(files, names...))
 }
@@ -66,15 +73,6 @@ func (p Page) In(path string) template.HTMLAttr {
 		return `aria-current="true"`
 	}
 	return ""
-}
-
-// CSRF is what a form has to send as csrf where it is asked for: something that
-// only a page of this very session knows.
-func (p Page) CSRF() string {
-	if p.Viewer == nil {
-		return ""
-	}
-	return p.Viewer.CSRF()
 }
 
 // Frame makes and guards pages.
@@ -107,7 +105,7 @@ func New(i *identity.Service, module *integrations.Service, o Options) (*Frame, 
 
 // Add serves the pages that belong to the frame.
 func (f *Frame) Add(app *fiber.App) {
-	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"} {
+	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml", "script.js": "text/javascript; charset=utf-8"} {
 		file, _ := files.ReadFile(name) // embedded: it is there
 		app.Get("/developers/"+name, func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, kind)
@@ -120,8 +118,8 @@ func (f *Frame) Add(app *fiber.App) {
 	app.Get("/developers/sign-up", f.Guard, f.askSignUp)
 	app.Post("/developers/sign-up", f.Guard, f.signUp)
 	app.Post("/developers/sign-out", f.Guard, f.signOut)
-	app.Get("/developers/consents", f.Guard, f.SignedIn(f.consents))
-	app.Post("/developers/consents/:clientId/withdraw", f.Guard, f.SignedIn(f.withdraw))
+	f.Get(app, "/developers/consents", f.consents)
+	f.Post(app, "/developers/consents/:clientId/withdraw", f.withdraw)
 }
 
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
@@ -132,6 +130,9 @@ func (f *Frame) Guard(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentSecurityPolicy, policy)
 	c.Set(fiber.HeaderXFrameOptions, "DENY") // for browsers that do not know frame-ancestors
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
+	// Other hosts hear of no address. But with no-referrer a browser that sends no
+	// Sec-Fetch-Site, as over http, would not say either that a form is our own.
+	c.Set(fiber.HeaderReferrerPolicy, "same-origin")
 	c.Set(fiber.HeaderPermissionsPolicy, "camera=(), geolocation=(), microphone=(), payment=()")
 	switch c.Method() {
 	case fiber.MethodGet, fiber.MethodHead:
@@ -144,12 +145,17 @@ func (f *Frame) Guard(c *fiber.Ctx) error {
 }
 
 // sameOrigin reports whether a page of ours sent the request, which browsers
-// tell and no page can change.
+// tell and no page can change. Where that is not told, by programs, the form has to
+// be one that the session was shown.
 func (f *Frame) sameOrigin(c *fiber.Ctx) bool {
 	if site := c.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"
 	}
-	u, err := url.Parse(c.Get(fiber.HeaderOrigin))
+	origin := c.Get(fiber.HeaderOrigin)
+	if origin == "" {
+		return c.Cookies(f.cookie()) == "" || f.Shown(c)
+	}
+	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" {
 		return false
 	}
@@ -177,11 +183,48 @@ func (f *Frame) Show(c *fiber.Ctx, status int, page *template.Template, who *Vie
 		return err
 	}
 	c.Status(status).Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	return c.Send(b.Bytes())
+	shown := b.Bytes()
+	if session := c.Cookies(f.cookie()); session != "" {
+		shown = form.ReplaceAll(shown, []byte("$0<input type=\"hidden\" name=\"csrf\" value=\""+secretOf(session)+"\">"))
+	}
+	return c.Send(shown)
 }
 
-// SignedIn leads who is not signed in to do so, and then back.
-func (f *Frame) SignedIn(handle func(ctx context.Context, c *fiber.Ctx, who *Viewer) error) fiber.Handler {
+// form is where a form begins that does something. What users wrote is escaped and
+// is none.
+var form = regexp.MustCompile(`<form method="post"[^>]*>`)
+
+// Shown reports whether the form that was sent is one that the session was shown:
+// each has a secret that only pages of this very session know.
+func (f *Frame) Shown(c *fiber.Ctx) bool {
+	session := c.Cookies(f.cookie())
+	return session != "" && subtle.ConstantTimeCompare([]byte(secretOf(session)), []byte(c.FormValue("csrf"))) == 1
+}
+
+func secretOf(session string) string {
+	mac := hmac.New(sha256.New, []byte(session))
+	mac.Write([]byte("form"))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// Session is the name of routes for who is signed in on the pages.
+const Session = "page session"
+
+// Handle answers who is signed in.
+type Handle func(ctx context.Context, c *fiber.Ctx, who *Viewer) error
+
+// Get serves a page to who is signed in.
+func (f *Frame) Get(app *fiber.App, path string, handle Handle) {
+	app.Get(path, f.Guard, f.signedIn(handle)).Name(Session)
+}
+
+// Post takes a form from who is signed in.
+func (f *Frame) Post(app *fiber.App, path string, handle Handle) {
+	app.Post(path, f.Guard, f.signedIn(handle)).Name(Session)
+}
+
+// signedIn leads who is not signed in to do so, and then back.
+func (f *Frame) signedIn(handle Handle) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, cancel := bounded()
 		defer cancel()

@@ -2,7 +2,9 @@ package pages
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -26,10 +28,18 @@ var labels = map[string]string{
 	"token": "The link", "type": "Event", "url": "URL", "userType": "Kind of account",
 }
 
-// Refused is what can be mended in the form, and nil for every other error.
+// Refused is what can be mended in the form, or by waiting, and nil for every other
+// error.
 func Refused(err error, at string) *Problem {
 	var f *fault.Error
-	if !errors.As(err, &f) || f.Kind != fault.Invalid && f.Kind != fault.Conflict {
+	switch {
+	case !errors.As(err, &f):
+		return nil
+	case f.Kind == fault.TooMany:
+		often := *f
+		often.Message = fmt.Sprintf("This was done too often; please try again in %d seconds", seconds(f.RetryAfter))
+		return &Problem{Error: &often, At: at}
+	case f.Kind != fault.Invalid && f.Kind != fault.Conflict:
 		return nil
 	}
 	p := &Problem{Error: f, At: at}
@@ -72,6 +82,10 @@ func (p *Problem) Status() int {
 		return fiber.StatusOK
 	case p.Kind == fault.Conflict:
 		return fiber.StatusConflict
+	case p.Kind == fault.TooMany:
+		return fiber.StatusTooManyRequests
 	}
 	return fiber.StatusBadRequest
 }
+
+func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

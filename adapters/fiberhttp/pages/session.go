@@ -2,9 +2,6 @@ package pages
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"net/url"
 	"strconv"
@@ -22,17 +19,7 @@ import (
 const Home = "/developers"
 
 // Viewer is who is signed in.
-type Viewer struct {
-	identity.Principal
-	secret string
-}
-
-// CSRF is what only a page of this very session knows.
-func (v *Viewer) CSRF() string {
-	mac := hmac.New(sha256.New, []byte(v.secret))
-	mac.Write([]byte("form"))
-	return hex.EncodeToString(mac.Sum(nil))
-}
+type Viewer struct{ identity.Principal }
 
 func bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), web.DefaultTimeout)
@@ -61,7 +48,7 @@ func (f *Frame) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Viewer{Principal: p, secret: secret}, nil
+	return &Viewer{p}, nil
 }
 
 func (f *Frame) setCookie(c *fiber.Ctx, secret string) {
@@ -119,15 +106,24 @@ func (f *Frame) signIn(c *fiber.Ctx) error {
 	default:
 		return err
 	}
+	return f.onward(c, secret, v.Next)
+}
+
+// onward leads on who has signed in.
+func (f *Frame) onward(c *fiber.Ctx, secret, next string) error {
 	f.setCookie(c, secret)
-	// Not a redirect: the way may go on to another host at once, and a browser
-	// would take that for the target of the form, which only this host may be.
-	return f.Show(c, fiber.StatusOK, onwardPage, nil, v)
+	program := c.Get("Sec-Fetch-Mode") == "" && c.Get(fiber.HeaderOrigin) == ""
+	if program || !strings.HasPrefix(next, "/oauth/") {
+		return c.Redirect(next, fiber.StatusSeeOther)
+	}
+	// From there the way may go on to another host at once, and a browser would take
+	// that for the target of the form, which only this host may be.
+	return f.Show(c, fiber.StatusOK, onwardPage, nil, signInView{Next: next})
 }
 
 // tooMany says that there were too many tries, and when the next makes sense.
 func tooMany(c *fiber.Ctx, err error) string {
-	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((fault.Of(err).RetryAfter+time.Second-1)/time.Second)))
+	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(seconds(fault.Of(err).RetryAfter)))
 	return "There were too many tries. Please wait a few minutes."
 }
 

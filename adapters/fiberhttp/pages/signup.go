@@ -54,6 +54,5 @@ func (f *Frame) signUp(c *fiber.Ctx) error {
 		}
 		return f.Show(c, v.Problem.Status(), signUpPage, nil, v)
 	}
-	f.setCookie(c, secret)
-	return f.Show(c, fiber.StatusOK, onwardPage, nil, signInView{Next: v.Next}) // not a redirect, see signIn
+	return f.onward(c, secret, v.Next)
 }

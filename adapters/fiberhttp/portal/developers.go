@@ -8,6 +8,7 @@ import (
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -74,7 +75,7 @@ func developerRoutes(s *integrations.Service) []web.Route {
 				u, err := s.UsageOf(ctx, c.Actor, in.ID, in.UsageInput)
 				return web.OK(viewUsage(u), ""), err
 			})},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/plan", Auth: web.Required, Errors: []int{404, 409}, Tag: tag, Summary: "Put an application on a plan, at once", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/plan", Auth: web.Required, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Put an application on a plan, at once. What is left of a paid month goes towards the next plan; after turning to free, the plan that is paid for can be had again without a payment until its month ends", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PlanInput) (web.Reply[appPlanView], error) {
 				a, err := s.ChoosePlan(ctx, c.Actor, in.ID, in.Plan, in.PaymentMethodID)
 				return web.OK(appPlanView{a.Plan}, "Plan updated successfully"), err
@@ -129,6 +130,16 @@ type PlanInput struct {
 	PaymentMethodID string `json:"paymentMethodId" validate:"max=255" sample:"pm_card_visa"`
 
 	cardless
+}
+
+// Problems finds what is no payment method beside all else that is wrong, and
+// not only when it is to be used.
+func (in *PlanInput) Problems() []fault.Field {
+	found := in.cardless.Problems()
+	if err := billing.CheckMethodID(in.PaymentMethodID); err != nil && in.PaymentMethodID != "" && len(found) == 0 {
+		found = append(found, fault.Of(err).Fields...)
+	}
+	return found
 }
 
 type appView struct {
@@ -193,16 +204,21 @@ type appPlanView struct {
 }
 
 type usageView struct {
-	Plan   string     `json:"plan"`
-	Minute windowView `json:"minute"`
-	// Day is null on a plan without a limit for the day.
-	Day    *windowView    `json:"day"`
+	Plan   string         `json:"plan"`
+	Minute windowView     `json:"minute"`
+	Day    dayView        `json:"day"`
 	Series []usageDayView `json:"series"`
 }
 
 type windowView struct {
 	Limit     int `json:"limit"`
 	Remaining int `json:"remaining"`
+}
+
+// dayView is of nulls on a plan without a limit for the day.
+type dayView struct {
+	Limit     *int `json:"limit"`
+	Remaining *int `json:"remaining"`
 }
 
 type usageDayView struct {
@@ -214,7 +230,7 @@ type usageDayView struct {
 func viewUsage(u integrations.Used) usageView {
 	v := usageView{Plan: u.Plan.ID, Series: make([]usageDayView, len(u.Days)), Minute: windowView{u.Standing.Minute.Limit, u.Standing.Minute.Remaining}}
 	if day := u.Standing.Day; day.Limit > 0 {
-		v.Day = &windowView{day.Limit, day.Remaining}
+		v.Day = dayView{&day.Limit, &day.Remaining}
 	}
 	for i, d := range u.Days {
 		v.Series[i] = usageDayView{Date: d.Day, Requests: d.Requests, Errors: d.Errors}

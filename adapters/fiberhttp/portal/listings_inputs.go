@@ -72,7 +72,7 @@ type ListListingsInput struct {
 	SalaryMin      *float64 `query:"salary_min" validate:"omitempty,min=0,max=1000000000"`
 	SalaryMax      *float64 `query:"salary_max" validate:"omitempty,min=0,max=1000000000"`
 	Remote         *bool    `query:"remote"`
-	PostedAfter    string   `query:"postedAfter"`
+	PostedAfter    string   `query:"postedAfter" description:"A moment (RFC 3339) or a date, which is its first moment; what was posted at that moment is among them."`
 	Sort           string   `query:"sort" validate:"omitempty,oneof=relevance date salary distance"`
 }
 
@@ -147,7 +147,7 @@ type SearchFilters struct {
 	SalaryMinSnake *float64 `json:"salary_min" validate:"omitempty,min=0,max=1000000000"`
 	SalaryMaxSnake *float64 `json:"salary_max" validate:"omitempty,min=0,max=1000000000"`
 	Remote         *bool    `json:"remote"`
-	PostedAfter    string   `json:"postedAfter"`
+	PostedAfter    string   `json:"postedAfter" description:"A moment (RFC 3339) or a date, which is its first moment; what was posted at that moment is among them."`
 }
 
 // Problems are what tags cannot say.

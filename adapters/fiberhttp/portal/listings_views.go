@@ -18,14 +18,8 @@ func viewSalary(s *listings.Salary) *salaryView {
 	if s == nil {
 		return nil
 	}
-	major := func(minor *int64) *float64 {
-		if minor == nil {
-			return nil
-		}
-		x := listings.Major(*minor)
-		return &x
-	}
-	return &salaryView{Min: major(s.Min), Max: major(s.Max), Currency: s.Currency, Period: s.Period}
+	low, high := s.Bounds()
+	return &salaryView{Min: low, Max: high, Currency: s.Currency, Period: s.Period}
 }
 
 // listingSummary is a public listing in a list.

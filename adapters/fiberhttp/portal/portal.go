@@ -10,12 +10,16 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
+// Version is the interface's.
+const Version = "1.0.0"
+
 // Surface is the portal with all of its routes.
 func Surface(s adapters.Services) web.Surface {
 	return web.Surface{
 		Name:        "portal",
 		Prefix:      "/",
 		Title:       "locum portal",
+		Version:     Version,
 		Description: "Jobs in healthcare: employers post, clinicians find them and apply, employers decide.",
 		Routes: slices.Concat(
 			identityRoutes(s.Identity, s.Seekers),

@@ -2,6 +2,7 @@ package portal
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/modules/listings"
 )
+
+// sends bounds the operations that have something sent, in words.
+var sends = fmt.Sprintf(". An account has %d test events and replays a minute", integrations.SendsAMinute)
 
 func webhookRoutes(s *integrations.Service) []web.Route {
 	const (
@@ -51,7 +55,7 @@ func webhookRoutes(s *integrations.Service) []web.Route {
 				secret, err := s.RotateWebhookSecret(ctx, c.Actor, in.path())
 				return web.OK(webhookSecretView{secret}, "Both secrets sign for 24 hours"), err
 			})},
-		{Method: http.MethodPost, Path: one + "/test", Auth: web.Required, Status: 202, Errors: []int{404, 409}, Tag: tag, Summary: "Send a made-up event, marked by test in its data", Op: web.Op(
+		{Method: http.MethodPost, Path: one + "/test", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send a made-up event, marked by test in its data" + sends, Op: web.Op(
 			func(ctx context.Context, c web.Call, in TestWebhookInput) (web.Reply[oneDeliveryView], error) {
 				d, err := s.TestWebhook(ctx, c.Actor, in.path(), in.TestInput)
 				return web.OK(oneDeliveryView{viewDelivery(d)}, ""), err
@@ -65,12 +69,12 @@ func webhookRoutes(s *integrations.Service) []web.Route {
 				}
 				return web.OK(v, ""), err
 			})},
-		{Method: http.MethodPost, Path: one + "/deliveries/:deliveryId/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409}, Tag: tag, Summary: "Send a delivery again, with all its attempts before it. The event keeps its id", Op: web.Op(
+		{Method: http.MethodPost, Path: one + "/deliveries/:deliveryId/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send a delivery again, with all its attempts before it. The event keeps its id" + sends, Op: web.Op(
 			func(ctx context.Context, c web.Call, in DeliveryPath) (web.Reply[oneDeliveryView], error) {
 				d, err := s.ReplayDelivery(ctx, c.Actor, in.path(), in.DeliveryID)
 				return web.OK(oneDeliveryView{viewDelivery(d)}, ""), err
 			})},
-		{Method: http.MethodPost, Path: one + "/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409}, Tag: tag, Summary: "Send again all that failed of what was first to be sent since a moment: the oldest 1,000", Op: web.Op(
+		{Method: http.MethodPost, Path: one + "/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send again what failed for good since a moment: the first 1,000 that did" + sends, Op: web.Op(
 			func(ctx context.Context, c web.Call, in ReplayInput) (web.Reply[replayedView], error) {
 				since, err := listings.ParseMoment(in.Since, false)
 				if err != nil {

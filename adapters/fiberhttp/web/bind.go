@@ -25,7 +25,8 @@ type Request struct {
 	Query  func(name string) []string
 	Header func(name string) string
 	Cookie func(name string) string
-	Body   []byte
+	// Body is empty where the method gives none a meaning (RFC 9110 §9.3.1).
+	Body []byte
 }
 
 // Paging is embedded by the inputs of lists: a page from 1, a size from 1 to
@@ -194,7 +195,8 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 			bindQuery(f, r.Query(f.name), v.FieldByIndex(f.index), bad)
 		}
 	}
-	if len(p.byJSON) > 0 || p.raw != nil {
+	// Also where nothing is read from it, so that what is malformed is so everywhere.
+	if !p.form {
 		if err := checkJSON(r.Body); err != nil {
 			return err
 		}

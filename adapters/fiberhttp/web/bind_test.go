@@ -154,6 +154,33 @@ func TestAnEmptyBodyIsAnObjectWithoutMembers(t *testing.T) {
 	require.Equal(t, []string{"title is required"}, fieldsOf(t, err))
 }
 
+func TestABodyOfWhichNothingIsReadHasToBeWellFormedAsWell(t *testing.T) {
+	t.Parallel()
+	type named struct {
+		ID string `path:"id"`
+	}
+	for _, body := range []string{"", " ", "{}", `{"x":1}`, "null", "[]"} {
+		_, err := bindTo[Nothing](body, nil)
+		require.NoError(t, err, body)
+		_, err = bindTo[named](body, nil)
+		require.NoError(t, err, body)
+	}
+	for body, want := range map[string]string{
+		"{":               "body must be well-formed JSON",
+		"x=1":             "body must be well-formed JSON",
+		"\xff":            "body must be valid UTF-8",
+		`{"a":1,"a":2}`:   "a stands twice in one object",
+		`{"a":"\u0000"}`:  "body must not contain NUL characters",
+		`{} {}`:           "body must be one JSON value",
+		`{"a":1e9999999}`: "a must be a number of at most 64 bits",
+	} {
+		_, err := bindTo[Nothing](body, nil)
+		require.Equal(t, []string{want}, fieldsOf(t, err), body)
+		_, err = bindTo[named](body, nil)
+		require.Equal(t, []string{want}, fieldsOf(t, err), body)
+	}
+}
+
 type listInput struct {
 	Paging
 	Salary *float64 `query:"salary_min"`

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
 	"net/http"
 	"reflect"
 	"slices"
@@ -14,6 +17,7 @@ import (
 	"github.com/swaggest/openapi-go/openapi31"
 
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/idempotency"
 )
 
 // Examples are made of the types, like the rest of the document: what stands in
@@ -45,16 +49,48 @@ var sampleTexts = map[string]string{
 // sampleNumbers are the numbers of fields by their names.
 var sampleNumbers = map[string]string{
 	"page": "1", "limit": "20", "total": "1", "totalPages": "1", "min": "36000", "max": "44000", "salaryMin": "36000", "salaryMax": "44000", "salary_min": "36000", "salary_max": "44000",
-	"radius": "10", "locationRadius": "25", "relevance": "1", "relevanceScore": "87", "views": "120", "conversionRate": "5.83", "price": "9.99", "amount": "9.99", "durationDays": "30", "distanceMiles": "3.4", "completion": "80",
+	"latitude": "53.79648", "longitude": "-1.54785", "radius": "10", "locationRadius": "25", "relevance": "1", "relevanceScore": "87", "views": "120", "conversionRate": "5.83", "price": "9.99", "amount": "9.99", "durationDays": "30", "distanceMiles": "3.4", "completion": "80",
 }
 
 const (
-	sampleID     = "01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01"
-	sampleMoment = "2026-11-20T09:30:00Z"
+	sampleMoment   = "2026-11-20T09:30:00Z"
+	sampleDeadline = "2026-12-18T17:00:00Z"
 )
 
+// sampleID is the id of the thing that is called so: a job is the same one
+// wherever it is named, and no other thing has its id.
+func sampleID(noun string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(strings.ToLower(noun)))
+	return fmt.Sprintf("01935d3c-9c1e-7c1a-8f6e-2b7a%08x", h.Sum32())
+}
+
+// noun is what the member or parameter is the id of, and false if it is none. The
+// bare id is its owner's.
+func noun(name, owner string) (string, bool) {
+	switch {
+	case name == "id", name == "uuid":
+		return owner, true
+	case strings.HasSuffix(name, "Id"), strings.HasSuffix(name, "_id"):
+		return strings.TrimSuffix(name[:len(name)-2], "_"), true
+	}
+	return "", false
+}
+
+// owner is what a path parameter belongs to: of /jobs/:id the job.
+func owner(path, name string) string {
+	before, _, _ := strings.Cut(path, "/:"+name)
+	return strings.TrimSuffix(before[strings.LastIndexByte(before, '/')+1:], "s")
+}
+
 // sampler makes examples of a surface's types.
-type sampler struct{ Surface }
+type sampler struct {
+	Surface
+	// of is what the members belong to.
+	of string
+	// texts are what stands in members of which the name says too little.
+	texts map[string]string
+}
 
 // sample is an example of the type, as it stands under the name.
 func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json.RawMessage {
@@ -69,7 +105,7 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 	}
 	switch {
 	case t == reflect.TypeFor[time.Time]():
-		return quoted(sampleMoment)
+		return quoted(sampleText(name+"At", ""))
 	case t == reflect.TypeFor[json.RawMessage]():
 		return json.RawMessage(`{}`)
 	}
@@ -79,23 +115,24 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 	switch t.Kind() {
 	case reflect.Struct:
 		if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) || t.Implements(reflect.TypeFor[json.Marshaler]()) {
-			return quoted(sampleText(name, tag))
+			return quoted(s.text(name, tag))
 		}
+		s.of = strings.TrimSuffix(strings.TrimSuffix(t.Name(), "View"), "Input")
 		return s.object(t)
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 {
-			return quoted(sampleText(name, tag))
+			return quoted(s.text(name, tag))
 		}
 		return json.RawMessage("[" + string(s.sample(t.Elem(), strings.TrimSuffix(name, "s"), itemRules(tag))) + "]")
 	case reflect.Map:
 		return json.RawMessage(`{}`)
 	case reflect.Bool:
-		return json.RawMessage(strconv.FormatBool(name != "totalIsEstimate"))
+		return json.RawMessage(strconv.FormatBool(name != "totalIsEstimate" && name != "remote"))
 	case reflect.String:
 		if values := s.Values[t]; len(values) > 0 {
 			return quoted(values[0])
 		}
-		return quoted(sampleText(name, tag))
+		return quoted(s.text(name, tag))
 	case reflect.Interface:
 		return json.RawMessage("null")
 	}
@@ -111,6 +148,16 @@ func itemRules(tag reflect.StructTag) reflect.StructTag {
 	return reflect.StructTag(`validate:` + strconv.Quote(strings.TrimPrefix(items, ",")))
 }
 
+func (s sampler) text(name string, tag reflect.StructTag) string {
+	if text, said := s.texts[name]; said {
+		return text
+	}
+	if thing, is := noun(name, s.of); is && sampleTexts[name] == "" {
+		return sampleID(thing)
+	}
+	return sampleText(name, tag)
+}
+
 func sampleText(name string, tag reflect.StructTag) string {
 	text, known := sampleTexts[name]
 	of := strings.Split(tag.Get("enum"), ",")
@@ -124,9 +171,9 @@ func sampleText(name string, tag reflect.StructTag) string {
 		return strings.Trim(of[len(of)-1], "'")
 	case known:
 		return text
-	case name == "id", name == "uuid", strings.HasSuffix(name, "Id"), strings.HasSuffix(name, "_id"):
-		return sampleID
-	case strings.HasSuffix(name, "At"), strings.HasSuffix(name, "Deadline"), strings.HasSuffix(name, "Date"), strings.HasSuffix(name, "After"):
+	case strings.Contains(strings.ToLower(name), "deadline"):
+		return sampleDeadline
+	case strings.HasSuffix(name, "At"), strings.HasSuffix(name, "Date"), strings.HasSuffix(name, "After"):
 		return sampleMoment
 	}
 	return name
@@ -192,7 +239,8 @@ func (s sampler) exemplify(op *openapi31.Operation, r Route) {
 	}
 	for i, p := range op.Parameters {
 		if p.Parameter != nil && p.Parameter.In == openapi31.ParameterInPath {
-			op.Parameters[i].Parameter.WithExample(sampleID)
+			thing, _ := noun(p.Parameter.Name, owner(r.Path, p.Parameter.Name))
+			op.Parameters[i].Parameter.WithExample(sampleID(thing))
 		}
 	}
 	if op.Responses == nil {
@@ -210,11 +258,14 @@ func (s sampler) exemplify(op *openapi31.Operation, r Route) {
 			}
 		case status == r.status():
 			example(response.Response.Content, "application/json", s.sample(r.Op.answer(), "", ""))
-			example(response.Response.Content, "text/csv", quoted("id,title\r\n"+sampleID+",\"Registered Nurse, ICU\"\r\n"))
+			example(response.Response.Content, "text/csv", quoted("id,title\r\n"+sampleID("listing")+",\"Registered Nurse, ICU\"\r\n"))
 		default:
-			_, body := s.Fault(sampleFault(status))
+			_, body := s.Fault(s.fault(r, status))
 			if placed, ok := body.(Placed); ok {
-				body = placed.At(pathParam.ReplaceAllString(r.Path, sampleID), sampleID)
+				body = placed.At(pathParam.ReplaceAllStringFunc(r.Path, func(param string) string {
+					thing, _ := noun(param[1:], owner(r.Path, param[1:]))
+					return sampleID(thing)
+				}), sampleID("request"))
 			}
 			if encoded, err := json.Marshal(body); err == nil {
 				for media := range response.Response.Content {
@@ -225,22 +276,40 @@ func (s sampler) exemplify(op *openapi31.Operation, r Route) {
 	}
 }
 
-// sampleFault is a fault that is answered with the status.
-func sampleFault(status int) *fault.Error {
-	for _, f := range []*fault.Error{fault.ErrUnauthorized, fault.ErrForbidden, fault.ErrRateLimit, fault.ErrUnavailable, ErrTooLarge} {
+// fault is one that the operation answers with the status.
+func (s sampler) fault(r Route, status int) *fault.Error {
+	if s.Example != nil {
+		if f := s.Example(r, status); f != nil {
+			return f
+		}
+	}
+	if status == http.StatusBadRequest {
+		return badRequest(r.Op)
+	}
+	for _, f := range []*fault.Error{fault.ErrUnauthorized, fault.ErrForbidden, fault.ErrRateLimit, fault.ErrUnavailable, ErrTooLarge, idempotency.ErrReused, idempotency.ErrInProgress} {
 		if StatusOf(f) == status {
 			return f
 		}
 	}
-	switch status {
-	case http.StatusBadRequest:
-		return fault.ErrInvalid.WithFields(fault.Field{Name: "email", Message: "must be a valid email address"})
-	case http.StatusNotFound:
-		return fault.New(fault.NotFound, "not_found", "Not found")
-	case http.StatusConflict:
-		return fault.New(fault.Conflict, "conflict", "A request with this Idempotency-Key is still running")
-	case http.StatusUnprocessableEntity:
-		return fault.New(fault.Invalid, "idempotency_key_reused", "This Idempotency-Key was used for another request")
+	if status == http.StatusNotFound {
+		return ErrNoRoute
 	}
 	return fault.New(fault.Internal, "internal", "Internal server error")
+}
+
+// badRequest is what the operation says of a request with an odd limit and an
+// empty body.
+func badRequest(o Operation) *fault.Error {
+	none := func(string) string { return "" }
+	_, err := o.bind(&Request{Path: none, Header: none, Cookie: none, Body: []byte("{}"), Query: func(name string) []string {
+		if name == "limit" {
+			return []string{"many"}
+		}
+		return nil
+	}})
+	var f *fault.Error
+	if !errors.As(err, &f) || StatusOf(f) != http.StatusBadRequest {
+		return ErrMalformed
+	}
+	return f
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -20,9 +21,9 @@ import (
 // OpenAPI describes the surface as an OpenAPI 3.1 document. Everything in it
 // comes from the route table and the types of its operations, so that it
 // cannot say anything else than the server does.
-func OpenAPI(s Surface, publicURL, version string) ([]byte, error) {
+func OpenAPI(s Surface, publicURL string) ([]byte, error) {
 	r := openapi31.NewReflector()
-	r.Spec.Info.Title, r.Spec.Info.Version = s.Title, version
+	r.Spec.Info.Title, r.Spec.Info.Version = s.Title, s.Version
 	r.Spec.Info.WithDescription(s.Description)
 	r.Spec.WithServers(openapi31.Server{URL: publicURL})
 	if s.Gate == nil {
@@ -35,6 +36,11 @@ func OpenAPI(s Surface, publicURL, version string) ([]byte, error) {
 	for _, route := range s.Routes {
 		if err := describe(r, s, route); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", route.Method, route.Path, err)
+		}
+	}
+	for _, hook := range s.Webhooks {
+		if err := describeWebhook(r, s, hook); err != nil {
+			return nil, fmt.Errorf("%s: %w", hook.Name, err)
 		}
 	}
 	return json.MarshalIndent(r.Spec, "", "  ")
@@ -82,14 +88,13 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 			oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType("text/csv"))
 		}
 	}
-	for _, status := range route.failures() {
-		oc.AddRespStructure(s.FaultBody, openapi.WithHTTPStatus(status), func(cu *openapi.ContentUnit) {
-			cu.Description = http.StatusText(status)
-			if placed, ok := s.FaultBody.(Placed); ok {
-				cu.ContentType = placed.MediaType()
-			}
-		})
-	}
+	failures := route.failures()
+	oc.AddRespStructure(s.FaultBody, openapi.WithHTTPStatus(failures[0]), func(cu *openapi.ContentUnit) {
+		cu.Description = http.StatusText(failures[0])
+		if placed, ok := s.FaultBody.(Placed); ok {
+			cu.ContentType = placed.MediaType()
+		}
+	})
 	if err := r.AddOperation(oc); err != nil {
 		return err
 	}
@@ -98,14 +103,23 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 		if op == nil || op.ID == nil || *op.ID != operationID(route) {
 			continue
 		}
+		// All failures have the same body, whose type is read once: to read it for
+		// each of them was half of the time that a server takes to start.
+		first := op.Responses.MapOfResponseOrReferenceValues[strconv.Itoa(failures[0])].Response
+		for _, status := range failures[1:] {
+			same := *first
+			same.Description, same.Content, same.Headers = http.StatusText(status), maps.Clone(first.Content), maps.Clone(first.Headers)
+			op.Responses.WithMapOfResponseOrReferenceValuesItem(strconv.Itoa(status), openapi31.ResponseOrReference{Response: &same})
+		}
 		if planOf(route.Op.In).form { // in either of the two ways in which browsers send one
 			content := op.RequestBody.RequestBody.Content
 			content["multipart/form-data"] = content["application/x-www-form-urlencoded"]
 		}
-		if route.Auth == Optional { // the empty requirement: it may be called without
+		if route.Auth != Required && route.Scope == "" { // the empty requirement: it may be called without
 			op.Security = append(op.Security, map[string][]string{})
 		}
-		sampler{s}.exemplify(op, route)
+		sampler{Surface: s}.exemplify(op, route)
+		describeHeaders(r.Spec, s, route, op)
 	}
 	return nil
 }
@@ -129,7 +143,7 @@ func (r Route) status() int {
 func (r Route) failures() []int {
 	out := append([]int{http.StatusInternalServerError, http.StatusServiceUnavailable}, r.Errors...)
 	plan := planOf(r.Op.In)
-	if len(plan.fields) > 0 || plan.raw != nil {
+	if len(plan.fields) > 0 || plan.raw != nil || r.Method != http.MethodGet {
 		out = append(out, http.StatusBadRequest)
 	}
 	if r.TakesBody() {
@@ -190,18 +204,13 @@ func thirdParties(spec *openapi31.Spec, publicURL string) {
 			WithScopes(map[string]string{
 				string(integrations.JobsRead): "Read jobs", string(integrations.ApplicationsRead): "Read the applications that the user may see", string(integrations.ApplicationsWrite): "Apply in the user's name",
 			})}),
-	}).WithDescription("An access token by which a user lets an application act for them: authorization code with PKCE (S256).")})
+	}).WithDescription("An access token by which a user lets an application act for them: authorization code with PKCE (S256). To try it on this page, register `" + publicURL + "/docs/developer/oauth2-redirect.html` as a redirect address of your application.")})
 }
 
 // operationID names an operation after its method and path:
 // GET /api/listings/:id is getListingsId.
 func operationID(r Route) string {
-	var b strings.Builder
-	b.WriteString(strings.ToLower(r.Method))
-	for _, part := range strings.FieldsFunc(strings.TrimPrefix(r.Path, "/api/"), func(c rune) bool { return strings.ContainsRune("/-:._", c) }) {
-		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
-	}
-	return b.String()
+	return strings.ToLower(r.Method) + camel(strings.TrimPrefix(r.Path, "/api/"))
 }
 
 // definitionNoise is what Go adds to the name of a type: its package's path,

@@ -29,8 +29,16 @@ type Surface struct {
 	Fault func(f *fault.Error) (status int, body any)
 	// FaultBody is a value of the body's type, for the documentation.
 	FaultBody any
-	// Title and Description head the documentation.
-	Title, Description string
+	// Example is a fault that the operation answers with the status, for the
+	// documentation, or nil for a usual one. It may be nil itself.
+	Example func(r Route, status int) *fault.Error
+	// Headers are what every answer of the surface carries, for the documentation.
+	Headers []Header
+	// Webhooks are what the service sends to who uses the surface.
+	Webhooks []Webhook
+	// Title and Description head the documentation. Version is the interface's own
+	// (https://semver.org) and says nothing of the program's.
+	Title, Description, Version string
 	// Values are what the fields of a type can be, for the documentation.
 	Values map[reflect.Type][]string
 }
@@ -101,7 +109,7 @@ type Placed interface {
 }
 
 // ErrScope is the answer to callers who may not do what they ask for.
-var ErrScope = fault.New(fault.Forbidden, "insufficient_scope", "The credential does not allow this")
+var ErrScope = fault.New(fault.Forbidden, "insufficient_scope", "This needs an access token with the scope that WWW-Authenticate names; API keys only read")
 
 // The faults of HTTP itself.
 var (

@@ -4,7 +4,15 @@ package stores
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,22 +22,72 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gormdb"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/migrations"
 	"github.com/locumhq/locum/test/kit"
 )
 
 // NewID makes a UUIDv7.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
+// To run all migrations takes longer than most tests: they run once, and every
+// test gets a copy of the result.
+var migratedSQLite = sync.OnceValues(func() (file []byte, err error) {
+	dir, err := os.MkdirTemp("", "locum-migrated-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "test.db")
+	if err := migrate("sqlite:" + path); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path + "-wal"); err == nil {
+		return nil, errors.New("the migrated database is not whole in its file")
+	}
+	return os.ReadFile(path)
+})
+
+// migrationsName tells one set of migrations from another.
+var migrationsName = sync.OnceValues(func() (string, error) {
+	all := sha256.New()
+	err := fs.WalkDir(migrations.Files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		body, err := fs.ReadFile(migrations.Files, path)
+		_, _ = fmt.Fprintf(all, "%s %d\n%s\n", path, len(body), body)
+		return err
+	})
+	return hex.EncodeToString(all.Sum(nil)[:8]), err
+})
+
+func migrate(url string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := gormdb.Open(ctx, url, adapters.Deps{Clock: clock.System{}, NewID: NewID, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	_, err = s.Schema.Up(ctx)
+	return errors.Join(err, s.Close())
+}
+
 // SQLite opens a database in a file of the test's own.
 func SQLite(t testing.TB, clk clock.Clock) adapters.Storage {
 	t.Helper()
-	return open(t, "sqlite:"+t.TempDir()+"/test.db", clk)
+	file, err := migratedSQLite()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "test.db")
+	require.NoError(t, os.WriteFile(path, file, 0o600))
+	return open(t, "sqlite:"+path, clk)
 }
 
 // Postgres opens a database of the test's own, or skips where there is none.
 func Postgres(t testing.TB, clk clock.Clock) adapters.Storage {
 	t.Helper()
-	return open(t, kit.PostgresURL(t), clk)
+	name, err := migrationsName()
+	require.NoError(t, err)
+	return open(t, kit.PostgresLike(t, name, migrate), clk)
 }
 
 // Each runs the test on every database.
@@ -46,7 +104,6 @@ func open(t testing.TB, url string, clk clock.Clock) adapters.Storage {
 	s, err := gormdb.Open(ctx, url, adapters.Deps{Clock: clk, NewID: NewID, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	_, err = s.Schema.Up(ctx)
-	require.NoError(t, err)
+	require.NoError(t, s.Schema.Check(ctx))
 	return s
 }

@@ -1,0 +1,87 @@
+package fiberhttp
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+)
+
+// What the frame knows of a request is in its locals.
+const (
+	requestIDKey = "locum.request_id"
+	framedKey    = "locum.framed"
+)
+
+// harden sets what every answer has for browsers and those between.
+func (s *Server) harden(c *fiber.Ctx) {
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	if strings.HasPrefix(s.o.PublicURL, "https:") {
+		c.Set(fiber.HeaderStrictTransportSecurity, "max-age=31536000")
+	}
+}
+
+// frame is around every request: it names it, guards it, times it and keeps a
+// panic from ending more than it.
+func (s *Server) frame(c *fiber.Ctx) (err error) {
+	start := time.Now()
+	requestID := c.Get(fiber.HeaderXRequestID)
+	if !sensibleRequestID(requestID) {
+		requestID = s.o.NewID()
+	}
+	c.Locals(requestIDKey, requestID)
+	c.Locals(framedKey, true)
+	c.Set(fiber.HeaderXRequestID, requestID)
+	s.harden(c)
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+			s.o.Log.Error("panic in a request", "request_id", requestID, "panic", fmt.Sprint(p), "stack", stack())
+		}
+		if err != nil {
+			err = s.answerError(c, err)
+		}
+		s.left(c)
+		s.observe(c, requestID, time.Since(start))
+	}()
+	if smuggled(c) {
+		c.Response().SetConnectionClose()
+		return web.ErrMalformed
+	}
+	if err := s.enter(c); err != nil {
+		return err
+	}
+	if surface := s.surfaceOf(c.Path()); surface.Gate != nil && c.Method() == fiber.MethodOptions {
+		return allowed(c, surface)
+	}
+	return c.Next()
+}
+
+// smuggled reports a message whose length two readers may judge differently
+// (RFC 9112 §6.1): fasthttp alone would read it by Transfer-Encoding.
+func smuggled(c *fiber.Ctx) bool {
+	var length, coding bool
+	for line := range strings.SplitSeq(string(c.Request().Header.RawHeaders()), "\n") {
+		name, _, _ := strings.Cut(line, ":")
+		length = length || strings.EqualFold(name, fiber.HeaderContentLength)
+		coding = coding || strings.EqualFold(name, fiber.HeaderTransferEncoding)
+	}
+	return length && coding
+}
+
+func sensibleRequestID(s string) bool {
+	if len(s) < 8 || len(s) > 64 {
+		return false
+	}
+	for _, r := range s {
+		if !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.", r) {
+			return false
+		}
+	}
+	return true
+}

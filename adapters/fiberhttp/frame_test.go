@@ -1,0 +1,283 @@
+package fiberhttp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/portal"
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/core/clock"
+)
+
+type echoInput struct {
+	ID   string `path:"id"`
+	Text string `json:"text"`
+}
+
+type echoView struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+	IP   string `json:"ip"`
+}
+
+// frame serves a surface of test routes and returns its address.
+type frame struct {
+	addr    string
+	log     *bytes.Buffer
+	release chan struct{} // lets /test/slow answer
+	entered chan struct{} // says that it has begun
+	server  *Server
+	changes atomic.Uint64
+	tables  atomic.Int64 // that are open
+}
+
+// table is a download that knows whether it was closed.
+type table struct {
+	io.Reader
+	open *atomic.Int64
+}
+
+func (t table) Close() error { t.open.Add(-1); return nil }
+
+func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
+	t.Helper()
+	f := &frame{log: &bytes.Buffer{}, release: make(chan struct{}), entered: make(chan struct{}, 100)}
+	var mu sync.Mutex
+	kept := map[string]string{}
+	var answers atomic.Int64
+	echo := web.Op(func(_ context.Context, c web.Call, in echoInput) (web.Reply[echoView], error) {
+		mu.Lock()
+		defer mu.Unlock()
+		kept[in.ID] = in.ID
+		for k, v := range kept {
+			if k != v {
+				return web.Reply[echoView]{}, fmt.Errorf("%s became %s", k, v)
+			}
+		}
+		return web.OK(echoView{in.ID, in.Text, c.IP}, ""), nil
+	})
+	surface := web.Surface{Name: "test", Prefix: "/test", Title: "test", Fault: portal.Fault, FaultBody: portal.Failure{}, Routes: []web.Route{
+		{Method: "POST", Path: "/test/echo/:id", Op: echo},
+		{Method: "GET", Path: "/test/echo/:id", Op: web.Op(func(_ context.Context, c web.Call, in struct {
+			ID string `path:"id"`
+		}) (web.Reply[echoView], error) {
+			return web.OK(echoView{ID: in.ID, IP: c.IP}, ""), nil
+		})},
+		{Method: "GET", Path: "/test/limited", Limit: web.PerQuarterHour(2), Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Said("ok"), nil })},
+		{Method: "GET", Path: "/test/count", Cached: true, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
+			return web.Said(fmt.Sprint(answers.Add(1))), nil
+		})},
+		{Method: "GET", Path: "/test/table", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.CSV, error) {
+			f.tables.Add(1)
+			rows := strings.Repeat("a,b\r\n", 100_000)
+			return web.CSV{Name: "t.csv", Size: int64(len(rows)), Body: table{strings.NewReader(rows), &f.tables}}, nil
+		})},
+		{Method: "GET", Path: "/test/panic", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") })},
+		{Method: "GET", Path: "/test/broken", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
+			return web.Done{}, fmt.Errorf("secret inside")
+		})},
+		{Method: "GET", Path: "/test/hang", Timeout: 50 * time.Millisecond, Op: web.Op(func(ctx context.Context, _ web.Call, _ web.Nothing) (web.Done, error) {
+			<-ctx.Done()
+			return web.Done{}, ctx.Err()
+		})},
+		{Method: "GET", Path: "/test/slow", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
+			f.entered <- struct{}{}
+			<-f.release
+			return web.Said("done"), nil
+		})},
+	}}
+	server, err := New(adapters.Services{
+		Limiter:        locallimit.New(clock.System{}),
+		ListingChanges: f.changes.Load,
+		JWKS:           func() []byte { return []byte(`{"keys":[]}`) },
+		Health: func(context.Context) map[string]adapters.Health {
+			return map[string]adapters.Health{"database": {Err: fmt.Errorf("away")}, "limiter": {Degraded: true}}
+		},
+	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: f.log}, nil)), Extra: []web.Surface{surface}})
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = server.Shutdown(ctx)
+	})
+	f.addr, f.server = l.Addr().String(), server
+	return f
+}
+
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+// raw sends bytes as they are and returns the status line's code, 0 if the
+// server says nothing within the time.
+func (f *frame) raw(t *testing.T, request string) (status int, closed bool) {
+	t.Helper()
+	conn, err := net.Dial("tcp", f.addr)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = io.WriteString(conn, request)
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(500*time.Millisecond)))
+	r := bufio.NewReader(conn)
+	response, err := http.ReadResponse(r, nil)
+	if err != nil {
+		return 0, false
+	}
+	_, _ = io.Copy(io.Discard, response.Body)
+	_ = response.Body.Close()
+	_, err = r.ReadByte()
+	return response.StatusCode, err == io.EOF
+}
+
+func TestMessagesThatReadersDisagreeAboutAreRefused(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	const post = "POST /test/echo/1 HTTP/1.1\r\nHost: a\r\n"
+	for name, c := range map[string]struct {
+		request string
+		status  int
+	}{
+		"an ordinary request":                     {post + "Content-Length: 2\r\n\r\n{}", 200},
+		"an ordinary chunked request":             {post + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 200},
+		"Content-Length twice":                    {post + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400},
+		"Transfer-Encoding twice":                 {post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+		"Transfer-Encoding on HTTP/1.0":           {"POST /test/echo/1 HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+		"a space before the colon":                {post + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400},
+		"an unknown coding":                       {post + "Transfer-Encoding: xchunked\r\nContent-Length: 2\r\n\r\n{}", 400},
+		"a newline in a chunk extension":          {post + "Transfer-Encoding: chunked\r\n\r\n2;a\nb\r\n{}\r\n0\r\n\r\n", 400},
+		"lines that end in LF alone":              {"POST /test/echo/1 HTTP/1.1\nHost: a\nContent-Length: 2\n\n{}", 0},
+		"Host twice":                              {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
+		"no Host":                                 {"GET /test/echo/1 HTTP/1.1\r\n\r\n", 400},
+		"NUL in a value":                          {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: a\x00b\r\n\r\n", 400},
+		"CR in a value":                           {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: a\rb\r\n\r\n", 400},
+		"Content-Length beside Transfer-Encoding": {post + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		"a head beyond 16 KiB":                    {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 17<<10) + "\r\n\r\n", 431},
+		"an ordinary JWT and cookies":             {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 9<<10) + "\r\n\r\n", 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, closed := f.raw(t, c.request)
+			require.Equal(t, c.status, status)
+			if status == 400 {
+				require.True(t, closed, "what follows on the connection cannot be trusted")
+			}
+		})
+	}
+}
+
+func (f *frame) do(t *testing.T, method, path, body string, header ...string) (*http.Response, map[string]any) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+f.addr+path, strings.NewReader(body))
+	require.NoError(t, err)
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	var decoded map[string]any
+	if len(raw) > 0 {
+		require.NoError(t, json.Unmarshal(raw, &decoded), "%s", raw)
+	}
+	return response, decoded
+}
+
+func TestAPanicEndsOneRequestAndTellsNothing(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	for _, path := range []string{"/test/panic", "/test/broken"} {
+		response, body := f.do(t, "GET", path, "")
+		require.Equal(t, 500, response.StatusCode)
+		require.Equal(t, map[string]any{"success": false, "error": "Internal server error"}, body)
+		require.NotEmpty(t, response.Header.Get("X-Request-Id"))
+	}
+	response, _ := f.do(t, "GET", "/test/echo/1", "")
+	require.Equal(t, 200, response.StatusCode)
+}
+
+func TestUnknownRoutesAndMethodsAreAnsweredInTheSurfacesForm(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	for _, path := range []string{"/nowhere", "/test/echo/1/", "/TEST/echo/1", "/test/echo/1%2f2/x"} {
+		response, body := f.do(t, "GET", path, "")
+		require.Equal(t, 404, response.StatusCode, path)
+		require.Equal(t, map[string]any{"success": false, "error": "Not found"}, body)
+	}
+	response, body := f.do(t, "DELETE", "/test/echo/1", "")
+	require.Equal(t, 405, response.StatusCode)
+	require.Equal(t, map[string]any{"success": false, "error": "Method not allowed"}, body)
+	require.ElementsMatch(t, []string{"GET", "HEAD", "POST"}, strings.Split(response.Header.Get("Allow"), ", "))
+}
+
+func TestTheRequestIDIsTheClientsIfItIsSensible(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	response, _ := f.do(t, "GET", "/test/echo/1", "", "X-Request-Id", "trace-12345678")
+	require.Equal(t, "trace-12345678", response.Header.Get("X-Request-Id"))
+	for _, odd := range []string{"short", strings.Repeat("x", 65), `a"b<script>cd`} {
+		response, _ = f.do(t, "GET", "/test/echo/1", "", "X-Request-Id", odd)
+		require.NotEqual(t, odd, response.Header.Get("X-Request-Id"))
+	}
+}
+
+func TestForwardedAddressesCountOnlyFromTrustedProxiesAndFromTheRight(t *testing.T) {
+	t.Parallel()
+	direct := serveFrame(t)
+	behind := serveFrame(t, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8"))
+	for _, c := range []struct {
+		f             *frame
+		forwarded, ip string
+	}{
+		{direct, "203.0.113.9", "127.0.0.1"},
+		{behind, "", "127.0.0.1"},
+		{behind, "203.0.113.9", "203.0.113.9"},
+		{behind, "198.51.100.1, 203.0.113.9", "203.0.113.9"},
+		{behind, "198.51.100.1, 203.0.113.9, 10.1.2.3", "203.0.113.9"},
+		{behind, "203.0.113.9:4711", "203.0.113.9"},
+		{behind, "[2001:db8::1]:4711", "2001:db8::1"},
+		{behind, "198.51.100.1, nonsense", "127.0.0.1"},
+		{behind, "::ffff:203.0.113.9", "203.0.113.9"},
+		{behind, "10.9.9.9", "10.9.9.9"},
+	} {
+		_, body := c.f.do(t, "GET", "/test/echo/1", "", "X-Forwarded-For", c.forwarded)
+		require.Equal(t, c.ip, body["data"].(map[string]any)["ip"], c.forwarded)
+	}
+}
+
+func TestEveryIPv6NetworkOf64BitsIsOneClient(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, limitKey("2001:db8::1"), limitKey("2001:db8::ffff:1"))
+	require.NotEqual(t, limitKey("2001:db8::1"), limitKey("2001:db8:0:1::1"))
+	require.NotEqual(t, limitKey("192.0.2.1"), limitKey("192.0.2.2"))
+}

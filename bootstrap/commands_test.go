@@ -1,0 +1,34 @@
+package bootstrap
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAGroupOfCommandsWithoutOneOfThemIsAnErrorInOneLine(t *testing.T) {
+	t.Parallel()
+	for typed, says := range map[string]string{
+		"openapi":         "openapi: want one of developer, portal; `locum openapi --help` tells more",
+		"openapi nope":    "openapi: there is no command \"nope\"; want one of developer, portal; `locum openapi --help` tells more",
+		"developers":      "developers: want one of plan; `locum developers --help` tells more",
+		"developers nope": "there is no command \"nope\"",
+		"webhooks nope":   "want one of listen, trigger",
+		"migrate":         "want one of down, status, up",
+		"migrate nope":    "want one of down, status, up",
+		"jobs nope":       "want one of drop, list, retry",
+		"nope":            "unknown command \"nope\"",
+	} {
+		var out bytes.Buffer
+		c := command(newSockets(nil))
+		c.SetArgs(strings.Fields(typed))
+		c.SetOut(&out)
+		c.SetErr(&out)
+		err := c.ExecuteContext(t.Context())
+		require.ErrorContains(t, err, says, typed)
+		require.Empty(t, out.String(), typed)
+		require.NotContains(t, err.Error(), "\n")
+	}
+}

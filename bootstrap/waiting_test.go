@@ -1,0 +1,51 @@
+package bootstrap
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/test/kit"
+)
+
+func TestAStartWithoutItsDatabaseSaysAtOnceThatItWaitsAndAtTheEndForWhat(t *testing.T) {
+	t.Parallel()
+	c := settings(t, func(c *config.Config) { c.Database.URL = "postgres://locum:hunter2@127.0.0.1:1/locum" })
+	log := &kit.Log{}
+	a := newApp(c, newSockets(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	err := a.Start(ctx)
+	require.Regexp(t, `^database\.url \(from default\): no answer from 127\.0\.0\.1:1 within 2s: failed to [^\n\t;]*refused$`, oneLine(err))
+	require.NotContains(t, err.Error(), "hunter2")
+	require.Regexp(t, `^\{"time":"[^"]+","level":"WARN","msg":"the database does not answer, waiting for it","key":"database.url","host":"127.0.0.1:1","until":"20`, log.String())
+	require.NotContains(t, log.String(), "hunter2")
+	stop, cancelStop := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancelStop()
+	require.NoError(t, a.Stop(stop))
+}
+
+func TestAStartWithoutItsRedisGoesOnAndSaysSo(t *testing.T) {
+	t.Parallel()
+	c := settings(t, func(c *config.Config) {
+		c.Limiter.URL, c.Queue.URL = "redis://locum:hunter2@127.0.0.1:1", "redis://locum:hunter2@127.0.0.1:2"
+	})
+	log := &kit.Log{}
+	a := newApp(c, newSockets(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	require.NoError(t, a.Start(ctx))
+	t.Cleanup(func() {
+		stop, cancelStop := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancelStop()
+		require.NoError(t, a.Stop(stop))
+	})
+	for _, says := range []string{`"key":"limiter.url","host":"127.0.0.1:1"`, `"key":"queue.url","host":"127.0.0.1:2"`} {
+		require.Eventually(t, func() bool { return strings.Contains(log.String(), says) }, 10*time.Second, 20*time.Millisecond, says)
+	}
+	require.NotContains(t, log.String(), "hunter2")
+}

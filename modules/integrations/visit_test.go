@@ -1,0 +1,374 @@
+package integrations_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// closes queues something for whoever wants job.closed, and sends it.
+func (p *post) closes(t *testing.T) {
+	t.Helper()
+	p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+}
+
+// lease has somebody look after the endpoint who says nothing any more.
+func (p *post) lease(t *testing.T, hook integrations.WebhookPath) {
+	t.Helper()
+	require.NoError(t, p.store.Webhooks.Lease(t.Context(), hook.ID, stores.NewID(), p.clock.Now().Add(30*time.Second)))
+}
+
+// sweep has somebody look for what nobody looks after.
+func (p *post) sweep(t *testing.T) {
+	t.Helper()
+	for _, periodic := range p.Periodic() {
+		if periodic.Kind == "integrations.sweep-deliveries" {
+			require.NoError(t, periodic.Do(t.Context()))
+		}
+	}
+	p.work.All(t)
+}
+
+func TestWhatAKilledWorkerLeftIsSentByTheNextWhenItsLeaseHasEnded(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		me := p.developer(t)
+		hook := p.hook(t, me, "job.closed")
+		p.lease(t, hook)
+		p.closes(t)
+		p.sweep(t)
+		require.Empty(t, p.sent, "somebody else looks after it")
+		p.clock.Advance(31 * time.Second)
+		p.sweep(t)
+		require.Len(t, p.sent, 1)
+		e, err := p.MyWebhook(t.Context(), me, hook)
+		require.NoError(t, err)
+		require.Empty(t, e.Lease, "whoever is done leaves")
+	})
+}
+
+// during does something while the nth attempt is under way.
+func (p *post) during(n int, status int, do func()) {
+	p.answers = func(integrations.Post) integrations.Answer {
+		if len(p.sent) == n {
+			p.mu.Unlock()
+			do()
+			p.mu.Lock()
+			return integrations.Answer{Status: status}
+		}
+		return integrations.Answer{Status: 200}
+	}
+}
+
+func TestWhatAnOwnerDoesDuringAnAttemptHoldsAfterIt(t *testing.T) {
+	paused, active := "paused", "active"
+	elsewhere := "https://elsewhere.example/"
+	for name, c := range map[string]struct {
+		status int
+		do     func(t *testing.T, p *post, me auth.Actor, hook integrations.WebhookPath)
+		want   []integrations.DeliveryStatus // the newest first
+		sent   int
+	}{
+		"pauses, and it arrives": {200, func(t *testing.T, p *post, me auth.Actor, hook integrations.WebhookPath) {
+			_, err := p.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: &paused})
+			require.NoError(t, err)
+		}, []integrations.DeliveryStatus{integrations.Succeeded}, 1},
+		"pauses, and it fails": {500, func(t *testing.T, p *post, me auth.Actor, hook integrations.WebhookPath) {
+			_, err := p.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: &paused})
+			require.NoError(t, err)
+		}, []integrations.DeliveryStatus{integrations.Failed}, 1},
+		"pauses, goes on and replays": {200, func(t *testing.T, p *post, me auth.Actor, hook integrations.WebhookPath) {
+			for _, status := range []*string{&paused, &active} {
+				_, err := p.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: status})
+				require.NoError(t, err)
+			}
+			n, err := p.ReplayFailed(t.Context(), me, hook, time.Time{})
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+		}, []integrations.DeliveryStatus{integrations.Succeeded}, 1},
+		"moves, and more comes": {200, func(t *testing.T, p *post, me auth.Actor, hook integrations.WebhookPath) {
+			_, err := p.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{URL: &elsewhere})
+			require.NoError(t, err)
+			_, err = p.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
+			require.NoError(t, err)
+		}, []integrations.DeliveryStatus{integrations.Succeeded, integrations.Succeeded}, 2},
+		"deletes": {200, func(t *testing.T, p *post, me auth.Actor, hook integrations.WebhookPath) {
+			require.NoError(t, p.DeleteWebhook(t.Context(), me, hook))
+		}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withPost(t, func(t *testing.T, p *post) {
+				me := p.developer(t)
+				hook := p.hook(t, me, "job.closed")
+				p.during(1, c.status, func() { c.do(t, p, me, hook) })
+				p.closes(t)
+				p.work.All(t)
+				require.Len(t, p.sent, c.sent)
+				if c.sent == 2 {
+					require.Equal(t, elsewhere, p.sent[1].URL)
+				}
+				if c.want == nil {
+					return
+				}
+				got := []integrations.DeliveryStatus{}
+				for _, d := range p.deliveries(t, me, hook) {
+					got = append(got, d.Status)
+					require.Len(t, d.Attempts, 1)
+				}
+				require.Equal(t, c.want, got)
+			})
+		})
+	}
+}
+
+func TestWhoHasLostTheLeaseWritesNothingDown(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		me := p.developer(t)
+		hook := p.hook(t, me, "job.closed")
+		p.during(1, 200, func() { p.lease(t, hook) })
+		p.closes(t)
+		require.Len(t, p.sent, 1)
+		require.Equal(t, integrations.Pending, p.deliveries(t, me, hook)[0].Status)
+		p.clock.Advance(time.Minute)
+		p.sweep(t)
+		require.Len(t, p.sent, 2)
+		require.Equal(t, p.sent[0].Headers["webhook-id"], p.sent[1].Headers["webhook-id"])
+		require.Equal(t, p.sent[0].Body, p.sent[1].Body)
+		d := p.deliveries(t, me, hook)[0]
+		require.Equal(t, integrations.Succeeded, d.Status)
+		require.Len(t, d.Attempts, 1)
+	})
+}
+
+func TestOfTwoWhoComeForAnEndpointOneSendsEverythingOnceAndFiveAtATime(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		me := p.developer(t)
+		hook := p.hook(t, me, "job.closed")
+		e, err := p.MyWebhook(t.Context(), me, hook)
+		require.NoError(t, err)
+		p.due(t, e, 250)
+		// Whoever attempts goes on when the other one has looked and left.
+		left := make(chan struct{})
+		var leaving sync.Once
+		underWay, most := 0, 0
+		p.answers = func(integrations.Post) integrations.Answer {
+			underWay++
+			most = max(most, underWay)
+			p.mu.Unlock()
+			select {
+			case <-left:
+			case <-time.After(10 * time.Second):
+			}
+			p.mu.Lock()
+			underWay--
+			return integrations.Answer{Status: 200}
+		}
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				_ = p.look(t.Context(), e)
+				leaving.Do(func() { close(left) })
+			})
+		}
+		both.Wait()
+		require.Len(t, p.sent, 250)
+		require.LessOrEqual(t, most, 5)
+		once := map[string]bool{}
+		for _, sent := range p.sent {
+			once[sent.Headers["webhook-id"]] = true
+		}
+		require.Len(t, once, 250)
+		at, err := p.store.Webhooks.NextAt(t.Context(), e.ID)
+		require.NoError(t, err)
+		require.Nil(t, at)
+	})
+}
+
+// look has somebody come for what is due for an endpoint.
+func (p *post) look(ctx context.Context, e integrations.Endpoint) error {
+	for _, h := range p.Handlers() {
+		if h.Kind == "integrations.deliver" {
+			return h.Do(ctx, job.New(h.Kind, h.Class, "look", map[string]any{"endpoint": e.ID, "at": p.clock.Now()}))
+		}
+	}
+	return errors.New("nobody delivers")
+}
+
+// due stores so much that is to be sent there, and nobody who does.
+func (p *post) due(t *testing.T, e integrations.Endpoint, n int) {
+	t.Helper()
+	now := p.clock.Now()
+	var ms []integrations.Message
+	var ds []integrations.Delivery
+	for range n {
+		m := integrations.Message{EventID: stores.NewID(), Type: "job.closed", Body: "{}", CreatedAt: now}
+		ms, ds = append(ms, m), append(ds, integrations.Delivery{ID: stores.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now})
+	}
+	_, err := p.store.Webhooks.Queue(t.Context(), ms, ds, now, now)
+	require.NoError(t, err)
+}
+
+// endpoint makes an active endpoint that wants job.closed.
+func (p *post) endpoint(t *testing.T, me auth.Actor) integrations.Endpoint {
+	t.Helper()
+	e, err := p.MyWebhook(t.Context(), me, p.hook(t, me, "job.closed"))
+	require.NoError(t, err)
+	return e
+}
+
+// hang has receivers answer when answer is called, and not before.
+func (p *post) hang(t *testing.T) (answer func()) {
+	t.Helper()
+	answered := make(chan struct{})
+	answer = sync.OnceFunc(func() { close(answered) })
+	t.Cleanup(answer)
+	p.answers = func(integrations.Post) integrations.Answer {
+		p.mu.Unlock()
+		defer p.mu.Lock()
+		<-answered
+		return integrations.Answer{Status: 200}
+	}
+	return answer
+}
+
+// reaches waits until so much was sent.
+func (p *post) reaches(t *testing.T, n int, why string) {
+	t.Helper()
+	require.Eventually(t, func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.sent) == n }, 30*time.Second, time.Millisecond, why)
+}
+
+// visitors come for what is due, all at once.
+type visitors struct {
+	sync.WaitGroup
+	left atomic.Int32
+}
+
+func (v *visitors) come(t *testing.T, p *post, e integrations.Endpoint) {
+	v.Go(func() {
+		assert.NoError(t, p.look(t.Context(), e))
+		v.left.Add(1)
+	})
+}
+
+// leave waits until so many were not let in.
+func (v *visitors) leave(t *testing.T, n int32) {
+	t.Helper()
+	require.Eventually(t, func() bool { return v.left.Load() == n }, 30*time.Second, time.Millisecond)
+}
+
+func TestManySlowEndpointsOfOneOwnerLeaveWorkersToOthers(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		many, other := p.developer(t), p.endpoint(t, p.developer(t))
+		answer := p.hang(t)
+		var visits visitors
+		for range 40 {
+			e := p.endpoint(t, many)
+			p.due(t, e, 1)
+			visits.come(t, p, e)
+		}
+		visits.leave(t, 8)
+		p.due(t, other, 1)
+		visits.come(t, p, other)
+		p.reaches(t, 33, "32 of the many, and the other's")
+		answer()
+		visits.Wait()
+		p.clock.Advance(10 * time.Second)
+		p.work.All(t)
+		require.Len(t, p.sent, 41, "who was one too many has come again")
+	})
+}
+
+func TestEndpointsOfManyOwnersAtWhichNothingArrivesLeaveHalfOfTheWorkersToOthers(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		half := job.Workers[job.Webhooks] / 2
+		var fail []integrations.Endpoint
+		p.answers = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
+		for range half + 2 {
+			e := p.endpoint(t, p.developer(t))
+			p.due(t, e, 1)
+			require.NoError(t, p.look(t.Context(), e))
+			fail = append(fail, e)
+		}
+		works := p.endpoint(t, p.developer(t))
+		p.clock.Advance(time.Minute) // the others' second attempts are due
+		p.sent = nil
+		answer := p.hang(t)
+		var visits visitors
+		for _, e := range fail {
+			visits.come(t, p, e)
+		}
+		visits.leave(t, 2)
+		p.due(t, works, 1)
+		visits.come(t, p, works)
+		p.reaches(t, half+1, "half of the workers, and the one that works")
+		answer()
+		visits.Wait()
+		p.clock.Advance(10 * time.Second)
+		p.work.All(t)
+		require.Len(t, p.sent, half+3, "who was one too many has come again")
+	})
+}
+
+func TestWhoIsCalledOffWritesDownWhatHasArrivedAndLeavesTheRestToTheNext(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		me := p.developer(t)
+		hook := p.hook(t, me, "job.closed")
+		e, err := p.MyWebhook(t.Context(), me, hook)
+		require.NoError(t, err)
+		p.due(t, e, 7)
+		ctx, off := context.WithCancel(t.Context())
+		p.answers = func(integrations.Post) integrations.Answer {
+			if len(p.sent) == 5 {
+				off()
+			}
+			p.mu.Unlock()
+			defer p.mu.Lock()
+			<-ctx.Done()
+			return integrations.Answer{Status: 200}
+		}
+		require.NoError(t, p.look(ctx, e))
+		require.Len(t, p.sent, 5)
+		left, err := p.store.Webhooks.Due(t.Context(), e.ID, p.clock.Now(), nil, 10)
+		require.NoError(t, err)
+		require.Len(t, left, 2, "the others are written down")
+		p.work.All(t)
+		require.Len(t, p.sent, 7)
+	})
+}
+
+func TestManyWhoComeForOneCrowdedEndpointBecomeOne(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		me := p.developer(t)
+		answer := p.hang(t)
+		var visits, looks visitors
+		for range 32 {
+			e := p.endpoint(t, me)
+			p.due(t, e, 1)
+			visits.come(t, p, e)
+		}
+		p.reaches(t, 32, "as many as may")
+		crowded := p.endpoint(t, me)
+		p.due(t, crowded, 1)
+		for range 20 {
+			looks.come(t, p, crowded)
+		}
+		looks.Wait()
+		p.clock.Advance(10 * time.Second)
+		tickets, err := p.store.Jobs.Due(t.Context(), 100)
+		require.NoError(t, err)
+		require.Len(t, tickets, 1)
+		answer()
+		visits.Wait()
+	})
+}

@@ -1,0 +1,275 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/csvfile"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+func publicIsPublic(t *testing.T, b *board) {
+	l := b.post(t, listings.CreateInput{Title: "Short", Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))}})
+	draft := b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
+	closed := b.post(t, listings.CreateInput{Title: "Closed"})
+	_, err := b.svc.Update(t.Context(), b.org, closed.ID, listings.UpdateInput{Status: ptr("closed")})
+	require.NoError(t, err)
+	gone := b.post(t, listings.CreateInput{Title: "Gone"})
+	require.NoError(t, b.svc.Delete(t.Context(), b.org, gone.ID))
+	seen := func() []string {
+		var out []string
+		for _, x := range []listings.Listing{l, draft, closed, gone} {
+			if _, err := b.svc.Detail(t.Context(), x.ID); err == nil {
+				out = append(out, x.Title)
+			} else {
+				require.ErrorIs(t, err, listings.ErrNotFound)
+			}
+		}
+		require.Equal(t, out, b.find(t, listings.FindInput{}))
+		return out
+	}
+	require.Equal(t, []string{"Short"}, seen())
+	b.clk.Advance(time.Hour)
+	require.Empty(t, seen(), "a deadline hides a listing before any sweep")
+	_, err = b.Listings.Public(t.Context(), stores.NewID(), b.clk.Now())
+	require.ErrorIs(t, err, listings.ErrNotFound)
+}
+
+func ownListPages(t *testing.T, b *board) {
+	var want []string
+	for i := range 7 {
+		l := b.post(t, listings.CreateInput{Title: fmt.Sprintf("L%d", i), Status: map[bool]*string{true: ptr("draft")}[i%2 == 1]})
+		want = append([]string{l.Title}, want...)
+		if i > 2 { // some at the same moment
+			b.clk.Advance(time.Second)
+		}
+	}
+	slices.Sort(want[4:]) // L0, L1, L2 are equals: the larger id first
+	slices.Reverse(want[4:])
+	var got []string
+	r := page.Request{Number: 1, Size: 3}
+	for {
+		p, err := b.Listings.Page(t.Context(), b.org, "", r)
+		require.NoError(t, err)
+		require.Equal(t, 7, p.Total)
+		for _, l := range p.Items {
+			got = append(got, l.Title)
+		}
+		if r.Cursor = p.NextCursor; r.Cursor == "" {
+			break
+		}
+	}
+	require.Equal(t, want, got)
+	second, err := b.Listings.Page(t.Context(), b.org, "", page.Request{Number: 2, Size: 3})
+	require.NoError(t, err)
+	require.Equal(t, want[3], second.Items[0].Title)
+	drafts, err := b.Listings.Page(t.Context(), b.org, listings.Draft, page.Request{Number: 1, Size: 10})
+	require.NoError(t, err)
+	require.Equal(t, 3, drafts.Total)
+	for status, want := range map[listings.Status]int{"": 7, listings.Draft: 3, listings.Archived: 0} {
+		n, err := b.Listings.Count(t.Context(), b.org, status)
+		require.NoError(t, err)
+		require.Equal(t, want, n, status)
+	}
+	n, err := b.Listings.Count(t.Context(), stores.NewID(), "")
+	require.NoError(t, err)
+	require.Zero(t, n)
+	_, err = b.Listings.Page(t.Context(), b.org, "", page.Request{Number: 1, Size: 3, Cursor: "nonsense"})
+	require.Equal(t, fault.Invalid, fault.KindOf(err))
+}
+
+// What one listing says and the next does not is not said of that as well.
+func exportIsTheList(t *testing.T, b *board) {
+	first := b.post(t, fullInput())
+	b.clk.Advance(time.Second)
+	b.post(t, listings.CreateInput{Title: "Bare"})
+	b.clk.Advance(time.Second)
+	last := b.post(t, fullInput())
+	b.clk.Advance(time.Second)
+	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
+	require.NoError(t, b.ListingViews.Count(t.Context(), []listings.Visit{{Day: "2026-03-01", ListingID: first.ID, Visitor: "a"}}))
+	export := func(org, status string, n int) (rows []string) {
+		for cursor := ""; ; {
+			var page csvfile.Page
+			var err error
+			cursor, err = b.svc.Table().Rows(t.Context(), org, map[string]string{"status": status}, cursor, n, &page)
+			require.NoError(t, err)
+			require.LessOrEqual(t, page.Rows(), n)
+			rows = append(rows, strings.SplitAfter(string(page.Bytes()), "\r\n")[:page.Rows()]...)
+			if cursor == "" {
+				return rows
+			}
+		}
+	}
+	full := func(l listings.Listing, views int) string {
+		moment := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+		return fmt.Sprintf("%s,\"%s\",Cardiology,%s,Leeds,permanent,active,18.5,21,USD,%d,0,%s,%s,%s\r\n",
+			l.ID, strings.ReplaceAll(l.Title, `"`, `""`), b.company, views, moment(*l.PostedAt), moment(*l.Deadline), moment(l.UpdatedAt))
+	}
+	for n := 1; n <= 5; n++ {
+		rows := export(b.org, "", n)
+		require.Len(t, rows, 4, "%d at a time", n)
+		require.Contains(t, rows[0], ",draft,,,,0,0,,,")
+		require.Equal(t, full(last, 0), rows[1])
+		require.Contains(t, rows[2], ",active,,,,0,0,2")
+		require.Equal(t, full(first, 1), rows[3])
+	}
+	require.Len(t, export(b.org, "draft", 10), 1)
+	require.Empty(t, export(stores.NewID(), "", 10))
+	_, err := b.Listings.Export(t.Context(), b.org, "", "nonsense", 10, func(*listings.Exported) {})
+	require.Equal(t, fault.Invalid, fault.KindOf(err))
+}
+
+func sweepFindsExpired(t *testing.T, b *board) {
+	for i := range 3 {
+		b.post(t, listings.CreateInput{Title: fmt.Sprint(i), Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))}})
+	}
+	b.post(t, listings.CreateInput{Title: "stays"})
+	n, err := b.svc.CloseExpired(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, n)
+	b.clk.Advance(time.Hour)
+	n, err = b.svc.CloseExpired(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	n, err = b.svc.CloseExpired(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, n)
+	events := b.events(t)
+	require.Equal(t, 3, events["job.closed"])
+	require.NoError(t, b.svc.CloseOrganization(t.Context(), b.org))
+	require.Empty(t, b.find(t, listings.FindInput{}))
+	require.Equal(t, 4, b.events(t)["job.closed"]+3)
+}
+
+func titlesInEveryState(t *testing.T, b *board) {
+	a, d := b.post(t, listings.CreateInput{Title: "A"}), b.post(t, listings.CreateInput{Title: "D"})
+	require.NoError(t, b.svc.Delete(t.Context(), b.org, d.ID))
+	got, err := b.svc.Titles(t.Context(), []string{a.ID, d.ID, stores.NewID()})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{a.ID: "A", d.ID: "D"}, got)
+}
+
+func briefsInEveryState(t *testing.T, b *board) {
+	a, d, e := b.post(t, listings.CreateInput{Title: "A", Details: listings.Details{Location: ptr("Leeds")}}), b.post(t, listings.CreateInput{Title: "D"}),
+		b.post(t, listings.CreateInput{Title: "E", Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))}})
+	require.NoError(t, b.svc.Delete(t.Context(), b.org, d.ID))
+	brief := func() map[string]listings.Brief {
+		got, err := b.svc.Briefs(t.Context(), []string{a.ID, d.ID, e.ID, stores.NewID()})
+		require.NoError(t, err)
+		out := map[string]listings.Brief{}
+		for _, l := range got {
+			out[l.ID] = l
+		}
+		return out
+	}
+	until := b.clk.Now().Truncate(time.Second).Add(time.Hour)
+	want := map[string]listings.Brief{
+		a.ID: {ID: a.ID, Title: "A", Company: a.Company, Location: "Leeds", Public: true},
+		d.ID: {ID: d.ID, Title: "D", Company: d.Company},
+		e.ID: {ID: e.ID, Title: "E", Company: e.Company, Public: true, Deadline: until},
+	}
+	require.Equal(t, want, brief())
+	b.clk.Advance(time.Hour)
+	gone := want[e.ID]
+	gone.Public = false
+	want[e.ID] = gone
+	require.Equal(t, want, brief())
+	none, err := b.svc.Briefs(t.Context(), nil)
+	require.NoError(t, err)
+	require.Empty(t, none)
+}
+
+func whatClosesSoonInTheOrderOfDeadlines(t *testing.T, b *board) {
+	now := b.clk.Now()
+	post := func(after time.Duration) string {
+		return b.post(t, listings.CreateInput{Title: "T", Details: listings.Details{ApplicationDeadline: ptr(now.Add(after).Format(time.RFC3339))}}).ID
+	}
+	late, third, first, second := post(50*time.Hour), post(2*time.Hour), post(time.Hour), post(time.Hour)
+	closed := post(time.Hour)
+	require.NoError(t, b.svc.Delete(t.Context(), b.org, closed))
+	b.post(t, listings.CreateInput{Title: "endless"})
+	var got []string
+	at, id := now, ""
+	for {
+		found, err := b.svc.ClosingBetween(t.Context(), at, id, now.Add(50*time.Hour-time.Second), 2)
+		require.NoError(t, err)
+		for _, l := range found {
+			got = append(got, l.ID)
+			at, id = l.Deadline, l.ID
+		}
+		if len(found) < 2 {
+			break
+		}
+	}
+	require.Equal(t, []string{first, second, third}, got)
+	require.NotContains(t, got, late)
+}
+
+func hundredListings(t *testing.T, b *board) {
+	items := make([]listings.BatchItem[listings.CreateInput], listings.MaxBatch)
+	for i := range items {
+		items[i].Input = fullInput()
+		items[i].Input.Title = fmt.Sprintf("Nurse number%d", i)
+	}
+	made, err := b.svc.CreateBatch(t.Context(), b.org, items)
+	require.NoError(t, err)
+	changes := make([]listings.BatchItem[listings.UpdateInput], len(made))
+	for i, m := range made {
+		require.NoError(t, m.Err)
+		changes[i] = listings.BatchItem[listings.UpdateInput]{ID: m.Listing.ID, Input: listings.UpdateInput{Title: ptr(fmt.Sprintf("Midwife number%d", i))}}
+	}
+	changes[7].ID = changes[8].ID // the last wins, and each counts
+	changes[9].ID = stores.NewID()
+	changes[10].Input.Title = ptr(" ")
+	done, err := b.svc.UpdateBatch(t.Context(), b.org, changes)
+	require.NoError(t, err)
+	for i, d := range done {
+		switch i {
+		case 9:
+			require.ErrorIs(t, d.Err, listings.ErrJobNotFound)
+		case 10:
+			require.Equal(t, fault.Invalid, fault.KindOf(d.Err))
+		default:
+			require.NoError(t, d.Err)
+		}
+	}
+	require.Equal(t, []string{"Midwife number8"}, b.find(t, listings.FindInput{Text: `"number8"`}))
+	require.Equal(t, []string{"Nurse number10"}, b.find(t, listings.FindInput{Text: `"number10"`}))
+	require.Equal(t, []string{"Nurse number7"}, b.find(t, listings.FindInput{Text: `"number7"`}))
+	events := b.events(t)
+	require.Equal(t, 100, events["job.created"])
+	require.Equal(t, 97, events["job.updated"])
+}
+
+func sweepersDoNotCollide(t *testing.T, b *board) {
+	items := make([]listings.BatchItem[listings.CreateInput], listings.MaxBatch)
+	for i := range items {
+		items[i].Input = fullInput()
+		items[i].Input.ApplicationDeadline = ptr(b.clk.Now().Add(time.Minute).Format(time.RFC3339))
+	}
+	_, err := b.svc.CreateBatch(t.Context(), b.org, items)
+	require.NoError(t, err)
+	b.clk.Advance(time.Hour)
+	var wg sync.WaitGroup
+	errs := make(chan error, 4)
+	for range 4 {
+		wg.Go(func() { _, err := b.svc.CloseExpired(context.Background()); errs <- err })
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	require.Equal(t, 100, b.events(t)["job.closed"])
+}

@@ -1,0 +1,182 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// The listings that searches are tried on, the oldest first.
+var searchBoard = []listings.CreateInput{
+	post("Registered Nurse", "leeds", "Acute medicine. Hospice links.", "permanent full-time 31000-38000"),
+	post("RN - ICU nights", "Boston, MA", "Level one trauma centre.", "contract full-time USD 45-60 hour"),
+	post("Staff Nurse (A&E)", "Leeds", "Busy department. Band 5 or above.", "temporary bank GBP 18-22 hour"),
+	post("Ward Manager", "Boston, Lincolnshire", "Leads the nurses of an orthopaedic ward.", "permanent full-time 45000-52000"),
+	post("Consultant Cardiologist", "Manchester", "Cardiology service for the north.", "permanent full-time 105000-139000"),
+	post("Healthcare Assistant", "Wakefield", "Personal care for older people in a care home.", "permanent part-time GBP 12.5 hour"),
+	post("General Practitioner", "Cork", "Partnership in a coastal practice.", "permanent flexible EUR 110000"),
+	post("Remote Triage Nurse", "London", "Telephone advice from home.", "permanent full-time remote 33000-36000"),
+	post("Band 6/7 Physiotherapist", "Bradford", "Musculoskeletal outpatients.", "permanent full-time 35000-46000"),
+	post("Paediatric Nurse", "Sheffield", "Children's ward, neonatal rotation.", "temporary full-time"),
+	post("Social Worker", "York", "Safeguarding adults. Working in the community.", "contract full-time GBP 25-28 hour"),
+	post("Occupational Therapist", "Dublin", "Stroke rehabilitation, mentions Leeds in passing.", "permanent full-time EUR 40000-50000"),
+	post("Porter", "Reading", "Moves patients between wards.", "permanent full-time 22000"),
+	post("Midwife", "", "Home births with a small team. Intensive care is far away.", ""),
+}
+
+// post reads "contract employment remote CURRENCY min-max period".
+func post(title, location, description, terms string) listings.CreateInput {
+	in := listings.CreateInput{Title: title, Description: description}
+	in.Location = &location
+	for _, w := range strings.Fields(terms) {
+		switch {
+		case slices.Contains(listings.ContractTypes, w):
+			in.ContractType = &w
+		case slices.Contains(listings.EmploymentTypes, w):
+			in.EmploymentType = &w
+		case w == "remote":
+			in.Remote = ptr(true)
+		default:
+			if in.Salary == nil {
+				in.Salary = &listings.SalaryInput{}
+			}
+			s := in.Salary
+			switch low, high, both := strings.Cut(w, "-"); {
+			case slices.Contains(listings.Periods, w):
+				s.Period = &w
+			case strings.ToUpper(w) == w && strings.Trim(w, "0123456789.-") != "":
+				s.Currency = &w
+			default:
+				s.Min = ptr(amount(low))
+				if both {
+					s.Max = ptr(amount(high))
+				}
+			}
+		}
+	}
+	return in
+}
+
+func amount(s string) float64 {
+	var x float64
+	if _, err := fmt.Sscan(s, &x); err != nil {
+		panic(err)
+	}
+	return x
+}
+
+type searchCase struct {
+	text   string
+	filter listings.FilterInput
+	sort   string
+	want   string // titles with | between, in order
+}
+
+var searchCases = []searchCase{
+	// Words: every one of them, by their stems, the title first, then the newer.
+	{text: "nurse", want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|RN - ICU nights|Registered Nurse|Ward Manager"},
+	{text: "nurses", want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|RN - ICU nights|Registered Nurse|Ward Manager"},
+	{text: "ward", want: "Ward Manager|Porter|Paediatric Nurse"},
+	{text: "cardiology", want: "Consultant Cardiologist"},
+	{text: "nurse triage", want: "Remote Triage Nurse"},
+	{text: "NURSE Leads", want: "Ward Manager"},
+	{text: "plumber", want: ""},
+	// Synonyms and abbreviations, both ways.
+	{text: "RN", want: "RN - ICU nights|Registered Nurse"},
+	{text: "registered nurse", want: "RN - ICU nights|Registered Nurse"},
+	{text: "R.N.", want: "RN - ICU nights|Registered Nurse"},
+	{text: "gp", want: "General Practitioner"},
+	{text: "HCA", want: "Healthcare Assistant"},
+	{text: "itu", want: "RN - ICU nights|Midwife"},
+	{text: "intensive care", want: "RN - ICU nights|Midwife"},
+	{text: "a&e", want: "Staff Nurse (A&E)"},
+	{text: "accident and emergency nurse", want: "Staff Nurse (A&E)"},
+	{text: "ER nurse", want: "Staff Nurse (A&E)"},
+	{text: "physio", want: "Band 6/7 Physiotherapist"},
+	{text: "physical therapist", want: "Band 6/7 Physiotherapist"},
+	{text: "pediatric nurse", want: "Paediatric Nurse"},
+	{text: "OT", want: "Occupational Therapist"},
+	{text: "social work", want: "Social Worker"},
+	{text: "orthopedic", want: "Ward Manager"},
+	// Small typos.
+	{text: "nusre triage", want: "Remote Triage Nurse"},
+	{text: "cardiolgist", want: "Consultant Cardiologist"},
+	{text: "phisiotherapist", want: "Band 6/7 Physiotherapist"},
+	{text: "ocupational therapst", want: "Occupational Therapist"},
+	{text: "midwive", want: "Midwife"},
+	// Phrases, exclusions, alternatives.
+	{text: `"care home"`, want: "Healthcare Assistant"},
+	{text: `"home care"`, want: ""},
+	{text: `"nurse"`, want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse|Ward Manager"},
+	{text: `"older people" -nurse`, want: "Healthcare Assistant"},
+	{text: "nurse -leeds -triage", want: "Paediatric Nurse|RN - ICU nights|Ward Manager"},
+	{text: `nurse -"acute medicine"`, want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|RN - ICU nights|Ward Manager"},
+	{text: "-nurse -rn", want: "Midwife|Porter|Occupational Therapist|Social Worker|Band 6/7 Physiotherapist|General Practitioner|Healthcare Assistant|Consultant Cardiologist"},
+	{text: "midwife OR porter", want: "Midwife|Porter"},
+	{text: "midwife OR nurse sheffield", want: "Paediatric Nurse|Remote Triage Nurse"},
+	{text: `"stroke rehabilitation" OR "coastal practice"`, want: "Occupational Therapist|General Practitioner"},
+	{text: "part-time", want: "Healthcare Assistant"},
+	// The last word may be unfinished.
+	{text: "midw", want: "Midwife"},
+	{text: "consultant cardi", want: "Consultant Cardiologist"},
+	{text: "occupational thera", want: "Occupational Therapist"},
+	{text: "registered nur", want: "Registered Nurse"},
+	// Fillers do not count; of fillers alone, everything is wanted.
+	{text: "looking for a midwife job", want: "Midwife"},
+	{text: "porter vacancy needed", want: "Porter"},
+	{text: "nurse jobs in Leeds", want: "Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse"},
+	// Places.
+	{text: "nurse leeds", want: "Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse"},
+	{text: "nurse, Leeds", want: "Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse"},
+	{text: "therapist leeds", want: "Occupational Therapist"},
+	{text: "boston", want: "Remote Triage Nurse|Ward Manager|RN - ICU nights", sort: "date"},
+	{text: "boston lincolnshire", want: "Remote Triage Nurse|Ward Manager"},
+	{text: "nurse in Boston, Lincolnshire", want: "Remote Triage Nurse|Ward Manager"},
+	{text: "nurse boston ma", want: "Remote Triage Nurse|RN - ICU nights"},
+	{text: "nurse yorkshire", want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse"},
+	{text: "therapist ireland", want: "Occupational Therapist"},
+	{text: "home", want: "Midwife|Remote Triage Nurse|Healthcare Assistant"},
+	{text: "porter", want: "Porter"},
+	{text: "porter in reading", want: "Porter"},
+	{text: "porter near Wokingham", want: "Porter"},
+	// Bands and contracts.
+	{text: "band 7", want: "Band 6/7 Physiotherapist"},
+	{text: "band 5 nurse", want: "Staff Nurse (A&E)"},
+	{text: "temporary nurse", want: "Paediatric Nurse|Staff Nurse (A&E)"},
+	{text: "bank nurse", want: "Staff Nurse (A&E)"},
+	{text: "remote nurse", want: "Remote Triage Nurse"},
+	{text: "permanent nurse leeds", want: "Remote Triage Nurse|Registered Nurse"},
+	// Filters.
+	{filter: listings.FilterInput{Location: "Leeds"}, want: "Band 6/7 Physiotherapist|Remote Triage Nurse|Healthcare Assistant|Staff Nurse (A&E)|Registered Nurse"},
+	{filter: listings.FilterInput{Location: "Leeds", Radius: ptr(2.0)}, want: "Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse"},
+	{filter: listings.FilterInput{Location: "leeds", Radius: ptr(40.0)}, want: "Social Worker|Paediatric Nurse|Band 6/7 Physiotherapist|Remote Triage Nurse|Healthcare Assistant|Consultant Cardiologist|Staff Nurse (A&E)|Registered Nurse"},
+	{filter: listings.FilterInput{Location: "West Yorkshire"}, want: "Band 6/7 Physiotherapist|Remote Triage Nurse|Healthcare Assistant|Staff Nurse (A&E)|Registered Nurse"},
+	{filter: listings.FilterInput{Location: "Ireland"}, want: "Occupational Therapist|Remote Triage Nurse|General Practitioner"},
+	{filter: listings.FilterInput{Location: "England", ContractType: "temporary"}, want: "Paediatric Nurse|Staff Nurse (A&E)"},
+	{filter: listings.FilterInput{Location: "MA"}, want: "Remote Triage Nurse|RN - ICU nights"},
+	{filter: listings.FilterInput{Location: "Nowhereville"}, want: ""},
+	{filter: listings.FilterInput{Location: "remote"}, want: "Remote Triage Nurse"},
+	{filter: listings.FilterInput{Specialty: "dialysis"}, want: "Consultant Cardiologist"},
+	{filter: listings.FilterInput{Specialty: "PODIATRY "}, want: "General Practitioner|Healthcare Assistant"},
+	{filter: listings.FilterInput{Specialty: "pod"}, want: ""},
+	{text: "nurse shef", want: "Paediatric Nurse"},
+	{text: "nurse lee", want: "Staff Nurse (A&E)|Registered Nurse"},
+	{filter: listings.FilterInput{ContractType: "contract"}, want: "Social Worker|RN - ICU nights"},
+	{filter: listings.FilterInput{EmploymentType: "part-time"}, want: "Healthcare Assistant"},
+	{filter: listings.FilterInput{Remote: ptr(true)}, want: "Remote Triage Nurse"},
+	{filter: listings.FilterInput{Remote: ptr(false), Location: "London"}, want: ""},
+	// Pay by the year: hours are 1,950, or 2,080 in dollars.
+	{filter: listings.FilterInput{SalaryMin: ptr(90_000.0)}, want: "General Practitioner|Consultant Cardiologist|RN - ICU nights"},
+	{filter: listings.FilterInput{SalaryMin: ptr(124_801.0)}, want: "Consultant Cardiologist"},
+	{filter: listings.FilterInput{SalaryMin: ptr(124_800.0)}, want: "Consultant Cardiologist|RN - ICU nights"},
+	{filter: listings.FilterInput{SalaryMax: ptr(24_375.0)}, want: "Porter|Healthcare Assistant"},
+	{filter: listings.FilterInput{SalaryMin: ptr(34_000.0), SalaryMax: ptr(37_000.0)}, want: "Band 6/7 Physiotherapist|Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse"},
+	// Orders.
+	{text: "nurse", sort: "date", want: "Paediatric Nurse|Remote Triage Nurse|Ward Manager|Staff Nurse (A&E)|RN - ICU nights|Registered Nurse"},
+	{text: "nurse", sort: "salary", want: "RN - ICU nights|Ward Manager|Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse|Paediatric Nurse"},
+	{sort: "distance", filter: listings.FilterInput{Location: "Leeds", Radius: ptr(60.0)}, want: "Staff Nurse (A&E)|Registered Nurse|Healthcare Assistant|Band 6/7 Physiotherapist|Social Worker|Paediatric Nurse|Consultant Cardiologist|Remote Triage Nurse"},
+	{text: "nurse leeds", sort: "distance", want: "Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse"},
+	{text: "midwife", sort: "distance", want: "Midwife"},
+}

@@ -1,0 +1,52 @@
+package e2e
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+func TestOnSQLiteOneProcessServesAtATime(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"))
+	me := first.seeker(t)
+	app := me.app()
+
+	begun := time.Now()
+	var out, errs bytes.Buffer
+	second := exec.Command(kit.Program(t), "serve")
+	second.Dir, second.Env, second.Stdout, second.Stderr = dir, first.env, &out, &errs
+	require.Error(t, second.Run())
+	require.Empty(t, out.String())
+	require.Contains(t, errs.String(), "waiting for its end", "it says at once what it waits for")
+	require.Contains(t, errs.String(), "locum: database.url (from LOCUM_DATABASE_URL): another `locum serve` has this database")
+	require.Less(t, time.Since(begun), 45*time.Second)
+
+	require.Contains(t, first.run(t, "developers", "plan", app, "professional"), "professional", "operators' commands are not kept out")
+	require.Contains(t, first.run(t, "seed", "--listings", "10"), "@")
+	me.get("/api/auth/me").ok(200)
+
+	require.NoError(t, first.cmd.Process.Kill())
+	<-first.exited
+	first.exited <- nil // for who waits for its end later
+	third := &world{dir: dir, env: first.env, log: &kit.Log{}, exited: make(chan error, 1)}
+	third.serve(t)
+	require.NotContains(t, third.log.String(), "waiting for its end", "the lock has gone with the process")
+
+	fourth := &world{dir: dir, env: first.env, log: &kit.Log{}, exited: make(chan error, 1)}
+	go func() {
+		assert.Eventually(t, func() bool { return strings.Contains(fourth.log.String(), "waiting for its end") }, 20*time.Second, 10*time.Millisecond, "a restart waits for the one before")
+		third.stop(t)
+	}()
+	fourth.serve(t)
+	me.on(fourth).get("/api/auth/me").ok(200)
+}

@@ -1,0 +1,72 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheDocumentationOfTheInterface(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("it can be tried with OAuth, and loads and runs nothing but what this server has", func(t *testing.T) {
+			t.Parallel()
+			guest := w.guest(t)
+			for path, holds := range map[string]string{
+				"/docs/developer":                      `src="/docs/developer/page.js"`,
+				"/docs/developer/page.js":              "usePkceWithAuthorizationCodeGrant: true",
+				"/docs/developer/oauth2-redirect.html": `src="oauth2-redirect.js"`,
+				"/docs/developer/oauth2-redirect.js":   "swaggerUIRedirectOauth2",
+				"/docs":                                `src="/docs/page.js"`,
+				"/docs/page.css":                       "nav",
+			} {
+				a := guest.try("GET", path, nil)
+				require.Equal(t, 200, a.status, path)
+				require.Contains(t, string(a.raw), holds, path)
+				require.Contains(t, a.header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; style-src 'self';", path)
+				require.Equal(t, "same-origin", a.header.Get("Cross-Origin-Opener-Policy"), "as of the page that asks for consent, or its window loses this one: "+path)
+			}
+			for _, path := range []string{"/docs/developer/page.html", "/docs/developer/nothing", "/docs/nothing.js"} {
+				require.Equal(t, 404, guest.try("GET", path, nil).status, path)
+			}
+			var document struct {
+				Components struct {
+					SecuritySchemes struct {
+						OAuth struct {
+							Type, Description string
+							Flows             map[string]struct {
+								AuthorizationURL, TokenURL, RefreshURL string
+								Scopes                                 map[string]string
+							}
+						}
+					}
+				}
+			}
+			require.NoError(t, json.Unmarshal(guest.try("GET", "/openapi/developer.json", nil).raw, &document))
+			scheme := document.Components.SecuritySchemes.OAuth
+			require.Equal(t, "oauth2", scheme.Type)
+			require.Len(t, scheme.Flows, 1)
+			flow := scheme.Flows["authorizationCode"]
+			for address, path := range map[string]string{flow.AuthorizationURL: "/oauth/authorize", flow.TokenURL: "/oauth/token", flow.RefreshURL: "/oauth/token"} {
+				u, err := url.Parse(address)
+				require.NoError(t, err)
+				require.Equal(t, path, u.Path)
+			}
+			for _, scope := range []string{"jobs:read", "applications:read", "applications:write"} {
+				require.NotEmpty(t, flow.Scopes[scope])
+			}
+			require.Contains(t, scheme.Description, "/docs/developer/oauth2-redirect.html")
+		})
+		t.Run("it, the guides and the dashboard are one click from each other", func(t *testing.T) {
+			t.Parallel()
+			guest, b := w.browser(t), w.signedIn(t, w.seeker(t))
+			for _, page := range []shown{guest.open("GET", "/docs/developer", nil), guest.open("GET", "/docs", nil), guest.open("GET", "/docs/guides/errors", nil), guest.follow(guest.open("GET", "/developers", nil)), b.open("GET", "/developers", nil)} {
+				require.Equal(t, 200, page.status)
+				for _, to := range []string{"/docs/developer", "/docs/guides", "/developers"} {
+					require.Contains(t, page.text, `href="`+to)
+				}
+			}
+		})
+	})
+}

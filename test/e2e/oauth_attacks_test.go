@@ -1,0 +1,297 @@
+package e2e
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/oauth2"
+)
+
+func TestOAuthAttacks(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("a code works once, and its second use revokes what it gave", func(t *testing.T) {
+			t.Parallel()
+			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			code, _ := p.code(t, verifier)
+			token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
+			require.NoError(t, err)
+			require.True(t, p.active(t, token.AccessToken))
+			p.refused(t, "/oauth/token", redeem(code, verifier), 400, "invalid_grant")
+			require.False(t, p.active(t, token.AccessToken))
+			p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 400, "invalid_grant")
+		})
+		t.Run("of twenty exchanges of a code at once one succeeds", func(t *testing.T) {
+			t.Parallel()
+			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			code, _ := p.code(t, verifier)
+			require.EqualValues(t, 1, succeed(t, 20, func() error {
+				_, err := p.Exchange(context.Background(), code, oauth2.VerifierOption(verifier))
+				return err
+			}))
+		})
+		t.Run("of twenty refreshes at once one succeeds", func(t *testing.T) {
+			t.Parallel()
+			p := w.thirdParty(t, nil)
+			token := p.tokens(t)
+			token.Expiry = time.Now().Add(-time.Hour)
+			require.EqualValues(t, 1, succeed(t, 20, func() error {
+				_, err := p.TokenSource(context.Background(), token).Token()
+				return err
+			}))
+		})
+		t.Run("a refresh token works once, and its second use ends the family", func(t *testing.T) {
+			t.Parallel()
+			for _, more := range []object{nil, {"public": true}} {
+				p := w.thirdParty(t, more)
+				first := p.tokens(t)
+				_, second, _ := p.call(t, "/oauth/token", refreshing(first.RefreshToken))
+				require.NotEmpty(t, second["access_token"])
+				p.refused(t, "/oauth/token", refreshing(first.RefreshToken), 400, "invalid_grant")
+				next, _ := second["refresh_token"].(string)
+				p.refused(t, "/oauth/token", refreshing(next), 400, "invalid_grant")
+			}
+		})
+		t.Run("a rotation ends the access token before it", func(t *testing.T) {
+			t.Parallel()
+			p := w.thirdParty(t, nil)
+			token := p.tokens(t)
+			_, second, _ := p.call(t, "/oauth/token", refreshing(token.RefreshToken))
+			require.False(t, p.active(t, token.AccessToken))
+			access, _ := second["access_token"].(string)
+			require.True(t, p.active(t, access))
+		})
+		t.Run("a code or a refresh token is of use to its own client alone", func(t *testing.T) {
+			t.Parallel()
+			p, other, verifier := w.thirdParty(t, nil), w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			code, _ := p.code(t, verifier)
+			other.refused(t, "/oauth/token", redeem(code, verifier), 400, "invalid_grant")
+			token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
+			require.NoError(t, err, "and stays so")
+			other.refused(t, "/oauth/token", refreshing(token.RefreshToken), 400, "invalid_grant")
+			_, body, _ := p.call(t, "/oauth/token", refreshing(token.RefreshToken))
+			require.NotEmpty(t, body["access_token"])
+			// A client that knows who another is, but not its secret, is not that one.
+			p.ClientSecret = other.ClientSecret
+			p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
+			p.ClientSecret = ""
+			p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
+		})
+		t.Run("a client authenticates in one way and not in two", func(t *testing.T) {
+			t.Parallel()
+			p, other := w.thirdParty(t, nil), w.thirdParty(t, nil)
+			token := p.tokens(t)
+			for _, path := range []string{"/oauth/introspect", "/oauth/token", "/oauth/revoke"} {
+				asks := func(more url.Values) url.Values {
+					values := refreshing(token.RefreshToken)
+					values.Set("token", token.AccessToken)
+					maps.Copy(values, more)
+					return values
+				}
+				// The header has the right secret, and the body has one as well.
+				for _, body := range []url.Values{
+					{"client_id": {p.ClientID}, "client_secret": {p.ClientSecret}}, {"client_secret": {p.ClientSecret}}, {"client_secret": {"wrong"}},
+					{"client_id": {other.ClientID}, "client_secret": {other.ClientSecret}}, {"client_id": {other.ClientID}},
+				} {
+					p.refused(t, path, asks(body), 400, "invalid_request")
+				}
+				wrong := *p
+				wrong.ClientSecret = "wrong"
+				wrong.refused(t, path, asks(url.Values{"client_secret": {p.ClientSecret}}), 400, "invalid_request")
+				require.True(t, p.active(t, token.AccessToken), "nothing of it was done")
+				// The same name in the body, and what is there without a value, are no second way.
+				status, body, _ := p.call(t, path, asks(url.Values{"client_id": {p.ClientID}, "client_secret": {""}}))
+				require.Equal(t, 200, status, "%v", body)
+				if next, there := body["refresh_token"].(string); there {
+					token.RefreshToken, token.AccessToken = next, body["access_token"].(string)
+				}
+			}
+			require.False(t, p.active(t, token.AccessToken))
+			// And in the body alone it works as well.
+			inBody := w.thirdParty(t, nil)
+			inBody.Endpoint.AuthStyle = oauth2.AuthStyleInParams
+			inBody.tokens(t)
+		})
+		t.Run("an address that is not registered is not sent to", func(t *testing.T) {
+			t.Parallel()
+			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			b := w.signedIn(t, w.seeker(t))
+			for _, to := range []string{callback + "/more", "https://evil.wardfinder.example.com/callback", "https://wardfinder.example.com/x/../callback", callback + "?a=b", "http://wardfinder.example.com/callback",
+				"https://wardfinder.example.com.evil.example/callback", "https://wardfinder.example.com@evil.example/callback", "https://WARDFINDER.example.com/callback", callback + "#x", callback + "/", "//wardfinder.example.com/callback", "https://wardfinder.example.com:444/callback"} {
+				p.RedirectURL = to
+				got := b.open("GET", p.ask(verifier), nil)
+				require.Equal(t, 400, got.status, to)
+				require.Empty(t, got.header.Get("Location"))
+				require.Equal(t, 400, w.browser(t).open("GET", p.ask(verifier), nil).status, "nor before a sign-in")
+			}
+			p.RedirectURL = callback
+			code := b.allow(p.ask(verifier)).Get("code")
+			for _, to := range []string{"", callback + "/more"} {
+				values := redeem(code, verifier)
+				values.Set("redirect_uri", to)
+				p.refused(t, "/oauth/token", values, 400, "invalid_grant")
+			}
+		})
+		t.Run("of a loopback address the port is free, and nothing else", func(t *testing.T) {
+			t.Parallel()
+			p, verifier := w.thirdParty(t, object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb", "http://localhost:1234/cb"}}), oauth2.GenerateVerifier()
+			b := w.signedIn(t, w.seeker(t))
+			p.RedirectURL = "http://127.0.0.1:51004/cb"
+			code := b.allow(p.ask(verifier)).Get("code")
+			values := redeem(code, verifier)
+			values.Set("redirect_uri", p.RedirectURL)
+			_, body, _ := p.call(t, "/oauth/token", values)
+			require.NotEmpty(t, body["access_token"], "%v", body)
+			for _, to := range []string{"http://127.0.0.1:51004/other", "http://127.0.0.2:51004/cb", "https://127.0.0.1:51004/cb", "http://localhost:5/cb", "http://127.0.0.1.evil.example/cb"} {
+				p.RedirectURL = to
+				require.Equal(t, 400, b.open("GET", p.ask(verifier), nil).status, to)
+			}
+		})
+		t.Run("without PKCE, or with plain, no code is given", func(t *testing.T) {
+			t.Parallel()
+			for _, more := range []object{nil, {"public": true}} {
+				p := w.thirdParty(t, more)
+				b := w.signedIn(t, w.seeker(t))
+				challenge := oauth2.S256ChallengeFromVerifier(oauth2.GenerateVerifier())
+				for _, with := range []url.Values{{}, {"code_challenge": {challenge}}, {"code_challenge": {challenge}, "code_challenge_method": {"plain"}}, {"code_challenge": {challenge}, "code_challenge_method": {"s256"}},
+					{"code_challenge_method": {"S256"}}, {"code_challenge": {"short"}, "code_challenge_method": {"S256"}}} {
+					path := strings.TrimPrefix(p.AuthCodeURL("the state"), w.url) + "&" + with.Encode()
+					answer := b.sent(b.open("GET", path, nil))
+					require.Equal(t, "invalid_request", answer.Get("error"), "%v", with)
+					require.Empty(t, answer.Get("code"))
+				}
+			}
+		})
+		t.Run("a code is of no use with another verifier or with none", func(t *testing.T) {
+			t.Parallel()
+			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			code, _ := p.code(t, verifier)
+			for _, wrong := range []string{"", oauth2.GenerateVerifier(), verifier[:42], oauth2.S256ChallengeFromVerifier(verifier), verifier + strings.Repeat("x", 200)} {
+				p.refused(t, "/oauth/token", redeem(code, wrong), 400, "invalid_grant")
+			}
+			values := redeem(code, verifier)
+			values.Del("code_verifier")
+			p.refused(t, "/oauth/token", values, 400, "invalid_grant")
+		})
+		t.Run("a refresh can have fewer scopes, never more", func(t *testing.T) {
+			t.Parallel()
+			p := w.thirdParty(t, nil)
+			token := p.tokens(t)
+			for _, wider := range []string{"applications:read", "jobs:read applications:write applications:read", "admin", "*"} {
+				values := refreshing(token.RefreshToken)
+				values.Set("scope", wider)
+				p.refused(t, "/oauth/token", values, 400, "invalid_scope")
+			}
+			values := refreshing(token.RefreshToken)
+			values.Set("scope", "jobs:read")
+			_, fewer, _ := p.call(t, "/oauth/token", values)
+			require.Equal(t, "jobs:read", fewer["scope"])
+			access, _ := fewer["access_token"].(string)
+			_, about, _ := p.call(t, "/oauth/introspect", url.Values{"token": {access}})
+			require.Equal(t, "jobs:read", about["scope"])
+			refresh, _ := fewer["refresh_token"].(string)
+			_, again, _ := p.call(t, "/oauth/token", refreshing(refresh))
+			require.Equal(t, "jobs:read applications:write", again["scope"], "what was allowed is allowed")
+		})
+		t.Run("a scope that is none is refused, and without any it is jobs:read", func(t *testing.T) {
+			t.Parallel()
+			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			b := w.signedIn(t, w.seeker(t))
+			for _, scope := range []string{"admin", "jobs:read admin", "jobs", "jobs:*", "JOBS:READ", "openid", "offline_access"} {
+				p.Scopes = []string{scope}
+				require.Equal(t, "invalid_scope", b.sent(b.open("GET", p.ask(verifier), nil)).Get("error"), scope)
+			}
+			p.Scopes = nil
+			code := b.allow(p.ask(verifier)).Get("code")
+			_, body, _ := p.call(t, "/oauth/token", redeem(code, verifier))
+			require.Equal(t, "jobs:read", body["scope"])
+		})
+		t.Run("a consent is given by its own page of the same session", func(t *testing.T) {
+			t.Parallel()
+			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			me, stranger := w.seeker(t), w.seeker(t)
+			b, theirs := w.signedIn(t, me), w.signedIn(t, stranger)
+			path := p.ask(verifier)
+			csrf := b.Open("GET", path, nil).Secret(t)
+			foreign := theirs.Open("GET", path, nil).Secret(t)
+			yes := url.Values{"decision": {"allow"}}
+			require.Equal(t, 403, b.open("POST", path, yes).status)
+			for _, wrong := range []string{"", "x", foreign} {
+				yes.Set("csrf", wrong)
+				require.Equal(t, 403, b.open("POST", path, yes).status)
+			}
+			yes.Set("csrf", csrf)
+			for _, sent := range []struct{ site, from string }{{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"}, {"", "null"}, {"cross-site", w.url}} {
+				b.Site, b.From = sent.site, sent.from
+				require.Equal(t, 403, b.open("POST", path, yes).status, "%v", sent)
+			}
+			b.Site, b.From = "", w.url
+			require.NotEmpty(t, b.sent(b.open("POST", path, yes)).Get("code"))
+		})
+		t.Run("no page can be shown inside of another", func(t *testing.T) {
+			t.Parallel()
+			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			b := w.signedIn(t, w.seeker(t))
+			p2 := *p
+			p2.RedirectURL = callback + "x"
+			for path, forms := range map[string]string{p.ask(verifier): "'self' https://wardfinder.example.com", p2.ask(verifier): "'self'", "/developers/consents": "'self'"} {
+				header := b.open("GET", path, nil).header
+				policy := header.Get("Content-Security-Policy")
+				require.Contains(t, policy, "default-src 'none'")
+				require.Contains(t, policy, "frame-ancestors 'none'")
+				require.True(t, strings.HasSuffix(policy, "form-action "+forms), policy)
+				require.NotContains(t, policy, "unsafe")
+				require.Equal(t, "DENY", header.Get("X-Frame-Options"))
+				require.Equal(t, "no-store", header.Get("Cache-Control"))
+				require.Equal(t, "same-origin", header.Get("Referrer-Policy"))
+				require.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
+				require.Equal(t, "same-origin", header.Get("Cross-Origin-Opener-Policy"))
+			}
+		})
+		t.Run("a browser is shown a page between the form and what may lead to another host", func(t *testing.T) {
+			t.Parallel()
+			p, me := w.thirdParty(t, nil), w.seeker(t)
+			b := w.browser(t)
+			b.Site, b.From = "", w.url // as over http, where browsers say no more of themselves
+			path := p.ask(oauth2.GenerateVerifier())
+			page := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "next": {path}})
+			require.Equal(t, 200, page.status)
+			require.Contains(t, page.words(), `url=`+path)
+		})
+		t.Run("a sign-in goes on to this very host alone", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			for _, next := range []string{"https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example", "https:evil.example", "/\t/evil.example", "javascript:alert(1)", " //evil.example", "", "evil"} {
+				b := w.browser(t)
+				require.NotContains(t, b.open("GET", "/developers/sign-in?next="+url.QueryEscape(next), nil).text, "evil")
+				in := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "next": {next}})
+				require.Equal(t, 303, in.status)
+				require.Equal(t, "/developers", in.header.Get("Location"), next)
+				again := b.open("GET", "/developers/sign-in?next="+url.QueryEscape(next), nil)
+				require.Equal(t, "/developers", again.header.Get("Location"), next)
+			}
+		})
+	})
+}
+
+// succeed counts how many of n calls at once do.
+func succeed(t testing.TB, n int, call func() error) int64 {
+	t.Helper()
+	var all sync.WaitGroup
+	var done atomic.Int64
+	for range n {
+		all.Go(func() {
+			if call() == nil {
+				done.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	return done.Load()
+}

@@ -1,0 +1,179 @@
+package e2e
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/oauth2"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// browser is somebody's browser.
+type browser struct {
+	*kit.Browser
+	w *world
+}
+
+func (w *world) browser(t testing.TB) *browser {
+	t.Helper()
+	return &browser{kit.NewBrowser(t, w.url, w.guest(t).ip), w}
+}
+
+// shown is a page that is no fault of the server.
+type shown struct {
+	status int
+	header http.Header
+	text   string
+}
+
+func (b *browser) open(method, path string, values url.Values) shown {
+	b.T.Helper()
+	return b.seen(b.Open(method, path, values))
+}
+
+func (b *browser) seen(p kit.Page) shown {
+	b.T.Helper()
+	require.Less(b.T, p.Status, 500, "%s\n%s", p.Text, b.w.log)
+	return shown{p.Status, p.Header, p.Text}
+}
+
+func (b *browser) signIn(a *account) shown {
+	b.T.Helper()
+	return b.seen(b.SignIn(a.email, password))
+}
+
+// signedIn is a browser of somebody who has signed in.
+func (w *world) signedIn(t testing.TB, a *account) *browser {
+	t.Helper()
+	b := w.browser(t)
+	require.Equal(t, 303, b.signIn(a).status)
+	return b
+}
+
+// issuer is the public URL of the servers under test, which are at another.
+const issuer = "http://localhost:8080"
+
+const callback = "https://wardfinder.example.com/callback"
+
+// thirdParty is an application, and the authorization server as it knows it.
+type thirdParty struct {
+	w *world
+	oauth2.Config
+}
+
+func (w *world) thirdParty(t testing.TB, more object) *thirdParty {
+	t.Helper()
+	in := object{"name": "Ward Finder", "description": "Finds wards", "redirectUris": []string{callback}}
+	for name, value := range more {
+		in[name] = value
+	}
+	made := w.employer(t).post("/api/developers/apps", in).ok(201)
+	c := oauth2.Config{ClientID: made.text("data.app.clientId"), RedirectURL: callback, Scopes: []string{"jobs:read", "applications:write"},
+		Endpoint: oauth2.Endpoint{AuthURL: w.url + "/oauth/authorize", TokenURL: w.url + "/oauth/token", AuthStyle: oauth2.AuthStyleInParams}}
+	if secret, there := made.at("data.clientSecret").(string); there {
+		c.ClientSecret, c.Endpoint.AuthStyle = secret, oauth2.AuthStyleInHeader
+	}
+	return &thirdParty{w, c}
+}
+
+// ask is the path that a user is sent to.
+func (p *thirdParty) ask(verifier string, more ...oauth2.AuthCodeOption) string {
+	return strings.TrimPrefix(p.AuthCodeURL("the state", append([]oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}, more...)...), p.w.url)
+}
+
+// allow has the user look at the consent page and agree, and returns what the
+// client hears.
+func (b *browser) allow(path string) url.Values {
+	b.T.Helper()
+	return b.sent(b.seen(b.Allow(path)))
+}
+
+func (b *browser) decide(path, decision, csrf string) url.Values {
+	b.T.Helper()
+	return b.sent(b.seen(b.Decide(path, decision, csrf)))
+}
+
+// sent is what a redirect to the client says.
+func (b *browser) sent(answer shown) url.Values {
+	b.T.Helper()
+	require.Equal(b.T, 303, answer.status, answer.text)
+	to, err := url.Parse(answer.header.Get("Location"))
+	require.NoError(b.T, err)
+	require.NotEmpty(b.T, to.Scheme, "not the client: %s", to)
+	require.Equal(b.T, issuer, to.Query().Get("iss"))
+	require.Equal(b.T, "the state", to.Query().Get("state"))
+	return to.Query()
+}
+
+// code has a new user allow it all.
+func (p *thirdParty) code(t testing.TB, verifier string) (string, *account) {
+	t.Helper()
+	who := p.w.seeker(t)
+	code := p.w.signedIn(t, who).allow(p.ask(verifier)).Get("code")
+	require.Regexp(t, `^loc_ac_[0-9A-Za-z]{43}$`, code)
+	return code, who
+}
+
+func (p *thirdParty) tokens(t testing.TB) *oauth2.Token {
+	t.Helper()
+	verifier := oauth2.GenerateVerifier()
+	code, _ := p.code(t, verifier)
+	token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
+	require.NoError(t, err)
+	return token
+}
+
+// call posts to an endpoint as the client.
+func (p *thirdParty) call(t testing.TB, path string, values url.Values) (status int, body map[string]any, header http.Header) {
+	t.Helper()
+	if p.ClientSecret == "" {
+		values.Set("client_id", p.ClientID)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), "POST", p.w.url+path, strings.NewReader(values.Encode()))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if p.ClientSecret != "" {
+		r.SetBasicAuth(p.ClientID, p.ClientSecret)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Less(t, answer.StatusCode, 500, "%s\n%s", text, p.w.log)
+	if len(text) > 0 && strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json") {
+		require.NoError(t, json.Unmarshal(text, &body))
+	}
+	require.Equal(t, "no-store", answer.Header.Get("Cache-Control"))
+	return answer.StatusCode, body, answer.Header
+}
+
+func (p *thirdParty) refused(t testing.TB, path string, values url.Values, status int, code string) {
+	t.Helper()
+	got, body, _ := p.call(t, path, values)
+	require.Equal(t, status, got, "%v", body)
+	require.Equal(t, code, body["error"], "%v", body)
+	require.NotEmpty(t, body["error_description"])
+}
+
+func (p *thirdParty) active(t testing.TB, token string) bool {
+	t.Helper()
+	status, body, _ := p.call(t, "/oauth/introspect", url.Values{"token": {token}})
+	require.Equal(t, 200, status)
+	is, _ := body["active"].(bool)
+	return is
+}
+
+func redeem(code, verifier string) url.Values {
+	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {callback}}
+}
+
+func refreshing(token string) url.Values {
+	return url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}
+}

@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	validator "github.com/pb33f/libopenapi-validator"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/developer"
+)
+
+// webhooksOf is the document's section of webhooks as if they were operations, so
+// that requests can be held against it, and strictly: what it does not name is no
+// part of it.
+func webhooksOf(t testing.TB, raw []byte) (validator.Validator, object) {
+	t.Helper()
+	var d object
+	require.NoError(t, json.Unmarshal(raw, &d))
+	paths := object{}
+	for name, item := range d["webhooks"].(object) {
+		paths["/"+name] = item
+	}
+	d["paths"] = paths
+	delete(d, "webhooks")
+	for _, schema := range d["components"].(object)["schemas"].(object) {
+		if schema := schema.(object); schema["properties"] != nil {
+			schema["additionalProperties"] = false
+		}
+	}
+	changed, err := json.Marshal(d)
+	require.NoError(t, err)
+	return validatorOf(t, string(changed)), paths
+}
+
+// conforms says what of a delivery is not as the document says.
+func (h hit) conforms(t testing.TB, doc validator.Validator, kind string) error {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:8080/"+kind, io.NopCloser(strings.NewReader(h.raw)))
+	require.NoError(t, err)
+	r.Header = h.headers
+	if ok, problems := doc.ValidateHttpRequest(r); !ok {
+		return fmt.Errorf("%s %s: %v", kind, h.raw, problems)
+	}
+	return nil
+}
+
+func TestWhatIsSentIsWhatTheDocumentSays(t *testing.T) {
+	everywhereHooked(t, func(t *testing.T, w *world) {
+		doc, described := webhooksOf(t, w.guest(t).try("GET", "/openapi/developer.json", nil).raw)
+		require.Len(t, described, len(everyEvent))
+
+		r := newReceiver(t, nil)
+		employer := w.employer(t)
+		path, _ := employer.hooked(r.URL, everyEvent...)
+		listing := employer.listing(object{
+			"location": "Leeds", "contractType": "permanent", "employmentType": "part-time", "salary": object{"min": 36000, "max": 44000, "currency": "GBP"},
+			"questions": []object{{"id": "pin", "text": "Your NMC PIN?"}}, "applicationDeadline": "2099-01-01",
+		})
+		application := w.seeker(t).application(listing, nil)
+		employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
+		employer.put("/api/employers/jobs/"+listing, object{"title": "Ward Manager"}).ok(200)
+		r.of("job.updated", "id", listing)
+		employer.delete("/api/employers/jobs/" + listing).ok(200)
+		bare := employer.listing(nil) // of which most is null
+		r.of("job.created", "id", bare)
+		for _, kind := range everyEvent {
+			employer.post(path+"/test", object{"type": kind}).ok(202)
+		}
+		told := map[string]int{}
+		for _, h := range r.got(6 + len(everyEvent)) {
+			require.NoError(t, h.conforms(t, doc, h.body.Type))
+			told[h.body.Type]++
+			if h.body.Data["test"] != nil {
+				continue
+			}
+			for _, other := range everyEvent {
+				if other != h.body.Type {
+					require.Error(t, h.conforms(t, doc, other), "each has a description of its own")
+				}
+			}
+			// Every member but test is always there, and every header that is ours is named.
+			for member := range h.body.Data {
+				var body object
+				require.NoError(t, json.Unmarshal([]byte(h.raw), &body))
+				delete(body["data"].(object), member)
+				less, err := json.Marshal(body)
+				require.NoError(t, err)
+				require.Error(t, hit{headers: h.headers, raw: string(less)}.conforms(t, doc, h.body.Type), member)
+			}
+			var named []string
+			for _, p := range described["/"+h.body.Type].(object)["post"].(object)["parameters"].([]any) {
+				named = append(named, p.(object)["name"].(string))
+			}
+			var came []string
+			for name := range h.headers {
+				if name = strings.ToLower(name); strings.HasPrefix(name, "webhook-") {
+					came = append(came, name)
+				}
+			}
+			require.ElementsMatch(t, named, came)
+			for _, name := range named {
+				without := h.headers.Clone()
+				without.Del(name)
+				require.Error(t, hit{headers: without, raw: h.raw}.conforms(t, doc, h.body.Type), name)
+			}
+		}
+		require.Len(t, told, len(everyEvent))
+	})
+}
+
+func TestTheExamplesOfWebhooksAreOfTheStoryThatTheOthersTell(t *testing.T) {
+	t.Parallel()
+	raw, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
+	doc, described := webhooksOf(t, raw)
+	names := []string{}
+	for path, item := range described {
+		op := item.(object)["post"].(object)
+		example := op["requestBody"].(object)["content"].(object)["application/json"].(object)["example"]
+		text, err := json.Marshal(example)
+		require.NoError(t, err)
+		kind := strings.TrimPrefix(path, "/")
+		names = append(names, kind)
+		require.Equal(t, kind, example.(object)["type"])
+		headers := http.Header{
+			"Content-Type": {"application/json"}, "Webhook-Id": {"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01"}, "Webhook-Timestamp": {"1763712000"},
+			"Webhook-Signature": {"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="}, "Webhook-Attempt": {"1"},
+		}
+		require.NoError(t, hit{headers: headers, raw: string(text)}.conforms(t, doc, kind))
+		job := d.Paths["/api/v1/applications"]["post"].RequestBody.Content["application/json"].Example
+		var applied object
+		require.NoError(t, json.Unmarshal(job, &applied))
+		data := example.(object)["data"].(object)
+		if strings.HasPrefix(kind, "job.") {
+			require.Equal(t, applied["job_id"], data["id"])
+			require.Equal(t, applied["job_id"], data["job"].(object)["id"])
+			require.Equal(t, kind == "job.closed", data["job"].(object)["status"] == "closed")
+		} else {
+			require.Equal(t, applied["job_id"], data["job_id"])
+		}
+		for _, status := range []string{"2XX", "410", "default"} {
+			require.Contains(t, op["responses"], status)
+		}
+	}
+	slices.Sort(names)
+	sorted := slices.Sorted(slices.Values(everyEvent))
+	require.Equal(t, sorted, names)
+}

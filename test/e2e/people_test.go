@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// account is a signed-in person.
+type account struct {
+	*client
+	id, email, refresh string
+}
+
+const password = "Corr3ct-horse"
+
+func newEmail() string { return fmt.Sprintf("p%x@example.org", rand.Uint64()) }
+
+func (w *world) account(t testing.TB, a *answer, c *client, email string) *account {
+	t.Helper()
+	a.ok(201)
+	c.token = a.text("data.accessToken")
+	return &account{client: c, id: a.text("data.user.id"), email: email, refresh: a.text("data.refreshToken")}
+}
+
+// seeker registers a jobseeker.
+func (w *world) seeker(t testing.TB) *account {
+	t.Helper()
+	c, email := w.guest(t), newEmail()
+	return w.account(t, c.post("/api/auth/register", object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}), c, email)
+}
+
+// employer registers an employer with an organization.
+func (w *world) employer(t testing.TB) *account {
+	t.Helper()
+	c, email := w.guest(t), newEmail()
+	return w.account(t, c.post("/api/auth/register-employer", object{"email": email, "password": password, "name": "Asha Patel", "companyName": "St Brigid's Hospital"}), c, email)
+}
+
+// listing posts a job and returns its id.
+func (a *account) listing(more object) string {
+	a.t.Helper()
+	body := object{"title": "Staff Nurse", "description": "Medical ward, days and nights."}
+	for k, v := range more {
+		body[k] = v
+	}
+	return a.elsewhere().post("/api/employers/jobs", body).ok(201).text("data.id")
+}
+
+// application applies to a listing and returns the application's id.
+func (a *account) application(listing string, more object) string {
+	a.t.Helper()
+	body := object{"listingId": listing}
+	for k, v := range more {
+		body[k] = v
+	}
+	return a.elsewhere().post("/api/jobseekers/applications", body).ok(201).text("data.id")
+}
+
+// received are the messages to the address so far whose subject holds the
+// words, in the order of their arrival. Files of messages never change.
+func (w *world) received(t testing.TB, to, subject string) (out []string) {
+	t.Helper()
+	dir := filepath.Join(w.dir, "data", "mail")
+	files, _ := os.ReadDir(dir)
+	w.letterMu.Lock()
+	defer w.letterMu.Unlock()
+	for _, f := range files {
+		if filepath.Ext(f.Name()) != ".eml" {
+			continue
+		}
+		body, known := w.letters[f.Name()]
+		if !known {
+			var err error
+			body, err = os.ReadFile(filepath.Join(dir, f.Name()))
+			require.NoError(t, err)
+			if w.letters == nil {
+				w.letters = map[string][]byte{}
+			}
+			w.letters[f.Name()] = body
+		}
+		if bytes.Contains(body, []byte(to)) && bytes.Contains(body, []byte(subject)) {
+			out = append(out, string(body))
+		}
+	}
+	return out
+}
+
+// mail waits for the newest message to the address whose subject holds the
+// words, and returns its text.
+func (w *world) mail(t testing.TB, to, subject string) string {
+	t.Helper()
+	var found []string
+	require.Eventually(t, func() bool {
+		found = w.received(t, to, subject)
+		return len(found) > 0
+	}, 10*time.Second, 20*time.Millisecond, "no mail to %s about %s\n%s", to, subject, w.log)
+	return found[len(found)-1]
+}
+
+// hasNoMail demands that no message to the address has a subject with the words.
+func (w *world) hasNoMail(t testing.TB, to, subject string) {
+	t.Helper()
+	require.Empty(t, w.received(t, to, subject))
+}
+
+var tokenInMail = regexp.MustCompile(`\?token=([0-9A-Za-z_=-]+)`)
+
+// join makes a new member of the employer's organization, with the permissions
+// given or those of a recruiter.
+func (w *world) join(t testing.TB, employer *account, permissions object) *account {
+	t.Helper()
+	email := newEmail()
+	employer.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email}).ok(200)
+	text := strings.ReplaceAll(w.mail(t, email, "Subject:"), "=\r\n", "")
+	token := tokenInMail.FindStringSubmatch(strings.ReplaceAll(text, "=3D", "="))
+	require.NotNil(t, token, text)
+	c := w.guest(t)
+	a := c.post("/api/auth/accept-invitation", object{"token": token[1], "password": password, "name": "Tom Reed"})
+	require.Less(t, a.status, 300, "%s", a.raw)
+	c.token = a.text("data.accessToken")
+	m := &account{client: c, id: a.text("data.user.id"), email: email, refresh: a.text("data.refreshToken")}
+	if permissions != nil {
+		employer.put("/api/employers/team/"+m.id+"/permissions", object{"permissions": permissions}).ok(200)
+	}
+	return m
+}

@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// receiver is somebody who is sent webhooks.
+type receiver struct {
+	*httptest.Server
+	t      *testing.T
+	mu     sync.Mutex
+	hits   []hit
+	answer func(n int) int // the status of the nth request, from 1
+}
+
+type hit struct {
+	headers http.Header
+	raw     string
+	body    struct {
+		Type      string    `json:"type"`
+		Timestamp time.Time `json:"timestamp"`
+		Data      object    `json:"data"`
+	}
+}
+
+func newReceiver(t *testing.T, answer func(n int) int) *receiver {
+	t.Helper()
+	r := &receiver{t: t, answer: answer}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		raw, err := io.ReadAll(request.Body)
+		h := hit{headers: request.Header, raw: string(raw)}
+		if err != nil || json.Unmarshal(raw, &h.body) != nil {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		r.mu.Lock()
+		r.hits = append(r.hits, h)
+		n := len(r.hits)
+		r.mu.Unlock()
+		status := http.StatusOK
+		if r.answer != nil {
+			status = r.answer(n)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "thanks")
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// got waits for n requests and returns them in the order in which they came.
+func (r *receiver) got(n int) []hit {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.hits) >= n }, 20*time.Second, 10*time.Millisecond, "want %d requests", n)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	require.Len(r.t, r.hits, n)
+	return append([]hit{}, r.hits...)
+}
+
+// of returns the data of the event of the type about the subject, once it has come.
+func (r *receiver) of(kind, member, id string) (found hit) {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, h := range r.hits {
+			if h.body.Type == kind && h.body.Data[member] == id {
+				found = h
+				return true
+			}
+		}
+		return false
+	}, 20*time.Second, 10*time.Millisecond, "no %s about %s", kind, id)
+	return found
+}
+
+func (h hit) verify(t *testing.T, secret string) error {
+	t.Helper()
+	v, err := standardwebhooks.NewWebhook(secret)
+	require.NoError(t, err)
+	return v.Verify([]byte(h.raw), h.headers)
+}
+
+var everyEvent = []string{"job.created", "job.updated", "job.closed", "application.submitted", "application.status_changed"}
+
+// hooked makes an application with a webhook and returns the webhook's path and
+// secret.
+func (a *account) hooked(url string, events ...string) (path, secret string) {
+	a.t.Helper()
+	app := "/api/developers/apps/" + a.elsewhere().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id") + "/webhooks"
+	made := a.elsewhere().post(app, object{"url": url, "events": events}).ok(201)
+	return app + "/" + made.text("data.webhook.id"), made.text("data.secret")
+}
+
+// everywhereHooked is everywhere with webhooks to this machine allowed.
+func everywhereHooked(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	everywhere(t, test, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
+}
+
+// everyQueueHooked is everywhereHooked, and once more where a worker beside the
+// server sends the webhooks.
+func everyQueueHooked(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	everywhereHooked(t, test)
+	t.Run("postgres+redis+worker", func(t *testing.T) {
+		t.Parallel()
+		w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.RedisURL(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
+		worker := exec.Command(kit.Program(t), "worker")
+		worker.Dir, worker.Env, worker.Stderr = w.dir, w.env, w.log
+		worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		require.NoError(t, worker.Start())
+		t.Cleanup(func() {
+			require.NoError(t, worker.Process.Signal(os.Interrupt))
+			require.NoError(t, worker.Wait())
+		})
+		test(t, w)
+	})
+}
