@@ -127,6 +127,11 @@ type person struct{ email, token string }
 
 const password = "Corr3ct-horse"
 
+// address is one that nobody has called from.
+func address() string {
+	return fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), 1+rand.IntN(254))
+}
+
 // call makes a request from a new address. An error means that nobody knows
 // what came of it.
 func (w *world) call(who person, method, path string, body any) (int, object, error) {
@@ -143,7 +148,7 @@ func (w *world) call(who person, method, path string, body any) (int, object, er
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	request.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), 1+rand.IntN(254)))
+	request.Header.Set("X-Forwarded-For", address())
 	if who.token != "" {
 		request.Header.Set("Authorization", "Bearer "+who.token)
 	}
