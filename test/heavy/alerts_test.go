@@ -177,7 +177,8 @@ func (s *alertStage) find(query, location, contract string, since time.Time) (id
 	}
 }
 
-func newAlertStage(t *testing.T) *alertStage {
+// newLargeStage is a stage whose database the test fills by itself.
+func newLargeStage(t *testing.T) *alertStage {
 	t.Helper()
 	heavy(t)
 	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
@@ -186,6 +187,19 @@ func newAlertStage(t *testing.T) *alertStage {
 	s.db, err = pgx.Connect(t.Context(), s.pg.URL)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.db.Close(t.Context()) })
+	return s
+}
+
+// employer is the token of a new employer.
+func (s *alertStage) employer() string {
+	s.t.Helper()
+	made := s.call("POST", "/api/auth/register-employer", map[string]any{"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})
+	return made["accessToken"].(string)
+}
+
+func newAlertStage(t *testing.T) *alertStage {
+	t.Helper()
+	s := newLargeStage(t)
 	s.run("seed", "--listings", "2000")
 	s.exec("SELECT setseed(0.5)")
 	pick := func(of string) string {

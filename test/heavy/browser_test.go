@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -179,6 +180,18 @@ func (p *person) arrives(at string) {
 	}
 }
 
+// hears waits until the page says the words. It waits for them by itself, but not
+// for long; then it is looked at again.
+func (p *person) hears(words string) {
+	p.t.Helper()
+	again := time.NewTicker(200 * time.Millisecond)
+	defer again.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(p.text(), words); <-again.C {
+		require.True(p.t, time.Now().Before(deadline), "%q is not on the page: %s", words, p.text())
+		p.open(p.path())
+	}
+}
+
 // key types.
 func (p *person) key(keys string) { p.t.Helper(); p.do(chromedp.KeyEvent(keys)) }
 
@@ -213,28 +226,77 @@ func (p *person) look(name string) {
 	require.False(p.t, p.seen[name], name)
 	p.seen[name] = true
 	for _, l := range looks {
-		_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}}})
-		require.NoError(p.t, err)
+		p.scheme(l.scheme)
 		p.do(chromedp.EmulateViewport(l.width, 800))
 		require.LessOrEqual(p.t, evaluate[int](p, "document.documentElement.scrollWidth"), int(l.width), "%s, %s is scrolled sideways", name, l.name)
-		_ = evaluate[chromedp.Void](p, p.axe+";0")
-		var violations []struct {
-			ID    string
-			Help  string
-			Nodes []struct{ HTML, FailureSummary string }
-		}
-		raw := evaluate[string](p, `axe.run(document, {runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}).then(r => JSON.stringify(r.violations))`)
-		require.NoError(p.t, json.Unmarshal([]byte(raw), &violations))
-		require.Empty(p.t, violations, "%s, %s", name, l.name)
-		if dir := os.Getenv("LOCUM_TEST_SCREENSHOTS"); dir != "" {
-			picture, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
-			require.NoError(p.t, err)
-			require.NoError(p.t, os.WriteFile(filepath.Join(dir, name+"-"+l.name+".png"), picture, 0o600))
+		require.Empty(p.t, p.violations(`{type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}`), "%s, %s", name, l.name)
+		p.picture(name + "-" + l.name)
+	}
+	p.scheme("")
+	p.do(chromedp.EmulateViewport(1280, 800))
+}
+
+// dark judges the dark look of a page whose light one is not ours, wide and narrow.
+func (p *person) dark(name string) {
+	p.t.Helper()
+	p.scheme("dark")
+	for _, l := range looks {
+		if l.scheme == "dark" {
+			p.do(chromedp.EmulateViewport(l.width, 800))
+			require.Empty(p.t, p.violations(`{type: "rule", values: ["color-contrast"]}`), "%s, %s", name, l.name)
+			p.picture(name + "-" + l.name)
 		}
 	}
-	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
-	require.NoError(p.t, err)
+	p.scheme("")
 	p.do(chromedp.EmulateViewport(1280, 800))
+}
+
+// scheme is what the browser says of the colours that its user prefers, nothing of
+// none.
+func (p *person) scheme(name string) {
+	p.t.Helper()
+	media := emulation.SetEmulatedMediaParams{}
+	if name != "" {
+		media.Features = []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}
+	}
+	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, media)
+	require.NoError(p.t, err)
+}
+
+// violation is of a rule, at some elements.
+type violation struct {
+	ID    string
+	Help  string
+	Nodes []struct{ HTML, FailureSummary string }
+}
+
+// violations are those of the page that axe sees by the rules.
+func (p *person) violations(rules string) (out []violation) {
+	p.t.Helper()
+	_ = evaluate[chromedp.Void](p, p.axe+";0")
+	// Colours that are on their way from one to another are nobody's to read.
+	const arrived = `Promise.all(document.getAnimations().filter(a => a instanceof CSSTransition).map(a => a.finished.catch(() => {})))`
+	raw := evaluate[string](p, arrived+`.then(() => axe.run(document, {runOnly: `+rules+`})).then(r => JSON.stringify(r.violations))`)
+	require.NoError(p.t, json.Unmarshal([]byte(raw), &out))
+	return out
+}
+
+// axeCore is what judges accessibility.
+func axeCore(t *testing.T) string {
+	t.Helper()
+	axe, err := os.ReadFile(filepath.Join(installed(t, kit.Tool(t, "npm"), "browser"), "node_modules", "axe-core", "axe.min.js"))
+	require.NoError(t, err)
+	return string(axe)
+}
+
+// picture keeps a picture of the page if somebody wants it.
+func (p *person) picture(name string) {
+	p.t.Helper()
+	if dir := os.Getenv("LOCUM_TEST_SCREENSHOTS"); dir != "" {
+		picture, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
+		require.NoError(p.t, err)
+		require.NoError(p.t, os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o600))
+	}
 }
 
 // site is the built program at an address that it knows to be its own.
@@ -251,8 +313,18 @@ func site(t *testing.T) *stage {
 // elsewhere is a server of the test's on this machine, which notes what comes.
 type elsewhere struct {
 	*httptest.Server
+	t    *testing.T
 	mu   sync.Mutex
 	came []came
+}
+
+// got waits until n have come.
+func (e *elsewhere) got(n int) []came {
+	require.Eventually(e.t, func() bool { e.mu.Lock(); defer e.mu.Unlock(); return len(e.came) >= n }, 20*time.Second, 20*time.Millisecond)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	require.Len(e.t, e.came, n)
+	return slices.Clone(e.came)
 }
 
 type came struct {
@@ -262,7 +334,7 @@ type came struct {
 
 func newElsewhere(t *testing.T, answer func(r came) int) *elsewhere {
 	t.Helper()
-	e := &elsewhere{}
+	e := &elsewhere{t: t}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		c := came{r, body}

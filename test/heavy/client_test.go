@@ -5,15 +5,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -124,44 +121,22 @@ func (p *npmPackage) visiting(t *testing.T, name string, args ...string) string 
 	return said.String()
 }
 
-var csrfField = regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`)
-
 // agree signs in with a new browser where the page asks for it, agrees if it has
 // to, and returns where the browser is sent.
 func (s *stage) agree(t *testing.T, email, password, page string) string {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
+	b, path := kit.NewBrowser(t, s.url, ""), strings.TrimPrefix(page, s.url)
+	asked := b.Open(http.MethodGet, path, nil)
+	signIn, err := url.Parse(asked.Header.Get("Location"))
 	require.NoError(t, err)
-	browser := &http.Client{Jar: jar, Timeout: 20 * time.Second, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		if strings.HasPrefix(r.URL.String(), s.url) {
-			return nil
-		}
-		return http.ErrUseLastResponse // it is the client's, and nobody is there
-	}}
-	open := func(method, address string, form url.Values) (*http.Response, string) {
-		r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
-		require.NoError(t, err)
-		if form != nil {
-			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			r.Header.Set("Sec-Fetch-Site", "same-origin")
-		}
-		answer, err := browser.Do(r)
-		require.NoError(t, err)
-		defer func() { _ = answer.Body.Close() }()
-		text, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
-		return answer, string(text)
+	require.Equal(t, "/developers/sign-in", signIn.Path, asked.Text)
+	require.Equal(t, path, signIn.Query().Get("next"))
+	signedIn := b.SignIn(email, password)
+	require.Equal(t, http.StatusSeeOther, signedIn.Status, signedIn.Text)
+	answer := b.Open(http.MethodGet, path, nil)
+	if answer.Status == http.StatusOK {
+		answer = b.Decide(path, "allow", answer.Secret(t))
 	}
-	signIn, text := open("GET", page, nil)
-	require.Equal(t, "/developers/sign-in", signIn.Request.URL.Path, "%s %s", signIn.Header.Get("Location"), text)
-	signedIn, text := open("POST", s.url+"/developers/sign-in", url.Values{"email": {email}, "password": {password}, "next": {signIn.Request.URL.Query().Get("next")}})
-	require.Equal(t, 200, signedIn.StatusCode, text)
-	answer, text := open("GET", page, nil)
-	if answer.StatusCode == http.StatusOK {
-		csrf := csrfField.FindStringSubmatch(text)
-		require.NotNil(t, csrf, text)
-		answer, text = open("POST", page, url.Values{"csrf": {csrf[1]}, "decision": {"allow"}})
-	}
-	require.Equal(t, http.StatusSeeOther, answer.StatusCode, text)
+	require.Equal(t, http.StatusSeeOther, answer.Status, answer.Text)
 	return answer.Header.Get("Location")
 }

@@ -8,6 +8,9 @@ const (
 	everyPage   = "adapters/fiberhttp/pages/pages.go"
 	developers  = "adapters/fiberhttp/developer/gate.go"
 	apps        = "adapters/gormdb/apps.go"
+	grants      = "adapters/gormdb/oauth.go"
+	gateway     = "adapters/fiberhttp/server.go"
+	theWalk     = "adapters/fiberhttp/walk.go"
 	redisQuota  = "adapters/redislimit/quota.go"
 
 	// fosite is the library that knows OAuth. What it alone holds is cut in a copy
@@ -35,6 +38,7 @@ func stored(part string) attack {
 // signIns are the controls of OAuth and of the pages.
 func signIns() []removal {
 	ownClient := []attack{onOAuth("a code or a refresh token is of use to its own client alone")}
+	ownTokens := []attack{onServer("TestOAuth", "introspection tells a client of its own tokens alone")}
 	ownAddress := []attack{onOAuth("an address that is not registered is not sent to")}
 	noDowngrade := []attack{onOAuth("without PKCE, or with plain, no code is given")}
 	verified := []attack{onOAuth("a code is of no use with another verifier or with none")}
@@ -47,14 +51,23 @@ func signIns() []removal {
 			{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)", "s.find(ctx, integrations.Code, hash, nil)"},
 			{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrNotFound)", "s.find(ctx, integrations.Code, hash, nil)"},
 			{oauthStore, "if err == nil && !ok {", "if err == nil && !ok && kind != integrations.Code {"}}, codeOnce},
+		{"code and refresh replay at once: what is spent is not spent again", []cut{{grants, "WHERE hash = ? AND used_at IS NULL", "WHERE hash = ?"}}, []attack{stored("oauth/of twenty who spend the same token one does")}},
 		{"refresh replay ends the family", []cut{{oauthStore, "s.find(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.find(ctx, integrations.Refresh, hash, fosite.ErrNotFound)"}}, refreshOnce},
 		{"refresh replay: the look at the token and the spending", []cut{
 			{oauthStore, "s.find(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.find(ctx, integrations.Refresh, hash, nil)"},
 			{oauthStore, "if err == nil && !ok {", "if err == nil && !ok && kind != integrations.Refresh {"}}, refreshOnce},
+		{"refresh replay: a rotation ends the access token before it", []cut{{"modules/integrations/oauth.go", "return s.Grants.EndAccess(ctx, grantID, now)", "return nil"}}, []attack{onOAuth("a rotation ends the access token before it")}},
 		{"client mix-up: a code is its client's", []cut{{byCode, "authorizeRequest.GetClient().GetID() != request.GetClient().GetID()", "false"}}, ownClient},
 		{"client mix-up: a refresh token is its client's", []cut{{refresh, "originalRequest.GetClient().GetID() != request.GetClient().GetID()", "false"}}, ownClient},
 		{"client mix-up: the client's secret", []cut{{oauthStore, `[]byte(auth.HashSecret(string(secret)))) != 1 {`, `[]byte(auth.HashSecret(string(secret)))) > 1 {`}}, ownClient},
-		{"client mix-up: introspection is of one's own tokens", []cut{{oauthServer, "if err != nil || found.GetClient().GetID() != who.GetID() {", "if err != nil {"}}, []attack{onServer("TestOAuth", "introspection tells a client of its own tokens alone")}},
+		{"client mix-up: introspection is of one's own tokens", []cut{{oauthServer, "if err != nil || found.GetClient().GetID() != who.GetID() {", "if err != nil {"}}, ownTokens},
+		{"client mix-up: a token is revoked by its own client", []cut{{fosite + "handler/oauth2/revocation.go", "if ar.GetClient().GetID() != client.GetID() {", "if false {"}}, ownTokens},
+		{"client mix-up: the answer says who gives it", []cut{{oauthPages, `q.Set("iss", s.issuer)`, ""}}, []attack{onServer("TestOAuth", "the whole flow with golang.org/x/oauth2")}},
+		{"client mix-up: a client authenticates in one way", []cut{{oauthServer, "if err := twice(c.Get(fiber.HeaderAuthorization), form); err != nil {", "if err := twice(\"\", form); err != nil {"}}, []attack{onOAuth("a client authenticates in one way and not in two")}},
+		{"redirect variants at authorization: our own look and the library's", []cut{{fosite + "authorize_helper.go", "if b == uri {\n\t\t\treturn b, true", "if strings.HasPrefix(uri, b) {\n\t\t\treturn uri, true"},
+			{oauthPages, "is && !to.app.RedirectsTo(uri)", "is && to.app.ID == uri"}}, ownAddress},
+		{"redirect variants of a loopback address: our own look and the library's", []cut{{fosite + "authorize_helper.go", "registered.Path == requested.Path &&", ""},
+			{"modules/integrations/app.go", "return ip.String() + rest, true", "_ = rest\n\treturn ip.String(), true"}}, []attack{onOAuth("of a loopback address the port is free, and nothing else")}},
 		{"redirect variants at the exchange", []cut{{oauthStore, "formRedirect: {t.RedirectURI}, ", ""}}, ownAddress},
 		{"PKCE downgrade to none: our own look and the library's", []cut{{oauthServer, "EnforcePKCE:                true", "EnforcePKCE:                false"},
 			{oauthPages, "if form.Get(formMethod) != s256 || !challenge.MatchString(form.Get(formChallenge)) {", "if form.Has(formChallenge) && (form.Get(formMethod) != s256 || !challenge.MatchString(form.Get(formChallenge))) {"}}, noDowngrade},
@@ -68,13 +81,16 @@ func signIns() []removal {
 		{"scope widening at authorization: our own look and the library's", []cut{{oauthServer, "fosite.ExactScopeStrategy", "func([]string, string) bool { return true }"}, {oauthPages, "if !known {", "if !known && form == nil {"}},
 			[]attack{onOAuth("a scope that is none is refused, and without any it is jobs:read")}},
 		{"scope widening: a consent is for what it was given for", []cut{{"modules/integrations/consents.go", "Covers(", "true || Covers("}}, []attack{onServer("TestOAuth", "a consent is remembered, and asked for again when there is more or prompt=consent")}},
-		{"CSRF on the consent: the form's secret", []cut{{oauthPages, `[]byte(c.FormValue("csrf"))) != 1 {`, `[]byte(c.FormValue("csrf"))) > 1 {`}},
+		{"scope widening: a token does what its scopes say", []cut{{theWalk, `if r.Scope != "" && !call.Caller.May(r.Scope) {`, `if r.Scope == "?" {`}}, []attack{onServer("TestRoleMatrixOfPrograms", "GET /api/v1/applications")}},
+		{"CSRF on the consent: the form's secret", []cut{{oauthPages, "if !s.frame.Shown(c) {", "if c == nil {"}},
 			[]attack{onOAuth("a consent is given by its own page of the same session")}},
 		{"CSRF on every form: from our own pages alone", []cut{{everyPage, "if !f.sameOrigin(c) {", "if !f.sameOrigin(c) && c.Method() == \"\" {"}}, []attack{
 			onOAuth("a consent is given by its own page of the same session"),
 			onServer("TestBrowserSessions", "nobody is signed in from another site"),
 			onServer("TestBrowserSessions", "a session ends with a sign-out and with a new password"),
 			onServer("TestTheDashboardKeepsApplicationsWithoutScript", "somebody else's application is not there, and nobody acts from another site or without signing in")}},
+		{"CSRF on every form: a program has to have read it", []cut{{everyPage, `c.Cookies(f.cookie()) == "" || f.Shown(c)`, "true"}}, []attack{onServer("TestOAuth", "a program that says nothing of where it comes from fills in the forms that it was shown, and no others")}},
+		{"CSRF on the consent: who made the link does not fill in the form", []cut{{gateway, "s.app.Server().FormValueFunc = ", "_ = "}}, []attack{onServer("TestOAuth", "who made the link does not decide")}},
 		{"clickjacking: frame-ancestors", []cut{{everyPage, "frame-ancestors 'none'; ", ""}}, noFrame},
 		{"clickjacking: X-Frame-Options", []cut{{everyPage, `c.Set(fiber.HeaderXFrameOptions, "DENY")`, ""}}, noFrame},
 		{"open redirect of next", []cut{{signInPages, "\t\treturn Home\n\t}\n\treturn next", "\t\treturn next\n\t}\n\treturn next"}}, []attack{onOAuth("a sign-in goes on to this very host alone")}},
@@ -84,6 +100,7 @@ func signIns() []removal {
 // credentials are the controls of keys, tokens, quotas and of what programs see.
 func credentials() []removal {
 	ownKeys := []attack{stored("apps/an application is its owner's alone")}
+	ofAccount := []attack{stored("oauth/what was issued ends with the account that gave it")}
 	ownSight := []attack{stored("hiring/shows what is in sight, the newest first, narrowed and in pages")}
 	return []removal{
 		{"a revoked key opens nothing", []cut{{apps, `"DELETE FROM api_keys WHERE`, `"DELETE FROM api_keys WHERE 1 = 0 AND`}}, []attack{{"./modules/integrations", "TestAKeyOpensItsApplicationUntilItIsDeletedAndAMistypedOneIsKnownAtOnce"}}},
@@ -92,11 +109,21 @@ func credentials() []removal {
 		{"keys of another's application are not listed", []cut{{apps, `Where("app_id = (SELECT id FROM apps WHERE id = ? AND owner_id = ?)"`, `Where("app_id = (SELECT id FROM apps WHERE id = ? AND (owner_id = ? OR 1 = 1))"`}}, ownKeys},
 		{"keys of another's application are not deleted", []cut{{apps, `WHERE id = ? AND app_id = (SELECT id FROM apps WHERE id = ? AND owner_id = ?)"`, `WHERE id = ? AND app_id = (SELECT id FROM apps WHERE id = ? AND (owner_id = ? OR 1 = 1))"`}}, ownKeys},
 		{"the key of another's application beside a token", []cut{{developers, "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID", "byKey.App.ID == \"?\""}}, []attack{onServer("TestApplicationsForPrograms", "keys and tokens of one application go together")}},
-		// A token of the portal is nothing that is found here: what holds is that
-		// whoever is not found is refused. On the portal, tokens of programs meet so
-		// many looks that no one cut lets them in.
-		{"a token of the portal for programs", []cut{{developers, "TrimSpace(token)); err != nil {\n\t\treturn none, err", "TrimSpace(token)); err != nil {\n\t\treturn integrations.Caller{App: integrations.App{ID: \"stranger\", Plan: integrations.Free}, Scopes: integrations.Scopes()}, nil"}},
+		// What is of the one is nothing that is found on the other: what holds is that
+		// whoever is not found is refused.
+		{"a token of the portal for programs", []cut{{developers, "TrimSpace(token)); err != nil {\n", "TrimSpace(token)); err != nil {\n\t\treturn integrations.Caller{App: integrations.App{ID: \"stranger\", Plan: integrations.Free}, Scopes: integrations.Scopes()}, nil\n"}},
 			[]attack{onServer("TestWhoMayCallTheDeveloperInterface", "strangers")}},
+		{"a token or a key of programs on the portal", []cut{{theWalk, "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{}, err", "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{Seeker: true}, nil"}},
+			[]attack{{server, "TestNoRouteOfThePortalTakesWhatIsForPrograms/sqlite+embedded+memory"}}},
+		{"a deleted application's keys: they go along, and are looked for with it and its owner", []cut{
+			{"migrations/0019_developers.sql", "app_id       UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    name         TEXT", "app_id       UUID        NOT NULL,\n    name         TEXT"},
+			{apps, "FROM api_keys k JOIN apps a ON a.id = k.app_id JOIN users u", "FROM api_keys k LEFT JOIN apps a ON a.id = k.app_id LEFT JOIN users u"}}, []attack{stored("apps/a key ends with its application")}},
+		{"a deleted account's keys", []cut{{apps, "u.id = a.owner_id AND u.status = 'active'", "u.id = a.owner_id"}}, []attack{stored("apps/a key ends with the account that made it")}},
+		{"a deleted application's tokens: they go along, and are looked for with it", []cut{
+			{"migrations/0021_oauth.sql", "id         UUID        NOT NULL PRIMARY KEY,\n    app_id     UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE", "id         UUID        NOT NULL PRIMARY KEY,\n    app_id     UUID        NOT NULL"},
+			{grants, "JOIN apps a ON a.id = g.app_id JOIN", "LEFT JOIN apps a ON a.id = g.app_id JOIN"}}, []attack{stored("oauth/what was issued ends with the application that it was issued to")}},
+		{"a deleted account's codes and refresh tokens", []cut{{grants, "g.id = t.grant_id JOIN users u ON u.id = g.user_id AND u.status = 'active'", "g.id = t.grant_id"}}, ofAccount},
+		{"a deleted account's access tokens", []cut{{grants, "a.id = g.app_id JOIN users u ON u.id = g.user_id AND u.status = 'active'", "a.id = g.app_id"}}, ofAccount},
 		{"applications to another organization are not listed", []cut{{"adapters/gormdb/hiring_seen.go", `part{"organization_id = ?", []any`, `part{"(organization_id = ? OR 1 = 1)", []any`}}, ownSight},
 		{"applications of another jobseeker are not listed", []cut{{"adapters/gormdb/hiring_seen.go", `"applicant_id = ? AND withdrawn_at IS NULL"`, `"(applicant_id = ? OR 1 = 1) AND withdrawn_at IS NULL"`}}, ownSight},
 		{"applications are listed for who may view them", []cut{{"bootstrap/bridges.go", "if a.May(auth.ApplicationsView) {", "if a.OrganizationID != \"\" {"}}, []attack{onServer("TestApplicationsForPrograms", "GET /api/v1/applications")}},

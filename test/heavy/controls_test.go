@@ -37,59 +37,90 @@ type attack struct{ pkg, test string }
 const (
 	receivers = "modules/integrations/receiver.go"
 	sender    = "adapters/webhookout/webhookout.go"
+	hooks     = "modules/integrations/webhook.go"
 )
 
-// registered and dialled are where an address that is not public is refused. The
-// second asks the guard of the dialer, which is given addresses and no socket: no
-// packet leaves whatever it says.
-var (
-	registered = attack{"./modules/integrations", "TestReceiversOutsideOfThePublicInternetAreRefused"}
-	dialled    = attack{"./adapters/webhookout", "TestNoConnectionIsMadeToWhatIsNotPublic"}
-)
+// registered and dialled are where an address that is not public is refused, by
+// what is wrong with it. The second asks the guard of the dialer, which is given
+// addresses and no socket: no packet leaves whatever it says.
+func registered(what string) attack {
+	return attack{"./modules/integrations", "TestReceiversOutsideOfThePublicInternetAreRefused/" + what}
+}
+
+func dialled(what string) attack {
+	return attack{"./adapters/webhookout", "TestNoConnectionIsMadeToWhatIsNotPublic/" + what}
+}
 
 // family is the control of one family of addresses: at registration, and at the
 // dialer together with the second list that it asks.
-func family(name, is, becomes string) removal {
-	return removal{"SSRF, " + name + ", at registration and, with the dialer's second list, at the dialer",
-		[]cut{{receivers, is, becomes}, {sender, "return public.Safe(network, address, c)", "_ = public\n\t\treturn nil"}}, []attack{registered, dialled}}
+func family(is, becomes string, names ...string) removal {
+	r := removal{name: "SSRF, " + strings.Join(names, " and ") + ", at registration and, with the dialer's second list, at the dialer",
+		cuts: []cut{{receivers, is, becomes}, {sender, "return public.Safe(network, address, c)", "_ = public\n\t\treturn nil"}}}
+	for _, name := range names {
+		r.tests = append(r.tests, registered(name), dialled(name))
+	}
+	return r
 }
 
 // network is a family that is in the list of networks.
-func network(name, prefix string) removal { return family(name, `"`+prefix+`", `, "") }
+func network(prefix string, names ...string) removal { return family(`"`+prefix+`", `, "", names...) }
 
 // version6 is a family that is outside of what IPv6 gives out.
-func version6(name, exempt string) removal {
-	return family(name, "!globalIPv6.Contains(ip)", "!globalIPv6.Contains(ip) && !"+exempt)
+func version6(exempt string, names ...string) removal {
+	return family("!globalIPv6.Contains(ip)", "!globalIPv6.Contains(ip) && !"+exempt, names...)
 }
 
 // form is a way to write an address, which registration alone sees.
 func form(name, is, becomes string) removal {
-	return removal{"SSRF, " + name + ", at registration", []cut{{receivers, is, becomes}}, []attack{registered}}
+	return removal{"SSRF, " + name + ", at registration", []cut{{receivers, is, becomes}}, []attack{registered(name)}}
 }
 
 // addresses are the controls of where webhooks go.
 func addresses() []removal {
 	return []removal{
-		network("loopback", "127.0.0.0/8"), network("unspecified", "0.0.0.0/8"), network("10/8", "10.0.0.0/8"), network("172.16/12", "172.16.0.0/12"), network("192.168/16", "192.168.0.0/16"),
-		network("metadata and link local", "169.254.0.0/16"), network("CGNAT", "100.64.0.0/10"), network("6to4", "2002::/16"),
-		version6("loopback of version 6", "ip.IsLoopback()"), version6("IPv4-mapped", "ip.Is4In6()"), version6("unique local", "ip.IsPrivate()"),
-		version6("NAT64", `netip.MustParsePrefix("64:ff9b::/96").Contains(ip)`), version6("unspecified of version 6", "ip.IsUnspecified()"),
+		network("127.0.0.0/8", "loopback"), family(`"127.0.0.0/8", `, `"127.0.0.1/32", `, "other 127/8"), network("0.0.0.0/8", "unspecified"),
+		network("10.0.0.0/8", "10/8"), network("172.16.0.0/12", "172.16/12"), network("192.168.0.0/16", "192.168/16"),
+		network("169.254.0.0/16", "169.254/16"), network("100.64.0.0/10", "100.64/10"), network("2002::/16", "6to4 and Teredo"),
+		version6("ip.IsLoopback()", "loopback of version 6"), version6("ip.Is4In6()", "IPv4-mapped dotted", "IPv4-mapped hex"), version6("ip.IsPrivate()", "unique local"),
+		version6(`netip.MustParsePrefix("64:ff9b::/96").Contains(ip)`, "NAT64"), version6("ip.IsUnspecified()", "unspecified of version 6"),
 		form("localhost", `if host == "localhost" || strings.HasSuffix(host, ".localhost") {`, `if host == "" {`),
-		form("decimal, octal and short", "if !number(last) {", `if !number(last) || strings.Count(host, ".") < 3 || strings.HasPrefix(host, "0") {`),
+		{"SSRF, localhost with a dot, at registration: the dot is taken away, and no name ends with one", []cut{{receivers, `host = strings.TrimSuffix(host, ".")`, ""},
+			{receivers, `return label == "" || strings`, `return label != "" && strings`}}, []attack{registered("localhost with a dot")}},
+		form("decimal", "if !number(last) {", `if !number(last) || !strings.Contains(host, ".") {`),
+		form("octal", "if !number(last) {", `if !number(last) || strings.HasPrefix(host, "0") {`),
+		form("short", "if !number(last) {", `if !number(last) || strings.Count(host, ".") == 1 {`),
 		form("hex", "return strings.Trim(hex, \"0123456789abcdef\") == \"\"", "return hex == \"?\""),
 		form("user information", "case u.User != nil:", "case u.User != nil && private:"),
-		form("the scheme", `case u.Scheme != "https" && (!private || u.Scheme != "http"):`, `case u.Scheme == "":`),
-		form("ports", `port != "" && !Reachable(port)`, `port == "?"`),
-		{"SSRF, ports at the dialer", []cut{{sender, "if !integrations.Reachable(port) {", "if !integrations.Reachable(port) && port == \"\" {"}}, []attack{dialled}},
+		{"SSRF, other schemes, at registration: http, and all others", []cut{{receivers, `case u.Scheme == "http" && !private:`, `case u.Scheme == "" && !private:`},
+			{receivers, `case u.Scheme != "https" && u.Scheme != "http":`, `case u.Scheme == "":`}}, []attack{registered("other schemes")}},
+		form("ports", `port != "" && !takes(port)`, `port == "?" && takes(port)`),
+		{"SSRF, an address is looked at when it is registered and when it is changed", []cut{
+			{hooks, "if err := receiver(url, s.PrivateReceivers); err != nil {\n\t\treturn e,", "if err := receiver(url, true); err != nil {\n\t\treturn e,"},
+			{hooks, "if err := receiver(url, s.PrivateReceivers); err != nil {\n\t\t\t\treturn err", "if err := receiver(url, true); err != nil {\n\t\t\t\treturn err"}},
+			[]attack{onServer("TestWebhooksOfDevelopers", "POST /api/developers/apps/:id/webhooks"), onServer("TestWebhooksOfDevelopers", "GET /api/developers/apps/:id/webhooks and GET and PUT and DELETE /api/developers/apps/:id/webhooks/:webhookId")}},
+		{"SSRF, ports at the dialer", []cut{{sender, "if !integrations.Reachable(port) {", "if !integrations.Reachable(port) && port == \"\" {"}}, []attack{dialled("ports")}},
 		// It stops at the first address that is reached, which is 127.0.0.1.
 		{"SSRF, the dialer is guarded at all", []cut{{sender, "dialer.Control = guard()", "_ = guard"}}, []attack{{"./adapters/webhookout", "TestAReceiverOnThisMachineIsNotReachedByAnyName"}}},
 		{"SSRF, redirects are not followed", []cut{{sender, "return http.ErrUseLastResponse", "return nil"}}, []attack{{"./adapters/webhookout", "TestWhatIsSentArrivesAndWhatComesBackIsBounded"}}},
 	}
 }
 
+func controls() []removal { return slices.Concat(addresses(), signIns(), credentials()) }
+
+// Whoever changes a control hears at once that it has to be cut in another way.
+func TestEveryControlIsWhereItIsCut(t *testing.T) {
+	t.Parallel()
+	library, names := fetched(t), map[string]bool{}
+	for _, r := range controls() {
+		require.False(t, names[r.name], "two are called %s", r.name)
+		names[r.name] = true
+		left(t, r.cuts, library)
+	}
+}
+
 func TestEveryTestOfAnAttackFailsWithoutItsControl(t *testing.T) {
 	heavy(t)
-	all := slices.Concat(addresses(), signIns(), credentials())
+	all := controls()
 	on := &bench{dir: t.TempDir()}
 	t.Run("and passes with it", func(t *testing.T) {
 		byPackage := map[string][]string{}
@@ -187,29 +218,13 @@ func without(t *testing.T, cuts []cut) string {
 	t.Helper()
 	dir := t.TempDir()
 	flags := "-ldflags=-w"
-	var library string
-	texts, replaced := map[string]string{}, map[string]string{}
-	for _, c := range cuts {
-		path, err := filepath.Abs(filepath.Join("..", "..", c.file))
-		require.NoError(t, err)
-		if rest, ok := strings.CutPrefix(c.file, fosite); ok {
-			if library == "" {
-				library = filepath.Join(dir, "library")
-				flags += " -modfile=" + copied(t, dir, library)
-			}
-			path = filepath.Join(library, rest)
-		}
-		text, read := texts[path]
-		if !read {
-			raw, err := os.ReadFile(path)
-			require.NoError(t, err)
-			text = string(raw)
-		}
-		require.Equal(t, 1, strings.Count(text, c.is), "%s: the control is not there, or more than once: %s", c.file, c.is)
-		texts[path] = strings.Replace(text, c.is, c.becomes, 1)
+	library := filepath.Join(dir, "library")
+	if slices.ContainsFunc(cuts, func(c cut) bool { return strings.HasPrefix(c.file, fosite) }) {
+		flags += " -modfile=" + copied(t, dir, library)
 	}
-	for path, text := range texts {
-		if library != "" && strings.HasPrefix(path, library) {
+	replaced := map[string]string{}
+	for path, text := range left(t, cuts, library) {
+		if strings.HasPrefix(path, library) {
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			continue
 		}
@@ -223,19 +238,47 @@ func without(t *testing.T, cuts []cut) string {
 	return flags + " -overlay=" + overlay
 }
 
+// left is what the files are without what is cut, by their paths. The library is
+// in the directory.
+func left(t *testing.T, cuts []cut, library string) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, c := range cuts {
+		path, err := filepath.Abs(filepath.Join("..", "..", c.file))
+		require.NoError(t, err)
+		if rest, ok := strings.CutPrefix(c.file, fosite); ok {
+			path = filepath.Join(library, rest)
+		}
+		text, read := texts[path]
+		if !read {
+			raw, err := os.ReadFile(path)
+			require.NoError(t, err)
+			text = string(raw)
+		}
+		require.Equal(t, 1, strings.Count(text, c.is), "%s: the control is not there, or more than once: %s", c.file, c.is)
+		texts[path] = strings.Replace(text, c.is, c.becomes, 1)
+	}
+	return texts
+}
+
+// fetched is where the library's source is.
+func fetched(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", strings.TrimSuffix(fosite, "/")).Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(out))
+}
+
 // copied copies the library to the directory, and writes a go.mod that leads
 // there.
 func copied(t *testing.T, dir, library string) string {
 	t.Helper()
-	module := strings.TrimSuffix(fosite, "/")
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
-	require.NoError(t, err)
-	require.NoError(t, os.CopyFS(library, os.DirFS(strings.TrimSpace(string(out)))))
+	require.NoError(t, os.CopyFS(library, os.DirFS(fetched(t))))
 	for _, name := range []string{"go.mod", "go.sum"} {
 		raw, err := os.ReadFile(filepath.Join("..", "..", name))
 		require.NoError(t, err)
 		if name == "go.mod" {
-			raw = fmt.Appendf(raw, "\nreplace %s => %s\n", module, library)
+			raw = fmt.Appendf(raw, "\nreplace %s => %s\n", strings.TrimSuffix(fosite, "/"), library)
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), raw, 0o600))
 	}

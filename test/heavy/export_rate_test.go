@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 )
 
@@ -26,17 +25,10 @@ const (
 // fast as a loop reads and writes them that has nothing else to do: not over
 // HTTP, not page by page, and trusting every text.
 func TestAMillionListingsAreExportedFastWithoutTakingMemory(t *testing.T) {
-	heavy(t)
-	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
-	s := &alertStage{stage: newStage(t)}
-	var err error
-	s.db, err = pgx.Connect(t.Context(), s.pg.URL)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.db.Close(t.Context()) })
+	s := newLargeStage(t)
 	s.up()
-	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait() })
-	s.token = s.call("POST", "/api/auth/register-employer", map[string]any{
-		"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})["accessToken"].(string)
+	t.Cleanup(s.kill)
+	s.token = s.employer()
 	s.exec(`INSERT INTO listings (id, organization_id, open, remote, posted_at, application_deadline, salary_min, salary_max, created_at, updated_at, version, contract_type, employment_type,
 			specialty_key, country, nation, region, city, place_kind, status, salary_currency, salary_period, specialty, title, company, department, location,
 			search_title, description, requirements, benefits, questions, meta, search_body)

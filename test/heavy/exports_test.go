@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 )
 
@@ -25,17 +24,10 @@ const (
 // An export is killed in the middle, begins anew by itself, and has each row
 // once. Memory does not grow with their number.
 func TestALargeExportIsWholeAfterItsWorkerWasKilled(t *testing.T) {
-	heavy(t)
-	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
-	s := &alertStage{stage: newStage(t)}
-	var err error
-	s.db, err = pgx.Connect(t.Context(), s.pg.URL)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.db.Close(t.Context()) })
+	s := newLargeStage(t)
 	s.up()
-	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait() })
-	s.token = s.call("POST", "/api/auth/register-employer", map[string]any{
-		"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})["accessToken"].(string)
+	t.Cleanup(s.kill)
+	s.token = s.employer()
 	listing := s.call("POST", "/api/employers/jobs", map[string]any{"title": "=cmd|' /C calc'!A0", "description": "Days and nights on a ward."})["id"].(string)
 	s.exec(`INSERT INTO users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)
 		SELECT md5('user' || n)::uuid, 'seeker' || n || '@example.org', 'seeker' || n || '@example.org', 'Seeker ' || n, 'jobseeker', 'active', 'none', now(), now(), 1

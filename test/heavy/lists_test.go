@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
@@ -28,16 +27,10 @@ var large = regexp.MustCompile(`Seq Scan on (listings|listing_views|listing_visi
 // listings and fifty thousand applications, and of one jobseeker who sent them;
 // no plan that the server ran reads a table from end to end.
 func TestEveryGetOfThePortalIsAnsweredFromIndexes(t *testing.T) {
-	heavy(t)
-	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
-	s := &alertStage{stage: newStage(t)}
-	var err error
-	s.db, err = pgx.Connect(t.Context(), s.pg.URL)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.db.Close(t.Context()) })
+	s := newLargeStage(t)
 	s.up()
-	t.Cleanup(func() { s.kill() })
-	employer := s.call("POST", "/api/auth/register-employer", map[string]any{"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})["accessToken"].(string)
+	t.Cleanup(s.kill)
+	employer := s.employer()
 	seeker := s.call("POST", "/api/auth/register", map[string]any{"email": "seeker@example.org", "password": "Corr3ct-horse", "name": "Niamh Byrne", "userType": "jobseeker"})["accessToken"].(string)
 	s.exec(`INSERT INTO listings (id, organization_id, open, remote, posted_at, posted_week, created_at, updated_at, version, contract_type, employment_type, specialty_key, country, nation, region, city, place_kind,
 			status, salary_currency, salary_period, specialty, title, company, department, location, search_title, description, requirements, benefits, questions, meta, search_body)
