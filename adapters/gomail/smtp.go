@@ -35,6 +35,8 @@ const (
 	// long; servers hang up on who is silent for longer.
 	kept    = 4
 	keptFor = 20 * time.Second
+	// askedFor is how long one sign of life is enough, whoever asks for it.
+	askedFor = time.Second
 )
 
 // SMTP is the mailer that hands messages to a mail server (RFC 5321).
@@ -43,6 +45,10 @@ type SMTP struct {
 	server  server
 	session *gomail.Client
 	idle    chan connection
+
+	pinging sync.Mutex
+	pinged  time.Time
+	answer  error
 }
 
 // server is where and how to connect.
@@ -201,6 +207,36 @@ func (s *SMTP) over(ctx context.Context, c connection, msg *gomail.Msg) error {
 		return errors.Join(ctx.Err(), err)
 	}
 	return err
+}
+
+// Ping reports whether the server lets us in and answers. It is asked once a second
+// at most.
+func (s *SMTP) Ping(ctx context.Context) error {
+	s.pinging.Lock()
+	defer s.pinging.Unlock()
+	if time.Since(s.pinged) >= askedFor {
+		s.answer = s.ask(ctx)
+		s.pinged = time.Now()
+	}
+	return s.answer
+}
+
+func (s *SMTP) ask(ctx context.Context) error {
+	for {
+		c, fresh, err := s.connect(ctx)
+		if err != nil {
+			return discreet(err)
+		}
+		hangUp := context.AfterFunc(ctx, c.end)
+		if err = c.UpdateDeadline(probing); err == nil {
+			err = c.Noop()
+		}
+		hangUp()
+		s.keep(c, err == nil)
+		if err == nil || fresh || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // end hangs up. The client's own Close would wait for the answer that it is

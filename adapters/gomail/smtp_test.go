@@ -97,6 +97,42 @@ func TestMessagesShareAConnectionWhichIsMadeAgainWhenItIsGone(t *testing.T) {
 	require.Len(t, server.Mails(), 6)
 }
 
+func TestTheServerIsAskedWhetherItTakesMessagesButNotAllTheTime(t *testing.T) {
+	t.Parallel()
+	server := kit.NewSMTP(t)
+	m := sender(t, server.URL())
+	later := func() { m.pinged = m.pinged.Add(-askedFor) }
+	require.NoError(t, m.Ping(t.Context()))
+	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
+	require.Equal(t, 1, server.Sessions(), "who asks keeps the connection for the next message")
+	server.Stop()
+	require.NoError(t, m.Ping(t.Context()), "it has just said so")
+	later()
+	require.Error(t, m.Ping(t.Context()))
+	server.Start()
+	require.Error(t, m.Ping(t.Context()), "it has just not answered")
+	later()
+	require.NoError(t, m.Ping(t.Context()))
+	server.Start() // the kept connection is dead and nobody noticed
+	later()
+	require.NoError(t, m.Ping(t.Context()))
+	server.Hang()
+	later()
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.Error(t, m.Ping(soon))
+}
+
+func TestAServerThatDoesNotLetUsInTakesNoMessages(t *testing.T) {
+	t.Parallel()
+	server := kit.NewSMTPWithTLS(t, "locum", "right-horse")
+	stranger := sender(t, "smtp://locum:wrong-horse@"+server.Addr+"?ca="+server.CA)
+	err := stranger.Ping(t.Context())
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "wrong-horse")
+	require.NoError(t, sender(t, "smtp://locum:right-horse@"+server.Addr+"?ca="+server.CA).Ping(t.Context()))
+}
+
 func TestTheEndOfTheServiceIsSaidToTheServer(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)

@@ -84,11 +84,18 @@ func TestMailOverSMTP(t *testing.T) {
 				again := late.application(employer.listing(object{"title": "Night Porter"}), nil)
 				employer.put("/api/employers/applications/"+again, object{"status": "review"}).ok(200)
 				require.Less(t, time.Since(begun), 10*time.Second)
-				require.Equal(t, 200, late.try("GET", "/readyz", nil).status, "it is not needed to answer")
+				says := func(state string) func() bool {
+					return func() bool {
+						a := late.try("GET", "/readyz", nil) // which is ready without it
+						return a.status == 200 && strings.Contains(string(a.raw), `"mail":"`+state+`"`)
+					}
+				}
+				require.Eventually(t, says("degraded"), 10*time.Second, 100*time.Millisecond)
 				require.Eventually(t, func() bool {
 					return len(late.get("/api/jobseekers/notifications").ok(200).list("data.notifications")) == 1
 				}, 10*time.Second, 20*time.Millisecond)
 				server.Start()
+				require.Eventually(t, says("ok"), 10*time.Second, 100*time.Millisecond)
 				posted(t, server, 1, late.email, "Your application: Night Porter")
 			})
 		})
