@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/fault"
 )
@@ -42,10 +43,14 @@ func (s *Server) answerError(c *fiber.Ctx, err error) error {
 	if status == fiber.StatusUnauthorized && c.GetRespHeader(fiber.HeaderWWWAuthenticate) == "" {
 		c.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="locum"`)
 	}
-	if err := sendJSON(c, status, body); err != nil {
+	if page, err := pages.Trouble(c, status, f); err != nil {
 		return err
+	} else if !page {
+		if err := sendJSON(c, status, body); err != nil {
+			return err
+		}
+		c.Set(fiber.HeaderContentType, kind)
 	}
-	c.Set(fiber.HeaderContentType, kind)
 	if c.Locals(framedKey) == nil {
 		s.left(c)
 	}

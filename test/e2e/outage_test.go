@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/services"
+	"github.com/locumhq/locum/test/kit/stores"
 )
 
 // within runs one request that may fail with a 5xx and says how long it took.
@@ -40,6 +41,7 @@ func TestWithoutPostgresRequestsAreToldSoInTimeAndServedAgainWhenItIsBack(t *tes
 	w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+pg.URL)
 	s := w.seeker(t)
 	s.get("/api/auth/me").ok(200)
+	b := w.signedIn(t, s)
 
 	for _, outage := range outages(t, pg) {
 		outage.begin()
@@ -55,6 +57,13 @@ func TestWithoutPostgresRequestsAreToldSoInTimeAndServedAgainWhenItIsBack(t *tes
 			require.Equal(t, 503, status, "%s: %s", outage.name, request.path)
 			require.NotEmpty(t, header("Retry-After"))
 			require.Less(t, took, outage.bound, "%s: %s", outage.name, request.path)
+		}
+		for _, path := range []string{"/developers", "/oauth/authorize?client_id=" + stores.NewID()} {
+			page := b.Open("GET", path, nil)
+			require.Equal(t, 503, page.Status, "%s: %s", outage.name, path)
+			require.Contains(t, page.Header.Get("Content-Type"), "text/html")
+			require.NotEmpty(t, page.Header.Get("Retry-After"))
+			require.Contains(t, page.Text, "Please try again in a minute")
 		}
 		unready := s.try("GET", "/readyz", nil)
 		require.Equal(t, 503, unready.status)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/integrations"
 )
@@ -33,6 +34,7 @@ var (
 	signUpPage    = Parse(files, "html/sign-up.html")
 	onwardPage    = Parse(files, "html/onward.html")
 	forbiddenPage = Parse(files, "html/forbidden.html")
+	troublePage   = Parse(files, "html/trouble.html")
 	consentsPage  = Parse(files, "html/consents.html")
 )
 
@@ -127,6 +129,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // Guard is around every page: it sets what browsers have to keep to, and refuses
 // what was not sent from a page of ours.
 func (f *Frame) Guard(c *fiber.Ctx) error {
+	c.Locals(frameKey, f)
 	c.Set(fiber.HeaderContentSecurityPolicy, policy)
 	c.Set(fiber.HeaderXFrameOptions, "DENY") // for browsers that do not know frame-ancestors
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -163,6 +166,33 @@ func (f *Frame) sameOrigin(c *fiber.Ctx) bool {
 		return false // whoever is on the way can be that
 	}
 	return strings.EqualFold(u.Host, f.publicURL.Host) || strings.EqualFold(u.Host, string(c.Context().Host()))
+}
+
+// frameKey is where a request for a page has its frame.
+const frameKey = "locum.pages"
+
+// troubleView is what the page says when there is none: Message of what the caller
+// can mend, else Soon if waiting may help, else Reference, by which the fault is
+// found in the log.
+type troubleView struct {
+	Message   string
+	Soon      bool
+	Reference string
+}
+
+// Trouble answers a request for a page with one that says what went wrong, and
+// reports whether it was for a page.
+func Trouble(c *fiber.Ctx, status int, err *fault.Error) (bool, error) {
+	f, is := c.Locals(frameKey).(*Frame)
+	if !is {
+		return false, nil
+	}
+	v := troubleView{Message: err.Message, Soon: err.Kind == fault.Unavailable}
+	if err.Kind == fault.Internal || v.Soon {
+		v.Message = ""
+		v.Reference = c.GetRespHeader(fiber.HeaderXRequestID)
+	}
+	return true, f.Show(c, status, troublePage, nil, v)
 }
 
 // Forbid answers what was not sent from a page of ours.

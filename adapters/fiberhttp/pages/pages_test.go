@@ -1,0 +1,47 @@
+package pages
+
+import (
+	"errors"
+	"io"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/fault"
+)
+
+func TestAPageThatFailsSaysWhatCanBeMendedAndOfOurFaultsTheNumberAlone(t *testing.T) {
+	t.Parallel()
+	frame, err := New(nil, nil, Options{PublicURL: "http://localhost:8080"})
+	require.NoError(t, err)
+	fails := map[string]error{
+		"/internal": errors.New("the password is horse"), "/forbidden": fault.ErrForbidden, "/away": fault.ErrUnavailable,
+	}
+	app := fiber.New(fiber.Config{ErrorHandler: func(c *fiber.Ctx, err error) error {
+		c.Set(fiber.HeaderXRequestID, "number-7")
+		page, failed := Trouble(c, fiber.StatusTeapot, fault.Of(err))
+		if failed == nil && !page {
+			return c.SendString("no page")
+		}
+		return failed
+	}})
+	for path, err := range fails {
+		app.Get(path, frame.Guard, func(*fiber.Ctx) error { return err })
+	}
+	app.Get("/elsewhere", func(*fiber.Ctx) error { return fault.ErrForbidden })
+	open := func(path string) string {
+		response, err := app.Test(httptest.NewRequest(fiber.MethodGet, path, nil))
+		require.NoError(t, err)
+		defer func() { _ = response.Body.Close() }()
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return string(body)
+	}
+	require.Contains(t, open("/internal"), "number-7")
+	require.NotContains(t, open("/internal"), "horse")
+	require.Contains(t, open("/forbidden"), fault.ErrForbidden.Message)
+	require.Contains(t, open("/away"), "Please try again in a minute")
+	require.Equal(t, "no page", open("/elsewhere"))
+}
