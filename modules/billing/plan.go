@@ -2,7 +2,10 @@ package billing
 
 import (
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/locumhq/locum/core/fault"
 )
 
 // Money is an amount in the minor unit of its currency, pence for pounds.
@@ -46,6 +49,31 @@ func Plans() []Plan {
 		{For: User, ID: Basic, Name: "Basic", Price: Money{0, "GBP"}},
 		{For: User, ID: "premium", Name: "Premium", Price: Money{999, "GBP"}},
 	}
+}
+
+// CheckPlanID is a fault about the field planId if it is no plan of jobseekers.
+func CheckPlanID(id string) error {
+	_, err := known(Plans(), User, id)
+	return err
+}
+
+// known is the plan among those for owners of the kind, or a fault about the field
+// planId.
+func known(plans []Plan, kind OwnerKind, id string) (Plan, error) {
+	if id == "" {
+		return Plan{}, fault.InvalidField("planId", "is required")
+	}
+	var ids []string
+	for _, p := range plans {
+		switch {
+		case p.For != kind:
+		case p.ID == id:
+			return p, nil
+		default:
+			ids = append(ids, p.ID)
+		}
+	}
+	return Plan{}, fault.InvalidField("planId", "must be one of: "+strings.Join(ids, ", "))
 }
 
 // plansOf are those that the owner can choose.

@@ -123,12 +123,9 @@ func (s *Service) ChooseFor(ctx context.Context, o Owner, in ChooseInput) (Subsc
 }
 
 func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, down bool) (Subscription, error) {
-	if in.PlanID == "" {
-		return Subscription{}, fault.InvalidField("planId", "is required")
-	}
-	plan, ok := s.plan(in.PlanID)
-	if !ok || plan.For != o.Kind {
-		return Subscription{}, fault.InvalidField("planId", "must be one of: "+s.planIDs(o))
+	plan, err := known(s.Plans, o.Kind, in.PlanID)
+	if err != nil {
+		return Subscription{}, err
 	}
 	if plan.Free() {
 		if !down {
@@ -138,14 +135,13 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, down bool
 	}
 	var method Method
 	if in.PaymentMethodID != "" {
-		var err error
 		if method, err = s.attach(ctx, o, in.PaymentMethodID); err != nil {
 			return Subscription{}, err
 		}
 	}
 	var sub Subscription
 	var charge *Charge
-	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
+	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
 		sub, charge, err = s.open(ctx, o, plan, method, down)
 		return err
 	})
@@ -368,14 +364,6 @@ func CheckMethodID(text string) error {
 
 func notOfAnID(r rune) bool {
 	return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-}
-
-func (s *Service) planIDs(o Owner) string {
-	var ids []string
-	for _, p := range s.plansOf(o) {
-		ids = append(ids, p.ID)
-	}
-	return strings.Join(ids, ", ")
 }
 
 func (s *Service) record(ctx context.Context, sub Subscription, change string) error {

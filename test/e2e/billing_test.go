@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"strings"
 	"sync"
 	"testing"
@@ -88,6 +89,9 @@ func TestBilling(t *testing.T) {
 			send(object{"intent": "create-subscription", "planId": "premium"}).invalid("paymentMethodId")
 			send(object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "visa"}).invalid("paymentMethodId")
 			send(object{"intent": "update-payment-method"}).invalid("paymentMethodId")
+			all := send(json.RawMessage(`{"paymentMethodId":"visa","intent":"upgrade-plan","planId":"platinum"}`)).invalid("paymentMethodId")
+			require.Len(t, all.list("errors"), 2)
+			require.Equal(t, "planId", all.text("errors.1.field"))
 			for _, intent := range []string{"create-subscription", "upgrade-plan", "update-payment-method"} {
 				send(object{"intent": intent, "planId": "premium", "paymentMethodId": "pm_card_declined"}).fails(400, "The payment was declined; please try another payment method")
 			}

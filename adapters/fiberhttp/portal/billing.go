@@ -64,6 +64,21 @@ func (in *BillingIntentInput) Refuse(wrong func(path string) bool) error {
 	return needIntent(in.Intent, wrong)
 }
 
+// Problems finds all that is wrong with what the intent takes.
+func (in *BillingIntentInput) Problems() []fault.Field {
+	switch in.Intent {
+	case "create-subscription", "upgrade-plan":
+		found := in.problemsWith(in.PaymentMethodID)
+		if err := billing.CheckPlanID(in.PlanID); err != nil {
+			found = append(found, fault.Of(err).Fields...)
+		}
+		return found
+	case "update-payment-method":
+		return in.problemsWith(in.PaymentMethodID)
+	}
+	return in.cardless.Problems()
+}
+
 // cardless is a body about money.
 type cardless struct {
 	Raw []byte `json:"-" body:"raw"`
@@ -76,6 +91,15 @@ func (in *cardless) Problems() []fault.Field {
 		return nil
 	}
 	return []fault.Field{{Name: "body", Message: "must not hold what looks like a card number; send the id of a payment method, pm_…"}}
+}
+
+// problemsWith also finds what is no payment method.
+func (in *cardless) problemsWith(methodID string) []fault.Field {
+	found := in.Problems()
+	if err := billing.CheckMethodID(methodID); err != nil && methodID != "" && len(found) == 0 {
+		found = fault.Of(err).Fields
+	}
+	return found
 }
 
 type billingView struct {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -134,13 +133,7 @@ type PlanInput struct {
 
 // Problems finds what is no payment method beside all else that is wrong, and
 // not only when it is to be used.
-func (in *PlanInput) Problems() []fault.Field {
-	found := in.cardless.Problems()
-	if err := billing.CheckMethodID(in.PaymentMethodID); err != nil && in.PaymentMethodID != "" && len(found) == 0 {
-		found = append(found, fault.Of(err).Fields...)
-	}
-	return found
-}
+func (in *PlanInput) Problems() []fault.Field { return in.problemsWith(in.PaymentMethodID) }
 
 type appView struct {
 	ID           string    `json:"id"`
