@@ -42,7 +42,8 @@ type person struct {
 // browse starts a browser. Without axe nothing is looked at closely.
 func browse(t *testing.T, site, axe string) *person {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(kit.Tool(t, "chromium")), chromedp.WindowSize(1280, 900))
+	browser := kit.Chromium(t)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser.Program), chromedp.Env(browser.Env...), chromedp.WindowSize(1280, 900))
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}

@@ -3,8 +3,8 @@
 // Servers come from the environment (LOCUM_TEST_POSTGRES_URL and
 // LOCUM_TEST_REDIS_URL, which test/kit/with-services sets) or, without it, from
 // this process, which starts one of each on first use. A machine that cannot
-// have a server skips the test, unless LOCUM_TEST_REQUIRE (a list of postgres
-// and redis) names it or CI=true.
+// have a server or a program skips the test, unless LOCUM_TEST_REQUIRE (a list of
+// postgres, redis, libreoffice, chromium, npm, …) names it or CI=true.
 package kit
 
 import (
@@ -197,6 +197,14 @@ func LibreOffice(t testing.TB) services.LibreOffice {
 	office, err := services.FindLibreOffice()
 	need(t, "libreoffice", err)
 	return office
+}
+
+// Chromium finds the browser, or fetches it.
+func Chromium(t testing.TB) services.Chromium {
+	t.Helper()
+	browser, err := services.FindChromium()
+	need(t, "chromium", err)
+	return browser
 }
 
 // Tool is the path of a program that the machine has.

@@ -64,7 +64,7 @@ func cacheDir() (string, error) {
 // Only libraries and the programs themselves are worth fetching: what else a
 // package depends on serves its installation.
 var (
-	worthFetching = regexp.MustCompile(`^(lib|lua|redis|postgresql|ure|uno-libs)[a-z0-9.+-]*$`)
+	worthFetching = regexp.MustCompile(`^(lib|lua|redis|postgresql|ure|uno-libs|chromium-common|fontconfig-config|fonts-)[a-z0-9.+-]*$`)
 	theServer     = regexp.MustCompile(`^(redis|postgresql)-`)
 )
 
