@@ -33,7 +33,8 @@ func TestWhatIsHiddenIsReadByItsOwnerAloneAndByOlderKeysOfTheRing(t *testing.T) 
 	require.Equal(t, "whsec_secret", secret)
 
 	name, text, _ := strings.Cut(hidden, ":")
-	for _, bad := range []string{"", ":", "whsec_secret", name, name + ":", name + ":!", name + ":AAAA", name + ":B" + text[1:], hidden + "A!"} {
+	other := map[bool]string{true: "C", false: "B"}[text[0] == 'B'] // it begins with whatever chance gave
+	for _, bad := range []string{"", ":", "whsec_secret", name, name + ":", name + ":!", name + ":AAAA", name + ":" + other + text[1:], hidden + "A!"} {
 		_, err := tokens.Reveal(bad, "e-1")
 		require.Error(t, err, bad)
 		require.NotContains(t, err.Error(), "secret_")
