@@ -303,9 +303,8 @@ func (p *person) picture(name string) {
 // site is the built program at an address that it knows to be its own.
 func site(t *testing.T) *stage {
 	t.Helper()
-	heavy(t)
-	at := freeAddress(t)
 	s := newStage(t)
+	at := freeAddress(t)
 	s.env = []string{"LOCUM_HTTP_ADDR=" + at, "LOCUM_HTTP_PUBLIC_URL=http://" + at, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
 	s.serve()
 	return s
