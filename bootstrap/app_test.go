@@ -185,12 +185,13 @@ func TestARouteTableIsPrintedForOperators(t *testing.T) {
 
 func TestAWorkerShowsItsNumbersWhereItIsTold(t *testing.T) {
 	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	c := settings(t, nil)
+	migrate(t, c)
+	free, err := net.Listen("tcp", "127.0.0.1:0") // last, so that nobody has time to take its place
 	require.NoError(t, err)
 	addr := free.Addr().String()
 	require.NoError(t, free.Close())
-	c := settings(t, func(c *config.Config) { c.HTTP.MetricsAddr = addr })
-	migrate(t, c)
+	c.HTTP.MetricsAddr = addr
 	_, err = startApp(t, c, role{name: "worker", works: true})
 	require.NoError(t, err)
 	for path, says := range map[string]string{"/metrics": "locum_limiter_degraded 0", "/debug/pprof/": "goroutine"} {
