@@ -41,8 +41,7 @@ func TestABodyThatNoRouteReadsIsRefusedByItsLengthAlone(t *testing.T) {
 	status, closed := f.raw(t, fmt.Sprintf(head, 3<<20))
 	require.Equal(t, 413, status)
 	require.True(t, closed)
-	status, _ = f.raw(t, fmt.Sprintf(head, 3<<19))
-	require.Zero(t, status, "a little too much is read, so that the answer arrives")
+	f.silent(t, fmt.Sprintf(head, 3<<19), "a little too much is read, so that the answer arrives")
 
 	response, _ := f.do(t, "POST", "/test/echo/1", strings.Repeat("x", 10<<20))
 	require.Equal(t, 413, response.StatusCode, "and who sends it all the same gets to read that")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -76,7 +77,9 @@ func TestTheLimitSaysWhenTheNextRequestIsWelcome(t *testing.T) {
 	response, body := f.do(t, "GET", "/test/limited", "")
 	require.Equal(t, 429, response.StatusCode)
 	require.Equal(t, "Rate limit exceeded", body["error"])
-	require.Equal(t, "900", response.Header.Get("Retry-After"))
+	wait, err := strconv.Atoi(response.Header.Get("Retry-After"))
+	require.NoError(t, err)
+	require.InDelta(t, 885, wait, 15, "a quarter of an hour after the first")
 }
 
 func TestWhatAHandlerKeepsDoesNotChangeWithTheNextRequest(t *testing.T) {
@@ -197,12 +200,16 @@ func TestAGuestsReadIsKeptForAMomentButNeverBeyondAWriteOfThisProcess(t *testing
 		require.Equal(t, "application/json; charset=utf-8", response.Header.Get("Content-Type"))
 		return body["message"]
 	}
-	first := read()
-	require.Equal(t, first, read())
+	// A machine may be too busy to ask twice in a moment.
+	kept := func() (answer any) {
+		t.Helper()
+		require.Eventually(t, func() bool { answer = read(); return answer == read() }, 20*time.Second, time.Millisecond, "it is kept")
+		return answer
+	}
+	first := kept()
 	f.changes.Add(1)
-	second := read()
-	require.NotEqual(t, first, second, "a committed write ends the answer at once")
-	require.Equal(t, second, read())
+	require.NotEqual(t, first, read(), "a committed write ends the answer at once")
+	second := kept()
 	require.NotEqual(t, second, read("Authorization", "Bearer x"), "who is somebody is answered anew")
 	require.Eventually(t, func() bool { return read() != second }, 5*time.Second, 50*time.Millisecond, "a moment is over")
 }
