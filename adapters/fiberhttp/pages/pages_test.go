@@ -32,7 +32,7 @@ func TestAPageThatFailsSaysWhatCanBeMendedAndOfOurFaultsTheNumberAlone(t *testin
 	}
 	app.Get("/elsewhere", func(*fiber.Ctx) error { return fault.ErrForbidden })
 	open := func(path string) string {
-		response, err := app.Test(httptest.NewRequest(fiber.MethodGet, path, nil))
+		response, err := app.Test(httptest.NewRequest(fiber.MethodGet, path, nil), -1)
 		require.NoError(t, err)
 		defer func() { _ = response.Body.Close() }()
 		body, err := io.ReadAll(response.Body)
