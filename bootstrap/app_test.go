@@ -185,14 +185,10 @@ func TestARouteTableIsPrintedForOperators(t *testing.T) {
 
 func TestAWorkerShowsItsNumbersWhereItIsTold(t *testing.T) {
 	t.Parallel()
-	c := settings(t, nil)
+	addr := kit.Address(t)
+	c := settings(t, func(c *config.Config) { c.HTTP.MetricsAddr = addr })
 	migrate(t, c)
-	free, err := net.Listen("tcp", "127.0.0.1:0") // last, so that nobody has time to take its place
-	require.NoError(t, err)
-	addr := free.Addr().String()
-	require.NoError(t, free.Close())
-	c.HTTP.MetricsAddr = addr
-	_, err = startApp(t, c, role{name: "worker", works: true})
+	_, err := startApp(t, c, role{name: "worker", works: true})
 	require.NoError(t, err)
 	for path, says := range map[string]string{"/metrics": "locum_limiter_degraded 0", "/debug/pprof/": "goroutine"} {
 		response, err := http.Get("http://" + addr + path)

@@ -304,7 +304,7 @@ func (p *person) picture(name string) {
 func site(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t)
-	at := freeAddress(t)
+	at := kit.Address(t)
 	s.env = []string{"LOCUM_HTTP_ADDR=" + at, "LOCUM_HTTP_PUBLIC_URL=http://" + at, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
 	s.serve()
 	return s

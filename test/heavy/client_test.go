@@ -3,7 +3,6 @@ package heavy
 import (
 	"bufio"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -75,7 +74,7 @@ func TestProgramsInTypeScriptUseTheDeveloperInterface(t *testing.T) {
 	s := newStage(t)
 	node := kit.Tool(t, "node")
 	// Clients of OAuth insist that the server is where it says it is.
-	s.env = []string{"LOCUM_HTTP_ADDR=" + freeAddress(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
+	s.env = []string{"LOCUM_HTTP_ADDR=" + kit.Address(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
 	s.env = append(s.env, "LOCUM_HTTP_PUBLIC_URL=http://"+strings.TrimPrefix(s.env[0], "LOCUM_HTTP_ADDR="))
 	s.serve()
 	p := newNPMPackage(t, s, "developer-client", "developer")
@@ -84,14 +83,6 @@ func TestProgramsInTypeScriptUseTheDeveloperInterface(t *testing.T) {
 			require.Contains(t, p.visiting(t, node, "built/"+program+".js", s.url), want)
 		})
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // visiting runs a program that says whom it wants to visit which page, plays the

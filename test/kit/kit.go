@@ -11,6 +11,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -189,6 +190,18 @@ func own(t testing.TB, name string, start func() (*services.Server, error)) *ser
 	need(t, name, err)
 	t.Cleanup(s.Stop)
 	return s
+}
+
+// Address is one on this machine, HOST:PORT, that is the test's own: whatever it
+// starts there, and starts again, finds it free.
+func Address(t testing.TB) string {
+	t.Helper()
+	port, letGo, err := services.HoldPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(letGo)
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
 // LibreOffice converts tables.

@@ -30,15 +30,15 @@ func TryReceiver(t *testing.T, server string, command func(ctx context.Context) 
 	who := h.call(http.MethodPost, "/api/auth/register", map[string]any{"email": strings.ToLower("receiver-" + rand.Text() + "@example.org"), "password": "Night-shift-1", "name": "Sam Lee", "userType": "jobseeker"}, 201)
 	h.token = who["accessToken"].(string)
 	app := "/api/developers/apps/" + h.call(http.MethodPost, "/api/developers/apps", map[string]any{"name": "Ward Finder"}, 201)["app"].(map[string]any)["id"].(string) + "/webhooks"
-	addressOf := func(port string) string { return "http://127.0.0.1:" + port + "/hooks" }
-	port := freePort(t)
-	made := h.call(http.MethodPost, app, map[string]any{"url": addressOf(port), "events": []string{"job.created"}}, 201)
+	hooks := func(address string) string { return "http://" + address + "/hooks" }
+	address := Address(t)
+	made := h.call(http.MethodPost, app, map[string]any{"url": hooks(address), "events": []string{"job.created"}}, 201)
 	h.path = app + "/" + made["webhook"].(map[string]any)["id"].(string)
 	first := made["secret"].(string)
 
-	out := run(t, command, port, first)
+	out := run(t, command, address, first)
 	require.Equal(t, "succeeded", h.test("application.submitted"))
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "application.submitted") }, 10*time.Second, 20*time.Millisecond, "%s", out)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "application.submitted") }, 30*time.Second, 20*time.Millisecond, "%s", out)
 
 	// What is not ours, not whole or not new is refused.
 	v, err := standardwebhooks.NewWebhook(first)
@@ -48,7 +48,7 @@ func TryReceiver(t *testing.T, server string, command func(ctx context.Context) 
 	const body = `{"type":"job.created","timestamp":"2026-11-21T09:30:00Z","data":{}}`
 	post := func(v *standardwebhooks.Webhook, at time.Time, signed, sent string, headers bool) int {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, addressOf(port), strings.NewReader(sent))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, hooks(address), strings.NewReader(sent))
 		require.NoError(t, err)
 		signature, err := v.Sign("an-event", at, []byte(signed))
 		require.NoError(t, err)
@@ -73,13 +73,13 @@ func TryReceiver(t *testing.T, server string, command func(ctx context.Context) 
 	// During a rotation both secrets verify.
 	second := h.call(http.MethodPost, h.path+"/secret", nil, 200)["secret"].(string)
 	require.Equal(t, "succeeded", h.test("job.closed"), "the old secret")
-	another := freePort(t)
+	another := Address(t)
 	run(t, command, another, second)
-	h.call(http.MethodPut, h.path, map[string]any{"url": addressOf(another)}, 200)
+	h.call(http.MethodPut, h.path, map[string]any{"url": hooks(another)}, 200)
 	require.Equal(t, "succeeded", h.test("job.created"), "the new secret")
-	wrong := freePort(t)
+	wrong := Address(t)
 	run(t, command, wrong, "whsec_"+strings.Repeat("A", 43)+"=")
-	h.call(http.MethodPut, h.path, map[string]any{"url": addressOf(wrong)}, 200)
+	h.call(http.MethodPut, h.path, map[string]any{"url": hooks(wrong)}, 200)
 	require.Equal(t, "refused with 401", h.test("job.created"))
 }
 
@@ -127,14 +127,16 @@ func (h hooked) test(kind string) (outcome string) {
 			outcome = "refused with " + strconv.Itoa(int(status))
 		}
 		return true
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	return outcome
 }
 
 // run starts a receiver, waits until it has said where it listens and takes
 // connections, and ends it with the test.
-func run(t *testing.T, command func(ctx context.Context) *exec.Cmd, port, secret string) *Log {
+func run(t *testing.T, command func(ctx context.Context) *exec.Cmd, address, secret string) *Log {
 	t.Helper()
+	_, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := command(ctx)
 	out := &Log{}
@@ -145,11 +147,11 @@ func run(t *testing.T, command func(ctx context.Context) *exec.Cmd, port, secret
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { cancel(); _ = cmd.Wait() })
 	require.Eventually(t, func() bool {
-		c, err := net.DialTimeout("tcp", "127.0.0.1:"+port, time.Second)
+		c, err := net.DialTimeout("tcp", address, time.Second)
 		if err == nil {
 			_ = c.Close()
 		}
-		return err == nil && strings.Contains(out.String(), "listening at http://127.0.0.1:"+port+"/hooks\n")
+		return err == nil && strings.Contains(out.String(), "listening at http://"+address+"/hooks\n")
 	}, 90*time.Second, 50*time.Millisecond, "%s", out)
 	return out
 }
@@ -172,14 +174,4 @@ func (b *Log) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
 }

@@ -75,7 +75,7 @@ func newSMTPWithTLS(t testing.TB, user, password string, implicit bool) *SMTP {
 
 func newSMTP(t testing.TB, configure func(*SMTP, *smtp.Server)) *SMTP {
 	t.Helper()
-	s := &SMTP{Addr: "127.0.0.1:0", t: t, configure: configure}
+	s := &SMTP{Addr: Address(t), t: t, configure: configure}
 	s.Start()
 	t.Cleanup(s.Stop)
 	return s
@@ -115,9 +115,6 @@ func (s *SMTP) listen() net.Listener {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", s.Addr)
 	require.NoError(s.t, err)
-	if addr := listener.Addr().String(); addr != s.Addr { // others may be reading it by now
-		s.Addr = addr
-	}
 	return listener
 }
 

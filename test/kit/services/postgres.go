@@ -58,13 +58,14 @@ func startPostgres(bin string, env []string, cred *syscall.Credential) (*Server,
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	port, err := freePort()
+	port, letGo, err := HoldPort()
 	if err != nil {
 		return nil, err
 	}
 	argv := []string{filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(port)}
 	for _, setting := range []string{
-		"listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=300",
+		// Servers under test wait for their subtests' turns, each with its connections.
+		"listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=1000",
 		// What was committed outlives a killed server, though not a killed machine.
 		"fsync=off", "full_page_writes=off", "shared_buffers=128MB", "wal_init_zero=off",
 	} {
@@ -73,7 +74,7 @@ func startPostgres(bin string, env []string, cred *syscall.Credential) (*Server,
 	s := &Server{
 		URL:   fmt.Sprintf("postgres://locum@127.0.0.1:%d/postgres?sslmode=disable", port),
 		Where: argv[0] + " in " + dir,
-		name:  "postgres", dir: dir, argv: argv, env: env, cred: cred, quit: syscall.SIGQUIT,
+		name:  "postgres", dir: dir, argv: argv, env: env, cred: cred, quit: syscall.SIGQUIT, letGo: letGo,
 	}
 	s.answer = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -55,13 +55,18 @@ func RedisCluster() (url string, masters []*Server, err error) {
 	addresses := make([]string, nodes)
 	buses := make([]int, nodes)
 	for i := range nodes {
-		if buses[i], err = freePort(); err != nil {
-			return "", masters, err
-		}
-		m, err := redis(func() (string, error) { return exec.LookPath("redis-server") }, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(buses[i]), "--databases", "1")
+		bus, letGo, err := HoldPort()
 		if err != nil {
 			return "", masters, err
 		}
+		buses[i] = bus
+		m, err := redis(func() (string, error) { return exec.LookPath("redis-server") }, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--databases", "1")
+		if err != nil {
+			letGo()
+			return "", masters, err
+		}
+		own := m.letGo
+		m.letGo = func() { own(); letGo() }
 		masters = append(masters, m)
 		opt, err := goredis.ParseURL(m.URL)
 		if err != nil {
@@ -99,14 +104,14 @@ func startRedis(bin string, env, more []string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, letGo, err := HoldPort()
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
 		URL:   fmt.Sprintf("redis://127.0.0.1:%d/0", port),
 		Where: bin + " in " + dir,
-		name:  "redis", dir: dir, env: env, quit: syscall.SIGKILL,
+		name:  "redis", dir: dir, env: env, quit: syscall.SIGKILL, letGo: letGo,
 		argv: []string{bin, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
 			"--save", "", "--appendonly", "no", "--databases", "4096"},
 	}

@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +35,7 @@ type Server struct {
 	quit   syscall.Signal // how the server is asked to go when its data is not kept
 	cred   *syscall.Credential
 	answer func() error // nil once the server answers clients
+	letGo  func()       // of the ports that are held for it
 
 	mu    sync.Mutex
 	pid   int
@@ -115,6 +116,7 @@ func (s *Server) Start() error {
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.letGo()
 	if s.pid == 0 {
 		_ = os.RemoveAll(s.dir)
 		return
@@ -200,14 +202,40 @@ func exited(pid int) bool {
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
 }
 
-// freePort finds a port that nobody listens on at this moment.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// HoldPort finds a port of the loopback interface that nobody uses, and holds it
+// until it is let go of: whoever asks for that very port can listen on it, as often
+// as they are killed and started again, and nobody is given it by chance meanwhile,
+// neither to listen on nor to call from. That is Linux: elsewhere it is let go of
+// at once.
+func HoldPort() (port int, letGo func(), err error) {
+	syscall.ForkLock.RLock() // no child begins before the socket is closed in it
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(socket)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return 0, nil, err
+	}
+	letGo = sync.OnceFunc(func() { _ = syscall.Close(socket) })
+	defer func() {
+		if err != nil || runtime.GOOS != "linux" {
+			letGo()
+		}
+	}()
+	// Bound by one who would share it, and who does not listen, it can be listened
+	// on by another who would share it, which all servers would.
+	if err := syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		return 0, nil, err
+	}
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return 0, nil, err
+	}
+	bound, err := syscall.Getsockname(socket)
+	if err != nil {
+		return 0, nil, err
+	}
+	return bound.(*syscall.SockaddrInet4).Port, letGo, nil
 }
 
 // dataRoot is where servers keep their data: in memory, where there is plenty and

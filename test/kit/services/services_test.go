@@ -3,7 +3,11 @@ package services
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"os"
+	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,7 +24,7 @@ func TestAServerComesBackWithItsDataAndLeavesNothingBehind(t *testing.T) {
 	t.Cleanup(s.Stop)
 	ctx := context.Background()
 	query := func(sql string) error {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		c, err := pgx.Connect(ctx, s.URL)
 		if err != nil {
@@ -48,6 +52,29 @@ func TestAServerComesBackWithItsDataAndLeavesNothingBehind(t *testing.T) {
 	s.Stop()
 	_, err = os.Stat(s.dir)
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestAPortIsHeldForWhoAsksForItAndForNobodyElse(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("elsewhere nobody can hold one")
+	}
+	port, letGo, err := HoldPort()
+	require.NoError(t, err)
+	t.Cleanup(letGo)
+	for range 2 { // also after it was there
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		require.NoError(t, err)
+		c, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(c.Close(), l.Close()))
+	}
+	_, err = net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	require.ErrorIs(t, err, syscall.ECONNREFUSED, "who holds it does not answer there")
+	other, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = syscall.Close(other) })
+	require.ErrorIs(t, syscall.Bind(other, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}), syscall.EADDRINUSE, "who would share it with nobody cannot have it")
 }
 
 // Fetching takes a network and some seconds; LOCUM_TEST_FETCH=1 asks for it.

@@ -22,6 +22,7 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gormdb"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/migrations"
 	"github.com/locumhq/locum/test/kit"
 )
@@ -99,11 +100,24 @@ func Each(t *testing.T, test func(t *testing.T, open func(t testing.TB, clk cloc
 
 func open(t testing.TB, url string, clk clock.Clock) adapters.Storage {
 	t.Helper()
+	s := Open(t, url, clk)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	require.NoError(t, s.Schema.Check(context.Background()))
+	return s
+}
+
+// Open opens the database at the URL, for the caller to close. It takes its time: a
+// busy machine may not connect within the two seconds that the adapter gives it.
+func Open(t testing.TB, url string, clk clock.Clock) adapters.Storage {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	s, err := gormdb.Open(ctx, url, adapters.Deps{Clock: clk, NewID: NewID, Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	require.NoError(t, s.Schema.Check(ctx))
-	return s
+	for {
+		s, err := gormdb.Open(ctx, url, adapters.Deps{Clock: clk, NewID: NewID, Log: slog.New(slog.DiscardHandler)})
+		if fault.KindOf(err) == fault.Unavailable && ctx.Err() == nil {
+			continue
+		}
+		require.NoError(t, err)
+		return s
+	}
 }
