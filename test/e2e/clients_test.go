@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,10 +47,14 @@ func (p parts) encode(t testing.TB) (body []byte, kind string) {
 	return b.Bytes(), w.FormDataContentType()
 }
 
-// guest is a new client at a new address.
+// addresses are given to one client each.
+var addresses atomic.Uint32
+
+// guest is a new client at a new address, of another network than the one before.
 func (w *world) guest(t testing.TB) *client {
 	t.Helper()
-	return &client{t: t, w: w, ip: fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), 1+rand.IntN(254))}
+	n := addresses.Add(0x9e3779) // odd, so that all come before one comes again
+	return &client{t: t, w: w, ip: fmt.Sprintf("10.%d.%d.%d", byte(n>>16), byte(n>>8), byte(n))}
 }
 
 // elsewhere is the same person at a new address.
@@ -67,6 +71,25 @@ type answer struct {
 	header http.Header
 	raw    []byte
 	body   map[string]any
+	// again sends the same request once more.
+	again func() *answer
+	w     *world
+}
+
+// limit is the answer that says that a limit is used up: this one, or one of the
+// next few where the server has not counted everything in Redis. It waits 200 ms
+// for that, which a busy machine may let pass, and counts such a call by itself.
+func (a *answer) limit() *answer {
+	for more := 0; a.status != http.StatusTooManyRequests && a.again != nil && a.w.countsAlone() && more < 5; more++ {
+		a = a.again()
+	}
+	return a
+}
+
+// countsAlone says whether there was a call that the server did not count in Redis:
+// a test that cannot ask once more can tell no more about a limit then.
+func (w *world) countsAlone() bool {
+	return strings.Contains(w.log.String(), "limiter: redis does not answer")
 }
 
 // send makes a request with a body (nil for none, a string or bytes as they
@@ -77,6 +100,7 @@ func (c *client) send(method, path string, body any) *answer {
 	a, request, sent := c.exchange(method, path, body)
 	require.Less(c.t, a.status, 500, "%s %s: %s\n%s", method, path, a.raw, c.w.log)
 	c.conforms(request, sent, a)
+	a.again = func() *answer { return c.send(method, path, body) }
 	return a
 }
 
@@ -85,6 +109,7 @@ func (c *client) send(method, path string, body any) *answer {
 func (c *client) try(method, path string, body any) *answer {
 	c.t.Helper()
 	a, _, _ := c.exchange(method, path, body)
+	a.again = func() *answer { return c.try(method, path, body) }
 	return a
 }
 
@@ -143,7 +168,7 @@ func (c *client) sent(request *http.Request) *answer {
 	defer func() { _ = response.Body.Close() }()
 	raw, err := io.ReadAll(response.Body)
 	require.NoError(c.t, err)
-	a := &answer{t: c.t, status: response.StatusCode, header: response.Header, raw: raw}
+	a := &answer{t: c.t, w: c.w, status: response.StatusCode, header: response.Header, raw: raw}
 	if kind := response.Header.Get("Content-Type"); strings.HasPrefix(kind, "application/json") || kind == "application/problem+json" {
 		if len(raw) == 0 {
 			return a // to HEAD
@@ -199,6 +224,9 @@ func (a *answer) ok(status int) *answer {
 // fails demands the portal's error body with the status and message.
 func (a *answer) fails(status int, message string) *answer {
 	a.t.Helper()
+	if status == http.StatusTooManyRequests {
+		a = a.limit()
+	}
 	require.Equal(a.t, status, a.status, "%s", a.raw)
 	require.Equal(a.t, false, a.body["success"], "%s", a.raw)
 	require.Equal(a.t, message, a.body["error"], "%s", a.raw)

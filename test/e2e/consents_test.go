@@ -193,6 +193,9 @@ func TestBrowserSessions(t *testing.T) {
 				require.NotContains(t, page.text, `value="wrong"`)
 				require.Empty(t, page.header.Get("Set-Cookie"))
 			}
+			if w.countsAlone() {
+				return
+			}
 			page := try(password)
 			require.Equal(t, 429, page.status)
 			require.NotEmpty(t, page.header.Get("Retry-After"))

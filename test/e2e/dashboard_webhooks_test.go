@@ -207,7 +207,7 @@ func TestTheDashboardKeepsWebhooksWithoutScript(t *testing.T) {
 			me := w.seeker(t)
 			path, _ := me.hooked("https://receiver.invalid/", "job.created")
 			for range 600 {
-				require.Equal(t, 404, me.send("POST", path+"/deliveries/"+nowhere+"/replay", nil).status)
+				require.Equal(t, 404, me.try("POST", path+"/deliveries/"+nowhere+"/replay", nil).status) // all within the minute
 			}
 			for _, at := range []string{path + "/test", path + "/deliveries/" + nowhere + "/replay"} {
 				over := me.post(at, nil).fails(429, "Rate limit exceeded")

@@ -79,7 +79,7 @@ func TestSigningInAndOut(t *testing.T) {
 			for range 20 {
 				c := w.guest(t)
 				all.Go(func() {
-					switch a, _, _ := c.exchange("POST", "/api/auth/register", body); a.status {
+					switch a := patiently(func() *answer { return c.try("POST", "/api/auth/register", body) }); a.status {
 					case 201:
 						made.Add(1)
 					case 409:
@@ -105,6 +105,9 @@ func TestSigningInAndOut(t *testing.T) {
 			a, c := w.seeker(t), w.guest(t)
 			for range 10 {
 				c.post("/api/auth/login", object{"email": a.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
+			}
+			if w.countsAlone() {
+				return
 			}
 			require.NotEmpty(t, c.post("/api/auth/login", object{"email": a.email, "password": password}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
 			a.signIn(password)

@@ -40,6 +40,9 @@ func TestWhoGuessesSecretsOfClients(t *testing.T) {
 				require.Equal(t, 401, a.status, "%s", a.raw)
 				require.Equal(t, "invalid_client", a.text("error"))
 			}
+			if w.countsAlone() {
+				return
+			}
 			for _, secret := range []string{"wrong", p.ClientSecret} {
 				for _, path := range []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke"} {
 					values := refreshing(token.RefreshToken)

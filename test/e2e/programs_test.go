@@ -40,6 +40,9 @@ func (a *answer) gives(status int) *answer {
 // problem demands an error of the developer interface.
 func (a *answer) problem(status int, code string) *answer {
 	a.t.Helper()
+	if status == http.StatusTooManyRequests {
+		a = a.limit()
+	}
 	require.Equal(a.t, status, a.status, "%s", a.raw)
 	require.Equal(a.t, "application/problem+json", a.header.Get("Content-Type"))
 	require.Equal(a.t, code, a.text("code"))
@@ -275,18 +278,24 @@ func TestHowMuchProgramsMayCall(t *testing.T) {
 			me := w.seeker(t)
 			app := me.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
 			one, two := me.keyOf(app), me.keyOf(app)
+			begun := time.Now()
 			first := one.get("/api/v1/jobs?limit=1").gives(200)
+			answered := time.Now()
 			require.Equal(t, `"minute";q=60;w=60,"day";q=10000;w=86400`, first.header.Get("RateLimit-Policy"))
 			require.Equal(t, "59", first.header.Get("X-RateLimit-Remaining"))
 			ends, err := strconv.ParseInt(first.header.Get("X-RateLimit-Reset"), 10, 64)
 			require.NoError(t, err)
-			require.InDelta(t, time.Now().Add(time.Minute).Unix(), ends, 5)
+			require.GreaterOrEqual(t, ends, begun.Add(time.Minute).Unix()-1)
+			require.LessOrEqual(t, ends, answered.Add(time.Minute).Unix()+1)
 			require.Regexp(t, `^"minute";r=59;t=\d+,"day";r=9999;t=\d+$`, first.header.Get("RateLimit"))
 			statuses := map[int]int{}
 			for i := range 30 {
 				statuses[one.try("GET", "/v1/jobs/nonsense", nil).status]++
 				statuses[two.elsewhere().with(two.apiKey).try("GET", "/api/v1/jobs?limit=1", nil).status]++
 				_ = i
+			}
+			if w.countsAlone() {
+				return
 			}
 			require.Equal(t, map[int]int{404: 30, 200: 29, 429: 1}, statuses)
 			over := two.get("/api/v1/jobs").problem(429, "rate_limit_exceeded")
@@ -307,7 +316,7 @@ func TestHowMuchProgramsMayCall(t *testing.T) {
 				days := used.list("data.series")
 				today := days[len(days)-1].(object)
 				return today["requests"] == 63.0 && today["errors"] == 33.0
-			}, 5*time.Second, 50*time.Millisecond)
+			}, soon, 50*time.Millisecond)
 			require.NotNil(t, me.get("/api/developers/apps/"+app+"/keys").ok(200).at("data.keys.0.lastUsedAt"))
 		})
 		t.Run("strangers have sixty a minute for each address", func(t *testing.T) {

@@ -35,8 +35,8 @@ func atOnce(t *testing.T, n int, request func(i int) *answer) map[int]int {
 	return counts
 }
 
-// patiently asks again when there were too many passwords to hash for the
-// machine that the test runs on.
+// patiently asks again when there was too much to do for the machine that the test
+// runs on: passwords to hash, or connections to make.
 func patiently(request func() *answer) *answer {
 	a := request()
 	for i := 0; i < 5 && a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != ""; i++ {
@@ -191,7 +191,10 @@ func TestRaces(t *testing.T) {
 		})
 		scene("a limit holds when all come at once", func(t *testing.T) {
 			c := w.guest(t)
-			require.Equal(t, map[int]int{401: 10, 429: n - 10}, atOnce(t, n, func(int) *answer { return c.try("POST", "/api/employers/jobs", nil) }))
+			counts := atOnce(t, n, func(int) *answer { return c.try("POST", "/api/employers/jobs", nil) })
+			if !w.countsAlone() {
+				require.Equal(t, map[int]int{401: 10, 429: n - 10}, counts)
+			}
 		})
 	})
 }
@@ -254,7 +257,7 @@ func TestRacesAmongPeople(t *testing.T) {
 				require.Eventually(t, func() bool { // so far it is the other's
 					token = w.mailed(t, next, "confirm your new")
 					return !slices.Contains(tokens, token)
-				}, 10*time.Second, 50*time.Millisecond)
+				}, soon, 50*time.Millisecond)
 				tokens = append(tokens, token)
 			}
 			counts := atOnce(t, n, func(i int) *answer {

