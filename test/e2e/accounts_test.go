@@ -32,7 +32,7 @@ func TestDeletingAnEmployersAccount(t *testing.T) {
 			last.isOut(t)
 			require.Eventually(t, func() bool {
 				return w.guest(t).get("/api/listings/"+open).status == 404
-			}, 10*time.Second, 20*time.Millisecond, "its listings close")
+			}, soon, 20*time.Millisecond, "its listings close")
 
 			orphan := boss.signIn(password)
 			require.Equal(t, "EMPLOYER", orphan.get("/api/auth/me").ok(200).text("data.role"), "who registered as one is one")

@@ -131,7 +131,7 @@ func TestANewListingReachesWhoSearchesForIt(t *testing.T) {
 		t.Run("a later listing is told of, and mailed to nobody who ended that", func(t *testing.T) {
 			employer.listing(object{"title": "Junior Perfusionist", "location": "Leeds"})
 			require.Contains(t, seeker.notified(2)[0].message, "Junior Perfusionist")
-			require.Eventually(t, func() bool { return len(other.notified(2)) == 2 }, 20*time.Second, 50*time.Millisecond)
+			require.Eventually(t, func() bool { return len(other.notified(2)) == 2 }, soon, 50*time.Millisecond)
 		})
 	})
 }

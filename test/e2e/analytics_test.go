@@ -100,7 +100,7 @@ func TestEmployerAnalytics(t *testing.T) {
 			}
 			stranger.get("/api/listings/" + listing).ok(200)
 			visitor.get("/api/listings/"+archived).fails(404, "Listing not found")
-			require.Eventually(t, func() bool { return employer.get(path).ok(200).number("data.views") == 8 }, 3*time.Second, 20*time.Millisecond)
+			require.Eventually(t, func() bool { return employer.get(path).ok(200).number("data.views") == 8 }, soon, 20*time.Millisecond)
 			require.InDelta(t, 75, employer.get(path).number("data.conversionRate"), 0)
 			_, rows := employer.get("/api/employers/jobs/export?status=active").table(t)
 			require.Equal(t, "8", rows[0]["views"])

@@ -136,10 +136,10 @@ func TestAnEmployersAccount(t *testing.T) {
 			require.Eventually(t, func() bool {
 				return w.guest(t).get("/api/listings/"+public).ok(200).text("data.company") == name &&
 					boss.get("/api/employers/jobs/"+paused).ok(200).text("data.job.company") == name
-			}, 10*time.Second, 20*time.Millisecond)
+			}, soon, 20*time.Millisecond)
 			require.Eventually(t, func() bool {
 				return len(w.guest(t).get("/api/listings?search="+name[6:]).ok(200).list("data.listings")) == 1
-			}, 10*time.Second, 20*time.Millisecond, "it is found under its new name")
+			}, soon, 20*time.Millisecond, "it is found under its new name")
 		})
 	})
 }

@@ -23,7 +23,7 @@ func TestExports(t *testing.T) {
 			require.Eventually(t, func() bool {
 				a = employer.get(path).ok(200)
 				return a.text("data.status") == "completed"
-			}, 20*time.Second, 20*time.Millisecond)
+			}, soon, 20*time.Millisecond)
 			return a
 		}
 		fetch := func(link string) (*answer, [][]string) {

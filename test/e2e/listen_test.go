@@ -33,7 +33,7 @@ func (w *world) listen(t *testing.T, args ...string) *listener {
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, l.cmd.Start())
 	t.Cleanup(func() { _ = l.cmd.Process.Kill(); _ = l.cmd.Wait() })
-	require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "Ctrl-C") }, 20*time.Second, 20*time.Millisecond, "%s", l.out)
+	require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "Ctrl-C") }, soon, 20*time.Millisecond, "%s", l.out)
 	l.secret = signedWith.FindStringSubmatch(l.out.String())[1]
 	return l
 }
@@ -134,7 +134,7 @@ func TestListeners(t *testing.T) {
 			elsewhere.got(0)
 
 			log := "/api/developers/apps/" + app + "/webhooks/" + shown["id"].(string) + "/deliveries?status=succeeded"
-			require.Eventually(t, func() bool { return len(employer.elsewhere().get(log).ok(200).list("data.deliveries")) == 4 }, 10*time.Second, 20*time.Millisecond)
+			require.Eventually(t, func() bool { return len(employer.elsewhere().get(log).ok(200).list("data.deliveries")) == 4 }, soon, 20*time.Millisecond)
 			l.end()
 			other.end()
 			require.Regexp(t, `(?m)^\d\d:\d\d:\d\d  job\.created +`+created.headers.Get("Webhook-Id")+`  200  \d+ ms$`, l.out.String())
@@ -182,7 +182,7 @@ func TestListeners(t *testing.T) {
 			require.Contains(t, b.open("GET", hook, nil).text, "locum webhooks listen")
 			r.Close()
 			w.run(t, "webhooks", "trigger", private, "--app", mine)
-			require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "no connection to "+r.URL+": is it running?") }, 10*time.Second, 20*time.Millisecond)
+			require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "no connection to "+r.URL+": is it running?") }, soon, 20*time.Millisecond)
 			l.end()
 		})
 		t.Run("what cannot work is said in a line", func(t *testing.T) {

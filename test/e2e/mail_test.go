@@ -22,7 +22,7 @@ func posted(t *testing.T, server *kit.SMTP, n int, to, subject string) (out []ki
 			}
 		}
 		return len(out) >= n
-	}, 20*time.Second, 20*time.Millisecond, "no %d mails to %s about %s", n, to, subject)
+	}, soon, 20*time.Millisecond, "no %d mails to %s about %s", n, to, subject)
 	require.Len(t, out, n)
 	return out
 }
@@ -93,7 +93,7 @@ func TestMailOverSMTP(t *testing.T) {
 				require.Eventually(t, says("degraded"), 10*time.Second, 100*time.Millisecond)
 				require.Eventually(t, func() bool {
 					return len(late.get("/api/jobseekers/notifications").ok(200).list("data.notifications")) == 1
-				}, 10*time.Second, 20*time.Millisecond)
+				}, soon, 20*time.Millisecond)
 				server.Start()
 				require.Eventually(t, says("ok"), 10*time.Second, 100*time.Millisecond)
 				posted(t, server, 1, late.email, "Your application: Night Porter")

@@ -14,11 +14,19 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// within runs one request that may fail with a 5xx and says how long it took.
-func within(c *client, method, path string, body any) (status int, header func(string) string, took time.Duration) {
-	begun := time.Now()
-	a := c.try(method, path, body)
-	return a.status, a.header.Get, time.Since(begun)
+// within makes a request that may fail with a 5xx, and is to be answered so soon. It
+// is made up to three times: what a busy machine takes on top, and the server leaves
+// little of the time for, is taken by chance, and what the server takes is not.
+func (c *client) within(bound time.Duration, method, path string, body any) (a *answer) {
+	c.t.Helper()
+	took := bound
+	for try := 0; try < 3 && took >= bound; try++ {
+		begun := time.Now()
+		a = c.try(method, path, body)
+		took = time.Since(begun)
+	}
+	require.Less(c.t, took, bound, "%s %s", method, path)
+	return a
 }
 
 // outage is a way to be without a server, and how soon a request has to be told so.
@@ -53,10 +61,9 @@ func TestWithoutPostgresRequestsAreToldSoInTimeAndServedAgainWhenItIsBack(t *tes
 			{"GET", "/api/listings", nil},
 			{"POST", "/api/auth/login", object{"email": s.email, "password": password}},
 		} {
-			status, header, took := within(s.client, request.method, request.path, request.body)
-			require.Equal(t, 503, status, "%s: %s", outage.name, request.path)
-			require.NotEmpty(t, header("Retry-After"))
-			require.Less(t, took, outage.bound, "%s: %s", outage.name, request.path)
+			a := s.within(outage.bound, request.method, request.path, request.body)
+			require.Equal(t, 503, a.status, "%s: %s", outage.name, request.path)
+			require.NotEmpty(t, a.header.Get("Retry-After"))
 		}
 		for _, path := range []string{"/developers", "/oauth/authorize?client_id=" + stores.NewID()} {
 			page := b.Open("GET", path, nil)
@@ -88,9 +95,7 @@ func TestWithoutPostgresProgramsGetAProblemWithAllHeaders(t *testing.T) {
 		outage.begin()
 		for _, who := range []*client{reader, writer} {
 			for _, path := range []string{"/api/v1/jobs", "/v1/applications/" + nowhere, "/v1/nothing"} {
-				begun := time.Now()
-				a := who.try("GET", path, nil).problem(503, "unavailable")
-				require.Less(t, time.Since(begun), outage.bound, outage.name)
+				a := who.within(outage.bound, "GET", path, nil).problem(503, "unavailable")
 				require.Equal(t, path, a.text("instance"))
 				require.NotEmpty(t, a.header.Get("Retry-After"))
 				require.Equal(t, "no-store", a.header.Get("Cache-Control"))

@@ -70,7 +70,7 @@ func (p somebody) traces() []string {
 func (p somebody) isForgotten() {
 	p.t.Helper()
 	var left []string
-	if !assert.Eventually(p.t, func() bool { left = p.traces(); return len(left) == 0 }, 20*time.Second, 100*time.Millisecond) {
+	if !assert.Eventually(p.t, func() bool { left = p.traces(); return len(left) == 0 }, soon, 100*time.Millisecond) {
 		require.Empty(p.t, left, "this is left of %s", p.email)
 	}
 	log := p.w.log.String()
@@ -125,7 +125,7 @@ func TestNothingIsLeftOfADeletedJobseeker(t *testing.T) {
 		export := employer.post("/api/employers/exports", object{"kind": "applications"}).ok(202).text("data.id")
 		require.Eventually(t, func() bool {
 			return employer.get("/api/employers/exports/"+export).ok(200).text("data.status") == "completed"
-		}, 20*time.Second, 20*time.Millisecond)
+		}, soon, 20*time.Millisecond)
 		w.mail(t, p.local+"@elsewhere.example", "confirm your new")
 		w.mail(t, p.email, "Set a new password")
 		w.mail(t, p.email, "Join ")

@@ -2,15 +2,12 @@ package e2e
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/gormdb"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit/stores"
@@ -27,8 +24,7 @@ func (a *account) allows(app string, scopes ...integrations.Scope) *client {
 // allowsUntil is allows until the moment.
 func (a *account) allowsUntil(end time.Time, app string, scopes ...integrations.Scope) *client {
 	a.t.Helper()
-	s, err := gormdb.Open(a.t.Context(), a.w.database(), adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
-	require.NoError(a.t, err)
+	s := stores.Open(a.t, a.w.database(), clock.System{})
 	defer func() { require.NoError(a.t, s.Close()) }()
 	now, token := time.Now().UTC(), integrations.NewToken(integrations.Access)
 	g := integrations.Grant{ID: stores.NewID(), AppID: app, UserID: a.id, Scopes: scopes, CreatedAt: now, ExpiresAt: end}

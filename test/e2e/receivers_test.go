@@ -65,7 +65,7 @@ func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 // got waits for n requests and returns them in the order in which they came.
 func (r *receiver) got(n int) []hit {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.hits) >= n }, 20*time.Second, 10*time.Millisecond, "want %d requests", n)
+	require.Eventually(r.t, func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.hits) >= n }, soon, 10*time.Millisecond, "want %d requests", n)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	require.Len(r.t, r.hits, n)
@@ -85,7 +85,7 @@ func (r *receiver) of(kind, member, id string) (found hit) {
 			}
 		}
 		return false
-	}, 20*time.Second, 10*time.Millisecond, "no %s about %s", kind, id)
+	}, soon, 10*time.Millisecond, "no %s about %s", kind, id)
 	return found
 }
 

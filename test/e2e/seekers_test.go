@@ -22,7 +22,7 @@ func (a *account) notified(n int) (out []note) {
 			out = append(out, note{o["id"].(string), o["type"].(string), o["message"].(string)})
 		}
 		return len(out) >= n
-	}, 20*time.Second, 50*time.Millisecond)
+	}, soon, 50*time.Millisecond)
 	require.Len(a.t, out, n)
 	return out
 }
@@ -37,7 +37,7 @@ func (a *account) notifiedOf(words string) (id string) {
 			}
 		}
 		return id != ""
-	}, 20*time.Second, 50*time.Millisecond)
+	}, soon, 50*time.Millisecond)
 	return id
 }
 
@@ -102,7 +102,7 @@ func TestJobseekerNotifications(t *testing.T) {
 			seeker.delete("/api/jobseekers/applications/" + application).ok(200)
 			require.Eventually(t, func() bool {
 				return seeker.get("/api/jobseekers/activity").ok(200).number("data.total") == 5
-			}, 20*time.Second, 50*time.Millisecond)
+			}, soon, 50*time.Millisecond)
 			a := seeker.get("/api/jobseekers/activity?limit=1").ok(200)
 			require.Equal(t, "application", a.text("data.activities.0.type"))
 			require.Equal(t, "withdrew", a.text("data.activities.0.action"))

@@ -20,7 +20,7 @@ func TestATraceRunsFromTheRequestThroughItsEventsToTheMail(t *testing.T) {
 	require.Eventually(t, func() bool {
 		got := collector.Spans()
 		return len(got[request]) == 1 && len(got[job]) == 1 && len(got[mail]) == 1
-	}, 10*time.Second, 20*time.Millisecond)
+	}, soon, 20*time.Millisecond)
 	spans := collector.Spans()
 	require.Empty(t, spans[request][0].Parent)
 	require.Equal(t, []string{spans[request][0].Trace, spans[request][0].ID}, []string{spans[job][0].Trace, spans[job][0].Parent})

@@ -322,7 +322,7 @@ func (w *walk) employerAgrees(e *account) {
 			continue // one by one they take long
 		}
 		path := "/api/employers/jobs/" + row["id"] + "/analytics"
-		require.Eventually(w.t, func() bool { return e.get(path).ok(200).number("data.views") == float64(views) }, 3*time.Second, 20*time.Millisecond)
+		require.Eventually(w.t, func() bool { return e.get(path).ok(200).number("data.views") == float64(views) }, soon, 20*time.Millisecond)
 		a := e.get(path).ok(200)
 		require.InDelta(w.t, n, a.number("data.applications.total"), 0)
 		for _, status := range applicationStatuses {

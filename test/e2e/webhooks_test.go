@@ -115,7 +115,7 @@ func TestWebhooks(t *testing.T) {
 			}
 			require.Eventually(t, func() bool {
 				return me.get(path+"/deliveries?status=succeeded&limit=1").ok(200).number("data.pagination.total") == 6
-			}, 10*time.Second, 20*time.Millisecond)
+			}, soon, 20*time.Millisecond)
 			list := me.get(path + "/deliveries?limit=2").ok(200)
 			require.Equal(t, "application.status_changed", list.text("data.deliveries.0.type"))
 			require.Equal(t, object{"responseStatus": 200.0, "error": nil, "response": "thanks"}, list.some("data.deliveries.0.attempts.0", "responseStatus", "error", "response"))
@@ -146,7 +146,7 @@ func TestWebhooks(t *testing.T) {
 			require.NoError(t, hits[1].verify(t, secret))
 			require.Eventually(t, func() bool {
 				return me.get(path+"/deliveries").ok(200).text("data.deliveries.0.status") == "succeeded"
-			}, 10*time.Second, 20*time.Millisecond)
+			}, soon, 20*time.Millisecond)
 			first := me.get(path + "/deliveries").ok(200)
 			require.Equal(t, object{"responseStatus": 500.0, "error": "status"}, first.some("data.deliveries.0.attempts.0", "responseStatus", "error"))
 			require.Equal(t, "pending", me.post(path+"/deliveries/"+id+"/replay", nil).ok(202).text("data.delivery.status"))
@@ -171,7 +171,7 @@ func TestWebhooks(t *testing.T) {
 			me := w.seeker(t)
 			path, _ := me.hooked(r.URL, "application.submitted")
 			me.post(path+"/test", nil).ok(202)
-			require.Eventually(t, func() bool { return me.get(path).ok(200).text("data.webhook.status") == "disabled" }, 10*time.Second, 20*time.Millisecond)
+			require.Eventually(t, func() bool { return me.get(path).ok(200).text("data.webhook.status") == "disabled" }, soon, 20*time.Millisecond)
 			w.mail(t, me.email, "was disabled")
 			since := object{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
 			me.post(path+"/test", nil).fails(409, "The webhook is not active")
@@ -209,7 +209,7 @@ func TestWebhooks(t *testing.T) {
 			close(release)
 			require.Eventually(t, func() bool {
 				return me.get(path+"/deliveries?status=succeeded&limit=1").ok(200).number("data.pagination.total") == float64(n)
-			}, 20*time.Second, 20*time.Millisecond)
+			}, soon, 20*time.Millisecond)
 			for _, d := range me.get(path + "/deliveries").ok(200).list("data.deliveries") {
 				require.Len(t, d.(map[string]any)["attempts"], 1, "nobody had to wait until the first was given up")
 			}
