@@ -58,8 +58,8 @@ bench: ## Measure the hot paths beside their limits
 	@go run ./test/kit/with-services -- go test -run '^$$' -bench . -benchtime 2s ./test/bench/...
 
 .PHONY: fuzz
-fuzz: ## Send anything to every operation for some minutes (LOCUM_TEST_FUZZ=N rounds)
-	@LOCUM_TEST_FUZZ=$${LOCUM_TEST_FUZZ:-200} go run ./test/kit/with-services -- go test -count=1 -timeout 60m -v -run TestWhateverIsSent ./test/e2e
+fuzz: ## Send anything to every operation, and walk at random, for some minutes (LOCUM_TEST_FUZZ=N rounds)
+	@LOCUM_TEST_FUZZ=$${LOCUM_TEST_FUZZ:-200} go run ./test/kit/with-services -- go test -count=1 -timeout 60m -v -run 'TestWhateverIsSent|TestAfterARandomWalk' ./test/e2e
 
 .PHONY: chaos
 chaos: ## Kill everything that locum runs on, for minutes, and count what is left

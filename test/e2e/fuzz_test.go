@@ -20,17 +20,27 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// seed is what a test that tries at random begins with: always the same, so that
+// what fails is what was changed, and another each time where LOCUM_TEST_FUZZ
+// looks for more. LOCUM_TEST_SEED repeats a run.
+func seed() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("LOCUM_TEST_SEED"), 10, 64); err == nil {
+		return n
+	}
+	if os.Getenv("LOCUM_TEST_FUZZ") != "" {
+		return rand.Uint64()
+	}
+	return 1
+}
+
 // Whatever is sent to whichever operation of the document, by whomever: the
 // server does not fail, it answers as the document says, and nothing changes
 // that is somebody else's. LOCUM_TEST_FUZZ is how often each operation is
-// called, LOCUM_TEST_FUZZ_SEED repeats a run.
+// called.
 func TestWhateverIsSentTheServerAnswersAsDocumentedAndTouchesNobodyElses(t *testing.T) {
-	rounds, seed := 6, rand.Uint64()
+	rounds, seed := 6, seed()
 	if n, err := strconv.Atoi(os.Getenv("LOCUM_TEST_FUZZ")); err == nil {
 		rounds = n
-	}
-	if n, err := strconv.ParseUint(os.Getenv("LOCUM_TEST_FUZZ_SEED"), 10, 64); err == nil {
-		seed = n
 	}
 	type operation struct {
 		described
@@ -49,7 +59,7 @@ func TestWhateverIsSentTheServerAnswersAsDocumentedAndTouchesNobodyElses(t *test
 	everywhere(t, func(t *testing.T, w *world) {
 		defer func() {
 			if t.Failed() {
-				t.Logf("again with LOCUM_TEST_FUZZ=%d LOCUM_TEST_FUZZ_SEED=%d", rounds, seed)
+				t.Logf("again with LOCUM_TEST_FUZZ=%d LOCUM_TEST_SEED=%d", rounds, seed)
 			}
 		}()
 		victims := assemble(t, w)

@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -14,17 +13,14 @@ import (
 
 // A random walk through all that people do: at every resting place, whatever
 // counts or lists something says the same as what was done, which a model of a
-// few maps remembers. LOCUM_TEST_WALK_SEED repeats a walk.
+// few maps remembers.
 func TestAfterARandomWalkAllNumbersAgree(t *testing.T) {
 	const steps, rest = 1_000, 100
-	seed := rand.Uint64()
-	if n, err := strconv.ParseUint(os.Getenv("LOCUM_TEST_WALK_SEED"), 10, 64); err == nil {
-		seed = n
-	}
+	seed := seed()
 	everywhere(t, func(t *testing.T, w *world) {
 		defer func() {
 			if t.Failed() {
-				t.Logf("again with LOCUM_TEST_WALK_SEED=%d", seed)
+				t.Logf("again with LOCUM_TEST_SEED=%d", seed)
 			}
 		}()
 		walk := &walk{
