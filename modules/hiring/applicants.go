@@ -42,8 +42,8 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 	if utf8.RuneCountInString(in.CoverLetter) > maxCoverLetter {
 		return Application{}, fault.InvalidField("coverLetter", fmt.Sprintf("must have at most %d characters", maxCoverLetter))
 	}
-	if !resumable(in.ResumeURL) {
-		return Application{}, fault.InvalidField("resumeUrl", "must be an https:// address of at most 2048 characters, without a user")
+	if err := CheckResumeURL(in.ResumeURL); err != nil {
+		return Application{}, err
 	}
 	listingID, err := canonical(in.ListingID, ErrListingNotFound)
 	if err != nil {
@@ -67,15 +67,18 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 	})
 }
 
-// resumable reports whether the address may be shown as the place of a CV:
-// somebody will follow it.
-func resumable(address string) bool {
+// CheckResumeURL is a fault about the field resumeUrl if the address may not be shown
+// as the place of a CV: somebody will follow it. There may be none.
+func CheckResumeURL(address string) error {
 	if address == "" {
-		return true
+		return nil
 	}
 	u, err := url.Parse(address)
-	return err == nil && len(address) <= maxResumeURL && u.Scheme == "https" && u.Hostname() != "" && u.User == nil &&
-		!strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' })
+	if err == nil && len(address) <= maxResumeURL && u.Scheme == "https" && u.Hostname() != "" && u.User == nil &&
+		!strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil
+	}
+	return fault.InvalidField("resumeUrl", "must be an https:// address of at most 2048 characters, without a user")
 }
 
 // checkAnswers finds what is wrong with the answers: each answers one question

@@ -82,7 +82,7 @@ func moments(s string, more time.Duration) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return at, errors.New("must be a date (2006-01-02) or a moment (2006-01-02T15:04:05Z)")
+		return at, errors.New("must be a date (2026-11-20) or a moment (2026-11-20T09:30:00Z)")
 	}
 	return at.UTC(), nil
 }

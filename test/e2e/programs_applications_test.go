@@ -87,6 +87,10 @@ func TestApplicationsForPrograms(t *testing.T) {
 				bad := program.post("/api/v1/applications", object{"job_id": job, "resume_url": address}).problem(400, "invalid_parameters")
 				require.Equal(t, "resume_url", bad.text("errors.0.field"), address)
 			}
+			all := program.post("/api/v1/applications", `{"resume_url": "http://1/", "cover_letter": 5}`).problem(400, "invalid_parameters")
+			for i, field := range []string{"resume_url", "cover_letter", "job_id"} {
+				require.Equal(t, field, all.text(fmt.Sprintf("errors.%d.field", i)), "%s", all.raw)
+			}
 			program = ann.allows(w.seeker(t).app(), integrations.ApplicationsWrite)
 			for _, missing := range []string{"nonsense", ann.id, boss.listing(object{"status": "draft"})} {
 				program.post("/api/v1/applications", object{"job_id": missing}).problem(404, "job_not_found")

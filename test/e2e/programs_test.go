@@ -140,6 +140,8 @@ func TestJobsForPrograms(t *testing.T) {
 		t.Run("GET /api/v1/jobs refuses what makes no sense", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t).program()
+			all := me.get("/api/v1/jobs?sort=zz&salary_max=2&posted_after=z&salary_min=5").problem(400, "invalid_parameters")
+			require.Len(t, all.list("errors"), 3, "%s", all.raw)
 			for query, field := range map[string]string{"page=0": "page", "limit=x": "limit", "radius=-1": "radius", "salary_min=2&salary_max=1": "salary_max", "sort=title": "sort",
 				"employment_type=often": "employment_type", "contract_type=x": "contract_type", "posted_after=yesterday": "posted_after", "remote=perhaps": "remote", "cursor=nonsense": "cursor"} {
 				bad := me.get("/api/v1/jobs?"+query).problem(400, "invalid_parameters")

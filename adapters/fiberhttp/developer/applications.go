@@ -88,6 +88,14 @@ type NewApplication struct {
 	Answers     []hiring.Answer `json:"answers" validate:"max=100"`
 }
 
+// Problems finds an address that will not do beside all else that is wrong.
+func (in NewApplication) Problems() []fault.Field {
+	if err := hiring.CheckResumeURL(in.ResumeURL); err != nil {
+		return applyWords(fault.Of(err)).Fields
+	}
+	return nil
+}
+
 // ApplicationsInput asks for a page of applications.
 type ApplicationsInput struct {
 	web.Paging
@@ -102,7 +110,7 @@ type ApplicationsInput struct {
 func (in ApplicationsInput) Problems() []fault.Field {
 	var out []fault.Field
 	if slices.ContainsFunc(in.statuses(), func(s hiring.Status) bool { return !slices.Contains(hiring.Statuses, s) }) {
-		out = append(out, fault.Field{Name: "status", Message: "must be of: pending, review, interview, accepted, rejected, withdrawn"})
+		out = append(out, fault.Field{Name: "status", Message: "must be one or more of: pending, review, interview, accepted, rejected, withdrawn"})
 	}
 	for name, text := range map[string]string{"submitted_after": in.SubmittedAfter, "submitted_before": in.SubmittedBefore} {
 		if _, err := moment(text); err != nil {

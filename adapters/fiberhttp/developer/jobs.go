@@ -94,11 +94,14 @@ type JobsInput struct {
 }
 
 // Problems are what tags cannot say.
-func (in JobsInput) Problems() []fault.Field {
-	if _, err := moment(in.PostedAfter); err != nil {
-		return []fault.Field{{Name: "posted_after", Message: err.Error()}}
+func (in JobsInput) Problems() (out []fault.Field) {
+	if in.SalaryMin != nil && in.SalaryMax != nil && *in.SalaryMax < *in.SalaryMin {
+		out = append(out, fault.Field{Name: "salary_max", Message: "must not be less than salary_min"})
 	}
-	return nil
+	if _, err := moment(in.PostedAfter); err != nil {
+		out = append(out, fault.Field{Name: "posted_after", Message: err.Error()})
+	}
+	return out
 }
 
 func (in JobsInput) find() listings.FindInput {

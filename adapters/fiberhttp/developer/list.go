@@ -106,7 +106,7 @@ func inOwnWords(names map[string]string) func(*fault.Error) *fault.Error {
 			if name, other := names[field.Name]; other {
 				field.Name = name
 			}
-			field.Message = strings.NewReplacer("nextCursor with the cursor parameter", "next_cursor with the cursor parameter", "nextCursor", "next_cursor", "salaryMin", "salary_min").Replace(field.Message)
+			field.Message = strings.NewReplacer("nextCursor with the cursor parameter", "next_cursor with the cursor parameter", "nextCursor", "next_cursor").Replace(field.Message)
 			fields[i] = field
 		}
 		if len(fields) == 1 && fields[0].Name == "page" && strings.HasPrefix(fields[0].Message, "reaches beyond") {
