@@ -11,6 +11,8 @@ import (
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit/services"
 )
 
 // SMTP is a mail server of a test's own. It keeps what it accepts.
@@ -113,7 +115,7 @@ func (s *SMTP) Start() {
 
 func (s *SMTP) listen() net.Listener {
 	s.t.Helper()
-	listener, err := net.Listen("tcp", s.Addr)
+	listener, err := services.Listen(s.Addr)
 	require.NoError(s.t, err)
 	return listener
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -236,6 +237,18 @@ func HoldPort() (port int, letGo func(), err error) {
 		return 0, nil, err
 	}
 	return bound.(*syscall.SockaddrInet4).Port, letGo, nil
+}
+
+// Listen listens on an address of this machine, also where this process has just
+// listened: a child that is about to become another program has the socket of
+// before for a moment longer.
+func Listen(address string) (net.Listener, error) {
+	for end := time.Now().Add(startWithin); ; time.Sleep(5 * time.Millisecond) {
+		l, err := net.Listen("tcp", address)
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
+			return l, err
+		}
+	}
 }
 
 // dataRoot is where servers keep their data: in memory, where there is plenty and

@@ -63,7 +63,7 @@ func TestAPortIsHeldForWhoAsksForItAndForNobodyElse(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(letGo)
 	for range 2 { // also after it was there
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		l, err := Listen(fmt.Sprintf("127.0.0.1:%d", port))
 		require.NoError(t, err)
 		c, err := net.Dial("tcp", l.Addr().String())
 		require.NoError(t, err)
