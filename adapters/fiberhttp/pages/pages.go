@@ -171,8 +171,8 @@ func (f *Frame) sameOrigin(c *fiber.Ctx) bool {
 // frameKey is where a request for a page has its frame.
 const frameKey = "locum.pages"
 
-// troubleView is what the page says when there is none: Message of what the caller
-// can mend, else Soon if waiting may help, else Reference, by which the fault is
+// troubleView is what a page that failed says, one of these: Message of what the
+// caller can mend, Soon if waiting may help, or Reference, by which the fault is
 // found in the log.
 type troubleView struct {
 	Message   string
@@ -187,10 +187,14 @@ func Trouble(c *fiber.Ctx, status int, err *fault.Error) (bool, error) {
 	if !is {
 		return false, nil
 	}
-	v := troubleView{Message: err.Message, Soon: err.Kind == fault.Unavailable}
-	if err.Kind == fault.Internal || v.Soon {
-		v.Message = ""
+	var v troubleView
+	switch err.Kind {
+	case fault.Unavailable:
+		v.Soon = true
+	case fault.Internal:
 		v.Reference = c.GetRespHeader(fiber.HeaderXRequestID)
+	default:
+		v.Message = err.Message
 	}
 	return true, f.Show(c, status, troublePage, nil, v)
 }

@@ -43,7 +43,7 @@ func fontsOf(root string) (file string, err error) {
 <cachedir>` + filepath.Join(root, "var/cache/fontconfig") + `</cachedir>
 </fontconfig>
 `
-	if there, err := os.ReadFile(file); err == nil && strings.EqualFold(string(there), own) {
+	if there, err := os.ReadFile(file); err == nil && string(there) == own {
 		return file, nil
 	}
 	part, err := os.CreateTemp(root, "fonts-")
