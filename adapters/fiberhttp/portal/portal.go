@@ -54,6 +54,8 @@ func Surface(s adapters.Services) web.Surface {
 type Failure struct {
 	Success bool   `json:"success"`
 	Error   string `json:"error"`
+	// Code names an error that the client can resolve by sending more.
+	Code string `json:"code,omitempty"`
 	// Details is the first field that is wrong and Errors every one of them.
 	Details *fault.Field  `json:"details,omitempty"`
 	Errors  []fault.Field `json:"errors,omitempty"`
@@ -66,6 +68,13 @@ var statusByCode = map[string]int{
 	"already_bookmarked": 400,
 }
 
+// codes are the faults whose code is part of the body: the status alone does not
+// say what the client has to send.
+var codes = map[string]bool{
+	"reauthentication_required": true,
+	"second_factor_required":    true,
+}
+
 // Fault is the one table that turns faults into the portal's answers.
 func Fault(f *fault.Error) (int, any) {
 	status, special := statusByCode[f.Code]
@@ -73,6 +82,9 @@ func Fault(f *fault.Error) (int, any) {
 		status = web.StatusOf(f)
 	}
 	body := Failure{Error: f.Message, Errors: f.Fields}
+	if codes[f.Code] {
+		body.Code = f.Code
+	}
 	if len(f.Fields) > 0 {
 		body.Details = &f.Fields[0]
 	}
