@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
 )
 
@@ -23,6 +24,8 @@ type sessionRow struct {
 
 // TableName tells GORM the table.
 func (sessionRow) TableName() string { return "sessions" }
+
+func (r sessionRow) key() string { return r.ID }
 
 func newSessionRow(s identity.Session) sessionRow {
 	return sessionRow{
@@ -109,6 +112,28 @@ func (db *DB) principal(ctx context.Context, where, value string) (identity.Prin
 		}
 	}
 	return p, nil
+}
+
+// ListLive implements identity.Sessions.
+func (d Sessions) ListLive(ctx context.Context, userID string, now time.Time, r page.Request) (page.Result[identity.Session], error) {
+	const browser = "EXISTS (SELECT 1 FROM browser_sessions b WHERE b.session_id = sessions.id)"
+	api, idle := identity.LiveCutoffs(now)
+	rows, out, err := pageOf[sessionRow, identity.Session](ctx, d.DB, nil, r,
+		"user_id = ? AND ended_at IS NULL AND expires_at > ? AND (last_used_at > ? OR last_used_at > ? AND NOT "+browser+")", userID, now, idle, api)
+	if err != nil || len(rows) == 0 {
+		return out, err
+	}
+	ids := make([]string, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	browsers, err := d.idSet(ctx, "SELECT session_id FROM browser_sessions WHERE session_id IN ?", ids)
+	out.Items = make([]identity.Session, len(rows))
+	for i, row := range rows {
+		out.Items[i] = row.session()
+		out.Items[i].Browser = browsers[row.ID]
+	}
+	return out, err
 }
 
 // Use implements identity.Sessions.

@@ -155,6 +155,9 @@ type Sessions interface {
 	// query by the session's id. It fails with ErrSessionNotFound, also when the
 	// user is deleted; whether the session lives is for the caller to judge.
 	Principal(ctx context.Context, sessionID string) (Principal, error)
+	// ListLive lists the user's sessions that can still be used at now, by
+	// LiveCutoffs too, the newest first. The cursor is the last one's id.
+	ListLive(ctx context.Context, userID string, now time.Time, r page.Request) (page.Result[Session], error)
 	// Use notes a refresh and holds the session until the transaction ends.
 	// False if it does not live any more.
 	Use(ctx context.Context, sessionID string, at time.Time) (bool, error)

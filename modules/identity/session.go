@@ -36,6 +36,8 @@ type Session struct {
 	LastUsedAt time.Time
 	ExpiresAt  time.Time
 	EndedAt    time.Time // zero while it lives
+	// Browser is set by ListLive for a session whose client holds a cookie.
+	Browser bool
 }
 
 // NewSession starts a session.
@@ -46,6 +48,12 @@ func NewSession(id, userID string, c Client, now time.Time) Session {
 		agent = agent[:len(agent)-n]
 	}
 	return Session{ID: id, UserID: userID, Address: network(c.Address), UserAgent: agent, CreatedAt: now, LastUsedAt: now, ExpiresAt: now.Add(sessionLife)}
+}
+
+// LiveCutoffs are the last uses before which a session without a new one has
+// expired: of API clients, whose refresh tokens have, and of browsers.
+func LiveCutoffs(now time.Time) (api, browser time.Time) {
+	return now.Add(-refreshLife), now.Add(-browserIdle)
 }
 
 // Alive reports whether the session still proves a sign-in.

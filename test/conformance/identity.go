@@ -38,6 +38,7 @@ func Identity(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		"the team pages by number and by cursor":                    teamPages,
 		"a session reads back with its user and membership":         principalReadsBack,
 		"a session ends once and for its user alone":                sessionEnds,
+		"live sessions are listed for their user":                   liveSessionsAreListed,
 		"all sessions but one end":                                  sessionsEnd,
 		"of many who spend a refresh token one hears true":          refreshSpentOnce,
 		"a mailed token is for one purpose and of one user":         mailTokenIsBound,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
 )
 
@@ -58,6 +59,35 @@ func sessionEnds(t *testing.T, p *people) {
 	alive, err = p.Sessions.Use(p.t.Context(), s.ID, p.now)
 	require.NoError(t, err)
 	require.False(t, alive)
+}
+
+func liveSessionsAreListed(t *testing.T, p *people) {
+	u := p.user("jo@example.org")
+	p.session(p.user("al@example.org"))
+	list := func(now time.Time, r page.Request) ([]identity.Session, string) {
+		got, err := p.Sessions.ListLive(t.Context(), u.ID, now, r)
+		require.NoError(t, err)
+		return got.Items, got.NextCursor
+	}
+	all := page.Request{Number: 1, Size: 10}
+	none, _ := list(p.now, all)
+	require.Empty(t, none)
+	first, _ := p.session(u)
+	ended, _ := p.session(u)
+	require.NoError(t, p.Sessions.End(t.Context(), u.ID, ended.ID, p.now))
+	browser := identity.NewSession(uid(), u.ID, identity.Client{Address: "192.0.2.44", UserAgent: "agent"}, p.now)
+	require.NoError(t, p.Browsers.Open(t.Context(), browser, uid()))
+	browser.Browser = true
+	live, _ := list(p.now, all)
+	require.Equal(t, []identity.Session{browser, first}, live)
+	newest, cursor := list(p.now, page.Request{Number: 1, Size: 1})
+	require.Equal(t, []identity.Session{browser}, newest)
+	older, _ := list(p.now, page.Request{Number: 2, Size: 1, Cursor: cursor})
+	require.Equal(t, []identity.Session{first}, older)
+	idle, _ := list(p.now.Add(12*time.Hour), all)
+	require.Equal(t, []identity.Session{first}, idle, "a browser expires after 12 hours without use")
+	stale, _ := list(p.now.Add(7*24*time.Hour), all)
+	require.Empty(t, stale, "the refresh token has expired")
 }
 
 func sessionsEnd(t *testing.T, p *people) {

@@ -31,6 +31,7 @@ type cast struct {
 	title                   string // of the listing
 	app, key                string // of the seeker as a developer
 	webhook, delivery       string
+	session                 string  // of the seeker
 	client                  string  // that the seeker has allowed something
 	reader, writer          *client // programs: with a key of the application, and with all that the seeker can allow
 }
@@ -85,9 +86,15 @@ func permissions(c *cast) string { return "/api/employers/team/" + c.member + "/
 
 // matrix has a row for every route that asks who is calling.
 var matrix = map[string]matrixRow{
-	"POST /api/auth/logout":            {path: at("/api/auth/logout"), alone: true},
-	"GET /api/auth/me":                 {path: at("/api/auth/me")},
-	"POST /api/auth/change-password":   {path: at("/api/auth/change-password"), alone: true, body: saying(object{"currentPassword": password, "newPassword": password + "1"})},
+	"POST /api/auth/logout":          {path: at("/api/auth/logout"), alone: true},
+	"GET /api/auth/me":               {path: at("/api/auth/me")},
+	"POST /api/auth/change-password": {path: at("/api/auth/change-password"), alone: true, body: saying(object{"currentPassword": password, "newPassword": password + "1"})},
+	"GET /api/auth/sessions":         {path: at("/api/auth/sessions")},
+	"DELETE /api/auth/sessions/:id": {path: func(c *cast) string { return "/api/auth/sessions/" + c.session }, foreignError: "Session not found", prepare: func(c *cast) {
+		c.w.guest(c.seeker.t).post("/api/auth/login", object{"email": c.seeker.email, "password": password}).ok(200)
+		c.session = c.seeker.elsewhere().get("/api/auth/sessions").ok(200).text("data.sessions.0.id")
+	}},
+	"DELETE /api/auth/sessions":        {path: at("/api/auth/sessions"), alone: true},
 	"POST /api/auth/accept-invitation": {path: at("/api/auth/accept-invitation"), body: saying(object{"token": "none", "password": password}), status: 400},
 
 	"GET /api/jobseekers/settings":    {path: at("/api/jobseekers/settings")},

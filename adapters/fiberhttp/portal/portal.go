@@ -23,6 +23,7 @@ func Surface(s adapters.Services) web.Surface {
 		Description: "Jobs in healthcare: employers post, clinicians find them and apply, employers decide.",
 		Routes: slices.Concat(
 			identityRoutes(s.Identity, s.Seekers),
+			sessionRoutes(s.Identity),
 			analyticsRoutes(s.Hiring),
 			exportRoutes(s.Hiring),
 			ownExportRoutes(s.Hiring, s.Seekers),

@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSessions(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		signIn := func(t *testing.T, who *account) *account {
+			c := w.guest(t)
+			a := c.post("/api/auth/login", object{"email": who.email, "password": password}).ok(200)
+			c.token = a.text("data.accessToken")
+			return &account{client: c, id: who.id, email: who.email, refresh: a.text("data.refreshToken")}
+		}
+		t.Run("GET /api/auth/sessions", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			w.seeker(t)
+			phone := signIn(t, me)
+			b := w.signedIn(t, me)
+			list := me.get("/api/auth/sessions").ok(200)
+			require.Len(t, list.list("data.sessions"), 3)
+			require.InDelta(t, 3, list.number("data.pagination.total"), 0)
+			require.Equal(t, []string{"browser", "createdAt", "current", "expiresAt", "id", "lastUsedAt", "network", "userAgent"}, list.keys("data.sessions.0"))
+			require.Equal(t, object{"browser": true, "current": false}, list.some("data.sessions.0", "browser", "current"), "the newest first")
+			require.Equal(t, object{"browser": false, "current": false}, list.some("data.sessions.1", "browser", "current"))
+			require.Equal(t, object{"browser": false, "current": true}, list.some("data.sessions.2", "browser", "current"))
+			require.Regexp(t, `\.0/24$`, list.text("data.sessions.1.network"), "the network and not the host")
+			next := me.get("/api/auth/sessions?limit=2").ok(200).text("data.nextCursor")
+			require.Equal(t, list.text("data.sessions.2.id"), me.get("/api/auth/sessions?limit=2&cursor="+next).ok(200).text("data.sessions.0.id"))
+			phone.post("/api/auth/logout", nil).ok(200)
+			b.open("POST", "/developers/sign-out", url.Values{})
+			require.Len(t, me.get("/api/auth/sessions").ok(200).list("data.sessions"), 1)
+			w.guest(t).get("/api/auth/sessions").fails(401, "Unauthorized")
+		})
+		t.Run("DELETE /api/auth/sessions/:id", func(t *testing.T) {
+			t.Parallel()
+			me, other := w.seeker(t), w.seeker(t)
+			phone := signIn(t, me)
+			b := w.signedIn(t, me)
+			list := me.get("/api/auth/sessions").ok(200)
+			browser, second := list.text("data.sessions.0.id"), list.text("data.sessions.1.id")
+			other.delete("/api/auth/sessions/"+second).fails(404, "Session not found")
+			phone.get("/api/auth/me").ok(200)
+			me.delete("/api/auth/sessions/" + second).ok(200)
+			phone.isOut(t)
+			me.delete("/api/auth/sessions/"+second).fails(404, "Session not found")
+			me.delete("/api/auth/sessions/nonsense").fails(404, "Session not found")
+			require.Equal(t, 200, b.open("GET", "/developers", nil).status)
+			me.delete("/api/auth/sessions/" + browser).ok(200)
+			require.Equal(t, 303, b.open("GET", "/developers", nil).status)
+			me.delete("/api/auth/sessions/" + list.text("data.sessions.2.id")).ok(200)
+			me.isOut(t)
+		})
+		t.Run("DELETE /api/auth/sessions", func(t *testing.T) {
+			t.Parallel()
+			me, other := w.seeker(t), w.seeker(t)
+			phone, b := signIn(t, me), w.signedIn(t, me)
+			me.delete("/api/auth/sessions").ok(200)
+			phone.isOut(t)
+			require.Equal(t, 303, b.open("GET", "/developers", nil).status)
+			me.get("/api/auth/me").ok(200)
+			other.get("/api/auth/me").ok(200)
+			w.guest(t).delete("/api/auth/sessions").fails(401, "Unauthorized")
+		})
+	})
+}
