@@ -132,8 +132,8 @@ type Services struct {
 	Billing      *billing.Service
 	Integrations *integrations.Service
 	Limiter      limit.Limiter
-	// Idempotency remembers the answers of requests that must not be done twice.
-	Idempotency idempotency.Store
+	// Idempotency carries out requests with a client's key at most once.
+	Idempotency *idempotency.Runner
 	// ListingChanges is Storage's.
 	ListingChanges func() uint64
 	// JWKS is the key set that verifies access tokens (RFC 7517).

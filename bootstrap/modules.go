@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/adapters/jwttokens"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/files"
+	"github.com/locumhq/locum/core/idempotency"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
@@ -60,7 +61,7 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 	})
 }
 
-func newServices(s adapters.Storage, l limit.Limiter, q job.Queue, m mail.Mailer, f files.Store, p billing.Payments, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
+func newServices(s adapters.Storage, d adapters.Deps, l limit.Limiter, q job.Queue, m mail.Mailer, f files.Store, p billing.Payments, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
 	return adapters.Services{
 		Identity:       i,
 		Listings:       j,
@@ -69,7 +70,7 @@ func newServices(s adapters.Storage, l limit.Limiter, q job.Queue, m mail.Mailer
 		Billing:        b,
 		Integrations:   in,
 		Limiter:        l,
-		Idempotency:    s.Idempotency,
+		Idempotency:    &idempotency.Runner{Tx: s.Tx, Store: s.Idempotency, Log: d.Log},
 		ListingChanges: s.ListingChanges,
 		JWKS:           ring.JWKS,
 		Health: func(ctx context.Context) map[string]adapters.Health {

@@ -23,6 +23,7 @@ import (
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/files"
+	"github.com/locumhq/locum/core/idempotency"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
@@ -179,6 +180,7 @@ func openStorage(ctx context.Context, c *config.Config, s *sockets, d adapters.D
 	if err := adapters.Unfilled(storage); err != nil {
 		return storage, errors.Join(c.Err("database.url", err.Error()), storage.Close())
 	}
+	storage.Tx = idempotency.Transactions(storage.Tx, storage.Idempotency)
 	return storage, nil
 }
 

@@ -44,7 +44,7 @@ func retention(s adapters.Storage, d adapters.Deps) job.Periodic {
 		for _, forget := range []func() (int, error){
 			func() (int, error) { return s.Outbox.Forget(ctx, d.Clock.Now().Add(-sentFor), forgetAtOnce) },
 			func() (int, error) { return s.Jobs.Forget(ctx, d.Clock.Now().Add(-doneFor), forgetAtOnce) },
-			func() (int, error) { return s.Idempotency.Forget(ctx, forgetAtOnce) },
+			func() (int, error) { return s.Idempotency.DeleteExpired(ctx, forgetAtOnce) },
 		} {
 			for {
 				n, err := forget()

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -17,12 +16,12 @@ import (
 
 const replayedHeader = "Idempotency-Replayed"
 
-// once runs the operation unless this client has asked for just this before;
-// then it gives the answer of that time again.
-func (s *Server) once(ctx context.Context, c *fiber.Ctx, surface web.Surface, r web.Route, owner string, run func() error) error {
+// once carries out the operation unless this client has sent the same request
+// before; then it sends the stored answer.
+func (s *Server) once(ctx context.Context, c *fiber.Ctx, surface web.Surface, r web.Route, owner string, run func(ctx context.Context) error) error {
 	sent := c.Get(web.IdempotencyKey)
 	if sent == "" || owner == "" || !r.Idempotent() {
-		return run()
+		return run(ctx)
 	}
 	key, err := parseIdempotencyKey(sent)
 	if err != nil {
@@ -30,40 +29,30 @@ func (s *Server) once(ctx context.Context, c *fiber.Ctx, surface web.Surface, r 
 	}
 	sum := sha256.Sum256(append([]byte(surface.Plain(c.OriginalURL())+"\n"), c.Request().Body()...))
 	request := idempotency.Request{OwnerID: owner, Operation: r.Method + " " + r.Path, Key: key, Fingerprint: hex.EncodeToString(sum[:])}
-	kept, err := s.services.Idempotency.Begin(ctx, request)
+	refusal := func(err error) (idempotency.Answer, bool) {
+		status, _, body := said(c, surface, s.faultOf(err))
+		encoded, failed := json.Marshal(body)
+		return idempotency.Answer{Status: status, Body: encoded}, failed == nil && isKept(status)
+	}
+	operation := idempotency.Operation{Refusal: refusal, Run: func(ctx context.Context) (idempotency.Answer, error) {
+		if err := run(ctx); err != nil {
+			return idempotency.Answer{}, err
+		}
+		return idempotency.Answer{Status: c.Response().StatusCode(), Body: append([]byte(nil), c.Response().Body()...)}, nil
+	}}
+	if r.Remote {
+		fallback, _ := refusal(idempotency.ErrOutcomeUnknown)
+		operation.Fallback = &fallback
+	}
+	stored, err := s.services.Idempotency.Do(ctx, request, operation)
 	if err != nil {
 		return err
 	}
-	if kept != nil {
+	if stored != nil {
 		c.Set(replayedHeader, "true")
-		c.Status(kept.Status).Set(fiber.HeaderContentType, kindOf(surface, kept.Status))
-		locate(c, r, kept.Body)
-		return c.Send(kept.Body)
+		c.Status(stored.Status).Set(fiber.HeaderContentType, kindOf(surface, stored.Status))
+		return c.Send(stored.Body)
 	}
-	// The end is written also when the request has run out of time, or the key
-	// would stay claimed until its lease ends.
-	var answer *idempotency.Answer
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		var err error
-		if answer == nil {
-			err = s.services.Idempotency.Abandon(ctx, request)
-		} else {
-			err = s.services.Idempotency.Finish(ctx, request, *answer)
-		}
-		if err != nil {
-			s.o.Log.Warn("an idempotent answer could not be kept", "error", err)
-		}
-	}()
-	if err := run(); err != nil {
-		status, _, body := said(c, surface, s.faultOf(err))
-		if encoded, encodeErr := json.Marshal(body); encodeErr == nil && isKept(status) {
-			answer = &idempotency.Answer{Status: status, Body: encoded}
-		}
-		return err
-	}
-	answer = &idempotency.Answer{Status: c.Response().StatusCode(), Body: append([]byte(nil), c.Response().Body()...)}
 	return nil
 }
 

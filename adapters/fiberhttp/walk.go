@@ -73,7 +73,7 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 	if r.Method == fiber.MethodGet {
 		body = nil
 	}
-	return s.once(ctx, c, surface, r, ownerOf(call), func() error {
+	err = s.once(ctx, c, surface, r, ownerOf(call), func(ctx context.Context) error {
 		out, err := r.Op.Handle(ctx, call, &web.Request{
 			Path:   func(name string) string { return c.Params(name) },
 			Query:  func(name string) []string { return queryValues(c, name) },
@@ -103,12 +103,12 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 			c.Set(fiber.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
 			return c.SendStream(paced{file.Body, c.Context().Conn()}, int(file.Size))
 		}
-		if err := sendJSON(c, status, out); err != nil {
-			return err
-		}
-		locate(c, r, c.Response().Body())
-		return nil
+		return sendJSON(c, status, out)
 	})
+	if err == nil {
+		locate(c, r, c.Response().Body())
+	}
+	return err
 }
 
 // callOf is what is known of a request before its caller is.

@@ -40,66 +40,91 @@ func keyHash(key string) string {
 }
 
 // Begin implements idempotency.Store.
-func (d Idempotency) Begin(ctx context.Context, r idempotency.Request) (*idempotency.Answer, error) {
+func (d Idempotency) Begin(ctx context.Context, r idempotency.Request) (idempotency.Claim, *idempotency.Answer, error) {
 	now := d.clock.Now()
+	claim := idempotency.Claim{Request: r, Until: now.Add(idempotency.Lease)}
 	row := idempotencyRow{
 		OwnerID: r.OwnerID, Operation: r.Operation, KeyHash: keyHash(r.Key), Fingerprint: r.Fingerprint,
-		ClaimedUntil: now.Add(idempotency.Lease), ExpiresAt: now.Add(idempotency.Keep),
+		ClaimedUntil: claim.Until, ExpiresAt: now.Add(idempotency.Keep),
 	}
-	// One statement claims what is new, what ran out, and what was left running
-	// by a caller that is gone.
+	// One statement claims a request that is new, that has expired, or whose
+	// caller lost its lease without an answer.
 	res := d.q(ctx).Clauses(clause.OnConflict{
 		Columns:   []clause.Column{{Name: "owner_id"}, {Name: "operation"}, {Name: "key_hash"}},
 		DoUpdates: clause.AssignmentColumns([]string{"fingerprint", "status", "answer", "claimed_until", "expires_at"}),
 		Where: clause.Where{Exprs: []clause.Expression{gorm.Expr(
-			"idempotency_keys.expires_at <= ? OR idempotency_keys.status = 0 AND idempotency_keys.claimed_until <= ? AND idempotency_keys.fingerprint = ?", now, now, r.Fingerprint)}},
+			"idempotency_keys.expires_at <= ? OR idempotency_keys.status = 0 AND (idempotency_keys.claimed_until <= ? OR idempotency_keys.claimed_until > ?) AND idempotency_keys.fingerprint = ?",
+			now, now, claim.Until, r.Fingerprint)}},
 	}).Create(&row)
 	if res.Error != nil {
-		return nil, wrap(res.Error)
+		return claim, nil, wrap(res.Error)
 	}
 	if res.RowsAffected == 1 {
-		return nil, nil
+		return claim, nil, nil
 	}
 	var kept idempotencyRow
 	if err := d.of(ctx, r).Take(&kept).Error; err != nil {
 		if errors.Is(wrap(err), errNotFound) {
-			return nil, idempotency.ErrInProgress // it ended at this very moment
+			return claim, nil, idempotency.ErrInProgress // deleted since the statement above
 		}
-		return nil, wrap(err)
+		return claim, nil, wrap(err)
 	}
+	leased := kept.ClaimedUntil.After(now) && !kept.ClaimedUntil.After(claim.Until)
 	switch {
 	case kept.Fingerprint != r.Fingerprint:
-		return nil, idempotency.ErrReused
-	case kept.Status == 0:
-		return nil, idempotency.ErrInProgress
+		return claim, nil, idempotency.ErrReused
+	case kept.Status == 0 || leased:
+		return claim, nil, idempotency.ErrInProgress
 	}
 	body, err := unseal(r.Key, kept.Answer)
 	if err != nil {
-		return nil, err
+		return claim, nil, err
 	}
-	return &idempotency.Answer{Status: kept.Status, Body: body}, nil
+	return claim, &idempotency.Answer{Status: kept.Status, Body: body}, nil
 }
 
 func (d Idempotency) of(ctx context.Context, r idempotency.Request) *gorm.DB {
 	return d.q(ctx).Model(&idempotencyRow{}).Where("owner_id = ? AND operation = ? AND key_hash = ?", r.OwnerID, r.Operation, keyHash(r.Key))
 }
 
+func (d Idempotency) claimed(ctx context.Context, c idempotency.Claim) *gorm.DB {
+	return d.of(ctx, c.Request).Where("claimed_until = ?", c.Until)
+}
+
 // Finish implements idempotency.Store.
-func (d Idempotency) Finish(ctx context.Context, r idempotency.Request, a idempotency.Answer) error {
-	sealed, err := seal(r.Key, a.Body)
+func (d Idempotency) Finish(ctx context.Context, c idempotency.Claim, a idempotency.Answer) error {
+	return d.store(ctx, c, a, map[string]any{"claimed_until": d.clock.Now()})
+}
+
+// SetFallback implements idempotency.Store.
+func (d Idempotency) SetFallback(ctx context.Context, c idempotency.Claim, a idempotency.Answer) error {
+	return d.store(ctx, c, a, map[string]any{})
+}
+
+func (d Idempotency) store(ctx context.Context, c idempotency.Claim, a idempotency.Answer, columns map[string]any) error {
+	sealed, err := seal(c.Key, a.Body)
 	if err != nil {
 		return err
 	}
-	return wrap(d.of(ctx, r).Updates(map[string]any{"status": a.Status, "answer": sealed}).Error)
+	columns["status"], columns["answer"] = a.Status, sealed
+	res := d.claimed(ctx, c).Updates(columns)
+	if res.Error == nil && res.RowsAffected == 0 {
+		return idempotency.ErrInProgress
+	}
+	return wrap(res.Error)
 }
 
-// Abandon implements idempotency.Store.
-func (d Idempotency) Abandon(ctx context.Context, r idempotency.Request) error {
-	return wrap(d.of(ctx, r).Where("status = 0").Delete(nil).Error)
+// Release implements idempotency.Store.
+func (d Idempotency) Release(ctx context.Context, c idempotency.Claim) error {
+	res := d.claimed(ctx, c).Where("status = 0").Delete(nil)
+	if res.Error != nil || res.RowsAffected > 0 {
+		return wrap(res.Error)
+	}
+	return wrap(d.claimed(ctx, c).Update("claimed_until", d.clock.Now()).Error)
 }
 
-// Forget implements idempotency.Store.
-func (d Idempotency) Forget(ctx context.Context, n int) (int, error) {
+// DeleteExpired implements idempotency.Store.
+func (d Idempotency) DeleteExpired(ctx context.Context, n int) (int, error) {
 	res := d.q(ctx).Exec(`DELETE FROM idempotency_keys WHERE (owner_id, operation, key_hash) IN
 		(SELECT owner_id, operation, key_hash FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, d.clock.Now(), n)
 	return int(res.RowsAffected), wrap(res.Error)

@@ -1,5 +1,4 @@
-// Package idempotency is the port that remembers what a request was answered,
-// so that a client that lost the answer may ask again without doing it again
+// Package idempotency carries out requests at most once per client key
 // (draft-ietf-httpapi-idempotency-key-header-07).
 package idempotency
 
@@ -10,50 +9,71 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Request names a request that must not be done twice.
+// Request identifies a request that is carried out at most once.
 type Request struct {
-	// OwnerID is the user who asks; keys of different users never meet.
+	// OwnerID is the user who sent the request. Keys of different owners are
+	// independent.
 	OwnerID string
 	// Operation is the method and route pattern.
 	Operation string
-	// Key is what the client sent. It is a secret of the client's: a store
-	// keeps a hash of it, and the answer encrypted with it.
+	// Key is the client's key. It is a secret: a store keeps its hash, and the
+	// answer encrypted with it.
 	Key string
-	// Fingerprint is a hash of path and body: the same key for something else
-	// is a mistake.
+	// Fingerprint is a hash of path and body. The same key with another
+	// fingerprint is refused.
 	Fingerprint string
 }
 
-// Answer is what the request was answered.
+// Answer is the response to a request.
 type Answer struct {
 	Status int
 	Body   []byte
 }
 
-// The faults of reusing a key.
+// Claim is the exclusive right to carry out a request. It expires after Lease.
+type Claim struct {
+	Request
+	// Until is the end of the lease. It also tells this claim from a later one
+	// of the same request.
+	Until time.Time
+}
+
+// The faults of a reused key.
 var (
 	ErrInProgress = fault.New(fault.Conflict, "idempotency_in_progress", "A request with this Idempotency-Key is still running").WithRetryAfter(time.Second)
 	ErrReused     = fault.New(fault.Invalid, "idempotency_key_reused", "This Idempotency-Key was used for another request")
+	// ErrOutcomeUnknown is the answer to a retry of a request that took effect
+	// in part or in full before its process ended.
+	ErrOutcomeUnknown = fault.New(fault.Conflict, "idempotency_outcome_unknown", "The first request with this Idempotency-Key was interrupted; check its outcome before you send it with another key")
 )
 
 // The life of a key.
 const (
-	// Lease is how long a request may run before another with its key runs.
-	Lease = time.Minute
-	// Keep is how long an answer is given again.
+	// Lease is how long a claim excludes other callers. It is longer than any
+	// request; a caller that lost its claim cannot commit, however late it is.
+	Lease = 10 * time.Second
+	// Keep is how long an answer is stored.
 	Keep = 24 * time.Hour
 )
 
-// Store remembers requests.
+// Store stores claims and answers.
 type Store interface {
-	// Begin claims the request. It returns the kept answer if there is one, nil
-	// if the caller is to do it, ErrInProgress while another caller does, and
-	// ErrReused if the key is known with another fingerprint.
-	Begin(ctx context.Context, r Request) (*Answer, error)
-	// Finish keeps the answer for Keep.
-	Finish(ctx context.Context, r Request, a Answer) error
-	// Abandon forgets a claimed request, so that it may be tried again.
-	Abandon(ctx context.Context, r Request) error
-	// Forget removes up to n requests that are older than Keep and says how many.
-	Forget(ctx context.Context, n int) (int, error)
+	// Begin claims the request. It returns the stored answer if there is one,
+	// ErrInProgress while another caller holds the claim, and ErrReused if the
+	// key is stored with another fingerprint. A lease that ends later than
+	// Lease from now was written by a clock that was wrong: it has expired.
+	Begin(ctx context.Context, r Request) (Claim, *Answer, error)
+	// Finish stores the answer and ends the claim. It returns ErrInProgress if
+	// another caller has taken the claim over, which undoes the transaction of
+	// ctx.
+	Finish(ctx context.Context, c Claim, a Answer) error
+	// SetFallback stores the answer for retries in case Finish is never called.
+	// It returns ErrInProgress as Finish does.
+	SetFallback(ctx context.Context, c Claim, a Answer) error
+	// Release ends the claim without an answer: the next caller gets the
+	// fallback, if one is set, and otherwise carries out the request.
+	Release(ctx context.Context, c Claim) error
+	// DeleteExpired deletes at most n requests older than Keep and returns their
+	// number.
+	DeleteExpired(ctx context.Context, n int) (int, error)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// Idempotency is the suite of idempotency.Store.
+// Idempotency verifies an idempotency.Store.
 func Idempotency(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
 	fresh := func(t *testing.T) (idempotency.Store, idempotency.Request, *kit.Clock) {
 		t.Helper()
@@ -22,81 +22,112 @@ func Idempotency(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters
 		clk := kit.NewClock()
 		return open(t, clk).Idempotency, idempotency.Request{OwnerID: stores.NewID(), Operation: "POST /x", Key: "key-1", Fingerprint: "f"}, clk
 	}
-	t.Run("the first caller does it, the next ones hear what it was answered", func(t *testing.T) {
-		s, r, _ := fresh(t)
-		got, err := s.Begin(t.Context(), r)
+	begin := func(t *testing.T, s idempotency.Store, r idempotency.Request) idempotency.Claim {
+		t.Helper()
+		claim, stored, err := s.Begin(t.Context(), r)
 		require.NoError(t, err)
-		require.Nil(t, got)
-		_, err = s.Begin(t.Context(), r)
+		require.Nil(t, stored)
+		return claim
+	}
+	stored := func(t *testing.T, s idempotency.Store, r idempotency.Request, want idempotency.Answer) {
+		t.Helper()
+		_, got, err := s.Begin(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, &want, got)
+	}
+	created, conflict := idempotency.Answer{Status: 201, Body: []byte(`{"a":1}`)}, idempotency.Answer{Status: 409, Body: []byte("{}")}
+	t.Run("finished request returns its answer", func(t *testing.T) {
+		s, r, _ := fresh(t)
+		claim := begin(t, s, r)
+		_, _, err := s.Begin(t.Context(), r)
 		require.ErrorIs(t, err, idempotency.ErrInProgress)
-		want := idempotency.Answer{Status: 201, Body: []byte(`{"a":1}`)}
-		require.NoError(t, s.Finish(t.Context(), r, want))
+		require.NoError(t, s.Finish(t.Context(), claim, created))
 		for range 2 {
-			got, err = s.Begin(t.Context(), r)
-			require.NoError(t, err)
-			require.Equal(t, &want, got)
+			stored(t, s, r, created)
 		}
 	})
 	t.Run("another body, owner or operation is another request", func(t *testing.T) {
 		s, r, _ := fresh(t)
-		_, err := s.Begin(t.Context(), r)
-		require.NoError(t, err)
-		require.NoError(t, s.Finish(t.Context(), r, idempotency.Answer{Status: 200, Body: []byte("{}")}))
+		require.NoError(t, s.Finish(t.Context(), begin(t, s, r), created))
 		other := r
 		other.Fingerprint = "g"
-		_, err = s.Begin(t.Context(), other)
+		_, _, err := s.Begin(t.Context(), other)
 		require.ErrorIs(t, err, idempotency.ErrReused)
 		for _, other := range []idempotency.Request{
 			{OwnerID: stores.NewID(), Operation: r.Operation, Key: r.Key, Fingerprint: r.Fingerprint},
 			{OwnerID: r.OwnerID, Operation: "POST /y", Key: r.Key, Fingerprint: r.Fingerprint},
 			{OwnerID: r.OwnerID, Operation: r.Operation, Key: "key-2", Fingerprint: r.Fingerprint},
 		} {
-			got, err := s.Begin(t.Context(), other)
-			require.NoError(t, err)
-			require.Nil(t, got)
+			begin(t, s, other)
 		}
 	})
-	t.Run("what was abandoned, left running or kept long enough may be done again", func(t *testing.T) {
+	t.Run("released, expired and old requests are claimed again", func(t *testing.T) {
 		s, r, clk := fresh(t)
-		again := func() {
-			t.Helper()
-			got, err := s.Begin(t.Context(), r)
-			require.NoError(t, err)
-			require.Nil(t, got)
-		}
-		again()
-		require.NoError(t, s.Abandon(t.Context(), r))
-		again()
+		require.NoError(t, s.Release(t.Context(), begin(t, s, r)))
+		begin(t, s, r)
 		clk.Advance(idempotency.Lease)
-		again()
-		require.NoError(t, s.Finish(t.Context(), r, idempotency.Answer{Status: 200}))
-		require.NoError(t, s.Abandon(t.Context(), r), "an answer that is kept is not abandoned")
-		got, err := s.Begin(t.Context(), r)
-		require.NoError(t, err)
-		require.NotNil(t, got)
+		claim := begin(t, s, r)
+		require.NoError(t, s.Finish(t.Context(), claim, created))
+		require.NoError(t, s.Release(t.Context(), claim), "a stored answer stays")
+		stored(t, s, r, created)
 		clk.Advance(idempotency.Keep)
-		again()
+		begin(t, s, r)
 	})
-	t.Run("of twenty callers at once one does it", func(t *testing.T) {
+	t.Run("lease from a clock ahead has expired", func(t *testing.T) {
+		s, r, clk := fresh(t)
+		clk.Advance(48 * time.Hour)
+		begin(t, s, r)
+		clk.Advance(-48 * time.Hour)
+		begin(t, s, r)
+	})
+	t.Run("caller that lost its claim cannot finish", func(t *testing.T) {
+		s, r, clk := fresh(t)
+		late := begin(t, s, r)
+		clk.Advance(idempotency.Lease)
+		claim := begin(t, s, r)
+		require.ErrorIs(t, s.Finish(t.Context(), late, conflict), idempotency.ErrInProgress)
+		require.ErrorIs(t, s.SetFallback(t.Context(), late, conflict), idempotency.ErrInProgress)
+		require.NoError(t, s.Release(t.Context(), late))
+		require.NoError(t, s.Finish(t.Context(), claim, created))
+		stored(t, s, r, created)
+	})
+	t.Run("fallback answers after the lease and until finished", func(t *testing.T) {
+		s, r, clk := fresh(t)
+		claim := begin(t, s, r)
+		require.NoError(t, s.SetFallback(t.Context(), claim, conflict))
+		_, _, err := s.Begin(t.Context(), r)
+		require.ErrorIs(t, err, idempotency.ErrInProgress)
+		clk.Advance(idempotency.Lease)
+		stored(t, s, r, conflict)
+		require.NoError(t, s.Finish(t.Context(), claim, created), "the only caller may still finish")
+		stored(t, s, r, created)
+	})
+	t.Run("released request with a fallback returns it", func(t *testing.T) {
+		s, r, _ := fresh(t)
+		claim := begin(t, s, r)
+		require.NoError(t, s.SetFallback(t.Context(), claim, conflict))
+		require.NoError(t, s.Release(t.Context(), claim))
+		stored(t, s, r, conflict)
+	})
+	t.Run("one of twenty concurrent callers gets the claim", func(t *testing.T) {
 		s, r, _ := fresh(t)
 		require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
-			got, err := s.Begin(context.Background(), r)
-			return err == nil && got == nil, nil // the others hear that it is being done
+			_, got, err := s.Begin(context.Background(), r)
+			return err == nil && got == nil, nil // the others get ErrInProgress
 		}))
 	})
-	t.Run("what is old is forgotten in bounded steps", func(t *testing.T) {
+	t.Run("old requests are deleted in bounded steps", func(t *testing.T) {
 		s, r, clk := fresh(t)
 		for _, key := range []string{"a", "b", "c"} {
 			r.Key = key
-			_, err := s.Begin(t.Context(), r)
-			require.NoError(t, err)
+			begin(t, s, r)
 		}
-		n, err := s.Forget(t.Context(), 10)
+		n, err := s.DeleteExpired(t.Context(), 10)
 		require.NoError(t, err)
 		require.Zero(t, n)
 		clk.Advance(idempotency.Keep + time.Second)
 		for _, want := range []int{2, 1, 0} {
-			n, err = s.Forget(t.Context(), 2)
+			n, err = s.DeleteExpired(t.Context(), 2)
 			require.NoError(t, err)
 			require.Equal(t, want, n)
 		}

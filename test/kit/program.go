@@ -9,18 +9,25 @@ import (
 	"testing"
 )
 
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "locum-program-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "locum")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("building: %w: %s", err, out)
-	}
-	return path, nil
-})
+var folder = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "locum-program-") })
+
+// built returns a function that builds the program once with the build tags.
+func built(name, tags string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		dir, err := folder()
+		if err != nil {
+			return "", err
+		}
+		path := filepath.Join(dir, name)
+		out, err := exec.Command("go", "build", "-tags", tags, "-o", path, "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("building: %w: %s", err, out)
+		}
+		return path, nil
+	})
+}
+
+var program, failing = built("locum", ""), built("locum-failpoints", "failpoints")
 
 // Program is the path of the built program. The package's TestMain calls Main.
 func Program(t testing.TB) string {
@@ -32,11 +39,22 @@ func Program(t testing.TB) string {
 	return path
 }
 
-// Main runs a package's tests and removes the program that they built.
+// FailingProgram returns the path of the program built with the tag failpoints:
+// LOCUM_TEST_FAILPOINT kills it at the point that it names.
+func FailingProgram(t testing.TB) string {
+	t.Helper()
+	path, err := failing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Main runs a package's tests and deletes the programs that they built.
 func Main(m *testing.M) {
 	code := m.Run()
-	if path, err := program(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+	if dir, err := folder(); err == nil {
+		_ = os.RemoveAll(dir)
 	}
 	os.Exit(code)
 }

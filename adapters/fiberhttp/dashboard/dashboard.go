@@ -29,13 +29,13 @@ var (
 type dashboard struct {
 	module    *integrations.Service
 	frame     *pages.Frame
-	done      idempotency.Store
+	requests  *idempotency.Runner
 	publicURL string
 }
 
 // Add serves the dashboard.
-func Add(app *fiber.App, module *integrations.Service, frame *pages.Frame, done idempotency.Store, publicURL string) {
-	d := &dashboard{module, frame, done, publicURL}
+func Add(app *fiber.App, module *integrations.Service, frame *pages.Frame, requests *idempotency.Runner, publicURL string) {
+	d := &dashboard{module, frame, requests, publicURL}
 	const one = "/developers/apps/:id"
 	frame.Get(app, "/developers", d.apps)
 	frame.Post(app, "/developers/apps", d.once(d.create))

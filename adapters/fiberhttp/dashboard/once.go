@@ -25,29 +25,36 @@ func (d *dashboard) once(handle pages.Handle) pages.Handle {
 		// A form that was filled in differently is another one.
 		sum := sha256.Sum256(append([]byte(c.Path()+"\n"), c.Body()...))
 		r := idempotency.Request{OwnerID: who.User.ID, Operation: "form", Key: hex.EncodeToString(sum[:])}
-		kept, err := d.done.Begin(ctx, r)
-		for end := time.Now().Add(patience); errors.Is(err, idempotency.ErrInProgress) && time.Now().Before(end); kept, err = d.done.Begin(ctx, r) {
-			time.Sleep(glance) // somebody pressed twice
+		operation := idempotency.Operation{
+			Run: func(ctx context.Context) (idempotency.Answer, error) {
+				if err := handle(ctx, c, who); err != nil {
+					return idempotency.Answer{}, err
+				}
+				at := c.GetRespHeader(fiber.HeaderContentLocation)
+				if at == "" {
+					return idempotency.Answer{}, errNothingMade
+				}
+				return idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte(at)}, nil
+			},
+			Refusal: func(error) (a idempotency.Answer, keep bool) { return a, false },
 		}
-		if err != nil {
-			return err
+		stored, err := d.requests.Do(ctx, r, operation)
+		for end := time.Now().Add(patience); errors.Is(err, idempotency.ErrInProgress) && time.Now().Before(end); stored, err = d.requests.Do(ctx, r, operation) {
+			time.Sleep(glance) // a second click
 		}
-		if kept != nil {
-			return c.Redirect(string(kept.Body)+"?said=again", fiber.StatusSeeOther)
+		switch {
+		case errors.Is(err, errNothingMade):
+			return nil
+		case err == nil && stored != nil:
+			return c.Redirect(string(stored.Body)+"?said=again", fiber.StatusSeeOther)
 		}
-		defer func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-			defer cancel()
-			if at := c.GetRespHeader(fiber.HeaderContentLocation); err == nil && at != "" {
-				// What is shown once is shown, also if the store is away by now.
-				_ = d.done.Finish(ctx, r, idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte(at)})
-			} else if unclaimed := d.done.Abandon(ctx, r); err == nil {
-				err = unclaimed
-			}
-		}()
-		return handle(ctx, c, who)
+		return err
 	}
 }
+
+// errNothingMade is the outcome of a form that was answered with a page about
+// what is wrong with it: nothing is written, and it may be sent again.
+var errNothingMade = errors.New("the form made nothing")
 
 // made says that the answer shows what is at the address from now on.
 func made(c *fiber.Ctx, at string) { c.Set(fiber.HeaderContentLocation, at) }

@@ -18,7 +18,7 @@ func billingRoutes(s *billing.Service) []web.Route {
 				o, err := s.Mine(ctx, c.Actor)
 				return web.OK(billingView{viewBilling(o)}, ""), err
 			})},
-		{Method: http.MethodPost, Path: path, Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: tag, Summary: "Choose a plan, end it, or change the payment method", Op: web.Op(
+		{Method: http.MethodPost, Path: path, Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Errors: []int{409}, Tag: tag, Summary: "Choose a plan, end it, or change the payment method", Op: web.Op(
 			func(ctx context.Context, c web.Call, in BillingIntentInput) (web.Reply[billingIntentView], error) {
 				var sub billing.Subscription
 				var err error

@@ -74,7 +74,7 @@ func developerRoutes(s *integrations.Service) []web.Route {
 				u, err := s.UsageOf(ctx, c.Actor, in.ID, in.UsageInput)
 				return web.OK(viewUsage(u), ""), err
 			})},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/plan", Auth: web.Required, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Put an application on a plan, at once. What is left of a paid month goes towards the next plan; after turning to free, the plan that is paid for can be had again without a payment until its month ends", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/plan", Auth: web.Required, Remote: true, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Put an application on a plan, at once. What is left of a paid month goes towards the next plan; after turning to free, the plan that is paid for can be had again without a payment until its month ends", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PlanInput) (web.Reply[appPlanView], error) {
 				a, err := s.ChoosePlan(ctx, c.Actor, in.ID, in.Plan, in.PaymentMethodID)
 				return web.OK(appPlanView{a.Plan}, "Plan updated successfully"), err

@@ -31,7 +31,7 @@ func documentRoutes(s *jobseeker.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/documents", Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Body: documentBody, Errors: []int{404}, Tag: tag, Summary: "Upload a document, or change, delete or choose one", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/jobseekers/documents", Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Body: documentBody, Errors: []int{404}, Tag: tag, Summary: "Upload a document, or change, delete or choose one", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DocumentIntentInput) (web.Reply[changedDocumentView], error) {
 				d, said, err := in.run(ctx, c, s)
 				return web.OK(changedDocumentView{Intent: in.Intent, Document: viewDocument(d)}, said), err

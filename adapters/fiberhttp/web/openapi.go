@@ -71,7 +71,7 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 	}
 	if route.Idempotent() {
 		oc.AddReqStructure(new(struct {
-			Key string `header:"Idempotency-Key" validate:"max=257" description:"A name for this request, of the client's choice: within 24 hours the same one is answered again and not done again."`
+			Key string `header:"Idempotency-Key" validate:"max=257" description:"A unique name for this request, chosen by the client. Within 24 hours a request with the same key and body gets the first answer and is not carried out again; this also holds after a crash of the server. 409: the first request is still running, or it was interrupted and its outcome is unknown."`
 		}))
 	}
 	switch route.Op.Out {

@@ -59,7 +59,10 @@ type Route struct {
 	Scope integrations.Scope
 	// Located is for what makes a thing that can then be got below the same path:
 	// the answer's Location is the path with the id of its data.
-	Located      bool
+	Located bool
+	// Remote is for an operation that calls other systems between its
+	// transactions, so that its answer cannot be stored together with its effect.
+	Remote       bool
 	Body         int           // largest body in bytes, zero for DefaultBody
 	Timeout      time.Duration // zero for DefaultTimeout
 	Cached       bool          // about listings alone: a guest's answer may be a second old

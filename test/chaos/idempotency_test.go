@@ -1,0 +1,222 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// keyed is a writing operation that is interrupted and retried with its key.
+type keyed struct {
+	who       person
+	operation string // as the route table names it, after POST
+	path      string
+	body      func(n int) object // of the n-th request, which no other resembles
+	status    int
+	// remote operations answer 409 after an interruption between their
+	// transactions.
+	remote bool
+	// effects counts the traces that the n-th request left.
+	effects func(n int) int
+}
+
+// points are where the process is killed, in the order in which a request passes
+// them: after the claim; after the effect and after the answer, both before the
+// commit; and before the response.
+var points = []string{"begun", "effect", "answer", "done"}
+
+func TestIdempotencyKey_KilledBetweenEffectAndAnswer_ExecutesOnce(t *testing.T) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		newWorld(t, "").interruptKeyed()
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		newWorld(t, kit.PostgresURL(t)).interruptKeyed()
+	})
+}
+
+func (w *world) interruptKeyed() {
+	t := w.t
+	server := w.process("serve")
+	operations := w.keyedOperations()
+	server.kill()
+
+	type attempt struct {
+		keyed
+		point string
+		n     int
+	}
+	var attempts []attempt
+	for _, o := range operations {
+		for _, point := range points {
+			if o.remote && point == "answer" {
+				continue // its answer has a transaction of its own
+			}
+			attempts = append(attempts, attempt{o, point, len(attempts)})
+		}
+	}
+	for _, a := range attempts {
+		stop := w.failing(a.point + " POST " + a.operation)
+		_, _, err := w.send(a.keyed, a.n)
+		require.Error(t, err, "%s at %s: the process was not killed", a.operation, a.point)
+		stop()
+	}
+
+	w.process("serve")
+	w.must(operations[0].who, http.MethodGet, "/api/auth/me", nil) // waits for the start
+	for _, a := range attempts {
+		name := fmt.Sprintf("POST %s killed at %s", a.operation, a.point)
+		var status int
+		var code string
+		require.Eventually(t, func() bool {
+			var err error
+			status, code, err = w.send(a.keyed, a.n)
+			return err == nil && code != "A request with this Idempotency-Key is still running"
+		}, time.Minute, 100*time.Millisecond, name)
+		if a.remote && a.point == "effect" {
+			require.Equal(t, http.StatusConflict, status, name)
+		} else {
+			require.Equal(t, a.status, status, "%s: %s", name, code)
+		}
+		require.Equal(t, 1, a.effects(a.n), name)
+		again, _, err := w.send(a.keyed, a.n)
+		require.NoError(t, err)
+		require.Equal(t, status, again, name)
+		require.Equal(t, 1, a.effects(a.n), name)
+	}
+}
+
+// failing starts a server that dies at the failpoint, and waits until it answers.
+func (w *world) failing(point string) (stop func()) {
+	w.t.Helper()
+	cmd := exec.Command(kit.FailingProgram(w.t), "serve")
+	log, err := os.OpenFile(filepath.Join(w.dir, "failing.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(w.t, err)
+	cmd.Dir, cmd.Stderr = w.dir, log
+	cmd.Env = append(slices.Clone(w.env), "LOCUM_TEST_FAILPOINT="+point)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(w.t, cmd.Start())
+	stop = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = log.Close()
+	}
+	w.t.Cleanup(stop)
+	require.Eventually(w.t, func() bool {
+		status, _, err := w.call(person{}, http.MethodGet, "/healthz", nil)
+		return err == nil && status == http.StatusOK
+	}, time.Minute, 20*time.Millisecond)
+	return stop
+}
+
+// send sends the n-th request with its key, once: net/http would retry a request
+// with this header. The error is the response's message.
+func (w *world) send(k keyed, n int) (status int, message string, err error) {
+	raw, err := json.Marshal(k.body(n))
+	if err != nil {
+		return 0, "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	// A body of an unknown type cannot be read a second time.
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+k.path, struct{ *bytes.Reader }{bytes.NewReader(raw)})
+	if err != nil {
+		return 0, "", err
+	}
+	request.ContentLength = int64(len(raw))
+	request.Header = http.Header{"Authorization": {"Bearer " + k.who.token}, "Content-Type": {"application/json"}, "X-Forwarded-For": {address()},
+		"Idempotency-Key": {fmt.Sprintf("key-%d", n)}}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var answer struct {
+		Error string `json:"error"`
+	}
+	return response.StatusCode, answer.Error, json.NewDecoder(response.Body).Decode(&answer)
+}
+
+// keyedOperations returns operations of every kind with what they need.
+func (w *world) keyedOperations() []keyed {
+	t := w.t
+	employer := w.register("/api/auth/register-employer", object{"companyName": "St Brigid's"})
+	seeker := w.register("/api/auth/register", object{"userType": "jobseeker"})
+	list := func(who person, path, key string) []any {
+		data := w.must(who, http.MethodGet, path, nil)
+		if inner, ok := data["bookmarks"].(object); ok {
+			data = inner
+		}
+		items, _ := data[key].([]any)
+		return items
+	}
+	count := func(items []any, field string, want any) (n int) {
+		for _, item := range items {
+			if item.(object)[field] == want {
+				n++
+			}
+		}
+		return n
+	}
+	title := func(n int) string { return fmt.Sprintf("Staff Nurse %d", n) }
+	titled := func(n int) object { return object{"title": title(n), "description": "Nights."} }
+	// An application has one listing for each request.
+	listings := map[int]string{}
+	for n := range 40 {
+		listings[n] = w.must(employer, http.MethodPost, "/api/employers/jobs", object{"title": "Midwife", "description": "Days."})["id"].(string)
+	}
+	app := w.must(seeker, http.MethodPost, "/api/developers/apps", object{"name": "Rota"})["app"].(object)["id"].(string)
+	require.NotEmpty(t, app)
+	return []keyed{
+		{who: employer, operation: "/api/employers/jobs", path: "/api/employers/jobs", body: titled, status: 201,
+			effects: func(n int) int {
+				return count(list(employer, "/api/employers/jobs?limit=100", "listings"), "title", title(n))
+			}},
+		{who: seeker, operation: "/api/jobseekers/applications", path: "/api/jobseekers/applications", status: 201,
+			body: func(n int) object { return object{"listingId": listings[n], "coverLetter": "Dear ward"} },
+			effects: func(n int) int {
+				return count(list(seeker, "/api/jobseekers/applications?limit=100", "applications"), "listingId", listings[n])
+			}},
+		{who: employer, operation: "/api/employers/team", path: "/api/employers/team", status: 200,
+			body: func(n int) object {
+				return object{"intent": "add-member", "name": "Niamh Byrne", "email": fmt.Sprintf("niamh%d@example.org", n)}
+			},
+			effects: func(n int) int {
+				return count(list(employer, "/api/employers/team?limit=100", "team"), "email", fmt.Sprintf("niamh%d@example.org", n))
+			}},
+		{who: seeker, operation: "/api/developers/apps/:id/keys", path: "/api/developers/apps/" + app + "/keys", status: 201,
+			body: func(n int) object { return object{"name": title(n)} },
+			effects: func(n int) int {
+				return count(list(seeker, "/api/developers/apps/"+app+"/keys", "keys"), "name", title(n))
+			}},
+		{who: seeker, operation: "/api/jobseekers/search", path: "/api/jobseekers/search", status: 200,
+			body: func(n int) object { return object{"intent": "save-search", "name": title(n), "query": "nurse"} },
+			effects: func(n int) int {
+				settings := w.must(seeker, http.MethodGet, "/api/jobseekers/settings", nil)["settings"].(object)
+				searches, _ := settings["bookmarks"].(object)["savedSearches"].([]any)
+				return count(searches, "name", title(n))
+			}},
+		{who: seeker, operation: "/api/jobseekers/documents", path: "/api/jobseekers/documents", status: 200, remote: true,
+			body: func(n int) object {
+				return object{"intent": "upload-document", "type": "cv", "title": title(n), "content": "Six years of critical care."}
+			},
+			effects: func(n int) int {
+				return count(list(seeker, "/api/jobseekers/documents?limit=100", "documents"), "title", title(n))
+			}},
+	}
+}
