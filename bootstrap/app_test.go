@@ -155,7 +155,7 @@ func TestEveryEventThatSomebodyIsToldOfHasAListener(t *testing.T) {
 		require.False(t, names[s.Name], "%s stands twice", s.Name)
 		names[s.Name] = true
 	}
-	for _, typ := range []string{"user.registered", "application.submitted", "application.status_changed", "interview.changed", "applicant.contacted", "user.password_reset_requested", "user.password_changed", "session.reuse_detected", "member.invited"} {
+	for _, typ := range []string{"user.registered", "application.submitted", "application.status_changed", "interview.changed", "applicant.contacted", "user.password_reset_requested", "user.password_changed", "session.reuse_detected", "user.programs_signed_out", "member.invited"} {
 		require.True(t, heard[typ], typ)
 	}
 }

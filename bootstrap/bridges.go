@@ -382,3 +382,24 @@ func (b identitySubscriptions) Status(ctx context.Context, userID string) (strin
 	sub, err := b.Of(ctx, billing.Owner{Kind: billing.User, ID: userID})
 	return string(sub.Status), err
 }
+
+// identityPrograms answers identity.Programs.
+type identityPrograms struct{ integrations.Programs }
+
+func (b identityPrograms) List(ctx context.Context, userID string) ([]identity.Program, error) {
+	found, err := b.Programs.List(ctx, userID)
+	return programsOf(found), err
+}
+
+func (b identityPrograms) SignOut(ctx context.Context, userID string, now time.Time) ([]identity.Program, error) {
+	ended, err := b.Programs.SignOut(ctx, userID, now)
+	return programsOf(ended), err
+}
+
+func programsOf(found []integrations.Program) []identity.Program {
+	out := make([]identity.Program, len(found))
+	for i, p := range found {
+		out[i] = identity.Program{Kind: string(p.Kind), Name: p.Name}
+	}
+	return out
+}

@@ -173,6 +173,11 @@ func (d Apps) DeleteKey(ctx context.Context, ownerID, appID, keyID string) error
 	return one(d.q(ctx).Exec("DELETE FROM api_keys WHERE id = ? AND app_id = (SELECT id FROM apps WHERE id = ? AND owner_id = ?)", keyID, appID, ownerID), integrations.ErrKeyNotFound)
 }
 
+// DeleteKeys implements integrations.Apps.
+func (d Apps) DeleteKeys(ctx context.Context, ownerID string) error {
+	return wrap(d.q(ctx).Exec("DELETE FROM api_keys WHERE app_id IN (SELECT id FROM apps WHERE owner_id = ?)", ownerID).Error)
+}
+
 // ByKey implements integrations.Apps.
 func (d Apps) ByKey(ctx context.Context, hash string) (integrations.App, integrations.Key, error) {
 	var r struct {

@@ -142,6 +142,25 @@ func (d Sessions) Use(ctx context.Context, sessionID string, at time.Time) (bool
 	return res.RowsAffected == 1, wrap(res.Error)
 }
 
+// Hold implements identity.Sessions.
+func (d Sessions) Hold(ctx context.Context, userID, sessionID string) (bool, error) {
+	query := "SELECT status FROM users WHERE id = ?"
+	if d.pg() && d.current(ctx) != nil {
+		query += " FOR SHARE"
+	}
+	var status string
+	if err := d.q(ctx).Raw(query, userID).Scan(&status).Error; err != nil || status != string(identity.UserActive) {
+		return false, wrap(err)
+	}
+	if sessionID == "" {
+		return true, nil
+	}
+	// A statement of its own: it sees what was committed while the first waited.
+	var active bool
+	err := d.q(ctx).Raw("SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ? AND user_id = ? AND ended_at IS NULL)", sessionID, userID).Scan(&active).Error
+	return active, wrap(err)
+}
+
 // End implements identity.Sessions.
 func (d Sessions) End(ctx context.Context, userID, sessionID string, at time.Time) error {
 	return wrap(d.q(ctx).Exec(`UPDATE sessions SET ended_at = ? WHERE id = ? AND user_id = ? AND ended_at IS NULL`, at, sessionID, userID).Error)

@@ -120,6 +120,15 @@ type (
 	PasswordChanged struct {
 		UserID    string    `json:"user_id"`
 		ChangedAt time.Time `json:"changed_at"`
+		// Programs describes what was revoked or paused with it.
+		Programs []string `json:"programs,omitempty"`
+	}
+	// ProgramsSignedOut is recorded when an account whose address had never been
+	// confirmed joins an organization: what programs could do for it has ended.
+	ProgramsSignedOut struct {
+		UserID      string    `json:"user_id"`
+		Programs    []string  `json:"programs"`
+		SignedOutAt time.Time `json:"signed_out_at"`
 	}
 	// SessionReuseDetected tells that a spent refresh token came back and its session was ended.
 	SessionReuseDetected struct {
@@ -240,6 +249,7 @@ func (ApplicationStatusChanged) Type() string { return "application.status_chang
 func (UserRegistered) Type() string           { return "user.registered" }
 func (PasswordResetRequested) Type() string   { return "user.password_reset_requested" }
 func (PasswordChanged) Type() string          { return "user.password_changed" }
+func (ProgramsSignedOut) Type() string        { return "user.programs_signed_out" }
 func (SessionReuseDetected) Type() string     { return "session.reuse_detected" }
 func (MemberInvited) Type() string            { return "member.invited" }
 func (EmailChangeRequested) Type() string     { return "user.email_change_requested" }
@@ -261,6 +271,7 @@ func (e ApplicationStatusChanged) Subject() string { return e.ApplicationID }
 func (e UserRegistered) Subject() string           { return e.UserID }
 func (e PasswordResetRequested) Subject() string   { return e.UserID }
 func (e PasswordChanged) Subject() string          { return e.UserID }
+func (e ProgramsSignedOut) Subject() string        { return e.UserID }
 func (e SessionReuseDetected) Subject() string     { return e.SessionID }
 func (e MemberInvited) Subject() string            { return e.UserID }
 func (e EmailChangeRequested) Subject() string     { return e.UserID }

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/event"
@@ -210,9 +211,13 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 	if err != nil {
 		return ignoreGone(err)
 	}
-	return s.send(ctx, next, "confirm-email-"+id, "Please confirm your new e-mail address",
-		mail.Block{Text: "This is to be the e-mail address of your account on locum. Please confirm that it is yours."},
+	held, err := s.heldPrograms(ctx, u.ID)
+	if err != nil {
+		return err
+	}
+	return s.send(ctx, next, "confirm-email-"+id, "Please confirm your new e-mail address", slices.Concat([]mail.Block{
+		{Text: "This is to be the e-mail address of your account on locum. Please confirm that it is yours."},
 		s.link("Confirm the address", "verify-email", token),
-		mail.Block{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, mail.Block{Code: token},
-		mail.Block{Text: "If you did not ask for this, you need not do anything."})
+		{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, {Code: token},
+	}, held, []mail.Block{{Text: "If you did not ask for this, you need not do anything."}})...)
 }

@@ -25,7 +25,7 @@
 // once on every instance, without a list of revoked tokens to keep in step.
 //
 // Events out: UserRegistered, PasswordResetRequested, PasswordChanged,
-// SessionReuseDetected, MemberInvited, EmailChangeRequested, AccountDeleted,
-// OrganizationRenamed, OrganizationClosed. Events in: the first six, for the
-// mails.
+// ProgramsSignedOut, SessionReuseDetected, MemberInvited, EmailChangeRequested,
+// AccountDeleted, OrganizationRenamed, OrganizationClosed. Events in: the first
+// seven, for the mails.
 package identity

@@ -49,6 +49,15 @@ type standing struct{}
 
 func (standing) Status(context.Context, string) (string, error) { return "active", nil }
 
+// noPrograms is that no account has a program.
+type noPrograms struct{}
+
+func (noPrograms) List(context.Context, string) ([]identity.Program, error) { return nil, nil }
+
+func (noPrograms) SignOut(context.Context, string, time.Time) ([]identity.Program, error) {
+	return nil, nil
+}
+
 func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *house {
 	t.Helper()
 	clk := kit.NewClock()
@@ -57,7 +66,7 @@ func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *hous
 		Tx: h.store.Tx, Events: h.store.Events, Clock: clk, NewID: stores.NewID,
 		Users: h.store.Users, Organizations: h.store.Organizations, Sessions: h.store.Sessions, Browsers: h.store.Browsers, MailTokens: h.store.MailTokens,
 		EmailChanges: h.store.EmailChanges, EmployerSettings: h.store.EmployerSettings, Jobs: h.store.Jobs,
-		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, PublicURL: "https://locum.example",
+		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, Programs: noPrograms{}, PublicURL: "https://locum.example",
 	})
 	h.work = kit.NewWork(t, h.store, clk, []event.Subscription{
 		event.On("a", h.OnUserRegistered), event.On("b", h.OnPasswordResetRequested), event.On("c", h.OnPasswordChanged),

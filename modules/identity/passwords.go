@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
@@ -52,7 +53,8 @@ type ResetPasswordInput struct {
 	Password string `json:"password" validate:"required,min=8,max=1024,password"`
 }
 
-// ResetPassword gives the account a new password and ends all of its sessions.
+// ResetPassword gives the account a new password, ends all of its sessions and
+// signs its programs out: whoever had the account before loses it.
 func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) error {
 	var c checks
 	if in.Token == "" {
@@ -79,7 +81,7 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 		if u.EmailKey() == EmailKey(t.Email) {
 			u.Verify(now) // the link was in a mail to it
 		}
-		return s.setPassword(ctx, &u, hash, "", now)
+		return s.setPassword(ctx, &u, hash, "", true, now)
 	})
 }
 
@@ -87,6 +89,9 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 type ChangePasswordInput struct {
 	CurrentPassword string `json:"currentPassword" validate:"required"`
 	NewPassword     string `json:"newPassword" validate:"required,min=8,max=1024,password"`
+	// SignOutPrograms also revokes API keys, OAuth grants and consents, and pauses
+	// webhooks.
+	SignOutPrograms bool `json:"signOutPrograms"`
 }
 
 // ChangePassword gives the caller a new password and ends every other session.
@@ -123,14 +128,15 @@ func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePas
 		if u.PasswordHash != checked.PasswordHash { // changed meanwhile
 			return fault.InvalidField("currentPassword", "is not right")
 		}
-		return s.setPassword(ctx, &u, hash, a.SessionID, s.Clock.Now())
+		return s.setPassword(ctx, &u, hash, a.SessionID, in.SignOutPrograms, s.Clock.Now())
 	})
 }
 
 // setPassword stores the verifier and ends what the old password had opened:
-// the sessions but one, every open reset link, and the address that waits to be
-// confirmed, which somebody else may have asked for.
-func (s *Service) setPassword(ctx context.Context, u *User, hash, keep string, now time.Time) error {
+// the sessions but one, every open reset link, the address that waits to be
+// confirmed, which somebody else may have asked for, and, on request, the access
+// of programs.
+func (s *Service) setPassword(ctx context.Context, u *User, hash, keep string, signOutPrograms bool, now time.Time) error {
 	u.SetPassword(hash, now)
 	if err := s.Users.Save(ctx, u); err != nil {
 		return err
@@ -144,7 +150,31 @@ func (s *Service) setPassword(ctx context.Context, u *User, hash, keep string, n
 	if err := s.EmailChanges.Remove(ctx, u.ID); err != nil {
 		return err
 	}
-	return s.Events.Record(ctx, event.PasswordChanged{UserID: u.ID, ChangedAt: now})
+	var ended []Program
+	if signOutPrograms {
+		// After the account was saved: Sessions.Hold has kept whoever creates a
+		// program from being overlooked here.
+		var err error
+		if ended, err = s.Programs.SignOut(ctx, u.ID, now); err != nil {
+			return err
+		}
+	}
+	return s.Events.Record(ctx, event.PasswordChanged{UserID: u.ID, ChangedAt: now, Programs: labels(ended)})
+}
+
+// maxListed bounds the programs that a mail lists.
+const maxListed = 50
+
+// labels describes at most maxListed programs, and how many more there are.
+func labels(programs []Program) []string {
+	var out []string
+	for i, p := range programs {
+		if i == maxListed {
+			return append(out, "and "+strconv.Itoa(len(programs)-maxListed)+" more")
+		}
+		out = append(out, p.Kind+" "+p.Name)
+	}
+	return out
 }
 
 // VerifyEmailInput carries a mailed token.

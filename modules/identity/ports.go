@@ -46,6 +46,20 @@ type Subscriptions interface {
 	Status(ctx context.Context, userID string) (string, error)
 }
 
+// Program is one means by which a program acts for an account: an application,
+// an API key, a webhook or a consent.
+type Program struct{ Kind, Name string }
+
+// Programs knows the programs of accounts.
+type Programs interface {
+	// List returns the applications, keys, active webhooks and consents of the
+	// account.
+	List(ctx context.Context, userID string) ([]Program, error)
+	// SignOut revokes the keys, grants and consents of the account, pauses its
+	// webhooks, and returns them.
+	SignOut(ctx context.Context, userID string, now time.Time) ([]Program, error)
+}
+
 // Users stores accounts. Reads by id or address know no deleted accounts.
 type Users interface {
 	// Add stores a new account, or turns the row that holds the place of an
@@ -161,6 +175,10 @@ type Sessions interface {
 	// Use notes a refresh and holds the session until the transaction ends.
 	// False if it does not live any more.
 	Use(ctx context.Context, sessionID string, at time.Time) (bool, error)
+	// Hold reports whether the user's account and session are active, and keeps
+	// Users.Save from changing the account until the transaction ends. With an
+	// empty sessionID the account alone counts.
+	Hold(ctx context.Context, userID, sessionID string) (bool, error)
 	// End ends the user's session; one that has ended stays as it is.
 	End(ctx context.Context, userID, sessionID string, at time.Time) error
 	// EndAll ends all of the user's sessions but one ("" for none).

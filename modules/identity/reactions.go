@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,11 +25,35 @@ func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) 
 	if err != nil {
 		return ignoreGone(err)
 	}
-	return s.send(ctx, u, "verify-email-"+u.ID, "Please confirm your e-mail address",
-		mail.Block{Text: "Welcome to locum. Please confirm that this is your e-mail address."},
+	held, err := s.heldPrograms(ctx, u.ID)
+	if err != nil {
+		return err
+	}
+	return s.send(ctx, u, "verify-email-"+u.ID, "Please confirm your e-mail address", slices.Concat([]mail.Block{
+		{Text: "Welcome to locum. Please confirm that this is your e-mail address."},
 		s.link("Confirm the address", "verify-email", token),
-		mail.Block{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, mail.Block{Code: token},
-		mail.Block{Text: "If you did not register, you need not do anything."})
+		{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, {Code: token},
+	}, held, []mail.Block{{Text: "If you did not register, you need not do anything."}})...)
+}
+
+// heldPrograms lists what programs can do for the account, for a mail that asks
+// to confirm its address: the reader may not be the person who registered it.
+func (s *Service) heldPrograms(ctx context.Context, userID string) ([]mail.Block, error) {
+	held, err := s.Programs.List(ctx, userID)
+	if err != nil || len(held) == 0 {
+		return nil, err
+	}
+	return append([]mail.Block{{Text: "These programs belong to the account. If you do not know them, set a new password: that ends their access."}},
+		listed(labels(held)), s.newPassword()), nil
+}
+
+// listed is a list of lines.
+func listed(lines []string) mail.Block {
+	var b mail.Block
+	for _, line := range lines {
+		b.Items = append(b.Items, mail.Entry{Title: line})
+	}
+	return b
 }
 
 // OnPasswordResetRequested sends the link that sets a new password.
@@ -54,9 +79,25 @@ func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged
 	if err != nil || u.ID == "" {
 		return err
 	}
-	return s.send(ctx, u, "password-changed-"+u.ID+"-"+moment(e.ChangedAt), "Your password was changed",
-		mail.Block{Text: "The password of your account was changed on " + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + ", and your other devices were signed out. If another e-mail address was waiting to be confirmed, it is not any more: your address stays the one that it is."},
-		mail.Block{Text: "If it was not you, please set a new password now."}, s.newPassword())
+	ended := []mail.Block{}
+	if len(e.Programs) > 0 {
+		ended = append(ended, mail.Block{Text: "Access by these programs was revoked, and webhooks were paused:"}, listed(e.Programs))
+	}
+	return s.send(ctx, u, "password-changed-"+u.ID+"-"+moment(e.ChangedAt), "Your password was changed", slices.Concat([]mail.Block{{Text: "The password of your account was changed on " + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + ", and your other devices were signed out. If another e-mail address was waiting to be confirmed, it is not any more: your address stays the one that it is."}}, ended,
+		[]mail.Block{{Text: "If it was not you, please set a new password now."}, s.newPassword()})...)
+}
+
+// OnProgramsSignedOut notifies the owner of an account that access by programs
+// has ended.
+func (s *Service) OnProgramsSignedOut(ctx context.Context, e event.ProgramsSignedOut) error {
+	u, err := s.recipient(ctx, e.UserID)
+	if err != nil || u.ID == "" {
+		return err
+	}
+	return s.send(ctx, u, "programs-signed-out-"+u.ID+"-"+moment(e.SignedOutAt), "Programs of your account were signed out",
+		mail.Block{Text: "You joined an organization with an account whose e-mail address had not been confirmed before. To be safe, access by these programs was revoked, and webhooks were paused:"},
+		listed(e.Programs),
+		mail.Block{Text: "If they are yours, create new API keys and resume the webhooks in the developer dashboard. If they are not, set a new password."}, s.newPassword())
 }
 
 // OnSessionReuseDetected tells the owner that a session was ended because two

@@ -36,6 +36,7 @@ type Needs struct {
 	Limiter          limit.Limiter
 	Mailer           mail.Mailer
 	Subscriptions    Subscriptions
+	Programs         Programs
 	// PublicURL begins every link in a mail, without a slash at its end.
 	PublicURL string
 }
@@ -253,6 +254,16 @@ func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, erro
 	}
 	m, err := s.Organizations.MembershipOf(ctx, userID)
 	return Principal{User: u, Membership: m}.Actor(), err
+}
+
+// HoldSession fails with fault.ErrUnauthorized if the actor's session or account
+// has ended. Until the end of the transaction neither is ended by a new password.
+func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
+	active, err := s.Sessions.Hold(ctx, by.UserID, by.SessionID)
+	if err == nil && !active {
+		return fault.ErrUnauthorized
+	}
+	return err
 }
 
 // Me is the caller's own account.

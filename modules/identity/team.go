@@ -238,7 +238,9 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		case a.UserID != u.ID:
 			err = ErrSignInToAccept
 		default:
-			err = s.leave(ctx, u.ID)
+			if err = s.leave(ctx, u.ID); err == nil && u.EmailVerifiedAt.IsZero() {
+				err = s.proveAddress(ctx, &u, t.Email, now)
+			}
 		}
 		if err != nil {
 			return err
@@ -254,6 +256,25 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		return err
 	})
 	return out, err
+}
+
+// proveAddress notes that the owner of the account has used a link that was
+// mailed to the address. Until then the account may have been somebody else's,
+// whose programs must not work for the organization.
+func (s *Service) proveAddress(ctx context.Context, u *User, email string, now time.Time) error {
+	if u.EmailKey() == EmailKey(email) {
+		u.Verify(now)
+	}
+	// Saved before the programs are signed out; see Sessions.Hold.
+	u.UpdatedAt = now
+	if err := s.Users.Save(ctx, u); err != nil {
+		return err
+	}
+	ended, err := s.Programs.SignOut(ctx, u.ID, now)
+	if err != nil || len(ended) == 0 {
+		return err
+	}
+	return s.Events.Record(ctx, event.ProgramsSignedOut{UserID: u.ID, Programs: labels(ended), SignedOutAt: now})
 }
 
 // leave ends the user's present membership, if there is one, unless the

@@ -34,11 +34,11 @@ func (s *Service) Consented(ctx context.Context, userID, appID string, scopes []
 	return err == nil && Covers(c.Scopes, scopes), err
 }
 
-// Consent notes that the user allows the application the scopes, beside those
-// that it has.
-func (s *Service) Consent(ctx context.Context, userID, appID string, scopes []Scope) error {
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		c, err := s.Consents.Find(ctx, userID, appID)
+// Consent notes that the caller allows the application the scopes, beside those
+// that it has. The caller's session cannot end before the transaction does.
+func (s *Service) Consent(ctx context.Context, by auth.Actor, appID string, scopes []Scope) error {
+	return s.signedIn(ctx, by, func(ctx context.Context) error {
+		c, err := s.Consents.Find(ctx, by.UserID, appID)
 		if err != nil && fault.KindOf(err) != fault.NotFound {
 			return err
 		}
@@ -48,7 +48,7 @@ func (s *Service) Consent(ctx context.Context, userID, appID string, scopes []Sc
 				all = append(all, scope)
 			}
 		}
-		return s.Consents.Give(ctx, Consent{UserID: userID, AppID: appID, Scopes: all, GivenAt: s.Clock.Now()})
+		return s.Consents.Give(ctx, Consent{UserID: by.UserID, AppID: appID, Scopes: all, GivenAt: s.Clock.Now()})
 	})
 }
 

@@ -42,6 +42,8 @@ func (d *desk) Sight(_ context.Context, userID string) (integrations.Sight, erro
 	return integrations.Sight{ApplicantID: userID}, nil
 }
 
+func (d *desk) HoldSession(context.Context, auth.Actor) error { return nil }
+
 func (d *desk) Maker(context.Context, string) (string, error) { return "St Brigid's Hospital", nil }
 
 func onEach(t *testing.T, test func(t *testing.T, d *desk)) {

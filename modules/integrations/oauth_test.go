@@ -73,7 +73,7 @@ func TestATokenSpeaksForItsUserUntilTheConsentOrTheAccountEnds(t *testing.T) {
 		scopes := []integrations.Scope{integrations.JobsRead}
 		token := func() string {
 			hash := integrations.HashToken(integrations.Code, integrations.NewToken(integrations.Code))
-			require.NoError(t, d.Consent(ctx, me.UserID, a.ID, scopes))
+			require.NoError(t, d.Consent(ctx, me, a.ID, scopes))
 			require.NoError(t, d.Authorize(ctx, a.ID, me.UserID, scopes, hash, "", "c"))
 			_, g, _, err := d.Issued(ctx, integrations.Code, hash)
 			require.NoError(t, err)

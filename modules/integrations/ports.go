@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 )
@@ -53,6 +54,8 @@ type Apps interface {
 	Keys(ctx context.Context, ownerID, appID string) ([]Key, error)
 	// DeleteKey removes a key, or is ErrKeyNotFound.
 	DeleteKey(ctx context.Context, ownerID, appID, keyID string) error
+	// DeleteKeys removes the keys of all applications of the owner.
+	DeleteKeys(ctx context.Context, ownerID string) error
 	// ByKey returns the key with the hash and its application, in one query, or
 	// ErrKeyNotFound, as for one whose owner is no more.
 	ByKey(ctx context.Context, hash string) (App, Key, error)
@@ -81,6 +84,11 @@ type Spent struct {
 
 // People knows the accounts that applications belong to.
 type People interface {
+	// HoldSession fails with fault.ErrUnauthorized if the actor's session or
+	// account has ended. Until the end of the transaction neither ends: what the
+	// transaction creates is committed before a concurrent password reset, which
+	// then revokes it.
+	HoldSession(ctx context.Context, by auth.Actor) error
 	// Sight is what the account may see of applications for jobs at this moment:
 	// nothing if it is gone.
 	Sight(ctx context.Context, userID string) (Sight, error)

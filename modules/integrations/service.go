@@ -102,7 +102,7 @@ func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a 
 		secret = auth.NewSecret(secretPrefix, secretChars)
 		a.SecretHash = auth.HashSecret(secret)
 	}
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+	err = s.signedIn(ctx, by, func(ctx context.Context) error {
 		n, err := s.Apps.Count(ctx, by.UserID)
 		if err != nil {
 			return err
@@ -113,6 +113,16 @@ func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a 
 		return s.Apps.Add(ctx, a)
 	})
 	return a, secret, err
+}
+
+// signedIn runs fn in a transaction during which the caller's session cannot end.
+func (s *Service) signedIn(ctx context.Context, by auth.Actor, fn func(context.Context) error) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.People.HoldSession(ctx, by); err != nil {
+			return err
+		}
+		return fn(ctx)
+	})
 }
 
 // MyApps lists the caller's applications, the newest first.
@@ -155,7 +165,7 @@ func (in AppChange) onto(next AppInput) AppInput {
 
 // ChangeApp changes one of the caller's applications.
 func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in AppChange) (App, error) {
-	return s.change(ctx, by.UserID, appID, func(a *App) error {
+	return s.changeOwn(ctx, by, appID, func(a *App) error {
 		next := in.onto(AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs, Public: a.Public})
 		if err := next.check(); err != nil {
 			return err
@@ -164,6 +174,14 @@ func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in
 		a.Name, a.Description, a.RedirectURIs = strings.TrimSpace(next.Name), strings.TrimSpace(next.Description), uris
 		return err
 	})
+}
+
+func (s *Service) changeOwn(ctx context.Context, by auth.Actor, appID string, change func(a *App) error) (a App, err error) {
+	err = s.signedIn(ctx, by, func(ctx context.Context) error {
+		a, err = s.change(ctx, by.UserID, appID, change)
+		return err
+	})
+	return a, err
 }
 
 func (s *Service) change(ctx context.Context, ownerID, appID string, change func(a *App) error) (a App, err error) {
@@ -205,7 +223,7 @@ func (s *Service) deleteApp(ctx context.Context, ownerID, appID string) error {
 // old one ends at once.
 func (s *Service) RotateSecret(ctx context.Context, by auth.Actor, appID string) (string, error) {
 	secret := auth.NewSecret(secretPrefix, secretChars)
-	_, err := s.change(ctx, by.UserID, appID, func(a *App) error {
+	_, err := s.changeOwn(ctx, by, appID, func(a *App) error {
 		if a.Public {
 			return ErrPublicApp
 		}
@@ -233,7 +251,7 @@ func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in
 	}
 	secret = newKey()
 	k = Key{ID: s.NewID(), AppID: appID, Name: name, Prefix: secret[:shownOfKey], Hash: auth.HashSecret(secret), CreatedAt: s.Clock.Now()}
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+	err = s.signedIn(ctx, by, func(ctx context.Context) error {
 		if _, err := s.Apps.Find(ctx, by.UserID, appID); err != nil {
 			return err
 		}

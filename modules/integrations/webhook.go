@@ -94,7 +94,7 @@ func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string
 	if e.Secret, err = s.Vault.Hide(secret, e.ID); err != nil {
 		return e, "", err
 	}
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+	err = s.signedIn(ctx, by, func(ctx context.Context) error {
 		if _, err := s.Apps.Find(ctx, by.UserID, appID); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 }
 
 func (s *Service) changeWebhook(ctx context.Context, by auth.Actor, p WebhookPath, change func(ctx context.Context, e *Endpoint, now time.Time) error) (e Endpoint, err error) {
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+	err = s.signedIn(ctx, by, func(ctx context.Context) error {
 		if e, err = s.MyWebhook(ctx, by, p); err != nil {
 			return err
 		}

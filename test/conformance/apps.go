@@ -141,6 +141,21 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		require.ErrorIs(t, s.Apps.DeleteKey(ctx, a.OwnerID, a.ID, second.ID), integrations.ErrKeyNotFound)
 	})
 
+	t.Run("DeleteKeys removes the keys of one owner", func(t *testing.T) {
+		s, now := start(t)
+		me, other := owner(t, s, now), owner(t, s, now)
+		mine, theirs := add(t, s, me, now), add(t, s, other, now)
+		revoked := []integrations.Key{key(t, s, mine, now), key(t, s, add(t, s, me, now), now)}
+		kept := key(t, s, theirs, now)
+		require.NoError(t, s.Apps.DeleteKeys(ctx, me))
+		for _, k := range revoked {
+			_, _, err := s.Apps.ByKey(ctx, k.Hash)
+			require.ErrorIs(t, err, integrations.ErrKeyNotFound)
+		}
+		_, _, err := s.Apps.ByKey(ctx, kept.Hash)
+		require.NoError(t, err)
+	})
+
 	t.Run("a key ends with the account that made it", func(t *testing.T) {
 		s, now := start(t)
 		a := add(t, s, owner(t, s, now), now)

@@ -39,6 +39,7 @@ func Identity(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		"a session reads back with its user and membership":         principalReadsBack,
 		"a session ends once and for its user alone":                sessionEnds,
 		"live sessions are listed for their user":                   liveSessionsAreListed,
+		"a held session needs an active account":                    sessionIsHeld,
 		"all sessions but one end":                                  sessionsEnd,
 		"of many who spend a refresh token one hears true":          refreshSpentOnce,
 		"a mailed token is for one purpose and of one user":         mailTokenIsBound,

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -88,6 +89,26 @@ func liveSessionsAreListed(t *testing.T, p *people) {
 	require.Equal(t, []identity.Session{first}, idle, "a browser expires after 12 hours without use")
 	stale, _ := list(p.now.Add(7*24*time.Hour), all)
 	require.Empty(t, stale, "the refresh token has expired")
+}
+
+func sessionIsHeld(t *testing.T, p *people) {
+	u, other := p.user("jo@example.org"), p.user("al@example.org")
+	s, _ := p.session(u)
+	held := func(userID, sessionID string) (active bool) {
+		require.NoError(t, p.Tx.Do(p.t.Context(), func(ctx context.Context) (err error) {
+			active, err = p.Sessions.Hold(ctx, userID, sessionID)
+			return err
+		}))
+		return active
+	}
+	require.True(t, held(u.ID, s.ID))
+	require.True(t, held(u.ID, ""))
+	require.False(t, held(other.ID, s.ID), "another user's session")
+	require.NoError(t, p.Sessions.End(p.t.Context(), u.ID, s.ID, p.now))
+	require.False(t, held(u.ID, s.ID))
+	u.Status = identity.UserDeleted
+	require.NoError(t, p.Users.Save(p.t.Context(), &u))
+	require.False(t, held(u.ID, ""))
 }
 
 func sessionsEnd(t *testing.T, p *people) {

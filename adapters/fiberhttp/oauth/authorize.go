@@ -109,14 +109,14 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 		if c.FormValue("decision") != "allow" {
 			return s.refuse(c, asked, fosite.ErrAccessDenied)
 		}
-		return s.grant(ctx, c, asked, who.User.ID, wanted)
+		return s.grant(ctx, c, asked, who, wanted)
 	}
 	remembered, err := s.module.Consented(ctx, who.User.ID, app.ID, wanted)
 	if err != nil {
 		return err
 	}
 	if remembered && form.Get("prompt") != "consent" && unmistakable(app, asked.RedirectURI) {
-		return s.grant(ctx, c, asked, who.User.ID, wanted)
+		return s.grant(ctx, c, asked, who, wanted)
 	}
 	owner, err := s.module.Owner(ctx, app)
 	if err != nil {
@@ -131,14 +131,14 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 }
 
 // grant gives the code.
-func (s *Server) grant(ctx context.Context, c *fiber.Ctx, asked *fosite.AuthorizeRequest, userID string, wanted []integrations.Scope) error {
+func (s *Server) grant(ctx context.Context, c *fiber.Ctx, asked *fosite.AuthorizeRequest, who *pages.Viewer, wanted []integrations.Scope) error {
 	var answer fosite.AuthorizeResponder
 	err := s.module.Together(ctx, func(ctx context.Context) (err error) {
-		if err := s.module.Consent(ctx, userID, asked.Client.GetID(), wanted); err != nil {
+		if err := s.module.Consent(ctx, who.Actor(), asked.Client.GetID(), wanted); err != nil {
 			return err
 		}
 		asked.GrantedScope, asked.HandledResponseTypes = names(wanted), nil
-		answer, err = s.fosite.NewAuthorizeResponse(ctx, asked, &session{DefaultSession: fosite.DefaultSession{Subject: userID}})
+		answer, err = s.fosite.NewAuthorizeResponse(ctx, asked, &session{DefaultSession: fosite.DefaultSession{Subject: who.User.ID}})
 		return err
 	})
 	if err != nil {

@@ -1,0 +1,152 @@
+package e2e
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// programs are the ways in which programs act for an account: an API key, an OAuth
+// grant and a webhook.
+type programs struct {
+	owner   *account
+	key     *client
+	grant   *client
+	webhook string
+	consent string
+}
+
+// programs creates one of each for the account.
+func (a *account) programs() *programs {
+	a.t.Helper()
+	me := &account{client: a.elsewhere(), id: a.id, email: a.email}
+	p := &programs{owner: a, consent: a.w.allowed(a.t, a)}
+	app := me.newApp()
+	p.key, p.grant = me.keyOf(app), me.allows(app, integrations.Scopes()...)
+	made := me.post("/api/developers/apps/"+app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}).ok(201)
+	p.webhook = "/api/developers/apps/" + app + "/webhooks/" + made.text("data.webhook.id")
+	return p
+}
+
+// work demands that they all work, as seen with a session of the owner.
+func (p *programs) work(t testing.TB, session *client) {
+	t.Helper()
+	p.key.get("/v1/applications").gives(200)
+	p.grant.get("/v1/applications").gives(200)
+	require.Equal(t, "active", session.get(p.webhook).ok(200).text("data.webhook.status"))
+	require.Len(t, session.get("/api/auth/consents").ok(200).list("data.consents"), 1)
+}
+
+// ended demands that none of them works.
+func (p *programs) ended(t testing.TB, session *client) {
+	t.Helper()
+	p.key.get("/v1/applications").problem(401, "unauthorized")
+	p.grant.get("/v1/applications").problem(401, "unauthorized")
+	require.Equal(t, "paused", session.get(p.webhook).ok(200).text("data.webhook.status"))
+	require.Empty(t, session.get("/api/auth/consents").ok(200).list("data.consents"))
+}
+
+// listed demands that the mail names all of them.
+func (p *programs) listed(t testing.TB, letter string) {
+	t.Helper()
+	letter = strings.ReplaceAll(letter, "=\r\n", "")
+	for _, name := range []string{"API key k", "Webhook", "Ward Finder"} {
+		require.Contains(t, letter, name)
+	}
+}
+
+// reset sets a new password by mail and signs in with it.
+func (a *account) reset() *account {
+	a.t.Helper()
+	a.w.guest(a.t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
+	a.w.guest(a.t).post("/api/auth/reset-password", object{"token": a.w.mailed(a.t, a.email, "Subject: Set a new password"), "password": password + "1"}).ok(200)
+	return a.signIn(password + "1")
+}
+
+func TestPasswordReset_ProgramsOfTheAccount_Revoked(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		victim := w.seeker(t)
+		p := victim.programs()
+		p.work(t, victim.client)
+		owner := victim.reset()
+		p.ended(t, owner.client)
+		p.listed(t, w.mail(t, victim.email, "password was changed"))
+	})
+}
+
+func TestChangePassword_SignOutPrograms_OnRequestOnly(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		owner := w.seeker(t)
+		p := owner.programs()
+		change := object{"currentPassword": password, "newPassword": password + "1"}
+		owner.post("/api/auth/change-password", change).ok(200)
+		p.work(t, owner.client)
+		change = object{"currentPassword": password + "1", "newPassword": password, "signOutPrograms": true}
+		owner.post("/api/auth/change-password", change).ok(200)
+		p.ended(t, owner.client)
+	})
+}
+
+func TestAcceptInvitation_UnverifiedAccount_ProgramsRevoked(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		boss, invited := w.employer(t), w.seeker(t)
+		p := invited.programs()
+		accept := func() {
+			boss.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": invited.email}).ok(200)
+			invited.elsewhere().post("/api/auth/accept-invitation", object{"token": w.mailed(t, invited.email, "Subject: Join"), "password": password}).ok(200)
+		}
+		accept()
+		p.ended(t, invited.client)
+		p.listed(t, w.mail(t, invited.email, "Programs"))
+
+		verified := w.seeker(t)
+		w.guest(t).post("/api/auth/verify-email", object{"token": w.mailed(t, verified.email, "confirm")}).ok(200)
+		p, invited = verified.programs(), verified
+		accept()
+		p.work(t, verified.client)
+	})
+}
+
+func TestConfirmationMail_AccountWithPrograms_ListsThem(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		someone, next := w.seeker(t), newEmail()
+		p := someone.programs()
+		someone.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
+		p.listed(t, w.mail(t, next, "confirm"))
+	})
+}
+
+func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		victim := w.seeker(t)
+		app := victim.newApp()
+		w.guest(t).post("/api/auth/forgot-password", object{"email": victim.email}).ok(200)
+		token := w.mailed(t, victim.email, "Subject: Set a new password")
+		var creators sync.WaitGroup
+		keys := make(chan string, 20)
+		begun := make(chan struct{}, 20)
+		for range 4 {
+			creators.Go(func() {
+				for range 5 {
+					a := victim.elsewhere().try("POST", "/api/developers/apps/"+app+"/keys", object{"name": "k"})
+					begun <- struct{}{}
+					if a.status == 201 {
+						keys <- a.text("data.apiKey")
+					}
+				}
+			})
+		}
+		<-begun
+		w.guest(t).post("/api/auth/reset-password", object{"token": token, "password": password + "1"}).ok(200)
+		creators.Wait()
+		close(keys)
+		for key := range keys {
+			w.guest(t).with(key).get("/v1/jobs").problem(401, "unauthorized")
+		}
+		require.Empty(t, victim.signIn(password+"1").get("/api/developers/apps/"+app+"/keys").ok(200).list("data.keys"))
+	})
+}
