@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/id"
@@ -83,6 +84,9 @@ type Storage struct {
 	Webhooks integrations.Webhooks
 
 	Idempotency idempotency.Store
+
+	Audit    audit.Recorder
+	AuditLog audit.Log
 
 	// ListingChanges counts the transactions of this process that have changed
 	// listings, so that what was read before the newest of them is known to be

@@ -56,7 +56,7 @@ func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (strin
 
 func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter, ring *jwttokens.Tokens, f files.Store) *hiring.Service {
 	return hiring.New(hiring.Needs{
-		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Applications: s.Applications, Appointments: s.Appointments, Letters: s.Letters,
+		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Applications: s.Applications, Appointments: s.Appointments, Letters: s.Letters,
 		Listings: hiringListings{l}, People: hiringPeople{i}, Organizations: hiringOrganizations{i}, Wishes: hiringWishes{s.Profiles},
 		Jobs: s.Jobs, Mailer: m, Limiter: counts, PublicURL: c.HTTP.PublicURL,
 		Sealer: ring, Files: f, Exports: s.Exports, Tables: map[string]hiring.Table{"jobs": l.Table()},
@@ -269,7 +269,7 @@ func (b seekersPeople) ByIDs(ctx context.Context, ids []string) (map[string]jobs
 
 func newBilling(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, p billing.Payments, i *identity.Service) *billing.Service {
 	return billing.New(billing.Needs{
-		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Subscriptions, Charges: s.Charges,
+		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Subscriptions, Charges: s.Charges,
 		Payments: p, People: billingPeople{i, s.Apps}, Mailer: m, Plans: billingPlans(), PublicURL: c.HTTP.PublicURL,
 	})
 }
@@ -321,7 +321,7 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 
 func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, i *identity.Service, l *listings.Service, b *billing.Service, m mail.Mailer, ring *jwttokens.Tokens) *integrations.Service {
 	return integrations.New(integrations.Needs{
-		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Apps: s.Apps, Usage: s.Usage, People: integrationsPeople{i},
+		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Apps: s.Apps, Usage: s.Usage, People: integrationsPeople{i},
 		Payments: integrationsPayments{b}, Limiter: counts, Grants: s.Grants, Consents: s.Consents,
 		Webhooks: s.Webhooks, Jobs: s.Jobs, Sender: webhookout.New(webhookout.Options{Private: c.Webhooks.AllowPrivateNetworks}), PrivateReceivers: c.Webhooks.AllowPrivateNetworks,
 		Vault: ring, Postings: integrationsPostings{l, s.Organizations, c.HTTP.PublicURL}, Owners: integrationsPeople{i}, Mailer: m, PublicURL: c.HTTP.PublicURL,

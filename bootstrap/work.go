@@ -11,6 +11,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/trace"
@@ -45,6 +46,7 @@ func retention(s adapters.Storage, d adapters.Deps) job.Periodic {
 			func() (int, error) { return s.Outbox.Forget(ctx, d.Clock.Now().Add(-sentFor), forgetAtOnce) },
 			func() (int, error) { return s.Jobs.Forget(ctx, d.Clock.Now().Add(-doneFor), forgetAtOnce) },
 			func() (int, error) { return s.Idempotency.DeleteExpired(ctx, forgetAtOnce) },
+			func() (int, error) { return s.AuditLog.DeleteBefore(ctx, d.Clock.Now().Add(-audit.Keep), forgetAtOnce) },
 		} {
 			for {
 				n, err := forget()

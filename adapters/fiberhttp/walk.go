@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/fault"
@@ -46,8 +47,9 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 	defer cancel()
 	ctx, end := s.o.Trace.Start(ctx, r.Method+" "+r.Path, c.Get("traceparent"))
 	defer func() { end(err) }()
-	c.SetUserContext(ctx)
 	call := s.callOf(c)
+	ctx = audit.WithAddress(ctx, call.IP)
+	c.SetUserContext(ctx)
 	if err := s.take(ctx, r.Limit, c); err != nil {
 		return err
 	}

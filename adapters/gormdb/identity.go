@@ -277,6 +277,22 @@ func (d Organizations) Member(ctx context.Context, organizationID, userID string
 	return r.member(), nil
 }
 
+// Members implements identity.Organizations.
+func (d Organizations) Members(ctx context.Context, organizationID string, userIDs []string) ([]identity.Member, error) {
+	if len(userIDs) == 0 {
+		return nil, nil
+	}
+	var rows []memberRow
+	if err := d.q(ctx).Raw(memberQuery+"AND m.user_id IN ?", organizationID, userIDs).Scan(&rows).Error; err != nil {
+		return nil, wrap(err)
+	}
+	out := make([]identity.Member, len(rows))
+	for i, r := range rows {
+		out[i] = r.member()
+	}
+	return out, nil
+}
+
 // MembershipOf implements identity.Organizations.
 func (d Organizations) MembershipOf(ctx context.Context, userID string) (*identity.Membership, error) {
 	var r membershipRow

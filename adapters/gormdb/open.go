@@ -29,6 +29,7 @@ func (db *DB) Storage() adapters.Storage {
 		Listings: Listings{db, words}, ListingSearch: Searches{db, words, newFacts()}, ListingLoader: Listings{db, words}, ListingMatcher: Matchers{db, words}, ListingViews: Views{db},
 		Subscriptions: Subscriptions{db}, Charges: Charges{db},
 		Apps: Apps{db}, Usage: Usage{db}, Grants: Grants{db}, Consents: Consents{db}, Webhooks: Webhooks{db},
+		Audit: Audit{db}, AuditLog: Audit{db},
 		Idempotency: Idempotency{db}, ListingChanges: db.listingChanges.Load,
 		Schema: Schema{db}, Claim: db.Claim, Ping: db.Ping, Close: db.Close,
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
@@ -21,6 +22,7 @@ import (
 type Needs struct {
 	Tx            tx.Runner
 	Events        event.Recorder
+	Audit         audit.Recorder
 	Clock         clock.Clock
 	NewID         id.Source
 	Subscriptions Subscriptions
@@ -375,7 +377,18 @@ func (s *Service) record(ctx context.Context, sub Subscription, change string) e
 	if !sub.NextAt.IsZero() {
 		e.NextAt = &sub.NextAt
 	}
+	if sub.Owner.Kind == User && changesPlan[change] {
+		if err := s.Audit.Record(ctx, audit.Entry{Action: audit.PlanChanged, Actor: sub.Owner.ID, Object: sub.Owner.ID, Detail: change}); err != nil {
+			return err
+		}
+	}
 	return s.Events.Record(ctx, e)
+}
+
+// changesPlan are the changes of a subscription that its owner makes.
+var changesPlan = map[string]bool{
+	event.SubscriptionStarted: true, event.SubscriptionUpgraded: true, event.SubscriptionDowngraded: true,
+	event.SubscriptionCancelled: true, event.SubscriptionResumed: true,
 }
 
 // Periodic is what the module does by the clock.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/event"
@@ -144,6 +145,9 @@ func (s *Service) StartExport(ctx context.Context, by auth.Actor, in ExportInput
 		if err := s.Exports.Add(ctx, e); err != nil {
 			return err
 		}
+		if err := s.Audit.Record(ctx, audit.By(by, audit.ExportCreated, e.ID).With(e.Kind)); err != nil {
+			return err
+		}
 		return s.Jobs.Add(ctx, job.New(kindExport, job.Exports, kindExport+"/"+e.ID, exportJob{e.OrganizationID, e.ID}))
 	})
 }
@@ -212,8 +216,14 @@ func (s *Service) OpenExport(ctx context.Context, exportID, token string) (Downl
 	body, info, err := s.Files.Open(ctx, e.key())
 	if errors.Is(err, files.ErrNotFound) {
 		return Download{}, ErrExportNotFound
+	} else if err != nil {
+		return Download{}, err
 	}
-	return Download{Name: exportName(e.Kind, e.CreatedAt), Size: info.Size, Body: body}, err
+	// The link alone does not tell who downloads.
+	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.ExportDownloaded, OrganizationID: e.OrganizationID, Object: e.ID, Detail: e.Kind}); err != nil {
+		return Download{}, errors.Join(err, body.Close())
+	}
+	return Download{Name: exportName(e.Kind, e.CreatedAt), Size: info.Size, Body: body}, nil
 }
 
 // export writes the file. After a crash it begins anew: the file is there whole

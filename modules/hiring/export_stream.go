@@ -2,11 +2,13 @@ package hiring
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/csvfile"
 )
@@ -48,7 +50,14 @@ func (s *Service) ExportNow(ctx context.Context, by auth.Actor, kind string, in 
 	if err := table.Check(in.given()); err != nil {
 		return Download{}, err
 	}
-	return s.stream(ctx, kind, table, by.OrganizationID, in.given())
+	d, err := s.stream(ctx, kind, table, by.OrganizationID, in.given())
+	if err != nil {
+		return Download{}, err
+	}
+	if err := s.Audit.Record(ctx, audit.By(by, audit.ExportDownloaded, "").With(kind)); err != nil {
+		return Download{}, errors.Join(err, d.Body.Close())
+	}
+	return d, nil
 }
 
 // streamsAtOnce is how many files of one owner may be under way in a process:

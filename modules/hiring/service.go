@@ -3,6 +3,7 @@ package hiring
 import (
 	"context"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
@@ -19,6 +20,7 @@ import (
 type Needs struct {
 	Tx            tx.Runner
 	Events        event.Recorder
+	Audit         audit.Recorder
 	Clock         clock.Clock
 	NewID         id.Source
 	Applications  Applications

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/job"
@@ -98,6 +99,9 @@ func (s *Service) ChangeEmail(ctx context.Context, userID, email string) error {
 		if err := s.EmailChanges.Put(ctx, EmailChange{UserID: userID, Email: email, RequestedAt: now}); err != nil {
 			return err
 		}
+		if err := s.auditUser(ctx, userID, audit.EmailChangeRequested, userID); err != nil {
+			return err
+		}
 		return s.Events.Record(ctx, event.EmailChangeRequested{UserID: userID, RequestedAt: now})
 	})
 }
@@ -177,6 +181,9 @@ func (s *Service) moveTo(ctx context.Context, u *User, email string, now time.Ti
 		return err
 	}
 	if err := s.EmailChanges.Remove(ctx, u.ID); err != nil {
+		return err
+	}
+	if err := s.auditUser(ctx, u.ID, audit.EmailChanged, u.ID); err != nil {
 		return err
 	}
 	// Links in the old mailbox open this account no more.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 )
@@ -36,7 +37,10 @@ func (s *Service) openBrowser(secret string, from Client, old string) func(ctx c
 		}
 		session := NewSession(s.NewID(), userID, from, now)
 		session.ExpiresAt = now.Add(browserLife)
-		return s.Browsers.Open(ctx, session, auth.HashSecret(secret))
+		if err := s.Browsers.Open(ctx, session, auth.HashSecret(secret)); err != nil {
+			return err
+		}
+		return s.auditUser(ctx, userID, audit.SignInSucceeded, session.ID)
 	}
 }
 

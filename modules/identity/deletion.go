@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
@@ -27,6 +28,9 @@ func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 			return err
 		}
 		now := s.Clock.Now()
+		if err := s.Audit.Record(ctx, audit.By(a, audit.AccountDeleted, u.ID)); err != nil {
+			return err
+		}
 		if err := s.resign(ctx, u, now); err != nil {
 			return err
 		}
@@ -109,7 +113,15 @@ func (s *Service) resign(ctx context.Context, u User, now time.Time) error {
 			return err
 		}
 	}
-	return s.Organizations.RemoveMember(ctx, m.OrganizationID, u.ID)
+	return s.removeMember(ctx, m.OrganizationID, u.ID)
+}
+
+// removeMember ends the membership of a user who leaves.
+func (s *Service) removeMember(ctx context.Context, organizationID, userID string) error {
+	if err := s.Organizations.RemoveMember(ctx, organizationID, userID); err != nil {
+		return err
+	}
+	return s.Audit.Record(ctx, audit.Entry{Action: audit.MemberRemoved, Actor: userID, OrganizationID: organizationID, Object: userID})
 }
 
 // dissolve closes an organization whose last admin leaves: nobody could let
@@ -128,6 +140,9 @@ func (s *Service) dissolve(ctx context.Context, organizationID string, last User
 		if err := s.rewrite(ctx, &o, OrganizationInput{Name: &name}, true, now); err != nil {
 			return err
 		}
+	}
+	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.OrganizationClosed, Actor: last.ID, OrganizationID: organizationID, Object: organizationID}); err != nil {
+		return err
 	}
 	return s.Events.Record(ctx, event.OrganizationClosed{OrganizationID: organizationID, ClosedAt: now})
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
@@ -81,6 +82,9 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 		if u.EmailKey() == EmailKey(t.Email) {
 			u.Verify(now) // the link was in a mail to it
 		}
+		if err := s.auditUser(ctx, u.ID, audit.PasswordReset, u.ID); err != nil {
+			return err
+		}
 		return s.setPassword(ctx, &u, hash, "", true, now)
 	})
 }
@@ -127,6 +131,9 @@ func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePas
 		}
 		if u.PasswordHash != checked.PasswordHash { // changed meanwhile
 			return fault.InvalidField("currentPassword", "is not right")
+		}
+		if err := s.Audit.Record(ctx, audit.By(a, audit.PasswordChanged, u.ID)); err != nil {
+			return err
 		}
 		return s.setPassword(ctx, &u, hash, a.SessionID, in.SignOutPrograms, s.Clock.Now())
 	})

@@ -133,6 +133,9 @@ type Organizations interface {
 	// Member fails with ErrNotInTeam. The answer carries the name and address
 	// that the organization may see.
 	Member(ctx context.Context, organizationID, userID string) (Member, error)
+	// Members returns those of the users who are in the organization's team, as
+	// Member does, in any order.
+	Members(ctx context.Context, organizationID string, userIDs []string) ([]Member, error)
 	// MembershipOf is the user's active membership, nil without one.
 	MembershipOf(ctx context.Context, userID string) (*Membership, error)
 	// SaveMember is Users.Save for a membership.

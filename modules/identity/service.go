@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
@@ -21,6 +22,8 @@ import (
 type Needs struct {
 	Tx               tx.Runner
 	Events           event.Recorder
+	Audit            audit.Recorder
+	AuditLog         audit.Log
 	Clock            clock.Clock
 	NewID            id.Source
 	Users            Users
@@ -197,6 +200,9 @@ func (s *Service) open(ctx context.Context, userID string, from Client, now time
 	}
 	p, err := s.Sessions.Principal(ctx, session.ID)
 	if err != nil {
+		return SignedIn{}, err
+	}
+	if err := s.Audit.Record(ctx, audit.By(p.Actor(), audit.SignInSucceeded, session.ID)); err != nil {
 		return SignedIn{}, err
 	}
 	out, err := s.tokens(p, secret, now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
@@ -34,7 +35,10 @@ func (s *Service) EndSession(ctx context.Context, a auth.Actor, sessionID string
 		case err != nil, p.User.ID != a.UserID, !p.Session.Alive(now):
 			return ErrSessionNotFound
 		}
-		return s.Sessions.End(ctx, a.UserID, sessionID, now)
+		if err := s.Sessions.End(ctx, a.UserID, sessionID, now); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(a, audit.SessionEnded, sessionID))
 	})
 }
 
@@ -42,6 +46,9 @@ func (s *Service) EndSession(ctx context.Context, a auth.Actor, sessionID string
 // request.
 func (s *Service) EndOtherSessions(ctx context.Context, a auth.Actor) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Sessions.EndAll(ctx, a.UserID, a.SessionID, s.Clock.Now())
+		if err := s.Sessions.EndAll(ctx, a.UserID, a.SessionID, s.Clock.Now()); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(a, audit.SessionsEnded, a.UserID))
 	})
 }

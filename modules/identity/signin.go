@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
@@ -118,7 +119,7 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 				return User{}, "", fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 			}
 		}
-		return User{}, "", ErrBadCredentials
+		return User{}, "", s.signInFailed(ctx, u.ID)
 	}
 	// Others may have failed meanwhile: guesses side by side are no more than one
 	// after the other.
@@ -180,6 +181,9 @@ func (s *Service) Refresh(ctx context.Context, in RefreshInput) (SignedIn, error
 		case !t.UsedAt.IsZero() && now.Sub(t.UsedAt) > refreshGrace:
 			refused = true // and committed, which an error would not be
 			if err := s.Sessions.End(ctx, p.User.ID, t.SessionID, now); err != nil {
+				return err
+			}
+			if err := s.Audit.Record(ctx, audit.By(p.Actor(), audit.SessionEnded, t.SessionID).With("token_reuse")); err != nil {
 				return err
 			}
 			return s.Events.Record(ctx, event.SessionReuseDetected{UserID: p.User.ID, SessionID: t.SessionID})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
@@ -47,6 +48,9 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 			return err
 		case !ok:
 			return ErrAlreadyInTeam
+		}
+		if err := s.Audit.Record(ctx, audit.By(a, audit.MemberInvited, userID).With(string(role))); err != nil {
+			return err
 		}
 		return s.Events.Record(ctx, event.MemberInvited{OrganizationID: a.OrganizationID, UserID: userID, InvitedAt: now})
 	})
@@ -164,7 +168,10 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 		}
 		m.Change(next, permissions, s.Clock.Now())
 		out = m
-		return s.Organizations.SaveMember(ctx, &out.Membership)
+		if err := s.Organizations.SaveMember(ctx, &out.Membership); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(a, audit.PermissionsChanged, userID).With(string(next)))
 	})
 	return out, err
 }
@@ -252,6 +259,9 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		if err := s.MailTokens.SpendAll(ctx, u.ID, ForInvitation, t.OrganizationID, now); err != nil {
 			return err
 		}
+		if err := s.Audit.Record(ctx, audit.Entry{Action: audit.MemberJoined, Actor: u.ID, OrganizationID: m.OrganizationID, Object: u.ID}.With(string(m.Role))); err != nil {
+			return err
+		}
 		out, err = s.open(ctx, u.ID, from, now)
 		return err
 	})
@@ -296,7 +306,7 @@ func (s *Service) leave(ctx context.Context, userID string) error {
 			return err
 		}
 	}
-	return s.Organizations.RemoveMember(ctx, m.OrganizationID, userID)
+	return s.removeMember(ctx, m.OrganizationID, userID)
 }
 
 // mailToken mints and stores a token for a reaction, to be sent to the address

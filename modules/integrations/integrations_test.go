@@ -51,7 +51,7 @@ func onEach(t *testing.T, test func(t *testing.T, d *desk)) {
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
 		d := &desk{clock: kit.NewClock(), paid: integrations.Free}
 		d.store = open(t, d.clock)
-		d.Service = integrations.New(integrations.Needs{Tx: d.store.Tx, Events: d.store.Events, Clock: d.clock, NewID: stores.NewID,
+		d.Service = integrations.New(integrations.Needs{Tx: d.store.Tx, Events: d.store.Events, Audit: d.store.Audit, Clock: d.clock, NewID: stores.NewID,
 			Apps: d.store.Apps, Usage: d.store.Usage, People: d, Payments: d, Limiter: locallimit.New(d.clock), Grants: d.store.Grants, Consents: d.store.Consents, Webhooks: d.store.Webhooks, Jobs: d.store.Jobs})
 		d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 			event.On("integrations.erase", d.OnAccountDeleted),

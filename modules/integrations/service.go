@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/bundle"
 	"github.com/locumhq/locum/core/clock"
@@ -23,6 +24,7 @@ import (
 type Needs struct {
 	Tx       tx.Runner
 	Events   event.Recorder
+	Audit    audit.Recorder
 	Clock    clock.Clock
 	NewID    id.Source
 	Apps     Apps
@@ -110,7 +112,10 @@ func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a 
 		if n >= maxApps {
 			return ErrTooManyApps
 		}
-		return s.Apps.Add(ctx, a)
+		if err := s.Apps.Add(ctx, a); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(by, audit.AppCreated, a.ID))
 	})
 	return a, secret, err
 }
@@ -165,7 +170,7 @@ func (in AppChange) onto(next AppInput) AppInput {
 
 // ChangeApp changes one of the caller's applications.
 func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in AppChange) (App, error) {
-	return s.changeOwn(ctx, by, appID, func(a *App) error {
+	return s.changeOwn(ctx, by, appID, func(_ context.Context, a *App) error {
 		next := in.onto(AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs, Public: a.Public})
 		if err := next.check(); err != nil {
 			return err
@@ -176,7 +181,7 @@ func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in
 	})
 }
 
-func (s *Service) changeOwn(ctx context.Context, by auth.Actor, appID string, change func(a *App) error) (a App, err error) {
+func (s *Service) changeOwn(ctx context.Context, by auth.Actor, appID string, change func(ctx context.Context, a *App) error) (a App, err error) {
 	err = s.signedIn(ctx, by, func(ctx context.Context) error {
 		a, err = s.change(ctx, by.UserID, appID, change)
 		return err
@@ -184,7 +189,7 @@ func (s *Service) changeOwn(ctx context.Context, by auth.Actor, appID string, ch
 	return a, err
 }
 
-func (s *Service) change(ctx context.Context, ownerID, appID string, change func(a *App) error) (a App, err error) {
+func (s *Service) change(ctx context.Context, ownerID, appID string, change func(ctx context.Context, a *App) error) (a App, err error) {
 	appID, ok := id.Canonical(appID)
 	if !ok {
 		return a, ErrAppNotFound
@@ -193,7 +198,7 @@ func (s *Service) change(ctx context.Context, ownerID, appID string, change func
 		if a, err = s.Apps.Find(ctx, ownerID, appID); err != nil {
 			return err
 		}
-		if err := change(&a); err != nil {
+		if err := change(ctx, &a); err != nil {
 			return err
 		}
 		a.UpdatedAt = s.Clock.Now()
@@ -209,7 +214,12 @@ func (s *Service) DeleteApp(ctx context.Context, by auth.Actor, appID string) er
 	if !ok {
 		return ErrAppNotFound
 	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.deleteApp(ctx, by.UserID, appID) })
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.deleteApp(ctx, by.UserID, appID); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(by, audit.AppDeleted, appID))
+	})
 }
 
 func (s *Service) deleteApp(ctx context.Context, ownerID, appID string) error {
@@ -223,12 +233,12 @@ func (s *Service) deleteApp(ctx context.Context, ownerID, appID string) error {
 // old one ends at once.
 func (s *Service) RotateSecret(ctx context.Context, by auth.Actor, appID string) (string, error) {
 	secret := auth.NewSecret(secretPrefix, secretChars)
-	_, err := s.changeOwn(ctx, by, appID, func(a *App) error {
+	_, err := s.changeOwn(ctx, by, appID, func(ctx context.Context, a *App) error {
 		if a.Public {
 			return ErrPublicApp
 		}
 		a.SecretHash = auth.HashSecret(secret)
-		return nil
+		return s.Audit.Record(ctx, audit.By(by, audit.ClientSecretRotated, a.ID))
 	})
 	return secret, err
 }
@@ -262,7 +272,10 @@ func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in
 		if len(keys) >= maxKeys {
 			return ErrTooManyKeys
 		}
-		return s.Apps.AddKey(ctx, by.UserID, k)
+		if err := s.Apps.AddKey(ctx, by.UserID, k); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(by, audit.APIKeyCreated, k.ID))
 	})
 	return k, secret, err
 }
@@ -286,7 +299,12 @@ func (s *Service) DeleteKey(ctx context.Context, by auth.Actor, appID, keyID str
 	if !ok {
 		return ErrKeyNotFound
 	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Apps.DeleteKey(ctx, by.UserID, a.ID, keyID) })
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Apps.DeleteKey(ctx, by.UserID, a.ID, keyID); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(by, audit.APIKeyDeleted, keyID))
+	})
 }
 
 // Caller is who calls the developer interface.
@@ -358,14 +376,20 @@ func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, pa
 	if err := s.Payments.Choose(ctx, a.ID, plan, paymentMethodID); err != nil {
 		return a, err
 	}
-	return s.follow(ctx, by.UserID, a.ID)
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		if a, err = s.follow(ctx, by.UserID, a.ID); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(by, audit.PlanChanged, a.ID).With(plan))
+	})
+	return a, err
 }
 
 // follow puts an application on the plan that is paid for. That is looked up in the
 // transaction, so that what was chosen last holds, whoever comes last.
 func (s *Service) follow(ctx context.Context, ownerID, appID string) (a App, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		a, err = s.change(ctx, ownerID, appID, func(a *App) (err error) {
+		a, err = s.change(ctx, ownerID, appID, func(ctx context.Context, a *App) (err error) {
 			a.Plan, err = s.Payments.Paid(ctx, a.ID)
 			return err
 		})
@@ -387,7 +411,10 @@ func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) 
 	if err != nil {
 		return a, err
 	}
-	return s.change(ctx, a.OwnerID, a.ID, func(a *App) error { a.Plan = plan; return nil })
+	return s.change(ctx, a.OwnerID, a.ID, func(ctx context.Context, a *App) error {
+		a.Plan = plan
+		return s.Audit.Record(ctx, audit.Entry{Action: audit.PlanChanged, Actor: audit.Operator, Object: a.ID, Detail: plan})
+	})
 }
 
 // Periodic is what the module does by the clock.

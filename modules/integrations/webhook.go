@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
@@ -105,7 +106,10 @@ func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string
 		if len(there) >= maxWebhooks {
 			return ErrTooManyWebhooks
 		}
-		return s.Webhooks.Add(ctx, e)
+		if err := s.Webhooks.Add(ctx, e); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(by, audit.WebhookCreated, e.ID))
 	})
 	return e, secret, err
 }
@@ -204,18 +208,26 @@ func (s *Service) DeleteWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 	if !ok {
 		return ErrWebhookNotFound
 	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Webhooks.Delete(ctx, by.UserID, a.ID, hookID) })
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Webhooks.Delete(ctx, by.UserID, a.ID, hookID); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(by, audit.WebhookDeleted, hookID))
+	})
 }
 
 // RotateWebhookSecret gives an endpoint a new secret, which is not shown again.
 // For a day the one before signs beside it.
 func (s *Service) RotateWebhookSecret(ctx context.Context, by auth.Actor, p WebhookPath) (string, error) {
 	secret := newHookSecret()
-	_, err := s.changeWebhook(ctx, by, p, func(_ context.Context, e *Endpoint, now time.Time) error {
+	_, err := s.changeWebhook(ctx, by, p, func(ctx context.Context, e *Endpoint, now time.Time) error {
 		hidden, err := s.Vault.Hide(secret, e.ID)
+		if err != nil {
+			return err
+		}
 		until := now.Add(bothSignFor)
 		e.PreviousSecret, e.PreviousUntil, e.Secret = e.Secret, &until, hidden
-		return err
+		return s.Audit.Record(ctx, audit.By(by, audit.WebhookSecretRotated, e.ID))
 	})
 	return secret, err
 }

@@ -33,6 +33,7 @@ func Identity(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		"an invitation is renewed only after it ran out":            invitationIsRenewed,
 		"a member of another organization is not in the team":       membersAreOwned,
 		"who may see what of an invited person":                     invitedShowsWhatWasTyped,
+		"several members of a team are found together":              membersAreFoundTogether,
 		"an admin counts once active":                               adminsCount,
 		"the lock makes transactions wait for each other":           lockSerializes,
 		"the team pages by number and by cursor":                    teamPages,

@@ -110,6 +110,21 @@ func invitedShowsWhatWasTyped(t *testing.T, p *people) {
 	require.Equal(t, "jo@example.org", got.Email)
 }
 
+func membersAreFoundTogether(t *testing.T, p *people) {
+	o := p.organization(p.user("boss@example.org").ID)
+	jo := p.invite(o, "jo@example.org", identity.Viewer)
+	other := p.user("al@example.org")
+	p.organization(other.ID)
+	got, err := p.Organizations.Members(t.Context(), o.ID, []string{jo.UserID, other.ID, uid()})
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	require.Equal(t, jo, got[0].Membership)
+	require.Equal(t, "jo@example.org", got[0].Email)
+	got, err = p.Organizations.Members(t.Context(), o.ID, nil)
+	require.NoError(t, err)
+	require.Empty(t, got)
+}
+
 func adminsCount(t *testing.T, p *people) {
 	u := p.user("boss@example.org")
 	o := p.organization(u.ID)

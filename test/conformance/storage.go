@@ -20,6 +20,7 @@ func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	t.Run("events", func(t *testing.T) { Events(t, open) })
 	t.Run("jobs", func(t *testing.T) { Jobs(t, open) })
 	t.Run("idempotency", func(t *testing.T) { Idempotency(t, open) })
+	t.Run("audit", func(t *testing.T) { Audit(t, open) })
 	t.Run("identity", func(t *testing.T) { Identity(t, open) })
 	t.Run("hiring", func(t *testing.T) { Hiring(t, open) })
 	t.Run("erasure", func(t *testing.T) { Erasure(t, open) })

@@ -109,6 +109,7 @@ var matrix = map[string]matrixRow{
 	"GET /api/employers/organization": {path: at("/api/employers/organization"), everyMember: true},
 	"PUT /api/employers/organization": {path: at("/api/employers/organization"), alone: true, body: saying(object{"name": "Renamed Clinic"})},
 
+	"GET /api/employers/audit":                {path: at("/api/employers/audit")},
 	"GET /api/employers/team":                 {path: at("/api/employers/team"), everyMember: true},
 	"POST /api/employers/team":                {path: at("/api/employers/team"), body: func(*cast) any { return object{"intent": "add-member", "name": "N", "email": newEmail()} }},
 	"GET /api/employers/team/:id/permissions": {path: permissions, foreign: 403, foreignError: "Team member not in your organization", everyMember: true},

@@ -260,7 +260,7 @@ func (f *Frame) Post(app *fiber.App, path string, handle Handle) {
 // signedIn leads who is not signed in to do so, and then back.
 func (f *Frame) signedIn(handle Handle) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		ctx, cancel := bounded()
+		ctx, cancel := f.bounded(c)
 		defer cancel()
 		who, err := f.Viewer(ctx, c)
 		if isNobody(err) {

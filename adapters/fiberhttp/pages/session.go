@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/identity"
 )
@@ -21,8 +22,8 @@ const Home = "/developers"
 // Viewer is who is signed in.
 type Viewer struct{ identity.Principal }
 
-func bounded() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), web.DefaultTimeout)
+func (f *Frame) bounded(c *fiber.Ctx) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(audit.WithAddress(context.Background(), f.clientIP(c)), web.DefaultTimeout)
 }
 
 func isNobody(err error) bool { return fault.KindOf(err) == fault.Unauthenticated }
@@ -77,7 +78,7 @@ func (f *Frame) askSignIn(c *fiber.Ctx) error {
 
 // askStranger leads on who is signed in already, and asks all others.
 func (f *Frame) askStranger(c *fiber.Ctx, ask func(next string) error) error {
-	ctx, cancel := bounded()
+	ctx, cancel := f.bounded(c)
 	defer cancel()
 	next := LocalPath(c.Query("next"))
 	switch _, err := f.Viewer(ctx, c); {
@@ -90,7 +91,7 @@ func (f *Frame) askStranger(c *fiber.Ctx, ask func(next string) error) error {
 }
 
 func (f *Frame) signIn(c *fiber.Ctx) error {
-	ctx, cancel := bounded()
+	ctx, cancel := f.bounded(c)
 	defer cancel()
 	v := signInView{Next: LocalPath(c.FormValue("next")), Email: c.FormValue("email")}
 	from := identity.Client{Address: f.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent)}
@@ -128,7 +129,7 @@ func tooMany(c *fiber.Ctx, err error) string {
 }
 
 func (f *Frame) signOut(c *fiber.Ctx) error {
-	ctx, cancel := bounded()
+	ctx, cancel := f.bounded(c)
 	defer cancel()
 	if err := f.identity.LogoutBrowser(ctx, c.Cookies(f.cookie())); err != nil {
 		return err

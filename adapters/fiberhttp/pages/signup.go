@@ -23,7 +23,7 @@ func (f *Frame) askSignUp(c *fiber.Ctx) error {
 
 // signUp spends what the operation of the portal spends that does the same.
 func (f *Frame) signUp(c *fiber.Ctx) error {
-	ctx, cancel := bounded()
+	ctx, cancel := f.bounded(c)
 	defer cancel()
 	v := signUpView{Next: LocalPath(c.FormValue("next")), Company: c.FormValue("companyName")}
 	v.Given = identity.RegisterInput{Email: c.FormValue("email"), Name: c.FormValue("name"), UserType: c.FormValue("userType")}

@@ -24,6 +24,7 @@ func Surface(s adapters.Services) web.Surface {
 		Routes: slices.Concat(
 			identityRoutes(s.Identity, s.Seekers),
 			sessionRoutes(s.Identity),
+			auditRoutes(s.Identity),
 			analyticsRoutes(s.Hiring),
 			exportRoutes(s.Hiring),
 			ownExportRoutes(s.Hiring, s.Seekers),

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
@@ -25,6 +26,7 @@ var values = map[reflect.Type][]string{
 	reflect.TypeFor[jobseeker.NotificationType](): texts([]jobseeker.NotificationType{jobseeker.AboutApplication, jobseeker.AboutInterview, jobseeker.AboutMessage, jobseeker.AboutJobs, jobseeker.AboutDeadline, jobseeker.AboutBilling}),
 	reflect.TypeFor[billing.Status]():             texts([]billing.Status{billing.Active, billing.PastDue}),
 	reflect.TypeFor[billing.ChargeStatus]():       texts([]billing.ChargeStatus{billing.Paid, billing.Pending, billing.Declined}),
+	reflect.TypeFor[audit.Action]():               texts(audit.Actions()),
 	reflect.TypeFor[identity.OrgRole]():           texts([]identity.OrgRole{identity.Recruiter, identity.Admin, identity.Viewer}),
 	reflect.TypeFor[integrations.Scope]():         texts(integrations.Scopes()),
 	reflect.TypeFor[identity.MemberStatus]():      texts([]identity.MemberStatus{identity.MemberActive, identity.MemberInvited}),

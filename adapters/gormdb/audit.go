@@ -1,0 +1,68 @@
+package gormdb
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/page"
+)
+
+// Audit stores the audit log.
+type Audit struct{ *DB }
+
+type auditRow struct {
+	ID             string
+	At             time.Time
+	Action         string
+	Actor          string
+	OrganizationID *string
+	Network        string
+	Object         string
+	Detail         string
+}
+
+// TableName tells GORM the table.
+func (auditRow) TableName() string { return "audit_entries" }
+
+func (r auditRow) key() string { return r.ID }
+
+// Record implements audit.Recorder.
+func (d Audit) Record(ctx context.Context, e audit.Entry) error {
+	return wrap(d.q(ctx).Create(&auditRow{
+		ID: d.newID(), At: d.clock.Now(), Action: string(e.Action), Actor: e.Actor, OrganizationID: nilIfZero(e.OrganizationID),
+		Network: audit.NetworkOf(ctx), Object: e.Object, Detail: e.Detail,
+	}).Error)
+}
+
+// List implements audit.Log.
+func (d Audit) List(ctx context.Context, f audit.Filter, r page.Request) (page.Result[audit.Entry], error) {
+	where, args := []string{"1 = 1"}, []any{}
+	add := func(wanted bool, condition string, values ...any) {
+		if wanted {
+			where, args = append(where, condition), append(args, values...)
+		}
+	}
+	add(f.OrganizationID != "", "organization_id = ?", f.OrganizationID)
+	add(f.Actor != "", "actor = ?", f.Actor)
+	add(f.About != "", "(actor = ? OR object = ?)", f.About, f.About)
+	add(f.Action != "", "action = ?", string(f.Action))
+	add(!f.From.IsZero(), "at >= ?", f.From)
+	add(!f.To.IsZero(), "at < ?", f.To)
+	rows, out, err := pageOf[auditRow, audit.Entry](ctx, d.DB, nil, r, strings.Join(where, " AND "), args...)
+	out.Items = make([]audit.Entry, len(rows))
+	for i, row := range rows {
+		out.Items[i] = audit.Entry{
+			ID: row.ID, At: row.At, Action: audit.Action(row.Action), Actor: row.Actor, OrganizationID: orZero(row.OrganizationID),
+			Network: row.Network, Object: row.Object, Detail: row.Detail,
+		}
+	}
+	return out, err
+}
+
+// DeleteBefore implements audit.Log.
+func (d Audit) DeleteBefore(ctx context.Context, before time.Time, n int) (int, error) {
+	res := d.q(ctx).Exec("DELETE FROM audit_entries WHERE id IN (SELECT id FROM audit_entries WHERE at < ? ORDER BY at LIMIT ?)", before, n)
+	return int(res.RowsAffected), wrap(res.Error)
+}

@@ -1,0 +1,159 @@
+// Package audit defines the audit log: who did what to accounts, teams,
+// credentials and exports, and when.
+package audit
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/page"
+)
+
+// Action is what was done.
+type Action string
+
+// The actions. Their names are part of the interface.
+const (
+	SignInSucceeded Action = "sign_in.succeeded"
+	SignInFailed    Action = "sign_in.failed"
+	SessionEnded    Action = "session.ended"
+	SessionsEnded   Action = "sessions.ended"
+
+	PasswordChanged      Action = "password.changed"
+	PasswordReset        Action = "password.reset"
+	EmailChangeRequested Action = "email.change_requested"
+	EmailChanged         Action = "email.changed"
+	AccountLocked        Action = "account.locked"
+	AccountUnlocked      Action = "account.unlocked"
+	AccountDeleted       Action = "account.deleted"
+
+	MemberInvited      Action = "member.invited"
+	MemberJoined       Action = "member.joined"
+	MemberRemoved      Action = "member.removed"
+	PermissionsChanged Action = "permissions.changed"
+	OrganizationClosed Action = "organization.closed"
+
+	AppCreated           Action = "app.created"
+	AppDeleted           Action = "app.deleted"
+	ClientSecretRotated  Action = "client_secret.rotated"
+	APIKeyCreated        Action = "api_key.created"
+	APIKeyDeleted        Action = "api_key.deleted"
+	WebhookCreated       Action = "webhook.created"
+	WebhookDeleted       Action = "webhook.deleted"
+	WebhookSecretRotated Action = "webhook_secret.rotated"
+	PlanChanged          Action = "plan.changed"
+
+	ExportCreated    Action = "export.created"
+	ExportDownloaded Action = "export.downloaded"
+
+	ListingHidden Action = "listing.hidden"
+	ListingShown  Action = "listing.shown"
+)
+
+// Actions returns every action.
+func Actions() []Action {
+	return []Action{
+		SignInSucceeded, SignInFailed, SessionEnded, SessionsEnded,
+		PasswordChanged, PasswordReset, EmailChangeRequested, EmailChanged, AccountLocked, AccountUnlocked, AccountDeleted,
+		MemberInvited, MemberJoined, MemberRemoved, PermissionsChanged, OrganizationClosed,
+		AppCreated, AppDeleted, ClientSecretRotated, APIKeyCreated, APIKeyDeleted, WebhookCreated, WebhookDeleted, WebhookSecretRotated, PlanChanged,
+		ExportCreated, ExportDownloaded, ListingHidden, ListingShown,
+	}
+}
+
+// Operator is the actor of commands that an operator runs.
+const Operator = "operator"
+
+// Keep is how long entries are stored.
+const Keep = 365 * 24 * time.Hour
+
+// Entry is one line of the log. It contains ids and no other personal data, so
+// that nothing but an id remains of a deleted account.
+type Entry struct {
+	ID     string
+	At     time.Time
+	Action Action
+	// Actor is the id of a user, Operator, or empty: an attempt to sign in to an
+	// account that does not exist has no actor.
+	Actor string
+	// OrganizationID is the organization whose admins see the entry, empty for
+	// none.
+	OrganizationID string
+	// Network is the /24 or /64 that the request came from, empty for a command.
+	Network string
+	// Object is the id of what was acted on.
+	Object string
+	// Detail is one word more, such as the new role or plan.
+	Detail string
+}
+
+// By returns an entry for an action of a signed-in caller.
+func By(a auth.Actor, action Action, object string) Entry {
+	return Entry{Action: action, Actor: a.UserID, OrganizationID: a.OrganizationID, Object: object}
+}
+
+// With returns the entry with a detail.
+func (e Entry) With(detail string) Entry {
+	e.Detail = detail
+	return e
+}
+
+// Recorder writes to the log.
+type Recorder interface {
+	// Record appends an entry, in the transaction of ctx if there is one. It sets
+	// the entry's id and time, and the network to that of ctx.
+	Record(ctx context.Context, e Entry) error
+}
+
+// Filter selects entries; a zero field selects all.
+type Filter struct {
+	OrganizationID string
+	Actor          string
+	// About selects entries that have the id as their actor or object.
+	About  string
+	Action Action
+	// From is inclusive and To exclusive.
+	From, To time.Time
+}
+
+// Log reads the log.
+type Log interface {
+	// List returns the matching entries, the newest first. The cursor is the last
+	// entry's id.
+	List(ctx context.Context, f Filter, r page.Request) (page.Result[Entry], error)
+	// DeleteBefore deletes at most n entries older than the time and returns their
+	// number.
+	DeleteBefore(ctx context.Context, before time.Time, n int) (int, error)
+}
+
+type networkKey struct{}
+
+// WithAddress returns a context whose entries have the network of the client's
+// address.
+func WithAddress(ctx context.Context, address string) context.Context {
+	return context.WithValue(ctx, networkKey{}, Network(address))
+}
+
+// NetworkOf returns the network that WithAddress stored, or an empty string.
+func NetworkOf(ctx context.Context) string {
+	network, _ := ctx.Value(networkKey{}).(string)
+	return network
+}
+
+// Network returns the part of an address that one subscriber usually holds: the
+// /24 of an IPv4 address and the /64 of an IPv6 address.
+func Network(address string) string {
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		return "unknown"
+	}
+	a = a.Unmap().WithZone("")
+	bits := 64
+	if a.Is4() {
+		bits = 24
+	}
+	p, _ := a.Prefix(bits) // both lengths fit their families
+	return p.String()
+}

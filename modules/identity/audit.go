@@ -1,0 +1,97 @@
+package identity
+
+import (
+	"context"
+
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/page"
+)
+
+// auditUser records an action of a user outside a signed-in request, for the
+// organization that the user works for.
+func (s *Service) auditUser(ctx context.Context, userID string, action audit.Action, object string) error {
+	e := audit.Entry{Action: action, Actor: userID, Object: object}
+	m, err := s.Organizations.MembershipOf(ctx, userID)
+	if err != nil {
+		return err
+	}
+	if m != nil {
+		e.OrganizationID = m.OrganizationID
+	}
+	return s.Audit.Record(ctx, e)
+}
+
+// signInFailed records a wrong password and returns ErrBadCredentials. userID is
+// empty for an account that does not exist, which takes the same statements.
+func (s *Service) signInFailed(ctx context.Context, userID string) error {
+	e := audit.Entry{Action: audit.SignInFailed, Object: userID}
+	if userID == "" {
+		userID = s.NewID()
+	}
+	m, err := s.Organizations.MembershipOf(ctx, userID)
+	if err != nil {
+		return err
+	}
+	if m != nil {
+		e.OrganizationID = m.OrganizationID
+	}
+	if err := s.Audit.Record(ctx, e); err != nil {
+		return err
+	}
+	return ErrBadCredentials
+}
+
+// AuditEntry is an entry with the actor as the team knows them.
+type AuditEntry struct {
+	audit.Entry
+	// ActorName and ActorEmail are empty for an actor who is not in the team.
+	ActorName, ActorEmail string
+}
+
+// OrganizationAudit lists the audit log of the caller's organization, the newest
+// entry first. Admins only.
+func (s *Service) OrganizationAudit(ctx context.Context, a auth.Actor, f audit.Filter, r page.Request) (page.Result[AuditEntry], error) {
+	var out page.Result[AuditEntry]
+	if !a.May(auth.Manage) {
+		return out, fault.ErrForbidden
+	}
+	if err := r.CheckID(); err != nil {
+		return out, err
+	}
+	f.OrganizationID = a.OrganizationID
+	found, err := s.AuditLog.List(ctx, f, r)
+	if err != nil {
+		return out, err
+	}
+	members := map[string]Member{}
+	for _, e := range found.Items {
+		members[e.Actor] = Member{}
+	}
+	team, err := s.Organizations.Members(ctx, a.OrganizationID, ids(members))
+	if err != nil {
+		return out, err
+	}
+	for _, m := range team {
+		members[m.UserID] = m
+	}
+	out = page.Result[AuditEntry]{Total: found.Total, TotalIsEstimate: found.TotalIsEstimate, NextCursor: found.NextCursor, Items: make([]AuditEntry, len(found.Items))}
+	for i, e := range found.Items {
+		m := members[e.Actor]
+		out.Items[i] = AuditEntry{Entry: e, ActorName: m.Name, ActorEmail: m.Email}
+	}
+	return out, nil
+}
+
+// ids returns the keys that are ids.
+func ids(members map[string]Member) []string {
+	var out []string
+	for key := range members {
+		if id.Valid(key) {
+			out = append(out, key)
+		}
+	}
+	return out
+}

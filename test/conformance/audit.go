@@ -1,0 +1,93 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/test/kit"
+)
+
+// Audit checks the ports of the audit log. open returns an empty storage.
+func Audit(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+	clk := kit.NewClock()
+	s := open(t, clk)
+	ctx := audit.WithAddress(t.Context(), "192.0.2.44")
+	mine, theirs, jo := uid(), uid(), uid()
+	record := func(e audit.Entry) time.Time {
+		clk.Advance(time.Minute)
+		require.NoError(t, s.Audit.Record(ctx, e))
+		return clk.Now()
+	}
+	list := func(f audit.Filter, r page.Request) (objects []string, next string, total int) {
+		got, err := s.AuditLog.List(ctx, f, r)
+		require.NoError(t, err)
+		for _, e := range got.Items {
+			objects = append(objects, e.Object)
+		}
+		return objects, got.NextCursor, got.Total
+	}
+	all := page.Request{Number: 1, Size: 10}
+
+	first := record(audit.Entry{Action: audit.APIKeyCreated, Actor: jo, OrganizationID: mine, Object: "one"})
+	second := record(audit.Entry{Action: audit.PermissionsChanged, Actor: jo, OrganizationID: mine, Object: "two", Detail: "admin"})
+	record(audit.Entry{Action: audit.SignInFailed, OrganizationID: theirs, Object: "three"})
+	record(audit.Entry{Action: audit.AccountLocked, Actor: audit.Operator, Object: jo})
+
+	got, err := s.AuditLog.List(ctx, audit.Filter{OrganizationID: mine, Action: audit.PermissionsChanged}, all)
+	require.NoError(t, err)
+	require.Len(t, got.Items, 1)
+	require.NotEmpty(t, got.Items[0].ID)
+	got.Items[0].ID = ""
+	require.Equal(t, audit.Entry{At: second, Action: audit.PermissionsChanged, Actor: jo, OrganizationID: mine, Network: "192.0.2.0/24", Object: "two", Detail: "admin"}, got.Items[0])
+
+	for _, c := range []struct {
+		filter audit.Filter
+		want   []string
+	}{
+		{audit.Filter{}, []string{jo, "three", "two", "one"}},
+		{audit.Filter{OrganizationID: mine}, []string{"two", "one"}},
+		{audit.Filter{OrganizationID: theirs}, []string{"three"}},
+		{audit.Filter{OrganizationID: theirs, Actor: jo}, nil},
+		{audit.Filter{Actor: jo}, []string{"two", "one"}},
+		{audit.Filter{About: jo}, []string{jo, "two", "one"}},
+		{audit.Filter{From: second}, []string{jo, "three", "two"}},
+		{audit.Filter{From: first, To: second}, []string{"one"}},
+	} {
+		objects, _, total := list(c.filter, all)
+		require.Equal(t, c.want, objects, "%+v", c.filter)
+		require.Equal(t, len(c.want), total)
+	}
+	objects, next, total := list(audit.Filter{OrganizationID: mine}, page.Request{Number: 1, Size: 1})
+	require.Equal(t, []string{"two"}, objects)
+	require.Equal(t, 2, total)
+	objects, next, _ = list(audit.Filter{OrganizationID: mine}, page.Request{Number: 2, Size: 1, Cursor: next})
+	require.Equal(t, []string{"one"}, objects)
+	require.Empty(t, next)
+
+	undone := s.Tx.Do(ctx, func(ctx context.Context) error {
+		require.NoError(t, s.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: mine, Object: "undone"}))
+		return errUndo
+	})
+	require.ErrorIs(t, undone, errUndo)
+	objects, _, _ = list(audit.Filter{OrganizationID: mine}, all)
+	require.NotContains(t, objects, "undone")
+
+	n, err := s.AuditLog.DeleteBefore(ctx, second, 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	n, err = s.AuditLog.DeleteBefore(ctx, clk.Now().Add(time.Hour), 1)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	objects, _, _ = list(audit.Filter{}, all)
+	require.Equal(t, []string{jo, "three"}, objects)
+}
+
+var errUndo = errors.New("undo")
