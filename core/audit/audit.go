@@ -43,6 +43,7 @@ const (
 	WebhookCreated       Action = "webhook.created"
 	WebhookDeleted       Action = "webhook.deleted"
 	WebhookSecretRotated Action = "webhook_secret.rotated"
+	ProgramsSignedOut    Action = "programs.signed_out"
 	PlanChanged          Action = "plan.changed"
 
 	ExportCreated    Action = "export.created"
@@ -58,7 +59,7 @@ func Actions() []Action {
 		SignInSucceeded, SignInFailed, SessionEnded, SessionsEnded,
 		PasswordChanged, PasswordReset, EmailChangeRequested, EmailChanged, AccountLocked, AccountUnlocked, AccountDeleted,
 		MemberInvited, MemberJoined, MemberRemoved, PermissionsChanged, OrganizationClosed,
-		AppCreated, AppDeleted, ClientSecretRotated, APIKeyCreated, APIKeyDeleted, WebhookCreated, WebhookDeleted, WebhookSecretRotated, PlanChanged,
+		AppCreated, AppDeleted, ClientSecretRotated, APIKeyCreated, APIKeyDeleted, WebhookCreated, WebhookDeleted, WebhookSecretRotated, ProgramsSignedOut, PlanChanged,
 		ExportCreated, ExportDownloaded, ListingHidden, ListingShown,
 	}
 }

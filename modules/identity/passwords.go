@@ -165,6 +165,9 @@ func (s *Service) setPassword(ctx context.Context, u *User, hash, keep string, s
 		if ended, err = s.Programs.SignOut(ctx, u.ID, now); err != nil {
 			return err
 		}
+		if err := s.auditUser(ctx, u.ID, audit.ProgramsSignedOut, u.ID); err != nil {
+			return err
+		}
 	}
 	return s.Events.Record(ctx, event.PasswordChanged{UserID: u.ID, ChangedAt: now, Programs: labels(ended)})
 }

@@ -284,6 +284,9 @@ func (s *Service) proveAddress(ctx context.Context, u *User, email string, now t
 	if err != nil || len(ended) == 0 {
 		return err
 	}
+	if err := s.auditUser(ctx, u.ID, audit.ProgramsSignedOut, u.ID); err != nil {
+		return err
+	}
 	return s.Events.Record(ctx, event.ProgramsSignedOut{UserID: u.ID, Programs: labels(ended), SignedOutAt: now})
 }
 
