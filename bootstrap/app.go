@@ -205,7 +205,7 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 	}
 	server, err := fiberhttp.New(services, fiberhttp.Options{
 		PublicURL: c.HTTP.PublicURL, TrustedProxies: proxies, NewID: newID, Log: log,
-		MetricsElsewhere: c.HTTP.MetricsAddr != "", Metrics: numbers, Trace: t,
+		BodyMemory: int64(c.Limits.BodyMemory) << 20, MetricsElsewhere: c.HTTP.MetricsAddr != "", Metrics: numbers, Trace: t,
 	})
 	if err != nil {
 		return err

@@ -164,7 +164,7 @@ func TestARouteTableIsPrintedForOperators(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	require.NoError(t, printRoutes(&out))
-	require.Regexp(t, `POST\s+/api/auth/register-employer\s+none\s+anyone\s+-\s+5/15m\s+1024 KiB`, out.String())
+	require.Regexp(t, `POST\s+/api/auth/register-employer\s+none\s+anyone\s+-\s+5/15m\s+16 KiB`, out.String())
 	for path, auth := range map[string]string{
 		"GET /healthz": "none", "GET /readyz": "none", "GET /metrics": "none", "GET /docs": "none", "GET /docs/guides/:name": "none", "GET /openapi/portal.json": "none",
 		"POST /oauth/token": "client", "POST /oauth/revoke": "client", "POST /oauth/introspect": "client", "GET /.well-known/oauth-authorization-server": "none",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
@@ -117,6 +119,7 @@ func embedded(c *config.Config) bool { return strings.HasPrefix(c.Queue.URL, "em
 // run starts a process in its role and waits until it is told to stop.
 func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 	log := newLogger(cmd.ErrOrStderr(), c.Log.Level)
+	limitMemory(log, memlimit.FromCgroup)
 	a := newApp(c, o.sockets, r, log)
 	start, cancel := context.WithTimeout(cmd.Context(), startWithin)
 	defer cancel()
@@ -145,6 +148,20 @@ func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 	stop, cancelStop := context.WithTimeout(context.Background(), stopWithin+5*time.Second)
 	defer cancelStop()
 	return a.Stop(stop)
+}
+
+// memoryRatio is the part of the control group's memory limit that Go's runtime
+// may use; the rest is for what it does not manage, SQLite among it.
+const memoryRatio = 0.9
+
+// limitMemory sets GOMEMLIMIT from the memory limit of the control group, unless
+// the environment sets it: the garbage collector then runs more often before the
+// kernel kills the process.
+func limitMemory(log *slog.Logger, limit memlimit.Provider) {
+	_, err := memlimit.SetGoMemLimitWithOpts(memlimit.WithRatio(memoryRatio), memlimit.WithProvider(limit))
+	if err != nil && !errors.Is(err, memlimit.ErrNoLimit) {
+		log.Debug("no memory limit of a control group found", "error", err)
+	}
 }
 
 // withStorage runs an operator's command on a store that is there.

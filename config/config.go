@@ -27,6 +27,7 @@ type Config struct {
 	Database Database `mapstructure:"database"`
 	Queue    Queue    `mapstructure:"queue"`
 	Limiter  Limiter  `mapstructure:"limiter"`
+	Limits   Limits   `mapstructure:"limits"`
 	Mail     Mail     `mapstructure:"mail"`
 	Files    Files    `mapstructure:"files"`
 	Payments Payments `mapstructure:"payments"`
@@ -65,6 +66,13 @@ type Queue struct {
 // Limiter counts requests.
 type Limiter struct {
 	URL string `mapstructure:"url"`
+}
+
+// Limits bound what clients can make the process spend.
+type Limits struct {
+	// BodyMemory is how many MiB the bodies of all requests may take in memory.
+	// A request beyond it is answered with 503.
+	BodyMemory int `mapstructure:"body_memory"`
 }
 
 // Mail is how messages leave.
@@ -114,6 +122,7 @@ func Default() Config {
 		Database: Database{URL: "sqlite:data/locum.db", ReplicaURLs: []string{}},
 		Queue:    Queue{URL: "embedded:"},
 		Limiter:  Limiter{URL: "memory:"},
+		Limits:   Limits{BodyMemory: 256},
 		Mail:     Mail{URL: "file:data/mail", From: "locum <no-reply@localhost>"},
 		Files:    Files{URL: "file:data/files"},
 		Payments: Payments{URL: "sandbox:"},
@@ -254,6 +263,9 @@ func (c *Config) validate() error {
 		if wrong := checkPorts(value); wrong != "" {
 			return c.Err(key, wrong)
 		}
+	}
+	if c.Limits.BodyMemory < 1 {
+		return c.Err("limits.body_memory", "want a number of MiB of at least 1")
 	}
 	if len(c.Database.ReplicaURLs) > 0 {
 		return c.Err("database.replica_urls", "no storage reads from replicas yet; remove it")

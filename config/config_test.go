@@ -63,6 +63,7 @@ func TestWhatCannotWorkNamesKeySourceAndMend(t *testing.T) {
 		"a port of a database":           {env: "LOCUM_DATABASE_URL", value: "postgres://u:p@[::1]:65536/db", says: "database.url (from LOCUM_DATABASE_URL): want a port"},
 		"a port of a mail server":        {env: "LOCUM_MAIL_URL", value: "smtp://mail:x", says: "mail.url (from LOCUM_MAIL_URL): want a port"},
 		"a password with a slash":        {env: "LOCUM_DATABASE_URL", value: "postgres://u:hun/ter2@db/locum", says: "special characters in a password are written as %XX"},
+		"no memory for bodies":           {env: "LOCUM_LIMITS_BODY_MEMORY", value: "0", says: "limits.body_memory (from LOCUM_LIMITS_BODY_MEMORY): want a number of MiB"},
 		"a server address without colon": {env: "LOCUM_HTTP_ADDR", value: "8080", says: "http.addr"},
 	} {
 		t.Run(name, func(t *testing.T) {

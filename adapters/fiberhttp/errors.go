@@ -24,9 +24,6 @@ func (s *Server) answerError(c *fiber.Ctx, err error) error {
 		c.Set(fiber.HeaderXRequestID, s.o.NewID())
 	}
 	f := s.faultOf(err)
-	if errors.Is(err, fiber.ErrRequestEntityTooLarge) { // its body is still on the way
-		linger(c)
-	}
 	if f.Kind == fault.Internal {
 		s.o.Log.Error("request failed", "request_id", c.GetRespHeader(fiber.HeaderXRequestID),
 			"method", c.Method(), "path", c.Path(), "error", err)
@@ -61,8 +58,6 @@ func (s *Server) faultOf(err error) *fault.Error {
 	var fe *fiber.Error
 	var small *fasthttp.ErrSmallBuffer
 	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		return web.ErrTooLarge
 	case errors.As(err, &small):
 		return web.ErrHeadersTooLarge
 	case errors.As(err, &fe):

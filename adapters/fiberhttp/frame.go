@@ -47,12 +47,15 @@ func (s *Server) frame(c *fiber.Ctx) (err error) {
 			err = s.answerError(c, err)
 		}
 		s.left(c)
+		s.finishBody(c)
 		s.observe(c, requestID, time.Since(start))
 	}()
-	if smuggled(c) {
+	framing, ok := parseFraming(c.Request().Header.RawHeaders())
+	if !ok {
 		c.Response().SetConnectionClose()
 		return web.ErrMalformed
 	}
+	c.Locals(framingKey, framing)
 	if err := s.enter(c); err != nil {
 		return err
 	}
@@ -60,18 +63,6 @@ func (s *Server) frame(c *fiber.Ctx) (err error) {
 		return allowed(c, surface)
 	}
 	return c.Next()
-}
-
-// smuggled reports a message whose length two readers may judge differently
-// (RFC 9112 §6.1): fasthttp alone would read it by Transfer-Encoding.
-func smuggled(c *fiber.Ctx) bool {
-	var length, coding bool
-	for line := range strings.SplitSeq(string(c.Request().Header.RawHeaders()), "\n") {
-		name, _, _ := strings.Cut(line, ":")
-		length = length || strings.EqualFold(name, fiber.HeaderContentLength)
-		coding = coding || strings.EqualFold(name, fiber.HeaderTransferEncoding)
-	}
-	return length && coding
 }
 
 func sensibleRequestID(s string) bool {

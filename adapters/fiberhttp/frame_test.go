@@ -77,6 +77,8 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 	})
 	surface := web.Surface{Name: "test", Prefix: "/test", Title: "test", Fault: portal.Fault, FaultBody: portal.Failure{}, Routes: []web.Route{
 		{Method: "POST", Path: "/test/echo/:id", Op: echo},
+		{Method: "POST", Path: "/test/small/:id", Body: 1000, Op: echo},
+		{Method: "POST", Path: "/test/small-limited/:id", Body: 1000, Limit: web.PerQuarterHour(2), Op: echo},
 		{Method: "GET", Path: "/test/echo/:id", Op: web.Op(func(_ context.Context, c web.Call, in struct {
 			ID string `path:"id"`
 		}) (web.Reply[echoView], error) {

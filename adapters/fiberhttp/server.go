@@ -2,13 +2,12 @@
 package fiberhttp
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -29,8 +28,11 @@ import (
 type Options struct {
 	PublicURL      string
 	TrustedProxies []netip.Prefix
-	NewID          id.Source
-	Log            *slog.Logger
+	// BodyMemory bounds the bytes of all request bodies in memory, zero for
+	// DefaultBodyMemory.
+	BodyMemory int64
+	NewID      id.Source
+	Log        *slog.Logger
 	// MetricsElsewhere keeps /metrics off this server because it has an
 	// address of its own.
 	MetricsElsewhere bool
@@ -42,6 +44,12 @@ type Options struct {
 	Extra []web.Surface
 }
 
+// DefaultBodyMemory bounds the bytes of all request bodies in memory.
+const DefaultBodyMemory = 256 << 20
+
+// headTimeout is the time for the head of a request.
+const headTimeout = 5 * time.Second
+
 // Server is the HTTP server.
 type Server struct {
 	app      *fiber.App
@@ -50,6 +58,8 @@ type Server struct {
 	o        Options
 	metrics  *metrics
 	cache    *answerCache
+	bodies   bodyMemory
+	forms    []string // the paths that readForm reads
 }
 
 // New builds the server; it does not listen yet.
@@ -58,6 +68,7 @@ func New(services adapters.Services, o Options) (*Server, error) {
 		o.Trace = trace.Off{}
 	}
 	s := &Server{services: services, o: o, metrics: newMetrics(o.Metrics), cache: newAnswerCache()}
+	s.bodies.limit = cmp.Or(o.BodyMemory, DefaultBodyMemory)
 	// More particular prefixes first: the portal owns what is left.
 	s.surfaces = append(slices.Clone(o.Extra), developer.Surface(services, o.PublicURL), portal.Surface(services))
 	s.app = fiber.New(fiber.Config{
@@ -65,7 +76,7 @@ func New(services adapters.Services, o Options) (*Server, error) {
 		Immutable:             true, // Fiber lends request memory; what a handler keeps would change
 		StrictRouting:         true,
 		CaseSensitive:         true,
-		ReadTimeout:           15 * time.Second,
+		ReadTimeout:           headTimeout,
 		WriteTimeout:          writeWithin,
 		IdleTimeout:           75 * time.Second,
 		ReadBufferSize:        16 << 10,
@@ -87,44 +98,24 @@ func New(services adapters.Services, o Options) (*Server, error) {
 			}
 		}
 	}
+	s.app.Use(s.readForm)
 	if err := s.addOwn(); err != nil {
 		return nil, err
 	}
-	s.app.Server().HeaderReceived = s.bodyBound()
+	for _, r := range s.OwnRoutes() {
+		if r.Method == fiber.MethodPost {
+			s.forms = append(s.forms, r.Path)
+		}
+	}
+	s.app.Server().HeaderReceived = withoutBody
 	// A form is what was posted: who made the link to a page may not fill it in.
 	s.app.Server().FormValueFunc = func(c *fasthttp.RequestCtx, name string) []byte { return c.PostArgs().Peek(name) }
 	s.app.Server().Handler = anyMethod(s.app.Server().Handler)
 	return s, nil
 }
 
-// bodyBound says how much of a body is read into memory before its route, or
-// anybody's right to send it, is looked at: what the largest route at that path
-// takes, and as much again as lets the refusal of a larger one arrive.
-func (s *Server) bodyBound() func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
-	const slack = 1 << 20
-	large := map[string]int{} // by the beginning of the path
-	for _, surface := range s.surfaces {
-		for _, r := range surface.Routes {
-			for _, path := range surface.Paths(r) {
-				if prefix, _, _ := strings.Cut(path, ":"); r.BodyLimit() > web.DefaultBody {
-					large[prefix] = max(large[prefix], r.BodyLimit())
-				}
-			}
-		}
-	}
-	return func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		most := web.DefaultBody
-		for prefix, size := range large {
-			if bytes.HasPrefix(h.RequestURI(), []byte(prefix)) {
-				most = max(most, size)
-			}
-		}
-		return fasthttp.RequestConfig{MaxRequestBodySize: most + slack}
-	}
-}
-
 // Serve answers on the listener until Shutdown.
-func (s *Server) Serve(l net.Listener) error { return s.app.Listener(lingerListener{l}) }
+func (s *Server) Serve(l net.Listener) error { return s.app.Listener(newListener(l, s.trusted)) }
 
 // Shutdown stops accepting and gives requests in flight until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }

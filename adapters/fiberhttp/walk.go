@@ -43,18 +43,18 @@ func (s *Server) handler(surface web.Surface, r web.Route) fiber.Handler {
 
 // walk is what a request goes through when its answer is not known already.
 func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int, timeout time.Duration) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	ctx, end := s.o.Trace.Start(ctx, r.Method+" "+r.Path, c.Get("traceparent"))
+	admission, cancelAdmission := context.WithTimeout(context.Background(), timeout)
+	defer cancelAdmission()
+	admission, end := s.o.Trace.Start(admission, r.Method+" "+r.Path, c.Get("traceparent"))
 	defer func() { end(err) }()
 	call := s.callOf(c)
-	ctx = audit.WithAddress(ctx, call.IP)
-	c.SetUserContext(ctx)
-	if err := s.take(ctx, r.Limit, c); err != nil {
+	admission = audit.WithAddress(admission, call.IP)
+	c.SetUserContext(admission)
+	if err := s.take(admission, r.Limit, c); err != nil {
 		return err
 	}
 	if r.Auth != web.None {
-		actor, err := s.authenticate(ctx, c, r)
+		actor, err := s.authenticate(admission, c, r)
 		if err != nil {
 			return err
 		}
@@ -65,9 +65,13 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 		c.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="locum", error="insufficient_scope", scope="`+string(r.Scope)+`"`)
 		return web.ErrScope
 	}
-	if len(c.Request().Body()) > r.BodyLimit() {
-		return web.ErrTooLarge
+	if err := s.readBody(c, r.BodyLimit()); err != nil {
+		return err
 	}
+	// The time of the operation begins after that of the body.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(admission), timeout)
+	defer cancel()
+	c.SetUserContext(ctx)
 	if c.Get(fiber.HeaderContentEncoding) != "" {
 		return fault.InvalidField("Content-Encoding", "is not supported; send the body as it is")
 	}

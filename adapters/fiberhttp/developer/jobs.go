@@ -18,7 +18,7 @@ import (
 func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 	const tag = "Jobs"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/v1/jobs", Scope: integrations.JobsRead, Tag: tag, Summary: "Search the public jobs", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/v1/jobs", Scope: integrations.JobsRead, Search: true, Tag: tag, Summary: "Search the public jobs", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobsInput) (List[Job], error) {
 				// As anybody: what an application is shown tells nothing of its user.
 				r, err := s.Listings.Find(ctx, auth.Actor{}, in.find())

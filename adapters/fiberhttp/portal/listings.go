@@ -23,7 +23,7 @@ func listingRoutes(s adapters.Services) []web.Route {
 func publicListingRoutes(s *listings.Service) []web.Route {
 	const tag = "Public job listings"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/listings", Auth: web.Optional, Cached: true, Tag: tag, Summary: "Search the public listings", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/listings", Auth: web.Optional, Cached: true, Search: true, Tag: tag, Summary: "Search the public listings", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListListingsInput) (web.Reply[listingsView], error) {
 				r, err := s.Find(ctx, c.Actor, in.find())
 				if err != nil {
@@ -36,7 +36,7 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			}).Rewording(filterWords)},
-		{Method: http.MethodPost, Path: "/api/listings/search", Auth: web.Optional, Tag: tag, Summary: "Search the public listings by words, with filters and an order", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/listings/search", Auth: web.Optional, Search: true, Tag: tag, Summary: "Search the public listings by words, with filters and an order", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SearchListingsInput) (web.Reply[searchView], error) {
 				find := in.find()
 				if deep := web.TooDeep(find.Page); deep != nil {

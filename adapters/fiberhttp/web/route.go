@@ -62,8 +62,12 @@ type Route struct {
 	Located bool
 	// Remote is for an operation that calls other systems between its
 	// transactions, so that its answer cannot be stored together with its effect.
-	Remote       bool
-	Body         int           // largest body in bytes, zero for DefaultBody
+	Remote bool
+	// Body is the largest body in bytes, zero for the usual one: SmallBody for
+	// searches and below /api/auth/, else DefaultBody.
+	Body int
+	// Search marks a search of listings.
+	Search       bool
 	Timeout      time.Duration // zero for DefaultTimeout
 	Cached       bool          // about listings alone: a guest's answer may be a second old
 	Status       int           // of success, zero for 200
@@ -81,10 +85,13 @@ type Route struct {
 
 // BodyLimit is the largest body that the route reads, in bytes.
 func (r Route) BodyLimit() int {
-	if r.Body == 0 {
-		return DefaultBody
+	switch {
+	case r.Body > 0:
+		return r.Body
+	case r.Search, strings.HasPrefix(r.Path, "/api/auth/"):
+		return SmallBody
 	}
-	return r.Body
+	return DefaultBody
 }
 
 // TakesBody reports whether the operation reads a body.
@@ -106,6 +113,7 @@ func (r Route) Idempotent() bool {
 // What applies where a row is silent.
 const (
 	DefaultBody = 1 << 20
+	SmallBody   = 16 << 10
 	// DefaultTimeout leaves room to say so within the 5 s that a hanging
 	// database may cost a client.
 	DefaultTimeout = 4500 * time.Millisecond

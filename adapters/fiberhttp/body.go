@@ -1,0 +1,274 @@
+package fiberhttp
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http/httputil"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/fault"
+)
+
+const (
+	// bodyTimeout is the time for a body of up to web.DefaultBody.
+	bodyTimeout = 15 * time.Second
+	// largeBodyTimeout is the time for a larger one.
+	largeBodyTimeout = time.Minute
+	// firstBuffer is the capacity of a body's buffer before it grows.
+	firstBuffer = 4 << 10
+	// formBody is the largest body of a page's form.
+	formBody = 64 << 10
+	// maxTrailer bounds the trailer section of a chunked body.
+	maxTrailer = 4 << 10
+)
+
+const framingKey = "locum.framing"
+
+// framing is how the body of a request is delimited, and what became of it.
+type framing struct {
+	length    int64 // of Content-Length
+	chunked   bool
+	expects   bool // Expect: 100-continue
+	reserved  int64
+	remaining bool // bytes of the body are still in the connection
+}
+
+// parseFraming reads the framing from the header section as the client sent it.
+// It fails for what two parsers may read differently (RFC 9112 §5.1, §5.2 and
+// §6.1): a name that is no token, a folded line, and a Content-Length beside a
+// Transfer-Encoding. fasthttp has checked the values.
+func parseFraming(header []byte) (*framing, bool) {
+	f := &framing{}
+	hasLength := false
+	for len(header) > 0 {
+		var line []byte
+		line, header, _ = bytes.Cut(header, []byte("\n"))
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		if len(line) == 0 {
+			continue
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		if !isToken(name) {
+			return nil, false
+		}
+		switch {
+		case bytes.EqualFold(name, []byte(fiber.HeaderContentLength)):
+			n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
+			if err != nil || n < 0 {
+				return nil, false
+			}
+			f.length, hasLength = n, true
+		case bytes.EqualFold(name, []byte(fiber.HeaderTransferEncoding)):
+			f.chunked = true
+		case bytes.EqualFold(name, []byte(fiber.HeaderExpect)):
+			f.expects = bytes.EqualFold(bytes.TrimSpace(value), []byte("100-continue"))
+		}
+	}
+	f.remaining = f.chunked || f.length > 0
+	return f, !f.chunked || !hasLength
+}
+
+// isToken reports whether a header name is one (RFC 9110 §5.6.2).
+func isToken(name []byte) bool {
+	for _, c := range name {
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return len(name) > 0
+}
+
+// withoutBody makes fasthttp leave the body in the connection, where readBody
+// finds it. RawHeaders keep what was sent.
+func withoutBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if n := h.ContentLength(); n > 0 || n == -1 {
+		h.SetContentLength(0)
+	}
+	h.Del(fiber.HeaderExpect)
+	return fasthttp.RequestConfig{}
+}
+
+// readBody reads the body of the request, of at most limit bytes, for
+// Request().Body(). The buffer grows with what has arrived.
+func (s *Server) readBody(c *fiber.Ctx, limit int) error {
+	f, ok := c.Locals(framingKey).(*framing)
+	if !ok || !f.remaining {
+		return nil
+	}
+	if f.length > int64(limit) {
+		return web.ErrTooLarge
+	}
+	peer, ok := c.Context().Conn().(*conn)
+	if !ok {
+		return fault.ErrInternal
+	}
+	if f.expects {
+		if _, err := io.WriteString(peer, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
+			return web.ErrMalformed.WithCause(err)
+		}
+	}
+	timeout := bodyTimeout
+	if limit > web.DefaultBody {
+		timeout = largeBodyTimeout
+	}
+	if err := peer.SetReadDeadline(time.Now().Add(timeout)); err != nil {
+		return web.ErrMalformed.WithCause(err)
+	}
+	body, err := s.receive(peer, f, limit)
+	if err != nil {
+		return err
+	}
+	f.remaining = false
+	c.Request().SetBodyRaw(body)
+	return nil
+}
+
+// readForm reads the body for the routes in no table: the pages and the
+// endpoints of OAuth, whose handlers read forms.
+func (s *Server) readForm(c *fiber.Ctx) error {
+	if f, ok := c.Locals(framingKey).(*framing); ok && f.remaining && slices.ContainsFunc(s.forms, func(path string) bool { return fiber.RoutePatternMatch(c.Path(), path) }) {
+		if err := s.readBody(c, formBody); err != nil {
+			return err
+		}
+	}
+	return c.Next()
+}
+
+// receive reads a body from the connection.
+func (s *Server) receive(peer *conn, f *framing, limit int) ([]byte, error) {
+	r := io.LimitReader(peer.in, f.length)
+	if f.chunked {
+		r = httputil.NewChunkedReader(peer.in)
+	}
+	var body []byte
+	for {
+		if len(body) == cap(body) {
+			grown := min(max(firstBuffer, 2*cap(body)), limit+1)
+			if !f.chunked {
+				grown = min(grown, int(f.length))
+			}
+			if !s.bodies.reserve(f, grown) {
+				return nil, fault.ErrUnavailable.WithRetryAfter(time.Second)
+			}
+			body = append(make([]byte, 0, grown), body...)
+		}
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case len(body) > limit:
+			return nil, web.ErrTooLarge
+		case !f.chunked && int64(len(body)) == f.length:
+			return body, nil
+		case errors.Is(err, io.EOF) && f.chunked:
+			return body, readTrailer(peer)
+		case err != nil:
+			return nil, readFault(err)
+		}
+	}
+}
+
+// readTrailer reads the lines after the last chunk up to the blank one. Their
+// fields are ignored.
+func readTrailer(peer *conn) error {
+	for read := 0; read < maxTrailer; {
+		line, err := peer.in.ReadSlice('\n')
+		if err != nil {
+			return readFault(err)
+		}
+		if read += len(line); len(bytes.TrimRight(line, "\r\n")) == 0 {
+			return nil
+		}
+	}
+	return web.ErrMalformed
+}
+
+func readFault(err error) error {
+	var network net.Error
+	if errors.As(err, &network) && network.Timeout() {
+		return web.ErrRequestTimeout.WithCause(err)
+	}
+	return web.ErrMalformed.WithCause(err)
+}
+
+// finishBody ends the accounting of the request's body. A body that was not read
+// is skipped if it has arrived already; else the connection closes after the
+// response.
+func (s *Server) finishBody(c *fiber.Ctx) {
+	f, ok := c.Locals(framingKey).(*framing)
+	if !ok {
+		return
+	}
+	s.bodies.release(f)
+	if !f.remaining {
+		return
+	}
+	peer, ok := c.Context().Conn().(*conn)
+	if ok && !f.chunked && !f.expects && f.length <= int64(peer.in.Buffered()) {
+		_, err := peer.in.Discard(int(f.length))
+		ok = err == nil
+		f.remaining = !ok
+		return
+	}
+	c.Response().SetConnectionClose()
+	if ok {
+		peer.lingers.Store(true)
+	}
+}
+
+// bodyMemory bounds the memory of the bodies of all requests that are being
+// received or handled.
+type bodyMemory struct {
+	limit    int64
+	reserved atomic.Int64
+	// isBurst is set when so much was reserved that it should go back to the
+	// operating system afterwards, isFreeing until it has.
+	isBurst, isFreeing atomic.Bool
+}
+
+// The end of a burst of more than burstBytes returns memory to the operating
+// system after freeDelay, for which Go's own scavenger takes minutes. The delay
+// bounds the garbage collections that this costs.
+const (
+	burstBytes = 32 << 20
+	freeDelay  = 2 * time.Second
+)
+
+// reserve accounts for another buffer of the request. Buffers that were outgrown
+// stay accounted for: they are memory until the next garbage collection.
+func (m *bodyMemory) reserve(f *framing, n int) bool {
+	total := m.reserved.Add(int64(n))
+	if total > m.limit {
+		m.reserved.Add(-int64(n))
+		return false
+	}
+	f.reserved += int64(n)
+	if total > burstBytes {
+		m.isBurst.Store(true)
+	}
+	return true
+}
+
+func (m *bodyMemory) release(f *framing) {
+	if f.reserved == 0 {
+		return
+	}
+	left := m.reserved.Add(-f.reserved)
+	f.reserved = 0
+	if left < burstBytes/4 && m.isBurst.CompareAndSwap(true, false) && m.isFreeing.CompareAndSwap(false, true) {
+		time.AfterFunc(freeDelay, func() {
+			debug.FreeOSMemory()
+			m.isFreeing.Store(false)
+		})
+	}
+}

@@ -1,0 +1,202 @@
+package fiberhttp
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// dial opens a connection to the server and sends text.
+func (f *frame) dial(t *testing.T, text string) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	c, err := net.Dial("tcp", f.addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	require.NoError(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+	_, err = io.WriteString(c, text)
+	require.NoError(t, err)
+	return c, bufio.NewReader(c)
+}
+
+func readStatus(t *testing.T, r *bufio.Reader) int {
+	t.Helper()
+	response, err := http.ReadResponse(r, nil)
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode
+}
+
+func post(path, header, body string) string {
+	return "POST " + path + " HTTP/1.1\r\nHost: a\r\n" + header + "\r\n" + body
+}
+
+func TestReadBody_TooLarge_RefusedByHeadAlone(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	for path, length := range map[string]int{"/test/echo/1": 1<<20 + 1, "/test/small/1": 1001} {
+		status, closed := f.raw(t, post(path, fmt.Sprintf("Content-Length: %d\r\n", length), ""))
+		require.Equal(t, 413, status, path)
+		require.True(t, closed, path)
+	}
+}
+
+func TestReadBody_TooLarge_ResponseDelivered(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	for _, size := range []int{1<<20 + 1, 10 << 20} {
+		response, _ := f.do(t, "POST", "/test/echo/1", strings.Repeat("x", size))
+		require.Equal(t, 413, response.StatusCode)
+	}
+	status, _ := f.raw(t, post("/test/small/1", "Transfer-Encoding: chunked\r\n", "7d0\r\n"+strings.Repeat("x", 2000)+"\r\n0\r\n\r\n"))
+	require.Equal(t, 413, status)
+}
+
+func TestReadBody_RateLimit_CountsRefusedBody(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	for _, want := range []int{413, 413, 429} {
+		status, _ := f.raw(t, post("/test/small-limited/1", "Content-Length: 5000\r\n", ""))
+		require.Equal(t, want, status)
+	}
+}
+
+func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	one := func(id, text string) string {
+		body := `{"text":"` + text + `"}`
+		return post("/test/echo/"+id, fmt.Sprintf("Content-Length: %d\r\n", len(body)), body)
+	}
+	chunked := post("/test/echo/2", "Transfer-Encoding: chunked\r\n", "5\r\n{\"tex\r\n9\r\nt\":\"b\"}  \r\n0\r\nX-Trailer: 1\r\n\r\n")
+	unread := post("/test/nowhere", "Content-Length: 4\r\n", "\r\n\r\n")
+	_, r := f.dial(t, one("1", "a")+chunked+unread+one("3", `\r\n\r\n`)+"\r\n"+one("4", strings.Repeat("c", 20_000)))
+	for _, want := range []string{`"id":"1","text":"a"`, `"id":"2","text":"b"`, "Not found", `"id":"3","text":"\r\n\r\n"`, `"id":"4","text":"ccc`} {
+		response, err := http.ReadResponse(r, nil)
+		require.NoError(t, err)
+		raw, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(raw), want)
+	}
+}
+
+func TestReadBody_ExpectContinue_AsksOnlyForAcceptedBody(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	const expect = "Expect: 100-continue\r\n"
+	c, r := f.dial(t, post("/test/echo/1", "Content-Length: 2\r\n"+expect, ""))
+	require.Equal(t, 100, readStatus(t, r))
+	_, err := io.WriteString(c, "{}")
+	require.NoError(t, err)
+	require.Equal(t, 200, readStatus(t, r))
+	_, r = f.dial(t, post("/test/echo/1", "Content-Length: 2000000\r\n"+expect, ""))
+	require.Equal(t, 413, readStatus(t, r))
+}
+
+func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	f.server.bodies.limit = 64 << 10
+	c, r := f.dial(t, post("/test/echo/1", "Content-Length: 60000\r\n", strings.Repeat(" ", 30_000)))
+	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() > 40<<10 }, 5*time.Second, time.Millisecond)
+	response, body := f.do(t, "POST", "/test/echo/2", `{"text":"`+strings.Repeat("x", 30_000)+`"}`)
+	require.Equal(t, 503, response.StatusCode)
+	require.Equal(t, "1", response.Header.Get("Retry-After"))
+	require.Equal(t, "Service temporarily unavailable", body["error"])
+	_ = c.Close()
+	_ = r
+	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 0 }, 5*time.Second, time.Millisecond)
+	response, _ = f.do(t, "POST", "/test/echo/2", `{"text":"`+strings.Repeat("x", 10_000)+`"}`)
+	require.Equal(t, 200, response.StatusCode)
+}
+
+func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
+	f := serveFrame(t)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 100 {
+		f.dial(t, post("/test/echo/1", "Content-Length: 1048576\r\n", "x"))
+	}
+	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() >= 100*firstBuffer }, 10*time.Second, time.Millisecond)
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20<<20))
+}
+
+func TestServer_SlowHead_TimesOutBeforeBody(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	start := time.Now()
+	_, r := f.dial(t, "POST /test/echo/1 HTTP/1.1\r\nHost: a\r\n")
+	c, body := f.dial(t, post("/test/echo/1", "Content-Length: 2\r\n", "{"))
+	require.Equal(t, 408, readStatus(t, r))
+	require.Less(t, time.Since(start), bodyTimeout)
+	_, err := io.WriteString(c, "}")
+	require.NoError(t, err)
+	require.Equal(t, 200, readStatus(t, body), "a body has longer than a head")
+}
+
+func TestParseFraming_AmbiguousHeader_Refused(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	for name, header := range map[string]string{
+		"space in a name":    "X-A b: 1\r\n",
+		"folded value":       "X-A: 1\r\n  2\r\n",
+		"folded with a tab":  "X-A: 1\r\n\t2\r\n",
+		"no token in a name": "X-A(b): 1\r\n",
+		"empty name":         ": 1\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, closed := f.raw(t, "GET /test/echo/1 HTTP/1.1\r\nHost: a\r\n"+header+"\r\n")
+			require.Equal(t, 400, status)
+			require.True(t, closed)
+		})
+	}
+}
+
+func TestListener_TooManyConnections_RefusesAddress(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		proxies []netip.Prefix
+		status  int
+	}{{"client", nil, 429}, {"trusted proxy", []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, 200}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := serveFrame(t, c.proxies...)
+			const get = "GET /test/echo/1 HTTP/1.1\r\nHost: a\r\n\r\n"
+			var first net.Conn
+			for i := range maxConnsPerAddress {
+				conn, r := f.dial(t, get)
+				require.Equal(t, 200, readStatus(t, r))
+				if i == 0 {
+					first = conn
+				}
+			}
+			_, r := f.dial(t, "")
+			if c.status == 200 {
+				_, r = f.dial(t, get)
+			}
+			require.Equal(t, c.status, readStatus(t, r))
+			require.NoError(t, first.Close())
+			require.Eventually(t, func() bool {
+				conn, err := net.Dial("tcp", f.addr)
+				require.NoError(t, err)
+				defer func() { _ = conn.Close() }()
+				_, _ = io.WriteString(conn, get)
+				response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				return err == nil && response.StatusCode == 200
+			}, 10*time.Second, 5*time.Millisecond, "a closed connection makes room")
+		})
+	}
+}

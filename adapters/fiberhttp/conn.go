@@ -1,0 +1,161 @@
+package fiberhttp
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// maxConnsPerAddress bounds the open connections of one address (an IPv4
+	// address or an IPv6 /64). Trusted proxies are exempt.
+	maxConnsPerAddress = 256
+
+	// After a response to a request whose body was not read, the connection
+	// discards up to lingerBytes for up to lingerTime before it closes: closing
+	// at once would reset the connection and could destroy the response (RFC 9112
+	// §9.6). A client that sends more has resetDelay to read the response.
+	lingerBytes = 256 << 10
+	lingerTime  = 5 * time.Second
+	resetDelay  = 500 * time.Millisecond
+)
+
+// listener bounds the connections per address and wraps each in a conn.
+type listener struct {
+	net.Listener
+	isExempt func(netip.Addr) bool
+
+	mu   sync.Mutex
+	open map[string]int // by limitKey of the peer
+}
+
+func newListener(l net.Listener, isExempt func(netip.Addr) bool) *listener {
+	return &listener{Listener: l, isExempt: isExempt, open: map[string]int{}}
+}
+
+// tooManyConns is the whole response to a connection over the limit. It is
+// written before anything is read, so that it cannot depend on the request.
+const tooManyConns = "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 50\r\n\r\n" +
+	`{"success":false,"error":"Too many connections"}` + "\r\n"
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		raw, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		release, ok := l.admit(raw.RemoteAddr())
+		if ok {
+			return &conn{Conn: raw, in: bufio.NewReaderSize(raw, 4<<10), atLineStart: true, release: release}, nil
+		}
+		_ = raw.SetWriteDeadline(time.Now().Add(time.Millisecond)) // an empty send buffer takes it at once
+		_, _ = io.WriteString(raw, tooManyConns)
+		_ = raw.Close()
+	}
+}
+
+// admit counts a connection of the peer; release ends it.
+func (l *listener) admit(peer net.Addr) (release func(), ok bool) {
+	addr, ok := peerAddr(peer)
+	if !ok || l.isExempt(addr) {
+		return func() {}, true
+	}
+	key := limitKey(addr.String())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[key] >= maxConnsPerAddress {
+		return nil, false
+	}
+	l.open[key]++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.open[key]--; l.open[key] == 0 {
+			delete(l.open, key)
+		}
+	}, true
+}
+
+// peerAddr is the address of a peer without zone and IPv4 mapping.
+func peerAddr(peer net.Addr) (netip.Addr, bool) {
+	tcp, ok := peer.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}, false
+	}
+	addr, ok := netip.AddrFromSlice(tcp.IP)
+	return addr.Unmap(), ok
+}
+
+// conn is a client's connection. Read gives fasthttp the heads of requests
+// alone: it never returns bytes beyond a blank line. Bodies stay in the
+// connection until a route reads them with readBody, after the checks that a
+// head suffices for. fasthttp itself would allocate what Content-Length
+// announces before it calls a handler.
+type conn struct {
+	net.Conn
+	in          *bufio.Reader
+	atLineStart bool
+	lingers     atomic.Bool
+	release     func()
+	closed      sync.Once
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) {
+	if _, err := c.in.Peek(1); err != nil {
+		return 0, err
+	}
+	b, err := c.in.Peek(min(c.in.Buffered(), len(p)))
+	if err != nil {
+		return 0, err
+	}
+	n := copy(p, b[:c.headBytes(b)])
+	_, err = c.in.Discard(n)
+	return n, err
+}
+
+// headBytes is the length of the part of b that ends with the first blank line,
+// or of b without one. A blank line is what any parser may take for one, so that
+// the end of a head is always the end of a Read.
+func (c *conn) headBytes(b []byte) int {
+	for i, char := range b {
+		switch char {
+		case '\n':
+			if c.atLineStart {
+				return i + 1
+			}
+			c.atLineStart = true
+		case '\r':
+		default:
+			c.atLineStart = false
+		}
+	}
+	return len(b)
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() (err error) {
+	c.closed.Do(func() {
+		if c.lingers.Load() {
+			c.discard()
+		}
+		err = c.Conn.Close()
+		c.release()
+	})
+	return err
+}
+
+func (c *conn) discard() {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
+	if n, err := io.Copy(io.Discard, io.LimitReader(c.in, lingerBytes)); err == nil && n == lingerBytes {
+		time.Sleep(resetDelay)
+	}
+}

@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// raw sends text over a connection of its own and returns the first response,
+// nil if there is none within 3 s.
+func (w *world) raw(t testing.TB, text string) *http.Response {
+	t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	_, err = io.WriteString(c, text)
+	require.NoError(t, err)
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(3*time.Second)))
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return nil
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response
+}
+
+// head is the head of a request from a new address that announces a body.
+func (w *world) head(t testing.TB, method, path, more string, length int) string {
+	t.Helper()
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n", method, path, w.guest(t).ip, more, length)
+}
+
+func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		for _, c := range []struct {
+			method, path, header string
+			length, status       int
+		}{
+			{"POST", "/api/auth/login", "", 16<<10 + 1, 413},
+			{"POST", "/api/auth/register", "", 16<<10 + 1, 413},
+			{"POST", "/api/auth/refresh", "", 1 << 20, 413},
+			{"POST", "/api/listings/search", "", 16<<10 + 1, 413},
+			{"GET", "/api/listings?search=nurse", "", 16<<10 + 1, 413},
+			{"GET", "/api/jobseekers/search", "", 16<<10 + 1, 413},
+			{"POST", "/api/jobseekers/onboarding", "", 1<<20 + 1, 413},
+			{"POST", "/api/jobseekers/documents", "", 10 << 20, 401},
+			{"POST", "/api/jobseekers/documents", "Authorization: Bearer x\r\n", 10 << 20, 401},
+			{"POST", "/api/jobseekers/documents", "Authorization: Bearer " + w.employer(t).token + "\r\n", 10 << 20, 403},
+			{"POST", "/api/jobseekers/documents", "Authorization: Bearer " + w.seeker(t).token + "\r\n", 10<<20 + 1, 413},
+			{"PUT", "/api/jobseekers/documents/" + nowhere, "", 10 << 20, 401},
+			{"POST", "/api/employers/jobs", "", 1 << 20, 401},
+			{"POST", "/nowhere", "", 1 << 30, 404},
+			{"POST", "/oauth/token", "", 1 << 20, 413},
+			{"POST", "/developers/sign-in", "", 1 << 20, 413},
+		} {
+			response := w.raw(t, w.head(t, c.method, c.path, c.header, c.length))
+			require.NotNil(t, response, "%s %s waits for the body", c.method, c.path)
+			require.Equal(t, c.status, response.StatusCode, "%s %s", c.method, c.path)
+			require.True(t, response.Close, "%s %s", c.method, c.path)
+		}
+	})
+}
+
+func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		content := strings.Repeat("x", 10<<20-200)
+		w.seeker(t).post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.txt", "content": content}).ok(200)
+	})
+}
+
+var peakMemory = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
+
+// peak is the largest resident size of the server so far, in MiB.
+func (w *world) peak(t testing.TB) int {
+	t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.cmd.Process.Pid))
+	require.NoError(t, err)
+	m := peakMemory.FindSubmatch(raw)
+	require.NotNil(t, m)
+	kib, err := strconv.Atoi(string(m[1]))
+	require.NoError(t, err)
+	return kib >> 10
+}
+
+// One byte of each body, which cost 16 MB each before.
+func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		token := w.seeker(t).token
+		before := w.peak(t)
+		for range 100 {
+			c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+			require.NoError(t, err)
+			defer func() { _ = c.Close() }()
+			_, err = io.WriteString(c, w.head(t, "PUT", "/api/jobseekers/documents/"+nowhere, "Authorization: Bearer "+token+"\r\n", 10<<20)+"{")
+			require.NoError(t, err)
+		}
+		w.guest(t).get("/api/listings").ok(200)
+		require.Less(t, w.peak(t)-before, 64, "MiB")
+	})
+}
