@@ -55,7 +55,7 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 	return identity.New(identity.Needs{
 		Tx: s.Tx, Events: s.Events, Audit: s.Audit, AuditLog: s.AuditLog, Clock: d.Clock, NewID: d.NewID,
 		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, Browsers: s.Browsers, MailTokens: s.MailTokens, EmailChanges: s.EmailChanges, EmployerSettings: s.EmployerSettings, Jobs: s.Jobs,
-		Hasher: argonhash.New(), AccessTokens: ring, Limiter: l, Mailer: m,
+		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, Limiter: l, Mailer: m,
 		Subscriptions: identitySubscriptions{billing.Standing{Subscriptions: s.Subscriptions, Clock: d.Clock}},
 		Programs:      identityPrograms{integrations.Programs{Apps: s.Apps, Webhooks: s.Webhooks, Consents: s.Consents}},
 		PublicURL:     c.HTTP.PublicURL,

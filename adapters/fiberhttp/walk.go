@@ -119,7 +119,7 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 
 // callOf is what is known of a request before its caller is.
 func (s *Server) callOf(c *fiber.Ctx) web.Call {
-	call := web.Call{IP: s.clientIP(c), UserAgent: clip(c.Get(fiber.HeaderUserAgent), 512), RequestID: c.GetRespHeader(fiber.HeaderXRequestID), URL: c.OriginalURL()}
+	call := web.Call{IP: s.clientIP(c), UserAgent: clip(c.Get(fiber.HeaderUserAgent), 512), Device: c.Cookies(web.DeviceCookieName), RequestID: c.GetRespHeader(fiber.HeaderXRequestID), URL: c.OriginalURL()}
 	call.Caller, _ = c.Locals(callerKey).(integrations.Caller)
 	return call
 }

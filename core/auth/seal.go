@@ -12,6 +12,10 @@ const (
 	ForDownload Purpose = "download"
 	// ForUnsubscribe ends the digests of one user, without signing in.
 	ForUnsubscribe Purpose = "unsubscribe"
+	// ForDevice marks a device on which an account has signed in.
+	ForDevice Purpose = "device"
+	// ForOptOut ends the invitations to an address, without signing in.
+	ForOptOut Purpose = "opt-out"
 )
 
 // Sealer makes tokens that stand in links: they say what they open and until

@@ -110,8 +110,8 @@ type (
 	UserRegistered struct {
 		UserID string `json:"user_id"`
 	}
-	// PasswordResetRequested tells that somebody asked for a reset. UserID is
-	// empty when the address has no account: the request costs the same.
+	// PasswordResetRequested is recorded when the owner of an account is to get a
+	// link that resets the password.
 	PasswordResetRequested struct {
 		UserID      string    `json:"user_id"`
 		RequestedAt time.Time `json:"requested_at"`

@@ -38,7 +38,7 @@ func TestAnotherAddressIsTheAccountsOnceItWasConfirmed(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		jo := h.jobseeker("jo@example.org")
 		h.mails("jo@example.org")
-		require.NoError(t, h.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}))
+		require.NoError(t, h.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}, office))
 		reset := h.token("jo@example.org")
 		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "Jo.New@Example.org"))
 		require.Equal(t, "jo@example.org", h.me(jo).Email, "until it is confirmed")
@@ -168,7 +168,7 @@ func TestAMailOfAChangeThatIsOverIsNotSent(t *testing.T) {
 func TestANewPasswordEndsWhatABorrowedSessionAskedFor(t *testing.T) {
 	for name, renew := range map[string]func(h *house, in identity.SignedIn) error{
 		"reset": func(h *house, _ identity.SignedIn) error {
-			if err := h.ForgotPassword(h.t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}); err != nil {
+			if err := h.ForgotPassword(h.t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}, office); err != nil {
 				return err
 			}
 			return h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: h.token("jo@example.org"), Password: "An0ther-one"})

@@ -7,33 +7,45 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// maxAtOnce is how many passwords of one network are worked on at a time, those
-// that wait for their turn included: half of what the hasher lets wait. Whoever
-// signs in without end leaves the other half to everybody else.
-const maxAtOnce = 32
+// The limits of passwords that are hashed or wait for it at one time. The hasher
+// lets 64 wait.
+const (
+	// maxPerSite is for one /24 or /48: half of what the hasher lets wait.
+	maxPerSite = 32
+	// maxUnknown leaves the rest to devices with an earlier sign-in.
+	maxUnknown = 48
+)
 
-// gate counts the passwords that are being worked on.
+// gate counts the passwords that are being hashed.
 type gate struct {
-	mu   sync.Mutex
-	busy map[string]int // by network; what has none is not in it
+	mu      sync.Mutex
+	busy    map[string]int // by network; one without any has no entry
+	unknown int            // from devices without an earlier sign-in
 }
 
-// enter lets a password of the network in until it leaves.
-func (g *gate) enter(network string) (leave func(), err error) {
+// enter admits a password from the address until leave is called.
+func (g *gate) enter(address string, knownDevice bool) (leave func(), err error) {
+	site := prefix(address, 24, 48)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.busy[network] >= maxAtOnce {
+	if g.busy[site] >= maxPerSite || !knownDevice && g.unknown >= maxUnknown {
 		return nil, fault.ErrUnavailable.WithRetryAfter(time.Second)
 	}
 	if g.busy == nil {
 		g.busy = map[string]int{}
 	}
-	g.busy[network]++
+	g.busy[site]++
+	if !knownDevice {
+		g.unknown++
+	}
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.busy[network]--; g.busy[network] == 0 {
-			delete(g.busy, network)
+		if g.busy[site]--; g.busy[site] == 0 {
+			delete(g.busy, site)
+		}
+		if !knownDevice {
+			g.unknown--
 		}
 	}, nil
 }

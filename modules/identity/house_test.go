@@ -44,6 +44,21 @@ var office = identity.Client{Address: "198.51.100.7", UserAgent: "test"}
 
 const password = "Passw0rd-1"
 
+// plainSeals is a sealer whose tokens are readable.
+type plainSeals struct{}
+
+func (plainSeals) Seal(p auth.Purpose, subject string, _ time.Time) (string, error) {
+	return string(p) + ":" + subject, nil
+}
+
+func (plainSeals) Unseal(p auth.Purpose, token string) (string, error) {
+	subject, ok := strings.CutPrefix(token, string(p)+":")
+	if !ok {
+		return "", fault.ErrUnauthorized
+	}
+	return subject, nil
+}
+
 // standing is that everybody's plan is active.
 type standing struct{}
 
@@ -66,7 +81,7 @@ func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *hous
 		Tx: h.store.Tx, Events: h.store.Events, Audit: h.store.Audit, AuditLog: h.store.AuditLog, Clock: clk, NewID: stores.NewID,
 		Users: h.store.Users, Organizations: h.store.Organizations, Sessions: h.store.Sessions, Browsers: h.store.Browsers, MailTokens: h.store.MailTokens,
 		EmailChanges: h.store.EmailChanges, EmployerSettings: h.store.EmployerSettings, Jobs: h.store.Jobs,
-		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, Programs: noPrograms{}, PublicURL: "https://locum.example",
+		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, Programs: noPrograms{}, Sealer: plainSeals{}, PublicURL: "https://locum.example",
 	})
 	h.work = kit.NewWork(t, h.store, clk, []event.Subscription{
 		event.On("a", h.OnUserRegistered), event.On("b", h.OnPasswordResetRequested), event.On("c", h.OnPasswordChanged),

@@ -13,7 +13,15 @@ import (
 	"github.com/locumhq/locum/core/limit"
 )
 
-var resetsPerAddress = limit.Rule{Name: "forgot-password", Max: 3, Per: time.Hour}
+// The limits of reset links, per mailbox and per client.
+var (
+	resetsPerMailbox = limit.Rule{Name: "forgot-password", Max: 3, Per: time.Hour}
+	resetsPerClient  = limit.Rule{Name: "forgot-password.client", Max: 20, Per: time.Hour}
+)
+
+// resetAnswersAfter is longer than the work for an address that has an account,
+// so that the time of the answer does not tell whether it has one.
+const resetAnswersAfter = 200 * time.Millisecond
 
 // errBadToken is the answer to a mailed token that is unknown, spent, expired or
 // for something else: which of them is nobody's business.
@@ -24,24 +32,37 @@ type ForgotPasswordInput struct {
 	Email string `json:"email" validate:"required,max=254,email"`
 }
 
-// ForgotPassword has a reset link mailed to the address if it has an account,
-// three times an hour at most. The answer and the work are the same either
-// way: an event without a user is recorded for an unknown address.
-func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput) error {
+// ForgotPassword has a reset link mailed to the address if it has an account. The
+// answer and its time are the same for an unknown address and for a client or
+// mailbox over its limit.
+func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput, from Client) error {
 	var c checks
 	email := c.email(in.Email)
 	if err := c.err(); err != nil {
 		return err
 	}
-	if d, err := s.Limiter.Take(ctx, resetsPerAddress, EmailKey(email)); err != nil || !d.Allowed {
-		return err
+	answer := time.NewTimer(resetAnswersAfter)
+	defer answer.Stop()
+	err := s.requestReset(ctx, email, from)
+	select {
+	case <-answer.C:
+	case <-ctx.Done():
+	}
+	return err
+}
+
+func (s *Service) requestReset(ctx context.Context, email string, from Client) error {
+	for _, n := range []count{{resetsPerClient, prefix(from.Address, 32, 64)}, {resetsPerMailbox, EmailKey(email)}} {
+		if d, err := s.Limiter.Take(ctx, n.rule, n.key); err != nil || !d.Allowed {
+			return err
+		}
 	}
 	u, err := s.Users.FindByEmail(ctx, EmailKey(email))
-	if err != nil && !errors.Is(err, ErrUserNotFound) {
+	switch {
+	case errors.Is(err, ErrUserNotFound) || err == nil && u.Status != UserActive:
+		return nil
+	case err != nil:
 		return err
-	}
-	if u.Status != UserActive {
-		u.ID = ""
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		return s.Events.Record(ctx, event.PasswordResetRequested{UserID: u.ID, RequestedAt: s.Clock.Now()})

@@ -40,6 +40,7 @@ type Needs struct {
 	Mailer           mail.Mailer
 	Subscriptions    Subscriptions
 	Programs         Programs
+	Sealer           auth.Sealer
 	// PublicURL begins every link in a mail, without a slash at its end.
 	PublicURL string
 }
@@ -162,7 +163,7 @@ func (s *Service) register(ctx context.Context, r registration, from Client, ope
 	case err != nil && !errors.Is(err, ErrUserNotFound):
 		return err
 	}
-	leave, err := s.gate.enter(network(from.Address))
+	leave, err := s.gate.enter(from.Address, false)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"net/netip"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,6 +23,8 @@ const (
 type Client struct {
 	Address   string
 	UserAgent string
+	// Device is what DeviceToken returned after an earlier sign-in, or empty.
+	Device string
 }
 
 // Session is one sign-in on one device.
@@ -118,19 +119,7 @@ func (t MailToken) Usable(now time.Time) bool { return t.UsedAt.IsZero() && now.
 
 // network is the part of an address that one subscriber usually holds: /24 of
 // IPv4, /64 of IPv6.
-func network(address string) string {
-	a, err := netip.ParseAddr(address)
-	if err != nil {
-		return "unknown"
-	}
-	a = a.Unmap().WithZone("")
-	bits := 64
-	if a.Is4() {
-		bits = 24
-	}
-	p, _ := a.Prefix(bits) // both lengths fit their families
-	return p.String()
-}
+func network(address string) string { return prefix(address, 24, 64) }
 
 // Principal is a session with whom it belongs to, as the database knows them
 // at this moment.

@@ -9,14 +9,6 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/limit"
-)
-
-// Failed logins are counted per account and network, so that a stranger can
-// lock an owner out only of the stranger's own network, and per network.
-var (
-	failuresPerAccount = limit.Rule{Name: "login.account", Max: 10, Per: 15 * time.Minute}
-	failuresPerNetwork = limit.Rule{Name: "login.network", Max: 100, Per: 15 * time.Minute}
 )
 
 // LoginInput signs in.
@@ -72,27 +64,11 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open f
 // checkPassword proves the password of the account with the address, throttled
 // by failures. renewed is the verifier to store from now on.
 func (s *Service) checkPassword(ctx context.Context, email, password string, from Client) (u User, renewed string, err error) {
-	where := network(from.Address)
-	counts := []struct {
-		rule limit.Rule
-		key  string
-	}{{failuresPerAccount, EmailKey(email) + " " + where}, {failuresPerNetwork, where}}
-	mayTry := func() error {
-		for _, n := range counts {
-			d, err := s.Limiter.Peek(ctx, n.rule, n.key)
-			if err != nil {
-				return err
-			}
-			if !d.Allowed {
-				return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
-			}
-		}
-		return nil
-	}
-	if err := mayTry(); err != nil {
+	counts := s.failuresOf(email, from)
+	if err := s.checkFailures(ctx, counts); err != nil {
 		return User{}, "", err
 	}
-	leave, err := s.gate.enter(where)
+	leave, err := s.gate.enter(from.Address, s.isKnownDevice(email, from))
 	if err != nil {
 		return User{}, "", err
 	}
@@ -110,20 +86,14 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 		}
 	}
 	if !ok {
-		for _, n := range counts {
-			d, err := s.Limiter.Take(ctx, n.rule, n.key)
-			if err != nil {
-				return User{}, "", err
-			}
-			if !d.Allowed { // others failed at the same time
-				return User{}, "", fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
-			}
+		if err := s.addFailure(ctx, counts); err != nil {
+			return User{}, "", err
 		}
 		return User{}, "", s.signInFailed(ctx, u.ID)
 	}
 	// Others may have failed meanwhile: guesses side by side are no more than one
 	// after the other.
-	if err := mayTry(); err != nil {
+	if err := s.checkFailures(ctx, counts); err != nil {
 		return User{}, "", err
 	}
 	renewed = u.PasswordHash
@@ -132,7 +102,7 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 			return User{}, "", err
 		}
 	}
-	return u, renewed, s.Limiter.Clear(ctx, counts[0].rule, counts[0].key)
+	return u, renewed, s.Limiter.Clear(ctx, counts.account.rule, counts.account.key)
 }
 
 // RefreshInput asks for new tokens.

@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,4 +67,33 @@ func TestOneNetworkLeavesTheHasherToOthers(t *testing.T) {
 	}
 	_, err = h.login("jo@example.org", password)
 	require.NoError(t, err, "and all have left")
+}
+
+func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
+	h := sqlite(t)
+	h.jobseeker("jo@example.org")
+	wait, entered := make(chan struct{}), make(chan struct{}, 100)
+	h.Hasher = slowHasher{h.hasher, func() { entered <- struct{}{}; <-wait }}
+	done := make(chan error, 100)
+	login := func(site int, device string) {
+		_, err := h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", site), Device: device})
+		done <- err
+	}
+	const unknown = 48
+	for i := range unknown {
+		go login(i%2, "")
+	}
+	for range unknown {
+		<-entered
+	}
+	go login(2, "")
+	require.ErrorIs(t, <-done, fault.ErrUnavailable, "from a third site")
+	device, err := h.DeviceToken("jo@example.org")
+	require.NoError(t, err)
+	go login(2, device)
+	<-entered
+	close(wait)
+	for range unknown + 1 {
+		require.NoError(t, <-done)
+	}
 }

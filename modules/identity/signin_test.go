@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"testing"
@@ -89,18 +90,59 @@ func TestASuccessForgetsTheFailuresOfItsAccount(t *testing.T) {
 	}
 }
 
-func TestAHundredFailuresThrottleANetwork(t *testing.T) {
-	h := sqlite(t)
-	h.jobseeker("jo@example.org")
-	for i := range 100 {
-		from := identity.Client{Address: fmt.Sprintf("2001:db8:0:1::%x", i+1)}
-		_, err := h.Login(h.t.Context(), identity.LoginInput{Email: fmt.Sprintf("p%d@example.org", i), Password: "Wr0ng-pass"}, from)
-		require.ErrorIs(t, err, identity.ErrBadCredentials)
+// fail fails to sign in n times from addresses in the network, each time to
+// another account.
+func (h *house) fail(n int, network string) {
+	h.t.Helper()
+	for i := range n {
+		_, err := h.Login(h.t.Context(), identity.LoginInput{Email: fmt.Sprintf("p%d-%s@example.org", i, rand.Text()), Password: "Wr0ng-pass"}, identity.Client{Address: fmt.Sprintf(network, i%200+1)})
+		require.ErrorIs(h.t, err, identity.ErrBadCredentials)
 	}
-	_, err := h.Login(h.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "2001:db8:0:1:ffff::"})
-	require.ErrorIs(t, err, fault.ErrRateLimit)
-	_, err = h.Login(h.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "2001:db8:0:2::1"})
-	require.NoError(t, err)
+}
+
+func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
+	for _, c := range []struct {
+		condition      string
+		failures       []string // networks with 100 failures each
+		same, other    string
+		refusesSuccess bool
+	}{
+		{"IPv4 /24", []string{"198.51.100.%d"}, "198.51.100.250", "198.51.101.1", false},
+		{"IPv6 /64", []string{"2001:db8:0:1::%x"}, "2001:db8:0:1:ffff::", "2001:db8:0:2::1", false},
+		{"IPv6 /56", []string{"2001:db8:0:1::%x", "2001:db8:0:2::%x", "2001:db8:0:3::%x"}, "2001:db8:0:ff::1", "2001:db8:0:100::1", false},
+		{"IPv6 /48", []string{
+			"2001:db8:0:1::%x", "2001:db8:0:101::%x", "2001:db8:0:201::%x", "2001:db8:0:301::%x", "2001:db8:0:401::%x",
+			"2001:db8:0:501::%x", "2001:db8:0:601::%x", "2001:db8:0:701::%x", "2001:db8:0:801::%x", "2001:db8:0:901::%x",
+		}, "2001:db8:0:ffff::1", "2001:db8:1::1", true},
+	} {
+		t.Run(c.condition, func(t *testing.T) {
+			h := sqlite(t)
+			h.jobseeker("jo@example.org")
+			h.jobseeker("asha@example.org")
+			for _, network := range c.failures {
+				h.fail(100, network)
+			}
+			login := func(email, with, from, device string) error {
+				_, err := h.Login(t.Context(), identity.LoginInput{Email: email, Password: with}, identity.Client{Address: from, Device: device})
+				return err
+			}
+			require.ErrorIs(t, login("asha@example.org", "Wr0ng-pass", c.same, ""), fault.ErrRateLimit, "a failure over the limit")
+			err := login("jo@example.org", password, c.same, "")
+			if c.refusesSuccess {
+				require.ErrorIs(t, err, fault.ErrRateLimit)
+			} else {
+				require.NoError(t, err, "an account without failures")
+				require.ErrorIs(t, login("asha@example.org", password, c.same, ""), fault.ErrRateLimit, "an account with a failure")
+			}
+			require.NoError(t, login("jo@example.org", password, c.other, ""), "another network")
+			device, err := h.DeviceToken("asha@example.org")
+			require.NoError(t, err)
+			require.NoError(t, login("asha@example.org", password, c.same, device), "a device with an earlier sign-in")
+			if c.refusesSuccess {
+				require.ErrorIs(t, login("jo@example.org", password, c.same, device), fault.ErrRateLimit, "the device of another account")
+			}
+		})
+	}
 }
 
 func TestAnOldVerifierIsRenewedAtSignInAlsoByTwoAtOnce(t *testing.T) {

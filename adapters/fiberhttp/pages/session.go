@@ -94,7 +94,7 @@ func (f *Frame) signIn(c *fiber.Ctx) error {
 	ctx, cancel := f.bounded(c)
 	defer cancel()
 	v := signInView{Next: LocalPath(c.FormValue("next")), Email: c.FormValue("email")}
-	from := identity.Client{Address: f.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent)}
+	from := f.client(c)
 	secret, err := f.identity.LoginBrowser(ctx, identity.LoginInput{Email: v.Email, Password: c.FormValue("password")}, from, c.Cookies(f.cookie()))
 	switch {
 	case err == nil:
@@ -107,12 +107,22 @@ func (f *Frame) signIn(c *fiber.Ctx) error {
 	default:
 		return err
 	}
-	return f.onward(c, secret, v.Next)
+	return f.onward(c, secret, v.Email, v.Next)
 }
 
-// onward leads on who has signed in.
-func (f *Frame) onward(c *fiber.Ctx, secret, next string) error {
+// client describes the browser of a request.
+func (f *Frame) client(c *fiber.Ctx) identity.Client {
+	return identity.Client{Address: f.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent), Device: c.Cookies(web.DeviceCookieName)}
+}
+
+// onward sets the cookies of a sign-in with the address and redirects to next.
+func (f *Frame) onward(c *fiber.Ctx, secret, email, next string) error {
 	f.setCookie(c, secret)
+	device, err := f.identity.DeviceToken(email)
+	if err != nil {
+		return err
+	}
+	c.Response().Header.Add(fiber.HeaderSetCookie, web.DeviceCookie(device, f.publicURL.String()))
 	program := c.Get("Sec-Fetch-Mode") == "" && c.Get(fiber.HeaderOrigin) == ""
 	if program || !strings.HasPrefix(next, "/oauth/") {
 		return c.Redirect(next, fiber.StatusSeeOther)

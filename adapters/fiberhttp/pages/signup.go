@@ -28,7 +28,7 @@ func (f *Frame) signUp(c *fiber.Ctx) error {
 	v := signUpView{Next: LocalPath(c.FormValue("next")), Company: c.FormValue("companyName")}
 	v.Given = identity.RegisterInput{Email: c.FormValue("email"), Name: c.FormValue("name"), UserType: c.FormValue("userType")}
 	password := c.FormValue("password")
-	from, old := identity.Client{Address: f.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent)}, c.Cookies(f.cookie())
+	from, old := f.client(c), c.Cookies(f.cookie())
 	var secret string
 	var err error
 	if v.Given.UserType == string(identity.KindEmployer) {
@@ -54,5 +54,5 @@ func (f *Frame) signUp(c *fiber.Ctx) error {
 		}
 		return f.Show(c, v.Problem.Status(), signUpPage, nil, v)
 	}
-	return f.onward(c, secret, v.Next)
+	return f.onward(c, secret, v.Given.Email, v.Next)
 }

@@ -17,25 +17,25 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 	const tag, team = "Authentication and user", "Team"
 	return []web.Route{
 		{Method: http.MethodPost, Path: "/api/auth/register", Limit: limit.Rule{Max: 20, Per: time.Hour}, Status: 201, Errors: []int{409}, Tag: tag, Summary: "Register a jobseeker or an employer", Op: web.Op(
-			func(ctx context.Context, c web.Call, in RegisterInput) (web.Reply[signedInView], error) {
+			func(ctx context.Context, c web.Call, in RegisterInput) (signedInReply, error) {
 				out, err := s.Register(ctx, in.RegisterInput, from(c))
 				if err == nil {
 					takeOver(ctx, k.TakeOverOnboarding, out, in.GuestCookie)
 				}
-				return web.OK(viewSignedIn(out, withName), "Registration successful"), err
+				return signedIn(s, out, withName, "Registration successful", err)
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/register-employer", Limit: web.PerQuarterHour(5), Status: 201, Errors: []int{409}, Tag: tag, Summary: "Register an employer with its organization", Op: web.Op(
-			func(ctx context.Context, c web.Call, in identity.RegisterEmployerInput) (web.Reply[signedInView], error) {
+			func(ctx context.Context, c web.Call, in identity.RegisterEmployerInput) (signedInReply, error) {
 				out, err := s.RegisterEmployer(ctx, in, from(c))
-				return web.OK(viewSignedIn(out, bare), "Employer registration successful"), err
+				return signedIn(s, out, bare, "Employer registration successful", err)
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/login", Errors: []int{401, 429}, Tag: tag, Summary: "Sign in", Op: web.Op(
-			func(ctx context.Context, c web.Call, in LoginInput) (web.Reply[signedInView], error) {
+			func(ctx context.Context, c web.Call, in LoginInput) (signedInReply, error) {
 				out, err := s.Login(ctx, in.LoginInput, from(c))
 				if err == nil {
 					takeOver(ctx, k.TakeOverProgress, out, in.GuestCookie)
 				}
-				return web.OK(viewSignedIn(out, withSubscription), "Login successful"), err
+				return signedIn(s, out, withSubscription, "Login successful", err)
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/refresh", Errors: []int{401}, Tag: tag, Summary: "Trade a refresh token for new tokens", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in identity.RefreshInput) (web.Reply[tokensView], error) {
@@ -52,13 +52,13 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 				return web.OK(userView{ID: a.ID, Email: a.Email, Name: a.Name, Role: a.Role, CreatedAt: a.CreatedAt, SubscriptionStatus: a.SubscriptionStatus}, ""), err
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/accept-invitation", Auth: web.Optional, Errors: []int{401, 403, 409}, Tag: tag, Summary: "Join the organization that sent an invitation", Op: web.Op(
-			func(ctx context.Context, c web.Call, in identity.AcceptInvitationInput) (web.Reply[signedInView], error) {
+			func(ctx context.Context, c web.Call, in identity.AcceptInvitationInput) (signedInReply, error) {
 				out, err := s.AcceptInvitation(ctx, c.Actor, in, from(c))
-				return web.OK(viewSignedIn(out, withSubscription), "Invitation accepted"), err
+				return signedIn(s, out, withSubscription, "Invitation accepted", err)
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/forgot-password", Tag: tag, Summary: "Ask for a mail that lets one set a new password", Op: web.Op(
-			func(ctx context.Context, _ web.Call, in identity.ForgotPasswordInput) (web.Done, error) {
-				return web.Said("If the address has an account, a mail is on its way"), s.ForgotPassword(ctx, in)
+			func(ctx context.Context, c web.Call, in identity.ForgotPasswordInput) (web.Done, error) {
+				return web.Said("If the address has an account, a mail is on its way"), s.ForgotPassword(ctx, in, from(c))
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/reset-password", Tag: tag, Summary: "Set a new password with a mailed token", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in identity.ResetPasswordInput) (web.Done, error) {
@@ -150,7 +150,34 @@ func takeOver(ctx context.Context, take func(ctx context.Context, userID, secret
 	}
 }
 
-func from(c web.Call) identity.Client { return identity.Client{Address: c.IP, UserAgent: c.UserAgent} }
+func from(c web.Call) identity.Client {
+	return identity.Client{Address: c.IP, UserAgent: c.UserAgent, Device: c.Device}
+}
+
+// signedInReply is the answer to a sign-in, with the cookie that marks the device.
+type signedInReply struct {
+	web.Reply[signedInView]
+	deviceCookie
+}
+
+type deviceCookie struct{ value string }
+
+// Headers sets the cookie.
+func (d deviceCookie) Headers() map[string]string {
+	if d.value == "" {
+		return nil
+	}
+	return map[string]string{"Set-Cookie": d.value}
+}
+
+// signedIn answers a sign-in that has succeeded, or returns its error.
+func signedIn(s *identity.Service, out identity.SignedIn, detail int, message string, err error) (signedInReply, error) {
+	if err != nil {
+		return signedInReply{}, err
+	}
+	device, err := s.DeviceToken(out.Account.Email)
+	return signedInReply{web.OK(viewSignedIn(out, detail), message), deviceCookie{web.DeviceCookie(device, s.PublicURL)}}, err
+}
 
 type tokensView struct {
 	AccessToken  string `json:"accessToken"`

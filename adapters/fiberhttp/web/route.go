@@ -127,6 +127,7 @@ type Call struct {
 	Actor     auth.Actor
 	IP        string // the client's address behind trusted proxies
 	UserAgent string
+	Device    string // the cookie that marks the device of an earlier sign-in
 	RequestID string
 	// Caller is who was let through the surface's Gate.
 	Caller integrations.Caller

@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"net/http"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+)
+
+func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		fails := object{"email": newEmail(), "password": "Wr0ng-horse"}
+		client := w.guest(t)
+		var calls sync.WaitGroup
+		for range 10 {
+			calls.Go(func() {
+				for range 10 {
+					client.post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
+				}
+			})
+		}
+		calls.Wait()
+		over := client.post("/api/auth/login", fails).limit()
+		require.Equal(t, http.StatusTooManyRequests, over.status)
+		require.NotEmpty(t, over.header.Get("Retry-After"))
+		client.post("/api/auth/login", object{"email": w.seeker(t).email, "password": password}).ok(200)
+	})
+}
+
+func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		device := func(h http.Header) *http.Cookie {
+			for _, c := range (&http.Response{Header: h}).Cookies() {
+				if c.Name == web.DeviceCookieName {
+					return c
+				}
+			}
+			return nil
+		}
+		person := w.seeker(t)
+		in := w.guest(t).post("/api/auth/login", object{"email": person.email, "password": password}).ok(200)
+		page := w.browser(t).open(http.MethodPost, "/developers/sign-in", url.Values{"email": {person.email}, "password": {password}})
+		require.Equal(t, 303, page.status)
+		for _, h := range []http.Header{in.header, page.header} {
+			set := device(h)
+			require.NotNil(t, set)
+			require.Equal(t, 180*24*3600, set.MaxAge)
+			require.True(t, set.HttpOnly)
+			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
+			require.NotContains(t, set.Value, person.email)
+		}
+		require.Nil(t, device(w.guest(t).post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password").header))
+	})
+}
