@@ -2,6 +2,12 @@
 // module shares.
 package auth
 
+import (
+	"time"
+
+	"github.com/locumhq/locum/core/fault"
+)
+
 // Role is what an account is shown as.
 type Role string
 
@@ -38,6 +44,27 @@ type Actor struct {
 	// without one.
 	OrganizationID string
 	Permissions    []Permission
+	// ConfirmedAt is when the actor last proved who they are: at sign-in, or with
+	// the password in this request. Zero for actors without a session.
+	ConfirmedAt time.Time
+}
+
+// confirmationLife is how long a proof of who the actor is allows sensitive
+// operations.
+const confirmationLife = 10 * time.Minute
+
+// ErrReauthenticate is the answer to a sensitive operation that needs a recent
+// proof of who the actor is.
+var ErrReauthenticate = fault.New(fault.Forbidden, "reauthentication_required", "Confirm this with your current password")
+
+// RequireConfirmed fails with ErrReauthenticate unless the actor has proved who
+// they are within the last 10 minutes.
+func (a Actor) RequireConfirmed(now time.Time) error {
+	// A proof in the future comes from a clock that was wrong.
+	if age := now.Sub(a.ConfirmedAt); age < -time.Minute || age >= confirmationLife {
+		return ErrReauthenticate
+	}
+	return nil
 }
 
 // Guest reports whether nobody is signed in.

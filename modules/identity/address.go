@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/job"
@@ -51,8 +52,10 @@ func (s *Service) Rename(ctx context.Context, userID, name string) error {
 // ChangeEmail asks for another address. The account keeps the one that it has
 // until the mail to the other is answered (VerifyEmail); a later request takes
 // this one's place, and the present address takes it back. ErrEmailTaken if the
-// other is somebody's.
-func (s *Service) ChangeEmail(ctx context.Context, userID, email string) error {
+// other is somebody's. The caller must be confirmed to ask for an address that is
+// neither the present one nor the one that waits.
+func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) error {
+	userID := a.UserID
 	var c checks
 	email = c.email(email)
 	if err := c.err(); err != nil {
@@ -74,6 +77,9 @@ func (s *Service) ChangeEmail(ctx context.Context, userID, email string) error {
 	waiting, err := s.PendingEmail(ctx, userID)
 	if err != nil || waiting == email {
 		return err // whoever saves a form twice gets one mail
+	}
+	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
+		return err
 	}
 	switch d, err := s.Limiter.Take(ctx, changesPerAccount, userID); {
 	case err != nil:

@@ -40,7 +40,7 @@ func TestAnotherAddressIsTheAccountsOnceItWasConfirmed(t *testing.T) {
 		h.mails("jo@example.org")
 		require.NoError(t, h.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}, office))
 		reset := h.token("jo@example.org")
-		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "Jo.New@Example.org"))
+		require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "Jo.New@Example.org"))
 		require.Equal(t, "jo@example.org", h.me(jo).Email, "until it is confirmed")
 		pending, err := h.PendingEmail(t.Context(), jo.Account.ID)
 		require.NoError(t, err)
@@ -70,22 +70,22 @@ func TestAnotherAddressIsTheAccountsOnceItWasConfirmed(t *testing.T) {
 func TestTheLastAddressAskedForCounts(t *testing.T) {
 	h := sqlite(t)
 	jo := h.jobseeker("jo@example.org")
-	require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "one@example.org"))
+	require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "one@example.org"))
 	first := h.token("one@example.org")
 	h.clock.Advance(time.Second)
-	require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "two@example.org"))
+	require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "two@example.org"))
 	second := h.token("two@example.org")
 	require.ErrorIs(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: first}), fault.ErrInvalid)
-	require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "two@example.org"), "a form that was sent twice")
+	require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "two@example.org"), "a form that was sent twice")
 	require.Len(t, h.mails("two@example.org"), 1)
 
 	t.Run("and the present one takes it back", func(t *testing.T) {
-		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "JO@example.org"))
+		require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "JO@example.org"))
 		require.ErrorIs(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: second}), fault.ErrInvalid)
 		require.Equal(t, "jo@example.org", h.me(jo).Email)
 	})
 	t.Run("for a day", func(t *testing.T) {
-		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "three@example.org"))
+		require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "three@example.org"))
 		late := h.token("three@example.org")
 		h.clock.Advance(24 * time.Hour)
 		require.ErrorIs(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: late}), fault.ErrInvalid)
@@ -102,14 +102,14 @@ func TestTheLastAddressAskedForCounts(t *testing.T) {
 func TestAnAddressThatIsTakenIsNobodyElses(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		jo, al := h.jobseeker("jo@example.org"), h.jobseeker("al@example.org")
-		require.ErrorIs(t, h.ChangeEmail(t.Context(), jo.Account.ID, "AL@example.org"), identity.ErrEmailTaken)
-		require.ErrorIs(t, h.ChangeEmail(t.Context(), jo.Account.ID, "nonsense"), fault.ErrInvalid)
+		require.ErrorIs(t, h.ChangeEmail(t.Context(), h.actor(jo), "AL@example.org"), identity.ErrEmailTaken)
+		require.ErrorIs(t, h.ChangeEmail(t.Context(), h.actor(jo), "nonsense"), fault.ErrInvalid)
 
 		// Both want the same one, and each has proven it: the first has it.
 		tokens := map[string]string{}
-		for _, id := range []string{jo.Account.ID, al.Account.ID} {
-			require.NoError(t, h.ChangeEmail(t.Context(), id, "both@example.org"))
-			tokens[id] = h.token("both@example.org")
+		for _, who := range []identity.SignedIn{jo, al} {
+			require.NoError(t, h.ChangeEmail(t.Context(), h.actor(who), "both@example.org"))
+			tokens[who.Account.ID] = h.token("both@example.org")
 		}
 		errs := atOnce(2, func(i int) error {
 			return h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: tokens[[]string{jo.Account.ID, al.Account.ID}[i]]})
@@ -124,7 +124,7 @@ func TestAnAddressThatWasInvitedBecomesTheAccountsWithItsInvitation(t *testing.T
 		boss, jo := h.actor(h.employer("boss@example.org")), h.jobseeker("jo@example.org")
 		require.NoError(t, h.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@work.example", Role: "viewer"}))
 		invitation := h.token("jo@work.example")
-		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "jo@work.example"))
+		require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "jo@work.example"))
 		require.NoError(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: h.token("jo@work.example")}))
 		_, err := h.AcceptInvitation(t.Context(), h.actor(jo), identity.AcceptInvitationInput{Token: invitation}, office)
 		require.NoError(t, err)
@@ -136,16 +136,16 @@ func TestAnAccountIsNoMailGun(t *testing.T) {
 	h := sqlite(t)
 	jo := h.jobseeker("jo@example.org")
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, name+"@victim.example"))
+		require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), name+"@victim.example"))
 	}
-	require.ErrorIs(t, h.ChangeEmail(t.Context(), jo.Account.ID, "f@victim.example"), fault.ErrRateLimit)
+	require.ErrorIs(t, h.ChangeEmail(t.Context(), h.actor(jo), "f@victim.example"), fault.ErrRateLimit)
 }
 
 func TestAnAddressThatTakesNoMailAnyMoreCanBeChanged(t *testing.T) {
 	h := sqlite(t)
 	jo := h.jobseeker("jo@example.org")
 	h.box.refuses = "jo@example.org"
-	require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "new@example.org"))
+	require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "new@example.org"))
 	require.NoError(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: h.token("new@example.org")}))
 	require.Equal(t, "new@example.org", h.me(jo).Email)
 }
@@ -155,7 +155,7 @@ func TestAMailOfAChangeThatIsOverIsNotSent(t *testing.T) {
 	jo := h.jobseeker("jo@example.org")
 	asked := event.EmailChangeRequested{UserID: jo.Account.ID, RequestedAt: h.clock.Now()}
 	require.NoError(t, h.OnEmailChangeRequested(t.Context(), asked), "nothing waits")
-	require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "new@example.org"))
+	require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "new@example.org"))
 	asked.RequestedAt = h.clock.Now().Add(-time.Second)
 	require.NoError(t, h.OnEmailChangeRequested(t.Context(), asked), "an earlier one")
 	require.Empty(t, h.box.to("new@example.org"))
@@ -180,7 +180,7 @@ func TestANewPasswordEndsWhatABorrowedSessionAskedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, h *house) {
 				jo := h.jobseeker("jo@example.org")
-				require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "evil@example.org"))
+				require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "evil@example.org"))
 				confirm := h.token("evil@example.org")
 				require.NoError(t, renew(h, jo))
 				require.ErrorIs(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: confirm}), fault.ErrInvalid)
@@ -199,14 +199,14 @@ func TestNobodyFindsOutWithoutEndWhoIsRegistered(t *testing.T) {
 	jo := h.jobseeker("jo@example.org")
 	h.jobseeker("al@example.org")
 	for range 5 {
-		require.ErrorIs(t, h.ChangeEmail(t.Context(), jo.Account.ID, "al@example.org"), identity.ErrEmailTaken)
+		require.ErrorIs(t, h.ChangeEmail(t.Context(), h.actor(jo), "al@example.org"), identity.ErrEmailTaken)
 	}
 	for _, email := range []string{"al@example.org", "free@example.org"} {
-		err := h.ChangeEmail(t.Context(), jo.Account.ID, email)
+		err := h.ChangeEmail(t.Context(), h.actor(jo), email)
 		require.ErrorIs(t, err, fault.ErrRateLimit)
 		require.Positive(t, fault.Of(err).RetryAfter)
 	}
-	require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "jo@example.org"), "the present one is no question")
+	require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "jo@example.org"), "the present one is no question")
 }
 
 func TestAnAddressThatWasTakenBackDoesNotMove(t *testing.T) {
@@ -214,13 +214,13 @@ func TestAnAddressThatWasTakenBackDoesNotMove(t *testing.T) {
 		for i := range 20 {
 			old, next := fmt.Sprintf("jo%d@example.org", i), fmt.Sprintf("new%d@example.org", i)
 			jo := h.jobseeker(old)
-			require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, next))
+			require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), next))
 			token := h.token(next)
 			errs := atOnce(2, func(i int) error {
 				if i == 0 {
 					return h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: token})
 				}
-				return h.ChangeEmail(t.Context(), jo.Account.ID, old)
+				return h.ChangeEmail(t.Context(), h.actor(jo), old)
 			})
 			require.NoError(t, errs[1])
 			pending, err := h.PendingEmail(t.Context(), jo.Account.ID)

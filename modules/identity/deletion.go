@@ -18,8 +18,11 @@ const closedName = "Closed organization"
 
 // DeleteAccount erases the caller's account: at once what this module knows of
 // the person, and by the event whatever others do. An organization that is left
-// without an admin is closed with it.
+// without an admin is closed with it. The caller must be confirmed.
 func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
+	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
+		return err
+	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		u, err := s.Users.Find(ctx, a.UserID)
 		if errors.Is(err, ErrUserNotFound) {
@@ -71,6 +74,9 @@ func (s *Service) forget(ctx context.Context, userID string) error {
 func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error {
 	if !a.Seeker {
 		return s.DeleteAccount(ctx, a)
+	}
+	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
+		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		u, err := s.Users.Find(ctx, a.UserID)

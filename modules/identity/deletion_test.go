@@ -20,7 +20,7 @@ func TestADeletedAccountLeavesARowWithoutAPerson(t *testing.T) {
 		jo := h.jobseeker("jo@example.org")
 		boss := h.actor(h.employer("boss@example.org"))
 		require.NoError(t, h.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@example.org"}))
-		require.NoError(t, h.ChangeEmail(t.Context(), jo.Account.ID, "jo@elsewhere.example"))
+		require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "jo@elsewhere.example"))
 		confirm := h.token("jo@elsewhere.example")
 		a := h.actor(jo)
 		require.NoError(t, h.DeleteAccount(t.Context(), a))

@@ -154,7 +154,7 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 	}
 	// The address first: it may be refused, and is a request that waits anyway.
 	if p := in.Profile; p != nil && p.Email != nil {
-		if err := s.ChangeEmail(ctx, a.UserID, *p.Email); err != nil {
+		if err := s.ChangeEmail(ctx, a, *p.Email); err != nil {
 			return EmployerAccount{}, err
 		}
 	}

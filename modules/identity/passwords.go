@@ -129,16 +129,8 @@ func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePas
 	if err := c.err(); err != nil {
 		return err
 	}
-	u, err := s.Users.Find(ctx, a.UserID)
+	checked, err := s.checkOwnPassword(ctx, a, in.CurrentPassword, from)
 	if err != nil {
-		return err
-	}
-	// Counted as a login is: a borrowed session must not become a place to
-	// guess the password.
-	checked, _, err := s.checkPassword(ctx, u.Email, in.CurrentPassword, from)
-	if errors.Is(err, ErrBadCredentials) {
-		return fault.InvalidField("currentPassword", "is not right")
-	} else if err != nil {
 		return err
 	}
 	hash, err := s.Hasher.Hash(ctx, in.NewPassword)
@@ -158,6 +150,36 @@ func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePas
 		}
 		return s.setPassword(ctx, &u, hash, a.SessionID, in.SignOutPrograms, s.Clock.Now())
 	})
+}
+
+// checkOwnPassword proves the password of the caller's account. Failures count as
+// failed logins do: a stolen access token must not serve to guess the password.
+func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password string, from Client) (User, error) {
+	u, err := s.Users.Find(ctx, a.UserID)
+	if errors.Is(err, ErrUserNotFound) {
+		return User{}, fault.ErrUnauthorized // deleted since the request began
+	} else if err != nil {
+		return User{}, err
+	}
+	u, _, err = s.checkPassword(ctx, u.Email, password, from)
+	if errors.Is(err, ErrBadCredentials) {
+		err = fault.InvalidField("currentPassword", "is not right")
+	}
+	return u, err
+}
+
+// Confirm returns the caller as confirmed now, for sensitive operations, if the
+// password is the account's. Without a password the caller stays as they are:
+// the operations themselves refuse whoever is not confirmed.
+func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword string, from Client) (auth.Actor, error) {
+	if currentPassword == "" {
+		return a, nil
+	}
+	if _, err := s.checkOwnPassword(ctx, a, currentPassword, from); err != nil {
+		return a, err
+	}
+	a.ConfirmedAt = s.Clock.Now()
+	return a, nil
 }
 
 // setPassword stores the verifier and ends what the old password had opened:

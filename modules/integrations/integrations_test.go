@@ -67,7 +67,7 @@ func (d *desk) developer(t *testing.T) auth.Actor {
 	now := d.clock.Now()
 	u := identity.User{ID: stores.NewID(), Email: stores.NewID() + "@example.org", Name: "Dev", Kind: identity.KindJobseeker, Status: identity.UserActive, Registered: true, PasswordHash: "h", CreatedAt: now, UpdatedAt: now, Version: 1}
 	require.NoError(t, d.store.Users.Add(t.Context(), &u))
-	return auth.Actor{UserID: u.ID, Seeker: true}
+	return auth.Actor{UserID: u.ID, Seeker: true, ConfirmedAt: now}
 }
 
 func (d *desk) tell(t *testing.T, e event.Event) {

@@ -88,8 +88,12 @@ type AppInput struct {
 }
 
 // CreateApp makes an application of the caller's on the free plan and returns
-// its secret, which is not shown again; a public one has none.
+// its secret, which is not shown again; a public one has none. The caller must be
+// confirmed.
 func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a App, secret string, err error) {
+	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
+		return a, "", err
+	}
 	if err := in.check(); err != nil {
 		return a, "", err
 	}
@@ -230,8 +234,11 @@ func (s *Service) deleteApp(ctx context.Context, ownerID, appID string) error {
 }
 
 // RotateSecret gives an application a new secret, which is not shown again. The
-// old one ends at once.
+// old one ends at once. The caller must be confirmed.
 func (s *Service) RotateSecret(ctx context.Context, by auth.Actor, appID string) (string, error) {
+	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
+		return "", err
+	}
 	secret := auth.NewSecret(secretPrefix, secretChars)
 	_, err := s.changeOwn(ctx, by, appID, func(ctx context.Context, a *App) error {
 		if a.Public {
@@ -249,8 +256,11 @@ type KeyInput struct {
 }
 
 // CreateKey makes a key for one of the caller's applications and returns it,
-// which is not done again.
+// which is not done again. The caller must be confirmed.
 func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in KeyInput) (k Key, secret string, err error) {
+	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
+		return k, "", err
+	}
 	name, err := label(in.Name)
 	if err != nil {
 		return k, "", err

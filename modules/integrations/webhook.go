@@ -75,8 +75,11 @@ type WebhookInput struct {
 }
 
 // CreateWebhook makes an endpoint of one of the caller's applications and returns
-// its secret, which is not shown again.
+// its secret, which is not shown again. The caller must be confirmed.
 func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string, in WebhookInput) (e Endpoint, secret string, err error) {
+	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
+		return e, "", err
+	}
 	appID, ok := id.Canonical(appID)
 	if !ok {
 		return e, "", ErrAppNotFound
@@ -217,8 +220,11 @@ func (s *Service) DeleteWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 }
 
 // RotateWebhookSecret gives an endpoint a new secret, which is not shown again.
-// For a day the one before signs beside it.
+// For a day the one before signs beside it. The caller must be confirmed.
 func (s *Service) RotateWebhookSecret(ctx context.Context, by auth.Actor, p WebhookPath) (string, error) {
+	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
+		return "", err
+	}
 	secret := newHookSecret()
 	_, err := s.changeWebhook(ctx, by, p, func(ctx context.Context, e *Endpoint, now time.Time) error {
 		hidden, err := s.Vault.Hide(secret, e.ID)

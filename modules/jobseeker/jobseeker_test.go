@@ -96,8 +96,8 @@ func (d *desk) Rename(_ context.Context, userID, name string) error {
 }
 
 // ChangeEmail implements jobseeker.Accounts.
-func (d *desk) ChangeEmail(_ context.Context, userID, email string) error {
-	d.emails[userID] = email
+func (d *desk) ChangeEmail(_ context.Context, by auth.Actor, email string) error {
+	d.emails[by.UserID] = email
 	return d.emailErr
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 )
@@ -84,8 +85,9 @@ type Accounts interface {
 	Rename(ctx context.Context, userID, name string) error
 	// ChangeEmail asks the owner of the new address to confirm it; until then
 	// the present one stays, and asking for that takes the request back. A
-	// Conflict if another account has it.
-	ChangeEmail(ctx context.Context, userID, email string) error
+	// Conflict if another account has it, auth.ErrReauthenticate if the caller has
+	// to prove who they are first.
+	ChangeEmail(ctx context.Context, by auth.Actor, email string) error
 	// PendingEmail is the address that waits to be confirmed, or empty.
 	PendingEmail(ctx context.Context, userID string) (string, error)
 }

@@ -228,7 +228,7 @@ func (s *Service) askForAddress(ctx context.Context, by auth.Actor, prefix strin
 	if err := in.apply(&trial, prefix); err != nil {
 		return err
 	}
-	return s.Accounts.ChangeEmail(ctx, by.UserID, *in.Email)
+	return s.Accounts.ChangeEmail(ctx, by, *in.Email)
 }
 
 // check finds what is wrong with the input in itself.

@@ -75,6 +75,21 @@ func everyRow(t testing.TB, url string, fn func(table string, columns, values []
 	}
 }
 
+// Alter runs a statement on the database at the URL, beside the server that uses
+// it. Timestamps are literals with microseconds, 2006-01-02T15:04:05.000000Z.
+func Alter(t testing.TB, url, statement string) {
+	t.Helper()
+	driver, source := "pgx", url
+	if path, isFile := strings.CutPrefix(url, "sqlite:"); isFile {
+		driver, source = "sqlite3", "file:"+path+"?_pragma=busy_timeout(5000)"
+	}
+	db, err := sql.Open(driver, source)
+	require.NoError(t, err)
+	defer func() { _ = db.Close() }()
+	_, err = db.ExecContext(t.Context(), statement)
+	require.NoError(t, err)
+}
+
 func firstColumn(db *sql.DB, query string) (out []string, err error) {
 	rows, err := db.Query(query)
 	if err != nil {

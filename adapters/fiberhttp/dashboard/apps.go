@@ -45,7 +45,12 @@ func (d *dashboard) showApps(ctx context.Context, c *fiber.Ctx, who *pages.Viewe
 
 func (d *dashboard) create(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	in := integrations.AppInput{Name: c.FormValue("name"), Description: c.FormValue("description"), RedirectURIs: lines(c.FormValue("redirectUris")), Public: c.FormValue("public") != ""}
-	a, secret, err := d.module.CreateApp(ctx, who.Actor(), in)
+	var a integrations.App
+	var secret string
+	by, err := d.frame.Confirm(ctx, c, who)
+	if err == nil {
+		a, secret, err = d.module.CreateApp(ctx, by, in)
+	}
 	if problem := pages.Refused(err, "new"); problem != nil {
 		return d.showApps(ctx, c, who, in, problem)
 	} else if err != nil {
@@ -126,7 +131,11 @@ func (d *dashboard) after(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, 
 }
 
 func (d *dashboard) rotate(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	secret, err := d.module.RotateSecret(ctx, who.Actor(), c.Params("id"))
+	var secret string
+	by, err := d.frame.Confirm(ctx, c, who)
+	if err == nil {
+		secret, err = d.module.RotateSecret(ctx, by, c.Params("id"))
+	}
 	if err != nil {
 		return d.after(ctx, c, who, err, settingsForm, appView{})
 	}
@@ -135,7 +144,11 @@ func (d *dashboard) rotate(ctx context.Context, c *fiber.Ctx, who *pages.Viewer)
 }
 
 func (d *dashboard) createKey(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	_, key, err := d.module.CreateKey(ctx, who.Actor(), c.Params("id"), integrations.KeyInput{Name: c.FormValue("name")})
+	var key string
+	by, err := d.frame.Confirm(ctx, c, who)
+	if err == nil {
+		_, key, err = d.module.CreateKey(ctx, by, c.Params("id"), integrations.KeyInput{Name: c.FormValue("name")})
+	}
 	if err != nil {
 		return d.after(ctx, c, who, err, keysForm, appView{})
 	}

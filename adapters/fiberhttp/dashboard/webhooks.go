@@ -50,6 +50,7 @@ const (
 	testForm   = "test"
 	replayForm = "replay"
 	logForm    = "log"
+	secretForm = "secret"
 )
 
 const (
@@ -150,7 +151,12 @@ func (d *dashboard) afterHook(ctx context.Context, c *fiber.Ctx, who *pages.View
 
 func (d *dashboard) createHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	in := integrations.WebhookInput{URL: c.FormValue("url"), Events: values(c, "events")}
-	e, secret, err := d.module.CreateWebhook(ctx, who.Actor(), c.Params("id"), in)
+	var e integrations.Endpoint
+	var secret string
+	by, err := d.frame.Confirm(ctx, c, who)
+	if err == nil {
+		e, secret, err = d.module.CreateWebhook(ctx, by, c.Params("id"), in)
+	}
 	if err != nil {
 		return d.after(ctx, c, who, err, hooksForm, appView{Hook: hookForm{URL: in.URL, Events: in.Events}})
 	}
@@ -174,9 +180,13 @@ func (d *dashboard) pauseHook(ctx context.Context, c *fiber.Ctx, who *pages.View
 }
 
 func (d *dashboard) rotateHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	secret, err := d.module.RotateWebhookSecret(ctx, who.Actor(), hookPath(c))
+	var secret string
+	by, err := d.frame.Confirm(ctx, c, who)
+	if err == nil {
+		secret, err = d.module.RotateWebhookSecret(ctx, by, hookPath(c))
+	}
 	if err != nil {
-		return d.absent(c, who, err)
+		return d.afterHook(ctx, c, who, err, "", hookView{Problem: pages.Refused(err, secretForm)})
 	}
 	p := hookPath(c)
 	made(c, "/developers/apps/"+p.AppID+"/webhooks/"+p.ID)

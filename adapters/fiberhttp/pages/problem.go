@@ -8,6 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 )
 
@@ -23,7 +24,7 @@ type Problem struct {
 
 // labels are how the pages call fields.
 var labels = map[string]string{
-	"companyName": "Company", "email": "E-mail address", "events": "Events", "name": "Name", "description": "Description", "password": "Password",
+	"companyName": "Company", "currentPassword": "Your password", "email": "E-mail address", "events": "Events", "name": "Name", "description": "Description", "password": "Password",
 	"paymentMethodId": "Payment method", "plan": "Plan", "redirectUris": "Redirect addresses", "since": "Since", "status": "Status",
 	"token": "The link", "type": "Event", "url": "URL", "userType": "Kind of account",
 }
@@ -39,6 +40,8 @@ func Refused(err error, at string) *Problem {
 		often := *f
 		often.Message = fmt.Sprintf("This was done too often; please try again in %d seconds", seconds(f.RetryAfter))
 		return &Problem{Error: &often, At: at}
+	case errors.Is(f, auth.ErrReauthenticate):
+		f = f.WithFields(fault.Field{Name: "currentPassword", Message: "is required, because you signed in more than 10 minutes ago"})
 	case f.Kind != fault.Invalid && f.Kind != fault.Conflict:
 		return nil
 	}
@@ -80,6 +83,8 @@ func (p *Problem) Status() int {
 	switch {
 	case p == nil:
 		return fiber.StatusOK
+	case p.Kind == fault.Forbidden:
+		return fiber.StatusForbidden
 	case p.Kind == fault.Conflict:
 		return fiber.StatusConflict
 	case p.Kind == fault.TooMany:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/identity"
 )
@@ -21,6 +22,17 @@ const Home = "/developers"
 
 // Viewer is who is signed in.
 type Viewer struct{ identity.Principal }
+
+// Confirmed reports whether the viewer signed in so recently that forms for keys
+// and secrets need no password.
+func (v *Viewer) Confirmed() bool { return v.Actor().RequireConfirmed(time.Now()) == nil }
+
+// Confirm returns the viewer as an actor, confirmed if the form has the right
+// password.
+func (f *Frame) Confirm(ctx context.Context, c *fiber.Ctx, who *Viewer) (auth.Actor, error) {
+	from := identity.Client{Address: f.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent)}
+	return f.identity.Confirm(ctx, who.Actor(), c.FormValue("currentPassword"), from)
+}
 
 func (f *Frame) bounded(c *fiber.Ctx) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(audit.WithAddress(context.Background(), f.clientIP(c)), web.DefaultTimeout)

@@ -15,9 +15,13 @@ import (
 func accountRoutes(s *identity.Service) []web.Route {
 	const seeker, employer = "Profile", "Employer account"
 	return []web.Route{
-		{Method: http.MethodDelete, Path: "/api/jobseekers/profile", Auth: web.Required, Who: web.Seeker, Tag: seeker, Summary: "Erase the account and everything that belongs to it; GET /api/jobseekers/export/profile and …/applications give a copy before", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Done, error) {
-				return web.Said("Account deleted successfully"), s.DeleteAccount(ctx, c.Actor)
+		{Method: http.MethodDelete, Path: "/api/jobseekers/profile", Auth: web.Required, Who: web.Seeker, Errors: []int{403, 429}, Tag: seeker, Summary: "Erase the account and everything that belongs to it; GET /api/jobseekers/export/profile and …/applications give a copy before" + needsConfirmation, Op: web.Op(
+			func(ctx context.Context, c web.Call, in Confirmation) (web.Done, error) {
+				by, err := in.confirm(ctx, s, c)
+				if err != nil {
+					return web.Done{}, err
+				}
+				return web.Said("Account deleted successfully"), s.DeleteAccount(ctx, by)
 			})},
 
 		{Method: http.MethodGet, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Tag: employer, Summary: "The caller and the organization that they work for", Op: web.Op(
@@ -25,14 +29,22 @@ func accountRoutes(s *identity.Service) []web.Route {
 				a, err := s.MyEmployerAccount(ctx, c.Actor)
 				return web.OK(viewEmployerProfile(a), ""), err
 			})},
-		{Method: http.MethodPut, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: employer, Summary: "Change the caller's own profile and, as an admin, the organization's name, industry and size", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: employer, Summary: "Change the caller's own profile and, as an admin, the organization's name, industry and size. Another e-mail address" + confirmationNeeded, Op: web.Op(
 			func(ctx context.Context, c web.Call, in EmployerProfileInput) (web.Reply[employerProfileView], error) {
-				a, err := s.UpdateEmployer(ctx, c.Actor, identity.EmployerInput{Profile: in.Profile, CompanyName: in.CompanyName, Industry: in.Industry, CompanySize: in.CompanySize})
+				by, err := in.confirm(ctx, s, c)
+				if err != nil {
+					return web.Reply[employerProfileView]{}, err
+				}
+				a, err := s.UpdateEmployer(ctx, by, identity.EmployerInput{Profile: in.Profile, CompanyName: in.CompanyName, Industry: in.Industry, CompanySize: in.CompanySize})
 				return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account; a jobseeker who had joined an organization leaves it and keeps the rest", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Done, error) {
-				return web.Said("Account deleted successfully"), s.DeleteEmployerAccount(ctx, c.Actor)
+		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account; a jobseeker who had joined an organization leaves it and keeps the rest" + needsConfirmation, Op: web.Op(
+			func(ctx context.Context, c web.Call, in Confirmation) (web.Done, error) {
+				by, err := in.confirm(ctx, s, c)
+				if err != nil {
+					return web.Done{}, err
+				}
+				return web.Said("Account deleted successfully"), s.DeleteEmployerAccount(ctx, by)
 			})},
 
 		{Method: http.MethodGet, Path: "/api/employers/settings", Auth: web.Required, Who: web.EmployerSide, Tag: employer, Summary: "What the caller has set for themselves", Op: web.Op(
@@ -74,6 +86,24 @@ func accountRoutes(s *identity.Service) []web.Route {
 	}
 }
 
+// Confirmation is the password, with which the caller of a sensitive operation
+// proves who they are.
+type Confirmation struct {
+	// CurrentPassword is not needed within 10 minutes of a sign-in.
+	CurrentPassword string `json:"currentPassword" validate:"max=1024"`
+}
+
+// How operations that need a confirmation are documented.
+const (
+	confirmationNeeded = " needs currentPassword, or a sign-in within the last 10 minutes"
+	needsConfirmation  = ". It" + confirmationNeeded
+)
+
+// confirm returns the caller, confirmed if the right password was sent.
+func (in Confirmation) confirm(ctx context.Context, s *identity.Service, c web.Call) (auth.Actor, error) {
+	return s.Confirm(ctx, c.Actor, in.CurrentPassword, from(c))
+}
+
 // EmployerProfileInput changes an employer's profile.
 type EmployerProfileInput struct {
 	Intent      string                         `json:"intent" validate:"required,oneof=update-profile"`
@@ -81,6 +111,7 @@ type EmployerProfileInput struct {
 	CompanyName *string                        `json:"companyName" validate:"omitempty,notblank,max=200"`
 	Industry    *string                        `json:"industry" validate:"omitempty,max=200"`
 	CompanySize *string                        `json:"companySize" validate:"omitempty,max=200"`
+	Confirmation
 }
 
 // Refuse turns down what has no intent.

@@ -8,15 +8,20 @@ import (
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-func developerRoutes(s *integrations.Service) []web.Route {
+func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	const tag = "Developers"
 	return []web.Route{
-		{Method: http.MethodPost, Path: "/api/developers/apps", Auth: web.Required, Status: 201, Errors: []int{409}, Tag: tag, Summary: "Make an application, on the free plan. Its secret is shown this once", Op: web.Op(
-			func(ctx context.Context, c web.Call, in integrations.AppInput) (web.Reply[newAppView], error) {
-				a, secret, err := s.CreateApp(ctx, c.Actor, in)
+		{Method: http.MethodPost, Path: "/api/developers/apps", Auth: web.Required, Status: 201, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Make an application, on the free plan. Its secret is shown this once" + needsConfirmation, Op: web.Op(
+			func(ctx context.Context, c web.Call, in NewAppInput) (web.Reply[newAppView], error) {
+				by, err := in.confirm(ctx, i, c)
+				if err != nil {
+					return web.Reply[newAppView]{}, err
+				}
+				a, secret, err := s.CreateApp(ctx, by, in.AppInput)
 				v := newAppView{App: viewApp(a)}
 				if secret != "" {
 					v.ClientSecret = &secret
@@ -46,14 +51,22 @@ func developerRoutes(s *integrations.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in AppPath) (web.Done, error) {
 				return web.Said("Application deleted successfully"), s.DeleteApp(ctx, c.Actor, in.ID)
 			})},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/secret", Auth: web.Required, Errors: []int{404, 409}, Tag: tag, Summary: "Give an application a new secret, shown this once; the old one ends at once", Op: web.Op(
-			func(ctx context.Context, c web.Call, in AppPath) (web.Reply[secretView], error) {
-				secret, err := s.RotateSecret(ctx, c.Actor, in.ID)
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/secret", Auth: web.Required, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Give an application a new secret, shown this once; the old one ends at once" + needsConfirmation, Op: web.Op(
+			func(ctx context.Context, c web.Call, in NewSecretInput) (web.Reply[secretView], error) {
+				by, err := in.confirm(ctx, i, c)
+				if err != nil {
+					return web.Reply[secretView]{}, err
+				}
+				secret, err := s.RotateSecret(ctx, by, in.ID)
 				return web.OK(secretView{secret}, "The old secret has ended"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Status: 201, Errors: []int{404, 409}, Tag: tag, Summary: "Make an API key, shown this once", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Status: 201, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Make an API key, shown this once" + needsConfirmation, Op: web.Op(
 			func(ctx context.Context, c web.Call, in NewKeyInput) (web.Reply[newKeyView], error) {
-				k, secret, err := s.CreateKey(ctx, c.Actor, in.ID, in.KeyInput)
+				by, err := in.confirm(ctx, i, c)
+				if err != nil {
+					return web.Reply[newKeyView]{}, err
+				}
+				k, secret, err := s.CreateKey(ctx, by, in.ID, in.KeyInput)
 				return web.OK(newKeyView{viewKey(k), secret}, "API key created successfully"), err
 			})},
 		{Method: http.MethodGet, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Tag: tag, Summary: "The API keys of an application, at most 20, the newest first", Op: web.Op(
@@ -110,9 +123,22 @@ type AppChange struct {
 	integrations.AppChange
 }
 
+// NewAppInput makes an application.
+type NewAppInput struct {
+	integrations.AppInput
+	Confirmation
+}
+
+// NewSecretInput makes a secret of an application.
+type NewSecretInput struct {
+	AppPath
+	Confirmation
+}
+
 // NewKeyInput makes a key.
 type NewKeyInput struct {
 	AppPath
+	Confirmation
 	integrations.KeyInput
 }
 

@@ -6,10 +6,11 @@ import (
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-func profileRoutes(s *jobseeker.Service) []web.Route {
+func profileRoutes(i *identity.Service, s *jobseeker.Service) []web.Route {
 	const tag = "Profile"
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/api/jobseekers/profile", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "What the caller says of themselves and prefers", Op: web.Op(
@@ -17,12 +18,16 @@ func profileRoutes(s *jobseeker.Service) []web.Route {
 				a, err := s.MyProfile(ctx, c.Actor)
 				return web.OK(viewProfile(a), ""), err
 			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/profile", Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: tag, Summary: "Change the profile; what is left out stays", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/jobseekers/profile", Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{403, 409, 429}, Tag: tag, Summary: "Change the profile; what is left out stays. Another e-mail address" + confirmationNeeded, Op: web.Op(
 			func(ctx context.Context, c web.Call, in ProfileIntentInput) (web.Reply[changedProfileView], error) {
 				if in.Profile == nil {
 					return web.Reply[changedProfileView]{}, fault.InvalidField("profile", "is required")
 				}
-				a, err := s.UpdateProfile(ctx, c.Actor, *in.Profile)
+				by, err := in.confirm(ctx, i, c)
+				if err != nil {
+					return web.Reply[changedProfileView]{}, err
+				}
+				a, err := s.UpdateProfile(ctx, by, *in.Profile)
 				return web.OK(changedProfileView{Intent: in.Intent, Profile: viewProfile(a)}, "Profile updated successfully"), err
 			})},
 	}
@@ -32,6 +37,7 @@ func profileRoutes(s *jobseeker.Service) []web.Route {
 type ProfileIntentInput struct {
 	Intent  string                  `json:"intent" validate:"required,oneof=update-profile"`
 	Profile *jobseeker.ProfileInput `json:"profile" validate:"required"`
+	Confirmation
 }
 
 // Refuse turns down what has no intent.

@@ -28,16 +28,18 @@ func settingsRoutes(i *identity.Service, k *jobseeker.Service) []web.Route {
 				a, err := i.MyEmployerAccount(ctx, c.Actor)
 				return web.OK(settingsReply{settingsOf{viewEmployerSettings(a)}}, ""), err
 			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/settings", Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Change the caller's settings; update-privacy and update-job-preferences are for jobseekers, update-contact and update-employer-profile for employers", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/jobseekers/settings", Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Change the caller's settings; update-privacy and update-job-preferences are for jobseekers, update-contact and update-employer-profile for employers. Another e-mail address" + confirmationNeeded, Op: web.Op(
 			func(ctx context.Context, c web.Call, in SettingsInput) (web.Reply[changedSettingsView], error) {
 				if err := in.check(c.Actor); err != nil {
 					return web.Reply[changedSettingsView]{}, err
 				}
-				var err error
-				if in.asEmployer(c.Actor) {
-					_, err = i.UpdateEmployer(ctx, c.Actor, in.employer())
-				} else {
-					err = in.seeker(ctx, k, c.Actor)
+				by, err := in.confirm(ctx, i, c)
+				switch {
+				case err != nil:
+				case in.asEmployer(by):
+					_, err = i.UpdateEmployer(ctx, by, in.employer())
+				default:
+					err = in.seeker(ctx, k, by)
 				}
 				return web.OK(changedSettingsView{in.Intent}, "Settings updated successfully"), err
 			})},
@@ -71,6 +73,7 @@ type SettingsInput struct {
 	CompanyName *string `json:"companyName" validate:"omitempty,notblank,max=200"`
 	Industry    *string `json:"industry" validate:"omitempty,max=200"`
 	CompanySize *string `json:"companySize" validate:"omitempty,max=200"`
+	Confirmation
 }
 
 // SettingsProfile is the profile of either side.

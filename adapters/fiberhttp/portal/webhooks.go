@@ -8,6 +8,7 @@ import (
 
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -15,16 +16,20 @@ import (
 // sends bounds the operations that have something sent, in words.
 var sends = fmt.Sprintf(". An account has %d test events and replays a minute", integrations.SendsAMinute)
 
-func webhookRoutes(s *integrations.Service) []web.Route {
+func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	const (
 		tag  = "Developers"
 		list = "/api/developers/apps/:id/webhooks"
 		one  = list + "/:webhookId"
 	)
 	return []web.Route{
-		{Method: http.MethodPost, Path: list, Auth: web.Required, Status: 201, Errors: []int{404, 409}, Tag: tag, Summary: "Have events sent to an address. The secret that verifies them is shown this once", Op: web.Op(
+		{Method: http.MethodPost, Path: list, Auth: web.Required, Status: 201, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Have events sent to an address. The secret that verifies them is shown this once" + needsConfirmation, Op: web.Op(
 			func(ctx context.Context, c web.Call, in NewWebhookInput) (web.Reply[newWebhookView], error) {
-				e, secret, err := s.CreateWebhook(ctx, c.Actor, in.ID, in.WebhookInput)
+				by, err := in.confirm(ctx, i, c)
+				if err != nil {
+					return web.Reply[newWebhookView]{}, err
+				}
+				e, secret, err := s.CreateWebhook(ctx, by, in.ID, in.WebhookInput)
 				return web.OK(newWebhookView{viewWebhook(e), secret}, "Webhook created successfully"), err
 			})},
 		{Method: http.MethodGet, Path: list, Auth: web.Required, Tag: tag, Summary: "The webhooks of an application, at most 20, the newest first", Op: web.Op(
@@ -50,9 +55,13 @@ func webhookRoutes(s *integrations.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in WebhookPath) (web.Done, error) {
 				return web.Said("Webhook deleted successfully"), s.DeleteWebhook(ctx, c.Actor, in.path())
 			})},
-		{Method: http.MethodPost, Path: one + "/secret", Auth: web.Required, Errors: []int{404}, Tag: tag, Summary: "Give a webhook a new secret, shown this once; for 24 hours the old one signs beside it", Op: web.Op(
-			func(ctx context.Context, c web.Call, in WebhookPath) (web.Reply[webhookSecretView], error) {
-				secret, err := s.RotateWebhookSecret(ctx, c.Actor, in.path())
+		{Method: http.MethodPost, Path: one + "/secret", Auth: web.Required, Errors: []int{403, 404, 429}, Tag: tag, Summary: "Give a webhook a new secret, shown this once; for 24 hours the old one signs beside it" + needsConfirmation, Op: web.Op(
+			func(ctx context.Context, c web.Call, in NewWebhookSecretInput) (web.Reply[webhookSecretView], error) {
+				by, err := in.confirm(ctx, i, c)
+				if err != nil {
+					return web.Reply[webhookSecretView]{}, err
+				}
+				secret, err := s.RotateWebhookSecret(ctx, by, in.path())
 				return web.OK(webhookSecretView{secret}, "Both secrets sign for 24 hours"), err
 			})},
 		{Method: http.MethodPost, Path: one + "/test", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send a made-up event, marked by test in its data" + sends, Op: web.Op(
@@ -99,7 +108,14 @@ func (p WebhookPath) path() integrations.WebhookPath {
 // NewWebhookInput makes a webhook.
 type NewWebhookInput struct {
 	AppPath
+	Confirmation
 	integrations.WebhookInput
+}
+
+// NewWebhookSecretInput makes a secret of a webhook.
+type NewWebhookSecretInput struct {
+	WebhookPath
+	Confirmation
 }
 
 // WebhookChange changes a webhook.

@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// age moves the sign-ins of the account into the past, beyond the time for which
+// they count as a confirmation of who is there.
+func (a *account) age() {
+	a.t.Helper()
+	signedIn := time.Now().UTC().Add(-11 * time.Minute).Format("2006-01-02T15:04:05.000000Z")
+	kit.Alter(a.t, a.w.database(), "UPDATE sessions SET created_at = '"+signedIn+"' WHERE user_id = '"+a.id+"'")
+}
+
+// needsPassword demands that the request is refused without a password and with a
+// wrong one, and succeeds with the right one.
+func (a *account) needsPassword(t *testing.T, method, path string, body object, status int) *answer {
+	t.Helper()
+	with := func(more object) *answer {
+		in := object{}
+		for _, from := range []object{body, more} {
+			for k, v := range from {
+				in[k] = v
+			}
+		}
+		return a.elsewhere().send(method, path, in)
+	}
+	refused := with(nil)
+	require.Equal(t, 403, refused.status, "%s %s: %s", method, path, refused.raw)
+	require.Equal(t, "reauthentication_required", refused.text("code"))
+	with(object{"currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
+	return with(object{"currentPassword": password}).ok(status)
+}
+
+func TestSensitiveOperations_OldSession_NeedPassword(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		seeker := w.seeker(t)
+		seeker.age()
+		app := "/api/developers/apps/" + seeker.needsPassword(t, "POST", "/api/developers/apps", object{"name": "Ward Finder"}, 201).text("data.app.id")
+		seeker.needsPassword(t, "POST", app+"/secret", nil, 200)
+		seeker.needsPassword(t, "POST", app+"/keys", object{"name": "k"}, 201)
+		hook := app + "/webhooks/" + seeker.needsPassword(t, "POST", app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}, 201).text("data.webhook.id")
+		seeker.needsPassword(t, "POST", hook+"/secret", nil, 200)
+		profile := func(email string) object {
+			return object{"intent": "update-profile", "profile": object{"email": email}}
+		}
+		seeker.needsPassword(t, "PUT", "/api/jobseekers/profile", profile(newEmail()), 200)
+		seeker.needsPassword(t, "PUT", "/api/jobseekers/settings", profile(newEmail()), 200)
+		seeker.elsewhere().put("/api/jobseekers/profile", profile(seeker.email)).ok(200)
+		seeker.needsPassword(t, "DELETE", "/api/jobseekers/profile", nil, 200)
+
+		boss := w.employer(t)
+		boss.age()
+		boss.needsPassword(t, "PUT", "/api/employers/profile", profile(newEmail()), 200)
+		boss.needsPassword(t, "DELETE", "/api/employers/profile", nil, 200)
+	})
+}
+
+func TestSensitiveOperations_RecentSignIn_NeedNoPassword(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		someone := w.seeker(t)
+		someone.age()
+		in := w.guest(t).post("/api/auth/refresh", object{"refreshToken": someone.refresh}).ok(200)
+		someone.token = in.text("data.accessToken")
+		someone.post("/api/developers/apps", object{"name": "Ward Finder"}).fails(403, "Confirm this with your current password")
+		someone.signIn(password).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
+		w.join(t, w.employer(t), nil).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
+	})
+}
+
+func TestReauthentication_WrongPasswords_Throttled(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		someone := w.seeker(t)
+		someone.age()
+		for range 10 {
+			someone.post("/api/developers/apps", object{"name": "n", "currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
+		}
+		someone.post("/api/developers/apps", object{"name": "n", "currentPassword": "Wr0ng-horse"}).fails(429, "Rate limit exceeded")
+	})
+}
+
+func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		someone := w.seeker(t)
+		b := w.signedIn(t, someone)
+		require.NotContains(t, b.open("GET", "/developers", nil).text, "currentPassword")
+		someone.age()
+		asked := b.open("GET", "/developers", nil)
+		require.Contains(t, asked.text, `name="currentPassword"`)
+		form := func(more ...string) url.Values {
+			v := url.Values{"name": {"Ward Finder"}, "csrf": {kit.Page{Text: asked.text}.Secret(t)}}
+			for i := 0; i < len(more); i += 2 {
+				v.Set(more[i], more[i+1])
+			}
+			return v
+		}
+		refused := b.open("POST", "/developers/apps", form())
+		require.Equal(t, 403, refused.status)
+		require.Contains(t, refused.text, "Your password is required")
+		require.Equal(t, 400, b.open("POST", "/developers/apps", form("currentPassword", "Wr0ng-horse")).status)
+		made := b.open("POST", "/developers/apps", form("currentPassword", password))
+		require.Equal(t, 200, made.status, made.text)
+		app := made.header.Get("Content-Location")
+		for _, path := range []string{"/secret", "/keys"} {
+			require.Equal(t, 403, b.open("POST", app+path, form()).status)
+			require.Equal(t, 200, b.open("POST", app+path, form("currentPassword", password)).status)
+		}
+	})
+}
