@@ -33,7 +33,7 @@ import (
 
 func newListings(s adapters.Storage, d adapters.Deps, i *identity.Service) *listings.Service {
 	return listings.New(listings.Needs{
-		Tx: s.Tx, Events: s.Events, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Search: s.ListingSearch, Matcher: s.ListingMatcher, Views: s.ListingViews,
+		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Search: s.ListingSearch, Matcher: s.ListingMatcher, Views: s.ListingViews,
 		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Profiles},
 	})
 }

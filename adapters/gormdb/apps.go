@@ -185,7 +185,7 @@ func (d Apps) ByKey(ctx context.Context, hash string) (integrations.App, integra
 		Key apiKeyRow `gorm:"embedded;embeddedPrefix:key_"`
 	}
 	err := d.q(ctx).Raw(`SELECT a.*, k.id AS key_id, k.app_id AS key_app_id, k.name AS key_name, k.prefix AS key_prefix, k.created_at AS key_created_at, k.last_used_at AS key_last_used_at
-		FROM api_keys k JOIN apps a ON a.id = k.app_id JOIN users u ON u.id = a.owner_id AND u.status = 'active' WHERE k.hash = ?`, hash).Take(&r).Error
+		FROM api_keys k JOIN apps a ON a.id = k.app_id JOIN users u ON u.id = a.owner_id AND u.status = 'active' AND u.locked_at IS NULL WHERE k.hash = ?`, hash).Take(&r).Error
 	if err != nil {
 		return integrations.App{}, integrations.Key{}, orNotFound(err, integrations.ErrKeyNotFound)
 	}

@@ -94,7 +94,7 @@ func (r writtenListingRow) values() []any {
 		s.Location, s.PlaceKind, s.City, s.Region, s.Nation, s.Country, s.Lat, s.Lon,
 		s.SalaryMin, s.SalaryMax, s.SalaryCurrency, s.SalaryPeriod, r.SalaryYearMin, r.SalaryYearMax,
 		string(f.Requirements), string(f.Benefits), string(f.Questions), string(f.Meta), s.Status, s.Open,
-		s.ApplicationDeadline, s.PostedAt, r.PostedWeek, s.ArchivedAt, s.DeletedAt, s.UpdatedAt, r.SearchTitle, r.SearchBody,
+		s.ApplicationDeadline, s.PostedAt, r.PostedWeek, s.ArchivedAt, s.DeletedAt, s.HiddenAt, s.UpdatedAt, r.SearchTitle, r.SearchBody,
 	}
 }
 

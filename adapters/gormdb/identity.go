@@ -27,6 +27,7 @@ type userRow struct {
 	Registered      bool
 	PasswordHash    string
 	EmailVerifiedAt *time.Time
+	LockedAt        *time.Time
 	CreatedAt       time.Time
 	UpdatedAt       time.Time `gorm:"autoUpdateTime:false"`
 	Version         int64
@@ -38,14 +39,14 @@ func (userRow) TableName() string { return "users" }
 func toUserRow(u identity.User) userRow {
 	return userRow{
 		ID: u.ID, Email: u.Email, EmailKey: u.EmailKey(), Name: u.Name, Kind: string(u.Kind), Status: string(u.Status), Registered: u.Registered,
-		PasswordHash: u.PasswordHash, EmailVerifiedAt: nilIfZero(u.EmailVerifiedAt), CreatedAt: u.CreatedAt, UpdatedAt: u.UpdatedAt, Version: u.Version,
+		PasswordHash: u.PasswordHash, EmailVerifiedAt: nilIfZero(u.EmailVerifiedAt), LockedAt: nilIfZero(u.LockedAt), CreatedAt: u.CreatedAt, UpdatedAt: u.UpdatedAt, Version: u.Version,
 	}
 }
 
 func (r userRow) user() identity.User {
 	return identity.User{
 		ID: r.ID, Email: r.Email, Name: r.Name, Kind: identity.Kind(r.Kind), Status: identity.UserStatus(r.Status), Registered: r.Registered,
-		PasswordHash: r.PasswordHash, EmailVerifiedAt: orZero(r.EmailVerifiedAt), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Version: r.Version,
+		PasswordHash: r.PasswordHash, EmailVerifiedAt: orZero(r.EmailVerifiedAt), LockedAt: orZero(r.LockedAt), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Version: r.Version,
 	}
 }
 
@@ -116,7 +117,7 @@ func (d Users) Save(ctx context.Context, u *identity.User) error {
 
 // SignIn implements identity.Users.
 func (d Users) SignIn(ctx context.Context, id, verifier, newVerifier string, at time.Time) (bool, error) {
-	res := d.q(ctx).Exec(`UPDATE users SET last_login_at = ?, password_hash = ? WHERE id = ? AND password_hash = ? AND status = 'active'`,
+	res := d.q(ctx).Exec(`UPDATE users SET last_login_at = ?, password_hash = ? WHERE id = ? AND password_hash = ? AND status = 'active' AND locked_at IS NULL`,
 		at, newVerifier, id, verifier)
 	return res.RowsAffected == 1, wrap(res.Error)
 }
@@ -138,16 +139,17 @@ func (d Users) People(ctx context.Context, ids []string) ([]identity.User, error
 type Organizations struct{ *DB }
 
 type organizationRow struct {
-	ID          string
-	Name        string
-	Description string
-	Website     string
-	Logo        string
-	Industry    string
-	Size        string
-	CreatedAt   time.Time
-	UpdatedAt   time.Time `gorm:"autoUpdateTime:false"`
-	Version     int64
+	ID                  string
+	Name                string
+	Description         string
+	Website             string
+	Logo                string
+	Industry            string
+	Size                string
+	RequireSecondFactor bool
+	CreatedAt           time.Time
+	UpdatedAt           time.Time `gorm:"autoUpdateTime:false"`
+	Version             int64
 }
 
 // TableName tells GORM the table.

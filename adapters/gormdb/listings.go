@@ -52,7 +52,7 @@ var savedColumns = []string{
 	"location", "place_kind", "city", "region", "nation", "country", "lat", "lon",
 	"salary_min", "salary_max", "salary_currency", "salary_period", "salary_year_min", "salary_year_max",
 	"requirements", "benefits", "questions", "meta", "status", "open",
-	"application_deadline", "posted_at", "posted_week", "archived_at", "deleted_at", "updated_at", "search_title", "search_body",
+	"application_deadline", "posted_at", "posted_week", "archived_at", "deleted_at", "hidden_at", "updated_at", "search_title", "search_body",
 }
 
 // Save implements listings.Repository. One statement updates any number of
@@ -93,6 +93,13 @@ func (d Listings) Get(ctx context.Context, organizationID, id string) (listings.
 		return listings.Listing{}, orNotFound(err, listings.ErrJobNotFound)
 	}
 	return r.listing()
+}
+
+// OrganizationOf implements listings.Repository.
+func (d Listings) OrganizationOf(ctx context.Context, id string) (string, error) {
+	var r struct{ OrganizationID string }
+	err := d.q(ctx).Raw("SELECT organization_id FROM listings WHERE id = ?", id).Take(&r).Error
+	return r.OrganizationID, orNotFound(err, listings.ErrJobNotFound)
 }
 
 // GetMany implements listings.Repository.

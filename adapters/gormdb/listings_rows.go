@@ -40,6 +40,7 @@ type listingRow struct {
 	PostedAt            *time.Time
 	ArchivedAt          *time.Time
 	DeletedAt           *time.Time
+	HiddenAt            *time.Time
 	CreatedAt           time.Time
 	UpdatedAt           time.Time
 }
@@ -126,7 +127,7 @@ func (r listingRow) listing() listings.Listing {
 			Specialty: r.Specialty, Location: r.Location, Remote: r.Remote, Deadline: r.ApplicationDeadline,
 		},
 		Status: listings.Status(r.Status), Open: r.Open,
-		PostedAt: r.PostedAt, ArchivedAt: r.ArchivedAt, DeletedAt: r.DeletedAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		PostedAt: r.PostedAt, ArchivedAt: r.ArchivedAt, DeletedAt: r.DeletedAt, HiddenAt: r.HiddenAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 	if r.SalaryMin != nil || r.SalaryMax != nil {
 		l.Salary = &listings.Salary{Min: r.SalaryMin, Max: r.SalaryMax, Currency: r.SalaryCurrency, Period: r.SalaryPeriod}
@@ -162,7 +163,7 @@ func (d dialect) listingRow(l *listings.Listing, doc document) (writtenListingRo
 		ID: l.ID, OrganizationID: l.OrganizationID, Version: l.Version, Title: l.Title, Company: l.Company, Department: l.Department,
 		ContractType: l.ContractType, EmploymentType: l.EmploymentType, Specialty: l.Specialty, Remote: l.Remote, Location: l.Location,
 		Status: string(l.Status), Open: l.Open,
-		ApplicationDeadline: utc(l.Deadline), PostedAt: utc(l.PostedAt), ArchivedAt: utc(l.ArchivedAt), DeletedAt: utc(l.DeletedAt),
+		ApplicationDeadline: utc(l.Deadline), PostedAt: utc(l.PostedAt), ArchivedAt: utc(l.ArchivedAt), DeletedAt: utc(l.DeletedAt), HiddenAt: utc(l.HiddenAt),
 		CreatedAt: l.CreatedAt.UTC(), UpdatedAt: l.UpdatedAt.UTC(),
 	}
 	r := writtenListingRow{

@@ -111,7 +111,7 @@ type issuedRow struct {
 
 // Find implements integrations.Grants.
 func (d Grants) Find(ctx context.Context, kind integrations.TokenKind, hash string) (integrations.Token, integrations.Grant, error) {
-	query := "SELECT " + issuedColumns + ` FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.id = g.user_id AND u.status = 'active'
+	query := "SELECT " + issuedColumns + ` FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.id = g.user_id AND u.status = 'active' AND u.locked_at IS NULL
 		WHERE t.hash = ? AND t.kind = ?`
 	if d.pg() && d.current(ctx) != nil {
 		query += " FOR UPDATE OF g, t"
@@ -131,7 +131,7 @@ func (d Grants) Access(ctx context.Context, hash string) (t integrations.Token, 
 	}
 	err = d.q(ctx).Raw("SELECT "+issuedColumns+`, a.id AS app_of_id, a.owner_id AS app_of_owner_id, a.name AS app_of_name, a.description AS app_of_description, a.public AS app_of_public,
 			a.secret_hash AS app_of_secret_hash, a.plan AS app_of_plan, a.redirect_uris AS app_of_redirect_uris, a.created_at AS app_of_created_at, a.updated_at AS app_of_updated_at, a.version AS app_of_version
-		FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN apps a ON a.id = g.app_id JOIN users u ON u.id = g.user_id AND u.status = 'active'
+		FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN apps a ON a.id = g.app_id JOIN users u ON u.id = g.user_id AND u.status = 'active' AND u.locked_at IS NULL
 		WHERE t.hash = ? AND t.kind = 'access'`, hash).Take(&r).Error
 	if err != nil {
 		return t, g, a, orNotFound(err, integrations.ErrTokenNotFound)

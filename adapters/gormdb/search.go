@@ -271,5 +271,5 @@ const (
 	shortColumns = `l.id, l.title, l.company, l.department, l.contract_type, l.employment_type, l.specialty, l.remote, l.location,
 	l.salary_min, l.salary_max, l.salary_currency, l.salary_period, l.application_deadline, l.posted_at`
 	fullColumns = shortColumns + `, l.organization_id, l.version, l.place_kind, l.city, l.region, l.nation, l.country, l.lat, l.lon,
-	l.status, l.open, l.archived_at, l.deleted_at, l.created_at, l.updated_at, l.description, l.requirements, l.benefits, l.questions, l.meta`
+	l.status, l.open, l.archived_at, l.deleted_at, l.hidden_at, l.created_at, l.updated_at, l.description, l.requirements, l.benefits, l.questions, l.meta`
 )

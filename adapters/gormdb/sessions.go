@@ -92,7 +92,7 @@ func (db *DB) principal(ctx context.Context, where, value string) (identity.Prin
 			u.email, u.name, u.kind, u.status, u.registered, u.email_verified_at, u.created_at AS user_created_at,
 			m.organization_id, m.role, m.permissions, m.founder
 		FROM sessions s
-		JOIN users u ON u.id = s.user_id AND u.status = 'active'
+		JOIN users u ON u.id = s.user_id AND u.status = 'active' AND u.locked_at IS NULL
 		LEFT JOIN memberships m ON m.user_id = s.user_id AND m.status = 'active'
 		WHERE `+where, value).Scan(&r).Error
 	if err != nil {

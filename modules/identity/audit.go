@@ -10,35 +10,38 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
+// organizationOf returns the organization that the user works for, empty for
+// none.
+func (s *Service) organizationOf(ctx context.Context, userID string) (string, error) {
+	m, err := s.Organizations.MembershipOf(ctx, userID)
+	if err != nil || m == nil {
+		return "", err
+	}
+	return m.OrganizationID, nil
+}
+
 // auditUser records an action of a user outside a signed-in request, for the
 // organization that the user works for.
 func (s *Service) auditUser(ctx context.Context, userID string, action audit.Action, object string) error {
-	e := audit.Entry{Action: action, Actor: userID, Object: object}
-	m, err := s.Organizations.MembershipOf(ctx, userID)
+	organizationID, err := s.organizationOf(ctx, userID)
 	if err != nil {
 		return err
 	}
-	if m != nil {
-		e.OrganizationID = m.OrganizationID
-	}
-	return s.Audit.Record(ctx, e)
+	return s.Audit.Record(ctx, audit.Entry{Action: action, Actor: userID, OrganizationID: organizationID, Object: object})
 }
 
 // signInFailed records a wrong password and returns ErrBadCredentials. userID is
 // empty for an account that does not exist, which takes the same statements.
 func (s *Service) signInFailed(ctx context.Context, userID string) error {
-	e := audit.Entry{Action: audit.SignInFailed, Object: userID}
-	if userID == "" {
-		userID = s.NewID()
+	lookup := userID
+	if lookup == "" {
+		lookup = s.NewID()
 	}
-	m, err := s.Organizations.MembershipOf(ctx, userID)
+	organizationID, err := s.organizationOf(ctx, lookup)
 	if err != nil {
 		return err
 	}
-	if m != nil {
-		e.OrganizationID = m.OrganizationID
-	}
-	if err := s.Audit.Record(ctx, e); err != nil {
+	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.SignInFailed, OrganizationID: organizationID, Object: userID}); err != nil {
 		return err
 	}
 	return ErrBadCredentials

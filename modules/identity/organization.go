@@ -17,9 +17,12 @@ type Organization struct {
 	Logo        string
 	Industry    string
 	Size        string
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
-	Version     int64
+	// RequireSecondFactor keeps members without a second factor from doing
+	// anything for the organization.
+	RequireSecondFactor bool
+	CreatedAt           time.Time
+	UpdatedAt           time.Time
+	Version             int64
 }
 
 // OrgRole is a member's role within an organization.

@@ -77,7 +77,7 @@ type Users interface {
 	// Save writes what changed since the user was read, if nobody else has
 	// written in between; otherwise the transaction runs again.
 	Save(ctx context.Context, u *User) error
-	// SignIn notes a sign-in and replaces the verifier (often by the same one),
+	// SignIn fails for a locked account. It notes a sign-in and replaces the verifier (often by the same one),
 	// if the account still has the one that the password was checked against:
 	// a password that was changed meanwhile opens no session.
 	SignIn(ctx context.Context, id, verifier, newVerifier string, at time.Time) (bool, error)

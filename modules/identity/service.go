@@ -256,7 +256,7 @@ func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, erro
 		return auth.Actor{}, fault.ErrUnauthorized.WithCause(err)
 	case err != nil:
 		return auth.Actor{}, err
-	case u.Status != UserActive:
+	case u.Status != UserActive, !u.LockedAt.IsZero():
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
 	m, err := s.Organizations.MembershipOf(ctx, userID)

@@ -85,7 +85,8 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 			return User{}, "", err
 		}
 	}
-	if !ok {
+	// The right password of a locked account is answered as a wrong one.
+	if !ok || !u.LockedAt.IsZero() {
 		if err := s.addFailure(ctx, counts); err != nil {
 			return User{}, "", err
 		}

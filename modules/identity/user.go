@@ -46,9 +46,11 @@ type User struct {
 	PasswordHash string
 	// EmailVerifiedAt is zero until the address is proven.
 	EmailVerifiedAt time.Time
-	CreatedAt       time.Time
-	UpdatedAt       time.Time
-	Version         int64
+	// LockedAt is when an operator locked the account, zero if it is not locked.
+	LockedAt  time.Time
+	CreatedAt time.Time
+	UpdatedAt time.Time
+	Version   int64
 }
 
 // NewUser makes an active account. The caller has checked name and password.
@@ -89,6 +91,17 @@ func (u *User) Verify(now time.Time) {
 
 // SetPassword replaces the password's verifier.
 func (u *User) SetPassword(hash string, now time.Time) { u.PasswordHash, u.UpdatedAt = hash, now }
+
+// Lock makes the account unusable until Unlock.
+func (u *User) Lock(now time.Time) {
+	if u.LockedAt.IsZero() {
+		u.LockedAt = now
+	}
+	u.UpdatedAt = now
+}
+
+// Unlock undoes Lock.
+func (u *User) Unlock(now time.Time) { u.LockedAt, u.UpdatedAt = time.Time{}, now }
 
 // Rename gives the user another name, which the caller has checked.
 func (u *User) Rename(name string, now time.Time) { u.Name, u.UpdatedAt = name, now }

@@ -47,8 +47,10 @@ type Listing struct {
 	PostedAt   *time.Time
 	ArchivedAt *time.Time
 	DeletedAt  *time.Time
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
+	// HiddenAt is when an operator hid the listing, nil if it is not hidden.
+	HiddenAt  *time.Time
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 // Content is what an employer writes.
@@ -143,7 +145,7 @@ func (c *Content) check() error {
 
 // Public reports whether the world may see the listing at the moment.
 func (l *Listing) Public(now time.Time) bool {
-	return l.Status == Active && l.DeletedAt == nil && (l.Deadline == nil || l.Deadline.After(now))
+	return l.Status == Active && l.DeletedAt == nil && l.HiddenAt == nil && (l.Deadline == nil || l.Deadline.After(now))
 }
 
 // SetStatus puts the listing where its employer wants it. It brings an
@@ -171,6 +173,17 @@ func (l *Listing) Delete(now time.Time) {
 		l.DeletedAt = &now
 	}
 }
+
+// Hide keeps the listing from being public until Unhide, whatever its employer
+// does.
+func (l *Listing) Hide(now time.Time) {
+	if l.HiddenAt == nil {
+		l.HiddenAt = &now
+	}
+}
+
+// Unhide undoes Hide.
+func (l *Listing) Unhide() { l.HiddenAt = nil }
 
 // Restore undoes Delete. An archived listing that was not deleted is not
 // restored but given a status.
@@ -200,10 +213,11 @@ func (l *Listing) Renew(now time.Time, days int) error {
 }
 
 // Copy is a new listing with the same content, not yet settled. A deadline
-// that has passed is not copied: the copy would be born closed.
+// that has passed is not copied: the copy would be born closed. The copy of a
+// hidden listing is hidden.
 func (l *Listing) Copy(id string, now time.Time) Listing {
 	const suffix = " (Copy)"
-	c := Listing{ID: id, OrganizationID: l.OrganizationID, Content: l.Content, Company: l.Company, Place: l.Place, Meta: l.Meta, Status: Active, CreatedAt: now}
+	c := Listing{ID: id, OrganizationID: l.OrganizationID, Content: l.Content, Company: l.Company, Place: l.Place, Meta: l.Meta, Status: Active, HiddenAt: l.HiddenAt, CreatedAt: now}
 	if r := []rune(c.Title); len(r)+len(suffix) > maxTitle {
 		c.Title = string(r[:maxTitle-len(suffix)])
 	}

@@ -28,6 +28,9 @@ type Repository interface {
 	// Get returns the organization's listing in whatever state, or
 	// ErrJobNotFound. Inside a transaction the row is locked until its end.
 	Get(ctx context.Context, organizationID, id string) (Listing, error)
+	// OrganizationOf returns the organization of a listing in whatever state, or
+	// ErrJobNotFound. It is for operators, who act for every organization.
+	OrganizationOf(ctx context.Context, id string) (string, error)
 	// GetMany returns those of the ids that the organization has, in one
 	// statement and any order, each once. Inside a transaction the rows are
 	// locked until its end.

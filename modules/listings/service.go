@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
@@ -17,6 +18,7 @@ import (
 type Needs struct {
 	Tx            tx.Runner
 	Events        event.Recorder
+	Audit         audit.Recorder
 	Clock         clock.Clock
 	NewID         id.Source
 	Listings      Repository
@@ -311,6 +313,34 @@ func (s *Service) Restore(ctx context.Context, organizationID, listingID string)
 		return ErrNotDeleted
 	}
 	return err
+}
+
+// Hide makes a listing of any organization not public, in the name of an operator.
+func (s *Service) Hide(ctx context.Context, listingID string) (Listing, error) {
+	return s.moderate(ctx, listingID, audit.ListingHidden, func(l *Listing, now time.Time) error { l.Hide(now); return nil })
+}
+
+// Show undoes Hide.
+func (s *Service) Show(ctx context.Context, listingID string) (Listing, error) {
+	return s.moderate(ctx, listingID, audit.ListingShown, func(l *Listing, _ time.Time) error { l.Unhide(); return nil })
+}
+
+func (s *Service) moderate(ctx context.Context, listingID string, action audit.Action, fn func(l *Listing, now time.Time) error) (l Listing, err error) {
+	listingID, ok := id.Canonical(listingID)
+	if !ok {
+		return l, ErrJobNotFound
+	}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		organizationID, err := s.Listings.OrganizationOf(ctx, listingID)
+		if err != nil {
+			return err
+		}
+		if l, err = s.change(ctx, organizationID, listingID, fn); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.Entry{Action: action, Actor: audit.Operator, OrganizationID: organizationID, Object: listingID})
+	})
+	return l, err
 }
 
 // public says absence in the words of the public routes.

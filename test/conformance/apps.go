@@ -168,6 +168,22 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound, "whether or not the account's end has been worked off")
 	})
 
+	t.Run("a key of a locked account is refused", func(t *testing.T) {
+		s, now := start(t)
+		a := add(t, s, owner(t, s, now), now)
+		k := key(t, s, a, now)
+		u, err := s.Users.Find(ctx, a.OwnerID)
+		require.NoError(t, err)
+		u.Lock(now)
+		require.NoError(t, s.Users.Save(ctx, &u))
+		_, _, err = s.Apps.ByKey(ctx, k.Hash)
+		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
+		u.Unlock(now)
+		require.NoError(t, s.Users.Save(ctx, &u))
+		_, _, err = s.Apps.ByKey(ctx, k.Hash)
+		require.NoError(t, err)
+	})
+
 	t.Run("a key ends with its application", func(t *testing.T) {
 		s, now := start(t)
 		a := add(t, s, owner(t, s, now), now)

@@ -27,6 +27,7 @@ func Identity(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		"everybody who invites an address hears the same id":        invitedOnce,
 		"a save of what somebody else has changed is run again":     savesLoseNothing,
 		"a sign-in needs the verifier that was checked":             signInNeedsVerifier,
+		"a locked account has no session and no sign-in":            lockedIsUnusable,
 		"deleted accounts are found by nobody":                      deletedAreGone,
 		"an organization reads back with its founder":               organizationReadsBack,
 		"a person works for one organization at a time":             oneActiveMembership,
@@ -185,6 +186,25 @@ func signInNeedsVerifier(t *testing.T, p *people) {
 	got, err := p.Users.Find(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.Equal(t, "renewed", got.PasswordHash)
+}
+
+func lockedIsUnusable(t *testing.T, p *people) {
+	u := p.user("jo@example.org")
+	s, _ := p.session(u)
+	u.Lock(p.now)
+	require.NoError(t, p.Users.Save(t.Context(), &u))
+	got, err := p.Users.FindByEmail(t.Context(), "jo@example.org")
+	require.NoError(t, err)
+	require.Equal(t, u, got)
+	_, err = p.Sessions.Principal(t.Context(), s.ID)
+	require.ErrorIs(t, err, identity.ErrSessionNotFound)
+	ok, err := p.Users.SignIn(t.Context(), u.ID, "verifier", "verifier", p.now)
+	require.NoError(t, err)
+	require.False(t, ok)
+	u.Unlock(p.now)
+	require.NoError(t, p.Users.Save(t.Context(), &u))
+	_, err = p.Sessions.Principal(t.Context(), s.ID)
+	require.NoError(t, err)
 }
 
 func deletedAreGone(t *testing.T, p *people) {

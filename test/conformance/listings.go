@@ -37,6 +37,7 @@ func Listings(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 			"what closes soon, by deadline":                      whatClosesSoonInTheOrderOfDeadlines,
 			"the sweep finds what has run out":                   sweepFindsExpired,
 			"a new name is written on all that was posted":       newNameIsEverywhere,
+			"a hidden listing is not public":                     hiddenIsNotPublic,
 			"titles come in whatever state":                      titlesInEveryState,
 			"nothing of an undone transaction is left or found":  undoneListingIsGone,
 			"batches of a hundred are stored":                    hundredListings,
@@ -78,7 +79,7 @@ func newBoard(t testing.TB, open func(t testing.TB, clk clock.Clock) adapters.St
 	clk := kit.NewClock()
 	b := &board{Storage: open(t, clk), clk: clk, org: stores.NewID(), company: "Northgate NHS Foundation Trust"}
 	b.svc = listings.New(listings.Needs{
-		Tx: b.Tx, Events: b.Events, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Search: bothWays{b.ListingSearch, b.ListingMatcher}, Matcher: b.ListingMatcher, Views: b.ListingViews,
+		Tx: b.Tx, Events: b.Events, Audit: b.Audit, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Search: bothWays{b.ListingSearch, b.ListingMatcher}, Matcher: b.ListingMatcher, Views: b.ListingViews,
 		Gazetteer: gazetteer.New(), Organizations: b, Seekers: b,
 	})
 	return b
@@ -236,6 +237,37 @@ func listingBatchIsWhole(t *testing.T, b *board) {
 	got, err := b.svc.Get(t.Context(), b.org, one.ID)
 	require.NoError(t, err)
 	require.Equal(t, int64(2), got.Version)
+}
+
+func hiddenIsNotPublic(t *testing.T, b *board) {
+	l := b.post(t, fullInput())
+	b.events(t)
+	owner, err := b.Listings.OrganizationOf(t.Context(), l.ID)
+	require.NoError(t, err)
+	require.Equal(t, b.org, owner)
+	_, err = b.Listings.OrganizationOf(t.Context(), stores.NewID())
+	require.ErrorIs(t, err, listings.ErrJobNotFound)
+
+	public := func() bool {
+		_, err := b.Listings.Public(t.Context(), l.ID, b.clk.Now())
+		return err == nil && len(b.find(t, listings.FindInput{})) == 1
+	}
+	require.True(t, public())
+	hidden, err := b.svc.Hide(t.Context(), l.ID)
+	require.NoError(t, err)
+	require.False(t, public())
+	got, err := b.Listings.Get(t.Context(), b.org, l.ID)
+	require.NoError(t, err)
+	sameListing(t, hidden, got)
+	require.Equal(t, listings.Active, got.Status)
+	_, err = b.svc.Renew(t.Context(), b.org, l.ID, 30)
+	require.NoError(t, err)
+	require.False(t, public())
+	require.Equal(t, map[string]int{"job.closed": 1}, b.events(t))
+	_, err = b.svc.Show(t.Context(), l.ID)
+	require.NoError(t, err)
+	require.True(t, public())
+	require.Equal(t, map[string]int{"job.updated": 1}, b.events(t))
 }
 
 // events claims what is in the outbox and counts it by type.

@@ -131,6 +131,21 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	})
 
+	t.Run("tokens of a locked account are refused", func(t *testing.T) {
+		s, now := start(t)
+		u := user(t, s, now)
+		g, code := grant(t, s, app(t, s, now), u, now)
+		access := issue(t, s, g, integrations.Access, now)
+		locked, err := s.Users.Find(ctx, u)
+		require.NoError(t, err)
+		locked.Lock(now)
+		require.NoError(t, s.Users.Save(ctx, &locked))
+		_, _, err = s.Grants.Find(ctx, integrations.Code, code.Hash)
+		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+		_, _, _, err = s.Grants.Access(ctx, access.Hash)
+		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+	})
+
 	t.Run("what was issued ends with the application that it was issued to", func(t *testing.T) {
 		s, now := start(t)
 		a := app(t, s, now)

@@ -21,6 +21,9 @@ func ViewJob(l listings.Listing, by identity.Organization, publicURL string) int
 	for i, q := range l.Questions {
 		v.Questions[i] = integrations.QuestionView{ID: q.ID, Text: q.Text, Required: q.Required}
 	}
+	if l.HiddenAt != nil { // the event job.closed is all that shows it
+		v.Status = string(listings.Closed)
+	}
 	v.Location.Text = known(l.Location)
 	if p := l.Place; p != nil {
 		if p.Kind == listings.Town {

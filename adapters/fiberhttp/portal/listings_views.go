@@ -107,14 +107,17 @@ type jobSummary struct {
 	PostedAt            *time.Time      `json:"postedAt"`
 	ArchivedAt          *time.Time      `json:"archivedAt"`
 	DeletedAt           *time.Time      `json:"deletedAt"`
-	CreatedAt           time.Time       `json:"createdAt"`
-	UpdatedAt           time.Time       `json:"updatedAt"`
+	// Hidden is true for a listing that the operator of the service has hidden: it
+	// is not public, whatever its status.
+	Hidden    bool      `json:"hidden"`
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
 }
 
 func viewJobSummary(l listings.Listing) jobSummary {
 	return jobSummary{
 		ID: l.ID, Title: l.Title, Company: l.Company, Department: l.Department, Location: l.Location, ContractType: l.ContractType, Status: l.Status,
-		ApplicationDeadline: l.Deadline, PostedAt: l.PostedAt, ArchivedAt: l.ArchivedAt, DeletedAt: l.DeletedAt, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
+		ApplicationDeadline: l.Deadline, PostedAt: l.PostedAt, ArchivedAt: l.ArchivedAt, DeletedAt: l.DeletedAt, Hidden: l.HiddenAt != nil, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
 	}
 }
 

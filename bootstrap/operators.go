@@ -1,0 +1,199 @@
+package bootstrap
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// onAccounts runs a command on the accounts of a store with the current schema.
+func (o *operator) onAccounts(cmd *cobra.Command, run func(ctx context.Context, i *identity.Service, s adapters.Storage) error) error {
+	return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
+		if err := s.Schema.Check(ctx); err != nil {
+			return c.Err("database.url", err.Error())
+		}
+		d := newDeps(newLogger(cmd.ErrOrStderr(), "error"))
+		return userMessage(run(ctx, identity.New(identity.Needs{
+			Tx: s.Tx, Events: s.Events, Audit: s.Audit, AuditLog: s.AuditLog, Clock: d.Clock, NewID: d.NewID,
+			Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions,
+		}), s))
+	})
+}
+
+// userMessage returns an error of a module in the words for its user.
+func userMessage(err error) error {
+	if errors.Is(err, identity.ErrUserNotFound) {
+		return errors.New("there is no account with this e-mail address")
+	}
+	if err == nil {
+		return nil
+	}
+	return plainly(err)
+}
+
+// users are the operator's commands for accounts.
+func (o *operator) users() *cobra.Command {
+	group := groupOf("users", "Look at accounts, lock them and sign them out")
+	group.AddCommand(&cobra.Command{
+		Use: "show EMAIL", Short: "Show an account with its organization and sessions", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.onAccounts(cmd, func(ctx context.Context, i *identity.Service, _ adapters.Storage) error {
+				a, err := i.AccountByEmail(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return showAccount(cmd, a)
+			})
+		},
+	})
+	for _, change := range []struct {
+		use, short, done string
+		do               func(*identity.Service, context.Context, string) error
+	}{
+		{"lock", "End an account's sessions and refuse its password, API keys and OAuth tokens", "locked", (*identity.Service).LockAccount},
+		{"unlock", "Undo lock", "unlocked", (*identity.Service).UnlockAccount},
+		{"sign-out", "End an account's sessions", "signed out", (*identity.Service).SignOutAccount},
+	} {
+		group.AddCommand(&cobra.Command{
+			Use: change.use + " EMAIL", Short: change.short, Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return o.onAccounts(cmd, func(ctx context.Context, i *identity.Service, _ adapters.Storage) error {
+					err := change.do(i, ctx, args[0])
+					if err == nil {
+						fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", args[0], change.done)
+					}
+					return err
+				})
+			},
+		})
+	}
+	return group
+}
+
+func showAccount(cmd *cobra.Command, a identity.AccountStatus) error {
+	when := func(t time.Time) string {
+		if t.IsZero() {
+			return "no"
+		}
+		return t.UTC().Format(time.RFC3339)
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	p := identity.Principal{User: a.User, Membership: a.Membership}
+	organization := "-"
+	if m := a.Membership; m != nil {
+		organization = fmt.Sprintf("%s (%s), %s", a.Organization.Name, m.OrganizationID, m.Role)
+	}
+	for _, line := range [][2]string{
+		{"id", a.ID}, {"email", a.Email}, {"name", a.Name}, {"role", string(p.Role())}, {"organization", organization},
+		{"created", when(a.CreatedAt)}, {"verified", when(a.EmailVerifiedAt)}, {"locked", when(a.LockedAt)}, {"sessions", fmt.Sprint(a.Sessions)},
+	} {
+		fmt.Fprintf(w, "%s\t%s\n", line[0], line[1])
+	}
+	return w.Flush()
+}
+
+// listings are the operator's commands for listings.
+func (o *operator) listings() *cobra.Command {
+	group := groupOf("listings", "Hide listings from the public, and show them again")
+	for _, change := range []struct {
+		use, short, done string
+		do               func(*listings.Service, context.Context, string) (listings.Listing, error)
+	}{
+		{"hide", "Make a listing not public, whatever its employer does", "hidden", (*listings.Service).Hide},
+		{"show", "Undo hide", "shown", (*listings.Service).Show},
+	} {
+		group.AddCommand(&cobra.Command{
+			Use: change.use + " ID", Short: change.short, Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
+					if err := s.Schema.Check(ctx); err != nil {
+						return c.Err("database.url", err.Error())
+					}
+					d := newDeps(newLogger(cmd.ErrOrStderr(), "error"))
+					l, err := change.do(listings.New(listings.Needs{Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings}), ctx, args[0])
+					if err != nil {
+						return userMessage(err)
+					}
+					public := "not public"
+					if l.Open {
+						public = "public"
+					}
+					fmt.Fprintf(cmd.OutOrStdout(), "%s (%s) is %s: its status is %s and it is %s\n", l.Title, l.ID, change.done, l.Status, public)
+					return nil
+				})
+			},
+		})
+	}
+	return group
+}
+
+// audit are the operator's commands for the audit log.
+func (o *operator) audit() *cobra.Command {
+	group := groupOf("audit", "Read the audit log")
+	var user, organization, since string
+	var limit int
+	list := &cobra.Command{Use: "list", Short: "List the newest entries", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		if limit < 1 || limit > 10_000 {
+			return errors.New("--limit: must be a number from 1 to 10000")
+		}
+		f := audit.Filter{OrganizationID: organization}
+		if organization != "" && !id.Valid(organization) {
+			return errors.New("--organization: must be the id of an organization")
+		}
+		if since != "" {
+			at, err := listings.ParseMoment(since, false)
+			if err != nil {
+				return fmt.Errorf("--since: %w", err)
+			}
+			f.From = at
+		}
+		return o.onAccounts(cmd, func(ctx context.Context, i *identity.Service, s adapters.Storage) error {
+			if user != "" {
+				a, err := i.AccountByEmail(ctx, user)
+				if err != nil {
+					return err
+				}
+				f.About = a.ID
+			}
+			found, err := s.AuditLog.List(ctx, f, page.Request{Number: 1, Size: limit})
+			if err != nil {
+				return err
+			}
+			var ids []string
+			for _, e := range found.Items {
+				if id.Valid(e.Actor) {
+					ids = append(ids, e.Actor)
+				}
+			}
+			people, err := i.People(ctx, ids)
+			if err != nil {
+				return err
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "TIME\tACTION\tACTOR\tORGANIZATION\tNETWORK\tOBJECT\tDETAIL")
+			for _, e := range found.Items {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.At.UTC().Format(time.RFC3339), e.Action, dash(cmp.Or(people[e.Actor].Email, e.Actor)), dash(e.OrganizationID), dash(e.Network), dash(e.Object), dash(e.Detail))
+			}
+			return w.Flush()
+		})
+	}}
+	list.Flags().StringVar(&user, "user", "", "only entries by or about the account with this e-mail address")
+	list.Flags().StringVar(&organization, "organization", "", "only entries of the organization with this id")
+	list.Flags().StringVar(&since, "since", "", "only entries from this date or date-time on (RFC 3339)")
+	list.Flags().IntVar(&limit, "limit", 100, "how many at most")
+	group.AddCommand(list)
+	return group
+}

@@ -1,0 +1,90 @@
+package identity
+
+import (
+	"context"
+	"time"
+
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/page"
+)
+
+// AccountStatus is an account as operators see it.
+type AccountStatus struct {
+	User
+	// Membership is nil for a user who works for no organization.
+	Membership   *Membership
+	Organization Organization
+	// Sessions is the number of live sessions.
+	Sessions int
+}
+
+// AccountByEmail returns the account with the address for an operator. It fails
+// with ErrUserNotFound, also for a person who was invited and has no account.
+func (s *Service) AccountByEmail(ctx context.Context, email string) (out AccountStatus, err error) {
+	if out.User, err = s.accountByEmail(ctx, email); err != nil {
+		return out, err
+	}
+	sessions, err := s.Sessions.ListLive(ctx, out.ID, s.Clock.Now(), page.Request{Number: 1, Size: 1})
+	if err != nil {
+		return out, err
+	}
+	out.Sessions = sessions.Total
+	if out.Membership, err = s.Organizations.MembershipOf(ctx, out.ID); err != nil || out.Membership == nil {
+		return out, err
+	}
+	out.Organization, err = s.Organizations.Find(ctx, out.Membership.OrganizationID)
+	return out, err
+}
+
+func (s *Service) accountByEmail(ctx context.Context, email string) (User, error) {
+	u, err := s.Users.FindByEmail(ctx, EmailKey(email))
+	if err == nil && u.Status != UserActive {
+		return User{}, ErrUserNotFound
+	}
+	return u, err
+}
+
+// LockAccount ends the account's sessions and makes the account unusable: its
+// password, API keys and OAuth tokens are refused until UnlockAccount.
+func (s *Service) LockAccount(ctx context.Context, email string) error {
+	return s.operate(ctx, email, audit.AccountLocked, func(ctx context.Context, u *User, now time.Time) error {
+		u.Lock(now)
+		if err := s.Users.Save(ctx, u); err != nil {
+			return err
+		}
+		return s.Sessions.EndAll(ctx, u.ID, "", now)
+	})
+}
+
+// UnlockAccount undoes LockAccount. The ended sessions stay ended.
+func (s *Service) UnlockAccount(ctx context.Context, email string) error {
+	return s.operate(ctx, email, audit.AccountUnlocked, func(ctx context.Context, u *User, now time.Time) error {
+		u.Unlock(now)
+		return s.Users.Save(ctx, u)
+	})
+}
+
+// SignOutAccount ends the account's sessions.
+func (s *Service) SignOutAccount(ctx context.Context, email string) error {
+	return s.operate(ctx, email, audit.SessionsEnded, func(ctx context.Context, u *User, now time.Time) error {
+		return s.Sessions.EndAll(ctx, u.ID, "", now)
+	})
+}
+
+// operate changes the account with the address in the name of an operator.
+func (s *Service) operate(ctx context.Context, email string, action audit.Action, fn func(ctx context.Context, u *User, now time.Time) error) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		u, err := s.accountByEmail(ctx, email)
+		if err != nil {
+			return err
+		}
+		if err := fn(ctx, &u, s.Clock.Now()); err != nil {
+			return err
+		}
+		e := audit.Entry{Action: action, Actor: audit.Operator, Object: u.ID}
+		if e.OrganizationID, err = s.organizationOf(ctx, u.ID); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, e)
+	})
+}

@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// noticedWithin is how soon a server acts on the command of an operator.
+const noticedWithin = 2 * time.Second
+
+func TestOperatorCommands_Accounts(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		boss := w.employer(t)
+		member := w.join(t, boss, nil)
+		app := member.app()
+		key, token := member.keyOf(app), member.allows(app, integrations.JobsRead)
+		b := w.signedIn(t, member)
+
+		shown := w.run(t, "users", "show", member.email)
+		require.Regexp(t, `(?m)^id\s+`+member.id+`$`, shown)
+		require.Regexp(t, `(?m)^role\s+EMPLOYER_TEAM$`, shown)
+		require.Regexp(t, `(?m)^organization\s+St Brigid's Hospital \([0-9a-f-]{36}\), recruiter$`, shown)
+		require.Regexp(t, `(?m)^locked\s+no$`, shown)
+		require.Regexp(t, `(?m)^sessions\s+2$`, shown)
+
+		w.run(t, "users", "sign-out", member.email)
+		member.isOut(t)
+		require.Equal(t, http.StatusSeeOther, b.open("GET", "/developers", nil).status)
+		key.get("/v1/jobs").gives(200)
+		again := w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
+		member.token, member.refresh = again.text("data.accessToken"), again.text("data.refreshToken")
+
+		w.run(t, "users", "lock", member.email)
+		member.isOut(t)
+		w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).fails(401, "Invalid email or password")
+		require.Equal(t, 401, w.browser(t).signIn(member).status)
+		require.Equal(t, 401, key.get("/v1/jobs").status)
+		require.Equal(t, 401, token.get("/v1/jobs").status)
+		require.NotRegexp(t, `(?m)^locked\s+no$`, w.run(t, "users", "show", member.email))
+		boss.get("/api/auth/me").ok(200)
+
+		w.run(t, "users", "unlock", member.email)
+		w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
+		key.get("/v1/jobs").gives(200)
+		token.get("/v1/jobs").gives(200)
+
+		require.Contains(t, w.fails(t, "users", "lock", newEmail()), "there is no account with this e-mail address")
+		require.Equal(t, [][4]string{
+			{"sessions.ended", "operator", member.id, ""},
+			{"account.locked", "operator", member.id, ""},
+			{"account.unlocked", "operator", member.id, ""},
+		}, boss.entries("&actor=operator"))
+		log := w.run(t, "audit", "list", "--user", member.email)
+		require.Regexp(t, `account\.locked\s+operator\s`, log)
+		require.Regexp(t, `api_key\.created\s+`+member.email, log)
+		require.NotContains(t, w.run(t, "audit", "list", "--user", boss.email), "account.locked")
+		require.NotContains(t, w.run(t, "audit", "list", "--since", "2100-01-01"), "account.locked")
+		require.Contains(t, w.fails(t, "audit", "list", "--organization", "nonsense"), "--organization: must be the id")
+	})
+}
+
+func TestOperatorCommands_Listings(t *testing.T) {
+	everywhereHooked(t, func(t *testing.T, w *world) {
+		boss, guest, jo := w.employer(t), w.guest(t), w.seeker(t)
+		r := newReceiver(t, nil)
+		w.seeker(t).hooked(r.URL, "job.updated", "job.closed")
+		title := "Ward " + newEmail()
+		id := boss.listing(object{"title": title})
+		key := jo.keyOf(jo.app())
+		listed := func() bool {
+			return len(guest.get("/api/listings?limit=100").ok(200).list("data.listings")) == 1
+		}
+		require.Eventually(t, listed, soon, 50*time.Millisecond)
+
+		w.run(t, "listings", "hide", id)
+		require.Eventually(t, func() bool { return !listed() }, noticedWithin, 50*time.Millisecond)
+		hidden := func() {
+			t.Helper()
+			guest.get("/api/listings/"+id).fails(404, "Listing not found")
+			require.Equal(t, 404, key.get("/v1/jobs/"+id).status)
+			require.Empty(t, jo.elsewhere().get("/api/jobseekers/search?q=ward").ok(200).list("data.search.jobs"))
+			require.NotEqual(t, 201, jo.elsewhere().post("/api/jobseekers/applications", object{"listingId": id}).status)
+			require.NotContains(t, w.browser(t).open("GET", "/jobs/"+id, nil).text, title)
+			job := boss.get("/api/employers/jobs/" + id).ok(200)
+			require.Equal(t, object{"hidden": true, "public": false}, job.some("data.job", "hidden", "public"))
+		}
+		hidden()
+		closed := r.of("job.closed", "id", id)
+		require.Equal(t, "closed", closed.body.Data["job"].(object)["status"])
+		require.Equal(t, "active", boss.get("/api/employers/jobs/"+id).ok(200).text("data.job.status"))
+		require.Equal(t, true, boss.get("/api/employers/jobs").ok(200).at("data.listings.0.hidden"))
+
+		boss.put("/api/employers/jobs/"+id, object{"status": "closed"}).ok(200)
+		boss.put("/api/employers/jobs/"+id, object{"status": "active", "title": title + "!"}).ok(200)
+		hidden()
+		boss.post("/api/employers/jobs/"+id+"/renew", object{"durationDays": 30}).ok(200)
+		hidden()
+		boss.delete("/api/employers/jobs/" + id).ok(200)
+		boss.post("/api/listings/"+id+"/restore", nil).ok(200)
+		hidden()
+		copied := boss.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200).text("data.id")
+		guest.get("/api/listings/"+copied).fails(404, "Listing not found")
+
+		require.Contains(t, w.run(t, "listings", "show", id), "it is public")
+		require.Eventually(t, listed, noticedWithin, 50*time.Millisecond)
+		guest.get("/api/listings/" + id).ok(200)
+		r.of("job.updated", "id", id)
+		require.Equal(t, false, boss.get("/api/employers/jobs/"+id).ok(200).at("data.job.hidden"))
+		require.Equal(t, [][4]string{{"listing.hidden", "operator", id, ""}, {"listing.shown", "operator", id, ""}}, boss.entries("&actor=operator"))
+		require.Contains(t, w.fails(t, "listings", "hide", "nonsense"), "Job listing not found")
+	})
+}
