@@ -51,6 +51,7 @@ type Storage struct {
 	MailTokens       identity.MailTokens
 	EmailChanges     identity.EmailChanges
 	EmployerSettings identity.EmployerSettingsStore
+	OptOuts          identity.OptOuts
 
 	Listings       listings.Repository
 	ListingSearch  listings.Search

@@ -12,10 +12,9 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The link that ends the digests works without signing in, without cookies and
-// without a script. A GET only asks: scanners of mail follow links. The POST is
-// the page's button, or a mail program's own (RFC 8058), whose body says no more
-// than that it is one.
+// The links in mails that end further ones work without signing in, without
+// cookies and without a script. A GET only asks: mail scanners follow links. The
+// POST is the page's button, or a mail program's own (RFC 8058).
 
 var unsubscribePage = template.Must(template.New("unsubscribe").Parse(`<!doctype html>
 <html lang="en">
@@ -30,7 +29,7 @@ var unsubscribePage = template.Must(template.New("unsubscribe").Parse(`<!doctype
 <h1>locum</h1>
 <h2>{{.Title}}</h2>
 <p>{{.Text}}</p>
-{{if .Token}}<form method="post" action="/unsubscribe?token={{.Token}}">
+{{if .Token}}<form method="post" action="/unsubscribe?{{.Kind}}={{.Token}}">
   <button>End the mails</button>
 </form>
 {{end}}</main>
@@ -38,35 +37,62 @@ var unsubscribePage = template.Must(template.New("unsubscribe").Parse(`<!doctype
 </html>
 `))
 
-type unsubscribeView struct{ Title, Text, Token string }
+type unsubscribeView struct{ Title, Text, Kind, Token string }
 
 // mostToken bounds what may be a token.
 const mostToken = 2_048
 
+// subscription is a kind of mail that a link ends.
+type subscription struct {
+	asks, done unsubscribeView
+	end        func(ctx context.Context, token string) error
+}
+
 func (s *Server) addUnsubscribe() {
+	kinds := map[string]subscription{
+		"token": {
+			asks: unsubscribeView{Title: "End the mails about new jobs?", Text: "Your saved searches stay, and new matches still stand among your notifications."},
+			done: unsubscribeView{Title: "Done", Text: "You get no more mails about new jobs. You can turn them on again with each search that you save."},
+			end:  s.services.Seekers.Unsubscribe,
+		},
+		"invitations": {
+			asks: unsubscribeView{Title: "End the invitations?", Text: "Organizations will no longer be able to send invitations to this address."},
+			done: unsubscribeView{Title: "Done", Text: "You will not get any more invitations at this address."},
+			end:  s.services.Identity.OptOut,
+		},
+	}
+	// requested returns the kind and the token that the link names.
+	requested := func(c *fiber.Ctx) (kind, token string, ok bool) {
+		for kind := range kinds {
+			if token := c.Query(kind); token != "" {
+				return kind, token, len(token) <= mostToken
+			}
+		}
+		return "", "", false
+	}
 	s.app.Get("/unsubscribe", func(c *fiber.Ctx) error {
-		token := c.Query("token")
-		if token == "" || len(token) > mostToken {
+		kind, token, ok := requested(c)
+		if !ok {
 			return page(c, fiber.StatusBadRequest, noLink)
 		}
-		return page(c, fiber.StatusOK, unsubscribeView{
-			Title: "End the mails about new jobs?", Text: "Your saved searches stay, and new matches still stand among your notifications.", Token: token,
-		})
+		view := kinds[kind].asks
+		view.Kind, view.Token = kind, token
+		return page(c, fiber.StatusOK, view)
 	})
 	s.app.Post("/unsubscribe", func(c *fiber.Ctx) error {
 		ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 		defer cancel()
-		token := c.Query("token")
-		if len(token) > mostToken {
+		kind, token, ok := requested(c)
+		if !ok {
 			return page(c, fiber.StatusBadRequest, noLink)
 		}
-		switch err := s.services.Seekers.Unsubscribe(ctx, token); {
+		switch err := kinds[kind].end(ctx, token); {
 		case errors.Is(err, fault.ErrUnauthorized):
 			return page(c, fiber.StatusBadRequest, noLink)
 		case err != nil:
 			return err
 		}
-		return page(c, fiber.StatusOK, unsubscribeView{Title: "Done", Text: "You get no more mails about new jobs. You can turn them on again with each search that you save."})
+		return page(c, fiber.StatusOK, kinds[kind].done)
 	})
 }
 

@@ -39,12 +39,16 @@ func (d Views) Count(ctx context.Context, vs []listings.Visit) error {
 		slices.SortFunc(vs, func(a, b listings.Visit) int {
 			return cmp.Or(cmp.Compare(a.ListingID, b.ListingID), cmp.Compare(a.Visitor, b.Visitor), cmp.Compare(a.Day, b.Day))
 		})
+		vs, err := d.withinNetworks(ctx, vs)
+		if err != nil || len(vs) == 0 {
+			return err
+		}
 		var visits []any
 		for _, v := range vs {
-			visits = append(visits, v.Day, v.ListingID, v.Visitor)
+			visits = append(visits, v.Day, v.ListingID, v.Visitor, v.Network)
 		}
 		var counted []string
-		err := d.unprepared(ctx).Raw("INSERT INTO listing_visits (day, listing_id, visitor) VALUES "+tuples(len(vs), "(?, ?, ?)")+
+		err = d.unprepared(ctx).Raw("INSERT INTO listing_visits (day, listing_id, visitor, network) VALUES "+tuples(len(vs), "(?, ?, ?, ?)")+
 			" ON CONFLICT (day, listing_id, visitor) DO NOTHING RETURNING listing_id", visits...).Scan(&counted).Error
 		if err != nil || len(counted) == 0 {
 			return wrap(err)
@@ -60,6 +64,41 @@ func (d Views) Count(ctx context.Context, vs []listings.Visit) error {
 		return wrap(d.unprepared(ctx).Exec("INSERT INTO listing_views (listing_id, views) VALUES "+tuples(len(more), "(?, ?)")+
 			" ON CONFLICT (listing_id) DO UPDATE SET views = listing_views.views + excluded.views", sums...).Error)
 	})
+}
+
+// withinNetworks returns the visits without those beyond the number of visitors of
+// a network, whose hash is different for each listing and day.
+func (d Views) withinNetworks(ctx context.Context, vs []listings.Visit) ([]listings.Visit, error) {
+	var networks []string
+	for _, v := range vs {
+		if v.Network != "" {
+			networks = append(networks, v.Network)
+		}
+	}
+	if len(networks) == 0 {
+		return vs, nil
+	}
+	var known []struct{ Network, Visitor string }
+	err := d.unprepared(ctx).Table("listing_visits").Select("network", "visitor").Where("?", d.dialect.columnAmong("network", networks)).Scan(&known).Error
+	if err != nil {
+		return nil, wrap(err)
+	}
+	visitors := map[string]map[string]bool{}
+	admit := func(network, visitor string) bool {
+		if visitors[network] == nil {
+			visitors[network] = map[string]bool{}
+		}
+		if len(visitors[network]) < listings.MaxVisitors {
+			visitors[network][visitor] = true
+		}
+		return visitors[network][visitor]
+	}
+	for _, k := range known {
+		admit(k.Network, k.Visitor)
+	}
+	return slices.DeleteFunc(vs, func(v listings.Visit) bool {
+		return v.Network != "" && !admit(v.Network, v.Visitor)
+	}), nil
 }
 
 // tuples is n times the placeholders of a row.

@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -80,11 +81,30 @@ func endsWords(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) 
 // linkable is what programs take for an address in plain text.
 var linkable = regexp.MustCompile(`[/:@]|\.\pL{2}`)
 
+// SafeName returns a name that others typed without URLs, which mail programs
+// would turn into links, and the fallback if nothing is left.
+func SafeName(name, fallback string) string {
+	var words []string
+	for word := range strings.FieldsSeq(name) {
+		if !isURL.MatchString(word) {
+			words = append(words, dotted.ReplaceAllString(word, ". $1"))
+		}
+	}
+	return cmp.Or(strings.Join(words, " "), fallback)
+}
+
+var (
+	isURL = regexp.MustCompile(`(?i)://|^\W*www\.|@|\.\pL{2,}[/?#:]`)
+	// dotted is a dot that makes a domain of a word, as in St.Mary or evil.com.
+	dotted = regexp.MustCompile(`\.([\pL\pN])`)
+)
+
 // Message gives the letter its form.
 func (l Letter) Message() (Message, error) {
 	if linkable.MatchString(l.Greeting) {
 		l.Greeting = ""
 	}
+	l.To.Name = SafeName(l.To.Name, "")
 	var text, html strings.Builder
 	if err := errors.Join(textForm.Execute(&text, l), htmlForm.Execute(&html, l)); err != nil {
 		return Message{}, fmt.Errorf("letter %s: %w", l.ID, err)

@@ -77,6 +77,26 @@ func TestNobodySendsLinksByTheirName(t *testing.T) {
 	}
 }
 
+func TestSafeName_HoldsURLs_RemovesThem(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"St Mary's Hospital":                    "St Mary's Hospital",
+		"St.Mary’s, Dr. O'Neil & Co":            "St. Mary’s, Dr. O'Neil & Co",
+		"Ward 7/8 (A&E)":                        "Ward 7/8 (A&E)",
+		"Win money: https://evil.example/claim": "Win money:",
+		"Win at www.evil.example now":           "Win at now",
+		"Win at evil.example/claim now":         "Win at now",
+		"Win at evil.example":                   "Win at evil. example",
+		"mail a@evil.example":                   "mail",
+		"HTTPS://EVIL.EXAMPLE":                  "the employer",
+	} {
+		require.Equal(t, want, SafeName(name, "the employer"), name)
+	}
+	m, err := Letter{To: Address{Name: "Jo https://evil.example", Email: "jo@example.org"}}.Message()
+	require.NoError(t, err)
+	require.Equal(t, "Jo", m.To.Name)
+}
+
 type answering struct{ err error }
 
 func (m answering) Send(context.Context, Message) error { return m.err }

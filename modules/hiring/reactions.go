@@ -177,8 +177,9 @@ func (s *Service) correspondence(ctx context.Context, listingID, organizationID 
 	if err != nil {
 		return c, err
 	}
-	c.title = titles[listingID]
-	c.organization, err = s.Organizations.Name(ctx, organizationID)
+	c.title = mail.SafeName(titles[listingID], "the job")
+	name, err := s.Organizations.Name(ctx, organizationID)
+	c.organization = mail.SafeName(name, "the employer")
 	return c, err
 }
 

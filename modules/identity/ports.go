@@ -230,6 +230,13 @@ type MailTokens interface {
 	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
 
+// OptOuts stores the mailboxes that take no invitations, without their addresses.
+type OptOuts interface {
+	// Create stores the mailbox; a second call changes nothing.
+	Create(ctx context.Context, mailbox string, at time.Time) error
+	Exists(ctx context.Context, mailbox string) (bool, error)
+}
+
 // What repositories answer for absence, and what callers hear.
 var (
 	ErrUserNotFound         = fault.New(fault.NotFound, "user_not_found", "User not found")

@@ -3,10 +3,12 @@ package identity
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/mail"
 )
@@ -135,18 +137,27 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 	if err != nil {
 		return ignoreGone(err)
 	}
+	optOut, err := s.Sealer.Seal(auth.ForOptOut, optOutSubject(u.Email), e.InvitedAt.Add(optOutLife))
+	if err != nil {
+		return err
+	}
+	name := mail.SafeName(o.Name, "an organization")
 	how := "choose a password and start"
 	if u.Status == UserActive {
 		how = "you have an account already, so sign in with it and accept"
 	} else {
 		u.Name = m.InvitedName
 	}
-	return s.send(ctx, u, "invitation-"+m.ID+"-"+moment(e.InvitedAt), "Join "+o.Name+" on locum",
-		mail.Block{Text: o.Name + " would like you to join its team on locum. If you agree, " + how + "."},
+	return s.send(ctx, u, "invitation-"+m.ID+"-"+moment(e.InvitedAt), "Join "+name+" on locum",
+		mail.Block{Text: name + " would like you to join its team on locum. If you agree, " + how + "."},
 		s.link("Join the team", "accept-invitation", token),
 		mail.Block{Text: "The link works once, for 7 days. If you use the API, this is the token:"}, mail.Block{Code: token},
-		mail.Block{Text: "If you do not know " + o.Name + ", you need not do anything."})
+		mail.Block{Text: "If you do not know " + name + ", you need not do anything."},
+		mail.Block{Link: &mail.Link{Label: "Do not send me invitations", URL: s.PublicURL + "/unsubscribe?invitations=" + url.QueryEscape(optOut)}})
 }
+
+// optOutLife is how long the link in an invitation ends further ones.
+const optOutLife = 90 * 24 * time.Hour
 
 // recipient is whom a mail goes to; the zero User if they are gone.
 func (s *Service) recipient(ctx context.Context, userID string) (User, error) {

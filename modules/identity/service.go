@@ -41,6 +41,7 @@ type Needs struct {
 	Subscriptions    Subscriptions
 	Programs         Programs
 	Sealer           auth.Sealer
+	OptOuts          OptOuts
 	// PublicURL begins every link in a mail, without a slash at its end.
 	PublicURL string
 }

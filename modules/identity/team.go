@@ -10,6 +10,7 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/page"
 )
 
@@ -36,6 +37,10 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 	if err := c.err(); err != nil {
 		return err
 	}
+	sends, err := s.sendsInvitation(ctx, a.OrganizationID, email)
+	if err != nil {
+		return err
+	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
 		userID, err := s.Users.Invite(ctx, NewInvited(s.NewID(), email, name, now))
@@ -49,12 +54,54 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 		case !ok:
 			return ErrAlreadyInTeam
 		}
-		if err := s.Audit.Record(ctx, audit.By(a, audit.MemberInvited, userID).With(string(role))); err != nil {
+		if err := s.Audit.Record(ctx, audit.By(a, audit.MemberInvited, userID).With(string(role))); err != nil || !sends {
 			return err
 		}
 		return s.Events.Record(ctx, event.MemberInvited{OrganizationID: a.OrganizationID, UserID: userID, InvitedAt: now})
 	})
 }
+
+// invitationsPerMailbox limits the mails with which organizations can reach an
+// address that did not ask for any.
+var invitationsPerMailbox = limit.Rule{Name: "invitations", Max: 3, Per: 24 * time.Hour}
+
+// sendsInvitation reports whether an invitation to the address is mailed. The
+// inviter does not learn that the recipient opted out or has enough of them.
+func (s *Service) sendsInvitation(ctx context.Context, organizationID, email string) (bool, error) {
+	switch optedOut, err := s.OptOuts.Exists(ctx, optOutSubject(email)); {
+	case err != nil:
+		return false, err
+	case optedOut:
+		return false, nil
+	}
+	// A second invitation by the same organization is refused and uses up nothing.
+	u, err := s.Users.FindByEmail(ctx, EmailKey(email))
+	if err == nil {
+		var m Member
+		m, err = s.Organizations.Member(ctx, organizationID, u.ID)
+		if err == nil && (m.Status != MemberInvited || m.InvitedUntil.After(s.Clock.Now())) {
+			return false, ErrAlreadyInTeam
+		}
+	}
+	if err != nil && !errors.Is(err, ErrUserNotFound) && !errors.Is(err, ErrNotInTeam) {
+		return false, err
+	}
+	d, err := s.Limiter.Take(ctx, invitationsPerMailbox, EmailKey(email))
+	return d.Allowed, err
+}
+
+// OptOut ends the invitations to the mailbox that the token is for. An invalid
+// token is fault.ErrUnauthorized.
+func (s *Service) OptOut(ctx context.Context, token string) error {
+	mailbox, err := s.Sealer.Unseal(auth.ForOptOut, token)
+	if err != nil {
+		return err
+	}
+	return s.OptOuts.Create(ctx, mailbox, s.Clock.Now())
+}
+
+// optOutSubject names a mailbox without its address.
+func optOutSubject(email string) string { return auth.HashSecret("invitations " + EmailKey(email)) }
 
 // Team lists the caller's colleagues and whom the organization has invited.
 func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.Result[Member], error) {

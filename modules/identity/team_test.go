@@ -2,6 +2,8 @@ package identity_test
 
 import (
 	"fmt"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -385,4 +387,52 @@ func TestTheTeamListPagesInTheOrderOfInvitations(t *testing.T) {
 		_, err := h.Team(h.t.Context(), admin, page.Request{Number: 1, Size: 3, Cursor: "x"})
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	})
+}
+
+func TestInvite_RecipientHasThreeToday_SendsNoMail(t *testing.T) {
+	h := sqlite(t)
+	for i := range 5 {
+		admin := h.actor(h.employer(fmt.Sprintf("boss%d@example.org", i)))
+		require.NoError(t, h.invite(admin, "asha@example.org", ""))
+		require.ErrorIs(t, h.invite(admin, "asha@example.org", ""), identity.ErrAlreadyInTeam)
+		require.Contains(t, h.team(admin), "asha@example.org")
+		require.Len(t, h.mails("asha@example.org"), min(i+1, 3))
+	}
+	h.clock.Advance(24 * time.Hour)
+	require.NoError(t, h.invite(h.actor(h.employer("later@example.org")), "asha@example.org", ""))
+	require.Len(t, h.mails("asha@example.org"), 4)
+}
+
+func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
+	h := sqlite(t)
+	require.NoError(t, h.invite(h.actor(h.employer("boss@example.org")), "asha@example.org", ""))
+	text := h.mails("asha@example.org")[0].Text
+	_, link, found := strings.Cut(text, "/unsubscribe?invitations=")
+	require.True(t, found, text)
+	require.Greater(t, strings.Index(text, "/unsubscribe?"), strings.Index(text, "/accept-invitation?"), "after the accepting link")
+	token, err := url.QueryUnescape(strings.Fields(link)[0])
+	require.NoError(t, err)
+	require.ErrorIs(t, h.OptOut(t.Context(), "nonsense"), fault.ErrUnauthorized)
+	device, err := h.DeviceToken("asha@example.org")
+	require.NoError(t, err)
+	require.ErrorIs(t, h.OptOut(t.Context(), device), fault.ErrUnauthorized, "a token for something else")
+	for range 2 {
+		require.NoError(t, h.OptOut(t.Context(), token))
+	}
+	other := h.actor(h.employer("other@example.org"))
+	require.NoError(t, h.invite(other, "ASHA@example.org", ""))
+	require.NoError(t, h.invite(other, "jo@example.org", ""))
+	require.Len(t, h.mails("asha@example.org"), 1)
+	require.Len(t, h.mails("jo@example.org"), 1)
+}
+
+func TestInvite_NamesHoldURLs_MailHasNone(t *testing.T) {
+	h := sqlite(t)
+	s, err := h.RegisterEmployer(t.Context(), identity.RegisterEmployerInput{Email: "boss@example.org", Password: password, Name: "Em", CompanyName: "Claim at https://evil.example/x"}, office)
+	require.NoError(t, err)
+	require.NoError(t, h.Invite(t.Context(), h.actor(s), identity.InviteInput{Name: "Jo www.evil.example", Email: "jo@example.org"}))
+	m := h.mails("jo@example.org")[0]
+	for _, part := range []string{m.Subject, m.Text, m.HTML, m.To.Name} {
+		require.NotContains(t, part, "evil.example")
+	}
 }

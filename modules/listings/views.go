@@ -22,13 +22,17 @@ type Visit struct {
 	// Visitor tells visitors apart. Where it is stored it says nothing of who they
 	// are to anybody who lacks the salt of the day.
 	Visitor string
+	// Network is a guest's address, hidden as Visitor is, and empty for a
+	// signed-in user.
+	Network string
 	// OrganizationID is whom the visitor works for, if anyone.
 	OrganizationID string
 }
 
 // Views keeps how often listings were seen.
 type Views interface {
-	// Count counts those of the visits, at most 500, that are not counted yet
+	// Count counts those of the visits, at most 500, that are not counted yet, of
+	// one listing, day and network at most MaxVisitors,
 	// and are not an organization's to its own listing. One to a listing that is
 	// not there counts for nothing.
 	Count(ctx context.Context, vs []Visit) error
@@ -44,6 +48,9 @@ type Views interface {
 }
 
 const (
+	// MaxVisitors bounds the visitors that one address can be by varying its user
+	// agent, for a listing and day. A hospital's staff shares an address.
+	MaxVisitors = 20
 	// countEvery is how soon a view shows.
 	countEvery = 250 * time.Millisecond
 	// mostVisits bounds what waits in memory while the store does not answer;
@@ -77,11 +84,10 @@ func (s *Service) Seen(by auth.Actor, address, userAgent, listingID string) {
 		return
 	}
 	day := s.Clock.Now().UTC().Format(time.DateOnly)
-	who := by.UserID
-	if who == "" {
-		who = address + "\n" + userAgent
+	v := Visit{Day: day, ListingID: listingID, Visitor: by.UserID, OrganizationID: by.OrganizationID}
+	if by.Guest() {
+		v.Visitor, v.Network = address+"\n"+userAgent, address
 	}
-	v := Visit{Day: day, ListingID: listingID, Visitor: who, OrganizationID: by.OrganizationID}
 	s.visits.mu.Lock()
 	defer s.visits.mu.Unlock()
 	s.visits.add(v)
@@ -148,11 +154,18 @@ func (s *Service) hide(ctx context.Context, vs []Visit) ([]Visit, error) {
 			}
 			salts[v.Day] = salt
 		}
-		mac := hmac.New(sha256.New, []byte(salt))
-		mac.Write([]byte(v.ListingID + "\n" + v.Visitor))
-		hidden[i].Visitor = base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:12])
+		hidden[i].Visitor = hideVisitor(salt, v.ListingID, v.Visitor)
+		if v.Network != "" {
+			hidden[i].Network = hideVisitor(salt, v.ListingID, v.Network)
+		}
 	}
 	return hidden, nil
+}
+
+func hideVisitor(salt, listingID, visitor string) string {
+	mac := hmac.New(sha256.New, []byte(salt))
+	mac.Write([]byte(listingID + "\n" + visitor))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:12])
 }
 
 // ForgetVisits removes the notes of who was counted on days that are over.

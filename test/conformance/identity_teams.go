@@ -187,3 +187,15 @@ func teamPages(t *testing.T, p *people) {
 	require.NotNil(t, beyond.Items)
 	require.Empty(t, beyond.Items)
 }
+
+func optsOut(t *testing.T, p *people) {
+	for _, want := range []bool{false, true, true} {
+		exists, err := p.OptOuts.Exists(t.Context(), "mailbox")
+		require.NoError(t, err)
+		require.Equal(t, want, exists)
+		require.NoError(t, p.OptOuts.Create(t.Context(), "mailbox", p.now))
+	}
+	exists, err := p.OptOuts.Exists(t.Context(), "other")
+	require.NoError(t, err)
+	require.False(t, exists)
+}

@@ -35,6 +35,26 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 			require.NoError(t, b.ListingViews.Count(t.Context(), []listings.Visit{{Day: "2026-03-02", ListingID: other, Visitor: "c"}}))
 			require.Equal(t, map[string]int{other: 2}, seen(t, b, other))
 		},
+		"a network's visitors are limited for each listing and day": func(t *testing.T, b *board) {
+			l := b.post(t, listings.CreateInput{Title: "One"}).ID
+			visit := func(day, network string, from, to int) {
+				t.Helper()
+				var vs []listings.Visit
+				for i := from; i < to; i++ {
+					vs = append(vs, listings.Visit{Day: day, ListingID: l, Visitor: fmt.Sprint(day, network, i), Network: network})
+				}
+				require.NoError(t, b.ListingViews.Count(t.Context(), vs))
+			}
+			const most = listings.MaxVisitors
+			visit("2026-03-01", "a", 0, most-1)
+			visit("2026-03-01", "a", 0, most+10) // the visitors before are known
+			visit("2026-03-01", "a", most+10, most+20)
+			require.Equal(t, map[string]int{l: most}, seen(t, b, l))
+			visit("2026-03-01", "b", 0, most+1)
+			visit("2026-03-02", "c", 0, 1)
+			visit("2026-03-01", "", 0, 2*most) // signed-in users
+			require.Equal(t, map[string]int{l: 4*most + 1}, seen(t, b, l))
+		},
 		"an organization's own visits count for nothing, nor those to what is not there": func(t *testing.T, b *board) {
 			l, absent := b.post(t, listings.CreateInput{Title: "One"}).ID, stores.NewID()
 			require.NoError(t, b.ListingViews.Count(t.Context(), []listings.Visit{

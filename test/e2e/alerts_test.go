@@ -136,6 +136,28 @@ func TestANewListingReachesWhoSearchesForIt(t *testing.T) {
 	})
 }
 
+func TestUnsubscribe_InvitationLink_EndsInvitations(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		recipient := newEmail()
+		add := object{"intent": "add-member", "name": "Niamh Byrne", "email": recipient}
+		w.employer(t).post("/api/employers/team", add).ok(200)
+		message := unfolded(w.mail(t, recipient, "Join "))
+		link := regexp.MustCompile(`/unsubscribe\?invitations=[A-Za-z0-9._~%-]+`).FindString(message)
+		require.NotEmpty(t, link, "%s", message)
+		ask := w.guest(t).try(http.MethodGet, link, nil)
+		require.Equal(t, 200, ask.status)
+		require.Contains(t, string(ask.raw), "End the invitations?")
+		for path, want := range map[string]int{link: 200, link + "x": 400, strings.Replace(link, "invitations", "token", 1): 400} {
+			require.Equal(t, want, w.guest(t).try(http.MethodPost, path, form{}).status, path)
+		}
+		other := w.employer(t)
+		other.post("/api/employers/team", add).ok(200)
+		other.post("/api/employers/team", object{"intent": "add-member", "name": "Jo Byrne", "email": "jo-" + recipient}).ok(200)
+		w.mail(t, "jo-"+recipient, "Subject: Join ") // sent after the other would have been
+		require.Len(t, w.received(t, "To: \"Niamh Byrne\" <"+recipient+">", "Subject: Join "), 1)
+	})
+}
+
 // unfolded joins the lines that mail has broken.
 func unfolded(message string) string {
 	return strings.NewReplacer("\r\n ", "", "\n ", "", "=\r\n", "", "=\n", "", "=3D", "=").Replace(message)

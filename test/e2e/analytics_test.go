@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/csv"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -155,5 +156,25 @@ func TestEmployerAnalytics(t *testing.T) {
 			}
 			require.Len(t, seen, 1100)
 		})
+	})
+}
+
+func TestViews_OneAddressVariesItsUserAgent_CountsTwenty(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, visitor := w.employer(t), w.guest(t)
+		listing := employer.listing(object{"title": "Theatre Nurse"})
+		for i := range 60 {
+			request, err := http.NewRequest(http.MethodGet, w.url+"/api/listings/"+listing, nil)
+			require.NoError(t, err)
+			request.Header.Set("X-Forwarded-For", visitor.ip)
+			request.Header.Set("User-Agent", fmt.Sprint("agent ", i))
+			require.Equal(t, 200, visitor.sent(request).status)
+		}
+		w.guest(t).get("/api/listings/" + listing).ok(200)
+		views := func() float64 {
+			return employer.get("/api/employers/jobs/" + listing + "/analytics").ok(200).number("data.views")
+		}
+		require.Eventually(t, func() bool { return views() >= 21 }, soon, 20*time.Millisecond)
+		require.InDelta(t, 21, views(), 0)
 	})
 }
