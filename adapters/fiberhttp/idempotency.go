@@ -20,6 +20,9 @@ const replayedHeader = "Idempotency-Replayed"
 // before; then it sends the stored answer.
 func (s *Server) once(ctx context.Context, c *fiber.Ctx, surface web.Surface, r web.Route, owner string, run func(ctx context.Context) error) error {
 	sent := c.Get(web.IdempotencyKey)
+	if len(headerLines(c, web.IdempotencyKey)) > 1 {
+		return fault.InvalidField(web.IdempotencyKey, "must be sent only once")
+	}
 	if sent == "" || owner == "" || !r.Idempotent() {
 		return run(ctx)
 	}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -196,22 +195,18 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 		}
 	}
 	// Also where nothing is read from it, so that what is malformed is so everywhere.
+	var body document
 	if !p.form {
-		if err := checkJSON(r.Body); err != nil {
+		var err error
+		if body, err = parseJSON(r.Body); err != nil {
 			return err
 		}
 	}
 	if p.raw != nil {
 		v.FieldByIndex(p.raw).SetBytes(slices.Clone(r.Body))
 	}
-	if len(p.byJSON) > 0 {
-		body := r.Body
-		if len(bytes.TrimSpace(body)) == 0 {
-			body = []byte("{}")
-		}
-		if !p.decode(body, v, "", bad) {
-			return fault.InvalidField("body", "must be a JSON object")
-		}
+	if len(p.byJSON) > 0 && body != nil && !p.decode(body, 0, v, "", bad) {
+		return fault.InvalidField("body", "must be a JSON object")
 	}
 	if in, ok := v.Addr().Interface().(interface {
 		Refuse(wrong func(path string) bool) error
@@ -230,13 +225,16 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 	return bad.fault()
 }
 
-// Item binds one item of a batch as Op binds a body. The JSON has been checked
-// as part of the whole.
+// Item binds one item of a batch as Op binds a body.
 func Item[T any](raw json.RawMessage) (T, error) {
 	var item T
 	v := reflect.ValueOf(&item).Elem()
 	bad := newProblems()
-	if !planOf(v.Type()).decode(raw, v, "", bad) {
+	d, err := parseJSON(raw)
+	if err != nil {
+		return item, err
+	}
+	if len(d) == 0 || !planOf(v.Type()).decode(d, 0, v, "", bad) {
 		return item, fault.InvalidField("item", "must be a JSON object")
 	}
 	validateInto(v, bad)

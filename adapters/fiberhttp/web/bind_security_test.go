@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A body of a mebibyte must not become an answer of thirty.
+// The response must not be many times larger than the body.
 func TestABodyWithCountlessFaultsIsAnsweredWithSome(t *testing.T) {
 	t.Parallel()
 	for _, item := range []string{`1`, `{}`, `{"id":1}`} {
-		_, err := bindTo[sample](`{"title":"T","questions":[`+strings.TrimSuffix(strings.Repeat(item+",", 1<<20/(len(item)+1)), ",")+`]}`, nil)
+		_, err := bindTo[sample](`{"title":"T","questions":[`+strings.TrimSuffix(strings.Repeat(item+",", 11_000), ",")+`]}`, nil)
 		fields := fieldsOf(t, err)
 		require.NotEmpty(t, fields)
 		require.LessOrEqual(t, len(fields), mostProblems, item)

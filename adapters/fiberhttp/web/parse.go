@@ -1,0 +1,353 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/locumhq/locum/core/fault"
+)
+
+// The bounds of a JSON body. A token is a name, a scalar value, or the beginning
+// or end of an object or array.
+const (
+	maxDepth  = 32
+	maxTokens = 50_000
+)
+
+// node is one value of a parsed document. Its members or items follow it in the
+// document, up to the node numbered end.
+type node struct {
+	kind  byte   // the first byte of the value
+	raw   []byte // the value as it was sent
+	name  string // of a member of an object
+	index int    // of an item of an array
+	end   int
+}
+
+// document is a JSON value in the order in which it was sent; the first node is
+// the whole of it.
+type document []node
+
+// children calls fn with the numbers of the members or items of node n.
+func (d document) children(n int, fn func(n int)) {
+	for c := n + 1; c < d[n].end; c = d[c].end {
+		fn(c)
+	}
+}
+
+// parseJSON reads a body in one pass. It refuses what parsers disagree about or
+// what no column can hold: invalid UTF-8, lone surrogates, NUL, names that are not
+// unique in their object, numbers beyond 64 bits, and anything after the value.
+// A body of white space alone is no document.
+func parseJSON(body []byte) (document, error) {
+	p := parser{body: body}
+	p.skipSpace()
+	if p.at == len(body) {
+		return nil, nil
+	}
+	if !utf8.Valid(body) {
+		return nil, fault.InvalidField("body", "must be valid UTF-8")
+	}
+	if err := p.value("", 0); err != nil {
+		return nil, err
+	}
+	if p.skipSpace(); p.at < len(body) {
+		return nil, fault.InvalidField("body", "must be one JSON value")
+	}
+	return p.out, nil
+}
+
+type parser struct {
+	body    []byte
+	at      int
+	out     document
+	tokens  int
+	parents []int
+}
+
+var errMalformed = fault.InvalidField("body", "must be well-formed JSON")
+
+func (p *parser) skipSpace() {
+	for p.at < len(p.body) {
+		switch p.body[p.at] {
+		case ' ', '\t', '\r', '\n':
+			p.at++
+		default:
+			return
+		}
+	}
+}
+
+// peek is the next byte after white space, 0 at the end.
+func (p *parser) peek() byte {
+	if p.skipSpace(); p.at < len(p.body) {
+		return p.body[p.at]
+	}
+	return 0
+}
+
+func (p *parser) count() error {
+	if p.tokens++; p.tokens > maxTokens {
+		return fault.InvalidField("body", fmt.Sprintf("must have at most %d JSON tokens", maxTokens))
+	}
+	return nil
+}
+
+// value reads a value with its name in an object or its index in an array.
+func (p *parser) value(name string, index int) (err error) {
+	if err := p.count(); err != nil {
+		return err
+	}
+	kind, start, n := p.peek(), p.at, len(p.out)
+	p.out = append(p.out, node{kind: kind, name: name, index: index})
+	switch kind {
+	case '{', '[':
+		if len(p.parents) == maxDepth {
+			return fault.InvalidField("body", fmt.Sprintf("must not be nested deeper than %d levels", maxDepth))
+		}
+		p.parents = append(p.parents, n)
+		if p.at++; kind == '{' {
+			err = p.object()
+		} else {
+			err = p.array()
+		}
+		p.parents = p.parents[:len(p.parents)-1]
+	case '"':
+		_, err = p.text()
+	case 't':
+		err = p.literal("true")
+	case 'f':
+		err = p.literal("false")
+	case 'n':
+		err = p.literal("null")
+	default:
+		err = p.number(n)
+	}
+	p.out[n].raw, p.out[n].end = p.body[start:p.at:p.at], len(p.out)
+	return err
+}
+
+func (p *parser) object() error {
+	var seen map[string]struct{}
+	for first := true; ; first = false {
+		c := p.peek()
+		if first && c == '}' {
+			break
+		}
+		if c != '"' {
+			return errMalformed
+		}
+		if err := p.count(); err != nil {
+			return err
+		}
+		raw, err := p.text()
+		if err != nil {
+			return err
+		}
+		name, err := unquote(raw)
+		if err != nil {
+			return errMalformed
+		}
+		if seen == nil {
+			seen = map[string]struct{}{}
+		}
+		if _, repeated := seen[name]; repeated {
+			return fault.InvalidField(clip(name), "must be unique in its object")
+		}
+		seen[name] = struct{}{}
+		if p.peek() != ':' {
+			return errMalformed
+		}
+		p.at++
+		if err := p.value(name, 0); err != nil {
+			return err
+		}
+		if c = p.peek(); c == '}' {
+			break
+		}
+		if c != ',' {
+			return errMalformed
+		}
+		if p.at++; p.peek() != '"' {
+			return errMalformed
+		}
+	}
+	p.at++
+	return p.count()
+}
+
+func (p *parser) array() error {
+	for i := 0; ; i++ {
+		if p.peek() == ']' && i == 0 {
+			break
+		}
+		if err := p.value("", i); err != nil {
+			return err
+		}
+		c := p.peek()
+		if c == ']' {
+			break
+		}
+		if c != ',' {
+			return errMalformed
+		}
+		p.at++
+	}
+	p.at++
+	return p.count()
+}
+
+func (p *parser) literal(text string) error {
+	if !bytes.HasPrefix(p.body[p.at:], []byte(text)) {
+		return errMalformed
+	}
+	p.at += len(text)
+	return nil
+}
+
+// text reads a string and returns it in quotes.
+func (p *parser) text() ([]byte, error) {
+	start := p.at
+	for p.at++; p.at < len(p.body); p.at++ {
+		switch c := p.body[p.at]; {
+		case c == '"':
+			p.at++
+			return p.body[start:p.at], nil
+		case c < ' ':
+			return nil, errMalformed
+		case c == '\\':
+			if err := p.escape(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, errMalformed
+}
+
+// escape reads an escape sequence, a pair of surrogates as one, up to its last
+// byte.
+func (p *parser) escape() error {
+	if p.at++; p.at == len(p.body) {
+		return errMalformed
+	}
+	if p.body[p.at] != 'u' {
+		if !strings.ContainsRune(`"\/bfnrt`, rune(p.body[p.at])) {
+			return errMalformed
+		}
+		return nil
+	}
+	unit, ok := p.hex(p.at + 1)
+	if !ok {
+		return errMalformed
+	}
+	p.at += 4
+	switch {
+	case unit == 0:
+		return fault.InvalidField("body", "must not contain NUL characters")
+	case unit >= 0xd800 && unit < 0xdc00:
+		if low, ok := p.hex(p.at + 3); ok && p.body[p.at+1] == '\\' && p.body[p.at+2] == 'u' && low >= 0xdc00 && low < 0xe000 {
+			p.at += 6
+			return nil
+		}
+		fallthrough
+	case unit >= 0xdc00 && unit < 0xe000:
+		return fault.InvalidField("body", "must not contain lone surrogates")
+	}
+	return nil
+}
+
+// hex is the number that the four digits at i write.
+func (p *parser) hex(i int) (n int, ok bool) {
+	if i+4 > len(p.body) {
+		return 0, false
+	}
+	for _, c := range p.body[i : i+4] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		n = n<<4 | int(c)
+	}
+	return n, true
+}
+
+func (p *parser) number(n int) error {
+	start := p.at
+	digits := func() bool {
+		from := p.at
+		for p.at < len(p.body) && p.body[p.at] >= '0' && p.body[p.at] <= '9' {
+			p.at++
+		}
+		return p.at > from
+	}
+	next := func(of string) bool {
+		if p.at < len(p.body) && strings.IndexByte(of, p.body[p.at]) >= 0 {
+			p.at++
+			return true
+		}
+		return false
+	}
+	next("-")
+	if !next("0") && !digits() {
+		return errMalformed
+	}
+	if next(".") && !digits() {
+		return errMalformed
+	}
+	exponent := next("eE")
+	if exponent {
+		next("+-")
+		if !digits() {
+			return errMalformed
+		}
+	}
+	if exponent || p.at-start > 300 { // else it cannot overflow
+		if _, err := strconv.ParseFloat(string(p.body[start:p.at]), 64); err != nil {
+			return fault.InvalidField(p.path(n), "must be a number of at most 64 bits")
+		}
+	}
+	return nil
+}
+
+// path names the node being read as clients write it.
+func (p *parser) path(n int) string {
+	var steps []string
+	for _, at := range append(p.parents, n)[min(1, len(p.parents)):] {
+		if p.out[at].name != "" {
+			steps = append(steps, p.out[at].name)
+		} else {
+			steps = append(steps, strconv.Itoa(p.out[at].index))
+		}
+	}
+	if len(p.parents) == 0 {
+		return "body"
+	}
+	return cmp.Or(clip(strings.Join(steps, ".")), "body")
+}
+
+// unquote is the text of a string that has been read.
+func unquote(raw []byte) (string, error) {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1]), nil
+	}
+	var out string
+	err := json.Unmarshal(raw, &out)
+	return out, err
+}
+
+// clip shortens what an error repeats of the input.
+func clip(s string) string {
+	if r := []rune(s); len(r) > 64 {
+		return string(r[:64])
+	}
+	return s
+}

@@ -1,0 +1,54 @@
+package web
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzParseJSON_StandardLibrary_Agrees holds the parser against encoding/json.
+func FuzzParseJSON_StandardLibrary_Agrees(f *testing.F) {
+	for _, seed := range []string{`{}`, `[]`, `{"a":[1,-2.5e3,true,false,null,"x\n\u00e9\ud83d\ude91"]}`, `{"a":1}}`, ` [ {} , [ ] ] `, `-0`, `0.1`, `01`, `"\u00`, `"`, `nul`, `[1,]`, `{"a":}`, `{,}`, "\ufeff{}"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		d, err := parseJSON([]byte(body))
+		if err == nil && d != nil {
+			require.True(t, json.Valid([]byte(body)), "%q", body)
+			require.JSONEq(t, body, string(d[0].raw))
+		}
+		if err != nil && strings.Contains(err.Error(), "well-formed") {
+			require.False(t, json.Valid([]byte(body)), "%q", body)
+		}
+	})
+}
+
+func BenchmarkBind_LargeBodies(b *testing.B) {
+	for name, body := range map[string]string{
+		"numbers":          `{"title":"T","free":[` + strings.TrimSuffix(strings.Repeat("1,", 24_000), ",") + `]}`,
+		"names":            `{"title":"T","free":{` + names(12_000) + `}}`,
+		"text":             `{"title":"T","description":"` + strings.Repeat("x", 1<<20-100) + `"}`,
+		"1 MiB of numbers": `{"title":"T","free":[` + strings.TrimSuffix(strings.Repeat("1,", 1<<19-100), ",") + `]}`,
+		"1 MiB of names":   `{"title":"T","free":{` + names(90_000) + `}}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			for range b.N {
+				_, _ = bindTo[sample](body, nil)
+			}
+		})
+	}
+}
+
+func names(n int) string {
+	var out strings.Builder
+	for i := range n {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString(`"` + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + string(rune('a'+i/17576%26)) + `":1`)
+	}
+	return out.String()
+}

@@ -1,0 +1,52 @@
+package e2e
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/web"
+)
+
+var parameter = regexp.MustCompile(`:\w+`)
+
+func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		c := assemble(t, w)
+		for _, r := range routes() {
+			key := r.Method + " " + r.Path
+			if r.Method == http.MethodGet || strings.HasSuffix(key, "/onboarding") { // which takes a form
+				continue
+			}
+			path := parameter.ReplaceAllString(r.Path, nowhere)
+			who := c.guest
+			switch {
+			case r.Who == web.Employer, r.Who == web.EmployerSide:
+				who = c.employer.client
+			case r.Auth != web.None:
+				who = c.seeker.client
+			}
+			for _, body := range []string{`{"a":1}}`, `{"a":1}]`, `{"a":"\ud800"}`, `{"a":1}{}`, `[` + strings.Repeat("1,", 50_000) + `1]`} {
+				if len(body) > r.BodyLimit() {
+					continue
+				}
+				a := who.elsewhere().try(r.Method, path, body)
+				require.Equal(t, 400, a.status, "%s %.20s: %s", key, body, a.raw)
+				require.Equal(t, "body", a.at("details.field"), "%s %.20s", key, body)
+			}
+		}
+	})
+}
+
+func TestIdempotencyKey_Twice_Refused(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer := w.employer(t)
+		request, err := http.NewRequestWithContext(t.Context(), "POST", w.url+"/api/employers/jobs", strings.NewReader(`{"title":"T","description":"D"}`))
+		require.NoError(t, err)
+		request.Header = http.Header{"Authorization": {"Bearer " + employer.token}, "Content-Type": {"application/json"}, "Idempotency-Key": {"a", "b"}}
+		employer.sent(request).invalid("Idempotency-Key")
+	})
+}
