@@ -87,6 +87,28 @@ func (d Organizations) RemoveMemberships(ctx context.Context, userID string) err
 	return wrap(d.q(ctx).Exec(`DELETE FROM memberships WHERE user_id = ?`, userID).Error)
 }
 
+// DismissMember implements identity.Organizations.
+func (d Organizations) DismissMember(ctx context.Context, organizationID, userID string, at time.Time) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		var status string
+		err := d.q(ctx).Raw("DELETE FROM memberships WHERE organization_id = ? AND user_id = ? RETURNING status", organizationID, userID).Scan(&status).Error
+		if err != nil {
+			return wrap(err)
+		}
+		if err := d.q(ctx).Exec("DELETE FROM user_tokens WHERE organization_id = ? AND user_id = ?", organizationID, userID).Error; err != nil {
+			return wrap(err)
+		}
+		if status != string(identity.MemberActive) {
+			return d.forgetUninvited(ctx, []string{userID})
+		}
+		err = d.q(ctx).Exec("UPDATE users SET kind = 'jobseeker', updated_at = ?, version = version + 1 WHERE id = ? AND kind = 'employer' AND NOT registered", at, userID).Error
+		if err != nil {
+			return wrap(err)
+		}
+		return Sessions(d).EndAll(ctx, userID, "", at)
+	})
+}
+
 // Dissolve implements identity.Organizations.
 func (d Organizations) Dissolve(ctx context.Context, organizationID string, at time.Time) error {
 	return d.Do(ctx, func(ctx context.Context) error {

@@ -28,6 +28,9 @@ const (
 	JobsDelete         Permission = "jobs.delete"
 	ApplicationsView   Permission = "applications.view"
 	ApplicationsUpdate Permission = "applications.update"
+	// AnyPermission is held by whoever holds one of the others. Members without it
+	// see of their organization what the public sees.
+	AnyPermission Permission = "any"
 	// Manage is the admin's own: team, organization, billing.
 	Manage Permission = "organization.manage"
 )
@@ -76,7 +79,7 @@ func (a Actor) May(p Permission) bool {
 		return false
 	}
 	for _, q := range a.Permissions {
-		if q == p || q == Manage {
+		if q == p || q == Manage || p == AnyPermission {
 			return true
 		}
 	}

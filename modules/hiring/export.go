@@ -95,18 +95,17 @@ type ExportView struct {
 	ExpiresAt *time.Time
 }
 
-// seenWith is the permission that shows what is in the table, empty if every
-// member sees it.
+// seenWith is the permission that shows what is in the table.
 func seenWith(kind string) auth.Permission {
 	if kind == "applications" {
 		return auth.ApplicationsView
 	}
-	return ""
+	return auth.AnyPermission
 }
 
 // mayExport tells whether the caller sees what is in the table.
 func mayExport(by auth.Actor, kind string) error {
-	if p := seenWith(kind); by.OrganizationID == "" || p != "" && !by.May(p) {
+	if !by.May(seenWith(kind)) {
 		return fault.ErrForbidden
 	}
 	return nil
@@ -177,14 +176,15 @@ func (s *Service) MyExport(ctx context.Context, by auth.Actor, exportID string) 
 	if e.State == ExportDone {
 		until := s.Clock.Now().Add(linkWorks).Truncate(time.Second)
 		v.ExpiresAt = &until
-		v.URL, err = s.exportLink(e, until)
+		v.URL, err = s.exportLink(e, by.UserID, until)
 	}
 	return v, err
 }
 
-// exportLink is where whoever holds it gets the file until the moment.
-func (s *Service) exportLink(e Export, until time.Time) (string, error) {
-	token, err := s.Sealer.Seal(auth.ForDownload, e.OrganizationID+"."+e.ID, until)
+// exportLink returns the link by which its holder downloads the file until the
+// timestamp, as long as the user for whom it is made may see what is in it.
+func (s *Service) exportLink(e Export, userID string, until time.Time) (string, error) {
+	token, err := s.Sealer.Seal(auth.ForDownload, e.OrganizationID+"."+e.ID+"."+userID, until)
 	return s.PublicURL + "/api/employers/exports/" + e.ID + "/file?token=" + token, err
 }
 
@@ -199,19 +199,30 @@ func exportName(kind string, at time.Time) string {
 	return "locum-" + kind + "-" + at.Format("20060102") + ".csv"
 }
 
-// OpenExport opens the file of an export. The link is all that it asks for.
+// OpenExport opens the file of an export for the holder of a link to it.
+// fault.ErrForbidden if the user for whom the link was made may not see the file
+// any more.
 func (s *Service) OpenExport(ctx context.Context, exportID, token string) (Download, error) {
 	subject, err := s.Sealer.Unseal(auth.ForDownload, token)
 	if err != nil {
 		return Download{}, err
 	}
-	organizationID, sealed, _ := strings.Cut(subject, ".")
+	organizationID, rest, _ := strings.Cut(subject, ".")
+	sealed, userID, _ := strings.Cut(rest, ".")
 	if exportID, ok := id.Canonical(exportID); !ok || sealed != exportID {
 		return Download{}, fault.ErrUnauthorized
 	}
 	e, err := s.Exports.Find(ctx, organizationID, sealed)
 	if err != nil {
 		return Download{}, err
+	}
+	if userID == "" { // a link from before they named the user
+		userID = e.UserID
+	}
+	if may, err := s.Organizations.May(ctx, organizationID, userID, seenWith(e.Kind)); err != nil {
+		return Download{}, err
+	} else if !may {
+		return Download{}, fault.ErrForbidden
 	}
 	body, info, err := s.Files.Open(ctx, e.key())
 	if errors.Is(err, files.ErrNotFound) {
@@ -314,7 +325,7 @@ func (s *Service) MailExport(ctx context.Context, m event.ExportFinished) error 
 	if err != nil || people[m.UserID].Email == "" {
 		return err
 	}
-	link, err := s.exportLink(e, s.Clock.Now().Add(mailLinkWorks))
+	link, err := s.exportLink(e, m.UserID, s.Clock.Now().Add(mailLinkWorks))
 	if err != nil {
 		return err
 	}
@@ -323,7 +334,7 @@ func (s *Service) MailExport(ctx context.Context, m event.ExportFinished) error 
 		Body: []mail.Block{
 			{Text: fmt.Sprintf("Your export of %s is ready. It has %d rows.", e.Kind, e.RowsDone)},
 			{Link: &mail.Link{Label: "Download it", URL: link}},
-			{Text: "The link works for 24 hours, for everybody who has it. The file is kept for 7 days."},
+			{Text: "The link works for 24 hours, for everybody who has it, while you may see what is in the file. The file is kept for 7 days."},
 		},
 	})
 }

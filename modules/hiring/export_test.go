@@ -264,7 +264,7 @@ func TestExportsWhoseWorkersWereLostCountNoMoreAfterADay(t *testing.T) {
 func TestWhoLeftTheOrganizationGetsNoLinkToWhatTheyAskedFor(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
-	for kind, needed := range map[string]auth.Permission{"applications": auth.ApplicationsView, "jobs": ""} {
+	for kind, needed := range map[string]auth.Permission{"applications": auth.ApplicationsView, "jobs": auth.AnyPermission} {
 		st := employer()
 		b.left[st.UserID] = needed
 		_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: kind})

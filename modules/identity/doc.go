@@ -14,7 +14,8 @@
 // other is confirmed. A deleted account is a row without a person: its name and
 // address are replaced, so that the address is free again, and everything else
 // of it is removed. An organization that is left without an admin is closed:
-// nobody is a member of it any more. Whoever registered as an employer stays one
+// nobody is a member of it any more. An admin can also remove a single member or
+// withdraw an invitation. In both cases, whoever registered as an employer stays one
 // and may join another; whose account was made for this organization alone is a
 // jobseeker from then on.
 //

@@ -142,6 +142,12 @@ type Organizations interface {
 	SaveMember(ctx context.Context, m *Membership) error
 	// RemoveMember ends a membership.
 	RemoveMember(ctx context.Context, organizationID, userID string) error
+	// DismissMember ends a membership or withdraws an invitation, with its tokens:
+	// it ends the sessions of an active member, who is a jobseeker from then on if
+	// the account was made for the organization alone, and deletes a person who was
+	// only invited, and by no other organization. Nothing happens if the user is
+	// neither.
+	DismissMember(ctx context.Context, organizationID, userID string, at time.Time) error
 	// RemoveMemberships ends what the user has in every organization, open
 	// invitations included.
 	RemoveMemberships(ctx context.Context, userID string) error

@@ -3,7 +3,6 @@ package identity
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
@@ -326,13 +325,13 @@ func (s *Service) OrganizationName(ctx context.Context, organizationID string) (
 }
 
 // MemberMay reports whether the user is an active member of the organization who
-// holds the permission, or any member if it is empty.
+// holds the permission.
 func (s *Service) MemberMay(ctx context.Context, organizationID, userID string, p auth.Permission) (bool, error) {
 	m, err := s.Organizations.MembershipOf(ctx, userID)
 	if err != nil || m == nil || m.OrganizationID != organizationID {
 		return false, err
 	}
-	return p == "" || slices.Contains(m.Grants(), p), nil
+	return auth.Actor{OrganizationID: organizationID, Permissions: m.Grants()}.May(p), nil
 }
 
 // Admins are the ids of at most n active admins of an organization.

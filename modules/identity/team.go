@@ -105,7 +105,7 @@ func optOutSubject(email string) string { return auth.HashSecret("invitations " 
 
 // Team lists the caller's colleagues and whom the organization has invited.
 func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.Result[Member], error) {
-	if a.OrganizationID == "" {
+	if !a.May(auth.AnyPermission) {
 		return page.Result[Member]{}, fault.ErrForbidden
 	}
 	if err := r.CheckID(); err != nil {
@@ -117,7 +117,7 @@ func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.
 // Permissions shows what a member of the caller's organization may do. A
 // member of another organization and nobody at all are the same ErrNotInTeam.
 func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) (Member, error) {
-	if a.OrganizationID == "" {
+	if !a.May(auth.AnyPermission) {
 		return Member{}, fault.ErrForbidden
 	}
 	userID, ok := id.Canonical(userID)
@@ -221,6 +221,37 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 		return s.Audit.Record(ctx, audit.By(a, audit.PermissionsChanged, userID).With(string(next)))
 	})
 	return out, err
+}
+
+// RemoveMember ends the membership of a user in the caller's organization, or
+// withdraws the invitation, at once: sessions of the member end and invitation
+// links stop working. Admins only. An organization's last admin stays.
+func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string) error {
+	if !a.May(auth.Manage) {
+		return fault.ErrForbidden
+	}
+	userID, known := id.Canonical(userID)
+	if !known {
+		return ErrNotInTeam
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Organizations.Lock(ctx, a.OrganizationID); err != nil {
+			return err
+		}
+		m, err := s.Organizations.Member(ctx, a.OrganizationID, userID)
+		if err != nil {
+			return err
+		}
+		if m.guards() {
+			if err := s.anotherAdmin(ctx, m.Membership); err != nil {
+				return err
+			}
+		}
+		if err := s.Organizations.DismissMember(ctx, a.OrganizationID, userID, s.Clock.Now()); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(a, audit.MemberRemoved, userID))
+	})
 }
 
 // anotherAdmin fails with ErrLastAdmin if the organization has none but m. The

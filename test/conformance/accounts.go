@@ -97,6 +97,55 @@ func personIsRemoved(t *testing.T, p *people) {
 	require.NoError(t, err)
 }
 
+func memberIsDismissed(t *testing.T, p *people) {
+	ctx := t.Context()
+	boss, invitedAccount := p.user("jo@example.org"), p.user("al@example.org")
+	o := p.organization(boss.ID)
+	joined := func(email string) identity.User {
+		m := p.invite(o, email, identity.Recruiter)
+		m.Accept(p.now)
+		require.NoError(t, p.Organizations.SaveMember(ctx, &m))
+		u, err := p.Users.Find(ctx, m.UserID)
+		require.NoError(t, err)
+		u.Claim("Claimed", "v", p.now)
+		require.NoError(t, p.Users.Save(ctx, &u))
+		return u
+	}
+	member, kept := joined("member@example.org"), joined("kept@example.org")
+	placeholder := p.invite(o, "new@example.org", identity.Viewer)
+	p.invite(o, invitedAccount.Email, identity.Viewer)
+	token, _ := identity.NewMailToken(placeholder.UserID, "new@example.org", identity.ForInvitation, p.now)
+	token.OrganizationID = o.ID
+	require.NoError(t, p.MailTokens.Add(ctx, token))
+	ended, _ := p.session(member)
+	live := []identity.Session{}
+	for _, u := range []identity.User{kept, invitedAccount} {
+		s, _ := p.session(u)
+		live = append(live, s)
+	}
+	for _, id := range []string{member.ID, placeholder.UserID, invitedAccount.ID, uid()} {
+		require.NoError(t, p.Organizations.DismissMember(ctx, o.ID, id, p.now))
+		_, err := p.Organizations.Member(ctx, o.ID, id)
+		require.ErrorIs(t, err, identity.ErrNotInTeam)
+	}
+	got, err := p.Sessions.Principal(ctx, ended.ID)
+	require.NoError(t, err)
+	require.False(t, got.Session.Alive(p.now))
+	require.Equal(t, identity.KindJobseeker, got.User.Kind, "the account was made for the organization")
+	for _, s := range live {
+		got, err := p.Sessions.Principal(ctx, s.ID)
+		require.NoError(t, err)
+		require.True(t, got.Session.Alive(p.now))
+	}
+	_, err = p.Users.Find(ctx, placeholder.UserID)
+	require.ErrorIs(t, err, identity.ErrUserNotFound)
+	_, err = p.MailTokens.Find(ctx, token.Hash, identity.ForInvitation)
+	require.ErrorIs(t, err, identity.ErrTokenNotFound)
+	require.NoError(t, p.Organizations.DismissMember(ctx, uid(), kept.ID, p.now), "another organization")
+	_, err = p.Organizations.Member(ctx, o.ID, kept.ID)
+	require.NoError(t, err)
+}
+
 func organizationDissolves(t *testing.T, p *people) {
 	ctx := t.Context()
 	boss, stranger := p.user("jo@example.org"), p.user("al@example.org")

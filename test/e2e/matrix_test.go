@@ -110,9 +110,10 @@ var matrix = map[string]matrixRow{
 	"PUT /api/employers/organization": {path: at("/api/employers/organization"), alone: true, body: saying(object{"name": "Renamed Clinic"})},
 
 	"GET /api/employers/audit":                {path: at("/api/employers/audit")},
-	"GET /api/employers/team":                 {path: at("/api/employers/team"), everyMember: true},
+	"GET /api/employers/team":                 {path: at("/api/employers/team")},
 	"POST /api/employers/team":                {path: at("/api/employers/team"), body: func(*cast) any { return object{"intent": "add-member", "name": "N", "email": newEmail()} }},
-	"GET /api/employers/team/:id/permissions": {path: permissions, foreign: 403, foreignError: "Team member not in your organization", everyMember: true},
+	"DELETE /api/employers/team/:id":          {path: func(c *cast) string { return teamPath(c.member) }, alone: true, foreign: 403, foreignError: "Team member not in your organization"},
+	"GET /api/employers/team/:id/permissions": {path: permissions, foreign: 403, foreignError: "Team member not in your organization"},
 	"PUT /api/employers/team/:id/permissions": {path: permissions, alone: true, body: saying(object{"role": "viewer"}), foreign: 403, foreignError: "Team member not in your organization"},
 
 	"GET /api/listings":              {path: at("/api/listings")},
@@ -123,17 +124,17 @@ var matrix = map[string]matrixRow{
 	"POST /api/listings/:id/archive": {path: listing("/archive"), foreignError: "Listing not found"},
 	"PUT /api/listings/batch":        {path: at("/api/listings/batch"), body: func(c *cast) any { return []object{{"uuid": c.listing, "meta": object{"b": 2}}} }},
 
-	"GET /api/employers/jobs":                {path: at("/api/employers/jobs"), everyMember: true},
+	"GET /api/employers/jobs":                {path: at("/api/employers/jobs")},
 	"POST /api/employers/jobs":               {path: at("/api/employers/jobs"), body: saying(object{"title": "T", "description": "D"}), status: 201},
 	"POST /api/employers/jobs/batch":         {path: at("/api/employers/jobs/batch"), body: saying(object{"jobs": []object{{"title": "T", "description": "D"}}})},
 	"PUT /api/employers/jobs/batch":          {path: at("/api/employers/jobs/batch"), body: func(c *cast) any { return object{"jobs": []object{{"id": c.listing, "title": "Mine"}}} }},
-	"GET /api/employers/jobs/:id":            {path: job(""), foreignError: "Job listing not found", everyMember: true},
+	"GET /api/employers/jobs/:id":            {path: job(""), foreignError: "Job listing not found"},
 	"PUT /api/employers/jobs/:id":            {path: job(""), body: saying(object{"title": "Taken"}), foreignError: "Job listing not found"},
 	"DELETE /api/employers/jobs/:id":         {path: job(""), foreignError: "Job listing not found"},
 	"POST /api/employers/jobs/:id/duplicate": {path: job("/duplicate"), foreignError: "Job listing not found"},
 	"POST /api/employers/jobs/:id/renew":     {path: job("/renew"), foreignError: "Job listing not found"},
 
-	"GET /api/employers/jobs/export":         {path: at("/api/employers/jobs/export"), everyMember: true},
+	"GET /api/employers/jobs/export":         {path: at("/api/employers/jobs/export")},
 	"GET /api/employers/jobs/:id/analytics":  {path: job("/analytics"), foreignError: "Job listing not found"},
 	"GET /api/employers/analytics":           {path: at("/api/employers/analytics")},
 	"GET /api/employers/applications/stats":  {path: at("/api/employers/applications/stats")},
@@ -190,8 +191,8 @@ var matrix = map[string]matrixRow{
 		c.employer.post(interview(c), appointment(nil)).ok(200)
 	}},
 	"POST /api/employers/applications/:id/contact": {path: func(c *cast) string { return received(c) + "/contact" }, body: saying(object{"subject": "Hello", "message": "there"}), foreignError: "Application not found"},
-	"POST /api/employers/exports":                  {path: at("/api/employers/exports"), body: saying(object{"kind": "jobs"}), status: 202, everyMember: true},
-	"GET /api/employers/exports/:id":               {path: func(c *cast) string { return "/api/employers/exports/" + c.export }, foreignError: "Export not found", everyMember: true},
+	"POST /api/employers/exports":                  {path: at("/api/employers/exports"), body: saying(object{"kind": "jobs"}), status: 202},
+	"GET /api/employers/exports/:id":               {path: func(c *cast) string { return "/api/employers/exports/" + c.export }, foreignError: "Export not found"},
 	"GET /api/employers/interviews":                {path: at("/api/employers/interviews")},
 
 	"POST /api/developers/apps":                   {path: at("/api/developers/apps"), body: saying(object{"name": "Ward Finder"}), status: 201},

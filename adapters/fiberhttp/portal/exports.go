@@ -17,7 +17,7 @@ import (
 func exportRoutes(s *hiring.Service) []web.Route {
 	const tag = "Exports"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/jobs/export", Auth: web.Required, Who: web.Employer, Errors: []int{409}, Tag: tag, Summary: "The organization's listings in every state, as a table", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/jobs/export", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Errors: []int{409}, Tag: tag, Summary: "The organization's listings in every state, as a table", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobsExportInput) (web.CSV, error) {
 				if in.Format != "csv" {
 					return web.CSV{}, errOnlyCSV
@@ -33,17 +33,17 @@ func exportRoutes(s *hiring.Service) []web.Route {
 				d, err := s.ExportNow(ctx, c.Actor, "applications", hiring.ExportFilters{Status: given(in.Status), JobID: given(in.JobID), StartDate: given(in.StartDate), EndDate: given(in.EndDate)})
 				return web.CSV(d), err
 			}).Rewording(parameterWords)},
-		{Method: http.MethodPost, Path: "/api/employers/exports", Auth: web.Required, Who: web.Employer, Status: 202, Errors: []int{409}, Tag: tag, Summary: "Write the organization's jobs or applications into a file, in the background", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/exports", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Status: 202, Errors: []int{409}, Tag: tag, Summary: "Write the organization's jobs or applications into a file, in the background", Op: web.Op(
 			func(ctx context.Context, c web.Call, in hiring.ExportInput) (web.Reply[exportView], error) {
 				e, err := s.StartExport(ctx, c.Actor, in)
 				return web.OK(viewExport(hiring.ExportView{Export: e}), "Export started"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/exports/:id", Auth: web.Required, Who: web.Employer, Tag: tag, Summary: "How far an export is and, once it is done, a link to its file", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/exports/:id", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "How far an export is and, once it is done, a link to its file", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ExportPath) (web.Reply[exportView], error) {
 				v, err := s.MyExport(ctx, c.Actor, in.ID)
 				return web.OK(viewExport(v), ""), err
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/exports/:id/file", Errors: []int{401}, Tag: tag, Summary: "The file of an export, for whoever holds the link to it", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/exports/:id/file", Errors: []int{401, 403}, Tag: tag, Summary: "The file of an export, for the holder of a link to it, while the user for whom the link was made may see it", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in ExportLink) (web.CSV, error) {
 				d, err := s.OpenExport(ctx, in.ID, in.Token)
 				return web.CSV(d), err

@@ -73,7 +73,7 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 				return web.Said("Password changed"), s.ChangePassword(ctx, c.Actor, in, from(c))
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/team", Auth: web.Required, Who: web.Employer, Tag: team, Summary: "The organization's team, invited people included", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/team", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "The organization's team, invited people included", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[teamView], error) {
 				r, err := s.Team(ctx, c.Actor, in.Request())
 				if err != nil {
@@ -89,7 +89,11 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in TeamInput) (web.Done, error) {
 				return web.Said("Team member added, an invitation is on its way"), s.Invite(ctx, c.Actor, in.InviteInput)
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Who: web.Employer, Tag: team, Summary: "What a team member may do", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/employers/team/:id", Auth: web.Required, Who: web.Employer, Permission: auth.Manage, Errors: []int{409}, Tag: team, Summary: "Remove a member from the team, or withdraw an invitation: sessions, links and access to the organization end at once", Op: web.Op(
+			func(ctx context.Context, c web.Call, in MemberPath) (web.Done, error) {
+				return web.Said("Team member removed"), s.RemoveMember(ctx, c.Actor, in.ID)
+			})},
+		{Method: http.MethodGet, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "What a team member may do", Op: web.Op(
 			func(ctx context.Context, c web.Call, in MemberPath) (web.Reply[permissionsView], error) {
 				m, err := s.Permissions(ctx, c.Actor, in.ID)
 				return web.OK(viewPermissions(m), ""), err

@@ -140,7 +140,7 @@ func patchMetaBatch(ctx context.Context, s *listings.Service, organizationID str
 func employerJobRoutes(s *listings.Service) []web.Route {
 	const tag = "Employer job listings"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/jobs", Auth: web.Required, Who: web.Employer, Tag: tag, Summary: "The organization's listings in every state, newest first", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/jobs", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "The organization's listings in every state, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListJobsInput) (web.Reply[jobsView], error) {
 				r, err := s.List(ctx, c.Actor.OrganizationID, listings.Status(in.Status), in.Request())
 				if err != nil {
@@ -207,7 +207,7 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				}
 				return web.OK(v, fmt.Sprintf("%d jobs updated, %d failed", len(v.Updated), len(v.Failed))), nil
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/jobs/:id", Auth: web.Required, Who: web.Employer, Errors: []int{404}, Tag: tag, Summary: "One of the organization's listings", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/jobs/:id", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Errors: []int{404}, Tag: tag, Summary: "One of the organization's listings", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[jobView], error) {
 				l, err := s.Get(ctx, c.Actor.OrganizationID, in.ID)
 				return web.OK(jobView{Job: viewJob(l)}, ""), err

@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func teamPath(id string) string { return "/api/employers/team/" + id }
+
+// inTeam reports whether the organization's team list has the user.
+func (a *account) inTeam(id string) bool {
+	a.t.Helper()
+	for _, m := range a.get("/api/employers/team?limit=100").ok(200).list("data.team") {
+		if m.(object)["id"] == id {
+			return true
+		}
+	}
+	return false
+}
+
+// exportLink is the path of the link to a finished export of the kind.
+func (a *account) exportLink(kind string) string {
+	a.t.Helper()
+	id := a.elsewhere().post("/api/employers/exports", object{"kind": kind}).ok(202).text("data.id")
+	var link string
+	require.Eventually(a.t, func() bool {
+		answer := a.elsewhere().get("/api/employers/exports/" + id).ok(200)
+		if answer.text("data.status") == "completed" {
+			link = answer.text("data.url")
+		}
+		return link != ""
+	}, soon, 20*time.Millisecond)
+	u, err := url.Parse(link)
+	require.NoError(a.t, err)
+	return u.RequestURI()
+}
+
+func TestRemoveMember_ActiveMember_LosesAccessAtOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		boss := w.employer(t)
+		seeker := w.seeker(t)
+		seeker.application(boss.listing(nil), nil)
+		member := boss.member("recruiter")
+		program, link := member.program(), member.exportLink("applications")
+		require.Len(t, program.get("/v1/applications").gives(200).list("data"), 1)
+		require.Equal(t, 200, w.guest(t).get(link).status)
+
+		member.delete(teamPath(boss.id)).fails(403, "Forbidden")
+		w.guest(t).delete(teamPath(member.id)).fails(401, "Unauthorized")
+		w.employer(t).delete(teamPath(member.id)).fails(403, "Team member not in your organization")
+		boss.delete(teamPath(strings.ToUpper(member.id))).ok(200)
+
+		member.isOut(t)
+		require.False(t, boss.inTeam(member.id))
+		boss.delete(teamPath(member.id)).fails(403, "Team member not in your organization")
+		boss.delete(teamPath("x")).fails(403, "Team member not in your organization")
+		w.guest(t).get(link).fails(403, "Forbidden")
+		again := member.signIn(password)
+		again.get("/api/employers/jobs").fails(403, "Forbidden")
+		require.Equal(t, "jobseeker", again.get("/api/auth/me").ok(200).text("data.role"))
+		require.Empty(t, program.get("/v1/applications").gives(200).list("data"))
+	})
+}
+
+func TestRemoveMember_LastAdmin_Conflict(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("DELETE /api/employers/team/:id keeps the last admin", func(t *testing.T) {
+			boss := w.employer(t)
+			boss.delete(teamPath(boss.id)).fails(409, "An organization needs at least one admin")
+			second := boss.member("admin")
+			second.delete(teamPath(boss.id)).ok(200)
+			boss.isOut(t)
+			require.Equal(t, "EMPLOYER", boss.signIn(password).get("/api/auth/me").ok(200).text("data.role"))
+		})
+	})
+}
+
+func TestRemoveMember_Invitation_Withdrawn(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		boss, invited, email := w.employer(t), w.seeker(t), newEmail()
+		for _, to := range []string{invited.email, email} {
+			boss.post("/api/employers/team", object{"intent": "add-member", "name": "Tom", "email": to}).ok(200)
+		}
+		for _, m := range boss.get("/api/employers/team").ok(200).list("data.team") {
+			if m := m.(object); m["status"] == "invited" {
+				boss.delete(teamPath(m["id"].(string))).ok(200)
+			}
+		}
+		require.Len(t, boss.get("/api/employers/team").ok(200).list("data.team"), 1)
+		w.guest(t).post("/api/auth/accept-invitation", object{"token": w.mailed(t, email, "Join"), "password": password}).invalid("token")
+		invited.post("/api/auth/accept-invitation", object{"token": w.mailed(t, invited.email, "Join"), "password": password}).invalid("token")
+		boss.post("/api/employers/team", object{"intent": "add-member", "name": "Tom", "email": email}).ok(200)
+	})
+}
+
+func TestMember_WithoutPermissions_SeesPublicOnly(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		boss := w.employer(t)
+		draft, posted := boss.listing(object{"status": "draft"}), boss.listing(nil)
+		nothing := object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}}
+		member := w.join(t, boss, nil)
+		link := member.exportLink("jobs")
+		boss.put(teamPath(member.id)+"/permissions", object{"permissions": nothing}).ok(200)
+		for _, path := range []string{"/jobs", "/jobs/" + draft, "/jobs/export", "/team", "/team/" + boss.id + "/permissions", "/analytics", "/applications", "/interviews"} {
+			member.get("/api/employers"+path).fails(403, "Forbidden")
+		}
+		member.post("/api/employers/exports", object{"kind": "jobs"}).fails(403, "Forbidden")
+		w.guest(t).get(link).fails(403, "Forbidden")
+		member.get("/api/listings/"+draft).fails(404, "Listing not found")
+		member.get("/api/listings/" + posted).ok(200)
+		boss.get("/api/listings/" + draft).ok(200)
+		for _, path := range []string{"/profile", "/settings", "/organization"} {
+			member.get("/api/employers" + path).ok(200)
+		}
+	})
+}
