@@ -223,10 +223,10 @@ func TestOtherModulesHearWhatAMemberMayAtThisMoment(t *testing.T) {
 		require.NoError(t, err)
 		return ok
 	}
-	require.False(t, may(boss.OrganizationID, viewer, ""), "an invitation is no membership")
+	require.False(t, may(boss.OrganizationID, viewer, auth.AnyPermission), "an invitation is no membership")
 	_, err := h.accept(guest, h.token("viewer@example.org"))
 	require.NoError(t, err)
-	require.True(t, may(boss.OrganizationID, viewer, ""))
+	require.True(t, may(boss.OrganizationID, viewer, auth.AnyPermission))
 	require.True(t, may(boss.OrganizationID, viewer, auth.ApplicationsView))
 	require.False(t, may(boss.OrganizationID, viewer, auth.ApplicationsUpdate))
 	_, err = h.ChangePermissions(t.Context(), boss, viewer, change("recruiter"))
@@ -234,9 +234,9 @@ func TestOtherModulesHearWhatAMemberMayAtThisMoment(t *testing.T) {
 	require.True(t, may(boss.OrganizationID, viewer, auth.ApplicationsUpdate))
 	require.True(t, may(boss.OrganizationID, boss.UserID, auth.Manage))
 	for _, user := range []string{rival.UserID, boss.OrganizationID} {
-		require.False(t, may(boss.OrganizationID, user, ""))
+		require.False(t, may(boss.OrganizationID, user, auth.AnyPermission))
 	}
-	require.False(t, may(rival.OrganizationID, boss.UserID, ""))
+	require.False(t, may(rival.OrganizationID, boss.UserID, auth.AnyPermission))
 }
 
 func TestOnlyAdminsInviteAndChangePermissions(t *testing.T) {
