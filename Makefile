@@ -16,7 +16,7 @@ build: ## Build bin/locum
 
 .PHONY: run
 run: build ## Serve everything on SQLite, with demo data on the first start
-	@bin/locum seed
+	@bin/locum seed --optional
 	@exec bin/locum serve
 
 .PHONY: test

@@ -140,8 +140,8 @@ func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 		if folder, ok := strings.CutPrefix(c.Mail.URL, "file:"); ok {
 			fmt.Fprintf(cmd.OutOrStdout(), "  read its mail:         %s\n", folder)
 		}
-		if seeded(cmd.Context(), a.storage) {
-			fmt.Fprintf(cmd.OutOrStdout(), "  sign in to the demo:   %s or %s, %s\n", demoAccounts[0].Email, demoAccounts[3].Email, demoPassword)
+		for _, account := range demoSignIns(cmd.Context(), c, a.storage) {
+			fmt.Fprintf(cmd.OutOrStdout(), "  sign in to the demo:   %s\n", account)
 		}
 	} else {
 		fmt.Fprintln(cmd.OutOrStdout(), "locum works in the background")

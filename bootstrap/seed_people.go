@@ -9,11 +9,12 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// people stores organizations with their admins and the jobseekers.
-func (w *world) people(ctx context.Context, s adapters.Storage, n int, hash string) error {
+// people stores organizations with their admins and the jobseekers. An account
+// without a hash cannot sign in.
+func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes map[string]string) error {
 	account := func(email string, kind identity.Kind, registered bool, i int) (identity.User, error) {
 		at := w.now.AddDate(-1, 0, 0)
-		u := identity.NewUser(w.id(at, "user "+email, i), email, w.person(), kind, hash, at)
+		u := identity.NewUser(w.id(at, "user "+email, i), email, w.person(), kind, hashes[email], at)
 		u.Verify(at)
 		u.Registered = registered
 		return u, s.Users.Add(ctx, &u)
@@ -21,7 +22,7 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hash stri
 	for i, o := range w.orgs {
 		email := demoAccounts[0].Email
 		if i > 0 {
-			email = fmt.Sprintf("admin%d@locum.example", i)
+			email = fmt.Sprintf("admin%d@%s", i, identity.DemoDomain)
 		}
 		admin, err := account(email, identity.KindEmployer, true, i)
 		if err != nil {
@@ -40,7 +41,7 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hash stri
 		for k, role := range []identity.OrgRole{identity.Recruiter, identity.Viewer} {
 			email := demoAccounts[1+k].Email
 			if i > 0 {
-				email = fmt.Sprintf("%s%d@locum.example", role, i)
+				email = fmt.Sprintf("%s%d@%s", role, i, identity.DemoDomain)
 			}
 			u, err := account(email, identity.KindEmployer, false, i)
 			if err != nil {
@@ -56,10 +57,10 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hash stri
 			}
 		}
 	}
-	for i := range min(max(n/10, 20), 2_000) {
+	for i := range min(max(n/10, 20), maxDemoAccounts) {
 		email := demoAccounts[3].Email
 		if i > 0 {
-			email = fmt.Sprintf("jobseeker%d@locum.example", i)
+			email = fmt.Sprintf("jobseeker%d@%s", i, identity.DemoDomain)
 		}
 		u, err := account(email, identity.KindJobseeker, true, i)
 		if err != nil {

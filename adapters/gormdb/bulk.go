@@ -71,6 +71,32 @@ func (d Listings) Load(ctx context.Context, all iter.Seq[listings.Listing], done
 	return d.Do(context.WithoutCancel(ctx), func(ctx context.Context) error { return d.words.add(ctx, words) })
 }
 
+// removeBatch is how many listings one transaction deletes.
+const removeBatch = 1_000
+
+// Remove implements listings.Loader.
+func (d Listings) Remove(ctx context.Context, organizationIDs []string) (removed int, err error) {
+	for _, organizationID := range organizationIDs {
+		for n := removeBatch; n == removeBatch; removed += n {
+			err := d.Do(ctx, func(ctx context.Context) error {
+				var ids []string
+				if err := d.q(ctx).Table("listings").Where("organization_id = ?", organizationID).Limit(removeBatch).Pluck("id", &ids).Error; err != nil {
+					return wrap(err)
+				}
+				n = len(ids)
+				d.listingsChange(ctx)
+				return wrap(firstError(
+					d.unprepared(ctx).Exec("DELETE FROM listing_views WHERE ?", d.dialect.columnAmong("listing_id", ids)).Error,
+					d.unprepared(ctx).Exec("DELETE FROM listings WHERE ?", d.dialect.among(ids)).Error))
+			})
+			if err != nil {
+				return removed, err
+			}
+		}
+	}
+	return removed, nil
+}
+
 func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -84,6 +84,13 @@ func (d Users) Invite(ctx context.Context, u identity.User) (string, error) {
 	return id, wrap(d.q(ctx).Raw(`SELECT id FROM users WHERE email_key = ?`, u.EmailKey()).Scan(&id).Error)
 }
 
+// Exist implements identity.Users.
+func (d Users) Exist(ctx context.Context) (bool, error) {
+	var ids []string
+	err := d.q(ctx).Model(&userRow{}).Limit(1).Pluck("id", &ids).Error
+	return len(ids) > 0, wrap(err)
+}
+
 // Find implements identity.Users.
 func (d Users) Find(ctx context.Context, id string) (identity.User, error) {
 	return d.first(ctx, "id = ? AND status <> 'deleted'", id)

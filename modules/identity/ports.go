@@ -70,6 +70,9 @@ type Users interface {
 	// Invite is the id of whoever has u's address, invited, active or deleted;
 	// if nobody has, u is stored and it is u's.
 	Invite(ctx context.Context, u User) (id string, err error)
+	// Exist reports whether there is or was any user, invited and deleted ones
+	// included.
+	Exist(ctx context.Context) (bool, error)
 	// Find fails with ErrUserNotFound.
 	Find(ctx context.Context, id string) (User, error)
 	// FindByEmail finds by EmailKey and fails with ErrUserNotFound.

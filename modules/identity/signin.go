@@ -77,6 +77,9 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 	if err != nil && !errors.Is(err, ErrUserNotFound) {
 		return User{}, "", err
 	}
+	if s.isDemo(u) {
+		u.PasswordHash = ""
+	}
 	ok, stale := false, false
 	if len(password) <= maxPassword { // longer ones can't have been registered
 		// Of an account that is not there, and of an invited person, the

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
@@ -110,6 +111,14 @@ func (s *Service) addFailure(ctx context.Context, f failures) error {
 		}
 	}
 	return nil
+}
+
+// DemoDomain is the domain of the demo accounts' addresses, which nobody can have
+// mail at (RFC 2606). They cannot sign in over a public https URL.
+const DemoDomain = "locum.example"
+
+func (s *Service) isDemo(u User) bool {
+	return strings.HasSuffix(u.EmailKey(), "@"+DemoDomain) && strings.HasPrefix(s.PublicURL, "https:")
 }
 
 // deviceLife is how long a device is known after a sign-in.

@@ -91,6 +91,9 @@ type Loader interface {
 	// findable. done is told of every few hundred, from another goroutine. No
 	// events are recorded.
 	Load(ctx context.Context, all iter.Seq[Listing], done func(n int)) error
+	// Remove deletes the listings of the organizations, with their views, and
+	// returns their number. No events are recorded.
+	Remove(ctx context.Context, organizationIDs []string) (int, error)
 }
 
 // Search finds public listings. It is exact: every listing that matches is

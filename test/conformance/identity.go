@@ -25,6 +25,7 @@ func Identity(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		"of many who add one address at once one succeeds":          addressIsUniqueAtOnce,
 		"an invited person's row becomes the account":               invitedBecomesAccount,
 		"everybody who invites an address hears the same id":        invitedOnce,
+		"any user exists, also a deleted one":                       usersExist,
 		"mailbox opts out once and for good":                        optsOut,
 		"a save of what somebody else has changed is run again":     savesLoseNothing,
 		"a sign-in needs the verifier that was checked":             signInNeedsVerifier,

@@ -199,3 +199,15 @@ func optsOut(t *testing.T, p *people) {
 	require.NoError(t, err)
 	require.False(t, exists)
 }
+
+func usersExist(t *testing.T, p *people) {
+	exist, err := p.Users.Exist(t.Context())
+	require.NoError(t, err)
+	require.False(t, exist)
+	u := p.user("jo@example.org")
+	u.Erase(p.now)
+	require.NoError(t, p.Users.Save(t.Context(), &u))
+	exist, err = p.Users.Exist(t.Context())
+	require.NoError(t, err)
+	require.True(t, exist)
+}

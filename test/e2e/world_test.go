@@ -107,6 +107,7 @@ func (w *world) run(t testing.TB, args ...string) string {
 
 func (w *world) serve(t testing.TB) {
 	t.Helper()
+	w.once = sync.Once{} // it may be stopped again
 	w.cmd = exec.Command(kit.Program(t), "serve")
 	w.cmd.Dir, w.cmd.Env, w.cmd.Stderr = w.dir, w.env, w.log
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

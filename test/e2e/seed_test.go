@@ -1,0 +1,84 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// demoAccount is a line of data/demo.txt.
+var demoAccount = regexp.MustCompile(`(?m)^([a-z]+@locum\.example) +(\S+) `)
+
+func TestSeed(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		seed := func(more []string, args ...string) (string, error) {
+			cmd := exec.Command(kit.Program(t), append([]string{"seed"}, args...)...)
+			cmd.Dir, cmd.Env = w.dir, append(append([]string{}, w.env...), more...)
+			out, err := cmd.CombinedOutput()
+			return string(out), err
+		}
+		login := func(account []string) *answer {
+			return w.guest(t).post("/api/auth/login", object{"email": account[1], "password": account[2]})
+		}
+
+		out, err := seed([]string{"LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org"})
+		require.Error(t, err)
+		require.Contains(t, out, "http.public_url")
+
+		out, err = seed(nil)
+		require.NoError(t, err, "%s", out)
+		file := filepath.Join(w.dir, "data", "demo.txt")
+		kept, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, out, string(kept))
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode())
+		accounts := demoAccount.FindAllStringSubmatch(string(kept), -1)
+		require.Len(t, accounts, 4)
+		for _, a := range accounts {
+			login(a).ok(200)
+		}
+
+		out, err = seed(nil)
+		require.Error(t, err)
+		require.Contains(t, out, "the store has users")
+		out, err = seed(nil, "--optional")
+		require.NoError(t, err)
+		require.Contains(t, out, "no demo data is added: the store has users")
+
+		w.stop(t)
+		w.env = append(w.env, "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
+		w.serve(t)
+		for _, a := range accounts {
+			login(a).fails(401, "Invalid email or password")
+		}
+		w.env = w.env[:len(w.env)-1]
+		w.stop(t)
+		w.serve(t)
+
+		w.employer(t).listing(object{"title": "Registered Midwife"})
+		out, err = seed(nil, "--remove")
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, out, "200 listings")
+		require.NoFileExists(t, file)
+		for _, a := range accounts {
+			login(a).fails(401, "Invalid email or password")
+		}
+		require.Eventually(t, func() bool {
+			return w.guest(t).get("/api/listings").ok(200).number("data.pagination.total") == 1
+		}, soon, 200*time.Millisecond, "serve notices a foreign write")
+		out, err = seed(nil, "--remove")
+		require.NoError(t, err)
+		require.Contains(t, out, "removed 0 demo accounts and 0 listings")
+		require.NotContains(t, strings.ToLower(w.log.String()), "panic")
+	})
+}
