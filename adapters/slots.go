@@ -50,6 +50,7 @@ type Storage struct {
 	Browsers         identity.Browsers
 	MailTokens       identity.MailTokens
 	EmailChanges     identity.EmailChanges
+	EmailUndos       identity.EmailUndos
 	EmployerSettings identity.EmployerSettingsStore
 	OptOuts          identity.OptOuts
 

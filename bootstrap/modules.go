@@ -54,7 +54,7 @@ func openKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
 func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jwttokens.Tokens, l limit.Limiter, m mail.Mailer) *identity.Service {
 	return identity.New(identity.Needs{
 		Tx: s.Tx, Events: s.Events, Audit: s.Audit, AuditLog: s.AuditLog, Clock: d.Clock, NewID: d.NewID,
-		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, Browsers: s.Browsers, MailTokens: s.MailTokens, EmailChanges: s.EmailChanges, EmployerSettings: s.EmployerSettings, OptOuts: s.OptOuts, Jobs: s.Jobs,
+		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, Browsers: s.Browsers, MailTokens: s.MailTokens, EmailChanges: s.EmailChanges, EmailUndos: s.EmailUndos, EmployerSettings: s.EmployerSettings, OptOuts: s.OptOuts, Jobs: s.Jobs,
 		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, Limiter: l, Mailer: m,
 		Subscriptions: identitySubscriptions{billing.Standing{Subscriptions: s.Subscriptions, Clock: d.Clock}},
 		Programs:      identityPrograms{integrations.Programs{Apps: s.Apps, Webhooks: s.Webhooks, Consents: s.Consents}},

@@ -25,6 +25,7 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 		event.On("identity.programs-signed-out", i.OnProgramsSignedOut).In(job.Mail),
 		event.On("identity.session-reuse", i.OnSessionReuseDetected).In(job.Mail),
 		event.On("identity.invite", i.OnMemberInvited).In(job.Mail),
+		event.On("identity.undo-email-change", i.OnEmailChanged).In(job.Mail),
 		event.On("identity.confirm-email", i.OnEmailChangeRequested).In(job.Mail),
 
 		event.On("listings.close-organization", l.OnOrganizationClosed),

@@ -21,7 +21,7 @@ func (s *Server) addAccountPages() {
 			return c.Send(body)
 		}
 	}
-	for _, page := range []string{"/verify-email", "/reset-password", "/accept-invitation", "/forgot-password"} {
+	for _, page := range []string{"/verify-email", "/reset-password", "/accept-invitation", "/forgot-password", "/undo-email-change"} {
 		s.app.Get(page, serve("page.html", fiber.MIMETextHTMLCharsetUTF8))
 	}
 	s.app.Get("/account/page.css", serve("page.css", "text/css; charset=utf-8"))

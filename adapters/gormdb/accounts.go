@@ -49,6 +49,51 @@ func (d EmailChanges) Forget(ctx context.Context, before time.Time, n int) (int,
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
+// EmailUndos stores the addresses that accounts had.
+type EmailUndos struct{ *DB }
+
+type emailUndoRow struct {
+	UserID    string
+	ChangedAt time.Time
+	Email     string
+	EmailKey  string
+	ExpiresAt time.Time
+}
+
+// TableName tells GORM the table.
+func (emailUndoRow) TableName() string { return "email_undos" }
+
+// Create implements identity.EmailUndos.
+func (d EmailUndos) Create(ctx context.Context, u identity.EmailUndo) error {
+	r := emailUndoRow{UserID: u.UserID, ChangedAt: u.ChangedAt, Email: u.Email, EmailKey: identity.EmailKey(u.Email), ExpiresAt: u.ExpiresAt}
+	return wrap(d.q(ctx).Create(&r).Error)
+}
+
+// Get implements identity.EmailUndos.
+func (d EmailUndos) Get(ctx context.Context, userID string, changedAt time.Time) (identity.EmailUndo, error) {
+	var r emailUndoRow
+	err := d.locked(ctx).Where("user_id = ? AND changed_at = ?", userID, changedAt).Take(&r).Error
+	return identity.EmailUndo{UserID: r.UserID, Email: r.Email, ChangedAt: r.ChangedAt, ExpiresAt: r.ExpiresAt}, orNotFound(err, identity.ErrNoEmailChange)
+}
+
+// Reserved implements identity.EmailUndos.
+func (d EmailUndos) Reserved(ctx context.Context, emailKey, userID string, now time.Time) (bool, error) {
+	var found bool
+	err := d.q(ctx).Raw("SELECT EXISTS (SELECT 1 FROM email_undos WHERE email_key = ? AND user_id <> ? AND expires_at > ?)", emailKey, userID, d.dialect.moment(now)).Scan(&found).Error
+	return found, wrap(err)
+}
+
+// DeleteSince implements identity.EmailUndos.
+func (d EmailUndos) DeleteSince(ctx context.Context, userID string, since time.Time) error {
+	return wrap(d.q(ctx).Exec("DELETE FROM email_undos WHERE user_id = ? AND changed_at >= ?", userID, d.dialect.moment(since)).Error)
+}
+
+// DeleteBefore implements identity.EmailUndos.
+func (d EmailUndos) DeleteBefore(ctx context.Context, before time.Time, n int) (int, error) {
+	res := d.q(ctx).Exec("DELETE FROM email_undos WHERE (user_id, changed_at) IN (SELECT user_id, changed_at FROM email_undos WHERE expires_at < ? ORDER BY expires_at LIMIT ?)", d.dialect.moment(before), n)
+	return int(res.RowsAffected), wrap(res.Error)
+}
+
 // Absorb implements identity.Users.
 func (d Users) Absorb(ctx context.Context, invitedID, userID string) error {
 	return d.Do(ctx, func(ctx context.Context) error {

@@ -16,6 +16,8 @@ const (
 	ForDevice Purpose = "device"
 	// ForOptOut ends the invitations to an address, without signing in.
 	ForOptOut Purpose = "opt-out"
+	// ForEmailUndo restores the e-mail address that an account had before.
+	ForEmailUndo Purpose = "undo-email-change"
 )
 
 // Sealer makes tokens that stand in links: they say what they open and until

@@ -141,6 +141,11 @@ type (
 		UserID         string    `json:"user_id"`
 		InvitedAt      time.Time `json:"invited_at"`
 	}
+	// EmailChanged is recorded when the address of an account was changed.
+	EmailChanged struct {
+		UserID    string    `json:"user_id"`
+		ChangedAt time.Time `json:"changed_at"`
+	}
 	// EmailChangeRequested tells that the owner of an account wants another
 	// address, which is still to be confirmed.
 	EmailChangeRequested struct {
@@ -252,6 +257,7 @@ func (PasswordChanged) Type() string          { return "user.password_changed" }
 func (ProgramsSignedOut) Type() string        { return "user.programs_signed_out" }
 func (SessionReuseDetected) Type() string     { return "session.reuse_detected" }
 func (MemberInvited) Type() string            { return "member.invited" }
+func (EmailChanged) Type() string             { return "user.email_changed" }
 func (EmailChangeRequested) Type() string     { return "user.email_change_requested" }
 func (AccountDeleted) Type() string           { return "user.deleted" }
 func (AppDeleted) Type() string               { return "app.deleted" }
@@ -274,6 +280,7 @@ func (e PasswordChanged) Subject() string          { return e.UserID }
 func (e ProgramsSignedOut) Subject() string        { return e.UserID }
 func (e SessionReuseDetected) Subject() string     { return e.SessionID }
 func (e MemberInvited) Subject() string            { return e.UserID }
+func (e EmailChanged) Subject() string             { return e.UserID }
 func (e EmailChangeRequested) Subject() string     { return e.UserID }
 func (e AccountDeleted) Subject() string           { return e.UserID }
 func (e AppDeleted) Subject() string               { return e.AppID }

@@ -171,19 +171,21 @@ func (s *Service) moveTo(ctx context.Context, u *User, email string, now time.Ti
 	} else if err != nil {
 		return err
 	}
-	switch holder, err := s.Users.FindByEmail(ctx, EmailKey(email)); {
-	case errors.Is(err, ErrUserNotFound):
-	case err != nil:
+	if err := s.takeAddress(ctx, u, email); err != nil {
 		return err
-	case holder.Status == UserActive:
-		return ErrEmailTaken
-	default:
-		if err := s.Users.Absorb(ctx, holder.ID, u.ID); err != nil {
-			return err
-		}
 	}
+	left := EmailUndo{UserID: u.ID, Email: u.Email, ChangedAt: now, ExpiresAt: now.Add(undoLife)}
 	u.Move(c.Email, now)
 	if err := s.Users.Save(ctx, u); err != nil {
+		return err
+	}
+	if err := s.notReserved(ctx, u, now); err != nil {
+		return err
+	}
+	if err := s.EmailUndos.Create(ctx, left); err != nil {
+		return err
+	}
+	if err := s.Events.Record(ctx, event.EmailChanged{UserID: u.ID, ChangedAt: now}); err != nil {
 		return err
 	}
 	if err := s.EmailChanges.Remove(ctx, u.ID); err != nil {
@@ -194,6 +196,23 @@ func (s *Service) moveTo(ctx context.Context, u *User, email string, now time.Ti
 	}
 	// Links in the old mailbox open this account no more.
 	return s.MailTokens.SpendAll(ctx, u.ID, ForReset, "", now)
+}
+
+// takeAddress makes the address free for the account: whoever was invited under
+// it is absorbed. ErrEmailTaken if another account has it.
+func (s *Service) takeAddress(ctx context.Context, u *User, email string) error {
+	switch holder, err := s.Users.FindByEmail(ctx, EmailKey(email)); {
+	case errors.Is(err, ErrUserNotFound):
+		return nil
+	case err != nil:
+		return err
+	case holder.ID == u.ID:
+		return nil
+	case holder.Status == UserActive:
+		return ErrEmailTaken
+	default:
+		return s.Users.Absorb(ctx, holder.ID, u.ID)
+	}
 }
 
 // OnEmailChangeRequested warns the present address and then asks the other one

@@ -63,6 +63,9 @@ func TestAnotherAddressIsTheAccountsOnceItWasConfirmed(t *testing.T) {
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 		require.ErrorIs(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: token}), fault.ErrInvalid, "once")
 		require.ErrorIs(t, h.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: reset, Password: "An0ther-one"}), fault.ErrInvalid, "a link in the old mailbox")
+		_, err = h.Register(t.Context(), identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: "jobseeker"}, office)
+		require.ErrorIs(t, err, identity.ErrEmailTaken, "the change can still be undone")
+		h.clock.Advance(24 * time.Hour)
 		h.jobseeker("jo@example.org") // somebody else's from now on
 	})
 }

@@ -58,6 +58,9 @@ func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 
 // forget removes what is kept beside the account itself.
 func (s *Service) forget(ctx context.Context, userID string) error {
+	if err := s.EmailUndos.DeleteSince(ctx, userID, time.Time{}); err != nil {
+		return err
+	}
 	for _, remove := range []func(context.Context, string) error{
 		s.Organizations.RemoveMemberships, s.Sessions.Remove, s.MailTokens.Remove, s.EmailChanges.Remove, s.EmployerSettings.Remove,
 	} {

@@ -11,7 +11,8 @@
 // at most one active membership. An organization always keeps an active admin.
 //
 // An account whose owner wants another address keeps the present one until the
-// other is confirmed. A deleted account is a row without a person: its name and
+// other is confirmed, and for 24 hours the old mailbox can undo the change. A
+// deleted account is a row without a person: its name and
 // address are replaced, so that the address is free again, and everything else
 // of it is removed. An organization that is left without an admin is closed:
 // nobody is a member of it any more. An admin can also remove a single member or
@@ -27,6 +28,6 @@
 //
 // Events out: UserRegistered, PasswordResetRequested, PasswordChanged,
 // ProgramsSignedOut, SessionReuseDetected, MemberInvited, EmailChangeRequested,
-// AccountDeleted, OrganizationRenamed, OrganizationClosed. Events in: the first
-// seven, for the mails.
+// EmailChanged, AccountDeleted, OrganizationRenamed, OrganizationClosed. Events
+// in: the first eight, for the mails.
 package identity

@@ -106,6 +106,22 @@ type EmailChanges interface {
 	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
 
+// EmailUndos stores the addresses that accounts had and can get back.
+type EmailUndos interface {
+	// Create stores an address that the account has left.
+	Create(ctx context.Context, u EmailUndo) error
+	// Get returns the address that the user's account left at the time, or
+	// ErrNoEmailChange. Inside a transaction the row is locked until its end.
+	Get(ctx context.Context, userID string, changedAt time.Time) (EmailUndo, error)
+	// Reserved reports whether another account than the user's can still get the
+	// address back.
+	Reserved(ctx context.Context, emailKey, userID string, now time.Time) (bool, error)
+	// DeleteSince removes the addresses that the account left at the time or later.
+	DeleteSince(ctx context.Context, userID string, since time.Time) error
+	// DeleteBefore removes at most n that expired before the time.
+	DeleteBefore(ctx context.Context, before time.Time, n int) (int, error)
+}
+
 // EmployerSettingsStore keeps what people on the employers' side have set.
 type EmployerSettingsStore interface {
 	// Find is DefaultSettings for who has set nothing.

@@ -31,6 +31,7 @@ type Needs struct {
 	Browsers         Browsers
 	MailTokens       MailTokens
 	EmailChanges     EmailChanges
+	EmailUndos       EmailUndos
 	EmployerSettings EmployerSettingsStore
 	Jobs             job.Adder
 	Hasher           PasswordHasher
@@ -176,6 +177,9 @@ func (s *Service) register(ctx context.Context, r registration, from Client, ope
 		now := s.Clock.Now()
 		u := NewUser(s.NewID(), r.email, r.name, r.kind, hash, now)
 		if err := s.Users.Add(ctx, &u); err != nil {
+			return err
+		}
+		if err := s.notReserved(ctx, &u, now); err != nil {
 			return err
 		}
 		if r.kind == KindEmployer {
@@ -355,7 +359,7 @@ func (s *Service) Forget(ctx context.Context) error {
 		forget func(context.Context, time.Time, int) (int, error)
 		after  time.Duration
 	}{
-		{s.Sessions.Forget, expiredFor}, {s.MailTokens.Forget, expiredFor}, {s.EmailChanges.Forget, expiredFor},
+		{s.Sessions.Forget, expiredFor}, {s.MailTokens.Forget, expiredFor}, {s.EmailChanges.Forget, expiredFor}, {s.EmailUndos.DeleteBefore, expiredFor},
 		{s.Organizations.ForgetInvitations, unacceptedFor},
 	} {
 		for {

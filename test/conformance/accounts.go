@@ -97,6 +97,38 @@ func personIsRemoved(t *testing.T, p *people) {
 	require.NoError(t, err)
 }
 
+func emailUndosReadBack(t *testing.T, p *people) {
+	ctx, u, other := t.Context(), p.user("jo@example.org"), p.user("al@example.org")
+	first := identity.EmailUndo{UserID: u.ID, Email: "First@example.org", ChangedAt: p.now, ExpiresAt: p.now.Add(time.Hour)}
+	second := identity.EmailUndo{UserID: u.ID, Email: "second@example.org", ChangedAt: p.now.Add(time.Minute), ExpiresAt: p.now.Add(2 * time.Hour)}
+	for _, undo := range []identity.EmailUndo{first, second} {
+		require.NoError(t, p.EmailUndos.Create(ctx, undo))
+		got, err := p.EmailUndos.Get(ctx, u.ID, undo.ChangedAt)
+		require.NoError(t, err)
+		require.Equal(t, undo, got)
+	}
+	_, err := p.EmailUndos.Get(ctx, other.ID, first.ChangedAt)
+	require.ErrorIs(t, err, identity.ErrNoEmailChange)
+	reserved := func(key, userID string, now time.Time) bool {
+		found, err := p.EmailUndos.Reserved(ctx, key, userID, now)
+		require.NoError(t, err)
+		return found
+	}
+	require.True(t, reserved("first@example.org", other.ID, p.now))
+	require.False(t, reserved("first@example.org", u.ID, p.now), "the account's own")
+	require.False(t, reserved("first@example.org", other.ID, first.ExpiresAt))
+	n, err := p.EmailUndos.DeleteBefore(ctx, first.ExpiresAt, 10)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	require.NoError(t, p.EmailUndos.DeleteSince(ctx, other.ID, time.Time{}))
+	require.NoError(t, p.EmailUndos.DeleteSince(ctx, u.ID, second.ChangedAt))
+	_, err = p.EmailUndos.Get(ctx, u.ID, second.ChangedAt)
+	require.ErrorIs(t, err, identity.ErrNoEmailChange)
+	n, err = p.EmailUndos.DeleteBefore(ctx, first.ExpiresAt.Add(time.Second), 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+}
+
 func memberIsDismissed(t *testing.T, p *people) {
 	ctx := t.Context()
 	boss, invitedAccount := p.user("jo@example.org"), p.user("al@example.org")

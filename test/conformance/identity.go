@@ -57,6 +57,7 @@ func Identity(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		"an organization is changed, and never half":                organizationSaves,
 		"what an employer has set reads back":                       employerSettingsReadBack,
 		"invitations that nobody accepted are forgotten":            invitationsAreForgotten,
+		"an address that was left is reserved":                      emailUndosReadBack,
 		"a member is dismissed with sessions and tokens":            memberIsDismissed,
 		"an organization is dissolved":                              organizationDissolves,
 		"a deleted account gets no token, also not at once":         deletedGetsNoToken,

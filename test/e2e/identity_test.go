@@ -163,7 +163,7 @@ func TestSigningInAndOut(t *testing.T) {
 func TestPasswordsAndAddressesByMail(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("the links in mails lead to pages that only their own files may script", func(t *testing.T) {
-			for _, path := range []string{"/verify-email?token=x", "/reset-password?token=x", "/accept-invitation?token=x", "/forgot-password", "/account/page.js", "/account/page.css"} {
+			for _, path := range []string{"/verify-email?token=x", "/reset-password?token=x", "/accept-invitation?token=x", "/forgot-password", "/undo-email-change?token=x", "/account/page.js", "/account/page.css"} {
 				resp, err := http.Get(w.url + path)
 				require.NoError(t, err)
 				require.NoError(t, resp.Body.Close())

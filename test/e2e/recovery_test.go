@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -150,3 +151,49 @@ func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
 		require.Empty(t, victim.signIn(password+"1").get("/api/developers/apps/"+app+"/keys").ok(200).list("data.keys"))
 	})
 }
+
+func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		t.Run("POST /api/auth/undo-email-change restores address and password once", func(t *testing.T) {
+			victim, thief := w.seeker(t), newEmail()
+			// With a stolen sign-in somebody makes the account theirs.
+			victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": thief}}).ok(200)
+			w.guest(t).post("/api/auth/verify-email", object{"token": w.mailed(t, thief, "confirm your new")}).ok(200)
+			p := (&account{client: victim.client, id: victim.id, email: thief}).programs()
+			w.guest(t).post("/api/auth/register", object{"email": victim.email, "password": password, "name": "N", "userType": "jobseeker"}).fails(409, "Email already registered")
+
+			token := w.undoToken(t, victim.email)
+			undo := object{"token": token, "password": password + "1"}
+			w.guest(t).post("/api/auth/undo-email-change", object{"token": token, "password": "weak"}).invalid("password")
+			w.guest(t).post("/api/auth/undo-email-change", object{"token": token + "x", "password": password}).invalid("token")
+			w.guest(t).post("/api/auth/undo-email-change", undo).ok(200)
+			w.guest(t).post("/api/auth/undo-email-change", undo).invalid("token")
+			victim.isOut(t)
+			owner := victim.signIn(password + "1")
+			require.Equal(t, victim.email, owner.get("/api/auth/me").ok(200).text("data.email"))
+			p.ended(t, owner.client)
+			w.guest(t).post("/api/auth/login", object{"email": thief, "password": password}).fails(401, "Invalid email or password")
+		})
+		t.Run("a later change does not disable the link of an earlier one", func(t *testing.T) {
+			victim := w.seeker(t)
+			for range 2 {
+				next := newEmail()
+				victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
+				w.guest(t).post("/api/auth/verify-email", object{"token": w.mailed(t, next, "confirm your new")}).ok(200)
+			}
+			w.guest(t).post("/api/auth/undo-email-change", object{"token": w.undoToken(t, victim.email), "password": password + "1"}).ok(200)
+			victim.signIn(password + "1")
+		})
+	})
+}
+
+// undoToken is the token of the link that was sent to the old address.
+func (w *world) undoToken(t testing.TB, old string) string {
+	t.Helper()
+	text := strings.ReplaceAll(strings.ReplaceAll(w.mail(t, old, "Subject: Your e-mail address was changed"), "=\r\n", ""), "=3D", "=")
+	found := undoLink.FindStringSubmatch(text)
+	require.NotNil(t, found, text)
+	return found[1]
+}
+
+var undoLink = regexp.MustCompile(`/undo-email-change\?token=([0-9A-Za-z_.-]+)`)

@@ -68,6 +68,10 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 			func(ctx context.Context, _ web.Call, in identity.VerifyEmailInput) (web.Done, error) {
 				return web.Said("E-mail address confirmed"), s.VerifyEmail(ctx, in)
 			})},
+		{Method: http.MethodPost, Path: "/api/auth/undo-email-change", Errors: []int{409}, Tag: tag, Summary: "Restore the previous e-mail address with a token that was mailed to it, and set a new password. All sessions end, and API keys, OAuth grants and webhooks as after a password reset", Op: web.Op(
+			func(ctx context.Context, _ web.Call, in identity.UndoEmailChangeInput) (web.Done, error) {
+				return web.Said("E-mail address restored, please sign in"), s.UndoEmailChange(ctx, in)
+			})},
 		{Method: http.MethodPost, Path: "/api/auth/change-password", Auth: web.Required, Errors: []int{429}, Tag: tag, Summary: "Change the password and end all other sessions", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.ChangePasswordInput) (web.Done, error) {
 				return web.Said("Password changed"), s.ChangePassword(ctx, c.Actor, in, from(c))

@@ -1,0 +1,150 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/mail"
+)
+
+// undoLife is how long a change of address can be undone from the old mailbox.
+const undoLife = 24 * time.Hour
+
+// EmailUndo is an address that an account had and can get back.
+type EmailUndo struct {
+	UserID    string
+	Email     string
+	ChangedAt time.Time
+	ExpiresAt time.Time
+}
+
+// notReserved fails with ErrEmailTaken if the account's address is one that
+// another account can still get back. It runs after the account was saved, so
+// that a concurrent change of address is visible.
+func (s *Service) notReserved(ctx context.Context, u *User, now time.Time) error {
+	reserved, err := s.EmailUndos.Reserved(ctx, u.EmailKey(), u.ID, now)
+	if err == nil && reserved {
+		return ErrEmailTaken
+	}
+	return err
+}
+
+// UndoEmailChangeInput carries the token that was mailed to the old address, and
+// a new password.
+type UndoEmailChangeInput struct {
+	Token    string `json:"token" validate:"required,max=4096"`
+	Password string `json:"password" validate:"required,min=8,max=1024,password"`
+}
+
+// UndoEmailChange restores the address that the account had before, for the owner
+// of that mailbox. As the account may have been taken over, it gets a new
+// password, all sessions end and programs are signed out. The link works once;
+// later changes of address cannot be undone any more, earlier ones can.
+func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) error {
+	var c checks
+	if in.Token == "" {
+		c.bad("token", "is required")
+	}
+	c.password("password", in.Password, true)
+	if err := c.err(); err != nil {
+		return err
+	}
+	userID, changedAt, err := s.unsealUndo(in.Token)
+	if err != nil {
+		return err
+	}
+	if _, err := s.usableUndo(ctx, userID, changedAt); err != nil {
+		return err // before the password is hashed
+	}
+	hash, err := s.Hasher.Hash(ctx, in.Password)
+	if err != nil {
+		return err
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		undo, err := s.usableUndo(ctx, userID, changedAt)
+		if err != nil {
+			return err
+		}
+		u, err := s.Users.Find(ctx, userID)
+		if errors.Is(err, ErrUserNotFound) {
+			return errBadToken
+		} else if err != nil {
+			return err
+		}
+		if err := s.takeAddress(ctx, &u, undo.Email); err != nil {
+			return err
+		}
+		now := s.Clock.Now()
+		u.Move(undo.Email, now)
+		if err := s.setPassword(ctx, &u, hash, "", true, now); err != nil {
+			return err
+		}
+		if err := s.EmailUndos.DeleteSince(ctx, u.ID, undo.ChangedAt); err != nil {
+			return err
+		}
+		if err := s.MailTokens.SpendAll(ctx, u.ID, ForVerification, "", now); err != nil {
+			return err
+		}
+		return s.auditUser(ctx, u.ID, audit.EmailChanged, u.ID)
+	})
+}
+
+func (s *Service) usableUndo(ctx context.Context, userID string, changedAt time.Time) (EmailUndo, error) {
+	undo, err := s.EmailUndos.Get(ctx, userID, changedAt)
+	if errors.Is(err, ErrNoEmailChange) || err == nil && !s.Clock.Now().Before(undo.ExpiresAt) {
+		err = errBadToken
+	}
+	return undo, err
+}
+
+func (s *Service) unsealUndo(token string) (userID string, changedAt time.Time, err error) {
+	subject, err := s.Sealer.Unseal(auth.ForEmailUndo, token)
+	if err != nil {
+		if errors.Is(err, fault.ErrUnauthorized) {
+			err = errBadToken
+		}
+		return "", time.Time{}, err
+	}
+	userID, at, _ := strings.Cut(subject, ".")
+	micros, err := strconv.ParseInt(at, 36, 64)
+	if err != nil {
+		return "", time.Time{}, errBadToken
+	}
+	return userID, time.UnixMicro(micros).UTC(), nil
+}
+
+// OnEmailChanged sends the link that restores the address to the old mailbox.
+func (s *Service) OnEmailChanged(ctx context.Context, e event.EmailChanged) error {
+	undo, err := s.EmailUndos.Get(ctx, e.UserID, e.ChangedAt)
+	if errors.Is(err, ErrNoEmailChange) {
+		return nil // undone, or the account was deleted
+	} else if err != nil {
+		return err
+	}
+	u, err := s.recipient(ctx, e.UserID)
+	if err != nil || u.ID == "" {
+		return err
+	}
+	token, err := s.Sealer.Seal(auth.ForEmailUndo, u.ID+"."+moment(undo.ChangedAt), undo.ExpiresAt)
+	if err != nil {
+		return err
+	}
+	u.Email = undo.Email
+	err = s.send(ctx, u, "email-changed-"+u.ID+"-"+moment(e.ChangedAt), "Your e-mail address was changed",
+		mail.Block{Text: "The e-mail address of your account was changed on " + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + ". This is the last message to this address."},
+		mail.Block{Text: "If you did not change it, restore this address and set a new password. That also signs out all devices and revokes API keys and other access by programs."},
+		s.link("Restore this address", "undo-email-change", token),
+		mail.Block{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, mail.Block{Code: token})
+	if job.IsPermanent(err) {
+		return nil // the old mailbox no longer exists
+	}
+	return err
+}
