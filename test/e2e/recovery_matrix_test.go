@@ -1,0 +1,200 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// accessOf is an account with one of every means of access.
+type accessOf struct {
+	w          *world
+	acting     *account // the session that acts
+	other      *account // another device
+	session    string   // of the other device
+	browser    *browser
+	programs   *programs
+	link       string // to an export of the organization
+	invitation string // token of another organization's invitation
+	boss       *account
+	password   string // after the event
+	email      string // after the event
+}
+
+func (w *world) accessOf(t *testing.T) *accessOf {
+	t.Helper()
+	a := &accessOf{w: w, boss: w.employer(t), acting: w.seeker(t), password: password}
+	me := a.acting
+	join := func(boss *account) string {
+		boss.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": me.email}).ok(200)
+		return w.mailed(t, me.email, "Subject: Join")
+	}
+	me.post("/api/auth/accept-invitation", object{"token": join(a.boss), "password": password}).ok(200)
+	a.programs, a.link = me.programs(), me.exportLink("applications")
+	rival := w.employer(t)
+	rival.put("/api/employers/organization", object{"name": "Rival Clinic"}).ok(200)
+	rival.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": me.email}).ok(200)
+	a.invitation = w.mailed(t, me.email, "Rival Clinic")
+	a.other, a.browser, a.email = me.signIn(password), w.signedIn(t, me), me.email
+	for _, s := range a.other.get("/api/auth/sessions").ok(200).list("data.sessions") {
+		if s := s.(object); s["current"] == true {
+			a.session = s["id"].(string)
+		}
+	}
+	require.NotEmpty(t, a.session)
+	return a
+}
+
+// changeAddress gives the account another address.
+func (a *accessOf) changeAddress(t *testing.T) {
+	next := newEmail()
+	a.acting.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
+	a.w.guest(t).post("/api/auth/verify-email", object{"token": a.w.mailed(t, next, "confirm your new")}).ok(200)
+	a.email = next
+}
+
+// recoveryEvents are the rows of the guide's table.
+var recoveryEvents = map[string]func(t *testing.T, a *accessOf){
+	"Password reset": func(t *testing.T, a *accessOf) {
+		a.w.guest(t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
+		a.password = password + "1"
+		a.w.guest(t).post("/api/auth/reset-password", object{"token": a.w.mailed(t, a.email, "Subject: Set a new password"), "password": a.password}).ok(200)
+	},
+	"Password change": func(_ *testing.T, a *accessOf) {
+		a.password = password + "1"
+		a.acting.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": a.password}).ok(200)
+	},
+	"Password change with `signOutPrograms`": func(_ *testing.T, a *accessOf) {
+		a.password = password + "1"
+		a.acting.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": a.password, "signOutPrograms": true}).ok(200)
+	},
+	"Address change": func(t *testing.T, a *accessOf) { a.changeAddress(t) },
+	"Address change undone": func(t *testing.T, a *accessOf) {
+		first := a.email
+		a.changeAddress(t)
+		a.email, a.password = first, password+"1"
+		a.w.guest(t).post("/api/auth/undo-email-change", object{"token": a.w.undoToken(t, first), "password": a.password}).ok(200)
+	},
+	"Leaving an organization": func(_ *testing.T, a *accessOf) { a.acting.delete("/api/employers/profile").ok(200) },
+	"Removal from a team":     func(_ *testing.T, a *accessOf) { a.boss.delete(teamPath(a.acting.id)).ok(200) },
+	"Account deletion": func(_ *testing.T, a *accessOf) {
+		a.acting.delete("/api/jobseekers/profile").ok(200)
+		a.password = ""
+	},
+}
+
+// again signs in after the event, nil if the account is deleted.
+func (a *accessOf) again(t *testing.T) *account {
+	t.Helper()
+	if a.password == "" {
+		a.w.guest(t).post("/api/auth/login", object{"email": a.email, "password": password}).fails(401, "Invalid email or password")
+		return nil
+	}
+	return (&account{client: a.w.guest(t), id: a.acting.id, email: a.email}).signIn(a.password)
+}
+
+// cell says "kept" or "revoked".
+func cell(kept bool) string {
+	if kept {
+		return "kept"
+	}
+	return "revoked"
+}
+
+// recoveryColumns are the columns of the guide's table.
+var recoveryColumns = map[string]func(t *testing.T, a *accessOf, again *account) string{
+	"session": func(_ *testing.T, a *accessOf, again *account) string {
+		if again == nil {
+			return "revoked"
+		}
+		return cell(strings.Contains(string(again.get("/api/auth/sessions?limit=100").ok(200).raw), a.session))
+	},
+	"access token": func(_ *testing.T, a *accessOf, _ *account) string {
+		return cell(a.other.get("/api/auth/me").status == 200)
+	},
+	"refresh token": func(t *testing.T, a *accessOf, _ *account) string {
+		return cell(a.w.guest(t).post("/api/auth/refresh", object{"refreshToken": a.other.refresh}).status == 200)
+	},
+	"browser cookie": func(_ *testing.T, a *accessOf, _ *account) string {
+		return cell(a.browser.open("GET", "/developers", nil).status == 200)
+	},
+	"API key": func(_ *testing.T, a *accessOf, _ *account) string {
+		return cell(a.programs.key.get("/v1/jobs").status == 200)
+	},
+	"OAuth grant": func(_ *testing.T, a *accessOf, _ *account) string {
+		return cell(a.programs.grant.get("/v1/jobs").status == 200)
+	},
+	"webhook": func(t *testing.T, a *accessOf, again *account) string {
+		if again != nil {
+			return again.get(a.programs.webhook).ok(200).text("data.webhook.status")
+		}
+		id := a.programs.webhook[strings.LastIndex(a.programs.webhook, "/")+1:]
+		require.Eventually(t, func() bool { return len(kit.RowsWith(t, a.w.database(), nil, id)["webhook_endpoints"]) == 0 }, soon, 100*time.Millisecond)
+		return "deleted"
+	},
+	"export link": func(t *testing.T, a *accessOf, _ *account) string {
+		return cell(a.w.guest(t).get(a.link).status == 200)
+	},
+	"invitation": func(t *testing.T, a *accessOf, again *account) string {
+		who := a.w.guest(t)
+		if again != nil {
+			who = again.client
+		}
+		return cell(who.post("/api/auth/accept-invitation", object{"token": a.invitation, "password": password}).status == 200)
+	},
+}
+
+// table reads the first table of a guide: its header and its rows.
+func table(t *testing.T, guide string) (header []string, rows [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(guides, guide+".md"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "|") {
+			if rows != nil {
+				return header, rows
+			}
+			continue
+		}
+		var cells []string
+		for c := range strings.SplitSeq(strings.Trim(line, "|"), "|") {
+			cells = append(cells, strings.TrimSpace(c))
+		}
+		switch {
+		case header == nil:
+			header = cells
+		case !strings.HasPrefix(cells[0], "---"):
+			rows = append(rows, cells)
+		}
+	}
+	return header, rows
+}
+
+func TestRecoveryMatrix_EveryCell_IsAsDocumented(t *testing.T) {
+	header, rows := table(t, "accounts")
+	require.Len(t, header, len(recoveryColumns)+1)
+	require.Len(t, rows, len(recoveryEvents))
+	everywhere(t, func(t *testing.T, w *world) {
+		for _, row := range rows {
+			t.Run(row[0], func(t *testing.T) {
+				t.Parallel()
+				require.Contains(t, recoveryEvents, row[0])
+				a := w.accessOf(t)
+				recoveryEvents[row[0]](t, a)
+				again := a.again(t)
+				require.Len(t, row, len(header))
+				for i, column := range header[1:] {
+					require.Contains(t, recoveryColumns, column)
+					require.Equal(t, row[i+1], recoveryColumns[column](t, a, again), "%s after: %s", column, row[0])
+				}
+			})
+		}
+	})
+}
