@@ -31,10 +31,15 @@ import (
 // The bridges: what a module asks of its surroundings, answered by the module
 // that knows. They translate and do nothing else.
 
-func newListings(s adapters.Storage, d adapters.Deps, i *identity.Service) *listings.Service {
+func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *identity.Service) *listings.Service {
+	slots := 0
+	if search, ok := s.ListingSearch.(interface{ Slots() int }); ok {
+		slots = search.Slots()
+	}
 	return listings.New(listings.Needs{
 		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Search: s.ListingSearch, Matcher: s.ListingMatcher, Views: s.ListingViews,
 		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Profiles},
+		SearchSlots: slots, SearchTimeout: c.Limits.SearchTimeout, SearchCPU: time.Duration(c.Limits.SearchCPU * float64(time.Second)),
 	})
 }
 

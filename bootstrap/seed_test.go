@@ -152,7 +152,7 @@ func TestTheDemoHasApplicationsOnBothSides(t *testing.T) {
 	defer func() { require.NoError(t, s.Close()) }()
 	ctx, d, c := t.Context(), newDeps(slog.New(slog.DiscardHandler)), &config.Config{}
 	people := newIdentity(c, s, d, nil, nil, nil)
-	desk := newHiring(c, s, d, newListings(s, d, people), people, nil, nil, nil, nil)
+	desk := newHiring(c, s, d, newListings(c, s, d, people), people, nil, nil, nil, nil)
 	who := func(account int) auth.Actor {
 		u, err := s.Users.FindByEmail(ctx, demoAccounts[account].Email)
 		require.NoError(t, err)

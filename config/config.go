@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
@@ -73,6 +74,11 @@ type Limits struct {
 	// BodyMemory is how many MiB the bodies of all requests may take in memory.
 	// A request beyond it is answered with 503.
 	BodyMemory int `mapstructure:"body_memory"`
+	// SearchCPU is how many seconds the searches of one network (/24 or /64) may
+	// take in 10 s, 0 for any number. A search beyond it is answered with 429.
+	SearchCPU float64 `mapstructure:"search_cpu"`
+	// SearchTimeout is the time of a search, its wait for others included.
+	SearchTimeout time.Duration `mapstructure:"search_timeout"`
 }
 
 // Mail is how messages leave.
@@ -122,7 +128,7 @@ func Default() Config {
 		Database: Database{URL: "sqlite:data/locum.db", ReplicaURLs: []string{}},
 		Queue:    Queue{URL: "embedded:"},
 		Limiter:  Limiter{URL: "memory:"},
-		Limits:   Limits{BodyMemory: 256},
+		Limits:   Limits{BodyMemory: 256, SearchCPU: 5, SearchTimeout: time.Second},
 		Mail:     Mail{URL: "file:data/mail", From: "locum <no-reply@localhost>"},
 		Files:    Files{URL: "file:data/files"},
 		Payments: Payments{URL: "sandbox:"},
@@ -165,7 +171,7 @@ func Load(path string) (*Config, error) {
 	}
 	if err := v.UnmarshalExact(&c, func(d *mapstructure.DecoderConfig) {
 		d.ZeroFields = true
-		d.DecodeHook = mapstructure.StringToSliceHookFunc(",")
+		d.DecodeHook = mapstructure.ComposeDecodeHookFunc(mapstructure.StringToSliceHookFunc(","), mapstructure.StringToTimeDurationHookFunc())
 	}); err != nil {
 		return nil, c.plainly(err, cmp.Or(file, "the environment"))
 	}
@@ -215,7 +221,7 @@ func refuseUnknownVariables(c *Config) error {
 }
 
 // ofWrongType is what the decoder says of a value that is none of its key's type.
-var ofWrongType = regexp.MustCompile(`'([a-z0-9_.]+)' (?:cannot parse value as|expected type) '([a-z0-9]+)'`)
+var ofWrongType = regexp.MustCompile(`'([a-z0-9_.]+)' (?:cannot parse value as '|expected type '|time: unknown |time: missing |time: invalid )([a-z0-9]+)`)
 
 // plainly is a decoder's error in a line that names the key and the mend.
 func (c *Config) plainly(err error, where string) error {
@@ -225,7 +231,7 @@ func (c *Config) plainly(err error, where string) error {
 		return fmt.Errorf("%s: unknown key %s; `locum config` lists the keys there are", where, keys)
 	}
 	if found := ofWrongType.FindStringSubmatch(text); found != nil {
-		want := map[string]string{"bool": "want true or false", "int": "want a whole number", "int64": "want a whole number", "string": "want a text"}
+		want := map[string]string{"bool": "want true or false", "int": "want a whole number", "int64": "want a whole number", "string": "want a text", "float64": "want a number", "duration": "want a duration such as 5s", "unit": "want a duration with its unit, such as 5s"}
 		return c.Err(found[1], cmp.Or(want[found[2]], "want a "+found[2]))
 	}
 	return fmt.Errorf("%s: %s", where, strings.ReplaceAll(strings.TrimSpace(text), "\n", " "))
@@ -266,6 +272,12 @@ func (c *Config) validate() error {
 	}
 	if c.Limits.BodyMemory < 1 {
 		return c.Err("limits.body_memory", "want a number of MiB of at least 1")
+	}
+	if !(c.Limits.SearchCPU >= 0) {
+		return c.Err("limits.search_cpu", "want seconds of at least 0")
+	}
+	if c.Limits.SearchTimeout < 10*time.Millisecond || c.Limits.SearchTimeout > time.Minute {
+		return c.Err("limits.search_timeout", "want a duration from 10ms to 1m, such as 1s")
 	}
 	if len(c.Database.ReplicaURLs) > 0 {
 		return c.Err("database.replica_urls", "no storage reads from replicas yet; remove it")

@@ -63,6 +63,9 @@ func TestWhatCannotWorkNamesKeySourceAndMend(t *testing.T) {
 		"a port of a database":           {env: "LOCUM_DATABASE_URL", value: "postgres://u:p@[::1]:65536/db", says: "database.url (from LOCUM_DATABASE_URL): want a port"},
 		"a port of a mail server":        {env: "LOCUM_MAIL_URL", value: "smtp://mail:x", says: "mail.url (from LOCUM_MAIL_URL): want a port"},
 		"a password with a slash":        {env: "LOCUM_DATABASE_URL", value: "postgres://u:hun/ter2@db/locum", says: "special characters in a password are written as %XX"},
+		"a duration without unit":        {env: "LOCUM_LIMITS_SEARCH_TIMEOUT", value: "5", says: "limits.search_timeout (from LOCUM_LIMITS_SEARCH_TIMEOUT): want a duration"},
+		"no duration":                    {env: "LOCUM_LIMITS_SEARCH_TIMEOUT", value: "soon", says: "limits.search_timeout (from LOCUM_LIMITS_SEARCH_TIMEOUT): want a duration"},
+		"no number":                      {env: "LOCUM_LIMITS_SEARCH_CPU", value: "much", says: "limits.search_cpu (from LOCUM_LIMITS_SEARCH_CPU): want a number"},
 		"no memory for bodies":           {env: "LOCUM_LIMITS_BODY_MEMORY", value: "0", says: "limits.body_memory (from LOCUM_LIMITS_BODY_MEMORY): want a number of MiB"},
 		"a server address without colon": {env: "LOCUM_HTTP_ADDR", value: "8080", says: "http.addr"},
 	} {

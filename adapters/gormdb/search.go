@@ -2,6 +2,7 @@ package gormdb
 
 import (
 	"context"
+	"runtime"
 
 	"gorm.io/gorm"
 
@@ -65,6 +66,16 @@ type search struct {
 	known *totalled
 }
 
+// Slots is how many searches leave room for everything else: half of the
+// connections of the smaller of the pools that they use, and on SQLite, which
+// searches in this process, half of the processors.
+func (d Searches) Slots() int {
+	if d.pg() {
+		return fixedConnections / 2
+	}
+	return max(1, runtime.GOMAXPROCS(0)/2)
+}
+
 // Find implements listings.Search.
 func (d Searches) Find(ctx context.Context, q listings.Query) (page.Result[listings.Hit], error) {
 	out := page.Result[listings.Hit]{Items: []listings.Hit{}}
@@ -72,7 +83,7 @@ func (d Searches) Find(ctx context.Context, q listings.Query) (page.Result[listi
 	// than it says.
 	asked, changes := d.clock.Now(), d.listingChanges.Load()
 	if len(q.Text.Clauses) > 0 {
-		if err := d.words.refresh(ctx, true); err != nil {
+		if err := d.words.refreshWithin(ctx); err != nil {
 			return out, err
 		}
 	}

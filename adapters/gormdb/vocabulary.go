@@ -23,6 +23,8 @@ type vocabulary struct {
 	stale  bool
 	// reading keeps the refreshes of one process from running side by side.
 	reading sync.Mutex
+	// underway is the refresh that searches wait for, nil for none.
+	underway *refreshing
 }
 
 type entry struct {
@@ -129,6 +131,59 @@ func (v *vocabulary) refresh(ctx context.Context, now bool) error {
 		slices.SortFunc(v.words, func(a, b entry) int { return strings.Compare(a.word, b.word) })
 	}
 	return nil
+}
+
+// refreshTimeout bounds a refresh that outlives the search that began it.
+const refreshTimeout = 30 * time.Second
+
+// refreshWithin is refresh for a search, whose time may be too short for it: then
+// the refresh goes on, so that a later search finds the words.
+func (v *vocabulary) refreshWithin(ctx context.Context) error {
+	for {
+		r := v.beginRefresh()
+		if r == nil {
+			return nil
+		}
+		select {
+		case <-r.done:
+			if r.err != nil {
+				return r.err
+			}
+		case <-ctx.Done():
+			return wrap(ctx.Err())
+		}
+	}
+}
+
+// beginRefresh returns the refresh under way, or begins one. It returns nil if
+// none is due.
+func (v *vocabulary) beginRefresh() *refreshing {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.stale && !v.readAt.IsZero() && v.clock.Now().Sub(v.readAt) <= vocabularyAge {
+		return nil
+	}
+	if v.underway != nil {
+		return v.underway
+	}
+	r := &refreshing{done: make(chan struct{})}
+	v.underway = r
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
+		defer cancel()
+		r.err = v.refresh(ctx, true)
+		v.mu.Lock()
+		v.underway = nil
+		v.mu.Unlock()
+		close(r.done)
+	}()
+	return r
+}
+
+// refreshing is a refresh that several searches wait for.
+type refreshing struct {
+	done chan struct{}
+	err  error
 }
 
 func letters(w string) uint32 {

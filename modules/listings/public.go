@@ -89,6 +89,9 @@ func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (page.
 	if q.Text.Nothing {
 		return page.Result[Hit]{Items: []Hit{}}, nil
 	}
+	if wrong := q.Text.tooComplex(); wrong != "" {
+		return page.Result[Hit]{}, ErrQuery.WithFields(fault.Field{Name: "query", Message: wrong})
+	}
 	if err := s.measureFrom(ctx, &q, who); err != nil {
 		return page.Result[Hit]{}, err
 	}
@@ -101,7 +104,7 @@ func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (page.
 	if q.Sort == ByRelevance || q.Sort == ByDistance {
 		q.Ascending = false
 	}
-	return s.Search.Find(ctx, q)
+	return s.find(ctx, q)
 }
 
 // Suggest is Find for who wants the first few alone, with their distances from
@@ -117,7 +120,7 @@ func (s *Service) Suggest(ctx context.Context, in FindInput, home string) ([]Hit
 	if !q.Text.ranks() {
 		q.Sort = ByDate
 	}
-	found, err := s.Search.Find(ctx, q)
+	found, err := s.find(ctx, q)
 	return found.Items, err
 }
 

@@ -28,16 +28,25 @@ type Needs struct {
 	Gazetteer     Gazetteer
 	Organizations Organizations
 	Seekers       Seekers
+	// SearchSlots is how many searches run at once, zero for half of the
+	// processors.
+	SearchSlots int
+	// SearchTimeout is the time of a search, zero for DefaultSearchTimeout.
+	SearchTimeout time.Duration
+	// SearchCPU is the time that the searches of one network may take in 10 s,
+	// zero for any.
+	SearchCPU time.Duration
 }
 
 // Service is what can be done with listings.
 type Service struct {
 	Needs
-	visits counter
+	visits   counter
+	searches *bulkhead
 }
 
 // New makes the service.
-func New(n Needs) *Service { return &Service{Needs: n} }
+func New(n Needs) *Service { return &Service{Needs: n, searches: newBulkhead(n)} }
 
 // MaxBatch is how many items one batch may have.
 const MaxBatch = 100

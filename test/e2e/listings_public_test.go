@@ -257,7 +257,7 @@ func TestOwnedListings(t *testing.T) {
 			for at, body := range map[string]string{"meta.a": `{"meta": {"a": 1e200000}}`, "meta.a.1.b": `{"meta": {"a": [1, {"c": [], "b": -1e999}]}}`} {
 				employer.patch(path, body).invalid(at)
 			}
-			employer.patch(path, `{"meta": {"n": 1e300, "deep": "\ud800", "n2": 0.1e-300}}`).ok(200)
+			employer.patch(path, `{"meta": {"n": 1e300, "deep": "\ud83d\ude91", "n2": 0.1e-300}}`).ok(200)
 			employer.patch(path, `{"meta": {"n": null, "deep": null, "n2": null}}`).ok(200)
 			for _, body := range []string{`{}`, ``, `{"meta": null}`, `{"meta": []}`, `{"meta": "x"}`, `{"meta": 1}`, `{"meta": {"_own": 1}}`,
 				`{"meta": {"big": "` + strings.Repeat("x", 17<<10) + `"}}`, `{"meta": ` + strings.Repeat(`{"a":`, 9) + `1` + strings.Repeat(`}`, 10)} {

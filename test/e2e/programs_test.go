@@ -248,7 +248,7 @@ func TestWhoMayCallTheDeveloperInterface(t *testing.T) {
 			wrong := me.try("DELETE", "/v1/jobs", nil).problem(405, "method_not_allowed")
 			require.Contains(t, wrong.header.Get("Allow"), "GET")
 			large := make([]byte, 3<<20)
-			require.Equal(t, 413, me.try("POST", "/api/v1/jobs", large).problem(413, "payload_too_large").status)
+			require.Equal(t, 413, me.try("GET", "/api/v1/jobs", large).problem(413, "payload_too_large").status)
 			outside := w.guest(t).try("GET", "/api/v10/jobs", nil)
 			require.Empty(t, outside.header.Get("RateLimit"))
 		})

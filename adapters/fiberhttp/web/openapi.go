@@ -146,6 +146,9 @@ func (r Route) failures() []int {
 	if len(plan.fields) > 0 || plan.raw != nil || r.Method != http.MethodGet {
 		out = append(out, http.StatusBadRequest)
 	}
+	if r.Search {
+		out = append(out, http.StatusTooManyRequests, http.StatusRequestEntityTooLarge)
+	}
 	if r.TakesBody() {
 		out = append(out, http.StatusRequestEntityTooLarge)
 	}

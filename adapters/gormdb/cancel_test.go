@@ -1,0 +1,37 @@
+package gormdb
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/test/kit"
+)
+
+func TestQuery_ContextEnds_DatabaseStops(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "locum.db"), "postgres": kit.PostgresURL(t)} {
+		t.Run(name, func(t *testing.T) {
+			db := migrated(t, url)
+			const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000) SELECT count(*) FROM n"
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			s := search{Searches: Searches{DB: db}}
+			_, err := s.query(ctx, endless, nil)
+			require.Equal(t, fault.Unavailable, fault.KindOf(err), "%v", err)
+			require.Less(t, time.Since(start), 5*time.Second)
+			if db.pg() {
+				require.Eventually(t, func() bool {
+					var running int
+					require.NoError(t, db.q(t.Context()).Raw("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE 'WITH RECURSIVE n(i)%'").Scan(&running).Error)
+					return running == 0
+				}, 10*time.Second, 20*time.Millisecond, "the server still runs the query")
+			}
+		})
+	}
+}

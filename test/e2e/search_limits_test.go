@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSearch_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		employer, seeker := w.employer(t), w.seeker(t)
+		employer.listing(object{"title": "Nurse", "location": "Leeds"})
+		me := employer.program()
+		for _, text := range []string{"nurse -a1 -b1 -c1 -d1 -e1", `"a b" "c d" "e f"`} {
+			more := text + " -f1"
+			if strings.Contains(text, `"`) {
+				more = text + ` "g h"`
+			}
+			guest := w.guest(t)
+			guest.get("/api/listings?search=" + escapeQuery(text)).ok(200)
+			guest.get("/api/listings?search="+escapeQuery(more)).fails(400, "Invalid filter parameters")
+			guest.post("/api/listings/search", object{"query": text}).ok(200)
+			guest.post("/api/listings/search", object{"query": more}).fails(400, "Invalid search query")
+			seeker.get("/api/jobseekers/search?q=" + escapeQuery(text)).ok(200)
+			seeker.get("/api/jobseekers/search?q=" + escapeQuery(more)).invalid("q")
+			me.try("GET", "/v1/jobs?keywords="+escapeQuery(more), nil).problem(400, "invalid_parameters")
+		}
+	})
+}
+
+func TestSearch_NetworkOverBudget_RateLimited(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		w.employer(t).listing(object{"title": "Nurse", "location": "Leeds"})
+		guest := w.guest(t)
+		refused := guest.until(429, "POST", "/api/listings/search", object{"query": "nurse leeds"})
+		refused.fails(429, "Rate limit exceeded")
+		after, err := strconv.Atoi(refused.header.Get("Retry-After"))
+		require.NoError(t, err)
+		require.Positive(t, after)
+		w.guest(t).post("/api/listings/search", object{"query": "nurse leeds"}).ok(200)
+	}, "LOCUM_LIMITS_SEARCH_CPU=0.001")
+}
+
+// until repeats the request until it gets the status.
+func (c *client) until(status int, method, path string, body any) *answer {
+	c.t.Helper()
+	for range 1000 {
+		if a := c.send(method, path, body); a.status == status {
+			return a
+		}
+	}
+	require.Fail(c.t, "no such status", "%d to %s %s", status, method, path)
+	return nil
+}

@@ -1,0 +1,245 @@
+package heavy
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// attackTarget is a server under attack with the settings that it has by default.
+type attackTarget struct {
+	t     *testing.T
+	url   string
+	pid   int
+	token string
+}
+
+// attacked runs the test on a server with 20,000 listings on each database.
+func attacked(t *testing.T, test func(t *testing.T, a *attackTarget)) {
+	t.Helper()
+	heavy(t)
+	program := filepath.Join(t.TempDir(), "locum")
+	out, err := exec.Command("go", "build", "-o", program, "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for name, database := range map[string]func(dir string) string{
+		"sqlite":   func(dir string) string { return "sqlite:" + filepath.Join(dir, "locum.db") },
+		"postgres": func(string) string { return kit.OwnPostgres(t).URL },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			env := append(os.Environ(), "LOCUM_DATABASE_URL="+database(dir), "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_LOG_LEVEL=error")
+			command := func(args ...string) *exec.Cmd {
+				cmd := exec.Command(program, args...)
+				cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, env, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+				return cmd
+			}
+			for _, args := range [][]string{{"migrate", "up"}, {"seed", "--listings", "20000"}} {
+				out, err := command(args...).CombinedOutput()
+				require.NoError(t, err, "%s", out)
+			}
+			a := &attackTarget{t: t}
+			a.serve(command("serve"))
+			a.signIn()
+			test(t, a)
+		})
+	}
+}
+
+func (a *attackTarget) serve(cmd *exec.Cmd) {
+	a.t.Helper()
+	out, err := cmd.StdoutPipe()
+	require.NoError(a.t, err)
+	require.NoError(a.t, cmd.Start())
+	a.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	a.pid = cmd.Process.Pid
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+			a.url = "http://" + m[1]
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return
+		}
+	}
+	require.Fail(a.t, "the server did not start")
+}
+
+// do sends a request from an address and returns its status, 0 for none.
+func (a *attackTarget) do(client *http.Client, method, path, from, body string) (status int, raw []byte) {
+	request, err := http.NewRequestWithContext(a.t.Context(), method, a.url+path, strings.NewReader(body))
+	if err != nil {
+		return 0, nil
+	}
+	request.Header.Set("X-Forwarded-For", from)
+	request.Header.Set("Content-Type", "application/json")
+	if a.token != "" && from == userAddress {
+		request.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, nil
+	}
+	defer func() { _ = response.Body.Close() }()
+	raw, _ = io.ReadAll(response.Body)
+	return response.StatusCode, raw
+}
+
+const (
+	userAddress     = "198.51.100.7"
+	attackerAddress = "203.0.113.9"
+)
+
+func (a *attackTarget) signIn() {
+	a.t.Helper()
+	status, raw := a.do(http.DefaultClient, "POST", "/api/auth/register", userAddress, `{"email":"user@example.org","password":"Night-shift-1","name":"U","userType":"jobseeker"}`)
+	require.Equal(a.t, 201, status, "%s", raw)
+	var decoded struct {
+		Data struct {
+			AccessToken string `json:"accessToken"`
+		} `json:"data"`
+	}
+	require.NoError(a.t, json.Unmarshal(raw, &decoded))
+	a.token = decoded.Data.AccessToken
+}
+
+// user requests their account for the time and returns the 95th percentile of the
+// response times.
+func (a *attackTarget) user(during time.Duration) (p95 time.Duration) {
+	a.t.Helper()
+	client := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
+	defer client.CloseIdleConnections()
+	var took []time.Duration
+	for end := time.Now().Add(during); time.Now().Before(end); {
+		start := time.Now()
+		status, raw := a.do(client, "GET", "/api/auth/me", userAddress, "")
+		require.Equal(a.t, 200, status, "%s", raw)
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	return took[len(took)*95/100]
+}
+
+var peakMemory = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
+
+// peak is the largest resident size of the server so far, in MiB.
+func (a *attackTarget) peak() int {
+	a.t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.pid))
+	require.NoError(a.t, err)
+	m := peakMemory.FindSubmatch(raw)
+	require.NotNil(a.t, m)
+	kib, err := strconv.Atoi(string(m[1]))
+	require.NoError(a.t, err)
+	return kib >> 10
+}
+
+// beside runs the attack in so many loops beside the user. The bounds are ten
+// times those that `make bench` prints, for memory and errors the same.
+func (a *attackTarget) beside(loops int, attack func(client *http.Client, n int64)) {
+	a.t.Helper()
+	const during = 8 * time.Second
+	idle := a.user(2 * time.Second)
+	stop, n := make(chan struct{}), atomic.Int64{}
+	var attackers sync.WaitGroup
+	for range loops {
+		attackers.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
+			defer client.CloseIdleConnections()
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					attack(client, n.Add(1))
+				}
+			}
+		})
+	}
+	busy := a.user(during)
+	close(stop)
+	attackers.Wait()
+	a.t.Logf("%d attacks; p95 idle %s, attacked %s; peak memory %d MiB", n.Load(), idle.Round(time.Microsecond), busy.Round(time.Microsecond), a.peak())
+	require.Less(a.t, busy, 10*max(5*idle, 500*time.Millisecond))
+	require.LessOrEqual(a.t, a.peak(), 512, "MiB")
+}
+
+func TestAttack_ExpensiveSearches_UserServed(t *testing.T) {
+	texts := []string{`"the" "and the"`, `"of the" "in the" "to the"`, "nurse -a -b -c -d -e", "the OR and OR of OR to OR in OR a"}
+	attacked(t, func(t *testing.T, a *attackTarget) {
+		seen := sync.Map{}
+		for name, address := range map[string]func(n int64) string{
+			"one address":    func(int64) string { return attackerAddress },
+			"many addresses": func(n int64) string { return fmt.Sprintf("10.%d.%d.1", n>>8&255, n&255) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				inner := *a
+				inner.t = t
+				inner.beside(24, func(client *http.Client, n int64) {
+					path := fmt.Sprintf("/api/listings?page=%d&radius=500&location=Leeds&search=%s", n%100+1, url.QueryEscape(texts[n%int64(len(texts))]))
+					if n%4 == 0 {
+						path = fmt.Sprintf("/api/listings?page=%d&search=%s", n%100+1, url.QueryEscape(texts[n%int64(len(texts))]))
+					}
+					status, _ := inner.do(client, "GET", path, address(n), "")
+					seen.Store(status, true)
+				})
+			})
+		}
+		statuses := ""
+		seen.Range(func(k, _ any) bool { statuses += fmt.Sprint(k, " "); return true })
+		t.Log("statuses:", statuses)
+	})
+}
+
+func TestAttack_UnsentBodies_UserServed(t *testing.T) {
+	attacked(t, func(_ *testing.T, a *attackTarget) {
+		a.beside(100, func(_ *http.Client, n int64) {
+			c, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
+			if err != nil {
+				return
+			}
+			defer func() { _ = c.Close() }()
+			path, length, sent := "/api/jobseekers/onboarding", 1<<20, 1<<20-1
+			if n%2 == 0 {
+				path, length, sent = "/api/jobseekers/documents", 10<<20, 1
+			}
+			_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.1.%d.%d\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", path, n>>8&255, n&255, a.token, length)
+			_, _ = c.Write(bytes.Repeat([]byte(" "), sent))
+			_ = c.SetReadDeadline(time.Now().Add(2 * time.Second))
+			_, _ = io.Copy(io.Discard, c)
+		})
+	})
+}
+
+func TestAttack_LargeJSON_UserServed(t *testing.T) {
+	body := `{"email":[` + strings.TrimSuffix(strings.Repeat("1,", 1<<19-100), ",") + `]}`
+	small := body[:16<<10-2] + "]}"
+	attacked(t, func(_ *testing.T, a *attackTarget) {
+		a.beside(24, func(client *http.Client, n int64) {
+			paths := []string{"/api/auth/login", "/api/auth/forgot-password", "/api/listings/search", "/api/employers/jobs"}
+			sent := body
+			if n%2 == 0 {
+				sent = small
+			}
+			a.do(client, "POST", paths[n%int64(len(paths))], fmt.Sprintf("10.1.%d.%d", n>>8&255, n&255), sent)
+		})
+	})
+}
