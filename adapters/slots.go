@@ -53,6 +53,7 @@ type Storage struct {
 	EmailUndos       identity.EmailUndos
 	EmployerSettings identity.EmployerSettingsStore
 	OptOuts          identity.OptOuts
+	SecondFactors    identity.SecondFactors
 
 	Listings       listings.Repository
 	ListingSearch  listings.Search

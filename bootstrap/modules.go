@@ -9,6 +9,7 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/argonhash"
 	"github.com/locumhq/locum/adapters/jwttokens"
+	"github.com/locumhq/locum/adapters/totp"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/idempotency"
@@ -55,7 +56,7 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 	return identity.New(identity.Needs{
 		Tx: s.Tx, Events: s.Events, Audit: s.Audit, AuditLog: s.AuditLog, Clock: d.Clock, NewID: d.NewID,
 		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, Browsers: s.Browsers, MailTokens: s.MailTokens, EmailChanges: s.EmailChanges, EmailUndos: s.EmailUndos, EmployerSettings: s.EmployerSettings, OptOuts: s.OptOuts, Jobs: s.Jobs,
-		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, Limiter: l, Mailer: m,
+		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, SecondFactors: s.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: ring, Limiter: l, Mailer: m,
 		Subscriptions: identitySubscriptions{billing.Standing{Subscriptions: s.Subscriptions, Clock: d.Clock}},
 		Programs:      identityPrograms{integrations.Programs{Apps: s.Apps, Webhooks: s.Webhooks, Consents: s.Consents}},
 		PublicURL:     c.HTTP.PublicURL,

@@ -28,7 +28,7 @@ func (o *operator) onAccounts(cmd *cobra.Command, run func(ctx context.Context, 
 		d := newDeps(newLogger(cmd.ErrOrStderr(), "error"))
 		return userMessage(run(ctx, identity.New(identity.Needs{
 			Tx: s.Tx, Events: s.Events, Audit: s.Audit, AuditLog: s.AuditLog, Clock: d.Clock, NewID: d.NewID,
-			Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions,
+			Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, SecondFactors: s.SecondFactors,
 		}), s))
 	})
 }
@@ -65,6 +65,7 @@ func (o *operator) users() *cobra.Command {
 	}{
 		{"lock", "End an account's sessions and refuse its password, API keys and OAuth tokens", "locked", (*identity.Service).LockAccount},
 		{"unlock", "Undo lock", "unlocked", (*identity.Service).UnlockAccount},
+		{"reset-second-factor", "Remove an account's second factor, for a user who has lost the device and the recovery codes", "has no second factor now", (*identity.Service).ResetSecondFactor},
 		{"sign-out", "End an account's sessions", "signed out", (*identity.Service).SignOutAccount},
 	} {
 		group.AddCommand(&cobra.Command{
@@ -96,9 +97,13 @@ func showAccount(cmd *cobra.Command, a identity.AccountStatus) error {
 	if m := a.Membership; m != nil {
 		organization = fmt.Sprintf("%s (%s), %s", a.Organization.Name, m.OrganizationID, m.Role)
 	}
+	second := when(a.SecondFactor.EnabledAt)
+	if a.SecondFactor.Enabled {
+		second = fmt.Sprintf("%s, %d recovery codes left", second, a.SecondFactor.RecoveryCodesLeft)
+	}
 	for _, line := range [][2]string{
 		{"id", a.ID}, {"email", a.Email}, {"name", a.Name}, {"role", string(p.Role())}, {"organization", organization},
-		{"created", when(a.CreatedAt)}, {"verified", when(a.EmailVerifiedAt)}, {"locked", when(a.LockedAt)}, {"sessions", fmt.Sprint(a.Sessions)},
+		{"created", when(a.CreatedAt)}, {"verified", when(a.EmailVerifiedAt)}, {"second factor", second}, {"locked", when(a.LockedAt)}, {"sessions", fmt.Sprint(a.Sessions)},
 	} {
 		fmt.Fprintf(w, "%s\t%s\n", line[0], line[1])
 	}

@@ -143,6 +143,8 @@ func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, r web.Route) (a
 		return auth.Actor{}, err
 	}
 	switch {
+	case actor.EnrollmentRequired && (r.Who == web.Employer || r.Who == web.EmployerSide):
+		return auth.Actor{}, auth.ErrEnrollmentRequired
 	case r.Who == web.Seeker && !actor.Seeker,
 		r.Who == web.Employer && actor.OrganizationID == "",
 		r.Who == web.EmployerSide && actor.Role == auth.Jobseeker,

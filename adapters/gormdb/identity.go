@@ -310,7 +310,12 @@ func (d Organizations) MembershipOf(ctx context.Context, userID string) (*identi
 		return nil, nil //nolint:nilnil // the port says so: most people work for nobody here
 	}
 	m := r.membership()
-	return &m, err
+	if err != nil {
+		return &m, err
+	}
+	err = d.q(ctx).Raw(`SELECT EXISTS (SELECT 1 FROM organizations WHERE id = ? AND require_second_factor)
+		AND NOT EXISTS (SELECT 1 FROM second_factors WHERE user_id = ? AND confirmed_at IS NOT NULL)`, m.OrganizationID, userID).Scan(&m.SecondFactorMissing).Error
+	return &m, wrap(err)
 }
 
 // SaveMember implements identity.Organizations.

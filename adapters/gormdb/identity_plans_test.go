@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gorm.io/gorm"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
 )
@@ -74,6 +75,15 @@ func TestEveryIdentityQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_ = s.Organizations.Lock(ctx, id)
 	_, _ = s.Organizations.Member(ctx, id, id)
 	_, _ = s.Organizations.MembershipOf(ctx, id)
+	_, _ = s.Organizations.Members(ctx, id, []string{id, u.ID})
+	_, _ = s.SecondFactors.Get(ctx, id)
+	_, _ = s.SecondFactors.AdvanceStep(ctx, id, 1)
+	_, _ = s.SecondFactors.UseRecoveryCode(ctx, id, "h")
+	_, _ = s.SecondFactors.CountRecoveryCodes(ctx, id)
+	_ = s.SecondFactors.Delete(ctx, id)
+	_, _ = s.AuditLog.List(ctx, audit.Filter{OrganizationID: id, Action: audit.SignInFailed, From: now}, page.Request{Number: 1, Size: 20})
+	_, _ = s.AuditLog.List(ctx, audit.Filter{Actor: id}, page.Request{Number: 1, Size: 20})
+	_, _ = s.AuditLog.DeleteBefore(ctx, now, 10)
 	_ = s.Organizations.SaveMember(ctx, &identity.Membership{OrganizationID: id, UserID: id})
 	_ = s.Organizations.RemoveMember(ctx, id, id)
 	_, _ = s.Organizations.HasOtherAdmin(ctx, id, id)

@@ -21,7 +21,7 @@ func (db *DB) Storage() adapters.Storage {
 	words := newVocabulary(db)
 	return adapters.Storage{
 		Tx: db, Events: outbox, Outbox: outbox, Jobs: Jobs{db},
-		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, Browsers: Browsers{db}, MailTokens: MailTokens{db}, EmailChanges: EmailChanges{db}, EmailUndos: EmailUndos{db}, EmployerSettings: EmployerSettings{db}, OptOuts: OptOuts{db},
+		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, Browsers: Browsers{db}, MailTokens: MailTokens{db}, EmailChanges: EmailChanges{db}, EmailUndos: EmailUndos{db}, EmployerSettings: EmployerSettings{db}, OptOuts: OptOuts{db}, SecondFactors: SecondFactors{db},
 		Applications: Applications{db}, Appointments: Appointments{db}, Letters: Letters{db}, Exports: Exports{db},
 		Profiles: Profiles{db}, Bookmarks: Bookmarks{db}, Onboardings: Onboardings{db}, Dismissals: Dismissals{db},
 		Documents: Documents{db}, DocumentFiles: DocumentFiles{db},

@@ -87,13 +87,16 @@ func (db *DB) principal(ctx context.Context, where, value string) (identity.Prin
 		Role            *string
 		Permissions     *string
 		Founder         *bool
+		Unenrolled      bool
 	}
 	err := db.q(ctx).Raw(`SELECT s.id, s.user_id, s.address, s.user_agent, s.created_at, s.last_used_at, s.expires_at, s.ended_at,
 			u.email, u.name, u.kind, u.status, u.registered, u.email_verified_at, u.created_at AS user_created_at,
-			m.organization_id, m.role, m.permissions, m.founder
+			m.organization_id, m.role, m.permissions, m.founder, (o.id IS NOT NULL AND f.user_id IS NULL) AS unenrolled
 		FROM sessions s
 		JOIN users u ON u.id = s.user_id AND u.status = 'active' AND u.locked_at IS NULL
 		LEFT JOIN memberships m ON m.user_id = s.user_id AND m.status = 'active'
+		LEFT JOIN organizations o ON o.id = m.organization_id AND o.require_second_factor
+		LEFT JOIN second_factors f ON f.user_id = s.user_id AND f.confirmed_at IS NOT NULL
 		WHERE `+where, value).Scan(&r).Error
 	if err != nil {
 		return identity.Principal{}, wrap(err)
@@ -108,7 +111,7 @@ func (db *DB) principal(ctx context.Context, where, value string) (identity.Prin
 	if r.OrganizationID != nil {
 		p.Membership = &identity.Membership{
 			OrganizationID: *r.OrganizationID, UserID: r.Session.UserID, Role: identity.OrgRole(orZero(r.Role)),
-			Permissions: permissionsOf(orZero(r.Permissions)), Founder: orZero(r.Founder), Status: identity.MemberActive,
+			Permissions: permissionsOf(orZero(r.Permissions)), Founder: orZero(r.Founder), Status: identity.MemberActive, SecondFactorMissing: r.Unenrolled,
 		}
 	}
 	return p, nil

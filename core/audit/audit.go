@@ -25,6 +25,11 @@ const (
 	PasswordReset        Action = "password.reset"
 	EmailChangeRequested Action = "email.change_requested"
 	EmailChanged         Action = "email.changed"
+	SecondFactorEnabled  Action = "second_factor.enabled"
+	SecondFactorDisabled Action = "second_factor.disabled"
+	SecondFactorReset    Action = "second_factor.reset"
+	SecondFactorRequired Action = "second_factor.required"
+	RecoveryCodeUsed     Action = "recovery_code.used"
 	AccountLocked        Action = "account.locked"
 	AccountUnlocked      Action = "account.unlocked"
 	AccountDeleted       Action = "account.deleted"
@@ -57,7 +62,8 @@ const (
 func Actions() []Action {
 	return []Action{
 		SignInSucceeded, SignInFailed, SessionEnded, SessionsEnded,
-		PasswordChanged, PasswordReset, EmailChangeRequested, EmailChanged, AccountLocked, AccountUnlocked, AccountDeleted,
+		PasswordChanged, PasswordReset, EmailChangeRequested, EmailChanged,
+		SecondFactorEnabled, SecondFactorDisabled, SecondFactorReset, SecondFactorRequired, RecoveryCodeUsed, AccountLocked, AccountUnlocked, AccountDeleted,
 		MemberInvited, MemberJoined, MemberRemoved, PermissionsChanged, OrganizationClosed,
 		AppCreated, AppDeleted, ClientSecretRotated, APIKeyCreated, APIKeyDeleted, WebhookCreated, WebhookDeleted, WebhookSecretRotated, ProgramsSignedOut, PlanChanged,
 		ExportCreated, ExportDownloaded, ListingHidden, ListingShown,

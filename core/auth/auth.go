@@ -47,6 +47,9 @@ type Actor struct {
 	// without one.
 	OrganizationID string
 	Permissions    []Permission
+	// EnrollmentRequired is set for a member whose organization requires a second
+	// factor that the actor does not have. Such an actor has no OrganizationID.
+	EnrollmentRequired bool
 	// ConfirmedAt is when the actor last proved who they are: at sign-in, or with
 	// the password in this request. Zero for actors without a session.
 	ConfirmedAt time.Time
@@ -59,6 +62,10 @@ const confirmationLife = 10 * time.Minute
 // ErrReauthenticate is the answer to a sensitive operation that needs a recent
 // proof of who the actor is.
 var ErrReauthenticate = fault.New(fault.Forbidden, "reauthentication_required", "Confirm this with your current password")
+
+// ErrEnrollmentRequired is the answer to an actor with EnrollmentRequired on
+// routes for employers.
+var ErrEnrollmentRequired = fault.New(fault.Forbidden, "second_factor_enrollment_required", "Your organization requires a second factor; enroll one first")
 
 // RequireConfirmed fails with ErrReauthenticate unless the actor has proved who
 // they are within the last 10 minutes.

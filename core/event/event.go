@@ -152,6 +152,13 @@ type (
 		UserID      string    `json:"user_id"`
 		RequestedAt time.Time `json:"requested_at"`
 	}
+	// SecondFactorChanged reports that a user's second factor was enabled, disabled,
+	// or reset by an operator.
+	SecondFactorChanged struct {
+		UserID    string    `json:"user_id"`
+		Change    string    `json:"change"`
+		ChangedAt time.Time `json:"changed_at"`
+	}
 	// AccountDeleted tells that an account is no more: whoever keeps something
 	// of that person forgets it, or who it was about. It comes twice, a minute
 	// apart, for what was still being written when it came first.
@@ -259,6 +266,7 @@ func (SessionReuseDetected) Type() string     { return "session.reuse_detected" 
 func (MemberInvited) Type() string            { return "member.invited" }
 func (EmailChanged) Type() string             { return "user.email_changed" }
 func (EmailChangeRequested) Type() string     { return "user.email_change_requested" }
+func (SecondFactorChanged) Type() string      { return "user.second_factor_changed" }
 func (AccountDeleted) Type() string           { return "user.deleted" }
 func (AppDeleted) Type() string               { return "app.deleted" }
 func (OrganizationRenamed) Type() string      { return "organization.renamed" }
@@ -282,6 +290,7 @@ func (e SessionReuseDetected) Subject() string     { return e.SessionID }
 func (e MemberInvited) Subject() string            { return e.UserID }
 func (e EmailChanged) Subject() string             { return e.UserID }
 func (e EmailChangeRequested) Subject() string     { return e.UserID }
+func (e SecondFactorChanged) Subject() string      { return e.UserID }
 func (e AccountDeleted) Subject() string           { return e.UserID }
 func (e AppDeleted) Subject() string               { return e.AppID }
 func (e OrganizationRenamed) Subject() string      { return e.OrganizationID }

@@ -62,7 +62,7 @@ func (s *Service) forget(ctx context.Context, userID string) error {
 		return err
 	}
 	for _, remove := range []func(context.Context, string) error{
-		s.Organizations.RemoveMemberships, s.Sessions.Remove, s.MailTokens.Remove, s.EmailChanges.Remove, s.EmployerSettings.Remove,
+		s.Organizations.RemoveMemberships, s.Sessions.Remove, s.MailTokens.Remove, s.EmailChanges.Remove, s.EmployerSettings.Remove, s.SecondFactors.Delete,
 	} {
 		if err := remove(ctx, userID); err != nil {
 			return err

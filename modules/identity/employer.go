@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
@@ -278,6 +279,9 @@ type OrganizationInput struct {
 	Logo        *string `json:"logo" validate:"omitempty,max=2048"`
 	Industry    *string `json:"industry" validate:"omitempty,max=200"`
 	Size        *string `json:"size" validate:"omitempty,max=200"`
+	// RequireSecondFactor keeps members without a second factor from doing
+	// anything for the organization. Only an admin who has one can set it.
+	RequireSecondFactor *bool `json:"requireSecondFactor"`
 }
 
 func (in OrganizationInput) empty() bool { return in == OrganizationInput{} }
@@ -332,9 +336,29 @@ func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in Organ
 		if out, err = s.Organizations.Find(ctx, a.OrganizationID); err != nil {
 			return err
 		}
+		if err := s.requireSecondFactor(ctx, a, out, in.RequireSecondFactor); err != nil {
+			return err
+		}
 		return s.rewrite(ctx, &out, in, counted, s.Clock.Now())
 	})
 	return out, err
+}
+
+// requireSecondFactor checks and records a change of the organization's setting.
+func (s *Service) requireSecondFactor(ctx context.Context, a auth.Actor, o Organization, wanted *bool) error {
+	if wanted == nil || *wanted == o.RequireSecondFactor {
+		return nil
+	}
+	detail := "off"
+	if *wanted {
+		detail = "on"
+		if f, err := s.SecondFactors.Get(ctx, a.UserID); errors.Is(err, ErrNoSecondFactor) || err == nil && !f.Enabled() {
+			return fault.InvalidField("requireSecondFactor", "needs a second factor on your own account first")
+		} else if err != nil {
+			return err
+		}
+	}
+	return s.Audit.Record(ctx, audit.By(a, audit.SecondFactorRequired, o.ID).With(detail))
 }
 
 // rewrite stores what the input changes of the organization, and tells of
@@ -347,6 +371,9 @@ func (s *Service) rewrite(ctx context.Context, o *Organization, in OrganizationI
 	set(&o.Logo, in.Logo)
 	set(&o.Industry, in.Industry)
 	set(&o.Size, in.Size)
+	if in.RequireSecondFactor != nil {
+		o.RequireSecondFactor = *in.RequireSecondFactor
+	}
 	if *o == before {
 		return nil
 	}

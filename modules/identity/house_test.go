@@ -16,6 +16,7 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/adapters/totp"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
@@ -81,12 +82,12 @@ func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *hous
 		Tx: h.store.Tx, Events: h.store.Events, Audit: h.store.Audit, AuditLog: h.store.AuditLog, Clock: clk, NewID: stores.NewID,
 		Users: h.store.Users, Organizations: h.store.Organizations, Sessions: h.store.Sessions, Browsers: h.store.Browsers, MailTokens: h.store.MailTokens,
 		EmailChanges: h.store.EmailChanges, EmailUndos: h.store.EmailUndos, EmployerSettings: h.store.EmployerSettings, OptOuts: h.store.OptOuts, Jobs: h.store.Jobs,
-		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, Programs: noPrograms{}, Sealer: plainSeals{}, PublicURL: "https://locum.example",
+		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, Programs: noPrograms{}, Sealer: plainSeals{}, SecondFactors: h.store.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: plainVault{}, PublicURL: "https://locum.example",
 	})
 	h.work = kit.NewWork(t, h.store, clk, []event.Subscription{
 		event.On("a", h.OnUserRegistered), event.On("b", h.OnPasswordResetRequested), event.On("c", h.OnPasswordChanged),
 		event.On("d", h.OnSessionReuseDetected), event.On("e", h.OnMemberInvited),
-		event.On("f", h.OnEmailChangeRequested), event.On("g", h.deleted.note),
+		event.On("f", h.OnEmailChangeRequested), event.On("second-factor", h.OnSecondFactorChanged), event.On("g", h.deleted.note),
 	}, h.Handlers()...)
 	return h
 }
@@ -259,3 +260,10 @@ func (b *mailbox) to(email string) (out []mail.Message) {
 	}
 	return out
 }
+
+// plainVault stores secrets as they are.
+type plainVault struct{}
+
+func (plainVault) Hide(secret, _ string) (string, error) { return secret, nil }
+
+func (plainVault) Reveal(hidden, _ string) (string, error) { return hidden, nil }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/page"
 )
 
@@ -14,6 +15,7 @@ type AccountStatus struct {
 	// Membership is nil for a user who works for no organization.
 	Membership   *Membership
 	Organization Organization
+	SecondFactor SecondFactorStatus
 	// Sessions is the number of live sessions.
 	Sessions int
 }
@@ -29,6 +31,9 @@ func (s *Service) AccountByEmail(ctx context.Context, email string) (out Account
 		return out, err
 	}
 	out.Sessions = sessions.Total
+	if out.SecondFactor, err = s.MySecondFactor(ctx, auth.Actor{UserID: out.ID}); err != nil {
+		return out, err
+	}
 	if out.Membership, err = s.Organizations.MembershipOf(ctx, out.ID); err != nil || out.Membership == nil {
 		return out, err
 	}

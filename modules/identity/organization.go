@@ -125,6 +125,9 @@ type Membership struct {
 	// Founder is who registered the organization.
 	Founder bool
 	Status  MemberStatus
+	// SecondFactorMissing is set if the organization requires a second factor that
+	// the member does not have: until then the membership grants nothing.
+	SecondFactorMissing bool
 	// InvitedName and InvitedEmail are what the inviter typed: all that the
 	// organization learns of the person before they accept.
 	InvitedName  string
@@ -172,6 +175,9 @@ func (m *Membership) guards() bool { return m.Role == Admin && m.Status == Membe
 
 // Grants is what the member may do in the organization.
 func (m *Membership) Grants() []auth.Permission {
+	if m.SecondFactorMissing {
+		return nil
+	}
 	if m.Role == Admin {
 		return append(Admin.Defaults().List(), auth.Manage)
 	}

@@ -162,10 +162,13 @@ func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password s
 		return User{}, err
 	}
 	u, _, err = s.checkPassword(ctx, u.Email, password, from)
-	if errors.Is(err, ErrBadCredentials) {
-		err = fault.InvalidField("currentPassword", "is not right")
+	switch {
+	case errors.Is(err, ErrBadCredentials):
+		return User{}, fault.InvalidField("currentPassword", "is not right")
+	case err != nil:
+		return User{}, err
 	}
-	return u, err
+	return u, nil
 }
 
 // Confirm returns the caller as confirmed now, for sensitive operations, if the

@@ -21,6 +21,36 @@ type PasswordHasher interface {
 	Verify(ctx context.Context, verifier, password string) (ok, stale bool, err error)
 }
 
+// OneTimeCodes makes and checks the codes of authenticator apps (RFC 6238).
+type OneTimeCodes interface {
+	// NewSecret returns a secret in base 32 and its otpauth:// address, which
+	// names the account.
+	NewSecret(account string) (secret, url string, err error)
+	// Match returns the time step that the code belongs to, which is that of now
+	// or one beside it. It is false for every other code.
+	Match(secret, code string, now time.Time) (step int64, ok bool)
+}
+
+// SecondFactors stores authenticator apps and recovery codes.
+type SecondFactors interface {
+	// Get fails with ErrNoSecondFactor. In a transaction the row is locked until
+	// its end.
+	Get(ctx context.Context, userID string) (SecondFactor, error)
+	// Upsert stores the factor in place of the user's earlier one.
+	Upsert(ctx context.Context, f SecondFactor) error
+	// AdvanceStep sets LastStep. It is false if a code of the step or of a later
+	// one was used: of any number of callers one gets true.
+	AdvanceStep(ctx context.Context, userID string, step int64) (bool, error)
+	// ReplaceRecoveryCodes stores the hashes in place of the user's earlier ones.
+	ReplaceRecoveryCodes(ctx context.Context, userID string, hashes []string) error
+	// UseRecoveryCode deletes a recovery code. Of any number of callers one gets
+	// true.
+	UseRecoveryCode(ctx context.Context, userID, hash string) (bool, error)
+	CountRecoveryCodes(ctx context.Context, userID string) (int, error)
+	// Delete deletes the user's factor with its recovery codes.
+	Delete(ctx context.Context, userID string) error
+}
+
 // AccessTokens signs and checks the portal's access tokens (JWT, RFC 7519).
 type AccessTokens interface {
 	Issue(c AccessClaims) (string, error)
@@ -155,7 +185,8 @@ type Organizations interface {
 	// Members returns those of the users who are in the organization's team, as
 	// Member does, in any order.
 	Members(ctx context.Context, organizationID string, userIDs []string) ([]Member, error)
-	// MembershipOf is the user's active membership, nil without one.
+	// MembershipOf is the user's active membership, nil without one, with
+	// SecondFactorMissing.
 	MembershipOf(ctx context.Context, userID string) (*Membership, error)
 	// SaveMember is Users.Save for a membership.
 	SaveMember(ctx context.Context, m *Membership) error
@@ -268,14 +299,19 @@ var (
 	ErrOrganizationNotFound = fault.New(fault.NotFound, "organization_not_found", "Organization not found")
 	ErrSessionNotFound      = fault.New(fault.NotFound, "session_not_found", "Session not found")
 	ErrTokenNotFound        = fault.New(fault.NotFound, "token_not_found", "Token not found")
+	ErrNoSecondFactor       = fault.New(fault.NotFound, "no_second_factor", "The account has no second factor")
 	ErrNoEmailChange        = fault.New(fault.NotFound, "no_email_change", "No e-mail change is waiting")
 
-	ErrEmailTaken      = fault.New(fault.Conflict, "email_taken", "Email already registered")
-	ErrBadCredentials  = fault.New(fault.Unauthenticated, "invalid_credentials", "Invalid email or password")
-	ErrBadRefreshToken = fault.New(fault.Unauthenticated, "invalid_refresh_token", "Invalid or expired refresh token")
-	ErrNotInTeam       = fault.New(fault.Forbidden, "not_in_team", "Team member not in your organization")
-	ErrAlreadyInTeam   = fault.New(fault.Conflict, "already_in_team", "Already a team member or invited")
-	ErrLastAdmin       = fault.New(fault.Conflict, "last_admin", "An organization needs at least one admin")
-	ErrSignInToAccept  = fault.New(fault.Unauthenticated, "sign_in_required", "Sign in to accept this invitation")
-	ErrSomebodyElses   = fault.New(fault.Forbidden, "not_your_invitation", "This invitation is for another account")
+	ErrEmailTaken           = fault.New(fault.Conflict, "email_taken", "Email already registered")
+	ErrBadCredentials       = fault.New(fault.Unauthenticated, "invalid_credentials", "Invalid email or password")
+	ErrSecondFactorRequired = fault.New(fault.Unauthenticated, "second_factor_required", "Enter the code of your authenticator app")
+	ErrSecondFactorInvalid  = fault.New(fault.Unauthenticated, "second_factor_invalid", "Invalid authentication code")
+	ErrSecondFactorEnabled  = fault.New(fault.Conflict, "second_factor_enabled", "The second factor is already enabled")
+	ErrNotEnrolled          = fault.New(fault.Conflict, "not_enrolled", "The account has no second factor")
+	ErrBadRefreshToken      = fault.New(fault.Unauthenticated, "invalid_refresh_token", "Invalid or expired refresh token")
+	ErrNotInTeam            = fault.New(fault.Forbidden, "not_in_team", "Team member not in your organization")
+	ErrAlreadyInTeam        = fault.New(fault.Conflict, "already_in_team", "Already a team member or invited")
+	ErrLastAdmin            = fault.New(fault.Conflict, "last_admin", "An organization needs at least one admin")
+	ErrSignInToAccept       = fault.New(fault.Unauthenticated, "sign_in_required", "Sign in to accept this invitation")
+	ErrSomebodyElses        = fault.New(fault.Forbidden, "not_your_invitation", "This invitation is for another account")
 )

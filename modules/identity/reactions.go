@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/mail"
@@ -73,6 +74,21 @@ func (s *Service) OnPasswordResetRequested(ctx context.Context, e event.Password
 		s.link("Set a new password", "reset-password", token),
 		mail.Block{Text: "The link works once, for 30 minutes. If you use the API, this is the token:"}, mail.Block{Code: token},
 		mail.Block{Text: "If it was not you, your password stays as it is and you need not do anything."})
+}
+
+// OnSecondFactorChanged notifies the owner, in case it was someone else.
+func (s *Service) OnSecondFactorChanged(ctx context.Context, e event.SecondFactorChanged) error {
+	u, err := s.recipient(ctx, e.UserID)
+	if err != nil || u.ID == "" {
+		return err
+	}
+	subject, text := "Two-step sign-in is off", "The second factor of your account was removed on "
+	if e.Change == string(audit.SecondFactorEnabled) {
+		subject, text = "Two-step sign-in is on", "A second factor was added to your account on "
+	}
+	return s.send(ctx, u, "second-factor-"+u.ID+"-"+moment(e.ChangedAt), subject,
+		mail.Block{Text: text + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + "."},
+		mail.Block{Text: "If it was not you, set a new password now."}, s.newPassword())
 }
 
 // OnPasswordChanged tells the owner, in case it was somebody else.

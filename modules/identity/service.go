@@ -42,6 +42,9 @@ type Needs struct {
 	Programs         Programs
 	Sealer           auth.Sealer
 	OptOuts          OptOuts
+	SecondFactors    SecondFactors
+	OneTimeCodes     OneTimeCodes
+	Vault            auth.Vault
 	// PublicURL begins every link in a mail, without a slash at its end.
 	PublicURL string
 }
@@ -207,7 +210,7 @@ func (s *Service) open(ctx context.Context, userID string, from Client, now time
 	if err != nil {
 		return SignedIn{}, err
 	}
-	if err := s.Audit.Record(ctx, audit.By(p.Actor(), audit.SignInSucceeded, session.ID)); err != nil {
+	if err := s.auditUser(ctx, userID, audit.SignInSucceeded, session.ID); err != nil {
 		return SignedIn{}, err
 	}
 	out, err := s.tokens(p, secret, now)
@@ -332,7 +335,7 @@ func (s *Service) OrganizationName(ctx context.Context, organizationID string) (
 // holds the permission.
 func (s *Service) MemberMay(ctx context.Context, organizationID, userID string, p auth.Permission) (bool, error) {
 	m, err := s.Organizations.MembershipOf(ctx, userID)
-	if err != nil || m == nil || m.OrganizationID != organizationID {
+	if err != nil || m == nil || m.OrganizationID != organizationID || m.SecondFactorMissing {
 		return false, err
 	}
 	return auth.Actor{OrganizationID: organizationID, Permissions: m.Grants()}.May(p), nil

@@ -143,7 +143,11 @@ func (p Principal) Role() auth.Role {
 // Actor is the caller that the session stands for.
 func (p Principal) Actor() auth.Actor {
 	a := auth.Actor{UserID: p.User.ID, SessionID: p.Session.ID, Role: p.Role(), Seeker: p.User.Kind == KindJobseeker, ConfirmedAt: p.Session.CreatedAt}
-	if m := p.Membership; m != nil {
+	switch m := p.Membership; {
+	case m == nil:
+	case m.SecondFactorMissing:
+		a.EnrollmentRequired = true
+	default:
 		a.OrganizationID, a.Permissions = m.OrganizationID, m.Grants()
 	}
 	return a

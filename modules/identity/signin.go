@@ -15,6 +15,9 @@ import (
 type LoginInput struct {
 	Email    string `json:"email" validate:"required"`
 	Password string `json:"password" validate:"required"`
+	// TOTP is a code of the authenticator app or a recovery code, for an account
+	// with a second factor.
+	TOTP string `json:"totp" validate:"max=64" sample:"123456"`
 }
 
 // Login opens a session. Accounts that are not there answer as wrong passwords
@@ -52,17 +55,25 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open f
 			if ok, err = s.Users.SignIn(ctx, u.ID, u.PasswordHash, renewed, now); err != nil || !ok {
 				return err
 			}
+			if err := s.useSecondFactor(ctx, u.ID, in.TOTP, now); err != nil {
+				return err
+			}
 			return open(ctx, u.ID, now)
 		})
-		if err != nil || ok {
+		switch {
+		case errors.Is(err, ErrSecondFactorInvalid):
+			return s.secondFactorFailed(ctx, u, from)
+		case err != nil:
 			return err
+		case ok:
+			return s.clearFailures(ctx, u, from)
 		}
 	}
 	return ErrBadCredentials
 }
 
 // checkPassword proves the password of the account with the address, throttled
-// by failures. renewed is the verifier to store from now on.
+// by failures, which clearFailures resets. renewed is the verifier to store from now on.
 func (s *Service) checkPassword(ctx context.Context, email, password string, from Client) (u User, renewed string, err error) {
 	counts := s.failuresOf(email, from)
 	if err := s.checkFailures(ctx, counts); err != nil {
@@ -106,7 +117,7 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 			return User{}, "", err
 		}
 	}
-	return u, renewed, s.Limiter.Clear(ctx, counts.account.rule, counts.account.key)
+	return u, renewed, nil
 }
 
 // RefreshInput asks for new tokens.

@@ -121,6 +121,14 @@ func (s *Service) isDemo(u User) bool {
 	return strings.HasSuffix(u.EmailKey(), "@"+DemoDomain) && strings.HasPrefix(s.PublicURL, "https:")
 }
 
+// clearFailures resets the failures of the account after a complete sign-in. The
+// right password alone does not: otherwise codes of the second factor could be
+// guessed without limit.
+func (s *Service) clearFailures(ctx context.Context, u User, from Client) error {
+	account := s.failuresOf(u.Email, from).account
+	return s.Limiter.Clear(ctx, account.rule, account.key)
+}
+
 // deviceLife is how long a device is known after a sign-in.
 const deviceLife = 180 * 24 * time.Hour
 

@@ -30,6 +30,8 @@ func Identity(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		"a save of what somebody else has changed is run again":     savesLoseNothing,
 		"a sign-in needs the verifier that was checked":             signInNeedsVerifier,
 		"a locked account has no session and no sign-in":            lockedIsUnusable,
+		"a second factor and its recovery codes are stored":         secondFactorIsStored,
+		"a required second factor is missing or not":                secondFactorIsRequired,
 		"deleted accounts are found by nobody":                      deletedAreGone,
 		"an organization reads back with its founder":               organizationReadsBack,
 		"a person works for one organization at a time":             oneActiveMembership,

@@ -94,8 +94,12 @@ var matrix = map[string]matrixRow{
 		c.w.guest(c.seeker.t).post("/api/auth/login", object{"email": c.seeker.email, "password": password}).ok(200)
 		c.session = c.seeker.elsewhere().get("/api/auth/sessions").ok(200).text("data.sessions.0.id")
 	}},
-	"DELETE /api/auth/sessions":        {path: at("/api/auth/sessions"), alone: true},
-	"POST /api/auth/accept-invitation": {path: at("/api/auth/accept-invitation"), body: saying(object{"token": "none", "password": password}), status: 400},
+	"DELETE /api/auth/sessions":            {path: at("/api/auth/sessions"), alone: true},
+	"GET /api/auth/second-factor":          {path: at("/api/auth/second-factor")},
+	"POST /api/auth/second-factor":         {path: at("/api/auth/second-factor"), alone: true},
+	"POST /api/auth/second-factor/confirm": {path: at("/api/auth/second-factor/confirm"), alone: true, body: saying(object{"code": "000000"}), status: 409},
+	"DELETE /api/auth/second-factor":       {path: at("/api/auth/second-factor"), alone: true, body: saying(object{"currentPassword": password, "code": "000000"}), status: 409},
+	"POST /api/auth/accept-invitation":     {path: at("/api/auth/accept-invitation"), body: saying(object{"token": "none", "password": password}), status: 400},
 
 	"GET /api/jobseekers/settings":    {path: at("/api/jobseekers/settings")},
 	"PUT /api/jobseekers/settings":    {path: at("/api/jobseekers/settings"), body: saying(object{"intent": "update-notifications", "email": true})},

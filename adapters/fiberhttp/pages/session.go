@@ -107,9 +107,15 @@ func (f *Frame) signIn(c *fiber.Ctx) error {
 	defer cancel()
 	v := signInView{Next: LocalPath(c.FormValue("next")), Email: c.FormValue("email")}
 	from := f.client(c)
-	secret, err := f.identity.LoginBrowser(ctx, identity.LoginInput{Email: v.Email, Password: c.FormValue("password")}, from, c.Cookies(f.cookie()))
+	secret, err := f.identity.LoginBrowser(ctx, identity.LoginInput{Email: v.Email, Password: c.FormValue("password"), TOTP: c.FormValue("totp")}, from, c.Cookies(f.cookie()))
 	switch {
 	case err == nil:
+	case errors.Is(err, identity.ErrSecondFactorRequired):
+		v.Error = "Your account uses two-step sign-in. Enter your password again with the code of your authenticator app, or with a recovery code."
+		return f.Show(c, fiber.StatusUnauthorized, signInPage, nil, v)
+	case errors.Is(err, identity.ErrSecondFactorInvalid):
+		v.Error = "The authentication code is not right, or was used before."
+		return f.Show(c, fiber.StatusUnauthorized, signInPage, nil, v)
 	case errors.Is(err, identity.ErrBadCredentials), fault.KindOf(err) == fault.Invalid:
 		v.Error = "The e-mail address or the password is not right."
 		return f.Show(c, fiber.StatusUnauthorized, signInPage, nil, v)

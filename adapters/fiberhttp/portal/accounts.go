@@ -201,6 +201,8 @@ type settingsView struct {
 type organizationView struct {
 	OrganizationID string      `json:"organizationId"`
 	Company        companyView `json:"company"`
+	// RequireSecondFactor is true if members need a second factor.
+	RequireSecondFactor bool `json:"requireSecondFactor"`
 }
 
 type companyView struct {
@@ -213,5 +215,5 @@ type companyView struct {
 }
 
 func viewOrganization(o identity.Organization) organizationView {
-	return organizationView{OrganizationID: o.ID, Company: companyView{Name: o.Name, Description: o.Description, Website: o.Website, Logo: o.Logo, Industry: o.Industry, Size: o.Size}}
+	return organizationView{OrganizationID: o.ID, RequireSecondFactor: o.RequireSecondFactor, Company: companyView{Name: o.Name, Description: o.Description, Website: o.Website, Logo: o.Logo, Industry: o.Industry, Size: o.Size}}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 )
 
@@ -24,6 +25,7 @@ func Surface(s adapters.Services) web.Surface {
 		Routes: slices.Concat(
 			identityRoutes(s.Identity, s.Seekers),
 			sessionRoutes(s.Identity),
+			secondFactorRoutes(s.Identity),
 			auditRoutes(s.Identity),
 			analyticsRoutes(s.Hiring),
 			exportRoutes(s.Hiring),
@@ -73,8 +75,10 @@ var statusByCode = map[string]int{
 // codes are the faults whose code is part of the body: the status alone does not
 // say what the client has to send.
 var codes = map[string]bool{
-	"reauthentication_required": true,
-	"second_factor_required":    true,
+	"reauthentication_required":     true,
+	"second_factor_required":        true,
+	"second_factor_invalid":         true,
+	auth.ErrEnrollmentRequired.Code: true,
 }
 
 // Fault is the one table that turns faults into the portal's answers.

@@ -1,0 +1,276 @@
+package identity
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+)
+
+// recoveryCodes is the number of recovery codes of an account.
+const recoveryCodes = 10
+
+// SecondFactor is the authenticator app of a user.
+type SecondFactor struct {
+	UserID string
+	// Secret is encrypted; see auth.Vault.
+	Secret    string
+	CreatedAt time.Time
+	// ConfirmedAt is zero until the user has entered a first code. Until then the
+	// account is used without the second factor.
+	ConfirmedAt time.Time
+	// LastStep is the newest time step of which a code was used. No code of this
+	// or an earlier step is accepted.
+	LastStep int64
+}
+
+// Enabled reports whether sign-ins need the second factor.
+func (f SecondFactor) Enabled() bool { return !f.ConfirmedAt.IsZero() }
+
+// SecondFactorStatus is the second factor as its user sees it.
+type SecondFactorStatus struct {
+	Enabled   bool
+	EnabledAt time.Time
+	// RecoveryCodesLeft is the number of recovery codes that were not used.
+	RecoveryCodesLeft int
+	// Required is set if the user's organization requires a second factor.
+	Required bool
+}
+
+// MySecondFactor returns the status of the caller's second factor.
+func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (out SecondFactorStatus, err error) {
+	f, err := s.SecondFactors.Get(ctx, a.UserID)
+	if err != nil && !errors.Is(err, ErrNoSecondFactor) {
+		return out, err
+	}
+	if out.Enabled, out.EnabledAt = f.Enabled(), f.ConfirmedAt; out.Enabled {
+		if out.RecoveryCodesLeft, err = s.SecondFactors.CountRecoveryCodes(ctx, a.UserID); err != nil {
+			return out, err
+		}
+	}
+	m, err := s.Organizations.MembershipOf(ctx, a.UserID)
+	if err != nil || m == nil {
+		return out, err
+	}
+	o, err := s.Organizations.Find(ctx, m.OrganizationID)
+	out.Required = o.RequireSecondFactor
+	return out, err
+}
+
+// Enrollment is what an authenticator app needs to know.
+type Enrollment struct {
+	// Secret is in base 32, for typing it in.
+	Secret string
+	// URL is the otpauth:// address, for a QR code.
+	URL string
+}
+
+// EnrollSecondFactor returns the secret for the caller's authenticator app.
+// ConfirmSecondFactor enables it; until then it can be called again, for another
+// secret. The caller must be confirmed.
+func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollment, error) {
+	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
+		return Enrollment{}, err
+	}
+	u, err := s.Users.Find(ctx, a.UserID)
+	if errors.Is(err, ErrUserNotFound) {
+		return Enrollment{}, fault.ErrUnauthorized
+	} else if err != nil {
+		return Enrollment{}, err
+	}
+	var out Enrollment
+	if out.Secret, out.URL, err = s.OneTimeCodes.NewSecret(u.Email); err != nil {
+		return Enrollment{}, err
+	}
+	hidden, err := s.Vault.Hide(out.Secret, u.ID)
+	if err != nil {
+		return Enrollment{}, err
+	}
+	return out, s.Tx.Do(ctx, func(ctx context.Context) error {
+		present, err := s.SecondFactors.Get(ctx, u.ID)
+		switch {
+		case err != nil && !errors.Is(err, ErrNoSecondFactor):
+			return err
+		case present.Enabled():
+			return ErrSecondFactorEnabled
+		}
+		return s.SecondFactors.Upsert(ctx, SecondFactor{UserID: u.ID, Secret: hidden, CreatedAt: s.Clock.Now()})
+	})
+}
+
+// CodeInput carries a code of an authenticator app.
+type CodeInput struct {
+	Code string `json:"code" validate:"required,max=64" sample:"123456"`
+}
+
+// ConfirmSecondFactor enables the second factor that the caller enrolled, if the
+// code is one of the authenticator app's. It returns the recovery codes, which
+// are not shown again, and ends the caller's other sessions, which were opened
+// without it.
+func (s *Service) ConfirmSecondFactor(ctx context.Context, a auth.Actor, in CodeInput) ([]string, error) {
+	var codes []string
+	err := s.Tx.Do(ctx, func(ctx context.Context) error {
+		now := s.Clock.Now()
+		f, err := s.SecondFactors.Get(ctx, a.UserID)
+		switch {
+		case errors.Is(err, ErrNoSecondFactor):
+			return ErrNotEnrolled
+		case err != nil:
+			return err
+		case f.Enabled():
+			return ErrSecondFactorEnabled
+		}
+		step, ok, err := s.matchCode(f, in.Code, now)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fault.InvalidField("code", "is not the current code of the authenticator app")
+		}
+		f.ConfirmedAt, f.LastStep = now, step
+		if err := s.SecondFactors.Upsert(ctx, f); err != nil {
+			return err
+		}
+		var hashes []string
+		codes, hashes = newRecoveryCodes()
+		if err := s.SecondFactors.ReplaceRecoveryCodes(ctx, a.UserID, hashes); err != nil {
+			return err
+		}
+		if err := s.Sessions.EndAll(ctx, a.UserID, a.SessionID, now); err != nil {
+			return err
+		}
+		return s.recordSecondFactor(ctx, a.UserID, audit.SecondFactorEnabled, now)
+	})
+	return codes, err
+}
+
+// DisableSecondFactorInput proves both factors.
+type DisableSecondFactorInput struct {
+	CurrentPassword string `json:"currentPassword" validate:"required,max=1024"`
+	CodeInput
+}
+
+// DisableSecondFactor removes the caller's second factor and its recovery codes.
+func (s *Service) DisableSecondFactor(ctx context.Context, a auth.Actor, in DisableSecondFactorInput, from Client) error {
+	u, err := s.checkOwnPassword(ctx, a, in.CurrentPassword, from)
+	if err != nil {
+		return err
+	}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		now := s.Clock.Now()
+		if f, err := s.SecondFactors.Get(ctx, a.UserID); errors.Is(err, ErrNoSecondFactor) || err == nil && !f.Enabled() {
+			return ErrNotEnrolled
+		} else if err != nil {
+			return err
+		}
+		if err := s.useSecondFactor(ctx, a.UserID, in.Code, now); err != nil {
+			return err
+		}
+		if err := s.SecondFactors.Delete(ctx, a.UserID); err != nil {
+			return err
+		}
+		return s.recordSecondFactor(ctx, a.UserID, audit.SecondFactorDisabled, now)
+	})
+	if !errors.Is(err, ErrSecondFactorInvalid) {
+		return err
+	}
+	if err := s.secondFactorFailed(ctx, u, from); !errors.Is(err, ErrSecondFactorInvalid) {
+		return err
+	}
+	return fault.InvalidField("code", "is not a current code or a recovery code")
+}
+
+// ResetSecondFactor removes the second factor of the account with the address in
+// the name of an operator, for a user who has lost the device and the recovery
+// codes.
+func (s *Service) ResetSecondFactor(ctx context.Context, email string) error {
+	return s.operate(ctx, email, audit.SecondFactorReset, func(ctx context.Context, u *User, now time.Time) error {
+		if _, err := s.SecondFactors.Get(ctx, u.ID); err != nil {
+			return err
+		}
+		if err := s.SecondFactors.Delete(ctx, u.ID); err != nil {
+			return err
+		}
+		return s.Events.Record(ctx, event.SecondFactorChanged{UserID: u.ID, Change: string(audit.SecondFactorReset), ChangedAt: now})
+	})
+}
+
+func (s *Service) recordSecondFactor(ctx context.Context, userID string, action audit.Action, now time.Time) error {
+	if err := s.auditUser(ctx, userID, action, userID); err != nil {
+		return err
+	}
+	return s.Events.Record(ctx, event.SecondFactorChanged{UserID: userID, Change: string(action), ChangedAt: now})
+}
+
+// useSecondFactor uses up the code, which works once, in the transaction of ctx.
+// It succeeds for an account without a second factor. Otherwise it fails with
+// ErrSecondFactorRequired if the code is empty and with ErrSecondFactorInvalid if
+// it is wrong or was used.
+func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now time.Time) error {
+	f, err := s.SecondFactors.Get(ctx, userID)
+	switch {
+	case errors.Is(err, ErrNoSecondFactor), err == nil && !f.Enabled():
+		return nil
+	case err != nil:
+		return err
+	case code == "":
+		return ErrSecondFactorRequired
+	}
+	step, ok, err := s.matchCode(f, code, now)
+	if err != nil {
+		return err
+	}
+	if ok {
+		ok, err = s.SecondFactors.AdvanceStep(ctx, userID, step)
+	} else if ok, err = s.SecondFactors.UseRecoveryCode(ctx, userID, hashRecoveryCode(code)); ok && err == nil {
+		err = s.auditUser(ctx, userID, audit.RecoveryCodeUsed, userID)
+	}
+	if err == nil && !ok {
+		return ErrSecondFactorInvalid
+	}
+	return err
+}
+
+// matchCode returns the time step of a code of the authenticator app.
+func (s *Service) matchCode(f SecondFactor, code string, now time.Time) (step int64, ok bool, err error) {
+	secret, err := s.Vault.Reveal(f.Secret, f.UserID)
+	if err != nil {
+		return 0, false, err
+	}
+	step, ok = s.OneTimeCodes.Match(secret, strings.ReplaceAll(code, " ", ""), now)
+	return step, ok, nil
+}
+
+// secondFactorFailed counts and records a wrong code as a failed sign-in and
+// returns ErrSecondFactorInvalid.
+func (s *Service) secondFactorFailed(ctx context.Context, u User, from Client) error {
+	if err := s.addFailure(ctx, s.failuresOf(u.Email, from)); err != nil {
+		return err
+	}
+	if err := s.signInFailed(ctx, u.ID); !errors.Is(err, ErrBadCredentials) {
+		return err
+	}
+	return ErrSecondFactorInvalid
+}
+
+// newRecoveryCodes returns new recovery codes of 80 random bits, and their hashes.
+func newRecoveryCodes() (codes, hashes []string) {
+	for range recoveryCodes {
+		text := rand.Text()
+		code := text[:4] + "-" + text[4:8] + "-" + text[8:12] + "-" + text[12:16]
+		codes, hashes = append(codes, code), append(hashes, hashRecoveryCode(code))
+	}
+	return codes, hashes
+}
+
+// hashRecoveryCode returns what is stored of a recovery code. Case, spaces and
+// hyphens make no difference.
+func hashRecoveryCode(code string) string {
+	return auth.HashSecret("recovery " + strings.NewReplacer("-", "", " ", "").Replace(strings.ToUpper(code)))
+}

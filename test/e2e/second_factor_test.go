@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/oauth2"
+)
+
+// authenticator is an authenticator app. Each code works once: next is the offset
+// of the one to show next.
+type authenticator struct {
+	t        testing.TB
+	secret   string
+	next     time.Duration
+	recovery []string
+}
+
+func (a *authenticator) code() string {
+	a.t.Helper()
+	code, err := totp.GenerateCode(a.secret, time.Now().Add(a.next))
+	require.NoError(a.t, err)
+	a.next += 30 * time.Second
+	return code
+}
+
+// enroll enables a second factor. The code of the next time step works still.
+func (a *account) enroll() *authenticator {
+	a.t.Helper()
+	app := &authenticator{t: a.t, secret: a.elsewhere().post("/api/auth/second-factor", object{"currentPassword": password}).ok(200).text("data.secret")}
+	codes := a.elsewhere().post("/api/auth/second-factor/confirm", object{"code": app.code()}).ok(200).list("data.recoveryCodes")
+	for _, code := range codes {
+		app.recovery = append(app.recovery, code.(string))
+	}
+	return app
+}
+
+// asksForCode demands that a sign-in needs a code or has a wrong one.
+func (a *answer) asksForCode(message, code string) {
+	a.t.Helper()
+	a.fails(401, message)
+	require.Equal(a.t, code, a.text("code"))
+}
+
+func TestSecondFactor(t *testing.T) {
+	const required, invalid = "Enter the code of your authenticator app", "Invalid authentication code"
+	everywhere(t, func(t *testing.T, w *world) {
+		login := func(t *testing.T, who *account, password, code string) *answer {
+			body := object{"email": who.email, "password": password}
+			if code != "" {
+				body["totp"] = code
+			}
+			return w.guest(t).post("/api/auth/login", body)
+		}
+		t.Run("POST /api/auth/second-factor and POST /api/auth/second-factor/confirm", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			me.post("/api/auth/second-factor/confirm", object{"code": "000000"}).fails(409, "The account has no second factor")
+			enrolled := me.post("/api/auth/second-factor", nil).ok(200)
+			require.Contains(t, enrolled.text("data.url"), "otpauth://totp/locum:")
+			me.post("/api/auth/second-factor/confirm", object{"code": "000000"}).invalid("code")
+			login(t, me, password, "").ok(200)
+			me.post("/api/auth/second-factor", object{"currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
+			app := me.enroll()
+			require.Len(t, app.recovery, 10)
+			me.get("/api/auth/me").ok(200)
+			me.elsewhere().post("/api/auth/second-factor", object{"currentPassword": password}).fails(409, "The second factor is already enabled")
+			login(t, me, password, "").asksForCode(required, "second_factor_required")
+			login(t, me, "Wr0ng-horse", "").fails(401, "Invalid email or password")
+			login(t, me, "Wr0ng-horse", app.recovery[0]).fails(401, "Invalid email or password")
+			login(t, me, password, "000000").asksForCode(invalid, "second_factor_invalid")
+			code := app.code()
+			login(t, me, password, code).ok(200)
+			login(t, me, password, code).asksForCode(invalid, "second_factor_invalid")
+			login(t, me, password, app.recovery[0]).ok(200)
+			login(t, me, password, app.recovery[0]).asksForCode(invalid, "second_factor_invalid")
+			require.Contains(t, w.mail(t, me.email, "Two-step sign-in is on"), "second factor")
+			w.guest(t).post("/api/auth/second-factor", nil).fails(401, "Unauthorized")
+			w.guest(t).post("/api/auth/second-factor/confirm", object{"code": "000000"}).fails(401, "Unauthorized")
+		})
+		t.Run("GET and DELETE /api/auth/second-factor", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			require.Equal(t, object{"enabled": false, "enabledAt": nil, "recoveryCodesLeft": 0., "required": false}, me.get("/api/auth/second-factor").ok(200).at("data"))
+			app := me.enroll()
+			login(t, me, password, app.recovery[9]).ok(200)
+			require.Equal(t, object{"enabled": true, "recoveryCodesLeft": 9.}, me.get("/api/auth/second-factor").ok(200).some("data", "enabled", "recoveryCodesLeft"))
+			disable := func(body object) *answer { return me.elsewhere().send("DELETE", "/api/auth/second-factor", body) }
+			disable(object{"code": app.recovery[1]}).invalid("currentPassword")
+			disable(object{"currentPassword": password}).invalid("code")
+			disable(object{"currentPassword": "Wr0ng-horse", "code": app.recovery[1]}).invalid("currentPassword")
+			disable(object{"currentPassword": password, "code": "000000"}).invalid("code")
+			disable(object{"currentPassword": password, "code": app.recovery[1]}).ok(200)
+			login(t, me, password, "").ok(200)
+			w.guest(t).get("/api/auth/second-factor").fails(401, "Unauthorized")
+		})
+		t.Run("pages ask for a code", func(t *testing.T) {
+			t.Parallel()
+			me, p := w.seeker(t), w.thirdParty(t, nil)
+			app := me.enroll()
+			signIn := func(b *browser, next, password, code string) shown {
+				return b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "totp": {code}, "next": {next}})
+			}
+			b := w.browser(t)
+			require.Contains(t, b.open("GET", "/developers/sign-in", nil).text, `name="totp"`)
+			asked := signIn(b, "", password, "")
+			require.Equal(t, 401, asked.status)
+			require.Contains(t, asked.text, "two-step sign-in. Enter your password again")
+			require.NotContains(t, signIn(b, "", "Wr0ng-horse", "").text, "Enter your password again")
+			require.Contains(t, signIn(b, "", password, "000000").text, "The authentication code is not right")
+			require.Equal(t, 303, b.open("GET", "/developers", nil).status)
+			require.Equal(t, 303, signIn(b, "", password, app.code()).status)
+			require.Equal(t, 200, b.open("GET", "/developers", nil).status)
+
+			authorize, err := url.Parse(p.ask(oauth2.GenerateVerifier()))
+			require.NoError(t, err)
+			other := w.browser(t)
+			require.Equal(t, 303, other.open("GET", authorize.RequestURI(), nil).status)
+			require.Equal(t, 401, signIn(other, authorize.RequestURI(), password, "").status)
+			require.Equal(t, 303, other.open("GET", authorize.RequestURI(), nil).status, "not signed in")
+			require.Less(t, signIn(other, authorize.RequestURI(), password, app.recovery[0]).status, 400)
+			require.Equal(t, 200, other.open("GET", authorize.RequestURI(), nil).status)
+		})
+		t.Run("an organization requires it", func(t *testing.T) {
+			t.Parallel()
+			const needed = "Your organization requires a second factor; enroll one first"
+			boss := w.employer(t)
+			member := w.join(t, boss, nil)
+			job := boss.listing(nil)
+			require.Equal(t, false, boss.get("/api/employers/organization").ok(200).at("data.requireSecondFactor"))
+			boss.put("/api/employers/organization", object{"requireSecondFactor": true}).invalid("requireSecondFactor")
+			boss.enroll()
+			boss.put("/api/employers/organization", object{"requireSecondFactor": true}).ok(200)
+			member.put("/api/employers/organization", object{"requireSecondFactor": false}).fails(403, needed)
+			boss.get("/api/employers/jobs").ok(200)
+
+			again := login(t, member, password, "").ok(200)
+			member.token = again.text("data.accessToken")
+			for _, path := range []string{"/api/employers/jobs", "/api/employers/jobs/" + job, "/api/employers/team", "/api/employers/applications", "/api/employers/profile"} {
+				refused := member.get(path).fails(403, needed)
+				require.Equal(t, "second_factor_enrollment_required", refused.text("code"))
+			}
+			member.patch("/api/listings/"+job, object{"meta": object{}}).fails(403, needed)
+			require.Equal(t, true, member.get("/api/auth/second-factor").ok(200).at("data.required"))
+			member.get("/api/auth/me").ok(200)
+			member.enroll()
+			member.get("/api/employers/jobs").ok(200)
+			boss.put("/api/employers/organization", object{"requireSecondFactor": false}).ok(200)
+			require.Equal(t, [][4]string{
+				{"second_factor.required", boss.id, boss.organization(), "on"}, {"second_factor.required", boss.id, boss.organization(), "off"},
+			}, boss.entries("&action=second_factor.required"))
+		})
+		t.Run("an operator resets a lost one", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			require.Contains(t, w.fails(t, "users", "reset-second-factor", me.email), "The account has no second factor")
+			me.enroll()
+			require.Regexp(t, `(?m)^second factor\s+20.*, 10 recovery codes left$`, w.run(t, "users", "show", me.email))
+			w.run(t, "users", "reset-second-factor", me.email)
+			login(t, me, password, "").ok(200)
+			require.Contains(t, w.run(t, "audit", "list", "--user", me.email), "second_factor.reset")
+			require.Contains(t, w.mail(t, me.email, "Two-step sign-in is off"), "second factor")
+		})
+	})
+}
+
+// organization is the id of the organization that the account works for.
+func (a *account) organization() string {
+	a.t.Helper()
+	return a.elsewhere().get("/api/employers/organization").ok(200).text("data.organizationId")
+}
