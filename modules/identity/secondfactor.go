@@ -106,7 +106,7 @@ func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollm
 
 // CodeInput carries a code of an authenticator app.
 type CodeInput struct {
-	Code string `json:"code" validate:"required,max=64" sample:"123456"`
+	Code string `json:"code" validate:"required,max=64" sample:"\"123456\""`
 }
 
 // ConfirmSecondFactor enables the second factor that the caller enrolled, if the

@@ -17,7 +17,7 @@ type LoginInput struct {
 	Password string `json:"password" validate:"required"`
 	// TOTP is a code of the authenticator app or a recovery code, for an account
 	// with a second factor.
-	TOTP string `json:"totp" validate:"max=64" sample:"123456"`
+	TOTP string `json:"totp" validate:"max=64" sample:"\"123456\""`
 }
 
 // Login opens a session. Accounts that are not there answer as wrong passwords
