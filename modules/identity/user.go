@@ -9,6 +9,7 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/text"
 )
 
 // Kind is the side of the job board that an account was made for.
@@ -222,9 +223,9 @@ func (c *checks) password(field, p string, mixed bool) {
 	}
 }
 
-// line checks one line of text and returns it without surrounding space.
+// line checks one line of text and returns it as text.Name does.
 func (c *checks) line(field, s string, required bool) string {
-	s = strings.TrimSpace(s)
+	s = text.Name(s)
 	switch {
 	case s == "" && required:
 		c.bad(field, "is required")

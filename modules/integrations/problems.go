@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/text"
 )
 
 // The problems of inputs are what shows before anything is looked up, all at once.
@@ -25,9 +26,10 @@ func (in AppInput) Problems() []fault.Field {
 }
 
 // label is a name as it is kept. People decide by it on the consent page, and
-// operators read it in a terminal, so that it may not pretend to be other text.
+// operators read it in a terminal: what could make it look like other text is
+// removed or refused.
 func label(name string) (string, error) {
-	name = strings.TrimSpace(name)
+	name = text.Name(name)
 	if name == "" || utf8.RuneCountInString(name) > maxName {
 		return "", fault.InvalidField("name", "must have 1 to 100 characters")
 	}

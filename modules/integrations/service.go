@@ -17,6 +17,7 @@ import (
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/tx"
 )
 
@@ -102,7 +103,7 @@ func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a 
 		return a, "", err
 	}
 	now := s.Clock.Now()
-	a = App{ID: s.NewID(), OwnerID: by.UserID, Name: strings.TrimSpace(in.Name), Description: strings.TrimSpace(in.Description), Public: in.Public,
+	a = App{ID: s.NewID(), OwnerID: by.UserID, Name: text.Name(in.Name), Description: strings.TrimSpace(in.Description), Public: in.Public,
 		Plan: Free, RedirectURIs: uris, CreatedAt: now, UpdatedAt: now, Version: 1}
 	if !a.Public {
 		secret = auth.NewSecret(secretPrefix, secretChars)
@@ -180,7 +181,7 @@ func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in
 			return err
 		}
 		uris, err := redirectURIs(next.RedirectURIs, a.Public)
-		a.Name, a.Description, a.RedirectURIs = strings.TrimSpace(next.Name), strings.TrimSpace(next.Description), uris
+		a.Name, a.Description, a.RedirectURIs = text.Name(next.Name), strings.TrimSpace(next.Description), uris
 		return err
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/text"
 )
 
 // DocumentType is what a document is for.
@@ -94,7 +95,7 @@ func (s *Service) Upload(ctx context.Context, by auth.Actor, in UploadInput) (Do
 	if !by.Seeker {
 		return Document{}, fault.ErrForbidden
 	}
-	d := Document{UserID: by.UserID, Type: DocumentType(in.Type), Title: strings.TrimSpace(in.Title), FileName: strings.TrimSpace(in.FileName), IsDefault: in.IsDefault}
+	d := Document{UserID: by.UserID, Type: DocumentType(in.Type), Title: text.Name(in.Title), FileName: strings.TrimSpace(in.FileName), IsDefault: in.IsDefault}
 	var bad []fault.Field
 	switch {
 	case in.Type == "":
@@ -166,7 +167,7 @@ func (d Document) entitled() Document {
 		return d
 	}
 	name := d.FileName[strings.LastIndexAny(d.FileName, `/\`)+1:]
-	if d.Title = strings.TrimSpace(strings.TrimSuffix(name, path.Ext(name))); d.Title == "" {
+	if d.Title = text.Name(strings.TrimSuffix(name, path.Ext(name))); d.Title == "" {
 		d.Title = map[DocumentType]string{CV: "CV", CoverLetter: "Cover letter", Certification: "Certification", OtherDocument: "Document"}[d.Type]
 	}
 	if r := []rune(d.Title); len(r) > maxName {
@@ -272,7 +273,7 @@ func (in ChangeDocumentInput) applied(d Document) Document {
 		d.FileName = strings.TrimSpace(*in.FileName)
 	}
 	if in.Title != nil {
-		d.Title = strings.TrimSpace(*in.Title)
+		d.Title = text.Name(*in.Title)
 		if utf8.RuneCountInString(d.Title) <= maxName {
 			d = d.entitled()
 		}

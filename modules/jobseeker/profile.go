@@ -12,6 +12,7 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/text"
 )
 
 // Profile is what a jobseeker says of themselves and prefers. There is one for
@@ -300,12 +301,13 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 	}
 	first, last := a.nameParts()
 	if in.Name != nil {
-		first, last, _ = strings.Cut(strings.TrimSpace(*in.Name), " ")
+		first, last, _ = strings.Cut(text.Name(*in.Name), " ")
 	}
 	set(&first, in.FirstName)
 	set(&last, in.LastName)
+	first, last = text.Name(first), text.Name(last)
 	if in.Name != nil || in.FirstName != nil || in.LastName != nil {
-		a.FirstName, a.LastName = first, strings.TrimSpace(last)
+		a.FirstName, a.LastName = first, last
 		if a.Name = whole(first, a.LastName); a.Name == "" {
 			name := "firstName"
 			if in.Name != nil {

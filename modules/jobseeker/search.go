@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/text"
 )
 
 // Search is a search that somebody wants to hear about.
@@ -61,7 +62,7 @@ func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchIn
 	if !by.Seeker {
 		return nil, fault.ErrForbidden
 	}
-	search := Search{UserID: by.UserID, Name: strings.TrimSpace(in.Name), EmailAlerts: in.EmailAlerts,
+	search := Search{UserID: by.UserID, Name: text.Name(in.Name), EmailAlerts: in.EmailAlerts,
 		Terms: Terms{Query: strings.TrimSpace(in.Query), Location: strings.TrimSpace(in.Location), ContractType: in.ContractType}}
 	if err := search.check(); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/tx"
 )
 
@@ -121,7 +122,7 @@ func (s *Service) compose(in CreateInput, now time.Time) (Listing, error) {
 	if in.Status != nil && Status(*in.Status) == Draft {
 		l.Status = Draft
 	}
-	l.Title, l.Description = strings.TrimSpace(in.Title), strings.TrimSpace(in.Description)
+	l.Title, l.Description = text.Name(in.Title), strings.TrimSpace(in.Description)
 	if err := in.apply(&l.Content, s.NewID); err != nil {
 		return l, err
 	}
@@ -181,7 +182,7 @@ func (s *Service) Update(ctx context.Context, organizationID, listingID string, 
 func (s *Service) update(l *Listing, in UpdateInput) error {
 	before := l.Location
 	if in.Title != nil {
-		l.Title = strings.TrimSpace(*in.Title)
+		l.Title = text.Name(*in.Title)
 	}
 	if in.Description != nil {
 		l.Description = strings.TrimSpace(*in.Description)

@@ -84,7 +84,7 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, before, after)
 		})
 		scene("POST /api/employers/jobs keeps what is written as it is written", func(t *testing.T) {
-			for _, text := range []string{"🚑 Nurse 看護師 نيورس", "a\u2028b\u202ec", `"'; DROP TABLE listings; --`, `%_\*\\`, "<b>&amp;</b>", "e\u0301é", "line one\nline two\tend", "=1+1", "ﬁ½²"} {
+			for _, text := range []string{"🚑 Nurse 看護師 نيورس", "a\u2028b", `"'; DROP TABLE listings; --`, `%_\*\\`, "<b>&amp;</b>", "e\u0301é", "line one\nline two\tend", "=1+1", "ﬁ½²"} {
 				all := object{"title": text, "description": text, "department": text, "location": text, "specialty": text, "requirements": []any{text}, "benefits": []any{text}, "questions": []any{object{"id": text, "text": text, "required": false}}}
 				id := employer.elsewhere().post("/api/employers/jobs", all).ok(201).text("data.id")
 				employer.patch("/api/listings/"+id, object{"meta": object{text: text}}).ok(200)

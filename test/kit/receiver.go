@@ -91,8 +91,12 @@ type hooked struct {
 
 func (h hooked) call(method, path string, in any, status int) map[string]any {
 	h.t.Helper()
-	raw, err := json.Marshal(in)
-	require.NoError(h.t, err)
+	var raw []byte
+	if in != nil {
+		var err error
+		raw, err = json.Marshal(in)
+		require.NoError(h.t, err)
+	}
 	r, err := http.NewRequestWithContext(h.t.Context(), method, h.server+path, bytes.NewReader(raw))
 	require.NoError(h.t, err)
 	r.Header.Set("Content-Type", "application/json")
