@@ -26,8 +26,14 @@
 // the session's id: that is why a logout or a changed permission counts at
 // once on every instance, without a list of revoked tokens to keep in step.
 //
+// An operator can lock an account, which keeps everything and cannot be used until
+// it is unlocked. A second factor (TOTP) is enrolled, then enabled by a first code;
+// an organization can require it, and then grants nothing to members without one.
+// What is done to accounts, teams and credentials is recorded in the audit log, in
+// the transaction of the change.
+//
 // Events out: UserRegistered, PasswordResetRequested, PasswordChanged,
 // ProgramsSignedOut, SessionReuseDetected, MemberInvited, EmailChangeRequested,
-// EmailChanged, AccountDeleted, OrganizationRenamed, OrganizationClosed. Events
-// in: the first eight, for the mails.
+// EmailChanged, SecondFactorChanged, AccountDeleted, OrganizationRenamed, OrganizationClosed. Events
+// in: the first nine, for the mails.
 package identity
