@@ -149,10 +149,11 @@ type Services struct {
 	Health func(ctx context.Context) map[string]Health
 }
 
-// Health is the state of an adapter. With a degraded one the service still does
-// its work, or all but a part of it.
+// Health is the state of an adapter. Err is nil for one that works.
 type Health struct {
-	Err      error
+	Err error
+	// Degraded is set if the service does its work without the adapter, or all
+	// but a part of it.
 	Degraded bool
 }
 

@@ -2,8 +2,13 @@ package bootstrap
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"time"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
@@ -18,13 +23,14 @@ type plugged struct {
 	mail     mail.Mailer
 	files    files.Store
 	payments billing.Payments
+	clock    *clockCheck
 }
 
 // healthOf asks every adapter, all at once and within the context, and names
 // them as the configuration does. Only the store is needed to answer: without
 // its own a limiter counts in the process, jobs and letters wait in the store
 // until they are taken, and without files or payments all else goes on.
-func healthOf(ctx context.Context, s adapters.Storage, p plugged) map[string]adapters.Health {
+func healthOf(ctx context.Context, s adapters.Storage, now time.Time, p plugged) map[string]adapters.Health {
 	type answer struct {
 		name string
 		err  error
@@ -32,6 +38,8 @@ func healthOf(ctx context.Context, s adapters.Storage, p plugged) map[string]ada
 	asked := map[string]func(context.Context) error{
 		"database": s.Ping, "queue": pingOf(p.queue), "limiter": limiterPing(p.limiter),
 		"mail": pingOf(p.mail), "files": pingOf(p.files), "payments": pingOf(p.payments),
+		"clock":  p.clock.Ping,
+		"events": func(ctx context.Context) error { return checkLag(ctx, s.Outbox, now) },
 	}
 	answers := make(chan answer, len(asked))
 	states := map[string]adapters.Health{}
@@ -54,7 +62,59 @@ func stateOf(name string, err error) adapters.Health {
 	if name == "database" {
 		return adapters.Health{Err: err}
 	}
-	return adapters.Health{Degraded: err != nil}
+	return adapters.Health{Err: err, Degraded: err != nil}
+}
+
+// clockCheck compares the clock with the time that has passed in this process.
+type clockCheck struct {
+	clock clock.Clock
+
+	mu        sync.Mutex
+	from      time.Time // the clock at the reference
+	reference time.Time // with Go's monotonic reading
+	wrongFrom time.Time // when the difference was noticed, zero without one
+}
+
+const (
+	// maxDrift is the difference from which on the clock is reported.
+	maxDrift = time.Minute
+	// clockAccepted is after how long a clock that stays is taken to be right.
+	clockAccepted = time.Hour
+)
+
+func newClockCheck(c clock.Clock) *clockCheck {
+	return &clockCheck{clock: c, from: c.Now(), reference: time.Now()}
+}
+
+// Ping returns an error if the clock was set by more than maxDrift.
+func (c *clockCheck) Ping(context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	passed := time.Since(c.reference)
+	drift := c.clock.Now().Sub(c.from) - passed
+	if drift.Abs() <= maxDrift {
+		c.wrongFrom = time.Time{}
+		return nil
+	}
+	if c.wrongFrom.IsZero() {
+		c.wrongFrom = time.Now()
+	} else if time.Since(c.wrongFrom) > clockAccepted {
+		c.from, c.reference, c.wrongFrom = c.clock.Now(), time.Now(), time.Time{}
+		return nil
+	}
+	return fmt.Errorf("the clock was set by %s", drift.Round(time.Second))
+}
+
+// maxLag is the age of the oldest event that no relay has passed on, from which
+// on the service is degraded.
+const maxLag = time.Minute
+
+func checkLag(ctx context.Context, outbox event.Outbox, now time.Time) error {
+	n, oldest, err := outbox.Lag(ctx)
+	if lag := now.Sub(oldest); err == nil && n > 0 && lag > maxLag {
+		err = fmt.Errorf("%d events wait, the oldest for %s", n, lag.Round(time.Second))
+	}
+	return err
 }
 
 // pingOf is how an adapter is asked; one that works in the process has nobody

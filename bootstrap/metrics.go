@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +24,7 @@ import (
 )
 
 // newMetrics are the numbers of the process.
-func newMetrics(l limit.Limiter, s adapters.Storage, d adapters.Deps, n *jobNumbers) *prometheus.Registry {
+func newMetrics(c *config.Config, l limit.Limiter, s adapters.Storage, d adapters.Deps, n *jobNumbers) *prometheus.Registry {
 	numbers := prometheus.NewRegistry()
 	numbers.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "locum_limiter_degraded", Help: "1 while limits are counted in this process because their store is away."}, func() float64 {
@@ -31,8 +33,38 @@ func newMetrics(l limit.Limiter, s adapters.Storage, d adapters.Deps, n *jobNumb
 			}
 			return 0
 		}),
-		n.attempts, n.seconds, &backlog{storage: s, deps: d})
+		n.attempts, n.seconds, &backlog{storage: s, deps: d}, newDiskSpace(c))
 	return numbers
+}
+
+// diskSpace collects the free space where the process writes, by setting.
+type diskSpace map[string]string
+
+var diskFree = prometheus.NewDesc("locum_disk_free_bytes", "Free space of the file system that a setting names.", []string{"setting"}, nil)
+
+func newDiskSpace(c *config.Config) diskSpace {
+	out := diskSpace{}
+	if path, ok := strings.CutPrefix(c.Database.URL, "sqlite:"); ok {
+		out["database.url"] = filepath.Dir(path)
+	}
+	for setting, url := range map[string]string{"files.url": c.Files.URL, "mail.url": c.Mail.URL} {
+		if path, ok := strings.CutPrefix(url, "file:"); ok {
+			out[setting] = path
+		}
+	}
+	return out
+}
+
+// Describe implements prometheus.Collector.
+func (d diskSpace) Describe(out chan<- *prometheus.Desc) { out <- diskFree }
+
+// Collect implements prometheus.Collector. A path that cannot be read is left out.
+func (d diskSpace) Collect(out chan<- prometheus.Metric) {
+	for setting, path := range d {
+		if free, err := freeSpace(path); err == nil {
+			out <- prometheus.MustNewConstMetric(diskFree, prometheus.GaugeValue, free, setting)
+		}
+	}
 }
 
 // jobNumbers count what the runner reports.

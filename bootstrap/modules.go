@@ -64,6 +64,7 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 }
 
 func newServices(s adapters.Storage, d adapters.Deps, l limit.Limiter, q job.Queue, m mail.Mailer, f files.Store, p billing.Payments, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
+	watched := newClockCheck(d.Clock)
 	return adapters.Services{
 		Identity:       i,
 		Listings:       j,
@@ -76,7 +77,7 @@ func newServices(s adapters.Storage, d adapters.Deps, l limit.Limiter, q job.Que
 		ListingChanges: s.ListingChanges,
 		JWKS:           ring.JWKS,
 		Health: func(ctx context.Context) map[string]adapters.Health {
-			return healthOf(ctx, s, plugged{limiter: l, queue: q, mail: m, files: f, payments: p})
+			return healthOf(ctx, s, d.Clock.Now(), plugged{limiter: l, queue: q, mail: m, files: f, payments: p, clock: watched})
 		},
 	}
 }

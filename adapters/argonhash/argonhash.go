@@ -91,7 +91,7 @@ func (h *Hasher) Verify(ctx context.Context, verifier, password string) (ok, sta
 // derive waits for its turn and hashes.
 func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p params, n uint32) ([]byte, error) {
 	if err := h.enter(ctx); err != nil {
-		return nil, fault.ErrUnavailable.WithRetryAfter(maxWait).WithCause(err)
+		return nil, fault.ErrUnavailable.WithReason("password hasher: busy").WithRetryAfter(maxWait).WithCause(err)
 	}
 	defer func() { <-h.running }()
 	return argon2.IDKey([]byte(password), salt, p.passes, p.memory, p.threads, n), nil

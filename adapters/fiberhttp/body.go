@@ -159,7 +159,7 @@ func (s *Server) receive(peer *conn, f *framing, limit int) ([]byte, error) {
 				grown = min(grown, int(f.length))
 			}
 			if !s.bodies.reserve(f, grown) {
-				return nil, fault.ErrUnavailable.WithRetryAfter(time.Second)
+				return nil, fault.ErrUnavailable.WithReason("request bodies: memory limit").WithRetryAfter(time.Second)
 			}
 			body = append(make([]byte, 0, grown), body...)
 		}

@@ -28,6 +28,9 @@ func (s *Server) answerError(c *fiber.Ctx, err error) error {
 		s.o.Log.Error("request failed", "request_id", c.GetRespHeader(fiber.HeaderXRequestID),
 			"method", c.Method(), "path", c.Path(), "error", err)
 	}
+	if f.Kind == fault.Unavailable {
+		s.reportUnavailable(f)
+	}
 	_ = s.enter(c) // what fasthttp refuses has not come to the gate, and its answer has the same headers
 	surface := s.surfaceOf(c.Path())
 	status, kind, body := said(c, surface, f)
@@ -76,7 +79,7 @@ func (s *Server) faultOf(err error) *fault.Error {
 			return web.ErrMalformed
 		}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return fault.ErrUnavailable.WithCause(err).WithRetryAfter(time.Second)
+		return fault.ErrUnavailable.WithCause(err).WithReason("request: timeout").WithRetryAfter(time.Second)
 	}
 	return fault.Of(err)
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -112,7 +113,7 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 		ListingChanges: f.changes.Load,
 		JWKS:           func() []byte { return []byte(`{"keys":[]}`) },
 		Health: func(context.Context) map[string]adapters.Health {
-			return map[string]adapters.Health{"database": {Err: fmt.Errorf("away")}, "limiter": {Degraded: true}}
+			return map[string]adapters.Health{"database": {Err: fmt.Errorf("away")}, "limiter": {Err: errors.New("no answer"), Degraded: true}}
 		},
 	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: f.log}, nil)), Extra: []web.Surface{surface}})
 	require.NoError(t, err)

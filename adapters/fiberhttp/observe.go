@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -16,8 +17,9 @@ import (
 // metrics are the server's own numbers. Labels hold route templates, never
 // ids or addresses.
 type metrics struct {
-	requests *prometheus.CounterVec
-	seconds  *prometheus.HistogramVec
+	requests    *prometheus.CounterVec
+	seconds     *prometheus.HistogramVec
+	unavailable *prometheus.CounterVec
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -25,8 +27,9 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_http_requests_total", Help: "Answered requests."}, []string{"method", "route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "locum_http_request_seconds", Help: "Time from the request's head to its answer.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}}, []string{"method", "route"}),
+		unavailable: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_unavailable_total", Help: "Responses with status 503 by cause."}, []string{"cause"}),
 	}
-	registry.MustRegister(m.requests, m.seconds)
+	registry.MustRegister(m.requests, m.seconds, m.unavailable)
 	return m
 }
 
@@ -72,22 +75,45 @@ func knownMethod(m string) string {
 
 func stack() string { return string(debug.Stack()) }
 
+// probe is the latest readiness check. A check writes to the database, so that
+// clients share one per second.
+type probe struct {
+	mu     sync.Mutex
+	at     time.Time
+	status int
+	checks map[string]string
+}
+
 // ready answers GET /readyz: each adapter by its name.
 func (s *Server) ready(c *fiber.Ctx) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	status, checks := fiber.StatusOK, map[string]string{}
+	p := &s.probe
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.at) >= time.Second {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		p.status, p.checks = s.check(ctx)
+		p.at = time.Now()
+	}
+	return sendJSON(c, p.status, map[string]any{"ready": p.status == fiber.StatusOK, "adapters": p.checks})
+}
+
+func (s *Server) check(ctx context.Context) (status int, checks map[string]string) {
+	status, checks = fiber.StatusOK, map[string]string{}
 	for name, health := range s.services.Health(ctx) {
 		switch {
-		case health.Err != nil:
-			status = fiber.StatusServiceUnavailable
-			checks[name] = "down"
-			s.o.Log.Warn("not ready", "adapter", name, "error", health.Err)
+		case health.Err == nil:
+			checks[name] = "ok"
+			continue
 		case health.Degraded:
 			checks[name] = "degraded"
 		default:
-			checks[name] = "ok"
+			status = fiber.StatusServiceUnavailable
+			checks[name] = "down"
+		}
+		if s.causes.allows("readiness: "+name, time.Now()) {
+			s.o.Log.Warn("readiness check failed", "adapter", name, "state", checks[name], "error", health.Err)
 		}
 	}
-	return sendJSON(c, status, map[string]any{"ready": status == fiber.StatusOK, "adapters": checks})
+	return status, checks
 }

@@ -58,6 +58,8 @@ type Server struct {
 	o        Options
 	metrics  *metrics
 	cache    *answerCache
+	causes   causeLog
+	probe    probe
 	bodies   bodyMemory
 	forms    []string // the paths that readForm reads
 }

@@ -109,6 +109,26 @@ func TestReadinessNamesEachAdapterAndADegradedOneStaysReady(t *testing.T) {
 	require.Equal(t, 200, response.StatusCode)
 }
 
+func TestUnavailable_Repeated_IsCountedAndLoggedOncePerSecond(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	begun := time.Now()
+	for range 10 {
+		response, _ := f.do(t, "GET", "/test/hang", "")
+		require.Equal(t, 503, response.StatusCode)
+	}
+	seconds := int(time.Since(begun)/time.Second) + 1
+	logged := strings.Count(f.log.String(), `"msg":"service unavailable","cause":"request: timeout","error":"context deadline exceeded"`)
+	require.GreaterOrEqual(t, logged, 1)
+	require.LessOrEqual(t, logged, seconds)
+	response, err := http.Get("http://" + f.addr + "/metrics")
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `locum_unavailable_total{cause="request: timeout"} 10`)
+}
+
 func TestTheNumbersNameRoutesAndNeverIDs(t *testing.T) {
 	t.Parallel()
 	f := serveFrame(t)

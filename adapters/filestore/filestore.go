@@ -166,9 +166,13 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return ignoring(s.root.Remove(key), fs.ErrNotExist)
 }
 
-// Ping reports whether the folder is there.
+// Ping checks that a file can be written.
 func (s *Store) Ping(context.Context) error {
-	return s.root.MkdirAll(parts, 0o700)
+	if err := s.root.MkdirAll(parts, 0o700); err != nil {
+		return err
+	}
+	const name = parts + "/probe"
+	return errors.Join(s.root.WriteFile(name, []byte("probe"), 0o600), ignoring(s.root.Remove(name), fs.ErrNotExist))
 }
 
 // Close implements io.Closer.

@@ -39,6 +39,16 @@ func NewFiles(dir string, from mail.Address, c clock.Clock, log *slog.Logger) (*
 	return &Files{writer: w, dir: dir, log: log}, nil
 }
 
+// Ping checks that a message can be written.
+func (f *Files) Ping(context.Context) error {
+	path := filepath.Join(f.dir, ".probe")
+	err := os.WriteFile(path, []byte("probe"), 0o600)
+	if removed := os.Remove(path); err == nil {
+		err = removed
+	}
+	return err
+}
+
 // Send implements mail.Mailer.
 func (f *Files) Send(ctx context.Context, message mail.Message) error {
 	if err := ctx.Err(); err != nil {

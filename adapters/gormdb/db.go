@@ -44,6 +44,7 @@ type DB struct {
 	more         []*sql.DB
 	// release ends what Claim has begun.
 	release func() error
+	watch   clockWatch
 	// listingChanges counts the committed transactions that wrote listings.
 	listingChanges atomic.Uint64
 }
@@ -148,8 +149,24 @@ func (db *DB) closePools() error {
 	return err
 }
 
-// Ping asks the database for a sign of life.
-func (db *DB) Ping(ctx context.Context) error { return wrap(db.sql.PingContext(ctx)) }
+// Ping checks that every pool reaches the database and that it takes a write.
+func (db *DB) Ping(ctx context.Context) error {
+	for _, pool := range append([]*sql.DB{db.sql}, db.more...) {
+		if err := pool.PingContext(ctx); err != nil {
+			return db.pingError(err)
+		}
+	}
+	return db.pingError(db.writer.WithContext(ctx).Exec("UPDATE storage_probe SET probed_at = ?", db.clock.Now()).Error)
+}
+
+// pingError ignores the wait for SQLite's one writer, which a long write of this
+// process makes longer than a probe lasts.
+func (db *DB) pingError(err error) error {
+	if !db.pg() && errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return wrap(err)
+}
 
 func (db *DB) pg() bool { return db.dialect == postgres }
 
@@ -252,7 +269,7 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 			return err
 		}
 		if try == maxTries {
-			return fault.ErrUnavailable.WithCause(err).WithRetryAfter(time.Second)
+			return fault.ErrUnavailable.WithCause(err).WithReason(busy).WithRetryAfter(time.Second)
 		}
 		pause := time.NewTimer(time.Duration(rand.Int64N(int64(min(try, 6)) * int64(5*time.Millisecond)))) //nolint:gosec // jitter needs no secrecy
 		select {
@@ -311,8 +328,9 @@ func wrap(err error) error {
 		return errNotFound
 	case errors.Is(err, gorm.ErrDuplicatedKey):
 		return fmt.Errorf("%w: %w", errDuplicate, err)
-	case away(err):
-		return fault.ErrUnavailable.WithCause(err).WithRetryAfter(time.Second)
+	}
+	if reason := unavailable(err); reason != "" {
+		return fault.ErrUnavailable.WithCause(err).WithReason(reason).WithRetryAfter(time.Second)
 	}
 	return err
 }

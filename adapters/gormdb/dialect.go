@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -165,7 +164,7 @@ func openSQLite(path, more string, connections int) (*sql.DB, error) {
 	// half way when two of them want to write (190 of 200 under 20 writers).
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
 		"?_txlock=immediate&modeof=" + strings.ReplaceAll(url.QueryEscape(path), "+", "%20") + // a plus is a plus there
-		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
+		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)" + more
 	pool, err := sqlitedriver.Open(dsn, func(*sqlite3.Conn) error { return likeDatabase(path) })
 	if err != nil {
@@ -213,30 +212,58 @@ func lostRace(err error) bool {
 	return false
 }
 
-// away reports whether the database could not be reached or did not answer in
-// time, so that the same call may succeed later.
-func away(err error) bool {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
-		return true
+// The reasons for which a database is unavailable.
+const (
+	timeout            = "database: timeout"
+	diskFull           = "database: disk full"
+	readOnly           = "database: read-only"
+	tooManyConnections = "database: too many connections"
+	noConnection       = "database: no connection"
+	ioError            = "database: I/O error"
+	busy               = "database: busy"
+)
+
+// unavailable returns why the database could not be reached or did not answer in
+// time, so that the same call may succeed later. It is empty for other errors.
+func unavailable(err error) string {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+		return timeout
+	case errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone):
+		return noConnection
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		switch {
-		case strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "57P"), strings.HasPrefix(pg.Code, "53"),
-			pg.Code == "57014", pg.Code == "55P03", pg.Code == "25006":
-			return true // connection, shutdown, no resources, cancelled, lock timeout, read-only standby
+		case pg.Code == "53100":
+			return diskFull
+		case pg.Code == "25006": // a standby, or a server set read-only
+			return readOnly
+		case strings.HasPrefix(pg.Code, "53"):
+			return tooManyConnections
+		case strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "57P"): // connection, shutdown
+			return noConnection
+		case pg.Code == "57014", pg.Code == "55P03": // cancelled, lock timeout
+			return timeout
+		case pg.Code == "58030":
+			return ioError
 		}
-		return false
+		return ""
 	}
 	var code sqlite3.ErrorCode // also a net.Error, whatever it says
 	if errors.As(err, &code) {
-		return slices.Contains([]sqlite3.ErrorCode{sqlite3.BUSY, sqlite3.LOCKED, sqlite3.INTERRUPT, sqlite3.FULL, sqlite3.IOERR, sqlite3.CANTOPEN}, code)
+		return map[sqlite3.ErrorCode]string{
+			sqlite3.BUSY: busy, sqlite3.LOCKED: busy, sqlite3.INTERRUPT: timeout, sqlite3.FULL: diskFull,
+			sqlite3.IOERR: ioError, sqlite3.CANTOPEN: ioError, sqlite3.READONLY: readOnly,
+		}[code]
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error
-	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) ||
-		strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "unexpected EOF")
+	if errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) ||
+		strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "unexpected EOF") {
+		return noConnection
+	}
+	return ""
 }
 
 // skipLocked lets concurrent claimers pass each other by.

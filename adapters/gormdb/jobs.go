@@ -115,7 +115,10 @@ func (d Jobs) insert(ctx context.Context, rows []jobRow) error {
 
 // Due implements job.Store.
 func (d Jobs) Due(ctx context.Context, n int) ([]job.Ticket, error) {
-	now := d.clock.Now()
+	now, err := d.readClock(ctx)
+	if err != nil {
+		return nil, err
+	}
 	// Who has waited long is left alone for as long again.
 	var hold strings.Builder
 	var args []any
@@ -125,7 +128,7 @@ func (d Jobs) Due(ctx context.Context, n int) ([]job.Ticket, error) {
 	}
 	args = append(args, d.dialect.moment(now.Add(handedOutMost)), d.dialect.moment(now), now, n)
 	var rows []jobRow
-	err := d.aside(ctx).Raw(`UPDATE jobs SET hand_outs = hand_outs + 1, due_at = CASE `+hold.String()+`ELSE ? END,
+	err = d.aside(ctx).Raw(`UPDATE jobs SET hand_outs = hand_outs + 1, due_at = CASE `+hold.String()+`ELSE ? END,
 			run_at = CASE state WHEN 'running' THEN ? ELSE run_at END, state = 'waiting'
 		WHERE id `+d.dialect.oneOf(`SELECT id FROM jobs WHERE ended_at IS NULL AND due_at <= ? ORDER BY due_at LIMIT ? `+d.dialect.skipLocked())+`
 		RETURNING id, class, hand_outs, run_at`, args...).Scan(&rows).Error

@@ -14,4 +14,4 @@ type Clock interface {
 type System struct{}
 
 // Now implements Clock.
-func (System) Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+func (System) Now() time.Time { return time.Now().Add(offset()).UTC().Truncate(time.Microsecond) }

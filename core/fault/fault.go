@@ -47,7 +47,10 @@ type Error struct {
 	Fields []Field
 	// RetryAfter says when another try makes sense, zero if nobody knows.
 	RetryAfter time.Duration
-	cause      error
+	// Reason names what is unavailable and why, for logs and metrics: one of a
+	// few constants such as "database: disk full".
+	Reason string
+	cause  error
 }
 
 // Error describes the fault for a log, its cause included.
@@ -85,6 +88,13 @@ func New(kind Kind, code, message string) *Error {
 func (e *Error) WithCause(err error) *Error {
 	c := *e
 	c.cause = err
+	return &c
+}
+
+// WithReason returns a copy that names what is unavailable and why.
+func (e *Error) WithReason(reason string) *Error {
+	c := *e
+	c.Reason = reason
 	return &c
 }
 

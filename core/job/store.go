@@ -18,7 +18,9 @@ type Store interface {
 	// lease ended included, the longest due first. It does so again when one has
 	// not been started after half a minute, then after one, two, … up to five: a
 	// queue that lost a ticket gets another, a slow one is not flooded.
-	// Concurrent callers get disjoint jobs and do not wait for each other.
+	// Concurrent callers get disjoint jobs and do not wait for each other. After
+	// the clock was set back, what it has put off while it was ahead is due:
+	// jobs added then, leases, and retries.
 	Due(ctx context.Context, n int) ([]Ticket, error)
 	// Postpone makes handed-out jobs due at the moment, because no queue took
 	// their tickets.

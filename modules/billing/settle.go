@@ -167,7 +167,7 @@ func (s *Service) settle(ctx context.Context, c Charge, attended bool) (sub Subs
 	case fault.KindOf(err) == fault.Unavailable:
 		return sub, err
 	default:
-		return sub, fault.ErrUnavailable.WithCause(fmt.Errorf("charge %s: %w", c.ID, err))
+		return sub, fault.ErrUnavailable.WithReason("payments").WithCause(fmt.Errorf("charge %s: %w", c.ID, err))
 	}
 	// From here on the answer is known: it is written down even if whoever asked
 	// does not wait any more.

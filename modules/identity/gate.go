@@ -29,7 +29,7 @@ func (g *gate) enter(address string, knownDevice bool) (leave func(), err error)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.busy[site] >= maxPerSite || !knownDevice && g.unknown >= maxUnknown {
-		return nil, fault.ErrUnavailable.WithRetryAfter(time.Second)
+		return nil, fault.ErrUnavailable.WithReason("password hasher: busy").WithRetryAfter(time.Second)
 	}
 	if g.busy == nil {
 		g.busy = map[string]int{}

@@ -180,7 +180,7 @@ func shelved(err error) error {
 	if err == nil || errors.As(err, &f) {
 		return err
 	}
-	return fault.ErrUnavailable.WithCause(err).WithRetryAfter(shelvedFor)
+	return fault.ErrUnavailable.WithReason("files").WithCause(err).WithRetryAfter(shelvedFor)
 }
 
 // openContent finds a document and opens its file. Content that is replaced in

@@ -5,6 +5,7 @@ package chaos
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,13 +46,15 @@ type world struct {
 	url  string
 	db   string
 	mail *kit.SMTP
+	// program is another than the product's, for the processes to come.
+	program string
 	// victims are what is killed.
 	victims []victim
 }
 
 // process is a command of the program.
 func (w *world) process(command string) victim {
-	path := kit.Program(w.t)
+	path := cmp.Or(w.program, kit.Program(w.t))
 	var cmd *exec.Cmd
 	log, err := os.OpenFile(filepath.Join(w.dir, command+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(w.t, err)

@@ -53,6 +53,26 @@ func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 	mail := func(key string) job.Job { return job.New("greet", job.Mail, key, map[string]string{"to": "é"}) }
 	none := "00000000-0000-7000-8000-000000000000"
 
+	t.Run("clock set back releases what it put off", func(t *testing.T) {
+		s, clk := fresh(t)
+		planned := mail("planned")
+		planned.RunAt = clk.Now().Add(30 * time.Hour)
+		add(t, s, planned, mail("retried"))
+		clk.Advance(48 * time.Hour)
+		planned.Key, planned.RunAt = "later", clk.Now().Add(time.Hour)
+		add(t, s, mail("leased"), mail("added"), planned)
+		ids := map[string]string{}
+		for _, r := range list(t, s, job.Waiting) {
+			ids[r.Key] = r.ID
+		}
+		due(t, s)
+		require.Len(t, start(t, s, ids["leased"], ids["retried"]), 2)
+		require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: ids["retried"], Attempt: 1}, State: job.Waiting, RunAt: clk.Now().Add(time.Minute)}))
+		clk.Advance(-48 * time.Hour)
+		require.ElementsMatch(t, []string{ids["leased"], ids["added"], ids["retried"], ids["later"]}, due(t, s))
+		clk.Advance(30 * time.Second)
+		require.Empty(t, start(t, s, ids["planned"]))
+	})
 	t.Run("a job is handed out, started once and done, with all that it said", func(t *testing.T) {
 		s, clk := fresh(t)
 		j := mail("a")

@@ -1,0 +1,8 @@
+//go:build !linux && !darwin
+
+package bootstrap
+
+import "errors"
+
+// freeSpace is known on Linux and macOS only.
+func freeSpace(string) (float64, error) { return 0, errors.ErrUnsupported }

@@ -1,0 +1,53 @@
+package bootstrap
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/test/kit"
+)
+
+// lagging is an outbox in which events wait.
+type lagging struct {
+	event.Outbox
+	events int
+	oldest time.Time
+}
+
+func (l lagging) Lag(context.Context) (int, time.Time, error) { return l.events, l.oldest, nil }
+
+func TestCheckLag_EventsWaitForAMinute_IsDegraded(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)
+	for _, c := range []struct {
+		events int
+		age    time.Duration
+		want   string
+	}{
+		{0, time.Hour, ""}, {2072, time.Minute, ""}, {2072, 61 * time.Second, "2072 events wait, the oldest for 1m1s"}, {1, -48 * time.Hour, ""},
+	} {
+		err := checkLag(t.Context(), lagging{events: c.events, oldest: now.Add(-c.age)}, now)
+		if c.want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, c.want)
+		}
+	}
+}
+
+func TestClockCheck_ClockIsSet_IsReported(t *testing.T) {
+	t.Parallel()
+	clk := kit.NewClock()
+	check := newClockCheck(clk)
+	require.NoError(t, check.Ping(t.Context()))
+	for _, by := range []time.Duration{48 * time.Hour, -96 * time.Hour} {
+		clk.Advance(by)
+		require.Error(t, check.Ping(t.Context()))
+	}
+	clk.Advance(48 * time.Hour)
+	require.NoError(t, check.Ping(t.Context()))
+}

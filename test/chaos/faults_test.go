@@ -1,0 +1,281 @@
+package chaos
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// mounted mounts an empty file system of the size, and unmounts it after the test.
+// It skips the test, loudly, where mounting is refused.
+func mounted(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("NOT TESTED: mounting a file system is refused here: %v: %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
+	return dir
+}
+
+// fill writes a file until the file system is full.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	for _, piece := range []int{1 << 20, 4096, 1} {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, piece))
+		}
+		require.ErrorIs(t, err, syscall.ENOSPC)
+	}
+	_ = f.Close() // tmpfs reports the lack of space again
+}
+
+// readiness returns the state of an adapter, and whether the server is ready.
+func (w *world) readiness(adapter string) (state string, ready bool) {
+	_, answer, err := w.call(person{}, http.MethodGet, "/readyz", nil)
+	if err != nil {
+		return "", false
+	}
+	states, _ := answer["adapters"].(object)
+	state, _ = states[adapter].(string)
+	ready, _ = answer["ready"].(bool)
+	return state, ready
+}
+
+func (w *world) becomes(adapter, state string, ready bool) {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool {
+		is, isReady := w.readiness(adapter)
+		return is == state && isReady == ready
+	}, time.Minute, 100*time.Millisecond, "%s is not reported as %s", adapter, state)
+}
+
+// logged demands a line of the server's log with all the words.
+func (w *world) logged(words ...string) {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool {
+		log, _ := os.ReadFile(filepath.Join(w.dir, "serve.log"))
+		return slices.ContainsFunc(strings.Split(string(log), "\n"), func(line string) bool {
+			return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) })
+		})
+	}, 30*time.Second, 100*time.Millisecond, "no line with %q in the log", words)
+}
+
+// post posts a listing whose description does not compress, and returns its title
+// if it was accepted.
+func (w *world) post(employer person, n int) (title string, accepted bool) {
+	title = fmt.Sprint("Staff Nurse ", n)
+	var words strings.Builder
+	for range 100 {
+		words.WriteString(rand.Text() + " ")
+	}
+	status, _, err := w.call(employer, http.MethodPost, "/api/employers/jobs", object{"title": title, "description": words.String()})
+	return title, err == nil && status == http.StatusCreated
+}
+
+// hasAll demands that the employer has exactly the listings.
+func (w *world) hasAll(employer person, titles []string) {
+	w.t.Helper()
+	var found []string
+	for cursor := ""; ; {
+		data := w.must(employer, http.MethodGet, "/api/employers/jobs?limit=100&cursor="+url.QueryEscape(cursor), nil)
+		for _, l := range data["listings"].([]any) {
+			found = append(found, l.(object)["title"].(string))
+		}
+		if cursor, _ = data["nextCursor"].(string); cursor == "" {
+			break
+		}
+	}
+	require.ElementsMatch(w.t, titles, found)
+}
+
+func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
+	t.Parallel()
+	disk := mounted(t, "16m")
+	w := newWorld(t, "sqlite:"+filepath.Join(disk, "locum.db"))
+	w.process("serve")
+	employer := w.register("/api/auth/register-employer", object{"companyName": "Clinic"})
+	w.becomes("database", "ok", true)
+	var titles []string
+	post := func() bool {
+		title, accepted := w.post(employer, len(titles))
+		if accepted {
+			titles = append(titles, title)
+		}
+		return accepted
+	}
+	require.True(t, post())
+	filler := filepath.Join(disk, "filler")
+	fill(t, filler)
+	// The log of SQLite may have room for a few more.
+	require.Eventually(t, func() bool { return !post() }, time.Minute, time.Millisecond)
+	w.becomes("database", "down", false)
+	// SQLite has an I/O error where the file that its processes share cannot grow.
+	w.logged("service unavailable", "database: ", "disk")
+	w.logged("readiness check failed", "database")
+	w.must(employer, http.MethodGet, "/api/auth/me", nil) // reads go on
+
+	require.NoError(t, os.Remove(filler))
+	w.becomes("database", "ok", true)
+	require.Eventually(t, post, 30*time.Second, 100*time.Millisecond)
+	w.hasAll(employer, titles)
+	w.settled()
+}
+
+func TestReadOnlyMount_FilesAndMail_RecoverWithoutLoss(t *testing.T) {
+	t.Parallel()
+	disk := mounted(t, "16m")
+	w := newWorld(t, "", "LOCUM_FILES_URL=file:"+filepath.Join(disk, "files"), "LOCUM_MAIL_URL=file:"+filepath.Join(disk, "mail"))
+	w.process("serve")
+	seeker := w.register("/api/auth/register", object{"userType": "jobseeker"})
+	w.settled()
+	remount := func(mode string) {
+		// A file that is being written refuses it.
+		require.Eventually(t, func() bool {
+			return exec.Command("mount", "-o", "remount,"+mode, disk).Run() == nil
+		}, 30*time.Second, 50*time.Millisecond)
+	}
+	remount("ro")
+	w.becomes("files", "degraded", true)
+	w.becomes("mail", "degraded", true)
+	w.logged("readiness check failed", "read-only file system")
+	document := object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.pdf", "content": "data:application/pdf;base64,JVBERi0xLjQKJcOkw7zDtsOfCg=="}
+	status, _, err := w.call(seeker, http.MethodPost, "/api/jobseekers/documents", document)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	w.logged("service unavailable", "files")
+	late := w.register("/api/auth/register", object{"userType": "jobseeker"})
+	require.Empty(t, mailsTo(disk, late.email))
+
+	remount("rw")
+	w.becomes("files", "ok", true)
+	w.becomes("mail", "ok", true)
+	w.must(seeker, http.MethodPost, "/api/jobseekers/documents", document)
+	require.Eventually(t, func() bool { return len(mailsTo(disk, late.email)) == 1 }, 3*time.Minute, 200*time.Millisecond)
+	w.settled()
+}
+
+// mailsTo returns the messages to the address below the folder.
+func mailsTo(folder, email string) (out []string) {
+	names, _ := filepath.Glob(filepath.Join(folder, "mail", "*.eml"))
+	for _, name := range names {
+		if b, err := os.ReadFile(name); err == nil && strings.Contains(string(b), email) {
+			out = append(out, string(b))
+		}
+	}
+	return out
+}
+
+func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
+	t.Parallel()
+	pg := kit.OwnPostgres(t)
+	ctx := context.Background()
+	admin, err := pgx.Connect(ctx, pg.URL)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = admin.Close(ctx) })
+	exec := func(statements ...string) {
+		t.Helper()
+		for _, s := range statements {
+			_, err := admin.Exec(ctx, s)
+			require.NoError(t, err, s)
+		}
+	}
+	exec("CREATE ROLE app LOGIN", "CREATE DATABASE app OWNER app")
+	address, err := url.Parse(pg.URL)
+	require.NoError(t, err)
+	address.User, address.Path = url.User("app"), "/app"
+	w := newWorld(t, address.String())
+	w.process("serve")
+	employer := w.register("/api/auth/register-employer", object{"companyName": "Clinic"})
+	w.becomes("database", "ok", true)
+	var titles []string
+	for _, fault := range []struct{ name, begin, end string }{
+		{"database: too many connections", "ALTER ROLE app CONNECTION LIMIT 0", "ALTER ROLE app CONNECTION LIMIT -1"},
+		{"database: read-only", "ALTER ROLE app SET default_transaction_read_only = on", "ALTER ROLE app RESET default_transaction_read_only"},
+	} {
+		const disconnect = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'"
+		exec(fault.begin, disconnect)
+		w.becomes("database", "down", false)
+		_, accepted := w.post(employer, len(titles))
+		require.False(t, accepted, fault.name)
+		w.logged("service unavailable", fault.name)
+		exec(fault.end, disconnect)
+		w.becomes("database", "ok", true)
+		require.Eventually(t, func() bool {
+			title, accepted := w.post(employer, len(titles))
+			if accepted {
+				titles = append(titles, title)
+			}
+			return accepted
+		}, 30*time.Second, 100*time.Millisecond, fault.name)
+		w.hasAll(employer, titles)
+	}
+	w.settled()
+}
+
+func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
+	t.Parallel()
+	for name, database := range map[string]func(t *testing.T) string{
+		"sqlite":   func(*testing.T) string { return "" },
+		"postgres": func(t *testing.T) string { return kit.PostgresURL(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			offset := filepath.Join(t.TempDir(), "offset")
+			w := newWorld(t, database(t), "LOCUM_TEST_CLOCK="+offset)
+			set := func(by string) {
+				require.NoError(t, os.WriteFile(offset+".new", []byte(by), 0o600))
+				require.NoError(t, os.Rename(offset+".new", offset))
+			}
+			set("0s")
+			w.program = kit.FailingProgram(t)
+			w.process("serve")
+			all := w.people(4)
+			w.settled()
+
+			set("48h")
+			w.becomes("clock", "degraded", true)
+			w.logged("readiness check failed", "the clock was set by 48h")
+			w.mail.Stop()
+			ahead := w.register("/api/auth/register", object{"userType": "jobseeker"})
+			for _, c := range all {
+				// The access tokens of before have expired.
+				c.employer.token = w.signIn(c.employer)
+				w.must(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "review"})
+			}
+			require.Eventually(t, func() bool { return w.tries(all[0]) > 0 || len(w.mail.Tries()) > 0 }, time.Minute, 50*time.Millisecond)
+
+			set("0s")
+			w.mail.Start()
+			w.becomes("clock", "ok", true)
+			w.settled()
+			for _, c := range all {
+				require.Equal(t, 1, w.letters(c), c.seeker.email)
+			}
+			require.True(t, slices.ContainsFunc(w.mail.Mails(), func(m kit.Mail) bool { return m.To == ahead.email }))
+		})
+	}
+}
+
+// signIn returns a new access token.
+func (w *world) signIn(who person) string {
+	w.t.Helper()
+	return w.must(person{}, http.MethodPost, "/api/auth/login", object{"email": who.email, "password": password})["accessToken"].(string)
+}
