@@ -19,6 +19,9 @@ func TestAGroupOfCommandsWithoutOneOfThemIsAnErrorInOneLine(t *testing.T) {
 		"migrate":         "want one of down, status, up",
 		"migrate nope":    "want one of down, status, up",
 		"jobs nope":       "want one of drop, list, retry",
+		"users nope":      "want one of lock, reset-second-factor, show, sign-out, unlock",
+		"listings nope":   "want one of hide, show",
+		"audit nope":      "want one of list",
 		"nope":            "unknown command \"nope\"",
 	} {
 		var out bytes.Buffer
