@@ -9,6 +9,7 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/argonhash"
 	"github.com/locumhq/locum/adapters/jwttokens"
+	"github.com/locumhq/locum/adapters/mailboxes"
 	"github.com/locumhq/locum/adapters/totp"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/files"
@@ -58,6 +59,7 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, Browsers: s.Browsers, MailTokens: s.MailTokens, EmailChanges: s.EmailChanges, EmailUndos: s.EmailUndos, EmployerSettings: s.EmployerSettings, OptOuts: s.OptOuts, Jobs: s.Jobs,
 		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, SecondFactors: s.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: ring, Limiter: l, Mailer: m,
 		Subscriptions: identitySubscriptions{billing.Standing{Subscriptions: s.Subscriptions, Clock: d.Clock}},
+		Mailboxes:     mailboxes.Keys{},
 		Programs:      identityPrograms{integrations.Programs{Apps: s.Apps, Webhooks: s.Webhooks, Consents: s.Consents}},
 		PublicURL:     c.HTTP.PublicURL,
 	})

@@ -65,7 +65,7 @@ func (emailUndoRow) TableName() string { return "email_undos" }
 
 // Create implements identity.EmailUndos.
 func (d EmailUndos) Create(ctx context.Context, u identity.EmailUndo) error {
-	r := emailUndoRow{UserID: u.UserID, ChangedAt: u.ChangedAt, Email: u.Email, EmailKey: identity.EmailKey(u.Email), ExpiresAt: u.ExpiresAt}
+	r := emailUndoRow{UserID: u.UserID, ChangedAt: u.ChangedAt, Email: u.Email, EmailKey: u.Key, ExpiresAt: u.ExpiresAt}
 	return wrap(d.q(ctx).Create(&r).Error)
 }
 
@@ -73,7 +73,7 @@ func (d EmailUndos) Create(ctx context.Context, u identity.EmailUndo) error {
 func (d EmailUndos) Get(ctx context.Context, userID string, changedAt time.Time) (identity.EmailUndo, error) {
 	var r emailUndoRow
 	err := d.locked(ctx).Where("user_id = ? AND changed_at = ?", userID, changedAt).Take(&r).Error
-	return identity.EmailUndo{UserID: r.UserID, Email: r.Email, ChangedAt: r.ChangedAt, ExpiresAt: r.ExpiresAt}, orNotFound(err, identity.ErrNoEmailChange)
+	return identity.EmailUndo{UserID: r.UserID, Email: r.Email, Key: r.EmailKey, ChangedAt: r.ChangedAt, ExpiresAt: r.ExpiresAt}, orNotFound(err, identity.ErrNoEmailChange)
 }
 
 // Reserved implements identity.EmailUndos.

@@ -45,9 +45,17 @@ func toUserRow(u identity.User) userRow {
 
 func (r userRow) user() identity.User {
 	return identity.User{
-		ID: r.ID, Email: r.Email, Name: r.Name, Kind: identity.Kind(r.Kind), Status: identity.UserStatus(r.Status), Registered: r.Registered,
+		ID: r.ID, Email: r.Email, Key: keyOf(r.Email, r.EmailKey), Name: r.Name, Kind: identity.Kind(r.Kind), Status: identity.UserStatus(r.Status), Registered: r.Registered,
 		PasswordHash: r.PasswordHash, EmailVerifiedAt: orZero(r.EmailVerifiedAt), LockedAt: orZero(r.LockedAt), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Version: r.Version,
 	}
+}
+
+// keyOf is identity.User.Key, which is empty where the address says it.
+func keyOf(email, key string) string {
+	if key == identity.EmailKey(email) {
+		return ""
+	}
+	return key
 }
 
 // Add implements identity.Users.

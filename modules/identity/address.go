@@ -65,7 +65,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) e
 	if err != nil {
 		return err
 	}
-	if u.EmailKey() == EmailKey(email) {
+	if s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email) {
 		switch stays, err := s.keepEmail(ctx, userID, email); {
 		case err != nil:
 			return err
@@ -127,7 +127,7 @@ func (s *Service) keepEmail(ctx context.Context, userID, email string) (stays bo
 		if err != nil {
 			return err
 		}
-		if stays = u.EmailKey() == EmailKey(email); !stays || none {
+		if stays = s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email); !stays || none {
 			return nil
 		}
 		// Saved, so that a confirmation at the same time comes before or after this.
@@ -151,7 +151,7 @@ func (s *Service) PendingEmail(ctx context.Context, userID string) (string, erro
 }
 
 func (s *Service) notTaken(ctx context.Context, email string) error {
-	u, err := s.Users.FindByEmail(ctx, EmailKey(email))
+	u, err := s.findByEmail(ctx, email)
 	switch {
 	case errors.Is(err, ErrUserNotFound):
 		return nil
@@ -174,8 +174,8 @@ func (s *Service) moveTo(ctx context.Context, u *User, email string, now time.Ti
 	if err := s.takeAddress(ctx, u, email); err != nil {
 		return err
 	}
-	left := EmailUndo{UserID: u.ID, Email: u.Email, ChangedAt: now, ExpiresAt: now.Add(undoLife)}
-	u.Move(c.Email, now)
+	left := EmailUndo{UserID: u.ID, Email: u.Email, Key: u.EmailKey(), ChangedAt: now, ExpiresAt: now.Add(undoLife)}
+	u.Move(c.Email, s.Mailboxes.Key(c.Email), now)
 	if err := s.Users.Save(ctx, u); err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (s *Service) moveTo(ctx context.Context, u *User, email string, now time.Ti
 // takeAddress makes the address free for the account: whoever was invited under
 // it is absorbed. ErrEmailTaken if another account has it.
 func (s *Service) takeAddress(ctx context.Context, u *User, email string) error {
-	switch holder, err := s.Users.FindByEmail(ctx, EmailKey(email)); {
+	switch holder, err := s.findByEmail(ctx, email); {
 	case errors.Is(err, ErrUserNotFound):
 		return nil
 	case err != nil:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/adapters/mailboxes"
 	"github.com/locumhq/locum/adapters/totp"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
@@ -82,7 +83,7 @@ func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *hous
 		Tx: h.store.Tx, Events: h.store.Events, Audit: h.store.Audit, AuditLog: h.store.AuditLog, Clock: clk, NewID: stores.NewID,
 		Users: h.store.Users, Organizations: h.store.Organizations, Sessions: h.store.Sessions, Browsers: h.store.Browsers, MailTokens: h.store.MailTokens,
 		EmailChanges: h.store.EmailChanges, EmailUndos: h.store.EmailUndos, EmployerSettings: h.store.EmployerSettings, OptOuts: h.store.OptOuts, Jobs: h.store.Jobs,
-		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, Programs: noPrograms{}, Sealer: plainSeals{}, SecondFactors: h.store.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: plainVault{}, PublicURL: "https://locum.example",
+		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, Programs: noPrograms{}, Mailboxes: mailboxes.Keys{}, Sealer: plainSeals{}, SecondFactors: h.store.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: plainVault{}, PublicURL: "https://locum.example",
 	})
 	h.work = kit.NewWork(t, h.store, clk, []event.Subscription{
 		event.On("a", h.OnUserRegistered), event.On("b", h.OnPasswordResetRequested), event.On("c", h.OnPasswordChanged),

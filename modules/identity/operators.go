@@ -42,7 +42,7 @@ func (s *Service) AccountByEmail(ctx context.Context, email string) (out Account
 }
 
 func (s *Service) accountByEmail(ctx context.Context, email string) (User, error) {
-	u, err := s.Users.FindByEmail(ctx, EmailKey(email))
+	u, err := s.findByEmail(ctx, email)
 	if err == nil && u.Status != UserActive {
 		return User{}, ErrUserNotFound
 	}

@@ -52,12 +52,12 @@ func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput, fr
 }
 
 func (s *Service) requestReset(ctx context.Context, email string, from Client) error {
-	for _, n := range []count{{resetsPerClient, prefix(from.Address, 32, 64)}, {resetsPerMailbox, EmailKey(email)}} {
+	for _, n := range []count{{resetsPerClient, prefix(from.Address, 32, 64)}, {resetsPerMailbox, s.Mailboxes.Key(email)}} {
 		if d, err := s.Limiter.Take(ctx, n.rule, n.key); err != nil || !d.Allowed {
 			return err
 		}
 	}
-	u, err := s.Users.FindByEmail(ctx, EmailKey(email))
+	u, err := s.findByEmail(ctx, email)
 	switch {
 	case errors.Is(err, ErrUserNotFound) || err == nil && u.Status != UserActive:
 		return nil
@@ -100,7 +100,7 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 		if err != nil {
 			return err
 		}
-		if u.EmailKey() == EmailKey(t.Email) {
+		if EmailKey(u.Email) == EmailKey(t.Email) {
 			u.Verify(now) // the link was in a mail to it
 		}
 		if err := s.auditUser(ctx, u.ID, audit.PasswordReset, u.ID); err != nil {
@@ -255,7 +255,7 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 		if err != nil {
 			return err
 		}
-		if u.EmailKey() == EmailKey(t.Email) {
+		if EmailKey(u.Email) == EmailKey(t.Email) {
 			u.Verify(now)
 			err = s.Users.Save(ctx, &u)
 		} else {

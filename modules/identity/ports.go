@@ -90,6 +90,14 @@ type Programs interface {
 	SignOut(ctx context.Context, userID string, now time.Time) ([]Program, error)
 }
 
+// Mailboxes recognizes addresses that name the same mailbox.
+type Mailboxes interface {
+	// Key returns the form of the address that is the same for all its spellings:
+	// upper and lower case, composed and decomposed letters, and both forms of an
+	// internationalized domain. Tags and dots count.
+	Key(email string) string
+}
+
 // Users stores accounts. Reads by id or address know no deleted accounts.
 type Users interface {
 	// Add stores a new account, or turns the row that holds the place of an
@@ -105,7 +113,7 @@ type Users interface {
 	Exist(ctx context.Context) (bool, error)
 	// Find fails with ErrUserNotFound.
 	Find(ctx context.Context, id string) (User, error)
-	// FindByEmail finds by EmailKey and fails with ErrUserNotFound.
+	// FindByEmail finds by User.EmailKey and fails with ErrUserNotFound.
 	FindByEmail(ctx context.Context, emailKey string) (User, error)
 	// Save writes what changed since the user was read, if nobody else has
 	// written in between; otherwise the transaction runs again.

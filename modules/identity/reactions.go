@@ -153,7 +153,7 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 	if err != nil {
 		return ignoreGone(err)
 	}
-	optOut, err := s.Sealer.Seal(auth.ForOptOut, optOutSubject(u.Email), e.InvitedAt.Add(optOutLife))
+	optOut, err := s.Sealer.Seal(auth.ForOptOut, optOutSubject(s.Mailboxes.Key(u.Email)), e.InvitedAt.Add(optOutLife))
 	if err != nil {
 		return err
 	}

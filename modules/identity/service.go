@@ -40,6 +40,7 @@ type Needs struct {
 	Mailer           mail.Mailer
 	Subscriptions    Subscriptions
 	Programs         Programs
+	Mailboxes        Mailboxes
 	Sealer           auth.Sealer
 	OptOuts          OptOuts
 	SecondFactors    SecondFactors
@@ -161,10 +162,13 @@ func (s *Service) registerAndOpen(ctx context.Context, r registration, from Clie
 func (s *Service) register(ctx context.Context, r registration, from Client, open func(ctx context.Context, userID string, now time.Time) error) error {
 	// Looking first spares the hash for an address that is taken; the unique
 	// index decides among those who look at the same time.
-	switch u, err := s.Users.FindByEmail(ctx, EmailKey(r.email)); {
+	key := s.Mailboxes.Key(r.email)
+	switch u, err := s.findByEmail(ctx, r.email); {
 	case err == nil && u.Status == UserActive:
 		return ErrEmailTaken
-	case err != nil && !errors.Is(err, ErrUserNotFound):
+	case err == nil: // the row of an invited person, which becomes the account
+		key = u.EmailKey()
+	case !errors.Is(err, ErrUserNotFound):
 		return err
 	}
 	leave, err := s.gate.enter(from.Address, false)
@@ -179,6 +183,7 @@ func (s *Service) register(ctx context.Context, r registration, from Client, ope
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
 		u := NewUser(s.NewID(), r.email, r.name, r.kind, hash, now)
+		u.Key = key
 		if err := s.Users.Add(ctx, &u); err != nil {
 			return err
 		}
@@ -197,6 +202,18 @@ func (s *Service) register(ctx context.Context, r registration, from Client, ope
 		}
 		return open(ctx, u.ID, now)
 	})
+}
+
+// findByEmail finds the account or invited person with the mailbox, or fails with
+// ErrUserNotFound. Rows from before other spellings were recognized have the key
+// that their owners type.
+func (s *Service) findByEmail(ctx context.Context, email string) (User, error) {
+	key, typed := s.Mailboxes.Key(email), EmailKey(email)
+	u, err := s.Users.FindByEmail(ctx, key)
+	if key != typed && errors.Is(err, ErrUserNotFound) {
+		u, err = s.Users.FindByEmail(ctx, typed)
+	}
+	return u, err
 }
 
 // open starts a session in the transaction of ctx.

@@ -84,7 +84,7 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 		return User{}, "", err
 	}
 	defer leave()
-	u, err = s.Users.FindByEmail(ctx, EmailKey(email))
+	u, err = s.findByEmail(ctx, email)
 	if err != nil && !errors.Is(err, ErrUserNotFound) {
 		return User{}, "", err
 	}

@@ -43,7 +43,14 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		userID, err := s.Users.Invite(ctx, NewInvited(s.NewID(), email, name, now))
+		invited := NewInvited(s.NewID(), email, name, now)
+		invited.Key = s.Mailboxes.Key(email)
+		if u, err := s.findByEmail(ctx, email); err == nil {
+			invited.Key = u.EmailKey()
+		} else if !errors.Is(err, ErrUserNotFound) {
+			return err
+		}
+		userID, err := s.Users.Invite(ctx, invited)
 		if err != nil {
 			return err
 		}
@@ -68,14 +75,14 @@ var invitationsPerMailbox = limit.Rule{Name: "invitations", Max: 3, Per: 24 * ti
 // sendsInvitation reports whether an invitation to the address is mailed. The
 // inviter does not learn that the recipient opted out or has enough of them.
 func (s *Service) sendsInvitation(ctx context.Context, organizationID, email string) (bool, error) {
-	switch optedOut, err := s.OptOuts.Exists(ctx, optOutSubject(email)); {
+	switch optedOut, err := s.OptOuts.Exists(ctx, optOutSubject(s.Mailboxes.Key(email))); {
 	case err != nil:
 		return false, err
 	case optedOut:
 		return false, nil
 	}
 	// A second invitation by the same organization is refused and uses up nothing.
-	u, err := s.Users.FindByEmail(ctx, EmailKey(email))
+	u, err := s.findByEmail(ctx, email)
 	if err == nil {
 		var m Member
 		m, err = s.Organizations.Member(ctx, organizationID, u.ID)
@@ -86,7 +93,7 @@ func (s *Service) sendsInvitation(ctx context.Context, organizationID, email str
 	if err != nil && !errors.Is(err, ErrUserNotFound) && !errors.Is(err, ErrNotInTeam) {
 		return false, err
 	}
-	d, err := s.Limiter.Take(ctx, invitationsPerMailbox, EmailKey(email))
+	d, err := s.Limiter.Take(ctx, invitationsPerMailbox, s.Mailboxes.Key(email))
 	return d.Allowed, err
 }
 
@@ -101,7 +108,7 @@ func (s *Service) OptOut(ctx context.Context, token string) error {
 }
 
 // optOutSubject names a mailbox without its address.
-func optOutSubject(email string) string { return auth.HashSecret("invitations " + EmailKey(email)) }
+func optOutSubject(key string) string { return auth.HashSecret("invitations " + key) }
 
 // Team lists the caller's colleagues and whom the organization has invited.
 func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.Result[Member], error) {
@@ -350,7 +357,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 // mailed to the address. Until then the account may have been somebody else's,
 // whose programs must not work for the organization.
 func (s *Service) proveAddress(ctx context.Context, u *User, email string, now time.Time) error {
-	if u.EmailKey() == EmailKey(email) {
+	if EmailKey(u.Email) == EmailKey(email) {
 		u.Verify(now)
 	}
 	// Saved before the programs are signed out; see Sessions.Hold.

@@ -66,7 +66,7 @@ type failures struct {
 }
 
 func (s *Service) failuresOf(email string, from Client) failures {
-	f := failures{account: count{failuresPerAccount, EmailKey(email) + " " + network(from.Address)}}
+	f := failures{account: count{failuresPerAccount, s.Mailboxes.Key(email) + " " + network(from.Address)}}
 	if s.isKnownDevice(email, from) {
 		return f
 	}

@@ -22,6 +22,7 @@ const undoLife = 24 * time.Hour
 type EmailUndo struct {
 	UserID    string
 	Email     string
+	Key       string // that makes the address unique
 	ChangedAt time.Time
 	ExpiresAt time.Time
 }
@@ -83,7 +84,7 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 			return err
 		}
 		now := s.Clock.Now()
-		u.Move(undo.Email, now)
+		u.Move(undo.Email, undo.Key, now)
 		if err := s.setPassword(ctx, &u, hash, "", true, now); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"net/mail"
 	"strings"
 	"time"
@@ -35,8 +36,11 @@ const (
 
 // User is a person with an account, or one who was invited to make one.
 type User struct {
-	ID     string
-	Email  string
+	ID    string
+	Email string
+	// Key makes the address unique (Mailboxes.Key). It is empty where that is
+	// EmailKey of the address.
+	Key    string
 	Name   string
 	Kind   Kind
 	Status UserStatus
@@ -67,7 +71,7 @@ func NewInvited(id, email, name string, now time.Time) User {
 }
 
 // EmailKey is what makes the user's address unique.
-func (u *User) EmailKey() string { return EmailKey(u.Email) }
+func (u *User) EmailKey() string { return cmp.Or(u.Key, EmailKey(u.Email)) }
 
 // FirstName is how a mail greets the user.
 func (u *User) FirstName() string {
@@ -108,8 +112,8 @@ func (u *User) Unlock(now time.Time) { u.LockedAt, u.UpdatedAt = time.Time{}, no
 func (u *User) Rename(name string, now time.Time) { u.Name, u.UpdatedAt = name, now }
 
 // Move makes a proven address the account's.
-func (u *User) Move(email string, now time.Time) {
-	u.Email, u.EmailVerifiedAt, u.UpdatedAt = email, now, now
+func (u *User) Move(email, key string, now time.Time) {
+	u.Email, u.Key, u.EmailVerifiedAt, u.UpdatedAt = email, key, now, now
 }
 
 // Erase ends the account. The row stays, so that its id is nobody else's, and
@@ -117,7 +121,7 @@ func (u *User) Move(email string, now time.Time) {
 // its place cannot be known before, so that nobody can have taken it.
 func (u *User) Erase(now time.Time) {
 	u.Status, u.Email, u.Name, u.PasswordHash = UserDeleted, auth.NewSecret("", secretChars)+"@"+deletedDomain, DeletedName, ""
-	u.EmailVerifiedAt, u.UpdatedAt = time.Time{}, now
+	u.Key, u.EmailVerifiedAt, u.UpdatedAt = "", time.Time{}, now
 }
 
 // DeletedName is what stands where the name of somebody stood who deleted their
@@ -128,7 +132,8 @@ const DeletedName = "Deleted user"
 // routed to it (RFC 2606), and nobody else can have an address there.
 const deletedDomain = "deleted.invalid"
 
-// EmailKey is the form of an address under which it is unique.
+// EmailKey is an address in lower case. Addresses with the same one are the same;
+// Mailboxes.Key also recognizes other spellings.
 func EmailKey(email string) string { return strings.ToLower(email) }
 
 // ParseEmail reads a bare address (RFC 5322 addr-spec, at most the 254 octets

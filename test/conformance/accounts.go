@@ -99,8 +99,8 @@ func personIsRemoved(t *testing.T, p *people) {
 
 func emailUndosReadBack(t *testing.T, p *people) {
 	ctx, u, other := t.Context(), p.user("jo@example.org"), p.user("al@example.org")
-	first := identity.EmailUndo{UserID: u.ID, Email: "First@example.org", ChangedAt: p.now, ExpiresAt: p.now.Add(time.Hour)}
-	second := identity.EmailUndo{UserID: u.ID, Email: "second@example.org", ChangedAt: p.now.Add(time.Minute), ExpiresAt: p.now.Add(2 * time.Hour)}
+	first := identity.EmailUndo{UserID: u.ID, Email: "First@example.org", Key: "first@example.org", ChangedAt: p.now, ExpiresAt: p.now.Add(time.Hour)}
+	second := identity.EmailUndo{UserID: u.ID, Email: "second@example.org", Key: "second@example.org", ChangedAt: p.now.Add(time.Minute), ExpiresAt: p.now.Add(2 * time.Hour)}
 	for _, undo := range []identity.EmailUndo{first, second} {
 		require.NoError(t, p.EmailUndos.Create(ctx, undo))
 		got, err := p.EmailUndos.Get(ctx, u.ID, undo.ChangedAt)
