@@ -48,7 +48,8 @@ const stopWithin = 20 * time.Second
 type app struct {
 	fx *fx.App
 	// Addr is where the server listens, once started.
-	addr net.Addr
+	addr   net.Addr
+	server *fiberhttp.Server // nil in a process that serves nothing
 	// Storage is what it works on.
 	storage adapters.Storage
 }
@@ -103,6 +104,14 @@ func (a *app) Start(ctx context.Context) error {
 
 // Stop ends the work at hand and closes everything.
 func (a *app) Stop(ctx context.Context) error { return a.fx.Stop(ctx) }
+
+// drain makes the server unready and lets it answer for the time.
+func (a *app) drain(d time.Duration) {
+	if a.server != nil {
+		a.server.Drain()
+		time.Sleep(d)
+	}
+}
 
 // rootCause takes off what fx says about who called whom.
 func rootCause(err error) error {
@@ -203,6 +212,9 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 	if err != nil {
 		return c.Err("http.trusted_proxies", err.Error())
 	}
+	if strings.HasPrefix(c.HTTP.PublicURL, "https:") && len(proxies) == 0 {
+		log.Warn("http.public_url is https and http.trusted_proxies is empty; all clients behind the proxy count as one address")
+	}
 	server, err := fiberhttp.New(services, fiberhttp.Options{
 		PublicURL: c.HTTP.PublicURL, TrustedProxies: proxies, NewID: newID, Log: log,
 		BodyMemory: int64(c.Limits.BodyMemory) << 20, MetricsElsewhere: c.HTTP.MetricsAddr != "", Metrics: numbers, Trace: t,
@@ -210,6 +222,7 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 	if err != nil {
 		return err
 	}
+	a.server = server
 	counting, stopCounting := context.WithCancel(context.Background())
 	var counted sync.WaitGroup
 	lc.Append(fx.Hook{

@@ -31,6 +31,7 @@ import (
 // a main function that calls Main with the options that do so.
 func Main(options ...Option) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) }) // a second Ctrl-C ends the process at once
 	err := command(newSockets(options)).ExecuteContext(ctx)
 	stop()
 	if err != nil {
@@ -147,7 +148,8 @@ func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 		fmt.Fprintln(cmd.OutOrStdout(), "locum works in the background")
 	}
 	<-cmd.Context().Done()
-	log.Info("stopping", "within", stopWithin.String())
+	log.Info("stopping", "drain", c.HTTP.Drain.String(), "within", stopWithin.String())
+	a.drain(c.HTTP.Drain)
 	stop, cancelStop := context.WithTimeout(context.Background(), stopWithin+5*time.Second)
 	defer cancelStop()
 	return a.Stop(stop)

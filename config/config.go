@@ -49,6 +49,9 @@ type HTTP struct {
 	// MetricsAddr serves /metrics on an address of its own, empty for the
 	// server's.
 	MetricsAddr string `mapstructure:"metrics_addr"`
+	// Drain is how long the server answers after it became unready and before it
+	// closes its address.
+	Drain time.Duration `mapstructure:"drain"`
 }
 
 // Database is where everything is kept.
@@ -124,7 +127,7 @@ type Log struct {
 // Default is the embedded service: one process, one file, nothing else.
 func Default() Config {
 	return Config{
-		HTTP:     HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}},
+		HTTP:     HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}, Drain: 5 * time.Second},
 		Database: Database{URL: "sqlite:data/locum.db", ReplicaURLs: []string{}},
 		Queue:    Queue{URL: "embedded:"},
 		Limiter:  Limiter{URL: "memory:"},
@@ -255,6 +258,9 @@ func (c *Config) validate() error {
 	c.HTTP.PublicURL = strings.TrimSuffix(c.HTTP.PublicURL, "/")
 	if !strings.Contains(c.HTTP.Addr, ":") {
 		return c.Err("http.addr", "want HOST:PORT or :PORT")
+	}
+	if c.HTTP.Drain < 0 || c.HTTP.Drain > 10*time.Minute {
+		return c.Err("http.drain", "want a duration from 0s to 10m, such as 5s")
 	}
 	if c.HTTP.MetricsAddr != "" && !strings.Contains(c.HTTP.MetricsAddr, ":") {
 		return c.Err("http.metrics_addr", "want HOST:PORT or :PORT")

@@ -19,6 +19,7 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 	}
 	addr = addr.Unmap()
 	if !s.trusted(addr) {
+		s.noteProxy(c, addr)
 		return addr.String()
 	}
 	// A proxy may add a line of its own below the client's: all lines are one list.
@@ -38,6 +39,33 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 		}
 	}
 	return addr.String()
+}
+
+// noteProxy logs the first request that an untrusted proxy in a private network
+// seems to have forwarded: all of its clients count as one address.
+func (s *Server) noteProxy(c *fiber.Ctx, peer netip.Addr) {
+	isPrivate := peer.IsPrivate() || peer.IsLoopback() || peer.IsLinkLocalUnicast()
+	if isPrivate && len(c.Request().Header.Peek(fiber.HeaderXForwardedFor)) > 0 && s.sawProxy.CompareAndSwap(false, true) {
+		s.o.Log.Warn("X-Forwarded-For from a proxy that http.trusted_proxies does not name; all of its clients count as one address", "peer", peer.String())
+	}
+}
+
+// hasUnknownProxy reports a proxy whose clients count as one address: one that was
+// seen, or the one that serves a public https address, since this server speaks
+// http.
+func (s *Server) hasUnknownProxy() bool {
+	return s.sawProxy.Load() || strings.HasPrefix(s.o.PublicURL, "https:") && len(s.o.TrustedProxies) == 0
+}
+
+// isLocal reports a request from this machine that no proxy forwarded.
+func isLocal(c *fiber.Ctx) bool {
+	for _, name := range []string{fiber.HeaderXForwardedFor, fiber.HeaderForwarded, "X-Real-Ip", fiber.HeaderVia} {
+		if len(c.Request().Header.Peek(name)) > 0 {
+			return false
+		}
+	}
+	peer, ok := peerAddr(c.Context().RemoteAddr())
+	return ok && peer.IsLoopback()
 }
 
 func parseHop(s string) (netip.Addr, error) {

@@ -42,18 +42,19 @@ func (s *Server) spend(ctx context.Context, c *fiber.Ctx, operation string) erro
 	return fmt.Errorf("no operation %s to take the limit of", operation)
 }
 
-// guesses is how many failures of clients of OAuth to authenticate an address
+// guesses is how many failures to authenticate as one client of OAuth an address
 // may have.
 var guesses = limit.Rule{Name: "oauth.clients", Max: 60, Per: time.Minute}
 
-// guessed counts a failure against the request's address, and is
-// fault.ErrRateLimit once that has too many: also for who has the secret, so that
-// guessing on leads nowhere.
-func (s *Server) guessed(ctx context.Context, c *fiber.Ctx, failed bool) error {
+// guessed counts a failure to authenticate as the client from the request's
+// address, and is fault.ErrRateLimit after too many: also with the right secret, so
+// that guessing on leads nowhere. Other clients at the address are not affected.
+func (s *Server) guessed(ctx context.Context, c *fiber.Ctx, client string, failed bool) error {
+	take := s.services.Limiter.Peek
 	if failed {
-		return s.take(ctx, guesses, c)
+		take = s.services.Limiter.Take
 	}
-	d, err := s.services.Limiter.Peek(ctx, guesses, limitKey(s.clientIP(c)))
+	d, err := take(ctx, guesses, limitKey(s.clientIP(c))+" "+clip(client, 64))
 	return unless(d, err)
 }
 

@@ -56,6 +56,9 @@ func (s *Server) frame(c *fiber.Ctx) (err error) {
 		return web.ErrMalformed
 	}
 	c.Locals(framingKey, framing)
+	if s.isDraining.Load() {
+		c.Response().SetConnectionClose()
+	}
 	if err := s.enter(c); err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type echoView struct {
 // frame serves a surface of test routes and returns its address.
 type frame struct {
 	addr    string
-	log     *bytes.Buffer
+	log     *lockedWriter
 	release chan struct{} // lets /test/slow answer
 	entered chan struct{} // says that it has begun
 	server  *Server
@@ -61,7 +61,7 @@ func (t table) Close() error { t.open.Add(-1); return nil }
 
 func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 	t.Helper()
-	f := &frame{log: &bytes.Buffer{}, release: make(chan struct{}), entered: make(chan struct{}, 100)}
+	f := &frame{log: &lockedWriter{w: &bytes.Buffer{}}, release: make(chan struct{}), entered: make(chan struct{}, 100)}
 	var mu sync.Mutex
 	kept := map[string]string{}
 	var answers atomic.Int64
@@ -115,7 +115,7 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 		Health: func(context.Context) map[string]adapters.Health {
 			return map[string]adapters.Health{"database": {Err: fmt.Errorf("away")}, "limiter": {Err: errors.New("no answer"), Degraded: true}}
 		},
-	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: f.log}, nil)), Extra: []web.Surface{surface}})
+	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Extra: []web.Surface{surface}})
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -132,6 +132,13 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
+}
+
+// String returns what has been written to the buffer.
+func (l *lockedWriter) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.(*bytes.Buffer).String()
 }
 
 func (l *lockedWriter) Write(p []byte) (int, error) {

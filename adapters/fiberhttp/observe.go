@@ -3,6 +3,7 @@ package fiberhttp
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -95,7 +96,15 @@ func (s *Server) ready(c *fiber.Ctx) error {
 		p.status, p.checks = s.check(ctx)
 		p.at = time.Now()
 	}
-	return sendJSON(c, p.status, map[string]any{"ready": p.status == fiber.StatusOK, "adapters": p.checks})
+	status, checks := p.status, maps.Clone(p.checks)
+	if s.hasUnknownProxy() {
+		checks["trusted_proxies"] = "degraded"
+	}
+	if s.isDraining.Load() {
+		status = fiber.StatusServiceUnavailable
+		checks["server"] = "stopping"
+	}
+	return sendJSON(c, status, map[string]any{"ready": status == fiber.StatusOK, "adapters": checks})
 }
 
 func (s *Server) check(ctx context.Context) (status int, checks map[string]string) {

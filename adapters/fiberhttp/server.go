@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -62,6 +63,10 @@ type Server struct {
 	probe    probe
 	bodies   bodyMemory
 	forms    []string // the paths that readForm reads
+	// isDraining is set while the process waits for its clients to leave.
+	isDraining atomic.Bool
+	// sawProxy is set when a proxy that is not trusted was seen.
+	sawProxy atomic.Bool
 }
 
 // New builds the server; it does not listen yet.
@@ -119,6 +124,10 @@ func New(services adapters.Services, o Options) (*Server, error) {
 // Serve answers on the listener until Shutdown.
 func (s *Server) Serve(l net.Listener) error { return s.app.Listener(newListener(l, s.trusted)) }
 
+// Drain makes the server unready and closes connections after their next response,
+// so that clients and load balancers go elsewhere before Shutdown.
+func (s *Server) Drain() { s.isDraining.Store(true) }
+
 // Shutdown stops accepting and gives requests in flight until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }
 
@@ -137,7 +146,13 @@ func (s *Server) addOwn() error {
 	s.app.Get("/healthz", func(c *fiber.Ctx) error { return sendJSON(c, 200, map[string]string{"status": "ok"}) })
 	s.app.Get("/readyz", s.ready)
 	if !s.o.MetricsElsewhere {
-		s.app.Get("/metrics", adaptor.HTTPHandler(promhttp.HandlerFor(s.o.Metrics, promhttp.HandlerOpts{})))
+		metrics := adaptor.HTTPHandler(promhttp.HandlerFor(s.o.Metrics, promhttp.HandlerOpts{}))
+		s.app.Get("/metrics", func(c *fiber.Ctx) error {
+			if !isLocal(c) {
+				return fiber.ErrNotFound
+			}
+			return metrics(c)
+		})
 	}
 	s.addAccountPages()
 	s.addUnsubscribe()

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -37,7 +38,7 @@ func (db *DB) Claim(ctx context.Context) error {
 	if file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err == nil {
 		_ = file.Close()
 	}
-	pool, err := sqlitedriver.Open("file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(0)")
+	pool, err := sqlitedriver.Open("file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(0)&modeof=" + strings.ReplaceAll(url.QueryEscape(path), "+", "%20"))
 	if err != nil {
 		return fmt.Errorf("the file %s: %w", path, err)
 	}

@@ -124,11 +124,8 @@ func redirectable(uri string, public bool) bool {
 	if err != nil || u.User != nil || strings.Contains(uri, "#") {
 		return false
 	}
-	switch u.Scheme {
-	case "https":
-		return u.Hostname() != ""
-	case "http":
-		return Loopback(u.Hostname())
+	if u.Scheme == "https" || u.Scheme == "http" {
+		return hasServer(u) && (u.Scheme == "https" || Loopback(u.Hostname()))
 	}
 	return public && strings.Contains(u.Scheme, ".") && u.Host == "" && strings.HasPrefix(u.Path, "/")
 }

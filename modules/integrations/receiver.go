@@ -49,9 +49,8 @@ func unreachable(address string, private bool) string {
 	case strings.Contains(address, "#"):
 		return "must not have a fragment"
 	}
-	// A percent sign in a host is a zone or a disguise.
 	host, port := strings.ToLower(u.Hostname()), u.Port()
-	if host == "" || strings.Contains(host, "%") || strings.HasSuffix(u.Host, ":") || port != "" && !takes(port) {
+	if !hasServer(u) || port != "" && !takes(port) {
 		return form + " of a server, on port " + ports
 	}
 	if private {
@@ -78,6 +77,26 @@ func unreachable(address string, private bool) string {
 		return own
 	}
 	return ""
+}
+
+// hasServer reports whether an address names a server that every parser reads in
+// the same way: an IP address, or a name of labels of letters, digits, hyphens and
+// underscores (RFC 1123 §2.1), and a port from 1 to 65535 or none.
+func hasServer(u *url.URL) bool {
+	host, port := u.Hostname(), u.Port()
+	if strings.HasSuffix(u.Host, ":") || port != "" && !dialable(port) || len(host) > 253 {
+		return false
+	}
+	if strings.HasPrefix(u.Host, "[") {
+		ip, err := netip.ParseAddr(host)
+		return err == nil && ip.Zone() == ""
+	}
+	for label := range strings.SplitSeq(strings.TrimSuffix(host, "."), ".") {
+		if label == "" || len(label) > 63 || strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // number reports whether a program may read the last label of a host as a

@@ -121,8 +121,8 @@ func (b *bulkhead) check(network string) error {
 	if spent < b.budget {
 		return nil
 	}
-	over := spent - b.budget
-	return fault.ErrRateLimit.WithRetryAfter(over*time.Duration(costWindow/b.budget) + time.Second)
+	over := float64(spent-b.budget) / float64(b.budget)
+	return fault.ErrRateLimit.WithRetryAfter(time.Duration(over*float64(costWindow)) + time.Second)
 }
 
 // begin notes that a search of the network runs; charge ends it.

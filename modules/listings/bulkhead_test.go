@@ -46,25 +46,33 @@ var nurse = FindInput{Text: "nurse", Page: page.Request{Number: 1, Size: 20}}
 
 func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 	t.Parallel()
-	s, search, _ := searching(Needs{SearchSlots: 1, SearchTimeout: 300 * time.Millisecond})
-	first := make(chan error, 2)
-	find := func() {
-		_, err := s.Find(t.Context(), auth.Actor{}, nurse)
-		first <- err
+	s, search, _ := searching(Needs{SearchSlots: 1, SearchTimeout: time.Minute})
+	errs := make(chan error, 2)
+	find := func(ctx context.Context) {
+		_, err := s.Find(ctx, auth.Actor{}, nurse)
+		errs <- err
 	}
-	go find()
+	go find(t.Context())
 	<-search.entered
-	go find()
+	go find(t.Context())
 	search.release <- struct{}{}
-	require.NoError(t, <-first)
-	<-search.entered // the second one waited for the slot of the first
+	require.NoError(t, <-errs)
+	<-search.entered // the second search waited for the slot of the first
+	s.searches.timeout = 50 * time.Millisecond
+	for _, find := range []func() error{
+		func() error { _, err := s.Find(t.Context(), auth.Actor{}, nurse); return err },
+		func() error { _, err := s.Suggest(t.Context(), nurse, ""); return err },
+	} {
+		err := find()
+		require.Equal(t, fault.Unavailable, fault.KindOf(err))
+		require.Equal(t, time.Second, fault.Of(err).RetryAfter)
+		require.Empty(t, search.entered, "it did not get to the database")
+	}
+	search.release <- struct{}{}
+	require.NoError(t, <-errs)
 	_, err := s.Find(t.Context(), auth.Actor{}, nurse)
-	require.Equal(t, fault.Unavailable, fault.KindOf(err))
-	require.Equal(t, time.Second, fault.Of(err).RetryAfter)
-	require.Equal(t, fault.Unavailable, fault.KindOf(<-first), "a search that takes too long is cancelled")
-	_, err = s.Suggest(t.Context(), nurse, "")
-	require.Equal(t, fault.Unavailable, fault.KindOf(err))
-	require.Len(t, search.entered, 1, "it got the slot of the cancelled one")
+	require.Equal(t, fault.Unavailable, fault.KindOf(err), "a search that takes too long is cancelled")
+	require.Len(t, search.entered, 1)
 }
 
 func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {

@@ -145,7 +145,7 @@ func product(b *testing.B, listings int) (url, limit string) {
 	dir := b.TempDir()
 	program := compiled(b, dir)
 	database := kit.PostgresURL(b)
-	env := append(os.Environ(), "LOCUM_DATABASE_URL="+database, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_LIMITS_SEARCH_CPU=0", "LOCUM_LOG_LEVEL=error")
+	env := append(os.Environ(), "LOCUM_DATABASE_URL="+database, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_HTTP_DRAIN=10ms", "LOCUM_LIMITS_SEARCH_CPU=0", "LOCUM_LOG_LEVEL=error")
 	run := func(args ...string) *exec.Cmd {
 		cmd := exec.Command(program, args...)
 		cmd.Dir, cmd.Env = dir, env

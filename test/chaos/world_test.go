@@ -83,7 +83,7 @@ func newWorld(t *testing.T, database string, env ...string) *world {
 	}
 	w.db = database
 	w.env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "LOCUM_HTTP_ADDR=" + addr, "LOCUM_HTTP_PUBLIC_URL=" + w.url,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "LOCUM_HTTP_ADDR=" + addr, "LOCUM_HTTP_DRAIN=10ms", "LOCUM_HTTP_PUBLIC_URL=" + w.url,
 		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_DATABASE_URL=" + database, "LOCUM_MAIL_URL=" + w.mail.URL(),
 	}, env...)
 	migrate := exec.Command(kit.Program(t), "migrate", "up")

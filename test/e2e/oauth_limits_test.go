@@ -58,6 +58,8 @@ func TestWhoGuessesSecretsOfClients(t *testing.T) {
 				}
 			}
 			require.True(t, p.active(t, token.AccessToken), "nothing was revoked, and elsewhere the client goes on")
+			other := w.thirdParty(t, nil)
+			require.Equal(t, 200, other.at(t, ip, "/oauth/introspect", other.ClientSecret, url.Values{"token": {"x"}}).status, "another client at the address")
 			// A neighbour cannot lock out those who have no secret to be guessed.
 			require.Equal(t, 400, device.at(t, ip, "/oauth/token", "", refreshing("x")).status)
 		})

@@ -87,6 +87,7 @@ func start(t testing.TB, dir string, env ...string) *world {
 		"LOCUM_HTTP_ADDR=127.0.0.1:0",
 		// Tests choose their client address, so that limits do not mix them up.
 		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
+		"LOCUM_HTTP_DRAIN=10ms",
 		// A machine that runs many tests is slow.
 		"LOCUM_LIMITS_SEARCH_CPU=0", "LOCUM_LIMITS_SEARCH_TIMEOUT=10s",
 	}, env...)

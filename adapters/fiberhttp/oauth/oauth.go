@@ -43,7 +43,7 @@ type Server struct {
 
 // Guessed is told of each client that authenticated with a secret, or failed to
 // authenticate. It is fault.ErrRateLimit for whoever failed too often.
-type Guessed func(ctx context.Context, c *fiber.Ctx, failed bool) error
+type Guessed func(ctx context.Context, c *fiber.Ctx, client string, failed bool) error
 
 // New makes the server. The issuer is the service's public URL.
 func New(module *integrations.Service, frame *pages.Frame, issuer string, guess Guessed, log *slog.Logger) *Server {
@@ -175,7 +175,7 @@ func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values
 	if err != nil && broken(err) || err == nil && who.IsPublic() {
 		return who, err
 	}
-	if over := s.guess(ctx, c, err != nil); over != nil {
+	if over := s.guess(ctx, c, clientName(c.Get(fiber.HeaderAuthorization), form), err != nil); over != nil {
 		return nil, over
 	}
 	return who, err
@@ -190,12 +190,21 @@ func twice(credentials string, form url.Values) error {
 	if form.Get("client_secret") != "" {
 		return fosite.ErrInvalidRequest.WithHint("The client has to authenticate in the Authorization header or in the body, not in both.")
 	}
-	header := http.Request{Header: http.Header{fiber.HeaderAuthorization: {credentials}}}
-	name, _, _ := header.BasicAuth() // what cannot be read is refused later, as no client's
-	if name, _ = url.QueryUnescape(name); name != "" && form.Get("client_id") != "" && name != form.Get("client_id") {
+	if name := clientName(credentials, nil); name != "" && form.Get("client_id") != "" && name != form.Get("client_id") {
 		return fosite.ErrInvalidRequest.WithHint("The client_id in the body is another than that of the Authorization header.")
 	}
 	return nil
+}
+
+// clientName is the client that a request claims to come from: that of the
+// Authorization header, else that of the form.
+func clientName(credentials string, form url.Values) string {
+	header := http.Request{Header: http.Header{fiber.HeaderAuthorization: {credentials}}}
+	if name, _, ok := header.BasicAuth(); ok {
+		name, _ = url.QueryUnescape(name) // a name that cannot be read is no client's
+		return name
+	}
+	return form.Get("client_id")
 }
 
 func (s *Server) identify(ctx context.Context, c *fiber.Ctx, form url.Values) (fosite.Client, error) {

@@ -1,0 +1,63 @@
+package fiberhttp
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func (f *frame) status(t *testing.T, path string, header ...string) int {
+	t.Helper()
+	text := "GET " + path + " HTTP/1.1\r\nHost: a\r\n"
+	for i := 0; i < len(header); i += 2 {
+		text += header[i] + ": " + header[i+1] + "\r\n"
+	}
+	_, r := f.dial(t, text+"\r\n")
+	return readStatus(t, r)
+}
+
+func TestMetrics_NotFromLoopback_NotFound(t *testing.T) {
+	t.Parallel()
+	direct, behind := serveFrame(t), serveFrame(t, netip.MustParsePrefix("127.0.0.1/32"))
+	for _, f := range []*frame{direct, behind} {
+		require.Equal(t, 200, f.status(t, "/metrics"))
+		for _, header := range [][]string{{"X-Forwarded-For", "127.0.0.1"}, {"X-Forwarded-For", "203.0.113.9"}, {"Forwarded", "for=127.0.0.1"}, {"Via", "1.1 proxy"}} {
+			require.Equal(t, 404, f.status(t, "/metrics", header...), "%v", header)
+		}
+	}
+	for address, isLoopback := range map[string]bool{"127.0.0.1": true, "127.1.2.3": true, "::1": true, "::ffff:127.0.0.1": true, "192.0.2.1": false, "10.0.0.1": false, "::ffff:10.0.0.1": false} {
+		peer, ok := peerAddr(&net.TCPAddr{IP: net.ParseIP(address)})
+		require.True(t, ok)
+		require.Equal(t, isLoopback, peer.IsLoopback(), address)
+	}
+}
+
+func TestReady_UntrustedProxy_Degraded(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	adapters := func() map[string]any {
+		_, body := f.do(t, "GET", "/readyz", "")
+		return body["adapters"].(map[string]any)
+	}
+	require.NotContains(t, adapters(), "trusted_proxies")
+	for range 3 {
+		f.do(t, "GET", "/test/echo/1", "", "X-Forwarded-For", "203.0.113.9")
+	}
+	require.Equal(t, "degraded", adapters()["trusted_proxies"])
+	require.Equal(t, 1, strings.Count(f.log.String(), "http.trusted_proxies"))
+}
+
+func TestDrain_StillAnswers_UnreadyAndClosing(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	f.server.Drain()
+	response, body := f.do(t, "GET", "/readyz", "")
+	require.Equal(t, 503, response.StatusCode)
+	require.Equal(t, "stopping", body["adapters"].(map[string]any)["server"])
+	response, _ = f.do(t, "GET", "/test/echo/1", "")
+	require.Equal(t, 200, response.StatusCode)
+	require.True(t, response.Close)
+}
