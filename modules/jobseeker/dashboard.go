@@ -82,8 +82,9 @@ func (s *Service) guestDashboard(ctx context.Context) (Dashboard, error) {
 	return d, err
 }
 
-// TrackInput is something that somebody did on their dashboard.
+// TrackInput is something that a user did on the dashboard.
 type TrackInput struct {
+	// Action may be empty: the use of the dashboard is recorded then.
 	Action    string
 	ListingID string
 }
@@ -100,14 +101,15 @@ func (s *Service) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInp
 	}
 	action := strings.TrimSpace(in.Action)
 	switch {
-	case action == "":
-		return fault.InvalidField("action", "is required")
 	case utf8.RuneCountInString(action) > maxAction || strings.ContainsFunc(action, unicode.IsControl):
 		return fault.InvalidField("action", fmt.Sprintf("must be one line of at most %d characters", maxAction))
 	case action == dismissAction && in.ListingID == "":
 		return fault.InvalidField("listingId", "is required")
 	}
 	what, dismissed := "On the dashboard: "+action, ""
+	if action == "" {
+		action, what = "used", "Used the dashboard"
+	}
 	if in.ListingID != "" {
 		listingID, ok := id.Canonical(in.ListingID)
 		if !ok {

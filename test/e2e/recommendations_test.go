@@ -204,7 +204,8 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			secret := w.employer(t).listing(object{"title": "Secret", "status": "draft"})
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "looked", "listingId": secret}).fails(404, "Listing not found")
 			seeker.delete("/api/jobseekers/recommendations/"+secret).fails(404, "Listing not found")
-			seeker.post(dashboardPath, object{"intent": "track-dashboard-action"}).invalid("action")
+			require.Equal(t, "track-dashboard-action", seeker.post(dashboardPath, object{"intent": "track-dashboard-action"}).ok(200).text("data.intent"))
+			require.Equal(t, "Used the dashboard", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))
 		})
 		t.Run("POST /api/jobseekers/dashboard refuses what it does not know", func(t *testing.T) {
 			seeker := w.seeker(t)

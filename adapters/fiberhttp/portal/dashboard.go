@@ -53,8 +53,9 @@ type DashboardIntentInput struct {
 	Specialty   string          `json:"specialty" validate:"max=200"`
 	CareerGoals jobseeker.Goals `json:"careerGoals"`
 	Experience  jobseeker.Words `json:"experience" validate:"max=200"`
-	// Of track-dashboard-action. dismiss-recommendation takes the listing out of
-	// the recommendations; every other action is noted in the log alone.
+	// Of track-dashboard-action, which needs neither. dismiss-recommendation takes
+	// the listing out of the recommendations and needs its listingId; every other
+	// action is recorded in the log alone.
 	Action    string `json:"action" validate:"max=64"`
 	ListingID string `json:"listingId"`
 }
