@@ -127,7 +127,21 @@ func TestTheFreePlanIsTakenByLettingThePaidOneEnd(t *testing.T) {
 		sub := d.buy(me, "basic", "")
 		require.Equal(t, "premium", sub.Plan)
 		require.False(t, sub.AutoRenew)
-		require.Equal(t, []string{"started", "cancelled"}, d.heard())
+		require.Equal(t, []string{"payment-method-changed", "started", "cancelled"}, d.heard())
+	})
+}
+
+func TestUpgrade_MethodOnFileFromFreePlan_Charged(t *testing.T) {
+	onEach(t, func(t *testing.T, d *till) {
+		me := seeker()
+		require.Equal(t, "pm_one", d.buy(me, "basic", "pm_one").Method.ID)
+		require.Equal(t, "pm_one", d.buy(me, "basic", "").Method.ID, "kept")
+		sub, err := d.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
+		require.NoError(t, err)
+		require.Equal(t, "premium", sub.Plan)
+		require.Equal(t, "pm_one", sub.Method.ID)
+		_, err = d.Create(t.Context(), seeker(), billing.ChooseInput{PlanID: "basic", PaymentMethodID: "pm_card_declined"})
+		require.ErrorIs(t, err, billing.ErrDeclined)
 	})
 }
 

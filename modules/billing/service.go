@@ -98,7 +98,8 @@ type ChooseInput struct {
 // Create subscribes the caller to a plan and takes the first payment. Who is on
 // the plan already pays nothing again: it goes on if it was cancelled, with the
 // method given. What is left of another plan goes towards this one, also towards
-// one that costs less. The free plan is taken by letting a paid one end.
+// one that costs less. The free plan is taken by letting a paid one end; a method
+// given with it is kept on file, so that Upgrade needs none.
 func (s *Service) Create(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
 	return s.chooseOwn(ctx, by, in, true)
 }
@@ -129,17 +130,17 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, down bool
 	if err != nil {
 		return Subscription{}, err
 	}
-	if plan.Free() {
-		if !down {
-			return Subscription{}, fault.InvalidField("planId", "is no upgrade; cancel the subscription to return to it")
-		}
-		return s.cancel(ctx, o)
+	if plan.Free() && !down {
+		return Subscription{}, fault.InvalidField("planId", "is no upgrade; cancel the subscription to return to it")
 	}
 	var method Method
 	if in.PaymentMethodID != "" {
 		if method, err = s.attach(ctx, o, in.PaymentMethodID); err != nil {
 			return Subscription{}, err
 		}
+	}
+	if plan.Free() {
+		return s.cancel(ctx, o, method)
 	}
 	var sub Subscription
 	var charge *Charge
@@ -274,10 +275,12 @@ func (s *Service) Cancel(ctx context.Context, by auth.Actor) (Subscription, erro
 	if !by.Seeker {
 		return Subscription{}, fault.ErrForbidden
 	}
-	return s.cancel(ctx, Owner{User, by.UserID})
+	return s.cancel(ctx, Owner{User, by.UserID}, Method{})
 }
 
-func (s *Service) cancel(ctx context.Context, o Owner) (sub Subscription, err error) {
+// cancel lets the owner's plan end with what is paid for. It keeps the payment
+// method on file for a later plan, unless it is zero.
+func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subscription, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if sub, err = s.Subscriptions.Lock(ctx, o); err != nil {
 			return err
@@ -287,14 +290,26 @@ func (s *Service) cancel(ctx context.Context, o Owner) (sub Subscription, err er
 		}
 		now := s.Clock.Now()
 		sub = sub.At(now)
-		change := sub.cancel(now)
-		if change == "" {
+		var changes []string
+		if method.ID != "" && method.ID != sub.Method.ID {
+			sub.Method = method
+			changes = append(changes, event.SubscriptionMethodChanged)
+		}
+		if change := sub.cancel(now); change != "" {
+			changes = append(changes, change)
+		}
+		if len(changes) == 0 {
 			return nil
 		}
 		if err := s.Subscriptions.Save(ctx, sub); err != nil {
 			return err
 		}
-		return s.record(ctx, sub, change)
+		for _, change := range changes {
+			if err := s.record(ctx, sub, change); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return sub, err
 }

@@ -76,6 +76,15 @@ func TestBilling(t *testing.T) {
 			require.NotEmpty(t, a.text("data.subscription.expiresAt"))
 			require.Len(t, seeker.get(billingPath).ok(200).list("data.billing.billingHistory"), 1)
 		})
+		t.Run("POST /api/jobseekers/billing upgrades with the method of a free plan", func(t *testing.T) {
+			seeker := w.seeker(t)
+			free := object{"intent": "create-subscription", "planId": "basic", "paymentMethodId": "pm_card_visa"}
+			require.Equal(t, "basic", seeker.post(billingPath, free).ok(200).text("data.subscription.tier"))
+			require.Equal(t, "pm_card_visa", seeker.get(billingPath).ok(200).text("data.billing.paymentMethods.0.id"))
+			require.Equal(t, "premium", seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).ok(200).text("data.subscription.tier"))
+			free["paymentMethodId"] = "pm_card_declined"
+			seeker.post(billingPath, free).fails(400, "The payment was declined; please try another payment method")
+		})
 		t.Run("POST /api/jobseekers/billing refuses what it cannot do", func(t *testing.T) {
 			seeker := w.seeker(t)
 			send := func(body any) *answer { return seeker.elsewhere().post(billingPath, body) }
