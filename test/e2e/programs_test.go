@@ -108,6 +108,8 @@ func TestJobsForPrograms(t *testing.T) {
 			require.Equal(t, false, list.at("total_is_estimate"))
 			require.Equal(t, bare, list.text("data.0.id"))
 			require.Equal(t, object{"text": nil, "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil}, list.at("data.0.location"))
+			moon := me.get("/api/v1/jobs/" + boss.listing(object{"title": "Lunar nurse", "location": "Mare Tranquillitatis"})).gives(200)
+			require.Equal(t, object{"text": "Mare Tranquillitatis", "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil}, moon.at("data.location"))
 			for _, name := range []string{"specialty", "employment_type", "contract_type", "salary", "application_deadline"} {
 				require.Nil(t, list.at("data.0."+name), name)
 			}
