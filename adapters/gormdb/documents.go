@@ -12,18 +12,20 @@ import (
 type Documents struct{ *DB }
 
 type documentRow struct {
-	ID         string `gorm:"primaryKey"`
-	UserID     string
-	Type       string
-	Title      string
-	FileName   string
-	IsDefault  bool
-	FileID     string
-	Size       int64
-	Form       string
-	MediaType  string
-	UploadedAt time.Time
-	UpdatedAt  time.Time `gorm:"autoUpdateTime:false"`
+	ID        string `gorm:"primaryKey"`
+	UserID    string
+	Type      string
+	Title     string
+	FileName  string
+	IsDefault bool
+	FileID    string
+	// FileExtension is that of the row of document_files.
+	FileExtension string
+	Size          int64
+	Form          string
+	MediaType     string
+	UploadedAt    time.Time
+	UpdatedAt     time.Time `gorm:"autoUpdateTime:false"`
 }
 
 // TableName tells GORM the table.
@@ -33,12 +35,12 @@ func (r documentRow) key() string { return r.ID }
 
 func toDocumentRow(d jobseeker.Document) documentRow {
 	return documentRow{ID: d.ID, UserID: d.UserID, Type: string(d.Type), Title: d.Title, FileName: d.FileName, IsDefault: d.IsDefault,
-		FileID: d.FileID, Size: d.Size, Form: string(d.Form), MediaType: d.MediaType, UploadedAt: d.UploadedAt, UpdatedAt: d.UpdatedAt}
+		FileID: d.File.ID, FileExtension: d.File.Extension, Size: d.Size, Form: string(d.Form), MediaType: d.MediaType, UploadedAt: d.UploadedAt, UpdatedAt: d.UpdatedAt}
 }
 
 func (r documentRow) document() jobseeker.Document {
 	return jobseeker.Document{ID: r.ID, UserID: r.UserID, Type: jobseeker.DocumentType(r.Type), Title: r.Title, FileName: r.FileName, IsDefault: r.IsDefault,
-		Content: jobseeker.Content{FileID: r.FileID, Size: r.Size, Form: jobseeker.Form(r.Form), MediaType: r.MediaType}, UploadedAt: r.UploadedAt, UpdatedAt: r.UpdatedAt}
+		Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: r.FileID, Extension: r.FileExtension}, Size: r.Size, Form: jobseeker.Form(r.Form), MediaType: r.MediaType}, UploadedAt: r.UploadedAt, UpdatedAt: r.UpdatedAt}
 }
 
 // Add implements jobseeker.Documents.
@@ -50,7 +52,7 @@ func (d Documents) Add(ctx context.Context, doc jobseeker.Document) error {
 // Save implements jobseeker.Documents.
 func (d Documents) Save(ctx context.Context, doc jobseeker.Document) error {
 	r := toDocumentRow(doc)
-	res := d.q(ctx).Select("title", "file_name", "is_default", "file_id", "size", "form", "media_type", "updated_at").
+	res := d.q(ctx).Select("title", "file_name", "is_default", "file_id", "file_extension", "size", "form", "media_type", "updated_at").
 		Where("id = ? AND user_id = ?", doc.ID, doc.UserID).Updates(&r)
 	return one(res, jobseeker.ErrDocumentNotFound)
 }
@@ -98,8 +100,8 @@ func (d Documents) Usage(ctx context.Context, userID string) (jobseeker.Usage, e
 type DocumentFiles struct{ *DB }
 
 // Reserve implements jobseeker.DocumentFiles.
-func (d DocumentFiles) Reserve(ctx context.Context, userID, id string, until time.Time) error {
-	return wrap(d.q(ctx).Exec("INSERT INTO document_files (id, user_id, free_at) VALUES (?, ?, ?)", id, userID, until).Error)
+func (d DocumentFiles) Reserve(ctx context.Context, userID string, f jobseeker.DocumentFile, until time.Time) error {
+	return wrap(d.q(ctx).Exec("INSERT INTO document_files (id, extension, user_id, free_at) VALUES (?, ?, ?, ?)", f.ID, f.Extension, userID, until).Error)
 }
 
 // Use implements jobseeker.DocumentFiles.
@@ -119,9 +121,9 @@ func (d DocumentFiles) FreeAll(ctx context.Context, userID string, at time.Time)
 }
 
 // Due implements jobseeker.DocumentFiles.
-func (d DocumentFiles) Due(ctx context.Context, now time.Time, n int) (ids []string, err error) {
-	err = d.q(ctx).Raw("SELECT id FROM document_files WHERE free_at IS NOT NULL AND free_at <= ? ORDER BY free_at, id LIMIT ?", now, n).Scan(&ids).Error
-	return ids, wrap(err)
+func (d DocumentFiles) Due(ctx context.Context, now time.Time, n int) (due []jobseeker.DocumentFile, err error) {
+	err = d.q(ctx).Raw("SELECT id, extension FROM document_files WHERE free_at IS NOT NULL AND free_at <= ? ORDER BY free_at, id LIMIT ?", now, n).Scan(&due).Error
+	return due, wrap(err)
 }
 
 // PutOff implements jobseeker.DocumentFiles.

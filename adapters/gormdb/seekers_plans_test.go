@@ -40,8 +40,8 @@ func TestEverySeekersQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_, _ = s.Bookmarks.Untold(ctx, []string{id}, 10)
 	_ = s.Bookmarks.Told(ctx, []string{id})
 	_ = s.Bookmarks.Delete(ctx, id, id)
-	require.NoError(t, s.Documents.Add(ctx, jobseeker.Document{ID: id, UserID: id, Type: jobseeker.CV, Content: jobseeker.Content{FileID: id, Form: jobseeker.AsText}}))
-	require.NoError(t, s.Documents.Save(ctx, jobseeker.Document{ID: id, UserID: id, Content: jobseeker.Content{FileID: id, Form: jobseeker.AsText}}))
+	require.NoError(t, s.Documents.Add(ctx, jobseeker.Document{ID: id, UserID: id, Type: jobseeker.CV, Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: id}, Form: jobseeker.AsText}}))
+	require.NoError(t, s.Documents.Save(ctx, jobseeker.Document{ID: id, UserID: id, Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: id}, Form: jobseeker.AsText}}))
 	for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
 		_, _ = s.Documents.Page(ctx, id, r)
 	}
@@ -49,7 +49,7 @@ func TestEverySeekersQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_, _ = s.Documents.Usage(ctx, id)
 	_ = s.Documents.ClearDefault(ctx, id, jobseeker.CV)
 	_ = s.Documents.Delete(ctx, id, id)
-	require.NoError(t, s.DocumentFiles.Reserve(ctx, id, id, now))
+	require.NoError(t, s.DocumentFiles.Reserve(ctx, id, jobseeker.DocumentFile{ID: id}, now))
 	_ = s.DocumentFiles.Use(ctx, id, id, now)
 	_ = s.DocumentFiles.Free(ctx, id, id, now)
 	_ = s.DocumentFiles.FreeAll(ctx, id, now)

@@ -37,7 +37,7 @@ const (
 // PlainText is the media type of content that is no file.
 const PlainText = "text/plain; charset=utf-8"
 
-// extensions are what names of files end in that have none of their own.
+// extensions are the file extensions of the media types that documents may have.
 var extensions = map[string]string{
 	PlainText: ".txt", "application/pdf": ".pdf", "application/msword": ".doc", "text/rtf": ".rtf", "image/png": ".png", "image/jpeg": ".jpg",
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx", "application/vnd.oasis.opendocument.text": ".odt",
@@ -136,12 +136,14 @@ const (
 	// shelvedFor is when a store of files that failed is worth another try.
 	shelvedFor = 10 * time.Second
 	// putOff is when the removal of a file is tried again that failed.
-	putOff            = 10 * time.Minute
-	removeKind        = "jobseeker.remove-files"
-	removedAtOnce     = 100
-	removeWithin      = 5 * time.Minute
-	documentKeyPrefix = "documents/"
+	putOff        = 10 * time.Minute
+	removeKind    = "jobseeker.remove-files"
+	removedAtOnce = 100
+	removeWithin  = 5 * time.Minute
 )
+
+// key returns the key of the file in the store of files.
+func (f DocumentFile) key() string { return "documents/" + f.ID + f.Extension }
 
 // storeContent writes content into a file that no document has yet. What it
 // takes the place of makes room.
@@ -150,23 +152,23 @@ func (s *Service) storeContent(ctx context.Context, userID string, c Content, se
 	if inPlaceOf.ID != "" {
 		documents = 0
 	}
-	c.FileID = s.NewID()
+	c.File = DocumentFile{ID: s.NewID(), Extension: extensions[c.MediaType]}
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		// Looked at here to spare the writing, and again when it is done.
 		if err := s.makeRoom(ctx, userID, documents, c.Size-inPlaceOf.Size); err != nil {
 			return err
 		}
-		return s.DocumentFiles.Reserve(ctx, userID, c.FileID, s.Clock.Now().Add(reservedFor))
+		return s.DocumentFiles.Reserve(ctx, userID, c.File, s.Clock.Now().Add(reservedFor))
 	})
 	if err != nil {
 		return Content{}, err
 	}
-	err = s.Files.Put(ctx, documentKeyPrefix+c.FileID, func(w io.Writer) error {
+	err = s.Files.Put(ctx, c.File.key(), func(w io.Writer) error {
 		_, err := io.WriteString(w, sent)
 		return err
 	})
 	if err != nil {
-		s.discard(ctx, userID, c.FileID)
+		s.discard(ctx, userID, c.File.ID)
 		return Content{}, shelved(err)
 	}
 	return c, nil
@@ -191,17 +193,17 @@ func (s *Service) openContent(ctx context.Context, userID, documentID string) (D
 		if err != nil {
 			return Document{}, nil, err
 		}
-		body, _, err := s.Files.Open(ctx, documentKeyPrefix+d.FileID)
+		body, _, err := s.Files.Open(ctx, d.File.key())
 		if err == nil {
 			return d, body, nil
 		}
 		if !errors.Is(err, files.ErrNotFound) {
 			return Document{}, nil, shelved(err)
 		}
-		if d.FileID == last {
+		if d.File.ID == last {
 			return Document{}, nil, fault.ErrInternal.WithCause(err) // lost, which is nobody's wish
 		}
-		last = d.FileID
+		last = d.File.ID
 	}
 }
 
@@ -231,16 +233,16 @@ func (s *Service) removeFiles(ctx context.Context) error {
 	var failed []error
 	for {
 		now := s.Clock.Now()
-		ids, err := s.DocumentFiles.Due(ctx, now, removedAtOnce)
+		due, err := s.DocumentFiles.Due(ctx, now, removedAtOnce)
 		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
 		var gone, left []string
-		for _, id := range ids {
-			if err := s.Files.Delete(ctx, documentKeyPrefix+id); err != nil {
-				failed, left = append(failed, err), append(left, id)
+		for _, f := range due {
+			if err := s.Files.Delete(ctx, f.key()); err != nil {
+				failed, left = append(failed, err), append(left, f.ID)
 			} else {
-				gone = append(gone, id)
+				gone = append(gone, f.ID)
 			}
 		}
 		if err := s.DocumentFiles.PutOff(ctx, left, now.Add(putOff)); err != nil {
@@ -249,7 +251,7 @@ func (s *Service) removeFiles(ctx context.Context) error {
 		if err := s.DocumentFiles.Remove(ctx, gone); err != nil {
 			return errors.Join(append(failed, err)...)
 		}
-		if len(ids) < removedAtOnce {
+		if len(due) < removedAtOnce {
 			return errors.Join(failed...)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -47,13 +48,21 @@ type Document struct {
 
 // Content is what is known of a document's content, which is a file.
 type Content struct {
-	FileID string
+	File DocumentFile
 	// Size is how many bytes it has as it was sent.
 	Size int64
 	// Form says how to read it.
 	Form Form
 	// MediaType is what is in it.
 	MediaType string
+}
+
+// DocumentFile names a file that holds the content of a document.
+type DocumentFile struct {
+	ID string
+	// Extension is that of the media type, with its dot. It is empty for files that
+	// were written before names had one.
+	Extension string
 }
 
 // The bounds of a user's documents.
@@ -127,7 +136,7 @@ func (s *Service) Upload(ctx context.Context, by auth.Actor, in UploadInput) (Do
 				return err
 			}
 		}
-		if err := s.DocumentFiles.Use(ctx, by.UserID, d.FileID, d.UploadedAt); err != nil {
+		if err := s.DocumentFiles.Use(ctx, by.UserID, d.File.ID, d.UploadedAt); err != nil {
 			return err
 		}
 		if err := s.Documents.Add(ctx, d); err != nil {
@@ -136,7 +145,7 @@ func (s *Service) Upload(ctx context.Context, by auth.Actor, in UploadInput) (Do
 		return s.Activities.Add(ctx, s.filed(by, d.UploadedAt, "uploaded", "Uploaded "+oneLine(d.Title)))
 	})
 	if err != nil {
-		s.discard(ctx, by.UserID, d.FileID)
+		s.discard(ctx, by.UserID, d.File.ID)
 		return Document{}, err
 	}
 	return d, nil
@@ -241,15 +250,15 @@ func (s *Service) ChangeDocument(ctx context.Context, by auth.Actor, documentID 
 		}
 		d = in.applied(old)
 		d.UpdatedAt = now
-		if next.FileID != "" {
+		if next.File.ID != "" {
 			if err := s.makeRoom(ctx, by.UserID, 0, next.Size-old.Size); err != nil {
 				return err
 			}
 			d.Content = next
-			if err := s.DocumentFiles.Use(ctx, by.UserID, next.FileID, now); err != nil {
+			if err := s.DocumentFiles.Use(ctx, by.UserID, next.File.ID, now); err != nil {
 				return err
 			}
-			if err := s.release(ctx, by.UserID, old.FileID, now); err != nil {
+			if err := s.release(ctx, by.UserID, old.File.ID, now); err != nil {
 				return err
 			}
 		}
@@ -261,7 +270,7 @@ func (s *Service) ChangeDocument(ctx context.Context, by auth.Actor, documentID 
 		return s.Documents.Save(ctx, d)
 	})
 	if err != nil {
-		s.discard(ctx, by.UserID, next.FileID)
+		s.discard(ctx, by.UserID, next.File.ID)
 		return Document{}, err
 	}
 	return d, nil
@@ -302,7 +311,7 @@ func (s *Service) DeleteDocument(ctx context.Context, by auth.Actor, documentID 
 		if err := s.Documents.Delete(ctx, by.UserID, documentID); err != nil {
 			return err
 		}
-		if err := s.release(ctx, by.UserID, d.FileID, now); err != nil {
+		if err := s.release(ctx, by.UserID, d.File.ID, now); err != nil {
 			return err
 		}
 		return s.Activities.Add(ctx, s.filed(by, now, "deleted", "Deleted "+oneLine(d.Title)))
@@ -342,17 +351,30 @@ func (s *Service) DownloadDocument(ctx context.Context, by auth.Actor, documentI
 	return Download{Name: d.downloadName(), MediaType: d.MediaType, Body: body}, err
 }
 
-// downloadName is what the file is called on the reader's disk.
+// downloadName returns the name under which a client saves the document. It ends
+// in the extension of the media type, which takes the place of that of another type
+// of documents.
 func (d Document) downloadName() string {
-	if name := strings.TrimSpace(d.FileName[strings.LastIndexAny(d.FileName, `/\`)+1:]); strings.Trim(name, ".") != "" {
-		return name
+	name := strings.TrimSpace(d.FileName[strings.LastIndexAny(d.FileName, `/\`)+1:])
+	if strings.Trim(strings.TrimSuffix(name, path.Ext(name)), ".") == "" {
+		name = strings.Trim(strings.Map(func(r rune) rune {
+			if strings.ContainsRune(`/\:*?"<>|`, r) {
+				return '-'
+			}
+			return r
+		}, d.Title), ". ")
 	}
-	return strings.Trim(strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`/\:*?"<>|`, r) {
-			return '-'
-		}
-		return r
-	}, d.Title), ". ") + extensions[d.MediaType]
+	extension := strings.ToLower(path.Ext(name))
+	if extension == ".jpeg" {
+		extension = ".jpg"
+	}
+	switch {
+	case extension == extensions[d.MediaType]:
+		return name
+	case slices.Contains(slices.Collect(maps.Values(extensions)), extension):
+		name = strings.TrimSuffix(name, path.Ext(name))
+	}
+	return name + extensions[d.MediaType]
 }
 
 func (s *Service) document(by auth.Actor, documentID string) (string, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -83,8 +84,12 @@ func TestADocumentIsCalledSomething(t *testing.T) {
 			title, download string
 		}{
 			{jobseeker.UploadInput{Type: "cv", Title: " Mine ", FileName: "x.txt"}, "Mine", "x.txt"},
-			{jobseeker.UploadInput{Type: "cv", FileName: `C:\fakepath\Lebenslauf 2026.pdf`}, "Lebenslauf 2026", "Lebenslauf 2026.pdf"},
-			{jobseeker.UploadInput{Type: "cv", FileName: "../../etc/passwd"}, "passwd", "passwd"},
+			{jobseeker.UploadInput{Type: "cv", FileName: `C:\fakepath\Lebenslauf 2026.pdf`}, "Lebenslauf 2026", "Lebenslauf 2026.txt"},
+			{jobseeker.UploadInput{Type: "cv", FileName: "../../etc/passwd"}, "passwd", "passwd.txt"},
+			{jobseeker.UploadInput{Type: "cv", FileName: "CV v1.2"}, "CV v1", "CV v1.2.txt"},
+			{jobseeker.UploadInput{Type: "cv", FileName: "cv.html"}, "cv", "cv.html.txt"},
+			{jobseeker.UploadInput{Type: "cv", FileName: "photo.JPEG"}, "photo", "photo.txt"},
+			{jobseeker.UploadInput{Type: "cv", FileName: ".pdf"}, "CV", "CV.txt"},
 			{jobseeker.UploadInput{Type: "cv", FileName: ".."}, ".", "CV"},
 			{jobseeker.UploadInput{Type: "cover-letter"}, "Cover letter", "Cover letter.txt"},
 			{jobseeker.UploadInput{Type: "certification", Title: "BLS/ALS: 2026"}, "BLS/ALS: 2026", "BLS-ALS- 2026.txt"},
@@ -251,7 +256,7 @@ func TestDocumentsTakeSoMuchRoomAndNoMore(t *testing.T) {
 		ctx, who := t.Context(), seeker()
 		doc, err := d.Upload(ctx, who, upload("four"))
 		require.NoError(t, err)
-		big := jobseeker.Document{ID: stores.NewID(), UserID: who.UserID, Type: jobseeker.CV, Content: jobseeker.Content{FileID: stores.NewID(), Form: jobseeker.AsText, Size: jobseeker.MaxDocumentBytes - 5}}
+		big := jobseeker.Document{ID: stores.NewID(), UserID: who.UserID, Type: jobseeker.CV, Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: stores.NewID()}, Form: jobseeker.AsText, Size: jobseeker.MaxDocumentBytes - 5}}
 		require.NoError(t, d.store.Documents.Add(ctx, big))
 		_, err = d.Upload(ctx, who, upload("12"))
 		require.ErrorIs(t, err, jobseeker.ErrDocumentsTooLarge)
@@ -285,8 +290,8 @@ func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 
 		// A process that dies between the file and its row leaves a reservation.
 		orphan := stores.NewID()
-		require.NoError(t, d.store.DocumentFiles.Reserve(ctx, who.UserID, orphan, d.clock.Now().Add(time.Hour)))
-		d.files.keys["documents/"+orphan] = true
+		require.NoError(t, d.store.DocumentFiles.Reserve(ctx, who.UserID, jobseeker.DocumentFile{ID: orphan, Extension: ".pdf"}, d.clock.Now().Add(time.Hour)))
+		d.files.keys["documents/"+orphan+".pdf"] = true
 		d.periodic("jobseeker.files-left")
 		require.Equal(t, 1, d.files.count(), "it may still come")
 		d.clock.Advance(time.Hour)
@@ -317,12 +322,32 @@ func TestAFileThatCannotBeRemovedIsTriedAgain(t *testing.T) {
 	})
 }
 
+func TestContent_FileWithoutExtension_Found(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, who := t.Context(), seeker()
+		file := jobseeker.DocumentFile{ID: stores.NewID()} // as before names had an extension
+		require.NoError(t, d.store.DocumentFiles.Reserve(ctx, who.UserID, file, d.clock.Now().Add(time.Hour)))
+		require.NoError(t, d.files.Put(ctx, "documents/"+file.ID, func(w io.Writer) error { _, err := io.WriteString(w, "I am a nurse."); return err }))
+		doc := jobseeker.Document{ID: stores.NewID(), UserID: who.UserID, Type: jobseeker.CV, Title: "CV",
+			Content: jobseeker.Content{File: file, Size: 13, Form: jobseeker.AsText, MediaType: jobseeker.PlainText}}
+		require.NoError(t, d.store.DocumentFiles.Use(ctx, who.UserID, file.ID, d.clock.Now()))
+		require.NoError(t, d.store.Documents.Add(ctx, doc))
+		got, err := d.DownloadDocument(ctx, who, doc.ID)
+		require.NoError(t, err)
+		require.Equal(t, jobseeker.Download{Name: "CV.txt", MediaType: jobseeker.PlainText, Body: []byte("I am a nurse.")}, got)
+		_, err = d.DeleteDocument(ctx, who, doc.ID)
+		require.NoError(t, err)
+		d.work.All(t)
+		require.Zero(t, d.files.count())
+	})
+}
+
 func TestALostFileIsOurFault(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		doc, err := d.Upload(ctx, who, upload("x"))
 		require.NoError(t, err)
-		require.NoError(t, d.files.Delete(ctx, "documents/"+doc.FileID))
+		require.NoError(t, d.files.Delete(ctx, "documents/"+doc.File.ID+".txt"))
 		_, _, err = d.MyDocument(ctx, who, doc.ID)
 		require.Equal(t, fault.Internal, fault.KindOf(err))
 	})

@@ -143,7 +143,7 @@ type Documents interface {
 type DocumentFiles interface {
 	// Reserve notes a file that is about to be written. From the moment on it
 	// belongs to nobody, unless it is in use by then.
-	Reserve(ctx context.Context, userID, id string, until time.Time) error
+	Reserve(ctx context.Context, userID string, f DocumentFile, until time.Time) error
 	// Use gives a file that is reserved at now to a document, for good. It fails
 	// for any other.
 	Use(ctx context.Context, userID, id string, now time.Time) error
@@ -153,7 +153,7 @@ type DocumentFiles interface {
 	// FreeAll is Free for all of the user's.
 	FreeAll(ctx context.Context, userID string, at time.Time) error
 	// Due returns at most n files that belong to nobody at now, of whomever.
-	Due(ctx context.Context, now time.Time, n int) ([]string, error)
+	Due(ctx context.Context, now time.Time, n int) ([]DocumentFile, error)
 	// PutOff makes files due at a later moment.
 	PutOff(ctx context.Context, ids []string, at time.Time) error
 	// Remove forgets files that are no more.

@@ -26,7 +26,7 @@ func documents(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 		t.Helper()
 		d := jobseeker.Document{
 			ID: id(), UserID: user, Type: kind, Title: "Zoë's \"100%\"", FileName: "Lebenslauf für alle.pdf", IsDefault: chosen,
-			Content:    jobseeker.Content{FileID: id(), Size: 3 << 30, Form: jobseeker.AsData, MediaType: "application/pdf"},
+			Content:    jobseeker.Content{File: jobseeker.DocumentFile{ID: id(), Extension: ".pdf"}, Size: 3 << 30, Form: jobseeker.AsData, MediaType: "application/pdf"},
 			UploadedAt: now, UpdatedAt: now.Add(time.Second),
 		}
 		require.NoError(t, s.Documents.Add(ctx, d))
@@ -40,7 +40,7 @@ func documents(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 		require.NoError(t, err)
 		require.Equal(t, d, got)
 		d.Title, d.FileName, d.IsDefault, d.UpdatedAt = "T", "", false, now.Add(time.Hour)
-		d.Content = jobseeker.Content{FileID: id(), Size: 1, Form: jobseeker.AsText, MediaType: "text/plain"}
+		d.Content = jobseeker.Content{File: jobseeker.DocumentFile{ID: id(), Extension: ".txt"}, Size: 1, Form: jobseeker.AsText, MediaType: "text/plain"}
 		require.NoError(t, s.Documents.Save(ctx, d))
 		got, err = s.Documents.Find(ctx, d.UserID, d.ID)
 		require.NoError(t, err)
@@ -113,19 +113,20 @@ func documentFiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		clk := kit.NewClock()
 		return open(t, clk).DocumentFiles, clk.Now().Add(1234567 * time.Microsecond)
 	}
-	due := func(t *testing.T, f jobseeker.DocumentFiles, at time.Time) []string {
+	due := func(t *testing.T, f jobseeker.DocumentFiles, at time.Time) []jobseeker.DocumentFile {
 		t.Helper()
-		ids, err := f.Due(ctx, at, 10)
+		files, err := f.Due(ctx, at, 10)
 		require.NoError(t, err)
-		return ids
+		return files
 	}
 
 	t.Run("a file that nobody takes in time belongs to nobody", func(t *testing.T) {
 		f, now := start(t)
 		user, file := id(), id()
-		require.NoError(t, f.Reserve(ctx, user, file, now.Add(time.Hour)))
+		named := jobseeker.DocumentFile{ID: file, Extension: ".pdf"}
+		require.NoError(t, f.Reserve(ctx, user, named, now.Add(time.Hour)))
 		require.Empty(t, due(t, f, now.Add(time.Hour-time.Microsecond)))
-		require.Equal(t, []string{file}, due(t, f, now.Add(time.Hour)))
+		require.Equal(t, []jobseeker.DocumentFile{named}, due(t, f, now.Add(time.Hour)))
 		require.Error(t, f.Use(ctx, user, file, now.Add(time.Hour)), "too late")
 		require.Error(t, f.Use(ctx, id(), file, now), "another's")
 		require.Error(t, f.Use(ctx, user, id(), now), "never reserved")
@@ -138,21 +139,27 @@ func documentFiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		f, now := start(t)
 		user := id()
 		var files []string
+		named := func(ids ...string) (out []jobseeker.DocumentFile) {
+			for _, id := range ids {
+				out = append(out, jobseeker.DocumentFile{ID: id})
+			}
+			return out
+		}
 		for range 4 {
 			files = append(files, id())
-			require.NoError(t, f.Reserve(ctx, user, files[len(files)-1], now.Add(time.Hour)))
+			require.NoError(t, f.Reserve(ctx, user, jobseeker.DocumentFile{ID: files[len(files)-1]}, now.Add(time.Hour)))
 			require.NoError(t, f.Use(ctx, user, files[len(files)-1], now))
 		}
 		require.NoError(t, f.Free(ctx, user, files[1], now))
 		require.NoError(t, f.Free(ctx, user, files[0], now.Add(-time.Second)))
 		require.NoError(t, f.Free(ctx, id(), files[2], now), "another's stays")
-		require.Equal(t, files[:2], due(t, f, now))
+		require.Equal(t, named(files[:2]...), due(t, f, now))
 		require.NoError(t, f.PutOff(ctx, files[:1], now.Add(time.Minute)))
 		require.NoError(t, f.PutOff(ctx, nil, now))
-		require.Equal(t, files[1:2], due(t, f, now))
+		require.Equal(t, named(files[1:2]...), due(t, f, now))
 		require.NoError(t, f.Remove(ctx, files[1:3]))
 		require.NoError(t, f.Remove(ctx, nil))
-		require.Equal(t, files[:1], due(t, f, now.Add(time.Minute)))
+		require.Equal(t, named(files[:1]...), due(t, f, now.Add(time.Minute)))
 		require.NoError(t, f.FreeAll(ctx, user, now))
 		require.Len(t, due(t, f, now), 3, "what is in use is not removed")
 		one, err := f.Due(ctx, now, 1)

@@ -154,7 +154,7 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 			require.NoError(t, err)
 			_, err = s.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: id(), UserID: user, ListingID: id(), Notes: "for Ann", SavedAt: now})
 			require.NoError(t, err)
-			require.NoError(t, s.Documents.Add(ctx, jobseeker.Document{ID: id(), UserID: user, Type: jobseeker.CV, Title: "Ann's", Content: jobseeker.Content{FileID: id(), Form: jobseeker.AsText}}))
+			require.NoError(t, s.Documents.Add(ctx, jobseeker.Document{ID: id(), UserID: user, Type: jobseeker.CV, Title: "Ann's", Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: id()}, Form: jobseeker.AsText}}))
 			deleted := newNotification(user, id(), now)
 			require.NoError(t, s.Notifications.Add(ctx, newNotification(user, id(), now), deleted))
 			require.NoError(t, s.Notifications.Delete(ctx, user, deleted.ID, now))

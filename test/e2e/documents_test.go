@@ -2,10 +2,14 @@ package e2e
 
 import (
 	"encoding/base64"
+	"mime"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -112,6 +116,29 @@ func TestDocuments(t *testing.T) {
 			require.Equal(t, "text/plain; charset=utf-8", seeker.get(path+"/"+script+"/file").header.Get("Content-Type"))
 			other.get(path+"/"+cv+"/file").fails(404, "Document not found")
 			w.guest(t).get(path+"/"+cv+"/file").fails(401, "Unauthorized")
+		})
+		t.Run("stored files and downloads have the extension of their type", func(t *testing.T) {
+			stored := func() (names []string) {
+				found, err := filepath.Glob(filepath.Join(w.dir, "data/files/documents/*"))
+				require.NoError(t, err)
+				return found
+			}
+			for _, c := range []struct{ content, fileName, extension, download string }{
+				{in64, "Zoë.docx", ".pdf", "Zoë.pdf"}, {in64, "CV v1.2", ".pdf", "CV v1.2.pdf"}, {in64, "CV.PDF", ".pdf", "CV.PDF"}, {in64, "", ".pdf", "Mine.pdf"},
+				{"I am a nurse.", "cv.pdf", ".txt", "cv.txt"}, {"I am a nurse.", "cv", ".txt", "cv.txt"},
+			} {
+				before := stored()
+				id := seeker.document(object{"title": "Mine", "content": c.content, "fileName": c.fileName})
+				written := slices.DeleteFunc(stored(), func(name string) bool { return slices.Contains(before, name) })
+				require.Len(t, written, 1)
+				require.Equal(t, c.extension, filepath.Ext(written[0]))
+				_, params, err := mime.ParseMediaType(seeker.get(path + "/" + id + "/file").header.Get("Content-Disposition"))
+				require.NoError(t, err)
+				require.Equal(t, c.download, params["filename"])
+				require.Equal(t, c.fileName, seeker.get(path+"/"+id).ok(200).text("data.document.fileName"), "as it was sent")
+				seeker.delete(path + "/" + id).ok(200)
+				require.EventuallyWithT(t, func(t *assert.CollectT) { assert.NoFileExists(t, written[0]) }, 20*time.Second, 50*time.Millisecond)
+			}
 		})
 		t.Run("PUT /api/jobseekers/documents/:id", func(t *testing.T) {
 			require.NotEmpty(t, seeker.put(path+"/"+cv, object{"title": "CV 2027", "isDefault": false}).ok(200).text("message"))
