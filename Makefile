@@ -4,6 +4,7 @@ SHELL := /bin/bash
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TOOLS := $(CURDIR)/.tools
 LINT_VERSION := v2.15.0
+VULN_VERSION := v1.1.4
 LINT := $(TOOLS)/golangci-lint-$(LINT_VERSION)
 
 .PHONY: help
@@ -24,9 +25,9 @@ test: ## Run all tests, on SQLite and on private Postgres and Redis servers
 	@go run ./test/kit/with-services -- go test -count=1 -timeout 20m ./...
 
 .PHONY: check
-check: fmt vet lint arch generated tidy ## Everything that needs no running server
+check: fmt vet lint arch generated tidy vuln ## Everything that needs no running server
 
-.PHONY: fmt vet lint arch generated tidy
+.PHONY: fmt vet lint arch generated tidy vuln
 fmt: ## Is every file formatted?
 	@out=$$(gofmt -l adapters bootstrap config core migrations modules test); if [ -n "$$out" ]; then echo "not formatted (gofmt -w): $$out"; exit 1; fi
 
@@ -44,6 +45,18 @@ generated: ## Are generated files fresh? (needs npm)
 
 tidy: ## Is go.mod tidy?
 	@go mod tidy -diff
+
+vuln: ## Known vulnerabilities, or the versions of what is exposed where their database cannot be reached
+	@if ! out=$$(go run golang.org/x/vuln/cmd/govulncheck@$(VULN_VERSION) ./... 2>&1); then \
+		case "$$out" in *"Vulnerability #"*) echo "$$out"; exit 1;; esac; \
+		echo "NOT CHECKED: the vulnerability database cannot be reached; checking versions instead"; \
+		go test -count=1 -run TestSecurityModules ./test/arch; \
+	fi
+
+.PHONY: sbom
+sbom: build ## Write bin/sbom.json, the bill of materials in CycloneDX
+	@go run ./test/kit/sbom bin/locum > bin/sbom.json
+	@echo "wrote bin/sbom.json"
 
 $(LINT):
 	@echo "installing golangci-lint $(LINT_VERSION) into .tools"

@@ -203,6 +203,28 @@ func (o *operator) withNewStorage(cmd *cobra.Command, run storageCommand) (err e
 	return run(cmd.Context(), c, s)
 }
 
+func (o *operator) migrateDown() *cobra.Command {
+	yes := false
+	cmd := &cobra.Command{
+		Use: "down", Short: "Revert the newest step, with the data that it holds", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.withNewStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
+				// Without a table of users there is nothing to lose.
+				if exist, err := s.Users.Exist(ctx); err == nil && exist && !yes {
+					return errors.New("the database holds data, and the step may delete some; --yes reverts it")
+				}
+				name, err := s.Schema.Down(ctx)
+				if err == nil {
+					fmt.Fprintln(cmd.OutOrStdout(), "reverted", name)
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "revert the step of a database that holds data")
+	return cmd
+}
+
 func (o *operator) migrate() *cobra.Command {
 	group := groupOf("migrate", "Manage the database's schema")
 	group.AddCommand(
@@ -218,15 +240,7 @@ func (o *operator) migrate() *cobra.Command {
 				return err
 			})
 		}},
-		&cobra.Command{Use: "down", Short: "Take the newest step back", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withNewStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
-				name, err := s.Schema.Down(ctx)
-				if err == nil {
-					fmt.Fprintln(cmd.OutOrStdout(), "took back", name)
-				}
-				return err
-			})
-		}},
+		o.migrateDown(),
 		&cobra.Command{Use: "status", Short: "List the steps", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.withNewStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
 				steps, err := s.Schema.Status(ctx)

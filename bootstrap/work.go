@@ -11,6 +11,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/job"
@@ -19,10 +20,10 @@ import (
 
 // newRunner does the jobs of the house: the reactions to events, and what the
 // modules do in the background and periodically.
-func newRunner(s adapters.Storage, q job.Queue, d adapters.Deps, table []event.Subscription, h handlers, p periods, n *jobNumbers, t trace.Tracer) (*job.Runner, error) {
+func newRunner(c *config.Config, s adapters.Storage, q job.Queue, d adapters.Deps, table []event.Subscription, h handlers, p periods, n *jobNumbers, t trace.Tracer) (*job.Runner, error) {
 	return job.NewRunner(job.Needs{
 		Store: s.Jobs, Queue: q, Clock: d.Clock, Log: d.Log,
-		Handlers: slices.Concat(event.Handlers(table), h), Periodic: append(p, retention(s, d)),
+		Handlers: slices.Concat(event.Handlers(table), h), Periodic: append(p, retention(c, s, d)),
 		Report: n.report, Trace: t,
 	})
 }
@@ -31,20 +32,16 @@ func newRelay(s adapters.Storage, r *job.Runner, table []event.Subscription, log
 	return event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Jobs: s.Jobs, Runner: r, Table: table, Log: log})
 }
 
-// How long the traces of finished work are kept, and how many go at once.
-const (
-	sentFor      = 7 * 24 * time.Hour
-	doneFor      = 3 * 24 * time.Hour
-	forgetAtOnce = 5_000
-)
+// forgetAtOnce is how many rows one transaction deletes.
+const forgetAtOnce = 5_000
 
-// retention removes what nobody will ask for any more.
-func retention(s adapters.Storage, d adapters.Deps) job.Periodic {
+// retention deletes the rows of finished work.
+func retention(c *config.Config, s adapters.Storage, d adapters.Deps) job.Periodic {
 	return job.Periodic{Kind: "storage.forget", Every: 10 * time.Minute, Longest: 5 * time.Minute, Do: func(ctx context.Context) error {
 		var failed []error
 		for _, forget := range []func() (int, error){
-			func() (int, error) { return s.Outbox.Forget(ctx, d.Clock.Now().Add(-sentFor), forgetAtOnce) },
-			func() (int, error) { return s.Jobs.Forget(ctx, d.Clock.Now().Add(-doneFor), forgetAtOnce) },
+			func() (int, error) { return s.Outbox.Forget(ctx, d.Clock.Now().Add(-c.Retention.Events), forgetAtOnce) },
+			func() (int, error) { return s.Jobs.Forget(ctx, d.Clock.Now().Add(-c.Retention.Tasks), forgetAtOnce) },
 			func() (int, error) { return s.Idempotency.DeleteExpired(ctx, forgetAtOnce) },
 			func() (int, error) { return s.AuditLog.DeleteBefore(ctx, d.Clock.Now().Add(-audit.Keep), forgetAtOnce) },
 		} {

@@ -34,8 +34,10 @@ type Config struct {
 	Payments Payments `mapstructure:"payments"`
 	Auth     Auth     `mapstructure:"auth"`
 	Webhooks Webhooks `mapstructure:"webhooks"`
-	Tracing  Tracing  `mapstructure:"tracing"`
-	Log      Log      `mapstructure:"log"`
+	// Retention is how long the rows of finished work are kept.
+	Retention Retention `mapstructure:"retention"`
+	Tracing   Tracing   `mapstructure:"tracing"`
+	Log       Log       `mapstructure:"log"`
 
 	sources map[string]string
 }
@@ -114,6 +116,15 @@ type Webhooks struct {
 	AllowPrivateNetworks bool `mapstructure:"allow_private_networks"`
 }
 
+// Retention is how long the rows of finished work are kept.
+type Retention struct {
+	// Events is for events that were passed on.
+	Events time.Duration `mapstructure:"events"`
+	// Tasks is for background work that is done. Work that failed for good is
+	// kept for 90 days more.
+	Tasks time.Duration `mapstructure:"tasks"`
+}
+
 // Tracing is where traces go.
 type Tracing struct {
 	URL string `mapstructure:"url"`
@@ -127,17 +138,18 @@ type Log struct {
 // Default is the embedded service: one process, one file, nothing else.
 func Default() Config {
 	return Config{
-		HTTP:     HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}, Drain: 5 * time.Second},
-		Database: Database{URL: "sqlite:data/locum.db", ReplicaURLs: []string{}},
-		Queue:    Queue{URL: "embedded:"},
-		Limiter:  Limiter{URL: "memory:"},
-		Limits:   Limits{BodyMemory: 256, SearchCPU: 5, SearchTimeout: time.Second},
-		Mail:     Mail{URL: "file:data/mail", From: "locum <no-reply@localhost>"},
-		Files:    Files{URL: "file:data/files"},
-		Payments: Payments{URL: "sandbox:"},
-		Auth:     Auth{Keys: []string{"data/keys"}},
-		Tracing:  Tracing{URL: "off:"},
-		Log:      Log{Level: "info"},
+		HTTP:      HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}, Drain: 5 * time.Second},
+		Database:  Database{URL: "sqlite:data/locum.db", ReplicaURLs: []string{}},
+		Queue:     Queue{URL: "embedded:"},
+		Limiter:   Limiter{URL: "memory:"},
+		Limits:    Limits{BodyMemory: 256, SearchCPU: 5, SearchTimeout: time.Second},
+		Mail:      Mail{URL: "file:data/mail", From: "locum <no-reply@localhost>"},
+		Files:     Files{URL: "file:data/files"},
+		Payments:  Payments{URL: "sandbox:"},
+		Auth:      Auth{Keys: []string{"data/keys"}},
+		Retention: Retention{Events: 7 * 24 * time.Hour, Tasks: 3 * 24 * time.Hour},
+		Tracing:   Tracing{URL: "off:"},
+		Log:       Log{Level: "info"},
 	}
 }
 
@@ -290,6 +302,12 @@ func (c *Config) validate() error {
 	}
 	if len(c.Auth.Keys) == 0 {
 		return c.Err("auth.keys", "want at least one key file or folder")
+	}
+	for key, value := range map[string]time.Duration{"retention.events": c.Retention.Events, "retention.tasks": c.Retention.Tasks} {
+		// Shorter than that, an event that is passed on late could be handled twice.
+		if value < 24*time.Hour {
+			return c.Err(key, "want at least 24h")
+		}
 	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
 		return c.Err("log.level", "want debug, info, warn or error")

@@ -64,6 +64,7 @@ func TestWhatCannotWorkNamesKeySourceAndMend(t *testing.T) {
 		"a port of a mail server":        {env: "LOCUM_MAIL_URL", value: "smtp://mail:x", says: "mail.url (from LOCUM_MAIL_URL): want a port"},
 		"a password with a slash":        {env: "LOCUM_DATABASE_URL", value: "postgres://u:hun/ter2@db/locum", says: "special characters in a password are written as %XX"},
 		"a duration without unit":        {env: "LOCUM_LIMITS_SEARCH_TIMEOUT", value: "5", says: "limits.search_timeout (from LOCUM_LIMITS_SEARCH_TIMEOUT): want a duration"},
+		"a retention too short":          {env: "LOCUM_RETENTION_TASKS", value: "1h", says: "retention.tasks (from LOCUM_RETENTION_TASKS): want at least 24h"},
 		"no duration":                    {env: "LOCUM_LIMITS_SEARCH_TIMEOUT", value: "soon", says: "limits.search_timeout (from LOCUM_LIMITS_SEARCH_TIMEOUT): want a duration"},
 		"no number":                      {env: "LOCUM_LIMITS_SEARCH_CPU", value: "much", says: "limits.search_cpu (from LOCUM_LIMITS_SEARCH_CPU): want a number"},
 		"no memory for bodies":           {env: "LOCUM_LIMITS_BODY_MEMORY", value: "0", says: "limits.body_memory (from LOCUM_LIMITS_BODY_MEMORY): want a number of MiB"},

@@ -2,6 +2,7 @@ package fiberhttp
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -30,8 +31,11 @@ func (s *Server) once(ctx context.Context, c *fiber.Ctx, surface web.Surface, r 
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(append([]byte(surface.Plain(c.OriginalURL())+"\n"), c.Request().Body()...))
-	request := idempotency.Request{OwnerID: owner, Operation: r.Method + " " + r.Path, Key: key, Fingerprint: hex.EncodeToString(sum[:])}
+	// The body may hold a password, of which a plain hash could be guessed.
+	fingerprint := hmac.New(sha256.New, []byte(key))
+	fingerprint.Write([]byte(surface.Plain(c.OriginalURL()) + "\n"))
+	fingerprint.Write(c.Request().Body())
+	request := idempotency.Request{OwnerID: owner, Operation: r.Method + " " + r.Path, Key: key, Fingerprint: hex.EncodeToString(fingerprint.Sum(nil))}
 	refusal := func(err error) (idempotency.Answer, bool) {
 		status, _, body := said(c, surface, s.faultOf(err))
 		encoded, failed := json.Marshal(body)

@@ -57,7 +57,7 @@ func (d dialect) goose() goose.Dialect {
 
 func (d dialect) dialector(pool *sql.DB) gorm.Dialector {
 	if d == postgres {
-		return gormpg.New(gormpg.Config{Conn: pool})
+		return gormpg.New(gormpg.Config{Conn: retryPool{pool}})
 	}
 	return gormlite.OpenDB(pool)
 }
@@ -207,7 +207,7 @@ func lostRace(err error) bool {
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
+		return pg.Code == "40001" || pg.Code == "40P01" || isStalePlan(err) // serialization failure, deadlock
 	}
 	return false
 }

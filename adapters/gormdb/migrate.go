@@ -124,6 +124,12 @@ func (s Schema) Check(ctx context.Context) error {
 		case have > want:
 			return fmt.Errorf("the schema is at version %d and this binary knows only %d; run a newer locum, or that one's `locum migrate down`", have, want)
 		}
-		return nil
+		steps, err := p.Status(ctx)
+		for _, step := range steps {
+			if err == nil && step.State != goose.StateApplied {
+				err = fmt.Errorf("the schema is at version %d without step %s, which is older; steps are applied in their order, so restore a backup or revert the later ones with `locum migrate down`", have, step.Source.Path)
+			}
+		}
+		return err
 	})
 }

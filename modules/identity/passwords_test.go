@@ -101,16 +101,22 @@ func TestForgotPassword_UnknownAddress_WritesNothingInTheSameTime(t *testing.T) 
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	h.mails("")
-	took := func(email string) time.Duration {
-		begun := time.Now()
-		h.forgot(email)
-		return time.Since(begun)
+	// The shortest of several, since a busy machine makes some of them longer.
+	took := func(email string) (shortest time.Duration) {
+		for range 3 {
+			begun := time.Now()
+			h.forgot(email)
+			if took := time.Since(begun); shortest == 0 || took < shortest {
+				shortest = took
+			}
+		}
+		return shortest
 	}
 	known, unknown := took("jo@example.org"), took("unknown@example.org")
 	require.InEpsilon(t, known, unknown, 0.1)
 	events, err := h.store.Outbox.Claim(h.t.Context(), 10, time.Minute)
 	require.NoError(t, err)
-	require.Len(t, events, 1)
+	require.Len(t, events, 3, "of the known address")
 }
 
 func TestForgotPassword_ClientOverItsLimit_SendsNothing(t *testing.T) {

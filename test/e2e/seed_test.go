@@ -82,3 +82,17 @@ func TestSeed(t *testing.T) {
 		require.NotContains(t, strings.ToLower(w.log.String()), "panic")
 	})
 }
+
+func TestMigrateDown_StoreHasUsers_NeedsYes(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		w.employer(t)
+		w.stop(t)
+		cmd := exec.Command(kit.Program(t), "migrate", "down")
+		cmd.Dir, cmd.Env = w.dir, w.env
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), "--yes")
+		require.Contains(t, w.run(t, "migrate", "down", "--yes"), "reverted")
+		require.Contains(t, w.run(t, "migrate", "up"), "applied")
+	})
+}

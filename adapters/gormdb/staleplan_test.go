@@ -1,0 +1,45 @@
+package gormdb
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/test/kit"
+)
+
+func TestQuery_ColumnTypeChanges_IsRetried(t *testing.T) {
+	t.Parallel()
+	url := kit.PostgresURL(t)
+	db, operator := migrated(t, url), migrated(t, url)
+	users := Users{db}
+	u := identity.NewUser(db.newID(), "jo@example.org", "Jo", identity.KindJobseeker, "verifier", time.Now().UTC().Truncate(time.Microsecond))
+	require.NoError(t, users.Add(t.Context(), &u))
+	find := func(ctx context.Context) error {
+		_, err := users.Find(ctx, u.ID)
+		return err
+	}
+	inTransaction := func(ctx context.Context) error { return db.Do(ctx, find) }
+	for i, read := range []func(context.Context) error{find, inTransaction, find, inTransaction} {
+		for range 3 {
+			require.NoError(t, read(t.Context())) // which prepares the statement
+		}
+		require.NoError(t, operator.gorm.Exec("ALTER TABLE users ALTER COLUMN name TYPE "+[]string{"VARCHAR(300)", "TEXT"}[i%2]).Error)
+		require.NoError(t, read(t.Context()))
+	}
+}
+
+func TestSchema_StepIsMissing_IsRefused(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"sqlite:" + t.TempDir() + "/test.db", kit.PostgresURL(t)} {
+		db := migrated(t, url)
+		require.NoError(t, Schema{db}.Check(t.Context()))
+		require.NoError(t, db.writer.Exec("DELETE FROM goose_db_version WHERE version_id = 24").Error)
+		require.ErrorContains(t, Schema{db}.Check(t.Context()), "0024_listeners.sql")
+		_, err := Schema{db}.Up(t.Context())
+		require.Error(t, err)
+	}
+}
