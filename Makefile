@@ -69,6 +69,8 @@ rows: ## Write test/e2e/ROWS.md, the list of operations and their tests
 .PHONY: bench
 bench: ## Measure the hot paths beside their limits
 	@go run ./test/kit/with-services -- go test -run '^$$' -bench . -benchtime 2s ./test/bench/...
+	@echo "Attacks beside a signed-in user: bounds are max(5 x idle, 500ms) and 512 MiB"
+	@set -o pipefail; LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -count=1 -v -run TestAttack ./test/heavy | grep -E 'attacks;|^ *--- |FAIL'
 
 .PHONY: fuzz
 fuzz: ## Send anything to every operation, and walk at random, for some minutes (LOCUM_TEST_FUZZ=N rounds)
