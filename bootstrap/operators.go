@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/mailboxes"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/id"
@@ -28,7 +29,7 @@ func (o *operator) onAccounts(cmd *cobra.Command, run func(ctx context.Context, 
 		d := newDeps(newLogger(cmd.ErrOrStderr(), "error"))
 		return userMessage(run(ctx, identity.New(identity.Needs{
 			Tx: s.Tx, Events: s.Events, Audit: s.Audit, AuditLog: s.AuditLog, Clock: d.Clock, NewID: d.NewID,
-			Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, SecondFactors: s.SecondFactors,
+			Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, SecondFactors: s.SecondFactors, Mailboxes: mailboxes.Keys{},
 		}), s))
 	})
 }

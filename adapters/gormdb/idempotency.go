@@ -54,7 +54,7 @@ func (d Idempotency) Begin(ctx context.Context, r idempotency.Request) (idempote
 		DoUpdates: clause.AssignmentColumns([]string{"fingerprint", "status", "answer", "claimed_until", "expires_at"}),
 		Where: clause.Where{Exprs: []clause.Expression{gorm.Expr(
 			"idempotency_keys.expires_at <= ? OR idempotency_keys.status = 0 AND (idempotency_keys.claimed_until <= ? OR idempotency_keys.claimed_until > ?) AND idempotency_keys.fingerprint = ?",
-			now, now, claim.Until, r.Fingerprint)}},
+			now, now, claim.Until.Add(mostAhead), r.Fingerprint)}},
 	}).Create(&row)
 	if res.Error != nil {
 		return claim, nil, wrap(res.Error)
@@ -69,7 +69,7 @@ func (d Idempotency) Begin(ctx context.Context, r idempotency.Request) (idempote
 		}
 		return claim, nil, wrap(err)
 	}
-	leased := kept.ClaimedUntil.After(now) && !kept.ClaimedUntil.After(claim.Until)
+	leased := kept.ClaimedUntil.After(now) && !kept.ClaimedUntil.After(claim.Until.Add(mostAhead))
 	switch {
 	case kept.Fingerprint != r.Fingerprint:
 		return claim, nil, idempotency.ErrReused

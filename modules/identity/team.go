@@ -37,14 +37,15 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 	if err := c.err(); err != nil {
 		return err
 	}
-	sends, err := s.sendsInvitation(ctx, a.OrganizationID, email)
+	mailbox := s.Mailboxes.Key(email)
+	optedOut, err := s.OptOuts.Exists(ctx, optOutSubject(mailbox))
 	if err != nil {
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
 		invited := NewInvited(s.NewID(), email, name, now)
-		invited.Key = s.Mailboxes.Key(email)
+		invited.Key = mailbox
 		if u, err := s.findByEmail(ctx, email); err == nil {
 			invited.Key = u.EmailKey()
 		} else if !errors.Is(err, ErrUserNotFound) {
@@ -61,7 +62,12 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 		case !ok:
 			return ErrAlreadyInTeam
 		}
-		if err := s.Audit.Record(ctx, audit.By(a, audit.MemberInvited, userID).With(string(role))); err != nil || !sends {
+		if err := s.Audit.Record(ctx, audit.By(a, audit.MemberInvited, userID).With(string(role))); err != nil || optedOut {
+			return err
+		}
+		// Counted by the one caller that invites, and so late. A transaction that is
+		// repeated counts twice, which errs on the safe side.
+		if d, err := s.Limiter.Take(ctx, invitationsPerMailbox, mailbox); err != nil || !d.Allowed {
 			return err
 		}
 		return s.Events.Record(ctx, event.MemberInvited{OrganizationID: a.OrganizationID, UserID: userID, InvitedAt: now})
@@ -69,33 +75,8 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 }
 
 // invitationsPerMailbox limits the mails with which organizations can reach an
-// address that did not ask for any.
+// address that did not ask for any. The inviter does not learn that it is used up.
 var invitationsPerMailbox = limit.Rule{Name: "invitations", Max: 3, Per: 24 * time.Hour}
-
-// sendsInvitation reports whether an invitation to the address is mailed. The
-// inviter does not learn that the recipient opted out or has enough of them.
-func (s *Service) sendsInvitation(ctx context.Context, organizationID, email string) (bool, error) {
-	switch optedOut, err := s.OptOuts.Exists(ctx, optOutSubject(s.Mailboxes.Key(email))); {
-	case err != nil:
-		return false, err
-	case optedOut:
-		return false, nil
-	}
-	// A second invitation by the same organization is refused and uses up nothing.
-	u, err := s.findByEmail(ctx, email)
-	if err == nil {
-		var m Member
-		m, err = s.Organizations.Member(ctx, organizationID, u.ID)
-		if err == nil && (m.Status != MemberInvited || m.InvitedUntil.After(s.Clock.Now())) {
-			return false, ErrAlreadyInTeam
-		}
-	}
-	if err != nil && !errors.Is(err, ErrUserNotFound) && !errors.Is(err, ErrNotInTeam) {
-		return false, err
-	}
-	d, err := s.Limiter.Take(ctx, invitationsPerMailbox, s.Mailboxes.Key(email))
-	return d.Allowed, err
-}
 
 // OptOut ends the invitations to the mailbox that the token is for. An invalid
 // token is fault.ErrUnauthorized.

@@ -199,7 +199,7 @@ func (w *world) keyedOperations() []keyed {
 			effects: func(n int) int {
 				return count(list(employer, "/api/employers/team?limit=100", "team"), "email", fmt.Sprintf("niamh%d@example.org", n))
 			}},
-		{who: seeker, operation: "/api/developers/apps/:id/keys", path: "/api/developers/apps/" + app + "/keys", status: 201,
+		{who: seeker, operation: "/api/developers/apps/:id/keys", path: "/api/developers/apps/" + app + "/keys", status: 201, remote: true,
 			body: func(n int) object { return object{"name": title(n)} },
 			effects: func(n int) int {
 				return count(list(seeker, "/api/developers/apps/"+app+"/keys", "keys"), "name", title(n))

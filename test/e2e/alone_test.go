@@ -32,7 +32,7 @@ func TestOnSQLiteOneProcessServesAtATime(t *testing.T) {
 	require.Less(t, time.Since(begun), 45*time.Second)
 
 	require.Contains(t, first.run(t, "developers", "plan", app, "professional"), "professional", "operators' commands are not kept out")
-	require.Contains(t, first.run(t, "seed", "--listings", "10"), "@")
+	require.Contains(t, first.run(t, "users", "show", me.email), me.id)
 	me.get("/api/auth/me").ok(200)
 
 	require.NoError(t, first.cmd.Process.Kill())

@@ -196,7 +196,7 @@ func playLimit(t *testing.T, w *world, employer *account, r web.Route) {
 	for i := range n {
 		c.token = []string{"", "expired", employer.token}[i%3] // known or not, right or wrong
 		a := c.try(r.Method, path(fmt.Sprint("id-", i)), `{"title": 5, "intent": 6}`)
-		if r.TakesBody() || strings.Contains(r.Path, ":id") {
+		if r.TakesBody() && r.Method != http.MethodDelete || strings.Contains(r.Path, ":id") {
 			require.GreaterOrEqual(t, a.status, 400)
 		}
 		require.NotEqual(t, http.StatusTooManyRequests, a.status, "call %d", i+1)

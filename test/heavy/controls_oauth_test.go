@@ -103,7 +103,7 @@ func credentials() []removal {
 	ofAccount := []attack{stored("oauth/what was issued ends with the account that gave it")}
 	ownSight := []attack{stored("hiring/shows what is in sight, the newest first, narrowed and in pages")}
 	return []removal{
-		{"a revoked key opens nothing", []cut{{apps, `"DELETE FROM api_keys WHERE`, `"DELETE FROM api_keys WHERE 1 = 0 AND`}}, []attack{{"./modules/integrations", "TestAKeyOpensItsApplicationUntilItIsDeletedAndAMistypedOneIsKnownAtOnce"}}},
+		{"a revoked key opens nothing", []cut{{apps, `"DELETE FROM api_keys WHERE id`, `"DELETE FROM api_keys WHERE 1 = 0 AND id`}}, []attack{{"./modules/integrations", "TestAKeyOpensItsApplicationUntilItIsDeletedAndAMistypedOneIsKnownAtOnce"}}},
 		{"another's application is not found", []cut{{apps, `Where("id = ? AND owner_id = ?", id, ownerID).Take`, `Where("id = ? AND (owner_id = ? OR 1 = 1)", id, ownerID).Take`}}, ownKeys},
 		{"another's application gets no key", []cut{{apps, "FROM apps WHERE id = ? AND owner_id = ?`,", "FROM apps WHERE id = ? AND (owner_id = ? OR 1 = 1)`,"}}, ownKeys},
 		{"keys of another's application are not listed", []cut{{apps, `Where("app_id = (SELECT id FROM apps WHERE id = ? AND owner_id = ?)"`, `Where("app_id = (SELECT id FROM apps WHERE id = ? AND (owner_id = ? OR 1 = 1))"`}}, ownKeys},

@@ -15,7 +15,7 @@ import (
 func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	const tag = "Developers"
 	return []web.Route{
-		{Method: http.MethodPost, Path: "/api/developers/apps", Auth: web.Required, Status: 201, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Make an application, on the free plan. Its secret is shown this once" + needsConfirmation, Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/developers/apps", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Make an application, on the free plan. Its secret is shown this once" + needsConfirmation, Op: web.Op(
 			func(ctx context.Context, c web.Call, in NewAppInput) (web.Reply[newAppView], error) {
 				by, err := in.confirm(ctx, i, c)
 				if err != nil {
@@ -51,7 +51,7 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in AppPath) (web.Done, error) {
 				return web.Said("Application deleted successfully"), s.DeleteApp(ctx, c.Actor, in.ID)
 			})},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/secret", Auth: web.Required, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Give an application a new secret, shown this once; the old one ends at once" + needsConfirmation, Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Give an application a new secret, shown this once; the old one ends at once" + needsConfirmation, Op: web.Op(
 			func(ctx context.Context, c web.Call, in NewSecretInput) (web.Reply[secretView], error) {
 				by, err := in.confirm(ctx, i, c)
 				if err != nil {
@@ -60,7 +60,7 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 				secret, err := s.RotateSecret(ctx, by, in.ID)
 				return web.OK(secretView{secret}, "The old secret has ended"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Status: 201, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Make an API key, shown this once" + needsConfirmation, Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Make an API key, shown this once" + needsConfirmation, Op: web.Op(
 			func(ctx context.Context, c web.Call, in NewKeyInput) (web.Reply[newKeyView], error) {
 				by, err := in.confirm(ctx, i, c)
 				if err != nil {

@@ -21,7 +21,7 @@ func secondFactorRoutes(s *identity.Service) []web.Route {
 				}
 				return web.OK(v, ""), err
 			})},
-		{Method: http.MethodPost, Path: path, Auth: web.Required, Limit: web.PerQuarterHour(10), Errors: []int{403, 409, 429}, Tag: tag, Summary: "Enroll an authenticator app (TOTP) as second factor: it is enabled by a first code" + needsConfirmation, Op: web.Op(
+		{Method: http.MethodPost, Path: path, Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Enroll an authenticator app (TOTP) as second factor: it is enabled by a first code" + needsConfirmation, Op: web.Op(
 			func(ctx context.Context, c web.Call, in Confirmation) (web.Reply[enrollmentView], error) {
 				by, err := in.confirm(ctx, s, c)
 				if err != nil {
@@ -30,12 +30,12 @@ func secondFactorRoutes(s *identity.Service) []web.Route {
 				e, err := s.EnrollSecondFactor(ctx, by)
 				return web.OK(enrollmentView{Secret: e.Secret, URL: e.URL}, "Confirm with a code of your authenticator app"), err
 			})},
-		{Method: http.MethodPost, Path: path + "/confirm", Auth: web.Required, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: tag, Summary: "Enable the second factor with a first code; the answer shows the recovery codes, once, and all other sessions end", Op: web.Op(
+		{Method: http.MethodPost, Path: path + "/confirm", Auth: web.Required, Errors: []int{409}, Tag: tag, Summary: "Enable the second factor with a first code; the answer shows the recovery codes, once, and all other sessions end", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.CodeInput) (web.Reply[recoveryCodesView], error) {
 				codes, err := s.ConfirmSecondFactor(ctx, c.Actor, in)
 				return web.OK(recoveryCodesView{codes}, "Second factor enabled"), err
 			})},
-		{Method: http.MethodDelete, Path: path, Auth: web.Required, Limit: web.PerQuarterHour(10), Errors: []int{409, 429}, Tag: tag, Summary: "Disable the second factor, with the password and a code or a recovery code", Op: web.Op(
+		{Method: http.MethodDelete, Path: path, Auth: web.Required, Errors: []int{409, 429}, Tag: tag, Summary: "Disable the second factor, with the password and a code or a recovery code", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.DisableSecondFactorInput) (web.Done, error) {
 				return web.Said("Second factor disabled"), s.DisableSecondFactor(ctx, c.Actor, in, from(c))
 			})},

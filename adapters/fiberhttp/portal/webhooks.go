@@ -23,7 +23,7 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 		one  = list + "/:webhookId"
 	)
 	return []web.Route{
-		{Method: http.MethodPost, Path: list, Auth: web.Required, Status: 201, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Have events sent to an address. The secret that verifies them is shown this once" + needsConfirmation, Op: web.Op(
+		{Method: http.MethodPost, Path: list, Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Have events sent to an address. The secret that verifies them is shown this once" + needsConfirmation, Op: web.Op(
 			func(ctx context.Context, c web.Call, in NewWebhookInput) (web.Reply[newWebhookView], error) {
 				by, err := in.confirm(ctx, i, c)
 				if err != nil {
@@ -55,7 +55,7 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in WebhookPath) (web.Done, error) {
 				return web.Said("Webhook deleted successfully"), s.DeleteWebhook(ctx, c.Actor, in.path())
 			})},
-		{Method: http.MethodPost, Path: one + "/secret", Auth: web.Required, Errors: []int{403, 404, 429}, Tag: tag, Summary: "Give a webhook a new secret, shown this once; for 24 hours the old one signs beside it" + needsConfirmation, Op: web.Op(
+		{Method: http.MethodPost, Path: one + "/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 429}, Tag: tag, Summary: "Give a webhook a new secret, shown this once; for 24 hours the old one signs beside it" + needsConfirmation, Op: web.Op(
 			func(ctx context.Context, c web.Call, in NewWebhookSecretInput) (web.Reply[webhookSecretView], error) {
 				by, err := in.confirm(ctx, i, c)
 				if err != nil {

@@ -60,8 +60,9 @@ type Route struct {
 	// Located is for what makes a thing that can then be got below the same path:
 	// the answer's Location is the path with the id of its data.
 	Located bool
-	// Remote is for an operation that calls other systems between its
-	// transactions, so that its answer cannot be stored together with its effect.
+	// Remote is for an operation that calls other systems, or hashes a password,
+	// between its transactions: its answer cannot be stored together with its
+	// effect, since one transaction around all of it would block others.
 	Remote bool
 	// Body is the largest body in bytes, zero for the usual one: SmallBody for
 	// searches and below /api/auth/, else DefaultBody.
