@@ -58,6 +58,12 @@ func TestOneNetworkLeavesTheHasherToOthers(t *testing.T) {
 	_, err := h.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 	require.NotZero(t, fault.Of(err).RetryAfter)
+	device, err := h.DeviceToken("jo@example.org")
+	require.NoError(t, err)
+	known := office
+	known.Device = device
+	_, err = h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, known)
+	require.ErrorIs(t, err, identity.ErrBadCredentials, "nor can a neighbour keep a known device out")
 	elsewhere := identity.Client{Address: "192.0.2.1"}
 	_, err = h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, elsewhere)
 	require.ErrorIs(t, err, identity.ErrBadCredentials, "another network's turn comes")
