@@ -30,8 +30,7 @@ func (v *Viewer) Confirmed() bool { return v.Actor().RequireConfirmed(time.Now()
 // Confirm returns the viewer as an actor, confirmed if the form has the right
 // password.
 func (f *Frame) Confirm(ctx context.Context, c *fiber.Ctx, who *Viewer) (auth.Actor, error) {
-	from := identity.Client{Address: f.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent)}
-	return f.identity.Confirm(ctx, who.Actor(), c.FormValue("currentPassword"), from)
+	return f.identity.Confirm(ctx, who.Actor(), c.FormValue("currentPassword"), f.client(c))
 }
 
 func (f *Frame) bounded(c *fiber.Ctx) (context.Context, context.CancelFunc) {
