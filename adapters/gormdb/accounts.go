@@ -63,6 +63,10 @@ type emailUndoRow struct {
 // TableName tells GORM the table.
 func (emailUndoRow) TableName() string { return "email_undos" }
 
+func (r emailUndoRow) undo() identity.EmailUndo {
+	return identity.EmailUndo{UserID: r.UserID, Email: r.Email, Key: r.EmailKey, ChangedAt: r.ChangedAt, ExpiresAt: r.ExpiresAt}
+}
+
 // Create implements identity.EmailUndos.
 func (d EmailUndos) Create(ctx context.Context, u identity.EmailUndo) error {
 	r := emailUndoRow{UserID: u.UserID, ChangedAt: u.ChangedAt, Email: u.Email, EmailKey: u.Key, ExpiresAt: u.ExpiresAt}
@@ -73,7 +77,14 @@ func (d EmailUndos) Create(ctx context.Context, u identity.EmailUndo) error {
 func (d EmailUndos) Get(ctx context.Context, userID string, changedAt time.Time) (identity.EmailUndo, error) {
 	var r emailUndoRow
 	err := d.locked(ctx).Where("user_id = ? AND changed_at = ?", userID, changedAt).Take(&r).Error
-	return identity.EmailUndo{UserID: r.UserID, Email: r.Email, Key: r.EmailKey, ChangedAt: r.ChangedAt, ExpiresAt: r.ExpiresAt}, orNotFound(err, identity.ErrNoEmailChange)
+	return r.undo(), orNotFound(err, identity.ErrNoEmailChange)
+}
+
+// Find implements identity.EmailUndos.
+func (d EmailUndos) Find(ctx context.Context, userID, emailKey string, now time.Time) (identity.EmailUndo, error) {
+	var r emailUndoRow
+	err := d.locked(ctx).Where("email_key = ? AND user_id = ? AND expires_at > ?", emailKey, userID, d.dialect.moment(now)).Order("changed_at").Take(&r).Error
+	return r.undo(), orNotFound(err, identity.ErrNoEmailChange)
 }
 
 // Reserved implements identity.EmailUndos.

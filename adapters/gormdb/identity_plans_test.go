@@ -112,6 +112,7 @@ func TestEveryIdentityQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_ = s.EmailChanges.Remove(ctx, id)
 	_ = s.EmailUndos.Create(ctx, identity.EmailUndo{UserID: u.ID, Email: "al@example.org", Key: "al@example.org", ChangedAt: now, ExpiresAt: now})
 	_, _ = s.EmailUndos.Get(ctx, u.ID, now)
+	_, _ = s.EmailUndos.Find(ctx, u.ID, "al@example.org", now)
 	_, _ = s.EmailUndos.Reserved(ctx, "al@example.org", id, now)
 	_ = s.EmailUndos.DeleteSince(ctx, u.ID, now)
 	_, _ = s.EmailUndos.DeleteBefore(ctx, now, 10)

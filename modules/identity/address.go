@@ -182,7 +182,7 @@ func (s *Service) moveTo(ctx context.Context, u *User, email string, now time.Ti
 	if err := s.notReserved(ctx, u, now); err != nil {
 		return err
 	}
-	if err := s.EmailUndos.Create(ctx, left); err != nil {
+	if err := s.leaveAddress(ctx, left, u.EmailKey()); err != nil {
 		return err
 	}
 	if err := s.Events.Record(ctx, event.EmailChanged{UserID: u.ID, ChangedAt: now}); err != nil {
@@ -196,6 +196,19 @@ func (s *Service) moveTo(ctx context.Context, u *User, email string, now time.Ti
 	}
 	// Links in the old mailbox open this account no more.
 	return s.MailTokens.SpendAll(ctx, u.ID, ForReset, "", now)
+}
+
+// leaveAddress keeps the address that the account has left, so that its owner can
+// get it back. A return to an address that the account can get back undoes what
+// was changed since: whoever reads mail at the address that is left gets no link.
+func (s *Service) leaveAddress(ctx context.Context, left EmailUndo, nextKey string) error {
+	undo, err := s.EmailUndos.Find(ctx, left.UserID, nextKey, left.ChangedAt)
+	if errors.Is(err, ErrNoEmailChange) {
+		return s.EmailUndos.Create(ctx, left)
+	} else if err != nil {
+		return err
+	}
+	return s.EmailUndos.DeleteSince(ctx, left.UserID, undo.ChangedAt)
 }
 
 // takeAddress makes the address free for the account: whoever was invited under

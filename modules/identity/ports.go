@@ -151,6 +151,10 @@ type EmailUndos interface {
 	// Get returns the address that the user's account left at the time, or
 	// ErrNoEmailChange. Inside a transaction the row is locked until its end.
 	Get(ctx context.Context, userID string, changedAt time.Time) (EmailUndo, error)
+	// Find returns the first address with the key that the user's account left and
+	// can still get back, or ErrNoEmailChange. Inside a transaction the row is locked
+	// until its end.
+	Find(ctx context.Context, userID, emailKey string, now time.Time) (EmailUndo, error)
 	// Reserved reports whether another account than the user's can still get the
 	// address back.
 	Reserved(ctx context.Context, emailKey, userID string, now time.Time) (bool, error)

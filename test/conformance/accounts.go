@@ -106,8 +106,21 @@ func emailUndosReadBack(t *testing.T, p *people) {
 		got, err := p.EmailUndos.Get(ctx, u.ID, undo.ChangedAt)
 		require.NoError(t, err)
 		require.Equal(t, undo, got)
+		got, err = p.EmailUndos.Find(ctx, u.ID, undo.Key, p.now)
+		require.NoError(t, err)
+		require.Equal(t, undo, got)
 	}
-	_, err := p.EmailUndos.Get(ctx, other.ID, first.ChangedAt)
+	again := first
+	again.ChangedAt = second.ChangedAt.Add(time.Minute)
+	require.NoError(t, p.EmailUndos.Create(ctx, again))
+	found, err := p.EmailUndos.Find(ctx, u.ID, first.Key, p.now)
+	require.NoError(t, err)
+	require.Equal(t, first, found, "the first of several")
+	_, err = p.EmailUndos.Find(ctx, u.ID, first.Key, first.ExpiresAt)
+	require.ErrorIs(t, err, identity.ErrNoEmailChange, "expired")
+	_, err = p.EmailUndos.Find(ctx, other.ID, first.Key, p.now)
+	require.ErrorIs(t, err, identity.ErrNoEmailChange, "another account's")
+	_, err = p.EmailUndos.Get(ctx, other.ID, first.ChangedAt)
 	require.ErrorIs(t, err, identity.ErrNoEmailChange)
 	reserved := func(key, userID string, now time.Time) bool {
 		found, err := p.EmailUndos.Reserved(ctx, key, userID, now)
