@@ -76,7 +76,8 @@ type ResetPasswordInput struct {
 }
 
 // ResetPassword gives the account a new password, ends all of its sessions and
-// signs its programs out: whoever had the account before loses it.
+// signs its programs out: whoever had the account before loses it. If the address
+// was never verified, that may have been a stranger, whose second factor goes too.
 func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) error {
 	var c checks
 	if in.Token == "" {
@@ -100,13 +101,18 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 		if err != nil {
 			return err
 		}
-		if EmailKey(u.Email) == EmailKey(t.Email) {
-			u.Verify(now) // the link was in a mail to it
+		if EmailKey(u.Email) != EmailKey(t.Email) {
+			return errBadToken // the account has moved meanwhile
 		}
+		wasVerified := !u.EmailVerifiedAt.IsZero()
+		u.Verify(now) // the link was in a mail to the address
 		if err := s.auditUser(ctx, u.ID, audit.PasswordReset, u.ID); err != nil {
 			return err
 		}
-		return s.setPassword(ctx, &u, hash, "", true, now)
+		if err := s.setPassword(ctx, &u, hash, "", true, now); err != nil || wasVerified {
+			return err
+		}
+		return s.dropSecondFactor(ctx, u.ID, time.Time{}, now)
 	})
 }
 

@@ -186,6 +186,19 @@ func TestOfASignInAndAResetAtOnceNoSessionOfTheOldPasswordIsLeft(t *testing.T) {
 	})
 }
 
+// A reset link is minted after it was asked for: the account may move in between.
+func TestResetPassword_LinkOfAFormerAddress_IsRefused(t *testing.T) {
+	h := sqlite(t)
+	jo := h.jobseeker("jo@example.org")
+	h.move(jo, "next@example.org")
+	link, secret := identity.NewMailToken(jo.Account.ID, "jo@example.org", identity.ForReset, h.clock.Now())
+	require.NoError(t, h.store.MailTokens.Add(t.Context(), link))
+	err := h.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: secret, Password: better})
+	require.ErrorIs(t, err, fault.ErrInvalid)
+	_, err = h.login("next@example.org", password)
+	require.NoError(t, err)
+}
+
 func TestOfTenResetsWithOneLinkOneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		h.jobseeker("jo@example.org")

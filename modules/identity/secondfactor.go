@@ -162,6 +162,9 @@ func (s *Service) DisableSecondFactor(ctx context.Context, a auth.Actor, in Disa
 	if err != nil {
 		return err
 	}
+	if err := s.checkCodeFailures(ctx, u.ID, in.Code); err != nil {
+		return err
+	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
 		if f, err := s.SecondFactors.Get(ctx, a.UserID); errors.Is(err, ErrNoSecondFactor) || err == nil && !f.Enabled() {
@@ -199,6 +202,22 @@ func (s *Service) ResetSecondFactor(ctx context.Context, email string) error {
 		}
 		return s.Events.Record(ctx, event.SecondFactorChanged{UserID: u.ID, Change: string(audit.SecondFactorReset), ChangedAt: now})
 	})
+}
+
+// dropSecondFactor deletes the second factor of an account that has been given
+// back to the owner of its mailbox, if the factor was not enabled before the time.
+// It runs after the account was saved, so that a sign-in comes before or after it.
+func (s *Service) dropSecondFactor(ctx context.Context, userID string, since, now time.Time) error {
+	f, err := s.SecondFactors.Get(ctx, userID)
+	if errors.Is(err, ErrNoSecondFactor) || err == nil && f.Enabled() && f.ConfirmedAt.Before(since) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := s.SecondFactors.Delete(ctx, userID); err != nil || !f.Enabled() {
+		return err
+	}
+	return s.recordSecondFactor(ctx, userID, audit.SecondFactorReset, now)
 }
 
 func (s *Service) recordSecondFactor(ctx context.Context, userID string, action audit.Action, now time.Time) error {
@@ -250,6 +269,12 @@ func (s *Service) matchCode(f SecondFactor, code string, now time.Time) (step in
 // secondFactorFailed counts and records a wrong code as a failed sign-in and
 // returns ErrSecondFactorInvalid.
 func (s *Service) secondFactorFailed(ctx context.Context, u User, from Client) error {
+	switch d, err := s.Limiter.Take(ctx, failedCodes, u.ID); {
+	case err != nil:
+		return err
+	case !d.Allowed:
+		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+	}
 	if err := s.addFailure(ctx, s.failuresOf(u.Email, from)); err != nil {
 		return err
 	}

@@ -1,14 +1,17 @@
 package identity_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/pquerna/otp/totp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
 )
 
@@ -95,9 +98,135 @@ func TestSecondFactor_GuessedCodes(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrRateLimit, "the right password does not reset the failures")
 }
 
+func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
+	h := sqlite(t)
+	jo := h.jobseeker("jo@example.org")
+	secret, _ := h.enroll(jo)
+	h.clock.Advance(time.Minute)
+	network := 0
+	guess := func(code string) error {
+		network++
+		_, err := h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: code}, identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", network)})
+		return err
+	}
+	for range 10 {
+		require.ErrorIs(t, guess("000000"), identity.ErrSecondFactorInvalid)
+	}
+	err := guess(h.code(secret))
+	require.ErrorIs(t, err, fault.ErrRateLimit)
+	require.Positive(t, fault.Of(err).RetryAfter)
+	disable := identity.DisableSecondFactorInput{CurrentPassword: password, CodeInput: identity.CodeInput{Code: h.code(secret)}}
+	require.ErrorIs(t, h.DisableSecondFactor(t.Context(), h.actor(jo), disable, office), fault.ErrRateLimit)
+	require.ErrorIs(t, guess(""), identity.ErrSecondFactorRequired, "no code is no guess")
+	h.clock.Advance(15 * time.Minute)
+	require.NoError(t, guess(h.code(secret)))
+}
+
+func TestSecondFactor_WrongPasswords_LeaveItsCodes(t *testing.T) {
+	h := sqlite(t)
+	secret, _ := h.enroll(h.jobseeker("jo@example.org"))
+	h.clock.Advance(time.Minute)
+	for i := range 11 {
+		_, err := h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wr0ng-password", TOTP: "000000"}, identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", i)})
+		require.ErrorIs(t, err, identity.ErrBadCredentials)
+	}
+	_, err := h.loginWith("jo@example.org", password, h.code(secret))
+	require.NoError(t, err)
+}
+
+// resetTo sets a new password by mail.
+func (h *house) resetTo(email, password string) {
+	h.t.Helper()
+	require.NoError(h.t, h.ForgotPassword(h.t.Context(), identity.ForgotPasswordInput{Email: email}, office))
+	require.NoError(h.t, h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: h.token(email), Password: password}))
+}
+
+// hasSecondFactor reports whether sign-ins need a code.
+func (h *house) hasSecondFactor(email, password string) bool {
+	h.t.Helper()
+	_, err := h.loginWith(email, password, "")
+	if err != nil {
+		require.ErrorIs(h.t, err, identity.ErrSecondFactorRequired)
+	}
+	return err != nil
+}
+
+// auditedReset reports whether the audit log says that the account's second factor
+// was removed.
+func (h *house) auditedReset(userID string) bool {
+	h.t.Helper()
+	entries, err := h.store.AuditLog.List(h.t.Context(), audit.Filter{Action: audit.SecondFactorReset, About: userID}, page.Request{Number: 1, Size: 10})
+	require.NoError(h.t, err)
+	return len(entries.Items) == 1
+}
+
+func TestSecondFactor_Squatter_MailboxOwnerResets(t *testing.T) {
+	onEach(t, func(t *testing.T, h *house) {
+		squatter := h.jobseeker("jo@example.org")
+		h.enroll(squatter)
+		h.resetTo("jo@example.org", "N3w-password")
+		require.False(t, h.hasSecondFactor("jo@example.org", "N3w-password"))
+		require.True(t, h.auditedReset(squatter.Account.ID))
+
+		again, err := h.loginWith("jo@example.org", "N3w-password", "")
+		require.NoError(t, err)
+		h.enroll(again)
+		h.clock.Advance(time.Second)
+		h.resetTo("jo@example.org", "N3wer-password")
+		require.True(t, h.hasSecondFactor("jo@example.org", "N3wer-password"), "the owner's own is kept")
+	})
+}
+
+func TestSecondFactor_Squatter_ConfirmsAfterReset(t *testing.T) {
+	h := sqlite(t)
+	squatter := h.actor(h.jobseeker("jo@example.org"))
+	e, err := h.EnrollSecondFactor(t.Context(), squatter)
+	require.NoError(t, err)
+	h.resetTo("jo@example.org", "N3w-password")
+	_, err = h.ConfirmSecondFactor(t.Context(), squatter, identity.CodeInput{Code: h.code(e.Secret)})
+	require.ErrorIs(t, err, identity.ErrNotEnrolled, "a request that was on its way")
+	require.False(t, h.auditedReset(squatter.UserID), "it was not enabled")
+}
+
+func TestSecondFactor_UnverifiedAccount_AcceptsInvitation(t *testing.T) {
+	h := sqlite(t)
+	jo := h.jobseeker("jo@example.org")
+	h.enroll(jo)
+	h.mails("")
+	require.NoError(t, h.invite(h.actor(h.employer("boss@example.org")), "jo@example.org", ""))
+	_, err := h.accept(h.actor(jo), h.token("jo@example.org"))
+	require.NoError(t, err)
+	require.False(t, h.hasSecondFactor("jo@example.org", password))
+	require.True(t, h.auditedReset(jo.Account.ID))
+}
+
+func TestSecondFactor_AddressChangeUndone(t *testing.T) {
+	for name, thief := range map[string]bool{"enabled before": false, "enabled since": true} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, h *house) {
+				jo := h.jobseeker("jo@example.org")
+				if !thief {
+					h.enroll(jo)
+					h.clock.Advance(time.Second)
+				}
+				changedAt := h.move(jo, "thief@example.org")
+				if thief {
+					h.enroll(jo)
+				}
+				h.clock.Advance(time.Second)
+				require.NoError(t, h.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: h.undoToken(jo, changedAt), Password: "N3w-password"}))
+				require.Equal(t, !thief, h.hasSecondFactor("jo@example.org", "N3w-password"))
+				require.Equal(t, thief, h.auditedReset(jo.Account.ID))
+			})
+		})
+	}
+}
+
 func TestSecondFactor_PasswordReset(t *testing.T) {
 	h := sqlite(t)
-	_, recovery := h.enroll(h.jobseeker("jo@example.org"))
+	jo := h.jobseeker("jo@example.org")
+	require.NoError(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: h.token("jo@example.org")}))
+	_, recovery := h.enroll(jo)
 	require.NoError(t, h.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}, office))
 	require.NoError(t, h.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: h.token("jo@example.org"), Password: "N3w-password"}))
 	_, err := h.loginWith("jo@example.org", "N3w-password", "")

@@ -49,6 +49,9 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open f
 		if err != nil {
 			return err
 		}
+		if err := s.checkCodeFailures(ctx, u.ID, in.TOTP); err != nil {
+			return err
+		}
 		var ok bool
 		err = s.Tx.Do(ctx, func(ctx context.Context) error {
 			now := s.Clock.Now()

@@ -336,7 +336,8 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 
 // proveAddress notes that the owner of the account has used a link that was
 // mailed to the address. Until then the account may have been somebody else's,
-// whose programs must not work for the organization.
+// whose programs must not work for the organization and whose second factor would
+// lock the owner out.
 func (s *Service) proveAddress(ctx context.Context, u *User, email string, now time.Time) error {
 	if EmailKey(u.Email) == EmailKey(email) {
 		u.Verify(now)
@@ -344,6 +345,9 @@ func (s *Service) proveAddress(ctx context.Context, u *User, email string, now t
 	// Saved before the programs are signed out; see Sessions.Hold.
 	u.UpdatedAt = now
 	if err := s.Users.Save(ctx, u); err != nil {
+		return err
+	}
+	if err := s.dropSecondFactor(ctx, u.ID, time.Time{}, now); err != nil {
 		return err
 	}
 	ended, err := s.Programs.SignOut(ctx, u.ID, now)

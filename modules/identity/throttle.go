@@ -17,6 +17,10 @@ const failureWindow = 15 * time.Minute
 
 var failuresPerAccount = limit.Rule{Name: "login.account", Max: 10, Per: failureWindow}
 
+// failedCodes are the wrong codes of an account's second factor, from all networks
+// together. Only who has the right password can use them up.
+var failedCodes = limit.Rule{Name: "login.totp", Max: 10, Per: failureWindow}
+
 // networkRules are the limits of failed sign-ins per network, by the length of
 // its prefix. A provider assigns an IPv6 customer a /56 or a /48, which holds
 // many /64. The last rule refuses every sign-in; the rules before it refuse
@@ -96,6 +100,19 @@ func (s *Service) checkFailures(ctx context.Context, f failures) error {
 		}
 	}
 	return nil
+}
+
+// checkCodeFailures returns fault.ErrRateLimit if the account had too many wrong
+// codes. A sign-in without a code guesses none.
+func (s *Service) checkCodeFailures(ctx context.Context, userID, code string) error {
+	if code == "" {
+		return nil
+	}
+	d, err := s.Limiter.Peek(ctx, failedCodes, userID)
+	if err == nil && !d.Allowed {
+		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+	}
+	return err
 }
 
 // addFailure counts a failure and returns fault.ErrRateLimit if it is one too

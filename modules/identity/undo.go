@@ -47,8 +47,9 @@ type UndoEmailChangeInput struct {
 
 // UndoEmailChange restores the address that the account had before, for the owner
 // of that mailbox. As the account may have been taken over, it gets a new
-// password, all sessions end and programs are signed out. The link works once;
-// later changes of address cannot be undone any more, earlier ones can.
+// password, all sessions end, programs are signed out, and a second factor that was
+// enabled since goes. The link works once; later changes of address cannot be
+// undone any more, earlier ones can.
 func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) error {
 	var c checks
 	if in.Token == "" {
@@ -86,6 +87,9 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 		now := s.Clock.Now()
 		u.Move(undo.Email, undo.Key, now)
 		if err := s.setPassword(ctx, &u, hash, "", true, now); err != nil {
+			return err
+		}
+		if err := s.dropSecondFactor(ctx, u.ID, undo.ChangedAt, now); err != nil {
 			return err
 		}
 		if err := s.EmailUndos.DeleteSince(ctx, u.ID, undo.ChangedAt); err != nil {
