@@ -11,19 +11,37 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 )
 
+// useUpNetwork makes as many failed sign-ins as one network may.
+func (c *client) useUpNetwork() {
+	var calls sync.WaitGroup
+	for range 10 {
+		calls.Go(func() {
+			for range 10 {
+				c.post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
+			}
+		})
+	}
+	calls.Wait()
+}
+
+func TestConfirm_NetworkOverItsLimit_ServesKnownDevice(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		person, client := w.seeker(t), w.guest(t)
+		b := w.signedIn(t, person)
+		client.ip = b.IP
+		client.useUpNetwork()
+		over := client.post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).limit()
+		require.Equal(t, http.StatusTooManyRequests, over.status)
+		made := b.open(http.MethodPost, "/developers/apps", url.Values{"name": {"Ward Finder"}, "currentPassword": {password}})
+		require.Regexp(t, appLink, made.text)
+	})
+}
+
 func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		fails := object{"email": newEmail(), "password": "Wr0ng-horse"}
 		client := w.guest(t)
-		var calls sync.WaitGroup
-		for range 10 {
-			calls.Go(func() {
-				for range 10 {
-					client.post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
-				}
-			})
-		}
-		calls.Wait()
+		client.useUpNetwork()
 		over := client.post("/api/auth/login", fails).limit()
 		require.Equal(t, http.StatusTooManyRequests, over.status)
 		require.NotEmpty(t, over.header.Get("Retry-After"))
