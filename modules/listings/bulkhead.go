@@ -2,6 +2,7 @@ package listings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -71,13 +72,16 @@ func (s *Service) find(ctx context.Context, q Query) (page.Result[Hit], error) {
 	defer release()
 	found, err := s.Search.Find(ctx, q)
 	if err != nil && ctx.Err() != nil {
-		return found, unavailable(ctx.Err())
+		if fault.Of(err).Reason != "" && !errors.Is(err, ctx.Err()) {
+			return found, err // a failure of the database, not of the timeout
+		}
+		return found, unavailable("search: timeout", ctx.Err())
 	}
 	return found, err
 }
 
-func unavailable(cause error) error {
-	return fault.ErrUnavailable.WithCause(cause).WithRetryAfter(time.Second)
+func unavailable(reason string, cause error) error {
+	return fault.ErrUnavailable.WithReason(reason).WithCause(cause).WithRetryAfter(time.Second)
 }
 
 // acquire waits for a slot until the context ends. The budget is checked before
@@ -90,7 +94,7 @@ func (b *bulkhead) acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case b.slots <- struct{}{}:
 	case <-ctx.Done():
-		return nil, unavailable(ctx.Err())
+		return nil, unavailable("search: no free slot", ctx.Err())
 	}
 	if err := b.check(network); err != nil {
 		<-b.slots

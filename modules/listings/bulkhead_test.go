@@ -66,13 +66,36 @@ func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 		err := find()
 		require.Equal(t, fault.Unavailable, fault.KindOf(err))
 		require.Equal(t, time.Second, fault.Of(err).RetryAfter)
+		require.Equal(t, "search: no free slot", fault.Of(err).Reason)
 		require.Empty(t, search.entered, "it did not get to the database")
 	}
 	search.release <- struct{}{}
 	require.NoError(t, <-errs)
 	_, err := s.Find(t.Context(), auth.Actor{}, nurse)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err), "a search that takes too long is cancelled")
+	require.Equal(t, "search: timeout", fault.Of(err).Reason)
 	require.Len(t, search.entered, 1)
+}
+
+// failingSearch fails when its context ends.
+type failingSearch struct{ err error }
+
+func (s failingSearch) Find(ctx context.Context, _ Query) (page.Result[Hit], error) {
+	<-ctx.Done()
+	return page.Result[Hit]{}, s.err
+}
+
+func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
+	t.Parallel()
+	for reason, err := range map[string]error{
+		"database: disk full": fault.ErrUnavailable.WithReason("database: disk full"),
+		"search: timeout":     fault.ErrUnavailable.WithReason("database: timeout").WithCause(context.DeadlineExceeded),
+	} {
+		s, _, _ := searching(Needs{SearchTimeout: time.Millisecond})
+		s.Search = failingSearch{err}
+		_, err := s.Find(t.Context(), auth.Actor{}, nurse)
+		require.Equal(t, reason, fault.Of(err).Reason)
+	}
 }
 
 func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
