@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,14 +41,17 @@ type framing struct {
 	length    int64 // of Content-Length
 	chunked   bool
 	expects   bool // Expect: 100-continue
+	share     share
 	reserved  int64
-	remaining bool // bytes of the body are still in the connection
+	largeOf   string // the client whose large body it is, or empty
+	remaining bool   // bytes of the body are still in the connection
 }
 
 // parseFraming reads the framing from the header section as the client sent it.
 // It fails for what two parsers may read differently (RFC 9112 §5.1, §5.2 and
-// §6.1): a name that is no token, a folded line, and a Content-Length beside a
-// Transfer-Encoding. fasthttp has checked the values.
+// §6.1): a name that is no token, a folded line, a Content-Length beside a
+// Transfer-Encoding, and a transfer coding other than chunked, of which fasthttp
+// accepts identity. fasthttp has checked the other values.
 func parseFraming(header []byte) (*framing, bool) {
 	f := &framing{}
 	hasLength := false
@@ -70,6 +74,9 @@ func parseFraming(header []byte) (*framing, bool) {
 			}
 			f.length, hasLength = n, true
 		case bytes.EqualFold(name, []byte(fiber.HeaderTransferEncoding)):
+			if !bytes.EqualFold(bytes.TrimSpace(value), []byte("chunked")) {
+				return nil, false
+			}
 			f.chunked = true
 		case bytes.EqualFold(name, []byte(fiber.HeaderExpect)):
 			f.expects = bytes.EqualFold(bytes.TrimSpace(value), []byte("100-continue"))
@@ -100,8 +107,9 @@ func withoutBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 }
 
 // readBody reads the body of the request, of at most limit bytes, for
-// Request().Body(). The buffer grows with what has arrived.
-func (s *Server) readBody(c *fiber.Ctx, limit int) error {
+// Request().Body(). The buffer grows with what has arrived. The client is a
+// user's id or, without one, an address.
+func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	f, ok := c.Locals(framingKey).(*framing)
 	if !ok || !f.remaining {
 		return nil
@@ -112,6 +120,10 @@ func (s *Server) readBody(c *fiber.Ctx, limit int) error {
 	peer, ok := c.Context().Conn().(*conn)
 	if !ok {
 		return fault.ErrInternal
+	}
+	f.share = shareOf(limit)
+	if (f.chunked && limit > web.DefaultBody || f.length > web.DefaultBody) && !s.bodies.beginLarge(f, client) {
+		return fault.ErrRateLimit.WithRetryAfter(time.Second)
 	}
 	if f.expects {
 		if _, err := io.WriteString(peer, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
@@ -138,7 +150,7 @@ func (s *Server) readBody(c *fiber.Ctx, limit int) error {
 // endpoints of OAuth, whose handlers read forms.
 func (s *Server) readForm(c *fiber.Ctx) error {
 	if f, ok := c.Locals(framingKey).(*framing); ok && f.remaining && slices.ContainsFunc(s.forms, func(path string) bool { return fiber.RoutePatternMatch(c.Path(), path) }) {
-		if err := s.readBody(c, formBody); err != nil {
+		if err := s.readBody(c, s.clientIP(c), formBody); err != nil {
 			return err
 		}
 	}
@@ -158,7 +170,7 @@ func (s *Server) receive(peer *conn, f *framing, limit int) ([]byte, error) {
 			if !f.chunked {
 				grown = min(grown, int(f.length))
 			}
-			if !s.bodies.reserve(f, grown) {
+			if !s.bodies.reserve(f, grown-cap(body)) {
 				return nil, fault.ErrUnavailable.WithReason("request bodies: memory limit").WithRetryAfter(time.Second)
 			}
 			body = append(make([]byte, 0, grown), body...)
@@ -226,11 +238,45 @@ func (s *Server) finishBody(c *fiber.Ctx) {
 	}
 }
 
+// share is the part of the memory that a body may use.
+type share int
+
+const (
+	usualShare share = iota // all but the reserve
+	smallShare              // all: the reserve keeps sign-ins possible
+	largeShare              // half, together with the other large bodies
+)
+
+// shareOf returns the share of a route whose bodies have at most limit bytes.
+func shareOf(limit int) share {
+	switch {
+	case limit <= formBody:
+		return smallShare
+	case limit > web.DefaultBody:
+		return largeShare
+	}
+	return usualShare
+}
+
+const (
+	// reservePart is the part of the memory that only small bodies may use: an
+	// eighth.
+	reservePart = 8
+	// maxLargeBodies bounds the bodies of over web.DefaultBody that a client
+	// sends at a time.
+	maxLargeBodies = 2
+)
+
 // bodyMemory bounds the memory of the bodies of all requests that are being
 // received or handled.
 type bodyMemory struct {
-	limit    int64
-	reserved atomic.Int64
+	limit int64
+
+	mu            sync.Mutex
+	reserved      atomic.Int64   // written with mu held
+	largeReserved int64          // the part of reserved that is in the large share
+	large         map[string]int // large bodies by client
+
 	// isBurst is set when so much was reserved that it should go back to the
 	// operating system afterwards, isFreeing until it has.
 	isBurst, isFreeing atomic.Bool
@@ -244,13 +290,21 @@ const (
 	freeDelay  = 2 * time.Second
 )
 
-// reserve accounts for another buffer of the request. Buffers that were outgrown
-// stay accounted for: they are memory until the next garbage collection.
+// reserve accounts for n more bytes of the request's buffer.
 func (m *bodyMemory) reserve(f *framing, n int) bool {
-	total := m.reserved.Add(int64(n))
-	if total > m.limit {
-		m.reserved.Add(-int64(n))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	limit := m.limit
+	if f.share != smallShare {
+		limit -= m.limit / reservePart
+	}
+	total := m.reserved.Load() + int64(n)
+	if total > limit || f.share == largeShare && m.largeReserved+int64(n) > m.limit/2 {
 		return false
+	}
+	m.reserved.Store(total)
+	if f.share == largeShare {
+		m.largeReserved += int64(n)
 	}
 	f.reserved += int64(n)
 	if total > burstBytes {
@@ -259,9 +313,33 @@ func (m *bodyMemory) reserve(f *framing, n int) bool {
 	return true
 }
 
+// beginLarge counts a large body of the client until release.
+func (m *bodyMemory) beginLarge(f *framing, client string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.large[client] >= maxLargeBodies {
+		return false
+	}
+	m.large[client]++
+	f.largeOf = client
+	return true
+}
+
+// release ends the accounting of the request.
 func (m *bodyMemory) release(f *framing) {
-	if f.reserved == 0 {
+	if f.reserved == 0 && f.largeOf == "" {
 		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f.largeOf != "" {
+		if m.large[f.largeOf]--; m.large[f.largeOf] == 0 {
+			delete(m.large, f.largeOf)
+		}
+		f.largeOf = ""
+	}
+	if f.share == largeShare {
+		m.largeReserved -= f.reserved
 	}
 	left := m.reserved.Add(-f.reserved)
 	f.reserved = 0

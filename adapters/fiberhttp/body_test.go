@@ -2,6 +2,7 @@ package fiberhttp
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
 
@@ -108,7 +110,7 @@ func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 	f := serveFrame(t)
 	f.server.bodies.limit = 64 << 10
 	c, r := f.dial(t, post("/test/echo/1", "Content-Length: 60000\r\n", strings.Repeat(" ", 30_000)))
-	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() > 40<<10 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 32<<10 }, 5*time.Second, time.Millisecond)
 	response, body := f.do(t, "POST", "/test/echo/2", `{"text":"`+strings.Repeat("x", 30_000)+`"}`)
 	require.Equal(t, 503, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
@@ -117,6 +119,62 @@ func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 	_ = r
 	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 0 }, 5*time.Second, time.Millisecond)
 	response, _ = f.do(t, "POST", "/test/echo/2", `{"text":"`+strings.Repeat("x", 10_000)+`"}`)
+	require.Equal(t, 200, response.StatusCode)
+}
+
+// sendPart sends n bytes of a body of 10 MiB from an address.
+func (f *frame) sendPart(t *testing.T, ip string, n int) *bufio.Reader {
+	t.Helper()
+	_, r := f.dial(t, post("/test/large/1", "X-Forwarded-For: "+ip+"\r\nContent-Length: 10485760\r\n", strings.Repeat(" ", n)))
+	return r
+}
+
+func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t, netip.MustParsePrefix("127.0.0.0/8"))
+	const ip = "203.0.113.1"
+	for range 2 {
+		f.sendPart(t, ip, 1)
+	}
+	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 2*firstBuffer }, 5*time.Second, time.Millisecond)
+	response, err := http.ReadResponse(f.sendPart(t, ip, 1), nil)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, 429, response.StatusCode)
+	require.Equal(t, "1", response.Header.Get("Retry-After"))
+	response, _ = f.do(t, "POST", "/test/large/1", `{}`, "X-Forwarded-For", ip)
+	require.Equal(t, 200, response.StatusCode, "a body of up to 1 MiB")
+	large := `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
+	for range 3 {
+		response, _ = f.do(t, "POST", "/test/large/1", large, "X-Forwarded-For", "203.0.113.2")
+		require.NotContains(t, []int{429, 503}, response.StatusCode, "another client, one after the other")
+	}
+}
+
+func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t, netip.MustParsePrefix("127.0.0.0/8"))
+	f.server.bodies.limit = 2 << 20
+	r := f.sendPart(t, "203.0.113.1", 1<<20+1)
+	require.Equal(t, 503, readStatus(t, r))
+	f.sendPart(t, "203.0.113.2", 1<<20-1)
+	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 1<<20 }, 5*time.Second, time.Millisecond, "outgrown buffers do not count")
+	require.Equal(t, 503, readStatus(t, f.sendPart(t, "203.0.113.3", 1)))
+	response, _ := f.do(t, "POST", "/test/echo/1", `{"text":"`+strings.Repeat("x", 500_000)+`"}`)
+	require.Equal(t, 200, response.StatusCode)
+}
+
+func TestReadBody_UsualBodies_LeaveReserveForSmall(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	f.server.bodies.limit = 64 << 10
+	for range 14 {
+		f.dial(t, post("/test/echo/1", "Content-Length: 10000\r\n", " "))
+	}
+	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 56<<10 }, 5*time.Second, time.Millisecond)
+	response, _ := f.do(t, "POST", "/test/echo/1", `{"text":"x"}`)
+	require.Equal(t, 503, response.StatusCode)
+	response, _ = f.do(t, "POST", "/test/small/1", `{"text":"x"}`)
 	require.Equal(t, 200, response.StatusCode)
 }
 
@@ -187,7 +245,14 @@ func TestListener_TooManyConnections_RefusesAddress(t *testing.T) {
 			if c.status == 200 {
 				_, r = f.dial(t, get)
 			}
-			require.Equal(t, c.status, readStatus(t, r))
+			response, err := http.ReadResponse(r, nil)
+			require.NoError(t, err)
+			raw, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			require.Equal(t, c.status, response.StatusCode)
+			require.True(t, json.Valid(raw))
+			require.NoError(t, uuid.Validate(response.Header.Get("X-Request-Id")))
 			require.NoError(t, first.Close())
 			require.Eventually(t, func() bool {
 				conn, err := net.Dial("tcp", f.addr)

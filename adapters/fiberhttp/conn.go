@@ -2,12 +2,15 @@ package fiberhttp
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/locumhq/locum/core/id"
 )
 
 const (
@@ -28,18 +31,19 @@ const (
 type listener struct {
 	net.Listener
 	isExempt func(netip.Addr) bool
+	newID    id.Source
 
 	mu   sync.Mutex
 	open map[string]int // by limitKey of the peer
 }
 
-func newListener(l net.Listener, isExempt func(netip.Addr) bool) *listener {
-	return &listener{Listener: l, isExempt: isExempt, open: map[string]int{}}
+func newListener(l net.Listener, isExempt func(netip.Addr) bool, newID id.Source) *listener {
+	return &listener{Listener: l, isExempt: isExempt, newID: newID, open: map[string]int{}}
 }
 
-// tooManyConns is the whole response to a connection over the limit. It is
-// written before anything is read, so that it cannot depend on the request.
-const tooManyConns = "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 50\r\n\r\n" +
+// tooManyConns is the whole response to a connection over the limit, but for the
+// request's ID. It is written before anything is read, so that it cannot depend on the request.
+const tooManyConns = "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 50\r\nX-Request-Id: %s\r\n\r\n" +
 	`{"success":false,"error":"Too many connections"}` + "\r\n"
 
 // Accept implements net.Listener.
@@ -54,7 +58,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			return &conn{Conn: raw, in: bufio.NewReaderSize(raw, 4<<10), atLineStart: true, release: release}, nil
 		}
 		_ = raw.SetWriteDeadline(time.Now().Add(time.Millisecond)) // an empty send buffer takes it at once
-		_, _ = io.WriteString(raw, tooManyConns)
+		_, _ = fmt.Fprintf(raw, tooManyConns, l.newID())
 		_ = raw.Close()
 	}
 }

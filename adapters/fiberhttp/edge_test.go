@@ -57,6 +57,8 @@ func TestDrain_StillAnswers_UnreadyAndClosing(t *testing.T) {
 	response, body := f.do(t, "GET", "/readyz", "")
 	require.Equal(t, 503, response.StatusCode)
 	require.Equal(t, "stopping", body["adapters"].(map[string]any)["server"])
+	require.Contains(t, f.log.String(), `"route":"/readyz","status":503`)
+	require.NotContains(t, f.log.String(), `"level":"ERROR"`)
 	response, _ = f.do(t, "GET", "/test/echo/1", "")
 	require.Equal(t, 200, response.StatusCode)
 	require.True(t, response.Close)

@@ -78,6 +78,7 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 	})
 	surface := web.Surface{Name: "test", Prefix: "/test", Title: "test", Fault: portal.Fault, FaultBody: portal.Failure{}, Routes: []web.Route{
 		{Method: "POST", Path: "/test/echo/:id", Op: echo},
+		{Method: "POST", Path: "/test/large/:id", Body: 10 << 20, Op: echo},
 		{Method: "POST", Path: "/test/small/:id", Body: 1000, Op: echo},
 		{Method: "POST", Path: "/test/small-limited/:id", Body: 1000, Limit: web.PerQuarterHour(2), Op: echo},
 		{Method: "GET", Path: "/test/echo/:id", Op: web.Op(func(_ context.Context, c web.Call, in struct {
@@ -198,6 +199,9 @@ func TestMessagesThatReadersDisagreeAboutAreRefused(t *testing.T) {
 		"Transfer-Encoding on HTTP/1.0":           {"POST /test/echo/1 HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
 		"a space before the colon":                {post + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400},
 		"an unknown coding":                       {post + "Transfer-Encoding: xchunked\r\nContent-Length: 2\r\n\r\n{}", 400},
+		"the coding identity":                     {post + "Transfer-Encoding: identity\r\n\r\n", 400},
+		"identity beside Content-Length":          {post + "Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}", 400},
+		"two codings":                             {post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400},
 		"a newline in a chunk extension":          {post + "Transfer-Encoding: chunked\r\n\r\n2;a\nb\r\n{}\r\n0\r\n\r\n", 400},
 		"Host twice":                              {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
 		"no Host":                                 {"GET /test/echo/1 HTTP/1.1\r\n\r\n", 400},

@@ -47,6 +47,7 @@ func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 	s.metrics.seconds.WithLabelValues(knownMethod(c.Method()), route).Observe(took.Seconds())
 	level := slog.LevelInfo
 	switch {
+	case status >= 500 && route == "/readyz" && s.isDraining.Load(): // as intended
 	case status >= 500:
 		level = slog.LevelError
 	case quiet[route]:

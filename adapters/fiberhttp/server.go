@@ -75,7 +75,7 @@ func New(services adapters.Services, o Options) (*Server, error) {
 		o.Trace = trace.Off{}
 	}
 	s := &Server{services: services, o: o, metrics: newMetrics(o.Metrics), cache: newAnswerCache()}
-	s.bodies.limit = cmp.Or(o.BodyMemory, DefaultBodyMemory)
+	s.bodies.limit, s.bodies.large = cmp.Or(o.BodyMemory, DefaultBodyMemory), map[string]int{}
 	// More particular prefixes first: the portal owns what is left.
 	s.surfaces = append(slices.Clone(o.Extra), developer.Surface(services, o.PublicURL), portal.Surface(services))
 	s.app = fiber.New(fiber.Config{
@@ -122,7 +122,9 @@ func New(services adapters.Services, o Options) (*Server, error) {
 }
 
 // Serve answers on the listener until Shutdown.
-func (s *Server) Serve(l net.Listener) error { return s.app.Listener(newListener(l, s.trusted)) }
+func (s *Server) Serve(l net.Listener) error {
+	return s.app.Listener(newListener(l, s.trusted, s.o.NewID))
+}
 
 // Drain makes the server unready and closes connections after their next response,
 // so that clients and load balancers go elsewhere before Shutdown.

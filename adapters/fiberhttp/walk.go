@@ -1,6 +1,7 @@
 package fiberhttp
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -65,7 +66,7 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 		c.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="locum", error="insufficient_scope", scope="`+string(r.Scope)+`"`)
 		return web.ErrScope
 	}
-	if err := s.readBody(c, r.BodyLimit()); err != nil {
+	if err := s.readBody(c, cmp.Or(call.Caller.UserID, call.Actor.UserID, call.IP), r.BodyLimit()); err != nil {
 		return err
 	}
 	// The time of the operation begins after that of the body.
