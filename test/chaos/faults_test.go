@@ -21,10 +21,19 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// faults leaves the tests that wait for a server to recover to make chaos.
+func faults(t *testing.T) {
+	t.Helper()
+	if !full() {
+		t.Skip("part of make chaos")
+	}
+}
+
 // mounted mounts an empty file system of the size, and unmounts it after the test.
 // It skips the test, loudly, where mounting is refused.
 func mounted(t *testing.T, size string) string {
 	t.Helper()
+	faults(t)
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", dir).CombinedOutput(); err != nil {
 		t.Skipf("NOT TESTED: mounting a file system is refused here: %v: %s", err, out)
@@ -185,6 +194,7 @@ func mailsTo(folder, email string) (out []string) {
 
 func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 	t.Parallel()
+	faults(t)
 	pg := kit.OwnPostgres(t)
 	ctx := context.Background()
 	admin, err := pgx.Connect(ctx, pg.URL)
@@ -232,6 +242,7 @@ func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 
 func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 	t.Parallel()
+	faults(t)
 	for name, database := range map[string]func(t *testing.T) string{
 		"sqlite":   func(*testing.T) string { return "" },
 		"postgres": func(t *testing.T) string { return kit.PostgresURL(t) },

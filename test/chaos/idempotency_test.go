@@ -62,8 +62,12 @@ func (w *world) interruptKeyed() {
 		n     int
 	}
 	var attempts []attempt
+	killedAt := points
+	if !full() {
+		killedAt = []string{"effect", "done"}
+	}
 	for _, o := range operations {
-		for _, point := range points {
+		for _, point := range killedAt {
 			if o.remote && point == "answer" {
 				continue // its answer has a transaction of its own
 			}
