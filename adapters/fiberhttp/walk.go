@@ -112,7 +112,7 @@ func (s *Server) walk(c *fiber.Ctx, surface web.Surface, r web.Route, status int
 		}
 		return sendJSON(c, status, out)
 	})
-	if err == nil {
+	if err == nil && r.Located { // Body would read a download into memory
 		locate(c, r, c.Response().Body())
 	}
 	return err
