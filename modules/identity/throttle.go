@@ -130,8 +130,8 @@ func (s *Service) addFailure(ctx context.Context, f failures) error {
 	return nil
 }
 
-// DemoDomain is the domain of the demo accounts' addresses, which nobody can have
-// mail at (RFC 2606). They cannot sign in over a public https URL.
+// DemoDomain is the domain of the demo accounts' addresses. It is reserved and
+// receives no mail (RFC 2606). They cannot sign in over a public https URL.
 const DemoDomain = "locum.example"
 
 func (s *Service) isDemo(u User) bool {

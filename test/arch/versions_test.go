@@ -25,7 +25,7 @@ var securityModules = map[string]string{
 	"google.golang.org/protobuf":    "v1.36.0",
 }
 
-// TestSecurityModules stands in for a vulnerability scan where its database cannot
+// TestSecurityModules_BuildList_IsNotOlder replaces a vulnerability scan where its database cannot
 // be reached.
 func TestSecurityModules_BuildList_IsNotOlder(t *testing.T) {
 	t.Parallel()

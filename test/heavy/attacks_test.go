@@ -152,7 +152,7 @@ func (a *attackTarget) peak() int {
 	return kib >> 10
 }
 
-// beside runs the attack in so many loops beside the user. The bounds are ten
+// beside runs the attack in the given number of loops beside the user. The bounds are ten
 // times those that `make bench` prints, for memory and errors the same.
 func (a *attackTarget) beside(loops int, attack func(client *http.Client, n int64)) {
 	a.t.Helper()
