@@ -129,6 +129,13 @@ func describesItself(t *testing.T, s web.Surface) {
 		}
 	}
 	require.Equal(t, len(s.Routes), operations)
+	for _, r := range s.Routes {
+		op := d.Paths[regexp.MustCompile(`:(\w+)`).ReplaceAllString(r.Path, "{$1}")][strings.ToLower(r.Method)]
+		require.Equal(t, r.TakesBody(), len(op.RequestBody.Content) > 0, "%s %s", r.Method, r.Path)
+		if r.Body > web.DefaultBody {
+			require.Contains(t, op.Responses, "429", "%s %s", r.Method, r.Path)
+		}
+	}
 }
 
 // The examples of the developer interface tell one story: a thing has the same id

@@ -69,6 +69,9 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 	if route.Op.In != reflect.TypeFor[Nothing]() {
 		oc.AddReqStructure(reflect.New(route.Op.In).Interface())
 	}
+	if in, ok := reflect.Zero(route.Op.In).Interface().(interface{ RawBody() any }); ok {
+		oc.AddReqStructure(in.RawBody())
+	}
 	if route.Idempotent() {
 		oc.AddReqStructure(new(struct {
 			Key string `header:"Idempotency-Key" validate:"max=257" description:"A unique name for this request, chosen by the client. Within 24 hours a request with the same key and body gets the first answer and is not carried out again; this also holds after a crash of the server. 409: the first request is still running, or it was interrupted and its outcome is unknown."`
@@ -99,6 +102,12 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 		return err
 	}
 	item := r.Spec.Paths.MapOfPathItemValues[pathParam.ReplaceAllString(route.Path, "{$1}")]
+	if route.Method == http.MethodDelete && route.TakesBody() {
+		var err error
+		if item.Delete.RequestBody, err = requestBody(r, route.Op.In); err != nil {
+			return err
+		}
+	}
 	for _, op := range []*openapi31.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
 		if op == nil || op.ID == nil || *op.ID != operationID(route) {
 			continue
@@ -122,6 +131,24 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 		describeHeaders(r.Spec, s, route, op)
 	}
 	return nil
+}
+
+// requestBody describes the JSON body of an operation of the type. The reflector
+// omits the bodies of DELETE requests, so it describes a POST instead, which is not
+// part of the document.
+func requestBody(r *openapi31.Reflector, in reflect.Type) (*openapi31.RequestBodyOrReference, error) {
+	const path = "/request-body"
+	oc, err := r.NewOperationContext(http.MethodPost, path)
+	if err != nil {
+		return nil, err
+	}
+	oc.AddReqStructure(reflect.New(in).Interface())
+	if err := r.AddOperation(oc); err != nil {
+		return nil, err
+	}
+	body := r.Spec.Paths.MapOfPathItemValues[path].Post.RequestBody
+	delete(r.Spec.Paths.MapOfPathItemValues, path)
+	return body, nil
 }
 
 // answer is the type of the JSON that the operation answers with.
@@ -151,6 +178,9 @@ func (r Route) failures() []int {
 	}
 	if r.TakesBody() {
 		out = append(out, http.StatusRequestEntityTooLarge)
+	}
+	if r.Body > DefaultBody { // at most two at a time for each user
+		out = append(out, http.StatusTooManyRequests)
 	}
 	if strings.Contains(r.Path, "/:") {
 		out = append(out, http.StatusNotFound)
@@ -218,11 +248,11 @@ func operationID(r Route) string {
 
 // definitionNoise is what Go adds to the name of a type: its package's path,
 // and what it writes around a type's parameters.
-var definitionNoise = regexp.MustCompile(`GithubComLocumhqLocum(Adapters|Modules|Core)|Fiberhttp|Portal|Developer|Integrations|Web|[^A-Za-z0-9]`)
+var definitionNoise = regexp.MustCompile(`GithubComLocumhqLocum(Adapters|Modules|Core)|Fiberhttp|Portal|Developer|Integrations|Web([A-Z])|[^A-Za-z0-9]`)
 
 // definitionName turns web.Reply[…/portal.listing] into ReplyPortalListing.
 func definitionName(_ reflect.Type, name string) string {
-	return definitionNoise.ReplaceAllString(name, "")
+	return definitionNoise.ReplaceAllString(name, "$2")
 }
 
 // rulesToSchema says the validate tags again in JSON Schema, so that no
