@@ -23,7 +23,7 @@ func (s *Server) addPages() error {
 		return err
 	}
 	frame.Add(s.app)
-	oauth.New(s.services.Integrations, frame, s.o.PublicURL, s.guessed, s.o.Log).Add(s.app)
+	oauth.New(s.services.Integrations, frame, s.o.PublicURL, s.limitClientFailures, s.o.Log).Add(s.app)
 	dashboard.Add(s.app, s.services.Integrations, frame, s.services.Idempotency, s.o.PublicURL)
 	return guides.Add(s.app, frame, s.o.PublicURL)
 }
@@ -42,19 +42,19 @@ func (s *Server) spend(ctx context.Context, c *fiber.Ctx, operation string) erro
 	return fmt.Errorf("no operation %s to take the limit of", operation)
 }
 
-// guesses is how many failures to authenticate as one client of OAuth an address
-// may have.
-var guesses = limit.Rule{Name: "oauth.clients", Max: 60, Per: time.Minute}
+// clientFailures limits failed authentications of one OAuth client from one address.
+var clientFailures = limit.Rule{Name: "oauth.clients", Max: 60, Per: time.Minute}
 
-// guessed counts a failure to authenticate as the client from the request's
-// address, and is fault.ErrRateLimit after too many: also with the right secret, so
-// that guessing on leads nowhere. Other clients at the address are not affected.
-func (s *Server) guessed(ctx context.Context, c *fiber.Ctx, client string, failed bool) error {
+// limitClientFailures counts a failed authentication of the client from the
+// request's address. Over the limit it returns fault.ErrRateLimit, also for the right
+// secret, so that secrets cannot be guessed. Other clients at the address are not
+// affected.
+func (s *Server) limitClientFailures(ctx context.Context, c *fiber.Ctx, client string, failed bool) error {
 	take := s.services.Limiter.Peek
 	if failed {
 		take = s.services.Limiter.Take
 	}
-	d, err := take(ctx, guesses, limitKey(s.clientIP(c))+" "+clip(client, 64))
+	d, err := take(ctx, clientFailures, limitKey(s.clientIP(c))+" "+clip(client, 64))
 	return unless(d, err)
 }
 

@@ -114,7 +114,7 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 		ListingChanges: f.changes.Load,
 		JWKS:           func() []byte { return []byte(`{"keys":[]}`) },
 		Health: func(context.Context) map[string]adapters.Health {
-			return map[string]adapters.Health{"database": {Err: fmt.Errorf("away")}, "limiter": {Err: errors.New("no answer"), Degraded: true}}
+			return map[string]adapters.Health{"database": {Err: errors.New("connection refused")}, "limiter": {Err: errors.New("no answer"), Degraded: true}}
 		},
 	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Extra: []web.Surface{surface}})
 	require.NoError(t, err)

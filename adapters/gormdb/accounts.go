@@ -20,7 +20,7 @@ type emailChangeRow struct {
 	RequestedAt time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (emailChangeRow) TableName() string { return "email_changes" }
 
 // Put implements identity.EmailChanges.
@@ -60,7 +60,7 @@ type emailUndoRow struct {
 	ExpiresAt time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (emailUndoRow) TableName() string { return "email_undos" }
 
 func (r emailUndoRow) undo() identity.EmailUndo {
@@ -227,7 +227,7 @@ type employerSettingsRow struct {
 	Version      int64
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (employerSettingsRow) TableName() string { return "employer_settings" }
 
 // Find implements identity.EmployerSettingsStore.

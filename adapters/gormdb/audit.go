@@ -23,7 +23,7 @@ type auditRow struct {
 	Detail         string
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (auditRow) TableName() string { return "audit_entries" }
 
 func (r auditRow) key() string { return r.ID }

@@ -20,7 +20,7 @@ type secondFactorRow struct {
 	LastStep    int64
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (secondFactorRow) TableName() string { return "second_factors" }
 
 // Get implements identity.SecondFactors.
@@ -48,7 +48,7 @@ type recoveryCodeRow struct {
 	Hash   string
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (recoveryCodeRow) TableName() string { return "recovery_codes" }
 
 // ReplaceRecoveryCodes implements identity.SecondFactors.

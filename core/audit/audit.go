@@ -92,7 +92,7 @@ type Entry struct {
 	Network string
 	// Object is the id of what was acted on.
 	Object string
-	// Detail is one word more, such as the new role or plan.
+	// Detail qualifies the action, for example the new role or plan.
 	Detail string
 }
 

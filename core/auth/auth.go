@@ -28,7 +28,7 @@ const (
 	JobsDelete         Permission = "jobs.delete"
 	ApplicationsView   Permission = "applications.view"
 	ApplicationsUpdate Permission = "applications.update"
-	// AnyPermission is held by whoever holds one of the others. Members without it
+	// AnyPermission is held by members who hold one of the others. Members without it
 	// see of their organization what the public sees.
 	AnyPermission Permission = "any"
 	// Manage is the admin's own: team, organization, billing.
@@ -77,7 +77,7 @@ func (a Actor) RequireConfirmed(now time.Time) error {
 	return nil
 }
 
-// Guest reports whether nobody is signed in.
+// Guest reports whether the caller is not signed in.
 func (a Actor) Guest() bool { return a.UserID == "" }
 
 // May reports whether the actor holds p in the actor's organization.

@@ -33,8 +33,8 @@ type Answer struct {
 // Claim is the exclusive right to carry out a request. It expires after Lease.
 type Claim struct {
 	Request
-	// Until is the end of the lease. It also tells this claim from a later one
-	// of the same request.
+	// Until is the end of the lease. It also distinguishes this claim from a later
+	// one of the same request.
 	Until time.Time
 }
 

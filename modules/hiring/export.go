@@ -95,8 +95,8 @@ type ExportView struct {
 	ExpiresAt *time.Time
 }
 
-// seenWith is the permission that shows what is in the table.
-func seenWith(kind string) auth.Permission {
+// requiredPermission returns the permission to read an export of the kind.
+func requiredPermission(kind string) auth.Permission {
 	if kind == "applications" {
 		return auth.ApplicationsView
 	}
@@ -105,7 +105,7 @@ func seenWith(kind string) auth.Permission {
 
 // mayExport tells whether the caller sees what is in the table.
 func mayExport(by auth.Actor, kind string) error {
-	if !by.May(seenWith(kind)) {
+	if !by.May(requiredPermission(kind)) {
 		return fault.ErrForbidden
 	}
 	return nil
@@ -219,7 +219,7 @@ func (s *Service) OpenExport(ctx context.Context, exportID, token string) (Downl
 	if userID == "" { // a link from before they named the user
 		userID = e.UserID
 	}
-	if may, err := s.Organizations.May(ctx, organizationID, userID, seenWith(e.Kind)); err != nil {
+	if may, err := s.Organizations.May(ctx, organizationID, userID, requiredPermission(e.Kind)); err != nil {
 		return Download{}, err
 	} else if !may {
 		return Download{}, fault.ErrForbidden
@@ -315,7 +315,7 @@ func (s *Service) MailExport(ctx context.Context, m event.ExportFinished) error 
 	} else if err != nil {
 		return err
 	}
-	if may, err := s.Organizations.May(ctx, e.OrganizationID, m.UserID, seenWith(e.Kind)); err != nil || !may {
+	if may, err := s.Organizations.May(ctx, e.OrganizationID, m.UserID, requiredPermission(e.Kind)); err != nil || !may {
 		return err
 	}
 	if wants, err := s.Organizations.WantsAlerts(ctx, m.UserID); err != nil || !wants {

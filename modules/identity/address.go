@@ -52,8 +52,8 @@ func (s *Service) Rename(ctx context.Context, userID, name string) error {
 // ChangeEmail asks for another address. The account keeps the one that it has
 // until the mail to the other is answered (VerifyEmail); a later request takes
 // this one's place, and the present address takes it back. ErrEmailTaken if the
-// other is somebody's. The caller must be confirmed to ask for an address that is
-// neither the present one nor the one that waits.
+// other belongs to another account. The caller must be confirmed to ask for an
+// address that is neither the present one nor the requested one.
 func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) error {
 	userID := a.UserID
 	var c checks
@@ -200,7 +200,7 @@ func (s *Service) moveTo(ctx context.Context, u *User, email string, now time.Ti
 
 // leaveAddress keeps the address that the account has left, so that its owner can
 // get it back. A return to an address that the account can get back undoes what
-// was changed since: whoever reads mail at the address that is left gets no link.
+// was changed since: no undo link is sent to the address that the account leaves.
 func (s *Service) leaveAddress(ctx context.Context, left EmailUndo, nextKey string) error {
 	undo, err := s.EmailUndos.Find(ctx, left.UserID, nextKey, left.ChangedAt)
 	if errors.Is(err, ErrNoEmailChange) {
@@ -211,8 +211,8 @@ func (s *Service) leaveAddress(ctx context.Context, left EmailUndo, nextKey stri
 	return s.EmailUndos.DeleteSince(ctx, left.UserID, undo.ChangedAt)
 }
 
-// takeAddress makes the address free for the account: whoever was invited under
-// it is absorbed. ErrEmailTaken if another account has it.
+// takeAddress makes the address free for the account: an invited account without
+// a password that has it is merged into the account. ErrEmailTaken if another account has it.
 func (s *Service) takeAddress(ctx context.Context, u *User, email string) error {
 	switch holder, err := s.findByEmail(ctx, email); {
 	case errors.Is(err, ErrUserNotFound):
@@ -229,8 +229,8 @@ func (s *Service) takeAddress(ctx context.Context, u *User, email string) error 
 }
 
 // OnEmailChangeRequested warns the present address and then asks the other one
-// to confirm, in this order: whoever has borrowed a session cannot be done
-// before the owner could hear of it.
+// to confirm, in this order, so that the owner is notified before the holder of a
+// stolen session can confirm.
 func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChangeRequested) error {
 	u, err := s.recipient(ctx, e.UserID)
 	if err != nil || u.ID == "" {

@@ -15,10 +15,10 @@
 // deleted account is a row without a person: its name and
 // address are replaced, so that the address is free again, and everything else
 // of it is removed. An organization that is left without an admin is closed:
-// nobody is a member of it any more. An admin can also remove a single member or
-// withdraw an invitation. In both cases, whoever registered as an employer stays one
-// and may join another; whose account was made for this organization alone is a
-// jobseeker from then on.
+// it has no members any more. An admin can also remove a single member or
+// withdraw an invitation. In both cases, a user who registered as an employer stays
+// one and may join another organization; an account that was created for this
+// organization alone becomes a jobseeker's.
 //
 // A session lives from a sign-in until it is ended (logout, a new password, a
 // spent refresh token that comes back) or 30 days have passed, or 7 without a

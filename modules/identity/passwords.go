@@ -75,16 +75,21 @@ type ResetPasswordInput struct {
 	Password string `json:"password" validate:"required,min=8,max=1024,password"`
 }
 
-// ResetPassword gives the account a new password, ends all of its sessions and
-// signs its programs out: whoever had the account before loses it. If the address
-// was never verified, that may have been a stranger, whose second factor goes too.
-func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) error {
+// checkReset validates a mailed token and the new password that comes with it.
+func checkReset(token, password string) error {
 	var c checks
-	if in.Token == "" {
+	if token == "" {
 		c.bad("token", "is required")
 	}
-	c.password("password", in.Password, true)
-	if err := c.err(); err != nil {
+	c.password("password", password, true)
+	return c.err()
+}
+
+// ResetPassword gives the account a new password, ends all of its sessions and
+// signs its programs out, so that every earlier sign-in loses access. If the address
+// was never verified, its second factor may be a stranger's and is removed too.
+func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) error {
+	if err := checkReset(in.Token, in.Password); err != nil {
 		return err
 	}
 	t, err := s.findMailToken(ctx, in.Token, ForReset)
@@ -102,7 +107,7 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 			return err
 		}
 		if EmailKey(u.Email) != EmailKey(t.Email) {
-			return errBadToken // the account has moved meanwhile
+			return errBadToken // the account's address has changed since
 		}
 		wasVerified := !u.EmailVerifiedAt.IsZero()
 		u.Verify(now) // the link was in a mail to the address
@@ -178,8 +183,8 @@ func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password s
 }
 
 // Confirm returns the caller as confirmed now, for sensitive operations, if the
-// password is the account's. Without a password the caller stays as they are:
-// the operations themselves refuse whoever is not confirmed.
+// password is the account's. Without a password the caller is returned unchanged:
+// the operations themselves refuse a caller who is not confirmed.
 func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword string, from Client) (auth.Actor, error) {
 	if currentPassword == "" {
 		return a, nil
@@ -192,9 +197,8 @@ func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword str
 }
 
 // setPassword stores the verifier and ends what the old password had opened:
-// the sessions but one, every open reset link, the address that waits to be
-// confirmed, which somebody else may have asked for, and, on request, the access
-// of programs.
+// the sessions but one, every open reset link, a requested change of address,
+// which may be a stranger's request, and, on request, the access of programs.
 func (s *Service) setPassword(ctx context.Context, u *User, hash, keep string, signOutPrograms bool, now time.Time) error {
 	u.SetPassword(hash, now)
 	if err := s.Users.Save(ctx, u); err != nil {
@@ -211,8 +215,8 @@ func (s *Service) setPassword(ctx context.Context, u *User, hash, keep string, s
 	}
 	var ended []Program
 	if signOutPrograms {
-		// After the account was saved: Sessions.Hold has kept whoever creates a
-		// program from being overlooked here.
+		// After the account was saved: a program that is created concurrently waits
+		// for the account's row (Sessions.Hold) and is not missed here.
 		var err error
 		if ended, err = s.Programs.SignOut(ctx, u.ID, now); err != nil {
 			return err

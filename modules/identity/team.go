@@ -102,8 +102,8 @@ func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.
 	return s.Organizations.Team(ctx, a.OrganizationID, r)
 }
 
-// Permissions shows what a member of the caller's organization may do. A
-// member of another organization and nobody at all are the same ErrNotInTeam.
+// Permissions returns what a member of the caller's organization may do. A
+// member of another organization and an unknown user are the same ErrNotInTeam.
 func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) (Member, error) {
 	if !a.May(auth.AnyPermission) {
 		return Member{}, fault.ErrForbidden
@@ -335,7 +335,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 }
 
 // proveAddress notes that the owner of the account has used a link that was
-// mailed to the address. Until then the account may have been somebody else's,
+// mailed to the address. Until then the account may have been a stranger's,
 // whose programs must not work for the organization and whose second factor would
 // lock the owner out.
 func (s *Service) proveAddress(ctx context.Context, u *User, email string, now time.Time) error {

@@ -48,15 +48,10 @@ type UndoEmailChangeInput struct {
 // UndoEmailChange restores the address that the account had before, for the owner
 // of that mailbox. As the account may have been taken over, it gets a new
 // password, all sessions end, programs are signed out, and a second factor that was
-// enabled since goes. The link works once; later changes of address cannot be
+// enabled since is removed. The link works once; later changes of address cannot be
 // undone any more, earlier ones can.
 func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) error {
-	var c checks
-	if in.Token == "" {
-		c.bad("token", "is required")
-	}
-	c.password("password", in.Password, true)
-	if err := c.err(); err != nil {
+	if err := checkReset(in.Token, in.Password); err != nil {
 		return err
 	}
 	userID, changedAt, err := s.unsealUndo(in.Token)

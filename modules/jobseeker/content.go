@@ -227,8 +227,8 @@ func (s *Service) discard(ctx context.Context, userID, fileID string) {
 	_ = s.Tx.Do(ctx, func(ctx context.Context) error { return s.release(ctx, userID, fileID, s.Clock.Now()) })
 }
 
-// removeFiles removes the files that belong to nobody. One that cannot be
-// removed is tried again later and keeps no other waiting.
+// removeFiles deletes the files that belong to no document. A failed deletion is
+// retried later and does not delay the others.
 func (s *Service) removeFiles(ctx context.Context) error {
 	var failed []error
 	for {
@@ -237,18 +237,18 @@ func (s *Service) removeFiles(ctx context.Context) error {
 		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
-		var gone, left []string
+		var deleted, failedIDs []string
 		for _, f := range due {
 			if err := s.Files.Delete(ctx, f.key()); err != nil {
-				failed, left = append(failed, err), append(left, f.ID)
+				failed, failedIDs = append(failed, err), append(failedIDs, f.ID)
 			} else {
-				gone = append(gone, f.ID)
+				deleted = append(deleted, f.ID)
 			}
 		}
-		if err := s.DocumentFiles.PutOff(ctx, left, now.Add(putOff)); err != nil {
+		if err := s.DocumentFiles.PutOff(ctx, failedIDs, now.Add(putOff)); err != nil {
 			return errors.Join(append(failed, err)...)
 		}
-		if err := s.DocumentFiles.Remove(ctx, gone); err != nil {
+		if err := s.DocumentFiles.Remove(ctx, deleted); err != nil {
 			return errors.Join(append(failed, err)...)
 		}
 		if len(due) < removedAtOnce {

@@ -20,9 +20,9 @@ var Explained = map[string]Explanation{
 	"headers_too_large":           {"Header fields too large", "The header fields are larger than is read here."},
 	"request_timeout":             {"Request timeout", "The request did not arrive in time."},
 	"idempotency_key_reused":      {"Idempotency-Key reused", "The Idempotency-Key was used for another request within 24 hours. Use a new one for each thing to be done."},
-	"idempotency_in_progress":     {"Still running", "A request with this Idempotency-Key is still running. Ask again in a moment."},
+	"idempotency_in_progress":     {"Still running", "A request with this Idempotency-Key is still running. Try again in a few seconds."},
 	"idempotency_outcome_unknown": {"Outcome unknown", "The first request with this Idempotency-Key was interrupted after a part of it had taken effect. Check its outcome before you send it with another key."},
 	"rate_limit_exceeded":         {"Rate limit exceeded", "The application has used up what its plan gives for a minute or a day. Retry-After says when there is more; refused calls cost nothing."},
-	"unavailable":                 {"Temporarily unavailable", "The service cannot answer at the moment. Try again after Retry-After."},
+	"unavailable":                 {"Temporarily unavailable", "The service cannot process the request now. Try again after Retry-After."},
 	"internal":                    {"Internal server error", "Something went wrong on our side. The member request_id helps to find it."},
 }

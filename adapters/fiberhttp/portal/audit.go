@@ -85,7 +85,7 @@ type auditEntryView struct {
 	Network string `json:"network" sample:"198.51.100.0/24"`
 	// Object is the id of what was acted on.
 	Object string `json:"object"`
-	// Detail is one word more, such as the new role or plan.
+	// Detail qualifies the action, for example the new role or plan.
 	Detail string `json:"detail"`
 }
 

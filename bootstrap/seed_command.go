@@ -1,0 +1,197 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+// DemoAccount is a demo account to sign in with.
+type DemoAccount struct{ Email, Password, What string }
+
+// demoAccounts are the demo accounts that have a password. Each seeding chooses
+// new ones.
+var demoAccounts = []DemoAccount{
+	{Email: "employer@" + identity.DemoDomain, What: "admin of Northgate University Hospitals NHS Foundation Trust"},
+	{Email: "recruiter@" + identity.DemoDomain, What: "recruiter there"},
+	{Email: "viewer@" + identity.DemoDomain, What: "viewer there"},
+	{Email: "jobseeker@" + identity.DemoDomain, What: "jobseeker"},
+}
+
+// demoFile keeps the demo accounts with their passwords, relative to the working
+// directory.
+const demoFile = "data/demo.txt"
+
+// maxSeed bounds what one seeding makes.
+const maxSeed = 5_000_000
+
+// errHasUsers is the refusal to mix demo data with the data of users.
+var errHasUsers = errors.New("the store has users; demo data is for an empty store")
+
+func (o *operator) seed() *cobra.Command {
+	var n int
+	var remove, optional, public bool
+	cmd := &cobra.Command{
+		Use: "seed", Short: "Fill an empty store with demo data, or remove it", Args: cobra.NoArgs,
+		Long: "Fill an empty store with organizations, people, listings and a few applications: the same ones each time, except for the passwords, which are printed and kept in " + demoFile + ".",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if n < 1 || n > maxSeed {
+				return fmt.Errorf("--listings wants a number from 1 to %d", maxSeed)
+			}
+			return o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
+				log := newLogger(cmd.ErrOrStderr(), c.Log.Level)
+				if err := fitSchema(ctx, c, s, log); err != nil {
+					return err
+				}
+				if remove {
+					return removeDemo(ctx, cmd.OutOrStdout(), c, s, newDeps(log))
+				}
+				err := mayHoldDemo(ctx, c, s, public)
+				if err == nil {
+					return seedTo(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), s, n)
+				}
+				if optional {
+					fmt.Fprintf(cmd.OutOrStdout(), "no demo data is added: %s\n", oneLine(err))
+					return nil
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().IntVar(&n, "listings", 200, "how many listings")
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove the demo data")
+	cmd.Flags().BoolVar(&optional, "optional", false, "succeed without demo data where it is refused")
+	cmd.Flags().BoolVar(&public, "public", false, "allow demo data where http.public_url is not on this machine")
+	return cmd
+}
+
+// mayHoldDemo returns why the store must not get demo data.
+func mayHoldDemo(ctx context.Context, c *config.Config, s adapters.Storage, public bool) error {
+	if !public && !isLoopbackURL(c.HTTP.PublicURL) {
+		return c.Err("http.public_url", "demo data is for this machine; --public adds it all the same")
+	}
+	exist, err := s.Users.Exist(ctx)
+	if err == nil && exist {
+		err = errHasUsers
+	}
+	return err
+}
+
+func isLoopbackURL(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	a, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && a.IsLoopback()
+}
+
+// seedTo seeds with a progress bar, prints the accounts and keeps them in a file.
+func seedTo(ctx context.Context, out, progress io.Writer, s adapters.Storage, n int) error {
+	visible := false
+	if f, ok := progress.(*os.File); ok {
+		visible = term.IsTerminal(int(f.Fd()))
+	}
+	bar := progressbar.NewOptions(n, progressbar.OptionSetWriter(progress), progressbar.OptionSetVisibility(visible),
+		progressbar.OptionSetDescription("listings"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+	began := time.Now()
+	accounts, err := Seed(ctx, s, n, func(n int) { _ = bar.Add(n) })
+	if err != nil {
+		return err
+	}
+	_ = bar.Finish()
+	var list strings.Builder
+	for _, a := range accounts {
+		fmt.Fprintf(&list, "%-26s %s   (%s)\n", a.Email, a.Password, a.What)
+	}
+	fmt.Fprintf(out, "seeded %d listings in %s\n%s", n, time.Since(began).Round(10*time.Millisecond), list.String())
+	if err := errors.Join(os.MkdirAll(filepath.Dir(demoFile), 0o700), os.WriteFile(demoFile, []byte(list.String()), 0o600)); err != nil {
+		return fmt.Errorf("failed to keep the passwords: %w", err)
+	}
+	fmt.Fprintf(out, "these passwords are kept in %s\n", demoFile)
+	return nil
+}
+
+// demoSignIns returns the lines of the kept demo accounts, none if the store has
+// no demo data or they cannot sign in.
+func demoSignIns(ctx context.Context, c *config.Config, s adapters.Storage) []string {
+	if _, err := s.Users.FindByEmail(ctx, demoAccounts[0].Email); err != nil || strings.HasPrefix(c.HTTP.PublicURL, "https:") {
+		return nil
+	}
+	kept, err := os.ReadFile(demoFile)
+	if err != nil {
+		return nil
+	}
+	return strings.Split(strings.TrimSpace(string(kept)), "\n")
+}
+
+// demoRoles begin the addresses of demo accounts, before a number and the domain.
+var demoRoles = []string{"employer", "admin", "recruiter", "viewer", "jobseeker"}
+
+// maxDemoAccounts bounds the accounts of a role.
+const maxDemoAccounts = 2_000
+
+// removeDemo deletes the demo organizations' listings and the demo accounts.
+// What others keep of them is erased in the background.
+func removeDemo(ctx context.Context, out io.Writer, c *config.Config, s adapters.Storage, d adapters.Deps) error {
+	people := newIdentity(c, s, d, nil, nil, nil)
+	var accounts []string
+	organizations := map[string]bool{}
+	for _, role := range demoRoles {
+		for i := range maxDemoAccounts {
+			email := role + "@" + identity.DemoDomain
+			if i > 0 {
+				email = fmt.Sprintf("%s%d@%s", role, i, identity.DemoDomain)
+			}
+			u, err := s.Users.FindByEmail(ctx, email)
+			if errors.Is(err, identity.ErrUserNotFound) {
+				continue
+			} else if err != nil {
+				return err
+			}
+			m, err := s.Organizations.MembershipOf(ctx, u.ID)
+			if err != nil {
+				return err
+			}
+			if m != nil {
+				organizations[m.OrganizationID] = true
+			}
+			accounts = append(accounts, u.ID)
+		}
+	}
+	n, err := s.ListingLoader.Remove(ctx, slices.Sorted(maps.Keys(organizations)))
+	if err != nil {
+		return err
+	}
+	// The accounts come last: without them the listings would not be found.
+	for _, userID := range accounts {
+		if err := people.DeleteAccount(ctx, auth.Actor{UserID: userID, ConfirmedAt: d.Clock.Now()}); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "removed %d demo accounts and %d listings\n", len(accounts), n)
+	if err := os.Remove(demoFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
