@@ -15,38 +15,41 @@ const (
 	maxPerSite = 32
 	// maxUnknown leaves the rest to devices with an earlier sign-in.
 	maxUnknown = 48
+	// maxPerAccount is for the devices with an earlier sign-in to one account.
+	maxPerAccount = 4
 )
 
-// gate counts the passwords that are being hashed, without those from devices with
-// an earlier sign-in: the hasher's own limit is enough for them.
+// gate limits the passwords that are being hashed: by the network of the client or,
+// from a device with an earlier sign-in, by the account.
 type gate struct {
-	mu   sync.Mutex
-	busy map[string]int // by network; one without any has no entry
-	all  int
+	mu      sync.Mutex
+	busy    map[string]int // by network or account; an idle one has no entry
+	unknown int
 }
 
-// enter admits a password from the address until leave is called.
-func (g *gate) enter(address string, knownDevice bool) (leave func(), err error) {
-	if knownDevice {
-		return func() {}, nil
-	}
-	site := prefix(address, 24, 48)
+// enter admits a password from the address until leave is called. account is set
+// for a device with an earlier sign-in to it.
+func (g *gate) enter(address, account string) (leave func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.busy[site] >= maxPerSite || g.all >= maxUnknown {
+	key, limit, unknown := "account "+account, maxPerAccount, 0
+	if account == "" {
+		key, limit, unknown = prefix(address, 24, 48), maxPerSite, 1
+	}
+	if g.busy[key] >= limit || g.unknown+unknown > maxUnknown {
 		return nil, fault.ErrUnavailable.WithReason("password hasher: busy").WithRetryAfter(time.Second)
 	}
 	if g.busy == nil {
 		g.busy = map[string]int{}
 	}
-	g.busy[site]++
-	g.all++
+	g.busy[key]++
+	g.unknown += unknown
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.busy[site]--; g.busy[site] == 0 {
-			delete(g.busy, site)
+		if g.busy[key]--; g.busy[key] == 0 {
+			delete(g.busy, key)
 		}
-		g.all--
+		g.unknown -= unknown
 	}, nil
 }

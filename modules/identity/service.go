@@ -171,7 +171,7 @@ func (s *Service) register(ctx context.Context, r registration, from Client, ope
 	case !errors.Is(err, ErrUserNotFound):
 		return err
 	}
-	leave, err := s.gate.enter(from.Address, false)
+	leave, err := s.gate.enter(from.Address, "")
 	if err != nil {
 		return err
 	}

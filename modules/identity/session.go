@@ -57,6 +57,18 @@ func LiveCutoffs(now time.Time) (api, browser time.Time) {
 	return now.Add(-refreshLife), now.Add(-browserIdle)
 }
 
+// UnusedUntil returns when the session expires unless it is used before.
+func (s Session) UnusedUntil() time.Time {
+	idle := refreshLife
+	if s.Browser {
+		idle = browserIdle
+	}
+	if end := s.LastUsedAt.Add(idle); end.Before(s.ExpiresAt) {
+		return end
+	}
+	return s.ExpiresAt
+}
+
 // Alive reports whether the session still proves a sign-in.
 func (s Session) Alive(now time.Time) bool { return s.EndedAt.IsZero() && now.Before(s.ExpiresAt) }
 

@@ -82,7 +82,11 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 	if err := s.checkFailures(ctx, counts); err != nil {
 		return User{}, "", err
 	}
-	leave, err := s.gate.enter(from.Address, s.isKnownDevice(email, from))
+	known := ""
+	if s.isKnownDevice(email, from) {
+		known = EmailKey(email)
+	}
+	leave, err := s.gate.enter(from.Address, known)
 	if err != nil {
 		return User{}, "", err
 	}
@@ -109,8 +113,8 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 		}
 		return User{}, "", s.signInFailed(ctx, u.ID)
 	}
-	// Others may have failed meanwhile: guesses side by side are no more than one
-	// after the other.
+	// Concurrent attempts may have failed since: parallel guesses must not get
+	// more tries than sequential ones.
 	if err := s.checkFailures(ctx, counts); err != nil {
 		return User{}, "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -106,5 +107,31 @@ func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
 		}
 		w.guest(t).get("/api/listings").ok(200)
 		require.Less(t, w.peak(t)-before, 64, "MiB")
+	})
+}
+
+func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		token := w.seeker(t).token
+		part := strings.Repeat("x", 1<<20+1)
+		upload := func() *bufio.Reader {
+			c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = c.Close() })
+			request := w.head(t, "POST", "/api/jobseekers/documents", "Authorization: Bearer "+token+"\r\nExpect: 100-continue\r\n", 10<<20) + part
+			go func() { _, _ = io.WriteString(c, request) }() // returns when the connection is closed
+			return bufio.NewReader(c)
+		}
+		var statuses []int
+		for range 16 {
+			response, err := http.ReadResponse(upload(), nil)
+			require.NoError(t, err)
+			_ = response.Body.Close()
+			statuses = append(statuses, response.StatusCode)
+		}
+		require.Equal(t, append([]int{100, 100}, slices.Repeat([]int{429}, 14)...), statuses)
+		other := w.seeker(t)
+		other.post("/api/auth/login", object{"email": other.email, "password": password}).ok(200)
+		other.post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.txt", "content": part}).ok(200)
 	})
 }

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"fmt"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -28,6 +30,15 @@ func TestSessions(t *testing.T) {
 			require.Equal(t, object{"browser": true, "current": false}, list.some("data.sessions.0", "browser", "current"), "the newest first")
 			require.Equal(t, object{"browser": false, "current": false}, list.some("data.sessions.1", "browser", "current"))
 			require.Equal(t, object{"browser": false, "current": true}, list.some("data.sessions.2", "browser", "current"))
+			expiry := func(i int) time.Duration {
+				used, err := time.Parse(time.RFC3339, list.text(fmt.Sprintf("data.sessions.%d.lastUsedAt", i)))
+				require.NoError(t, err)
+				expires, err := time.Parse(time.RFC3339, list.text(fmt.Sprintf("data.sessions.%d.expiresAt", i)))
+				require.NoError(t, err)
+				return expires.Sub(used)
+			}
+			require.Equal(t, 12*time.Hour, expiry(0), "of a browser without further use")
+			require.Equal(t, 7*24*time.Hour, expiry(1), "of an API client without further use")
 			require.Regexp(t, `\.0/24$`, list.text("data.sessions.1.network"), "the network and not the host")
 			next := me.get("/api/auth/sessions?limit=2").ok(200).text("data.nextCursor")
 			require.Equal(t, list.text("data.sessions.2.id"), me.get("/api/auth/sessions?limit=2&cursor="+next).ok(200).text("data.sessions.0.id"))

@@ -18,7 +18,7 @@ func sessionRoutes(s *identity.Service) []web.Route {
 				v := sessionsView{Sessions: make([]sessionView, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
 				for i, one := range r.Items {
 					v.Sessions[i] = sessionView{
-						ID: one.ID, CreatedAt: one.CreatedAt, LastUsedAt: one.LastUsedAt, ExpiresAt: one.ExpiresAt,
+						ID: one.ID, CreatedAt: one.CreatedAt, LastUsedAt: one.LastUsedAt, ExpiresAt: one.UnusedUntil(),
 						Network: one.Address, UserAgent: one.UserAgent, Browser: one.Browser, Current: one.ID == c.Actor.SessionID,
 					}
 				}
@@ -44,7 +44,8 @@ type sessionView struct {
 	ID         string    `json:"id"`
 	CreatedAt  time.Time `json:"createdAt"`
 	LastUsedAt time.Time `json:"lastUsedAt"`
-	ExpiresAt  time.Time `json:"expiresAt"`
+	// ExpiresAt is when the session ends without further use.
+	ExpiresAt time.Time `json:"expiresAt"`
 	// Network is the /24 or /64 that the sign-in came from, not the host.
 	Network   string `json:"network" sample:"198.51.100.0/24"`
 	UserAgent string `json:"userAgent"`
