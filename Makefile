@@ -20,9 +20,12 @@ run: build ## Serve everything on SQLite, with demo data on the first start
 	@bin/locum seed --optional
 	@exec bin/locum serve
 
+# Tests that drive a server wait for it about half of their time.
+PARALLEL = $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
+
 .PHONY: test
 test: ## Run all tests, on SQLite and on private Postgres and Redis servers
-	@go run ./test/kit/with-services -- go test -count=1 -timeout 20m ./...
+	@go run ./test/kit/with-services -- go test -count=1 -timeout 20m -parallel $(PARALLEL) ./test/e2e ./test/chaos ./...
 
 .PHONY: check
 check: fmt vet lint arch generated tidy vuln ## Everything that needs no running server

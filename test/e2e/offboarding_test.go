@@ -85,14 +85,15 @@ func TestRemoveMember_Invitation_Withdrawn(t *testing.T) {
 		for _, to := range []string{invited.email, email} {
 			boss.post("/api/employers/team", object{"intent": "add-member", "name": "Tom", "email": to}).ok(200)
 		}
+		tokens := []string{w.mailed(t, email, "Join"), w.mailed(t, invited.email, "Join")} // not sent after the withdrawal
 		for _, m := range boss.get("/api/employers/team").ok(200).list("data.team") {
 			if m := m.(object); m["status"] == "invited" {
 				boss.delete(teamPath(m["id"].(string))).ok(200)
 			}
 		}
 		require.Len(t, boss.get("/api/employers/team").ok(200).list("data.team"), 1)
-		w.guest(t).post("/api/auth/accept-invitation", object{"token": w.mailed(t, email, "Join"), "password": password}).invalid("token")
-		invited.post("/api/auth/accept-invitation", object{"token": w.mailed(t, invited.email, "Join"), "password": password}).invalid("token")
+		w.guest(t).post("/api/auth/accept-invitation", object{"token": tokens[0], "password": password}).invalid("token")
+		invited.post("/api/auth/accept-invitation", object{"token": tokens[1], "password": password}).invalid("token")
 		boss.post("/api/employers/team", object{"intent": "add-member", "name": "Tom", "email": email}).ok(200)
 	})
 }

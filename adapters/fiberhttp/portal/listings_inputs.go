@@ -24,8 +24,9 @@ type MetaBatchInput struct {
 	Body []byte `body:"raw" sample:"[{\"uuid\":\"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01\",\"meta\":{\"listing\":{\"title\":\"RN\"}}}]"`
 }
 
-// RawBody returns the structure of Body, for the OpenAPI document.
-func (MetaBatchInput) RawBody() any { return []MetaItem(nil) }
+// RawBody returns the structure of Body, for the OpenAPI document. Items are
+// validated one by one, so that an invalid one does not fail the others.
+func (MetaBatchInput) RawBody() any { return []json.RawMessage(nil) }
 
 // MetaItem is a merge patch for the meta of one listing.
 type MetaItem struct {
