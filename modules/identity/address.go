@@ -211,8 +211,8 @@ func (s *Service) leaveAddress(ctx context.Context, left EmailUndo, nextKey stri
 	return s.EmailUndos.DeleteSince(ctx, left.UserID, undo.ChangedAt)
 }
 
-// takeAddress makes the address free for the account: an invited account without
-// a password that has it is merged into the account. ErrEmailTaken if another account has it.
+// takeAddress makes the address free for the account: an invited user who has it
+// is merged into the account. ErrEmailTaken if another account has it.
 func (s *Service) takeAddress(ctx context.Context, u *User, email string) error {
 	switch holder, err := s.findByEmail(ctx, email); {
 	case errors.Is(err, ErrUserNotFound):

@@ -16,7 +16,7 @@ const (
 	// maxUnknown leaves the rest to devices with an earlier sign-in.
 	maxUnknown = 48
 	// maxPerAccount is for the devices with an earlier sign-in to one account.
-	maxPerAccount = 4
+	maxPerAccount = 16
 )
 
 // gate limits the passwords that are being hashed: by the network of the client or,
