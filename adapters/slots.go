@@ -59,6 +59,7 @@ type Storage struct {
 	ListingSearch  listings.Search
 	ListingLoader  listings.Loader
 	ListingMatcher listings.Matcher
+	ListingFeed    listings.Feed
 	ListingViews   listings.Views
 	Applications   hiring.Applications
 	Appointments   hiring.Appointments

@@ -35,6 +35,10 @@ func newRelay(s adapters.Storage, r *job.Runner, table []event.Subscription, log
 // forgetAtOnce is how many rows one transaction deletes.
 const forgetAtOnce = 5_000
 
+// feedRetention is how long changes of listings are kept. A search index that was
+// not updated for longer is rebuilt.
+const feedRetention = 7 * 24 * time.Hour
+
 // retention deletes the rows of finished work.
 func retention(c *config.Config, s adapters.Storage, d adapters.Deps) job.Periodic {
 	return job.Periodic{Kind: "storage.forget", Every: 10 * time.Minute, Longest: 5 * time.Minute, Do: func(ctx context.Context) error {
@@ -43,6 +47,9 @@ func retention(c *config.Config, s adapters.Storage, d adapters.Deps) job.Period
 			func() (int, error) { return s.Outbox.Forget(ctx, d.Clock.Now().Add(-c.Retention.Events), forgetAtOnce) },
 			func() (int, error) { return s.Jobs.Forget(ctx, d.Clock.Now().Add(-c.Retention.Tasks), forgetAtOnce) },
 			func() (int, error) { return s.Idempotency.DeleteExpired(ctx, forgetAtOnce) },
+			func() (int, error) {
+				return s.ListingFeed.DeleteChangesBefore(ctx, d.Clock.Now().Add(-feedRetention), forgetAtOnce)
+			},
 			func() (int, error) { return s.AuditLog.DeleteBefore(ctx, d.Clock.Now().Add(-audit.Keep), forgetAtOnce) },
 		} {
 			for {

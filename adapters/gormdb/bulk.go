@@ -84,7 +84,9 @@ func (d Listings) Remove(ctx context.Context, organizationIDs []string) (removed
 					return wrap(err)
 				}
 				n = len(ids)
-				d.listingsChange(ctx)
+				if err := d.recordListings(ctx, ids); err != nil {
+					return err
+				}
 				return wrap(firstError(
 					d.unprepared(ctx).Exec("DELETE FROM listing_views WHERE ?", d.dialect.columnAmong("listing_id", ids)).Error,
 					d.unprepared(ctx).Exec("DELETE FROM listings WHERE ?", d.dialect.among(ids)).Error))
@@ -169,6 +171,9 @@ func (d Listings) loadPostgres(ctx context.Context, batches <-chan []writtenList
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
 			return err
 		}
+	}
+	if err := newEpoch(ctx, tx, d.newID()); err != nil {
+		return err
 	}
 	if err := tx.Commit(); err != nil {
 		return err
@@ -324,6 +329,9 @@ func (d Listings) loadSQLite(ctx context.Context, batches <-chan []writtenListin
 		return err
 	}
 	if err := exec(triggers...); err != nil {
+		return err
+	}
+	if err := newEpoch(ctx, tx, d.newID()); err != nil {
 		return err
 	}
 	return tx.Commit()

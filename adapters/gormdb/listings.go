@@ -42,8 +42,10 @@ func (d Listings) Create(ctx context.Context, ls []listings.Listing) error {
 	if err != nil {
 		return err
 	}
-	d.listingsChange(ctx)
-	return wrap(d.q(ctx).Create(&rows).Error)
+	if err := wrap(d.q(ctx).Create(&rows).Error); err != nil {
+		return err
+	}
+	return d.recordListings(ctx, idsOf(ls))
 }
 
 // savedColumns are written by every Save: all that can change after creation.
@@ -69,7 +71,6 @@ func (d Listings) Save(ctx context.Context, organizationID string, ls []listings
 	if err != nil {
 		return err
 	}
-	d.listingsChange(ctx)
 	res := d.q(ctx).Clauses(clause.OnConflict{
 		Columns:   []clause.Column{{Name: "id"}},
 		DoUpdates: clause.AssignmentColumns(savedColumns),
@@ -83,7 +84,15 @@ func (d Listings) Save(ctx context.Context, organizationID string, ls []listings
 	if res.RowsAffected != int64(len(rows)) {
 		return errStale
 	}
-	return nil
+	return d.recordListings(ctx, idsOf(ls))
+}
+
+func idsOf(ls []listings.Listing) []string {
+	ids := make([]string, len(ls))
+	for i := range ls {
+		ids[i] = ls[i].ID
+	}
+	return ids
 }
 
 // Get implements listings.Repository.

@@ -26,7 +26,7 @@ func (db *DB) Storage() adapters.Storage {
 		Profiles: Profiles{db}, Bookmarks: Bookmarks{db}, Onboardings: Onboardings{db}, Dismissals: Dismissals{db},
 		Documents: Documents{db}, DocumentFiles: DocumentFiles{db},
 		Notifications: Notifications{db}, Activities: Activities{db}, Searches: SavedSearches{db}, Alerts: Alerts{db}, SeekerTraces: Traces{db},
-		Listings: Listings{db, words}, ListingSearch: Searches{db, words, newFacts()}, ListingLoader: Listings{db, words}, ListingMatcher: Matchers{db, words}, ListingViews: Views{db},
+		Listings: Listings{db, words}, ListingSearch: Searches{db, words, newFacts()}, ListingLoader: Listings{db, words}, ListingMatcher: Matchers{db, words}, ListingFeed: Feed{db}, ListingViews: Views{db},
 		Subscriptions: Subscriptions{db}, Charges: Charges{db},
 		Apps: Apps{db}, Usage: Usage{db}, Grants: Grants{db}, Consents: Consents{db}, Webhooks: Webhooks{db},
 		Audit: Audit{db}, AuditLog: Audit{db},

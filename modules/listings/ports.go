@@ -2,6 +2,7 @@ package listings
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -102,6 +103,42 @@ type Search interface {
 	// Find runs the query. A cursor that it did not make, or made for another
 	// sort, is an Invalid fault of the field cursor.
 	Find(ctx context.Context, q Query) (page.Result[Hit], error)
+}
+
+// FeedPosition is a position in a Feed, opaque to its readers.
+type FeedPosition string
+
+// ErrFeedPosition reports a position from which a Feed cannot continue: it belongs
+// to another store, or the changes after it have been deleted. Read Open again.
+var ErrFeedPosition = errors.New("the position is not in the listing feed")
+
+// Feed is what search indexes are built from and kept current by.
+type Feed interface {
+	// Open calls fn with every open listing, the newest first, and returns the
+	// position from which Since continues. A listing that changes meanwhile may
+	// be missing or outdated; Since then returns it, and perhaps others again.
+	Open(ctx context.Context, fn func(*Listing) error) (FeedPosition, error)
+	// Since returns the listings that were changed by transactions that were
+	// committed after the position, in their present state. It returns about n
+	// listings, more if one transaction has changed more. ErrFeedPosition if it
+	// cannot continue from the position.
+	Since(ctx context.Context, position FeedPosition, n int) (FeedBatch, error)
+	// Changes returns a channel that receives a value when Since may have news,
+	// also from other processes, until ctx is done. A value may be lost, so that
+	// readers also poll.
+	Changes(ctx context.Context) <-chan struct{}
+	// DeleteChangesBefore deletes up to about n changes from before the time and
+	// returns their number.
+	DeleteChangesBefore(ctx context.Context, before time.Time, n int) (int, error)
+}
+
+// FeedBatch is a part of a Feed.
+type FeedBatch struct {
+	Listings []Listing // open or not
+	Deleted  []string  // ids of listings that do not exist any more
+	Position FeedPosition
+	// More reports whether Since has more at once.
+	More bool
 }
 
 // Matcher turns the search round: a few listings in memory are held against

@@ -48,6 +48,7 @@ func Listings(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		}
 	})
 	t.Run("views", func(t *testing.T) { Views(t, open) })
+	t.Run("feed", func(t *testing.T) { Feed(t, open) })
 	t.Run("search", func(t *testing.T) { Search(t, open) })
 }
 

@@ -1,0 +1,249 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// Feed implements listings.Feed. Every transaction that writes listings also
+// writes their ids to listing_changes.
+//
+// On Postgres, transactions commit in another order than that of their ids, so
+// reading what comes after the highest id seen would miss those that commit late.
+// Since reads everything from a fence on, the lowest id that was still running in
+// the snapshot of the previous read, without the transactions that it has already
+// returned.
+type Feed struct{ *DB }
+
+// feedPosition is a listings.FeedPosition.
+type feedPosition struct {
+	// Store identifies the database and its epoch.
+	Store string `json:"store"`
+	// Fence is the transaction below which everything has been returned.
+	Fence int64 `json:"fence"`
+	// Returned are the transactions from the fence on that have been returned.
+	Returned []int64 `json:"returned,omitempty"`
+}
+
+// listingChange is a row of listing_changes.
+type listingChange struct {
+	Xid       int64
+	ListingID string
+}
+
+// recordListings stores that the transaction has changed the listings.
+func (db *DB) recordListings(ctx context.Context, ids []string) error {
+	db.listingsChange(ctx)
+	if len(ids) == 0 {
+		return nil
+	}
+	now := db.clock.Now()
+	args := make([]any, 0, 2*len(ids))
+	for _, id := range ids {
+		args = append(args, id, now)
+	}
+	statement := "INSERT INTO listing_changes (listing_id, changed_at) VALUES (?, ?)" + strings.Repeat(", (?, ?)", len(ids)-1)
+	if db.pg() {
+		statement += " ON CONFLICT DO NOTHING"
+	}
+	return wrap(db.unprepared(ctx).Exec(statement, args...).Error)
+}
+
+// newEpoch makes every search index start again, after listings were written
+// without listing_changes.
+func newEpoch(ctx context.Context, tx *sql.Tx, epoch string) error {
+	_, err := tx.ExecContext(ctx, "UPDATE listing_feed SET epoch = $1", epoch)
+	return err
+}
+
+// storeID returns what identifies the database and its epoch: transaction ids are
+// compared within one database cluster only, not with those of a restored copy.
+func (d Feed) storeID() string {
+	if d.pg() {
+		return "(SELECT CAST(epoch AS TEXT) || '/' || (SELECT system_identifier FROM pg_control_system()) FROM listing_feed)"
+	}
+	return "(SELECT epoch FROM listing_feed)"
+}
+
+// running returns the lowest id of a transaction that may be running.
+func (d Feed) running() string {
+	if d.pg() {
+		return "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"
+	}
+	return "(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'listing_changes')"
+}
+
+// openAtOnce is how many listings one statement of Open reads.
+const openAtOnce = 1_000
+
+// Open implements listings.Feed.
+func (d Feed) Open(ctx context.Context, fn func(*listings.Listing) error) (listings.FeedPosition, error) {
+	var position feedPosition
+	err := d.unprepared(ctx).Raw("SELECT "+d.storeID()+", "+d.running()).Row().Scan(&position.Store, &position.Fence)
+	if err != nil {
+		return "", wrap(err)
+	}
+	for last := (*fullListingRow)(nil); ; {
+		q := d.unprepared(ctx).Where("open").Order("posted_at DESC, id DESC").Limit(openAtOnce)
+		if last != nil {
+			q = q.Where("(posted_at, id) < (?, ?)", last.Short.PostedAt, last.Short.ID)
+		}
+		var rows []fullListingRow
+		if err := q.Find(&rows).Error; err != nil {
+			return "", wrap(err)
+		}
+		for i := range rows {
+			l, err := rows[i].listing()
+			if err == nil {
+				err = fn(&l)
+			}
+			if err != nil {
+				return "", err
+			}
+		}
+		if len(rows) < openAtOnce {
+			return position.encode(), nil
+		}
+		last = &rows[len(rows)-1]
+	}
+}
+
+func (p feedPosition) encode() listings.FeedPosition {
+	text, _ := json.Marshal(p) //nolint:errchkjson // text and numbers
+	return listings.FeedPosition(text)
+}
+
+// Since implements listings.Feed.
+func (d Feed) Since(ctx context.Context, position listings.FeedPosition, n int) (listings.FeedBatch, error) {
+	var from feedPosition
+	if err := json.Unmarshal([]byte(position), &from); err != nil {
+		return listings.FeedBatch{}, listings.ErrFeedPosition
+	}
+	changes, next, more, err := d.changesSince(ctx, from, n)
+	if err != nil {
+		return listings.FeedBatch{}, err
+	}
+	ids := make([]string, len(changes))
+	for i, c := range changes {
+		ids[i] = c.ListingID
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	batch := listings.FeedBatch{Position: next.encode(), More: more}
+	for chunk := range slices.Chunk(ids, openAtOnce) {
+		var rows []fullListingRow
+		found, err := fullListings(rows, d.unprepared(ctx).Where("?", d.dialect.among(chunk)).Find(&rows).Error)
+		if err != nil {
+			return batch, err
+		}
+		batch.Listings = append(batch.Listings, found...)
+		batch.Deleted = append(batch.Deleted, missing(chunk, found)...)
+	}
+	return batch, nil
+}
+
+// missing returns the ids without a listing.
+func missing(ids []string, found []listings.Listing) []string {
+	exists := make(map[string]bool, len(found))
+	for i := range found {
+		exists[found[i].ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return exists[id] })
+}
+
+// changesSince returns the changes of whole transactions, about n or all of one,
+// and the position after them.
+func (d Feed) changesSince(ctx context.Context, from feedPosition, n int) (changes []listingChange, next feedPosition, more bool, err error) {
+	state, changes, err := d.readChanges(ctx, from, n)
+	if err != nil {
+		return nil, next, false, err
+	}
+	if state.Store != from.Store || state.Purged >= from.Fence {
+		return nil, next, false, listings.ErrFeedPosition
+	}
+	next = feedPosition{Store: from.Store, Fence: state.Running}
+	if more = len(changes) == n; more {
+		if changes, err = d.wholeTransactions(ctx, changes); err != nil {
+			return nil, next, false, err
+		}
+		next.Fence = min(next.Fence, changes[len(changes)-1].Xid+1)
+	}
+	returned := from.Returned
+	for _, c := range changes {
+		returned = append(returned, c.Xid)
+	}
+	slices.Sort(returned)
+	next.Returned = slices.DeleteFunc(slices.Compact(returned), func(xid int64) bool { return xid < next.Fence })
+	return changes, next, more, nil
+}
+
+// feedState is read in the same snapshot as the changes.
+type feedState struct {
+	Store   string
+	Running int64
+	Purged  int64
+}
+
+// readChanges reads at most n changes in the order of their transactions.
+func (d Feed) readChanges(ctx context.Context, from feedPosition, n int) (state feedState, changes []listingChange, err error) {
+	without := make([]string, len(from.Returned))
+	for i, xid := range from.Returned {
+		without[i] = strconv.FormatInt(xid, 10)
+	}
+	where := "xid >= ?"
+	if len(without) > 0 {
+		where += " AND xid NOT IN (" + strings.Join(without, ", ") + ")"
+	}
+	query := fmt.Sprintf(`SELECT s.store, s.running, s.purged, c.xid, c.listing_id
+		FROM (SELECT %s AS store, %s AS running, (SELECT purged_xid FROM listing_feed) AS purged) s
+		LEFT JOIN (SELECT xid, CAST(listing_id AS TEXT) AS listing_id FROM listing_changes WHERE %s ORDER BY xid, listing_id LIMIT ?) c ON 1 = 1
+		ORDER BY c.xid`, d.storeID(), d.running(), where)
+	err = d.each(ctx, query, []any{from.Fence, n}, func(rows scanning) error {
+		var xid *int64
+		var listingID *string
+		err := rows.Scan(&state.Store, &state.Running, &state.Purged, &xid, &listingID)
+		if xid != nil && listingID != nil {
+			changes = append(changes, listingChange{Xid: *xid, ListingID: *listingID})
+		}
+		return err
+	})
+	return state, changes, err
+}
+
+// wholeTransactions returns the changes without those of the last transaction,
+// which may be incomplete, or all changes of the only one.
+func (d Feed) wholeTransactions(ctx context.Context, changes []listingChange) ([]listingChange, error) {
+	last := changes[len(changes)-1].Xid
+	if first := changes[0].Xid; first != last {
+		return slices.DeleteFunc(changes, func(c listingChange) bool { return c.Xid == last }), nil
+	}
+	var all []listingChange
+	err := d.unprepared(ctx).Raw("SELECT xid, listing_id FROM listing_changes WHERE xid = ?", last).Scan(&all).Error
+	return all, wrap(err)
+}
+
+// Changes implements listings.Feed.
+func (d Feed) Changes(ctx context.Context) <-chan struct{} { return d.bell.listen(ctx) }
+
+// DeleteChangesBefore implements listings.Feed.
+func (d Feed) DeleteChangesBefore(ctx context.Context, before time.Time, n int) (deleted int, err error) {
+	err = d.Do(ctx, func(ctx context.Context) error {
+		var last *int64
+		err := d.unprepared(ctx).Raw("SELECT max(xid) FROM (SELECT xid, changed_at FROM listing_changes WHERE xid < "+d.running()+" ORDER BY xid LIMIT ?) oldest WHERE changed_at < ?", n, before).Scan(&last).Error
+		if err != nil || last == nil {
+			return wrap(err)
+		}
+		removed := d.unprepared(ctx).Exec("DELETE FROM listing_changes WHERE xid <= ? AND changed_at < ?", *last, before)
+		deleted = int(removed.RowsAffected)
+		return wrap(firstError(removed.Error, d.unprepared(ctx).Exec("UPDATE listing_feed SET purged_xid = ?", *last).Error))
+	})
+	return deleted, err
+}

@@ -1,0 +1,240 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// Feed checks the port listings.Feed.
+func Feed(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+	for name, test := range map[string]func(*testing.T, *board){
+		"open listings, the newest first":               feedOpen,
+		"each change once, in the present state":        feedChanges,
+		"a change that is rolled back":                  feedRollback,
+		"a transaction of more than a batch":            feedLargeTransaction,
+		"late commits of concurrent transactions":       feedConcurrent,
+		"a position of another store or after deletion": feedPositions,
+		"listings written by the loader":                feedLoader,
+		"a signal after each commit":                    feedSignal,
+	} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, newBoard(t, open)) })
+	}
+}
+
+func feedOpen(t *testing.T, b *board) {
+	var want []string
+	for range 3 {
+		want = append([]string{b.post(t, listings.CreateInput{Title: "Nurse"}).ID}, want...)
+		b.clk.Advance(time.Second)
+	}
+	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
+	var got []string
+	_, err := b.ListingFeed.Open(t.Context(), func(l *listings.Listing) error {
+		got = append(got, l.ID)
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	stop := errors.New("stop")
+	_, err = b.ListingFeed.Open(t.Context(), func(*listings.Listing) error { return stop })
+	require.ErrorIs(t, err, stop)
+}
+
+// position returns the position at the end of the feed.
+func (b *board) position(t testing.TB) listings.FeedPosition {
+	t.Helper()
+	position, err := b.ListingFeed.Open(t.Context(), func(*listings.Listing) error { return nil })
+	require.NoError(t, err)
+	_, position = b.drain(t, position, 100)
+	return position
+}
+
+func feedChanges(t *testing.T, b *board) {
+	before := b.post(t, listings.CreateInput{Title: "Nurse"})
+	position := b.position(t)
+	created := b.post(t, listings.CreateInput{Title: "Midwife"})
+	err := b.svc.Archive(t.Context(), b.org, before.ID)
+	require.NoError(t, err)
+	batch, err := b.ListingFeed.Since(t.Context(), position, 10)
+	require.NoError(t, err)
+	require.False(t, batch.More)
+	require.Empty(t, batch.Deleted)
+	state := map[string]bool{}
+	for _, l := range batch.Listings {
+		state[l.ID] = l.Open
+	}
+	require.Equal(t, map[string]bool{before.ID: false, created.ID: true}, state)
+	again, err := b.ListingFeed.Since(t.Context(), batch.Position, 10)
+	require.NoError(t, err)
+	require.Empty(t, again.Listings)
+	_, err = b.ListingLoader.Remove(t.Context(), []string{b.org})
+	require.NoError(t, err)
+	removed, err := b.ListingFeed.Since(t.Context(), again.Position, 10)
+	require.NoError(t, err)
+	require.Empty(t, removed.Listings)
+	require.ElementsMatch(t, []string{before.ID, created.ID}, removed.Deleted)
+}
+
+func feedRollback(t *testing.T, b *board) {
+	position := b.position(t)
+	undone := errors.New("undone")
+	require.ErrorIs(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
+		_, err := b.svc.Create(ctx, b.org, listings.CreateInput{Title: "Nurse", Description: "A good post."})
+		require.NoError(t, err)
+		return undone
+	}), undone)
+	batch, err := b.ListingFeed.Since(t.Context(), position, 10)
+	require.NoError(t, err)
+	require.Empty(t, batch.Listings)
+	require.Empty(t, batch.Deleted)
+}
+
+func feedLargeTransaction(t *testing.T, b *board) {
+	position := b.position(t)
+	var want []string
+	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
+		for range 25 {
+			l, err := b.svc.Create(ctx, b.org, listings.CreateInput{Title: "Nurse", Description: "A good post."})
+			if err != nil {
+				return err
+			}
+			want = append(want, l.ID)
+		}
+		return nil
+	}))
+	want = append(want, b.post(t, listings.CreateInput{Title: "Midwife"}).ID)
+	got, _ := b.drain(t, position, 10)
+	require.ElementsMatch(t, want, got)
+}
+
+// drain reads the feed to its end and returns the ids in the order of their batches.
+func (b *board) drain(t testing.TB, position listings.FeedPosition, n int) (ids []string, end listings.FeedPosition) {
+	t.Helper()
+	for more := true; more; {
+		batch, err := b.ListingFeed.Since(t.Context(), position, n)
+		require.NoError(t, err)
+		for _, l := range batch.Listings {
+			ids = append(ids, l.ID)
+		}
+		position, more = batch.Position, batch.More
+	}
+	return ids, position
+}
+
+// The transactions overlap, take different times and are partly rolled back, while
+// the feed is read.
+func feedConcurrent(t *testing.T, b *board) {
+	position := b.position(t)
+	undone := errors.New("undone")
+	var mu sync.Mutex
+	var want, got []string
+	var writers sync.WaitGroup
+	for range 6 {
+		writers.Go(func() {
+			for i := range 20 {
+				var l listings.Listing
+				err := b.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
+					if l, err = b.svc.Create(ctx, b.org, listings.CreateInput{Title: "Nurse", Description: "A good post."}); err != nil {
+						return err
+					}
+					for range rand.IntN(5) { // so that commits come in another order
+						if _, err := b.svc.Get(ctx, b.org, l.ID); err != nil {
+							return err
+						}
+					}
+					if i%5 == 4 {
+						return undone
+					}
+					return nil
+				})
+				if err == nil {
+					mu.Lock()
+					want = append(want, l.ID)
+					mu.Unlock()
+				} else if !errors.Is(err, undone) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { writers.Wait(); close(done) }()
+	for last := false; ; {
+		batch, err := b.ListingFeed.Since(t.Context(), position, 7)
+		require.NoError(t, err)
+		for _, l := range batch.Listings {
+			got = append(got, l.ID)
+		}
+		position = batch.Position
+		if last && !batch.More {
+			break
+		}
+		select {
+		case <-done:
+			last = true
+		default:
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Equal(t, want, got, "each change once")
+}
+
+func feedPositions(t *testing.T, b *board) {
+	position := b.position(t)
+	for _, foreign := range []listings.FeedPosition{"", "x", "{}", `{"store":"another","fence":1}`} {
+		_, err := b.ListingFeed.Since(t.Context(), foreign, 10)
+		require.ErrorIs(t, err, listings.ErrFeedPosition, foreign)
+	}
+	for range 5 {
+		b.post(t, listings.CreateInput{Title: "Nurse"})
+	}
+	b.clk.Advance(time.Hour)
+	kept := b.post(t, listings.CreateInput{Title: "Midwife"})
+	deleted := 0
+	// Changes stay while an older transaction is running.
+	require.Eventually(t, func() bool {
+		n, err := b.ListingFeed.DeleteChangesBefore(t.Context(), b.clk.Now().Add(-time.Minute), 3)
+		deleted += n
+		return err == nil && deleted == 5
+	}, 30*time.Second, 5*time.Millisecond)
+	_, err := b.ListingFeed.Since(t.Context(), position, 10)
+	require.ErrorIs(t, err, listings.ErrFeedPosition)
+	position = b.position(t)
+	err = b.svc.Archive(t.Context(), b.org, kept.ID)
+	require.NoError(t, err)
+	got, _ := b.drain(t, position, 10)
+	require.Equal(t, []string{kept.ID}, got)
+}
+
+func feedLoader(t *testing.T, b *board) {
+	l := b.post(t, listings.CreateInput{Title: "Nurse"})
+	position := b.position(t)
+	l.ID = b.post(t, listings.CreateInput{Title: "Midwife"}).ID[:35] + "0"
+	require.NoError(t, b.ListingLoader.Load(t.Context(), slices.Values([]listings.Listing{l}), func(int) {}))
+	_, err := b.ListingFeed.Since(t.Context(), position, 10)
+	require.ErrorIs(t, err, listings.ErrFeedPosition)
+}
+
+func feedSignal(t *testing.T, b *board) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	changes := b.ListingFeed.Changes(ctx)
+	b.post(t, listings.CreateInput{Title: "Nurse"})
+	select {
+	case <-changes:
+	case <-time.After(10 * time.Second):
+		t.Error("no signal")
+	}
+}
