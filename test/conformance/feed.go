@@ -14,6 +14,7 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/test/kit/stores"
 )
 
 // Feed checks the port listings.Feed.
@@ -221,7 +222,7 @@ func feedPositions(t *testing.T, b *board) {
 func feedLoader(t *testing.T, b *board) {
 	l := b.post(t, listings.CreateInput{Title: "Nurse"})
 	position := b.position(t)
-	l.ID = b.post(t, listings.CreateInput{Title: "Midwife"}).ID[:35] + "0"
+	l.ID = stores.NewID()
 	require.NoError(t, b.ListingLoader.Load(t.Context(), slices.Values([]listings.Listing{l}), func(int) {}))
 	_, err := b.ListingFeed.Since(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
