@@ -1,0 +1,416 @@
+package relevance
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// place is a town with the ways in which adverts write it.
+type place struct {
+	key, name string
+	lat, lon  float64
+	regions   []string
+	country   string
+	spellings []string
+}
+
+// employer is an organization with the paragraphs that all of its adverts share.
+type employer struct {
+	key, name   string
+	place       *place
+	setting     string
+	boilerplate []string
+}
+
+// advert is a job as an employer posts it, and the attributes that only this
+// suite knows.
+type advert struct {
+	title, body  string
+	employer     *employer
+	place        *place
+	location     string
+	specialty    string
+	requirements []string
+	pay          pay
+	attributes   attributes
+}
+
+type pay struct {
+	min, max         float64
+	currency, period string
+}
+
+// yearly returns the pay per year: 1,950 hours in GBP and EUR, 2,080 in USD.
+func (p pay) yearly() (low, high float64) {
+	perYear := map[string]float64{"year": 1, "month": 12, "week": 52, "day": 260, "hour": 1950}[p.period]
+	if p.period == "hour" && p.currency == "USD" {
+		perYear = 2080
+	}
+	return p.min * perYear, p.max * perYear
+}
+
+// attributes are the values by key.
+type attributes map[string][]string
+
+func (a attributes) one(key string) string {
+	if len(a[key]) == 0 {
+		return ""
+	}
+	return a[key][0]
+}
+
+// shorthands are attributes that adverts name without their key.
+var shorthands = map[string]string{
+	"permanent": "contract", "temporary": "contract", "contract": "contract",
+	"full-time": "hours", "part-time": "hours", "bank": "hours", "per-diem": "hours", "flexible": "hours",
+	"remote": "remote",
+}
+
+// parseAttributes reads "band=6 spec=icu,hdu nonclinical" over the defaults.
+func parseAttributes(text string, defaults attributes) (attributes, error) {
+	out := attributes{}
+	for k, v := range defaults {
+		out[k] = v
+	}
+	for _, word := range strings.Fields(text) {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok {
+			if key, ok = shorthands[word]; !ok {
+				return nil, fmt.Errorf("unknown attribute %q", word)
+			}
+			value = word
+		}
+		out[key] = strings.Split(value, ",")
+	}
+	return out, nil
+}
+
+// bandPay is the yearly pay of the bands of the NHS in GBP.
+var bandPay = map[string]string{
+	"2": "24465-24465", "3": "24937-26598", "4": "27485-30162", "5": "31049-37796", "6": "38682-46580", "7": "47810-54710",
+	"8a": "55690-62682", "8b": "64455-74896", "8c": "76965-88682", "8d": "91342-105337",
+}
+
+var currencies = map[string]string{"uk": "GBP", "ie": "EUR", "us": "USD"}
+
+// parsePay reads "31000-38000" or "22.50-25/hour".
+func parsePay(text, currency string) (pay, error) {
+	amounts, period, ok := strings.Cut(text, "/")
+	if !ok {
+		period = "year"
+	}
+	low, high, ok := strings.Cut(amounts, "-")
+	if !ok {
+		high = low
+	}
+	p := pay{currency: currency, period: period}
+	var err error
+	if p.min, err = strconv.ParseFloat(low, 64); err != nil {
+		return p, err
+	}
+	p.max, err = strconv.ParseFloat(high, 64)
+	return p, err
+}
+
+// hash is a stable number for a text.
+func hash(text string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(text))
+	return int(h.Sum32() >> 1)
+}
+
+// miles is the distance between two places on a sphere.
+func miles(a, b *place) float64 {
+	const radius, degree = 3958.8, math.Pi / 180
+	dLat, dLon := (b.lat-a.lat)*degree/2, (b.lon-a.lon)*degree/2
+	h := math.Pow(math.Sin(dLat), 2) + math.Cos(a.lat*degree)*math.Cos(b.lat*degree)*math.Pow(math.Sin(dLon), 2)
+	return 2 * radius * math.Asin(math.Sqrt(h))
+}
+
+// board is everything that the suite posts.
+type board struct {
+	places       map[string]*place
+	specialties  map[string][]string // display name, paragraphs
+	skills       map[string]string
+	employers    []*employer
+	employerKeys map[string]*employer
+	adverts      []*advert // the oldest first
+}
+
+// lines calls fn for each line of the file that is neither empty nor a comment.
+func lines(path string, fn func(line string) error) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for i, line := range strings.Split(string(raw), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := fn(line); err != nil {
+			return fmt.Errorf("%s:%d: %w", path, i+1, err)
+		}
+	}
+	return nil
+}
+
+// fields splits a line at " | ".
+func fields(line string, n int) ([]string, error) {
+	out := strings.Split(line, " | ")
+	if len(out) != n {
+		return nil, fmt.Errorf("want %d fields, have %d", n, len(out))
+	}
+	for i := range out {
+		out[i] = strings.TrimSpace(out[i])
+	}
+	return out, nil
+}
+
+func readBoard() (*board, error) {
+	b := &board{places: map[string]*place{}, specialties: map[string][]string{}, skills: map[string]string{}, employerKeys: map[string]*employer{}}
+	for _, file := range []struct {
+		name string
+		read func(string) error
+	}{{"places.txt", b.readPlace}, {"specialties.txt", b.readSpecialty}, {"employers.txt", b.readEmployer}} {
+		if err := lines(filepath.Join("testdata", file.name), file.read); err != nil {
+			return nil, err
+		}
+	}
+	files, err := filepath.Glob(filepath.Join("testdata", "adverts", "*.txt"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if err := b.readAdverts(file); err != nil {
+			return nil, err
+		}
+	}
+	b.order()
+	return b, nil
+}
+
+// order sorts adverts by week and employer, as they are posted. Adverts
+// without a week get one by their title.
+func (b *board) order() {
+	for _, a := range b.adverts {
+		if a.attributes["week"] == nil {
+			a.attributes["week"] = []string{strconv.Itoa(1 + hash(a.title+a.employer.key)%3)}
+		}
+	}
+	slices.SortStableFunc(b.adverts, func(x, y *advert) int {
+		return cmp.Or(cmp.Compare(x.attributes.one("week"), y.attributes.one("week")),
+			cmp.Compare(slices.Index(b.employers, x.employer), slices.Index(b.employers, y.employer)))
+	})
+}
+
+// readPlace reads "leeds | Leeds | 53.80 -1.55 | west-yorkshire yorkshire england | uk | Leeds; Leeds, West Yorkshire".
+func (b *board) readPlace(line string) error {
+	f, err := fields(line, 6)
+	if err != nil {
+		return err
+	}
+	p := &place{key: f[0], name: f[1], regions: strings.Fields(f[3]), country: f[4]}
+	if _, err := fmt.Sscan(f[2], &p.lat, &p.lon); err != nil {
+		return err
+	}
+	for _, s := range strings.Split(f[5], ";") {
+		p.spellings = append(p.spellings, strings.TrimSpace(s))
+	}
+	if b.places[p.key] != nil {
+		return fmt.Errorf("place %s is defined twice", p.key)
+	}
+	b.places[p.key] = p
+	return nil
+}
+
+// readSpecialty reads "icu | Intensive care | paragraph" or "skill driving | requirement".
+func (b *board) readSpecialty(line string) error {
+	if rest, ok := strings.CutPrefix(line, "skill "); ok {
+		f, err := fields(rest, 2)
+		if err != nil {
+			return err
+		}
+		b.skills[f[0]] = f[1]
+		return nil
+	}
+	f, err := fields(line, 3)
+	if err != nil {
+		return err
+	}
+	if b.specialties[f[0]] != nil {
+		return fmt.Errorf("specialty %s is defined twice", f[0])
+	}
+	b.specialties[f[0]] = f[1:]
+	return nil
+}
+
+// readEmployer reads "= key | name | place | setting" or "> boilerplate".
+func (b *board) readEmployer(line string) error {
+	if text, ok := strings.CutPrefix(line, "> "); ok {
+		last := b.employers[len(b.employers)-1]
+		last.boilerplate = append(last.boilerplate, text)
+		return nil
+	}
+	f, err := fields(strings.TrimPrefix(line, "= "), 4)
+	if err != nil {
+		return err
+	}
+	e := &employer{key: f[0], name: f[1], place: b.places[f[2]], setting: f[3]}
+	if e.place == nil {
+		return fmt.Errorf("unknown place %q", f[2])
+	}
+	if b.employerKeys[e.key] != nil {
+		return fmt.Errorf("employer %s is defined twice", e.key)
+	}
+	b.employers, b.employerKeys[e.key] = append(b.employers, e), e
+	return nil
+}
+
+// group is a role with what its adverts have in common.
+type group struct {
+	defaults   attributes
+	paragraphs []string
+	adverts    int
+}
+
+func (b *board) readAdverts(path string) error {
+	var g group
+	return lines(path, func(line string) error {
+		kind, text, _ := strings.Cut(line, " ")
+		switch kind {
+		case "=":
+			role, rest, _ := strings.Cut(text, " ")
+			defaults, err := parseAttributes(rest, attributes{"role": {role}, "kind": {role}, "clinical": {"yes"}, "remote": {"no"}})
+			g = group{defaults: defaults}
+			return err
+		case ">":
+			g.paragraphs = append(g.paragraphs, text)
+			return nil
+		case "+":
+			last := b.adverts[len(b.adverts)-1]
+			last.body = text + "\n\n" + last.body
+			return nil
+		case "*":
+			a, err := b.newAdvert(&g, text)
+			if err != nil {
+				return err
+			}
+			g.adverts++
+			b.adverts = append(b.adverts, a)
+			return nil
+		}
+		return fmt.Errorf("unknown line %q", line)
+	})
+}
+
+// newAdvert reads "TITLE | EMPLOYER[@PLACE] | ATTRIBUTES" and writes the body.
+func (b *board) newAdvert(g *group, line string) (*advert, error) {
+	f, err := fields(line+" ", 3)
+	if err != nil {
+		return nil, err
+	}
+	employerKey, placeKey, elsewhere := strings.Cut(f[1], "@")
+	a := &advert{title: f[0], employer: b.employerKeys[employerKey]}
+	if a.employer == nil {
+		return nil, fmt.Errorf("unknown employer %q", employerKey)
+	}
+	a.place = a.employer.place
+	if elsewhere {
+		if a.place = b.places[placeKey]; a.place == nil {
+			return nil, fmt.Errorf("unknown place %q", placeKey)
+		}
+	}
+	if a.attributes, err = parseAttributes(f[2], g.defaults); err != nil {
+		return nil, err
+	}
+	if len(g.paragraphs) == 0 {
+		return nil, fmt.Errorf("role %s has no paragraph", a.attributes.one("role"))
+	}
+	n := hash(a.title + a.employer.key)
+	a.location = a.place.spellings[n%len(a.place.spellings)]
+	b.complete(a)
+	if err := a.setPay(); err != nil {
+		return nil, err
+	}
+	return a, b.write(a, g.paragraphs[g.adverts%len(g.paragraphs)], n)
+}
+
+// complete adds the attributes that follow from the employer and the place.
+func (b *board) complete(a *advert) {
+	if a.attributes["setting"] == nil {
+		a.attributes["setting"] = []string{a.employer.setting}
+	}
+	if a.attributes.one("remote") == "remote" {
+		a.attributes["remote"] = []string{"yes"}
+	}
+	a.attributes["job"] = slices.Concat(a.attributes["role"], a.attributes["also"])
+	a.attributes["employer"] = []string{a.employer.key}
+	a.attributes["town"] = []string{a.place.key}
+	a.attributes["region"] = a.place.regions
+	a.attributes["country"] = []string{a.place.country}
+}
+
+// setPay takes the pay of the advert, its country or its band.
+func (a *advert) setPay() (err error) {
+	country := a.place.country
+	text := cmp.Or(a.attributes.one("pay"), a.attributes.one(country))
+	if text == "" && country == "uk" {
+		text = bandPay[a.attributes.one("band")]
+	}
+	if text == "" || text == "none" {
+		return nil
+	}
+	a.pay, err = parsePay(text, currencies[country])
+	return err
+}
+
+// write composes the body: the role's paragraph, the specialties', what the
+// attributes say, and the employer's boilerplate.
+func (b *board) write(a *advert, paragraph string, n int) error {
+	body := []string{paragraph}
+	for i, key := range a.attributes["spec"] {
+		s := b.specialties[key]
+		if s == nil {
+			return fmt.Errorf("unknown specialty %q", key)
+		}
+		body = append(body, s[1])
+		// About every third advert names its specialty in the field for it.
+		if i == 0 && n%3 == 0 {
+			a.specialty = s[0]
+		}
+	}
+	if band := a.attributes.one("band"); band != "" && !strings.Contains(strings.ToLower(a.title), "band") {
+		body = append(body, fmt.Sprintf([]string{"The post is Agenda for Change Band %s.", "Salary: Band %s, paid monthly.", "Grade: AfC band %s."}[n%3], band))
+	}
+	for _, shift := range a.attributes["shift"] {
+		text, ok := shiftTexts[shift]
+		if !ok {
+			return fmt.Errorf("unknown shift %q", shift)
+		}
+		body = append(body, text[n%len(text)])
+	}
+	for _, skill := range a.attributes["asked"] {
+		if b.skills[skill] == "" {
+			return fmt.Errorf("unknown skill %q", skill)
+		}
+		a.requirements = append(a.requirements, b.skills[skill])
+	}
+	a.body = strings.Join(append(body, a.employer.boilerplate...), "\n\n")
+	return nil
+}
+
+var shiftTexts = map[string][]string{
+	"nights":   {"You work permanent nights.", "Night shifts, 19:30 to 08:00.", "This is a night post: three or four nights a week."},
+	"days":     {"Day shifts only.", "You work days; there are no nights.", "Hours are Monday to Friday, 9 to 5."},
+	"weekends": {"Every weekend, Saturday and Sunday.", "This is a weekend post.", "You work weekends only."},
+	"rotating": {"Rotating shifts, days and nights.", "An internal rotation of early, late and night shifts.", "You work a mix of days and nights."},
+	"on-call":  {"The post includes on-call duty.", "You take part in the on call rota, 1 in 6.", "On-call work is paid on top."},
+}

@@ -1,0 +1,114 @@
+package relevance
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestBoard_Size_IsSufficient(t *testing.T) {
+	b, err := readBoard()
+	require.NoError(t, err)
+	distractors, countries, employers := 0, map[string]bool{}, map[string]bool{}
+	for _, a := range b.adverts {
+		countries[a.place.country] = true
+		employers[a.employer.key] = true
+		if a.attributes.one("clinical") == "no" {
+			distractors++
+		}
+	}
+	require.GreaterOrEqual(t, len(b.adverts), 800)
+	require.GreaterOrEqual(t, distractors, 150)
+	require.GreaterOrEqual(t, len(employers), 60)
+	require.ElementsMatch(t, []string{"uk", "ie", "us"}, slices.Collect(maps.Keys(countries)))
+}
+
+func TestBoard_Adverts_AreUnique(t *testing.T) {
+	b, err := readBoard()
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, a := range b.adverts {
+		key := a.title + " | " + a.employer.key
+		require.False(t, seen[key], "%s is posted twice", key)
+		seen[key] = true
+		require.NotEmpty(t, a.employer.boilerplate, "employer %s has no boilerplate", a.employer.key)
+	}
+}
+
+func TestQueries_Number_IsSufficient(t *testing.T) {
+	queries := mustReadQueries(t)
+	heldOut := 0
+	for _, q := range queries {
+		require.NotEmpty(t, q.group)
+		if q.heldOut() {
+			heldOut++
+		}
+	}
+	require.GreaterOrEqual(t, len(queries), 300)
+	require.InDelta(t, 1./3, float64(heldOut)/float64(len(queries)), .05)
+}
+
+func TestQueries_Texts_AreUnique(t *testing.T) {
+	seen := map[string]bool{}
+	for _, q := range mustReadQueries(t) {
+		require.False(t, seen[q.id()], "%s is there twice", q.id())
+		seen[q.id()] = true
+	}
+}
+
+func TestQueries_EachGrade_MatchesAnAdvert(t *testing.T) {
+	b, err := readBoard()
+	require.NoError(t, err)
+	for _, q := range mustReadQueries(t) {
+		var count [4]int
+		for _, a := range b.adverts {
+			if grade, mustNot := q.grade(a); grade > 0 || mustNot {
+				count[grade]++
+			}
+		}
+		for grade, rule := range q.grades {
+			if rule != nil && !(grade == 0 && q.grades[3] == nil) {
+				require.Positive(t, count[grade], "%s: %s: no advert has the grade %d", q.group, q.id(), grade)
+			}
+		}
+		require.Equal(t, q.group == "nothing to find", q.findsNothing(), "%s: %s", q.group, q.id())
+	}
+}
+
+func TestQueries_ConditionValues_AreKnown(t *testing.T) {
+	b, err := readBoard()
+	require.NoError(t, err)
+	known := map[string]bool{}
+	for _, a := range b.adverts {
+		for key, values := range a.attributes {
+			for _, v := range values {
+				known[key+"="+v] = true
+			}
+		}
+	}
+	for _, q := range mustReadQueries(t) {
+		for _, r := range q.grades {
+			for _, all := range r {
+				for _, c := range all {
+					if slices.Contains([]string{"", "within", "pay", "text", "title"}, c.key) {
+						continue
+					}
+					for _, v := range c.values {
+						require.True(t, known[c.key+"="+v], "%s: %s: no advert has %s=%s", q.group, q.id(), c.key, v)
+					}
+				}
+			}
+		}
+	}
+}
+
+func mustReadQueries(t *testing.T) []*query {
+	t.Helper()
+	b, err := readBoard()
+	require.NoError(t, err)
+	queries, err := readQueries(b)
+	require.NoError(t, err)
+	return queries
+}

@@ -1,0 +1,187 @@
+package relevance
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// query is a request with the rules that grade its results.
+type query struct {
+	group, text string
+	params      url.Values
+	grades      [4]rule // by grade; 0 is what must not be found
+}
+
+// heldOut reports whether only the sums of the query may be printed.
+func (q *query) heldOut() bool { return hash(q.id())%3 == 0 }
+
+// id tells the query from all others.
+func (q *query) id() string {
+	if len(q.params) == 0 {
+		return q.text
+	}
+	return q.text + " ? " + q.params.Encode()
+}
+
+// findsNothing reports whether the query has no answer.
+func (q *query) findsNothing() bool { return q.grades[3] == nil }
+
+// grade returns the advert's grade, 0 to 3, and whether it must not be found.
+func (q *query) grade(a *advert) (grade int, mustNot bool) {
+	for grade = 3; grade > 0; grade-- {
+		if q.grades[grade].matches(a) {
+			return grade, false
+		}
+	}
+	return 0, q.grades[0].matches(a)
+}
+
+// rule is a disjunction of conjunctions.
+type rule [][]condition
+
+// condition is one requirement, with the attribute and values that it is about.
+type condition struct {
+	key, operator string
+	values        []string
+	matches       func(*advert) bool
+}
+
+func (r rule) matches(a *advert) bool {
+	return slices.ContainsFunc(r, func(all []condition) bool {
+		return !slices.ContainsFunc(all, func(c condition) bool { return !c.matches(a) })
+	})
+}
+
+func readQueries(b *board) ([]*query, error) {
+	files, err := filepath.Glob(filepath.Join("testdata", "queries", "*.txt"))
+	if err != nil {
+		return nil, err
+	}
+	var out []*query
+	for _, file := range files {
+		group := ""
+		err := lines(file, func(line string) error {
+			if name, ok := strings.CutPrefix(line, "@ "); ok {
+				group = name
+				return nil
+			}
+			q, err := parseQuery(b, line)
+			if err == nil {
+				q.group = group
+				out = append(out, q)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// parseQuery reads "TEXT ? PARAMETERS | 3 RULE | 2 RULE | 1 RULE | ! RULE".
+func parseQuery(b *board, line string) (*query, error) {
+	parts := strings.Split(line, " | ")
+	text, params, _ := strings.Cut(parts[0], " ? ")
+	q := &query{text: strings.TrimSpace(text)}
+	var err error
+	if q.params, err = url.ParseQuery(strings.TrimSpace(params)); err != nil {
+		return nil, err
+	}
+	for _, part := range parts[1:] {
+		mark, text, _ := strings.Cut(strings.TrimSpace(part), " ")
+		grade := strings.Index("!123", mark)
+		if grade < 0 || len(mark) != 1 || q.grades[grade] != nil {
+			return nil, fmt.Errorf("unknown or repeated grade %q", mark)
+		}
+		if q.grades[grade], err = parseRule(b, text); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+func parseRule(b *board, text string) (rule, error) {
+	var out rule
+	for _, alternative := range strings.Split(text, " / ") {
+		var all []condition
+		for _, word := range strings.Fields(alternative) {
+			c, err := parseCondition(b, word)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, c)
+		}
+		if all == nil {
+			return nil, fmt.Errorf("empty rule %q", text)
+		}
+		out = append(out, all)
+	}
+	return out, nil
+}
+
+func parseCondition(b *board, word string) (condition, error) {
+	if word == "any" {
+		return condition{matches: func(*advert) bool { return true }}, nil
+	}
+	i := strings.IndexAny(word, "!<>=")
+	if i < 0 {
+		return condition{}, fmt.Errorf("unknown condition %q", word)
+	}
+	c := condition{key: word[:i], operator: word[i : i+1]}
+	if c.operator != "=" {
+		c.operator = word[i : i+2]
+	}
+	value := word[i+len(c.operator):]
+	c.values = strings.Split(value, ",")
+	switch c.key {
+	case "within":
+		return parseWithin(b, c, value)
+	case "pay":
+		return parsePayCondition(c, value)
+	case "text", "title":
+		words := strings.ReplaceAll(value, "_", " ")
+		c.matches = func(a *advert) bool {
+			return strings.Contains(strings.ToLower(a.title), words) || c.key == "text" && strings.Contains(strings.ToLower(a.body), words)
+		}
+		return c, nil
+	}
+	c.matches = func(a *advert) bool {
+		has := slices.ContainsFunc(a.attributes[c.key], func(v string) bool { return slices.Contains(c.values, v) })
+		return has == (c.operator == "=")
+	}
+	return c, nil
+}
+
+func parseWithin(b *board, c condition, value string) (condition, error) {
+	key, radius, _ := strings.Cut(value, ":")
+	limit, err := strconv.ParseFloat(radius, 64)
+	if err != nil {
+		return c, err
+	}
+	center := b.places[key]
+	if center == nil {
+		return c, fmt.Errorf("unknown place %q", key)
+	}
+	c.matches = func(a *advert) bool { return miles(center, a.place) <= limit }
+	return c, nil
+}
+
+func parsePayCondition(c condition, value string) (condition, error) {
+	limit, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		return c, err
+	}
+	c.matches = func(a *advert) bool {
+		low, high := a.pay.yearly()
+		if c.operator == ">=" {
+			return high >= limit
+		}
+		return high > 0 && low <= limit
+	}
+	return c, nil
+}

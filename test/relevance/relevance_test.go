@@ -1,0 +1,63 @@
+package relevance
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+// TestRelevance runs all queries on both databases and compares their scores
+// with the baseline. It runs with make relevance and make check-heavy.
+func TestRelevance(t *testing.T) {
+	if os.Getenv("LOCUM_TEST_HEAVY") == "" {
+		t.Skip("runs with make relevance")
+	}
+	b, err := readBoard()
+	require.NoError(t, err)
+	queries, err := readQueries(b)
+	require.NoError(t, err)
+
+	onSQLite := run(startServer(t, "sqlite:"+filepath.Join(t.TempDir(), "locum.db")), b, queries)
+	r := newReport(onSQLite)
+	t.Logf("%d adverts, %d queries\n%s\n%s", len(b.adverts), len(queries), failures(onSQLite), r)
+
+	t.Run("postgres finds the same", func(t *testing.T) {
+		onPostgres := run(startServer(t, kit.PostgresURL(t)), b, queries)
+		for i, q := range queries {
+			require.Equal(t, onSQLite[i].total, onPostgres[i].total, "total of %s", q.id())
+			require.Equal(t, titles(onSQLite[i].found), titles(onPostgres[i].found), "results of %s", q.id())
+		}
+	})
+	if os.Getenv("LOCUM_TEST_WRITE") != "" {
+		require.NoError(t, writeBaseline(r))
+		return
+	}
+	baseline, err := readBaseline()
+	require.NoError(t, err)
+	require.Empty(t, r.problems(baseline), "search got worse; update the baseline with make relevance UPDATE=1 if that is meant")
+}
+
+func run(s *server, b *board, queries []*query) []result {
+	s.t.Helper()
+	s.load(b)
+	out := make([]result, len(queries))
+	for i, q := range queries {
+		found, total := s.search(q)
+		out[i] = result{query: q, score: evaluate(q, b.adverts, found, total), found: found, total: total}
+	}
+	return out
+}
+
+// titles identify adverts across databases, in their order.
+func titles(adverts []*advert) (out []string) {
+	for _, a := range adverts {
+		out = append(out, a.title+" | "+a.employer.key)
+	}
+	return out
+}

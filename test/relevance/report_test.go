@@ -1,0 +1,193 @@
+package relevance
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	// maxDrop is by how much NDCG and recall may fall below the baseline.
+	maxDrop = .005
+	// maxGap is by how much the tuned queries may do better than the held-out
+	// ones. A larger gap means that search was fitted to the queries.
+	maxGap = .03
+	// weak is the NDCG below which the results of a query are printed.
+	weak = .9
+)
+
+var baselineFile = filepath.Join("testdata", "baseline.json")
+
+// result is what one query found.
+type result struct {
+	query *query
+	score score
+	found []*advert
+	total int
+}
+
+// sums are the scores of several queries: means of NDCG and recall over those
+// that have an answer, and counts over all.
+type sums struct {
+	Queries   int     `json:"queries"`
+	NDCG      float64 `json:"ndcg"`
+	Recall    float64 `json:"recall"`
+	MustNot   int     `json:"mustNot"`
+	ZeroWrong int     `json:"zeroWrong"`
+}
+
+// report is what the baseline file holds. Groups are of tuned queries alone.
+type report struct {
+	All     sums            `json:"all"`
+	Tuned   sums            `json:"tuned"`
+	HeldOut sums            `json:"heldOut"`
+	Groups  map[string]sums `json:"groups"`
+}
+
+func sum(results []result, include func(*query) bool) (s sums) {
+	answered := 0.
+	for _, r := range results {
+		if !include(r.query) {
+			continue
+		}
+		s.Queries++
+		s.MustNot += r.score.mustNot
+		if r.score.wrong {
+			s.ZeroWrong++
+		}
+		if !r.query.findsNothing() {
+			answered++
+			s.NDCG += r.score.ndcg
+			s.Recall += r.score.recall
+		}
+	}
+	s.NDCG, s.Recall = round(s.NDCG/max(answered, 1)), round(s.Recall/max(answered, 1))
+	return s
+}
+
+func round(v float64) float64 { return math.Round(v*1e4) / 1e4 }
+
+func newReport(results []result) report {
+	r := report{
+		All:     sum(results, func(*query) bool { return true }),
+		Tuned:   sum(results, func(q *query) bool { return !q.heldOut() }),
+		HeldOut: sum(results, (*query).heldOut),
+		Groups:  map[string]sums{},
+	}
+	for _, one := range results {
+		group := one.query.group
+		r.Groups[group] = sum(results, func(q *query) bool { return q.group == group && !q.heldOut() })
+	}
+	return r
+}
+
+func (r report) String() string {
+	var b strings.Builder
+	row := func(name string, s sums) {
+		fmt.Fprintf(&b, "%-22s %7d %7.3f %9.3f %8d %10d\n", name, s.Queries, s.NDCG, s.Recall, s.MustNot, s.ZeroWrong)
+	}
+	fmt.Fprintf(&b, "%-22s %7s %7s %9s %8s %10s\n", "group (tuned)", "queries", "NDCG@10", "recall@10", "must-not", "zero-wrong")
+	names := make([]string, 0, len(r.Groups))
+	for name := range r.Groups {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		row(name, r.Groups[name])
+	}
+	row("tuned", r.Tuned)
+	row("held out", r.HeldOut)
+	row("all", r.All)
+	return b.String()
+}
+
+// problems lists in what the report is worse than the baseline.
+func (r report) problems(baseline report) (out []string) {
+	drop := func(name string, was, is float64) {
+		if was-is > maxDrop {
+			out = append(out, fmt.Sprintf("%s fell from %.4f to %.4f", name, was, is))
+		}
+	}
+	rise := func(name string, was, is int) {
+		if is > was {
+			out = append(out, fmt.Sprintf("%s rose from %d to %d", name, was, is))
+		}
+	}
+	drop("NDCG@10", baseline.All.NDCG, r.All.NDCG)
+	drop("recall@10", baseline.All.Recall, r.All.Recall)
+	rise("must-not", baseline.All.MustNot, r.All.MustNot)
+	rise("zero-wrong", baseline.All.ZeroWrong, r.All.ZeroWrong)
+	if gap := r.Tuned.NDCG - r.HeldOut.NDCG; gap > maxGap {
+		out = append(out, fmt.Sprintf("over-fitting: the tuned queries score %.4f more than the held-out ones (maximum %.2f)", gap, maxGap))
+	}
+	return out
+}
+
+// failures describes the tuned queries with weak or wrong results.
+func failures(results []result) string {
+	var b strings.Builder
+	for _, r := range results {
+		bad := r.score.mustNot > 0 || r.score.wrong || !r.query.findsNothing() && r.score.ndcg < weak
+		if !bad || r.query.heldOut() {
+			continue
+		}
+		fmt.Fprintf(&b, "\n%s: %s\n  NDCG %.3f, recall %.3f, must-not %d, total %d\n", r.query.group, r.query.id(), r.score.ndcg, r.score.recall, r.score.mustNot, r.total)
+		for _, a := range r.found[:min(depth, len(r.found))] {
+			grade, mustNot := r.query.grade(a)
+			mark := fmt.Sprint(grade)
+			if mustNot {
+				mark = "!"
+			}
+			fmt.Fprintf(&b, "  %s %s (%s, %s)\n", mark, a.title, a.attributes.one("role"), a.location)
+		}
+	}
+	return b.String()
+}
+
+func readBaseline() (r report, err error) {
+	raw, err := os.ReadFile(baselineFile)
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(raw, &r)
+}
+
+func writeBaseline(r report) error {
+	raw, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(baselineFile, append(raw, '\n'), 0o644)
+}
+
+func TestProblems(t *testing.T) {
+	good := sums{Queries: 10, NDCG: .9, Recall: .9, MustNot: 1, ZeroWrong: 1}
+	baseline := report{All: good, Tuned: good, HeldOut: good}
+	for _, c := range []struct {
+		name   string
+		change func(*report)
+		want   []string
+	}{
+		{"equal", func(*report) {}, nil},
+		{"small drop", func(r *report) { r.All.NDCG -= .004 }, nil},
+		{"better", func(r *report) { r.All = sums{NDCG: 1, Recall: 1} }, nil},
+		{"lower NDCG", func(r *report) { r.All.NDCG = .89 }, []string{"NDCG@10 fell from 0.9000 to 0.8900"}},
+		{"lower recall", func(r *report) { r.All.Recall = .89 }, []string{"recall@10 fell from 0.9000 to 0.8900"}},
+		{"more must-not", func(r *report) { r.All.MustNot = 2 }, []string{"must-not rose from 1 to 2"}},
+		{"more zero-wrong", func(r *report) { r.All.ZeroWrong = 2 }, []string{"zero-wrong rose from 1 to 2"}},
+		{"gap", func(r *report) { r.HeldOut.NDCG = .86 }, []string{"over-fitting: the tuned queries score 0.0400 more than the held-out ones (maximum 0.03)"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := baseline
+			c.change(&r)
+			require.Equal(t, c.want, r.problems(baseline))
+		})
+	}
+}

@@ -1,0 +1,121 @@
+package relevance
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// depth is how many results of a query are judged.
+const depth = 10
+
+// score is the quality of one query's results.
+type score struct {
+	ndcg, recall float64
+	// mustNot counts results that must not be there.
+	mustNot int
+	// wrong reports exact results of a query without an answer.
+	wrong bool
+}
+
+// evaluate scores the adverts found, the best first, of which total are exact.
+func evaluate(q *query, adverts, found []*advert, total int) score {
+	var ideal, actual []int
+	for _, a := range adverts {
+		if grade, _ := q.grade(a); grade > 0 {
+			ideal = append(ideal, grade)
+		}
+	}
+	s := score{wrong: q.findsNothing() && total > 0}
+	for _, a := range found[:min(depth, len(found))] {
+		grade, mustNot := q.grade(a)
+		actual = append(actual, grade)
+		if mustNot {
+			s.mustNot++
+		}
+	}
+	s.ndcg, s.recall = ndcg(actual, ideal), recall(actual, ideal)
+	return s
+}
+
+// ndcg is the normalized discounted cumulative gain with the gain 2^grade-1.
+func ndcg(actual, ideal []int) float64 {
+	ideal = slices.Clone(ideal)
+	slices.Sort(ideal)
+	slices.Reverse(ideal)
+	best := dcg(ideal)
+	if best == 0 {
+		return 1
+	}
+	return dcg(actual) / best
+}
+
+func dcg(grades []int) (sum float64) {
+	for i, grade := range grades[:min(depth, len(grades))] {
+		sum += (math.Exp2(float64(grade)) - 1) / math.Log2(float64(i)+2)
+	}
+	return sum
+}
+
+// recall is the share of the relevant adverts (grade 2 and 3) that are found,
+// as far as they fit into the first ten.
+func recall(actual, ideal []int) float64 {
+	relevant := func(grades []int) (n int) {
+		for _, grade := range grades {
+			if grade >= 2 {
+				n++
+			}
+		}
+		return min(n, depth)
+	}
+	if relevant(ideal) == 0 {
+		return 1
+	}
+	return float64(relevant(actual)) / float64(relevant(ideal))
+}
+
+func TestNDCG(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		actual, ideal []int
+		want          float64
+	}{
+		{"perfect", []int{3, 2, 1}, []int{1, 2, 3}, 1},
+		{"nothing found", nil, []int{3}, 0},
+		{"nothing to find", []int{0}, nil, 1},
+		{"best is second", []int{0, 3}, []int{3}, 1 / math.Log2(3)},
+		{"swapped", []int{1, 3}, []int{3, 1}, (1 + 7/math.Log2(3)) / (7 + 1/math.Log2(3))},
+		{"beyond the tenth", []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3}, []int{3}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.InDelta(t, c.want, ndcg(c.actual, c.ideal), 1e-9) })
+	}
+}
+
+func TestRecall(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		actual, ideal []int
+		want          float64
+	}{
+		{"all", []int{2, 3}, []int{3, 2, 1}, 1},
+		{"half", []int{3, 1}, []int{3, 2, 1}, .5},
+		{"more than ten relevant", []int{3, 3, 3, 3, 3}, []int{3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3}, .5},
+		{"nothing relevant", nil, []int{1}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.InDelta(t, c.want, recall(c.actual, c.ideal), 1e-9) })
+	}
+}
+
+func TestEvaluate_MustNotAndExactResults_Counted(t *testing.T) {
+	nurse, porter := &advert{attributes: attributes{"role": {"nurse"}}}, &advert{attributes: attributes{"role": {"porter"}}}
+	q, err := parseQuery(&board{}, "nurse | 3 role=nurse | ! role=porter,nurse")
+	require.NoError(t, err)
+	require.Equal(t, score{ndcg: 1, recall: 1, mustNot: 1}, evaluate(q, []*advert{nurse, porter}, []*advert{nurse, porter}, 2))
+
+	nothing, err := parseQuery(&board{}, "astronaut")
+	require.NoError(t, err)
+	require.Equal(t, score{ndcg: 1, recall: 1, wrong: true}, evaluate(nothing, []*advert{nurse}, []*advert{nurse}, 1))
+	require.False(t, evaluate(nothing, []*advert{nurse}, []*advert{nurse}, 0).wrong)
+}
