@@ -75,6 +75,10 @@ bench: ## Measure the hot paths beside their limits
 	@echo "Attacks beside a signed-in user: bounds are max(5 x idle, 500ms) and 512 MiB"
 	@set -o pipefail; LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -count=1 -v -run TestAttack ./test/heavy | grep -E 'attacks;|^ *--- |FAIL'
 
+.PHONY: relevance
+relevance: ## Measure the quality of search beside its baseline (UPDATE=1 rewrites the baseline)
+	@LOCUM_TEST_HEAVY=1 LOCUM_TEST_WRITE=$(UPDATE) go run ./test/kit/with-services -- go test -count=1 -v -timeout 10m -run TestRelevance ./test/relevance
+
 .PHONY: fuzz
 fuzz: ## Send anything to every operation, and walk at random, for some minutes (LOCUM_TEST_FUZZ=N rounds)
 	@LOCUM_TEST_FUZZ=$${LOCUM_TEST_FUZZ:-200} go run ./test/kit/with-services -- go test -count=1 -timeout 60m -v -run 'TestWhateverIsSent|TestAfterARandomWalk' ./test/e2e
@@ -85,4 +89,4 @@ chaos: ## Kill everything that locum runs on, for minutes, and count what is lef
 
 .PHONY: check-heavy
 check-heavy: ## What needs a large database, npm or Chromium (LOCUM_TEST_SCREENSHOTS=DIR for pictures)
-	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -count=1 -timeout 60m ./test/heavy/...
+	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -count=1 -timeout 60m ./test/heavy/... ./test/relevance

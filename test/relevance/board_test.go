@@ -134,6 +134,12 @@ func miles(a, b *place) float64 {
 	return 2 * radius * math.Asin(math.Sqrt(h))
 }
 
+// text returns all words of the advert in lower case.
+func (a *advert) text() string {
+	all := append([]string{a.title, a.body, a.location, a.specialty, a.employer.name}, a.requirements...)
+	return strings.ToLower(strings.Join(all, "\n"))
+}
+
 // board is everything that the suite posts.
 type board struct {
 	places       map[string]*place

@@ -146,7 +146,8 @@ func parseCondition(b *board, word string) (condition, error) {
 	case "text", "title":
 		words := strings.ReplaceAll(value, "_", " ")
 		c.matches = func(a *advert) bool {
-			return strings.Contains(strings.ToLower(a.title), words) || c.key == "text" && strings.Contains(strings.ToLower(a.body), words)
+			has := strings.Contains(strings.ToLower(a.title), words) || c.key == "text" && strings.Contains(a.text(), words)
+			return has == (c.operator == "=")
 		}
 		return c, nil
 	}
