@@ -37,6 +37,7 @@ type advert struct {
 	place        *place
 	location     string
 	specialty    string
+	department   string
 	requirements []string
 	pay          pay
 	attributes   attributes
@@ -73,7 +74,7 @@ var shorthands = map[string]string{
 	"remote": "remote",
 }
 
-// parseAttributes reads "band=6 spec=icu,hdu nonclinical" over the defaults.
+// parseAttributes reads "band=6 spec=icu,hdu permanent" over the defaults.
 func parseAttributes(text string, defaults attributes) (attributes, error) {
 	out := attributes{}
 	for k, v := range defaults {
@@ -136,7 +137,7 @@ func miles(a, b *place) float64 {
 
 // text returns all words of the advert in lower case.
 func (a *advert) text() string {
-	all := append([]string{a.title, a.body, a.location, a.specialty, a.employer.name}, a.requirements...)
+	all := append([]string{a.title, a.body, a.location, a.specialty, a.department, a.employer.name}, a.requirements...)
 	return strings.ToLower(strings.Join(all, "\n"))
 }
 
@@ -388,9 +389,8 @@ func (b *board) write(a *advert, paragraph string, n int) error {
 			return fmt.Errorf("unknown specialty %q", key)
 		}
 		body = append(body, s[1])
-		// About every third advert names its specialty in the field for it.
-		if i == 0 && n%3 == 0 {
-			a.specialty = s[0]
+		if i == 0 {
+			a.setSpecialty(s[0], n)
 		}
 	}
 	if band := a.attributes.one("band"); band != "" && !strings.Contains(strings.ToLower(a.title), "band") {
@@ -411,6 +411,17 @@ func (b *board) write(a *advert, paragraph string, n int) error {
 	}
 	a.body = strings.Join(append(body, a.employer.boilerplate...), "\n\n")
 	return nil
+}
+
+// setSpecialty names the specialty in the field for it, in the one for the
+// department, or in neither: each for about a third of the adverts.
+func (a *advert) setSpecialty(name string, n int) {
+	switch n % 3 {
+	case 0:
+		a.specialty = name
+	case 1:
+		a.department = name
+	}
 }
 
 var shiftTexts = map[string][]string{

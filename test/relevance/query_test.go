@@ -19,7 +19,7 @@ type query struct {
 // heldOut reports whether only the sums of the query may be printed.
 func (q *query) heldOut() bool { return hash(q.id())%3 == 0 }
 
-// id tells the query from all others.
+// id identifies the query.
 func (q *query) id() string {
 	if len(q.params) == 0 {
 		return q.text

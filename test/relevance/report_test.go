@@ -35,9 +35,10 @@ type result struct {
 }
 
 // sums are the scores of several queries: means of NDCG and recall over those
-// that have an answer, and counts over all.
+// that have an answer (Answered), and counts over all.
 type sums struct {
 	Queries   int     `json:"queries"`
+	Answered  int     `json:"answered"`
 	NDCG      float64 `json:"ndcg"`
 	Recall    float64 `json:"recall"`
 	MustNot   int     `json:"mustNot"`
@@ -53,7 +54,6 @@ type report struct {
 }
 
 func sum(results []result, include func(*query) bool) (s sums) {
-	answered := 0.
 	for _, r := range results {
 		if !include(r.query) {
 			continue
@@ -64,12 +64,13 @@ func sum(results []result, include func(*query) bool) (s sums) {
 			s.ZeroWrong++
 		}
 		if !r.query.findsNothing() {
-			answered++
+			s.Answered++
 			s.NDCG += r.score.ndcg
 			s.Recall += r.score.recall
 		}
 	}
-	s.NDCG, s.Recall = round(s.NDCG/max(answered, 1)), round(s.Recall/max(answered, 1))
+	answered := float64(max(s.Answered, 1))
+	s.NDCG, s.Recall = round(s.NDCG/answered), round(s.Recall/answered)
 	return s
 }
 
@@ -92,7 +93,11 @@ func newReport(results []result) report {
 func (r report) String() string {
 	var b strings.Builder
 	row := func(name string, s sums) {
-		fmt.Fprintf(&b, "%-22s %7d %7.3f %9.3f %8d %10d\n", name, s.Queries, s.NDCG, s.Recall, s.MustNot, s.ZeroWrong)
+		ndcg, recall := "-", "-"
+		if s.Answered > 0 {
+			ndcg, recall = fmt.Sprintf("%.3f", s.NDCG), fmt.Sprintf("%.3f", s.Recall)
+		}
+		fmt.Fprintf(&b, "%-22s %7d %7s %9s %8d %10d\n", name, s.Queries, ndcg, recall, s.MustNot, s.ZeroWrong)
 	}
 	fmt.Fprintf(&b, "%-22s %7s %7s %9s %8s %10s\n", "group (tuned)", "queries", "NDCG@10", "recall@10", "must-not", "zero-wrong")
 	names := make([]string, 0, len(r.Groups))

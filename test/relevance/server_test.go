@@ -155,6 +155,7 @@ func (a *advert) fields() object {
 	out := object{
 		"title": a.title, "description": a.body, "location": a.location, "remote": a.attributes.one("remote") == "yes",
 		"contractType": a.attributes.one("contract"), "employmentType": a.attributes.one("hours"), "specialty": a.specialty,
+		"department": a.department,
 	}
 	if a.requirements != nil {
 		out["requirements"] = a.requirements
