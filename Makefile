@@ -89,4 +89,4 @@ chaos: ## Kill everything that locum runs on, for minutes, and count what is lef
 
 .PHONY: check-heavy
 check-heavy: ## What needs a large database, npm or Chromium (LOCUM_TEST_SCREENSHOTS=DIR for pictures)
-	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -count=1 -timeout 60m ./test/heavy/... ./test/relevance
+	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -p 1 -count=1 -timeout 60m ./test/heavy/... ./test/relevance

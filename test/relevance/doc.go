@@ -14,11 +14,13 @@
 //   - queries/*.txt has the queries, grouped by what they test.
 //   - baseline.json has the scores that a change must not lower.
 //
-// A role begins with "= KEY ATTRIBUTES", followed by its body paragraphs
-// ("> TEXT", one per advert in turn) and its adverts:
+// A role is a line with its attributes, its body paragraphs (one per advert in
+// turn) and its adverts, each with paragraphs of its own if there are any:
 //
-//   - TITLE | EMPLOYER[@PLACE] | ATTRIBUTES
-//   - a paragraph of this advert alone
+//	= ROLE ATTRIBUTES
+//	> body paragraph
+//	* TITLE | EMPLOYER[@PLACE] | ATTRIBUTES
+//	+ paragraph of the advert above
 //
 // An attribute is KEY=VALUE[,VALUE…] or a word that stands for one, such as
 // "permanent" or "remote". Attributes after the role are defaults. The attribute
@@ -34,6 +36,6 @@
 // ten. A query without the grade 3 must find nothing.
 //
 // Conditions: KEY=VALUE[,VALUE…], KEY!=VALUE[,VALUE…], within=PLACE:MILES,
-// pay>=N and pay<=N (per year), text=SOME_WORDS (literally in title or body),
+// pay>=N and pay<=N (per year), text=SOME_WORDS (literally in the advert),
 // title=SOME_WORDS, and any.
 package relevance

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -113,8 +114,8 @@ func at[T any](v any, path ...string) T {
 	return v.(T)
 }
 
-// load registers the employers and posts the adverts, one batch per employer
-// and week.
+// load registers the employers, posts the adverts, one batch per employer and
+// week, and waits until search finds the last of them.
 func (s *server) load(b *board) {
 	s.t.Helper()
 	tokens := map[*employer]string{}
@@ -132,6 +133,11 @@ func (s *server) load(b *board) {
 		s.post(tokens[first.employer], b.adverts[start:end])
 		start = end
 	}
+	last := b.adverts[len(b.adverts)-1]
+	require.Eventually(s.t, func() bool {
+		found, _ := s.search(&query{text: last.title, params: url.Values{"limit": {"100"}}})
+		return slices.Contains(found, last)
+	}, 30*time.Second, 100*time.Millisecond, "search does not find the last advert by its title")
 }
 
 func (s *server) post(token string, adverts []*advert) {
