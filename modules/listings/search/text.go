@@ -1,0 +1,390 @@
+package search
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Token is one word of a text.
+type Token struct {
+	// Word is in lower case and without diacritics, possessive s and the
+	// points of abbreviations: "r.d." is "rd", "nurse's" is "nurse".
+	Word string
+	// Surface is the word as it is written.
+	Surface string
+	// Gap is the text between the previous token and this one.
+	Gap string
+	// Start and End are byte offsets into the text.
+	Start, End int
+	// Capitals is set for abbreviations: all letters of the surface are
+	// capitals, but for the s of a plural (GPs).
+	Capitals bool
+}
+
+// Tokens divides a text into words. The characters & + / and . belong to a
+// short word that contains them (T&O, ST3+, 5/6, R.D., 37.5); elsewhere they
+// separate words. An ampersand that stands alone is the word "and".
+func Tokens(text string) []Token {
+	s := scanner{text: text, lower: lowerASCII(text)}
+	tokens := make([]Token, 0, len(text)/6+1)
+	last := 0
+	for s.next() {
+		tokens = append(tokens, Token{
+			Word: s.word, Surface: text[s.start:s.end], Gap: text[last:s.start],
+			Start: s.start, End: s.end, Capitals: s.capitals,
+		})
+		last = s.end
+	}
+	return tokens
+}
+
+// scanner finds one token after the other.
+type scanner struct {
+	text  string
+	lower string // as long as text, with ASCII letters in lower case
+
+	// The present token.
+	start, end int
+	word       string
+	capitals   bool
+}
+
+// next moves to the next token; it reports false at the end of the text.
+func (s *scanner) next() bool {
+	for i := s.end; i < len(s.text); {
+		if n := s.letterOrDigit(i); n > 0 {
+			s.read(i)
+			return true
+		}
+		if s.text[i] == '&' {
+			s.start, s.end, s.word, s.capitals = i, i+1, "and", false
+			return true
+		}
+		i += s.width(i)
+	}
+	return false
+}
+
+// read reads the token that starts at i.
+func (s *scanner) read(i int) {
+	s.start = i
+	end, plain := s.run(i)
+	s.end = end
+	if plain && (end == len(s.text) || !joins[s.text[end]]) {
+		s.word = s.lower[i:end]
+	} else {
+		s.readJoined(i, plain)
+	}
+	s.capitals = false
+	if s.text[i] < 'a' || s.text[i] >= utf8.RuneSelf {
+		s.setCapitals()
+	}
+}
+
+// joins are the bytes that may continue a word.
+var joins = func() (t [256]bool) {
+	for _, c := range []byte("'.,&/+- \xe2") {
+		t[c] = true
+	}
+	return t
+}()
+
+// run returns the end of the letters and digits that start at i and whether
+// all of them are ASCII.
+func (s *scanner) run(i int) (end int, plain bool) {
+	plain = true
+	for i < len(s.text) {
+		c := s.text[i]
+		if c < utf8.RuneSelf {
+			if !wordBytes[c] {
+				break
+			}
+			i++
+			continue
+		}
+		n := s.letterOrDigit(i)
+		if n == 0 {
+			break
+		}
+		plain = false
+		i += n
+	}
+	return i, plain
+}
+
+// readJoined reads a word that more than letters may belong to.
+func (s *scanner) readJoined(i int, plain bool) {
+	first := s.end
+	joined := false // the word differs from lower[i:end]
+	var b []byte
+	add := func(from, to int, between string) {
+		if !joined {
+			b = append(b, s.lower[i:first]...)
+			joined = true
+		}
+		b = append(b, between...)
+		b = append(b, s.lower[from:to]...)
+	}
+	for from := i; ; {
+		j := s.join(i, from, s.end)
+		if j.next == 0 {
+			break
+		}
+		end := j.next
+		if j.more {
+			var p bool
+			end, p = s.run(j.next)
+			plain = plain && p
+			add(j.next, end, j.between)
+		} else {
+			add(0, 0, j.between)
+		}
+		from, s.end = j.next, end
+		if !j.more {
+			break
+		}
+	}
+	s.word = s.lower[i:s.end]
+	if joined {
+		s.word = string(b)
+	}
+	if !plain {
+		s.word = foldWord(s.word)
+	}
+}
+
+// join is how a word continues.
+type join struct {
+	next    int    // where it goes on, 0 if it ends
+	between string // what the folded word has between the parts
+	more    bool   // letters or digits follow at next
+}
+
+// join decides whether the word that starts at word, and whose last part is
+// text[from:end], goes on.
+func (s *scanner) join(word, from, end int) join {
+	if end >= len(s.text) {
+		return join{}
+	}
+	part := s.lower[from:end]
+	switch c := s.text[end]; c {
+	case '\'', '\xe2':
+		return s.joinApostrophe(end)
+	case '.':
+		return s.joinPoint(word, part, end)
+	case ',':
+		if next, _ := s.run(end + 1); next == end+4 && digits(part) && digits(s.lower[end+1:next]) {
+			return join{next: end + 1, more: true} // 45,000
+		}
+	case '&':
+		if next, _ := s.run(end + 1); len(part) <= 2 && next > end+1 && next <= end+3 && !digits(part) {
+			return join{next: end + 1, between: "&", more: true} // T&O
+		}
+	case ' ':
+		if len(part) == 1 && s.loneAmpersand(end) && !digits(part) {
+			return join{next: end + 3, between: "&", more: true} // T & O
+		}
+	case '/':
+		if s.joinsSlash(part, end) {
+			return join{next: end + 1, between: "/", more: true} // 5/6, F/T
+		}
+	case '+':
+		if c := part[len(part)-1]; '0' <= c && c <= '9' {
+			return join{next: end + 1, between: "+"} // ST3+
+		}
+	case '-':
+		if part == "co" && strings.HasPrefix(s.lower[end+1:], "o") {
+			return join{next: end + 1, more: true} // co-ordinator
+		}
+	}
+	return join{}
+}
+
+// joinApostrophe drops a possessive s and the apostrophe of O'Neill.
+func (s *scanner) joinApostrophe(end int) join {
+	n := 1
+	if s.text[end] != '\'' {
+		if !strings.HasPrefix(s.text[end:], "’") {
+			return join{}
+		}
+		n = len("’")
+	}
+	next, _ := s.run(end + n)
+	switch {
+	case next == end+n:
+		return join{}
+	case s.lower[end+n:next] == "s":
+		return join{next: next}
+	}
+	return join{next: end + n, more: true}
+}
+
+// joinPoint joins decimals (37.5) and the letters of abbreviations (R.D.,
+// B.Sc.), whose points the folded word lacks.
+func (s *scanner) joinPoint(word int, part string, end int) join {
+	next, _ := s.run(end + 1)
+	follows := s.lower[end+1 : next]
+	abbreviated := strings.IndexByte(s.text[word:end], '.') >= 0
+	switch {
+	case digits(part):
+		if follows != "" && digits(follows) && !abbreviated {
+			return join{next: end + 1, between: ".", more: true}
+		}
+	case follows == "":
+		if abbreviated {
+			return join{next: end + 1}
+		}
+	case len(part) == 1 && len(follows) <= 3 && !digits(follows), part == "ph" && follows == "d":
+		return join{next: end + 1, more: true}
+	}
+	return join{}
+}
+
+// joinsSlash reports whether the slash at end joins two short parts: numbers
+// (5/6, 8a/8b) or letters (F/T).
+func (s *scanner) joinsSlash(part string, end int) bool {
+	next, _ := s.run(end + 1)
+	follows := s.lower[end+1 : next]
+	if follows == "" || len(part) > 2 || len(follows) > 2 {
+		return false
+	}
+	if digit(part[0]) || digit(follows[0]) {
+		return digit(part[0]) && digit(follows[0])
+	}
+	return len(part) == 1 && len(follows) == 1
+}
+
+// loneAmpersand reports whether " & " and a single letter follow at i.
+func (s *scanner) loneAmpersand(i int) bool {
+	if !strings.HasPrefix(s.text[i:], " & ") {
+		return false
+	}
+	end, _ := s.run(i + 3)
+	return end == i+4 && !digits(s.lower[i+3:end])
+}
+
+// setCapitals sets capitals, and drops the s of a plural such as GPs.
+func (s *scanner) setCapitals() {
+	letters, upper := 0, 0
+	surface := s.text[s.start:s.end]
+	for _, r := range surface {
+		switch {
+		case unicode.IsUpper(r):
+			letters++
+			upper++
+		case unicode.IsLetter(r):
+			letters++
+		}
+	}
+	plural := upper >= 2 && upper == letters-1 && surface[len(surface)-1] == 's'
+	possessive := plural && len(surface) > len(s.word)
+	if plural && !possessive {
+		s.word = s.word[:len(s.word)-1]
+	}
+	s.capitals = plural || upper == letters && len(s.word) >= 2 && upper > 0
+}
+
+// letterOrDigit returns the width of the letter, digit or combining accent at
+// i, or 0.
+func (s *scanner) letterOrDigit(i int) int {
+	c := s.text[i]
+	if c < utf8.RuneSelf {
+		if wordBytes[c] {
+			return 1
+		}
+		return 0
+	}
+	r, n := utf8.DecodeRuneInString(s.text[i:])
+	if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r) {
+		return n
+	}
+	return 0
+}
+
+func (s *scanner) width(i int) int {
+	if s.text[i] < utf8.RuneSelf {
+		return 1
+	}
+	_, n := utf8.DecodeRuneInString(s.text[i:])
+	return n
+}
+
+var wordBytes = func() (t [utf8.RuneSelf]bool) {
+	for c := range t {
+		t[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	}
+	return t
+}()
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
+func digits(s string) bool {
+	for i := range len(s) {
+		if !digit(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// lowerASCII converts the ASCII letters to lower case and leaves every other
+// byte where it is.
+func lowerASCII(s string) string {
+	i := 0
+	for i < len(s) && (s[i] < 'A' || s[i] > 'Z') {
+		i++
+	}
+	if i == len(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	b.WriteString(s[:i])
+	for ; i < len(s); i++ {
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+const (
+	accented = "àáâãäåāăąçćĉċčďđèéêëēĕėęěĝğġģĥħìíîïĩīĭįıĵķĺļľŀłñńņňòóôõöøōŏőŕŗřśŝşšșţťŧțùúûüũūŭůűųŵýÿŷźżžẁẃẅỳ"
+	plain    = "aaaaaaaaacccccddeeeeeeeeegggghhiiiiiiiiijklllllnnnnooooooooorrrsssssttttuuuuuuuuuuwyyyzzzwwwy"
+)
+
+var unaccented = func() map[rune]byte {
+	m := make(map[rune]byte, len(plain))
+	i := 0
+	for _, r := range accented {
+		m[r] = plain[i]
+		i++
+	}
+	return m
+}()
+
+// foldWord converts a word to lower case without diacritics, æ to ae and ß to
+// ss.
+func foldWord(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		r = unicode.ToLower(r)
+		switch p, ok := unaccented[r]; {
+		case ok:
+			b.WriteByte(p)
+		case r == 'æ':
+			b.WriteString("ae")
+		case r == 'œ':
+			b.WriteString("oe")
+		case r == 'ß':
+			b.WriteString("ss")
+		case unicode.Is(unicode.Mn, r):
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,165 @@
+package search
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func words(tokens []Token) string {
+	out := make([]string, len(tokens))
+	for i, t := range tokens {
+		out[i] = t.Word
+	}
+	return strings.Join(out, " ")
+}
+
+func TestTokens_Words(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, want string }{
+		{"", ""},
+		{" – ", ""},
+		{"Staff Nurse", "staff nurse"},
+		{"T&O", "t&o"},
+		{"T & O Ward", "t&o ward"},
+		{"A & E", "a&e"},
+		{"Trauma & Orthopaedics", "trauma and orthopaedics"},
+		{"Obs&Gynae", "obs and gynae"},
+		{"CT2+", "ct2+"},
+		{"5+ years", "5+ years"},
+		{"LGBT+ friendly", "lgbt friendly"},
+		{"R.D.", "rd"},
+		{"R.N. needed", "rn needed"},
+		{"B.Sc. degree", "bsc degree"},
+		{"Ph.D. student", "phd student"},
+		{"U.S.A", "usa"},
+		{"end of text. Next", "end of text next"},
+		{"ward.The", "ward the"},
+		{"5/6", "5/6"},
+		{"Band 8a/8b", "band 8a/8b"},
+		{"24/7", "24/7"},
+		{"F/T or P/T", "f/t or p/t"},
+		{"RN/LPN", "rn lpn"},
+		{"OB/GYN", "ob gyn"},
+		{"CT1/2", "ct1 2"},
+		{"37.5 hours", "37.5 hours"},
+		{"£45,000.50", "45000.50"},
+		{"£31,049 - £37,796", "31049 37796"},
+		{"nurse's", "nurse"},
+		{"nurse’s role", "nurse role"},
+		{"nurses' home", "nurses home"},
+		{"O'Neill", "oneill"},
+		{"GPs and HCAs", "gp and hca"},
+		{"full-time", "full time"},
+		{"Co-ordinator", "coordinator"},
+		{"x-ray", "x ray"},
+		{"Médecin généraliste", "medecin generaliste"},
+		{"ŒDEMA Straße", "oedema strasse"},
+		{"Cafe\u0301", "cafe"},
+		{"RN–ICU", "rn icu"},
+		{"Ward 7B", "ward 7b"},
+		{"日本 nurse", "日本 nurse"},
+		{"\xff nurse \xe2", "nurse"},
+	} {
+		assert.Equal(t, c.want, words(Tokens(c.text)), c.text)
+	}
+}
+
+func TestTokens_Positions(t *testing.T) {
+	t.Parallel()
+	const text = "Senior RN (ICU) – nurse’s home, Zürich A & E"
+	tokens := Tokens(text)
+	require.Len(t, tokens, 7)
+	end := 0
+	for _, tok := range tokens {
+		assert.Equal(t, text[tok.Start:tok.End], tok.Surface)
+		assert.Equal(t, text[end:tok.Start], tok.Gap)
+		end = tok.End
+	}
+	assert.Equal(t, " (", tokens[2].Gap)
+	assert.Equal(t, "nurse’s", tokens[3].Surface)
+	assert.Equal(t, "A & E", tokens[6].Surface)
+}
+
+func TestTokens_Capitals(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"RN": true, "A&E": true, "R.D.": true, "GPs": true, "F2": true, "ST3+": true, "NP's": true, "CT1": true,
+		"rn": false, "Rn": false, "Nurse": false, "A": false, "12": false, "5/6": false, "PhD": false,
+	} {
+		assert.Equal(t, want, Tokens(text)[0].Capitals, text)
+	}
+}
+
+func TestNormalize(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ word, want string }{
+		{"nurses", "nurse"}, {"theatres", "theater"}, {"centre", "center"}, {"centres", "center"}, {"fibre", "fiber"},
+		{"paediatrics", "pediatric"}, {"pediatric", "pediatric"}, {"paeds", "ped"}, {"peds", "ped"},
+		{"anaesthesia", "anesthesia"}, {"haematology", "hematology"}, {"gynae", "gyne"}, {"orthopaedic", "orthopedic"},
+		{"oesophageal", "esophageal"}, {"oedema", "edema"}, {"lymphoedema", "lymphedema"}, {"diarrhoea", "diarrhea"},
+		{"coeliac", "celiac"}, {"foetal", "fetal"}, {"homoeopath", "homeopath"}, {"oestrogen", "estrogen"},
+		{"tumour", "tumor"}, {"behavioural", "behavioral"}, {"labour", "labor"}, {"colour", "color"},
+		{"hours", "hour"}, {"four", "four"}, {"tour", "tour"}, {"course", "course"}, {"resource", "resource"}, {"journal", "journal"},
+		{"specialized", "specialised"}, {"organization", "organisation"}, {"analyze", "analyse"}, {"size", "size"}, {"citizen", "citizen"},
+		{"counsellor", "counselor"}, {"travelling", "traveling"}, {"counselling", "counseling"}, {"enrolled", "enrolled"},
+		{"programme", "program"}, {"programmes", "program"}, {"practise", "practice"}, {"licence", "license"}, {"specialities", "specialty"},
+		{"dietician", "dietitian"}, {"dieticians", "dietitian"}, {"adviser", "advisor"}, {"advisers", "advisor"},
+		{"children", "child"}, {"childrens", "child"}, {"women", "woman"}, {"midwives", "midwife"}, {"diagnoses", "diagnosis"},
+		{"vacancies", "vacancy"}, {"therapies", "therapy"}, {"coaches", "coach"}, {"glasses", "glass"}, {"areas", "area"},
+		{"dialysis", "dialysis"}, {"campus", "campus"}, {"illness", "illness"}, {"news", "news"}, {"heroes", "heroe"},
+		{"does", "doe"}, {"rn", "rn"}, {"gps", "gps"}, {"ct2+", "ct2+"}, {"", ""}, {"5/6", "5/6"},
+	} {
+		assert.Equal(t, c.want, Normalize(c.word), c.word)
+	}
+}
+
+func TestNormalize_KeepsMeaningsApart(t *testing.T) {
+	t.Parallel()
+	for _, pair := range [][2]string{
+		{"police", "policy"}, {"intern", "internal"}, {"nurse", "nursing"}, {"physic", "physician"}, {"optometry", "optometrist"},
+		{"therapy", "therapist"}, {"care", "career"}, {"organ", "organisation"}, {"general", "generation"}, {"new", "news"},
+		{"hour", "hor"}, {"personal", "personnel"}, {"medical", "medicine"}, {"here", "heroes"},
+	} {
+		assert.NotEqual(t, Normalize(pair[0]), Normalize(pair[1]), pair)
+	}
+}
+
+// text300 is an advert of about 300 words.
+var text300 = strings.Repeat("We are looking for a Band 6 Paediatric Physiotherapist to join our friendly team at St Mary’s Hospital – full-time, 37.5 hours a week, rotating days and nights. ", 11)
+
+func BenchmarkTokens(b *testing.B) {
+	b.ReportAllocs()
+	b.SetBytes(int64(len(text300)))
+	for b.Loop() {
+		Tokens(text300)
+	}
+}
+
+func BenchmarkNormalize(b *testing.B) {
+	tokens := Tokens(text300)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, t := range tokens {
+			Normalize(t.Word)
+		}
+	}
+}
+
+func FuzzTokens(f *testing.F) {
+	for _, s := range []string{"T & O", "R.D.", "nurse’s", "5/6", "\xe2\x80", "Co-", "ÀÉ'S", "GPs'"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		end := 0
+		for _, tok := range Tokens(text) {
+			if tok.Start < end || tok.End > len(text) || tok.Word == "" && tok.Surface == "" {
+				t.Fatalf("token %+v of %q", tok, text)
+			}
+			end = tok.End
+			Normalize(tok.Word)
+		}
+	})
+}
