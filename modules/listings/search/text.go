@@ -27,7 +27,7 @@ type Token struct {
 // separate words. An ampersand that stands alone is the word "and".
 func Tokens(text string) []Token {
 	s := scanner{text: text, lower: lowerASCII(text)}
-	tokens := make([]Token, 0, len(text)/6+1)
+	tokens := make([]Token, 0, len(text)/5+1)
 	last := 0
 	for s.next() {
 		tokens = append(tokens, Token{
@@ -53,15 +53,19 @@ type scanner struct {
 // next moves to the next token; it reports false at the end of the text.
 func (s *scanner) next() bool {
 	for i := s.end; i < len(s.text); {
-		if n := s.letterOrDigit(i); n > 0 {
-			s.read(i)
-			return true
-		}
-		if s.text[i] == '&' {
+		switch c := s.text[i]; {
+		case c == '&':
 			s.start, s.end, s.word, s.capitals = i, i+1, "and", false
 			return true
+		case s.letterOrDigit(i) > 0:
+			s.read(i)
+			return true
+		case c < utf8.RuneSelf:
+			i++
+		default:
+			_, n := utf8.DecodeRuneInString(s.text[i:])
+			i += n
 		}
-		i += s.width(i)
 	}
 	return false
 }
@@ -71,7 +75,7 @@ func (s *scanner) read(i int) {
 	s.start = i
 	end, plain := s.run(i)
 	s.end = end
-	if plain && (end == len(s.text) || !joins[s.text[end]]) {
+	if plain && !s.mayJoin(end) {
 		s.word = s.lower[i:end]
 	} else {
 		s.readJoined(i, plain)
@@ -82,13 +86,22 @@ func (s *scanner) read(i int) {
 	}
 }
 
-// joins are the bytes that may continue a word.
-var joins = func() (t [256]bool) {
-	for _, c := range []byte("'.,&/+- \xe2") {
-		t[c] = true
+// mayJoin reports whether the word that ends at end may go on. It is a quick
+// check for readJoined.
+func (s *scanner) mayJoin(end int) bool {
+	if end+1 >= len(s.text) {
+		return end < len(s.text) && (s.text[end] == '+' || s.text[end] == '.')
 	}
-	return t
-}()
+	switch next := s.text[end+1]; s.text[end] {
+	case '\'', '.', ',', '/', '-', '&':
+		return next >= utf8.RuneSelf || wordBytes[next] || s.text[end] == '.'
+	case ' ':
+		return next == '&' && end == s.start+1
+	case '+', '\xe2':
+		return true
+	}
+	return false
+}
 
 // run returns the end of the letters and digits that start at i and whether
 // all of them are ASCII.
@@ -300,14 +313,6 @@ func (s *scanner) letterOrDigit(i int) int {
 		return n
 	}
 	return 0
-}
-
-func (s *scanner) width(i int) int {
-	if s.text[i] < utf8.RuneSelf {
-		return 1
-	}
-	_, n := utf8.DecodeRuneInString(s.text[i:])
-	return n
 }
 
 var wordBytes = func() (t [utf8.RuneSelf]bool) {

@@ -1,0 +1,265 @@
+package search
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Source is the text of a vocabulary.
+//
+// A line is a comment (#) or one of
+//
+//	kind id links : form; form!; ...
+//	extend id links : form; ...
+//	filler : word; word; ...
+//	read form id if condition & condition | id
+//
+// The kinds are role, spec, grade, setting, contract, hours, shift and
+// experience. A form with an exclamation mark is an abbreviation that counts
+// only in capitals in adverts. The links of a concept are
+//
+//	<p      is-a: who asks for p finds this one, not the reverse
+//	<~p:w   is-a, second choice; w is .65 by default
+//	~x:w    related: who asks for this one may get x; w is .5 by default
+//	+s      implies s
+//	=r      is r, together with what it implies, under another name
+//	*broad  does not relate its children
+//	*generic a noun such as assistant or officer
+//
+// A form of several concepts needs a read line, which decides between them:
+// the first reading whose conditions hold. A form of several words is quoted
+// there. A later line with the id of an earlier one replaces it; extend adds
+// forms and links to it.
+type Source struct {
+	Name string // of the file, for messages
+	Text string
+}
+
+// source is where a line is.
+type source struct {
+	name string
+	line int
+}
+
+func (s source) problem(format string, args ...any) Problem {
+	return Problem{File: s.name, Line: s.line, Message: fmt.Sprintf(format, args...)}
+}
+
+// The strengths of links without one of their own.
+const (
+	secondChoice = .65
+	related      = .5
+)
+
+// conceptLine is a parsed line of a concept.
+type conceptLine struct {
+	at             source
+	id             string
+	kind           Kind
+	broad, generic bool
+	links          []linkLine
+	forms          []string
+}
+
+type linkLine struct {
+	sign     string // of < <~ ~ + =
+	to       string
+	strength float64
+}
+
+type readLine struct {
+	at       source
+	form     string
+	readings []readingLine
+}
+
+type readingLine struct {
+	id         string
+	conditions []Condition
+}
+
+// parser collects the lines of all sources.
+type parser struct {
+	lines    []*conceptLine
+	byID     map[string]*conceptLine
+	reads    []*readLine
+	problems []Problem
+}
+
+// Parse parses sources, later ones over earlier ones. The error names each
+// line that is malformed. What is wrong between well-formed lines is left to
+// Lint.
+func Parse(sources ...Source) (*Vocabulary, error) {
+	p := parser{byID: map[string]*conceptLine{}}
+	hash := sha256.New()
+	for _, s := range sources {
+		fmt.Fprintf(hash, "%d\n%s", len(s.Text), s.Text)
+		n := 0
+		for line := range strings.Lines(s.Text) {
+			n++
+			p.parseLine(source{name: s.Name, line: n}, strings.TrimSpace(line))
+		}
+	}
+	if err := joinProblems(p.problems); err != nil {
+		return nil, err
+	}
+	v := p.link()
+	v.version = hex.EncodeToString(hash.Sum(nil)[:6])
+	return v, nil
+}
+
+func joinProblems(problems []Problem) error {
+	errs := make([]error, len(problems))
+	for i, p := range problems {
+		errs[i] = errors.New(p.String())
+	}
+	return errors.Join(errs...)
+}
+
+func (p *parser) fail(at source, format string, args ...any) {
+	p.problems = append(p.problems, at.problem(format, args...))
+}
+
+func (p *parser) parseLine(at source, line string) {
+	if line == "" || line[0] == '#' {
+		return
+	}
+	word, rest, _ := strings.Cut(line, " ")
+	switch kind, ok := kinds[word]; {
+	case word == "read":
+		p.parseRead(at, strings.TrimSpace(rest))
+	case word == "extend", ok:
+		p.parseConcept(at, word, kind, rest)
+	default:
+		p.fail(at, "a line must begin with role, spec, grade, setting, contract, hours, shift, experience, filler, read or extend, not %q", word)
+	}
+}
+
+func (p *parser) parseConcept(at source, word string, kind Kind, rest string) {
+	head, forms, ok := strings.Cut(" "+rest+" ", " : ")
+	if !ok {
+		p.fail(at, "expected \" : \" before the forms")
+		return
+	}
+	fields := strings.Fields(head)
+	if kind == Filler {
+		fields = append([]string{"filler"}, fields...)
+	}
+	if len(fields) == 0 || !isID(fields[0]) {
+		p.fail(at, "expected an id of lower-case letters, digits and hyphens after %s", word)
+		return
+	}
+	c := &conceptLine{at: at, id: fields[0], kind: kind}
+	for _, f := range fields[1:] {
+		p.parseLink(c, f)
+	}
+	for form := range strings.SplitSeq(forms, ";") {
+		if form = strings.TrimSpace(form); form != "" {
+			c.forms = append(c.forms, form)
+		}
+	}
+	p.add(c, word == "extend")
+}
+
+// add stores a line. Filler lines add to each other.
+func (p *parser) add(c *conceptLine, extend bool) {
+	earlier := p.byID[c.id]
+	switch {
+	case extend && earlier == nil:
+		p.fail(c.at, "%s must be defined before it is extended", c.id)
+	case extend, c.kind == Filler && earlier != nil:
+		earlier.forms = append(earlier.forms, c.forms...)
+		earlier.links = append(earlier.links, c.links...)
+		earlier.broad = earlier.broad || c.broad
+		earlier.generic = earlier.generic || c.generic
+	case earlier == nil:
+		p.byID[c.id] = c
+		p.lines = append(p.lines, c)
+	case earlier.at.name == c.at.name:
+		p.fail(c.at, "%s is already defined in line %d", c.id, earlier.at.line)
+	default:
+		*earlier = *c
+	}
+}
+
+func isID(s string) bool {
+	for _, r := range s {
+		if r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// signs are the link signs, longer ones before their prefixes.
+var signs = []string{"<~", "<", "~", "+", "="}
+
+func (p *parser) parseLink(c *conceptLine, field string) {
+	switch field {
+	case "*broad":
+		c.broad = true
+		return
+	case "*generic":
+		c.generic = true
+		return
+	}
+	for _, sign := range signs {
+		target, ok := strings.CutPrefix(field, sign)
+		if !ok {
+			continue
+		}
+		l := linkLine{sign: sign, strength: 1}
+		switch sign {
+		case "<~":
+			l.strength = secondChoice
+		case "~":
+			l.strength = related
+		}
+		to, weight, weighted := strings.Cut(target, ":")
+		if weighted {
+			w, err := strconv.ParseFloat(weight, 64)
+			if err != nil || !(w > 0 && w <= 1) || l.strength == 1 {
+				p.fail(c.at, "the strength of %s must be a number above 0 and at most 1, on a ~ link", field)
+			}
+			l.strength = w
+		}
+		if !isID(to) {
+			p.fail(c.at, "link %s must name an id", field)
+		}
+		l.to = to
+		c.links = append(c.links, l)
+		return
+	}
+	p.fail(c.at, "unknown link %s", field)
+}
+
+// parseRead parses a read line. A later one for the same form replaces the
+// earlier one.
+func (p *parser) parseRead(at source, rest string) {
+	r := &readLine{at: at}
+	var readings string
+	if quoted, ok := strings.CutPrefix(rest, `"`); ok {
+		r.form, readings, _ = strings.Cut(quoted, `"`)
+	} else {
+		r.form, readings, _ = strings.Cut(rest, " ")
+	}
+	var problem string
+	if r.readings, problem = parseReadings(readings); problem != "" {
+		p.fail(at, "%s", problem)
+		return
+	}
+	for i, earlier := range p.reads {
+		if earlier.form == r.form {
+			if earlier.at.name == at.name {
+				p.fail(at, "the readings of %s are already defined in line %d", r.form, earlier.at.line)
+			}
+			p.reads[i] = r
+			return
+		}
+	}
+	p.reads = append(p.reads, r)
+}

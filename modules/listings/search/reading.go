@@ -1,0 +1,165 @@
+package search
+
+import (
+	"slices"
+	"strings"
+)
+
+// Reading is one meaning of a form and the conditions under which it has it.
+type Reading struct {
+	Concept    *Concept
+	Conditions []Condition
+}
+
+// Condition is one condition of a reading.
+type Condition struct {
+	// Name is one of role, spec, grade, setting, contract, hours, shift,
+	// words, country, capitals, before, after and alone.
+	Name string
+	Not  bool
+	// Args are concept ids, words, countries or kinds, depending on Name. Any
+	// of them is enough.
+	Args []string
+
+	kind     Kind       // of role, spec and the like
+	concepts []*Concept // of Args
+	kinds    []Kind     // of before and after
+}
+
+// Context is what surrounds a form.
+type Context struct {
+	// Concepts are the unambiguous concepts of the same text.
+	Concepts []*Concept
+	// HasWord reports whether a normalized word is in the text.
+	HasWord func(word string) bool
+	// Country is the ISO code of the country, in lower case, or empty.
+	Country string
+	// Capitals is set if the form is written in capitals.
+	Capitals bool
+	// Before and After are the kinds of the forms that follow and precede in
+	// the same part of the text.
+	Before, After []Kind
+}
+
+// Resolve returns the first meaning of the form whose conditions hold, or nil.
+func (f *Form) Resolve(ctx *Context) *Concept {
+	for i := range f.Readings {
+		if f.Readings[i].holds(ctx) {
+			return f.Readings[i].Concept
+		}
+	}
+	return nil
+}
+
+// IsAmbiguous reports whether the meaning depends on the context.
+func (f *Form) IsAmbiguous() bool {
+	return len(f.Readings) > 1 || len(f.Readings[0].Conditions) > 0
+}
+
+func (r *Reading) holds(ctx *Context) bool {
+	for i := range r.Conditions {
+		if c := &r.Conditions[i]; c.holds(ctx) == c.Not {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Condition) holds(ctx *Context) bool {
+	switch c.Name {
+	case "capitals":
+		return ctx.Capitals
+	case "country":
+		return slices.Contains(c.Args, ctx.Country)
+	case "words":
+		return ctx.HasWord != nil && slices.ContainsFunc(c.Args, ctx.HasWord)
+	case "before":
+		return intersect(c.kinds, ctx.Before)
+	case "after":
+		return intersect(c.kinds, ctx.After)
+	case "alone":
+		return len(ctx.Concepts) == 0
+	}
+	return slices.ContainsFunc(ctx.Concepts, c.accepts)
+}
+
+// accepts reports whether a concept is one of those that the condition names,
+// or below one, or implies one.
+func (c *Condition) accepts(concept *Concept) bool {
+	if len(c.concepts) == 0 && concept.Kind == c.kind {
+		return true
+	}
+	for _, want := range c.concepts {
+		if concept.IsA(want) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(concept.Implied, c.accepts)
+}
+
+func intersect(a, b []Kind) bool {
+	return slices.ContainsFunc(a, func(k Kind) bool { return slices.Contains(b, k) })
+}
+
+// parseReadings parses "a if spec(b) & capitals | c".
+func parseReadings(s string) ([]readingLine, string) {
+	var out []readingLine
+	for alternative := range strings.SplitSeq(s, "|") {
+		id, conditions, conditional := strings.Cut(strings.TrimSpace(alternative), " if ")
+		id = strings.TrimSpace(id)
+		if id == "" || strings.Contains(id, " ") {
+			return nil, "a reading must be an id, or an id and its conditions after \"if\""
+		}
+		r := readingLine{id: id}
+		if conditional {
+			for text := range strings.SplitSeq(conditions, "&") {
+				c, problem := parseCondition(strings.TrimSpace(text))
+				if problem != "" {
+					return nil, problem
+				}
+				r.conditions = append(r.conditions, c)
+			}
+		}
+		out = append(out, r)
+	}
+	return out, ""
+}
+
+// parseCondition parses "not spec(a b)".
+func parseCondition(s string) (Condition, string) {
+	var c Condition
+	s, c.Not = strings.CutPrefix(s, "not ")
+	name, args, hasArgs := strings.Cut(strings.TrimSpace(s), "(")
+	c.Name = name
+	if hasArgs {
+		inner, closed := strings.CutSuffix(args, ")")
+		if !closed {
+			return c, "condition " + s + " must end with a bracket"
+		}
+		c.Args = strings.Fields(inner)
+	}
+	kind, isKind := kinds[name]
+	switch {
+	case isKind && kind != Filler:
+		c.kind = kind
+	case name == "capitals" || name == "alone":
+		if len(c.Args) > 0 {
+			return c, "condition " + name + " must not have arguments"
+		}
+	case name == "words" || name == "country":
+		if len(c.Args) == 0 {
+			return c, "condition " + name + " must have arguments"
+		}
+	case name == "before" || name == "after":
+		for _, a := range c.Args {
+			k, ok := kinds[a]
+			if !ok {
+				return c, "condition " + name + " must name kinds, not " + a
+			}
+			c.kinds = append(c.kinds, k)
+		}
+	default:
+		return c, "unknown condition " + name
+	}
+	return c, ""
+}

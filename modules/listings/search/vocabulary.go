@@ -1,0 +1,383 @@
+package search
+
+import (
+	_ "embed" // for vocabulary.txt
+	"strings"
+)
+
+//go:embed vocabulary.txt
+var embedded string
+
+// Kind is what a concept describes.
+type Kind uint8
+
+// The kinds of concepts.
+const (
+	Role Kind = iota + 1
+	Specialty
+	Grade
+	Setting
+	Contract
+	Hours
+	Shift
+	Experience
+	Filler // words of a question that describe no job
+)
+
+var kinds = map[string]Kind{
+	"role": Role, "spec": Specialty, "grade": Grade, "setting": Setting, "contract": Contract,
+	"hours": Hours, "shift": Shift, "experience": Experience, "filler": Filler,
+}
+
+// String returns the word that begins the lines of the kind.
+func (k Kind) String() string {
+	for word, kind := range kinds {
+		if kind == k {
+			return word
+		}
+	}
+	return "unknown"
+}
+
+// Concept is one thing under all its names. Concepts must not be changed.
+type Concept struct {
+	// ID is stable: it is stored with adverts and in saved searches.
+	ID   string
+	Kind Kind
+	// Label is the name for display, the first form.
+	Label string
+	// Forms are the names, as the vocabulary writes them.
+	Forms []string
+	// Broad concepts do not relate their children to each other.
+	Broad bool
+	// Generic roles (assistant, officer) weigh less than a full name, and what
+	// stands before them in a title is only a modifier.
+	Generic bool
+	// Same is the role that this one is, together with Implied: a urologist is
+	// a doctor in urology. It is nil for most concepts.
+	Same *Concept
+	// Implied are concepts that come with this one, such as the specialty of a
+	// role.
+	Implied []*Concept
+	// Parents are the concepts under which this one is found too.
+	Parents []Link
+	// Related are the concepts that whoever asks for this one may get.
+	Related []Link
+
+	line      source
+	ancestors []Link // Parents, closed, without the concept itself
+	children  []*Concept
+}
+
+// Link leads to another concept.
+type Link struct {
+	To *Concept
+	// Strength is 1 where the concepts are the same to a searcher and near 0
+	// where they have little in common.
+	Strength float64
+}
+
+// IsA reports whether the concept is other or below it over is-a links.
+// Second choices do not count.
+func (c *Concept) IsA(other *Concept) bool {
+	if c == other {
+		return true
+	}
+	for _, a := range c.ancestors {
+		if a.To == other {
+			return a.Strength == 1
+		}
+	}
+	return c.Same != nil && c.Same.IsA(other)
+}
+
+// Ancestors returns every concept above this one. The strength is 1 over is-a
+// links alone and less over second choices.
+func (c *Concept) Ancestors() []Link { return c.ancestors }
+
+// Means returns the concepts that a query for this one asks for, all of them:
+// itself, or the role that it is the same as and what that implies.
+func (c *Concept) Means() []*Concept {
+	if c.Same == nil {
+		return []*Concept{c}
+	}
+	return append(c.Same.Means(), c.Implied...)
+}
+
+// Siblings returns the concepts that have a parent in common with this one,
+// unless the parent is broad.
+func (c *Concept) Siblings() []*Concept {
+	var out []*Concept
+	for _, p := range c.Parents {
+		if p.To.Broad || p.Strength < 1 {
+			continue
+		}
+		for _, s := range p.To.children {
+			if s != c {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// IsKin reports whether one of two concepts is above the other or both have a
+// parent in common that is not broad.
+func (c *Concept) IsKin(other *Concept) bool {
+	c, other = c.base(), other.base()
+	if c.IsA(other) || other.IsA(c) {
+		return true
+	}
+	for _, p := range c.Parents {
+		for _, q := range other.Parents {
+			if p.To == q.To && !p.To.Broad && p.Strength == 1 && q.Strength == 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// base follows Same.
+func (c *Concept) base() *Concept {
+	for c.Same != nil {
+		c = c.Same
+	}
+	return c
+}
+
+// Form is a name of one concept or, with readings, of several.
+type Form struct {
+	// Text is the form as the vocabulary writes it.
+	Text string
+	// Words is how many words it has.
+	Words int
+	// Capitals is set for abbreviations that mean something else in lower
+	// case: in adverts they count only in capitals.
+	Capitals bool
+	// Readings are what the form may mean, the likeliest first. A form with
+	// one meaning has one reading without conditions.
+	Readings []Reading
+
+	read bool // a read line decides
+}
+
+// Match is a form found at tokens Start to End, exclusive.
+type Match struct {
+	Start, End int
+	Form       *Form
+}
+
+// Vocabulary knows the concepts and finds their forms. It is immutable and
+// safe for concurrent use.
+type Vocabulary struct {
+	version  string
+	concepts []*Concept
+	byID     map[string]*Concept
+	forms    []*Form
+	trie     trie
+	problems []Problem
+}
+
+// Load parses the embedded vocabulary and the additions of an operator, later
+// ones over earlier ones. It fails if a line cannot be parsed or Lint finds a
+// problem; the error names the lines.
+func Load(additions ...Source) (*Vocabulary, error) {
+	v, err := Parse(append([]Source{{Name: "vocabulary.txt", Text: embedded}}, additions...)...)
+	if err != nil {
+		return nil, err
+	}
+	return v, joinProblems(v.Lint())
+}
+
+// Version identifies the content of the vocabulary.
+func (v *Vocabulary) Version() string { return v.version }
+
+// Concepts returns all concepts in the order of the vocabulary.
+func (v *Vocabulary) Concepts() []*Concept { return v.concepts }
+
+// Concept returns the concept with an id, or nil.
+func (v *Vocabulary) Concept(id string) *Concept { return v.byID[id] }
+
+// Forms returns all forms in the order of the vocabulary.
+func (v *Vocabulary) Forms() []*Form { return v.forms }
+
+// Form returns the form that is written so, or nil.
+func (v *Vocabulary) Form(text string) *Form {
+	words := v.Words(Tokens(text))
+	for _, m := range v.Matches(nil, words, 0) {
+		if m.End == len(words) {
+			return m.Form
+		}
+	}
+	return nil
+}
+
+// Label returns the display name of a concept, or the id if it is unknown.
+func (v *Vocabulary) Label(id string) string {
+	if c := v.byID[id]; c != nil {
+		return c.Label
+	}
+	return id
+}
+
+// Words are the tokens of a text as the vocabulary knows them.
+type Words []word
+
+type word struct {
+	id  int32 // 0 if no form contains the word
+	gap gap   // before the word
+}
+
+// gap is how strongly two words are separated.
+type gap uint8
+
+const (
+	gapNone  gap = iota // a space or a hyphen inside a compound
+	gapSlash            // between alternatives
+	gapBreak            // a comma, a bracket, a dash: the end of a phrase
+)
+
+// Words looks up tokens, once for all calls of Matches.
+func (v *Vocabulary) Words(tokens []Token) Words {
+	return v.appendWords(make(Words, 0, len(tokens)), tokens)
+}
+
+func (v *Vocabulary) appendWords(dst Words, tokens []Token) Words {
+	for i := range tokens {
+		dst = append(dst, word{id: v.trie.words[Normalize(tokens[i].Word)], gap: gapOf(tokens[i].Gap)})
+	}
+	return dst
+}
+
+// gapOf classifies the text between two words.
+func gapOf(s string) gap {
+	if s == " " || s == "" {
+		return gapNone
+	}
+	slash := false
+	for _, r := range s {
+		switch r {
+		case ' ', '\t', '\u00a0', '\'', '’', '&', '+', '*', '"', '“', '”':
+		case '-', '‑':
+			if len(s) > 1 {
+				return gapBreak
+			}
+		case '/':
+			slash = true
+		default:
+			return gapBreak
+		}
+	}
+	if slash {
+		return gapSlash
+	}
+	return gapNone
+}
+
+// Matches appends the forms that begin at word i, the shortest first. No form
+// reaches over a break between phrases.
+func (v *Vocabulary) Matches(dst []Match, words Words, i int) []Match {
+	node := int32(0)
+	for j := i; j < len(words); j++ {
+		w := words[j]
+		if w.id == 0 || j > i && w.gap == gapBreak {
+			break
+		}
+		next, ok := v.trie.step(node, w.id)
+		if !ok {
+			break
+		}
+		node = next
+		if f := v.trie.forms[node]; f != nil {
+			dst = append(dst, Match{Start: i, End: j + 1, Form: f})
+		}
+	}
+	return dst
+}
+
+// trie finds forms word by word.
+type trie struct {
+	words map[string]int32 // normalized words; 0 is none
+	first []int32          // the node after the root, by word
+	edges map[uint64]int32 // the other nodes, by node and word
+	forms []*Form          // by node
+}
+
+func newTrie() trie {
+	return trie{words: map[string]int32{}, first: []int32{0}, edges: map[uint64]int32{}, forms: []*Form{nil}}
+}
+
+func (t *trie) step(node, word int32) (int32, bool) {
+	if node == 0 {
+		n := t.first[word]
+		return n, n != 0
+	}
+	n, ok := t.edges[edge(node, word)]
+	return n, ok
+}
+
+func edge(node, word int32) uint64 { return uint64(uint32(node))<<32 | uint64(uint32(word)) }
+
+// insert adds a form under normalized words, and reports the form that is
+// there already, if any.
+func (t *trie) insert(words []string, f *Form) *Form {
+	node := int32(0)
+	for _, w := range words {
+		id, ok := t.words[w]
+		if !ok {
+			id = int32(len(t.first))
+			t.words[w] = id
+			t.first = append(t.first, 0)
+		}
+		next, ok := t.step(node, id)
+		if !ok {
+			next = int32(len(t.forms))
+			t.forms = append(t.forms, nil)
+			if node == 0 {
+				t.first[id] = next
+			} else {
+				t.edges[edge(node, id)] = next
+			}
+		}
+		node = next
+	}
+	if t.forms[node] == nil {
+		t.forms[node] = f
+	}
+	return t.forms[node]
+}
+
+// normalized returns the normalized words of a form.
+func normalized(form string) []string {
+	var out []string
+	for _, t := range Tokens(form) {
+		out = append(out, Normalize(t.Word))
+	}
+	return out
+}
+
+// compounds are words that are written as one or as two.
+var compounds = map[string][2]string{
+	"healthcare": {"health", "care"}, "homecare": {"home", "care"}, "daycare": {"day", "care"},
+	"childcare": {"child", "care"}, "aftercare": {"after", "care"}, "postnatal": {"post", "natal"},
+	"antenatal": {"ante", "natal"}, "prenatal": {"pre", "natal"}, "perinatal": {"peri", "natal"},
+	"telehealth": {"tele", "health"}, "audiovisual": {"audio", "visual"}, "freelance": {"free", "lance"},
+	"weekend": {"week", "end"}, "multidisciplinary": {"multi", "disciplinary"}, "daytime": {"day", "time"},
+}
+
+// variants returns other ways to write the normalized words of a form.
+func variants(words []string) [][]string {
+	var out [][]string
+	for i, w := range words {
+		if parts, ok := compounds[w]; ok {
+			v := append([]string{}, words[:i]...)
+			v = append(v, parts[0], parts[1])
+			out = append(out, append(v, words[i+1:]...))
+		}
+	}
+	if len(words) == 1 && len(words[0]) == 2 && !strings.Contains("ha wa hi it ga bu ye i", words[0]) {
+		out = append(out, []string{words[0] + "s"}) // gps
+	}
+	return out
+}
