@@ -38,12 +38,12 @@ func (v *Vocabulary) Count() Counts {
 
 // Lint returns what is wrong with the vocabulary: unknown ids, cycles, forms
 // of several concepts without a read line, readings that nothing uses, forms
-// without a letter, and concepts without forms.
+// that no text can match, and concepts without forms.
 func (v *Vocabulary) Lint() []Problem {
 	problems := slices.Clone(v.problems)
 	for _, c := range v.concepts {
 		if len(c.Forms) == 0 {
-			problems = append(problems, c.line.problem("%s has no form", c.ID))
+			problems = append(problems, c.line.problemf("%s has no form", c.ID))
 		}
 	}
 	return problems
@@ -94,14 +94,14 @@ func (v *Vocabulary) linkConcept(c *Concept, line *conceptLine) {
 	for _, l := range line.links {
 		to := v.byID[l.to]
 		if to == nil || to == c {
-			v.fail(line.at, "%s: link %s%s leads to no other concept", c.ID, l.sign, l.to)
+			v.failf(line.at, "%s: link %s%s leads to no other concept", c.ID, l.sign, l.to)
 			continue
 		}
 		link := Link{To: to, Strength: l.strength}
 		switch l.sign {
 		case "<", "<~":
 			if to.Kind != c.Kind {
-				v.fail(line.at, "%s: %s must be a %s", c.ID, to.ID, c.Kind)
+				v.failf(line.at, "%s: %s must be a %s", c.ID, to.ID, c.Kind)
 			}
 			c.Parents = append(c.Parents, link)
 			to.children = append(to.children, c)
@@ -111,15 +111,15 @@ func (v *Vocabulary) linkConcept(c *Concept, line *conceptLine) {
 			c.Implied = append(c.Implied, to)
 		case "=":
 			if to.Kind != c.Kind || c.Same != nil {
-				v.fail(line.at, "%s: = must name one %s", c.ID, c.Kind)
+				v.failf(line.at, "%s: = must name one %s", c.ID, c.Kind)
 			}
 			c.Same = to
 		}
 	}
 }
 
-func (v *Vocabulary) fail(at source, format string, args ...any) {
-	v.problems = append(v.problems, at.problem(format, args...))
+func (v *Vocabulary) failf(at source, format string, args ...any) {
+	v.problems = append(v.problems, at.problemf(format, args...))
 }
 
 // checkCycle reports a path from a concept to itself, and cuts it.
@@ -127,7 +127,7 @@ func (v *Vocabulary) checkCycle(c *Concept, path []*Concept) {
 	path = append(path, c)
 	for i := 0; i < len(c.Parents); i++ {
 		if slices.Contains(path, c.Parents[i].To) {
-			v.fail(c.line, "%s: is-a links make a cycle over %s", c.ID, c.Parents[i].To.ID)
+			v.failf(c.line, "%s: is-a links make a cycle over %s", c.ID, c.Parents[i].To.ID)
 			c.Parents = slices.Delete(c.Parents, i, i+1)
 			i--
 			continue
@@ -135,7 +135,7 @@ func (v *Vocabulary) checkCycle(c *Concept, path []*Concept) {
 		v.checkCycle(c.Parents[i].To, path)
 	}
 	if c.Same != nil && (slices.Contains(path, c.Same) || c.Same.Same != nil) {
-		v.fail(c.line, "%s: = must not name %s, which is itself another name", c.ID, c.Same.ID)
+		v.failf(c.line, "%s: = must not name %s, which is itself another name", c.ID, c.Same.ID)
 		c.Same = nil
 	}
 }
@@ -169,7 +169,11 @@ func (v *Vocabulary) addForms(c *Concept, forms []string) {
 		text, capitals := strings.CutSuffix(text, "!")
 		words := normalized(text)
 		if len(words) == 0 {
-			v.fail(c.line, "%s: form %q has no letter", c.ID, text)
+			v.failf(c.line, "%s: form %q has no letter", c.ID, text)
+			continue
+		}
+		if hasBreak(text) {
+			v.failf(c.line, "%s: form %q must not have punctuation that ends a phrase", c.ID, text)
 			continue
 		}
 		f := &Form{Text: text, Words: len(words), Capitals: capitals}
@@ -179,25 +183,29 @@ func (v *Vocabulary) addForms(c *Concept, forms []string) {
 			v.forms = append(v.forms, f)
 		}
 		if slices.ContainsFunc(f.Readings, func(r Reading) bool { return r.Concept == c }) {
-			v.fail(c.line, "%s: form %q is there already as %q", c.ID, text, f.Text)
+			v.failf(c.line, "%s: form %q is there already as %q", c.ID, text, f.Text)
 			continue
 		}
 		f.Readings = append(f.Readings, Reading{Concept: c})
 	}
 }
 
+func hasBreak(form string) bool {
+	return slices.ContainsFunc(Tokens(form), func(t Token) bool { return t.Start > 0 && gapOf(t.Gap) == gapBreak })
+}
+
 // addRead replaces the readings of a form by those of a read line.
 func (v *Vocabulary) addRead(r *readLine) {
 	f := v.Form(r.form)
 	if f == nil {
-		v.fail(r.at, "read %s: no concept has this form", r.form)
+		v.failf(r.at, "read %s: no concept has this form", r.form)
 		return
 	}
 	var readings []Reading
 	for _, line := range r.readings {
 		c := v.byID[line.id]
 		if !slices.ContainsFunc(f.Readings, func(r Reading) bool { return r.Concept == c }) {
-			v.fail(r.at, "read %s: %s does not have this form", r.form, line.id)
+			v.failf(r.at, "read %s: %s does not have this form", r.form, line.id)
 			continue
 		}
 		for i := range line.conditions {
@@ -207,11 +215,11 @@ func (v *Vocabulary) addRead(r *readLine) {
 	}
 	for _, old := range f.Readings {
 		if !slices.ContainsFunc(readings, func(r Reading) bool { return r.Concept == old.Concept }) {
-			v.fail(r.at, "read %s: %s has this form too, but no reading", r.form, old.Concept.ID)
+			v.failf(r.at, "read %s: %s has this form too, but no reading", r.form, old.Concept.ID)
 		}
 	}
 	if len(readings) == 0 || len(readings) == 1 && len(readings[0].Conditions) == 0 {
-		v.fail(r.at, "read %s: the line changes nothing", r.form)
+		v.failf(r.at, "read %s: the line changes nothing", r.form)
 		return
 	}
 	f.Readings = readings
@@ -231,7 +239,7 @@ func (v *Vocabulary) linkCondition(r *readLine, c *Condition) {
 	for _, id := range c.Args {
 		concept := v.byID[id]
 		if concept == nil || concept.Kind != c.kind {
-			v.fail(r.at, "read %s: %s is not a %s", r.form, id, c.kind)
+			v.failf(r.at, "read %s: %s is not a %s", r.form, id, c.kind)
 			continue
 		}
 		c.concepts = append(c.concepts, concept)
@@ -247,7 +255,7 @@ func (v *Vocabulary) checkForms() {
 			for i, r := range f.Readings {
 				ids[i] = r.Concept.ID
 			}
-			v.fail(f.Readings[0].Concept.line, "form %q of %s needs a read line", f.Text, strings.Join(ids, ", "))
+			v.failf(f.Readings[0].Concept.line, "form %q of %s needs a read line", f.Text, strings.Join(ids, ", "))
 		}
 		for _, words := range variants(normalized(f.Text)) {
 			v.trie.insert(words, f)

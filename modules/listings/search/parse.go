@@ -45,7 +45,7 @@ type source struct {
 	line int
 }
 
-func (s source) problem(format string, args ...any) Problem {
+func (s source) problemf(format string, args ...any) Problem {
 	return Problem{File: s.name, Line: s.line, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -120,8 +120,8 @@ func joinProblems(problems []Problem) error {
 	return errors.Join(errs...)
 }
 
-func (p *parser) fail(at source, format string, args ...any) {
-	p.problems = append(p.problems, at.problem(format, args...))
+func (p *parser) failf(at source, format string, args ...any) {
+	p.problems = append(p.problems, at.problemf(format, args...))
 }
 
 func (p *parser) parseLine(at source, line string) {
@@ -135,14 +135,14 @@ func (p *parser) parseLine(at source, line string) {
 	case word == "extend", ok:
 		p.parseConcept(at, word, kind, rest)
 	default:
-		p.fail(at, "a line must begin with role, spec, grade, setting, contract, hours, shift, experience, filler, read or extend, not %q", word)
+		p.failf(at, "a line must begin with role, spec, grade, setting, contract, hours, shift, experience, filler, read or extend, not %q", word)
 	}
 }
 
 func (p *parser) parseConcept(at source, word string, kind Kind, rest string) {
 	head, forms, ok := strings.Cut(" "+rest+" ", " : ")
 	if !ok {
-		p.fail(at, "expected \" : \" before the forms")
+		p.failf(at, "expected \" : \" before the forms")
 		return
 	}
 	fields := strings.Fields(head)
@@ -150,7 +150,7 @@ func (p *parser) parseConcept(at source, word string, kind Kind, rest string) {
 		fields = append([]string{"filler"}, fields...)
 	}
 	if len(fields) == 0 || !isID(fields[0]) {
-		p.fail(at, "expected an id of lower-case letters, digits and hyphens after %s", word)
+		p.failf(at, "expected an id of lower-case letters, digits and hyphens after %s", word)
 		return
 	}
 	c := &conceptLine{at: at, id: fields[0], kind: kind}
@@ -170,7 +170,7 @@ func (p *parser) add(c *conceptLine, extend bool) {
 	earlier := p.byID[c.id]
 	switch {
 	case extend && earlier == nil:
-		p.fail(c.at, "%s must be defined before it is extended", c.id)
+		p.failf(c.at, "%s must be defined before it is extended", c.id)
 	case extend, c.kind == Filler && earlier != nil:
 		earlier.forms = append(earlier.forms, c.forms...)
 		earlier.links = append(earlier.links, c.links...)
@@ -180,7 +180,7 @@ func (p *parser) add(c *conceptLine, extend bool) {
 		p.byID[c.id] = c
 		p.lines = append(p.lines, c)
 	case earlier.at.name == c.at.name:
-		p.fail(c.at, "%s is already defined in line %d", c.id, earlier.at.line)
+		p.failf(c.at, "%s is already defined in line %d", c.id, earlier.at.line)
 	default:
 		*earlier = *c
 	}
@@ -223,18 +223,18 @@ func (p *parser) parseLink(c *conceptLine, field string) {
 		if weighted {
 			w, err := strconv.ParseFloat(weight, 64)
 			if err != nil || !(w > 0 && w <= 1) || l.strength == 1 {
-				p.fail(c.at, "the strength of %s must be a number above 0 and at most 1, on a ~ link", field)
+				p.failf(c.at, "the strength of %s must be a number above 0 and at most 1, on a ~ link", field)
 			}
 			l.strength = w
 		}
 		if !isID(to) {
-			p.fail(c.at, "link %s must name an id", field)
+			p.failf(c.at, "link %s must name an id", field)
 		}
 		l.to = to
 		c.links = append(c.links, l)
 		return
 	}
-	p.fail(c.at, "unknown link %s", field)
+	p.failf(c.at, "unknown link %s", field)
 }
 
 // parseRead parses a read line. A later one for the same form replaces the
@@ -249,13 +249,13 @@ func (p *parser) parseRead(at source, rest string) {
 	}
 	var problem string
 	if r.readings, problem = parseReadings(readings); problem != "" {
-		p.fail(at, "%s", problem)
+		p.failf(at, "%s", problem)
 		return
 	}
 	for i, earlier := range p.reads {
 		if earlier.form == r.form {
 			if earlier.at.name == at.name {
-				p.fail(at, "the readings of %s are already defined in line %d", r.form, earlier.at.line)
+				p.failf(at, "the readings of %s are already defined in line %d", r.form, earlier.at.line)
 			}
 			p.reads[i] = r
 			return

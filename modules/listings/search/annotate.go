@@ -1,0 +1,440 @@
+package search
+
+import (
+	"slices"
+	"strings"
+)
+
+// Advert is what Annotate reads of a listing.
+type Advert struct {
+	Title       string
+	Department  string
+	Specialty   string
+	Description string
+	// Requirements are read like sentences of the description.
+	Requirements []string
+	// ContractType and EmploymentType are ids of concepts, or empty.
+	ContractType   string
+	EmploymentType string
+	Remote         bool
+	// Country is the ISO code of the place's country, in lower case, or empty.
+	Country string
+	// Boilerplate holds hashes of sentences that many adverts of the
+	// organization share; see SentenceHashes. They are not annotated.
+	Boilerplate map[uint64]bool
+}
+
+// Level is where an advert names a concept, the strongest first.
+type Level uint8
+
+// The levels.
+const (
+	Head         Level = iota + 1 // of roles: the main role of the title
+	SecondChoice                  // of roles: above the main role over a second-choice link
+	InTitle                       // elsewhere in the title
+	InField                       // a field of the advert
+	InText                        // the description or a requirement
+)
+
+// Tag is one concept of an advert.
+type Tag struct {
+	Concept string
+	Kind    Kind
+	Level   Level
+	// Strength is below 1 if the concept is reached over second-choice links.
+	Strength float64
+	// Named is set if the advert names the concept, as opposed to one below it.
+	Named bool
+}
+
+// Annotation is what an advert is about. It is closed upwards: next to each
+// concept it has those above it.
+type Annotation struct {
+	// Version is the version of the vocabulary.
+	Version string
+	// Tags are ordered by kind, level and the position in the advert.
+	Tags []Tag
+	// Years is the experience asked for, 0 if the advert does not say.
+	Years int
+}
+
+// Find returns the tag of a concept, at its strongest level.
+func (a *Annotation) Find(concept string) (Tag, bool) {
+	i := slices.IndexFunc(a.Tags, func(t Tag) bool { return t.Concept == concept })
+	if i < 0 {
+		return Tag{}, false
+	}
+	return a.Tags[i], true
+}
+
+// Annotate decides what an advert is about.
+//
+// The last job name of a part of the title is its head: an "Optometry
+// Receptionist" is a receptionist. The heads of the first part that has one are
+// the main roles, and so are the heads of later parts that are kin to them. A
+// role in the description counts only if the title names none.
+func (v *Vocabulary) Annotate(advert *Advert) Annotation {
+	a := annotator{v: v, advert: advert, out: Annotation{Version: v.version}}
+	a.title = a.parse(advert.Title)
+	a.fields = []*phrases{a.parse(advert.Specialty), a.parse(advert.Department)}
+	a.text = a.parseText()
+	a.ctx = Context{HasWord: a.hasWord, Country: advert.Country}
+	a.addContext(a.title)
+	for _, f := range a.fields {
+		a.addContext(f)
+	}
+	a.tagTitle()
+	a.tagFields()
+	a.tagText()
+	a.sort()
+	return a.out
+}
+
+type annotator struct {
+	v      *Vocabulary
+	advert *Advert
+	title  *phrases
+	fields []*phrases
+	text   *phrases
+	ctx    Context
+	out    Annotation
+}
+
+// addContext collects the concepts that are not ambiguous.
+func (a *annotator) addContext(p *phrases) {
+	for i := range p.found {
+		f := p.found[i].Form
+		if !f.IsAmbiguous() {
+			p.found[i].concept = f.Readings[0].Concept
+			a.ctx.Concepts = append(a.ctx.Concepts, p.found[i].concept)
+		}
+	}
+}
+
+// resolve decides what ambiguous forms mean.
+func (a *annotator) resolve(p *phrases) {
+	for i := range p.found {
+		f := &p.found[i]
+		if !f.Form.IsAmbiguous() {
+			continue
+		}
+		ctx := a.ctx
+		ctx.Capitals = p.caps || p.tokens[f.Start].Capitals
+		ctx.Before = p.kinds(i, +1)
+		ctx.After = p.kinds(i, -1)
+		f.concept = f.Form.Resolve(&ctx)
+	}
+}
+
+// hasWord reports whether the advert contains a normalized word.
+func (a *annotator) hasWord(word string) bool {
+	for _, p := range []*phrases{a.title, a.fields[0], a.fields[1], a.text} {
+		for _, t := range p.tokens {
+			if Normalize(t.Word) == word {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tagTitle tags everything that the title names.
+func (a *annotator) tagTitle() {
+	p := a.title
+	a.resolve(p)
+	var heads []*Concept
+	mainPart := -1
+	for _, alt := range p.alternatives() {
+		head := p.head(alt)
+		if head < 0 {
+			continue
+		}
+		c := a.inverted(p, head)
+		p.found[head].concept = c
+		level := InTitle
+		switch {
+		case mainPart < 0 || mainPart == p.found[head].part:
+			mainPart = p.found[head].part
+			level = Head
+		case slices.ContainsFunc(heads, c.IsKin):
+			level = Head
+		}
+		if level == Head {
+			heads = append(heads, c)
+		}
+		a.addRole(c, level)
+	}
+	for _, f := range p.found {
+		switch {
+		case f.concept == nil:
+		case f.concept.Kind == Role:
+			a.addRole(f.concept, InTitle)
+		default:
+			a.add(f.concept, InTitle)
+		}
+	}
+	a.series(p, InTitle)
+	a.hours(p, InTitle)
+	if mainPart < 0 {
+		a.tagImpliedRole()
+	}
+}
+
+// inverted returns the concept of a head. A broad one may be completed by the
+// next part of the title, as in "Technologist, Ultrasound".
+func (a *annotator) inverted(p *phrases, head int) *Concept {
+	h := p.found[head]
+	if !h.concept.Generic && !h.concept.Broad || h.End == len(p.words) || p.words[h.End].gap != gapBreak {
+		return h.concept
+	}
+	var text strings.Builder
+	for i := h.End; i == h.End || i < len(p.words) && p.words[i].gap != gapBreak; i++ {
+		text.WriteString(p.tokens[i].Word + " ")
+	}
+	for _, t := range p.tokens[h.Start:h.End] {
+		text.WriteString(t.Word + " ")
+	}
+	if f := a.v.Form(text.String()); f != nil && f.Readings[0].Concept.Kind == Role {
+		return f.Readings[0].Concept
+	}
+	return h.concept
+}
+
+// tagImpliedRole tags the role that a grade implies: an ST4 is a doctor.
+func (a *annotator) tagImpliedRole() {
+	for _, f := range a.title.found {
+		if f.concept == nil || f.concept.Kind != Grade {
+			continue
+		}
+		for _, implied := range f.concept.Implied {
+			if implied.Kind == Role {
+				a.addRole(implied, Head)
+				return
+			}
+		}
+	}
+}
+
+// tagFields tags specialty and department, contract and hours.
+func (a *annotator) tagFields() {
+	named := a.hasRole()
+	for _, p := range a.fields {
+		a.resolve(p)
+		for _, f := range p.found {
+			switch {
+			case f.concept == nil:
+			case f.concept.Kind != Role:
+				a.add(f.concept, InField)
+			case !named:
+				a.addRole(f.concept, InField)
+			default:
+				a.addImplied(f.concept, InField)
+			}
+		}
+		a.series(p, InField)
+	}
+	for _, id := range []string{a.advert.ContractType, a.advert.EmploymentType} {
+		if c := a.v.byID[id]; c != nil {
+			a.add(c, InField)
+		}
+	}
+	if c := a.v.byID["work-from-home"]; c != nil && a.advert.Remote {
+		a.add(c, InField)
+	}
+}
+
+// hasRole reports whether a role has a tag already.
+func (a *annotator) hasRole() bool { return a.has(Role) }
+
+func (a *annotator) has(kind Kind) bool {
+	return slices.ContainsFunc(a.out.Tags, func(t Tag) bool { return t.Kind == kind })
+}
+
+// addRole tags a role, those above it and what it implies.
+func (a *annotator) addRole(c *Concept, level Level) {
+	a.add(c, level)
+	if c.Same == nil {
+		return
+	}
+	a.addAncestors(c, level)
+}
+
+// add tags a concept, those above it and what it implies.
+func (a *annotator) add(c *Concept, level Level) {
+	base := c.base()
+	a.put(base, level, 1, true)
+	a.addAncestors(base, level)
+	a.addImplied(c, level)
+}
+
+func (a *annotator) addAncestors(c *Concept, level Level) {
+	for _, up := range c.ancestors {
+		switch {
+		case up.Strength == 1:
+			a.put(up.To, level, 1, false)
+		case level == Head:
+			a.put(up.To, SecondChoice, up.Strength, false)
+		case c.Kind != Role:
+			a.put(up.To, level, up.Strength, false)
+		}
+	}
+}
+
+// addImplied tags what a concept and those above it imply, except for roles:
+// these are tagged only where the title has none.
+func (a *annotator) addImplied(c *Concept, level Level) {
+	if level == Head {
+		level = InTitle
+	}
+	for ; c != nil; c = c.Same {
+		a.addImpliedBy(c, level)
+		for _, up := range c.ancestors {
+			if up.Strength == 1 {
+				a.addImpliedBy(up.To, level)
+			}
+		}
+	}
+}
+
+func (a *annotator) addImpliedBy(c *Concept, level Level) {
+	for _, implied := range c.Implied {
+		if implied.Kind == Role {
+			continue
+		}
+		a.put(implied, level, 1, true)
+		for _, up := range implied.ancestors {
+			a.put(up.To, level, up.Strength, false)
+		}
+	}
+}
+
+// put stores a tag. Of several tags of a concept the strongest stays.
+func (a *annotator) put(c *Concept, level Level, strength float64, named bool) {
+	for i := range a.out.Tags {
+		t := &a.out.Tags[i]
+		if t.Concept != c.ID {
+			continue
+		}
+		if level < t.Level || level == t.Level && strength > t.Strength {
+			t.Level, t.Strength = level, strength
+		}
+		t.Named = t.Named || named
+		return
+	}
+	a.out.Tags = append(a.out.Tags, Tag{Concept: c.ID, Kind: c.Kind, Level: level, Strength: strength, Named: named})
+}
+
+func (a *annotator) sort() {
+	slices.SortStableFunc(a.out.Tags, func(s, t Tag) int {
+		if s.Kind != t.Kind {
+			return int(s.Kind) - int(t.Kind)
+		}
+		return int(s.Level) - int(t.Level)
+	})
+}
+
+// parseText finds the words of description and requirements, without
+// boilerplate.
+func (a *annotator) parseText() *phrases {
+	text := a.advert.Description
+	if len(a.advert.Requirements) > 0 {
+		text += "\n" + strings.Join(a.advert.Requirements, "\n")
+	}
+	p := &phrases{tokens: splitNumbers(Tokens(text))}
+	if len(a.advert.Boilerplate) > 0 {
+		p.tokens = without(p.tokens, a.advert.Boilerplate)
+	}
+	p.words = a.v.Words(p.tokens)
+	return p
+}
+
+// tagText tags what the description names. Role, grade, contract and hours
+// count only if nothing stronger names one.
+func (a *annotator) tagText() {
+	p := a.text
+	wants := [Filler + 1]bool{
+		Role: !a.hasRole(), Specialty: true, Setting: true, Shift: !a.has(Shift), Experience: true,
+		Grade: !a.has(Grade), Contract: !a.has(Contract), Hours: !a.has(Hours),
+	}
+	var matches []Match
+	for i := 0; i < len(p.words); i++ {
+		matches = a.v.Matches(matches[:0], p.words, i)
+		for k := len(matches) - 1; k >= 0; k-- {
+			m := matches[k]
+			if !p.mayMatch(m) {
+				continue
+			}
+			p.found = append(p.found[:0], phrase{Match: m})
+			if c := a.meaning(p); c != nil && wants[c.Kind] && a.tagPhrase(c, m) {
+				wants[Role] = wants[Role] && c.Kind != Role
+				wants[Grade] = wants[Grade] && c.Kind != Grade
+			}
+			i = m.End - 1
+			break
+		}
+	}
+	a.hours(p, InText)
+	a.years(p)
+}
+
+// meaning returns what the only phrase of p means.
+func (a *annotator) meaning(p *phrases) *Concept {
+	f := p.found[0].Form
+	if !f.IsAmbiguous() {
+		return f.Readings[0].Concept
+	}
+	a.resolve(p)
+	return p.found[0].concept
+}
+
+// tagPhrase tags a phrase of the description and reports whether it did. Words
+// that have another meaning in running text count only as part of a phrase:
+// "night shift", not "night".
+func (a *annotator) tagPhrase(c *Concept, m Match) bool {
+	switch c.Kind {
+	case Role:
+		if c.Generic || !a.isWanted(m.Start) {
+			return false
+		}
+		a.addRole(c, InText)
+		return true
+	case Filler:
+		return false
+	case Specialty, Setting:
+	default:
+		if m.End-m.Start < 2 && !c.hasNumber(m.Form) {
+			return false
+		}
+	}
+	a.add(c, InText)
+	return true
+}
+
+// hasNumber reports whether a form is one word with a digit: CT1, ST3.
+func (c *Concept) hasNumber(f *Form) bool {
+	return c.Kind == Grade && strings.ContainsAny(f.Text, "123456789")
+}
+
+// reach is how many words before a role its cue may be.
+const reach = 8
+
+// isWanted reports whether the words before word i say that the advert looks
+// for what follows: "we are looking for a", "are you a", "as a".
+func (a *annotator) isWanted(i int) bool {
+	tokens := a.text.tokens
+	for j := i - 1; j >= 0 && j >= i-reach; j-- {
+		switch tokens[j].Word {
+		case "looking", "seeking", "recruit", "recruiting", "hiring", "require", "requires", "need", "needs", "as", "role", "position",
+			"post", "vacancy", "opportunity", "appoint", "appointing", "seek", "seeks", "become", "welcome":
+			return true
+		case "you":
+			if j > 0 && tokens[j-1].Word == "are" {
+				return true
+			}
+		}
+		if endsSentence(tokens[j+1].Gap) {
+			return false
+		}
+	}
+	return false
+}

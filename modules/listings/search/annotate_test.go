@@ -1,0 +1,160 @@
+package search
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func load(tb testing.TB) *Vocabulary {
+	tb.Helper()
+	v, err := Load()
+	require.NoError(tb, err)
+	return v
+}
+
+// describe prints the concepts that an advert names, by kind and level.
+func describe(a *Annotation) string {
+	groups := map[string][]string{}
+	var order []string
+	for _, t := range a.Tags {
+		if !t.Named {
+			continue
+		}
+		name := groupOf(t)
+		if groups[name] == nil {
+			order = append(order, name)
+		}
+		groups[name] = append(groups[name], t.Concept)
+	}
+	for i, name := range order {
+		order[i] = name + "=" + strings.Join(groups[name], ",")
+	}
+	return strings.Join(order, " ")
+}
+
+func groupOf(t Tag) string {
+	if t.Kind == Role {
+		return [...]string{Head: "head", SecondChoice: "second", InTitle: "other", InField: "field", InText: "text"}[t.Level]
+	}
+	return t.Kind.String() + [...]string{InTitle: "", InField: "@field", InText: "@text"}[t.Level]
+}
+
+func TestAnnotate_Adverts(t *testing.T) {
+	t.Parallel()
+	v := load(t)
+	for _, c := range []struct {
+		name   string
+		advert Advert
+		want   string
+	}{
+		{"role in the description after a cue", Advert{Title: "Join our team!", Description: "We are looking for a Staff Nurse for our ICU."}, "text=registered-nurse spec@text=intensive-care"},
+		{"role in the description without a cue", Advert{Title: "Join our team!", Description: "Our nurses love it here."}, ""},
+		{"role in the description beside one in the title", Advert{Title: "Ward Clerk", Description: "As a ward clerk you support nurses. We are looking for a Staff Nurse too."}, "head=ward-clerk"},
+		{"role in the specialty field", Advert{Title: "Great opportunity", Specialty: "Physiotherapist"}, "field=physiotherapist spec@field=physiotherapy"},
+		{"specialty and department", Advert{Title: "Staff Nurse", Specialty: "Cardiology", Department: "Cath Lab"}, "head=registered-nurse spec@field=cardiology,cath-lab"},
+		{"title before field", Advert{Title: "Staff Nurse – Cardiology", Specialty: "Cardiology"}, "head=registered-nurse spec=cardiology"},
+		{"contract and hours fields", Advert{Title: "Porter", ContractType: "temporary", EmploymentType: "part-time"}, "head=porter contract@field=temporary hours@field=part-time"},
+		{"remote field", Advert{Title: "Medical Coder", Remote: true}, "head=medical-coder spec=health-records setting@field=work-from-home"},
+		{"bound phrases in the description", Advert{Title: "Staff Nurse", Description: "This is a permanent contract with night shifts, full time, Band 5."}, "head=registered-nurse grade@text=band-5 contract@text=permanent hours@text=full-time shift@text=nights"},
+		{"loose words in the description", Advert{Title: "Staff Nurse", Description: "Spend your nights well with a permanent smile and a flexible mind."}, "head=registered-nurse"},
+		{"fields before description", Advert{Title: "Staff Nurse", EmploymentType: "bank", Description: "We also have full time posts."}, "head=registered-nurse hours@field=bank"},
+		{"hours a week", Advert{Title: "Staff Nurse", Description: "You work 37.5 hours per week."}, "head=registered-nurse hours@text=full-time"},
+		{"few hours a week", Advert{Title: "Staff Nurse", Requirements: []string{"27 hours a week"}}, "head=registered-nurse hours@text=part-time"},
+		{"requirements", Advert{Title: "Staff Nurse", Requirements: []string{"Experience in haematology"}}, "head=registered-nurse spec@text=haematology"},
+		{"US abbreviation", Advert{Title: "MSW", Country: "us"}, "head=social-worker spec=social-work"},
+		{"abbreviation decided by the description", Advert{Title: "RT – Nights", Description: "Operate the linac and plan radiation treatment."}, "head=therapeutic-radiographer spec=radiotherapy shift=nights"},
+		{"abbreviation decided by the field", Advert{Title: "ED Nurse", Specialty: "Mental Health"}, "head=nurse spec=eating-disorders,mental-health"},
+		{"abbreviation decided by the other words", Advert{Title: "PA", Description: "Diary management for our directors."}, "head=personal-assistant"},
+		{"lower case is no abbreviation", Advert{Title: "Nurse or midwife"}, "head=nurse,midwife spec=maternity"},
+		{"empty", Advert{}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := v.Annotate(&c.advert)
+			assert.Equal(t, c.want, describe(&got))
+		})
+	}
+}
+
+func TestAnnotate_ClosesUpwards(t *testing.T) {
+	t.Parallel()
+	a := load(t).Annotate(&Advert{Title: "Ward Sister – Cath Lab"})
+	for concept, want := range map[string]Tag{
+		"charge-nurse":     {Level: Head, Strength: 1, Named: true},
+		"nurse":            {Level: Head, Strength: 1},
+		"registered-nurse": {Level: SecondChoice, Strength: .5},
+		"cath-lab":         {Level: InTitle, Strength: 1, Named: true},
+		"cardiology":       {Level: InTitle, Strength: 1},
+		"medicine":         {Level: InTitle, Strength: 1},
+	} {
+		got, ok := a.Find(concept)
+		require.True(t, ok, concept)
+		want.Concept, want.Kind = concept, got.Kind
+		assert.Equal(t, want, got)
+	}
+	_, ok := a.Find("healthcare-assistant")
+	assert.False(t, ok)
+}
+
+func TestAnnotate_Years(t *testing.T) {
+	t.Parallel()
+	v := load(t)
+	for text, want := range map[string]int{
+		"At least 2 years of ICU experience": 2, "5+ years' experience": 5, "1 year post-registration experience": 1,
+		"We have 20 years of history.": 0, "99 years experience": 0, "": 0,
+	} {
+		a := v.Annotate(&Advert{Title: "Nurse", Description: text})
+		assert.Equal(t, want, a.Years, text)
+	}
+}
+
+func TestAnnotate_Boilerplate_Skipped(t *testing.T) {
+	t.Parallel()
+	v := load(t)
+	const shared = "Our group is a leader in cardiology and dialysis."
+	advert := Advert{Title: "Chef", Description: "Cook for our patients. " + shared + " Free meals.", Boilerplate: map[uint64]bool{}}
+	a := v.Annotate(&advert)
+	assert.Equal(t, "head=chef spec@text=cardiology,dialysis-unit", describe(&a))
+	for _, h := range SentenceHashes(shared) {
+		advert.Boilerplate[h] = true
+	}
+	a = v.Annotate(&advert)
+	assert.Equal(t, "head=chef", describe(&a))
+}
+
+func TestSentenceHashes_LongSentencesOnly(t *testing.T) {
+	t.Parallel()
+	hashes := SentenceHashes("Apply now! We value every one of you. We VALUE every one of you\nShort one")
+	require.Len(t, hashes, 2)
+	assert.Equal(t, hashes[0], hashes[1])
+}
+
+// advert200 has about 200 words.
+var advert200 = Advert{
+	Title: "Senior Staff Nurse / RGN (ICU) – Band 6, Nights", Department: "Critical Care", Specialty: "Intensive Care",
+	ContractType: "permanent", EmploymentType: "full-time",
+	Description:  strings.Repeat("We are looking for a registered nurse to join our friendly intensive care team at St Mary’s Hospital. You will look after patients who need ventilation and dialysis, teach students and newly qualified staff, and work 37.5 hours a week on rotating days and nights. ", 4),
+	Requirements: []string{"NMC registration", "At least 2 years of critical care experience", "Good communication skills"},
+}
+
+func BenchmarkAnnotate(b *testing.B) {
+	v := load(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Annotate(&advert200)
+	}
+}
+
+func FuzzAnnotate(f *testing.F) {
+	v := load(f)
+	for _, c := range titles {
+		f.Add(c.title, "")
+	}
+	f.Add("Band 5 to", "Band - / Bands 5-")
+	f.Fuzz(func(_ *testing.T, title, text string) {
+		v.Annotate(&Advert{Title: title, Department: text, Description: text})
+	})
+}

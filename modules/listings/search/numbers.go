@@ -1,0 +1,192 @@
+package search
+
+import (
+	"slices"
+	"strings"
+)
+
+// splitNumbers makes tokens of their own of the numbers of 5/6 and 8a/8b.
+func splitNumbers(tokens []Token) []Token {
+	for i := 0; i < len(tokens); i++ {
+		t := tokens[i]
+		before, after, ok := strings.Cut(t.Word, "/")
+		if !ok || !digit(before[0]) || t.Word == "24/7" {
+			continue
+		}
+		tokens[i].Word = before
+		tokens = slices.Insert(tokens, i+1, Token{Word: after, Surface: after, Gap: "/", Start: t.Start, End: t.End})
+	}
+	return tokens
+}
+
+// series tags ranges of numbered grades: Band 5/6, Bands 5 to 7, CT1-3, ST3+.
+func (a *annotator) series(p *phrases, level Level) {
+	for i := range p.tokens {
+		name, number, next := seriesAt(p.tokens, i)
+		if name == "" || a.grade(name+number) == nil {
+			continue
+		}
+		a.tagGrade(name+number, level)
+		last := number
+		if p.tokens[next-1].Word != number && strings.HasSuffix(p.tokens[next-1].Word, "+") {
+			a.tagRange(name, last, "9", level)
+			continue
+		}
+		for next < len(p.tokens) {
+			link, end := linkAt(p.tokens, next)
+			if end == next || end > len(p.tokens) {
+				break
+			}
+			to := strings.TrimPrefix(p.tokens[end-1].Word, strings.TrimSpace(name))
+			if a.grade(name+to) == nil {
+				break
+			}
+			if link == "to" {
+				a.tagRange(name, last, to, level)
+			}
+			a.tagGrade(name+to, level)
+			last, next = to, end
+		}
+	}
+}
+
+// seriesAt returns the name of a numbered grade at token i ("band ", "ct"), its
+// number and the token after it.
+func seriesAt(tokens []Token, i int) (name, number string, next int) {
+	w := strings.TrimSuffix(tokens[i].Word, "+")
+	switch w {
+	case "band", "bands":
+		if i+1 < len(tokens) {
+			return "band ", tokens[i+1].Word, i + 2
+		}
+		return "", "", 0
+	}
+	for _, prefix := range [...]string{"ct", "st", "fy", "f", "imt", "accs", "cst", "pgy", "b"} {
+		if rest, ok := strings.CutPrefix(w, prefix); ok && len(rest) == 1 && digit(rest[0]) {
+			return prefix, rest, i + 1
+		}
+	}
+	return "", "", 0
+}
+
+// linkAt returns how token i continues a series, "to" or "and", and the token
+// after the next number. Without a continuation that is i.
+func linkAt(tokens []Token, i int) (string, int) {
+	switch tokens[i].Word {
+	case "to", "and", "or":
+		return tokens[i].Word, i + 2
+	}
+	switch gap := strings.TrimSpace(tokens[i].Gap); gap {
+	case "-", "–":
+		return "to", i + 1
+	case "/", "&":
+		return "and", i + 1
+	}
+	return "", i
+}
+
+// tagRange tags the grades between two numbers.
+func (a *annotator) tagRange(name, from, to string, level Level) {
+	if from == "" || to == "" {
+		return
+	}
+	for n := from[0] + 1; n <= to[0] && n <= '9'; n++ {
+		a.tagGrade(name+string(n), level)
+	}
+}
+
+func (a *annotator) tagGrade(text string, level Level) {
+	if c := a.grade(text); c != nil {
+		a.add(c, level)
+	}
+}
+
+// grade returns the grade with a name, or nil.
+func (a *annotator) grade(text string) *Concept {
+	f := a.v.Form(text)
+	if f == nil || f.Readings[0].Concept.Kind != Grade {
+		return nil
+	}
+	return f.Readings[0].Concept
+}
+
+// fullTime is how many hours a week are full time.
+const fullTime = 35
+
+// hours tags full or part time by hours a week and whole-time equivalents.
+func (a *annotator) hours(p *phrases, level Level) {
+	if level == InText && a.has(Hours) {
+		return
+	}
+	for i := 0; i+1 < len(p.tokens); i++ {
+		n, ok := number(p.tokens[i].Word)
+		if !ok {
+			continue
+		}
+		var full bool
+		switch p.tokens[i+1].Word {
+		case "wte", "fte":
+			full = n >= 1
+		case "hours", "hrs":
+			if i+3 >= len(p.tokens) || p.tokens[i+3].Word != "week" || n < 5 {
+				continue
+			}
+			full = n >= fullTime
+		default:
+			continue
+		}
+		id := "part-time"
+		if full {
+			id = "full-time"
+		}
+		if c := a.v.byID[id]; c != nil {
+			a.add(c, level)
+		}
+	}
+}
+
+// number parses a decimal of at most three digits before the point.
+func number(s string) (float64, bool) {
+	if s == "" || !digit(s[0]) {
+		return 0, false
+	}
+	n, scale := 0.0, 0.0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case digit(c):
+			n = n*10 + float64(c-'0')
+			scale *= 10
+		case c == '.' && scale == 0:
+			scale = 1
+		default:
+			return 0, false
+		}
+	}
+	if scale > 0 {
+		n /= scale
+	}
+	return n, n < 1000
+}
+
+// maxYears is the longest experience that an advert may ask for.
+const maxYears = 30
+
+// years finds the experience asked for: "2+ years of ICU experience".
+func (a *annotator) years(p *phrases) {
+	for i := 0; i+2 < len(p.tokens) && a.out.Years == 0; i++ {
+		w := p.tokens[i+1].Word
+		if w != "years" && w != "year" && w != "yrs" {
+			continue
+		}
+		n, ok := number(strings.TrimSuffix(p.tokens[i].Word, "+"))
+		if !ok || n < 1 || n > maxYears {
+			continue
+		}
+		for _, t := range p.tokens[i+2 : min(i+reach, len(p.tokens))] {
+			if t.Word == "experience" || t.Word == "experienced" {
+				a.out.Years = int(n)
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package search
+
+import (
+	"slices"
+	"strings"
+)
+
+// phrases is a text divided into forms of the vocabulary.
+type phrases struct {
+	tokens []Token
+	words  Words
+	caps   bool // all letters of the text are capitals
+	found  []phrase
+}
+
+// phrase is one form in a text.
+type phrase struct {
+	Match
+	concept *Concept // nil if the form means nothing here
+	part    int      // of the text, counted at breaks
+}
+
+// parse covers a short text with forms.
+func (a *annotator) parse(text string) *phrases {
+	p := &phrases{tokens: splitNumbers(Tokens(text))}
+	p.words = a.v.Words(p.tokens)
+	p.caps = len(p.tokens) >= 3 && text == strings.ToUpper(text)
+	part := 0
+	for from := 0; from < len(p.words); part++ {
+		to := from + 1
+		for to < len(p.words) && p.words[to].gap != gapBreak {
+			to++
+		}
+		for _, m := range a.cover(p, from, to) {
+			p.found = append(p.found, phrase{Match: m, part: part})
+		}
+		from = to
+	}
+	return p
+}
+
+// The costs of covering a word or a phrase.
+const (
+	phraseCost  = 1.0
+	genericCost = 1.9 // a noun such as assistant alone
+	unknownCost = 3.0
+)
+
+// cover finds the cheapest cover of a part with forms. Among equal ones the
+// last phrase is the longest, since English compounds end in their head.
+func (a *annotator) cover(p *phrases, from, to int) []Match {
+	type step struct {
+		cost  float64
+		match Match
+	}
+	best := make([]step, to-from+1)
+	for i := 1; i < len(best); i++ {
+		best[i].cost = unknownCost * float64(to-from+1)
+	}
+	var matches []Match
+	for i := from; i < to; i++ {
+		here := best[i-from].cost
+		if c := here + unknownCost; c < best[i-from+1].cost {
+			best[i-from+1] = step{cost: c}
+		}
+		matches = a.v.Matches(matches[:0], p.words, i)
+		for _, m := range matches {
+			if m.Form.Readings[0].Concept.Kind == Filler || !p.mayMatch(m) {
+				continue
+			}
+			c := here + phraseCost
+			if m.Form.Readings[0].Concept.Generic {
+				c = here + genericCost
+			}
+			b := &best[m.End-from]
+			if c < b.cost || c == b.cost && m.End-m.Start > b.match.End-b.match.Start {
+				*b = step{cost: c, match: m}
+			}
+		}
+	}
+	var out []Match
+	for i := to; i > from; {
+		m := best[i-from].match
+		if m.Form == nil {
+			i--
+			continue
+		}
+		out = append(out, m)
+		i = m.Start
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// mayMatch reports whether the capitals of the text allow a form.
+func (p *phrases) mayMatch(m Match) bool {
+	if !m.Form.Capitals {
+		return true
+	}
+	if p.caps {
+		return m.Form.Words > 1 || !commonWord(p.tokens[m.Start].Word) || p.isPart(m)
+	}
+	for _, t := range p.tokens[m.Start:m.End] {
+		if !t.Capitals && !digit(t.Surface[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// isPart reports whether a form is all that stands between two breaks.
+func (p *phrases) isPart(m Match) bool {
+	return p.words[m.Start].gap == gapBreak && (m.End == len(p.words) || p.words[m.End].gap == gapBreak)
+}
+
+// commonWord reports whether a word of two letters is also plain English.
+func commonWord(w string) bool {
+	switch w {
+	case "or", "it", "am", "as", "at", "he", "us", "an", "in", "on", "is", "me", "pa":
+		return true
+	}
+	return false
+}
+
+// kinds returns the kinds of the phrases beside phrase i in the same part.
+func (p *phrases) kinds(i, step int) []Kind {
+	var out []Kind
+	for j := i + step; j >= 0 && j < len(p.found) && p.found[j].part == p.found[i].part; j += step {
+		for _, r := range p.found[j].Form.Readings {
+			out = append(out, r.Concept.Kind)
+		}
+	}
+	return out
+}
+
+// span is a range of phrases and of words.
+type span struct{ from, to, start, end int }
+
+// alternatives divides the parts of a title at slashes and "or", and at an
+// "and" between two job names.
+func (p *phrases) alternatives() []span {
+	var out []span
+	cur := span{}
+	for i, w := 0, 0; w < len(p.words); w++ {
+		for i < len(p.found) && p.found[i].End <= w {
+			i++
+		}
+		inside := i < len(p.found) && p.found[i].Start < w
+		if w == 0 || inside {
+			continue
+		}
+		if p.words[w].gap != gapNone || p.joins(w, i) {
+			cur.to, cur.end = i, w
+			out = append(out, cur)
+			cur = span{from: i, start: w}
+		}
+	}
+	cur.to, cur.end = len(p.found), len(p.words)
+	return append(out, cur)
+}
+
+// joins reports whether word w, before phrase next, joins alternatives.
+func (p *phrases) joins(w, next int) bool {
+	if next < len(p.found) && p.found[next].Start == w {
+		return false
+	}
+	switch p.tokens[w].Word {
+	case "or":
+		return true
+	case "and":
+		return next > 0 && next < len(p.found) && p.found[next-1].End == w && p.found[next-1].isRole() &&
+			p.found[next].Start == w+1 && p.roleFollows(next)
+	}
+	return false
+}
+
+// roleFollows reports whether phrase i or a later one of its part is a role.
+func (p *phrases) roleFollows(i int) bool {
+	for j := i; j < len(p.found) && p.found[j].part == p.found[i].part; j++ {
+		if p.found[j].isRole() {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *phrase) isRole() bool { return f.concept != nil && f.concept.Kind == Role }
+
+// head returns the phrase that is the head of an alternative, or -1: the last
+// role before a preposition, else the first one after it.
+func (p *phrases) head(alt span) int {
+	head := -1
+	for i := alt.from; i < alt.to; i++ {
+		from := alt.start
+		if i > alt.from {
+			from = p.found[i-1].End
+		}
+		if head >= 0 && p.hasPreposition(from, p.found[i].Start) {
+			break
+		}
+		if p.found[i].isRole() {
+			head = i
+		}
+	}
+	return head
+}
+
+func (p *phrases) hasPreposition(from, to int) bool {
+	return slices.ContainsFunc(p.tokens[from:to], func(t Token) bool {
+		switch t.Word {
+		case "to", "for", "in", "of", "with", "at", "on", "within", "from", "by", "supporting", "reporting", "covering", "assisting":
+			return true
+		}
+		return false
+	})
+}

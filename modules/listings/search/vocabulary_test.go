@@ -1,0 +1,213 @@
+package search
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestLoad_EmbeddedVocabulary_HasNoProblems(t *testing.T) {
+	t.Parallel()
+	v, err := Parse(Source{Name: "vocabulary.txt", Text: embedded})
+	require.NoError(t, err)
+	assert.Empty(t, v.Lint())
+	counts := v.Count()
+	assert.GreaterOrEqual(t, counts.Concepts[Role], 350)
+	assert.GreaterOrEqual(t, counts.Concepts[Specialty], 200)
+	assert.GreaterOrEqual(t, counts.Forms, 4000)
+	nonClinical := 0
+	for _, c := range v.Concepts() {
+		if c.Kind == Role && c.IsA(v.Concept("non-clinical")) {
+			nonClinical++
+		}
+	}
+	assert.GreaterOrEqual(t, nonClinical, 80)
+}
+
+func TestLoad_EmbeddedVocabulary_FindsEveryForm(t *testing.T) {
+	t.Parallel()
+	v := load(t)
+	for _, f := range v.Forms() {
+		assert.Same(t, f, v.Form(f.Text), f.Text)
+	}
+}
+
+func TestParse_MalformedLine_NamesLineAndCause(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"kind", "rol nurse : nurse", "v:1: a line must begin with"},
+		{"second line", "\nrole nurse", `v:2: expected " : " before the forms`},
+		{"id", "role Nurse : nurse", "expected an id"},
+		{"link", "role nurse ?x : nurse", "unknown link ?x"},
+		{"link id", "role nurse <X : nurse", "link <X must name an id"},
+		{"strength", "role nurse ~x:2 : nurse", "the strength of ~x:2 must be"},
+		{"strength of is-a", "role nurse <x:.5 : nurse", "the strength of <x:.5 must be"},
+		{"twice", "role nurse : nurse\nrole nurse : rn", "v:2: nurse is already defined in line 1"},
+		{"extend", "extend nurse : rn", "nurse must be defined before it is extended"},
+		{"reading", "read rn two ids", "a reading must be an id"},
+		{"condition", "read rn nurse if moon(full)", "unknown condition moon"},
+		{"bracket", "read rn nurse if spec(a", "must end with a bracket"},
+		{"capitals", "read rn nurse if capitals(x)", "must not have arguments"},
+		{"words", "read rn nurse if words", "must have arguments"},
+		{"before", "read rn nurse if before(x)", "must name kinds, not x"},
+		{"readings twice", "read rn a\nread rn b", "v:2: the readings of rn are already defined in line 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Parse(Source{Name: "v", Text: c.text})
+			assert.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestLint_Problems(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"unknown id", "role a <b : a", "v:1: a: link <b leads to no other concept"},
+		{"itself", "role a <a : a", "a: link <a leads to no other concept"},
+		{"other kind", "role a <b : a\nspec b : b", "a: b must be a role"},
+		{"cycle", "role a <b : a\nrole b <a : b", "is-a links make a cycle"},
+		{"alias of an alias", "role a =b : a\nrole b =c : b\nrole c : c", "a: = must not name b"},
+		{"two forms alike", "role a : nurse; nurses", `form "nurses" is there already as "nurse"`},
+		{"ambiguous form", "role a : x\nspec b : x", `form "x" of a, b needs a read line`},
+		{"no letter", "role a : a; --", `form "--" has no letter`},
+		{"break", "role a : rt (r)", `form "rt (r)" must not have punctuation`},
+		{"no form", "role a : ", "a has no form"},
+		{"unknown form", "role a : a\nread x a if capitals", "read x: no concept has this form"},
+		{"reading without form", "role a : a\nrole b : b\nread a a if capitals | b", "read a: b does not have this form"},
+		{"form without reading", "role a : x\nrole b : x\nread x a if capitals", "read x: b has this form too, but no reading"},
+		{"useless reading", "role a : a\nread a a", "read a: the line changes nothing"},
+		{"condition of another kind", "role a : a\nread a a if spec(a)", "read a: a is not a spec"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			v, err := Parse(Source{Name: "v", Text: c.text})
+			require.NoError(t, err)
+			assert.ErrorContains(t, joinProblems(v.Lint()), c.want)
+		})
+	}
+}
+
+func TestLoad_Additions_OverrideAndExtend(t *testing.T) {
+	t.Parallel()
+	v, err := Load(Source{Name: "own.txt", Text: `
+role ward-clerk <receptionist : ward host desk
+extend registered-nurse ~midwife:0.1 : ward angel
+role moon-nurse <nurse : moon nurse
+read don director-of-nursing if words(nursing)
+`})
+	require.NoError(t, err)
+	assert.Nil(t, v.Form("ward clerk"))
+	assert.True(t, v.Concept("ward-clerk").IsA(v.Concept("receptionist")))
+	assert.Equal(t, "registered-nurse", v.Form("Ward Angels").Readings[0].Concept.ID)
+	assert.True(t, v.Concept("moon-nurse").IsA(v.Concept("nurse")))
+	assert.NotEqual(t, load(t).Version(), v.Version())
+
+	_, err = Load(Source{Name: "own.txt", Text: "role x <nobody : x"})
+	assert.ErrorContains(t, err, "own.txt:1: x: link <nobody leads to no other concept")
+}
+
+const small = `
+role doctor *broad : doctor
+role surgeon <doctor +surgery : surgeon
+role hand-surgeon =doctor +hands <surgeon : hand surgeon
+role nurse *broad : nurse
+role sister <nurse <~manager:0.5 ~matron : sister
+role matron <manager : matron
+role manager <leader : manager
+role leader : leader
+role clerk *generic : clerk; rt!
+role therapist : rt!; gp
+spec surgery *broad : surgery
+spec hands <surgery : hands
+filler : looking for
+read rt clerk if not spec(surgery) & capitals | therapist
+`
+
+func parseSmall(t *testing.T) *Vocabulary {
+	t.Helper()
+	v, err := Parse(Source{Name: "v", Text: small})
+	require.NoError(t, err)
+	require.NoError(t, joinProblems(v.Lint()))
+	return v
+}
+
+func TestConcept_Closure(t *testing.T) {
+	t.Parallel()
+	v := parseSmall(t)
+	strengths := map[string]float64{}
+	for _, l := range v.Concept("sister").Ancestors() {
+		strengths[l.To.ID] = l.Strength
+	}
+	assert.Equal(t, map[string]float64{"nurse": 1, "manager": .5, "leader": .5}, strengths)
+	assert.True(t, v.Concept("matron").IsA(v.Concept("leader")))
+	assert.False(t, v.Concept("sister").IsA(v.Concept("manager")))
+	assert.True(t, v.Concept("hand-surgeon").IsA(v.Concept("doctor")))
+	assert.Equal(t, []*Concept{v.Concept("doctor"), v.Concept("hands")}, v.Concept("hand-surgeon").Means())
+	assert.Equal(t, []*Concept{v.Concept("nurse")}, v.Concept("nurse").Means())
+}
+
+func TestConcept_SiblingsAndKin(t *testing.T) {
+	t.Parallel()
+	v, err := Parse(Source{Name: "v", Text: "role a : a\nrole b <a : b\nrole c <a : c\nrole d *broad : d\nrole e <d : e\nrole f <d : f"})
+	require.NoError(t, err)
+	assert.Equal(t, []*Concept{v.Concept("c")}, v.Concept("b").Siblings())
+	assert.Empty(t, v.Concept("e").Siblings())
+	assert.True(t, v.Concept("b").IsKin(v.Concept("c")))
+	assert.True(t, v.Concept("d").IsKin(v.Concept("e")))
+	assert.False(t, v.Concept("e").IsKin(v.Concept("f")))
+}
+
+func TestVocabulary_Matches(t *testing.T) {
+	t.Parallel()
+	v := parseSmall(t)
+	for text, want := range map[string][]string{
+		"hand surgeons": {"hands", "hand surgeon"}, "hand, surgeon": {"hands"}, "Hand-Surgeon": {"hands", "hand surgeon"}, "unknown": nil, "GPs": {"gp"}, "looking": nil,
+	} {
+		var got []string
+		for _, m := range v.Matches(nil, v.Words(Tokens(text)), 0) {
+			got = append(got, m.Form.Text)
+		}
+		assert.Equal(t, want, got, text)
+	}
+}
+
+func TestForm_Resolve(t *testing.T) {
+	t.Parallel()
+	v := parseSmall(t)
+	rt := v.Form("rt")
+	require.True(t, rt.IsAmbiguous())
+	assert.True(t, rt.Capitals)
+	assert.Equal(t, "clerk", rt.Resolve(&Context{Capitals: true}).ID)
+	assert.Equal(t, "therapist", rt.Resolve(&Context{}).ID)
+	assert.Equal(t, "therapist", rt.Resolve(&Context{Capitals: true, Concepts: []*Concept{v.Concept("hands")}}).ID)
+	assert.Equal(t, "therapist", rt.Resolve(&Context{Capitals: true, Concepts: []*Concept{v.Concept("hand-surgeon")}}).ID)
+}
+
+func TestVocabulary_Label(t *testing.T) {
+	t.Parallel()
+	v := load(t)
+	assert.Equal(t, "Registered nurse", v.Label("registered-nurse"))
+	assert.Equal(t, "unknown-id", v.Label("unknown-id"))
+}
+
+func BenchmarkLoad(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := Load()
+		require.NoError(b, err)
+	}
+}
+
+func BenchmarkMatches(b *testing.B) {
+	v := load(b)
+	words := v.Words(Tokens(text300))
+	var matches []Match
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range words {
+			matches = v.Matches(matches[:0], words, i)
+		}
+	}
+}
