@@ -74,30 +74,47 @@ func (a *Annotation) Find(concept string) (Tag, bool) {
 // the main roles, and so are the heads of later parts that are kin to them. A
 // role in the description counts only if the title names none.
 func (v *Vocabulary) Annotate(advert *Advert) Annotation {
-	a := annotator{v: v, advert: advert, out: Annotation{Version: v.version}}
-	a.title = a.parse(advert.Title)
-	a.fields = []*phrases{a.parse(advert.Specialty), a.parse(advert.Department)}
-	a.text = a.parseText()
-	a.ctx = Context{HasWord: a.hasWord, Country: advert.Country}
-	a.addContext(a.title)
-	for _, f := range a.fields {
-		a.addContext(f)
+	a, ok := v.annotators.Get().(*annotator)
+	if !ok {
+		a = &annotator{v: v}
+		a.ctx.HasWord = a.hasWord
 	}
+	defer v.annotators.Put(a)
+	a.reset(advert)
+	a.parse(&a.title, advert.Title)
+	a.parse(&a.fields[0], advert.Specialty)
+	a.parse(&a.fields[1], advert.Department)
+	a.parseText()
+	a.addContext(&a.title)
+	a.addContext(&a.fields[0])
+	a.addContext(&a.fields[1])
 	a.tagTitle()
 	a.tagFields()
 	a.tagText()
 	a.sort()
-	return a.out
+	return Annotation{Version: v.version, Tags: slices.Clone(a.tags), Years: a.years}
 }
 
+// annotator annotates one advert. Its buffers are used again for others.
 type annotator struct {
-	v      *Vocabulary
-	advert *Advert
-	title  *phrases
-	fields []*phrases
-	text   *phrases
-	ctx    Context
-	out    Annotation
+	v       *Vocabulary
+	advert  *Advert
+	title   phrases
+	fields  [2]phrases
+	text    phrases
+	ctx     Context
+	tags    []Tag
+	years   int
+	matches []Match
+	steps   []step
+}
+
+func (a *annotator) reset(advert *Advert) {
+	a.advert = advert
+	a.ctx.Concepts = a.ctx.Concepts[:0]
+	a.ctx.Country = advert.Country
+	a.tags = a.tags[:0]
+	a.years = 0
 }
 
 // addContext collects the concepts that are not ambiguous.
@@ -128,7 +145,7 @@ func (a *annotator) resolve(p *phrases) {
 
 // hasWord reports whether the advert contains a normalized word.
 func (a *annotator) hasWord(word string) bool {
-	for _, p := range []*phrases{a.title, a.fields[0], a.fields[1], a.text} {
+	for _, p := range []*phrases{&a.title, &a.fields[0], &a.fields[1], &a.text} {
 		for _, t := range p.tokens {
 			if Normalize(t.Word) == word {
 				return true
@@ -140,7 +157,7 @@ func (a *annotator) hasWord(word string) bool {
 
 // tagTitle tags everything that the title names.
 func (a *annotator) tagTitle() {
-	p := a.title
+	p := &a.title
 	a.resolve(p)
 	var heads []*Concept
 	mainPart := -1
@@ -218,7 +235,8 @@ func (a *annotator) tagImpliedRole() {
 // tagFields tags specialty and department, contract and hours.
 func (a *annotator) tagFields() {
 	named := a.hasRole()
-	for _, p := range a.fields {
+	for i := range a.fields {
+		p := &a.fields[i]
 		a.resolve(p)
 		for _, f := range p.found {
 			switch {
@@ -247,7 +265,7 @@ func (a *annotator) tagFields() {
 func (a *annotator) hasRole() bool { return a.has(Role) }
 
 func (a *annotator) has(kind Kind) bool {
-	return slices.ContainsFunc(a.out.Tags, func(t Tag) bool { return t.Kind == kind })
+	return slices.ContainsFunc(a.tags, func(t Tag) bool { return t.Kind == kind })
 }
 
 // addRole tags a role, those above it and what it implies.
@@ -310,8 +328,8 @@ func (a *annotator) addImpliedBy(c *Concept, level Level) {
 
 // put stores a tag. Of several tags of a concept the strongest stays.
 func (a *annotator) put(c *Concept, level Level, strength float64, named bool) {
-	for i := range a.out.Tags {
-		t := &a.out.Tags[i]
+	for i := range a.tags {
+		t := &a.tags[i]
 		if t.Concept != c.ID {
 			continue
 		}
@@ -321,11 +339,11 @@ func (a *annotator) put(c *Concept, level Level, strength float64, named bool) {
 		t.Named = t.Named || named
 		return
 	}
-	a.out.Tags = append(a.out.Tags, Tag{Concept: c.ID, Kind: c.Kind, Level: level, Strength: strength, Named: named})
+	a.tags = append(a.tags, Tag{Concept: c.ID, Kind: c.Kind, Level: level, Strength: strength, Named: named})
 }
 
 func (a *annotator) sort() {
-	slices.SortStableFunc(a.out.Tags, func(s, t Tag) int {
+	slices.SortStableFunc(a.tags, func(s, t Tag) int {
 		if s.Kind != t.Kind {
 			return int(s.Kind) - int(t.Kind)
 		}
@@ -335,32 +353,33 @@ func (a *annotator) sort() {
 
 // parseText finds the words of description and requirements, without
 // boilerplate.
-func (a *annotator) parseText() *phrases {
+func (a *annotator) parseText() {
 	text := a.advert.Description
 	if len(a.advert.Requirements) > 0 {
 		text += "\n" + strings.Join(a.advert.Requirements, "\n")
 	}
-	p := &phrases{tokens: splitNumbers(Tokens(text))}
+	p := &a.text
+	p.tokens = splitNumbers(AppendTokens(p.tokens[:0], text))
 	if len(a.advert.Boilerplate) > 0 {
 		p.tokens = without(p.tokens, a.advert.Boilerplate)
 	}
-	p.words = a.v.Words(p.tokens)
-	return p
+	p.words = a.v.appendWords(p.words[:0], p.tokens)
+	p.caps = false
+	p.found = p.found[:0]
 }
 
 // tagText tags what the description names. Role, grade, contract and hours
 // count only if nothing stronger names one.
 func (a *annotator) tagText() {
-	p := a.text
+	p := &a.text
 	wants := [Filler + 1]bool{
 		Role: !a.hasRole(), Specialty: true, Setting: true, Shift: !a.has(Shift), Experience: true,
 		Grade: !a.has(Grade), Contract: !a.has(Contract), Hours: !a.has(Hours),
 	}
-	var matches []Match
 	for i := 0; i < len(p.words); i++ {
-		matches = a.v.Matches(matches[:0], p.words, i)
-		for k := len(matches) - 1; k >= 0; k-- {
-			m := matches[k]
+		a.matches = a.v.Matches(a.matches[:0], p.words, i)
+		for k := len(a.matches) - 1; k >= 0; k-- {
+			m := a.matches[k]
 			if !p.mayMatch(m) {
 				continue
 			}
@@ -374,7 +393,7 @@ func (a *annotator) tagText() {
 		}
 	}
 	a.hours(p, InText)
-	a.years(p)
+	a.tagYears(p)
 }
 
 // meaning returns what the only phrase of p means.

@@ -171,9 +171,9 @@ func number(s string) (float64, bool) {
 // maxYears is the longest experience that an advert may ask for.
 const maxYears = 30
 
-// years finds the experience asked for: "2+ years of ICU experience".
-func (a *annotator) years(p *phrases) {
-	for i := 0; i+2 < len(p.tokens) && a.out.Years == 0; i++ {
+// tagYears finds the experience asked for: "2+ years of ICU experience".
+func (a *annotator) tagYears(p *phrases) {
+	for i := 0; i+2 < len(p.tokens) && a.years == 0; i++ {
 		w := p.tokens[i+1].Word
 		if w != "years" && w != "year" && w != "yrs" {
 			continue
@@ -184,7 +184,7 @@ func (a *annotator) years(p *phrases) {
 		}
 		for _, t := range p.tokens[i+2 : min(i+reach, len(p.tokens))] {
 			if t.Word == "experience" || t.Word == "experienced" {
-				a.out.Years = int(n)
+				a.years = int(n)
 				break
 			}
 		}

@@ -21,22 +21,20 @@ type phrase struct {
 }
 
 // parse covers a short text with forms.
-func (a *annotator) parse(text string) *phrases {
-	p := &phrases{tokens: splitNumbers(Tokens(text))}
-	p.words = a.v.Words(p.tokens)
+func (a *annotator) parse(p *phrases, text string) {
+	p.tokens = splitNumbers(AppendTokens(p.tokens[:0], text))
+	p.words = a.v.appendWords(p.words[:0], p.tokens)
 	p.caps = len(p.tokens) >= 3 && text == strings.ToUpper(text)
+	p.found = p.found[:0]
 	part := 0
 	for from := 0; from < len(p.words); part++ {
 		to := from + 1
 		for to < len(p.words) && p.words[to].gap != gapBreak {
 			to++
 		}
-		for _, m := range a.cover(p, from, to) {
-			p.found = append(p.found, phrase{Match: m, part: part})
-		}
+		a.cover(p, from, to, part)
 		from = to
 	}
-	return p
 }
 
 // The costs of covering a word or a phrase.
@@ -46,54 +44,61 @@ const (
 	unknownCost = 3.0
 )
 
-// cover finds the cheapest cover of a part with forms. Among equal ones the
-// last phrase is the longest, since English compounds end in their head.
-func (a *annotator) cover(p *phrases, from, to int) []Match {
-	type step struct {
-		cost  float64
-		match Match
+// step is the cheapest way to cover the words before it.
+type step struct {
+	cost  float64
+	match Match // the last phrase, or none for an unknown word
+}
+
+// cover appends the cheapest cover of a part with forms to p.found. Among equal
+// ones the last phrase is the longest, since English compounds end in their
+// head.
+func (a *annotator) cover(p *phrases, from, to, part int) {
+	a.steps = append(a.steps[:0], step{})
+	for i := from; i < to; i++ {
+		a.steps = append(a.steps, step{cost: unknownCost * float64(to-from+1)})
 	}
-	best := make([]step, to-from+1)
-	for i := 1; i < len(best); i++ {
-		best[i].cost = unknownCost * float64(to-from+1)
-	}
-	var matches []Match
+	best := a.steps
 	for i := from; i < to; i++ {
 		here := best[i-from].cost
 		if c := here + unknownCost; c < best[i-from+1].cost {
 			best[i-from+1] = step{cost: c}
 		}
-		matches = a.v.Matches(matches[:0], p.words, i)
-		for _, m := range matches {
-			if m.Form.Readings[0].Concept.Kind == Filler || !p.mayMatch(m) {
-				continue
-			}
-			c := here + phraseCost
-			if m.Form.Readings[0].Concept.Generic {
-				c = here + genericCost
-			}
+		a.matches = a.v.Matches(a.matches[:0], p.words, i)
+		for _, m := range a.matches {
 			b := &best[m.End-from]
-			if c < b.cost || c == b.cost && m.End-m.Start > b.match.End-b.match.Start {
+			if c := here + m.cost(); p.mayMatch(m) && (c < b.cost || c == b.cost && m.End-m.Start > b.match.End-b.match.Start) {
 				*b = step{cost: c, match: m}
 			}
 		}
 	}
-	var out []Match
+	first := len(p.found)
 	for i := to; i > from; {
 		m := best[i-from].match
 		if m.Form == nil {
 			i--
 			continue
 		}
-		out = append(out, m)
+		p.found = append(p.found, phrase{Match: m, part: part})
 		i = m.Start
 	}
-	slices.Reverse(out)
-	return out
+	slices.Reverse(p.found[first:])
 }
 
-// mayMatch reports whether the capitals of the text allow a form.
+// cost is the cost of covering words with the form.
+func (m Match) cost() float64 {
+	if m.Form.Readings[0].Concept.Generic {
+		return genericCost
+	}
+	return phraseCost
+}
+
+// mayMatch reports whether a form counts in adverts, with the capitals that the
+// text has.
 func (p *phrases) mayMatch(m Match) bool {
+	if m.Form.Readings[0].Concept.Kind == Filler {
+		return false
+	}
 	if !m.Form.Capitals {
 		return true
 	}

@@ -26,8 +26,13 @@ type Token struct {
 // short word that contains them (T&O, ST3+, 5/6, R.D., 37.5); elsewhere they
 // separate words. An ampersand that stands alone is the word "and".
 func Tokens(text string) []Token {
+	return AppendTokens(make([]Token, 0, len(text)/5+1), text)
+}
+
+// AppendTokens is Tokens with a slice to append to, for analyzing many texts
+// without garbage.
+func AppendTokens(tokens []Token, text string) []Token {
 	s := scanner{text: text, lower: lowerASCII(text)}
-	tokens := make([]Token, 0, len(text)/5+1)
 	last := 0
 	for s.next() {
 		tokens = append(tokens, Token{
@@ -54,11 +59,11 @@ type scanner struct {
 func (s *scanner) next() bool {
 	for i := s.end; i < len(s.text); {
 		switch c := s.text[i]; {
+		case c < utf8.RuneSelf && wordBytes[c], c >= utf8.RuneSelf && s.letterOrDigit(i) > 0:
+			s.read(i)
+			return true
 		case c == '&':
 			s.start, s.end, s.word, s.capitals = i, i+1, "and", false
-			return true
-		case s.letterOrDigit(i) > 0:
-			s.read(i)
 			return true
 		case c < utf8.RuneSelf:
 			i++
@@ -81,9 +86,15 @@ func (s *scanner) read(i int) {
 		s.readJoined(i, plain)
 	}
 	s.capitals = false
-	if s.text[i] < 'a' || s.text[i] >= utf8.RuneSelf {
+	if mayBeCapitals(s.text[i:s.end]) {
 		s.setCapitals()
 	}
+}
+
+// mayBeCapitals is a quick check for setCapitals: most words begin with a
+// small letter, or have one after a capital.
+func mayBeCapitals(surface string) bool {
+	return surface[0] < 'a' && len(surface) > 1 && surface[1] < 'a' || surface[0] >= utf8.RuneSelf
 }
 
 // mayJoin reports whether the word that ends at end may go on. It is a quick

@@ -3,6 +3,7 @@ package search
 import (
 	_ "embed" // for vocabulary.txt
 	"strings"
+	"sync"
 )
 
 //go:embed vocabulary.txt
@@ -177,6 +178,8 @@ type Vocabulary struct {
 	forms    []*Form
 	trie     trie
 	problems []Problem
+
+	annotators sync.Pool // of *annotator, for their buffers
 }
 
 // Load parses the embedded vocabulary and the additions of an operator, later
