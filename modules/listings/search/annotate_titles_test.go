@@ -1,6 +1,7 @@
 package search
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -106,17 +107,17 @@ var titles = []struct{ title, want string }{
 	{"Dentist", "head=dentist spec=dentistry"},
 	{"Dental Nurse", "head=dental-nurse spec=dentistry"},
 	{"Orthodontist", "head=dentist spec=orthodontics,dentistry"},
-	{"Dental Receptionist", "head=dental-receptionist spec=dentistry"},
+	{"Dental Receptionist", "head=receptionist spec=dentistry"},
 	{"Optometrist", "head=optometrist spec=optometry"},
 	{"Hearing Aid Audiologist", "head=hearing-aid-dispenser spec=audiology"},
 	{"Chief Nurse", "head=director-of-nursing"},
 	{"Director of Nursing", "head=director-of-nursing"},
 	{"Ward Manager – Elderly Care", "head=ward-manager spec=elderly-care setting=ward-setting"},
-	{"Practice Manager", "head=practice-manager spec=general-practice"},
+	{"Practice Manager", "head=practice-manager"},
 	{"Theatre Manager", "head=nurse-manager"},
 	{"Registered Manager – Care Home", "head=registered-manager setting=care-home-setting"},
 	{"Receptionist", "head=receptionist"},
-	{"GP Receptionist", "head=medical-receptionist spec=general-practice"},
+	{"GP Receptionist", "head=receptionist spec=general-practice"},
 	{"Medical Secretary – Neurology", "head=medical-secretary spec=neurology"},
 	{"Administrator – Cancer Services", "head=administrator spec=oncology"},
 	{"Data Analyst – Public Health", "head=data-analyst spec=public-health"},
@@ -313,5 +314,43 @@ func TestAnnotate_Titles(t *testing.T) {
 	for _, c := range titles {
 		got := v.Annotate(&Advert{Title: c.title})
 		assert.Equal(t, c.want, describe(&got), c.title)
+	}
+}
+
+func TestAnnotate_EveryRoleForm_IsItsHead(t *testing.T) {
+	t.Parallel()
+	v := load(t)
+	for _, f := range v.Forms() {
+		role := f.Readings[0].Concept
+		if role.Kind != Role || f.IsAmbiguous() {
+			continue
+		}
+		title := f.Text
+		if f.Capitals {
+			title = strings.ToUpper(title)
+		}
+		a := v.Annotate(&Advert{Title: title + " – Leeds"})
+		tag, _ := a.Find(role.base().ID)
+		assert.True(t, tag.Level == Head && tag.Named, "%s: %s", title, describe(&a))
+	}
+}
+
+func TestAnnotate_EverySpecialtyForm_InTitle(t *testing.T) {
+	t.Parallel()
+	v := load(t)
+	for _, f := range v.Forms() {
+		spec := f.Readings[0].Concept
+		if spec.Kind != Specialty || f.IsAmbiguous() {
+			continue
+		}
+		title := f.Text
+		if f.Capitals {
+			title = strings.ToUpper(title)
+		}
+		a := v.Annotate(&Advert{Title: "Physiotherapist – " + title})
+		tag, _ := a.Find(spec.ID)
+		assert.True(t, tag.Level == InTitle && tag.Named, "%s: %s", title, describe(&a))
+		tag, _ = a.Find("physiotherapist")
+		assert.Equal(t, Head, tag.Level, title)
 	}
 }

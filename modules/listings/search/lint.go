@@ -140,12 +140,16 @@ func (v *Vocabulary) checkCycle(c *Concept, path []*Concept) {
 	}
 }
 
-// ancestorsOf closes Parents upwards, with the best strength of all paths.
+// ancestorsOf closes Parents upwards, with the best strength of all paths. A
+// path has at most one second-choice link.
 func ancestorsOf(c *Concept) []Link {
 	var out []Link
 	var climb func(c *Concept, strength float64)
 	climb = func(c *Concept, strength float64) {
 		for _, p := range c.Parents {
+			if strength < 1 && p.Strength < 1 {
+				continue
+			}
 			s := strength * p.Strength
 			i := slices.IndexFunc(out, func(l Link) bool { return l.To == p.To })
 			switch {

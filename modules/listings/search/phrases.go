@@ -106,7 +106,7 @@ func (p *phrases) mayMatch(m Match) bool {
 		return m.Form.Words > 1 || !commonWord(p.tokens[m.Start].Word) || p.isPart(m)
 	}
 	for _, t := range p.tokens[m.Start:m.End] {
-		if !t.Capitals && !digit(t.Surface[0]) {
+		if !t.Capitals && t.Surface != strings.ToUpper(t.Surface) {
 			return false
 		}
 	}

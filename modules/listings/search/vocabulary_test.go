@@ -114,6 +114,7 @@ role surgeon <doctor +surgery : surgeon
 role hand-surgeon =doctor +hands <surgeon : hand surgeon
 role nurse *broad : nurse
 role sister <nurse <~manager:0.5 ~matron : sister
+role deputy <~sister : deputy
 role matron <manager : matron
 role manager <leader : manager
 role leader : leader
@@ -141,6 +142,7 @@ func TestConcept_Closure(t *testing.T) {
 		strengths[l.To.ID] = l.Strength
 	}
 	assert.Equal(t, map[string]float64{"nurse": 1, "manager": .5, "leader": .5}, strengths)
+	assert.Len(t, v.Concept("deputy").Ancestors(), 2, "one second choice: sister, nurse")
 	assert.True(t, v.Concept("matron").IsA(v.Concept("leader")))
 	assert.False(t, v.Concept("sister").IsA(v.Concept("manager")))
 	assert.True(t, v.Concept("hand-surgeon").IsA(v.Concept("doctor")))
