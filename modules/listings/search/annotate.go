@@ -179,14 +179,10 @@ func (a *annotator) tagTitle() {
 		if level == Head {
 			heads = append(heads, c)
 		}
-		a.addRole(c, level)
+		a.add(c, level)
 	}
 	for _, f := range p.found {
-		switch {
-		case f.concept == nil:
-		case f.concept.Kind == Role:
-			a.addRole(f.concept, InTitle)
-		default:
+		if f.concept != nil {
 			a.add(f.concept, InTitle)
 		}
 	}
@@ -225,7 +221,7 @@ func (a *annotator) tagImpliedRole() {
 		}
 		for _, implied := range f.concept.Implied {
 			if implied.Kind == Role {
-				a.addRole(implied, Head)
+				a.add(implied, Head)
 				return
 			}
 		}
@@ -234,17 +230,15 @@ func (a *annotator) tagImpliedRole() {
 
 // tagFields tags specialty and department, contract and hours.
 func (a *annotator) tagFields() {
-	named := a.hasRole()
+	named := a.has(Role)
 	for i := range a.fields {
 		p := &a.fields[i]
 		a.resolve(p)
 		for _, f := range p.found {
 			switch {
 			case f.concept == nil:
-			case f.concept.Kind != Role:
+			case f.concept.Kind != Role || !named:
 				a.add(f.concept, InField)
-			case !named:
-				a.addRole(f.concept, InField)
 			default:
 				a.addImplied(f.concept, InField)
 			}
@@ -261,30 +255,23 @@ func (a *annotator) tagFields() {
 	}
 }
 
-// hasRole reports whether a role has a tag already.
-func (a *annotator) hasRole() bool { return a.has(Role) }
-
+// has reports whether a concept of a kind has a tag already.
 func (a *annotator) has(kind Kind) bool {
 	return slices.ContainsFunc(a.tags, func(t Tag) bool { return t.Kind == kind })
 }
 
-// addRole tags a role, those above it and what it implies.
-func (a *annotator) addRole(c *Concept, level Level) {
-	a.add(c, level)
-	if c.Same == nil {
-		return
-	}
-	a.addAncestors(c, level)
-}
-
-// add tags a concept, those above it and what it implies.
+// add tags a concept, those above it and what it implies. A role that is
+// another one under a different name is tagged as the other one.
 func (a *annotator) add(c *Concept, level Level) {
-	base := c.base()
-	a.put(base, level, 1, true)
-	a.addAncestors(base, level)
+	a.put(c.base(), level, 1, true)
+	for up := c; up != nil; up = up.Same {
+		a.addAncestors(up, level)
+	}
 	a.addImplied(c, level)
 }
 
+// addAncestors tags what is above a concept. Over second-choice links this
+// holds for the main roles and for what is no role.
 func (a *annotator) addAncestors(c *Concept, level Level) {
 	for _, up := range c.ancestors {
 		switch {
@@ -373,7 +360,7 @@ func (a *annotator) parseText() {
 func (a *annotator) tagText() {
 	p := &a.text
 	wants := [Filler + 1]bool{
-		Role: !a.hasRole(), Specialty: true, Setting: true, Shift: !a.has(Shift), Experience: true,
+		Role: !a.has(Role), Specialty: true, Setting: true, Shift: !a.has(Shift), Experience: true,
 		Grade: !a.has(Grade), Contract: !a.has(Contract), Hours: !a.has(Hours),
 	}
 	for i := 0; i < len(p.words); i++ {
@@ -415,13 +402,13 @@ func (a *annotator) tagPhrase(c *Concept, m Match) bool {
 		if c.Generic || !a.isWanted(m.Start) {
 			return false
 		}
-		a.addRole(c, InText)
+		a.add(c, InText)
 		return true
 	case Filler:
 		return false
 	case Specialty, Setting:
 	default:
-		if m.End-m.Start < 2 && !c.hasNumber(m.Form) {
+		if m.End-m.Start < 2 && !isNumbered(c, m.Form) {
 			return false
 		}
 	}
@@ -429,8 +416,8 @@ func (a *annotator) tagPhrase(c *Concept, m Match) bool {
 	return true
 }
 
-// hasNumber reports whether a form is one word with a digit: CT1, ST3.
-func (c *Concept) hasNumber(f *Form) bool {
+// isNumbered reports whether a form is a grade with a number: CT1, ST3.
+func isNumbered(c *Concept, f *Form) bool {
 	return c.Kind == Grade && strings.ContainsAny(f.Text, "123456789")
 }
 
