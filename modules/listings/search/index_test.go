@@ -1,0 +1,64 @@
+package search
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestExpr_JSON_RoundTrip(t *testing.T) {
+	t.Parallel()
+	e := And(
+		Or(HasKey("role:nurse@head"), HasTitleWord("nurse"), HasWord("nurse")),
+		Not(HasPhrase("bank", "staff")), HasLiteral("bank", "shifts"),
+		HasPrefix("pha"), HasTitlePrefix("pha"),
+		IsWithin(Point{Lat: 53.8, Lon: -1.55}, 10),
+		PaysBetween(PayRange{Min: 3_000_000, Currency: "GBP"}),
+		PostedSince(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)), All(),
+	)
+	text, err := json.Marshal(e)
+	require.NoError(t, err)
+	var back Expr
+	require.NoError(t, json.Unmarshal(text, &back))
+	require.Equal(t, e, back)
+	require.NoError(t, back.Validate())
+}
+
+func TestQuery_Validate(t *testing.T) {
+	t.Parallel()
+	slot := func(levels ...Level) []Slot { return []Slot{{Levels: levels}} }
+	for name, q := range map[string]Query{
+		"negative limit":       {Limit: -1},
+		"unknown sort":         {Sort: Sort{By: "colour"}},
+		"distance from where":  {Sort: Sort{By: SortDistance}},
+		"unknown operation":    {Must: []Expr{{Op: "near"}}},
+		"zero expression":      {Must: []Expr{{}}},
+		"not without argument": {Must: []Expr{{Op: OpNot}}},
+		"empty word":           {Must: []Expr{HasWord("")}},
+		"empty phrase":         {Must: []Expr{HasPhrase()}},
+		"gap in a phrase":      {Must: []Expr{HasPhrase("a", "")}},
+		"nested":               {Must: []Expr{And(Or(HasKey("")))}},
+		"circle without point": {Must: []Expr{{Op: OpWithin, Miles: 3}}},
+		"first":                {First: &Expr{}},
+		"negative cost":        {Slots: slot(Level{Expr: All(), Cost: -1})},
+		"level":                {Slots: slot(Level{})},
+		"sum of costs":         {Slots: append(slot(Level{Expr: All(), Cost: 4095}), slot(Level{Expr: All(), Cost: 1})...)},
+	} {
+		require.ErrorIs(t, q.Validate(), ErrInvalidQuery, name)
+	}
+	q := Query{Limit: 20, Slots: slot(Level{Expr: All(), Cost: 5}, Level{Expr: All(), Cost: 8})}
+	require.NoError(t, q.Validate())
+	require.Equal(t, 4, q.CostBits())
+}
+
+func TestPoint_Miles(t *testing.T) {
+	t.Parallel()
+	leeds, london := Point{Lat: 53.797, Lon: -1.544}, Point{Lat: 51.507, Lon: -0.128}
+	require.InDelta(t, 169, leeds.Miles(london), 1)
+	require.Equal(t, leeds.Miles(london), london.Miles(leeds))
+	require.Zero(t, leeds.Miles(leeds))
+	require.InDelta(t, math.Pi*3958.7613, Point{Lat: 90}.Miles(Point{Lat: -90}), 0.001)
+}
