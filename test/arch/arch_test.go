@@ -22,7 +22,7 @@ const module = "github.com/locumhq/locum"
 var wide = map[string]bool{"gormdb": true, "fiberhttp": true}
 
 // ports are the modules whose port a narrow adapter fills.
-var ports = map[string]string{"argonhash": "identity", "jwttokens": "identity", "gazetteer": "listings", "sandboxpay": "billing", "webhookout": "integrations"}
+var ports = map[string]string{"argonhash": "identity", "jwttokens": "identity", "gazetteer": "listings", "searchindex": "listings", "sandboxpay": "billing", "webhookout": "integrations"}
 
 // notPure are parts of the standard library that the modules stay away from:
 // they are somebody else's technology.

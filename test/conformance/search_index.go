@@ -1,0 +1,386 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// OpenSearchIndex opens the index of the folder. An index in memory ignores it.
+type OpenSearchIndex func(t *testing.T, folder string, normalize func(string) string) search.Index
+
+// SearchIndex checks an implementation of search.Index.
+func SearchIndex(t *testing.T, open OpenSearchIndex) {
+	t.Run("equals a naive evaluation", func(t *testing.T) {
+		t.Parallel()
+		compareWithOracle(t, open, false)
+	})
+	t.Run("equals a naive evaluation of many documents", func(t *testing.T) {
+		t.Parallel()
+		s := newSearchSuite(t, open, 3)
+		for range 5 {
+			s.apply(s.random.changes(20_000, 90_000))
+		}
+		for range 25 {
+			s.compare(s.random.query())
+		}
+	})
+	t.Run("paging", func(t *testing.T) {
+		t.Parallel()
+		pageWhileChanging(t, open)
+	})
+	t.Run("versions", func(t *testing.T) {
+		t.Parallel()
+		applyVersions(t, open)
+	})
+	t.Run("places of relaxed hits", func(t *testing.T) {
+		t.Parallel()
+		placeRelaxed(t, open)
+	})
+	t.Run("words and their frequency", func(t *testing.T) {
+		t.Parallel()
+		listWords(t, open)
+	})
+	t.Run("batches are atomic", func(t *testing.T) {
+		t.Parallel()
+		readWhileApplying(t, open)
+	})
+	t.Run("invalid queries", func(t *testing.T) {
+		t.Parallel()
+		refuseQueries(t, open)
+	})
+	t.Run("closed", func(t *testing.T) {
+		t.Parallel()
+		x := open(t, t.TempDir(), singular)
+		require.NoError(t, x.Close())
+		_, err := x.Find(context.Background(), search.Query{})
+		require.ErrorIs(t, err, search.ErrIndexClosed)
+		require.ErrorIs(t, x.Apply(context.Background(), nil, ""), search.ErrIndexClosed)
+		require.NoError(t, x.Close())
+	})
+}
+
+// SearchIndexStorage checks that an index keeps its content when it is closed
+// and opened again.
+func SearchIndexStorage(t *testing.T, open OpenSearchIndex) {
+	compareWithOracle(t, open, true)
+}
+
+// searchSuite applies the same changes to an index and to the oracle.
+type searchSuite struct {
+	t      *testing.T
+	index  search.Index
+	oracle *searchOracle
+	random *randomSearch
+	batch  int
+}
+
+func newSearchSuite(t *testing.T, open OpenSearchIndex, seed uint64) *searchSuite {
+	s := &searchSuite{t: t, index: open(t, t.TempDir(), singular), oracle: newSearchOracle(singular), random: newRandomSearch(seed)}
+	t.Cleanup(func() { require.NoError(t, s.index.Close()) })
+	return s
+}
+
+func (s *searchSuite) position() string { return fmt.Sprintf("position %d", s.batch) }
+
+func (s *searchSuite) apply(changes []search.Change) {
+	s.batch++
+	require.NoError(s.t, s.index.Apply(context.Background(), changes, s.position()))
+	require.Equal(s.t, s.position(), s.index.Position())
+	s.oracle.apply(changes)
+}
+
+// compareWithOracle asks random queries after random changes.
+func compareWithOracle(t *testing.T, open OpenSearchIndex, reopen bool) {
+	folder := t.TempDir()
+	s := newSearchSuite(t, func(t *testing.T, _ string, normalize func(string) string) search.Index {
+		return open(t, folder, normalize)
+	}, 1)
+	for round := range 20 {
+		for range 1 + s.random.IntN(20) {
+			s.apply(s.random.changes(1+s.random.zipf(300), 1500))
+		}
+		if reopen {
+			require.NoError(t, s.index.Close())
+			s.index = open(t, folder, singular)
+			require.Equal(t, s.position(), s.index.Position())
+		}
+		if round == 10 {
+			s.apply(nil)
+		}
+		for range 25 {
+			s.compare(s.random.query())
+		}
+	}
+}
+
+// compare requires the answers of the index and the oracle to be equal.
+func (s *searchSuite) compare(q search.Query) {
+	got, err := s.index.Find(context.Background(), q)
+	require.NoError(s.t, err)
+	all := s.oracle.find(&q)
+	text, err := json.Marshal(q)
+	require.NoError(s.t, err)
+	require.Equal(s.t, len(all.exact), got.Total, "total of %s", text)
+	require.Equal(s.t, len(all.relaxed), got.RelaxedTotal, "relaxed total of %s", text)
+	require.Equal(s.t, all.facets, got.Facets, "facets of %s", text)
+	require.Equal(s.t, all.page(&q, q.Offset), withoutNil(got.Hits), "hits of %s", text)
+	for offset := q.Offset; got.Next != "" && offset < q.Offset+6*q.Limit; {
+		offset += q.Limit
+		q.After = got.Next
+		got, err = s.index.Find(context.Background(), q)
+		require.NoError(s.t, err)
+		require.Equal(s.t, len(all.exact), got.Total, "total of %s", text)
+		require.Equal(s.t, all.page(&q, offset), withoutNil(got.Hits), "hits from %d of %s", offset, text)
+	}
+}
+
+func withoutNil(hits []search.Hit) []search.Hit {
+	if hits == nil {
+		return []search.Hit{}
+	}
+	return hits
+}
+
+func (r *oracleResult) page(q *search.Query, offset int) []search.Hit {
+	page := []search.Hit{}
+	for _, h := range r.exact[min(offset, len(r.exact)):] {
+		if len(page) < q.Limit {
+			page = append(page, h.Hit)
+		}
+	}
+	if len(page) == 0 && (offset > 0 || len(r.exact) > 0) {
+		return page
+	}
+	free := min(q.Relaxed, q.Limit-len(page))
+	for _, h := range r.relaxed[:min(free, len(r.relaxed))] {
+		page = append(page, h.Hit)
+	}
+	return page
+}
+
+// pageWhileChanging follows cursors while documents are created and deleted.
+func pageWhileChanging(t *testing.T, open OpenSearchIndex) {
+	for _, by := range []search.SortKey{search.SortRelevance, search.SortDate, search.SortPay, search.SortDistance, search.SortTitle, search.SortLocation} {
+		s := newSearchSuite(t, open, 5)
+		var first []search.Change
+		for i := range 400 {
+			first = append(first, search.Change{ID: fmt.Sprintf("stays %d", i), Version: 1, Document: s.random.document()})
+			first[i].Document.Deadline = time.Time{}
+		}
+		s.apply(first)
+		from := s.random.point()
+		q := search.Query{
+			Now: searchStart, Sort: search.Sort{By: by, Descending: s.random.chance(50)}, From: &from, Limit: 7,
+			Slots: []search.Slot{{Levels: []search.Level{{Expr: search.HasTitlePrefix("a"), Cost: 2, Exact: true}, {Expr: search.All(), Cost: 3, Exact: true}}}},
+		}
+		seen := map[string]int{}
+		for page := 0; ; page++ {
+			r, err := s.index.Find(context.Background(), q)
+			require.NoError(t, err)
+			for _, h := range r.Hits {
+				seen[h.ID]++
+			}
+			if r.Next == "" {
+				break
+			}
+			q.After = r.Next
+			var changes []search.Change
+			for i := range 5 {
+				changes = append(changes, search.Change{ID: fmt.Sprintf("new %d %d", page, i), Version: 1, Document: s.random.document()},
+					search.Change{ID: fmt.Sprintf("new %d %d", page-2, i), Version: 2})
+			}
+			s.apply(changes)
+		}
+		for id, n := range seen {
+			require.Equal(t, 1, n, "%s: %s", by, id)
+		}
+		for i := range 400 {
+			require.Contains(t, seen, fmt.Sprintf("stays %d", i), by)
+		}
+	}
+}
+
+func applyVersions(t *testing.T, open OpenSearchIndex) {
+	s := newSearchSuite(t, open, 7)
+	ctx := context.Background()
+	create := func(id string, version int64, key string) search.Change {
+		return search.Change{ID: id, Version: version, Document: &search.Document{PostedAt: searchStart, Keys: []string{key}}}
+	}
+	stored := func() map[string]int64 {
+		r, err := s.index.Find(ctx, search.Query{Now: searchStart, Limit: 10})
+		require.NoError(t, err)
+		versions := map[string]int64{}
+		for _, h := range r.Hits {
+			versions[h.ID] = h.Version
+		}
+		return versions
+	}
+	for _, step := range []struct {
+		condition string
+		changes   []search.Change
+		want      map[string]int64
+	}{
+		{"new", []search.Change{create("a", 2, "x"), create("b", 1, "x")}, map[string]int64{"a": 2, "b": 1}},
+		{"repeated", []search.Change{create("a", 2, "y")}, map[string]int64{"a": 2, "b": 1}},
+		{"older", []search.Change{create("a", 1, "y"), {ID: "a", Version: 1}}, map[string]int64{"a": 2, "b": 1}},
+		{"newer", []search.Change{create("a", 3, "z")}, map[string]int64{"a": 3, "b": 1}},
+		{"twice in a batch", []search.Change{create("b", 5, "z"), create("b", 4, "y")}, map[string]int64{"a": 3, "b": 5}},
+		{"deleted", []search.Change{{ID: "a", Version: 4}}, map[string]int64{"b": 5}},
+		{"older than deleted", []search.Change{create("a", 3, "z")}, map[string]int64{"b": 5}},
+		{"deleted again", []search.Change{{ID: "a", Version: 4}}, map[string]int64{"b": 5}},
+		{"created again", []search.Change{create("a", 5, "z")}, map[string]int64{"a": 5, "b": 5}},
+		{"unknown deleted", []search.Change{{ID: "c", Version: 1}}, map[string]int64{"a": 5, "b": 5}},
+	} {
+		s.apply(step.changes)
+		require.Equal(t, step.want, stored(), step.condition)
+	}
+	r, err := s.index.Find(ctx, search.Query{Now: searchStart, Must: []search.Expr{search.HasKey("z")}})
+	require.NoError(t, err)
+	require.Equal(t, 2, r.Total)
+	require.Empty(t, r.Hits)
+}
+
+func placeRelaxed(t *testing.T, open OpenSearchIndex) {
+	s := newSearchSuite(t, open, 9)
+	var changes []search.Change
+	for i := range 60 {
+		d := &search.Document{PostedAt: searchStart.Add(time.Duration(i) * time.Minute), Keys: []string{"related"}}
+		if i < 25 {
+			d.Keys = append(d.Keys, "exact")
+		}
+		changes = append(changes, search.Change{ID: fmt.Sprint(i), Version: 1, Document: d})
+	}
+	s.apply(changes)
+	find := func(key string, offset, limit, relaxed int) (exact, others int) {
+		r, err := s.index.Find(context.Background(), search.Query{
+			Now: searchStart, Offset: offset, Limit: limit, Relaxed: relaxed,
+			Slots: []search.Slot{{Levels: []search.Level{{Expr: search.HasKey(key), Exact: true}, {Expr: search.HasKey("related"), Cost: 5}}}},
+		})
+		require.NoError(t, err)
+		for _, h := range r.Hits {
+			if h.Exact {
+				exact++
+			}
+		}
+		return exact, len(r.Hits) - exact
+	}
+	for _, c := range []struct {
+		condition              string
+		key                    string
+		offset, limit, relaxed int
+		wantExact, wantOthers  int
+	}{
+		{"full page", "exact", 0, 10, 20, 10, 0},
+		{"last page", "exact", 20, 10, 20, 5, 5},
+		{"last page, few relaxed", "exact", 20, 10, 3, 5, 3},
+		{"last page is full", "exact", 20, 5, 20, 5, 0},
+		{"after the last page", "exact", 30, 10, 20, 0, 0},
+		{"no exact hits", "nothing", 0, 10, 20, 0, 10},
+		{"no exact hits, second page", "nothing", 10, 10, 20, 0, 0},
+		{"turned off", "nothing", 0, 10, 0, 0, 0},
+		{"everything on one page", "exact", 0, 100, 20, 25, 20},
+	} {
+		exact, others := find(c.key, c.offset, c.limit, c.relaxed)
+		require.Equal(t, []int{c.wantExact, c.wantOthers}, []int{exact, others}, c.condition)
+	}
+}
+
+func listWords(t *testing.T, open OpenSearchIndex) {
+	s := newSearchSuite(t, open, 11)
+	for n := range 5 { // each document once, so that none is deleted
+		var changes []search.Change
+		for i := range 60 {
+			changes = append(changes, search.Change{ID: fmt.Sprint(n, i), Version: 1, Document: s.random.document()})
+		}
+		s.apply(changes)
+	}
+	for _, prefix := range []string{"", "a", "ab", "zz"} {
+		want := map[string]int{}
+		for _, d := range s.oracle.docs {
+			for _, w := range slices.Concat(d.Title, d.Body) {
+				if w != "" && strings.HasPrefix(w, prefix) {
+					want[w] = s.oracle.frequency(w)
+				}
+			}
+		}
+		got, order := map[string]int{}, []string(nil)
+		for w, n := range s.index.Words(prefix) {
+			got[w], order = n, append(order, w)
+			require.Equal(t, n, s.index.Frequency(w))
+		}
+		require.Equal(t, want, got, prefix)
+		require.Equal(t, slices.Sorted(maps.Keys(want)), order)
+	}
+	require.Zero(t, s.index.Frequency("unknown"))
+}
+
+// readWhileApplying replaces all documents again and again.
+func readWhileApplying(t *testing.T, open OpenSearchIndex) {
+	s := newSearchSuite(t, open, 13)
+	apply := func(generation int64) {
+		var changes []search.Change
+		for i := range 50 {
+			changes = append(changes, search.Change{ID: fmt.Sprint(i), Version: generation, Document: &search.Document{
+				PostedAt: searchStart, Keys: []string{fmt.Sprint("generation:", generation)}, Title: []string{"word"},
+			}})
+		}
+		s.apply(changes)
+	}
+	apply(1)
+	ctx, stop := context.WithCancel(context.Background())
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				r, err := s.index.Find(context.Background(), search.Query{
+					Now: searchStart, Must: []search.Expr{search.HasWord("word")}, Facets: []string{"generation:"}, Limit: 60,
+				})
+				if err != nil || r.Total != 50 || len(r.Hits) != 50 || len(r.Facets["generation:"]) != 1 {
+					t.Errorf("found %d (%d hits, generations %v): %v", r.Total, len(r.Hits), r.Facets, err)
+					return
+				}
+			}
+		})
+	}
+	for generation := range int64(200) {
+		apply(generation + 2)
+	}
+	stop()
+	readers.Wait()
+}
+
+func refuseQueries(t *testing.T, open OpenSearchIndex) {
+	s := newSearchSuite(t, open, 17)
+	s.apply(s.random.changes(100, 100))
+	ctx := context.Background()
+	_, err := s.index.Find(ctx, search.Query{Must: []search.Expr{{Op: "unknown"}}})
+	require.ErrorIs(t, err, search.ErrInvalidQuery)
+	r, err := s.index.Find(ctx, search.Query{Limit: 3})
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Next)
+	for condition, q := range map[string]search.Query{
+		"another sort":      {After: r.Next, Sort: search.Sort{By: search.SortTitle}},
+		"another direction": {After: r.Next, Sort: search.Sort{Descending: true}},
+		"cut off":           {After: r.Next[:len(r.Next)-4]},
+		"not encoded":       {After: "!"},
+		"another text":      {After: "e30x"},
+	} {
+		_, err := s.index.Find(ctx, q)
+		require.ErrorIs(t, err, search.ErrInvalidCursor, condition)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = s.index.Find(cancelled, search.Query{})
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -1,0 +1,240 @@
+package conformance
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// searchOracle evaluates queries one document at a time.
+type searchOracle struct {
+	docs      map[string]*search.Document
+	deleted   map[string]int64 // versions
+	normalize func(string) string
+}
+
+func newSearchOracle(normalize func(string) string) *searchOracle {
+	return &searchOracle{docs: map[string]*search.Document{}, deleted: map[string]int64{}, normalize: normalize}
+}
+
+func (o *searchOracle) apply(changes []search.Change) {
+	for _, c := range changes {
+		if d := o.docs[c.ID]; d != nil && d.Version >= c.Version {
+			continue
+		}
+		if v, found := o.deleted[c.ID]; found && v >= c.Version {
+			continue
+		}
+		delete(o.docs, c.ID)
+		delete(o.deleted, c.ID)
+		if c.Document == nil {
+			o.deleted[c.ID] = c.Version
+			continue
+		}
+		d := *c.Document
+		d.ID, d.Version = c.ID, c.Version
+		o.docs[c.ID] = &d
+	}
+}
+
+// oracleHit is a hit with what it is sorted by.
+type oracleHit struct {
+	search.Hit
+	doc   *search.Document
+	first bool
+	cost  int
+}
+
+// oracleResult has all hits, not one page.
+type oracleResult struct {
+	exact, relaxed []oracleHit
+	facets         map[string]map[string]int
+}
+
+func (o *searchOracle) find(q *search.Query) oracleResult {
+	r := oracleResult{facets: map[string]map[string]int{}}
+	for _, prefix := range q.Facets {
+		r.facets[prefix] = map[string]int{}
+	}
+	for _, d := range o.docs {
+		h, found := o.hit(q, d)
+		switch {
+		case !found:
+		case h.Exact:
+			r.exact = append(r.exact, h)
+			countFacets(r.facets, d)
+		case q.Relaxed > 0 && (q.MaxCost == 0 || h.cost <= q.MaxCost):
+			r.relaxed = append(r.relaxed, h)
+		}
+	}
+	slices.SortFunc(r.exact, func(a, b oracleHit) int {
+		if a.first != b.first {
+			return ifElse(a.first, -1, 1)
+		}
+		return cmp.Or(compareBy(q, a, b), newest(a, b))
+	})
+	slices.SortFunc(r.relaxed, func(a, b oracleHit) int { return cmp.Or(cmp.Compare(a.cost, b.cost), newest(a, b)) })
+	return r
+}
+
+func ifElse(condition bool, a, b int) int {
+	if condition {
+		return a
+	}
+	return b
+}
+
+func countFacets(facets map[string]map[string]int, d *search.Document) {
+	keys := map[string]bool{}
+	for _, key := range d.Keys {
+		keys[key] = true
+	}
+	for prefix, counts := range facets {
+		for key := range keys {
+			if strings.HasPrefix(key, prefix) {
+				counts[key]++
+			}
+		}
+	}
+}
+
+func (o *searchOracle) hit(q *search.Query, d *search.Document) (h oracleHit, found bool) {
+	if !d.Deadline.IsZero() && d.Deadline.UnixMicro() <= q.Now.UnixMicro() || !o.all(q.Must, d) {
+		return h, false
+	}
+	h = oracleHit{Hit: search.Hit{ID: d.ID, Version: d.Version, Exact: true, Levels: []int{}}, doc: d}
+	for _, s := range q.Slots {
+		level := slices.IndexFunc(s.Levels, func(l search.Level) bool { return o.matches(&l.Expr, d) })
+		if level < 0 {
+			return h, false
+		}
+		h.Levels = append(h.Levels, level)
+		h.cost += s.Levels[level].Cost
+		h.Exact = h.Exact && s.Levels[level].Exact
+	}
+	h.first = q.First != nil && o.matches(q.First, d)
+	if q.From != nil && d.Point != nil {
+		miles := d.Point.Miles(*q.From)
+		h.Miles = &miles
+	}
+	return h, true
+}
+
+func newest(a, b oracleHit) int {
+	return cmp.Or(cmp.Compare(b.doc.PostedAt.UnixMicro(), a.doc.PostedAt.UnixMicro()), strings.Compare(b.ID, a.ID))
+}
+
+// compareBy compares what the query is sorted by. Hits without it are last.
+func compareBy(q *search.Query, a, b oracleHit) int {
+	if q.Sort.By == search.SortRelevance {
+		return cmp.Compare(a.cost, b.cost)
+	}
+	x, hasX := sortValue(q, a)
+	y, hasY := sortValue(q, b)
+	switch {
+	case !hasX || !hasY:
+		return ifElse(hasX == hasY, 0, ifElse(hasX, -1, 1))
+	case q.Sort.Descending:
+		x, y = y, x
+	}
+	return cmp.Or(cmp.Compare(x.number, y.number), strings.Compare(x.text, y.text))
+}
+
+type oracleValue struct {
+	number int64
+	text   string
+}
+
+func sortValue(q *search.Query, h oracleHit) (v oracleValue, stated bool) {
+	d := h.doc
+	switch q.Sort.By {
+	case search.SortDate:
+		return oracleValue{number: d.PostedAt.UnixMicro()}, true
+	case search.SortPay:
+		if d.Pay == nil || q.Sort.Currency != "" && d.Pay.Currency != q.Sort.Currency {
+			return v, false
+		}
+		if q.Sort.Descending {
+			return oracleValue{number: d.Pay.Max}, true
+		}
+		return oracleValue{number: d.Pay.Min}, true
+	case search.SortDistance:
+		if h.Miles == nil {
+			return v, false
+		}
+		return oracleValue{number: int64(math.Round(*h.Miles * 1000))}, true
+	case search.SortTitle:
+		return oracleValue{text: d.SortTitle}, d.SortTitle != ""
+	default:
+		return oracleValue{text: d.SortLocation}, d.SortLocation != ""
+	}
+}
+
+func (o *searchOracle) all(exprs []search.Expr, d *search.Document) bool {
+	return !slices.ContainsFunc(exprs, func(e search.Expr) bool { return !o.matches(&e, d) })
+}
+
+func (o *searchOracle) matches(e *search.Expr, d *search.Document) bool {
+	switch e.Op {
+	case search.OpAnd:
+		return o.all(e.Args, d)
+	case search.OpOr:
+		return slices.ContainsFunc(e.Args, func(e search.Expr) bool { return o.matches(&e, d) })
+	case search.OpNot:
+		return !o.matches(&e.Args[0], d)
+	case search.OpKey:
+		return slices.Contains(d.Keys, e.Text)
+	case search.OpWord:
+		return slices.ContainsFunc(fields(e, d), func(w string) bool { return w != "" && o.normalize(w) == o.normalize(e.Text) })
+	case search.OpPrefix:
+		return slices.ContainsFunc(fields(e, d), func(w string) bool { return strings.HasPrefix(w, e.Text) })
+	case search.OpPhrase:
+		return o.containsPhrase(e, fields(e, d))
+	case search.OpWithin:
+		return d.Point != nil && d.Point.Miles(*e.Point) <= e.Miles
+	case search.OpPay:
+		return d.Pay != nil && (e.Pay.Currency == "" || e.Pay.Currency == d.Pay.Currency) &&
+			d.Pay.Max >= e.Pay.Min && (e.Pay.Max == 0 || d.Pay.Min <= e.Pay.Max)
+	case search.OpPosted:
+		return d.PostedAt.UnixMicro() >= e.After.UnixMicro()
+	default:
+		return true
+	}
+}
+
+// fields returns the words that the expression is about.
+func fields(e *search.Expr, d *search.Document) []string {
+	if e.Title {
+		return d.Title
+	}
+	return slices.Concat(d.Title, []string{""}, d.Body)
+}
+
+func (o *searchOracle) containsPhrase(e *search.Expr, words []string) bool {
+	for i := 0; i+len(e.Words) <= len(words); i++ {
+		if slices.EqualFunc(e.Words, words[i:i+len(e.Words)], func(want, word string) bool {
+			return word == want || !e.Literal && word != "" && o.normalize(word) == o.normalize(want)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// frequency counts the documents that contain exactly this word.
+func (o *searchOracle) frequency(word string) int {
+	n := 0
+	for _, d := range o.docs {
+		if slices.Contains(d.Title, word) || slices.Contains(d.Body, word) {
+			n++
+		}
+	}
+	return n
+}
+
+// searchStart is the time around which random documents are posted.
+var searchStart = time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)

@@ -1,0 +1,215 @@
+package conformance
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// singular is the normalization of the suite.
+func singular(word string) string { return strings.TrimSuffix(word, "s") }
+
+// randomSearch makes documents and queries over few words, keys, times and
+// places, so that everything meets often. The same seed makes the same ones.
+type randomSearch struct {
+	*rand.Rand
+	versions map[string]int64
+}
+
+func newRandomSearch(seed uint64) *randomSearch {
+	return &randomSearch{rand.New(rand.NewPCG(seed, 1)), map[string]int64{}}
+}
+
+func (r *randomSearch) chance(percent int) bool { return r.IntN(100) < percent }
+
+// zipf returns small numbers below n more often than large ones.
+func (r *randomSearch) zipf(n int) int {
+	return int(math.Pow(float64(n), r.Float64())) - 1
+}
+
+func (r *randomSearch) word() string {
+	return string(rune('a'+r.zipf(20))) + string(rune('a'+r.zipf(6))) + []string{"", "", "s"}[r.IntN(3)]
+}
+
+func (r *randomSearch) words(n int) []string {
+	words := make([]string, n)
+	for i := range words {
+		if !r.chance(10) {
+			words[i] = r.word()
+		}
+	}
+	return words
+}
+
+func (r *randomSearch) key() string {
+	return fmt.Sprintf("%s:%d", []string{"role", "region", "shift"}[r.IntN(3)], r.zipf(12))
+}
+
+func (r *randomSearch) time() time.Time {
+	return searchStart.Add(time.Duration(r.IntN(300)-200) * time.Hour)
+}
+
+func (r *randomSearch) point() search.Point {
+	return search.Point{Lat: 50 + float64(r.zipf(40))/8, Lon: -3 + float64(r.IntN(8))/2}
+}
+
+func (r *randomSearch) currency() string { return []string{"EUR", "GBP", "USD"}[r.zipf(3)] }
+
+func (r *randomSearch) document() *search.Document {
+	d := &search.Document{PostedAt: r.time(), Title: r.words(r.IntN(5)), Body: r.words(r.IntN(25))}
+	for range r.IntN(6) {
+		d.Keys = append(d.Keys, r.key())
+	}
+	if r.chance(50) {
+		d.Deadline = r.time().Add(100 * time.Hour)
+	}
+	if r.chance(80) {
+		d.SortTitle, d.SortLocation = r.word(), r.word()
+	}
+	if r.chance(70) {
+		low := int64(r.IntN(50))
+		d.Pay = &search.PayRange{Min: low, Max: low + int64(r.IntN(20)), Currency: r.currency()}
+	}
+	if r.chance(80) {
+		p := r.point()
+		d.Point = &p
+	}
+	return d
+}
+
+// changes creates, replaces and deletes documents out of n, some with a version
+// that is stored already.
+func (r *randomSearch) changes(count, n int) []search.Change {
+	changes := make([]search.Change, count)
+	for i := range changes {
+		id := fmt.Sprintf("%06x", uint32(r.IntN(n))*2654435761>>8)
+		version := r.versions[id] + 1
+		if r.chance(10) {
+			version -= int64(r.IntN(3))
+		}
+		r.versions[id] = max(r.versions[id], version)
+		changes[i] = search.Change{ID: id, Version: version}
+		if !r.chance(20) {
+			changes[i].Document = r.document()
+		}
+	}
+	return changes
+}
+
+func (r *randomSearch) exprs(n, depth int) []search.Expr {
+	list := make([]search.Expr, n)
+	for i := range list {
+		list[i] = r.expr(depth)
+	}
+	return list
+}
+
+func (r *randomSearch) expr(depth int) search.Expr {
+	if depth > 0 && r.chance(50) {
+		switch r.IntN(4) {
+		case 0:
+			return search.And(r.exprs(r.IntN(4), depth-1)...)
+		case 1:
+			return search.Not(r.expr(depth - 1))
+		default:
+			return search.Or(r.exprs(r.IntN(5), depth-1)...)
+		}
+	}
+	switch r.IntN(14) {
+	case 0:
+		return search.All()
+	case 1, 2, 3:
+		return search.HasKey(r.key())
+	case 4, 5:
+		return search.HasWord(r.word())
+	case 6:
+		return search.HasTitleWord(r.word())
+	case 7:
+		return search.HasPrefix(r.word()[:1+r.IntN(2)])
+	case 8:
+		return search.HasTitlePrefix(r.word()[:1])
+	case 9, 10:
+		return r.phrase()
+	case 11:
+		return search.IsWithin(r.point(), float64(r.IntN(120)))
+	case 12:
+		return r.pay()
+	default:
+		return search.PostedSince(r.time())
+	}
+}
+
+func (r *randomSearch) phrase() search.Expr {
+	e := search.HasPhrase()
+	for range 1 + r.IntN(3) {
+		e.Words = append(e.Words, r.word())
+	}
+	e.Literal, e.Title = r.chance(30), r.chance(30)
+	return e
+}
+
+func (r *randomSearch) pay() search.Expr {
+	p := search.PayRange{Min: int64(r.IntN(60))}
+	if r.chance(50) {
+		p.Max = p.Min + int64(r.IntN(20))
+	}
+	if r.chance(50) {
+		p.Currency = r.currency()
+	}
+	return search.PaysBetween(p)
+}
+
+func (r *randomSearch) query() search.Query {
+	q := search.Query{
+		Now: searchStart.Add(time.Duration(r.IntN(200)-100) * time.Hour), Must: r.exprs(r.zipf(4), 3),
+		Relaxed: r.IntN(3) * 6, Offset: r.zipf(30), Limit: r.IntN(25),
+	}
+	for range r.zipf(5) {
+		q.Slots = append(q.Slots, r.slot())
+	}
+	if r.chance(50) {
+		from := r.point()
+		q.From = &from
+	}
+	if r.chance(60) {
+		q.Sort = r.sort(q.From != nil)
+	}
+	if r.chance(30) {
+		first := r.expr(2)
+		q.First = &first
+	}
+	if r.chance(50) {
+		q.MaxCost = r.IntN(40)
+	}
+	if r.chance(50) {
+		q.Facets = []string{"role:", "s", "nothing:"}[:1+r.IntN(3)]
+	}
+	return q
+}
+
+func (r *randomSearch) slot() search.Slot {
+	var s search.Slot
+	for i := range 1 + r.IntN(4) {
+		s.Levels = append(s.Levels, search.Level{Expr: r.expr(2), Cost: r.IntN(20), Exact: i == 0 || r.chance(40)})
+	}
+	if r.chance(50) {
+		s.Levels = append(s.Levels, search.Level{Expr: search.All(), Cost: 10 + r.IntN(10)})
+	}
+	return s
+}
+
+func (r *randomSearch) sort(hasPoint bool) search.Sort {
+	keys := []search.SortKey{search.SortDate, search.SortPay, search.SortTitle, search.SortLocation, search.SortDistance}
+	if !hasPoint {
+		keys = keys[:4]
+	}
+	s := search.Sort{By: keys[r.IntN(len(keys))], Descending: r.chance(50)}
+	if s.By == search.SortPay && r.chance(50) {
+		s.Currency = r.currency()
+	}
+	return s
+}
