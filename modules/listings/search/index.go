@@ -45,7 +45,8 @@ type Index interface {
 	Close() error
 }
 
-// Change creates, replaces or deletes a document.
+// Change creates, replaces or deletes a document. ID and Version take the place
+// of those in Document.
 type Change struct {
 	ID       string
 	Version  int64

@@ -1,0 +1,230 @@
+package searchindex
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// benchmark is an index of synthetic listings in a folder: 100,000 of them, or
+// as many as LOCUM_TEST_DOCUMENTS says.
+type benchmark struct {
+	index   *Index
+	docs    int
+	seconds float64
+	bytes   int64
+}
+
+var benchStart = time.Date(2026, 3, 17, 0, 0, 0, 0, time.UTC)
+
+const (
+	benchWords  = 50_000
+	benchRoles  = 300
+	benchPlaces = 24_000
+)
+
+// skewed returns small numbers below n more often than large ones.
+func skewed(r *rand.Rand, n int) int { return int(math.Pow(float64(n), r.Float64())) - 1 }
+
+func benchDocument(r *rand.Rand, i, docs int) *search.Document {
+	role, specialty := skewed(r, benchRoles), skewed(r, 200)
+	d := &search.Document{
+		PostedAt: benchStart.Add(-time.Duration(i) * 60 * 24 * time.Hour / time.Duration(docs)),
+		Title:    []string{"word" + strconv.Itoa(skewed(r, 500)), "role" + strconv.Itoa(role), "", "specialty" + strconv.Itoa(specialty)},
+		Keys: []string{
+			fmt.Sprint("role:", role, "@head"), fmt.Sprint("role:", skewed(r, benchRoles), "@text"), fmt.Sprint("specialty:", specialty),
+			fmt.Sprint("region:", skewed(r, 100)), fmt.Sprint("contract:", skewed(r, 5)), fmt.Sprint("employer:", skewed(r, 5000)),
+		},
+		SortTitle: fmt.Sprint(role, " ", specialty), SortLocation: strconv.Itoa(skewed(r, benchPlaces)),
+	}
+	for range 120 {
+		d.Body = append(d.Body, "word"+strconv.Itoa(skewed(r, benchWords)))
+	}
+	if r.IntN(10) < 8 {
+		low := int64(20_000+r.IntN(80_000)) * 100
+		d.Pay = &search.PayRange{Min: low, Max: low + 1_000_000, Currency: []string{"GBP", "EUR", "USD"}[skewed(r, 3)]}
+	}
+	if r.IntN(10) < 6 {
+		d.Deadline = benchStart.Add(time.Duration(r.IntN(60*24)-24) * time.Hour)
+	}
+	place := rand.New(rand.NewPCG(uint64(skewed(r, benchPlaces)), 7))
+	d.Point = &search.Point{Lat: 50 + 8*place.Float64(), Lon: -5 + 6*place.Float64()}
+	return d
+}
+
+var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
+	docs := 100_000
+	if s := os.Getenv("LOCUM_TEST_DOCUMENTS"); s != "" {
+		docs, _ = strconv.Atoi(s)
+	}
+	folder, err := os.MkdirTemp("", "searchindex")
+	if err != nil {
+		return nil, err
+	}
+	o := options(folder)
+	o.Normalize = func(w string) string { return w }
+	x, err := Open(o)
+	if err != nil {
+		return nil, err
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	b := &benchmark{docs: docs}
+	for i := 0; i < docs; {
+		var changes []search.Change
+		for ; len(changes) < 10_000 && i < docs; i++ {
+			changes = append(changes, search.Change{ID: fmt.Sprintf("0190%08x-%04x", i, r.Uint32N(1<<16)), Version: 1, Document: benchDocument(r, i, docs)})
+		}
+		start := time.Now()
+		if err := x.Apply(context.Background(), changes, "position"); err != nil {
+			return nil, err
+		}
+		b.seconds += time.Since(start).Seconds()
+	}
+	start := time.Now()
+	if err := x.mergeAll(context.Background()); err != nil {
+		return nil, err
+	}
+	if err := x.Close(); err != nil {
+		return nil, err
+	}
+	b.seconds += time.Since(start).Seconds()
+	files, _ := filepath.Glob(filepath.Join(folder, "*"+segmentSuffix))
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil {
+			b.bytes += info.Size()
+		}
+	}
+	b.index, err = Open(o)
+	_ = os.RemoveAll(folder) // it stays mapped
+	return b, err
+})
+
+// benchQueries has several queries of each class.
+func benchQueries() map[string]func(i int) search.Query {
+	head := func(n int) search.Expr { return search.HasKey(fmt.Sprint("role:", n, "@head")) }
+	role := func(n int) search.Slot {
+		return search.Slot{Levels: []search.Level{
+			{Expr: head(n), Exact: true}, {Expr: head(n + 1), Cost: 4, Exact: true},
+			{Expr: search.HasKey(fmt.Sprint("role:", n, "@text")), Cost: 6}, {Expr: head(n + 7), Cost: 8},
+		}}
+	}
+	near := func(i int) search.Point { return search.Point{Lat: 51 + float64(i%7), Lon: -3 + float64(i%4)} }
+	place := func(i int) search.Slot {
+		p := near(i)
+		return search.Slot{Levels: []search.Level{
+			{Expr: search.IsWithin(p, 10), Exact: true}, {Expr: search.IsWithin(p, 25), Cost: 3}, {Expr: search.IsWithin(p, 50), Cost: 5},
+			{Expr: search.HasKey(fmt.Sprint("region:", i%20)), Cost: 7},
+		}}
+	}
+	must := func(e ...search.Expr) search.Query { return search.Query{Must: e} }
+	word := func(i int) search.Expr { return search.HasWord("word" + strconv.Itoa(i)) }
+	sorted := func(by search.SortKey) func(int) search.Query {
+		return func(i int) search.Query {
+			q := must(word(i % 10))
+			p := near(i)
+			q.From, q.Sort = &p, search.Sort{By: by, Descending: i%2 == 0}
+			return q
+		}
+	}
+	return map[string]func(i int) search.Query{
+		"one-word":    func(i int) search.Query { return must(word(i % 50)) },
+		"three-words": func(i int) search.Query { return must(word(i%20), word(i%30+20), word(i%40+50)) },
+		"role-place": func(i int) search.Query {
+			return search.Query{Slots: []search.Slot{role(i % 40), place(i)}, Relaxed: 20, MaxCost: 12}
+		},
+		"place":      func(i int) search.Query { return search.Query{Slots: []search.Slot{place(i)}, Relaxed: 20} },
+		"exclusion":  func(i int) search.Query { return must(search.Not(word(i%20)), word(i%20+1)) },
+		"rare":       func(i int) search.Query { return must(word(benchWords - 1 - i%1000)) },
+		"nothing":    func(i int) search.Query { return must(word(i%50), search.HasKey("unknown")) },
+		"prefix":     func(i int) search.Query { return must(search.HasPrefix("word" + strconv.Itoa(i%90+10))) },
+		"radius-10":  func(i int) search.Query { return must(search.IsWithin(near(i), 10)) },
+		"radius-200": func(i int) search.Query { return must(search.IsWithin(near(i), 200)) },
+		"pay": func(i int) search.Query {
+			return must(search.PaysBetween(search.PayRange{Min: int64(i%50+50) * 100_000, Currency: "GBP"}))
+		},
+		"sort-pay":      sorted(search.SortPay),
+		"sort-title":    sorted(search.SortTitle),
+		"sort-distance": sorted(search.SortDistance),
+		"facets": func(i int) search.Query {
+			q := must(word(i % 20))
+			q.Facets = []string{"role:", "specialty:", "region:", "contract:", "employer:"}
+			return q
+		},
+		"page-50": func(i int) search.Query {
+			q := must(word(i % 20))
+			q.Offset = 50 * 20
+			return q
+		},
+		"phrase-rare": func(i int) search.Query {
+			return must(search.HasPhrase("word"+strconv.Itoa(i%50), "word"+strconv.Itoa(1000+i%500)))
+		},
+		"phrase-common": func(i int) search.Query {
+			return must(search.HasLiteral("word"+strconv.Itoa(i%5), "word"+strconv.Itoa(i%7)))
+		},
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	x, err := openBenchmark()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for class, query := range benchQueries() {
+		b.Run(class, func(b *testing.B) {
+			b.ReportAllocs()
+			total, i := 0, 0
+			for b.Loop() {
+				q := query(i)
+				q.Now, q.Limit = benchStart, 20
+				r, err := x.index.Find(context.Background(), q)
+				if err != nil {
+					b.Fatal(err)
+				}
+				total += r.Total
+				i++
+			}
+			b.ReportMetric(float64(total)/float64(i), "hits")
+		})
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	x, err := openBenchmark()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(x.seconds, "s")
+	b.ReportMetric(float64(x.bytes)/float64(x.docs), "B/doc")
+	b.ReportMetric(0, "ns/op")
+}
+
+func BenchmarkApply(b *testing.B) {
+	x, err := openBenchmark()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, size := range []int{1, 100} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			b.ReportAllocs()
+			r := rand.New(rand.NewPCG(5, 6))
+			for b.Loop() {
+				changes := make([]search.Change, size)
+				for i := range changes {
+					changes[i] = search.Change{ID: fmt.Sprint("new ", r.IntN(10_000)), Version: time.Now().UnixNano(), Document: benchDocument(r, i, 100)}
+				}
+				if err := x.index.Apply(context.Background(), changes, "position"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,337 @@
+package searchindex
+
+import (
+	"cmp"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// content is what an image is written from: new documents or other segments.
+type content struct {
+	docs int
+	row  func(doc int) row
+	// keys and words iterate over all terms in alphabetical order with their
+	// documents, which are valid until the next term.
+	keys  iter.Seq2[string, []uint32]
+	words iter.Seq2[string, wordDocs]
+	// text appends the words of a document: their position in words plus one, or
+	// 0 between fields. It is called after words has ended.
+	text func(doc int, words []uint32) (all []uint32, title int)
+}
+
+type row struct {
+	id               string
+	version          int64
+	posted, deadline int64
+	pay              search.PayRange
+	paid             bool
+	title, location  string
+	point            search.Point
+	placed           bool
+}
+
+// wordDocs are the documents that contain a word anywhere and in the title.
+type wordDocs struct{ anywhere, title []uint32 }
+
+func newRow(d *search.Document) row {
+	r := row{id: d.ID, version: d.Version, posted: d.PostedAt.UnixMicro(), deadline: never, title: d.SortTitle, location: d.SortLocation}
+	if !d.Deadline.IsZero() {
+		r.deadline = d.Deadline.UnixMicro()
+	}
+	if d.Pay != nil {
+		r.pay, r.paid = *d.Pay, true
+	}
+	if d.Point != nil {
+		r.point, r.placed = *d.Point, true
+	}
+	return r
+}
+
+// newContent prepares documents. It sorts them.
+func newContent(docs []*search.Document) content {
+	slices.SortFunc(docs, func(a, b *search.Document) int {
+		return cmp.Or(cmp.Compare(b.PostedAt.UnixMicro(), a.PostedAt.UnixMicro()), strings.Compare(b.ID, a.ID))
+	})
+	keys := map[string][]uint32{}
+	dictionary := newDictionary()
+	for i, d := range docs {
+		for _, key := range d.Keys {
+			keys[key] = appendNew(keys[key], uint32(i))
+		}
+		dictionary.add(uint32(i), d)
+	}
+	return content{
+		docs: len(docs),
+		row:  func(doc int) row { return newRow(docs[doc]) },
+		keys: func(yield func(string, []uint32) bool) {
+			for _, key := range slices.Sorted(maps.Keys(keys)) {
+				if !yield(key, keys[key]) {
+					return
+				}
+			}
+		},
+		words: dictionary.all,
+		text:  func(doc int, words []uint32) ([]uint32, int) { return dictionary.text(docs[doc], words) },
+	}
+}
+
+// appendNew appends doc unless it is the last one already.
+func appendNew(docs []uint32, doc uint32) []uint32 {
+	if n := len(docs); n > 0 && docs[n-1] == doc {
+		return docs
+	}
+	return append(docs, doc)
+}
+
+// dictionary collects the words of new documents.
+type dictionary struct {
+	numbers map[string]uint32 // position in docs, after all the position in order plus one
+	docs    []wordDocs
+}
+
+func newDictionary() *dictionary { return &dictionary{numbers: map[string]uint32{}} }
+
+func (d *dictionary) add(number uint32, doc *search.Document) {
+	for _, word := range doc.Title {
+		if docs := d.get(word); docs != nil {
+			docs.title = appendNew(docs.title, number)
+			docs.anywhere = appendNew(docs.anywhere, number)
+		}
+	}
+	for _, word := range doc.Body {
+		if docs := d.get(word); docs != nil {
+			docs.anywhere = appendNew(docs.anywhere, number)
+		}
+	}
+}
+
+func (d *dictionary) get(word string) *wordDocs {
+	if word == "" {
+		return nil
+	}
+	n, known := d.numbers[word]
+	if !known {
+		n = uint32(len(d.docs))
+		d.numbers[word] = n
+		d.docs = append(d.docs, wordDocs{})
+	}
+	return &d.docs[n]
+}
+
+// all iterates over the words in order and numbers them for text.
+func (d *dictionary) all(yield func(string, wordDocs) bool) {
+	for i, word := range slices.Sorted(maps.Keys(d.numbers)) {
+		docs := d.docs[d.numbers[word]]
+		d.numbers[word] = uint32(i + 1)
+		if !yield(word, docs) {
+			return
+		}
+	}
+}
+
+func (d *dictionary) text(doc *search.Document, words []uint32) (all []uint32, title int) {
+	for _, word := range doc.Title {
+		words = append(words, d.numbers[word])
+	}
+	title = len(words)
+	words = append(words, 0)
+	for _, word := range doc.Body {
+		words = append(words, d.numbers[word])
+	}
+	return words, title
+}
+
+// build returns a segment of new documents in memory.
+func build(docs []*search.Document, normalize func(string) string) (*segment, error) {
+	return buildInMemory(newContent(docs), normalize)
+}
+
+func buildInMemory(c content, normalize func(string) string) (*segment, error) {
+	var b alignedBuffer
+	if err := writeImage(&b, c, normalize); err != nil {
+		return nil, err
+	}
+	return openSegment(&image{bytes: b.bytes()})
+}
+
+// writeImage writes an image. Its memory grows with the columns, not with the
+// text.
+func writeImage(w io.Writer, c content, normalize func(string) string) error {
+	b := builder{w: newImageWriter(w), s: &segment{}}
+	b.columns(c)
+	b.postings(c)
+	b.normalize(normalize)
+	b.forward(c)
+	return b.w.close(b.s)
+}
+
+type builder struct {
+	w          *imageWriter
+	s          *segment
+	buffer     []byte
+	placeDocs  [][]uint32
+	wordCounts []int
+}
+
+func (b *builder) columns(c content) {
+	s := b.s
+	for i := range c.docs {
+		r := c.row(i)
+		s.ids.add(r.id)
+		s.byID = append(s.byID, uint32(i))
+		s.versions = append(s.versions, r.version)
+		s.posted = append(s.posted, r.posted)
+		s.deadlines = append(s.deadlines, r.deadline)
+		if r.deadline != never {
+			s.byDeadline = append(s.byDeadline, uint32(i))
+		}
+		s.payMin = append(s.payMin, r.pay.Min)
+		s.payMax = append(s.payMax, r.pay.Max)
+	}
+	slices.SortFunc(s.byID, func(a, b uint32) int { return strings.Compare(s.ids.at(int(a)), s.ids.at(int(b))) })
+	slices.SortFunc(s.byDeadline, func(a, b uint32) int { return cmp.Compare(s.deadlines[a], s.deadlines[b]) })
+
+	var currencies, titles, locations []string
+	var places []search.Point
+	currencies, s.currency = column(c, strings.Compare, func(r row) (string, bool) { return r.pay.Currency, r.paid })
+	titles, s.title = column(c, strings.Compare, func(r row) (string, bool) { return r.title, r.title != "" })
+	locations, s.location = column(c, strings.Compare, func(r row) (string, bool) { return r.location, r.location != "" })
+	places, s.place = column(c, comparePoints, func(r row) (search.Point, bool) { return r.point, r.placed })
+	s.currencies, s.titles, s.locations, s.places = newTexts(currencies), newTexts(titles), newTexts(locations), places
+
+	b.placeDocs = make([][]uint32, len(places))
+	for i, place := range s.place {
+		if place > 0 {
+			b.placeDocs[place-1] = append(b.placeDocs[place-1], uint32(i))
+		}
+	}
+}
+
+func comparePoints(a, b search.Point) int {
+	return cmp.Or(cmp.Compare(a.Lat, b.Lat), cmp.Compare(a.Lon, b.Lon))
+}
+
+func newTexts(list []string) texts {
+	var t texts
+	for _, s := range list {
+		t.add(s)
+	}
+	return t
+}
+
+// column returns the sorted distinct values of the rows and, for each row, the
+// position of its value plus one, 0 for none.
+func column[T comparable](c content, compare func(a, b T) int, value func(row) (T, bool)) (values []T, numbers []uint32) {
+	known := map[T]uint32{}
+	numbers = make([]uint32, c.docs)
+	for i := range c.docs {
+		v, stated := value(c.row(i))
+		if !stated {
+			continue
+		}
+		n, found := known[v]
+		if !found {
+			values = append(values, v)
+			n = uint32(len(values))
+			known[v] = n
+		}
+		numbers[i] = n
+	}
+	slices.SortFunc(values, compare)
+	sorted := make([]uint32, len(values)+1)
+	for i, v := range values {
+		sorted[known[v]] = uint32(i + 1)
+	}
+	for i, n := range numbers {
+		numbers[i] = sorted[n]
+	}
+	return values, numbers
+}
+
+func (b *builder) postings(c content) {
+	s := b.s
+	b.w.begin(postingSection)
+	for key, docs := range c.keys {
+		s.keys.add(key)
+		s.keyReferences = append(s.keyReferences, b.posting(docs))
+	}
+	for word, docs := range c.words {
+		s.words.add(word)
+		s.wordReferences = append(s.wordReferences, b.posting(docs.anywhere))
+		s.titleReferences = append(s.titleReferences, b.posting(docs.title))
+		b.wordCounts = append(b.wordCounts, len(docs.anywhere))
+	}
+	for _, docs := range b.placeDocs {
+		s.placeReferences = append(s.placeReferences, b.posting(docs))
+	}
+	b.w.end()
+}
+
+func (b *builder) posting(docs []uint32) (reference uint64) {
+	switch len(docs) {
+	case 0:
+		return 0
+	case 1:
+		return singleReference | uint64(docs[0])
+	}
+	reference = b.w.length() + 1
+	b.buffer = appendPosting(b.buffer[:0], docs)
+	b.w.write(b.buffer)
+	return reference
+}
+
+// normalize groups the words by their normalized form.
+func (b *builder) normalize(normalize func(string) string) {
+	s := b.s
+	groups := map[string][]uint32{}
+	for i := range s.words.len() {
+		norm := normalize(s.words.at(i))
+		groups[norm] = append(groups[norm], uint32(i))
+	}
+	for _, norm := range slices.Sorted(maps.Keys(groups)) {
+		s.norms.add(norm)
+		s.starts = append(s.starts, uint32(len(s.members)))
+		s.members = append(s.members, groups[norm]...)
+	}
+	s.starts = append(s.starts, uint32(len(s.members)))
+}
+
+func (b *builder) forward(c content) {
+	s := b.s
+	b.assignCodes()
+	s.forwardStarts = make([]uint64, 0, c.docs+1)
+	b.w.begin(forwardSection)
+	var words []uint32
+	var title int
+	for i := range c.docs {
+		s.forwardStarts = append(s.forwardStarts, b.w.length())
+		words, title = c.text(i, words[:0])
+		for j, n := range words {
+			if n > 0 {
+				words[j] = s.codes[n-1]
+			}
+		}
+		b.buffer = appendRecord(b.buffer[:0], words, title)
+		b.w.write(b.buffer)
+	}
+	s.forwardStarts = append(s.forwardStarts, b.w.length())
+	b.w.end()
+}
+
+// assignCodes numbers the words from 1, the most frequent one first.
+func (b *builder) assignCodes() {
+	order := make([]uint32, len(b.wordCounts))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortStableFunc(order, func(x, y uint32) int { return cmp.Compare(b.wordCounts[y], b.wordCounts[x]) })
+	b.s.codes = make([]uint32, len(order))
+	for code, word := range order {
+		b.s.codes[word] = uint32(code + 1)
+	}
+}

@@ -1,0 +1,161 @@
+package searchindex
+
+import (
+	"math"
+	"sort"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// compiler resolves expressions against a segment.
+type compiler struct {
+	s         *segment
+	normalize func(string) string
+}
+
+func (c compiler) all(exprs []search.Expr) []node {
+	nodes := make([]node, len(exprs))
+	for i := range exprs {
+		nodes[i] = c.node(&exprs[i])
+	}
+	return nodes
+}
+
+func (c compiler) node(e *search.Expr) node {
+	switch e.Op {
+	case search.OpAnd:
+		if len(e.Args) > 0 {
+			return newAnd(c.all(e.Args))
+		}
+	case search.OpOr:
+		return newOr(c.all(e.Args))
+	case search.OpNot:
+		return notNode{c.node(&e.Args[0]), c.s.docs()}
+	case search.OpKey:
+		return c.key(e.Text)
+	case search.OpWord:
+		return c.union(c.members(e.Text), e.Title)
+	case search.OpPrefix:
+		return c.prefix(e.Text, e.Title)
+	case search.OpPhrase:
+		return c.phrase(e)
+	case search.OpWithin:
+		return c.within(*e.Point, e.Miles)
+	case search.OpPay:
+		return c.pay(*e.Pay)
+	case search.OpPosted:
+		after := e.After.UnixMicro()
+		return rangeNode{uint32(sort.Search(c.s.docs(), func(i int) bool { return c.s.posted[i] < after }))}
+	}
+	return allNode{c.s.docs()}
+}
+
+func (c compiler) key(key string) node {
+	n, found := c.s.keys.find(key)
+	if !found {
+		return newUnion(nil)
+	}
+	list := c.s.keyPostings()
+	return newUnion([]posting{list.get(n)})
+}
+
+// members returns the words whose normalized form is that of the given one.
+func (c compiler) members(word string) []uint32 {
+	n, found := c.s.norms.find(c.normalize(word))
+	if !found {
+		return nil
+	}
+	return c.s.members[c.s.starts[n]:c.s.starts[n+1]]
+}
+
+func (c compiler) union(words []uint32, title bool) node {
+	all := c.s.wordPostings()
+	if title {
+		all = c.s.titlePostings()
+	}
+	list := make([]posting, 0, len(words))
+	for _, word := range words {
+		if all.count(int(word)) > 0 {
+			list = append(list, all.get(int(word)))
+		}
+	}
+	return newUnion(list)
+}
+
+func (c compiler) prefix(prefix string, title bool) node {
+	from, to := c.s.words.prefixed(prefix)
+	words := make([]uint32, 0, to-from)
+	for i := from; i < to; i++ {
+		words = append(words, uint32(i))
+	}
+	return c.union(words, title)
+}
+
+func (c compiler) phrase(e *search.Expr) node {
+	var candidates []node
+	var positions [][]uint32
+	for _, word := range e.Words {
+		words := c.members(word)
+		if e.Literal {
+			words = nil
+			if n, found := c.s.words.find(word); found {
+				words = []uint32{uint32(n)}
+			}
+		}
+		if len(words) == 0 {
+			return newUnion(nil)
+		}
+		codes := make([]uint32, len(words))
+		for i, w := range words {
+			codes[i] = c.s.codes[w]
+		}
+		positions = append(positions, codes)
+		candidates = append(candidates, c.union(words, e.Title))
+	}
+	if len(positions) == 1 {
+		return candidates[0]
+	}
+	return &phraseNode{segment: c.s, candidates: newAnd(candidates), phrase: newPhrase(positions), title: e.Title}
+}
+
+// within reads the postings of the places in the circle if they are few, and
+// else the place of each document.
+func (c compiler) within(center search.Point, miles float64) node {
+	s := c.s
+	degrees := miles/69 + 0.01 // a degree of latitude has more than 69 miles
+	from := sort.Search(len(s.places), func(i int) bool { return s.places[i].Lat >= center.Lat-degrees })
+	inside := newVector(len(s.places) + 1)
+	list, found := s.placePostings(), []posting(nil)
+	total := 0
+	for i := from; i < len(s.places) && s.places[i].Lat <= center.Lat+degrees; i++ {
+		if s.places[i].Miles(center) <= miles {
+			inside.set(uint32(i + 1))
+			found = append(found, list.get(i))
+			total += found[len(found)-1].count
+		}
+	}
+	if total+len(found)*s.blocks()*4 < s.docs() {
+		return newUnion(found)
+	}
+	return &columnNode{docs: s.docs(), test: func(doc uint32) bool { return inside.has(s.place[doc]) }}
+}
+
+func (c compiler) pay(r search.PayRange) node {
+	s := c.s
+	if r.Max == 0 {
+		r.Max = math.MaxInt64
+	}
+	if r.Currency == "" {
+		return &columnNode{docs: s.docs(), test: func(doc uint32) bool {
+			return s.currency[doc] > 0 && s.payMax[doc] >= r.Min && s.payMin[doc] <= r.Max
+		}}
+	}
+	n, found := s.currencies.find(r.Currency)
+	if !found {
+		return newUnion(nil)
+	}
+	currency := uint32(n + 1)
+	return &columnNode{docs: s.docs(), test: func(doc uint32) bool {
+		return s.currency[doc] == currency && s.payMax[doc] >= r.Min && s.payMin[doc] <= r.Max
+	}}
+}

@@ -1,0 +1,246 @@
+package searchindex
+
+import (
+	"math/bits"
+	"slices"
+	"sync"
+)
+
+// node is an expression that is resolved against one segment.
+type node interface {
+	// eval sets out to the documents of the block that are in mask and match.
+	eval(e *evaluation, mask, out vector)
+	// has reports whether one document matches.
+	has(doc uint32) bool
+	// weight estimates the work of eval.
+	weight() int
+}
+
+// evaluation is the state of a query in one block.
+type evaluation struct {
+	block int
+	words int // of the vectors of this block
+	free  []*[blockWords]uint64
+	used  []*[blockWords]uint64
+}
+
+var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
+
+func (e *evaluation) begin(s *segment, block int) {
+	e.block, e.words = block, (s.blockDocs(block)+63)/64
+}
+
+// vector returns a scratch vector with any content. It is given back by release
+// with the mark from before.
+func (e *evaluation) vector() vector {
+	n := len(e.used)
+	if n == len(e.free) {
+		e.free = append(e.free, new([blockWords]uint64))
+	}
+	e.used = append(e.used, e.free[n])
+	return e.free[n][:e.words]
+}
+
+func (e *evaluation) mark() int        { return len(e.used) }
+func (e *evaluation) release(mark int) { e.used = e.used[:mark] }
+
+// block returns the part of a vector of the segment that is about the block.
+func (v vector) block(e *evaluation) vector {
+	from := e.block * blockWords
+	return v[from : from+e.words]
+}
+
+type allNode struct{ docs int }
+
+func (n allNode) eval(_ *evaluation, mask, out vector) { copy(out, mask) }
+func (n allNode) has(uint32) bool                      { return true }
+func (n allNode) weight() int                          { return n.docs }
+
+// unionNode matches the documents of any of the postings.
+type unionNode struct {
+	list  []posting
+	total int
+}
+
+func newUnion(list []posting) node {
+	n := &unionNode{list: list}
+	for i := range list {
+		n.total += list[i].count
+	}
+	return n
+}
+
+func (n *unionNode) eval(e *evaluation, mask, out vector) {
+	out.clear()
+	for i := range n.list {
+		n.list[i].addTo(e.block, mask, out)
+	}
+}
+
+func (n *unionNode) has(doc uint32) bool {
+	return slices.ContainsFunc(n.list, func(p posting) bool { return p.has(doc) })
+}
+
+func (n *unionNode) weight() int { return n.total }
+
+type andNode struct{ args []node }
+
+func newAnd(args []node) node {
+	if len(args) == 1 {
+		return args[0]
+	}
+	slices.SortStableFunc(args, func(a, b node) int { return a.weight() - b.weight() })
+	return &andNode{args}
+}
+
+func (n *andNode) eval(e *evaluation, mask, out vector) {
+	defer e.release(e.mark())
+	n.args[0].eval(e, mask, out)
+	next := e.vector()
+	for _, arg := range n.args[1:] {
+		if out.isEmpty() {
+			return
+		}
+		arg.eval(e, out, next)
+		copy(out, next)
+	}
+}
+
+func (n *andNode) has(doc uint32) bool {
+	for _, arg := range n.args {
+		if !arg.has(doc) {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *andNode) weight() int { return n.args[0].weight() }
+
+type orNode struct {
+	args []node
+	sum  int
+}
+
+func newOr(args []node) node {
+	if len(args) == 1 {
+		return args[0]
+	}
+	n := &orNode{args: args}
+	for _, arg := range args {
+		n.sum += arg.weight()
+	}
+	return n
+}
+
+func (n *orNode) eval(e *evaluation, mask, out vector) {
+	defer e.release(e.mark())
+	rest, next := e.vector(), e.vector()
+	copy(rest, mask)
+	out.clear()
+	for _, arg := range n.args {
+		arg.eval(e, rest, next)
+		out.or(next)
+		rest.andNot(next)
+	}
+}
+
+func (n *orNode) has(doc uint32) bool {
+	return slices.ContainsFunc(n.args, func(arg node) bool { return arg.has(doc) })
+}
+
+func (n *orNode) weight() int { return n.sum }
+
+type notNode struct {
+	arg  node
+	docs int
+}
+
+func (n notNode) eval(e *evaluation, mask, out vector) {
+	defer e.release(e.mark())
+	found := e.vector()
+	n.arg.eval(e, mask, found)
+	copy(out, mask)
+	out.andNot(found)
+}
+
+func (n notNode) has(doc uint32) bool { return !n.arg.has(doc) }
+func (n notNode) weight() int         { return n.docs }
+
+// rangeNode matches the ordinals below end.
+type rangeNode struct{ end uint32 }
+
+func (n rangeNode) eval(e *evaluation, mask, out vector) {
+	below(out, mask, int(n.end)-e.block*blockDocs)
+}
+
+func (n rangeNode) has(doc uint32) bool { return doc < n.end }
+func (n rangeNode) weight() int         { return int(n.end) }
+
+// below sets out to the documents of mask below end.
+func below(out, mask vector, end int) {
+	for i, w := range mask {
+		switch left := end - i*64; {
+		case left <= 0:
+			out[i] = 0
+		case left < 64:
+			out[i] = w & (1<<left - 1)
+		default:
+			out[i] = w
+		}
+	}
+}
+
+// phraseNode reads the texts of the documents that contain all words.
+type phraseNode struct {
+	segment    *segment
+	candidates node
+	phrase     phrase
+	title      bool
+}
+
+func (n *phraseNode) eval(e *evaluation, mask, out vector) {
+	n.candidates.eval(e, mask, out)
+	first := uint32(e.block * blockDocs)
+	for doc := range out.each {
+		if !n.contains(first + doc) {
+			out[doc>>6] &^= 1 << (doc & 63)
+		}
+	}
+}
+
+func (n *phraseNode) contains(doc uint32) bool {
+	title, text := n.segment.record(doc)
+	if n.title {
+		text = title
+	}
+	return n.phrase.matches(text)
+}
+
+func (n *phraseNode) has(doc uint32) bool { return n.candidates.has(doc) && n.contains(doc) }
+
+// weight lets conditions without texts go first.
+func (n *phraseNode) weight() int { return n.segment.docs() + n.candidates.weight() }
+
+// columnNode tests each document of the mask.
+type columnNode struct {
+	docs int
+	test func(doc uint32) bool
+}
+
+func (n *columnNode) eval(e *evaluation, mask, out vector) {
+	first := uint32(e.block * blockDocs)
+	for i, w := range mask {
+		found := uint64(0)
+		for ; w != 0; w &= w - 1 {
+			bit := bits.TrailingZeros64(w)
+			if n.test(first + uint32(i<<6+bit)) {
+				found |= 1 << bit
+			}
+		}
+		out[i] = found
+	}
+}
+
+func (n *columnNode) has(doc uint32) bool { return n.test(doc) }
+func (n *columnNode) weight() int         { return n.docs }

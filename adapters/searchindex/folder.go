@@ -1,0 +1,343 @@
+package searchindex
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+// A folder has one file for each segment, and a manifest that names them. Files
+// are written under a temporary name, synchronized and renamed; the manifest is
+// the last one. Files that it does not name are removed.
+type folder struct {
+	path string
+	next int // number of the next file
+}
+
+const (
+	manifestFile  = "manifest"
+	lockFile      = "lock"
+	segmentSuffix = ".segment"
+	partialSuffix = ".partial"
+	// manifestFormat is changed together with imageFormat.
+	manifestFormat = 1
+	// minFileDocs is the number of documents from which a merged segment is
+	// written to a file at once, not at the next checkpoint.
+	minFileDocs = 10_000
+)
+
+// ErrLocked means that the folder is used by another index.
+var ErrLocked = errors.New("search index is used by another process")
+
+// manifest is the content of the index at a checkpoint.
+type manifest struct {
+	Analyzer   string
+	Vocabulary string
+	Position   string
+	NextFile   int
+	Segments   []manifestSegment
+	Deleted    []manifestTombstone
+}
+
+type manifestSegment struct {
+	File     string
+	Size     int
+	Checksum uint32
+	Dead     []byte // posting of the deleted documents
+}
+
+type manifestTombstone struct {
+	ID      string
+	Version int64
+}
+
+// openFolder locks the folder and returns what it stores.
+func (x *Index) openFolder() (parts []*part, err error) {
+	if err := os.MkdirAll(x.options.Folder, 0o700); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(x.options.Folder, lockFile))
+	locked, err := lock.TryLock()
+	if err != nil {
+		return nil, err
+	}
+	if !locked {
+		return nil, fmt.Errorf("%w: %s", ErrLocked, x.options.Folder)
+	}
+	x.lock, x.folder = lock, &folder{path: x.options.Folder}
+	m, err := x.folder.readManifest()
+	if x.options.Rebuild {
+		m, err = nil, x.folder.discard()
+	}
+	if err == nil && m != nil {
+		parts, err = x.load(m)
+	}
+	if err == nil {
+		err = x.folder.removeExcept(m)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return parts, nil
+}
+
+// load opens the segments of a manifest.
+func (x *Index) load(m *manifest) ([]*part, error) {
+	if m.Analyzer != x.options.Analyzer {
+		return nil, fmt.Errorf("%w: analyzer is %q, expected %q", ErrOutdated, m.Analyzer, x.options.Analyzer)
+	}
+	x.options.Vocabulary, x.position, x.folder.next = m.Vocabulary, m.Position, m.NextFile
+	for _, t := range m.Deleted {
+		x.tombstones.add(t.ID, t.Version)
+	}
+	var parts []*part
+	for _, ms := range m.Segments {
+		p, err := x.folder.openPart(ms)
+		if err != nil {
+			newState(parts).release()
+			return nil, fmt.Errorf("%s: %w", filepath.Join(x.folder.path, ms.File), err)
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+func (f *folder) openPart(ms manifestSegment) (*part, error) {
+	s, err := f.openSegment(ms.File)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.image.bytes) != ms.Size || s.image.checksum != ms.Checksum {
+		_ = s.image.release()
+		return nil, fmt.Errorf("%w: not the file of the manifest", ErrDamaged)
+	}
+	p := &part{segment: s}
+	if len(ms.Dead) > 0 {
+		list := readPosting(ms.Dead)
+		p.dead, p.deadCount = newVector(s.docs()), list.count
+		for _, doc := range list.appendTo(nil) {
+			p.dead.set(doc)
+		}
+	}
+	return p, nil
+}
+
+// openSegment maps a file and checks it.
+func (f *folder) openSegment(name string) (*segment, error) {
+	file, err := os.Open(filepath.Join(f.path, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: file is missing", ErrDamaged)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	im := &image{file: name}
+	if info.Size() > 0 {
+		if im.bytes, im.release, err = mapFile(file, int(info.Size())); err != nil {
+			return nil, err
+		}
+	}
+	s, err := openSegment(im)
+	if err != nil && im.release != nil {
+		_ = im.release()
+	}
+	return s, err
+}
+
+// writeSegment writes a segment to a new file and maps it.
+func (f *folder) writeSegment(c content, normalize func(string) string) (*segment, error) {
+	name := f.newName()
+	if err := f.write(name, func(w io.Writer) error { return writeImage(w, c, normalize) }); err != nil {
+		return nil, err
+	}
+	return f.openSegment(name)
+}
+
+func (f *folder) newName() string {
+	f.next++
+	return fmt.Sprintf("%08d%s", f.next, segmentSuffix)
+}
+
+// write creates or replaces a file in one step.
+func (f *folder) write(name string, content func(io.Writer) error) (err error) {
+	partial := filepath.Join(f.path, name+partialSuffix)
+	file, err := os.OpenFile(partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	err = content(file)
+	if err == nil {
+		err = file.Sync()
+	}
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(partial, filepath.Join(f.path, name))
+	}
+	if err != nil {
+		_ = os.Remove(partial)
+		return err
+	}
+	return syncFolder(f.path)
+}
+
+// The manifest begins with this line, which has its format and the CRC-32C of
+// the JSON that follows.
+const manifestHeader = "locum search index, format %d, checksum %08x\n"
+
+func (f *folder) writeManifest(m *manifest) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return f.write(manifestFile, func(w io.Writer) error {
+		if _, err := fmt.Fprintf(w, manifestHeader, manifestFormat, crc32.Checksum(text, castagnoli)); err != nil {
+			return err
+		}
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// readManifest returns nil for a folder without an index.
+func (f *folder) readManifest() (*manifest, error) {
+	b, err := os.ReadFile(filepath.Join(f.path, manifestFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	header, text, complete := bytes.Cut(b, []byte("\n"))
+	var format int
+	var checksum uint32
+	if n, _ := fmt.Sscanf(string(header)+"\n", manifestHeader, &format, &checksum); n < 1 {
+		return nil, fmt.Errorf("%w: manifest of something else in %s", ErrForeign, f.path)
+	}
+	if format != manifestFormat {
+		return nil, fmt.Errorf("%w: manifest has format %d, expected %d", ErrOutdated, format, manifestFormat)
+	}
+	m := new(manifest)
+	if !complete || crc32.Checksum(text, castagnoli) != checksum || json.Unmarshal(text, m) != nil {
+		return nil, fmt.Errorf("%w: checksum of the manifest differs", ErrDamaged)
+	}
+	return m, nil
+}
+
+// discard removes the manifest, and with it the content.
+func (f *folder) discard() error {
+	err := os.Remove(filepath.Join(f.path, manifestFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// removeExcept removes the files that the manifest does not name.
+func (f *folder) removeExcept(m *manifest) error {
+	named := map[string]bool{}
+	if m != nil {
+		for _, s := range m.Segments {
+			named[s.File] = true
+		}
+	}
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasSuffix(name, partialSuffix) || strings.HasSuffix(name, segmentSuffix) && !named[name] {
+			_ = os.Remove(filepath.Join(f.path, name)) // tried again at the next checkpoint
+		}
+	}
+	return nil
+}
+
+// checkpoint writes what has changed since the last one. The caller holds
+// maintaining.
+func (x *Index) checkpoint() error {
+	if x.folder == nil {
+		return nil
+	}
+	x.writing.Lock()
+	if !x.changed {
+		x.writing.Unlock()
+		return nil
+	}
+	st, err := x.acquire()
+	m := &manifest{Analyzer: x.options.Analyzer, Vocabulary: x.options.Vocabulary, Position: x.position, Deleted: x.tombstones.list()}
+	x.changed = false
+	x.writing.Unlock()
+	if err != nil {
+		return err
+	}
+	defer st.release()
+	if err := x.writeState(st, m); err != nil {
+		x.writing.Lock()
+		x.changed = true
+		x.writing.Unlock()
+		return err
+	}
+	return nil
+}
+
+func (x *Index) writeState(st *state, m *manifest) error {
+	f := x.folder
+	for _, p := range st.parts {
+		im := p.image
+		if im.file == "" {
+			name := f.newName()
+			err := f.write(name, func(w io.Writer) error {
+				_, err := w.Write(im.bytes)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			im.file = name
+		}
+		ms := manifestSegment{File: im.file, Size: len(im.bytes), Checksum: im.checksum}
+		if p.deadCount > 0 {
+			var dead []uint32
+			for doc := range p.dead.each {
+				dead = append(dead, doc)
+			}
+			ms.Dead = appendPosting(nil, dead)
+		}
+		m.Segments = append(m.Segments, ms)
+	}
+	m.NextFile = f.next
+	if err := f.writeManifest(m); err != nil {
+		return err
+	}
+	return f.removeExcept(m)
+}
+
+// list returns the tombstones, oldest first.
+func (t *tombstones) list() []manifestTombstone {
+	var list []manifestTombstone
+	listed := map[string]bool{}
+	for _, id := range t.order {
+		if version, known := t.versions[id]; known && !listed[id] {
+			listed[id] = true
+			list = append(list, manifestTombstone{id, version})
+		}
+	}
+	return list
+}

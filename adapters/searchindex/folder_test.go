@@ -1,0 +1,296 @@
+package searchindex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+func options(folder string) Options {
+	return Options{
+		Folder: folder, Normalize: strings.ToLower, Analyzer: "analyzer 1", Vocabulary: "vocabulary 1", CheckpointInterval: time.Hour,
+	}
+}
+
+func open(t *testing.T, o Options) *Index {
+	x, err := Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, x.Close()) })
+	return x
+}
+
+// put creates or replaces the documents from, …, to-1.
+func put(t *testing.T, x *Index, version int64, from, to int, position string) {
+	var changes []search.Change
+	for i := from; i < to; i++ {
+		changes = append(changes, search.Change{ID: fmt.Sprintf("%05d", i), Version: version, Document: &search.Document{
+			PostedAt: time.Unix(int64(i), 0), Deadline: time.Unix(1_000_000, 0), Keys: []string{"all", fmt.Sprint("version:", version)},
+			Title: []string{"Senior", "nurse"}, Body: []string{"ward", fmt.Sprint(i % 100)}, SortTitle: fmt.Sprint(i % 10), SortLocation: "Leeds",
+			Pay: &search.PayRange{Min: int64(i), Max: int64(i), Currency: "GBP"}, Point: &search.Point{Lat: float64(i % 50)},
+		}})
+	}
+	require.NoError(t, x.Apply(context.Background(), changes, position))
+}
+
+func total(t *testing.T, x *Index, e search.Expr) int {
+	r, err := x.Find(context.Background(), search.Query{Now: time.Unix(0, 0), Must: []search.Expr{e}})
+	require.NoError(t, err)
+	return r.Total
+}
+
+func TestOpen_FolderInUse_IsRefused(t *testing.T) {
+	t.Parallel()
+	o := options(t.TempDir())
+	x := open(t, o)
+	_, err := Open(o)
+	require.ErrorIs(t, err, ErrLocked)
+	require.ErrorContains(t, err, o.Folder)
+	require.NoError(t, x.Close())
+	open(t, o)
+}
+
+func TestOpen_OtherAnalyzer_IsOutdated(t *testing.T) {
+	t.Parallel()
+	o := options(t.TempDir())
+	x := open(t, o)
+	put(t, x, 1, 0, 10, "one")
+	require.NoError(t, x.Close())
+
+	o.Vocabulary = "vocabulary 2" // it may serve until the caller has built another
+	x = open(t, o)
+	require.Equal(t, "vocabulary 1", x.Vocabulary())
+	require.NoError(t, x.Close())
+
+	o.Analyzer = "analyzer 2"
+	_, err := Open(o)
+	require.ErrorIs(t, err, ErrOutdated)
+	o.Rebuild = true
+	x = open(t, o)
+	require.Equal(t, "vocabulary 2", x.Vocabulary())
+	require.Empty(t, x.Position())
+	require.Zero(t, total(t, x, search.All()))
+}
+
+// copyFolder copies the files of a running index as a crash would leave them.
+func copyFolder(t *testing.T, from string) (to string) {
+	to = t.TempDir()
+	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
+	return to
+}
+
+func TestOpen_AfterCrash_HasLastCheckpoint(t *testing.T) {
+	t.Parallel()
+	o := options(t.TempDir())
+	x := open(t, o)
+	put(t, x, 1, 0, 100, "one")
+	put(t, x, 2, 50, 60, "two")
+	x.maintaining.Lock()
+	require.NoError(t, x.checkpoint())
+	x.maintaining.Unlock()
+	put(t, x, 3, 0, 200, "three")
+
+	crashed := copyFolder(t, o.Folder)
+	// A file that was being written, and one that was not named yet.
+	require.NoError(t, os.WriteFile(filepath.Join(crashed, "00000099.segment"+partialSuffix), []byte("locum"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(crashed, "00000098.segment"), []byte("locum"), 0o600))
+	y := open(t, options(crashed))
+	require.Equal(t, "two", y.Position())
+	require.Equal(t, 100, total(t, y, search.HasKey("all")))
+	require.Equal(t, 10, total(t, y, search.HasKey("version:2")))
+	require.NoFileExists(t, filepath.Join(crashed, "00000098.segment"))
+	require.NoFileExists(t, filepath.Join(crashed, "00000099.segment"+partialSuffix))
+	put(t, y, 3, 0, 200, "three")
+	require.Equal(t, 200, total(t, y, search.HasKey("version:3")))
+}
+
+// TestOpen_AfterEachStep_HasOldOrNewState copies the folder whenever a file has
+// been renamed during a checkpoint.
+func TestOpen_AfterEachStep_HasOldOrNewState(t *testing.T) {
+	t.Parallel()
+	o := options(t.TempDir())
+	x := open(t, o)
+	put(t, x, 1, 0, 100, "one")
+	x.maintaining.Lock()
+	require.NoError(t, x.checkpoint())
+	x.maintaining.Unlock()
+	put(t, x, 2, 0, 10, "two")
+	put(t, x, 2, 10, 20, "two")
+
+	st, err := x.acquire()
+	require.NoError(t, err)
+	defer st.release()
+	for _, p := range st.parts {
+		if p.image.file == "" {
+			before := copyFolder(t, o.Folder)
+			require.NoError(t, os.WriteFile(filepath.Join(before, "00000009.segment"), p.image.bytes, 0o600))
+			y := open(t, options(before))
+			require.Equal(t, "one", y.Position())
+			require.Equal(t, 100, total(t, y, search.HasKey("version:1")))
+		}
+	}
+	require.NoError(t, x.Close())
+	y := open(t, o)
+	require.Equal(t, "two", y.Position())
+	require.Equal(t, 20, total(t, y, search.HasKey("version:2")))
+	require.Equal(t, 80, total(t, y, search.HasKey("version:1")))
+}
+
+func TestOpen_DamagedFile_IsRefused(t *testing.T) {
+	t.Parallel()
+	o := options(t.TempDir())
+	x := open(t, o)
+	put(t, x, 1, 0, 300, "one")
+	put(t, x, 2, 0, 10, "two")
+	require.NoError(t, x.Compact(context.Background()))
+	put(t, x, 3, 10, 20, "three")
+	require.NoError(t, x.Close())
+
+	refused := func(t *testing.T, name string, content []byte, condition string, args ...any) {
+		folder := copyFolder(t, o.Folder)
+		require.NoError(t, os.Remove(filepath.Join(folder, name)))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), content, 0o600))
+		y, err := Open(options(folder))
+		if err == nil {
+			_ = y.Close()
+		}
+		require.True(t, errors.Is(err, ErrDamaged) || errors.Is(err, ErrForeign) || errors.Is(err, ErrOutdated), "%s: %v", fmt.Sprintf(condition, args...), err)
+		// The lock is free again, and a rebuild is possible.
+		rebuilt := options(folder)
+		rebuilt.Rebuild = true
+		y, err = Open(rebuilt)
+		require.NoError(t, err)
+		require.NoError(t, y.Close())
+	}
+	files, err := filepath.Glob(filepath.Join(o.Folder, "*"+segmentSuffix))
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	for _, file := range append(files, filepath.Join(o.Folder, manifestFile)) {
+		good, err := os.ReadFile(file)
+		require.NoError(t, err)
+		name := filepath.Base(file)
+		for _, at := range positions(t, name, good) {
+			bad := append([]byte(nil), good...)
+			bad[at] ^= 0x10
+			refused(t, name, bad, "%s altered at %d", name, at)
+			refused(t, name, good[:at], "%s cut off at %d", name, at)
+		}
+		refused(t, name, append(append([]byte(nil), good...), make([]byte, 8)...), "%s extended", name)
+	}
+	// A whole image, but not that of the manifest.
+	other, err := os.ReadFile(files[1])
+	require.NoError(t, err)
+	refused(t, filepath.Base(files[0]), other, "images exchanged")
+	folder := copyFolder(t, o.Folder)
+	require.NoError(t, os.Remove(filepath.Join(folder, filepath.Base(files[0]))))
+	_, err = Open(options(folder))
+	require.ErrorIs(t, err, ErrDamaged)
+}
+
+// positions returns a position in every part of a file.
+func positions(t *testing.T, name string, content []byte) []int {
+	list := []int{0, 3, len(content) / 2, len(content) - 1}
+	if name == manifestFile {
+		return append(list, strings.IndexByte(string(content), '\n'), len("locum search index, format "))
+	}
+	im := &image{bytes: content}
+	table, err := readTable(im)
+	require.NoError(t, err)
+	for _, e := range table {
+		if e.Length > 0 {
+			list = append(list, int(e.Offset), int(e.Offset+e.Length-1))
+		}
+	}
+	for at := len(content) - footerSize; at < len(content); at += 4 {
+		list = append(list, at)
+	}
+	return append(list, len(content)-footerSize-8) // in the table
+}
+
+func TestOpen_UnknownFormat_IsOutdated(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, manifestFile), []byte("locum search index, format 99, checksum 00000000\n{}"), 0o600))
+	_, err := Open(options(folder))
+	require.ErrorIs(t, err, ErrOutdated)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, manifestFile), []byte("something else"), 0o600))
+	_, err = Open(options(folder))
+	require.ErrorIs(t, err, ErrForeign)
+}
+
+func TestMerge_KeepsLaterDeletions(t *testing.T) {
+	t.Parallel()
+	x := open(t, options(""))
+	put(t, x, 1, 0, 100, "one")
+	put(t, x, 1, 100, 200, "two")
+	st, err := x.acquire()
+	require.NoError(t, err)
+	m := newMerger(st.parts)
+	result, err := x.writeMerged(context.Background(), m)
+	require.NoError(t, err)
+	put(t, x, 2, 0, 5, "three")
+	require.NoError(t, x.Apply(context.Background(), []search.Change{{ID: "00150", Version: 9}}, "four"))
+	x.replace(m, result)
+	st.release()
+	require.Equal(t, 199, total(t, x, search.HasKey("all")))
+	require.Equal(t, 5, total(t, x, search.HasKey("version:2")))
+	require.NoError(t, x.Compact(context.Background()))
+	require.Equal(t, 199, total(t, x, search.HasKey("all")))
+	require.Len(t, x.state.Load().parts, 1)
+	require.Zero(t, x.state.Load().parts[0].deadCount)
+}
+
+func TestApply_ManyBatches_AreMerged(t *testing.T) {
+	t.Parallel()
+	x := open(t, options(t.TempDir()))
+	for i := range 300 {
+		put(t, x, 1, i, i+1, fmt.Sprint(i))
+	}
+	require.NoError(t, x.mergeAll(context.Background()))
+	require.Less(t, len(x.state.Load().parts), 4*mergeCount)
+	require.Equal(t, 300, total(t, x, search.HasKey("all")))
+	var all []search.Change
+	for i := range 300 {
+		all = append(all, search.Change{ID: fmt.Sprintf("%05d", i), Version: 2})
+	}
+	require.NoError(t, x.Apply(context.Background(), all, "deleted"))
+	require.NoError(t, x.mergeAll(context.Background()))
+	require.Empty(t, x.state.Load().parts)
+	require.Zero(t, x.Frequency("nurse"))
+}
+
+func TestClose_DuringFind_WaitsForReaders(t *testing.T) {
+	t.Parallel()
+	o := options(t.TempDir())
+	x := open(t, o)
+	put(t, x, 1, 0, 100, "one")
+	require.NoError(t, x.Close())
+	x = open(t, o)
+	st, err := x.acquire()
+	require.NoError(t, err)
+	require.NoError(t, x.Close())
+	require.Equal(t, "00099", st.parts[0].ids.at(0)) // still mapped
+	st.release()
+	require.Zero(t, st.parts[0].holders.Load())
+	_, err = x.acquire()
+	require.ErrorIs(t, err, search.ErrIndexClosed)
+}
+
+func TestTombstones_KeepLatest(t *testing.T) {
+	t.Parallel()
+	var list tombstones
+	for i := range maxTombstones + 10 {
+		list.add(fmt.Sprint(i), int64(i))
+	}
+	require.Negative(t, list.version("9"))
+	require.EqualValues(t, 10, list.version("10"))
+	require.Len(t, list.list(), maxTombstones)
+}

@@ -1,0 +1,89 @@
+package searchindex
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+)
+
+// The forward index has one record for each document: the length in bytes of the
+// title as a varint, the words of the title, a separator, the words of the body.
+// A word is its code as a varint, the separator between fields is 0. Since only
+// the last byte of a varint is below 0x80, the bytes of a code are found with
+// bytes.Index, and a hit is at the beginning of a word if the byte before is the
+// last one of another word.
+
+func appendRecord(dst []byte, words []uint32, title int) []byte {
+	var text []byte
+	size := 0
+	for i, code := range words {
+		if i == title {
+			size = len(text)
+		}
+		text = binary.AppendUvarint(text, uint64(code))
+	}
+	if title == len(words) {
+		size = len(text)
+	}
+	return append(binary.AppendUvarint(dst, uint64(size)), text...)
+}
+
+// record returns the title and the whole text of a document.
+func (s *segment) record(doc uint32) (title, text []byte) {
+	r := s.forward[s.forwardStarts[doc]:s.forwardStarts[doc+1]]
+	size, n := binary.Uvarint(r)
+	return r[n : n+int(size)], r[n:]
+}
+
+// appendCodes appends the codes of a text.
+func appendCodes(codes []uint32, text []byte) []uint32 {
+	for len(text) > 0 {
+		code, n := binary.Uvarint(text)
+		codes = append(codes, uint32(code))
+		text = text[n:]
+	}
+	return codes
+}
+
+// phrase has the codes that are allowed at each position.
+type phrase struct {
+	first [][]byte // encoded
+	rest  [][]uint32
+}
+
+func newPhrase(positions [][]uint32) phrase {
+	p := phrase{rest: positions[1:]}
+	for _, code := range positions[0] {
+		p.first = append(p.first, binary.AppendUvarint(nil, uint64(code)))
+	}
+	return p
+}
+
+// matches reports whether the text contains the phrase.
+func (p *phrase) matches(text []byte) bool {
+	for _, first := range p.first {
+		for from := 0; ; {
+			at := bytes.Index(text[from:], first)
+			if at < 0 {
+				break
+			}
+			at += from
+			from = at + 1
+			if (at == 0 || text[at-1] < 0x80) && p.continues(text[at+len(first):]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (p *phrase) continues(text []byte) bool {
+	for _, codes := range p.rest {
+		code, n := binary.Uvarint(text)
+		if n <= 0 || !slices.Contains(codes, uint32(code)) {
+			return false
+		}
+		text = text[n:]
+	}
+	return true
+}

@@ -1,0 +1,226 @@
+package searchindex
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"unsafe"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// An image holds one segment:
+//
+//	magic [8]byte
+//	sections, each aligned to 8 bytes
+//	table: sections × {offset, length, checksum uint64}
+//	table checksum uint32, byte order uint32, format uint32, sections uint32
+//	magic [8]byte
+//
+// Numbers are in native byte order. Checksums are CRC-32C, of a section with its
+// padding.
+const (
+	imageMagic  = "locumseg"
+	imageFormat = 1
+	byteOrder   = 0x01020304
+	footerSize  = 4*4 + len(imageMagic)
+)
+
+// Errors of Open. The index has to be rebuilt, see Options.Rebuild.
+var (
+	// ErrDamaged means that a file is incomplete or altered.
+	ErrDamaged = errors.New("search index is damaged")
+	// ErrOutdated means that the index was written in another format or with
+	// another analyzer.
+	ErrOutdated = errors.New("search index is outdated")
+	// ErrForeign means that a file was not written by this package, or on a
+	// machine with another byte order.
+	ErrForeign = errors.New("not a search index")
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// image is the memory of a segment.
+type image struct {
+	bytes    []byte
+	checksum uint32 // of the table of sections
+	release  func() error
+	file     string // empty if it is only in memory
+}
+
+type sectionEntry struct{ Offset, Length, Checksum uint64 }
+
+// imageWriter writes the sections of an image one after the other.
+type imageWriter struct {
+	w        *bufio.Writer
+	offset   uint64
+	table    [sectionCount]sectionEntry
+	open     int
+	checksum uint32
+	err      error
+}
+
+func newImageWriter(w io.Writer) *imageWriter {
+	iw := &imageWriter{w: bufio.NewWriterSize(w, 1<<16)}
+	iw.write([]byte(imageMagic))
+	return iw
+}
+
+// begin starts a section.
+func (w *imageWriter) begin(section int) {
+	w.open, w.checksum = section, 0
+	w.table[section].Offset = w.offset
+}
+
+// length returns the number of bytes in the open section.
+func (w *imageWriter) length() uint64 { return w.offset - w.table[w.open].Offset }
+
+func (w *imageWriter) write(b []byte) {
+	w.checksum = crc32.Update(w.checksum, castagnoli, b)
+	w.offset += uint64(len(b))
+	if w.err == nil {
+		_, w.err = w.w.Write(b)
+	}
+}
+
+func (w *imageWriter) end() {
+	e := &w.table[w.open]
+	e.Length = w.length()
+	w.write(make([]byte, padding(int(e.Length))))
+	e.Checksum = uint64(w.checksum)
+}
+
+// close writes the sections of s other than the two that were written before,
+// and the table.
+func (w *imageWriter) close(s *segment) error {
+	for i, slice := range s.sections()[:postingSection] {
+		w.begin(i)
+		w.write(sliceBytes(slice))
+		w.end()
+	}
+	table := bytesOf(w.table[:])
+	w.write(table)
+	footer := make([]byte, 0, footerSize)
+	for _, n := range []uint32{crc32.Checksum(table, castagnoli), byteOrder, imageFormat, sectionCount} {
+		footer = binary.NativeEndian.AppendUint32(footer, n)
+	}
+	w.write(append(footer, imageMagic...))
+	if w.err != nil {
+		return w.err
+	}
+	return w.w.Flush()
+}
+
+// bytesOf returns the memory of a slice of numbers.
+func bytesOf[T any](s []T) []byte {
+	var t T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(t)))
+}
+
+func sliceBytes(slice any) []byte {
+	switch s := slice.(type) {
+	case *[]byte:
+		return *s
+	case *[]uint32:
+		return bytesOf(*s)
+	case *[]uint64:
+		return bytesOf(*s)
+	case *[]int64:
+		return bytesOf(*s)
+	case *[]search.Point:
+		return bytesOf(*s)
+	}
+	panic(fmt.Sprintf("section of type %T", slice))
+}
+
+// setSlice points slice at b. It reports whether b has whole elements.
+func setSlice(slice any, b []byte) bool {
+	switch s := slice.(type) {
+	case *[]byte:
+		*s = b
+	case *[]uint32:
+		return setView(s, b)
+	case *[]uint64:
+		return setView(s, b)
+	case *[]int64:
+		return setView(s, b)
+	case *[]search.Point:
+		return setView(s, b)
+	}
+	return true
+}
+
+func setView[T any](s *[]T, b []byte) bool {
+	var t T
+	size := int(unsafe.Sizeof(t))
+	*s = view[T](b, len(b)/size)
+	return len(b)%size == 0
+}
+
+// openSegment checks an image and returns its segment.
+func openSegment(im *image) (*segment, error) {
+	table, err := readTable(im)
+	if err != nil {
+		return nil, err
+	}
+	s := &segment{image: im}
+	for i, slice := range s.sections() {
+		e := table[i]
+		end := e.Offset + e.Length + uint64(padding(int(e.Length)))
+		if e.Offset%8 != 0 || e.Length > uint64(len(im.bytes)) || end > uint64(len(im.bytes)) || e.Offset > end {
+			return nil, fmt.Errorf("%w: section %d exceeds the file", ErrDamaged, i)
+		}
+		if crc32.Checksum(im.bytes[e.Offset:end], castagnoli) != uint32(e.Checksum) {
+			return nil, fmt.Errorf("%w: checksum of section %d differs", ErrDamaged, i)
+		}
+		if !setSlice(slice, im.bytes[e.Offset:e.Offset+e.Length:e.Offset+e.Length]) {
+			return nil, fmt.Errorf("%w: section %d has a partial element", ErrDamaged, i)
+		}
+	}
+	return s, nil
+}
+
+func readTable(im *image) ([]sectionEntry, error) {
+	size := sectionCount * int(unsafe.Sizeof(sectionEntry{}))
+	b := im.bytes
+	if len(b) < len(imageMagic) || !bytes.HasPrefix(b, []byte(imageMagic)) {
+		return nil, fmt.Errorf("%w: no image of a segment", ErrForeign)
+	}
+	if len(b)%8 != 0 || len(b) < len(imageMagic)+size+footerSize || !bytes.HasSuffix(b, []byte(imageMagic)) {
+		return nil, fmt.Errorf("%w: image is incomplete", ErrDamaged)
+	}
+	footer := view[uint32](b[len(b)-footerSize:], 4)
+	switch {
+	case footer[1] != byteOrder:
+		return nil, fmt.Errorf("%w: byte order of another machine, or altered", ErrForeign)
+	case footer[2] != imageFormat || footer[3] != sectionCount:
+		return nil, fmt.Errorf("%w: image has format %d, expected %d", ErrOutdated, footer[2], imageFormat)
+	}
+	table := b[len(b)-footerSize-size : len(b)-footerSize]
+	im.checksum = crc32.Checksum(table, castagnoli)
+	if im.checksum != footer[0] {
+		return nil, fmt.Errorf("%w: checksum of the section table differs", ErrDamaged)
+	}
+	return view[sectionEntry](table, sectionCount), nil
+}
+
+// alignedBuffer collects an image in memory that is aligned to 8 bytes.
+type alignedBuffer struct {
+	words []uint64
+	n     int
+}
+
+func (a *alignedBuffer) Write(b []byte) (int, error) {
+	for need := (a.n + len(b) + 7) / 8; need > len(a.words); {
+		a.words = append(a.words, make([]uint64, max(need-len(a.words), len(a.words)))...)
+	}
+	copy(bytesOf(a.words)[a.n:], b)
+	a.n += len(b)
+	return len(b), nil
+}
+
+func (a *alignedBuffer) bytes() []byte { return bytesOf(a.words)[:a.n] }

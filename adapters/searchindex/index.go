@@ -1,0 +1,306 @@
+// Package searchindex is the embedded search engine. It implements search.Index
+// with immutable segments of compressed sets of documents, which are mapped from
+// files, and knows nothing of what its keys and words mean.
+package searchindex
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// Options configure an index.
+type Options struct {
+	// Folder stores the index; without one it is in memory only. One process at
+	// a time can open a folder.
+	Folder string
+	// Normalize returns the form by which words are compared. Analyzer is its
+	// version together with that of what produces words and keys: a folder that
+	// was written with another one is outdated.
+	Normalize func(word string) string
+	Analyzer  string
+	// Vocabulary is stored in a new index. Open accepts any, see
+	// Index.Vocabulary.
+	Vocabulary string
+	// Rebuild starts with an empty index and discards what the folder stores.
+	Rebuild bool
+	// CheckpointInterval is how often changes are written to the folder, 5
+	// seconds by default. Changes after the last checkpoint have to be applied
+	// again after a crash.
+	CheckpointInterval time.Duration
+	Log                *slog.Logger
+}
+
+const (
+	// mergeCount segments of about the same size are merged into one.
+	mergeCount = 8
+	// maxParts is the number of segments above which Apply merges before it
+	// returns.
+	maxParts = 80
+	// maxTombstones is the number of deleted documents whose version is kept.
+	maxTombstones = 16_384
+)
+
+// Index is an embedded search index.
+type Index struct {
+	options Options
+	state   atomic.Pointer[state]
+
+	writing    sync.Mutex // serializes changes of the state and guards the next fields
+	position   string
+	tombstones tombstones
+	changed    bool // since the last checkpoint
+
+	maintaining sync.Mutex // serializes merges and checkpoints and guards the next fields
+	folder      *folder    // nil in memory
+	lock        *flock.Flock
+
+	wake   chan struct{}
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+var _ search.Index = (*Index)(nil)
+
+// Open opens or creates an index. It returns ErrLocked if another process has
+// opened the folder, and ErrDamaged, ErrOutdated or ErrForeign if its content
+// cannot be used.
+func Open(o Options) (*Index, error) {
+	if o.CheckpointInterval == 0 {
+		o.CheckpointInterval = 5 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	x := &Index{options: o, wake: make(chan struct{}, 1)}
+	var parts []*part
+	if o.Folder != "" {
+		var err error
+		if parts, err = x.openFolder(); err != nil {
+			return nil, err
+		}
+	}
+	x.publish(newState(parts))
+	ctx, cancel := context.WithCancel(context.Background())
+	x.cancel = cancel
+	x.done.Go(func() { x.maintain(ctx) })
+	return x, nil
+}
+
+// Vocabulary returns the version of the vocabulary that the index was created
+// with.
+func (x *Index) Vocabulary() string { return x.options.Vocabulary }
+
+// Close implements search.Index. It writes a checkpoint first.
+func (x *Index) Close() error {
+	x.cancel()
+	x.done.Wait()
+	x.maintaining.Lock()
+	defer x.maintaining.Unlock()
+	x.writing.Lock()
+	closed := x.state.Load() == nil
+	x.writing.Unlock()
+	if closed {
+		return nil
+	}
+	err := x.checkpoint()
+	x.writing.Lock()
+	x.publish(nil)
+	x.writing.Unlock()
+	if x.lock != nil {
+		if unlockErr := x.lock.Unlock(); err == nil {
+			err = unlockErr
+		}
+	}
+	return err
+}
+
+// Position implements search.Index.
+func (x *Index) Position() string {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	return x.position
+}
+
+// Apply implements search.Index.
+func (x *Index) Apply(ctx context.Context, changes []search.Change, position string) error {
+	if err := x.apply(changes, position); err != nil {
+		return err
+	}
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+	return x.limitParts(ctx)
+}
+
+func (x *Index) apply(changes []search.Change, position string) error {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	st := x.state.Load()
+	if st == nil {
+		return search.ErrIndexClosed
+	}
+	b := batch{parts: slices.Clone(st.parts), unseen: map[int]bool{}}
+	var docs []*search.Document
+	deleted := map[string]int64{}
+	for _, c := range newest(changes) {
+		if c.Version <= x.tombstones.version(c.ID) || !b.remove(c.ID, c.Version) {
+			continue
+		}
+		if c.Document == nil {
+			deleted[c.ID] = c.Version
+			continue
+		}
+		d := *c.Document
+		d.ID, d.Version = c.ID, c.Version
+		docs = append(docs, &d)
+	}
+	if len(docs) > 0 {
+		s, err := build(docs, x.options.Normalize)
+		if err != nil {
+			return err
+		}
+		b.parts = append(b.parts, &part{segment: s})
+	}
+	for _, d := range docs {
+		x.tombstones.remove(d.ID)
+	}
+	for id, version := range deleted {
+		x.tombstones.add(id, version)
+	}
+	x.publish(newState(b.parts))
+	x.position, x.changed = position, true
+	return nil
+}
+
+// newest returns, for each document, the change with the highest version.
+func newest(changes []search.Change) []search.Change {
+	at := map[string]int{}
+	var list []search.Change
+	for _, c := range changes {
+		i, known := at[c.ID]
+		switch {
+		case !known:
+			at[c.ID] = len(list)
+			list = append(list, c)
+		case c.Version > list[i].Version:
+			list[i] = c
+		}
+	}
+	return list
+}
+
+// batch removes documents from the parts of a state.
+type batch struct {
+	parts  []*part
+	unseen map[int]bool // by readers
+}
+
+// remove deletes a document that has a lower version. It reports false if the
+// stored version is not lower.
+func (b *batch) remove(id string, version int64) bool {
+	for i, p := range b.parts {
+		doc, found := p.ordinal(id)
+		if !found || p.isDead(doc) {
+			continue
+		}
+		if p.versions[doc] >= version {
+			return false
+		}
+		b.parts[i] = p.without(doc, b.unseen[i])
+		b.unseen[i] = true
+		return true
+	}
+	return true
+}
+
+// Frequency implements search.Index.
+func (x *Index) Frequency(word string) int {
+	st, err := x.acquire()
+	if err != nil {
+		return 0
+	}
+	defer st.release()
+	n := 0
+	for _, p := range st.parts {
+		if i, found := p.words.find(word); found {
+			list := p.wordPostings()
+			n += list.count(i)
+		}
+	}
+	return n
+}
+
+// Words implements search.Index.
+func (x *Index) Words(prefix string) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		st, err := x.acquire()
+		if err != nil {
+			return
+		}
+		defer st.release()
+		next, end := make([]int, len(st.parts)), make([]int, len(st.parts))
+		for i, p := range st.parts {
+			next[i], end[i] = p.words.prefixed(prefix)
+		}
+		for {
+			word, found := "", false
+			for i, p := range st.parts {
+				if next[i] < end[i] && (!found || p.words.at(next[i]) < word) {
+					word, found = p.words.at(next[i]), true
+				}
+			}
+			if !found {
+				return
+			}
+			n := 0
+			for i, p := range st.parts {
+				if next[i] < end[i] && p.words.at(next[i]) == word {
+					list := p.wordPostings()
+					n += list.count(next[i])
+					next[i]++
+				}
+			}
+			if !yield(strings.Clone(word), n) {
+				return
+			}
+		}
+	}
+}
+
+// tombstones are the versions of the documents deleted last, oldest first.
+type tombstones struct {
+	versions map[string]int64
+	order    []string
+}
+
+func (t *tombstones) version(id string) int64 {
+	if v, found := t.versions[id]; found {
+		return v
+	}
+	return -1 << 63
+}
+
+func (t *tombstones) remove(id string) { delete(t.versions, id) }
+
+func (t *tombstones) add(id string, version int64) {
+	if t.versions == nil {
+		t.versions = map[string]int64{}
+	}
+	t.versions[id] = version
+	t.order = append(t.order, id)
+	if len(t.order) > maxTombstones {
+		delete(t.versions, t.order[0])
+		t.order = t.order[1:]
+	}
+}

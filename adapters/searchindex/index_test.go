@@ -1,0 +1,32 @@
+package searchindex_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/searchindex"
+	"github.com/locumhq/locum/modules/listings/search"
+	"github.com/locumhq/locum/test/conformance"
+)
+
+func TestIndex_Conformance(t *testing.T) {
+	t.Parallel()
+	open := func(inFolder bool) conformance.OpenSearchIndex {
+		return func(t *testing.T, folder string, normalize func(string) string) search.Index {
+			if !inFolder {
+				folder = ""
+			}
+			x, err := searchindex.Open(searchindex.Options{Folder: folder, Normalize: normalize, CheckpointInterval: 20 * time.Millisecond})
+			require.NoError(t, err)
+			return x
+		}
+	}
+	t.Run("memory", func(t *testing.T) { conformance.SearchIndex(t, open(false)) })
+	t.Run("folder", func(t *testing.T) { conformance.SearchIndex(t, open(true)) })
+	t.Run("storage", func(t *testing.T) {
+		t.Parallel()
+		conformance.SearchIndexStorage(t, open(true))
+	})
+}

@@ -1,0 +1,220 @@
+package searchindex
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+)
+
+// dropped is the new ordinal of a deleted document.
+const dropped = math.MaxUint32
+
+// merger writes the documents of several segments, without the deleted ones,
+// as one. Nothing is analyzed again.
+type merger struct {
+	sources []*part
+	order   []mergedDoc
+	// ordinals has, for each source, the new ordinals of its documents.
+	ordinals [][]uint32
+	// numbers has, for each source, the position plus one of its words among
+	// those of the new segment, and codes the words of its codes.
+	numbers, codes [][]uint32
+	scratch        vector
+}
+
+type mergedDoc struct{ source, doc uint32 }
+
+func newMerger(sources []*part) *merger {
+	m := &merger{sources: sources}
+	for _, p := range sources {
+		m.ordinals = append(m.ordinals, make([]uint32, p.docs()))
+		m.numbers = append(m.numbers, make([]uint32, p.words.len()))
+		codes := make([]uint32, len(p.codes)+1)
+		for word, code := range p.codes {
+			codes[code] = uint32(word)
+		}
+		m.codes = append(m.codes, codes)
+	}
+	m.sort()
+	m.scratch = newVector(len(m.order))
+	return m
+}
+
+// sort assigns the new ordinals.
+func (m *merger) sort() {
+	next := make([]int, len(m.sources))
+	for {
+		best := -1
+		for i, p := range m.sources {
+			for next[i] < p.docs() && p.isDead(uint32(next[i])) {
+				m.ordinals[i][next[i]] = dropped
+				next[i]++
+			}
+			if next[i] < p.docs() && (best < 0 || precedes(p.segment, next[i], m.sources[best].segment, next[best])) {
+				best = i
+			}
+		}
+		if best < 0 {
+			return
+		}
+		m.ordinals[best][next[best]] = uint32(len(m.order))
+		m.order = append(m.order, mergedDoc{uint32(best), uint32(next[best])})
+		next[best]++
+	}
+}
+
+// precedes reports whether document i of a is newer than document j of b.
+func precedes(a *segment, i int, b *segment, j int) bool {
+	return cmp.Or(cmp.Compare(b.posted[j], a.posted[i]), strings.Compare(b.ids.at(j), a.ids.at(i))) < 0
+}
+
+func (m *merger) content() content {
+	return content{docs: len(m.order), row: m.row, keys: m.keys, words: m.words, text: m.text}
+}
+
+func (m *merger) row(doc int) row {
+	d := m.order[doc]
+	return m.sources[d.source].row(int(d.doc))
+}
+
+func (s *segment) row(doc int) row {
+	r := row{id: s.ids.at(doc), version: s.versions[doc], posted: s.posted[doc], deadline: s.deadlines[doc]}
+	if n := s.currency[doc]; n > 0 {
+		r.paid = true
+		r.pay.Min, r.pay.Max, r.pay.Currency = s.payMin[doc], s.payMax[doc], s.currencies.at(int(n-1))
+	}
+	if n := s.title[doc]; n > 0 {
+		r.title = s.titles.at(int(n - 1))
+	}
+	if n := s.location[doc]; n > 0 {
+		r.location = s.locations.at(int(n - 1))
+	}
+	if n := s.place[doc]; n > 0 {
+		r.placed, r.point = true, s.places[n-1]
+	}
+	return r
+}
+
+// terms iterates over the union of sorted lists. It yields the position of the
+// term in each source, -1 where it is missing.
+func (m *merger) terms(list func(*segment) *texts) iter.Seq2[string, []int] {
+	return func(yield func(string, []int) bool) {
+		next := make([]int, len(m.sources))
+		at := make([]int, len(m.sources))
+		for {
+			least, found := "", false
+			for i, p := range m.sources {
+				l := list(p.segment)
+				at[i] = -1
+				if next[i] == l.len() {
+					continue
+				}
+				if term := l.at(next[i]); !found || term < least {
+					least, found = term, true
+				}
+			}
+			if !found {
+				return
+			}
+			for i, p := range m.sources {
+				if l := list(p.segment); next[i] < l.len() && l.at(next[i]) == least {
+					at[i] = next[i]
+					next[i]++
+				}
+			}
+			if !yield(least, at) {
+				return
+			}
+		}
+	}
+}
+
+func (m *merger) keys(yield func(string, []uint32) bool) {
+	var docs []uint32
+	for key, at := range m.terms(func(s *segment) *texts { return &s.keys }) {
+		docs = m.collect(docs[:0], at, (*segment).keyPostings)
+		if len(docs) > 0 && !yield(key, docs) {
+			return
+		}
+	}
+}
+
+func (m *merger) words(yield func(string, wordDocs) bool) {
+	var docs wordDocs
+	count := uint32(0)
+	for word, at := range m.terms(func(s *segment) *texts { return &s.words }) {
+		docs.anywhere = m.collect(docs.anywhere[:0], at, (*segment).wordPostings)
+		if len(docs.anywhere) == 0 {
+			continue
+		}
+		docs.title = m.collect(docs.title[:0], at, (*segment).titlePostings)
+		count++
+		for i, n := range at {
+			if n >= 0 {
+				m.numbers[i][n] = count
+			}
+		}
+		if !yield(word, docs) {
+			return
+		}
+	}
+}
+
+// collect appends the new ordinals of the documents of one term.
+func (m *merger) collect(docs []uint32, at []int, list func(*segment) postings) []uint32 {
+	sources := 0
+	for i, n := range at {
+		if n < 0 {
+			continue
+		}
+		sources++
+		start := len(docs)
+		all := list(m.sources[i].segment)
+		p := all.get(n)
+		docs = p.appendTo(docs)
+		kept := docs[:start]
+		for _, doc := range docs[start:] {
+			if doc = m.ordinals[i][doc]; doc != dropped {
+				kept = append(kept, doc)
+			}
+		}
+		docs = kept
+	}
+	if sources > 1 {
+		m.sortDocs(docs)
+	}
+	return docs
+}
+
+// sortDocs sorts distinct ordinals.
+func (m *merger) sortDocs(docs []uint32) {
+	if len(docs) < len(m.order)/32 {
+		slices.Sort(docs)
+		return
+	}
+	for _, doc := range docs {
+		m.scratch.set(doc)
+	}
+	i := 0
+	for doc := range m.scratch.each {
+		docs[i] = doc
+		i++
+	}
+	m.scratch.clear()
+}
+
+func (m *merger) text(doc int, words []uint32) (all []uint32, title int) {
+	d := m.order[doc]
+	titleText, text := m.sources[d.source].record(d.doc)
+	words = appendCodes(words, titleText)
+	title = len(words)
+	words = appendCodes(words, text[len(titleText):])
+	for i, code := range words {
+		if code > 0 {
+			words[i] = m.numbers[d.source][m.codes[d.source][code]]
+		}
+	}
+	return words, title
+}

@@ -1,0 +1,258 @@
+package searchindex
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"sort"
+	"unsafe"
+)
+
+// A posting is the set of the documents of one term, in the layout of Roaring
+// bitmaps: one container for each block that has any, either a sorted array of
+// 16-bit numbers or, above 4,096 documents, a bitmap. Its bytes are
+//
+//	documents uint32, containers uint32
+//	containers × {block uint16, documents-1 uint16, offset uint32}
+//	the arrays and bitmaps, each aligned to 8 bytes
+//
+// in native byte order, so that they are used where they are mapped. Offsets
+// count from the beginning of the posting in units of 8 bytes.
+//
+// A reference to a posting is 0 for the empty set, the document itself and
+// singleReference for a set of one, and else its offset in the image plus one.
+type posting struct {
+	count      int
+	single     uint32 // if count is 1
+	containers []container
+	data       []byte
+}
+
+type container struct {
+	block, last uint16
+	offset      uint32
+}
+
+const (
+	singleReference = 1 << 63
+	maxArray        = 4096
+	headerSize      = 8
+)
+
+// postings is a list of references with the bytes that they refer to.
+type postings struct {
+	references []uint64
+	data       []byte
+}
+
+// get returns the posting with this number.
+func (p *postings) get(i int) posting {
+	reference := p.references[i]
+	switch {
+	case reference == 0:
+		return posting{}
+	case reference&singleReference != 0:
+		return posting{count: 1, single: uint32(reference)}
+	}
+	return readPosting(p.data[reference-1:])
+}
+
+func (p *postings) len() int { return len(p.references) }
+
+// count returns the number of documents without reading the containers.
+func (p *postings) count(i int) int {
+	switch reference := p.references[i]; {
+	case reference == 0:
+		return 0
+	case reference&singleReference != 0:
+		return 1
+	default:
+		return int(binary.NativeEndian.Uint32(p.data[reference-1:]))
+	}
+}
+
+func readPosting(data []byte) posting {
+	n := binary.NativeEndian.Uint32(data[4:])
+	return posting{
+		count:      int(binary.NativeEndian.Uint32(data)),
+		containers: view[container](data[headerSize:], int(n)),
+		data:       data,
+	}
+}
+
+// view interprets the beginning of data, which is aligned for T, as n values.
+func view[T any](data []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	var t T
+	_ = data[n*int(unsafe.Sizeof(t))-1]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n)
+}
+
+func (p *posting) array(c container) []uint16 {
+	return view[uint16](p.data[int(c.offset)*8:], int(c.last)+1)
+}
+
+func (p *posting) bitmap(c container) vector {
+	return view[uint64](p.data[int(c.offset)*8:], blockWords)
+}
+
+func (c container) isArray() bool { return c.last < maxArray }
+
+// find returns the container of the block.
+func (p *posting) find(block int) (container, bool) {
+	i := 0
+	if len(p.containers) > block { // usual for common terms: every block has one
+		i = block
+	}
+	if i >= len(p.containers) || int(p.containers[i].block) != block {
+		i = sort.Search(len(p.containers), func(i int) bool { return int(p.containers[i].block) >= block })
+	}
+	if i < len(p.containers) && int(p.containers[i].block) == block {
+		return p.containers[i], true
+	}
+	return container{}, false
+}
+
+// addTo adds the documents of the block that are in mask to out.
+func (p *posting) addTo(block int, mask, out vector) {
+	if p.count == 1 && p.containers == nil {
+		if doc := p.single & (blockDocs - 1); int(p.single/blockDocs) == block && mask.has(doc) {
+			out.set(doc)
+		}
+		return
+	}
+	c, found := p.find(block)
+	if !found {
+		return
+	}
+	if c.isArray() {
+		for _, doc := range p.array(c) {
+			i := doc >> 6
+			out[i] |= mask[i] & (1 << (doc & 63))
+		}
+		return
+	}
+	bitmap := p.bitmap(c)[:len(out)]
+	mask = mask[:len(out)]
+	for i, w := range bitmap {
+		out[i] |= w & mask[i]
+	}
+}
+
+// countIn returns the number of documents of the block that are in v.
+func (p *posting) countIn(block int, v vector) int {
+	if p.count == 1 && p.containers == nil {
+		if int(p.single/blockDocs) == block && v.has(p.single&(blockDocs-1)) {
+			return 1
+		}
+		return 0
+	}
+	c, found := p.find(block)
+	if !found {
+		return 0
+	}
+	n := 0
+	if c.isArray() {
+		for _, doc := range p.array(c) {
+			n += int(v[doc>>6] >> (doc & 63) & 1)
+		}
+		return n
+	}
+	bitmap := p.bitmap(c)
+	for i, w := range v {
+		n += bits.OnesCount64(w & bitmap[i])
+	}
+	return n
+}
+
+// has reports whether the document is in the set.
+func (p *posting) has(doc uint32) bool {
+	if p.count == 1 && p.containers == nil {
+		return doc == p.single
+	}
+	c, found := p.find(int(doc / blockDocs))
+	if !found {
+		return false
+	}
+	if !c.isArray() {
+		return p.bitmap(c).has(doc % blockDocs)
+	}
+	_, found = slices.BinarySearch(p.array(c), uint16(doc))
+	return found
+}
+
+// appendTo appends the documents in ascending order.
+func (p *posting) appendTo(docs []uint32) []uint32 {
+	if p.count == 1 && p.containers == nil {
+		return append(docs, p.single)
+	}
+	for _, c := range p.containers {
+		first := uint32(c.block) * blockDocs
+		if c.isArray() {
+			for _, doc := range p.array(c) {
+				docs = append(docs, first+uint32(doc))
+			}
+			continue
+		}
+		for doc := range p.bitmap(c).each {
+			docs = append(docs, first+doc)
+		}
+	}
+	return docs
+}
+
+// appendPosting appends the bytes of a posting. The documents are in ascending
+// order; dst is aligned to 8 bytes before and after.
+func appendPosting(dst []byte, docs []uint32) []byte {
+	start := len(dst)
+	dst = binary.NativeEndian.AppendUint32(dst, uint32(len(docs)))
+	dst = append(dst, 0, 0, 0, 0)
+	containers := 0
+	for rest := docs; len(rest) > 0; containers++ {
+		n := blockLength(rest)
+		dst = binary.NativeEndian.AppendUint16(dst, uint16(rest[0]/blockDocs))
+		dst = binary.NativeEndian.AppendUint16(dst, uint16(n-1))
+		dst = append(dst, 0, 0, 0, 0)
+		rest = rest[n:]
+	}
+	binary.NativeEndian.PutUint32(dst[start+4:], uint32(containers))
+	for i := range containers {
+		n := blockLength(docs)
+		binary.NativeEndian.PutUint32(dst[start+headerSize+8*i+4:], uint32(len(dst)-start)/8)
+		dst = appendContainer(dst, docs[:n])
+		docs = docs[n:]
+	}
+	return dst
+}
+
+func appendContainer(dst []byte, docs []uint32) []byte {
+	if len(docs) > maxArray {
+		var bitmap [blockWords]uint64
+		for _, doc := range docs {
+			vector(bitmap[:]).set(doc % blockDocs)
+		}
+		for _, w := range bitmap {
+			dst = binary.NativeEndian.AppendUint64(dst, w)
+		}
+		return dst
+	}
+	for _, doc := range docs {
+		dst = binary.NativeEndian.AppendUint16(dst, uint16(doc))
+	}
+	return append(dst, make([]byte, padding(2*len(docs)))...)
+}
+
+// padding returns the number of bytes after which n is a multiple of 8.
+func padding(n int) int { return -n & 7 }
+
+// blockLength returns the number of documents in the block of the first one.
+func blockLength(docs []uint32) int {
+	end := (docs[0]/blockDocs + 1) * blockDocs
+	if end == 0 || docs[len(docs)-1] < end {
+		return len(docs)
+	}
+	n, _ := slices.BinarySearch(docs, end)
+	return n
+}

@@ -1,0 +1,182 @@
+package searchindex
+
+import (
+	"cmp"
+	"math"
+	"sort"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// segment is an immutable part of the index. Its slices are views of one image.
+// Documents have ordinals, newest first; equal times are sorted by id, largest
+// first.
+type segment struct {
+	ids       texts
+	byID      []uint32 // ordinals sorted by id
+	versions  []int64
+	posted    []int64 // microseconds
+	deadlines []int64 // microseconds; never without one
+	// byDeadline has the ordinals with a deadline, earliest first.
+	byDeadline []uint32
+
+	// currency has, for each document, the number of its currency plus one, or 0
+	// without pay. The next columns have the same form.
+	currencies     texts
+	currency       []uint32
+	payMin, payMax []int64
+	titles         texts
+	title          []uint32
+	locations      texts
+	location       []uint32
+	places         []search.Point // sorted by latitude
+	place          []uint32
+
+	keys   texts
+	words  texts
+	norms  texts    // the normalized words
+	starts []uint32 // where the words of a normalized one begin in members
+	// members are numbers of words.
+	members []uint32
+	// codes has, for each word, its number in forward: frequent words have small
+	// numbers.
+	codes []uint32
+
+	keyReferences, wordReferences, titleReferences, placeReferences []uint64
+	postingData                                                     []byte
+
+	// forward has the words of the documents in order, see forward.go.
+	forwardStarts []uint64
+	forward       []byte
+
+	image    *image
+	holders  atomic.Int64 // states that contain the segment
+	expiries atomic.Pointer[expiry]
+}
+
+// never is the deadline of a document without one.
+const never = math.MaxInt64
+
+// sections lists the slices that make up the image, in the order of their
+// numbers.
+func (s *segment) sections() []any {
+	return []any{
+		&s.ids.starts, &s.ids.bytes, &s.byID, &s.versions, &s.posted, &s.deadlines, &s.byDeadline,
+		&s.currencies.starts, &s.currencies.bytes, &s.currency, &s.payMin, &s.payMax,
+		&s.titles.starts, &s.titles.bytes, &s.title,
+		&s.locations.starts, &s.locations.bytes, &s.location,
+		&s.places, &s.place,
+		&s.keys.starts, &s.keys.bytes, &s.words.starts, &s.words.bytes,
+		&s.norms.starts, &s.norms.bytes, &s.starts, &s.members, &s.codes,
+		&s.keyReferences, &s.wordReferences, &s.titleReferences, &s.placeReferences,
+		&s.forwardStarts, &s.postingData, &s.forward,
+	}
+}
+
+// The last two sections are large and are written before the others.
+const (
+	postingSection = 34
+	forwardSection = 35
+	sectionCount   = 36
+)
+
+func (s *segment) docs() int   { return len(s.versions) }
+func (s *segment) blocks() int { return (s.docs() + blockDocs - 1) / blockDocs }
+
+// blockDocs returns the number of documents in a block.
+func (s *segment) blockDocs(block int) int { return min(blockDocs, s.docs()-block*blockDocs) }
+
+func (s *segment) keyPostings() postings   { return postings{s.keyReferences, s.postingData} }
+func (s *segment) wordPostings() postings  { return postings{s.wordReferences, s.postingData} }
+func (s *segment) titlePostings() postings { return postings{s.titleReferences, s.postingData} }
+func (s *segment) placePostings() postings { return postings{s.placeReferences, s.postingData} }
+
+// ordinal returns the ordinal of the document with the id.
+func (s *segment) ordinal(id string) (uint32, bool) {
+	i, found := sort.Find(len(s.byID), func(i int) int { return strings.Compare(id, s.ids.at(int(s.byID[i]))) })
+	if !found {
+		return 0, false
+	}
+	return s.byID[i], true
+}
+
+// firstAfter returns the first ordinal whose document follows one with this
+// time and id.
+func (s *segment) firstAfter(posted int64, id string) uint32 {
+	return uint32(sort.Search(s.docs(), func(i int) bool {
+		return cmp.Or(cmp.Compare(posted, s.posted[i]), strings.Compare(id, s.ids.at(i))) > 0
+	}))
+}
+
+// expiry is the set of expired documents, valid for from <= now < until.
+type expiry struct {
+	from, until int64
+	docs        vector // nil for none
+	count       int
+}
+
+// expired returns the documents whose deadline is not after now, nil for none.
+// The set is kept until the next deadline.
+func (s *segment) expired(now int64) vector {
+	last := s.expiries.Load()
+	if last != nil && last.from <= now && now < last.until {
+		return last.docs
+	}
+	e := &expiry{from: math.MinInt64, until: never}
+	e.count = sort.Search(len(s.byDeadline), func(i int) bool { return s.deadlines[s.byDeadline[i]] > now })
+	if e.count < len(s.byDeadline) {
+		e.until = s.deadlines[s.byDeadline[e.count]]
+	}
+	if e.count > 0 {
+		e.from = s.deadlines[s.byDeadline[e.count-1]]
+		e.docs = newVector(s.docs())
+		known := 0
+		if last != nil && last.docs != nil && last.count <= e.count {
+			copy(e.docs, last.docs)
+			known = last.count
+		}
+		for _, doc := range s.byDeadline[known:e.count] {
+			e.docs.set(doc)
+		}
+	}
+	s.expiries.Store(e)
+	return e.docs
+}
+
+// texts is a list of strings in one piece of memory.
+type texts struct {
+	starts []uint32 // one more than strings
+	bytes  []byte
+}
+
+func (t *texts) len() int { return max(0, len(t.starts)-1) }
+
+// at returns a string that shares the memory of the segment.
+func (t *texts) at(i int) string {
+	b := t.bytes[t.starts[i]:t.starts[i+1]]
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+func (t *texts) add(s string) {
+	if len(t.starts) == 0 {
+		t.starts = append(t.starts, 0)
+	}
+	t.bytes = append(t.bytes, s...)
+	t.starts = append(t.starts, uint32(len(t.bytes)))
+}
+
+// find returns the number of s in a sorted list, or where it would be inserted.
+func (t *texts) find(s string) (int, bool) {
+	return sort.Find(t.len(), func(i int) int { return strings.Compare(s, t.at(i)) })
+}
+
+// prefixed returns the range of the strings of a sorted list that begin with
+// the prefix.
+func (t *texts) prefixed(prefix string) (from, to int) {
+	from, _ = t.find(prefix)
+	to = from + sort.Search(t.len()-from, func(i int) bool { return !strings.HasPrefix(t.at(from+i), prefix) })
+	return from, to
+}
