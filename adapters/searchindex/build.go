@@ -22,6 +22,15 @@ type content struct {
 	// text appends the words of a document: their position in words plus one, or
 	// 0 between fields. It is called after words has ended.
 	text func(doc int, words []uint32) (all []uint32, title int)
+	// stop, if set, returns an error when the work is no longer wanted.
+	stop func() error
+}
+
+func (c *content) stopped() error {
+	if c.stop == nil {
+		return nil
+	}
+	return c.stop()
 }
 
 type row struct {
@@ -164,9 +173,13 @@ func buildInMemory(c content, normalize func(string) string) (*segment, error) {
 func writeImage(w io.Writer, c content, normalize func(string) string) error {
 	b := builder{w: newImageWriter(w), s: &segment{}}
 	b.columns(c)
-	b.postings(c)
+	if err := b.postings(c); err != nil {
+		return err
+	}
 	b.normalize(normalize)
-	b.forward(c)
+	if err := b.forward(c); err != nil {
+		return err
+	}
 	return b.w.close(b.s)
 }
 
@@ -253,7 +266,7 @@ func column[T comparable](c content, compare func(a, b T) int, value func(row) (
 	return values, numbers
 }
 
-func (b *builder) postings(c content) {
+func (b *builder) postings(c content) error {
 	s := b.s
 	b.w.begin(postingSection)
 	for key, docs := range c.keys {
@@ -261,6 +274,9 @@ func (b *builder) postings(c content) {
 		s.keyReferences = append(s.keyReferences, b.posting(docs))
 	}
 	for word, docs := range c.words {
+		if err := c.stopped(); err != nil {
+			return err
+		}
 		s.words.add(word)
 		s.wordReferences = append(s.wordReferences, b.posting(docs.anywhere))
 		s.titleReferences = append(s.titleReferences, b.posting(docs.title))
@@ -270,6 +286,7 @@ func (b *builder) postings(c content) {
 		s.placeReferences = append(s.placeReferences, b.posting(docs))
 	}
 	b.w.end()
+	return nil
 }
 
 func (b *builder) posting(docs []uint32) (reference uint64) {
@@ -301,7 +318,7 @@ func (b *builder) normalize(normalize func(string) string) {
 	s.starts = append(s.starts, uint32(len(s.members)))
 }
 
-func (b *builder) forward(c content) {
+func (b *builder) forward(c content) error {
 	s := b.s
 	b.assignCodes()
 	s.forwardStarts = make([]uint64, 0, c.docs+1)
@@ -309,6 +326,9 @@ func (b *builder) forward(c content) {
 	var words []uint32
 	var title int
 	for i := range c.docs {
+		if err := c.stopped(); err != nil {
+			return err
+		}
 		s.forwardStarts = append(s.forwardStarts, b.w.length())
 		words, title = c.text(i, words[:0])
 		for j, n := range words {
@@ -321,6 +341,7 @@ func (b *builder) forward(c content) {
 	}
 	s.forwardStarts = append(s.forwardStarts, b.w.length())
 	b.w.end()
+	return nil
 }
 
 // assignCodes numbers the words from 1, the most frequent one first.

@@ -1,6 +1,7 @@
 package searchindex
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -179,7 +180,11 @@ func (f *folder) write(name string, content func(io.Writer) error) (err error) {
 	if err != nil {
 		return err
 	}
-	err = content(file)
+	buffer := bufio.NewWriterSize(file, 1<<16)
+	err = content(buffer)
+	if err == nil {
+		err = buffer.Flush()
+	}
 	if err == nil {
 		err = file.Sync()
 	}

@@ -1,7 +1,6 @@
 package searchindex
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -56,7 +55,7 @@ type sectionEntry struct{ Offset, Length, Checksum uint64 }
 
 // imageWriter writes the sections of an image one after the other.
 type imageWriter struct {
-	w        *bufio.Writer
+	w        io.Writer
 	offset   uint64
 	table    [sectionCount]sectionEntry
 	open     int
@@ -65,7 +64,7 @@ type imageWriter struct {
 }
 
 func newImageWriter(w io.Writer) *imageWriter {
-	iw := &imageWriter{w: bufio.NewWriterSize(w, 1<<16)}
+	iw := &imageWriter{w: w}
 	iw.write([]byte(imageMagic))
 	return iw
 }
@@ -109,10 +108,7 @@ func (w *imageWriter) close(s *segment) error {
 		footer = binary.NativeEndian.AppendUint32(footer, n)
 	}
 	w.write(append(footer, imageMagic...))
-	if w.err != nil {
-		return w.err
-	}
-	return w.w.Flush()
+	return w.err
 }
 
 // bytesOf returns the memory of a slice of numbers.

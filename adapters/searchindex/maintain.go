@@ -138,22 +138,9 @@ func (x *Index) replace(m *merger, result *segment) {
 // large enough to be worth it.
 func (x *Index) writeMerged(ctx context.Context, m *merger) (*segment, error) {
 	c := m.content()
-	text := c.text
-	c.text = func(doc int, words []uint32) ([]uint32, int) {
-		if ctx.Err() != nil {
-			return words, len(words) // the image is discarded
-		}
-		return text(doc, words)
-	}
-	var s *segment
-	var err error
+	c.stop = ctx.Err
 	if x.folder == nil || c.docs < minFileDocs {
-		s, err = buildInMemory(c, x.options.Normalize)
-	} else {
-		s, err = x.folder.writeSegment(c, x.options.Normalize)
+		return buildInMemory(c, x.options.Normalize)
 	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	return s, err
+	return x.folder.writeSegment(c, x.options.Normalize)
 }
