@@ -1,6 +1,7 @@
 package searchindex
 
 import (
+	"iter"
 	"math"
 	"sort"
 
@@ -121,23 +122,42 @@ func (c compiler) phrase(e *search.Expr) node {
 // within reads the postings of the places in the circle if they are few, and
 // else the place of each document.
 func (c compiler) within(center search.Point, miles float64) node {
-	s := c.s
-	degrees := miles/69 + 0.01 // a degree of latitude has more than 69 miles
-	from := sort.Search(len(s.places), func(i int) bool { return s.places[i].Lat >= center.Lat-degrees })
+	s, list := c.s, c.s.placePostings()
 	inside := newVector(len(s.places) + 1)
-	list, found := s.placePostings(), []posting(nil)
-	total := 0
-	for i := from; i < len(s.places) && s.places[i].Lat <= center.Lat+degrees; i++ {
+	places, docs := 0, 0
+	for i := range s.placesNear(center, miles) {
 		if s.places[i].Miles(center) <= miles {
 			inside.set(uint32(i + 1))
-			found = append(found, list.get(i))
-			total += found[len(found)-1].count
+			places++
+			docs += list.count(i)
 		}
 	}
-	if total+len(found)*s.blocks()*4 < s.docs() {
-		return newUnion(found)
+	if docs+places*s.blocks()*4 > s.docs() {
+		return &columnNode{docs: s.docs(), test: func(doc uint32) bool { return inside.has(s.place[doc]) }}
 	}
-	return &columnNode{docs: s.docs(), test: func(doc uint32) bool { return inside.has(s.place[doc]) }}
+	found := make([]posting, 0, places)
+	for i := range inside.each {
+		found = append(found, list.get(int(i-1)))
+	}
+	return newUnion(found)
+}
+
+// placesNear iterates over the places in a rectangle around the circle.
+func (s *segment) placesNear(center search.Point, miles float64) iter.Seq[int] {
+	height := miles/69 + 0.01 // a degree of latitude has more than 69 miles
+	width := 360.0
+	if pole := math.Abs(center.Lat) + height; pole < 80 {
+		width = height / math.Cos(pole*math.Pi/180)
+	}
+	return func(yield func(int) bool) {
+		from := sort.Search(len(s.places), func(i int) bool { return s.places[i].Lat >= center.Lat-height })
+		for i := from; i < len(s.places) && s.places[i].Lat <= center.Lat+height; i++ {
+			distance := math.Abs(s.places[i].Lon - center.Lon)
+			if min(distance, 360-distance) <= width && !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 func (c compiler) pay(r search.PayRange) node {

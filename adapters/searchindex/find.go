@@ -49,17 +49,25 @@ type finder struct {
 	exact, relaxed []ranked
 	total          int
 	relaxedTotal   int
-	facets         map[string]map[string]int
+	facets         map[string]*facetCounts
+}
+
+// facetCounts are counts by key. The map has positions, since assigning to it
+// would keep a key that shares the memory of a segment.
+type facetCounts struct {
+	positions map[string]int
+	keys      []string
+	counts    []int
 }
 
 func newFinder(q *search.Query, after *cursor, normalize func(string) string) *finder {
 	f := &finder{
 		evaluation: evaluations.Get().(*evaluation), //nolint:forcetypeassert // the pool makes no other
 		q:          q, after: after, normalize: normalize, costBits: q.CostBits(),
-		slots: map[*part][]slotPlan{}, facets: map[string]map[string]int{},
+		slots: map[*part][]slotPlan{}, facets: map[string]*facetCounts{},
 	}
 	for _, prefix := range q.Facets {
-		f.facets[prefix] = map[string]int{}
+		f.facets[prefix] = &facetCounts{positions: map[string]int{}}
 	}
 	return f
 }
@@ -146,21 +154,39 @@ func (f *finder) find(p *part) {
 		f.evaluate(pl)
 		f.release(0)
 	}
-	for class := range pl.best {
-		t := &pl.best[class]
-		t.cut()
-		for _, it := range t.items {
-			r := newRanked(p, class, it, f.q.Sort.By)
-			if class == classRelaxed {
-				f.relaxed = append(f.relaxed, r)
-			} else {
-				f.exact = append(f.exact, r)
-			}
+	f.exact = f.merge(f.exact, f.wanted(), append(f.ranked(pl, classFirst), f.ranked(pl, classExact)...))
+	f.relaxed = f.merge(f.relaxed, f.q.Relaxed, f.ranked(pl, classRelaxed))
+	for i := range pl.facets {
+		pl.facets[i].addTo(p.segment, f.facets[pl.facets[i].prefix])
+	}
+}
+
+// ranked returns the best hits of one class in a segment.
+func (f *finder) ranked(pl *plan, class int) []ranked {
+	t := &pl.best[class]
+	t.cut()
+	list := make([]ranked, 0, len(t.items))
+	for _, it := range t.items {
+		list = append(list, newRanked(pl.part, class, it, f.q.Sort.By))
+	}
+	return list
+}
+
+// merge returns the first n hits of two lists that are in order.
+func (f *finder) merge(a []ranked, n int, b []ranked) []ranked {
+	if len(a) == 0 || len(b) == 0 {
+		all := append(a, b...)
+		return all[:min(n, len(all))]
+	}
+	all := make([]ranked, 0, min(n, len(a)+len(b)))
+	for len(all) < cap(all) {
+		if len(b) == 0 || len(a) > 0 && compareRanked(&a[0], &b[0], f.q.Sort.Descending) < 0 {
+			all, a = append(all, a[0]), a[1:]
+		} else {
+			all, b = append(all, b[0]), b[1:]
 		}
 	}
-	for i := range pl.facets {
-		pl.facets[i].addTo(p.segment, f.facets)
-	}
+	return all
 }
 
 // evaluate adds the hits of one block.
@@ -301,9 +327,13 @@ func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
 
 // result puts the page together.
 func (f *finder) result() search.Result {
-	f.sort(f.exact)
-	f.sort(f.relaxed)
-	r := search.Result{Total: f.total, RelaxedTotal: f.relaxedTotal, Facets: f.facets}
+	r := search.Result{Total: f.total, RelaxedTotal: f.relaxedTotal, Facets: map[string]map[string]int{}}
+	for prefix, c := range f.facets {
+		r.Facets[prefix] = make(map[string]int, len(c.keys))
+		for i, key := range c.keys {
+			r.Facets[prefix][key] = c.counts[i]
+		}
+	}
 	page := f.exact[min(f.q.Offset, len(f.exact)):]
 	if len(page) > f.q.Limit {
 		page = page[:f.q.Limit]
@@ -320,12 +350,6 @@ func (f *finder) result() search.Result {
 	return r
 }
 
-func (f *finder) sort(hits []ranked) {
-	slices.SortFunc(hits, func(a, b ranked) int {
-		return compareRanked(&a, &b, f.q.Sort.Descending)
-	})
-}
-
 // hit returns what is reported of a document.
 func (f *finder) hit(r *ranked) search.Hit {
 	s := r.part.segment
@@ -340,30 +364,44 @@ func (f *finder) hit(r *ranked) search.Hit {
 	return h
 }
 
-// facet counts the documents of the keys that begin with a prefix.
+// facet counts the documents of the keys of a segment that begin with a prefix.
 type facet struct {
-	prefix   string
-	from     int
-	counts   []int
-	postings postings
+	prefix string
+	from   int // number of the first key
+	list   []posting
+	counts []int
 }
 
 func newFacet(s *segment, prefix string) facet {
 	from, to := s.keys.prefixed(prefix)
-	return facet{prefix, from, make([]int, to-from), s.keyPostings()}
+	f := facet{prefix, from, make([]posting, to-from), make([]int, to-from)}
+	all := s.keyPostings()
+	for i := range f.list {
+		f.list[i] = all.get(from + i)
+	}
+	return f
 }
 
 func (f *facet) count(block int, hits vector) {
-	for i := range f.counts {
-		p := f.postings.get(f.from + i)
-		f.counts[i] += p.countIn(block, hits)
+	for i := range f.list {
+		f.counts[i] += f.list[i].countIn(block, hits)
 	}
 }
 
-func (f *facet) addTo(s *segment, facets map[string]map[string]int) {
+func (f *facet) addTo(s *segment, sum *facetCounts) {
 	for i, n := range f.counts {
-		if n > 0 {
-			facets[f.prefix][strings.Clone(s.keys.at(f.from+i))] += n
+		if n == 0 {
+			continue
 		}
+		key := s.keys.at(f.from + i)
+		at, known := sum.positions[key]
+		if !known {
+			key = strings.Clone(key)
+			at = len(sum.keys)
+			sum.positions[key] = at
+			sum.keys = append(sum.keys, key)
+			sum.counts = append(sum.counts, 0)
+		}
+		sum.counts[at] += n
 	}
 }

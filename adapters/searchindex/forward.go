@@ -45,16 +45,26 @@ func appendCodes(codes []uint32, text []byte) []uint32 {
 	return codes
 }
 
-// phrase has the codes that are allowed at each position.
+// phrase has what the first words may be, encoded, and the codes that are
+// allowed at each position after them.
 type phrase struct {
-	first [][]byte // encoded
+	first [][]byte
 	rest  [][]uint32
 }
 
+// maxFirst limits the number of texts to look for.
+const maxFirst = 8
+
 func newPhrase(positions [][]uint32) phrase {
-	p := phrase{rest: positions[1:]}
-	for _, code := range positions[0] {
-		p.first = append(p.first, binary.AppendUvarint(nil, uint64(code)))
+	p := phrase{first: [][]byte{nil}, rest: positions}
+	for len(p.rest) > 0 && (p.first[0] == nil || len(p.first)*len(p.rest[0]) <= maxFirst) {
+		var longer [][]byte
+		for _, first := range p.first {
+			for _, code := range p.rest[0] {
+				longer = append(longer, binary.AppendUvarint(bytes.Clone(first), uint64(code)))
+			}
+		}
+		p.first, p.rest = longer, p.rest[1:]
 	}
 	return p
 }

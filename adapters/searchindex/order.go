@@ -48,14 +48,22 @@ func newKeyFunc(s *segment, q *search.Query) keyFunc {
 	case search.SortLocation:
 		return func(doc uint32) uint64 { return present(s.location[doc], flip) }
 	case search.SortDistance:
-		keys := make([]uint64, len(s.places)+1)
-		keys[0] = last
-		for i, p := range s.places {
-			keys[i+1] = distanceKey(p.Miles(*q.From)) ^ flip
-		}
-		return func(doc uint32) uint64 { return keys[s.place[doc]] }
+		return distanceKeys(s, *q.From, flip)
 	default:
 		return func(doc uint32) uint64 { return ordered(s.posted[doc]) ^ flip }
+	}
+}
+
+// distanceKeys computes the distance of a place when it is asked for.
+func distanceKeys(s *segment, from search.Point, flip uint64) keyFunc {
+	keys := make([]uint64, len(s.places)+1)
+	keys[0] = last
+	return func(doc uint32) uint64 {
+		place := s.place[doc]
+		if keys[place] == 0 {
+			keys[place] = distanceKey(s.places[place-1].Miles(from)) ^ flip
+		}
+		return keys[place]
 	}
 }
 
