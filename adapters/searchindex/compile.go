@@ -133,7 +133,7 @@ func (c compiler) within(center search.Point, miles float64) node {
 		}
 	}
 	if docs+places*s.blocks()*4 > s.docs() {
-		return &columnNode{docs: s.docs(), test: func(doc uint32) bool { return inside.has(s.place[doc]) }}
+		return &columnNode{docs: s.docs(), test: func(doc uint32) uint64 { return inside.bit(s.place[doc]) }}
 	}
 	found := make([]posting, 0, places)
 	for i := range inside.each {
@@ -166,16 +166,21 @@ func (c compiler) pay(r search.PayRange) node {
 		r.Max = math.MaxInt64
 	}
 	if r.Currency == "" {
-		return &columnNode{docs: s.docs(), test: func(doc uint32) bool {
-			return s.currency[doc] > 0 && s.payMax[doc] >= r.Min && s.payMin[doc] <= r.Max
+		return &columnNode{docs: s.docs(), test: func(doc uint32) uint64 {
+			return atLeast(int64(s.currency[doc]), 1) & atLeast(s.payMax[doc], r.Min) & atLeast(r.Max, s.payMin[doc])
 		}}
 	}
 	n, found := s.currencies.find(r.Currency)
 	if !found {
 		return newUnion(nil)
 	}
-	currency := uint32(n + 1)
-	return &columnNode{docs: s.docs(), test: func(doc uint32) bool {
-		return s.currency[doc] == currency && s.payMax[doc] >= r.Min && s.payMin[doc] <= r.Max
+	currency := uint64(n + 1)
+	return &columnNode{docs: s.docs(), test: func(doc uint32) uint64 {
+		differs := ((uint64(s.currency[doc]) ^ currency) + math.MaxInt64) >> 63
+		return (1 - differs) & atLeast(s.payMax[doc], r.Min) & atLeast(r.Max, s.payMin[doc])
 	}}
 }
+
+// atLeast returns 1 if a >= b and else 0. Neither is so large that their
+// difference overflows.
+func atLeast(a, b int64) uint64 { return uint64(a-b)>>63 ^ 1 }

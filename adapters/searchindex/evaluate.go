@@ -222,10 +222,11 @@ func (n *phraseNode) has(doc uint32) bool { return n.candidates.has(doc) && n.co
 // weight lets conditions without texts go first.
 func (n *phraseNode) weight() int { return n.segment.docs() + n.candidates.weight() }
 
-// columnNode tests each document of the mask.
+// columnNode tests each document of the mask. The test returns 1 or 0 without
+// a branch, which would be mispredicted half of the time.
 type columnNode struct {
 	docs int
-	test func(doc uint32) bool
+	test func(doc uint32) uint64
 }
 
 func (n *columnNode) eval(e *evaluation, mask, out vector) {
@@ -234,13 +235,11 @@ func (n *columnNode) eval(e *evaluation, mask, out vector) {
 		found := uint64(0)
 		for ; w != 0; w &= w - 1 {
 			bit := bits.TrailingZeros64(w)
-			if n.test(first + uint32(i<<6+bit)) {
-				found |= 1 << bit
-			}
+			found |= n.test(first+uint32(i<<6+bit)) << bit
 		}
 		out[i] = found
 	}
 }
 
-func (n *columnNode) has(doc uint32) bool { return n.test(doc) }
+func (n *columnNode) has(doc uint32) bool { return n.test(doc) == 1 }
 func (n *columnNode) weight() int         { return n.docs }

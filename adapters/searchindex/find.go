@@ -175,8 +175,8 @@ func (f *finder) ranked(pl *plan, class int) []ranked {
 // merge returns the first n hits of two lists that are in order.
 func (f *finder) merge(a []ranked, n int, b []ranked) []ranked {
 	if len(a) == 0 || len(b) == 0 {
-		all := append(a, b...)
-		return all[:min(n, len(all))]
+		a = append(a, b...)
+		return a[:min(n, len(a))]
 	}
 	all := make([]ranked, 0, min(n, len(a)+len(b)))
 	for len(all) < cap(all) {
@@ -215,7 +215,7 @@ func (f *finder) evaluate(pl *plan) {
 // live returns the documents of the block that are neither deleted nor expired.
 func (f *finder) live(pl *plan) vector {
 	live := f.vector()
-	live.fill(pl.segment.blockDocs(f.block))
+	live.fill(pl.blockDocs(f.block))
 	if pl.dead != nil {
 		live.andNot(pl.dead.block(f.evaluation))
 	}

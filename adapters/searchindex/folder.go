@@ -41,24 +41,24 @@ var ErrLocked = errors.New("search index is used by another process")
 
 // manifest is the content of the index at a checkpoint.
 type manifest struct {
-	Analyzer   string
-	Vocabulary string
-	Position   string
-	NextFile   int
-	Segments   []manifestSegment
-	Deleted    []manifestTombstone
+	Analyzer   string              `json:"analyzer"`
+	Vocabulary string              `json:"vocabulary"`
+	Position   string              `json:"position"`
+	NextFile   int                 `json:"nextFile"`
+	Segments   []manifestSegment   `json:"segments"`
+	Deleted    []manifestTombstone `json:"deleted"`
 }
 
 type manifestSegment struct {
-	File     string
-	Size     int
-	Checksum uint32
-	Dead     []byte // posting of the deleted documents
+	File     string `json:"file"`
+	Size     int    `json:"size"`
+	Checksum uint32 `json:"checksum"`
+	Dead     []byte `json:"dead,omitempty"` // posting of the deleted documents
 }
 
 type manifestTombstone struct {
-	ID      string
-	Version int64
+	ID      string `json:"id"`
+	Version int64  `json:"version"`
 }
 
 // openFolder locks the folder and returns what it stores.
@@ -141,7 +141,7 @@ func (f *folder) openSegment(name string) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // a mapping does not need it
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package searchindex
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -199,7 +200,7 @@ func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 func positions(t *testing.T, name string, content []byte) []int {
 	list := []int{0, 3, len(content) / 2, len(content) - 1}
 	if name == manifestFile {
-		return append(list, strings.IndexByte(string(content), '\n'), len("locum search index, format "))
+		return append(list, bytes.IndexByte(content, '\n'), len("locum search index, format "))
 	}
 	im := &image{bytes: content}
 	table, err := readTable(im)

@@ -57,8 +57,6 @@ func (p *postings) get(i int) posting {
 	return readPosting(p.data[reference-1:])
 }
 
-func (p *postings) len() int { return len(p.references) }
-
 // count returns the number of documents without reading the containers.
 func (p *postings) count(i int) int {
 	switch reference := p.references[i]; {
@@ -87,7 +85,7 @@ func view[T any](data []byte, n int) []T {
 	}
 	var t T
 	_ = data[n*int(unsafe.Sizeof(t))-1]
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n)
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n) //nolint:gosec // the bounds are checked above
 }
 
 func (p *posting) array(c container) []uint16 {
@@ -156,7 +154,7 @@ func (p *posting) countIn(block int, v vector) int {
 	n := 0
 	if c.isArray() {
 		for _, doc := range p.array(c) {
-			n += int(v[doc>>6] >> (doc & 63) & 1)
+			n += int(v.bit(uint32(doc)))
 		}
 		return n
 	}

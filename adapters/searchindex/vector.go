@@ -14,8 +14,9 @@ type vector []uint64
 
 func newVector(docs int) vector { return make(vector, (docs+63)/64) }
 
-func (v vector) has(doc uint32) bool { return v[doc>>6]&(1<<(doc&63)) != 0 }
-func (v vector) set(doc uint32)      { v[doc>>6] |= 1 << (doc & 63) }
+func (v vector) bit(doc uint32) uint64 { return v[doc>>6] >> (doc & 63) & 1 }
+func (v vector) has(doc uint32) bool   { return v.bit(doc) == 1 }
+func (v vector) set(doc uint32)        { v[doc>>6] |= 1 << (doc & 63) }
 
 func (v vector) clear() { clear(v) }
 

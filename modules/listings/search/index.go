@@ -176,42 +176,43 @@ func PaysBetween(r PayRange) Expr { return Expr{Op: OpPay, Pay: &r} }
 func PostedSince(t time.Time) Expr { return Expr{Op: OpPosted, After: &t} }
 
 // Query asks for one page of documents. Documents whose deadline is not after
-// Now are not found.
+// Now are not found. Like Expr it can be stored as JSON.
 type Query struct {
-	Now   time.Time
-	Must  []Expr // all of them hold for every hit
-	Slots []Slot
-	Sort  Sort
+	Now   time.Time `json:"now"`
+	Must  []Expr    `json:"must,omitempty"` // all of them hold for every hit
+	Slots []Slot    `json:"slots,omitempty"`
+	Sort  Sort      `json:"sort"`
 	// First, if set, puts the exact hits that match it before the others.
-	First *Expr
+	First *Expr `json:"first,omitempty"`
 	// MaxCost is the highest cost of a relaxed hit, 0 for any.
-	MaxCost int
+	MaxCost int `json:"maxCost,omitempty"`
 	// Relaxed is the maximum number of relaxed hits. They only fill the free
 	// places of the last page of exact hits, or of the first page if there are
 	// no exact hits.
-	Relaxed int
+	Relaxed int `json:"relaxed,omitempty"`
 	// Offset and Limit select the page. After, a cursor from Result.Next, takes
 	// the place of Offset.
-	Offset, Limit int
-	After         string
+	Offset int    `json:"offset,omitempty"`
+	Limit  int    `json:"limit"`
+	After  string `json:"after,omitempty"`
 	// From is the point from which Hit.Miles is measured; nil for none.
-	From *Point
+	From *Point `json:"from,omitempty"`
 	// Facets are prefixes of keys whose documents are counted.
-	Facets []string
+	Facets []string `json:"facets,omitempty"`
 }
 
 // Slot is one part of what is asked for. The level of a document is the first
 // one that it matches; a document that matches none is no hit. The cost of a
 // document is the sum over all slots.
 type Slot struct {
-	Levels []Level
+	Levels []Level `json:"levels"`
 }
 
 // Level is one way to satisfy a slot. A hit is exact if all of its levels are.
 type Level struct {
-	Expr  Expr
-	Cost  int
-	Exact bool
+	Expr  Expr `json:"expr"`
+	Cost  int  `json:"cost,omitempty"`
+	Exact bool `json:"exact,omitempty"`
 }
 
 // SortKey names what exact hits are sorted by.
@@ -232,11 +233,11 @@ const (
 // first. Relevance is the cost, lowest first. Relaxed hits always follow the
 // exact ones in the order of relevance.
 type Sort struct {
-	By         SortKey
-	Descending bool
+	By         SortKey `json:"by,omitempty"`
+	Descending bool    `json:"descending,omitempty"`
 	// Currency restricts SortPay: documents in other currencies count as
 	// without pay. Empty compares the numbers as they are.
-	Currency string
+	Currency string `json:"currency,omitempty"`
 }
 
 // Result is one page of hits.
