@@ -322,6 +322,7 @@ func (b *builder) forward(c content) error {
 	s := b.s
 	b.assignCodes()
 	s.forwardStarts = make([]uint64, 0, c.docs+1)
+	pairs := newPairs(b.wordCounts, c.docs)
 	b.w.begin(forwardSection)
 	var words []uint32
 	var title int
@@ -336,12 +337,66 @@ func (b *builder) forward(c content) error {
 				words[j] = s.codes[n-1]
 			}
 		}
+		pairs.add(uint32(i), words)
 		b.buffer = appendRecord(b.buffer[:0], words, title)
 		b.w.write(b.buffer)
 	}
 	s.forwardStarts = append(s.forwardStarts, b.w.length())
 	b.w.end()
+
+	b.w.begin(pairSection)
+	for _, docs := range pairs.docs {
+		s.pairReferences = append(s.pairReferences, b.posting(docs))
+	}
+	b.w.end()
 	return nil
+}
+
+// pairs collects the documents in which two frequent words are side by side.
+// Phrases of such words would else have to be looked for in most texts.
+type pairs struct {
+	words int
+	docs  [][]uint32 // first word × words + second word
+}
+
+const (
+	// minPairDocs is the size from which a segment has pairs.
+	minPairDocs = 4096
+	// A word is frequent if one document in frequentShare contains it, up to
+	// maxPairWords words.
+	frequentShare = 8
+	maxPairWords  = 64
+)
+
+func newPairs(counts []int, docs int) pairs {
+	var p pairs
+	if docs < minPairDocs {
+		return p
+	}
+	for _, n := range counts {
+		if n >= docs/frequentShare && p.words < maxPairWords {
+			p.words++
+		}
+	}
+	p.docs = make([][]uint32, p.words*p.words)
+	return p
+}
+
+// add adds a text of codes, which are from 1 to words for the frequent ones.
+func (p *pairs) add(doc uint32, codes []uint32) {
+	for i := 1; i < len(codes); i++ {
+		if at, frequent := pairNumber(p.words, codes[i-1], codes[i]); frequent {
+			p.docs[at] = appendNew(p.docs[at], doc)
+		}
+	}
+}
+
+// pairNumber returns the position of a pair in a table of so many words.
+func pairNumber(words int, first, second uint32) (at int, frequent bool) {
+	if first == 0 || second == 0 || int(max(first, second)) > words {
+		return 0, false
+	}
+	return int(first-1)*words + int(second-1), true
 }
 
 // assignCodes numbers the words from 1, the most frequent one first.

@@ -116,7 +116,33 @@ func (c compiler) phrase(e *search.Expr) node {
 	if len(positions) == 1 {
 		return candidates[0]
 	}
+	for i := 1; i < len(positions); i++ {
+		pairs, complete := c.pairs(positions[i-1], positions[i])
+		if complete && len(positions) == 2 && !e.Title {
+			return pairs
+		}
+		if complete {
+			candidates = append(candidates, pairs)
+		}
+	}
 	return &phraseNode{segment: c.s, candidates: newAnd(candidates), phrase: newPhrase(positions), title: e.Title}
+}
+
+// pairs matches the documents in which a code of first is followed by one of
+// second. It is complete only if all of them are frequent.
+func (c compiler) pairs(first, second []uint32) (n node, complete bool) {
+	words := int(math.Sqrt(float64(len(c.s.pairReferences))))
+	all, list := c.s.pairPostings(), []posting(nil)
+	for _, a := range first {
+		for _, b := range second {
+			at, frequent := pairNumber(words, a, b)
+			if !frequent {
+				return nil, false
+			}
+			list = append(list, all.get(at))
+		}
+	}
+	return newUnion(list), true
 }
 
 // within reads the postings of the places in the circle if they are few, and
@@ -163,7 +189,7 @@ func (s *segment) placesNear(center search.Point, miles float64) iter.Seq[int] {
 func (c compiler) pay(r search.PayRange) node {
 	s := c.s
 	if r.Max == 0 {
-		r.Max = math.MaxInt64
+		r.Max = search.MaxPay
 	}
 	if r.Currency == "" {
 		return &columnNode{docs: s.docs(), test: func(doc uint32) uint64 {
@@ -181,6 +207,6 @@ func (c compiler) pay(r search.PayRange) node {
 	}}
 }
 
-// atLeast returns 1 if a >= b and else 0. Neither is so large that their
-// difference overflows.
+// atLeast returns 1 if a >= b and else 0. Neither is above search.MaxPay, so that
+// their difference does not overflow.
 func atLeast(a, b int64) uint64 { return uint64(a-b)>>63 ^ 1 }

@@ -93,8 +93,7 @@ func (w *imageWriter) end() {
 	e.Checksum = uint64(w.checksum)
 }
 
-// close writes the sections of s other than the two that were written before,
-// and the table.
+// close writes the small sections, those of s, and the table.
 func (w *imageWriter) close(s *segment) error {
 	for i, slice := range s.sections()[:postingSection] {
 		w.begin(i)

@@ -52,6 +52,12 @@ type segment struct {
 	forwardStarts []uint64
 	forward       []byte
 
+	// pairReferences has a row and a column for each of the most frequent words,
+	// in the order of their codes: the documents that contain the two side by
+	// side.
+	pairReferences []uint64
+	pairData       []byte
+
 	image    *image
 	holders  atomic.Int64 // states that contain the segment
 	expiries atomic.Pointer[expiry]
@@ -72,15 +78,17 @@ func (s *segment) sections() []any {
 		&s.keys.starts, &s.keys.bytes, &s.words.starts, &s.words.bytes,
 		&s.norms.starts, &s.norms.bytes, &s.starts, &s.members, &s.codes,
 		&s.keyReferences, &s.wordReferences, &s.titleReferences, &s.placeReferences,
-		&s.forwardStarts, &s.postingData, &s.forward,
+		&s.pairReferences, &s.forwardStarts,
+		&s.postingData, &s.forward, &s.pairData,
 	}
 }
 
-// The last two sections are large and are written before the others.
+// The last sections are large and are written before the others.
 const (
-	postingSection = 34
-	forwardSection = 35
-	sectionCount   = 36
+	postingSection = 35
+	forwardSection = 36
+	pairSection    = 37
+	sectionCount   = 38
 )
 
 func (s *segment) docs() int   { return len(s.versions) }
@@ -92,6 +100,7 @@ func (s *segment) blockDocs(block int) int { return min(blockDocs, s.docs()-bloc
 func (s *segment) keyPostings() postings   { return postings{s.keyReferences, s.postingData} }
 func (s *segment) wordPostings() postings  { return postings{s.wordReferences, s.postingData} }
 func (s *segment) titlePostings() postings { return postings{s.titleReferences, s.postingData} }
+func (s *segment) pairPostings() postings  { return postings{s.pairReferences, s.pairData} }
 func (s *segment) placePostings() postings { return postings{s.placeReferences, s.postingData} }
 
 // ordinal returns the ordinal of the document with the id.

@@ -71,7 +71,11 @@ type Document struct {
 	Point                   *Point    // nil if unknown
 }
 
-// PayRange is a pay range in minor units a year, both ends included.
+// MaxPay is the highest amount of a PayRange.
+const MaxPay = math.MaxInt64 / 2
+
+// PayRange is a pay range in minor units a year, both ends included. Amounts are
+// from 0 to MaxPay.
 type PayRange struct {
 	Min      int64  `json:"min"`
 	Max      int64  `json:"max"`
@@ -359,7 +363,7 @@ func (e *Expr) Validate() error {
 	case OpWithin:
 		valid = e.Point != nil && e.Miles >= 0
 	case OpPay:
-		valid = e.Pay != nil
+		valid = e.Pay != nil && min(e.Pay.Min, e.Pay.Max) >= 0 && max(e.Pay.Min, e.Pay.Max) <= MaxPay
 	case OpPosted:
 		valid = e.After != nil
 	default:

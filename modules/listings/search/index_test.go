@@ -42,6 +42,7 @@ func TestQuery_Validate(t *testing.T) {
 		"gap in a phrase":      {Must: []Expr{HasPhrase("a", "")}},
 		"nested":               {Must: []Expr{And(Or(HasKey("")))}},
 		"circle without point": {Must: []Expr{{Op: OpWithin, Miles: 3}}},
+		"negative pay":         {Must: []Expr{PaysBetween(PayRange{Min: -1})}},
 		"first":                {First: &Expr{}},
 		"negative cost":        {Slots: slot(Level{Expr: All(), Cost: -1})},
 		"level":                {Slots: slot(Level{})},
