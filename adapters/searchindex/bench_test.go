@@ -3,12 +3,15 @@ package searchindex
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -193,6 +196,41 @@ func BenchmarkFind(b *testing.B) {
 				i++
 			}
 			b.ReportMetric(float64(total)/float64(i), "hits")
+		})
+	}
+}
+
+// BenchmarkFindMixed runs all classes with several clients at once and reports
+// percentiles of the latency.
+func BenchmarkFindMixed(b *testing.B) {
+	x, err := openBenchmark()
+	if err != nil {
+		b.Fatal(err)
+	}
+	queries := slices.Collect(maps.Values(benchQueries()))
+	for _, clients := range []int{1, 8} {
+		b.Run(strconv.Itoa(clients)+"-clients", func(b *testing.B) {
+			latencies := make([]time.Duration, b.N)
+			var next atomic.Int64
+			var all sync.WaitGroup
+			for range clients {
+				all.Go(func() {
+					for i := int(next.Add(1)) - 1; i < b.N; i = int(next.Add(1)) - 1 {
+						q := queries[i%len(queries)](i)
+						q.Now, q.Limit = benchStart, 20
+						start := time.Now()
+						if _, err := x.index.Find(context.Background(), q); err != nil {
+							b.Error(err)
+						}
+						latencies[i] = time.Since(start)
+					}
+				})
+			}
+			all.Wait()
+			slices.Sort(latencies)
+			for _, percent := range []int{50, 95, 99} {
+				b.ReportMetric(float64(latencies[(b.N-1)*percent/100].Microseconds())/1000, fmt.Sprintf("p%d-ms", percent))
+			}
 		})
 	}
 }

@@ -1,0 +1,139 @@
+package searchindex
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+func trimS(word string) string { return strings.TrimSuffix(word, "s") }
+
+// count evaluates an expression on a whole segment, and requires that single
+// documents agree.
+func count(t *testing.T, s *segment, e search.Expr) int {
+	n := compiler{s, trimS}.node(&e)
+	var ev evaluation
+	total := 0
+	for block := range s.blocks() {
+		ev.begin(s, block)
+		mask, out := ev.vector(), ev.vector()
+		mask.fill(s.blockDocs(block))
+		n.eval(&ev, mask, out)
+		for i := range s.blockDocs(block) {
+			require.Equal(t, out.has(uint32(i)), n.has(uint32(block*blockDocs+i)))
+		}
+		total += out.count()
+		ev.release(0)
+	}
+	return total
+}
+
+func TestPhrase_EqualsTexts(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	word := func() string { // most are frequent, "x…" are not
+		if r.IntN(5) == 0 {
+			return fmt.Sprint("x", skewed(r, 400))
+		}
+		return string(rune('a'+r.IntN(8))) + []string{"", "s"}[r.IntN(2)]
+	}
+	words := func(n int) []string {
+		list := make([]string, n)
+		for i := range list {
+			if r.IntN(8) > 0 {
+				list[i] = word()
+			}
+		}
+		return list
+	}
+	var docs []*search.Document
+	for i := range minPairDocs + 500 {
+		docs = append(docs, &search.Document{ID: fmt.Sprint(i), Title: words(r.IntN(5)), Body: words(r.IntN(20))})
+	}
+	s, err := build(docs, trimS)
+	require.NoError(t, err)
+	require.NotEmpty(t, s.pairReferences)
+	for range 300 {
+		e := search.HasPhrase()
+		for range 1 + r.IntN(4) {
+			e.Words = append(e.Words, word())
+		}
+		e.Title, e.Literal = r.IntN(3) == 0, r.IntN(2) == 0
+		want := 0
+		for _, d := range docs {
+			text := d.Title
+			if !e.Title {
+				text = slices.Concat(d.Title, []string{""}, d.Body)
+			}
+			if contains(text, e.Words, e.Literal) {
+				want++
+			}
+		}
+		require.Equal(t, want, count(t, s, e), "%+v", e)
+	}
+}
+
+func contains(text, phrase []string, literal bool) bool {
+	for i := range len(text) - len(phrase) + 1 {
+		if slices.EqualFunc(text[i:i+len(phrase)], phrase, func(a, b string) bool {
+			return a == b || !literal && a != "" && trimS(a) == trimS(b)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestWithin_EqualsDistances(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	point := func() search.Point { return search.Point{Lat: r.Float64()*180 - 90, Lon: r.Float64()*360 - 180} }
+	var docs []*search.Document
+	for i := range 5000 {
+		p := point()
+		if i%2 == 0 { // many near the poles and the date line
+			p = search.Point{Lat: 75 + 15*r.Float64(), Lon: 170 + 20*r.Float64()}
+		}
+		docs = append(docs, &search.Document{ID: fmt.Sprint(i), Point: &p})
+	}
+	s, err := build(docs, trimS)
+	require.NoError(t, err)
+	for range 300 {
+		center, miles := point(), float64(skewed(r, 13_000))
+		want := 0
+		for _, d := range docs {
+			if d.Point.Miles(center) <= miles {
+				want++
+			}
+		}
+		require.Equal(t, want, count(t, s, search.IsWithin(center, miles)), "%v miles of %v", miles, center)
+	}
+}
+
+func TestExpired_AnyOrderOfTimes(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 6))
+	var docs []*search.Document
+	for i := range 200 {
+		d := &search.Document{ID: fmt.Sprint(i)}
+		if i%3 > 0 {
+			d.Deadline = benchStart.AddDate(0, 0, r.IntN(40))
+		}
+		docs = append(docs, d)
+	}
+	s, err := build(docs, trimS)
+	require.NoError(t, err)
+	for range 200 {
+		now := benchStart.AddDate(0, 0, r.IntN(44)-2).UnixMicro()
+		expired := s.expired(now)
+		for i, deadline := range s.deadlines {
+			require.Equal(t, deadline <= now, expired != nil && expired.has(uint32(i)))
+		}
+	}
+}
