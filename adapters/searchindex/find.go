@@ -87,12 +87,12 @@ type plan struct {
 	must     node
 	slots    []slotPlan
 	first    node
-	facets   []facet
 	now      int64
 	bound    *bound
 	keys     keyFunc // nil if hits are sorted by cost
 	useCosts bool
 	best     [classes]top
+	counted  vector // exact hits, if there are facets
 }
 
 type slotPlan struct {
@@ -126,12 +126,10 @@ func (f *finder) newPlan(p *part) *plan {
 	if !sorted {
 		pl.keys = newKeyFunc(p.segment, f.q)
 	}
-	for _, prefix := range f.q.Facets {
-		pl.facets = append(pl.facets, newFacet(p.segment, prefix))
+	pl.best = [classes]top{newTop(f.wanted()), newTop(f.wanted()), newTop(min(f.q.Relaxed, f.q.Limit))}
+	if len(f.q.Facets) > 0 {
+		pl.counted = newVector(p.docs())
 	}
-	pl.best[classFirst].n = f.wanted()
-	pl.best[classExact].n = f.wanted()
-	pl.best[classRelaxed].n = min(f.q.Relaxed, f.q.Limit)
 	return pl
 }
 
@@ -156,8 +154,8 @@ func (f *finder) find(p *part) {
 	}
 	f.exact = f.merge(f.exact, f.wanted(), append(f.ranked(pl, classFirst), f.ranked(pl, classExact)...))
 	f.relaxed = f.merge(f.relaxed, f.q.Relaxed, f.ranked(pl, classRelaxed))
-	for i := range pl.facets {
-		pl.facets[i].addTo(p.segment, f.facets[pl.facets[i].prefix])
+	for prefix, sum := range f.facets {
+		sum.add(p.segment, prefix, pl.counted)
 	}
 }
 
@@ -204,8 +202,8 @@ func (f *finder) evaluate(pl *plan) {
 		return
 	}
 	f.total += exact.count()
-	for i := range pl.facets {
-		pl.facets[i].count(f.block, exact)
+	if pl.counted != nil {
+		copy(pl.counted.block(f.evaluation), exact)
 	}
 	hits.andNot(exact)
 	f.collectRelaxed(pl, hits, costs)
@@ -306,7 +304,7 @@ func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
 	first := uint32(f.block * blockDocs)
 	if pl.keys != nil {
 		for doc := range set.each {
-			if key := pl.keys(first + doc); b == nil || b.admits(key, first+doc) {
+			if key := pl.keys(first+doc, best.worst); b == nil || b.admits(key, first+doc) {
 				best.add(key, first+doc)
 			}
 		}
@@ -364,44 +362,25 @@ func (f *finder) hit(r *ranked) search.Hit {
 	return h
 }
 
-// facet counts the documents of the keys of a segment that begin with a prefix.
-type facet struct {
-	prefix string
-	from   int // number of the first key
-	list   []posting
-	counts []int
-}
-
-func newFacet(s *segment, prefix string) facet {
+// add counts the documents of hits for the keys that begin with the prefix.
+func (c *facetCounts) add(s *segment, prefix string, hits vector) {
+	list := s.keyPostings()
 	from, to := s.keys.prefixed(prefix)
-	f := facet{prefix, from, make([]posting, to-from), make([]int, to-from)}
-	all := s.keyPostings()
-	for i := range f.list {
-		f.list[i] = all.get(from + i)
-	}
-	return f
-}
-
-func (f *facet) count(block int, hits vector) {
-	for i := range f.list {
-		f.counts[i] += f.list[i].countIn(block, hits)
-	}
-}
-
-func (f *facet) addTo(s *segment, sum *facetCounts) {
-	for i, n := range f.counts {
+	for i := from; i < to; i++ {
+		p := list.get(i)
+		n := p.countIn(hits)
 		if n == 0 {
 			continue
 		}
-		key := s.keys.at(f.from + i)
-		at, known := sum.positions[key]
+		key := s.keys.at(i)
+		at, known := c.positions[key]
 		if !known {
 			key = strings.Clone(key)
-			at = len(sum.keys)
-			sum.positions[key] = at
-			sum.keys = append(sum.keys, key)
-			sum.counts = append(sum.counts, 0)
+			at = len(c.keys)
+			c.positions[key] = at
+			c.keys = append(c.keys, key)
+			c.counts = append(c.counts, 0)
 		}
-		sum.counts[at] += n
+		c.counts[at] += n
 	}
 }

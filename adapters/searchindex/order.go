@@ -21,9 +21,9 @@ const (
 // last is the key of documents without the value that is sorted by.
 const last = math.MaxUint64
 
-// keyFunc returns the sort key of a document. For titles and locations it holds
-// within one segment only.
-type keyFunc func(doc uint32) uint64
+// keyFunc returns the sort key of a document, or any key from worst if it is not
+// below worst. For titles and locations it holds within one segment only.
+type keyFunc func(doc uint32, worst uint64) uint64
 
 // sortedByCost reports whether exact hits are in the order of their ordinals,
 // after their cost if useCosts is set.
@@ -44,25 +44,31 @@ func newKeyFunc(s *segment, q *search.Query) keyFunc {
 	case search.SortPay:
 		return payKeys(s, q.Sort, flip)
 	case search.SortTitle:
-		return func(doc uint32) uint64 { return present(s.title[doc], flip) }
+		return func(doc uint32, _ uint64) uint64 { return present(s.title[doc], flip) }
 	case search.SortLocation:
-		return func(doc uint32) uint64 { return present(s.location[doc], flip) }
+		return func(doc uint32, _ uint64) uint64 { return present(s.location[doc], flip) }
 	case search.SortDistance:
 		return distanceKeys(s, *q.From, flip)
 	default:
-		return func(doc uint32) uint64 { return ordered(s.posted[doc]) ^ flip }
+		return func(doc uint32, _ uint64) uint64 { return ordered(s.posted[doc]) ^ flip }
 	}
 }
 
-// distanceKeys computes the distance of a place when it is asked for.
+// distanceKeys computes the distance of a place when it is needed: not if the
+// difference in latitude alone is too large already.
 func distanceKeys(s *segment, from search.Point, flip uint64) keyFunc {
 	keys := make([]uint64, len(s.places)+1)
 	keys[0] = last
-	return func(doc uint32) uint64 {
+	return func(doc uint32, worst uint64) uint64 {
 		place := s.place[doc]
-		if keys[place] == 0 {
-			keys[place] = distanceKey(s.places[place-1].Miles(from)) ^ flip
+		if keys[place] > 0 {
+			return keys[place]
 		}
+		p := s.places[place-1]
+		if north := uint64(math.Abs(p.Lat-from.Lat) * 69_000); flip == 0 && north > worst {
+			return last
+		}
+		keys[place] = distanceKey(p.Miles(from)) ^ flip
 		return keys[place]
 	}
 }
@@ -85,7 +91,7 @@ func payKeys(s *segment, by search.Sort, flip uint64) keyFunc {
 		pay = s.payMax
 	}
 	if by.Currency == "" {
-		return func(doc uint32) uint64 {
+		return func(doc uint32, _ uint64) uint64 {
 			if s.currency[doc] == 0 {
 				return last
 			}
@@ -97,7 +103,7 @@ func payKeys(s *segment, by search.Sort, flip uint64) keyFunc {
 	if !found {
 		currency = math.MaxUint32
 	}
-	return func(doc uint32) uint64 {
+	return func(doc uint32, _ uint64) uint64 {
 		if s.currency[doc] != currency {
 			return last
 		}

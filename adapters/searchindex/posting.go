@@ -139,28 +139,25 @@ func (p *posting) addTo(block int, mask, out vector) {
 	}
 }
 
-// countIn returns the number of documents of the block that are in v.
-func (p *posting) countIn(block int, v vector) int {
+// countIn returns the number of documents that are in v, a vector of the whole
+// segment.
+func (p *posting) countIn(v vector) int {
 	if p.count == 1 && p.containers == nil {
-		if int(p.single/blockDocs) == block && v.has(p.single&(blockDocs-1)) {
-			return 1
-		}
-		return 0
-	}
-	c, found := p.find(block)
-	if !found {
-		return 0
+		return int(v.bit(p.single))
 	}
 	n := 0
-	if c.isArray() {
-		for _, doc := range p.array(c) {
-			n += int(v.bit(uint32(doc)))
+	for _, c := range p.containers {
+		block := v[int(c.block)*blockWords:]
+		if c.isArray() {
+			for _, doc := range p.array(c) {
+				n += int(block.bit(uint32(doc)))
+			}
+			continue
 		}
-		return n
-	}
-	bitmap := p.bitmap(c)
-	for i, w := range v {
-		n += bits.OnesCount64(w & bitmap[i])
+		bitmap := p.bitmap(c)
+		for i, w := range block[:min(blockWords, len(block))] {
+			n += bits.OnesCount64(w & bitmap[i])
+		}
 	}
 	return n
 }

@@ -17,11 +17,13 @@ type top struct {
 	n     int
 	items []item
 	full  bool
-	worst uint64 // the key of the last item once it is full
+	worst uint64 // the key of the last item once it is full, else the highest
 }
 
+func newTop(n int) top { return top{n: n, worst: last} }
+
 func (t *top) add(key uint64, doc uint32) {
-	if t.full && key >= t.worst {
+	if key >= t.worst && t.full {
 		return
 	}
 	t.items = append(t.items, item{key, doc})
