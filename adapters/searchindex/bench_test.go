@@ -159,7 +159,12 @@ func benchQueries() map[string]func(i int) search.Query {
 		"sort-distance": sorted(search.SortDistance),
 		"facets": func(i int) search.Query {
 			q := must(word(i % 20))
-			q.Facets = []string{"role:", "specialty:", "region:", "contract:", "employer:"}
+			q.Facets = []string{"role:", "specialty:", "region:", "contract:"}
+			return q
+		},
+		"facet-of-5000": func(i int) search.Query {
+			q := must(word(i % 20))
+			q.Facets = []string{"employer:"}
 			return q
 		},
 		"page-50": func(i int) search.Query {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -266,6 +267,32 @@ func TestApply_ManyBatches_AreMerged(t *testing.T) {
 	require.NoError(t, x.mergeAll(context.Background()))
 	require.Empty(t, x.state.Load().parts)
 	require.Zero(t, x.Frequency("nurse"))
+}
+
+func TestApply_DuringLargeMerge_DoesNotWait(t *testing.T) {
+	t.Parallel()
+	x := open(t, options(t.TempDir()))
+	put(t, x, 1, 0, minFileDocs, "large")
+	x.maintaining.Lock() // as a large merge does
+	st, large, err := x.claim(slices.Clone[[]*part])
+	require.NoError(t, err)
+	for i := range 5 * maxParts {
+		put(t, x, 2, i, i+1, fmt.Sprint(i))
+		require.LessOrEqual(t, len(x.state.Load().parts), maxParts)
+	}
+	require.Contains(t, segments(x), large[0].segment)
+	x.unclaim(large)
+	st.release()
+	x.maintaining.Unlock()
+	require.Equal(t, 5*maxParts, total(t, x, search.HasKey("version:2")))
+	require.Equal(t, minFileDocs, total(t, x, search.All()))
+}
+
+func segments(x *Index) (list []*segment) {
+	for _, p := range x.state.Load().parts {
+		list = append(list, p.segment)
+	}
+	return list
 }
 
 func TestClose_DuringFind_WaitsForReaders(t *testing.T) {

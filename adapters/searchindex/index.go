@@ -43,8 +43,8 @@ type Options struct {
 const (
 	// mergeCount segments of about the same size are merged into one.
 	mergeCount = 8
-	// maxParts is the number of segments above which Apply merges before it
-	// returns.
+	// maxParts is the number of segments above which Apply merges the small ones
+	// before it returns.
 	maxParts = 80
 	// maxTombstones is the number of deleted documents whose version is kept.
 	maxTombstones = 16_384
@@ -58,9 +58,10 @@ type Index struct {
 	writing    sync.Mutex // serializes changes of the state and guards the next fields
 	position   string
 	tombstones tombstones
-	changed    bool // since the last checkpoint
+	changed    bool              // since the last checkpoint
+	claimed    map[*segment]bool // that a merge reads
 
-	maintaining sync.Mutex // serializes merges and checkpoints and guards the next fields
+	maintaining sync.Mutex // serializes checkpoints and merges to files and guards the next fields
 	folder      *folder    // nil in memory
 	lock        *flock.Flock
 
@@ -81,7 +82,7 @@ func Open(o Options) (*Index, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	x := &Index{options: o, wake: make(chan struct{}, 1)}
+	x := &Index{options: o, claimed: map[*segment]bool{}, wake: make(chan struct{}, 1)}
 	var parts []*part
 	if o.Folder != "" {
 		var err error

@@ -42,15 +42,17 @@ func (x *Index) mergeAll(ctx context.Context) error {
 	return nil
 }
 
-// limitParts merges until there are few enough segments, if maintain is behind.
+// limitParts merges small segments if maintain is behind, since each segment
+// makes every query slower. It does not wait for maintain.
 func (x *Index) limitParts(ctx context.Context) error {
 	if st := x.state.Load(); st == nil || len(st.parts) <= maxParts {
 		return nil
 	}
-	return x.mergeAll(ctx)
+	_, err := x.merge(ctx, selectSmall)
+	return err
 }
 
-// Compact merges all segments into one without deleted documents.
+// Compact merges the segments into one without deleted documents.
 func (x *Index) Compact(ctx context.Context) error {
 	x.maintaining.Lock()
 	defer x.maintaining.Unlock()
@@ -82,15 +84,29 @@ func selectParts(parts []*part) []*part {
 	return nil
 }
 
-// merge replaces the segments that choose returns by one. The caller holds
-// maintaining.
+// selectSmall returns the smallest segments, at least half of maxParts, that can
+// be merged in memory. It leaves those that are larger than the others together.
+func selectSmall(parts []*part) []*part {
+	parts = slices.Clone(parts)
+	slices.SortFunc(parts, func(a, b *part) int { return a.live() - b.live() })
+	docs := 0
+	for i, p := range parts {
+		if docs+p.live() >= minFileDocs || i >= maxParts/2 && p.live() > docs {
+			return parts[:i]
+		}
+		docs += p.live()
+	}
+	return parts
+}
+
+// merge replaces the segments that choose returns by one.
 func (x *Index) merge(ctx context.Context, choose func([]*part) []*part) (merged bool, err error) {
-	st, err := x.acquire()
+	st, sources, err := x.claim(choose)
 	if err != nil {
 		return false, err
 	}
 	defer st.release()
-	sources := choose(st.parts)
+	defer x.unclaim(sources)
 	if len(sources) == 0 {
 		return false, nil
 	}
@@ -103,6 +119,31 @@ func (x *Index) merge(ctx context.Context, choose func([]*part) []*part) (merged
 	}
 	x.replace(m, result)
 	return true, nil
+}
+
+// claim chooses among the segments that no other merge reads. The caller
+// releases the state.
+func (x *Index) claim(choose func([]*part) []*part) (*state, []*part, error) {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	st, err := x.acquire()
+	if err != nil {
+		return nil, nil, err
+	}
+	free := slices.DeleteFunc(slices.Clone(st.parts), func(p *part) bool { return x.claimed[p.segment] })
+	sources := choose(free)
+	for _, p := range sources {
+		x.claimed[p.segment] = true
+	}
+	return st, sources, nil
+}
+
+func (x *Index) unclaim(sources []*part) {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	for _, p := range sources {
+		delete(x.claimed, p.segment)
+	}
 }
 
 // replace publishes a state in which result takes the place of the segments of
@@ -135,7 +176,7 @@ func (x *Index) replace(m *merger, result *segment) {
 }
 
 // writeMerged writes to a file if the index has a folder and the segment is
-// large enough to be worth it.
+// large enough to be worth it. The caller then holds maintaining.
 func (x *Index) writeMerged(ctx context.Context, m *merger) (*segment, error) {
 	c := m.content()
 	c.stop = ctx.Err
