@@ -15,4 +15,4 @@ func mapFile(f *os.File, size int) (data []byte, release func() error, err error
 }
 
 // syncFolder does nothing: folders cannot be synchronized here.
-func syncFolder(string) error { return nil }
+func syncFolder(*os.Root) error { return nil }

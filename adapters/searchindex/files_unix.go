@@ -14,8 +14,8 @@ func mapFile(f *os.File, size int) (data []byte, release func() error, err error
 }
 
 // syncFolder makes renames in the folder durable.
-func syncFolder(path string) error {
-	dir, err := os.Open(path)
+func syncFolder(root *os.Root) error {
+	dir, err := root.Open(".")
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,8 @@ import (
 // are written under a temporary name, synchronized and renamed; the manifest is
 // the last one. Files that it does not name are removed.
 type folder struct {
-	path string
-	next int // number of the next file
+	root *os.Root
+	next int // number of the last file
 }
 
 const (
@@ -74,7 +74,11 @@ func (x *Index) openFolder() (parts []*part, err error) {
 	if !locked {
 		return nil, fmt.Errorf("%w: %s", ErrLocked, x.options.Folder)
 	}
-	x.lock, x.folder = lock, &folder{path: x.options.Folder}
+	root, err := os.OpenRoot(x.options.Folder)
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	x.lock, x.folder = lock, &folder{root: root}
 	m, err := x.folder.readManifest()
 	if x.options.Rebuild {
 		m, err = nil, x.folder.discard()
@@ -86,7 +90,7 @@ func (x *Index) openFolder() (parts []*part, err error) {
 		err = x.folder.removeExcept(m)
 	}
 	if err != nil {
-		return nil, errors.Join(err, lock.Unlock())
+		return nil, errors.Join(err, root.Close(), lock.Unlock())
 	}
 	return parts, nil
 }
@@ -105,7 +109,7 @@ func (x *Index) load(m *manifest) ([]*part, error) {
 		p, err := x.folder.openPart(ms)
 		if err != nil {
 			newState(parts).release()
-			return nil, fmt.Errorf("%s: %w", filepath.Join(x.folder.path, ms.File), err)
+			return nil, fmt.Errorf("%s: %w", filepath.Join(x.options.Folder, ms.File), err)
 		}
 		parts = append(parts, p)
 	}
@@ -134,7 +138,7 @@ func (f *folder) openPart(ms manifestSegment) (*part, error) {
 
 // openSegment maps a file and checks it.
 func (f *folder) openSegment(name string) (*segment, error) {
-	file, err := os.Open(filepath.Join(f.path, name))
+	file, err := f.root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: file is missing", ErrDamaged)
 	}
@@ -175,8 +179,8 @@ func (f *folder) newName() string {
 
 // write creates or replaces a file in one step.
 func (f *folder) write(name string, content func(io.Writer) error) (err error) {
-	partial := filepath.Join(f.path, name+partialSuffix)
-	file, err := os.OpenFile(partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	partial := name + partialSuffix
+	file, err := f.root.OpenFile(partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -192,13 +196,13 @@ func (f *folder) write(name string, content func(io.Writer) error) (err error) {
 		err = closeErr
 	}
 	if err == nil {
-		err = os.Rename(partial, filepath.Join(f.path, name))
+		err = f.root.Rename(partial, name)
 	}
 	if err != nil {
-		_ = os.Remove(partial)
+		_ = f.root.Remove(partial)
 		return err
 	}
-	return syncFolder(f.path)
+	return syncFolder(f.root)
 }
 
 // The manifest begins with this line, which has its format and the CRC-32C of
@@ -221,7 +225,7 @@ func (f *folder) writeManifest(m *manifest) error {
 
 // readManifest returns nil for a folder without an index.
 func (f *folder) readManifest() (*manifest, error) {
-	b, err := os.ReadFile(filepath.Join(f.path, manifestFile))
+	b, err := f.root.ReadFile(manifestFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -232,7 +236,7 @@ func (f *folder) readManifest() (*manifest, error) {
 	var format int
 	var checksum uint32
 	if n, _ := fmt.Sscanf(string(header)+"\n", manifestHeader, &format, &checksum); n < 1 {
-		return nil, fmt.Errorf("%w: manifest of something else in %s", ErrForeign, f.path)
+		return nil, fmt.Errorf("%w: manifest of something else in %s", ErrForeign, f.root.Name())
 	}
 	if format != manifestFormat {
 		return nil, fmt.Errorf("%w: manifest has format %d, expected %d", ErrOutdated, format, manifestFormat)
@@ -246,7 +250,7 @@ func (f *folder) readManifest() (*manifest, error) {
 
 // discard removes the manifest, and with it the content.
 func (f *folder) discard() error {
-	err := os.Remove(filepath.Join(f.path, manifestFile))
+	err := f.root.Remove(manifestFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -261,14 +265,14 @@ func (f *folder) removeExcept(m *manifest) error {
 			named[s.File] = true
 		}
 	}
-	entries, err := os.ReadDir(f.path)
+	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		name := e.Name()
 		if strings.HasSuffix(name, partialSuffix) || strings.HasSuffix(name, segmentSuffix) && !named[name] {
-			_ = os.Remove(filepath.Join(f.path, name)) // tried again at the next checkpoint
+			_ = f.root.Remove(name) // tried again at the next checkpoint
 		}
 	}
 	return nil

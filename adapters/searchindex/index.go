@@ -5,6 +5,7 @@ package searchindex
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"slices"
@@ -117,10 +118,8 @@ func (x *Index) Close() error {
 	x.writing.Lock()
 	x.publish(nil)
 	x.writing.Unlock()
-	if x.lock != nil {
-		if unlockErr := x.lock.Unlock(); err == nil {
-			err = unlockErr
-		}
+	if x.folder != nil {
+		err = errors.Join(err, x.folder.root.Close(), x.lock.Unlock())
 	}
 	return err
 }
