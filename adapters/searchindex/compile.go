@@ -54,10 +54,9 @@ func (c compiler) node(e *search.Expr) node {
 func (c compiler) key(key string) node {
 	n, found := c.s.keys.find(key)
 	if !found {
-		return newUnion(nil)
+		return none
 	}
-	list := c.s.keyPostings()
-	return newUnion([]posting{list.get(n)})
+	return newUnion(c.s.keyPostings(), []uint32{uint32(n)})
 }
 
 // members returns the words whose normalized form is that of the given one.
@@ -70,17 +69,10 @@ func (c compiler) members(word string) []uint32 {
 }
 
 func (c compiler) union(words []uint32, title bool) node {
-	all := c.s.wordPostings()
 	if title {
-		all = c.s.titlePostings()
+		return newUnion(c.s.titlePostings(), words)
 	}
-	list := make([]posting, 0, len(words))
-	for _, word := range words {
-		if all.count(int(word)) > 0 {
-			list = append(list, all.get(int(word)))
-		}
-	}
-	return newUnion(list)
+	return newUnion(c.s.wordPostings(), words)
 }
 
 func (c compiler) prefix(prefix string, title bool) node {
@@ -104,7 +96,7 @@ func (c compiler) phrase(e *search.Expr) node {
 			}
 		}
 		if len(words) == 0 {
-			return newUnion(nil)
+			return none
 		}
 		codes := make([]uint32, len(words))
 		for i, w := range words {
@@ -132,40 +124,36 @@ func (c compiler) phrase(e *search.Expr) node {
 // second. It is complete only if all of them are frequent.
 func (c compiler) pairs(first, second []uint32) (n node, complete bool) {
 	words := int(math.Sqrt(float64(len(c.s.pairReferences))))
-	all, list := c.s.pairPostings(), []posting(nil)
+	var list []uint32
 	for _, a := range first {
 		for _, b := range second {
 			at, frequent := pairNumber(words, a, b)
 			if !frequent {
 				return nil, false
 			}
-			list = append(list, all.get(at))
+			list = append(list, uint32(at))
 		}
 	}
-	return newUnion(list), true
+	return newUnion(c.s.pairPostings(), list), true
 }
 
 // within reads the postings of the places in the circle if they are few, and
 // else the place of each document.
 func (c compiler) within(center search.Point, miles float64) node {
-	s, list := c.s, c.s.placePostings()
+	s := c.s
 	inside := newVector(len(s.places) + 1)
-	places, docs := 0, 0
+	var places []uint32
 	for i := range s.placesNear(center, miles) {
 		if s.places[i].Miles(center) <= miles {
 			inside.set(uint32(i + 1))
-			places++
-			docs += list.count(i)
+			places = append(places, uint32(i))
 		}
 	}
-	if docs+places*s.blocks()*4 > s.docs() {
-		return &columnNode{docs: s.docs(), test: func(doc uint32) uint64 { return inside.bit(s.place[doc]) }}
+	found := newUnion(s.placePostings(), places)
+	if found.weight()+len(places)*s.blocks()*4 <= s.docs() {
+		return found
 	}
-	found := make([]posting, 0, places)
-	for i := range inside.each {
-		found = append(found, list.get(int(i-1)))
-	}
-	return newUnion(found)
+	return &columnNode{docs: s.docs(), test: func(doc uint32) uint64 { return inside.bit(s.place[doc]) }}
 }
 
 // placesNear iterates over the places in a rectangle around the circle.
@@ -198,7 +186,7 @@ func (c compiler) pay(r search.PayRange) node {
 	}
 	n, found := s.currencies.find(r.Currency)
 	if !found {
-		return newUnion(nil)
+		return none
 	}
 	currency := uint64(n + 1)
 	return &columnNode{docs: s.docs(), test: func(doc uint32) uint64 {

@@ -56,29 +56,36 @@ func (n allNode) eval(_ *evaluation, mask, out vector) { copy(out, mask) }
 func (n allNode) has(uint32) bool                      { return true }
 func (n allNode) weight() int                          { return n.docs }
 
-// unionNode matches the documents of any of the postings.
+// unionNode matches the documents of any of the numbered postings.
 type unionNode struct {
-	list  []posting
-	total int
+	postings postings
+	numbers  []uint32
+	total    int
 }
 
-func newUnion(list []posting) node {
-	n := &unionNode{list: list}
-	for i := range list {
-		n.total += list[i].count
+func newUnion(p postings, numbers []uint32) node {
+	n := &unionNode{postings: p, numbers: numbers}
+	for _, number := range numbers {
+		n.total += p.count(int(number))
 	}
 	return n
 }
 
+var none node = &unionNode{}
+
 func (n *unionNode) eval(e *evaluation, mask, out vector) {
 	out.clear()
-	for i := range n.list {
-		n.list[i].addTo(e.block, mask, out)
+	for _, number := range n.numbers {
+		p := n.postings.get(int(number))
+		p.addTo(e.block, mask, out)
 	}
 }
 
 func (n *unionNode) has(doc uint32) bool {
-	return slices.ContainsFunc(n.list, func(p posting) bool { return p.has(doc) })
+	return slices.ContainsFunc(n.numbers, func(number uint32) bool {
+		p := n.postings.get(int(number))
+		return p.has(doc)
+	})
 }
 
 func (n *unionNode) weight() int { return n.total }
