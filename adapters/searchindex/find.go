@@ -26,6 +26,8 @@ func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error)
 		return search.Result{}, err
 	}
 	defer st.release()
+	docs := st.docs()
+	q.Offset, q.Limit = min(q.Offset, docs), min(q.Limit, docs)
 	f := newFinder(&q, after, x.options.Normalize)
 	defer evaluations.Put(f.evaluation)
 	for _, p := range st.parts {
@@ -137,11 +139,24 @@ func (f *finder) slotPlans(c compiler) []slotPlan {
 	plans := make([]slotPlan, len(f.q.Slots))
 	for i := range f.q.Slots {
 		plans[i].number = i
-		for j := range f.q.Slots[i].Levels {
-			plans[i].levels = append(plans[i].levels, c.node(&f.q.Slots[i].Levels[j].Expr))
+		levels := f.q.Slots[i].Levels
+		if f.q.Relaxed == 0 {
+			levels = trimRelaxed(levels)
+		}
+		for j := range levels {
+			plans[i].levels = append(plans[i].levels, c.node(&levels[j].Expr))
 		}
 	}
 	return plans
+}
+
+// trimRelaxed returns the levels up to the last exact one.
+func trimRelaxed(levels []search.Level) []search.Level {
+	n := len(levels)
+	for n > 0 && !levels[n-1].Exact {
+		n--
+	}
+	return levels[:n]
 }
 
 // find adds the hits of a segment.

@@ -41,12 +41,12 @@ var ErrLocked = errors.New("search index is used by another process")
 
 // manifest is the content of the index at a checkpoint.
 type manifest struct {
-	Analyzer   string              `json:"analyzer"`
-	Vocabulary string              `json:"vocabulary"`
-	Position   string              `json:"position"`
-	NextFile   int                 `json:"nextFile"`
-	Segments   []manifestSegment   `json:"segments"`
-	Deleted    []manifestTombstone `json:"deleted"`
+	Analyzer   string            `json:"analyzer"`
+	Vocabulary string            `json:"vocabulary"`
+	Position   string            `json:"position"`
+	NextFile   int               `json:"nextFile"`
+	Segments   []manifestSegment `json:"segments"`
+	Deleted    []tombstone       `json:"deleted"`
 }
 
 type manifestSegment struct {
@@ -54,11 +54,6 @@ type manifestSegment struct {
 	Size     int    `json:"size"`
 	Checksum uint32 `json:"checksum"`
 	Dead     []byte `json:"dead,omitempty"` // posting of the deleted documents
-}
-
-type manifestTombstone struct {
-	ID      string `json:"id"`
-	Version int64  `json:"version"`
 }
 
 // openFolder locks the folder and returns what it stores.
@@ -336,17 +331,4 @@ func (x *Index) writeState(st *state, m *manifest) error {
 		return err
 	}
 	return f.removeExcept(m)
-}
-
-// list returns the tombstones, oldest first.
-func (t *tombstones) list() []manifestTombstone {
-	var list []manifestTombstone
-	listed := map[string]bool{}
-	for _, id := range t.order {
-		if version, known := t.versions[id]; known && !listed[id] {
-			listed[id] = true
-			list = append(list, manifestTombstone{id, version})
-		}
-	}
-	return list
 }

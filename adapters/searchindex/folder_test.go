@@ -114,9 +114,9 @@ func TestOpen_AfterCrash_HasLastCheckpoint(t *testing.T) {
 	require.Equal(t, 200, total(t, y, search.HasKey("version:3")))
 }
 
-// TestOpen_AfterEachStep_HasOldOrNewState copies the folder whenever a file has
-// been renamed during a checkpoint.
-func TestOpen_AfterEachStep_HasOldOrNewState(t *testing.T) {
+// TestOpen_UnfinishedCheckpoint_HasOldState stops a checkpoint before the manifest
+// is written.
+func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
 	x := open(t, o)
@@ -318,7 +318,12 @@ func TestTombstones_KeepLatest(t *testing.T) {
 	for i := range maxTombstones + 10 {
 		list.add(fmt.Sprint(i), int64(i))
 	}
-	require.Negative(t, list.version("9"))
-	require.EqualValues(t, 10, list.version("10"))
+	require.False(t, list.covers("9", 9))
+	require.True(t, list.covers("10", 10))
+	require.False(t, list.covers("10", 11))
 	require.Len(t, list.list(), maxTombstones)
+
+	list.add("10", 99) // the first entry of "10" is void
+	list.add("new", 1)
+	require.True(t, list.covers("10", 99))
 }

@@ -154,7 +154,7 @@ func (x *Index) apply(changes []search.Change, position string) error {
 	var docs []*search.Document
 	deleted := map[string]int64{}
 	for _, c := range newest(changes) {
-		if c.Version <= x.tombstones.version(c.ID) || !b.remove(c.ID, c.Version) {
+		if x.tombstones.covers(c.ID, c.Version) || !b.remove(c.ID, c.Version) {
 			continue
 		}
 		if c.Document == nil {
@@ -278,17 +278,21 @@ func (x *Index) Words(prefix string) iter.Seq2[string, int] {
 	}
 }
 
-// tombstones are the versions of the documents deleted last, oldest first.
+// tombstones are the versions of the documents deleted last.
 type tombstones struct {
 	versions map[string]int64
-	order    []string
+	order    []tombstone // oldest first; one that differs from versions is void
 }
 
-func (t *tombstones) version(id string) int64 {
-	if v, found := t.versions[id]; found {
-		return v
-	}
-	return -1 << 63
+type tombstone struct {
+	ID      string `json:"id"`
+	Version int64  `json:"version"`
+}
+
+// covers reports whether the document was deleted with this or a higher version.
+func (t *tombstones) covers(id string, version int64) bool {
+	deleted, found := t.versions[id]
+	return found && deleted >= version
 }
 
 func (t *tombstones) remove(id string) { delete(t.versions, id) }
@@ -298,9 +302,21 @@ func (t *tombstones) add(id string, version int64) {
 		t.versions = map[string]int64{}
 	}
 	t.versions[id] = version
-	t.order = append(t.order, id)
+	t.order = append(t.order, tombstone{id, version})
 	if len(t.order) > maxTombstones {
-		delete(t.versions, t.order[0])
+		if first := t.order[0]; t.isValid(first) {
+			delete(t.versions, first.ID)
+		}
 		t.order = t.order[1:]
 	}
+}
+
+func (t *tombstones) isValid(entry tombstone) bool {
+	version, found := t.versions[entry.ID]
+	return found && version == entry.Version
+}
+
+// list returns the valid entries, oldest first.
+func (t *tombstones) list() []tombstone {
+	return slices.DeleteFunc(slices.Clone(t.order), func(entry tombstone) bool { return !t.isValid(entry) })
 }

@@ -46,6 +46,15 @@ func newState(parts []*part) *state {
 	return s
 }
 
+// docs returns the number of documents.
+func (s *state) docs() int {
+	n := 0
+	for _, p := range s.parts {
+		n += p.live()
+	}
+	return n
+}
+
 // retain fails if the last holder has released the state already.
 func (s *state) retain() bool {
 	for {

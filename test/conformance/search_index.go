@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -289,6 +290,8 @@ func placeRelaxed(t *testing.T, open OpenSearchIndex) {
 		{"no exact hits", "nothing", 0, 10, 20, 0, 10},
 		{"no exact hits, second page", "nothing", 10, 10, 20, 0, 0},
 		{"turned off", "nothing", 0, 10, 0, 0, 0},
+		{"beyond all documents", "exact", math.MaxInt, 10, 20, 0, 0},
+		{"unlimited", "exact", 0, math.MaxInt, 20, 25, 20},
 		{"everything on one page", "exact", 0, 100, 20, 25, 20},
 	} {
 		exact, others := find(c.key, c.offset, c.limit, c.relaxed)

@@ -41,7 +41,8 @@ type Index interface {
 	// Words iterates over the words that begin with the prefix, in alphabetical
 	// order, with their frequency.
 	Words(prefix string) iter.Seq2[string, int]
-	// Close releases the index. Running calls of Find finish first.
+	// Close releases the index. Calls of Find that are running still return their
+	// result.
 	Close() error
 }
 
@@ -195,7 +196,7 @@ type Query struct {
 	// no exact hits.
 	Relaxed int `json:"relaxed,omitempty"`
 	// Offset and Limit select the page. After, a cursor from Result.Next, takes
-	// the place of Offset.
+	// the place of Offset: it needs no more time and memory for later pages.
 	Offset int    `json:"offset,omitempty"`
 	Limit  int    `json:"limit"`
 	After  string `json:"after,omitempty"`
