@@ -1,6 +1,36 @@
 // Package searchindex is the embedded search engine. It implements search.Index
-// with immutable segments of compressed sets of documents, which are mapped from
-// files, and knows nothing of what its keys and words mean.
+// and knows nothing of what its keys and words mean.
+//
+// # Segments
+//
+// The index is a list of immutable segments. Each is one image, the same in
+// memory and in a mapped file: columns, sorted lists of keys and words, a
+// compressed set of documents for each of them, and the texts for phrases. A
+// batch of changes becomes a small segment; documents that it replaces or
+// deletes are marked in a vector beside their segment. Segments of about the
+// same size are merged in the background without analyzing texts again.
+// Readers take the current list with one atomic operation and never wait.
+//
+// # Queries
+//
+// An expression is resolved against each segment and evaluated on vectors of one
+// bit per document, 65,536 documents at a time. The costs of slots are added bit
+// by bit for all documents of a block at once, so that exact totals cost little
+// more than the first page. Deadlines need no change of the index: the expired
+// documents of a segment are computed once per deadline.
+//
+// # Files
+//
+// The source of the documents is the log: a checkpoint writes new segments, then
+// a manifest with the position up to which changes have been applied, and each
+// file replaces an older one in one step. Open verifies all checksums.
+//
+// # Size
+//
+// BenchmarkFind and BenchmarkBuild measure 1,000,000 synthetic listings of 124
+// words with LOCUM_TEST_DOCUMENTS=1000000. On two cores: 0.6 KB each, built in 40
+// s; a word takes 0.15 ms, a role near a place with relaxed levels 2.5 ms, sorting
+// 840,000 hits by pay 6 ms and by distance 12 ms.
 package searchindex
 
 import (
