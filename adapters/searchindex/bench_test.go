@@ -117,7 +117,7 @@ var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 func benchQueries() map[string]func(i int) search.Query {
 	head := func(n int) search.Expr { return search.HasKey(fmt.Sprint("role:", n, "@head")) }
 	role := func(n int) search.Slot {
-		return search.Slot{Levels: []search.Level{
+		return search.Slot{Levels: []search.SlotLevel{
 			{Expr: head(n), Exact: true}, {Expr: head(n + 1), Cost: 4, Exact: true},
 			{Expr: search.HasKey(fmt.Sprint("role:", n, "@text")), Cost: 6}, {Expr: head(n + 7), Cost: 8},
 		}}
@@ -125,7 +125,7 @@ func benchQueries() map[string]func(i int) search.Query {
 	near := func(i int) search.Point { return search.Point{Lat: 51 + float64(i%7), Lon: -3 + float64(i%4)} }
 	place := func(i int) search.Slot {
 		p := near(i)
-		return search.Slot{Levels: []search.Level{
+		return search.Slot{Levels: []search.SlotLevel{
 			{Expr: search.IsWithin(p, 10), Exact: true}, {Expr: search.IsWithin(p, 25), Cost: 3}, {Expr: search.IsWithin(p, 50), Cost: 5},
 			{Expr: search.HasKey(fmt.Sprint("region:", i%20)), Cost: 7},
 		}}

@@ -151,7 +151,7 @@ func (f *finder) slotPlans(c compiler) []slotPlan {
 }
 
 // trimRelaxed returns the levels up to the last exact one.
-func trimRelaxed(levels []search.Level) []search.Level {
+func trimRelaxed(levels []search.SlotLevel) []search.SlotLevel {
 	n := len(levels)
 	for n > 0 && !levels[n-1].Exact {
 		n--

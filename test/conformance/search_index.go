@@ -183,7 +183,7 @@ func pageWhileChanging(t *testing.T, open OpenSearchIndex) {
 		from := s.random.point()
 		q := search.Query{
 			Now: searchStart, Sort: search.Sort{By: by, Descending: s.random.chance(50)}, From: &from, Limit: 7,
-			Slots: []search.Slot{{Levels: []search.Level{{Expr: search.HasTitlePrefix("a"), Cost: 2, Exact: true}, {Expr: search.All(), Cost: 3, Exact: true}}}},
+			Slots: []search.Slot{{Levels: []search.SlotLevel{{Expr: search.HasTitlePrefix("a"), Cost: 2, Exact: true}, {Expr: search.All(), Cost: 3, Exact: true}}}},
 		}
 		seen := map[string]int{}
 		for page := 0; ; page++ {
@@ -266,7 +266,7 @@ func placeRelaxed(t *testing.T, open OpenSearchIndex) {
 	find := func(key string, offset, limit, relaxed int) (exact, others int) {
 		r, err := s.index.Find(context.Background(), search.Query{
 			Now: searchStart, Offset: offset, Limit: limit, Relaxed: relaxed,
-			Slots: []search.Slot{{Levels: []search.Level{{Expr: search.HasKey(key), Exact: true}, {Expr: search.HasKey("related"), Cost: 5}}}},
+			Slots: []search.Slot{{Levels: []search.SlotLevel{{Expr: search.HasKey(key), Exact: true}, {Expr: search.HasKey("related"), Cost: 5}}}},
 		})
 		require.NoError(t, err)
 		for _, h := range r.Hits {

@@ -108,7 +108,7 @@ func (o *searchOracle) hit(q *search.Query, d *search.Document) (h oracleHit, fo
 	}
 	h = oracleHit{Hit: search.Hit{ID: d.ID, Version: d.Version, Exact: true, Levels: []int{}}, doc: d}
 	for _, s := range q.Slots {
-		level := slices.IndexFunc(s.Levels, func(l search.Level) bool { return o.matches(&l.Expr, d) })
+		level := slices.IndexFunc(s.Levels, func(l search.SlotLevel) bool { return o.matches(&l.Expr, d) })
 		if level < 0 {
 			return h, false
 		}

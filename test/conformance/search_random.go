@@ -194,10 +194,10 @@ func (r *randomSearch) query() search.Query {
 func (r *randomSearch) slot() search.Slot {
 	var s search.Slot
 	for i := range 1 + r.IntN(4) {
-		s.Levels = append(s.Levels, search.Level{Expr: r.expr(2), Cost: r.IntN(20), Exact: i == 0 || r.chance(40)})
+		s.Levels = append(s.Levels, search.SlotLevel{Expr: r.expr(2), Cost: r.IntN(20), Exact: i == 0 || r.chance(40)})
 	}
 	if r.chance(50) {
-		s.Levels = append(s.Levels, search.Level{Expr: search.All(), Cost: 10 + r.IntN(10)})
+		s.Levels = append(s.Levels, search.SlotLevel{Expr: search.All(), Cost: 10 + r.IntN(10)})
 	}
 	return s
 }

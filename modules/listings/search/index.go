@@ -210,11 +210,11 @@ type Query struct {
 // one that it matches; a document that matches none is no hit. The cost of a
 // document is the sum over all slots.
 type Slot struct {
-	Levels []Level `json:"levels"`
+	Levels []SlotLevel `json:"levels"`
 }
 
-// Level is one way to satisfy a slot. A hit is exact if all of its levels are.
-type Level struct {
+// SlotLevel is one way to satisfy a slot. A hit is exact if all of its levels are.
+type SlotLevel struct {
 	Expr  Expr `json:"expr"`
 	Cost  int  `json:"cost,omitempty"`
 	Exact bool `json:"exact,omitempty"`

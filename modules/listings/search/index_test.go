@@ -29,7 +29,7 @@ func TestExpr_JSON_RoundTrip(t *testing.T) {
 
 func TestQuery_Validate(t *testing.T) {
 	t.Parallel()
-	slot := func(levels ...Level) []Slot { return []Slot{{Levels: levels}} }
+	slot := func(levels ...SlotLevel) []Slot { return []Slot{{Levels: levels}} }
 	for name, q := range map[string]Query{
 		"negative limit":       {Limit: -1},
 		"unknown sort":         {Sort: Sort{By: "colour"}},
@@ -44,13 +44,13 @@ func TestQuery_Validate(t *testing.T) {
 		"circle without point": {Must: []Expr{{Op: OpWithin, Miles: 3}}},
 		"negative pay":         {Must: []Expr{PaysBetween(PayRange{Min: -1})}},
 		"first":                {First: &Expr{}},
-		"negative cost":        {Slots: slot(Level{Expr: All(), Cost: -1})},
-		"level":                {Slots: slot(Level{})},
-		"sum of costs":         {Slots: append(slot(Level{Expr: All(), Cost: 4095}), slot(Level{Expr: All(), Cost: 1})...)},
+		"negative cost":        {Slots: slot(SlotLevel{Expr: All(), Cost: -1})},
+		"level":                {Slots: slot(SlotLevel{})},
+		"sum of costs":         {Slots: append(slot(SlotLevel{Expr: All(), Cost: 4095}), slot(SlotLevel{Expr: All(), Cost: 1})...)},
 	} {
 		require.ErrorIs(t, q.Validate(), ErrInvalidQuery, name)
 	}
-	q := Query{Limit: 20, Slots: slot(Level{Expr: All(), Cost: 5}, Level{Expr: All(), Cost: 8})}
+	q := Query{Limit: 20, Slots: slot(SlotLevel{Expr: All(), Cost: 5}, SlotLevel{Expr: All(), Cost: 8})}
 	require.NoError(t, q.Validate())
 	require.Equal(t, 4, q.CostBits())
 }
