@@ -12,7 +12,7 @@ type node interface {
 	eval(e *evaluation, mask, out vector)
 	// has reports whether one document matches.
 	has(doc uint32) bool
-	// weight estimates the work of eval.
+	// weight estimates the work of eval. It is 0 only if no document matches.
 	weight() int
 }
 

@@ -135,6 +135,11 @@ func (f *finder) newPlan(p *part) *plan {
 	return pl
 }
 
+// isEmpty reports whether the segment certainly has no hit.
+func (pl *plan) isEmpty() bool {
+	return pl.must != nil && pl.must.weight() == 0 || len(pl.slots) > 0 && pl.slots[0].weight() == 0
+}
+
 func (f *finder) slotPlans(c compiler) []slotPlan {
 	plans := make([]slotPlan, len(f.q.Slots))
 	for i := range f.q.Slots {
@@ -162,6 +167,9 @@ func trimRelaxed(levels []search.SlotLevel) []search.SlotLevel {
 // find adds the hits of a segment.
 func (f *finder) find(p *part) {
 	pl := f.newPlan(p)
+	if pl.isEmpty() {
+		return
+	}
 	for block := range p.blocks() {
 		f.begin(p.segment, block)
 		f.evaluate(pl)
