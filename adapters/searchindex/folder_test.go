@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/modules/listings/search"
@@ -293,6 +295,27 @@ func segments(x *Index) (list []*segment) {
 		list = append(list, p.segment)
 	}
 	return list
+}
+
+func TestClose_DuringApply_KeepsChanges(t *testing.T) {
+	t.Parallel()
+	o := options(t.TempDir())
+	x := open(t, o)
+	var writers sync.WaitGroup
+	writers.Go(func() {
+		for i := 1; ; i++ {
+			err := x.Apply(context.Background(), []search.Change{{ID: fmt.Sprint(i), Version: 1, Document: &search.Document{Keys: []string{"all"}}}}, fmt.Sprint(i))
+			if err != nil {
+				assert.ErrorIs(t, err, search.ErrIndexClosed)
+				return
+			}
+		}
+	})
+	time.Sleep(100 * time.Millisecond)
+	require.NoError(t, x.Close())
+	writers.Wait()
+	x = open(t, o)
+	require.Equal(t, x.Position(), fmt.Sprint(total(t, x, search.HasKey("all"))))
 }
 
 func TestClose_DuringFind_WaitsForReaders(t *testing.T) {

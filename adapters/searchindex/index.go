@@ -170,7 +170,8 @@ func (x *Index) Apply(ctx context.Context, changes []search.Change, position str
 	case x.wake <- struct{}{}:
 	default:
 	}
-	return x.limitParts(ctx)
+	x.report(ctx, x.limitParts(ctx))
+	return nil
 }
 
 func (x *Index) apply(changes []search.Change, position string) error {

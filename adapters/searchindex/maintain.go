@@ -2,9 +2,12 @@ package searchindex
 
 import (
 	"context"
+	"errors"
 	"math/bits"
 	"slices"
 	"time"
+
+	"github.com/locumhq/locum/modules/listings/search"
 )
 
 // maintain merges segments and writes checkpoints until ctx ends.
@@ -23,9 +26,14 @@ func (x *Index) maintain(ctx context.Context) {
 			err = x.checkpoint()
 			x.maintaining.Unlock()
 		}
-		if err != nil && ctx.Err() == nil {
-			x.options.Log.Error("search index maintenance failed; will retry", "error", err)
-		}
+		x.report(ctx, err)
+	}
+}
+
+// report logs an error of maintenance, which the next attempt may remedy.
+func (x *Index) report(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, search.ErrIndexClosed) {
+		x.options.Log.Error("search index maintenance failed; will retry", "error", err)
 	}
 }
 
@@ -151,9 +159,13 @@ func (x *Index) unclaim(sources []*part) {
 func (x *Index) replace(m *merger, result *segment) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
+	st := x.state.Load()
+	if st == nil {
+		return // closed
+	}
 	var parts []*part
 	merged := &part{segment: result}
-	for _, p := range x.state.Load().parts {
+	for _, p := range st.parts {
 		i := slices.IndexFunc(m.sources, func(s *part) bool { return s.segment == p.segment })
 		if i < 0 {
 			parts = append(parts, p)
