@@ -87,6 +87,7 @@ func command(s *sockets) *cobra.Command {
 		o.jobs(),
 		o.developers(),
 		o.users(),
+		o.search(),
 		o.listings(),
 		o.audit(),
 		o.webhooks(),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/listings/search"
 )
 
 // The faults of this module. The public and the employers are told of an
@@ -189,31 +190,18 @@ type Seekers interface {
 	HomeLocation(ctx context.Context, userID string) (string, error)
 }
 
+// Place is a place that the gazetteer knows.
+type Place = search.Place
+
 // PlaceKind is how large a place is.
-type PlaceKind string
+type PlaceKind = search.PlaceKind
 
 // The kinds of place.
 const (
-	Town    PlaceKind = "town"
-	Region  PlaceKind = "region"
-	Country PlaceKind = "country"
+	Town    = search.Town
+	Region  = search.Region
+	Country = search.Country
 )
-
-// Place is a place that the gazetteer knows.
-type Place struct {
-	Kind    PlaceKind
-	Name    string // as shown: Leeds
-	Region  string // county, state or province, or empty
-	Nation  string // the code of the nation or province between region and country, or empty: ENG
-	Country string // ISO 3166-1 alpha-2
-	// Lat and Lon are the centre in degrees.
-	Lat, Lon float64
-	// Population is 0 for regions and countries.
-	Population int
-	// Regions are the regions that an area such as Yorkshire consists of, nil
-	// for every other place.
-	Regions []string
-}
 
 // CountryName is the country as people write it.
 func CountryName(code string) string {

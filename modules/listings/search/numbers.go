@@ -23,7 +23,7 @@ func splitNumbers(tokens []Token) []Token {
 func (a *annotator) series(p *phrases, level Level) {
 	for i := range p.tokens {
 		name, number, next := seriesAt(p.tokens, i)
-		if name == "" || a.grade(name+number) == nil {
+		if name == "" || a.v.grade(name+number) == nil {
 			continue
 		}
 		a.tagGrade(name+number, level)
@@ -38,7 +38,7 @@ func (a *annotator) series(p *phrases, level Level) {
 				break
 			}
 			to := strings.TrimPrefix(p.tokens[end-1].Word, strings.TrimSpace(name))
-			if a.grade(name+to) == nil {
+			if a.v.grade(name+to) == nil {
 				break
 			}
 			if link == "to" {
@@ -96,18 +96,9 @@ func (a *annotator) tagRange(name, from, to string, level Level) {
 }
 
 func (a *annotator) tagGrade(text string, level Level) {
-	if c := a.grade(text); c != nil {
+	if c := a.v.grade(text); c != nil {
 		a.add(c, level)
 	}
-}
-
-// grade returns the grade with a name, or nil.
-func (a *annotator) grade(text string) *Concept {
-	f := a.v.Form(text)
-	if f == nil || f.Readings[0].Concept.Kind != Grade {
-		return nil
-	}
-	return f.Readings[0].Concept
 }
 
 // fullTime is how many hours a week are full time.

@@ -108,6 +108,7 @@ func Parse(sources ...Source) (*Vocabulary, error) {
 		return nil, err
 	}
 	v := p.link()
+	v.sorted = sortForms(v.forms)
 	v.version = hex.EncodeToString(hash.Sum(nil)[:6])
 	return v, nil
 }

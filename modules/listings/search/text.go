@@ -60,8 +60,10 @@ func (s *scanner) next() bool {
 	for i := s.end; i < len(s.text); {
 		switch c := s.text[i]; {
 		case c < utf8.RuneSelf && wordBytes[c], c >= utf8.RuneSelf && s.letterOrDigit(i) > 0:
-			s.read(i)
-			return true
+			if s.read(i); s.word != "" {
+				return true
+			}
+			i = s.end // a combining accent without a letter
 		case c == '&':
 			s.start, s.end, s.word, s.capitals = i, i+1, "and", false
 			return true

@@ -178,6 +178,7 @@ type Vocabulary struct {
 	forms    []*Form
 	trie     trie
 	problems []Problem
+	sorted   []sortedForm
 
 	annotators sync.Pool // of *annotator, for their buffers
 }

@@ -1,0 +1,70 @@
+package search
+
+import "slices"
+
+// Keys returns the keys by which a document with the annotation is found.
+func (a *Annotation) Keys() []string {
+	keys := make([]string, 0, len(a.Tags)+4)
+	for i := range a.Tags {
+		t := &a.Tags[i]
+		switch t.Kind {
+		case Role:
+			keys = append(keys, roleLevels[t.Level]+t.Concept)
+		case Specialty:
+			keys = append(keys, specialtyLevels[t.Level]+t.Concept)
+			if t.Level == InTitle || t.Level == InField {
+				keys = append(keys, keyStated+SlotSpecialty)
+			}
+		default:
+			slot := slots[t.Kind]
+			keys = append(keys, slot+":"+t.Concept, keyStated+slot)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+var roleLevels = map[Level]string{
+	Head: keyRoleHead, SecondChoice: keyRoleSecond, InTitle: keyRoleTitle, InField: keyRoleTitle, InText: keyRoleText,
+}
+
+var specialtyLevels = map[Level]string{
+	Head: keySpecTitle, SecondChoice: keySpecText, InTitle: keySpecTitle, InField: keySpecField, InText: keySpecText,
+}
+
+// PlaceKeys returns the keys of where a job is: a place, which may be nil, and
+// whether it can be done from anywhere.
+func PlaceKeys(p *Place, remote bool) []string {
+	var keys []string
+	if p != nil {
+		keys = append(keys, keyCountry+p.Country)
+		if p.Nation != "" {
+			keys = append(keys, keyNation+p.Country+"/"+p.Nation)
+		}
+		if p.Region != "" {
+			keys = append(keys, keyRegion+p.Country+"/"+p.Region)
+		}
+	}
+	if remote {
+		keys = append(keys, keyRemote)
+		if p != nil {
+			keys = append(keys, keyRemote+p.Country)
+		} else {
+			keys = append(keys, keyRemote+"*")
+		}
+	}
+	return keys
+}
+
+// WordsOf returns the folded words of fields, with an empty word between two
+// fields.
+func WordsOf(fields ...string) []string {
+	var out []string
+	for _, f := range fields {
+		for _, t := range Tokens(f) {
+			out = append(out, t.Word)
+		}
+		out = append(out, "")
+	}
+	return out
+}

@@ -1,0 +1,115 @@
+package search
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Yearly amounts: hours of a full-time year, days and weeks.
+const (
+	hoursGBP, hoursUSD = 1_950, 2_080
+	daysYear           = 260
+	weeksYear          = 52
+	monthsYear         = 12
+)
+
+// payPattern matches an amount of money, or two, and the period: "£20 an hour",
+// "35k-40k", "$90,000 per year".
+var payPattern = regexp.MustCompile(`(?i)([£$€])?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?\b(?:\s?(?:-|–|to)\s?[£$€]?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?\b)?(?:\s?\+)?(?:\s*(?:/|per|an?|p)\s?\.?(hour|hr|h|day|d|week|wk|w|month|year|annum|yr|a)\b)?`)
+
+// payMarker matches the words before an amount; the group is set if it is the
+// highest one.
+var payMarker = regexp.MustCompile(`(?i)\b(?:over|above|from|at least|min|minimum|more than|salary|paying|(up to|under|below|max|maximum|less than))\s*$`)
+
+var currencies = map[string]string{"£": "GBP", "$": "USD", "€": "EUR"}
+
+// findPay reads the amounts of money in the run.
+func (r *run) findPay(text string) {
+	for _, m := range payPattern.FindAllStringSubmatchIndex(text, -1) {
+		group := func(i int) string {
+			if m[2*i] < 0 {
+				return ""
+			}
+			return text[m[2*i]:m[2*i+1]]
+		}
+		currency := currencies[group(1)]
+		marker := payMarker.FindStringSubmatchIndex(text[:m[0]])
+		if marker == nil && currency == "" && group(3)+group(5)+group(6) == "" {
+			continue // some other number
+		}
+		low, ok := amount(group(2), group(3))
+		if !ok {
+			continue
+		}
+		high := 0.0
+		if group(4) != "" {
+			if high, ok = amount(group(4), group(5)); !ok || high < low {
+				continue
+			}
+		}
+		from := m[0]
+		if marker != nil {
+			from = marker[0]
+			if marker[2] >= 0 && high == 0 {
+				low, high = 0, low
+			}
+		}
+		start, end := r.tokensIn(from, m[1])
+		if start == end {
+			continue
+		}
+		factor := perYear(group(6), currency, max(low, high))
+		r.taken[start] = candidate{start: start, end: end, cost: costForm, term: Term{
+			Slot: SlotPay, Pay: &PayRange{Min: minorUnits(low * factor), Max: minorUnits(high * factor), Currency: currency},
+		}}
+	}
+}
+
+func minorUnits(amount float64) int64 { return int64(math.Round(amount * 100)) }
+
+func amount(digits, thousands string) (float64, bool) {
+	n, err := strconv.ParseFloat(strings.ReplaceAll(digits, ",", ""), 64)
+	if thousands != "" {
+		n *= 1_000
+	}
+	return n, err == nil && n > 0 && n < 1e9
+}
+
+// perYear returns how often the period is in a year. Without a period, amounts
+// below 200 are by the hour and below 2,000 by the day.
+func perYear(period, currency string, amount float64) float64 {
+	hours := float64(hoursGBP)
+	if currency == "USD" {
+		hours = hoursUSD
+	}
+	switch strings.ToLower(period) {
+	case "hour", "hr", "h":
+		return hours
+	case "day", "d":
+		return daysYear
+	case "week", "wk", "w":
+		return weeksYear
+	case "month":
+		return monthsYear
+	case "":
+		switch {
+		case amount < 200:
+			return hours
+		case amount < 2_000:
+			return daysYear
+		}
+	}
+	return 1
+}
+
+// tokensIn returns the tokens between two offsets.
+func (r *run) tokensIn(from, to int) (start, end int) {
+	for start < len(r.tokens) && r.tokens[start].Start < from {
+		start++
+	}
+	for end = start; end < len(r.tokens) && r.tokens[end].Start < to; end++ {
+	}
+	return start, end
+}

@@ -1,0 +1,35 @@
+package search
+
+// PlaceKind is how large a place is.
+type PlaceKind string
+
+// The kinds of place.
+const (
+	Town    PlaceKind = "town"
+	Region  PlaceKind = "region"
+	Country PlaceKind = "country"
+)
+
+// Place is a place that the gazetteer knows.
+type Place struct {
+	Kind    PlaceKind
+	Name    string // as shown: Leeds
+	Region  string // county, state or province, or empty
+	Nation  string // the code of the nation or province between region and country, or empty: ENG
+	Country string // ISO 3166-1 alpha-2
+	// Lat and Lon are the centre in degrees.
+	Lat, Lon float64
+	// Population is 0 for regions and countries.
+	Population int
+	// Regions are the regions that an area such as Yorkshire consists of, nil
+	// for every other place.
+	Regions []string
+}
+
+// Places resolves names of places.
+type Places interface {
+	// Resolve finds the place of a name: "Leeds", "Boston, Lincolnshire",
+	// "Springfield, IL", "Kent", "Ireland". A qualifier narrows; without one the
+	// largest place of the name is meant. It takes microseconds.
+	Resolve(text string) (Place, bool)
+}

@@ -1,0 +1,365 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+)
+
+// The prefixes of the keys by which adverts are found. A level is part of the
+// prefix: "role.head:nurse".
+const (
+	keyRoleHead   = "role.head:"
+	keyRoleSecond = "role.second:"
+	keyRoleTitle  = "role.title:"
+	keyRoleText   = "role.text:"
+	keySpecTitle  = "specialty.title:"
+	keySpecField  = "specialty.field:"
+	keySpecText   = "specialty.text:"
+	keyStated     = "stated:" // a slot about which the advert says something
+	keyRemote     = "remote:" // a country, or nothing for any
+	keyCountry    = "country:"
+	keyNation     = "nation:"
+	keyRegion     = "region:"
+)
+
+// How tells in which way a hit satisfies a slot.
+type How string
+
+// The ways.
+const (
+	HowTitle   How = "title"
+	HowField   How = "field"
+	HowText    How = "text"
+	HowRelated How = "related"
+	HowNearby  How = "nearby"
+	HowMissing How = "missing"
+)
+
+// Plan is how a query is evaluated. Its slots correspond to those of the
+// understanding by Terms.
+type Plan struct {
+	Must  []Expr
+	Slots []Slot
+	First *Expr
+	// Terms are the indexes of the terms to which the slots belong.
+	Terms []int
+	// How has, for each slot, the way of each level.
+	How [][]How
+}
+
+// The costs of levels, in twentieths.
+const (
+	costRoleText    = 4
+	costSecond      = 7
+	costSpecField   = 1
+	costSpecText    = 11
+	costSpecMissing = 17
+	costSilent      = 9
+	costContradicts = 18
+	costRemote      = 2
+	costNearby      = 6
+	costFar         = 10
+	costNamed       = 11
+	costSameRegion  = 13
+	costSameCountry = 17
+	costWordInText  = 6
+	costOtherWords  = 4
+	costPayUnstated = 7
+	// maxDetails is the most that grade, experience, contract, hours, shift and
+	// setting cost together.
+	maxDetails = 19
+	// MaxCost is the highest cost of a relaxed hit.
+	MaxCost = 32
+	// costStep times one minus the strength of a link is its cost.
+	costStep = 20
+	// kin is the strength between siblings, and towards a parent.
+	kinStrength = .35
+)
+
+// Plan turns an understanding into conditions on documents. Radius is how near a
+// town is, in miles.
+func (u *Understanding) Plan(radius float64) Plan {
+	b := planner{understanding: u, radius: radius}
+	for i := range u.Terms {
+		t := &u.Terms[i]
+		switch {
+		case t.Excluded:
+			b.Must = append(b.Must, Not(t.core()))
+		case t.Slot == SlotPhrase:
+			b.Must = append(b.Must, Or(each(t.alternatives(), func(words []string) Expr { return HasLiteral(words...) })...))
+		default:
+			b.add(i, b.levels(t))
+		}
+	}
+	b.addWording()
+	return b.Plan
+}
+
+type planner struct {
+	Plan
+	understanding *Understanding
+	radius        float64
+}
+
+// level is a SlotLevel and its way.
+type level struct {
+	SlotLevel
+	how How
+}
+
+func exact(cost int, how How, e Expr) level { return level{SlotLevel{e, cost, true}, how} }
+
+func relaxed(cost int, how How, e Expr) level { return level{SlotLevel{e, cost, false}, how} }
+
+func (b *planner) add(term int, levels []level) {
+	var s Slot
+	how := make([]How, len(levels))
+	for i, l := range levels {
+		s.Levels = append(s.Levels, l.SlotLevel)
+		how[i] = l.how
+	}
+	b.Slots, b.How, b.Terms = append(b.Slots, s), append(b.How, how), append(b.Terms, term)
+}
+
+// levels are the levels of a term, the cheapest first.
+func (b *planner) levels(t *Term) []level {
+	var out []level
+	switch t.Slot {
+	case SlotRole:
+		out = b.role(t)
+	case SlotSpecialty:
+		out = b.specialty(t)
+	case SlotPlace:
+		out = b.place(t)
+	case SlotPay:
+		out = []level{exact(0, HowField, PaysBetween(*t.Pay)), relaxed(costPayUnstated, HowMissing, Not(PaysBetween(PayRange{})))}
+	case SlotWord:
+		out = b.word(t)
+	default:
+		out = b.detail(t)
+	}
+	slices.SortStableFunc(out, func(x, y level) int { return cmp.Compare(x.Cost, y.Cost) })
+	return out
+}
+
+// anyKey matches the documents with one of the concepts under the prefix.
+func anyKey(prefix string, concepts []*Concept) Expr {
+	return Or(each(concepts, func(c *Concept) Expr { return HasKey(prefix + c.ID) })...)
+}
+
+func (b *planner) role(t *Term) []level {
+	head := anyKey(keyRoleHead, t.Concepts)
+	if b.First == nil {
+		b.First = &head
+	}
+	out := []level{
+		exact(0, HowTitle, head),
+		exact(costRoleText, HowText, anyKey(keyRoleText, t.Concepts)),
+		exact(costSecond, HowTitle, anyKey(keyRoleSecond, t.Concepts)),
+	}
+	return append(out, relatedLevels(t.Concepts, keyRoleHead, costStep)...)
+}
+
+// relatedLevels are levels for the concepts that who asks for these may get.
+func relatedLevels(concepts []*Concept, prefix string, step float64) []level {
+	strengths := map[*Concept]float64{}
+	note := func(c *Concept, strength float64) {
+		if !slices.Contains(concepts, c) {
+			strengths[c] = max(strengths[c], strength)
+		}
+	}
+	for _, c := range concepts {
+		for _, s := range c.Siblings() {
+			note(s, kinStrength)
+		}
+		for _, p := range c.Parents {
+			if !p.To.Broad {
+				note(p.To, kinStrength*p.Strength)
+			}
+		}
+		for _, r := range c.Related {
+			note(r.To, r.Strength)
+		}
+	}
+	byCost := map[int][]*Concept{}
+	for c, strength := range strengths {
+		cost := int(step * (1 - strength))
+		byCost[cost] = append(byCost[cost], c)
+	}
+	var out []level
+	for cost, cs := range byCost {
+		slices.SortFunc(cs, func(x, y *Concept) int { return cmp.Compare(x.ID, y.ID) })
+		out = append(out, relaxed(cost, HowRelated, anyKey(prefix, cs)))
+	}
+	slices.SortFunc(out, func(x, y level) int { return cmp.Compare(x.Cost, y.Cost) })
+	return out
+}
+
+func (b *planner) specialty(t *Term) []level {
+	out := []level{
+		exact(0, HowTitle, anyKey(keySpecTitle, t.Concepts)),
+		exact(costSpecField, HowField, anyKey(keySpecField, t.Concepts)),
+		// An advert that states another specialty mentions this one only.
+		exact(costSpecText, HowText, And(anyKey(keySpecText, t.Concepts), Not(HasKey(keyStated+SlotSpecialty)))),
+		relaxed(costSpecText, HowText, anyKey(keySpecText, t.Concepts)),
+	}
+	out = append(out, relatedLevels(t.Concepts, keySpecTitle, .8*costStep)...)
+	if b.has(SlotRole) { // without a role the specialty is what is asked for
+		out = append(out, relaxed(costSpecMissing, HowMissing, All()))
+	}
+	return out
+}
+
+func (b *planner) has(slot string) bool {
+	return slices.ContainsFunc(b.understanding.Terms, func(t Term) bool { return t.Slot == slot && !t.Excluded })
+}
+
+// remoteConcept is the concept of working from home.
+const remoteConcept = "work-from-home"
+
+// detail are the levels of grade, experience, contract, hours, shift and setting.
+func (b *planner) detail(t *Term) []level {
+	stated := HasKey(keyStated + t.Slot)
+	if slices.ContainsFunc(t.Concepts, func(c *Concept) bool { return c.ID == remoteConcept }) {
+		return []level{exact(0, HowField, HasKey(keyRemote)), relaxed(b.detailCost(costContradicts), HowMissing, All())}
+	}
+	met := exact(0, HowField, anyKey(t.Slot+":", t.Concepts))
+	if !b.has(SlotRole) { // it is what is asked for, alone or with a specialty
+		return []level{met}
+	}
+	return []level{
+		met,
+		relaxed(b.detailCost(costSilent), HowMissing, Not(stated)),
+		relaxed(b.detailCost(costContradicts), HowMissing, stated),
+	}
+}
+
+// detailCost keeps the sum over all details within maxDetails.
+func (b *planner) detailCost(cost int) int {
+	n := 0
+	for i := range b.understanding.Terms {
+		switch t := &b.understanding.Terms[i]; t.Slot {
+		case SlotGrade, SlotExperience, SlotContract, SlotHours, SlotShift, SlotSetting:
+			if !t.Excluded {
+				n++
+			}
+		}
+	}
+	return min(cost, max(1, cost*maxDetails/(costContradicts*max(n, 1))))
+}
+
+func (b *planner) place(t *Term) []level {
+	each := func(f func(p Place) Expr) Expr { return Or(each(t.Places, f)...) }
+	within := func(factor float64) Expr {
+		return each(func(p Place) Expr {
+			if p.Kind != Town {
+				return Or()
+			}
+			return IsWithin(Point{p.Lat, p.Lon}, factor*b.radius)
+		})
+	}
+	out := []level{
+		exact(0, HowField, each(func(p Place) Expr { return PlaceExpr(p, b.radius) })),
+		exact(costRemote, HowField, each(func(p Place) Expr { return Or(HasKey(keyRemote+p.Country), HasKey(keyRemote+"*")) })),
+		relaxed(costNearby, HowNearby, within(2.5)),
+		relaxed(costFar, HowNearby, within(5)),
+		relaxed(costNamed, HowText, HasPhrase(t.Words...)),
+		relaxed(costSameRegion, HowNearby, each(func(p Place) Expr {
+			if p.Kind != Town || p.Region == "" {
+				return Or()
+			}
+			return HasKey(keyRegion + p.Country + "/" + p.Region)
+		})),
+	}
+	return append(out, relaxed(costSameCountry, HowMissing, each(func(p Place) Expr { return HasKey(keyCountry + p.Country) })))
+}
+
+// PlaceExpr matches the documents in a region or country, or within radius miles
+// of a town.
+func PlaceExpr(p Place, radius float64) Expr {
+	switch {
+	case p.Kind == Country && p.Nation != "":
+		return HasKey(keyNation + p.Country + "/" + p.Nation)
+	case p.Kind == Country:
+		return HasKey(keyCountry + p.Country)
+	case p.Kind == Region && len(p.Regions) > 0:
+		var regions []Expr
+		for _, r := range p.Regions {
+			regions = append(regions, HasKey(keyRegion+p.Country+"/"+r))
+		}
+		return Or(regions...)
+	case p.Kind == Region && p.Nation != "" && p.Region == "":
+		return HasKey(keyNation + p.Country + "/" + p.Nation)
+	case p.Kind == Region:
+		return HasKey(keyRegion + p.Country + "/" + p.Region)
+	}
+	return IsWithin(Point{p.Lat, p.Lon}, radius)
+}
+
+// word are the levels of free text. It is never left out.
+func (b *planner) word(t *Term) []level {
+	title := Or(each(t.alternatives(), func(words []string) Expr { return HasTitleWord(words[0]) })...)
+	anywhere := Or(each(t.alternatives(), func(words []string) Expr { return HasWord(words[0]) })...)
+	if t.Unfinished {
+		title, anywhere = Or(title, HasTitlePrefix(t.Words[0])), Or(anywhere, HasPrefix(t.Words[0]))
+	}
+	n := 0
+	for i := range b.understanding.Terms {
+		if b.understanding.Terms[i].Slot == SlotWord {
+			n++
+		}
+	}
+	return []level{exact(0, HowTitle, title), exact(max(1, costWordInText/n), HowText, anywhere)}
+}
+
+// addWording prefers titles with the words of the query to those with other names
+// of the same thing.
+func (b *planner) addWording() {
+	var words []Expr
+	for i := range b.understanding.Terms {
+		t := &b.understanding.Terms[i]
+		if (t.Slot == SlotRole || t.Slot == SlotSpecialty) && !t.Excluded && !t.Unfinished {
+			for _, w := range t.Words {
+				words = append(words, HasTitleWord(w))
+			}
+		}
+	}
+	if len(words) == 0 {
+		return
+	}
+	b.Slots = append(b.Slots, Slot{Levels: []SlotLevel{{And(words...), 0, true}, {Or(words...), costOtherWords / 2, true}, {All(), costOtherWords, true}}})
+	b.How, b.Terms = append(b.How, nil), append(b.Terms, -1)
+}
+
+// core matches what an exclusion takes out: adverts for the role itself, and the
+// words.
+func (t *Term) core() Expr {
+	out := []Expr{HasPhrase(t.Words...)}
+	if t.Slot == SlotPhrase {
+		out = []Expr{HasLiteral(t.Words...)}
+	}
+	if len(t.Concepts) > 0 {
+		out = append(out, And(each(t.Concepts, func(c *Concept) Expr {
+			return Or(each(corePrefixes[slots[c.Kind]], func(prefix string) Expr { return HasKey(prefix + c.ID) })...)
+		})...))
+	}
+	return Or(out...)
+}
+
+// alternatives returns Words and Or.
+func (t *Term) alternatives() [][]string { return append([][]string{t.Words}, t.Or...) }
+
+func each[T any](items []T, f func(T) Expr) []Expr {
+	out := make([]Expr, len(items))
+	for i, item := range items {
+		out[i] = f(item)
+	}
+	return out
+}
+
+// corePrefixes are the keys of adverts that are about a concept, by its slot.
+var corePrefixes = map[string][]string{
+	SlotRole: {keyRoleHead, keyRoleTitle}, SlotSpecialty: {keySpecTitle, keySpecField},
+	SlotGrade: {SlotGrade + ":"}, SlotExperience: {SlotExperience + ":"}, SlotContract: {SlotContract + ":"},
+	SlotHours: {SlotHours + ":"}, SlotShift: {SlotShift + ":"}, SlotSetting: {SlotSetting + ":"},
+}

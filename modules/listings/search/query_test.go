@@ -1,0 +1,243 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const testVocabulary = `
+role nurse : nurse
+role registered-nurse <nurse : registered nurse; staff nurse; rn!
+role health-visitor <nurse : health visitor
+role doctor *broad : doctor; physician
+role urologist =doctor +urology : urologist
+role therapist *broad : therapist
+role respiratory-therapist <therapist : respiratory therapist; rt
+role radiation-therapist <therapist : radiation therapist; rt
+role occupational-therapist <therapist : occupational therapist; ot!
+role receptionist : receptionist
+role recruitment-consultant : recruitment consultant
+role optometrist : optometrist
+role assistant *generic : assistant
+role dietetic-assistant <assistant : dietetic assistant
+role healthcare-assistant <assistant : healthcare assistant; hca!
+spec optometry : optometry
+spec urology : urology
+spec intensive-care : intensive care; icu; itu
+spec radiotherapy : radiotherapy
+spec nuclear-medicine : nuclear medicine
+grade band-5 : band 5
+grade band-6 : band 6
+hours part-time : part time
+shift nights : nights; night shift
+contract bank : bank
+setting hospice : hospice
+filler : job; vacancy; work
+filler : looking for
+read rt respiratory-therapist if spec(intensive-care) | radiation-therapist if spec(radiotherapy) | respiratory-therapist
+`
+
+type testPlaces map[string]Place
+
+func (p testPlaces) Resolve(text string) (Place, bool) {
+	place, ok := p[strings.ToLower(text)]
+	return place, ok
+}
+
+var somePlaces = testPlaces{
+	"leeds":     {Kind: Town, Name: "Leeds", Region: "West Yorkshire", Country: "GB", Lat: 53.8, Lon: -1.55, Population: 500_000},
+	"ward":      {Kind: Town, Name: "Ward", Country: "GB", Population: 5_000},
+	"bank":      {Kind: Town, Name: "Bank", Country: "GB", Population: 5_000},
+	"yorkshire": {Kind: Region, Name: "Yorkshire", Country: "GB", Regions: []string{"West Yorkshire", "North Yorkshire"}},
+	"boston":    {Kind: Town, Name: "Boston", Country: "US", Population: 600_000},
+	"boston, lincolnshire": {Kind: Town, Name: "Boston", Region: "Lincolnshire", Country: "GB",
+		Population: 40_000},
+}
+
+type testLexicon map[string]int
+
+func (l testLexicon) Frequency(word string) int { return l[word] }
+
+func testParser(t testing.TB) *Parser {
+	t.Helper()
+	v, err := Parse(Source{Name: "test", Text: testVocabulary})
+	require.NoError(t, err)
+	require.Empty(t, v.Lint())
+	return &Parser{Vocabulary: v, Places: somePlaces, Words: NewSpelling(v, testLexicon{"perfusion": 3, "nurse": 9_000, "nruse": 1})}
+}
+
+// said writes the terms of a query: "role:nurse place:Leeds".
+func said(u Understanding) string {
+	var out []string
+	for _, t := range u.Terms {
+		var values []string
+		for _, c := range t.Concepts {
+			values = append(values, c.ID)
+		}
+		for _, p := range t.Places {
+			values = append(values, p.Name+" "+p.Country)
+		}
+		if t.Pay != nil {
+			values = append(values, fmt.Sprintf("%d-%d %s", t.Pay.Min/100, t.Pay.Max/100, t.Pay.Currency))
+		}
+		if len(values) == 0 {
+			for _, words := range t.alternatives() {
+				values = append(values, strings.Join(words, " "))
+			}
+		}
+		slot := t.Slot
+		if t.Excluded {
+			slot = "-" + slot
+		}
+		if t.Unfinished {
+			slot += "*"
+		}
+		out = append(out, slot+":"+strings.Join(values, "|"))
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	p := testParser(t)
+	for query, want := range map[string]string{
+		"":                                "",
+		"nurse ":                          "role:nurse",
+		"Registered Nurse in Leeds":       "role:registered-nurse, place:Leeds GB",
+		"nurse, leeds":                    "role:nurse, place:Leeds GB",
+		"nurse leeds or yorkshire":        "role:nurse, place:Leeds GB|Yorkshire GB",
+		"nurse boston":                    "role:nurse, place:Boston US",
+		"nurse Boston, Lincolnshire":      "role:nurse, place:Boston GB",
+		"ward nurse":                      "word:ward, role:nurse",
+		"nurse in ward":                   "role:nurse, place:Ward GB",
+		"bank nurse":                      "contract:bank, role:nurse",
+		"nurse at bank":                   "role:nurse, place:Bank GB",
+		"urologist":                       "role:doctor, specialty:urology",
+		"rt icu":                          "role:respiratory-therapist, specialty:intensive-care",
+		"rt radiotherapy":                 "role:radiation-therapist, specialty:radiotherapy",
+		"RT":                              "role:respiratory-therapist",
+		"optometry receptionist":          "specialty:optometry, role:receptionist",
+		"nurse recruitment consultant":    "word:nurse, role:recruitment-consultant",
+		"nurse OR health visitor":         "role:nurse|health-visitor",
+		`"night shift" OR "care home"`:    "phrase:night shift|care home",
+		"nurse up to £50k":                "role:nurse, pay:0-50000 GBP",
+		"band 5/6 nurse":                  "grade:band-5|band-6, role:nurse",
+		"band 5 or 6 nurse":               "grade:band-5|band-6, role:nurse",
+		"nurse over 50000":                "role:nurse, pay:50000-0 ",
+		"nurse 50k":                       "role:nurse, pay:50000-0 ",
+		"nurse 50000 ":                    "role:nurse, word:50000",
+		"doctor -urologist":               "role:doctor, -word:doctor|urology",
+		"nurse OR leeds":                  "role:nurse, place:Leeds GB",
+		"nights or part time":             "shift:nights, hours:part-time",
+		"band 5 band 6 nurse":             "grade:band-5|band-6, role:nurse",
+		"looking for nurse jobs":          "role:nurse",
+		`"night shift" nurse`:             "phrase:night shift, role:nurse",
+		`nurse -icu`:                      "role:nurse, -specialty:intensive-care",
+		`nurse -"care home"`:              "role:nurse, -phrase:care home",
+		"part-time nurse":                 "hours:part-time, role:nurse",
+		"nurse £20 an hour":               "role:nurse, pay:39000-0 GBP",
+		"nurse $90,000-$110k":             "role:nurse, pay:90000-110000 USD",
+		"£35k":                            "pay:35000-0 GBP",
+		"dieteticassistant ":              "role:dietetic-assistant",
+		"optometirst":                     "role:optometrist",
+		"perfusion":                       "word*:perfusion",
+		"nuclear med":                     "specialty*:nuclear-medicine",
+		"nurse in xyz":                    "role:nurse, word*:xyz",
+		"assistant ":                      "role:assistant",
+		"registered nurse health visitor": "role:health-visitor",
+	} {
+		t.Run(query, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, want, said(p.Parse(query)))
+		})
+	}
+}
+
+func TestParse_NoWords_Empty(t *testing.T) {
+	t.Parallel()
+	p := testParser(t)
+	require.True(t, p.Parse(" ?!- ").Empty)
+	require.False(t, p.Parse(" ").Empty)
+	require.False(t, p.Parse("the").Empty)
+}
+
+func TestParse_Spans_CoverTheWords(t *testing.T) {
+	t.Parallel()
+	p := testParser(t)
+	const query = `looking for a band 5 nurse near Leeds "night shift"`
+	var spans []string
+	for _, term := range p.Parse(query).Terms {
+		spans = append(spans, query[term.Start:term.End])
+	}
+	require.Equal(t, []string{"band 5", "nurse", "near Leeds", "night shift"}, spans)
+}
+
+func TestSpelling_Correct(t *testing.T) {
+	t.Parallel()
+	p := testParser(t)
+	for word, want := range map[string]string{
+		"nurse":              "",
+		"nures":              "nurse",
+		"nruse":              "nurse", // rare beside a frequent word
+		"receptonist":        "receptionist",
+		"radiotherpy":        "radiotherapy",
+		"occupatinal":        "occupational",
+		"dieteticassistant":  "dietetic assistant",
+		"perfusion":          "",
+		"rt1":                "",
+		"ict":                "",
+		"completelyanything": "",
+	} {
+		require.Equal(t, want, strings.Join(p.Words.Correct(Tokens(word)[0], false), " "), word)
+	}
+	require.Nil(t, p.Words.Correct(Tokens("optome")[0], true), "an unfinished word")
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"nurse", `"a" -b`, "£20 an hour", "-“x", "nurse in leeds, uk OR", "\xff -\"", "£1-£2 or £3"} {
+		f.Add(seed)
+	}
+	p := testParser(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 400 {
+			t.Skip("longer than a query may be")
+		}
+		u := p.Parse(text)
+		for _, term := range u.Terms {
+			require.LessOrEqual(t, term.Start, term.End)
+			require.LessOrEqual(t, term.End, len(text))
+		}
+		q := Query{}
+		plan := u.Plan(10)
+		q.Must, q.Slots, q.First, q.MaxCost = plan.Must, plan.Slots, plan.First, MaxCost
+		require.NoError(t, q.Validate())
+	})
+}
+
+func TestParse_EveryForm_AsksForItsConcept(t *testing.T) {
+	t.Parallel()
+	v, err := Load()
+	require.NoError(t, err)
+	p := &Parser{Vocabulary: v, Words: NewSpelling(v, testLexicon{})}
+	var wrong []string
+	for _, f := range v.Forms() {
+		if u := p.Parse(f.Text + " "); f.Readings[0].Concept.Kind != Filler && !slices.ContainsFunc(f.Readings, func(r Reading) bool { return asksFor(u, r.Concept) }) {
+			wrong = append(wrong, f.Text+" → "+said(u))
+		}
+	}
+	require.LessOrEqual(t, len(wrong), len(v.Forms())/1_000, "%s", strings.Join(wrong, "\n"))
+}
+
+// asksFor reports whether the query asks for all that the concept means.
+func asksFor(u Understanding, concept *Concept) bool {
+	for _, c := range concept.Means() {
+		if !slices.ContainsFunc(u.Terms, func(t Term) bool { return slices.Contains(t.Concepts, c) }) {
+			return false
+		}
+	}
+	return true
+}

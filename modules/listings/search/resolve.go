@@ -1,0 +1,187 @@
+package search
+
+import "slices"
+
+// resolve decides what each part means and turns the parts into terms.
+func (q *query) resolve() {
+	q.resolveForms()
+	q.dropModifierRoles()
+	q.joinAlternatives()
+	for _, p := range q.parts {
+		q.addTerm(p)
+	}
+}
+
+// resolveForms gives each form its concept: first those with one meaning, then
+// the others in the context of these.
+func (q *query) resolveForms() {
+	ctx := q.context()
+	for i := range q.parts {
+		p := &q.parts[i]
+		switch {
+		case p.form == nil:
+		case !p.form.IsAmbiguous():
+			p.concept = p.form.Readings[0].Concept
+		default:
+			own := ctx
+			own.Capitals = p.capitals()
+			own.Before, own.After = q.kindsBeside(i)
+			p.concept = p.form.Resolve(&own)
+		}
+	}
+}
+
+// context returns what the query says without doubt.
+func (q *query) context() Context {
+	ctx := Context{}
+	words := map[string]bool{}
+	for i := range q.parts {
+		p := &q.parts[i]
+		if p.term.Excluded {
+			continue
+		}
+		for _, t := range p.tokens {
+			words[Normalize(t.Word)] = true
+		}
+		if p.form != nil && !p.form.IsAmbiguous() {
+			ctx.Concepts = append(ctx.Concepts, p.form.Readings[0].Concept)
+		}
+		for _, place := range p.term.Places {
+			ctx.Country = lowerASCII(place.Country)
+		}
+	}
+	ctx.HasWord = func(word string) bool { return words[word] }
+	return ctx
+}
+
+// capitals reports whether the part is written in capitals. In a query without
+// lower-case letters that says nothing.
+func (p *part) capitals() bool {
+	return !slices.ContainsFunc(p.tokens, func(t Token) bool { return !t.Capitals })
+}
+
+// kindsBeside returns what the unambiguous forms beside part i may be.
+func (q *query) kindsBeside(i int) (before, after []Kind) {
+	kindsOf := func(i int) (kinds []Kind) {
+		if i < 0 || i >= len(q.parts) || q.parts[i].form == nil {
+			return nil
+		}
+		for _, r := range q.parts[i].form.Readings {
+			kinds = append(kinds, r.Concept.Kind)
+		}
+		return kinds
+	}
+	// Context.Before is what follows the form, Context.After what precedes it.
+	return kindsOf(i + 1), kindsOf(i - 1)
+}
+
+// dropModifierRoles leaves one role of those that stand in a row: the more
+// specific one if they are kin, else the last one, to which the others are
+// modifiers ("optometry receptionist", "nurse recruitment consultant").
+func (q *query) dropModifierRoles() {
+	last := -1 // the previous role
+	for i := range q.parts {
+		p := &q.parts[i]
+		if p.concept == nil || p.concept.Kind != Role || p.term.Excluded {
+			continue
+		}
+		if last >= 0 && !p.or {
+			drop := last
+			if prev := q.parts[last].concept; prev.IsA(p.concept) {
+				drop = i
+			}
+			q.parts[drop].demote(!q.parts[drop].concept.IsKin(q.parts[last+i-drop].concept))
+			if drop == i {
+				continue
+			}
+		}
+		last = i
+	}
+}
+
+// demote makes a role a modifier: its words are still wanted, unless the role
+// that stays says the same.
+func (p *part) demote(wanted bool) {
+	p.concept, p.form = nil, nil
+	p.term.Slot = SlotWord
+	if !wanted {
+		p.term = Term{}
+	}
+}
+
+// joinAlternatives joins the parts on both sides of OR if they are of one kind.
+// Other slots of which a query names several things are alternatives too: two
+// places, two shifts.
+func (q *query) joinAlternatives() {
+	var out []part
+	for _, p := range q.parts {
+		if p.concept != nil && p.concept.Same == nil && len(p.term.Concepts) == 0 {
+			p.term.Slot, p.term.Concepts = slots[p.concept.Kind], []*Concept{p.concept}
+		}
+		if into := q.alternativeOf(out, p); into >= 0 {
+			t := &out[into].term
+			t.Concepts = append(slices.Clip(t.Concepts), p.term.Concepts...)
+			t.Places = append(slices.Clip(t.Places), p.term.Places...)
+			if t.Slot == SlotPhrase || t.Slot == SlotWord {
+				t.Or = append(slices.Clip(t.Or), p.term.Words)
+			}
+			t.End = p.term.End
+			continue
+		}
+		out = append(out, p)
+	}
+	q.parts = out
+}
+
+// alternativeOf returns the earlier part to which p is an alternative, or -1.
+func (q *query) alternativeOf(earlier []part, p part) int {
+	if p.term.Excluded || p.concept != nil && p.concept.Same != nil {
+		return -1
+	}
+	for i := len(earlier) - 1; i >= 0; i-- {
+		e := &earlier[i].term
+		if e.Excluded || e.Slot != p.term.Slot {
+			if p.or {
+				return -1 // OR joins neighbours alone
+			}
+			continue
+		}
+		switch p.term.Slot {
+		case SlotPlace, SlotContract, SlotHours, SlotShift, SlotGrade:
+			return i
+		case SlotRole, SlotSpecialty, SlotSetting, SlotExperience, SlotPhrase, SlotWord:
+			if p.or {
+				return i
+			}
+		}
+		if p.or {
+			return -1
+		}
+	}
+	return -1
+}
+
+// addTerm turns a part into the terms that it asks for: a urologist is a doctor
+// in urology.
+func (q *query) addTerm(p part) {
+	switch {
+	case p.term.Slot == "" && p.concept == nil:
+		return
+	case p.concept == nil || p.concept.Same == nil:
+		if p.term.Excluded && p.concept != nil {
+			p.term.Slot, p.term.Concepts = slots[p.concept.Kind], []*Concept{p.concept}
+		}
+		q.out.Terms = append(q.out.Terms, p.term)
+		return
+	}
+	if p.term.Excluded {
+		p.term.Concepts = p.concept.Means()
+		q.out.Terms = append(q.out.Terms, p.term)
+		return
+	}
+	for _, c := range p.concept.Means() {
+		t := p.term
+		t.Slot, t.Concepts = slots[c.Kind], []*Concept{c}
+		q.out.Terms = append(q.out.Terms, t)
+	}
+}

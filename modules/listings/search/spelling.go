@@ -1,0 +1,191 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Lexicon knows the words of the indexed adverts.
+type Lexicon interface {
+	// Frequency returns the number of adverts that contain exactly this word.
+	Frequency(word string) int
+}
+
+// Spelling corrects misspelt words of queries towards the words of the vocabulary
+// and the titles of adverts.
+type Spelling struct {
+	vocabulary *Vocabulary
+	lexicon    Lexicon
+
+	once    sync.Once
+	known   map[string]bool
+	deleted map[string][]string // words by what remains of them after deletions
+}
+
+// NewSpelling returns a Spelling for a vocabulary. Words that adverts contain are
+// not misspelt, unless they are rare beside a neighbour.
+func NewSpelling(v *Vocabulary, lexicon Lexicon) *Spelling {
+	return &Spelling{vocabulary: v, lexicon: lexicon}
+}
+
+// The limits of corrections.
+const (
+	oneEditFrom  = 5 // characters
+	twoEditsFrom = 8
+	longestWord  = 30
+	// rareBeside is how many times as frequent a neighbour of a rare word is.
+	rareBeside = 1_000
+)
+
+// Correct returns the words that a misspelt word stands for: one, or two that are
+// written together. It returns nil for a word that is right or unknown. An
+// unfinished word is not corrected while it begins a known one.
+func (s *Spelling) Correct(t Token, unfinished bool) []string {
+	s.once.Do(s.build)
+	n := utf8.RuneCountInString(t.Word)
+	if n < oneEditFrom || n > longestWord || hasDigit(t.Word) || strings.ContainsAny(t.Word, "&+/.") || s.known[t.Word] || s.known[Normalize(t.Word)] {
+		return nil
+	}
+	frequency := s.lexicon.Frequency(t.Word)
+	if unfinished && (frequency > 0 || s.beginsWord(t.Word)) {
+		return nil
+	}
+	edits := 1
+	if n >= twoEditsFrom {
+		edits = 2
+	}
+	best, distance := s.nearest(t.Word, edits)
+	if best != "" && (frequency == 0 || s.lexicon.Frequency(best) >= rareBeside*frequency) {
+		return []string{best}
+	}
+	if frequency > 0 {
+		return nil
+	}
+	if first, second, ok := s.parts(t.Word); ok && (best == "" || distance > 1) {
+		return []string{first, second}
+	}
+	return nil
+}
+
+// build indexes the words of the vocabulary by deletions: two words within so many
+// edits have a common remainder after at most as many deletions (SymSpell).
+func (s *Spelling) build() {
+	s.known, s.deleted = map[string]bool{}, map[string][]string{}
+	for _, f := range s.vocabulary.forms {
+		for _, t := range Tokens(f.Text) {
+			s.add(t.Word)
+		}
+	}
+}
+
+func (s *Spelling) add(word string) {
+	if s.known[word] || hasDigit(word) {
+		return
+	}
+	s.known[word] = true
+	if n := utf8.RuneCountInString(word); n >= oneEditFrom-1 {
+		for _, rest := range deletions(word, maxEdits(n+1)) {
+			s.deleted[rest] = append(s.deleted[rest], word)
+		}
+	}
+}
+
+func maxEdits(n int) int {
+	if n >= twoEditsFrom {
+		return 2
+	}
+	return 1
+}
+
+// deletions returns the word and what remains of it after up to n deletions.
+func deletions(word string, n int) []string {
+	out := []string{word}
+	for start := 0; n > 0; n-- {
+		end := len(out)
+		for _, w := range out[start:end] {
+			for i, r := range w {
+				out = append(out, w[:i]+w[i+utf8.RuneLen(r):])
+			}
+		}
+		start = end
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (s *Spelling) beginsWord(prefix string) bool {
+	for word := range s.known {
+		if strings.HasPrefix(word, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// nearest returns the closest known word, of equally close ones the most frequent
+// one. The first letter is right more often than the others.
+func (s *Spelling) nearest(word string, edits int) (best string, distance int) {
+	distance = edits + 1
+	for _, rest := range deletions(word, edits) {
+		for _, candidate := range s.deleted[rest] {
+			if candidate == best {
+				continue
+			}
+			d := editDistance(word, candidate)
+			if d > edits || d > distance {
+				continue
+			}
+			if d < distance || s.isLikelier(candidate, best, word) {
+				best, distance = candidate, d
+			}
+		}
+	}
+	return best, distance
+}
+
+func (s *Spelling) isLikelier(a, b, word string) bool {
+	if first := a[0] == word[0]; first != (b[0] == word[0]) {
+		return first
+	}
+	if m, n := s.lexicon.Frequency(a), s.lexicon.Frequency(b); m != n {
+		return m > n
+	}
+	return a < b
+}
+
+// parts divides a word into two known ones: "dieteticassistant".
+func (s *Spelling) parts(word string) (first, second string, ok bool) {
+	for i := 3; i+3 <= len(word); i++ {
+		if s.known[word[:i]] && s.known[word[i:]] {
+			return word[:i], word[i:], true
+		}
+	}
+	return "", "", false
+}
+
+// editDistance is the optimal string alignment distance: insertions, deletions,
+// substitutions and transpositions of neighbours.
+func editDistance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		row[0] = i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(y)]
+}
