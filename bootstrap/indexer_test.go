@@ -1,0 +1,122 @@
+package bootstrap
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/searchindex"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/modules/listings/search"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// indexed is a store with a search index that follows it.
+type indexed struct {
+	adapters.Storage
+	indexer *listings.Indexer
+	index   search.Index
+	parser  search.Parser
+	org     string
+	now     time.Time
+}
+
+func newIndexed(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) *indexed {
+	t.Helper()
+	clk := kit.NewClock()
+	v, err := search.Load()
+	require.NoError(t, err)
+	index, err := searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: "1", Vocabulary: v.Version()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, index.Close()) })
+	x := &indexed{Storage: open(t, clk), index: index, parser: search.Parser{Vocabulary: v}, org: stores.NewID(), now: clk.Now()}
+	x.indexer = listings.NewIndexer(x.ListingFeed, index, v, slog.New(slog.DiscardHandler))
+	return x
+}
+
+func (x *indexed) create(t *testing.T, title string) listings.Listing {
+	t.Helper()
+	x.now = x.now.Add(time.Second)
+	l := listings.Listing{
+		ID: stores.NewID(), OrganizationID: x.org, Version: 1, Status: listings.Active, Open: true, PostedAt: &x.now, CreatedAt: x.now, UpdatedAt: x.now,
+		Content: listings.Content{Title: title, Description: "Days and nights on a 12-bed unit."},
+	}
+	require.NoError(t, x.Tx.Do(t.Context(), func(ctx context.Context) error {
+		return x.Listings.Create(ctx, []listings.Listing{l})
+	}))
+	return l
+}
+
+func (x *indexed) save(t *testing.T, l listings.Listing) {
+	t.Helper()
+	require.NoError(t, x.Tx.Do(t.Context(), func(ctx context.Context) error {
+		return x.Listings.Save(ctx, x.org, []listings.Listing{l})
+	}))
+}
+
+// find returns the ids of the exact results, the best first.
+func (x *indexed) find(t *testing.T, query string) []string {
+	t.Helper()
+	u := x.parser.Parse(query)
+	plan := u.Plan(listings.DefaultRadius)
+	r, err := x.index.Find(t.Context(), search.Query{Now: x.now, Must: plan.Must, Slots: plan.Slots, Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, r.Hits, r.Total)
+	ids := []string{}
+	for _, h := range r.Hits {
+		ids = append(ids, h.ID)
+	}
+	return ids
+}
+
+func TestIndexer_Changes_FoundByQueries(t *testing.T) {
+	t.Parallel()
+	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
+		x := newIndexed(t, open)
+		require.ErrorIs(t, x.indexer.CatchUp(t.Context()), listings.ErrFeedPosition, "of a new index")
+		nurse, physio := x.create(t, "Staff Nurse, ICU"), x.create(t, "Band 6 Physiotherapist (MSK)")
+		built := 0
+		require.NoError(t, x.indexer.Build(t.Context(), func(n int) { built = n }))
+		require.Equal(t, 2, built)
+		require.Equal(t, []string{nurse.ID}, x.find(t, "RN intensive care"))
+		require.Equal(t, []string{physio.ID}, x.find(t, "physio "))
+
+		rehab := x.create(t, "Physio, Neuro Rehab")
+		nurse.Title = "Receptionist, ICU"
+		x.save(t, nurse)
+		require.NoError(t, x.indexer.CatchUp(t.Context()))
+		require.Equal(t, []string{physio.ID, rehab.ID}, x.find(t, "physiotherapist "), "the word in the title before its other names")
+		require.Empty(t, x.find(t, "nurse "))
+		require.Equal(t, []string{nurse.ID}, x.find(t, "receptionist "))
+
+		rehab.Status, rehab.Open = listings.Closed, false
+		x.save(t, rehab)
+		require.NoError(t, x.indexer.CatchUp(t.Context()))
+		require.Equal(t, []string{physio.ID}, x.find(t, "physiotherapist "))
+		_, err := x.ListingLoader.Remove(t.Context(), []string{x.org})
+		require.NoError(t, err)
+		require.NoError(t, x.indexer.CatchUp(t.Context()))
+		require.Empty(t, x.find(t, "physiotherapist "))
+	})
+}
+
+func TestIndexer_Follow_AppliesChangesUntilDone(t *testing.T) {
+	t.Parallel()
+	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
+		x := newIndexed(t, open)
+		require.NoError(t, x.indexer.Build(t.Context(), func(int) {}))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- x.indexer.Follow(ctx) }()
+		l := x.create(t, "Midwife")
+		require.Eventually(t, func() bool { return len(x.find(t, "midwife ")) == 1 }, 30*time.Second, 5*time.Millisecond, l.ID)
+		cancel()
+		require.NoError(t, <-done)
+	})
+}

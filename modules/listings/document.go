@@ -1,0 +1,75 @@
+package listings
+
+import (
+	"strings"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// document returns what a search index stores of the listing.
+func (l *Listing) document(v *search.Vocabulary) *search.Document {
+	d := &search.Document{
+		ID: l.ID, Version: l.Version, Keys: l.keys(v),
+		Title: search.WordsOf(l.Title), Body: search.WordsOf(l.texts()...),
+		SortTitle: lowerASCII(l.Title), SortLocation: lowerASCII(l.Location),
+	}
+	if l.PostedAt != nil {
+		d.PostedAt = *l.PostedAt
+	}
+	if l.Deadline != nil {
+		d.Deadline = *l.Deadline
+	}
+	if l.Salary != nil {
+		low, high := l.Salary.Yearly()
+		d.Pay = &search.PayRange{Min: low, Max: high, Currency: l.Salary.Currency}
+	}
+	if l.Place != nil && l.Place.Kind == Town {
+		d.Point = &search.Point{Lat: l.Place.Lat, Lon: l.Place.Lon}
+	}
+	return d
+}
+
+// texts returns the texts in which words are found, without the title.
+func (l *Listing) texts() []string {
+	texts := make([]string, 0, 5+len(l.Requirements)+len(l.Benefits))
+	texts = append(texts, l.Specialty, l.Department, l.Company, l.Location, l.Description)
+	texts = append(texts, l.Requirements...)
+	return append(texts, l.Benefits...)
+}
+
+// keys returns the concepts, places and filter values by which the listing is
+// found.
+func (l *Listing) keys(v *search.Vocabulary) []string {
+	advert := search.Advert{
+		Title: l.Title, Department: l.Department, Specialty: l.Specialty, Description: l.Description, Requirements: l.Requirements,
+		ContractType: l.ContractType, EmploymentType: l.EmploymentType, Remote: l.Remote,
+	}
+	if l.Place != nil {
+		advert.Country = strings.ToLower(l.Place.Country)
+	}
+	annotation := v.Annotate(&advert)
+	keys := append(annotation.Keys(), search.PlaceKeys(l.Place, l.Remote)...)
+	if l.ContractType != "" {
+		keys = append(keys, keyContractType+l.ContractType)
+	}
+	if l.EmploymentType != "" {
+		keys = append(keys, keyEmploymentType+l.EmploymentType)
+	}
+	return keys
+}
+
+// The prefixes of the keys for the values of filters.
+const (
+	keyContractType   = "contractType:"
+	keyEmploymentType = "employmentType:"
+)
+
+// lowerASCII returns the text by which listings are sorted.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
