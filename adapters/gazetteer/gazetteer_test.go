@@ -78,6 +78,9 @@ func TestNamesMeanThePlacesThatPeopleMean(t *testing.T) {
 		"Los Angeles, California, USA": "town Los Angeles|California|US",
 		"MA":                           "region Massachusetts|Massachusetts|US",
 		"Singapore":                    "town Singapore||SG",
+		"Rochdale":                     "town Rochdale|Greater Manchester|GB",
+		"Wolverhampton":                "town Wolverhampton|West Midlands|GB",
+		"Margate":                      "town Margate|Kent|GB",
 	} {
 		p, ok := g.Resolve(text)
 		require.True(t, ok, text)
