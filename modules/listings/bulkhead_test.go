@@ -41,6 +41,7 @@ func searching(n Needs) (*Service, slowSearch, *movingClock) {
 type nowhere struct{}
 
 func (nowhere) Resolve(string) (Place, bool) { return Place{}, false }
+func (nowhere) Correct(string) (Place, bool) { return Place{}, false }
 
 var nurse = FindInput{Text: "nurse", Page: page.Request{Number: 1, Size: 20}}
 

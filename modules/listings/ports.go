@@ -174,8 +174,13 @@ type Hit struct {
 type Gazetteer interface {
 	// Resolve finds what a name means: "Leeds", "Boston, Lincolnshire",
 	// "Springfield, IL", "Kent", "Ireland". A qualifier narrows; without one the
-	// largest place of the name is meant. It takes microseconds.
+	// largest place of the name is meant. A postcode is a Town without a
+	// population: "LS1", "LS1 4DY", "D08 XY12", "02115". It takes microseconds.
 	Resolve(text string) (Place, bool)
+	// Correct finds the place that a misspelt name means: "Manchster". It takes
+	// less than a millisecond and returns false for a text that is not close to
+	// the name of a larger place.
+	Correct(text string) (Place, bool)
 }
 
 // Organizations tells what a module of its own keeps.

@@ -164,6 +164,23 @@ func (s *Service) measureFrom(ctx context.Context, q *Query, who auth.Actor) err
 	return nil
 }
 
+// place finds the place of a location filter. A misspelt one is corrected,
+// unless it has a word that adverts use.
+func (s *Service) place(location string) (Place, bool) {
+	if p, ok := s.Gazetteer.Resolve(location); ok {
+		return p, true
+	}
+	for _, w := range Words(location) {
+		if commonWords[w] || fillers[w] {
+			return Place{}, false
+		}
+		if _, n := synonymsAt([]string{w}); n > 0 {
+			return Place{}, false
+		}
+	}
+	return s.Gazetteer.Correct(location)
+}
+
 func (s *Service) narrow(q *Query, in FilterInput) error {
 	var bad []fault.Field
 	wrong := func(name, message string) { bad = append(bad, fault.Field{Name: name, Message: message}) }
@@ -171,7 +188,7 @@ func (s *Service) narrow(q *Query, in FilterInput) error {
 	if utf8.RuneCountInString(in.Location) > maxQuery {
 		wrong("location", fmt.Sprintf("must have at most %d characters", maxQuery))
 	} else if strings.TrimSpace(in.Location) != "" {
-		if p, ok := s.Gazetteer.Resolve(in.Location); ok {
+		if p, ok := s.place(in.Location); ok {
 			f.Near = &p
 		} else if f.LocationWords = Words(in.Location); len(f.LocationWords) == 0 {
 			q.Text.Nothing = true

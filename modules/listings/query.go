@@ -1,6 +1,7 @@
 package listings
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -331,8 +332,11 @@ func (u *understanding) stretch(s string, last bool) {
 
 // place finds the longest run of words from the first on that names a place.
 // strong says that in, near, at or a comma went before it, unfinished that the
-// last of the words may not be whole.
+// last of the words may not be whole. An amount of money is not a ZIP code.
 func (u *understanding) place(ts []token, strong, unfinished bool) (Clause, int) {
+	if strings.ContainsAny(ts[0].gap, "£$€") {
+		return Clause{}, 0
+	}
 	for n := min(maxSpan, len(ts)); n >= 1; n-- {
 		var b strings.Builder
 		words := make([]string, n)
@@ -361,7 +365,7 @@ func (u *understanding) place(ts []token, strong, unfinished bool) (Clause, int)
 		}
 		// The listing may also say the place's name without being there. A small
 		// place may be the beginning of a large one: Lee, Leeds.
-		prefix := unfinished && n == 1 && len(ts) == 1 && p.Kind == Town && p.Population < 30_000
+		prefix := unfinished && n == 1 && len(ts) == 1 && p.Kind == Town && p.Population > 0 && p.Population < 30_000
 		return Clause{Near: []Place{p}, Terms: []Term{{Words: words, Adjacent: n > 1, Prefix: prefix}}}, n
 	}
 	return Clause{}, 0
@@ -370,6 +374,9 @@ func (u *understanding) place(ts []token, strong, unfinished bool) (Clause, int)
 // worthAPlace decides whether words without in, near, at or a comma before
 // them mean the place of that name.
 func worthAPlace(words []string, p Place) bool {
+	if hasPostcode(words) {
+		return true
+	}
 	w := words[0]
 	if p.Kind != Town {
 		return len(words) > 1 || len(w) > 3 && !commonWords[w] || w == "uk" || w == "usa"
@@ -391,3 +398,10 @@ func worthAPlace(words []string, p Place) bool {
 	}
 	return p.Population >= least
 }
+
+// fullPostcode is a postcode or an Eircode with both halves, or a ZIP code
+// behind the name of its town. A district alone ("ST3", "CT2") may be a grade.
+var fullPostcode = regexp.MustCompile(`(^| )([a-z]{1,2}[0-9][a-z0-9]? ?[0-9][a-z]{2}|[a-z][0-9][0-9w] ?[a-z0-9]{4})$|[a-z] [0-9]{5}$`)
+
+// hasPostcode reports whether the words of a place end with a full postcode.
+func hasPostcode(words []string) bool { return fullPostcode.MatchString(strings.Join(words, " ")) }

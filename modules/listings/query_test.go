@@ -16,6 +16,8 @@ func (a atlas) Resolve(text string) (Place, bool) {
 	return p, ok
 }
 
+func (atlas) Correct(string) (Place, bool) { return Place{}, false }
+
 var places = atlas{
 	"leeds":                {Kind: Town, Name: "Leeds", Country: "GB", Population: 455_000},
 	"boston":               {Kind: Town, Name: "Boston", Country: "US", Population: 667_000},
@@ -32,6 +34,18 @@ var places = atlas{
 	"tinytown":             {Kind: Town, Name: "Tinytown", Country: "US", Population: 1_000},
 	"uk":                   {Kind: Country, Name: "United Kingdom", Country: "GB"},
 	"care home":            {Kind: Town, Name: "Care Home", Country: "US", Population: 9_000},
+	"ls1":                  {Kind: Town, Name: "LS1, Leeds", Country: "GB"},
+	"ls1 4dy":              {Kind: Town, Name: "LS1, Leeds", Country: "GB"},
+	"ls14dy":               {Kind: Town, Name: "LS1, Leeds", Country: "GB"},
+	"leeds ls1 4dy":        {Kind: Town, Name: "LS1, Leeds", Country: "GB"},
+	"d08 xy12":             {Kind: Town, Name: "D08, Dublin 8", Country: "IE"},
+	"02115":                {Kind: Town, Name: "02115, Boston", Country: "US"},
+	"boston ma 02115":      {Kind: Town, Name: "02115, Boston", Country: "US"},
+	"st3":                  {Kind: Town, Name: "ST3, Longton", Country: "GB"},
+	"ct2":                  {Kind: Town, Name: "CT2, Canterbury", Country: "GB"},
+	"en1":                  {Kind: Town, Name: "EN1, Enfield", Country: "GB"},
+	"m4":                   {Kind: Town, Name: "M4, Manchester", Country: "GB"},
+	"b12":                  {Kind: Town, Name: "B12, Balsall Heath", Country: "GB"},
 }
 
 // spell writes a text that was understood: one clause after the other.
@@ -153,6 +167,24 @@ func TestATextIsUnderstoodAsARecruiterWould(t *testing.T) {
 		{"welder tinytown", "welder~ & tinytown*~"},
 		{"welder in tinytown", "welder~ & tinytown*|@Tinytown"},
 		{"welder in", "welder~"},
+		// postcodes
+		{"welder ls1 4dy", "welder~ & ls1+4dy|@LS1, Leeds"},
+		{"LS14DY welder", "ls14dy|@LS1, Leeds & welder*~"},
+		{"welder Leeds LS1 4DY", "welder~ & leeds+ls1+4dy|@LS1, Leeds"},
+		{"welder D08 XY12", "welder~ & d08+xy12|@D08, Dublin 8"},
+		{"welder near LS1", "welder~ & ls1|@LS1, Leeds"},
+		{"welder, ls1", "welder~ & ls1|@LS1, Leeds"},
+		{"welder in 02115", "welder~ & 02115|@02115, Boston"},
+		{"welder boston ma 02115", "welder~ & boston+ma+02115|@02115, Boston"},
+		// a district alone may be a grade, five digits an amount
+		{"welder ls1", "welder~ & ls1*~"},
+		{"st3 welder", "st3~ & welder*~"},
+		{"ct2 welder", "ct2~ & welder*~"},
+		{"en1", "en1*~"},
+		{"m4 welder", "m4~ & welder*~"},
+		{"b12 welder", "b12~ & welder*~"},
+		{"welder 02115", "welder~ & 02115*~"},
+		{"welder, $02115", "welder~"},
 	} {
 		got := spell(Understand(c.text, places))
 		require.Equal(t, c.want, got, "%q", c.text)

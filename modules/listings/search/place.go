@@ -13,13 +13,13 @@ const (
 // Place is a place that the gazetteer knows.
 type Place struct {
 	Kind    PlaceKind
-	Name    string // as shown: Leeds
+	Name    string // as shown: Leeds; of a postcode also its district: LS1, Leeds
 	Region  string // county, state or province, or empty
 	Nation  string // the code of the nation or province between region and country, or empty: ENG
 	Country string // ISO 3166-1 alpha-2
 	// Lat and Lon are the centre in degrees.
 	Lat, Lon float64
-	// Population is 0 for regions and countries.
+	// Population is 0 for regions, countries and postcodes.
 	Population int
 	// Regions are the regions that an area such as Yorkshire consists of, nil
 	// for every other place.
