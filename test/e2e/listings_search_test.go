@@ -83,6 +83,14 @@ func TestSearch(t *testing.T) {
 			{"location=Boston,+Lincolnshire&remote=false", "Ward Manager"},
 			{"location=general+infirmary", "Staff Nurse (A&E)"},
 			{"location=Nowhereville", ""},
+			// Postcodes, and misspelt places.
+			{"location=LS1+4DY&radius=5", "Triage Nurse|Staff Nurse (A&E)|Registered Nurse"},
+			{"location=ls1&radius=5&remote=false", "Staff Nurse (A&E)|Registered Nurse"},
+			{"location=02115&radius=5", "Triage Nurse|RN, nights"},
+			{"search=nurse+near+LS1", "Triage Nurse|Staff Nurse (A%26E)|Registered Nurse"},
+			{"search=nurse+LS1+4DY", "Triage Nurse|Staff Nurse (A%26E)|Registered Nurse"},
+			{"location=Manchster&remote=false", "Consultant Cardiologist"},
+			{"location=Manchster,+UK&remote=false", "Consultant Cardiologist"},
 			{"location=%25", ""},
 			// What is chosen from a set.
 			{"contractType=contract", "RN, nights"},
