@@ -108,27 +108,24 @@ func (t *tables) addressPostcode(text string) (listings.Place, bool) {
 }
 
 // inTown returns the place of a postcode that is written with the name of a
-// place in its country, by the name of the town if it is one: "Leeds LS1 4DY"
-// is at LS1 and reads Leeds.
+// place in its country, by the name of the town if that is in its region: "Leeds
+// LS1 4DY" is at LS1 and reads Leeds.
 func (t *tables) inTown(p listings.Place, name string) (listings.Place, bool) {
-	within, _ := t.qualifier(name)
-	if within != nil && inside(within, p.Country, p.Nation, p.Region) {
-		if town, ok := t.town(name, within); ok && town.Region == p.Region {
+	town, ok := t.town(name, []area{{Place: listings.Place{Country: p.Country, Region: p.Region}}})
+	if !ok {
+		town, ok = t.townAndRegion(name)
+	}
+	if ok && town.Country == p.Country {
+		if town.Kind == listings.Town && town.Region == p.Region {
 			p.Name = town.Name
 		}
 		return p, true
 	}
-	town, ok := t.named(name, nil)
-	if !ok {
-		town, ok = t.townAndRegion(name)
+	if _, ok := t.named(name, []area{{Place: listings.Place{Country: p.Country}}}); ok {
+		return p, true
 	}
-	if !ok || town.Country != p.Country {
-		return listings.Place{}, false
-	}
-	if town.Kind == listings.Town {
-		p.Name = town.Name
-	}
-	return p, true
+	within, ok := t.qualifier(name)
+	return p, ok && inside(within, p.Country, p.Nation, p.Region)
 }
 
 // fullPostcode is postcode without districts and routing keys alone.

@@ -59,6 +59,10 @@ func TestResolve_Postcode_IsItsDistrict(t *testing.T) {
 		"St James's Hospital, Leeds, LS9 7TF": "Leeds|West Yorkshire|ENG|GB",
 		"St James's Hospital, LS9 7TF":        "LS9, Burmantofts|West Yorkshire|ENG|GB",
 		"Whitchurch SY13 1AA":                 "Whitchurch|Shropshire|ENG|GB",
+		"Boston PE21 9QS":                     "Boston|Lincolnshire|ENG|GB",
+		"London TW20 0EX":                     "TW20, Egham|Surrey|ENG|GB",
+		"LS1 4DY, Yorkshire":                  "LS1, Leeds|West Yorkshire|ENG|GB",
+		"NYC 10001":                           "New York|New York State||US",
 		"Boston MA 02115":                     "Boston|Massachusetts||US",
 		"02115, USA":                          "02115, Boston|Massachusetts||US",
 	} {
@@ -75,7 +79,7 @@ func TestResolve_NoPostcode_IsNotFound(t *testing.T) {
 	g := gazetteer.New()
 	for _, text := range []string{
 		"RN1", "A1", "A1 nurse", "B12 injections", "ST3 doctor", "CT2 post", "M4 nurse", "B12 5mg", "E1 9pm", "LS99", "LS1A", "LS1 4D", "LS1 4DYX", "ZZ1 1AA",
-		"00000", "0211", "021155", "02115 12", "45000", "Dublin 99", "Dublin 123", "D08 care", "D08 nurse", "band 5", "LS1 4DY, Boston", "Paris LS1 4DY", "5", "1st", "E", "W", "S",
+		"00000", "0211", "021155", "02115 12", "45000", "Dublin 99", "Dublin 123", "D08 care", "D08 nurse", "band 5", "LS1 4DY, Kerry", "Paris LS1 4DY", "5", "1st", "E", "W", "S",
 	} {
 		p, ok := g.Resolve(text)
 		require.False(t, ok, "%q is %v", text, p)
@@ -88,6 +92,17 @@ func TestResolve_PostcodeWithTown_IsAtTheDistrict(t *testing.T) {
 	district, _ := g.Resolve("LS29")
 	address, _ := g.Resolve("Leeds LS29 9AA")
 	require.Equal(t, [2]float64{district.Lat, district.Lon}, [2]float64{address.Lat, address.Lon})
+}
+
+func FuzzResolve(f *testing.F) {
+	for _, s := range []string{"LS1 4DY", "Leeds, LS1 4DY", "02115-1234", "Dublin 6W", "LS1,", ",,", "d08 xy12, Cork"} {
+		f.Add(s)
+	}
+	g := gazetteer.New()
+	f.Fuzz(func(_ *testing.T, s string) {
+		g.Resolve(s)
+		g.Correct(s)
+	})
 }
 
 func BenchmarkResolve_Postcode(b *testing.B) {
