@@ -81,7 +81,7 @@ type JobPath struct {
 type JobsInput struct {
 	web.Paging
 	Keywords       string   `query:"keywords" validate:"max=200" description:"Words of the job, a \"phrase\", -word for none with it, OR between two; a place or a contract word among them is understood as such."`
-	Location       string   `query:"location" validate:"max=200" description:"A town, county, region or country; remote jobs count as near."`
+	Location       string   `query:"location" validate:"max=200" description:"A town, county, region or country, a UK or Irish postcode or a US ZIP code; remote jobs count as near."`
 	Radius         *float64 `query:"radius" validate:"omitempty,gt=0,max=500" description:"In miles, 10 without."`
 	Specialty      string   `query:"specialty" validate:"max=200"`
 	EmploymentType string   `query:"employment_type" validate:"omitempty,oneof=full-time part-time bank per-diem flexible"`
