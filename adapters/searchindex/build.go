@@ -391,7 +391,7 @@ func (p *pairs) add(doc uint32, codes []uint32) {
 	}
 }
 
-// pairNumber returns the position of a pair in a table of so many words.
+// pairNumber returns the position of a pair in a table of that number of words.
 func pairNumber(words int, first, second uint32) (at int, frequent bool) {
 	if first == 0 || second == 0 || int(max(first, second)) > words {
 		return 0, false

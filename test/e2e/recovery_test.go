@@ -156,7 +156,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("POST /api/auth/undo-email-change restores address and password once", func(t *testing.T) {
 			victim, thief := w.seeker(t), newEmail()
-			// With a stolen sign-in somebody makes the account theirs.
+			// A stolen sign-in is used to take the account over.
 			victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": thief}}).ok(200)
 			w.guest(t).post("/api/auth/verify-email", object{"token": w.mailed(t, thief, "confirm your new")}).ok(200)
 			p := (&account{client: victim.client, id: victim.id, email: thief}).programs()

@@ -169,7 +169,7 @@ func HasPhrase(words ...string) Expr { return Expr{Op: OpPhrase, Words: words} }
 // side.
 func HasLiteral(words ...string) Expr { return Expr{Op: OpPhrase, Words: words, Literal: true} }
 
-// IsWithin matches the documents at most so many miles from the point.
+// IsWithin matches the documents at most the given number of miles from the point.
 func IsWithin(p Point, miles float64) Expr { return Expr{Op: OpWithin, Point: &p, Miles: miles} }
 
 // PaysBetween matches the documents whose pay range overlaps the given one. A

@@ -75,7 +75,7 @@ func (q *query) kindsBeside(i int) (before, after []Kind) {
 	return kindsOf(i + 1), kindsOf(i - 1)
 }
 
-// dropModifierRoles leaves one role of those that stand in a row: the more
+// dropModifierRoles keeps one role of several adjacent ones: the more
 // specific one if they are kin, else the last one, to which the others are
 // modifiers ("optometry receptionist", "nurse recruitment consultant").
 func (q *query) dropModifierRoles() {

@@ -62,7 +62,7 @@ type Concept struct {
 	Implied []*Concept
 	// Parents are the concepts under which this one is found too.
 	Parents []Link
-	// Related are the concepts that whoever asks for this one may get.
+	// Related are the concepts that a search for this one may also return.
 	Related []Link
 
 	line      source
