@@ -55,16 +55,14 @@ type Storage struct {
 	OptOuts          identity.OptOuts
 	SecondFactors    identity.SecondFactors
 
-	Listings       listings.Repository
-	ListingSearch  listings.Search
-	ListingLoader  listings.Loader
-	ListingMatcher listings.Matcher
-	ListingFeed    listings.Feed
-	ListingViews   listings.Views
-	Applications   hiring.Applications
-	Appointments   hiring.Appointments
-	Letters        hiring.Letters
-	Exports        hiring.Exports
+	Listings      listings.Repository
+	ListingLoader listings.Loader
+	ListingFeed   listings.Feed
+	ListingViews  listings.Views
+	Applications  hiring.Applications
+	Appointments  hiring.Appointments
+	Letters       hiring.Letters
+	Exports       hiring.Exports
 
 	Profiles      jobseeker.Profiles
 	Notifications jobseeker.Notifications

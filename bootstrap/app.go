@@ -74,6 +74,7 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			provideTracer,
 			newKeyRing,
 			newIdentity,
+			newEngine,
 			newListings,
 			newHiring,
 			newSeekers,

@@ -27,6 +27,7 @@ func settings(t *testing.T, change func(c *config.Config)) *config.Config {
 	c := config.Default()
 	c.HTTP.Addr = "127.0.0.1:0"
 	c.Database.URL = "sqlite:" + filepath.Join(dir, "locum.db")
+	c.Search.URL = "embedded:"
 	c.Mail.URL = "file:" + filepath.Join(dir, "mail")
 	c.Auth.Keys = []string{filepath.Join(dir, "keys")}
 	if change != nil {

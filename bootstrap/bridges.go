@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/locumhq/locum/adapters"
@@ -31,15 +30,11 @@ import (
 // The bridges: what a module asks of its surroundings, answered by the module
 // that knows. They translate and do nothing else.
 
-func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *identity.Service) *listings.Service {
-	slots := 0
-	if search, ok := s.ListingSearch.(interface{ Slots() int }); ok {
-		slots = search.Slots()
-	}
+func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *identity.Service, e *listings.Engine) *listings.Service {
 	return listings.New(listings.Needs{
-		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Search: s.ListingSearch, Matcher: s.ListingMatcher, Views: s.ListingViews,
+		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Engine: e, NewIndex: newMemoryIndex, Views: s.ListingViews,
 		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Profiles},
-		SearchSlots: slots, SearchTimeout: c.Limits.SearchTimeout, SearchCPU: time.Duration(c.Limits.SearchCPU * float64(time.Second)),
+		SearchTimeout: c.Limits.SearchTimeout, SearchCPU: time.Duration(c.Limits.SearchCPU * float64(time.Second)),
 	})
 }
 
@@ -184,21 +179,18 @@ func (b seekersListings) ClosingBetween(ctx context.Context, from jobseeker.Clos
 
 func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int) ([]jobseeker.Candidate, error) {
 	in := listings.FindInput{Text: w.Text, Page: page.Request{Number: 1, Size: n},
-		Filters: listings.FilterInput{Location: w.Location, ContractType: w.ContractType}}
+		Filters: listings.FilterInput{Location: w.Location, ContractType: []string{w.ContractType}}}
 	if w.Radius > 0 {
 		in.Filters.Radius = &w.Radius
 	}
-	hits, err := b.Service.Suggest(ctx, in, w.Home)
-	var names []string
-	if strings.TrimSpace(w.Specialty) != "" {
-		names = listings.SpecialtyNames(w.Specialty)
-	}
+	hits, err := b.ClosestTo(ctx, in, w.Home)
+	isSpecialty := b.SpecialtyTest(w.Specialty)
 	out := make([]jobseeker.Candidate, len(hits))
 	for i, h := range hits {
 		l := h.Listing
 		out[i] = jobseeker.Candidate{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, Remote: l.Remote,
 			ContractType: l.ContractType, EmploymentType: l.EmploymentType, Relevance: h.Relevance, Miles: h.Miles,
-			Filed: slices.Contains(names, strings.Join(listings.Words(l.Specialty), " "))}
+			Filed: isSpecialty(l.Specialty)}
 		if l.PostedAt != nil {
 			out[i].PostedAt = *l.PostedAt
 		}
@@ -256,8 +248,8 @@ type seekersGathered struct{ *listings.Gathered }
 
 func (b seekersGathered) Postings() []jobseeker.Posting { return postings(b.Listings()) }
 
-func (b seekersGathered) Matching(t jobseeker.Terms) []int {
-	return b.Gathered.Matching(listings.FindKey{Text: t.Query, Location: t.Location, ContractType: t.ContractType})
+func (b seekersGathered) Matching(ctx context.Context, t jobseeker.Terms) ([]int, error) {
+	return b.Gathered.Matching(ctx, listings.FindKey{Text: t.Query, Location: t.Location, ContractType: t.ContractType})
 }
 
 // seekersPeople answers jobseeker.People.

@@ -14,6 +14,7 @@ import (
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/modules/billing"
+	"github.com/locumhq/locum/modules/listings"
 )
 
 // plugged are the adapters beside the store.
@@ -23,11 +24,12 @@ type plugged struct {
 	mail     mail.Mailer
 	files    files.Store
 	payments billing.Payments
+	search   *listings.Engine
 	clock    *clockCheck
 }
 
 // healthOf asks every adapter, all at once and within the context, and names
-// them as the configuration does. Only the store is needed to answer: without
+// them as the configuration does. Only the store and the search index are needed to answer: without
 // its own a limiter counts in the process, jobs and letters wait in the store
 // until they are taken, and without files or payments all else goes on.
 func healthOf(ctx context.Context, s adapters.Storage, now time.Time, p plugged) map[string]adapters.Health {
@@ -38,7 +40,7 @@ func healthOf(ctx context.Context, s adapters.Storage, now time.Time, p plugged)
 	asked := map[string]func(context.Context) error{
 		"database": s.Ping, "queue": pingOf(p.queue), "limiter": limiterPing(p.limiter),
 		"mail": pingOf(p.mail), "files": pingOf(p.files), "payments": pingOf(p.payments),
-		"clock":  p.clock.Ping,
+		"search": p.search.Ping, "clock": p.clock.Ping,
 		"events": func(ctx context.Context) error { return checkLag(ctx, s.Outbox, now) },
 	}
 	answers := make(chan answer, len(asked))
@@ -59,7 +61,7 @@ func healthOf(ctx context.Context, s adapters.Storage, now time.Time, p plugged)
 }
 
 func stateOf(name string, err error) adapters.Health {
-	if name == "database" {
+	if name == "database" || name == "search" {
 		return adapters.Health{Err: err}
 	}
 	return adapters.Health{Err: err, Degraded: err != nil}

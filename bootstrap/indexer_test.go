@@ -36,7 +36,7 @@ func newIndexed(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storag
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, index.Close()) })
 	x := &indexed{Storage: open(t, clk), index: index, parser: search.Parser{Vocabulary: v}, org: stores.NewID(), now: clk.Now()}
-	x.indexer = listings.NewIndexer(x.ListingFeed, index, v, slog.New(slog.DiscardHandler))
+	x.indexer = listings.NewIndexer(x.ListingFeed, index, v, x.ListingChanges, slog.New(slog.DiscardHandler))
 	return x
 }
 
@@ -113,7 +113,7 @@ func TestIndexer_Follow_AppliesChangesUntilDone(t *testing.T) {
 		require.NoError(t, x.indexer.Build(t.Context(), func(int) {}))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- x.indexer.Follow(ctx) }()
+		go func() { done <- x.indexer.Follow(ctx, func() {}) }()
 		l := x.create(t, "Midwife")
 		require.Eventually(t, func() bool { return len(x.find(t, "midwife ")) == 1 }, 30*time.Second, 5*time.Millisecond, l.ID)
 		cancel()

@@ -47,6 +47,9 @@ func newDiskSpace(c *config.Config) diskSpace {
 	if path, ok := strings.CutPrefix(c.Database.URL, "sqlite:"); ok {
 		out["database.url"] = filepath.Dir(path)
 	}
+	if path, ok := strings.CutPrefix(c.Search.URL, "embedded:"); ok && path != "" {
+		out["search.url"] = path
+	}
 	for setting, url := range map[string]string{"files.url": c.Files.URL, "mail.url": c.Mail.URL} {
 		if path, ok := strings.CutPrefix(url, "file:"); ok {
 			out[setting] = path

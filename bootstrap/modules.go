@@ -79,7 +79,7 @@ func newServices(s adapters.Storage, d adapters.Deps, l limit.Limiter, q job.Que
 		ListingChanges: s.ListingChanges,
 		JWKS:           ring.JWKS,
 		Health: func(ctx context.Context) map[string]adapters.Health {
-			return healthOf(ctx, s, d.Clock.Now(), plugged{limiter: l, queue: q, mail: m, files: f, payments: p, clock: watched})
+			return healthOf(ctx, s, d.Clock.Now(), plugged{limiter: l, queue: q, mail: m, files: f, payments: p, search: j.Engine, clock: watched})
 		},
 	}
 }

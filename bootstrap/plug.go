@@ -29,6 +29,7 @@ import (
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/trace"
 	"github.com/locumhq/locum/modules/billing"
+	"github.com/locumhq/locum/modules/listings/search"
 )
 
 // What an adapter brings: a function that opens it for a URL of its scheme.
@@ -48,6 +49,10 @@ type (
 	FilesOpener func(ctx context.Context, url string, d adapters.Deps) (files.Store, error)
 	// PaymentsOpener opens who takes the money.
 	PaymentsOpener func(ctx context.Context, url string, d adapters.Deps) (billing.Payments, error)
+	// SearchOpener opens a search index. If empty is set it opens a new one, which
+	// takes the place of the present one as soon as it has a position. An index that
+	// implements Discard() error is discarded when another one has replaced it.
+	SearchOpener func(ctx context.Context, url string, empty bool, d adapters.Deps) (search.Index, error)
 	// TracerOpener opens a Tracer.
 	TracerOpener func(ctx context.Context, url string, d adapters.Deps) (trace.Tracer, error)
 )
@@ -63,6 +68,7 @@ type sockets struct {
 	mailer   map[string]MailerOpener
 	files    map[string]FilesOpener
 	payments map[string]PaymentsOpener
+	search   map[string]SearchOpener
 	tracer   map[string]TracerOpener
 }
 
@@ -98,13 +104,18 @@ func WithPayments(scheme string, open PaymentsOpener) Option {
 	return func(s *sockets) { s.payments[scheme] = open }
 }
 
+// WithSearch makes search.url accept the scheme.
+func WithSearch(scheme string, open SearchOpener) Option {
+	return func(s *sockets) { s.search[scheme] = open }
+}
+
 // WithTracer makes tracing.url accept the scheme.
 func WithTracer(scheme string, open TracerOpener) Option {
 	return func(s *sockets) { s.tracer[scheme] = open }
 }
 
 func newSockets(options []Option) *sockets {
-	s := &sockets{storage: map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, queue: map[string]QueueOpener{}, mailer: map[string]MailerOpener{}, files: map[string]FilesOpener{}, payments: map[string]PaymentsOpener{}, tracer: map[string]TracerOpener{}}
+	s := &sockets{storage: map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, queue: map[string]QueueOpener{}, mailer: map[string]MailerOpener{}, files: map[string]FilesOpener{}, payments: map[string]PaymentsOpener{}, search: map[string]SearchOpener{}, tracer: map[string]TracerOpener{}}
 	for _, plug := range append(builtIn(), options...) {
 		plug(s)
 	}
@@ -131,6 +142,7 @@ func builtIn() []Option {
 		WithPayments("sandbox", func(_ context.Context, _ string, d adapters.Deps) (billing.Payments, error) {
 			return sandboxpay.New(d.Clock), nil
 		}),
+		WithSearch("embedded", embeddedSearch),
 		WithTracer("off", func(context.Context, string, adapters.Deps) (trace.Tracer, error) { return trace.Off{}, nil }),
 		WithTracer("otlp+http", overOTLP),
 		WithTracer("otlp+https", overOTLP),
@@ -215,6 +227,12 @@ func openFiles(ctx context.Context, c *config.Config, s *sockets, d adapters.Dep
 func openPayments(ctx context.Context, c *config.Config, s *sockets, d adapters.Deps) (billing.Payments, error) {
 	return open(c, "payments.url", c.Payments.URL, s.payments, func(o PaymentsOpener) (billing.Payments, error) {
 		return o(ctx, c.Payments.URL, d)
+	})
+}
+
+func openSearch(ctx context.Context, c *config.Config, s *sockets, empty bool, d adapters.Deps) (search.Index, error) {
+	return open(c, "search.url", c.Search.URL, s.search, func(o SearchOpener) (search.Index, error) {
+		return o(ctx, c.Search.URL, empty, d)
 	})
 }
 

@@ -1,7 +1,6 @@
 package bootstrap
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/locumhq/locum/adapters/gazetteer"
-	"github.com/locumhq/locum/modules/listings"
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
@@ -75,46 +73,10 @@ func explain(cmd *cobra.Command, v *search.Vocabulary, query string) error {
 		if t.Excluded {
 			slot = "not " + slot
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\n", slot, strings.Join(valuesOf(t), " or "), query[t.Start:t.End])
+		fmt.Fprintf(out, "%s\t%s\t%s\n", slot, strings.Join(t.Values(), " or "), query[t.Start:t.End])
 	}
 	for _, c := range u.Corrections {
 		fmt.Fprintf(out, "correction\t%s\t%s\n", c.To, c.From)
 	}
 	return out.Flush()
-}
-
-// valuesOf returns what a term asks for, in words.
-func valuesOf(t search.Term) (values []string) {
-	for _, c := range t.Concepts {
-		values = append(values, c.Label)
-	}
-	for _, p := range t.Places {
-		region := cmp.Or(p.Region, listings.CountryName(p.Country))
-		if p.Kind != search.Town || region == p.Name {
-			region = listings.CountryName(p.Country)
-		}
-		values = append(values, p.Name+", "+region)
-	}
-	if t.Pay != nil {
-		values = append(values, payText(*t.Pay))
-	}
-	if len(values) == 0 {
-		values = append(values, strings.Join(t.Words, " "))
-		for _, words := range t.Or {
-			values = append(values, strings.Join(words, " "))
-		}
-	}
-	return values
-}
-
-func payText(p search.PayRange) string {
-	const minor = 100
-	text := fmt.Sprintf("at least %d", p.Min/minor)
-	switch {
-	case p.Max > 0 && p.Min > 0:
-		text = fmt.Sprintf("%d to %d", p.Min/minor, p.Max/minor)
-	case p.Max > 0:
-		text = fmt.Sprintf("at most %d", p.Max/minor)
-	}
-	return strings.TrimSpace(text+" "+p.Currency) + " a year"
 }

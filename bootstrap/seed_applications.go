@@ -57,7 +57,7 @@ func (w *world) applications(ctx context.Context, s adapters.Storage) error {
 	}}
 	c := &config.Config{}
 	people := newIdentity(c, s, d, nil, nil, nil)
-	board := newListings(c, s, d, people)
+	board := newListings(c, s, d, people, nil)
 	desk := newHiring(c, s, d, board, people, nil, nil, nil, nil)
 	recruiter := auth.Actor{UserID: w.recruiter, Role: auth.EmployerTeam, OrganizationID: w.orgs[0].ID, Permissions: recruits()}
 	for i, a := range candidacies {

@@ -2,7 +2,6 @@ package bootstrap
 
 import (
 	"context"
-	"database/sql"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -21,7 +20,7 @@ import (
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/listings"
-	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
 )
 
 func openSeeded(t *testing.T, url string, n int) adapters.Storage {
@@ -43,9 +42,9 @@ type nobody struct{}
 func (nobody) CompanyName(context.Context, string) (string, error)  { return "", nil }
 func (nobody) HomeLocation(context.Context, string) (string, error) { return "", nil }
 
-func searchOver(s adapters.Storage) *listings.Service {
+func searchOver(t *testing.T, s adapters.Storage) *listings.Service {
 	return listings.New(listings.Needs{
-		Tx: s.Tx, Events: s.Events, Clock: newDeps(slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings, Search: s.ListingSearch,
+		Tx: s.Tx, Events: s.Events, Clock: newDeps(slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings, Engine: stores.Engine(t, s),
 		Gazetteer: gazetteer.New(), Organizations: nobody{}, Seekers: nobody{},
 	})
 }
@@ -57,7 +56,7 @@ func TestTheDemoDataIsTheSameEveryTime(t *testing.T) {
 		defer func() { require.NoError(t, s.Close()) }()
 		var b strings.Builder
 		for n := 1; n <= 3; n++ {
-			r, err := searchOver(s).Find(t.Context(), auth.Actor{}, listings.FindInput{Page: page.Request{Number: n, Size: 100}, Full: true})
+			r, err := searchOver(t, s).Find(t.Context(), auth.Actor{}, listings.FindInput{Page: page.Request{Number: n, Size: 100}, Full: true})
 			require.NoError(t, err)
 			for _, h := range r.Items {
 				b.WriteString(h.Listing.ID + h.Listing.Title + h.Listing.Company + h.Listing.Description + "\n")
@@ -86,7 +85,7 @@ func TestSeededListingsAreInTheOrderOfPostingAlsoBesideOthers(t *testing.T) {
 	t.Parallel()
 	s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 600)
 	defer func() { require.NoError(t, s.Close()) }()
-	svc := searchOver(s)
+	svc := searchOver(t, s)
 	_, err := svc.Create(t.Context(), newID(), listings.CreateInput{Title: "Nurse of today", Description: "x"})
 	require.NoError(t, err)
 	r, err := svc.Find(t.Context(), auth.Actor{}, listings.FindInput{Text: "nurse", Sort: "date", Page: page.Request{Number: 1, Size: 100}})
@@ -97,62 +96,13 @@ func TestSeededListingsAreInTheOrderOfPostingAlsoBesideOthers(t *testing.T) {
 	}
 }
 
-// At a size where the planner has a choice, no search reads the whole table.
-func TestSearchesOnPostgresAreServedFromIndexes(t *testing.T) {
-	t.Parallel()
-	url := kit.PostgresURL(t)
-	s := openSeeded(t, url, 20_000)
-	require.NoError(t, s.Close())
-	scans := func() (n int) {
-		db, err := sql.Open("pgx", url)
-		require.NoError(t, err)
-		defer func() { require.NoError(t, db.Close()) }()
-		db.SetMaxOpenConns(1)
-		// Backends leave their numbers behind when they end, after their clients have left.
-		require.Eventually(t, func() bool {
-			err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()").Scan(&n)
-			return err == nil && n == 0
-		}, 30*time.Second, 10*time.Millisecond)
-		require.NoError(t, db.QueryRow("SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'listings'").Scan(&n))
-		return n
-	}
-	before := scans()
-	s, err := gormdb.Open(t.Context(), url, newDeps(slog.New(slog.DiscardHandler)))
-	require.NoError(t, err)
-	svc := searchOver(s)
-	leeds := listings.FilterInput{Location: "Leeds"}
-	amount := 50_000.0
-	for _, q := range []listings.FindInput{
-		{}, {Page: page.Request{Number: 40, Size: 20}}, {Sort: "salary"}, {Filters: leeds}, {Filters: leeds, Sort: "distance"},
-		{Filters: listings.FilterInput{ContractType: "contract"}}, {Filters: listings.FilterInput{Location: "Ireland", ContractType: "temporary"}},
-		{Filters: listings.FilterInput{Location: "Yorkshire"}}, {Filters: listings.FilterInput{SalaryMin: &amount}}, {Filters: listings.FilterInput{Specialty: "cardiology"}},
-		{Filters: listings.FilterInput{Location: "nowhere at all"}}, {Filters: listings.FilterInput{EmploymentType: "bank"}},
-		{Text: "nurse"}, {Text: "nurse", Sort: "date"}, {Text: "nurse", Sort: "salary"}, {Text: "midwife"}, {Text: "zebra"}, {Text: "nurse leeds"}, {Text: "icu nurse truro"},
-		{Text: "patients"}, {Text: "staff nurse -icu"}, {Text: `"speak up for the patient"`}, {Text: "consult"}, {Text: "-nurse"}, {Text: "band 5 nurse manchester permanent"},
-		{Text: "nurse", Filters: leeds, Sort: "distance"}, {Text: "nurse", Page: page.Request{Number: 40, Size: 20}},
-	} {
-		if q.Page.Size == 0 {
-			q.Page = page.Request{Number: 1, Size: 20}
-		}
-		r, err := svc.Find(t.Context(), auth.Actor{}, q)
-		require.NoError(t, err, "%+v", q)
-		if r.NextCursor != "" {
-			q.Page = page.Request{Number: 1, Size: 20, Cursor: r.NextCursor}
-			_, err = svc.Find(t.Context(), auth.Actor{}, q)
-			require.NoError(t, err, "%+v", q)
-		}
-	}
-	require.NoError(t, s.Close())
-	require.Equal(t, before, scans(), "the table was read from end to end")
-}
-
 func TestTheDemoHasApplicationsOnBothSides(t *testing.T) {
 	t.Parallel()
 	s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 200)
 	defer func() { require.NoError(t, s.Close()) }()
 	ctx, d, c := t.Context(), newDeps(slog.New(slog.DiscardHandler)), &config.Config{}
 	people := newIdentity(c, s, d, nil, nil, nil)
-	desk := newHiring(c, s, d, newListings(c, s, d, people), people, nil, nil, nil, nil)
+	desk := newHiring(c, s, d, newListings(c, s, d, people, nil), people, nil, nil, nil, nil)
 	who := func(account int) auth.Actor {
 		u, err := s.Users.FindByEmail(ctx, demoAccounts[account].Email)
 		require.NoError(t, err)

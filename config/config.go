@@ -26,6 +26,7 @@ import (
 type Config struct {
 	HTTP     HTTP     `mapstructure:"http"`
 	Database Database `mapstructure:"database"`
+	Search   Search   `mapstructure:"search"`
 	Queue    Queue    `mapstructure:"queue"`
 	Limiter  Limiter  `mapstructure:"limiter"`
 	Limits   Limits   `mapstructure:"limits"`
@@ -62,6 +63,15 @@ type Database struct {
 	// ReplicaURLs are databases that reads may go to. No storage uses them yet,
 	// so that a start with any is refused rather than surprising.
 	ReplicaURLs []string `mapstructure:"replica_urls"`
+}
+
+// Search is the search engine.
+type Search struct {
+	// URL is embedded:FOLDER for an index in the serving process, or embedded: for
+	// one in memory, which is built at each start.
+	URL string `mapstructure:"url"`
+	// Vocabulary is a file that extends or overrides the built-in vocabulary.
+	Vocabulary string `mapstructure:"vocabulary"`
 }
 
 // Queue carries background work.
@@ -140,6 +150,7 @@ func Default() Config {
 	return Config{
 		HTTP:      HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}, Drain: 5 * time.Second},
 		Database:  Database{URL: "sqlite:data/locum.db", ReplicaURLs: []string{}},
+		Search:    Search{URL: "embedded:data/search"},
 		Queue:     Queue{URL: "embedded:"},
 		Limiter:   Limiter{URL: "memory:"},
 		Limits:    Limits{BodyMemory: 256, SearchCPU: 5, SearchTimeout: time.Second},
@@ -280,7 +291,7 @@ func (c *Config) validate() error {
 	if _, err := c.HTTP.Proxies(); err != nil {
 		return c.Err("http.trusted_proxies", err.Error())
 	}
-	for key, value := range map[string]string{"database.url": c.Database.URL, "queue.url": c.Queue.URL, "limiter.url": c.Limiter.URL, "mail.url": c.Mail.URL, "files.url": c.Files.URL, "payments.url": c.Payments.URL} {
+	for key, value := range map[string]string{"database.url": c.Database.URL, "search.url": c.Search.URL, "queue.url": c.Queue.URL, "limiter.url": c.Limiter.URL, "mail.url": c.Mail.URL, "files.url": c.Files.URL, "payments.url": c.Payments.URL} {
 		if scheme, _, ok := strings.Cut(value, ":"); !ok || scheme == "" {
 			return c.Err(key, "want an address that begins with a scheme and a colon")
 		}

@@ -29,6 +29,7 @@ import (
 	"sync"
 
 	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/modules/listings/search"
 )
 
 //go:embed places.tsv.gz
@@ -180,9 +181,9 @@ func number(s string) float64 {
 // key is a name as it is looked up: folded words without points and hyphens.
 func key(name string) string {
 	var b strings.Builder
-	for _, r := range listings.Fold(name) {
+	for _, r := range search.Fold(name) {
 		switch {
-		case r == '\'' || r == '.':
+		case r == '\'' || r == '’' || r == '‘' || r == '`' || r == '.':
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r > 0x7f:
 			b.WriteRune(r)
 		default:

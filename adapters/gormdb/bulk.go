@@ -20,32 +20,27 @@ import (
 // loadBatch is how many listings are written at a time.
 const loadBatch = 500
 
-// Load implements listings.Loader. Analysis and writing go on side by side.
+// Load implements listings.Loader. Rows are converted while others are written.
 func (d Listings) Load(ctx context.Context, all iter.Seq[listings.Listing], done func(int)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	batches := make(chan []writtenListingRow, 4)
-	words := map[string]struct{}{}
+	batches := make(chan []fullListingRow, 4)
 	var failed error
-	var analysis sync.WaitGroup
-	analysis.Go(func() {
+	var conversion sync.WaitGroup
+	conversion.Go(func() {
 		defer close(batches)
-		batch := make([]writtenListingRow, 0, loadBatch)
+		batch := make([]fullListingRow, 0, loadBatch)
 		send := func() bool {
 			select {
 			case batches <- batch:
-				batch = make([]writtenListingRow, 0, loadBatch)
+				batch = make([]fullListingRow, 0, loadBatch)
 				return true
 			case <-ctx.Done():
 				return false
 			}
 		}
 		for l := range all {
-			doc := documentOf(&l)
-			for w := range doc.words {
-				words[w] = struct{}{}
-			}
-			row, err := d.dialect.listingRow(&l, doc)
+			row, err := newListingRow(&l)
 			if err != nil {
 				failed = err
 				return
@@ -64,11 +59,8 @@ func (d Listings) Load(ctx context.Context, all iter.Seq[listings.Listing], done
 	}
 	err := write(ctx, batches, done)
 	cancel()
-	analysis.Wait()
-	if err != nil || failed != nil {
-		return wrap(firstError(failed, err))
-	}
-	return d.Do(context.WithoutCancel(ctx), func(ctx context.Context) error { return d.words.add(ctx, words) })
+	conversion.Wait()
+	return wrap(firstError(failed, err))
 }
 
 // removeBatch is how many listings one transaction deletes.
@@ -108,27 +100,26 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// loadedColumns is every column but the ones that a dialect fills by itself.
+// loadedColumns are all columns.
 var loadedColumns = append([]string{"id", "organization_id", "created_at"}, savedColumns...)
 
 // insertListing has a place for each of the values.
 var insertListing = "INSERT INTO listings (" + strings.Join(loadedColumns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(loadedColumns)-1) + ")" //nolint:gosec // of constants
 
-func (r writtenListingRow) values() []any {
-	f, s := &r.Full, &r.Full.Short
+func (r fullListingRow) values() []any {
+	s := &r.Short
 	return []any{
 		s.ID, s.OrganizationID, s.CreatedAt,
-		s.Version, s.Title, f.Description, s.Company, s.Department, s.ContractType, s.EmploymentType, s.Specialty, r.SpecialtyKey, s.Remote,
+		s.Version, s.Title, r.Description, s.Company, s.Department, s.ContractType, s.EmploymentType, s.Specialty, s.Remote,
 		s.Location, s.PlaceKind, s.City, s.Region, s.Nation, s.Country, s.Lat, s.Lon,
-		s.SalaryMin, s.SalaryMax, s.SalaryCurrency, s.SalaryPeriod, r.SalaryYearMin, r.SalaryYearMax,
-		string(f.Requirements), string(f.Benefits), string(f.Questions), string(f.Meta), s.Status, s.Open,
-		s.ApplicationDeadline, s.PostedAt, r.PostedWeek, s.ArchivedAt, s.DeletedAt, s.HiddenAt, s.UpdatedAt, r.SearchTitle, r.SearchBody,
+		s.SalaryMin, s.SalaryMax, s.SalaryCurrency, s.SalaryPeriod,
+		string(r.Requirements), string(r.Benefits), string(r.Questions), string(r.Meta), s.Status, s.Open,
+		s.ApplicationDeadline, s.PostedAt, s.ArchivedAt, s.DeletedAt, s.HiddenAt, s.UpdatedAt,
 	}
 }
 
-// loadPostgres copies. The text indexes of a table that was empty are built
-// afterwards, which takes a third of the time.
-func (d Listings) loadPostgres(ctx context.Context, batches <-chan []writtenListingRow, done func(int)) error {
+// loadPostgres uses COPY.
+func (d Listings) loadPostgres(ctx context.Context, batches <-chan []fullListingRow, done func(int)) error {
 	conn, err := d.sql.Conn(ctx)
 	if err != nil {
 		return err
@@ -143,34 +134,19 @@ func (d Listings) loadPostgres(ctx context.Context, batches <-chan []writtenList
 		return nil
 	}
 	// The statements of a load take as long as they take.
-	if err := exec("SET statement_timeout = 0", "SET synchronous_commit = off", "SET maintenance_work_mem = '256MB'", "SET max_parallel_maintenance_workers = 1"); err != nil {
+	if err := exec("SET statement_timeout = 0", "SET synchronous_commit = off"); err != nil {
 		return err
 	}
 	defer func() {
-		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "RESET statement_timeout; RESET synchronous_commit; RESET maintenance_work_mem; RESET max_parallel_maintenance_workers")
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "RESET statement_timeout; RESET synchronous_commit")
 	}()
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	var empty bool
-	if err := tx.QueryRowContext(ctx, "SELECT NOT EXISTS (SELECT 1 FROM listings)").Scan(&empty); err != nil {
-		return err
-	}
-	var rebuild []string
-	if empty {
-		if rebuild, err = dropTextIndexes(ctx, tx); err != nil {
-			return err
-		}
-	}
 	if err := copyRows(ctx, conn, batches, done); err != nil {
 		return err
-	}
-	for _, statement := range rebuild {
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
-			return err
-		}
 	}
 	if err := newEpoch(ctx, tx, d.newID()); err != nil {
 		return err
@@ -181,33 +157,8 @@ func (d Listings) loadPostgres(ctx context.Context, batches <-chan []writtenList
 	return exec("ANALYZE listings")
 }
 
-// dropTextIndexes takes the GIN indexes away and returns how to make them.
-func dropTextIndexes(ctx context.Context, tx *sql.Tx) (rebuild []string, err error) {
-	rows, err := tx.QueryContext(ctx, "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() AND tablename = 'listings' AND indexdef LIKE '% USING gin %'")
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for rows.Next() {
-		var name, definition string
-		if err := rows.Scan(&name, &definition); err != nil {
-			return nil, err
-		}
-		names, rebuild = append(names, name), append(rebuild, definition)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	for _, n := range names {
-		if _, err := tx.ExecContext(ctx, "DROP INDEX "+n); err != nil {
-			return nil, err
-		}
-	}
-	return rebuild, nil
-}
-
 // copyRows streams the batches in the text form of COPY.
-func copyRows(ctx context.Context, conn *sql.Conn, batches <-chan []writtenListingRow, done func(int)) error {
+func copyRows(ctx context.Context, conn *sql.Conn, batches <-chan []fullListingRow, done func(int)) error {
 	pr, pw := io.Pipe()
 	go func() {
 		w := bufio.NewWriterSize(pw, 1<<20)
@@ -265,9 +216,8 @@ func copyValue(b []byte, v any) []byte {
 	return append(b, '\\', 'N')
 }
 
-// loadSQLite inserts without the triggers and makes the text index afterwards,
-// in the order of posting, which is the order of its rows.
-func (d Listings) loadSQLite(ctx context.Context, batches <-chan []writtenListingRow, done func(int)) error {
+// loadSQLite inserts in one transaction.
+func (d Listings) loadSQLite(ctx context.Context, batches <-chan []fullListingRow, done func(int)) error {
 	pool, err := d.writer.DB()
 	if err != nil {
 		return err
@@ -277,33 +227,6 @@ func (d Listings) loadSQLite(ctx context.Context, batches <-chan []writtenListin
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	var triggers []string
-	rows, err := tx.QueryContext(ctx, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'listings'")
-	if err != nil {
-		return err
-	}
-	var drop []string
-	for rows.Next() {
-		var name, definition string
-		if err := rows.Scan(&name, &definition); err != nil {
-			return err
-		}
-		triggers, drop = append(triggers, definition), append(drop, "DROP TRIGGER "+name)
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	exec := func(statements ...string) error {
-		for _, s := range statements {
-			if _, err := tx.ExecContext(ctx, s); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := exec(drop...); err != nil {
-		return err
-	}
 	insert, err := tx.PrepareContext(ctx, insertListing)
 	if err != nil {
 		return err
@@ -318,17 +241,6 @@ func (d Listings) loadSQLite(ctx context.Context, batches <-chan []writtenListin
 		done(len(batch))
 	}
 	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := exec(
-		"UPDATE listings SET seq = NULL",
-		"UPDATE listings SET seq = o.n FROM (SELECT id, row_number() OVER (ORDER BY posted_at, id) AS n FROM listings WHERE posted_at IS NOT NULL) o WHERE o.id = listings.id",
-		"DELETE FROM listings_fts",
-		"INSERT INTO listings_fts (rowid, title, body) SELECT seq, search_title, search_body FROM listings WHERE open ORDER BY seq",
-	); err != nil {
-		return err
-	}
-	if err := exec(triggers...); err != nil {
 		return err
 	}
 	if err := newEpoch(ctx, tx, d.newID()); err != nil {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"math"
-	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
@@ -41,20 +39,5 @@ func readCursor(cursor, list string, at interface{ sound() bool }) bool {
 }
 
 func (c *ownCursor) sound() bool { return id.Valid(c.ID) && soundMoment(c.CreatedAt) }
-
-func (c *searchCursor) sound() bool {
-	return id.Valid(c.ID) && soundMoment(c.PostedAt) && (c.Key == nil || c.Key.sound())
-}
-
-func (k *sortKey) sound() bool {
-	switch v := k.v.(type) {
-	case float64:
-		// Distances are small; pay is a whole number that fits its column.
-		return v >= 0 && (v < 1e5 || v < 1e15 && v == math.Trunc(v))
-	case string:
-		return len(v) <= 1_000 && !strings.ContainsRune(v, 0)
-	}
-	return false
-}
 
 func soundMoment(t time.Time) bool { return t.Year() >= 1900 && t.Year() <= 9000 }

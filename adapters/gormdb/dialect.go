@@ -284,15 +284,6 @@ func (d dialect) oneOf(query string) string {
 	return "IN (" + query + ")"
 }
 
-// folded is a text as it is sorted: by its bytes, without the case of ASCII
-// letters, which is what both databases can do alike.
-func (d dialect) folded(column string) string {
-	if d == postgres {
-		return "lower(" + column + ` COLLATE "C")`
-	}
-	return "lower(" + column + ")"
-}
-
 // moment is a parameter where Postgres would not guess its type, in a CASE.
 func (d dialect) moment(t time.Time) any { return d.typed(t, "timestamptz") }
 

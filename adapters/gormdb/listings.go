@@ -15,30 +15,21 @@ import (
 )
 
 // Listings stores listings.
-type Listings struct {
-	*DB
-	words *vocabulary
-}
+type Listings struct{ *DB }
 
-func (d Listings) rows(ctx context.Context, ls []listings.Listing) ([]writtenListingRow, error) {
-	rows := make([]writtenListingRow, len(ls))
-	words := map[string]struct{}{}
+func listingRows(ls []listings.Listing) (rows []fullListingRow, err error) {
+	rows = make([]fullListingRow, len(ls))
 	for i := range ls {
-		doc := documentOf(&ls[i])
-		for w := range doc.words {
-			words[w] = struct{}{}
-		}
-		var err error
-		if rows[i], err = d.dialect.listingRow(&ls[i], doc); err != nil {
+		if rows[i], err = newListingRow(&ls[i]); err != nil {
 			return nil, err
 		}
 	}
-	return rows, d.words.add(ctx, words)
+	return rows, nil
 }
 
 // Create implements listings.Repository.
 func (d Listings) Create(ctx context.Context, ls []listings.Listing) error {
-	rows, err := d.rows(ctx, ls)
+	rows, err := listingRows(ls)
 	if err != nil {
 		return err
 	}
@@ -50,11 +41,11 @@ func (d Listings) Create(ctx context.Context, ls []listings.Listing) error {
 
 // savedColumns are written by every Save: all that can change after creation.
 var savedColumns = []string{
-	"version", "title", "description", "company", "department", "contract_type", "employment_type", "specialty", "specialty_key", "remote",
+	"version", "title", "description", "company", "department", "contract_type", "employment_type", "specialty", "remote",
 	"location", "place_kind", "city", "region", "nation", "country", "lat", "lon",
-	"salary_min", "salary_max", "salary_currency", "salary_period", "salary_year_min", "salary_year_max",
+	"salary_min", "salary_max", "salary_currency", "salary_period",
 	"requirements", "benefits", "questions", "meta", "status", "open",
-	"application_deadline", "posted_at", "posted_week", "archived_at", "deleted_at", "hidden_at", "updated_at", "search_title", "search_body",
+	"application_deadline", "posted_at", "archived_at", "deleted_at", "hidden_at", "updated_at",
 }
 
 // Save implements listings.Repository. One statement updates any number of
@@ -67,7 +58,7 @@ func (d Listings) Save(ctx context.Context, organizationID string, ls []listings
 		ls[i].Version++
 		ls[i].OrganizationID = organizationID
 	}
-	rows, err := d.rows(ctx, ls)
+	rows, err := listingRows(ls)
 	if err != nil {
 		return err
 	}
@@ -145,8 +136,19 @@ func (d Listings) Public(ctx context.Context, id string, now time.Time) (listing
 // PublicMany implements listings.Repository.
 func (d Listings) PublicMany(ctx context.Context, ids []string, now time.Time) ([]listings.Listing, error) {
 	var rows []fullListingRow
-	err := d.q(ctx).Where("id IN ? AND open AND (application_deadline IS NULL OR application_deadline > ?)", ids, now).Find(&rows).Error
+	err := d.q(ctx).Where("? AND open AND (application_deadline IS NULL OR application_deadline > ?)", d.dialect.among(ids), now).Find(&rows).Error
 	return fullListings(rows, err)
+}
+
+// PublicSummaries implements listings.Repository.
+func (d Listings) PublicSummaries(ctx context.Context, ids []string, now time.Time) ([]listings.Listing, error) {
+	var rows []listingRow
+	err := d.q(ctx).Where("? AND open AND (application_deadline IS NULL OR application_deadline > ?)", d.dialect.among(ids), now).Find(&rows).Error
+	ls := make([]listings.Listing, len(rows))
+	for i, r := range rows {
+		ls[i] = r.listing()
+	}
+	return ls, wrap(err)
 }
 
 // Titles implements listings.Repository.

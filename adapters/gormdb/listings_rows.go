@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/locumhq/locum/modules/listings"
@@ -58,22 +57,8 @@ type fullListingRow struct {
 	Meta         jsonText
 }
 
-// writtenListingRow has also what only queries look at.
-type writtenListingRow struct {
-	Full          fullListingRow `gorm:"embedded"`
-	SpecialtyKey  string
-	SalaryYearMin *int64
-	SalaryYearMax *int64
-	PostedWeek    *int64
-	SearchTitle   string
-	SearchBody    string
-}
-
 // TableName tells GORM the table.
 func (fullListingRow) TableName() string { return "listings" }
-
-// TableName tells GORM the table.
-func (writtenListingRow) TableName() string { return "listings" }
 
 // jsonText is a JSON column, which drivers hand over as text or as bytes.
 type jsonText string
@@ -96,7 +81,7 @@ func (j *jsonText) Scan(v any) error {
 func toJSON(v any) (jsonText, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // phrases are looked for in the column's text
+	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return "", err
 	}
@@ -155,10 +140,7 @@ func (r fullListingRow) listing() (listings.Listing, error) {
 	return l, err
 }
 
-// weekOf numbers weeks, by which the text index is divided.
-func weekOf(t time.Time) int64 { return t.Unix() / (7 * 24 * 3600) }
-
-func (d dialect) listingRow(l *listings.Listing, doc document) (writtenListingRow, error) {
+func newListingRow(l *listings.Listing) (fullListingRow, error) {
 	short := listingRow{
 		ID: l.ID, OrganizationID: l.OrganizationID, Version: l.Version, Title: l.Title, Company: l.Company, Department: l.Department,
 		ContractType: l.ContractType, EmploymentType: l.EmploymentType, Specialty: l.Specialty, Remote: l.Remote, Location: l.Location,
@@ -166,15 +148,8 @@ func (d dialect) listingRow(l *listings.Listing, doc document) (writtenListingRo
 		ApplicationDeadline: utc(l.Deadline), PostedAt: utc(l.PostedAt), ArchivedAt: utc(l.ArchivedAt), DeletedAt: utc(l.DeletedAt), HiddenAt: utc(l.HiddenAt),
 		CreatedAt: l.CreatedAt.UTC(), UpdatedAt: l.UpdatedAt.UTC(),
 	}
-	r := writtenListingRow{
-		SpecialtyKey: strings.Join(listings.Words(l.Specialty), " "),
-		SearchTitle:  d.lexemes(doc.title),
-		SearchBody:   d.lexemes(doc.body),
-	}
 	if s := l.Salary; s != nil {
-		low, high := s.Yearly()
 		short.SalaryMin, short.SalaryMax, short.SalaryCurrency, short.SalaryPeriod = s.Min, s.Max, s.Currency, s.Period
-		r.SalaryYearMin, r.SalaryYearMax = &low, &high
 	}
 	if p := l.Place; p != nil {
 		short.PlaceKind, short.City, short.Region, short.Nation, short.Country = string(p.Kind), p.Name, p.Region, p.Nation, p.Country
@@ -182,23 +157,18 @@ func (d dialect) listingRow(l *listings.Listing, doc document) (writtenListingRo
 			short.Lat, short.Lon = &p.Lat, &p.Lon
 		}
 	}
-	if l.PostedAt != nil {
-		w := weekOf(*l.PostedAt)
-		r.PostedWeek = &w
-	}
-	full := fullListingRow{Short: short, Description: l.Description, Meta: "{}"}
+	r := fullListingRow{Short: short, Description: l.Description, Meta: "{}"}
 	if len(l.Meta) > 0 {
-		full.Meta = jsonText(l.Meta)
+		r.Meta = jsonText(l.Meta)
 	}
 	var err error
-	if full.Requirements, err = toJSON(orEmpty(l.Requirements)); err != nil {
+	if r.Requirements, err = toJSON(orEmpty(l.Requirements)); err != nil {
 		return r, err
 	}
-	if full.Benefits, err = toJSON(orEmpty(l.Benefits)); err != nil {
+	if r.Benefits, err = toJSON(orEmpty(l.Benefits)); err != nil {
 		return r, err
 	}
-	full.Questions, err = toJSON(orEmpty(l.Questions))
-	r.Full = full
+	r.Questions, err = toJSON(orEmpty(l.Questions))
 	return r, err
 }
 

@@ -18,7 +18,6 @@ func Open(_ context.Context, url string, d adapters.Deps) (adapters.Storage, err
 // Storage is the database in the form of the socket.
 func (db *DB) Storage() adapters.Storage {
 	outbox := Outbox{db}
-	words := newVocabulary(db)
 	return adapters.Storage{
 		Tx: db, Events: outbox, Outbox: outbox, Jobs: Jobs{db},
 		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, Browsers: Browsers{db}, MailTokens: MailTokens{db}, EmailChanges: EmailChanges{db}, EmailUndos: EmailUndos{db}, EmployerSettings: EmployerSettings{db}, OptOuts: OptOuts{db}, SecondFactors: SecondFactors{db},
@@ -26,7 +25,7 @@ func (db *DB) Storage() adapters.Storage {
 		Profiles: Profiles{db}, Bookmarks: Bookmarks{db}, Onboardings: Onboardings{db}, Dismissals: Dismissals{db},
 		Documents: Documents{db}, DocumentFiles: DocumentFiles{db},
 		Notifications: Notifications{db}, Activities: Activities{db}, Searches: SavedSearches{db}, Alerts: Alerts{db}, SeekerTraces: Traces{db},
-		Listings: Listings{db, words}, ListingSearch: Searches{db, words, newFacts()}, ListingLoader: Listings{db, words}, ListingMatcher: Matchers{db, words}, ListingFeed: Feed{db}, ListingViews: Views{db},
+		Listings: Listings{db}, ListingLoader: Listings{db}, ListingFeed: Feed{db}, ListingViews: Views{db},
 		Subscriptions: Subscriptions{db}, Charges: Charges{db},
 		Apps: Apps{db}, Usage: Usage{db}, Grants: Grants{db}, Consents: Consents{db}, Webhooks: Webhooks{db},
 		Audit: Audit{db}, AuditLog: Audit{db},

@@ -2,6 +2,7 @@ package jobseeker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -92,12 +93,13 @@ type run struct {
 	names    map[string]string // of the searches in matches
 }
 
-func (s *Service) matchListings(ctx context.Context, ids []string) error {
+func (s *Service) matchListings(ctx context.Context, ids []string) (err error) {
 	gathered, err := s.Listings.Gather(ctx, ids)
 	if err != nil {
 		return err
 	}
 	r := run{Service: s, id: s.NewID(), listings: gathered, postings: gathered.Postings(), names: map[string]string{}}
+	defer func() { err = errors.Join(err, gathered.Close()) }()
 	if len(r.postings) == 0 {
 		return nil
 	}
@@ -114,7 +116,9 @@ func (s *Service) matchListings(ctx context.Context, ids []string) error {
 			return err
 		}
 		for _, search := range searches {
-			r.hold(search)
+			if err := r.hold(ctx, search); err != nil {
+				return err
+			}
 			if len(r.matches) >= matchesAtOnce {
 				if err := r.flush(ctx); err != nil {
 					return err
@@ -129,9 +133,10 @@ func (s *Service) matchListings(ctx context.Context, ids []string) error {
 }
 
 // hold holds one search against the listings.
-func (r *run) hold(search Search) {
+func (r *run) hold(ctx context.Context, search Search) error {
 	now := r.Clock.Now()
-	for _, i := range r.listings.Matching(search.Terms) {
+	matching, err := r.listings.Matching(ctx, search.Terms)
+	for _, i := range matching {
 		p := r.postings[i]
 		// It was there to be seen when the search was saved, or it comes far too
 		// late, when its matches may be forgotten.
@@ -141,6 +146,7 @@ func (r *run) hold(search Search) {
 		r.names[search.ID] = search.Name
 		r.matches = append(r.matches, Match{SearchID: search.ID, ListingID: p.ID, UserID: search.UserID, At: now, Email: search.EmailAlerts})
 	}
+	return err
 }
 
 // flush stores matches together with what is told of the new ones, so that a

@@ -126,14 +126,16 @@ type gathered []jobseeker.Posting
 
 func (g gathered) Postings() []jobseeker.Posting { return g }
 
-func (g gathered) Matching(t jobseeker.Terms) (out []int) {
+func (g gathered) Matching(_ context.Context, t jobseeker.Terms) (out []int, _ error) {
 	for i, p := range g {
 		if strings.Contains(p.Title, t.Query) {
 			out = append(out, i)
 		}
 	}
-	return out
+	return out, nil
 }
+
+func (g gathered) Close() error { return nil }
 
 func (d *desk) ByIDs(_ context.Context, ids []string) (map[string]jobseeker.Person, error) {
 	out := map[string]jobseeker.Person{}

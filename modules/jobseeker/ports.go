@@ -288,11 +288,13 @@ type Closing struct {
 
 // Gathered are listings in memory.
 type Gathered interface {
-	// Postings are they.
+	// Postings returns the listings.
 	Postings() []Posting
-	// Matching are the positions in Postings of those that the public search
-	// would find for the terms. It asks no database.
-	Matching(t Terms) []int
+	// Matching returns the positions in Postings of the exact results that the
+	// public search has for the terms. It reads no database.
+	Matching(ctx context.Context, t Terms) ([]int, error)
+	// Close releases the memory.
+	Close() error
 }
 
 // Posting is a listing as users are told of it.

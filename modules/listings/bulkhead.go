@@ -3,16 +3,13 @@ package listings
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/page"
 )
 
 const (
@@ -23,6 +20,9 @@ const (
 	// maxCosts bounds the networks whose costs are kept. Beyond it those that have
 	// none left are dropped.
 	maxCosts = 10_000
+
+	// maxSlots leaves half of the connections of a database pool to other requests.
+	maxSlots = 8
 
 	maxExclusions = 5
 	maxPhrases    = 3
@@ -51,7 +51,7 @@ type cost struct {
 func newBulkhead(n Needs) *bulkhead {
 	slots, timeout := n.SearchSlots, n.SearchTimeout
 	if slots <= 0 {
-		slots = max(1, runtime.GOMAXPROCS(0)/2)
+		slots = min(maxSlots, 2*runtime.GOMAXPROCS(0))
 	}
 	if timeout <= 0 {
 		timeout = DefaultSearchTimeout
@@ -59,25 +59,25 @@ func newBulkhead(n Needs) *bulkhead {
 	return &bulkhead{slots: make(chan struct{}, slots), timeout: timeout, clock: n.Clock, budget: n.SearchCPU, costs: map[string]*cost{}}
 }
 
-// find runs the query in a slot and within the timeout. Without a slot or an
-// answer by then it fails as unavailable, and with fault.ErrRateLimit when the
-// network has spent its budget.
-func (s *Service) find(ctx context.Context, q Query) (page.Result[Hit], error) {
-	ctx, cancel := context.WithTimeout(ctx, s.searches.timeout)
+// do calls fn in a slot and within the timeout. Without a slot or a result by then
+// it fails as unavailable, and with fault.ErrRateLimit when the network has spent
+// its budget.
+func (b *bulkhead) do(ctx context.Context, fn func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
-	release, err := s.searches.acquire(ctx)
+	release, err := b.acquire(ctx)
 	if err != nil {
-		return page.Result[Hit]{}, err
+		return err
 	}
 	defer release()
-	found, err := s.Search.Find(ctx, q)
+	err = fn(ctx)
 	if err != nil && ctx.Err() != nil {
 		if fault.Of(err).Reason != "" && !errors.Is(err, ctx.Err()) {
-			return found, err // a failure of the database, not of the timeout
+			return err // a failure of the database, not of the timeout
 		}
-		return found, unavailable("search: timeout", ctx.Err())
+		return unavailable("search: timeout", ctx.Err())
 	}
-	return found, err
+	return err
 }
 
 func unavailable(reason string, cause error) error {
@@ -169,28 +169,4 @@ func (c *cost) drain(now time.Time, budget time.Duration) {
 	share := float64(now.Sub(c.at)) / float64(costWindow)
 	c.spent = max(0, c.spent-time.Duration(share*float64(budget)))
 	c.at = now
-}
-
-// tooComplex is what makes a text cost more than a search may, or an empty
-// string.
-func (t Text) tooComplex() string {
-	exclusions, phrases := 0, 0
-	for _, c := range t.Clauses {
-		if c.Not {
-			exclusions++
-		}
-		for _, term := range c.Terms {
-			if term.Literal != "" {
-				phrases++
-			}
-		}
-	}
-	var wrong []string
-	if exclusions > maxExclusions {
-		wrong = append(wrong, fmt.Sprintf("must have at most %d excluded words", maxExclusions))
-	}
-	if phrases > maxPhrases {
-		wrong = append(wrong, fmt.Sprintf("must have at most %d phrases", maxPhrases))
-	}
-	return strings.Join(wrong, " and ")
 }

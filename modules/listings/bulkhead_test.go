@@ -12,19 +12,36 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/listings/search"
 )
 
 // slowSearch blocks until the test releases it or its context ends.
-type slowSearch struct{ entered, release chan struct{} }
+type slowSearch struct {
+	search.Index
+	entered, release chan struct{}
+}
 
-func (s slowSearch) Find(ctx context.Context, _ Query) (page.Result[Hit], error) {
+func (s slowSearch) Find(ctx context.Context, _ search.Query) (search.Result, error) {
 	s.entered <- struct{}{}
 	select {
 	case <-s.release:
-		return page.Result[Hit]{}, nil
+		return search.Result{Total: 1}, nil
 	case <-ctx.Done():
-		return page.Result[Hit]{}, ctx.Err()
+		return search.Result{}, ctx.Err()
 	}
+}
+
+func (slowSearch) Frequency(string) int { return 0 }
+
+// engineOn returns an engine that has caught up with the index.
+func engineOn(index search.Index) *Engine {
+	v, err := search.Load()
+	if err != nil {
+		panic(err)
+	}
+	e := NewEngine(EngineDeps{Changes: func() uint64 { return 0 }, Places: nowhere{}}, v)
+	e.current.Store(e.generation(index))
+	return e
 }
 
 type movingClock struct{ now time.Time }
@@ -32,10 +49,10 @@ type movingClock struct{ now time.Time }
 func (c *movingClock) Now() time.Time { return c.now }
 
 func searching(n Needs) (*Service, slowSearch, *movingClock) {
-	search := slowSearch{entered: make(chan struct{}, 100), release: make(chan struct{})}
+	index := slowSearch{entered: make(chan struct{}, 100), release: make(chan struct{})}
 	clock := &movingClock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	n.Search, n.Clock, n.Gazetteer = search, clock, nowhere{}
-	return New(n), search, clock
+	n.Engine, n.Clock, n.Gazetteer = engineOn(index), clock, nowhere{}
+	return New(n), index, clock
 }
 
 type nowhere struct{}
@@ -47,43 +64,46 @@ var nurse = FindInput{Text: "nurse", Page: page.Request{Number: 1, Size: 20}}
 
 func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 	t.Parallel()
-	s, search, _ := searching(Needs{SearchSlots: 1, SearchTimeout: time.Minute})
+	s, index, _ := searching(Needs{SearchSlots: 1, SearchTimeout: time.Minute})
 	errs := make(chan error, 2)
 	find := func(ctx context.Context) {
 		_, err := s.Find(ctx, auth.Actor{}, nurse)
 		errs <- err
 	}
 	go find(t.Context())
-	<-search.entered
+	<-index.entered
 	go find(t.Context())
-	search.release <- struct{}{}
+	index.release <- struct{}{}
 	require.NoError(t, <-errs)
-	<-search.entered // the second search waited for the slot of the first
+	<-index.entered // the second search waited for the slot of the first
 	s.searches.timeout = 50 * time.Millisecond
 	for _, find := range []func() error{
 		func() error { _, err := s.Find(t.Context(), auth.Actor{}, nurse); return err },
-		func() error { _, err := s.Suggest(t.Context(), nurse, ""); return err },
+		func() error { _, err := s.ClosestTo(t.Context(), nurse, ""); return err },
 	} {
 		err := find()
 		require.Equal(t, fault.Unavailable, fault.KindOf(err))
 		require.Equal(t, time.Second, fault.Of(err).RetryAfter)
 		require.Equal(t, "search: no free slot", fault.Of(err).Reason)
-		require.Empty(t, search.entered, "it did not get to the database")
+		require.Empty(t, index.entered, "it did not get to the database")
 	}
-	search.release <- struct{}{}
+	index.release <- struct{}{}
 	require.NoError(t, <-errs)
 	_, err := s.Find(t.Context(), auth.Actor{}, nurse)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err), "a search that takes too long is cancelled")
 	require.Equal(t, "search: timeout", fault.Of(err).Reason)
-	require.Len(t, search.entered, 1)
+	require.Len(t, index.entered, 1)
 }
 
 // failingSearch fails when its context ends.
-type failingSearch struct{ err error }
+type failingSearch struct {
+	slowSearch
+	err error
+}
 
-func (s failingSearch) Find(ctx context.Context, _ Query) (page.Result[Hit], error) {
+func (s failingSearch) Find(ctx context.Context, _ search.Query) (search.Result, error) {
 	<-ctx.Done()
-	return page.Result[Hit]{}, s.err
+	return search.Result{}, s.err
 }
 
 func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
@@ -93,7 +113,7 @@ func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
 		"search: timeout":     fault.ErrUnavailable.WithReason("database: timeout").WithCause(context.DeadlineExceeded),
 	} {
 		s, _, _ := searching(Needs{SearchTimeout: time.Millisecond})
-		s.Search = failingSearch{err}
+		s.Engine = engineOn(failingSearch{err: err})
 		_, err := s.Find(t.Context(), auth.Actor{}, nurse)
 		require.Equal(t, reason, fault.Of(err).Reason)
 	}
@@ -101,32 +121,32 @@ func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
 
 func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 	t.Parallel()
-	s, search, clock := searching(Needs{SearchSlots: 4, SearchTimeout: time.Minute, SearchCPU: 5 * time.Second})
+	s, index, clock := searching(Needs{SearchSlots: 4, SearchTimeout: time.Minute, SearchCPU: 5 * time.Second})
 	from := func(address string) error {
 		_, err := s.Find(audit.WithAddress(t.Context(), address), auth.Actor{}, nurse)
 		return err
 	}
 	done := make(chan error)
 	go func() { done <- from("192.0.2.1") }()
-	<-search.entered
+	<-index.entered
 	clock.now = clock.now.Add(6 * time.Second)
 	err := from("192.0.2.200")
 	require.Equal(t, fault.TooMany, fault.KindOf(err), "the time of a search that still runs counts")
 	require.Equal(t, 3*time.Second, fault.Of(err).RetryAfter)
-	search.release <- struct{}{}
+	index.release <- struct{}{}
 	require.NoError(t, <-done)
-	go func() { search.release <- struct{}{} }()
+	go func() { index.release <- struct{}{} }()
 	require.NoError(t, from("192.0.3.1"), "another network")
 	require.Equal(t, fault.TooMany, fault.KindOf(from("192.0.2.1")))
 	clock.now = clock.now.Add(3 * time.Second)
-	go func() { search.release <- struct{}{} }()
+	go func() { index.release <- struct{}{} }()
 	require.NoError(t, from("192.0.2.1"), "the cost drains")
 }
 
 func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 	t.Parallel()
-	s, search, _ := searching(Needs{SearchSlots: 1})
-	close(search.release)
+	s, index, _ := searching(Needs{SearchSlots: 1})
+	close(index.release)
 	for text, ok := range map[string]bool{
 		"nurse -a1 -b1 -c1 -d1 -e1":        true,
 		"nurse -a1 -b1 -c1 -d1 -e1 -f1":    false,

@@ -55,13 +55,33 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 	if l.EmploymentType != "" {
 		keys = append(keys, keyEmploymentType+l.EmploymentType)
 	}
+	if strings.TrimSpace(l.Specialty) != "" {
+		keys = append(keys, keySpecialtyField+specialtyKey(l.Specialty))
+	}
+	for _, tag := range annotation.Tags {
+		if tag.Kind == search.Specialty && tag.Level != search.InText {
+			keys = append(keys, keySpecialty+tag.Concept)
+		}
+	}
+	for _, w := range search.WordsOf(l.Location) {
+		if w != "" {
+			keys = append(keys, keyLocation+w)
+		}
+	}
 	return keys
 }
 
-// The prefixes of the keys for the values of filters.
+// specialtyKey returns the words of a specialty, by which the field is compared
+// with filters.
+func specialtyKey(s string) string { return strings.Join(search.WordsOf(s), " ") }
+
+// The prefixes of the keys for filters and facets.
 const (
 	keyContractType   = "contractType:"
 	keyEmploymentType = "employmentType:"
+	keySpecialty      = "specialty:"       // a concept in the title or a field
+	keySpecialtyField = "specialty.words:" // the field as it was written
+	keyLocation       = "location:"        // a word of the location
 )
 
 // lowerASCII returns the text by which listings are sorted.

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"math"
-	"sync"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/locumhq/locum/modules/listings/search"
@@ -16,15 +17,43 @@ type Indexer struct {
 	feed       Feed
 	index      search.Index
 	vocabulary *search.Vocabulary
+	changes    func() uint64
 	log        *slog.Logger
 
-	mu sync.Mutex // one reader of the feed at a time
+	reading chan struct{} // has room for one reader of the feed
+	stored  time.Time     // when the position was
+	applied atomic.Uint64 // changes up to this one are in the index
 }
 
 // NewIndexer returns an indexer that annotates listings with the vocabulary.
-func NewIndexer(feed Feed, index search.Index, vocabulary *search.Vocabulary, log *slog.Logger) *Indexer {
-	return &Indexer{feed: feed, index: index, vocabulary: vocabulary, log: log}
+// Changes counts the transactions of this process that have changed listings.
+func NewIndexer(feed Feed, index search.Index, vocabulary *search.Vocabulary, changes func() uint64, log *slog.Logger) *Indexer {
+	return &Indexer{feed: feed, index: index, vocabulary: vocabulary, changes: changes, log: log, reading: make(chan struct{}, 1)}
 }
+
+// The position of the index is the version of the vocabulary that it was built
+// with and the position in the feed.
+func (x *Indexer) position() (vocabulary string, position FeedPosition) {
+	vocabulary, feed, _ := strings.Cut(x.index.Position(), " ")
+	return vocabulary, FeedPosition(feed)
+}
+
+// IsOutdated reports whether the index was built with another vocabulary.
+func (x *Indexer) IsOutdated() bool {
+	vocabulary, _ := x.position()
+	return vocabulary != x.vocabulary.Version()
+}
+
+func (x *Indexer) lock(ctx context.Context) error {
+	select {
+	case x.reading <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (x *Indexer) unlock() { <-x.reading }
 
 const (
 	// buildBatch is how many listings a build applies at a time.
@@ -33,18 +62,22 @@ const (
 	followBatch = 1_000
 	// pollInterval is how often the feed is read without a signal.
 	pollInterval = time.Second
+	// storeInterval is how often a position without changes is stored.
+	storeInterval = time.Minute
 )
 
 // Build fills an empty index with the open listings and calls progress with the
 // number of listings after each batch. The index has no position until it is
 // complete, so that an interrupted build is started again.
 func (x *Indexer) Build(ctx context.Context, progress func(n int)) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	if err := x.lock(ctx); err != nil {
+		return err
+	}
+	defer x.unlock()
 	total := 0
 	var batch []search.Change
-	apply := func(position FeedPosition) error {
-		err := x.index.Apply(ctx, batch, string(position))
+	apply := func(position string) error {
+		err := x.index.Apply(ctx, batch, position)
 		total += len(batch)
 		progress(total)
 		batch = batch[:0]
@@ -59,16 +92,41 @@ func (x *Indexer) Build(ctx context.Context, progress func(n int)) error {
 	if err != nil {
 		return err
 	}
-	return apply(position)
+	return apply(x.vocabulary.Version() + " " + string(position))
 }
 
 // CatchUp applies all changes that were committed before the call.
 // ErrFeedPosition if the index must be built anew.
 func (x *Indexer) CatchUp(ctx context.Context) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	if err := x.lock(ctx); err != nil {
+		return err
+	}
+	defer x.unlock()
+	return x.catchUp(ctx)
+}
+
+// CatchUpWith applies the changes of this process up to the given number, if they
+// are not in the index yet.
+func (x *Indexer) CatchUpWith(ctx context.Context, change uint64) error {
+	if x.applied.Load() >= change {
+		return nil
+	}
+	if err := x.lock(ctx); err != nil {
+		return err
+	}
+	defer x.unlock()
+	if x.applied.Load() >= change {
+		return nil
+	}
+	return x.catchUp(ctx)
+}
+
+func (x *Indexer) catchUp(ctx context.Context) error {
+	before := x.changes()
+	vocabulary, _ := x.position()
 	for more := true; more; {
-		batch, err := x.feed.Since(ctx, FeedPosition(x.index.Position()), followBatch)
+		_, position := x.position()
+		batch, err := x.feed.Since(ctx, position, followBatch)
 		if err != nil {
 			return err
 		}
@@ -79,11 +137,15 @@ func (x *Indexer) CatchUp(ctx context.Context) error {
 		for _, id := range batch.Deleted {
 			changes = append(changes, search.Change{ID: id, Version: math.MaxInt64})
 		}
-		if err := x.index.Apply(ctx, changes, string(batch.Position)); err != nil {
-			return err
+		if len(changes) > 0 || time.Since(x.stored) > storeInterval {
+			x.stored = time.Now()
+			if err := x.index.Apply(ctx, changes, vocabulary+" "+string(batch.Position)); err != nil {
+				return err
+			}
 		}
 		more = batch.More
 	}
+	x.applied.Store(before)
 	return nil
 }
 
@@ -98,8 +160,9 @@ func (x *Indexer) change(l *Listing) search.Change {
 }
 
 // Follow catches up after every signal of the feed, and at least every second,
-// until ctx is done. It returns ErrFeedPosition if the index must be built anew.
-func (x *Indexer) Follow(ctx context.Context) error {
+// until ctx is done, and calls done each time that it has. It returns
+// ErrFeedPosition if the index must be built anew.
+func (x *Indexer) Follow(ctx context.Context, done func()) error {
 	changes := x.feed.Changes(ctx)
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
@@ -112,6 +175,8 @@ func (x *Indexer) Follow(ctx context.Context) error {
 			return err
 		case err != nil:
 			x.log.Warn("search index failed to catch up; retrying", "error", err)
+		default:
+			done()
 		}
 		select {
 		case <-ctx.Done():

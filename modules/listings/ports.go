@@ -57,6 +57,9 @@ type Repository interface {
 	Public(ctx context.Context, id string, now time.Time) (Listing, error)
 	// PublicMany returns those of the ids that are public at now, in any order.
 	PublicMany(ctx context.Context, ids []string, now time.Time) ([]Listing, error)
+	// PublicSummaries is PublicMany for lists. The long texts, questions and meta
+	// may be left out.
+	PublicSummaries(ctx context.Context, ids []string, now time.Time) ([]Listing, error)
 	// Titles maps those of the ids that exist, in whatever state, to their titles.
 	Titles(ctx context.Context, ids []string) (map[string]string, error)
 	// Briefs returns those of the ids that exist, in whatever state, in any
@@ -98,14 +101,6 @@ type Loader interface {
 	Remove(ctx context.Context, organizationIDs []string) (int, error)
 }
 
-// Search finds public listings. It is exact: every listing that matches is
-// found, in the documented order, by way of pages or cursors.
-type Search interface {
-	// Find runs the query. A cursor that it did not make, or made for another
-	// sort, is an Invalid fault of the field cursor.
-	Find(ctx context.Context, q Query) (page.Result[Hit], error)
-}
-
 // FeedPosition is a position in a Feed, opaque to its readers.
 type FeedPosition string
 
@@ -140,34 +135,6 @@ type FeedBatch struct {
 	Position FeedPosition
 	// More reports whether Since has more at once.
 	More bool
-}
-
-// Matcher turns the search round: a few listings in memory are held against
-// any number of queries.
-type Matcher interface {
-	// Index reads the listings, which are public. It takes memory in proportion
-	// to their texts.
-	Index(ctx context.Context, ls []Listing) (Index, error)
-}
-
-// Index is a number of listings in memory. It is for one goroutine.
-type Index interface {
-	// Matching are the positions of the listings that Search.Find would find
-	// for the query's text and filters. Order and page play no part.
-	Matching(q Query) []int
-}
-
-// Hit is one result.
-type Hit struct {
-	// Listing holds what a list shows: id, title, company, department, kind of
-	// contract and employment, specialty, location, remote, salary, deadline and
-	// posting. The rest is there if the query asked for Full.
-	Listing Listing
-	// Relevance is from 0 to 1: 1 if the words stand in the title.
-	Relevance float64
-	// Miles is the distance to the query's place, nil without one or when the
-	// listing's own is not known.
-	Miles *float64
 }
 
 // Gazetteer knows places.
@@ -208,15 +175,5 @@ const (
 	Country = search.Country
 )
 
-// CountryName is the country as people write it.
-func CountryName(code string) string {
-	switch code {
-	case "GB":
-		return "United Kingdom"
-	case "IE":
-		return "Ireland"
-	case "US":
-		return "United States"
-	}
-	return code
-}
+// CountryName returns the name of the country with the code.
+func CountryName(code string) string { return search.CountryName(code) }

@@ -58,7 +58,7 @@ func newSalary(in SalaryInput) (*Salary, error) {
 	s.Min, s.Max = amount("salary.min", in.Min), amount("salary.max", in.Max)
 	if in.Currency != nil {
 		s.Currency = strings.ToUpper(*in.Currency)
-		if !slices.Contains(strings.Fields(currencies), s.Currency) {
+		if !isCurrency(s.Currency) {
 			bad = append(bad, fault.Field{Name: "salary.currency", Message: "must be an ISO 4217 code"})
 		}
 	}
@@ -135,3 +135,6 @@ func (s *Salary) Bounds() (low, high *float64) {
 }
 
 const currencies = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWG"
+
+// isCurrency reports whether the text is an ISO 4217 code.
+func isCurrency(code string) bool { return slices.Contains(strings.Fields(currencies), code) }

@@ -13,24 +13,26 @@ import (
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/modules/listings/search"
 )
 
 // Needs is what the module is plugged into.
 type Needs struct {
-	Tx            tx.Runner
-	Events        event.Recorder
-	Audit         audit.Recorder
-	Clock         clock.Clock
-	NewID         id.Source
-	Listings      Repository
-	Search        Search
-	Matcher       Matcher
+	Tx       tx.Runner
+	Events   event.Recorder
+	Audit    audit.Recorder
+	Clock    clock.Clock
+	NewID    id.Source
+	Listings Repository
+	Engine   *Engine
+	// NewIndex returns an empty search index in memory.
+	NewIndex      func() (search.Index, error)
 	Views         Views
 	Gazetteer     Gazetteer
 	Organizations Organizations
 	Seekers       Seekers
-	// SearchSlots is how many searches run at once, zero for half of the
-	// processors.
+	// SearchSlots is how many searches run at once, zero for two for each processor,
+	// at most 8.
 	SearchSlots int
 	// SearchTimeout is the time of a search, zero for DefaultSearchTimeout.
 	SearchTimeout time.Duration
@@ -42,12 +44,15 @@ type Needs struct {
 // Service is what can be done with listings.
 type Service struct {
 	Needs
-	visits   counter
-	searches *bulkhead
+	visits    counter
+	searches  *bulkhead
+	summaries *summaries
 }
 
 // New makes the service.
-func New(n Needs) *Service { return &Service{Needs: n, searches: newBulkhead(n)} }
+func New(n Needs) *Service {
+	return &Service{Needs: n, searches: newBulkhead(n), summaries: newSummaries()}
+}
 
 // MaxBatch is how many items one batch may have.
 const MaxBatch = 100

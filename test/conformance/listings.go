@@ -21,7 +21,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// Listings checks the ports listings.Repository and listings.Search.
+// Listings checks the port listings.Repository, and the search engine on it.
 func Listings(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
 	t.Run("repository", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, *board){
@@ -80,8 +80,8 @@ func newBoard(t testing.TB, open func(t testing.TB, clk clock.Clock) adapters.St
 	clk := kit.NewClock()
 	b := &board{Storage: open(t, clk), clk: clk, org: stores.NewID(), company: "Northgate NHS Foundation Trust"}
 	b.svc = listings.New(listings.Needs{
-		Tx: b.Tx, Events: b.Events, Audit: b.Audit, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Search: bothWays{b.ListingSearch, b.ListingMatcher}, Matcher: b.ListingMatcher, Views: b.ListingViews,
-		Gazetteer: gazetteer.New(), Organizations: b, Seekers: b,
+		Tx: b.Tx, Events: b.Events, Audit: b.Audit, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Views: b.ListingViews,
+		Engine: stores.Engine(t, b.Storage), NewIndex: stores.NewSearchIndex, Gazetteer: gazetteer.New(), Organizations: b, Seekers: b,
 	})
 	return b
 }

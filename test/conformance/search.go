@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/listings"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
 var noActor auth.Actor
@@ -24,6 +22,7 @@ var noActor auth.Actor
 // find gives the titles of up to a hundred results.
 func (b *board) find(t testing.TB, in listings.FindInput) []string {
 	t.Helper()
+	in.Exact = true
 	if in.Page.Size == 0 {
 		in.Page = page.Request{Number: 1, Size: 100}
 	}
@@ -34,10 +33,42 @@ func (b *board) find(t testing.TB, in listings.FindInput) []string {
 		out = append(out, h.Listing.Title)
 	}
 	require.Equal(t, len(out), r.Total, "all are counted")
+	if len(r.Corrections) == 0 {
+		b.compareWithGathered(t, in, r.Items)
+	}
 	return out
 }
 
-// Search checks listings.Search by what people ask.
+// compareWithGathered checks that saved searches match what a search finds.
+func (b *board) compareWithGathered(t testing.TB, in listings.FindInput, found []listings.Hit) {
+	t.Helper()
+	f := in.Filters
+	if f.Radius != nil || len(f.EmploymentType)+len(f.Specialty)+len(f.ContractType) > 1 || len(f.EmploymentType)+len(f.Specialty) > 0 || f.SalaryMin != nil || f.SalaryMax != nil || f.Remote != nil || f.PostedAfter != "" {
+		return // which saved searches do not have
+	}
+	all, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Page: page.Request{Number: 1, Size: 500}})
+	require.NoError(t, err)
+	var ids []string
+	for _, h := range all.Items {
+		ids = append(ids, h.Listing.ID)
+	}
+	g, err := b.svc.Gather(t.Context(), ids)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, g.Close()) }()
+	key := listings.FindKey{Text: in.Text, Location: f.Location, ContractType: strings.Join(f.ContractType, "")}
+	matching, err := g.Matching(t.Context(), key)
+	require.NoError(t, err)
+	var want, got []string
+	for _, h := range found {
+		want = append(want, h.Listing.ID)
+	}
+	for _, i := range matching {
+		got = append(got, g.Listings()[i].ID)
+	}
+	require.ElementsMatch(t, want, got, "%+v", in)
+}
+
+// Search checks what users find.
 func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
 	b := newBoard(t, open)
 	specialties := map[string]string{"Consultant Cardiologist": "Renal", "Healthcare Assistant": "Podiatry", "General Practitioner": "Paediatric podiatry"}
@@ -50,7 +81,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 	}
 	for _, c := range searchCases {
 		t.Run(strings.TrimSpace(fmt.Sprintf("%s %s %s", c.text, c.filter.Location, c.sort)), func(t *testing.T) {
-			in := listings.FindInput{Text: c.text, Filters: c.filter, Sort: c.sort}
+			in := listings.FindInput{Text: c.text, Filters: c.filter, Sort: c.sort, Exact: true}
 			require.Equal(t, c.want, strings.Join(b.find(t, in), "|"))
 			// The same by pages of two, by number and by cursor.
 			var numbered, followed []string
@@ -86,7 +117,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		for _, in := range []listings.FindInput{
 			{Sort: "date"}, {Sort: "salary"}, {Sort: "title"}, {Sort: "location"},
 			{Sort: "date", Text: "nurse"}, {Sort: "salary", Text: "nurse"}, {Sort: "title", Text: "nurse"}, {Sort: "location", Text: "-nurse"},
-			{Sort: "title", Filters: listings.FilterInput{ContractType: "permanent"}},
+			{Sort: "title", Filters: listings.FilterInput{ContractType: []string{"permanent"}}},
 		} {
 			key := func(h listings.Hit) string {
 				switch in.Sort {
@@ -118,7 +149,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			in.Ascending = true
 			up := all(2)
 			require.NotEmpty(t, down)
-			require.ElementsMatch(t, titles(page.Result[listings.Hit]{Items: down}), titles(page.Result[listings.Hit]{Items: up}))
+			require.ElementsMatch(t, titles(listings.Found{Result: page.Result[listings.Hit]{Items: down}}), titles(listings.Found{Result: page.Result[listings.Hit]{Items: up}}))
 			var last []listings.Hit // what has nothing to sort by comes last either way
 			sorted := func(hits []listings.Hit) (some []listings.Hit) {
 				last = nil
@@ -134,35 +165,22 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			}
 			one, other := sorted(down), sorted(up)
 			slices.Reverse(other)
-			require.Equal(t, titles(page.Result[listings.Hit]{Items: one}), titles(page.Result[listings.Hit]{Items: other}), "%+v", in)
+			require.True(t, slices.IsSortedFunc(one, func(a, b listings.Hit) int { return strings.Compare(key(b), key(a)) }), "%+v", in)
 			require.True(t, slices.IsSortedFunc(other, func(a, b listings.Hit) int { return strings.Compare(key(b), key(a)) }), "%+v", in)
 		}
 	})
 	t.Run("where a listing is comes with it if it was asked for", func(t *testing.T) {
-		r, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Text: "porter", Places: true, Page: page.Request{Number: 1, Size: 1}})
+		r, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 1}})
 		require.NoError(t, err)
 		require.NotNil(t, r.Items[0].Listing.Place)
 		require.NotEmpty(t, r.Items[0].Listing.Place.Name)
-	})
-	t.Run("a cursor that was made up is refused", func(t *testing.T) {
-		for _, sort := range []string{"salary", "title", "date"} {
-			for _, key := range []string{`"x"`, `1`, `-1`, `true`, `{}`, `"a\u0000b"`} {
-				made := base64.RawURLEncoding.EncodeToString([]byte(sort + `.{"Segment":0,"Key":` + key + `,"PostedAt":"2026-01-01T00:00:00Z","ID":"` + stores.NewID() + `"}`))
-				_, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Sort: sort, Page: page.Request{Number: 1, Size: 1, Cursor: made}})
-				if (sort != "salary" || key != `1`) && (sort != "title" || key != `"x"`) {
-					require.Equal(t, fault.Invalid, fault.KindOf(err), "%s by %s", key, sort)
-				} else {
-					require.NoError(t, err)
-				}
-			}
-		}
 	})
 	t.Run("relevance is higher in titles", func(t *testing.T) {
 		for _, sort := range []string{"relevance", "date", "salary"} {
 			r, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Text: "nurse", Sort: sort, Page: page.Request{Number: 1, Size: 10}})
 			require.NoError(t, err)
 			for _, h := range r.Items {
-				require.Equal(t, h.Listing.Title != "Ward Manager", h.Relevance == 1, h.Listing.Title)
+				require.Equal(t, strings.Contains(h.Listing.Title, "Nurse"), h.Relevance == 1, h.Listing.Title)
 			}
 		}
 	})
@@ -180,7 +198,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		defer func() { b.home = "" }()
 		r, err := b.svc.Find(t.Context(), auth.Actor{UserID: "u", Seeker: true}, listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 4}})
 		require.NoError(t, err)
-		require.Equal(t, []string{"General Practitioner", "Remote Triage Nurse", "Occupational Therapist", "Consultant Cardiologist"}, titles(r))
+		require.Equal(t, []string{"General Practitioner", "Occupational Therapist", "Consultant Cardiologist", "Band 6/7 Physiotherapist"}, titles(r))
 		all, err := b.svc.Find(t.Context(), auth.Actor{UserID: "u", Seeker: true}, listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 100}})
 		require.NoError(t, err)
 		require.Len(t, all.Items, len(searchBoard))
@@ -205,7 +223,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		for _, in := range []listings.FindInput{
 			{Sort: "best", Page: one}, {Text: strings.Repeat("x", 201), Page: one},
 			{Filters: listings.FilterInput{Radius: ptr(-1.0)}, Page: one}, {Filters: listings.FilterInput{Radius: ptr(501.0)}, Page: one},
-			{Filters: listings.FilterInput{ContractType: "forever"}, Page: one}, {Filters: listings.FilterInput{EmploymentType: "always"}, Page: one},
+			{Filters: listings.FilterInput{ContractType: []string{"forever"}}, Page: one}, {Filters: listings.FilterInput{EmploymentType: []string{"always"}}, Page: one},
 			{Filters: listings.FilterInput{SalaryMin: ptr(2.0), SalaryMax: ptr(1.0)}, Page: one}, {Filters: listings.FilterInput{PostedAfter: "soon"}, Page: one},
 			{Page: page.Request{Number: 1, Size: 1, Cursor: "x"}}, {Page: page.Request{Number: 10_001, Size: 1}}, {Page: page.Request{Number: 1 << 62, Size: 100}},
 		} {
@@ -244,7 +262,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 	})
 }
 
-func titles(r page.Result[listings.Hit]) []string {
+func titles(r listings.Found) []string {
 	var out []string
 	for _, h := range r.Items {
 		out = append(out, h.Listing.Title)

@@ -39,7 +39,7 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 						}
 					}
 				}
-				return listOf(jobs, r, in.Paging, publicURL, c.URL), nil
+				return listOf(jobs, r.Result, in.Paging, publicURL, c.URL), nil
 			}).Rewording(inOwnWords(map[string]string{"query": "keywords", "contractType": "contract_type", "employmentType": "employment_type", "salaryMin": "salary_min", "salaryMax": "salary_max", "postedAfter": "posted_after"}))},
 		{Method: http.MethodGet, Path: "/api/v1/jobs/:job_id", Scope: integrations.JobsRead, Tag: tag, Summary: "One public job", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in JobPath) (One[integrations.JobView], error) {
@@ -106,10 +106,10 @@ func (in JobsInput) Problems() (out []fault.Field) {
 
 func (in JobsInput) find() listings.FindInput {
 	return listings.FindInput{
-		Text: in.Keywords, Sort: in.Sort, Page: in.Request(), Full: true, Places: true,
+		Text: in.Keywords, Sort: in.Sort, Page: in.Request(), Full: true,
 		Filters: listings.FilterInput{
-			Location: in.Location, Radius: in.Radius, ContractType: in.ContractType, EmploymentType: in.EmploymentType,
-			Specialty: in.Specialty, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax, Remote: in.Remote, PostedAfter: in.PostedAfter,
+			Location: in.Location, Radius: in.Radius, ContractType: []string{in.ContractType}, EmploymentType: []string{in.EmploymentType},
+			Specialty: []string{in.Specialty}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax, Remote: in.Remote, PostedAfter: in.PostedAfter,
 		},
 	}
 }

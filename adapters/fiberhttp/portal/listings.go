@@ -29,7 +29,7 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 				if err != nil {
 					return web.Reply[listingsView]{}, err
 				}
-				v := listingsView{Listings: make([]listingSummary, len(r.Items)), Beyond: beyond(r)}
+				v := listingsView{Listings: make([]listingSummary, len(r.Items)), Beyond: beyond(r.Result)}
 				v.Pagination.Page, v.Pagination.Limit, v.Pagination.Total = in.Page, in.Limit, r.Total
 				for i, h := range r.Items {
 					v.Listings[i] = viewSummary(h)
@@ -46,7 +46,7 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 				if err != nil {
 					return web.Reply[searchView]{}, err
 				}
-				v := searchView{Results: make([]searchResult, len(r.Items)), Total: r.Total, Beyond: beyond(r)}
+				v := searchView{Results: make([]searchResult, len(r.Items)), Total: r.Total, Beyond: beyond(r.Result)}
 				for i, h := range r.Items {
 					v.Results[i] = searchResult{listingSummary: viewSummary(h), Relevance: h.Relevance}
 				}

@@ -102,8 +102,8 @@ func (in ListListingsInput) find() listings.FindInput {
 	return listings.FindInput{
 		Text: in.Search, Sort: in.Sort, Page: in.Request(),
 		Filters: listings.FilterInput{
-			Location: in.Location, Radius: in.Radius, ContractType: in.ContractType, EmploymentType: in.EmploymentType,
-			Specialty: in.Specialty, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax, Remote: in.Remote, PostedAfter: in.PostedAfter,
+			Location: in.Location, Radius: in.Radius, ContractType: []string{in.ContractType}, EmploymentType: []string{in.EmploymentType},
+			Specialty: []string{in.Specialty}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax, Remote: in.Remote, PostedAfter: in.PostedAfter,
 		},
 	}
 }
@@ -175,7 +175,7 @@ func (in SearchListingsInput) find() listings.FindInput {
 	return listings.FindInput{
 		Text: in.Query, Sort: in.Sort, Page: p,
 		Filters: listings.FilterInput{
-			Location: f.Location, Radius: f.Radius, ContractType: f.ContractType, EmploymentType: f.EmploymentType, Specialty: f.Specialty,
+			Location: f.Location, Radius: f.Radius, ContractType: []string{f.ContractType}, EmploymentType: []string{f.EmploymentType}, Specialty: []string{f.Specialty},
 			SalaryMin: cmp.Or(f.SalaryMin, f.SalaryMinSnake), SalaryMax: cmp.Or(f.SalaryMax, f.SalaryMaxSnake), Remote: f.Remote, PostedAfter: f.PostedAfter,
 		},
 	}

@@ -31,8 +31,8 @@ func searchRoutes(s *listings.Service, k *jobseeker.Service) []web.Route {
 				for i, h := range r.Items {
 					v.Search.Jobs[i] = viewFound(h, saved[h.Listing.ID])
 				}
-				v.Search.Pagination = seekerPagination(r, web.Paging{Page: in.Page, Limit: in.Limit, Cursor: in.Cursor})
-				v.Search.Beyond = beyond(r)
+				v.Search.Pagination = seekerPagination(r.Result, web.Paging{Page: in.Page, Limit: in.Limit, Cursor: in.Cursor})
+				v.Search.Beyond = beyond(r.Result)
 				return web.OK(v, ""), nil
 			}).Rewording(seekerSearchWords)},
 	}
@@ -68,8 +68,8 @@ func (in SeekerSearchInput) find() listings.FindInput {
 		sort = listings.ByDate
 	}
 	return listings.FindInput{
-		Text: in.Query, Sort: string(sort), Ascending: in.Order == "asc", Places: true, Page: page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor},
-		Filters: listings.FilterInput{Location: in.Location, ContractType: in.Type, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax},
+		Text: in.Query, Sort: string(sort), Ascending: in.Order == "asc", Page: page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor},
+		Filters: listings.FilterInput{Location: in.Location, ContractType: []string{in.Type}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax},
 	}
 }
 

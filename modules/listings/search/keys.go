@@ -68,3 +68,7 @@ func WordsOf(fields ...string) []string {
 	}
 	return out
 }
+
+// Analyzer is the version of what Annotate, Keys, WordsOf and Normalize return. An
+// index of another version is built anew.
+const Analyzer = "1"

@@ -33,3 +33,16 @@ type Places interface {
 	// largest place of the name is meant. It takes microseconds.
 	Resolve(text string) (Place, bool)
 }
+
+// CountryName returns the name of the country with the code.
+func CountryName(code string) string {
+	switch code {
+	case "GB":
+		return "United Kingdom"
+	case "IE":
+		return "Ireland"
+	case "US":
+		return "United States"
+	}
+	return code
+}

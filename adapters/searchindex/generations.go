@@ -1,0 +1,106 @@
+package searchindex
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// OpenNewest opens the newest complete index in the subfolders of o.Folder, which
+// are numbered, and deletes the others. An index without a position is not
+// complete. If there is none, OpenNewest creates an empty one.
+func OpenNewest(o Options) (*Index, error) {
+	if o.Folder == "" {
+		return Open(o)
+	}
+	numbers, err := generations(o.Folder)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range slices.Backward(numbers) {
+		x, err := openComplete(o, n)
+		if err != nil {
+			return nil, err
+		}
+		if x == nil {
+			continue
+		}
+		for _, older := range numbers[:i] {
+			err = errors.Join(err, os.RemoveAll(subfolder(o.Folder, older)))
+		}
+		if err != nil {
+			return nil, errors.Join(err, x.Close())
+		}
+		return x, nil
+	}
+	return OpenNext(o)
+}
+
+// OpenNext creates an empty index that OpenNewest opens as soon as it has a
+// position.
+func OpenNext(o Options) (*Index, error) {
+	if o.Folder == "" {
+		return Open(o)
+	}
+	numbers, err := generations(o.Folder)
+	if err != nil {
+		return nil, err
+	}
+	next := 1
+	if len(numbers) > 0 {
+		next = numbers[len(numbers)-1] + 1
+	}
+	o.Folder = subfolder(o.Folder, next)
+	return Open(o)
+}
+
+// openComplete opens a generation. It returns nil for one that cannot be used, and
+// deletes it unless something else is stored there.
+func openComplete(o Options, n int) (*Index, error) {
+	o.Folder = subfolder(o.Folder, n)
+	x, err := Open(o)
+	switch {
+	case err == nil && x.Position() != "":
+		return x, nil
+	case err == nil:
+		return nil, x.Discard()
+	case errors.Is(err, ErrDamaged) || errors.Is(err, ErrOutdated):
+		if o.Log != nil {
+			o.Log.Warn("search index cannot be used; building a new one", "folder", o.Folder, "error", err)
+		}
+		return nil, os.RemoveAll(o.Folder)
+	case errors.Is(err, ErrForeign):
+		return nil, nil
+	}
+	return nil, err
+}
+
+// Discard closes the index and deletes its folder.
+func (x *Index) Discard() error {
+	err := x.Close()
+	if x.options.Folder == "" {
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(x.options.Folder))
+}
+
+// generations returns the numbers of the subfolders, in ascending order.
+func generations(folder string) ([]int, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var numbers []int
+	for _, e := range entries {
+		if n, err := strconv.Atoi(e.Name()); err == nil && n > 0 && e.IsDir() {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+func subfolder(folder string, n int) string { return filepath.Join(folder, strconv.Itoa(n)) }

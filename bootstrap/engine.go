@@ -1,0 +1,150 @@
+package bootstrap
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/fx"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/adapters/searchindex"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+const (
+	// searchableWithin is how long a start waits for the search index. A large one
+	// that has to be built is completed while the server is not ready.
+	searchableWithin = 3 * time.Second
+	// vocabularyInterval is how often the file of search.vocabulary is read.
+	vocabularyInterval = 2 * time.Second
+)
+
+// newEngine provides the search engine, which runs in processes that serve.
+func newEngine(lc fx.Lifecycle, c *config.Config, s *sockets, r role, storage adapters.Storage, d adapters.Deps) (*listings.Engine, error) {
+	file := vocabularyFile(c.Search.Vocabulary)
+	text, err := file.read()
+	if err != nil {
+		return nil, c.Err("search.vocabulary", err.Error())
+	}
+	v, err := file.parse(text)
+	if err != nil {
+		return nil, c.Err("search.vocabulary", err.Error())
+	}
+	engine := listings.NewEngine(listings.EngineDeps{
+		Open: func(ctx context.Context, empty bool) (search.Index, error) { return openSearch(ctx, c, s, empty, d) },
+		Feed: storage.ListingFeed, Changes: storage.ListingChanges, Places: gazetteer.New(), Log: d.Log,
+	}, v)
+	if !r.serves {
+		return engine, nil
+	}
+	running, stop := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	lc.Append(fx.Hook{
+		OnStart: func(ctx context.Context) error {
+			if err := engine.Open(ctx); err != nil {
+				return err
+			}
+			done.Go(func() { engine.Run(running) })
+			done.Go(func() { file.watch(running, text, engine, d) })
+			waitForSearch(ctx, engine)
+			return nil
+		},
+		OnStop: func(context.Context) error {
+			stop()
+			done.Wait()
+			return nil
+		},
+	})
+	return engine, nil
+}
+
+func waitForSearch(ctx context.Context, engine *listings.Engine) {
+	ctx, cancel := context.WithTimeout(ctx, searchableWithin)
+	defer cancel()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for engine.Ping(ctx) != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+		}
+	}
+}
+
+// vocabularyFile is the name of a file that extends or overrides the built-in
+// vocabulary, empty for none.
+type vocabularyFile string
+
+func (f vocabularyFile) read() ([]byte, error) {
+	if f == "" {
+		return nil, nil
+	}
+	return os.ReadFile(string(f))
+}
+
+func (f vocabularyFile) parse(text []byte) (*search.Vocabulary, error) {
+	if f == "" {
+		return search.Load()
+	}
+	return search.Load(search.Source{Name: string(f), Text: string(text)})
+}
+
+// watch gives the engine another vocabulary when the text of the file has changed.
+// One with errors is not used.
+func (f vocabularyFile) watch(ctx context.Context, text []byte, engine *listings.Engine, d adapters.Deps) {
+	if f == "" {
+		return
+	}
+	poll := time.NewTicker(vocabularyInterval)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+		}
+		now, err := f.read()
+		if err != nil || bytes.Equal(now, text) {
+			continue // a file that is being replaced may not exist for an instant
+		}
+		text = now
+		v, err := f.parse(text)
+		if err != nil {
+			d.Log.Error("vocabulary file is not valid; the previous one stays in use", "file", string(f), "error", err)
+			continue
+		}
+		engine.SetVocabulary(v)
+	}
+}
+
+// embeddedSearch opens the index of embedded:FOLDER, or one in memory.
+func embeddedSearch(_ context.Context, url string, empty bool, d adapters.Deps) (search.Index, error) {
+	o := searchindex.Options{Folder: strings.TrimPrefix(url, "embedded:"), Normalize: search.Normalize, Analyzer: search.Analyzer, Log: d.Log}
+	open := searchindex.OpenNewest
+	if empty {
+		open = searchindex.OpenNext
+	}
+	index, err := open(o)
+	if errors.Is(err, searchindex.ErrLocked) {
+		return nil, fmt.Errorf("%w; each process needs a folder of its own", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return index, nil
+}
+
+// newMemoryIndex returns an empty search index in memory.
+func newMemoryIndex() (search.Index, error) {
+	return searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: search.Analyzer})
+}

@@ -1,0 +1,235 @@
+package listings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// EngineDeps are the collaborators of an Engine.
+type EngineDeps struct {
+	// Open opens the search index. With empty it opens a new one, which replaces
+	// the stored one as soon as it has a position.
+	Open func(ctx context.Context, empty bool) (search.Index, error)
+	Feed Feed
+	// Changes returns the number of transactions of this process that have
+	// changed listings.
+	Changes func() uint64
+	Places  search.Places
+	Log     *slog.Logger
+}
+
+// Engine is the search engine of a process: an index that follows the listing
+// feed, and the parser of queries for it. An index that does not exist, is
+// damaged or was built with another vocabulary is built anew; one with another
+// vocabulary is used until then.
+type Engine struct {
+	deps       EngineDeps
+	opened     search.Index
+	vocabulary atomic.Pointer[search.Vocabulary]
+	current    atomic.Pointer[generation] // nil until the index has caught up
+	building   atomic.Int64               // number of listings in the index that is being built
+	outdated   chan struct{}              // signals another vocabulary
+}
+
+// generation is an index with everything that belongs to it.
+type generation struct {
+	index   search.Index
+	indexer *Indexer
+	parser  search.Parser
+}
+
+// NewEngine returns an engine that has no index yet.
+func NewEngine(deps EngineDeps, v *search.Vocabulary) *Engine {
+	e := &Engine{deps: deps, outdated: make(chan struct{}, 1)}
+	e.vocabulary.Store(v)
+	return e
+}
+
+// Open opens the index. Run uses it.
+func (e *Engine) Open(ctx context.Context) (err error) {
+	e.opened, err = e.deps.Open(ctx, false)
+	return err
+}
+
+// SetVocabulary builds a new index with the vocabulary and replaces the present
+// one by it when it is complete.
+func (e *Engine) SetVocabulary(v *search.Vocabulary) {
+	e.vocabulary.Store(v)
+	select {
+	case e.outdated <- struct{}{}:
+	default:
+	}
+}
+
+// Parser returns a parser with the vocabulary. It corrects no spelling, which takes
+// the words of an index.
+func (e *Engine) Parser() *search.Parser {
+	return &search.Parser{Vocabulary: e.vocabulary.Load(), Places: e.deps.Places}
+}
+
+// Ping returns an error until searches can be answered.
+func (e *Engine) Ping(context.Context) error {
+	if e.current.Load() != nil {
+		return nil
+	}
+	if n := e.building.Load(); n > 0 {
+		return fmt.Errorf("search index is being built: %d listings", n)
+	}
+	return errors.New("search index is being opened")
+}
+
+// Run keeps the index current until ctx is done, and closes it.
+func (e *Engine) Run(ctx context.Context) {
+	g := e.generation(e.opened)
+	if e.opened.Position() == "" {
+		g = e.build(ctx, e.opened)
+	}
+	for g != nil {
+		g = e.follow(ctx, g)
+	}
+}
+
+func (e *Engine) generation(index search.Index) *generation {
+	v := e.vocabulary.Load()
+	return &generation{
+		index: index, indexer: NewIndexer(e.deps.Feed, index, v, e.deps.Changes, e.deps.Log),
+		parser: search.Parser{Vocabulary: v, Places: e.deps.Places, Words: search.NewSpelling(v, index)},
+	}
+}
+
+// follow keeps the generation current until it has to be replaced and returns its
+// successor, or nil if ctx is done.
+func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
+	following, stop := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	lost := make(chan struct{})
+	done.Go(func() {
+		if errors.Is(g.indexer.Follow(following, func() { e.current.Store(g) }), ErrFeedPosition) {
+			close(lost)
+		}
+	})
+	if g.indexer.IsOutdated() {
+		e.deps.Log.Info("search index has another vocabulary; building a new one")
+	} else {
+		select {
+		case <-ctx.Done():
+		case <-e.outdated:
+			e.deps.Log.Info("vocabulary of search has changed; building a new search index")
+		case <-lost:
+			e.deps.Log.Warn("search index is not a copy of this database; building a new one")
+		}
+	}
+	if ctx.Err() == nil {
+		next = e.build(ctx, nil)
+	}
+	stop()
+	done.Wait()
+	if next == nil {
+		e.current.Store(nil)
+		e.close(g.index)
+		return nil
+	}
+	e.current.Store(next)
+	e.discard(g.index)
+	return next
+}
+
+// maxBuildPause is the longest pause before another attempt to build an index.
+const maxBuildPause = 30 * time.Second
+
+// build builds an index, at first in the given one if it is not nil. It returns
+// nil if ctx is done.
+func (e *Engine) build(ctx context.Context, index search.Index) *generation {
+	for pause := time.Second; ; pause = min(2*pause, maxBuildPause) {
+		g, err := e.tryBuild(ctx, index)
+		if err == nil {
+			return g
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		index = nil
+		e.deps.Log.Warn("search index could not be built; retrying", "error", err, "pause", pause)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// progressEvery is after how many listings a build is logged.
+const progressEvery = 100_000
+
+func (e *Engine) tryBuild(ctx context.Context, index search.Index) (*generation, error) {
+	if index == nil {
+		var err error
+		if index, err = e.deps.Open(ctx, true); err != nil {
+			return nil, err
+		}
+	}
+	g := e.generation(index)
+	start, logged := time.Now(), 0
+	err := g.indexer.Build(ctx, func(n int) {
+		e.building.Store(int64(n))
+		if n >= logged+progressEvery {
+			logged = n
+			e.deps.Log.Info("building search index", "listings", n, "seconds", int(time.Since(start).Seconds()))
+		}
+	})
+	if err == nil {
+		err = g.indexer.CatchUp(ctx)
+	}
+	if err != nil {
+		e.discard(index)
+		return nil, err
+	}
+	if logged > 0 {
+		e.deps.Log.Info("search index is complete", "listings", e.building.Load(), "seconds", int(time.Since(start).Seconds()))
+	}
+	return g, nil
+}
+
+func (e *Engine) close(index search.Index) {
+	if err := index.Close(); err != nil {
+		e.deps.Log.Warn("search index could not be closed", "error", err)
+	}
+}
+
+// discard closes an index that is not needed any more, and deletes what it stores
+// if it can.
+func (e *Engine) discard(index search.Index) {
+	d, ok := index.(interface{ Discard() error })
+	if !ok {
+		e.close(index)
+		return
+	}
+	if err := d.Discard(); err != nil {
+		e.deps.Log.Warn("search index could not be deleted", "error", err)
+	}
+}
+
+// use calls fn with the present generation, which contains every change that this
+// process has committed.
+func (e *Engine) use(ctx context.Context, fn func(g *generation) error) error {
+	for {
+		g := e.current.Load()
+		if g == nil {
+			return unavailable("search: index", e.Ping(ctx))
+		}
+		err := g.indexer.CatchUpWith(ctx, e.deps.Changes())
+		if err == nil || errors.Is(err, ErrFeedPosition) { // the successor is being built
+			err = fn(g)
+		}
+		if !errors.Is(err, search.ErrIndexClosed) || e.current.Load() == g {
+			return err
+		}
+	}
+}

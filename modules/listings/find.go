@@ -1,0 +1,418 @@
+package listings
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// FilterInput restricts a search. Amounts are major units a year, times RFC 3339
+// or dates. Each condition is met by any of its values; zero values do not
+// restrict.
+type FilterInput struct {
+	Location       string
+	Radius         *float64 // miles, DefaultRadius without
+	ContractType   []string
+	EmploymentType []string
+	Specialty      []string
+	Role           []string
+	Band           []string
+	Shift          []string
+	SalaryMin      *float64
+	SalaryMax      *float64
+	Currency       string
+	Remote         *bool
+	PostedAfter    string
+}
+
+// The bounds of a search.
+const (
+	DefaultRadius = 10.0
+	maxRadius     = 500.0
+	maxQuery      = 200
+	// maxRelaxed is the number of relaxed results that a search returns.
+	maxRelaxed = 20
+)
+
+// Sort is an order of results. Equal results are sorted by date, newest first.
+type Sort string
+
+// The orders.
+const (
+	ByRelevance Sort = "relevance"
+	ByDate      Sort = "date"
+	// BySalary puts the highest yearly pay first and listings without pay last.
+	BySalary Sort = "salary"
+	// ByDistance puts the nearest first.
+	ByDistance Sort = "distance"
+	// ByTitle and ByLocation compare bytes, ignoring the case of ASCII letters.
+	ByTitle    Sort = "title"
+	ByLocation Sort = "location"
+)
+
+// Sorts are the orders that clients may ask for.
+var Sorts = []Sort{ByRelevance, ByDate, BySalary, ByDistance, ByTitle, ByLocation}
+
+// Facets are the names of what results can be counted by, with the prefixes of
+// their keys.
+var facets = map[string]string{
+	"role": "role.head:", "specialty": keySpecialty, "band": "grade:", "shift": "shift:",
+	"contractType": keyContractType, "employmentType": keyEmploymentType, "region": "region:",
+}
+
+// FindInput is a search by anyone.
+type FindInput struct {
+	Text    string
+	Filters FilterInput
+	Sort    string // of Sorts; empty for relevance
+	// Ascending reverses date, salary, title and location.
+	Ascending bool
+	// Exact excludes relaxed results.
+	Exact bool
+	// Facets are names of Facets by which exact results are counted.
+	Facets []string
+	Page   page.Request
+	// Full asks for whole listings.
+	Full bool
+}
+
+// Found is a page of results.
+type Found struct {
+	page.Result[Hit]
+	// Understood is what the text was taken to ask for.
+	Understood  []Understood
+	Corrections []search.Correction
+	// Relaxed is the number of relaxed results on the page.
+	Relaxed int
+	// Suggestions are other searches with results, if this one has none.
+	Suggestions []Suggestion
+	Facets      map[string][]FacetValue
+}
+
+// Understood is a part of a search text and what it asks for.
+type Understood struct {
+	Slot  string
+	Value string
+	Text  string
+	// Start and End are positions in the text, in characters.
+	Start, End int
+}
+
+// Suggestion is another search with the number of its results.
+type Suggestion struct {
+	Text  string
+	Total int
+}
+
+// FacetValue is a value with the number of results that have it.
+type FacetValue struct {
+	Value string
+	Label string
+	Count int
+}
+
+// Hit is one result.
+type Hit struct {
+	// Listing has what lists show, or everything if Full was asked for.
+	Listing Listing
+	// Relevance is from 0 to 1: 1 if the listing is all that was asked for.
+	Relevance float64
+	// Matched says how the listing satisfies each part of the text.
+	Matched []Matched
+	// Relaxed is set if the listing does not satisfy all parts of the text.
+	Relaxed bool
+	// Miles is the distance to the place of the search, nil if either is unknown.
+	Miles *float64
+}
+
+// Matched says in which way a listing satisfies a slot.
+type Matched struct {
+	Slot string
+	How  search.How
+}
+
+// Find searches the public listings. Invalid filters are an ErrFilters with
+// fields, an invalid text or order an ErrQuery.
+func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (Found, error) {
+	if err := in.check(); err != nil {
+		return Found{}, err
+	}
+	var found Found
+	err := s.searches.do(ctx, func(ctx context.Context) error {
+		return s.Engine.use(ctx, func(g *generation) error {
+			q, err := s.question(ctx, &g.parser, who, in)
+			if err == nil {
+				found, err = s.answer(ctx, g, q)
+			}
+			return err
+		})
+	})
+	return found, err
+}
+
+func (in *FindInput) check() error {
+	if utf8.RuneCountInString(in.Text) > maxQuery {
+		return ErrQuery.WithFields(fault.Field{Name: "query", Message: fmt.Sprintf("must have at most %d characters", maxQuery)})
+	}
+	if in.Page.TooDeep() {
+		return fault.InvalidField("page", fmt.Sprintf("reaches beyond %d items; follow nextCursor with cursor instead", page.MaxExact))
+	}
+	if in.Sort != "" && !slices.Contains(Sorts, Sort(in.Sort)) {
+		return ErrQuery.WithFields(fault.Field{Name: "sort", Message: "must be one of: relevance, date, salary, distance, title, location"})
+	}
+	for _, name := range in.Facets {
+		if facets[name] == "" {
+			return ErrFilters.WithFields(fault.Field{Name: "facets", Message: "must be of: role, specialty, band, contractType, employmentType, shift, region"})
+		}
+	}
+	return nil
+}
+
+// question is a search that has been read.
+type question struct {
+	FindInput
+	understood search.Understanding
+	plan       search.Plan
+	query      search.Query
+	near       *Place // of the location filter
+	corrected  []search.Correction
+	radius     float64
+	empty      bool // nothing matches
+}
+
+// question reads the text and the filters.
+func (s *Service) question(ctx context.Context, p *search.Parser, who auth.Actor, in FindInput) (*question, error) {
+	q := &question{FindInput: in, radius: DefaultRadius, understood: p.Parse(in.Text)}
+	q.empty = q.understood.Empty
+	if wrong := tooComplex(&q.understood); wrong != "" {
+		return nil, ErrQuery.WithFields(fault.Field{Name: "query", Message: wrong})
+	}
+	if err := s.filter(p, q); err != nil {
+		return nil, err
+	}
+	q.plan = q.understood.Plan(q.radius)
+	q.query.Now = s.Clock.Now()
+	q.query.Must = append(q.query.Must, q.plan.Must...)
+	q.query.Slots = slices.Clone(q.plan.Slots)
+	if q.near != nil {
+		q.query.Slots = append(q.query.Slots, search.NearSlot(*q.near, q.radius))
+	}
+	if !in.Exact {
+		q.query.MaxCost, q.query.Relaxed = search.MaxCost, maxRelaxed
+	}
+	q.query.Offset, q.query.Limit, q.query.After = in.Page.Offset(), in.Page.Size, in.Page.Cursor
+	for _, name := range in.Facets {
+		q.query.Facets = append(q.query.Facets, facets[name])
+	}
+	return q, s.order(ctx, q, who)
+}
+
+// order decides by what the results are sorted and where distances are measured
+// from: the place of the filter, that of the text, or, to sort by distance, the
+// home of the jobseeker.
+func (s *Service) order(ctx context.Context, q *question, who auth.Actor) error {
+	from, by := q.place(), Sort(q.Sort)
+	if from == nil && by == ByDistance && who.Seeker {
+		home, err := s.Seekers.HomeLocation(ctx, who.UserID)
+		if err != nil {
+			return err
+		}
+		from = s.locate(home)
+	}
+	if from != nil {
+		q.query.From = &search.Point{Lat: from.Lat, Lon: from.Lon}
+	}
+	sort := search.Sort{Descending: !q.Ascending}
+	switch by {
+	case ByDate:
+		sort.By = search.SortDate
+	case BySalary:
+		sort.By, sort.Currency = search.SortPay, q.currency()
+	case ByTitle:
+		sort.By = search.SortTitle
+	case ByLocation:
+		sort.By = search.SortLocation
+	case ByDistance:
+		if from != nil {
+			sort = search.Sort{By: search.SortDistance}
+			break
+		}
+		fallthrough
+	case ByRelevance:
+		fallthrough
+	default:
+		return nil
+	}
+	q.query.Sort, q.query.First = sort, q.plan.First
+	return nil
+}
+
+// place returns the place of the filter or that of the text, or nil.
+func (q *question) place() *Place {
+	if q.near != nil {
+		return q.near
+	}
+	for i := range q.understood.Terms {
+		if t := &q.understood.Terms[i]; !t.Excluded && len(t.Places) > 0 {
+			return &t.Places[0]
+		}
+	}
+	return nil
+}
+
+// currency returns the currency in which pay is compared, empty for any.
+func (q *question) currency() string {
+	if place := q.place(); q.Filters.Currency == "" && place != nil {
+		return currencyOf[place.Country]
+	}
+	return q.Filters.Currency
+}
+
+var currencyOf = map[string]string{"GB": "GBP", "IE": "EUR", "US": "USD"}
+
+// answer finds a page of results.
+func (s *Service) answer(ctx context.Context, g *generation, q *question) (Found, error) {
+	found := Found{Result: page.Result[Hit]{Items: []Hit{}}}
+	if q.empty {
+		return found, nil
+	}
+	r, err := g.index.Find(ctx, q.query)
+	if errors.Is(err, search.ErrInvalidCursor) {
+		return found, fault.InvalidField("cursor", "is not a cursor of this list")
+	}
+	if err != nil {
+		return found, err
+	}
+	rows, err := s.rows(ctx, q.Full, r.Hits)
+	if err != nil {
+		return found, err
+	}
+	found.Total, found.NextCursor = r.Total, r.Next
+	for _, h := range r.Hits {
+		l, exists := rows[h.ID]
+		if !exists {
+			continue // closed since
+		}
+		hit := Hit{Listing: *l, Relaxed: !h.Exact, Miles: h.Miles}
+		hit.Matched, hit.Relevance = q.explain(h)
+		if hit.Relaxed {
+			found.Relaxed++
+		}
+		found.Items = append(found.Items, hit)
+	}
+	found.Understood, found.Corrections = q.describe(), slices.Concat(q.understood.Corrections, q.corrected)
+	found.Facets = q.facets(g, r.Facets)
+	if r.Total == 0 && q.Page.Cursor == "" {
+		found.Suggestions, err = q.alternatives(ctx, g)
+	}
+	return found, err
+}
+
+// explain returns how the hit satisfies the slots of the text, and how close it
+// is to what was asked for.
+func (q *question) explain(h search.Hit) (matched []Matched, relevance float64) {
+	cost := 0
+	for i, level := range h.Levels {
+		cost += q.query.Slots[i].Levels[level].Cost
+		if i < len(q.plan.Terms) && q.plan.Terms[i] >= 0 {
+			matched = append(matched, Matched{q.understood.Terms[q.plan.Terms[i]].Slot, q.plan.How[i][level]})
+		}
+	}
+	const hundred = 100
+	relevance = max(0, 1-float64(cost)/(2*search.MaxCost))
+	return matched, math.Round(relevance*hundred) / hundred
+}
+
+// describe returns the parts of the text and what they ask for.
+func (q *question) describe() []Understood {
+	out := make([]Understood, 0, len(q.understood.Terms))
+	for i := range q.understood.Terms {
+		t := &q.understood.Terms[i]
+		slot := t.Slot
+		if t.Excluded {
+			slot = "-" + slot
+		}
+		out = append(out, Understood{
+			Slot: slot, Value: strings.Join(t.Values(), " or "), Text: q.Text[t.Start:t.End],
+			Start: utf8.RuneCountInString(q.Text[:t.Start]), End: utf8.RuneCountInString(q.Text[:t.End]),
+		})
+	}
+	return out
+}
+
+// maxFacetValues is the number of values of a facet.
+const maxFacetValues = 50
+
+func (q *question) facets(g *generation, counts map[string]map[string]int) map[string][]FacetValue {
+	if len(q.Facets) == 0 {
+		return nil
+	}
+	out := map[string][]FacetValue{}
+	for _, name := range q.Facets {
+		values := []FacetValue{}
+		for key, n := range counts[facets[name]] {
+			value := strings.TrimPrefix(key, facets[name])
+			label := g.parser.Vocabulary.Label(value)
+			if name == "region" {
+				country, region, _ := strings.Cut(value, "/")
+				label = region + ", " + CountryName(country)
+			}
+			values = append(values, FacetValue{Value: value, Label: cmp.Or(label, value), Count: n})
+		}
+		slices.SortFunc(values, func(a, b FacetValue) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value)) })
+		out[name] = values[:min(len(values), maxFacetValues)]
+	}
+	return out
+}
+
+// tooComplex returns what is wrong with a text that costs more than a search may.
+func tooComplex(u *search.Understanding) string {
+	exclusions, phrases := 0, 0
+	for i := range u.Terms {
+		if u.Terms[i].Excluded {
+			exclusions++
+		}
+		if u.Terms[i].Slot == search.SlotPhrase {
+			phrases += 1 + len(u.Terms[i].Or)
+		}
+	}
+	var wrong []string
+	if exclusions > maxExclusions {
+		wrong = append(wrong, fmt.Sprintf("must have at most %d excluded words", maxExclusions))
+	}
+	if phrases > maxPhrases {
+		wrong = append(wrong, fmt.Sprintf("must have at most %d phrases", maxPhrases))
+	}
+	return strings.Join(wrong, " and ")
+}
+
+// ClosestTo returns the first n results, without relaxed ones, with their
+// distances from home.
+func (s *Service) ClosestTo(ctx context.Context, in FindInput, home string) ([]Hit, error) {
+	in.Exact = true
+	var found Found
+	err := s.searches.do(ctx, func(ctx context.Context) error {
+		return s.Engine.use(ctx, func(g *generation) error {
+			q, err := s.question(ctx, &g.parser, auth.Actor{}, in)
+			if err != nil {
+				return err
+			}
+			if from := s.locate(home); from != nil {
+				q.query.From = &search.Point{Lat: from.Lat, Lon: from.Lon}
+			}
+			found, err = s.answer(ctx, g, q)
+			return err
+		})
+	})
+	return found.Items, err
+}

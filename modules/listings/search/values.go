@@ -1,0 +1,47 @@
+package search
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// Values returns what the term asks for, for display. Any of them satisfies it.
+func (t *Term) Values() (values []string) {
+	for _, c := range t.Concepts {
+		values = append(values, c.Label)
+	}
+	for _, p := range t.Places {
+		region := CountryName(p.Country)
+		if p.Kind == Town {
+			region = cmp.Or(p.Region, region)
+		}
+		if region == p.Name {
+			values = append(values, p.Name)
+			continue
+		}
+		values = append(values, p.Name+", "+region)
+	}
+	if t.Pay != nil {
+		values = append(values, t.Pay.text())
+	}
+	if len(values) == 0 {
+		values = append(values, strings.Join(t.Words, " "))
+		for _, words := range t.Or {
+			values = append(values, strings.Join(words, " "))
+		}
+	}
+	return values
+}
+
+func (p *PayRange) text() string {
+	const minor = 100
+	text := fmt.Sprintf("at least %d", p.Min/minor)
+	switch {
+	case p.Max > 0 && p.Min > 0:
+		text = fmt.Sprintf("%d to %d", p.Min/minor, p.Max/minor)
+	case p.Max > 0:
+		text = fmt.Sprintf("at most %d", p.Max/minor)
+	}
+	return strings.TrimSpace(text+" "+p.Currency) + " a year"
+}

@@ -1,0 +1,39 @@
+package stores
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/adapters/searchindex"
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// NewSearchIndex returns an empty search index in memory.
+func NewSearchIndex() (search.Index, error) {
+	return searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: search.Analyzer})
+}
+
+// Engine returns a search engine that follows the storage until the test ends.
+func Engine(t testing.TB, s adapters.Storage) *listings.Engine {
+	v, err := search.Load()
+	require.NoError(t, err)
+	e := listings.NewEngine(listings.EngineDeps{
+		Open: func(context.Context, bool) (search.Index, error) { return NewSearchIndex() },
+		Feed: s.ListingFeed, Changes: s.ListingChanges, Places: gazetteer.New(), Log: slog.New(slog.DiscardHandler),
+	}, v)
+	require.NoError(t, e.Open(t.Context()))
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { e.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	require.Eventually(t, func() bool { return e.Ping(t.Context()) == nil }, time.Minute, time.Millisecond)
+	return e
+}
