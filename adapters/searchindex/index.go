@@ -19,6 +19,17 @@
 // more than the first page. Deadlines need no change of the index: the expired
 // documents of a segment are computed once per deadline.
 //
+// Posting lists have the layout of Roaring bitmaps, but are evaluated on these
+// vectors without allocating memory. BenchmarkPosting compares them with
+// github.com/RoaringBitmap/roaring/v2 2.30 on 1,000,000 documents, in ms and with
+// the memory that Roaring bitmaps allocate:
+//
+//	                              sparse (.02 %)      medium (1 %)        dense (30 %)
+//	build                         .001, .003, 3 KB    .02, .06, 107 KB    .5, 1.6, 847 KB
+//	union of 10                   .010, .017, 17 KB   .09, .20, 139 KB    .06, .06, 141 KB
+//	intersection of 3             .013, .003, 3 KB    .04, .04, 24 KB     .03, .08, 189 KB
+//	intersection of two unions    .011, .016, 16 KB   .14, .87, 459 KB    .06, .11, 274 KB
+//
 // # Files
 //
 // The source of the documents is the log: a checkpoint writes new segments, then

@@ -2,9 +2,9 @@ package searchindex
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/stretchr/testify/require"
 )
 
@@ -19,42 +19,36 @@ func randomDocs(r *rand.Rand, n int, p float64) []uint32 {
 	return docs
 }
 
-func TestPosting_EqualsDenseVector(t *testing.T) {
+func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	const n = 3*blockDocs + 777
 	for _, p := range []float64{0, 0.000_01, 0.001, 0.05, 0.07, 0.9, 1} {
-		docs, mask := randomDocs(r, n, p), newVector(n)
+		docs, mask := randomDocs(r, n, p), randomDocs(r, n, 0.5)
 		if p == 0.000_01 {
 			docs = []uint32{blockDocs + 3} // one document, in the second block
 		}
-		dense := newVector(n)
-		for _, doc := range docs {
-			dense.set(doc)
-		}
-		for _, doc := range randomDocs(r, n, 0.5) {
-			mask.set(doc)
-		}
+		want, both := roaring.BitmapOf(docs...), roaring.BitmapOf(mask...)
+		both.And(want)
 		list := readPosting(appendPosting(nil, docs))
 		require.Equal(t, docs, list.appendTo(nil), "%v", p)
 		if len(docs) == 1 {
 			list = posting{count: 1, single: docs[0]}
 		}
-		require.Equal(t, len(docs), list.count)
-		for block := range 4 {
-			words := min(blockWords, len(mask)-block*blockWords)
-			part := mask[block*blockWords:][:words]
-			got, want := make(vector, words), slices.Clone(dense[block*blockWords:][:words])
-			want.and(part)
-			list.addTo(block, part, got)
-			require.Equal(t, want, got, "%v, block %d", p, block)
+		require.Equal(t, int(want.GetCardinality()), list.count)
+		masked, found := newVector(n), newVector(n)
+		for _, doc := range mask {
+			masked.set(doc)
 		}
-		both := slices.Clone(dense)
-		both.and(mask)
-		require.Equal(t, both.count(), list.countIn(mask))
+		for block := range 4 {
+			from, to := block*blockWords, min((block+1)*blockWords, len(found))
+			list.addTo(block, masked[from:to], found[from:to])
+		}
+		require.True(t, both.Equals(roaring.FromDense(found, true)), "%v", p)
+		require.Equal(t, int(both.GetCardinality()), list.countIn(masked))
 		for range 1000 {
 			doc := uint32(r.IntN(n))
-			require.Equal(t, dense.has(doc), list.has(doc))
+			require.Equal(t, want.Contains(doc), list.has(doc))
 		}
 	}
 }
