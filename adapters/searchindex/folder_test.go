@@ -302,8 +302,12 @@ func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 	o := options(t.TempDir())
 	x := open(t, o)
 	var writers sync.WaitGroup
+	applied := make(chan struct{})
 	writers.Go(func() {
 		for i := 1; ; i++ {
+			if i == 100 {
+				close(applied)
+			}
 			err := x.Apply(context.Background(), []search.Change{{ID: fmt.Sprint(i), Version: 1, Document: &search.Document{Keys: []string{"all"}}}}, fmt.Sprint(i))
 			if err != nil {
 				assert.ErrorIs(t, err, search.ErrIndexClosed)
@@ -311,7 +315,7 @@ func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 			}
 		}
 	})
-	time.Sleep(100 * time.Millisecond)
+	<-applied
 	require.NoError(t, x.Close())
 	writers.Wait()
 	x = open(t, o)
