@@ -285,6 +285,27 @@ func (x *Index) Frequency(word string) int {
 
 // Words implements search.Index.
 func (x *Index) Words(prefix string) iter.Seq2[string, int] {
+	return x.terms(prefix, func(s *segment) *texts { return &s.words }, func(p *part, i int) int {
+		list := p.wordPostings()
+		return list.count(i)
+	})
+}
+
+// Keys implements search.Index.
+func (x *Index) Keys(prefix string) iter.Seq2[string, int] {
+	return x.terms(prefix, func(s *segment) *texts { return &s.keys }, func(p *part, i int) int {
+		list := p.keyPostings()
+		docs := list.get(i)
+		if p.dead == nil {
+			return docs.count
+		}
+		return docs.count - docs.countIn(p.dead)
+	})
+}
+
+// terms iterates over the terms of all parts that begin with the prefix, with
+// their number of documents unless it is 0.
+func (x *Index) terms(prefix string, list func(*segment) *texts, count func(p *part, term int) int) iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		st, err := x.acquire()
 		if err != nil {
@@ -293,13 +314,13 @@ func (x *Index) Words(prefix string) iter.Seq2[string, int] {
 		defer st.release()
 		next, end := make([]int, len(st.parts)), make([]int, len(st.parts))
 		for i, p := range st.parts {
-			next[i], end[i] = p.words.prefixed(prefix)
+			next[i], end[i] = list(p.segment).prefixed(prefix)
 		}
 		for {
-			word, found := "", false
+			term, found := "", false
 			for i, p := range st.parts {
-				if next[i] < end[i] && (!found || p.words.at(next[i]) < word) {
-					word, found = p.words.at(next[i]), true
+				if next[i] < end[i] && (!found || list(p.segment).at(next[i]) < term) {
+					term, found = list(p.segment).at(next[i]), true
 				}
 			}
 			if !found {
@@ -307,13 +328,12 @@ func (x *Index) Words(prefix string) iter.Seq2[string, int] {
 			}
 			n := 0
 			for i, p := range st.parts {
-				if next[i] < end[i] && p.words.at(next[i]) == word {
-					list := p.wordPostings()
-					n += list.count(next[i])
+				if next[i] < end[i] && list(p.segment).at(next[i]) == term {
+					n += count(p, next[i])
 					next[i]++
 				}
 			}
-			if !yield(strings.Clone(word), n) {
+			if n > 0 && !yield(strings.Clone(term), n) {
 				return
 			}
 		}

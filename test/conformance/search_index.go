@@ -52,6 +52,10 @@ func SearchIndex(t *testing.T, open OpenSearchIndex) {
 		t.Parallel()
 		listWords(t, open)
 	})
+	t.Run("keys and their number of documents", func(t *testing.T) {
+		t.Parallel()
+		listKeys(t, open)
+	})
 	t.Run("batches are atomic", func(t *testing.T) {
 		t.Parallel()
 		readWhileApplying(t, open)
@@ -326,6 +330,26 @@ func listWords(t *testing.T, open OpenSearchIndex) {
 		require.Equal(t, slices.Sorted(maps.Keys(want)), order)
 	}
 	require.Zero(t, s.index.Frequency("unknown"))
+}
+
+func listKeys(t *testing.T, open OpenSearchIndex) {
+	s := newSearchSuite(t, open, 19)
+	for range 10 {
+		s.apply(s.random.changes(60, 200))
+		for _, prefix := range []string{"", "role:", "role:1", "unknown:"} {
+			want := s.oracle.keys(prefix)
+			got, order := map[string]int{}, []string(nil)
+			for key, n := range s.index.Keys(prefix) {
+				got[key], order = n, append(order, key)
+			}
+			require.Equal(t, want, got, prefix)
+			require.Equal(t, slices.Sorted(maps.Keys(want)), order)
+		}
+	}
+	for key := range s.index.Keys("role:") {
+		require.Equal(t, slices.Sorted(maps.Keys(s.oracle.keys("role:")))[0], key)
+		break
+	}
 }
 
 // readWhileApplying replaces all documents again and again.

@@ -236,5 +236,14 @@ func (o *searchOracle) frequency(word string) int {
 	return n
 }
 
+// keys counts the documents of the keys that begin with the prefix.
+func (o *searchOracle) keys(prefix string) map[string]int {
+	counts := map[string]map[string]int{prefix: {}}
+	for _, d := range o.docs {
+		countFacets(counts, d)
+	}
+	return counts[prefix]
+}
+
 // searchStart is the time around which random documents are posted.
 var searchStart = time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)

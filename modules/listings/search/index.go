@@ -41,6 +41,10 @@ type Index interface {
 	// Words iterates over the words that begin with the prefix, in alphabetical
 	// order, with their frequency.
 	Words(prefix string) iter.Seq2[string, int]
+	// Keys iterates over the keys that begin with the prefix, in alphabetical
+	// order, with the number of their documents. Documents whose deadline has
+	// passed are counted, deleted ones are not.
+	Keys(prefix string) iter.Seq2[string, int]
 	// Close releases the index. Calls of Find that are running still return their
 	// result.
 	Close() error
