@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -141,6 +142,14 @@ func benchQueries() map[string]func(i int) search.Query {
 		}
 	}
 	return map[string]func(i int) search.Query{
+		"all": func(int) search.Query {
+			return search.Query{Sort: search.Sort{By: search.SortDate, Descending: true}}
+		},
+		"latest": func(i int) search.Query {
+			q := must(search.HasKey(fmt.Sprint("contract:", i%5)), search.HasKey(fmt.Sprint("region:", i%7)))
+			q.Sort = search.Sort{By: search.SortDate, Descending: true}
+			return q
+		},
 		"one-word":    func(i int) search.Query { return must(word(i % 50)) },
 		"three-words": func(i int) search.Query { return must(word(i%20), word(i%30+20), word(i%40+50)) },
 		"role-place": func(i int) search.Query {
@@ -217,6 +226,7 @@ func BenchmarkFindMixed(b *testing.B) {
 	queries := slices.Collect(maps.Values(benchQueries()))
 	for _, clients := range []int{1, 8} {
 		b.Run(strconv.Itoa(clients)+"-clients", func(b *testing.B) {
+			b.ReportAllocs()
 			latencies := make([]time.Duration, b.N)
 			var next atomic.Int64
 			var all sync.WaitGroup
@@ -226,6 +236,7 @@ func BenchmarkFindMixed(b *testing.B) {
 						q := queries[i%len(queries)](i)
 						q.Now, q.Limit = benchStart, 20
 						start := time.Now()
+						runtime.Gosched() // as a client does that waits for a response
 						if _, err := x.index.Find(context.Background(), q); err != nil {
 							b.Error(err)
 						}

@@ -187,7 +187,6 @@ type builder struct {
 	w          *imageWriter
 	s          *segment
 	buffer     []byte
-	placeDocs  [][]uint32
 	wordCounts []int
 }
 
@@ -203,30 +202,48 @@ func (b *builder) columns(c content) {
 		if r.deadline != never {
 			s.byDeadline = append(s.byDeadline, uint32(i))
 		}
-		s.payMin = append(s.payMin, r.pay.Min)
-		s.payMax = append(s.payMax, r.pay.Max)
+		pay := search.PayRange{Min: -1, Max: -1}
+		if r.paid {
+			pay = r.pay
+		}
+		s.payMin = append(s.payMin, pay.Min)
+		s.payMax = append(s.payMax, pay.Max)
 	}
 	slices.SortFunc(s.byID, func(a, b uint32) int { return strings.Compare(s.ids.at(int(a)), s.ids.at(int(b))) })
 	slices.SortFunc(s.byDeadline, func(a, b uint32) int { return cmp.Compare(s.deadlines[a], s.deadlines[b]) })
 
 	var currencies, titles, locations []string
-	var places []search.Point
 	currencies, s.currency = column(c, strings.Compare, func(r row) (string, bool) { return r.pay.Currency, r.paid })
 	titles, s.title = column(c, strings.Compare, func(r row) (string, bool) { return r.title, r.title != "" })
 	locations, s.location = column(c, strings.Compare, func(r row) (string, bool) { return r.location, r.location != "" })
-	places, s.place = column(c, comparePoints, func(r row) (search.Point, bool) { return r.point, r.placed })
-	s.currencies, s.titles, s.locations, s.places = newTexts(currencies), newTexts(titles), newTexts(locations), places
-
-	b.placeDocs = make([][]uint32, len(places))
-	for i, place := range s.place {
-		if place > 0 {
-			b.placeDocs[place-1] = append(b.placeDocs[place-1], uint32(i))
-		}
-	}
+	s.places, s.place = column(c, comparePlaces, func(r row) (search.Point, bool) { return r.point, r.placed })
+	s.currencies, s.titles, s.locations = newTexts(currencies), newTexts(titles), newTexts(locations)
+	s.groupPlaces()
+	s.byPayMin, s.byPayMax = sortedBy(s.payMin, s.currency), sortedBy(s.payMax, s.currency)
+	s.byTitle, s.byLocation = sortedBy(s.title, s.title), sortedBy(s.location, s.location)
 }
 
-func comparePoints(a, b search.Point) int {
-	return cmp.Or(cmp.Compare(a.Lat, b.Lat), cmp.Compare(a.Lon, b.Lon))
+// sortedBy returns the ordinals of the documents with a value, sorted by it.
+func sortedBy[T cmp.Ordered](values []T, numbers []uint32) []uint32 {
+	var docs []uint32
+	for i, n := range numbers {
+		if n > 0 {
+			docs = append(docs, uint32(i))
+		}
+	}
+	slices.SortStableFunc(docs, func(a, b uint32) int { return cmp.Compare(values[a], values[b]) })
+	return docs
+}
+
+// docsOf returns, for each of n values, the documents that have it.
+func docsOf(numbers []uint32, n int) [][]uint32 {
+	docs := make([][]uint32, n)
+	for i, number := range numbers {
+		if number > 0 {
+			docs[number-1] = append(docs[number-1], uint32(i))
+		}
+	}
+	return docs
 }
 
 func newTexts(list []string) texts {
@@ -282,11 +299,18 @@ func (b *builder) postings(c content) error {
 		s.titleReferences = append(s.titleReferences, b.posting(docs.title))
 		b.wordCounts = append(b.wordCounts, len(docs.anywhere))
 	}
-	for _, docs := range b.placeDocs {
-		s.placeReferences = append(s.placeReferences, b.posting(docs))
-	}
+	s.currencyReferences = b.appendPostings(nil, docsOf(s.currency, s.currencies.len()))
+	s.placeReferences = b.appendPostings(nil, docsOf(s.place, len(s.places)))
+	s.placeReferences = b.appendPostings(s.placeReferences, docsOf(s.cellNumbers(), len(s.cells)))
 	b.w.end()
 	return nil
+}
+
+func (b *builder) appendPostings(references []uint64, lists [][]uint32) []uint64 {
+	for _, docs := range lists {
+		references = append(references, b.posting(docs))
+	}
+	return references
 }
 
 func (b *builder) posting(docs []uint32) (reference uint64) {

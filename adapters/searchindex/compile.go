@@ -1,7 +1,6 @@
 package searchindex
 
 import (
-	"iter"
 	"math"
 	"sort"
 
@@ -41,7 +40,7 @@ func (c compiler) node(e *search.Expr) node {
 	case search.OpPhrase:
 		return c.phrase(e)
 	case search.OpWithin:
-		return c.within(*e.Point, e.Miles)
+		return newWithin(c.s, *e.Point, e.Miles)
 	case search.OpPay:
 		return c.pay(*e.Pay)
 	case search.OpPosted:
@@ -137,64 +136,17 @@ func (c compiler) pairs(first, second []uint32) (n node, complete bool) {
 	return newUnion(c.s.pairPostings(), list), true
 }
 
-// within reads the postings of the places in the circle if they are few, and
-// else the place of each document.
-func (c compiler) within(center search.Point, miles float64) node {
-	s := c.s
-	inside := newVector(len(s.places) + 1)
-	var places []uint32
-	for i := range s.placesNear(center, miles) {
-		if s.places[i].Miles(center) <= miles {
-			inside.set(uint32(i + 1))
-			places = append(places, uint32(i))
-		}
-	}
-	found := newUnion(s.placePostings(), places)
-	if found.weight()+len(places)*s.blocks()*4 <= s.docs() {
-		return found
-	}
-	return &columnNode{docs: s.docs(), test: func(doc uint32) uint64 { return inside.bit(s.place[doc]) }}
-}
-
-// placesNear iterates over the places in a rectangle around the circle.
-func (s *segment) placesNear(center search.Point, miles float64) iter.Seq[int] {
-	height := miles/69 + 0.01 // a degree of latitude has more than 69 miles
-	width := 360.0
-	if pole := math.Abs(center.Lat) + height; pole < 80 {
-		width = height / math.Cos(pole*math.Pi/180)
-	}
-	return func(yield func(int) bool) {
-		from := sort.Search(len(s.places), func(i int) bool { return s.places[i].Lat >= center.Lat-height })
-		for i := from; i < len(s.places) && s.places[i].Lat <= center.Lat+height; i++ {
-			distance := math.Abs(s.places[i].Lon - center.Lon)
-			if min(distance, 360-distance) <= width && !yield(i) {
-				return
-			}
-		}
-	}
-}
-
 func (c compiler) pay(r search.PayRange) node {
-	s := c.s
 	if r.Max == 0 {
 		r.Max = search.MaxPay
 	}
+	pay := &payNode{c.s.payMin, c.s.payMax, r.Min, r.Max}
 	if r.Currency == "" {
-		return &columnNode{docs: s.docs(), test: func(doc uint32) uint64 {
-			return atLeast(int64(s.currency[doc]), 1) & atLeast(s.payMax[doc], r.Min) & atLeast(r.Max, s.payMin[doc])
-		}}
+		return pay
 	}
-	n, found := s.currencies.find(r.Currency)
+	n, found := c.s.currencies.find(r.Currency)
 	if !found {
 		return none
 	}
-	currency := uint64(n + 1)
-	return &columnNode{docs: s.docs(), test: func(doc uint32) uint64 {
-		differs := ((uint64(s.currency[doc]) ^ currency) + math.MaxInt64) >> 63
-		return (1 - differs) & atLeast(s.payMax[doc], r.Min) & atLeast(r.Max, s.payMin[doc])
-	}}
+	return newAnd([]node{newUnion(c.s.currencyPostings(), []uint32{uint32(n)}), pay})
 }
-
-// atLeast returns 1 if a >= b and else 0. Neither is above search.MaxPay, so that
-// their difference does not overflow.
-func atLeast(a, b int64) uint64 { return uint64(a-b)>>63 ^ 1 }

@@ -22,6 +22,7 @@ type evaluation struct {
 	words int // of the vectors of this block
 	free  []*[blockWords]uint64
 	used  []*[blockWords]uint64
+	wide  [classRelaxed]vector
 }
 
 var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
@@ -39,6 +40,27 @@ func (e *evaluation) vector() vector {
 	}
 	e.used = append(e.used, e.free[n])
 	return e.free[n][:e.words]
+}
+
+// counters returns scratch counters of 0.
+func (e *evaluation) counters(bits int) counters {
+	c := make(counters, bits)
+	for b := range c {
+		c[b] = e.vector()
+		c[b].clear()
+	}
+	return c
+}
+
+// wideVector returns an empty scratch vector for the whole segment.
+func (e *evaluation) wideVector(number, docs int) vector {
+	n := (docs + 63) / 64
+	if cap(e.wide[number]) < n {
+		e.wide[number] = make(vector, n)
+	}
+	v := e.wide[number][:n]
+	v.clear()
+	return v
 }
 
 func (e *evaluation) mark() int        { return len(e.used) }
@@ -63,7 +85,7 @@ type unionNode struct {
 	total    int
 }
 
-func newUnion(p postings, numbers []uint32) node {
+func newUnion(p postings, numbers []uint32) *unionNode {
 	n := &unionNode{postings: p, numbers: numbers}
 	for _, number := range numbers {
 		n.total += p.count(int(number))
@@ -229,24 +251,30 @@ func (n *phraseNode) has(doc uint32) bool { return n.candidates.has(doc) && n.co
 // weight lets conditions without texts go first.
 func (n *phraseNode) weight() int { return n.segment.docs() + n.candidates.weight() }
 
-// columnNode tests each document of the mask. The test returns 1 or 0 without
-// a branch, which would be mispredicted half of the time.
-type columnNode struct {
-	docs int
-	test func(doc uint32) uint64
+// payNode matches the documents whose pay range overlaps from low to high. It
+// tests them without a branch, which would be mispredicted half of the time.
+type payNode struct {
+	min, max  []int64 // -1 without pay
+	low, high int64
 }
 
-func (n *columnNode) eval(e *evaluation, mask, out vector) {
-	first := uint32(e.block * blockDocs)
+func (n *payNode) eval(e *evaluation, mask, out vector) {
+	first := e.block * blockDocs
 	for i, w := range mask {
 		found := uint64(0)
 		for ; w != 0; w &= w - 1 {
 			bit := bits.TrailingZeros64(w)
-			found |= n.test(first+uint32(i<<6+bit)) << bit
+			found |= n.test(first+i<<6+bit) << bit
 		}
 		out[i] = found
 	}
 }
 
-func (n *columnNode) has(doc uint32) bool { return n.test(doc) == 1 }
-func (n *columnNode) weight() int         { return n.docs }
+// test returns 1 if a document matches, and else 0. No number is above
+// search.MaxPay, so that their difference does not overflow.
+func (n *payNode) test(doc int) uint64 {
+	return uint64((n.max[doc]-n.low)|(n.high-n.min[doc]))>>63 ^ 1
+}
+
+func (n *payNode) has(doc uint32) bool { return n.test(int(doc)) == 1 }
+func (n *payNode) weight() int         { return len(n.min) }

@@ -30,22 +30,37 @@ func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error)
 	q.Offset, q.Limit = min(q.Offset, docs), min(q.Limit, docs)
 	f := newFinder(&q, after, x.options.Normalize)
 	defer evaluations.Put(f.evaluation)
-	for _, p := range st.parts {
-		if err := ctx.Err(); err != nil {
+	if err := f.findAll(ctx, st.parts); err != nil {
+		return search.Result{}, err
+	}
+	if f.relaxing = f.freePlaces() > 0; f.relaxing {
+		if err := f.findAll(ctx, st.parts); err != nil {
 			return search.Result{}, err
 		}
-		f.find(p)
 	}
 	return f.result(), nil
 }
 
-// finder evaluates one query over the segments.
+// findAll adds the exact hits of all parts, or the relaxed ones.
+func (f *finder) findAll(ctx context.Context, parts []*part) error {
+	for _, p := range parts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		f.find(p)
+	}
+	return nil
+}
+
+// finder evaluates one query over the segments: first the exact levels of its
+// slots and then, if the page has free places, all of them.
 type finder struct {
 	*evaluation
 	q         *search.Query
 	after     *cursor
 	normalize func(string) string
 	costBits  int
+	relaxing  bool
 
 	slots          map[*part][]slotPlan
 	exact, relaxed []ranked
@@ -91,10 +106,11 @@ type plan struct {
 	first    node
 	now      int64
 	bound    *bound
-	keys     keyFunc // nil if hits are sorted by cost
+	order    *sortOrder // nil if hits are sorted by cost
 	useCosts bool
 	best     [classes]top
-	counted  vector // exact hits, if there are facets
+	// found has the exact hits by class, if there are facets or an order.
+	found [classRelaxed]vector
 }
 
 type slotPlan struct {
@@ -124,13 +140,19 @@ func (f *finder) newPlan(p *part) *plan {
 		pl.first = c.node(f.q.First)
 	}
 	sorted, useCosts := sortedByCost(f.q.Sort)
-	pl.useCosts = useCosts
-	if !sorted {
-		pl.keys = newKeyFunc(p.segment, f.q)
+	pl.useCosts = useCosts || f.relaxing
+	if f.relaxing {
+		pl.best[classRelaxed].n = f.freePlaces()
+		return pl
 	}
-	pl.best = [classes]top{newTop(f.wanted()), newTop(f.wanted()), newTop(min(f.q.Relaxed, f.q.Limit))}
-	if len(f.q.Facets) > 0 {
-		pl.counted = newVector(p.docs())
+	if !sorted {
+		pl.order = newSortOrder(p.segment, f.q)
+	}
+	pl.best[classFirst].n, pl.best[classExact].n = f.wanted(), f.wanted()
+	if !sorted || len(f.q.Facets) > 0 {
+		for class := range pl.found {
+			pl.found[class] = f.wideVector(class, p.docs())
+		}
 	}
 	return pl
 }
@@ -145,7 +167,7 @@ func (f *finder) slotPlans(c compiler) []slotPlan {
 	for i := range f.q.Slots {
 		plans[i].number = i
 		levels := f.q.Slots[i].Levels
-		if f.q.Relaxed == 0 {
+		if !f.relaxing {
 			levels = trimRelaxed(levels)
 		}
 		for j := range levels {
@@ -175,20 +197,71 @@ func (f *finder) find(p *part) {
 		f.evaluate(pl)
 		f.release(0)
 	}
-	f.exact = f.merge(f.exact, f.wanted(), append(f.ranked(pl, classFirst), f.ranked(pl, classExact)...))
-	f.relaxed = f.merge(f.relaxed, f.q.Relaxed, f.ranked(pl, classRelaxed))
+	if f.relaxing {
+		f.relaxed = f.merge(f.relaxed, f.freePlaces(), f.ranked(pl, classRelaxed))
+		return
+	}
+	if pl.order != nil {
+		f.sort(pl)
+	}
+	f.exact = f.merge(f.exact, f.wanted(), f.ranked(pl, classFirst, classExact))
+	if len(f.facets) > 0 {
+		pl.found[classExact].or(pl.found[classFirst])
+	}
 	for prefix, sum := range f.facets {
-		sum.add(p.segment, prefix, pl.counted)
+		sum.add(p.segment, prefix, pl.found[classExact])
 	}
 }
 
-// ranked returns the best hits of one class in a segment.
-func (f *finder) ranked(pl *plan, class int) []ranked {
-	t := &pl.best[class]
-	t.cut()
-	list := make([]ranked, 0, len(t.items))
-	for _, it := range t.items {
-		list = append(list, newRanked(pl.part, class, it, f.q.Sort.By))
+// minOrdered is the number of hits up to which they are sorted at once.
+const minOrdered = 1024
+
+// sort selects the first hits of each class in the order of the query.
+func (f *finder) sort(pl *plan) {
+	for class, set := range pl.found {
+		b, all := pl.boundOf(class)
+		best := &pl.best[class]
+		hits := set.count()
+		if !all || hits == 0 || best.n == 0 {
+			continue
+		}
+		if hits > max(minOrdered, 4*best.n) {
+			if items, complete := pl.order.first(set, b, best.n, hits); complete {
+				best.items = items
+				continue
+			}
+		}
+		for doc := range set.each {
+			if key := pl.order.key(doc); b == nil || b.admits(key, doc) {
+				best.add(key, doc)
+			}
+		}
+	}
+}
+
+// boundOf returns where the hits of a class begin, nil for all of them. It
+// reports false if none follows the cursor.
+func (pl *plan) boundOf(class int) (*bound, bool) {
+	switch {
+	case pl.bound == nil || class > pl.bound.class:
+		return nil, true
+	default:
+		return pl.bound, class == pl.bound.class
+	}
+}
+
+// ranked returns the best hits of some classes in a segment.
+func (f *finder) ranked(pl *plan, classes ...int) []ranked {
+	n := 0
+	for _, class := range classes {
+		pl.best[class].cut()
+		n += len(pl.best[class].items)
+	}
+	list := make([]ranked, 0, n)
+	for _, class := range classes {
+		for _, it := range pl.best[class].items {
+			list = append(list, newRanked(pl.part, class, it, f.q.Sort.By))
+		}
 	}
 	return list
 }
@@ -218,19 +291,28 @@ func (f *finder) evaluate(pl *plan) {
 		pl.must.eval(f.evaluation, hits, found)
 		hits = found
 	}
-	exact := f.vector()
-	copy(exact, hits)
+	exact := hits
+	if f.relaxing {
+		exact = f.vector()
+		copy(exact, hits)
+	}
 	costs := f.evaluateSlots(pl, hits, exact)
 	if hits.isEmpty() {
 		return
 	}
-	f.total += exact.count()
-	if pl.counted != nil {
-		copy(pl.counted.block(f.evaluation), exact)
+	if f.relaxing {
+		hits.andNot(exact)
+		f.collectRelaxed(pl, hits, costs)
+		return
 	}
-	hits.andNot(exact)
-	f.collectRelaxed(pl, hits, costs)
-	f.collectExact(pl, exact, costs)
+	f.total += exact.count()
+	if pl.first != nil {
+		first := f.vector()
+		pl.first.eval(f.evaluation, exact, first)
+		exact.andNot(first)
+		f.collect(pl, classFirst, first, costs)
+	}
+	f.collect(pl, classExact, exact, costs)
 }
 
 // live returns the documents of the block that are neither deleted nor expired.
@@ -248,12 +330,11 @@ func (f *finder) live(pl *plan) vector {
 
 // evaluateSlots removes from hits the documents that match no level of a slot,
 // and from exact those with a level that is not exact. It returns the costs of
-// the remaining ones.
+// the remaining ones, if they are used.
 func (f *finder) evaluateSlots(pl *plan, hits, exact vector) counters {
-	costs := make(counters, f.costBits)
-	for b := range costs {
-		costs[b] = f.vector()
-		costs[b].clear()
+	var costs counters
+	if pl.useCosts {
+		costs = f.counters(f.costBits)
 	}
 	rest, found, carry := f.vector(), f.vector(), f.vector()
 	for _, slot := range pl.slots {
@@ -268,24 +349,20 @@ func (f *finder) evaluateSlots(pl *plan, hits, exact vector) counters {
 				continue
 			}
 			rest.andNot(found)
-			costs.add(found, levels[i].Cost, carry)
+			if pl.useCosts {
+				costs.add(found, levels[i].Cost, carry)
+			}
 			if !levels[i].Exact {
 				exact.andNot(found)
 			}
 		}
 		hits.andNot(rest)
 		exact.andNot(rest)
-		if f.q.Relaxed == 0 {
-			copy(hits, exact)
-		}
 	}
 	return costs
 }
 
 func (f *finder) collectRelaxed(pl *plan, hits vector, costs counters) {
-	if f.q.Relaxed == 0 {
-		return
-	}
 	defer f.release(f.mark())
 	if f.q.MaxCost > 0 {
 		equal, greater := f.vector(), f.vector()
@@ -297,40 +374,13 @@ func (f *finder) collectRelaxed(pl *plan, hits vector, costs counters) {
 	pl.best[classRelaxed].addByCost(f.evaluation, hits, costs)
 }
 
-func (f *finder) collectExact(pl *plan, exact vector, costs counters) {
-	if f.q.Limit == 0 {
-		return
-	}
-	defer f.release(f.mark())
-	if !pl.useCosts {
-		costs = nil
-	}
-	if pl.first != nil {
-		first := f.vector()
-		pl.first.eval(f.evaluation, exact, first)
-		exact.andNot(first)
-		f.collect(pl, classFirst, first, costs)
-	}
-	f.collect(pl, classExact, exact, costs)
-}
-
 // collect adds the documents of one class that follow the cursor.
 func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
-	b := pl.bound
-	if b != nil && class < b.class {
-		return
+	if found := pl.found[class]; found != nil {
+		copy(found.block(f.evaluation), set)
 	}
-	if b != nil && class > b.class {
-		b = nil
-	}
-	best := &pl.best[class]
-	first := uint32(f.block * blockDocs)
-	if pl.keys != nil {
-		for doc := range set.each {
-			if key := pl.keys(first+doc, best.worst); b == nil || b.admits(key, first+doc) {
-				best.add(key, first+doc)
-			}
-		}
+	b, follow := pl.boundOf(class)
+	if pl.order != nil || !follow {
 		return
 	}
 	defer f.release(f.mark())
@@ -343,7 +393,27 @@ func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
 		equal.or(greater)
 		set = equal
 	}
-	best.addByCost(f.evaluation, set, costs)
+	pl.best[class].addByCost(f.evaluation, set, costs)
+}
+
+// page returns the exact hits of the page, and whether there are more after
+// them.
+func (f *finder) page() (page []ranked, more bool) {
+	page = f.exact[min(f.q.Offset, len(f.exact)):]
+	if len(page) > f.q.Limit {
+		return page[:f.q.Limit], f.q.Limit > 0
+	}
+	return page, false
+}
+
+// freePlaces returns the number of relaxed hits that the page can show: only the
+// last page of exact hits, or the first one if there are none, has any.
+func (f *finder) freePlaces() int {
+	page, more := f.page()
+	if more || len(page) == 0 && (f.total > 0 || f.q.Offset > 0 || f.after != nil) {
+		return 0
+	}
+	return min(f.q.Limit-len(page), f.q.Relaxed)
 }
 
 // result puts the page together.
@@ -355,16 +425,11 @@ func (f *finder) result() search.Result {
 			r.Facets[prefix][key] = c.counts[i]
 		}
 	}
-	page := f.exact[min(f.q.Offset, len(f.exact)):]
-	if len(page) > f.q.Limit {
-		page = page[:f.q.Limit]
-		if f.q.Limit > 0 {
-			r.Next = newCursor(&page[f.q.Limit-1], f.q.Sort)
-		}
-	} else if len(page) > 0 || f.total == 0 && f.q.Offset == 0 && f.after == nil {
-		free := min(f.q.Limit-len(page), f.q.Relaxed, len(f.relaxed))
-		page = append(slices.Clip(page), f.relaxed[:free]...)
+	page, more := f.page()
+	if more {
+		r.Next = newCursor(&page[len(page)-1], f.q.Sort)
 	}
+	page = append(slices.Clip(page), f.relaxed...)
 	for i := range page {
 		r.Hits = append(r.Hits, f.hit(&page[i]))
 	}

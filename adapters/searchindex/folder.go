@@ -30,7 +30,7 @@ const (
 	segmentSuffix = ".segment"
 	partialSuffix = ".partial"
 	// manifestFormat is changed together with imageFormat.
-	manifestFormat = 1
+	manifestFormat = 2
 	// minFileDocs is the number of documents from which a merged segment is
 	// written to a file at once, not at the next checkpoint.
 	minFileDocs = 10_000

@@ -24,7 +24,7 @@ import (
 // padding.
 const (
 	imageMagic  = "locumseg"
-	imageFormat = 1
+	imageFormat = 2
 	byteOrder   = 0x01020304
 	footerSize  = 4*4 + len(imageMagic)
 )

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"iter"
 	"math"
+	"sort"
 	"strings"
 
 	"github.com/locumhq/locum/modules/listings/search"
@@ -21,94 +23,153 @@ const (
 // last is the key of documents without the value that is sorted by.
 const last = math.MaxUint64
 
-// keyFunc returns the sort key of a document, or any key from worst if it is not
-// below worst. For titles and locations it holds within one segment only.
-type keyFunc func(doc uint32, worst uint64) uint64
-
 // sortedByCost reports whether exact hits are in the order of their ordinals,
 // after their cost if useCosts is set.
 func sortedByCost(s search.Sort) (sorted, useCosts bool) {
 	return s.By == search.SortRelevance || s.By == search.SortDate && s.Descending, s.By == search.SortRelevance
 }
 
+// sortOrder is the order of the documents of a segment for a sort that is not by
+// cost.
+type sortOrder struct {
+	// key returns the key of a document, last without a value. For titles and
+	// locations it holds within one segment only.
+	key func(doc uint32) uint64
+	// docs iterates over the documents with a value whose key is at least from,
+	// in the order of their keys and ordinals. Those of other currencies are
+	// among them.
+	docs func(from uint64) iter.Seq[uint32]
+}
+
 // ordered encodes a number so that unsigned keys have its order.
 func ordered(n int64) uint64 { return uint64(n) ^ 1<<63 }
 
-// newKeyFunc returns the keys for a sort that is not by cost.
-func newKeyFunc(s *segment, q *search.Query) keyFunc {
+func newSortOrder(s *segment, q *search.Query) *sortOrder {
 	flip := uint64(0)
 	if q.Sort.Descending {
 		flip = last
 	}
 	switch q.Sort.By {
 	case search.SortPay:
-		return payKeys(s, q.Sort, flip)
+		if q.Sort.Descending {
+			return payOrder(s, s.payMax, s.byPayMax, q.Sort.Currency, flip)
+		}
+		return payOrder(s, s.payMin, s.byPayMin, q.Sort.Currency, flip)
 	case search.SortTitle:
-		return func(doc uint32, _ uint64) uint64 { return present(s.title[doc], flip) }
+		return textOrder(s.title, s.byTitle, flip)
 	case search.SortLocation:
-		return func(doc uint32, _ uint64) uint64 { return present(s.location[doc], flip) }
+		return textOrder(s.location, s.byLocation, flip)
 	case search.SortDistance:
-		return distanceKeys(s, *q.From, flip)
-	default:
-		return func(doc uint32, _ uint64) uint64 { return ordered(s.posted[doc]) ^ flip }
+		return distanceOrder(s, *q.From, flip)
+	default: // by date, the oldest first
+		value := func(doc uint32) uint64 { return ^ordered(s.posted[doc]) }
+		list := sortedList{s.docs(), func(i int) uint32 { return uint32(i) }, value}
+		return &sortOrder{func(doc uint32) uint64 { return ^value(doc) }, list.descending}
 	}
 }
 
-// distanceKeys computes the distance of a place when it is needed: not if the
-// difference in latitude alone is too large already.
-func distanceKeys(s *segment, from search.Point, flip uint64) keyFunc {
-	keys := make([]uint64, len(s.places)+1)
-	keys[0] = last
-	return func(doc uint32, worst uint64) uint64 {
-		place := s.place[doc]
-		if keys[place] > 0 {
-			return keys[place]
-		}
-		p := s.places[place-1]
-		if north := uint64(math.Abs(p.Lat-from.Lat) * 69_000); flip == 0 && north > worst {
+func textOrder(numbers, docs []uint32, flip uint64) *sortOrder {
+	value := func(doc uint32) uint64 { return uint64(numbers[doc]) }
+	return listOrder(docs, value, func(doc uint32) bool { return numbers[doc] > 0 }, flip)
+}
+
+func payOrder(s *segment, pay []int64, docs []uint32, currency string, flip uint64) *sortOrder {
+	value := func(doc uint32) uint64 { return ordered(pay[doc]) }
+	if currency == "" {
+		return listOrder(docs, value, func(doc uint32) bool { return s.currency[doc] > 0 }, flip)
+	}
+	n, found := s.currencies.find(currency)
+	number := uint32(n + 1)
+	return listOrder(docs, value, func(doc uint32) bool { return found && s.currency[doc] == number }, flip)
+}
+
+// listOrder is the order of a list of documents that is sorted by value.
+func listOrder(docs []uint32, value func(uint32) uint64, stated func(uint32) bool, flip uint64) *sortOrder {
+	list := sortedList{len(docs), func(i int) uint32 { return docs[i] }, value}
+	o := &sortOrder{docs: list.ascending}
+	if flip != 0 {
+		o.docs = list.descending
+	}
+	o.key = func(doc uint32) uint64 {
+		if !stated(doc) {
 			return last
 		}
-		keys[place] = distanceKey(p.Miles(from)) ^ flip
-		return keys[place]
+		return value(doc) ^ flip
+	}
+	return o
+}
+
+// sortedList is a list of documents sorted by value, then by ordinal.
+type sortedList struct {
+	n     int
+	at    func(i int) uint32
+	value func(doc uint32) uint64
+}
+
+// find returns the first position among n with at least this value.
+func (l sortedList) find(n int, value uint64) int {
+	return sort.Search(n, func(i int) bool { return l.value(l.at(i)) >= value })
+}
+
+// ascending iterates over the documents whose value is at least from.
+func (l sortedList) ascending(from uint64) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i := l.find(l.n, from); i < l.n && yield(l.at(i)); i++ { //nolint:revive // the condition does the work
+		}
 	}
 }
 
-// distanceKey rounds to a thousandth of a mile, so that processors that round
-// differently agree. It is not 0, whose complement is last.
-func distanceKey(miles float64) uint64 { return uint64(math.Round(miles*1000)) + 1 }
-
-// present returns the key of a position plus one, 0 for none.
-func present(n uint32, flip uint64) uint64 {
-	if n == 0 {
-		return last
-	}
-	return uint64(n) ^ flip
-}
-
-func payKeys(s *segment, by search.Sort, flip uint64) keyFunc {
-	pay := s.payMin
-	if by.Descending {
-		pay = s.payMax
-	}
-	if by.Currency == "" {
-		return func(doc uint32, _ uint64) uint64 {
-			if s.currency[doc] == 0 {
-				return last
+// descending iterates over the documents in descending order of their values,
+// equal ones in the order of their ordinals. The complements of the values are
+// at least from.
+func (l sortedList) descending(from uint64) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		end := l.n
+		if from > 0 {
+			end = l.find(l.n, ^from+1)
+		}
+		for end > 0 {
+			start := l.find(end, l.value(l.at(end-1)))
+			for i := start; i < end; i++ {
+				if !yield(l.at(i)) {
+					return
+				}
 			}
-			return ordered(pay[doc]) ^ flip
+			end = start
 		}
 	}
-	n, found := s.currencies.find(by.Currency)
-	currency := uint32(n + 1)
-	if !found {
-		currency = math.MaxUint32
+}
+
+// first returns the first n documents of the set. It looks them up in the order
+// of all documents, but gives up after limit of these.
+func (o *sortOrder) first(set vector, b *bound, n, limit int) (items []item, complete bool) {
+	from := uint64(0)
+	if b != nil {
+		from = b.key
 	}
-	return func(doc uint32, _ uint64) uint64 {
-		if s.currency[doc] != currency {
-			return last
+	for doc := range o.docs(from) {
+		if limit--; limit < 0 {
+			return nil, false
 		}
-		return ordered(pay[doc]) ^ flip
+		if !set.has(doc) {
+			continue
+		}
+		key := o.key(doc)
+		if key == last || b != nil && !b.admits(key, doc) {
+			continue
+		}
+		if items = append(items, item{key, doc}); len(items) == n {
+			return items, true
+		}
 	}
+	for doc := range set.each {
+		if o.key(doc) == last && (b == nil || b.admits(last, doc)) {
+			if items = append(items, item{last, doc}); len(items) == n {
+				break
+			}
+		}
+	}
+	return items, true
 }
 
 // sortedTexts returns the column of a sort by text.

@@ -27,13 +27,18 @@ type segment struct {
 	// without pay. The next columns have the same form.
 	currencies     texts
 	currency       []uint32
-	payMin, payMax []int64
+	payMin, payMax []int64 // -1 without pay
 	titles         texts
 	title          []uint32
 	locations      texts
 	location       []uint32
-	places         []search.Point // sorted by latitude
+	places         []search.Point // sorted by cell, see cellOf
 	place          []uint32
+	// cells are sorted; the places of each begin in cellStarts.
+	cells, cellStarts []uint32
+
+	// The ordinals of the documents with a value, sorted by it.
+	byPayMin, byPayMax, byTitle, byLocation []uint32
 
 	keys   texts
 	words  texts
@@ -45,8 +50,9 @@ type segment struct {
 	// numbers.
 	codes []uint32
 
-	keyReferences, wordReferences, titleReferences, placeReferences []uint64
-	postingData                                                     []byte
+	keyReferences, wordReferences, titleReferences, currencyReferences []uint64
+	placeReferences                                                    []uint64 // of the places, then of the cells
+	postingData                                                        []byte
 
 	// forward has the words of the documents in order, see forward.go.
 	forwardStarts []uint64
@@ -74,10 +80,11 @@ func (s *segment) sections() []any {
 		&s.currencies.starts, &s.currencies.bytes, &s.currency, &s.payMin, &s.payMax,
 		&s.titles.starts, &s.titles.bytes, &s.title,
 		&s.locations.starts, &s.locations.bytes, &s.location,
-		&s.places, &s.place,
+		&s.places, &s.place, &s.cells, &s.cellStarts,
+		&s.byPayMin, &s.byPayMax, &s.byTitle, &s.byLocation,
 		&s.keys.starts, &s.keys.bytes, &s.words.starts, &s.words.bytes,
 		&s.norms.starts, &s.norms.bytes, &s.starts, &s.members, &s.codes,
-		&s.keyReferences, &s.wordReferences, &s.titleReferences, &s.placeReferences,
+		&s.keyReferences, &s.wordReferences, &s.titleReferences, &s.currencyReferences, &s.placeReferences,
 		&s.pairReferences, &s.forwardStarts,
 		&s.postingData, &s.forward, &s.pairData,
 	}
@@ -85,10 +92,10 @@ func (s *segment) sections() []any {
 
 // The last sections are large and are written before the others.
 const (
-	postingSection = 35
-	forwardSection = 36
-	pairSection    = 37
-	sectionCount   = 38
+	postingSection = 42
+	forwardSection = 43
+	pairSection    = 44
+	sectionCount   = 45
 )
 
 func (s *segment) docs() int   { return len(s.versions) }
@@ -102,6 +109,9 @@ func (s *segment) wordPostings() postings  { return postings{s.wordReferences, s
 func (s *segment) titlePostings() postings { return postings{s.titleReferences, s.postingData} }
 func (s *segment) pairPostings() postings  { return postings{s.pairReferences, s.pairData} }
 func (s *segment) placePostings() postings { return postings{s.placeReferences, s.postingData} }
+func (s *segment) currencyPostings() postings {
+	return postings{s.currencyReferences, s.postingData}
+}
 
 // ordinal returns the ordinal of the document with the id.
 func (s *segment) ordinal(id string) (uint32, bool) {

@@ -11,22 +11,27 @@ type item struct {
 	doc uint32
 }
 
-// top keeps the first n items. Items with equal keys are added in the order of
-// their ordinals.
+// top keeps the first n items.
 type top struct {
 	n     int
 	items []item
 	full  bool
-	worst uint64 // the key of the last item once it is full, else the highest
+	worst item // the last one, once it is full
 }
 
-func newTop(n int) top { return top{n: n, worst: last} }
+func compareItems(a, b item) int {
+	if a.key != b.key {
+		return cmp.Compare(a.key, b.key)
+	}
+	return cmp.Compare(a.doc, b.doc)
+}
 
 func (t *top) add(key uint64, doc uint32) {
-	if key >= t.worst && t.full {
+	it := item{key, doc}
+	if t.full && compareItems(it, t.worst) > 0 {
 		return
 	}
-	t.items = append(t.items, item{key, doc})
+	t.items = append(t.items, it)
 	if len(t.items) >= 2*t.n+16 {
 		t.cut()
 	}
@@ -34,27 +39,32 @@ func (t *top) add(key uint64, doc uint32) {
 
 // cut sorts the items and removes those beyond n.
 func (t *top) cut() {
-	slices.SortFunc(t.items, func(a, b item) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.doc, b.doc)) })
+	if !slices.IsSortedFunc(t.items, compareItems) {
+		slices.SortFunc(t.items, compareItems)
+	}
 	if len(t.items) < t.n {
 		return
 	}
 	t.items = t.items[:t.n]
 	if t.n > 0 {
-		t.full, t.worst = true, t.items[t.n-1].key
+		t.full, t.worst = true, t.items[t.n-1]
 	}
 }
 
 // addByCost adds the documents of the set with their cost as the key. It reads
 // no more of them than can be kept. The set is altered.
 func (t *top) addByCost(e *evaluation, set vector, costs counters) {
-	if t.n == 0 {
-		return
+	if len(t.items) >= t.n {
+		t.cut()
+	}
+	if t.n == 0 || t.full && len(costs) == 0 {
+		return // the documents of a later block follow those of an earlier one
 	}
 	defer e.release(e.mark())
 	if t.full {
 		equal, greater := e.vector(), e.vector()
 		copy(equal, set)
-		costs.compare(t.worst, equal, greater)
+		costs.compare(t.worst.key, equal, greater)
 		set.andNot(equal)
 		set.andNot(greater)
 	}
