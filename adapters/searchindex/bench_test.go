@@ -253,6 +253,61 @@ func BenchmarkFindMixed(b *testing.B) {
 	}
 }
 
+// BenchmarkBatch evaluates 100,000 stored queries on batches of new listings: a
+// role, a place within 10 miles and a contract type, as they are planned for a
+// search.
+func BenchmarkBatch(b *testing.B) {
+	r := rand.New(rand.NewPCG(9, 10))
+	head := func(n int, level string) search.Expr {
+		return search.HasKey(fmt.Sprint("role:", n%benchRoles, "@", level))
+	}
+	queries := make([]search.Query, 100_000)
+	for i := range queries {
+		role, p := skewed(r, benchRoles), search.Point{Lat: 50 + 8*r.Float64(), Lon: -5 + 6*r.Float64()}
+		queries[i] = search.Query{
+			Now: benchStart, Limit: 64,
+			Must: []search.Expr{search.Or(search.HasKey(fmt.Sprint("contract:", skewed(r, 5))))},
+			Slots: []search.Slot{
+				{Levels: []search.SlotLevel{
+					{Expr: search.Or(head(role, "head")), Exact: true}, {Expr: search.Or(head(role, "text")), Cost: 4, Exact: true},
+					{Expr: search.Or(head(role, "second")), Cost: 7, Exact: true}, {Expr: search.Or(head(role+1, "head"), head(role+2, "head")), Cost: 13},
+				}},
+				{Levels: []search.SlotLevel{
+					{Expr: search.Or(search.IsWithin(p, 10)), Exact: true}, {Expr: search.Or(search.HasKey("remote:gb"), search.HasKey("remote:*")), Cost: 2, Exact: true},
+					{Expr: search.IsWithin(p, 25), Cost: 6}, {Expr: search.HasKey("country:gb"), Cost: 17},
+				}},
+				{Levels: []search.SlotLevel{
+					{Expr: search.HasTitleWord("role" + strconv.Itoa(role)), Exact: true}, {Expr: search.All(), Cost: 4, Exact: true},
+				}},
+			},
+		}
+	}
+	for _, size := range []int{1, 64} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			b.ReportAllocs()
+			found := 0
+			var ids []string
+			for b.Loop() {
+				docs := make([]*search.Document, size)
+				for i := range docs {
+					docs[i] = benchDocument(r, i, size)
+					docs[i].ID = strconv.Itoa(i)
+				}
+				batch, err := NewBatch(docs, func(w string) string { return w })
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i := range queries {
+					ids = batch.AppendMatches(ids[:0], &queries[i])
+					found += len(ids)
+				}
+			}
+			b.ReportMetric(float64(found)/float64(b.N), "matches")
+			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*size), "ms/listing")
+		})
+	}
+}
+
 func BenchmarkBuild(b *testing.B) {
 	x, err := openBenchmark()
 	if err != nil {

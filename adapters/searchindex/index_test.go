@@ -11,6 +11,15 @@ import (
 	"github.com/locumhq/locum/test/conformance"
 )
 
+func TestBatch_Conformance(t *testing.T) {
+	t.Parallel()
+	conformance.SearchMatcher(t, func(t *testing.T, docs []*search.Document, normalize func(string) string) search.Matcher {
+		b, err := searchindex.NewBatch(docs, normalize)
+		require.NoError(t, err)
+		return b
+	})
+}
+
 func TestIndex_Conformance(t *testing.T) {
 	t.Parallel()
 	open := func(inFolder bool) conformance.OpenSearchIndex {

@@ -81,6 +81,25 @@ func SearchIndexStorage(t *testing.T, open OpenSearchIndex) {
 	compareWithOracle(t, open, true)
 }
 
+// SearchMatcher checks an implementation of search.Matcher.
+func SearchMatcher(t *testing.T, open func(t *testing.T, docs []*search.Document, normalize func(string) string) search.Matcher) {
+	for _, n := range []int{0, 1, 5, 63, 64, 65, 200} {
+		random, oracle := newRandomSearch(uint64(n)), newSearchOracle(singular)
+		oracle.apply(random.changes(n, 10*n+1))
+		m := open(t, slices.Collect(maps.Values(oracle.docs)), singular)
+		for range 500 {
+			q := random.query()
+			want, got := []string{}, m.AppendMatches([]string{}, &q)
+			for _, h := range oracle.find(&q).exact {
+				want = append(want, h.ID)
+			}
+			text, err := json.Marshal(q)
+			require.NoError(t, err)
+			require.ElementsMatch(t, want, got, "%d documents, %s", n, text)
+		}
+	}
+}
+
 // searchSuite applies the same changes to an index and to the oracle.
 type searchSuite struct {
 	t      *testing.T

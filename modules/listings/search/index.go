@@ -50,6 +50,15 @@ type Index interface {
 	Close() error
 }
 
+// Matcher evaluates many queries on a few documents, such as saved searches on
+// new listings.
+type Matcher interface {
+	// AppendMatches appends the ids of the documents that match the query
+	// exactly, in no particular order. It ignores the order, the page and the
+	// facets of the query, which has to be valid.
+	AppendMatches(ids []string, q *Query) []string
+}
+
 // Change creates, replaces or deletes a document. ID and Version take the place
 // of those in Document.
 type Change struct {

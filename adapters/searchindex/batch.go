@@ -1,0 +1,163 @@
+package searchindex
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// Batch is a small set of documents on which many queries are evaluated, such as
+// new listings on which saved searches are. It has no background work and needs
+// not be closed. It is safe for concurrent use.
+type Batch struct {
+	parts []compiler // of at most batchDocs documents
+}
+
+var _ search.Matcher = (*Batch)(nil)
+
+// batchDocs is the number of documents whose set is one word.
+const batchDocs = 64
+
+// NewBatch returns a batch of the documents. See Options for normalize.
+func NewBatch(docs []*search.Document, normalize func(word string) string) (*Batch, error) {
+	b := new(Batch)
+	for chunk := range slices.Chunk(slices.Clone(docs), batchDocs) {
+		s, err := build(chunk, normalize)
+		if err != nil {
+			return nil, err
+		}
+		b.parts = append(b.parts, compiler{s, normalize})
+	}
+	return b, nil
+}
+
+// AppendMatches implements search.Matcher.
+func (b *Batch) AppendMatches(ids []string, q *search.Query) []string {
+	for _, c := range b.parts {
+		for found := c.exact(q); found != 0; found &= found - 1 {
+			ids = append(ids, c.s.ids.at(bits.TrailingZeros64(found)))
+		}
+	}
+	return ids
+}
+
+// exact returns the documents that match the query exactly. The compiler's
+// segment has at most batchDocs documents.
+func (c compiler) exact(q *search.Query) uint64 {
+	found := ^uint64(0) >> (batchDocs - c.s.docs())
+	if now := q.Now.UnixMicro(); len(c.s.byDeadline) > 0 && c.s.deadlines[c.s.byDeadline[0]] <= now {
+		found &^= c.s.expired(now)[0]
+	}
+	for i := range q.Must {
+		found = c.match(&q.Must[i], found)
+	}
+	for i := range q.Slots {
+		rest, exact := found, uint64(0)
+		for _, level := range trimRelaxed(q.Slots[i].Levels) {
+			if rest == 0 {
+				break
+			}
+			matched := c.match(&level.Expr, rest)
+			rest &^= matched
+			if level.Exact {
+				exact |= matched
+			}
+		}
+		if found = exact; found == 0 {
+			return 0
+		}
+	}
+	return found
+}
+
+// match returns the documents of mask that match the expression. It evaluates
+// frequent operations without compiling them.
+func (c compiler) match(e *search.Expr, mask uint64) uint64 {
+	if mask == 0 {
+		return 0
+	}
+	switch e.Op {
+	case search.OpAll:
+		return mask
+	case search.OpAnd:
+		for i := range e.Args {
+			mask = c.match(&e.Args[i], mask)
+		}
+		return mask
+	case search.OpOr:
+		rest := mask
+		for i := range e.Args {
+			rest &^= c.match(&e.Args[i], rest)
+		}
+		return mask &^ rest
+	case search.OpNot:
+		return mask &^ c.match(&e.Args[0], mask)
+	case search.OpKey:
+		n, found := c.s.keys.find(e.Text)
+		if !found {
+			return 0
+		}
+		list := c.s.keyPostings()
+		return list.word(n) & mask
+	case search.OpWord:
+		list := c.s.wordPostings()
+		if e.Title {
+			list = c.s.titlePostings()
+		}
+		return list.anyWord(c.members(e.Text)) & mask
+	case search.OpWithin:
+		return c.matchWithin(e, mask)
+	default:
+		return c.matchNode(e, mask)
+	}
+}
+
+func (c compiler) matchWithin(e *search.Expr, mask uint64) uint64 {
+	list := c.s.placePostings()
+	found := uint64(0)
+	for i, p := range c.s.places {
+		height := p.Lat - e.Point.Lat
+		if max(height, -height) > e.Miles*mileDegrees {
+			continue
+		}
+		if docs := list.word(i) & mask; docs != 0 && p.Miles(*e.Point) <= e.Miles {
+			found |= docs
+		}
+	}
+	return found
+}
+
+func (c compiler) matchNode(e *search.Expr, mask uint64) uint64 {
+	ev := evaluations.Get().(*evaluation) //nolint:forcetypeassert // the pool makes no other
+	defer evaluations.Put(ev)
+	defer ev.release(0)
+	ev.begin(c.s, 0)
+	all, found := ev.vector(), ev.vector()
+	all[0] = mask
+	c.node(e).eval(ev, all, found)
+	return found[0]
+}
+
+// word returns the documents below 64 of a posting.
+func (p *postings) word(i int) uint64 {
+	docs := p.get(i)
+	if docs.count == 1 {
+		return 1 << docs.single
+	}
+	word := uint64(0)
+	for _, c := range docs.containers {
+		for _, doc := range docs.array(c) {
+			word |= 1 << doc
+		}
+	}
+	return word
+}
+
+func (p *postings) anyWord(numbers []uint32) uint64 {
+	word := uint64(0)
+	for _, n := range numbers {
+		word |= p.word(int(n))
+	}
+	return word
+}
