@@ -24,7 +24,7 @@ import (
 type benchmark struct {
 	index          *Index
 	docs           int
-	bytes          int64
+	bytes, heap    int64
 	building, open time.Duration
 }
 
@@ -107,12 +107,22 @@ var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 			b.bytes += info.Size()
 		}
 	}
+	before := heapBytes()
 	start = time.Now()
 	b.index, err = Open(o)
 	b.open = time.Since(start)
+	b.heap = int64(heapBytes()) - int64(before)
 	_ = os.RemoveAll(folder) // it stays mapped
 	return b, err
 })
+
+// heapBytes returns the size of the live heap.
+func heapBytes() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
 
 // benchQueries has several queries of each class.
 func benchQueries() map[string]func(i int) search.Query {
@@ -189,6 +199,22 @@ func benchQueries() map[string]func(i int) search.Query {
 		"phrase-common": func(i int) search.Query {
 			return must(search.HasLiteral("word"+strconv.Itoa(i%5), "word"+strconv.Itoa(i%7)))
 		},
+	}
+}
+
+// TestOpen_LargeFolder_IsCheap limits what it takes to open an index of 1,000,000
+// documents.
+func TestOpen_LargeFolder_IsCheap(t *testing.T) {
+	if os.Getenv("LOCUM_TEST_DOCUMENTS") == "" {
+		t.Skip("LOCUM_TEST_DOCUMENTS is not set")
+	}
+	b, err := openBenchmark()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d documents opened in %v with %.1f MB of heap", b.docs, b.open, float64(b.heap)/1e6)
+	if b.open > time.Second || b.heap > 100e6 {
+		t.Fatal("expected at most 1 s and 100 MB")
 	}
 }
 
@@ -315,6 +341,7 @@ func BenchmarkBuild(b *testing.B) {
 	}
 	b.ReportMetric(x.building.Seconds(), "s")
 	b.ReportMetric(float64(x.open.Milliseconds()), "ms/open")
+	b.ReportMetric(float64(x.heap)/1e6, "MB/open")
 	b.ReportMetric(float64(x.bytes)/float64(x.docs), "B/doc")
 	b.ReportMetric(0, "ns/op")
 }

@@ -31,8 +31,7 @@ const (
 	partialSuffix = ".partial"
 	// manifestFormat is changed together with imageFormat.
 	manifestFormat = 2
-	// minFileDocs is the number of documents from which a merged segment is
-	// written to a file at once, not at the next checkpoint.
+	// minFileDocs is the usual value of Index.fileDocs.
 	minFileDocs = 10_000
 )
 

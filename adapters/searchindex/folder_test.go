@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,6 +60,29 @@ func TestOpen_FolderInUse_IsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrLocked)
 	require.ErrorContains(t, err, o.Folder)
 	require.NoError(t, x.Close())
+	open(t, o)
+}
+
+func TestOpen_FolderCannotBeWritten_NamesIt(t *testing.T) {
+	t.Parallel()
+	o := options(filepath.Join(t.TempDir(), "file"))
+	require.NoError(t, os.WriteFile(o.Folder, nil, 0o600))
+	_, err := Open(o)
+	require.ErrorContains(t, err, o.Folder)
+	if os.Geteuid() == 0 {
+		return // root can write to any folder
+	}
+	o = options(t.TempDir())
+	x := open(t, o)
+	put(t, x, 1, 0, 10, "one")
+	require.NoError(t, x.Close())
+	require.NoError(t, os.Chmod(filepath.Join(o.Folder, lockFile), 0o400))
+	require.NoError(t, os.Chmod(o.Folder, 0o500))
+	_, err = Open(o)
+	require.ErrorIs(t, err, fs.ErrPermission)
+	require.ErrorContains(t, err, o.Folder)
+	require.NoError(t, os.Chmod(o.Folder, 0o700))
+	require.NoError(t, os.Chmod(filepath.Join(o.Folder, lockFile), 0o600))
 	open(t, o)
 }
 

@@ -107,6 +107,10 @@ type Index struct {
 	folder      *folder    // nil in memory
 	lock        *flock.Flock
 
+	// fileDocs is the number of documents from which a merged segment is written
+	// to a file at once, not at the next checkpoint.
+	fileDocs int
+
 	wake   chan struct{}
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -124,7 +128,7 @@ func Open(o Options) (*Index, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	x := &Index{options: o, claimed: map[*segment]bool{}, wake: make(chan struct{}, 1)}
+	x := &Index{options: o, fileDocs: minFileDocs, claimed: map[*segment]bool{}, wake: make(chan struct{}, 1)}
 	var parts []*part
 	if o.Folder != "" {
 		var err error

@@ -7,7 +7,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
+	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,7 +22,7 @@ import (
 const killedDocs = 200
 
 // TestOpen_AfterKill_IsConsistent kills a process that replaces all documents
-// again and again: its index has all documents of one batch, that of its
+// again and again and merges them to files: its index has all documents of one batch, that of its
 // position.
 func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 	if folder := os.Getenv("LOCUM_TEST_KILLED_FOLDER"); folder != "" {
@@ -48,6 +51,58 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 	require.NotEmpty(t, position)
 }
 
+// TestCheckpoint_DiskFull_KeepsOldState limits the size of the files that a process
+// can write. Its index serves on, and what it stored last can be opened.
+func TestCheckpoint_DiskFull_KeepsOldState(t *testing.T) {
+	if folder := os.Getenv("LOCUM_TEST_FULL_FOLDER"); folder != "" {
+		fillFolder(t, folder)
+		return
+	}
+	o := options(t.TempDir())
+	child := exec.Command(os.Args[0], "-test.run", "^TestCheckpoint_DiskFull_KeepsOldState$")
+	child.Env = append(os.Environ(), "LOCUM_TEST_FULL_FOLDER="+o.Folder)
+	out, err := child.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	files, err := filepath.Glob(filepath.Join(o.Folder, "*"+partialSuffix))
+	require.NoError(t, err)
+	require.Empty(t, files)
+	x := open(t, o)
+	require.Equal(t, "three", x.Position())
+	require.Equal(t, killedDocs, total(t, x, search.HasKey("version:3")))
+}
+
+func fillFolder(t *testing.T, folder string) {
+	signal.Ignore(syscall.SIGXFSZ)
+	x, err := Open(options(folder))
+	require.NoError(t, err)
+	put(t, x, 1, 0, 10, "one")
+	checkpoint := func() error {
+		x.maintaining.Lock()
+		defer x.maintaining.Unlock()
+		return x.checkpoint()
+	}
+	require.NoError(t, checkpoint())
+	stored, err := os.ReadFile(filepath.Join(folder, manifestFile))
+	require.NoError(t, err)
+
+	var unlimited syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited))
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1024, Max: unlimited.Max}))
+	x.fileDocs = killedDocs
+	put(t, x, 2, 0, killedDocs, "two")
+	require.ErrorIs(t, checkpoint(), syscall.EFBIG)
+	require.ErrorIs(t, x.Compact(context.Background()), syscall.EFBIG)
+	require.Equal(t, killedDocs, total(t, x, search.HasKey("version:2")))
+	now, err := os.ReadFile(filepath.Join(folder, manifestFile))
+	require.NoError(t, err)
+	require.Equal(t, stored, now)
+
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &unlimited))
+	put(t, x, 3, 0, killedDocs, "three")
+	require.NoError(t, x.Compact(context.Background()))
+	require.NoError(t, x.Close())
+}
+
 func replaceUntilKilled(t *testing.T, folder string) {
 	o := options(folder)
 	o.CheckpointInterval = time.Millisecond
@@ -55,6 +110,7 @@ func replaceUntilKilled(t *testing.T, folder string) {
 	require.NoError(t, err)
 	version, _ := strconv.Atoi(x.Position())
 	version++
+	x.fileDocs = killedDocs // so that merges write files
 	for start := time.Now(); time.Since(start) < 10*time.Second; version++ {
 		put(t, x, int64(version), 0, killedDocs, strconv.Itoa(version))
 		require.NoError(t, x.mergeAll(context.Background()))

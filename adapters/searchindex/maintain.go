@@ -192,7 +192,7 @@ func (x *Index) replace(m *merger, result *segment) {
 func (x *Index) writeMerged(ctx context.Context, m *merger) (*segment, error) {
 	c := m.content()
 	c.stop = ctx.Err
-	if x.folder == nil || c.docs < minFileDocs {
+	if x.folder == nil || c.docs < x.fileDocs {
 		return buildInMemory(c, x.options.Normalize)
 	}
 	return x.folder.writeSegment(c, x.options.Normalize)
