@@ -73,6 +73,9 @@ func (x *Index) openFolder() (parts []*part, err error) {
 		return nil, errors.Join(err, lock.Unlock())
 	}
 	x.lock, x.folder = lock, &folder{root: root}
+	if err := x.folder.requireWritable(); err != nil {
+		return nil, errors.Join(fmt.Errorf("search index cannot be written to %s: %w", x.options.Folder, err), root.Close(), lock.Unlock())
+	}
 	m, err := x.folder.readManifest()
 	if x.options.Rebuild {
 		m, err = nil, x.folder.discard()
@@ -87,6 +90,16 @@ func (x *Index) openFolder() (parts []*part, err error) {
 		return nil, errors.Join(err, root.Close(), lock.Unlock())
 	}
 	return parts, nil
+}
+
+// requireWritable creates and removes a file.
+func (f *folder) requireWritable() error {
+	const name = "writable" + partialSuffix
+	file, err := f.root.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), f.root.Remove(name))
 }
 
 // load opens the segments of a manifest.

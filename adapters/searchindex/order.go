@@ -114,7 +114,10 @@ func (l sortedList) find(n int, value uint64) int {
 // ascending iterates over the documents whose value is at least from.
 func (l sortedList) ascending(from uint64) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		for i := l.find(l.n, from); i < l.n && yield(l.at(i)); i++ { //nolint:revive // the condition does the work
+		for i := l.find(l.n, from); i < l.n; i++ {
+			if !yield(l.at(i)) {
+				return
+			}
 		}
 	}
 }
