@@ -16,8 +16,13 @@
 // An expression is resolved against each segment and evaluated on vectors of one
 // bit per document, 65,536 documents at a time. The costs of slots are added bit
 // by bit for all documents of a block at once, so that exact totals cost little
-// more than the first page. Deadlines need no change of the index: the expired
-// documents of a segment are computed once per deadline.
+// more than the first page. The exact levels of slots are evaluated first, all
+// levels only if the page has free places. Many hits are looked up in the order of
+// a sorted list of all documents; few are sorted. Places are grouped by cells of a
+// grid, so that few distances are computed. Deadlines need no change of the index:
+// the expired documents of a segment are computed once per deadline.
+//
+// A Batch evaluates many queries on a few documents.
 //
 // Posting lists have the layout of Roaring bitmaps, but are evaluated on these
 // vectors without allocating memory. BenchmarkPosting compares them with
@@ -39,9 +44,11 @@
 // # Size
 //
 // BenchmarkFind and BenchmarkBuild measure 1,000,000 synthetic listings of 124
-// words with LOCUM_TEST_DOCUMENTS=1000000. On two cores: 0.6 KB each, built in 40
-// s; a word takes 0.15 ms, a role near a place with relaxed levels 2.5 ms, sorting
-// 840,000 hits by pay 6 ms and by distance 12 ms.
+// words with LOCUM_TEST_DOCUMENTS=1000000. On two cores: 0.6 KB each, built in 45
+// s, opened in 0.07 s. A word takes 0.1 ms, a role near a place 1.2 ms, a radius of
+// 200 miles 1.9 ms, sorting 840,000 hits by pay 0.1 ms and by distance 1.6 ms,
+// facets of 600 keys 2.8 ms. Of mixed queries 95 % take at most 3.6 ms, with 8
+// clients at once 11 ms.
 package searchindex
 
 import (

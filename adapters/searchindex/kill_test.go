@@ -89,7 +89,8 @@ func fillFolder(t *testing.T, folder string) {
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited))
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1024, Max: unlimited.Max}))
 	x.fileDocs = killedDocs
-	put(t, x, 2, 0, killedDocs, "two")
+	put(t, x, 2, 0, killedDocs/2, "one")
+	put(t, x, 2, killedDocs/2, killedDocs, "two")
 	require.ErrorIs(t, checkpoint(), syscall.EFBIG)
 	require.ErrorIs(t, x.Compact(context.Background()), syscall.EFBIG)
 	require.Equal(t, killedDocs, total(t, x, search.HasKey("version:2")))
