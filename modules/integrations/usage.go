@@ -124,8 +124,8 @@ func (s *Service) storeCalls(ctx context.Context) error {
 
 // UsageInput is which days to show, both included, in UTC.
 type UsageInput struct {
-	From string `query:"from" sample:"2026-11-01" description:"A date, or a moment (RFC 3339) of it."`
-	To   string `query:"to" sample:"2026-11-30" description:"A date, or a moment (RFC 3339) of it."`
+	From string `query:"from" sample:"2026-11-01"`
+	To   string `query:"to" sample:"2026-11-30"`
 }
 
 // Problems are what is wrong with the days, all of it.

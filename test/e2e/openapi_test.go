@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp/developer"
 	"github.com/locumhq/locum/adapters/fiberhttp/portal"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/modules/listings"
 )
 
 // described is an OpenAPI document as far as tests read it.
@@ -26,12 +28,7 @@ type described struct {
 	Paths map[string]map[string]struct {
 		OperationID string `json:"operationId"`
 		Summary     string `json:"summary"`
-		Parameters  []struct {
-			Name, In string
-			Required bool
-			Schema   map[string]any
-			Example  any
-		}
+		Parameters  []describedParameter
 		RequestBody struct{ Content map[string]exampled }
 		Responses   map[string]struct {
 			Content map[string]exampled
@@ -39,7 +36,15 @@ type described struct {
 		}
 		Security []map[string][]string
 	}
+	Webhooks   map[string]map[string]struct{ Parameters []describedParameter }
 	Components struct{ Schemas map[string]map[string]any }
+}
+
+type describedParameter struct {
+	Name, In, Description string
+	Required              bool
+	Schema                map[string]any
+	Example               any
 }
 
 type exampled struct {
@@ -135,6 +140,67 @@ func describesItself(t *testing.T, s web.Surface) {
 		if r.Body > web.DefaultBody {
 			require.Contains(t, op.Responses, "429", "%s %s", r.Method, r.Path)
 		}
+	}
+}
+
+// units are the words that say what a number counts or measures.
+var units = regexp.MustCompile(`(?i)\b(number|miles|days|month|year|seconds|milliseconds|bytes|degrees|percent|percentage|currency|status code|position|from 0 to 1)\b`)
+
+func TestOpenAPI_EveryFieldIsDescribed(t *testing.T) {
+	t.Parallel()
+	for _, s := range []web.Surface{portal.Surface(adapters.Services{}), developer.Surface(adapters.Services{}, "http://localhost:8080")} {
+		_, d := openAPIOf(t, s)
+		for path, item := range d.Paths {
+			for method, op := range item {
+				for _, p := range op.Parameters {
+					describedField(t, method+" "+path+" "+p.Name, p.Name, p.Description, p.Schema)
+				}
+			}
+		}
+		for name, hook := range d.Webhooks {
+			for _, p := range hook["post"].Parameters {
+				describedField(t, name+" "+p.Name, p.Name, p.Description, p.Schema)
+			}
+		}
+		for name, schema := range d.Components.Schemas {
+			describedMembers(t, name, schema)
+		}
+	}
+}
+
+func describedMembers(t *testing.T, path string, schema map[string]any) {
+	t.Helper()
+	properties, _ := schema["properties"].(map[string]any)
+	for name, property := range properties {
+		field := property.(map[string]any)
+		text, _ := field["description"].(string)
+		describedField(t, path+"."+name, name, text, field)
+		describedMembers(t, path+"."+name, field)
+		if items, ok := field["items"].(map[string]any); ok {
+			describedMembers(t, path+"."+name, items)
+		}
+	}
+}
+
+// describedField checks that the text is whole sentences and states the unit, the
+// range and the default of the field.
+func describedField(t *testing.T, path, name, text string, schema map[string]any) {
+	t.Helper()
+	require.Regexp(t, `[\p{L}\d)}]\.$`, text, path)
+	if regexp.MustCompile(`integer|number`).MatchString(fmt.Sprint(schema["type"])) {
+		require.Regexp(t, units, text, path)
+	}
+	plain := strings.ReplaceAll(text, ",", "")
+	for _, limit := range []string{"minimum", "maximum", "exclusiveMinimum", "maxLength", "maxItems"} {
+		if n, ok := schema[limit].(float64); ok {
+			require.Contains(t, plain, strconv.FormatFloat(n, 'f', -1, 64), path)
+		}
+	}
+	if value, ok := schema["default"]; ok {
+		require.Contains(t, text, fmt.Sprintf("Default %v.", value), path)
+	}
+	if name == "radius" {
+		require.InEpsilon(t, listings.DefaultRadius, schema["default"], 0, path)
 	}
 }
 

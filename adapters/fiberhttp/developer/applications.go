@@ -82,7 +82,7 @@ type ApplicationPath struct {
 // NewApplication is an application as it is handed in.
 type NewApplication struct {
 	JobID       string          `json:"job_id" validate:"required"`
-	CandidateID string          `json:"candidate_id" description:"The user who let the application act for them, and nobody else; it may be left out."`
+	CandidateID string          `json:"candidate_id"`
 	CoverLetter string          `json:"cover_letter" validate:"max=20000" sample:"Six years of critical care."`
 	ResumeURL   string          `json:"resume_url" validate:"max=2048" sample:"https://www.example.org/cv.pdf"`
 	Answers     []hiring.Answer `json:"answers" validate:"max=100"`
@@ -101,9 +101,9 @@ type ApplicationsInput struct {
 	web.Paging
 	JobID           string `query:"job_id"`
 	CandidateID     string `query:"candidate_id"`
-	Status          string `query:"status" validate:"max=200" description:"One or several, with commas between them: pending, review, interview, accepted, rejected, withdrawn."`
-	SubmittedAfter  string `query:"submitted_after" description:"A moment (RFC 3339) or a date, which is its first moment; what was submitted at that moment is among them."`
-	SubmittedBefore string `query:"submitted_before" description:"A moment (RFC 3339) or a date, which is its first moment; what was submitted at that moment is not among them."`
+	Status          string `query:"status" validate:"max=200"`
+	SubmittedAfter  string `query:"submitted_after"`
+	SubmittedBefore string `query:"submitted_before"`
 }
 
 // Problems are what tags cannot say.

@@ -80,17 +80,17 @@ type JobPath struct {
 // JobsInput is a search for jobs.
 type JobsInput struct {
 	web.Paging
-	Keywords       string   `query:"keywords" validate:"max=200" description:"Words of the job, a \"phrase\", -word for none with it, OR between two; a place or a contract word among them is understood as such."`
-	Location       string   `query:"location" validate:"max=200" description:"A town, county, region or country, a UK or Irish postcode or a US ZIP code; remote jobs count as near."`
-	Radius         *float64 `query:"radius" validate:"omitempty,gt=0,max=500" description:"In miles, 10 without."`
+	Keywords       string   `query:"keywords" validate:"max=200"`
+	Location       string   `query:"location" validate:"max=200"`
+	Radius         *float64 `query:"radius" default:"10" validate:"omitempty,gt=0,max=500"`
 	Specialty      string   `query:"specialty" validate:"max=200"`
 	EmploymentType string   `query:"employment_type" validate:"omitempty,oneof=full-time part-time bank per-diem flexible"`
 	ContractType   string   `query:"contract_type" validate:"omitempty,oneof=permanent temporary contract"`
-	SalaryMin      *float64 `query:"salary_min" validate:"omitempty,min=0,max=1000000000" description:"A year, in the major unit."`
-	SalaryMax      *float64 `query:"salary_max" validate:"omitempty,min=0,max=1000000000" description:"A year, in the major unit."`
-	Remote         *bool    `query:"remote" description:"Only jobs that are remote, or only jobs that are not."`
-	PostedAfter    string   `query:"posted_after" description:"A moment (RFC 3339) or a date, which is its first moment; what was posted at that moment is among them."`
-	Sort           string   `query:"sort" validate:"omitempty,oneof=relevance date salary distance" description:"distance needs a place, and is relevance without one."`
+	SalaryMin      *float64 `query:"salary_min" validate:"omitempty,min=0,max=1000000000"`
+	SalaryMax      *float64 `query:"salary_max" validate:"omitempty,min=0,max=1000000000"`
+	Remote         *bool    `query:"remote"`
+	PostedAfter    string   `query:"posted_after"`
+	Sort           string   `query:"sort" validate:"omitempty,oneof=relevance date salary distance"`
 }
 
 // Problems are what tags cannot say.

@@ -37,9 +37,9 @@ func auditRoutes(s *identity.Service) []web.Route {
 type AuditInput struct {
 	PageInput
 	Action string `query:"action" sample:"api_key.created"`
-	Actor  string `query:"actor" validate:"max=64" description:"The id of a user, or operator."`
-	From   string `query:"from" sample:"2026-11-01" description:"A date or date-time (RFC 3339), inclusive."`
-	To     string `query:"to" sample:"2026-11-30" description:"A date or date-time (RFC 3339). A date includes the whole day."`
+	Actor  string `query:"actor" validate:"max=64"`
+	From   string `query:"from" sample:"2026-11-01"`
+	To     string `query:"to" sample:"2026-11-30"`
 }
 
 // Problems reports every filter that is not valid.

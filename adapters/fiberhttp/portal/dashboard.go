@@ -75,7 +75,7 @@ type recommendationView struct {
 	EmploymentType string    `json:"employmentType"`
 	Remote         bool      `json:"remote"`
 	PostedAt       time.Time `json:"postedAt"`
-	RelevanceScore int       `json:"relevanceScore" description:"0 to 100: the share of the points that could be had by what is known of the caller. Role 30 (in the title; 18 in the text; half for the kind of work alone), specialty 20 (filed under it; 14 in the title, 10 in the text), place 20 (within the radius or remote, nothing at three times the radius), interest 10 (found by a saved search, or named like what was kept or applied for), employment 10 (of a preferred type; 4 if the listing does not say), pay 5 (reaches what is expected; 2 if the listing does not say), newness 5 (less each day, nothing after a month). What is not known of the caller does not count."`
+	RelevanceScore int       `json:"relevanceScore" description:"Match with the profile, 0 to 100 percent of the points that are possible with what is known about the caller. Role 30 points (title match; 18 for a match in the text, half for the kind of work alone), specialty 20 (14 in the title, 10 in the text), place 20 (within the radius or remote; none at three times the radius), interest 10 (found by a saved search, or similar to listings saved or applied for), employment 10 (of a preferred type; 4 if not stated), pay 5 (reaches the expected pay; 2 if not stated), age 5 (fewer each day, none after a month)"`
 	Reasons        []string  `json:"reasons"`
 	// Distance is in miles from where the caller wants to work.
 	Distance *float64 `json:"distance,omitempty"`

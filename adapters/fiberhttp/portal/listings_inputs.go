@@ -69,14 +69,14 @@ type ListListingsInput struct {
 	web.Paging
 	Search         string   `query:"search" validate:"max=200"`
 	Location       string   `query:"location" validate:"max=200"`
-	Radius         *float64 `query:"radius" validate:"omitempty,gt=0,max=500"`
+	Radius         *float64 `query:"radius" default:"10" validate:"omitempty,gt=0,max=500"`
 	ContractType   string   `query:"contractType" validate:"omitempty,oneof=permanent temporary contract"`
 	EmploymentType string   `query:"employmentType" validate:"omitempty,oneof=full-time part-time bank per-diem flexible"`
 	Specialty      string   `query:"specialty" validate:"max=200"`
 	SalaryMin      *float64 `query:"salary_min" validate:"omitempty,min=0,max=1000000000"`
 	SalaryMax      *float64 `query:"salary_max" validate:"omitempty,min=0,max=1000000000"`
 	Remote         *bool    `query:"remote"`
-	PostedAfter    string   `query:"postedAfter" description:"A moment (RFC 3339) or a date, which is its first moment; what was posted at that moment is among them."`
+	PostedAfter    string   `query:"postedAfter"`
 	Sort           string   `query:"sort" validate:"omitempty,oneof=relevance date salary distance"`
 }
 
@@ -134,15 +134,15 @@ type SearchListingsInput struct {
 	Query   string        `json:"query" validate:"notblank,max=200"`
 	Filters SearchFilters `json:"filters"`
 	Sort    string        `json:"sort" validate:"omitempty,oneof=relevance date salary distance"`
-	Page    *int          `json:"page" validate:"omitempty,min=1"`
-	Limit   *int          `json:"limit" validate:"omitempty,min=1"`
+	Page    *int          `json:"page" default:"1" validate:"omitempty,min=1"`
+	Limit   *int          `json:"limit" default:"20" clamp:"100" validate:"omitempty,min=1"`
 	Cursor  string        `json:"cursor" validate:"max=512"`
 }
 
 // SearchFilters narrow a search. Pay is understood in both spellings.
 type SearchFilters struct {
 	Location       string   `json:"location" validate:"max=200"`
-	Radius         *float64 `json:"radius" validate:"omitempty,gt=0,max=500"`
+	Radius         *float64 `json:"radius" default:"10" validate:"omitempty,gt=0,max=500"`
 	ContractType   string   `json:"contractType" validate:"omitempty,oneof=permanent temporary contract"`
 	EmploymentType string   `json:"employmentType" validate:"omitempty,oneof=full-time part-time bank per-diem flexible"`
 	Specialty      string   `json:"specialty" validate:"max=200"`
@@ -151,7 +151,7 @@ type SearchFilters struct {
 	SalaryMinSnake *float64 `json:"salary_min" validate:"omitempty,min=0,max=1000000000"`
 	SalaryMaxSnake *float64 `json:"salary_max" validate:"omitempty,min=0,max=1000000000"`
 	Remote         *bool    `json:"remote"`
-	PostedAfter    string   `json:"postedAfter" description:"A moment (RFC 3339) or a date, which is its first moment; what was posted at that moment is among them."`
+	PostedAfter    string   `json:"postedAfter"`
 }
 
 // Problems are what tags cannot say.

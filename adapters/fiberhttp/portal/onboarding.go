@@ -38,21 +38,21 @@ func onboardingRoutes(s *jobseeker.Service) []web.Route {
 
 // GuestCookie is the secret by which a guest's browser is known again.
 type GuestCookie struct {
-	Guest string `cookie:"locum_guest" description:"Set by the first POST of a guest; for that browser alone."`
+	Guest string `cookie:"locum_guest"`
 }
 
 // OnboardingForm is what each of the actions takes.
 type OnboardingForm struct {
 	GuestCookie
-	Action string `formData:"action" required:"true" description:"capture_email, track_step or update_preferences"`
+	Action string `formData:"action" required:"true"`
 	// Of capture_email.
-	Email  string `formData:"email" description:"Of capture_email, required."`
-	Source string `formData:"source" description:"Of capture_email: apply, save or search."`
+	Email  string `formData:"email"`
+	Source string `formData:"source"`
 	// Of track_step.
-	Step       string `formData:"step" description:"Of track_step, required: a step of the guide or one of the client's own."`
-	ActionType string `formData:"actionType" description:"Of track_step, required: viewed, completed or skipped."`
+	Step       string `formData:"step"`
+	ActionType string `formData:"actionType"`
 	// Of update_preferences.
-	Preferences string `formData:"preferences" description:"Of update_preferences, required: a JSON object of at most 16 KiB. What a profile knows under the same name, and that of the account does not say yet, is taken over into it."`
+	Preferences string `formData:"preferences"`
 }
 
 var onboarded = map[string]string{

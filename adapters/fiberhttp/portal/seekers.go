@@ -156,10 +156,10 @@ type seekerAnalyticsView struct {
 			Pending int `json:"pending"`
 		} `json:"applications"`
 		Bookmarks struct {
-			SavedJobs int `json:"savedJobs"`
+			SavedJobs int `json:"savedJobs" description:"Number of saved listings"`
 		} `json:"bookmarks"`
 		Profile struct {
-			Completion int `json:"completion" description:"How much of the profile is there: ten things, each a tenth: bio, phone, location, specialty, current role, experience, preferred location, employment types, salary and a CV among the documents."`
+			Completion int `json:"completion"`
 		} `json:"profile"`
 	} `json:"analytics"`
 }

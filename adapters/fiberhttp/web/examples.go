@@ -241,6 +241,7 @@ func (s sampler) exemplify(op *openapi31.Operation, r Route) {
 		if p.Parameter != nil && p.Parameter.In == openapi31.ParameterInPath {
 			thing, _ := noun(p.Parameter.Name, owner(r.Path, p.Parameter.Name))
 			op.Parameters[i].Parameter.WithExample(sampleID(thing))
+			describePath(op.Parameters[i].Parameter, r.Path)
 		}
 	}
 	if op.Responses == nil {

@@ -32,7 +32,7 @@ func OpenAPI(s Surface, publicURL string) ([]byte, error) {
 		thirdParties(r.Spec, publicURL)
 	}
 	r.JSONSchemaReflector().DefaultOptions = append(r.JSONSchemaReflector().DefaultOptions,
-		jsonschema.InterceptProp(rulesToSchema), jsonschema.InterceptProp(valuesToSchema(s.Values)), jsonschema.InterceptDefName(definitionName))
+		jsonschema.InterceptProp(rulesToSchema), jsonschema.InterceptProp(valuesToSchema(s.Values)), jsonschema.InterceptProp(describeField), jsonschema.InterceptDefName(definitionName))
 	for _, route := range s.Routes {
 		if err := describe(r, s, route); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", route.Method, route.Path, err)
@@ -74,7 +74,7 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 	}
 	if route.Idempotent() {
 		oc.AddReqStructure(new(struct {
-			Key string `header:"Idempotency-Key" validate:"max=257" description:"A unique name for this request, chosen by the client. Within 24 hours a request with the same key and body gets the first answer and is not carried out again; this also holds after a crash of the server. 409: the first request is still running, or it was interrupted and its outcome is unknown."`
+			Key string `header:"Idempotency-Key" validate:"max=257"`
 		}))
 	}
 	switch route.Op.Out {
@@ -307,6 +307,8 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 			p.PropertySchema.WithFormat("uuid")
 		case "min", "max":
 			bound(p.PropertySchema, t.Kind(), name == "min", n)
+		case "gt":
+			p.PropertySchema.WithExclusiveMinimum(n)
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ func describeWebhook(r *openapi31.Reflector, s Surface, hook Webhook) error {
 		return errors.New("the body of a webhook has to be a struct with a name")
 	}
 	delete(r.Spec.Components.Schemas, shared) // nothing else is of this type
-	members["type"] = map[string]any{"type": "string", "const": hook.Name}
+	members["type"] = map[string]any{"type": "string", "const": hook.Name, "description": descriptions["EventBody.type"] + "."}
 	own := camel(hook.Name) + "Event"
 	r.Spec.Components.WithSchemasItem(own, schema)
 	body.Schema = map[string]any{"$ref": components + own}

@@ -1,0 +1,135 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	jsonschema "github.com/swaggest/jsonschema-go"
+	"github.com/swaggest/openapi-go/openapi31"
+)
+
+// describeField writes the description of a parameter or of a member of a body. It
+// is the text of the description tag or of the table descriptions, followed by the
+// range and the default that the other tags of the field set.
+func describeField(p jsonschema.InterceptPropParams) error {
+	if !p.Processed || p.PropertySchema == nil {
+		return nil
+	}
+	text := cmp.Or(p.Field.Tag.Get("description"), description(p))
+	if text == "" {
+		return nil
+	}
+	first, rest, _ := strings.Cut(text, ". ")
+	var sentences []string
+	for _, sentence := range []string{strings.TrimSuffix(first, ".") + numberRange(p.PropertySchema, p.Field.Tag), rest, sizeRange(p.PropertySchema), defaultValue(p.PropertySchema)} {
+		if sentence != "" {
+			sentences = append(sentences, strings.TrimSuffix(sentence, ".")+".")
+		}
+	}
+	p.PropertySchema.WithDescription(strings.Join(sentences, " "))
+	return nil
+}
+
+// description returns the entry of the table for the type and the name of a field,
+// or else for its name alone. Names in snake case share the entries of camel case.
+func description(p jsonschema.InterceptPropParams) string {
+	name := camelCase(p.Name)
+	for _, owner := range owners(p) {
+		if text := descriptions[owner+"."+name]; text != "" {
+			return text
+		}
+	}
+	return descriptions[name]
+}
+
+// owners are the names by which the table knows what a field belongs to: its type,
+// the embedded type that declares it, for an unnamed type the member that holds it,
+// and "query" for query parameters.
+func owners(p jsonschema.InterceptPropParams) []string {
+	t := p.ParentSchema.ReflectType
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	out := []string{t.Name()}
+	if f, ok := t.FieldByName(p.Field.Name); ok && len(f.Index) > 1 {
+		out = append(out, t.FieldByIndex(f.Index[:len(f.Index)-1]).Type.Name())
+	}
+	if out[0] == "" {
+		out = append(out, p.Path[len(p.Path)-1])
+	}
+	if p.Field.Tag.Get("query") != "" {
+		out = append(out, "query")
+	}
+	for i, name := range out {
+		out[i], _, _ = strings.Cut(name, "[")
+	}
+	return out
+}
+
+// describePath describes a path parameter, which belongs to the segment before it.
+func describePath(p *openapi31.Parameter, path string) {
+	before, _, _ := strings.Cut(path, "/:"+p.Name)
+	if text := descriptions[before[strings.LastIndexByte(before, '/')+1:]+"/"+p.Name]; text != "" {
+		p.WithDescription(text + ".")
+	}
+}
+
+// camelCase turns job_id into jobId.
+func camelCase(name string) string {
+	head, rest, _ := strings.Cut(name, "_")
+	for part := range strings.SplitSeq(rest, "_") {
+		if part != "" {
+			head += strings.ToUpper(part[:1]) + part[1:]
+		}
+	}
+	return head
+}
+
+// numberRange states the values of a number, for example ", 1 to 500".
+func numberRange(s *jsonschema.Schema, tag reflect.StructTag) string {
+	clamp, _ := strconv.ParseFloat(tag.Get("clamp"), 64)
+	switch {
+	case clamp > 0 && s.Minimum != nil:
+		return fmt.Sprintf(", %s to %s (a larger number is read as %[2]s)", number(*s.Minimum), number(clamp))
+	case s.ExclusiveMinimum != nil && s.Maximum != nil:
+		return ", more than " + number(*s.ExclusiveMinimum) + " and at most " + number(*s.Maximum)
+	case s.Minimum != nil && s.Maximum != nil:
+		return ", " + number(*s.Minimum) + " to " + number(*s.Maximum)
+	case s.Minimum != nil:
+		return ", " + number(*s.Minimum) + " or more"
+	}
+	return ""
+}
+
+// sizeRange states the length of a text or a list, for example "At most 50 items".
+func sizeRange(s *jsonschema.Schema) string {
+	switch {
+	case s.MinLength > 0 && s.MaxLength != nil:
+		return fmt.Sprintf("%d to %s characters", s.MinLength, number(float64(*s.MaxLength)))
+	case s.MaxLength != nil:
+		return "At most " + number(float64(*s.MaxLength)) + " characters"
+	case s.MaxItems != nil:
+		return "At most " + number(float64(*s.MaxItems)) + " items"
+	}
+	return ""
+}
+
+func defaultValue(s *jsonschema.Schema) string {
+	if s.Default == nil {
+		return ""
+	}
+	return fmt.Sprintf("Default %v", *s.Default)
+}
+
+// number writes a number with commas between thousands.
+func number(n float64) string {
+	out := strconv.FormatFloat(n, 'f', -1, 64)
+	whole, _, _ := strings.Cut(out, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		out = out[:i] + "," + out[i:]
+	}
+	return out
+}
