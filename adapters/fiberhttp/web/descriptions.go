@@ -592,6 +592,7 @@ var descriptions = map[string]string{
 	"webhook":                 "The webhook",
 	"webhooks":                "Webhooks of the app",
 	"WebhookInput.url":        "URL that events are sent to, https",
+	"WebhookChange.url":       "URL that events are sent to, https",
 	"webhookView.url":         "URL that events are sent to",
 	"events":                  "Names of the events to send",
 	"TestInput.type":          "Name of the event to send. Default: the first event of the webhook",
