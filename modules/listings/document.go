@@ -1,6 +1,7 @@
 package listings
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/locumhq/locum/modules/listings/search"
@@ -68,12 +69,41 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 			keys = append(keys, keyLocation+w)
 		}
 	}
-	return keys
+	if l.Company != "" {
+		keys = append(keys, keyEmployer+foldedName(l.Company), nameKey(keyEmployerName, l.Company))
+	}
+	if l.Place != nil {
+		keys = append(keys, nameKey(keyPlaceName, placeLabel(l.Place)))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// placeLabel returns the name of a place with what tells it from others.
+func placeLabel(p *Place) string {
+	within := CountryName(p.Country)
+	if p.Kind == Town && p.Region != "" {
+		within = p.Region
+	}
+	if within == p.Name || p.Kind == Country {
+		return p.Name
+	}
+	return p.Name + ", " + within
+}
+
+// nameKey returns the key of a name: folded, to be found by its beginning, and as it
+// is written.
+func nameKey(prefix, name string) string { return prefix + foldedName(name) + nameSeparator + name }
+
+const nameSeparator = "|"
+
+func foldedName(name string) string {
+	return strings.TrimSpace(strings.Join(search.WordsOf(strings.ReplaceAll(name, nameSeparator, " ")), " "))
 }
 
 // specialtyKey returns the words of a specialty, by which the field is compared
 // with filters.
-func specialtyKey(s string) string { return strings.Join(search.WordsOf(s), " ") }
+func specialtyKey(s string) string { return foldedName(s) }
 
 // The prefixes of the keys for filters and facets.
 const (
@@ -82,6 +112,9 @@ const (
 	keySpecialty      = "specialty:"       // a concept in the title or a field
 	keySpecialtyField = "specialty.words:" // the field as it was written
 	keyLocation       = "location:"        // a word of the location
+	keyEmployer       = "employer:"        // the whole name
+	keyEmployerName   = "employer.name:"
+	keyPlaceName      = "place.name:"
 )
 
 // lowerASCII returns the text by which listings are sorted.

@@ -28,6 +28,7 @@ type FilterInput struct {
 	Role           []string
 	Band           []string
 	Shift          []string
+	Employer       []string
 	SalaryMin      *float64
 	SalaryMax      *float64
 	Currency       string

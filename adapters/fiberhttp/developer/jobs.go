@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/found"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
@@ -19,18 +20,19 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 	const tag = "Jobs"
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/api/v1/jobs", Scope: integrations.JobsRead, Search: true, Tag: tag, Summary: "Search the public jobs", Op: web.Op(
-			func(ctx context.Context, c web.Call, in JobsInput) (List[Job], error) {
+			func(ctx context.Context, c web.Call, in JobsInput) (JobList, error) {
 				// As anybody: what an application is shown tells nothing of its user.
 				r, err := s.Listings.Find(ctx, auth.Actor{}, in.find())
 				if err != nil {
-					return List[Job]{}, err
+					return JobList{}, err
 				}
 				by, err := s.Identity.OrganizationsOf(ctx, companiesOf(r.Items))
 				if err != nil {
-					return List[Job]{}, err
+					return JobList{}, err
 				}
 				jobs := make([]Job, len(r.Items))
 				for i, h := range r.Items {
+					jobs[i].Match = found.NewMatch(h)
 					jobs[i].JobView = ViewJob(h.Listing, by[h.Listing.OrganizationID], publicURL)
 					if strings.TrimSpace(in.Location) != "" || h.Miles != nil {
 						jobs[i].DistanceMiles = Miles{asked: true}
@@ -39,8 +41,13 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 						}
 					}
 				}
-				return listOf(jobs, r.Result, in.Paging, publicURL, c.URL), nil
+				return JobList{listOf(jobs, r.Result, in.Paging, publicURL, c.URL), found.NewReport(r), r.Relaxed, viewFacets(r.Facets)}, nil
 			}).Rewording(inOwnWords(map[string]string{"query": "keywords", "contractType": "contract_type", "employmentType": "employment_type", "salaryMin": "salary_min", "salaryMax": "salary_max", "postedAfter": "posted_after"}))},
+		{Method: http.MethodGet, Path: "/api/v1/jobs/suggest", Scope: integrations.JobsRead, Search: true, Tag: tag, Summary: "Complete an unfinished search", Op: web.Op(
+			func(ctx context.Context, _ web.Call, in found.SuggestInput) (One[[]found.Completion], error) {
+				completions, err := s.Listings.Complete(ctx, in.Query)
+				return One[[]found.Completion]{found.NewCompletions(completions)}, err
+			})},
 		{Method: http.MethodGet, Path: "/api/v1/jobs/:job_id", Scope: integrations.JobsRead, Tag: tag, Summary: "One public job", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in JobPath) (One[integrations.JobView], error) {
 				l, err := s.Listings.Detail(ctx, in.ID)
@@ -80,6 +87,9 @@ type JobPath struct {
 // JobsInput is a search for jobs.
 type JobsInput struct {
 	web.Paging
+	Relaxed        bool     `query:"relaxed" default:"true"`
+	Facets         []string `query:"facets" validate:"dive,oneof=role specialty band contract_type employment_type shift region"`
+	Currency       string   `query:"currency" validate:"max=3"`
 	Keywords       string   `query:"keywords" validate:"max=200"`
 	Location       string   `query:"location" validate:"max=200"`
 	Radius         *float64 `query:"radius" default:"10" validate:"omitempty,gt=0,max=500"`
@@ -106,10 +116,10 @@ func (in JobsInput) Problems() (out []fault.Field) {
 
 func (in JobsInput) find() listings.FindInput {
 	return listings.FindInput{
-		Text: in.Keywords, Sort: in.Sort, Page: in.Request(), Full: true,
+		Text: in.Keywords, Sort: in.Sort, Page: in.Request(), Full: true, Exact: !in.Relaxed, Facets: facetNames(in.Facets),
 		Filters: listings.FilterInput{
 			Location: in.Location, Radius: in.Radius, ContractType: []string{in.ContractType}, EmploymentType: []string{in.EmploymentType},
-			Specialty: []string{in.Specialty}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax, Remote: in.Remote, PostedAfter: in.PostedAfter,
+			Specialty: []string{in.Specialty}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax, Currency: in.Currency, Remote: in.Remote, PostedAfter: in.PostedAfter,
 		},
 	}
 }
@@ -120,6 +130,7 @@ type Job struct {
 	// DistanceMiles is there when a place was asked for, and null if the job is
 	// remote or it is not known where it is.
 	DistanceMiles Miles `json:"distance_miles,omitzero" sample:"3.4"`
+	found.Match
 }
 
 // Miles is a distance that may be unknown.

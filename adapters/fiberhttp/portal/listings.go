@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/found"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
@@ -29,10 +30,10 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 				if err != nil {
 					return web.Reply[listingsView]{}, err
 				}
-				v := listingsView{Listings: make([]listingSummary, len(r.Items)), Beyond: beyond(r.Result)}
+				v := listingsView{Listings: make([]foundListing, len(r.Items)), Beyond: beyond(r.Result), foundView: viewAnswer(r)}
 				v.Pagination.Page, v.Pagination.Limit, v.Pagination.Total = in.Page, in.Limit, r.Total
 				for i, h := range r.Items {
-					v.Listings[i] = viewSummary(h)
+					v.Listings[i] = foundListing{viewSummary(h), found.NewMatch(h)}
 				}
 				return web.OK(v, ""), nil
 			}).Rewording(filterWords)},
@@ -46,12 +47,17 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 				if err != nil {
 					return web.Reply[searchView]{}, err
 				}
-				v := searchView{Results: make([]searchResult, len(r.Items)), Total: r.Total, Beyond: beyond(r.Result)}
+				v := searchView{Results: make([]searchResult, len(r.Items)), Total: r.Total, Beyond: beyond(r.Result), foundView: viewAnswer(r)}
 				for i, h := range r.Items {
-					v.Results[i] = searchResult{listingSummary: viewSummary(h), Relevance: h.Relevance}
+					v.Results[i] = searchResult{foundListing: foundListing{viewSummary(h), found.NewMatch(h)}, Relevance: h.Relevance}
 				}
 				return web.OK(v, ""), nil
 			}).Rewording(queryWords)},
+		{Method: http.MethodGet, Path: "/api/listings/suggest", Cached: true, Search: true, Tag: tag, Summary: "Complete an unfinished search", Op: web.Op(
+			func(ctx context.Context, _ web.Call, in found.SuggestInput) (web.Reply[completionsView], error) {
+				completions, err := s.Complete(ctx, in.Query)
+				return web.OK(completionsView{found.NewCompletions(completions)}, ""), err
+			})},
 		{Method: http.MethodGet, Path: "/api/listings/:id", Auth: web.Optional, Cached: true, Errors: []int{404}, Tag: tag, Summary: "One public listing, or one of the caller's organization in whatever state", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[listingDetail], error) {
 				l, err := s.DetailFor(ctx, c.Actor, in.ID)

@@ -67,6 +67,7 @@ type RenewInput struct {
 // ListListingsInput is a search by query parameters.
 type ListListingsInput struct {
 	web.Paging
+	SearchOptions
 	Search         string   `query:"search" validate:"max=200"`
 	Location       string   `query:"location" validate:"max=200"`
 	Radius         *float64 `query:"radius" default:"10" validate:"omitempty,gt=0,max=500"`
@@ -75,6 +76,7 @@ type ListListingsInput struct {
 	Specialty      string   `query:"specialty" validate:"max=200"`
 	SalaryMin      *float64 `query:"salary_min" validate:"omitempty,min=0,max=1000000000"`
 	SalaryMax      *float64 `query:"salary_max" validate:"omitempty,min=0,max=1000000000"`
+	Currency       string   `query:"currency" validate:"max=3"`
 	Remote         *bool    `query:"remote"`
 	PostedAfter    string   `query:"postedAfter"`
 	Sort           string   `query:"sort" validate:"omitempty,oneof=relevance date salary distance"`
@@ -100,10 +102,10 @@ func filterProblems(at, name string, low, high *float64, postedAfter string) []f
 
 func (in ListListingsInput) find() listings.FindInput {
 	return listings.FindInput{
-		Text: in.Search, Sort: in.Sort, Page: in.Request(),
+		Text: in.Search, Sort: in.Sort, Page: in.Request(), Exact: !in.Relaxed, Facets: in.Facets,
 		Filters: listings.FilterInput{
 			Location: in.Location, Radius: in.Radius, ContractType: []string{in.ContractType}, EmploymentType: []string{in.EmploymentType},
-			Specialty: []string{in.Specialty}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax, Remote: in.Remote, PostedAfter: in.PostedAfter,
+			Specialty: []string{in.Specialty}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax, Currency: in.Currency, Remote: in.Remote, PostedAfter: in.PostedAfter,
 		},
 	}
 }
@@ -133,25 +135,33 @@ func filterWords(f *fault.Error) *fault.Error {
 type SearchListingsInput struct {
 	Query   string        `json:"query" validate:"notblank,max=200"`
 	Filters SearchFilters `json:"filters"`
+	Relaxed *bool         `json:"relaxed" default:"true"`
+	Facets  []string      `json:"facets" validate:"dive,oneof=role specialty band contractType employmentType shift region"`
 	Sort    string        `json:"sort" validate:"omitempty,oneof=relevance date salary distance"`
 	Page    *int          `json:"page" default:"1" validate:"omitempty,min=1"`
 	Limit   *int          `json:"limit" default:"20" clamp:"100" validate:"omitempty,min=1"`
 	Cursor  string        `json:"cursor" validate:"max=512"`
 }
 
-// SearchFilters narrow a search. Pay is understood in both spellings.
+// SearchFilters restrict a search. A list of values means any of them. Pay is
+// accepted in both spellings.
 type SearchFilters struct {
-	Location       string   `json:"location" validate:"max=200"`
-	Radius         *float64 `json:"radius" default:"10" validate:"omitempty,gt=0,max=500"`
-	ContractType   string   `json:"contractType" validate:"omitempty,oneof=permanent temporary contract"`
-	EmploymentType string   `json:"employmentType" validate:"omitempty,oneof=full-time part-time bank per-diem flexible"`
-	Specialty      string   `json:"specialty" validate:"max=200"`
-	SalaryMin      *float64 `json:"salaryMin" validate:"omitempty,min=0,max=1000000000"`
-	SalaryMax      *float64 `json:"salaryMax" validate:"omitempty,min=0,max=1000000000"`
-	SalaryMinSnake *float64 `json:"salary_min" validate:"omitempty,min=0,max=1000000000"`
-	SalaryMaxSnake *float64 `json:"salary_max" validate:"omitempty,min=0,max=1000000000"`
-	Remote         *bool    `json:"remote"`
-	PostedAfter    string   `json:"postedAfter"`
+	Location       string        `json:"location" validate:"max=200"`
+	Radius         *float64      `json:"radius" default:"10" validate:"omitempty,gt=0,max=500"`
+	ContractType   web.OneOrMany `json:"contractType" validate:"max=20,dive,omitempty,oneof=permanent temporary contract"`
+	EmploymentType web.OneOrMany `json:"employmentType" validate:"max=20,dive,omitempty,oneof=full-time part-time bank per-diem flexible"`
+	Specialty      web.OneOrMany `json:"specialty" validate:"max=20,dive,max=200"`
+	Role           web.OneOrMany `json:"role" validate:"max=20,dive,max=200"`
+	Band           web.OneOrMany `json:"band" validate:"max=20,dive,max=200"`
+	Shift          web.OneOrMany `json:"shift" validate:"max=20,dive,max=200"`
+	Employer       web.OneOrMany `json:"employer" validate:"max=20,dive,max=200"`
+	Currency       string        `json:"currency" validate:"max=3"`
+	SalaryMin      *float64      `json:"salaryMin" validate:"omitempty,min=0,max=1000000000"`
+	SalaryMax      *float64      `json:"salaryMax" validate:"omitempty,min=0,max=1000000000"`
+	SalaryMinSnake *float64      `json:"salary_min" validate:"omitempty,min=0,max=1000000000"`
+	SalaryMaxSnake *float64      `json:"salary_max" validate:"omitempty,min=0,max=1000000000"`
+	Remote         *bool         `json:"remote"`
+	PostedAfter    string        `json:"postedAfter"`
 }
 
 // Problems are what tags cannot say.
@@ -173,9 +183,10 @@ func (in SearchListingsInput) find() listings.FindInput {
 		p.Size = min(*in.Limit, 100)
 	}
 	return listings.FindInput{
-		Text: in.Query, Sort: in.Sort, Page: p,
+		Text: in.Query, Sort: in.Sort, Page: p, Exact: in.Relaxed != nil && !*in.Relaxed, Facets: in.Facets,
 		Filters: listings.FilterInput{
-			Location: f.Location, Radius: f.Radius, ContractType: []string{f.ContractType}, EmploymentType: []string{f.EmploymentType}, Specialty: []string{f.Specialty},
+			Location: f.Location, Radius: f.Radius, ContractType: f.ContractType, EmploymentType: f.EmploymentType, Specialty: f.Specialty,
+			Role: f.Role, Band: f.Band, Shift: f.Shift, Employer: f.Employer, Currency: f.Currency,
 			SalaryMin: cmp.Or(f.SalaryMin, f.SalaryMinSnake), SalaryMax: cmp.Or(f.SalaryMax, f.SalaryMaxSnake), Remote: f.Remote, PostedAfter: f.PostedAfter,
 		},
 	}
@@ -187,7 +198,7 @@ func queryWords(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid {
 		return f
 	}
-	filters := []string{"location", "radius", "contractType", "employmentType", "specialty", "salaryMin", "salaryMax", "remote", "postedAfter"}
+	filters := []string{"location", "radius", "contractType", "employmentType", "specialty", "role", "band", "shift", "employer", "salaryMin", "salaryMax", "currency", "remote", "postedAfter"}
 	fields := slices.Clone(f.Fields)
 	for i := range fields {
 		if slices.Contains(filters, fields[i].Name) {

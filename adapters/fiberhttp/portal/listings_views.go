@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/locumhq/locum/adapters/fiberhttp/found"
 	"github.com/locumhq/locum/modules/listings"
 )
 
@@ -53,18 +54,25 @@ func viewSummary(h listings.Hit) listingSummary {
 	return v
 }
 
+// foundListing is a listing in the result of a search.
+type foundListing struct {
+	listingSummary
+	found.Match
+}
+
 type listingsView struct {
-	Listings   []listingSummary `json:"listings"`
+	Listings   []foundListing `json:"listings"`
 	Pagination struct {
 		Page  int `json:"page"`
 		Limit int `json:"limit"`
 		Total int `json:"total"`
 	} `json:"pagination"`
 	Beyond
+	foundView
 }
 
 type searchResult struct {
-	listingSummary
+	foundListing
 	Relevance float64 `json:"relevance"`
 }
 
@@ -72,6 +80,7 @@ type searchView struct {
 	Results []searchResult `json:"results"`
 	Total   int            `json:"total"`
 	Beyond
+	foundView
 }
 
 // listingDetail is a public listing with everything that the public sees.

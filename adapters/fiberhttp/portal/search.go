@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/locumhq/locum/adapters/fiberhttp/found"
 	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
@@ -32,7 +33,7 @@ func searchRoutes(s *listings.Service, k *jobseeker.Service) []web.Route {
 					v.Search.Jobs[i] = viewFound(h, saved[h.Listing.ID])
 				}
 				v.Search.Pagination = seekerPagination(r.Result, web.Paging{Page: in.Page, Limit: in.Limit, Cursor: in.Cursor})
-				v.Search.Beyond = beyond(r.Result)
+				v.Search.Beyond, v.Search.foundView = beyond(r.Result), viewAnswer(r)
 				return web.OK(v, ""), nil
 			}).Rewording(seekerSearchWords)},
 	}
@@ -40,6 +41,7 @@ func searchRoutes(s *listings.Service, k *jobseeker.Service) []web.Route {
 
 // SeekerSearchInput is a jobseeker's search.
 type SeekerSearchInput struct {
+	SearchOptions
 	Query     string   `query:"q" validate:"max=200"`
 	Location  string   `query:"location" validate:"max=200"`
 	Type      string   `query:"type" validate:"omitempty,oneof=permanent temporary contract"`
@@ -68,7 +70,7 @@ func (in SeekerSearchInput) find() listings.FindInput {
 		sort = listings.ByDate
 	}
 	return listings.FindInput{
-		Text: in.Query, Sort: string(sort), Ascending: in.Order == "asc", Page: page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor},
+		Text: in.Query, Sort: string(sort), Ascending: in.Order == "asc", Exact: !in.Relaxed, Facets: in.Facets, Page: page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor},
 		Filters: listings.FilterInput{Location: in.Location, ContractType: []string{in.Type}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax},
 	}
 }
@@ -116,6 +118,7 @@ type foundJob struct {
 	DistanceMiles *float64 `json:"distanceMiles,omitempty"`
 	// IsBookmarked is false for guests.
 	IsBookmarked bool `json:"isBookmarked"`
+	found.Match
 }
 
 // placeView is where a listing is. A place that is not known is a city as the
@@ -142,7 +145,7 @@ func viewFound(h listings.Hit, saved bool) foundJob {
 	return foundJob{
 		ID: v.ID, Title: v.Title, Company: v.Company, Department: v.Department, Location: viewPlace(h.Listing), Remote: v.Remote, Specialty: v.Specialty,
 		Type: v.ContractType, EmploymentType: v.EmploymentType, Salary: v.Salary, ApplicationDeadline: v.ApplicationDeadline, PostedAt: v.PostedAt,
-		DistanceMiles: v.DistanceMiles, IsBookmarked: saved,
+		DistanceMiles: v.DistanceMiles, IsBookmarked: saved, Match: found.NewMatch(h),
 	}
 }
 
@@ -151,5 +154,6 @@ type seekerSearchView struct {
 		Jobs       []foundJob       `json:"jobs"`
 		Pagination SeekerPagination `json:"pagination"`
 		Beyond
+		foundView
 	} `json:"search"`
 }

@@ -1,0 +1,34 @@
+package developer
+
+import (
+	"cmp"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/found"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// JobList is a page of jobs with what the search tells beside them.
+type JobList struct {
+	List[Job]
+	found.Report
+	RelaxedCount int                      `json:"relaxed_count"`
+	Facets       map[string][]found.Facet `json:"facets,omitempty"`
+}
+
+// The facets whose names differ here.
+var (
+	camelFacets = map[string]string{"contract_type": "contractType", "employment_type": "employmentType"}
+	snakeFacets = map[string]string{"contractType": "contract_type", "employmentType": "employment_type"}
+)
+
+func facetNames(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = cmp.Or(camelFacets[name], name)
+	}
+	return out
+}
+
+func viewFacets(facets map[string][]listings.FacetValue) map[string][]found.Facet {
+	return found.NewFacets(facets, func(name string) string { return cmp.Or(snakeFacets[name], name) })
+}

@@ -1,0 +1,30 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// OneOrMany is a string or an array of strings.
+type OneOrMany []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *OneOrMany) UnmarshalJSON(raw []byte) error {
+	var one *string
+	if json.Unmarshal(raw, &one) == nil {
+		*o = nil
+		if one != nil {
+			*o = OneOrMany{*one}
+		}
+		return nil
+	}
+	var many []string
+	if json.Unmarshal(raw, &many) != nil {
+		return errors.New("must be a string or an array of strings")
+	}
+	*o = many
+	return nil
+}
+
+// JSONSchemaOneOf returns what it can be, for the documentation.
+func (OneOrMany) JSONSchemaOneOf() []any { return []any{"", []string{}} }

@@ -1,0 +1,113 @@
+package listings
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// Completion is what an unfinished search may become, with the number of its
+// results.
+type Completion struct {
+	Kind  string // a slot: role, specialty, place, employer
+	Text  string
+	Total int
+}
+
+const (
+	// maxCompletions is the number of completions.
+	maxCompletions = 10
+	// maxCandidates is how many of a kind are counted.
+	maxCandidates = 12
+	// maxNames is how many names of places and employers are compared.
+	maxNames = 500
+)
+
+// Complete returns completions of an unfinished text that have results, those with
+// the most first.
+func (s *Service) Complete(ctx context.Context, text string) ([]Completion, error) {
+	text = strings.TrimSpace(text)
+	if utf8.RuneCountInString(text) > maxQuery {
+		return nil, fault.InvalidField("q", "must have at most 200 characters")
+	}
+	if text == "" {
+		return nil, nil
+	}
+	var out []Completion
+	err := s.searches.do(ctx, func(ctx context.Context) error {
+		return s.Engine.use(ctx, func(g *generation) (err error) {
+			c := completer{g: g, now: search.Query{Now: s.Clock.Now()}}
+			out, err = c.complete(ctx, text, s.Gazetteer)
+			return err
+		})
+	})
+	return out, err
+}
+
+// completer counts candidates in an index.
+type completer struct {
+	g   *generation
+	now search.Query
+	out []Completion
+}
+
+func (c *completer) complete(ctx context.Context, text string, places Gazetteer) ([]Completion, error) {
+	for _, concept := range c.g.parser.Vocabulary.Complete(text, maxCandidates) {
+		if err := c.add(ctx, concept.Slot(), concept.Label, search.Is(concept)); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range c.names(keyPlaceName, text) {
+		p, ok := places.Resolve(name)
+		if !ok {
+			continue
+		}
+		if err := c.add(ctx, search.SlotPlace, name, search.PlaceExpr(p, DefaultRadius)); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range c.names(keyEmployerName, text) {
+		if err := c.add(ctx, "employer", name, search.HasKey(nameKey(keyEmployerName, name))); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(c.out, func(a, b Completion) int { return b.Total - a.Total })
+	return c.out[:min(len(c.out), maxCompletions)], nil
+}
+
+// names returns the most frequent names that begin with the text.
+func (c *completer) names(prefix, text string) []string {
+	type name struct {
+		text  string
+		count int
+	}
+	var found []name
+	for key, n := range c.g.index.Keys(prefix + foldedName(text)) {
+		if _, text, ok := strings.Cut(key, nameSeparator); ok {
+			found = append(found, name{text, n})
+		}
+		if len(found) == maxNames {
+			break
+		}
+	}
+	slices.SortStableFunc(found, func(a, b name) int { return b.count - a.count })
+	var out []string
+	for _, n := range found[:min(len(found), maxCandidates)] {
+		out = append(out, n.text)
+	}
+	return out
+}
+
+func (c *completer) add(ctx context.Context, kind, text string, e search.Expr) error {
+	q := c.now
+	q.Must = []search.Expr{e}
+	r, err := c.g.index.Find(ctx, q)
+	if err == nil && r.Total > 0 {
+		c.out = append(c.out, Completion{Kind: kind, Text: text, Total: r.Total})
+	}
+	return err
+}
