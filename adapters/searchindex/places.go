@@ -2,6 +2,7 @@ package searchindex
 
 import (
 	"cmp"
+	"container/heap"
 	"iter"
 	"math"
 	"slices"
@@ -9,30 +10,44 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// The places of a segment are grouped by cells of a grid, so that most of them
-// are known to be inside or outside of a circle without computing their
-// distance. A cell is named by its row and column.
+// The places of a segment are grouped by cells of a grid, and these by areas of
+// 16 x 16 cells, so that most places are known to be inside or outside of a circle
+// without computing their distance. The number of an area is that of its first
+// cell divided by areaCells.
 const (
 	cellDegrees = 0.25
-	cellColumns = 360 / cellDegrees
-	// cellReach is at least the distance in miles from the center of a cell to
-	// its corners.
+	areaSide    = 16
+	areaCells   = areaSide * areaSide
+	areaDegrees = areaSide * cellDegrees
+	areaColumns = 360 / areaDegrees
+	// cellReach and areaReach are at least the distance in miles from the center
+	// of a cell or area to its corners.
 	cellReach = 12.5
+	areaReach = 200
 	// mileDegrees is at least the height of a mile in degrees of latitude.
 	mileDegrees = 1.0 / 69
 )
 
 func cellOf(p search.Point) uint32 {
 	lon := p.Lon - 360*math.Floor((p.Lon+180)/360)
-	column := min((lon+180)/cellDegrees, cellColumns-1)
-	return cellRow(p.Lat)*cellColumns + uint32(column)
+	row := uint32((max(-90, min(p.Lat, 90)) + 90) / cellDegrees)
+	column := min(uint32((lon+180)/cellDegrees), areaColumns*areaSide-1)
+	area := row/areaSide*areaColumns + column/areaSide
+	return area*areaCells + row%areaSide*areaSide + column%areaSide
 }
 
-func cellRow(lat float64) uint32 { return uint32(max(0, min(lat, 90)+90) / cellDegrees) }
-
 func cellCenter(cell uint32) search.Point {
-	row, column := float64(cell/cellColumns), float64(cell%cellColumns)
-	return search.Point{Lat: (row+.5)*cellDegrees - 90, Lon: (column+.5)*cellDegrees - 180}
+	corner := areaCenter(cell / areaCells)
+	row, column := cell%areaCells/areaSide, cell%areaSide
+	return search.Point{
+		Lat: corner.Lat - areaDegrees/2 + (float64(row)+.5)*cellDegrees,
+		Lon: corner.Lon - areaDegrees/2 + (float64(column)+.5)*cellDegrees,
+	}
+}
+
+func areaCenter(area uint32) search.Point {
+	row, column := area/areaColumns, area%areaColumns
+	return search.Point{Lat: (float64(row)+.5)*areaDegrees - 90, Lon: (float64(column)+.5)*areaDegrees - 180}
 }
 
 func comparePlaces(a, b search.Point) int {
@@ -44,17 +59,35 @@ func (s *segment) cellPlaces(i int) (from, to int) {
 	return int(s.cellStarts[i]), int(s.cellStarts[i+1])
 }
 
+// areas iterates over the ranges of cells that are in the same area.
+func (s *segment) areas(yield func(from, to int) bool) {
+	for from := 0; from < len(s.cells); {
+		n, _ := slices.BinarySearch(s.cells[from:], (s.cells[from]/areaCells+1)*areaCells)
+		if !yield(from, from+n) {
+			return
+		}
+		from += n
+	}
+}
+
 // cellsNear iterates over the numbers of the cells that may have a place in the
 // circle. It reports whether all of their places are.
 func (s *segment) cellsNear(center search.Point, miles float64) iter.Seq2[int, bool] {
-	height := miles*mileDegrees + cellDegrees/2
+	height := (miles + cellReach) * mileDegrees
 	return func(yield func(int, bool) bool) {
-		end := (cellRow(center.Lat+height) + 1) * cellColumns
-		i, _ := slices.BinarySearch(s.cells, cellRow(center.Lat-height)*cellColumns)
-		for ; i < len(s.cells) && s.cells[i] < end; i++ {
-			distance := cellCenter(s.cells[i]).Miles(center)
-			if distance <= miles+cellReach && !yield(i, distance+cellReach <= miles) {
-				return
+		for from, to := range s.areas {
+			if areaCenter(s.cells[from]/areaCells).Miles(center) > miles+areaReach {
+				continue
+			}
+			for i := from; i < to; i++ {
+				cell := cellCenter(s.cells[i])
+				if math.Abs(cell.Lat-center.Lat) > height {
+					continue
+				}
+				distance := cell.Miles(center)
+				if distance <= miles+cellReach && !yield(i, distance+cellReach <= miles) {
+					return
+				}
 			}
 		}
 	}
@@ -118,79 +151,98 @@ func (d *distances) key(place uint32) uint64 {
 // differently agree. It is not 0, whose complement is last.
 func distanceKey(miles float64) uint64 { return uint64(math.Round(miles*1000)) + 1 }
 
-// cells returns the cells with the lowest key that a place in them can have,
-// in the order of these keys.
-func (d *distances) cells() []item {
-	cells := make([]item, len(d.s.cells))
-	for i, cell := range d.s.cells {
-		distance := cellCenter(cell).Miles(d.from)
-		key := distanceKey(max(0, distance-cellReach))
-		if d.flip != 0 {
-			key = ^distanceKey(distance + cellReach)
-		}
-		cells[i] = item{key, uint32(i)}
+// candidate is an area, a cell or a place with the lowest key that a place in it
+// can have.
+type candidate struct {
+	key             uint64
+	isArea, isPlace bool
+	from, to        int // the cells of an area, the places of a cell, or one place
+}
+
+// candidates is a heap. Of equal keys places come last.
+type candidates []candidate
+
+func (c *candidates) Len() int      { return len(*c) }
+func (c *candidates) Swap(i, j int) { (*c)[i], (*c)[j] = (*c)[j], (*c)[i] }
+func (c *candidates) Push(x any)    { *c = append(*c, x.(candidate)) }
+func (c *candidates) Less(i, j int) bool {
+	a, b := &(*c)[i], &(*c)[j]
+	return a.key < b.key || a.key == b.key && !a.isPlace && b.isPlace
+}
+
+func (c *candidates) Pop() any {
+	n := len(*c) - 1
+	x := (*c)[n]
+	*c = (*c)[:n]
+	return x
+}
+
+// lowest returns the lowest key of a place at most reach miles from the center.
+func (d *distances) lowest(center search.Point, reach float64) uint64 {
+	distance := center.Miles(d.from)
+	if d.flip != 0 {
+		return ^distanceKey(distance + reach)
 	}
-	slices.SortFunc(cells, compareItems)
-	return cells
+	return distanceKey(max(0, distance-reach))
 }
 
 // docs iterates over the documents with a place whose key is at least from. It
-// computes the distances of the places in one cell after the other.
+// looks into the areas and cells with the lowest keys first.
 func (d *distances) docs(from uint64) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		var places []uint32
-		cells := d.cells()
-		for i, cell := range cells {
-			end := uint64(last)
-			if i+1 < len(cells) {
-				end = cells[i+1].key
+		var queue candidates
+		for first, end := range d.s.areas {
+			key := d.lowest(areaCenter(d.s.cells[first]/areaCells), areaReach)
+			queue = append(queue, candidate{key: key, isArea: true, from: first, to: end})
+		}
+		heap.Init(&queue)
+		var places []uint32 // with the same key
+		for len(queue) > 0 {
+			next := heap.Pop(&queue).(candidate)
+			if !next.isPlace {
+				d.open(&queue, next, from)
+				continue
 			}
-			for place, to := d.s.cellPlaces(int(cell.doc)); place < to; place++ {
-				if d.key(uint32(place+1)) >= from {
-					places = append(places, uint32(place+1))
+			if len(places) > 0 && next.key > d.keys[places[0]] {
+				if !d.each(places, yield) {
+					return
 				}
+				places = places[:0]
 			}
-			n := d.sortBelow(places, end)
-			if !d.each(places[:n], yield) {
-				return
-			}
-			places = places[n:]
+			places = append(places, uint32(next.from+1))
+		}
+		d.each(places, yield)
+	}
+}
+
+// open adds the cells of an area, or the places of a cell whose key is at least
+// from.
+func (d *distances) open(queue *candidates, c candidate, from uint64) {
+	for i := c.from; i < c.to; i++ {
+		if c.isArea {
+			first, end := d.s.cellPlaces(i)
+			heap.Push(queue, candidate{key: d.lowest(cellCenter(d.s.cells[i]), cellReach), from: first, to: end})
+		} else if key := d.key(uint32(i + 1)); key >= from {
+			heap.Push(queue, candidate{key: key, isPlace: true, from: i})
 		}
 	}
 }
 
-// sortBelow moves the places whose keys are below end to the front and sorts
-// them. It returns their number.
-func (d *distances) sortBelow(places []uint32, end uint64) (n int) {
-	for i, place := range places {
-		if d.keys[place] < end {
-			places[n], places[i] = place, places[n]
-			n++
-		}
-	}
-	slices.SortFunc(places[:n], func(a, b uint32) int { return cmp.Compare(d.keys[a], d.keys[b]) })
-	return n
-}
-
-// each calls yield for the documents of places that are in the order of their
-// keys, equal ones in the order of their ordinals.
+// each calls yield for the documents of places with the same key, in the order
+// of their ordinals.
 func (d *distances) each(places []uint32, yield func(uint32) bool) bool {
 	list := d.s.placePostings()
 	var docs []uint32
-	for i := 0; i < len(places); {
-		docs = docs[:0]
-		first := i
-		for ; i < len(places) && d.keys[places[i]] == d.keys[places[first]]; i++ {
-			p := list.get(int(places[i] - 1))
-			docs = p.appendTo(docs)
-		}
-		if i > first+1 {
-			slices.Sort(docs)
-		}
-		for _, doc := range docs {
-			if !yield(doc) {
-				return false
-			}
+	for _, place := range places {
+		p := list.get(int(place - 1))
+		docs = p.appendTo(docs)
+	}
+	if len(places) > 1 {
+		slices.Sort(docs)
+	}
+	for _, doc := range docs {
+		if !yield(doc) {
+			return false
 		}
 	}
 	return true
