@@ -8,6 +8,7 @@ import (
 // Advert is what Annotate reads of a listing.
 type Advert struct {
 	Title       string
+	Company     string
 	Department  string
 	Specialty   string
 	Description string
@@ -84,6 +85,7 @@ func (v *Vocabulary) Annotate(advert *Advert) Annotation {
 	a.parse(&a.title, advert.Title)
 	a.parse(&a.fields[0], advert.Specialty)
 	a.parse(&a.fields[1], advert.Department)
+	a.parse(&a.company, advert.Company)
 	a.parseText()
 	a.addContext(&a.title)
 	a.addContext(&a.fields[0])
@@ -101,6 +103,7 @@ type annotator struct {
 	advert  *Advert
 	title   phrases
 	fields  [2]phrases
+	company phrases
 	text    phrases
 	ctx     Context
 	tags    []Tag
@@ -161,23 +164,28 @@ func (a *annotator) tagTitle() {
 	a.resolve(p)
 	var heads []*Concept
 	mainPart := -1
+	asks := p.hasAnswer()
 	for _, alt := range p.alternatives() {
 		head := p.head(alt)
-		if head < 0 {
+		if head < 0 || asks && p.isQuestion(p.found[head].part) {
 			continue
 		}
 		c := a.inverted(p, head)
 		p.found[head].concept = c
 		level := InTitle
 		switch {
+		case (mainPart < 0 || mainPart == p.found[head].part) && p.isTraining(alt):
+			mainPart = p.found[head].part
+			level = SecondChoice
 		case mainPart < 0 || mainPart == p.found[head].part:
 			mainPart = p.found[head].part
 			level = Head
 		case slices.ContainsFunc(heads, c.IsKin):
 			level = Head
 		}
-		if level == Head {
+		if level < InTitle {
 			heads = append(heads, c)
+			a.addLed(p, head)
 		}
 		a.add(c, level)
 	}
@@ -190,6 +198,17 @@ func (a *annotator) tagTitle() {
 	a.hours(p, InTitle)
 	if mainPart < 0 {
 		a.tagImpliedRole()
+	}
+}
+
+// addLed tags the role that a head leads as a second choice: a health visitor
+// team leader is a health visitor.
+func (a *annotator) addLed(p *phrases, head int) {
+	if head == 0 || !p.found[head].concept.Leads {
+		return
+	}
+	if led := p.found[head-1]; led.isRole() && led.part == p.found[head].part && led.End == p.found[head].Start {
+		a.add(led.concept, SecondChoice)
 	}
 }
 
@@ -245,6 +264,11 @@ func (a *annotator) tagFields() {
 		}
 		a.series(p, InField)
 	}
+	for _, f := range a.company.found {
+		if c := f.Form.Readings[0].Concept; c.Kind == Setting {
+			a.add(c, InField)
+		}
+	}
 	for _, id := range []string{a.advert.ContractType, a.advert.EmploymentType} {
 		if c := a.v.byID[id]; c != nil {
 			a.add(c, InField)
@@ -288,7 +312,7 @@ func (a *annotator) addAncestors(c *Concept, level Level) {
 // addImplied tags what a concept and those above it imply, except for roles:
 // these are tagged only where the title has none.
 func (a *annotator) addImplied(c *Concept, level Level) {
-	if level == Head {
+	if level < InTitle {
 		level = InTitle
 	}
 	for ; c != nil; c = c.Same {

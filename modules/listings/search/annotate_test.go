@@ -58,7 +58,7 @@ func TestAnnotate_Adverts(t *testing.T) {
 		{"title before field", Advert{Title: "Staff Nurse – Cardiology", Specialty: "Cardiology"}, "head=registered-nurse spec=cardiology"},
 		{"contract and hours fields", Advert{Title: "Porter", ContractType: "temporary", EmploymentType: "part-time"}, "head=porter contract@field=temporary hours@field=part-time"},
 		{"remote field", Advert{Title: "Medical Coder", Remote: true}, "head=medical-coder spec=health-records setting@field=work-from-home"},
-		{"bound phrases in the description", Advert{Title: "Staff Nurse", Description: "This is a permanent contract with night shifts, full time, Band 5."}, "head=registered-nurse grade@text=band-5 contract@text=permanent hours@text=full-time shift@text=nights"},
+		{"bound phrases in the description", Advert{Title: "Staff Nurse", Description: "This is a permanent contract with night shifts, full time, Band 5."}, "head=registered-nurse grade@text=band-5 setting@text=nhs contract@text=permanent hours@text=full-time shift@text=nights"},
 		{"loose words in the description", Advert{Title: "Staff Nurse", Description: "Spend your nights well with a permanent smile and a flexible mind."}, "head=registered-nurse"},
 		{"fields before description", Advert{Title: "Staff Nurse", EmploymentType: "bank", Description: "We also have full time posts."}, "head=registered-nurse hours@field=bank"},
 		{"hours a week", Advert{Title: "Staff Nurse", Description: "You work 37.5 hours per week."}, "head=registered-nurse hours@text=full-time"},

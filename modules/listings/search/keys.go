@@ -17,6 +17,9 @@ func (a *Annotation) Keys() []string {
 			}
 		default:
 			slot := slots[t.Kind]
+			if t.Kind == Setting && t.Level < InText {
+				keys = append(keys, keySettingField+t.Concept)
+			}
 			keys = append(keys, slot+":"+t.Concept, keyStated+slot)
 		}
 	}

@@ -54,7 +54,7 @@ func (v *Vocabulary) Lint() []Problem {
 func (p *parser) link() *Vocabulary {
 	v := &Vocabulary{byID: make(map[string]*Concept, len(p.lines)), trie: newTrie()}
 	for _, l := range p.lines {
-		c := &Concept{ID: l.id, Kind: l.kind, Forms: l.forms, Broad: l.broad, Generic: l.generic, line: l.at}
+		c := &Concept{ID: l.id, Kind: l.kind, Forms: l.forms, Broad: l.broad, Generic: l.generic, Leads: l.leads, line: l.at}
 		if len(l.forms) > 0 {
 			c.Label = label(l.forms[0])
 		}

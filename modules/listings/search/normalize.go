@@ -32,6 +32,8 @@ var irregular = map[string]string{
 	"odour": "odor", "enquiry": "inquiry", "speciality": "specialty", "dietician": "dietitian",
 	"enrolment": "enrollment", "fulfil": "fulfill", "skilful": "skillful", "judgement": "judgment", "orthoptic": "orthoptic",
 	"sceptic": "skeptic", "artefact": "artifact", "adviser": "advisor", "carers": "carer", "orthopaedist": "orthopedist",
+	"asst": "assistant", "mgr": "manager", "coord": "coordinator", "supvr": "supervisor", "dept": "department", "hosp": "hospital",
+	"svcs": "service", "drs": "doctor", "assoc": "associate", "exec": "executive", "cert": "certified",
 	"sulphur": "sulfur", "sulphate": "sulfate", "tyre": "tire", "kerb": "curb", "mould": "mold", "plough": "plow",
 }
 

@@ -29,6 +29,7 @@ import (
 //	=r      is r, together with what it implies, under another name
 //	*broad  does not relate its children
 //	*generic a noun such as assistant or officer
+//	*leads  is also what stands before it: a midwife team leader is a midwife
 //
 // A form of several concepts needs a read line, which decides between them:
 // the first reading whose conditions hold. A form of several words is quoted
@@ -61,6 +62,7 @@ type conceptLine struct {
 	id             string
 	kind           Kind
 	broad, generic bool
+	leads          bool
 	links          []linkLine
 	forms          []string
 }
@@ -177,6 +179,7 @@ func (p *parser) add(c *conceptLine, extend bool) {
 		earlier.links = append(earlier.links, c.links...)
 		earlier.broad = earlier.broad || c.broad
 		earlier.generic = earlier.generic || c.generic
+		earlier.leads = earlier.leads || c.leads
 	case earlier == nil:
 		p.byID[c.id] = c
 		p.lines = append(p.lines, c)
@@ -206,6 +209,9 @@ func (p *parser) parseLink(c *conceptLine, field string) {
 		return
 	case "*generic":
 		c.generic = true
+		return
+	case "*leads":
+		c.leads = true
 		return
 	}
 	for _, sign := range signs {

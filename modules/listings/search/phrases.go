@@ -9,7 +9,8 @@ import (
 type phrases struct {
 	tokens []Token
 	words  Words
-	caps   bool // all letters of the text are capitals
+	caps   bool   // all letters of the text are capitals
+	end    string // the text after the last token
 	found  []phrase
 }
 
@@ -24,6 +25,10 @@ type phrase struct {
 func (a *annotator) parse(p *phrases, text string) {
 	p.tokens = splitNumbers(AppendTokens(p.tokens[:0], text))
 	p.words = a.v.appendWords(p.words[:0], p.tokens)
+	p.end = text
+	if n := len(p.tokens); n > 0 {
+		p.end = text[p.tokens[n-1].End:]
+	}
 	p.caps = len(p.tokens) >= 3 && text == strings.ToUpper(text)
 	p.found = p.found[:0]
 	part := 0
@@ -41,7 +46,10 @@ func (a *annotator) parse(p *phrases, text string) {
 const (
 	phraseCost  = 1.0
 	genericCost = 1.9 // a noun such as assistant alone
-	unknownCost = 3.0
+	// compositeCost is for a role that stands for several concepts: "neonatal
+	// intensive care, nurse" is simpler than "neonatal, intensive care nurse".
+	compositeCost = 1.05
+	unknownCost   = 3.0
 )
 
 // step is the cheapest way to cover the words before it.
@@ -87,8 +95,11 @@ func (a *annotator) cover(p *phrases, from, to, part int) {
 
 // cost is the cost of covering words with the form.
 func (m Match) cost() float64 {
-	if m.Form.Readings[0].Concept.Generic {
+	switch c := m.Form.Readings[0].Concept; {
+	case c.Generic:
 		return genericCost
+	case c.Same != nil:
+		return compositeCost
 	}
 	return phraseCost
 }
@@ -138,6 +149,34 @@ func (p *phrases) kinds(i, step int) []Kind {
 	return out
 }
 
+// isQuestion reports whether a question mark follows the part.
+func (p *phrases) isQuestion(part int) bool {
+	last := -1
+	for _, f := range p.found {
+		if f.part == part {
+			last = f.End
+		}
+	}
+	if last < 0 {
+		return false
+	}
+	for ; last < len(p.tokens); last++ {
+		if strings.Contains(p.tokens[last].Gap, "?") {
+			return true
+		}
+		if p.words[last].gap == gapBreak {
+			return false
+		}
+	}
+	return strings.Contains(p.end, "?")
+}
+
+// hasAnswer reports whether a part that is no question names a role: "Were you
+// a nurse? Become a recruiter".
+func (p *phrases) hasAnswer() bool {
+	return slices.ContainsFunc(p.found, func(f phrase) bool { return f.isRole() && !p.isQuestion(f.part) })
+}
+
 // span is a range of phrases and of words.
 type span struct{ from, to, start, end int }
 
@@ -162,6 +201,13 @@ func (p *phrases) alternatives() []span {
 	}
 	cur.to, cur.end = len(p.found), len(p.words)
 	return append(out, cur)
+}
+
+// isTraining reports whether an alternative names the post of a trainee.
+func (p *phrases) isTraining(alt span) bool {
+	return slices.ContainsFunc(p.found[alt.from:alt.to], func(f phrase) bool {
+		return f.concept != nil && (f.concept.ID == "trainee-grade" || f.concept.ID == "apprentice-grade")
+	})
 }
 
 // joins reports whether word w, before phrase next, joins alternatives.

@@ -32,6 +32,8 @@ type Places interface {
 	// "Springfield, IL", "Kent", "Ireland". A qualifier narrows; without one the
 	// largest place of the name is meant. It takes microseconds.
 	Resolve(text string) (Place, bool)
+	// Correct finds the place that a misspelt name may mean.
+	Correct(text string) (Place, bool)
 }
 
 // CountryName returns the name of the country with the code.

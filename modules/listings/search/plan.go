@@ -8,18 +8,19 @@ import (
 // The prefixes of the keys by which adverts are found. A level is part of the
 // prefix: "role.head:nurse".
 const (
-	keyRoleHead   = "role.head:"
-	keyRoleSecond = "role.second:"
-	keyRoleTitle  = "role.title:"
-	keyRoleText   = "role.text:"
-	keySpecTitle  = "specialty.title:"
-	keySpecField  = "specialty.field:"
-	keySpecText   = "specialty.text:"
-	keyStated     = "stated:" // a slot about which the advert says something
-	keyRemote     = "remote:" // a country, or nothing for any
-	keyCountry    = "country:"
-	keyNation     = "nation:"
-	keyRegion     = "region:"
+	keyRoleHead     = "role.head:"
+	keyRoleSecond   = "role.second:"
+	keyRoleTitle    = "role.title:"
+	keyRoleText     = "role.text:"
+	keySpecTitle    = "specialty.title:"
+	keySpecField    = "specialty.field:"
+	keySpecText     = "specialty.text:"
+	keySettingField = "setting.field:" // named in the title or a field
+	keyStated       = "stated:"        // a slot about which the advert says something
+	keyRemote       = "remote:"        // a country, or nothing for any
+	keyCountry      = "country:"
+	keyNation       = "nation:"
+	keyRegion       = "region:"
 )
 
 // How tells in which way a hit satisfies a slot.
@@ -50,21 +51,30 @@ type Plan struct {
 // The costs of levels, in twentieths.
 const (
 	costRoleText    = 4
+	costSettingText = 3
+	costRoleTitle   = 12
 	costSecond      = 7
 	costSpecField   = 1
 	costSpecText    = 11
 	costSpecMissing = 17
-	costSilent      = 9
-	costContradicts = 18
-	costRemote      = 2
-	costNearby      = 6
-	costFar         = 10
-	costNamed       = 11
-	costSameRegion  = 13
-	costSameCountry = 17
-	costWordInText  = 6
-	costOtherWords  = 4
-	costPayUnstated = 7
+	// costSpecBroad is for the specialty of a role such as nurse or doctor, which
+	// says little without it.
+	costSpecBroad       = 22
+	costSilent          = 9
+	costContradicts     = 18
+	costRemote          = 9
+	costNearby          = 6
+	costFar             = 10
+	costNamed           = 11
+	costSameRegion      = 13
+	costSameCountry     = 17
+	costWordInText      = 6
+	costOtherWords      = 4
+	costOtherProfession = 1
+	costNonClinical     = 5
+	// costModifierMissing is for the first role of "nurse recruiter".
+	costModifierMissing = 12
+	costPayUnstated     = 7
 	// maxDetails is the most that grade, experience, contract, hours, shift and
 	// setting cost together.
 	maxDetails = 19
@@ -72,6 +82,8 @@ const (
 	MaxCost = 32
 	// costStep times one minus the strength of a link is its cost.
 	costStep = 20
+	// regionRadius is how far the middle of a region is from its border, in miles.
+	regionRadius = 20
 	// kin is the strength between siblings, and towards a parent.
 	kinStrength = .35
 )
@@ -90,6 +102,9 @@ func (u *Understanding) Plan(radius float64) Plan {
 		default:
 			b.add(i, b.levels(t))
 		}
+	}
+	if !b.has(SlotRole) {
+		b.addProfession()
 	}
 	b.addWording()
 	return b.Plan
@@ -132,7 +147,7 @@ func (b *planner) levels(t *Term) []level {
 	case SlotPlace:
 		out = b.place(t)
 	case SlotPay:
-		out = []level{exact(0, HowField, PaysBetween(*t.Pay)), relaxed(costPayUnstated, HowMissing, Not(PaysBetween(PayRange{})))}
+		out = []level{exact(0, HowField, PaysBetween(*t.Pay)), relaxed(costPayUnstated, HowMissing, Not(PaysBetween(PayRange{}))), relaxed(costContradicts, HowMissing, All())}
 	case SlotWord:
 		out = b.word(t)
 	default:
@@ -157,11 +172,15 @@ func (b *planner) role(t *Term) []level {
 		exact(costRoleText, HowText, anyKey(keyRoleText, t.Concepts)),
 		exact(costSecond, HowTitle, anyKey(keyRoleSecond, t.Concepts)),
 	}
-	return append(out, relatedLevels(t.Concepts, keyRoleHead, costStep)...)
+	if !slices.ContainsFunc(t.Concepts, func(c *Concept) bool { return c.Broad }) {
+		out = append(out, relaxed(costRoleTitle, HowTitle, And(anyKey(keyRoleTitle, t.Concepts), Not(HasKey(keyRoleHead+nonClinical)))))
+	}
+	return append(out, relatedLevels(t.Concepts, t.related, keyRoleHead, costStep)...)
 }
 
-// relatedLevels are levels for the concepts that who asks for these may get.
-func relatedLevels(concepts []*Concept, prefix string, step float64) []level {
+// relatedLevels are levels for the concepts that who asks for these may get, and
+// for others.
+func relatedLevels(concepts []*Concept, others []Link, prefix string, step float64) []level {
 	strengths := map[*Concept]float64{}
 	note := func(c *Concept, strength float64) {
 		if !slices.Contains(concepts, c) {
@@ -173,13 +192,16 @@ func relatedLevels(concepts []*Concept, prefix string, step float64) []level {
 			note(s, kinStrength)
 		}
 		for _, p := range c.Parents {
-			if !p.To.Broad {
+			if !p.To.Broad || c.Kind == Specialty {
 				note(p.To, kinStrength*p.Strength)
 			}
 		}
 		for _, r := range c.Related {
 			note(r.To, r.Strength)
 		}
+	}
+	for _, r := range others {
+		note(r.To, r.Strength)
 	}
 	byCost := map[int][]*Concept{}
 	for c, strength := range strengths {
@@ -203,11 +225,21 @@ func (b *planner) specialty(t *Term) []level {
 		exact(costSpecText, HowText, And(anyKey(keySpecText, t.Concepts), Not(HasKey(keyStated+SlotSpecialty)))),
 		relaxed(costSpecText, HowText, anyKey(keySpecText, t.Concepts)),
 	}
-	out = append(out, relatedLevels(t.Concepts, keySpecTitle, .8*costStep)...)
+	out = append(out, relatedLevels(t.Concepts, nil, keySpecTitle, .8*costStep)...)
 	if b.has(SlotRole) { // without a role the specialty is what is asked for
-		out = append(out, relaxed(costSpecMissing, HowMissing, All()))
+		out = append(out, relaxed(b.specMissing(), HowMissing, All()))
 	}
 	return out
+}
+
+// specMissing is the cost of an advert in another specialty.
+func (b *planner) specMissing() int {
+	for i := range b.understanding.Terms {
+		if t := &b.understanding.Terms[i]; t.Slot == SlotRole && !t.Excluded && slices.ContainsFunc(t.Concepts, func(c *Concept) bool { return c.Broad }) {
+			return costSpecBroad
+		}
+	}
+	return costSpecMissing
 }
 
 func (b *planner) has(slot string) bool {
@@ -223,15 +255,22 @@ func (b *planner) detail(t *Term) []level {
 	if slices.ContainsFunc(t.Concepts, func(c *Concept) bool { return c.ID == remoteConcept }) {
 		return []level{exact(0, HowField, HasKey(keyRemote)), relaxed(b.detailCost(costContradicts), HowMissing, All())}
 	}
-	met := exact(0, HowField, anyKey(t.Slot+":", t.Concepts))
-	if !b.has(SlotRole) { // it is what is asked for, alone or with a specialty
-		return []level{met}
+	met := []level{exact(0, HowField, anyKey(t.Slot+":", t.Concepts))}
+	if t.Slot == SlotSetting { // a description may name others
+		met = []level{exact(0, HowField, anyKey(keySettingField, t.Concepts)), exact(costSettingText, HowText, met[0].Expr)}
 	}
-	return []level{
-		met,
+	if !b.has(SlotRole) { // it is what is asked for, alone or with a specialty
+		return met
+	}
+	out := append(met,
 		relaxed(b.detailCost(costSilent), HowMissing, Not(stated)),
 		relaxed(b.detailCost(costContradicts), HowMissing, stated),
+	)
+	for _, l := range relatedLevels(t.Concepts, nil, t.Slot+":", costSilent) {
+		l.Cost = b.detailCost(l.Cost)
+		out = append(out, l)
 	}
+	return out
 }
 
 // detailCost keeps the sum over all details within maxDetails.
@@ -252,10 +291,13 @@ func (b *planner) place(t *Term) []level {
 	each := func(f func(p Place) Expr) Expr { return Or(each(t.Places, f)...) }
 	within := func(factor float64) Expr {
 		return each(func(p Place) Expr {
-			if p.Kind != Town {
-				return Or()
+			switch p.Kind {
+			case Town:
+				return IsWithin(Point{p.Lat, p.Lon}, factor*b.radius)
+			case Region: // its neighbours
+				return IsWithin(Point{p.Lat, p.Lon}, factor*regionRadius)
 			}
-			return IsWithin(Point{p.Lat, p.Lon}, factor*b.radius)
+			return Or()
 		})
 	}
 	out := []level{
@@ -298,6 +340,9 @@ func PlaceExpr(p Place, radius float64) Expr {
 
 // word are the levels of free text. It is never left out.
 func (b *planner) word(t *Term) []level {
+	if len(t.Concepts) > 0 {
+		return modifier(t)
+	}
 	title := Or(each(t.alternatives(), func(words []string) Expr { return HasTitleWord(words[0]) })...)
 	anywhere := Or(each(t.alternatives(), func(words []string) Expr { return HasWord(words[0]) })...)
 	if t.Unfinished {
@@ -310,6 +355,24 @@ func (b *planner) word(t *Term) []level {
 		}
 	}
 	return []level{exact(0, HowTitle, title), exact(max(1, costWordInText/n), HowText, anywhere)}
+}
+
+// modifier are the levels of a role that only describes another one: the nurse of
+// a nurse recruitment consultant.
+func modifier(t *Term) []level {
+	phrase := HasPhrase(t.Words...)
+	inTitle := phrase
+	inTitle.Title = true
+	titles := []Expr{inTitle}
+	for _, c := range t.Concepts {
+		c = c.base()
+		titles = append(titles, HasKey(keyRoleTitle+c.ID), HasKey(keyRoleSecond+c.ID), HasKey(keyRoleHead+c.ID))
+	}
+	return []level{
+		exact(0, HowTitle, Or(titles...)),
+		exact(costWordInText, HowText, phrase),
+		relaxed(costModifierMissing, HowMissing, All()),
+	}
 }
 
 // addWording prefers titles with the words of the query to those with other names
@@ -328,6 +391,30 @@ func (b *planner) addWording() {
 		return
 	}
 	b.Slots = append(b.Slots, Slot{Levels: []SlotLevel{{And(words...), 0, true}, {Or(words...), costOtherWords / 2, true}, {All(), costOtherWords, true}}})
+	b.How, b.Terms = append(b.How, nil), append(b.Terms, -1)
+}
+
+// addProfession puts the posts of the profession that staffs a specialty before
+// the others of a query without a role, and those outside of care last.
+func (b *planner) addProfession() {
+	var professions []Expr
+	for i := range b.understanding.Terms {
+		for _, c := range b.understanding.Terms[i].Concepts {
+			for _, l := range c.Related {
+				if l.To.Kind == Role {
+					professions = append(professions, HasKey(keyRoleHead+l.To.ID))
+				}
+			}
+		}
+	}
+	if len(b.Slots)+len(b.Must) == 0 {
+		return
+	}
+	b.Slots = append(b.Slots, Slot{Levels: []SlotLevel{
+		{Or(professions...), 0, true},
+		{Not(HasKey(keyRoleHead + nonClinical)), costOtherProfession, true},
+		{All(), costNonClinical, true},
+	}})
 	b.How, b.Terms = append(b.How, nil), append(b.Terms, -1)
 }
 

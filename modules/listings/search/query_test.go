@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,14 @@ read rt respiratory-therapist if spec(intensive-care) | radiation-therapist if s
 
 type testPlaces map[string]Place
 
+// Correct knows one misspelling.
+func (p testPlaces) Correct(text string) (Place, bool) {
+	if strings.EqualFold(text, "leesd") {
+		return p["leeds"], true
+	}
+	return Place{}, false
+}
+
 func (p testPlaces) Resolve(text string) (Place, bool) {
 	place, ok := p[strings.ToLower(text)]
 	return place, ok
@@ -61,6 +70,16 @@ var somePlaces = testPlaces{
 type testLexicon map[string]int
 
 func (l testLexicon) Frequency(word string) int { return l[word] }
+
+func (l testLexicon) Words(prefix string) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for word, n := range l {
+			if strings.HasPrefix(word, prefix) && !yield(word, n) {
+				return
+			}
+		}
+	}
+}
 
 func testParser(t testing.TB) *Parser {
 	t.Helper()

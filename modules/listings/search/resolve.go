@@ -10,6 +10,42 @@ func (q *query) resolve() {
 	for _, p := range q.parts {
 		q.addTerm(p)
 	}
+	q.addImpliedRole()
+}
+
+// addImpliedRole adds the role of a grade that is asked for without one: an ST3
+// is a doctor.
+func (q *query) addImpliedRole() {
+	var from *Term
+	for i := range q.out.Terms {
+		switch t := &q.out.Terms[i]; {
+		case t.Excluded:
+		case t.Slot == SlotRole:
+			return
+		case t.Slot == SlotGrade && from == nil && t.Concepts[0].impliedRole() != nil:
+			from = t
+		}
+	}
+	if from != nil {
+		role := from.Concepts[0].impliedRole()
+		q.out.Terms = append(q.out.Terms, Term{Slot: SlotRole, Concepts: []*Concept{role}, Start: from.Start, End: from.End})
+	}
+}
+
+// impliedRole returns the role that comes with the concept or one above it, or
+// nil.
+func (c *Concept) impliedRole() *Concept {
+	for _, i := range c.Implied {
+		if i.Kind == Role {
+			return i
+		}
+	}
+	for _, p := range c.Parents {
+		if r := p.To.impliedRole(); r != nil {
+			return r
+		}
+	}
+	return nil
 }
 
 // resolveForms gives each form its concept: first those with one meaning, then
@@ -87,10 +123,12 @@ func (q *query) dropModifierRoles() {
 		}
 		if last >= 0 && !p.or {
 			drop := last
-			if prev := q.parts[last].concept; prev.IsA(p.concept) {
+			if prev := q.parts[last].concept; prev.IsA(p.concept) || q.isSubordinate(last, i) || p.concept.Broad && prev.isNonClinical() {
 				drop = i
 			}
-			q.parts[drop].demote(!q.parts[drop].concept.IsKin(q.parts[last+i-drop].concept))
+			if !q.parts[drop].describe(q.parts[last+i-drop].concept) {
+				q.parts[drop].demote(!q.parts[drop].concept.IsKin(q.parts[last+i-drop].concept))
+			}
 			if drop == i {
 				continue
 			}
@@ -99,11 +137,49 @@ func (q *query) dropModifierRoles() {
 	}
 }
 
-// demote makes a role a modifier: its words are still wanted, unless the role
-// that stays says the same.
-func (p *part) demote(wanted bool) {
+// isSubordinate reports whether a preposition stands before part i, so that it
+// only describes the earlier part: "secretary to the director".
+func (q *query) isSubordinate(earlier, i int) bool {
+	from, to := q.parts[earlier].term.End, q.parts[i].term.Start
+	if from > to {
+		return false
+	}
+	for _, t := range Tokens(q.text[from:to]) {
+		switch t.Word {
+		case "to", "for", "of", "in", "at", "with", "supporting", "assisting":
+			return true
+		case "as":
+			return false
+		}
+	}
+	return false
+}
+
+// isNonClinical reports whether the concept is a role outside of care.
+func (c *Concept) isNonClinical() bool {
+	return slices.ContainsFunc(c.base().ancestors, func(l Link) bool { return l.To.ID == nonClinical })
+}
+
+// nonClinical is the concept above all roles outside of care.
+const nonClinical = "non-clinical"
+
+// describe turns a role into the specialty that it implies and reports whether
+// there is one: the dentist of "receptionist at a dentist".
+func (p *part) describe(role *Concept) bool {
+	i := slices.IndexFunc(p.concept.Implied, func(c *Concept) bool { return c.Kind == Specialty })
+	if i < 0 || p.concept.IsKin(role) {
+		return false
+	}
+	p.term.Slot, p.term.Concepts = SlotSpecialty, []*Concept{p.concept.Implied[i]}
 	p.concept, p.form = nil, nil
-	p.term.Slot = SlotWord
+	return true
+}
+
+// demote makes a role a modifier: it is still wanted, as a word or in another
+// part of the title, unless the role that stays says the same.
+func (p *part) demote(wanted bool) {
+	p.term.Slot, p.term.Concepts = SlotWord, []*Concept{p.concept}
+	p.concept, p.form = nil, nil
 	if !wanted {
 		p.term = Term{}
 	}
@@ -181,7 +257,10 @@ func (q *query) addTerm(p part) {
 	}
 	for _, c := range p.concept.Means() {
 		t := p.term
-		t.Slot, t.Concepts = slots[c.Kind], []*Concept{c}
+		t.Slot, t.Concepts, t.related = slots[c.Kind], []*Concept{c}, nil
+		if c.Kind == Role {
+			t.related = p.concept.Related
+		}
 		q.out.Terms = append(q.out.Terms, t)
 	}
 }

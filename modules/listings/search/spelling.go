@@ -1,6 +1,7 @@
 package search
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,9 @@ import (
 type Lexicon interface {
 	// Frequency returns the number of adverts that contain exactly this word.
 	Frequency(word string) int
+	// Words iterates over the words that begin with the prefix, with their
+	// frequency.
+	Words(prefix string) iter.Seq2[string, int]
 }
 
 // Spelling corrects misspelt words of queries towards the words of the vocabulary
@@ -45,11 +49,11 @@ const (
 func (s *Spelling) Correct(t Token, unfinished bool) []string {
 	s.once.Do(s.build)
 	n := utf8.RuneCountInString(t.Word)
-	if n < oneEditFrom || n > longestWord || hasDigit(t.Word) || strings.ContainsAny(t.Word, "&+/.") || s.known[t.Word] || s.known[Normalize(t.Word)] {
+	if n < oneEditFrom || n > longestWord || hasDigit(t.Word) || strings.ContainsAny(t.Word, "&+/.") || s.vocabulary.isKnown(t.Word) {
 		return nil
 	}
 	frequency := s.lexicon.Frequency(t.Word)
-	if unfinished && (frequency > 0 || s.beginsWord(t.Word)) {
+	if unfinished && (frequency > 0 || s.beginsWord(t.Word) || s.beginsCommonWord(t.Word)) {
 		return nil
 	}
 	edits := 1
@@ -124,6 +128,16 @@ func (s *Spelling) beginsWord(prefix string) bool {
 	return false
 }
 
+// beginsCommonWord reports whether several adverts have a word that begins so.
+func (s *Spelling) beginsCommonWord(prefix string) bool {
+	for _, n := range s.lexicon.Words(prefix) {
+		if n > 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // nearest returns the closest known word, of equally close ones the most frequent
 // one. The first letter is right more often than the others.
 func (s *Spelling) nearest(word string, edits int) (best string, distance int) {
@@ -143,6 +157,26 @@ func (s *Spelling) nearest(word string, edits int) (best string, distance int) {
 		}
 	}
 	return best, distance
+}
+
+// near returns the known words one edit away, the likeliest first.
+func (s *Spelling) near(word string) []string {
+	s.once.Do(s.build)
+	var out []string
+	for _, rest := range deletions(word, 1) {
+		for _, candidate := range s.deleted[rest] {
+			if !slices.Contains(out, candidate) && editDistance(word, candidate) == 1 {
+				out = append(out, candidate)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		if s.isLikelier(a, b, word) {
+			return -1
+		}
+		return 1
+	})
+	return out
 }
 
 func (s *Spelling) isLikelier(a, b, word string) bool {

@@ -54,6 +54,9 @@ type Concept struct {
 	// Generic roles (assistant, officer) weigh less than a full name, and what
 	// stands before them in a title is only a modifier.
 	Generic bool
+	// Leads marks roles such as team leader: what stands before them in a title
+	// is a second choice.
+	Leads bool
 	// Same is the role that this one is, together with Implied: a urologist is
 	// a doctor in urology. It is nil for most concepts.
 	Same *Concept

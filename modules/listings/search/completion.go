@@ -1,0 +1,91 @@
+package search
+
+import (
+	"slices"
+	"strings"
+)
+
+// completion reads the words from token i to the end of the text as the beginning
+// of a form.
+func (r *run) completion(i int) (candidate, bool) {
+	n := len(r.tokens)
+	final := r.tokens[n-1].Word
+	if !r.last || len(final) < minUnfinished && i == n-1 || n-i > maxUnfinished || r.isForm(n-1) || stopWords[final] || r.coversTaken(i, n) {
+		return candidate{}, false
+	}
+	var words []string
+	for _, t := range r.tokens[i:n] {
+		words = append(words, Normalize(t.Word))
+	}
+	words[len(words)-1] = final
+	q := r.query // whose Words correct the spelling
+	whole := q.Words != nil && q.Words.lexicon.Frequency(final) > 0
+	concepts := r.Vocabulary.completions(words, whole)
+	if len(concepts) == 0 {
+		return candidate{}, false
+	}
+	// It costs more than a form: a finished form never begins another.
+	s := candidate{start: i, end: n, cost: costGeneric, term: Term{Slot: slots[concepts[0].Kind], Unfinished: true}}
+	if len(concepts) == 1 {
+		s.concept = concepts[0]
+	}
+	for _, c := range concepts {
+		if c = c.Means()[0]; !slices.Contains(s.term.Concepts, c) {
+			s.term.Concepts = append(s.term.Concepts, c)
+		}
+	}
+	return s, true
+}
+
+// minUnfinished is the length from which a word is completed.
+const minUnfinished = 3
+
+// maxUnfinished is how many words a form has that is completed.
+const maxUnfinished = 5
+
+// maxCompletions limits the concepts that an unfinished word stands for.
+const maxCompletions = 12
+
+// completions returns the concepts, all of one kind, with a form that continues
+// the words, of which the last one may be incomplete: first those that complete
+// the last word alone. A word that is whole, since adverts contain it, begins
+// longer words but no phrases.
+func (v *Vocabulary) completions(words []string, whole bool) []*Concept {
+	prefix := strings.Join(words, " ")
+	from, _ := slices.BinarySearchFunc(v.sorted, prefix, func(f sortedForm, prefix string) int { return strings.Compare(f.text, prefix) })
+	var out []*Concept
+	for _, longer := range []bool{false, true} {
+		if longer && (len(out) > 0 || whole && len(words) == 1) {
+			break
+		}
+		for _, f := range v.sorted[from:] {
+			if !strings.HasPrefix(f.text, prefix) {
+				break
+			}
+			c := f.form.Readings[0].Concept
+			if f.text == prefix || longer != strings.Contains(f.text[len(prefix):], " ") || c.Kind == Filler || slices.Contains(out, c) || len(out) > 0 && c.Kind != out[0].Kind {
+				continue
+			}
+			if out = append(out, c); len(out) == maxCompletions {
+				return out
+			}
+		}
+	}
+	return out
+}
+
+// sortedForm is a form under its normalized words.
+type sortedForm struct {
+	text string
+	form *Form
+}
+
+// sortForms returns the forms in the order of their normalized words.
+func sortForms(forms []*Form) []sortedForm {
+	out := make([]sortedForm, len(forms))
+	for i, f := range forms {
+		out[i] = sortedForm{strings.Join(normalized(f.Text), " "), f}
+	}
+	slices.SortFunc(out, func(a, b sortedForm) int { return strings.Compare(a.text, b.text) })
+	return out
+}

@@ -1,0 +1,131 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// markers are the words before a place.
+var markers = map[string]bool{"in": true, "near": true, "at": true, "around": true, "by": true, "within": true, "from": true}
+
+// places returns the places that begin at token i, markers included.
+func (r *run) places(i int) (out []candidate) {
+	if r.Places == nil {
+		return nil
+	}
+	first, marked := i, false
+	if markers[r.tokens[i].Word] {
+		first, marked = i+1, true
+	}
+	if first > 0 && first < len(r.tokens) && strings.Contains(r.tokens[first].Gap, ",") {
+		marked = true
+	}
+	for end := first + 1; end <= len(r.tokens) && end-first <= maxPlaceWords; end++ {
+		if r.coversTaken(first, end) {
+			break
+		}
+		p, corrected, ok := r.resolvePlace(first, end)
+		if !ok || !marked && !r.isPlaceName(first, end, p) {
+			continue
+		}
+		s := candidate{start: i, end: end, cost: costPlace, term: Term{Slot: SlotPlace, Places: []Place{p}}, corrected: corrected}
+		if marked {
+			s.cost = costMarkedPlace
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// resolvePlace finds the place that the tokens name. A single word that no advert
+// contains may be the beginning of a name or misspelt: "bright" is Brighton and
+// "edinburg" Edinburgh if adverts say so.
+func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) {
+	name := r.placeName(start, end)
+	p, ok = r.Places.Resolve(name)
+	word := r.tokens[start].Word
+	if end-start > 1 || len(word) < minUnfinished+1 || hasDigit(word) || ok && p.Kind != Town || r.Vocabulary.isKnown(word) || r.query.Words == nil {
+		return p, "", ok
+	}
+	lexicon := r.query.Words.lexicon
+	if lexicon.Frequency(word) > 0 {
+		return p, "", ok
+	}
+	if r.last && end == len(r.tokens) {
+		if longer, found := r.completePlace(word); found {
+			return longer, longer.Name, true
+		}
+	}
+	if other, found := r.Places.Correct(name); found && (!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
+		return other, other.Name, true
+	}
+	return p, "", ok
+}
+
+func lastWord(name string) string {
+	words := foldedWords(name)
+	return words[len(words)-1]
+}
+
+// completePlace returns the town whose name begins with the word and that most
+// adverts name.
+func (r *run) completePlace(word string) (best Place, ok bool) {
+	most := 0
+	for name, n := range r.query.Words.lexicon.Words(word) {
+		if n <= most || r.Vocabulary.isKnown(name) {
+			continue
+		}
+		if p, found := r.Places.Resolve(name); found && (p.Kind != Town || p.Population >= wellKnown) {
+			best, most, ok = p, n, true
+		}
+	}
+	return best, ok
+}
+
+// placeName returns tokens as the gazetteer expects them, with the commas between
+// a town and its county.
+func (r *run) placeName(start, end int) string {
+	var b strings.Builder
+	for i := start; i < end; i++ {
+		if i > start {
+			if strings.Contains(r.tokens[i].Gap, ",") {
+				b.WriteByte(',')
+			}
+			b.WriteByte(' ')
+		}
+		b.WriteString(r.tokens[i].Surface)
+	}
+	return b.String()
+}
+
+// isPlaceName reports whether words without a marker mean the place of that name:
+// it is large enough, and the words are no other thing.
+func (r *run) isPlaceName(start, end int, p Place) bool {
+	if end-start == 1 {
+		word := r.tokens[start].Word
+		if p.Kind == Town && (len(word) < 3 || r.isForm(start) || commonPlaces[word]) {
+			return false
+		}
+		if p.Kind != Town {
+			return len(word) > 3 || word == "uk" || word == "usa"
+		}
+	}
+	switch {
+	case p.Kind != Town, hasDigit(r.tokens[start].Word):
+		return true
+	case p.Country == "GB" || p.Country == "IE":
+		return p.Population >= minTown/(end-start)
+	}
+	return p.Population >= minTownOutsideUK/(end-start)
+}
+
+// isForm reports whether the token alone is a form.
+func (r *run) isForm(i int) bool {
+	return slices.ContainsFunc(r.Vocabulary.Matches(nil, r.words, i), func(m Match) bool { return m.End == i+1 })
+}
+
+func hasDigit(s string) bool { return strings.IndexFunc(s, unicode.IsDigit) >= 0 }
+
+// commonPlaces are names of towns that are mostly other words.
+var commonPlaces = wordSet("ward home bank street rugby battle deal sandwich poole barking hope rest sale ash bury cross green hall hill house long mill moor new north south east west park rose stone well wells wood general care support mobile house nice best day days young send over nursing street beer eye crook hook looe ware yelling staff")

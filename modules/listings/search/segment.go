@@ -1,0 +1,371 @@
+package search
+
+import (
+	"slices"
+	"strings"
+)
+
+// run is a sequence of plain words.
+type run struct {
+	*query
+	base   int // offset of the run in the text
+	tokens []Token
+	words  Words
+	// last is set if the text ends with the last word, which may be incomplete.
+	last bool
+	// taken are pay amounts and other spans that were read before, by their
+	// first token.
+	taken map[int]candidate
+}
+
+func (q *query) parseRun(start, end int, last bool) {
+	text := q.text[start:end]
+	tokens := splitNumbers(Tokens(text))
+	if len(tokens) == 0 {
+		return
+	}
+	q.hasWord = true
+	if q.Words != nil {
+		tokens = q.correct(tokens)
+	}
+	r := run{query: q, base: start, tokens: tokens, words: q.Vocabulary.Words(tokens), taken: map[int]candidate{}}
+	r.last = last && len(text) > 0 && tokens[len(tokens)-1].End == len(text)
+	r.findPay(text)
+	for _, s := range r.segment() {
+		r.add(s)
+	}
+}
+
+// correct replaces misspelt words, and joins words that were divided ("radio
+// grapher").
+func (q *query) correct(tokens []Token) []Token {
+	out := make([]Token, 0, len(tokens))
+	for i := 0; i < len(tokens); i++ {
+		t := tokens[i]
+		if i+1 < len(tokens) && q.Vocabulary.isDivided(tokens, i) {
+			t.Word += tokens[i+1].Word
+			t.Surface, t.End = t.Word, tokens[i+1].End
+			out = append(out, t)
+			i++
+			continue
+		}
+		to := q.Words.Correct(t, i == len(tokens)-1)
+		if len(to) == 0 || q.isPlace(t) {
+			out = append(out, t)
+			continue
+		}
+		q.addCorrection(t.Word, to...)
+		for k, word := range to {
+			c := t
+			c.Word, c.Surface = word, word
+			if k > 0 {
+				c.Gap = " "
+			}
+			out = append(out, c)
+		}
+	}
+	return q.correctPhrases(out)
+}
+
+func (q *query) addCorrection(from string, to ...string) {
+	q.out.Corrections = append(q.out.Corrections, Correction{From: from, To: strings.Join(to, " ")})
+}
+
+// isDivided reports whether token i and the next one, which have no meaning
+// apart, make one known word.
+func (v *Vocabulary) isDivided(tokens []Token, i int) bool {
+	a, b := tokens[i], tokens[i+1]
+	if b.Gap != " " || len(a.Word)+len(b.Word) < minDivided || !v.isKnown(a.Word+b.Word) {
+		return false
+	}
+	words := v.Words(tokens[max(0, i-maxPhrase):min(len(tokens), i+1+maxPhrase)])
+	at := i - max(0, i-maxPhrase)
+	for j := range at + 1 {
+		for _, m := range v.Matches(nil, words, j) {
+			if m.End > at+1 || m.Start == at {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// minDivided is the length of the shortest word that is joined of two.
+const minDivided = 7
+
+// isKnown reports whether a form has the word.
+func (v *Vocabulary) isKnown(word string) bool { return v.trie.words[Normalize(word)] != 0 }
+
+// correctPhrases replaces unknown words that adverts or the gazetteer know, one
+// edit from a word with which the ones beside them make a form: "heath visitor".
+func (q *query) correctPhrases(tokens []Token) []Token {
+	for i, t := range tokens {
+		if len(tokens) == 1 || len(t.Word) < minInPhrase || hasDigit(t.Word) || q.Vocabulary.isKnown(t.Word) {
+			continue
+		}
+		if i > 0 && markers[tokens[i-1].Word] {
+			continue
+		}
+		frequency := q.Words.lexicon.Frequency(t.Word)
+		for _, word := range q.Words.near(t.Word) {
+			if frequency > 0 && q.Words.lexicon.Frequency(word) < rareInPhrase*frequency {
+				continue
+			}
+			tokens[i].Word, tokens[i].Surface = word, word
+			if q.Vocabulary.isInPhrase(tokens, i) {
+				q.addCorrection(t.Word, word)
+				break
+			}
+			tokens[i] = t
+		}
+	}
+	return tokens
+}
+
+// minInPhrase is the length of the shortest word that its neighbours correct.
+const minInPhrase = 4
+
+// rareInPhrase is how many times as frequent the word must be that replaces one
+// that adverts contain.
+const rareInPhrase = 10
+
+// isInPhrase reports whether token i is in a form of several words.
+func (v *Vocabulary) isInPhrase(tokens []Token, i int) bool {
+	from := max(0, i-maxPhrase)
+	words := v.Words(tokens[from:min(len(tokens), i+maxPhrase)])
+	for j := range i - from + 1 {
+		for _, m := range v.Matches(nil, words, j) {
+			if m.End > i-from && m.End-m.Start > 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxPhrase is how many words before or after a word its form may reach.
+const maxPhrase = 3
+
+// isPlace reports whether the word is the name of a place.
+func (q *query) isPlace(t Token) bool {
+	if q.Places == nil {
+		return false
+	}
+	p, ok := q.Places.Resolve(t.Surface)
+	return ok && (p.Kind != Town || p.Population >= wellKnown)
+}
+
+// wellKnown is the population of towns whose names are no misspelt words.
+const wellKnown = 10_000
+
+// candidate is a possible reading of tokens start to end, exclusive.
+type candidate struct {
+	start, end int
+	cost       float64
+	form       *Form
+	concept    *Concept // of an unfinished form
+	term       Term
+	drop       bool // it asks for nothing
+	or         bool // the operator OR
+	not        bool // the next thing is excluded: "not retail", "without nights"
+	// corrected is the name that a misspelt or unfinished place was taken for.
+	corrected string
+}
+
+// The costs of spans: the cheapest cover of a run wins.
+const (
+	costForm         = 1
+	costGeneric      = 1.9
+	costFiller       = .9
+	costPlace        = 1.2
+	costMarkedPlace  = .8 // after in, near, at or a comma
+	costWord         = 3
+	maxPlaceWords    = 4
+	minTownOutsideUK = 40_000
+	minTown          = 2_000
+)
+
+// segment returns the cheapest cover of the run. Of equal ones it prefers the one
+// whose last phrase is longer, since English compounds end in their head.
+func (r *run) segment() []candidate {
+	n := len(r.tokens)
+	best := make([]candidate, n+1)
+	cost := make([]float64, n+1)
+	for i := 1; i <= n; i++ {
+		cost[i] = -1
+	}
+	for i := range n {
+		if cost[i] < 0 {
+			continue // inside an amount of money
+		}
+		for _, s := range r.candidatesAt(i) {
+			total := cost[i] + s.cost
+			if j := s.end; cost[j] < 0 || total < cost[j] || total == cost[j] && s.end-s.start > best[j].end-best[j].start {
+				cost[j], best[j] = total, s
+			}
+		}
+	}
+	var out []candidate
+	for i := n; i > 0; i = best[i].start {
+		out = append(out, best[i])
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// candidatesAt returns the possible spans that begin at token i.
+func (r *run) candidatesAt(i int) []candidate {
+	if s, ok := r.taken[i]; ok {
+		return []candidate{s}
+	}
+	out := []candidate{r.word(i)}
+	for _, m := range r.Vocabulary.Matches(nil, r.words, i) {
+		// "nurse or midwife" is no operating room.
+		if r.coversTaken(m.Start, m.End) || i > 0 && r.tokens[i].Surface == "or" {
+			continue
+		}
+		out = append(out, r.formCandidate(m))
+	}
+	if s, ok := r.gradeSeries(i); ok {
+		out = append(out, s)
+	}
+	if s, ok := r.completion(i); ok {
+		out = append(out, s)
+	}
+	return append(out, r.places(i)...)
+}
+
+func (r *run) coversTaken(start, end int) bool {
+	for i := start; i < end; i++ {
+		if _, ok := r.taken[i]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// word reads a single token as free text.
+func (r *run) word(i int) candidate {
+	t := r.tokens[i]
+	s := candidate{start: i, end: i + 1, cost: costWord}
+	switch {
+	case t.Word == "or" && (i > 0 || len(r.parts) > 0) && (i+1 < len(r.tokens) || !r.last):
+		s.or, s.cost = true, costForm
+		return s
+	case negations[t.Word] && i+1 < len(r.tokens) && r.tokens[i+1].Gap == " ":
+		s.not, s.cost = true, costForm
+		return s
+	case stopWords[t.Word], isSmallNumber(t.Word):
+		s.drop, s.cost = true, costFiller
+		return s
+	}
+	s.term = Term{Slot: SlotWord, Words: []string{t.Word}, Unfinished: r.last && i == len(r.tokens)-1}
+	return s
+}
+
+func (r *run) formCandidate(m Match) candidate {
+	s := candidate{start: m.Start, end: m.End, cost: costForm, form: m.Form}
+	concept := m.Form.Readings[0].Concept
+	switch {
+	case concept.Kind == Filler:
+		s.drop, s.cost = true, costFiller*float64(m.End-m.Start)
+	default:
+		s.cost = m.cost()
+	}
+	return s
+}
+
+// gradeSeries reads numbered grades that are alternatives: band 5/6, band 5 or 6.
+func (r *run) gradeSeries(i int) (candidate, bool) {
+	name, number, next := seriesAt(r.tokens, i)
+	if name == "" {
+		return candidate{}, false
+	}
+	first := r.Vocabulary.grade(name + number)
+	if first == nil {
+		return candidate{}, false
+	}
+	s := candidate{start: i, cost: costForm, term: Term{Slot: SlotGrade, Concepts: []*Concept{first}}}
+	for next < len(r.tokens) {
+		_, end := linkAt(r.tokens, next)
+		if end == next || end > len(r.tokens) {
+			break
+		}
+		c := r.Vocabulary.grade(name + strings.TrimPrefix(r.tokens[end-1].Word, strings.TrimSpace(name)))
+		if c == nil {
+			break
+		}
+		s.term.Concepts = append(s.term.Concepts, c)
+		next = end
+	}
+	s.end = next
+	return s, len(s.term.Concepts) > 1
+}
+
+// grade returns the grade with the name, or nil.
+func (v *Vocabulary) grade(name string) *Concept {
+	f := v.Form(name)
+	if f == nil || f.Readings[0].Concept.Kind != Grade {
+		return nil
+	}
+	return f.Readings[0].Concept
+}
+
+// add appends the part that a candidate becomes.
+func (r *run) add(s candidate) {
+	switch {
+	case s.or:
+		r.or = len(r.parts) > 0
+		return
+	case s.not:
+		r.not = true
+		return
+	case s.drop:
+		return
+	case s.corrected != "":
+		r.out.Corrections = append(r.out.Corrections, Correction{From: foldedText(r.tokens[s.start:s.end]), To: s.corrected})
+	}
+	tokens := r.tokens[s.start:s.end]
+	p := part{tokens: tokens, form: s.form, concept: s.concept, term: s.term, or: r.or}
+	last := len(r.parts) - 1
+	p.term.Excluded = r.not || p.or && last >= 0 && r.parts[last].negated // no nights or weekends
+	p.negated = p.term.Excluded
+	p.or = p.or && !p.negated
+	p.term.Start, p.term.End = r.base+tokens[0].Start, r.base+tokens[len(tokens)-1].End
+	if len(p.term.Words) == 0 {
+		for _, t := range tokens {
+			p.term.Words = append(p.term.Words, t.Word)
+		}
+	}
+	r.parts = append(r.parts, p)
+	r.or, r.not = false, false
+}
+
+func foldedText(tokens []Token) string {
+	words := make([]string, len(tokens))
+	for i, t := range tokens {
+		words[i] = t.Word
+	}
+	return strings.Join(words, " ")
+}
+
+// negations are the words that exclude what follows.
+var negations = wordSet("not no without except excluding minus dont doesnt isnt arent wont cant never avoid avoiding")
+
+// isSmallNumber reports whether a word is a number that says nothing alone: the
+// 6 of "6 sessions".
+func isSmallNumber(word string) bool {
+	n, ok := number(word)
+	return ok && n < 100
+}
+
+// stopWords ask for nothing anywhere, not even as part of a place.
+var stopWords = wordSet("a an the and or of for to in on at near by with from as is are be i me my we our you your any all some this that around within close im who which")
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
+	}
+	return set
+}
