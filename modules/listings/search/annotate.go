@@ -216,7 +216,7 @@ func (a *annotator) addLed(p *phrases, head int) {
 // next part of the title, as in "Technologist, Ultrasound".
 func (a *annotator) inverted(p *phrases, head int) *Concept {
 	h := p.found[head]
-	if !h.concept.Generic && !h.concept.Broad || h.End == len(p.words) || p.words[h.End].gap != gapBreak {
+	if b := h.concept.base(); !b.Generic && !b.Broad || h.End == len(p.words) || p.words[h.End].gap != gapBreak {
 		return h.concept
 	}
 	var text strings.Builder

@@ -283,7 +283,7 @@ var titles = []struct{ title, want string }{
 	{"Home Care Manager", "head=registered-manager setting=care-home-setting"},
 	{"Home Care Nurse", "head=nurse setting=home-health"},
 	{"Respite Carer (Weekends)", "head=care-assistant setting=residential-care shift=weekends"},
-	{"Children's Nurse – Community", "head=nurse spec=paediatrics setting=community-setting"},
+	{"Children's Nurse – Community", "head=nurse spec=community-paediatrics setting=community-setting"},
 	{"Neonatal Staff Nurse – Band 5/6", "head=registered-nurse spec=neonatal grade=band-5,band-6 setting=nhs"},
 	{"Substance Abuse Counselor", "head=substance-misuse-worker spec=substance-misuse"},
 	{"LCSW Therapist – Remote", "head=clinical-social-worker spec=mental-health,social-work setting=work-from-home"},

@@ -20,7 +20,7 @@ func (r *run) completion(i int) (candidate, bool) {
 	words[len(words)-1] = final
 	q := r.query // whose Words correct the spelling
 	whole := q.Words != nil && q.Words.lexicon.Frequency(final) > 0
-	concepts := r.Vocabulary.completions(words, whole)
+	concepts := r.Vocabulary.completions(words, whole, r.hasRole(i))
 	if len(concepts) == 0 {
 		return candidate{}, false
 	}
@@ -37,6 +37,18 @@ func (r *run) completion(i int) (candidate, bool) {
 	return s, true
 }
 
+// hasRole reports whether a form that ends before token i is a role.
+func (r *run) hasRole(i int) bool {
+	for j := range i {
+		for _, m := range r.Vocabulary.Matches(nil, r.words, j) {
+			if c := m.Form.Readings[0].Concept; m.End <= i && c.Kind == Role && !c.Generic {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // minUnfinished is the length from which a word is completed.
 const minUnfinished = 3
 
@@ -49,8 +61,8 @@ const maxCompletions = 12
 // completions returns the concepts, all of one kind, with a form that continues
 // the words, of which the last one may be incomplete: first those that complete
 // the last word alone. A word that is whole, since adverts contain it, begins
-// longer words but no phrases.
-func (v *Vocabulary) completions(words []string, whole bool) []*Concept {
+// longer words but no phrases. Roles may be left out.
+func (v *Vocabulary) completions(words []string, whole, noRoles bool) []*Concept {
 	prefix := strings.Join(words, " ")
 	from, _ := slices.BinarySearchFunc(v.sorted, prefix, func(f sortedForm, prefix string) int { return strings.Compare(f.text, prefix) })
 	var out []*Concept
@@ -63,7 +75,7 @@ func (v *Vocabulary) completions(words []string, whole bool) []*Concept {
 				break
 			}
 			c := f.form.Readings[0].Concept
-			if f.text == prefix || longer != strings.Contains(f.text[len(prefix):], " ") || c.Kind == Filler || slices.Contains(out, c) || len(out) > 0 && c.Kind != out[0].Kind {
+			if f.text == prefix || longer != strings.Contains(f.text[len(prefix):], " ") || c.Kind == Filler || noRoles && c.Kind == Role || slices.Contains(out, c) || len(out) > 0 && c.Kind != out[0].Kind {
 				continue
 			}
 			if out = append(out, c); len(out) == maxCompletions {

@@ -53,6 +53,8 @@ const (
 	costRoleText    = 4
 	costSettingText = 3
 	costRoleTitle   = 12
+	costComposed    = 5
+	costOtherRole   = 18
 	costSecond      = 7
 	costSpecField   = 1
 	costSpecText    = 11
@@ -175,7 +177,57 @@ func (b *planner) role(t *Term) []level {
 	if !slices.ContainsFunc(t.Concepts, func(c *Concept) bool { return c.Broad }) {
 		out = append(out, relaxed(costRoleTitle, HowTitle, And(anyKey(keyRoleTitle, t.Concepts), Not(HasKey(keyRoleHead+nonClinical)))))
 	}
+	out = append(out, composed(t.Concepts)...)
+	if b.specMissing() == costSpecBroad && b.has(SlotSpecialty) {
+		out = append(out, relaxed(costOtherRole, HowRelated, b.othersInSpecialty()))
+	}
 	return append(out, relatedLevels(t.Concepts, t.related, keyRoleHead, costStep)...)
+}
+
+// composed are levels for the posts of a wider role in the specialty that the
+// role implies: a physiologist in neurophysiology is a neurophysiologist.
+func composed(roles []*Concept) (out []level) {
+	for _, c := range roles {
+		for _, p := range c.Parents {
+			for _, s := range c.Implied {
+				if s.Kind == Specialty && p.Strength == 1 && !p.To.Broad {
+					out = append(out, exact(costComposed, HowTitle, And(HasKey(keyRoleHead+p.To.ID), HasKey(keySpecTitle+s.ID))))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// othersInSpecialty matches the posts of other professions in the specialty that
+// is asked for, but for the one that the specialty is named after: a nurse in
+// radiology is no radiographer.
+func (b *planner) othersInSpecialty() Expr {
+	out := []Expr{Not(HasKey(keyRoleHead + nonClinical))}
+	for i := range b.understanding.Terms {
+		if t := &b.understanding.Terms[i]; t.Slot == SlotSpecialty && !t.Excluded {
+			out = append(out, anyKey(keySpecTitle, t.Concepts))
+			for _, role := range professions(t.Concepts) {
+				out = append(out, Not(HasKey(keyRoleHead+role.ID)))
+			}
+		}
+	}
+	return And(out...)
+}
+
+// professions are the roles that staff the specialties or those above them.
+func professions(specialties []*Concept) (out []*Concept) {
+	for _, c := range specialties {
+		for _, l := range c.Related {
+			if l.To.Kind == Role {
+				out = append(out, l.To)
+			}
+		}
+		for _, p := range c.Parents {
+			out = append(out, professions([]*Concept{p.To})...)
+		}
+	}
+	return out
 }
 
 // relatedLevels are levels for the concepts that who asks for these may get, and
@@ -253,7 +305,7 @@ const remoteConcept = "work-from-home"
 func (b *planner) detail(t *Term) []level {
 	stated := HasKey(keyStated + t.Slot)
 	if slices.ContainsFunc(t.Concepts, func(c *Concept) bool { return c.ID == remoteConcept }) {
-		return []level{exact(0, HowField, HasKey(keyRemote)), relaxed(b.detailCost(costContradicts), HowMissing, All())}
+		return []level{exact(0, HowField, HasKey(keyRemote)), exact(costSettingText, HowText, HasKey(SlotSetting+":telehealth")), relaxed(b.detailCost(costContradicts), HowMissing, All())}
 	}
 	met := []level{exact(0, HowField, anyKey(t.Slot+":", t.Concepts))}
 	if t.Slot == SlotSetting { // a description may name others

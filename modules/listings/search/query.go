@@ -101,6 +101,8 @@ type part struct {
 	concept *Concept
 	or      bool
 	negated bool // excluded by a word such as not
+	// composite is set for one of the several concepts of a role.
+	composite bool
 }
 
 // split divides the text into quoted phrases, excluded words and runs of plain

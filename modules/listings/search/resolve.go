@@ -8,7 +8,9 @@ func (q *query) resolve() {
 	q.dropModifierRoles()
 	q.joinAlternatives()
 	for _, p := range q.parts {
-		q.addTerm(p)
+		if p.term.Slot != "" {
+			q.out.Terms = append(q.out.Terms, p.term)
+		}
 	}
 	q.addImpliedRole()
 }
@@ -123,7 +125,7 @@ func (q *query) dropModifierRoles() {
 		}
 		if last >= 0 && !p.or {
 			drop := last
-			if prev := q.parts[last].concept; prev.IsA(p.concept) || q.isSubordinate(last, i) || p.concept.Broad && prev.isNonClinical() {
+			if prev := q.parts[last].concept; prev.IsA(p.concept) || p.concept.Leads && !prev.Leads || q.isSubordinate(last, i) || p.concept.base().Broad && prev.isNonClinical() {
 				drop = i
 			}
 			if !q.parts[drop].describe(q.parts[last+i-drop].concept) {
@@ -191,33 +193,68 @@ func (p *part) demote(wanted bool) {
 func (q *query) joinAlternatives() {
 	var out []part
 	for _, p := range q.parts {
-		if p.concept != nil && p.concept.Same == nil && len(p.term.Concepts) == 0 {
-			p.term.Slot, p.term.Concepts = slots[p.concept.Kind], []*Concept{p.concept}
-		}
-		if into := q.alternativeOf(out, p); into >= 0 {
+		for _, p := range p.meanings() {
+			into := q.alternativeOf(out, p)
+			if into < 0 {
+				if !p.or || !p.composite {
+					out = append(out, p)
+				}
+				continue
+			}
 			t := &out[into].term
-			t.Concepts = append(slices.Clip(t.Concepts), p.term.Concepts...)
+			for _, c := range p.term.Concepts {
+				if !slices.Contains(t.Concepts, c) {
+					t.Concepts = append(slices.Clip(t.Concepts), c)
+				}
+			}
 			t.Places = append(slices.Clip(t.Places), p.term.Places...)
 			if t.Slot == SlotPhrase || t.Slot == SlotWord {
 				t.Or = append(slices.Clip(t.Or), p.term.Words)
 			}
 			t.End = p.term.End
-			continue
 		}
-		out = append(out, p)
 	}
 	q.parts = out
 }
 
+// meanings divides a part into what it asks for: a urologist is a doctor in
+// urology.
+func (p part) meanings() []part {
+	if p.concept == nil {
+		return []part{p}
+	}
+	means := p.concept.Means()
+	if p.term.Excluded {
+		p.term.Slot, p.term.Concepts = slots[p.concept.Kind], means
+		if len(means) > 1 {
+			p.term.Slot = SlotWord
+		}
+		return []part{p}
+	}
+	if len(p.term.Concepts) > 0 && p.concept.Same == nil { // the concepts of an unfinished word
+		return []part{p}
+	}
+	out := make([]part, len(means))
+	for i, c := range means {
+		out[i] = p
+		out[i].composite = len(means) > 1
+		out[i].term.Slot, out[i].term.Concepts = slots[c.Kind], []*Concept{c}
+		if c.Kind == Role && c != p.concept {
+			out[i].term.related = p.concept.Related
+		}
+	}
+	return out
+}
+
 // alternativeOf returns the earlier part to which p is an alternative, or -1.
 func (q *query) alternativeOf(earlier []part, p part) int {
-	if p.term.Excluded || p.concept != nil && p.concept.Same != nil {
+	if p.term.Excluded {
 		return -1
 	}
 	for i := len(earlier) - 1; i >= 0; i-- {
 		e := &earlier[i].term
 		if e.Excluded || e.Slot != p.term.Slot {
-			if p.or {
+			if p.or && !p.composite && !earlier[i].composite {
 				return -1 // OR joins neighbours alone
 			}
 			continue
@@ -235,32 +272,4 @@ func (q *query) alternativeOf(earlier []part, p part) int {
 		}
 	}
 	return -1
-}
-
-// addTerm turns a part into the terms that it asks for: a urologist is a doctor
-// in urology.
-func (q *query) addTerm(p part) {
-	switch {
-	case p.term.Slot == "" && p.concept == nil:
-		return
-	case p.concept == nil || p.concept.Same == nil:
-		if p.term.Excluded && p.concept != nil {
-			p.term.Slot, p.term.Concepts = slots[p.concept.Kind], []*Concept{p.concept}
-		}
-		q.out.Terms = append(q.out.Terms, p.term)
-		return
-	}
-	if p.term.Excluded {
-		p.term.Concepts = p.concept.Means()
-		q.out.Terms = append(q.out.Terms, p.term)
-		return
-	}
-	for _, c := range p.concept.Means() {
-		t := p.term
-		t.Slot, t.Concepts, t.related = slots[c.Kind], []*Concept{c}, nil
-		if c.Kind == Role {
-			t.related = p.concept.Related
-		}
-		q.out.Terms = append(q.out.Terms, t)
-	}
 }

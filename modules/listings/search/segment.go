@@ -71,23 +71,29 @@ func (q *query) addCorrection(from string, to ...string) {
 	q.out.Corrections = append(q.out.Corrections, Correction{From: from, To: strings.Join(to, " ")})
 }
 
-// isDivided reports whether token i and the next one, which have no meaning
-// apart, make one known word.
+// isDivided reports whether token i and the next one are parts of one known word.
+// They are not if they make a form apart from each other, or each has a meaning
+// and the word has none.
 func (v *Vocabulary) isDivided(tokens []Token, i int) bool {
 	a, b := tokens[i], tokens[i+1]
-	if b.Gap != " " || len(a.Word)+len(b.Word) < minDivided || !v.isKnown(a.Word+b.Word) {
+	joined := a.Word + b.Word
+	if b.Gap != " " && b.Gap != "-" || len(joined) < minDivided || !v.isKnown(joined) {
 		return false
 	}
-	words := v.Words(tokens[max(0, i-maxPhrase):min(len(tokens), i+1+maxPhrase)])
-	at := i - max(0, i-maxPhrase)
-	for j := range at + 1 {
+	from := max(0, i-maxPhrase)
+	words := v.Words(tokens[from:min(len(tokens), i+1+maxPhrase)])
+	meanings := 0
+	for j := range i - from + 2 {
 		for _, m := range v.Matches(nil, words, j) {
-			if m.End > at+1 || m.Start == at {
+			switch {
+			case m.Start <= i-from && m.End > i-from+1:
 				return false
+			case m.Start >= i-from:
+				meanings++
 			}
 		}
 	}
-	return true
+	return meanings < 2 || v.Form(joined) != nil
 }
 
 // minDivided is the length of the shortest word that is joined of two.
@@ -176,7 +182,7 @@ type candidate struct {
 const (
 	costForm         = 1
 	costGeneric      = 1.9
-	costFiller       = .9
+	costFiller       = 1.1
 	costPlace        = 1.2
 	costMarkedPlace  = .8 // after in, near, at or a comma
 	costWord         = 3
@@ -323,11 +329,12 @@ func (r *run) add(s candidate) {
 	case s.drop:
 		return
 	case s.corrected != "":
-		r.out.Corrections = append(r.out.Corrections, Correction{From: foldedText(r.tokens[s.start:s.end]), To: s.corrected})
+		r.out.Corrections = append(r.out.Corrections, Correction{From: r.tokens[s.end-1].Word, To: s.corrected})
 	}
 	tokens := r.tokens[s.start:s.end]
 	p := part{tokens: tokens, form: s.form, concept: s.concept, term: s.term, or: r.or}
 	last := len(r.parts) - 1
+	p.or = p.or || last >= 0 && strings.TrimSpace(tokens[0].Gap) == "/"
 	p.term.Excluded = r.not || p.or && last >= 0 && r.parts[last].negated // no nights or weekends
 	p.negated = p.term.Excluded
 	p.or = p.or && !p.negated
@@ -339,14 +346,6 @@ func (r *run) add(s candidate) {
 	}
 	r.parts = append(r.parts, p)
 	r.or, r.not = false, false
-}
-
-func foldedText(tokens []Token) string {
-	words := make([]string, len(tokens))
-	for i, t := range tokens {
-		words[i] = t.Word
-	}
-	return strings.Join(words, " ")
 }
 
 // negations are the words that exclude what follows.

@@ -56,6 +56,10 @@ func (s *Spelling) Correct(t Token, unfinished bool) []string {
 	if unfinished && (frequency > 0 || s.beginsWord(t.Word) || s.beginsCommonWord(t.Word)) {
 		return nil
 	}
+	first, second, isPair := s.parts(t.Word)
+	if isPair && frequency == 0 && s.vocabulary.Form(first+" "+second) != nil {
+		return []string{first, second}
+	}
 	edits := 1
 	if n >= twoEditsFrom {
 		edits = 2
@@ -67,7 +71,7 @@ func (s *Spelling) Correct(t Token, unfinished bool) []string {
 	if frequency > 0 {
 		return nil
 	}
-	if first, second, ok := s.parts(t.Word); ok && (best == "" || distance > 1) {
+	if isPair && (best == "" || distance > 1) {
 		return []string{first, second}
 	}
 	return nil
