@@ -45,10 +45,10 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 	name := r.placeName(start, end)
 	p, ok = r.Places.Resolve(name)
 	word := r.tokens[start].Word
-	if end-start > 1 || len(word) < minUnfinished+1 || hasDigit(word) || ok && p.Kind != Town || r.Vocabulary.isKnown(word) || r.query.Words == nil {
+	if end-start > 1 || len(word) < minUnfinished+1 || hasDigit(word) || ok && p.Kind != Town || r.Vocabulary.isKnown(word) || r.Words == nil {
 		return p, "", ok
 	}
-	lexicon := r.query.Words.lexicon
+	lexicon := r.Words.lexicon
 	if lexicon.Frequency(word) > 0 {
 		return p, "", ok
 	}
@@ -72,7 +72,7 @@ func lastWord(name string) string {
 // adverts name.
 func (r *run) completePlace(word string) (best Place, ok bool) {
 	most := 0
-	for name, n := range r.query.Words.lexicon.Words(word) {
+	for name, n := range r.Words.lexicon.Words(word) {
 		if n <= most || r.Vocabulary.isKnown(name) {
 			continue
 		}

@@ -314,10 +314,10 @@ func (b *planner) detail(t *Term) []level {
 	if !b.has(SlotRole) { // it is what is asked for, alone or with a specialty
 		return met
 	}
-	out := append(met,
+	out := slices.Concat(met, []level{
 		relaxed(b.detailCost(costSilent), HowMissing, Not(stated)),
 		relaxed(b.detailCost(costContradicts), HowMissing, stated),
-	)
+	})
 	for _, l := range relatedLevels(t.Concepts, nil, t.Slot+":", costSilent) {
 		l.Cost = b.detailCost(l.Cost)
 		out = append(out, l)

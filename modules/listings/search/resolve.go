@@ -219,9 +219,9 @@ func (q *query) joinAlternatives() {
 
 // meanings divides a part into what it asks for: a urologist is a doctor in
 // urology.
-func (p part) meanings() []part {
+func (p *part) meanings() []part {
 	if p.concept == nil {
-		return []part{p}
+		return []part{*p}
 	}
 	means := p.concept.Means()
 	if p.term.Excluded {
@@ -229,14 +229,14 @@ func (p part) meanings() []part {
 		if len(means) > 1 {
 			p.term.Slot = SlotWord
 		}
-		return []part{p}
+		return []part{*p}
 	}
 	if len(p.term.Concepts) > 0 && p.concept.Same == nil { // the concepts of an unfinished word
-		return []part{p}
+		return []part{*p}
 	}
 	out := make([]part, len(means))
 	for i, c := range means {
-		out[i] = p
+		out[i] = *p
 		out[i].composite = len(means) > 1
 		out[i].term.Slot, out[i].term.Concepts = slots[c.Kind], []*Concept{c}
 		if c.Kind == Role && c != p.concept {

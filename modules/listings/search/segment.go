@@ -270,13 +270,9 @@ func (r *run) word(i int) candidate {
 }
 
 func (r *run) formCandidate(m Match) candidate {
-	s := candidate{start: m.Start, end: m.End, cost: costForm, form: m.Form}
-	concept := m.Form.Readings[0].Concept
-	switch {
-	case concept.Kind == Filler:
+	s := candidate{start: m.Start, end: m.End, cost: m.cost(), form: m.Form}
+	if m.Form.Readings[0].Concept.Kind == Filler {
 		s.drop, s.cost = true, costFiller*float64(m.End-m.Start)
-	default:
-		s.cost = m.cost()
 	}
 	return s
 }
