@@ -57,10 +57,17 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 			return longer, longer.Name, true
 		}
 	}
-	if other, found := r.Places.Correct(name); found && (!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
+	if other, found := r.correctPlace(name); found && (!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
 		return other, other.Name, true
 	}
 	return p, "", ok
+}
+
+func (r *run) correctPlace(name string) (Place, bool) {
+	if c, ok := r.Places.(PlaceCorrector); ok {
+		return c.Correct(name)
+	}
+	return Place{}, false
 }
 
 func lastWord(name string) string {
@@ -72,7 +79,7 @@ func lastWord(name string) string {
 // adverts name.
 func (r *run) completePlace(word string) (best Place, ok bool) {
 	most := 0
-	for name, n := range r.Words.lexicon.Words(word) {
+	for name, n := range r.Words.completions(word) {
 		if n <= most || r.Vocabulary.isKnown(name) {
 			continue
 		}

@@ -12,6 +12,10 @@ import (
 type Lexicon interface {
 	// Frequency returns the number of adverts that contain exactly this word.
 	Frequency(word string) int
+}
+
+// WordCompleter is implemented by lexicons that also complete words.
+type WordCompleter interface {
 	// Words iterates over the words that begin with the prefix, with their
 	// frequency.
 	Words(prefix string) iter.Seq2[string, int]
@@ -134,12 +138,20 @@ func (s *Spelling) beginsWord(prefix string) bool {
 
 // beginsCommonWord reports whether several adverts have a word that begins so.
 func (s *Spelling) beginsCommonWord(prefix string) bool {
-	for _, n := range s.lexicon.Words(prefix) {
+	for _, n := range s.completions(prefix) {
 		if n > 1 {
 			return true
 		}
 	}
 	return false
+}
+
+// completions iterates over the words of adverts that begin with the prefix.
+func (s *Spelling) completions(prefix string) iter.Seq2[string, int] {
+	if l, ok := s.lexicon.(WordCompleter); ok {
+		return l.Words(prefix)
+	}
+	return func(func(string, int) bool) {}
 }
 
 // nearest returns the closest known word, of equally close ones the most frequent
