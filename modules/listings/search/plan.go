@@ -166,8 +166,14 @@ func anyKey(prefix string, concepts []*Concept) Expr {
 
 func (b *planner) role(t *Term) []level {
 	head := anyKey(keyRoleHead, t.Concepts)
+	if t.either != nil {
+		head = Or(each(t.either, func(all []*Concept) Expr { return And(each(all, named)...) })...)
+	}
 	if b.First == nil {
 		b.First = &head
+	}
+	if t.either != nil {
+		return []level{exact(0, HowTitle, head)}
 	}
 	out := []level{
 		exact(0, HowTitle, head),
@@ -182,6 +188,17 @@ func (b *planner) role(t *Term) []level {
 		out = append(out, relaxed(costOtherRole, HowRelated, b.othersInSpecialty()))
 	}
 	return append(out, relatedLevels(t.Concepts, t.related, keyRoleHead, costStep)...)
+}
+
+// named matches the adverts that name a concept in the title or a field.
+func named(c *Concept) Expr {
+	switch c.Kind {
+	case Role:
+		return HasKey(keyRoleHead + c.ID)
+	case Specialty:
+		return Or(HasKey(keySpecTitle+c.ID), HasKey(keySpecField+c.ID))
+	}
+	return HasKey(slots[c.Kind] + ":" + c.ID)
 }
 
 // composed are levels for the posts of a wider role in the specialty that the

@@ -33,6 +33,9 @@ type Term struct {
 	// Concepts are alternatives, any of which satisfies the term. All of them
 	// together are what an excluded term must not have.
 	Concepts []*Concept
+	// either are alternatives, each of several concepts, if a role of them stands
+	// for more than itself.
+	either [][]*Concept
 	// related are roles beside those of Concepts that may be shown.
 	related []Link
 	// Places are alternatives too.
@@ -191,7 +194,7 @@ func (q *query) addExcluded(start, end int) {
 	q.hasWord = true
 	p := part{tokens: tokens, term: Term{Slot: SlotWord, Words: foldedWords(q.text[start:end]), Excluded: true, Start: start, End: end}}
 	for _, m := range q.Vocabulary.Matches(nil, q.Vocabulary.Words(tokens), 0) {
-		if m.End == len(tokens) {
+		if m.End == len(tokens) && m.Form.Readings[0].Concept.Kind != Filler {
 			p.form = m.Form
 		}
 	}

@@ -192,13 +192,11 @@ func (p *part) demote(wanted bool) {
 // places, two shifts.
 func (q *query) joinAlternatives() {
 	var out []part
-	for _, p := range q.parts {
+	for _, p := range q.joinRoles() {
 		for _, p := range p.meanings() {
 			into := q.alternativeOf(out, p)
 			if into < 0 {
-				if !p.or || !p.composite {
-					out = append(out, p)
-				}
+				out = append(out, p)
 				continue
 			}
 			t := &out[into].term
@@ -217,6 +215,28 @@ func (q *query) joinAlternatives() {
 	q.parts = out
 }
 
+// joinRoles joins roles on both sides of OR if one of them stands for several
+// concepts: a urologist or a nurse.
+func (q *query) joinRoles() []part {
+	var out []part
+	for _, p := range q.parts {
+		if n := len(out); n > 0 && p.or && p.isRole() && out[n-1].isRole() && (p.concept.Same != nil || out[n-1].concept.Same != nil) {
+			last := &out[n-1].term
+			if last.either == nil {
+				last.either = [][]*Concept{out[n-1].concept.Means()}
+			}
+			last.either, last.End = append(last.either, p.concept.Means()), p.term.End
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func (p *part) isRole() bool {
+	return p.concept != nil && p.concept.Kind == Role && !p.term.Excluded
+}
+
 // meanings divides a part into what it asks for: a urologist is a doctor in
 // urology.
 func (p *part) meanings() []part {
@@ -224,6 +244,15 @@ func (p *part) meanings() []part {
 		return []part{*p}
 	}
 	means := p.concept.Means()
+	if p.term.either != nil {
+		p.term.Slot = SlotRole
+		for _, m := range p.term.either {
+			if !slices.Contains(p.term.Concepts, m[0]) {
+				p.term.Concepts = append(p.term.Concepts, m[0])
+			}
+		}
+		return []part{*p}
+	}
 	if p.term.Excluded {
 		p.term.Slot, p.term.Concepts = slots[p.concept.Kind], means
 		if len(means) > 1 {
@@ -261,7 +290,9 @@ func (q *query) alternativeOf(earlier []part, p part) int {
 		}
 		switch p.term.Slot {
 		case SlotPlace, SlotContract, SlotHours, SlotShift, SlotGrade:
-			return i
+			if p.or || !p.composite && !earlier[i].composite {
+				return i
+			}
 		case SlotRole, SlotSpecialty, SlotSetting, SlotExperience, SlotPhrase, SlotWord:
 			if p.or {
 				return i
