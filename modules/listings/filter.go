@@ -98,8 +98,11 @@ func (f *filterReader) place(text string) {
 	f.empty = f.empty || len(words) == 0
 }
 
-// isKnown reports whether adverts use the word, so that it is no misspelt place.
-func (f *filterReader) isKnown(word string) bool { return f.vocabulary.Form(word) != nil }
+// isKnown reports whether the word describes jobs, so that it is no misspelt place.
+func (f *filterReader) isKnown(word string) bool {
+	_, isPlace := f.places.Resolve(word)
+	return !isPlace && f.vocabulary.Form(word) != nil
+}
 
 // anyOf adds the condition that one of the values holds, if there are any.
 func (f *filterReader) anyOf(values []string, expr func(value string) search.Expr) {

@@ -78,7 +78,29 @@ func (s *Spelling) Correct(t Token, unfinished bool) []string {
 	if isPair && (best == "" || distance > 1) {
 		return []string{first, second}
 	}
+	if word := s.similar(t.Word, edits); word != "" {
+		return []string{word}
+	}
 	return nil
+}
+
+// sureLetters is the number of letters at the beginning of a word that is neither
+// in the vocabulary nor misspelt there.
+const sureLetters = 2
+
+// similar returns the closest word of the adverts, of equally close ones the most
+// frequent one.
+func (s *Spelling) similar(word string, edits int) (best string) {
+	closest, frequency := edits+1, 0
+	for candidate, n := range s.completions(word[:sureLetters]) {
+		if len(candidate) > len(word)+edits || len(candidate) < len(word)-edits {
+			continue
+		}
+		if d := editDistance(word, candidate); d < closest || d == closest && d <= edits && n > frequency {
+			best, closest, frequency = candidate, d, n
+		}
+	}
+	return best
 }
 
 // build indexes the words of the vocabulary by deletions: two words within so many
