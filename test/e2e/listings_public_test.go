@@ -96,6 +96,40 @@ func TestPublicListings(t *testing.T) {
 			}
 			(&client{t: t, w: w, token: "expired", ip: guest.ip}).get("/api/listings").fails(401, "Unauthorized")
 		})
+		scene("GET /api/listings tells what was understood", func(t *testing.T) {
+			mark := word()
+			employer.listing(object{"title": "Midwife " + mark, "location": "Truro", "description": "Band 6."})
+			a := guest.get("/api/listings?facets=role,band,region&search=midwifee+" + mark).ok(200)
+			require.Equal(t, object{"slot": "role", "value": "Midwife", "text": "midwifee", "start": 0., "end": 8.}, a.at("data.understood.0"))
+			require.Equal(t, []any{object{"from": "midwifee", "to": "midwife"}}, a.at("data.corrections"))
+			require.Equal(t, []any{object{"slot": "role", "how": "title"}, object{"slot": "word", "how": "title"}}, a.at("data.listings.0.matched"))
+			require.Equal(t, false, a.at("data.listings.0.relaxed"))
+			require.Contains(t, a.list("data.facets.role"), object{"value": "midwife", "label": "Midwife", "count": 1.})
+			require.Contains(t, a.list("data.facets.band"), object{"value": "band-6", "label": "Band 6", "count": 1.})
+			require.Equal(t, []any{object{"value": "GB/Cornwall", "label": "Cornwall, United Kingdom", "count": 1.}}, a.at("data.facets.region"))
+			guest.get("/api/listings?facets=company").fails(400, "Invalid filter parameters")
+
+			// Nothing is found: what would be is suggested, and kin fill the page.
+			none := guest.get("/api/listings?search=midwife+" + mark + "+near+penzance").ok(200)
+			require.Equal(t, 0., none.number("data.pagination.total"))
+			require.Contains(t, none.list("data.suggestions"), object{"text": "within 25 miles of Penzance", "total": 1.})
+			require.Equal(t, 1., none.number("data.relaxedCount"))
+			require.Equal(t, true, none.at("data.listings.0.relaxed"))
+			require.Contains(t, none.list("data.listings.0.matched"), object{"slot": "place", "how": "nearby"})
+			require.Empty(t, guest.get("/api/listings?relaxed=false&search=midwife+"+mark+"+near+penzance").ok(200).list("data.listings"))
+		})
+		scene("GET /api/listings/suggest completes names that have listings", func(t *testing.T) {
+			employer.listing(object{"title": "Perfusionist", "location": "Wrexham", "description": "D"})
+			find := func(q string) []any {
+				return guest.get("/api/listings/suggest?q=" + q).ok(200).list("data.suggestions")
+			}
+			require.Contains(t, find("perfus"), object{"kind": "role", "text": "Perfusionist", "total": 1.})
+			require.Contains(t, find("wrex"), object{"kind": "place", "text": "Wrexham", "total": 1.})
+			require.Equal(t, "employer", find("st+brigid")[0].(object)["kind"])
+			require.Empty(t, find("zzzz"))
+			require.Empty(t, find(""))
+			guest.get("/api/listings/suggest?q=" + strings.Repeat("x", 201)).invalid("q")
+		})
 		scene("GET /api/listings refuses filters that cannot be", func(t *testing.T) {
 			for query, field := range map[string]string{
 				"contractType=freelance": "contractType", "salary_min=much": "salary_min", "salary_min=-1": "salary_min", "salary_max=1e400": "salary_max",

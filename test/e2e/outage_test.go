@@ -74,7 +74,7 @@ func TestWithoutPostgresRequestsAreToldSoInTimeAndServedAgainWhenItIsBack(t *tes
 		}
 		unready := s.try("GET", "/readyz", nil)
 		require.Equal(t, 503, unready.status)
-		require.JSONEq(t, `{"adapters":{"clock":"ok","database":"down","events":"degraded","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok"},"ready":false}`, string(unready.raw))
+		require.JSONEq(t, `{"adapters":{"clock":"ok","database":"down","events":"degraded","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok","search":"ok"},"ready":false}`, string(unready.raw))
 		require.Equal(t, 200, s.try("GET", "/healthz", nil).status, "the process itself is well")
 		outage.end()
 		require.Eventually(t, func() bool { return s.try("GET", "/api/auth/me", nil).status == 200 }, 20*time.Second, 50*time.Millisecond, outage.name)
@@ -143,7 +143,7 @@ func TestWithoutRedisLimitsAreKeptByTheServerItself(t *testing.T) {
 		require.Eventually(t, func() bool {
 			fresh := w.guest(t)
 			fresh.try("POST", "/api/auth/register-employer", object{})
-			return string(c.try("GET", "/readyz", nil).raw) == `{"adapters":{"clock":"ok","database":"ok","events":"ok","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok"},"ready":true}`
+			return string(c.try("GET", "/readyz", nil).raw) == `{"adapters":{"clock":"ok","database":"ok","events":"ok","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok","search":"ok"},"ready":true}`
 		}, 20*time.Second, 100*time.Millisecond, outage.name)
 	}
 }
@@ -156,7 +156,7 @@ func TestAServerThatFindsNoRedisAtItsStartSaysSoUntilItIsThere(t *testing.T) {
 	w := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_LIMITER_URL="+redis.URL, "LOCUM_QUEUE_URL="+redis.URL)
 	c := w.guest(t)
 	says := func(state string) string {
-		return `{"adapters":{"clock":"ok","database":"ok","events":"ok","files":"ok","limiter":"` + state + `","mail":"ok","payments":"ok","queue":"` + state + `"},"ready":true}`
+		return `{"adapters":{"clock":"ok","database":"ok","events":"ok","files":"ok","limiter":"` + state + `","mail":"ok","payments":"ok","queue":"` + state + `","search":"ok"},"ready":true}`
 	}
 	a := c.try("GET", "/readyz", nil)
 	require.Equal(t, 200, a.status, "neither is needed to answer")

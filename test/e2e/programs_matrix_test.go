@@ -42,6 +42,7 @@ func seen(o *offices) string { return "/applications/" + o.application }
 // programMatrix has a row for every operation of the developer's document.
 var programMatrix = map[string]programRow{
 	"GET /api/v1/jobs":             {path: func(*offices) string { return "/jobs?limit=100&sort=date" }},
+	"GET /api/v1/jobs/suggest":     {path: func(*offices) string { return "/jobs/suggest?q=nur" }},
 	"GET /api/v1/jobs/:job_id":     {path: func(o *offices) string { return "/jobs/" + o.listing }, hidden: func(o *offices) string { return "/jobs/" + o.draft }, code: "job_not_found"},
 	"GET /api/v1/applications":     {path: func(*offices) string { return "/applications?limit=100" }},
 	"GET /api/v1/applications/:id": {path: seen, hidden: seen, code: "application_not_found"},

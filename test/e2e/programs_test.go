@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,6 +101,12 @@ func TestJobsForPrograms(t *testing.T) {
 		bare := boss.listing(object{"title": word + " two"})
 		me := w.seeker(t).program()
 
+		t.Run("GET /api/v1/jobs/suggest", func(t *testing.T) {
+			all := me.get("/api/v1/jobs/suggest?q=lee").gives(200).list("data")
+			require.Contains(t, all, object{"kind": "place", "text": "Leeds, West Yorkshire", "total": all[0].(object)["total"]})
+			require.Equal(t, []any{}, me.get("/api/v1/jobs/suggest?q=zzzz").gives(200).at("data"))
+			me.get("/api/v1/jobs/suggest?q="+strings.Repeat("x", 201)).problem(400, "invalid_parameters")
+		})
 		t.Run("GET /api/v1/jobs", func(t *testing.T) {
 			t.Parallel()
 			me.t = t
@@ -128,6 +135,8 @@ func TestJobsForPrograms(t *testing.T) {
 			require.Equal(t, []any{object{"id": "pin", "text": "Your PIN?", "required": true}}, job["questions"])
 			require.Regexp(t, "/jobs/"+full+"$", job["url"])
 			one := me.get("/api/v1/jobs/" + full).gives(200)
+			delete(job, "matched") // which a search tells
+			delete(job, "relaxed")
 			require.Equal(t, job, one.at("data"), "a job is the same wherever it is shown")
 
 			near := me.get("/api/v1/jobs?keywords=" + word + "&location=Bradford").gives(200)

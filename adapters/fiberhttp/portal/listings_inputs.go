@@ -148,14 +148,14 @@ type SearchListingsInput struct {
 type SearchFilters struct {
 	Location       string        `json:"location" validate:"max=200"`
 	Radius         *float64      `json:"radius" default:"10" validate:"omitempty,gt=0,max=500"`
-	ContractType   web.OneOrMany `json:"contractType" validate:"max=20,dive,omitempty,oneof=permanent temporary contract"`
-	EmploymentType web.OneOrMany `json:"employmentType" validate:"max=20,dive,omitempty,oneof=full-time part-time bank per-diem flexible"`
-	Specialty      web.OneOrMany `json:"specialty" validate:"max=20,dive,max=200"`
-	Role           web.OneOrMany `json:"role" validate:"max=20,dive,max=200"`
-	Band           web.OneOrMany `json:"band" validate:"max=20,dive,max=200"`
-	Shift          web.OneOrMany `json:"shift" validate:"max=20,dive,max=200"`
-	Employer       web.OneOrMany `json:"employer" validate:"max=20,dive,max=200"`
-	Currency       string        `json:"currency" validate:"max=3"`
+	ContractType   web.OneOrMany `json:"contractType" validate:"max=20" sample:"permanent"`
+	EmploymentType web.OneOrMany `json:"employmentType" validate:"max=20" sample:"full-time"`
+	Specialty      web.OneOrMany `json:"specialty" validate:"max=20" sample:"Intensive Care"`
+	Role           web.OneOrMany `json:"role" validate:"max=20" sample:"Staff Nurse"`
+	Band           web.OneOrMany `json:"band" validate:"max=20" sample:"Band 5"`
+	Shift          web.OneOrMany `json:"shift" validate:"max=20" sample:"nights"`
+	Employer       web.OneOrMany `json:"employer" validate:"max=20" sample:"Northgate NHS Trust"`
+	Currency       string        `json:"currency" validate:"max=3" sample:"GBP"`
 	SalaryMin      *float64      `json:"salaryMin" validate:"omitempty,min=0,max=1000000000"`
 	SalaryMax      *float64      `json:"salaryMax" validate:"omitempty,min=0,max=1000000000"`
 	SalaryMinSnake *float64      `json:"salary_min" validate:"omitempty,min=0,max=1000000000"`

@@ -26,5 +26,5 @@ func (o *OneOrMany) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// JSONSchemaOneOf returns what it can be, for the documentation.
-func (OneOrMany) JSONSchemaOneOf() []any { return []any{"", []string{}} }
+// JSONTypes returns what it can be, for the documentation.
+func (OneOrMany) JSONTypes() []string { return []string{"string", "array", "null"} }

@@ -476,7 +476,7 @@ func (b *planner) addProfession() {
 			}
 		}
 	}
-	if len(b.Slots)+len(b.Must) == 0 {
+	if !b.has(SlotSpecialty) && !b.has(SlotSetting) {
 		return
 	}
 	b.Slots = append(b.Slots, Slot{Levels: []SlotLevel{
