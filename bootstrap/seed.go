@@ -46,13 +46,15 @@ func Seed(ctx context.Context, s adapters.Storage, n int, done func(int)) ([]Dem
 	})
 }
 
-// world makes everything from one stream of chance, so that it is always the
-// same one.
+// world makes everything from one random number generator with a fixed seed, so that
+// it is always the same.
 type world struct {
+	*corpus
 	now    time.Time
 	chance *rand.Rand
-	places map[string]*listings.Place
+	places map[town]*listings.Place
 	orgs   []employer
+	turns  []int // of orgs; one of weight 2 is in it twice
 	// Who applies, to which listings of the first organization, and who decides.
 	seekers         []string
 	open            []listings.Listing
@@ -62,39 +64,63 @@ type world struct {
 // employer is an invented organization.
 type employer struct {
 	identity.Organization
-	nation nation
-	towns  []string
+	*market
+	setting, site string
+	towns         []town
+	boilerplate   string
 }
 
 func newWorld(now time.Time, n int) *world {
-	w := &world{now: now, chance: rand.New(rand.NewPCG(2026, 1120)), places: map[string]*listings.Place{}} //nolint:gosec // the same every time is the point
-	g := gazetteer.New()
-	count := min(max(n/40, 12), 600)
+	w := &world{corpus: loadCorpus(), now: now, chance: rand.New(rand.NewPCG(2026, 1120)), places: map[town]*listings.Place{}} //nolint:gosec // the same every time is the point
+	count := min(max(n/40, len(w.employers)), 600)
+	homes := map[string]int{}
 	for i := range count {
-		nat := nations[[]int{0, 0, 0, 1, 2, 0, 2, 0, 1, 2}[i%10]]
-		o := employer{nation: nat}
-		home := i / 2 % len(nat.towns)
+		kind := w.employers[i%len(w.employers)]
+		m := w.markets[kind.country]
+		o := employer{market: m, setting: kind.setting}
 		for k := range 1 + w.chance.IntN(4) {
-			o.towns = append(o.towns, nat.towns[(home+k)%len(nat.towns)])
+			o.towns = append(o.towns, m.towns[(homes[kind.country]+k)%len(m.towns)])
+		}
+		homes[kind.country]++
+		if strings.Contains(kind.name, "{town}") {
+			o.towns = o.towns[:1]
 		}
 		if i == 0 {
-			o.towns = []string{"Leeds", "Bradford", "Wakefield"}
+			o.towns = []town{m.town("Leeds"), m.town("Bradford"), m.town("Wakefield")}
 		}
-		o.Organization, _ = identity.Found(w.id(now.AddDate(-1, 0, 0), "org", i), "", "", w.orgName(i, nat, o.towns[0]), "Healthcare", sizes[w.chance.IntN(len(sizes))], now.AddDate(-1, 0, 0))
-		o.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", o.Name, o.towns[0])
+		fill := strings.NewReplacer("{name}", w.names[(i+i/len(w.names)*7)%len(w.names)], "{town}", o.towns[0].name)
+		o.site = fill.Replace(kind.site)
+		o.boilerplate = strings.Join(w.some(m.boilerplate, 2, 2), " ")
+		o.Organization, _ = identity.Found(w.id(now.AddDate(-1, 0, 0), "org", i), "", "", w.orgName(fill.Replace(kind.name), o.towns[0].name), "Healthcare", sizes[w.chance.IntN(len(sizes))], now.AddDate(-1, 0, 0))
+		o.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", o.Name, o.towns[0].name)
 		o.Website = "https://" + slug(o.Name) + ".example"
 		w.orgs = append(w.orgs, o)
+		for range kind.weight {
+			w.turns = append(w.turns, i)
+		}
 	}
-	for _, nat := range nations {
-		for _, t := range nat.towns {
-			if p, ok := g.Resolve(t + ", " + nat.name); ok {
-				w.places[t+nat.name] = &p
-			} else if p, ok := g.Resolve(t); ok {
-				w.places[t+nat.name] = &p
+	g := gazetteer.New()
+	for _, m := range w.markets {
+		for _, t := range m.towns {
+			if p, ok := g.Resolve("Hospital, " + m.address(t)); ok { // as locations are written
+				w.places[t] = &p
 			}
 		}
 	}
 	return w
+}
+
+// town returns the town of the name.
+func (m *market) town(name string) town {
+	return m.towns[slices.IndexFunc(m.towns, func(t town) bool { return t.name == name })]
+}
+
+// address writes a town with its code: Leeds LS1 3EX; Boston, MA 02108.
+func (m *market) address(t town) string {
+	if m.code == "US" {
+		return t.name + ", " + t.code
+	}
+	return t.name + " " + t.code
 }
 
 // id is a UUIDv7 of the moment, the same one for the same thing.
@@ -122,17 +148,14 @@ func (w *world) some(of []string, least, most int) []string {
 	return out
 }
 
-func (w *world) orgName(i int, nat nation, town string) string {
-	if i == 0 {
-		return "Northgate University Hospitals NHS Foundation Trust"
-	}
-	name := strings.NewReplacer("{town}", town, "{name}", orgNames[(i*7+i/len(orgNames))%len(orgNames)]).Replace(nat.orgs[i%len(nat.orgs)])
-	for _, o := range w.orgs {
-		if o.Name == name {
-			return name + " " + w.pick([]string{"North", "South", "East", "West", "Group", "Partnership"})
+// orgName makes a name unique.
+func (w *world) orgName(name, town string) string {
+	for _, suffix := range []string{"", " " + town, " North", " South", " East", " West", " Group"} {
+		if !slices.ContainsFunc(w.orgs, func(o employer) bool { return o.Name == name+suffix }) {
+			return name + suffix
 		}
 	}
-	return name
+	return name + " Partnership"
 }
 
 func slug(name string) string {
@@ -161,36 +184,43 @@ func (w *world) listings(n int) iter.Seq[listings.Listing] {
 }
 
 func (w *world) listing(i int, at time.Time) listings.Listing {
-	at = at.Truncate(time.Microsecond)
-	o := &w.orgs[w.chance.IntN(len(w.orgs))]
-	r := &trades[w.trade(i)]
-	town := w.pick(o.towns)
+	o, p := w.vacancy(i)
+	return w.advert(i, at.Truncate(time.Microsecond), o, p)
+}
+
+// advert is a listing of an employer for a post.
+func (w *world) advert(i int, at time.Time, o *employer, p *post) listings.Listing {
+	f := o.families[p.family]
+	t := o.towns[w.chance.IntN(len(o.towns))]
 	l := listings.Listing{
-		ID: w.id(at, "listing", i), OrganizationID: o.ID, Version: 1, Company: o.Name, Place: w.places[town+o.nation.name],
+		ID: w.id(at, "listing", i), OrganizationID: o.ID, Version: 1, Company: o.Name, Place: w.places[t],
 		Status: listings.Active, Open: true, PostedAt: &at, CreatedAt: at, UpdatedAt: at,
 	}
-	specialty := w.pick(r.specialties)
-	l.Specialty, l.Department = specialty, specialty+" "+w.pick([]string{"Department", "Unit", "Service", "Team", "Ward"})
-	l.Location = town + o.nation.suffix
-	l.ContractType = w.pick([]string{"permanent", "permanent", "permanent", "permanent", "temporary", "temporary", "contract"})
-	l.EmploymentType = w.pick([]string{"full-time", "full-time", "full-time", "part-time", "flexible"})
-	if l.ContractType == "temporary" {
-		l.EmploymentType = w.pick([]string{"bank", "full-time", "part-time"})
-		if o.nation.name == "United States" {
-			l.EmploymentType = w.pick([]string{"per-diem", "full-time"})
-		}
+	l.Location, l.Remote = o.site+", "+o.address(t), p.isRemote
+	field := f.label
+	if p.specialties != "-" {
+		l.Specialty = w.pick(o.specialties[p.specialties])
+		l.Department, field = l.Specialty, l.Specialty
 	}
-	l.Remote = r.remote && w.chance.IntN(6) == 0
-	grade := &r.grades[w.chance.IntN(len(r.grades))]
-	l.Salary = w.pay(o.nation, grade, l.ContractType)
-	l.Title = w.title(grade, specialty, o.nation, l.ContractType)
-	l.Requirements = w.some(r.requirements, 2, 4)
-	l.Requirements = append(l.Requirements, o.nation.register[r.family])
-	l.Benefits = w.some(o.nation.benefits, 3, 5)
+	s := o.shifts[p.shifts][w.chance.IntN(len(o.shifts[p.shifts]))]
+	w.contract(&l, o, p, f)
+	if s.label == "Part Time" && l.EmploymentType == "full-time" {
+		l.EmploymentType = "part-time"
+	}
+	title := w.pick(p.titles)
+	l.Title = w.title(strings.ReplaceAll(title, "{specialty}", l.Specialty), &l, o, p, s)
+	l.Salary = w.pay(o.market, p, l.ContractType)
+	fill := strings.NewReplacer("{org}", o.Name, "{town}", t.name, "{specialty}", field, "{a role}", withArticle(strings.TrimSuffix(title, " in {specialty}")), "{state}", region(l.Place))
+	register := fill.Replace(f.register)
+	for _, r := range w.some(f.requirements, 2, 3) {
+		l.Requirements = append(l.Requirements, fill.Replace(r))
+	}
+	l.Requirements = append(l.Requirements, strings.ToUpper(register[:1])+register[1:])
+	l.Benefits = w.some(o.benefits, 3, 5)
 	for k, q := range w.some(questions, 0, 3) {
 		l.Questions = append(l.Questions, listings.Question{ID: w.id(at, "question", i*10+k), Text: q, Required: k == 0})
 	}
-	l.Description = w.description(o, r, grade, specialty, town)
+	l.Description = fill.Replace(w.description(o, p, f, s))
 	switch w.chance.IntN(40) {
 	case 0:
 		l.Status, l.Open = listings.Closed, false
@@ -206,74 +236,118 @@ func (w *world) listing(i int, at time.Time) listings.Listing {
 	return l
 }
 
-// trade picks what is wanted: nurses most of all.
-func (w *world) trade(i int) int {
-	if i < len(trades) {
-		return i // in a small board everything is there once
+// vacancy chooses who looks for whom. The first vacancies go through the occupations, so
+// that a small board has each of them.
+func (w *world) vacancy(i int) (*employer, *post) {
+	for tries := 0; i < len(w.occupations) && tries < 1000; tries++ {
+		o := &w.orgs[w.turns[w.chance.IntN(len(w.turns))]]
+		posts := o.posts[o.setting]
+		at := slices.IndexFunc(posts, func(p *post) bool { return p.occupation == w.occupations[i] })
+		if at >= 0 {
+			return o, posts[at]
+		}
 	}
-	if w.chance.IntN(3) == 0 {
-		return w.chance.IntN(4)
-	}
-	return w.chance.IntN(len(trades))
+	o := &w.orgs[w.turns[w.chance.IntN(len(w.turns))]]
+	posts := o.posts[o.setting]
+	return o, posts[w.chance.IntN(len(posts))]
 }
 
-func (w *world) title(g *grade, specialty string, nat nation, contract string) string {
-	t := w.pick(g.titles)
-	if nat.name == "United States" && g.american != "" {
-		t = g.american
+// contract chooses the contract and the hours that go with it.
+func (w *world) contract(l *listings.Listing, o *employer, p *post, f *family) {
+	l.ContractType = w.pick([]string{"permanent", "permanent", "permanent", "permanent", "temporary", "temporary", "contract"})
+	if p.isFixedTerm && l.ContractType == "permanent" || f.cover == "permanent" && l.ContractType == "temporary" {
+		l.ContractType = "contract"
 	}
-	t = strings.ReplaceAll(t, "{specialty}", specialty)
-	if nat.name == "United Kingdom" && g.band != "" && w.chance.IntN(2) == 0 {
-		t += " – Band " + g.band
+	l.EmploymentType = w.pick([]string{"full-time", "full-time", "full-time", "part-time", "flexible"})
+	switch {
+	case l.ContractType != "temporary":
+	case o.code == "US":
+		l.EmploymentType = "per-diem"
+	case f.cover == "bank":
+		l.EmploymentType = "bank"
+	}
+}
+
+// title adds to a title what adverts add: specialty, band, contract and shift.
+func (w *world) title(t string, l *listings.Listing, o *employer, p *post, s shift) string {
+	separator := " – "
+	if o.code == "US" {
+		separator = ", "
+	}
+	if l.Specialty != "" && !strings.Contains(t, l.Specialty) && w.chance.IntN(4) > 0 {
+		t += separator + l.Specialty
+	}
+	if strings.HasPrefix(p.grade, "Band") && w.chance.IntN(2) == 0 {
+		t += ", " + p.grade
 	}
 	switch {
-	case contract == "temporary" && w.chance.IntN(3) == 0 && nat.name != "United States":
+	case l.EmploymentType == "bank":
 		t = "Bank " + t
-	case w.chance.IntN(12) == 0:
-		t += " (" + w.pick([]string{"Nights", "Weekends", "Relocation support", "Immediate start", "Newly qualified welcome"}) + ")"
+	case l.EmploymentType == "per-diem":
+		t += separator + "Per Diem"
+	case l.ContractType == "temporary":
+		t = "Locum " + t
+	case o.code == "US" && l.ContractType == "contract" && p.family == "nurse":
+		t = "Travel " + t
+	}
+	if w.chance.IntN(6) == 0 {
+		t += " (" + s.label + ")"
 	}
 	return t
 }
 
-func (w *world) pay(nat nation, g *grade, contract string) *listings.Salary {
-	low, high := g.low, g.high
-	s := listings.Salary{Currency: nat.currency, Period: "year"}
-	hours := 1950.0
-	switch nat.name {
-	case "Ireland":
-		low, high = low*1.25, high*1.25
-	case "United States":
-		low, high, hours = low*1.75, high*1.75, 2080
+// The hours that a year of full time has.
+const (
+	hoursInEurope  = 1950
+	hoursInAmerica = 2080
+)
+
+// pay is hourly for cover, and in the United States for most posts that are not a
+// doctor's; it is yearly for the others.
+func (w *world) pay(m *market, p *post, contract string) *listings.Salary {
+	s := listings.Salary{Currency: m.currency, Period: "year"}
+	hourly, hours := contract == "temporary", float64(hoursInEurope)
+	if m.code == "US" {
+		hours = hoursInAmerica
+		hourly = hourly || p.high < 150_000 && (contract == "contract" || w.chance.IntN(2) == 0)
 	}
-	if contract != "permanent" || nat.name == "United States" && w.chance.IntN(2) == 0 {
+	minor := func(x float64) *int64 { n := int64(x) * 100; return &n }
+	if hourly {
 		s.Period = "hour"
-		minor := func(x float64) *int64 { n := int64(x/hours*20) * 5; return &n }
-		s.Min, s.Max = minor(low*1.1), minor(high*1.1)
-		return &s
+		minor = func(x float64) *int64 { n := int64(x/hours*22) * 5; return &n } // a tenth more, in steps of 5 cents
 	}
-	minor := func(x float64) *int64 { n := int64(x/50) * 50 * 100; return &n }
-	s.Min, s.Max = minor(low), minor(high)
+	s.Min, s.Max = minor(p.low), minor(p.high)
 	return &s
 }
 
-func (w *world) description(o *employer, r *trade, g *grade, specialty, town string) string {
-	fill := strings.NewReplacer("{org}", o.Name, "{town}", town, "{specialty}", strings.ToLower(specialty), "{role}", strings.ToLower(r.name), "{hours}", w.pick(shifts))
+func (w *world) description(o *employer, p *post, f *family, s shift) string {
 	var b strings.Builder
-	b.WriteString(w.pick(openings) + " " + w.pick(teams))
-	b.WriteString("\n\nWhat you will do\n")
-	for _, d := range w.some(r.duties, 3, 6) {
-		b.WriteString("- " + d + "\n")
+	b.WriteString(w.pick(o.openings) + "\n\nWhat you will do:\n")
+	for _, d := range w.some(f.duties, 3, 4) {
+		b.WriteString("- " + d + ".\n")
 	}
-	for _, d := range w.some(duties, 1, 3) {
-		b.WriteString("- " + d + "\n")
+	b.WriteString("\n" + s.sentence)
+	switch {
+	case strings.HasPrefix(p.grade, "Band"):
+		b.WriteString(" This is an Agenda for Change " + p.grade + " post.")
+	case p.grade != "":
+		b.WriteString(" The post is paid on the " + p.grade + " scale.")
 	}
-	b.WriteString("\n" + w.pick(about) + " " + w.pick(growth))
-	if w.chance.IntN(2) == 0 {
-		b.WriteString(" " + w.pick(about2))
+	b.WriteString(" You will need " + f.register + ".\n\n" + o.boilerplate + " " + w.pick(o.closings))
+	return b.String()
+}
+
+// withArticle puts a or an before a title.
+func withArticle(title string) string {
+	if strings.ContainsRune("AEIO", rune(title[0])) {
+		return "an " + title
 	}
-	if g.band != "" && o.nation.name == "United Kingdom" {
-		b.WriteString("\n\nThis is an Agenda for Change Band " + g.band + " post.")
+	return "a " + title
+}
+
+func region(p *listings.Place) string {
+	if p == nil {
+		return ""
 	}
-	b.WriteString("\n\n" + w.pick(closings))
-	return fill.Replace(b.String())
+	return p.Region
 }
