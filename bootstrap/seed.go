@@ -72,32 +72,9 @@ type employer struct {
 
 func newWorld(now time.Time, n int) *world {
 	w := &world{corpus: loadCorpus(), now: now, chance: rand.New(rand.NewPCG(2026, 1120)), places: map[town]*listings.Place{}} //nolint:gosec // the same every time is the point
-	count := min(max(n/40, len(w.employers)), 600)
 	homes := map[string]int{}
-	for i := range count {
-		kind := w.employers[i%len(w.employers)]
-		m := w.markets[kind.country]
-		o := employer{market: m, setting: kind.setting}
-		for k := range 1 + w.chance.IntN(4) {
-			o.towns = append(o.towns, m.towns[(homes[kind.country]+k)%len(m.towns)])
-		}
-		homes[kind.country]++
-		if strings.Contains(kind.name, "{town}") {
-			o.towns = o.towns[:1]
-		}
-		if i == 0 {
-			o.towns = []town{m.town("Leeds"), m.town("Bradford"), m.town("Wakefield")}
-		}
-		fill := strings.NewReplacer("{name}", w.names[(i+i/len(w.names)*7)%len(w.names)], "{town}", o.towns[0].name)
-		o.site = fill.Replace(kind.site)
-		o.boilerplate = strings.Join(w.some(m.boilerplate, 2, 2), " ")
-		o.Organization, _ = identity.Found(w.id(now.AddDate(-1, 0, 0), "org", i), "", "", w.orgName(fill.Replace(kind.name), o.towns[0].name), "Healthcare", sizes[w.chance.IntN(len(sizes))], now.AddDate(-1, 0, 0))
-		o.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", o.Name, o.towns[0].name)
-		o.Website = "https://" + slug(o.Name) + ".example"
-		w.orgs = append(w.orgs, o)
-		for range kind.weight {
-			w.turns = append(w.turns, i)
-		}
+	for i := range min(max(n/40, len(w.employers)), 600) {
+		w.addEmployer(i, homes)
 	}
 	g := gazetteer.New()
 	for _, m := range w.markets {
@@ -108,6 +85,35 @@ func newWorld(now time.Time, n int) *world {
 		}
 	}
 	return w
+}
+
+// addEmployer adds employer i. homes counts the employers of each country, so that
+// their towns differ.
+func (w *world) addEmployer(i int, homes map[string]int) {
+	kind, founded := w.employers[i%len(w.employers)], w.now.AddDate(-1, 0, 0)
+	m := w.markets[kind.country]
+	o := employer{market: m, setting: kind.setting}
+	for k := range 1 + w.chance.IntN(4) {
+		o.towns = append(o.towns, m.towns[(homes[m.code]+k)%len(m.towns)])
+	}
+	homes[m.code]++
+	if strings.Contains(kind.name, "{town}") {
+		o.towns = o.towns[:1]
+	}
+	if i == 0 {
+		o.towns = []town{m.town("Leeds"), m.town("Bradford"), m.town("Wakefield")}
+	}
+	home := o.towns[0].name
+	fill := strings.NewReplacer("{name}", w.names[(i+i/len(w.names)*7)%len(w.names)], "{town}", home)
+	o.site = fill.Replace(kind.site)
+	o.boilerplate = strings.Join(w.some(m.boilerplate, 2, 2), " ")
+	o.Organization, _ = identity.Found(w.id(founded, "org", i), "", "", w.orgName(fill.Replace(kind.name), home), "Healthcare", w.pick(sizes), founded)
+	o.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", o.Name, home)
+	o.Website = "https://" + slug(o.Name) + ".example"
+	w.orgs = append(w.orgs, o)
+	for range kind.weight {
+		w.turns = append(w.turns, i)
+	}
 }
 
 // town returns the town of the name.
@@ -236,8 +242,8 @@ func (w *world) advert(i int, at time.Time, o *employer, p *post) listings.Listi
 	return l
 }
 
-// vacancy chooses who looks for whom. The first vacancies go through the occupations, so
-// that a small board has each of them.
+// vacancy chooses an employer and a post. The first vacancies go through the
+// occupations, so that a small board has each of them.
 func (w *world) vacancy(i int) (*employer, *post) {
 	for tries := 0; i < len(w.occupations) && tries < 1000; tries++ {
 		o := &w.orgs[w.turns[w.chance.IntN(len(w.turns))]]
