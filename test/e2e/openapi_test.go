@@ -37,7 +37,10 @@ type described struct {
 		Security []map[string][]string
 	}
 	Webhooks   map[string]map[string]struct{ Parameters []describedParameter }
-	Components struct{ Schemas map[string]map[string]any }
+	Components struct {
+		Schemas map[string]map[string]any
+		Headers map[string]struct{ Description string }
+	}
 }
 
 type describedParameter struct {
@@ -164,6 +167,9 @@ func TestOpenAPI_EveryFieldIsDescribed(t *testing.T) {
 		}
 		for name, schema := range d.Components.Schemas {
 			describedMembers(t, name, schema)
+		}
+		for name, header := range d.Components.Headers {
+			describedField(t, name, name, header.Description, nil)
 		}
 	}
 }

@@ -151,11 +151,11 @@ func only(c integrations.Caller, err error) (integrations.Caller, error) {
 
 // limits are the headers that tell writes.
 var limits = []web.Header{
-	{Name: "RateLimit-Policy", Description: "What the plan allows: q calls in w seconds, for each window (draft-ietf-httpapi-ratelimit-headers).", Example: `"minute";q=60;w=60,"day";q=10000;w=86400`},
-	{Name: "RateLimit", Description: "What is left: r calls, and t seconds until there are more.", Example: `"minute";r=42;t=7,"day";r=9871;t=30211`},
-	{Name: "X-RateLimit-Limit", Description: "The calls that the window with the fewest left allows.", Example: "60"},
-	{Name: "X-RateLimit-Remaining", Description: "How many of them are left.", Example: "42"},
-	{Name: "X-RateLimit-Reset", Description: "When there are more, in seconds since 1970 (UTC).", Example: "1795296473"},
+	{Name: "RateLimit-Policy", Description: "Quotas of the plan: q requests in w seconds for each window (draft-ietf-httpapi-ratelimit-headers).", Example: `"minute";q=60;w=60,"day";q=10000;w=86400`},
+	{Name: "RateLimit", Description: "Remaining quota: r requests, and t seconds until the window resets.", Example: `"minute";r=42;t=7,"day";r=9871;t=30211`},
+	{Name: "X-RateLimit-Limit", Description: "Number of requests that the window with the fewest remaining requests allows.", Example: "60"},
+	{Name: "X-RateLimit-Remaining", Description: "Number of requests that remain in that window.", Example: "42"},
+	{Name: "X-RateLimit-Reset", Description: "When that window resets, in seconds since 1970-01-01 UTC.", Example: "1795296473"},
 }
 
 // tell writes the headers of the limits

@@ -14,9 +14,9 @@ type Header struct {
 
 // What any surface's answers can carry.
 var (
-	requestID  = Header{"X-Request-Id", "The request's name in the server's log: what to quote to whoever runs it.", sampleID("request")}
-	retryAfter = Header{"Retry-After", "After how many seconds to try again (RFC 9110 §10.2.3).", "12"}
-	entityTag  = Header{"ETag", "Names what was answered (RFC 9110 §8.8.3): sent again as If-None-Match, it saves the body when nothing has changed.", `W/"C1yO5VfY1m2sT3pQ0rXbVA"`}
+	requestID  = Header{"X-Request-Id", "Id of the request in the server's log. Quote it when you report a problem.", sampleID("request")}
+	retryAfter = Header{"Retry-After", "Number of seconds to wait before the next attempt (RFC 9110 §10.2.3).", "12"}
+	entityTag  = Header{"ETag", "Version of the response (RFC 9110 §8.8.3). Send it as If-None-Match to get 304 without a body if nothing has changed.", `W/"C1yO5VfY1m2sT3pQ0rXbVA"`}
 )
 
 // describeHeaders says which headers the operation's answers carry, and what is
