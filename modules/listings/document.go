@@ -50,6 +50,7 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 	}
 	annotation := v.Annotate(&advert)
 	keys := append(annotation.Keys(), search.PlaceKeys(l.Place, l.Remote)...)
+	keys = append(keys, search.EmployerKeys(l.Company)...)
 	if l.ContractType != "" {
 		keys = append(keys, keyContractType+l.ContractType)
 	}

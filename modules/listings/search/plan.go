@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // The prefixes of the keys by which adverts are found. A level is part of the
@@ -21,6 +22,7 @@ const (
 	keyCountry      = "country:"
 	keyNation       = "nation:"
 	keyRegion       = "region:"
+	keyEmployer     = "employer:" // a company, or the beginning of its name
 )
 
 // How tells in which way a hit satisfies a slot.
@@ -150,6 +152,8 @@ func (b *planner) levels(t *Term) []level {
 		out = b.place(t)
 	case SlotPay:
 		out = []level{exact(0, HowField, PaysBetween(*t.Pay)), relaxed(costPayUnstated, HowMissing, Not(PaysBetween(PayRange{}))), relaxed(costContradicts, HowMissing, All())}
+	case SlotEmployer:
+		out = []level{exact(0, HowField, HasKey(keyEmployer+strings.Join(t.Words, " ")))}
 	case SlotWord:
 		out = b.word(t)
 	default:

@@ -17,6 +17,7 @@ const (
 	SlotPlace      = "place"
 	SlotRemote     = "remote"
 	SlotPay        = "pay"
+	SlotEmployer   = "employer"
 	SlotPhrase     = "phrase"
 	SlotWord       = "word"
 )
@@ -42,7 +43,8 @@ type Term struct {
 	Places []Place
 	// Pay is a yearly range.
 	Pay *PayRange
-	// Words are the folded words of a phrase or of free text.
+	// Words are the folded words of a phrase or of free text, or the normalized
+	// ones of an employer's name.
 	Words []string
 	// Or are alternatives to Words.
 	Or [][]string
@@ -72,6 +74,8 @@ type Understanding struct {
 type Parser struct {
 	Vocabulary *Vocabulary
 	Places     Places
+	// Employers is nil if names of employers are free text.
+	Employers Employers
 	// Words is nil if spelling is not corrected.
 	Words *Spelling
 }

@@ -184,6 +184,7 @@ const (
 	costGeneric      = 1.9
 	costFiller       = 1.1
 	costPlace        = 1.2
+	costEmployer     = 1.15
 	costMarkedPlace  = .8 // after in, near, at or a comma
 	costWord         = 3
 	maxPlaceWords    = 4
@@ -238,6 +239,7 @@ func (r *run) candidatesAt(i int) []candidate {
 	if s, ok := r.completion(i); ok {
 		out = append(out, s)
 	}
+	out = append(out, r.employers(i)...)
 	return append(out, r.places(i)...)
 }
 

@@ -1,0 +1,88 @@
+package search
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Employers knows whose adverts there are.
+type Employers interface {
+	// HasEmployer reports whether a company with adverts is called so, or its
+	// name begins so. The name is one that EmployerKeys makes keys of.
+	HasEmployer(name string) bool
+}
+
+// EmployerKeys returns the keys by which a company's adverts are found: one for
+// its name and one for each beginning of it of at least two words, since few
+// people write "NHS Foundation Trust".
+func EmployerKeys(company string) []string {
+	words := employerWords(Tokens(company))
+	var keys []string
+	for n := min(2, len(words)); n > 0 && n <= min(len(words), maxEmployerWords); n++ {
+		keys = append(keys, keyEmployer+strings.Join(words[:n], " "))
+	}
+	return keys
+}
+
+// maxEmployerWords is how many words of a company's name count.
+const maxEmployerWords = 6
+
+// employerWords normalizes the words of a name.
+func employerWords(tokens []Token) []string {
+	words := make([]string, 0, len(tokens))
+	for _, t := range tokens {
+		if t.Word == "the" && len(words) == 0 {
+			continue
+		}
+		words = append(words, Normalize(t.Word))
+	}
+	return words
+}
+
+// IndexEmployers returns the employers of the adverts in an index.
+func IndexEmployers(index Index) Employers { return indexEmployers{index} }
+
+type indexEmployers struct{ index Index }
+
+// HasEmployer implements Employers. Adverts past their deadline count too.
+func (e indexEmployers) HasEmployer(name string) bool {
+	r, err := e.index.Find(context.Background(), Query{Now: time.Time{}, Must: []Expr{HasKey(keyEmployer + name)}, Limit: 1})
+	return err == nil && r.Total > 0
+}
+
+// employers returns the names of employers that begin at token i.
+func (r *run) employers(i int) (out []candidate) {
+	if r.Employers == nil || stopWords[r.tokens[i].Word] {
+		return nil
+	}
+	for end := i + 1; end <= min(len(r.tokens), i+maxEmployerWords); end++ {
+		if r.coversTaken(i, end) || end == i+1 && r.isForm(i) {
+			continue
+		}
+		name := strings.Join(employerWords(r.tokens[i:end]), " ")
+		if name == "" || !r.Employers.HasEmployer(name) {
+			if end > i+1 {
+				break // no longer name begins so either
+			}
+			continue
+		}
+		if r.isPlaceOrForm(i, end) {
+			continue
+		}
+		out = append(out, candidate{start: i, end: end, cost: costEmployer, term: Term{Slot: SlotEmployer, Words: strings.Fields(name)}})
+	}
+	return out
+}
+
+// isPlaceOrForm reports whether the tokens have another meaning: many companies
+// begin with the name of their town.
+func (r *run) isPlaceOrForm(start, end int) bool {
+	if r.Places != nil {
+		if _, ok := r.Places.Resolve(r.placeName(start, end)); ok {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.Vocabulary.Matches(nil, r.words, start), func(m Match) bool { return m.End == end })
+}

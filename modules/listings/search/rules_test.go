@@ -1,0 +1,146 @@
+package search
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const rulesVocabulary = `
+role nurse *broad : nurse
+role registered-nurse <nurse : registered nurse
+role intensive-care-nurse =nurse +intensive-care : intensive care nurse
+role health-visitor <nurse : health visitor
+role doctor *broad : doctor; dr
+role urologist =doctor +urology : urologist
+role radiographer : radiographer
+role dentist +dentistry : dentist
+role manager *generic *leads : manager; team leader
+role non-clinical : non clinical
+role recruiter <non-clinical : recruitment consultant
+role receptionist <non-clinical : receptionist
+role secretary <non-clinical : secretary
+role director : director
+role engineer <non-clinical : engineer
+spec intensive-care : intensive care
+spec neonatal : neonatal; neonatal intensive care
+spec urology : urology
+spec dentistry : dental
+spec cardiology : cardiology; cardiac; cardiac anaesthesia
+grade consultant +doctor : consultant
+grade st3 +doctor : st3
+hours term-time : term time
+shift nights : nights
+shift weekends : weekends
+setting community : community
+setting work-from-home : remote
+setting telehealth : online
+filler : job; work; looking for
+`
+
+// companies knows employers by their names.
+type companies map[string]bool
+
+func (c companies) HasEmployer(name string) bool { return c[name] }
+
+func rulesParser(t *testing.T) *Parser {
+	t.Helper()
+	v, err := Parse(Source{Name: "test", Text: rulesVocabulary})
+	require.NoError(t, err)
+	require.Empty(t, v.Lint())
+	places := testPlaces{
+		"edinburg":   {Kind: Town, Name: "Edinburg", Country: "US", Population: 90_000},
+		"edinburgh":  {Kind: Town, Name: "Edinburgh", Country: "GB", Population: 500_000},
+		"brighton":   {Kind: Town, Name: "Brighton", Country: "GB", Population: 200_000},
+		"leeds":      somePlaces["leeds"],
+		"heath":      {Kind: Town, Name: "Heath", Country: "GB", Population: 2_000},
+		"new anglia": {Kind: Region, Name: "New Anglia", Country: "GB"},
+	}
+	lexicon := testLexicon{"edinburgh": 40, "brighton": 30, "leeds": 50, "health": 900, "heath": 2, "cardiac": 7, "card": 1}
+	employers := companies{}
+	for _, name := range []string{"Mersey Heart and Chest Hospital NHS Trust", "New Anglia Care Ltd", "Bupa"} {
+		for _, key := range EmployerKeys(name) {
+			employers[strings.TrimPrefix(key, keyEmployer)] = true
+		}
+	}
+	return &Parser{Vocabulary: v, Places: places, Words: NewSpelling(v, lexicon), Employers: employers}
+}
+
+func TestParse_Rules(t *testing.T) {
+	t.Parallel()
+	p := rulesParser(t)
+	for _, c := range []struct{ rule, query, want string }{
+		{"a grade implies its role", "st3 ", "grade:st3, role:doctor"},
+		{"a grade beside a role does not", "consultant urologist", "grade:consultant, role:doctor, specialty:urology"},
+		{"words that were divided", "radio grapher", "role:radiographer"},
+		{"words divided by a hyphen", "radio-grapher", "role:radiographer"},
+		{"a known word one edit from its phrase", "heath visitor ", "role:health-visitor"},
+		{"a place is not corrected to a phrase", "nurse in heath", "role:nurse, place:Heath GB"},
+		{"not excludes", "nurse not community ", "role:nurse, -setting:community"},
+		{"without excludes all alternatives", "nurse without nights or weekends ", "role:nurse, -shift:nights, -shift:weekends"},
+		{"the role before a preposition is meant", "secretary to the director ", "role:secretary, word:director"},
+		{"a role that implies a specialty describes", "receptionist at a dentist ", "role:receptionist, specialty:dentistry"},
+		{"a broad role after one outside of care describes", "recruitment consultant nurses ", "role:recruiter, word:nurse"},
+		{"a leader is what stands before", "health visitor team leader ", "role:health-visitor, word:manager"},
+		{"few concepts before many", "neonatal intensive care nurse ", "specialty:neonatal, role:nurse"},
+		{"a slash between roles is OR", "nurse/radiographer ", "role:nurse|radiographer"},
+		{"OR with a composed role", "urologist or nurse ", "role:doctor|nurse"},
+		{"OR with a composed role shares the specialty", "intensive care nurse or urology ", "role:nurse, specialty:intensive-care|urology"},
+		{"small numbers ask for nothing", "nurse 6 ", "role:nurse"},
+		{"a namesake without adverts", "nurse in edinburg ", "role:nurse, place:Edinburgh GB"},
+		{"an unfinished place", "nurse in bright", "role:nurse, place:Brighton GB"},
+		{"an unfinished specialty beside a role", "nurse cardi", "role:nurse, specialty*:cardiology"},
+		{"a filler is excluded as a word", "nurse -job ", "role:nurse, -word:job"},
+		{"an employer by the beginning of its name", "nurse mersey heart", "role:nurse, employer:mersey heart"},
+		{"an employer of one word", "bupa nurse ", "employer:bupa, role:nurse"},
+		{"a place that begins a company's name", "nurse new anglia ", "role:nurse, place:New Anglia GB"},
+		{"an employer longer than the place", "nurse new anglia care ", "role:nurse, employer:new anglia care"},
+		{"an unknown employer", "nurse acme ", "role:nurse, word:acme"},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, said(p.Parse(c.query)))
+		})
+	}
+}
+
+func TestParse_CorrectedPlace_IsReported(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []Correction{{From: "edinburg", To: "Edinburgh"}}, rulesParser(t).Parse("nurse in edinburg ").Corrections)
+}
+
+func TestEmployerKeys(t *testing.T) {
+	t.Parallel()
+	for company, want := range map[string]string{
+		"":                    "",
+		"Bupa":                "employer:bupa",
+		"The Christie":        "employer:christie",
+		"St Brigid’s Hospice": "employer:st brigid, employer:st brigid hospice",
+	} {
+		require.Equal(t, want, strings.Join(EmployerKeys(company), ", "), company)
+	}
+}
+
+func TestAnnotate_Rules(t *testing.T) {
+	t.Parallel()
+	v, err := Parse(Source{Name: "test", Text: rulesVocabulary + "\ngrade trainee-grade : trainee\nsetting nhs : nhs trust\n"})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		rule   string
+		advert Advert
+		want   string
+	}{
+		{"a question is no head", Advert{Title: "Were you a nurse? Become a recruitment consultant"}, "role.head:non-clinical, role.head:recruiter, role.title:nurse"},
+		{"a question alone is", Advert{Title: "Are you a nurse?"}, "role.head:nurse"},
+		{"who is led is a second choice", Advert{Title: "Health Visitor Team Leader"}, "role.head:manager, role.second:health-visitor, role.second:nurse"},
+		{"a trainee is a second choice", Advert{Title: "Trainee Radiographer"}, "grade:trainee-grade, role.second:radiographer, stated:grade"},
+		{"the company names the setting", Advert{Title: "Porter", Company: "Mersey NHS Trust"}, "setting.field:nhs, setting:nhs, stated:setting"},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			t.Parallel()
+			a := v.Annotate(&c.advert)
+			require.Equal(t, c.want, strings.Join(a.Keys(), ", "))
+		})
+	}
+}
