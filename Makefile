@@ -77,7 +77,7 @@ bench: ## Measure the hot paths beside their limits
 
 .PHONY: relevance
 relevance: ## Measure the quality of search beside its baseline (UPDATE=1 rewrites the baseline)
-	@LOCUM_TEST_HEAVY=1 LOCUM_TEST_WRITE=$(UPDATE) go run ./test/kit/with-services -- go test -count=1 -v -timeout 10m -run TestRelevance ./test/relevance
+	@LOCUM_TEST_HEAVY=1 LOCUM_TEST_WRITE=$(UPDATE) go run ./test/kit/with-services -- go test -count=1 -v -timeout 10m -run 'TestRelevance|TestVocabulary' ./test/relevance
 
 .PHONY: fuzz
 fuzz: ## Send anything to every operation, and walk at random, for some minutes (LOCUM_TEST_FUZZ=N rounds)

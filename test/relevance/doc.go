@@ -38,4 +38,8 @@
 // Conditions: KEY=VALUE[,VALUE…], KEY!=VALUE[,VALUE…], within=PLACE:MILES,
 // pay>=N and pay<=N (per year), text=SOME_WORDS (literally in the advert),
 // title=SOME_WORDS, and any.
+//
+// The tests of the vocabulary need no adverts: they write every name of every
+// role and specialty in other ways (plural, spelling, a typo, with a place) over
+// an index with one advert per concept, and compare what is found.
 package relevance

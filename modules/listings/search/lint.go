@@ -80,10 +80,12 @@ func (p *parser) link() *Vocabulary {
 	return v
 }
 
-// label removes the mark of abbreviations, and capitalizes the first letter of
-// a name that has no capitals of its own.
+// label returns a form for display: abbreviations in capitals, and other names
+// without capitals of their own with a first one.
 func label(form string) string {
-	form = strings.TrimSuffix(form, "!")
+	if short, ok := strings.CutSuffix(form, "!"); ok {
+		return strings.ToUpper(short)
+	}
 	if form == "" || strings.ToLower(form) != form {
 		return form
 	}

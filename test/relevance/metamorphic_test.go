@@ -1,0 +1,230 @@
+package relevance
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/adapters/searchindex"
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// lab is a board with one advert for each concept that a title can name, all of
+// them in the same town, and the parser over it.
+type lab struct {
+	t      *testing.T
+	v      *search.Vocabulary
+	index  search.Index
+	parser search.Parser
+	// annotations are what the adverts are about, by id.
+	annotations map[string]search.Annotation
+}
+
+const labTown = "Leeds"
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	v, err := search.Load()
+	require.NoError(t, err)
+	index, err := searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: "1", Vocabulary: v.Version()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, index.Close()) })
+	places := gazetteer.New()
+	town, ok := places.Resolve(labTown)
+	require.True(t, ok)
+	l := &lab{t: t, v: v, index: index, annotations: map[string]search.Annotation{}}
+	l.parser = search.Parser{Vocabulary: v, Places: places, Words: search.NewSpelling(v, index)}
+	var changes []search.Change
+	for _, c := range v.Concepts() {
+		if isTitled(c) {
+			changes = append(changes, search.Change{ID: c.ID, Version: 1, Document: l.document(c, &town)})
+		}
+	}
+	require.NoError(t, index.Apply(t.Context(), changes, "1"))
+	return l
+}
+
+// isTitled reports whether the lab has an advert for the concept.
+func isTitled(c *search.Concept) bool {
+	return (c.Kind == search.Role || c.Kind == search.Specialty) && len(c.Forms) > 0
+}
+
+// document is the advert of a concept: its name is the title.
+func (l *lab) document(c *search.Concept, town *search.Place) *search.Document {
+	title := c.Label
+	annotation := l.v.Annotate(&search.Advert{Title: title, Description: "Join our team."})
+	l.annotations[c.ID] = annotation
+	return &search.Document{
+		PostedAt: time.Unix(1_750_000_000, 0), Keys: append(annotation.Keys(), search.PlaceKeys(town, false)...),
+		Title: search.WordsOf(title), Body: search.WordsOf("Join our team.", labTown), Point: &search.Point{Lat: town.Lat, Lon: town.Lon},
+	}
+}
+
+// find returns the first hits of a query.
+func (l *lab) find(text string) []search.Hit {
+	u := l.parser.Parse(text)
+	plan := u.Plan(10)
+	r, err := l.index.Find(l.t.Context(), search.Query{
+		Now: time.Unix(1_750_000_000, 0), Must: plan.Must, Slots: plan.Slots, MaxCost: search.MaxCost, Relaxed: depth, Limit: depth,
+	})
+	require.NoError(l.t, err, text)
+	return r.Hits
+}
+
+// findsOwn reports whether the first hits of a query are about one of the
+// concepts, all of them exactly, or the concept's own advert is among them.
+func (l *lab) findsOwn(text string, readings []search.Reading) bool {
+	hits := l.find(text)
+	return slices.ContainsFunc(readings, func(r search.Reading) bool {
+		own := slices.ContainsFunc(hits, func(h search.Hit) bool {
+			return h.Exact && (h.ID == r.Concept.ID || slices.Equal(l.v.Concept(h.ID).Means(), r.Concept.Means()))
+		})
+		others := slices.ContainsFunc(hits, func(h search.Hit) bool { return !h.Exact || !l.isAbout(h.ID, r.Concept) })
+		return own || len(hits) == depth && !others
+	})
+}
+
+// isAbout reports whether an advert is about all that the concept means.
+func (l *lab) isAbout(id string, c *search.Concept) bool {
+	annotation := l.annotations[id]
+	return !slices.ContainsFunc(c.Means(), func(c *search.Concept) bool {
+		_, ok := annotation.Find(c.ID)
+		return !ok
+	})
+}
+
+// variation is another way to write a form. It returns "" where there is none.
+type variation struct {
+	name  string
+	write func(form string) string
+	// failing is how many in a thousand may fail.
+	failing int
+}
+
+var variations = []variation{
+	{"as it is", func(form string) string { return form }, 1},
+	{"capitals", strings.ToUpper, 1},
+	{"plural", plural, 4},
+	{"other spelling", otherSpelling, 2},
+	{"typo", typo, 5},
+	{"with a place", func(form string) string { return form + " in " + labTown }, 1},
+}
+
+// plural adds an s to the last word.
+func plural(form string) string {
+	if last := form[strings.LastIndexByte(form, ' ')+1:]; len(last) < 4 || strings.ContainsAny(last, "0123456789/&") || strings.ContainsAny(last[len(last)-1:], "sygxhz") {
+		return ""
+	}
+	return form + "s"
+}
+
+// otherSpelling writes the words as the other side of the Atlantic does.
+func otherSpelling(form string) string {
+	words := strings.Fields(form)
+	for i, w := range words {
+		words[i] = search.Normalize(w)
+	}
+	if other := strings.Join(words, " "); other != form {
+		return other
+	}
+	return ""
+}
+
+// typo leaves out, doubles or swaps a letter inside the longest word, as a hash
+// of the form decides.
+func typo(form string) string {
+	words := strings.Fields(form)
+	longest := 0
+	for i, w := range words {
+		if len(w) > len(words[longest]) {
+			longest = i
+		}
+	}
+	w := words[longest]
+	if len(w) < 6 || strings.ContainsFunc(w, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		return ""
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(form))
+	n := int(h.Sum32() >> 1)
+	at := 2 + n%(len(w)-4)
+	switch n / 100 % 3 {
+	case 0:
+		w = w[:at] + w[at+1:]
+	case 1:
+		w = w[:at] + w[at:at+1] + w[at:]
+	default:
+		w = w[:at] + w[at+1:at+2] + w[at:at+1] + w[at+2:]
+	}
+	words[longest] = w
+	return strings.Join(words, " ")
+}
+
+// TestVocabulary_Variations_FindTheSame writes every name of every role and
+// specialty in other ways: each of them finds the adverts of its own concept.
+func TestVocabulary_Variations_FindTheSame(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	for _, variation := range variations {
+		t.Run(variation.name, func(t *testing.T) {
+			var failed []string
+			n := 0
+			for _, f := range l.v.Forms() {
+				text := variation.write(strings.ToLower(f.Text))
+				if text == "" || !isTitled(f.Readings[0].Concept) {
+					continue
+				}
+				n++
+				if !l.findsOwn(text+" ", f.Readings) {
+					failed = append(failed, fmt.Sprintf("%s (%s)", text, f.Readings[0].Concept.ID))
+				}
+			}
+			t.Logf("%d of %d forms do not find their own advert", len(failed), n)
+			require.LessOrEqual(t, len(failed)*1000, n*variation.failing, "%s", strings.Join(failed, "\n"))
+		})
+	}
+}
+
+// TestVocabulary_Child_DoesNotFindItsParent asks for every role by name: adverts
+// for a wider role are no exact hits.
+func TestVocabulary_Child_DoesNotFindItsParent(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	var failed []string
+	for _, c := range l.v.Concepts() {
+		if c.Kind != search.Role || c.Same != nil {
+			continue
+		}
+		for _, h := range l.find(c.Label + " ") {
+			if slices.ContainsFunc(c.Parents, func(p search.Link) bool { return h.Exact && p.To.ID == h.ID }) {
+				failed = append(failed, c.ID+" finds "+h.ID)
+			}
+		}
+	}
+	require.Empty(t, failed)
+}
+
+// TestVocabulary_NonClinicalForm_FindsNoClinicalPostFirst asks for every role
+// outside of care.
+func TestVocabulary_NonClinicalForm_FindsNoClinicalPostFirst(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	nonClinical := l.v.Concept("non-clinical")
+	var failed []string
+	for _, f := range l.v.Forms() {
+		c := f.Readings[0].Concept
+		if len(f.Readings) > 1 || c.Kind != search.Role || !c.IsA(nonClinical) {
+			continue
+		}
+		if hits := l.find(f.Text + " "); len(hits) > 0 && hits[0].Exact && !l.v.Concept(hits[0].ID).IsA(nonClinical) {
+			failed = append(failed, f.Text+" finds "+hits[0].ID)
+		}
+	}
+	require.Empty(t, failed)
+}
