@@ -71,7 +71,7 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 		}
 	}
 	if l.Company != "" {
-		keys = append(keys, keyEmployer+foldedName(l.Company), nameKey(keyEmployerName, l.Company))
+		keys = append(keys, nameKey(keyEmployerName, l.Company))
 	}
 	if l.Place != nil {
 		keys = append(keys, nameKey(keyPlaceName, placeLabel(l.Place)))
@@ -113,7 +113,6 @@ const (
 	keySpecialty      = "specialty:"       // a concept in the title or a field
 	keySpecialtyField = "specialty.words:" // the field as it was written
 	keyLocation       = "location:"        // a word of the location
-	keyEmployer       = "employer:"        // the whole name
 	keyEmployerName   = "employer.name:"
 	keyPlaceName      = "place.name:"
 )

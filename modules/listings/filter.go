@@ -25,7 +25,7 @@ func (s *Service) filter(p *search.Parser, q *question) error {
 		f.invalid("currency", "must be an ISO 4217 code")
 	}
 	f.pay()
-	f.anyOf(q.Filters.Employer, func(v string) search.Expr { return search.HasKey(keyEmployer + foldedName(v)) })
+	f.anyOf(q.Filters.Employer, search.IsEmployer)
 	if q.Filters.Remote != nil {
 		remote := search.IsRemote()
 		if !*q.Filters.Remote {

@@ -2,22 +2,48 @@ package listings
 
 import (
 	"context"
-
-	"github.com/maypok86/otter/v2"
+	"sync"
 
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// maxSummaries is the number of listings that are kept in memory for lists, about
-// 1 KB each.
-const maxSummaries = 20_000
+// maxSummaries is the number of listings of which at most two times as many are
+// kept in memory for lists, about 1 KB each.
+const maxSummaries = 10_000
 
 // summaries are listings as lists show them, by id. One with the version of the
-// index is current.
-type summaries = otter.Cache[string, *Listing]
+// index is current. The least recently used half is dropped when it is full.
+type summaries struct {
+	mu          sync.Mutex
+	recent, old map[string]*Listing
+}
 
-func newSummaries() *summaries {
-	return otter.Must(&otter.Options[string, *Listing]{MaximumSize: maxSummaries})
+func (s *summaries) get(id string, version int64) *Listing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.recent[id]
+	if l == nil {
+		if l = s.old[id]; l != nil {
+			s.add(l)
+		}
+	}
+	if l == nil || l.Version != version {
+		return nil
+	}
+	return l
+}
+
+func (s *summaries) set(l *Listing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(l)
+}
+
+func (s *summaries) add(l *Listing) {
+	if len(s.recent) >= maxSummaries || s.recent == nil {
+		s.recent, s.old = make(map[string]*Listing, maxSummaries), s.recent
+	}
+	s.recent[l.ID] = l
 }
 
 // rows returns the listings of the hits that are still public, by id.
@@ -25,7 +51,7 @@ func (s *Service) rows(ctx context.Context, full bool, hits []search.Hit) (map[s
 	rows := make(map[string]*Listing, len(hits))
 	missing := make([]string, 0, len(hits))
 	for _, h := range hits {
-		if l, ok := s.summaries.GetIfPresent(h.ID); ok && !full && l.Version == h.Version {
+		if l := s.summaries.get(h.ID, h.Version); l != nil && !full {
 			rows[h.ID] = l
 		} else {
 			missing = append(missing, h.ID)
@@ -42,7 +68,7 @@ func (s *Service) rows(ctx context.Context, full bool, hits []search.Hit) (map[s
 	for i := range found {
 		l := &found[i]
 		if rows[l.ID] = l; !full {
-			s.summaries.Set(l.ID, l)
+			s.summaries.set(l)
 		}
 	}
 	return rows, err

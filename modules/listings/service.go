@@ -46,12 +46,12 @@ type Service struct {
 	Needs
 	visits    counter
 	searches  *bulkhead
-	summaries *summaries
+	summaries summaries
 }
 
 // New makes the service.
 func New(n Needs) *Service {
-	return &Service{Needs: n, searches: newBulkhead(n), summaries: newSummaries()}
+	return &Service{Needs: n, searches: newBulkhead(n)}
 }
 
 // MaxBatch is how many items one batch may have.

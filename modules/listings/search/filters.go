@@ -32,3 +32,13 @@ func (v *Vocabulary) IsRemote(text string) bool {
 	f := v.Form(text)
 	return f != nil && f.Readings[0].Concept.ID == remoteConcept
 }
+
+// IsEmployer matches the adverts of the companies with a name that is, or begins
+// with, the given one.
+func IsEmployer(name string) Expr {
+	keys := EmployerKeys(name)
+	if len(keys) == 0 {
+		return Or()
+	}
+	return HasKey(keys[len(keys)-1])
+}

@@ -177,7 +177,8 @@ func (s *Spelling) completions(prefix string) iter.Seq2[string, int] {
 }
 
 // nearest returns the closest known word, of equally close ones the most frequent
-// one. The first letter is right more often than the others.
+// one. The first letter is right more often than the others, and always if two
+// others are wrong.
 func (s *Spelling) nearest(word string, edits int) (best string, distance int) {
 	distance = edits + 1
 	for _, rest := range deletions(word, edits) {
@@ -186,7 +187,7 @@ func (s *Spelling) nearest(word string, edits int) (best string, distance int) {
 				continue
 			}
 			d := editDistance(word, candidate)
-			if d > edits || d > distance {
+			if d > edits || d > distance || d > 1 && candidate[0] != word[0] {
 				continue
 			}
 			if d < distance || s.isLikelier(candidate, best, word) {
