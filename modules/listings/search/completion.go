@@ -18,8 +18,7 @@ func (r *run) completion(i int) (candidate, bool) {
 		words = append(words, Normalize(t.Word))
 	}
 	words[len(words)-1] = final
-	whole := r.Words != nil && r.Words.lexicon.Frequency(final) > 0
-	concepts := r.Vocabulary.completions(words, whole, r.hasRole(i))
+	concepts := r.Vocabulary.completions(words, r.whole, r.hasRole(i))
 	if len(concepts) == 0 {
 		return candidate{}, false
 	}

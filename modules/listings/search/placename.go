@@ -45,7 +45,7 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 	name := r.placeName(start, end)
 	p, ok = r.Places.Resolve(name)
 	word := r.tokens[start].Word
-	if end-start > 1 || len(word) < minUnfinished+1 || hasDigit(word) || ok && p.Kind != Town || r.Vocabulary.isKnown(word) || r.Words == nil {
+	if end-start > 1 || len(word) < minUnfinished+1 || hasDigit(word) || ok && p.Kind != Town || r.Vocabulary.isKnown(word) || r.Words == nil || r.hasCorrectPlaces {
 		return p, "", ok
 	}
 	lexicon := r.Words.lexicon

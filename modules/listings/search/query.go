@@ -1,6 +1,8 @@
 package search
 
 import (
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -78,15 +80,60 @@ type Parser struct {
 	Employers Employers
 	// Words is nil if spelling is not corrected.
 	Words *Spelling
+	// Resolved is set if the queries are results of Resolve.
+	Resolved bool
 }
 
 // Parse reads a query.
-func (p *Parser) Parse(text string) Understanding {
-	q := query{Parser: p, text: text}
+func (p *Parser) Parse(text string) Understanding { return p.parse(text).out }
+
+func (p *Parser) parse(text string) *query {
+	q := &query{Parser: p, text: text, corrected: map[int]correction{}}
+	if p.Resolved {
+		q.text, q.whole = strings.CutSuffix(text, wholeMark)
+	}
 	q.split()
 	q.resolve()
 	q.out.Empty = !q.hasWord && strings.TrimSpace(text) != ""
-	return q.out
+	return q
+}
+
+// wholeMark ends a resolved query whose last word adverts contain.
+const wholeMark = " "
+
+// Resolve returns the query with everything decided that depends on Words: a
+// parser without Words and with Resolved set reads the result as this one reads
+// the query. An unfinished last word stays unfinished.
+func (p *Parser) Resolve(text string) string {
+	text = strings.TrimSpace(text)
+	q := p.parse(text)
+	var b strings.Builder
+	end := 0
+	for _, start := range slices.Sorted(maps.Keys(q.corrected)) {
+		c := q.corrected[start]
+		b.WriteString(text[end:start])
+		b.WriteString(c.text)
+		end = c.end
+	}
+	b.WriteString(text[end:])
+	if q.whole {
+		b.WriteString(wholeMark)
+	}
+	return b.String()
+}
+
+// correction is what a span of a query, up to end, is replaced by.
+type correction struct {
+	end  int
+	text string
+}
+
+// replace records that the span of the token is read as the given words.
+func (q *query) replace(base int, t Token, words string) {
+	if t.Capitals {
+		words = strings.ToUpper(words)
+	}
+	q.corrected[base+t.Start] = correction{base + t.End, words}
 }
 
 // query is a query that is being parsed.
@@ -98,6 +145,9 @@ type query struct {
 	hasWord bool
 	or      bool // the next part is an alternative to the previous one
 	not     bool // the next part is excluded
+	whole   bool // adverts contain the last word
+	// corrected are the corrections of the text by their start.
+	corrected map[int]correction
 }
 
 // part is a candidate of tokens with one meaning.

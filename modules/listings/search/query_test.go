@@ -214,8 +214,40 @@ func TestSpelling_Correct(t *testing.T) {
 	require.Nil(t, p.Words.Correct(Tokens("optome")[0], true), "an unfinished word")
 }
 
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	p := testParser(t)
+	p.Words = NewSpelling(p.Vocabulary, testLexicon{"nurse": 9_000, "nruse": 1, "nuclear": 2, "visitr": 1, "visitor": 20})
+	for query, want := range map[string]string{
+		"":                                      "",
+		"nurse in  Leeds ":                      "nurse in  Leeds",
+		"Nures, receptonist in leesd":           "nurse, receptionist in Leeds",
+		"nruse (dieteticassistant) nights":      "nurse (dietetic assistant) nights",
+		"radio therapy health visitr":           "radiotherapy health visitor ",
+		`nures -nures "nures" not nures nights`: `nurse -nures "nures" not nurse nights`,
+		"boston leesd nurse nores":              "boston Leeds nurse nores",
+		"NURES ICU":                             "NURSE ICU",
+		"receptonist opto":                      "receptionist opto",
+		"nuclear":                               "nuclear ", // a word of adverts
+		"nuclear\tmed":                          "nuclear\tmed",
+	} {
+		require.Equal(t, want, p.Resolve(query), query)
+		requireSameTerms(t, p, query)
+	}
+	require.Equal(t, "word*:nuclear", said((&Parser{Vocabulary: p.Vocabulary, Resolved: true}).Parse("nuclear ")))
+	require.Equal(t, "specialty*:nuclear-medicine", said((&Parser{Vocabulary: p.Vocabulary, Resolved: true}).Parse("nuclear")))
+}
+
+// requireSameTerms checks that the resolved query asks for the same.
+func requireSameTerms(t testing.TB, p *Parser, text string) {
+	t.Helper()
+	text = strings.TrimSpace(text)
+	resolved := &Parser{Vocabulary: p.Vocabulary, Places: p.Places, Resolved: true}
+	require.Equal(t, said(p.Parse(text)), said(resolved.Parse(p.Resolve(text))), "%q resolved as %q", text, p.Resolve(text))
+}
+
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"nurse", `"a" -b`, "£20 an hour", "-“x", "nurse in leeds, uk OR", "\xff -\"", "£1-£2 or £3"} {
+	for _, seed := range []string{"nurse", `"a" -b`, "£20 an hour", "-“x", "nurse in leeds, uk OR", "\xff -\"", "£1-£2 or £3", "NURES leesd", "nures -nures 5/6", "health visitr", "dieteticassistant"} {
 		f.Add(seed)
 	}
 	p := testParser(f)
@@ -228,6 +260,7 @@ func FuzzParse(f *testing.F) {
 			require.LessOrEqual(t, term.Start, term.End)
 			require.LessOrEqual(t, term.End, len(text))
 		}
+		requireSameTerms(t, p, text)
 		q := Query{}
 		plan := u.Plan(10)
 		q.Must, q.Slots, q.First, q.MaxCost = plan.Must, plan.Slots, plan.First, MaxCost

@@ -16,6 +16,8 @@ type run struct {
 	// taken are pay amounts and other spans that were read before, by their
 	// first token.
 	taken map[int]candidate
+	// hasCorrectPlaces is set if names of places have been corrected.
+	hasCorrectPlaces bool
 }
 
 func (q *query) parseRun(start, end int, last bool) {
@@ -26,25 +28,66 @@ func (q *query) parseRun(start, end int, last bool) {
 	}
 	q.hasWord = true
 	if q.Words != nil {
-		tokens = q.correct(tokens)
+		tokens = q.correct(tokens, start)
 	}
 	r := run{query: q, base: start, tokens: tokens, words: q.Vocabulary.Words(tokens), taken: map[int]candidate{}}
 	r.last = last && len(text) > 0 && tokens[len(tokens)-1].End == len(text)
+	if r.last && q.Words != nil {
+		q.whole = q.Words.lexicon.Frequency(tokens[len(tokens)-1].Word) > 0
+	}
 	r.findPay(text)
-	for _, s := range r.segment() {
+	parts := r.segment()
+	if r.correctPlaces(parts) {
+		clear(r.taken)
+		r.findPay(text)
+		parts = r.segment()
+	}
+	for _, s := range parts {
 		r.add(s)
 	}
 }
 
+// correctPlaces replaces the misspelt and unfinished names of places, once, and
+// reports whether there are any. Others may then be read otherwise: with
+// Lincolnshire, Boston is the one in England.
+func (r *run) correctPlaces(parts []candidate) bool {
+	var tokens []Token
+	next := 0
+	for _, s := range parts {
+		if s.corrected == "" {
+			continue
+		}
+		last := r.tokens[s.end-1]
+		r.addCorrection(last.Word, s.corrected)
+		r.replace(r.base, last, s.corrected)
+		tokens = append(tokens, r.tokens[next:s.end-1]...)
+		for i, t := range Tokens(s.corrected) {
+			if i == 0 {
+				t.Gap = last.Gap
+			}
+			t.Start, t.End, t.Capitals = last.Start, last.End, last.Capitals
+			tokens = append(tokens, t)
+		}
+		next = s.end
+	}
+	if next == 0 {
+		return false
+	}
+	r.tokens, r.hasCorrectPlaces = append(tokens, r.tokens[next:]...), true
+	r.words = r.Vocabulary.Words(r.tokens)
+	return true
+}
+
 // correct replaces misspelt words, and joins words that were divided ("radio
-// grapher").
-func (q *query) correct(tokens []Token) []Token {
+// grapher"). The run of the tokens begins at base.
+func (q *query) correct(tokens []Token, base int) []Token {
 	out := make([]Token, 0, len(tokens))
 	for i := 0; i < len(tokens); i++ {
 		t := tokens[i]
 		if i+1 < len(tokens) && q.Vocabulary.isDivided(tokens, i) {
 			t.Word += tokens[i+1].Word
 			t.Surface, t.End = t.Word, tokens[i+1].End
+			q.replace(base, t, t.Word)
 			out = append(out, t)
 			i++
 			continue
@@ -55,6 +98,7 @@ func (q *query) correct(tokens []Token) []Token {
 			continue
 		}
 		q.addCorrection(t.Word, to...)
+		q.replace(base, t, strings.Join(to, " "))
 		for k, word := range to {
 			c := t
 			c.Word, c.Surface = word, word
@@ -64,7 +108,7 @@ func (q *query) correct(tokens []Token) []Token {
 			out = append(out, c)
 		}
 	}
-	return q.correctPhrases(out)
+	return q.correctPhrases(out, base)
 }
 
 func (q *query) addCorrection(from string, to ...string) {
@@ -104,7 +148,7 @@ func (v *Vocabulary) isKnown(word string) bool { return v.trie.words[Normalize(w
 
 // correctPhrases replaces unknown words that adverts or the gazetteer know, one
 // edit from a word with which the ones beside them make a form: "heath visitor".
-func (q *query) correctPhrases(tokens []Token) []Token {
+func (q *query) correctPhrases(tokens []Token, base int) []Token {
 	for i, t := range tokens {
 		if len(tokens) == 1 || len(t.Word) < minInPhrase || hasDigit(t.Word) || q.Vocabulary.isKnown(t.Word) {
 			continue
@@ -120,6 +164,7 @@ func (q *query) correctPhrases(tokens []Token) []Token {
 			tokens[i].Word, tokens[i].Surface = word, word
 			if q.Vocabulary.isInPhrase(tokens, i) {
 				q.addCorrection(t.Word, word)
+				q.replace(base, t, word)
 				break
 			}
 			tokens[i] = t
@@ -326,8 +371,6 @@ func (r *run) add(s candidate) {
 		return
 	case s.drop:
 		return
-	case s.corrected != "":
-		r.out.Corrections = append(r.out.Corrections, Correction{From: r.tokens[s.end-1].Word, To: s.corrected})
 	}
 	tokens := r.tokens[s.start:s.end]
 	p := part{tokens: tokens, form: s.form, concept: s.concept, term: s.term, or: r.or}

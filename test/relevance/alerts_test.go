@@ -1,0 +1,123 @@
+package relevance
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// TestAlerts_EveryQuery_MatchesWhatSearchFinds saves every query and compares its
+// matches among all adverts with the exact results of the search.
+func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
+	b, err := readBoard()
+	require.NoError(t, err)
+	queries, err := readQueries(b)
+	require.NoError(t, err)
+	svc := newListings(t)
+	var ids []string
+	for part := range slices.Chunk(b.adverts, listings.MaxBatch) {
+		ids = append(ids, create(t, svc, part)...)
+	}
+	g, err := svc.Gather(t.Context(), ids)
+	require.NoError(t, err)
+	matches, corrected := 0, 0
+	for _, q := range queries {
+		for _, text := range beginnings(q.text) {
+			want, corrections := findAll(t, svc, text)
+			corrected += corrections
+			positions, err := g.Matching(t.Context(), listings.FindKey{Text: svc.Resolve(text)})
+			require.NoError(t, err)
+			got := make([]string, len(positions))
+			for i, at := range positions {
+				got[i] = g.Listings()[at].ID
+			}
+			require.ElementsMatch(t, want, got, "%q resolved as %q", text, svc.Resolve(text))
+			matches += len(got)
+		}
+	}
+	require.NotZero(t, corrected)
+	require.Greater(t, matches, len(queries))
+	t.Logf("%d queries, %d corrections, %d adverts, %d matches", len(queries), corrected, len(ids), matches)
+}
+
+// beginnings returns the text and what is typed a little earlier.
+func beginnings(text string) (out []string) {
+	runes := []rune(text)
+	for n := len(runes); n >= max(1, len(runes)-3); n-- {
+		out = append(out, strings.TrimSpace(string(runes[:n])))
+	}
+	return out
+}
+
+// seekers know no home.
+type seekers struct{}
+
+func (seekers) HomeLocation(context.Context, string) (string, error) { return "", nil }
+
+// organizations have no names: adverts name their employers.
+type organizations struct{}
+
+func (organizations) CompanyName(context.Context, string) (string, error) { return "Employer", nil }
+
+func newListings(t *testing.T) *listings.Service {
+	clk := kit.NewClock()
+	s := stores.SQLite(t, clk)
+	return listings.New(listings.Needs{
+		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings, Views: s.ListingViews,
+		Engine: stores.Engine(t, s), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: organizations{}, Seekers: seekers{},
+	})
+}
+
+func create(t *testing.T, svc *listings.Service, adverts []*advert) (ids []string) {
+	t.Helper()
+	items := make([]listings.BatchItem[listings.CreateInput], len(adverts))
+	for i, a := range adverts {
+		items[i].Input = a.input()
+	}
+	created, err := svc.CreateBatch(t.Context(), stores.NewID(), items)
+	require.NoError(t, err)
+	for _, c := range created {
+		require.NoError(t, c.Err)
+		ids = append(ids, c.Listing.ID)
+	}
+	return ids
+}
+
+// input returns the advert as the module takes it.
+func (a *advert) input() listings.CreateInput {
+	remote := a.attributes.one("remote") == "yes"
+	contract, hours := a.attributes.one("contract"), a.attributes.one("hours")
+	in := listings.CreateInput{Title: a.title, Description: a.body, Details: listings.Details{
+		Department: &a.department, Specialty: &a.specialty, Location: &a.location, Remote: &remote,
+		ContractType: &contract, EmploymentType: &hours, Requirements: &a.requirements,
+	}}
+	if a.pay.max > 0 {
+		in.Salary = &listings.SalaryInput{Min: &a.pay.min, Max: &a.pay.max, Currency: &a.pay.currency, Period: &a.pay.period}
+	}
+	return in
+}
+
+// findAll returns the ids of all exact results and the number of corrections.
+func findAll(t *testing.T, svc *listings.Service, text string) (ids []string, corrections int) {
+	t.Helper()
+	for cursor := ""; ; {
+		r, err := svc.Find(t.Context(), auth.Actor{}, listings.FindInput{Text: text, Exact: true, Page: page.Request{Number: 1, Size: 500, Cursor: cursor}})
+		require.NoError(t, err, text)
+		for _, h := range r.Items {
+			ids = append(ids, h.Listing.ID)
+		}
+		if cursor = r.NextCursor; cursor == "" {
+			return ids, len(r.Corrections)
+		}
+	}
+}
