@@ -32,7 +32,7 @@ import (
 
 func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *identity.Service, e *listings.Engine) *listings.Service {
 	return listings.New(listings.Needs{
-		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Engine: e, NewIndex: newMemoryIndex, Views: s.ListingViews,
+		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Engine: e, NewBatch: newBatch, Views: s.ListingViews,
 		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Profiles},
 		SearchTimeout: c.Limits.SearchTimeout, SearchCPU: time.Duration(c.Limits.SearchCPU * float64(time.Second)),
 	})

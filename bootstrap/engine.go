@@ -144,7 +144,7 @@ func embeddedSearch(_ context.Context, url string, empty bool, d adapters.Deps) 
 	return index, nil
 }
 
-// newMemoryIndex returns an empty search index in memory.
-func newMemoryIndex() (search.Index, error) {
-	return searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: search.Analyzer})
+// newBatch returns a matcher for new listings.
+func newBatch(docs []*search.Document) (search.Matcher, error) {
+	return searchindex.NewBatch(docs, search.Normalize)
 }

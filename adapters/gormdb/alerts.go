@@ -19,6 +19,7 @@ type savedSearchRow struct {
 	UserID       string
 	Name         string
 	Query        string
+	Resolved     string `gorm:"column:resolved_query"`
 	Location     string
 	ContractType string
 	EmailAlerts  bool
@@ -31,7 +32,7 @@ func (savedSearchRow) TableName() string { return "saved_searches" }
 func searchesOf(rows []savedSearchRow) []jobseeker.Search {
 	out := make([]jobseeker.Search, len(rows))
 	for i, r := range rows {
-		out[i] = jobseeker.Search{ID: r.ID, UserID: r.UserID, Name: r.Name, EmailAlerts: r.EmailAlerts, CreatedAt: r.CreatedAt,
+		out[i] = jobseeker.Search{ID: r.ID, UserID: r.UserID, Name: r.Name, Resolved: r.Resolved, EmailAlerts: r.EmailAlerts, CreatedAt: r.CreatedAt,
 			Terms: jobseeker.Terms{Query: r.Query, Location: r.Location, ContractType: r.ContractType}}
 	}
 	return out
@@ -39,7 +40,7 @@ func searchesOf(rows []savedSearchRow) []jobseeker.Search {
 
 // Add implements jobseeker.Searches.
 func (d SavedSearches) Add(ctx context.Context, s jobseeker.Search) error {
-	return wrap(d.q(ctx).Create(&savedSearchRow{ID: s.ID, UserID: s.UserID, Name: s.Name, Query: s.Query, Location: s.Location,
+	return wrap(d.q(ctx).Create(&savedSearchRow{ID: s.ID, UserID: s.UserID, Name: s.Name, Query: s.Query, Resolved: s.Resolved, Location: s.Location,
 		ContractType: s.ContractType, EmailAlerts: s.EmailAlerts, CreatedAt: s.CreatedAt}).Error)
 }
 

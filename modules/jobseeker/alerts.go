@@ -1,8 +1,8 @@
 package jobseeker
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,14 +13,13 @@ import (
 	"github.com/locumhq/locum/core/job"
 )
 
-// Alerts go the other way round than searches do: listings that have just
-// become public are collected for a few seconds, read into memory, and every
-// saved search is held against them there. What a run costs grows with the
-// searches and not with searches times listings, and the database is asked for
-// pages of searches only.
+// Alerts reverse the search: new public listings are collected for a few seconds
+// and read into memory, where every saved search is evaluated on them. The cost
+// of a run grows with the number of searches, not with searches times listings,
+// and the database returns pages of searches only.
 //
-// A listing is new once, when it first becomes public. One that comes back or
-// is edited later is not: who saved a search meanwhile has seen it there.
+// A listing is new once, when it first becomes public. A listing that is public
+// again or edited is not: users who saved a search meanwhile have seen it.
 
 // Match is a listing that a search has found.
 type Match struct {
@@ -93,13 +92,12 @@ type run struct {
 	names    map[string]string // of the searches in matches
 }
 
-func (s *Service) matchListings(ctx context.Context, ids []string) (err error) {
+func (s *Service) matchListings(ctx context.Context, ids []string) error {
 	gathered, err := s.Listings.Gather(ctx, ids)
 	if err != nil {
 		return err
 	}
 	r := run{Service: s, id: s.NewID(), listings: gathered, postings: gathered.Postings(), names: map[string]string{}}
-	defer func() { err = errors.Join(err, gathered.Close()) }()
 	if len(r.postings) == 0 {
 		return nil
 	}
@@ -135,7 +133,9 @@ func (s *Service) matchListings(ctx context.Context, ids []string) (err error) {
 // hold holds one search against the listings.
 func (r *run) hold(ctx context.Context, search Search) error {
 	now := r.Clock.Now()
-	matching, err := r.listings.Matching(ctx, search.Terms)
+	terms := search.Terms
+	terms.Query = cmp.Or(search.Resolved, search.Query)
+	matching, err := r.listings.Matching(ctx, terms)
 	for _, i := range matching {
 		p := r.postings[i]
 		// It was there to be seen when the search was saved, or it comes far too

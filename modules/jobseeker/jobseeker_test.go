@@ -115,6 +115,9 @@ func (d *desk) Public(_ context.Context, ids []string) (out []jobseeker.Posting,
 	return out, nil
 }
 
+// Resolve knows one misspelt word.
+func (d *desk) Resolve(text string) string { return strings.ReplaceAll(text, "Nusre", "Nurse") }
+
 func (d *desk) Gather(ctx context.Context, ids []string) (jobseeker.Gathered, error) {
 	public, err := d.Public(ctx, ids)
 	return gathered(public), err
@@ -134,8 +137,6 @@ func (g gathered) Matching(_ context.Context, t jobseeker.Terms) (out []int, _ e
 	}
 	return out, nil
 }
-
-func (g gathered) Close() error { return nil }
 
 func (d *desk) ByIDs(_ context.Context, ids []string) (map[string]jobseeker.Person, error) {
 	out := map[string]jobseeker.Person{}

@@ -237,6 +237,9 @@ type Listings interface {
 	// the words in their title first, then the newer. It is quick, however many
 	// there are.
 	Suggest(ctx context.Context, w Wanted, n int) ([]Candidate, error)
+	// Resolve returns the text of a search as Matching of Gathered takes it: with
+	// misspelt words replaced. Only processes that serve correct spelling.
+	Resolve(text string) string
 	// Gather reads those of the ids that are public at this moment into memory,
 	// to be held against many searches. There are at most 1,000 ids.
 	Gather(ctx context.Context, ids []string) (Gathered, error)
@@ -291,10 +294,9 @@ type Gathered interface {
 	// Postings returns the listings.
 	Postings() []Posting
 	// Matching returns the positions in Postings of the exact results that the
-	// public search has for the terms. It reads no database.
+	// public search has for the terms, whose query is resolved. It reads no
+	// database.
 	Matching(ctx context.Context, t Terms) ([]int, error)
-	// Close releases the memory.
-	Close() error
 }
 
 // Posting is a listing as users are told of it.

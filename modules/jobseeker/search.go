@@ -20,6 +20,9 @@ type Search struct {
 	UserID string
 	Name   string
 	Terms
+	// Resolved is the query with misspelt words replaced, as alerts evaluate it.
+	// It is empty for a query that has not been resolved.
+	Resolved string
 	// EmailAlerts says that new matches come by mail too.
 	EmailAlerts bool
 	CreatedAt   time.Time
@@ -67,6 +70,7 @@ func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchIn
 	if err := search.check(); err != nil {
 		return nil, err
 	}
+	search.Resolved = s.Listings.Resolve(search.Query)
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Profiles.Lock(ctx, by.UserID); err != nil {
 			return err

@@ -74,6 +74,14 @@ func (e *Engine) Parser() *search.Parser {
 	return &search.Parser{Vocabulary: e.vocabulary.Load(), Places: e.deps.Places}
 }
 
+// resolve returns the text with what the words of the index decide.
+func (e *Engine) resolve(text string) string {
+	if g := e.current.Load(); g != nil {
+		return g.parser.Resolve(text)
+	}
+	return text
+}
+
 // Ping returns an error until searches can be answered.
 func (e *Engine) Ping(context.Context) error {
 	if e.current.Load() != nil {

@@ -2,7 +2,10 @@ package listings
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
@@ -19,20 +22,35 @@ func (s *Service) PublicMany(ctx context.Context, ids []string) ([]Listing, erro
 	return s.Listings.PublicMany(ctx, ids, s.Clock.Now())
 }
 
-// Gathered are public listings in a small index, for finding out which of many
+// Gathered are public listings in memory, for finding out which of many saved
 // searches match them. It is for one goroutine.
 type Gathered struct {
 	service  *Service
-	index    search.Index
-	parser   *search.Parser
+	batch    search.Matcher
+	plans    *plans
+	now      time.Time
 	listings []Listing
 	at       map[string]int // positions by id
-	// known are the results of earlier searches: many are alike.
-	known map[FindKey][]int
+	// matches are the listings that match the conditions of plans, nil for those
+	// that have not been evaluated.
+	matches []bitset
+	// found and ids are reused.
+	found bitset
+	ids   []string
 }
 
-// FindKey is what a saved search consists of.
+// bitset is a set of positions.
+type bitset []uint64
+
+const wordBits = 64
+
+// FindKey is what a saved search consists of. Text is a result of Resolve.
 type FindKey struct{ Text, Location, ContractType string }
+
+// Resolve returns the text of a search as Matching takes it: with the words that
+// the index of this process corrects replaced. Processes without an index return
+// the text.
+func (s *Service) Resolve(text string) string { return s.Engine.resolve(text) }
 
 // Gather reads those of the ids that are public now.
 func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {
@@ -40,59 +58,192 @@ func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {
 	if err != nil {
 		return nil, err
 	}
-	index, err := s.NewIndex()
-	if err != nil {
-		return nil, err
-	}
-	g := &Gathered{service: s, index: index, listings: ls, at: map[string]int{}, known: map[FindKey][]int{}}
-	g.parser = s.Engine.Parser()
-	changes := make([]search.Change, len(ls))
+	g := &Gathered{service: s, plans: s.plansFor(s.Engine.Parser()), now: s.Clock.Now(), listings: ls, at: map[string]int{}}
+	g.found = make(bitset, (len(ls)+wordBits-1)/wordBits)
+	docs := make([]*search.Document, len(ls))
 	for i := range ls {
 		g.at[ls[i].ID] = i
-		changes[i] = search.Change{ID: ls[i].ID, Version: ls[i].Version, Document: ls[i].document(g.parser.Vocabulary)}
+		docs[i] = ls[i].document(g.plans.parser.Vocabulary)
 	}
-	return g, index.Apply(ctx, changes, "")
+	g.batch, err = s.NewBatch(docs)
+	return g, err
 }
 
 // Listings returns the listings.
 func (g *Gathered) Listings() []Listing { return g.listings }
 
-// Close releases the index.
-func (g *Gathered) Close() error { return g.index.Close() }
-
-// maxKnown limits the results that are remembered.
-const maxKnown = 4_096
-
 // Matching returns the positions of the listings that are exact results of Find.
-// A search that Find refuses has none. The result must not be changed.
+// A search that Find refuses has none.
 func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
-	k.Text, k.Location = strings.TrimSpace(k.Text), strings.TrimSpace(k.Location)
-	if known, ok := g.known[k]; ok {
-		return known, nil
+	if g.plans.isFull() {
+		g.plans, g.matches = g.service.emptyPlans(g.plans.parser), nil
 	}
-	found, err := g.find(ctx, k)
+	plan, err := g.service.plan(ctx, g.plans, k)
 	if err != nil {
 		return nil, err
 	}
-	if len(g.known) >= maxKnown {
-		clear(g.known)
+	for i := range g.found {
+		g.found[i] = ^uint64(0)
 	}
-	g.known[k] = found
-	return found, nil
+	for _, condition := range plan {
+		some := uint64(0)
+		for i, word := range g.match(condition) {
+			g.found[i] &= word
+			some |= g.found[i]
+		}
+		if some == 0 {
+			return nil, nil
+		}
+	}
+	var positions []int
+	for i := range g.listings {
+		if g.found.has(i) {
+			positions = append(positions, i)
+		}
+	}
+	return positions, nil
 }
 
-func (g *Gathered) find(ctx context.Context, k FindKey) (found []int, err error) {
-	in := FindInput{Text: k.Text, Filters: FilterInput{Location: k.Location, ContractType: []string{k.ContractType}}, Exact: true, Page: page.Request{Number: 1, Size: len(g.listings)}}
-	q, err := g.service.question(ctx, g.parser, auth.Actor{}, in)
+func (b bitset) has(i int) bool { return b[i/wordBits]>>(i%wordBits)&1 == 1 }
+
+// match returns the listings that match a condition.
+func (g *Gathered) match(condition int32) bitset {
+	for int(condition) >= len(g.matches) {
+		g.matches = append(g.matches, nil)
+	}
+	if g.matches[condition] == nil {
+		q := g.plans.condition(condition)
+		q.Now = g.now
+		found := make(bitset, len(g.found))
+		g.ids = g.batch.AppendMatches(g.ids[:0], &q)
+		for _, id := range g.ids {
+			at := g.at[id]
+			found[at/wordBits] |= 1 << (at % wordBits)
+		}
+		g.matches[condition] = found
+	}
+	return g.matches[condition]
+}
+
+// plan returns the numbers of the conditions, all of which the exact results of a
+// saved search satisfy.
+func (s *Service) plan(ctx context.Context, p *plans, k FindKey) ([]int32, error) {
+	k.Location = strings.TrimSpace(k.Location)
+	if plan, ok := p.get(k); ok {
+		return plan, nil
+	}
+	in := FindInput{Text: k.Text, Filters: FilterInput{Location: k.Location, ContractType: []string{k.ContractType}}, Exact: true, Page: page.Request{Number: 1}}
+	q, err := s.question(ctx, p.parser, auth.Actor{}, in)
 	if fault.KindOf(err) == fault.Invalid || err == nil && q.empty {
-		return nil, nil
+		return p.add(k, []search.Query{{Must: []search.Expr{search.Or()}}})
 	}
 	if err != nil {
 		return nil, err
 	}
-	r, err := g.index.Find(ctx, q.query)
-	for _, h := range r.Hits {
-		found = append(found, g.at[h.ID])
+	return p.add(k, conditions(&q.query))
+}
+
+// conditions divides a query into parts, all of which its exact results match.
+func conditions(q *search.Query) []search.Query {
+	var out []search.Query
+	for _, e := range q.Must {
+		out = append(out, search.Query{Must: []search.Expr{e}})
 	}
-	return found, err
+	for _, slot := range q.Slots {
+		if slot, always := exactLevels(slot); !always {
+			out = append(out, search.Query{Slots: []search.Slot{slot}})
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, search.Query{})
+	}
+	return out
+}
+
+// exactLevels returns the slot without the levels that no exact result needs, and
+// whether every listing satisfies it exactly.
+func exactLevels(s search.Slot) (exact search.Slot, always bool) {
+	relaxed := false
+	for i, level := range s.Levels {
+		relaxed = relaxed || !level.Exact
+		if level.Exact {
+			exact.Levels = s.Levels[:i+1]
+			always = always || !relaxed && level.Expr.Op == search.OpAll
+		}
+	}
+	return exact, always
+}
+
+// plans are how saved searches are evaluated. Many of them have conditions in
+// common, such as a place.
+type plans struct {
+	parser *search.Parser
+
+	mu         sync.Mutex
+	bySearch   map[FindKey][]int32
+	conditions []search.Query
+	numbers    map[string]int32 // of the conditions, by their JSON
+}
+
+// The limits of plans take about 40 and 60 MB. Searches beyond them are planned
+// again for every batch of listings.
+const (
+	maxPlans      = 200_000
+	maxConditions = 20_000
+)
+
+// plansFor returns the plans for the vocabulary of the parser.
+func (s *Service) plansFor(parser *search.Parser) *plans {
+	if p := s.plans.Load(); p != nil && p.parser.Vocabulary == parser.Vocabulary && !p.isFull() {
+		return p
+	}
+	parser.Resolved = true
+	return s.emptyPlans(parser)
+}
+
+func (s *Service) emptyPlans(parser *search.Parser) *plans {
+	p := &plans{parser: parser, bySearch: map[FindKey][]int32{}, numbers: map[string]int32{}}
+	s.plans.Store(p)
+	return p
+}
+
+func (p *plans) isFull() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.bySearch) >= maxPlans || len(p.conditions) >= maxConditions
+}
+
+func (p *plans) get(k FindKey) ([]int32, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	plan, ok := p.bySearch[k]
+	return plan, ok
+}
+
+func (p *plans) condition(number int32) search.Query {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.conditions[number]
+}
+
+// add stores the conditions of a search and returns their numbers.
+func (p *plans) add(k FindKey, all []search.Query) ([]int32, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	plan := make([]int32, len(all))
+	for i := range all {
+		key, err := json.Marshal(&all[i])
+		if err != nil {
+			return nil, err
+		}
+		number, known := p.numbers[string(key)]
+		if !known {
+			number = int32(len(p.conditions))
+			p.numbers[string(key)] = number
+			p.conditions = append(p.conditions, all[i])
+		}
+		plan[i] = number
+	}
+	p.bySearch[k] = plan
+	return plan, nil
 }

@@ -3,6 +3,7 @@ package listings
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
@@ -25,8 +26,8 @@ type Needs struct {
 	NewID    id.Source
 	Listings Repository
 	Engine   *Engine
-	// NewIndex returns an empty search index in memory.
-	NewIndex      func() (search.Index, error)
+	// NewBatch returns a matcher for the documents.
+	NewBatch      func(docs []*search.Document) (search.Matcher, error)
 	Views         Views
 	Gazetteer     Gazetteer
 	Organizations Organizations
@@ -47,12 +48,11 @@ type Service struct {
 	visits    counter
 	searches  *bulkhead
 	summaries summaries
+	plans     atomic.Pointer[plans] // of saved searches
 }
 
 // New makes the service.
-func New(n Needs) *Service {
-	return &Service{Needs: n, searches: newBulkhead(n)}
-}
+func New(n Needs) *Service { return &Service{Needs: n, searches: newBulkhead(n)} }
 
 // MaxBatch is how many items one batch may have.
 const MaxBatch = 100

@@ -18,7 +18,7 @@ import (
 )
 
 func newSearch(user string, mailed bool, at time.Time) jobseeker.Search {
-	return jobseeker.Search{ID: stores.NewID(), UserID: user, Name: "Zoë's 50% \"nights\"", EmailAlerts: mailed, CreatedAt: at,
+	return jobseeker.Search{ID: stores.NewID(), UserID: user, Name: "Zoë's 50% \"nights\"", EmailAlerts: mailed, CreatedAt: at, Resolved: "nurse -icu ",
 		Terms: jobseeker.Terms{Query: "nurse -icu", Location: "Leeds", ContractType: "permanent"}}
 }
 

@@ -81,7 +81,7 @@ func newBoard(t testing.TB, open func(t testing.TB, clk clock.Clock) adapters.St
 	b := &board{Storage: open(t, clk), clk: clk, org: stores.NewID(), company: "Northgate NHS Foundation Trust"}
 	b.svc = listings.New(listings.Needs{
 		Tx: b.Tx, Events: b.Events, Audit: b.Audit, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Views: b.ListingViews,
-		Engine: stores.Engine(t, b.Storage), NewIndex: stores.NewSearchIndex, Gazetteer: gazetteer.New(), Organizations: b, Seekers: b,
+		Engine: stores.Engine(t, b.Storage), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: b, Seekers: b,
 	})
 	return b
 }

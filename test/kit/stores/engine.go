@@ -16,9 +16,9 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// NewSearchIndex returns an empty search index in memory.
-func NewSearchIndex() (search.Index, error) {
-	return searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: search.Analyzer})
+// NewBatch returns a matcher for the documents.
+func NewBatch(docs []*search.Document) (search.Matcher, error) {
+	return searchindex.NewBatch(docs, search.Normalize)
 }
 
 // Engine returns a search engine that follows the storage until the test ends.
@@ -26,7 +26,9 @@ func Engine(t testing.TB, s adapters.Storage) *listings.Engine {
 	v, err := search.Load()
 	require.NoError(t, err)
 	e := listings.NewEngine(listings.EngineDeps{
-		Open: func(context.Context, bool) (search.Index, error) { return NewSearchIndex() },
+		Open: func(context.Context, bool) (search.Index, error) {
+			return searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: search.Analyzer})
+		},
 		Feed: s.ListingFeed, Changes: s.ListingChanges, Places: gazetteer.New(), Log: slog.New(slog.DiscardHandler),
 	}, v)
 	require.NoError(t, e.Open(t.Context()))
