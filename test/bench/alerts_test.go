@@ -1,0 +1,168 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/modules/jobseeker"
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/modules/listings/search"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+const (
+	savedSearches = 100_000
+	newListings   = 64
+)
+
+var searchTowns = strings.Split("Leeds,London,Manchester,York,Bristol,Truro,Dublin,Cork,Edinburgh,Cardiff,Sheffield,Norwich,Exeter,Belfast,Galway,Hull,Derby,Plymouth,"+
+	"Swansea,Bradford,Liverpool,Birmingham,Nottingham,Leicester,Coventry,Glasgow,Aberdeen,Dundee,Inverness,Perth,Bath,Oxford,Cambridge,Ipswich,Luton,Reading,Slough,"+
+	"Brighton,Hove,Portsmouth,Southampton,Poole,Bournemouth,Gloucester,Worcester,Hereford,Shrewsbury,Chester,Preston,Lancaster,Carlisle,Durham,Newcastle,Sunderland,Darlington", ",")
+
+// alertsBench is a database with saved searches.
+type alertsBench struct {
+	adapters.Storage
+	*listings.Service
+	random *rand.Rand
+	roles  []string
+}
+
+// BenchmarkAlerts finds out which of 100,000 different saved searches match 64 new
+// listings, with the searches read from PostgreSQL. The first run parses and plans
+// the searches, the others remember that.
+func BenchmarkAlerts(b *testing.B) {
+	x := newAlertsBench(b)
+	before := heap()
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			fresh := listings.New(x.Needs)
+			x.measure(b, fresh)
+		}
+	})
+	x.run(b, x.Service)
+	b.Run("next", func(b *testing.B) {
+		for b.Loop() {
+			x.measure(b, x.Service)
+		}
+	})
+	b.Logf("plans of %d searches take %.0f MB", savedSearches, float64(heap()-before)/1e6)
+	runtime.KeepAlive(x)
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func newAlertsBench(b *testing.B) *alertsBench {
+	clk := kit.NewClock()
+	s := stores.Postgres(b, clk)
+	x := &alertsBench{Storage: s, random: rand.New(rand.NewPCG(1, 2))}
+	x.Service = listings.New(listings.Needs{
+		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings, Views: s.ListingViews,
+		Engine: stores.Engine(b, s), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: employers{},
+	})
+	v, err := search.Load()
+	require.NoError(b, err)
+	for _, f := range v.Forms() {
+		if f.Readings[0].Concept.Kind == search.Role {
+			x.roles = append(x.roles, f.Text)
+		}
+	}
+	x.random.Shuffle(len(x.roles), func(i, j int) { x.roles[i], x.roles[j] = x.roles[j], x.roles[i] })
+	require.NoError(b, s.Tx.Do(b.Context(), func(ctx context.Context) error {
+		for seen := map[jobseeker.Terms]bool{}; len(seen) < savedSearches; {
+			terms := x.terms()
+			if seen[terms] {
+				continue
+			}
+			seen[terms] = true
+			saved := jobseeker.Search{ID: stores.NewID(), UserID: stores.NewID(), Name: "Search", Terms: terms, Resolved: terms.Query, CreatedAt: clk.Now()}
+			if err := s.Searches.Add(ctx, saved); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	return x
+}
+
+// employers have one name.
+type employers struct{}
+
+func (employers) CompanyName(context.Context, string) (string, error) { return "Northgate", nil }
+
+// role returns the name of a role; some are much more frequent than others.
+func (x *alertsBench) role() string {
+	return x.roles[int(float64(len(x.roles))*x.random.Float64()*x.random.Float64()*x.random.Float64())]
+}
+
+func (x *alertsBench) town() string { return searchTowns[x.random.IntN(len(searchTowns))] }
+
+// terms returns a role, a place and a contract type, in the text or as filters.
+func (x *alertsBench) terms() jobseeker.Terms {
+	contract := listings.ContractTypes[x.random.IntN(len(listings.ContractTypes))]
+	if x.random.IntN(2) == 0 {
+		return jobseeker.Terms{Query: fmt.Sprintf("%s %s in %s", contract, x.role(), x.town())}
+	}
+	return jobseeker.Terms{Query: x.role(), Location: x.town(), ContractType: contract}
+}
+
+// measure reports the CPU time of a run.
+func (x *alertsBench) measure(b *testing.B, svc *listings.Service) {
+	var start, end syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &start))
+	matches := x.run(b, svc)
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &end))
+	spent := time.Duration(end.Utime.Nano() + end.Stime.Nano() - start.Utime.Nano() - start.Stime.Nano())
+	b.ReportMetric(float64(spent.Microseconds())/1e3/newListings, "cpu-ms/listing")
+	b.ReportMetric(float64(matches), "matches")
+}
+
+// run evaluates all saved searches on new listings and returns the number of
+// matches.
+func (x *alertsBench) run(b *testing.B, svc *listings.Service) (matches int) {
+	ctx := b.Context()
+	items := make([]listings.BatchItem[listings.CreateInput], newListings)
+	for i := range items {
+		town := x.town()
+		items[i].Input = listings.CreateInput{
+			Title: x.role(), Description: "The team cares for patients on an acute ward.",
+			Details: listings.Details{Location: &town, ContractType: &listings.ContractTypes[x.random.IntN(len(listings.ContractTypes))]},
+		}
+	}
+	created, err := svc.CreateBatch(ctx, stores.NewID(), items)
+	require.NoError(b, err)
+	ids := make([]string, len(created))
+	for i, c := range created {
+		ids[i] = c.Listing.ID
+	}
+	g, err := svc.Gather(ctx, ids)
+	require.NoError(b, err)
+	for last := ""; ; {
+		page, err := x.Searches.After(ctx, last, 1_000)
+		require.NoError(b, err)
+		for _, saved := range page {
+			found, err := g.Matching(ctx, listings.FindKey{Text: saved.Resolved, Location: saved.Location, ContractType: saved.ContractType})
+			require.NoError(b, err)
+			matches += len(found)
+		}
+		if len(page) < 1_000 {
+			return matches
+		}
+		last = page[len(page)-1].ID
+	}
+}
