@@ -29,6 +29,9 @@ const (
 	// alertMemory is how much more the server may have taken at most, at any
 	// moment of the matching.
 	alertMemory = 200 << 20
+	// alertCPU is the most CPU time that a new listing may take: ten times what
+	// make bench measures.
+	alertCPU = 60 * time.Millisecond
 )
 
 var (
@@ -279,6 +282,37 @@ func TestAHundredThousandSavedSearchesMeetAThousandNewListings(t *testing.T) {
 	}
 	s.settle()
 	s.digested()
+}
+
+func TestAlerts_NewListings_CPUTime(t *testing.T) {
+	s := newAlertStage(t)
+	s.post(100)
+	s.settle()
+	before := s.cpu()
+	jobs := make([]map[string]any, 64)
+	for i := range jobs {
+		jobs[i] = map[string]any{"title": "Perfusionist", "location": "Carlisle", "description": "The team works in theatres."}
+	}
+	require.Len(t, s.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})["created"], len(jobs))
+	s.settle()
+	each := (s.cpu() - before) / time.Duration(len(jobs))
+	t.Logf("%s for a new listing, posting and indexing it included", each.Round(time.Millisecond/10))
+	require.Less(t, each, alertCPU)
+}
+
+// cpu is the CPU time that the server has taken.
+func (s *alertStage) cpu() time.Duration {
+	s.t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	require.NoError(s.t, err)
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	ticks := 0
+	for _, field := range fields[11:13] { // utime and stime
+		n, err := strconv.Atoi(field)
+		require.NoError(s.t, err)
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / 100
 }
 
 // agree holds what was matched for a few hundred searches against the search.
