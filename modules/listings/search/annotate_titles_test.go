@@ -345,7 +345,7 @@ var titles = []struct{ title, want string }{
 	{"Senior HCA – Dementia", "head=healthcare-assistant spec=dementia grade=senior"},
 	{"Night Care Assistant", "head=care-assistant shift=nights"},
 	{"Domiciliary Care Worker – Drivers", "head=home-carer other=driver setting=home-care"},
-	{"Complex Care Nurse – Ventilated Children at Home", "head=nurse spec=paediatrics setting=home-health"},
+	{"Complex Care Nurse – Ventilated Children at Home", "head=nurse spec=paediatrics setting=home-health,home-care"},
 	{"Paediatric Nurse – School Based", "head=nurse spec=paediatrics setting=school-setting"},
 	{"Rotational Physiotherapist – Band 5", "head=physiotherapist spec=physiotherapy grade=band-5 setting=nhs shift=rotating"},
 	{"MSK Physiotherapist / First Contact Practitioner", "head=physiotherapist,msk-practitioner spec=musculoskeletal,physiotherapy"},

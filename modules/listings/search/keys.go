@@ -12,6 +12,9 @@ func (a *Annotation) Keys() []string {
 			keys = append(keys, roleLevels[t.Level]+t.Concept)
 		case Specialty:
 			keys = append(keys, specialtyLevels[t.Level]+t.Concept)
+			if t.Named && t.Level < InText {
+				keys = append(keys, keySpecNamed+t.Concept)
+			}
 			if t.Level == InTitle || t.Level == InField {
 				keys = append(keys, keyStated+SlotSpecialty)
 			}

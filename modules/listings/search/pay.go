@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Yearly amounts: hours of a full-time year, days and weeks.
@@ -17,7 +18,7 @@ const (
 
 // payPattern matches an amount of money, or two, and the period: "£20 an hour",
 // "35k-40k", "$90,000 per year".
-var payPattern = regexp.MustCompile(`(?i)([£$€])?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?\b(?:\s?(?:-|–|to)\s?[£$€]?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?\b)?(?:\s?\+)?(?:\s*(?:/|per|an?|p)\s?\.?(hour|hr|h|day|d|week|wk|w|month|year|annum|yr|a)\b)?`)
+var payPattern = regexp.MustCompile(`(?i)([£$€])?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?\b(?:\s?(?:-|–|to)\s?[£$€]?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?\b)?(?:\s?\+)?(?:(?:\s*/\s?|\s*\bper\s+|\s*\ban?\s+|\s*p[./]?)(hour|hr|h|day|d|week|wk|w|month|year|annum|yr|a)\b)?`)
 
 // payMarker matches the words before an amount; the group is set if it is the
 // highest one.
@@ -33,6 +34,9 @@ func (r *run) findPay(text string) {
 				return ""
 			}
 			return text[m[2*i]:m[2*i+1]]
+		}
+		if m[4] > 0 && isAlphanumeric(text[m[4]-1]) {
+			continue // the 2 of F2
 		}
 		currency := currencies[group(1)]
 		marker := payMarker.FindStringSubmatchIndex(text[:m[0]])
@@ -65,6 +69,10 @@ func (r *run) findPay(text string) {
 			Slot: SlotPay, Pay: &PayRange{Min: minorUnits(low * factor), Max: minorUnits(high * factor), Currency: currency},
 		}}
 	}
+}
+
+func isAlphanumeric(c byte) bool {
+	return c < utf8.RuneSelf && wordBytes[c]
 }
 
 func minorUnits(amount float64) int64 { return int64(math.Round(amount * 100)) }

@@ -26,7 +26,8 @@ func (r *run) places(i int) (out []candidate) {
 			break
 		}
 		p, corrected, ok := r.resolvePlace(first, end)
-		if !ok || !marked && !r.isPlaceName(first, end, p) {
+		p = r.atHome(first, end, p)
+		if !ok || end-first == 1 && commonPlaces[r.tokens[first].Word] && p.Kind == Town && p.Population < minTown || !marked && !r.isPlaceName(first, end, p) {
 			continue
 		}
 		s := candidate{start: i, end: end, cost: costPlace, term: Term{Slot: SlotPlace, Places: []Place{p}}, corrected: corrected}
@@ -68,6 +69,25 @@ func (r *run) correctPlace(name string) (Place, bool) {
 		return c.Correct(name)
 	}
 	return Place{}, false
+}
+
+// homes are the countries of the vocabulary's jobs.
+var homes = [...]string{"United Kingdom", "Ireland", "United States"}
+
+// atHome prefers the largest namesake in one of the homes to a town elsewhere:
+// Halifax is in West Yorkshire.
+func (r *run) atHome(start, end int, p Place) Place {
+	name := r.placeName(start, end)
+	if p.Kind != Town || p.Country == "GB" || p.Country == "IE" || p.Country == "US" || strings.Contains(name, ",") {
+		return p
+	}
+	best := p
+	for _, country := range homes {
+		if other, ok := r.Places.Resolve(name + ", " + country); ok && other.Kind == Town && other.Population >= wellKnown && (best.Country == p.Country || other.Population > best.Population) {
+			best = other
+		}
+	}
+	return best
 }
 
 func lastWord(name string) string {

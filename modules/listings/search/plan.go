@@ -13,6 +13,7 @@ const (
 	keyRoleSecond   = "role.second:"
 	keyRoleTitle    = "role.title:"
 	keyRoleText     = "role.text:"
+	keySpecNamed    = "specialty.named:" // named itself, in the title or a field
 	keySpecTitle    = "specialty.title:"
 	keySpecField    = "specialty.field:"
 	keySpecText     = "specialty.text:"
@@ -58,20 +59,22 @@ const (
 	costComposed    = 5
 	costOtherRole   = 18
 	costSecond      = 7
+	// costSpecBelow is for an advert that names a part of the specialty.
+	costSpecBelow   = 2
 	costSpecField   = 1
 	costSpecText    = 11
-	costSpecMissing = 17
+	costSpecMissing = 13
 	// costSpecBroad is for the specialty of a role such as nurse or doctor, which
 	// says little without it.
 	costSpecBroad       = 22
 	costSilent          = 9
-	costContradicts     = 18
+	costContradicts     = 14
 	costRemote          = 9
 	costNearby          = 6
 	costFar             = 10
 	costNamed           = 11
 	costSameRegion      = 13
-	costSameCountry     = 17
+	costSameCountry     = 22
 	costWordInText      = 6
 	costOtherWords      = 4
 	costOtherProfession = 1
@@ -81,9 +84,9 @@ const (
 	costPayUnstated     = 7
 	// maxDetails is the most that grade, experience, contract, hours, shift and
 	// setting cost together.
-	maxDetails = 19
+	maxDetails = 14
 	// MaxCost is the highest cost of a relaxed hit.
-	MaxCost = 32
+	MaxCost = 40
 	// costStep times one minus the strength of a link is its cost.
 	costStep = 20
 	// regionRadius is how far the middle of a region is from its border, in miles.
@@ -292,7 +295,8 @@ func relatedLevels(concepts []*Concept, others []Link, prefix string, step float
 
 func (b *planner) specialty(t *Term) []level {
 	out := []level{
-		exact(0, HowTitle, anyKey(keySpecTitle, t.Concepts)),
+		exact(0, HowTitle, And(anyKey(keySpecTitle, t.Concepts), anyKey(keySpecNamed, t.Concepts))),
+		exact(costSpecBelow, HowTitle, anyKey(keySpecTitle, t.Concepts)),
 		exact(costSpecField, HowField, anyKey(keySpecField, t.Concepts)),
 		// An advert that states another specialty mentions this one only.
 		exact(costSpecText, HowText, And(anyKey(keySpecText, t.Concepts), Not(HasKey(keyStated+SlotSpecialty)))),

@@ -36,7 +36,7 @@ shift weekends : weekends
 setting community : community
 setting work-from-home : remote
 setting telehealth : online
-filler : job; work; looking for
+filler : job; work; looking for; search
 `
 
 // companies knows employers by their names.
@@ -50,12 +50,14 @@ func rulesParser(t *testing.T) *Parser {
 	require.NoError(t, err)
 	require.Empty(t, v.Lint())
 	places := testPlaces{
-		"edinburg":   {Kind: Town, Name: "Edinburg", Country: "US", Population: 90_000},
-		"edinburgh":  {Kind: Town, Name: "Edinburgh", Country: "GB", Population: 500_000},
-		"brighton":   {Kind: Town, Name: "Brighton", Country: "GB", Population: 200_000},
-		"leeds":      somePlaces["leeds"],
-		"heath":      {Kind: Town, Name: "Heath", Country: "GB", Population: 2_000},
-		"new anglia": {Kind: Region, Name: "New Anglia", Country: "GB"},
+		"edinburg":                {Kind: Town, Name: "Edinburg", Country: "US", Population: 90_000},
+		"edinburgh":               {Kind: Town, Name: "Edinburgh", Country: "GB", Population: 500_000},
+		"brighton":                {Kind: Town, Name: "Brighton", Country: "GB", Population: 200_000},
+		"leeds":                   somePlaces["leeds"],
+		"halifax":                 {Kind: Town, Name: "Halifax", Country: "CA", Population: 400_000},
+		"halifax, united kingdom": {Kind: Town, Name: "Halifax", Country: "GB", Population: 80_000},
+		"heath":                   {Kind: Town, Name: "Heath", Country: "GB", Population: 2_000},
+		"new anglia":              {Kind: Region, Name: "New Anglia", Country: "GB"},
 	}
 	lexicon := testLexicon{"edinburgh": 40, "brighton": 30, "leeds": 50, "health": 900, "heath": 2, "cardiac": 7, "card": 1}
 	employers := companies{}
@@ -89,6 +91,10 @@ func TestParse_Rules(t *testing.T) {
 		{"OR with a composed role shares the specialty", "intensive care nurse or urology ", "role:nurse, specialty:intensive-care|urology"},
 		{"small numbers ask for nothing", "nurse 6 ", "role:nurse"},
 		{"a namesake without adverts", "nurse in edinburg ", "role:nurse, place:Edinburgh GB"},
+		{"a town abroad with a namesake at home", "nurse halifax ", "role:nurse, place:Halifax GB"},
+		{"another form of a filler", "nurse searching ", "role:nurse"},
+		{"a short word is not corrected in its first letter", "nurse lights ", "role:nurse, word:lights"},
+		{"the number of a grade is no pay", "nurse st3 and cardiology ", "role:nurse, grade:st3, specialty:cardiology"},
 		{"an unfinished place", "nurse in bright", "role:nurse, place:Brighton GB"},
 		{"an unfinished specialty beside a role", "nurse cardi", "role:nurse, specialty*:cardiology"},
 		{"a filler is excluded as a word", "nurse -job ", "role:nurse, -word:job"},

@@ -308,7 +308,7 @@ func (r *run) word(i int) candidate {
 	case negations[t.Word] && i+1 < len(r.tokens) && r.tokens[i+1].Gap == " ":
 		s.not, s.cost = true, costForm
 		return s
-	case stopWords[t.Word], isSmallNumber(t.Word):
+	case stopWords[t.Word], isSmallNumber(t.Word), r.Vocabulary.isFiller(t.Word):
 		s.drop, s.cost = true, costFiller
 		return s
 	}
@@ -391,6 +391,23 @@ func (r *run) add(s candidate) {
 
 // negations are the words that exclude what follows.
 var negations = wordSet("not no without except excluding minus dont doesnt isnt arent wont cant never avoid avoiding")
+
+// isFiller reports whether a word that no form has is another form of a filler:
+// wanting, wanted.
+func (v *Vocabulary) isFiller(word string) bool {
+	for _, ending := range [...]string{"ing", "ed"} {
+		stem, ok := strings.CutSuffix(word, ending)
+		if !ok || len(stem) < 3 || v.isKnown(word) {
+			continue
+		}
+		for _, filler := range [...]string{stem, stem + "e", stem[:len(stem)-1]} {
+			if f := v.Form(filler); f != nil && f.Readings[0].Concept.Kind == Filler {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // isSmallNumber reports whether a word is a number that says nothing alone: the
 // 6 of "6 sessions".

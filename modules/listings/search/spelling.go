@@ -53,7 +53,7 @@ const (
 func (s *Spelling) Correct(t Token, unfinished bool) []string {
 	s.once.Do(s.build)
 	n := utf8.RuneCountInString(t.Word)
-	if n < oneEditFrom || n > longestWord || hasDigit(t.Word) || strings.ContainsAny(t.Word, "&+/.") || s.vocabulary.isKnown(t.Word) {
+	if n < oneEditFrom || n > longestWord || hasDigit(t.Word) || strings.ContainsAny(t.Word, "&+/.") || s.vocabulary.isKnown(t.Word) || s.vocabulary.isFiller(t.Word) {
 		return nil
 	}
 	frequency := s.lexicon.Frequency(t.Word)
@@ -69,6 +69,9 @@ func (s *Spelling) Correct(t Token, unfinished bool) []string {
 		edits = 2
 	}
 	best, distance := s.nearest(t.Word, edits)
+	if n < twoEditsFrom && best != "" && best[0] != t.Word[0] && best[0] != t.Word[1] {
+		best = "" // light is not night
+	}
 	if best != "" && (frequency == 0 || s.lexicon.Frequency(best) >= rareBeside*frequency) {
 		return []string{best}
 	}
