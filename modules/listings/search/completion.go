@@ -17,13 +17,16 @@ func (r *run) completion(i int) (candidate, bool) {
 	for _, t := range r.tokens[i:n] {
 		words = append(words, Normalize(t.Word))
 	}
-	words[len(words)-1] = final
-	concepts := r.Vocabulary.completions(words, r.whole, r.hasRole(i))
+	words[len(words)-1] = oneSpelling(final)
+	concepts, longer := r.Vocabulary.completions(words, r.whole, r.hasRole(i))
 	if len(concepts) == 0 {
 		return candidate{}, false
 	}
 	// It costs more than a form: a finished form never begins another.
 	s := candidate{start: i, end: n, cost: costGeneric, term: Term{Slot: slots[concepts[0].Kind], Unfinished: true}}
+	if longer {
+		s.cost += costForm // as much as the form and the next word
+	}
 	if len(concepts) == 1 {
 		s.concept = concepts[0]
 	}
@@ -59,13 +62,16 @@ const maxCompletions = 12
 // completions returns the concepts, all of one kind, with a form that continues
 // the words, of which the last one may be incomplete: first those that complete
 // the last word alone. A word that is whole, since adverts contain it, begins
-// longer words but no phrases. Roles may be left out.
-func (v *Vocabulary) completions(words []string, whole, noRoles bool) []*Concept {
+// longer words but no phrases. Roles may be left out. It reports whether words are
+// missing too.
+func (v *Vocabulary) completions(words []string, whole, noRoles bool) (out []*Concept, longer bool) {
 	prefix := strings.Join(words, " ")
 	from, _ := slices.BinarySearchFunc(v.sorted, prefix, func(f sortedForm, prefix string) int { return strings.Compare(f.text, prefix) })
-	var out []*Concept
-	for _, longer := range []bool{false, true} {
-		if longer && (len(out) > 0 || whole && len(words) == 1) {
+	for _, longer = range []bool{false, true} {
+		if longer && len(out) > 0 {
+			return out, false
+		}
+		if longer && whole && len(words) == 1 {
 			break
 		}
 		for _, f := range v.sorted[from:] {
@@ -77,11 +83,11 @@ func (v *Vocabulary) completions(words []string, whole, noRoles bool) []*Concept
 				continue
 			}
 			if out = append(out, c); len(out) == maxCompletions {
-				return out
+				return out, longer
 			}
 		}
 	}
-	return out
+	return out, longer
 }
 
 // sortedForm is a form under its normalized words.

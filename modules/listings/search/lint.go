@@ -263,6 +263,9 @@ func (v *Vocabulary) checkForms() {
 			}
 			v.failf(f.Readings[0].Concept.line, "form %q of %s needs a read line", f.Text, strings.Join(ids, ", "))
 		}
+		if f.Readings[0].Concept.Kind == Filler {
+			continue
+		}
 		for _, words := range variants(normalized(f.Text)) {
 			v.trie.insert(words, f)
 		}

@@ -98,7 +98,7 @@ func (m Match) cost() float64 {
 	switch c := m.Form.Readings[0].Concept; {
 	case c.Generic:
 		return genericCost
-	case c.Same != nil:
+	case c.Same != nil && len(c.Implied) > 0:
 		return compositeCost
 	}
 	return phraseCost

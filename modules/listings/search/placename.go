@@ -30,6 +30,9 @@ func (r *run) places(i int) (out []candidate) {
 		if !ok || end-first == 1 && commonPlaces[r.tokens[first].Word] && p.Kind == Town && p.Population < minTown || !marked && !r.isPlaceName(first, end, p) {
 			continue
 		}
+		if corrected != "" && !marked && r.Words.beginsWord(r.tokens[first].Word) {
+			continue // cardi is not Cardiff
+		}
 		s := candidate{start: i, end: end, cost: costPlace, term: Term{Slot: SlotPlace, Places: []Place{p}}, corrected: corrected}
 		if marked {
 			s.cost = costMarkedPlace
@@ -131,7 +134,7 @@ func (r *run) placeName(start, end int) string {
 func (r *run) isPlaceName(start, end int, p Place) bool {
 	if end-start == 1 {
 		word := r.tokens[start].Word
-		if p.Kind == Town && (len(word) < 3 || r.isForm(start) || commonPlaces[word]) {
+		if p.Kind == Town && (len(word) < 3 || r.isForm(start) || commonPlaces[word] && !isLargeAtHome(p)) {
 			return false
 		}
 		if p.Kind != Town {
@@ -145,6 +148,11 @@ func (r *run) isPlaceName(start, end int, p Place) bool {
 		return p.Population >= minTown/(end-start)
 	}
 	return p.Population >= minTownOutsideUK/(end-start)
+}
+
+// isLargeAtHome reports whether a town is better known than the word of its name.
+func isLargeAtHome(p Place) bool {
+	return (p.Country == "GB" || p.Country == "IE") && p.Population >= largeTown
 }
 
 // isForm reports whether the token alone is a form.

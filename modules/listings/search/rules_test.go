@@ -54,12 +54,14 @@ func rulesParser(t *testing.T) *Parser {
 		"edinburgh":               {Kind: Town, Name: "Edinburgh", Country: "GB", Population: 500_000},
 		"brighton":                {Kind: Town, Name: "Brighton", Country: "GB", Population: 200_000},
 		"leeds":                   somePlaces["leeds"],
+		"rugby":                   {Kind: Town, Name: "Rugby", Country: "GB", Population: 70_000},
+		"radium":                  {Kind: Town, Name: "Radium", Country: "GB", Population: 70_000},
 		"halifax":                 {Kind: Town, Name: "Halifax", Country: "CA", Population: 400_000},
 		"halifax, united kingdom": {Kind: Town, Name: "Halifax", Country: "GB", Population: 80_000},
 		"heath":                   {Kind: Town, Name: "Heath", Country: "GB", Population: 2_000},
 		"new anglia":              {Kind: Region, Name: "New Anglia", Country: "GB"},
 	}
-	lexicon := testLexicon{"edinburgh": 40, "brighton": 30, "leeds": 50, "health": 900, "heath": 2, "cardiac": 7, "card": 1}
+	lexicon := testLexicon{"edinburgh": 40, "brighton": 30, "leeds": 50, "health": 900, "heath": 2, "cardiac": 7, "radium": 9, "card": 1}
 	employers := companies{}
 	for _, name := range []string{"Mersey Heart and Chest Hospital NHS Trust", "New Anglia Care Ltd", "Bupa"} {
 		for _, key := range EmployerKeys(name) {
@@ -98,6 +100,9 @@ func TestParse_Rules(t *testing.T) {
 		{"an unfinished place", "nurse in bright", "role:nurse, place:Brighton GB"},
 		{"an unfinished specialty beside a role", "nurse cardi", "role:nurse, specialty*:cardiology"},
 		{"a filler is excluded as a word", "nurse -job ", "role:nurse, -word:job"},
+		{"an unfinished word in the other spelling", "nurse cardiac anae", "role:nurse, specialty*:cardiology"},
+		{"an unfinished specialty is no place", "nurse radi", "role:nurse, word*:radi"},
+		{"a large town whose name is a word", "nurse rugby ", "role:nurse, place:Rugby GB"},
 		{"an employer by the beginning of its name", "nurse mersey heart", "role:nurse, employer:mersey heart"},
 		{"an employer of one word", "bupa nurse ", "employer:bupa, role:nurse"},
 		{"a place that begins a company's name", "nurse new anglia ", "role:nurse, place:New Anglia GB"},

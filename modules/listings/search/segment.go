@@ -235,6 +235,7 @@ const (
 	maxPlaceWords    = 4
 	minTownOutsideUK = 40_000
 	minTown          = 2_000
+	largeTown        = 20_000
 )
 
 // segment returns the cheapest cover of the run. Of equal ones it prefers the one
