@@ -285,7 +285,7 @@ var titles = []struct{ title, want string }{
 	{"Respite Carer (Weekends)", "head=care-assistant setting=residential-care shift=weekends"},
 	{"Children's Nurse – Community", "head=nurse spec=community-paediatrics setting=community-setting"},
 	{"Neonatal Staff Nurse – Band 5/6", "head=registered-nurse spec=neonatal grade=band-5,band-6 setting=nhs"},
-	{"Substance Abuse Counselor", "head=substance-misuse-worker spec=substance-misuse"},
+	{"Substance Abuse Counselor", "head=addiction-counsellor spec=substance-misuse,psychology"},
 	{"LCSW Therapist – Remote", "head=clinical-social-worker spec=mental-health,social-work setting=work-from-home"},
 	{"Board Certified Behavior Analyst", "head=behavior-analyst spec=autism"},
 	{"Genetic Counsellor", "head=genetic-counsellor spec=genetics"},
