@@ -25,6 +25,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/modules/listings/search"
 )
 
 // The bridges: what a module asks of its surroundings, answered by the module
@@ -189,8 +190,8 @@ func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int)
 	for i, h := range hits {
 		l := h.Listing
 		out[i] = jobseeker.Candidate{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, Remote: l.Remote,
-			ContractType: l.ContractType, EmploymentType: l.EmploymentType, Relevance: h.Relevance, Miles: h.Miles,
-			Filed: isSpecialty(l.Specialty)}
+			ContractType: l.ContractType, EmploymentType: l.EmploymentType, Miles: h.Miles, Filed: isSpecialty(l.Specialty),
+			InTitle: !slices.ContainsFunc(h.Matched, func(m listings.Matched) bool { return m.How == search.HowText })}
 		if l.PostedAt != nil {
 			out[i].PostedAt = *l.PostedAt
 		}

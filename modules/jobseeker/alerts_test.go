@@ -74,6 +74,15 @@ func TestANewListingIsToldToWhoeverSearchesForIt(t *testing.T) {
 	})
 }
 
+func TestAlerts_ResolvedSearch_IsEvaluated(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		who := seeker()
+		d.save(who, "Nusre", false)
+		d.appear("Staff Nurse")
+		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, d.told(who))
+	})
+}
+
 func TestAListingMatchesASearchOnceHoweverOftenItIsTold(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()

@@ -233,9 +233,8 @@ type Listings interface {
 	// Public returns those of the ids that are public at this moment, in any
 	// order.
 	Public(ctx context.Context, ids []string) ([]Posting, error)
-	// Suggest returns at most n public listings of what is wanted: those that have
-	// the words in their title first, then the newer. It is quick, however many
-	// there are.
+	// Suggest returns the first n results that the public search has for what is
+	// wanted. Its time does not depend on the number of listings.
 	Suggest(ctx context.Context, w Wanted, n int) ([]Candidate, error)
 	// Resolve returns the text of a search as Matching of Gathered takes it: with
 	// misspelt words replaced. Only processes that serve correct spelling.
@@ -273,8 +272,9 @@ type Candidate struct {
 	PostedAt                     time.Time
 	// PayLowest and PayHighest are a year's pay, nil if none is stated.
 	PayLowest, PayHighest *float64
-	// Relevance is 1 if the wanted words stand in the title, less if elsewhere.
-	Relevance float64
+	// InTitle is set if the title or a field says all that is wanted, under whatever
+	// name, and not the text alone.
+	InTitle bool
 	// Miles is the distance from home, nil if that or the listing's place is not
 	// known.
 	Miles *float64

@@ -110,7 +110,7 @@ func (s *Service) recommend(ctx context.Context, userID string) ([]Recommendatio
 				seen[c.ID] = at
 				found = append(found, at)
 			}
-			at.note(q, c.Relevance)
+			at.note(q, c.InTitle)
 		}
 	}
 	if found, err = s.withoutKnown(ctx, userID, found); err != nil {

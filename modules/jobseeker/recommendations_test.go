@@ -39,9 +39,7 @@ func (d *desk) Suggest(_ context.Context, w jobseeker.Wanted, n int) (out []jobs
 		case w.Location != "" && o.Location != w.Location && !o.Remote:
 			continue
 		}
-		if c.Relevance = 0.5; inTitle {
-			c.Relevance = 1
-		}
+		c.InTitle = inTitle
 		c.Filed = w.Specialty != "" && w.Specialty == o.specialty
 		if w.Home == "" {
 			c.Miles = nil
@@ -49,7 +47,13 @@ func (d *desk) Suggest(_ context.Context, w jobseeker.Wanted, n int) (out []jobs
 		out = append(out, c)
 	}
 	slices.SortFunc(out, func(a, b jobseeker.Candidate) int {
-		return cmp.Or(cmp.Compare(b.Relevance, a.Relevance), b.PostedAt.Compare(a.PostedAt), cmp.Compare(b.ID, a.ID))
+		if a.InTitle != b.InTitle {
+			if a.InTitle {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(b.PostedAt.Compare(a.PostedAt), cmp.Compare(b.ID, a.ID))
 	})
 	return out[:min(n, len(out))], nil
 }

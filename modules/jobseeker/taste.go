@@ -165,17 +165,17 @@ func names(title, words string) bool {
 // sighting is a candidate and what it was found by.
 type sighting struct {
 	Candidate
-	// relevance is how well the candidate answers the questions about a thing:
-	// nothing, in its text (below 1) or in its title (1).
+	// relevance is 1 for the aspects that the title has, inText for those that only
+	// the text has, and 0 for the others.
 	relevance [aspects]float64
 	// near says that it is where the person wants to work.
 	near bool
 }
 
-// note keeps that the question found the candidate.
-func (f *sighting) note(q *question, relevance float64) {
+// note records that the question found the candidate.
+func (f *sighting) note(q *question, inTitle bool) {
 	worth := inText
-	if relevance >= 1 {
+	if inTitle {
 		worth = 1
 	}
 	for _, about := range q.about {

@@ -91,6 +91,14 @@ func TestRecommendationsPutFirstWhatARecruiterWould(t *testing.T) {
 	})
 }
 
+func TestRecommendations_OtherNameOfTheRole_CountsAsTheRole(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		posts(t, w, object{"title": "Registered Nurse", "location": "Leeds"})
+		seeker := w.says(t, object{"currentRole": "RN", "location": "Leeds"})
+		require.InDelta(t, 100, seeker.get(recommendationsPath).ok(200).number("data.recommendations.0.relevanceScore"), 0)
+	})
+}
+
 func TestRecommendationsAndDashboard(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("GET /api/jobseekers/dashboard of an empty house", func(t *testing.T) {

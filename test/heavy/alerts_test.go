@@ -168,7 +168,7 @@ func (s *alertStage) find(query, location, contract string, since time.Time) (id
 	next := ""
 	for {
 		data := s.call("POST", "/api/listings/search", map[string]any{
-			"limit": 100, "cursor": next, "query": query, "sort": "date", "filters": map[string]any{"location": location, "contractType": contract, "postedAfter": since.Format(time.RFC3339Nano)},
+			"limit": 100, "cursor": next, "query": query, "sort": "date", "relaxed": false, "filters": map[string]any{"location": location, "contractType": contract, "postedAfter": since.Format(time.RFC3339Nano)},
 		})
 		for _, item := range data["results"].([]any) {
 			ids = append(ids, item.(map[string]any)["id"].(string))
