@@ -1,0 +1,90 @@
+package listings
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+func TestPlansFor(t *testing.T) {
+	t.Parallel()
+	v, err := search.Load()
+	require.NoError(t, err)
+	other, err := search.Load(search.Source{Name: "own", Text: "role stitcher : stitcher"})
+	require.NoError(t, err)
+	s := &Service{}
+	plans := s.plansFor(&search.Parser{Vocabulary: v})
+	t.Run("same vocabulary", func(t *testing.T) {
+		require.Same(t, plans, s.plansFor(&search.Parser{Vocabulary: v}))
+	})
+	t.Run("other vocabulary", func(t *testing.T) {
+		changed := s.plansFor(&search.Parser{Vocabulary: other})
+		require.NotSame(t, plans, changed)
+		require.Same(t, changed, s.plansFor(&search.Parser{Vocabulary: other}))
+	})
+	t.Run("full", func(t *testing.T) {
+		full := s.plansFor(&search.Parser{Vocabulary: v})
+		full.conditions = make([]search.Query, maxConditions)
+		require.NotSame(t, full, s.plansFor(&search.Parser{Vocabulary: v}))
+	})
+}
+
+// matchesAll matches everything but for the empty alternative.
+type matchesAll []*search.Document
+
+func (m matchesAll) AppendMatches(ids []string, q *search.Query) []string {
+	if len(q.Must) == 1 && q.Must[0].Op == search.OpOr && len(q.Must[0].Args) == 0 {
+		return ids
+	}
+	for _, d := range m {
+		ids = append(ids, d.ID)
+	}
+	return ids
+}
+
+func TestMatching_FullPlans_AreEmptied(t *testing.T) {
+	t.Parallel()
+	v, err := search.Load()
+	require.NoError(t, err)
+	s := &Service{Needs: Needs{Clock: clock.System{}}}
+	g := &Gathered{service: s, plans: s.plansFor(&search.Parser{Vocabulary: v}), batch: matchesAll{{ID: "a"}}, listings: make([]Listing, 1), at: map[string]int{"a": 0}, found: make(bitset, 1)}
+	for _, text := range []string{"nurse", "midwife", "nurse"} {
+		found, err := g.Matching(t.Context(), FindKey{Text: text})
+		require.NoError(t, err)
+		require.Equal(t, []int{0}, found)
+		full := g.plans
+		full.conditions = append(full.conditions, make([]search.Query, maxConditions)...)
+		found, err = g.Matching(t.Context(), FindKey{Text: "-"})
+		require.NoError(t, err)
+		require.Empty(t, found)
+		require.NotSame(t, full, g.plans)
+	}
+}
+
+func TestExactLevels(t *testing.T) {
+	t.Parallel()
+	exact, relaxed := search.SlotLevel{Expr: search.HasKey("a"), Exact: true}, search.SlotLevel{Expr: search.HasKey("b")}
+	all := search.SlotLevel{Expr: search.All(), Exact: true}
+	for name, c := range map[string]struct {
+		levels []search.SlotLevel
+		exact  int
+		always bool
+	}{
+		"relaxed last":             {[]search.SlotLevel{exact, relaxed}, 1, false},
+		"relaxed first":            {[]search.SlotLevel{relaxed, exact}, 2, false},
+		"relaxed alone":            {[]search.SlotLevel{relaxed}, 0, false},
+		"every listing":            {[]search.SlotLevel{exact, all}, 2, true},
+		"every listing, but some":  {[]search.SlotLevel{exact, relaxed, all}, 3, false},
+		"every listing and others": {[]search.SlotLevel{all, relaxed}, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			slot, always := exactLevels(search.Slot{Levels: c.levels})
+			require.Len(t, slot.Levels, c.exact)
+			require.Equal(t, c.always, always)
+		})
+	}
+}
