@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,15 +10,32 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// search are the commands for the vocabulary of search and its understanding of
-// queries. They read no database.
+// search are the commands for the search index, the vocabulary and the understanding
+// of queries.
 func (o *operator) search() *cobra.Command {
-	group := groupOf("search", "Check the vocabulary of search and what it makes of a query")
+	group := groupOf("search", "Rebuild the search index, check the vocabulary and what it makes of a query")
 	group.AddCommand(
+		&cobra.Command{
+			Use: "rebuild", Short: "Make every server build its search index anew, and use the present one until then", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
+					if err := s.Schema.Check(ctx); err != nil {
+						return c.Err("database.url", err.Error())
+					}
+					if err := s.ListingFeed.Restart(ctx); err != nil {
+						return plainly(err)
+					}
+					fmt.Fprintln(cmd.OutOrStdout(), "Running servers build a new search index now, others when they start.")
+					return nil
+				})
+			},
+		},
 		&cobra.Command{
 			Use: "explain QUERY", Short: "Show what a query asks for: its slots, their values and corrections", Args: cobra.MinimumNArgs(1),
 			Example: "  locum search explain 'band 5 icu nurse nights near Leeds'",

@@ -353,6 +353,3 @@ func orNotFound(err error, absent error) error {
 	}
 	return err
 }
-
-// likePattern makes text literal inside a LIKE pattern with ESCAPE '\'.
-var likePattern = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)

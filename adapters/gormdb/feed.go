@@ -233,6 +233,11 @@ func (d Feed) wholeTransactions(ctx context.Context, changes []listingChange) ([
 // Changes implements listings.Feed.
 func (d Feed) Changes(ctx context.Context) <-chan struct{} { return d.bell.listen(ctx) }
 
+// Restart implements listings.Feed.
+func (d Feed) Restart(ctx context.Context) error {
+	return wrap(d.q(ctx).Exec("UPDATE listing_feed SET epoch = ?", d.newID()).Error)
+}
+
 // DeleteChangesBefore implements listings.Feed.
 func (d Feed) DeleteChangesBefore(ctx context.Context, before time.Time, n int) (deleted int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {

@@ -106,14 +106,14 @@ func (f *filterReader) isKnown(word string) bool {
 
 // anyOf adds the condition that one of the values holds, if there are any.
 func (f *filterReader) anyOf(values []string, expr func(value string) search.Expr) {
-	var any []search.Expr
+	var exprs []search.Expr
 	for _, v := range values {
 		if v = strings.TrimSpace(v); v != "" {
-			any = append(any, expr(v))
+			exprs = append(exprs, expr(v))
 		}
 	}
-	if len(any) > 0 {
-		f.must(search.Or(any...))
+	if len(exprs) > 0 {
+		f.must(search.Or(exprs...))
 	}
 }
 

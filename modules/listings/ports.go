@@ -123,6 +123,8 @@ type Feed interface {
 	// also from other processes, until ctx is done. A value may be lost, so that
 	// readers also poll.
 	Changes(ctx context.Context) <-chan struct{}
+	// Restart ends all positions, so that every search index is built anew.
+	Restart(ctx context.Context) error
 	// DeleteChangesBefore deletes up to about n changes from before the time and
 	// returns their number.
 	DeleteChangesBefore(ctx context.Context, before time.Time, n int) (int, error)

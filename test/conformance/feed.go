@@ -27,6 +27,7 @@ func Feed(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		"late commits of concurrent transactions":       feedConcurrent,
 		"a position of another store or after deletion": feedPositions,
 		"listings written by the loader":                feedLoader,
+		"a restart":                                     feedRestart,
 		"a signal after each commit":                    feedSignal,
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, newBoard(t, open)) })
@@ -226,6 +227,15 @@ func feedLoader(t *testing.T, b *board) {
 	require.NoError(t, b.ListingLoader.Load(t.Context(), slices.Values([]listings.Listing{l}), func(int) {}))
 	_, err := b.ListingFeed.Since(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
+}
+
+func feedRestart(t *testing.T, b *board) {
+	position := b.position(t)
+	require.NoError(t, b.ListingFeed.Restart(t.Context()))
+	_, err := b.ListingFeed.Since(t.Context(), position, 10)
+	require.ErrorIs(t, err, listings.ErrFeedPosition)
+	_, err = b.ListingFeed.Since(t.Context(), b.position(t), 10)
+	require.NoError(t, err)
 }
 
 func feedSignal(t *testing.T, b *board) {

@@ -16,7 +16,7 @@ import (
 )
 
 // Version is the interface's. What changes it is in the guide to changes.
-const Version = "1.1.0"
+const Version = "1.2.0"
 
 // Surface is the developer interface with all of its routes.
 func Surface(s adapters.Services, publicURL string) web.Surface {

@@ -12,7 +12,7 @@ import (
 )
 
 // Version is the interface's.
-const Version = "1.1.0"
+const Version = "1.2.0"
 
 // Surface is the portal with all of its routes.
 func Surface(s adapters.Services) web.Surface {

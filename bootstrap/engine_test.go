@@ -1,0 +1,140 @@
+package bootstrap
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// searchable is a server with an index in a folder.
+type searchable struct {
+	*app
+	config *config.Config
+}
+
+func newSearchable(t *testing.T) *searchable {
+	dir := t.TempDir()
+	c := settings(t, func(c *config.Config) {
+		c.Database.URL, c.Search.URL = "sqlite:"+filepath.Join(dir, "locum.db"), "embedded:"+filepath.Join(dir, "search")
+		c.Search.Vocabulary = filepath.Join(dir, "vocabulary.txt")
+	})
+	require.NoError(t, os.WriteFile(c.Search.Vocabulary, nil, 0o600))
+	s := &searchable{config: c}
+	s.start(t)
+	return s
+}
+
+func (s *searchable) start(t *testing.T) {
+	t.Helper()
+	a, err := startApp(t, s.config, role{name: "serve", serves: true})
+	require.NoError(t, err)
+	s.app = a
+}
+
+func (s *searchable) folder() string { return s.config.Search.URL[len("embedded:"):] }
+
+// folders returns the names of the folders of indexes.
+func (s *searchable) folders(t *testing.T) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(s.folder())
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func (s *searchable) create(t *testing.T, title string) {
+	t.Helper()
+	now := time.Now().UTC()
+	require.NoError(t, s.storage.Tx.Do(t.Context(), func(ctx context.Context) error {
+		return s.storage.Listings.Create(ctx, []listings.Listing{{
+			ID: newID(), OrganizationID: newID(), Version: 1, Status: listings.Active, Open: true, PostedAt: &now, CreatedAt: now, UpdatedAt: now,
+			Content: listings.Content{Title: title, Description: "Days and nights."},
+		}})
+	}))
+}
+
+// titles returns what a search finds.
+func (s *searchable) titles(t *testing.T, query string) []string {
+	t.Helper()
+	r, err := http.Get("http://" + s.addr.String() + "/api/listings?relaxed=false&search=" + query)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Body.Close()) }()
+	var body struct {
+		Data struct{ Listings []struct{ Title string } }
+	}
+	require.NoError(t, json.NewDecoder(r.Body).Decode(&body))
+	titles := []string{}
+	for _, l := range body.Data.Listings {
+		titles = append(titles, l.Title)
+	}
+	return titles
+}
+
+func TestEngine_Restart_OpensTheSameIndex(t *testing.T) {
+	t.Parallel()
+	s := newSearchable(t)
+	s.create(t, "Midwife")
+	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
+	require.NoError(t, s.Stop(t.Context()))
+	s.start(t)
+	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
+	require.Equal(t, []string{"1"}, s.folders(t))
+}
+
+func TestEngine_DamagedIndex_BuiltAnew(t *testing.T) {
+	t.Parallel()
+	s := newSearchable(t)
+	s.create(t, "Midwife")
+	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
+	require.NoError(t, s.Stop(t.Context()))
+	segments, err := filepath.Glob(filepath.Join(s.folder(), "1", "*.segment"))
+	require.NoError(t, err)
+	require.NotEmpty(t, segments)
+	for _, name := range segments {
+		require.NoError(t, os.Truncate(name, 10))
+	}
+	s.start(t)
+	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
+}
+
+func TestEngine_FeedRestarts_BuildsBesideThePresentIndex(t *testing.T) {
+	t.Parallel()
+	s := newSearchable(t)
+	s.create(t, "Midwife")
+	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
+	require.NoError(t, s.storage.ListingFeed.Restart(t.Context()))
+	require.Eventually(t, func() bool {
+		require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
+		return slices.Equal(s.folders(t), []string{"2"})
+	}, 30*time.Second, 10*time.Millisecond)
+}
+
+func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
+	t.Parallel()
+	s := newSearchable(t)
+	s.create(t, "Midwife")
+	require.Empty(t, s.titles(t, "babycatcher"))
+	require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte("role midwife : no such line ?? :: x <\n"), 0o600))
+	require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
+	require.Eventually(t, func() bool { return slices.Equal(s.titles(t, "babycatcher"), []string{"Midwife"}) }, 30*time.Second, 20*time.Millisecond)
+}
+
+func TestEngine_UsedFolder_RefusedAtTheStart(t *testing.T) {
+	t.Parallel()
+	s := newSearchable(t)
+	c := settings(t, func(c *config.Config) { c.Search.URL = s.config.Search.URL })
+	_, err := startApp(t, c, role{name: "serve", serves: true})
+	require.ErrorContains(t, err, "search.url (from default): search index is used by another process")
+}
