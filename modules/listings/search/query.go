@@ -1,8 +1,6 @@
 package search
 
 import (
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -90,50 +88,12 @@ func (p *Parser) Parse(text string) Understanding { return p.parse(text).out }
 func (p *Parser) parse(text string) *query {
 	q := &query{Parser: p, text: text, corrected: map[int]correction{}}
 	if p.Resolved {
-		q.text, q.whole = strings.CutSuffix(text, wholeMark)
+		q.readResolved()
 	}
 	q.split()
 	q.resolve()
 	q.out.Empty = !q.hasWord && strings.TrimSpace(text) != ""
 	return q
-}
-
-// wholeMark ends a resolved query whose last word adverts contain.
-const wholeMark = " "
-
-// Resolve returns the query with everything decided that depends on Words: a
-// parser without Words and with Resolved set reads the result as this one reads
-// the query. An unfinished last word stays unfinished.
-func (p *Parser) Resolve(text string) string {
-	text = strings.TrimSpace(text)
-	q := p.parse(text)
-	var b strings.Builder
-	end := 0
-	for _, start := range slices.Sorted(maps.Keys(q.corrected)) {
-		c := q.corrected[start]
-		b.WriteString(text[end:start])
-		b.WriteString(c.text)
-		end = c.end
-	}
-	b.WriteString(text[end:])
-	if q.whole {
-		b.WriteString(wholeMark)
-	}
-	return b.String()
-}
-
-// correction is what a span of a query, up to end, is replaced by.
-type correction struct {
-	end  int
-	text string
-}
-
-// replace records that the span of the token is read as the given words.
-func (q *query) replace(base int, t Token, words string) {
-	if t.Capitals {
-		words = strings.ToUpper(words)
-	}
-	q.corrected[base+t.Start] = correction{base + t.End, words}
 }
 
 // query is a query that is being parsed.

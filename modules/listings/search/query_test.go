@@ -60,6 +60,7 @@ var somePlaces = testPlaces{
 	"ward":      {Kind: Town, Name: "Ward", Country: "GB", Population: 5_000},
 	"bank":      {Kind: Town, Name: "Bank", Country: "GB", Population: 5_000},
 	"yorkshire": {Kind: Region, Name: "Yorkshire", Country: "GB", Regions: []string{"West Yorkshire", "North Yorkshire"}},
+	"edinburgh": {Kind: Town, Name: "Edinburgh", Country: "GB", Population: 500_000},
 	"boston":    {Kind: Town, Name: "Boston", Country: "US", Population: 600_000},
 	"boston, lincolnshire": {Kind: Town, Name: "Boston", Region: "Lincolnshire", Country: "GB",
 		Population: 40_000},
@@ -221,11 +222,11 @@ func TestResolve(t *testing.T) {
 	for query, want := range map[string]string{
 		"":                                      "",
 		"nurse in  Leeds ":                      "nurse in  Leeds",
-		"Nures, receptonist in leesd":           "nurse, receptionist in Leeds",
+		"Nures, receptonist in edinburg":        "nurse, receptionist in Edinburgh",
 		"nruse (dieteticassistant) nights":      "nurse (dietetic assistant) nights",
 		"radio therapy health visitr":           "radiotherapy health visitor ",
 		`nures -nures "nures" not nures nights`: `nurse -nures "nures" not nurse nights`,
-		"boston leesd nurse nores":              "boston Leeds nurse nores",
+		"boston edinburg nurse nores":           "boston Edinburgh nurse nores",
 		"NURES ICU":                             "NURSE ICU",
 		"receptonist opto":                      "receptionist opto",
 		"nuclear":                               "nuclear ", // a word of adverts
@@ -234,6 +235,10 @@ func TestResolve(t *testing.T) {
 		require.Equal(t, want, p.Resolve(query), query)
 		requireSameTerms(t, p, query)
 	}
+	p.Employers = employerNames{"st brigid": true, "st brigid hospital": true, "nuclear": true}
+	require.Equal(t, "nurse St Brigid's hospitl\x1fst brigid", p.Resolve("nures St Brigid's hospitl"))
+	require.Equal(t, "nurse St Brigid's\x1ehospital\x1fst brigid\x1fst brigid hospital", p.Resolve("nurse St Brigid's\x1fhospital"))
+	requireSameTerms(t, p, "nures st brigid's hospital")
 	require.Equal(t, "word*:nuclear", said((&Parser{Vocabulary: p.Vocabulary, Resolved: true}).Parse("nuclear ")))
 	require.Equal(t, "specialty*:nuclear-medicine", said((&Parser{Vocabulary: p.Vocabulary, Resolved: true}).Parse("nuclear")))
 }
@@ -247,7 +252,7 @@ func requireSameTerms(t testing.TB, p *Parser, text string) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"nurse", `"a" -b`, "£20 an hour", "-“x", "nurse in leeds, uk OR", "\xff -\"", "£1-£2 or £3", "NURES leesd", "nures -nures 5/6", "health visitr", "dieteticassistant"} {
+	for _, seed := range []string{"nurse", `"a" -b`, "£20 an hour", "-“x", "nurse in leeds, uk OR", "\xff -\"", "£1-£2 or £3", "NURES edinburg", "nures -nures 5/6", "health visitr", "dieteticassistant", "f>m\x1f"} {
 		f.Add(seed)
 	}
 	p := testParser(f)
