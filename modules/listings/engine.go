@@ -115,6 +115,7 @@ func (e *Engine) generation(index search.Index) *generation {
 // follow keeps the generation current until it has to be replaced and returns its
 // successor, or nil if ctx is done.
 func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
+	g.parser.Parse("warm upp in leds") // builds the indexes of misspelt words and places
 	following, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	lost := make(chan struct{})

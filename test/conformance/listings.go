@@ -82,6 +82,7 @@ func newBoard(t testing.TB, open func(t testing.TB, clk clock.Clock) adapters.St
 	b.svc = listings.New(listings.Needs{
 		Tx: b.Tx, Events: b.Events, Audit: b.Audit, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Views: b.ListingViews,
 		Engine: stores.Engine(t, b.Storage), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: b, Seekers: b,
+		SearchTimeout: time.Minute, // of a machine that runs many tests
 	})
 	return b
 }

@@ -113,7 +113,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 	t.Run("each order can be turned round, and pages run through it either way", func(t *testing.T) {
 		for _, in := range []listings.FindInput{
 			{Sort: "date"}, {Sort: "salary"}, {Sort: "title"}, {Sort: "location"},
-			{Sort: "date", Text: "nurse"}, {Sort: "salary", Text: "nurse"}, {Sort: "title", Text: "nurse"}, {Sort: "location", Text: "-nurse"},
+			{Sort: "date", Text: "nurse"}, {Sort: "salary", Text: "-porter"}, {Sort: "title", Text: "midwife OR porter"}, {Sort: "location", Text: "-nurse"},
 			{Sort: "title", Filters: listings.FilterInput{ContractType: []string{"permanent"}}},
 		} {
 			key := func(h listings.Hit) string {
@@ -141,7 +141,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 					}
 				}
 			}
-			in.Ascending = false
+			in.Ascending, in.Exact = false, true
 			down := all(3)
 			in.Ascending = true
 			up := all(2)

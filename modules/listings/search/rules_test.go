@@ -155,3 +155,12 @@ func TestAnnotate_Rules(t *testing.T) {
 		})
 	}
 }
+
+func TestParse_ORBetweenTwoRoles_IsNoOperatingRoom(t *testing.T) {
+	t.Parallel()
+	v, err := Load()
+	require.NoError(t, err)
+	p := Parser{Vocabulary: v}
+	require.Equal(t, "role:midwife|nurse", said(p.Parse("midwife OR nurse ")))
+	require.Equal(t, "role:nurse, specialty:theatres", said(p.Parse("OR nurse ")))
+}

@@ -273,8 +273,7 @@ func (r *run) candidatesAt(i int) []candidate {
 	}
 	out := []candidate{r.word(i)}
 	for _, m := range r.Vocabulary.Matches(nil, r.words, i) {
-		// "nurse or midwife" is no operating room.
-		if r.coversTaken(m.Start, m.End) || i > 0 && r.tokens[i].Surface == "or" {
+		if r.coversTaken(m.Start, m.End) || r.isOperator(i) {
 			continue
 		}
 		out = append(out, r.formCandidate(m))
@@ -315,6 +314,36 @@ func (r *run) word(i int) candidate {
 	}
 	s.term = Term{Slot: SlotWord, Words: []string{t.Word}, Unfinished: r.last && i == len(r.tokens)-1}
 	return s
+}
+
+// isOperator reports whether token i is a word between two others that may join
+// alternatives: "nurse or midwife" is no operating room, and neither is "midwife OR
+// nurse", between two roles.
+func (r *run) isOperator(i int) bool {
+	if i == 0 || r.tokens[i].Word != "or" {
+		return false
+	}
+	if r.tokens[i].Surface == "or" {
+		return true
+	}
+	for start := max(0, i-maxFormWords); start < i; start++ {
+		for _, before := range r.Vocabulary.Matches(nil, r.words, start) {
+			if before.End == i && r.beginsKind(i+1, before.Form.Readings[0].Concept.Kind) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxFormWords is how many words before OR are read as one name.
+const maxFormWords = 4
+
+// beginsKind reports whether a name of the kind begins at token i.
+func (r *run) beginsKind(i int, kind Kind) bool {
+	return i < len(r.tokens) && slices.ContainsFunc(r.Vocabulary.Matches(nil, r.words, i), func(m Match) bool {
+		return m.Form.Readings[0].Concept.Kind == kind
+	})
 }
 
 func (r *run) formCandidate(m Match) candidate {
