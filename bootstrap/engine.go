@@ -43,18 +43,18 @@ func newEngine(lc fx.Lifecycle, c *config.Config, s *sockets, r role, storage ad
 		Open: func(ctx context.Context, empty bool) (search.Index, error) { return openSearch(ctx, c, s, empty, d) },
 		Feed: storage.ListingFeed, Changes: storage.ListingChanges, Places: gazetteer.New(), Log: d.Log,
 	}, v)
-	if !r.serves {
-		return engine, nil
-	}
 	running, stop := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
+			done.Go(func() { file.watch(running, text, engine, d) })
+			if !r.serves { // saved searches need the vocabulary alone
+				return nil
+			}
 			if err := engine.Open(ctx); err != nil {
 				return err
 			}
 			done.Go(func() { engine.Run(running) })
-			done.Go(func() { file.watch(running, text, engine, d) })
 			waitForSearch(ctx, engine)
 			return nil
 		},
@@ -97,6 +97,14 @@ func (f vocabularyFile) parse(text []byte) (*search.Vocabulary, error) {
 		return search.Load()
 	}
 	return search.Load(search.Source{Name: string(f), Text: string(text)})
+}
+
+func (f vocabularyFile) load() (*search.Vocabulary, error) {
+	text, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	return f.parse(text)
 }
 
 // watch gives the engine another vocabulary when the text of the file has changed.

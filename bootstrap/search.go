@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -40,9 +39,13 @@ func (o *operator) search() *cobra.Command {
 			Use: "explain QUERY", Short: "Show what a query asks for: its slots, their values and corrections", Args: cobra.MinimumNArgs(1),
 			Example: "  locum search explain 'band 5 icu nurse nights near Leeds'",
 			RunE: func(cmd *cobra.Command, args []string) error {
-				v, err := search.Load()
+				c, err := o.load()
 				if err != nil {
 					return err
+				}
+				v, err := vocabularyFile(c.Search.Vocabulary).load()
+				if err != nil {
+					return c.Err("search.vocabulary", err.Error())
 				}
 				return explain(cmd, v, strings.Join(args, " "))
 			},
@@ -60,16 +63,8 @@ func (o *operator) search() *cobra.Command {
 	return group
 }
 
-func lintVocabulary(files []string) (*search.Vocabulary, error) {
-	var additions []search.Source
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		additions = append(additions, search.Source{Name: name, Text: string(text)})
-	}
-	return search.Load(additions...)
+func lintVocabulary(args []string) (*search.Vocabulary, error) {
+	return vocabularyFile(strings.Join(args, "")).load()
 }
 
 // noAdverts is the lexicon of an empty index.

@@ -166,13 +166,17 @@ func (d Feed) changesSince(ctx context.Context, from feedPosition, n int) (chang
 	if err != nil {
 		return nil, next, false, err
 	}
-	if state.Store != from.Store || state.Purged >= from.Fence {
+	// A fence ahead of the database was made before a backup was restored.
+	if state.Store != from.Store || state.Purged >= from.Fence || from.Fence > state.Running {
 		return nil, next, false, listings.ErrFeedPosition
 	}
 	next = feedPosition{Store: from.Store, Fence: state.Running}
 	if more = len(changes) == n; more {
 		if changes, err = d.wholeTransactions(ctx, changes); err != nil {
 			return nil, next, false, err
+		}
+		if len(changes) == 0 { // deleted meanwhile
+			return nil, next, false, listings.ErrFeedPosition
 		}
 		next.Fence = min(next.Fence, changes[len(changes)-1].Xid+1)
 	}

@@ -80,6 +80,9 @@ func openComplete(o Options, n int) (*Index, error) {
 
 // Discard closes the index and deletes its folder.
 func (x *Index) Discard() error {
+	x.writing.Lock()
+	x.changed = false // so that Close writes nothing
+	x.writing.Unlock()
 	err := x.Close()
 	if x.options.Folder == "" {
 		return err

@@ -28,8 +28,8 @@ const (
 	maxPhrases    = 3
 )
 
-// bulkhead keeps searches from taking all of the database's connections or all
-// of the processors. Each search waits for one of the slots, and the time that it
+// bulkhead keeps searches from taking all of the processors, and all of the
+// connections by which the database is read for their results. Each search waits for one of the slots, and the time that it
 // holds one is charged to the client's network.
 type bulkhead struct {
 	slots   chan struct{}

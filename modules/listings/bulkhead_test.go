@@ -2,6 +2,8 @@ package listings
 
 import (
 	"context"
+	"iter"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +34,10 @@ func (s slowSearch) Find(ctx context.Context, _ search.Query) (search.Result, er
 }
 
 func (slowSearch) Frequency(string) int { return 0 }
+
+func (slowSearch) Keys(string) iter.Seq2[string, int] { return maps.All(map[string]int{}) }
+
+func (slowSearch) Words(string) iter.Seq2[string, int] { return maps.All(map[string]int{}) }
 
 // engineOn returns an engine that has caught up with the index.
 func engineOn(index search.Index) *Engine {

@@ -39,7 +39,7 @@ func (s *Service) Complete(ctx context.Context, text string) ([]Completion, erro
 	}
 	var out []Completion
 	err := s.searches.do(ctx, func(ctx context.Context) error {
-		return s.Engine.use(ctx, func(g *generation) (err error) {
+		return s.Engine.use(ctx, func(g *generation, _ bool) (err error) {
 			c := completer{g: g, now: search.Query{Now: s.Clock.Now()}}
 			out, err = c.complete(ctx, text, s.Gazetteer)
 			return err

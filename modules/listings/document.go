@@ -80,7 +80,7 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 	return slices.Compact(keys)
 }
 
-// placeLabel returns the name of a place with what tells it from others.
+// placeLabel returns the name of a place with what distinguishes it from others of the name.
 func placeLabel(p *Place) string {
 	within := CountryName(p.Country)
 	if p.Kind == Town && p.Region != "" {

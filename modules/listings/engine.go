@@ -82,10 +82,10 @@ func (e *Engine) resolve(text string) string {
 	return text
 }
 
-// Ping returns an error until searches can be answered.
+// Ping returns an error until the index has caught up.
 func (e *Engine) Ping(context.Context) error {
-	if e.current.Load() != nil {
-		return nil
+	if g := e.current.Load(); g != nil {
+		return g.indexer.checkAge()
 	}
 	if n := e.building.Load(); n > 0 {
 		return fmt.Errorf("search index is being built: %d listings", n)
@@ -148,6 +148,12 @@ func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
 	e.current.Store(next)
 	e.discard(g.index)
 	return next
+}
+
+func (e *Engine) catchUp(ctx context.Context, g *generation) bool {
+	ctx, cancel := context.WithTimeout(ctx, catchUpWithin)
+	defer cancel()
+	return g.indexer.CatchUpWith(ctx, e.deps.Changes()) == nil
 }
 
 // maxBuildPause is the longest pause before another attempt to build an index.
@@ -225,18 +231,19 @@ func (e *Engine) discard(index search.Index) {
 	}
 }
 
-// use calls fn with the present generation, which contains every change that this
-// process has committed.
-func (e *Engine) use(ctx context.Context, fn func(g *generation) error) error {
+// catchUpWithin is how long a search waits for the changes of its process.
+const catchUpWithin = 300 * time.Millisecond
+
+// use calls fn with the present generation. It is current if it contains every
+// change that this process has committed, which it does unless the feed cannot be
+// read or the index is being replaced.
+func (e *Engine) use(ctx context.Context, fn func(g *generation, isCurrent bool) error) error {
 	for {
 		g := e.current.Load()
 		if g == nil {
 			return unavailable("search: index", e.Ping(ctx))
 		}
-		err := g.indexer.CatchUpWith(ctx, e.deps.Changes())
-		if err == nil || errors.Is(err, ErrFeedPosition) { // the successor is being built
-			err = fn(g)
-		}
+		err := fn(g, e.catchUp(ctx, g))
 		if !errors.Is(err, search.ErrIndexClosed) || e.current.Load() == g {
 			return err
 		}

@@ -64,7 +64,7 @@ const (
 // Sorts are the orders that clients may ask for.
 var Sorts = []Sort{ByRelevance, ByDate, BySalary, ByDistance, ByTitle, ByLocation}
 
-// Facets are the names of what results can be counted by, with the prefixes of
+// facets are the names of what results can be counted by, with the prefixes of
 // their keys.
 var facets = map[string]string{
 	"role": "role.head:", "specialty": keySpecialty, "band": "grade:", "shift": "shift:",
@@ -150,9 +150,10 @@ func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (Found
 	}
 	var found Found
 	err := s.searches.do(ctx, func(ctx context.Context) error {
-		return s.Engine.use(ctx, func(g *generation) error {
+		return s.Engine.use(ctx, func(g *generation, isCurrent bool) error {
 			q, err := s.question(ctx, &g.parser, who, in)
 			if err == nil {
+				q.isCurrent = isCurrent
 				found, err = s.answer(ctx, g, q)
 			}
 			return err
@@ -189,10 +190,12 @@ type question struct {
 	corrected  []search.Correction
 	radius     float64
 	empty      bool // nothing matches
+	isCurrent  bool // the index contains all changes of this process
 }
 
 // question reads the text and the filters.
 func (s *Service) question(ctx context.Context, p *search.Parser, who auth.Actor, in FindInput) (*question, error) {
+	in.Facets = slices.Compact(slices.Sorted(slices.Values(in.Facets)))
 	q := &question{FindInput: in, radius: DefaultRadius, understood: p.Parse(in.Text)}
 	q.empty = q.understood.Empty
 	if wrong := tooComplex(&q.understood); wrong != "" {
@@ -294,7 +297,7 @@ func (s *Service) answer(ctx context.Context, g *generation, q *question) (Found
 	if err != nil {
 		return found, err
 	}
-	rows, err := s.rows(ctx, q.Full, r.Hits)
+	rows, err := s.rows(ctx, q, r.Hits)
 	if err != nil {
 		return found, err
 	}
@@ -403,11 +406,12 @@ func (s *Service) ClosestTo(ctx context.Context, in FindInput, home string) ([]H
 	in.Exact = true
 	var found Found
 	err := s.searches.do(ctx, func(ctx context.Context) error {
-		return s.Engine.use(ctx, func(g *generation) error {
+		return s.Engine.use(ctx, func(g *generation, isCurrent bool) error {
 			q, err := s.question(ctx, &g.parser, auth.Actor{}, in)
 			if err != nil {
 				return err
 			}
+			q.isCurrent = isCurrent
 			if from := s.locate(home); from != nil {
 				q.query.From = &search.Point{Lat: from.Lat, Lon: from.Lon}
 			}

@@ -3,6 +3,7 @@ package listings
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"strings"
@@ -20,9 +21,11 @@ type Indexer struct {
 	changes    func() uint64
 	log        *slog.Logger
 
-	reading chan struct{} // has room for one reader of the feed
+	reading chan struct{} // a semaphore of 1 for readers of the feed
 	stored  time.Time     // when the position was
 	applied atomic.Uint64 // changes up to this one are in the index
+	// caughtUp is when the feed was last read to its end, in Unix nanoseconds.
+	caughtUp atomic.Int64
 }
 
 // NewIndexer returns an indexer that annotates listings with the vocabulary.
@@ -31,11 +34,19 @@ func NewIndexer(feed Feed, index search.Index, vocabulary *search.Vocabulary, ch
 	return &Indexer{feed: feed, index: index, vocabulary: vocabulary, changes: changes, log: log, reading: make(chan struct{}, 1)}
 }
 
-// The position of the index is the version of the vocabulary that it was built
-// with and the position in the feed.
+// position returns what the position of the index consists of: the version of the
+// vocabulary that it was built with and the position in the feed.
 func (x *Indexer) position() (vocabulary string, position FeedPosition) {
 	vocabulary, feed, _ := strings.Cut(x.index.Position(), " ")
 	return vocabulary, FeedPosition(feed)
+}
+
+// checkAge returns an error if the feed has not been read for a minute.
+func (x *Indexer) checkAge() error {
+	if age := time.Since(time.Unix(0, x.caughtUp.Load())); age > maxAge {
+		return fmt.Errorf("search index has not followed the database for %s", age.Round(time.Second))
+	}
+	return nil
 }
 
 // IsOutdated reports whether the index was built with another vocabulary.
@@ -64,6 +75,10 @@ const (
 	pollInterval = time.Second
 	// storeInterval is how often a position without changes is stored.
 	storeInterval = time.Minute
+	// followWithin is the time of one attempt to catch up. What it has applied stays.
+	followWithin = 30 * time.Second
+	// maxAge is how long the feed may be unreadable before the index is reported.
+	maxAge = time.Minute
 )
 
 // Build fills an empty index with the open listings and calls progress with the
@@ -132,6 +147,9 @@ func (x *Indexer) catchUp(ctx context.Context) error {
 		}
 		changes := make([]search.Change, 0, len(batch.Listings)+len(batch.Deleted))
 		for i := range batch.Listings {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			changes = append(changes, x.change(&batch.Listings[i]))
 		}
 		for _, id := range batch.Deleted {
@@ -146,13 +164,19 @@ func (x *Indexer) catchUp(ctx context.Context) error {
 		more = batch.More
 	}
 	x.applied.Store(before)
+	x.caughtUp.Store(time.Now().UnixNano())
 	return nil
 }
 
 // change returns the change that brings the listing into the index, or takes it
-// out of it.
-func (x *Indexer) change(l *Listing) search.Change {
-	c := search.Change{ID: l.ID, Version: l.Version}
+// out of it. A listing that cannot be analyzed is not found.
+func (x *Indexer) change(l *Listing) (c search.Change) {
+	c = search.Change{ID: l.ID, Version: l.Version}
+	defer func() {
+		if p := recover(); p != nil {
+			x.log.Error("listing cannot be indexed", "listing", l.ID, "panic", p)
+		}
+	}()
 	if l.Open {
 		c.Document = l.document(x.vocabulary)
 	}
@@ -167,7 +191,9 @@ func (x *Indexer) Follow(ctx context.Context, done func()) error {
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
 	for {
-		err := x.CatchUp(ctx)
+		within, cancel := context.WithTimeout(ctx, followWithin)
+		err := x.CatchUp(within)
+		cancel()
 		switch {
 		case ctx.Err() != nil:
 			return nil

@@ -46,12 +46,13 @@ func (s *summaries) add(l *Listing) {
 	s.recent[l.ID] = l
 }
 
-// rows returns the listings of the hits that are still public, by id.
-func (s *Service) rows(ctx context.Context, full bool, hits []search.Hit) (map[string]*Listing, error) {
+// rows returns the listings of the hits that are still public, by id. With an index
+// that is not current, only the database knows which ones are.
+func (s *Service) rows(ctx context.Context, q *question, hits []search.Hit) (map[string]*Listing, error) {
 	rows := make(map[string]*Listing, len(hits))
 	missing := make([]string, 0, len(hits))
 	for _, h := range hits {
-		if l := s.summaries.get(h.ID, h.Version); l != nil && !full {
+		if l := s.summaries.get(h.ID, h.Version); l != nil && q.isCurrent && !q.Full {
 			rows[h.ID] = l
 		} else {
 			missing = append(missing, h.ID)
@@ -61,13 +62,13 @@ func (s *Service) rows(ctx context.Context, full bool, hits []search.Hit) (map[s
 		return rows, nil
 	}
 	read := s.Listings.PublicSummaries
-	if full {
+	if q.Full {
 		read = s.Listings.PublicMany
 	}
 	found, err := read(ctx, missing, s.Clock.Now())
 	for i := range found {
 		l := &found[i]
-		if rows[l.ID] = l; !full {
+		if rows[l.ID] = l; !q.Full {
 			s.summaries.set(l)
 		}
 	}

@@ -72,8 +72,8 @@ func serveLimit(url string) {
 	// on a globe, or other words for the same thing.
 	for path, where := range map[string]string{
 		"/latest":   "",
-		"/filtered": " AND contract_type = 'permanent' AND salary_year_max >= 3000000 AND (lat BETWEEN 53.65 AND 53.94 AND lon BETWEEN -1.79 AND -1.30 OR remote)",
-		"/search":   " AND search_title @@ 'nurs'::tsquery",
+		"/filtered": " AND contract_type = 'permanent' AND salary_max * CASE salary_period WHEN 'hour' THEN 1950 WHEN 'day' THEN 260 WHEN 'week' THEN 52 WHEN 'month' THEN 12 ELSE 1 END >= 3000000 AND (lat BETWEEN 53.65 AND 53.94 AND lon BETWEEN -1.79 AND -1.30 OR remote)",
+		"/search":   " AND to_tsvector('english', title) @@ 'nurs'::tsquery",
 	} {
 		app.Get(path, func(c *fiber.Ctx) error {
 			rows, err := pool.Query(c.Context(), `SELECT id::text, title, company, department, location, remote, specialty, contract_type, employment_type,

@@ -32,10 +32,10 @@ func TestEveryGetOfThePortalIsAnsweredFromIndexes(t *testing.T) {
 	t.Cleanup(s.kill)
 	employer := s.employer()
 	seeker := s.call("POST", "/api/auth/register", map[string]any{"email": "seeker@example.org", "password": "Corr3ct-horse", "name": "Niamh Byrne", "userType": "jobseeker"})["accessToken"].(string)
-	s.exec(`INSERT INTO listings (id, organization_id, open, remote, posted_at, posted_week, created_at, updated_at, version, contract_type, employment_type, specialty_key, country, nation, region, city, place_kind,
-			status, salary_currency, salary_period, specialty, title, company, department, location, search_title, description, requirements, benefits, questions, meta, search_body)
-		SELECT md5('listing' || n)::uuid, o.id, n % 4 > 0, false, now() - n * interval '1 minute', 2900, now() - n * interval '1 minute', now(), 1, 'permanent', 'full-time', 'cardiology', 'GB', 'ENG', 'West Yorkshire', 'Leeds', 'town',
-			CASE WHEN n % 4 > 0 THEN 'active' ELSE 'inactive' END, 'GBP', 'year', 'Cardiology', 'Staff Nurse ' || n, 'St Brigid''s', 'Cardiology', 'Leeds', 'staff nurs'::tsvector, 'Days and nights.', '[]', '[]', '[]', '{}', 'staff nurs day night'::tsvector
+	s.exec(`INSERT INTO listings (id, organization_id, open, remote, posted_at, created_at, updated_at, version, contract_type, employment_type, country, nation, region, city, place_kind,
+			status, salary_currency, salary_period, specialty, title, company, department, location, description, requirements, benefits, questions, meta)
+		SELECT md5('listing' || n)::uuid, o.id, n % 4 > 0, false, now() - n * interval '1 minute', now() - n * interval '1 minute', now(), 1, 'permanent', 'full-time', 'GB', 'ENG', 'West Yorkshire', 'Leeds', 'town',
+			CASE WHEN n % 4 > 0 THEN 'active' ELSE 'inactive' END, 'GBP', 'year', 'Cardiology', 'Staff Nurse ' || n, 'St Brigid''s', 'Cardiology', 'Leeds', 'Days and nights.', '[]', '[]', '[]', '{}'
 		FROM generate_series(1, $1::int) n, organizations o`, manyListings)
 	s.exec(`INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at)
 		SELECT md5('application' || n)::uuid, md5('listing' || n)::uuid, o.id, u.id, (ARRAY['pending','review','interview','accepted','rejected'])[1 + n % 5], '', '', 'Dear all', '[]', now() - n * interval '1 minute', now()
@@ -44,6 +44,7 @@ func TestEveryGetOfThePortalIsAnsweredFromIndexes(t *testing.T) {
 		SELECT id, id, organization_id, now(), 'Ward', 'Asha', '', 'scheduled', 'pending', 1, now(), now() FROM applications WHERE status = 'interview'`)
 	s.exec(`INSERT INTO notifications (id, user_id, cause, type, message, read, created_at) SELECT id, applicant_id, id::text, 'application', 'Something happened.', false, now() FROM applications`)
 	s.exec(`INSERT INTO activities (user_id, event_id, type, action, description, at) SELECT applicant_id, id, 'application', 'applied', 'Applied.', now() FROM applications`)
+	s.exec("UPDATE listing_feed SET epoch = 'written by hand'") // the search index is built again
 	s.exec("VACUUM ANALYZE")
 	s.kill()
 

@@ -7,7 +7,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// JobList is a page of jobs with what the search tells beside them.
+// JobList is a page of jobs with a description of the search.
 type JobList struct {
 	List[Job]
 	found.Report

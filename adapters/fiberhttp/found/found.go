@@ -4,7 +4,7 @@ package found
 
 import "github.com/locumhq/locum/modules/listings"
 
-// Report is what a search tells beside its results.
+// Report describes how the text of a search was interpreted.
 type Report struct {
 	Understood  []Understood `json:"understood"`
 	Corrections []Correction `json:"corrections"`
@@ -81,8 +81,8 @@ func NewReport(f listings.Found) Report {
 // NewMatch returns how the hit fits.
 func NewMatch(h listings.Hit) Match {
 	m := Match{Matched: make([]Matched, len(h.Matched)), Relaxed: h.Relaxed}
-	for i, way := range h.Matched {
-		m.Matched[i] = Matched{way.Slot, string(way.How)}
+	for i, match := range h.Matched {
+		m.Matched[i] = Matched{match.Slot, string(match.How)}
 	}
 	return m
 }

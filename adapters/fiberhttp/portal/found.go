@@ -11,7 +11,7 @@ type SearchOptions struct {
 	Facets  []string `query:"facets" validate:"dive,oneof=role specialty band contractType employmentType shift region"`
 }
 
-// foundView is what a search tells beside its results.
+// foundView describes how a search was interpreted and what it found.
 type foundView struct {
 	found.Report
 	RelaxedCount int                      `json:"relaxedCount"`

@@ -16,7 +16,7 @@ func (v *Vocabulary) Complete(text string, n int) []*Concept {
 		return nil
 	}
 	tokens := Tokens(text)
-	words[len(words)-1] = tokens[len(tokens)-1].Word // which may be unfinished
+	words[len(words)-1] = oneSpelling(tokens[len(tokens)-1].Word) // which may be unfinished
 	prefix := strings.Join(words, " ")
 	from, _ := slices.BinarySearchFunc(v.sorted, prefix, func(f sortedForm, prefix string) int { return strings.Compare(f.text, prefix) })
 	var out []*Concept

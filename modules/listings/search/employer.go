@@ -1,10 +1,8 @@
 package search
 
 import (
-	"context"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Employers knows whose adverts there are.
@@ -48,8 +46,10 @@ type indexEmployers struct{ index Index }
 
 // HasEmployer implements Employers. Adverts past their deadline count too.
 func (e indexEmployers) HasEmployer(name string) bool {
-	r, err := e.index.Find(context.Background(), Query{Now: time.Time{}, Must: []Expr{HasKey(keyEmployer + name)}, Limit: 1})
-	return err == nil && r.Total > 0
+	for key := range e.index.Keys(keyEmployer + name) {
+		return key == keyEmployer+name
+	}
+	return false
 }
 
 // employers returns the names of employers that begin at token i.

@@ -6,7 +6,7 @@ import "strings"
 // singular, in one spelling for Britain and America. It never joins words of
 // different meaning that share a stem (police and policy, nurse and nursing).
 func Normalize(word string) string {
-	if len(word) < 4 || word[0] < 'a' || word[0] > 'z' {
+	if len(word) < 4 || len(word) > longestNormalized || word[0] < 'a' || word[0] > 'z' {
 		return word
 	}
 	if w, ok := irregular[word]; ok {
@@ -20,6 +20,9 @@ func Normalize(word string) string {
 	}
 	return oneSpelling(word)
 }
+
+// longestNormalized is the length of the longest word that has other forms.
+const longestNormalized = 40
 
 // irregular are words that no rule covers.
 var irregular = map[string]string{

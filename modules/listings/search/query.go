@@ -15,7 +15,6 @@ const (
 	SlotShift      = "shift"
 	SlotSetting    = "setting"
 	SlotPlace      = "place"
-	SlotRemote     = "remote"
 	SlotPay        = "pay"
 	SlotEmployer   = "employer"
 	SlotPhrase     = "phrase"

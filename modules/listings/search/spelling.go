@@ -87,6 +87,9 @@ func (s *Spelling) Correct(t Token, unfinished bool) []string {
 	return nil
 }
 
+// maxSimilar is the number of words that are compared with an unknown one.
+const maxSimilar = 2_000
+
 // sureLetters is the number of letters at the beginning of a word that is neither
 // in the vocabulary nor misspelt there.
 const sureLetters = 2
@@ -94,8 +97,11 @@ const sureLetters = 2
 // similar returns the closest word of the adverts, of equally close ones the most
 // frequent one.
 func (s *Spelling) similar(word string, edits int) (best string) {
-	closest, frequency := edits+1, 0
+	closest, frequency, candidates := edits+1, 0, 0
 	for candidate, n := range s.completions(word[:sureLetters]) {
+		if candidates++; candidates > maxSimilar {
+			break
+		}
 		if len(candidate) > len(word)+edits || len(candidate) < len(word)-edits {
 			continue
 		}

@@ -164,3 +164,9 @@ func FuzzTokens(f *testing.F) {
 		}
 	})
 }
+
+func TestNormalize_LongWord_Unchanged(t *testing.T) {
+	t.Parallel()
+	word := strings.Repeat("ae", 10_000)
+	require.Equal(t, word, Normalize(word))
+}
