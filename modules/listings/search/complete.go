@@ -25,6 +25,9 @@ func (v *Vocabulary) Complete(text string, n int) []*Concept {
 			break
 		}
 		c := f.form.Readings[0].Concept
+		if c.isUnspecified() {
+			c = c.Same
+		}
 		if (c.Kind == Role || c.Kind == Specialty) && !slices.Contains(out, c) {
 			out = append(out, c)
 		}

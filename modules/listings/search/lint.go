@@ -63,6 +63,9 @@ func (p *parser) link() *Vocabulary {
 	}
 	for i, l := range p.lines {
 		v.linkConcept(v.concepts[i], l)
+		if c := v.concepts[i]; c.isUnspecified() {
+			c.Same.Label = c.Label
+		}
 	}
 	for _, c := range v.concepts {
 		v.checkCycle(c, nil)

@@ -99,6 +99,12 @@ func (c *Concept) IsA(other *Concept) bool {
 // links alone and less over second choices.
 func (c *Concept) Ancestors() []Link { return c.ancestors }
 
+// isUnspecified reports whether the concept stands for the plain name of another:
+// "unspecified-nurse" is a nurse of whom nothing more is known.
+func (c *Concept) isUnspecified() bool {
+	return c.Same != nil && strings.HasPrefix(c.ID, "unspecified-")
+}
+
 // Means returns the concepts that a query for this one asks for, all of them:
 // itself, or the role that it is the same as and what that implies.
 func (c *Concept) Means() []*Concept {
