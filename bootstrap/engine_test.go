@@ -126,7 +126,6 @@ func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
 	s := newSearchable(t)
 	s.create(t, "Midwife")
 	require.Empty(t, s.titles(t, "babycatcher"))
-	require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte("role midwife : no such line ?? :: x <\n"), 0o600))
 	require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
 	require.Eventually(t, func() bool { return slices.Equal(s.titles(t, "babycatcher"), []string{"Midwife"}) }, 30*time.Second, 20*time.Millisecond)
 }
