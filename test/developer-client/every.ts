@@ -52,10 +52,16 @@ assert(typeof hit.distance_miles === "number" && hit.distance_miles > 5 && hit.d
 assert.equal(hit.location.city, "Leeds");
 assert.match(found.response.headers.get("RateLimit") ?? "", /;r=\d+/);
 
+const suggested = await reader.GET("/api/v1/jobs/suggest", { params: { query: { q: "nurs" } } });
+assert(suggested.data, JSON.stringify(suggested.error));
+assert.equal(suggested.data.data[0]?.kind, "role");
+
 const job = await reader.GET("/api/v1/jobs/{job_id}", { params: { path: { job_id: posted.id } } });
 assert(job.data, JSON.stringify(job.error));
 assert.deepEqual(job.data.data.questions, [{ id: "pin", text: "Your NMC PIN?", required: true }]);
-const { distance_miles: _, ...same } = hit;
+const { distance_miles: _, matched, relaxed, ...same } = hit;
+assert(matched.length > 0);
+assert.equal(relaxed, false);
 assert.deepEqual(job.data.data, same);
 const cached = await reader.GET("/api/v1/jobs/{job_id}", { params: { path: { job_id: posted.id } }, headers: { "If-None-Match": job.response.headers.get("ETag") ?? "" }, parseAs: "text" });
 assert.equal(cached.response.status, 304);

@@ -78,7 +78,7 @@ func TestProgramsInTypeScriptUseTheDeveloperInterface(t *testing.T) {
 	s.env = append(s.env, "LOCUM_HTTP_PUBLIC_URL=http://"+strings.TrimPrefix(s.env[0], "LOCUM_HTTP_ADDR="))
 	s.serve()
 	p := newNPMPackage(t, s, "developer-client", "developer")
-	for program, want := range map[string]string{"oauth": "the code flow works", "webhooks": "deliveries verify", "every": "all 5 operations work"} {
+	for program, want := range map[string]string{"oauth": "the code flow works", "webhooks": "deliveries verify", "every": "all 6 operations work"} {
 		t.Run(program, func(t *testing.T) {
 			require.Contains(t, p.visiting(t, node, "built/"+program+".js", s.url), want)
 		})

@@ -85,6 +85,15 @@ func (s *stage) serving() *exec.Cmd {
 		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
 			s.url = "http://" + m[1]
 			go func() { _, _ = io.Copy(io.Discard, out) }()
+			// A large search index is built while the server is not ready.
+			require.Eventually(s.t, func() bool {
+				response, err := http.Get(s.url + "/readyz") //nolint:noctx // of this machine
+				if err != nil {
+					return false
+				}
+				_ = response.Body.Close()
+				return response.StatusCode == http.StatusOK
+			}, 3*time.Minute, 50*time.Millisecond)
 			return cmd
 		}
 	}
