@@ -7,9 +7,9 @@ import (
 	"github.com/locumhq/locum/core/id"
 )
 
-// MaxExact is how far totals are counted and numbered pages reach. Beyond it
-// counting costs more than the number is worth: the total is an estimate and
-// readers follow the cursor.
+// MaxExact is the last item that numbered pages reach; later ones are read by
+// cursor. Totals of lists from the database are counted up to it, those of searches
+// are always exact.
 const MaxExact = 10_000
 
 // Request asks for one page of a list. Number and Size are at least 1. Cursor
@@ -41,7 +41,8 @@ func (r Request) TooDeep() bool {
 // Result is one page of a list.
 type Result[T any] struct {
 	Items []T
-	// Total counts the whole list: exact up to MaxExact, an estimate beyond.
+	// Total is the number of items of the whole list, or MaxExact with
+	// TotalIsEstimate if it was not counted further.
 	Total           int
 	TotalIsEstimate bool
 	// NextCursor continues after the last item, empty at the end.

@@ -11,8 +11,9 @@
 //	(any) ──delete───▶ archived and deleted ──restore, status, renew──▶ active …
 //
 // A listing is public while it is active, not deleted and its deadline has not
-// passed. Open is whether the world was last told that it is: it changes
-// together with the events, and the storage's indexes hang on it.
+// passed. Open is whether the events so far say that it is. It changes together
+// with them, and the search index contains the open listings: Engine answers
+// searches from an index that an Indexer keeps current with the Feed.
 //
 // Events out: job.created at the first publication, job.updated when a field
 // that the public sees has changed or the listing is public again, job.closed

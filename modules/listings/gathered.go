@@ -185,8 +185,8 @@ type plans struct {
 	numbers    map[string]int32 // of the conditions, by their JSON
 }
 
-// The limits of plans take about 40 and 60 MB. Searches beyond them are planned
-// again for every batch of listings.
+// The limits of plans take about 40 and 60 MB. Full plans are
+// emptied.
 const (
 	maxPlans      = 200_000
 	maxConditions = 20_000

@@ -3,6 +3,11 @@
 // specialties, grades and other concepts among them, and Annotate decides what
 // an advert is about.
 //
-// The package is pure: it imports only the standard library, has no state, and
-// gives the same answer for the same input and the same vocabulary version.
+// These depend on their input and the version of the vocabulary alone.
+//
+// A query is read by Parser, whose Understanding becomes a Plan of conditions for an
+// Index. Corrections, completions and employers depend on the words and names in the
+// index; Parser.Resolve returns a text that is read the same without it.
+//
+// The package imports only the standard library.
 package search

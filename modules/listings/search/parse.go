@@ -22,9 +22,9 @@ import (
 // experience. A form with an exclamation mark is an abbreviation that counts
 // only in capitals in adverts. The links of a concept are
 //
-//	<p      is-a: who asks for p finds this one, not the reverse
+//	<p      is-a: a search for p finds this one, not the reverse
 //	<~p:w   is-a, second choice; w is .65 by default
-//	~x:w    related: who asks for this one may get x; w is .5 by default
+//	~x:w    related: a search for this one may return x; w is .5 by default
 //	+s      implies s
 //	=r      is r, together with what it implies, under another name
 //	*broad  does not relate its children

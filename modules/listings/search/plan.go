@@ -254,8 +254,7 @@ func professions(specialties []*Concept) (out []*Concept) {
 	return out
 }
 
-// relatedLevels are levels for the concepts that who asks for these may get, and
-// for others.
+// relatedLevels returns levels for the concepts related to these, and for others.
 func relatedLevels(concepts []*Concept, others []Link, prefix string, step float64) []level {
 	strengths := map[*Concept]float64{}
 	note := func(c *Concept, strength float64) {

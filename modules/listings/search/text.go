@@ -176,7 +176,7 @@ func (s *scanner) readJoined(i int, plain bool) {
 		s.word = string(b)
 	}
 	if !plain {
-		s.word = foldWord(s.word)
+		s.word = Fold(s.word)
 	}
 }
 
@@ -384,9 +384,9 @@ var unaccented = func() map[rune]byte {
 	return m
 }()
 
-// foldWord converts a word to lower case without diacritics, æ to ae and ß to
-// ss.
-func foldWord(s string) string {
+// Fold converts a text to the form in which it is compared: lower case without
+// diacritics, æ as ae and ß as ss.
+func Fold(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		r = unicode.ToLower(r)
