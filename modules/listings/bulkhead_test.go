@@ -151,7 +151,7 @@ func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 
 func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 	t.Parallel()
-	s, index, _ := searching(Needs{SearchSlots: 1})
+	s, index, _ := searching(Needs{SearchSlots: 1, SearchTimeout: time.Minute})
 	close(index.release)
 	for text, ok := range map[string]bool{
 		"nurse -a1 -b1 -c1 -d1 -e1":        true,
