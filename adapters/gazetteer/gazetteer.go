@@ -203,7 +203,10 @@ func (g *Gazetteer) Resolve(text string) (listings.Place, bool) {
 		if p, ok := t.qualified(key(head), strings.Split(tail, ",")); ok {
 			return p, true
 		}
-		return t.addressPostcode(text)
+		if p, ok := t.addressPostcode(text); ok {
+			return p, true
+		}
+		return t.locality(key(head), tail)
 	}
 	k := key(text)
 	if k == "" {
@@ -270,6 +273,30 @@ func (t *tables) qualified(head string, tail []string) (listings.Place, bool) {
 		return p, true
 	}
 	return listings.Place{}, false
+}
+
+// localityPopulation is the size below which a town may share its name with a
+// street or a suburb elsewhere.
+const localityPopulation = 20_000
+
+// locality resolves "Suburb, City" to the city, where the suburb or the street is
+// not known. A postcode or a larger town that lies elsewhere contradicts the city.
+func (t *tables) locality(head, tail string) (listings.Place, bool) {
+	if town, ok := t.town(head, nil); head == "" || ok && town.Population >= localityPopulation {
+		return listings.Place{}, false
+	}
+	if _, ok := t.postcode(head); ok {
+		return listings.Place{}, false
+	}
+	city, rest, more := strings.Cut(tail, ",")
+	if more {
+		return t.qualified(key(city), strings.Split(rest, ","))
+	}
+	k := key(city)
+	if len(t.countries[k].Name) > 0 {
+		return listings.Place{}, false
+	}
+	return t.named(k, nil)
 }
 
 // both keeps those areas of a that agree with one of b.

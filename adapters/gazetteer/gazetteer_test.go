@@ -81,6 +81,16 @@ func TestNamesMeanThePlacesThatPeopleMean(t *testing.T) {
 		"Rochdale":                     "town Rochdale|Greater Manchester|GB",
 		"Wolverhampton":                "town Wolverhampton|West Midlands|GB",
 		"Margate":                      "town Margate|Kent|GB",
+		"Bolton, Lancashire":           "town Bolton|Greater Manchester|GB",
+		"Croydon, Surrey":              "town Croydon|Greater London|GB",
+		"Middlesbrough, Teesside":      "town Middlesbrough|County Durham|GB",
+		"Lancashire":                   "region Lancashire|Lancashire|GB",
+		"Middlesex":                    "region Middlesex||GB",
+		"Midwest":                      "region Midwest||US",
+		"Tooting, London":              "town London|Greater London|GB",
+		"Newcastle Road, Galway":       "town Galway|County Galway|IE",
+		"Wilton, Cork":                 "town Cork|County Cork|IE",
+		"Edgbaston, Birmingham, UK":    "town Birmingham|West Midlands|GB",
 	} {
 		p, ok := g.Resolve(text)
 		require.True(t, ok, text)
@@ -92,7 +102,7 @@ func TestNamesMeanThePlacesThatPeopleMean(t *testing.T) {
 func TestWhatIsNoPlaceIsNotFound(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()
-	for _, text := range []string{"", " ", ",", ", UK", "Qwertyville", "Leeds General Infirmary, Ward 7", "Leeds, Bradford", "ma", "or", "in", "Boston, Kent", "🏥", string(make([]byte, 300))} {
+	for _, text := range []string{"", " ", ",", ", UK", "Qwertyville", "Leeds General Infirmary, Ward 7", "Leeds, Bradford", "ma", "or", "in", "Boston, Kent", "Qwertyville, United Kingdom", "🏥", string(make([]byte, 300))} {
 		p, ok := g.Resolve(text)
 		require.False(t, ok, "%q is not %v", text, p)
 	}
