@@ -231,7 +231,7 @@ var titles = []struct{ title, want string }{
 	{"Clinical Site Practitioner", "head=site-practitioner setting=hospital-setting"},
 	{"Clinical Lead – Physiotherapy", "head=clinical-manager spec=physiotherapy"},
 	{"Principal Clinical Psychologist, CAMHS", "head=clinical-psychologist spec=psychology,camhs grade=principal"},
-	{"Highly Specialist Speech and Language Therapist – Dysphagia", "head=speech-language-therapist spec=speech-language-therapy grade=specialist-grade"},
+	{"Highly Specialist Speech and Language Therapist – Dysphagia", "head=speech-language-therapist spec=speech-language-therapy,dysphagia grade=specialist-grade"},
 	{"Occupational Therapist or Physiotherapist – Reablement", "head=occupational-therapist,physiotherapist spec=occupational-therapy,physiotherapy,intermediate-care"},
 	{"Consultant Anaesthetist with an interest in Paediatrics", "head=doctor spec=anaesthetics,paediatrics grade=consultant-grade"},
 	{"Consultant Radiologist – Remote Reporting", "head=doctor spec=imaging grade=consultant-grade setting=work-from-home"},
