@@ -411,6 +411,10 @@ func (t *tables) largest(k string, within []area) (listings.Place, bool) {
 	return listings.Place{}, false
 }
 
+// boroughPopulation stands for the population that the table lacks for the centres
+// of some boroughs of London, such as Ealing.
+const boroughPopulation = 100_000
+
 func (t *tables) place(row string) listings.Place {
 	f := strings.SplitN(row, "\t", 8)
 	name := f[1]
@@ -418,6 +422,9 @@ func (t *tables) place(row string) listings.Place {
 		name = f[0]
 	}
 	population, _ := strconv.Atoi(f[7])
+	if population == 0 && f[4] == "Greater London" {
+		population = boroughPopulation
+	}
 	return listings.Place{
 		Kind: listings.Town, Name: name, Country: f[2], Nation: f[3], Region: regionName(t, f[2], f[4]),
 		Lat: number(f[5]), Lon: number(f[6]), Population: population,

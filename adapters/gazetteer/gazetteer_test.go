@@ -108,6 +108,13 @@ func TestWhatIsNoPlaceIsNotFound(t *testing.T) {
 	}
 }
 
+func TestResolve_BoroughWithoutPopulation_IsLarge(t *testing.T) {
+	t.Parallel()
+	p, ok := gazetteer.New().Resolve("Ealing")
+	require.True(t, ok)
+	require.Positive(t, p.Population)
+}
+
 func BenchmarkResolve(b *testing.B) {
 	g := gazetteer.New()
 	var gaz listings.Gazetteer = g
