@@ -10,7 +10,7 @@ import (
 func (r *run) completion(i int) (candidate, bool) {
 	n := len(r.tokens)
 	final := r.tokens[n-1].Word
-	if !r.last || len(final) < minUnfinished && i == n-1 || n-i > maxUnfinished || r.isForm(n-1) || stopWords[final] || r.coversTaken(i, n) {
+	if !r.last || len(final) < minUnfinished && i == n-1 || n-i > maxUnfinished || r.coversTaken(i, n) || (r.isForm(n-1) || stopWords[final]) && !r.isBegun(i, n-1) {
 		return candidate{}, false
 	}
 	var words []string
@@ -19,7 +19,7 @@ func (r *run) completion(i int) (candidate, bool) {
 	}
 	words[len(words)-1] = oneSpelling(final)
 	concepts, longer := r.Vocabulary.completions(words, r.whole, r.hasRole(i))
-	if len(concepts) == 0 {
+	if len(concepts) == 0 || longer && n-i == 1 && len(concepts) > maxPhrasesBegun {
 		return candidate{}, false
 	}
 	// It costs more than a form: a finished form never begins another.
@@ -36,6 +36,12 @@ func (r *run) completion(i int) (candidate, bool) {
 		}
 	}
 	return s, true
+}
+
+// isBegun reports whether tokens i to end, exclusive, are no form, so that a word
+// after them continues one: the "the" of "occupational the".
+func (r *run) isBegun(i, end int) bool {
+	return i < end && len(r.tokens[end].Word) >= minUnfinished && len(r.Vocabulary.Matches(nil, r.words, i)) == 0
 }
 
 // hasRole reports whether a form that ends before token i is a role.
@@ -58,6 +64,10 @@ const maxUnfinished = 5
 
 // maxCompletions limits the concepts that an unfinished word stands for.
 const maxCompletions = 12
+
+// maxPhrasesBegun is the number of concepts beyond which the first word of their
+// names says nothing about them: mobile.
+const maxPhrasesBegun = 4
 
 // completions returns the concepts, all of one kind, with a form that continues
 // the words, of which the last one may be incomplete: first those that complete

@@ -14,11 +14,12 @@ const (
 	daysYear           = 260
 	weeksYear          = 52
 	monthsYear         = 12
+	minYearly          = 1_000 // the lowest amount that is paid by the year
 )
 
 // payPattern matches an amount of money, or two, and the period: "£20 an hour",
-// "35k-40k", "$90,000 per year".
-var payPattern = regexp.MustCompile(`(?i)([£$€])?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?\b(?:\s?(?:-|–|to)\s?[£$€]?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?\b)?(?:\s?\+)?(?:(?:\s*/\s?|\s*\bper\s+|\s*\ban?\s+|\s*p[./]?)(hour|hr|h|day|d|week|wk|w|month|year|annum|yr|a)\b)?`)
+// "35k-40k", "$90,000 per year", "60ph".
+var payPattern = regexp.MustCompile(`(?i)([£$€])?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?(?:p([hdwa])\b|\b)(?:\s?(?:-|–|to)\s?[£$€]?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?\b)?(?:\s?\+)?(?:(?:\s*/\s?|\s*\bper\s+|\s*\ban?\s+|\s*p[./]?)(hour|hr|h|day|d|week|wk|w|month|year|annum|yr|a)\b)?`)
 
 // payMarker matches the words before an amount; the group is set if it is the
 // highest one.
@@ -40,16 +41,17 @@ func (r *run) findPay(text string) {
 		}
 		currency := currencies[group(1)]
 		marker := payMarker.FindStringSubmatchIndex(text[:m[0]])
-		if marker == nil && currency == "" && group(3)+group(5)+group(6) == "" {
+		period := group(4) + group(7)
+		if marker == nil && currency == "" && group(3)+group(6)+period == "" {
 			continue // some other number
 		}
 		low, ok := amount(group(2), group(3))
-		if !ok {
-			continue
+		if !ok || currency == "" && low < minYearly && (period == "a" || period == "year") {
+			continue // 10 PAs are programmed activities, and 1 year is experience
 		}
 		high := 0.0
-		if group(4) != "" {
-			if high, ok = amount(group(4), group(5)); !ok || high < low {
+		if group(5) != "" {
+			if high, ok = amount(group(5), group(6)); !ok || high < low {
 				continue
 			}
 		}
@@ -64,7 +66,7 @@ func (r *run) findPay(text string) {
 		if start == end {
 			continue
 		}
-		factor := perYear(group(6), currency, max(low, high))
+		factor := perYear(period, currency, max(low, high))
 		r.taken[start] = candidate{start: start, end: end, cost: costForm, term: Term{
 			Slot: SlotPay, Pay: &PayRange{Min: minorUnits(low * factor), Max: minorUnits(high * factor), Currency: currency},
 		}}

@@ -15,7 +15,7 @@ func (r *run) places(i int) (out []candidate) {
 		return nil
 	}
 	first, marked := i, false
-	if markers[r.tokens[i].Word] {
+	if w := r.tokens[i].Word; markers[w] || w == "of" && i > 0 && isDistance(r.tokens[i-1].Word) {
 		first, marked = i+1, true
 	}
 	if first > 0 && first < len(r.tokens) && strings.Contains(r.tokens[first].Gap, ",") {
@@ -27,7 +27,7 @@ func (r *run) places(i int) (out []candidate) {
 		}
 		p, corrected, ok := r.resolvePlace(first, end)
 		p = r.atHome(first, end, p)
-		if !ok || end-first == 1 && commonPlaces[r.tokens[first].Word] && p.Kind == Town && p.Population < minTown || !marked && !r.isPlaceName(first, end, p) {
+		if !ok || end-first == 1 && months[r.tokens[first].Word] || end-first == 1 && commonPlaces[r.tokens[first].Word] && p.Kind == Town && p.Population < minTown || !marked && !r.isPlaceName(first, end, p) {
 			continue
 		}
 		if corrected != "" && !marked && r.Words.beginsWord(r.tokens[first].Word) {
@@ -49,6 +49,10 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 	name := r.placeName(start, end)
 	p, ok = r.Places.Resolve(name)
 	word := r.tokens[start].Word
+	if !ok && directions[word] && end-start > 1 {
+		p, ok = r.Places.Resolve(r.placeName(start+1, end)) // west Cork
+		return p, "", ok
+	}
 	if end-start > 1 || len(word) < minUnfinished+1 || hasDigit(word) || ok && p.Kind != Town || r.Vocabulary.isKnown(word) || r.Words == nil || r.hasCorrectPlaces {
 		return p, "", ok
 	}
@@ -61,11 +65,21 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 			return longer, longer.Name, true
 		}
 	}
-	if other, found := r.correctPlace(name); found && (!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
+	if other, found := r.correctPlace(name); found && (len(word) >= minMisspeltPlace || r.isMarked(start)) && (!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
 		return other, other.Name, true
 	}
 	return p, "", ok
 }
+
+// directions are the words before the name of a place that mean a part of it.
+var directions = wordSet("north south east west central greater inner outer northern southern eastern western downtown")
+
+// minMisspeltPlace is the length of the shortest name of a place that is corrected
+// without a marker.
+const minMisspeltPlace = 6
+
+// isMarked reports whether a marker stands before token i.
+func (r *run) isMarked(i int) bool { return i > 0 && markers[r.tokens[i-1].Word] }
 
 func (r *run) correctPlace(name string) (Place, bool) {
 	if c, ok := r.Places.(PlaceCorrector); ok {
@@ -134,7 +148,7 @@ func (r *run) placeName(start, end int) string {
 func (r *run) isPlaceName(start, end int, p Place) bool {
 	if end-start == 1 {
 		word := r.tokens[start].Word
-		if p.Kind == Town && (len(word) < 3 || r.isForm(start) || commonPlaces[word] && !isLargeAtHome(p)) {
+		if p.Kind == Town && (len(word) < 3 && !shortPlaces[word] || r.isForm(start) || commonPlaces[word] && !isLargeAtHome(p)) {
 			return false
 		}
 		if p.Kind != Town {
@@ -146,9 +160,14 @@ func (r *run) isPlaceName(start, end int, p Place) bool {
 		return true
 	case p.Country == "GB" || p.Country == "IE":
 		return p.Population >= minTown/(end-start)
+	case englishSpeaking[p.Country]:
+		return p.Population >= minTownOutsideUK/(end-start)
 	}
-	return p.Population >= minTownOutsideUK/(end-start)
+	return p.Population >= minTownAbroad/(end-start)
 }
+
+// englishSpeaking are the countries whose smaller towns users name as well.
+var englishSpeaking = map[string]bool{"US": true, "CA": true, "AU": true, "NZ": true, "IM": true, "JE": true, "GG": true}
 
 // isLargeAtHome reports whether a town is better known than the word of its name.
 func isLargeAtHome(p Place) bool {
@@ -161,6 +180,12 @@ func (r *run) isForm(i int) bool {
 }
 
 func hasDigit(s string) bool { return strings.IndexFunc(s, unicode.IsDigit) >= 0 }
+
+// shortPlaces are the cities that go by two letters.
+var shortPlaces = wordSet("la sf kc dc")
+
+// months are the names of months that are towns as well.
+var months = wordSet("march april may june august")
 
 // commonPlaces are names of towns that are mostly other words.
 var commonPlaces = wordSet("ward home bank street rugby battle deal sandwich poole barking hope rest sale ash bury cross green hall hill house long mill moor new north south east west park rose stone well wells wood general care support mobile house nice best day days young send over nursing street beer eye crook hook looe ware yelling staff")

@@ -96,8 +96,11 @@ const (
 )
 
 // Plan turns an understanding into conditions on documents. Radius is how near a
-// town is, in miles.
+// town is, in miles, unless the query says it.
 func (u *Understanding) Plan(radius float64) Plan {
+	if u.Radius > 0 {
+		radius = u.Radius
+	}
 	b := planner{understanding: u, radius: radius}
 	for i := range u.Terms {
 		t := &u.Terms[i]

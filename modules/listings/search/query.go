@@ -64,6 +64,8 @@ type Correction struct {
 type Understanding struct {
 	Terms       []Term
 	Corrections []Correction
+	// Radius is how near the places must be, in miles, 0 if the query does not say.
+	Radius float64
 	// Empty is set for a query that has characters but no words: it finds
 	// nothing.
 	Empty bool

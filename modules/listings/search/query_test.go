@@ -209,6 +209,7 @@ func TestSpelling_Correct(t *testing.T) {
 		"rt1":                "",
 		"ict":                "",
 		"completelyanything": "",
+		"bandhca":            "", // too short to be two words
 	} {
 		require.Equal(t, want, strings.Join(p.Words.Correct(Tokens(word)[0], false), " "), word)
 	}

@@ -125,7 +125,16 @@ func (q *query) dropModifierRoles() {
 		}
 		if last >= 0 && !p.or {
 			drop := last
-			if prev := q.parts[last].concept; prev.IsA(p.concept) || p.concept.Leads && !prev.Leads || q.isSubordinate(last, i) || p.concept.base().Broad && prev.isNonClinical() {
+			prev := q.parts[last].concept
+			switch {
+			case prev.gradeOf(p.concept) != nil:
+				q.parts[last].becomeGrade(p.concept)
+				last = i
+				continue
+			case p.concept.gradeOf(prev) != nil:
+				p.becomeGrade(prev)
+				continue
+			case prev.IsA(p.concept), p.concept.Leads && !prev.Leads, q.isSubordinate(last, i), prev.isNonClinical() && !prev.base().Generic && !p.concept.isNonClinical():
 				drop = i
 			}
 			if !q.parts[drop].describe(q.parts[last+i-drop].concept) {
@@ -137,6 +146,21 @@ func (q *query) dropModifierRoles() {
 		}
 		last = i
 	}
+}
+
+// gradeOf returns the grade that c says of another profession, or nil: the
+// consultant of "consultant pharmacist" is no doctor.
+func (c *Concept) gradeOf(other *Concept) *Concept {
+	if c.Same == nil || c.IsKin(other) || other.isNonClinical() || len(c.Implied) != 1 || c.Implied[0].Kind != Grade {
+		return nil
+	}
+	return c.Implied[0]
+}
+
+// becomeGrade turns a role into the grade that it says of another one.
+func (p *part) becomeGrade(of *Concept) {
+	p.term.Slot, p.term.Concepts = SlotGrade, []*Concept{p.concept.gradeOf(of)}
+	p.concept, p.form = nil, nil
 }
 
 // isSubordinate reports whether a preposition stands before part i, so that it

@@ -15,6 +15,7 @@ role health-visitor <nurse : health visitor
 role doctor *broad : doctor; dr
 role urologist =doctor +urology : urologist
 role radiographer : radiographer
+role occupational-therapist : occupational therapist
 role dentist +dentistry : dentist
 role manager *generic *leads : manager; team leader
 role non-clinical : non clinical
@@ -30,6 +31,9 @@ spec dentistry : dental
 spec cardiology : cardiology; cardiac; cardiac anaesthesia
 grade consultant +doctor : consultant
 grade st3 +doctor : st3
+grade registrar +doctor : registrar level
+role registrar-doctor =doctor +registrar : registrar
+hours part-time : part time
 hours term-time : term time
 shift nights : nights
 shift weekends : weekends
@@ -55,6 +59,8 @@ func rulesParser(t *testing.T) *Parser {
 		"brighton":                {Kind: Town, Name: "Brighton", Country: "GB", Population: 200_000},
 		"leeds":                   somePlaces["leeds"],
 		"rugby":                   {Kind: Town, Name: "Rugby", Country: "GB", Population: 70_000},
+		"march":                   {Kind: Town, Name: "March", Country: "GB", Population: 20_000},
+		"van":                     {Kind: Town, Name: "Van", Country: "TR", Population: 370_000},
 		"radium":                  {Kind: Town, Name: "Radium", Country: "GB", Population: 70_000},
 		"halifax":                 {Kind: Town, Name: "Halifax", Country: "CA", Population: 400_000},
 		"halifax, united kingdom": {Kind: Town, Name: "Halifax", Country: "GB", Population: 80_000},
@@ -108,6 +114,18 @@ func TestParse_Rules(t *testing.T) {
 		{"a place that begins a company's name", "nurse new anglia ", "role:nurse, place:New Anglia GB"},
 		{"an employer longer than the place", "nurse new anglia care ", "role:nurse, employer:new anglia care"},
 		{"an unknown employer", "nurse acme ", "role:nurse, word:acme"},
+		{"a role outside of care before one in care", "receptionist dentist ", "role:receptionist, specialty:dentistry"},
+		{"the grade of another profession", "radiographer registrar ", "role:radiographer, grade:registrar"},
+		{"a distance", "nurse within 20 miles of leeds ", "role:nurse, place:Leeds GB"},
+		{"days in numbers are no day shift", "nurse 4 days ", "role:nurse"},
+		{"a time of day", "nurse 7am ", "role:nurse"},
+		{"a share of full time", "nurse 0.6wte ", "role:nurse, hours:part-time"},
+		{"a part of a town", "nurse west leeds ", "role:nurse, place:Leeds GB"},
+		{"a month after a marker", "nurse in march ", "role:nurse, word:march"},
+		{"a town abroad whose name is a word", "nurse van ", "role:nurse, word:van"},
+		{"programmed activities are no pay", "nurse 10 pa ", "role:nurse, word:pa"},
+		{"pay by the hour in one word", "nurse 60ph ", "role:nurse, pay:117000-0 "},
+		{"a stop word that continues a name", "occupational the", "role*:occupational-therapist"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()
@@ -163,4 +181,15 @@ func TestParse_ORBetweenTwoRoles_IsNoOperatingRoom(t *testing.T) {
 	p := Parser{Vocabulary: v}
 	require.Equal(t, "role:midwife|nurse", said(p.Parse("midwife OR nurse ")))
 	require.Equal(t, "role:nurse, specialty:theatres", said(p.Parse("OR nurse ")))
+}
+
+func TestParse_Distance_IsRadius(t *testing.T) {
+	t.Parallel()
+	p := rulesParser(t)
+	for query, want := range map[string]float64{
+		"nurse leeds": 0, "nurse within 20 miles of leeds": 20, "nurse 5 mile radius leeds": 5, "nurse 10 km from leeds": 6.21371, "nurse within 0 miles of leeds": 0,
+	} {
+		u := p.Parse(query)
+		require.InDelta(t, want, u.Radius, .001, query)
+	}
 }

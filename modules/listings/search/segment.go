@@ -35,11 +35,11 @@ func (q *query) parseRun(start, end int, last bool) {
 	if r.last && q.Words != nil {
 		q.whole = q.Words.lexicon.Frequency(tokens[len(tokens)-1].Word) > 0
 	}
-	r.findPay(text)
+	r.findQuantities(text)
 	parts := r.segment()
 	if r.correctPlaces(parts) {
 		clear(r.taken)
-		r.findPay(text)
+		r.findQuantities(text)
 		parts = r.segment()
 	}
 	for _, s := range parts {
@@ -235,6 +235,7 @@ const (
 	maxPlaceWords    = 4
 	minTownOutsideUK = 40_000
 	minTown          = 2_000
+	minTownAbroad    = 500_000
 	largeTown        = 20_000
 )
 
@@ -281,6 +282,9 @@ func (r *run) candidatesAt(i int) []candidate {
 	if s, ok := r.gradeSeries(i); ok {
 		out = append(out, s)
 	}
+	if s, ok := r.quantity(i); ok {
+		out = append(out, s)
+	}
 	if s, ok := r.completion(i); ok {
 		out = append(out, s)
 	}
@@ -308,7 +312,7 @@ func (r *run) word(i int) candidate {
 	case negations[t.Word] && i+1 < len(r.tokens) && r.tokens[i+1].Gap == " ":
 		s.not, s.cost = true, costForm
 		return s
-	case stopWords[t.Word], isSmallNumber(t.Word), r.Vocabulary.isFiller(t.Word):
+	case stopWords[t.Word], isSmallNumber(t.Word), timePattern.MatchString(t.Word), r.Vocabulary.isFiller(t.Word):
 		s.drop, s.cost = true, costFiller
 		return s
 	}

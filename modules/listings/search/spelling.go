@@ -187,7 +187,7 @@ func (s *Spelling) completions(prefix string) iter.Seq2[string, int] {
 
 // nearest returns the closest known word, of equally close ones the most frequent
 // one. The first letter is right more often than the others, and always if two
-// others are wrong.
+// others are wrong; then the last one is likely to be right too.
 func (s *Spelling) nearest(word string, edits int) (best string, distance int) {
 	distance = edits + 1
 	for _, rest := range deletions(word, edits) {
@@ -199,13 +199,17 @@ func (s *Spelling) nearest(word string, edits int) (best string, distance int) {
 			if d > edits || d > distance || d > 1 && candidate[0] != word[0] {
 				continue
 			}
-			if d < distance || s.isLikelier(candidate, best, word) {
+			same := endsAlike(candidate, word)
+			if d < distance || d > 1 && same && !endsAlike(best, word) || (d == 1 || same || !endsAlike(best, word)) && s.isLikelier(candidate, best, word) {
 				best, distance = candidate, d
 			}
 		}
 	}
 	return best, distance
 }
+
+// endsAlike reports whether two words have the same last letter.
+func endsAlike(a, b string) bool { return a[len(a)-1] == b[len(b)-1] }
 
 // near returns the known words one edit away, the likeliest first.
 func (s *Spelling) near(word string) []string {
@@ -237,15 +241,25 @@ func (s *Spelling) isLikelier(a, b, word string) bool {
 	return a < b
 }
 
-// parts divides a word into two known ones: "dieteticassistant".
+// parts divides a word into two known ones, those that make a form together first:
+// "dieteticassistant".
 func (s *Spelling) parts(word string) (first, second string, ok bool) {
-	for i := 3; i+3 <= len(word); i++ {
-		if s.known[word[:i]] && s.known[word[i:]] {
-			return word[:i], word[i:], true
+	for i := minPart; i+minPart <= len(word); i++ {
+		a, b := word[:i], word[i:]
+		switch {
+		case !s.known[a] || !s.known[b]:
+		case s.vocabulary.Form(a+" "+b) != nil:
+			return a, b, true
+		case !ok && min(i, len(word)-i) > minPart:
+			first, second, ok = a, b, true
 		}
 	}
-	return "", "", false
+	return first, second, ok
 }
+
+// minPart is the length of the shortest part of a divided word. Parts of that
+// length make a form: compact is not comp and act.
+const minPart = 3
 
 // editDistance is the optimal string alignment distance: insertions, deletions,
 // substitutions and transpositions of neighbours.

@@ -1,0 +1,68 @@
+package search
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// findQuantities reads the amounts of money and the distance in the run.
+func (r *run) findQuantities(text string) {
+	r.findPay(text)
+	r.findDistance(text)
+}
+
+// distancePattern matches how near a place must be: "within 20 miles of",
+// "30 km from", "10 mile radius".
+var distancePattern = regexp.MustCompile(`(?i)\b(?:within\s+)?(?:an?\s+)?(\d{1,3})[\s-]*(miles?|mi|kms?|kilomet(?:er|re)s?)\b(?:\s+radius)?(?:\s+away)?`)
+
+const milesPerKilometer = .621371
+
+// findDistance reads how near the places must be.
+func (r *run) findDistance(text string) {
+	m := distancePattern.FindStringSubmatchIndex(text)
+	if m == nil {
+		return
+	}
+	n, err := strconv.ParseFloat(text[m[2]:m[3]], 64)
+	if err != nil || n == 0 {
+		return
+	}
+	if strings.ContainsAny(text[m[4]:m[4]+1], "kK") {
+		n *= milesPerKilometer
+	}
+	r.out.Radius = n
+	if start, end := r.tokensIn(m[0], m[1]); start < end && !r.coversTaken(start, end) {
+		r.taken[start] = candidate{start: start, end: end, cost: costForm, drop: true}
+	}
+}
+
+// isDistance reports whether a word ends a distance, before "of" and a place.
+func isDistance(word string) bool {
+	switch word {
+	case "mile", "miles", "mi", "km", "kms", "radius":
+		return true
+	}
+	return false
+}
+
+// quantity reads a number of days, which does not mean day shifts, and a share of
+// full time that is written in one word: "4 days", "0.6wte".
+func (r *run) quantity(i int) (candidate, bool) {
+	t := r.tokens[i]
+	switch {
+	case i+1 < len(r.tokens) && isSmallNumber(t.Word) && strings.HasPrefix(r.tokens[i+1].Word, "day") && len(r.tokens[i+1].Word) <= len("days"):
+		return candidate{start: i, end: i + 2, cost: costForm, drop: true}, true
+	case sharePattern.MatchString(t.Word):
+		if c := r.Vocabulary.byID["part-time"]; c != nil {
+			return candidate{start: i, end: i + 1, cost: costForm, term: Term{Slot: SlotHours, Concepts: []*Concept{c}}}, true
+		}
+	}
+	return candidate{}, false
+}
+
+// sharePattern matches what follows the point of a share of full time.
+var sharePattern = regexp.MustCompile(`^\d+[wf]te$`)
+
+// timePattern matches a time of day.
+var timePattern = regexp.MustCompile(`^\d{1,2}[ap]m?$`)
