@@ -48,6 +48,12 @@ func (r *run) places(i int) (out []candidate) {
 func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) {
 	name := r.placeName(start, end)
 	p, ok = r.Places.Resolve(name)
+	if _, city, qualified := strings.Cut(name, ","); ok && qualified {
+		// A suburb that is not known: here it may be any other word.
+		if in, found := r.Places.Resolve(strings.TrimSpace(city)); found && in.Kind == p.Kind && in.Lat == p.Lat && in.Lon == p.Lon {
+			return Place{}, "", false
+		}
+	}
 	word := r.tokens[start].Word
 	if !ok && directions[word] && end-start > 1 {
 		p, ok = r.Places.Resolve(r.placeName(start+1, end)) // west Cork
