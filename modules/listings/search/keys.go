@@ -26,8 +26,21 @@ func (a *Annotation) Keys() []string {
 			keys = append(keys, slot+":"+t.Concept, keyStated+slot)
 		}
 	}
+	if a.mainRoles() > 1 {
+		keys = append(keys, keyRoleShared)
+	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
+}
+
+// mainRoles returns the number of main roles that the title names.
+func (a *Annotation) mainRoles() (n int) {
+	for i := range a.Tags {
+		if t := &a.Tags[i]; t.Level == Head && t.Named {
+			n++
+		}
+	}
+	return n
 }
 
 var roleLevels = map[Level]string{
@@ -77,4 +90,4 @@ func WordsOf(fields ...string) []string {
 
 // Analyzer is the version of what Annotate, Keys, WordsOf and Normalize return. An
 // index of another version is built anew.
-const Analyzer = "1"
+const Analyzer = "2"

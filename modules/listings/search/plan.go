@@ -12,6 +12,7 @@ const (
 	keyRoleHead     = "role.head:"
 	keyRoleSecond   = "role.second:"
 	keyRoleTitle    = "role.title:"
+	keyRoleShared   = "role.shared:" // of a title that names several main roles
 	keyRoleText     = "role.text:"
 	keySpecNamed    = "specialty.named:" // named itself, in the title or a field
 	keySpecTitle    = "specialty.title:"
@@ -55,10 +56,12 @@ type Plan struct {
 const (
 	costRoleText    = 4
 	costSettingText = 3
-	costRoleTitle   = 12
-	costComposed    = 5
-	costOtherRole   = 18
-	costSecond      = 7
+	// costShared is for a title with another main role, as in "Nurse or Midwife".
+	costShared    = 3
+	costRoleTitle = 12
+	costComposed  = 5
+	costOtherRole = 18
+	costSecond    = 7
 	// costSpecBelow is for an advert that names a part of the specialty.
 	costSpecBelow   = 2
 	costSpecField   = 1
@@ -185,8 +188,13 @@ func (b *planner) role(t *Term) []level {
 	if t.either != nil {
 		return []level{exact(0, HowTitle, head)}
 	}
+	alone := head
+	if len(t.Concepts) == 1 {
+		alone = And(head, Not(HasKey(keyRoleShared)))
+	}
 	out := []level{
-		exact(0, HowTitle, head),
+		exact(0, HowTitle, alone),
+		exact(costShared, HowTitle, head),
 		exact(costRoleText, HowText, anyKey(keyRoleText, t.Concepts)),
 		exact(costSecond, HowTitle, anyKey(keyRoleSecond, t.Concepts)),
 	}
@@ -486,7 +494,7 @@ func (b *planner) addProfession() {
 			}
 		}
 	}
-	if !b.has(SlotSpecialty) && !b.has(SlotSetting) {
+	if !b.has(SlotSpecialty) && !b.has(SlotSetting) && !b.has(SlotPhrase) && !b.has(SlotWord) {
 		return
 	}
 	b.Slots = append(b.Slots, Slot{Levels: []SlotLevel{
