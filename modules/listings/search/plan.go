@@ -71,7 +71,7 @@ const (
 	// says little without it.
 	costSpecBroad       = 22
 	costSilent          = 9
-	costContradicts     = 14
+	costContradicts     = 11
 	costRemote          = 9
 	costNearby          = 6
 	costFar             = 10
@@ -87,7 +87,7 @@ const (
 	costPayUnstated     = 7
 	// maxDetails is the most that grade, experience, contract, hours, shift and
 	// setting cost together.
-	maxDetails = 14
+	maxDetails = 8
 	// MaxCost is the highest cost of a relaxed hit.
 	MaxCost = 40
 	// costStep times one minus the strength of a link is its cost.
