@@ -72,8 +72,9 @@ func (a *Annotation) Find(concept string) (Tag, bool) {
 //
 // The last job name of a part of the title is its head: an "Optometry
 // Receptionist" is a receptionist. The heads of the first part that has one are
-// the main roles, and so are the heads of later parts that are kin to them. A
-// role in the description counts only if the title names none.
+// the main roles, and so are the heads of later parts that are kin to them. What
+// a trainee learns and what brackets list are second choices. A role in the
+// description counts only if the title names none.
 func (v *Vocabulary) Annotate(advert *Advert) Annotation {
 	a, ok := v.annotators.Get().(*annotator)
 	if !ok {
@@ -93,6 +94,7 @@ func (v *Vocabulary) Annotate(advert *Advert) Annotation {
 	a.tagTitle()
 	a.tagFields()
 	a.tagText()
+	a.tagSpecialist()
 	a.sort()
 	return Annotation{Version: v.version, Tags: slices.Clone(a.tags), Years: a.years}
 }
@@ -109,6 +111,7 @@ type annotator struct {
 	tags    []Tag
 	years   int
 	matches []Match
+	inner   []Match
 	steps   []step
 }
 
@@ -162,74 +165,23 @@ func (a *annotator) hasWord(word string) bool {
 func (a *annotator) tagTitle() {
 	p := &a.title
 	a.resolve(p)
-	var heads []*Concept
-	mainPart := -1
-	asks := p.hasAnswer()
-	for _, alt := range p.alternatives() {
-		head := p.head(alt)
-		if head < 0 || asks && p.isQuestion(p.found[head].part) {
+	a.readGrades(p)
+	hasHead := a.tagHeads(p)
+	for _, f := range p.found {
+		if f.concept == nil {
 			continue
 		}
-		c := a.inverted(p, head)
-		p.found[head].concept = c
-		level := InTitle
-		switch {
-		case (mainPart < 0 || mainPart == p.found[head].part) && p.isTraining(alt):
-			mainPart = p.found[head].part
-			level = SecondChoice
-		case mainPart < 0 || mainPart == p.found[head].part:
-			mainPart = p.found[head].part
-			level = Head
-		case slices.ContainsFunc(heads, c.IsKin):
-			level = Head
-		}
-		if level < InTitle {
-			heads = append(heads, c)
-			a.addLed(p, head)
-		}
-		a.add(c, level)
-	}
-	for _, f := range p.found {
-		if f.concept != nil {
-			a.add(f.concept, InTitle)
+		a.add(f.concept, InTitle)
+		if f.isRole() && p.namesTrainee(f) && !a.isA(f.concept, "student-role") && !a.isA(f.concept, "doctor") {
+			a.tagGrade("trainee", InTitle)
 		}
 	}
 	a.series(p, InTitle)
 	a.hours(p, InTitle)
-	if mainPart < 0 {
+	a.clock(p)
+	if !hasHead {
 		a.tagImpliedRole()
 	}
-}
-
-// addLed tags the role that a head leads as a second choice: a health visitor
-// team leader is a health visitor.
-func (a *annotator) addLed(p *phrases, head int) {
-	if head == 0 || !p.found[head].concept.Leads {
-		return
-	}
-	if led := p.found[head-1]; led.isRole() && led.part == p.found[head].part && led.End == p.found[head].Start {
-		a.add(led.concept, SecondChoice)
-	}
-}
-
-// inverted returns the concept of a head. A broad one may be completed by the
-// next part of the title, as in "Technologist, Ultrasound".
-func (a *annotator) inverted(p *phrases, head int) *Concept {
-	h := p.found[head]
-	if b := h.concept.base(); !b.Generic && !b.Broad || h.End == len(p.words) || p.words[h.End].gap != gapBreak {
-		return h.concept
-	}
-	var text strings.Builder
-	for i := h.End; i == h.End || i < len(p.words) && p.words[i].gap != gapBreak; i++ {
-		text.WriteString(p.tokens[i].Word + " ")
-	}
-	for _, t := range p.tokens[h.Start:h.End] {
-		text.WriteString(t.Word + " ")
-	}
-	if f := a.v.Form(text.String()); f != nil && f.Readings[0].Concept.Kind == Role {
-		return f.Readings[0].Concept
-	}
-	return h.concept
 }
 
 // tagImpliedRole tags the role that a grade implies: an ST4 is a doctor.
@@ -239,12 +191,54 @@ func (a *annotator) tagImpliedRole() {
 			continue
 		}
 		for _, implied := range f.concept.Implied {
-			if implied.Kind == Role {
-				a.add(implied, Head)
+			if implied.Kind != Role {
+				continue
+			}
+			if c := a.professionOf(&a.title); c != nil && a.isA(implied, "doctor") {
+				implied = c
+			}
+			a.add(implied, Head)
+			return
+		}
+	}
+}
+
+// tagSpecialist tags the profession of the title's specialty in an advert that
+// names no role: "Physiotherapy, Senior". In the United States the name of a
+// discipline means a doctor, as a second choice: "Neurology – Partnership".
+func (a *annotator) tagSpecialist() {
+	if a.has(Role) {
+		return
+	}
+	for _, f := range a.title.found {
+		if f.concept == nil || f.concept.Kind != Specialty {
+			continue
+		}
+		for _, r := range f.concept.Related {
+			if r.To.Kind == Role && r.Strength == 1 {
+				a.add(r.To, Head)
 				return
 			}
 		}
+		last := a.title.tokens[f.End-1].Word
+		if doctor := a.v.byID["doctor"]; doctor != nil && a.advert.Country == "us" && isDiscipline(last) && a.v.hasComposite(doctor, f.concept) {
+			a.add(doctor, SecondChoice)
+			return
+		}
 	}
+}
+
+// isDiscipline reports whether a word ends the name of a discipline of medicine.
+func isDiscipline(word string) bool {
+	return strings.HasSuffix(word, "logy") || strings.HasSuffix(word, "iatry") || word == "medicine" || word == "surgery"
+}
+
+// hasComposite reports whether a role is another name of one in a specialty: a
+// neurologist is a doctor in neurology.
+func (v *Vocabulary) hasComposite(role, specialty *Concept) bool {
+	return slices.ContainsFunc(v.concepts, func(c *Concept) bool {
+		return c.Same == role && len(c.Implied) == 1 && c.Implied[0] == specialty
+	})
 }
 
 // tagFields tags specialty and department, contract and hours.
@@ -264,11 +258,7 @@ func (a *annotator) tagFields() {
 		}
 		a.series(p, InField)
 	}
-	for _, f := range a.company.found {
-		if c := f.Form.Readings[0].Concept; c.Kind == Setting {
-			a.add(c, InField)
-		}
-	}
+	a.tagEmployer()
 	for _, id := range []string{a.advert.ContractType, a.advert.EmploymentType} {
 		if c := a.v.byID[id]; c != nil {
 			a.add(c, InField)

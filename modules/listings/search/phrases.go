@@ -40,6 +40,7 @@ func (a *annotator) parse(p *phrases, text string) {
 		a.cover(p, from, to, part)
 		from = to
 	}
+	p.dropConjunctions()
 }
 
 // The costs of covering a word or a phrase.
@@ -50,6 +51,7 @@ const (
 	// intensive care, nurse" is simpler than "neonatal, intensive care nurse".
 	compositeCost = 1.05
 	unknownCost   = 3.0
+	slashCost     = .1 // of a form that reaches over a slash
 )
 
 // step is the cheapest way to cover the words before it.
@@ -75,7 +77,7 @@ func (a *annotator) cover(p *phrases, from, to, part int) {
 		a.matches = a.v.Matches(a.matches[:0], p.words, i)
 		for _, m := range a.matches {
 			b := &best[m.End-from]
-			if c := here + m.cost(); p.mayMatch(m) && (c < b.cost || c == b.cost && m.End-m.Start > b.match.End-b.match.Start) {
+			if c := here + p.cost(m); p.mayMatch(m) && !a.hidesRole(p, m) && (c < b.cost || c == b.cost && m.End-m.Start > b.match.End-b.match.Start) {
 				*b = step{cost: c, match: m}
 			}
 		}
@@ -93,6 +95,36 @@ func (a *annotator) cover(p *phrases, from, to, part int) {
 	slices.Reverse(p.found[first:])
 }
 
+// hidesRole reports whether a form is the name of a role with another one before
+// or after a slash, which is a role of its own in an advert: "HCA/phlebotomist".
+func (a *annotator) hidesRole(p *phrases, m Match) bool {
+	slash := m.Start + 1
+	for slash < m.End && p.words[slash].gap != gapSlash {
+		slash++
+	}
+	if slash == m.End {
+		return false
+	}
+	c, before, after := m.Form.Readings[0].Concept, a.roleAt(p, m.Start, slash), a.roleAt(p, slash, m.End)
+	if before == nil || after == nil || !before.isNamed() || !after.isNamed() || before.IsKin(after) {
+		return false
+	}
+	return c.base() == before.base() || c.base() == after.base()
+}
+
+// roleAt returns the role that the words from and to, exclusive, name, or nil.
+func (a *annotator) roleAt(p *phrases, from, to int) *Concept {
+	a.inner = a.v.Matches(a.inner[:0], p.words[:to], from)
+	n := len(a.inner)
+	if n == 0 || a.inner[n-1].End < to || !p.mayMatch(a.inner[n-1]) {
+		return nil
+	}
+	if c := a.inner[n-1].Form.Readings[0].Concept; c.Kind == Role {
+		return c
+	}
+	return nil
+}
+
 // cost is the cost of covering words with the form.
 func (m Match) cost() float64 {
 	switch c := m.Form.Readings[0].Concept; {
@@ -104,10 +136,21 @@ func (m Match) cost() float64 {
 	return phraseCost
 }
 
+// cost is the cost of covering words of the text with the form.
+func (p *phrases) cost(m Match) float64 {
+	cost := m.cost()
+	for _, w := range p.words[m.Start+1 : m.End] {
+		if w.gap == gapSlash {
+			cost += slashCost
+		}
+	}
+	return cost
+}
+
 // mayMatch reports whether a form counts in adverts, with the capitals that the
 // text has.
 func (p *phrases) mayMatch(m Match) bool {
-	if m.Form.Readings[0].Concept.Kind == Filler {
+	if m.Form.Readings[0].Concept.Kind == Filler || p.isNegated(m) || p.isUnit(m) {
 		return false
 	}
 	if !m.Form.Capitals {
@@ -122,6 +165,56 @@ func (p *phrases) mayMatch(m Match) bool {
 		}
 	}
 	return true
+}
+
+// isNegated reports whether "no" stands before a form: no nights, no call.
+func (p *phrases) isNegated(m Match) bool {
+	return m.Start > 0 && p.tokens[m.Start-1].Word == "no" && m.Form.Readings[0].Concept.Kind != Experience
+}
+
+// isUnit reports whether a form is the unit of the number before it: 3 days,
+// $18/hr, 6 PAs, or overtime after a plus sign.
+func (p *phrases) isUnit(m Match) bool {
+	if m.Start == 0 || m.End-m.Start != 1 {
+		return false
+	}
+	switch p.tokens[m.Start].Word {
+	case "day", "days", "hr", "hrs":
+		return digits(p.tokens[m.Start-1].Word)
+	case "pa", "pas":
+		return digits(p.tokens[m.Start-1].Word) && (m.Start == 1 || !isGradeWord(p.tokens[m.Start-2].Word))
+	case "ot":
+		return strings.Contains(p.tokens[m.Start].Gap, "+")
+	}
+	return false
+}
+
+// isGradeWord reports whether a word names the scale of a number: band 7.
+func isGradeWord(w string) bool { return w == "band" || w == "grade" || w == "level" }
+
+// dropConjunctions drops the operating room where the capitals OR stand for
+// the word or.
+func (p *phrases) dropConjunctions() {
+	for i := len(p.found) - 2; i > 0; i-- {
+		if p.isConjunction(i) {
+			p.found = slices.Delete(p.found, i, i+1)
+		}
+	}
+}
+
+// isConjunction reports whether phrase i is the word or between two of a kind,
+// as in "full time OR part time", or before another condition of the job.
+func (p *phrases) isConjunction(i int) bool {
+	f, before, after := p.found[i], p.found[i-1], p.found[i+1]
+	if f.End-f.Start != 1 || p.tokens[f.Start].Word != "or" || after.Start != f.End ||
+		p.words[f.Start].gap != gapNone || p.words[f.End].gap != gapNone {
+		return false
+	}
+	kind := after.Form.Readings[0].Concept.Kind
+	if before.End == f.Start {
+		return kind != Specialty && kind == before.Form.Readings[0].Concept.Kind
+	}
+	return kind == Grade || kind == Hours || kind == Contract || kind == Experience
 }
 
 // isPart reports whether a form is all that stands between two breaks.
@@ -203,11 +296,22 @@ func (p *phrases) alternatives() []span {
 	return append(out, cur)
 }
 
-// isTraining reports whether an alternative names the post of a trainee.
+// isTraining reports whether an alternative names the post of a trainee, or the
+// next part of the title says no more than that it is one.
 func (p *phrases) isTraining(alt span) bool {
-	return slices.ContainsFunc(p.found[alt.from:alt.to], func(f phrase) bool {
-		return f.concept != nil && (f.concept.ID == "trainee-grade" || f.concept.ID == "apprentice-grade")
-	})
+	if slices.ContainsFunc(p.found[alt.from:alt.to], func(f phrase) bool { return f.isTrainee() }) {
+		return true
+	}
+	return alt.to < len(p.found) && p.found[alt.to].isTrainee() && p.found[alt.to].Start == alt.end && p.isPart(p.found[alt.to].Match)
+}
+
+func (f *phrase) isTrainee() bool {
+	return f.concept != nil && (f.concept.ID == "trainee-grade" || f.concept.ID == "apprentice-grade")
+}
+
+// namesTrainee reports whether a name of a role says that it is for trainees.
+func (p *phrases) namesTrainee(f phrase) bool {
+	return slices.ContainsFunc(p.tokens[f.Start:f.End], func(t Token) bool { return t.Word == "trainee" || t.Word == "apprentice" })
 }
 
 // joins reports whether word w, before phrase next, joins alternatives.

@@ -164,7 +164,7 @@ func TestAnnotate_Rules(t *testing.T) {
 	}{
 		{"a question is no head", Advert{Title: "Were you a nurse? Become a recruitment consultant"}, "role.head:non-clinical, role.head:recruiter, role.title:nurse"},
 		{"a question alone is", Advert{Title: "Are you a nurse?"}, "role.head:nurse"},
-		{"who is led is a second choice", Advert{Title: "Health Visitor Team Leader"}, "role.head:manager, role.second:health-visitor, role.second:nurse"},
+		{"a profession that leads a team", Advert{Title: "Health Visitor Team Leader"}, "role.head:health-visitor, role.head:nurse, role.second:manager"},
 		{"a trainee is a second choice", Advert{Title: "Trainee Radiographer"}, "grade:trainee-grade, role.second:radiographer, stated:grade"},
 		{"the company names the setting", Advert{Title: "Porter", Company: "Mersey NHS Trust"}, "setting.field:nhs, setting:nhs, stated:setting"},
 	} {

@@ -1,0 +1,374 @@
+package search
+
+import (
+	"slices"
+	"strings"
+)
+
+// tagHeads tags the heads of a title and reports whether there is a main role.
+func (a *annotator) tagHeads(p *phrases) bool {
+	var heads []*Concept
+	mainPart := -1
+	training := false
+	asks := p.hasAnswer()
+	if i := slices.IndexFunc(p.found, p.isSales); i >= 0 {
+		a.add(p.found[i].concept, Head)
+		return true
+	}
+	for _, alt := range p.alternatives() {
+		head := p.head(alt)
+		if head < 0 || asks && p.isQuestion(p.found[head].part) {
+			continue
+		}
+		main := mainPart < 0 || mainPart == p.found[head].part
+		training = p.isTraining(alt) || training && p.words[alt.start].gap == gapSlash
+		c := a.inverted(p, head)
+		if main {
+			c = a.completed(p, head)
+		}
+		p.found[head].concept = c
+		level := InTitle
+		switch {
+		case main && training:
+			mainPart = p.found[head].part
+			level = SecondChoice
+		case main:
+			mainPart = p.found[head].part
+			level = Head
+		case slices.ContainsFunc(heads, func(main *Concept) bool { return main.IsKin(c) || a.isClerical(main) && a.isA(c, "admin-role") }):
+			level = Head
+		}
+		if level < InTitle {
+			level = a.addLed(p, head, level)
+			a.addKin(p, alt.from, head, level)
+			heads = append(heads, c)
+		}
+		a.add(c, level)
+		a.addLearned(p, p.found[head])
+	}
+	if mainPart >= 0 {
+		a.addListed(p, heads[0], mainPart)
+	}
+	return mainPart >= 0
+}
+
+// isSales reports whether a phrase is a part of the title that says that the job
+// is in sales: "Nurse Adviser, Stoma Products (Sales)".
+func (p *phrases) isSales(f phrase) bool {
+	return f.isRole() && f.concept.ID == "commercial-role" && p.tokens[f.Start].Word == "sales" && p.isPart(f.Match)
+}
+
+// addLed tags the role before a head that leads: a health visitor team leader
+// is a health visitor, and the clinical lead of a physiotherapy team perhaps a
+// physiotherapist. It returns the level of the head. A profession before a word
+// such as team lead is the main role itself.
+func (a *annotator) addLed(p *phrases, head int, level Level) Level {
+	h := p.found[head].concept
+	if !h.Leads {
+		return level
+	}
+	if head == 0 || !p.found[head-1].isRole() || p.found[head-1].part != p.found[head].part || p.found[head-1].End != p.found[head].Start {
+		if c := a.professionOf(p); c != nil && !h.Generic {
+			a.add(c, SecondChoice)
+		}
+		return level
+	}
+	led := p.found[head-1]
+	if h.Generic && a.isProfession(led.concept) {
+		a.add(led.concept, level)
+		return SecondChoice
+	}
+	a.add(led.concept, SecondChoice)
+	return level
+}
+
+// addLearned tags the profession that a trainee learns as a second choice: a
+// trainee radiographer.
+func (a *annotator) addLearned(p *phrases, f phrase) {
+	if !a.isA(f.concept, "student-role") {
+		return
+	}
+	i := f.Start
+	for i < f.End && isLearning(p.tokens[i].Word, f.concept) {
+		i++
+	}
+	if i == f.Start || i == f.End {
+		return
+	}
+	if c := a.roleAt(p, i, f.End); c != nil && c.isNamed() && !a.isA(c, "student-role") {
+		a.add(c, SecondChoice)
+		a.tagGrade(learningGrade(p.tokens[f.Start].Word), InTitle)
+	}
+}
+
+// learningGrade returns the name of the grade of a trainee or student.
+func learningGrade(word string) string {
+	if word == "student" || word == "apprentice" {
+		return word
+	}
+	return "trainee"
+}
+
+// isLearning reports whether a word before a profession says that it is
+// learned in paid work. The students of some professions have roles of their own.
+func isLearning(word string, role *Concept) bool {
+	switch word {
+	case "trainee", "apprentice", "pre", "registration", "reg", "prereg":
+		return true
+	case "student":
+		return role.ID == "student-ahp"
+	}
+	return false
+}
+
+// addKin tags the roles that stand before a head of the same family: an "LPN
+// Wound Care Nurse" is both.
+func (a *annotator) addKin(p *phrases, from, head int, level Level) {
+	h := p.found[head].concept
+	for _, f := range p.found[from:head] {
+		if !f.isRole() || !f.concept.isNamed() || !f.concept.IsKin(h) {
+			continue
+		}
+		if h.base().Broad {
+			a.add(f.concept, level)
+		} else {
+			a.add(f.concept, SecondChoice)
+		}
+	}
+}
+
+// addListed tags the professions that a later part of the title lists as
+// second choices: "Case Manager – RN or MSW", "Practitioner (Nurse/OT)".
+func (a *annotator) addListed(p *phrases, main *Concept, mainPart int) {
+	if main.isNonClinical() {
+		return
+	}
+	for _, f := range p.found {
+		if f.part <= mainPart || !f.isRole() || !a.isProfession(f.concept) && !a.isA(f.concept, "doctor") || !p.isList(f.part) {
+			continue
+		}
+		if !a.isA(main, support) || a.isA(f.concept, support) {
+			a.add(f.concept, SecondChoice)
+		}
+	}
+}
+
+// support is the concept above all roles without a professional registration.
+const support = "healthcare-support"
+
+// isList reports whether a part of the title is in brackets or names nothing
+// but roles.
+func (p *phrases) isList(part int) bool {
+	first, last, pure := -1, -1, true
+	for i, f := range p.found {
+		if f.part != part {
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		pure = pure && f.isRole()
+		last = i
+	}
+	if strings.Contains(p.tokens[p.found[first].Start].Gap, "(") {
+		return true
+	}
+	return pure && p.words[p.found[first].Start].gap == gapBreak &&
+		(p.found[last].End == len(p.words) || p.words[p.found[last].End].gap == gapBreak)
+}
+
+// completed returns the concept of a head. A noun that says little, such as
+// technician or nurse, is completed by the specialty or setting that the title,
+// the fields or the employer's name states: "Technologist, Ultrasound", "Nurse
+// wanted for dental practice".
+func (a *annotator) completed(p *phrases, head int) *Concept {
+	h := p.found[head]
+	if c := a.inverted(p, head); c != h.concept {
+		return c
+	}
+	noun := p.tokens[h.Start:h.End]
+	switch {
+	case a.isClerical(h.concept):
+		noun = noun[len(noun)-1:]
+	case !h.concept.isUnspecific():
+		return h.concept
+	}
+	for _, text := range []*phrases{p, &a.fields[0], &a.fields[1], &a.company} {
+		for _, f := range text.found {
+			if k := f.Form.Readings[0].Concept.Kind; k != Specialty && k != Setting {
+				continue
+			}
+			if c := a.compound(text, f, noun); c != nil && a.completes(c, h.concept) {
+				return c
+			}
+		}
+	}
+	return h.concept
+}
+
+// inverted returns the role of a head that the whole next part completes, as
+// in "Therapist, Speech", or else the concept of the head.
+func (a *annotator) inverted(p *phrases, head int) *Concept {
+	h := p.found[head]
+	if b := h.concept.base(); !b.Generic && !b.Broad || h.End == len(p.words) || p.words[h.End].gap != gapBreak {
+		return h.concept
+	}
+	end := h.End + 1
+	for end < len(p.words) && p.words[end].gap != gapBreak {
+		end++
+	}
+	if c := a.roleOf(p.tokens[h.End:end], p.tokens[h.Start:h.End]); c != nil {
+		return c
+	}
+	return h.concept
+}
+
+// compound returns the role whose name consists of a phrase and a noun, or nil:
+// "dental practice" and "nurse" make a dental nurse.
+func (a *annotator) compound(text *phrases, f phrase, noun []Token) *Concept {
+	words := text.tokens[f.Start:f.End]
+	if c := a.roleOf(words, noun); c != nil {
+		return c
+	}
+	if first := a.v.Form(words[0].Word); len(words) == 1 || first == nil || first.Readings[0].Concept != f.Form.Readings[0].Concept {
+		return nil
+	}
+	return a.roleOf(words[:1], noun)
+}
+
+// roleOf returns the role whose name is the words of both, or nil.
+func (a *annotator) roleOf(words, noun []Token) *Concept {
+	var text strings.Builder
+	for _, part := range [...][]Token{words, noun} {
+		for _, t := range part {
+			text.WriteString(t.Word + " ")
+		}
+	}
+	f := a.v.Form(text.String())
+	if f == nil || f.IsAmbiguous() || f.Readings[0].Concept.Kind != Role {
+		return nil
+	}
+	return f.Readings[0].Concept
+}
+
+// completes reports whether a compound says more than its noun.
+func (a *annotator) completes(c, noun *Concept) bool {
+	switch {
+	case c.Generic || c.base() == noun.base():
+		return false
+	case a.isClerical(noun):
+		return a.isA(c, "admin-role")
+	}
+	return true
+}
+
+// isUnspecific reports whether a role is a noun that says little.
+func (c *Concept) isUnspecific() bool { return c.Generic || c.Broad || c.isUnspecified() }
+
+// isNamed reports whether a role is more than such a noun or the name of a
+// whole group.
+func (c *Concept) isNamed() bool { return !c.Generic && !c.Broad }
+
+// isClerical reports whether a role is a clerk or administrator of whom nothing
+// more is known.
+func (a *annotator) isClerical(c *Concept) bool { return c.ID == "administrator" }
+
+func (a *annotator) isA(c *Concept, id string) bool {
+	other := a.v.byID[id]
+	return other != nil && c.IsA(other)
+}
+
+// isProfession reports whether a role is a clinical one other than doctor.
+func (a *annotator) isProfession(c *Concept) bool {
+	return c.isNamed() && !c.isNonClinical() && !a.isA(c, "doctor") && !a.isA(c, "educator")
+}
+
+// readGrades takes the names of doctors of a grade beside another profession
+// for grades: a "Dietitian, Staff Grade" is no doctor.
+func (a *annotator) readGrades(p *phrases) {
+	for i := range p.found {
+		grade := p.found[i].doctorGrade()
+		if grade == nil {
+			continue
+		}
+		if a.followsProfession(p, i) || a.precedesProfession(p, i) {
+			p.found[i].concept = grade
+		} else if c := a.professionOf(p); c != nil {
+			p.found[i].concept = c
+			a.add(grade, InTitle)
+		}
+	}
+}
+
+// professionOf returns the profession of the first specialty of a title, or nil
+// if that is one of doctors: a "Dental Registrar" is a dentist.
+func (a *annotator) professionOf(p *phrases) *Concept {
+	i := slices.IndexFunc(p.found, func(f phrase) bool { return f.concept != nil && f.concept.Kind == Specialty })
+	doctor := a.v.byID["doctor"]
+	if i < 0 || doctor == nil || a.v.hasComposite(doctor, p.found[i].concept) {
+		return nil
+	}
+	specialty := p.found[i].concept
+	if c := a.ownProfession(specialty, doctor); c != nil {
+		return c
+	}
+	for _, up := range specialty.ancestors {
+		if c := a.ownProfession(up.To, doctor); c != nil && up.Strength == 1 {
+			return c
+		}
+	}
+	return nil
+}
+
+// sameProfession is the strength from which on a role that is related to a
+// specialty is its profession.
+const sameProfession = .9
+
+// ownProfession returns the profession of a specialty in which no doctors
+// specialize, or nil.
+func (a *annotator) ownProfession(specialty, doctor *Concept) *Concept {
+	i := slices.IndexFunc(specialty.Related, func(l Link) bool { return l.To.Kind == Role && l.Strength >= sameProfession })
+	if i < 0 || specialty.Related[i].To.IsA(doctor) || a.v.hasComposite(doctor, specialty) {
+		return nil
+	}
+	if slices.ContainsFunc(specialty.ancestors, func(l Link) bool { return l.Strength == 1 && a.v.hasComposite(doctor, l.To) }) {
+		return nil
+	}
+	return specialty.Related[i].To
+}
+
+// followsProfession reports whether a profession stands before phrase i, which
+// is no alternative to it.
+func (a *annotator) followsProfession(p *phrases, i int) bool {
+	f := p.found[i]
+	if f.Start > 0 && (p.words[f.Start].gap == gapSlash || p.tokens[f.Start-1].Word == "or" || p.tokens[f.Start-1].Word == "and") {
+		return false
+	}
+	j := slices.IndexFunc(p.found[:i], func(g phrase) bool { return g.isRole() && a.isProfession(g.concept) })
+	return j >= 0 && !p.hasPreposition(p.found[j].End, f.Start)
+}
+
+// precedesProfession reports whether a profession follows phrase i at once.
+func (a *annotator) precedesProfession(p *phrases, i int) bool {
+	if i+1 == len(p.found) {
+		return false
+	}
+	next := p.found[i+1]
+	return next.isRole() && a.isProfession(next.concept) && next.Start == p.found[i].End && p.words[next.Start].gap == gapNone
+}
+
+// doctorGrade returns the grade of a phrase that means a doctor of a grade and
+// nothing more, or nil.
+func (f *phrase) doctorGrade() *Concept {
+	if !f.isRole() || f.concept.Same == nil || f.concept.base().ID != "doctor" {
+		return nil
+	}
+	var grade *Concept
+	for _, c := range f.concept.Implied {
+		if c.Kind != Grade {
+			return nil
+		}
+		grade = c
+	}
+	return grade
+}

@@ -1,0 +1,55 @@
+package search
+
+import "slices"
+
+// tagEmployer tags what the employer's name says about the place of work.
+func (a *annotator) tagEmployer() {
+	p := &a.company
+	for _, f := range p.found {
+		c := f.Form.Readings[0].Concept
+		switch {
+		case f.Form.IsAmbiguous(), c.Kind == Specialty && vague[c.ID]:
+		case c.Kind == Setting, c.Kind == Specialty:
+			a.add(c, InField)
+		}
+	}
+	for _, id := range a.workplaces(p) {
+		if c := a.v.byID[id]; c != nil {
+			a.add(c, InField)
+		}
+	}
+}
+
+// workplaces returns the concepts of words that mean a kind of employer only in
+// the name of one.
+func (a *annotator) workplaces(p *phrases) []string {
+	var ids []string
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(p.tokens, func(t Token) bool { return slices.Contains(words, Normalize(t.Word)) })
+	}
+	if has("staffing", "recruitment", "recruiting", "locum", "agency", "resourcing") {
+		ids = append(ids, "agency-setting")
+		if !a.has(Contract) && a.advert.ContractType == "" {
+			ids = append(ids, "agency")
+		}
+	}
+	if has("hospice") {
+		ids = append(ids, "palliative-care", "hospice-setting")
+	}
+	if has("pharmacy", "chemist") && !has("hospital") {
+		ids = append(ids, "community-pharmacy")
+	}
+	if n := len(p.tokens); n > 1 && p.tokens[n-1].Word == "surgery" && a.advert.Country != "us" && !has("dental", "veterinary", "vet") {
+		ids = append(ids, "general-practice")
+	}
+	if has("nhs") && has("trust", "ft") && !has("community", "partnership", "mental", "ambulance", "care", "healthcare") {
+		ids = append(ids, "hospital-setting")
+	}
+	return ids
+}
+
+// vague are specialties whose words in a name say nothing about the work: Helping
+// Hands, School of Medicine.
+var vague = map[string]bool{
+	"surgery": true, "medicine": true, "hand-surgery": true, "emergency": true, "imaging": true, "nursing-education": true, "intensive-care": true,
+}
