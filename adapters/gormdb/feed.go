@@ -18,19 +18,38 @@ import (
 //
 // On Postgres, transactions commit in another order than that of their ids, so
 // reading what comes after the highest id seen would miss those that commit late.
-// Since reads everything from a fence on, the lowest id that was still running in
-// the snapshot of the previous read, without the transactions that it has already
-// returned.
+// A position is therefore like a snapshot of Postgres: it also has the transactions
+// that were running when it was read, at most one per connection.
 type Feed struct{ *DB }
 
-// feedPosition is a listings.FeedPosition.
+// feedPosition is a listings.FeedPosition. Its zero value precedes all changes.
 type feedPosition struct {
 	// Store identifies the database and its epoch.
 	Store string `json:"store"`
-	// Fence is the transaction below which everything has been returned.
-	Fence int64 `json:"fence"`
-	// Returned are the transactions from the fence on that have been returned.
-	Returned []int64 `json:"returned,omitempty"`
+	// Next is the first transaction that may not have been returned.
+	Next int64 `json:"next"`
+	// Running are the transactions below Next that have not been returned.
+	Running []int64 `json:"running,omitempty"`
+}
+
+// oldest returns the first transaction that has not been returned.
+func (p feedPosition) oldest() int64 { return slices.Min(append([]int64{p.Next}, p.Running...)) }
+
+// through returns the position after everything up to the transaction last has been
+// returned from p, where now is the snapshot in which it was read.
+func (p feedPosition) through(last int64, now feedPosition) feedPosition {
+	after := feedPosition{Store: p.Store, Next: max(p.Next, last+1)}
+	for _, xid := range p.Running {
+		if xid > last {
+			after.Running = append(after.Running, xid)
+		}
+	}
+	for _, xid := range now.Running {
+		if xid <= last {
+			after.Running = append(after.Running, xid)
+		}
+	}
+	return after
 }
 
 // listingChange is a row of listing_changes.
@@ -81,15 +100,42 @@ func (d Feed) running() string {
 	return "(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'listing_changes')"
 }
 
+// snapshot returns the snapshot of a statement as Postgres writes it: xmin:xmax:
+// and the running transactions in between.
+func (d Feed) snapshot() string {
+	if d.pg() {
+		return "CAST(pg_current_snapshot() AS TEXT)"
+	}
+	return fmt.Sprintf("%[1]s || ':' || %[1]s || ':'", d.running())
+}
+
+// parseSnapshot returns the position at which everything visible in the snapshot
+// has been returned.
+func parseSnapshot(store, snapshot string) (p feedPosition, err error) {
+	_, rest, _ := strings.Cut(snapshot, ":")
+	next, running, _ := strings.Cut(rest, ":")
+	p.Store = store
+	p.Next, err = strconv.ParseInt(next, 10, 64)
+	for _, text := range strings.FieldsFunc(running, func(r rune) bool { return r == ',' }) {
+		xid, parseErr := strconv.ParseInt(text, 10, 64)
+		p.Running, err = append(p.Running, xid), firstError(err, parseErr)
+	}
+	return p, err
+}
+
 // openAtOnce is how many listings one statement of Open reads.
 const openAtOnce = 1_000
 
 // Open implements listings.Feed.
 func (d Feed) Open(ctx context.Context, fn func(*listings.Listing) error) (listings.FeedPosition, error) {
-	var position feedPosition
-	err := d.unprepared(ctx).Raw("SELECT "+d.storeID()+", "+d.running()).Row().Scan(&position.Store, &position.Fence)
+	var store, snapshot string
+	err := d.unprepared(ctx).Raw("SELECT "+d.storeID()+", "+d.snapshot()).Row().Scan(&store, &snapshot)
 	if err != nil {
 		return "", wrap(err)
+	}
+	position, err := parseSnapshot(store, snapshot)
+	if err != nil {
+		return "", err
 	}
 	for last := (*fullListingRow)(nil); ; {
 		q := d.unprepared(ctx).Where("open").Order("posted_at DESC, id DESC").Limit(openAtOnce)
@@ -166,54 +212,51 @@ func (d Feed) changesSince(ctx context.Context, from feedPosition, n int) (chang
 	if err != nil {
 		return nil, next, false, err
 	}
-	// A fence ahead of the database was made before a backup was restored.
-	if state.Store != from.Store || state.Purged >= from.Fence || from.Fence > state.Running {
+	now, err := parseSnapshot(state.Store, state.Snapshot)
+	if err != nil {
+		return nil, next, false, err
+	}
+	// A position ahead of the database was made before a backup was restored.
+	if now.Store != from.Store || state.Purged >= from.oldest() || from.Next > now.Next {
 		return nil, next, false, listings.ErrFeedPosition
 	}
-	next = feedPosition{Store: from.Store, Fence: state.Running}
-	if more = len(changes) == n; more {
-		if changes, err = d.wholeTransactions(ctx, changes); err != nil {
-			return nil, next, false, err
-		}
-		if len(changes) == 0 { // deleted meanwhile
-			return nil, next, false, listings.ErrFeedPosition
-		}
-		next.Fence = min(next.Fence, changes[len(changes)-1].Xid+1)
+	if more = len(changes) == n; !more {
+		return changes, now, false, nil
 	}
-	returned := from.Returned
-	for _, c := range changes {
-		returned = append(returned, c.Xid)
+	if changes, err = d.wholeTransactions(ctx, changes); err != nil {
+		return nil, next, false, err
 	}
-	slices.Sort(returned)
-	next.Returned = slices.DeleteFunc(slices.Compact(returned), func(xid int64) bool { return xid < next.Fence })
-	return changes, next, more, nil
+	if len(changes) == 0 { // deleted meanwhile
+		return nil, next, false, listings.ErrFeedPosition
+	}
+	return changes, from.through(changes[len(changes)-1].Xid, now), true, nil
 }
 
 // feedState is read in the same snapshot as the changes.
 type feedState struct {
-	Store   string
-	Running int64
-	Purged  int64
+	Store    string
+	Snapshot string
+	Purged   int64
 }
 
 // readChanges reads at most n changes in the order of their transactions.
 func (d Feed) readChanges(ctx context.Context, from feedPosition, n int) (state feedState, changes []listingChange, err error) {
-	without := make([]string, len(from.Returned))
-	for i, xid := range from.Returned {
-		without[i] = strconv.FormatInt(xid, 10)
+	rows := "SELECT xid, listing_id FROM listing_changes WHERE xid >= ?"
+	if len(from.Running) > 0 {
+		running := make([]string, len(from.Running))
+		for i, xid := range from.Running {
+			running[i] = strconv.FormatInt(xid, 10)
+		}
+		rows = "SELECT xid, listing_id FROM listing_changes WHERE xid IN (" + strings.Join(running, ", ") + ") UNION ALL " + rows
 	}
-	where := "xid >= ?"
-	if len(without) > 0 {
-		where += " AND xid NOT IN (" + strings.Join(without, ", ") + ")"
-	}
-	query := fmt.Sprintf(`SELECT s.store, s.running, s.purged, c.xid, c.listing_id
-		FROM (SELECT %s AS store, %s AS running, (SELECT purged_xid FROM listing_feed) AS purged) s
-		LEFT JOIN (SELECT xid, CAST(listing_id AS TEXT) AS listing_id FROM listing_changes WHERE %s ORDER BY xid, listing_id LIMIT ?) c ON 1 = 1
-		ORDER BY c.xid`, d.storeID(), d.running(), where)
-	err = d.each(ctx, query, []any{from.Fence, n}, func(rows scanning) error {
+	query := fmt.Sprintf(`SELECT s.store, s.snapshot, s.purged, c.xid, c.listing_id
+		FROM (SELECT %s AS store, %s AS snapshot, (SELECT purged_xid FROM listing_feed) AS purged) s
+		LEFT JOIN (SELECT xid, CAST(listing_id AS TEXT) AS listing_id FROM (%s) r ORDER BY xid, listing_id LIMIT ?) c ON 1 = 1
+		ORDER BY c.xid`, d.storeID(), d.snapshot(), rows)
+	err = d.each(ctx, query, []any{from.Next, n}, func(rows scanning) error {
 		var xid *int64
 		var listingID *string
-		err := rows.Scan(&state.Store, &state.Running, &state.Purged, &xid, &listingID)
+		err := rows.Scan(&state.Store, &state.Snapshot, &state.Purged, &xid, &listingID)
 		if xid != nil && listingID != nil {
 			changes = append(changes, listingChange{Xid: *xid, ListingID: *listingID})
 		}
