@@ -146,12 +146,9 @@ func (d Feed) Open(ctx context.Context, fn func(*listings.Listing) error) (listi
 		if err := q.Find(&rows).Error; err != nil {
 			return "", wrap(err)
 		}
-		for i := range rows {
-			l, err := rows[i].listing()
-			if err == nil {
-				err = fn(&l)
-			}
-			if err != nil {
+		ls := d.decode(rows)
+		for i := range ls {
+			if err := fn(&ls[i]); err != nil {
 				return "", err
 			}
 		}
@@ -160,6 +157,20 @@ func (d Feed) Open(ctx context.Context, fn func(*listings.Listing) error) (listi
 		}
 		last = &rows[len(rows)-1]
 	}
+}
+
+// decode returns the listings of the rows without those that cannot be decoded.
+func (d Feed) decode(rows []fullListingRow) []listings.Listing {
+	out := make([]listings.Listing, 0, len(rows))
+	for i := range rows {
+		l, err := rows[i].listing()
+		if err != nil {
+			d.log.Error("listing cannot be decoded and is not indexed", "listing", rows[i].Short.ID, "error", err)
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
 }
 
 func (p feedPosition) encode() listings.FeedPosition {
@@ -186,21 +197,20 @@ func (d Feed) Since(ctx context.Context, position listings.FeedPosition, n int) 
 	batch := listings.FeedBatch{Position: next.encode(), More: more}
 	for chunk := range slices.Chunk(ids, openAtOnce) {
 		var rows []fullListingRow
-		found, err := fullListings(rows, d.unprepared(ctx).Where("?", d.dialect.among(chunk)).Find(&rows).Error)
-		if err != nil {
-			return batch, err
+		if err := d.unprepared(ctx).Where("?", d.dialect.among(chunk)).Find(&rows).Error; err != nil {
+			return batch, wrap(err)
 		}
-		batch.Listings = append(batch.Listings, found...)
-		batch.Deleted = append(batch.Deleted, missing(chunk, found)...)
+		batch.Listings = append(batch.Listings, d.decode(rows)...)
+		batch.Deleted = append(batch.Deleted, missing(chunk, rows)...)
 	}
 	return batch, nil
 }
 
-// missing returns the ids without a listing.
-func missing(ids []string, found []listings.Listing) []string {
+// missing returns the ids without a row.
+func missing(ids []string, found []fullListingRow) []string {
 	exists := make(map[string]bool, len(found))
 	for i := range found {
-		exists[found[i].ID] = true
+		exists[found[i].Short.ID] = true
 	}
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return exists[id] })
 }

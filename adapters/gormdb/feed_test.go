@@ -1,8 +1,11 @@
 package gormdb
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -56,4 +59,37 @@ func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 	}))
 	seen, _, _ := drainFeed(t, feed, position, 1_000)
 	require.Equal(t, map[string]int{late: 1}, seen)
+}
+
+func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{"sqlite": "sqlite:" + t.TempDir() + "/test.db", "postgres": kit.PostgresURL(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := migrated(t, url)
+			var log bytes.Buffer
+			db.log = slog.New(slog.NewTextHandler(&log, nil))
+			feed, now := Feed{db}, time.Now()
+			from, err := feed.Open(t.Context(), func(*listings.Listing) error { return nil })
+			require.NoError(t, err)
+			var ls [3]listings.Listing
+			for i := range ls {
+				ls[i] = listings.Listing{ID: uuid.NewString(), OrganizationID: uuid.NewString(), Version: 1, Status: listings.Active, Open: true, PostedAt: &now}
+			}
+			require.NoError(t, Listings{db}.Create(t.Context(), ls[:]))
+			require.NoError(t, db.writer.Exec("UPDATE listings SET requirements = '{}' WHERE id = ?", ls[1].ID).Error)
+
+			batch, err := feed.Since(t.Context(), from, 10)
+			require.NoError(t, err)
+			require.Len(t, batch.Listings, 2)
+			require.Empty(t, batch.Deleted)
+			require.Contains(t, log.String(), ls[1].ID)
+			log.Reset()
+			n := 0
+			_, err = feed.Open(t.Context(), func(*listings.Listing) error { n++; return nil })
+			require.NoError(t, err)
+			require.Equal(t, 2, n)
+			require.Contains(t, log.String(), ls[1].ID)
+		})
+	}
 }
