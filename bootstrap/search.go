@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"text/tabwriter"
 
@@ -71,6 +72,8 @@ func lintVocabulary(args []string) (*search.Vocabulary, error) {
 type noAdverts struct{}
 
 func (noAdverts) Frequency(string) int { return 0 }
+
+func (noAdverts) Words(string) iter.Seq2[string, int] { return func(func(string, int) bool) {} }
 
 // explain prints what a query asks for.
 func explain(cmd *cobra.Command, v *search.Vocabulary, query string) error {

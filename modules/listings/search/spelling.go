@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"iter"
 	"slices"
 	"strings"
@@ -12,10 +13,6 @@ import (
 type Lexicon interface {
 	// Frequency returns the number of adverts that contain exactly this word.
 	Frequency(word string) int
-}
-
-// WordCompleter is implemented by lexicons that also complete words.
-type WordCompleter interface {
 	// Words iterates over the words that begin with the prefix, with their
 	// frequency.
 	Words(prefix string) iter.Seq2[string, int]
@@ -26,16 +23,47 @@ type WordCompleter interface {
 type Spelling struct {
 	vocabulary *Vocabulary
 	lexicon    Lexicon
+	limit      *limit // nil for none
+	*misspellings
+}
 
+// misspellings find the words of the vocabulary by what is written instead.
+type misspellings struct {
 	once    sync.Once
 	known   map[string]bool
 	deleted map[string][]string // words by what remains of them after deletions
 }
 
+// limit ends the corrections of a query.
+type limit struct {
+	stop  func() error
+	words int // that may still be looked for
+}
+
 // NewSpelling returns a Spelling for a vocabulary. Words that adverts contain are
 // not misspelt, unless they are rare beside a neighbour.
 func NewSpelling(v *Vocabulary, lexicon Lexicon) *Spelling {
-	return &Spelling{vocabulary: v, lexicon: lexicon}
+	return &Spelling{vocabulary: v, lexicon: lexicon, misspellings: new(misspellings)}
+}
+
+// Within returns a Spelling for one query, and one goroutine. It corrects no words
+// after ctx is done, and looks for at most maxCorrected.
+func (s *Spelling) Within(ctx context.Context) *Spelling {
+	own := *s
+	own.limit = &limit{stop: ctx.Err, words: maxCorrected}
+	return &own
+}
+
+// isStopped reports whether the context of the query is done.
+func (s *Spelling) isStopped() bool { return s.limit != nil && s.limit.stop() != nil }
+
+// take reports whether another word may be looked for.
+func (s *Spelling) take() bool {
+	if s.limit == nil {
+		return true
+	}
+	s.limit.words--
+	return s.limit.words >= 0 && !s.isStopped()
 }
 
 // The limits of corrections.
@@ -43,6 +71,9 @@ const (
 	oneEditFrom  = 5 // characters
 	twoEditsFrom = 8
 	longestWord  = 30
+	// maxCorrected is the number of words of a query that are looked for. One
+	// that is neither known nor similar to another takes a millisecond.
+	maxCorrected = 12
 	// rareBeside is how many times as frequent a neighbour of a rare word is.
 	rareBeside = 1_000
 )
@@ -53,7 +84,7 @@ const (
 func (s *Spelling) Correct(t Token, unfinished bool) []string {
 	s.once.Do(s.build)
 	n := utf8.RuneCountInString(t.Word)
-	if n < oneEditFrom || n > longestWord || hasDigit(t.Word) || strings.ContainsAny(t.Word, "&+/.") || s.vocabulary.isKnown(t.Word) || s.vocabulary.isFiller(t.Word) {
+	if n < oneEditFrom || n > longestWord || hasDigit(t.Word) || strings.ContainsAny(t.Word, "&+/.") || s.vocabulary.isKnown(t.Word) || s.vocabulary.isFiller(t.Word) || !s.take() {
 		return nil
 	}
 	frequency := s.lexicon.Frequency(t.Word)
@@ -179,10 +210,13 @@ func (s *Spelling) beginsCommonWord(prefix string) bool {
 
 // completions iterates over the words of adverts that begin with the prefix.
 func (s *Spelling) completions(prefix string) iter.Seq2[string, int] {
-	if l, ok := s.lexicon.(WordCompleter); ok {
-		return l.Words(prefix)
+	return func(yield func(string, int) bool) {
+		for word, n := range s.lexicon.Words(prefix) {
+			if s.isStopped() || !yield(word, n) {
+				return
+			}
+		}
 	}
-	return func(func(string, int) bool) {}
 }
 
 // nearest returns the closest known word, of equally close ones the most frequent
@@ -213,6 +247,9 @@ func endsAlike(a, b string) bool { return a[len(a)-1] == b[len(b)-1] }
 
 // near returns the known words one edit away, the likeliest first.
 func (s *Spelling) near(word string) []string {
+	if s.isStopped() {
+		return nil
+	}
 	s.once.Do(s.build)
 	var out []string
 	for _, rest := range deletions(word, 1) {
