@@ -90,7 +90,7 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			newWork,
 			newMetrics,
 		),
-		fx.Invoke(warnOfSilence, runWork, runServer, serveMetrics, endWork),
+		fx.Invoke(warnOfSilence, runWork, resolveSearches, runServer, serveMetrics, endWork),
 	)
 	return a
 }

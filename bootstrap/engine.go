@@ -16,6 +16,7 @@ import (
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/adapters/searchindex"
 	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 	"github.com/locumhq/locum/modules/listings/search"
 )
@@ -26,6 +27,9 @@ const (
 	searchableWithin = 3 * time.Second
 	// vocabularyInterval is how often the file of search.vocabulary is read.
 	vocabularyInterval = 2 * time.Second
+	// resolveInterval is how often saved searches that wait for an index are
+	// looked for.
+	resolveInterval = 10 * time.Second
 )
 
 // newEngine provides the search engine, which runs in processes that serve.
@@ -73,6 +77,47 @@ func waitForSearch(ctx context.Context, engine *listings.Engine) {
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	for engine.Ping(ctx) != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+		}
+	}
+}
+
+// resolveSearches resolves the saved searches that wait for a search index, in the
+// processes that have one.
+func resolveSearches(lc fx.Lifecycle, r role, k *jobseeker.Service, d adapters.Deps) {
+	if !r.serves {
+		return
+	}
+	running, stop := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	lc.Append(fx.Hook{
+		OnStart: func(context.Context) error {
+			done.Go(func() { every(running, resolveInterval, func() { tryResolve(running, k, d) }) })
+			return nil
+		},
+		OnStop: func(context.Context) error {
+			stop()
+			done.Wait()
+			return nil
+		},
+	})
+}
+
+func tryResolve(ctx context.Context, k *jobseeker.Service, d adapters.Deps) {
+	if err := k.ResolveSearches(ctx); err != nil && ctx.Err() == nil {
+		d.Log.Warn("saved searches could not be resolved; will retry", "error", err)
+	}
+}
+
+// every calls fn at once and at each interval, until ctx is done.
+func every(ctx context.Context, interval time.Duration, fn func()) {
+	poll := time.NewTicker(interval)
+	defer poll.Stop()
+	for {
+		fn()
 		select {
 		case <-ctx.Done():
 			return

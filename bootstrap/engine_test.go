@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 )
 
@@ -136,4 +138,17 @@ func TestEngine_UsedFolder_RefusedAtTheStart(t *testing.T) {
 	c := settings(t, func(c *config.Config) { c.Search.URL = s.config.Search.URL })
 	_, err := startApp(t, c, role{name: "serve", serves: true})
 	require.ErrorContains(t, err, "search.url (from default): search index is used by another process")
+}
+
+func TestEngine_SearchSavedWithoutIndex_IsResolved(t *testing.T) {
+	t.Parallel()
+	s := newSearchable(t)
+	saved := jobseeker.Search{ID: newID(), UserID: newID(), Terms: jobseeker.Terms{Query: "midwfie"}, CreatedAt: time.Now()}
+	require.NoError(t, s.storage.Searches.Add(t.Context(), saved))
+	require.NoError(t, s.Stop(t.Context()))
+	s.start(t)
+	require.Eventually(t, func() bool {
+		got, err := s.storage.Searches.Of(t.Context(), saved.UserID, 1)
+		return err == nil && strings.TrimSpace(got[0].Resolved) == "midwife"
+	}, 30*time.Second, 20*time.Millisecond)
 }

@@ -82,6 +82,18 @@ func (d SavedSearches) After(ctx context.Context, id string, n int) ([]jobseeker
 	return searchesOf(rows), wrap(err)
 }
 
+// Unresolved implements jobseeker.Searches.
+func (d SavedSearches) Unresolved(ctx context.Context, n int) ([]jobseeker.Search, error) {
+	var rows []savedSearchRow
+	err := d.q(ctx).Where("resolved_query = '' AND query <> ''").Order("id").Limit(n).Find(&rows).Error
+	return searchesOf(rows), wrap(err)
+}
+
+// SetResolved implements jobseeker.Searches.
+func (d SavedSearches) SetResolved(ctx context.Context, id, resolved string) error {
+	return wrap(d.q(ctx).Exec("UPDATE saved_searches SET resolved_query = ? WHERE id = ?", resolved, id).Error)
+}
+
 // Alerts stores what is between new listings and the users who wait for them.
 type Alerts struct{ *DB }
 

@@ -71,6 +71,8 @@ func TestEverySeekersQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_ = s.Searches.Delete(ctx, id, id)
 	_ = s.Searches.EndAlerts(ctx, id)
 	_, _ = s.Searches.After(ctx, id, 10)
+	_, _ = s.Searches.Unresolved(ctx, 10)
+	_ = s.Searches.SetResolved(ctx, id, "x")
 	_ = s.Alerts.Collect(ctx, id)
 	_, _ = s.Alerts.Claim(ctx, 10, now, now)
 	_ = s.Alerts.Keep(ctx, []string{id}, now)
@@ -84,5 +86,5 @@ func TestEverySeekersQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_, _ = s.Listings.PublicMany(ctx, []string{id}, now)
 	require.NoError(t, s.SeekerTraces.Remove(ctx, id))
 
-	asked.useIndexes(t, db, "counted")
+	asked.useIndexes(t, db, "counted", "saved_searches USING INDEX saved_searches_unresolved")
 }

@@ -83,6 +83,34 @@ func TestAlerts_ResolvedSearch_IsEvaluated(t *testing.T) {
 	})
 }
 
+func TestAlerts_SearchSavedWithoutIndex_IsResolvedLater(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		who := seeker()
+		d.unindexed = true
+		d.save(who, "Nusre", false)
+		require.NoError(t, d.ResolveSearches(t.Context()))
+		d.unindexed = false
+		require.NoError(t, d.ResolveSearches(t.Context()))
+		d.appear("Staff Nurse")
+		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, d.told(who))
+		require.NoError(t, d.ResolveSearches(t.Context()))
+		require.EqualValues(t, 1, d.resolved.Load())
+	})
+}
+
+func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		who := seeker()
+		for range jobseeker.MaxSearches {
+			d.save(who, "Nurse", false)
+		}
+		d.resolved.Store(0)
+		_, err := d.SaveSearch(t.Context(), who, jobseeker.SaveSearchInput{Query: "Nurse"})
+		require.ErrorIs(t, err, jobseeker.ErrTooManySearches)
+		require.Zero(t, d.resolved.Load())
+	})
+}
+
 func TestAListingMatchesASearchOnceHoweverOftenItIsTold(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()

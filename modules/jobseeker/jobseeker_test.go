@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,6 +52,10 @@ type desk struct {
 	applied  map[string][]string // listings by user, the latest last
 	// files counts what is kept; what is set in it fails.
 	files *shelf
+	// resolved counts the queries that Resolve has corrected; unindexed is set if
+	// there is no search index to do so.
+	resolved  atomic.Int64
+	unindexed bool
 }
 
 // shelf is a store of files that may be out of order.
@@ -116,7 +121,13 @@ func (d *desk) Public(_ context.Context, ids []string) (out []jobseeker.Posting,
 }
 
 // Resolve knows one misspelt word.
-func (d *desk) Resolve(text string) string { return strings.ReplaceAll(text, "Nusre", "Nurse") }
+func (d *desk) Resolve(_ context.Context, text string) (string, error) {
+	if d.unindexed {
+		return "", nil
+	}
+	d.resolved.Add(1)
+	return strings.ReplaceAll(text, "Nusre", "Nurse"), nil
+}
 
 func (d *desk) Gather(ctx context.Context, ids []string) (jobseeker.Gathered, error) {
 	public, err := d.Public(ctx, ids)

@@ -186,6 +186,11 @@ type Searches interface {
 	// After returns everybody's searches beyond the id in the order of ids, at
 	// most n. The empty id is before all.
 	After(ctx context.Context, id string, n int) ([]Search, error)
+	// Unresolved returns at most n searches that have a query and no Resolved.
+	Unresolved(ctx context.Context, n int) ([]Search, error)
+	// SetResolved stores the resolved query of a search. It does nothing if the
+	// search has been deleted.
+	SetResolved(ctx context.Context, id, resolved string) error
 }
 
 // Alerts keeps what is between a new listing and the user who waits for it.
@@ -236,9 +241,10 @@ type Listings interface {
 	// Suggest returns the first n results that the public search has for what is
 	// wanted. Its time does not depend on the number of listings.
 	Suggest(ctx context.Context, w Wanted, n int) ([]Candidate, error)
-	// Resolve returns the text of a search as Matching of Gathered takes it: with
-	// misspelt words replaced. Only processes that serve correct spelling.
-	Resolve(text string) string
+	// Resolve returns the text of a search as Matching of Gathered takes it, with
+	// misspelt words replaced. It returns an empty text while the process has no
+	// search index.
+	Resolve(ctx context.Context, text string) (string, error)
 	// Gather reads those of the ids that are public at this moment into memory,
 	// to be held against many searches. There are at most 1,000 ids.
 	Gather(ctx context.Context, ids []string) (Gathered, error)

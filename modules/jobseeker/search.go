@@ -21,7 +21,7 @@ type Search struct {
 	Name   string
 	Terms
 	// Resolved is the query with misspelt words replaced, as alerts evaluate it.
-	// It is empty for a query that has not been resolved.
+	// It is empty until ResolveSearches has resolved the query.
 	Resolved string
 	// EmailAlerts says that new matches come by mail too.
 	EmailAlerts bool
@@ -70,17 +70,21 @@ func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchIn
 	if err := search.check(); err != nil {
 		return nil, err
 	}
-	search.Resolved = s.Listings.Resolve(search.Query)
+	// The limit is checked before the query is resolved, which takes time, and
+	// again when no other search of the user can be added.
+	if _, err := s.extensible(ctx, by.UserID); err != nil {
+		return nil, err
+	}
+	if search.Resolved, err = s.resolve(ctx, search.Query); err != nil {
+		return nil, err
+	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Profiles.Lock(ctx, by.UserID); err != nil {
 			return err
 		}
-		have, err := s.Searches.Of(ctx, by.UserID, MaxSearches)
+		have, err := s.extensible(ctx, by.UserID)
 		if err != nil {
 			return err
-		}
-		if len(have) >= MaxSearches {
-			return ErrTooManySearches
 		}
 		search.ID, search.CreatedAt = s.NewID(), s.Clock.Now()
 		if err := s.Searches.Add(ctx, search); err != nil {
@@ -90,6 +94,46 @@ func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchIn
 		return s.Activities.Add(ctx, s.searchDone(by, search.CreatedAt, "saved", "Saved the search "+search.Name))
 	})
 	return all, err
+}
+
+// extensible returns the user's searches, or ErrTooManySearches if there is no room
+// for another.
+func (s *Service) extensible(ctx context.Context, userID string) ([]Search, error) {
+	have, err := s.Searches.Of(ctx, userID, MaxSearches)
+	if err == nil && len(have) >= MaxSearches {
+		err = ErrTooManySearches
+	}
+	return have, err
+}
+
+func (s *Service) resolve(ctx context.Context, query string) (string, error) {
+	if query == "" {
+		return "", nil
+	}
+	return s.Listings.Resolve(ctx, query)
+}
+
+// ResolveSearches resolves the searches that were saved while no search index could
+// do so. It does nothing without a search index.
+func (s *Service) ResolveSearches(ctx context.Context) error {
+	for {
+		searches, err := s.Searches.Unresolved(ctx, searchesAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, search := range searches {
+			resolved, err := s.resolve(ctx, search.Query)
+			if err != nil || resolved == "" {
+				return err
+			}
+			if err := s.Searches.SetResolved(ctx, search.ID, resolved); err != nil {
+				return err
+			}
+		}
+		if len(searches) < searchesAtOnce {
+			return nil
+		}
+	}
 }
 
 // check finds what is wrong with a search, and names one without a name.

@@ -45,6 +45,13 @@ type generation struct {
 	parser  search.Parser
 }
 
+// parserWithin returns the parser for one query, whose corrections end with ctx.
+func (g *generation) parserWithin(ctx context.Context) *search.Parser {
+	p := g.parser
+	p.Words = p.Words.Within(ctx)
+	return &p
+}
+
 // NewEngine returns an engine that has no index yet.
 func NewEngine(deps EngineDeps, v *search.Vocabulary) *Engine {
 	e := &Engine{deps: deps, outdated: make(chan struct{}, 1)}
@@ -74,13 +81,8 @@ func (e *Engine) Parser() *search.Parser {
 	return &search.Parser{Vocabulary: e.vocabulary.Load(), Places: e.deps.Places}
 }
 
-// resolve returns the text with what the words of the index decide.
-func (e *Engine) resolve(text string) string {
-	if g := e.current.Load(); g != nil {
-		return g.parser.Resolve(text)
-	}
-	return text
-}
+// hasIndex reports whether the index has caught up.
+func (e *Engine) hasIndex() bool { return e.current.Load() != nil }
 
 // Ping returns an error until the index has caught up.
 func (e *Engine) Ping(context.Context) error {

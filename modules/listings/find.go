@@ -151,7 +151,7 @@ func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (Found
 	var found Found
 	err := s.searches.do(ctx, func(ctx context.Context) error {
 		return s.Engine.use(ctx, func(g *generation, isCurrent bool) error {
-			q, err := s.question(ctx, &g.parser, who, in)
+			q, err := s.question(ctx, g.parserWithin(ctx), who, in)
 			if err == nil {
 				q.isCurrent = isCurrent
 				found, err = s.answer(ctx, g, q)
@@ -407,7 +407,7 @@ func (s *Service) ClosestTo(ctx context.Context, in FindInput, home string) ([]H
 	var found Found
 	err := s.searches.do(ctx, func(ctx context.Context) error {
 		return s.Engine.use(ctx, func(g *generation, isCurrent bool) error {
-			q, err := s.question(ctx, &g.parser, auth.Actor{}, in)
+			q, err := s.question(ctx, g.parserWithin(ctx), auth.Actor{}, in)
 			if err != nil {
 				return err
 			}

@@ -47,10 +47,21 @@ const wordBits = 64
 // FindKey is what a saved search consists of. Text is a result of Resolve.
 type FindKey struct{ Text, Location, ContractType string }
 
-// Resolve returns the text of a search as Matching takes it: with the words that
-// the index of this process corrects replaced. Processes without an index return
-// the text.
-func (s *Service) Resolve(text string) string { return s.Engine.resolve(text) }
+// Resolve returns the text of a search as Matching takes it, with the words that
+// the index of this process corrects replaced. It returns an empty text while the
+// process has no index.
+func (s *Service) Resolve(ctx context.Context, text string) (resolved string, err error) {
+	if !s.Engine.hasIndex() {
+		return "", nil
+	}
+	err = s.searches.do(ctx, func(ctx context.Context) error {
+		return s.Engine.use(ctx, func(g *generation, _ bool) error {
+			resolved = g.parserWithin(ctx).Resolve(text)
+			return nil
+		})
+	})
+	return resolved, err
+}
 
 // Gather reads those of the ids that are public now.
 func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {

@@ -83,6 +83,30 @@ func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		require.Equal(t, want, got)
 	})
 
+	t.Run("returns those that have not been resolved", func(t *testing.T) {
+		s, now := start(t)
+		resolved, first, second, textless := newSearch(id(), false, now), newSearch(id(), false, now), newSearch(id(), false, now), newSearch(id(), false, now)
+		first.Resolved, second.Resolved, textless.Resolved, textless.Query = "", "", "", ""
+		for _, search := range []jobseeker.Search{resolved, first, second, textless} {
+			require.NoError(t, s.Searches.Add(ctx, search))
+		}
+		got, err := s.Searches.Unresolved(ctx, 10)
+		require.NoError(t, err)
+		require.ElementsMatch(t, []jobseeker.Search{first, second}, got)
+		got, err = s.Searches.Unresolved(ctx, 1)
+		require.NoError(t, err)
+		require.Len(t, got, 1)
+		require.NoError(t, s.Searches.SetResolved(ctx, first.ID, "nurse "))
+		require.NoError(t, s.Searches.SetResolved(ctx, id(), "nurse "))
+		got, err = s.Searches.Unresolved(ctx, 10)
+		require.NoError(t, err)
+		require.Equal(t, []jobseeker.Search{second}, got)
+		first.Resolved = "nurse "
+		got, err = s.Searches.Of(ctx, first.UserID, 10)
+		require.NoError(t, err)
+		require.Equal(t, []jobseeker.Search{first}, got)
+	})
+
 	t.Run("lets one after the other look at a user's", func(t *testing.T) {
 		s, now := start(t)
 		user := id()

@@ -52,7 +52,9 @@ func (b *board) compareWithGathered(t testing.TB, in listings.FindInput, found [
 	}
 	g, err := b.svc.Gather(t.Context(), ids)
 	require.NoError(t, err)
-	key := listings.FindKey{Text: b.svc.Resolve(in.Text), Location: f.Location, ContractType: strings.Join(f.ContractType, "")}
+	text, err := b.svc.Resolve(t.Context(), in.Text)
+	require.NoError(t, err)
+	key := listings.FindKey{Text: text, Location: f.Location, ContractType: strings.Join(f.ContractType, "")}
 	matching, err := g.Matching(t.Context(), key)
 	require.NoError(t, err)
 	var want, got []string

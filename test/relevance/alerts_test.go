@@ -49,13 +49,15 @@ func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 		for _, text := range beginnings(text) {
 			want, corrections := findAll(t, svc, text)
 			corrected += corrections
-			positions, err := g.Matching(t.Context(), listings.FindKey{Text: svc.Resolve(text)})
+			resolved, err := svc.Resolve(t.Context(), text)
+			require.NoError(t, err)
+			positions, err := g.Matching(t.Context(), listings.FindKey{Text: resolved})
 			require.NoError(t, err)
 			got := make([]string, len(positions))
 			for i, at := range positions {
 				got[i] = g.Listings()[at].ID
 			}
-			require.ElementsMatch(t, want, got, "%q resolved as %q", text, svc.Resolve(text))
+			require.ElementsMatch(t, want, got, "%q resolved as %q", text, resolved)
 			matches += len(got)
 		}
 	}
