@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -377,4 +379,39 @@ func TestTombstones_KeepLatest(t *testing.T) {
 	list.add("10", 99) // the first entry of "10" is void
 	list.add("new", 1)
 	require.True(t, list.covers("10", 99))
+}
+
+func TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange(t *testing.T) {
+	t.Parallel()
+	o := options(t.TempDir() + "/index")
+	failures := &failureLog{}
+	o.Log = slog.New(failures)
+	x, err := Open(o)
+	require.NoError(t, err)
+	x.fileDocs = 1
+	require.NoError(t, os.RemoveAll(o.Folder))
+	for i := range mergeCount {
+		put(t, x, 1, i, i+1, "position")
+	}
+	require.Eventually(t, func() bool { return failures.count.Load() > 0 }, 30*time.Second, time.Millisecond)
+	first := time.Now()
+	for i := range 20 {
+		put(t, x, 2, i, i+1, "position")
+		time.Sleep(10 * time.Millisecond) // for maintain to take notice
+	}
+	require.LessOrEqual(t, failures.count.Load(), 1+int64(time.Since(first)/minMergePause))
+	require.Error(t, x.Close())
+}
+
+// failureLog counts log records.
+type failureLog struct {
+	slog.Handler
+	count atomic.Int64
+}
+
+func (*failureLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l *failureLog) Handle(context.Context, slog.Record) error {
+	l.count.Add(1)
+	return nil
 }

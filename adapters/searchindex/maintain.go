@@ -10,23 +10,38 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
+// The pauses after a merge that failed, such as on a full disk. They are doubled up
+// to the longest one.
+const (
+	minMergePause = time.Second
+	maxMergePause = time.Minute
+)
+
 // maintain merges segments and writes checkpoints until ctx ends.
 func (x *Index) maintain(ctx context.Context) {
 	checkpoints := time.NewTicker(x.options.CheckpointInterval)
 	defer checkpoints.Stop()
+	wake, pause := x.wake, minMergePause
+	var retry <-chan time.Time // takes the place of wake after a merge has failed
 	for {
-		var err error
 		select {
 		case <-ctx.Done():
 			return
-		case <-x.wake:
-			err = x.mergeAll(ctx)
 		case <-checkpoints.C:
 			x.maintaining.Lock()
-			err = x.checkpoint()
+			err := x.checkpoint()
 			x.maintaining.Unlock()
+			x.report(ctx, err)
+			continue
+		case <-wake:
+		case <-retry:
 		}
-		x.report(ctx, err)
+		if err := x.mergeAll(ctx); err != nil {
+			x.report(ctx, err)
+			wake, retry, pause = nil, time.After(pause), min(2*pause, maxMergePause)
+		} else {
+			wake, retry, pause = x.wake, nil, minMergePause
+		}
 	}
 }
 
