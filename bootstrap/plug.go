@@ -50,8 +50,7 @@ type (
 	// PaymentsOpener opens who takes the money.
 	PaymentsOpener func(ctx context.Context, url string, d adapters.Deps) (billing.Payments, error)
 	// SearchOpener opens a search index. If empty is set it opens a new one, which
-	// takes the place of the present one as soon as it has a position. An index that
-	// implements Discard() error is discarded when another one has replaced it.
+	// takes the place of the present one as soon as it has a position.
 	SearchOpener func(ctx context.Context, url string, empty bool, d adapters.Deps) (search.Index, error)
 	// TracerOpener opens a Tracer.
 	TracerOpener func(ctx context.Context, url string, d adapters.Deps) (trace.Tracer, error)

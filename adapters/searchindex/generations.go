@@ -78,7 +78,7 @@ func openComplete(o Options, n int) (*Index, error) {
 	return nil, err
 }
 
-// Discard closes the index and deletes its folder.
+// Discard implements search.Index.
 func (x *Index) Discard() error {
 	x.writing.Lock()
 	x.changed = false // so that Close writes nothing

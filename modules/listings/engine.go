@@ -126,18 +126,8 @@ func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
 			close(lost)
 		}
 	})
-	if g.indexer.IsOutdated() {
-		e.deps.Log.Info("search index has another vocabulary; building a new one")
-	} else {
-		select {
-		case <-ctx.Done():
-		case <-e.outdated:
-			e.deps.Log.Info("vocabulary of search has changed; building a new search index")
-		case <-lost:
-			e.deps.Log.Warn("search index is not a copy of this database; building a new one")
-		}
-	}
-	if ctx.Err() == nil {
+	if reason := e.awaitReplacement(ctx, g, lost); reason != "" {
+		e.deps.Log.Info("building a new search index", "reason", reason)
 		next = e.build(ctx, nil)
 	}
 	stop()
@@ -152,11 +142,34 @@ func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
 	return next
 }
 
+// awaitReplacement returns why the generation has to be replaced, as soon as it has
+// to be, or an empty text if ctx is done. The feed closes lost.
+func (e *Engine) awaitReplacement(ctx context.Context, g *generation, lost <-chan struct{}) (reason string) {
+	for !e.isOutdated(g) {
+		select {
+		case <-ctx.Done():
+			return ""
+		case <-lost:
+			return "the present one is not a copy of this database"
+		case <-e.outdated:
+		}
+	}
+	return "the vocabulary has changed"
+}
+
+// isOutdated reports whether the generation has another vocabulary than the engine.
+func (e *Engine) isOutdated(g *generation) bool {
+	return g.indexer.isOutdated(e.vocabulary.Load().Version())
+}
+
 func (e *Engine) catchUp(ctx context.Context, g *generation) bool {
 	ctx, cancel := context.WithTimeout(ctx, catchUpWithin)
 	defer cancel()
 	return g.indexer.CatchUpWith(ctx, e.deps.Changes()) == nil
 }
+
+// errOutdated is why a build ends before the index is complete.
+var errOutdated = errors.New("the vocabulary has changed")
 
 // maxBuildPause is the longest pause before another attempt to build an index.
 const maxBuildPause = 30 * time.Second
@@ -164,7 +177,7 @@ const maxBuildPause = 30 * time.Second
 // build builds an index, at first in the given one if it is not nil. It returns
 // nil if ctx is done.
 func (e *Engine) build(ctx context.Context, index search.Index) *generation {
-	for pause := time.Second; ; pause = min(2*pause, maxBuildPause) {
+	for pause := time.Second; ; {
 		g, err := e.tryBuild(ctx, index)
 		if err == nil {
 			return g
@@ -173,12 +186,16 @@ func (e *Engine) build(ctx context.Context, index search.Index) *generation {
 			return nil
 		}
 		index = nil
+		if errors.Is(err, errOutdated) {
+			continue
+		}
 		e.deps.Log.Warn("search index could not be built; retrying", "error", err, "pause", pause)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(pause):
 		}
+		pause = min(2*pause, maxBuildPause)
 	}
 }
 
@@ -194,7 +211,12 @@ func (e *Engine) tryBuild(ctx context.Context, index search.Index) (*generation,
 	}
 	g := e.generation(index)
 	start, logged := time.Now(), 0
-	err := g.indexer.Build(ctx, func(n int) {
+	building, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	err := g.indexer.Build(building, func(n int) {
+		if e.isOutdated(g) {
+			stop(errOutdated)
+		}
 		e.building.Store(int64(n))
 		if n >= logged+progressEvery {
 			logged = n
@@ -206,7 +228,7 @@ func (e *Engine) tryBuild(ctx context.Context, index search.Index) (*generation,
 	}
 	if err != nil {
 		e.discard(index)
-		return nil, err
+		return nil, errors.Join(context.Cause(building), err)
 	}
 	if logged > 0 {
 		e.deps.Log.Info("search index is complete", "listings", e.building.Load(), "seconds", int(time.Since(start).Seconds()))
@@ -220,15 +242,9 @@ func (e *Engine) close(index search.Index) {
 	}
 }
 
-// discard closes an index that is not needed any more, and deletes what it stores
-// if it can.
+// discard closes an index that is not needed any more and deletes what it stores.
 func (e *Engine) discard(index search.Index) {
-	d, ok := index.(interface{ Discard() error })
-	if !ok {
-		e.close(index)
-		return
-	}
-	if err := d.Discard(); err != nil {
+	if err := index.Discard(); err != nil {
 		e.deps.Log.Warn("search index could not be deleted", "error", err)
 	}
 }

@@ -34,6 +34,13 @@ func NewIndexer(feed Feed, index search.Index, vocabulary *search.Vocabulary, ch
 	return &Indexer{feed: feed, index: index, vocabulary: vocabulary, changes: changes, log: log, reading: make(chan struct{}, 1)}
 }
 
+// isOutdated reports whether the index is built, or has been, with a vocabulary of
+// another version.
+func (x *Indexer) isOutdated(version string) bool {
+	built, position := x.position()
+	return x.vocabulary.Version() != version || position != "" && built != version
+}
+
 // position returns what the position of the index consists of: the version of the
 // vocabulary that it was built with and the position in the feed.
 func (x *Indexer) position() (vocabulary string, position FeedPosition) {
@@ -47,12 +54,6 @@ func (x *Indexer) checkAge() error {
 		return fmt.Errorf("search index has not followed the database for %s", age.Round(time.Second))
 	}
 	return nil
-}
-
-// IsOutdated reports whether the index was built with another vocabulary.
-func (x *Indexer) IsOutdated() bool {
-	vocabulary, _ := x.position()
-	return vocabulary != x.vocabulary.Version()
 }
 
 func (x *Indexer) lock(ctx context.Context) error {

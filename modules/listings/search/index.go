@@ -48,6 +48,8 @@ type Index interface {
 	// Close releases the index. Calls of Find that are running still return their
 	// result.
 	Close() error
+	// Discard closes the index and deletes what it has stored.
+	Discard() error
 }
 
 // Matcher evaluates many queries on a few documents, such as saved searches on

@@ -1,0 +1,144 @@
+package listings
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// countingIndex counts the documents that are applied to it. It finds nothing.
+type countingIndex struct {
+	slowSearch
+	mu        sync.Mutex
+	documents int
+	position  string
+	discarded bool
+}
+
+func (x *countingIndex) Apply(_ context.Context, changes []search.Change, position string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.documents += len(changes)
+	x.position = position
+	return nil
+}
+
+func (x *countingIndex) Position() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.position
+}
+
+func (*countingIndex) Close() error { return nil }
+
+func (x *countingIndex) Discard() error {
+	x.discarded = true
+	return nil
+}
+
+// constantFeed returns listings that do not change.
+type constantFeed struct {
+	Feed
+	listings int
+	onOpen   func() error
+}
+
+func (f *constantFeed) Open(ctx context.Context, fn func(*Listing) error) (FeedPosition, error) {
+	if err := f.onOpen(); err != nil {
+		return "", err
+	}
+	for range f.listings {
+		if err := errors.Join(ctx.Err(), fn(&Listing{Open: true})); err != nil {
+			return "", err
+		}
+	}
+	return "1", nil
+}
+
+func (*constantFeed) Since(_ context.Context, position FeedPosition, _ int) (FeedBatch, error) {
+	return FeedBatch{Position: position}, nil
+}
+
+func (*constantFeed) Changes(context.Context) <-chan struct{} { return nil }
+
+// engineOf returns an engine with the feed, and the indexes that it opens.
+func engineOf(t *testing.T, feed *constantFeed) (*Engine, *[]*countingIndex) {
+	t.Helper()
+	v, err := search.Load()
+	require.NoError(t, err)
+	indexes := new([]*countingIndex)
+	return NewEngine(EngineDeps{
+		Open: func(context.Context, bool) (search.Index, error) {
+			x := &countingIndex{}
+			*indexes = append(*indexes, x)
+			return x, nil
+		},
+		Feed: feed, Changes: func() uint64 { return 0 }, Places: nowhere{}, Log: slog.New(slog.DiscardHandler),
+	}, v), indexes
+}
+
+// runUntil runs the engine until the condition holds for a short time.
+func runUntil(t *testing.T, e *Engine, condition func() bool) {
+	t.Helper()
+	require.NoError(t, e.Open(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { e.Run(ctx); close(done) }()
+	assert.Eventually(t, condition, 30*time.Second, time.Millisecond)
+	time.Sleep(20 * time.Millisecond)
+	cancel()
+	<-done
+}
+
+func extended(t *testing.T) *search.Vocabulary {
+	t.Helper()
+	v, err := search.Load(search.Source{Name: "more", Text: "role babycatcher =midwife : babycatcher\n"})
+	require.NoError(t, err)
+	return v
+}
+
+func TestEngine_VocabularySetBeforeRun_BuildsOnce(t *testing.T) {
+	t.Parallel()
+	e, indexes := engineOf(t, &constantFeed{listings: 10, onOpen: func() error { return nil }})
+	e.SetVocabulary(extended(t))
+	runUntil(t, e, func() bool { return e.Ping(t.Context()) == nil })
+	require.Len(t, *indexes, 1)
+}
+
+func TestEngine_VocabularyChangesDuringBuild_StartsAnother(t *testing.T) {
+	t.Parallel()
+	feed, more := &constantFeed{listings: 3 * buildBatch}, extended(t)
+	e, indexes := engineOf(t, feed)
+	feed.onOpen = func() error {
+		e.SetVocabulary(more)
+		return nil
+	}
+	runUntil(t, e, func() bool { return e.Ping(t.Context()) == nil })
+	require.Len(t, *indexes, 2)
+	require.Equal(t, buildBatch, (*indexes)[0].documents, "the first build stops after a batch")
+	require.True(t, (*indexes)[0].discarded)
+	require.Equal(t, 3*buildBatch, (*indexes)[1].documents)
+	require.Equal(t, more.Version()+" 1", (*indexes)[1].position)
+}
+
+func TestEngine_BuildFails_IsRetried(t *testing.T) {
+	t.Parallel()
+	opened := 0
+	e, indexes := engineOf(t, &constantFeed{listings: 10, onOpen: func() error {
+		if opened++; opened == 1 {
+			return errors.New("no database")
+		}
+		return nil
+	}})
+	runUntil(t, e, func() bool { return e.Ping(t.Context()) == nil })
+	require.Len(t, *indexes, 2)
+	require.True(t, (*indexes)[0].discarded)
+}
