@@ -2,7 +2,8 @@ package web
 
 import (
 	"encoding/json"
-	"errors"
+
+	"github.com/locumhq/locum/core/fault"
 )
 
 // OneOrMany is a string or an array of strings.
@@ -20,7 +21,7 @@ func (o *OneOrMany) UnmarshalJSON(raw []byte) error {
 	}
 	var many []string
 	if json.Unmarshal(raw, &many) != nil {
-		return errors.New("must be a string or an array of strings")
+		return fault.InvalidField("", "must be a string or an array of strings")
 	}
 	*o = many
 	return nil

@@ -1,0 +1,46 @@
+package web
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type choices struct {
+	Role OneOrMany `json:"role" validate:"max=2"`
+}
+
+func TestOneOrMany(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]OneOrMany{
+		`{}`:                  nil,
+		`{"role":null}`:       nil,
+		`{"role":""}`:         {""},
+		`{"role":"nurse"}`:    {"nurse"},
+		`{"role":[]}`:         {},
+		`{"role":["a","b"]}`:  {"a", "b"},
+		`{"role":["\u00e9"]}`: {"é"},
+	} {
+		got, err := bindTo[choices](body, nil)
+		require.NoError(t, err, body)
+		require.Equal(t, want, got.Role, body)
+	}
+}
+
+func TestOneOrMany_OtherTypes_AreRefused(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`1`, `true`, `{}`, `[1]`, `["a",{}]`, `[["a"]]`} {
+		_, err := bindTo[choices](`{"role":`+body+`}`, nil)
+		require.Equal(t, []string{"role must be a string or an array of strings"}, fieldsOf(t, err), body)
+	}
+	_, err := bindTo[choices](`{"role":["a","b","c"]}`, nil)
+	require.Equal(t, []string{"role must have at most 2 items"}, fieldsOf(t, err))
+}
+
+func TestOneOrMany_Reused_ForgetsEarlierValues(t *testing.T) {
+	t.Parallel()
+	o := OneOrMany{"a", "b"}
+	require.NoError(t, json.Unmarshal([]byte(`null`), &o))
+	require.Nil(t, o)
+}
