@@ -1,0 +1,119 @@
+package searchindex
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// newGeneration stores an index with a document in a subfolder.
+func newGeneration(t *testing.T, folder, position string) {
+	t.Helper()
+	x, err := OpenNext(options(folder))
+	require.NoError(t, err)
+	put(t, x, 1, 0, 1, position)
+	require.NoError(t, x.Close())
+}
+
+func openNewest(t *testing.T, folder string) *Index {
+	t.Helper()
+	x, err := OpenNewest(options(folder))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, x.Close()) })
+	return x
+}
+
+func entriesOf(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestOpenNewest_NoFolder_CreatesTheFirst(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "search")
+	x := openNewest(t, folder)
+	require.Empty(t, x.Position())
+	require.Equal(t, []string{"1"}, entriesOf(t, folder))
+}
+
+func TestOpenNewest_SeveralComplete_OpensTheNewestAndDeletesTheOthers(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	newGeneration(t, folder, "a")
+	newGeneration(t, folder, "b")
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "notes"), 0o700))
+	x := openNewest(t, folder)
+	require.Equal(t, "b", x.Position())
+	require.Equal(t, []string{"2", "notes"}, entriesOf(t, folder))
+}
+
+func TestOpenNewest_WithoutPosition_OpensTheOneBefore(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	newGeneration(t, folder, "a")
+	newGeneration(t, folder, "") // a build that was interrupted
+	x := openNewest(t, folder)
+	require.Equal(t, "a", x.Position())
+	require.Equal(t, 1, total(t, x, search.All()))
+	require.Equal(t, []string{"1"}, entriesOf(t, folder))
+}
+
+func TestOpenNewest_OnlyWithoutPosition_IsEmpty(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	newGeneration(t, folder, "")
+	x := openNewest(t, folder)
+	require.Empty(t, x.Position())
+	require.Zero(t, total(t, x, search.All()))
+	require.Len(t, entriesOf(t, folder), 1)
+}
+
+func TestOpenNewest_ForeignFolder_IsLeftAlone(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	newGeneration(t, folder, "a")
+	foreign := filepath.Join(folder, "2")
+	require.NoError(t, os.Mkdir(foreign, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(foreign, manifestFile), []byte("a manifest of something else\n"), 0o600))
+	x := openNewest(t, folder)
+	require.Equal(t, "a", x.Position())
+	text, err := os.ReadFile(filepath.Join(foreign, manifestFile))
+	require.NoError(t, err)
+	require.Equal(t, "a manifest of something else\n", string(text))
+
+	next, err := OpenNext(options(folder))
+	require.NoError(t, err)
+	require.NoError(t, next.Discard())
+	require.Equal(t, []string{"1", "2"}, entriesOf(t, folder), "the third one is discarded")
+}
+
+func TestOpenNewest_OtherAnalyzer_IsDeleted(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	newGeneration(t, folder, "a")
+	o := options(folder)
+	o.Analyzer = "analyzer 2"
+	x, err := OpenNewest(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, x.Close()) })
+	require.Empty(t, x.Position())
+	require.Equal(t, []string{"1"}, entriesOf(t, folder))
+}
+
+func TestOpenNewest_InUse_IsRefused(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	newGeneration(t, folder, "a")
+	openNewest(t, folder)
+	_, err := OpenNewest(options(folder))
+	require.ErrorIs(t, err, ErrLocked)
+}
