@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 type searchable struct {
 	*app
 	config *config.Config
+	log    lockedBuffer
 }
 
 func newSearchable(t *testing.T) *searchable {
@@ -38,9 +41,27 @@ func newSearchable(t *testing.T) *searchable {
 
 func (s *searchable) start(t *testing.T) {
 	t.Helper()
-	a, err := startApp(t, s.config, role{name: "serve", serves: true})
-	require.NoError(t, err)
-	s.app = a
+	s.app = newApp(s.config, newSockets(nil), role{name: "serve", serves: true}, newLogger(&s.log, "info"))
+	t.Cleanup(func() { require.NoError(t, s.Stop(context.Background())) })
+	require.NoError(t, s.Start(t.Context()))
+}
+
+// lockedBuffer is a buffer for concurrent use.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
 }
 
 func (s *searchable) folder() string { return s.config.Search.URL[len("embedded:"):] }
@@ -128,6 +149,22 @@ func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
 	s := newSearchable(t)
 	s.create(t, "Midwife")
 	require.Empty(t, s.titles(t, "babycatcher"))
+	require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
+	require.Eventually(t, func() bool { return slices.Equal(s.titles(t, "babycatcher"), []string{"Midwife"}) }, 30*time.Second, 20*time.Millisecond)
+}
+
+func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
+	t.Parallel()
+	s := newSearchable(t)
+	s.create(t, "Midwife")
+	for problem, text := range map[string]string{":1: ": "role babycatcher =nobody : babycatcher\n", ":3: ": "\n\nnonsense\n"} {
+		require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte(text), 0o600))
+		require.Eventually(t, func() bool {
+			return strings.Contains(s.log.String(), "vocabulary file is not valid; the previous one stays in use") &&
+				strings.Contains(s.log.String(), s.config.Search.Vocabulary+problem)
+		}, 30*time.Second, 20*time.Millisecond)
+		require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
+	}
 	require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
 	require.Eventually(t, func() bool { return slices.Equal(s.titles(t, "babycatcher"), []string{"Midwife"}) }, 30*time.Second, 20*time.Millisecond)
 }
