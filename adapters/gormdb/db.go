@@ -38,10 +38,9 @@ type DB struct {
 	// cannot write. SQLite itself would let all of them ask again and again, and
 	// refuse whoever has bad luck for 5 s.
 	writer *gorm.DB
-	// queue and fixed are further pools of Postgres with settings of their own
-	// (queueSettings, fixedSettings).
-	queue, fixed *gorm.DB
-	more         []*sql.DB
+	// queue is another pool of Postgres with settings of its own (queueSettings).
+	queue *gorm.DB
+	more  []*sql.DB
 	// release ends what Claim has begun.
 	release func() error
 	watch   clockWatch
@@ -92,7 +91,7 @@ func OpenDB(url string, o Options) (*DB, error) {
 
 // openMore opens the pools beside the first.
 func (db *DB) openMore(url string, options gorm.Config) error {
-	db.writer, db.queue, db.fixed = db.gorm, db.gorm, db.gorm
+	db.writer, db.queue = db.gorm, db.gorm
 	another := func(as **gorm.DB, open func() (*sql.DB, error)) error {
 		pool, err := open()
 		if err != nil {
@@ -103,9 +102,7 @@ func (db *DB) openMore(url string, options gorm.Config) error {
 		return err
 	}
 	if db.pg() {
-		return errors.Join(
-			another(&db.queue, func() (*sql.DB, error) { return openPostgres(url, queueSettings, queueConnections) }),
-			another(&db.fixed, func() (*sql.DB, error) { return openPostgres(url, fixedSettings, fixedConnections) }))
+		return another(&db.queue, func() (*sql.DB, error) { return openPostgres(url, queueSettings, queueConnections) })
 	}
 	if err := another(&db.writer, func() (*sql.DB, error) { return db.dialect.openWriter(url) }); err != nil {
 		return err
@@ -235,15 +232,6 @@ func (db *DB) aside(ctx context.Context) *gorm.DB {
 		return db.unprepared(ctx)
 	}
 	return unprepared(db.queue.WithContext(ctx))
-}
-
-// alone is q for a statement that is a transaction of its own and always the
-// same, so that it need not be planned each time.
-func (db *DB) alone(ctx context.Context) *gorm.DB {
-	if db.current(ctx) != nil {
-		return db.q(ctx)
-	}
-	return db.fixed.WithContext(ctx)
 }
 
 // maxTries bounds how often a transaction that lost a race is run again.

@@ -79,12 +79,7 @@ func (d dialect) openWriter(dsn string) (*sql.DB, error) {
 const (
 	connections      = 16
 	queueConnections = 4
-	fixedConnections = 8
 )
-
-// fixedSettings are for statements whose plan does not depend on their values:
-// planning the two inserts of an application takes as long as doing them.
-var fixedSettings = map[string]string{"plan_cache_mode": "force_generic_plan"}
 
 // queueSettings are for statements that claim, start and settle work. If the
 // server crashes, the last of them may be forgotten, and what they were about
@@ -110,14 +105,8 @@ func openPostgres(dsn string, more map[string]string, most int) (*sql.DB, error)
 		// them in the server when the client could not say so any more.
 		"statement_timeout":                   "60s",
 		"idle_in_transaction_session_timeout": "60s",
-		// A generic plan does not know how common a word is and walks the whole
-		// table for a rare one (434 ms instead of 4 at a million rows).
-		"plan_cache_mode": "force_custom_plan",
-		// Every query has an index, and the planner, which does not know what it
-		// costs to read a text from outside of its row, passes it by (20 ms became
-		// 400). Tables are in memory or on flash; plans are too short-lived to be
+		// Tables are in memory or on flash; plans are too short-lived to be
 		// compiled.
-		"enable_seqscan":   "off",
 		"random_page_cost": "1.1",
 		"jit":              "off",
 	} {

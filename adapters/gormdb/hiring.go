@@ -119,7 +119,7 @@ func (d Applications) addAtOnce(ctx context.Context, r applicationRow, told even
 		return err
 	}
 	// Past GORM, whose reading of the placeholders takes a fifth of the time.
-	res, err := d.alone(ctx).Statement.ConnPool.ExecContext(ctx, `WITH added AS (
+	res, err := d.q(ctx).Statement.ConnPool.ExecContext(ctx, `WITH added AS (
 			INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at, withdrawn_at, resume_url)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $19) ON CONFLICT (listing_id, applicant_id) DO NOTHING RETURNING id)
 		INSERT INTO outbox (id, type, subject, payload, recorded_at, attempts, trace)
