@@ -1,7 +1,6 @@
 package gormdb
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -79,13 +78,8 @@ func (j *jsonText) Scan(v any) error {
 }
 
 func toJSON(v any) (jsonText, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return "", err
-	}
-	return jsonText(bytes.TrimSpace(b.Bytes())), nil
+	text, err := json.Marshal(v)
+	return jsonText(text), err
 }
 
 // jsonArray reads a column that holds an array; an empty one is nil.
