@@ -29,10 +29,15 @@ type Pagination struct {
 	TotalPages int `json:"totalPages"`
 }
 
+// Next is the cursor of the next page, empty on the last one.
+type Next struct {
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
 // Beyond stands beside a pagination and serves readers of long lists.
 type Beyond struct {
-	TotalIsEstimate bool   `json:"totalIsEstimate,omitempty"`
-	NextCursor      string `json:"nextCursor,omitempty"`
+	TotalIsEstimate bool `json:"totalIsEstimate,omitempty"`
+	Next
 }
 
 func paginate[T any](r page.Result[T], p web.Paging) Pagination {
@@ -40,5 +45,5 @@ func paginate[T any](r page.Result[T], p web.Paging) Pagination {
 }
 
 func beyond[T any](r page.Result[T]) Beyond {
-	return Beyond{TotalIsEstimate: r.TotalIsEstimate, NextCursor: r.NextCursor}
+	return Beyond{TotalIsEstimate: r.TotalIsEstimate, Next: Next{r.NextCursor}}
 }

@@ -18,7 +18,7 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 				if err != nil {
 					return web.Reply[recommendationsView]{}, err
 				}
-				v := recommendationsView{Recommendations: make([]recommendationView, len(r.Items)), Total: r.Total, Beyond: Beyond{NextCursor: r.NextCursor}}
+				v := recommendationsView{Recommendations: make([]recommendationView, len(r.Items)), Total: r.Total, Next: Next{r.NextCursor}}
 				for i, item := range r.Items {
 					v.Recommendations[i] = viewRecommendation(item)
 				}
@@ -84,7 +84,7 @@ type recommendationView struct {
 type recommendationsView struct {
 	Recommendations []recommendationView `json:"recommendations"`
 	Total           int                  `json:"total"`
-	Beyond
+	Next
 }
 
 func viewRecommendation(r jobseeker.Recommendation) recommendationView {

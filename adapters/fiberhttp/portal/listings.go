@@ -30,7 +30,7 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 				if err != nil {
 					return web.Reply[listingsView]{}, err
 				}
-				v := listingsView{Listings: make([]foundListing, len(r.Items)), Beyond: beyond(r.Result), foundView: viewAnswer(r)}
+				v := listingsView{Listings: make([]foundListing, len(r.Items)), Next: Next{r.NextCursor}, foundView: viewAnswer(r)}
 				v.Pagination.Page, v.Pagination.Limit, v.Pagination.Total = in.Page, in.Limit, r.Total
 				for i, h := range r.Items {
 					v.Listings[i] = foundListing{viewSummary(h), found.NewMatch(h)}
@@ -47,7 +47,7 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 				if err != nil {
 					return web.Reply[searchView]{}, err
 				}
-				v := searchView{Results: make([]searchResult, len(r.Items)), Total: r.Total, Beyond: beyond(r.Result), foundView: viewAnswer(r)}
+				v := searchView{Results: make([]searchResult, len(r.Items)), Total: r.Total, Next: Next{r.NextCursor}, foundView: viewAnswer(r)}
 				for i, h := range r.Items {
 					v.Results[i] = searchResult{foundListing: foundListing{viewSummary(h), found.NewMatch(h)}, Relevance: h.Relevance}
 				}

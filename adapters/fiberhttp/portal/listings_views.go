@@ -67,7 +67,7 @@ type listingsView struct {
 		Limit int `json:"limit"`
 		Total int `json:"total"`
 	} `json:"pagination"`
-	Beyond
+	Next
 	foundView
 }
 
@@ -79,7 +79,7 @@ type searchResult struct {
 type searchView struct {
 	Results []searchResult `json:"results"`
 	Total   int            `json:"total"`
-	Beyond
+	Next
 	foundView
 }
 

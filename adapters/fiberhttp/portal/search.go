@@ -33,7 +33,7 @@ func searchRoutes(s *listings.Service, k *jobseeker.Service) []web.Route {
 					v.Search.Jobs[i] = viewFound(h, saved[h.Listing.ID])
 				}
 				v.Search.Pagination = seekerPagination(r.Result, web.Paging{Page: in.Page, Limit: in.Limit, Cursor: in.Cursor})
-				v.Search.Beyond, v.Search.foundView = beyond(r.Result), viewAnswer(r)
+				v.Search.Next, v.Search.foundView = Next{r.NextCursor}, viewAnswer(r)
 				return web.OK(v, ""), nil
 			}).Rewording(seekerSearchWords)},
 	}
@@ -153,7 +153,7 @@ type seekerSearchView struct {
 	Search struct {
 		Jobs       []foundJob       `json:"jobs"`
 		Pagination SeekerPagination `json:"pagination"`
-		Beyond
+		Next
 		foundView
 	} `json:"search"`
 }
