@@ -29,7 +29,8 @@ const (
 )
 
 // bulkhead keeps searches from taking all of the processors, and all of the
-// connections by which the database is read for their results. Each search waits for one of the slots, and the time that it
+// connections by which the database is read for their results. Each search waits
+// for one of the slots, of which there are two for each processor. The time that it
 // holds one is charged to the client's network.
 type bulkhead struct {
 	slots   chan struct{}
@@ -49,13 +50,11 @@ type cost struct {
 }
 
 func newBulkhead(n Needs) *bulkhead {
-	slots, timeout := n.SearchSlots, n.SearchTimeout
-	if slots <= 0 {
-		slots = min(maxSlots, 2*runtime.GOMAXPROCS(0))
-	}
+	timeout := n.SearchTimeout
 	if timeout <= 0 {
 		timeout = DefaultSearchTimeout
 	}
+	slots := min(maxSlots, 2*runtime.GOMAXPROCS(0))
 	return &bulkhead{slots: make(chan struct{}, slots), timeout: timeout, clock: n.Clock, budget: n.SearchCPU, costs: map[string]*cost{}}
 }
 

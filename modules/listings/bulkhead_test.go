@@ -70,7 +70,8 @@ var nurse = FindInput{Text: "nurse", Page: page.Request{Number: 1, Size: 20}}
 
 func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 	t.Parallel()
-	s, index, _ := searching(Needs{SearchSlots: 1, SearchTimeout: time.Minute})
+	s, index, _ := searching(Needs{SearchTimeout: time.Minute})
+	s.searches.slots = make(chan struct{}, 1)
 	errs := make(chan error, 2)
 	find := func(ctx context.Context) {
 		_, err := s.Find(ctx, auth.Actor{}, nurse)
@@ -127,7 +128,8 @@ func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
 
 func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 	t.Parallel()
-	s, index, clock := searching(Needs{SearchSlots: 4, SearchTimeout: time.Minute, SearchCPU: 5 * time.Second})
+	s, index, clock := searching(Needs{SearchTimeout: time.Minute, SearchCPU: 5 * time.Second})
+	s.searches.slots = make(chan struct{}, 4)
 	from := func(address string) error {
 		_, err := s.Find(audit.WithAddress(t.Context(), address), auth.Actor{}, nurse)
 		return err
@@ -151,7 +153,8 @@ func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 
 func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 	t.Parallel()
-	s, index, _ := searching(Needs{SearchSlots: 1, SearchTimeout: time.Minute})
+	s, index, _ := searching(Needs{SearchTimeout: time.Minute})
+	s.searches.slots = make(chan struct{}, 1)
 	close(index.release)
 	for text, ok := range map[string]bool{
 		"nurse -a1 -b1 -c1 -d1 -e1":        true,

@@ -32,9 +32,6 @@ type Needs struct {
 	Gazetteer     Gazetteer
 	Organizations Organizations
 	Seekers       Seekers
-	// SearchSlots is how many searches run at once, zero for two for each processor,
-	// at most 8.
-	SearchSlots int
 	// SearchTimeout is the time of a search, zero for DefaultSearchTimeout.
 	SearchTimeout time.Duration
 	// SearchCPU is the time that the searches of one network may take in 10 s,
