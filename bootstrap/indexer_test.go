@@ -32,7 +32,7 @@ func newIndexed(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storag
 	clk := kit.NewClock()
 	v, err := search.Load()
 	require.NoError(t, err)
-	index, err := searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: "1", Vocabulary: v.Version()})
+	index, err := searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: "1"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, index.Close()) })
 	x := &indexed{Storage: open(t, clk), index: index, parser: search.Parser{Vocabulary: v}, org: stores.NewID(), now: clk.Now()}

@@ -65,7 +65,6 @@ type finder struct {
 	slots          map[*part][]slotPlan
 	exact, relaxed []ranked
 	total          int
-	relaxedTotal   int
 	facets         map[string]*facetCounts
 }
 
@@ -370,7 +369,6 @@ func (f *finder) collectRelaxed(pl *plan, hits vector, costs counters) {
 		costs.compare(uint64(f.q.MaxCost), equal, greater)
 		hits.andNot(greater)
 	}
-	f.relaxedTotal += hits.count()
 	pl.best[classRelaxed].addByCost(f.evaluation, hits, costs)
 }
 
@@ -418,7 +416,7 @@ func (f *finder) freePlaces() int {
 
 // result puts the page together.
 func (f *finder) result() search.Result {
-	r := search.Result{Total: f.total, RelaxedTotal: f.relaxedTotal, Facets: map[string]map[string]int{}}
+	r := search.Result{Total: f.total, Facets: map[string]map[string]int{}}
 	for prefix, c := range f.facets {
 		r.Facets[prefix] = make(map[string]int, len(c.keys))
 		for i, key := range c.keys {

@@ -40,12 +40,11 @@ var ErrLocked = errors.New("search index is used by another process")
 
 // manifest is the content of the index at a checkpoint.
 type manifest struct {
-	Analyzer   string            `json:"analyzer"`
-	Vocabulary string            `json:"vocabulary"`
-	Position   string            `json:"position"`
-	NextFile   int               `json:"nextFile"`
-	Segments   []manifestSegment `json:"segments"`
-	Deleted    []tombstone       `json:"deleted"`
+	Analyzer string            `json:"analyzer"`
+	Position string            `json:"position"`
+	NextFile int               `json:"nextFile"`
+	Segments []manifestSegment `json:"segments"`
+	Deleted  []tombstone       `json:"deleted"`
 }
 
 type manifestSegment struct {
@@ -77,9 +76,6 @@ func (x *Index) openFolder() (parts []*part, err error) {
 		return nil, errors.Join(fmt.Errorf("search index cannot be written to %s: %w", x.options.Folder, err), root.Close(), lock.Unlock())
 	}
 	m, err := x.folder.readManifest()
-	if x.options.Rebuild {
-		m, err = nil, x.folder.discard()
-	}
 	if err == nil && m != nil {
 		parts, err = x.load(m)
 	}
@@ -107,7 +103,7 @@ func (x *Index) load(m *manifest) ([]*part, error) {
 	if m.Analyzer != x.options.Analyzer {
 		return nil, fmt.Errorf("%w: analyzer is %q, expected %q", ErrOutdated, m.Analyzer, x.options.Analyzer)
 	}
-	x.options.Vocabulary, x.position, x.folder.next = m.Vocabulary, m.Position, m.NextFile
+	x.position, x.folder.next = m.Position, m.NextFile
 	for _, t := range m.Deleted {
 		x.tombstones.add(t.ID, t.Version)
 	}
@@ -255,15 +251,6 @@ func (f *folder) readManifest() (*manifest, error) {
 	return m, nil
 }
 
-// discard removes the manifest, and with it the content.
-func (f *folder) discard() error {
-	err := f.root.Remove(manifestFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
 // removeExcept removes the files that the manifest does not name.
 func (f *folder) removeExcept(m *manifest) error {
 	named := map[string]bool{}
@@ -297,7 +284,7 @@ func (x *Index) checkpoint() error {
 		return nil
 	}
 	st, err := x.acquire()
-	m := &manifest{Analyzer: x.options.Analyzer, Vocabulary: x.options.Vocabulary, Position: x.position, Deleted: x.tombstones.list()}
+	m := &manifest{Analyzer: x.options.Analyzer, Position: x.position, Deleted: x.tombstones.list()}
 	x.changed = false
 	x.writing.Unlock()
 	if err != nil {

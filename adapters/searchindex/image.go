@@ -29,7 +29,7 @@ const (
 	footerSize  = 4*4 + len(imageMagic)
 )
 
-// Errors of Open. The index has to be rebuilt, see Options.Rebuild.
+// Errors of Open. The index has to be built again, in another folder.
 var (
 	// ErrDamaged means that a file is incomplete or altered.
 	ErrDamaged = errors.New("search index is damaged")

@@ -77,11 +77,6 @@ type Options struct {
 	// was written with another one is outdated.
 	Normalize func(word string) string
 	Analyzer  string
-	// Vocabulary is stored in a new index. Open accepts any, see
-	// Index.Vocabulary.
-	Vocabulary string
-	// Rebuild starts with an empty index and discards what the folder stores.
-	Rebuild bool
 	// CheckpointInterval is how often changes are written to the folder, 5
 	// seconds by default. Changes after the last checkpoint have to be applied
 	// again after a crash.
@@ -149,10 +144,6 @@ func Open(o Options) (*Index, error) {
 	x.done.Go(func() { x.maintain(ctx) })
 	return x, nil
 }
-
-// Vocabulary returns the version of the vocabulary that the index was created
-// with.
-func (x *Index) Vocabulary() string { return x.options.Vocabulary }
 
 // Close implements search.Index. It writes a checkpoint first.
 func (x *Index) Close() error {

@@ -32,7 +32,7 @@ func newLab(t *testing.T) *lab {
 	t.Helper()
 	v, err := search.Load()
 	require.NoError(t, err)
-	index, err := searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: "1", Vocabulary: v.Version()})
+	index, err := searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: "1"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, index.Close()) })
 	places := gazetteer.New()

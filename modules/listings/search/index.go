@@ -265,9 +265,6 @@ type Result struct {
 	Hits []Hit
 	// Total is the exact number of exact hits.
 	Total int
-	// RelaxedTotal is the number of relaxed hits up to MaxCost, shown or not. It
-	// is 0 if the page has no free place for them.
-	RelaxedTotal int
 	// Facets has, by prefix and key, the number of exact hits. Keys without hits
 	// are left out.
 	Facets map[string]map[string]int
