@@ -2,6 +2,7 @@ package gormdb
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -90,8 +91,18 @@ func (d SavedSearches) Unresolved(ctx context.Context, n int) ([]jobseeker.Searc
 }
 
 // SetResolved implements jobseeker.Searches.
-func (d SavedSearches) SetResolved(ctx context.Context, id, resolved string) error {
-	return wrap(d.q(ctx).Exec("UPDATE saved_searches SET resolved_query = ? WHERE id = ?", resolved, id).Error)
+func (d SavedSearches) SetResolved(ctx context.Context, resolved map[string]string) error {
+	if len(resolved) == 0 {
+		return nil
+	}
+	// In one order, so that two processes do not wait for each other.
+	ids := slices.Sorted(maps.Keys(resolved))
+	args := make([]any, 0, 2*len(ids)+1)
+	for _, id := range ids {
+		args = append(args, id, resolved[id])
+	}
+	return wrap(d.unprepared(ctx).Exec("UPDATE saved_searches SET resolved_query = CASE id"+strings.Repeat(" WHEN ? THEN ?", len(ids))+" END WHERE ?",
+		append(args, d.dialect.among(ids))...).Error)
 }
 
 // Alerts stores what is between new listings and the users who wait for them.

@@ -72,7 +72,7 @@ func TestEverySeekersQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_ = s.Searches.EndAlerts(ctx, id)
 	_, _ = s.Searches.After(ctx, id, 10)
 	_, _ = s.Searches.Unresolved(ctx, 10)
-	_ = s.Searches.SetResolved(ctx, id, "x")
+	_ = s.Searches.SetResolved(ctx, map[string]string{id: "x"})
 	_ = s.Alerts.Collect(ctx, id)
 	_, _ = s.Alerts.Claim(ctx, 10, now, now)
 	_ = s.Alerts.Keep(ctx, []string{id}, now)

@@ -188,9 +188,9 @@ type Searches interface {
 	After(ctx context.Context, id string, n int) ([]Search, error)
 	// Unresolved returns at most n searches that have a query and no Resolved.
 	Unresolved(ctx context.Context, n int) ([]Search, error)
-	// SetResolved stores the resolved query of a search. It does nothing if the
-	// search has been deleted.
-	SetResolved(ctx context.Context, id, resolved string) error
+	// SetResolved stores resolved queries by the ids of their searches, at most
+	// 1,000, in one statement. Searches that have been deleted are ignored.
+	SetResolved(ctx context.Context, resolved map[string]string) error
 }
 
 // Alerts keeps what is between a new listing and the user who waits for it.

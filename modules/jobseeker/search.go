@@ -2,6 +2,7 @@ package jobseeker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,19 +122,25 @@ func (s *Service) ResolveSearches(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, search := range searches {
-			resolved, err := s.resolve(ctx, search.Query)
-			if err != nil || resolved == "" {
-				return err
-			}
-			if err := s.Searches.SetResolved(ctx, search.ID, resolved); err != nil {
-				return err
-			}
-		}
-		if len(searches) < searchesAtOnce {
-			return nil
+		resolved, err := s.resolveAll(ctx, searches)
+		if err := errors.Join(s.Searches.SetResolved(ctx, resolved), err); err != nil || len(resolved) < searchesAtOnce {
+			return err
 		}
 	}
+}
+
+// resolveAll returns the resolved queries by the ids of their searches, up to the
+// first that cannot be resolved now.
+func (s *Service) resolveAll(ctx context.Context, searches []Search) (resolved map[string]string, err error) {
+	resolved = map[string]string{}
+	for _, search := range searches {
+		text, err := s.resolve(ctx, search.Query)
+		if err != nil || text == "" {
+			return resolved, err
+		}
+		resolved[search.ID] = text
+	}
+	return resolved, nil
 }
 
 // check finds what is wrong with a search, and names one without a name.

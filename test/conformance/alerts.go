@@ -96,15 +96,17 @@ func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		got, err = s.Searches.Unresolved(ctx, 1)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
-		require.NoError(t, s.Searches.SetResolved(ctx, first.ID, "nurse "))
-		require.NoError(t, s.Searches.SetResolved(ctx, id(), "nurse "))
+		require.NoError(t, s.Searches.SetResolved(ctx, nil))
+		require.NoError(t, s.Searches.SetResolved(ctx, map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", id(): "porter"}))
 		got, err = s.Searches.Unresolved(ctx, 10)
 		require.NoError(t, err)
 		require.Equal(t, []jobseeker.Search{second}, got)
-		first.Resolved = "nurse "
-		got, err = s.Searches.Of(ctx, first.UserID, 10)
-		require.NoError(t, err)
-		require.Equal(t, []jobseeker.Search{first}, got)
+		first.Resolved, resolved.Resolved = "nurse ", "'midwife' "
+		for _, search := range []jobseeker.Search{first, resolved} {
+			got, err = s.Searches.Of(ctx, search.UserID, 10)
+			require.NoError(t, err)
+			require.Equal(t, []jobseeker.Search{search}, got)
+		}
 	})
 
 	t.Run("lets one after the other look at a user's", func(t *testing.T) {
