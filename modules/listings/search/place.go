@@ -32,10 +32,6 @@ type Places interface {
 	// "Springfield, IL", "Kent", "Ireland". A qualifier narrows; without one the
 	// largest place of the name is meant. It takes microseconds.
 	Resolve(text string) (Place, bool)
-}
-
-// PlaceCorrector is implemented by Places that also know misspelt names.
-type PlaceCorrector interface {
 	// Correct finds the place that a misspelt name may mean.
 	Correct(text string) (Place, bool)
 }

@@ -71,7 +71,7 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 			return longer, longer.Name, true
 		}
 	}
-	if other, found := r.correctPlace(name); found && (len(word) >= minMisspeltPlace || r.isMarked(start)) && (!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
+	if other, found := r.Places.Correct(name); found && (len(word) >= minMisspeltPlace || r.isMarked(start)) && (!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
 		return other, other.Name, true
 	}
 	return p, "", ok
@@ -86,13 +86,6 @@ const minMisspeltPlace = 6
 
 // isMarked reports whether a marker stands before token i.
 func (r *run) isMarked(i int) bool { return i > 0 && markers[r.tokens[i-1].Word] }
-
-func (r *run) correctPlace(name string) (Place, bool) {
-	if c, ok := r.Places.(PlaceCorrector); ok {
-		return c.Correct(name)
-	}
-	return Place{}, false
-}
 
 // homes are the countries of the vocabulary's jobs.
 var homes = [...]string{"United Kingdom", "Ireland", "United States"}
