@@ -12,7 +12,7 @@ func (l *Listing) document(v *search.Vocabulary) *search.Document {
 	d := &search.Document{
 		ID: l.ID, Version: l.Version, Keys: l.keys(v),
 		Title: search.WordsOf(l.Title), Body: search.WordsOf(l.texts()...),
-		SortTitle: lowerASCII(l.Title), SortLocation: lowerASCII(l.Location),
+		SortTitle: search.LowerASCII(l.Title), SortLocation: search.LowerASCII(l.Location),
 	}
 	if l.PostedAt != nil {
 		d.PostedAt = *l.PostedAt
@@ -74,22 +74,10 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 		keys = append(keys, nameKey(keyEmployerName, l.Company))
 	}
 	if l.Place != nil {
-		keys = append(keys, nameKey(keyPlaceName, placeLabel(l.Place)))
+		keys = append(keys, nameKey(keyPlaceName, l.Place.Label()))
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
-}
-
-// placeLabel returns the name of a place with what distinguishes it from others of the name.
-func placeLabel(p *Place) string {
-	within := CountryName(p.Country)
-	if p.Kind == Town && p.Region != "" {
-		within = p.Region
-	}
-	if within == p.Name || p.Kind == Country {
-		return p.Name
-	}
-	return p.Name + ", " + within
 }
 
 // nameKey returns the key of a name: folded, to be found by its beginning, and as it
@@ -116,13 +104,3 @@ const (
 	keyEmployerName   = "employer.name:"
 	keyPlaceName      = "place.name:"
 )
-
-// lowerASCII returns the text by which listings are sorted.
-func lowerASCII(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, s)
-}

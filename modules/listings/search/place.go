@@ -36,6 +36,19 @@ type Places interface {
 	Correct(text string) (Place, bool)
 }
 
+// Label returns the name of the place with what distinguishes it from others of the
+// name: the region of a town, or the country.
+func (p *Place) Label() string {
+	within := CountryName(p.Country)
+	if p.Kind == Town && p.Region != "" {
+		within = p.Region
+	}
+	if within == p.Name || p.Kind == Country {
+		return p.Name
+	}
+	return p.Name + ", " + within
+}
+
 // CountryName returns the name of the country with the code.
 func CountryName(code string) string {
 	switch code {

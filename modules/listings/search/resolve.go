@@ -85,7 +85,7 @@ func (q *query) context() Context {
 			ctx.Concepts = append(ctx.Concepts, p.form.Readings[0].Concept)
 		}
 		for _, place := range p.term.Places {
-			ctx.Country = lowerASCII(place.Country)
+			ctx.Country = LowerASCII(place.Country)
 		}
 	}
 	ctx.HasWord = func(word string) bool { return words[word] }

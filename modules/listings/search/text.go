@@ -32,7 +32,7 @@ func Tokens(text string) []Token {
 // AppendTokens is Tokens with a slice to append to, for analyzing many texts
 // without garbage.
 func AppendTokens(tokens []Token, text string) []Token {
-	s := scanner{text: text, lower: lowerASCII(text)}
+	s := scanner{text: text, lower: LowerASCII(text)}
 	last := 0
 	for s.next() {
 		tokens = append(tokens, Token{
@@ -346,9 +346,9 @@ func digits(s string) bool {
 	return s != ""
 }
 
-// lowerASCII converts the ASCII letters to lower case and leaves every other
+// LowerASCII converts the ASCII letters to lower case and leaves every other
 // byte where it is.
-func lowerASCII(s string) string {
+func LowerASCII(s string) string {
 	i := 0
 	for i < len(s) && (s[i] < 'A' || s[i] > 'Z') {
 		i++

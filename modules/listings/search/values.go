@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 )
@@ -12,15 +11,7 @@ func (t *Term) Values() (values []string) {
 		values = append(values, c.Label)
 	}
 	for _, p := range t.Places {
-		region := CountryName(p.Country)
-		if p.Kind == Town {
-			region = cmp.Or(p.Region, region)
-		}
-		if region == p.Name {
-			values = append(values, p.Name)
-			continue
-		}
-		values = append(values, p.Name+", "+region)
+		values = append(values, p.Label())
 	}
 	if t.Pay != nil {
 		values = append(values, t.Pay.text())
