@@ -12,8 +12,8 @@ func (s *Service) CountByStatus(ctx context.Context, organizationID string) (map
 	return s.Listings.CountByStatus(ctx, organizationID)
 }
 
-// Viewed is one of the organization's listings, whatever its state, and how
-// often it was seen, or ErrJobNotFound.
+// Viewed returns one of the organization's listings, in any state, with its number
+// of views, or ErrJobNotFound.
 func (s *Service) Viewed(ctx context.Context, organizationID, listingID string) (Listing, int, error) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Applicable is what applying to a listing needs to know of it.
+// Applicable is the part of a listing that applications need.
 type Applicable struct {
 	ID             string
 	OrganizationID string
@@ -13,7 +13,7 @@ type Applicable struct {
 	Questions      []Question
 }
 
-// ForApply shows a public listing to whoever wants to apply, or ErrNotFound.
+// ForApply returns a public listing for an application, or ErrNotFound.
 func (s *Service) ForApply(ctx context.Context, listingID string) (Applicable, error) {
 	l, err := s.Detail(ctx, listingID)
 	if err != nil {
@@ -22,7 +22,8 @@ func (s *Service) ForApply(ctx context.Context, listingID string) (Applicable, e
 	return Applicable{ID: l.ID, OrganizationID: l.OrganizationID, Title: l.Title, Questions: l.Questions}, nil
 }
 
-// Titles maps those of the ids that exist, in whatever state, to their titles.
+// Titles returns the titles of the listings by id, in any state. Unknown ids are
+// left out.
 func (s *Service) Titles(ctx context.Context, ids []string) (map[string]string, error) {
 	if len(ids) == 0 {
 		return map[string]string{}, nil
@@ -30,7 +31,8 @@ func (s *Service) Titles(ctx context.Context, ids []string) (map[string]string, 
 	return s.Listings.Titles(ctx, ids)
 }
 
-// Briefs returns those of the ids that exist, in whatever state, in any order.
+// Briefs returns the listings with the ids, in any state and order. Unknown ids are
+// left out.
 func (s *Service) Briefs(ctx context.Context, ids []string) ([]Brief, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -10,17 +10,17 @@ import (
 // sweepBatch is how many listings one transaction closes.
 const sweepBatch = 200
 
-// CloseExpired tells the world of the listings whose deadline has passed since
-// the last sweep and returns how many they were. Any number of sweepers may
-// run at once.
+// CloseExpired closes the listings whose deadline has passed since the last call,
+// records events for them and returns their number. It is safe for concurrent use
+// by several processes.
 func (s *Service) CloseExpired(ctx context.Context) (int, error) {
 	return s.sweep(ctx, func(ctx context.Context, now time.Time) ([]Listing, error) {
 		return s.Listings.Expired(ctx, now, sweepBatch)
 	}, func(*Listing) {})
 }
 
-// CloseOrganization closes every public listing of an organization that has
-// nobody left.
+// CloseOrganization closes every public listing of an organization without
+// members.
 func (s *Service) CloseOrganization(ctx context.Context, organizationID string) error {
 	_, err := s.sweep(ctx, func(ctx context.Context, _ time.Time) ([]Listing, error) {
 		return s.Listings.OpenOf(ctx, organizationID, sweepBatch)

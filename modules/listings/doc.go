@@ -1,5 +1,5 @@
-// Package listings owns the job listings of organizations: what they say, when
-// the public sees them, and how they are found.
+// Package listings manages the job listings of organizations: their content, their
+// states, and the search for the public ones.
 //
 //	 (create) ──▶ draft ──status──▶ active ◀──status──▶ inactive
 //	    │                            │  ▲                  │

@@ -10,18 +10,18 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Table is an organization's listings as an export shows them.
+// Table contains the rows of an export of an organization's listings.
 type Table struct{ s *Service }
 
 // Table returns the organization's listings as a table.
 func (s *Service) Table() Table { return Table{s} }
 
-// Columns are the names of the cells of a row.
+// Columns returns the names of the columns.
 func (Table) Columns() []string {
 	return []string{"id", "title", "department", "company", "location", "contract_type", "status", "salary_min", "salary_max", "salary_currency", "views", "applications", "posted_at", "application_deadline", "updated_at"}
 }
 
-// Check is nil for filters that the table has.
+// Check returns an error for unknown filters.
 func (Table) Check(filters map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(filters)) {
 		if name != "status" {
@@ -34,7 +34,7 @@ func (Table) Check(filters map[string]string) error {
 	return nil
 }
 
-// Count is how many rows there are.
+// Count returns the number of rows.
 func (t Table) Count(ctx context.Context, organizationID string, filters map[string]string) (int, error) {
 	return t.s.Listings.Count(ctx, organizationID, Status(filters["status"]))
 }
@@ -50,7 +50,7 @@ type Exported struct {
 	UpdatedAt                                              time.Time
 }
 
-// Rows adds at most n rows after the cursor to the page, the newest first.
+// Rows appends at most n rows after the cursor to the page, the newest first.
 func (t Table) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int, page *csvfile.Page) (string, error) {
 	return t.s.Listings.Export(ctx, organizationID, Status(filters["status"]), cursor, n, func(e *Exported) {
 		for _, text := range [...]string{e.ID, e.Title, e.Department, e.Company, e.Location, e.ContractType, string(e.Status)} {

@@ -13,8 +13,7 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// PublicMany returns those of the ids that are public at this moment, in any
-// order.
+// PublicMany returns the listings with the ids that are public now, in any order.
 func (s *Service) PublicMany(ctx context.Context, ids []string) ([]Listing, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -63,7 +62,7 @@ func (s *Service) Resolve(ctx context.Context, text string) (resolved string, er
 	return resolved, err
 }
 
-// Gather reads those of the ids that are public now.
+// Gather reads the listings with the ids that are public now.
 func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {
 	ls, err := s.PublicMany(ctx, ids)
 	if err != nil {

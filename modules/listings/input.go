@@ -9,8 +9,8 @@ import (
 	"github.com/locumhq/locum/core/id"
 )
 
-// CreateInput is a new listing as an employer sends it. Of the statuses only
-// draft can be asked for; every other one is ignored.
+// CreateInput is the input for a new listing. Status may be draft; other values
+// are ignored.
 type CreateInput struct {
 	Title       string `json:"title" validate:"notblank,max=200"`
 	Description string `json:"description" validate:"notblank,max=20000"`
@@ -18,7 +18,7 @@ type CreateInput struct {
 	Status *string `json:"status"`
 }
 
-// UpdateInput is a change: what is absent stays as it is.
+// UpdateInput is the input for a change. Absent fields stay unchanged.
 type UpdateInput struct {
 	Title       *string `json:"title" validate:"omitempty,notblank,max=200"`
 	Description *string `json:"description" validate:"omitempty,notblank,max=20000"`
@@ -27,7 +27,7 @@ type UpdateInput struct {
 }
 
 // Details are the optional fields of a listing. An empty text, list or salary
-// object takes the value away.
+// object clears the value.
 type Details struct {
 	Department          *string          `json:"department" validate:"omitempty,max=200"`
 	ContractType        *string          `json:"contractType" validate:"omitempty,oneof='' permanent temporary contract"`
@@ -42,15 +42,15 @@ type Details struct {
 	Questions           *[]QuestionInput `json:"questions" validate:"omitempty,max=50,dive"`
 }
 
-// QuestionInput is a question as an employer sends it. One without an id gets
-// one, which stays with it.
+// QuestionInput is the input for a question. A question without an id is given
+// one, which it keeps.
 type QuestionInput struct {
 	ID       string `json:"id" validate:"max=64"`
 	Text     string `json:"text" validate:"notblank,max=500"`
 	Required bool   `json:"required"`
 }
 
-// apply writes what was sent into the content.
+// apply writes the fields that are present into the content.
 func (d Details) apply(c *Content, newID id.Source) error {
 	text := func(to *string, from *string) {
 		if from != nil {
@@ -104,8 +104,8 @@ func (d Details) apply(c *Content, newID id.Source) error {
 	return nil
 }
 
-// ParseMoment reads a moment (RFC 3339) or a date. A date is the day's first
-// moment, or its last if endOfDay: who may apply until the 3rd may do so on it.
+// ParseMoment parses an RFC 3339 date-time or a date. A date is the first instant
+// of the day, or the last one with endOfDay: a deadline includes its day.
 func ParseMoment(s string, endOfDay bool) (time.Time, error) {
 	if day, err := time.Parse(time.DateOnly, s); err == nil {
 		if endOfDay {
@@ -120,7 +120,7 @@ func ParseMoment(s string, endOfDay bool) (time.Time, error) {
 	return inRange(at.UTC().Truncate(time.Microsecond))
 }
 
-// inRange keeps moments to what every database can hold and compare.
+// inRange reports whether every database can store and compare the time.
 func inRange(at time.Time) (time.Time, error) {
 	if at.Year() < 1900 || at.Year() > 9000 {
 		return time.Time{}, fmt.Errorf("must be between the years 1900 and 9000")

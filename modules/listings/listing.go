@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Status is where a listing stands.
+// Status is the state of a listing.
 type Status string
 
 // The statuses. An employer sets the first three; draft exists only from
@@ -26,13 +26,13 @@ const (
 	Archived Status = "archived"
 )
 
-// The values of the fields that are chosen from a set.
+// The values of fields with a fixed set of values.
 var (
 	ContractTypes   = []string{"permanent", "temporary", "contract"}
 	EmploymentTypes = []string{"full-time", "part-time", "bank", "per-diem", "flexible"}
 )
 
-// Listing is one job as its organization keeps it.
+// Listing is a job of an organization.
 type Listing struct {
 	ID             string
 	OrganizationID string
@@ -53,7 +53,7 @@ type Listing struct {
 	UpdatedAt time.Time
 }
 
-// Content is what an employer writes.
+// Content is the part of a listing that employers write.
 type Content struct {
 	Title          string
 	Description    string
@@ -70,14 +70,14 @@ type Content struct {
 	Deadline       *time.Time
 }
 
-// Question is something that applicants are asked.
+// Question is a question to applicants.
 type Question struct {
 	ID       string `json:"id"`
 	Text     string `json:"text"`
 	Required bool   `json:"required"`
 }
 
-// The bounds of what an employer writes, in characters and items.
+// The limits of Content, in characters and items.
 const (
 	maxTitle       = 200
 	maxDescription = 20_000
@@ -88,7 +88,7 @@ const (
 	maxQuestionID  = 64
 )
 
-// check finds what is wrong with the content, in the documented order.
+// check returns the problems of the content, in the documented order.
 func (c *Content) check() error {
 	var bad []fault.Field
 	add := func(name, message string) { bad = append(bad, fault.Field{Name: name, Message: message}) }
@@ -143,13 +143,12 @@ func (c *Content) check() error {
 	return nil
 }
 
-// Public reports whether the world may see the listing at the moment.
+// Public reports whether the listing is public at the time.
 func (l *Listing) Public(now time.Time) bool {
 	return l.Status == Active && l.DeletedAt == nil && l.HiddenAt == nil && (l.Deadline == nil || l.Deadline.After(now))
 }
 
-// SetStatus puts the listing where its employer wants it. It brings an
-// archived or deleted one back.
+// SetStatus changes the status. An archived or deleted listing is restored.
 func (l *Listing) SetStatus(s Status) error {
 	if s != Active && s != Inactive && s != Closed {
 		return fault.InvalidField("status", "must be one of: active, inactive, closed")
@@ -158,7 +157,7 @@ func (l *Listing) SetStatus(s Status) error {
 	return nil
 }
 
-// Archive takes the listing out of use and keeps the first moment of that.
+// Archive archives the listing. ArchivedAt stays that of the first time.
 func (l *Listing) Archive(now time.Time) {
 	l.Status = Archived
 	if l.ArchivedAt == nil {
@@ -174,19 +173,18 @@ func (l *Listing) Delete(now time.Time) {
 	}
 }
 
-// Hide keeps the listing from being public until Unhide, whatever its employer
-// does.
+// Hide makes the listing not public until Unhide, in every status.
 func (l *Listing) Hide(now time.Time) {
 	if l.HiddenAt == nil {
 		l.HiddenAt = &now
 	}
 }
 
-// Unhide undoes Hide.
+// Unhide reverts Hide.
 func (l *Listing) Unhide() { l.HiddenAt = nil }
 
-// Restore undoes Delete. An archived listing that was not deleted is not
-// restored but given a status.
+// Restore reverts Delete. It fails for an archived listing that is not deleted,
+// for which SetStatus is meant.
 func (l *Listing) Restore() error {
 	if l.DeletedAt == nil {
 		return ErrNotDeleted
@@ -212,9 +210,9 @@ func (l *Listing) Renew(now time.Time, days int) error {
 	return l.SetStatus(Active)
 }
 
-// Copy is a new listing with the same content, not yet settled. A deadline
-// that has passed is not copied: the copy would be born closed. The copy of a
-// hidden listing is hidden.
+// Copy returns a new listing with the same content, to which settle has not been
+// applied. It has no deadline that has passed, which would close it at once. The
+// copy of a hidden listing is hidden.
 func (l *Listing) Copy(id string, now time.Time) Listing {
 	const suffix = " (Copy)"
 	c := Listing{ID: id, OrganizationID: l.OrganizationID, Content: l.Content, Company: l.Company, Place: l.Place, Meta: l.Meta, Status: Active, HiddenAt: l.HiddenAt, CreatedAt: now}
@@ -228,9 +226,8 @@ func (l *Listing) Copy(id string, now time.Time) Listing {
 	return c
 }
 
-// settle ends every change: it stamps the listing, brings Open up to date and
-// returns the event that tells the world, if there is something to tell.
-// before is the listing as it was read, the zero Listing for a new one.
+// settle completes a change: it sets the timestamps and Open, and returns the event
+// to record, or nil. before is the stored listing, the zero Listing for a new one.
 func (l *Listing) settle(before *Listing, now time.Time) []event.Event {
 	l.UpdatedAt = now
 	public := l.Public(now)
@@ -248,7 +245,7 @@ func (l *Listing) settle(before *Listing, now time.Time) []event.Event {
 	return nil
 }
 
-// samePublicFields compares what the public sees; meta is the employer's own.
+// samePublicFields compares the fields that the public sees, which meta is not.
 func samePublicFields(a, b *Listing) bool {
 	x, y := a.Content, b.Content
 	if (x.Deadline == nil) != (y.Deadline == nil) || x.Deadline != nil && !x.Deadline.Equal(*y.Deadline) {
@@ -258,7 +255,7 @@ func samePublicFields(a, b *Listing) bool {
 	return a.Company == b.Company && reflect.DeepEqual(x, y)
 }
 
-// clone copies the listing so that the copy can be changed alone.
+// clone returns a deep copy of the listing.
 func (l *Listing) clone() Listing {
 	c := *l
 	c.Requirements = slices.Clone(l.Requirements)

@@ -53,7 +53,7 @@ func mergeMeta(meta, patch json.RawMessage) (json.RawMessage, error) {
 	return out, nil
 }
 
-// decodeObject keeps numbers as they were written.
+// decodeObject decodes an object and keeps the text of numbers.
 func decodeObject(raw []byte, into *map[string]any) bool {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -109,9 +109,9 @@ func (m *metaSize) measure(v any, depth int) {
 			m.measure(inner, depth+1)
 		}
 	case json.Number:
-		// Databases know larger and smaller ones than others, or none.
+		// The ranges of numbers differ between databases.
 		x, err := v.Float64()
-		// And write them out: 1e308 becomes 309 digits.
+		// Some databases write all digits: 1e308 has 309.
 		if digits := int(math.Abs(math.Log10(math.Abs(x)))); x != 0 && digits > len(v) {
 			m.growth += digits - len(v)
 		}
@@ -124,13 +124,13 @@ func mantissa(n json.Number) string {
 	return m
 }
 
-// PatchMeta merges into the listing's meta.
+// PatchMeta merges a patch into the listing's meta.
 func (s *Service) PatchMeta(ctx context.Context, organizationID, listingID string, patch []byte) (Listing, error) {
 	l, err := s.change(ctx, organizationID, listingID, func(l *Listing, _ time.Time) error { return patchMeta(l, patch) })
 	return l, public(err)
 }
 
-// PatchMetaBatch merges into the meta of many listings.
+// PatchMetaBatch merges patches into the meta of several listings.
 func (s *Service) PatchMetaBatch(ctx context.Context, organizationID string, items []BatchItem[[]byte]) ([]BatchResult, error) {
 	ids := make([]string, len(items))
 	for i, item := range items {

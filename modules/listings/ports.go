@@ -11,8 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// The faults of this module. The public and the employers are told of an
-// absent listing in different words.
+// The faults of this module. The public and the employer API name an unknown
+// listing differently.
 var (
 	ErrNotFound    = fault.New(fault.NotFound, "listing_not_found", "Listing not found")
 	ErrJobNotFound = fault.New(fault.NotFound, "job_not_found", "Job listing not found")
@@ -21,49 +21,50 @@ var (
 	ErrQuery       = fault.New(fault.Invalid, "invalid_query", "Invalid search query")
 )
 
-// Repository keeps listings. Whoever names an organization gets and changes
-// its listings only; another's are as absent as those that never were.
+// Repository stores listings. Methods with an organization read and change its
+// listings alone: those of others do not exist for them.
 type Repository interface {
-	// Create stores new listings, at most 100, in a number of statements that
-	// does not grow with theirs.
+	// Create stores new listings, at most 100, in a constant number of statements.
 	Create(ctx context.Context, ls []Listing) error
-	// Get returns the organization's listing in whatever state, or
-	// ErrJobNotFound. Inside a transaction the row is locked until its end.
+	// Get returns the organization's listing in any state, or ErrJobNotFound. Inside a transaction the row is locked until its end.
 	Get(ctx context.Context, organizationID, id string) (Listing, error)
-	// OrganizationOf returns the organization of a listing in whatever state, or
+	// OrganizationOf returns the organization of a listing in any state, or
 	// ErrJobNotFound. It is for operators, who act for every organization.
 	OrganizationOf(ctx context.Context, id string) (string, error)
-	// GetMany returns those of the ids that the organization has, in one
-	// statement and any order, each once. Inside a transaction the rows are
-	// locked until its end.
+	// GetMany returns the organization's listings with the ids, each once and in
+	// any order, in one statement. Inside a transaction the rows are locked until
+	// its end.
 	GetMany(ctx context.Context, organizationID string, ids []string) ([]Listing, error)
-	// Save stores changed listings of one organization, at most 100, in a
-	// number of statements that does not grow with theirs. One that has changed
-	// since it was read makes the transaction (tx.Runner) run again.
+	// Save updates listings of one organization, at most 100, in a constant number
+	// of statements. If one has changed since it was read, the transaction
+	// (tx.Runner) runs again.
 	Save(ctx context.Context, organizationID string, ls []Listing) error
-	// Page lists the organization's listings in every state, the newest first.
-	// A cursor that it did not make is an Invalid fault of the field cursor.
-	// Descriptions, requirements and benefits may be left out.
+	// Page returns a page of the organization's listings, the newest first, with
+	// the status or, if it is empty, in every state. A foreign cursor is an Invalid
+	// fault of the field cursor. Descriptions, requirements and benefits may be
+	// left out.
 	Page(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error)
-	// Export hands at most n of what Page lists to fn, after the cursor ("" for
-	// the first), and returns the cursor after them, "" at the end. What fn gets
-	// is good until it returns. It is quick for many.
+	// Export calls fn with at most n of the listings of Page, after the cursor (""
+	// for the first), and returns the cursor after them, "" at the end. The argument
+	// of fn is valid until it returns. Export is fast for many listings.
 	Export(ctx context.Context, organizationID string, status Status, cursor string, n int, fn func(*Exported)) (next string, err error)
 	// CountByStatus counts the organization's listings by their status.
 	CountByStatus(ctx context.Context, organizationID string) (map[Status]int, error)
-	// Count counts all that Page lists.
+	// Count returns the number of listings of all pages.
 	Count(ctx context.Context, organizationID string, status Status) (int, error)
 	// Public returns a listing that is public at now, or ErrNotFound.
 	Public(ctx context.Context, id string, now time.Time) (Listing, error)
-	// PublicMany returns those of the ids that are public at now, in any order.
+	// PublicMany returns the listings with the ids that are public at now, in any
+	// order.
 	PublicMany(ctx context.Context, ids []string, now time.Time) ([]Listing, error)
 	// PublicSummaries is PublicMany for lists. The long texts, questions and meta
 	// may be left out.
 	PublicSummaries(ctx context.Context, ids []string, now time.Time) ([]Listing, error)
-	// Titles maps those of the ids that exist, in whatever state, to their titles.
+	// Titles returns the titles of the listings by id, in any state. Unknown ids are
+	// left out.
 	Titles(ctx context.Context, ids []string) (map[string]string, error)
-	// Briefs returns those of the ids that exist, in whatever state, in any
-	// order, as they are at now.
+	// Briefs returns the listings with the ids, in any state and order, as of now.
+	// Unknown ids are left out.
 	Briefs(ctx context.Context, ids []string, now time.Time) ([]Brief, error)
 	// ClosingBetween returns at most n Open listings whose deadline is after from,
 	// or at from with an id after fromID, and not after until, in that order.
@@ -72,29 +73,29 @@ type Repository interface {
 	// is not after now. Inside a transaction they are locked until its end, and
 	// concurrent callers get different ones.
 	Expired(ctx context.Context, now time.Time, n int) ([]Listing, error)
-	// NotOf returns up to n listings of the organization, in whatever state, that
-	// bear another company's name, locked until the transaction's end: the newest
-	// first, and only what is older than the last one seen, if there is one.
+	// NotOf returns up to n listings of the organization, in any state, with another
+	// company name, locked until the end of the transaction: the newest first, and
+	// only those older than last unless it is nil.
 	NotOf(ctx context.Context, organizationID, company string, last *Listing, n int) ([]Listing, error)
 	// OpenOf returns up to n Open listings of the organization, locked until
 	// the transaction's end.
 	OpenOf(ctx context.Context, organizationID string, n int) ([]Listing, error)
 }
 
-// Brief is a listing in passing.
+// Brief is a summary of a listing.
 type Brief struct {
 	ID, Title, Company, Location string
-	// Public says whether everybody can see it.
+	// Public reports whether the listing is public.
 	Public bool
 	// Deadline is zero for a listing without one.
 	Deadline time.Time
 }
 
-// Loader takes whole listings in great number, for demonstrations and imports.
+// Loader stores and deletes many listings, for demonstrations and imports.
 type Loader interface {
-	// Load stores new listings as they are, all or none, and makes them
-	// findable. done is told of every few hundred, from another goroutine. No
-	// events are recorded.
+	// Load stores new listings, all or none, and makes every search index start
+	// again. It calls done with the number of each few hundred, from another
+	// goroutine. No events are recorded.
 	Load(ctx context.Context, all iter.Seq[Listing], done func(n int)) error
 	// Remove deletes the listings of the organizations, with their views, and
 	// returns their number. No events are recorded.
@@ -139,9 +140,9 @@ type FeedBatch struct {
 	More bool
 }
 
-// Gazetteer knows places.
+// Gazetteer finds places.
 type Gazetteer interface {
-	// Resolve finds what a name means: "Leeds", "Boston, Lincolnshire",
+	// Resolve finds the place of a name: "Leeds", "Boston, Lincolnshire",
 	// "Springfield, IL", "Kent", "Ireland". A qualifier narrows; without one the
 	// largest place of the name is meant. A postcode is a Town without a
 	// population: "LS1", "LS1 4DY", "D08 XY12", "02115". It takes microseconds.
@@ -152,19 +153,20 @@ type Gazetteer interface {
 	Correct(text string) (Place, bool)
 }
 
-// Organizations tells what a module of its own keeps.
+// Organizations reads organizations, which another module stores.
 type Organizations interface {
-	// CompanyName is the name under which the organization posts.
+	// CompanyName returns the name of the organization.
 	CompanyName(ctx context.Context, organizationID string) (string, error)
 }
 
-// Seekers tells where a signed-in jobseeker lives.
+// Seekers reads jobseekers, whom another module stores.
 type Seekers interface {
-	// HomeLocation is a text such as "Leeds", empty if it is not known.
+	// HomeLocation returns where the jobseeker lives, such as "Leeds", empty if it
+	// is not known.
 	HomeLocation(ctx context.Context, userID string) (string, error)
 }
 
-// Place is a place that the gazetteer knows.
+// Place is a place of the gazetteer.
 type Place = search.Place
 
 // PlaceKind is how large a place is.

@@ -2,8 +2,8 @@ package listings
 
 import "github.com/locumhq/locum/core/fault"
 
-// Problems are the faults of the details that show before anything is looked
-// up, all at once; apply stops at the first.
+// Problems returns all faults of the details that need no look-up; apply stops at
+// the first one.
 func (d Details) Problems() []fault.Field {
 	var out []fault.Field
 	if d.Salary != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/locumhq/locum/core/id"
 )
 
-// Detail shows a public listing to anyone.
+// Detail returns a public listing.
 func (s *Service) Detail(ctx context.Context, listingID string) (Listing, error) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
@@ -17,8 +17,8 @@ func (s *Service) Detail(ctx context.Context, listingID string) (Listing, error)
 	return s.Listings.Public(ctx, listingID, s.Clock.Now())
 }
 
-// DetailFor is Detail, and to a member of its organization with some permission a
-// listing in whatever state.
+// DetailFor is Detail. It also returns listings in every other state to members of
+// their organization with a permission.
 func (s *Service) DetailFor(ctx context.Context, by auth.Actor, listingID string) (Listing, error) {
 	l, err := s.Detail(ctx, listingID)
 	if !by.May(auth.AnyPermission) || fault.KindOf(err) != fault.NotFound {

@@ -7,15 +7,14 @@ import (
 	"github.com/locumhq/locum/core/event"
 )
 
-// OnOrganizationClosed closes what the organization had posted: nobody is left
-// to read the applications.
+// OnOrganizationClosed closes the listings of an organization without members, who
+// would read the applications.
 func (s *Service) OnOrganizationClosed(ctx context.Context, e event.OrganizationClosed) error {
 	return s.CloseOrganization(ctx, e.OrganizationID)
 }
 
-// OnOrganizationRenamed writes the new name on everything that the organization
-// has posted, in whatever state, a batch at a time. The world is told of what is
-// public.
+// OnOrganizationRenamed stores the new name in all listings of the organization, in
+// batches. It records events for the public ones.
 func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.OrganizationRenamed) error {
 	for last := (*Listing)(nil); ; {
 		var n int
@@ -40,8 +39,8 @@ func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.Organizatio
 			if err := s.Listings.Save(ctx, e.OrganizationID, ls); err != nil {
 				return err
 			}
-			// Renamed once more meanwhile: whoever carries that event waits for
-			// the locks of this one, so that the newest name comes last.
+			// The organization has been renamed again. The handler of that event
+			// waits for the locks of this one, so that the newest name is last.
 			if newest, err := s.Organizations.CompanyName(ctx, e.OrganizationID); err != nil || newest != company {
 				return errors.Join(err, errRenamed)
 			}
@@ -58,5 +57,5 @@ func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.Organizatio
 	}
 }
 
-// errRenamed undoes a batch whose name is not the newest.
+// errRenamed rolls back a batch with a name that is not the newest.
 var errRenamed = errors.New("the organization was renamed meanwhile")

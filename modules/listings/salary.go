@@ -16,10 +16,10 @@ type Salary struct {
 	Period   string // of Periods
 }
 
-// Periods are what pay is stated per.
+// Periods are the periods of pay.
 var Periods = []string{"hour", "day", "week", "month", "year"}
 
-// The currency and period of pay that names none.
+// The defaults of the currency and period.
 const (
 	DefaultCurrency = "GBP"
 	DefaultPeriod   = "year"
@@ -27,7 +27,7 @@ const (
 
 const maxPay = 1e9 // major units
 
-// SalaryInput is pay as a client states it, in major units.
+// SalaryInput is the input for pay, in major units.
 type SalaryInput struct {
 	Min      *float64 `json:"min" validate:"omitempty,min=0,max=1000000000"`
 	Max      *float64 `json:"max" validate:"omitempty,min=0,max=1000000000"`
@@ -37,7 +37,7 @@ type SalaryInput struct {
 
 func newSalary(in SalaryInput) (*Salary, error) {
 	if in.Min == nil && in.Max == nil && in.Currency == nil && in.Period == nil {
-		return nil, nil // {} takes the pay away
+		return nil, nil // {} clears the pay
 	}
 	s := Salary{Currency: DefaultCurrency, Period: DefaultPeriod}
 	var bad []fault.Field
@@ -80,8 +80,8 @@ func newSalary(in SalaryInput) (*Salary, error) {
 	return &s, nil
 }
 
-// Yearly is the range in minor units a year, by which pay is compared. One end
-// stands for both when the other is not stated.
+// Yearly returns the range in minor units a year, by which pay is compared. If one
+// of Min and Max is nil, both ends are the other.
 func (s *Salary) Yearly() (lowest, highest int64) {
 	n := hoursOf(s.Period, s.Currency)
 	lowest, highest = n, n
@@ -119,10 +119,10 @@ func hoursOf(period, currency string) int64 {
 	return 0
 }
 
-// Major turns minor units into the number that clients see.
+// Major converts minor units to major units.
 func Major(minor int64) float64 { return float64(minor) / 100 }
 
-// Bounds are Min and Max as clients see them, nil for none.
+// Bounds returns Min and Max in major units, nil for none.
 func (s *Salary) Bounds() (low, high *float64) {
 	major := func(minor *int64) *float64 {
 		if minor == nil {

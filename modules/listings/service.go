@@ -17,7 +17,7 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// Needs is what the module is plugged into.
+// Needs are the collaborators and settings of a Service.
 type Needs struct {
 	Tx       tx.Runner
 	Events   event.Recorder
@@ -39,7 +39,7 @@ type Needs struct {
 	SearchCPU time.Duration
 }
 
-// Service is what can be done with listings.
+// Service contains the use cases of the module.
 type Service struct {
 	Needs
 	visits    counter
@@ -48,13 +48,13 @@ type Service struct {
 	plans     atomic.Pointer[plans] // of saved searches
 }
 
-// New makes the service.
+// New returns a Service.
 func New(n Needs) *Service { return &Service{Needs: n, searches: newBulkhead(n)} }
 
-// MaxBatch is how many items one batch may have.
+// MaxBatch is the maximum number of items of a batch.
 const MaxBatch = 100
 
-// Create posts a listing for the organization.
+// Create creates a listing of the organization.
 func (s *Service) Create(ctx context.Context, organizationID string, in CreateInput) (Listing, error) {
 	done, err := s.CreateBatch(ctx, organizationID, []BatchItem[CreateInput]{{Input: in}})
 	if err != nil {
@@ -63,21 +63,21 @@ func (s *Service) Create(ctx context.Context, organizationID string, in CreateIn
 	return done[0].Listing, done[0].Err
 }
 
-// BatchItem is one item of a batch: an input, or why it could not be read.
+// BatchItem is an item of a batch: an input, or why it is invalid.
 type BatchItem[T any] struct {
 	ID    string // of updates
 	Input T
 	Err   error
 }
 
-// BatchResult is what became of an item.
+// BatchResult is the result of an item.
 type BatchResult struct {
 	Listing Listing
 	Err     error
 }
 
-// CreateBatch posts those of the listings that can be and says of every item
-// what became of it, in the order of the items.
+// CreateBatch creates the valid listings and returns the result of every item, in
+// the order of the items.
 func (s *Service) CreateBatch(ctx context.Context, organizationID string, items []BatchItem[CreateInput]) ([]BatchResult, error) {
 	company, err := s.Organizations.CompanyName(ctx, organizationID)
 	if err != nil {
@@ -135,9 +135,9 @@ func (s *Service) compose(in CreateInput, now time.Time) (Listing, error) {
 	return l, nil
 }
 
-// locate finds the place of a listing's location. Employers write more than
-// towns there ("Ward 7, St James's Hospital, Leeds LS9 7TF, UK"), so that its
-// parts are tried from the left, the longest first.
+// locate returns the place of a listing's location, or nil. Locations contain more
+// than towns ("Ward 7, St James's Hospital, Leeds LS9 7TF, UK"): their parts are
+// tried from the left, the longest first.
 func (s *Service) locate(location string) *Place {
 	parts := strings.FieldsFunc(location, func(r rune) bool {
 		return r == ',' || r == ';' || r == '(' || r == ')' || r == '\n' || r == '/' || r == '|'
@@ -161,7 +161,7 @@ func (s *Service) locate(location string) *Place {
 	return nil
 }
 
-// Get shows the organization's listing, whatever its state.
+// Get returns the organization's listing in any state.
 func (s *Service) Get(ctx context.Context, organizationID, listingID string) (Listing, error) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
@@ -170,13 +170,13 @@ func (s *Service) Get(ctx context.Context, organizationID, listingID string) (Li
 	return s.Listings.Get(ctx, organizationID, listingID)
 }
 
-// List shows the organization's listings in every state, the newest first, or
-// those with the status alone.
+// List returns a page of the organization's listings, the newest first, with the
+// status or, if it is empty, in every state.
 func (s *Service) List(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error) {
 	return s.Listings.Page(ctx, organizationID, status, r)
 }
 
-// Update changes the organization's listing.
+// Update updates the organization's listing.
 func (s *Service) Update(ctx context.Context, organizationID, listingID string, in UpdateInput) (Listing, error) {
 	return s.change(ctx, organizationID, listingID, func(l *Listing, _ time.Time) error { return s.update(l, in) })
 }
@@ -206,8 +206,8 @@ func (s *Service) update(l *Listing, in UpdateInput) error {
 	return nil
 }
 
-// change loads one listing of the organization, changes it and tells the
-// world, all in one transaction.
+// change reads a listing of the organization, changes and stores it, and records
+// the event, in one transaction.
 func (s *Service) change(ctx context.Context, organizationID, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
@@ -291,7 +291,8 @@ func (s *Service) changeMany(ctx context.Context, organizationID string, ids []s
 	return out, err
 }
 
-// UpdateBatch changes those of the organization's listings that can be.
+// UpdateBatch updates several of the organization's listings and returns the result
+// of every item.
 func (s *Service) UpdateBatch(ctx context.Context, organizationID string, items []BatchItem[UpdateInput]) ([]BatchResult, error) {
 	ids := make([]string, len(items))
 	for i, item := range items {
@@ -311,14 +312,14 @@ func (s *Service) Delete(ctx context.Context, organizationID, listingID string) 
 	return err
 }
 
-// Archive takes the listing out of use.
+// Archive archives the listing.
 func (s *Service) Archive(ctx context.Context, organizationID, listingID string) error {
 	_, err := s.change(ctx, organizationID, listingID, func(l *Listing, now time.Time) error { l.Archive(now); return nil })
 	return public(err)
 }
 
-// Restore brings a deleted listing back. One that is absent and one that is
-// not deleted are the same to the caller.
+// Restore restores a deleted listing. It returns ErrNotDeleted both for an unknown
+// listing and for one that is not deleted.
 func (s *Service) Restore(ctx context.Context, organizationID, listingID string) error {
 	_, err := s.change(ctx, organizationID, listingID, func(l *Listing, _ time.Time) error { return l.Restore() })
 	if fault.KindOf(err) == fault.NotFound {
@@ -327,12 +328,12 @@ func (s *Service) Restore(ctx context.Context, organizationID, listingID string)
 	return err
 }
 
-// Hide makes a listing of any organization not public, in the name of an operator.
+// Hide makes a listing of any organization not public. It is for operators.
 func (s *Service) Hide(ctx context.Context, listingID string) (Listing, error) {
 	return s.moderate(ctx, listingID, audit.ListingHidden, func(l *Listing, now time.Time) error { l.Hide(now); return nil })
 }
 
-// Show undoes Hide.
+// Show reverts Hide.
 func (s *Service) Show(ctx context.Context, listingID string) (Listing, error) {
 	return s.moderate(ctx, listingID, audit.ListingShown, func(l *Listing, _ time.Time) error { l.Unhide(); return nil })
 }
@@ -355,7 +356,7 @@ func (s *Service) moderate(ctx context.Context, listingID string, action audit.A
 	return l, err
 }
 
-// public says absence in the words of the public routes.
+// public replaces the fault of an unknown listing by that of the public routes.
 func public(err error) error {
 	if err != nil && fault.Of(err).Code == ErrJobNotFound.Code {
 		return ErrNotFound
@@ -363,12 +364,12 @@ func public(err error) error {
 	return err
 }
 
-// Renew makes the listing active for so many days more.
+// Renew makes the listing active for a number of days.
 func (s *Service) Renew(ctx context.Context, organizationID, listingID string, days int) (Listing, error) {
 	return s.change(ctx, organizationID, listingID, func(l *Listing, now time.Time) error { return l.Renew(now, days) })
 }
 
-// Duplicate posts a copy of the listing.
+// Duplicate creates a copy of the listing.
 func (s *Service) Duplicate(ctx context.Context, organizationID, listingID string) (Listing, error) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {

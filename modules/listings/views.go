@@ -15,58 +15,58 @@ import (
 	"github.com/locumhq/locum/core/id"
 )
 
-// Visit is somebody's first look at a listing on a day.
+// Visit is the first view of a listing by a visitor on a day.
 type Visit struct {
 	Day       string // in UTC, 2006-01-02
 	ListingID string
-	// Visitor tells visitors apart. Where it is stored it says nothing of who they
-	// are to anybody who lacks the salt of the day.
+	// Visitor identifies the visitor. It is stored as a hash with the salt of the
+	// day.
 	Visitor string
-	// Network is a guest's address, hidden as Visitor is, and empty for a
+	// Network is the address of a guest, hashed like Visitor, and empty for a
 	// signed-in user.
 	Network string
-	// OrganizationID is whom the visitor works for, if anyone.
+	// OrganizationID is the organization of the visitor, or empty.
 	OrganizationID string
 }
 
-// Views keeps how often listings were seen.
+// Views stores the number of views of listings.
 type Views interface {
-	// Count counts those of the visits, at most 500, that are not counted yet, of
-	// one listing, day and network at most MaxVisitors,
-	// and are not an organization's to its own listing. One to a listing that is
-	// not there counts for nothing.
+	// Count counts the visits, at most 500, that have not been counted: at most
+	// MaxVisitors of one listing, day and network, and none of an organization to
+	// its own listing. Visits of unknown listings are ignored.
 	Count(ctx context.Context, vs []Visit) error
-	// Salt is the secret of the day, the same for all processes: fresh if there is
-	// none yet.
+	// Salt returns the secret of the day, which all processes share. It stores
+	// fresh if there is none.
 	Salt(ctx context.Context, day, fresh string) (string, error)
-	// Of maps those of the organization's listings that were seen to how often,
-	// in one statement.
+	// Of returns the numbers of views of the organization's listings by id, without
+	// listings that have none, in one statement.
 	Of(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error)
-	// Forget removes at most n notes of who was counted before the day, and the
-	// salts of those days.
+	// Forget deletes at most n visitors counted before the day, and the salts of
+	// those days.
 	Forget(ctx context.Context, day string, n int) (int, error)
 }
 
 const (
-	// MaxVisitors bounds the visitors that one address can be by varying its user
-	// agent, for a listing and day. A hospital's staff shares an address.
+	// MaxVisitors is the maximum number of visitors that are counted for an
+	// address, a listing and a day: a client can vary its user agent, while the
+	// staff of a hospital shares an address.
 	MaxVisitors = 20
-	// countEvery is how soon a view shows.
+	// countEvery is the interval at which visits are stored.
 	countEvery = 250 * time.Millisecond
-	// mostVisits bounds what waits in memory while the store does not answer;
-	// the views beyond it are lost.
+	// mostVisits is the maximum number of visits in memory while the store is
+	// unavailable. Further ones are not counted.
 	mostVisits   = 50_000
 	visitsAtOnce = 500
 	visitsKept   = 48 * time.Hour
 )
 
-// counter collects visits, so that showing a listing writes nothing.
+// counter buffers visits, so that reading a listing does not write.
 type counter struct {
 	mu      sync.Mutex
 	waiting map[Visit]struct{}
 }
 
-// add takes the visit in if there is room. The caller holds the lock.
+// add adds the visit unless the buffer is full. The caller holds the lock.
 func (c *counter) add(v Visit) {
 	if c.waiting == nil {
 		c.waiting = map[Visit]struct{}{}
@@ -76,8 +76,8 @@ func (c *counter) add(v Visit) {
 	}
 }
 
-// Seen notes that somebody has looked at a listing: a signed-in user, or
-// whoever comes from the address with that user agent.
+// Seen adds a view of a listing by a signed-in user, or by a guest with the address
+// and user agent.
 func (s *Service) Seen(by auth.Actor, address, userAgent, listingID string) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
@@ -93,9 +93,9 @@ func (s *Service) Seen(by auth.Actor, address, userAgent, listingID string) {
 	s.visits.add(v)
 }
 
-// CountViews stores what Seen was told, a few times a second, until ctx ends,
-// and then what is left within a moment. failed hears of what could not be
-// stored, which is tried again.
+// CountViews stores the visits that Seen has added, several times a second, until
+// ctx is done, and then the remaining ones. It calls failed with errors of the
+// store and retries.
 func (s *Service) CountViews(ctx context.Context, failed func(error)) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
@@ -141,8 +141,8 @@ func (s *Service) countViews(ctx context.Context) error {
 	return nil
 }
 
-// hide takes out of visits who made them. With the listing in the hash nobody's
-// way through the listings can be read from it either.
+// hide replaces the visitors of visits by hashes. The hash includes the listing, so
+// that visits of several listings cannot be related to each other.
 func (s *Service) hide(ctx context.Context, vs []Visit) ([]Visit, error) {
 	salts, hidden := map[string]string{}, slices.Clone(vs)
 	for i, v := range vs {
@@ -168,7 +168,7 @@ func hideVisitor(salt, listingID, visitor string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:12])
 }
 
-// ForgetVisits removes the notes of who was counted on days that are over.
+// ForgetVisits deletes the visitors counted on earlier days.
 func (s *Service) ForgetVisits(ctx context.Context) error {
 	before := s.Clock.Now().UTC().Add(-visitsKept).Format(time.DateOnly)
 	for {
