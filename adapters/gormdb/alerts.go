@@ -95,7 +95,6 @@ func (d SavedSearches) SetResolved(ctx context.Context, resolved map[string]stri
 	if len(resolved) == 0 {
 		return nil
 	}
-	// In one order, so that two processes do not wait for each other.
 	ids := slices.Sorted(maps.Keys(resolved))
 	args := make([]any, 0, 2*len(ids)+1)
 	for _, id := range ids {

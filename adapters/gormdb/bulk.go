@@ -100,10 +100,10 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// loadedColumns are all columns.
+// loadedColumns are the columns that Load writes.
 var loadedColumns = append([]string{"id", "organization_id", "created_at"}, savedColumns...)
 
-// insertListing has a place for each of the values.
+// insertListing is the statement that inserts one row of values.
 var insertListing = "INSERT INTO listings (" + strings.Join(loadedColumns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(loadedColumns)-1) + ")" //nolint:gosec // of constants
 
 func (r fullListingRow) values() []any {
@@ -133,7 +133,7 @@ func (d Listings) loadPostgres(ctx context.Context, batches <-chan []fullListing
 		}
 		return nil
 	}
-	// The statements of a load take as long as they take.
+	// The statements of a load have no time limit.
 	if err := exec("SET statement_timeout = 0", "SET synchronous_commit = off"); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func copyRows(ctx context.Context, conn *sql.Conn, batches <-chan []fullListingR
 					b = copyValue(b, v)
 				}
 				if _, err := w.Write(append(b, '\n')); err != nil {
-					return // the reader has given up and says why
+					return // the reader has failed and returns its error
 				}
 			}
 			done(len(batch))

@@ -14,7 +14,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Listings stores listings.
+// Listings implements listings.Repository and listings.Loader.
 type Listings struct{ *DB }
 
 func listingRows(ls []listings.Listing) (rows []fullListingRow, err error) {
@@ -39,7 +39,7 @@ func (d Listings) Create(ctx context.Context, ls []listings.Listing) error {
 	return d.recordListings(ctx, idsOf(ls))
 }
 
-// savedColumns are written by every Save: all that can change after creation.
+// savedColumns are the columns that can change after creation, which Save writes.
 var savedColumns = []string{
 	"version", "title", "description", "company", "department", "contract_type", "employment_type", "specialty", "remote",
 	"location", "place_kind", "city", "region", "nation", "country", "lat", "lon",
@@ -49,10 +49,10 @@ var savedColumns = []string{
 }
 
 // Save implements listings.Repository. One statement updates any number of
-// rows: an insertion that finds every one of them there.
+// rows: an insertion in which all of them conflict.
 func (d Listings) Save(ctx context.Context, organizationID string, ls []listings.Listing) error {
 	ls = slices.Clone(ls)
-	// One order for all, so that two batches do not wait for each other.
+	// Locked in order, so that two batches do not deadlock.
 	slices.SortFunc(ls, func(a, b listings.Listing) int { return strings.Compare(a.ID, b.ID) })
 	for i := range ls {
 		ls[i].Version++
@@ -105,7 +105,7 @@ func (d Listings) OrganizationOf(ctx context.Context, id string) (string, error)
 // GetMany implements listings.Repository.
 func (d Listings) GetMany(ctx context.Context, organizationID string, ids []string) ([]listings.Listing, error) {
 	var rows []fullListingRow
-	// In one order, so that two batches do not wait for each other.
+	// Locked in order, so that two batches do not deadlock.
 	err := d.locked(ctx).Where("organization_id = ? AND id IN ?", organizationID, ids).Order("id").Find(&rows).Error
 	return fullListings(rows, err)
 }
@@ -190,7 +190,7 @@ func (d Listings) NotOf(ctx context.Context, organizationID, company string, las
 	return fullListings(rows, err)
 }
 
-// unclaimed reads rows that no other transaction is working on.
+// unclaimed returns a query that locks its rows and skips locked ones.
 func (d Listings) unclaimed(ctx context.Context) *gorm.DB {
 	q := d.q(ctx)
 	if d.pg() {
@@ -214,7 +214,7 @@ func (d Listings) Page(ctx context.Context, organizationID string, status listin
 		if !readCursor(r.Cursor, "own", &at) {
 			return out, errCursor
 		}
-		// As a row: an index finds that at any depth, and no OR of the two.
+		// An index finds a comparison of rows at any depth, an OR it does not.
 		q = q.Where("(created_at, id) < (?, ?)", at.CreatedAt, at.ID)
 	} else {
 		q = q.Offset(r.Offset())
@@ -242,9 +242,9 @@ func (d Listings) Count(ctx context.Context, organizationID string, status listi
 	return int(n), wrap(err)
 }
 
-// Export implements listings.Repository. How often listings were seen and
-// applied to is asked row by row: that is no more work for the database than to
-// ask it for all of a page at once, and none to bring both together.
+// Export implements listings.Repository. Subqueries of each row count its views and
+// applications: they cost the database no more than a count for the whole page, and
+// need no join.
 func (d Listings) Export(ctx context.Context, organizationID string, status listings.Status, cursor string, n int, fn func(*listings.Exported)) (next string, err error) {
 	where, args := "l.organization_id = ?", []any{organizationID}
 	if status != "" {
@@ -286,7 +286,7 @@ func (d Listings) Export(ctx context.Context, organizationID string, status list
 	return next, err
 }
 
-// given is what a column holds, nil for nothing.
+// given returns v, or nil for a column without a value.
 func given[T any](v *T, has bool) *T {
 	if !has {
 		return nil
@@ -299,7 +299,7 @@ func (d Listings) CountByStatus(ctx context.Context, organizationID string) (map
 	return countedBy[listings.Status](d.own(ctx, organizationID, "").Select("status AS name, count(*) AS n").Group("status"))
 }
 
-// countedBy reads what a query counts under each name.
+// countedBy returns the counts of a query by name.
 func countedBy[K ~string](q *gorm.DB) (map[K]int, error) {
 	var rows []struct {
 		Name K
@@ -315,7 +315,7 @@ func countedBy[K ~string](q *gorm.DB) (map[K]int, error) {
 	return out, nil
 }
 
-// own is the organization's listings, all or those of one status.
+// own returns a query for the organization's listings, all or those with a status.
 func (d Listings) own(ctx context.Context, organizationID string, status listings.Status) *gorm.DB {
 	q := d.q(ctx).Model(&listingRow{}).Where("organization_id = ?", organizationID)
 	if status != "" {

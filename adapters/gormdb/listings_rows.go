@@ -8,7 +8,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// listingRow is a listing as lists show it, without its long texts.
+// listingRow is a row of listings without the columns of long texts.
 type listingRow struct {
 	ID                  string
 	OrganizationID      string
@@ -43,10 +43,10 @@ type listingRow struct {
 	UpdatedAt           time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler of GORM.
 func (listingRow) TableName() string { return "listings" }
 
-// fullListingRow is a listing with everything that is read of it.
+// fullListingRow is a row of listings with all columns that are read.
 type fullListingRow struct {
 	Short        listingRow `gorm:"embedded"`
 	Description  string
@@ -56,10 +56,10 @@ type fullListingRow struct {
 	Meta         jsonText
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler of GORM.
 func (fullListingRow) TableName() string { return "listings" }
 
-// jsonText is a JSON column, which drivers hand over as text or as bytes.
+// jsonText is a JSON column, which drivers return as text or as bytes.
 type jsonText string
 
 // Scan implements sql.Scanner.
@@ -82,7 +82,7 @@ func toJSON(v any) (jsonText, error) {
 	return jsonText(text), err
 }
 
-// jsonArray reads a column that holds an array; an empty one is nil.
+// jsonArray decodes a column with an array. An empty one is nil.
 func jsonArray[T any](j jsonText) ([]T, error) {
 	if j == "" || j == "[]" || j == "null" {
 		return nil, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Views counts how often listings were seen.
+// Views implements listings.Views.
 type Views struct{ *DB }
 
 // Count implements listings.Views.
@@ -35,7 +35,7 @@ func (d Views) Count(ctx context.Context, vs []listings.Visit) error {
 		if len(vs) == 0 {
 			return nil
 		}
-		// In one order, so that two processes do not wait for each other.
+		// Locked in order, so that two processes do not deadlock.
 		slices.SortFunc(vs, func(a, b listings.Visit) int {
 			return cmp.Or(cmp.Compare(a.ListingID, b.ListingID), cmp.Compare(a.Visitor, b.Visitor), cmp.Compare(a.Day, b.Day))
 		})
@@ -101,7 +101,7 @@ func (d Views) withinNetworks(ctx context.Context, vs []listings.Visit) ([]listi
 	}), nil
 }
 
-// tuples is n times the placeholders of a row.
+// tuples returns the placeholders of n rows.
 func tuples(n int, row string) string {
 	return strings.TrimSuffix(strings.Repeat(row+", ", n), ", ")
 }
