@@ -7,13 +7,12 @@ package bench
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -34,14 +33,14 @@ const (
 	roundFor = 2 * time.Second
 )
 
-// TestMain also is the least program that could do the job, in a process of
-// its own like the product: Fiber, pgx, one statement.
+// TestMain also runs the program that sets the limit: Fiber, pgx and one statement,
+// in a process of its own like the product.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("LOCUM_TEST_BENCH_LIMIT"); url != "" {
 		serveLimit(url)
 		return
 	}
-	os.Exit(m.Run())
+	kit.Main(m)
 }
 
 type leastListing struct {
@@ -129,35 +128,47 @@ func spawn(b *testing.B, cmd *exec.Cmd) string {
 	return ""
 }
 
-// compiled builds the program into dir.
-func compiled(b *testing.B, dir string) string {
-	b.Helper()
-	program := filepath.Join(dir, "locum")
-	out, err := exec.Command("go", "build", "-o", program, "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
-	require.NoError(b, err, "%s", out)
-	return program
+// product is the program with a database of its own.
+type product struct {
+	b             *testing.B
+	dir, database string
+	seeding       time.Duration
 }
 
-// product serves the built program on Postgres with so many listings, and the
-// limit beside it.
-func product(b *testing.B, listings int) (url, limit string) {
+// newProduct returns the product with demo data on Postgres.
+func newProduct(b *testing.B, listings int) *product {
 	b.Helper()
-	dir := b.TempDir()
-	program := compiled(b, dir)
-	database := kit.PostgresURL(b)
-	env := append(os.Environ(), "LOCUM_DATABASE_URL="+database, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_HTTP_DRAIN=10ms", "LOCUM_LIMITS_SEARCH_CPU=0", "LOCUM_LOG_LEVEL=error")
-	run := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(program, args...)
-		cmd.Dir, cmd.Env = dir, env
-		return cmd
-	}
-	for _, args := range [][]string{{"migrate", "up"}, {"seed", "--listings", fmt.Sprint(listings)}} {
-		out, err := run(args...).CombinedOutput()
-		require.NoError(b, err, "%s", out)
-	}
-	least := exec.Command(os.Args[0])
-	least.Env = append(os.Environ(), "LOCUM_TEST_BENCH_LIMIT="+database)
-	return spawn(b, run("serve")), spawn(b, least)
+	p := &product{b: b, dir: b.TempDir(), database: kit.PostgresURL(b)}
+	p.run("migrate", "up")
+	start := time.Now()
+	p.run("seed", "--listings", strconv.Itoa(listings))
+	p.seeding = time.Since(start)
+	return p
+}
+
+// command returns a command of the program with settings besides the usual ones.
+func (p *product) command(args []string, env ...string) *exec.Cmd {
+	p.b.Helper()
+	cmd := exec.Command(kit.Program(p.b), args...)
+	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), "LOCUM_DATABASE_URL="+p.database, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_HTTP_DRAIN=10ms",
+		"LOCUM_LIMITS_SEARCH_CPU=0", "LOCUM_LOG_LEVEL=error")
+	cmd.Env = append(cmd.Env, env...)
+	return cmd
+}
+
+func (p *product) run(args ...string) {
+	p.b.Helper()
+	out, err := p.command(args).CombinedOutput()
+	require.NoError(p.b, err, "%s", out)
+}
+
+// limit starts the limit on the database of the product.
+func (p *product) limit() (url string) {
+	p.b.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "LOCUM_TEST_BENCH_LIMIT="+p.database)
+	return spawn(p.b, cmd)
 }
 
 // rate is how many requests a second the clients get answered.
@@ -202,7 +213,8 @@ func beside(b *testing.B, ours, limit func(r *fasthttp.Request, n int64)) {
 // BenchmarkLatestListings is GET /api/listings beside Fiber and pgx with the
 // same rows: without the cache, and with it.
 func BenchmarkLatestListings(b *testing.B) {
-	url, limit := product(b, 20_000)
+	p := newProduct(b, 20_000)
+	url, limit := p.serve().url, p.limit()
 	byHand := func(path string) func(*fasthttp.Request, int64) {
 		return func(r *fasthttp.Request, _ int64) { r.SetRequestURI(limit + path) }
 	}
@@ -229,26 +241,8 @@ func BenchmarkLatestListings(b *testing.B) {
 
 // BenchmarkBatch is 100 listings in one request beside 100 requests of one.
 func BenchmarkBatch(b *testing.B) {
-	url, _ := product(b, 1_000)
-	client := &fasthttp.Client{}
-	var ip atomic.Int64
-	send := func(token, path, body string, want int) []byte {
-		r, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
-		r.SetRequestURI(url + path)
-		r.Header.SetMethod("POST")
-		n := ip.Add(1)
-		r.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255))
-		r.Header.Set("Authorization", "Bearer "+token)
-		r.SetBodyString(body)
-		require.NoError(b, client.Do(r, response))
-		require.Equal(b, want, response.StatusCode(), "%s", response.Body())
-		return response.Body()
-	}
-	var registered struct {
-		Data struct{ AccessToken string } `json:"data"`
-	}
-	require.NoError(b, json.Unmarshal(send("", "/api/auth/register-employer", `{"email":"bench@example.org","password":"Bench-mark-1","name":"B","companyName":"B"}`, 201), &registered))
-	token := registered.Data.AccessToken
+	server := newProduct(b, 1_000).serve()
+	token := server.employer()
 	job := `{"title":"Staff Nurse","description":"Days and nights on a ward.","location":"Leeds"}`
 	jobs := `{"jobs":[` + job
 	for range 99 {
@@ -258,11 +252,11 @@ func BenchmarkBatch(b *testing.B) {
 	var batch, single time.Duration
 	for range rounds {
 		begun := time.Now()
-		send(token, "/api/employers/jobs/batch", jobs, 200)
+		server.post(token, "/api/employers/jobs/batch", jobs, 200)
 		batch += time.Since(begun)
 		begun = time.Now()
 		for range 100 {
-			send(token, "/api/employers/jobs", job, 201)
+			server.post(token, "/api/employers/jobs", job, 201)
 		}
 		single += time.Since(begun)
 	}

@@ -117,12 +117,11 @@ type hookStage struct {
 func newHookStage(b *testing.B, env func(b *testing.B, dir string) []string) *hookStage {
 	b.Helper()
 	dir := b.TempDir()
-	program := compiled(b, dir)
 	vars := env(b, dir)
 	vars = append(vars, "PATH="+os.Getenv("PATH"), "HOME="+dir, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_HTTP_DRAIN=10ms",
 		"LOCUM_LOG_LEVEL=error", "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
 	run := func(command ...string) *exec.Cmd {
-		cmd := exec.Command(program, command...)
+		cmd := exec.Command(kit.Program(b), command...)
 		cmd.Dir, cmd.Env, cmd.Stderr = dir, vars, os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		return cmd

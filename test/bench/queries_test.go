@@ -1,0 +1,164 @@
+package bench
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// queries generates searches of the demo data, all different.
+type queries struct {
+	*rand.Rand
+	roles, rareRoles, specialties, words []string
+	duties                               [][]string
+	generated                            map[string]bool
+}
+
+// newQueries reads the names of roles and specialties from the vocabulary, and from
+// the demo data which roles it has, and its texts.
+func newQueries(tb testing.TB) *queries {
+	tb.Helper()
+	demo, err := os.ReadFile("../../bootstrap/seed.txt")
+	require.NoError(tb, err)
+	q := &queries{Rand: rand.New(rand.NewPCG(3, 4)), generated: map[string]bool{}}
+	advertised := map[string]bool{}
+	for line := range strings.Lines(string(demo)) {
+		keyword, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch keyword {
+		case "role":
+			id, _, _ := strings.Cut(rest, " ")
+			advertised[id] = true
+		case "do":
+			for duty := range strings.SplitSeq(rest, "; ") {
+				if words := strings.Fields(duty); len(words) >= 4 && !strings.Contains(duty, "{") {
+					q.duties, q.words = append(q.duties, words), append(q.words, words...)
+				}
+			}
+		}
+	}
+	slices.Sort(q.words)
+	q.words = slices.DeleteFunc(slices.Compact(q.words), func(word string) bool { return len(word) < 4 })
+	v, err := search.Load()
+	require.NoError(tb, err)
+	for _, form := range v.Forms() {
+		switch c := form.Readings[0].Concept; {
+		case c.Kind == search.Role && advertised[c.ID]:
+			q.roles = append(q.roles, form.Text)
+		case c.Kind == search.Role:
+			q.rareRoles = append(q.rareRoles, form.Text)
+		case c.Kind == search.Specialty:
+			q.specialties = append(q.specialties, form.Text)
+		}
+	}
+	return q
+}
+
+func (q *queries) pick(list []string) string { return list[q.IntN(len(list))] }
+func (q *queries) role() string              { return q.pick(q.roles) }
+func (q *queries) specialty() string         { return q.pick(q.specialties) }
+func (q *queries) town() string              { return q.pick(searchTowns) }
+func (q *queries) word() string              { return q.pick(q.words) }
+func (q *queries) contract() string          { return q.pick([]string{"permanent", "temporary", "contract"}) }
+
+// phrase returns at least least consecutive words of a listing.
+func (q *queries) phrase(least int) string {
+	words := q.duties[q.IntN(len(q.duties))]
+	start := q.IntN(len(words) - least + 1)
+	return strings.Join(words[start:start+least+q.IntN(len(words)-start-least+1)], " ")
+}
+
+// misspell exchanges two letters of the longest word.
+func (q *queries) misspell(text string) string {
+	longest := slices.MaxFunc(strings.Fields(text), func(a, b string) int { return len(a) - len(b) })
+	letters := []rune(longest)
+	if len(letters) < 4 {
+		return text
+	}
+	i := 1 + q.IntN(len(letters)-2)
+	letters[i], letters[i+1] = letters[i+1], letters[i]
+	return strings.Replace(text, longest, string(letters), 1)
+}
+
+type parameters map[string]any
+
+// shapes are the kinds of searches.
+var shapes = []struct {
+	name string
+	next func(q *queries) parameters
+}{
+	{"role", func(q *queries) parameters { return parameters{"search": q.role()} }},
+	{"role in place", func(q *queries) parameters { return parameters{"search": q.role() + " in " + q.town()} }},
+	{"role, misspelt", func(q *queries) parameters { return parameters{"search": q.misspell(q.role()) + " " + q.town()} }},
+	{"rare role", func(q *queries) parameters { return parameters{"search": q.pick(q.rareRoles)} }},
+	{"unknown word", func(q *queries) parameters {
+		return parameters{"search": fmt.Sprintf("%s qx%dz", q.role(), q.IntN(1000))}
+	}},
+	{"unfinished word", func(q *queries) parameters {
+		role := []rune(q.role())
+		return parameters{"search": q.town() + " " + string(role[:len(role)-len(role)/4])}
+	}},
+	{"common words", func(q *queries) parameters { return parameters{"search": q.word() + " " + q.word()} }},
+	{"common words that never meet", func(q *queries) parameters {
+		return parameters{"search": fmt.Sprintf("%s %s %s %s", q.word(), q.word(), q.word(), q.specialty())}
+	}},
+	{"sentence", func(q *queries) parameters {
+		return parameters{"search": fmt.Sprintf("I am looking for a %s job as a band %d %s in %s near %s with nights", q.contract(), 3+q.IntN(6), q.role(), q.specialty(), q.town())}
+	}},
+	{"either role", func(q *queries) parameters { return parameters{"search": q.role() + " OR " + q.role()} }},
+	{"excluded words", func(q *queries) parameters {
+		return parameters{"search": fmt.Sprintf("%s -%s -%s", q.role(), q.word(), q.word())}
+	}},
+	{"phrase", func(q *queries) parameters {
+		return parameters{"search": fmt.Sprintf("%q %s", q.phrase(2), q.word())}
+	}},
+	{"long phrase", func(q *queries) parameters {
+		return parameters{"search": fmt.Sprintf("%q", q.phrase(4)), "salary_min": q.IntN(40_000)}
+	}},
+	{"latest", func(q *queries) parameters {
+		return parameters{"contractType": q.contract(), "salary_min": 10_000 + q.IntN(50_000)}
+	}},
+	{"filters", func(q *queries) parameters {
+		return parameters{"search": q.role(), "location": q.town(), "contractType": q.contract(), "salary_min": 20_000 + q.IntN(40_000)}
+	}},
+	{"radius", func(q *queries) parameters {
+		return parameters{"search": q.role(), "location": q.town(), "radius": 5 + q.IntN(196)}
+	}},
+	{"by date", func(q *queries) parameters { return parameters{"search": q.role(), "sort": "date"} }},
+	{"by salary", func(q *queries) parameters {
+		return parameters{"search": q.specialty(), "sort": "salary", "salary_max": 30_000 + q.IntN(50_000)}
+	}},
+	{"by distance, with facets", func(q *queries) parameters {
+		return parameters{"search": q.role(), "location": q.town(), "radius": 100, "sort": "distance", "facets": "role,specialty,band,contractType,employmentType,shift,region"}
+	}},
+	{"deep page", func(q *queries) parameters {
+		return parameters{"search": q.pick([]string{"nurse", "doctor", "patients", "therapist", "care"}), "page": 50 + q.IntN(450)}
+	}},
+}
+
+// request is one search.
+type request struct{ shape, path string }
+
+// take returns the next n searches, of all shapes in turn.
+func (q *queries) take(n int) []request {
+	requests := make([]request, 0, n)
+	for i := 0; len(requests) < n; i++ {
+		shape := shapes[i%len(shapes)]
+		values := url.Values{}
+		for name, value := range shape.next(q) {
+			values.Set(name, fmt.Sprint(value))
+		}
+		if path := "/api/listings?" + values.Encode(); !q.generated[path] {
+			q.generated[path] = true
+			requests = append(requests, request{shape.name, path})
+		}
+	}
+	return requests
+}

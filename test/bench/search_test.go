@@ -1,0 +1,190 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	// searchesPerRun is the number of searches of one measurement, no two of them the
+	// same, so that no cache answers them.
+	searchesPerRun = 2_000
+
+	maxLatency1      = 20 * time.Millisecond // of 95 % at 1,000,000 listings and 1 client
+	maxLatency8      = 50 * time.Millisecond // with 8 clients
+	maxGrowth        = 3                     // of that from 10,000 listings to 1,000,000 at 1 client
+	negligible       = 10 * time.Millisecond // from which on growth counts
+	maxRestart       = 3 * time.Second
+	maxRebuild       = 5 * time.Minute
+	maxRebuildMemory = 1024                   // MB
+	maxImageHeap     = 100                    // MB
+	maxVisibility    = 100 * time.Millisecond // of 95 % of changes in another server
+)
+
+// BenchmarkSearch measures searches of all kinds over HTTP with 10,000, 100,000 and
+// 1,000,000 listings on Postgres, and with 1,000,000 also how long the search index
+// takes to be built and opened, and when another server shows a change. It fails
+// beyond the limits above.
+func BenchmarkSearch(b *testing.B) {
+	var small, large map[int]time.Duration
+	var smallHeap float64
+	b.Run("10000", func(b *testing.B) {
+		p := newProduct(b, 10_000)
+		s := p.serve()
+		small = measureSearches(b, s)
+		s.stop()
+		smallHeap = p.serve().heap()
+	})
+	b.Run("100000", func(b *testing.B) { measureSearches(b, newProduct(b, 100_000).serve()) })
+	b.Run("1000000", func(b *testing.B) {
+		p := newProduct(b, 1_000_000)
+		b.Logf("seeded in %v", p.seeding.Round(time.Second))
+		var s *server
+		b.Run("rebuild", func(b *testing.B) { s = measureRebuild(b, p) })
+		large = measureSearches(b, s)
+		s.stop()
+		require.NoError(b, os.CopyFS(filepath.Join(p.dir, "of-two"), os.DirFS(filepath.Join(p.dir, "data", "search"))))
+		b.Run("restart", func(b *testing.B) { s = measureRestart(b, p, smallHeap) })
+		b.Run("visibility", func(b *testing.B) { measureVisibility(b, s, p.serve("LOCUM_SEARCH_URL=embedded:of-two")) })
+	})
+	assert.LessOrEqual(b, large[1], maxLatency1, "95 %% of searches, 1 client, 1,000,000 listings")
+	assert.LessOrEqual(b, large[8], maxLatency8, "95 %% of searches, 8 clients, 1,000,000 listings")
+	assert.LessOrEqual(b, large[1], max(maxGrowth*small[1], negligible), "95 %% of searches, 1 client, 1,000,000 listings; %v with 10,000", small[1])
+}
+
+// measureSearches returns the latency of 95 % of the searches by number of clients.
+func measureSearches(b *testing.B, s *server) map[int]time.Duration {
+	b.Helper()
+	q := newQueries(b)
+	latencies(b, s, 1, q.take(200)) // so that the measured ones do not read files first
+	p95 := map[int]time.Duration{}
+	for _, n := range []int{1, 8} {
+		requests := q.take(searchesPerRun)
+		b.Run(fmt.Sprintf("%d-clients", n), func(b *testing.B) {
+			start := time.Now()
+			all, byShape := latencies(b, s, n, requests)
+			b.ReportMetric(searchesPerRun/time.Since(start).Seconds(), "req/s")
+			p95[n] = reportPercentiles(b, all)
+			for _, shape := range shapes {
+				list := byShape[shape.name]
+				b.Logf("%-30s p50 %6.1f ms, p95 %6.1f ms, most %6.1f ms", shape.name, ms(percentile(list, 50)), ms(percentile(list, 95)), ms(list[len(list)-1]))
+			}
+		})
+	}
+	return p95
+}
+
+// latencies sends the requests and returns how long each took, sorted, altogether and
+// by shape.
+func latencies(b *testing.B, s *server, clients int, requests []request) (all []time.Duration, byShape map[string][]time.Duration) {
+	b.Helper()
+	took := make([]time.Duration, len(requests))
+	var next atomic.Int64
+	var running sync.WaitGroup
+	client := &fasthttp.Client{MaxConnsPerHost: clients}
+	for range clients {
+		running.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(requests); i = int(next.Add(1)) - 1 {
+				start := time.Now()
+				status, body, err := client.Get(nil, s.url+requests[i].path)
+				took[i] = time.Since(start)
+				if err != nil || status != fasthttp.StatusOK {
+					b.Errorf("%s: %d %s %v", requests[i].path, status, body, err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	byShape = map[string][]time.Duration{}
+	for i, r := range requests {
+		byShape[r.shape] = append(byShape[r.shape], took[i])
+	}
+	for _, list := range byShape {
+		slices.Sort(list)
+	}
+	slices.Sort(took)
+	return took, byShape
+}
+
+// percentile returns the value that so many percent of the sorted list do not exceed.
+func percentile(sorted []time.Duration, percent int) time.Duration {
+	return sorted[(len(sorted)-1)*percent/100]
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// reportPercentiles reports those of the sorted list and returns the 95th.
+func reportPercentiles(b *testing.B, sorted []time.Duration) time.Duration {
+	b.Helper()
+	for _, percent := range []int{50, 95, 99} {
+		b.ReportMetric(ms(percentile(sorted, percent)), fmt.Sprintf("p%d-ms", percent))
+	}
+	b.ReportMetric(0, "ns/op")
+	return percentile(sorted, 95)
+}
+
+// measureRebuild starts a server without a search index.
+func measureRebuild(b *testing.B, p *product) *server {
+	b.Helper()
+	s := p.serve("GOMAXPROCS=2")
+	b.ReportMetric(s.ready.Seconds(), "s")
+	b.ReportMetric(float64(s.anonymous), "MB-anonymous")
+	b.ReportMetric(float64(s.resident), "MB-resident")
+	b.ReportMetric(0, "ns/op")
+	assert.LessOrEqual(b, s.ready, maxRebuild)
+	assert.LessOrEqual(b, s.anonymous, maxRebuildMemory, "MB of anonymous memory")
+	return s
+}
+
+// measureRestart starts a server with a search index. smallHeap is the heap of a
+// server with few listings.
+func measureRestart(b *testing.B, p *product, smallHeap float64) *server {
+	b.Helper()
+	s := p.serve()
+	heap := s.heap() - smallHeap
+	b.ReportMetric(s.ready.Seconds(), "s")
+	b.ReportMetric(heap, "MB-heap")
+	b.ReportMetric(0, "ns/op")
+	assert.LessOrEqual(b, s.ready, maxRestart)
+	assert.LessOrEqual(b, heap, maxImageHeap, "MB of heap more than with 10,000 listings")
+	return s
+}
+
+// measureVisibility posts 50 listings a second through one server and searches for
+// each in the other, from the request that posts it until a search finds it.
+func measureVisibility(b *testing.B, one, two *server) {
+	b.Helper()
+	const changes = 500
+	token := one.employer()
+	took := make([]time.Duration, changes)
+	var posting sync.WaitGroup
+	tick := time.NewTicker(time.Second / 50)
+	defer tick.Stop()
+	for i := range changes {
+		<-tick.C
+		posting.Go(func() {
+			word := fmt.Sprintf("vis%dible", i)
+			start := time.Now()
+			one.post(token, "/api/employers/jobs", fmt.Sprintf(`{"title":"Staff Nurse %s","description":"Days and nights on a ward.","location":"Leeds"}`, word), 201)
+			for time.Since(start) < 10*time.Second && bytes.Contains(two.post("", "/api/listings/search", fmt.Sprintf(`{"query":"\"%s\""}`, word), 200), []byte(`"total":0`)) {
+				time.Sleep(5 * time.Millisecond)
+			}
+			took[i] = time.Since(start)
+		})
+	}
+	posting.Wait()
+	slices.Sort(took)
+	assert.LessOrEqual(b, reportPercentiles(b, took), maxVisibility, "95 %% of changes")
+	assert.Less(b, took[changes-1], 10*time.Second, "a change was missed")
+}
