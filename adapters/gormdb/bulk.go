@@ -103,8 +103,8 @@ func firstError(errs ...error) error {
 // loadedColumns are the columns that Load writes.
 var loadedColumns = append([]string{"id", "organization_id", "created_at"}, savedColumns...)
 
-// insertListing is the statement that inserts one row of values.
-var insertListing = "INSERT INTO listings (" + strings.Join(loadedColumns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(loadedColumns)-1) + ")" //nolint:gosec // of constants
+// insertListing inserts a listing unless an earlier load has stored it.
+var insertListing = "INSERT INTO listings (" + strings.Join(loadedColumns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(loadedColumns)-1) + ") ON CONFLICT (id) DO NOTHING" //nolint:gosec // of constants
 
 func (r fullListingRow) values() []any {
 	s := &r.Short
@@ -216,35 +216,49 @@ func copyValue(b []byte, v any) []byte {
 	return append(b, '\\', 'N')
 }
 
-// loadSQLite inserts in one transaction.
+// loadSQLite inserts in several transactions.
 func (d Listings) loadSQLite(ctx context.Context, batches <-chan []fullListingRow, done func(int)) error {
+	for {
+		n, err := d.loadTransaction(ctx, batches, done)
+		if err != nil || n < transactionBatches {
+			return firstError(err, ctx.Err())
+		}
+	}
+}
+
+// transactionBatches is how many batches one transaction of SQLite inserts. The
+// driver fails when the write-ahead log of a transaction reaches 2 GB.
+const transactionBatches = 40
+
+// loadTransaction inserts at most transactionBatches and returns their number.
+func (d Listings) loadTransaction(ctx context.Context, batches <-chan []fullListingRow, done func(int)) (n int, err error) {
 	pool, err := d.writer.DB()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { _ = tx.Rollback() }()
 	insert, err := tx.PrepareContext(ctx, insertListing)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { _ = insert.Close() }()
 	for batch := range batches {
 		for i := range batch {
 			if _, err := insert.ExecContext(ctx, batch[i].values()...); err != nil {
-				return err
+				return n, err
 			}
 		}
 		done(len(batch))
+		if n++; n == transactionBatches {
+			break
+		}
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	if err := firstError(ctx.Err(), newEpoch(ctx, tx, d.newID())); err != nil {
+		return n, err
 	}
-	if err := newEpoch(ctx, tx, d.newID()); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return n, tx.Commit()
 }

@@ -93,9 +93,10 @@ type Brief struct {
 
 // Loader stores and deletes many listings, for demonstrations and imports.
 type Loader interface {
-	// Load stores new listings, all or none, and makes every search index start
-	// again. It calls done with the number of each few hundred, from another
-	// goroutine. No events are recorded.
+	// Load stores new listings and makes every search index start again. It calls
+	// done with the number of each few hundred, from another goroutine. No events
+	// are recorded. A Load that fails may have stored some of the listings; another
+	// one of the same listings stores the rest.
 	Load(ctx context.Context, all iter.Seq[Listing], done func(n int)) error
 	// Remove deletes the listings of the organizations, with their views, and
 	// returns their number. No events are recorded.

@@ -1,0 +1,55 @@
+package gormdb_test
+
+import (
+	"context"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+func TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated(t *testing.T) {
+	t.Parallel()
+	const all, transaction = 21_000, 20_000
+	s, at, org := stores.SQLite(t, clock.System{}), time.Now().UTC(), stores.NewID()
+	ids := make([]string, all)
+	for i := range ids {
+		ids[i] = stores.NewID()
+	}
+	var load iter.Seq[listings.Listing] = func(yield func(listings.Listing) bool) {
+		for _, id := range ids {
+			l := listings.Listing{ID: id, OrganizationID: org, Version: 1, Status: listings.Active, Open: true, PostedAt: &at, CreatedAt: at, UpdatedAt: at, Content: listings.Content{Title: "Nurse"}}
+			if !yield(l) {
+				return
+			}
+		}
+	}
+	stored := func() (n int, position listings.FeedPosition) {
+		position, err := s.ListingFeed.Open(t.Context(), func(*listings.Listing) error { n++; return nil })
+		require.NoError(t, err)
+		return n, position
+	}
+	_, before := stored()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	require.Error(t, s.ListingLoader.Load(ctx, load, func(loaded int) {
+		if n += loaded; n > transaction {
+			cancel()
+		}
+	}))
+	n, after := stored()
+	require.Equal(t, transaction, n)
+	_, err := s.ListingFeed.Since(t.Context(), before, 10)
+	require.ErrorIs(t, err, listings.ErrFeedPosition, "the search index must be built anew")
+
+	require.NoError(t, s.ListingLoader.Load(t.Context(), load, func(int) {}))
+	n, end := stored()
+	require.Equal(t, all, n)
+	require.NotEqual(t, after, end)
+}
