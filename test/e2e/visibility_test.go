@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
+)
+
+// BenchmarkSearch in test/bench allows a tenth of the time.
+const maxVisibility = time.Second // of 95 % of changes
+
+func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	one := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t))
+	two := &world{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
+	two.serve(t)
+	employer, guest := one.employer(t), two.guest(t)
+	total := func(word string) float64 {
+		return guest.try("POST", "/api/listings/search", object{"query": `"` + word + `"`}).ok(200).number("data.total")
+	}
+	var took []time.Duration
+	find := func(word string) {
+		t.Helper()
+		committed := time.Now()
+		for total(word) == 0 {
+			require.Less(t, time.Since(committed), soon, "%s was missed", word)
+		}
+		took = append(took, time.Since(committed))
+	}
+
+	// A transaction posts a listing before the others and commits it after them.
+	s := stores.Open(t, one.database(), clock.System{})
+	defer func() { require.NoError(t, s.Close()) }()
+	posted, commit, committed := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		committed <- s.Tx.Do(t.Context(), func(ctx context.Context) error {
+			now := time.Now().UTC()
+			l := listings.Listing{ID: stores.NewID(), OrganizationID: stores.NewID(), Version: 1, Status: listings.Active, Open: true, PostedAt: &now, CreatedAt: now, UpdatedAt: now}
+			l.Title, l.Description = "Staff Nurse openlong", "Days and nights on a ward."
+			err := s.Listings.Create(ctx, []listings.Listing{l})
+			close(posted)
+			<-commit
+			return err
+		})
+	}()
+	<-posted
+	for i := range 50 {
+		word := fmt.Sprintf("early%d", i)
+		employer.listing(object{"title": "Staff Nurse " + word})
+		find(word)
+	}
+	require.Zero(t, total("openlong"))
+	close(commit)
+	require.NoError(t, <-committed)
+	find("openlong")
+
+	slices.Sort(took)
+	require.Less(t, took[len(took)*95/100], maxVisibility)
+}
