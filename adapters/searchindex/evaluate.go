@@ -23,6 +23,8 @@ type evaluation struct {
 	free  []*[blockWords]uint64
 	used  []*[blockWords]uint64
 	wide  [classRelaxed]vector
+	// touched uses what touchRecords has read.
+	touched byte
 }
 
 var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
@@ -231,9 +233,16 @@ type phraseNode struct {
 func (n *phraseNode) eval(e *evaluation, mask, out vector) {
 	n.candidates.eval(e, mask, out)
 	first := uint32(e.block * blockDocs)
-	for doc := range out.each {
-		if !n.contains(first + doc) {
-			out[doc>>6] &^= 1 << (doc & 63)
+	for i, w := range out {
+		if w == 0 {
+			continue
+		}
+		e.touched += n.segment.touchRecords(first+uint32(i)<<6, w)
+		for ; w != 0; w &= w - 1 {
+			bit := bits.TrailingZeros64(w)
+			if !n.contains(first + uint32(i<<6+bit)) {
+				out[i] &^= 1 << bit
+			}
 		}
 	}
 }
