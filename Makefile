@@ -70,8 +70,12 @@ rows: ## Write test/e2e/ROWS.md, the list of operations and their tests
 	@LOCUM_TEST_WRITE=1 go test -count=1 -run TestEveryOperationHasATest ./test/e2e
 
 .PHONY: bench
-bench: ## Measure the hot paths beside their limits
+bench: ## Measure the hot paths beside their limits, and search with 1,000,000 listings (about 20 minutes)
+	@echo "Over HTTP on Postgres: lists, alerts, applications, events and webhooks beside their limits, and 2,000 different searches"
+	@echo "with 10,000, 100,000 and 1,000,000 listings; how long the search index of the last takes to build and open, and to show changes"
 	@go run ./test/kit/with-services -- go test -run '^$$' -bench . -benchtime 2s ./test/bench/...
+	@echo "The search engine alone, with 1,000,000 synthetic listings"
+	@LOCUM_TEST_DOCUMENTS=1000000 go test -count=1 -timeout 30m -v -run TestOpen_LargeFolder_IsCheap -bench . -benchtime 1s ./adapters/searchindex
 	@echo "Attacks beside a signed-in user: bounds are max(5 x idle, 500ms) and 512 MiB"
 	@set -o pipefail; LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -count=1 -v -run TestAttack ./test/heavy | grep -E 'attacks;|^ *--- |FAIL'
 

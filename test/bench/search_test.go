@@ -2,10 +2,13 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -76,13 +79,20 @@ func measureSearches(b *testing.B, s *server) map[int]time.Duration {
 			all, byShape := latencies(b, s, n, requests)
 			b.ReportMetric(searchesPerRun/time.Since(start).Seconds(), "req/s")
 			p95[n] = reportPercentiles(b, all)
-			for _, shape := range shapes {
-				list := byShape[shape.name]
-				b.Logf("%-30s p50 %6.1f ms, p95 %6.1f ms, most %6.1f ms", shape.name, ms(percentile(list, 50)), ms(percentile(list, 95)), ms(list[len(list)-1]))
-			}
+			b.Log(slowest(byShape))
 		})
 	}
 	return p95
+}
+
+// slowest describes the five slowest shapes of searches.
+func slowest(byShape map[string][]time.Duration) string {
+	p95 := func(shape string) time.Duration { return percentile(byShape[shape], 95) }
+	names := slices.SortedFunc(maps.Keys(byShape), func(x, y string) int { return cmp.Compare(p95(y), p95(x)) })[:5]
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %.1f (p50 %.1f)", name, ms(p95(name)), ms(percentile(byShape[name], 50)))
+	}
+	return "highest p95 in ms: " + strings.Join(names, ", ")
 }
 
 // latencies sends the requests and returns how long each took, sorted, altogether and
