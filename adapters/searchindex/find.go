@@ -33,12 +33,19 @@ func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error)
 	if err := f.findAll(ctx, st.parts); err != nil {
 		return search.Result{}, err
 	}
-	if f.relaxing = f.freePlaces() > 0; f.relaxing {
+	if f.relaxing = f.freePlaces() > 0 && canRelax(&q); f.relaxing {
 		if err := f.findAll(ctx, st.parts); err != nil {
 			return search.Result{}, err
 		}
 	}
 	return f.result(), nil
+}
+
+// canRelax reports whether the query has levels that are not exact.
+func canRelax(q *search.Query) bool {
+	return slices.ContainsFunc(q.Slots, func(s search.Slot) bool {
+		return slices.ContainsFunc(s.Levels, func(l search.SlotLevel) bool { return !l.Exact })
+	})
 }
 
 // findAll adds the exact hits of all parts, or the relaxed ones.
@@ -100,14 +107,16 @@ func (f *finder) wanted() int {
 // plan is a query that is resolved against one segment.
 type plan struct {
 	*part
-	must     node
-	slots    []slotPlan
-	first    node
-	now      int64
-	bound    *bound
-	order    *sortOrder // nil if hits are sorted by cost
-	useCosts bool
-	best     [classes]top
+	must  node
+	slots []slotPlan
+	// slotsFirst is set if the first slot has a lower weight than must.
+	slotsFirst bool
+	first      node
+	now        int64
+	bound      *bound
+	order      *sortOrder // nil if hits are sorted by cost
+	useCosts   bool
+	best       [classes]top
 	// found has the exact hits by class, if there are facets or an order.
 	found [classRelaxed]vector
 }
@@ -135,6 +144,7 @@ func (f *finder) newPlan(p *part) *plan {
 	pl.slots = f.slotPlans(c)
 	f.slots[p] = pl.slots
 	slices.SortStableFunc(pl.slots, func(a, b slotPlan) int { return cmp.Compare(a.weight(), b.weight()) })
+	pl.slotsFirst = pl.must != nil && len(pl.slots) > 0 && pl.slots[0].weight() < pl.must.weight()
 	if f.q.First != nil {
 		pl.first = c.node(f.q.First)
 	}
@@ -285,10 +295,8 @@ func (f *finder) merge(a []ranked, n int, b []ranked) []ranked {
 // evaluate adds the hits of one block.
 func (f *finder) evaluate(pl *plan) {
 	hits := f.live(pl)
-	if pl.must != nil {
-		found := f.vector()
-		pl.must.eval(f.evaluation, hits, found)
-		hits = found
+	if !pl.slotsFirst {
+		f.evaluateMust(pl, hits)
 	}
 	exact := hits
 	if f.relaxing {
@@ -296,6 +304,10 @@ func (f *finder) evaluate(pl *plan) {
 		copy(exact, hits)
 	}
 	costs := f.evaluateSlots(pl, hits, exact)
+	if pl.slotsFirst {
+		f.evaluateMust(pl, hits)
+		exact.and(hits)
+	}
 	if hits.isEmpty() {
 		return
 	}
@@ -325,6 +337,17 @@ func (f *finder) live(pl *plan) vector {
 		live.andNot(expired.block(f.evaluation))
 	}
 	return live
+}
+
+// evaluateMust removes from hits the documents that do not meet the conditions.
+func (f *finder) evaluateMust(pl *plan, hits vector) {
+	if pl.must == nil || hits.isEmpty() {
+		return
+	}
+	defer f.release(f.mark())
+	found := f.vector()
+	pl.must.eval(f.evaluation, hits, found)
+	copy(hits, found)
 }
 
 // evaluateSlots removes from hits the documents that match no level of a slot,
