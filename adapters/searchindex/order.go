@@ -209,12 +209,19 @@ func newRanked(p *part, class int, it item, by search.SortKey) ranked {
 
 // compareRanked orders hits of different segments.
 func compareRanked(a, b *ranked, descending bool) int {
-	texts := strings.Compare(a.text, b.text)
-	if descending {
-		texts = -texts
+	if order := cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.key, b.key)); order != 0 {
+		return order
 	}
-	return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.key, b.key), texts,
-		cmp.Compare(b.posted(), a.posted()), strings.Compare(b.id(), a.id()))
+	if order := strings.Compare(a.text, b.text); order != 0 {
+		if descending {
+			return -order
+		}
+		return order
+	}
+	if order := cmp.Compare(b.posted(), a.posted()); order != 0 {
+		return order
+	}
+	return strings.Compare(b.id(), a.id())
 }
 
 // cursor is the place of a hit in the order of a query.
