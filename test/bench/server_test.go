@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -64,6 +66,18 @@ func (s *server) memory(line string) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	require.NoError(s.b, err)
 	return int(s.number(status, line+`:\s+(\d+) kB`) / 1024)
+}
+
+// cpu returns the processor time that the server has used.
+func (s *server) cpu() time.Duration {
+	s.b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	require.NoError(s.b, err)
+	const tick = 10 * time.Millisecond
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')'):])) // from the state, the third, on
+	user, _ := strconv.Atoi(fields[12])
+	system, _ := strconv.Atoi(fields[13])
+	return time.Duration(user+system) * tick
 }
 
 // heap returns the size of the heap in MB, with garbage.
