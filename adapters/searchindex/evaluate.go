@@ -230,21 +230,40 @@ type phraseNode struct {
 	title      bool
 }
 
+// minParallelTexts is the number of texts in a block from which on half of them are
+// read by another goroutine.
+const minParallelTexts = 1024
+
 func (n *phraseNode) eval(e *evaluation, mask, out vector) {
 	n.candidates.eval(e, mask, out)
 	first := uint32(e.block * blockDocs)
-	for i, w := range out {
+	if out.count() < minParallelTexts {
+		e.touched += n.filter(first, out)
+		return
+	}
+	half := len(out) / 2
+	rest := make(chan byte)
+	go func() { rest <- n.filter(first+uint32(half)<<6, out[half:]) }()
+	e.touched += n.filter(first, out[:half])
+	e.touched += <-rest
+}
+
+// filter removes the documents without the phrase from a vector that begins at the
+// document first. It returns what touchRecords does.
+func (n *phraseNode) filter(first uint32, v vector) (touched byte) {
+	for i, w := range v {
 		if w == 0 {
 			continue
 		}
-		e.touched += n.segment.touchRecords(first+uint32(i)<<6, w)
+		touched += n.segment.touchRecords(first+uint32(i)<<6, w)
 		for ; w != 0; w &= w - 1 {
 			bit := bits.TrailingZeros64(w)
 			if !n.contains(first + uint32(i<<6+bit)) {
-				out[i] &^= 1 << bit
+				v[i] &^= 1 << bit
 			}
 		}
 	}
+	return touched
 }
 
 func (n *phraseNode) contains(doc uint32) bool {

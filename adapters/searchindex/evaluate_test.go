@@ -137,3 +137,19 @@ func TestExpired_AnyOrderOfTimes(t *testing.T) {
 		}
 	}
 }
+
+func TestFind_PhraseInManyTexts_CountsEach(t *testing.T) {
+	t.Parallel()
+	x := open(t, options(""))
+	changes := make([]search.Change, 3*minParallelTexts)
+	for i := range changes {
+		body := []string{"days", "nights"}
+		if i%3 == 0 {
+			body = []string{"nights", "days"}
+		}
+		changes[i] = search.Change{ID: fmt.Sprint(i), Version: 1, Document: &search.Document{Body: body}}
+	}
+	require.NoError(t, x.Apply(t.Context(), changes, "1"))
+	require.Equal(t, 2*minParallelTexts, total(t, x, search.HasLiteral("days", "nights")))
+	require.Equal(t, minParallelTexts, total(t, x, search.HasPhrase("Nights", "days")))
+}

@@ -149,7 +149,7 @@ func (f *finder) newPlan(p *part) *plan {
 		pl.first = c.node(f.q.First)
 	}
 	sorted, useCosts := sortedByCost(f.q.Sort)
-	pl.useCosts = useCosts || f.relaxing
+	pl.useCosts = (useCosts || f.relaxing) && f.q.Limit > 0
 	if f.relaxing {
 		pl.best[classRelaxed].n = f.freePlaces()
 		return pl
