@@ -62,6 +62,9 @@ func BenchmarkSearch(b *testing.B) {
 		built.stop()
 		require.NoError(b, os.CopyFS(filepath.Join(p.dir, "of-two"), os.DirFS(filepath.Join(p.dir, "data", "search"))))
 		b.Run("restart", func(b *testing.B) {
+			if restarted != nil {
+				restarted.stop() // the benchmark is repeated
+			}
 			restarted = p.serve()
 			largeHeap = restarted.heap()
 			restarted.report(b)
@@ -91,11 +94,19 @@ func measureSearches(b *testing.B, s *server) map[int]time.Duration {
 	p95 := map[int]time.Duration{}
 	for _, n := range []int{1, 8} {
 		b.Run(fmt.Sprintf("%d-clients", n), func(b *testing.B) {
-			requests := q.take(searchesPerRun) // others when the benchmark is repeated
-			start, cpu := time.Now(), s.cpu()
-			all, byShape := latencies(b, s, n, requests)
-			b.ReportMetric(searchesPerRun/time.Since(start).Seconds(), "req/s")
-			b.ReportMetric(ms(s.cpu()-cpu)/searchesPerRun, "cpu-ms/req")
+			var all []time.Duration
+			byShape := map[string][]time.Duration{}
+			cpu := s.cpu()
+			for b.Loop() {
+				requests := q.take(searchesPerRun)
+				for i, took := range latencies(b, s, n, requests) {
+					all = append(all, took)
+					byShape[requests[i].shape] = append(byShape[requests[i].shape], took)
+				}
+			}
+			b.ReportMetric(float64(len(all))/b.Elapsed().Seconds(), "req/s")
+			b.ReportMetric(ms(s.cpu()-cpu)/float64(len(all)), "cpu-ms/req")
+			slices.Sort(all)
 			p95[n] = reportPercentiles(b, all)
 			b.Log(slowest(byShape))
 		})
@@ -105,6 +116,9 @@ func measureSearches(b *testing.B, s *server) map[int]time.Duration {
 
 // slowest describes the five slowest shapes of searches.
 func slowest(byShape map[string][]time.Duration) string {
+	for _, list := range byShape {
+		slices.Sort(list)
+	}
 	p95 := func(shape string) time.Duration { return percentile(byShape[shape], 95) }
 	names := slices.SortedFunc(maps.Keys(byShape), func(x, y string) int { return cmp.Compare(p95(y), p95(x)) })[:5]
 	for i, name := range names {
@@ -113,9 +127,8 @@ func slowest(byShape map[string][]time.Duration) string {
 	return "highest p95 in ms: " + strings.Join(names, ", ")
 }
 
-// latencies sends the requests and returns how long each took, sorted, altogether and
-// by shape.
-func latencies(b *testing.B, s *server, clients int, requests []request) (all []time.Duration, byShape map[string][]time.Duration) {
+// latencies sends the requests and returns how long each took.
+func latencies(b *testing.B, s *server, clients int, requests []request) []time.Duration {
 	b.Helper()
 	took := make([]time.Duration, len(requests))
 	var next atomic.Int64
@@ -134,15 +147,7 @@ func latencies(b *testing.B, s *server, clients int, requests []request) (all []
 		})
 	}
 	running.Wait()
-	byShape = map[string][]time.Duration{}
-	for i, r := range requests {
-		byShape[r.shape] = append(byShape[r.shape], took[i])
-	}
-	for _, list := range byShape {
-		slices.Sort(list)
-	}
-	slices.Sort(took)
-	return took, byShape
+	return took
 }
 
 // percentile returns the value that so many percent of the sorted list do not exceed.
