@@ -71,7 +71,7 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 			return longer, longer.Name, true
 		}
 	}
-	if other, found := r.Places.Correct(name); found && (len(word) >= minMisspeltPlace || r.isMarked(start)) && (!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
+	if other, found := r.Places.Correct(name); found && !strings.EqualFold(other.Name, word+"s") && (!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
 		return other, other.Name, true
 	}
 	return p, "", ok
@@ -79,13 +79,6 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 
 // directions are the words before the name of a place that mean a part of it.
 var directions = wordSet("north south east west central greater inner outer northern southern eastern western downtown")
-
-// minMisspeltPlace is the length of the shortest name of a place that is corrected
-// without a marker.
-const minMisspeltPlace = 6
-
-// isMarked reports whether a marker stands before token i.
-func (r *run) isMarked(i int) bool { return i > 0 && markers[r.tokens[i-1].Word] }
 
 // homes are the countries of the vocabulary's jobs.
 var homes = [...]string{"United Kingdom", "Ireland", "United States"}
