@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -193,11 +194,25 @@ func key(name string) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
+// remote matches what locations of remote and nationwide posts say beside the
+// place: "Remote (US)", "Home based, Ireland", "UK wide".
+var remote = regexp.MustCompile(`(?i)\b(?:fully\s+)?(?:remote|hybrid|home[\s-]?based|home[\s-]?working|work(?:ing)?\s+from\s+home|wfh|nation[\s-]?wide|wide|anywhere\s+in)\b|[()/–|]|\s-\s`)
+
 // Resolve implements listings.Gazetteer.
 func (g *Gazetteer) Resolve(text string) (listings.Place, bool) {
 	if len(text) > 200 {
 		return listings.Place{}, false
 	}
+	if p, ok := g.resolve(text); ok {
+		return p, true
+	}
+	if place := remote.ReplaceAllString(text, " "); place != text {
+		return g.resolve(strings.Trim(place, " ,"))
+	}
+	return listings.Place{}, false
+}
+
+func (g *Gazetteer) resolve(text string) (listings.Place, bool) {
 	t := g.load()
 	if head, tail, cut := strings.Cut(text, ","); cut {
 		if p, ok := t.qualified(key(head), strings.Split(tail, ",")); ok {

@@ -87,6 +87,12 @@ func TestNamesMeanThePlacesThatPeopleMean(t *testing.T) {
 		"Lancashire":                   "region Lancashire|Lancashire|GB",
 		"Middlesex":                    "region Middlesex||GB",
 		"Midwest":                      "region Midwest||US",
+		"Remote US":                    "country United States||US",
+		"Remote (UK)":                  "country United Kingdom||GB",
+		"Remote/Derby":                 "town Derby|Derbyshire|GB",
+		"Remote - GA":                  "region Georgia|Georgia|US",
+		"Home based, Ireland":          "country Ireland||IE",
+		"UK wide":                      "country United Kingdom||GB",
 		"Tooting, London":              "town London|Greater London|GB",
 		"Newcastle Road, Galway":       "town Galway|County Galway|IE",
 		"Wilton, Cork":                 "town Cork|County Cork|IE",
@@ -102,7 +108,7 @@ func TestNamesMeanThePlacesThatPeopleMean(t *testing.T) {
 func TestWhatIsNoPlaceIsNotFound(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()
-	for _, text := range []string{"", " ", ",", ", UK", "Qwertyville", "Leeds General Infirmary, Ward 7", "Leeds, Bradford", "ma", "or", "in", "Boston, Kent", "Qwertyville, United Kingdom", "🏥", string(make([]byte, 300))} {
+	for _, text := range []string{"", " ", ",", ", UK", "Qwertyville", "Leeds General Infirmary, Ward 7", "Leeds, Bradford", "ma", "or", "in", "Boston, Kent", "Remote", "Qwertyville, United Kingdom", "🏥", string(make([]byte, 300))} {
 		p, ok := g.Resolve(text)
 		require.False(t, ok, "%q is not %v", text, p)
 	}

@@ -30,7 +30,11 @@ func (r *run) completion(i int) (candidate, bool) {
 	if len(concepts) == 1 {
 		s.concept = concepts[0]
 	}
+	plain := slices.ContainsFunc(concepts, func(c *Concept) bool { return len(c.Means()) == 1 })
 	for _, c := range concepts {
+		if plain && len(c.Means()) > 1 {
+			continue // the specialty of a radiologist would be lost
+		}
 		if c = c.Means()[0]; !slices.Contains(s.term.Concepts, c) {
 			s.term.Concepts = append(s.term.Concepts, c)
 		}

@@ -1,16 +1,19 @@
 package search
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Normalize returns the form of a folded word under which it is compared: the
 // singular, in one spelling for Britain and America. It never joins words of
 // different meaning that share a stem (police and policy, nurse and nursing).
 func Normalize(word string) string {
-	if len(word) < 4 || len(word) > longestNormalized || word[0] < 'a' || word[0] > 'z' {
+	if len(word) < 3 || len(word) > longestNormalized || word[0] < 'a' || word[0] > 'z' {
 		return word
 	}
-	if w, ok := irregular[word]; ok {
-		return w
+	if w, ok := irregular[word]; ok || len(word) == 3 {
+		return cmp.Or(w, word)
 	}
 	if word[len(word)-1] == 's' {
 		word = singular(word)

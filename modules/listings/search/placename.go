@@ -47,6 +47,9 @@ func (r *run) places(i int) (out []candidate) {
 // "edinburg" Edinburgh if adverts say so.
 func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) {
 	name := r.placeName(start, end)
+	if start > 0 && end == start+1 && end == len(r.tokens) && stateCodes[name] {
+		name = strings.ToUpper(name)
+	}
 	p, ok = r.Places.Resolve(name)
 	if _, city, qualified := strings.Cut(name, ","); ok && qualified {
 		// A suburb that is not known: here it may be any other word.
@@ -76,6 +79,9 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 	}
 	return p, "", ok
 }
+
+// stateCodes are the codes of states that are no other words at the end of a query.
+var stateCodes = wordSet("ak ar az ca fl ga ia il ks ky mi mn nc ne nh nj nm nv ny ri sc tn tx ut vt wi wv wy")
 
 // directions are the words before the name of a place that mean a part of it.
 var directions = wordSet("north south east west central greater inner outer northern southern eastern western downtown")
@@ -144,7 +150,7 @@ func (r *run) isPlaceName(start, end int, p Place) bool {
 			return false
 		}
 		if p.Kind != Town {
-			return len(word) > 3 || word == "uk" || word == "usa"
+			return len(word) > 3 || word == "uk" || word == "usa" || stateCodes[word]
 		}
 	}
 	switch {

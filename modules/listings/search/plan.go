@@ -235,10 +235,10 @@ func composed(roles []*Concept) (out []level) {
 }
 
 // othersInSpecialty matches the posts of other professions in the specialty that
-// is asked for, but for the one that the specialty is named after: a nurse in
-// radiology is no radiographer.
+// is asked for, but for doctors and the profession that the specialty is named
+// after: a nurse in radiology is no radiographer.
 func (b *planner) othersInSpecialty() Expr {
-	out := []Expr{Not(HasKey(keyRoleHead + nonClinical))}
+	out := []Expr{Not(HasKey(keyRoleHead + nonClinical)), Not(HasKey(keyRoleHead + doctor))}
 	for i := range b.understanding.Terms {
 		if t := &b.understanding.Terms[i]; t.Slot == SlotSpecialty && !t.Excluded {
 			out = append(out, anyKey(keySpecTitle, t.Concepts))
@@ -249,6 +249,9 @@ func (b *planner) othersInSpecialty() Expr {
 	}
 	return And(out...)
 }
+
+// doctor is the concept above all doctors.
+const doctor = "doctor"
 
 // professions are the roles that staff the specialties or those above them.
 func professions(specialties []*Concept) (out []*Concept) {

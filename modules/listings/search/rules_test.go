@@ -14,7 +14,9 @@ role intensive-care-nurse =nurse +intensive-care : intensive care nurse
 role health-visitor <nurse : health visitor
 role doctor *broad : doctor; dr
 role urologist =doctor +urology : urologist
-role radiographer : radiographer
+role radiographer : radiographer; reporting radiographer
+role radiologist =doctor +radiology : reporting radiologist
+spec radiology : x ray
 role occupational-therapist : occupational therapist
 role dentist +dentistry : dentist
 role manager *generic *leads : manager; team leader
@@ -60,6 +62,7 @@ func rulesParser(t *testing.T) *Parser {
 		"leeds":                   somePlaces["leeds"],
 		"rugby":                   {Kind: Town, Name: "Rugby", Country: "GB", Population: 70_000},
 		"nurse, leeds":            somePlaces["leeds"],
+		"tx":                      {Kind: Region, Name: "Texas", Region: "Texas", Country: "US"},
 		"march":                   {Kind: Town, Name: "March", Country: "GB", Population: 20_000},
 		"van":                     {Kind: Town, Name: "Van", Country: "TR", Population: 370_000},
 		"radium":                  {Kind: Town, Name: "Radium", Country: "GB", Population: 70_000},
@@ -127,6 +130,9 @@ func TestParse_Rules(t *testing.T) {
 		{"a town abroad whose name is a word", "nurse van ", "role:nurse, word:van"},
 		{"programmed activities are no pay", "nurse 10 pa ", "role:nurse, word:pa"},
 		{"pay by the hour in one word", "nurse 60ph ", "role:nurse, pay:117000-0 "},
+		{"a state at the end", "nurse tx", "role:nurse, place:Texas US"},
+		{"a short abbreviation", "mgr ", "role:manager"},
+		{"an unfinished name is no doctor of a specialty", "reporting rad", "role*:radiographer"},
 		{"a stop word that continues a name", "occupational the", "role*:occupational-therapist"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {

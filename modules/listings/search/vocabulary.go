@@ -88,8 +88,8 @@ func (c *Concept) IsA(other *Concept) bool {
 		return true
 	}
 	for _, a := range c.ancestors {
-		if a.To == other {
-			return a.Strength == 1
+		if a.To == other && a.Strength == 1 {
+			return true
 		}
 	}
 	return c.Same != nil && c.Same.IsA(other)

@@ -115,6 +115,7 @@ role hand-surgeon =doctor +hands <surgeon : hand surgeon
 role nurse *broad : nurse
 role sister <nurse <~manager:0.5 ~matron : sister
 role deputy <~sister : deputy
+role any-nurse =nurse <~sister : any nurse
 role matron <manager : matron
 role manager <leader : manager
 role leader : leader
@@ -146,6 +147,7 @@ func TestConcept_Closure(t *testing.T) {
 	assert.True(t, v.Concept("matron").IsA(v.Concept("leader")))
 	assert.False(t, v.Concept("sister").IsA(v.Concept("manager")))
 	assert.True(t, v.Concept("hand-surgeon").IsA(v.Concept("doctor")))
+	assert.True(t, v.Concept("any-nurse").IsA(v.Concept("nurse")), "another name, and a second choice")
 	assert.Equal(t, []*Concept{v.Concept("doctor"), v.Concept("hands")}, v.Concept("hand-surgeon").Means())
 	assert.Equal(t, []*Concept{v.Concept("nurse")}, v.Concept("nurse").Means())
 }
