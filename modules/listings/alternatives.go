@@ -24,13 +24,16 @@ var wider = []float64{25, 50, 100}
 func (q *question) alternatives(ctx context.Context, g *generation) ([]Suggestion, error) {
 	var out []Suggestion
 	try := func(text string, slots []search.Slot) error {
-		less := q.query
-		less.Slots, less.Limit, less.Offset, less.Relaxed, less.Facets = slots, 0, 0, 0, nil
-		r, err := g.index.Find(ctx, less)
-		if err == nil && r.Total > 0 && len(out) < maxSuggestions {
-			out = append(out, Suggestion{Text: text, Total: r.Total})
+		n, err := q.count(ctx, g, slots)
+		if err == nil && n > 0 && len(out) < maxSuggestions {
+			out = append(out, Suggestion{Text: text, Total: n})
 		}
 		return err
+	}
+	if len(q.query.Must) > 0 { // phrases, exclusions and filters stay
+		if n, err := q.count(ctx, g, nil); err != nil || n == 0 {
+			return nil, err
+		}
 	}
 	tried := 0
 	for i := range q.query.Slots {
@@ -42,7 +45,7 @@ func (q *question) alternatives(ctx context.Context, g *generation) ([]Suggestio
 		}
 		places := q.placesOf(term)
 		for _, radius := range wider {
-			if len(places) == 0 || places[0].Kind != Town || radius <= q.radius {
+			if len(places) == 0 || places[0].Kind != Town || radius <= max(q.radius, q.understood.Radius) {
 				continue
 			}
 			slots := slices.Clone(q.query.Slots)
@@ -64,6 +67,14 @@ func (q *question) alternatives(ctx context.Context, g *generation) ([]Suggestio
 		}
 	}
 	return out, nil
+}
+
+// count returns the number of exact hits of the query with other slots.
+func (q *question) count(ctx context.Context, g *generation, slots []search.Slot) (int, error) {
+	other := q.query
+	other.Slots, other.Limit, other.Offset, other.Relaxed, other.Facets = slots, 0, 0, 0, nil
+	r, err := g.index.Find(ctx, other)
+	return r.Total, err
 }
 
 // placesOf returns the places of a term, or of the location filter.
