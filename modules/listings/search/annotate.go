@@ -20,9 +20,6 @@ type Advert struct {
 	Remote         bool
 	// Country is the ISO code of the place's country, in lower case, or empty.
 	Country string
-	// Boilerplate holds hashes of sentences that many adverts of the
-	// organization share; see SentenceHashes. They are not annotated.
-	Boilerplate map[uint64]bool
 }
 
 // Level is where an advert names a concept, the strongest first.
@@ -352,8 +349,7 @@ func (a *annotator) sort() {
 	})
 }
 
-// parseText finds the words of description and requirements, without
-// boilerplate.
+// parseText finds the words of description and requirements.
 func (a *annotator) parseText() {
 	text := a.advert.Description
 	if len(a.advert.Requirements) > 0 {
@@ -361,9 +357,6 @@ func (a *annotator) parseText() {
 	}
 	p := &a.text
 	p.tokens = splitNumbers(AppendTokens(p.tokens[:0], text))
-	if len(a.advert.Boilerplate) > 0 {
-		p.tokens = without(p.tokens, a.advert.Boilerplate)
-	}
 	p.words = a.v.appendWords(p.words[:0], p.tokens)
 	p.caps = false
 	p.found = p.found[:0]
@@ -457,4 +450,9 @@ func (a *annotator) isWanted(i int) bool {
 		}
 	}
 	return false
+}
+
+// endsSentence reports whether the text between two words ends a sentence.
+func endsSentence(gap string) bool {
+	return len(gap) > 1 && strings.ContainsAny(gap, ".!?\n•") || gap == "\n"
 }

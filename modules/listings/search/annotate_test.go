@@ -111,27 +111,6 @@ func TestAnnotate_Years(t *testing.T) {
 	}
 }
 
-func TestAnnotate_Boilerplate_Skipped(t *testing.T) {
-	t.Parallel()
-	v := load(t)
-	const shared = "Our group is a leader in cardiology and dialysis."
-	advert := Advert{Title: "Chef", Description: "Cook for our patients. " + shared + " Free meals.", Boilerplate: map[uint64]bool{}}
-	a := v.Annotate(&advert)
-	assert.Equal(t, "head=chef spec@text=cardiology,dialysis-unit", describe(&a))
-	for _, h := range SentenceHashes(shared) {
-		advert.Boilerplate[h] = true
-	}
-	a = v.Annotate(&advert)
-	assert.Equal(t, "head=chef", describe(&a))
-}
-
-func TestSentenceHashes_LongSentencesOnly(t *testing.T) {
-	t.Parallel()
-	hashes := SentenceHashes("Apply now! We value every one of you. We VALUE every one of you\nShort one")
-	require.Len(t, hashes, 2)
-	assert.Equal(t, hashes[0], hashes[1])
-}
-
 // advert200 has about 200 words.
 var advert200 = Advert{
 	Title: "Senior Staff Nurse / RGN (ICU) – Band 6, Nights", Department: "Critical Care", Specialty: "Intensive Care",
