@@ -45,7 +45,7 @@ func TestAnnotate_Heads(t *testing.T) {
 		{"trainee in the next part", "Anatomical Pathology Technologist (Trainee)", "second=mortuary-technician spec=mortuary grade=trainee-grade"},
 		{"trainee in the next part", "Optometrist (Pre-reg)", "second=optometrist spec=optometry grade=trainee-grade"},
 		{"trainee as an alternative", "Dental Nurse (Qualified OR Trainee)", "head=dental-nurse spec=dentistry grade=trainee-grade"},
-		{"profession of a trainee", "Trainee Radiographer (Apprenticeship)", "second=student-ahp,radiographer spec=imaging grade=trainee-grade,apprentice-grade"},
+		{"profession of a trainee", "Trainee Radiographer (Apprenticeship)", "second=radiographer spec=imaging grade=trainee-grade,apprentice-grade"},
 		{"profession of a student", "Student Nurse", "head=student-nurse"},
 		{"specialty without a role", "Physiotherapy, Senior (Respiratory/ICU)", "head=physiotherapist spec=physiotherapy,respiratory,intensive-care grade=senior"},
 		{"specialty without a role", "ICU", "spec=intensive-care"},

@@ -202,7 +202,7 @@ func (b *planner) role(t *Term) []level {
 		out = append(out, relaxed(costRoleTitle, HowTitle, And(anyKey(keyRoleTitle, t.Concepts), Not(HasKey(keyRoleHead+nonClinical)))))
 	}
 	out = append(out, composed(t.Concepts)...)
-	if b.specMissing() == costSpecBroad && b.has(SlotSpecialty) {
+	if t.Concepts[0].ID != doctor && b.specMissing() == costSpecBroad && b.has(SlotSpecialty) {
 		out = append(out, relaxed(costOtherRole, HowRelated, b.othersInSpecialty()))
 	}
 	return append(out, relatedLevels(t.Concepts, t.related, keyRoleHead, costStep)...)
