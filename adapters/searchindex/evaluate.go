@@ -242,10 +242,22 @@ func (n *phraseNode) eval(e *evaluation, mask, out vector) {
 		return
 	}
 	half := len(out) / 2
-	rest := make(chan byte)
-	go func() { rest <- n.filter(first+uint32(half)<<6, out[half:]) }()
+	type result struct {
+		touched byte
+		failure any
+	}
+	rest := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() { rest <- result{r.touched, recover()} }()
+		r.touched = n.filter(first+uint32(half)<<6, out[half:])
+	}()
 	e.touched += n.filter(first, out[:half])
-	e.touched += <-rest
+	r := <-rest
+	if r.failure != nil {
+		panic(r.failure) // where the caller recovers from it
+	}
+	e.touched += r.touched
 }
 
 // filter removes the documents without the phrase from a vector that begins at the
