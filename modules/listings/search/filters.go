@@ -3,16 +3,21 @@ package search
 // Is matches the adverts that are about the concept: those with the role as the
 // main one, the specialty in the title or a field, the grade and so on.
 func Is(c *Concept) Expr {
-	return And(each(c.Means(), func(c *Concept) Expr {
-		return Or(each(filterPrefixes[slots[c.Kind]], func(prefix string) Expr { return HasKey(prefix + c.ID) })...)
-	})...)
+	return And(each(c.Means(), func(c *Concept) Expr { return about(c, keyRoleHead, keyRoleText, keyRoleSecond) })...)
 }
 
-// filterPrefixes are the keys of adverts that satisfy a filter, by its slot.
-var filterPrefixes = map[string][]string{
-	SlotRole: {keyRoleHead, keyRoleText, keyRoleSecond}, SlotSpecialty: {keySpecTitle, keySpecField},
-	SlotGrade: {SlotGrade + ":"}, SlotExperience: {SlotExperience + ":"}, SlotContract: {SlotContract + ":"},
-	SlotHours: {SlotHours + ":"}, SlotShift: {SlotShift + ":"}, SlotSetting: {SlotSetting + ":"},
+// about matches the adverts that are about a concept. Those for a role have one of
+// the keys of roles.
+func about(c *Concept, roles ...string) Expr {
+	prefixes := roles
+	switch c.Kind {
+	case Role:
+	case Specialty:
+		prefixes = []string{keySpecTitle, keySpecField}
+	default:
+		prefixes = []string{slots[c.Kind] + ":"}
+	}
+	return Or(each(prefixes, func(prefix string) Expr { return HasKey(prefix + c.ID) })...)
 }
 
 // IsRemote matches the adverts for work from home.

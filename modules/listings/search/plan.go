@@ -516,9 +516,7 @@ func (t *Term) core() Expr {
 		out = []Expr{HasLiteral(t.Words...)}
 	}
 	if len(t.Concepts) > 0 {
-		out = append(out, And(each(t.Concepts, func(c *Concept) Expr {
-			return Or(each(corePrefixes[slots[c.Kind]], func(prefix string) Expr { return HasKey(prefix + c.ID) })...)
-		})...))
+		out = append(out, And(each(t.Concepts, func(c *Concept) Expr { return about(c, keyRoleHead, keyRoleTitle) })...))
 	}
 	return Or(out...)
 }
@@ -532,11 +530,4 @@ func each[T any](items []T, f func(T) Expr) []Expr {
 		out[i] = f(item)
 	}
 	return out
-}
-
-// corePrefixes are the keys of adverts that are about a concept, by its slot.
-var corePrefixes = map[string][]string{
-	SlotRole: {keyRoleHead, keyRoleTitle}, SlotSpecialty: {keySpecTitle, keySpecField},
-	SlotGrade: {SlotGrade + ":"}, SlotExperience: {SlotExperience + ":"}, SlotContract: {SlotContract + ":"},
-	SlotHours: {SlotHours + ":"}, SlotShift: {SlotShift + ":"}, SlotSetting: {SlotSetting + ":"},
 }
