@@ -90,20 +90,68 @@ var directions = wordSet("north south east west central greater inner outer nort
 var homes = [...]string{"United Kingdom", "Ireland", "United States"}
 
 // atHome prefers the largest namesake in one of the homes to a town elsewhere:
-// Halifax is in West Yorkshire.
+// Halifax is in West Yorkshire. Of those in the homes it prefers the one in the
+// country whose words the query has, and without such words a British or Irish town
+// to an American one that is not much larger.
 func (r *run) atHome(start, end int, p Place) Place {
 	name := r.placeName(start, end)
-	if p.Kind != Town || p.Country == "GB" || p.Country == "IE" || p.Country == "US" || strings.Contains(name, ",") {
+	if p.Kind != Town || strings.Contains(name, ",") || hasDigit(name) {
 		return p
 	}
-	best := p
+	best, home := p, isHome(p.Country)
+	weight := r.weightOf(p)
 	for _, country := range homes {
-		if other, ok := r.Places.Resolve(name + ", " + country); ok && other.Kind == Town && other.Population >= wellKnown && (best.Country == p.Country || other.Population > best.Population) {
-			best = other
+		other, ok := r.Places.Resolve(name + ", " + country)
+		if !ok || other.Kind != Town || other.Population < wellKnown {
+			continue
+		}
+		if w := r.weightOf(other); !home || w > weight {
+			best, weight, home = other, w, true
 		}
 	}
 	return best
 }
+
+func isHome(country string) bool { return country == "GB" || country == "IE" || country == "US" }
+
+// preferredAtHome is how many times as large an American namesake of a British or
+// Irish town is that is meant instead.
+const preferredAtHome = 3
+
+// wordsOfCountry is how much the words of a country outweigh.
+const wordsOfCountry = 1_000
+
+// weightOf is how likely a town is meant, in inhabitants.
+func (r *run) weightOf(p Place) int {
+	w := p.Population
+	if p.Country != "US" {
+		w *= preferredAtHome
+	}
+	american := r.american()
+	if american > 0 && p.Country == "US" || american < 0 && p.Country != "US" {
+		w *= wordsOfCountry
+	}
+	return w
+}
+
+// american is positive if the query has more words of the United States than of
+// Britain and Ireland, and negative in the opposite case.
+func (r *run) american() (n int) {
+	for _, t := range r.tokens {
+		switch {
+		case americanWords[t.Word]:
+			n++
+		case britishWords[t.Word]:
+			n--
+		}
+	}
+	return n
+}
+
+var (
+	americanWords = wordSet("rn rns lpn lpns lvn lvns cna cnas np nps crna crnas slp slps cota rrt lcsw lmft lpc md physician physicians attending pediatric pediatrics pediatrician orthopedic orthopedics gynecology hematology anesthesia anesthesiologist snf ltac ltach prn 1099 w2 travel licensed vocational labor er usa")
+	britishWords  = wordSet("band nhs hse rgn rmn rnld rnid hca hcas odp odps gp gps registrar sho spr nchd consultant locum carer carers physio physios radiographer radiographers theatre theatres domiciliary paediatric paediatrics paediatrician orthopaedic orthopaedics gynaecology haematology anaesthetist anaesthetics midwife midwives matron sister ward cnm amhp pwp camhs salt ltd council uk ireland optician dietician surgery")
+)
 
 func lastWord(name string) string {
 	words := foldedWords(name)

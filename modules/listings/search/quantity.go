@@ -46,12 +46,13 @@ func isDistance(word string) bool {
 	return false
 }
 
-// quantity reads a number of days, which does not mean day shifts, and a share of
-// full time that is written in one word: "4 days", "0.6wte".
+// quantity reads a number of days, which does not mean day shifts, of programmed
+// activities, and a share of full time that is written in one word: "4 days", "10
+// PAs", "0.6wte".
 func (r *run) quantity(i int) (candidate, bool) {
 	t := r.tokens[i]
 	switch {
-	case i+1 < len(r.tokens) && isSmallNumber(t.Word) && strings.HasPrefix(r.tokens[i+1].Word, "day") && len(r.tokens[i+1].Word) <= len("days"):
+	case i+1 < len(r.tokens) && (isSmallNumber(t.Word) || numberWords[t.Word]) && counted[r.tokens[i+1].Word]:
 		return candidate{start: i, end: i + 2, cost: costForm, drop: true}, true
 	case sharePattern.MatchString(t.Word):
 		if c := r.Vocabulary.byID["part-time"]; c != nil {
@@ -60,6 +61,11 @@ func (r *run) quantity(i int) (candidate, bool) {
 	}
 	return candidate{}, false
 }
+
+var (
+	numberWords = wordSet("one two three four five six seven")
+	counted     = wordSet("day days pa pas")
+)
 
 // sharePattern matches what follows the point of a share of full time.
 var sharePattern = regexp.MustCompile(`^\d+[wf]te$`)

@@ -106,6 +106,7 @@ type query struct {
 	hasWord bool
 	or      bool // the next part is an alternative to the previous one
 	not     bool // the next part is excluded
+	skipped int  // words without a meaning since the word that excludes
 	whole   bool // adverts contain the last word
 	// corrected are the corrections of the text by their start.
 	corrected map[int]correction

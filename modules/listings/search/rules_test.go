@@ -63,6 +63,12 @@ func rulesParser(t *testing.T) *Parser {
 		"rugby":                   {Kind: Town, Name: "Rugby", Country: "GB", Population: 70_000},
 		"nurse, leeds":            somePlaces["leeds"],
 		"tx":                      {Kind: Region, Name: "Texas", Region: "Texas", Country: "US"},
+		"lincoln":                 {Kind: Town, Name: "Lincoln", Country: "US", Population: 290_000},
+		"lincoln, united kingdom": {Kind: Town, Name: "Lincoln", Country: "GB", Population: 100_000},
+		"lincoln, united states":  {Kind: Town, Name: "Lincoln", Country: "US", Population: 290_000},
+		"boston":                  {Kind: Town, Name: "Boston", Country: "US", Population: 650_000},
+		"boston, united kingdom":  {Kind: Town, Name: "Boston", Country: "GB", Population: 45_000},
+		"isle of wight":           {Kind: Region, Name: "Isle of Wight", Country: "GB"},
 		"march":                   {Kind: Town, Name: "March", Country: "GB", Population: 20_000},
 		"van":                     {Kind: Town, Name: "Van", Country: "TR", Population: 370_000},
 		"radium":                  {Kind: Town, Name: "Radium", Country: "GB", Population: 70_000},
@@ -71,7 +77,7 @@ func rulesParser(t *testing.T) *Parser {
 		"heath":                   {Kind: Town, Name: "Heath", Country: "GB", Population: 2_000},
 		"new anglia":              {Kind: Region, Name: "New Anglia", Country: "GB"},
 	}
-	lexicon := testLexicon{"edinburgh": 40, "brighton": 30, "leeds": 50, "health": 900, "heath": 2, "cardiac": 7, "radium": 9, "card": 1}
+	lexicon := testLexicon{"edinburgh": 40, "brighton": 30, "leeds": 50, "weight": 80, "health": 900, "heath": 2, "cardiac": 7, "radium": 9, "card": 1}
 	employers := companies{}
 	for _, name := range []string{"Mersey Heart and Chest Hospital NHS Trust", "New Anglia Care Ltd", "Bupa"} {
 		for _, key := range EmployerKeys(name) {
@@ -126,9 +132,17 @@ func TestParse_Rules(t *testing.T) {
 		{"a share of full time", "nurse 0.6wte ", "role:nurse, hours:part-time"},
 		{"a part of a town", "nurse west leeds ", "role:nurse, place:Leeds GB"},
 		{"no suburb is known before the town", "nurse, leeds", "role:nurse, place:Leeds GB"},
+		{"a namesake in the country of the words", "locum nurse lincoln ", "word:locum, role:nurse, place:Lincoln GB"},
+		{"a namesake in the other country", "nurse 1099 lincoln ", "role:nurse, word:1099, place:Lincoln US"},
+		{"a namesake at home", "nurse lincoln ", "role:nurse, place:Lincoln GB"},
+		{"a much larger namesake", "nurse boston ", "role:nurse, place:Boston US"},
+		{"a word of a name is not corrected", "nurse isle of wight ", "role:nurse, place:Isle of Wight GB"},
+		{"what is excluded ends at a comma", "nurse not cardiology, leeds ", "role:nurse, -specialty:cardiology, place:Leeds GB"},
+		{"exclusion ends at a comma", "nurse not looking for a job, leeds ", "role:nurse, place:Leeds GB"},
+		{"outside excludes a place", "nurse outside leeds ", "role:nurse, -place:Leeds GB"},
 		{"a month after a marker", "nurse in march ", "role:nurse, word:march"},
 		{"a town abroad whose name is a word", "nurse van ", "role:nurse, word:van"},
-		{"programmed activities are no pay", "nurse 10 pa ", "role:nurse, word:pa"},
+		{"programmed activities are no pay", "nurse 10 pa ", "role:nurse"},
 		{"pay by the hour in one word", "nurse 60ph ", "role:nurse, pay:117000-0 "},
 		{"a state at the end", "nurse tx", "role:nurse, place:Texas US"},
 		{"a short abbreviation", "mgr ", "role:manager"},

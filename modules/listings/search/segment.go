@@ -93,7 +93,7 @@ func (q *query) correct(tokens []Token, base int) []Token {
 			continue
 		}
 		to := q.Words.Correct(t, i == len(tokens)-1)
-		if len(to) == 0 || q.isPlace(t) {
+		if len(to) == 0 || q.isPlace(t) || q.isInPlace(tokens, i) {
 			out = append(out, t)
 			continue
 		}
@@ -126,18 +126,18 @@ func (v *Vocabulary) isDivided(tokens []Token, i int) bool {
 	}
 	from := max(0, i-maxPhrase)
 	words := v.Words(tokens[from:min(len(tokens), i+1+maxPhrase)])
-	meanings := 0
+	var meanings [2]bool // of the parts
 	for j := range i - from + 2 {
 		for _, m := range v.Matches(nil, words, j) {
 			switch {
 			case m.Start <= i-from && m.End > i-from+1:
 				return false
 			case m.Start >= i-from:
-				meanings++
+				meanings[m.Start-(i-from)] = true
 			}
 		}
 	}
-	return meanings < 2 || v.Form(joined) != nil
+	return !meanings[0] || !meanings[1] || v.Form(joined) != nil
 }
 
 // minDivided is the length of the shortest word that is joined of two.
@@ -204,6 +204,30 @@ func (q *query) isPlace(t Token) bool {
 	}
 	p, ok := q.Places.Resolve(t.Surface)
 	return ok && (p.Kind != Town || p.Population >= wellKnown)
+}
+
+// isInPlace reports whether token i belongs to the name of a place of several
+// words: the Wight of the Isle of Wight.
+func (q *query) isInPlace(tokens []Token, i int) bool {
+	if q.Places == nil {
+		return false
+	}
+	for start := max(0, i-maxPlaceWords+1); start <= i; start++ {
+		name := tokens[start].Surface
+		for end := start + 1; end < min(start+maxPlaceWords, len(tokens)); end++ {
+			if strings.Contains(tokens[end].Gap, ",") {
+				break
+			}
+			name += " " + tokens[end].Surface
+			if end < i {
+				continue
+			}
+			if _, ok := q.Places.Resolve(name); ok && !stopWords[tokens[start].Word] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // wellKnown is the population of towns whose names are no misspelt words.
@@ -401,12 +425,16 @@ func (r *run) add(s candidate) {
 		r.or = len(r.parts) > 0
 		return
 	case s.not:
-		r.not = true
+		r.not, r.skipped = true, 0
 		return
 	case s.drop:
+		r.skipped += s.end - s.start
 		return
 	}
 	tokens := r.tokens[s.start:s.end]
+	if r.skipped > maxSkipped || strings.Contains(tokens[0].Gap, ",") {
+		r.not = false
+	}
 	p := part{tokens: tokens, form: s.form, concept: s.concept, term: s.term, or: r.or}
 	last := len(r.parts) - 1
 	p.or = p.or || last >= 0 && strings.TrimSpace(tokens[0].Gap) == "/"
@@ -423,8 +451,12 @@ func (r *run) add(s candidate) {
 	r.or, r.not = false, false
 }
 
+// maxSkipped is how many words without a meaning may stand between a word that
+// excludes and what it excludes: "not looking for nights".
+const maxSkipped = 3
+
 // negations are the words that exclude what follows.
-var negations = wordSet("not no without except excluding minus dont doesnt isnt arent wont cant never avoid avoiding")
+var negations = wordSet("not no without except excluding minus dont doesnt isnt arent wont cant never avoid avoiding outside")
 
 // isFiller reports whether a word that no form has is another form of a filler:
 // wanting, wanted.

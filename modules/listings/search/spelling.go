@@ -99,7 +99,7 @@ func (s *Spelling) Correct(t Token, unfinished bool) []string {
 	if n >= twoEditsFrom {
 		edits = 2
 	}
-	best, distance := s.nearest(t.Word, edits)
+	best, distance := s.nearest(t.Word, edits, unfinished)
 	if n < twoEditsFrom && best != "" && best[0] != t.Word[0] && best[0] != t.Word[1] {
 		best = "" // light is not night
 	}
@@ -221,8 +221,9 @@ func (s *Spelling) completions(prefix string) iter.Seq2[string, int] {
 
 // nearest returns the closest known word, of equally close ones the most frequent
 // one. The first letter is right more often than the others, and always if two
-// others are wrong; then the last one is likely to be right too.
-func (s *Spelling) nearest(word string, edits int) (best string, distance int) {
+// others are wrong; then, and in finished words, the last one is likely to be right
+// too.
+func (s *Spelling) nearest(word string, edits int, unfinished bool) (best string, distance int) {
 	distance = edits + 1
 	for _, rest := range deletions(word, edits) {
 		for _, candidate := range s.deleted[rest] {
@@ -233,13 +234,20 @@ func (s *Spelling) nearest(word string, edits int) (best string, distance int) {
 			if d > edits || d > distance || d > 1 && candidate[0] != word[0] {
 				continue
 			}
-			same := endsAlike(candidate, word)
-			if d < distance || d > 1 && same && !endsAlike(best, word) || (d == 1 || same || !endsAlike(best, word)) && s.isLikelier(candidate, best, word) {
+			if d < distance || s.fits(candidate, best, word, unfinished && d == 1) {
 				best, distance = candidate, d
 			}
 		}
 	}
 	return best, distance
+}
+
+// fits reports whether a candidate is likelier than another one with as many edits.
+func (s *Spelling) fits(a, b, word string, anyEnd bool) bool {
+	if x, y := endsAlike(a, word), endsAlike(b, word); x != y && !anyEnd {
+		return x
+	}
+	return s.isLikelier(a, b, word)
 }
 
 // endsAlike reports whether two words have the same last letter.
