@@ -189,11 +189,11 @@ var descriptions = map[string]string{
 	"submittedBefore":            "A date or an RFC 3339 date-time, exclusive. Only applications submitted before then",
 
 	// Search.
-	"search":                  "Words to search for: \"a phrase\" is literal, -word excludes, OR joins alternatives. Places and contract types among them are understood",
+	"search":                  "Words to search for: \"a phrase\" is literal, -word excludes, OR joins alternatives. Roles, specialties, places (also as in \"within 20 miles of Leeds\"), grades, shifts, contract types and pay among them are understood",
 	"seekerSearchView.search": "Results and their page",
-	"q":                       "Words to search for: \"a phrase\" is literal, -word excludes, OR joins alternatives. Places and contract types among them are understood",
-	"keywords":                "Words to search for: \"a phrase\" is literal, -word excludes, OR joins alternatives. Places and contract types among them are understood",
-	"query":                   "Words to search for: \"a phrase\" is literal, -word excludes, OR joins alternatives. Places and contract types among them are understood",
+	"q":                       "Words to search for: \"a phrase\" is literal, -word excludes, OR joins alternatives. Roles, specialties, places (also as in \"within 20 miles of Leeds\"), grades, shifts, contract types and pay among them are understood",
+	"keywords":                "Words to search for: \"a phrase\" is literal, -word excludes, OR joins alternatives. Roles, specialties, places (also as in \"within 20 miles of Leeds\"), grades, shifts, contract types and pay among them are understood",
+	"query":                   "Words to search for: \"a phrase\" is literal, -word excludes, OR joins alternatives. Roles, specialties, places (also as in \"within 20 miles of Leeds\"), grades, shifts, contract types and pay among them are understood",
 	"SearchIntentInput.query": "Words to search for. For save-search",
 	"savedSearchView.query":   "Words that the search looks for",
 	"filters":                 "Filters that every result meets",

@@ -26,7 +26,9 @@ func (r *run) places(i int) (out []candidate) {
 			break
 		}
 		p, corrected, ok := r.resolvePlace(first, end)
-		p = r.atHome(first, end, p)
+		if home := r.atHome(first, end, p); marked || r.isPlaceName(first, end, home) {
+			p = home
+		}
 		if !ok || end-first == 1 && months[r.tokens[first].Word] || end-first == 1 && commonPlaces[r.tokens[first].Word] && p.Kind == Town && p.Population < minTown || !marked && !r.isPlaceName(first, end, p) {
 			continue
 		}
@@ -49,6 +51,9 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 	name := r.placeName(start, end)
 	if start > 0 && end == start+1 && end == len(r.tokens) && stateCodes[name] {
 		name = strings.ToUpper(name)
+	}
+	if isCode := len(name) == 2 && r.tokens[start].Capitals; isCode && r.american() < 0 {
+		return Place{}, "", false // a British query for CT is not about Connecticut
 	}
 	p, ok = r.Places.Resolve(name)
 	if _, city, qualified := strings.Cut(name, ","); ok && qualified {
@@ -118,8 +123,8 @@ func isHome(country string) bool { return country == "GB" || country == "IE" || 
 // Irish town is that is meant instead.
 const preferredAtHome = 3
 
-// wordsOfCountry is how much the words of a country outweigh.
-const wordsOfCountry = 1_000
+// wordsOfCountry is how many times as large the namesake elsewhere must be.
+const wordsOfCountry = 10
 
 // weightOf is how likely a town is meant, in inhabitants.
 func (r *run) weightOf(p Place) int {

@@ -42,7 +42,7 @@ shift weekends : weekends
 setting community : community
 setting work-from-home : remote
 setting telehealth : online
-filler : job; work; looking for; search
+filler : job; work; looking for; search; no matter
 `
 
 // companies knows employers by their names.
@@ -139,6 +139,7 @@ func TestParse_Rules(t *testing.T) {
 		{"a word of a name is not corrected", "nurse isle of wight ", "role:nurse, place:Isle of Wight GB"},
 		{"what is excluded ends at a comma", "nurse not cardiology, leeds ", "role:nurse, -specialty:cardiology, place:Leeds GB"},
 		{"exclusion ends at a comma", "nurse not looking for a job, leeds ", "role:nurse, place:Leeds GB"},
+		{"a negation in a filler", "nurse no matter leeds ", "role:nurse, place:Leeds GB"},
 		{"outside excludes a place", "nurse outside leeds ", "role:nurse, -place:Leeds GB"},
 		{"a month after a marker", "nurse in march ", "role:nurse, word:march"},
 		{"a town abroad whose name is a word", "nurse van ", "role:nurse, word:van"},

@@ -333,7 +333,7 @@ func (r *run) word(i int) candidate {
 	case t.Word == "or" && (i > 0 || len(r.parts) > 0) && (i+1 < len(r.tokens) || !r.last):
 		s.or, s.cost = true, costForm
 		return s
-	case negations[t.Word] && i+1 < len(r.tokens) && r.tokens[i+1].Gap == " ":
+	case negations[t.Word] && i+1 < len(r.tokens) && r.tokens[i+1].Gap == " " && !r.beginsFiller(i):
 		s.not, s.cost = true, costForm
 		return s
 	case stopWords[t.Word], isSmallNumber(t.Word), timePattern.MatchString(t.Word), r.Vocabulary.isFiller(t.Word):
@@ -371,6 +371,14 @@ const maxFormWords = 4
 func (r *run) beginsKind(i int, kind Kind) bool {
 	return i < len(r.tokens) && slices.ContainsFunc(r.Vocabulary.Matches(nil, r.words, i), func(m Match) bool {
 		return m.Form.Readings[0].Concept.Kind == kind
+	})
+}
+
+// beginsFiller reports whether token i and the next ones are a filler: "doesn't
+// matter".
+func (r *run) beginsFiller(i int) bool {
+	return slices.ContainsFunc(r.Vocabulary.Matches(nil, r.words, i), func(m Match) bool {
+		return m.End > i+1 && m.Form.Readings[0].Concept.Kind == Filler
 	})
 }
 
