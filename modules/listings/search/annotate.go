@@ -414,14 +414,36 @@ func (a *annotator) tagPhrase(c *Concept, m Match) bool {
 	case Filler:
 		return false
 	case Specialty, Setting:
+	case Grade:
+		if !isNumbered(c, m.Form) && (m.End-m.Start < 2 || !a.isWanted(m.Start)) {
+			return false // doctors in training are colleagues or pupils
+		}
 	default:
-		if m.End-m.Start < 2 && !isNumbered(c, m.Form) {
+		if m.End-m.Start < 2 || c.Kind == Experience && a.isTaught(m.Start) {
 			return false
 		}
 	}
 	a.add(c, InText)
 	return true
 }
+
+// isTaught reports whether the words before word i say that the advert looks for
+// somebody who teaches what follows: "you will support newly qualified nurses".
+func (a *annotator) isTaught(i int) bool {
+	tokens := a.text.tokens
+	for j := i - 1; j >= 0 && j >= i-reach; j-- {
+		if teaching[tokens[j].Word] {
+			return true
+		}
+		if endsSentence(tokens[j+1].Gap) {
+			return false
+		}
+	}
+	return false
+}
+
+// teaching are words for what is done with pupils.
+var teaching = wordSet("support supporting supports teach teaching teaches mentor mentoring mentors supervise supervising supervises supervision train training trains educate educating education induct induction guide guiding develop developing coach coaching precept lead leading deliver delivering")
 
 // isNumbered reports whether a form is a grade with a number: CT1, ST3.
 func isNumbered(c *Concept, f *Form) bool {

@@ -90,4 +90,4 @@ func WordsOf(fields ...string) []string {
 
 // Analyzer is the version of what Annotate, Keys, WordsOf and Normalize return. An
 // index of another version is built anew.
-const Analyzer = "3"
+const Analyzer = "4"

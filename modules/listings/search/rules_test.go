@@ -176,7 +176,7 @@ func TestEmployerKeys(t *testing.T) {
 
 func TestAnnotate_Rules(t *testing.T) {
 	t.Parallel()
-	v, err := Parse(Source{Name: "test", Text: rulesVocabulary + "\ngrade trainee-grade : trainee\nsetting nhs : nhs trust\n"})
+	v, err := Parse(Source{Name: "test", Text: rulesVocabulary + "\ngrade trainee-grade : trainee; in training\nsetting nhs : nhs trust\nexperience newly-qualified : newly qualified\n"})
 	require.NoError(t, err)
 	for _, c := range []struct {
 		rule   string
@@ -187,6 +187,8 @@ func TestAnnotate_Rules(t *testing.T) {
 		{"a question alone is", Advert{Title: "Are you a nurse?"}, "role.head:nurse"},
 		{"a profession that leads a team", Advert{Title: "Health Visitor Team Leader"}, "role.head:health-visitor, role.head:nurse, role.second:manager"},
 		{"a trainee is a second choice", Advert{Title: "Trainee Radiographer"}, "grade:trainee-grade, role.second:radiographer, stated:grade"},
+		{"pupils are not asked for", Advert{Title: "Radiographer", Description: "You will teach newly qualified staff and doctors in training."}, "role.head:radiographer"},
+		{"who is welcome is", Advert{Title: "Radiographer", Description: "Newly qualified applicants are welcome."}, "experience:newly-qualified, role.head:radiographer, stated:experience"},
 		{"the company names the setting", Advert{Title: "Porter", Company: "Mersey NHS Trust"}, "setting.field:nhs, setting:nhs, stated:setting"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
