@@ -251,7 +251,7 @@ func TestProgramsReadBeyondTenThousandByCursor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w := &world{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
-	w.env = []string{"HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db")}
+	w.env = []string{"HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db"), "LOCUM_LIMITS_SEARCH_TIMEOUT=10s"}
 	w.run(t, "migrate", "up")
 	w.run(t, "seed", "--listings", "11200")
 	w.serve(t)

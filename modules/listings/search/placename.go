@@ -48,25 +48,8 @@ func (r *run) places(i int) (out []candidate) {
 // contains may be the beginning of a name or misspelt: "bright" is Brighton and
 // "edinburg" Edinburgh if adverts say so.
 func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) {
-	name := r.placeName(start, end)
-	if start > 0 && end == start+1 && end == len(r.tokens) && stateCodes[name] {
-		name = strings.ToUpper(name)
-	}
-	if isCode := len(name) == 2 && r.tokens[start].Capitals; isCode && r.american() < 0 {
-		return Place{}, "", false // a British query for CT is not about Connecticut
-	}
-	p, ok = r.Places.Resolve(name)
-	if _, city, qualified := strings.Cut(name, ","); ok && qualified {
-		// A suburb that is not known: here it may be any other word.
-		if in, found := r.Places.Resolve(strings.TrimSpace(city)); found && in.Kind == p.Kind && in.Lat == p.Lat && in.Lon == p.Lon {
-			return Place{}, "", false
-		}
-	}
+	p, ok = r.namedPlace(start, end)
 	word := r.tokens[start].Word
-	if !ok && directions[word] && end-start > 1 {
-		p, ok = r.Places.Resolve(r.placeName(start+1, end)) // west Cork
-		return p, "", ok
-	}
 	if end-start > 1 || len(word) < minUnfinished+1 || hasDigit(word) || ok && p.Kind != Town || r.Vocabulary.isKnown(word) || r.Words == nil || r.hasCorrectPlaces {
 		return p, "", ok
 	}
@@ -79,10 +62,32 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 			return longer, longer.Name, true
 		}
 	}
-	if other, found := r.Places.Correct(name); found && !strings.EqualFold(other.Name, word+"s") && (!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
+	if other, found := r.Places.Correct(r.placeName(start, end)); found && !strings.EqualFold(other.Name, word+"s") && (!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
 		return other, other.Name, true
 	}
 	return p, "", ok
+}
+
+// namedPlace finds the place with the name that the tokens are.
+func (r *run) namedPlace(start, end int) (Place, bool) {
+	name := r.placeName(start, end)
+	if start > 0 && end == start+1 && end == len(r.tokens) && stateCodes[name] {
+		name = strings.ToUpper(name)
+	}
+	if isCode := len(name) == 2 && r.tokens[start].Capitals; isCode && r.american() < 0 {
+		return Place{}, false // a British query for CT is not about Connecticut
+	}
+	p, ok := r.Places.Resolve(name)
+	if !ok && directions[r.tokens[start].Word] && end-start > 1 {
+		return r.Places.Resolve(r.placeName(start+1, end)) // west Cork
+	}
+	if _, city, qualified := strings.Cut(name, ","); ok && qualified {
+		// A suburb that is not known: here it may be any other word.
+		if in, found := r.Places.Resolve(strings.TrimSpace(city)); found && in.Kind == p.Kind && in.Lat == p.Lat && in.Lon == p.Lon {
+			return Place{}, false
+		}
+	}
+	return p, ok
 }
 
 // stateCodes are the codes of states that are no other words at the end of a query.
