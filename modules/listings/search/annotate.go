@@ -416,7 +416,7 @@ func (a *annotator) tagPhrase(c *Concept, m Match) bool {
 	case Specialty, Setting:
 	case Grade:
 		if !isNumbered(c, m.Form) && (m.End-m.Start < 2 || !a.isWanted(m.Start)) {
-			return false // doctors in training are colleagues or pupils
+			return false // doctors in training may be colleagues
 		}
 	default:
 		if m.End-m.Start < 2 || c.Kind == Experience && a.isTaught(m.Start) {
@@ -427,8 +427,8 @@ func (a *annotator) tagPhrase(c *Concept, m Match) bool {
 	return true
 }
 
-// isTaught reports whether the words before word i say that the advert looks for
-// somebody who teaches what follows: "you will support newly qualified nurses".
+// isTaught reports whether the words before word i say that the job includes teaching
+// or leading what follows: "you will support newly qualified nurses".
 func (a *annotator) isTaught(i int) bool {
 	tokens := a.text.tokens
 	for j := i - 1; j >= 0 && j >= i-reach; j-- {
@@ -442,7 +442,7 @@ func (a *annotator) isTaught(i int) bool {
 	return false
 }
 
-// teaching are words for what is done with pupils.
+// teaching are the verbs whose objects are not the applicants.
 var teaching = wordSet("support supporting supports teach teaching teaches mentor mentoring mentors supervise supervising supervises supervision train training trains educate educating education induct induction guide guiding develop developing coach coaching precept lead leading deliver delivering")
 
 // isNumbered reports whether a form is a grade with a number: CT1, ST3.

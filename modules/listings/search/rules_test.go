@@ -187,8 +187,8 @@ func TestAnnotate_Rules(t *testing.T) {
 		{"a question alone is", Advert{Title: "Are you a nurse?"}, "role.head:nurse"},
 		{"a profession that leads a team", Advert{Title: "Health Visitor Team Leader"}, "role.head:health-visitor, role.head:nurse, role.second:manager"},
 		{"a trainee is a second choice", Advert{Title: "Trainee Radiographer"}, "grade:trainee-grade, role.second:radiographer, stated:grade"},
-		{"pupils are not asked for", Advert{Title: "Radiographer", Description: "You will teach newly qualified staff and doctors in training."}, "role.head:radiographer"},
-		{"who is welcome is", Advert{Title: "Radiographer", Description: "Newly qualified applicants are welcome."}, "experience:newly-qualified, role.head:radiographer, stated:experience"},
+		{"staff to be taught are no applicants", Advert{Title: "Radiographer", Description: "You will teach newly qualified staff and doctors in training."}, "role.head:radiographer"},
+		{"welcome applicants are", Advert{Title: "Radiographer", Description: "Newly qualified applicants are welcome."}, "experience:newly-qualified, role.head:radiographer, stated:experience"},
 		{"the company names the setting", Advert{Title: "Porter", Company: "Mersey NHS Trust"}, "setting.field:nhs, setting:nhs, stated:setting"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
