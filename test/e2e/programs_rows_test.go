@@ -255,6 +255,7 @@ func TestProgramsReadBeyondTenThousandByCursor(t *testing.T) {
 	w.run(t, "migrate", "up")
 	w.run(t, "seed", "--listings", "11200")
 	w.serve(t)
+	w.ready(t)
 	me := w.seeker(t)
 	app := me.app()
 	w.run(t, "developers", "plan", app, "enterprise")

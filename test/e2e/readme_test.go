@@ -34,6 +34,7 @@ func TestTheMainJobOfTheREADMEWorksAsPasted(t *testing.T) {
 	w := &world{dir: dir, log: &kit.Log{}, exited: make(chan error, 1), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0"}}
 	require.Contains(t, w.run(t, "seed"), "@")
 	w.serve(t)
+	w.ready(t)
 	written, err := filepath.Glob(filepath.Join(dir, "data", "mail", "*.eml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, written, "the mails of the demo data come, and are logged, before the address is printed")

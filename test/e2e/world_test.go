@@ -139,6 +139,13 @@ func (w *world) serve(t testing.TB) {
 	t.Cleanup(func() { w.stop(t) })
 }
 
+// ready waits until the server is ready: it listens while it builds the search index
+// of the listings that are there already.
+func (w *world) ready(t testing.TB) {
+	t.Helper()
+	require.Eventually(t, func() bool { return w.guest(t).try("GET", "/readyz", nil).status == http.StatusOK }, time.Minute, 50*time.Millisecond, "%s", w.log)
+}
+
 // stop asks the server to end and waits for it.
 func (w *world) stop(t testing.TB) {
 	t.Helper()
