@@ -39,7 +39,7 @@ type FilterInput struct {
 // The bounds of a search.
 const (
 	DefaultRadius = 10.0
-	maxRadius     = 500.0
+	maxRadius     = search.MaxRadius
 	maxQuery      = 200
 	// maxRelaxed is the number of relaxed results that a search returns.
 	maxRelaxed = 20

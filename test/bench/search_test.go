@@ -150,7 +150,7 @@ func latencies(b *testing.B, s *server, clients int, requests []request) []time.
 	return took
 }
 
-// percentile returns the value that so many percent of the sorted list do not exceed.
+// percentile returns a percentile of a sorted list.
 func percentile(sorted []time.Duration, percent int) time.Duration {
 	return sorted[(len(sorted)-1)*percent/100]
 }

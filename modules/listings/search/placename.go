@@ -124,14 +124,16 @@ func (r *run) atHome(start, end int, p Place) Place {
 
 func isHome(country string) bool { return country == "GB" || country == "IE" || country == "US" }
 
-// preferredAtHome is how many times as large an American namesake of a British or
-// Irish town is that is meant instead.
+// preferredAtHome is the factor by which an American town must be larger than its
+// British or Irish namesake to be preferred to it.
 const preferredAtHome = 3
 
-// wordsOfCountry is how many times as large the namesake elsewhere must be.
+// wordsOfCountry is the factor by which a town must be larger than its namesake in the
+// country whose words the query has.
 const wordsOfCountry = 10
 
-// weightOf is how likely a town is meant, in inhabitants.
+// weightOf returns the population of a town, multiplied by what speaks for its
+// country.
 func (r *run) weightOf(p Place) int {
 	w := p.Population
 	if p.Country != "US" {
@@ -144,8 +146,8 @@ func (r *run) weightOf(p Place) int {
 	return w
 }
 
-// american is positive if the query has more words of the United States than of
-// Britain and Ireland, and negative in the opposite case.
+// american returns the number of American words in the query less that of British
+// and Irish ones.
 func (r *run) american() (n int) {
 	for _, t := range r.tokens {
 		switch {

@@ -16,7 +16,12 @@ func (r *run) findQuantities(text string) {
 // "30 km from", "10 mile radius".
 var distancePattern = regexp.MustCompile(`(?i)\b(?:within\s+)?(?:an?\s+)?(\d{1,3})[\s-]*(miles?|mi|kms?|kilomet(?:er|re)s?)\b(?:\s+radius)?(?:\s+away)?`)
 
-const milesPerKilometer = .621371
+const (
+	milesPerKilometer = .621371
+
+	// MaxRadius is the longest distance from a place, in miles.
+	MaxRadius = 500.0
+)
 
 // findDistance reads how near the places must be.
 func (r *run) findDistance(text string) {
@@ -31,7 +36,7 @@ func (r *run) findDistance(text string) {
 	if strings.ContainsAny(text[m[4]:m[4]+1], "kK") {
 		n *= milesPerKilometer
 	}
-	r.out.Radius = n
+	r.out.Radius = min(n, MaxRadius)
 	if start, end := r.tokensIn(m[0], m[1]); start < end && !r.coversTaken(start, end) {
 		r.taken[start] = candidate{start: start, end: end, cost: costForm, drop: true}
 	}

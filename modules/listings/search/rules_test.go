@@ -212,7 +212,7 @@ func TestParse_Distance_IsRadius(t *testing.T) {
 	t.Parallel()
 	p := rulesParser(t)
 	for query, want := range map[string]float64{
-		"nurse leeds": 0, "nurse within 20 miles of leeds": 20, "nurse 5 mile radius leeds": 5, "nurse 10 km from leeds": 6.21371, "nurse within 0 miles of leeds": 0,
+		"nurse leeds": 0, "nurse within 20 miles of leeds": 20, "nurse 5 mile radius leeds": 5, "nurse 10 km from leeds": 6.21371, "nurse within 0 miles of leeds": 0, "nurse within 900 miles of leeds": MaxRadius,
 	} {
 		u := p.Parse(query)
 		require.InDelta(t, want, u.Radius, .001, query)
