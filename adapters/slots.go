@@ -18,8 +18,8 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/idempotency"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
@@ -42,7 +42,7 @@ type Storage struct {
 	Tx     tx.Runner
 	Events event.Recorder
 	Outbox event.Outbox
-	Jobs   job.Store
+	Tasks  task.Store
 
 	Users            identity.Users
 	Organizations    identity.Organizations

@@ -21,9 +21,9 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/files"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/trace"
 	"github.com/locumhq/locum/modules/billing"
 )
@@ -84,7 +84,7 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			subscriptions,
 			handlersOf,
 			periodsOf,
-			newJobNumbers,
+			newTaskMetrics,
 			newRunner,
 			newRelay,
 			newWork,
@@ -153,7 +153,7 @@ func provideLimiter(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.De
 	return l, err
 }
 
-func provideQueue(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (job.Queue, error) {
+func provideQueue(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (task.Queue, error) {
 	q, err := openQueue(context.Background(), c, s, d)
 	closeAtStop(lc, q)
 	return q, err

@@ -59,7 +59,7 @@ func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listing
 	return hiring.New(hiring.Needs{
 		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Applications: s.Applications, Appointments: s.Appointments, Letters: s.Letters,
 		Listings: hiringListings{l}, People: hiringPeople{i}, Organizations: hiringOrganizations{i}, Wishes: hiringWishes{s.Profiles},
-		Jobs: s.Jobs, Mailer: m, Limiter: counts, PublicURL: c.HTTP.PublicURL,
+		Tasks: s.Tasks, Mailer: m, Limiter: counts, PublicURL: c.HTTP.PublicURL,
 		Sealer: ring, Files: f, Exports: s.Exports, Tables: map[string]hiring.Table{"jobs": l.Table()},
 	})
 }
@@ -144,7 +144,7 @@ func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hirin
 
 func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service, h *hiring.Service) *jobseeker.Service {
 	return jobseeker.New(jobseeker.Needs{
-		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Jobs: s.Jobs,
+		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Tasks: s.Tasks,
 		Documents: s.Documents, DocumentFiles: s.DocumentFiles, FileTypes: filetypes.Documents{}, Files: f,
 		Profiles: s.Profiles, Accounts: i, Bookmarks: s.Bookmarks, Onboardings: s.Onboardings, Applied: seekersApplied{h}, Dismissals: s.Dismissals,
 		Plans: seekersPlans{billing.Standing{Subscriptions: s.Subscriptions, Clock: d.Clock}}, Notifications: s.Notifications, Activities: s.Activities, Searches: s.Searches, Alerts: s.Alerts, Traces: s.SeekerTraces,
@@ -321,7 +321,7 @@ func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, coun
 	return integrations.New(integrations.Needs{
 		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Apps: s.Apps, Usage: s.Usage, People: integrationsPeople{i},
 		Payments: integrationsPayments{b}, Limiter: counts, Grants: s.Grants, Consents: s.Consents,
-		Webhooks: s.Webhooks, Jobs: s.Jobs, Sender: webhookout.New(webhookout.Options{Private: c.Webhooks.AllowPrivateNetworks}), PrivateReceivers: c.Webhooks.AllowPrivateNetworks,
+		Webhooks: s.Webhooks, Tasks: s.Tasks, Sender: webhookout.New(webhookout.Options{Private: c.Webhooks.AllowPrivateNetworks}), PrivateReceivers: c.Webhooks.AllowPrivateNetworks,
 		Vault: ring, Postings: integrationsPostings{l, s.Organizations, c.HTTP.PublicURL}, Owners: integrationsPeople{i}, Mailer: m, PublicURL: c.HTTP.PublicURL,
 	})
 }

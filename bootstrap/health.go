@@ -10,9 +10,9 @@ import (
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/files"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -20,7 +20,7 @@ import (
 // plugged are the adapters beside the store.
 type plugged struct {
 	limiter  limit.Limiter
-	queue    job.Queue
+	queue    task.Queue
 	mail     mail.Mailer
 	files    files.Store
 	payments billing.Payments
@@ -30,7 +30,7 @@ type plugged struct {
 
 // healthOf asks every adapter, all at once and within the context, and names
 // them as the configuration does. Only the store and the search index are needed to answer: without
-// its own a limiter counts in the process, jobs and letters wait in the store
+// its own a limiter counts in the process, tasks and letters wait in the store
 // until they are taken, and without files or payments all else goes on.
 func healthOf(ctx context.Context, s adapters.Storage, now time.Time, p plugged) map[string]adapters.Health {
 	type answer struct {

@@ -84,7 +84,7 @@ func command(s *sockets) *cobra.Command {
 		&cobra.Command{Use: "serve", Short: "Answer HTTP; with an embedded queue also do the background work", Args: cobra.NoArgs, RunE: o.serve},
 		&cobra.Command{Use: "worker", Short: "Do the background work alone, beside any number of others", Args: cobra.NoArgs, RunE: o.worker},
 		o.migrate(),
-		o.jobs(),
+		o.tasks(),
 		o.developers(),
 		o.users(),
 		o.search(),

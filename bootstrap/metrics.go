@@ -19,12 +19,12 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/config"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/task"
 )
 
 // newMetrics are the numbers of the process.
-func newMetrics(c *config.Config, l limit.Limiter, s adapters.Storage, d adapters.Deps, n *jobNumbers) *prometheus.Registry {
+func newMetrics(c *config.Config, l limit.Limiter, s adapters.Storage, d adapters.Deps, n *taskMetrics) *prometheus.Registry {
 	numbers := prometheus.NewRegistry()
 	numbers.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "locum_limiter_degraded", Help: "1 while limits are counted in this process because their store is away."}, func() float64 {
@@ -70,20 +70,20 @@ func (d diskSpace) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// jobNumbers count what the runner reports.
-type jobNumbers struct {
+// taskMetrics count what the runner reports.
+type taskMetrics struct {
 	attempts *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 }
 
-func newJobNumbers() *jobNumbers {
-	return &jobNumbers{
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_job_attempts_total", Help: "Attempts at jobs by kind and how they ended: done, waiting (failed, to be tried again) or dead."}, []string{"kind", "outcome"}),
-		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "locum_job_seconds", Help: "How long attempts took, by class.", Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60, 300}}, []string{"class"}),
+func newTaskMetrics() *taskMetrics {
+	return &taskMetrics{
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_task_attempts_total", Help: "Attempts at tasks by kind and how they ended: done, waiting (failed, to be tried again) or dead."}, []string{"kind", "outcome"}),
+		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "locum_task_seconds", Help: "How long attempts took, by class.", Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60, 300}}, []string{"class"}),
 	}
 }
 
-func (n *jobNumbers) report(r job.Report) {
+func (n *taskMetrics) report(r task.Report) {
 	n.attempts.WithLabelValues(r.Kind, string(r.State)).Inc()
 	n.seconds.WithLabelValues(string(r.Class)).Observe(r.Took.Seconds())
 }
@@ -104,13 +104,13 @@ const backlogFor = 5 * time.Second
 var (
 	outboxUnsent = prometheus.NewDesc("locum_outbox_unsent", "Events that no relay has passed on yet, up to 100000.", nil, nil)
 	outboxLag    = prometheus.NewDesc("locum_outbox_lag_seconds", "Age of the oldest of them.", nil, nil)
-	jobsOpen     = prometheus.NewDesc("locum_jobs", "Jobs that are not finished by class and state, up to 100000 altogether.", []string{"class", "state"}, nil)
-	jobsOldest   = prometheus.NewDesc("locum_jobs_oldest_seconds", "For how long the oldest job of a class could have been started.", []string{"class"}, nil)
+	tasksOpen    = prometheus.NewDesc("locum_tasks", "Tasks that are not finished by class and state, up to 100000 altogether.", []string{"class", "state"}, nil)
+	tasksOldest  = prometheus.NewDesc("locum_tasks_oldest_seconds", "For how long the oldest task of a class could have been started.", []string{"class"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (b *backlog) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{outboxUnsent, outboxLag, jobsOpen, jobsOldest} {
+	for _, d := range []*prometheus.Desc{outboxUnsent, outboxLag, tasksOpen, tasksOldest} {
 		out <- d
 	}
 }
@@ -144,14 +144,14 @@ func (b *backlog) ask() []prometheus.Metric {
 		}
 		gauge(outboxLag, lag)
 	}
-	waiting, err := b.storage.Jobs.Backlog(ctx)
+	waiting, err := b.storage.Tasks.Backlog(ctx)
 	if err != nil {
 		return out
 	}
 	for _, w := range waiting {
-		gauge(jobsOpen, float64(w.Jobs), string(w.Class), string(w.State))
-		if w.State == job.Waiting {
-			gauge(jobsOldest, age(w.Oldest), string(w.Class))
+		gauge(tasksOpen, float64(w.Tasks), string(w.Class), string(w.State))
+		if w.State == task.Waiting {
+			gauge(tasksOldest, age(w.Oldest), string(w.Class))
 		}
 	}
 	return out

@@ -14,9 +14,9 @@ import (
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/idempotency"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
@@ -56,7 +56,7 @@ func openKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
 func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jwttokens.Tokens, l limit.Limiter, m mail.Mailer) *identity.Service {
 	return identity.New(identity.Needs{
 		Tx: s.Tx, Events: s.Events, Audit: s.Audit, AuditLog: s.AuditLog, Clock: d.Clock, NewID: d.NewID,
-		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, Browsers: s.Browsers, MailTokens: s.MailTokens, EmailChanges: s.EmailChanges, EmailUndos: s.EmailUndos, EmployerSettings: s.EmployerSettings, OptOuts: s.OptOuts, Jobs: s.Jobs,
+		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, Browsers: s.Browsers, MailTokens: s.MailTokens, EmailChanges: s.EmailChanges, EmailUndos: s.EmailUndos, EmployerSettings: s.EmployerSettings, OptOuts: s.OptOuts, Tasks: s.Tasks,
 		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, SecondFactors: s.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: ring, Limiter: l, Mailer: m,
 		Subscriptions: identitySubscriptions{billing.Standing{Subscriptions: s.Subscriptions, Clock: d.Clock}},
 		Mailboxes:     mailboxes.Keys{},
@@ -65,7 +65,7 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 	})
 }
 
-func newServices(s adapters.Storage, d adapters.Deps, l limit.Limiter, q job.Queue, m mail.Mailer, f files.Store, p billing.Payments, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
+func newServices(s adapters.Storage, d adapters.Deps, l limit.Limiter, q task.Queue, m mail.Mailer, f files.Store, p billing.Payments, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
 	watched := newClockCheck(d.Clock)
 	return adapters.Services{
 		Identity:       i,

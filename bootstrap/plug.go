@@ -11,12 +11,12 @@ import (
 	"strings"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/asynqjobs"
+	"github.com/locumhq/locum/adapters/asynqtasks"
 	"github.com/locumhq/locum/adapters/filestore"
 	"github.com/locumhq/locum/adapters/gomail"
 	"github.com/locumhq/locum/adapters/gormdb"
-	"github.com/locumhq/locum/adapters/localjobs"
 	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/adapters/localtasks"
 	"github.com/locumhq/locum/adapters/oteltrace"
 	"github.com/locumhq/locum/adapters/redislimit"
 	"github.com/locumhq/locum/adapters/sandboxpay"
@@ -24,9 +24,9 @@ import (
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/idempotency"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/trace"
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/listings/search"
@@ -42,7 +42,7 @@ type (
 	// LimiterOpener opens a Limiter.
 	LimiterOpener func(ctx context.Context, url string, d adapters.Deps) (limit.Limiter, error)
 	// QueueOpener opens a Queue.
-	QueueOpener func(ctx context.Context, url string, d adapters.Deps) (job.Queue, error)
+	QueueOpener func(ctx context.Context, url string, d adapters.Deps) (task.Queue, error)
 	// MailerOpener opens a Mailer that writes in the name of from.
 	MailerOpener func(ctx context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error)
 	// FilesOpener opens a store of files.
@@ -129,8 +129,8 @@ func builtIn() []Option {
 		WithLimiter("memory", func(_ context.Context, _ string, d adapters.Deps) (limit.Limiter, error) {
 			return locallimit.New(d.Clock), nil
 		}),
-		WithQueue("embedded", func(_ context.Context, _ string, _ adapters.Deps) (job.Queue, error) {
-			return localjobs.New(), nil
+		WithQueue("embedded", func(_ context.Context, _ string, _ adapters.Deps) (task.Queue, error) {
+			return localtasks.New(), nil
 		}),
 		WithMailer("file", func(_ context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error) {
 			return gomail.NewFiles(strings.TrimPrefix(url, "file:"), from, d.Clock, d.Log)
@@ -151,8 +151,8 @@ func builtIn() []Option {
 	for _, scheme := range redisSchemes {
 		options = append(options, WithLimiter(scheme, func(_ context.Context, url string, d adapters.Deps) (limit.Limiter, error) {
 			return redislimit.Open(url, locallimit.New(d.Clock), d.Log)
-		}), WithQueue(scheme, func(_ context.Context, url string, d adapters.Deps) (job.Queue, error) {
-			return asynqjobs.Open(url, d.Log)
+		}), WithQueue(scheme, func(_ context.Context, url string, d adapters.Deps) (task.Queue, error) {
+			return asynqtasks.Open(url, d.Log)
 		}))
 	}
 	return options
@@ -201,8 +201,8 @@ func openLimiter(ctx context.Context, c *config.Config, s *sockets, d adapters.D
 	})
 }
 
-func openQueue(ctx context.Context, c *config.Config, s *sockets, d adapters.Deps) (job.Queue, error) {
-	return open(c, "queue.url", c.Queue.URL, s.queue, func(o QueueOpener) (job.Queue, error) {
+func openQueue(ctx context.Context, c *config.Config, s *sockets, d adapters.Deps) (task.Queue, error) {
+	return open(c, "queue.url", c.Queue.URL, s.queue, func(o QueueOpener) (task.Queue, error) {
 		return o(ctx, c.Queue.URL, d)
 	})
 }

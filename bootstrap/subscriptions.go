@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
@@ -19,24 +19,24 @@ import (
 // with what a reaction has done, so it does not change once it is in use.
 func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) []event.Subscription {
 	return []event.Subscription{
-		event.On("identity.verify-email", i.OnUserRegistered).In(job.Mail),
-		event.On("identity.reset-password", i.OnPasswordResetRequested).In(job.Mail),
-		event.On("identity.password-changed", i.OnPasswordChanged).In(job.Mail),
-		event.On("identity.programs-signed-out", i.OnProgramsSignedOut).In(job.Mail),
-		event.On("identity.session-reuse", i.OnSessionReuseDetected).In(job.Mail),
-		event.On("identity.second-factor", i.OnSecondFactorChanged).In(job.Mail),
-		event.On("identity.invite", i.OnMemberInvited).In(job.Mail),
-		event.On("identity.undo-email-change", i.OnEmailChanged).In(job.Mail),
-		event.On("identity.confirm-email", i.OnEmailChangeRequested).In(job.Mail),
+		event.On("identity.verify-email", i.OnUserRegistered).In(task.Mail),
+		event.On("identity.reset-password", i.OnPasswordResetRequested).In(task.Mail),
+		event.On("identity.password-changed", i.OnPasswordChanged).In(task.Mail),
+		event.On("identity.programs-signed-out", i.OnProgramsSignedOut).In(task.Mail),
+		event.On("identity.session-reuse", i.OnSessionReuseDetected).In(task.Mail),
+		event.On("identity.second-factor", i.OnSecondFactorChanged).In(task.Mail),
+		event.On("identity.invite", i.OnMemberInvited).In(task.Mail),
+		event.On("identity.undo-email-change", i.OnEmailChanged).In(task.Mail),
+		event.On("identity.confirm-email", i.OnEmailChangeRequested).In(task.Mail),
 
 		event.On("listings.close-organization", l.OnOrganizationClosed),
 		event.On("listings.rename-organization", l.OnOrganizationRenamed),
 
 		event.OnID("hiring.application-received", h.OnApplicationSubmitted),
-		event.OnID("hiring.mail-status", h.MailStatusChanged).In(job.Mail),
-		event.OnID("hiring.mail-interview", h.MailInterview).In(job.Mail),
-		event.On("hiring.mail-contact", h.MailContact).In(job.Mail),
-		event.On("hiring.mail-export", h.MailExport).In(job.Mail),
+		event.OnID("hiring.mail-status", h.MailStatusChanged).In(task.Mail),
+		event.OnID("hiring.mail-interview", h.MailInterview).In(task.Mail),
+		event.On("hiring.mail-contact", h.MailContact).In(task.Mail),
+		event.On("hiring.mail-export", h.MailExport).In(task.Mail),
 		event.On("hiring.account-deleted", h.OnAccountDeleted),
 		event.On("hiring.organization-closed", h.OnOrganizationClosed),
 
@@ -50,7 +50,7 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 		event.On("jobseeker.forget-onboarding", k.ForgetOnboarding),
 		event.On("jobseeker.forget-dismissals", k.ForgetDismissals),
 
-		event.OnID("billing.mail-changed", b.MailSubscriptionChanged).In(job.Mail),
+		event.OnID("billing.mail-changed", b.MailSubscriptionChanged).In(task.Mail),
 		event.On("billing.erase", b.OnAccountDeleted),
 
 		event.On("billing.erase-app", b.OnAppDeleted),
@@ -66,14 +66,14 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 }
 
 // handlers do the jobs that modules add themselves.
-type handlers []job.Handler
+type handlers []task.Handler
 
 func handlersOf(i *identity.Service, h *hiring.Service, k *jobseeker.Service, in *integrations.Service) handlers {
 	return slices.Concat(i.Handlers(), h.Handlers(), k.Handlers(), in.Handlers())
 }
 
 // periods is what happens by the clock.
-type periods []job.Periodic
+type periods []task.Periodic
 
 // closeEvery is how soon a passed deadline is told of: within a minute.
 const closeEvery = 30 * time.Second

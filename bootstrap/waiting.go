@@ -13,8 +13,8 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/task"
 )
 
 // reserve is what is left of a start's time when the wait for the database ends,
@@ -79,7 +79,7 @@ const heardWithin = 2 * time.Second
 
 // warnOfSilence says at the start which of the adapters that the process can do
 // without do not answer. Nothing waits for them.
-func warnOfSilence(lc fx.Lifecycle, c *config.Config, l limit.Limiter, q job.Queue, log *slog.Logger) {
+func warnOfSilence(lc fx.Lifecycle, c *config.Config, l limit.Limiter, q task.Queue, log *slog.Logger) {
 	ask := func(key, url, meanwhile string, adapter any) {
 		ctx, cancel := context.WithTimeout(context.Background(), heardWithin)
 		defer cancel()

@@ -14,22 +14,22 @@ import (
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/trace"
 )
 
-// newRunner does the jobs of the house: the reactions to events, and what the
+// newRunner does the tasks of the house: the reactions to events, and what the
 // modules do in the background and periodically.
-func newRunner(c *config.Config, s adapters.Storage, q job.Queue, d adapters.Deps, table []event.Subscription, h handlers, p periods, n *jobNumbers, t trace.Tracer) (*job.Runner, error) {
-	return job.NewRunner(job.Needs{
-		Store: s.Jobs, Queue: q, Clock: d.Clock, Log: d.Log,
+func newRunner(c *config.Config, s adapters.Storage, q task.Queue, d adapters.Deps, table []event.Subscription, h handlers, p periods, n *taskMetrics, t trace.Tracer) (*task.Runner, error) {
+	return task.NewRunner(task.Needs{
+		Store: s.Tasks, Queue: q, Clock: d.Clock, Log: d.Log,
 		Handlers: slices.Concat(event.Handlers(table), h), Periodic: append(p, retention(c, s, d)),
 		Report: n.report, Trace: t,
 	})
 }
 
-func newRelay(s adapters.Storage, r *job.Runner, table []event.Subscription, log *slog.Logger) *event.Relay {
-	return event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Jobs: s.Jobs, Runner: r, Table: table, Log: log})
+func newRelay(s adapters.Storage, r *task.Runner, table []event.Subscription, log *slog.Logger) *event.Relay {
+	return event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Tasks: s.Tasks, Runner: r, Table: table, Log: log})
 }
 
 // forgetAtOnce is how many rows one transaction deletes.
@@ -40,12 +40,12 @@ const forgetAtOnce = 5_000
 const feedRetention = 7 * 24 * time.Hour
 
 // retention deletes the rows of finished work.
-func retention(c *config.Config, s adapters.Storage, d adapters.Deps) job.Periodic {
-	return job.Periodic{Kind: "storage.forget", Every: 10 * time.Minute, Longest: 5 * time.Minute, Do: func(ctx context.Context) error {
+func retention(c *config.Config, s adapters.Storage, d adapters.Deps) task.Periodic {
+	return task.Periodic{Kind: "storage.forget", Every: 10 * time.Minute, Longest: 5 * time.Minute, Do: func(ctx context.Context) error {
 		var failed []error
 		for _, forget := range []func() (int, error){
 			func() (int, error) { return s.Outbox.Forget(ctx, d.Clock.Now().Add(-c.Retention.Events), forgetAtOnce) },
-			func() (int, error) { return s.Jobs.Forget(ctx, d.Clock.Now().Add(-c.Retention.Tasks), forgetAtOnce) },
+			func() (int, error) { return s.Tasks.Forget(ctx, d.Clock.Now().Add(-c.Retention.Tasks), forgetAtOnce) },
 			func() (int, error) { return s.Idempotency.DeleteExpired(ctx, forgetAtOnce) },
 			func() (int, error) {
 				return s.ListingFeed.DeleteChangesBefore(ctx, d.Clock.Now().Add(-feedRetention), forgetAtOnce)
@@ -100,9 +100,9 @@ func settle(ctx context.Context, s adapters.Storage) {
 	defer cancel()
 	for {
 		unsent, _, err := s.Outbox.Lag(ctx)
-		open, wrong := s.Jobs.Backlog(ctx)
+		open, wrong := s.Tasks.Backlog(ctx)
 		now := time.Now()
-		due := slices.ContainsFunc(open, func(b job.Backlog) bool { return b.State == job.Running || !b.Oldest.After(now) })
+		due := slices.ContainsFunc(open, func(b task.Backlog) bool { return b.State == task.Running || !b.Oldest.After(now) })
 		if err != nil || wrong != nil || unsent == 0 && !due {
 			return
 		}
@@ -115,7 +115,7 @@ func settle(ctx context.Context, s adapters.Storage) {
 }
 
 // runWork does what happens without a request.
-func runWork(lc fx.Lifecycle, a *app, r role, w *work, s adapters.Storage, relay *event.Relay, runner *job.Runner, log *slog.Logger) {
+func runWork(lc fx.Lifecycle, a *app, r role, w *work, s adapters.Storage, relay *event.Relay, runner *task.Runner, log *slog.Logger) {
 	a.storage = s
 	if !r.works {
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	gomail "github.com/wneessen/go-mail"
 
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/test/kit"
 )
 
@@ -196,7 +196,7 @@ func TestAServerThatSaysNothingIsGivenUpBeforeTheJobEnds(t *testing.T) {
 	err := m.Send(t.Context(), note("a@example.org"))
 	require.Error(t, err)
 	require.NotErrorIs(t, err, mail.ErrRefused)
-	require.Less(t, time.Since(begun), job.Longest)
+	require.Less(t, time.Since(begun), task.Longest)
 	server.Start()
 	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// bell tells whoever waits that events were recorded or jobs added: in this
+// bell tells whoever waits that events were recorded or tasks added: in this
 // process by channels, and on Postgres in all of them, by NOTIFY. A NOTIFY
 // inside of the transactions would make their commits wait for each other, so
 // it is sent after them, one for all that have come up meanwhile.

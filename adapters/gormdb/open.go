@@ -19,7 +19,7 @@ func Open(_ context.Context, url string, d adapters.Deps) (adapters.Storage, err
 func (db *DB) Storage() adapters.Storage {
 	outbox := Outbox{db}
 	return adapters.Storage{
-		Tx: db, Events: outbox, Outbox: outbox, Jobs: Jobs{db},
+		Tx: db, Events: outbox, Outbox: outbox, Tasks: Tasks{db},
 		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, Browsers: Browsers{db}, MailTokens: MailTokens{db}, EmailChanges: EmailChanges{db}, EmailUndos: EmailUndos{db}, EmployerSettings: EmployerSettings{db}, OptOuts: OptOuts{db}, SecondFactors: SecondFactors{db},
 		Applications: Applications{db}, Appointments: Appointments{db}, Letters: Letters{db}, Exports: Exports{db},
 		Profiles: Profiles{db}, Bookmarks: Bookmarks{db}, Onboardings: Onboardings{db}, Dismissals: Dismissals{db},

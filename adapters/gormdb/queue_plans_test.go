@@ -25,9 +25,9 @@ func TestWhatIsNextIsFoundBesideAHundredThousandThatAreDone(t *testing.T) {
 	_, err = Schema{db}.Up(t.Context())
 	require.NoError(t, err)
 	for _, fill := range []string{
-		`INSERT INTO jobs (id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at, ended_at)
+		`INSERT INTO tasks (id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at, ended_at)
 			SELECT gen_random_uuid(), n::text, 'k', 'mail', '{}', '', 'done', 1, 1, now(), now(), '', now(), now() FROM generate_series(1, 100000) AS n`,
-		`INSERT INTO jobs (id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at)
+		`INSERT INTO tasks (id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at)
 			SELECT gen_random_uuid(), 'w' || n, 'k', 'mail', '{}', '', 'waiting', 0, 1, now(), now(), '', now() FROM generate_series(1, 100) AS n`,
 		`INSERT INTO outbox (id, type, subject, payload, recorded_at, attempts, sent_at) SELECT gen_random_uuid(), 't', 's' || n, '{}', now(), 1, now() FROM generate_series(1, 100000) AS n`,
 		`INSERT INTO outbox (id, type, subject, payload, recorded_at) SELECT gen_random_uuid(), 't', 'u' || n, '{}', now() FROM generate_series(1, 100) AS n`,
@@ -37,10 +37,10 @@ func TestWhatIsNextIsFoundBesideAHundredThousandThatAreDone(t *testing.T) {
 	asked := recordStatements(t, db.queue)
 	for _, known := range []bool{false, true} {
 		if known {
-			require.NoError(t, db.gorm.Exec("ANALYZE jobs, outbox").Error)
+			require.NoError(t, db.gorm.Exec("ANALYZE tasks, outbox").Error)
 		}
 		for name, query := range map[string]func() error{
-			"Due":   func() error { _, err := Jobs{db}.Due(t.Context(), 500); return err },
+			"Due":   func() error { _, err := Tasks{db}.Due(t.Context(), 500); return err },
 			"Claim": func() error { _, err := Outbox{db}.Claim(t.Context(), 1000, time.Minute); return err },
 		} {
 			require.NoError(t, query())

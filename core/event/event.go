@@ -50,7 +50,7 @@ type Outbox interface {
 	// MarkSent ends the work on the events. Unknown ids are ignored.
 	MarkSent(ctx context.Context, ids ...string) error
 	// Wake is signalled, without blocking, after commits that recorded events
-	// or added jobs, until ctx ends. It is a hint that may be missed.
+	// or added tasks, until ctx ends. It is a hint that may be missed.
 	Wake(ctx context.Context) <-chan struct{}
 	// Lag counts the unsent events, up to 100,000, and says when the oldest was
 	// recorded (zero if there is none).

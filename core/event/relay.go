@@ -7,13 +7,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/tx"
 )
 
 // Relay carries recorded events to their subscribers: it claims them and makes
-// a job for each line of the table that names them, in one transaction with
-// marking them sent. From there the jobs have their own life. Any number of
+// a task for each line of the table that names them, in one transaction with
+// marking them sent. From there the tasks have their own life. Any number of
 // relays may run over one outbox.
 type Relay struct {
 	RelayNeeds
@@ -26,8 +26,8 @@ type Relay struct {
 type RelayNeeds struct {
 	Tx     tx.Runner
 	Outbox Outbox
-	Jobs   job.Store
-	Runner *job.Runner
+	Tasks  task.Store
+	Runner *task.Runner
 	Table  []Subscription
 	Log    *slog.Logger
 }
@@ -49,16 +49,16 @@ func NewRelay(n RelayNeeds) *Relay {
 	return r
 }
 
-// Handlers do the jobs that a relay makes of the table.
-func Handlers(table []Subscription) []job.Handler {
-	out := make([]job.Handler, len(table))
+// Handlers do the tasks that a relay makes of the table.
+func Handlers(table []Subscription) []task.Handler {
+	out := make([]task.Handler, len(table))
 	for i, s := range table {
-		out[i] = job.Handle(s.Name, s.Class, s.React)
+		out[i] = task.Handle(s.Name, s.Class, s.React)
 	}
 	return out
 }
 
-// Run carries events, and hands due jobs to the queue, until ctx ends. The two
+// Run carries events, and hands due tasks to the queue, until ctx ends. The two
 // go on side by side: a flood of one keeps nobody waiting for the other.
 func (r *Relay) Run(ctx context.Context) {
 	wake := r.Outbox.Wake(ctx)
@@ -68,7 +68,7 @@ func (r *Relay) Run(ctx context.Context) {
 	sweeping.Go(func() {
 		for r.woken(ctx, due) {
 			if err := r.Runner.Sweep(ctx); err != nil && ctx.Err() == nil {
-				r.Log.Warn("handing out due jobs failed, trying again", "error", err)
+				r.Log.Warn("handing out due tasks failed, trying again", "error", err)
 			}
 		}
 	})
@@ -128,7 +128,7 @@ func (r *Relay) Drain(ctx context.Context) (int, error) {
 	if err != nil || len(batch) == 0 {
 		return 0, err
 	}
-	var jobs []job.Job
+	var tasks []task.Task
 	ids := make([]string, len(batch))
 	for i, e := range batch {
 		ids[i] = e.ID
@@ -141,12 +141,12 @@ func (r *Relay) Drain(ctx context.Context) (int, error) {
 			return 0, err
 		}
 		for _, s := range subscribers {
-			jobs = append(jobs, job.Job{Kind: s.Name, Class: s.Class, Key: e.ID + "/" + s.Name, Payload: payload, Trace: e.Trace})
+			tasks = append(tasks, task.Task{Kind: s.Name, Class: s.Class, Key: e.ID + "/" + s.Name, Payload: payload, Trace: e.Trace})
 		}
 	}
-	var tickets []job.Ticket
+	var tickets []task.Ticket
 	err = r.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		if tickets, err = r.Jobs.AddHanded(ctx, jobs...); err != nil {
+		if tickets, err = r.Tasks.AddHanded(ctx, tasks...); err != nil {
 			return err
 		}
 		return r.Outbox.MarkSent(ctx, ids...)

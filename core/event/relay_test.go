@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/localjobs"
+	"github.com/locumhq/locum/adapters/localtasks"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
 )
@@ -84,11 +84,11 @@ func TestAnEventThatNobodyCanReadIsSetAsideAtOnce(t *testing.T) {
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
 	w := kit.NewWork(t, s, clk, []event.Subscription{
-		{Type: "odd", Name: "a", Class: job.Events, React: event.On("a", func(context.Context, event.ApplicationSubmitted) error { return nil }).React},
+		{Type: "odd", Name: "a", Class: task.Events, React: event.On("a", func(context.Context, event.ApplicationSubmitted) error { return nil }).React},
 	})
 	record(t, s, odd{At: "no moment"})
 	w.All(t)
-	dead, err := s.Jobs.List(t.Context(), job.Filter{State: job.Dead, Limit: 10})
+	dead, err := s.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, dead, 1)
 }
@@ -106,9 +106,9 @@ func TestARunningRelayIsWokenByACommitAndStopsWhenItIsTold(t *testing.T) {
 	heard := make(chan string, 1)
 	log := slog.New(slog.DiscardHandler)
 	table := []event.Subscription{event.On("a", func(_ context.Context, e event.JobCreated) error { heard <- e.JobID; return nil })}
-	runner, err := job.NewRunner(job.Needs{Store: s.Jobs, Queue: localjobs.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
+	runner, err := task.NewRunner(task.Needs{Store: s.Tasks, Queue: localtasks.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
 	require.NoError(t, err)
-	r := event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Jobs: s.Jobs, Runner: runner, Table: table, Log: log})
+	r := event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Tasks: s.Tasks, Runner: runner, Table: table, Log: log})
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { r.Run(ctx) })
@@ -138,6 +138,6 @@ func TestAnEventWhoseClaimerDiedIsCarriedByAnother(t *testing.T) {
 func TestTwoSubscribersOfOneNameAreADefectThatTheStartNames(t *testing.T) {
 	t.Parallel()
 	react := func(context.Context, event.JobCreated) error { return nil }
-	_, err := job.NewRunner(job.Needs{Handlers: event.Handlers([]event.Subscription{event.On("a", react), event.On("a", react)})})
+	_, err := task.NewRunner(task.Needs{Handlers: event.Handlers([]event.Subscription{event.On("a", react), event.On("a", react)})})
 	require.ErrorContains(t, err, "a have two handlers")
 }

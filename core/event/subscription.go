@@ -3,18 +3,18 @@ package event
 import (
 	"context"
 
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 // Subscription is one line of the table that says who hears of what.
 type Subscription struct {
 	// Type is the event's type and Name the subscriber's. The name is the kind
-	// of the jobs that are made of it and kept in the store, so it does not
+	// of the tasks that are made of it and kept in the store, so it does not
 	// change once it is in use.
 	Type, Name string
-	// Class is the line that the reaction waits in: job.Events, unless it
+	// Class is the line that the reaction waits in: task.Events, unless it
 	// speaks to somebody outside.
-	Class job.Class
+	Class task.Class
 	// React handles the event. Delivery is at least once, so a reaction leaves
 	// the same state behind however often it runs. Events of one subject may
 	// come side by side and, after a failure, in another order: what depends on
@@ -37,14 +37,14 @@ func OnID[T Event](name string, react func(ctx context.Context, eventID string, 
 // the event.
 func OnEnvelope[T Event](name string, react func(ctx context.Context, e Envelope, event T) error) Subscription {
 	var zero T
-	return Subscription{Type: zero.Type(), Name: name, Class: job.Events, React: func(ctx context.Context, e Envelope) error {
+	return Subscription{Type: zero.Type(), Name: name, Class: task.Events, React: func(ctx context.Context, e Envelope) error {
 		v, err := Decode[T](e)
 		if err != nil {
-			return job.Permanent(err)
+			return task.Permanent(err)
 		}
 		return react(ctx, e, v)
 	}}
 }
 
 // In puts the subscription into another line.
-func (s Subscription) In(c job.Class) Subscription { s.Class = c; return s }
+func (s Subscription) In(c task.Class) Subscription { s.Class = c; return s }

@@ -12,7 +12,7 @@ import (
 	"text/template"
 	"unicode"
 
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 // Letter is a message before it has a form: what it says, in the order in which
@@ -116,14 +116,14 @@ func (l Letter) Message() (Message, error) {
 }
 
 // Deliver sends a letter from a job: what the mail server refuses for good ends
-// the job (job.Permanent), all else is tried again.
+// the job (task.Permanent), all else is tried again.
 func Deliver(ctx context.Context, m Mailer, l Letter) error {
 	message, err := l.Message()
 	if err != nil {
-		return job.Permanent(err)
+		return task.Permanent(err)
 	}
 	if err := m.Send(ctx, message); errors.Is(err, ErrRefused) {
-		return job.Permanent(err)
+		return task.Permanent(err)
 	} else if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 func TestALetterSaysTheSameInTextAndInHTML(t *testing.T) {
@@ -104,9 +104,9 @@ func (m answering) Send(context.Context, Message) error { return m.err }
 func TestOnlyWhatIsRefusedForGoodEndsTheJob(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, Deliver(t.Context(), answering{}, Letter{}))
-	require.True(t, job.IsPermanent(Deliver(t.Context(), answering{ErrRefused}, Letter{})))
+	require.True(t, task.IsPermanent(Deliver(t.Context(), answering{ErrRefused}, Letter{})))
 	busy := errors.New("busy")
 	err := Deliver(t.Context(), answering{busy}, Letter{})
 	require.ErrorIs(t, err, busy)
-	require.False(t, job.IsPermanent(err))
+	require.False(t, task.IsPermanent(err))
 }

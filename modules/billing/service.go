@@ -13,8 +13,8 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/tx"
 )
 
@@ -407,8 +407,8 @@ var changesPlan = map[string]bool{
 }
 
 // Periodic is what the module does by the clock.
-func (s *Service) Periodic() []job.Periodic {
-	return []job.Periodic{{Kind: "billing.renew", Every: 30 * time.Second, Longest: 5 * time.Minute, Do: s.Renew}}
+func (s *Service) Periodic() []task.Periodic {
+	return []task.Periodic{{Kind: "billing.renew", Every: 30 * time.Second, Longest: 5 * time.Minute, Do: s.Renew}}
 }
 
 func (s *Service) describe(c Charge) string {

@@ -16,9 +16,9 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
@@ -137,12 +137,12 @@ func open(t testing.TB, on opener) *board {
 	b.store = on(t, b.clock)
 	b.Service = hiring.New(hiring.Needs{Tx: b.store.Tx, Events: b.store.Events, Audit: b.store.Audit, Clock: b.clock, NewID: stores.NewID,
 		Applications: b.store.Applications, Appointments: b.store.Appointments, Letters: b.store.Letters, Listings: b, People: b, Organizations: b, Wishes: b,
-		Jobs: b.store.Jobs, Mailer: b, Limiter: locallimit.New(b.clock), PublicURL: "https://jobs.example.org",
+		Tasks: b.store.Tasks, Mailer: b, Limiter: locallimit.New(b.clock), PublicURL: "https://jobs.example.org",
 		Sealer: b, Files: keeping(t), Exports: b.store.Exports, Tables: map[string]hiring.Table{"jobs": &b.table}})
 	b.work = kit.NewWork(t, b.store, b.clock, []event.Subscription{
-		event.OnID("received", b.OnApplicationSubmitted), event.OnID("status", b.MailStatusChanged).In(job.Mail),
-		event.On("export", b.MailExport).In(job.Mail),
-		event.OnID("interview", b.MailInterview).In(job.Mail), event.On("contact", b.MailContact).In(job.Mail),
+		event.OnID("received", b.OnApplicationSubmitted), event.OnID("status", b.MailStatusChanged).In(task.Mail),
+		event.On("export", b.MailExport).In(task.Mail),
+		event.OnID("interview", b.MailInterview).In(task.Mail), event.On("contact", b.MailContact).In(task.Mail),
 	}, b.Handlers()...)
 	return b
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/id"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
 )
 
 // ExportState is how far an export is.
@@ -147,11 +147,11 @@ func (s *Service) StartExport(ctx context.Context, by auth.Actor, in ExportInput
 		if err := s.Audit.Record(ctx, audit.By(by, audit.ExportCreated, e.ID).With(e.Kind)); err != nil {
 			return err
 		}
-		return s.Jobs.Add(ctx, job.New(kindExport, job.Exports, kindExport+"/"+e.ID, exportJob{e.OrganizationID, e.ID}))
+		return s.Tasks.Add(ctx, task.New(kindExport, task.Exports, kindExport+"/"+e.ID, exportTask{e.OrganizationID, e.ID}))
 	})
 }
 
-type exportJob struct {
+type exportTask struct {
 	OrganizationID string `json:"organization_id"`
 	ID             string `json:"id"`
 }
@@ -239,7 +239,7 @@ func (s *Service) OpenExport(ctx context.Context, exportID, token string) (Downl
 
 // export writes the file. After a crash it begins anew: the file is there whole
 // or not at all.
-func (s *Service) export(ctx context.Context, j job.Job, in exportJob) error {
+func (s *Service) export(ctx context.Context, j task.Task, in exportTask) error {
 	e, err := s.Exports.Find(ctx, in.OrganizationID, in.ID)
 	if errors.Is(err, ErrExportNotFound) {
 		// Forgotten, or removed with somebody whom it named while the attempt
@@ -367,6 +367,6 @@ func (s *Service) ForgetExports(ctx context.Context) error {
 }
 
 // Periodic is what the module does by the clock.
-func (s *Service) Periodic() []job.Periodic {
-	return []job.Periodic{{Kind: "hiring.forget-exports", Every: time.Hour, Do: s.ForgetExports, Longest: 5 * time.Minute}}
+func (s *Service) Periodic() []task.Periodic {
+	return []task.Periodic{{Kind: "hiring.forget-exports", Every: time.Hour, Do: s.ForgetExports, Longest: 5 * time.Minute}}
 }

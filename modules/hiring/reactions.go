@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
 )
 
 // The mails tell what the events say and not how things stand by now, so that
@@ -28,15 +28,15 @@ type receivedMail struct {
 const kindReceived = "hiring.mail-application-received"
 
 // Handlers do the work that the module gives itself.
-func (s *Service) Handlers() []job.Handler {
-	export := job.Handler{Kind: kindExport, Class: job.Exports, Longest: exportTime, Attempts: exportTries, Do: func(ctx context.Context, j job.Job) error {
-		var in exportJob
+func (s *Service) Handlers() []task.Handler {
+	export := task.Handler{Kind: kindExport, Class: task.Exports, Longest: exportTime, Attempts: exportTries, Do: func(ctx context.Context, j task.Task) error {
+		var in exportTask
 		if err := json.Unmarshal(j.Payload, &in); err != nil {
-			return job.Permanent(err)
+			return task.Permanent(err)
 		}
 		return s.export(ctx, j, in)
 	}}
-	return []job.Handler{job.Handle(kindReceived, job.Mail, s.mailReceived), export}
+	return []task.Handler{task.Handle(kindReceived, task.Mail, s.mailReceived), export}
 }
 
 // OnApplicationSubmitted tells the organization's admins: a job each, so that
@@ -46,11 +46,11 @@ func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e 
 	if err != nil {
 		return err
 	}
-	jobs := make([]job.Job, len(admins))
+	jobs := make([]task.Task, len(admins))
 	for i, id := range admins {
-		jobs[i] = job.New(kindReceived, job.Mail, kindReceived+"/"+eventID+"/"+id, receivedMail{Event: e, UserID: id})
+		jobs[i] = task.New(kindReceived, task.Mail, kindReceived+"/"+eventID+"/"+id, receivedMail{Event: e, UserID: id})
 	}
-	return s.Jobs.Add(ctx, jobs...)
+	return s.Tasks.Add(ctx, jobs...)
 }
 
 func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {

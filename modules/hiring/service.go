@@ -9,10 +9,10 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/id"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/tx"
 )
 
@@ -30,7 +30,7 @@ type Needs struct {
 	People        People
 	Organizations Organizations
 	Wishes        Wishes
-	Jobs          job.Adder
+	Tasks         task.Adder
 	Mailer        mail.Mailer
 	Limiter       limit.Limiter
 	Sealer        auth.Sealer

@@ -10,9 +10,9 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
 )
 
 // EmailChange is the address that an account is to have as soon as its owner
@@ -247,7 +247,7 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 		mail.Block{Text: "On " + e.RequestedAt.UTC().Format("2 January 2006 at 15:04 UTC") + " somebody, hopefully you, asked for another e-mail address for your account. It changes as soon as a mail to the new address is answered."},
 		mail.Block{Text: "If it was not you, please set a new password now: that signs everybody else out, and your address stays the one that it is."}, s.newPassword())
 	// An address that takes no mail any more is a good reason to have another.
-	if err != nil && !job.IsPermanent(err) {
+	if err != nil && !task.IsPermanent(err) {
 		return err
 	}
 	next := u

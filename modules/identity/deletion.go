@@ -9,7 +9,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 // closedName is what an organization is called that bore the name of a person
@@ -47,9 +47,9 @@ func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 			return err
 		}
 		gone := event.AccountDeleted{UserID: u.ID, Kind: string(u.Kind), DeletedAt: now}
-		again := job.New(kindErase, job.Events, kindErase+"/"+u.ID, gone)
+		again := task.New(kindErase, task.Events, kindErase+"/"+u.ID, gone)
 		again.RunAt = now.Add(stragglersTake)
-		if err := s.Jobs.Add(ctx, again); err != nil {
+		if err := s.Tasks.Add(ctx, again); err != nil {
 			return err
 		}
 		return s.Events.Record(ctx, gone)
@@ -164,10 +164,10 @@ const (
 )
 
 // Handlers do the work that the module gives itself.
-func (s *Service) Handlers() []job.Handler {
-	return []job.Handler{
-		job.Handle(kindErase, job.Events, s.eraseStragglers),
-		job.Handle(kindRename, job.Events, s.renameStragglers),
+func (s *Service) Handlers() []task.Handler {
+	return []task.Handler{
+		task.Handle(kindErase, task.Events, s.eraseStragglers),
+		task.Handle(kindRename, task.Events, s.renameStragglers),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 // EmployerSettings is what a person on the employers' side says of themselves
@@ -396,9 +396,9 @@ const kindRename = "identity.rename-stragglers"
 // writing under the old one any longer.
 func (s *Service) tellRenamed(ctx context.Context, organizationID string, now time.Time) error {
 	e := event.OrganizationRenamed{OrganizationID: organizationID, RenamedAt: now}
-	again := job.New(kindRename, job.Events, kindRename+"/"+organizationID+"/"+moment(now), e)
+	again := task.New(kindRename, task.Events, kindRename+"/"+organizationID+"/"+moment(now), e)
 	again.RunAt = now.Add(stragglersTake)
-	if err := s.Jobs.Add(ctx, again); err != nil {
+	if err := s.Tasks.Add(ctx, again); err != nil {
 		return err
 	}
 	return s.Events.Record(ctx, e)

@@ -82,7 +82,7 @@ func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *hous
 	h.Service = identity.New(identity.Needs{
 		Tx: h.store.Tx, Events: h.store.Events, Audit: h.store.Audit, AuditLog: h.store.AuditLog, Clock: clk, NewID: stores.NewID,
 		Users: h.store.Users, Organizations: h.store.Organizations, Sessions: h.store.Sessions, Browsers: h.store.Browsers, MailTokens: h.store.MailTokens,
-		EmailChanges: h.store.EmailChanges, EmailUndos: h.store.EmailUndos, EmployerSettings: h.store.EmployerSettings, OptOuts: h.store.OptOuts, Jobs: h.store.Jobs,
+		EmailChanges: h.store.EmailChanges, EmailUndos: h.store.EmailUndos, EmployerSettings: h.store.EmployerSettings, OptOuts: h.store.OptOuts, Tasks: h.store.Tasks,
 		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, Programs: noPrograms{}, Mailboxes: mailboxes.Keys{}, Sealer: plainSeals{}, SecondFactors: h.store.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: plainVault{}, PublicURL: "https://locum.example",
 	})
 	h.work = kit.NewWork(t, h.store, clk, []event.Subscription{

@@ -11,9 +11,9 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/tx"
 )
 
@@ -33,7 +33,7 @@ type Needs struct {
 	EmailChanges     EmailChanges
 	EmailUndos       EmailUndos
 	EmployerSettings EmployerSettingsStore
-	Jobs             job.Adder
+	Tasks            task.Adder
 	Hasher           PasswordHasher
 	AccessTokens     AccessTokens
 	Limiter          limit.Limiter
@@ -396,6 +396,6 @@ func (s *Service) Forget(ctx context.Context) error {
 }
 
 // Periodic is what the module does by the clock.
-func (s *Service) Periodic() []job.Periodic {
-	return []job.Periodic{{Kind: "identity.forget", Every: time.Hour, Do: s.Forget, Longest: 5 * time.Minute}}
+func (s *Service) Periodic() []task.Periodic {
+	return []task.Periodic{{Kind: "identity.forget", Every: time.Hour, Do: s.Forget, Longest: 5 * time.Minute}}
 }

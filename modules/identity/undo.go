@@ -11,8 +11,8 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
 )
 
 // undoLife is how long a change of address can be undone from the old mailbox.
@@ -143,7 +143,7 @@ func (s *Service) OnEmailChanged(ctx context.Context, e event.EmailChanged) erro
 		mail.Block{Text: "If you did not change it, restore this address and set a new password. That also signs out all devices and revokes API keys and other access by programs."},
 		s.link("Restore this address", "undo-email-change", token),
 		mail.Block{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, mail.Block{Code: token})
-	if job.IsPermanent(err) {
+	if task.IsPermanent(err) {
 		return nil // the old mailbox no longer exists
 	}
 	return err

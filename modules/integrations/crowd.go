@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 
 // failingMost is how many endpoints at which nothing arrives are looked after at
 // once, whosever they are: many owners' together leave workers to those that work.
-var failingMost = job.Workers[job.Webhooks] / 2
+var failingMost = task.Workers[task.Webhooks] / 2
 
 // crowd lets so many in at once who have the same name.
 type crowd struct {

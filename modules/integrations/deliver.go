@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 const (
@@ -34,8 +34,8 @@ type look struct {
 	At       time.Time `json:"at"`
 }
 
-func lookAt(endpointID, key string, at time.Time) job.Job {
-	j := job.New(deliverKind, job.Webhooks, "whd:"+key, look{endpointID, at})
+func lookAt(endpointID, key string, at time.Time) task.Task {
+	j := task.New(deliverKind, task.Webhooks, "whd:"+key, look{endpointID, at})
 	j.RunAt = at
 	return j
 }
@@ -64,13 +64,13 @@ func (s *Service) deliver(ctx context.Context, due look) error {
 	now := s.Clock.Now()
 	if e.leased(now) {
 		// Before they leave they look once more. But they may have been killed.
-		return s.Jobs.Add(ctx, lookAt(e.ID, e.ID+":after:"+e.Lease, *e.LeasedUntil))
+		return s.Tasks.Add(ctx, lookAt(e.ID, e.ID+":after:"+e.Lease, *e.LeasedUntil))
 	}
 	leave, in := s.admit(ctx, e)
 	if !in {
 		// Many who come for the same endpoint become one.
 		at := now.Truncate(crowdedFor).Add(2 * crowdedFor)
-		return s.Jobs.Add(ctx, lookAt(e.ID, e.ID+":crowd:"+strconv.FormatInt(at.Unix(), 10), at))
+		return s.Tasks.Add(ctx, lookAt(e.ID, e.ID+":crowd:"+strconv.FormatInt(at.Unix(), 10), at))
 	}
 	defer leave()
 	return v.attend(ctx)
@@ -94,7 +94,7 @@ func (s *Service) attempt(ctx context.Context, e Endpoint, c Outgoing) (o outcom
 	signature, err := s.signature(e, c, now)
 	if err != nil {
 		// An operator is told, and it is tried again when it would be anyway.
-		return outcome{Outgoing: c, to: e.URL, attempt: &Attempt{At: now, Error: "not_signed"}}, job.Permanent(err)
+		return outcome{Outgoing: c, to: e.URL, attempt: &Attempt{At: now, Error: "not_signed"}}, task.Permanent(err)
 	}
 	next := c
 	next.Attempt++
@@ -130,7 +130,7 @@ func (s *Service) signature(e Endpoint, c Outgoing, now time.Time) (string, erro
 }
 
 // settle writes down what became of deliveries, and says who is to be told.
-func (s *Service) settle(ctx context.Context, e *Endpoint, ended []outcome, now time.Time) ([]job.Job, error) {
+func (s *Service) settle(ctx context.Context, e *Endpoint, ended []outcome, now time.Time) ([]task.Task, error) {
 	if len(ended) == 0 {
 		return nil, nil
 	}

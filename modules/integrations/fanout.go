@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 const (
@@ -181,10 +181,10 @@ func (s *Service) queue(ctx context.Context, all []mailing) error {
 		if err != nil {
 			return err
 		}
-		jobs := make([]job.Job, len(alone))
+		jobs := make([]task.Task, len(alone))
 		for i, endpointID := range alone {
 			jobs[i] = lookAt(endpointID, endpointID+":new:"+s.NewID(), now)
 		}
-		return s.Jobs.Add(ctx, jobs...)
+		return s.Tasks.Add(ctx, jobs...)
 	})
 }

@@ -52,7 +52,7 @@ func onEach(t *testing.T, test func(t *testing.T, d *desk)) {
 		d := &desk{clock: kit.NewClock(), paid: integrations.Free}
 		d.store = open(t, d.clock)
 		d.Service = integrations.New(integrations.Needs{Tx: d.store.Tx, Events: d.store.Events, Audit: d.store.Audit, Clock: d.clock, NewID: stores.NewID,
-			Apps: d.store.Apps, Usage: d.store.Usage, People: d, Payments: d, Limiter: locallimit.New(d.clock), Grants: d.store.Grants, Consents: d.store.Consents, Webhooks: d.store.Webhooks, Jobs: d.store.Jobs})
+			Apps: d.store.Apps, Usage: d.store.Usage, People: d, Payments: d, Limiter: locallimit.New(d.clock), Grants: d.store.Grants, Consents: d.store.Consents, Webhooks: d.store.Webhooks, Tasks: d.store.Tasks})
 		d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 			event.On("integrations.erase", d.OnAccountDeleted),
 			event.On("integrations.plan", d.OnSubscriptionChanged),

@@ -81,7 +81,7 @@ func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPa
 		if d, err = s.Webhooks.Replay(ctx, by.UserID, e.ID, deliveryID, now); err != nil {
 			return err
 		}
-		return s.Jobs.Add(ctx, lookAt(e.ID, d.ID+":replay:"+s.NewID(), now))
+		return s.Tasks.Add(ctx, lookAt(e.ID, d.ID+":replay:"+s.NewID(), now))
 	})
 	return d, err
 }
@@ -93,7 +93,7 @@ func (s *Service) ReplayFailed(ctx context.Context, by auth.Actor, p WebhookPath
 		if n, err = s.Webhooks.ReplayFailed(ctx, by.UserID, e.ID, since, now, replayedAtOnce); err != nil || n == 0 {
 			return err
 		}
-		return s.Jobs.Add(ctx, lookAt(e.ID, e.ID+":replay:"+s.NewID(), now))
+		return s.Tasks.Add(ctx, lookAt(e.ID, e.ID+":replay:"+s.NewID(), now))
 	})
 	return n, err
 }

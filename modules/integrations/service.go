@@ -13,10 +13,10 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/tx"
 )
@@ -38,7 +38,7 @@ type Needs struct {
 	Consents Consents
 
 	Webhooks Webhooks
-	Jobs     job.Adder
+	Tasks    task.Adder
 	Sender   Sender
 	Vault    auth.Vault
 	Postings Postings
@@ -429,8 +429,8 @@ func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) 
 }
 
 // Periodic is what the module does by the clock.
-func (s *Service) Periodic() []job.Periodic {
-	return []job.Periodic{
+func (s *Service) Periodic() []task.Periodic {
+	return []task.Periodic{
 		{Kind: "integrations.forget-usage", Every: time.Hour, Do: s.forgetUsage},
 		{Kind: "integrations.forget-grants", Every: time.Hour, Do: s.forgetGrants},
 		{Kind: "integrations.sweep-deliveries", Every: sweepEvery, Do: s.sweepDeliveries},
@@ -440,13 +440,13 @@ func (s *Service) Periodic() []job.Periodic {
 }
 
 // Handlers do the jobs that the module adds.
-func (s *Service) Handlers() []job.Handler {
-	warn := job.Handler{Kind: warnKind, Class: job.Mail, Do: func(ctx context.Context, j job.Job) error {
+func (s *Service) Handlers() []task.Handler {
+	warn := task.Handler{Kind: warnKind, Class: task.Mail, Do: func(ctx context.Context, j task.Task) error {
 		var w warning
 		if err := json.Unmarshal(j.Payload, &w); err != nil {
-			return job.Permanent(err)
+			return task.Permanent(err)
 		}
 		return s.warn(ctx, j.Key, w)
 	}}
-	return []job.Handler{job.Handle(deliverKind, job.Webhooks, s.deliver).Taking(longestVisit), warn}
+	return []task.Handler{task.Handle(deliverKind, task.Webhooks, s.deliver).Taking(longestVisit), warn}
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 // health disables an endpoint that has failed for days, and has its owner told.
-func (s *Service) health(before Endpoint, e *Endpoint, now time.Time) []job.Job {
+func (s *Service) health(before Endpoint, e *Endpoint, now time.Time) []task.Task {
 	if e.FailingSince == nil || before.Status != EndpointActive || e.ListeningUntil != nil {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (s *Service) health(before Endpoint, e *Endpoint, now time.Time) []job.Job 
 		return nil
 	}
 	e.WarnedAt = &now
-	return []job.Job{job.New(warnKind, job.Mail, "whm:"+e.ID+":"+s.NewID(), warning{Endpoint: e.ID, URL: e.URL, Disabled: e.Status == EndpointDisabled, Since: *e.FailingSince})}
+	return []task.Task{task.New(warnKind, task.Mail, "whm:"+e.ID+":"+s.NewID(), warning{Endpoint: e.ID, URL: e.URL, Disabled: e.Status == EndpointDisabled, Since: *e.FailingSince})}
 }
 
 // changed reports whether an attempt has changed the endpoint.
@@ -40,11 +40,11 @@ func (s *Service) sweepDeliveries(ctx context.Context) error {
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		jobs := make([]job.Job, len(ids))
+		jobs := make([]task.Task, len(ids))
 		for i, endpointID := range ids {
 			jobs[i] = lookAt(endpointID, endpointID+":sweep:"+now.Truncate(sweepEvery).Format(time.RFC3339), now)
 		}
-		if err := s.Jobs.Add(ctx, jobs...); err != nil || len(ids) < sweepAtOnce {
+		if err := s.Tasks.Add(ctx, jobs...); err != nil || len(ids) < sweepAtOnce {
 			return err
 		}
 		last = ids[len(ids)-1]

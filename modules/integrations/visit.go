@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 const (
@@ -264,7 +264,7 @@ func (v *visit) turn(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return v.Jobs.Add(ctx, jobs...)
+		return v.Tasks.Add(ctx, jobs...)
 	})
 	if err != nil {
 		return err
@@ -349,7 +349,7 @@ func (v *visit) more(ctx context.Context) error {
 
 // giveUp ends the lease, unless there is more to do, and has somebody come when
 // something is due next.
-func (v *visit) giveUp(ctx context.Context, jobs []job.Job, now time.Time) ([]job.Job, error) {
+func (v *visit) giveUp(ctx context.Context, jobs []task.Task, now time.Time) ([]task.Task, error) {
 	at, err := v.Webhooks.NextAt(ctx, v.endpoint)
 	if err != nil || !v.over && at != nil && !at.After(v.horizon(now)) {
 		return jobs, err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit/stores"
 )
@@ -199,7 +199,7 @@ func TestOfTwoWhoComeForAnEndpointOneSendsEverythingOnceAndFiveAtATime(t *testin
 func (p *post) look(ctx context.Context, e integrations.Endpoint) error {
 	for _, h := range p.Handlers() {
 		if h.Kind == "integrations.deliver" {
-			return h.Do(ctx, job.New(h.Kind, h.Class, "look", map[string]any{"endpoint": e.ID, "at": p.clock.Now()}))
+			return h.Do(ctx, task.New(h.Kind, h.Class, "look", map[string]any{"endpoint": e.ID, "at": p.clock.Now()}))
 		}
 	}
 	return errors.New("nobody delivers")
@@ -291,7 +291,7 @@ func TestManySlowEndpointsOfOneOwnerLeaveWorkersToOthers(t *testing.T) {
 
 func TestEndpointsOfManyOwnersAtWhichNothingArrivesLeaveHalfOfTheWorkersToOthers(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
-		half := job.Workers[job.Webhooks] / 2
+		half := task.Workers[task.Webhooks] / 2
 		var fail []integrations.Endpoint
 		p.answers = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
 		for range half + 2 {
@@ -365,7 +365,7 @@ func TestManyWhoComeForOneCrowdedEndpointBecomeOne(t *testing.T) {
 		}
 		looks.Wait()
 		p.clock.Advance(10 * time.Second)
-		tickets, err := p.store.Jobs.Due(t.Context(), 100)
+		tickets, err := p.store.Tasks.Due(t.Context(), 100)
 		require.NoError(t, err)
 		require.Len(t, tickets, 1)
 		answer()

@@ -66,7 +66,7 @@ func withPost(t *testing.T, test func(t *testing.T, p *post)) {
 		s := open(t, p.clock)
 		p.store = s
 		p.Service = integrations.New(integrations.Needs{Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: p.clock, NewID: stores.NewID, Apps: s.Apps, Usage: s.Usage, People: p, Consents: s.Consents,
-			Webhooks: s.Webhooks, Jobs: s.Jobs, Limiter: locallimit.New(p.clock), Sender: p, Vault: p, Postings: p, Owners: p, Mailer: p, PublicURL: "https://jobs.example.org"})
+			Webhooks: s.Webhooks, Tasks: s.Tasks, Limiter: locallimit.New(p.clock), Sender: p, Vault: p, Postings: p, Owners: p, Mailer: p, PublicURL: "https://jobs.example.org"})
 		p.work = kit.NewWork(t, s, p.clock, []event.Subscription{
 			event.OnEnvelope("tell-closed", p.TellJobClosed), event.OnEnvelope("tell-submitted", p.TellSubmitted),
 		}, p.Handlers()...)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 // Alerts reverse the search: new public listings are collected for a few seconds
@@ -56,9 +56,9 @@ func (s *Service) OnJobCreated(ctx context.Context, e event.JobCreated) error {
 		// One job for all of a window. Its run may miss a listing whose transaction
 		// ends late; the next run takes it, if need be the periodic one.
 		at := s.Clock.Now().Truncate(collectFor).Add(collectFor)
-		run := job.New(matchKind, job.Maintenance, matchKind+"/"+strconv.FormatInt(at.Unix(), 10), struct{}{})
+		run := task.New(matchKind, task.Maintenance, matchKind+"/"+strconv.FormatInt(at.Unix(), 10), struct{}{})
 		run.RunAt = at
-		return s.Jobs.Add(ctx, run)
+		return s.Tasks.Add(ctx, run)
 	})
 }
 

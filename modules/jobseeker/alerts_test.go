@@ -14,7 +14,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
@@ -235,12 +235,12 @@ func TestADigestIsMadeWholeOrNotAtAll(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()
 		d.save(who, "Nurse", true)
-		jobs := d.Jobs
+		jobs := d.Tasks
 		d.happens(event.JobCreated{JobID: d.post("Nurse")})
 		d.clock.Advance(10 * time.Second)
-		d.Jobs = brokenJobs{}
+		d.Tasks = brokenJobs{}
 		d.work.All(t)
-		d.Jobs = jobs
+		d.Tasks = jobs
 		require.Empty(t, d.mailed())
 		d.pass(time.Minute)
 		require.Len(t, d.mailed(), 1)
@@ -250,7 +250,7 @@ func TestADigestIsMadeWholeOrNotAtAll(t *testing.T) {
 // brokenJobs take nothing on.
 type brokenJobs struct{}
 
-func (brokenJobs) Add(context.Context, ...job.Job) error { return errors.New("killed") }
+func (brokenJobs) Add(context.Context, ...task.Task) error { return errors.New("killed") }
 
 func TestADigestShowsFiftyAndCountsTheRest(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 // Content is kept as it was sent, so that it is answered in the same words, and
@@ -213,7 +213,7 @@ func (s *Service) release(ctx context.Context, userID, fileID string, at time.Ti
 	if err := s.DocumentFiles.Free(ctx, userID, fileID, at); err != nil {
 		return err
 	}
-	return s.Jobs.Add(ctx, job.New(removeKind, job.Maintenance, removeKind+"/"+fileID, struct{}{}))
+	return s.Tasks.Add(ctx, task.New(removeKind, task.Maintenance, removeKind+"/"+fileID, struct{}{}))
 }
 
 // discard lets go of a file that came to nothing. If that fails too, its

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
 )
 
 // A digest comes into being in one transaction: what waits for a user is put
@@ -49,7 +49,7 @@ func (s *Service) digests(ctx context.Context) error {
 				return err
 			}
 			served = len(users)
-			var jobs []job.Job
+			var jobs []task.Task
 			for _, user := range users {
 				d := digest{ID: s.NewID(), UserID: user, At: now}
 				n, err := s.Alerts.Bundle(ctx, user, d.ID, now.Add(digestEvery))
@@ -57,10 +57,10 @@ func (s *Service) digests(ctx context.Context) error {
 					return err
 				}
 				if n > 0 {
-					jobs = append(jobs, job.New(digestKind, job.Mail, digestKind+"/"+d.ID, d))
+					jobs = append(jobs, task.New(digestKind, task.Mail, digestKind+"/"+d.ID, d))
 				}
 			}
-			return s.Jobs.Add(ctx, jobs...)
+			return s.Tasks.Add(ctx, jobs...)
 		})
 		if err != nil || served < digestsAtOnce {
 			return err

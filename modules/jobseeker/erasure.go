@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 // OnAccountDeleted forgets whoever deleted their account: there is nobody left
@@ -17,6 +17,6 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 		if err := s.Traces.Remove(ctx, e.UserID); err != nil {
 			return err
 		}
-		return s.Jobs.Add(ctx, job.New(removeKind, job.Maintenance, removeKind+"/"+s.NewID(), struct{}{}))
+		return s.Tasks.Add(ctx, task.New(removeKind, task.Maintenance, removeKind+"/"+s.NewID(), struct{}{}))
 	})
 }

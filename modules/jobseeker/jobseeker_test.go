@@ -221,7 +221,7 @@ func open(t testing.TB, on opener) *desk {
 	store, err := filestore.Open(t.TempDir())
 	require.NoError(t, err)
 	d.files = &shelf{Store: store, keys: map[string]bool{}}
-	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Tx, Clock: d.clock, NewID: stores.NewID, Jobs: d.store.Jobs,
+	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Tx, Clock: d.clock, NewID: stores.NewID, Tasks: d.store.Tasks,
 		Documents: d.store.Documents, DocumentFiles: d.store.DocumentFiles, FileTypes: filetypes.Documents{}, Files: d.files,
 		Profiles: d.store.Profiles, Accounts: d, Bookmarks: d.store.Bookmarks, Onboardings: d.store.Onboardings, Applied: d, Dismissals: d.store.Dismissals, Plans: d, Notifications: d.store.Notifications, Activities: d.store.Activities, Searches: d.store.Searches, Alerts: d.store.Alerts, Traces: d.store.SeekerTraces,
 		Listings: d, People: d, Mailer: d, Sealer: d, PublicURL: "https://jobs.example.org"})

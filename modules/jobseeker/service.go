@@ -9,8 +9,8 @@ import (
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/id"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/tx"
 )
 
@@ -19,7 +19,7 @@ type Needs struct {
 	Tx            tx.Runner
 	Clock         clock.Clock
 	NewID         id.Source
-	Jobs          job.Adder
+	Tasks         task.Adder
 	Profiles      Profiles
 	Accounts      Accounts
 	Notifications Notifications
@@ -60,8 +60,8 @@ const (
 )
 
 // Periodic is what the module does by the clock.
-func (s *Service) Periodic() []job.Periodic {
-	return []job.Periodic{
+func (s *Service) Periodic() []task.Periodic {
+	return []task.Periodic{
 		{Kind: "jobseeker.match-left", Every: time.Minute, Longest: matchWithin, Do: s.match},
 		{Kind: "jobseeker.digests", Every: time.Minute, Longest: matchWithin, Do: s.digests},
 		{Kind: "jobseeker.deadlines", Every: 15 * time.Minute, Longest: 10 * time.Minute, Do: s.tellDeadlines},
@@ -71,11 +71,11 @@ func (s *Service) Periodic() []job.Periodic {
 }
 
 // Handlers do the jobs that the module adds.
-func (s *Service) Handlers() []job.Handler {
-	return []job.Handler{
-		job.Handle(matchKind, job.Maintenance, func(ctx context.Context, _ struct{}) error { return s.match(ctx) }).Taking(matchWithin),
-		job.Handle(removeKind, job.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).Taking(removeWithin),
-		job.Handle(digestKind, job.Mail, s.sendDigest),
+func (s *Service) Handlers() []task.Handler {
+	return []task.Handler{
+		task.Handle(matchKind, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.match(ctx) }).Taking(matchWithin),
+		task.Handle(removeKind, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).Taking(removeWithin),
+		task.Handle(digestKind, task.Mail, s.sendDigest),
 	}
 }
 

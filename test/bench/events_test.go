@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/asynqjobs"
+	"github.com/locumhq/locum/adapters/asynqtasks"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
 )
@@ -24,12 +24,12 @@ import (
 // counting is a queue that takes tickets and counts them.
 type counting struct{ n atomic.Int64 }
 
-func (q *counting) Enqueue(_ context.Context, tickets ...job.Ticket) error {
+func (q *counting) Enqueue(_ context.Context, tickets ...task.Ticket) error {
 	q.n.Add(int64(len(tickets)))
 	return nil
 }
 
-func (q *counting) Work(ctx context.Context, _ func(context.Context, job.Ticket)) error {
+func (q *counting) Work(ctx context.Context, _ func(context.Context, task.Ticket)) error {
 	<-ctx.Done()
 	return nil
 }
@@ -44,7 +44,7 @@ func asynqAlone(b *testing.B, tasks int) float64 {
 	redis := goredis.NewClient(opt)
 	defer func() { _ = redis.Close() }()
 	client := asynq.NewClientFromRedisClient(redis)
-	server := asynq.NewServerFromRedisClient(redis, asynq.Config{Concurrency: job.Workers[job.Events], LogLevel: asynq.FatalLevel})
+	server := asynq.NewServerFromRedisClient(redis, asynq.Config{Concurrency: task.Workers[task.Events], LogLevel: asynq.FatalLevel})
 	var done atomic.Int64
 	all := make(chan struct{})
 	require.NoError(b, server.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
@@ -90,11 +90,11 @@ func BenchmarkOutbox(b *testing.B) {
 	log := slog.New(slog.DiscardHandler)
 	var reacted atomic.Int64
 	table := []event.Subscription{event.On("nothing", func(context.Context, event.JobCreated) error { reacted.Add(1); return nil })}
-	relay := func(b *testing.B, s adapters.Storage, q job.Queue) (*event.Relay, *job.Runner) {
+	relay := func(b *testing.B, s adapters.Storage, q task.Queue) (*event.Relay, *task.Runner) {
 		b.Helper()
-		runner, err := job.NewRunner(job.Needs{Store: s.Jobs, Queue: q, Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
+		runner, err := task.NewRunner(task.Needs{Store: s.Tasks, Queue: q, Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
 		require.NoError(b, err)
-		return event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Jobs: s.Jobs, Runner: runner, Table: table, Log: log}), runner
+		return event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Tasks: s.Tasks, Runner: runner, Table: table, Log: log}), runner
 	}
 	report := func(b *testing.B, ours, limit float64) {
 		b.Helper()
@@ -126,7 +126,7 @@ func BenchmarkOutbox(b *testing.B) {
 		s := stores.Postgres(b, clock.System{})
 		var ours, limit float64
 		for round := range rounds {
-			q, err := asynqjobs.Open(kit.RedisURL(b), log)
+			q, err := asynqtasks.Open(kit.RedisURL(b), log)
 			require.NoError(b, err)
 			r, runner := relay(b, s, q)
 			ctx, stop := context.WithCancel(context.Background())
@@ -137,7 +137,7 @@ func BenchmarkOutbox(b *testing.B) {
 			working.Go(func() { r.Run(ctx) })
 			require.Eventually(b, func() bool { return reacted.Load() == int64((round+1)*events) }, time.Minute, time.Millisecond)
 			require.Eventually(b, func() bool {
-				left, err := s.Jobs.Backlog(b.Context())
+				left, err := s.Tasks.Backlog(b.Context())
 				return err == nil && len(left) == 0
 			}, time.Minute, time.Millisecond)
 			ours += events / time.Since(begun).Seconds()

@@ -28,8 +28,8 @@ import (
 	"github.com/locumhq/locum/adapters/gormdb"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
@@ -293,11 +293,11 @@ func (s *hookStage) delivered() float64 {
 		if _, err := s.storage.Webhooks.Queue(ctx, ms, ds, now, now); err != nil {
 			return err
 		}
-		jobs := make([]job.Job, len(s.hooks))
+		jobs := make([]task.Task, len(s.hooks))
 		for i, hook := range s.hooks {
-			jobs[i] = job.New("integrations.deliver", job.Webhooks, "bench:"+stores.NewID(), map[string]any{"endpoint": hook, "at": now})
+			jobs[i] = task.New("integrations.deliver", task.Webhooks, "bench:"+stores.NewID(), map[string]any{"endpoint": hook, "at": now})
 		}
-		return s.storage.Jobs.Add(ctx, jobs...)
+		return s.storage.Tasks.Add(ctx, jobs...)
 	})
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/oauth2"
 
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit"
 )
@@ -308,7 +308,7 @@ func (w *world) fannedOut() {
 	s := w.storage()
 	require.Eventually(w.t, func() bool {
 		jobs, events, err := left(w.t.Context(), s)
-		reacts := func(b job.Backlog) bool { return b.Class == job.Events }
+		reacts := func(b task.Backlog) bool { return b.Class == task.Events }
 		return err == nil && events == 0 && !slices.ContainsFunc(jobs, reacts)
 	}, 3*time.Minute, 100*time.Millisecond, "not every event is passed on")
 }

@@ -24,7 +24,7 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
 )
@@ -185,9 +185,9 @@ func (w *world) register(path string, body object) person {
 
 // left is what is still to be done. The events are counted first, and once more:
 // one that is passed on meanwhile is counted as itself or as its jobs.
-func left(ctx context.Context, s adapters.Storage) (jobs []job.Backlog, events int, err error) {
+func left(ctx context.Context, s adapters.Storage) (jobs []task.Backlog, events int, err error) {
 	before, _, err1 := s.Outbox.Lag(ctx)
-	jobs, err2 := s.Jobs.Backlog(ctx)
+	jobs, err2 := s.Tasks.Backlog(ctx)
 	after, _, err3 := s.Outbox.Lag(ctx)
 	return jobs, max(before, after), errors.Join(err1, err2, err3)
 }
@@ -196,14 +196,14 @@ func left(ctx context.Context, s adapters.Storage) (jobs []job.Backlog, events i
 func (w *world) settled() {
 	w.t.Helper()
 	s := w.storage()
-	var jobs []job.Backlog
+	var jobs []task.Backlog
 	var events int
 	require.Eventually(w.t, func() bool {
 		var err error
 		jobs, events, err = left(w.t.Context(), s)
 		return err == nil && len(jobs) == 0 && events == 0
 	}, 5*time.Minute, 200*time.Millisecond, "not everything comes to an end: %v, %d events", &jobs, &events)
-	dead, err := s.Jobs.List(w.t.Context(), job.Filter{State: job.Dead, Limit: 10})
+	dead, err := s.Tasks.List(w.t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(w.t, err)
 	require.Empty(w.t, dead)
 }

@@ -18,7 +18,7 @@ import (
 func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
 	t.Run("schema", func(t *testing.T) { Schema(t, open) })
 	t.Run("events", func(t *testing.T) { Events(t, open) })
-	t.Run("jobs", func(t *testing.T) { Jobs(t, open) })
+	t.Run("tasks", func(t *testing.T) { Tasks(t, open) })
 	t.Run("idempotency", func(t *testing.T) { Idempotency(t, open) })
 	t.Run("audit", func(t *testing.T) { Audit(t, open) })
 	t.Run("identity", func(t *testing.T) { Identity(t, open) })

@@ -14,17 +14,17 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 // Work is the suite of a store and a queue together, with the runner between
-// them: what a job goes through, whichever pair carries it. open makes an empty
+// them: what a task goes through, whichever pair carries it. open makes an empty
 // store on the real clock and an empty queue.
-func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, job.Queue)) {
+func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) {
 	// begin runs workers of the handlers until the test ends or stop is called.
-	begin := func(t *testing.T, s adapters.Storage, q job.Queue, periodic []job.Periodic, handlers ...job.Handler) (stop func()) {
+	begin := func(t *testing.T, s adapters.Storage, q task.Queue, periodic []task.Periodic, handlers ...task.Handler) (stop func()) {
 		t.Helper()
-		r, err := job.NewRunner(job.Needs{Store: s.Jobs, Queue: q, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler), Handlers: handlers, Periodic: periodic})
+		r, err := task.NewRunner(task.Needs{Store: s.Tasks, Queue: q, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler), Handlers: handlers, Periodic: periodic})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		var running sync.WaitGroup
@@ -44,11 +44,11 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, job.Queue)) {
 		t.Cleanup(stop)
 		return stop
 	}
-	state := func(t *testing.T, s adapters.Storage, want job.State, key string) job.Record {
+	state := func(t *testing.T, s adapters.Storage, want task.State, key string) task.Record {
 		t.Helper()
-		var found job.Record
+		var found task.Record
 		require.Eventually(t, func() bool {
-			records, err := s.Jobs.List(t.Context(), job.Filter{State: want, Limit: 100})
+			records, err := s.Tasks.List(t.Context(), task.Filter{State: want, Limit: 100})
 			require.NoError(t, err)
 			for _, r := range records {
 				if r.Key == key {
@@ -61,46 +61,46 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, job.Queue)) {
 		return found
 	}
 
-	t.Run("a job that is added is done", func(t *testing.T) {
+	t.Run("a task that is added is done", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		came := make(chan string, 1)
-		begin(t, s, q, nil, job.Handle("k", job.Events, func(_ context.Context, p string) error { came <- p; return nil }))
-		require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Events, "a", "hello")))
+		begin(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error { came <- p; return nil }))
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
 		require.Equal(t, "hello", <-came)
-		state(t, s, job.Done, "a")
+		state(t, s, task.Done, "a")
 	})
-	t.Run("a job with a moment of its own waits for it", func(t *testing.T) {
+	t.Run("a task with a moment of its own waits for it", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		came := make(chan time.Time, 1)
-		begin(t, s, q, nil, job.Handle("k", job.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
-		j := job.New("k", job.Events, "a", "hello")
+		begin(t, s, q, nil, task.Handle("k", task.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
+		j := task.New("k", task.Events, "a", "hello")
 		j.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
-		require.NoError(t, s.Jobs.Add(t.Context(), j))
+		require.NoError(t, s.Tasks.Add(t.Context(), j))
 		require.False(t, (<-came).Before(j.RunAt))
 	})
 	t.Run("what fails for good is dead at once and holds up nobody", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		var tries atomic.Int32
-		begin(t, s, q, nil, job.Handle("k", job.Events, func(_ context.Context, p string) error {
+		begin(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
 			if p == "bad" {
 				tries.Add(1)
-				return job.Permanent(errors.New("no such address"))
+				return task.Permanent(errors.New("no such address"))
 			}
 			return nil
 		}))
-		require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Events, "bad", "bad"), job.New("k", job.Events, "good", "good"), job.New("k", job.Events, "odd", 7)))
-		require.Equal(t, "no such address", state(t, s, job.Dead, "bad").Err)
-		state(t, s, job.Dead, "odd") // a payload that nobody can read
-		state(t, s, job.Done, "good")
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "bad", "bad"), task.New("k", task.Events, "good", "good"), task.New("k", task.Events, "odd", 7)))
+		require.Equal(t, "no such address", state(t, s, task.Dead, "bad").Err)
+		state(t, s, task.Dead, "odd") // a payload that nobody can read
+		state(t, s, task.Done, "good")
 		require.EqualValues(t, 1, tries.Load())
 	})
 	t.Run("what fails or panics waits for another attempt, a little longer than its neighbour", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
-		begin(t, s, q, nil, job.Handle("k", job.Events, func(_ context.Context, p string) error {
+		begin(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
 			if p == "panic" {
 				panic("broken")
 			}
@@ -108,12 +108,12 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, job.Queue)) {
 		}))
 		begun := time.Now()
 		for _, key := range []string{"away", "panic", "away-2", "away-3"} {
-			require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Events, key, key)))
+			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, key, key)))
 		}
 		moments := map[time.Time]bool{}
 		for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
-			var r job.Record
-			require.Eventually(t, func() bool { r = state(t, s, job.Waiting, key); return r.Err != "" }, 20*time.Second, 20*time.Millisecond)
+			var r task.Record
+			require.Eventually(t, func() bool { r = state(t, s, task.Waiting, key); return r.Err != "" }, 20*time.Second, 20*time.Millisecond)
 			require.Equal(t, want, r.Err)
 			pause := r.RunAt.Sub(begun)
 			require.Greater(t, pause, 3900*time.Millisecond)
@@ -122,21 +122,21 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, job.Queue)) {
 		}
 		require.Len(t, moments, 4, "they do not come back together")
 	})
-	t.Run("the last attempt that fails makes a job dead", func(t *testing.T) {
+	t.Run("the last attempt that fails makes a task dead", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
-		h := job.Handle("k", job.Events, func(context.Context, string) error { return errors.New("away") })
+		h := task.Handle("k", task.Events, func(context.Context, string) error { return errors.New("away") })
 		h.Attempts = 1
 		begin(t, s, q, nil, h)
-		require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Events, "a", "a")))
-		require.Equal(t, "away", state(t, s, job.Dead, "a").Err)
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "a")))
+		require.Equal(t, "away", state(t, s, task.Dead, "a").Err)
 	})
-	t.Run("a job that heeds no deadline loses its place to the next", func(t *testing.T) {
+	t.Run("a task that heeds no deadline loses its place to the next", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		release := make(chan struct{})
 		defer close(release)
-		h := job.Handle("k", job.Exports, func(_ context.Context, p string) error {
+		h := task.Handle("k", task.Exports, func(_ context.Context, p string) error {
 			if p == "hangs" {
 				<-release
 			}
@@ -144,26 +144,26 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, job.Queue)) {
 		}).Taking(200 * time.Millisecond)
 		h.Attempts = 1
 		begin(t, s, q, nil, h)
-		for i := range job.Workers[job.Exports] {
-			require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Exports, fmt.Sprint("hangs-", i), "hangs")))
+		for i := range task.Workers[task.Exports] {
+			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
 		}
-		require.Contains(t, state(t, s, job.Dead, "hangs-0").Err, "does not come to an end")
-		require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Exports, "next", "next")))
-		state(t, s, job.Done, "next")
+		require.Contains(t, state(t, s, task.Dead, "hangs-0").Err, "does not come to an end")
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Exports, "next", "next")))
+		state(t, s, task.Done, "next")
 	})
-	t.Run("every ticket delivered twice does every job once", func(t *testing.T) {
+	t.Run("every ticket delivered twice does every task once", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		var times [100]atomic.Int32
-		h := job.Handle("k", job.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil })
+		h := task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil })
 		twice := doubling{q}
 		begin(t, s, twice, nil, h)
 		begin(t, s, twice, nil, h)
 		for i := range times {
-			require.NoError(t, s.Jobs.Add(t.Context(), job.New("k", job.Events, fmt.Sprint(i), i)))
+			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 		}
 		for i := range times {
-			state(t, s, job.Done, fmt.Sprint(i))
+			state(t, s, task.Done, fmt.Sprint(i))
 			require.EqualValues(t, 1, times[i].Load())
 		}
 	})
@@ -172,52 +172,52 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, job.Queue)) {
 		s, q := open(t)
 		var runs atomic.Int32
 		const every = 1000 * 24 * time.Hour // none ends while the test runs
-		periodic := []job.Periodic{{Kind: "sweep", Every: every, Do: func(context.Context) error { runs.Add(1); return nil }}}
+		periodic := []task.Periodic{{Kind: "sweep", Every: every, Do: func(context.Context) error { runs.Add(1); return nil }}}
 		var stops []func()
 		for range 3 {
 			stops = append(stops, begin(t, s, q, periodic))
 		}
 		key := "sweep:" + time.Now().UTC().Truncate(every).Format(time.RFC3339)
-		state(t, s, job.Done, key)
+		state(t, s, task.Done, key)
 		// Whatever the others were about to do, they have done when they stopped.
 		for _, stop := range stops {
 			stop()
 		}
-		records, err := s.Jobs.List(t.Context(), job.Filter{State: job.Done, Kind: "sweep", Limit: 10})
+		records, err := s.Tasks.List(t.Context(), task.Filter{State: task.Done, Kind: "sweep", Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, records, 1)
 		require.EqualValues(t, 1, runs.Load())
 	})
-	t.Run("a process that stops lets short jobs end and gives long ones back", func(t *testing.T) {
+	t.Run("a process that stops lets short tasks end and gives long ones back", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		begun := make(chan string, 2)
-		short := job.Handle("short", job.Events, func(ctx context.Context, _ string) error {
+		short := task.Handle("short", task.Events, func(ctx context.Context, _ string) error {
 			begun <- "short"
 			<-time.After(300 * time.Millisecond)
 			return ctx.Err()
 		})
-		long := job.Handle("long", job.Exports, func(ctx context.Context, _ string) error {
+		long := task.Handle("long", task.Exports, func(ctx context.Context, _ string) error {
 			begun <- "long"
 			<-ctx.Done()
 			return ctx.Err()
 		}).Taking(time.Hour)
 		stop := begin(t, s, q, nil, short, long)
-		require.NoError(t, s.Jobs.Add(t.Context(), job.New("short", job.Events, "short", ""), job.New("long", job.Exports, "long", "")))
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""), task.New("long", task.Exports, "long", "")))
 		<-begun
 		<-begun
 		stop()
-		state(t, s, job.Done, "short")
-		back := state(t, s, job.Waiting, "long")
+		state(t, s, task.Done, "short")
+		back := state(t, s, task.Waiting, "long")
 		require.False(t, back.RunAt.After(time.Now()), "another may begin at once")
 	})
 }
 
 // doubling is a queue that delivers everything twice.
-type doubling struct{ job.Queue }
+type doubling struct{ task.Queue }
 
-func (q doubling) Enqueue(ctx context.Context, tickets ...job.Ticket) error {
-	again := make([]job.Ticket, len(tickets))
+func (q doubling) Enqueue(ctx context.Context, tickets ...task.Ticket) error {
+	again := make([]task.Ticket, len(tickets))
 	for i, ticket := range tickets {
 		again[i] = ticket
 		again[i].Turn += 1_000_000

@@ -76,16 +76,16 @@ func TestCommandsOnWhatIsThereMakeNoDatabase(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w := &world{dir: dir, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}
-	for _, args := range [][]string{{"webhooks", "listen", "--forward", "localhost:3000"}, {"webhooks", "trigger", "job.created"}, {"developers", "plan", nowhere, "professional"}, {"jobs", "list"}, {"jobs", "retry", "--all-dead"}} {
+	for _, args := range [][]string{{"webhooks", "listen", "--forward", "localhost:3000"}, {"webhooks", "trigger", "job.created"}, {"developers", "plan", nowhere, "professional"}, {"tasks", "list"}, {"tasks", "retry", "--all-dead"}} {
 		require.Contains(t, w.fails(t, args...), "locum: database.url (from default): there is no database at "+filepath.Join(dir, "data", "locum.db")+"; run this in the folder of `locum serve`, or with its settings\n")
 	}
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
 	w.env = append(w.env, "LOCUM_DATABASE_URL=sqlite:elsewhere.db")
-	require.Contains(t, w.fails(t, "jobs", "list"), "database.url (from LOCUM_DATABASE_URL): there is no database at "+filepath.Join(dir, "elsewhere.db"))
+	require.Contains(t, w.fails(t, "tasks", "list"), "database.url (from LOCUM_DATABASE_URL): there is no database at "+filepath.Join(dir, "elsewhere.db"))
 	w.run(t, "migrate", "up")
-	require.Contains(t, w.run(t, "jobs", "list"), "ID")
+	require.Contains(t, w.run(t, "tasks", "list"), "ID")
 }
 
 // The setups of everywhere do not let the server reach this machine: whatever

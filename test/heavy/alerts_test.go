@@ -157,7 +157,7 @@ func (s *alertStage) settle() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		return s.count(`SELECT (SELECT count(*) FROM outbox WHERE sent_at IS NULL) + (SELECT count(*) FROM alert_listings)
-			+ (SELECT count(*) FROM jobs WHERE ended_at IS NULL AND kind LIKE 'jobseeker.%')
+			+ (SELECT count(*) FROM tasks WHERE ended_at IS NULL AND kind LIKE 'jobseeker.%')
 			+ (SELECT count(*) FROM seekers WHERE digest_waiting AND digest_after <= now())`) == 0
 	}, 5*time.Minute, 200*time.Millisecond)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/asynqjobs"
+	"github.com/locumhq/locum/adapters/asynqtasks"
 	"github.com/locumhq/locum/adapters/locallimit"
 	"github.com/locumhq/locum/adapters/redislimit"
 	"github.com/locumhq/locum/core/clock"
-	"github.com/locumhq/locum/core/job"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/test/conformance"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
@@ -24,16 +24,16 @@ func TestAsynqOnARedisClusterIsAQueueAndCarriesWork(t *testing.T) {
 	heavy(t)
 	url := kit.RedisCluster(t)
 	// A cluster has no numbered databases; each test has a prefix of its own.
-	open := func(t *testing.T) job.Queue {
+	open := func(t *testing.T) task.Queue {
 		t.Helper()
-		q, err := asynqjobs.Open(url+"?prefix="+rand.Text(), slog.New(slog.DiscardHandler))
+		q, err := asynqtasks.Open(url+"?prefix="+rand.Text(), slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = q.Close() })
 		return q
 	}
 	t.Run("queue", func(t *testing.T) { conformance.Queue(t, open) })
 	t.Run("work", func(t *testing.T) {
-		conformance.Work(t, func(t *testing.T) (adapters.Storage, job.Queue) {
+		conformance.Work(t, func(t *testing.T) (adapters.Storage, task.Queue) {
 			return stores.Postgres(t, clock.System{}), open(t)
 		})
 	})

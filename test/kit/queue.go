@@ -8,18 +8,18 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
-// Straight is a job.Queue without a wait: Enqueue does the job before it
+// Straight is a task.Queue without a wait: Enqueue does the task before it
 // returns, so that a test sees what came of it.
 type Straight struct {
-	do    func(context.Context, job.Ticket)
+	do    func(context.Context, task.Ticket)
 	ready chan struct{}
 }
 
-// Enqueue implements job.Queue.
-func (q *Straight) Enqueue(ctx context.Context, tickets ...job.Ticket) error {
+// Enqueue implements task.Queue.
+func (q *Straight) Enqueue(ctx context.Context, tickets ...task.Ticket) error {
 	<-q.ready
 	for _, t := range tickets {
 		q.do(ctx, t)
@@ -27,8 +27,8 @@ func (q *Straight) Enqueue(ctx context.Context, tickets ...job.Ticket) error {
 	return nil
 }
 
-// Work implements job.Queue.
-func (q *Straight) Work(ctx context.Context, do func(context.Context, job.Ticket)) error {
+// Work implements task.Queue.
+func (q *Straight) Work(ctx context.Context, do func(context.Context, task.Ticket)) error {
 	q.do = do
 	close(q.ready)
 	<-ctx.Done()
@@ -36,18 +36,18 @@ func (q *Straight) Work(ctx context.Context, do func(context.Context, job.Ticket
 }
 
 // Work is what a test does a store's background work with: Relay.Drain carries
-// events and Runner.Sweep does due jobs, both before they return.
+// events and Runner.Sweep does due tasks, both before they return.
 type Work struct {
 	Relay  *event.Relay
-	Runner *job.Runner
+	Runner *task.Runner
 }
 
 // NewWork makes the work of the table and the handlers.
-func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Subscription, handlers ...job.Handler) Work {
+func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Subscription, handlers ...task.Handler) Work {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	queue := &Straight{ready: make(chan struct{})}
-	runner, err := job.NewRunner(job.Needs{Store: s.Jobs, Queue: queue, Clock: clk, Log: log, Handlers: append(event.Handlers(table), handlers...)})
+	runner, err := task.NewRunner(task.Needs{Store: s.Tasks, Queue: queue, Clock: clk, Log: log, Handlers: append(event.Handlers(table), handlers...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,11 +57,11 @@ func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Su
 	t.Cleanup(func() { stop(); <-stopped })
 	return Work{
 		Runner: runner,
-		Relay:  event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Jobs: s.Jobs, Runner: runner, Table: table, Log: log}),
+		Relay:  event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Tasks: s.Tasks, Runner: runner, Table: table, Log: log}),
 	}
 }
 
-// All carries every event and does every due job, and what comes of them, until
+// All carries every event and does every due task, and what comes of them, until
 // nothing is left to do at this moment.
 func (w Work) All(t testing.TB) {
 	t.Helper()

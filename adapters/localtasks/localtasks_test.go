@@ -1,4 +1,4 @@
-package localjobs_test
+package localtasks_test
 
 import (
 	"context"
@@ -7,36 +7,36 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/localjobs"
+	"github.com/locumhq/locum/adapters/localtasks"
 	"github.com/locumhq/locum/core/clock"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/test/conformance"
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
 func TestLocaljobsIsAQueue(t *testing.T) {
 	t.Parallel()
-	conformance.Queue(t, func(*testing.T) job.Queue { return localjobs.New() })
+	conformance.Queue(t, func(*testing.T) task.Queue { return localtasks.New() })
 }
 
 func TestLocaljobsCarriesWork(t *testing.T) {
 	t.Parallel()
-	conformance.Work(t, func(t *testing.T) (adapters.Storage, job.Queue) {
-		return stores.SQLite(t, clock.System{}), localjobs.New()
+	conformance.Work(t, func(t *testing.T) (adapters.Storage, task.Queue) {
+		return stores.SQLite(t, clock.System{}), localtasks.New()
 	})
 }
 
 func TestAJobStandsInTheLineOnce(t *testing.T) {
 	t.Parallel()
-	q := localjobs.New()
+	q := localtasks.New()
 	for turn := range 3 {
-		require.NoError(t, q.Enqueue(t.Context(), job.Ticket{Class: job.Events, ID: "a", Turn: turn}))
+		require.NoError(t, q.Enqueue(t.Context(), task.Ticket{Class: task.Events, ID: "a", Turn: turn}))
 	}
-	require.NoError(t, q.Enqueue(t.Context(), job.Ticket{Class: job.Events, ID: "b"}))
+	require.NoError(t, q.Enqueue(t.Context(), task.Ticket{Class: task.Events, ID: "b"}))
 	ctx, stop := context.WithCancel(t.Context())
 	came := make(chan string, 10)
 	done := make(chan error, 1)
-	go func() { done <- q.Work(ctx, func(_ context.Context, got job.Ticket) { came <- got.ID }) }()
+	go func() { done <- q.Work(ctx, func(_ context.Context, got task.Ticket) { came <- got.ID }) }()
 	require.ElementsMatch(t, []string{"a", "b"}, []string{<-came, <-came})
 	stop()
 	require.NoError(t, <-done)

@@ -1,4 +1,4 @@
-package asynqjobs
+package asynqtasks
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/test/conformance"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
@@ -27,12 +27,12 @@ func open(t *testing.T, url string) *Queue {
 
 func TestAsynqjobsIsAQueue(t *testing.T) {
 	t.Parallel()
-	conformance.Queue(t, func(t *testing.T) job.Queue { return open(t, kit.RedisURL(t)) })
+	conformance.Queue(t, func(t *testing.T) task.Queue { return open(t, kit.RedisURL(t)) })
 }
 
 func TestAsynqjobsCarriesWork(t *testing.T) {
 	t.Parallel()
-	conformance.Work(t, func(t *testing.T) (adapters.Storage, job.Queue) {
+	conformance.Work(t, func(t *testing.T) (adapters.Storage, task.Queue) {
 		return stores.Postgres(t, clock.System{}), open(t, kit.RedisURL(t))
 	})
 }
@@ -40,7 +40,7 @@ func TestAsynqjobsCarriesWork(t *testing.T) {
 func TestATicketStandsInRedisOnce(t *testing.T) {
 	t.Parallel()
 	q := open(t, kit.RedisURL(t))
-	ticket := job.Ticket{Class: job.Events, ID: "a", Turn: 1}
+	ticket := task.Ticket{Class: task.Events, ID: "a", Turn: 1}
 	require.NoError(t, q.Enqueue(t.Context(), ticket, ticket))
 	require.NoError(t, q.Enqueue(t.Context(), ticket))
 	n, err := q.redis.LLen(t.Context(), "asynq:{locum-events}:pending").Result()
@@ -52,20 +52,20 @@ func TestWithoutRedisEnqueuingFailsInTimeAndWorksAgainWhenItIsBack(t *testing.T)
 	t.Parallel()
 	redis := kit.OwnRedis(t)
 	q := open(t, redis.URL)
-	came := make(chan job.Ticket, 10)
+	came := make(chan task.Ticket, 10)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- q.Work(ctx, func(_ context.Context, got job.Ticket) { came <- got }) }()
-	many := make([]job.Ticket, 200)
+	go func() { done <- q.Work(ctx, func(_ context.Context, got task.Ticket) { came <- got }) }()
+	many := make([]task.Ticket, 200)
 	for i := range many {
-		many[i] = job.Ticket{Class: job.Events, ID: fmt.Sprint(i), Turn: 1}
+		many[i] = task.Ticket{Class: task.Events, ID: fmt.Sprint(i), Turn: 1}
 	}
 	redis.Kill()
 	begun := time.Now()
 	require.Error(t, q.Enqueue(t.Context(), many...))
 	require.Less(t, time.Since(begun), 5*time.Second)
 	require.NoError(t, redis.Start())
-	again := job.Ticket{Class: job.Events, ID: "again", Turn: 1}
+	again := task.Ticket{Class: task.Events, ID: "again", Turn: 1}
 	require.Eventually(t, func() bool { return q.Enqueue(t.Context(), again) == nil }, 20*time.Second, 50*time.Millisecond)
 	select {
 	case <-came:
@@ -100,7 +100,7 @@ func TestServicesThatShareARedisAreKeptApartByTheirPrefix(t *testing.T) {
 	t.Parallel()
 	url := kit.RedisURL(t)
 	one, two := open(t, url+"?prefix=north"), open(t, url+"?prefix=south")
-	require.NoError(t, one.Enqueue(t.Context(), job.Ticket{Class: job.Mail, ID: "a"}))
+	require.NoError(t, one.Enqueue(t.Context(), task.Ticket{Class: task.Mail, ID: "a"}))
 	n, err := two.redis.LLen(t.Context(), "asynq:{north-mail}:pending").Result()
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)

@@ -11,14 +11,14 @@ import (
 
 	"gorm.io/gorm/clause"
 
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/trace"
 )
 
-// Jobs stores background work. It implements job.Store.
-type Jobs struct{ *DB }
+// Tasks stores background work. It implements task.Store.
+type Tasks struct{ *DB }
 
-type jobRow struct {
+type taskRow struct {
 	ID        string
 	Key       string
 	Kind      string
@@ -36,43 +36,43 @@ type jobRow struct {
 }
 
 // TableName tells GORM the table.
-func (jobRow) TableName() string { return "jobs" }
+func (taskRow) TableName() string { return "tasks" }
 
-func (r jobRow) job() job.Job {
-	return job.Job{ID: r.ID, Kind: r.Kind, Class: job.Class(r.Class), Key: r.Key, Payload: json.RawMessage(r.Payload),
+func (r taskRow) task() task.Task {
+	return task.Task{ID: r.ID, Kind: r.Kind, Class: task.Class(r.Class), Key: r.Key, Payload: json.RawMessage(r.Payload),
 		RunAt: r.RunAt, Trace: r.Trace, Attempt: r.Attempts, CreatedAt: r.CreatedAt}
 }
 
-// Add implements job.Adder.
-func (d Jobs) Add(ctx context.Context, jobs ...job.Job) error {
-	_, err := d.add(ctx, 0, jobs)
+// Add implements task.Adder.
+func (d Tasks) Add(ctx context.Context, tasks ...task.Task) error {
+	_, err := d.add(ctx, 0, tasks)
 	return err
 }
 
-// AddHanded implements job.Store.
-func (d Jobs) AddHanded(ctx context.Context, jobs ...job.Job) ([]job.Ticket, error) {
-	return d.add(ctx, 1, jobs)
+// AddHanded implements task.Store.
+func (d Tasks) AddHanded(ctx context.Context, tasks ...task.Task) ([]task.Ticket, error) {
+	return d.add(ctx, 1, tasks)
 }
 
-// handedOutFor is how long a ticket of a new job is trusted to bring it to a
+// handedOutFor is how long a ticket of a new task is trusted to bring it to a
 // worker, and handedOutMost that of one that has waited long.
 const (
 	handedOutFor  = 30 * time.Second
 	handedOutMost = 5 * time.Minute
 )
 
-// skew is what the clocks of two machines may differ by: whether a job's moment
+// skew is what the clocks of two machines may differ by: whether a task's moment
 // has come was decided when it was handed out.
 const skew = 5 * time.Second
 
-// add stores jobs that have been handed out so many times.
-func (d Jobs) add(ctx context.Context, handOuts int, jobs []job.Job) ([]job.Ticket, error) {
-	if len(jobs) == 0 {
+// add stores tasks that have been handed out so many times.
+func (d Tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task.Ticket, error) {
+	if len(tasks) == 0 {
 		return nil, nil
 	}
 	now := d.clock.Now()
-	rows, tickets := make([]jobRow, len(jobs)), make([]job.Ticket, len(jobs))
-	for i, j := range jobs {
+	rows, tickets := make([]taskRow, len(tasks)), make([]task.Ticket, len(tasks))
+	for i, j := range tasks {
 		runAt := j.RunAt
 		if runAt.IsZero() {
 			runAt = now
@@ -81,9 +81,9 @@ func (d Jobs) add(ctx context.Context, handOuts int, jobs []job.Job) ([]job.Tick
 		if handOuts > 0 {
 			due = now.Add(handedOutFor)
 		}
-		rows[i] = jobRow{ID: d.newID(), Key: j.Key, Kind: j.Kind, Class: string(j.Class), Payload: string(j.Payload), Trace: cmp.Or(j.Trace, trace.Parent(ctx)),
-			State: string(job.Waiting), HandOuts: handOuts, RunAt: runAt, DueAt: due, CreatedAt: now}
-		tickets[i] = job.Ticket{Class: j.Class, ID: rows[i].ID, Turn: handOuts}
+		rows[i] = taskRow{ID: d.newID(), Key: j.Key, Kind: j.Kind, Class: string(j.Class), Payload: string(j.Payload), Trace: cmp.Or(j.Trace, trace.Parent(ctx)),
+			State: string(task.Waiting), HandOuts: handOuts, RunAt: runAt, DueAt: due, CreatedAt: now}
+		tickets[i] = task.Ticket{Class: j.Class, ID: rows[i].ID, Turn: handOuts}
 	}
 	if err := d.insert(ctx, rows); err != nil {
 		return nil, wrap(err)
@@ -96,7 +96,7 @@ func (d Jobs) add(ctx context.Context, handOuts int, jobs []job.Job) ([]job.Tick
 
 // insert stores the rows whose keys are new. On Postgres each column is one
 // parameter, which takes half the time of one for each value.
-func (d Jobs) insert(ctx context.Context, rows []jobRow) error {
+func (d Tasks) insert(ctx context.Context, rows []taskRow) error {
 	if !d.pg() {
 		return d.unprepared(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "key"}}, DoNothing: true}).CreateInBatches(&rows, 500).Error
 	}
@@ -107,14 +107,14 @@ func (d Jobs) insert(ctx context.Context, rows []jobRow) error {
 		payloads, traces, runs, dues = append(payloads, r.Payload), append(traces, r.Trace), append(runs, r.RunAt), append(dues, r.DueAt)
 	}
 	// GORM would spell a slice out; the driver takes a pointer to one as an array.
-	return d.q(ctx).Exec(`INSERT INTO jobs (id, key, kind, class, payload, trace, run_at, due_at, state, attempts, hand_outs, error, created_at)
+	return d.q(ctx).Exec(`INSERT INTO tasks (id, key, kind, class, payload, trace, run_at, due_at, state, attempts, hand_outs, error, created_at)
 		SELECT *, ?, 0, ?::bigint, '', ?::timestamptz FROM unnest(?::uuid[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::timestamptz[])
 		ON CONFLICT (key) DO NOTHING`, rows[0].State, rows[0].HandOuts, rows[0].CreatedAt,
 		idArray(ids), &keys, &kinds, &classes, &payloads, &traces, &runs, &dues).Error
 }
 
-// Due implements job.Store.
-func (d Jobs) Due(ctx context.Context, n int) ([]job.Ticket, error) {
+// Due implements task.Store.
+func (d Tasks) Due(ctx context.Context, n int) ([]task.Ticket, error) {
 	now, err := d.readClock(ctx)
 	if err != nil {
 		return nil, err
@@ -127,60 +127,60 @@ func (d Jobs) Due(ctx context.Context, n int) ([]job.Ticket, error) {
 		args = append(args, now.Add(-pause), d.dialect.moment(now.Add(pause)))
 	}
 	args = append(args, d.dialect.moment(now.Add(handedOutMost)), d.dialect.moment(now), now, n)
-	var rows []jobRow
-	err = d.aside(ctx).Raw(`UPDATE jobs SET hand_outs = hand_outs + 1, due_at = CASE `+hold.String()+`ELSE ? END,
+	var rows []taskRow
+	err = d.aside(ctx).Raw(`UPDATE tasks SET hand_outs = hand_outs + 1, due_at = CASE `+hold.String()+`ELSE ? END,
 			run_at = CASE state WHEN 'running' THEN ? ELSE run_at END, state = 'waiting'
-		WHERE id `+d.dialect.oneOf(`SELECT id FROM jobs WHERE ended_at IS NULL AND due_at <= ? ORDER BY due_at LIMIT ? `+d.dialect.skipLocked())+`
+		WHERE id `+d.dialect.oneOf(`SELECT id FROM tasks WHERE ended_at IS NULL AND due_at <= ? ORDER BY due_at LIMIT ? `+d.dialect.skipLocked())+`
 		RETURNING id, class, hand_outs, run_at`, args...).Scan(&rows).Error
 	if err != nil {
 		return nil, wrap(err)
 	}
-	slices.SortFunc(rows, func(a, b jobRow) int {
+	slices.SortFunc(rows, func(a, b taskRow) int {
 		if c := a.RunAt.Compare(b.RunAt); c != 0 {
 			return c
 		}
 		return strings.Compare(a.ID, b.ID)
 	})
-	out := make([]job.Ticket, len(rows))
+	out := make([]task.Ticket, len(rows))
 	for i, r := range rows {
-		out[i] = job.Ticket{Class: job.Class(r.Class), ID: r.ID, Turn: r.HandOuts}
+		out[i] = task.Ticket{Class: task.Class(r.Class), ID: r.ID, Turn: r.HandOuts}
 	}
 	return out, nil
 }
 
-// Postpone implements job.Store.
-func (d Jobs) Postpone(ctx context.Context, tickets []job.Ticket, until time.Time) error {
+// Postpone implements task.Store.
+func (d Tasks) Postpone(ctx context.Context, tickets []task.Ticket, until time.Time) error {
 	ids := make([]string, len(tickets))
 	for i, t := range tickets {
 		ids[i] = t.ID
 	}
-	return wrap(d.aside(ctx).Exec(`UPDATE jobs SET due_at = CASE WHEN run_at > ? THEN run_at ELSE ? END WHERE ? AND state = 'waiting'`,
+	return wrap(d.aside(ctx).Exec(`UPDATE tasks SET due_at = CASE WHEN run_at > ? THEN run_at ELSE ? END WHERE ? AND state = 'waiting'`,
 		until, d.dialect.moment(until), d.dialect.among(ids)).Error)
 }
 
-// Start implements job.Store.
-func (d Jobs) Start(ctx context.Context, ids []string, lease time.Duration) ([]job.Job, error) {
+// Start implements task.Store.
+func (d Tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]task.Task, error) {
 	now := d.clock.Now()
-	var rows []jobRow
+	var rows []taskRow
 	// In the order of the ids, so that callers which share some do not wait for
 	// each other in a circle.
 	ids = slices.Sorted(slices.Values(ids)) // everybody in the same order
-	err := d.aside(ctx).Raw(`UPDATE jobs SET state = 'running', attempts = attempts + 1, due_at = ?
+	err := d.aside(ctx).Raw(`UPDATE tasks SET state = 'running', attempts = attempts + 1, due_at = ?
 		WHERE ? AND state = 'waiting' AND run_at <= ?
 		RETURNING id, key, kind, class, payload, trace, attempts, run_at, created_at`, now.Add(lease), d.dialect.among(ids), now.Add(skew)).Scan(&rows).Error
 	if err != nil {
 		return nil, wrap(err)
 	}
-	out := make([]job.Job, len(rows))
+	out := make([]task.Task, len(rows))
 	for i, r := range rows {
-		out[i] = r.job()
+		out[i] = r.task()
 	}
 	return out, nil
 }
 
 // byAttempt groups the ids of runs, which one statement may name by their
 // number.
-func byAttempt(runs []job.Run) map[int][]string {
+func byAttempt(runs []task.Run) map[int][]string {
 	out := map[int][]string{}
 	for _, r := range runs {
 		out[r.Attempt] = append(out[r.Attempt], r.ID)
@@ -188,38 +188,38 @@ func byAttempt(runs []job.Run) map[int][]string {
 	return out
 }
 
-// Extend implements job.Store.
-func (d Jobs) Extend(ctx context.Context, runs []job.Run, lease time.Duration) (lost []job.Run, err error) {
+// Extend implements task.Store.
+func (d Tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration) (lost []task.Run, err error) {
 	until := d.clock.Now().Add(lease)
 	for attempt, ids := range byAttempt(runs) {
 		var kept []string
-		err := d.aside(ctx).Raw(`UPDATE jobs SET due_at = ? WHERE ? AND attempts = ? AND state = 'running' RETURNING id`, until, d.dialect.among(ids), attempt).Scan(&kept).Error
+		err := d.aside(ctx).Raw(`UPDATE tasks SET due_at = ? WHERE ? AND attempts = ? AND state = 'running' RETURNING id`, until, d.dialect.among(ids), attempt).Scan(&kept).Error
 		if err != nil {
 			return lost, wrap(err)
 		}
 		for _, id := range ids {
 			if !slices.Contains(kept, id) {
-				lost = append(lost, job.Run{ID: id, Attempt: attempt})
+				lost = append(lost, task.Run{ID: id, Attempt: attempt})
 			}
 		}
 	}
 	return lost, nil
 }
 
-// maxJobError bounds what is kept of an error.
-const maxJobError = 1000
+// maxTaskError bounds what is kept of an error.
+const maxTaskError = 1000
 
-// Settle implements job.Store.
-func (d Jobs) Settle(ctx context.Context, outcomes ...job.Outcome) error {
+// Settle implements task.Store.
+func (d Tasks) Settle(ctx context.Context, outcomes ...task.Outcome) error {
 	now := d.clock.Now()
-	var done []job.Run
+	var done []task.Run
 	for _, o := range outcomes {
-		if o.State == job.Done {
+		if o.State == task.Done {
 			done = append(done, o.Run)
 			continue
 		}
 		var ended *time.Time
-		if o.State == job.Dead {
+		if o.State == task.Dead {
 			ended = &now
 		}
 		runAt := o.RunAt
@@ -230,8 +230,8 @@ func (d Jobs) Settle(ctx context.Context, outcomes ...job.Outcome) error {
 		if o.Uncounted {
 			counted--
 		}
-		err := d.aside(ctx).Exec(`UPDATE jobs SET state = ?, run_at = ?, due_at = ?, error = ?, ended_at = ?, attempts = ? WHERE id = ? AND attempts = ? AND state IN ('waiting', 'running')`,
-			string(o.State), runAt, runAt, clipped(o.Err, maxJobError), ended, counted, o.ID, o.Attempt).Error
+		err := d.aside(ctx).Exec(`UPDATE tasks SET state = ?, run_at = ?, due_at = ?, error = ?, ended_at = ?, attempts = ? WHERE id = ? AND attempts = ? AND state IN ('waiting', 'running')`,
+			string(o.State), runAt, runAt, clipped(o.Err, maxTaskError), ended, counted, o.ID, o.Attempt).Error
 		if err != nil {
 			return wrap(err)
 		}
@@ -239,7 +239,7 @@ func (d Jobs) Settle(ctx context.Context, outcomes ...job.Outcome) error {
 	for attempt, ids := range byAttempt(done) {
 		// Not ended_at IS NULL: with the little that is known of a young table
 		// Postgres would walk all that is unfinished for it, not the few ids.
-		err := d.aside(ctx).Exec(`UPDATE jobs SET state = 'done', error = '', ended_at = ? WHERE ? AND attempts = ? AND state IN ('waiting', 'running')`, now, d.dialect.among(ids), attempt).Error
+		err := d.aside(ctx).Exec(`UPDATE tasks SET state = 'done', error = '', ended_at = ? WHERE ? AND attempts = ? AND state IN ('waiting', 'running')`, now, d.dialect.among(ids), attempt).Error
 		if err != nil {
 			return wrap(err)
 		}
@@ -256,30 +256,30 @@ func clipped(s string, n int) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
 }
 
-// Backlog implements job.Store.
-func (d Jobs) Backlog(ctx context.Context) ([]job.Backlog, error) {
-	var rows []jobRow
+// Backlog implements task.Store.
+func (d Tasks) Backlog(ctx context.Context) ([]task.Backlog, error) {
+	var rows []taskRow
 	// HandOuts holds the count. The oldest is found by a column that both
 	// databases read back as a moment.
-	err := d.q(ctx).Raw(`SELECT b.class, b.state, b.n AS hand_outs, jobs.run_at FROM (
+	err := d.q(ctx).Raw(`SELECT b.class, b.state, b.n AS hand_outs, tasks.run_at FROM (
 			SELECT class, state, COUNT(*) AS n, MIN(due) AS due FROM (
-				SELECT class, state, CAST(run_at AS TEXT) || ' ' || CAST(id AS TEXT) AS due FROM jobs WHERE ended_at IS NULL ORDER BY due_at LIMIT ?) AS unfinished
+				SELECT class, state, CAST(run_at AS TEXT) || ' ' || CAST(id AS TEXT) AS due FROM tasks WHERE ended_at IS NULL ORDER BY due_at LIMIT ?) AS unfinished
 			GROUP BY class, state) AS b
-		JOIN jobs ON jobs.id = `+d.dialect.uuid("SUBSTR(b.due, LENGTH(b.due) - 35)"), maxCounted).Scan(&rows).Error
+		JOIN tasks ON tasks.id = `+d.dialect.uuid("SUBSTR(b.due, LENGTH(b.due) - 35)"), maxCounted).Scan(&rows).Error
 	if err != nil {
 		return nil, wrap(err)
 	}
-	out := make([]job.Backlog, len(rows))
+	out := make([]task.Backlog, len(rows))
 	for i, r := range rows {
-		out[i] = job.Backlog{Class: job.Class(r.Class), State: job.State(r.State), Jobs: r.HandOuts, Oldest: r.RunAt}
+		out[i] = task.Backlog{Class: task.Class(r.Class), State: task.State(r.State), Tasks: r.HandOuts, Oldest: r.RunAt}
 	}
 	return out, nil
 }
 
-// List implements job.Store.
-func (d Jobs) List(ctx context.Context, f job.Filter) ([]job.Record, error) {
+// List implements task.Store.
+func (d Tasks) List(ctx context.Context, f task.Filter) ([]task.Record, error) {
 	q := d.q(ctx).Where("state = ?", string(f.State)).Limit(f.Limit)
-	if f.State == job.Done || f.State == job.Dead {
+	if f.State == task.Done || f.State == task.Dead {
 		q = q.Where("ended_at IS NOT NULL").Order("ended_at DESC, id DESC")
 	} else {
 		q = q.Where("ended_at IS NULL").Order("due_at, id")
@@ -290,13 +290,13 @@ func (d Jobs) List(ctx context.Context, f job.Filter) ([]job.Record, error) {
 	if !f.Before.IsZero() {
 		q = q.Where("ended_at <= ?", f.Before)
 	}
-	var rows []jobRow
+	var rows []taskRow
 	if err := q.Find(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
-	out := make([]job.Record, len(rows))
+	out := make([]task.Record, len(rows))
 	for i, r := range rows {
-		out[i] = job.Record{Job: r.job(), State: job.State(r.State), Err: r.Error}
+		out[i] = task.Record{Task: r.task(), State: task.State(r.State), Err: r.Error}
 		if r.EndedAt != nil {
 			out[i].EndedAt = *r.EndedAt
 		}
@@ -304,10 +304,10 @@ func (d Jobs) List(ctx context.Context, f job.Filter) ([]job.Record, error) {
 	return out, nil
 }
 
-// Retry implements job.Store.
-func (d Jobs) Retry(ctx context.Context, ids []string) (int, error) {
+// Retry implements task.Store.
+func (d Tasks) Retry(ctx context.Context, ids []string) (int, error) {
 	now := d.clock.Now()
-	res := d.unprepared(ctx).Exec(`UPDATE jobs SET state = 'waiting', attempts = CASE state WHEN 'dead' THEN 0 ELSE attempts END, run_at = ?, due_at = ?, ended_at = NULL
+	res := d.unprepared(ctx).Exec(`UPDATE tasks SET state = 'waiting', attempts = CASE state WHEN 'dead' THEN 0 ELSE attempts END, run_at = ?, due_at = ?, ended_at = NULL
 		WHERE ? AND state IN ('dead', 'waiting')`, now, now, d.dialect.among(ids))
 	if res.Error == nil {
 		d.recorded(ctx)
@@ -315,22 +315,22 @@ func (d Jobs) Retry(ctx context.Context, ids []string) (int, error) {
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
-// Drop implements job.Store.
-func (d Jobs) Drop(ctx context.Context, ids []string) (int, error) {
-	res := d.unprepared(ctx).Exec(`DELETE FROM jobs WHERE ? AND state <> 'running'`, d.dialect.among(ids))
+// Drop implements task.Store.
+func (d Tasks) Drop(ctx context.Context, ids []string) (int, error) {
+	res := d.unprepared(ctx).Exec(`DELETE FROM tasks WHERE ? AND state <> 'running'`, d.dialect.among(ids))
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
-// deadFor is how much longer a dead job is kept than a done one.
+// deadFor is how much longer a dead task is kept than a done one.
 const deadFor = 90 * 24 * time.Hour
 
-// Forget implements job.Store.
-func (d Jobs) Forget(ctx context.Context, before time.Time, n int) (int, error) {
+// Forget implements task.Store.
+func (d Tasks) Forget(ctx context.Context, before time.Time, n int) (int, error) {
 	total := 0
-	for state, ended := range map[job.State]time.Time{job.Done: before, job.Dead: before.Add(-deadFor)} {
-		res := d.q(ctx).Exec(`DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = ? AND ended_at < ? ORDER BY ended_at LIMIT ?)`, string(state), ended, n)
+	for state, ended := range map[task.State]time.Time{task.Done: before, task.Dead: before.Add(-deadFor)} {
+		res := d.q(ctx).Exec(`DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE state = ? AND ended_at < ? ORDER BY ended_at LIMIT ?)`, string(state), ended, n)
 		if res.Error != nil {
-			return total, fmt.Errorf("forgetting %s jobs: %w", state, wrap(res.Error))
+			return total, fmt.Errorf("forgetting %s tasks: %w", state, wrap(res.Error))
 		}
 		total += int(res.RowsAffected)
 	}

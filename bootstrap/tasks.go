@@ -14,25 +14,25 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/id"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
-// jobs are the operator's commands for background work.
-func (o *operator) jobs() *cobra.Command {
-	group := groupOf("jobs", "Look at background work, and decide what becomes of dead jobs")
+// tasks are the operator's commands for background work.
+func (o *operator) tasks() *cobra.Command {
+	group := groupOf("tasks", "Look at background work, and decide what becomes of dead tasks")
 
-	var f job.Filter
+	var f task.Filter
 	var state string
-	list := &cobra.Command{Use: "list", Short: "List jobs: the dead ones, or those of another state", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		f.State = job.State(state)
-		if states := []job.State{job.Dead, job.Waiting, job.Running, job.Done}; !slices.Contains(states, f.State) {
+	list := &cobra.Command{Use: "list", Short: "List tasks: the dead ones, or those of another state", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		f.State = task.State(state)
+		if states := []task.State{task.Dead, task.Waiting, task.Running, task.Done}; !slices.Contains(states, f.State) {
 			return fmt.Errorf("--state: want one of dead, waiting, running, done")
 		}
 		if f.Limit < 1 || f.Limit > 10_000 {
 			return fmt.Errorf("--limit: want a number from 1 to 10000")
 		}
 		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
-			records, err := s.Jobs.List(ctx, f)
+			records, err := s.Tasks.List(ctx, f)
 			if err != nil {
 				return err
 			}
@@ -48,35 +48,35 @@ func (o *operator) jobs() *cobra.Command {
 			return w.Flush()
 		})
 	}}
-	list.Flags().StringVar(&state, "state", string(job.Dead), "dead, waiting, running or done")
-	list.Flags().StringVar(&f.Kind, "kind", "", "only jobs of this kind")
+	list.Flags().StringVar(&state, "state", string(task.Dead), "dead, waiting, running or done")
+	list.Flags().StringVar(&f.Kind, "kind", "", "only tasks of this kind")
 	list.Flags().IntVar(&f.Limit, "limit", 50, "how many at most")
 
 	group.AddCommand(list,
-		o.jobsChange("retry", "Try dead jobs again, and waiting ones at once", "retried", job.Store.Retry),
-		o.jobsChange("drop", "Remove jobs that are not running; what they were to do is not done", "dropped", job.Store.Drop))
+		o.changeTasks("retry", "Try dead tasks again, and waiting ones at once", "retried", task.Store.Retry),
+		o.changeTasks("drop", "Remove tasks that are not running; what they were to do is not done", "dropped", task.Store.Drop))
 	return group
 }
 
-// maxJobsAtOnce bounds one statement of a change.
-const maxJobsAtOnce = 500
+// maxTasksAtOnce bounds one statement of a change.
+const maxTasksAtOnce = 500
 
-// jobsChange is a command for jobs by id, or for all dead ones.
-func (o *operator) jobsChange(use, short, done string, change func(s job.Store, ctx context.Context, ids []string) (int, error)) *cobra.Command {
+// changeTasks is a command for tasks by id, or for all dead ones.
+func (o *operator) changeTasks(use, short, done string, change func(s task.Store, ctx context.Context, ids []string) (int, error)) *cobra.Command {
 	var all bool
 	var kind string
 	cmd := &cobra.Command{Use: use + " [ID...]", Short: short, RunE: func(cmd *cobra.Command, ids []string) error {
 		if all == (len(ids) > 0) {
-			return errors.New("want the ids of jobs, or --all-dead")
+			return errors.New("want the ids of tasks, or --all-dead")
 		}
 		if i := slices.IndexFunc(ids, func(s string) bool { return !id.Valid(s) }); i >= 0 {
-			return fmt.Errorf("%s is not the id of a job; `locum jobs list` shows them", ids[i])
+			return fmt.Errorf("%s is not the id of a task; `locum tasks list` shows them", ids[i])
 		}
 		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
 			total, begun := 0, time.Now().UTC() // what dies from now on, nobody has looked at
 			for {
 				if all {
-					dead, err := s.Jobs.List(ctx, job.Filter{State: job.Dead, Kind: kind, Before: begun, Limit: maxJobsAtOnce})
+					dead, err := s.Tasks.List(ctx, task.Filter{State: task.Dead, Kind: kind, Before: begun, Limit: maxTasksAtOnce})
 					if err != nil {
 						return err
 					}
@@ -86,8 +86,8 @@ func (o *operator) jobsChange(use, short, done string, change func(s job.Store, 
 					}
 				}
 				n := 0
-				for batch := range slices.Chunk(ids, maxJobsAtOnce) {
-					changed, err := change(s.Jobs, ctx, lower(batch))
+				for batch := range slices.Chunk(ids, maxTasksAtOnce) {
+					changed, err := change(s.Tasks, ctx, lower(batch))
 					if err != nil {
 						return err
 					}
@@ -105,8 +105,8 @@ func (o *operator) jobsChange(use, short, done string, change func(s job.Store, 
 			return nil
 		})
 	}}
-	cmd.Flags().BoolVar(&all, "all-dead", false, "every dead job")
-	cmd.Flags().StringVar(&kind, "kind", "", "with --all-dead: only jobs of this kind")
+	cmd.Flags().BoolVar(&all, "all-dead", false, "every dead task")
+	cmd.Flags().StringVar(&kind, "kind", "", "with --all-dead: only tasks of this kind")
 	return cmd
 }
 

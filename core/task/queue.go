@@ -1,12 +1,12 @@
-package job
+package task
 
 import "context"
 
-// Ticket says that a job's turn has come.
+// Ticket says that a task's turn has come.
 type Ticket struct {
 	Class Class
 	ID    string
-	// Turn counts how often the job was handed out: with the id it names the
+	// Turn counts how often the task was handed out: with the id it names the
 	// ticket.
 	Turn int
 }

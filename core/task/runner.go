@@ -1,4 +1,4 @@
-package job
+package task
 
 import (
 	"cmp"
@@ -19,21 +19,21 @@ import (
 const (
 	// Longest is how long one attempt may take if its handler says nothing else.
 	Longest = 20 * time.Second
-	// lease is how long a job is its worker's without a sign of life: what a
+	// lease is how long a task is its worker's without a sign of life: what a
 	// killed worker held is taken up by another soon after.
 	lease     = 30 * time.Second
 	heartbeat = lease / 3
 	// patience is what a handler that does not heed its deadline gets on top.
 	patience = 3 * time.Second
-	// attempts is how often a job is tried.
+	// attempts is how often a task is tried.
 	attempts = 15
 	// periodicAttempts is that for work which the next period does anyway.
 	periodicAttempts = 3
-	// handOut is how many jobs one step of the sweep hands to the queue, and
+	// handOut is how many tasks one step of the sweep hands to the queue, and
 	// wayOff how long it leaves them alone when the queue is away.
 	handOut = 500
 	wayOff  = 5 * time.Second
-	// together is how many jobs are begun or ended in one call to the store, and
+	// together is how many tasks are begun or ended in one call to the store, and
 	// callsAtOnce how many such calls go on.
 	together    = 100
 	callsAtOnce = 2
@@ -62,11 +62,11 @@ type Needs struct {
 	Trace    trace.Tracer // nil for no traces
 }
 
-// Runner does jobs. Any number may run over one store.
+// Runner does tasks. Any number may run over one store.
 type Runner struct {
 	Needs
 	byKind map[string]Handler
-	starts *bundle.Calls[string, *Job]
+	starts *bundle.Calls[string, *Task]
 	ends   *bundle.Calls[Outcome, struct{}]
 	begun  map[string]time.Time // period by periodic kind, of this process
 
@@ -75,7 +75,7 @@ type Runner struct {
 }
 
 var (
-	errLost     = errors.New("another worker has taken the job over")
+	errLost     = errors.New("another worker has taken the task over")
 	errStopping = errors.New("the worker is stopping")
 )
 
@@ -86,11 +86,11 @@ func NewRunner(n Needs) (*Runner, error) {
 		r.Trace = trace.Off{}
 	}
 	for _, p := range n.Periodic {
-		r.Handlers = append(r.Handlers, Handler{Kind: p.Kind, Class: Maintenance, Longest: p.Longest, Attempts: periodicAttempts, periodic: true, Do: func(ctx context.Context, _ Job) error { return p.Do(ctx) }})
+		r.Handlers = append(r.Handlers, Handler{Kind: p.Kind, Class: Maintenance, Longest: p.Longest, Attempts: periodicAttempts, periodic: true, Do: func(ctx context.Context, _ Task) error { return p.Do(ctx) }})
 	}
 	for _, h := range r.Handlers {
 		if _, twice := r.byKind[h.Kind]; twice {
-			return nil, fmt.Errorf("jobs of kind %s have two handlers", h.Kind)
+			return nil, fmt.Errorf("tasks of kind %s have two handlers", h.Kind)
 		}
 		r.byKind[h.Kind] = h
 	}
@@ -98,7 +98,7 @@ func NewRunner(n Needs) (*Runner, error) {
 	return r, nil
 }
 
-// Work does jobs until ctx ends. What is at hand then comes to its end, if that
+// Work does tasks until ctx ends. What is at hand then comes to its end, if that
 // is not far; the rest goes back at once.
 func (r *Runner) Work(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -109,11 +109,11 @@ func (r *Runner) Work(ctx context.Context) error {
 	return r.Queue.Work(ctx, func(worker context.Context, t Ticket) { r.do(worker, ctx, t) })
 }
 
-// do does the job of a ticket, if it is still to be done.
+// do does the task of a ticket, if it is still to be done.
 func (r *Runner) do(ctx, until context.Context, t Ticket) {
 	j, err := r.startOne(ctx, until, t.ID)
 	if err != nil {
-		r.Log.Warn("a job could not be started, it comes again", "job", t.ID, "error", err)
+		r.Log.Warn("a task could not be started, it comes again", "task", t.ID, "error", err)
 		return
 	}
 	if j == nil {
@@ -127,9 +127,9 @@ func (r *Runner) do(ctx, until context.Context, t Ticket) {
 	}
 }
 
-// startOne claims a job. A store that is away is waited for: the ticket would be
+// startOne claims a task. A store that is away is waited for: the ticket would be
 // lost, and with it those of all who wait behind it.
-func (r *Runner) startOne(ctx, until context.Context, id string) (*Job, error) {
+func (r *Runner) startOne(ctx, until context.Context, id string) (*Task, error) {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		j, err := r.starts.One(ctx, id)
 		if err == nil || until.Err() != nil {
@@ -150,20 +150,20 @@ func waited(ctx context.Context, pause time.Duration) {
 }
 
 // attempt runs the handler and judges what came of it.
-func (r *Runner) attempt(ctx, until context.Context, j Job) Outcome {
+func (r *Runner) attempt(ctx, until context.Context, j Task) Outcome {
 	run := Run{ID: j.ID, Attempt: j.Attempt}
 	h, known := r.byKind[j.Kind]
 	most := cmp.Or(h.Attempts, attempts)
 	if j.Attempt > most {
 		// Nobody was left to say so when the last attempt ended.
-		r.Log.Error("job is dead: its last attempt never came to an end", "kind", j.Kind, "job", j.ID, "attempts", most)
+		r.Log.Error("task is dead: its last attempt never came to an end", "kind", j.Kind, "task", j.ID, "attempts", most)
 		return Outcome{Run: run, State: Dead, Err: "the worker was lost during the last attempt"}
 	}
 	err := errors.New("no handler for this kind; a newer version may have one")
 	if known {
 		err = r.run(ctx, until, h, j)
 	}
-	log := r.Log.With("kind", j.Kind, "job", j.ID, "attempt", j.Attempt, "error", err)
+	log := r.Log.With("kind", j.Kind, "task", j.ID, "attempt", j.Attempt, "error", err)
 	now := r.Clock.Now()
 	switch {
 	case err == nil:
@@ -174,11 +174,11 @@ func (r *Runner) attempt(ctx, until context.Context, j Job) Outcome {
 		log.Error("periodic work failed, the next period tries again")
 		return Outcome{Run: run, State: Done, Err: err.Error()}
 	case IsPermanent(err), j.Attempt == most:
-		log.Error("job is dead; `locum jobs` shows it")
+		log.Error("task is dead; `locum tasks` shows it")
 		return Outcome{Run: run, State: Dead, Err: err.Error()}
 	}
 	pause := backoff(j.Attempt)
-	log.Warn("job failed, trying again", "in", pause.Round(time.Second).String())
+	log.Warn("task failed, trying again", "in", pause.Round(time.Second).String())
 	return Outcome{Run: run, State: Waiting, RunAt: now.Add(pause), Err: err.Error()}
 }
 
@@ -198,7 +198,7 @@ func backoff(attempt int) time.Duration {
 
 // run runs the handler for as long as it may. A handler that heeds no deadline
 // is left to itself: its goroutine is lost until it returns, its place is not.
-func (r *Runner) run(ctx, until context.Context, h Handler, j Job) (err error) {
+func (r *Runner) run(ctx, until context.Context, h Handler, j Task) (err error) {
 	longest := cmp.Or(h.Longest, Longest)
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
@@ -217,7 +217,7 @@ func (r *Runner) run(ctx, until context.Context, h Handler, j Job) (err error) {
 		// What takes long does not hold up the end of the process.
 		defer context.AfterFunc(until, func() { lost(errStopping) })()
 	}
-	ctx, finish := r.Trace.Start(ctx, "job "+j.Kind, j.Trace)
+	ctx, finish := r.Trace.Start(ctx, "task "+j.Kind, j.Trace)
 	defer func() { finish(err) }()
 	ended := make(chan error, 1)
 	go func() {
@@ -252,7 +252,7 @@ func because(ctx context.Context, err error) error {
 }
 
 // settle writes the outcome down. A store that is away for a moment would have
-// the job done twice, so it is waited for while the lease lasts.
+// the task done twice, so it is waited for while the lease lasts.
 func (r *Runner) settle(ctx, until context.Context, o Outcome) {
 	pause := 100 * time.Millisecond
 	for deadline := time.Now().Add(lease); ; pause = min(2*pause, 2*time.Second) {
@@ -261,26 +261,26 @@ func (r *Runner) settle(ctx, until context.Context, o Outcome) {
 			return
 		}
 		if time.Now().After(deadline) || until.Err() != nil {
-			r.Log.Warn("how a job ended could not be written down, it may be done again", "job", o.ID, "state", o.State, "error", err)
+			r.Log.Warn("how a task ended could not be written down, it may be done again", "task", o.ID, "state", o.State, "error", err)
 			return
 		}
 		waited(until, pause)
 	}
 }
 
-func (r *Runner) start(ctx context.Context, ids []string) ([]*Job, error) {
-	jobs, err := r.Store.Start(ctx, ids, lease)
+func (r *Runner) start(ctx context.Context, ids []string) ([]*Task, error) {
+	tasks, err := r.Store.Start(ctx, ids, lease)
 	if err != nil {
 		return nil, err
 	}
-	at := make(map[string]*Job, len(jobs))
-	for i := range jobs {
-		at[jobs[i].ID] = &jobs[i]
+	at := make(map[string]*Task, len(tasks))
+	for i := range tasks {
+		at[tasks[i].ID] = &tasks[i]
 	}
-	out := make([]*Job, len(ids))
+	out := make([]*Task, len(ids))
 	for i, id := range ids {
 		out[i] = at[id]
-		delete(at, id) // the same ticket twice in one call is one job
+		delete(at, id) // the same ticket twice in one call is one task
 	}
 	return out, nil
 }
@@ -312,7 +312,7 @@ func (r *Runner) beat(ctx context.Context) {
 		lost, err := r.Store.Extend(call, runs, lease)
 		cancel()
 		if err != nil {
-			r.Log.Warn("leases of running jobs could not be renewed", "jobs", len(runs), "error", err)
+			r.Log.Warn("leases of running tasks could not be renewed", "tasks", len(runs), "error", err)
 		}
 		r.mu.Lock()
 		for _, run := range lost {
@@ -324,7 +324,7 @@ func (r *Runner) beat(ctx context.Context) {
 	}
 }
 
-// Sweep begins the periods that have come and hands due jobs to the queue.
+// Sweep begins the periods that have come and hands due tasks to the queue.
 func (r *Runner) Sweep(ctx context.Context) error {
 	if err := r.beginPeriods(ctx); err != nil {
 		return err
@@ -337,7 +337,7 @@ func (r *Runner) Sweep(ctx context.Context) error {
 	}
 }
 
-// handOutDue hands some of the due jobs to the queue, and says how many.
+// handOutDue hands some of the due tasks to the queue, and says how many.
 func (r *Runner) handOutDue(ctx context.Context) (int, error) {
 	// A server that is gone without a word is not waited for.
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
@@ -349,7 +349,7 @@ func (r *Runner) handOutDue(ctx context.Context) (int, error) {
 	return len(tickets), r.HandOver(ctx, tickets)
 }
 
-// HandOver enqueues the tickets. If the queue is away, their jobs are due again
+// HandOver enqueues the tickets. If the queue is away, their tasks are due again
 // in a moment.
 func (r *Runner) HandOver(ctx context.Context, tickets []Ticket) error {
 	if len(tickets) == 0 {
@@ -362,22 +362,22 @@ func (r *Runner) HandOver(ctx context.Context, tickets []Ticket) error {
 	return errors.Join(fmt.Errorf("queue: %w", err), r.Store.Postpone(ctx, tickets, r.Clock.Now().Add(wayOff)))
 }
 
-// beginPeriods adds the job of each period that has begun: its key names the
+// beginPeriods adds the task of each period that has begun: its key names the
 // period, so that one process of many succeeds.
 func (r *Runner) beginPeriods(ctx context.Context) error {
 	now := r.Clock.Now()
-	var jobs []Job
+	var tasks []Task
 	for _, p := range r.Periodic {
 		if start := now.Truncate(p.Every); !start.Equal(r.begun[p.Kind]) {
-			jobs = append(jobs, New(p.Kind, Maintenance, p.Kind+":"+start.Format(time.RFC3339), struct{}{}))
+			tasks = append(tasks, New(p.Kind, Maintenance, p.Kind+":"+start.Format(time.RFC3339), struct{}{}))
 		}
 	}
-	if len(jobs) == 0 {
+	if len(tasks) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
-	if err := r.Store.Add(ctx, jobs...); err != nil {
+	if err := r.Store.Add(ctx, tasks...); err != nil {
 		return err
 	}
 	for _, p := range r.Periodic {

@@ -1,45 +1,45 @@
-// Package localjobs carries jobs inside of the process.
-package localjobs
+// Package localtasks carries tasks inside of the process.
+package localtasks
 
 import (
 	"context"
 	"errors"
 	"sync"
 
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 // most is how many tickets of a class wait in memory. Those beyond are left to
 // the store, which hands them out again.
 const most = 50_000
 
-// Queue implements job.Queue. What waits in it when the process ends is gone,
+// Queue implements task.Queue. What waits in it when the process ends is gone,
 // which its port allows.
 type Queue struct {
-	lines map[job.Class]*line
+	lines map[task.Class]*line
 }
 
-// line is the tickets of one class in their order, each job once.
+// line is the tickets of one class in their order, each task once.
 type line struct {
 	mu      sync.Mutex
-	waiting []job.Ticket
+	waiting []task.Ticket
 	held    map[string]bool
 	come    chan struct{} // has room for one: somebody may look
 }
 
 // New makes an empty queue.
 func New() *Queue {
-	q := &Queue{lines: map[job.Class]*line{}}
-	for class := range job.Workers {
+	q := &Queue{lines: map[task.Class]*line{}}
+	for class := range task.Workers {
 		q.lines[class] = &line{held: map[string]bool{}, come: make(chan struct{}, 1)}
 	}
 	return q
 }
 
-var errFull = errors.New("so many jobs wait already that the others stay in the store for now")
+var errFull = errors.New("so many tasks wait already that the others stay in the store for now")
 
-// Enqueue implements job.Queue. It never waits.
-func (q *Queue) Enqueue(_ context.Context, tickets ...job.Ticket) (err error) {
+// Enqueue implements task.Queue. It never waits.
+func (q *Queue) Enqueue(_ context.Context, tickets ...task.Ticket) (err error) {
 	for _, t := range tickets {
 		if l := q.lines[t.Class]; l != nil && !l.put(t) {
 			err = errFull
@@ -49,7 +49,7 @@ func (q *Queue) Enqueue(_ context.Context, tickets ...job.Ticket) (err error) {
 }
 
 // put reports whether the ticket waits now.
-func (l *line) put(t job.Ticket) bool {
+func (l *line) put(t task.Ticket) bool {
 	defer l.signal()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *line) signal() {
 }
 
 // take waits for a ticket until ctx ends.
-func (l *line) take(ctx context.Context) (job.Ticket, bool) {
+func (l *line) take(ctx context.Context) (task.Ticket, bool) {
 	for ctx.Err() == nil {
 		l.mu.Lock()
 		if len(l.waiting) > 0 {
@@ -91,13 +91,13 @@ func (l *line) take(ctx context.Context) (job.Ticket, bool) {
 		case <-l.come:
 		}
 	}
-	return job.Ticket{}, false
+	return task.Ticket{}, false
 }
 
-// Work implements job.Queue.
-func (q *Queue) Work(ctx context.Context, do func(context.Context, job.Ticket)) error {
+// Work implements task.Queue.
+func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Ticket)) error {
 	var running sync.WaitGroup
-	for class, workers := range job.Workers {
+	for class, workers := range task.Workers {
 		for range workers {
 			running.Go(func() {
 				for {

@@ -1,5 +1,5 @@
-// Package asynqjobs carries jobs through Redis with Asynq.
-package asynqjobs
+// Package asynqtasks carries tasks through Redis with Asynq.
+package asynqtasks
 
 import (
 	"context"
@@ -16,12 +16,12 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 )
 
 const (
-	// taskType is all that Asynq knows of a job beside its id.
-	taskType = "job"
+	// taskType is all that Asynq knows of a task beside its id.
+	taskType = "task"
 	// patience is how long Redis may take to answer.
 	patience = 2 * time.Second
 	// atOnce is how many tickets travel to Redis side by side: Asynq takes them
@@ -30,9 +30,9 @@ const (
 )
 
 // queueOf is the queue of a class. Its name is part of the keys in Redis.
-func (q *Queue) queueOf(c job.Class) string { return q.prefix + "-" + string(c) }
+func (q *Queue) queueOf(c task.Class) string { return q.prefix + "-" + string(c) }
 
-// Queue implements job.Queue.
+// Queue implements task.Queue.
 type Queue struct {
 	redis  goredis.UniversalClient
 	client *asynq.Client
@@ -151,14 +151,14 @@ func moreHosts(rest string) string {
 	return out
 }
 
-// Enqueue implements job.Queue.
-func (q *Queue) Enqueue(ctx context.Context, tickets ...job.Ticket) error {
+// Enqueue implements task.Queue.
+func (q *Queue) Enqueue(ctx context.Context, tickets ...task.Ticket) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if len(tickets) == 1 {
 		return q.enqueue(ctx, tickets[0])
 	}
-	next := make(chan job.Ticket)
+	next := make(chan task.Ticket)
 	failed := make(chan error, min(atOnce, len(tickets)))
 	var sending sync.WaitGroup
 	for range cap(failed) {
@@ -190,7 +190,7 @@ func (q *Queue) Enqueue(ctx context.Context, tickets ...job.Ticket) error {
 	}
 }
 
-func (q *Queue) enqueue(ctx context.Context, t job.Ticket) error {
+func (q *Queue) enqueue(ctx context.Context, t task.Ticket) error {
 	// The task's id keeps a ticket from standing in Redis twice, and no more: the
 	// store decides whether there is anything to do. Asynq tries nothing again,
 	// for the same reason, and its clock does not end what the store's may
@@ -198,15 +198,15 @@ func (q *Queue) enqueue(ctx context.Context, t job.Ticket) error {
 	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(taskType, []byte(t.ID)), asynq.Queue(q.queueOf(t.Class)),
 		asynq.TaskID(fmt.Sprintf("%s:%d", t.ID, t.Turn)), asynq.MaxRetry(0), asynq.Timeout(24*time.Hour))
 	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
-		return fmt.Errorf("handing a job to Redis: %w", err)
+		return fmt.Errorf("handing a task to Redis: %w", err)
 	}
 	return nil
 }
 
-// Work implements job.Queue. Each class has an Asynq server of its own: weights
+// Work implements task.Queue. Each class has an Asynq server of its own: weights
 // in one server would share its workers out only while some are free, and one
 // slow class would hold them all.
-func (q *Queue) Work(ctx context.Context, do func(context.Context, job.Ticket)) error {
+func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Ticket)) error {
 	var servers []*asynq.Server
 	defer func() {
 		var ending sync.WaitGroup
@@ -215,14 +215,14 @@ func (q *Queue) Work(ctx context.Context, do func(context.Context, job.Ticket)) 
 		}
 		ending.Wait()
 	}()
-	for class, workers := range job.Workers {
+	for class, workers := range task.Workers {
 		server := asynq.NewServerFromRedisClient(q.redis, asynq.Config{
 			Concurrency: workers, Queues: map[string]int{q.queueOf(class): 1},
 			TaskCheckInterval: 200 * time.Millisecond, ShutdownTimeout: 25 * time.Second,
 			Logger: quiet{q.log}, LogLevel: asynq.WarnLevel,
 		})
 		err := server.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
-			do(context.WithoutCancel(ctx), job.Ticket{Class: class, ID: string(t.Payload())})
+			do(context.WithoutCancel(ctx), task.Ticket{Class: class, ID: string(t.Payload())})
 			return nil
 		}))
 		if err != nil {

@@ -12,45 +12,45 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
-	"github.com/locumhq/locum/core/job"
+	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/test/kit"
 )
 
-// Jobs is the suite of job.Store: a job is done by one worker at a time, as
+// Tasks is the suite of task.Store: a task is done by one worker at a time, as
 // often as it takes, and never forgotten before it is done.
-func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
 	fresh := func(t *testing.T) (adapters.Storage, *kit.Clock) {
 		t.Helper()
 		t.Parallel()
 		clk := kit.NewClock()
 		return open(t, clk), clk
 	}
-	add := func(t *testing.T, s adapters.Storage, jobs ...job.Job) {
+	add := func(t *testing.T, s adapters.Storage, tasks ...task.Task) {
 		t.Helper()
-		require.NoError(t, s.Jobs.Add(t.Context(), jobs...))
+		require.NoError(t, s.Tasks.Add(t.Context(), tasks...))
 	}
 	due := func(t *testing.T, s adapters.Storage) (ids []string) {
 		t.Helper()
-		tickets, err := s.Jobs.Due(t.Context(), 100)
+		tickets, err := s.Tasks.Due(t.Context(), 100)
 		require.NoError(t, err)
 		for _, ticket := range tickets {
 			ids = append(ids, ticket.ID)
 		}
 		return ids
 	}
-	start := func(t *testing.T, s adapters.Storage, ids ...string) []job.Job {
+	start := func(t *testing.T, s adapters.Storage, ids ...string) []task.Task {
 		t.Helper()
-		jobs, err := s.Jobs.Start(t.Context(), ids, 30*time.Second)
+		tasks, err := s.Tasks.Start(t.Context(), ids, 30*time.Second)
 		require.NoError(t, err)
-		return jobs
+		return tasks
 	}
-	list := func(t *testing.T, s adapters.Storage, state job.State) []job.Record {
+	list := func(t *testing.T, s adapters.Storage, state task.State) []task.Record {
 		t.Helper()
-		out, err := s.Jobs.List(t.Context(), job.Filter{State: state, Limit: 100})
+		out, err := s.Tasks.List(t.Context(), task.Filter{State: state, Limit: 100})
 		require.NoError(t, err)
 		return out
 	}
-	mail := func(key string) job.Job { return job.New("greet", job.Mail, key, map[string]string{"to": "é"}) }
+	mail := func(key string) task.Task { return task.New("greet", task.Mail, key, map[string]string{"to": "é"}) }
 	none := "00000000-0000-7000-8000-000000000000"
 
 	t.Run("clock set back releases what it put off", func(t *testing.T) {
@@ -62,56 +62,56 @@ func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		planned.Key, planned.RunAt = "later", clk.Now().Add(time.Hour)
 		add(t, s, mail("leased"), mail("added"), planned)
 		ids := map[string]string{}
-		for _, r := range list(t, s, job.Waiting) {
+		for _, r := range list(t, s, task.Waiting) {
 			ids[r.Key] = r.ID
 		}
 		due(t, s)
 		require.Len(t, start(t, s, ids["leased"], ids["retried"]), 2)
-		require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: ids["retried"], Attempt: 1}, State: job.Waiting, RunAt: clk.Now().Add(time.Minute)}))
+		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: ids["retried"], Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute)}))
 		clk.Advance(-48 * time.Hour)
 		require.ElementsMatch(t, []string{ids["leased"], ids["added"], ids["retried"], ids["later"]}, due(t, s))
 		clk.Advance(30 * time.Second)
 		require.Empty(t, start(t, s, ids["planned"]))
 	})
-	t.Run("a job is handed out, started once and done, with all that it said", func(t *testing.T) {
+	t.Run("a task is handed out, started once and done, with all that it said", func(t *testing.T) {
 		s, clk := fresh(t)
 		j := mail("a")
 		j.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 		add(t, s, j)
-		tickets, err := s.Jobs.Due(t.Context(), 10)
+		tickets, err := s.Tasks.Due(t.Context(), 10)
 		require.NoError(t, err)
 		require.Len(t, tickets, 1)
-		require.Equal(t, job.Ticket{Class: job.Mail, ID: tickets[0].ID, Turn: 1}, tickets[0])
+		require.Equal(t, task.Ticket{Class: task.Mail, ID: tickets[0].ID, Turn: 1}, tickets[0])
 		started := start(t, s, tickets[0].ID, none)
 		require.Len(t, started, 1)
 		got := started[0]
-		require.Equal(t, []any{"greet", job.Mail, "a", `{"to":"é"}`, j.Trace, 1}, []any{got.Kind, got.Class, got.Key, string(got.Payload), got.Trace, got.Attempt})
+		require.Equal(t, []any{"greet", task.Mail, "a", `{"to":"é"}`, j.Trace, 1}, []any{got.Kind, got.Class, got.Key, string(got.Payload), got.Trace, got.Attempt})
 		require.True(t, clk.Now().Equal(got.CreatedAt))
 		require.Empty(t, start(t, s, got.ID), "it is one worker's")
-		require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: got.ID, Attempt: 1}, State: job.Done}))
+		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))
 		clk.Advance(24 * time.Hour)
 		require.Empty(t, due(t, s))
-		require.Len(t, list(t, s, job.Done), 1)
+		require.Len(t, list(t, s, task.Done), 1)
 	})
-	t.Run("a job exists exactly if its transaction commits", func(t *testing.T) {
+	t.Run("a task exists exactly if its transaction commits", func(t *testing.T) {
 		s, _ := fresh(t)
 		boom := errors.New("boom")
 		require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
-			require.NoError(t, s.Jobs.Add(ctx, mail("a")))
+			require.NoError(t, s.Tasks.Add(ctx, mail("a")))
 			return boom
 		}), boom)
 		require.Empty(t, due(t, s))
-		require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Jobs.Add(ctx, mail("a")) }))
+		require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Tasks.Add(ctx, mail("a")) }))
 		require.Len(t, due(t, s), 1)
 	})
-	t.Run("the same key is one job, also when it is done", func(t *testing.T) {
+	t.Run("the same key is one task, also when it is done", func(t *testing.T) {
 		s, _ := fresh(t)
 		add(t, s, mail("a"), mail("b"))
 		add(t, s, mail("a"), mail("c"))
 		ids := due(t, s)
 		require.Len(t, ids, 3)
 		for _, j := range start(t, s, ids...) {
-			require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: j.ID, Attempt: 1}, State: job.Done}))
+			require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Done}))
 		}
 		add(t, s, mail("a"))
 		require.Empty(t, due(t, s))
@@ -120,7 +120,7 @@ func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		s, _ := fresh(t)
 		var all sync.WaitGroup
 		for range 20 {
-			all.Go(func() { require.NoError(t, s.Jobs.Add(context.Background(), mail("a"))) })
+			all.Go(func() { require.NoError(t, s.Tasks.Add(context.Background(), mail("a"))) })
 		}
 		all.Wait()
 		require.Len(t, due(t, s), 1)
@@ -129,7 +129,7 @@ func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		s, clk := fresh(t)
 		j := mail("a")
 		j.RunAt = clk.Now().Add(2 * time.Second) // by the clock of whoever handed it out
-		tickets, err := s.Jobs.AddHanded(t.Context(), j)
+		tickets, err := s.Tasks.AddHanded(t.Context(), j)
 		require.NoError(t, err)
 		require.Len(t, start(t, s, tickets[0].ID), 1)
 	})
@@ -139,36 +139,36 @@ func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		id := due(t, s)[0]
 		for range 3 {
 			require.Equal(t, 1, start(t, s, id)[0].Attempt)
-			require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: id, Attempt: 1}, State: job.Waiting, Err: "stopping", Uncounted: true}))
+			require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, Err: "stopping", Uncounted: true}))
 		}
-		require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: id, Attempt: 1}, State: job.Done}))
+		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
 		require.Equal(t, 1, start(t, s, id)[0].Attempt, "what is not running is not settled")
 	})
-	t.Run("dead jobs are listed up to a moment", func(t *testing.T) {
+	t.Run("dead tasks are listed up to a moment", func(t *testing.T) {
 		s, clk := fresh(t)
 		for _, key := range []string{"a", "b"} {
 			add(t, s, mail(key))
 			id := due(t, s)[0]
 			start(t, s, id)
-			require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: id, Attempt: 1}, State: job.Dead}))
+			require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Dead}))
 			clk.Advance(time.Second)
 		}
-		all, err := s.Jobs.List(t.Context(), job.Filter{State: job.Dead, Before: clk.Now(), Limit: 10})
+		all, err := s.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: clk.Now(), Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, all, 2)
-		first, err := s.Jobs.List(t.Context(), job.Filter{State: job.Dead, Before: all[1].EndedAt, Limit: 10})
+		first, err := s.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: all[1].EndedAt, Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, first, 1)
 		require.Equal(t, "a", first[0].Key)
 	})
-	t.Run("a job waits for its moment, whoever has a ticket", func(t *testing.T) {
+	t.Run("a task waits for its moment, whoever has a ticket", func(t *testing.T) {
 		s, clk := fresh(t)
 		j := mail("a")
 		j.RunAt = clk.Now().Add(time.Hour)
-		tickets, err := s.Jobs.AddHanded(t.Context(), j)
+		tickets, err := s.Tasks.AddHanded(t.Context(), j)
 		require.NoError(t, err)
 		require.Empty(t, start(t, s, tickets[0].ID))
-		add(t, s, job.Job{Kind: "k", Class: job.Events, Key: "b", Payload: []byte("{}"), RunAt: clk.Now().Add(time.Minute)})
+		add(t, s, task.Task{Kind: "k", Class: task.Events, Key: "b", Payload: []byte("{}"), RunAt: clk.Now().Add(time.Minute)})
 		require.Empty(t, due(t, s))
 		clk.Advance(time.Minute)
 		require.Len(t, due(t, s), 2, "a ticket that was handed out is looked after")
@@ -176,15 +176,15 @@ func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		clk.Advance(time.Hour)
 		require.Len(t, start(t, s, tickets[0].ID), 1)
 	})
-	t.Run("a job whose ticket was lost is handed out again, ever more rarely", func(t *testing.T) {
+	t.Run("a task whose ticket was lost is handed out again, ever more rarely", func(t *testing.T) {
 		s, clk := fresh(t)
-		tickets, err := s.Jobs.AddHanded(t.Context(), mail("a"))
+		tickets, err := s.Tasks.AddHanded(t.Context(), mail("a"))
 		require.NoError(t, err)
 		require.Equal(t, 1, tickets[0].Turn)
 		turns, seen := 1, map[int]bool{1: true}
 		for range 6 * 60 { // six hours
 			clk.Advance(time.Minute)
-			again, err := s.Jobs.Due(t.Context(), 10)
+			again, err := s.Tasks.Due(t.Context(), 10)
 			require.NoError(t, err)
 			for _, ticket := range again {
 				require.Equal(t, tickets[0].ID, ticket.ID)
@@ -198,23 +198,23 @@ func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 	})
 	t.Run("tickets that no queue took are handed out soon", func(t *testing.T) {
 		s, clk := fresh(t)
-		tickets, err := s.Jobs.AddHanded(t.Context(), mail("a"), mail("b"))
+		tickets, err := s.Tasks.AddHanded(t.Context(), mail("a"), mail("b"))
 		require.NoError(t, err)
-		require.NoError(t, s.Jobs.Postpone(t.Context(), tickets, clk.Now().Add(5*time.Second)))
+		require.NoError(t, s.Tasks.Postpone(t.Context(), tickets, clk.Now().Add(5*time.Second)))
 		require.Empty(t, due(t, s))
 		clk.Advance(5 * time.Second)
 		require.Len(t, due(t, s), 2)
 	})
-	t.Run("who gives no sign of life loses the job to another", func(t *testing.T) {
+	t.Run("who gives no sign of life loses the task to another", func(t *testing.T) {
 		s, clk := fresh(t)
 		add(t, s, mail("a"))
 		id := due(t, s)[0]
 		start(t, s, id)
-		run := job.Run{ID: id, Attempt: 1}
+		run := task.Run{ID: id, Attempt: 1}
 		clk.Advance(20 * time.Second)
-		lost, err := s.Jobs.Extend(t.Context(), []job.Run{run, {ID: none, Attempt: 3}}, 30*time.Second)
+		lost, err := s.Tasks.Extend(t.Context(), []task.Run{run, {ID: none, Attempt: 3}}, 30*time.Second)
 		require.NoError(t, err)
-		require.Equal(t, []job.Run{{ID: none, Attempt: 3}}, lost)
+		require.Equal(t, []task.Run{{ID: none, Attempt: 3}}, lost)
 		clk.Advance(20 * time.Second)
 		require.Empty(t, due(t, s), "a sign of life counts")
 		clk.Advance(11 * time.Second)
@@ -222,23 +222,23 @@ func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		again := start(t, s, id)
 		require.Len(t, again, 1)
 		require.Equal(t, 2, again[0].Attempt)
-		lost, err = s.Jobs.Extend(t.Context(), []job.Run{run}, 30*time.Second)
+		lost, err = s.Tasks.Extend(t.Context(), []task.Run{run}, 30*time.Second)
 		require.NoError(t, err)
-		require.Equal(t, []job.Run{run}, lost)
+		require.Equal(t, []task.Run{run}, lost)
 		// What the first one still has to say is no news.
-		require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: run, State: job.Dead, Err: "late"}))
-		require.Len(t, list(t, s, job.Running), 1)
-		require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: id, Attempt: 2}, State: job.Done}))
-		require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: id, Attempt: 2}, State: job.Waiting}))
-		require.Len(t, list(t, s, job.Done), 1, "what is done stays done")
+		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: run, State: task.Dead, Err: "late"}))
+		require.Len(t, list(t, s, task.Running), 1)
+		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Done}))
+		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Waiting}))
+		require.Len(t, list(t, s, task.Done), 1, "what is done stays done")
 	})
-	t.Run("a failed job comes again at its moment, with what went wrong", func(t *testing.T) {
+	t.Run("a failed task comes again at its moment, with what went wrong", func(t *testing.T) {
 		s, clk := fresh(t)
 		add(t, s, mail("a"))
 		id := due(t, s)[0]
 		start(t, s, id)
-		require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: id, Attempt: 1}, State: job.Waiting, RunAt: clk.Now().Add(time.Minute), Err: "b\x00ad \xff"}))
-		waiting := list(t, s, job.Waiting)
+		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute), Err: "b\x00ad \xff"}))
+		waiting := list(t, s, task.Waiting)
 		require.Len(t, waiting, 1)
 		require.Equal(t, "bad ", waiting[0].Err)
 		require.Empty(t, due(t, s))
@@ -246,50 +246,50 @@ func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		require.Equal(t, []string{id}, due(t, s))
 		require.Equal(t, 2, start(t, s, id)[0].Attempt)
 	})
-	t.Run("a dead job rests until an operator retries or drops it", func(t *testing.T) {
+	t.Run("a dead task rests until an operator retries or drops it", func(t *testing.T) {
 		s, clk := fresh(t)
 		add(t, s, mail("a"), mail("b"))
 		for _, j := range start(t, s, due(t, s)...) {
-			require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: j.ID, Attempt: 1}, State: job.Dead, Err: "no such address"}))
+			require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Dead, Err: "no such address"}))
 		}
 		clk.Advance(30 * 24 * time.Hour)
 		require.Empty(t, due(t, s))
-		dead := list(t, s, job.Dead)
+		dead := list(t, s, task.Dead)
 		require.Len(t, dead, 2)
 		require.False(t, dead[0].EndedAt.IsZero())
-		n, err := s.Jobs.Retry(t.Context(), []string{dead[0].ID, none})
+		n, err := s.Tasks.Retry(t.Context(), []string{dead[0].ID, none})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		require.Equal(t, []string{dead[0].ID}, due(t, s))
-		n, err = s.Jobs.Drop(t.Context(), []string{dead[1].ID, none})
+		n, err = s.Tasks.Drop(t.Context(), []string{dead[1].ID, none})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		require.Equal(t, 1, start(t, s, dead[0].ID)[0].Attempt, "all its attempts are before it")
-		n, err = s.Jobs.Drop(t.Context(), []string{dead[0].ID})
+		n, err = s.Tasks.Drop(t.Context(), []string{dead[0].ID})
 		require.NoError(t, err)
 		require.Zero(t, n, "what runs is not dropped")
-		require.Empty(t, list(t, s, job.Dead))
+		require.Empty(t, list(t, s, task.Dead))
 	})
 	t.Run("the backlog counts what is not finished", func(t *testing.T) {
 		s, clk := fresh(t)
 		first := clk.Now()
 		add(t, s, mail("a"))
 		clk.Advance(time.Minute)
-		add(t, s, mail("b"), mail("c"), job.New("k", job.Events, "d", 1))
-		tickets, err := s.Jobs.Due(t.Context(), 1)
+		add(t, s, mail("b"), mail("c"), task.New("k", task.Events, "d", 1))
+		tickets, err := s.Tasks.Due(t.Context(), 1)
 		require.NoError(t, err)
-		got, err := s.Jobs.Backlog(t.Context())
+		got, err := s.Tasks.Backlog(t.Context())
 		require.NoError(t, err)
-		counted := map[string]job.Backlog{}
+		counted := map[string]task.Backlog{}
 		for _, b := range got {
 			counted[string(b.Class)+" "+string(b.State)] = b
 		}
 		require.Len(t, counted, 2)
-		require.Equal(t, 3, counted["mail waiting"].Jobs)
+		require.Equal(t, 3, counted["mail waiting"].Tasks)
 		require.True(t, first.Equal(counted["mail waiting"].Oldest))
-		require.Equal(t, 1, counted["events waiting"].Jobs)
+		require.Equal(t, 1, counted["events waiting"].Tasks)
 		start(t, s, tickets[0].ID)
-		got, err = s.Jobs.Backlog(t.Context())
+		got, err = s.Tasks.Backlog(t.Context())
 		require.NoError(t, err)
 		require.Len(t, got, 3)
 	})
@@ -300,13 +300,13 @@ func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 			switch j.Key {
 			case "open":
 			case "dead":
-				require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: j.ID, Attempt: 1}, State: job.Dead}))
+				require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Dead}))
 			default:
-				require.NoError(t, s.Jobs.Settle(t.Context(), job.Outcome{Run: job.Run{ID: j.ID, Attempt: 1}, State: job.Done}))
+				require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Done}))
 			}
 		}
 		forget := func(want int) {
-			n, err := s.Jobs.Forget(t.Context(), clk.Now(), 2)
+			n, err := s.Tasks.Forget(t.Context(), clk.Now(), 2)
 			require.NoError(t, err)
 			require.Equal(t, want, n)
 		}
@@ -319,10 +319,10 @@ func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		forget(1)
 		require.Len(t, due(t, s), 1)
 	})
-	t.Run("concurrent sweepers and workers get disjoint jobs and none is lost", func(t *testing.T) {
+	t.Run("concurrent sweepers and workers get disjoint tasks and none is lost", func(t *testing.T) {
 		s, _ := fresh(t)
 		const total = 300
-		var many []job.Job
+		var many []task.Task
 		for i := range total {
 			many = append(many, mail(fmt.Sprint(i)))
 		}
@@ -333,7 +333,7 @@ func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		for range 6 {
 			all.Go(func() {
 				for {
-					tickets, err := s.Jobs.Due(context.Background(), 9)
+					tickets, err := s.Tasks.Due(context.Background(), 9)
 					if err != nil || len(tickets) == 0 {
 						require.NoError(t, err)
 						return
@@ -348,10 +348,10 @@ func Jobs(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 					}
 					mu.Unlock()
 					for range 2 { // every ticket comes twice
-						jobs, err := s.Jobs.Start(context.Background(), append([]string{}, ids...), time.Minute)
+						tasks, err := s.Tasks.Start(context.Background(), append([]string{}, ids...), time.Minute)
 						require.NoError(t, err)
 						mu.Lock()
-						for _, j := range jobs {
+						for _, j := range tasks {
 							started[j.ID]++
 						}
 						mu.Unlock()
