@@ -18,7 +18,7 @@ func TestAGroupOfCommandsWithoutOneOfThemIsAnErrorInOneLine(t *testing.T) {
 		"webhooks nope":   "want one of listen, trigger",
 		"migrate":         "want one of down, status, up",
 		"migrate nope":    "want one of down, status, up",
-		"tasks nope":       "want one of drop, list, retry",
+		"tasks nope":      "want one of drop, list, retry",
 		"users nope":      "want one of lock, reset-second-factor, show, sign-out, unlock",
 		"listings nope":   "want one of hide, show",
 		"audit nope":      "want one of list",
