@@ -136,13 +136,13 @@ func provideStorage(lc fx.Lifecycle, c *config.Config, r role, s *sockets, d ada
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
 			if r.serves {
-				if err := storage.Claim(ctx); err != nil {
+				if err := storage.Identity.Claim(ctx); err != nil {
 					return c.Err("database.url", err.Error())
 				}
 			}
 			return fitSchema(ctx, c, storage, d.Log)
 		},
-		OnStop: func(context.Context) error { return storage.Close() },
+		OnStop: func(context.Context) error { return storage.Identity.Close() },
 	})
 	return storage, nil
 }

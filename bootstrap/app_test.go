@@ -54,9 +54,9 @@ func migrate(t *testing.T, c *config.Config) {
 	t.Helper()
 	s, err := openStorage(t.Context(), c, newSockets(nil), newDeps(newLogger(&bytes.Buffer{}, "error")))
 	require.NoError(t, err)
-	_, err = s.Schema.Up(t.Context())
+	_, err = s.Identity.Schema.Up(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, s.Close())
+	require.NoError(t, s.Identity.Close())
 }
 
 func TestEveryRoleStartsOnEverySetOfAdapters(t *testing.T) {
@@ -111,14 +111,14 @@ func TestAStartThatCannotWorkNamesTheKeyItsSourceAndTheMend(t *testing.T) {
 		"a key file that is not":   {func(c *config.Config) { c.Auth.Keys = []string{"/nonexistent/a.pem"} }, []string{"auth.keys"}},
 		"an address that is taken": {func(c *config.Config) { c.HTTP.Addr = taken.Addr().String() }, []string{"http.addr", "in use"}},
 		"a Redis that is no URL":   {func(c *config.Config) { c.Limiter.URL = "redis://%zz" }, []string{"limiter.url"}},
-		"an incomplete store":      {func(c *config.Config) { c.Database.URL = "half:" }, []string{"database.url", "Storage is without Tx"}},
+		"an incomplete store":      {func(c *config.Config) { c.Database.URL = "half:" }, []string{"database.url", "does not provide Identity.Tx"}},
 		"a store that will not":    {func(c *config.Config) { c.Database.URL = "broken:" }, []string{"database.url", "no disk"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := startApp(t, settings(t, c.change), role{name: "serve", serves: true},
 				WithStorage("half", func(context.Context, string, adapters.Deps) (adapters.Storage, error) {
-					return adapters.Storage{Close: func() error { return nil }}, nil
+					return adapters.Storage{}, nil
 				}),
 				WithStorage("broken", func(context.Context, string, adapters.Deps) (adapters.Storage, error) {
 					return adapters.Storage{}, errors.New("no disk")

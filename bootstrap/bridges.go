@@ -33,8 +33,8 @@ import (
 
 func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *identity.Service, e *listings.Engine) *listings.Service {
 	return listings.New(listings.Needs{
-		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings, Engine: e, NewBatch: newBatch, Views: s.ListingViews,
-		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Profiles},
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Engine: e, NewBatch: newBatch, Views: s.Listings.Views,
+		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Jobseeker.Profiles},
 		SearchTimeout: c.Limits.SearchTimeout, SearchCPU: time.Duration(c.Limits.SearchCPU * float64(time.Second)),
 	})
 }
@@ -57,10 +57,10 @@ func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (strin
 
 func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter, ring *jwttokens.Tokens, f files.Store) *hiring.Service {
 	return hiring.New(hiring.Needs{
-		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Applications: s.Applications, Appointments: s.Appointments, Letters: s.Letters,
-		Listings: hiringListings{l}, People: hiringPeople{i}, Organizations: hiringOrganizations{i}, Wishes: hiringWishes{s.Profiles},
-		Tasks: s.Tasks, Mailer: m, Limiter: counts, PublicURL: c.HTTP.PublicURL,
-		Sealer: ring, Files: f, Exports: s.Exports, Tables: map[string]hiring.Table{"jobs": l.Table()},
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Letters: s.Hiring.Letters,
+		Listings: hiringListings{l}, People: hiringPeople{i}, Organizations: hiringOrganizations{i}, Wishes: hiringWishes{s.Jobseeker.Profiles},
+		Tasks: s.Identity.Tasks, Mailer: m, Limiter: counts, PublicURL: c.HTTP.PublicURL,
+		Sealer: ring, Files: f, Exports: s.Hiring.Exports, Tables: map[string]hiring.Table{"jobs": l.Table()},
 	})
 }
 
@@ -144,10 +144,10 @@ func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hirin
 
 func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service, h *hiring.Service) *jobseeker.Service {
 	return jobseeker.New(jobseeker.Needs{
-		Tx: s.Tx, Clock: d.Clock, NewID: d.NewID, Tasks: s.Tasks,
-		Documents: s.Documents, DocumentFiles: s.DocumentFiles, FileTypes: filetypes.Documents{}, Files: f,
-		Profiles: s.Profiles, Accounts: i, Bookmarks: s.Bookmarks, Onboardings: s.Onboardings, Applied: seekersApplied{h}, Dismissals: s.Dismissals,
-		Plans: seekersPlans{billing.Standing{Subscriptions: s.Subscriptions, Clock: d.Clock}}, Notifications: s.Notifications, Activities: s.Activities, Searches: s.Searches, Alerts: s.Alerts, Traces: s.SeekerTraces,
+		Tx: s.Identity.Tx, Clock: d.Clock, NewID: d.NewID, Tasks: s.Identity.Tasks,
+		Documents: s.Jobseeker.Documents, DocumentFiles: s.Jobseeker.DocumentFiles, FileTypes: filetypes.Documents{}, Files: f,
+		Profiles: s.Jobseeker.Profiles, Accounts: i, Bookmarks: s.Jobseeker.Bookmarks, Onboardings: s.Jobseeker.Onboardings, Applied: seekersApplied{h}, Dismissals: s.Jobseeker.Dismissals,
+		Plans: seekersPlans{billing.Standing{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}}, Notifications: s.Jobseeker.Notifications, Activities: s.Jobseeker.Activities, Searches: s.Jobseeker.Searches, Alerts: s.Jobseeker.Alerts, Traces: s.Jobseeker.Traces,
 		Listings: seekersListings{l}, People: seekersPeople{i}, Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL,
 	})
 }
@@ -267,8 +267,8 @@ func (b seekersPeople) ByIDs(ctx context.Context, ids []string) (map[string]jobs
 
 func newBilling(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, p billing.Payments, i *identity.Service) *billing.Service {
 	return billing.New(billing.Needs{
-		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Subscriptions, Charges: s.Charges,
-		Payments: p, People: billingPeople{i, s.Apps}, Mailer: m, Plans: billingPlans(), PublicURL: c.HTTP.PublicURL,
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Billing.Subscriptions, Charges: s.Billing.Charges,
+		Payments: p, People: billingPeople{i, s.Integrations.Apps}, Mailer: m, Plans: billingPlans(), PublicURL: c.HTTP.PublicURL,
 	})
 }
 
@@ -319,10 +319,10 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 
 func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, i *identity.Service, l *listings.Service, b *billing.Service, m mail.Mailer, ring *jwttokens.Tokens) *integrations.Service {
 	return integrations.New(integrations.Needs{
-		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Apps: s.Apps, Usage: s.Usage, People: integrationsPeople{i},
-		Payments: integrationsPayments{b}, Limiter: counts, Grants: s.Grants, Consents: s.Consents,
-		Webhooks: s.Webhooks, Tasks: s.Tasks, Sender: webhookout.New(webhookout.Options{Private: c.Webhooks.AllowPrivateNetworks}), PrivateReceivers: c.Webhooks.AllowPrivateNetworks,
-		Vault: ring, Postings: integrationsPostings{l, s.Organizations, c.HTTP.PublicURL}, Owners: integrationsPeople{i}, Mailer: m, PublicURL: c.HTTP.PublicURL,
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Apps: s.Integrations.Apps, Usage: s.Integrations.Usage, People: integrationsPeople{i},
+		Payments: integrationsPayments{b}, Limiter: counts, Grants: s.Integrations.Grants, Consents: s.Integrations.Consents,
+		Webhooks: s.Integrations.Webhooks, Tasks: s.Identity.Tasks, Sender: webhookout.New(webhookout.Options{Private: c.Webhooks.AllowPrivateNetworks}), PrivateReceivers: c.Webhooks.AllowPrivateNetworks,
+		Vault: ring, Postings: integrationsPostings{l, s.Identity.Organizations, c.HTTP.PublicURL}, Owners: integrationsPeople{i}, Mailer: m, PublicURL: c.HTTP.PublicURL,
 	})
 }
 

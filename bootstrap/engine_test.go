@@ -80,8 +80,8 @@ func (s *searchable) folders(t *testing.T) (names []string) {
 func (s *searchable) create(t *testing.T, title string) {
 	t.Helper()
 	now := time.Now().UTC()
-	require.NoError(t, s.storage.Tx.Do(t.Context(), func(ctx context.Context) error {
-		return s.storage.Listings.Create(ctx, []listings.Listing{{
+	require.NoError(t, s.storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+		return s.storage.Listings.Listings.Create(ctx, []listings.Listing{{
 			ID: newID(), OrganizationID: newID(), Version: 1, Status: listings.Active, Open: true, PostedAt: &now, CreatedAt: now, UpdatedAt: now,
 			Content: listings.Content{Title: title, Description: "Days and nights."},
 		}})
@@ -137,7 +137,7 @@ func TestEngine_FeedRestarts_BuildsBesideThePresentIndex(t *testing.T) {
 	s := newSearchable(t)
 	s.create(t, "Midwife")
 	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
-	require.NoError(t, s.storage.ListingFeed.Restart(t.Context()))
+	require.NoError(t, s.storage.Listings.Feed.Restart(t.Context()))
 	require.Eventually(t, func() bool {
 		require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
 		return slices.Equal(s.folders(t), []string{"2"})
@@ -181,11 +181,11 @@ func TestEngine_SearchSavedWithoutIndex_IsResolved(t *testing.T) {
 	t.Parallel()
 	s := newSearchable(t)
 	saved := jobseeker.Search{ID: newID(), UserID: newID(), Terms: jobseeker.Terms{Query: "midwfie"}, CreatedAt: time.Now()}
-	require.NoError(t, s.storage.Searches.Add(t.Context(), saved))
+	require.NoError(t, s.storage.Jobseeker.Searches.Add(t.Context(), saved))
 	require.NoError(t, s.Stop(t.Context()))
 	s.start(t)
 	require.Eventually(t, func() bool {
-		got, err := s.storage.Searches.Of(t.Context(), saved.UserID, 1)
+		got, err := s.storage.Jobseeker.Searches.Of(t.Context(), saved.UserID, 1)
 		return err == nil && strings.TrimSpace(got[0].Resolved) == "midwife"
 	}, 30*time.Second, 20*time.Millisecond)
 }

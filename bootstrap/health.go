@@ -38,10 +38,10 @@ func healthOf(ctx context.Context, s adapters.Storage, now time.Time, p plugged)
 		err  error
 	}
 	asked := map[string]func(context.Context) error{
-		"database": s.Ping, "queue": pingOf(p.queue), "limiter": limiterPing(p.limiter),
+		"database": s.Identity.Ping, "queue": pingOf(p.queue), "limiter": limiterPing(p.limiter),
 		"mail": pingOf(p.mail), "files": pingOf(p.files), "payments": pingOf(p.payments),
 		"search": p.search.Ping, "clock": p.clock.Ping,
-		"events": func(ctx context.Context) error { return checkLag(ctx, s.Outbox, now) },
+		"events": func(ctx context.Context) error { return checkLag(ctx, s.Identity.Outbox, now) },
 	}
 	answers := make(chan answer, len(asked))
 	states := map[string]adapters.Health{}

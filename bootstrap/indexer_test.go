@@ -36,7 +36,7 @@ func newIndexed(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storag
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, index.Close()) })
 	x := &indexed{Storage: open(t, clk), index: index, parser: search.Parser{Vocabulary: v}, org: stores.NewID(), now: clk.Now()}
-	x.indexer = listings.NewIndexer(x.ListingFeed, index, v, x.ListingChanges, slog.New(slog.DiscardHandler))
+	x.indexer = listings.NewIndexer(x.Listings.Feed, index, v, x.Listings.Changes, slog.New(slog.DiscardHandler))
 	return x
 }
 
@@ -47,16 +47,16 @@ func (x *indexed) create(t *testing.T, title string) listings.Listing {
 		ID: stores.NewID(), OrganizationID: x.org, Version: 1, Status: listings.Active, Open: true, PostedAt: &x.now, CreatedAt: x.now, UpdatedAt: x.now,
 		Content: listings.Content{Title: title, Description: "Days and nights on a 12-bed unit."},
 	}
-	require.NoError(t, x.Tx.Do(t.Context(), func(ctx context.Context) error {
-		return x.Listings.Create(ctx, []listings.Listing{l})
+	require.NoError(t, x.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+		return x.Listings.Listings.Create(ctx, []listings.Listing{l})
 	}))
 	return l
 }
 
 func (x *indexed) save(t *testing.T, l listings.Listing) {
 	t.Helper()
-	require.NoError(t, x.Tx.Do(t.Context(), func(ctx context.Context) error {
-		return x.Listings.Save(ctx, x.org, []listings.Listing{l})
+	require.NoError(t, x.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+		return x.Listings.Listings.Save(ctx, x.org, []listings.Listing{l})
 	}))
 }
 
@@ -99,7 +99,7 @@ func TestIndexer_Changes_FoundByQueries(t *testing.T) {
 		x.save(t, rehab)
 		require.NoError(t, x.indexer.CatchUp(t.Context()))
 		require.Equal(t, []string{physio.ID}, x.find(t, "physiotherapist "))
-		_, err := x.ListingLoader.Remove(t.Context(), []string{x.org})
+		_, err := x.Listings.Loader.Remove(t.Context(), []string{x.org})
 		require.NoError(t, err)
 		require.NoError(t, x.indexer.CatchUp(t.Context()))
 		require.Empty(t, x.find(t, "physiotherapist "))

@@ -200,7 +200,7 @@ func (o *operator) withNewStorage(cmd *cobra.Command, run storageCommand) (err e
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() { err = errors.Join(err, s.Identity.Close()) }()
 	return run(cmd.Context(), c, s)
 }
 
@@ -211,10 +211,10 @@ func (o *operator) migrateDown() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.withNewStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
 				// Without a table of users there is nothing to lose.
-				if exist, err := s.Users.Exist(ctx); err == nil && exist && !yes {
+				if exist, err := s.Identity.Users.Exist(ctx); err == nil && exist && !yes {
 					return errors.New("the database holds data, and the step may delete some; --yes reverts it")
 				}
-				name, err := s.Schema.Down(ctx)
+				name, err := s.Identity.Schema.Down(ctx)
 				if err == nil {
 					fmt.Fprintln(cmd.OutOrStdout(), "reverted", name)
 				}
@@ -231,7 +231,7 @@ func (o *operator) migrate() *cobra.Command {
 	group.AddCommand(
 		&cobra.Command{Use: "up", Short: "Apply what is missing", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.withNewStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
-				names, err := s.Schema.Up(ctx)
+				names, err := s.Identity.Schema.Up(ctx)
 				for _, name := range names {
 					fmt.Fprintln(cmd.OutOrStdout(), "applied", name)
 				}
@@ -244,7 +244,7 @@ func (o *operator) migrate() *cobra.Command {
 		o.migrateDown(),
 		&cobra.Command{Use: "status", Short: "List the steps", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.withNewStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
-				steps, err := s.Schema.Status(ctx)
+				steps, err := s.Identity.Schema.Status(ctx)
 				for _, step := range steps {
 					state := "pending"
 					if step.Applied {

@@ -136,7 +136,7 @@ func (b *backlog) ask() []prometheus.Metric {
 		out = append(out, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...))
 	}
 	age := func(since time.Time) float64 { return max(0, b.deps.Clock.Now().Sub(since).Seconds()) }
-	if n, oldest, err := b.storage.Outbox.Lag(ctx); err == nil {
+	if n, oldest, err := b.storage.Identity.Outbox.Lag(ctx); err == nil {
 		gauge(outboxUnsent, float64(n))
 		lag := 0.0
 		if n > 0 {
@@ -144,7 +144,7 @@ func (b *backlog) ask() []prometheus.Metric {
 		}
 		gauge(outboxLag, lag)
 	}
-	waiting, err := b.storage.Tasks.Backlog(ctx)
+	waiting, err := b.storage.Identity.Tasks.Backlog(ctx)
 	if err != nil {
 		return out
 	}

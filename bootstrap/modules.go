@@ -55,12 +55,12 @@ func openKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
 
 func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jwttokens.Tokens, l limit.Limiter, m mail.Mailer) *identity.Service {
 	return identity.New(identity.Needs{
-		Tx: s.Tx, Events: s.Events, Audit: s.Audit, AuditLog: s.AuditLog, Clock: d.Clock, NewID: d.NewID,
-		Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, Browsers: s.Browsers, MailTokens: s.MailTokens, EmailChanges: s.EmailChanges, EmailUndos: s.EmailUndos, EmployerSettings: s.EmployerSettings, OptOuts: s.OptOuts, Tasks: s.Tasks,
-		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, SecondFactors: s.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: ring, Limiter: l, Mailer: m,
-		Subscriptions: identitySubscriptions{billing.Standing{Subscriptions: s.Subscriptions, Clock: d.Clock}},
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, AuditLog: s.Identity.AuditLog, Clock: d.Clock, NewID: d.NewID,
+		Users: s.Identity.Users, Organizations: s.Identity.Organizations, Sessions: s.Identity.Sessions, Browsers: s.Identity.Browsers, MailTokens: s.Identity.MailTokens, EmailChanges: s.Identity.EmailChanges, EmailUndos: s.Identity.EmailUndos, EmployerSettings: s.Identity.EmployerSettings, OptOuts: s.Identity.OptOuts, Tasks: s.Identity.Tasks,
+		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, SecondFactors: s.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: ring, Limiter: l, Mailer: m,
+		Subscriptions: identitySubscriptions{billing.Standing{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}},
 		Mailboxes:     mailboxes.Keys{},
-		Programs:      identityPrograms{integrations.Programs{Apps: s.Apps, Webhooks: s.Webhooks, Consents: s.Consents}},
+		Programs:      identityPrograms{integrations.Programs{Apps: s.Integrations.Apps, Webhooks: s.Integrations.Webhooks, Consents: s.Integrations.Consents}},
 		PublicURL:     c.HTTP.PublicURL,
 	})
 }
@@ -75,8 +75,8 @@ func newServices(s adapters.Storage, d adapters.Deps, l limit.Limiter, q task.Qu
 		Billing:        b,
 		Integrations:   in,
 		Limiter:        l,
-		Idempotency:    &idempotency.Runner{Tx: s.Tx, Store: s.Idempotency, Log: d.Log},
-		ListingChanges: s.ListingChanges,
+		Idempotency:    &idempotency.Runner{Tx: s.Identity.Tx, Store: s.Identity.Idempotency, Log: d.Log},
+		ListingChanges: s.Listings.Changes,
 		JWKS:           ring.JWKS,
 		Health: func(ctx context.Context) map[string]adapters.Health {
 			return healthOf(ctx, s, d.Clock.Now(), plugged{limiter: l, queue: q, mail: m, files: f, payments: p, search: j.Engine, clock: watched})

@@ -23,13 +23,13 @@ import (
 // onAccounts runs a command on the accounts of a store with the current schema.
 func (o *operator) onAccounts(cmd *cobra.Command, run func(ctx context.Context, i *identity.Service, s adapters.Storage) error) error {
 	return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
-		if err := s.Schema.Check(ctx); err != nil {
+		if err := s.Identity.Schema.Check(ctx); err != nil {
 			return c.Err("database.url", err.Error())
 		}
 		d := newDeps(newLogger(cmd.ErrOrStderr(), "error"))
 		return userMessage(run(ctx, identity.New(identity.Needs{
-			Tx: s.Tx, Events: s.Events, Audit: s.Audit, AuditLog: s.AuditLog, Clock: d.Clock, NewID: d.NewID,
-			Users: s.Users, Organizations: s.Organizations, Sessions: s.Sessions, SecondFactors: s.SecondFactors, Mailboxes: mailboxes.Keys{},
+			Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, AuditLog: s.Identity.AuditLog, Clock: d.Clock, NewID: d.NewID,
+			Users: s.Identity.Users, Organizations: s.Identity.Organizations, Sessions: s.Identity.Sessions, SecondFactors: s.Identity.SecondFactors, Mailboxes: mailboxes.Keys{},
 		}), s))
 	})
 }
@@ -125,11 +125,11 @@ func (o *operator) listings() *cobra.Command {
 			Use: change.use + " ID", Short: change.short, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
-					if err := s.Schema.Check(ctx); err != nil {
+					if err := s.Identity.Schema.Check(ctx); err != nil {
 						return c.Err("database.url", err.Error())
 					}
 					d := newDeps(newLogger(cmd.ErrOrStderr(), "error"))
-					l, err := change.do(listings.New(listings.Needs{Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings}), ctx, args[0])
+					l, err := change.do(listings.New(listings.Needs{Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings}), ctx, args[0])
 					if err != nil {
 						return userMessage(err)
 					}
@@ -174,7 +174,7 @@ func (o *operator) audit() *cobra.Command {
 				}
 				f.About = a.ID
 			}
-			found, err := s.AuditLog.List(ctx, f, page.Request{Number: 1, Size: limit})
+			found, err := s.Identity.AuditLog.List(ctx, f, page.Request{Number: 1, Size: limit})
 			if err != nil {
 				return err
 			}

@@ -188,10 +188,10 @@ func openStorage(ctx context.Context, c *config.Config, s *sockets, d adapters.D
 	if err != nil {
 		return storage, err
 	}
-	if err := adapters.Unfilled(storage); err != nil {
-		return storage, errors.Join(c.Err("database.url", err.Error()), storage.Close())
+	if names := adapters.Missing(storage); len(names) > 0 {
+		return storage, errors.Join(c.Err("database.url", "the storage adapter does not provide "+strings.Join(names, ", ")), closeStorage(storage))
 	}
-	storage.Tx = idempotency.Transactions(storage.Tx, storage.Idempotency)
+	storage.Identity.Tx = idempotency.Transactions(storage.Identity.Tx, storage.Identity.Idempotency)
 	return storage, nil
 }
 
@@ -247,4 +247,12 @@ var redisSchemes = []string{"redis", "rediss", "redis-cluster", "rediss-cluster"
 
 func newDeps(log *slog.Logger) adapters.Deps {
 	return adapters.Deps{Clock: clock.System{}, NewID: newID, Log: log}
+}
+
+// closeStorage closes a storage that may lack Close.
+func closeStorage(s adapters.Storage) error {
+	if s.Identity.Close == nil {
+		return nil
+	}
+	return s.Identity.Close()
 }

@@ -25,10 +25,10 @@ func (o *operator) search() *cobra.Command {
 			Use: "rebuild", Short: "Make every server build its search index anew, and use the present one until then", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
-					if err := s.Schema.Check(ctx); err != nil {
+					if err := s.Identity.Schema.Check(ctx); err != nil {
 						return c.Err("database.url", err.Error())
 					}
-					if err := s.ListingFeed.Restart(ctx); err != nil {
+					if err := s.Listings.Feed.Restart(ctx); err != nil {
 						return plainly(err)
 					}
 					fmt.Fprintln(cmd.OutOrStdout(), "Running servers build a new search index now, others when they start.")

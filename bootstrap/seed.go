@@ -35,10 +35,10 @@ func Seed(ctx context.Context, s adapters.Storage, n int, done func(int)) ([]Dem
 		hashes[a.Email] = hash
 	}
 	w := newWorld(time.Now().UTC().Truncate(24*time.Hour), n)
-	if err := s.ListingLoader.Load(ctx, w.listings(n), done); err != nil {
+	if err := s.Listings.Loader.Load(ctx, w.listings(n), done); err != nil {
 		return nil, err
 	}
-	return accounts, s.Tx.Do(ctx, func(ctx context.Context) error {
+	return accounts, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := w.people(ctx, s, n, hashes); err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func openSeeded(t *testing.T, url string, n int) adapters.Storage {
 	t.Helper()
 	s, err := gormdb.Open(t.Context(), url, newDeps(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
-	_, err = s.Schema.Up(t.Context())
+	_, err = s.Identity.Schema.Up(t.Context())
 	require.NoError(t, err)
 	var told atomic.Int64
 	accounts, err := Seed(t.Context(), s, n, func(n int) { told.Add(int64(n)) })
@@ -44,7 +44,7 @@ func (nobody) HomeLocation(context.Context, string) (string, error) { return "",
 
 func searchOver(t *testing.T, s adapters.Storage) *listings.Service {
 	return listings.New(listings.Needs{
-		Tx: s.Tx, Events: s.Events, Clock: newDeps(slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings, Engine: stores.Engine(t, s),
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Clock: newDeps(slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings.Listings, Engine: stores.Engine(t, s),
 		Gazetteer: gazetteer.New(), Organizations: nobody{}, Seekers: nobody{},
 	})
 }
@@ -53,7 +53,7 @@ func TestTheDemoDataIsTheSameEveryTime(t *testing.T) {
 	t.Parallel()
 	read := func() string {
 		s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 300)
-		defer func() { require.NoError(t, s.Close()) }()
+		defer func() { require.NoError(t, s.Identity.Close()) }()
 		var b strings.Builder
 		for n := 1; n <= 3; n++ {
 			r, err := searchOver(t, s).Find(t.Context(), auth.Actor{}, listings.FindInput{Page: page.Request{Number: n, Size: 100}, Full: true})
@@ -63,9 +63,9 @@ func TestTheDemoDataIsTheSameEveryTime(t *testing.T) {
 			}
 		}
 		require.ErrorIs(t, mayHoldDemo(t.Context(), &config.Config{HTTP: config.HTTP{PublicURL: "http://localhost:8080"}}, s, false), errHasUsers)
-		u, err := s.Users.FindByEmail(t.Context(), demoAccounts[1].Email)
+		u, err := s.Identity.Users.FindByEmail(t.Context(), demoAccounts[1].Email)
 		require.NoError(t, err)
-		m, err := s.Organizations.MembershipOf(t.Context(), u.ID)
+		m, err := s.Identity.Organizations.MembershipOf(t.Context(), u.ID)
 		require.NoError(t, err)
 		require.Equal(t, identity.Recruiter, m.Role)
 		return b.String()
@@ -84,7 +84,7 @@ func TestTheDemoDataIsTheSameEveryTime(t *testing.T) {
 func TestSeededListingsAreInTheOrderOfPostingAlsoBesideOthers(t *testing.T) {
 	t.Parallel()
 	s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 600)
-	defer func() { require.NoError(t, s.Close()) }()
+	defer func() { require.NoError(t, s.Identity.Close()) }()
 	svc := searchOver(t, s)
 	_, err := svc.Create(t.Context(), newID(), listings.CreateInput{Title: "Nurse of today", Description: "x"})
 	require.NoError(t, err)
@@ -99,14 +99,14 @@ func TestSeededListingsAreInTheOrderOfPostingAlsoBesideOthers(t *testing.T) {
 func TestTheDemoHasApplicationsOnBothSides(t *testing.T) {
 	t.Parallel()
 	s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 200)
-	defer func() { require.NoError(t, s.Close()) }()
+	defer func() { require.NoError(t, s.Identity.Close()) }()
 	ctx, d, c := t.Context(), newDeps(slog.New(slog.DiscardHandler)), &config.Config{}
 	people := newIdentity(c, s, d, nil, nil, nil)
 	desk := newHiring(c, s, d, newListings(c, s, d, people, nil), people, nil, nil, nil, nil)
 	who := func(account int) auth.Actor {
-		u, err := s.Users.FindByEmail(ctx, demoAccounts[account].Email)
+		u, err := s.Identity.Users.FindByEmail(ctx, demoAccounts[account].Email)
 		require.NoError(t, err)
-		m, err := s.Organizations.MembershipOf(ctx, u.ID)
+		m, err := s.Identity.Organizations.MembershipOf(ctx, u.ID)
 		require.NoError(t, err)
 		return identity.Principal{User: u, Membership: m}.Actor()
 	}
@@ -131,5 +131,5 @@ func TestTheDemoHasApplicationsOnBothSides(t *testing.T) {
 
 func TestABoardTooSmallForApplicationsGoesWithout(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 1).Close())
+	require.NoError(t, openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 1).Identity.Close())
 }

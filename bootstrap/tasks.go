@@ -32,7 +32,7 @@ func (o *operator) tasks() *cobra.Command {
 			return fmt.Errorf("--limit: want a number from 1 to 10000")
 		}
 		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
-			records, err := s.Tasks.List(ctx, f)
+			records, err := s.Identity.Tasks.List(ctx, f)
 			if err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func (o *operator) changeTasks(use, short, done string, change func(s task.Store
 			total, begun := 0, time.Now().UTC() // what dies from now on, nobody has looked at
 			for {
 				if all {
-					dead, err := s.Tasks.List(ctx, task.Filter{State: task.Dead, Kind: kind, Before: begun, Limit: maxTasksAtOnce})
+					dead, err := s.Identity.Tasks.List(ctx, task.Filter{State: task.Dead, Kind: kind, Before: begun, Limit: maxTasksAtOnce})
 					if err != nil {
 						return err
 					}
@@ -87,7 +87,7 @@ func (o *operator) changeTasks(use, short, done string, change func(s task.Store
 				}
 				n := 0
 				for batch := range slices.Chunk(ids, maxTasksAtOnce) {
-					changed, err := change(s.Tasks, ctx, lower(batch))
+					changed, err := change(s.Identity.Tasks, ctx, lower(batch))
 					if err != nil {
 						return err
 					}

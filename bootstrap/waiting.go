@@ -24,8 +24,8 @@ const reserve = 3 * time.Second
 // fitSchema brings an embedded store's schema up to date and refuses any other
 // whose schema is not the one this binary was built for.
 func fitSchema(ctx context.Context, c *config.Config, s adapters.Storage, log *slog.Logger) error {
-	if s.Schema.Embedded() {
-		if _, err := s.Schema.Up(ctx); err != nil {
+	if s.Identity.Schema.Embedded() {
+		if _, err := s.Identity.Schema.Up(ctx); err != nil {
 			return c.Err("database.url", err.Error())
 		}
 	}
@@ -40,7 +40,7 @@ func fitSchema(ctx context.Context, c *config.Config, s adapters.Storage, log *s
 	host := cmp.Or(config.Hosts(c.Database.URL), "the database")
 	var away error
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		err := s.Schema.Check(ctx)
+		err := s.Identity.Schema.Check(ctx)
 		switch {
 		case err == nil && away != nil:
 			log.Info("the database answers", "key", "database.url", "host", host)

@@ -74,7 +74,7 @@ func (o *operator) webhooks() *cobra.Command {
 // webhooks from this machine to wherever whoever runs it says.
 func (o *operator) withWebhooks(cmd *cobra.Command, appID string, run func(ctx context.Context, s *integrations.Service, a integrations.App) error) error {
 	return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
-		if err := s.Schema.Check(ctx); err != nil {
+		if err := s.Identity.Schema.Check(ctx); err != nil {
 			return c.Err("database.url", err.Error())
 		}
 		d := newDeps(newLogger(cmd.ErrOrStderr(), "error"))

@@ -22,14 +22,14 @@ import (
 // modules do in the background and periodically.
 func newRunner(c *config.Config, s adapters.Storage, q task.Queue, d adapters.Deps, table []event.Subscription, h handlers, p periods, n *taskMetrics, t trace.Tracer) (*task.Runner, error) {
 	return task.NewRunner(task.Needs{
-		Store: s.Tasks, Queue: q, Clock: d.Clock, Log: d.Log,
+		Store: s.Identity.Tasks, Queue: q, Clock: d.Clock, Log: d.Log,
 		Handlers: slices.Concat(event.Handlers(table), h), Periodic: append(p, retention(c, s, d)),
 		Report: n.report, Trace: t,
 	})
 }
 
 func newRelay(s adapters.Storage, r *task.Runner, table []event.Subscription, log *slog.Logger) *event.Relay {
-	return event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Tasks: s.Tasks, Runner: r, Table: table, Log: log})
+	return event.NewRelay(event.RelayNeeds{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks, Runner: r, Table: table, Log: log})
 }
 
 // forgetAtOnce is how many rows one transaction deletes.
@@ -44,13 +44,19 @@ func retention(c *config.Config, s adapters.Storage, d adapters.Deps) task.Perio
 	return task.Periodic{Kind: "storage.forget", Every: 10 * time.Minute, Longest: 5 * time.Minute, Do: func(ctx context.Context) error {
 		var failed []error
 		for _, forget := range []func() (int, error){
-			func() (int, error) { return s.Outbox.Forget(ctx, d.Clock.Now().Add(-c.Retention.Events), forgetAtOnce) },
-			func() (int, error) { return s.Tasks.Forget(ctx, d.Clock.Now().Add(-c.Retention.Tasks), forgetAtOnce) },
-			func() (int, error) { return s.Idempotency.DeleteExpired(ctx, forgetAtOnce) },
 			func() (int, error) {
-				return s.ListingFeed.DeleteChangesBefore(ctx, d.Clock.Now().Add(-feedRetention), forgetAtOnce)
+				return s.Identity.Outbox.Forget(ctx, d.Clock.Now().Add(-c.Retention.Events), forgetAtOnce)
 			},
-			func() (int, error) { return s.AuditLog.DeleteBefore(ctx, d.Clock.Now().Add(-audit.Keep), forgetAtOnce) },
+			func() (int, error) {
+				return s.Identity.Tasks.Forget(ctx, d.Clock.Now().Add(-c.Retention.Tasks), forgetAtOnce)
+			},
+			func() (int, error) { return s.Identity.Idempotency.DeleteExpired(ctx, forgetAtOnce) },
+			func() (int, error) {
+				return s.Listings.Feed.DeleteChangesBefore(ctx, d.Clock.Now().Add(-feedRetention), forgetAtOnce)
+			},
+			func() (int, error) {
+				return s.Identity.AuditLog.DeleteBefore(ctx, d.Clock.Now().Add(-audit.Keep), forgetAtOnce)
+			},
 		} {
 			for {
 				n, err := forget()
@@ -99,8 +105,8 @@ func settle(ctx context.Context, s adapters.Storage) {
 	ctx, cancel := context.WithTimeout(ctx, settleWithin)
 	defer cancel()
 	for {
-		unsent, _, err := s.Outbox.Lag(ctx)
-		open, wrong := s.Tasks.Backlog(ctx)
+		unsent, _, err := s.Identity.Outbox.Lag(ctx)
+		open, wrong := s.Identity.Tasks.Backlog(ctx)
 		now := time.Now()
 		due := slices.ContainsFunc(open, func(b task.Backlog) bool { return b.State == task.Running || !b.Oldest.After(now) })
 		if err != nil || wrong != nil || unsent == 0 && !due {

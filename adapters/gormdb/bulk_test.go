@@ -30,7 +30,7 @@ func TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated(t *testing.T) {
 		}
 	}
 	stored := func() (n int, position listings.FeedPosition) {
-		position, err := s.ListingFeed.Open(t.Context(), func(*listings.Listing) error { n++; return nil })
+		position, err := s.Listings.Feed.Open(t.Context(), func(*listings.Listing) error { n++; return nil })
 		require.NoError(t, err)
 		return n, position
 	}
@@ -38,17 +38,17 @@ func TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
-	require.Error(t, s.ListingLoader.Load(ctx, load, func(loaded int) {
+	require.Error(t, s.Listings.Loader.Load(ctx, load, func(loaded int) {
 		if n += loaded; n > transaction {
 			cancel()
 		}
 	}))
 	n, after := stored()
 	require.Equal(t, transaction, n)
-	_, err := s.ListingFeed.Since(t.Context(), before, 10)
+	_, err := s.Listings.Feed.Since(t.Context(), before, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition, "the search index must be built anew")
 
-	require.NoError(t, s.ListingLoader.Load(t.Context(), load, func(int) {}))
+	require.NoError(t, s.Listings.Loader.Load(t.Context(), load, func(int) {}))
 	n, end := stored()
 	require.Equal(t, all, n)
 	require.NotEqual(t, after, end)

@@ -15,21 +15,37 @@ func Open(_ context.Context, url string, d adapters.Deps) (adapters.Storage, err
 	return db.Storage(), nil
 }
 
-// Storage is the database in the form of the socket.
+// Storage returns the repositories of all modules.
 func (db *DB) Storage() adapters.Storage {
 	outbox := Outbox{db}
-	return adapters.Storage{
-		Tx: db, Events: outbox, Outbox: outbox, Tasks: Tasks{db},
-		Users: Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, Browsers: Browsers{db}, MailTokens: MailTokens{db}, EmailChanges: EmailChanges{db}, EmailUndos: EmailUndos{db}, EmployerSettings: EmployerSettings{db}, OptOuts: OptOuts{db}, SecondFactors: SecondFactors{db},
-		Applications: Applications{db}, Appointments: Appointments{db}, Letters: Letters{db}, Exports: Exports{db},
-		Profiles: Profiles{db}, Bookmarks: Bookmarks{db}, Onboardings: Onboardings{db}, Dismissals: Dismissals{db},
-		Documents: Documents{db}, DocumentFiles: DocumentFiles{db},
-		Notifications: Notifications{db}, Activities: Activities{db}, Searches: SavedSearches{db}, Alerts: Alerts{db}, SeekerTraces: Traces{db},
-		Listings: Listings{db}, ListingLoader: Listings{db}, ListingFeed: Feed{db}, ListingViews: Views{db},
-		Subscriptions: Subscriptions{db}, Charges: Charges{db},
-		Apps: Apps{db}, Usage: Usage{db}, Grants: Grants{db}, Consents: Consents{db}, Webhooks: Webhooks{db},
-		Audit: Audit{db}, AuditLog: Audit{db},
-		Idempotency: Idempotency{db}, ListingChanges: db.listingChanges.Load,
+	database := adapters.Database{
+		Tx: db, Events: outbox, Outbox: outbox, Tasks: Tasks{db}, Idempotency: Idempotency{db}, Retention: Retention{db},
 		Schema: Schema{db}, Claim: db.Claim, Ping: db.Ping, Close: db.Close,
+	}
+	return adapters.Storage{
+		Identity: adapters.IdentityStorage{
+			Database: database,
+			Users:    Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, Browsers: Browsers{db}, MailTokens: MailTokens{db},
+			EmailChanges: EmailChanges{db}, EmailUndos: EmailUndos{db}, EmployerSettings: EmployerSettings{db}, OptOuts: OptOuts{db},
+			SecondFactors: SecondFactors{db}, Audit: Audit{db}, AuditLog: Audit{db},
+		},
+		Listings: adapters.ListingsStorage{
+			Database: database,
+			Listings: Listings{db}, Loader: Listings{db}, Feed: Feed{db}, Views: Views{db}, Changes: db.listingChanges.Load,
+		},
+		Hiring: adapters.HiringStorage{
+			Database:     database,
+			Applications: Applications{db}, Appointments: Appointments{db}, Letters: Letters{db}, Exports: Exports{db},
+		},
+		Jobseeker: adapters.JobseekerStorage{
+			Database: database,
+			Profiles: Profiles{db}, Notifications: Notifications{db}, Activities: Activities{db}, Bookmarks: Bookmarks{db}, Onboardings: Onboardings{db},
+			Documents: Documents{db}, DocumentFiles: DocumentFiles{db}, Dismissals: Dismissals{db}, Searches: SavedSearches{db}, Alerts: Alerts{db}, Traces: Traces{db},
+		},
+		Billing: adapters.BillingStorage{Database: database, Subscriptions: Subscriptions{db}, Charges: Charges{db}},
+		Integrations: adapters.IntegrationsStorage{
+			Database: database,
+			Apps:     Apps{db}, Usage: Usage{db}, Grants: Grants{db}, Consents: Consents{db}, Webhooks: Webhooks{db},
+		},
 	}
 }

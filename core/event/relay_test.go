@@ -21,7 +21,7 @@ import (
 
 func record(t *testing.T, s adapters.Storage, events ...event.Event) {
 	t.Helper()
-	require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Events.Record(ctx, events...) }))
+	require.NoError(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Identity.Events.Record(ctx, events...) }))
 }
 
 func TestEverySubscriberHearsOnceWhatItAskedFor(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAnEventThatNobodyCanReadIsSetAsideAtOnce(t *testing.T) {
 	})
 	record(t, s, odd{At: "no moment"})
 	w.All(t)
-	dead, err := s.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
+	dead, err := s.Identity.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, dead, 1)
 }
@@ -106,9 +106,9 @@ func TestARunningRelayIsWokenByACommitAndStopsWhenItIsTold(t *testing.T) {
 	heard := make(chan string, 1)
 	log := slog.New(slog.DiscardHandler)
 	table := []event.Subscription{event.On("a", func(_ context.Context, e event.JobCreated) error { heard <- e.JobID; return nil })}
-	runner, err := task.NewRunner(task.Needs{Store: s.Tasks, Queue: localtasks.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
+	runner, err := task.NewRunner(task.Needs{Store: s.Identity.Tasks, Queue: localtasks.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
 	require.NoError(t, err)
-	r := event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Tasks: s.Tasks, Runner: runner, Table: table, Log: log})
+	r := event.NewRelay(event.RelayNeeds{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks, Runner: runner, Table: table, Log: log})
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { r.Run(ctx) })
@@ -126,7 +126,7 @@ func TestAnEventWhoseClaimerDiedIsCarriedByAnother(t *testing.T) {
 	heard := 0
 	w := kit.NewWork(t, s, clk, []event.Subscription{event.On("a", func(context.Context, event.JobCreated) error { heard++; return nil })})
 	record(t, s, event.JobCreated{JobID: "1"})
-	_, err := s.Outbox.Claim(t.Context(), 10, 30*time.Second)
+	_, err := s.Identity.Outbox.Claim(t.Context(), 10, 30*time.Second)
 	require.NoError(t, err)
 	w.All(t)
 	require.Zero(t, heard)

@@ -29,7 +29,7 @@ func (r *justBefore) Do(ctx context.Context, fn func(ctx context.Context) error)
 }
 
 // before has something done before the nth transaction from now.
-func (d *till) before(nth int, do func()) { d.Tx = &justBefore{d.store.Tx, nth, do} }
+func (d *till) before(nth int, do func()) { d.Tx = &justBefore{d.store.Billing.Tx, nth, do} }
 
 func TestWhoDeletesTheirAccountWhileTheyBuyIsNotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
@@ -63,6 +63,6 @@ func TestNothingIsLeftOfWhoDeletesTheirAccountWhileTheProviderThinks(t *testing.
 		d.clock.Advance(2 * time.Hour)
 		require.NoError(t, d.Renew(t.Context()), "which writes it down as nobody's")
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
-		require.Error(t, d.store.Subscriptions.Save(t.Context(), billing.NewSubscription(owner)), "there is no row to save")
+		require.Error(t, d.store.Billing.Subscriptions.Save(t.Context(), billing.NewSubscription(owner)), "there is no row to save")
 	})
 }

@@ -80,17 +80,17 @@ func TestWhatCannotBeChargedIsTriedAgainLaterAndHoldsUpNobody(t *testing.T) {
 		me := seeker()
 		d.buy(me, "premium", "pm_one")
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
-		require.NoError(t, d.store.Tx.Do(t.Context(), func(ctx context.Context) error {
-			sub, err := d.store.Subscriptions.Lock(ctx, owner)
+		require.NoError(t, d.store.Billing.Tx.Do(t.Context(), func(ctx context.Context) error {
+			sub, err := d.store.Billing.Subscriptions.Lock(ctx, owner)
 			if err != nil {
 				return err
 			}
 			sub.Method = billing.Method{}
-			return d.store.Subscriptions.Save(ctx, sub)
+			return d.store.Billing.Subscriptions.Save(ctx, sub)
 		}))
 		d.clock.Advance(40 * day)
 		require.ErrorContains(t, d.Renew(t.Context()), "no way to charge")
-		due, err := d.store.Subscriptions.Due(t.Context(), d.clock.Now(), 10)
+		due, err := d.store.Billing.Subscriptions.Due(t.Context(), d.clock.Now(), 10)
 		require.NoError(t, err)
 		require.Empty(t, due, "others are due before it is again")
 		d.clock.Advance(time.Hour)
@@ -181,7 +181,7 @@ func TestWhatWasPaidOutlivesTheAccountAndSaysNothingOfThePerson(t *testing.T) {
 		d.gone[late.UserID] = true
 		d.pass(time.Hour)
 		require.Equal(t, "basic", d.now(late).Subscription.Plan)
-		waiting, err := d.store.Charges.Waiting(t.Context(), d.clock.Now().Add(1000*day), 10)
+		waiting, err := d.store.Billing.Charges.Waiting(t.Context(), d.clock.Now().Add(1000*day), 10)
 		require.NoError(t, err)
 		require.Empty(t, waiting, "it has its answer")
 		d.pass(20 * day)

@@ -135,10 +135,10 @@ func open(t testing.TB, on opener) *board {
 	t.Helper()
 	b := &board{t: t, clock: kit.NewClock(), posts: map[string]hiring.Posting{}, gone: map[string]bool{}, left: map[string]auth.Permission{}, quiet: map[string]bool{}, intros: map[string]*hiring.Introduction{}}
 	b.store = on(t, b.clock)
-	b.Service = hiring.New(hiring.Needs{Tx: b.store.Tx, Events: b.store.Events, Audit: b.store.Audit, Clock: b.clock, NewID: stores.NewID,
-		Applications: b.store.Applications, Appointments: b.store.Appointments, Letters: b.store.Letters, Listings: b, People: b, Organizations: b, Wishes: b,
-		Tasks: b.store.Tasks, Mailer: b, Limiter: locallimit.New(b.clock), PublicURL: "https://jobs.example.org",
-		Sealer: b, Files: keeping(t), Exports: b.store.Exports, Tables: map[string]hiring.Table{"jobs": &b.table}})
+	b.Service = hiring.New(hiring.Needs{Tx: b.store.Hiring.Tx, Events: b.store.Hiring.Events, Audit: b.store.Identity.Audit, Clock: b.clock, NewID: stores.NewID,
+		Applications: b.store.Hiring.Applications, Appointments: b.store.Hiring.Appointments, Letters: b.store.Hiring.Letters, Listings: b, People: b, Organizations: b, Wishes: b,
+		Tasks: b.store.Hiring.Tasks, Mailer: b, Limiter: locallimit.New(b.clock), PublicURL: "https://jobs.example.org",
+		Sealer: b, Files: keeping(t), Exports: b.store.Hiring.Exports, Tables: map[string]hiring.Table{"jobs": &b.table}})
 	b.work = kit.NewWork(t, b.store, b.clock, []event.Subscription{
 		event.OnID("received", b.OnApplicationSubmitted), event.OnID("status", b.MailStatusChanged).In(task.Mail),
 		event.On("export", b.MailExport).In(task.Mail),
@@ -180,7 +180,7 @@ func (b *board) apply(by auth.Actor, listing string) hiring.Application {
 // told are the events that have been recorded since the last call.
 func (b *board) told() (out []string) {
 	b.t.Helper()
-	got, err := b.store.Outbox.Claim(b.t.Context(), 1000, time.Hour)
+	got, err := b.store.Hiring.Outbox.Claim(b.t.Context(), 1000, time.Hour)
 	require.NoError(b.t, err)
 	for _, e := range got {
 		switch e.Type {
@@ -197,7 +197,7 @@ func (b *board) told() (out []string) {
 		default:
 			out = append(out, e.Type)
 		}
-		require.NoError(b.t, b.store.Outbox.MarkSent(b.t.Context(), e.ID))
+		require.NoError(b.t, b.store.Hiring.Outbox.MarkSent(b.t.Context(), e.ID))
 	}
 	return out
 }

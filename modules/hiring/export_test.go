@@ -224,9 +224,9 @@ func TestAnExportThatCannotBeWrittenSaysSo(t *testing.T) {
 
 	// An operator mends what was wrong and has the job done again.
 	b.table.failures.Store(0)
-	dead, err := b.store.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
+	dead, err := b.store.Hiring.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(t, err)
-	_, err = b.store.Tasks.Retry(t.Context(), []string{dead[0].ID})
+	_, err = b.store.Hiring.Tasks.Retry(t.Context(), []string{dead[0].ID})
 	require.NoError(t, err)
 	require.Len(t, b.mailed(), 1)
 	v, err = b.MyExport(t.Context(), st, e.ID)

@@ -51,7 +51,7 @@ func TestEventsSayWhoseApplicationItIs(t *testing.T) {
 	ann, st := seeker(), employer()
 	a := b.apply(ann, b.post(st))
 	require.NoError(t, b.decide(st, a.ID, "review"))
-	got, err := b.store.Outbox.Claim(b.t.Context(), 10, time.Hour)
+	got, err := b.store.Hiring.Outbox.Claim(b.t.Context(), 10, time.Hour)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
 	require.JSONEq(t, fmt.Sprintf(`{"application_id":%q,"job_id":%q,"organization_id":%q,"candidate_id":%q,"status":"pending","submitted_at":"2026-03-17T10:30:00Z"}`,

@@ -97,7 +97,7 @@ func TestTheLastAddressAskedForCounts(t *testing.T) {
 		require.Empty(t, pending)
 		h.clock.Advance(8 * 24 * time.Hour)
 		require.NoError(t, h.Forget(t.Context()))
-		_, err = h.store.EmailChanges.Find(t.Context(), jo.Account.ID)
+		_, err = h.store.Identity.EmailChanges.Find(t.Context(), jo.Account.ID)
 		require.ErrorIs(t, err, identity.ErrNoEmailChange)
 	})
 }

@@ -44,12 +44,12 @@ func TestADeletedAccountLeavesARowWithoutAPerson(t *testing.T) {
 		require.Equal(t, "jobseeker", h.deleted.all[0].Kind)
 		// An invitation whose writer had found the account before it ended.
 		late := identity.NewInvitation(stores.NewID(), boss.OrganizationID, jo.Account.ID, "Jo", "jo@example.org", identity.Viewer, h.clock.Now())
-		_, err = h.store.Organizations.Invite(t.Context(), late, h.clock.Now())
+		_, err = h.store.Identity.Organizations.Invite(t.Context(), late, h.clock.Now())
 		require.NoError(t, err)
 		h.clock.Advance(time.Minute)
 		h.work.All(t)
 		require.Len(t, h.deleted.all, 2, "once more, for what was being written")
-		fresh, err := h.store.Organizations.Invite(t.Context(), late, h.clock.Now())
+		fresh, err := h.store.Identity.Organizations.Invite(t.Context(), late, h.clock.Now())
 		require.NoError(t, err)
 		require.True(t, fresh, "the first one is gone")
 
@@ -232,7 +232,7 @@ func TestADeletionThatFailsLeavesTheAccountAsItWas(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		bossIn := h.employer("boss@example.org")
 		boss := h.actor(bossIn)
-		err := h.store.Tx.Do(t.Context(), func(ctx context.Context) error {
+		err := h.store.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 			return errors.Join(h.DeleteEmployerAccount(ctx, boss), errors.New("the power went out"))
 		})
 		require.ErrorContains(t, err, "the power went out")

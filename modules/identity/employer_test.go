@@ -175,14 +175,14 @@ func TestANewNameIsToldOfTwice(t *testing.T) {
 	boss := h.actor(h.employer("boss@example.org"))
 	told := func() (n int) {
 		t.Helper()
-		got, err := h.store.Outbox.Claim(t.Context(), 100, time.Minute)
+		got, err := h.store.Identity.Outbox.Claim(t.Context(), 100, time.Minute)
 		require.NoError(t, err)
 		for _, e := range got {
 			if e.Type == "organization.renamed" {
 				require.Equal(t, boss.OrganizationID, e.Subject)
 				n++
 			}
-			require.NoError(t, h.store.Outbox.MarkSent(t.Context(), e.ID))
+			require.NoError(t, h.store.Identity.Outbox.MarkSent(t.Context(), e.ID))
 		}
 		return n
 	}

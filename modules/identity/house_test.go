@@ -80,10 +80,10 @@ func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *hous
 	clk := kit.NewClock()
 	h := &house{t: t, clock: clk, store: on(t, clk), hasher: &countingHasher{}, box: &mailbox{}, deleted: &told[event.AccountDeleted]{}}
 	h.Service = identity.New(identity.Needs{
-		Tx: h.store.Tx, Events: h.store.Events, Audit: h.store.Audit, AuditLog: h.store.AuditLog, Clock: clk, NewID: stores.NewID,
-		Users: h.store.Users, Organizations: h.store.Organizations, Sessions: h.store.Sessions, Browsers: h.store.Browsers, MailTokens: h.store.MailTokens,
-		EmailChanges: h.store.EmailChanges, EmailUndos: h.store.EmailUndos, EmployerSettings: h.store.EmployerSettings, OptOuts: h.store.OptOuts, Tasks: h.store.Tasks,
-		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, Programs: noPrograms{}, Mailboxes: mailboxes.Keys{}, Sealer: plainSeals{}, SecondFactors: h.store.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: plainVault{}, PublicURL: "https://locum.example",
+		Tx: h.store.Identity.Tx, Events: h.store.Identity.Events, Audit: h.store.Identity.Audit, AuditLog: h.store.Identity.AuditLog, Clock: clk, NewID: stores.NewID,
+		Users: h.store.Identity.Users, Organizations: h.store.Identity.Organizations, Sessions: h.store.Identity.Sessions, Browsers: h.store.Identity.Browsers, MailTokens: h.store.Identity.MailTokens,
+		EmailChanges: h.store.Identity.EmailChanges, EmailUndos: h.store.Identity.EmailUndos, EmployerSettings: h.store.Identity.EmployerSettings, OptOuts: h.store.Identity.OptOuts, Tasks: h.store.Identity.Tasks,
+		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, Programs: noPrograms{}, Mailboxes: mailboxes.Keys{}, Sealer: plainSeals{}, SecondFactors: h.store.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: plainVault{}, PublicURL: "https://locum.example",
 	})
 	h.work = kit.NewWork(t, h.store, clk, []event.Subscription{
 		event.On("a", h.OnUserRegistered), event.On("b", h.OnPasswordResetRequested), event.On("c", h.OnPasswordChanged),

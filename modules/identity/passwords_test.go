@@ -114,7 +114,7 @@ func TestForgotPassword_UnknownAddress_WritesNothingInTheSameTime(t *testing.T) 
 	}
 	known, unknown := took("jo@example.org"), took("unknown@example.org")
 	require.InEpsilon(t, known, unknown, 0.1)
-	events, err := h.store.Outbox.Claim(h.t.Context(), 10, time.Minute)
+	events, err := h.store.Identity.Outbox.Claim(h.t.Context(), 10, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, events, 3, "of the known address")
 }
@@ -192,7 +192,7 @@ func TestResetPassword_LinkOfAFormerAddress_IsRefused(t *testing.T) {
 	jo := h.jobseeker("jo@example.org")
 	h.move(jo, "next@example.org")
 	link, secret := identity.NewMailToken(jo.Account.ID, "jo@example.org", identity.ForReset, h.clock.Now())
-	require.NoError(t, h.store.MailTokens.Add(t.Context(), link))
+	require.NoError(t, h.store.Identity.MailTokens.Add(t.Context(), link))
 	err := h.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: secret, Password: better})
 	require.ErrorIs(t, err, fault.ErrInvalid)
 	_, err = h.login("next@example.org", password)

@@ -155,7 +155,7 @@ func (h *house) hasSecondFactor(email, password string) bool {
 // was removed.
 func (h *house) auditedReset(userID string) bool {
 	h.t.Helper()
-	entries, err := h.store.AuditLog.List(h.t.Context(), audit.Filter{Action: audit.SecondFactorReset, About: userID}, page.Request{Number: 1, Size: 10})
+	entries, err := h.store.Identity.AuditLog.List(h.t.Context(), audit.Filter{Action: audit.SecondFactorReset, About: userID}, page.Request{Number: 1, Size: 10})
 	require.NoError(h.t, err)
 	return len(entries.Items) == 1
 }

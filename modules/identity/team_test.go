@@ -65,7 +65,7 @@ func TestAnInvitedPersonIsOnTheListAtOnceAndKeepsTheId(t *testing.T) {
 	require.Equal(t, identity.MemberActive, h.team(a)["New@example.org"].Status)
 	_, err = h.login("new@example.org", password)
 	require.NoError(t, err)
-	u, err := h.store.Users.Find(h.t.Context(), m.UserID)
+	u, err := h.store.Identity.Users.Find(h.t.Context(), m.UserID)
 	require.NoError(t, err)
 	require.False(t, u.EmailVerifiedAt.IsZero(), "the token came by mail")
 }

@@ -51,8 +51,8 @@ func onEach(t *testing.T, test func(t *testing.T, d *desk)) {
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
 		d := &desk{clock: kit.NewClock(), paid: integrations.Free}
 		d.store = open(t, d.clock)
-		d.Service = integrations.New(integrations.Needs{Tx: d.store.Tx, Events: d.store.Events, Audit: d.store.Audit, Clock: d.clock, NewID: stores.NewID,
-			Apps: d.store.Apps, Usage: d.store.Usage, People: d, Payments: d, Limiter: locallimit.New(d.clock), Grants: d.store.Grants, Consents: d.store.Consents, Webhooks: d.store.Webhooks, Tasks: d.store.Tasks})
+		d.Service = integrations.New(integrations.Needs{Tx: d.store.Integrations.Tx, Events: d.store.Integrations.Events, Audit: d.store.Identity.Audit, Clock: d.clock, NewID: stores.NewID,
+			Apps: d.store.Integrations.Apps, Usage: d.store.Integrations.Usage, People: d, Payments: d, Limiter: locallimit.New(d.clock), Grants: d.store.Integrations.Grants, Consents: d.store.Integrations.Consents, Webhooks: d.store.Integrations.Webhooks, Tasks: d.store.Integrations.Tasks})
 		d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 			event.On("integrations.erase", d.OnAccountDeleted),
 			event.On("integrations.plan", d.OnSubscriptionChanged),
@@ -66,13 +66,13 @@ func (d *desk) developer(t *testing.T) auth.Actor {
 	t.Helper()
 	now := d.clock.Now()
 	u := identity.User{ID: stores.NewID(), Email: stores.NewID() + "@example.org", Name: "Dev", Kind: identity.KindJobseeker, Status: identity.UserActive, Registered: true, PasswordHash: "h", CreatedAt: now, UpdatedAt: now, Version: 1}
-	require.NoError(t, d.store.Users.Add(t.Context(), &u))
+	require.NoError(t, d.store.Identity.Users.Add(t.Context(), &u))
 	return auth.Actor{UserID: u.ID, Seeker: true, ConfirmedAt: now}
 }
 
 func (d *desk) tell(t *testing.T, e event.Event) {
 	t.Helper()
-	require.NoError(t, d.store.Tx.Do(t.Context(), func(ctx context.Context) error { return d.store.Events.Record(ctx, e) }))
+	require.NoError(t, d.store.Integrations.Tx.Do(t.Context(), func(ctx context.Context) error { return d.store.Integrations.Events.Record(ctx, e) }))
 	d.work.All(t)
 }
 

@@ -65,8 +65,8 @@ func withPost(t *testing.T, test func(t *testing.T, p *post)) {
 		p := &post{desk: &desk{clock: kit.NewClock()}, sees: map[string]integrations.Sight{}, answers: answering(200)}
 		s := open(t, p.clock)
 		p.store = s
-		p.Service = integrations.New(integrations.Needs{Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: p.clock, NewID: stores.NewID, Apps: s.Apps, Usage: s.Usage, People: p, Consents: s.Consents,
-			Webhooks: s.Webhooks, Tasks: s.Tasks, Limiter: locallimit.New(p.clock), Sender: p, Vault: p, Postings: p, Owners: p, Mailer: p, PublicURL: "https://jobs.example.org"})
+		p.Service = integrations.New(integrations.Needs{Tx: s.Integrations.Tx, Events: s.Integrations.Events, Audit: s.Identity.Audit, Clock: p.clock, NewID: stores.NewID, Apps: s.Integrations.Apps, Usage: s.Integrations.Usage, People: p, Consents: s.Integrations.Consents,
+			Webhooks: s.Integrations.Webhooks, Tasks: s.Integrations.Tasks, Limiter: locallimit.New(p.clock), Sender: p, Vault: p, Postings: p, Owners: p, Mailer: p, PublicURL: "https://jobs.example.org"})
 		p.work = kit.NewWork(t, s, p.clock, []event.Subscription{
 			event.OnEnvelope("tell-closed", p.TellJobClosed), event.OnEnvelope("tell-submitted", p.TellSubmitted),
 		}, p.Handlers()...)
@@ -184,7 +184,7 @@ func TestOfAnApplicationHearWhoMaySeeItWhenItIsSent(t *testing.T) {
 			return d
 		}
 		require.Contains(t, shown().Body, applicant.UserID)
-		require.NoError(t, p.store.Consents.Withdraw(t.Context(), applicant.UserID, hook.AppID))
+		require.NoError(t, p.store.Integrations.Consents.Withdraw(t.Context(), applicant.UserID, hook.AppID))
 		p.clock.Advance(time.Hour)
 		p.work.All(t)
 		require.Len(t, p.sent, 1, "consent was withdrawn before the next attempt")

@@ -114,9 +114,9 @@ func TestABookmarkIsItsOwnersAlone(t *testing.T) {
 func TestTheNumberOfBookmarksHasAnEndAlsoAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
-		require.NoError(t, d.store.Tx.Do(ctx, func(ctx context.Context) error {
+		require.NoError(t, d.store.Jobseeker.Tx.Do(ctx, func(ctx context.Context) error {
 			for range jobseeker.MaxBookmarks - 5 {
-				if _, err := d.store.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: stores.NewID(), UserID: who.UserID, ListingID: stores.NewID(), SavedAt: d.clock.Now()}); err != nil {
+				if _, err := d.store.Jobseeker.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: stores.NewID(), UserID: who.UserID, ListingID: stores.NewID(), SavedAt: d.clock.Now()}); err != nil {
 					return err
 				}
 			}

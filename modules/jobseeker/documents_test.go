@@ -257,7 +257,7 @@ func TestDocumentsTakeSoMuchRoomAndNoMore(t *testing.T) {
 		doc, err := d.Upload(ctx, who, upload("four"))
 		require.NoError(t, err)
 		big := jobseeker.Document{ID: stores.NewID(), UserID: who.UserID, Type: jobseeker.CV, Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: stores.NewID()}, Form: jobseeker.AsText, Size: jobseeker.MaxDocumentBytes - 5}}
-		require.NoError(t, d.store.Documents.Add(ctx, big))
+		require.NoError(t, d.store.Jobseeker.Documents.Add(ctx, big))
 		_, err = d.Upload(ctx, who, upload("12"))
 		require.ErrorIs(t, err, jobseeker.ErrDocumentsTooLarge)
 		_, err = d.ChangeDocument(ctx, who, doc.ID, jobseeker.ChangeDocumentInput{Content: new("five5")})
@@ -273,7 +273,7 @@ func TestDocumentsTakeSoMuchRoomAndNoMore(t *testing.T) {
 
 func usage(ctx context.Context, t *testing.T, d *desk, who auth.Actor) jobseeker.Usage {
 	t.Helper()
-	u, err := d.store.Documents.Usage(ctx, who.UserID)
+	u, err := d.store.Jobseeker.Documents.Usage(ctx, who.UserID)
 	require.NoError(t, err)
 	return u
 }
@@ -290,7 +290,7 @@ func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 
 		// A process that dies between the file and its row leaves a reservation.
 		orphan := stores.NewID()
-		require.NoError(t, d.store.DocumentFiles.Reserve(ctx, who.UserID, jobseeker.DocumentFile{ID: orphan, Extension: ".pdf"}, d.clock.Now().Add(time.Hour)))
+		require.NoError(t, d.store.Jobseeker.DocumentFiles.Reserve(ctx, who.UserID, jobseeker.DocumentFile{ID: orphan, Extension: ".pdf"}, d.clock.Now().Add(time.Hour)))
 		d.files.keys["documents/"+orphan+".pdf"] = true
 		d.periodic("jobseeker.files-left")
 		require.Equal(t, 1, d.files.count(), "it may still come")
@@ -326,12 +326,12 @@ func TestContent_FileWithoutExtension_Found(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		file := jobseeker.DocumentFile{ID: stores.NewID()} // as before names had an extension
-		require.NoError(t, d.store.DocumentFiles.Reserve(ctx, who.UserID, file, d.clock.Now().Add(time.Hour)))
+		require.NoError(t, d.store.Jobseeker.DocumentFiles.Reserve(ctx, who.UserID, file, d.clock.Now().Add(time.Hour)))
 		require.NoError(t, d.files.Put(ctx, "documents/"+file.ID, func(w io.Writer) error { _, err := io.WriteString(w, "I am a nurse."); return err }))
 		doc := jobseeker.Document{ID: stores.NewID(), UserID: who.UserID, Type: jobseeker.CV, Title: "CV",
 			Content: jobseeker.Content{File: file, Size: 13, Form: jobseeker.AsText, MediaType: jobseeker.PlainText}}
-		require.NoError(t, d.store.DocumentFiles.Use(ctx, who.UserID, file.ID, d.clock.Now()))
-		require.NoError(t, d.store.Documents.Add(ctx, doc))
+		require.NoError(t, d.store.Jobseeker.DocumentFiles.Use(ctx, who.UserID, file.ID, d.clock.Now()))
+		require.NoError(t, d.store.Jobseeker.Documents.Add(ctx, doc))
 		got, err := d.DownloadDocument(ctx, who, doc.ID)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.Download{Name: "CV.txt", MediaType: jobseeker.PlainText, Body: []byte("I am a nurse.")}, got)

@@ -221,9 +221,9 @@ func open(t testing.TB, on opener) *desk {
 	store, err := filestore.Open(t.TempDir())
 	require.NoError(t, err)
 	d.files = &shelf{Store: store, keys: map[string]bool{}}
-	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Tx, Clock: d.clock, NewID: stores.NewID, Tasks: d.store.Tasks,
-		Documents: d.store.Documents, DocumentFiles: d.store.DocumentFiles, FileTypes: filetypes.Documents{}, Files: d.files,
-		Profiles: d.store.Profiles, Accounts: d, Bookmarks: d.store.Bookmarks, Onboardings: d.store.Onboardings, Applied: d, Dismissals: d.store.Dismissals, Plans: d, Notifications: d.store.Notifications, Activities: d.store.Activities, Searches: d.store.Searches, Alerts: d.store.Alerts, Traces: d.store.SeekerTraces,
+	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Jobseeker.Tx, Clock: d.clock, NewID: stores.NewID, Tasks: d.store.Jobseeker.Tasks,
+		Documents: d.store.Jobseeker.Documents, DocumentFiles: d.store.Jobseeker.DocumentFiles, FileTypes: filetypes.Documents{}, Files: d.files,
+		Profiles: d.store.Jobseeker.Profiles, Accounts: d, Bookmarks: d.store.Jobseeker.Bookmarks, Onboardings: d.store.Jobseeker.Onboardings, Applied: d, Dismissals: d.store.Jobseeker.Dismissals, Plans: d, Notifications: d.store.Jobseeker.Notifications, Activities: d.store.Jobseeker.Activities, Searches: d.store.Jobseeker.Searches, Alerts: d.store.Jobseeker.Alerts, Traces: d.store.Jobseeker.Traces,
 		Listings: d, People: d, Mailer: d, Sealer: d, PublicURL: "https://jobs.example.org"})
 	d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 		event.OnID("test.submitted", d.OnApplicationSubmitted),
@@ -255,7 +255,7 @@ func (d *desk) post(title string) string {
 // happens records the events and does all that follows.
 func (d *desk) happens(events ...event.Event) {
 	d.t.Helper()
-	require.NoError(d.t, d.store.Tx.Do(d.t.Context(), func(ctx context.Context) error { return d.store.Events.Record(ctx, events...) }))
+	require.NoError(d.t, d.store.Jobseeker.Tx.Do(d.t.Context(), func(ctx context.Context) error { return d.store.Jobseeker.Events.Record(ctx, events...) }))
 	d.work.All(d.t)
 }
 

@@ -129,7 +129,7 @@ func TestADeletedUserIsForgottenWithTheirFiles(t *testing.T) {
 		require.NoError(t, d.OnAccountDeleted(ctx, event.AccountDeleted{UserID: who.UserID}), "it is told again after a while")
 		d.work.All(t)
 		require.Equal(t, 1, d.files.count())
-		p, err := d.store.Profiles.Find(ctx, who.UserID)
+		p, err := d.store.Jobseeker.Profiles.Find(ctx, who.UserID)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.NewProfile(who.UserID), p)
 		theirs, err := d.MyDocuments(ctx, other, firstPage)

@@ -72,7 +72,7 @@ func newAlertsBench(b *testing.B) *alertsBench {
 	s := stores.Postgres(b, clk)
 	x := &alertsBench{Storage: s, random: rand.New(rand.NewPCG(1, 2))}
 	x.Service = listings.New(listings.Needs{
-		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings, Views: s.ListingViews,
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings.Listings, Views: s.Listings.Views,
 		Engine: stores.Engine(b, s), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: employers{},
 	})
 	v, err := search.Load()
@@ -83,7 +83,7 @@ func newAlertsBench(b *testing.B) *alertsBench {
 		}
 	}
 	x.random.Shuffle(len(x.roles), func(i, j int) { x.roles[i], x.roles[j] = x.roles[j], x.roles[i] })
-	require.NoError(b, s.Tx.Do(b.Context(), func(ctx context.Context) error {
+	require.NoError(b, s.Identity.Tx.Do(b.Context(), func(ctx context.Context) error {
 		for seen := map[jobseeker.Terms]bool{}; len(seen) < savedSearches; {
 			terms := x.terms()
 			if seen[terms] {
@@ -91,7 +91,7 @@ func newAlertsBench(b *testing.B) *alertsBench {
 			}
 			seen[terms] = true
 			saved := jobseeker.Search{ID: stores.NewID(), UserID: stores.NewID(), Name: "Search", Terms: terms, Resolved: terms.Query, CreatedAt: clk.Now()}
-			if err := s.Searches.Add(ctx, saved); err != nil {
+			if err := s.Jobseeker.Searches.Add(ctx, saved); err != nil {
 				return err
 			}
 		}
@@ -153,7 +153,7 @@ func (x *alertsBench) run(b *testing.B, svc *listings.Service) (matches int) {
 	g, err := svc.Gather(ctx, ids)
 	require.NoError(b, err)
 	for last := ""; ; {
-		page, err := x.Searches.After(ctx, last, 1_000)
+		page, err := x.Jobseeker.Searches.After(ctx, last, 1_000)
 		require.NoError(b, err)
 		for _, saved := range page {
 			found, err := g.Matching(ctx, listings.FindKey{Text: saved.Resolved, Location: saved.Location, ContractType: saved.ContractType})

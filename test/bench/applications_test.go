@@ -28,8 +28,8 @@ func BenchmarkApply(b *testing.B) {
 	url := kit.PostgresURL(b)
 	s, err := gormdb.Open(b.Context(), url, adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
-	defer func() { _ = s.Close() }()
-	_, err = s.Schema.Up(b.Context())
+	defer func() { _ = s.Identity.Close() }()
+	_, err = s.Identity.Schema.Up(b.Context())
 	require.NoError(b, err)
 	settings, err := pgxpool.ParseConfig(url)
 	require.NoError(b, err)
@@ -66,7 +66,7 @@ func BenchmarkApply(b *testing.B) {
 	for range rounds {
 		ours += rate(func(ctx context.Context) error {
 			a, e := candidacy()
-			return s.Applications.Add(ctx, a, e)
+			return s.Hiring.Applications.Add(ctx, a, e)
 		})
 		limit += rate(func(ctx context.Context) error {
 			a, e := candidacy()

@@ -78,7 +78,7 @@ func recordEvents(b *testing.B, s adapters.Storage, n int) {
 		for i := range events {
 			events[i] = event.JobCreated{JobID: stores.NewID(), OrganizationID: stores.NewID()}
 		}
-		require.NoError(b, s.Tx.Do(b.Context(), func(ctx context.Context) error { return s.Events.Record(ctx, events...) }))
+		require.NoError(b, s.Identity.Tx.Do(b.Context(), func(ctx context.Context) error { return s.Identity.Events.Record(ctx, events...) }))
 	}
 }
 
@@ -92,9 +92,9 @@ func BenchmarkOutbox(b *testing.B) {
 	table := []event.Subscription{event.On("nothing", func(context.Context, event.JobCreated) error { reacted.Add(1); return nil })}
 	relay := func(b *testing.B, s adapters.Storage, q task.Queue) (*event.Relay, *task.Runner) {
 		b.Helper()
-		runner, err := task.NewRunner(task.Needs{Store: s.Tasks, Queue: q, Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
+		runner, err := task.NewRunner(task.Needs{Store: s.Identity.Tasks, Queue: q, Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
 		require.NoError(b, err)
-		return event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Tasks: s.Tasks, Runner: runner, Table: table, Log: log}), runner
+		return event.NewRelay(event.RelayNeeds{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks, Runner: runner, Table: table, Log: log}), runner
 	}
 	report := func(b *testing.B, ours, limit float64) {
 		b.Helper()
@@ -137,7 +137,7 @@ func BenchmarkOutbox(b *testing.B) {
 			working.Go(func() { r.Run(ctx) })
 			require.Eventually(b, func() bool { return reacted.Load() == int64((round+1)*events) }, time.Minute, time.Millisecond)
 			require.Eventually(b, func() bool {
-				left, err := s.Tasks.Backlog(b.Context())
+				left, err := s.Identity.Tasks.Backlog(b.Context())
 				return err == nil && len(left) == 0
 			}, time.Minute, time.Millisecond)
 			ours += events / time.Since(begun).Seconds()

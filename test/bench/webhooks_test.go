@@ -137,7 +137,7 @@ func newHookStage(b *testing.B, env func(b *testing.B, dir string) []string) *ho
 	var err error
 	s.storage, err = gormdb.Open(b.Context(), database, adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
-	b.Cleanup(func() { _ = s.storage.Close() })
+	b.Cleanup(func() { _ = s.storage.Identity.Close() })
 	s.receiver = httptest.NewServer(http.HandlerFunc(s.receive))
 	b.Cleanup(func() { s.receiver.CloseClientConnections(); s.receiver.Close() }) // also those that hang
 
@@ -236,7 +236,7 @@ func (s *hookStage) come(n int) {
 func (s *hookStage) recorded(all int) time.Time {
 	s.b.Helper()
 	count := func(hook string, status integrations.DeliveryStatus) int {
-		r, err := s.storage.Webhooks.Log(s.b.Context(), s.ownerID, hook, status, page.Request{Number: 1, Size: 1})
+		r, err := s.storage.Integrations.Webhooks.Log(s.b.Context(), s.ownerID, hook, status, page.Request{Number: 1, Size: 1})
 		require.NoError(s.b, err)
 		return r.Total
 	}
@@ -257,7 +257,7 @@ func (s *hookStage) recorded(all int) time.Time {
 func (s *hookStage) rate(do func(ctx context.Context) error) float64 {
 	s.b.Helper()
 	s.begin()
-	require.NoError(s.b, s.storage.Tx.Do(s.b.Context(), do))
+	require.NoError(s.b, s.storage.Identity.Tx.Do(s.b.Context(), do))
 	s.come(hookEvents * len(s.hooks))
 	s.events += hookEvents
 	took := s.recorded(s.events).Sub(time.Unix(0, s.first.Load()))
@@ -272,7 +272,7 @@ func (s *hookStage) told() float64 {
 		for i := range events {
 			events[i] = event.JobUpdated{JobID: s.job, OrganizationID: s.organization}
 		}
-		return s.storage.Events.Record(ctx, events...)
+		return s.storage.Identity.Events.Record(ctx, events...)
 	})
 }
 
@@ -290,14 +290,14 @@ func (s *hookStage) delivered() float64 {
 				ds = append(ds, integrations.Delivery{ID: stores.NewID(), EndpointID: hook, OwnerID: s.ownerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now})
 			}
 		}
-		if _, err := s.storage.Webhooks.Queue(ctx, ms, ds, now, now); err != nil {
+		if _, err := s.storage.Integrations.Webhooks.Queue(ctx, ms, ds, now, now); err != nil {
 			return err
 		}
 		jobs := make([]task.Task, len(s.hooks))
 		for i, hook := range s.hooks {
 			jobs[i] = task.New("integrations.deliver", task.Webhooks, "bench:"+stores.NewID(), map[string]any{"endpoint": hook, "at": now})
 		}
-		return s.storage.Tasks.Add(ctx, jobs...)
+		return s.storage.Identity.Tasks.Add(ctx, jobs...)
 	})
 }
 

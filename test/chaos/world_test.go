@@ -111,7 +111,7 @@ func (w *world) lastWords() {
 func (w *world) storage() adapters.Storage {
 	w.t.Helper()
 	s := stores.Open(w.t, w.db, clock.System{})
-	w.t.Cleanup(func() { _ = s.Close() })
+	w.t.Cleanup(func() { _ = s.Identity.Close() })
 	return s
 }
 
@@ -186,9 +186,9 @@ func (w *world) register(path string, body object) person {
 // left is what is still to be done. The events are counted first, and once more:
 // one that is passed on meanwhile is counted as itself or as its jobs.
 func left(ctx context.Context, s adapters.Storage) (jobs []task.Backlog, events int, err error) {
-	before, _, err1 := s.Outbox.Lag(ctx)
-	jobs, err2 := s.Tasks.Backlog(ctx)
-	after, _, err3 := s.Outbox.Lag(ctx)
+	before, _, err1 := s.Identity.Outbox.Lag(ctx)
+	jobs, err2 := s.Identity.Tasks.Backlog(ctx)
+	after, _, err3 := s.Identity.Outbox.Lag(ctx)
 	return jobs, max(before, after), errors.Join(err1, err2, err3)
 }
 
@@ -203,7 +203,7 @@ func (w *world) settled() {
 		jobs, events, err = left(w.t.Context(), s)
 		return err == nil && len(jobs) == 0 && events == 0
 	}, 5*time.Minute, 200*time.Millisecond, "not everything comes to an end: %v, %d events", &jobs, &events)
-	dead, err := s.Tasks.List(w.t.Context(), task.Filter{State: task.Dead, Limit: 10})
+	dead, err := s.Identity.Tasks.List(w.t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(w.t, err)
 	require.Empty(w.t, dead)
 }

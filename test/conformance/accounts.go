@@ -13,25 +13,25 @@ import (
 
 func emailChangesReadBack(t *testing.T, p *people) {
 	ctx, u := t.Context(), p.user("jo@example.org")
-	_, err := p.EmailChanges.Find(ctx, u.ID)
+	_, err := p.Identity.EmailChanges.Find(ctx, u.ID)
 	require.ErrorIs(t, err, identity.ErrNoEmailChange)
 	first := identity.EmailChange{UserID: u.ID, Email: "zoë@example.org", RequestedAt: p.now}
 	second := identity.EmailChange{UserID: u.ID, Email: "zoe@example.org", RequestedAt: p.now.Add(1234567 * time.Microsecond)}
-	require.NoError(t, p.EmailChanges.Put(ctx, first))
-	require.NoError(t, p.EmailChanges.Put(ctx, second))
-	got, err := p.EmailChanges.Find(ctx, u.ID)
+	require.NoError(t, p.Identity.EmailChanges.Put(ctx, first))
+	require.NoError(t, p.Identity.EmailChanges.Put(ctx, second))
+	got, err := p.Identity.EmailChanges.Find(ctx, u.ID)
 	require.NoError(t, err)
 	require.Equal(t, second, got)
-	n, err := p.EmailChanges.Forget(ctx, second.RequestedAt, 10)
+	n, err := p.Identity.EmailChanges.Forget(ctx, second.RequestedAt, 10)
 	require.NoError(t, err)
 	require.Zero(t, n, "it is not older than that")
-	n, err = p.EmailChanges.Forget(ctx, second.RequestedAt.Add(time.Microsecond), 10)
+	n, err = p.Identity.EmailChanges.Forget(ctx, second.RequestedAt.Add(time.Microsecond), 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	require.NoError(t, p.EmailChanges.Put(ctx, first))
-	require.NoError(t, p.EmailChanges.Remove(ctx, uid()))
-	require.NoError(t, p.EmailChanges.Remove(ctx, u.ID))
-	_, err = p.EmailChanges.Find(ctx, u.ID)
+	require.NoError(t, p.Identity.EmailChanges.Put(ctx, first))
+	require.NoError(t, p.Identity.EmailChanges.Remove(ctx, uid()))
+	require.NoError(t, p.Identity.EmailChanges.Remove(ctx, u.ID))
+	_, err = p.Identity.EmailChanges.Find(ctx, u.ID)
 	require.ErrorIs(t, err, identity.ErrNoEmailChange)
 }
 
@@ -42,25 +42,25 @@ func invitedIsAbsorbed(t *testing.T, p *people) {
 	p.invite(second, "jo@elsewhere.example", identity.Viewer) // where the account is already
 	token, _ := identity.NewMailToken(m.UserID, "jo@elsewhere.example", identity.ForInvitation, p.now)
 	token.OrganizationID = first.ID
-	require.NoError(t, p.MailTokens.Add(ctx, token))
+	require.NoError(t, p.Identity.MailTokens.Add(ctx, token))
 
-	require.NoError(t, p.Users.Absorb(ctx, m.UserID, u.ID))
-	_, err := p.Users.Find(ctx, m.UserID)
+	require.NoError(t, p.Identity.Users.Absorb(ctx, m.UserID, u.ID))
+	_, err := p.Identity.Users.Find(ctx, m.UserID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	got, err := p.Organizations.Member(ctx, first.ID, u.ID)
+	got, err := p.Identity.Organizations.Member(ctx, first.ID, u.ID)
 	require.NoError(t, err)
 	require.Equal(t, identity.MemberInvited, got.Status)
 	require.Equal(t, identity.Viewer, got.Role)
-	got, err = p.Organizations.Member(ctx, second.ID, u.ID)
+	got, err = p.Identity.Organizations.Member(ctx, second.ID, u.ID)
 	require.NoError(t, err)
 	require.Equal(t, identity.Admin, got.Role, "the membership that there was")
-	handed, err := p.MailTokens.Find(ctx, token.Hash, identity.ForInvitation)
+	handed, err := p.Identity.MailTokens.Find(ctx, token.Hash, identity.ForInvitation)
 	require.NoError(t, err)
 	require.Equal(t, u.ID, handed.UserID)
 
 	other := p.user("al@example.org")
-	require.NoError(t, p.Users.Absorb(ctx, other.ID, u.ID))
-	_, err = p.Users.Find(ctx, other.ID)
+	require.NoError(t, p.Identity.Users.Absorb(ctx, other.ID, u.ID))
+	_, err = p.Identity.Users.Find(ctx, other.ID)
 	require.NoError(t, err, "an account is never absorbed")
 }
 
@@ -75,25 +75,25 @@ func personIsRemoved(t *testing.T, p *people) {
 	for _, u := range []identity.User{gone, stays} {
 		_, sessions[u.ID] = p.session(u)
 		tokens[u.ID], _ = identity.NewMailToken(u.ID, u.Email, identity.ForReset, p.now)
-		require.NoError(t, p.MailTokens.Add(ctx, tokens[u.ID]))
+		require.NoError(t, p.Identity.MailTokens.Add(ctx, tokens[u.ID]))
 	}
-	require.NoError(t, p.Organizations.RemoveMemberships(ctx, gone.ID))
-	require.NoError(t, p.Sessions.Remove(ctx, gone.ID))
-	require.NoError(t, p.MailTokens.Remove(ctx, gone.ID))
+	require.NoError(t, p.Identity.Organizations.RemoveMemberships(ctx, gone.ID))
+	require.NoError(t, p.Identity.Sessions.Remove(ctx, gone.ID))
+	require.NoError(t, p.Identity.MailTokens.Remove(ctx, gone.ID))
 
 	for _, of := range []identity.Organization{o, other} {
-		_, err := p.Organizations.Member(ctx, of.ID, gone.ID)
+		_, err := p.Identity.Organizations.Member(ctx, of.ID, gone.ID)
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
 	}
-	_, err := p.Organizations.Member(ctx, other.ID, stays.ID)
+	_, err := p.Identity.Organizations.Member(ctx, other.ID, stays.ID)
 	require.NoError(t, err)
-	_, err = p.Sessions.FindRefresh(ctx, sessions[gone.ID].Hash)
+	_, err = p.Identity.Sessions.FindRefresh(ctx, sessions[gone.ID].Hash)
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
-	_, err = p.Sessions.FindRefresh(ctx, sessions[stays.ID].Hash)
+	_, err = p.Identity.Sessions.FindRefresh(ctx, sessions[stays.ID].Hash)
 	require.NoError(t, err)
-	_, err = p.MailTokens.Find(ctx, tokens[gone.ID].Hash, identity.ForReset)
+	_, err = p.Identity.MailTokens.Find(ctx, tokens[gone.ID].Hash, identity.ForReset)
 	require.ErrorIs(t, err, identity.ErrTokenNotFound)
-	_, err = p.MailTokens.Find(ctx, tokens[stays.ID].Hash, identity.ForReset)
+	_, err = p.Identity.MailTokens.Find(ctx, tokens[stays.ID].Hash, identity.ForReset)
 	require.NoError(t, err)
 }
 
@@ -102,42 +102,42 @@ func emailUndosReadBack(t *testing.T, p *people) {
 	first := identity.EmailUndo{UserID: u.ID, Email: "First@example.org", Key: "first@example.org", ChangedAt: p.now, ExpiresAt: p.now.Add(time.Hour)}
 	second := identity.EmailUndo{UserID: u.ID, Email: "second@example.org", Key: "second@example.org", ChangedAt: p.now.Add(time.Minute), ExpiresAt: p.now.Add(2 * time.Hour)}
 	for _, undo := range []identity.EmailUndo{first, second} {
-		require.NoError(t, p.EmailUndos.Create(ctx, undo))
-		got, err := p.EmailUndos.Get(ctx, u.ID, undo.ChangedAt)
+		require.NoError(t, p.Identity.EmailUndos.Create(ctx, undo))
+		got, err := p.Identity.EmailUndos.Get(ctx, u.ID, undo.ChangedAt)
 		require.NoError(t, err)
 		require.Equal(t, undo, got)
-		got, err = p.EmailUndos.Find(ctx, u.ID, undo.Key, p.now)
+		got, err = p.Identity.EmailUndos.Find(ctx, u.ID, undo.Key, p.now)
 		require.NoError(t, err)
 		require.Equal(t, undo, got)
 	}
 	again := first
 	again.ChangedAt = second.ChangedAt.Add(time.Minute)
-	require.NoError(t, p.EmailUndos.Create(ctx, again))
-	found, err := p.EmailUndos.Find(ctx, u.ID, first.Key, p.now)
+	require.NoError(t, p.Identity.EmailUndos.Create(ctx, again))
+	found, err := p.Identity.EmailUndos.Find(ctx, u.ID, first.Key, p.now)
 	require.NoError(t, err)
 	require.Equal(t, first, found, "the first of several")
-	_, err = p.EmailUndos.Find(ctx, u.ID, first.Key, first.ExpiresAt)
+	_, err = p.Identity.EmailUndos.Find(ctx, u.ID, first.Key, first.ExpiresAt)
 	require.ErrorIs(t, err, identity.ErrNoEmailChange, "expired")
-	_, err = p.EmailUndos.Find(ctx, other.ID, first.Key, p.now)
+	_, err = p.Identity.EmailUndos.Find(ctx, other.ID, first.Key, p.now)
 	require.ErrorIs(t, err, identity.ErrNoEmailChange, "another account's")
-	_, err = p.EmailUndos.Get(ctx, other.ID, first.ChangedAt)
+	_, err = p.Identity.EmailUndos.Get(ctx, other.ID, first.ChangedAt)
 	require.ErrorIs(t, err, identity.ErrNoEmailChange)
 	reserved := func(key, userID string, now time.Time) bool {
-		found, err := p.EmailUndos.Reserved(ctx, key, userID, now)
+		found, err := p.Identity.EmailUndos.Reserved(ctx, key, userID, now)
 		require.NoError(t, err)
 		return found
 	}
 	require.True(t, reserved("first@example.org", other.ID, p.now))
 	require.False(t, reserved("first@example.org", u.ID, p.now), "the account's own")
 	require.False(t, reserved("first@example.org", other.ID, first.ExpiresAt))
-	n, err := p.EmailUndos.DeleteBefore(ctx, first.ExpiresAt, 10)
+	n, err := p.Identity.EmailUndos.DeleteBefore(ctx, first.ExpiresAt, 10)
 	require.NoError(t, err)
 	require.Zero(t, n)
-	require.NoError(t, p.EmailUndos.DeleteSince(ctx, other.ID, time.Time{}))
-	require.NoError(t, p.EmailUndos.DeleteSince(ctx, u.ID, second.ChangedAt))
-	_, err = p.EmailUndos.Get(ctx, u.ID, second.ChangedAt)
+	require.NoError(t, p.Identity.EmailUndos.DeleteSince(ctx, other.ID, time.Time{}))
+	require.NoError(t, p.Identity.EmailUndos.DeleteSince(ctx, u.ID, second.ChangedAt))
+	_, err = p.Identity.EmailUndos.Get(ctx, u.ID, second.ChangedAt)
 	require.ErrorIs(t, err, identity.ErrNoEmailChange)
-	n, err = p.EmailUndos.DeleteBefore(ctx, first.ExpiresAt.Add(time.Second), 10)
+	n, err = p.Identity.EmailUndos.DeleteBefore(ctx, first.ExpiresAt.Add(time.Second), 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 }
@@ -149,11 +149,11 @@ func memberIsDismissed(t *testing.T, p *people) {
 	joined := func(email string) identity.User {
 		m := p.invite(o, email, identity.Recruiter)
 		m.Accept(p.now)
-		require.NoError(t, p.Organizations.SaveMember(ctx, &m))
-		u, err := p.Users.Find(ctx, m.UserID)
+		require.NoError(t, p.Identity.Organizations.SaveMember(ctx, &m))
+		u, err := p.Identity.Users.Find(ctx, m.UserID)
 		require.NoError(t, err)
 		u.Claim("Claimed", "v", p.now)
-		require.NoError(t, p.Users.Save(ctx, &u))
+		require.NoError(t, p.Identity.Users.Save(ctx, &u))
 		return u
 	}
 	member, kept := joined("member@example.org"), joined("kept@example.org")
@@ -161,7 +161,7 @@ func memberIsDismissed(t *testing.T, p *people) {
 	p.invite(o, invitedAccount.Email, identity.Viewer)
 	token, _ := identity.NewMailToken(placeholder.UserID, "new@example.org", identity.ForInvitation, p.now)
 	token.OrganizationID = o.ID
-	require.NoError(t, p.MailTokens.Add(ctx, token))
+	require.NoError(t, p.Identity.MailTokens.Add(ctx, token))
 	ended, _ := p.session(member)
 	live := []identity.Session{}
 	for _, u := range []identity.User{kept, invitedAccount} {
@@ -169,25 +169,25 @@ func memberIsDismissed(t *testing.T, p *people) {
 		live = append(live, s)
 	}
 	for _, id := range []string{member.ID, placeholder.UserID, invitedAccount.ID, uid()} {
-		require.NoError(t, p.Organizations.DismissMember(ctx, o.ID, id, p.now))
-		_, err := p.Organizations.Member(ctx, o.ID, id)
+		require.NoError(t, p.Identity.Organizations.DismissMember(ctx, o.ID, id, p.now))
+		_, err := p.Identity.Organizations.Member(ctx, o.ID, id)
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
 	}
-	got, err := p.Sessions.Principal(ctx, ended.ID)
+	got, err := p.Identity.Sessions.Principal(ctx, ended.ID)
 	require.NoError(t, err)
 	require.False(t, got.Session.Alive(p.now))
 	require.Equal(t, identity.KindJobseeker, got.User.Kind, "the account was made for the organization")
 	for _, s := range live {
-		got, err := p.Sessions.Principal(ctx, s.ID)
+		got, err := p.Identity.Sessions.Principal(ctx, s.ID)
 		require.NoError(t, err)
 		require.True(t, got.Session.Alive(p.now))
 	}
-	_, err = p.Users.Find(ctx, placeholder.UserID)
+	_, err = p.Identity.Users.Find(ctx, placeholder.UserID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	_, err = p.MailTokens.Find(ctx, token.Hash, identity.ForInvitation)
+	_, err = p.Identity.MailTokens.Find(ctx, token.Hash, identity.ForInvitation)
 	require.ErrorIs(t, err, identity.ErrTokenNotFound)
-	require.NoError(t, p.Organizations.DismissMember(ctx, uid(), kept.ID, p.now), "another organization")
-	_, err = p.Organizations.Member(ctx, o.ID, kept.ID)
+	require.NoError(t, p.Identity.Organizations.DismissMember(ctx, uid(), kept.ID, p.now), "another organization")
+	_, err = p.Identity.Organizations.Member(ctx, o.ID, kept.ID)
 	require.NoError(t, err)
 }
 
@@ -201,49 +201,49 @@ func organizationDissolves(t *testing.T, p *people) {
 	p.invite(o, "al@example.org", identity.Viewer)
 	token, _ := identity.NewMailToken(invited.UserID, "new@example.org", identity.ForInvitation, p.now)
 	token.OrganizationID = o.ID
-	require.NoError(t, p.MailTokens.Add(ctx, token))
+	require.NoError(t, p.Identity.MailTokens.Add(ctx, token))
 	member, founder := p.invite(o, "member@example.org", identity.Recruiter), identity.NewUser(uid(), "founder@example.org", "Fay", identity.KindEmployer, "v", p.now)
-	require.NoError(t, p.Users.Add(ctx, &founder))
+	require.NoError(t, p.Identity.Users.Add(ctx, &founder))
 	p.invite(o, founder.Email, identity.Admin)
 	for _, id := range []string{member.UserID, founder.ID} {
-		m, err := p.Organizations.Member(ctx, o.ID, id)
+		m, err := p.Identity.Organizations.Member(ctx, o.ID, id)
 		require.NoError(t, err)
 		m.Accept(p.now)
-		require.NoError(t, p.Organizations.SaveMember(ctx, &m.Membership))
-		u, err := p.Users.Find(ctx, id)
+		require.NoError(t, p.Identity.Organizations.SaveMember(ctx, &m.Membership))
+		u, err := p.Identity.Users.Find(ctx, id)
 		require.NoError(t, err)
 		require.Equal(t, id == founder.ID, u.Registered)
 		u.Claim("Claimed", "v", p.now)
-		require.NoError(t, p.Users.Save(ctx, &u))
+		require.NoError(t, p.Identity.Users.Save(ctx, &u))
 	}
 	ended, _ := p.session(boss)
 	lives, _ := p.session(stranger)
 
-	require.NoError(t, p.Organizations.Dissolve(ctx, o.ID, p.now))
+	require.NoError(t, p.Identity.Organizations.Dissolve(ctx, o.ID, p.now))
 	for _, id := range []string{boss.ID, invited.UserID, both.UserID, stranger.ID} {
-		_, err := p.Organizations.Member(ctx, o.ID, id)
+		_, err := p.Identity.Organizations.Member(ctx, o.ID, id)
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
 	}
-	got, err := p.Sessions.Principal(ctx, ended.ID)
+	got, err := p.Identity.Sessions.Principal(ctx, ended.ID)
 	require.NoError(t, err)
 	require.False(t, got.Session.Alive(p.now))
-	got, err = p.Sessions.Principal(ctx, lives.ID)
+	got, err = p.Identity.Sessions.Principal(ctx, lives.ID)
 	require.NoError(t, err)
 	require.True(t, got.Session.Alive(p.now), "who was only invited stays signed in")
-	_, err = p.Users.Find(ctx, invited.UserID)
+	_, err = p.Identity.Users.Find(ctx, invited.UserID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	_, err = p.Users.Find(ctx, both.UserID)
+	_, err = p.Identity.Users.Find(ctx, both.UserID)
 	require.NoError(t, err, "somebody else invited them too")
-	_, err = p.Users.Find(ctx, boss.ID)
+	_, err = p.Identity.Users.Find(ctx, boss.ID)
 	require.NoError(t, err)
 	for id, kind := range map[string]identity.Kind{member.UserID: identity.KindJobseeker, founder.ID: identity.KindEmployer} {
-		u, err := p.Users.Find(ctx, id)
+		u, err := p.Identity.Users.Find(ctx, id)
 		require.NoError(t, err)
 		require.Equal(t, kind, u.Kind)
 	}
-	_, err = p.MailTokens.Find(ctx, token.Hash, identity.ForInvitation)
+	_, err = p.Identity.MailTokens.Find(ctx, token.Hash, identity.ForInvitation)
 	require.ErrorIs(t, err, identity.ErrTokenNotFound)
-	_, err = p.Organizations.Find(ctx, o.ID)
+	_, err = p.Identity.Organizations.Find(ctx, o.ID)
 	require.NoError(t, err, "applicants still see where they applied")
 }
 
@@ -256,26 +256,26 @@ func deletedGetsNoToken(t *testing.T, p *people) {
 	for i := range added {
 		tokens[i], _ = identity.NewMailToken(u.ID, u.Email, identity.ForReset, p.now)
 		all.Go(func() {
-			added[i] = p.Tx.Do(ctx, func(ctx context.Context) error { return p.MailTokens.Add(ctx, tokens[i]) })
+			added[i] = p.Identity.Tx.Do(ctx, func(ctx context.Context) error { return p.Identity.MailTokens.Add(ctx, tokens[i]) })
 		})
 	}
-	require.NoError(t, p.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := p.Users.Find(ctx, u.ID)
+	require.NoError(t, p.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+		u, err := p.Identity.Users.Find(ctx, u.ID)
 		if err != nil {
 			return err
 		}
 		u.Erase(p.now)
-		if err := p.Users.Save(ctx, &u); err != nil {
+		if err := p.Identity.Users.Save(ctx, &u); err != nil {
 			return err
 		}
-		return p.MailTokens.Remove(ctx, u.ID)
+		return p.Identity.MailTokens.Remove(ctx, u.ID)
 	}))
 	all.Wait()
 	for i, err := range added {
 		if err != nil {
 			require.ErrorIs(t, err, identity.ErrUserNotFound)
 		}
-		_, err := p.MailTokens.Find(ctx, tokens[i].Hash, identity.ForReset)
+		_, err := p.Identity.MailTokens.Find(ctx, tokens[i].Hash, identity.ForReset)
 		require.ErrorIs(t, err, identity.ErrTokenNotFound, "those that came first went with the account")
 	}
 	again := p.user("jo@example.org")
@@ -288,22 +288,22 @@ func organizationSaves(t *testing.T, p *people) {
 	stale := o
 	o.Name, o.Description, o.Website, o.Logo = "Zoë's 100% \"Care\"", "Line one\nline two", "https://care.example", "https://care.example/logo.png"
 	o.Industry, o.Size, o.UpdatedAt = "nursing home", "11-50", p.now.Add(time.Microsecond)
-	require.NoError(t, p.Organizations.Save(ctx, &o))
-	got, err := p.Organizations.Find(ctx, o.ID)
+	require.NoError(t, p.Identity.Organizations.Save(ctx, &o))
+	got, err := p.Identity.Organizations.Find(ctx, o.ID)
 	require.NoError(t, err)
 	require.Equal(t, o, got)
 	tries := 0
-	require.NoError(t, p.Tx.Do(ctx, func(ctx context.Context) error {
+	require.NoError(t, p.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 		if tries++; tries > 1 {
-			if stale, err = p.Organizations.Find(ctx, o.ID); err != nil {
+			if stale, err = p.Identity.Organizations.Find(ctx, o.ID); err != nil {
 				return err
 			}
 		}
 		stale.Industry = "hospital"
-		return p.Organizations.Save(ctx, &stale)
+		return p.Identity.Organizations.Save(ctx, &stale)
 	}))
 	require.Equal(t, 2, tries, "it had changed since it was read")
-	got, err = p.Organizations.Find(ctx, o.ID)
+	got, err = p.Identity.Organizations.Find(ctx, o.ID)
 	require.NoError(t, err)
 	require.Equal(t, o.Name, got.Name)
 	require.Equal(t, "hospital", got.Industry)
@@ -311,13 +311,13 @@ func organizationSaves(t *testing.T, p *people) {
 
 func employerSettingsReadBack(t *testing.T, p *people) {
 	ctx, u := t.Context(), p.user("jo@example.org")
-	s, err := p.EmployerSettings.Find(ctx, u.ID)
+	s, err := p.Identity.EmployerSettings.Find(ctx, u.ID)
 	require.NoError(t, err)
 	require.Equal(t, identity.DefaultSettings(u.ID), s)
 	for _, contact := range []identity.Contact{{Name: "Zoë", Email: "zoë@example.org", Phone: "+44 (0)20 7946 0000"}, {}} {
 		s.JobTitle, s.Contact, s.EmailAlerts, s.UpdatedAt = "Matron", contact, !s.EmailAlerts, p.now.Add(time.Microsecond)
-		require.NoError(t, p.EmployerSettings.Save(ctx, &s))
-		got, err := p.EmployerSettings.Find(ctx, u.ID)
+		require.NoError(t, p.Identity.EmployerSettings.Save(ctx, &s))
+		got, err := p.Identity.EmployerSettings.Find(ctx, u.ID)
 		require.NoError(t, err)
 		require.Equal(t, s, got)
 	}
@@ -327,13 +327,13 @@ func employerSettingsReadBack(t *testing.T, p *people) {
 	var errs [20]error
 	for i := range errs {
 		all.Go(func() {
-			errs[i] = p.Tx.Do(ctx, func(ctx context.Context) error {
-				s, err := p.EmployerSettings.Find(ctx, other.ID)
+			errs[i] = p.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+				s, err := p.Identity.EmployerSettings.Find(ctx, other.ID)
 				if err != nil {
 					return err
 				}
 				s.JobTitle, s.UpdatedAt = s.JobTitle+"x", p.now
-				return p.EmployerSettings.Save(ctx, &s)
+				return p.Identity.EmployerSettings.Save(ctx, &s)
 			})
 		})
 	}
@@ -344,12 +344,12 @@ func employerSettingsReadBack(t *testing.T, p *people) {
 			n++
 		}
 	}
-	got, err := p.EmployerSettings.Find(ctx, other.ID)
+	got, err := p.Identity.EmployerSettings.Find(ctx, other.ID)
 	require.NoError(t, err)
 	require.Len(t, got.JobTitle, n, "of those who succeeded each one's is there")
 	require.NotZero(t, n)
-	require.NoError(t, p.EmployerSettings.Remove(ctx, other.ID))
-	got, err = p.EmployerSettings.Find(ctx, other.ID)
+	require.NoError(t, p.Identity.EmployerSettings.Remove(ctx, other.ID))
+	got, err = p.Identity.EmployerSettings.Find(ctx, other.ID)
 	require.NoError(t, err)
 	require.Equal(t, identity.DefaultSettings(other.ID), got)
 }
@@ -362,32 +362,32 @@ func invitationsAreForgotten(t *testing.T, p *people) {
 	account := p.user("jo@example.org")
 	p.invite(o, "jo@example.org", identity.Viewer)
 	again := identity.NewInvitation(uid(), other.ID, twice.UserID, "In Vited", "twice@example.org", identity.Viewer, p.now.Add(time.Microsecond))
-	ok, err := p.Organizations.Invite(ctx, again, p.now)
+	ok, err := p.Identity.Organizations.Invite(ctx, again, p.now)
 	require.NoError(t, err)
 	require.True(t, ok)
 
-	n, err := p.Organizations.ForgetInvitations(ctx, once.InvitedUntil, 10)
+	n, err := p.Identity.Organizations.ForgetInvitations(ctx, once.InvitedUntil, 10)
 	require.NoError(t, err)
 	require.Zero(t, n, "they run out at that moment, and not before it")
 	total := 0
 	for range 3 {
-		n, err = p.Organizations.ForgetInvitations(ctx, once.InvitedUntil.Add(time.Microsecond), 2)
+		n, err = p.Identity.Organizations.ForgetInvitations(ctx, once.InvitedUntil.Add(time.Microsecond), 2)
 		require.NoError(t, err)
 		require.LessOrEqual(t, n, 2)
 		total += n
 	}
 	require.Equal(t, 3, total)
-	_, err = p.Users.Find(ctx, once.UserID)
+	_, err = p.Identity.Users.Find(ctx, once.UserID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
 	for _, id := range []string{twice.UserID, account.ID, boss.ID} {
-		_, err = p.Users.Find(ctx, id)
+		_, err = p.Identity.Users.Find(ctx, id)
 		require.NoError(t, err)
 	}
-	_, err = p.Organizations.Member(ctx, other.ID, twice.UserID)
+	_, err = p.Identity.Organizations.Member(ctx, other.ID, twice.UserID)
 	require.NoError(t, err, "one that has not run out")
-	_, err = p.Organizations.Member(ctx, o.ID, boss.ID)
+	_, err = p.Identity.Organizations.Member(ctx, o.ID, boss.ID)
 	require.NoError(t, err, "members stay")
 	late := identity.NewInvitation(uid(), o.ID, once.UserID, "In Vited", "once@example.org", identity.Viewer, p.now)
-	_, err = p.Organizations.Invite(ctx, late, p.now)
+	_, err = p.Identity.Organizations.Invite(ctx, late, p.now)
 	require.Error(t, err, "of who is forgotten there is nothing to invite")
 }

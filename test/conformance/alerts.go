@@ -35,8 +35,8 @@ func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 	}
 	lock := func(t *testing.T, s adapters.Storage, user string, fn func(ctx context.Context) error) {
 		t.Helper()
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			if err := s.Profiles.Lock(ctx, user); err != nil {
+		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+			if err := s.Jobseeker.Profiles.Lock(ctx, user); err != nil {
 				return err
 			}
 			return fn(ctx)
@@ -48,17 +48,17 @@ func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		user := id()
 		older, newer, foreign := newSearch(user, true, now), newSearch(user, false, now.Add(time.Second)), newSearch(id(), true, now)
 		for _, search := range []jobseeker.Search{older, newer, foreign} {
-			require.NoError(t, s.Searches.Add(ctx, search))
+			require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
 		}
-		got, err := s.Searches.Of(ctx, user, 50)
+		got, err := s.Jobseeker.Searches.Of(ctx, user, 50)
 		require.NoError(t, err)
 		require.Equal(t, []jobseeker.Search{newer, older}, got)
-		got, err = s.Searches.Of(ctx, user, 1)
+		got, err = s.Jobseeker.Searches.Of(ctx, user, 1)
 		require.NoError(t, err)
 		require.Equal(t, []jobseeker.Search{newer}, got)
-		require.ErrorIs(t, s.Searches.Delete(ctx, user, foreign.ID), jobseeker.ErrSearchNotFound)
-		require.NoError(t, s.Searches.Delete(ctx, user, newer.ID))
-		require.ErrorIs(t, s.Searches.Delete(ctx, user, newer.ID), jobseeker.ErrSearchNotFound)
+		require.ErrorIs(t, s.Jobseeker.Searches.Delete(ctx, user, foreign.ID), jobseeker.ErrSearchNotFound)
+		require.NoError(t, s.Jobseeker.Searches.Delete(ctx, user, newer.ID))
+		require.ErrorIs(t, s.Jobseeker.Searches.Delete(ctx, user, newer.ID), jobseeker.ErrSearchNotFound)
 	})
 
 	t.Run("walks through everybody's in the order of ids", func(t *testing.T) {
@@ -66,12 +66,12 @@ func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		var want, got []string
 		for range 7 {
 			search := newSearch(id(), false, now)
-			require.NoError(t, s.Searches.Add(ctx, search))
+			require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
 			want = append(want, search.ID)
 		}
 		slices.Sort(want)
 		for last := ""; ; last = got[len(got)-1] {
-			found, err := s.Searches.After(ctx, last, 3)
+			found, err := s.Jobseeker.Searches.After(ctx, last, 3)
 			require.NoError(t, err)
 			for _, f := range found {
 				got = append(got, f.ID)
@@ -88,22 +88,22 @@ func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		resolved, first, second, textless := newSearch(id(), false, now), newSearch(id(), false, now), newSearch(id(), false, now), newSearch(id(), false, now)
 		first.Resolved, second.Resolved, textless.Resolved, textless.Query = "", "", "", ""
 		for _, search := range []jobseeker.Search{resolved, first, second, textless} {
-			require.NoError(t, s.Searches.Add(ctx, search))
+			require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
 		}
-		got, err := s.Searches.Unresolved(ctx, 10)
+		got, err := s.Jobseeker.Searches.Unresolved(ctx, 10)
 		require.NoError(t, err)
 		require.ElementsMatch(t, []jobseeker.Search{first, second}, got)
-		got, err = s.Searches.Unresolved(ctx, 1)
+		got, err = s.Jobseeker.Searches.Unresolved(ctx, 1)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
-		require.NoError(t, s.Searches.SetResolved(ctx, nil))
-		require.NoError(t, s.Searches.SetResolved(ctx, map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", id(): "porter"}))
-		got, err = s.Searches.Unresolved(ctx, 10)
+		require.NoError(t, s.Jobseeker.Searches.SetResolved(ctx, nil))
+		require.NoError(t, s.Jobseeker.Searches.SetResolved(ctx, map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", id(): "porter"}))
+		got, err = s.Jobseeker.Searches.Unresolved(ctx, 10)
 		require.NoError(t, err)
 		require.Equal(t, []jobseeker.Search{second}, got)
 		first.Resolved, resolved.Resolved = "nurse ", "'midwife' "
 		for _, search := range []jobseeker.Search{first, resolved} {
-			got, err = s.Searches.Of(ctx, search.UserID, 10)
+			got, err = s.Jobseeker.Searches.Of(ctx, search.UserID, 10)
 			require.NoError(t, err)
 			require.Equal(t, []jobseeker.Search{search}, got)
 		}
@@ -113,18 +113,18 @@ func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		s, now := start(t)
 		user := id()
 		together(t, 8, func(int) error {
-			return s.Tx.Do(ctx, func(ctx context.Context) error {
-				if err := s.Profiles.Lock(ctx, user); err != nil {
+			return s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+				if err := s.Jobseeker.Profiles.Lock(ctx, user); err != nil {
 					return err
 				}
-				have, err := s.Searches.Of(ctx, user, 50)
+				have, err := s.Jobseeker.Searches.Of(ctx, user, 50)
 				if err != nil || len(have) >= 3 {
 					return err
 				}
-				return s.Searches.Add(ctx, newSearch(user, false, now))
+				return s.Jobseeker.Searches.Add(ctx, newSearch(user, false, now))
 			})
 		})
-		got, err := s.Searches.Of(ctx, user, 50)
+		got, err := s.Jobseeker.Searches.Of(ctx, user, 50)
 		require.NoError(t, err)
 		require.Len(t, got, 3)
 	})
@@ -134,17 +134,17 @@ func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		user := id()
 		mine, other := newSearch(user, true, now), newSearch(id(), true, now)
 		for _, search := range []jobseeker.Search{mine, other} {
-			require.NoError(t, s.Searches.Add(ctx, search))
-			_, err := s.Alerts.AddMatches(ctx, []jobseeker.Match{newMatch(search, id(), now)})
+			require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
+			_, err := s.Jobseeker.Alerts.AddMatches(ctx, []jobseeker.Match{newMatch(search, id(), now)})
 			require.NoError(t, err)
 		}
-		require.NoError(t, s.Alerts.Expect(ctx, []string{user, other.UserID}, now))
-		lock(t, s, user, func(ctx context.Context) error { return s.Searches.EndAlerts(ctx, user) })
-		got, err := s.Searches.Of(ctx, user, 50)
+		require.NoError(t, s.Jobseeker.Alerts.Expect(ctx, []string{user, other.UserID}, now))
+		lock(t, s, user, func(ctx context.Context) error { return s.Jobseeker.Searches.EndAlerts(ctx, user) })
+		got, err := s.Jobseeker.Searches.Of(ctx, user, 50)
 		require.NoError(t, err)
 		require.False(t, got[0].EmailAlerts)
 		for who, want := range map[string]int{user: 0, other.UserID: 1} {
-			n, err := s.Alerts.Bundle(ctx, who, id(), now)
+			n, err := s.Jobseeker.Alerts.Bundle(ctx, who, id(), now)
 			require.NoError(t, err)
 			require.Equal(t, want, n)
 		}
@@ -157,7 +157,7 @@ func alerts(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		t.Parallel()
 		clk := kit.NewClock()
 		s := open(t, clk)
-		return s, s.Alerts, clk.Now().Add(1234567 * time.Microsecond)
+		return s, s.Jobseeker.Alerts, clk.Now().Add(1234567 * time.Microsecond)
 	}
 
 	t.Run("hands a collected listing to one at a time, until it is done", func(t *testing.T) {
@@ -216,7 +216,7 @@ func alerts(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 	t.Run("returns matches that are new, once", func(t *testing.T) {
 		s, as, now := start(t)
 		search := newSearch(id(), true, now)
-		require.NoError(t, s.Searches.Add(ctx, search))
+		require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
 		a, b, c := newMatch(search, id(), now), newMatch(search, id(), now), newMatch(search, id(), now)
 		fresh, err := as.AddMatches(ctx, []jobseeker.Match{b, a})
 		require.NoError(t, err)
@@ -253,7 +253,7 @@ func alerts(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			}
 			all.Go(func() {
 				n := 0
-				err := s.Tx.Do(ctx, func(ctx context.Context) error {
+				err := s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 					fresh, err := as.AddMatches(ctx, mine)
 					n = len(fresh)
 					return err
@@ -276,7 +276,7 @@ func alerts(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		first, second, silent := newSearch(user, true, now), newSearch(user, true, now), newSearch(user, false, now)
 		second.Name = "Other"
 		for _, search := range []jobseeker.Search{first, second, silent} {
-			require.NoError(t, s.Searches.Add(ctx, search))
+			require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
 		}
 		old, recent := id(), id()
 		_, err := as.AddMatches(ctx, []jobseeker.Match{newMatch(first, old, now), newMatch(first, recent, now), newMatch(second, recent, now), newMatch(silent, recent, now)})
@@ -319,11 +319,11 @@ func alerts(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		require.NotContains(t, due(next.Add(-time.Microsecond)), user, "one without anything in it has put nothing off, one with has")
 		require.Contains(t, due(next), user)
 
-		require.NoError(t, s.Searches.Delete(ctx, user, second.ID))
+		require.NoError(t, s.Jobseeker.Searches.Delete(ctx, user, second.ID))
 		matches, err = as.Digest(ctx, user, digest, 10)
 		require.NoError(t, err)
 		require.Len(t, matches, 2, "what was deleted is wanted no more")
-		require.NoError(t, s.Searches.EndAlerts(ctx, user))
+		require.NoError(t, s.Jobseeker.Searches.EndAlerts(ctx, user))
 		matches, err = as.Digest(ctx, user, digest, 10)
 		require.NoError(t, err)
 		require.Empty(t, matches)
@@ -334,7 +334,7 @@ func alerts(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		for i := range 12 {
 			search := newSearch(id(), true, now)
 			search.Name = fmt.Sprint(i)
-			require.NoError(t, s.Searches.Add(ctx, search))
+			require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
 			_, err := as.AddMatches(ctx, []jobseeker.Match{newMatch(search, id(), now)})
 			require.NoError(t, err)
 			require.NoError(t, as.Expect(ctx, []string{search.UserID}, now))
@@ -346,7 +346,7 @@ func alerts(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			all.Go(func() {
 				for range 4 {
 					n := 0
-					err := s.Tx.Do(ctx, func(ctx context.Context) error {
+					err := s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 						n = 0
 						users, err := as.Due(ctx, now, 3)
 						if err != nil {

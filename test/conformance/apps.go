@@ -27,20 +27,20 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 	owner := func(t *testing.T, s adapters.Storage, now time.Time) string {
 		t.Helper()
 		u := identity.User{ID: id(), Email: id() + "@example.org", Name: "Dev", Kind: identity.KindJobseeker, Status: identity.UserActive, Registered: true, PasswordHash: "h", CreatedAt: now, UpdatedAt: now, Version: 1}
-		require.NoError(t, s.Users.Add(ctx, &u))
+		require.NoError(t, s.Identity.Users.Add(ctx, &u))
 		return u.ID
 	}
 	add := func(t *testing.T, s adapters.Storage, ownerID string, now time.Time) integrations.App {
 		t.Helper()
 		a := integrations.App{ID: id(), OwnerID: ownerID, Name: "Zoë's \"100%\"", Description: "d", SecretHash: "h", Plan: integrations.Free,
 			RedirectURIs: []string{"https://a.example/cb?x=1,2", "http://127.0.0.1/"}, CreatedAt: now, UpdatedAt: now, Version: 1}
-		require.NoError(t, s.Apps.Add(ctx, a))
+		require.NoError(t, s.Integrations.Apps.Add(ctx, a))
 		return a
 	}
 	key := func(t *testing.T, s adapters.Storage, a integrations.App, now time.Time) integrations.Key {
 		t.Helper()
 		k := integrations.Key{ID: id(), AppID: a.ID, Name: "k", Prefix: "loc_live_abcd", Hash: id(), CreatedAt: now}
-		require.NoError(t, s.Apps.AddKey(ctx, a.OwnerID, k))
+		require.NoError(t, s.Integrations.Apps.AddKey(ctx, a.OwnerID, k))
 		return k
 	}
 
@@ -48,30 +48,30 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		s, now := start(t)
 		me, other := owner(t, s, now), owner(t, s, now)
 		a := add(t, s, me, now)
-		got, err := s.Apps.Find(ctx, me, a.ID)
+		got, err := s.Integrations.Apps.Find(ctx, me, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, a, got)
-		got, err = s.Apps.ByID(ctx, a.ID)
+		got, err = s.Integrations.Apps.ByID(ctx, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, a, got)
-		owners, err := s.Apps.Owners(ctx, []string{a.ID, id()})
+		owners, err := s.Integrations.Apps.Owners(ctx, []string{a.ID, id()})
 		require.NoError(t, err)
 		require.Equal(t, map[string]string{a.ID: me}, owners)
 
-		_, err = s.Apps.Find(ctx, other, a.ID)
+		_, err = s.Integrations.Apps.Find(ctx, other, a.ID)
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
-		require.ErrorIs(t, s.Apps.Delete(ctx, other, a.ID), integrations.ErrAppNotFound)
-		require.ErrorIs(t, s.Apps.AddKey(ctx, other, integrations.Key{ID: id(), AppID: a.ID, Hash: id(), CreatedAt: now}), integrations.ErrAppNotFound)
+		require.ErrorIs(t, s.Integrations.Apps.Delete(ctx, other, a.ID), integrations.ErrAppNotFound)
+		require.ErrorIs(t, s.Integrations.Apps.AddKey(ctx, other, integrations.Key{ID: id(), AppID: a.ID, Hash: id(), CreatedAt: now}), integrations.ErrAppNotFound)
 		foreign := a
 		foreign.OwnerID = other
-		require.Error(t, s.Apps.Save(ctx, foreign))
+		require.Error(t, s.Integrations.Apps.Save(ctx, foreign))
 		k := key(t, s, a, now)
-		keys, err := s.Apps.Keys(ctx, other, a.ID)
+		keys, err := s.Integrations.Apps.Keys(ctx, other, a.ID)
 		require.NoError(t, err)
 		require.Empty(t, keys)
-		require.ErrorIs(t, s.Apps.DeleteKey(ctx, other, a.ID, k.ID), integrations.ErrKeyNotFound)
-		require.ErrorIs(t, s.Apps.DeleteKey(ctx, me, add(t, s, me, now).ID, k.ID), integrations.ErrKeyNotFound)
-		n, err := s.Apps.Count(ctx, me)
+		require.ErrorIs(t, s.Integrations.Apps.DeleteKey(ctx, other, a.ID, k.ID), integrations.ErrKeyNotFound)
+		require.ErrorIs(t, s.Integrations.Apps.DeleteKey(ctx, me, add(t, s, me, now).ID, k.ID), integrations.ErrKeyNotFound)
+		n, err := s.Integrations.Apps.Count(ctx, me)
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
 	})
@@ -84,11 +84,11 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		for range 5 {
 			all = append([]integrations.App{add(t, s, me, now)}, all...)
 		}
-		first, err := s.Apps.Page(ctx, me, page.Request{Number: 1, Size: 3})
+		first, err := s.Integrations.Apps.Page(ctx, me, page.Request{Number: 1, Size: 3})
 		require.NoError(t, err)
 		require.Equal(t, all[:3], first.Items)
 		require.Equal(t, 5, first.Total)
-		rest, err := s.Apps.Page(ctx, me, page.Request{Number: 2, Size: 3, Cursor: first.NextCursor})
+		rest, err := s.Integrations.Apps.Page(ctx, me, page.Request{Number: 2, Size: 3, Cursor: first.NextCursor})
 		require.NoError(t, err)
 		require.Equal(t, all[3:], rest.Items)
 		require.Empty(t, rest.NextCursor)
@@ -99,17 +99,17 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		me := owner(t, s, now)
 		a := add(t, s, me, now)
 		together(t, 10, func(int) error {
-			return s.Tx.Do(ctx, func(ctx context.Context) error {
-				b, err := s.Apps.Find(ctx, me, a.ID)
+			return s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+				b, err := s.Integrations.Apps.Find(ctx, me, a.ID)
 				if err != nil {
 					return err
 				}
 				b.Description += "x"
 				b.RedirectURIs = []string{}
-				return s.Apps.Save(ctx, b)
+				return s.Integrations.Apps.Save(ctx, b)
 			})
 		})
-		got, err := s.Apps.Find(ctx, me, a.ID)
+		got, err := s.Integrations.Apps.Find(ctx, me, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, "dxxxxxxxxxx", got.Description)
 		require.Equal(t, []string{}, got.RedirectURIs)
@@ -119,26 +119,26 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		s, now := start(t)
 		a := add(t, s, owner(t, s, now), now)
 		first, second := key(t, s, a, now), key(t, s, a, now)
-		app, k, err := s.Apps.ByKey(ctx, second.Hash)
+		app, k, err := s.Integrations.Apps.ByKey(ctx, second.Hash)
 		require.NoError(t, err)
 		require.Equal(t, a, app)
 		require.Equal(t, second, k)
-		_, _, err = s.Apps.ByKey(ctx, "nothing")
+		_, _, err = s.Integrations.Apps.ByKey(ctx, "nothing")
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 
 		later := now.Add(time.Hour)
-		require.NoError(t, s.Apps.Used(ctx, nil))
-		require.NoError(t, s.Apps.Used(ctx, map[string]time.Time{second.ID: later, first.ID: now, id(): later}))
-		require.NoError(t, s.Apps.Used(ctx, map[string]time.Time{second.ID: now}))
-		keys, err := s.Apps.Keys(ctx, a.OwnerID, a.ID)
+		require.NoError(t, s.Integrations.Apps.Used(ctx, nil))
+		require.NoError(t, s.Integrations.Apps.Used(ctx, map[string]time.Time{second.ID: later, first.ID: now, id(): later}))
+		require.NoError(t, s.Integrations.Apps.Used(ctx, map[string]time.Time{second.ID: now}))
+		keys, err := s.Integrations.Apps.Keys(ctx, a.OwnerID, a.ID)
 		require.NoError(t, err)
 		first.LastUsedAt, second.LastUsedAt = &now, &later
 		require.Equal(t, []integrations.Key{second, first}, keys, "the latest use is kept")
 
-		require.NoError(t, s.Apps.DeleteKey(ctx, a.OwnerID, a.ID, second.ID))
-		_, _, err = s.Apps.ByKey(ctx, second.Hash)
+		require.NoError(t, s.Integrations.Apps.DeleteKey(ctx, a.OwnerID, a.ID, second.ID))
+		_, _, err = s.Integrations.Apps.ByKey(ctx, second.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
-		require.ErrorIs(t, s.Apps.DeleteKey(ctx, a.OwnerID, a.ID, second.ID), integrations.ErrKeyNotFound)
+		require.ErrorIs(t, s.Integrations.Apps.DeleteKey(ctx, a.OwnerID, a.ID, second.ID), integrations.ErrKeyNotFound)
 	})
 
 	t.Run("DeleteKeys removes the keys of one owner", func(t *testing.T) {
@@ -147,12 +147,12 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		mine, theirs := add(t, s, me, now), add(t, s, other, now)
 		revoked := []integrations.Key{key(t, s, mine, now), key(t, s, add(t, s, me, now), now)}
 		kept := key(t, s, theirs, now)
-		require.NoError(t, s.Apps.DeleteKeys(ctx, me))
+		require.NoError(t, s.Integrations.Apps.DeleteKeys(ctx, me))
 		for _, k := range revoked {
-			_, _, err := s.Apps.ByKey(ctx, k.Hash)
+			_, _, err := s.Integrations.Apps.ByKey(ctx, k.Hash)
 			require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 		}
-		_, _, err := s.Apps.ByKey(ctx, kept.Hash)
+		_, _, err := s.Integrations.Apps.ByKey(ctx, kept.Hash)
 		require.NoError(t, err)
 	})
 
@@ -160,11 +160,11 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		s, now := start(t)
 		a := add(t, s, owner(t, s, now), now)
 		orphan := key(t, s, a, now)
-		gone, err := s.Users.Find(ctx, a.OwnerID)
+		gone, err := s.Identity.Users.Find(ctx, a.OwnerID)
 		require.NoError(t, err)
 		gone.Status = identity.UserDeleted
-		require.NoError(t, s.Users.Save(ctx, &gone))
-		_, _, err = s.Apps.ByKey(ctx, orphan.Hash)
+		require.NoError(t, s.Identity.Users.Save(ctx, &gone))
+		_, _, err = s.Integrations.Apps.ByKey(ctx, orphan.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound, "whether or not the account's end has been worked off")
 	})
 
@@ -172,15 +172,15 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		s, now := start(t)
 		a := add(t, s, owner(t, s, now), now)
 		k := key(t, s, a, now)
-		u, err := s.Users.Find(ctx, a.OwnerID)
+		u, err := s.Identity.Users.Find(ctx, a.OwnerID)
 		require.NoError(t, err)
 		u.Lock(now)
-		require.NoError(t, s.Users.Save(ctx, &u))
-		_, _, err = s.Apps.ByKey(ctx, k.Hash)
+		require.NoError(t, s.Identity.Users.Save(ctx, &u))
+		_, _, err = s.Integrations.Apps.ByKey(ctx, k.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 		u.Unlock(now)
-		require.NoError(t, s.Users.Save(ctx, &u))
-		_, _, err = s.Apps.ByKey(ctx, k.Hash)
+		require.NoError(t, s.Identity.Users.Save(ctx, &u))
+		_, _, err = s.Integrations.Apps.ByKey(ctx, k.Hash)
 		require.NoError(t, err)
 	})
 
@@ -188,8 +188,8 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		s, now := start(t)
 		a := add(t, s, owner(t, s, now), now)
 		orphan := key(t, s, a, now)
-		require.NoError(t, s.Apps.Delete(ctx, a.OwnerID, a.ID))
-		_, _, err := s.Apps.ByKey(ctx, orphan.Hash)
+		require.NoError(t, s.Integrations.Apps.Delete(ctx, a.OwnerID, a.ID))
+		_, _, err := s.Integrations.Apps.ByKey(ctx, orphan.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 	})
 
@@ -197,22 +197,22 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		s, now := start(t)
 		me := owner(t, s, now)
 		a, b := add(t, s, me, now), add(t, s, me, now)
-		require.NoError(t, s.Usage.Add(ctx, nil))
+		require.NoError(t, s.Integrations.Usage.Add(ctx, nil))
 		together(t, 10, func(int) error {
 			spent := []integrations.Spent{{AppID: b.ID, Day: "2026-11-20", Requests: 1}, {AppID: a.ID, Day: "2026-11-20", Requests: 3, Errors: 1}, {AppID: a.ID, Day: "2026-11-21", Requests: 1}}
-			return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Usage.Add(ctx, spent) })
+			return s.Identity.Tx.Do(ctx, func(ctx context.Context) error { return s.Integrations.Usage.Add(ctx, spent) })
 		})
-		got, err := s.Usage.Of(ctx, a.ID, "2026-11-01", "2026-11-30")
+		got, err := s.Integrations.Usage.Of(ctx, a.ID, "2026-11-01", "2026-11-30")
 		require.NoError(t, err)
 		require.Equal(t, []integrations.Spent{{AppID: a.ID, Day: "2026-11-20", Requests: 30, Errors: 10}, {AppID: a.ID, Day: "2026-11-21", Requests: 10}}, got)
-		got, err = s.Usage.Of(ctx, a.ID, "2026-11-21", "2026-11-21")
+		got, err = s.Integrations.Usage.Of(ctx, a.ID, "2026-11-21", "2026-11-21")
 		require.NoError(t, err)
 		require.Len(t, got, 1)
-		n, err := s.Usage.Forget(ctx, "2026-11-21", 10)
+		n, err := s.Integrations.Usage.Forget(ctx, "2026-11-21", 10)
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
-		require.NoError(t, s.Apps.Delete(ctx, me, a.ID))
-		got, err = s.Usage.Of(ctx, a.ID, "2026-11-01", "2026-11-30")
+		require.NoError(t, s.Integrations.Apps.Delete(ctx, me, a.ID))
+		got, err = s.Integrations.Usage.Of(ctx, a.ID, "2026-11-01", "2026-11-30")
 		require.NoError(t, err)
 		require.Empty(t, got)
 	})

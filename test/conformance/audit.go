@@ -23,11 +23,11 @@ func Audit(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 	mine, theirs, jo := uid(), uid(), uid()
 	record := func(e audit.Entry) time.Time {
 		clk.Advance(time.Minute)
-		require.NoError(t, s.Audit.Record(ctx, e))
+		require.NoError(t, s.Identity.Audit.Record(ctx, e))
 		return clk.Now()
 	}
 	list := func(f audit.Filter, r page.Request) (objects []string, next string, total int) {
-		got, err := s.AuditLog.List(ctx, f, r)
+		got, err := s.Identity.AuditLog.List(ctx, f, r)
 		require.NoError(t, err)
 		for _, e := range got.Items {
 			objects = append(objects, e.Object)
@@ -41,7 +41,7 @@ func Audit(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 	record(audit.Entry{Action: audit.SignInFailed, OrganizationID: theirs, Object: "three"})
 	record(audit.Entry{Action: audit.AccountLocked, Actor: audit.Operator, Object: jo})
 
-	got, err := s.AuditLog.List(ctx, audit.Filter{OrganizationID: mine, Action: audit.PermissionsChanged}, all)
+	got, err := s.Identity.AuditLog.List(ctx, audit.Filter{OrganizationID: mine, Action: audit.PermissionsChanged}, all)
 	require.NoError(t, err)
 	require.Len(t, got.Items, 1)
 	require.NotEmpty(t, got.Items[0].ID)
@@ -72,18 +72,18 @@ func Audit(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 	require.Equal(t, []string{"one"}, objects)
 	require.Empty(t, next)
 
-	undone := s.Tx.Do(ctx, func(ctx context.Context) error {
-		require.NoError(t, s.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: mine, Object: "undone"}))
+	undone := s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+		require.NoError(t, s.Identity.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: mine, Object: "undone"}))
 		return errUndo
 	})
 	require.ErrorIs(t, undone, errUndo)
 	objects, _, _ = list(audit.Filter{OrganizationID: mine}, all)
 	require.NotContains(t, objects, "undone")
 
-	n, err := s.AuditLog.DeleteBefore(ctx, second, 10)
+	n, err := s.Identity.AuditLog.DeleteBefore(ctx, second, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	n, err = s.AuditLog.DeleteBefore(ctx, clk.Now().Add(time.Hour), 1)
+	n, err = s.Identity.AuditLog.DeleteBefore(ctx, clk.Now().Add(time.Hour), 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	objects, _, _ = list(audit.Filter{}, all)

@@ -33,15 +33,15 @@ func subscriptions(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 	}
 	change := func(t *testing.T, s adapters.Storage, o billing.Owner, fn func(sub *billing.Subscription)) billing.Subscription {
 		t.Helper()
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			sub, err := s.Subscriptions.Lock(ctx, o)
+		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+			sub, err := s.Billing.Subscriptions.Lock(ctx, o)
 			if err != nil {
 				return err
 			}
 			fn(&sub)
-			return s.Subscriptions.Save(ctx, sub)
+			return s.Billing.Subscriptions.Save(ctx, sub)
 		}))
-		sub, err := s.Subscriptions.Find(ctx, o)
+		sub, err := s.Billing.Subscriptions.Find(ctx, o)
 		require.NoError(t, err)
 		return sub
 	}
@@ -49,15 +49,15 @@ func subscriptions(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 	t.Run("puts who never chose on the basic plan", func(t *testing.T) {
 		s, _ := start(t)
 		o := payer()
-		found, err := s.Subscriptions.Find(ctx, o)
+		found, err := s.Billing.Subscriptions.Find(ctx, o)
 		require.NoError(t, err)
 		require.Equal(t, billing.NewSubscription(o), found)
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			locked, err := s.Subscriptions.Lock(ctx, o)
+		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+			locked, err := s.Billing.Subscriptions.Lock(ctx, o)
 			require.Equal(t, found, locked)
 			return err
 		}))
-		found, err = s.Subscriptions.Find(ctx, o)
+		found, err = s.Billing.Subscriptions.Find(ctx, o)
 		require.NoError(t, err)
 		require.Equal(t, billing.NewSubscription(o), found)
 	})
@@ -82,16 +82,16 @@ func subscriptions(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		s, _ := start(t)
 		o := payer()
 		together(t, 20, func(int) error {
-			return s.Tx.Do(ctx, func(ctx context.Context) error {
-				sub, err := s.Subscriptions.Lock(ctx, o)
+			return s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+				sub, err := s.Billing.Subscriptions.Lock(ctx, o)
 				if err != nil {
 					return err
 				}
 				sub.Failures++
-				return s.Subscriptions.Save(ctx, sub)
+				return s.Billing.Subscriptions.Save(ctx, sub)
 			})
 		})
-		got, err := s.Subscriptions.Find(ctx, o)
+		got, err := s.Billing.Subscriptions.Find(ctx, o)
 		require.NoError(t, err)
 		require.Equal(t, 20, got.Failures)
 	})
@@ -105,14 +105,14 @@ func subscriptions(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 			owners = append([]billing.Owner{o}, owners...)
 		}
 		change(t, s, payer(), func(*billing.Subscription) {})
-		due, err := s.Subscriptions.Due(ctx, now.Add(-time.Hour), 10)
+		due, err := s.Billing.Subscriptions.Due(ctx, now.Add(-time.Hour), 10)
 		require.NoError(t, err)
 		require.Equal(t, owners[:3], due)
-		due, err = s.Subscriptions.Due(ctx, now, 2)
+		due, err = s.Billing.Subscriptions.Due(ctx, now, 2)
 		require.NoError(t, err)
 		require.Equal(t, owners[:2], due)
-		require.NoError(t, s.Subscriptions.Delete(ctx, owners[0]))
-		due, err = s.Subscriptions.Due(ctx, now, 1)
+		require.NoError(t, s.Billing.Subscriptions.Delete(ctx, owners[0]))
+		due, err = s.Billing.Subscriptions.Due(ctx, now, 1)
 		require.NoError(t, err)
 		require.Equal(t, owners[1:2], due)
 	})
@@ -128,7 +128,7 @@ func charges(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	start := func(t *testing.T) (billing.Charges, time.Time) {
 		t.Parallel()
 		clk := kit.NewClock()
-		return open(t, clk).Charges, clk.Now().Add(1234567 * time.Microsecond)
+		return open(t, clk).Billing.Charges, clk.Now().Add(1234567 * time.Microsecond)
 	}
 	settle := func(t *testing.T, cs billing.Charges, c billing.Charge, status billing.ChargeStatus) {
 		t.Helper()

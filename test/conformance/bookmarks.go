@@ -26,7 +26,7 @@ func bookmarks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 	keep := func(t *testing.T, s adapters.Storage, user, listing string, now time.Time) jobseeker.Bookmark {
 		t.Helper()
 		b := jobseeker.Bookmark{ID: id(), UserID: user, ListingID: listing, Notes: "Zoë's \"100%\"", SavedAt: now}
-		fresh, err := s.Bookmarks.Add(ctx, b)
+		fresh, err := s.Jobseeker.Bookmarks.Add(ctx, b)
 		require.NoError(t, err)
 		require.True(t, fresh)
 		return b
@@ -36,16 +36,16 @@ func bookmarks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 		s, now := start(t)
 		user, listing := id(), id()
 		b := keep(t, s, user, listing, now)
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			fresh, err := s.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: id(), UserID: user, ListingID: listing, SavedAt: now})
+		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+			fresh, err := s.Jobseeker.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: id(), UserID: user, ListingID: listing, SavedAt: now})
 			require.False(t, fresh)
 			return err
 		}))
-		got, err := s.Bookmarks.Find(ctx, user, b.ID)
+		got, err := s.Jobseeker.Bookmarks.Find(ctx, user, b.ID)
 		require.NoError(t, err)
 		require.Equal(t, b, got)
 		keep(t, s, id(), listing, now)
-		n, err := s.Bookmarks.Count(ctx, user)
+		n, err := s.Jobseeker.Bookmarks.Count(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 	})
@@ -54,7 +54,7 @@ func bookmarks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 		s, now := start(t)
 		user, listing := id(), id()
 		require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
-			return s.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: id(), UserID: user, ListingID: listing, SavedAt: now})
+			return s.Jobseeker.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: id(), UserID: user, ListingID: listing, SavedAt: now})
 		}))
 	})
 
@@ -66,14 +66,14 @@ func bookmarks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 			want = append([]jobseeker.Bookmark{keep(t, s, user, id(), now)}, want...)
 		}
 		keep(t, s, id(), id(), now)
-		first, err := s.Bookmarks.Page(ctx, user, page.Request{Number: 1, Size: 2})
+		first, err := s.Jobseeker.Bookmarks.Page(ctx, user, page.Request{Number: 1, Size: 2})
 		require.NoError(t, err)
 		require.Equal(t, want[:2], first.Items)
 		require.Equal(t, 5, first.Total)
-		second, err := s.Bookmarks.Page(ctx, user, page.Request{Number: 1, Size: 2, Cursor: first.NextCursor})
+		second, err := s.Jobseeker.Bookmarks.Page(ctx, user, page.Request{Number: 1, Size: 2, Cursor: first.NextCursor})
 		require.NoError(t, err)
 		require.Equal(t, want[2:4], second.Items)
-		last, err := s.Bookmarks.Page(ctx, user, page.Request{Number: 3, Size: 2})
+		last, err := s.Jobseeker.Bookmarks.Page(ctx, user, page.Request{Number: 3, Size: 2})
 		require.NoError(t, err)
 		require.Equal(t, want[4:], last.Items)
 		require.Empty(t, last.NextCursor)
@@ -83,17 +83,17 @@ func bookmarks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 		s, now := start(t)
 		b := keep(t, s, id(), id(), now)
 		for _, whose := range []struct{ user, id string }{{id(), b.ID}, {b.UserID, id()}} {
-			_, err := s.Bookmarks.Find(ctx, whose.user, whose.id)
+			_, err := s.Jobseeker.Bookmarks.Find(ctx, whose.user, whose.id)
 			require.ErrorIs(t, err, jobseeker.ErrBookmarkNotFound)
-			require.ErrorIs(t, s.Bookmarks.SetNotes(ctx, whose.user, whose.id, "x"), jobseeker.ErrBookmarkNotFound)
-			require.ErrorIs(t, s.Bookmarks.Delete(ctx, whose.user, whose.id), jobseeker.ErrBookmarkNotFound)
+			require.ErrorIs(t, s.Jobseeker.Bookmarks.SetNotes(ctx, whose.user, whose.id, "x"), jobseeker.ErrBookmarkNotFound)
+			require.ErrorIs(t, s.Jobseeker.Bookmarks.Delete(ctx, whose.user, whose.id), jobseeker.ErrBookmarkNotFound)
 		}
-		require.NoError(t, s.Bookmarks.SetNotes(ctx, b.UserID, b.ID, "other"))
-		got, err := s.Bookmarks.Find(ctx, b.UserID, b.ID)
+		require.NoError(t, s.Jobseeker.Bookmarks.SetNotes(ctx, b.UserID, b.ID, "other"))
+		got, err := s.Jobseeker.Bookmarks.Find(ctx, b.UserID, b.ID)
 		require.NoError(t, err)
 		require.Equal(t, "other", got.Notes)
-		require.NoError(t, s.Bookmarks.Delete(ctx, b.UserID, b.ID))
-		require.ErrorIs(t, s.Bookmarks.Delete(ctx, b.UserID, b.ID), jobseeker.ErrBookmarkNotFound)
+		require.NoError(t, s.Jobseeker.Bookmarks.Delete(ctx, b.UserID, b.ID))
+		require.ErrorIs(t, s.Jobseeker.Bookmarks.Delete(ctx, b.UserID, b.ID), jobseeker.ErrBookmarkNotFound)
 	})
 
 	t.Run("knows which of many listings a user keeps", func(t *testing.T) {
@@ -101,7 +101,7 @@ func bookmarks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 		user := id()
 		a, b := keep(t, s, user, id(), now), keep(t, s, id(), id(), now)
 		keep(t, s, user, id(), now)
-		got, err := s.Bookmarks.Among(ctx, user, []string{a.ListingID, b.ListingID, id()})
+		got, err := s.Jobseeker.Bookmarks.Among(ctx, user, []string{a.ListingID, b.ListingID, id()})
 		require.NoError(t, err)
 		require.Equal(t, map[string]bool{a.ListingID: true}, got)
 	})
@@ -117,15 +117,15 @@ func bookmarks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 		want = append(want, keep(t, s, id(), another, now).ID)
 		var got []string
 		for range 3 {
-			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-				bs, err := s.Bookmarks.Untold(ctx, []string{listing, another}, 3)
+			require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+				bs, err := s.Jobseeker.Bookmarks.Untold(ctx, []string{listing, another}, 3)
 				require.NoError(t, err)
 				var ids []string
 				for _, b := range bs {
 					ids = append(ids, b.ID)
 				}
 				got = append(got, ids...)
-				return s.Bookmarks.Told(ctx, ids)
+				return s.Jobseeker.Bookmarks.Told(ctx, ids)
 			}))
 		}
 		slices.Sort(got)

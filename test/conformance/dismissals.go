@@ -18,7 +18,7 @@ func dismissals(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 	t.Run("keeps a user's, each once, the oldest not for ever", func(t *testing.T) {
 		t.Parallel()
 		clk := kit.NewClock()
-		s, now, user, other := open(t, clk).Dismissals, clk.Now(), id(), id()
+		s, now, user, other := open(t, clk).Jobseeker.Dismissals, clk.Now(), id(), id()
 		listings := []string{id(), id(), id(), id()}
 		for i, l := range listings {
 			for range 2 {
@@ -43,7 +43,7 @@ func dismissals(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 	t.Run("keeps one however many come at once", func(t *testing.T) {
 		t.Parallel()
 		clk := kit.NewClock()
-		s, user, listing := open(t, clk).Dismissals, id(), id()
+		s, user, listing := open(t, clk).Jobseeker.Dismissals, id(), id()
 		together(t, 20, func(int) error { return s.Add(ctx, user, listing, clk.Now(), 3) })
 		among, err := s.Among(ctx, user, []string{listing})
 		require.NoError(t, err)

@@ -29,20 +29,20 @@ func documents(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 			Content:    jobseeker.Content{File: jobseeker.DocumentFile{ID: id(), Extension: ".pdf"}, Size: 3 << 30, Form: jobseeker.AsData, MediaType: "application/pdf"},
 			UploadedAt: now, UpdatedAt: now.Add(time.Second),
 		}
-		require.NoError(t, s.Documents.Add(ctx, d))
+		require.NoError(t, s.Jobseeker.Documents.Add(ctx, d))
 		return d
 	}
 
 	t.Run("gives back what was stored and saved", func(t *testing.T) {
 		s, now := start(t)
 		d := add(t, s, id(), jobseeker.CV, true, now)
-		got, err := s.Documents.Find(ctx, d.UserID, d.ID)
+		got, err := s.Jobseeker.Documents.Find(ctx, d.UserID, d.ID)
 		require.NoError(t, err)
 		require.Equal(t, d, got)
 		d.Title, d.FileName, d.IsDefault, d.UpdatedAt = "T", "", false, now.Add(time.Hour)
 		d.Content = jobseeker.Content{File: jobseeker.DocumentFile{ID: id(), Extension: ".txt"}, Size: 1, Form: jobseeker.AsText, MediaType: "text/plain"}
-		require.NoError(t, s.Documents.Save(ctx, d))
-		got, err = s.Documents.Find(ctx, d.UserID, d.ID)
+		require.NoError(t, s.Jobseeker.Documents.Save(ctx, d))
+		got, err = s.Jobseeker.Documents.Find(ctx, d.UserID, d.ID)
 		require.NoError(t, err)
 		require.Equal(t, d, got)
 	})
@@ -52,14 +52,14 @@ func documents(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 		d := add(t, s, id(), jobseeker.CV, false, now)
 		foreign := d
 		foreign.UserID, foreign.Title = id(), "mine"
-		require.ErrorIs(t, s.Documents.Save(ctx, foreign), jobseeker.ErrDocumentNotFound)
+		require.ErrorIs(t, s.Jobseeker.Documents.Save(ctx, foreign), jobseeker.ErrDocumentNotFound)
 		for _, whose := range []struct{ user, id string }{{id(), d.ID}, {d.UserID, id()}} {
-			_, err := s.Documents.Find(ctx, whose.user, whose.id)
+			_, err := s.Jobseeker.Documents.Find(ctx, whose.user, whose.id)
 			require.ErrorIs(t, err, jobseeker.ErrDocumentNotFound)
-			require.ErrorIs(t, s.Documents.Delete(ctx, whose.user, whose.id), jobseeker.ErrDocumentNotFound)
+			require.ErrorIs(t, s.Jobseeker.Documents.Delete(ctx, whose.user, whose.id), jobseeker.ErrDocumentNotFound)
 		}
-		require.NoError(t, s.Documents.Delete(ctx, d.UserID, d.ID))
-		require.ErrorIs(t, s.Documents.Delete(ctx, d.UserID, d.ID), jobseeker.ErrDocumentNotFound)
+		require.NoError(t, s.Jobseeker.Documents.Delete(ctx, d.UserID, d.ID))
+		require.ErrorIs(t, s.Jobseeker.Documents.Delete(ctx, d.UserID, d.ID), jobseeker.ErrDocumentNotFound)
 	})
 
 	t.Run("pages the newest first and counts what a user keeps", func(t *testing.T) {
@@ -70,17 +70,17 @@ func documents(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 			want = append([]jobseeker.Document{add(t, s, user, kind, false, now)}, want...)
 		}
 		add(t, s, id(), jobseeker.CV, false, now)
-		first, err := s.Documents.Page(ctx, user, page.Request{Number: 1, Size: 2})
+		first, err := s.Jobseeker.Documents.Page(ctx, user, page.Request{Number: 1, Size: 2})
 		require.NoError(t, err)
 		require.Equal(t, want[:2], first.Items)
 		require.Equal(t, 3, first.Total)
-		rest, err := s.Documents.Page(ctx, user, page.Request{Number: 1, Size: 2, Cursor: first.NextCursor})
+		rest, err := s.Jobseeker.Documents.Page(ctx, user, page.Request{Number: 1, Size: 2, Cursor: first.NextCursor})
 		require.NoError(t, err)
 		require.Equal(t, want[2:], rest.Items)
-		usage, err := s.Documents.Usage(ctx, user)
+		usage, err := s.Jobseeker.Documents.Usage(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.Usage{Documents: 3, Bytes: 9 << 30, CVs: 2}, usage)
-		none, err := s.Documents.Usage(ctx, id())
+		none, err := s.Jobseeker.Documents.Usage(ctx, id())
 		require.NoError(t, err)
 		require.Zero(t, none)
 	})
@@ -92,14 +92,14 @@ func documents(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 		other := add(t, s, id(), jobseeker.CV, true, now)
 		second := cv
 		second.ID = id()
-		require.Error(t, s.Documents.Add(ctx, second))
-		require.NoError(t, s.Documents.ClearDefault(ctx, user, jobseeker.CV))
-		require.NoError(t, s.Documents.Add(ctx, second))
+		require.Error(t, s.Jobseeker.Documents.Add(ctx, second))
+		require.NoError(t, s.Jobseeker.Documents.ClearDefault(ctx, user, jobseeker.CV))
+		require.NoError(t, s.Jobseeker.Documents.Add(ctx, second))
 		for _, c := range []struct {
 			jobseeker.Document
 			chosen bool
 		}{{cv, false}, {second, true}, {letter, true}, {other, true}} {
-			got, err := s.Documents.Find(ctx, c.UserID, c.ID)
+			got, err := s.Jobseeker.Documents.Find(ctx, c.UserID, c.ID)
 			require.NoError(t, err)
 			require.Equal(t, c.chosen, got.IsDefault)
 		}
@@ -111,7 +111,7 @@ func documentFiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 	start := func(t *testing.T) (jobseeker.DocumentFiles, time.Time) {
 		t.Parallel()
 		clk := kit.NewClock()
-		return open(t, clk).DocumentFiles, clk.Now().Add(1234567 * time.Microsecond)
+		return open(t, clk).Jobseeker.DocumentFiles, clk.Now().Add(1234567 * time.Microsecond)
 	}
 	due := func(t *testing.T, f jobseeker.DocumentFiles, at time.Time) []jobseeker.DocumentFile {
 		t.Helper()

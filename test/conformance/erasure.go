@@ -29,7 +29,7 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		t.Helper()
 		a := newApplication(organization, applicant, now)
 		a.CoverLetter, a.ResumeURL, a.Answers = "I am Ann", "https://ann.example.org/cv.pdf", []hiring.Answer{{QuestionID: "why", Answer: "because"}}
-		require.NoError(t, s.Applications.Add(ctx, a))
+		require.NoError(t, s.Hiring.Applications.Add(ctx, a))
 		return a
 	}
 
@@ -38,11 +38,11 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		first, second := add(t, s, id(), ann), add(t, s, id(), ann)
 		add(t, s, first.OrganizationID, id())
 		first.WithdrawnAt = &now
-		require.NoError(t, s.Applications.SaveOwn(ctx, ann, first))
-		left, err := s.Applications.Left(ctx, ann, 10)
+		require.NoError(t, s.Hiring.Applications.SaveOwn(ctx, ann, first))
+		left, err := s.Hiring.Applications.Left(ctx, ann, 10)
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Application{second}, left)
-		left, err = s.Applications.Left(ctx, ann, 0)
+		left, err = s.Hiring.Applications.Left(ctx, ann, 0)
 		require.NoError(t, err)
 		require.Empty(t, left)
 	})
@@ -52,20 +52,20 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		gone, stays := add(t, s, id(), ann), add(t, s, id(), ann)
 		other := add(t, s, gone.OrganizationID, id())
 		for _, a := range []hiring.Application{gone, stays, other} {
-			require.NoError(t, s.Appointments.Save(ctx, hiring.Appointment{ID: id(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, ScheduledAt: now,
+			require.NoError(t, s.Hiring.Appointments.Save(ctx, hiring.Appointment{ID: id(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, ScheduledAt: now,
 				Location: "Ward 3", Interviewer: "Dr. Byrne", Notes: "Ann was late", Status: hiring.Scheduled, Outcome: hiring.Undecided, CreatedAt: now, ChangedAt: now}))
-			require.NoError(t, s.Letters.Add(ctx, hiring.Letter{ID: a.ID, ApplicationID: a.ID, OrganizationID: a.OrganizationID, SenderID: id(), Subject: "Dear Ann", Text: "Come", SentAt: now}))
+			require.NoError(t, s.Hiring.Letters.Add(ctx, hiring.Letter{ID: a.ID, ApplicationID: a.ID, OrganizationID: a.OrganizationID, SenderID: id(), Subject: "Dear Ann", Text: "Come", SentAt: now}))
 		}
-		standing, err := s.Appointments.Standing(ctx, ann, []string{gone.ID, stays.ID, other.ID})
+		standing, err := s.Hiring.Appointments.Standing(ctx, ann, []string{gone.ID, stays.ID, other.ID})
 		require.NoError(t, err)
 		require.Len(t, standing, 2, "the other one is not hers")
 		gone.WithdrawnAt, gone.Tracker, gone.TrackerColor = &now, "completed", "ann-red"
-		require.NoError(t, s.Applications.SaveOwn(ctx, ann, gone))
+		require.NoError(t, s.Hiring.Applications.SaveOwn(ctx, ann, gone))
 
 		for range 2 {
-			require.NoError(t, s.Applications.Erase(ctx, ann))
+			require.NoError(t, s.Hiring.Applications.Erase(ctx, ann))
 		}
-		got, err := s.Applications.ForOrganization(ctx, gone.OrganizationID, []string{gone.ID, other.ID})
+		got, err := s.Hiring.Applications.ForOrganization(ctx, gone.OrganizationID, []string{gone.ID, other.ID})
 		require.NoError(t, err)
 		for _, a := range got {
 			if a.ID == other.ID {
@@ -77,11 +77,11 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 			require.Equal(t, want, a)
 		}
 		for _, a := range []hiring.Application{gone, stays, other} {
-			met, err := s.Appointments.ForApplications(ctx, a.OrganizationID, []string{a.ID})
+			met, err := s.Hiring.Appointments.ForApplications(ctx, a.OrganizationID, []string{a.ID})
 			require.NoError(t, err)
 			require.Equal(t, a.ID == gone.ID, met[0].Notes == "")
 			require.Equal(t, "Ward 3", met[0].Location)
-			_, err = s.Letters.Find(ctx, a.OrganizationID, a.ID)
+			_, err = s.Hiring.Letters.Find(ctx, a.OrganizationID, a.ID)
 			require.Equal(t, a.ID == gone.ID, err != nil)
 		}
 	})
@@ -93,17 +93,17 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 			a := add(t, s, organization, id())
 			i := hiring.Appointment{ID: id(), ApplicationID: a.ID, OrganizationID: organization, ScheduledAt: at, Location: "Ward 3", Interviewer: "Dr. Byrne",
 				Status: status, Outcome: hiring.Undecided, CreatedAt: now, ChangedAt: now}
-			require.NoError(t, s.Appointments.Save(ctx, i))
+			require.NoError(t, s.Hiring.Appointments.Save(ctx, i))
 			return i
 		}
 		first, second := appoint(org, hiring.Scheduled, now.Add(time.Microsecond)), appoint(org, hiring.Scheduled, now.Add(time.Hour))
 		appoint(org, hiring.Scheduled, now)
 		appoint(org, hiring.Cancelled, now.Add(time.Hour))
 		appoint(id(), hiring.Scheduled, now.Add(time.Hour))
-		got, err := s.Appointments.Ahead(ctx, org, now, 10)
+		got, err := s.Hiring.Appointments.Ahead(ctx, org, now, 10)
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Appointment{first, second}, got)
-		got, err = s.Appointments.Ahead(ctx, org, now, 1)
+		got, err = s.Hiring.Appointments.Ahead(ctx, org, now, 1)
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Appointment{first}, got)
 	})
@@ -113,14 +113,14 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		a := add(t, s, id(), ann)
 		still := add(t, s, id(), ann)
 		a.WithdrawnAt = &now
-		require.NoError(t, s.Applications.SaveOwn(ctx, ann, a))
+		require.NoError(t, s.Hiring.Applications.SaveOwn(ctx, ann, a))
 		export := func(organization, kind string, state hiring.ExportState, at time.Time) hiring.Export {
 			t.Helper()
 			e := hiring.Export{ID: id(), OrganizationID: organization, UserID: id(), Kind: kind, Filters: map[string]string{}, State: state, CreatedAt: at}
 			if state == hiring.ExportDone {
 				e.FinishedAt = &at
 			}
-			require.NoError(t, s.Exports.Add(ctx, e))
+			require.NoError(t, s.Hiring.Exports.Add(ctx, e))
 			return e
 		}
 		done, running := export(a.OrganizationID, "applications", hiring.ExportDone, now), export(a.OrganizationID, "applications", hiring.ExportRunning, now)
@@ -129,10 +129,10 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		export(a.OrganizationID, "jobs", hiring.ExportDone, now)
 		export(still.OrganizationID, "applications", hiring.ExportDone, now)
 		export(id(), "applications", hiring.ExportDone, now)
-		got, err := s.Exports.Naming(ctx, ann, now, 10)
+		got, err := s.Hiring.Exports.Naming(ctx, ann, now, 10)
 		require.NoError(t, err)
 		require.ElementsMatch(t, []hiring.Export{done, running}, got)
-		got, err = s.Exports.Naming(ctx, ann, now, 1)
+		got, err = s.Hiring.Exports.Naming(ctx, ann, now, 1)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
 	})
@@ -142,44 +142,44 @@ func Erasure(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		for _, user := range []string{ann, bob} {
 			p := jobseeker.NewProfile(user)
 			p.Bio = "I am " + user
-			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-				if err := s.Profiles.Lock(ctx, user); err != nil {
+			require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+				if err := s.Jobseeker.Profiles.Lock(ctx, user); err != nil {
 					return err
 				}
-				return s.Profiles.Save(ctx, p)
+				return s.Jobseeker.Profiles.Save(ctx, p)
 			}))
 			search := jobseeker.Search{ID: id(), UserID: user, Name: "Ann's", CreatedAt: now}
-			require.NoError(t, s.Searches.Add(ctx, search))
-			_, err := s.Alerts.AddMatches(ctx, []jobseeker.Match{{SearchID: search.ID, ListingID: id(), UserID: user, At: now, Email: true}})
+			require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
+			_, err := s.Jobseeker.Alerts.AddMatches(ctx, []jobseeker.Match{{SearchID: search.ID, ListingID: id(), UserID: user, At: now, Email: true}})
 			require.NoError(t, err)
-			_, err = s.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: id(), UserID: user, ListingID: id(), Notes: "for Ann", SavedAt: now})
+			_, err = s.Jobseeker.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: id(), UserID: user, ListingID: id(), Notes: "for Ann", SavedAt: now})
 			require.NoError(t, err)
-			require.NoError(t, s.Documents.Add(ctx, jobseeker.Document{ID: id(), UserID: user, Type: jobseeker.CV, Title: "Ann's", Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: id()}, Form: jobseeker.AsText}}))
+			require.NoError(t, s.Jobseeker.Documents.Add(ctx, jobseeker.Document{ID: id(), UserID: user, Type: jobseeker.CV, Title: "Ann's", Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: id()}, Form: jobseeker.AsText}}))
 			deleted := newNotification(user, id(), now)
-			require.NoError(t, s.Notifications.Add(ctx, newNotification(user, id(), now), deleted))
-			require.NoError(t, s.Notifications.Delete(ctx, user, deleted.ID, now))
-			require.NoError(t, s.Activities.Add(ctx, jobseeker.Activity{UserID: user, EventID: id(), Type: "search", Action: "saved", Description: "Saved Ann's", At: now}))
+			require.NoError(t, s.Jobseeker.Notifications.Add(ctx, newNotification(user, id(), now), deleted))
+			require.NoError(t, s.Jobseeker.Notifications.Delete(ctx, user, deleted.ID, now))
+			require.NoError(t, s.Jobseeker.Activities.Add(ctx, jobseeker.Activity{UserID: user, EventID: id(), Type: "search", Action: "saved", Description: "Saved Ann's", At: now}))
 		}
 		for range 2 {
-			require.NoError(t, s.SeekerTraces.Remove(ctx, ann))
+			require.NoError(t, s.Jobseeker.Traces.Remove(ctx, ann))
 		}
 		for user, kept := range map[string]int{ann: 0, bob: 1} {
-			searches, err := s.Searches.Of(ctx, user, 10)
+			searches, err := s.Jobseeker.Searches.Of(ctx, user, 10)
 			require.NoError(t, err)
 			require.Len(t, searches, kept)
-			marks, err := s.Bookmarks.Page(ctx, user, all)
+			marks, err := s.Jobseeker.Bookmarks.Page(ctx, user, all)
 			require.NoError(t, err)
 			require.Len(t, marks.Items, kept)
-			told, err := s.Notifications.Page(ctx, user, all)
+			told, err := s.Jobseeker.Notifications.Page(ctx, user, all)
 			require.NoError(t, err)
 			require.Len(t, told.Items, kept)
-			docs, err := s.Documents.Page(ctx, user, all)
+			docs, err := s.Jobseeker.Documents.Page(ctx, user, all)
 			require.NoError(t, err)
 			require.Len(t, docs.Items, kept)
-			did, err := s.Activities.Page(ctx, user, all)
+			did, err := s.Jobseeker.Activities.Page(ctx, user, all)
 			require.NoError(t, err)
 			require.Len(t, did.Items, kept)
-			p, err := s.Profiles.Find(ctx, user)
+			p, err := s.Jobseeker.Profiles.Find(ctx, user)
 			require.NoError(t, err)
 			require.Equal(t, kept == 1, p.Bio != "")
 		}

@@ -27,11 +27,11 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 	}
 	record := func(t *testing.T, s adapters.Storage, events ...event.Event) {
 		t.Helper()
-		require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Events.Record(ctx, events...) }))
+		require.NoError(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Identity.Events.Record(ctx, events...) }))
 	}
 	claim := func(t *testing.T, s adapters.Storage, n int) []event.Envelope {
 		t.Helper()
-		got, err := s.Outbox.Claim(t.Context(), n, time.Minute)
+		got, err := s.Identity.Outbox.Claim(t.Context(), n, time.Minute)
 		require.NoError(t, err)
 		return got
 	}
@@ -53,8 +53,8 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 	t.Run("a change that is undone leaves no event", func(t *testing.T) {
 		s, _ := fresh(t)
 		boom := errors.New("boom")
-		require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
-			require.NoError(t, s.Events.Record(ctx, event.JobCreated{JobID: "j"}))
+		require.ErrorIs(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+			require.NoError(t, s.Identity.Events.Record(ctx, event.JobCreated{JobID: "j"}))
 			return boom
 		}), boom)
 		require.Empty(t, claim(t, s, 10))
@@ -62,8 +62,8 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 	t.Run("a panic undoes the change and goes on", func(t *testing.T) {
 		s, _ := fresh(t)
 		require.Panics(t, func() {
-			_ = s.Tx.Do(t.Context(), func(ctx context.Context) error {
-				require.NoError(t, s.Events.Record(ctx, event.JobCreated{JobID: "j"}))
+			_ = s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+				require.NoError(t, s.Identity.Events.Record(ctx, event.JobCreated{JobID: "j"}))
 				panic("boom")
 			})
 		})
@@ -72,13 +72,13 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 	})
 	t.Run("an event without a transaction is an error and is not stored", func(t *testing.T) {
 		s, _ := fresh(t)
-		require.Error(t, s.Events.Record(t.Context(), event.JobCreated{JobID: "j"}))
+		require.Error(t, s.Identity.Events.Record(t.Context(), event.JobCreated{JobID: "j"}))
 		require.Empty(t, claim(t, s, 10))
 	})
 	t.Run("a transaction inside of another is part of it", func(t *testing.T) {
 		s, _ := fresh(t)
-		require.Error(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
-			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, event.JobCreated{JobID: "j"}) }))
+		require.Error(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+			require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error { return s.Identity.Events.Record(ctx, event.JobCreated{JobID: "j"}) }))
 			return errors.New("boom")
 		}))
 		require.Empty(t, claim(t, s, 10))
@@ -110,7 +110,7 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		record(t, s, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "k"})
 		got := claim(t, s, 10)
 		require.Len(t, got, 2)
-		require.NoError(t, s.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
+		require.NoError(t, s.Identity.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
 		clk.Advance(time.Hour)
 		left := claim(t, s, 10)
 		require.Len(t, left, 1)
@@ -130,7 +130,7 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		for range claimers {
 			wg.Go(func() {
 				for {
-					got, err := s.Outbox.Claim(context.Background(), 7, time.Minute)
+					got, err := s.Identity.Outbox.Claim(context.Background(), 7, time.Minute)
 					if err != nil {
 						t.Error(err)
 						return
@@ -165,7 +165,7 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		other := claim(t, s, 10)
 		require.Len(t, other, 1, "what follows waits for it, what has nothing to do with it does not")
 		require.Equal(t, "k", other[0].Subject)
-		require.NoError(t, s.Outbox.MarkSent(t.Context(), first[0].ID))
+		require.NoError(t, s.Identity.Outbox.MarkSent(t.Context(), first[0].ID))
 		rest := claim(t, s, 10)
 		require.Len(t, rest, 2)
 		require.Equal(t, []string{"job.updated", "job.closed"}, []string{rest[0].Type, rest[1].Type})
@@ -175,7 +175,7 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 	t.Run("a commit wakes whoever waits, until they stop waiting", func(t *testing.T) {
 		s, _ := fresh(t)
 		ctx, stop := context.WithCancel(t.Context())
-		one, two := s.Outbox.Wake(ctx), s.Outbox.Wake(t.Context())
+		one, two := s.Identity.Outbox.Wake(ctx), s.Identity.Outbox.Wake(t.Context())
 		record(t, s, event.JobCreated{JobID: "j"})
 		for _, c := range []<-chan struct{}{one, two} {
 			select {
@@ -189,7 +189,7 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 	t.Run("the lag is what is unsent and since when", func(t *testing.T) {
 		s, clk := fresh(t)
 		lag := func() (int, time.Time) {
-			n, oldest, err := s.Outbox.Lag(t.Context())
+			n, oldest, err := s.Identity.Outbox.Lag(t.Context())
 			require.NoError(t, err)
 			return n, oldest
 		}
@@ -203,7 +203,7 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		n, oldest = lag()
 		require.Equal(t, 2, n)
 		require.True(t, first.Equal(oldest))
-		require.NoError(t, s.Outbox.MarkSent(t.Context(), claim(t, s, 1)[0].ID))
+		require.NoError(t, s.Identity.Outbox.MarkSent(t.Context(), claim(t, s, 1)[0].ID))
 		n, oldest = lag()
 		require.Equal(t, 1, n)
 		require.True(t, clk.Now().Equal(oldest))
@@ -212,10 +212,10 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		s, clk := fresh(t)
 		record(t, s, event.JobCreated{JobID: "a"}, event.JobCreated{JobID: "b"}, event.JobCreated{JobID: "c"}, event.JobCreated{JobID: "unsent"})
 		for _, e := range claim(t, s, 3) {
-			require.NoError(t, s.Outbox.MarkSent(t.Context(), e.ID))
+			require.NoError(t, s.Identity.Outbox.MarkSent(t.Context(), e.ID))
 		}
 		forget := func(before time.Time) int {
-			n, err := s.Outbox.Forget(t.Context(), before, 2)
+			n, err := s.Identity.Outbox.Forget(t.Context(), before, 2)
 			require.NoError(t, err)
 			return n
 		}
@@ -233,7 +233,7 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 func Schema(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
 	t.Run("every step is taken, taken back and taken again", func(t *testing.T) {
 		t.Parallel()
-		s := open(t, kit.NewClock()).Schema
+		s := open(t, kit.NewClock()).Identity.Schema
 		require.NoError(t, s.Check(t.Context()))
 		steps, err := s.Status(t.Context())
 		require.NoError(t, err)

@@ -27,10 +27,10 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		t.Parallel()
 		clk := kit.NewClock()
 		s := open(t, clk)
-		return s, s.Applications, func(organization, applicant string) hiring.Application {
+		return s, s.Hiring.Applications, func(organization, applicant string) hiring.Application {
 			t.Helper()
 			a := newApplication(organization, applicant, clk.Now())
-			require.NoError(t, s.Applications.Add(ctx, a))
+			require.NoError(t, s.Hiring.Applications.Add(ctx, a))
 			return a
 		}
 	}
@@ -65,7 +65,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			if more != nil {
 				more(&a)
 			}
-			require.NoError(t, s.Applications.Add(ctx, a))
+			require.NoError(t, s.Hiring.Applications.Add(ctx, a))
 			return a
 		}
 		first := at(org, id(), nil, 0)
@@ -123,7 +123,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		second := newApplication(first.OrganizationID, first.ApplicantID, now)
 		second.ListingID = first.ListingID
 		other := newApplication(first.OrganizationID, first.ApplicantID, now)
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 			require.ErrorIs(t, apps.Add(ctx, second), hiring.ErrAlreadyApplied)
 			return apps.Add(ctx, other)
 		}))
@@ -143,7 +143,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		theirs := add(id(), other)
 		withdrawn := mine[3]
 		withdrawn.Status, withdrawn.WithdrawnAt = hiring.Withdrawn, &now
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error { return apps.SaveOwn(ctx, me, withdrawn) }))
+		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error { return apps.SaveOwn(ctx, me, withdrawn) }))
 		lately, err := apps.AppliedLately(ctx, me, 2)
 		require.NoError(t, err)
 		require.Equal(t, []string{mine[2].ListingID, mine[1].ListingID}, lately)
@@ -159,7 +159,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		}
 		recorded := func() (subjects []string) {
 			t.Helper()
-			found, err := s.Outbox.Claim(ctx, 100, time.Hour)
+			found, err := s.Identity.Outbox.Claim(ctx, 100, time.Hour)
 			require.NoError(t, err)
 			for _, e := range found {
 				subjects = append(subjects, e.Subject)
@@ -168,7 +168,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		}
 		listening, stop := context.WithCancel(ctx)
 		defer stop()
-		wake := s.Outbox.Wake(listening)
+		wake := s.Identity.Outbox.Wake(listening)
 
 		alone := newApplication(id(), id(), now)
 		require.NoError(t, apps.Add(ctx, alone, submitted(alone)))
@@ -184,14 +184,14 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		require.Empty(t, recorded())
 
 		within, told, undone := newApplication(id(), id(), now), newApplication(id(), id(), now), newApplication(id(), id(), now)
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 			require.ErrorIs(t, apps.Add(ctx, again, submitted(again)), hiring.ErrAlreadyApplied)
 			require.NoError(t, apps.Add(ctx, within, submitted(within)))
 			return apps.Add(ctx, told, submitted(told), event.JobUpdated{JobID: told.ListingID})
 		}))
 		require.ElementsMatch(t, []string{within.ID, told.ID, told.ListingID}, recorded())
 		boom := errors.New("boom")
-		require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+		require.ErrorIs(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 			require.NoError(t, apps.Add(ctx, undone, submitted(undone)))
 			return boom
 		}), boom)
@@ -219,7 +219,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		}
 		applying.Wait()
 		require.EqualValues(t, 1, added.Load())
-		found, err := s.Outbox.Claim(ctx, 100, time.Hour)
+		found, err := s.Identity.Outbox.Claim(ctx, 100, time.Hour)
 		require.NoError(t, err)
 		require.Len(t, found, 1)
 		_, err = apps.ForApplicant(ctx, first.ApplicantID, found[0].Subject)
@@ -230,7 +230,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		s, apps, add := start(t)
 		a := add(id(), id())
 		boom := errors.New("boom")
-		require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+		require.ErrorIs(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 			got, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
 			require.NoError(t, err)
 			got.Withdraw(now)
@@ -353,7 +353,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {
-				err := s.Tx.Do(ctx, func(ctx context.Context) error {
+				err := s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 					got, err := apps.ForOrganization(ctx, a.OrganizationID, []string{a.ID})
 					if err != nil {
 						return err
@@ -394,7 +394,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		s, apps, _ := start(t)
 		org := id()
 		fill := func(n int) {
-			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 				for range n {
 					if err := apps.Add(ctx, newApplication(org, id(), now)); err != nil {
 						return err

@@ -20,7 +20,7 @@ func Idempotency(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters
 		t.Helper()
 		t.Parallel()
 		clk := kit.NewClock()
-		return open(t, clk).Idempotency, idempotency.Request{OwnerID: stores.NewID(), Operation: "POST /x", Key: "key-1", Fingerprint: "f"}, clk
+		return open(t, clk).Identity.Idempotency, idempotency.Request{OwnerID: stores.NewID(), Operation: "POST /x", Key: "key-1", Fingerprint: "f"}, clk
 	}
 	begin := func(t *testing.T, s idempotency.Store, r idempotency.Request) idempotency.Claim {
 		t.Helper()

@@ -83,23 +83,23 @@ func uid() string { return uuid.Must(uuid.NewV7()).String() }
 func (p *people) user(email string) identity.User {
 	p.t.Helper()
 	u := identity.NewUser(uid(), email, "Jo Doe", identity.KindJobseeker, "verifier", p.now)
-	require.NoError(p.t, p.Users.Add(p.t.Context(), &u))
+	require.NoError(p.t, p.Identity.Users.Add(p.t.Context(), &u))
 	return u
 }
 
 func (p *people) organization(founder string) identity.Organization {
 	p.t.Helper()
 	o, m := identity.Found(uid(), uid(), founder, "St Mary's", "hospital", "51-200", p.now)
-	require.NoError(p.t, p.Organizations.Found(p.t.Context(), o, m))
+	require.NoError(p.t, p.Identity.Organizations.Found(p.t.Context(), o, m))
 	return o
 }
 
 func (p *people) invite(o identity.Organization, email string, role identity.OrgRole) identity.Membership {
 	p.t.Helper()
-	id, err := p.Users.Invite(p.t.Context(), identity.NewInvited(uid(), email, "In Vited", p.now))
+	id, err := p.Identity.Users.Invite(p.t.Context(), identity.NewInvited(uid(), email, "In Vited", p.now))
 	require.NoError(p.t, err)
 	m := identity.NewInvitation(uid(), o.ID, id, "In Vited", email, role, p.now)
-	ok, err := p.Organizations.Invite(p.t.Context(), m, p.now)
+	ok, err := p.Identity.Organizations.Invite(p.t.Context(), m, p.now)
 	require.NoError(p.t, err)
 	require.True(p.t, ok)
 	return m
@@ -109,7 +109,7 @@ func (p *people) session(u identity.User) (identity.Session, identity.RefreshTok
 	p.t.Helper()
 	s := identity.NewSession(uid(), u.ID, identity.Client{Address: "192.0.2.44", UserAgent: "agent"}, p.now)
 	token, _ := s.NewRefreshToken(p.now)
-	require.NoError(p.t, p.Sessions.Open(p.t.Context(), s, token))
+	require.NoError(p.t, p.Identity.Sessions.Open(p.t.Context(), s, token))
 	return s, token
 }
 
@@ -122,8 +122,8 @@ func (p *people) twentyAtOnce(do func(i int) (bool, error)) (n int) {
 func accountReadsBack(t *testing.T, p *people) {
 	u := p.user("Jo@example.org")
 	for _, find := range []func() (identity.User, error){
-		func() (identity.User, error) { return p.Users.Find(p.t.Context(), u.ID) },
-		func() (identity.User, error) { return p.Users.FindByEmail(p.t.Context(), "jo@example.org") },
+		func() (identity.User, error) { return p.Identity.Users.Find(p.t.Context(), u.ID) },
+		func() (identity.User, error) { return p.Identity.Users.FindByEmail(p.t.Context(), "jo@example.org") },
 	} {
 		got, err := find()
 		require.NoError(t, err)
@@ -131,15 +131,15 @@ func accountReadsBack(t *testing.T, p *people) {
 	}
 	u.Verify(p.now.Add(time.Microsecond))
 	u.SetPassword("other", p.now.Add(time.Hour))
-	require.NoError(t, p.Users.Save(p.t.Context(), &u))
-	got, err := p.Users.Find(p.t.Context(), u.ID)
+	require.NoError(t, p.Identity.Users.Save(p.t.Context(), &u))
+	got, err := p.Identity.Users.Find(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.Equal(t, u, got)
-	_, err = p.Users.Find(p.t.Context(), uid())
+	_, err = p.Identity.Users.Find(p.t.Context(), uid())
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	_, err = p.Users.FindByEmail(p.t.Context(), "Jo@example.org")
+	_, err = p.Identity.Users.FindByEmail(p.t.Context(), "Jo@example.org")
 	require.ErrorIs(t, err, identity.ErrUserNotFound, "the key is in lower case")
-	all, err := p.Users.People(p.t.Context(), []string{u.ID, uid()})
+	all, err := p.Identity.Users.People(p.t.Context(), []string{u.ID, uid()})
 	require.NoError(t, err)
 	require.Equal(t, []identity.User{u}, all)
 }
@@ -147,16 +147,16 @@ func accountReadsBack(t *testing.T, p *people) {
 func addressIsUnique(t *testing.T, p *people) {
 	p.user("jo@example.org")
 	u := identity.NewUser(uid(), "JO@example.org", "Jo", identity.KindEmployer, "v", p.now)
-	require.ErrorIs(t, p.Users.Add(p.t.Context(), &u), identity.ErrEmailTaken)
+	require.ErrorIs(t, p.Identity.Users.Add(p.t.Context(), &u), identity.ErrEmailTaken)
 	other := p.user("al@example.org")
 	other.Email = "jo@example.org"
-	require.ErrorIs(t, p.Users.Save(p.t.Context(), &other), identity.ErrEmailTaken)
+	require.ErrorIs(t, p.Identity.Users.Save(p.t.Context(), &other), identity.ErrEmailTaken)
 }
 
 func addressIsUniqueAtOnce(t *testing.T, p *people) {
 	require.Equal(t, 1, p.twentyAtOnce(func(int) (bool, error) {
 		u := identity.NewUser(uid(), "jo@example.org", "Jo", identity.KindJobseeker, "v", p.now)
-		err := p.Tx.Do(p.t.Context(), func(ctx context.Context) error { return p.Users.Add(ctx, &u) })
+		err := p.Identity.Tx.Do(p.t.Context(), func(ctx context.Context) error { return p.Identity.Users.Add(ctx, &u) })
 		if errors.Is(err, identity.ErrEmailTaken) {
 			return false, nil
 		}
@@ -167,29 +167,29 @@ func addressIsUniqueAtOnce(t *testing.T, p *people) {
 func savesLoseNothing(t *testing.T, p *people) {
 	u := p.user("jo@example.org")
 	p.twentyAtOnce(func(int) (bool, error) {
-		return true, p.Tx.Do(p.t.Context(), func(ctx context.Context) error {
-			u, err := p.Users.Find(ctx, u.ID)
+		return true, p.Identity.Tx.Do(p.t.Context(), func(ctx context.Context) error {
+			u, err := p.Identity.Users.Find(ctx, u.ID)
 			if err != nil {
 				return err
 			}
 			u.Name += "+"
-			return p.Users.Save(ctx, &u)
+			return p.Identity.Users.Save(ctx, &u)
 		})
 	})
-	got, err := p.Users.Find(p.t.Context(), u.ID)
+	got, err := p.Identity.Users.Find(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.Equal(t, 20, strings.Count(got.Name, "+"))
 }
 
 func signInNeedsVerifier(t *testing.T, p *people) {
 	u := p.user("jo@example.org")
-	ok, err := p.Users.SignIn(p.t.Context(), u.ID, "verifier", "renewed", p.now)
+	ok, err := p.Identity.Users.SignIn(p.t.Context(), u.ID, "verifier", "renewed", p.now)
 	require.NoError(t, err)
 	require.True(t, ok)
-	ok, err = p.Users.SignIn(p.t.Context(), u.ID, "verifier", "again", p.now)
+	ok, err = p.Identity.Users.SignIn(p.t.Context(), u.ID, "verifier", "again", p.now)
 	require.NoError(t, err)
 	require.False(t, ok)
-	got, err := p.Users.Find(p.t.Context(), u.ID)
+	got, err := p.Identity.Users.Find(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.Equal(t, "renewed", got.PasswordHash)
 }
@@ -198,18 +198,18 @@ func lockedIsUnusable(t *testing.T, p *people) {
 	u := p.user("jo@example.org")
 	s, _ := p.session(u)
 	u.Lock(p.now)
-	require.NoError(t, p.Users.Save(t.Context(), &u))
-	got, err := p.Users.FindByEmail(t.Context(), "jo@example.org")
+	require.NoError(t, p.Identity.Users.Save(t.Context(), &u))
+	got, err := p.Identity.Users.FindByEmail(t.Context(), "jo@example.org")
 	require.NoError(t, err)
 	require.Equal(t, u, got)
-	_, err = p.Sessions.Principal(t.Context(), s.ID)
+	_, err = p.Identity.Sessions.Principal(t.Context(), s.ID)
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
-	ok, err := p.Users.SignIn(t.Context(), u.ID, "verifier", "verifier", p.now)
+	ok, err := p.Identity.Users.SignIn(t.Context(), u.ID, "verifier", "verifier", p.now)
 	require.NoError(t, err)
 	require.False(t, ok)
 	u.Unlock(p.now)
-	require.NoError(t, p.Users.Save(t.Context(), &u))
-	_, err = p.Sessions.Principal(t.Context(), s.ID)
+	require.NoError(t, p.Identity.Users.Save(t.Context(), &u))
+	_, err = p.Identity.Sessions.Principal(t.Context(), s.ID)
 	require.NoError(t, err)
 }
 
@@ -218,19 +218,19 @@ func deletedAreGone(t *testing.T, p *people) {
 	s, _ := p.session(u)
 	o := p.organization(u.ID)
 	u.Status = identity.UserDeleted
-	require.NoError(t, p.Users.Save(p.t.Context(), &u))
-	_, err := p.Users.Find(p.t.Context(), u.ID)
+	require.NoError(t, p.Identity.Users.Save(p.t.Context(), &u))
+	_, err := p.Identity.Users.Find(p.t.Context(), u.ID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	_, err = p.Users.FindByEmail(p.t.Context(), "jo@example.org")
+	_, err = p.Identity.Users.FindByEmail(p.t.Context(), "jo@example.org")
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	_, err = p.Sessions.Principal(p.t.Context(), s.ID)
+	_, err = p.Identity.Sessions.Principal(p.t.Context(), s.ID)
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
-	_, err = p.Organizations.Member(p.t.Context(), o.ID, u.ID)
+	_, err = p.Identity.Organizations.Member(p.t.Context(), o.ID, u.ID)
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
-	people, err := p.Users.People(p.t.Context(), []string{u.ID})
+	people, err := p.Identity.Users.People(p.t.Context(), []string{u.ID})
 	require.NoError(t, err)
 	require.Empty(t, people)
-	ok, err := p.Users.SignIn(p.t.Context(), u.ID, "verifier", "verifier", p.now)
+	ok, err := p.Identity.Users.SignIn(p.t.Context(), u.ID, "verifier", "verifier", p.now)
 	require.NoError(t, err)
 	require.False(t, ok)
 }
@@ -238,17 +238,17 @@ func deletedAreGone(t *testing.T, p *people) {
 func organizationReadsBack(t *testing.T, p *people) {
 	u := p.user("jo@example.org")
 	o := p.organization(u.ID)
-	got, err := p.Organizations.Find(p.t.Context(), o.ID)
+	got, err := p.Identity.Organizations.Find(p.t.Context(), o.ID)
 	require.NoError(t, err)
 	require.Equal(t, o, got)
-	m, err := p.Organizations.MembershipOf(p.t.Context(), u.ID)
+	m, err := p.Identity.Organizations.MembershipOf(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.True(t, m.Founder)
 	require.Equal(t, identity.Admin, m.Role)
 	require.Equal(t, identity.Admin.Defaults(), m.Permissions)
-	_, err = p.Organizations.Find(p.t.Context(), uid())
+	_, err = p.Identity.Organizations.Find(p.t.Context(), uid())
 	require.ErrorIs(t, err, identity.ErrOrganizationNotFound)
-	none, err := p.Organizations.MembershipOf(p.t.Context(), uid())
+	none, err := p.Identity.Organizations.MembershipOf(p.t.Context(), uid())
 	require.NoError(t, err)
 	require.Nil(t, none)
 }
@@ -256,20 +256,20 @@ func organizationReadsBack(t *testing.T, p *people) {
 func errorUndoes(t *testing.T, p *people) {
 	boom := errors.New("boom")
 	u := identity.NewUser(uid(), "jo@example.org", "Jo", identity.KindEmployer, "v", p.now)
-	require.ErrorIs(t, p.Tx.Do(p.t.Context(), func(ctx context.Context) error {
-		require.NoError(t, p.Users.Add(ctx, &u))
+	require.ErrorIs(t, p.Identity.Tx.Do(p.t.Context(), func(ctx context.Context) error {
+		require.NoError(t, p.Identity.Users.Add(ctx, &u))
 		o, m := identity.Found(uid(), uid(), u.ID, "X", "", "", p.now)
-		require.NoError(t, p.Organizations.Found(ctx, o, m))
+		require.NoError(t, p.Identity.Organizations.Found(ctx, o, m))
 		s := identity.NewSession(uid(), u.ID, identity.Client{}, p.now)
 		token, _ := s.NewRefreshToken(p.now)
-		require.NoError(t, p.Sessions.Open(ctx, s, token))
-		_, err := p.Sessions.Principal(ctx, s.ID)
+		require.NoError(t, p.Identity.Sessions.Open(ctx, s, token))
+		_, err := p.Identity.Sessions.Principal(ctx, s.ID)
 		require.NoError(t, err, "the transaction sees itself")
 		return boom
 	}), boom)
-	_, err := p.Users.FindByEmail(p.t.Context(), "jo@example.org")
+	_, err := p.Identity.Users.FindByEmail(p.t.Context(), "jo@example.org")
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	m, err := p.Organizations.MembershipOf(p.t.Context(), u.ID)
+	m, err := p.Identity.Organizations.MembershipOf(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.Nil(t, m)
 }

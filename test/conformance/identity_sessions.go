@@ -14,7 +14,7 @@ import (
 func principalReadsBack(t *testing.T, p *people) {
 	u := p.user("jo@example.org")
 	s, _ := p.session(u)
-	got, err := p.Sessions.Principal(p.t.Context(), s.ID)
+	got, err := p.Identity.Sessions.Principal(p.t.Context(), s.ID)
 	require.NoError(t, err)
 	require.Equal(t, s, got.Session)
 	require.Equal(t, u.Email, got.User.Email)
@@ -24,17 +24,17 @@ func principalReadsBack(t *testing.T, p *people) {
 
 	other := p.organization(p.user("boss@example.org").ID)
 	p.invite(other, "jo@example.org", identity.Admin)
-	got, err = p.Sessions.Principal(p.t.Context(), s.ID)
+	got, err = p.Identity.Sessions.Principal(p.t.Context(), s.ID)
 	require.NoError(t, err)
 	require.Nil(t, got.Membership, "an invitation gives nothing")
 
 	o := p.organization(u.ID)
-	got, err = p.Sessions.Principal(p.t.Context(), s.ID)
+	got, err = p.Identity.Sessions.Principal(p.t.Context(), s.ID)
 	require.NoError(t, err)
 	require.Equal(t, o.ID, got.Membership.OrganizationID)
 	require.Equal(t, identity.Admin, got.Membership.Role)
 	require.True(t, got.Membership.Founder)
-	_, err = p.Sessions.Principal(p.t.Context(), uid())
+	_, err = p.Identity.Sessions.Principal(p.t.Context(), uid())
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
 }
 
@@ -42,22 +42,22 @@ func sessionEnds(t *testing.T, p *people) {
 	u, other := p.user("jo@example.org"), p.user("al@example.org")
 	s, _ := p.session(u)
 	ended := func() time.Time {
-		got, err := p.Sessions.Principal(p.t.Context(), s.ID)
+		got, err := p.Identity.Sessions.Principal(p.t.Context(), s.ID)
 		require.NoError(t, err)
 		return got.Session.EndedAt
 	}
-	require.NoError(t, p.Sessions.End(p.t.Context(), other.ID, s.ID, p.now))
+	require.NoError(t, p.Identity.Sessions.End(p.t.Context(), other.ID, s.ID, p.now))
 	require.Zero(t, ended(), "somebody else's")
-	alive, err := p.Sessions.Use(p.t.Context(), s.ID, p.now)
+	alive, err := p.Identity.Sessions.Use(p.t.Context(), s.ID, p.now)
 	require.NoError(t, err)
 	require.True(t, alive)
-	alive, err = p.Sessions.Use(p.t.Context(), s.ID, s.ExpiresAt)
+	alive, err = p.Identity.Sessions.Use(p.t.Context(), s.ID, s.ExpiresAt)
 	require.NoError(t, err)
 	require.False(t, alive)
-	require.NoError(t, p.Sessions.End(p.t.Context(), u.ID, s.ID, p.now))
-	require.NoError(t, p.Sessions.End(p.t.Context(), u.ID, s.ID, p.now.Add(time.Hour)))
+	require.NoError(t, p.Identity.Sessions.End(p.t.Context(), u.ID, s.ID, p.now))
+	require.NoError(t, p.Identity.Sessions.End(p.t.Context(), u.ID, s.ID, p.now.Add(time.Hour)))
 	require.Equal(t, p.now, ended())
-	alive, err = p.Sessions.Use(p.t.Context(), s.ID, p.now)
+	alive, err = p.Identity.Sessions.Use(p.t.Context(), s.ID, p.now)
 	require.NoError(t, err)
 	require.False(t, alive)
 }
@@ -66,7 +66,7 @@ func liveSessionsAreListed(t *testing.T, p *people) {
 	u := p.user("jo@example.org")
 	p.session(p.user("al@example.org"))
 	list := func(now time.Time, r page.Request) ([]identity.Session, string) {
-		got, err := p.Sessions.ListLive(t.Context(), u.ID, now, r)
+		got, err := p.Identity.Sessions.ListLive(t.Context(), u.ID, now, r)
 		require.NoError(t, err)
 		return got.Items, got.NextCursor
 	}
@@ -75,9 +75,9 @@ func liveSessionsAreListed(t *testing.T, p *people) {
 	require.Empty(t, none)
 	first, _ := p.session(u)
 	ended, _ := p.session(u)
-	require.NoError(t, p.Sessions.End(t.Context(), u.ID, ended.ID, p.now))
+	require.NoError(t, p.Identity.Sessions.End(t.Context(), u.ID, ended.ID, p.now))
 	browser := identity.NewSession(uid(), u.ID, identity.Client{Address: "192.0.2.44", UserAgent: "agent"}, p.now)
-	require.NoError(t, p.Browsers.Open(t.Context(), browser, uid()))
+	require.NoError(t, p.Identity.Browsers.Open(t.Context(), browser, uid()))
 	browser.Browser = true
 	live, _ := list(p.now, all)
 	require.Equal(t, []identity.Session{browser, first}, live)
@@ -95,8 +95,8 @@ func sessionIsHeld(t *testing.T, p *people) {
 	u, other := p.user("jo@example.org"), p.user("al@example.org")
 	s, _ := p.session(u)
 	held := func(userID, sessionID string) (active bool) {
-		require.NoError(t, p.Tx.Do(p.t.Context(), func(ctx context.Context) (err error) {
-			active, err = p.Sessions.Hold(ctx, userID, sessionID)
+		require.NoError(t, p.Identity.Tx.Do(p.t.Context(), func(ctx context.Context) (err error) {
+			active, err = p.Identity.Sessions.Hold(ctx, userID, sessionID)
 			return err
 		}))
 		return active
@@ -104,10 +104,10 @@ func sessionIsHeld(t *testing.T, p *people) {
 	require.True(t, held(u.ID, s.ID))
 	require.True(t, held(u.ID, ""))
 	require.False(t, held(other.ID, s.ID), "another user's session")
-	require.NoError(t, p.Sessions.End(p.t.Context(), u.ID, s.ID, p.now))
+	require.NoError(t, p.Identity.Sessions.End(p.t.Context(), u.ID, s.ID, p.now))
 	require.False(t, held(u.ID, s.ID))
 	u.Status = identity.UserDeleted
-	require.NoError(t, p.Users.Save(p.t.Context(), &u))
+	require.NoError(t, p.Identity.Users.Save(p.t.Context(), &u))
 	require.False(t, held(u.ID, ""))
 }
 
@@ -117,31 +117,31 @@ func sessionsEnd(t *testing.T, p *people) {
 	gone, _ := p.session(u)
 	other, _ := p.session(p.user("al@example.org"))
 	alive := func(s identity.Session) bool {
-		got, err := p.Sessions.Principal(p.t.Context(), s.ID)
+		got, err := p.Identity.Sessions.Principal(p.t.Context(), s.ID)
 		require.NoError(t, err)
 		return got.Session.Alive(p.now)
 	}
-	require.NoError(t, p.Sessions.EndAll(p.t.Context(), u.ID, keep.ID, p.now))
+	require.NoError(t, p.Identity.Sessions.EndAll(p.t.Context(), u.ID, keep.ID, p.now))
 	require.True(t, alive(keep))
 	require.False(t, alive(gone))
-	require.NoError(t, p.Sessions.EndAll(p.t.Context(), u.ID, "", p.now))
+	require.NoError(t, p.Identity.Sessions.EndAll(p.t.Context(), u.ID, "", p.now))
 	require.False(t, alive(keep))
 	require.True(t, alive(other))
 }
 
 func refreshSpentOnce(t *testing.T, p *people) {
 	s, token := p.session(p.user("jo@example.org"))
-	require.Equal(t, 1, p.twentyAtOnce(func(int) (bool, error) { return p.Sessions.SpendRefresh(p.t.Context(), token.Hash, p.now) }))
-	got, err := p.Sessions.FindRefresh(p.t.Context(), token.Hash)
+	require.Equal(t, 1, p.twentyAtOnce(func(int) (bool, error) { return p.Identity.Sessions.SpendRefresh(p.t.Context(), token.Hash, p.now) }))
+	got, err := p.Identity.Sessions.FindRefresh(p.t.Context(), token.Hash)
 	require.NoError(t, err)
 	token.UsedAt = p.now
 	require.Equal(t, token, got)
 	next, _ := s.NewRefreshToken(p.now)
-	require.NoError(t, p.Sessions.AddRefresh(p.t.Context(), next))
-	got, err = p.Sessions.FindRefresh(p.t.Context(), next.Hash)
+	require.NoError(t, p.Identity.Sessions.AddRefresh(p.t.Context(), next))
+	got, err = p.Identity.Sessions.FindRefresh(p.t.Context(), next.Hash)
 	require.NoError(t, err)
 	require.Equal(t, next, got)
-	_, err = p.Sessions.FindRefresh(p.t.Context(), "unknown")
+	_, err = p.Identity.Sessions.FindRefresh(p.t.Context(), "unknown")
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
 }
 
@@ -150,49 +150,49 @@ func expiredIsForgotten(t *testing.T, p *people) {
 	old, oldToken := p.session(u)
 	young := identity.Session{ID: uid(), UserID: u.ID, CreatedAt: p.now, LastUsedAt: p.now, ExpiresAt: old.ExpiresAt.Add(time.Hour)}
 	youngToken := identity.RefreshToken{Hash: uid(), SessionID: young.ID, IssuedAt: p.now, ExpiresAt: young.ExpiresAt}
-	require.NoError(t, p.Sessions.Open(t.Context(), young, youngToken))
+	require.NoError(t, p.Identity.Sessions.Open(t.Context(), young, youngToken))
 	spent := identity.RefreshToken{Hash: uid(), SessionID: young.ID, IssuedAt: p.now, ExpiresAt: p.now}
-	require.NoError(t, p.Sessions.AddRefresh(t.Context(), spent))
+	require.NoError(t, p.Identity.Sessions.AddRefresh(t.Context(), spent))
 	mailed := identity.MailToken{Hash: uid(), UserID: u.ID, Purpose: identity.ForReset, Email: u.Email, CreatedAt: p.now, ExpiresAt: p.now}
-	require.NoError(t, p.MailTokens.Add(t.Context(), mailed))
+	require.NoError(t, p.Identity.MailTokens.Add(t.Context(), mailed))
 
-	n, err := p.Sessions.Forget(t.Context(), p.now, 10)
+	n, err := p.Identity.Sessions.Forget(t.Context(), p.now, 10)
 	require.NoError(t, err)
 	require.Zero(t, n)
-	n, err = p.MailTokens.Forget(t.Context(), p.now, 10)
+	n, err = p.Identity.MailTokens.Forget(t.Context(), p.now, 10)
 	require.NoError(t, err)
 	require.Zero(t, n)
 
-	n, err = p.Sessions.Forget(t.Context(), old.ExpiresAt.Add(time.Minute), 10)
+	n, err = p.Identity.Sessions.Forget(t.Context(), old.ExpiresAt.Add(time.Minute), 10)
 	require.NoError(t, err)
 	require.Equal(t, 2, n, "a session, and a token of another")
 	for _, hash := range []string{oldToken.Hash, spent.Hash} {
-		_, err = p.Sessions.FindRefresh(t.Context(), hash)
+		_, err = p.Identity.Sessions.FindRefresh(t.Context(), hash)
 		require.ErrorIs(t, err, identity.ErrSessionNotFound)
 	}
-	_, err = p.Sessions.FindRefresh(t.Context(), youngToken.Hash)
+	_, err = p.Identity.Sessions.FindRefresh(t.Context(), youngToken.Hash)
 	require.NoError(t, err)
-	_, err = p.Sessions.Principal(t.Context(), young.ID)
+	_, err = p.Identity.Sessions.Principal(t.Context(), young.ID)
 	require.NoError(t, err)
-	n, err = p.MailTokens.Forget(t.Context(), p.now.Add(time.Second), 10)
+	n, err = p.Identity.MailTokens.Forget(t.Context(), p.now.Add(time.Second), 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	_, err = p.MailTokens.Find(t.Context(), mailed.Hash, identity.ForReset)
+	_, err = p.Identity.MailTokens.Find(t.Context(), mailed.Hash, identity.ForReset)
 	require.ErrorIs(t, err, identity.ErrTokenNotFound)
 }
 
 func mailTokenIsBound(t *testing.T, p *people) {
 	u, other := p.user("jo@example.org"), p.user("al@example.org")
 	token, _ := identity.NewMailToken(u.ID, u.Email, identity.ForReset, p.now)
-	require.NoError(t, p.MailTokens.Add(p.t.Context(), token))
-	got, err := p.MailTokens.Find(p.t.Context(), token.Hash, identity.ForReset)
+	require.NoError(t, p.Identity.MailTokens.Add(p.t.Context(), token))
+	got, err := p.Identity.MailTokens.Find(p.t.Context(), token.Hash, identity.ForReset)
 	require.NoError(t, err)
 	require.Equal(t, token, got)
-	_, err = p.MailTokens.Find(p.t.Context(), token.Hash, identity.ForVerification)
+	_, err = p.Identity.MailTokens.Find(p.t.Context(), token.Hash, identity.ForVerification)
 	require.ErrorIs(t, err, identity.ErrTokenNotFound)
-	_, err = p.MailTokens.Find(p.t.Context(), "unknown", identity.ForReset)
+	_, err = p.Identity.MailTokens.Find(p.t.Context(), "unknown", identity.ForReset)
 	require.ErrorIs(t, err, identity.ErrTokenNotFound)
-	ok, err := p.MailTokens.Spend(p.t.Context(), other.ID, token.Hash, p.now)
+	ok, err := p.Identity.MailTokens.Spend(p.t.Context(), other.ID, token.Hash, p.now)
 	require.NoError(t, err)
 	require.False(t, ok)
 }
@@ -200,8 +200,8 @@ func mailTokenIsBound(t *testing.T, p *people) {
 func mailTokenSpentOnce(t *testing.T, p *people) {
 	u := p.user("jo@example.org")
 	token, _ := identity.NewMailToken(u.ID, u.Email, identity.ForReset, p.now)
-	require.NoError(t, p.MailTokens.Add(p.t.Context(), token))
-	require.Equal(t, 1, p.twentyAtOnce(func(int) (bool, error) { return p.MailTokens.Spend(p.t.Context(), u.ID, token.Hash, p.now) }))
+	require.NoError(t, p.Identity.MailTokens.Add(p.t.Context(), token))
+	require.Equal(t, 1, p.twentyAtOnce(func(int) (bool, error) { return p.Identity.MailTokens.Spend(p.t.Context(), u.ID, token.Hash, p.now) }))
 }
 
 func mailTokensSpentTogether(t *testing.T, p *people) {
@@ -210,9 +210,9 @@ func mailTokensSpentTogether(t *testing.T, p *people) {
 	add := func(purpose identity.Purpose, organizationID string) func() bool {
 		token, _ := identity.NewMailToken(u.ID, u.Email, purpose, p.now)
 		token.OrganizationID = organizationID
-		require.NoError(t, p.MailTokens.Add(p.t.Context(), token))
+		require.NoError(t, p.Identity.MailTokens.Add(p.t.Context(), token))
 		return func() bool {
-			got, err := p.MailTokens.Find(p.t.Context(), token.Hash, purpose)
+			got, err := p.Identity.MailTokens.Find(p.t.Context(), token.Hash, purpose)
 			require.NoError(t, err)
 			require.Equal(t, organizationID, got.OrganizationID)
 			return got.Usable(p.now)
@@ -220,8 +220,8 @@ func mailTokensSpentTogether(t *testing.T, p *people) {
 	}
 	reset, verify := add(identity.ForReset, ""), add(identity.ForVerification, "")
 	first, second := add(identity.ForInvitation, orgs[0].ID), add(identity.ForInvitation, orgs[1].ID)
-	require.NoError(t, p.MailTokens.SpendAll(p.t.Context(), u.ID, identity.ForInvitation, orgs[0].ID, p.now))
+	require.NoError(t, p.Identity.MailTokens.SpendAll(p.t.Context(), u.ID, identity.ForInvitation, orgs[0].ID, p.now))
 	require.Equal(t, []bool{true, true, false, true}, []bool{reset(), verify(), first(), second()})
-	require.NoError(t, p.MailTokens.SpendAll(p.t.Context(), u.ID, identity.ForReset, "", p.now))
+	require.NoError(t, p.Identity.MailTokens.SpendAll(p.t.Context(), u.ID, identity.ForReset, "", p.now))
 	require.Equal(t, []bool{false, true, false, true}, []bool{reset(), verify(), first(), second()})
 }

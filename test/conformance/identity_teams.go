@@ -13,23 +13,23 @@ import (
 )
 
 func invitedBecomesAccount(t *testing.T, p *people) {
-	id, err := p.Users.Invite(p.t.Context(), identity.NewInvited(uid(), "Jo@example.org", "Typed Name", p.now))
+	id, err := p.Identity.Users.Invite(p.t.Context(), identity.NewInvited(uid(), "Jo@example.org", "Typed Name", p.now))
 	require.NoError(t, err)
 	u := identity.NewUser(uid(), "jo@example.org", "Own Name", identity.KindJobseeker, "v", p.now.Add(time.Hour))
-	require.NoError(t, p.Users.Add(p.t.Context(), &u))
+	require.NoError(t, p.Identity.Users.Add(p.t.Context(), &u))
 	require.Equal(t, id, u.ID)
-	got, err := p.Users.Find(p.t.Context(), id)
+	got, err := p.Identity.Users.Find(p.t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, u, got)
 	u.SetPassword("w", p.now)
-	require.NoError(t, p.Users.Save(p.t.Context(), &u), "the version that Add gave is the row's")
+	require.NoError(t, p.Identity.Users.Save(p.t.Context(), &u), "the version that Add gave is the row's")
 }
 
 func invitedOnce(t *testing.T, p *people) {
 	var ids [20]string
 	p.twentyAtOnce(func(i int) (_ bool, err error) {
-		err = p.Tx.Do(p.t.Context(), func(ctx context.Context) error {
-			ids[i], err = p.Users.Invite(ctx, identity.NewInvited(uid(), "new@example.org", "New", p.now))
+		err = p.Identity.Tx.Do(p.t.Context(), func(ctx context.Context) error {
+			ids[i], err = p.Identity.Users.Invite(ctx, identity.NewInvited(uid(), "new@example.org", "New", p.now))
 			return err
 		})
 		return true, err
@@ -38,10 +38,10 @@ func invitedOnce(t *testing.T, p *people) {
 		require.Equal(t, ids[0], id)
 	}
 	u := p.user("jo@example.org")
-	id, err := p.Users.Invite(p.t.Context(), identity.NewInvited(uid(), "JO@example.org", "New", p.now))
+	id, err := p.Identity.Users.Invite(p.t.Context(), identity.NewInvited(uid(), "JO@example.org", "New", p.now))
 	require.NoError(t, err)
 	require.Equal(t, u.ID, id)
-	got, err := p.Users.Find(p.t.Context(), u.ID)
+	got, err := p.Identity.Users.Find(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.Equal(t, u, got, "an invitation changes nothing of an account")
 }
@@ -52,10 +52,10 @@ func oneActiveMembership(t *testing.T, p *people) {
 	second := p.organization(p.user("al@example.org").ID)
 	m := p.invite(second, "jo@example.org", identity.Viewer)
 	m.Accept(p.now)
-	require.Error(t, p.Organizations.SaveMember(p.t.Context(), &m))
-	require.NoError(t, p.Organizations.RemoveMember(p.t.Context(), first.ID, u.ID))
-	require.NoError(t, p.Organizations.SaveMember(p.t.Context(), &m))
-	got, err := p.Organizations.MembershipOf(p.t.Context(), u.ID)
+	require.Error(t, p.Identity.Organizations.SaveMember(p.t.Context(), &m))
+	require.NoError(t, p.Identity.Organizations.RemoveMember(p.t.Context(), first.ID, u.ID))
+	require.NoError(t, p.Identity.Organizations.SaveMember(p.t.Context(), &m))
+	got, err := p.Identity.Organizations.MembershipOf(p.t.Context(), u.ID)
 	require.NoError(t, err)
 	require.Equal(t, m, *got)
 }
@@ -64,18 +64,18 @@ func invitationIsRenewed(t *testing.T, p *people) {
 	o := p.organization(p.user("boss@example.org").ID)
 	m := p.invite(o, "new@example.org", identity.Viewer)
 	again := identity.NewInvitation(uid(), o.ID, m.UserID, "Renamed", "new@example.org", identity.Admin, m.InvitedUntil)
-	ok, err := p.Organizations.Invite(p.t.Context(), again, m.InvitedUntil.Add(-time.Microsecond))
+	ok, err := p.Identity.Organizations.Invite(p.t.Context(), again, m.InvitedUntil.Add(-time.Microsecond))
 	require.NoError(t, err)
 	require.False(t, ok)
-	ok, err = p.Organizations.Invite(p.t.Context(), again, m.InvitedUntil)
+	ok, err = p.Identity.Organizations.Invite(p.t.Context(), again, m.InvitedUntil)
 	require.NoError(t, err)
 	require.True(t, ok)
-	got, err := p.Organizations.Member(p.t.Context(), o.ID, m.UserID)
+	got, err := p.Identity.Organizations.Member(p.t.Context(), o.ID, m.UserID)
 	require.NoError(t, err)
 	require.Equal(t, again, got.Membership)
 	got.Accept(p.now)
-	require.NoError(t, p.Organizations.SaveMember(p.t.Context(), &got.Membership))
-	ok, err = p.Organizations.Invite(p.t.Context(), again, p.now.Add(365*24*time.Hour))
+	require.NoError(t, p.Identity.Organizations.SaveMember(p.t.Context(), &got.Membership))
+	ok, err = p.Identity.Organizations.Invite(p.t.Context(), again, p.now.Add(365*24*time.Hour))
 	require.NoError(t, err)
 	require.False(t, ok, "a member is not invited again")
 }
@@ -85,11 +85,11 @@ func membersAreOwned(t *testing.T, p *people) {
 	o := p.organization(one.ID)
 	p.organization(two.ID)
 	for _, foreign := range []string{two.ID, p.user("free@example.org").ID, uid()} {
-		_, err := p.Organizations.Member(p.t.Context(), o.ID, foreign)
+		_, err := p.Identity.Organizations.Member(p.t.Context(), o.ID, foreign)
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
-		require.NoError(t, p.Organizations.RemoveMember(p.t.Context(), o.ID, foreign))
+		require.NoError(t, p.Identity.Organizations.RemoveMember(p.t.Context(), o.ID, foreign))
 	}
-	m, err := p.Organizations.MembershipOf(p.t.Context(), two.ID)
+	m, err := p.Identity.Organizations.MembershipOf(p.t.Context(), two.ID)
 	require.NoError(t, err)
 	require.NotNil(t, m)
 }
@@ -98,13 +98,13 @@ func invitedShowsWhatWasTyped(t *testing.T, p *people) {
 	o := p.organization(p.user("boss@example.org").ID)
 	u := p.user("jo@example.org")
 	m := p.invite(o, "JO@example.org", identity.Recruiter)
-	got, err := p.Organizations.Member(p.t.Context(), o.ID, u.ID)
+	got, err := p.Identity.Organizations.Member(p.t.Context(), o.ID, u.ID)
 	require.NoError(t, err)
 	require.Equal(t, "In Vited", got.Name)
 	require.Equal(t, "JO@example.org", got.Email)
 	m.Accept(p.now)
-	require.NoError(t, p.Organizations.SaveMember(p.t.Context(), &m))
-	got, err = p.Organizations.Member(p.t.Context(), o.ID, u.ID)
+	require.NoError(t, p.Identity.Organizations.SaveMember(p.t.Context(), &m))
+	got, err = p.Identity.Organizations.Member(p.t.Context(), o.ID, u.ID)
 	require.NoError(t, err)
 	require.Equal(t, "Jo Doe", got.Name)
 	require.Equal(t, "jo@example.org", got.Email)
@@ -115,12 +115,12 @@ func membersAreFoundTogether(t *testing.T, p *people) {
 	jo := p.invite(o, "jo@example.org", identity.Viewer)
 	other := p.user("al@example.org")
 	p.organization(other.ID)
-	got, err := p.Organizations.Members(t.Context(), o.ID, []string{jo.UserID, other.ID, uid()})
+	got, err := p.Identity.Organizations.Members(t.Context(), o.ID, []string{jo.UserID, other.ID, uid()})
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	require.Equal(t, jo, got[0].Membership)
 	require.Equal(t, "jo@example.org", got[0].Email)
-	got, err = p.Organizations.Members(t.Context(), o.ID, nil)
+	got, err = p.Identity.Organizations.Members(t.Context(), o.ID, nil)
 	require.NoError(t, err)
 	require.Empty(t, got)
 }
@@ -129,12 +129,12 @@ func adminsCount(t *testing.T, p *people) {
 	u := p.user("boss@example.org")
 	o := p.organization(u.ID)
 	m := p.invite(o, "new@example.org", identity.Admin)
-	other, err := p.Organizations.HasOtherAdmin(p.t.Context(), o.ID, u.ID)
+	other, err := p.Identity.Organizations.HasOtherAdmin(p.t.Context(), o.ID, u.ID)
 	require.NoError(t, err)
 	require.False(t, other)
 	m.Accept(p.now)
-	require.NoError(t, p.Organizations.SaveMember(p.t.Context(), &m))
-	other, err = p.Organizations.HasOtherAdmin(p.t.Context(), o.ID, u.ID)
+	require.NoError(t, p.Identity.Organizations.SaveMember(p.t.Context(), &m))
+	other, err = p.Identity.Organizations.HasOtherAdmin(p.t.Context(), o.ID, u.ID)
 	require.NoError(t, err)
 	require.True(t, other)
 }
@@ -144,15 +144,15 @@ func lockSerializes(t *testing.T, p *people) {
 	var inside, most int
 	var mu sync.Mutex
 	p.twentyAtOnce(func(int) (bool, error) {
-		return true, p.Tx.Do(p.t.Context(), func(ctx context.Context) error {
-			if err := p.Organizations.Lock(ctx, o.ID); err != nil {
+		return true, p.Identity.Tx.Do(p.t.Context(), func(ctx context.Context) error {
+			if err := p.Identity.Organizations.Lock(ctx, o.ID); err != nil {
 				return err
 			}
 			mu.Lock()
 			inside++
 			most = max(most, inside)
 			mu.Unlock()
-			_, err := p.Organizations.HasOtherAdmin(ctx, o.ID, uid())
+			_, err := p.Identity.Organizations.HasOtherAdmin(ctx, o.ID, uid())
 			mu.Lock()
 			inside--
 			mu.Unlock()
@@ -168,21 +168,21 @@ func teamPages(t *testing.T, p *people) {
 	for _, email := range []string{"a@example.org", "b@example.org"} {
 		p.invite(o, email, identity.Viewer)
 	}
-	first, err := p.Organizations.Team(p.t.Context(), o.ID, page.Request{Number: 1, Size: 2})
+	first, err := p.Identity.Organizations.Team(p.t.Context(), o.ID, page.Request{Number: 1, Size: 2})
 	require.NoError(t, err)
 	require.Len(t, first.Items, 2)
 	require.Equal(t, 3, first.Total)
 	require.False(t, first.TotalIsEstimate)
 	require.Equal(t, "boss@example.org", first.Items[0].Email)
 	for _, r := range []page.Request{{Number: 2, Size: 2}, {Number: 1, Size: 2, Cursor: first.NextCursor}} {
-		second, err := p.Organizations.Team(p.t.Context(), o.ID, r)
+		second, err := p.Identity.Organizations.Team(p.t.Context(), o.ID, r)
 		require.NoError(t, err)
 		require.Len(t, second.Items, 1)
 		require.Equal(t, "b@example.org", second.Items[0].Email)
 		require.Equal(t, 3, second.Total)
 		require.Empty(t, second.NextCursor)
 	}
-	beyond, err := p.Organizations.Team(p.t.Context(), o.ID, page.Request{Number: 9, Size: 2})
+	beyond, err := p.Identity.Organizations.Team(p.t.Context(), o.ID, page.Request{Number: 9, Size: 2})
 	require.NoError(t, err)
 	require.NotNil(t, beyond.Items)
 	require.Empty(t, beyond.Items)
@@ -190,24 +190,24 @@ func teamPages(t *testing.T, p *people) {
 
 func optsOut(t *testing.T, p *people) {
 	for _, want := range []bool{false, true, true} {
-		exists, err := p.OptOuts.Exists(t.Context(), "mailbox")
+		exists, err := p.Identity.OptOuts.Exists(t.Context(), "mailbox")
 		require.NoError(t, err)
 		require.Equal(t, want, exists)
-		require.NoError(t, p.OptOuts.Create(t.Context(), "mailbox", p.now))
+		require.NoError(t, p.Identity.OptOuts.Create(t.Context(), "mailbox", p.now))
 	}
-	exists, err := p.OptOuts.Exists(t.Context(), "other")
+	exists, err := p.Identity.OptOuts.Exists(t.Context(), "other")
 	require.NoError(t, err)
 	require.False(t, exists)
 }
 
 func usersExist(t *testing.T, p *people) {
-	exist, err := p.Users.Exist(t.Context())
+	exist, err := p.Identity.Users.Exist(t.Context())
 	require.NoError(t, err)
 	require.False(t, exist)
 	u := p.user("jo@example.org")
 	u.Erase(p.now)
-	require.NoError(t, p.Users.Save(t.Context(), &u))
-	exist, err = p.Users.Exist(t.Context())
+	require.NoError(t, p.Identity.Users.Save(t.Context(), &u))
+	exist, err = p.Identity.Users.Exist(t.Context())
 	require.NoError(t, err)
 	require.True(t, exist)
 }

@@ -27,10 +27,10 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		return s, func(organization string) hiring.Appointment {
 			t.Helper()
 			a := newApplication(organization, id(), now)
-			require.NoError(t, s.Applications.Add(ctx, a))
+			require.NoError(t, s.Hiring.Applications.Add(ctx, a))
 			i := hiring.Appointment{ID: id(), ApplicationID: a.ID, OrganizationID: organization, ScheduledAt: now.Add(time.Hour), Location: "Zoë's \"ward\"",
 				Interviewer: "é", Notes: "\n", Status: hiring.Scheduled, Outcome: hiring.Undecided, CreatedAt: now, ChangedAt: now}
-			require.NoError(t, s.Appointments.Save(ctx, i))
+			require.NoError(t, s.Hiring.Appointments.Save(ctx, i))
 			return i
 		}
 	}
@@ -38,18 +38,18 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 	t.Run("gives back what was stored, to its owner", func(t *testing.T) {
 		s, add := start(t)
 		i := add(id())
-		got, err := s.Appointments.ForApplications(ctx, i.OrganizationID, []string{i.ApplicationID, id()})
+		got, err := s.Hiring.Appointments.ForApplications(ctx, i.OrganizationID, []string{i.ApplicationID, id()})
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Appointment{i}, got)
 		i.Status, i.Outcome, i.Sequence, i.ScheduledAt, i.Location, i.Notes, i.ChangedAt = hiring.Completed, hiring.Fail, 3, now, "x", "y", now.Add(time.Minute)
-		require.NoError(t, s.Appointments.Save(ctx, i))
-		got, err = s.Appointments.ForApplications(ctx, i.OrganizationID, []string{i.ApplicationID})
+		require.NoError(t, s.Hiring.Appointments.Save(ctx, i))
+		got, err = s.Hiring.Appointments.ForApplications(ctx, i.OrganizationID, []string{i.ApplicationID})
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Appointment{i}, got)
 		foreign := i
 		foreign.OrganizationID, foreign.Location = id(), "theirs"
-		require.Error(t, s.Appointments.Save(ctx, foreign))
-		none, err := s.Appointments.ForApplications(ctx, foreign.OrganizationID, []string{i.ApplicationID})
+		require.Error(t, s.Hiring.Appointments.Save(ctx, foreign))
+		none, err := s.Hiring.Appointments.ForApplications(ctx, foreign.OrganizationID, []string{i.ApplicationID})
 		require.NoError(t, err)
 		require.Empty(t, none)
 	})
@@ -62,20 +62,20 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 			i := add(org)
 			if n%2 == 0 {
 				i.Status = hiring.Cancelled
-				require.NoError(t, s.Appointments.Save(ctx, i))
+				require.NoError(t, s.Hiring.Appointments.Save(ctx, i))
 			}
 			all = append([]hiring.Appointment{i}, all...)
 		}
 		add(id())
-		got, err := s.Appointments.Page(ctx, org, "", page.Request{Number: 1, Size: 3})
+		got, err := s.Hiring.Appointments.Page(ctx, org, "", page.Request{Number: 1, Size: 3})
 		require.NoError(t, err)
 		require.Equal(t, 5, got.Total)
 		require.Equal(t, all[:3], got.Items)
-		rest, err := s.Appointments.Page(ctx, org, "", page.Request{Number: 1, Size: 3, Cursor: got.NextCursor})
+		rest, err := s.Hiring.Appointments.Page(ctx, org, "", page.Request{Number: 1, Size: 3, Cursor: got.NextCursor})
 		require.NoError(t, err)
 		require.Equal(t, all[3:], rest.Items)
 		require.Empty(t, rest.NextCursor)
-		got, err = s.Appointments.Page(ctx, org, hiring.Cancelled, page.Request{Number: 2, Size: 2})
+		got, err = s.Hiring.Appointments.Page(ctx, org, hiring.Cancelled, page.Request{Number: 2, Size: 2})
 		require.NoError(t, err)
 		require.Equal(t, 3, got.Total)
 		require.Equal(t, all[4:], got.Items)
@@ -93,10 +93,10 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 			if n > 3 {
 				a.Status = hiring.Accepted
 			}
-			require.NoError(t, s.Applications.Add(ctx, a))
+			require.NoError(t, s.Hiring.Applications.Add(ctx, a))
 			ids = append([]string{a.ID}, ids...)
 		}
-		require.NoError(t, s.Applications.Add(ctx, newApplication(id(), id(), now)))
+		require.NoError(t, s.Hiring.Applications.Add(ctx, newApplication(id(), id(), now)))
 		for _, c := range []struct {
 			f    hiring.ApplicationFilter
 			want []string
@@ -106,12 +106,12 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 			{hiring.ApplicationFilter{ListingID: listing}, []string{ids[1], ids[3], ids[5]}},
 			{hiring.ApplicationFilter{From: now.Add(2 * time.Hour), Until: now.Add(4 * time.Hour)}, ids[2:4]},
 		} {
-			n, err := s.Applications.Count(ctx, org, c.f)
+			n, err := s.Hiring.Applications.Count(ctx, org, c.f)
 			require.NoError(t, err)
 			require.Equal(t, len(c.want), n)
 			var got []string
 			for before := ""; ; {
-				found, err := s.Applications.Before(ctx, org, c.f, before, 2)
+				found, err := s.Hiring.Applications.Before(ctx, org, c.f, before, 2)
 				require.NoError(t, err)
 				if len(found) == 0 {
 					break
@@ -127,7 +127,7 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 
 	t.Run("counts by status what an organization received", func(t *testing.T) {
 		s, _ := start(t)
-		apps := s.Applications
+		apps := s.Hiring.Applications
 		org, listing := id(), id()
 		var all []hiring.Application
 		for i, status := range []hiring.Status{hiring.Pending, hiring.Pending, hiring.Accepted, hiring.Withdrawn} {
@@ -156,51 +156,51 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 	t.Run("keeps exports for their organization until they are old", func(t *testing.T) {
 		s, _ := start(t)
 		e := hiring.Export{ID: id(), OrganizationID: id(), UserID: id(), Kind: "jobs", Filters: map[string]string{"status": "é"}, State: hiring.ExportQueued, CreatedAt: now}
-		require.NoError(t, s.Exports.Add(ctx, e))
-		n, err := s.Exports.Unfinished(ctx, e.OrganizationID)
+		require.NoError(t, s.Hiring.Exports.Add(ctx, e))
+		n, err := s.Hiring.Exports.Unfinished(ctx, e.OrganizationID)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		e.State, e.RowsDone, e.RowsTotal, e.FinishedAt = hiring.ExportDone, 3, 4, &now
-		require.NoError(t, s.Exports.Save(ctx, e))
-		got, err := s.Exports.Find(ctx, e.OrganizationID, e.ID)
+		require.NoError(t, s.Hiring.Exports.Save(ctx, e))
+		got, err := s.Hiring.Exports.Find(ctx, e.OrganizationID, e.ID)
 		require.NoError(t, err)
 		require.Equal(t, e, got)
-		n, err = s.Exports.Unfinished(ctx, e.OrganizationID)
+		n, err = s.Hiring.Exports.Unfinished(ctx, e.OrganizationID)
 		require.NoError(t, err)
 		require.Zero(t, n)
-		_, err = s.Exports.Find(ctx, id(), e.ID)
+		_, err = s.Hiring.Exports.Find(ctx, id(), e.ID)
 		require.ErrorIs(t, err, hiring.ErrExportNotFound)
 		foreign := e
 		foreign.OrganizationID = id()
-		require.Error(t, s.Exports.Save(ctx, foreign))
+		require.Error(t, s.Hiring.Exports.Save(ctx, foreign))
 		late := e
 		late.State, late.FinishedAt = hiring.ExportRunning, nil
-		require.Error(t, s.Exports.Save(ctx, late), "what is completed stays so")
+		require.Error(t, s.Hiring.Exports.Save(ctx, late), "what is completed stays so")
 
 		lost := hiring.Export{ID: id(), OrganizationID: e.OrganizationID, UserID: id(), Kind: "jobs", Filters: map[string]string{}, State: hiring.ExportQueued, CreatedAt: now}
-		require.NoError(t, s.Exports.Add(ctx, lost))
-		require.NoError(t, s.Exports.GiveUp(ctx, now, now))
-		got, err = s.Exports.Find(ctx, lost.OrganizationID, lost.ID)
+		require.NoError(t, s.Hiring.Exports.Add(ctx, lost))
+		require.NoError(t, s.Hiring.Exports.GiveUp(ctx, now, now))
+		got, err = s.Hiring.Exports.Find(ctx, lost.OrganizationID, lost.ID)
 		require.NoError(t, err)
 		require.Equal(t, lost, got, "not older than the moment")
 		end := now.Add(time.Hour)
-		require.NoError(t, s.Exports.GiveUp(ctx, now.Add(time.Second), end))
+		require.NoError(t, s.Hiring.Exports.GiveUp(ctx, now.Add(time.Second), end))
 		lost.State, lost.FinishedAt = hiring.ExportFailed, &end
-		got, err = s.Exports.Find(ctx, lost.OrganizationID, lost.ID)
+		got, err = s.Hiring.Exports.Find(ctx, lost.OrganizationID, lost.ID)
 		require.NoError(t, err)
 		require.Equal(t, lost, got)
-		got, err = s.Exports.Find(ctx, e.OrganizationID, e.ID)
+		got, err = s.Hiring.Exports.Find(ctx, e.OrganizationID, e.ID)
 		require.NoError(t, err)
 		require.Equal(t, e, got, "one that has an end keeps it")
-		require.NoError(t, s.Exports.Remove(ctx, []string{lost.ID}))
-		old, err := s.Exports.Expired(ctx, now, 10)
+		require.NoError(t, s.Hiring.Exports.Remove(ctx, []string{lost.ID}))
+		old, err := s.Hiring.Exports.Expired(ctx, now, 10)
 		require.NoError(t, err)
 		require.Empty(t, old)
-		old, err = s.Exports.Expired(ctx, now.Add(time.Second), 10)
+		old, err = s.Hiring.Exports.Expired(ctx, now.Add(time.Second), 10)
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Export{e}, old)
-		require.NoError(t, s.Exports.Remove(ctx, []string{e.ID}))
-		_, err = s.Exports.Find(ctx, e.OrganizationID, e.ID)
+		require.NoError(t, s.Hiring.Exports.Remove(ctx, []string{e.ID}))
+		_, err = s.Hiring.Exports.Find(ctx, e.OrganizationID, e.ID)
 		require.ErrorIs(t, err, hiring.ErrExportNotFound)
 	})
 
@@ -211,12 +211,12 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 			var asking sync.WaitGroup
 			for range 12 {
 				asking.Go(func() {
-					err := s.Tx.Do(ctx, func(ctx context.Context) error {
-						n, err := s.Exports.Unfinished(ctx, org)
+					err := s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+						n, err := s.Hiring.Exports.Unfinished(ctx, org)
 						if err != nil || n >= 5 {
 							return err
 						}
-						return s.Exports.Add(ctx, hiring.Export{ID: id(), OrganizationID: org, UserID: id(), Kind: "jobs", Filters: map[string]string{}, State: hiring.ExportQueued, CreatedAt: now})
+						return s.Hiring.Exports.Add(ctx, hiring.Export{ID: id(), OrganizationID: org, UserID: id(), Kind: "jobs", Filters: map[string]string{}, State: hiring.ExportQueued, CreatedAt: now})
 					})
 					if err != nil {
 						t.Error(err)
@@ -224,7 +224,7 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 				})
 			}
 			asking.Wait()
-			n, err := s.Exports.Unfinished(ctx, org)
+			n, err := s.Hiring.Exports.Unfinished(ctx, org)
 			require.NoError(t, err)
 			require.Equal(t, 5, n)
 		}
@@ -234,11 +234,11 @@ func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		s, add := start(t)
 		i := add(id())
 		l := hiring.Letter{ID: id(), ApplicationID: i.ApplicationID, OrganizationID: i.OrganizationID, SenderID: id(), Subject: "é", Text: "a\nb", SentAt: now}
-		require.NoError(t, s.Letters.Add(ctx, l))
-		got, err := s.Letters.Find(ctx, i.OrganizationID, l.ID)
+		require.NoError(t, s.Hiring.Letters.Add(ctx, l))
+		got, err := s.Hiring.Letters.Find(ctx, i.OrganizationID, l.ID)
 		require.NoError(t, err)
 		require.Equal(t, l, got)
-		_, err = s.Letters.Find(ctx, id(), l.ID)
+		_, err = s.Hiring.Letters.Find(ctx, id(), l.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
 	})
 }

@@ -80,7 +80,7 @@ func newBoard(t testing.TB, open func(t testing.TB, clk clock.Clock) adapters.St
 	clk := kit.NewClock()
 	b := &board{Storage: open(t, clk), clk: clk, org: stores.NewID(), company: "Northgate NHS Foundation Trust"}
 	b.svc = listings.New(listings.Needs{
-		Tx: b.Tx, Events: b.Events, Audit: b.Audit, Clock: clk, NewID: stores.NewID, Listings: b.Listings, Views: b.ListingViews,
+		Tx: b.Identity.Tx, Events: b.Identity.Events, Audit: b.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: b.Listings.Listings, Views: b.Listings.Views,
 		Engine: stores.Engine(t, b.Storage), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: b, Seekers: b,
 		SearchTimeout: time.Minute, // of a machine that runs many tests
 	})
@@ -133,15 +133,15 @@ func sameListing(t testing.TB, want, got listings.Listing) {
 func listingReadsBack(t *testing.T, b *board) {
 	l := b.post(t, fullInput())
 	require.True(t, l.Open)
-	got, err := b.Listings.Get(t.Context(), b.org, l.ID)
+	got, err := b.Listings.Listings.Get(t.Context(), b.org, l.ID)
 	require.NoError(t, err)
 	sameListing(t, l, got)
-	got, err = b.Listings.Public(t.Context(), l.ID, b.clk.Now())
+	got, err = b.Listings.Listings.Public(t.Context(), l.ID, b.clk.Now())
 	require.NoError(t, err)
 	sameListing(t, l, got)
 
 	bare := b.post(t, listings.CreateInput{Title: "Bare", Status: ptr("draft")})
-	got, err = b.Listings.Get(t.Context(), b.org, bare.ID)
+	got, err = b.Listings.Listings.Get(t.Context(), b.org, bare.ID)
 	require.NoError(t, err)
 	sameListing(t, bare, got)
 	require.Nil(t, got.PostedAt)
@@ -176,12 +176,12 @@ func listingSaves(t *testing.T, b *board) {
 func listingsAreOwned(t *testing.T, b *board) {
 	l := b.post(t, fullInput())
 	other := stores.NewID()
-	_, err := b.Listings.Get(t.Context(), other, l.ID)
+	_, err := b.Listings.Listings.Get(t.Context(), other, l.ID)
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
-	many, err := b.Listings.GetMany(t.Context(), other, []string{l.ID})
+	many, err := b.Listings.Listings.GetMany(t.Context(), other, []string{l.ID})
 	require.NoError(t, err)
 	require.Empty(t, many)
-	own, err := b.Listings.Page(t.Context(), other, "", page.Request{Number: 1, Size: 10})
+	own, err := b.Listings.Listings.Page(t.Context(), other, "", page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
 	require.Empty(t, own.Items)
 	require.Zero(t, own.Total)
@@ -189,11 +189,11 @@ func listingsAreOwned(t *testing.T, b *board) {
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	stolen, err := b.Listings.Get(ctx, b.org, l.ID)
+	stolen, err := b.Listings.Listings.Get(ctx, b.org, l.ID)
 	require.NoError(t, err)
 	stolen.Title = "Mine now"
-	require.Error(t, b.Tx.Do(ctx, func(ctx context.Context) error { return b.Listings.Save(ctx, other, []listings.Listing{stolen}) }))
-	got, err := b.Listings.Get(ctx, b.org, l.ID)
+	require.Error(t, b.Identity.Tx.Do(ctx, func(ctx context.Context) error { return b.Listings.Listings.Save(ctx, other, []listings.Listing{stolen}) }))
+	got, err := b.Listings.Listings.Get(ctx, b.org, l.ID)
 	require.NoError(t, err)
 	sameListing(t, l, got)
 }
@@ -223,17 +223,17 @@ func listingSavesLoseNothing(t *testing.T, b *board) {
 func listingBatchIsWhole(t *testing.T, b *board) {
 	one, two := b.post(t, listings.CreateInput{Title: "One"}), b.post(t, listings.CreateInput{Title: "Two"})
 	tries := 0
-	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
+	require.NoError(t, b.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 		tries++
-		a, err := b.Listings.Get(ctx, b.org, one.ID)
+		a, err := b.Listings.Listings.Get(ctx, b.org, one.ID)
 		require.NoError(t, err)
-		c, err := b.Listings.Get(ctx, b.org, two.ID)
+		c, err := b.Listings.Listings.Get(ctx, b.org, two.ID)
 		require.NoError(t, err)
 		a.Title, c.Title = "One b", "Two b"
 		if tries == 1 {
 			c.Version--
 		}
-		return b.Listings.Save(ctx, b.org, []listings.Listing{a, c})
+		return b.Listings.Listings.Save(ctx, b.org, []listings.Listing{a, c})
 	}))
 	require.Equal(t, 2, tries)
 	got, err := b.svc.Get(t.Context(), b.org, one.ID)
@@ -244,21 +244,21 @@ func listingBatchIsWhole(t *testing.T, b *board) {
 func hiddenIsNotPublic(t *testing.T, b *board) {
 	l := b.post(t, fullInput())
 	b.events(t)
-	owner, err := b.Listings.OrganizationOf(t.Context(), l.ID)
+	owner, err := b.Listings.Listings.OrganizationOf(t.Context(), l.ID)
 	require.NoError(t, err)
 	require.Equal(t, b.org, owner)
-	_, err = b.Listings.OrganizationOf(t.Context(), stores.NewID())
+	_, err = b.Listings.Listings.OrganizationOf(t.Context(), stores.NewID())
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 
 	public := func() bool {
-		_, err := b.Listings.Public(t.Context(), l.ID, b.clk.Now())
+		_, err := b.Listings.Listings.Public(t.Context(), l.ID, b.clk.Now())
 		return err == nil && len(b.find(t, listings.FindInput{})) == 1
 	}
 	require.True(t, public())
 	hidden, err := b.svc.Hide(t.Context(), l.ID)
 	require.NoError(t, err)
 	require.False(t, public())
-	got, err := b.Listings.Get(t.Context(), b.org, l.ID)
+	got, err := b.Listings.Listings.Get(t.Context(), b.org, l.ID)
 	require.NoError(t, err)
 	sameListing(t, hidden, got)
 	require.Equal(t, listings.Active, got.Status)
@@ -277,7 +277,7 @@ func (b *board) events(t testing.TB) map[string]int {
 	t.Helper()
 	out := map[string]int{}
 	for {
-		batch, err := b.Outbox.Claim(t.Context(), 100, time.Minute)
+		batch, err := b.Identity.Outbox.Claim(t.Context(), 100, time.Minute)
 		require.NoError(t, err)
 		if len(batch) == 0 {
 			return out
@@ -287,7 +287,7 @@ func (b *board) events(t testing.TB) map[string]int {
 			out[e.Type]++
 			ids = append(ids, e.ID)
 		}
-		require.NoError(t, b.Outbox.MarkSent(t.Context(), ids...))
+		require.NoError(t, b.Identity.Outbox.MarkSent(t.Context(), ids...))
 	}
 }
 
@@ -305,7 +305,7 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	var last *listings.Listing
 	var seen []string
 	for {
-		ls, err := b.Listings.NotOf(ctx, b.org, "Southgate Trust", last, 2)
+		ls, err := b.Listings.Listings.NotOf(ctx, b.org, "Southgate Trust", last, 2)
 		require.NoError(t, err)
 		if len(ls) == 0 {
 			break
@@ -323,14 +323,14 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
 	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "the world hears of what it can see")
 	for i, l := range posted {
-		got, err := b.Listings.Get(ctx, b.org, l.ID)
+		got, err := b.Listings.Listings.Get(ctx, b.org, l.ID)
 		require.NoError(t, err)
 		require.Equal(t, "Southgate Trust", got.Company)
 		require.Equal(t, l.Title, got.Title)
 		require.Equal(t, i == 0, got.DeletedAt != nil)
 	}
 	require.Len(t, b.find(t, listings.FindInput{Text: "southgate"}), 4, "also who searches for it")
-	other, err := b.Listings.Get(ctx, foreign.OrganizationID, foreign.ID)
+	other, err := b.Listings.Listings.Get(ctx, foreign.OrganizationID, foreign.ID)
 	require.NoError(t, err)
 	require.Equal(t, foreign.Company, other.Company)
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
@@ -340,7 +340,7 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	b.before, b.company = []string{"Eastgate Trust"}, "Westgate Trust"
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
 	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "the world hears of the newest name alone")
-	got, err := b.Listings.Get(ctx, b.org, posted[1].ID)
+	got, err := b.Listings.Listings.Get(ctx, b.org, posted[1].ID)
 	require.NoError(t, err)
 	require.Equal(t, "Westgate Trust", got.Company)
 }
@@ -348,7 +348,7 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 func undoneListingIsGone(t *testing.T, b *board) {
 	boom := errors.New("boom")
 	var id string
-	require.ErrorIs(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
+	require.ErrorIs(t, b.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 		l, err := b.svc.Create(ctx, b.org, listings.CreateInput{Title: "Phantom nurse", Description: "x"})
 		require.NoError(t, err)
 		id = l.ID

@@ -28,26 +28,26 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 	user := func(t *testing.T, s adapters.Storage, now time.Time) string {
 		t.Helper()
 		u := identity.NewUser(id(), id()+"@example.org", "Zoë", identity.KindJobseeker, "hash", now)
-		require.NoError(t, s.Users.Add(ctx, &u))
+		require.NoError(t, s.Identity.Users.Add(ctx, &u))
 		return u.ID
 	}
 	app := func(t *testing.T, s adapters.Storage, now time.Time) integrations.App {
 		t.Helper()
 		a := integrations.App{ID: id(), OwnerID: user(t, s, now), Name: "Ward Finder", Description: "d", Plan: integrations.Free, RedirectURIs: []string{"https://a.example/cb"}, CreatedAt: now, UpdatedAt: now, Version: 1}
-		require.NoError(t, s.Apps.Add(ctx, a))
+		require.NoError(t, s.Integrations.Apps.Add(ctx, a))
 		return a
 	}
 	grant := func(t *testing.T, s adapters.Storage, a integrations.App, userID string, now time.Time) (integrations.Grant, integrations.Token) {
 		t.Helper()
 		g := integrations.Grant{ID: id(), AppID: a.ID, UserID: userID, Scopes: []integrations.Scope{integrations.JobsRead, integrations.ApplicationsWrite}, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
 		code := integrations.Token{Hash: id(), GrantID: g.ID, Kind: integrations.Code, Scopes: g.Scopes, RedirectURI: "https://a.example/cb?x=1", Challenge: "c", IssuedAt: now, ExpiresAt: now.Add(time.Minute)}
-		require.NoError(t, s.Grants.Add(ctx, g, code))
+		require.NoError(t, s.Integrations.Grants.Add(ctx, g, code))
 		return g, code
 	}
 	issue := func(t *testing.T, s adapters.Storage, g integrations.Grant, kind integrations.TokenKind, now time.Time) integrations.Token {
 		t.Helper()
 		token := integrations.Token{Hash: id(), GrantID: g.ID, Kind: kind, Scopes: g.Scopes[:1], IssuedAt: now, ExpiresAt: now.Add(time.Minute)}
-		require.NoError(t, s.Grants.AddToken(ctx, token))
+		require.NoError(t, s.Integrations.Grants.AddToken(ctx, token))
 		return token
 	}
 
@@ -56,20 +56,20 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		a, me := app(t, s, now), user(t, s, now)
 		g, code := grant(t, s, a, me, now)
 		access := issue(t, s, g, integrations.Access, now)
-		foundCode, foundGrant, err := s.Grants.Find(ctx, integrations.Code, code.Hash)
+		foundCode, foundGrant, err := s.Integrations.Grants.Find(ctx, integrations.Code, code.Hash)
 		require.NoError(t, err)
 		require.Equal(t, code, foundCode)
 		require.Equal(t, g, foundGrant)
-		foundToken, foundGrant, foundApp, err := s.Grants.Access(ctx, access.Hash)
+		foundToken, foundGrant, foundApp, err := s.Integrations.Grants.Access(ctx, access.Hash)
 		require.NoError(t, err)
 		require.Equal(t, access, foundToken)
 		require.Equal(t, g, foundGrant)
 		require.Equal(t, a, foundApp)
 		for kind, hash := range map[integrations.TokenKind]string{integrations.Refresh: access.Hash, integrations.Access: code.Hash, integrations.Code: "nothing"} {
-			_, _, err := s.Grants.Find(ctx, kind, hash)
+			_, _, err := s.Integrations.Grants.Find(ctx, kind, hash)
 			require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 		}
-		_, _, _, err = s.Grants.Access(ctx, code.Hash)
+		_, _, _, err = s.Integrations.Grants.Access(ctx, code.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	})
 
@@ -78,16 +78,16 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		g, code := grant(t, s, app(t, s, now), user(t, s, now), now)
 		for _, token := range []integrations.Token{code, issue(t, s, g, integrations.Refresh, now)} {
 			require.Equal(t, 1, atOnce(t, 20, func(int) (spent bool, err error) {
-				err = s.Tx.Do(ctx, func(ctx context.Context) error {
-					if _, _, err := s.Grants.Find(ctx, token.Kind, token.Hash); err != nil {
+				err = s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+					if _, _, err := s.Integrations.Grants.Find(ctx, token.Kind, token.Hash); err != nil {
 						return err
 					}
-					spent, err = s.Grants.Spend(ctx, token.Hash, now)
+					spent, err = s.Integrations.Grants.Spend(ctx, token.Hash, now)
 					return err
 				})
 				return spent, err
 			}))
-			found, _, err := s.Grants.Find(ctx, token.Kind, token.Hash)
+			found, _, err := s.Integrations.Grants.Find(ctx, token.Kind, token.Hash)
 			require.NoError(t, err)
 			require.Equal(t, now, *found.UsedAt)
 		}
@@ -99,19 +99,19 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		g, _ := grant(t, s, a, me, now)
 		other, _ := grant(t, s, a, me, now)
 		access, refresh, theirs := issue(t, s, g, integrations.Access, now), issue(t, s, g, integrations.Refresh, now), issue(t, s, other, integrations.Access, now)
-		require.NoError(t, s.Grants.EndAccess(ctx, g.ID, now))
+		require.NoError(t, s.Integrations.Grants.EndAccess(ctx, g.ID, now))
 		active := func(kind integrations.TokenKind, hash string) bool {
-			token, g, err := s.Grants.Find(ctx, kind, hash)
+			token, g, err := s.Integrations.Grants.Find(ctx, kind, hash)
 			require.NoError(t, err)
 			return token.Active(g, now)
 		}
 		require.False(t, active(integrations.Access, access.Hash))
 		require.True(t, active(integrations.Refresh, refresh.Hash))
-		require.NoError(t, s.Grants.End(ctx, g.ID, now))
-		require.NoError(t, s.Grants.End(ctx, g.ID, now.Add(time.Hour)))
+		require.NoError(t, s.Integrations.Grants.End(ctx, g.ID, now))
+		require.NoError(t, s.Integrations.Grants.End(ctx, g.ID, now.Add(time.Hour)))
 		require.False(t, active(integrations.Refresh, refresh.Hash))
 		require.True(t, active(integrations.Access, theirs.Hash))
-		_, ended, err := s.Grants.Find(ctx, integrations.Refresh, refresh.Hash)
+		_, ended, err := s.Integrations.Grants.Find(ctx, integrations.Refresh, refresh.Hash)
 		require.NoError(t, err)
 		require.Equal(t, now, *ended.EndedAt)
 	})
@@ -121,13 +121,13 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		me := user(t, s, now)
 		g, code := grant(t, s, app(t, s, now), me, now)
 		access := issue(t, s, g, integrations.Access, now)
-		u, err := s.Users.Find(ctx, me)
+		u, err := s.Identity.Users.Find(ctx, me)
 		require.NoError(t, err)
 		u.Status = identity.UserDeleted
-		require.NoError(t, s.Users.Save(ctx, &u))
-		_, _, err = s.Grants.Find(ctx, integrations.Code, code.Hash)
+		require.NoError(t, s.Identity.Users.Save(ctx, &u))
+		_, _, err = s.Integrations.Grants.Find(ctx, integrations.Code, code.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-		_, _, _, err = s.Grants.Access(ctx, access.Hash)
+		_, _, _, err = s.Integrations.Grants.Access(ctx, access.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	})
 
@@ -136,13 +136,13 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		u := user(t, s, now)
 		g, code := grant(t, s, app(t, s, now), u, now)
 		access := issue(t, s, g, integrations.Access, now)
-		locked, err := s.Users.Find(ctx, u)
+		locked, err := s.Identity.Users.Find(ctx, u)
 		require.NoError(t, err)
 		locked.Lock(now)
-		require.NoError(t, s.Users.Save(ctx, &locked))
-		_, _, err = s.Grants.Find(ctx, integrations.Code, code.Hash)
+		require.NoError(t, s.Identity.Users.Save(ctx, &locked))
+		_, _, err = s.Integrations.Grants.Find(ctx, integrations.Code, code.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-		_, _, _, err = s.Grants.Access(ctx, access.Hash)
+		_, _, _, err = s.Integrations.Grants.Access(ctx, access.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	})
 
@@ -151,8 +151,8 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		a := app(t, s, now)
 		g, _ := grant(t, s, a, user(t, s, now), now)
 		access := issue(t, s, g, integrations.Access, now)
-		require.NoError(t, s.Apps.Delete(ctx, a.OwnerID, a.ID))
-		_, _, _, err := s.Grants.Access(ctx, access.Hash)
+		require.NoError(t, s.Integrations.Apps.Delete(ctx, a.OwnerID, a.ID))
+		_, _, _, err := s.Integrations.Grants.Access(ctx, access.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	})
 
@@ -160,10 +160,10 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		s, now := start(t)
 		a, me := app(t, s, now), user(t, s, now)
 		g, code := grant(t, s, a, me, now)
-		require.NoError(t, s.Apps.Delete(ctx, a.OwnerID, a.ID))
+		require.NoError(t, s.Integrations.Apps.Delete(ctx, a.OwnerID, a.ID))
 		g.ID = id()
-		require.ErrorIs(t, s.Grants.Add(ctx, g, code), integrations.ErrAppNotFound)
-		require.ErrorIs(t, s.Consents.Give(ctx, integrations.Consent{UserID: me, AppID: a.ID, GivenAt: now}), integrations.ErrAppNotFound)
+		require.ErrorIs(t, s.Integrations.Grants.Add(ctx, g, code), integrations.ErrAppNotFound)
+		require.ErrorIs(t, s.Integrations.Consents.Give(ctx, integrations.Consent{UserID: me, AppID: a.ID, GivenAt: now}), integrations.ErrAppNotFound)
 	})
 
 	t.Run("a consent is its user's, and ends what was issued by it", func(t *testing.T) {
@@ -171,21 +171,21 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		a, b, me, other := app(t, s, now), app(t, s, now), user(t, s, now), user(t, s, now)
 		give := func(userID, appID string, scopes ...integrations.Scope) integrations.Consent {
 			c := integrations.Consent{UserID: userID, AppID: appID, Scopes: scopes, GivenAt: now}
-			require.NoError(t, s.Consents.Give(ctx, c))
+			require.NoError(t, s.Integrations.Consents.Give(ctx, c))
 			return c
 		}
 		give(me, a.ID, integrations.JobsRead)
 		mine := give(me, a.ID, integrations.JobsRead, integrations.ApplicationsRead)
 		more := give(me, b.ID, integrations.JobsRead)
 		theirs := give(other, a.ID, integrations.JobsRead)
-		found, err := s.Consents.Find(ctx, me, a.ID)
+		found, err := s.Integrations.Consents.Find(ctx, me, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, mine, found)
-		first, err := s.Consents.Page(ctx, me, page.Request{Number: 1, Size: 1})
+		first, err := s.Integrations.Consents.Page(ctx, me, page.Request{Number: 1, Size: 1})
 		require.NoError(t, err)
 		require.Equal(t, []integrations.Allowed{{Consent: more, Name: b.Name, Description: b.Description}}, first.Items)
 		require.Equal(t, 2, first.Total)
-		rest, err := s.Consents.Page(ctx, me, page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
+		rest, err := s.Integrations.Consents.Page(ctx, me, page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
 		require.NoError(t, err)
 		require.Equal(t, mine, rest.Items[0].Consent)
 		require.Empty(t, rest.NextCursor)
@@ -193,20 +193,20 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		_, gone := grant(t, s, a, me, now)
 		_, stays := grant(t, s, b, me, now)
 		_, foreign := grant(t, s, a, other, now)
-		require.NoError(t, s.Consents.Withdraw(ctx, me, a.ID))
-		require.ErrorIs(t, s.Consents.Withdraw(ctx, me, a.ID), integrations.ErrConsentNotFound)
-		_, err = s.Consents.Find(ctx, me, a.ID)
+		require.NoError(t, s.Integrations.Consents.Withdraw(ctx, me, a.ID))
+		require.ErrorIs(t, s.Integrations.Consents.Withdraw(ctx, me, a.ID), integrations.ErrConsentNotFound)
+		_, err = s.Integrations.Consents.Find(ctx, me, a.ID)
 		require.ErrorIs(t, err, integrations.ErrConsentNotFound)
-		_, _, err = s.Grants.Find(ctx, integrations.Code, gone.Hash)
+		_, _, err = s.Integrations.Grants.Find(ctx, integrations.Code, gone.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 		for _, token := range []integrations.Token{stays, foreign} {
-			_, _, err = s.Grants.Find(ctx, integrations.Code, token.Hash)
+			_, _, err = s.Integrations.Grants.Find(ctx, integrations.Code, token.Hash)
 			require.NoError(t, err)
 		}
-		require.NoError(t, s.Consents.DeleteOf(ctx, me))
-		_, _, err = s.Grants.Find(ctx, integrations.Code, stays.Hash)
+		require.NoError(t, s.Integrations.Consents.DeleteOf(ctx, me))
+		_, _, err = s.Integrations.Grants.Find(ctx, integrations.Code, stays.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-		found, err = s.Consents.Find(ctx, other, a.ID)
+		found, err = s.Integrations.Consents.Find(ctx, other, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, theirs, found)
 	})
@@ -222,11 +222,11 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		issue(t, s, last, integrations.Access, now)
 		refresh := issue(t, s, last, integrations.Refresh, now.Add(2*time.Hour))
 		for _, n := range []int{2, 2, 0} {
-			got, err := s.Grants.Forget(ctx, now.Add(90*time.Minute), 2)
+			got, err := s.Integrations.Grants.Forget(ctx, now.Add(90*time.Minute), 2)
 			require.NoError(t, err)
 			require.Equal(t, n, got)
 		}
-		_, _, err := s.Grants.Find(ctx, integrations.Refresh, refresh.Hash)
+		_, _, err := s.Integrations.Grants.Find(ctx, integrations.Refresh, refresh.Hash)
 		require.NoError(t, err)
 	})
 
@@ -235,21 +235,21 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		me := user(t, s, now)
 		session := identity.NewSession(id(), me, identity.Client{Address: "10.1.2.3", UserAgent: "x"}, now)
 		hash := id()
-		require.NoError(t, s.Browsers.Open(ctx, session, hash))
-		p, err := s.Browsers.Principal(ctx, hash)
+		require.NoError(t, s.Identity.Browsers.Open(ctx, session, hash))
+		p, err := s.Identity.Browsers.Principal(ctx, hash)
 		require.NoError(t, err)
 		require.Equal(t, session, p.Session)
 		require.Equal(t, me, p.User.ID)
-		_, err = s.Browsers.Principal(ctx, session.ID)
+		_, err = s.Identity.Browsers.Principal(ctx, session.ID)
 		require.ErrorIs(t, err, identity.ErrSessionNotFound)
-		_, err = s.Sessions.FindRefresh(ctx, hash)
+		_, err = s.Identity.Sessions.FindRefresh(ctx, hash)
 		require.ErrorIs(t, err, identity.ErrSessionNotFound)
-		require.NoError(t, s.Sessions.EndAll(ctx, me, "", now))
-		p, err = s.Browsers.Principal(ctx, hash)
+		require.NoError(t, s.Identity.Sessions.EndAll(ctx, me, "", now))
+		p, err = s.Identity.Browsers.Principal(ctx, hash)
 		require.NoError(t, err)
 		require.False(t, p.Session.Alive(now))
-		require.NoError(t, s.Sessions.Remove(ctx, me))
-		_, err = s.Browsers.Principal(ctx, hash)
+		require.NoError(t, s.Identity.Sessions.Remove(ctx, me))
+		_, err = s.Identity.Browsers.Principal(ctx, hash)
 		require.ErrorIs(t, err, identity.ErrSessionNotFound)
 	})
 }

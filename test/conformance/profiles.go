@@ -37,7 +37,7 @@ func profiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		var got [21]int64
 		var errs [21]error
 		for i := range got {
-			all.Go(func() { got[i], errs[i] = s.Profiles.Number(ctx, users[i%3]) })
+			all.Go(func() { got[i], errs[i] = s.Jobseeker.Profiles.Number(ctx, users[i%3]) })
 		}
 		all.Wait()
 		seen := map[int64]string{}
@@ -55,21 +55,21 @@ func profiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 	t.Run("gives everybody a profile and keeps what is saved", func(t *testing.T) {
 		s := start(t)
 		user := id()
-		got, err := s.Profiles.Find(ctx, user)
+		got, err := s.Jobseeker.Profiles.Find(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.NewProfile(user), got)
 		want := full(user)
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			require.NoError(t, s.Profiles.Lock(ctx, user))
-			got, err := s.Profiles.Find(ctx, user)
+		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+			require.NoError(t, s.Jobseeker.Profiles.Lock(ctx, user))
+			got, err := s.Jobseeker.Profiles.Find(ctx, user)
 			require.NoError(t, err)
 			require.Equal(t, jobseeker.NewProfile(user), got, "a lock says nothing for the user")
-			return s.Profiles.Save(ctx, want)
+			return s.Jobseeker.Profiles.Save(ctx, want)
 		}))
-		got, err = s.Profiles.Find(ctx, user)
+		got, err = s.Jobseeker.Profiles.Find(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
-		other, err := s.Profiles.Find(ctx, id())
+		other, err := s.Jobseeker.Profiles.Find(ctx, id())
 		require.NoError(t, err)
 		require.Empty(t, other.Bio, "another's is their own")
 	})
@@ -78,11 +78,11 @@ func profiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		s := start(t)
 		want := full(id())
 		for _, p := range []jobseeker.Profile{want, {UserID: want.UserID}} {
-			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-				require.NoError(t, s.Profiles.Lock(ctx, p.UserID))
-				return s.Profiles.Save(ctx, p)
+			require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+				require.NoError(t, s.Jobseeker.Profiles.Lock(ctx, p.UserID))
+				return s.Jobseeker.Profiles.Save(ctx, p)
 			}))
-			got, err := s.Profiles.Find(ctx, p.UserID)
+			got, err := s.Jobseeker.Profiles.Find(ctx, p.UserID)
 			require.NoError(t, err)
 			require.Equal(t, p, got)
 		}
@@ -93,12 +93,12 @@ func profiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		deaf, eager := full(id()), full(id())
 		eager.JobAlerts = true
 		for _, p := range []jobseeker.Profile{deaf, eager} {
-			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-				require.NoError(t, s.Profiles.Lock(ctx, p.UserID))
-				return s.Profiles.Save(ctx, p)
+			require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+				require.NoError(t, s.Jobseeker.Profiles.Lock(ctx, p.UserID))
+				return s.Jobseeker.Profiles.Save(ctx, p)
 			}))
 		}
-		got, err := s.Profiles.Deaf(ctx, []string{eager.UserID, deaf.UserID, id()})
+		got, err := s.Jobseeker.Profiles.Deaf(ctx, []string{eager.UserID, deaf.UserID, id()})
 		require.NoError(t, err)
 		require.Equal(t, []string{deaf.UserID}, got)
 	})
@@ -106,12 +106,12 @@ func profiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 	t.Run("undoes with the transaction", func(t *testing.T) {
 		s := start(t)
 		user, boom := id(), errors.New("boom")
-		require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			require.NoError(t, s.Profiles.Lock(ctx, user))
-			require.NoError(t, s.Profiles.Save(ctx, full(user)))
+		require.ErrorIs(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+			require.NoError(t, s.Jobseeker.Profiles.Lock(ctx, user))
+			require.NoError(t, s.Jobseeker.Profiles.Save(ctx, full(user)))
 			return boom
 		}), boom)
-		got, err := s.Profiles.Find(ctx, user)
+		got, err := s.Jobseeker.Profiles.Find(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.NewProfile(user), got)
 	})
@@ -120,19 +120,19 @@ func profiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 		s := start(t)
 		user := id()
 		together(t, 20, func(int) error {
-			return s.Tx.Do(ctx, func(ctx context.Context) error {
-				if err := s.Profiles.Lock(ctx, user); err != nil {
+			return s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+				if err := s.Jobseeker.Profiles.Lock(ctx, user); err != nil {
 					return err
 				}
-				p, err := s.Profiles.Find(ctx, user)
+				p, err := s.Jobseeker.Profiles.Find(ctx, user)
 				if err != nil {
 					return err
 				}
 				p.LocationRadius++
-				return s.Profiles.Save(ctx, p)
+				return s.Jobseeker.Profiles.Save(ctx, p)
 			})
 		})
-		got, err := s.Profiles.Find(ctx, user)
+		got, err := s.Jobseeker.Profiles.Find(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, 20, got.LocationRadius)
 	})

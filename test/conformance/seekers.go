@@ -41,7 +41,7 @@ func notifications(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		t.Parallel()
 		clk := kit.NewClock()
 		s := open(t, clk)
-		return s, s.Notifications, clk.Now().Add(1234567 * time.Microsecond)
+		return s, s.Jobseeker.Notifications, clk.Now().Add(1234567 * time.Microsecond)
 	}
 	all := page.Request{Number: 1, Size: 100}
 
@@ -59,7 +59,7 @@ func notifications(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		s, ns, now := start(t)
 		user, cause := id(), id()
 		require.NoError(t, ns.Add(ctx, newNotification(user, cause, now)))
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 			require.NoError(t, ns.Add(ctx, newNotification(user, cause, now)))
 			return ns.Add(ctx, newNotification(user, id(), now), newNotification(user, cause, now))
 		}))
@@ -81,7 +81,7 @@ func notifications(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 	t.Run("undoes with the transaction", func(t *testing.T) {
 		s, ns, now := start(t)
 		n, boom := newNotification(id(), id(), now), errors.New("boom")
-		require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+		require.ErrorIs(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 			require.NoError(t, ns.Add(ctx, n))
 			return boom
 		}), boom)
@@ -173,7 +173,7 @@ func activities(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 	start := func(t *testing.T) (jobseeker.Activities, time.Time) {
 		t.Parallel()
 		clk := kit.NewClock()
-		return open(t, clk).Activities, clk.Now().Add(1234567 * time.Microsecond)
+		return open(t, clk).Jobseeker.Activities, clk.Now().Add(1234567 * time.Microsecond)
 	}
 	t.Run("keeps one entry of an event, in the order of events", func(t *testing.T) {
 		as, now := start(t)
@@ -205,24 +205,24 @@ func activities(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		s, now := open(t, clk), clk.Now()
 		busy, other := id(), id()
 		var events []string
-		require.NoError(t, s.Activities.Add(ctx, jobseeker.Activity{UserID: other, EventID: id(), At: now}))
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+		require.NoError(t, s.Jobseeker.Activities.Add(ctx, jobseeker.Activity{UserID: other, EventID: id(), At: now}))
+		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 			events = nil
 			for range jobseeker.MostActivities + 2 {
 				events = append(events, id())
-				if err := s.Activities.Add(ctx, jobseeker.Activity{UserID: busy, EventID: events[len(events)-1], At: now}); err != nil {
+				if err := s.Jobseeker.Activities.Add(ctx, jobseeker.Activity{UserID: busy, EventID: events[len(events)-1], At: now}); err != nil {
 					return err
 				}
 			}
 			return nil
 		}))
-		require.NoError(t, s.Activities.Add(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}), "told once more, and too old")
+		require.NoError(t, s.Jobseeker.Activities.Add(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}), "told once more, and too old")
 		for user, want := range map[string]int{busy: jobseeker.MostActivities, other: 1} {
-			got, err := s.Activities.Page(ctx, user, page.Request{Number: 1, Size: 1})
+			got, err := s.Jobseeker.Activities.Page(ctx, user, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
 			require.Equal(t, want, got.Total)
 		}
-		last, err := s.Activities.Page(ctx, busy, page.Request{Number: jobseeker.MostActivities, Size: 1})
+		last, err := s.Jobseeker.Activities.Page(ctx, busy, page.Request{Number: jobseeker.MostActivities, Size: 1})
 		require.NoError(t, err)
 		require.Equal(t, events[2], last.Items[0].EventID)
 	})

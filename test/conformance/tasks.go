@@ -27,11 +27,11 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 	}
 	add := func(t *testing.T, s adapters.Storage, tasks ...task.Task) {
 		t.Helper()
-		require.NoError(t, s.Tasks.Add(t.Context(), tasks...))
+		require.NoError(t, s.Identity.Tasks.Add(t.Context(), tasks...))
 	}
 	due := func(t *testing.T, s adapters.Storage) (ids []string) {
 		t.Helper()
-		tickets, err := s.Tasks.Due(t.Context(), 100)
+		tickets, err := s.Identity.Tasks.Due(t.Context(), 100)
 		require.NoError(t, err)
 		for _, ticket := range tickets {
 			ids = append(ids, ticket.ID)
@@ -40,13 +40,13 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 	}
 	start := func(t *testing.T, s adapters.Storage, ids ...string) []task.Task {
 		t.Helper()
-		tasks, err := s.Tasks.Start(t.Context(), ids, 30*time.Second)
+		tasks, err := s.Identity.Tasks.Start(t.Context(), ids, 30*time.Second)
 		require.NoError(t, err)
 		return tasks
 	}
 	list := func(t *testing.T, s adapters.Storage, state task.State) []task.Record {
 		t.Helper()
-		out, err := s.Tasks.List(t.Context(), task.Filter{State: state, Limit: 100})
+		out, err := s.Identity.Tasks.List(t.Context(), task.Filter{State: state, Limit: 100})
 		require.NoError(t, err)
 		return out
 	}
@@ -67,7 +67,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		}
 		due(t, s)
 		require.Len(t, start(t, s, ids["leased"], ids["retried"]), 2)
-		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: ids["retried"], Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute)}))
+		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: ids["retried"], Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute)}))
 		clk.Advance(-48 * time.Hour)
 		require.ElementsMatch(t, []string{ids["leased"], ids["added"], ids["retried"], ids["later"]}, due(t, s))
 		clk.Advance(30 * time.Second)
@@ -78,7 +78,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		j := mail("a")
 		j.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 		add(t, s, j)
-		tickets, err := s.Tasks.Due(t.Context(), 10)
+		tickets, err := s.Identity.Tasks.Due(t.Context(), 10)
 		require.NoError(t, err)
 		require.Len(t, tickets, 1)
 		require.Equal(t, task.Ticket{Class: task.Mail, ID: tickets[0].ID, Turn: 1}, tickets[0])
@@ -88,7 +88,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		require.Equal(t, []any{"greet", task.Mail, "a", `{"to":"é"}`, j.Trace, 1}, []any{got.Kind, got.Class, got.Key, string(got.Payload), got.Trace, got.Attempt})
 		require.True(t, clk.Now().Equal(got.CreatedAt))
 		require.Empty(t, start(t, s, got.ID), "it is one worker's")
-		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))
+		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))
 		clk.Advance(24 * time.Hour)
 		require.Empty(t, due(t, s))
 		require.Len(t, list(t, s, task.Done), 1)
@@ -96,12 +96,12 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 	t.Run("a task exists exactly if its transaction commits", func(t *testing.T) {
 		s, _ := fresh(t)
 		boom := errors.New("boom")
-		require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
-			require.NoError(t, s.Tasks.Add(ctx, mail("a")))
+		require.ErrorIs(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+			require.NoError(t, s.Identity.Tasks.Add(ctx, mail("a")))
 			return boom
 		}), boom)
 		require.Empty(t, due(t, s))
-		require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Tasks.Add(ctx, mail("a")) }))
+		require.NoError(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Identity.Tasks.Add(ctx, mail("a")) }))
 		require.Len(t, due(t, s), 1)
 	})
 	t.Run("the same key is one task, also when it is done", func(t *testing.T) {
@@ -111,7 +111,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		ids := due(t, s)
 		require.Len(t, ids, 3)
 		for _, j := range start(t, s, ids...) {
-			require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Done}))
+			require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Done}))
 		}
 		add(t, s, mail("a"))
 		require.Empty(t, due(t, s))
@@ -120,7 +120,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		s, _ := fresh(t)
 		var all sync.WaitGroup
 		for range 20 {
-			all.Go(func() { require.NoError(t, s.Tasks.Add(context.Background(), mail("a"))) })
+			all.Go(func() { require.NoError(t, s.Identity.Tasks.Add(context.Background(), mail("a"))) })
 		}
 		all.Wait()
 		require.Len(t, due(t, s), 1)
@@ -129,7 +129,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		s, clk := fresh(t)
 		j := mail("a")
 		j.RunAt = clk.Now().Add(2 * time.Second) // by the clock of whoever handed it out
-		tickets, err := s.Tasks.AddHanded(t.Context(), j)
+		tickets, err := s.Identity.Tasks.AddHanded(t.Context(), j)
 		require.NoError(t, err)
 		require.Len(t, start(t, s, tickets[0].ID), 1)
 	})
@@ -139,9 +139,9 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		id := due(t, s)[0]
 		for range 3 {
 			require.Equal(t, 1, start(t, s, id)[0].Attempt)
-			require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, Err: "stopping", Uncounted: true}))
+			require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, Err: "stopping", Uncounted: true}))
 		}
-		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
+		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
 		require.Equal(t, 1, start(t, s, id)[0].Attempt, "what is not running is not settled")
 	})
 	t.Run("dead tasks are listed up to a moment", func(t *testing.T) {
@@ -150,13 +150,13 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 			add(t, s, mail(key))
 			id := due(t, s)[0]
 			start(t, s, id)
-			require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Dead}))
+			require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Dead}))
 			clk.Advance(time.Second)
 		}
-		all, err := s.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: clk.Now(), Limit: 10})
+		all, err := s.Identity.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: clk.Now(), Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, all, 2)
-		first, err := s.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: all[1].EndedAt, Limit: 10})
+		first, err := s.Identity.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: all[1].EndedAt, Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, first, 1)
 		require.Equal(t, "a", first[0].Key)
@@ -165,7 +165,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		s, clk := fresh(t)
 		j := mail("a")
 		j.RunAt = clk.Now().Add(time.Hour)
-		tickets, err := s.Tasks.AddHanded(t.Context(), j)
+		tickets, err := s.Identity.Tasks.AddHanded(t.Context(), j)
 		require.NoError(t, err)
 		require.Empty(t, start(t, s, tickets[0].ID))
 		add(t, s, task.Task{Kind: "k", Class: task.Events, Key: "b", Payload: []byte("{}"), RunAt: clk.Now().Add(time.Minute)})
@@ -178,13 +178,13 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 	})
 	t.Run("a task whose ticket was lost is handed out again, ever more rarely", func(t *testing.T) {
 		s, clk := fresh(t)
-		tickets, err := s.Tasks.AddHanded(t.Context(), mail("a"))
+		tickets, err := s.Identity.Tasks.AddHanded(t.Context(), mail("a"))
 		require.NoError(t, err)
 		require.Equal(t, 1, tickets[0].Turn)
 		turns, seen := 1, map[int]bool{1: true}
 		for range 6 * 60 { // six hours
 			clk.Advance(time.Minute)
-			again, err := s.Tasks.Due(t.Context(), 10)
+			again, err := s.Identity.Tasks.Due(t.Context(), 10)
 			require.NoError(t, err)
 			for _, ticket := range again {
 				require.Equal(t, tickets[0].ID, ticket.ID)
@@ -198,9 +198,9 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 	})
 	t.Run("tickets that no queue took are handed out soon", func(t *testing.T) {
 		s, clk := fresh(t)
-		tickets, err := s.Tasks.AddHanded(t.Context(), mail("a"), mail("b"))
+		tickets, err := s.Identity.Tasks.AddHanded(t.Context(), mail("a"), mail("b"))
 		require.NoError(t, err)
-		require.NoError(t, s.Tasks.Postpone(t.Context(), tickets, clk.Now().Add(5*time.Second)))
+		require.NoError(t, s.Identity.Tasks.Postpone(t.Context(), tickets, clk.Now().Add(5*time.Second)))
 		require.Empty(t, due(t, s))
 		clk.Advance(5 * time.Second)
 		require.Len(t, due(t, s), 2)
@@ -212,7 +212,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		start(t, s, id)
 		run := task.Run{ID: id, Attempt: 1}
 		clk.Advance(20 * time.Second)
-		lost, err := s.Tasks.Extend(t.Context(), []task.Run{run, {ID: none, Attempt: 3}}, 30*time.Second)
+		lost, err := s.Identity.Tasks.Extend(t.Context(), []task.Run{run, {ID: none, Attempt: 3}}, 30*time.Second)
 		require.NoError(t, err)
 		require.Equal(t, []task.Run{{ID: none, Attempt: 3}}, lost)
 		clk.Advance(20 * time.Second)
@@ -222,14 +222,14 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		again := start(t, s, id)
 		require.Len(t, again, 1)
 		require.Equal(t, 2, again[0].Attempt)
-		lost, err = s.Tasks.Extend(t.Context(), []task.Run{run}, 30*time.Second)
+		lost, err = s.Identity.Tasks.Extend(t.Context(), []task.Run{run}, 30*time.Second)
 		require.NoError(t, err)
 		require.Equal(t, []task.Run{run}, lost)
 		// What the first one still has to say is no news.
-		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: run, State: task.Dead, Err: "late"}))
+		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: run, State: task.Dead, Err: "late"}))
 		require.Len(t, list(t, s, task.Running), 1)
-		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Done}))
-		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Waiting}))
+		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Done}))
+		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Waiting}))
 		require.Len(t, list(t, s, task.Done), 1, "what is done stays done")
 	})
 	t.Run("a failed task comes again at its moment, with what went wrong", func(t *testing.T) {
@@ -237,7 +237,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		add(t, s, mail("a"))
 		id := due(t, s)[0]
 		start(t, s, id)
-		require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute), Err: "b\x00ad \xff"}))
+		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute), Err: "b\x00ad \xff"}))
 		waiting := list(t, s, task.Waiting)
 		require.Len(t, waiting, 1)
 		require.Equal(t, "bad ", waiting[0].Err)
@@ -250,22 +250,22 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		s, clk := fresh(t)
 		add(t, s, mail("a"), mail("b"))
 		for _, j := range start(t, s, due(t, s)...) {
-			require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Dead, Err: "no such address"}))
+			require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Dead, Err: "no such address"}))
 		}
 		clk.Advance(30 * 24 * time.Hour)
 		require.Empty(t, due(t, s))
 		dead := list(t, s, task.Dead)
 		require.Len(t, dead, 2)
 		require.False(t, dead[0].EndedAt.IsZero())
-		n, err := s.Tasks.Retry(t.Context(), []string{dead[0].ID, none})
+		n, err := s.Identity.Tasks.Retry(t.Context(), []string{dead[0].ID, none})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		require.Equal(t, []string{dead[0].ID}, due(t, s))
-		n, err = s.Tasks.Drop(t.Context(), []string{dead[1].ID, none})
+		n, err = s.Identity.Tasks.Drop(t.Context(), []string{dead[1].ID, none})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		require.Equal(t, 1, start(t, s, dead[0].ID)[0].Attempt, "all its attempts are before it")
-		n, err = s.Tasks.Drop(t.Context(), []string{dead[0].ID})
+		n, err = s.Identity.Tasks.Drop(t.Context(), []string{dead[0].ID})
 		require.NoError(t, err)
 		require.Zero(t, n, "what runs is not dropped")
 		require.Empty(t, list(t, s, task.Dead))
@@ -276,9 +276,9 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		add(t, s, mail("a"))
 		clk.Advance(time.Minute)
 		add(t, s, mail("b"), mail("c"), task.New("k", task.Events, "d", 1))
-		tickets, err := s.Tasks.Due(t.Context(), 1)
+		tickets, err := s.Identity.Tasks.Due(t.Context(), 1)
 		require.NoError(t, err)
-		got, err := s.Tasks.Backlog(t.Context())
+		got, err := s.Identity.Tasks.Backlog(t.Context())
 		require.NoError(t, err)
 		counted := map[string]task.Backlog{}
 		for _, b := range got {
@@ -289,7 +289,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		require.True(t, first.Equal(counted["mail waiting"].Oldest))
 		require.Equal(t, 1, counted["events waiting"].Tasks)
 		start(t, s, tickets[0].ID)
-		got, err = s.Tasks.Backlog(t.Context())
+		got, err = s.Identity.Tasks.Backlog(t.Context())
 		require.NoError(t, err)
 		require.Len(t, got, 3)
 	})
@@ -300,13 +300,13 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 			switch j.Key {
 			case "open":
 			case "dead":
-				require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Dead}))
+				require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Dead}))
 			default:
-				require.NoError(t, s.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Done}))
+				require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Done}))
 			}
 		}
 		forget := func(want int) {
-			n, err := s.Tasks.Forget(t.Context(), clk.Now(), 2)
+			n, err := s.Identity.Tasks.Forget(t.Context(), clk.Now(), 2)
 			require.NoError(t, err)
 			require.Equal(t, want, n)
 		}
@@ -333,7 +333,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		for range 6 {
 			all.Go(func() {
 				for {
-					tickets, err := s.Tasks.Due(context.Background(), 9)
+					tickets, err := s.Identity.Tasks.Due(context.Background(), 9)
 					if err != nil || len(tickets) == 0 {
 						require.NoError(t, err)
 						return
@@ -348,7 +348,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 					}
 					mu.Unlock()
 					for range 2 { // every ticket comes twice
-						tasks, err := s.Tasks.Start(context.Background(), append([]string{}, ids...), time.Minute)
+						tasks, err := s.Identity.Tasks.Start(context.Background(), append([]string{}, ids...), time.Minute)
 						require.NoError(t, err)
 						mu.Lock()
 						for _, j := range tasks {

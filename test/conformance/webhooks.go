@@ -36,21 +36,21 @@ func newHooks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 func (h *hooks) user() string {
 	now := h.clk.Now()
 	u := identity.User{ID: stores.NewID(), Email: stores.NewID() + "@example.org", Name: "Dev", Kind: identity.KindJobseeker, Status: identity.UserActive, Registered: true, PasswordHash: "h", CreatedAt: now, UpdatedAt: now, Version: 1}
-	require.NoError(h.t, h.Users.Add(context.Background(), &u))
+	require.NoError(h.t, h.Identity.Users.Add(context.Background(), &u))
 	return u.ID
 }
 
 func (h *hooks) application(ownerID string) integrations.App {
 	now := h.clk.Now()
 	a := integrations.App{ID: stores.NewID(), OwnerID: ownerID, Name: "App", Plan: integrations.Free, RedirectURIs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1}
-	require.NoError(h.t, h.Apps.Add(context.Background(), a))
+	require.NoError(h.t, h.Integrations.Apps.Add(context.Background(), a))
 	return a
 }
 
 func (h *hooks) endpoint(a integrations.App, events ...string) integrations.Endpoint {
 	now := h.clk.Now()
 	e := integrations.Endpoint{ID: stores.NewID(), AppID: a.ID, OwnerID: a.OwnerID, URL: "https://x.example/\"1\"", Events: events, Status: integrations.EndpointActive, Secret: "hidden", CreatedAt: now, UpdatedAt: now, Version: 1}
-	require.NoError(h.t, h.Webhooks.Add(context.Background(), e))
+	require.NoError(h.t, h.Integrations.Webhooks.Add(context.Background(), e))
 	return e
 }
 
@@ -64,7 +64,7 @@ func (h *hooks) queue(e integrations.Endpoint) integrations.Delivery {
 func (h *hooks) enqueue(m integrations.Message, ds ...integrations.Delivery) (alone []string) {
 	h.t.Helper()
 	now := h.clk.Now()
-	alone, err := h.Webhooks.Queue(context.Background(), []integrations.Message{m}, ds, now, now.Add(-time.Minute))
+	alone, err := h.Integrations.Webhooks.Queue(context.Background(), []integrations.Message{m}, ds, now, now.Add(-time.Minute))
 	require.NoError(h.t, err)
 	return alone
 }
@@ -80,7 +80,7 @@ func (h *hooks) first(e integrations.Endpoint) *integrations.Outgoing {
 
 func (h *hooks) due(e integrations.Endpoint, after *integrations.Delivery, n int) []integrations.Outgoing {
 	h.t.Helper()
-	out, err := h.Webhooks.Due(context.Background(), e.ID, h.clk.Now(), after, n)
+	out, err := h.Integrations.Webhooks.Due(context.Background(), e.ID, h.clk.Now(), after, n)
 	require.NoError(h.t, err)
 	return out
 }
@@ -93,7 +93,7 @@ func (h *hooks) settle(o *integrations.Outgoing, status integrations.DeliverySta
 	if now := h.clk.Now(); status == integrations.Failed {
 		d.FailedAt = &now
 	}
-	settled, err := h.Webhooks.Settle(context.Background(), d.EndpointID, []integrations.Delivery{d})
+	settled, err := h.Integrations.Webhooks.Settle(context.Background(), d.EndpointID, []integrations.Delivery{d})
 	require.NoError(h.t, err)
 	return len(settled) == 1 && settled[0] == d.ID
 }
@@ -102,7 +102,7 @@ func (h *hooks) settle(o *integrations.Outgoing, status integrations.DeliverySta
 func (h *hooks) later(o integrations.Outgoing, at time.Time) {
 	h.t.Helper()
 	o.Attempt, o.NextAt = o.Attempt+1, &at
-	settled, err := h.Webhooks.Settle(context.Background(), o.EndpointID, []integrations.Delivery{o.Delivery})
+	settled, err := h.Integrations.Webhooks.Settle(context.Background(), o.EndpointID, []integrations.Delivery{o.Delivery})
 	require.NoError(h.t, err)
 	require.Len(h.t, settled, 1)
 }
@@ -110,12 +110,12 @@ func (h *hooks) later(o integrations.Outgoing, at time.Time) {
 // lease has somebody look after an endpoint.
 func (h *hooks) lease(e integrations.Endpoint, holder string, until time.Time) {
 	h.t.Helper()
-	require.NoError(h.t, h.Webhooks.Lease(context.Background(), e.ID, holder, until))
+	require.NoError(h.t, h.Integrations.Webhooks.Lease(context.Background(), e.ID, holder, until))
 }
 
 func (h *hooks) log(e integrations.Endpoint, status integrations.DeliveryStatus) page.Result[integrations.Delivery] {
 	h.t.Helper()
-	r, err := h.Webhooks.Log(context.Background(), e.OwnerID, e.ID, status, page.Request{Number: 1, Size: 50})
+	r, err := h.Integrations.Webhooks.Log(context.Background(), e.OwnerID, e.ID, status, page.Request{Number: 1, Size: 50})
 	require.NoError(h.t, err)
 	return r
 }

@@ -43,7 +43,7 @@ func deliveries(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		late, done := read[1].Delivery, read[0].Delivery
 		late.Attempt, late.Status, late.NextAt = 1, integrations.Failed, nil
 		done.Attempt, done.Tries, done.Status, done.NextAt = 1, 1, integrations.Succeeded, nil
-		settled, err := h.Webhooks.Settle(ctx, e.ID, []integrations.Delivery{late, done})
+		settled, err := h.Integrations.Webhooks.Settle(ctx, e.ID, []integrations.Delivery{late, done})
 		require.NoError(t, err)
 		require.Equal(t, []string{done.ID}, settled, "of what was settled meanwhile nothing changes")
 		require.False(t, h.settle(&read[0], integrations.Failed), "settled is settled")
@@ -56,7 +56,7 @@ func deliveries(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		other := h.endpoint(h.app, "job.created")
 		third := read[2].Delivery
 		third.Attempt++
-		settled, err = h.Webhooks.Settle(ctx, other.ID, []integrations.Delivery{third})
+		settled, err = h.Integrations.Webhooks.Settle(ctx, other.ID, []integrations.Delivery{third})
 		require.NoError(t, err)
 		require.Empty(t, settled, "another endpoint's")
 	})
@@ -65,13 +65,13 @@ func deliveries(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		e := h.endpoint(h.app, "job.created")
 		h.queue(e)
 		read := h.first(e)
-		require.NoError(t, h.Webhooks.Abandon(ctx, e.ID, h.clk.Now()))
+		require.NoError(t, h.Integrations.Webhooks.Abandon(ctx, e.ID, h.clk.Now()))
 		require.Nil(t, h.first(e))
-		_, err := h.Webhooks.Replay(ctx, e.OwnerID, e.ID, read.ID, h.clk.Now())
+		_, err := h.Integrations.Webhooks.Replay(ctx, e.OwnerID, e.ID, read.ID, h.clk.Now())
 		require.NoError(t, err)
 		require.True(t, h.settle(read, integrations.Succeeded))
 		require.Nil(t, h.first(e), "it has arrived")
-		_, err = h.Webhooks.Replay(ctx, e.OwnerID, e.ID, read.ID, h.clk.Now())
+		_, err = h.Integrations.Webhooks.Replay(ctx, e.OwnerID, e.ID, read.ID, h.clk.Now())
 		require.NoError(t, err)
 		require.False(t, h.settle(read, integrations.Failed), "that is another attempt")
 		require.Equal(t, 1, h.first(e).Attempt)
@@ -86,7 +86,7 @@ func deliveries(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 				h.clk.Advance(time.Microsecond)
 			}
 		}
-		at, err := h.Webhooks.NextAt(ctx, e.ID)
+		at, err := h.Integrations.Webhooks.NextAt(ctx, e.ID)
 		require.NoError(t, err)
 		require.True(t, at.Equal(*h.first(e).NextAt))
 		var last *integrations.Delivery
@@ -103,7 +103,7 @@ func deliveries(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 			last = &batch[2].Delivery
 		}
 		require.Empty(t, want)
-		at, err = h.Webhooks.NextAt(ctx, h.endpoint(h.app, "job.created").ID)
+		at, err = h.Integrations.Webhooks.NextAt(ctx, h.endpoint(h.app, "job.created").ID)
 		require.NoError(t, err)
 		require.Nil(t, at)
 	})
@@ -120,19 +120,19 @@ func deliveries(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		require.Equal(t, second.ID, h.first(e).ID)
 		h.later(*h.first(e), h.clk.Now().Add(time.Minute))
 		require.Nil(t, h.first(e))
-		overdue, err := h.Webhooks.Overdue(ctx, h.clk.Now(), h.clk.Now(), "", 10)
+		overdue, err := h.Integrations.Webhooks.Overdue(ctx, h.clk.Now(), h.clk.Now(), "", 10)
 		require.NoError(t, err)
 		require.Empty(t, overdue)
 		h.clk.Advance(2 * time.Hour)
-		overdue, err = h.Webhooks.Overdue(ctx, h.clk.Now(), h.clk.Now(), "", 10)
+		overdue, err = h.Integrations.Webhooks.Overdue(ctx, h.clk.Now(), h.clk.Now(), "", 10)
 		require.NoError(t, err)
 		require.Equal(t, []string{e.ID}, overdue)
 		h.lease(e, stores.NewID(), h.clk.Now().Add(time.Second))
-		attended, err := h.Webhooks.Overdue(ctx, h.clk.Now(), h.clk.Now(), "", 10)
+		attended, err := h.Integrations.Webhooks.Overdue(ctx, h.clk.Now(), h.clk.Now(), "", 10)
 		require.NoError(t, err)
 		require.Empty(t, attended, "somebody looks after it")
 		h.lease(e, "", h.clk.Now())
-		overdue, err = h.Webhooks.Overdue(ctx, h.clk.Now(), h.clk.Now(), e.ID, 10)
+		overdue, err = h.Integrations.Webhooks.Overdue(ctx, h.clk.Now(), h.clk.Now(), e.ID, 10)
 		require.NoError(t, err)
 		require.Empty(t, overdue)
 		got := h.due(e, nil, 5)
@@ -149,7 +149,7 @@ func deliveries(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 		h := newHooks(t, open)
 		a := h.application(h.user())
 		gone, e := h.endpoint(a, "job.created"), h.endpoint(a, "job.created")
-		require.NoError(t, h.Webhooks.Delete(ctx, gone.OwnerID, a.ID, gone.ID))
+		require.NoError(t, h.Integrations.Webhooks.Delete(ctx, gone.OwnerID, a.ID, gone.ID))
 		now := h.clk.Now()
 		m := integrations.Message{EventID: stores.NewID(), Type: "job.created", Body: "{}", CreatedAt: now}
 		var ds []integrations.Delivery

@@ -22,19 +22,19 @@ func endpointLeases(t *testing.T, open func(t testing.TB, clk clock.Clock) adapt
 		e, until := h.endpoint(h.app, "job.created"), h.clk.Now().Add(time.Minute)
 		one := stores.NewID()
 		h.lease(e, one, until)
-		got, err := h.Webhooks.Lock(ctx, e.ID)
+		got, err := h.Integrations.Webhooks.Lock(ctx, e.ID)
 		require.NoError(t, err)
 		require.Equal(t, one, got.Lease)
 		require.True(t, got.LeasedUntil.Equal(until))
 		require.Equal(t, e.Version, got.Version, "its owner may change it meanwhile")
 		require.Equal(t, e.UpdatedAt, got.UpdatedAt)
 		e.URL = "https://y.example/"
-		require.NoError(t, h.Webhooks.Save(ctx, e), "which takes nothing of that back")
-		got, err = h.Webhooks.Find(ctx, e.OwnerID, e.AppID, e.ID)
+		require.NoError(t, h.Integrations.Webhooks.Save(ctx, e), "which takes nothing of that back")
+		got, err = h.Integrations.Webhooks.Find(ctx, e.OwnerID, e.AppID, e.ID)
 		require.NoError(t, err)
 		require.Equal(t, one, got.Lease)
 		h.lease(e, "", until)
-		got, err = h.Webhooks.Lock(ctx, e.ID)
+		got, err = h.Integrations.Webhooks.Lock(ctx, e.ID)
 		require.NoError(t, err)
 		require.Empty(t, got.Lease)
 		require.Nil(t, got.LeasedUntil)
@@ -50,10 +50,10 @@ func endpointLeases(t *testing.T, open func(t testing.TB, clk clock.Clock) adapt
 			all.Go(func() {
 				me := stores.NewID()
 				took := false
-				err := h.Tx.Do(ctx, func(ctx context.Context) error {
-					got, err := h.Webhooks.Lock(ctx, e.ID)
+				err := h.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+					got, err := h.Integrations.Webhooks.Lock(ctx, e.ID)
 					if took = err == nil && got.LeasedUntil == nil; took {
-						return h.Webhooks.Lease(ctx, e.ID, me, now.Add(time.Minute))
+						return h.Integrations.Webhooks.Lease(ctx, e.ID, me, now.Add(time.Minute))
 					}
 					return err
 				})
@@ -66,7 +66,7 @@ func endpointLeases(t *testing.T, open func(t testing.TB, clk clock.Clock) adapt
 		}
 		all.Wait()
 		require.Len(t, holders, 1)
-		got, err := h.Webhooks.Lock(ctx, e.ID)
+		got, err := h.Integrations.Webhooks.Lock(ctx, e.ID)
 		require.NoError(t, err)
 		require.Equal(t, holders[0], got.Lease)
 	})
@@ -110,20 +110,20 @@ func endpointLeases(t *testing.T, open func(t testing.TB, clk clock.Clock) adapt
 			var alone []string
 			var both sync.WaitGroup
 			both.Go(func() {
-				_ = h.Tx.Do(ctx, func(ctx context.Context) error {
-					if _, err := h.Webhooks.Lock(ctx, e.ID); err != nil {
+				_ = h.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+					if _, err := h.Integrations.Webhooks.Lock(ctx, e.ID); err != nil {
 						return err
 					}
-					out, err := h.Webhooks.Due(ctx, e.ID, now, nil, 5)
+					out, err := h.Integrations.Webhooks.Due(ctx, e.ID, now, nil, 5)
 					if seen = len(out); err != nil || seen > 0 {
 						return err
 					}
-					return h.Webhooks.Lease(ctx, e.ID, "", now)
+					return h.Integrations.Webhooks.Lease(ctx, e.ID, "", now)
 				})
 			})
 			both.Go(func() {
 				d := integrations.Delivery{ID: stores.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: stores.NewID(), Type: "job.created", Status: integrations.Pending, NextAt: &now, CreatedAt: now}
-				alone, _ = h.Webhooks.Queue(ctx, []integrations.Message{{EventID: d.EventID, Type: d.Type, Body: "{}", CreatedAt: now}}, []integrations.Delivery{d}, now, now.Add(-time.Minute))
+				alone, _ = h.Integrations.Webhooks.Queue(ctx, []integrations.Message{{EventID: d.EventID, Type: d.Type, Body: "{}", CreatedAt: now}}, []integrations.Delivery{d}, now, now.Add(-time.Minute))
 			})
 			both.Wait()
 			require.Equal(t, 1, seen+len(alone))

@@ -24,13 +24,13 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 	// begin runs workers of the handlers until the test ends or stop is called.
 	begin := func(t *testing.T, s adapters.Storage, q task.Queue, periodic []task.Periodic, handlers ...task.Handler) (stop func()) {
 		t.Helper()
-		r, err := task.NewRunner(task.Needs{Store: s.Tasks, Queue: q, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler), Handlers: handlers, Periodic: periodic})
+		r, err := task.NewRunner(task.Needs{Store: s.Identity.Tasks, Queue: q, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler), Handlers: handlers, Periodic: periodic})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		var running sync.WaitGroup
 		running.Go(func() { _ = r.Work(ctx) })
 		running.Go(func() {
-			wake := s.Outbox.Wake(ctx)
+			wake := s.Identity.Outbox.Wake(ctx)
 			for ctx.Err() == nil {
 				_ = r.Sweep(ctx)
 				select {
@@ -48,7 +48,7 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		t.Helper()
 		var found task.Record
 		require.Eventually(t, func() bool {
-			records, err := s.Tasks.List(t.Context(), task.Filter{State: want, Limit: 100})
+			records, err := s.Identity.Tasks.List(t.Context(), task.Filter{State: want, Limit: 100})
 			require.NoError(t, err)
 			for _, r := range records {
 				if r.Key == key {
@@ -66,7 +66,7 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		s, q := open(t)
 		came := make(chan string, 1)
 		begin(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error { came <- p; return nil }))
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
+		require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
 		require.Equal(t, "hello", <-came)
 		state(t, s, task.Done, "a")
 	})
@@ -77,7 +77,7 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		begin(t, s, q, nil, task.Handle("k", task.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
 		j := task.New("k", task.Events, "a", "hello")
 		j.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
-		require.NoError(t, s.Tasks.Add(t.Context(), j))
+		require.NoError(t, s.Identity.Tasks.Add(t.Context(), j))
 		require.False(t, (<-came).Before(j.RunAt))
 	})
 	t.Run("what fails for good is dead at once and holds up nobody", func(t *testing.T) {
@@ -91,7 +91,7 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 			}
 			return nil
 		}))
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "bad", "bad"), task.New("k", task.Events, "good", "good"), task.New("k", task.Events, "odd", 7)))
+		require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Events, "bad", "bad"), task.New("k", task.Events, "good", "good"), task.New("k", task.Events, "odd", 7)))
 		require.Equal(t, "no such address", state(t, s, task.Dead, "bad").Err)
 		state(t, s, task.Dead, "odd") // a payload that nobody can read
 		state(t, s, task.Done, "good")
@@ -108,7 +108,7 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		}))
 		begun := time.Now()
 		for _, key := range []string{"away", "panic", "away-2", "away-3"} {
-			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, key, key)))
+			require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Events, key, key)))
 		}
 		moments := map[time.Time]bool{}
 		for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
@@ -128,7 +128,7 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		h := task.Handle("k", task.Events, func(context.Context, string) error { return errors.New("away") })
 		h.Attempts = 1
 		begin(t, s, q, nil, h)
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "a")))
+		require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "a")))
 		require.Equal(t, "away", state(t, s, task.Dead, "a").Err)
 	})
 	t.Run("a task that heeds no deadline loses its place to the next", func(t *testing.T) {
@@ -145,10 +145,10 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		h.Attempts = 1
 		begin(t, s, q, nil, h)
 		for i := range task.Workers[task.Exports] {
-			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
+			require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
 		}
 		require.Contains(t, state(t, s, task.Dead, "hangs-0").Err, "does not come to an end")
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Exports, "next", "next")))
+		require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Exports, "next", "next")))
 		state(t, s, task.Done, "next")
 	})
 	t.Run("every ticket delivered twice does every task once", func(t *testing.T) {
@@ -160,7 +160,7 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		begin(t, s, twice, nil, h)
 		begin(t, s, twice, nil, h)
 		for i := range times {
-			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
+			require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 		}
 		for i := range times {
 			state(t, s, task.Done, fmt.Sprint(i))
@@ -183,7 +183,7 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		for _, stop := range stops {
 			stop()
 		}
-		records, err := s.Tasks.List(t.Context(), task.Filter{State: task.Done, Kind: "sweep", Limit: 10})
+		records, err := s.Identity.Tasks.List(t.Context(), task.Filter{State: task.Done, Kind: "sweep", Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, records, 1)
 		require.EqualValues(t, 1, runs.Load())
@@ -203,7 +203,7 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 			return ctx.Err()
 		}).Taking(time.Hour)
 		stop := begin(t, s, q, nil, short, long)
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""), task.New("long", task.Exports, "long", "")))
+		require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""), task.New("long", task.Exports, "long", "")))
 		<-begun
 		<-begun
 		stop()

@@ -25,14 +25,14 @@ func (a *account) allows(app string, scopes ...integrations.Scope) *client {
 func (a *account) allowsUntil(end time.Time, app string, scopes ...integrations.Scope) *client {
 	a.t.Helper()
 	s := stores.Open(a.t, a.w.database(), clock.System{})
-	defer func() { require.NoError(a.t, s.Close()) }()
+	defer func() { require.NoError(a.t, s.Identity.Close()) }()
 	now, token := time.Now().UTC(), integrations.NewToken(integrations.Access)
 	g := integrations.Grant{ID: stores.NewID(), AppID: app, UserID: a.id, Scopes: scopes, CreatedAt: now, ExpiresAt: end}
 	issued := func(kind integrations.TokenKind, token string) integrations.Token {
 		return integrations.Token{Hash: integrations.HashToken(kind, token), GrantID: g.ID, Kind: kind, Scopes: scopes, IssuedAt: now, ExpiresAt: end}
 	}
-	require.NoError(a.t, s.Grants.Add(a.t.Context(), g, issued(integrations.Code, integrations.NewToken(integrations.Code))))
-	require.NoError(a.t, s.Grants.AddToken(a.t.Context(), issued(integrations.Access, token)))
+	require.NoError(a.t, s.Integrations.Grants.Add(a.t.Context(), g, issued(integrations.Code, integrations.NewToken(integrations.Code))))
+	require.NoError(a.t, s.Integrations.Grants.AddToken(a.t.Context(), issued(integrations.Access, token)))
 	c := a.w.guest(a.t)
 	c.token = token
 	return c

@@ -40,14 +40,14 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 
 	// A transaction posts a listing before the others and commits it after them.
 	s := stores.Open(t, one.database(), clock.System{})
-	defer func() { require.NoError(t, s.Close()) }()
+	defer func() { require.NoError(t, s.Identity.Close()) }()
 	posted, commit, committed := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		committed <- s.Tx.Do(t.Context(), func(ctx context.Context) error {
+		committed <- s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 			now := time.Now().UTC()
 			l := listings.Listing{ID: stores.NewID(), OrganizationID: stores.NewID(), Version: 1, Status: listings.Active, Open: true, PostedAt: &now, CreatedAt: now, UpdatedAt: now}
 			l.Title, l.Description = "Staff Nurse openlong", "Days and nights on a ward."
-			err := s.Listings.Create(ctx, []listings.Listing{l})
+			err := s.Listings.Listings.Create(ctx, []listings.Listing{l})
 			close(posted)
 			<-commit
 			return err

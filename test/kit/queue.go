@@ -47,7 +47,7 @@ func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Su
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	queue := &Straight{ready: make(chan struct{})}
-	runner, err := task.NewRunner(task.Needs{Store: s.Tasks, Queue: queue, Clock: clk, Log: log, Handlers: append(event.Handlers(table), handlers...)})
+	runner, err := task.NewRunner(task.Needs{Store: s.Identity.Tasks, Queue: queue, Clock: clk, Log: log, Handlers: append(event.Handlers(table), handlers...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Su
 	t.Cleanup(func() { stop(); <-stopped })
 	return Work{
 		Runner: runner,
-		Relay:  event.NewRelay(event.RelayNeeds{Tx: s.Tx, Outbox: s.Outbox, Tasks: s.Tasks, Runner: runner, Table: table, Log: log}),
+		Relay:  event.NewRelay(event.RelayNeeds{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks, Runner: runner, Table: table, Log: log}),
 	}
 }
 

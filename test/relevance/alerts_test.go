@@ -89,7 +89,7 @@ func newListings(t *testing.T, companies organizations) *listings.Service {
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
 	return listings.New(listings.Needs{
-		Tx: s.Tx, Events: s.Events, Audit: s.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings, Views: s.ListingViews,
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings.Listings, Views: s.Listings.Views,
 		Engine: stores.Engine(t, s), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: companies, Seekers: seekers{},
 	})
 }

@@ -29,7 +29,7 @@ func Engine(t testing.TB, s adapters.Storage) *listings.Engine {
 		Open: func(context.Context, bool) (search.Index, error) {
 			return searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: search.Analyzer})
 		},
-		Feed: s.ListingFeed, Changes: s.ListingChanges, Places: gazetteer.New(), Log: slog.New(slog.DiscardHandler),
+		Feed: s.Listings.Feed, Changes: s.Listings.Changes, Places: gazetteer.New(), Log: slog.New(slog.DiscardHandler),
 	}, v)
 	require.NoError(t, e.Open(t.Context()))
 	ctx, cancel := context.WithCancel(context.Background())

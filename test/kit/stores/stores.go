@@ -69,8 +69,8 @@ func migrate(url string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Schema.Up(ctx)
-	return errors.Join(err, s.Close())
+	_, err = s.Identity.Schema.Up(ctx)
+	return errors.Join(err, s.Identity.Close())
 }
 
 // SQLite opens a database in a file of the test's own.
@@ -101,8 +101,8 @@ func Each(t *testing.T, test func(t *testing.T, open func(t testing.TB, clk cloc
 func open(t testing.TB, url string, clk clock.Clock) adapters.Storage {
 	t.Helper()
 	s := Open(t, url, clk)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	require.NoError(t, s.Schema.Check(context.Background()))
+	t.Cleanup(func() { require.NoError(t, s.Identity.Close()) })
+	require.NoError(t, s.Identity.Schema.Check(context.Background()))
 	return s
 }
 

@@ -1,0 +1,38 @@
+package gormdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm/schema"
+
+	"github.com/locumhq/locum/core/retention"
+)
+
+// Retention implements retention.Store.
+type Retention struct{ *DB }
+
+// expiry deletes at most n rows whose time is before the given one.
+type expiry func(ctx context.Context, db *DB, before time.Time, n int) (int, error)
+
+// expiries are the kinds that can expire, by module.
+var expiries = []map[retention.Kind]expiry{}
+
+// DeleteBefore implements retention.Store.
+func (d Retention) DeleteBefore(ctx context.Context, kind retention.Kind, before time.Time, n int) (int, error) {
+	for _, kinds := range expiries {
+		if deleteBefore, ok := kinds[kind]; ok {
+			return deleteBefore(ctx, d.DB, before, n)
+		}
+	}
+	return 0, fmt.Errorf("no rows of kind %q are stored here", kind)
+}
+
+// expireBy deletes rows by one of their columns, which an index serves. key are the
+// columns of the primary key.
+func expireBy[R schema.Tabler](column string, key ...string) expiry {
+	return func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
+		return deleteLimited[R](db.q(ctx).Where(column+" < ?", before), n, column, key...)
+	}
+}

@@ -1,0 +1,41 @@
+package adapters
+
+import (
+	"context"
+
+	"github.com/locumhq/locum/core/idempotency"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/modules/billing"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/modules/jobseeker"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// Services is what a transport may call.
+type Services struct {
+	Identity     *identity.Service
+	Listings     *listings.Service
+	Hiring       *hiring.Service
+	Seekers      *jobseeker.Service
+	Billing      *billing.Service
+	Integrations *integrations.Service
+	Limiter      limit.Limiter
+	// Idempotency carries out requests with a client's key at most once.
+	Idempotency *idempotency.Runner
+	// ListingChanges is Storage's.
+	ListingChanges func() uint64
+	// JWKS is the key set that verifies access tokens (RFC 7517).
+	JWKS func() []byte
+	// Health reports on each adapter by name.
+	Health func(ctx context.Context) map[string]Health
+}
+
+// Health is the state of an adapter. Err is nil for one that works.
+type Health struct {
+	Err error
+	// Degraded is set if the service does its work without the adapter, or all
+	// but a part of it.
+	Degraded bool
+}

@@ -1,0 +1,169 @@
+// Package adapters defines the ports that are wider than one interface: Storage,
+// which a storage adapter provides, and Services, which a transport may call.
+// Both are structs of interfaces, so that a missing one is reported by name at
+// the start.
+//
+// The other ports (limiter, queue, mailer, …) are interfaces of core and of the
+// modules: an adapter for one of them imports that package and nothing else of
+// the project.
+package adapters
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/idempotency"
+	"github.com/locumhq/locum/core/retention"
+	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/modules/billing"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/modules/jobseeker"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// Deps are what every adapter is opened with.
+type Deps struct {
+	Clock clock.Clock
+	NewID id.Source
+	Log   *slog.Logger
+}
+
+// Storage is what the modules store, one struct for each of them. No module reads
+// the tables of another, so that each may be stored in a database of its own.
+type Storage struct {
+	Identity     IdentityStorage
+	Listings     ListingsStorage
+	Hiring       HiringStorage
+	Jobseeker    JobseekerStorage
+	Billing      BillingStorage
+	Integrations IntegrationsStorage
+}
+
+// Database is what the storage of every module provides beside its repositories:
+// transactions, and what is written in the same transaction as a change. Modules
+// that are stored in one database have equal values.
+type Database struct {
+	// Tx runs the transactions in which the repositories take part.
+	Tx tx.Runner
+	// Events and Outbox are the two sides of the transactional outbox.
+	Events event.Recorder
+	Outbox event.Outbox
+	// Tasks stores background work.
+	Tasks task.Store
+	// Idempotency stores the answers to requests with an Idempotency-Key.
+	Idempotency idempotency.Store
+	// Retention deletes expired rows of the modules and of the ports above. Without
+	// it nothing expires.
+	Retention retention.Store `port:"optional"`
+	// Schema manages tables and indexes.
+	Schema Schema
+	// Claim is called before a process serves. A database that one process at a
+	// time may serve belongs to that process until Close or its end; for another
+	// process Claim returns an error. Operators' commands and workers do not call it.
+	Claim func(ctx context.Context) error
+	// Ping reports within its context whether the database can be used.
+	Ping func(ctx context.Context) error
+	// Close closes the connections. It is called once, after everything else.
+	Close func() error
+}
+
+// IdentityStorage stores accounts, organizations and sign-ins.
+type IdentityStorage struct {
+	Database
+	Users            identity.Users
+	Organizations    identity.Organizations
+	Sessions         identity.Sessions
+	Browsers         identity.Browsers
+	MailTokens       identity.MailTokens
+	EmailChanges     identity.EmailChanges
+	EmailUndos       identity.EmailUndos
+	EmployerSettings identity.EmployerSettingsStore
+	OptOuts          identity.OptOuts
+	SecondFactors    identity.SecondFactors
+	Audit            audit.Recorder
+	AuditLog         audit.Log
+}
+
+// ListingsStorage stores listings.
+type ListingsStorage struct {
+	Database
+	Listings listings.Repository
+	Loader   listings.Loader
+	Feed     listings.Feed
+	Views    listings.Views
+	// Changes returns the number of transactions of this process that have changed
+	// listings. Answers that were cached at another number are outdated.
+	Changes func() uint64
+}
+
+// HiringStorage stores applications and interviews.
+type HiringStorage struct {
+	Database
+	Applications hiring.Applications
+	Appointments hiring.Appointments
+	Letters      hiring.Letters
+	Exports      hiring.Exports
+}
+
+// JobseekerStorage stores what belongs to jobseekers.
+type JobseekerStorage struct {
+	Database
+	Profiles      jobseeker.Profiles
+	Notifications jobseeker.Notifications
+	Activities    jobseeker.Activities
+	Bookmarks     jobseeker.Bookmarks
+	Onboardings   jobseeker.Onboardings
+	Documents     jobseeker.Documents
+	DocumentFiles jobseeker.DocumentFiles
+	Dismissals    jobseeker.Dismissals
+	Searches      jobseeker.Searches
+	Alerts        jobseeker.Alerts
+	Traces        jobseeker.Traces
+}
+
+// BillingStorage stores subscriptions and charges.
+type BillingStorage struct {
+	Database
+	Subscriptions billing.Subscriptions
+	Charges       billing.Charges
+}
+
+// IntegrationsStorage stores OAuth apps, API keys and webhooks.
+type IntegrationsStorage struct {
+	Database
+	Apps     integrations.Apps
+	Usage    integrations.Usage
+	Grants   integrations.Grants
+	Consents integrations.Consents
+	Webhooks integrations.Webhooks
+}
+
+// Schema is how operators manage the store's schema.
+type Schema interface {
+	// Check is nil if the schema fits this binary; otherwise the error says
+	// which of the two is behind and what to do.
+	Check(ctx context.Context) error
+	// Up applies what is missing and names it. Several starters may race.
+	Up(ctx context.Context) ([]string, error)
+	// Down takes the newest step back and names it.
+	Down(ctx context.Context) (string, error)
+	// Status lists the steps in order.
+	Status(ctx context.Context) ([]SchemaStep, error)
+	// Embedded says that the store belongs to this one process, which then
+	// migrates by itself when it starts to serve.
+	Embedded() bool
+}
+
+// SchemaStep is one numbered change of the schema.
+type SchemaStep struct {
+	Version int64
+	Name    string
+	Applied bool
+}
