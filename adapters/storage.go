@@ -10,12 +10,9 @@ package adapters
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/locumhq/locum/core/audit"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/idempotency"
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
@@ -27,13 +24,6 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 )
-
-// Deps are what every adapter is opened with.
-type Deps struct {
-	Clock clock.Clock
-	NewID id.Source
-	Log   *slog.Logger
-}
 
 // Storage is what the modules store, one struct for each of them. No module reads
 // the tables of another, so that each may be stored in a database of its own.
@@ -57,17 +47,15 @@ type Database struct {
 	Outbox event.Outbox
 	// Tasks stores background work.
 	Tasks task.Store
-	// Idempotency stores the answers to requests with an Idempotency-Key.
-	Idempotency idempotency.Store
 	// Retention deletes expired rows of the modules and of the ports above. Without
 	// it nothing expires.
 	Retention retention.Store `port:"optional"`
-	// Schema manages tables and indexes.
-	Schema Schema
+	// Schema manages tables and indexes. A database without one needs none.
+	Schema Schema `port:"optional"`
 	// Claim is called before a process serves. A database that one process at a
 	// time may serve belongs to that process until Close or its end; for another
 	// process Claim returns an error. Operators' commands and workers do not call it.
-	Claim func(ctx context.Context) error
+	Claim func(ctx context.Context) error `port:"optional"`
 	// Ping reports within its context whether the database can be used.
 	Ping func(ctx context.Context) error
 	// Close closes the connections. It is called once, after everything else.
@@ -87,8 +75,11 @@ type IdentityStorage struct {
 	EmployerSettings identity.EmployerSettingsStore
 	OptOuts          identity.OptOuts
 	SecondFactors    identity.SecondFactors
-	Audit            audit.Recorder
-	AuditLog         audit.Log
+	// Idempotency stores the answers to requests with an Idempotency-Key, of all
+	// modules.
+	Idempotency idempotency.Store
+	Audit       audit.Recorder
+	AuditLog    audit.Log
 }
 
 // ListingsStorage stores listings.

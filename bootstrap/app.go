@@ -48,24 +48,25 @@ const stopWithin = 20 * time.Second
 type app struct {
 	fx *fx.App
 	// Addr is where the server listens, once started.
-	addr   net.Addr
-	server *fiberhttp.Server // nil in a process that serves nothing
-	// Storage is what it works on.
-	storage adapters.Storage
+	addr    net.Addr
+	server  *fiberhttp.Server // nil in a process that serves nothing
+	storage *storage
 }
 
 // newApp wires a process. The list is flat: what a constructor needs is what
 // its parameters say.
-func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
+func newApp(ctx context.Context, c *config.Config, s *registry, r role, log *slog.Logger) *app {
 	a := &app{}
 	a.fx = fx.New(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StartTimeout(startWithin),
 		fx.StopTimeout(stopWithin+5*time.Second),
-		fx.Supply(c, s, r, log, a),
+		fx.Supply(c, s, r, log, a, starting{ctx}),
 		fx.Provide(
-			newDeps,
+			prometheus.NewRegistry,
+			provideDeps,
 			provideStorage,
+			portsOfStorage,
 			provideLimiter,
 			provideQueue,
 			provideMailer,
@@ -88,9 +89,8 @@ func newApp(c *config.Config, s *sockets, r role, log *slog.Logger) *app {
 			newRunner,
 			newRelay,
 			newWork,
-			newMetrics,
 		),
-		fx.Invoke(warnOfSilence, runWork, resolveSearches, runServer, serveMetrics, endWork),
+		fx.Invoke(registerMetrics, warnOfSilence, runWork, resolveSearches, runServer, serveMetrics, endWork),
 	)
 	return a
 }
@@ -128,39 +128,65 @@ func rootCause(err error) error {
 	}
 }
 
-func provideStorage(lc fx.Lifecycle, c *config.Config, r role, s *sockets, d adapters.Deps) (adapters.Storage, error) {
-	storage, err := openStorage(context.Background(), c, s, d)
+// starting is the context of a start, with which adapters are opened.
+type starting struct {
+	context.Context //nolint:containedctx // constructors of fx take no context
+}
+
+// provideDeps opens the tracer and returns the dependencies of the other adapters.
+func provideDeps(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, numbers *prometheus.Registry, log *slog.Logger) (adapters.Deps, error) {
+	d := newDeps(c, log)
+	d.Metrics = adapterMetrics{numbers, log}
+	t, err := openTracer(ctx, c, s, d)
 	if err != nil {
-		return storage, err
+		return d, err
+	}
+	closeAtStop(lc, t)
+	d.Tracer = t
+	return d, nil
+}
+
+func provideStorage(lc fx.Lifecycle, ctx starting, c *config.Config, r role, s *registry, d adapters.Deps) (*storage, error) {
+	opened, err := openStorage(ctx, c, s, d)
+	if err != nil {
+		return nil, err
 	}
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
+			opened.logModules(d.Log)
 			if r.serves {
-				if err := storage.Identity.Claim(ctx); err != nil {
-					return c.Err("database.url", err.Error())
+				if err := opened.each(c, func(db *database) error {
+					if db.Claim == nil {
+						return nil
+					}
+					return db.Claim(ctx)
+				}); err != nil {
+					return err
 				}
 			}
-			return fitSchema(ctx, c, storage, d.Log)
+			return fitSchemas(ctx, c, opened, d.Log)
 		},
-		OnStop: func(context.Context) error { return storage.Identity.Close() },
+		OnStop: func(context.Context) error { return opened.close() },
 	})
-	return storage, nil
+	return opened, nil
 }
 
-func provideLimiter(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (limit.Limiter, error) {
-	l, err := openLimiter(context.Background(), c, s, d)
+func portsOfStorage(s *storage) adapters.Storage { return s.Storage }
+
+func provideLimiter(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, d adapters.Deps) (limit.Limiter, error) {
+	l, err := openLimiter(ctx, c, s, d)
 	closeAtStop(lc, l)
 	return l, err
 }
 
-func provideQueue(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (task.Queue, error) {
-	q, err := openQueue(context.Background(), c, s, d)
+func provideQueue(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, d adapters.Deps) (task.Queue, error) {
+	q, err := openQueue(ctx, c, s, d)
 	closeAtStop(lc, q)
 	return q, err
 }
 
-func provideMailer(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps, t trace.Tracer) (mail.Mailer, error) {
-	m, err := openMailer(context.Background(), c, s, d)
+func provideMailer(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, d adapters.Deps, t trace.Tracer) (mail.Mailer, error) {
+	m, err := openMailer(ctx, c, s, d)
 	closeAtStop(lc, m)
 	return tracedMailer{m, t}, err
 }
@@ -181,23 +207,19 @@ func (m tracedMailer) Send(ctx context.Context, message mail.Message) (err error
 // Ping asks the mailer itself, if it has an answer.
 func (m tracedMailer) Ping(ctx context.Context) error { return pingOf(m.Mailer)(ctx) }
 
-func provideFiles(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (files.Store, error) {
-	store, err := openFiles(context.Background(), c, s, d)
+func provideFiles(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, d adapters.Deps) (files.Store, error) {
+	store, err := openFiles(ctx, c, s, d)
 	closeAtStop(lc, store)
 	return store, err
 }
 
-func providePayments(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (billing.Payments, error) {
-	p, err := openPayments(context.Background(), c, s, d)
+func providePayments(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, d adapters.Deps) (billing.Payments, error) {
+	p, err := openPayments(ctx, c, s, d)
 	closeAtStop(lc, p)
 	return p, err
 }
 
-func provideTracer(lc fx.Lifecycle, c *config.Config, s *sockets, d adapters.Deps) (trace.Tracer, error) {
-	t, err := openTracer(context.Background(), c, s, d)
-	closeAtStop(lc, t)
-	return t, err
-}
+func provideTracer(d adapters.Deps) trace.Tracer { return d.Tracer }
 
 func closeAtStop(lc fx.Lifecycle, adapter any) {
 	if closer, ok := adapter.(io.Closer); ok {

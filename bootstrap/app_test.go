@@ -38,9 +38,9 @@ func settings(t *testing.T, change func(c *config.Config)) *config.Config {
 
 func startApp(t *testing.T, c *config.Config, r role, options ...Option) (*app, error) {
 	t.Helper()
-	a := newApp(c, newSockets(options), r, newLogger(&bytes.Buffer{}, "error"))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
+	a := newApp(ctx, c, newRegistry(options), r, newLogger(&bytes.Buffer{}, "error"))
 	err := a.Start(ctx)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -52,11 +52,11 @@ func startApp(t *testing.T, c *config.Config, r role, options ...Option) (*app, 
 
 func migrate(t *testing.T, c *config.Config) {
 	t.Helper()
-	s, err := openStorage(t.Context(), c, newSockets(nil), newDeps(newLogger(&bytes.Buffer{}, "error")))
+	s, err := openStorage(t.Context(), c, newRegistry(nil), newDeps(c, newLogger(&bytes.Buffer{}, "error")))
 	require.NoError(t, err)
 	_, err = s.Identity.Schema.Up(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, s.Identity.Close())
+	require.NoError(t, s.close())
 }
 
 func TestEveryRoleStartsOnEverySetOfAdapters(t *testing.T) {
@@ -111,7 +111,7 @@ func TestAStartThatCannotWorkNamesTheKeyItsSourceAndTheMend(t *testing.T) {
 		"a key file that is not":   {func(c *config.Config) { c.Auth.Keys = []string{"/nonexistent/a.pem"} }, []string{"auth.keys"}},
 		"an address that is taken": {func(c *config.Config) { c.HTTP.Addr = taken.Addr().String() }, []string{"http.addr", "in use"}},
 		"a Redis that is no URL":   {func(c *config.Config) { c.Limiter.URL = "redis://%zz" }, []string{"limiter.url"}},
-		"an incomplete store":      {func(c *config.Config) { c.Database.URL = "half:" }, []string{"database.url", "does not provide Identity.Tx"}},
+		"an incomplete store":      {func(c *config.Config) { c.Database.URL = "half:" }, []string{"database.url", "does not provide identity.Tx"}},
 		"a store that will not":    {func(c *config.Config) { c.Database.URL = "broken:" }, []string{"database.url", "no disk"}},
 	} {
 		t.Run(name, func(t *testing.T) {

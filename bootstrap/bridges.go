@@ -33,7 +33,7 @@ import (
 
 func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *identity.Service, e *listings.Engine) *listings.Service {
 	return listings.New(listings.Needs{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Engine: e, NewBatch: newBatch, Views: s.Listings.Views,
+		Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Engine: e, NewBatch: newBatch, Views: s.Listings.Views,
 		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Jobseeker.Profiles},
 		SearchTimeout: c.Limits.SearchTimeout, SearchCPU: time.Duration(c.Limits.SearchCPU * float64(time.Second)),
 	})
@@ -57,9 +57,9 @@ func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (strin
 
 func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter, ring *jwttokens.Tokens, f files.Store) *hiring.Service {
 	return hiring.New(hiring.Needs{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Letters: s.Hiring.Letters,
+		Tx: s.Hiring.Tx, Events: s.Hiring.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Letters: s.Hiring.Letters,
 		Listings: hiringListings{l}, People: hiringPeople{i}, Organizations: hiringOrganizations{i}, Wishes: hiringWishes{s.Jobseeker.Profiles},
-		Tasks: s.Identity.Tasks, Mailer: m, Limiter: counts, PublicURL: c.HTTP.PublicURL,
+		Tasks: s.Hiring.Tasks, Mailer: m, Limiter: counts, PublicURL: c.HTTP.PublicURL,
 		Sealer: ring, Files: f, Exports: s.Hiring.Exports, Tables: map[string]hiring.Table{"jobs": l.Table()},
 	})
 }
@@ -144,7 +144,7 @@ func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hirin
 
 func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service, h *hiring.Service) *jobseeker.Service {
 	return jobseeker.New(jobseeker.Needs{
-		Tx: s.Identity.Tx, Clock: d.Clock, NewID: d.NewID, Tasks: s.Identity.Tasks,
+		Tx: s.Jobseeker.Tx, Clock: d.Clock, NewID: d.NewID, Tasks: s.Jobseeker.Tasks,
 		Documents: s.Jobseeker.Documents, DocumentFiles: s.Jobseeker.DocumentFiles, FileTypes: filetypes.Documents{}, Files: f,
 		Profiles: s.Jobseeker.Profiles, Accounts: i, Bookmarks: s.Jobseeker.Bookmarks, Onboardings: s.Jobseeker.Onboardings, Applied: seekersApplied{h}, Dismissals: s.Jobseeker.Dismissals,
 		Plans: seekersPlans{billing.Standing{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}}, Notifications: s.Jobseeker.Notifications, Activities: s.Jobseeker.Activities, Searches: s.Jobseeker.Searches, Alerts: s.Jobseeker.Alerts, Traces: s.Jobseeker.Traces,
@@ -267,7 +267,7 @@ func (b seekersPeople) ByIDs(ctx context.Context, ids []string) (map[string]jobs
 
 func newBilling(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, p billing.Payments, i *identity.Service) *billing.Service {
 	return billing.New(billing.Needs{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Billing.Subscriptions, Charges: s.Billing.Charges,
+		Tx: s.Billing.Tx, Events: s.Billing.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Billing.Subscriptions, Charges: s.Billing.Charges,
 		Payments: p, People: billingPeople{i, s.Integrations.Apps}, Mailer: m, Plans: billingPlans(), PublicURL: c.HTTP.PublicURL,
 	})
 }
@@ -319,9 +319,9 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 
 func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, i *identity.Service, l *listings.Service, b *billing.Service, m mail.Mailer, ring *jwttokens.Tokens) *integrations.Service {
 	return integrations.New(integrations.Needs{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Apps: s.Integrations.Apps, Usage: s.Integrations.Usage, People: integrationsPeople{i},
+		Tx: s.Integrations.Tx, Events: s.Integrations.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Apps: s.Integrations.Apps, Usage: s.Integrations.Usage, People: integrationsPeople{i},
 		Payments: integrationsPayments{b}, Limiter: counts, Grants: s.Integrations.Grants, Consents: s.Integrations.Consents,
-		Webhooks: s.Integrations.Webhooks, Tasks: s.Identity.Tasks, Sender: webhookout.New(webhookout.Options{Private: c.Webhooks.AllowPrivateNetworks}), PrivateReceivers: c.Webhooks.AllowPrivateNetworks,
+		Webhooks: s.Integrations.Webhooks, Tasks: s.Integrations.Tasks, Sender: webhookout.New(webhookout.Options{Private: c.Webhooks.AllowPrivateNetworks}), PrivateReceivers: c.Webhooks.AllowPrivateNetworks,
 		Vault: ring, Postings: integrationsPostings{l, s.Identity.Organizations, c.HTTP.PublicURL}, Owners: integrationsPeople{i}, Mailer: m, PublicURL: c.HTTP.PublicURL,
 	})
 }

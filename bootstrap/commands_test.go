@@ -25,7 +25,7 @@ func TestAGroupOfCommandsWithoutOneOfThemIsAnErrorInOneLine(t *testing.T) {
 		"nope":            "unknown command \"nope\"",
 	} {
 		var out bytes.Buffer
-		c := command(newSockets(nil))
+		c := command(newRegistry(nil))
 		c.SetArgs(strings.Fields(typed))
 		c.SetOut(&out)
 		c.SetErr(&out)

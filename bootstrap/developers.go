@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/modules/integrations"
 )
@@ -17,9 +16,9 @@ func (o *operator) developers() *cobra.Command {
 	group.AddCommand(&cobra.Command{
 		Use: "plan APP_ID PLAN", Short: "Put an application on a plan (free, professional, enterprise), at once and without a payment", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
-				d := newDeps(newLogger(cmd.ErrOrStderr(), "error"))
-				a, err := integrations.New(integrations.Needs{Tx: s.Identity.Tx, Audit: s.Identity.Audit, Clock: d.Clock, Apps: s.Integrations.Apps}).SetPlan(ctx, args[0], args[1])
+			return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
+				d := newDeps(c, newLogger(cmd.ErrOrStderr(), "error"))
+				a, err := integrations.New(integrations.Needs{Tx: s.Integrations.Tx, Audit: s.Identity.Audit, Clock: d.Clock, Apps: s.Integrations.Apps}).SetPlan(ctx, args[0], args[1])
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s (%s) is on the plan %s\n", a.Name, a.ID, a.Plan)
 				}

@@ -33,7 +33,7 @@ const (
 )
 
 // newEngine provides the search engine, which runs in processes that serve.
-func newEngine(lc fx.Lifecycle, c *config.Config, s *sockets, r role, storage adapters.Storage, d adapters.Deps) (*listings.Engine, error) {
+func newEngine(lc fx.Lifecycle, c *config.Config, s *registry, r role, storage adapters.Storage, d adapters.Deps) (*listings.Engine, error) {
 	file := vocabularyFile(c.Search.Vocabulary)
 	text, err := file.read()
 	if err != nil {

@@ -41,7 +41,7 @@ func newSearchable(t *testing.T) *searchable {
 
 func (s *searchable) start(t *testing.T) {
 	t.Helper()
-	s.app = newApp(s.config, newSockets(nil), role{name: "serve", serves: true}, newLogger(&s.log, "info"))
+	s.app = newApp(t.Context(), s.config, newRegistry(nil), role{name: "serve", serves: true}, newLogger(&s.log, "info"))
 	t.Cleanup(func() { require.NoError(t, s.Stop(context.Background())) })
 	require.NoError(t, s.Start(t.Context()))
 }

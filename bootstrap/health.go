@@ -8,7 +8,6 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
-	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
@@ -32,16 +31,16 @@ type plugged struct {
 // them as the configuration does. Only the store and the search index are needed to answer: without
 // its own a limiter counts in the process, tasks and letters wait in the store
 // until they are taken, and without files or payments all else goes on.
-func healthOf(ctx context.Context, s adapters.Storage, now time.Time, p plugged) map[string]adapters.Health {
+func healthOf(ctx context.Context, s *storage, now time.Time, p plugged) map[string]adapters.Health {
 	type answer struct {
 		name string
 		err  error
 	}
 	asked := map[string]func(context.Context) error{
-		"database": s.Identity.Ping, "queue": pingOf(p.queue), "limiter": limiterPing(p.limiter),
+		"database": s.ping, "queue": pingOf(p.queue), "limiter": limiterPing(p.limiter),
 		"mail": pingOf(p.mail), "files": pingOf(p.files), "payments": pingOf(p.payments),
 		"search": p.search.Ping, "clock": p.clock.Ping,
-		"events": func(ctx context.Context) error { return checkLag(ctx, s.Identity.Outbox, now) },
+		"events": func(ctx context.Context) error { return checkLag(ctx, s, now) },
 	}
 	answers := make(chan answer, len(asked))
 	states := map[string]adapters.Health{}
@@ -111,8 +110,8 @@ func (c *clockCheck) Ping(context.Context) error {
 // on the service is degraded.
 const maxLag = time.Minute
 
-func checkLag(ctx context.Context, outbox event.Outbox, now time.Time) error {
-	n, oldest, err := outbox.Lag(ctx)
+func checkLag(ctx context.Context, s *storage, now time.Time) error {
+	n, oldest, err := s.lag(ctx)
 	if lag := now.Sub(oldest); err == nil && n > 0 && lag > maxLag {
 		err = fmt.Errorf("%d events wait, the oldest for %s", n, lag.Round(time.Second))
 	}
@@ -122,9 +121,7 @@ func checkLag(ctx context.Context, outbox event.Outbox, now time.Time) error {
 // pingOf is how an adapter is asked; one that works in the process has nobody
 // to ask.
 func pingOf(adapter any) func(context.Context) error {
-	if p, ok := adapter.(interface {
-		Ping(ctx context.Context) error
-	}); ok {
+	if p, ok := adapter.(adapters.Pinger); ok {
 		return p.Ping
 	}
 	return func(context.Context) error { return nil }
@@ -143,6 +140,6 @@ func limiterPing(l limit.Limiter) func(context.Context) error {
 
 // degraded reports a limiter that counts without its store.
 func degraded(l limit.Limiter) bool {
-	d, ok := l.(interface{ Degraded() bool })
+	d, ok := l.(adapters.Degrader)
 	return ok && d.Degraded()
 }

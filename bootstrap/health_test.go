@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/test/kit"
 )
@@ -30,7 +31,7 @@ func TestCheckLag_EventsWaitForAMinute_IsDegraded(t *testing.T) {
 	}{
 		{0, time.Hour, ""}, {2072, time.Minute, ""}, {2072, 61 * time.Second, "2072 events wait, the oldest for 1m1s"}, {1, -48 * time.Hour, ""},
 	} {
-		err := checkLag(t.Context(), lagging{events: c.events, oldest: now.Add(-c.age)}, now)
+		err := checkLag(t.Context(), &storage{databases: []*database{{Database: adapters.Database{Outbox: lagging{events: c.events, oldest: now.Add(-c.age)}}}}}, now)
 		if c.want == "" {
 			require.NoError(t, err)
 		} else {

@@ -32,7 +32,7 @@ import (
 func Main(options ...Option) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) }) // a second Ctrl-C ends the process at once
-	err := command(newSockets(options)).ExecuteContext(ctx)
+	err := command(newRegistry(options)).ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "locum:", oneLine(err))
@@ -64,16 +64,16 @@ func groupOf(use, short string) *cobra.Command {
 
 // operator is what the commands share.
 type operator struct {
-	sockets *sockets
-	file    string
+	registry *registry
+	file     string
 }
 
 func (o *operator) load() (*config.Config, error) {
 	return config.Load(o.file)
 }
 
-func command(s *sockets) *cobra.Command {
-	o := &operator{sockets: s}
+func command(s *registry) *cobra.Command {
+	o := &operator{registry: s}
 	root := &cobra.Command{
 		Use: "locum", Short: "A job board for healthcare", Version: version,
 		SilenceErrors: true, SilenceUsage: true,
@@ -125,9 +125,9 @@ func embedded(c *config.Config) bool { return strings.HasPrefix(c.Queue.URL, "em
 func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 	log := newLogger(cmd.ErrOrStderr(), c.Log.Level)
 	limitMemory(log, memlimit.FromCgroup)
-	a := newApp(c, o.sockets, r, log)
 	start, cancel := context.WithTimeout(cmd.Context(), startWithin)
 	defer cancel()
+	a := newApp(start, c, o.registry, r, log)
 	if err := a.Start(start); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), stopWithin)
 		defer cancel()
@@ -135,14 +135,14 @@ func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 	}
 	if r.serves {
 		if r.works {
-			settle(cmd.Context(), a.storage)
+			waitIdle(cmd.Context(), a.storage)
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %[1]s (listening on %[2]s)\n  read and try the API:  %[1]s/docs\n  build on it:           %[1]s/developers\n  find a job:            curl '%[1]s/api/listings?search=nurse+near+leeds'\n",
 			c.HTTP.PublicURL, a.addr)
 		if folder, ok := strings.CutPrefix(c.Mail.URL, "file:"); ok {
 			fmt.Fprintf(cmd.OutOrStdout(), "  read its mail:         %s\n", folder)
 		}
-		for _, account := range demoSignIns(cmd.Context(), c, a.storage) {
+		for _, account := range demoSignIns(cmd.Context(), c, a.storage.Storage) {
 			fmt.Fprintf(cmd.OutOrStdout(), "  sign in to the demo:   %s\n", account)
 		}
 	} else {
@@ -188,7 +188,7 @@ func (o *operator) withStorage(cmd *cobra.Command, run storageCommand) error {
 }
 
 // storageCommand is what a command does with the store.
-type storageCommand func(ctx context.Context, c *config.Config, s adapters.Storage) error
+type storageCommand func(ctx context.Context, c *config.Config, s *storage) error
 
 // withNewStorage is withStorage for commands that may be the first on a store.
 func (o *operator) withNewStorage(cmd *cobra.Command, run storageCommand) (err error) {
@@ -196,67 +196,12 @@ func (o *operator) withNewStorage(cmd *cobra.Command, run storageCommand) (err e
 	if err != nil {
 		return err
 	}
-	s, err := openStorage(cmd.Context(), c, o.sockets, newDeps(newLogger(cmd.ErrOrStderr(), c.Log.Level)))
+	s, err := openStorage(cmd.Context(), c, o.registry, newDeps(c, newLogger(cmd.ErrOrStderr(), c.Log.Level)))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Identity.Close()) }()
+	defer func() { err = errors.Join(err, s.close()) }()
 	return run(cmd.Context(), c, s)
-}
-
-func (o *operator) migrateDown() *cobra.Command {
-	yes := false
-	cmd := &cobra.Command{
-		Use: "down", Short: "Revert the newest step, with the data that it holds", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withNewStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
-				// Without a table of users there is nothing to lose.
-				if exist, err := s.Identity.Users.Exist(ctx); err == nil && exist && !yes {
-					return errors.New("the database holds data, and the step may delete some; --yes reverts it")
-				}
-				name, err := s.Identity.Schema.Down(ctx)
-				if err == nil {
-					fmt.Fprintln(cmd.OutOrStdout(), "reverted", name)
-				}
-				return err
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "revert the step of a database that holds data")
-	return cmd
-}
-
-func (o *operator) migrate() *cobra.Command {
-	group := groupOf("migrate", "Manage the database's schema")
-	group.AddCommand(
-		&cobra.Command{Use: "up", Short: "Apply what is missing", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withNewStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
-				names, err := s.Identity.Schema.Up(ctx)
-				for _, name := range names {
-					fmt.Fprintln(cmd.OutOrStdout(), "applied", name)
-				}
-				if err == nil && len(names) == 0 {
-					fmt.Fprintln(cmd.OutOrStdout(), "nothing to do")
-				}
-				return err
-			})
-		}},
-		o.migrateDown(),
-		&cobra.Command{Use: "status", Short: "List the steps", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withNewStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
-				steps, err := s.Identity.Schema.Status(ctx)
-				for _, step := range steps {
-					state := "pending"
-					if step.Applied {
-						state = "applied"
-					}
-					fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s\n", state, step.Name)
-				}
-				return err
-			})
-		}},
-	)
-	return group
 }
 
 func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {

@@ -23,9 +23,8 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// newMetrics are the numbers of the process.
-func newMetrics(c *config.Config, l limit.Limiter, s adapters.Storage, d adapters.Deps, n *taskMetrics) *prometheus.Registry {
-	numbers := prometheus.NewRegistry()
+// registerMetrics registers the metrics of the process.
+func registerMetrics(numbers *prometheus.Registry, c *config.Config, l limit.Limiter, s *storage, d adapters.Deps, n *taskMetrics) {
 	numbers.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "locum_limiter_degraded", Help: "1 while limits are counted in this process because their store is away."}, func() float64 {
 			if degraded(l) {
@@ -34,7 +33,28 @@ func newMetrics(c *config.Config, l limit.Limiter, s adapters.Storage, d adapter
 			return 0
 		}),
 		n.attempts, n.seconds, &backlog{storage: s, deps: d}, newDiskSpace(c))
-	return numbers
+}
+
+// adapterMetrics registers the metrics of adapters.
+type adapterMetrics struct {
+	numbers *prometheus.Registry
+	log     *slog.Logger
+}
+
+// Gauge implements metrics.Registry.
+func (m adapterMetrics) Gauge(name, help string, read func() float64) {
+	m.register(name, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
+
+// Counter implements metrics.Registry.
+func (m adapterMetrics) Counter(name, help string, read func() float64) {
+	m.register(name, prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read))
+}
+
+func (m adapterMetrics) register(name string, c prometheus.Collector) {
+	if err := m.numbers.Register(c); err != nil {
+		m.log.Warn("failed to register the metric of an adapter", "name", name, "error", err)
+	}
 }
 
 // diskSpace collects the free space where the process writes, by setting.
@@ -91,7 +111,7 @@ func (n *taskMetrics) report(r task.Report) {
 // backlog tells what waits in the store. It is asked at most every few seconds,
 // however often somebody looks at the numbers.
 type backlog struct {
-	storage adapters.Storage
+	storage *storage
 	deps    adapters.Deps
 
 	mu    sync.Mutex
@@ -136,7 +156,7 @@ func (b *backlog) ask() []prometheus.Metric {
 		out = append(out, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...))
 	}
 	age := func(since time.Time) float64 { return max(0, b.deps.Clock.Now().Sub(since).Seconds()) }
-	if n, oldest, err := b.storage.Identity.Outbox.Lag(ctx); err == nil {
+	if n, oldest, err := b.storage.lag(ctx); err == nil {
 		gauge(outboxUnsent, float64(n))
 		lag := 0.0
 		if n > 0 {
@@ -144,7 +164,7 @@ func (b *backlog) ask() []prometheus.Metric {
 		}
 		gauge(outboxLag, lag)
 	}
-	waiting, err := b.storage.Identity.Tasks.Backlog(ctx)
+	waiting, err := b.storage.tasks().Backlog(ctx)
 	if err != nil {
 		return out
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/locumhq/locum/adapters/totp"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/files"
-	"github.com/locumhq/locum/core/idempotency"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/task"
@@ -65,7 +64,7 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 	})
 }
 
-func newServices(s adapters.Storage, d adapters.Deps, l limit.Limiter, q task.Queue, m mail.Mailer, f files.Store, p billing.Payments, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
+func newServices(s *storage, d adapters.Deps, l limit.Limiter, q task.Queue, m mail.Mailer, f files.Store, p billing.Payments, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
 	watched := newClockCheck(d.Clock)
 	return adapters.Services{
 		Identity:       i,
@@ -75,7 +74,7 @@ func newServices(s adapters.Storage, d adapters.Deps, l limit.Limiter, q task.Qu
 		Billing:        b,
 		Integrations:   in,
 		Limiter:        l,
-		Idempotency:    &idempotency.Runner{Tx: s.Identity.Tx, Store: s.Identity.Idempotency, Log: d.Log},
+		Idempotency:    s.requests,
 		ListingChanges: s.Listings.Changes,
 		JWKS:           ring.JWKS,
 		Health: func(ctx context.Context) map[string]adapters.Health {

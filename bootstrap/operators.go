@@ -22,15 +22,15 @@ import (
 
 // onAccounts runs a command on the accounts of a store with the current schema.
 func (o *operator) onAccounts(cmd *cobra.Command, run func(ctx context.Context, i *identity.Service, s adapters.Storage) error) error {
-	return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
-		if err := s.Identity.Schema.Check(ctx); err != nil {
-			return c.Err("database.url", err.Error())
+	return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
+		if err := s.check(ctx, c); err != nil {
+			return err
 		}
-		d := newDeps(newLogger(cmd.ErrOrStderr(), "error"))
+		d := newDeps(c, newLogger(cmd.ErrOrStderr(), "error"))
 		return userMessage(run(ctx, identity.New(identity.Needs{
 			Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, AuditLog: s.Identity.AuditLog, Clock: d.Clock, NewID: d.NewID,
 			Users: s.Identity.Users, Organizations: s.Identity.Organizations, Sessions: s.Identity.Sessions, SecondFactors: s.Identity.SecondFactors, Mailboxes: mailboxes.Keys{},
-		}), s))
+		}), s.Storage))
 	})
 }
 
@@ -124,12 +124,12 @@ func (o *operator) listings() *cobra.Command {
 		group.AddCommand(&cobra.Command{
 			Use: change.use + " ID", Short: change.short, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
-					if err := s.Identity.Schema.Check(ctx); err != nil {
-						return c.Err("database.url", err.Error())
+				return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
+					if err := s.check(ctx, c); err != nil {
+						return err
 					}
-					d := newDeps(newLogger(cmd.ErrOrStderr(), "error"))
-					l, err := change.do(listings.New(listings.Needs{Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings}), ctx, args[0])
+					d := newDeps(c, newLogger(cmd.ErrOrStderr(), "error"))
+					l, err := change.do(listings.New(listings.Needs{Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings}), ctx, args[0])
 					if err != nil {
 						return userMessage(err)
 					}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/modules/listings/search"
@@ -24,9 +23,9 @@ func (o *operator) search() *cobra.Command {
 		&cobra.Command{
 			Use: "rebuild", Short: "Make every server build its search index anew, and use the present one until then", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
-					if err := s.Identity.Schema.Check(ctx); err != nil {
-						return c.Err("database.url", err.Error())
+				return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
+					if err := s.check(ctx, c); err != nil {
+						return err
 					}
 					if err := s.Listings.Feed.Restart(ctx); err != nil {
 						return plainly(err)

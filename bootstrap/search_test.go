@@ -18,7 +18,7 @@ func runCommand(t *testing.T, configuration string, args ...string) (string, err
 	file := filepath.Join(t.TempDir(), "locum.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(configuration), 0o600))
 	var out bytes.Buffer
-	c := command(newSockets(nil))
+	c := command(newRegistry(nil))
 	c.SetArgs(append([]string{"--config", file}, args...))
 	c.SetOut(&out)
 	c.SetErr(&out)
@@ -33,7 +33,7 @@ func TestSearchRebuild_EndsThePositionsOfIndexes(t *testing.T) {
 	_, err := runCommand(t, configuration, "search", "rebuild")
 	require.ErrorContains(t, err, "database.url", "without a schema")
 	migrate(t, c)
-	s, err := openStorage(t.Context(), c, newSockets(nil), newDeps(newLogger(&bytes.Buffer{}, "error")))
+	s, err := openStorage(t.Context(), c, newRegistry(nil), newDeps(c, newLogger(&bytes.Buffer{}, "error")))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Identity.Close()) })
 	position, err := s.Listings.Feed.Open(t.Context(), func(*listings.Listing) error { return nil })

@@ -57,17 +57,17 @@ func (o *operator) seed() *cobra.Command {
 			if n < 1 || n > maxSeed {
 				return fmt.Errorf("--listings wants a number from 1 to %d", maxSeed)
 			}
-			return o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
+			return o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
 				log := newLogger(cmd.ErrOrStderr(), c.Log.Level)
-				if err := fitSchema(ctx, c, s, log); err != nil {
+				if err := fitSchemas(ctx, c, s, log); err != nil {
 					return err
 				}
 				if remove {
-					return removeDemo(ctx, cmd.OutOrStdout(), c, s, newDeps(log))
+					return removeDemo(ctx, cmd.OutOrStdout(), c, s.Storage, newDeps(c, log))
 				}
-				err := mayHoldDemo(ctx, c, s, public)
+				err := mayHoldDemo(ctx, c, s.Storage, public)
 				if err == nil {
-					return seedTo(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), s, n)
+					return seedTo(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), s.Storage, n)
 				}
 				if optional {
 					fmt.Fprintf(cmd.OutOrStdout(), "no demo data is added: %s\n", oneLine(err))

@@ -25,7 +25,7 @@ import (
 
 func openSeeded(t *testing.T, url string, n int) adapters.Storage {
 	t.Helper()
-	s, err := gormdb.Open(t.Context(), url, newDeps(slog.New(slog.DiscardHandler)))
+	s, err := gormdb.Open(t.Context(), url, newDeps(&config.Config{}, slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	_, err = s.Identity.Schema.Up(t.Context())
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func (nobody) HomeLocation(context.Context, string) (string, error) { return "",
 
 func searchOver(t *testing.T, s adapters.Storage) *listings.Service {
 	return listings.New(listings.Needs{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Clock: newDeps(slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings.Listings, Engine: stores.Engine(t, s),
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Clock: newDeps(&config.Config{}, slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings.Listings, Engine: stores.Engine(t, s),
 		Gazetteer: gazetteer.New(), Organizations: nobody{}, Seekers: nobody{},
 	})
 }
@@ -100,7 +100,7 @@ func TestTheDemoHasApplicationsOnBothSides(t *testing.T) {
 	t.Parallel()
 	s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 200)
 	defer func() { require.NoError(t, s.Identity.Close()) }()
-	ctx, d, c := t.Context(), newDeps(slog.New(slog.DiscardHandler)), &config.Config{}
+	ctx, d, c := t.Context(), newDeps(&config.Config{}, slog.New(slog.DiscardHandler)), &config.Config{}
 	people := newIdentity(c, s, d, nil, nil, nil)
 	desk := newHiring(c, s, d, newListings(c, s, d, people, nil), people, nil, nil, nil, nil)
 	who := func(account int) auth.Actor {

@@ -80,7 +80,6 @@ const closeEvery = 30 * time.Second
 
 func periodsOf(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) periods {
 	return slices.Concat(periods{
-		{Kind: "listings.forget-visits", Every: time.Hour, Do: l.ForgetVisits},
 		{Kind: "listings.close-expired", Every: closeEvery, Do: func(ctx context.Context) error { _, err := l.CloseExpired(ctx); return err }},
 	}, i.Periodic(), h.Periodic(), k.Periodic(), b.Periodic(), in.Periodic())
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/task"
@@ -31,8 +30,8 @@ func (o *operator) tasks() *cobra.Command {
 		if f.Limit < 1 || f.Limit > 10_000 {
 			return fmt.Errorf("--limit: want a number from 1 to 10000")
 		}
-		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
-			records, err := s.Identity.Tasks.List(ctx, f)
+		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s *storage) error {
+			records, err := s.tasks().List(ctx, f)
 			if err != nil {
 				return err
 			}
@@ -72,11 +71,11 @@ func (o *operator) changeTasks(use, short, done string, change func(s task.Store
 		if i := slices.IndexFunc(ids, func(s string) bool { return !id.Valid(s) }); i >= 0 {
 			return fmt.Errorf("%s is not the id of a task; `locum tasks list` shows them", ids[i])
 		}
-		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s adapters.Storage) error {
+		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s *storage) error {
 			total, begun := 0, time.Now().UTC() // what dies from now on, nobody has looked at
 			for {
 				if all {
-					dead, err := s.Identity.Tasks.List(ctx, task.Filter{State: task.Dead, Kind: kind, Before: begun, Limit: maxTasksAtOnce})
+					dead, err := s.tasks().List(ctx, task.Filter{State: task.Dead, Kind: kind, Before: begun, Limit: maxTasksAtOnce})
 					if err != nil {
 						return err
 					}
@@ -87,7 +86,7 @@ func (o *operator) changeTasks(use, short, done string, change func(s task.Store
 				}
 				n := 0
 				for batch := range slices.Chunk(ids, maxTasksAtOnce) {
-					changed, err := change(s.Identity.Tasks, ctx, lower(batch))
+					changed, err := change(s.tasks(), ctx, lower(batch))
 					if err != nil {
 						return err
 					}

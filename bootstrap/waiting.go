@@ -10,7 +10,6 @@ import (
 
 	"go.uber.org/fx"
 
-	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
@@ -21,12 +20,24 @@ import (
 // so that there is a word about it.
 const reserve = 3 * time.Second
 
-// fitSchema brings an embedded store's schema up to date and refuses any other
-// whose schema is not the one this binary was built for.
-func fitSchema(ctx context.Context, c *config.Config, s adapters.Storage, log *slog.Logger) error {
-	if s.Identity.Schema.Embedded() {
-		if _, err := s.Identity.Schema.Up(ctx); err != nil {
-			return c.Err("database.url", err.Error())
+// fitSchemas applies the missing migrations of embedded databases and returns an
+// error for every other database whose schema is not the one of this version.
+func fitSchemas(ctx context.Context, c *config.Config, s *storage, log *slog.Logger) error {
+	for _, db := range s.databases {
+		if db.Schema == nil {
+			continue
+		}
+		if err := fitSchema(ctx, c, db, log); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func fitSchema(ctx context.Context, c *config.Config, db *database, log *slog.Logger) error {
+	if db.Schema.Embedded() {
+		if _, err := db.Schema.Up(ctx); err != nil {
+			return c.Err(db.setting, err.Error())
 		}
 	}
 	// A database that is away, after a reboot of all machines perhaps, comes back.
@@ -37,20 +48,20 @@ func fitSchema(ctx context.Context, c *config.Config, s adapters.Storage, log *s
 	end = end.Add(-reserve)
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
-	host := cmp.Or(config.Hosts(c.Database.URL), "the database")
+	host := cmp.Or(config.Hosts(db.url), "the database")
 	var away error
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		err := s.Identity.Schema.Check(ctx)
+		err := db.Schema.Check(ctx)
 		switch {
 		case err == nil && away != nil:
-			log.Info("the database answers", "key", "database.url", "host", host)
+			log.Info("the database answers", "key", db.setting, "host", host)
 			return nil
 		case err == nil:
 			return nil
 		case fault.KindOf(err) != fault.Unavailable:
-			return c.Err("database.url", err.Error())
+			return c.Err(db.setting, err.Error())
 		case away == nil:
-			log.Warn("the database does not answer, waiting for it", "key", "database.url", "host", host, "until", end.UTC().Format(time.RFC3339), "error", reason(err))
+			log.Warn("the database does not answer, waiting for it", "key", db.setting, "host", host, "until", end.UTC().Format(time.RFC3339), "error", reason(err))
 		}
 		if away == nil || ctx.Err() == nil { // the last that is not only about the end of the wait
 			away = err
@@ -60,7 +71,7 @@ func fitSchema(ctx context.Context, c *config.Config, s adapters.Storage, log *s
 		case <-wait.C:
 		case <-ctx.Done():
 			wait.Stop()
-			return c.Err("database.url", fmt.Sprintf("no answer from %s within %s: %s", host, time.Since(begun).Round(time.Second), reason(away)))
+			return c.Err(db.setting, fmt.Sprintf("no answer from %s within %s: %s", host, time.Since(begun).Round(time.Second), reason(away)))
 		}
 	}
 }

@@ -16,9 +16,9 @@ func TestAStartWithoutItsDatabaseSaysAtOnceThatItWaitsAndAtTheEndForWhat(t *test
 	t.Parallel()
 	c := settings(t, func(c *config.Config) { c.Database.URL = "postgres://locum:hunter2@127.0.0.1:1/locum" })
 	log := &kit.Log{}
-	a := newApp(c, newSockets(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
+	a := newApp(ctx, c, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
 	err := a.Start(ctx)
 	require.Regexp(t, `^database\.url \(from default\): no answer from 127\.0\.0\.1:1 within [1-4]s: failed to [^\n\t;]*refused$`, oneLine(err))
 	require.NotContains(t, err.Error(), "hunter2")
@@ -35,9 +35,9 @@ func TestAStartWithoutItsRedisGoesOnAndSaysSo(t *testing.T) {
 		c.Limiter.URL, c.Queue.URL = "redis://locum:hunter2@127.0.0.1:1", "redis://locum:hunter2@127.0.0.1:2"
 	})
 	log := &kit.Log{}
-	a := newApp(c, newSockets(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
+	a := newApp(ctx, c, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
 	require.NoError(t, a.Start(ctx))
 	t.Cleanup(func() {
 		stop, cancelStop := context.WithTimeout(context.Background(), 30*time.Second)

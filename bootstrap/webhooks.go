@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/webhookout"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/fault"
@@ -73,16 +72,16 @@ func (o *operator) webhooks() *cobra.Command {
 // withWebhooks runs a command on an application of the store, with what sends
 // webhooks from this machine to wherever whoever runs it says.
 func (o *operator) withWebhooks(cmd *cobra.Command, appID string, run func(ctx context.Context, s *integrations.Service, a integrations.App) error) error {
-	return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s adapters.Storage) error {
-		if err := s.Identity.Schema.Check(ctx); err != nil {
-			return c.Err("database.url", err.Error())
+	return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
+		if err := s.check(ctx, c); err != nil {
+			return err
 		}
-		d := newDeps(newLogger(cmd.ErrOrStderr(), "error"))
+		d := newDeps(c, newLogger(cmd.ErrOrStderr(), "error"))
 		ring, err := openKeyRing(c, d)
 		if err != nil {
 			return fmt.Errorf("%w (the keys are those of `locum serve`: start that first, and this in the same folder)", err)
 		}
-		in := newIntegrations(c, s, d, nil, newIdentity(c, s, d, ring, nil, nil), nil, nil, nil, ring)
+		in := newIntegrations(c, s.Storage, d, nil, newIdentity(c, s.Storage, d, ring, nil, nil), nil, nil, nil, ring)
 		in.Sender = webhookout.New(webhookout.Options{Private: true})
 		where := "its id is on its page at " + c.HTTP.PublicURL + "/developers"
 		a, err := in.AppOr(ctx, appID)

@@ -14,62 +14,70 @@ import (
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/idempotency"
+	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/trace"
+	"github.com/locumhq/locum/modules/listings"
 )
 
-// newRunner does the tasks of the house: the reactions to events, and what the
+// newRunner returns the runner of all tasks: reactions to events, and what the
 // modules do in the background and periodically.
-func newRunner(c *config.Config, s adapters.Storage, q task.Queue, d adapters.Deps, table []event.Subscription, h handlers, p periods, n *taskMetrics, t trace.Tracer) (*task.Runner, error) {
+func newRunner(c *config.Config, s *storage, q task.Queue, d adapters.Deps, table []event.Subscription, h handlers, p periods, n *taskMetrics, t trace.Tracer) (*task.Runner, error) {
 	return task.NewRunner(task.Needs{
-		Store: s.Identity.Tasks, Queue: q, Clock: d.Clock, Log: d.Log,
-		Handlers: slices.Concat(event.Handlers(table), h), Periodic: append(p, retention(c, s, d)),
+		Store: s.tasks(), Queue: q, Clock: d.Clock, Log: d.Log,
+		Handlers: slices.Concat(event.Handlers(table), h), Periodic: append(p, deleteExpired(c, s, d)),
 		Report: n.report, Trace: t,
 	})
 }
 
-func newRelay(s adapters.Storage, r *task.Runner, table []event.Subscription, log *slog.Logger) *event.Relay {
-	return event.NewRelay(event.RelayNeeds{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks, Runner: r, Table: table, Log: log})
+// newRelay returns the relay of the outboxes of all databases. The tasks of an
+// event are stored in the database of the event.
+func newRelay(s *storage, r *task.Runner, table []event.Subscription, log *slog.Logger) *event.Relay {
+	sources := make([]event.Source, len(s.databases))
+	for i, db := range s.databases {
+		sources[i] = event.Source{Tx: db.Tx, Outbox: db.Outbox, Tasks: db.Tasks}
+	}
+	return event.NewRelay(event.RelayNeeds{Sources: sources, Runner: r, Table: table, Log: log})
 }
 
-// forgetAtOnce is how many rows one transaction deletes.
-const forgetAtOnce = 5_000
+const (
+	// expiredAtOnce is how many rows one call deletes.
+	expiredAtOnce = 5_000
+	// keepFeedChanges is how long changes of listings are stored. A search index
+	// that was not updated for longer is rebuilt.
+	keepFeedChanges = 7 * 24 * time.Hour
+	// keepDeadTasks is how much longer dead tasks are stored than those that are
+	// done.
+	keepDeadTasks = 90 * 24 * time.Hour
+)
 
-// feedRetention is how long changes of listings are kept. A search index that was
-// not updated for longer is rebuilt.
-const feedRetention = 7 * 24 * time.Hour
-
-// retention deletes the rows of finished work.
-func retention(c *config.Config, s adapters.Storage, d adapters.Deps) task.Periodic {
+// deleteExpired deletes what is kept for a time only, in every database that
+// stores it.
+func deleteExpired(c *config.Config, s *storage, d adapters.Deps) task.Periodic {
+	keep := map[retention.Kind]time.Duration{
+		event.Sent: c.Retention.Events, task.DoneTasks: c.Retention.Tasks, task.DeadTasks: c.Retention.Tasks + keepDeadTasks,
+		idempotency.Keys: 0, audit.Entries: audit.Keep, listings.FeedChanges: keepFeedChanges, listings.Visits: listings.KeepVisits,
+	}
 	return task.Periodic{Kind: "storage.forget", Every: 10 * time.Minute, Longest: 5 * time.Minute, Do: func(ctx context.Context) error {
 		var failed []error
-		for _, forget := range []func() (int, error){
-			func() (int, error) {
-				return s.Identity.Outbox.Forget(ctx, d.Clock.Now().Add(-c.Retention.Events), forgetAtOnce)
-			},
-			func() (int, error) {
-				return s.Identity.Tasks.Forget(ctx, d.Clock.Now().Add(-c.Retention.Tasks), forgetAtOnce)
-			},
-			func() (int, error) { return s.Identity.Idempotency.DeleteExpired(ctx, forgetAtOnce) },
-			func() (int, error) {
-				return s.Listings.Feed.DeleteChangesBefore(ctx, d.Clock.Now().Add(-feedRetention), forgetAtOnce)
-			},
-			func() (int, error) {
-				return s.Identity.AuditLog.DeleteBefore(ctx, d.Clock.Now().Add(-audit.Keep), forgetAtOnce)
-			},
-		} {
-			for {
-				n, err := forget()
-				if err != nil {
-					failed = append(failed, err)
-				}
-				if err != nil || n < forgetAtOnce {
-					break
+		for kind, age := range keep {
+			for _, db := range s.databases {
+				if db.Retention != nil && db.stores(kind) {
+					failed = append(failed, deleteAllBefore(ctx, db.Retention, kind, d.Clock.Now().Add(-age)))
 				}
 			}
 		}
 		return errors.Join(failed...)
 	}}
+}
+
+func deleteAllBefore(ctx context.Context, s retention.Store, kind retention.Kind, before time.Time) error {
+	for {
+		if n, err := s.DeleteBefore(ctx, kind, before, expiredAtOnce); err != nil || n < expiredAtOnce {
+			return err
+		}
+	}
 }
 
 // queueAgain is the pause before a queue that would not work is asked again.
@@ -100,13 +108,13 @@ const (
 	settleGlance = 100 * time.Millisecond
 )
 
-// settle waits until nothing is left to do, but not for long.
-func settle(ctx context.Context, s adapters.Storage) {
+// waitIdle waits until no event and no due task is left, but not for long.
+func waitIdle(ctx context.Context, s *storage) {
 	ctx, cancel := context.WithTimeout(ctx, settleWithin)
 	defer cancel()
 	for {
-		unsent, _, err := s.Identity.Outbox.Lag(ctx)
-		open, wrong := s.Identity.Tasks.Backlog(ctx)
+		unsent, _, err := s.lag(ctx)
+		open, wrong := s.tasks().Backlog(ctx)
 		now := time.Now()
 		due := slices.ContainsFunc(open, func(b task.Backlog) bool { return b.State == task.Running || !b.Oldest.After(now) })
 		if err != nil || wrong != nil || unsent == 0 && !due {
@@ -121,7 +129,7 @@ func settle(ctx context.Context, s adapters.Storage) {
 }
 
 // runWork does what happens without a request.
-func runWork(lc fx.Lifecycle, a *app, r role, w *work, s adapters.Storage, relay *event.Relay, runner *task.Runner, log *slog.Logger) {
+func runWork(lc fx.Lifecycle, a *app, r role, w *work, s *storage, relay *event.Relay, runner *task.Runner, log *slog.Logger) {
 	a.storage = s
 	if !r.works {
 		return

@@ -39,6 +39,8 @@ type Config struct {
 	Retention Retention `mapstructure:"retention"`
 	Tracing   Tracing   `mapstructure:"tracing"`
 	Log       Log       `mapstructure:"log"`
+	// DataFolder is where adapters keep files of their own.
+	DataFolder string `mapstructure:"data_folder"`
 
 	sources map[string]string
 }
@@ -57,9 +59,17 @@ type HTTP struct {
 	Drain time.Duration `mapstructure:"drain"`
 }
 
-// Database is where everything is kept.
+// Database is where the modules are stored.
 type Database struct {
 	URL string `mapstructure:"url"`
+	// The URLs of modules that are stored in databases of their own. A module
+	// without one is stored in URL.
+	IdentityURL     string `mapstructure:"identity_url"`
+	ListingsURL     string `mapstructure:"listings_url"`
+	HiringURL       string `mapstructure:"hiring_url"`
+	JobseekerURL    string `mapstructure:"jobseeker_url"`
+	BillingURL      string `mapstructure:"billing_url"`
+	IntegrationsURL string `mapstructure:"integrations_url"`
 	// ReplicaURLs are databases that reads may go to. No storage uses them yet,
 	// so that a start with any is refused rather than surprising.
 	ReplicaURLs []string `mapstructure:"replica_urls"`
@@ -161,6 +171,8 @@ func Default() Config {
 		Retention: Retention{Events: 7 * 24 * time.Hour, Tasks: 3 * 24 * time.Hour},
 		Tracing:   Tracing{URL: "off:"},
 		Log:       Log{Level: "info"},
+
+		DataFolder: "data",
 	}
 }
 
@@ -291,7 +303,7 @@ func (c *Config) validate() error {
 	if _, err := c.HTTP.Proxies(); err != nil {
 		return c.Err("http.trusted_proxies", err.Error())
 	}
-	for key, value := range map[string]string{"database.url": c.Database.URL, "search.url": c.Search.URL, "queue.url": c.Queue.URL, "limiter.url": c.Limiter.URL, "mail.url": c.Mail.URL, "files.url": c.Files.URL, "payments.url": c.Payments.URL} {
+	for key, value := range c.addresses() {
 		if scheme, _, ok := strings.Cut(value, ":"); !ok || scheme == "" {
 			return c.Err(key, "want an address that begins with a scheme and a colon")
 		}
@@ -324,6 +336,20 @@ func (c *Config) validate() error {
 		return c.Err("log.level", "want debug, info, warn or error")
 	}
 	return nil
+}
+
+// addresses returns the URLs of the adapters by their settings.
+func (c *Config) addresses() map[string]string {
+	all := map[string]string{"search.url": c.Search.URL, "queue.url": c.Queue.URL, "limiter.url": c.Limiter.URL, "mail.url": c.Mail.URL, "files.url": c.Files.URL, "payments.url": c.Payments.URL, "database.url": c.Database.URL}
+	for key, value := range map[string]string{
+		"database.identity_url": c.Database.IdentityURL, "database.listings_url": c.Database.ListingsURL, "database.hiring_url": c.Database.HiringURL,
+		"database.jobseeker_url": c.Database.JobseekerURL, "database.billing_url": c.Database.BillingURL, "database.integrations_url": c.Database.IntegrationsURL,
+	} {
+		if value != "" {
+			all[key] = value
+		}
+	}
+	return all
 }
 
 // Proxies are the trusted networks; a single address is a network of one.

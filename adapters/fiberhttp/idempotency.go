@@ -47,10 +47,8 @@ func (s *Server) once(ctx context.Context, c *fiber.Ctx, surface web.Surface, r 
 		}
 		return idempotency.Answer{Status: c.Response().StatusCode(), Body: append([]byte(nil), c.Response().Body()...)}, nil
 	}}
-	if r.Remote {
-		fallback, _ := refusal(idempotency.ErrOutcomeUnknown)
-		operation.Fallback = &fallback
-	}
+	operation.Remote = r.Remote
+	operation.Fallback, _ = refusal(idempotency.ErrOutcomeUnknown)
 	stored, err := s.services.Idempotency.Do(ctx, request, operation)
 	if err != nil {
 		return err

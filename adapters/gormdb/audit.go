@@ -60,9 +60,3 @@ func (d Audit) List(ctx context.Context, f audit.Filter, r page.Request) (page.R
 	}
 	return out, err
 }
-
-// DeleteBefore implements audit.Log.
-func (d Audit) DeleteBefore(ctx context.Context, before time.Time, n int) (int, error) {
-	res := d.q(ctx).Exec("DELETE FROM audit_entries WHERE id IN (SELECT id FROM audit_entries WHERE at < ? ORDER BY at LIMIT ?)", before, n)
-	return int(res.RowsAffected), wrap(res.Error)
-}

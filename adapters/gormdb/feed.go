@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/modules/listings"
 )
 
@@ -295,8 +296,18 @@ func (d Feed) Restart(ctx context.Context) error {
 	return wrap(d.q(ctx).Exec("UPDATE listing_feed SET epoch = ?", d.newID()).Error)
 }
 
-// DeleteChangesBefore implements listings.Feed.
-func (d Feed) DeleteChangesBefore(ctx context.Context, before time.Time, n int) (deleted int, err error) {
+// listingsExpiry are the kinds of the listings module.
+var listingsExpiry = map[retention.Kind]expiry{
+	listings.FeedChanges: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
+		return Feed{db}.deleteChangesBefore(ctx, before, n)
+	},
+	listings.Visits: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
+		return Views{db}.deleteVisitsBefore(ctx, before.Format(time.DateOnly), n)
+	},
+}
+
+// deleteChangesBefore deletes up to about n changes.
+func (d Feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) (deleted int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		var last *int64
 		err := d.unprepared(ctx).Raw("SELECT max(xid) FROM (SELECT xid, changed_at FROM listing_changes WHERE xid < "+d.running()+" ORDER BY xid LIMIT ?) oldest WHERE changed_at < ?", n, before).Scan(&last).Error

@@ -91,7 +91,7 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 	views := Views{db}
 	costs(1, 0, func() { _, _ = views.Of(ctx, id, ids) })
 	costs(1, 0, func() { _ = views.Count(ctx, []listings.Visit{{Day: "2026-03-01", ListingID: id, Visitor: "a"}}) })
-	costs(2, 0, func() { _, _ = views.Forget(ctx, "2026-03-01", 100) })
+	costs(2, 0, func() { _, _ = Retention{db}.DeleteBefore(ctx, listings.Visits, now, 100) })
 	costs(2, 0, func() { _, _ = views.Salt(ctx, "2026-03-01", "x") })
 	costs(1, 0, func() { _, _ = Organizations{db}.Admins(ctx, id, 10) })
 	costs(1, 0, func() { _, _ = db.Storage().Listings.Listings.NotOf(ctx, id, "New", nil, 100) })

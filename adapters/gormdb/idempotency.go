@@ -123,13 +123,6 @@ func (d Idempotency) Release(ctx context.Context, c idempotency.Claim) error {
 	return wrap(d.claimed(ctx, c).Update("claimed_until", d.clock.Now()).Error)
 }
 
-// DeleteExpired implements idempotency.Store.
-func (d Idempotency) DeleteExpired(ctx context.Context, n int) (int, error) {
-	res := d.q(ctx).Exec(`DELETE FROM idempotency_keys WHERE (owner_id, operation, key_hash) IN
-		(SELECT owner_id, operation, key_hash FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, d.clock.Now(), n)
-	return int(res.RowsAffected), wrap(res.Error)
-}
-
 // sealer encrypts with a key that only the client has: the row holds its hash,
 // so that a copy of the database tells nobody what was answered.
 func sealer(key string) (cipher.AEAD, error) {

@@ -83,7 +83,7 @@ func TestEveryIdentityQueryFindsItsRowsByAnIndex(t *testing.T) {
 	_ = s.Identity.SecondFactors.Delete(ctx, id)
 	_, _ = s.Identity.AuditLog.List(ctx, audit.Filter{OrganizationID: id, Action: audit.SignInFailed, From: now}, page.Request{Number: 1, Size: 20})
 	_, _ = s.Identity.AuditLog.List(ctx, audit.Filter{Actor: id}, page.Request{Number: 1, Size: 20})
-	_, _ = s.Identity.AuditLog.DeleteBefore(ctx, now, 10)
+	_, _ = s.Identity.Retention.DeleteBefore(ctx, audit.Entries, now, 10)
 	_ = s.Identity.Organizations.SaveMember(ctx, &identity.Membership{OrganizationID: id, UserID: id})
 	_ = s.Identity.Organizations.RemoveMember(ctx, id, id)
 	_, _ = s.Identity.Organizations.HasOtherAdmin(ctx, id, id)

@@ -19,7 +19,7 @@ func Open(_ context.Context, url string, d adapters.Deps) (adapters.Storage, err
 func (db *DB) Storage() adapters.Storage {
 	outbox := Outbox{db}
 	database := adapters.Database{
-		Tx: db, Events: outbox, Outbox: outbox, Tasks: Tasks{db}, Idempotency: Idempotency{db}, Retention: Retention{db},
+		Tx: db, Events: outbox, Outbox: outbox, Tasks: Tasks{db}, Retention: Retention{db},
 		Schema: Schema{db}, Claim: db.Claim, Ping: db.Ping, Close: db.Close,
 	}
 	return adapters.Storage{
@@ -27,7 +27,7 @@ func (db *DB) Storage() adapters.Storage {
 			Database: database,
 			Users:    Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, Browsers: Browsers{db}, MailTokens: MailTokens{db},
 			EmailChanges: EmailChanges{db}, EmailUndos: EmailUndos{db}, EmployerSettings: EmployerSettings{db}, OptOuts: OptOuts{db},
-			SecondFactors: SecondFactors{db}, Audit: Audit{db}, AuditLog: Audit{db},
+			SecondFactors: SecondFactors{db}, Idempotency: Idempotency{db}, Audit: Audit{db}, AuditLog: Audit{db},
 		},
 		Listings: adapters.ListingsStorage{
 			Database: database,

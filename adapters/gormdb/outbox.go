@@ -102,9 +102,3 @@ func (o Outbox) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
 	}
 	return lag.N, r.RecordedAt, nil
 }
-
-// Forget implements event.Outbox.
-func (o Outbox) Forget(ctx context.Context, before time.Time, n int) (int, error) {
-	res := o.q(ctx).Exec(`DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE sent_at < ? ORDER BY sent_at LIMIT ?)`, before, n)
-	return int(res.RowsAffected), wrap(res.Error)
-}

@@ -7,7 +7,11 @@ import (
 
 	"gorm.io/gorm/schema"
 
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/idempotency"
 	"github.com/locumhq/locum/core/retention"
+	"github.com/locumhq/locum/core/task"
 )
 
 // Retention implements retention.Store.
@@ -17,7 +21,22 @@ type Retention struct{ *DB }
 type expiry func(ctx context.Context, db *DB, before time.Time, n int) (int, error)
 
 // expiries are the kinds that can expire, by module.
-var expiries = []map[retention.Kind]expiry{}
+var expiries = []map[retention.Kind]expiry{databaseExpiry, listingsExpiry}
+
+// databaseExpiry are the kinds of the ports that every module has.
+var databaseExpiry = map[retention.Kind]expiry{
+	event.Sent:       expireBy[outboxRow]("sent_at", "id"),
+	task.DoneTasks:   expireTasks(task.Done),
+	task.DeadTasks:   expireTasks(task.Dead),
+	audit.Entries:    expireBy[auditRow]("at", "id"),
+	idempotency.Keys: expireBy[idempotencyRow]("expires_at", "owner_id", "operation", "key_hash"),
+}
+
+func expireTasks(state task.State) expiry {
+	return func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
+		return deleteLimited[taskRow](db.q(ctx).Where("state = ? AND ended_at < ?", string(state), before), n, "ended_at", "id")
+	}
+}
 
 // DeleteBefore implements retention.Store.
 func (d Retention) DeleteBefore(ctx context.Context, kind retention.Kind, before time.Time, n int) (int, error) {

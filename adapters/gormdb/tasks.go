@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -319,20 +318,4 @@ func (d Tasks) Retry(ctx context.Context, ids []string) (int, error) {
 func (d Tasks) Drop(ctx context.Context, ids []string) (int, error) {
 	res := d.unprepared(ctx).Exec(`DELETE FROM tasks WHERE ? AND state <> 'running'`, d.dialect.among(ids))
 	return int(res.RowsAffected), wrap(res.Error)
-}
-
-// deadFor is how much longer a dead task is kept than a done one.
-const deadFor = 90 * 24 * time.Hour
-
-// Forget implements task.Store.
-func (d Tasks) Forget(ctx context.Context, before time.Time, n int) (int, error) {
-	total := 0
-	for state, ended := range map[task.State]time.Time{task.Done: before, task.Dead: before.Add(-deadFor)} {
-		res := d.q(ctx).Exec(`DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE state = ? AND ended_at < ? ORDER BY ended_at LIMIT ?)`, string(state), ended, n)
-		if res.Error != nil {
-			return total, fmt.Errorf("forgetting %s tasks: %w", state, wrap(res.Error))
-		}
-		total += int(res.RowsAffected)
-	}
-	return total, nil
 }

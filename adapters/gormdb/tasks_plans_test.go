@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/task"
 )
 
@@ -21,7 +22,7 @@ func TestEveryQueryOfTheQueueFindsItsRowsByAnIndex(t *testing.T) {
 	require.NoError(t, outbox.MarkSent(ctx, ids...))
 	_, _, err = outbox.Lag(ctx)
 	require.NoError(t, err)
-	_, err = outbox.Forget(ctx, now, 10)
+	_, err = Retention{db}.DeleteBefore(ctx, event.Sent, now, 10)
 	require.NoError(t, err)
 	_, err = tasks.Due(ctx, 10)
 	require.NoError(t, err)
@@ -41,7 +42,7 @@ func TestEveryQueryOfTheQueueFindsItsRowsByAnIndex(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tasks.Drop(ctx, ids)
 	require.NoError(t, err)
-	_, err = tasks.Forget(ctx, now, 10)
+	_, err = Retention{db}.DeleteBefore(ctx, task.DoneTasks, now, 10)
 	require.NoError(t, err)
 
 	require.GreaterOrEqual(t, len(asked.sql), 16)

@@ -123,8 +123,8 @@ func (d Views) Of(ctx context.Context, organizationID string, listingIDs []strin
 		WHERE l.organization_id = ? AND ?`, organizationID, d.dialect.among(listingIDs)))
 }
 
-// Forget implements listings.Views.
-func (d Views) Forget(ctx context.Context, day string, n int) (int, error) {
+// deleteVisitsBefore deletes the visitors and salts of the days before the day.
+func (d Views) deleteVisitsBefore(ctx context.Context, day string, n int) (int, error) {
 	if err := d.q(ctx).Exec("DELETE FROM listing_visit_salts WHERE day < ?", day).Error; err != nil {
 		return 0, wrap(err)
 	}

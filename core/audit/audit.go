@@ -9,6 +9,7 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/retention"
 )
 
 // Action is what was done.
@@ -73,6 +74,9 @@ func Actions() []Action {
 // Operator is the actor of commands that an operator runs.
 const Operator = "operator"
 
+// Entries are the entries of the log; their time is Entry.At.
+const Entries retention.Kind = "audit.entries"
+
 // Keep is how long entries are stored.
 const Keep = 365 * 24 * time.Hour
 
@@ -130,9 +134,6 @@ type Log interface {
 	// List returns the matching entries, the newest first. The cursor is the last
 	// entry's id.
 	List(ctx context.Context, f Filter, r page.Request) (page.Result[Entry], error)
-	// DeleteBefore deletes at most n entries older than the time and returns their
-	// number.
-	DeleteBefore(ctx context.Context, before time.Time, n int) (int, error)
 }
 
 type networkKey struct{}

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/locumhq/locum/core/retention"
 )
 
 // Event is one entry of the catalogue: a flat struct of ids, values and
@@ -38,6 +40,9 @@ type Envelope struct {
 	Trace      string          `json:"trace"`   // W3C traceparent of the request that caused it, or empty
 }
 
+// Sent are events that have been passed on; their time is when that was.
+const Sent retention.Kind = "events.sent"
+
 // Outbox is the reading side of the recorder's table.
 type Outbox interface {
 	// Claim hands out at most n unsent events, oldest first, and keeps them
@@ -55,8 +60,6 @@ type Outbox interface {
 	// Lag counts the unsent events, up to 100,000, and says when the oldest was
 	// recorded (zero if there is none).
 	Lag(ctx context.Context) (n int, oldest time.Time, err error)
-	// Forget removes at most n events that were sent before the moment.
-	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
 
 // Decode reads the envelope's payload as T.

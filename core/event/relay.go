@@ -3,6 +3,7 @@ package event
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -11,38 +12,43 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Relay carries recorded events to their subscribers: it claims them and makes
-// a task for each line of the table that names them, in one transaction with
-// marking them sent. From there the tasks have their own life. Any number of
-// relays may run over one outbox.
+// Relay passes recorded events on: it claims them and adds a task for each
+// subscription to their type, in one transaction with marking them sent. Any
+// number of relays may run over one outbox.
 type Relay struct {
 	RelayNeeds
 	byType map[string][]Subscription
-	// claiming lets this process's claims see each other's leases.
-	claiming sync.Mutex
+	// claiming serializes the claims of this process, by source, so that each sees
+	// the leases of the others.
+	claiming []sync.Mutex
 }
 
-// RelayNeeds is what a relay is plugged into.
-type RelayNeeds struct {
+// Source is an outbox, with the transactions and tasks of its database.
+type Source struct {
 	Tx     tx.Runner
 	Outbox Outbox
 	Tasks  task.Store
-	Runner *task.Runner
-	Table  []Subscription
-	Log    *slog.Logger
 }
 
-// The relay's rhythm. It is woken by commits; the poll is for wakes that were
-// missed, and for what other programs wrote.
+// RelayNeeds are the dependencies of a Relay.
+type RelayNeeds struct {
+	Sources []Source
+	Runner  *task.Runner
+	Table   []Subscription
+	Log     *slog.Logger
+}
+
+// A relay is notified of commits. It also polls, for notifications that were lost
+// and for what other programs wrote.
 const (
 	relayBatch = 1000
 	relayLease = 30 * time.Second
 	relayPoll  = 1500 * time.Millisecond
 )
 
-// NewRelay makes a relay for the table.
+// NewRelay returns a relay for the table.
 func NewRelay(n RelayNeeds) *Relay {
-	r := &Relay{RelayNeeds: n, byType: map[string][]Subscription{}}
+	r := &Relay{RelayNeeds: n, byType: map[string][]Subscription{}, claiming: make([]sync.Mutex, len(n.Sources))}
 	for _, s := range n.Table {
 		r.byType[s.Type] = append(r.byType[s.Type], s)
 	}
@@ -58,54 +64,59 @@ func Handlers(table []Subscription) []task.Handler {
 	return out
 }
 
-// Run carries events, and hands due tasks to the queue, until ctx ends. The two
-// go on side by side: a flood of one keeps nobody waiting for the other.
+// Run passes events on, and hands due tasks to the queue, until ctx is done. The
+// outboxes and the tasks are served concurrently: many events do not delay tasks.
 func (r *Relay) Run(ctx context.Context) {
-	wake := r.Outbox.Wake(ctx)
 	due := make(chan struct{}, 1)
-	var sweeping sync.WaitGroup
-	defer sweeping.Wait()
-	sweeping.Go(func() {
-		for r.woken(ctx, due) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() {
+		for r.wait(ctx, due) {
 			if err := r.Runner.Sweep(ctx); err != nil && ctx.Err() == nil {
-				r.Log.Warn("handing out due tasks failed, trying again", "error", err)
+				r.Log.Warn("failed to enqueue due tasks; will retry", "error", err)
 			}
 		}
 	})
-	for {
-		select {
-		case due <- struct{}{}:
-		default: // it has not looked yet
-		}
-		r.carry(ctx)
-		if !r.woken(ctx, wake) {
-			return
-		}
+	for i := range r.Sources {
+		running.Go(func() {
+			notified := r.Sources[i].Outbox.Wake(ctx)
+			for {
+				select {
+				case due <- struct{}{}:
+				default: // a sweep is due already
+				}
+				r.drain(ctx, i)
+				if !r.wait(ctx, notified) {
+					return
+				}
+			}
+		})
 	}
 }
 
-// woken waits for a wake or the poll; false at the end.
-func (r *Relay) woken(ctx context.Context, wake <-chan struct{}) bool {
+// wait waits for a notification or the next poll. It returns false when ctx is
+// done.
+func (r *Relay) wait(ctx context.Context, notified <-chan struct{}) bool {
 	poll := time.NewTimer(relayPoll)
 	defer poll.Stop()
 	select {
 	case <-ctx.Done():
-	case <-wake:
+	case <-notified:
 	case <-poll.C:
 	}
 	return ctx.Err() == nil
 }
 
-// carry drains the outbox as far as it goes, claiming a batch while the one
-// before it is passed on.
-func (r *Relay) carry(ctx context.Context) {
-	var carrying sync.WaitGroup
+// drain passes on all events of a source, claiming a batch while the one before it
+// is passed on.
+func (r *Relay) drain(ctx context.Context, source int) {
+	var draining sync.WaitGroup
 	for range 2 {
-		carrying.Go(func() {
+		draining.Go(func() {
 			for ctx.Err() == nil {
-				n, err := r.Drain(ctx)
+				n, err := r.drainBatch(ctx, source)
 				if err != nil && ctx.Err() == nil {
-					r.Log.Warn("passing events on failed, trying again", "error", err)
+					r.Log.Warn("outbox relay failed; will retry", "error", err)
 				}
 				if err != nil || n < relayBatch {
 					return
@@ -113,18 +124,27 @@ func (r *Relay) carry(ctx context.Context) {
 			}
 		})
 	}
-	carrying.Wait()
+	draining.Wait()
 }
 
-// Drain carries one batch and says how many events it held. If only the queue
-// failed, the events are on their way all the same.
-func (r *Relay) Drain(ctx context.Context) (int, error) {
-	// A server that is gone without a word is not waited for.
+// Drain passes on one batch of each source and returns the number of events. If
+// only the queue failed, the events have been passed on nevertheless.
+func (r *Relay) Drain(ctx context.Context) (total int, err error) {
+	for i := range r.Sources {
+		n, failed := r.drainBatch(ctx, i)
+		total, err = total+n, errors.Join(err, failed)
+	}
+	return total, err
+}
+
+func (r *Relay) drainBatch(ctx context.Context, source int) (int, error) {
+	// An unreachable server must not block the relay.
 	ctx, cancel := context.WithTimeout(ctx, relayLease/2)
 	defer cancel()
-	r.claiming.Lock()
-	batch, err := r.Outbox.Claim(ctx, relayBatch, relayLease)
-	r.claiming.Unlock()
+	from := r.Sources[source]
+	r.claiming[source].Lock()
+	batch, err := from.Outbox.Claim(ctx, relayBatch, relayLease)
+	r.claiming[source].Unlock()
 	if err != nil || len(batch) == 0 {
 		return 0, err
 	}
@@ -145,11 +165,11 @@ func (r *Relay) Drain(ctx context.Context) (int, error) {
 		}
 	}
 	var tickets []task.Ticket
-	err = r.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		if tickets, err = r.Tasks.AddHanded(ctx, tasks...); err != nil {
+	err = from.Tx.Do(ctx, func(ctx context.Context) (err error) {
+		if tickets, err = from.Tasks.AddHanded(ctx, tasks...); err != nil {
 			return err
 		}
-		return r.Outbox.MarkSent(ctx, ids...)
+		return from.Outbox.MarkSent(ctx, ids...)
 	})
 	if err != nil {
 		return 0, err

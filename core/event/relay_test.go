@@ -108,7 +108,7 @@ func TestARunningRelayIsWokenByACommitAndStopsWhenItIsTold(t *testing.T) {
 	table := []event.Subscription{event.On("a", func(_ context.Context, e event.JobCreated) error { heard <- e.JobID; return nil })}
 	runner, err := task.NewRunner(task.Needs{Store: s.Identity.Tasks, Queue: localtasks.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
 	require.NoError(t, err)
-	r := event.NewRelay(event.RelayNeeds{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks, Runner: runner, Table: table, Log: log})
+	r := event.NewRelay(event.RelayNeeds{Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}}, Runner: runner, Table: table, Log: log})
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { r.Run(ctx) })

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/retention"
 )
 
 // Request identifies a request that is carried out at most once.
@@ -56,6 +57,9 @@ const (
 	Keep = 24 * time.Hour
 )
 
+// Keys are stored requests; their time is the end of Keep.
+const Keys retention.Kind = "idempotency.keys"
+
 // Store stores claims and answers.
 type Store interface {
 	// Begin claims the request. It returns the stored answer if there is one,
@@ -68,12 +72,9 @@ type Store interface {
 	// ctx.
 	Finish(ctx context.Context, c Claim, a Answer) error
 	// SetFallback stores the answer for retries in case Finish is never called.
-	// It returns ErrInProgress as Finish does.
+	// An answer without a status removes it. It returns ErrInProgress as Finish does.
 	SetFallback(ctx context.Context, c Claim, a Answer) error
 	// Release ends the claim without an answer: the next caller gets the
 	// fallback, if one is set, and otherwise carries out the request.
 	Release(ctx context.Context, c Claim) error
-	// DeleteExpired deletes at most n requests older than Keep and returns their
-	// number.
-	DeleteExpired(ctx context.Context, n int) (int, error)
 }

@@ -10,9 +10,16 @@ import (
 
 // Runner carries out requests at most once.
 type Runner struct {
-	Tx    tx.Runner
-	Store Store
-	Log   *slog.Logger
+	tx          tx.Runner
+	store       Store
+	log         *slog.Logger
+	distributed bool
+}
+
+// NewRunner returns a runner for a store and the transactions of its database. It
+// is distributed if some modules are stored in other databases.
+func NewRunner(t tx.Runner, s Store, distributed bool, log *slog.Logger) *Runner {
+	return &Runner{t, s, log, distributed}
 }
 
 // Operation is the work of a request.
@@ -22,12 +29,14 @@ type Operation struct {
 	// Refusal returns the answer to an error of Run. A retry gets the same answer
 	// if keep is true, and is carried out again otherwise.
 	Refusal func(err error) (a Answer, keep bool)
-	// Fallback is nil for work that fits in one transaction, which then stores
-	// the answer as well: after a crash there are both or neither. Work that
-	// calls other systems between its transactions cannot be undone as a whole;
-	// a retry after a crash gets Fallback as soon as one transaction was
-	// committed, and is never carried out again.
-	Fallback *Answer
+	// Remote is set for work that calls other systems between its transactions.
+	// Other work is one transaction, which also stores the answer: after a crash
+	// there are both or neither.
+	Remote bool
+	// Fallback is the answer to a retry of remote work that was interrupted after
+	// one of its transactions was committed; it is never carried out again. The
+	// same holds for all work while modules are stored in different databases.
+	Fallback Answer
 }
 
 // recordWithin bounds the writes after a request, whose own time may be up.
@@ -35,8 +44,8 @@ const recordWithin = 2 * time.Second
 
 // Do carries out the operation, or returns the answer of an earlier call with the
 // same key. The returned answer is nil if this call has run the operation.
-func (r Runner) Do(ctx context.Context, request Request, o Operation) (*Answer, error) {
-	claim, stored, err := r.Store.Begin(ctx, request)
+func (r *Runner) Do(ctx context.Context, request Request, o Operation) (*Answer, error) {
+	claim, stored, err := r.store.Begin(ctx, request)
 	if err != nil || stored != nil {
 		return stored, err
 	}
@@ -44,17 +53,17 @@ func (r Runner) Do(ctx context.Context, request Request, o Operation) (*Answer, 
 	done := false
 	defer func() {
 		if !done {
-			r.record(ctx, func(ctx context.Context) error { return r.Store.Release(ctx, claim) })
+			r.record(ctx, func(ctx context.Context) error { return r.store.Release(ctx, claim) })
 		}
 	}()
-	if o.Fallback == nil {
-		err = r.Tx.Do(ctx, func(ctx context.Context) error {
+	if !o.Remote && !r.distributed {
+		err = r.tx.Do(ctx, func(ctx context.Context) error {
 			a, err := o.Run(ctx)
 			if err != nil {
 				return err
 			}
 			failpoint("effect", request.Operation)
-			if err := r.Store.Finish(ctx, claim, a); err != nil {
+			if err := r.store.Finish(ctx, claim, a); err != nil {
 				return err
 			}
 			failpoint("answer", request.Operation)
@@ -62,9 +71,15 @@ func (r Runner) Do(ctx context.Context, request Request, o Operation) (*Answer, 
 		})
 	} else {
 		var a Answer
-		if a, err = o.Run(context.WithValue(ctx, interruptibleKey{}, &interruptible{claim, *o.Fallback})); err == nil {
+		work := &interruptible{claim: claim, fallback: o.Fallback}
+		defer func() {
+			if !done && work.set && !work.committed {
+				r.record(ctx, func(ctx context.Context) error { return r.store.SetFallback(ctx, claim, Answer{}) })
+			}
+		}()
+		if a, err = o.Run(context.WithValue(ctx, interruptibleKey{}, work)); err == nil {
 			failpoint("effect", request.Operation)
-			r.record(ctx, func(ctx context.Context) error { return r.Store.Finish(ctx, claim, a) })
+			r.record(ctx, func(ctx context.Context) error { return r.store.Finish(ctx, claim, a) })
 		}
 	}
 	if err == nil {
@@ -74,49 +89,63 @@ func (r Runner) Do(ctx context.Context, request Request, o Operation) (*Answer, 
 	}
 	if a, keep := o.Refusal(err); keep {
 		done = true
-		r.record(ctx, func(ctx context.Context) error { return r.Store.Finish(ctx, claim, a) })
+		r.record(ctx, func(ctx context.Context) error { return r.store.Finish(ctx, claim, a) })
 	}
 	return nil, err
 }
 
 // record writes the outcome of a request, also after the request was cancelled.
 // A write that fails leaves the claim to expire.
-func (r Runner) record(ctx context.Context, write func(ctx context.Context) error) {
+func (r *Runner) record(ctx context.Context, write func(ctx context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
 	defer cancel()
 	if err := write(ctx); err != nil {
-		r.Log.Warn("failed to store the outcome of an idempotent request", "error", err)
+		r.log.Warn("failed to store the outcome of an idempotent request", "error", err)
 	}
 }
 
 // interruptible is a request whose work has several transactions.
 type interruptible struct {
-	claim    Claim
-	fallback Answer
+	claim     Claim
+	fallback  Answer
+	set       bool // the fallback is stored, whatever is committed
+	committed bool // a transaction was committed
 }
 
 type interruptibleKey struct{}
 
-// Transactions returns a tx.Runner that sets the fallback of an interruptible
-// request in each of its transactions. All writes of the service go through it.
-func Transactions(t tx.Runner, s Store) tx.Runner { return transactions{t, s} }
+// Transactions returns transactions that set the fallback of an interruptible
+// request. All writes of the service are made with them. In the runner's own
+// database the fallback is stored by the transaction itself. A distributed
+// service stores it before its first transaction begins: after a crash a retry
+// may get the fallback although nothing was committed.
+func (r *Runner) Transactions(t tx.Runner) tx.Runner { return transactions{t, r} }
 
 type transactions struct {
-	tx.Runner
-	store Store
+	tx     tx.Runner
+	runner *Runner
 }
 
 // Do implements tx.Runner.
 func (t transactions) Do(ctx context.Context, fn func(context.Context) error) error {
 	i, ok := ctx.Value(interruptibleKey{}).(*interruptible)
 	if !ok || i == nil {
-		return t.Runner.Do(ctx, fn)
+		return t.tx.Do(ctx, fn)
 	}
-	return t.Runner.Do(ctx, func(ctx context.Context) error {
-		// A transaction within this one is a part of it.
-		if err := fn(context.WithValue(ctx, interruptibleKey{}, (*interruptible)(nil))); err != nil {
+	if t.runner.distributed && !i.set {
+		if err := t.runner.store.SetFallback(ctx, i.claim, i.fallback); err != nil {
 			return err
 		}
-		return t.store.SetFallback(ctx, i.claim, i.fallback)
+		i.set = true
+	}
+	err := t.tx.Do(ctx, func(ctx context.Context) error {
+		// A transaction within this one is a part of it.
+		err := fn(context.WithValue(ctx, interruptibleKey{}, (*interruptible)(nil)))
+		if err != nil || i.set {
+			return err
+		}
+		return t.runner.store.SetFallback(ctx, i.claim, i.fallback)
 	})
+	i.committed = i.committed || err == nil
+	return err
 }

@@ -3,6 +3,8 @@ package task
 import (
 	"context"
 	"time"
+
+	"github.com/locumhq/locum/core/retention"
 )
 
 // Store keeps tasks. A row waits until it is started, runs under a lease until
@@ -47,10 +49,14 @@ type Store interface {
 	Retry(ctx context.Context, ids []string) (int, error)
 	// Drop removes tasks that are not running and returns how many there were.
 	Drop(ctx context.Context, ids []string) (int, error)
-	// Forget removes at most n done tasks that ended before the moment, and dead
-	// ones that ended 90 days before it. Their keys are free again.
-	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
+
+// Tasks that have ended; their time is that of their end. Keys of deleted tasks
+// may be used again.
+const (
+	DoneTasks retention.Kind = "tasks.done"
+	DeadTasks retention.Kind = "tasks.dead"
+)
 
 // State is where a task stands.
 type State string

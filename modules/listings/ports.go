@@ -8,6 +8,7 @@ import (
 
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
@@ -127,10 +128,11 @@ type Feed interface {
 	Changes(ctx context.Context) <-chan struct{}
 	// Restart ends all positions, so that every search index is built anew.
 	Restart(ctx context.Context) error
-	// DeleteChangesBefore deletes up to about n changes from before the time and
-	// returns their number.
-	DeleteChangesBefore(ctx context.Context, before time.Time, n int) (int, error)
 }
+
+// FeedChanges are the changes that a Feed returns; their time is that of the
+// change. Positions before a deleted change end with ErrFeedPosition.
+const FeedChanges retention.Kind = "listings.feed-changes"
 
 // FeedBatch is a part of a Feed.
 type FeedBatch struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/retention"
 )
 
 // Visit is the first view of a listing by a visitor on a day.
@@ -41,10 +42,14 @@ type Views interface {
 	// Of returns the numbers of views of the organization's listings by id, without
 	// listings that have none, in one statement.
 	Of(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error)
-	// Forget deletes at most n visitors counted before the day, and the salts of
-	// those days.
-	Forget(ctx context.Context, day string, n int) (int, error)
 }
+
+// KeepVisits is how long Visits are stored.
+const KeepVisits = 48 * time.Hour
+
+// Visits are the visitors counted on a day, and the salt of the day; their time is
+// the day in UTC.
+const Visits retention.Kind = "listings.visits"
 
 const (
 	// MaxVisitors is the maximum number of visitors that are counted for an
@@ -57,7 +62,6 @@ const (
 	// unavailable. Further ones are not counted.
 	mostVisits   = 50_000
 	visitsAtOnce = 500
-	visitsKept   = 48 * time.Hour
 )
 
 // counter buffers visits, so that reading a listing does not write.
@@ -166,15 +170,4 @@ func hideVisitor(salt, listingID, visitor string) string {
 	mac := hmac.New(sha256.New, []byte(salt))
 	mac.Write([]byte(listingID + "\n" + visitor))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:12])
-}
-
-// ForgetVisits deletes the visitors counted on earlier days.
-func (s *Service) ForgetVisits(ctx context.Context) error {
-	before := s.Clock.Now().UTC().Add(-visitsKept).Format(time.DateOnly)
-	for {
-		const atOnce = 5_000
-		if n, err := s.Views.Forget(ctx, before, atOnce); err != nil || n < atOnce {
-			return err
-		}
-	}
 }

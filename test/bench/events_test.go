@@ -94,7 +94,7 @@ func BenchmarkOutbox(b *testing.B) {
 		b.Helper()
 		runner, err := task.NewRunner(task.Needs{Store: s.Identity.Tasks, Queue: q, Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
 		require.NoError(b, err)
-		return event.NewRelay(event.RelayNeeds{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks, Runner: runner, Table: table, Log: log}), runner
+		return event.NewRelay(event.RelayNeeds{Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}}, Runner: runner, Table: table, Log: log}), runner
 	}
 	report := func(b *testing.B, ours, limit float64) {
 		b.Helper()

@@ -80,10 +80,10 @@ func Audit(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 	objects, _, _ = list(audit.Filter{OrganizationID: mine}, all)
 	require.NotContains(t, objects, "undone")
 
-	n, err := s.Identity.AuditLog.DeleteBefore(ctx, second, 10)
+	n, err := s.Identity.Retention.DeleteBefore(ctx, audit.Entries, second, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	n, err = s.Identity.AuditLog.DeleteBefore(ctx, clk.Now().Add(time.Hour), 1)
+	n, err = s.Identity.Retention.DeleteBefore(ctx, audit.Entries, clk.Now().Add(time.Hour), 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	objects, _, _ = list(audit.Filter{}, all)

@@ -207,7 +207,7 @@ func feedPositions(t *testing.T, b *board) {
 	deleted := 0
 	// Changes stay while an older transaction is running.
 	require.Eventually(t, func() bool {
-		n, err := b.Listings.Feed.DeleteChangesBefore(t.Context(), b.clk.Now().Add(-time.Minute), 3)
+		n, err := b.Listings.Retention.DeleteBefore(t.Context(), listings.FeedChanges, b.clk.Now().Add(-time.Minute), 3)
 		deleted += n
 		return err == nil && deleted == 5
 	}, 30*time.Second, 5*time.Millisecond)

@@ -117,17 +117,18 @@ func Idempotency(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters
 		}))
 	})
 	t.Run("old requests are deleted in bounded steps", func(t *testing.T) {
-		s, r, clk := fresh(t)
+		t.Parallel()
+		clk := kit.NewClock()
+		s := open(t, clk).Identity
 		for _, key := range []string{"a", "b", "c"} {
-			r.Key = key
-			begin(t, s, r)
+			begin(t, s.Idempotency, idempotency.Request{OwnerID: stores.NewID(), Operation: "POST /x", Key: key, Fingerprint: "f"})
 		}
-		n, err := s.DeleteExpired(t.Context(), 10)
+		n, err := s.Retention.DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 10)
 		require.NoError(t, err)
 		require.Zero(t, n)
 		clk.Advance(idempotency.Keep + time.Second)
 		for _, want := range []int{2, 1, 0} {
-			n, err = s.DeleteExpired(t.Context(), 2)
+			n, err = s.Retention.DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 2)
 			require.NoError(t, err)
 			require.Equal(t, want, n)
 		}

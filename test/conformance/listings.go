@@ -192,7 +192,9 @@ func listingsAreOwned(t *testing.T, b *board) {
 	stolen, err := b.Listings.Listings.Get(ctx, b.org, l.ID)
 	require.NoError(t, err)
 	stolen.Title = "Mine now"
-	require.Error(t, b.Identity.Tx.Do(ctx, func(ctx context.Context) error { return b.Listings.Listings.Save(ctx, other, []listings.Listing{stolen}) }))
+	require.Error(t, b.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+		return b.Listings.Listings.Save(ctx, other, []listings.Listing{stolen})
+	}))
 	got, err := b.Listings.Listings.Get(ctx, b.org, l.ID)
 	require.NoError(t, err)
 	sameListing(t, l, got)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/test/kit"
 )
@@ -293,7 +294,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		require.NoError(t, err)
 		require.Len(t, got, 3)
 	})
-	t.Run("what is done long since is forgotten, a few at a time, and what is not done is not", func(t *testing.T) {
+	t.Run("ended tasks are deleted in bounded steps", func(t *testing.T) {
 		s, clk := fresh(t)
 		add(t, s, mail("a"), mail("b"), mail("c"), mail("open"), mail("dead"))
 		for _, j := range start(t, s, due(t, s)...) {
@@ -305,18 +306,18 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 				require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Done}))
 			}
 		}
-		forget := func(want int) {
-			n, err := s.Identity.Tasks.Forget(t.Context(), clk.Now(), 2)
-			require.NoError(t, err)
-			require.Equal(t, want, n)
+		expire := func(kind retention.Kind, want ...int) {
+			for _, want := range want {
+				n, err := s.Identity.Retention.DeleteBefore(t.Context(), kind, clk.Now(), 2)
+				require.NoError(t, err)
+				require.Equal(t, want, n, kind)
+			}
 		}
-		forget(0)
+		expire(task.DoneTasks, 0)
+		expire(task.DeadTasks, 0)
 		clk.Advance(time.Hour)
-		forget(2)
-		forget(1)
-		forget(0)
-		clk.Advance(100 * 24 * time.Hour)
-		forget(1)
+		expire(task.DoneTasks, 2, 1, 0)
+		expire(task.DeadTasks, 1, 0)
 		require.Len(t, due(t, s), 1)
 	})
 	t.Run("concurrent sweepers and workers get disjoint tasks and none is lost", func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -95,7 +96,7 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 				{Day: "2026-02-27", ListingID: l, Visitor: "a"}, {Day: "2026-02-28", ListingID: l, Visitor: "a"}, {Day: "2026-03-01", ListingID: l, Visitor: "a"},
 			}))
 			for _, want := range []int{1, 1, 0} {
-				n, err := b.Listings.Views.Forget(t.Context(), "2026-03-01", 1)
+				n, err := b.Listings.Retention.DeleteBefore(t.Context(), listings.Visits, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 1)
 				require.NoError(t, err)
 				require.Equal(t, want, n)
 			}
@@ -111,7 +112,7 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 			other, err := b.Listings.Views.Salt(t.Context(), "2026-03-01", "three")
 			require.NoError(t, err)
 			require.Equal(t, "three", other)
-			_, err = b.Listings.Views.Forget(t.Context(), "2026-03-01", 10)
+			_, err = b.Listings.Retention.DeleteBefore(t.Context(), listings.Visits, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 10)
 			require.NoError(t, err)
 			gone, err := b.Listings.Views.Salt(t.Context(), "2026-02-28", "four")
 			require.NoError(t, err)

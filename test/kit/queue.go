@@ -57,7 +57,7 @@ func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Su
 	t.Cleanup(func() { stop(); <-stopped })
 	return Work{
 		Runner: runner,
-		Relay:  event.NewRelay(event.RelayNeeds{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks, Runner: runner, Table: table, Log: log}),
+		Relay:  event.NewRelay(event.RelayNeeds{Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}}, Runner: runner, Table: table, Log: log}),
 	}
 }
 

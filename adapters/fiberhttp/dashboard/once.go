@@ -37,8 +37,8 @@ func (d *dashboard) once(handle pages.Handle) pages.Handle {
 				return idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte(at)}, nil
 			},
 			// A form may hold a password, and its hash takes too long for a transaction.
-			Fallback: &idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte("/developers")},
-			Refusal:  func(error) (a idempotency.Answer, keep bool) { return a, false },
+			Remote: true, Fallback: idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte("/developers")},
+			Refusal: func(error) (a idempotency.Answer, keep bool) { return a, false },
 		}
 		stored, err := d.requests.Do(ctx, r, operation)
 		for end := time.Now().Add(patience); errors.Is(err, idempotency.ErrInProgress) && time.Now().Before(end); stored, err = d.requests.Do(ctx, r, operation) {

@@ -1,0 +1,49 @@
+package adapters
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/metrics"
+	"github.com/locumhq/locum/core/trace"
+)
+
+// Deps are what every adapter is opened with. All fields are set.
+type Deps struct {
+	Clock clock.Clock
+	NewID id.Source
+	Log   *slog.Logger
+	// Tracer starts spans; the spans of a tracer's own opening are discarded.
+	Tracer trace.Tracer
+	// Metrics are served at /metrics with those of the service.
+	Metrics metrics.Registry
+	// PublicURL is the address of the service without a trailing slash.
+	PublicURL string
+	// DataFolder is the folder for files that an adapter keeps between runs. It may
+	// not exist yet.
+	DataFolder string
+	// Modules are the modules that a storage adapter is opened for, in lower case.
+	// It is empty for other adapters.
+	Modules []string
+}
+
+// Closer is implemented by adapters that hold connections, files or goroutines.
+// Close is called once, after everything that uses the adapter has stopped.
+type Closer = io.Closer
+
+// Pinger is implemented by adapters that can be unavailable. Ping returns an
+// error while the adapter cannot be used. It is called at the start and by
+// /readyz, with a context of about two seconds.
+type Pinger interface {
+	Ping(ctx context.Context) error
+}
+
+// Degrader is implemented by adapters that continue to work, with less, while
+// what they are based on is unavailable, such as a limiter that counts in the
+// process. Degraded reports that state; it does not block.
+type Degrader interface {
+	Degraded() bool
+}

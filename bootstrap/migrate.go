@@ -1,0 +1,116 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/config"
+)
+
+// migrate are the commands for the schemas of the databases.
+func (o *operator) migrate() *cobra.Command {
+	group := groupOf("migrate", "Manage the database's schema")
+	group.AddCommand(
+		&cobra.Command{Use: "up", Short: "Apply the missing migrations", Args: cobra.NoArgs, RunE: o.migrateUp},
+		o.migrateDown(),
+		&cobra.Command{Use: "status", Short: "List the migrations", Args: cobra.NoArgs, RunE: o.migrateStatus},
+	)
+	return group
+}
+
+// schemas calls fn with the schema of every database that has one, and with the
+// prefix of its output.
+func (s *storage) schemas(c *config.Config, fn func(prefix string, schema adapters.Schema) error) error {
+	return s.each(c, func(db *database) error {
+		if db.Schema == nil {
+			return nil
+		}
+		prefix := ""
+		if len(s.databases) > 1 {
+			prefix = db.setting + ": "
+		}
+		return fn(prefix, db.Schema)
+	})
+}
+
+func (o *operator) migrateUp(cmd *cobra.Command, _ []string) error {
+	return o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
+		applied := 0
+		err := s.schemas(c, func(prefix string, schema adapters.Schema) error {
+			names, err := schema.Up(ctx)
+			for _, name := range names {
+				fmt.Fprintf(cmd.OutOrStdout(), "%sapplied %s\n", prefix, name)
+			}
+			applied += len(names)
+			return err
+		})
+		if err == nil && applied == 0 {
+			fmt.Fprintln(cmd.OutOrStdout(), "nothing to do")
+		}
+		return err
+	})
+}
+
+func (o *operator) migrateDown() *cobra.Command {
+	yes := false
+	cmd := &cobra.Command{
+		Use: "down", Short: "Revert the newest migration, with the data that it holds", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
+				// Without a table of users no data can be lost.
+				if exist, err := s.Identity.Users.Exist(ctx); err == nil && exist && !yes {
+					return errors.New("the database holds data, and the migration may delete some; --yes reverts it")
+				}
+				prefix, newest, err := s.newestSchema(ctx, c)
+				if err != nil {
+					return err
+				}
+				name, err := newest.Down(ctx)
+				if err == nil {
+					fmt.Fprintf(cmd.OutOrStdout(), "%sreverted %s\n", prefix, name)
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "revert the migration of a database that holds data")
+	return cmd
+}
+
+// newestSchema returns the schema with the newest migration.
+func (s *storage) newestSchema(ctx context.Context, c *config.Config) (prefix string, newest adapters.Schema, err error) {
+	version := int64(-1)
+	err = s.schemas(c, func(p string, schema adapters.Schema) error {
+		steps, err := schema.Status(ctx)
+		for _, step := range steps {
+			if step.Applied && step.Version > version {
+				prefix, newest, version = p, schema, step.Version
+			}
+		}
+		return err
+	})
+	if err == nil && newest == nil {
+		err = errors.New("there is no migration to revert")
+	}
+	return prefix, newest, err
+}
+
+func (o *operator) migrateStatus(cmd *cobra.Command, _ []string) error {
+	return o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
+		return s.schemas(c, func(prefix string, schema adapters.Schema) error {
+			steps, err := schema.Status(ctx)
+			for _, step := range steps {
+				state := "pending"
+				if step.Applied {
+					state = "applied"
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s%-8s %s\n", prefix, state, step.Name)
+			}
+			return err
+		})
+	})
+}

@@ -1,0 +1,322 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	netmail "net/mail"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/asynqtasks"
+	"github.com/locumhq/locum/adapters/filestore"
+	"github.com/locumhq/locum/adapters/gomail"
+	"github.com/locumhq/locum/adapters/gormdb"
+	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/adapters/localtasks"
+	"github.com/locumhq/locum/adapters/oteltrace"
+	"github.com/locumhq/locum/adapters/redislimit"
+	"github.com/locumhq/locum/adapters/sandboxpay"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/files"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/metrics"
+	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/core/trace"
+	"github.com/locumhq/locum/modules/billing"
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// Openers open an adapter for a URL of their scheme. The context ends with the
+// start: at a signal, or when the start takes too long; it bounds the opening and
+// not the adapter. The error should say what to write instead; the setting and
+// the source of its value are added to it.
+type (
+	// StorageOpener opens the storage of the modules in d.Modules. It may leave the
+	// structs of other modules empty.
+	StorageOpener func(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, error)
+	// LimiterOpener opens a Limiter.
+	LimiterOpener func(ctx context.Context, url string, d adapters.Deps) (limit.Limiter, error)
+	// QueueOpener opens a Queue.
+	QueueOpener func(ctx context.Context, url string, d adapters.Deps) (task.Queue, error)
+	// MailerOpener opens a Mailer that sends in the name of from.
+	MailerOpener func(ctx context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error)
+	// FilesOpener opens a store of files.
+	FilesOpener func(ctx context.Context, url string, d adapters.Deps) (files.Store, error)
+	// PaymentsOpener opens a payment provider.
+	PaymentsOpener func(ctx context.Context, url string, d adapters.Deps) (billing.Payments, error)
+	// SearchOpener opens a search index. If empty is set it opens a new one, which
+	// takes the place of the present one as soon as it has a position.
+	SearchOpener func(ctx context.Context, url string, empty bool, d adapters.Deps) (search.Index, error)
+	// TracerOpener opens a Tracer.
+	TracerOpener func(ctx context.Context, url string, d adapters.Deps) (trace.Tracer, error)
+)
+
+// Option registers an adapter.
+type Option func(*registry)
+
+// registry are the openers by scheme.
+type registry struct {
+	storage       map[string]StorageOpener
+	moduleStorage map[string]map[string]StorageOpener // by module and scheme
+	limiter       map[string]LimiterOpener
+	queue         map[string]QueueOpener
+	mailer        map[string]MailerOpener
+	files         map[string]FilesOpener
+	payments      map[string]PaymentsOpener
+	search        map[string]SearchOpener
+	tracer        map[string]TracerOpener
+
+	overriding bool
+	// err are the registrations that are refused, reported by the first opening.
+	err error
+}
+
+// WithStorage makes database.url, and database.MODULE_url, accept the scheme.
+func WithStorage(scheme string, open StorageOpener) Option {
+	return func(r *registry) { register(r, r.storage, "storage", scheme, open) }
+}
+
+// WithModuleStorage makes database.MODULE_url of one module accept the scheme.
+// The module is identity, listings, hiring, jobseeker, billing or integrations;
+// the opener returns a storage in which the struct of that module is set.
+func WithModuleStorage(module, scheme string, open StorageOpener) Option {
+	return func(r *registry) {
+		openers, ok := r.moduleStorage[module]
+		if !ok {
+			r.err = errors.Join(r.err, fmt.Errorf("WithModuleStorage: there is no module %q; want one of %s", module, strings.Join(moduleNames(), ", ")))
+			return
+		}
+		register(r, openers, module+" storage", scheme, open)
+	}
+}
+
+// WithLimiter makes limiter.url accept the scheme.
+func WithLimiter(scheme string, open LimiterOpener) Option {
+	return func(r *registry) { register(r, r.limiter, "limiter", scheme, open) }
+}
+
+// WithQueue makes queue.url accept the scheme. The tasks of a queue of another
+// scheme than embedded: are executed by `locum worker`.
+func WithQueue(scheme string, open QueueOpener) Option {
+	return func(r *registry) { register(r, r.queue, "queue", scheme, open) }
+}
+
+// WithMailer makes mail.url accept the scheme.
+func WithMailer(scheme string, open MailerOpener) Option {
+	return func(r *registry) { register(r, r.mailer, "mailer", scheme, open) }
+}
+
+// WithFiles makes files.url accept the scheme. Processes that share a database
+// share their files as well.
+func WithFiles(scheme string, open FilesOpener) Option {
+	return func(r *registry) { register(r, r.files, "files", scheme, open) }
+}
+
+// WithPayments makes payments.url accept the scheme.
+func WithPayments(scheme string, open PaymentsOpener) Option {
+	return func(r *registry) { register(r, r.payments, "payments", scheme, open) }
+}
+
+// WithSearch makes search.url accept the scheme.
+func WithSearch(scheme string, open SearchOpener) Option {
+	return func(r *registry) { register(r, r.search, "search", scheme, open) }
+}
+
+// WithTracer makes tracing.url accept the scheme.
+func WithTracer(scheme string, open TracerOpener) Option {
+	return func(r *registry) { register(r, r.tracer, "tracer", scheme, open) }
+}
+
+// Override allows the options to replace adapters that are registered for the
+// same scheme, the built-in ones among them. Without it that is an error.
+func Override(options ...Option) Option {
+	return func(r *registry) {
+		before := r.overriding
+		r.overriding = true
+		for _, option := range options {
+			option(r)
+		}
+		r.overriding = before
+	}
+}
+
+func register[Opener any](r *registry, openers map[string]Opener, port, scheme string, open Opener) {
+	switch _, exists := openers[scheme]; {
+	case !schemePattern.MatchString(scheme):
+		r.err = errors.Join(r.err, fmt.Errorf("the %s adapter has the scheme %q; want letters, digits, plus, minus and dots", port, scheme))
+	case reflect.ValueOf(open).IsNil():
+		r.err = errors.Join(r.err, fmt.Errorf("the %s adapter for %s: has no opener", port, scheme))
+	case exists && !r.overriding:
+		r.err = errors.Join(r.err, fmt.Errorf("there is a %s adapter for %s: already; bootstrap.Override replaces it", port, scheme))
+	}
+	openers[scheme] = open
+}
+
+// schemePattern is the scheme of a URL (RFC 3986 §3.1) in lower case.
+var schemePattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
+
+func newRegistry(options []Option) *registry {
+	r := &registry{
+		storage: map[string]StorageOpener{}, moduleStorage: map[string]map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, queue: map[string]QueueOpener{},
+		mailer: map[string]MailerOpener{}, files: map[string]FilesOpener{}, payments: map[string]PaymentsOpener{}, search: map[string]SearchOpener{}, tracer: map[string]TracerOpener{},
+	}
+	for _, module := range moduleNames() {
+		r.moduleStorage[module] = map[string]StorageOpener{}
+	}
+	for _, option := range append(builtIn(), options...) {
+		option(r)
+	}
+	return r
+}
+
+func builtIn() []Option {
+	options := []Option{
+		WithStorage("sqlite", gormdb.Open),
+		WithStorage("postgres", gormdb.Open),
+		WithStorage("postgresql", gormdb.Open),
+		WithLimiter("memory", func(_ context.Context, _ string, d adapters.Deps) (limit.Limiter, error) {
+			return locallimit.New(d.Clock), nil
+		}),
+		WithQueue("embedded", func(_ context.Context, _ string, _ adapters.Deps) (task.Queue, error) {
+			return localtasks.New(), nil
+		}),
+		WithMailer("file", func(_ context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error) {
+			return gomail.NewFiles(strings.TrimPrefix(url, "file:"), from, d.Clock, d.Log)
+		}),
+		WithFiles("file", func(_ context.Context, url string, _ adapters.Deps) (files.Store, error) {
+			return filestore.Open(strings.TrimPrefix(url, "file:"))
+		}),
+		WithPayments("sandbox", func(_ context.Context, _ string, d adapters.Deps) (billing.Payments, error) {
+			return sandboxpay.New(d.Clock), nil
+		}),
+		WithSearch("embedded", embeddedSearch),
+		WithTracer("off", func(context.Context, string, adapters.Deps) (trace.Tracer, error) { return trace.Off{}, nil }),
+		WithTracer("otlp+http", overOTLP),
+		WithTracer("otlp+https", overOTLP),
+		WithMailer("smtp", overSMTP),
+		WithMailer("smtps", overSMTP),
+	}
+	for _, scheme := range redisSchemes {
+		options = append(options, WithLimiter(scheme, func(_ context.Context, url string, d adapters.Deps) (limit.Limiter, error) {
+			return redislimit.Open(url, locallimit.New(d.Clock), d.Log)
+		}), WithQueue(scheme, func(_ context.Context, url string, d adapters.Deps) (task.Queue, error) {
+			return asynqtasks.Open(url, d.Log)
+		}))
+	}
+	return options
+}
+
+func overSMTP(_ context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error) {
+	return gomail.NewSMTP(url, from, d.Clock)
+}
+
+func overOTLP(_ context.Context, url string, d adapters.Deps) (trace.Tracer, error) {
+	return oteltrace.Open(url, d.Log)
+}
+
+// open runs the opener of the URL's scheme.
+func open[Opener, Port any](ctx context.Context, c *config.Config, r *registry, key, url string, openers map[string]Opener, run func(Opener) (Port, error)) (port Port, err error) {
+	if r.err != nil {
+		return port, r.err
+	}
+	scheme, _, _ := strings.Cut(url, ":")
+	opener, ok := openers[scheme]
+	if !ok {
+		return port, c.Err(key, fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", strings.Join(slices.Sorted(maps.Keys(openers)), ":, ")+":"))
+	}
+	port, err = within(ctx, func() (Port, error) { return run(opener) })
+	switch v := reflect.ValueOf(&port).Elem(); {
+	case err != nil:
+		return port, c.Err(key, err.Error())
+	case v.Kind() == reflect.Interface && (v.IsNil() || v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil()):
+		return port, c.Err(key, fmt.Sprintf("the adapter for %q returned nil", scheme+":"))
+	}
+	return port, nil
+}
+
+// within returns what run returns, or the error of ctx when that ends first: an
+// opener that ignores its context must not prevent the end of the process.
+func within[T any](ctx context.Context, run func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := run()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("the adapter was not opened: %w", context.Cause(ctx))
+	}
+}
+
+func openLimiter(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (limit.Limiter, error) {
+	return open(ctx, c, r, "limiter.url", c.Limiter.URL, r.limiter, func(o LimiterOpener) (limit.Limiter, error) {
+		return o(ctx, c.Limiter.URL, d)
+	})
+}
+
+func openQueue(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (task.Queue, error) {
+	return open(ctx, c, r, "queue.url", c.Queue.URL, r.queue, func(o QueueOpener) (task.Queue, error) {
+		return o(ctx, c.Queue.URL, d)
+	})
+}
+
+func openMailer(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (mail.Mailer, error) {
+	from, err := netmail.ParseAddress(c.Mail.From)
+	if err != nil {
+		return nil, c.Err("mail.from", "want an address like locum <no-reply@example.org>")
+	}
+	return open(ctx, c, r, "mail.url", c.Mail.URL, r.mailer, func(o MailerOpener) (mail.Mailer, error) {
+		return o(ctx, c.Mail.URL, mail.Address{Name: from.Name, Email: from.Address}, d)
+	})
+}
+
+func openFiles(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (files.Store, error) {
+	return open(ctx, c, r, "files.url", c.Files.URL, r.files, func(o FilesOpener) (files.Store, error) {
+		return o(ctx, c.Files.URL, d)
+	})
+}
+
+func openPayments(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (billing.Payments, error) {
+	return open(ctx, c, r, "payments.url", c.Payments.URL, r.payments, func(o PaymentsOpener) (billing.Payments, error) {
+		return o(ctx, c.Payments.URL, d)
+	})
+}
+
+func openSearch(ctx context.Context, c *config.Config, r *registry, empty bool, d adapters.Deps) (search.Index, error) {
+	return open(ctx, c, r, "search.url", c.Search.URL, r.search, func(o SearchOpener) (search.Index, error) {
+		return o(ctx, c.Search.URL, empty, d)
+	})
+}
+
+func openTracer(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (trace.Tracer, error) {
+	return open(ctx, c, r, "tracing.url", c.Tracing.URL, r.tracer, func(o TracerOpener) (trace.Tracer, error) {
+		return o(ctx, c.Tracing.URL, d)
+	})
+}
+
+// redisSchemes are the schemes for one Redis server, a cluster, or servers behind
+// sentinels, each with TLS or without.
+var redisSchemes = []string{"redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel"}
+
+// newDeps returns the dependencies of adapters, without a tracer and metrics.
+func newDeps(c *config.Config, log *slog.Logger) adapters.Deps {
+	return adapters.Deps{
+		Clock: clock.System{}, NewID: newID, Log: log, Tracer: trace.Off{}, Metrics: metrics.Discard{},
+		PublicURL: c.HTTP.PublicURL, DataFolder: c.DataFolder,
+	}
+}

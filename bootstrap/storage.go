@@ -1,0 +1,255 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/idempotency"
+	"github.com/locumhq/locum/core/retention"
+	"github.com/locumhq/locum/core/task"
+)
+
+// storage is the open storage of all modules.
+type storage struct {
+	adapters.Storage
+	// databases are the databases that the modules are stored in, each once. The
+	// first stores identity, and the tasks of the service itself.
+	databases []*database
+	// requests carries out requests with an Idempotency-Key.
+	requests *idempotency.Runner
+}
+
+// database is a database with the modules that it stores.
+type database struct {
+	adapters.Database
+	setting string // the first setting that names it, such as database.url
+	url     string
+	modules []string
+}
+
+// module describes where a module's storage is configured and kept.
+type module struct {
+	name string
+	url  func(config.Database) string
+	// ports returns a pointer to the module's struct.
+	ports func(*adapters.Storage) modulePorts
+}
+
+// modulePorts are the struct of one module in an adapters.Storage.
+type modulePorts struct {
+	database *adapters.Database
+	missing  func() []string
+	set      func(from *adapters.Storage)
+}
+
+// portsOf returns the struct that field selects.
+func portsOf[T any](s *adapters.Storage, field func(*adapters.Storage) *T, database func(*T) *adapters.Database) modulePorts {
+	return modulePorts{
+		database: database(field(s)),
+		missing:  func() []string { return adapters.Missing(*field(s)) },
+		set:      func(from *adapters.Storage) { *field(s) = *field(from) },
+	}
+}
+
+// modules are the modules with storage. The first is identity.
+var modules = []module{
+	{"identity", func(d config.Database) string { return d.IdentityURL }, func(s *adapters.Storage) modulePorts {
+		return portsOf(s, func(s *adapters.Storage) *adapters.IdentityStorage { return &s.Identity }, func(m *adapters.IdentityStorage) *adapters.Database { return &m.Database })
+	}},
+	{"listings", func(d config.Database) string { return d.ListingsURL }, func(s *adapters.Storage) modulePorts {
+		return portsOf(s, func(s *adapters.Storage) *adapters.ListingsStorage { return &s.Listings }, func(m *adapters.ListingsStorage) *adapters.Database { return &m.Database })
+	}},
+	{"hiring", func(d config.Database) string { return d.HiringURL }, func(s *adapters.Storage) modulePorts {
+		return portsOf(s, func(s *adapters.Storage) *adapters.HiringStorage { return &s.Hiring }, func(m *adapters.HiringStorage) *adapters.Database { return &m.Database })
+	}},
+	{"jobseeker", func(d config.Database) string { return d.JobseekerURL }, func(s *adapters.Storage) modulePorts {
+		return portsOf(s, func(s *adapters.Storage) *adapters.JobseekerStorage { return &s.Jobseeker }, func(m *adapters.JobseekerStorage) *adapters.Database { return &m.Database })
+	}},
+	{"billing", func(d config.Database) string { return d.BillingURL }, func(s *adapters.Storage) modulePorts {
+		return portsOf(s, func(s *adapters.Storage) *adapters.BillingStorage { return &s.Billing }, func(m *adapters.BillingStorage) *adapters.Database { return &m.Database })
+	}},
+	{"integrations", func(d config.Database) string { return d.IntegrationsURL }, func(s *adapters.Storage) modulePorts {
+		return portsOf(s, func(s *adapters.Storage) *adapters.IntegrationsStorage { return &s.Integrations }, func(m *adapters.IntegrationsStorage) *adapters.Database { return &m.Database })
+	}},
+}
+
+func moduleNames() []string {
+	names := make([]string, len(modules))
+	for i, m := range modules {
+		names[i] = m.name
+	}
+	return names
+}
+
+// openStorage opens every database that the settings name, each once.
+func openStorage(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (*storage, error) {
+	s := &storage{}
+	databases := databasesOf(c, r)
+	for _, db := range databases {
+		if err := s.open(ctx, c, r, db, d); err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+	}
+	s.requests = idempotency.NewRunner(s.Identity.Tx, s.Identity.Idempotency, len(databases) > 1, d.Log)
+	for _, db := range databases {
+		db.Tx = s.requests.Transactions(db.Tx)
+		for _, m := range modules {
+			if slices.Contains(db.modules, m.name) {
+				m.ports(&s.Storage).database.Tx = db.Tx
+			}
+		}
+	}
+	return s, nil
+}
+
+// databasesOf groups the modules by the database that stores them. Modules that
+// are stored by adapters of their own do not share a database.
+func databasesOf(c *config.Config, r *registry) []*database {
+	var all []*database
+	shared := map[string]*database{}
+	for _, m := range modules {
+		setting, url := "database.url", c.Database.URL
+		if own := m.url(c.Database); own != "" {
+			setting, url = "database."+m.name+"_url", own
+		}
+		scheme, _, _ := strings.Cut(url, ":")
+		_, alone := r.moduleStorage[m.name][scheme]
+		if db := shared[url]; db != nil && !alone {
+			db.modules = append(db.modules, m.name)
+			continue
+		}
+		db := &database{setting: setting, url: url, modules: []string{m.name}}
+		if all = append(all, db); !alone {
+			shared[url] = db
+		}
+	}
+	return all
+}
+
+// open opens a database and takes the structs of its modules.
+func (s *storage) open(ctx context.Context, c *config.Config, r *registry, db *database, d adapters.Deps) error {
+	d.Modules = db.modules
+	openers := r.storage
+	scheme, _, _ := strings.Cut(db.url, ":")
+	if own := r.moduleStorage[db.modules[0]]; own[scheme] != nil {
+		openers = own
+	}
+	opened, err := open(ctx, c, r, db.setting, db.url, openers, func(o StorageOpener) (adapters.Storage, error) { return o(ctx, db.url, d) })
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, m := range modules {
+		if !slices.Contains(db.modules, m.name) {
+			continue
+		}
+		from := m.ports(&opened)
+		db.Database = *from.database
+		for _, name := range from.missing() {
+			missing = append(missing, m.name+"."+name)
+		}
+		m.ports(&s.Storage).set(&opened)
+	}
+	if len(missing) > 0 {
+		err := c.Err(db.setting, fmt.Sprintf("the storage adapter for %q does not provide %s", scheme+":", strings.Join(missing, ", ")))
+		if db.Close != nil {
+			err = errors.Join(err, db.Close())
+		}
+		return err
+	}
+	s.databases = append(s.databases, db)
+	return nil
+}
+
+// close closes all databases.
+func (s *storage) close() (err error) {
+	for _, db := range s.databases {
+		err = errors.Join(err, db.Close())
+	}
+	return err
+}
+
+// tasks returns the tasks of all databases.
+func (s *storage) tasks() task.Store {
+	stores := make([]task.Store, len(s.databases))
+	for i, db := range s.databases {
+		stores[i] = db.Tasks
+	}
+	return task.Join(stores...)
+}
+
+// each calls fn with every database, and adds its setting to the error.
+func (s *storage) each(c *config.Config, fn func(*database) error) error {
+	for _, db := range s.databases {
+		if err := fn(db); err != nil {
+			return c.Err(db.setting, err.Error())
+		}
+	}
+	return nil
+}
+
+// check returns an error if the schema of a database is not that of this version.
+func (s *storage) check(ctx context.Context, c *config.Config) error {
+	return s.each(c, func(db *database) error {
+		if db.Schema == nil {
+			return nil
+		}
+		return db.Schema.Check(ctx)
+	})
+}
+
+// ping returns the errors of the databases that cannot be used.
+func (s *storage) ping(ctx context.Context) error {
+	errs := make([]error, len(s.databases))
+	for i, db := range s.databases {
+		if err := db.Ping(ctx); err != nil && len(s.databases) > 1 {
+			errs[i] = fmt.Errorf("%s: %w", db.setting, err)
+		} else {
+			errs[i] = err
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// logModules logs which modules are stored in databases of their own.
+func (s *storage) logModules(log *slog.Logger) {
+	for _, db := range s.databases[1:] {
+		log.Info("modules are stored in a database of their own", "modules", strings.Join(db.modules, ", "), "setting", db.setting)
+	}
+}
+
+// stores reports whether the database stores rows of the kind, whose name begins
+// with that of its module. Events and tasks are stored in every database, the
+// other kinds that belong to no module with identity.
+func (db *database) stores(kind retention.Kind) bool {
+	owner, _, _ := strings.Cut(string(kind), ".")
+	switch {
+	case owner == "events" || owner == "tasks":
+		return true
+	case !slices.Contains(moduleNames(), owner):
+		owner = "identity"
+	}
+	return slices.Contains(db.modules, owner)
+}
+
+// lag counts the events of all databases that no relay has passed on, and returns
+// the time of the oldest.
+func (s *storage) lag(ctx context.Context) (total int, oldest time.Time, err error) {
+	for _, db := range s.databases {
+		n, first, err := db.Outbox.Lag(ctx)
+		if err != nil {
+			return total, oldest, err
+		}
+		if total += n; n > 0 && (oldest.IsZero() || first.Before(oldest)) {
+			oldest = first
+		}
+	}
+	return total, oldest, nil
+}
