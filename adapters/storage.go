@@ -86,6 +86,7 @@ type IdentityStorage struct {
 type ListingsStorage struct {
 	Database
 	Listings listings.Repository
+	Public   listings.PublicRepository
 	Loader   listings.Loader
 	Feed     listings.Feed
 	Views    listings.Views
@@ -101,6 +102,7 @@ type HiringStorage struct {
 	Appointments hiring.Appointments
 	Letters      hiring.Letters
 	Exports      hiring.Exports
+	Counts       hiring.ApplicationCounts
 }
 
 // JobseekerStorage stores what belongs to jobseekers.

@@ -32,8 +32,8 @@ import (
 // that knows. They translate and do nothing else.
 
 func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *identity.Service, e *listings.Engine) *listings.Service {
-	return listings.New(listings.Needs{
-		Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Engine: e, NewBatch: newBatch, Views: s.Listings.Views,
+	return listings.New(listings.Deps{
+		Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Engine: e, NewBatch: newBatch, Public: s.Listings.Public, Views: s.Listings.Views, Applications: s.Hiring.Counts,
 		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Jobseeker.Profiles},
 		SearchTimeout: c.Limits.SearchTimeout, SearchCPU: time.Duration(c.Limits.SearchCPU * float64(time.Second)),
 	})

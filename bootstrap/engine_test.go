@@ -137,7 +137,7 @@ func TestEngine_FeedRestarts_BuildsBesideThePresentIndex(t *testing.T) {
 	s := newSearchable(t)
 	s.create(t, "Midwife")
 	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
-	require.NoError(t, s.storage.Listings.Feed.Restart(t.Context()))
+	require.NoError(t, s.storage.Listings.Feed.Reset(t.Context()))
 	require.Eventually(t, func() bool {
 		require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
 		return slices.Equal(s.folders(t), []string{"2"})

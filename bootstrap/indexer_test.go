@@ -56,7 +56,7 @@ func (x *indexed) create(t *testing.T, title string) listings.Listing {
 func (x *indexed) save(t *testing.T, l listings.Listing) {
 	t.Helper()
 	require.NoError(t, x.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-		return x.Listings.Listings.Save(ctx, x.org, []listings.Listing{l})
+		return x.Listings.Listings.Update(ctx, x.org, []listings.Listing{l})
 	}))
 }
 
@@ -99,7 +99,7 @@ func TestIndexer_Changes_FoundByQueries(t *testing.T) {
 		x.save(t, rehab)
 		require.NoError(t, x.indexer.CatchUp(t.Context()))
 		require.Equal(t, []string{physio.ID}, x.find(t, "physiotherapist "))
-		_, err := x.Listings.Loader.Remove(t.Context(), []string{x.org})
+		_, err := x.Listings.Loader.DeleteByOrganizations(t.Context(), []string{x.org})
 		require.NoError(t, err)
 		require.NoError(t, x.indexer.CatchUp(t.Context()))
 		require.Empty(t, x.find(t, "physiotherapist "))

@@ -27,7 +27,7 @@ func (o *operator) search() *cobra.Command {
 					if err := s.check(ctx, c); err != nil {
 						return err
 					}
-					if err := s.Listings.Feed.Restart(ctx); err != nil {
+					if err := s.Listings.Feed.Reset(ctx); err != nil {
 						return plainly(err)
 					}
 					fmt.Fprintln(cmd.OutOrStdout(), "Running servers build a new search index now, others when they start.")

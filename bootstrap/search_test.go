@@ -36,12 +36,12 @@ func TestSearchRebuild_EndsThePositionsOfIndexes(t *testing.T) {
 	s, err := openStorage(t.Context(), c, newRegistry(nil), newDeps(c, newLogger(&bytes.Buffer{}, "error")))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Identity.Close()) })
-	position, err := s.Listings.Feed.Open(t.Context(), func(*listings.Listing) error { return nil })
+	position, err := s.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
 	require.NoError(t, err)
 	out, err := runCommand(t, configuration, "search", "rebuild")
 	require.NoError(t, err)
 	require.Equal(t, "Running servers build a new search index now, others when they start.\n", out)
-	_, err = s.Listings.Feed.Since(t.Context(), position, 10)
+	_, err = s.Listings.Feed.ListSince(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 }
 

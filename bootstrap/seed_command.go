@@ -179,7 +179,7 @@ func removeDemo(ctx context.Context, out io.Writer, c *config.Config, s adapters
 			accounts = append(accounts, u.ID)
 		}
 	}
-	n, err := s.Listings.Loader.Remove(ctx, slices.Sorted(maps.Keys(organizations)))
+	n, err := s.Listings.Loader.DeleteByOrganizations(ctx, slices.Sorted(maps.Keys(organizations)))
 	if err != nil {
 		return err
 	}

@@ -43,8 +43,8 @@ func (nobody) CompanyName(context.Context, string) (string, error)  { return "",
 func (nobody) HomeLocation(context.Context, string) (string, error) { return "", nil }
 
 func searchOver(t *testing.T, s adapters.Storage) *listings.Service {
-	return listings.New(listings.Needs{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Clock: newDeps(&config.Config{}, slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings.Listings, Engine: stores.Engine(t, s),
+	return listings.New(listings.Deps{
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Clock: newDeps(&config.Config{}, slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings.Listings, Public: s.Listings.Public, Engine: stores.Engine(t, s),
 		Gazetteer: gazetteer.New(), Organizations: nobody{}, Seekers: nobody{},
 	})
 }

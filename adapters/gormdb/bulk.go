@@ -67,7 +67,7 @@ func (d Listings) Load(ctx context.Context, all iter.Seq[listings.Listing], done
 const removeBatch = 1_000
 
 // Remove implements listings.Loader.
-func (d Listings) Remove(ctx context.Context, organizationIDs []string) (removed int, err error) {
+func (d Listings) DeleteByOrganizations(ctx context.Context, organizationIDs []string) (removed int, err error) {
 	for _, organizationID := range organizationIDs {
 		for n := removeBatch; n == removeBatch; removed += n {
 			err := d.Do(ctx, func(ctx context.Context) error {

@@ -30,7 +30,7 @@ func TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated(t *testing.T) {
 		}
 	}
 	stored := func() (n int, position listings.FeedPosition) {
-		position, err := s.Listings.Feed.Open(t.Context(), func(*listings.Listing) error { n++; return nil })
+		position, err := s.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { n++; return nil })
 		require.NoError(t, err)
 		return n, position
 	}
@@ -45,7 +45,7 @@ func TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated(t *testing.T) {
 	}))
 	n, after := stored()
 	require.Equal(t, transaction, n)
-	_, err := s.Listings.Feed.Since(t.Context(), before, 10)
+	_, err := s.Listings.Feed.ListSince(t.Context(), before, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition, "the search index must be built anew")
 
 	require.NoError(t, s.Listings.Loader.Load(t.Context(), load, func(int) {}))

@@ -21,6 +21,7 @@ import (
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/tx"
 )
 
 // DB is an open database: the tx.Runner, and what every repository is built on.
@@ -300,9 +301,8 @@ func (db *DB) recorded(ctx context.Context) {
 var (
 	errNotFound  = errors.New("no such row")
 	errDuplicate = errors.New("a row with this key is there already")
-	// errStale is a save of a row that another transaction has changed since it
-	// was read. Do runs the transaction again.
-	errStale = errors.New("the row has changed since it was read")
+	// errStale makes Do run the transaction again.
+	errStale = tx.ErrStale
 )
 
 // wrap sorts the drivers' errors: what a repository answers to, what a caller

@@ -124,11 +124,11 @@ func parseSnapshot(store, snapshot string) (p feedPosition, err error) {
 	return p, err
 }
 
-// openAtOnce is how many listings one statement of Open reads.
+// openAtOnce is how many listings one statement of ReadOpen reads.
 const openAtOnce = 1_000
 
-// Open implements listings.Feed.
-func (d Feed) Open(ctx context.Context, fn func(*listings.Listing) error) (listings.FeedPosition, error) {
+// ReadOpen implements listings.Feed.
+func (d Feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (listings.FeedPosition, error) {
 	var store, snapshot string
 	err := d.unprepared(ctx).Raw("SELECT "+d.storeID()+", "+d.snapshot()).Row().Scan(&store, &snapshot)
 	if err != nil {
@@ -179,8 +179,8 @@ func (p feedPosition) encode() listings.FeedPosition {
 	return listings.FeedPosition(text)
 }
 
-// Since implements listings.Feed.
-func (d Feed) Since(ctx context.Context, position listings.FeedPosition, n int) (listings.FeedBatch, error) {
+// ListSince implements listings.Feed.
+func (d Feed) ListSince(ctx context.Context, position listings.FeedPosition, n int) (listings.FeedBatch, error) {
 	var from feedPosition
 	if err := json.Unmarshal([]byte(position), &from); err != nil {
 		return listings.FeedBatch{}, listings.ErrFeedPosition
@@ -288,11 +288,11 @@ func (d Feed) wholeTransactions(ctx context.Context, changes []listingChange) ([
 	return all, wrap(err)
 }
 
-// Changes implements listings.Feed.
-func (d Feed) Changes(ctx context.Context) <-chan struct{} { return d.bell.listen(ctx) }
+// Notifications implements listings.Feed.
+func (d Feed) Notifications(ctx context.Context) <-chan struct{} { return d.bell.listen(ctx) }
 
-// Restart implements listings.Feed.
-func (d Feed) Restart(ctx context.Context) error {
+// Reset implements listings.Feed.
+func (d Feed) Reset(ctx context.Context) error {
 	return wrap(d.q(ctx).Exec("UPDATE listing_feed SET epoch = ?", d.newID()).Error)
 }
 

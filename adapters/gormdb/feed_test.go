@@ -20,7 +20,7 @@ func drainFeed(t *testing.T, d Feed, from listings.FeedPosition, n int) (seen ma
 	t.Helper()
 	seen = map[string]int{}
 	for more := true; more; {
-		batch, err := d.Since(t.Context(), from, n)
+		batch, err := d.ListSince(t.Context(), from, n)
 		require.NoError(t, err)
 		for _, id := range batch.Deleted { // the test stores no listings
 			seen[id]++
@@ -34,7 +34,7 @@ func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 	t.Parallel()
 	db := migrated(t, kit.PostgresURL(t))
 	feed := Feed{db}
-	from, err := feed.Open(t.Context(), func(*listings.Listing) error { return nil })
+	from, err := feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
 	require.NoError(t, err)
 
 	const changes = 20_000
@@ -70,7 +70,7 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 			var log bytes.Buffer
 			db.log = slog.New(slog.NewTextHandler(&log, nil))
 			feed, now := Feed{db}, time.Now()
-			from, err := feed.Open(t.Context(), func(*listings.Listing) error { return nil })
+			from, err := feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
 			require.NoError(t, err)
 			var ls [3]listings.Listing
 			for i := range ls {
@@ -79,14 +79,14 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 			require.NoError(t, Listings{db}.Create(t.Context(), ls[:]))
 			require.NoError(t, db.writer.Exec("UPDATE listings SET requirements = '{}' WHERE id = ?", ls[1].ID).Error)
 
-			batch, err := feed.Since(t.Context(), from, 10)
+			batch, err := feed.ListSince(t.Context(), from, 10)
 			require.NoError(t, err)
 			require.Len(t, batch.Listings, 2)
 			require.Empty(t, batch.Deleted)
 			require.Contains(t, log.String(), ls[1].ID)
 			log.Reset()
 			n := 0
-			_, err = feed.Open(t.Context(), func(*listings.Listing) error { n++; return nil })
+			_, err = feed.ReadOpen(t.Context(), func(*listings.Listing) error { n++; return nil })
 			require.NoError(t, err)
 			require.Equal(t, 2, n)
 			require.Contains(t, log.String(), ls[1].ID)

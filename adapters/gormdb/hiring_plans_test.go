@@ -28,7 +28,7 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 		t.Helper()
 		before, made := len(asked.sql), created
 		do()
-		require.Equal(t, reads, len(asked.sql)-before)
+		require.Equal(t, reads, len(asked.sql)-before, "%q", asked.sql[before:])
 		require.Equal(t, writes, created-made)
 	}
 
@@ -89,14 +89,14 @@ func TestEveryHiringQueryFindsItsRowsByAnIndexAndBatchesAreFewStatements(t *test
 	costs(1, 0, func() { _, _ = apps.CountByStatus(ctx, id, hiring.ApplicationFilter{}) })
 	costs(1, 0, func() { _, _ = db.Storage().Listings.Listings.CountByStatus(ctx, id) })
 	views := Views{db}
-	costs(1, 0, func() { _, _ = views.Of(ctx, id, ids) })
-	costs(1, 0, func() { _ = views.Count(ctx, []listings.Visit{{Day: "2026-03-01", ListingID: id, Visitor: "a"}}) })
+	costs(1, 0, func() { _, _ = views.Get(ctx, id, ids) })
+	costs(1, 0, func() { _ = views.Add(ctx, []listings.Visit{{Day: "2026-03-01", ListingID: id, Visitor: "a"}}) })
 	costs(2, 0, func() { _, _ = Retention{db}.DeleteBefore(ctx, listings.Visits, now, 100) })
-	costs(2, 0, func() { _, _ = views.Salt(ctx, "2026-03-01", "x") })
+	costs(1, 1, func() { _, _ = views.GetOrCreateSalt(ctx, "2026-03-01", "x") })
 	costs(1, 0, func() { _, _ = Organizations{db}.Admins(ctx, id, 10) })
-	costs(1, 0, func() { _, _ = db.Storage().Listings.Listings.NotOf(ctx, id, "New", nil, 100) })
+	costs(1, 0, func() { _, _ = db.Storage().Listings.Listings.ListForUpdate(ctx, id, listings.Selection{NotCompany: "New"}, 100) })
 	costs(1, 0, func() {
-		_, _ = db.Storage().Listings.Listings.NotOf(ctx, id, "New", &listings.Listing{ID: id, CreatedAt: now}, 100)
+		_, _ = db.Storage().Listings.Listings.ListForUpdate(ctx, id, listings.Selection{NotCompany: "New", Before: &listings.Listing{ID: id, CreatedAt: now}}, 100)
 	})
 
 	asked.useIndexes(t, db, "counted", "side")
@@ -110,7 +110,7 @@ func TestPagesOfExportsAreFoundByAnIndexHoweverDeepTheyAre(t *testing.T) {
 	asked := recordStatements(t, db.gorm, db.writer)
 	id, cursor := uuid.NewString(), writeCursor("own", ownCursor{CreatedAt: time.Now().UTC(), ID: uuid.NewString()})
 	for _, status := range []listings.Status{"", listings.Closed} {
-		_, err := db.Storage().Listings.Listings.Page(t.Context(), id, status, page.Request{Number: 1, Size: 500, Cursor: cursor})
+		_, err := db.Storage().Listings.Listings.List(t.Context(), id, status, page.Request{Number: 1, Size: 500, Cursor: cursor})
 		require.NoError(t, err)
 	}
 	_, err := Applications{db}.Before(t.Context(), id, hiring.ApplicationFilter{}, id, 500)

@@ -11,10 +11,12 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Listings implements listings.Repository and listings.Loader.
+// Listings implements listings.Repository, listings.PublicRepository and
+// listings.Loader.
 type Listings struct{ *DB }
 
 func listingRows(ls []listings.Listing) (rows []fullListingRow, err error) {
@@ -39,7 +41,7 @@ func (d Listings) Create(ctx context.Context, ls []listings.Listing) error {
 	return d.recordListings(ctx, idsOf(ls))
 }
 
-// savedColumns are the columns that can change after creation, which Save writes.
+// savedColumns are the columns that can change after creation, which Update writes.
 var savedColumns = []string{
 	"version", "title", "description", "company", "department", "contract_type", "employment_type", "specialty", "remote",
 	"location", "place_kind", "city", "region", "nation", "country", "lat", "lon",
@@ -48,9 +50,9 @@ var savedColumns = []string{
 	"application_deadline", "posted_at", "archived_at", "deleted_at", "hidden_at", "updated_at",
 }
 
-// Save implements listings.Repository. One statement updates any number of
+// Update implements listings.Repository. One statement updates any number of
 // rows: an insertion in which all of them conflict.
-func (d Listings) Save(ctx context.Context, organizationID string, ls []listings.Listing) error {
+func (d Listings) Update(ctx context.Context, organizationID string, ls []listings.Listing) error {
 	ls = slices.Clone(ls)
 	// Locked in order, so that two batches do not deadlock.
 	slices.SortFunc(ls, func(a, b listings.Listing) int { return strings.Compare(a.ID, b.ID) })
@@ -73,7 +75,7 @@ func (d Listings) Save(ctx context.Context, organizationID string, ls []listings
 		return wrap(res.Error)
 	}
 	if res.RowsAffected != int64(len(rows)) {
-		return errStale
+		return tx.ErrStale
 	}
 	return d.recordListings(ctx, idsOf(ls))
 }
@@ -86,24 +88,8 @@ func idsOf(ls []listings.Listing) []string {
 	return ids
 }
 
-// Get implements listings.Repository.
-func (d Listings) Get(ctx context.Context, organizationID, id string) (listings.Listing, error) {
-	var r fullListingRow
-	if err := d.locked(ctx).Where("organization_id = ? AND id = ?", organizationID, id).Take(&r).Error; err != nil {
-		return listings.Listing{}, orNotFound(err, listings.ErrJobNotFound)
-	}
-	return r.listing()
-}
-
-// OrganizationOf implements listings.Repository.
-func (d Listings) OrganizationOf(ctx context.Context, id string) (string, error) {
-	var r struct{ OrganizationID string }
-	err := d.q(ctx).Raw("SELECT organization_id FROM listings WHERE id = ?", id).Take(&r).Error
-	return r.OrganizationID, orNotFound(err, listings.ErrJobNotFound)
-}
-
-// GetMany implements listings.Repository.
-func (d Listings) GetMany(ctx context.Context, organizationID string, ids []string) ([]listings.Listing, error) {
+// ListByIDs implements listings.Repository.
+func (d Listings) ListByIDs(ctx context.Context, organizationID string, ids []string) ([]listings.Listing, error) {
 	var rows []fullListingRow
 	// Locked in order, so that two batches do not deadlock.
 	err := d.locked(ctx).Where("organization_id = ? AND id IN ?", organizationID, ids).Order("id").Find(&rows).Error
@@ -123,27 +109,19 @@ func fullListings(rows []fullListingRow, err error) ([]listings.Listing, error) 
 	return out, nil
 }
 
-// Public implements listings.Repository.
-func (d Listings) Public(ctx context.Context, id string, now time.Time) (listings.Listing, error) {
-	var r fullListingRow
-	err := d.q(ctx).Where("id = ? AND open AND (application_deadline IS NULL OR application_deadline > ?)", id, now).Take(&r).Error
-	if err != nil {
-		return listings.Listing{}, orNotFound(err, listings.ErrNotFound)
+// public are the conditions of a public listing.
+const public = "open AND (application_deadline IS NULL OR application_deadline > ?)"
+
+// ListPublic implements listings.PublicRepository.
+func (d Listings) ListPublic(ctx context.Context, ids []string, now time.Time, texts bool) ([]listings.Listing, error) {
+	q := d.q(ctx).Where(d.dialect.among(ids)).Where(public, now)
+	if texts {
+		var rows []fullListingRow
+		err := q.Find(&rows).Error
+		return fullListings(rows, err)
 	}
-	return r.listing()
-}
-
-// PublicMany implements listings.Repository.
-func (d Listings) PublicMany(ctx context.Context, ids []string, now time.Time) ([]listings.Listing, error) {
-	var rows []fullListingRow
-	err := d.q(ctx).Where("? AND open AND (application_deadline IS NULL OR application_deadline > ?)", d.dialect.among(ids), now).Find(&rows).Error
-	return fullListings(rows, err)
-}
-
-// PublicSummaries implements listings.Repository.
-func (d Listings) PublicSummaries(ctx context.Context, ids []string, now time.Time) ([]listings.Listing, error) {
 	var rows []listingRow
-	err := d.q(ctx).Where("? AND open AND (application_deadline IS NULL OR application_deadline > ?)", d.dialect.among(ids), now).Find(&rows).Error
+	err := q.Find(&rows).Error
 	ls := make([]listings.Listing, len(rows))
 	for i, r := range rows {
 		ls[i] = r.listing()
@@ -151,39 +129,25 @@ func (d Listings) PublicSummaries(ctx context.Context, ids []string, now time.Ti
 	return ls, wrap(err)
 }
 
-// Titles implements listings.Repository.
-func (d Listings) Titles(ctx context.Context, ids []string) (map[string]string, error) {
-	var rows []struct{ ID, Title string }
-	if err := d.q(ctx).Raw("SELECT id, title FROM listings WHERE ?", d.dialect.among(ids)).Scan(&rows).Error; err != nil {
-		return nil, wrap(err)
-	}
-	out := make(map[string]string, len(rows))
-	for _, r := range rows {
-		out[r.ID] = r.Title
-	}
-	return out, nil
-}
-
-// Expired implements listings.Repository.
-func (d Listings) Expired(ctx context.Context, now time.Time, n int) ([]listings.Listing, error) {
+// ClaimExpired implements listings.Repository.
+func (d Listings) ClaimExpired(ctx context.Context, now time.Time, n int) ([]listings.Listing, error) {
 	var rows []fullListingRow
 	err := d.unclaimed(ctx).Where("open AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
 		Order("application_deadline").Limit(n).Find(&rows).Error
 	return fullListings(rows, err)
 }
 
-// OpenOf implements listings.Repository.
-func (d Listings) OpenOf(ctx context.Context, organizationID string, n int) ([]listings.Listing, error) {
-	var rows []fullListingRow
-	err := d.locked(ctx).Where("organization_id = ? AND open", organizationID).Order("id").Limit(n).Find(&rows).Error
-	return fullListings(rows, err)
-}
-
-// NotOf implements listings.Repository.
-func (d Listings) NotOf(ctx context.Context, organizationID, company string, last *listings.Listing, n int) ([]listings.Listing, error) {
-	q := d.locked(ctx).Where("organization_id = ? AND company <> ?", organizationID, company)
-	if last != nil {
-		q = q.Where("(created_at, id) < (?, ?)", last.CreatedAt, last.ID)
+// ListForUpdate implements listings.Repository.
+func (d Listings) ListForUpdate(ctx context.Context, organizationID string, s listings.Selection, n int) ([]listings.Listing, error) {
+	q := d.locked(ctx).Where("organization_id = ?", organizationID)
+	if s.Open {
+		q = q.Where("open")
+	}
+	if s.NotCompany != "" {
+		q = q.Where("company <> ?", s.NotCompany)
+	}
+	if s.Before != nil {
+		q = q.Where("(created_at, id) < (?, ?)", s.Before.CreatedAt, s.Before.ID)
 	}
 	var rows []fullListingRow
 	err := q.Order("created_at DESC, id DESC").Limit(n).Find(&rows).Error
@@ -199,15 +163,15 @@ func (d Listings) unclaimed(ctx context.Context) *gorm.DB {
 	return q
 }
 
-// Page implements listings.Repository.
-func (d Listings) Page(ctx context.Context, organizationID string, status listings.Status, r page.Request) (page.Result[listings.Listing], error) {
+// List implements listings.Repository.
+func (d Listings) List(ctx context.Context, organizationID string, status listings.Status, r page.Request) (page.Result[listings.Listing], error) {
 	var out page.Result[listings.Listing]
 	scope := func() *gorm.DB { return d.own(ctx, organizationID, status) }
 	var n int64
 	if err := d.q(ctx).Table("(?) AS counted", scope().Select("1").Limit(page.MaxExact+1)).Count(&n).Error; err != nil {
 		return out, wrap(err)
 	}
-	out.Total, out.TotalIsEstimate = int(n), n > page.MaxExact
+	out.Total, out.TotalIsEstimate = min(int(n), page.MaxExact), n > page.MaxExact
 	q := scope().Order("created_at DESC, id DESC").Limit(r.Size + 1)
 	if r.Cursor != "" {
 		var at ownCursor
@@ -235,63 +199,51 @@ func (d Listings) Page(ctx context.Context, organizationID string, status listin
 	return out, nil
 }
 
-// Count implements listings.Repository.
-func (d Listings) Count(ctx context.Context, organizationID string, status listings.Status) (int, error) {
-	var n int64
-	err := d.own(ctx, organizationID, status).Count(&n).Error
-	return int(n), wrap(err)
-}
-
-// Export implements listings.Repository. Subqueries of each row count its views and
-// applications: they cost the database no more than a count for the whole page, and
-// need no join.
-func (d Listings) Export(ctx context.Context, organizationID string, status listings.Status, cursor string, n int, fn func(*listings.Exported)) (next string, err error) {
-	where, args := "l.organization_id = ?", []any{organizationID}
+// Export implements listings.Repository.
+func (d Listings) Export(ctx context.Context, organizationID string, status listings.Status, cursor string, n int) (out []listings.Exported, next string, err error) {
+	where, args := "organization_id = ?", []any{organizationID}
 	if status != "" {
-		where, args = where+" AND l.status = ?", append(args, string(status))
+		where, args = where+" AND status = ?", append(args, string(status))
 	}
 	if cursor != "" {
 		var at ownCursor
 		if !readCursor(cursor, "own", &at) {
-			return "", errCursor
+			return nil, "", errCursor
 		}
-		where, args = where+" AND (l.created_at, l.id) < (?, ?)", append(args, at.CreatedAt, at.ID)
+		where, args = where+" AND (created_at, id) < (?, ?)", append(args, at.CreatedAt, at.ID)
 	}
 	var (
-		e                listings.Exported
 		low, high        pgtype.Int8
 		posted, deadline pgtype.Timestamptz
 		last             ownCursor
-		rows             int
 	)
-	into := []any{&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
-		&posted, &deadline, &e.UpdatedAt, &last.CreatedAt, &e.Views, &e.Applications}
-	err = d.each(ctx, `SELECT CAST(l.id AS TEXT), l.title, l.department, l.company, l.location, l.contract_type, l.status, l.salary_min, l.salary_max, l.salary_currency,
-		l.posted_at, l.application_deadline, l.updated_at, l.created_at,
-		coalesce((SELECT v.views FROM listing_views v WHERE v.listing_id = l.id), 0), (SELECT count(*) FROM applications a WHERE a.listing_id = l.id)
-		FROM listings l WHERE `+where+" ORDER BY l.created_at DESC, l.id DESC LIMIT ?", append(args, n), func(r scanning) error {
-		if err := r.Scan(into...); err != nil {
+	out = make([]listings.Exported, 0, n)
+	err = d.each(ctx, `SELECT CAST(id AS TEXT), title, department, company, location, contract_type, status, salary_min, salary_max, salary_currency,
+		posted_at, application_deadline, updated_at, created_at
+		FROM listings WHERE `+where+" ORDER BY created_at DESC, id DESC LIMIT ?", append(args, n), func(r scanning) error {
+		var e listings.Exported
+		if err := r.Scan(&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
+			&posted, &deadline, &e.UpdatedAt, &last.CreatedAt); err != nil {
 			return err
 		}
-		e.SalaryMin, e.SalaryMax = given(&low.Int64, low.Valid), given(&high.Int64, high.Valid)
-		e.PostedAt, e.Deadline = given(&posted.Time, posted.Valid), given(&deadline.Time, deadline.Valid)
-		rows++
-		fn(&e)
+		e.SalaryMin, e.SalaryMax = given(low.Int64, low.Valid), given(high.Int64, high.Valid)
+		e.PostedAt, e.Deadline = given(posted.Time, posted.Valid), given(deadline.Time, deadline.Valid)
+		out = append(out, e)
 		return nil
 	})
-	if rows == n && err == nil {
-		last.ID = e.ID
+	if len(out) == n && err == nil {
+		last.ID = out[n-1].ID
 		next = writeCursor("own", last)
 	}
-	return next, err
+	return out, next, err
 }
 
 // given returns v, or nil for a column without a value.
-func given[T any](v *T, has bool) *T {
+func given[T any](v T, has bool) *T {
 	if !has {
 		return nil
 	}
-	return v
+	return &v
 }
 
 // CountByStatus implements listings.Repository.

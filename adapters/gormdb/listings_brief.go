@@ -9,6 +9,7 @@ import (
 
 type briefRow struct {
 	ID                  string
+	OrganizationID      string
 	Title               string
 	Company             string
 	Location            string
@@ -16,12 +17,13 @@ type briefRow struct {
 	ApplicationDeadline *time.Time
 }
 
-const briefColumns = "SELECT id, title, company, location, open, application_deadline FROM listings WHERE "
+// TableName implements schema.Tabler of GORM.
+func (briefRow) TableName() string { return "listings" }
 
 func briefs(rows []briefRow, now time.Time) []listings.Brief {
 	out := make([]listings.Brief, len(rows))
 	for i, r := range rows {
-		out[i] = listings.Brief{ID: r.ID, Title: r.Title, Company: r.Company, Location: r.Location, Public: r.Open}
+		out[i] = listings.Brief{ID: r.ID, OrganizationID: r.OrganizationID, Title: r.Title, Company: r.Company, Location: r.Location, Public: r.Open}
 		if r.ApplicationDeadline != nil {
 			out[i].Deadline = *r.ApplicationDeadline
 			out[i].Public = r.Open && r.ApplicationDeadline.After(now)
@@ -30,22 +32,22 @@ func briefs(rows []briefRow, now time.Time) []listings.Brief {
 	return out
 }
 
-// Briefs implements listings.Repository.
-func (d Listings) Briefs(ctx context.Context, ids []string, now time.Time) ([]listings.Brief, error) {
+// ListBriefs implements listings.PublicRepository.
+func (d Listings) ListBriefs(ctx context.Context, ids []string, now time.Time) ([]listings.Brief, error) {
 	var rows []briefRow
-	err := d.q(ctx).Raw(briefColumns+"?", d.dialect.among(ids)).Scan(&rows).Error
+	err := d.q(ctx).Where(d.dialect.among(ids)).Find(&rows).Error
 	return briefs(rows, now), wrap(err)
 }
 
-// ClosingBetween implements listings.Repository.
-func (d Listings) ClosingBetween(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]listings.Brief, error) {
-	at := "open AND application_deadline IS NOT NULL AND application_deadline > ? AND application_deadline <= ?"
-	args := []any{from, until, n}
-	if fromID != "" {
-		at = "open AND application_deadline IS NOT NULL AND application_deadline >= ? AND (application_deadline > ? OR id > ?) AND application_deadline <= ?"
-		args = []any{from, from, fromID, until, n}
+// ListClosing implements listings.PublicRepository.
+func (d Listings) ListClosing(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]listings.Brief, error) {
+	q := d.q(ctx).Where("open AND application_deadline IS NOT NULL AND application_deadline <= ?", until)
+	if fromID == "" {
+		q = q.Where("application_deadline > ?", from)
+	} else {
+		q = q.Where("application_deadline >= ? AND (application_deadline > ? OR id > ?)", from, from, fromID)
 	}
 	var rows []briefRow
-	err := d.q(ctx).Raw(briefColumns+at+" ORDER BY application_deadline, id LIMIT ?", args...).Scan(&rows).Error
+	err := q.Order("application_deadline, id").Limit(n).Find(&rows).Error
 	return briefs(rows, from), wrap(err)
 }

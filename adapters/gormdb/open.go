@@ -31,11 +31,11 @@ func (db *DB) Storage() adapters.Storage {
 		},
 		Listings: adapters.ListingsStorage{
 			Database: database,
-			Listings: Listings{db}, Loader: Listings{db}, Feed: Feed{db}, Views: Views{db}, Changes: db.listingChanges.Load,
+			Listings: Listings{db}, Public: Listings{db}, Loader: Listings{db}, Feed: Feed{db}, Views: Views{db}, Changes: db.listingChanges.Load,
 		},
 		Hiring: adapters.HiringStorage{
 			Database:     database,
-			Applications: Applications{db}, Appointments: Appointments{db}, Letters: Letters{db}, Exports: Exports{db},
+			Applications: Applications{db}, Appointments: Appointments{db}, Letters: Letters{db}, Exports: Exports{db}, Counts: Applications{db},
 		},
 		Jobseeker: adapters.JobseekerStorage{
 			Database: database,

@@ -80,8 +80,8 @@ func (o Outbox) MarkSent(ctx context.Context, ids ...string) error {
 	return wrap(o.q(ctx).Exec(`UPDATE outbox SET sent_at = ? WHERE ? AND sent_at IS NULL`, o.clock.Now(), o.dialect.among(ids)).Error)
 }
 
-// Wake implements event.Outbox.
-func (o Outbox) Wake(ctx context.Context) <-chan struct{} { return o.bell.listen(ctx) }
+// Notifications implements event.Outbox.
+func (o Outbox) Notifications(ctx context.Context) <-chan struct{} { return o.bell.listen(ctx) }
 
 // maxCounted bounds what it costs to look at a backlog.
 const maxCounted = 100_000

@@ -5,7 +5,9 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -13,15 +15,15 @@ import (
 // Views implements listings.Views.
 type Views struct{ *DB }
 
-// Count implements listings.Views.
-func (d Views) Count(ctx context.Context, vs []listings.Visit) error {
+// Add implements listings.Views.
+func (d Views) Add(ctx context.Context, vs []listings.Visit) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		ids := make([]string, len(vs))
 		for i, v := range vs {
 			ids[i] = v.ListingID
 		}
 		var owners []struct{ ID, OrganizationID string }
-		if err := d.unprepared(ctx).Raw("SELECT id, organization_id FROM listings WHERE ?", d.dialect.among(ids)).Scan(&owners).Error; err != nil {
+		if err := d.unprepared(ctx).Table("listings").Select("id", "organization_id").Where(d.dialect.among(ids)).Find(&owners).Error; err != nil {
 			return wrap(err)
 		}
 		ownerOf := make(map[string]string, len(owners))
@@ -43,28 +45,46 @@ func (d Views) Count(ctx context.Context, vs []listings.Visit) error {
 		if err != nil || len(vs) == 0 {
 			return err
 		}
-		var visits []any
-		for _, v := range vs {
-			visits = append(visits, v.Day, v.ListingID, v.Visitor, v.Network)
+		rows := make([]visitRow, len(vs))
+		for i, v := range vs {
+			rows[i] = visitRow{v.Day, v.ListingID, v.Visitor, v.Network}
 		}
-		var counted []string
-		err = d.unprepared(ctx).Raw("INSERT INTO listing_visits (day, listing_id, visitor, network) VALUES "+tuples(len(vs), "(?, ?, ?, ?)")+
-			" ON CONFLICT (day, listing_id, visitor) DO NOTHING RETURNING listing_id", visits...).Scan(&counted).Error
+		counted, err := insertNew(d.unprepared(ctx), rows, "day", "listing_id", "visitor")
 		if err != nil || len(counted) == 0 {
-			return wrap(err)
+			return err
 		}
 		more := map[string]int{}
-		for _, id := range counted {
-			more[id]++
+		for _, r := range counted {
+			more[r.ListingID]++
 		}
-		var sums []any
+		sums := make([]viewsRow, 0, len(more))
 		for _, id := range slices.Sorted(maps.Keys(more)) {
-			sums = append(sums, id, more[id])
+			sums = append(sums, viewsRow{id, more[id]})
 		}
-		return wrap(d.unprepared(ctx).Exec("INSERT INTO listing_views (listing_id, views) VALUES "+tuples(len(more), "(?, ?)")+
-			" ON CONFLICT (listing_id) DO UPDATE SET views = listing_views.views + excluded.views", sums...).Error)
+		return wrap(d.unprepared(ctx).Clauses(clause.OnConflict{
+			Columns:   []clause.Column{{Name: "listing_id"}},
+			DoUpdates: clause.Set{{Column: clause.Column{Name: "views"}, Value: gorm.Expr("listing_views.views + " + d.dialect.excluded("views"))}},
+		}).Create(&sums).Error)
 	})
 }
+
+type visitRow struct{ Day, ListingID, Visitor, Network string }
+
+// TableName implements schema.Tabler of GORM.
+func (visitRow) TableName() string { return "listing_visits" }
+
+type viewsRow struct {
+	ListingID string
+	Views     int
+}
+
+// TableName implements schema.Tabler of GORM.
+func (viewsRow) TableName() string { return "listing_views" }
+
+type saltRow struct{ Day, Salt string }
+
+// TableName implements schema.Tabler of GORM.
+func (saltRow) TableName() string { return "listing_visit_salts" }
 
 // withinNetworks returns the visits without those beyond the number of visitors of
 // a network, whose hash is different for each listing and day.
@@ -101,34 +121,31 @@ func (d Views) withinNetworks(ctx context.Context, vs []listings.Visit) ([]listi
 	}), nil
 }
 
-// tuples returns the placeholders of n rows.
-func tuples(n int, row string) string {
-	return strings.TrimSuffix(strings.Repeat(row+", ", n), ", ")
-}
-
-// Salt implements listings.Views.
-func (d Views) Salt(ctx context.Context, day, fresh string) (salt string, err error) {
+// GetOrCreateSalt implements listings.Views.
+func (d Views) GetOrCreateSalt(ctx context.Context, day, fresh string) (salt string, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		if err := d.q(ctx).Exec("INSERT INTO listing_visit_salts (day, salt) VALUES (?, ?) ON CONFLICT (day) DO NOTHING", day, fresh).Error; err != nil {
+		if err := d.q(ctx).Clauses(onConflict([]string{"day"})).Create(&saltRow{day, fresh}).Error; err != nil {
 			return wrap(err)
 		}
-		return wrap(d.q(ctx).Raw("SELECT salt FROM listing_visit_salts WHERE day = ?", day).Scan(&salt).Error)
+		var r saltRow
+		err := d.q(ctx).Where("day = ?", day).Take(&r).Error
+		salt = r.Salt
+		return wrap(err)
 	})
 	return salt, err
 }
 
-// Of implements listings.Views.
-func (d Views) Of(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error) {
-	return countedBy[string](d.unprepared(ctx).Raw(`SELECT v.listing_id AS name, v.views AS n FROM listings l JOIN listing_views v ON v.listing_id = l.id
-		WHERE l.organization_id = ? AND ?`, organizationID, d.dialect.among(listingIDs)))
+// Get implements listings.Views.
+func (d Views) Get(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error) {
+	return countedBy[string](d.unprepared(ctx).Table("listings").Select("listing_views.listing_id AS name, listing_views.views AS n").
+		Joins("JOIN listing_views ON listing_views.listing_id = listings.id").
+		Where("listings.organization_id = ?", organizationID).Where(d.dialect.columnAmong("listings.id", listingIDs)))
 }
 
 // deleteVisitsBefore deletes the visitors and salts of the days before the day.
 func (d Views) deleteVisitsBefore(ctx context.Context, day string, n int) (int, error) {
-	if err := d.q(ctx).Exec("DELETE FROM listing_visit_salts WHERE day < ?", day).Error; err != nil {
+	if err := d.q(ctx).Where("day < ?", day).Delete(&saltRow{}).Error; err != nil {
 		return 0, wrap(err)
 	}
-	res := d.q(ctx).Exec(`DELETE FROM listing_visits WHERE (day, listing_id, visitor) IN
-		(SELECT day, listing_id, visitor FROM listing_visits WHERE day < ? LIMIT ?)`, day, n)
-	return int(res.RowsAffected), wrap(res.Error)
+	return deleteLimited[visitRow](d.q(ctx).Where("day < ?", day), n, "day", "day", "listing_id", "visitor")
 }

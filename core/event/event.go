@@ -54,9 +54,10 @@ type Outbox interface {
 	Claim(ctx context.Context, n int, lease time.Duration) ([]Envelope, error)
 	// MarkSent ends the work on the events. Unknown ids are ignored.
 	MarkSent(ctx context.Context, ids ...string) error
-	// Wake is signalled, without blocking, after commits that recorded events
-	// or added tasks, until ctx ends. It is a hint that may be missed.
-	Wake(ctx context.Context) <-chan struct{}
+	// Notifications returns a channel that receives a value after commits that have
+	// recorded events or added tasks, until ctx is done. A value may be lost, so that
+	// readers also poll.
+	Notifications(ctx context.Context) <-chan struct{}
 	// Lag counts the unsent events, up to 100,000, and says when the oldest was
 	// recorded (zero if there is none).
 	Lag(ctx context.Context) (n int, oldest time.Time, err error)

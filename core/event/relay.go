@@ -79,7 +79,7 @@ func (r *Relay) Run(ctx context.Context) {
 	})
 	for i := range r.Sources {
 		running.Go(func() {
-			notified := r.Sources[i].Outbox.Wake(ctx)
+			notified := r.Sources[i].Outbox.Notifications(ctx)
 			for {
 				select {
 				case due <- struct{}{}:

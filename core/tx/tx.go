@@ -1,7 +1,14 @@
 // Package tx is the port through which a use case makes several writes one.
 package tx
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// ErrStale is the error of an update of a row that another transaction has changed
+// since it was read. A Runner runs a transaction that fails with it again.
+var ErrStale = errors.New("the row has changed since it was read")
 
 // Runner runs transactions.
 type Runner interface {

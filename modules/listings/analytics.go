@@ -19,10 +19,10 @@ func (s *Service) Viewed(ctx context.Context, organizationID, listingID string) 
 	if !ok {
 		return Listing{}, 0, ErrJobNotFound
 	}
-	l, err := s.Listings.Get(ctx, organizationID, listingID)
+	l, err := s.get(ctx, organizationID, listingID)
 	if err != nil {
 		return Listing{}, 0, err
 	}
-	views, err := s.Views.Of(ctx, organizationID, []string{listingID})
+	views, err := s.Views.Get(ctx, organizationID, []string{listingID})
 	return l, views[listingID], err
 }

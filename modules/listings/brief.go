@@ -28,7 +28,12 @@ func (s *Service) Titles(ctx context.Context, ids []string) (map[string]string, 
 	if len(ids) == 0 {
 		return map[string]string{}, nil
 	}
-	return s.Listings.Titles(ctx, ids)
+	found, err := s.Public.ListBriefs(ctx, ids, s.Clock.Now())
+	titles := make(map[string]string, len(found))
+	for _, b := range found {
+		titles[b.ID] = b.Title
+	}
+	return titles, err
 }
 
 // Briefs returns the listings with the ids, in any state and order. Unknown ids are
@@ -37,11 +42,11 @@ func (s *Service) Briefs(ctx context.Context, ids []string) ([]Brief, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return s.Listings.Briefs(ctx, ids, s.Clock.Now())
+	return s.Public.ListBriefs(ctx, ids, s.Clock.Now())
 }
 
 // ClosingBetween returns at most n public listings whose deadline is after
 // from, or at from with an id after fromID, and not after until, in that order.
 func (s *Service) ClosingBetween(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error) {
-	return s.Listings.ClosingBetween(ctx, from, fromID, until, n)
+	return s.Public.ListClosing(ctx, from, fromID, until, n)
 }

@@ -49,7 +49,7 @@ type cost struct {
 	running map[*time.Time]struct{} // when the searches under way got their slots
 }
 
-func newBulkhead(n Needs) *bulkhead {
+func newBulkhead(n Deps) *bulkhead {
 	timeout := n.SearchTimeout
 	if timeout <= 0 {
 		timeout = DefaultSearchTimeout

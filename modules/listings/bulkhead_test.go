@@ -54,7 +54,7 @@ type movingClock struct{ now time.Time }
 
 func (c *movingClock) Now() time.Time { return c.now }
 
-func searching(n Needs) (*Service, slowSearch, *movingClock) {
+func searching(n Deps) (*Service, slowSearch, *movingClock) {
 	index := slowSearch{entered: make(chan struct{}, 100), release: make(chan struct{})}
 	clock := &movingClock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	n.Engine, n.Clock, n.Gazetteer = engineOn(index), clock, nowhere{}
@@ -70,7 +70,7 @@ var nurse = FindInput{Text: "nurse", Page: page.Request{Number: 1, Size: 20}}
 
 func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 	t.Parallel()
-	s, index, _ := searching(Needs{SearchTimeout: time.Minute})
+	s, index, _ := searching(Deps{SearchTimeout: time.Minute})
 	s.searches.slots = make(chan struct{}, 1)
 	errs := make(chan error, 2)
 	find := func(ctx context.Context) {
@@ -119,7 +119,7 @@ func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
 		"database: disk full": fault.ErrUnavailable.WithReason("database: disk full"),
 		"search: timeout":     fault.ErrUnavailable.WithReason("database: timeout").WithCause(context.DeadlineExceeded),
 	} {
-		s, _, _ := searching(Needs{SearchTimeout: time.Millisecond})
+		s, _, _ := searching(Deps{SearchTimeout: time.Millisecond})
 		s.Engine = engineOn(failingSearch{err: err})
 		_, err := s.Find(t.Context(), auth.Actor{}, nurse)
 		require.Equal(t, reason, fault.Of(err).Reason)
@@ -128,7 +128,7 @@ func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
 
 func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 	t.Parallel()
-	s, index, clock := searching(Needs{SearchTimeout: time.Minute, SearchCPU: 5 * time.Second})
+	s, index, clock := searching(Deps{SearchTimeout: time.Minute, SearchCPU: 5 * time.Second})
 	s.searches.slots = make(chan struct{}, 4)
 	from := func(address string) error {
 		_, err := s.Find(audit.WithAddress(t.Context(), address), auth.Actor{}, nurse)
@@ -153,7 +153,7 @@ func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 
 func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 	t.Parallel()
-	s, index, _ := searching(Needs{SearchTimeout: time.Minute})
+	s, index, _ := searching(Deps{SearchTimeout: time.Minute})
 	s.searches.slots = make(chan struct{}, 1)
 	close(index.release)
 	for text, ok := range map[string]bool{

@@ -15,7 +15,7 @@ const sweepBatch = 200
 // by several processes.
 func (s *Service) CloseExpired(ctx context.Context) (int, error) {
 	return s.sweep(ctx, func(ctx context.Context, now time.Time) ([]Listing, error) {
-		return s.Listings.Expired(ctx, now, sweepBatch)
+		return s.Listings.ClaimExpired(ctx, now, sweepBatch)
 	}, func(*Listing) {})
 }
 
@@ -23,7 +23,7 @@ func (s *Service) CloseExpired(ctx context.Context) (int, error) {
 // members.
 func (s *Service) CloseOrganization(ctx context.Context, organizationID string) error {
 	_, err := s.sweep(ctx, func(ctx context.Context, _ time.Time) ([]Listing, error) {
-		return s.Listings.OpenOf(ctx, organizationID, sweepBatch)
+		return s.Listings.ListForUpdate(ctx, organizationID, Selection{Open: true}, sweepBatch)
 	}, func(l *Listing) { l.Status = Closed })
 	return err
 }
@@ -48,7 +48,7 @@ func (s *Service) sweep(ctx context.Context, next func(context.Context, time.Tim
 			for owner, own := range byOwner {
 				for len(own) > 0 {
 					m := min(len(own), MaxBatch)
-					if err := s.Listings.Save(ctx, owner, own[:m]); err != nil {
+					if err := s.Listings.Update(ctx, owner, own[:m]); err != nil {
 						return err
 					}
 					own = own[m:]

@@ -51,7 +51,7 @@ type constantFeed struct {
 	onOpen   func() error
 }
 
-func (f *constantFeed) Open(ctx context.Context, fn func(*Listing) error) (FeedPosition, error) {
+func (f *constantFeed) ReadOpen(ctx context.Context, fn func(*Listing) error) (FeedPosition, error) {
 	if err := f.onOpen(); err != nil {
 		return "", err
 	}
@@ -63,11 +63,11 @@ func (f *constantFeed) Open(ctx context.Context, fn func(*Listing) error) (FeedP
 	return "1", nil
 }
 
-func (*constantFeed) Since(_ context.Context, position FeedPosition, _ int) (FeedBatch, error) {
+func (*constantFeed) ListSince(_ context.Context, position FeedPosition, _ int) (FeedBatch, error) {
 	return FeedBatch{Position: position}, nil
 }
 
-func (*constantFeed) Changes(context.Context) <-chan struct{} { return nil }
+func (*constantFeed) Notifications(context.Context) <-chan struct{} { return nil }
 
 // engineOf returns an engine with the feed, and the indexes that it opens.
 func engineOf(t *testing.T, feed *constantFeed) (*Engine, *[]*countingIndex) {

@@ -36,7 +36,15 @@ func (Table) Check(filters map[string]string) error {
 
 // Count returns the number of rows.
 func (t Table) Count(ctx context.Context, organizationID string, filters map[string]string) (int, error) {
-	return t.s.Listings.Count(ctx, organizationID, Status(filters["status"]))
+	counts, err := t.s.Listings.CountByStatus(ctx, organizationID)
+	if status := Status(filters["status"]); status != "" {
+		return counts[status], err
+	}
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	return total, err
 }
 
 // Exported is a listing as a row of the table.
@@ -45,27 +53,44 @@ type Exported struct {
 	Status                                                 Status
 	SalaryMin, SalaryMax                                   *int64 // in minor units
 	Currency                                               string
-	Views, Applications                                    int
 	PostedAt, Deadline                                     *time.Time
 	UpdatedAt                                              time.Time
 }
 
 // Rows appends at most n rows after the cursor to the page, the newest first.
 func (t Table) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int, page *csvfile.Page) (string, error) {
-	return t.s.Listings.Export(ctx, organizationID, Status(filters["status"]), cursor, n, func(e *Exported) {
+	rows, next, err := t.s.Listings.Export(ctx, organizationID, Status(filters["status"]), cursor, n)
+	if err != nil || len(rows) == 0 {
+		return next, err
+	}
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	views, err := t.s.Views.Get(ctx, organizationID, ids)
+	if err != nil {
+		return "", err
+	}
+	applications, err := t.s.Applications.CountByListing(ctx, organizationID, ids)
+	if err != nil {
+		return "", err
+	}
+	for i := range rows {
+		e := &rows[i]
 		for _, text := range [...]string{e.ID, e.Title, e.Department, e.Company, e.Location, e.ContractType, string(e.Status)} {
 			page.Text(text)
 		}
 		amount(page, e.SalaryMin)
 		amount(page, e.SalaryMax)
 		page.Text(e.Currency)
-		page.Int(e.Views)
-		page.Int(e.Applications)
+		page.Int(views[e.ID])
+		page.Int(applications[e.ID])
 		moment(page, e.PostedAt)
 		moment(page, e.Deadline)
 		page.Time(e.UpdatedAt)
 		page.End()
-	})
+	}
+	return next, nil
 }
 
 func moment(page *csvfile.Page, t *time.Time) {

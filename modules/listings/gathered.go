@@ -18,7 +18,7 @@ func (s *Service) PublicMany(ctx context.Context, ids []string) ([]Listing, erro
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return s.Listings.PublicMany(ctx, ids, s.Clock.Now())
+	return s.Public.ListPublic(ctx, ids, s.Clock.Now(), true)
 }
 
 // Gathered are public listings in memory, for finding out which of many saved

@@ -99,7 +99,7 @@ func (x *Indexer) Build(ctx context.Context, progress func(n int)) error {
 		batch = batch[:0]
 		return err
 	}
-	position, err := x.feed.Open(ctx, func(l *Listing) error {
+	position, err := x.feed.ReadOpen(ctx, func(l *Listing) error {
 		if batch = append(batch, x.change(l)); len(batch) < buildBatch {
 			return nil
 		}
@@ -142,7 +142,7 @@ func (x *Indexer) catchUp(ctx context.Context) error {
 	vocabulary, _ := x.position()
 	for more := true; more; {
 		_, position := x.position()
-		batch, err := x.feed.Since(ctx, position, followBatch)
+		batch, err := x.feed.ListSince(ctx, position, followBatch)
 		if err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (x *Indexer) change(l *Listing) (c search.Change) {
 // until ctx is done, and calls done each time that it has. It returns
 // ErrFeedPosition if the index must be built anew.
 func (x *Indexer) Follow(ctx context.Context, done func()) error {
-	changes := x.feed.Changes(ctx)
+	changes := x.feed.Notifications(ctx)
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
 	for {

@@ -27,65 +27,60 @@ var (
 type Repository interface {
 	// Create stores new listings, at most 100, in a constant number of statements.
 	Create(ctx context.Context, ls []Listing) error
-	// Get returns the organization's listing in any state, or ErrJobNotFound. Inside a transaction the row is locked until its end.
-	Get(ctx context.Context, organizationID, id string) (Listing, error)
-	// OrganizationOf returns the organization of a listing in any state, or
-	// ErrJobNotFound. It is for operators, who act for every organization.
-	OrganizationOf(ctx context.Context, id string) (string, error)
-	// GetMany returns the organization's listings with the ids, each once and in
-	// any order, in one statement. Inside a transaction the rows are locked until
-	// its end.
-	GetMany(ctx context.Context, organizationID string, ids []string) ([]Listing, error)
-	// Save updates listings of one organization, at most 100, in a constant number
-	// of statements. If one has changed since it was read, the transaction
-	// (tx.Runner) runs again.
-	Save(ctx context.Context, organizationID string, ls []Listing) error
-	// Page returns a page of the organization's listings, the newest first, with
+	// ListByIDs returns the organization's listings with the ids in any state, each
+	// once and in any order, in one statement. Inside a transaction the rows are
+	// locked until its end.
+	ListByIDs(ctx context.Context, organizationID string, ids []string) ([]Listing, error)
+	// Update updates listings of one organization, at most 100, in a constant number
+	// of statements. If one has changed since it was read, the error is tx.ErrStale,
+	// with which the transaction runs again.
+	Update(ctx context.Context, organizationID string, ls []Listing) error
+	// List returns a page of the organization's listings, the newest first, with
 	// the status or, if it is empty, in every state. A foreign cursor is an Invalid
 	// fault of the field cursor. Descriptions, requirements and benefits may be
 	// left out.
-	Page(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error)
-	// Export calls fn with at most n of the listings of Page, after the cursor (""
-	// for the first), and returns the cursor after them, "" at the end. The argument
-	// of fn is valid until it returns. Export is fast for many listings.
-	Export(ctx context.Context, organizationID string, status Status, cursor string, n int, fn func(*Exported)) (next string, err error)
+	List(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error)
+	// ListForUpdate returns at most n of the organization's listings, the newest
+	// first, locked until the end of the transaction.
+	ListForUpdate(ctx context.Context, organizationID string, s Selection, n int) ([]Listing, error)
+	// ClaimExpired returns at most n listings, of every organization, that are Open
+	// although their deadline is not after now. They are locked until the end of the
+	// transaction, and concurrent callers get different ones.
+	ClaimExpired(ctx context.Context, now time.Time, n int) ([]Listing, error)
 	// CountByStatus counts the organization's listings by their status.
 	CountByStatus(ctx context.Context, organizationID string) (map[Status]int, error)
-	// Count returns the number of listings of all pages.
-	Count(ctx context.Context, organizationID string, status Status) (int, error)
-	// Public returns a listing that is public at now, or ErrNotFound.
-	Public(ctx context.Context, id string, now time.Time) (Listing, error)
-	// PublicMany returns the listings with the ids that are public at now, in any
-	// order.
-	PublicMany(ctx context.Context, ids []string, now time.Time) ([]Listing, error)
-	// PublicSummaries is PublicMany for lists. The long texts, questions and meta
-	// may be left out.
-	PublicSummaries(ctx context.Context, ids []string, now time.Time) ([]Listing, error)
-	// Titles returns the titles of the listings by id, in any state. Unknown ids are
-	// left out.
-	Titles(ctx context.Context, ids []string) (map[string]string, error)
-	// Briefs returns the listings with the ids, in any state and order, as of now.
+	// Export returns at most n of the listings of List, after the cursor ("" for the
+	// first), and the cursor after them, "" at the end. It is fast for many listings.
+	Export(ctx context.Context, organizationID string, status Status, cursor string, n int) (rows []Exported, next string, err error)
+}
+
+// Selection selects listings of an organization. Its zero value selects all.
+type Selection struct {
+	// Open selects listings that are Open.
+	Open bool
+	// NotCompany selects listings with another company name than this, if it is set.
+	NotCompany string
+	// Before selects listings that are older than this one, unless it is nil.
+	Before *Listing
+}
+
+// PublicRepository reads the listings of all organizations.
+type PublicRepository interface {
+	// ListPublic returns the listings with the ids that are public at now, in any
+	// order. Without texts the descriptions, requirements, benefits, questions and
+	// meta may be left out.
+	ListPublic(ctx context.Context, ids []string, now time.Time, texts bool) ([]Listing, error)
+	// ListBriefs returns the listings with the ids, in any state and order, as of now.
 	// Unknown ids are left out.
-	Briefs(ctx context.Context, ids []string, now time.Time) ([]Brief, error)
-	// ClosingBetween returns at most n Open listings whose deadline is after from,
-	// or at from with an id after fromID, and not after until, in that order.
-	ClosingBetween(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error)
-	// Expired returns up to n listings that are Open although their deadline
-	// is not after now. Inside a transaction they are locked until its end, and
-	// concurrent callers get different ones.
-	Expired(ctx context.Context, now time.Time, n int) ([]Listing, error)
-	// NotOf returns up to n listings of the organization, in any state, with another
-	// company name, locked until the end of the transaction: the newest first, and
-	// only those older than last unless it is nil.
-	NotOf(ctx context.Context, organizationID, company string, last *Listing, n int) ([]Listing, error)
-	// OpenOf returns up to n Open listings of the organization, locked until
-	// the transaction's end.
-	OpenOf(ctx context.Context, organizationID string, n int) ([]Listing, error)
+	ListBriefs(ctx context.Context, ids []string, now time.Time) ([]Brief, error)
+	// ListClosing returns at most n Open listings whose deadline is after from, or
+	// at from with an id after fromID, and not after until, in that order.
+	ListClosing(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error)
 }
 
 // Brief is a summary of a listing.
 type Brief struct {
-	ID, Title, Company, Location string
+	ID, OrganizationID, Title, Company, Location string
 	// Public reports whether the listing is public.
 	Public bool
 	// Deadline is zero for a listing without one.
@@ -99,35 +94,35 @@ type Loader interface {
 	// are recorded. A Load that fails may have stored some of the listings; another
 	// one of the same listings stores the rest.
 	Load(ctx context.Context, all iter.Seq[Listing], done func(n int)) error
-	// Remove deletes the listings of the organizations, with their views, and
+	// DeleteByOrganizations deletes the listings of the organizations, with their views, and
 	// returns their number. No events are recorded.
-	Remove(ctx context.Context, organizationIDs []string) (int, error)
+	DeleteByOrganizations(ctx context.Context, organizationIDs []string) (int, error)
 }
 
 // FeedPosition is a position in a Feed, opaque to its readers.
 type FeedPosition string
 
 // ErrFeedPosition reports a position from which a Feed cannot continue: it belongs
-// to another store, or the changes after it have been deleted. Read Open again.
+// to another store, or the changes after it have been deleted. Call ReadOpen again.
 var ErrFeedPosition = errors.New("the position is not in the listing feed")
 
 // Feed is what search indexes are built from and kept current by.
 type Feed interface {
-	// Open calls fn with every open listing, the newest first, and returns the
-	// position from which Since continues. A listing that changes meanwhile may
-	// be missing or outdated; Since then returns it, and perhaps others again.
-	Open(ctx context.Context, fn func(*Listing) error) (FeedPosition, error)
-	// Since returns the listings that were changed by transactions that were
+	// ReadOpen calls fn with every open listing, the newest first, and returns the
+	// position from which ListSince continues. A listing that changes meanwhile may
+	// be missing or outdated; ListSince then returns it, and perhaps others again.
+	ReadOpen(ctx context.Context, fn func(*Listing) error) (FeedPosition, error)
+	// ListSince returns the listings that were changed by transactions that were
 	// committed after the position, in their present state. It returns about n
 	// listings, more if one transaction has changed more. ErrFeedPosition if it
 	// cannot continue from the position.
-	Since(ctx context.Context, position FeedPosition, n int) (FeedBatch, error)
-	// Changes returns a channel that receives a value when Since may have news,
-	// also from other processes, until ctx is done. A value may be lost, so that
-	// readers also poll.
-	Changes(ctx context.Context) <-chan struct{}
-	// Restart ends all positions, so that every search index is built anew.
-	Restart(ctx context.Context) error
+	ListSince(ctx context.Context, position FeedPosition, n int) (FeedBatch, error)
+	// Notifications returns a channel that receives a value when ListSince may have
+	// news, also from other processes, until ctx is done. A value may be lost, so
+	// that readers also poll.
+	Notifications(ctx context.Context) <-chan struct{}
+	// Reset ends all positions, so that every search index is built anew.
+	Reset(ctx context.Context) error
 }
 
 // FeedChanges are the changes that a Feed returns; their time is that of the
@@ -160,6 +155,13 @@ type Gazetteer interface {
 type Organizations interface {
 	// CompanyName returns the name of the organization.
 	CompanyName(ctx context.Context, organizationID string) (string, error)
+}
+
+// Applications reads applications, which another module stores.
+type Applications interface {
+	// CountByListing counts the applications to the organization's listings with the
+	// ids. Listings without applications may be left out.
+	CountByListing(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error)
 }
 
 // Seekers reads jobseekers, whom another module stores.

@@ -14,7 +14,14 @@ func (s *Service) Detail(ctx context.Context, listingID string) (Listing, error)
 	if !ok {
 		return Listing{}, ErrNotFound
 	}
-	return s.Listings.Public(ctx, listingID, s.Clock.Now())
+	found, err := s.Public.ListPublic(ctx, []string{listingID}, s.Clock.Now(), true)
+	if err == nil && len(found) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Listing{}, err
+	}
+	return found[0], nil
 }
 
 // DetailFor is Detail. It also returns listings in every other state to members of

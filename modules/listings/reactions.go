@@ -25,7 +25,7 @@ func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.Organizatio
 			if err != nil {
 				return err
 			}
-			ls, err := s.Listings.NotOf(ctx, e.OrganizationID, company, last, MaxBatch)
+			ls, err := s.Listings.ListForUpdate(ctx, e.OrganizationID, Selection{NotCompany: company, Before: last}, MaxBatch)
 			if err != nil || len(ls) == 0 {
 				return err
 			}
@@ -36,7 +36,7 @@ func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.Organizatio
 				ls[i].Company = company
 				events = append(events, ls[i].settle(&before, now)...)
 			}
-			if err := s.Listings.Save(ctx, e.OrganizationID, ls); err != nil {
+			if err := s.Listings.Update(ctx, e.OrganizationID, ls); err != nil {
 				return err
 			}
 			// The organization has been renamed again. The handler of that event

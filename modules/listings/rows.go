@@ -61,11 +61,7 @@ func (s *Service) rows(ctx context.Context, q *question, hits []search.Hit) (map
 	if len(missing) == 0 {
 		return rows, nil
 	}
-	read := s.Listings.PublicSummaries
-	if q.Full {
-		read = s.Listings.PublicMany
-	}
-	found, err := read(ctx, missing, s.Clock.Now())
+	found, err := s.Public.ListPublic(ctx, missing, s.Clock.Now(), q.Full)
 	for i := range found {
 		l := &found[i]
 		if rows[l.ID] = l; !q.Full {

@@ -18,17 +18,19 @@ import (
 )
 
 // Needs are the collaborators and settings of a Service.
-type Needs struct {
+type Deps struct {
 	Tx       tx.Runner
 	Events   event.Recorder
 	Audit    audit.Recorder
 	Clock    clock.Clock
 	NewID    id.Source
 	Listings Repository
+	Public   PublicRepository
 	Engine   *Engine
 	// NewBatch returns a matcher for the documents.
 	NewBatch      func(docs []*search.Document) (search.Matcher, error)
 	Views         Views
+	Applications  Applications
 	Gazetteer     Gazetteer
 	Organizations Organizations
 	Seekers       Seekers
@@ -41,7 +43,7 @@ type Needs struct {
 
 // Service contains the use cases of the module.
 type Service struct {
-	Needs
+	Deps
 	visits    counter
 	searches  *bulkhead
 	summaries summaries
@@ -49,7 +51,7 @@ type Service struct {
 }
 
 // New returns a Service.
-func New(n Needs) *Service { return &Service{Needs: n, searches: newBulkhead(n)} }
+func New(d Deps) *Service { return &Service{Deps: d, searches: newBulkhead(d)} }
 
 // MaxBatch is the maximum number of items of a batch.
 const MaxBatch = 100
@@ -167,13 +169,25 @@ func (s *Service) Get(ctx context.Context, organizationID, listingID string) (Li
 	if !ok {
 		return Listing{}, ErrJobNotFound
 	}
-	return s.Listings.Get(ctx, organizationID, listingID)
+	return s.get(ctx, organizationID, listingID)
+}
+
+// get returns the organization's listing, or ErrJobNotFound.
+func (s *Service) get(ctx context.Context, organizationID, listingID string) (Listing, error) {
+	found, err := s.Listings.ListByIDs(ctx, organizationID, []string{listingID})
+	if err == nil && len(found) == 0 {
+		err = ErrJobNotFound
+	}
+	if err != nil {
+		return Listing{}, err
+	}
+	return found[0], nil
 }
 
 // List returns a page of the organization's listings, the newest first, with the
 // status or, if it is empty, in every state.
 func (s *Service) List(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error) {
-	return s.Listings.Page(ctx, organizationID, status, r)
+	return s.Listings.List(ctx, organizationID, status, r)
 }
 
 // Update updates the organization's listing.
@@ -215,7 +229,7 @@ func (s *Service) change(ctx context.Context, organizationID, listingID string, 
 	}
 	var out Listing
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		before, err := s.Listings.Get(ctx, organizationID, listingID)
+		before, err := s.get(ctx, organizationID, listingID)
 		if err != nil {
 			return err
 		}
@@ -224,7 +238,7 @@ func (s *Service) change(ctx context.Context, organizationID, listingID string, 
 			return err
 		}
 		events := l.settle(&before, now)
-		if err := s.Listings.Save(ctx, organizationID, []Listing{l}); err != nil {
+		if err := s.Listings.Update(ctx, organizationID, []Listing{l}); err != nil {
 			return err
 		}
 		out = l
@@ -249,7 +263,7 @@ func (s *Service) changeMany(ctx context.Context, organizationID string, ids []s
 		var found []Listing
 		if len(wanted) > 0 {
 			var err error
-			if found, err = s.Listings.GetMany(ctx, organizationID, wanted); err != nil {
+			if found, err = s.Listings.ListByIDs(ctx, organizationID, wanted); err != nil {
 				return err
 			}
 		}
@@ -283,7 +297,7 @@ func (s *Service) changeMany(ctx context.Context, organizationID string, ids []s
 		if len(save) == 0 {
 			return nil
 		}
-		if err := s.Listings.Save(ctx, organizationID, save); err != nil {
+		if err := s.Listings.Update(ctx, organizationID, save); err != nil {
 			return err
 		}
 		return s.record(ctx, events)
@@ -344,10 +358,14 @@ func (s *Service) moderate(ctx context.Context, listingID string, action audit.A
 		return l, ErrJobNotFound
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		organizationID, err := s.Listings.OrganizationOf(ctx, listingID)
+		found, err := s.Public.ListBriefs(ctx, []string{listingID}, s.Clock.Now())
 		if err != nil {
 			return err
 		}
+		if len(found) == 0 {
+			return ErrJobNotFound
+		}
+		organizationID := found[0].OrganizationID
 		if l, err = s.change(ctx, organizationID, listingID, fn); err != nil {
 			return err
 		}
@@ -377,7 +395,7 @@ func (s *Service) Duplicate(ctx context.Context, organizationID, listingID strin
 	}
 	var out Listing
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		source, err := s.Listings.Get(ctx, organizationID, listingID)
+		source, err := s.get(ctx, organizationID, listingID)
 		if err != nil {
 			return err
 		}

@@ -32,16 +32,16 @@ type Visit struct {
 
 // Views stores the number of views of listings.
 type Views interface {
-	// Count counts the visits, at most 500, that have not been counted: at most
+	// Add counts the visits, at most 500, that have not been counted: at most
 	// MaxVisitors of one listing, day and network, and none of an organization to
 	// its own listing. Visits of unknown listings are ignored.
-	Count(ctx context.Context, vs []Visit) error
-	// Salt returns the secret of the day, which all processes share. It stores
+	Add(ctx context.Context, vs []Visit) error
+	// GetOrCreateSalt returns the secret of the day, which all processes share. It stores
 	// fresh if there is none.
-	Salt(ctx context.Context, day, fresh string) (string, error)
-	// Of returns the numbers of views of the organization's listings by id, without
+	GetOrCreateSalt(ctx context.Context, day, fresh string) (string, error)
+	// Get returns the numbers of views of the organization's listings by id, without
 	// listings that have none, in one statement.
-	Of(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error)
+	Get(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error)
 }
 
 // KeepVisits is how long Visits are stored.
@@ -129,7 +129,7 @@ func (s *Service) countViews(ctx context.Context) error {
 	for batch := range slices.Chunk(waiting, visitsAtOnce) {
 		hidden, err := s.hide(ctx, batch)
 		if err == nil {
-			err = s.Views.Count(ctx, hidden)
+			err = s.Views.Add(ctx, hidden)
 		}
 		if err == nil {
 			waiting = waiting[len(batch):]
@@ -153,7 +153,7 @@ func (s *Service) hide(ctx context.Context, vs []Visit) ([]Visit, error) {
 		salt, known := salts[v.Day]
 		if !known {
 			var err error
-			if salt, err = s.Views.Salt(ctx, v.Day, rand.Text()); err != nil {
+			if salt, err = s.Views.GetOrCreateSalt(ctx, v.Day, rand.Text()); err != nil {
 				return nil, err
 			}
 			salts[v.Day] = salt

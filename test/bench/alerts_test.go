@@ -46,7 +46,7 @@ func BenchmarkAlerts(b *testing.B) {
 	before := heap()
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			fresh := listings.New(x.Needs)
+			fresh := listings.New(x.Deps)
 			x.measure(b, fresh)
 		}
 	})
@@ -71,8 +71,8 @@ func newAlertsBench(b *testing.B) *alertsBench {
 	clk := kit.NewClock()
 	s := stores.Postgres(b, clk)
 	x := &alertsBench{Storage: s, random: rand.New(rand.NewPCG(1, 2))}
-	x.Service = listings.New(listings.Needs{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings.Listings, Views: s.Listings.Views,
+	x.Service = listings.New(listings.Deps{
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings.Listings, Public: s.Listings.Public, Views: s.Listings.Views,
 		Engine: stores.Engine(b, s), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: employers{},
 	})
 	v, err := search.Load()

@@ -175,7 +175,7 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 	t.Run("a commit wakes whoever waits, until they stop waiting", func(t *testing.T) {
 		s, _ := fresh(t)
 		ctx, stop := context.WithCancel(t.Context())
-		one, two := s.Identity.Outbox.Wake(ctx), s.Identity.Outbox.Wake(t.Context())
+		one, two := s.Identity.Outbox.Notifications(ctx), s.Identity.Outbox.Notifications(t.Context())
 		record(t, s, event.JobCreated{JobID: "j"})
 		for _, c := range []<-chan struct{}{one, two} {
 			select {

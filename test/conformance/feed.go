@@ -42,21 +42,21 @@ func feedOpen(t *testing.T, b *board) {
 	}
 	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
 	var got []string
-	_, err := b.Listings.Feed.Open(t.Context(), func(l *listings.Listing) error {
+	_, err := b.Listings.Feed.ReadOpen(t.Context(), func(l *listings.Listing) error {
 		got = append(got, l.ID)
 		return nil
 	})
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	stop := errors.New("stop")
-	_, err = b.Listings.Feed.Open(t.Context(), func(*listings.Listing) error { return stop })
+	_, err = b.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return stop })
 	require.ErrorIs(t, err, stop)
 }
 
 // position returns the position at the end of the feed.
 func (b *board) position(t testing.TB) listings.FeedPosition {
 	t.Helper()
-	position, err := b.Listings.Feed.Open(t.Context(), func(*listings.Listing) error { return nil })
+	position, err := b.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
 	require.NoError(t, err)
 	_, position = b.drain(t, position, 100)
 	return position
@@ -68,7 +68,7 @@ func feedChanges(t *testing.T, b *board) {
 	created := b.post(t, listings.CreateInput{Title: "Midwife"})
 	err := b.svc.Archive(t.Context(), b.org, before.ID)
 	require.NoError(t, err)
-	batch, err := b.Listings.Feed.Since(t.Context(), position, 10)
+	batch, err := b.Listings.Feed.ListSince(t.Context(), position, 10)
 	require.NoError(t, err)
 	require.False(t, batch.More)
 	require.Empty(t, batch.Deleted)
@@ -77,12 +77,12 @@ func feedChanges(t *testing.T, b *board) {
 		state[l.ID] = l.Open
 	}
 	require.Equal(t, map[string]bool{before.ID: false, created.ID: true}, state)
-	again, err := b.Listings.Feed.Since(t.Context(), batch.Position, 10)
+	again, err := b.Listings.Feed.ListSince(t.Context(), batch.Position, 10)
 	require.NoError(t, err)
 	require.Empty(t, again.Listings)
-	_, err = b.Listings.Loader.Remove(t.Context(), []string{b.org})
+	_, err = b.Listings.Loader.DeleteByOrganizations(t.Context(), []string{b.org})
 	require.NoError(t, err)
-	removed, err := b.Listings.Feed.Since(t.Context(), again.Position, 10)
+	removed, err := b.Listings.Feed.ListSince(t.Context(), again.Position, 10)
 	require.NoError(t, err)
 	require.Empty(t, removed.Listings)
 	require.ElementsMatch(t, []string{before.ID, created.ID}, removed.Deleted)
@@ -96,7 +96,7 @@ func feedRollback(t *testing.T, b *board) {
 		require.NoError(t, err)
 		return undone
 	}), undone)
-	batch, err := b.Listings.Feed.Since(t.Context(), position, 10)
+	batch, err := b.Listings.Feed.ListSince(t.Context(), position, 10)
 	require.NoError(t, err)
 	require.Empty(t, batch.Listings)
 	require.Empty(t, batch.Deleted)
@@ -124,7 +124,7 @@ func feedLargeTransaction(t *testing.T, b *board) {
 func (b *board) drain(t testing.TB, position listings.FeedPosition, n int) (ids []string, end listings.FeedPosition) {
 	t.Helper()
 	for more := true; more; {
-		batch, err := b.Listings.Feed.Since(t.Context(), position, n)
+		batch, err := b.Listings.Feed.ListSince(t.Context(), position, n)
 		require.NoError(t, err)
 		for _, l := range batch.Listings {
 			ids = append(ids, l.ID)
@@ -173,7 +173,7 @@ func feedConcurrent(t *testing.T, b *board) {
 	done := make(chan struct{})
 	go func() { writers.Wait(); close(done) }()
 	for last := false; ; {
-		batch, err := b.Listings.Feed.Since(t.Context(), position, 7)
+		batch, err := b.Listings.Feed.ListSince(t.Context(), position, 7)
 		require.NoError(t, err)
 		for _, l := range batch.Listings {
 			got = append(got, l.ID)
@@ -196,7 +196,7 @@ func feedConcurrent(t *testing.T, b *board) {
 func feedPositions(t *testing.T, b *board) {
 	position := b.position(t)
 	for _, foreign := range []listings.FeedPosition{"", "x", "{}", `{"store":"another","fence":1}`} {
-		_, err := b.Listings.Feed.Since(t.Context(), foreign, 10)
+		_, err := b.Listings.Feed.ListSince(t.Context(), foreign, 10)
 		require.ErrorIs(t, err, listings.ErrFeedPosition, foreign)
 	}
 	for range 5 {
@@ -211,7 +211,7 @@ func feedPositions(t *testing.T, b *board) {
 		deleted += n
 		return err == nil && deleted == 5
 	}, 30*time.Second, 5*time.Millisecond)
-	_, err := b.Listings.Feed.Since(t.Context(), position, 10)
+	_, err := b.Listings.Feed.ListSince(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 	position = b.position(t)
 	err = b.svc.Archive(t.Context(), b.org, kept.ID)
@@ -225,23 +225,23 @@ func feedLoader(t *testing.T, b *board) {
 	position := b.position(t)
 	l.ID = stores.NewID()
 	require.NoError(t, b.Listings.Loader.Load(t.Context(), slices.Values([]listings.Listing{l}), func(int) {}))
-	_, err := b.Listings.Feed.Since(t.Context(), position, 10)
+	_, err := b.Listings.Feed.ListSince(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 }
 
 func feedRestart(t *testing.T, b *board) {
 	position := b.position(t)
-	require.NoError(t, b.Listings.Feed.Restart(t.Context()))
-	_, err := b.Listings.Feed.Since(t.Context(), position, 10)
+	require.NoError(t, b.Listings.Feed.Reset(t.Context()))
+	_, err := b.Listings.Feed.ListSince(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
-	_, err = b.Listings.Feed.Since(t.Context(), b.position(t), 10)
+	_, err = b.Listings.Feed.ListSince(t.Context(), b.position(t), 10)
 	require.NoError(t, err)
 }
 
 func feedSignal(t *testing.T, b *board) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	changes := b.Listings.Feed.Changes(ctx)
+	changes := b.Listings.Feed.Notifications(ctx)
 	b.post(t, listings.CreateInput{Title: "Nurse"})
 	select {
 	case <-changes:

@@ -168,7 +168,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		}
 		listening, stop := context.WithCancel(ctx)
 		defer stop()
-		wake := s.Identity.Outbox.Wake(listening)
+		wake := s.Identity.Outbox.Notifications(listening)
 
 		alone := newApplication(id(), id(), now)
 		require.NoError(t, apps.Add(ctx, alone, submitted(alone)))

@@ -79,12 +79,40 @@ func (b *board) HomeLocation(context.Context, string) (string, error) { return b
 func newBoard(t testing.TB, open func(t testing.TB, clk clock.Clock) adapters.Storage) *board {
 	clk := kit.NewClock()
 	b := &board{Storage: open(t, clk), clk: clk, org: stores.NewID(), company: "Northgate NHS Foundation Trust"}
-	b.svc = listings.New(listings.Needs{
+	b.svc = listings.New(listings.Deps{
 		Tx: b.Identity.Tx, Events: b.Identity.Events, Audit: b.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: b.Listings.Listings, Views: b.Listings.Views,
-		Engine: stores.Engine(t, b.Storage), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: b, Seekers: b,
+		Engine: stores.Engine(t, b.Storage), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: b, Seekers: b, Public: b.Listings.Public, Applications: b,
 		SearchTimeout: time.Minute, // of a machine that runs many tests
 	})
 	return b
+}
+
+// CountByListing implements listings.Applications.
+func (b *board) CountByListing(context.Context, string, []string) (map[string]int, error) {
+	return map[string]int{}, nil
+}
+
+// get returns the organization's listing, or listings.ErrJobNotFound.
+func (b *board) get(ctx context.Context, organizationID, id string) (listings.Listing, error) {
+	found, err := b.Listings.Listings.ListByIDs(ctx, organizationID, []string{id})
+	return only(found, err, listings.ErrJobNotFound)
+}
+
+// public returns the listing if it is public, or listings.ErrNotFound.
+func (b *board) public(ctx context.Context, id string) (listings.Listing, error) {
+	found, err := b.Listings.Public.ListPublic(ctx, []string{id}, b.clk.Now(), true)
+	return only(found, err, listings.ErrNotFound)
+}
+
+// only returns the only listing, or absent without any.
+func only(found []listings.Listing, err, absent error) (listings.Listing, error) {
+	if err != nil {
+		return listings.Listing{}, err
+	}
+	if len(found) == 0 {
+		return listings.Listing{}, absent
+	}
+	return found[0], nil
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -133,15 +161,15 @@ func sameListing(t testing.TB, want, got listings.Listing) {
 func listingReadsBack(t *testing.T, b *board) {
 	l := b.post(t, fullInput())
 	require.True(t, l.Open)
-	got, err := b.Listings.Listings.Get(t.Context(), b.org, l.ID)
+	got, err := b.get(t.Context(), b.org, l.ID)
 	require.NoError(t, err)
 	sameListing(t, l, got)
-	got, err = b.Listings.Listings.Public(t.Context(), l.ID, b.clk.Now())
+	got, err = b.public(t.Context(), l.ID)
 	require.NoError(t, err)
 	sameListing(t, l, got)
 
 	bare := b.post(t, listings.CreateInput{Title: "Bare", Status: ptr("draft")})
-	got, err = b.Listings.Listings.Get(t.Context(), b.org, bare.ID)
+	got, err = b.get(t.Context(), b.org, bare.ID)
 	require.NoError(t, err)
 	sameListing(t, bare, got)
 	require.Nil(t, got.PostedAt)
@@ -176,12 +204,12 @@ func listingSaves(t *testing.T, b *board) {
 func listingsAreOwned(t *testing.T, b *board) {
 	l := b.post(t, fullInput())
 	other := stores.NewID()
-	_, err := b.Listings.Listings.Get(t.Context(), other, l.ID)
+	_, err := b.get(t.Context(), other, l.ID)
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
-	many, err := b.Listings.Listings.GetMany(t.Context(), other, []string{l.ID})
+	many, err := b.Listings.Listings.ListByIDs(t.Context(), other, []string{l.ID})
 	require.NoError(t, err)
 	require.Empty(t, many)
-	own, err := b.Listings.Listings.Page(t.Context(), other, "", page.Request{Number: 1, Size: 10})
+	own, err := b.Listings.Listings.List(t.Context(), other, "", page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
 	require.Empty(t, own.Items)
 	require.Zero(t, own.Total)
@@ -189,13 +217,13 @@ func listingsAreOwned(t *testing.T, b *board) {
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	stolen, err := b.Listings.Listings.Get(ctx, b.org, l.ID)
+	stolen, err := b.get(ctx, b.org, l.ID)
 	require.NoError(t, err)
 	stolen.Title = "Mine now"
 	require.Error(t, b.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-		return b.Listings.Listings.Save(ctx, other, []listings.Listing{stolen})
+		return b.Listings.Listings.Update(ctx, other, []listings.Listing{stolen})
 	}))
-	got, err := b.Listings.Listings.Get(ctx, b.org, l.ID)
+	got, err := b.get(ctx, b.org, l.ID)
 	require.NoError(t, err)
 	sameListing(t, l, got)
 }
@@ -227,15 +255,15 @@ func listingBatchIsWhole(t *testing.T, b *board) {
 	tries := 0
 	require.NoError(t, b.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 		tries++
-		a, err := b.Listings.Listings.Get(ctx, b.org, one.ID)
+		a, err := b.get(ctx, b.org, one.ID)
 		require.NoError(t, err)
-		c, err := b.Listings.Listings.Get(ctx, b.org, two.ID)
+		c, err := b.get(ctx, b.org, two.ID)
 		require.NoError(t, err)
 		a.Title, c.Title = "One b", "Two b"
 		if tries == 1 {
 			c.Version--
 		}
-		return b.Listings.Listings.Save(ctx, b.org, []listings.Listing{a, c})
+		return b.Listings.Listings.Update(ctx, b.org, []listings.Listing{a, c})
 	}))
 	require.Equal(t, 2, tries)
 	got, err := b.svc.Get(t.Context(), b.org, one.ID)
@@ -246,21 +274,22 @@ func listingBatchIsWhole(t *testing.T, b *board) {
 func hiddenIsNotPublic(t *testing.T, b *board) {
 	l := b.post(t, fullInput())
 	b.events(t)
-	owner, err := b.Listings.Listings.OrganizationOf(t.Context(), l.ID)
+	briefs, err := b.Listings.Public.ListBriefs(t.Context(), []string{l.ID, stores.NewID()}, b.clk.Now())
 	require.NoError(t, err)
-	require.Equal(t, b.org, owner)
-	_, err = b.Listings.Listings.OrganizationOf(t.Context(), stores.NewID())
+	require.Len(t, briefs, 1)
+	require.Equal(t, b.org, briefs[0].OrganizationID)
+	_, err = b.svc.Hide(t.Context(), stores.NewID())
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 
 	public := func() bool {
-		_, err := b.Listings.Listings.Public(t.Context(), l.ID, b.clk.Now())
+		_, err := b.public(t.Context(), l.ID)
 		return err == nil && len(b.find(t, listings.FindInput{})) == 1
 	}
 	require.True(t, public())
 	hidden, err := b.svc.Hide(t.Context(), l.ID)
 	require.NoError(t, err)
 	require.False(t, public())
-	got, err := b.Listings.Listings.Get(t.Context(), b.org, l.ID)
+	got, err := b.get(t.Context(), b.org, l.ID)
 	require.NoError(t, err)
 	sameListing(t, hidden, got)
 	require.Equal(t, listings.Active, got.Status)
@@ -307,7 +336,7 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	var last *listings.Listing
 	var seen []string
 	for {
-		ls, err := b.Listings.Listings.NotOf(ctx, b.org, "Southgate Trust", last, 2)
+		ls, err := b.Listings.Listings.ListForUpdate(ctx, b.org, listings.Selection{NotCompany: "Southgate Trust", Before: last}, 2)
 		require.NoError(t, err)
 		if len(ls) == 0 {
 			break
@@ -325,14 +354,14 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
 	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "the world hears of what it can see")
 	for i, l := range posted {
-		got, err := b.Listings.Listings.Get(ctx, b.org, l.ID)
+		got, err := b.get(ctx, b.org, l.ID)
 		require.NoError(t, err)
 		require.Equal(t, "Southgate Trust", got.Company)
 		require.Equal(t, l.Title, got.Title)
 		require.Equal(t, i == 0, got.DeletedAt != nil)
 	}
 	require.Len(t, b.find(t, listings.FindInput{Text: "southgate"}), 4, "also who searches for it")
-	other, err := b.Listings.Listings.Get(ctx, foreign.OrganizationID, foreign.ID)
+	other, err := b.get(ctx, foreign.OrganizationID, foreign.ID)
 	require.NoError(t, err)
 	require.Equal(t, foreign.Company, other.Company)
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
@@ -342,7 +371,7 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	b.before, b.company = []string{"Eastgate Trust"}, "Westgate Trust"
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
 	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "the world hears of the newest name alone")
-	got, err := b.Listings.Listings.Get(ctx, b.org, posted[1].ID)
+	got, err := b.get(ctx, b.org, posted[1].ID)
 	require.NoError(t, err)
 	require.Equal(t, "Westgate Trust", got.Company)
 }

@@ -41,7 +41,7 @@ func publicIsPublic(t *testing.T, b *board) {
 	require.Equal(t, []string{"Short"}, seen())
 	b.clk.Advance(time.Hour)
 	require.Empty(t, seen(), "a deadline hides a listing before any sweep")
-	_, err = b.Listings.Listings.Public(t.Context(), stores.NewID(), b.clk.Now())
+	_, err = b.public(t.Context(), stores.NewID())
 	require.ErrorIs(t, err, listings.ErrNotFound)
 }
 
@@ -59,7 +59,7 @@ func ownListPages(t *testing.T, b *board) {
 	var got []string
 	r := page.Request{Number: 1, Size: 3}
 	for {
-		p, err := b.Listings.Listings.Page(t.Context(), b.org, "", r)
+		p, err := b.Listings.Listings.List(t.Context(), b.org, "", r)
 		require.NoError(t, err)
 		require.Equal(t, 7, p.Total)
 		for _, l := range p.Items {
@@ -70,21 +70,21 @@ func ownListPages(t *testing.T, b *board) {
 		}
 	}
 	require.Equal(t, want, got)
-	second, err := b.Listings.Listings.Page(t.Context(), b.org, "", page.Request{Number: 2, Size: 3})
+	second, err := b.Listings.Listings.List(t.Context(), b.org, "", page.Request{Number: 2, Size: 3})
 	require.NoError(t, err)
 	require.Equal(t, want[3], second.Items[0].Title)
-	drafts, err := b.Listings.Listings.Page(t.Context(), b.org, listings.Draft, page.Request{Number: 1, Size: 10})
+	drafts, err := b.Listings.Listings.List(t.Context(), b.org, listings.Draft, page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
 	require.Equal(t, 3, drafts.Total)
 	for status, want := range map[listings.Status]int{"": 7, listings.Draft: 3, listings.Archived: 0} {
-		n, err := b.Listings.Listings.Count(t.Context(), b.org, status)
+		n, err := b.svc.Table().Count(t.Context(), b.org, map[string]string{"status": string(status)})
 		require.NoError(t, err)
 		require.Equal(t, want, n, status)
 	}
-	n, err := b.Listings.Listings.Count(t.Context(), stores.NewID(), "")
+	n, err := b.svc.Table().Count(t.Context(), stores.NewID(), nil)
 	require.NoError(t, err)
 	require.Zero(t, n)
-	_, err = b.Listings.Listings.Page(t.Context(), b.org, "", page.Request{Number: 1, Size: 3, Cursor: "nonsense"})
+	_, err = b.Listings.Listings.List(t.Context(), b.org, "", page.Request{Number: 1, Size: 3, Cursor: "nonsense"})
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 }
 
@@ -97,7 +97,7 @@ func exportIsTheList(t *testing.T, b *board) {
 	last := b.post(t, fullInput())
 	b.clk.Advance(time.Second)
 	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
-	require.NoError(t, b.Listings.Views.Count(t.Context(), []listings.Visit{{Day: "2026-03-01", ListingID: first.ID, Visitor: "a"}}))
+	require.NoError(t, b.Listings.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-01", ListingID: first.ID, Visitor: "a"}}))
 	export := func(org, status string, n int) (rows []string) {
 		for cursor := ""; ; {
 			var page csvfile.Page
@@ -126,7 +126,7 @@ func exportIsTheList(t *testing.T, b *board) {
 	}
 	require.Len(t, export(b.org, "draft", 10), 1)
 	require.Empty(t, export(stores.NewID(), "", 10))
-	_, err := b.Listings.Listings.Export(t.Context(), b.org, "", "nonsense", 10, func(*listings.Exported) {})
+	_, _, err := b.Listings.Listings.Export(t.Context(), b.org, "", "nonsense", 10)
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 }
 
@@ -175,9 +175,9 @@ func briefsInEveryState(t *testing.T, b *board) {
 	}
 	until := b.clk.Now().Truncate(time.Second).Add(time.Hour)
 	want := map[string]listings.Brief{
-		a.ID: {ID: a.ID, Title: "A", Company: a.Company, Location: "Leeds", Public: true},
-		d.ID: {ID: d.ID, Title: "D", Company: d.Company},
-		e.ID: {ID: e.ID, Title: "E", Company: e.Company, Public: true, Deadline: until},
+		a.ID: {ID: a.ID, OrganizationID: b.org, Title: "A", Company: a.Company, Location: "Leeds", Public: true},
+		d.ID: {ID: d.ID, OrganizationID: b.org, Title: "D", Company: d.Company},
+		e.ID: {ID: e.ID, OrganizationID: b.org, Title: "E", Company: e.Company, Public: true, Deadline: until},
 	}
 	require.Equal(t, want, brief())
 	b.clk.Advance(time.Hour)

@@ -18,7 +18,7 @@ import (
 func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
 	seen := func(t *testing.T, b *board, ids ...string) map[string]int {
 		t.Helper()
-		of, err := b.Listings.Views.Of(t.Context(), b.org, ids)
+		of, err := b.Listings.Views.Get(t.Context(), b.org, ids)
 		require.NoError(t, err)
 		return of
 	}
@@ -30,10 +30,10 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 				{Day: "2026-03-01", ListingID: other, Visitor: "a"}, {Day: "2026-03-02", ListingID: one, Visitor: "a"},
 			}
 			for range 2 {
-				require.NoError(t, b.Listings.Views.Count(t.Context(), visits))
+				require.NoError(t, b.Listings.Views.Add(t.Context(), visits))
 			}
 			require.Equal(t, map[string]int{one: 3, other: 1}, seen(t, b, one, other))
-			require.NoError(t, b.Listings.Views.Count(t.Context(), []listings.Visit{{Day: "2026-03-02", ListingID: other, Visitor: "c"}}))
+			require.NoError(t, b.Listings.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-02", ListingID: other, Visitor: "c"}}))
 			require.Equal(t, map[string]int{other: 2}, seen(t, b, other))
 		},
 		"a network's visitors are limited for each listing and day": func(t *testing.T, b *board) {
@@ -44,7 +44,7 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 				for i := from; i < to; i++ {
 					vs = append(vs, listings.Visit{Day: day, ListingID: l, Visitor: fmt.Sprint(day, network, i), Network: network})
 				}
-				require.NoError(t, b.Listings.Views.Count(t.Context(), vs))
+				require.NoError(t, b.Listings.Views.Add(t.Context(), vs))
 			}
 			const most = listings.MaxVisitors
 			visit("2026-03-01", "a", 0, most-1)
@@ -58,13 +58,13 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		},
 		"an organization's own visits count for nothing, nor those to what is not there": func(t *testing.T, b *board) {
 			l, absent := b.post(t, listings.CreateInput{Title: "One"}).ID, stores.NewID()
-			require.NoError(t, b.Listings.Views.Count(t.Context(), []listings.Visit{
+			require.NoError(t, b.Listings.Views.Add(t.Context(), []listings.Visit{
 				{Day: "2026-03-01", ListingID: l, Visitor: "own", OrganizationID: b.org}, {Day: "2026-03-01", ListingID: absent, Visitor: "a"},
 			}))
 			require.Empty(t, seen(t, b, l, absent))
-			require.NoError(t, b.Listings.Views.Count(t.Context(), []listings.Visit{{Day: "2026-03-01", ListingID: l, Visitor: "other", OrganizationID: stores.NewID()}}))
+			require.NoError(t, b.Listings.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-01", ListingID: l, Visitor: "other", OrganizationID: stores.NewID()}}))
 			require.Equal(t, map[string]int{l: 1}, seen(t, b, l, absent))
-			of, err := b.Listings.Views.Of(t.Context(), stores.NewID(), []string{l})
+			of, err := b.Listings.Views.Get(t.Context(), stores.NewID(), []string{l})
 			require.NoError(t, err)
 			require.Empty(t, of, "another organization's")
 		},
@@ -80,7 +80,7 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 			var all sync.WaitGroup
 			failed := make([]error, 8)
 			for n := range failed {
-				all.Go(func() { failed[n] = b.Listings.Views.Count(t.Context(), visits) })
+				all.Go(func() { failed[n] = b.Listings.Views.Add(t.Context(), visits) })
 			}
 			all.Wait()
 			for _, err := range failed {
@@ -92,7 +92,7 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		},
 		"who was counted is forgotten, the count is not": func(t *testing.T, b *board) {
 			l := b.post(t, listings.CreateInput{Title: "One"}).ID
-			require.NoError(t, b.Listings.Views.Count(t.Context(), []listings.Visit{
+			require.NoError(t, b.Listings.Views.Add(t.Context(), []listings.Visit{
 				{Day: "2026-02-27", ListingID: l, Visitor: "a"}, {Day: "2026-02-28", ListingID: l, Visitor: "a"}, {Day: "2026-03-01", ListingID: l, Visitor: "a"},
 			}))
 			for _, want := range []int{1, 1, 0} {
@@ -103,18 +103,18 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 			require.Equal(t, map[string]int{l: 3}, seen(t, b, l))
 		},
 		"a day has one salt, for all who ask and until it is forgotten": func(t *testing.T, b *board) {
-			first, err := b.Listings.Views.Salt(t.Context(), "2026-02-28", "one")
+			first, err := b.Listings.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "one")
 			require.NoError(t, err)
 			require.Equal(t, "one", first)
-			again, err := b.Listings.Views.Salt(t.Context(), "2026-02-28", "two")
+			again, err := b.Listings.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "two")
 			require.NoError(t, err)
 			require.Equal(t, "one", again)
-			other, err := b.Listings.Views.Salt(t.Context(), "2026-03-01", "three")
+			other, err := b.Listings.Views.GetOrCreateSalt(t.Context(), "2026-03-01", "three")
 			require.NoError(t, err)
 			require.Equal(t, "three", other)
 			_, err = b.Listings.Retention.DeleteBefore(t.Context(), listings.Visits, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 10)
 			require.NoError(t, err)
-			gone, err := b.Listings.Views.Salt(t.Context(), "2026-02-28", "four")
+			gone, err := b.Listings.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "four")
 			require.NoError(t, err)
 			require.Equal(t, "four", gone)
 		},

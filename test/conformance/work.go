@@ -30,7 +30,7 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		var running sync.WaitGroup
 		running.Go(func() { _ = r.Work(ctx) })
 		running.Go(func() {
-			wake := s.Identity.Outbox.Wake(ctx)
+			wake := s.Identity.Outbox.Notifications(ctx)
 			for ctx.Err() == nil {
 				_ = r.Sweep(ctx)
 				select {

@@ -88,8 +88,8 @@ func (o organizations) CompanyName(_ context.Context, id string) (string, error)
 func newListings(t *testing.T, companies organizations) *listings.Service {
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
-	return listings.New(listings.Needs{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings.Listings, Views: s.Listings.Views,
+	return listings.New(listings.Deps{
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings.Listings, Public: s.Listings.Public, Views: s.Listings.Views,
 		Engine: stores.Engine(t, s), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: companies, Seekers: seekers{},
 	})
 }
