@@ -83,25 +83,25 @@ func (d EmailUndos) Get(ctx context.Context, userID string, changedAt time.Time)
 // Find implements identity.EmailUndos.
 func (d EmailUndos) Find(ctx context.Context, userID, emailKey string, now time.Time) (identity.EmailUndo, error) {
 	var r emailUndoRow
-	err := d.locked(ctx).Where("email_key = ? AND user_id = ? AND expires_at > ?", emailKey, userID, d.dialect.moment(now)).Order("changed_at").Take(&r).Error
+	err := d.locked(ctx).Where("email_key = ? AND user_id = ? AND expires_at > ?", emailKey, userID, d.dialect.Typed(now, "timestamptz")).Order("changed_at").Take(&r).Error
 	return r.undo(), orNotFound(err, identity.ErrNoEmailChange)
 }
 
 // Reserved implements identity.EmailUndos.
 func (d EmailUndos) Reserved(ctx context.Context, emailKey, userID string, now time.Time) (bool, error) {
 	var found bool
-	err := d.q(ctx).Raw("SELECT EXISTS (SELECT 1 FROM email_undos WHERE email_key = ? AND user_id <> ? AND expires_at > ?)", emailKey, userID, d.dialect.moment(now)).Scan(&found).Error
+	err := d.q(ctx).Raw("SELECT EXISTS (SELECT 1 FROM email_undos WHERE email_key = ? AND user_id <> ? AND expires_at > ?)", emailKey, userID, d.dialect.Typed(now, "timestamptz")).Scan(&found).Error
 	return found, wrap(err)
 }
 
 // DeleteSince implements identity.EmailUndos.
 func (d EmailUndos) DeleteSince(ctx context.Context, userID string, since time.Time) error {
-	return wrap(d.q(ctx).Exec("DELETE FROM email_undos WHERE user_id = ? AND changed_at >= ?", userID, d.dialect.moment(since)).Error)
+	return wrap(d.q(ctx).Exec("DELETE FROM email_undos WHERE user_id = ? AND changed_at >= ?", userID, d.dialect.Typed(since, "timestamptz")).Error)
 }
 
 // DeleteBefore implements identity.EmailUndos.
 func (d EmailUndos) DeleteBefore(ctx context.Context, before time.Time, n int) (int, error) {
-	res := d.q(ctx).Exec("DELETE FROM email_undos WHERE (user_id, changed_at) IN (SELECT user_id, changed_at FROM email_undos WHERE expires_at < ? ORDER BY expires_at LIMIT ?)", d.dialect.moment(before), n)
+	res := d.q(ctx).Exec("DELETE FROM email_undos WHERE (user_id, changed_at) IN (SELECT user_id, changed_at FROM email_undos WHERE expires_at < ? ORDER BY expires_at LIMIT ?)", d.dialect.Typed(before, "timestamptz"), n)
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
@@ -210,7 +210,7 @@ func (d Organizations) forgetUninvited(ctx context.Context, ids []string) error 
 	if len(ids) == 0 {
 		return nil
 	}
-	return wrap(d.q(ctx).Exec(`DELETE FROM users WHERE ? AND status = 'invited' AND NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id)`, d.dialect.among(ids)).Error)
+	return wrap(d.q(ctx).Exec(`DELETE FROM users WHERE ? AND status = 'invited' AND NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id)`, d.dialect.In("id", ids)).Error)
 }
 
 // EmployerSettings stores what people on the employers' side have set.

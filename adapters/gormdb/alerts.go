@@ -101,7 +101,7 @@ func (d SavedSearches) SetResolved(ctx context.Context, resolved map[string]stri
 		args = append(args, id, resolved[id])
 	}
 	return wrap(d.unprepared(ctx).Exec("UPDATE saved_searches SET resolved_query = CASE id"+strings.Repeat(" WHEN ? THEN ?", len(ids))+" END WHERE ?",
-		append(args, d.dialect.among(ids))...).Error)
+		append(args, d.dialect.In("id", ids))...).Error)
 }
 
 // Alerts stores what is between new listings and the users who wait for them.
@@ -116,7 +116,7 @@ func (d Alerts) Collect(ctx context.Context, listingID string) error {
 // Claim implements jobseeker.Alerts.
 func (d Alerts) Claim(ctx context.Context, n int, now, until time.Time) (ids []string, err error) {
 	err = d.q(ctx).Raw(`UPDATE alert_listings SET claimed_until = ? WHERE listing_id `+
-		d.dialect.oneOf(`SELECT listing_id FROM alert_listings WHERE claimed_until <= ? ORDER BY claimed_until, listing_id LIMIT ? `+d.dialect.skipLocked())+
+		d.dialect.InQuery(`SELECT listing_id FROM alert_listings WHERE claimed_until <= ? ORDER BY claimed_until, listing_id LIMIT ? `+d.skipLocked())+
 		` RETURNING listing_id`, until, now, n).Scan(&ids).Error
 	return ids, wrap(err)
 }

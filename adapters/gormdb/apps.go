@@ -128,7 +128,7 @@ func (d Apps) Delete(ctx context.Context, ownerID, id string) error {
 // Owners implements integrations.Apps.
 func (d Apps) Owners(ctx context.Context, ids []string) (map[string]string, error) {
 	var rows []appRow
-	err := d.q(ctx).Select("id", "owner_id").Where("?", d.dialect.among(ids)).Find(&rows).Error
+	err := d.q(ctx).Select("id", "owner_id").Where("?", d.dialect.In("id", ids)).Find(&rows).Error
 	out := make(map[string]string, len(rows))
 	for _, r := range rows {
 		out[r.ID] = r.OwnerID
@@ -152,8 +152,8 @@ func (apiKeyRow) TableName() string { return "api_keys" }
 // AddKey implements integrations.Apps.
 func (d Apps) AddKey(ctx context.Context, ownerID string, k integrations.Key) error {
 	res := d.q(ctx).Exec(`INSERT INTO api_keys (id, app_id, name, prefix, hash, created_at)
-		SELECT `+d.dialect.uuid("?")+`, id, ?, ?, ?, ? FROM apps WHERE id = ? AND owner_id = ?`,
-		k.ID, k.Name, k.Prefix, k.Hash, d.dialect.moment(k.CreatedAt), k.AppID, ownerID)
+		SELECT `+d.uuid("?")+`, id, ?, ?, ?, ? FROM apps WHERE id = ? AND owner_id = ?`,
+		k.ID, k.Name, k.Prefix, k.Hash, d.dialect.Typed(k.CreatedAt, "timestamptz"), k.AppID, ownerID)
 	return one(res, integrations.ErrAppNotFound)
 }
 
@@ -201,9 +201,9 @@ func (d Apps) Used(ctx context.Context, at map[string]time.Time) error {
 	}
 	var args []any
 	for _, id := range slices.Sorted(maps.Keys(at)) { // in one order, so that two processes do not wait for each other
-		args = append(args, id, d.dialect.moment(at[id]))
+		args = append(args, id, d.dialect.Typed(at[id], "timestamptz"))
 	}
-	return wrap(d.unprepared(ctx).Exec("UPDATE api_keys SET last_used_at = v.column2 FROM (VALUES "+tuples(len(at), "("+d.dialect.uuid("?")+", ?)")+
+	return wrap(d.unprepared(ctx).Exec("UPDATE api_keys SET last_used_at = v.column2 FROM (VALUES "+tuples(len(at), "("+d.uuid("?")+", ?)")+
 		") AS v WHERE api_keys.id = v.column1 AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < v.column2)", args...).Error)
 }
 

@@ -69,7 +69,7 @@ func (d Bookmarks) Count(ctx context.Context, userID string) (n int, err error) 
 // Among implements jobseeker.Bookmarks.
 func (d Bookmarks) Among(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	var found []string
-	err := d.q(ctx).Raw("SELECT listing_id FROM bookmarks WHERE user_id = ? AND ?", userID, d.dialect.columnAmong("listing_id", listingIDs)).Scan(&found).Error
+	err := d.q(ctx).Raw("SELECT listing_id FROM bookmarks WHERE user_id = ? AND ?", userID, d.dialect.In("listing_id", listingIDs)).Scan(&found).Error
 	out := make(map[string]bool, len(found))
 	for _, id := range found {
 		out[id] = true
@@ -93,13 +93,13 @@ func (d Bookmarks) Delete(ctx context.Context, userID, id string) error {
 func (d Bookmarks) Untold(ctx context.Context, listingIDs []string, n int) ([]jobseeker.Bookmark, error) {
 	var rows []bookmarkRow
 	// In one order, so that two runs do not wait for each other.
-	err := d.locked(ctx).Where("? AND NOT deadline_told", d.dialect.columnAmong("listing_id", listingIDs)).Order("listing_id, id").Limit(n).Find(&rows).Error
+	err := d.locked(ctx).Where("? AND NOT deadline_told", d.dialect.In("listing_id", listingIDs)).Order("listing_id, id").Limit(n).Find(&rows).Error
 	return bookmarksOf(rows), wrap(err)
 }
 
 // Told implements jobseeker.Bookmarks.
 func (d Bookmarks) Told(ctx context.Context, ids []string) error {
-	return wrap(d.q(ctx).Exec("UPDATE bookmarks SET deadline_told = TRUE WHERE ?", d.dialect.among(ids)).Error)
+	return wrap(d.q(ctx).Exec("UPDATE bookmarks SET deadline_told = TRUE WHERE ?", d.dialect.In("id", ids)).Error)
 }
 
 // Dismissals stores what users do not want to be recommended.
@@ -126,7 +126,7 @@ func (d Dismissals) Add(ctx context.Context, userID, listingID string, at time.T
 
 // Among implements jobseeker.Dismissals.
 func (d Dismissals) Among(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
-	return d.idSet(ctx, "SELECT listing_id FROM dismissals WHERE user_id = ? AND ?", userID, d.dialect.columnAmong("listing_id", listingIDs))
+	return d.idSet(ctx, "SELECT listing_id FROM dismissals WHERE user_id = ? AND ?", userID, d.dialect.In("listing_id", listingIDs))
 }
 
 // Delete implements jobseeker.Dismissals.

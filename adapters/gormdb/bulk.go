@@ -80,8 +80,8 @@ func (d Listings) DeleteByOrganizations(ctx context.Context, organizationIDs []s
 					return err
 				}
 				return wrap(firstError(
-					d.unprepared(ctx).Exec("DELETE FROM listing_views WHERE ?", d.dialect.columnAmong("listing_id", ids)).Error,
-					d.unprepared(ctx).Exec("DELETE FROM listings WHERE ?", d.dialect.among(ids)).Error))
+					d.unprepared(ctx).Exec("DELETE FROM listing_views WHERE ?", d.dialect.In("listing_id", ids)).Error,
+					d.unprepared(ctx).Exec("DELETE FROM listings WHERE ?", d.dialect.In("id", ids)).Error))
 			})
 			if err != nil {
 				return removed, err

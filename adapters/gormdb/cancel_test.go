@@ -21,7 +21,7 @@ func TestQuery_ContextEnds_DatabaseStops(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
 			start := time.Now()
-			err := db.each(ctx, endless, nil, func(scanning) error { return nil })
+			err := db.each(ctx, endless, nil, func(Rows) error { return nil })
 			require.Equal(t, fault.Unavailable, fault.KindOf(err), "%v", err)
 			require.Less(t, time.Since(start), 5*time.Second)
 			if db.pg() {

@@ -19,39 +19,34 @@ import (
 // the one before it, which may be about to end and has that long for it.
 const handover = 30 * time.Second
 
-// Claim makes this the one process that serves the database, until Close. Any
-// number may serve one in Postgres.
+// Claim implements SingleProcess.
 //
-// What is locked is a file beside the database's, so that operators' commands
-// are not kept out, and by the driver itself, which knows how on every system.
-// The lock is the system's: it ends with the process, however that ends.
-func (db *DB) Claim(ctx context.Context) error {
-	if db.pg() {
-		return nil
-	}
-	path := db.path
+// What is locked is a file beside that of the database, so that operators' commands
+// are not excluded, and by the driver itself, which knows how on every system. The
+// lock belongs to the system: it ends with the process, however that ends.
+func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err error) {
+	path := sqlitePath(db.url)
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
 	path += "-serve"
-	// Never one that is there: see likeDatabase.
+	// Never one that is there: see copyPermissions.
 	if file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err == nil {
 		_ = file.Close()
 	}
 	pool, err := sqlitedriver.Open("file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(0)&modeof=" + strings.ReplaceAll(url.QueryEscape(path), "+", "%20"))
 	if err != nil {
-		return fmt.Errorf("the file %s: %w", path, err)
+		return nil, fmt.Errorf("the file %s: %w", path, err)
 	}
 	held, err := db.hold(ctx, pool)
 	if err != nil {
 		err = errors.Join(err, pool.Close())
 		if errors.Is(err, sqlite3.BUSY) {
-			return fmt.Errorf("another `locum serve` has this database; of SQLite one process serves at a time: end that one, or use postgres://…")
+			return nil, fmt.Errorf("another `locum serve` has this database; of SQLite one process serves at a time: end that one, or use postgres://…")
 		}
-		return fmt.Errorf("the file %s: %w", path, err)
+		return nil, fmt.Errorf("the file %s: %w", path, err)
 	}
-	db.release = func() error { return errors.Join(held.Close(), pool.Close()) }
-	return nil
+	return func() error { return errors.Join(held.Close(), pool.Close()) }, nil
 }
 
 // hold takes the lock at once, or when the process that has it ends soon.
@@ -62,7 +57,7 @@ func (db *DB) hold(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	}
 	_, err = conn.ExecContext(ctx, "BEGIN EXCLUSIVE")
 	if errors.Is(err, sqlite3.BUSY) {
-		db.log.Warn("another process serves this database, waiting for its end", "database", db.path, "within", handover.String())
+		db.log.Warn("another process serves this database, waiting for its end", "database", sqlitePath(db.url), "within", handover.String())
 		if _, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", handover.Milliseconds())); err == nil {
 			_, err = conn.ExecContext(ctx, "BEGIN EXCLUSIVE")
 		}

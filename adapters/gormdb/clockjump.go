@@ -51,7 +51,7 @@ func (db *DB) releaseFuture(ctx context.Context, now time.Time, retries bool) er
 		q := db.q(ctx)
 		return wrap(firstError(
 			q.Exec("UPDATE tasks SET due_at = ?, run_at = CASE WHEN run_at > ? THEN ? ELSE run_at END WHERE ended_at IS NULL AND due_at > ? AND ("+work+" OR state = 'running' AND due_at > ?)",
-				now, now, db.dialect.moment(now), ahead, ahead, lease).Error,
+				now, now, db.dialect.Typed(now, "timestamptz"), ahead, ahead, lease).Error,
 			q.Exec("UPDATE outbox SET claimed_until = NULL WHERE sent_at IS NULL AND claimed_until > ?", lease).Error,
 			q.Exec("UPDATE alert_listings SET claimed_until = ? WHERE claimed_until > ?", now, lease).Error,
 			q.Exec("UPDATE webhook_endpoints SET leased_until = NULL WHERE leased_until > ?", lease).Error,

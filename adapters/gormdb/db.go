@@ -1,9 +1,9 @@
-// Package gormdb stores everything in Postgres or SQLite through GORM, in one
-// code path: what the two databases write differently is in dialect.go, and
-// the few statements that one of them cannot say stand beside each other.
+// Package gormdb stores the modules in relational databases through GORM. What the
+// databases do differently is in their Dialect.
 package gormdb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -24,24 +24,20 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// DB is an open database: the tx.Runner, and what every repository is built on.
+// DB is an open database: the tx.Runner, and what every repository is based on.
 type DB struct {
-	gorm    *gorm.DB
-	sql     *sql.DB
-	dialect dialect
-	path    string // of a SQLite file
-	clock   clock.Clock
-	newID   id.Source
-	log     *slog.Logger
-	bell    *bell
-	// writer is what writes. SQLite has one writer at a time: its pool has one
-	// connection, for whose turn the others wait, and the connections that read
-	// cannot write. SQLite itself would let all of them ask again and again, and
-	// refuse whoever has bad luck for 5 s.
+	gorm     *gorm.DB
+	sql      *sql.DB
+	dialect  Dialect
+	url      string
+	clock    clock.Clock
+	newID    id.Source
+	log      *slog.Logger
+	notifier *notifier
+	// writer is for all writes. It is another pool than gorm only if the database has
+	// one writer at a time.
 	writer *gorm.DB
-	// queue is another pool of Postgres with settings of its own (queueSettings).
-	queue *gorm.DB
-	more  []*sql.DB
+	pools  []*sql.DB
 	// release ends what Claim has begun.
 	release func() error
 	watch   clockWatch
@@ -54,67 +50,54 @@ type Options struct {
 	Clock clock.Clock
 	NewID id.Source
 	Log   *slog.Logger
+	// MaxConnections is the most connections to a database server, 10 if it is zero.
+	MaxConnections int
 }
 
-// OpenDB opens the database that the URL names: sqlite:PATH or postgres://….
-// It does not connect: a database that is away is noticed, and waited for, by
-// whoever uses it.
-func OpenDB(url string, o Options) (*DB, error) {
-	d, err := dialectOf(url)
+func (o Options) connections() int { return cmp.Or(o.MaxConnections, 10) }
+
+// OpenDB opens a database without connecting: one that is unavailable is noticed by
+// its users, who wait for it.
+func OpenDB(d Dialect, url string, o Options) (*DB, error) {
+	pools, err := d.Open(url, o)
 	if err != nil {
 		return nil, err
 	}
-	pool, err := d.open(url)
-	if err != nil {
-		return nil, err
+	db := &DB{sql: pools.Primary, dialect: d, url: url, clock: o.Clock, newID: o.NewID, log: o.Log, pools: []*sql.DB{pools.Primary}}
+	if db.gorm, err = db.openGORM(pools.Primary); err != nil {
+		return nil, errors.Join(err, db.closePools())
 	}
-	options := gorm.Config{
+	db.writer = db.gorm
+	if pools.Writer != nil {
+		db.pools = append(db.pools, pools.Writer)
+		if db.writer, err = db.openGORM(pools.Writer); err == nil {
+			err = db.separateWrites(pools.Writer)
+		}
+		if err != nil {
+			return nil, errors.Join(err, db.closePools())
+		}
+	}
+	db.notifier = newNotifier(db)
+	return db, nil
+}
+
+func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
+	return gorm.Open(translator{db.dialect.Dialector(pool), db.dialect}, &gorm.Config{
 		QueryFields:            true, // SELECT * costs lists 2.6 times as much
-		PrepareStmt:            d == sqlite,
+		PrepareStmt:            db.dialect.PreparesStatements(),
 		PrepareStmtMaxSize:     256, // a batch has a statement of its own for each number of items
 		SkipDefaultTransaction: true,
 		TranslateError:         true,
 		DisableAutomaticPing:   true,
 		Logger:                 logger.Discard,
-		NowFunc:                o.Clock.Now,
-	}
-	g, err := gorm.Open(d.dialector(pool), &options)
-	if err != nil {
-		return nil, errors.Join(err, pool.Close())
-	}
-	db := &DB{gorm: g, sql: pool, dialect: d, path: strings.TrimPrefix(url, "sqlite:"), clock: o.Clock, newID: o.NewID, log: o.Log}
-	if err := db.openMore(url, options); err != nil {
-		return nil, errors.Join(err, db.closePools())
-	}
-	db.bell = newBell(db)
-	return db, nil
+		NowFunc:                db.clock.Now,
+	})
 }
 
-// openMore opens the pools beside the first.
-func (db *DB) openMore(url string, options gorm.Config) error {
-	db.writer, db.queue = db.gorm, db.gorm
-	another := func(as **gorm.DB, open func() (*sql.DB, error)) error {
-		pool, err := open()
-		if err != nil {
-			return err
-		}
-		db.more = append(db.more, pool)
-		*as, err = gorm.Open(db.dialect.dialector(pool), &options)
-		return err
-	}
-	if db.pg() {
-		return another(&db.queue, func() (*sql.DB, error) { return openPostgres(url, queueSettings, queueConnections) })
-	}
-	if err := another(&db.writer, func() (*sql.DB, error) { return db.dialect.openWriter(url) }); err != nil {
-		return err
-	}
-	return db.writesApart(db.more[0])
-}
-
-// writesApart leads what writes outside of a transaction to the writer's pool.
-// It goes unprepared: who waits for GORM to prepare a statement for another
-// caller fails when that caller is called off.
-func (db *DB) writesApart(pool *sql.DB) error {
+// separateWrites uses the writer's pool for writes outside of a transaction. They
+// are not prepared: a caller that waits for GORM to prepare a statement for another
+// caller fails when that one is cancelled.
+func (db *DB) separateWrites(pool *sql.DB) error {
 	away := func(q *gorm.DB) { q.Statement.ConnPool = pool }
 	awayIfItWrites := func(q *gorm.DB) {
 		switch verb, _, _ := strings.Cut(q.Statement.SQL.String(), " "); verb {
@@ -129,9 +112,9 @@ func (db *DB) writesApart(pool *sql.DB) error {
 		on.Row().Before("*").Register(name, awayIfItWrites), on.Query().Before("*").Register(name, awayIfItWrites))
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (db *DB) Close() error {
-	db.bell.close()
+	db.notifier.close()
 	err := db.closePools()
 	if db.release != nil {
 		err = errors.Join(err, db.release())
@@ -139,34 +122,40 @@ func (db *DB) Close() error {
 	return err
 }
 
-func (db *DB) closePools() error {
-	err := db.sql.Close()
-	for _, pool := range db.more {
+func (db *DB) closePools() (err error) {
+	for _, pool := range db.pools {
 		err = errors.Join(err, pool.Close())
 	}
 	return err
 }
 
-// Ping checks that every pool reaches the database and that it takes a write.
-func (db *DB) Ping(ctx context.Context) error {
-	for _, pool := range append([]*sql.DB{db.sql}, db.more...) {
-		if err := pool.PingContext(ctx); err != nil {
-			return db.pingError(err)
-		}
+// Claim makes this process the one that serves the database, until Close, if one
+// process at a time may.
+func (db *DB) Claim(ctx context.Context) (err error) {
+	if single, ok := db.dialect.(SingleProcess); ok {
+		db.release, err = single.Claim(ctx, db)
 	}
-	return db.pingError(db.writer.WithContext(ctx).Exec("UPDATE storage_probe SET probed_at = ?", db.clock.Now()).Error)
+	return err
 }
 
-// pingError ignores the wait for SQLite's one writer, which a long write of this
+// Ping checks that every pool reaches the database and that it accepts a write.
+func (db *DB) Ping(ctx context.Context) error {
+	for _, pool := range db.pools {
+		if err := pool.PingContext(ctx); err != nil {
+			return db.pingError(markUnavailable(db.dialect, err))
+		}
+	}
+	return db.pingError(db.writer.WithContext(ctx).Table("storage_probe").Where("1 = 1").Update("probed_at", db.clock.Now()).Error)
+}
+
+// pingError ignores the wait for the writer of SQLite, which a long write of this
 // process makes longer than a probe lasts.
 func (db *DB) pingError(err error) error {
-	if !db.pg() && errors.Is(err, context.DeadlineExceeded) {
+	if !db.dialect.Locks() && errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}
 	return wrap(err)
 }
-
-func (db *DB) pg() bool { return db.dialect == postgres }
 
 // transaction is what travels in the context of a tx.Do.
 type transaction struct {
@@ -205,34 +194,62 @@ func unprepared(q *gorm.DB) *gorm.DB {
 	return q
 }
 
-// locked is q for reading rows that the same transaction is about to change:
-// they stay locked until its end. SQLite's immediate transactions are alone
-// anyway.
+// locked is q for reading rows that the same transaction is about to change: they
+// stay locked until its end.
 func (db *DB) locked(ctx context.Context) *gorm.DB {
 	q := db.q(ctx)
-	if db.pg() && db.current(ctx) != nil {
+	if db.dialect.Locks() && db.current(ctx) != nil {
 		return q.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate})
 	}
 	return q
 }
 
-// turn makes the transactions that name the same thing take turns until their
-// ends, where rows that are not there yet cannot be locked. SQLite's immediate
-// transactions do anyway.
-func (db *DB) turn(ctx context.Context, name string) error {
-	if !db.pg() || db.current(ctx) == nil {
-		return nil
-	}
-	return wrap(db.q(ctx).Exec("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", name).Error)
+// unlocked is locked for rows that no other transaction has locked; locked ones are
+// skipped.
+func (db *DB) unlocked(ctx context.Context) *gorm.DB {
+	return db.skipLockedRows(db.q(ctx))
 }
 
-// aside is q for the queue's own bookkeeping, which is one statement each and
-// may be lost with the server's last moments (see queueSettings).
-func (db *DB) aside(ctx context.Context) *gorm.DB {
-	if db.current(ctx) != nil {
-		return db.unprepared(ctx)
+func (db *DB) skipLockedRows(q *gorm.DB) *gorm.DB {
+	if db.dialect.Locks() {
+		return q.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked})
 	}
-	return unprepared(db.queue.WithContext(ctx))
+	return q
+}
+
+// withAdvisoryLock makes the transactions that name the same lock take turns until
+// their ends, where rows that do not exist yet cannot be locked.
+func (db *DB) withAdvisoryLock(ctx context.Context, name string) error {
+	statement := db.dialect.AdvisoryLock()
+	if statement == "" || db.current(ctx) == nil {
+		return nil
+	}
+	return wrap(db.q(ctx).Exec(statement, name).Error)
+}
+
+// QueueSettings is implemented by dialects with settings for the transactions that
+// claim, start and finish tasks and events. If the server crashes, the last of them
+// may be lost, and the work is done again, as if the worker had crashed: they do
+// not wait for the disk.
+type QueueSettings interface {
+	// QueueSettings returns a statement that makes the settings for the current
+	// transaction.
+	QueueSettings() string
+}
+
+// inQueue runs fn in a transaction with a handle for the tables of events and tasks.
+func (db *DB) inQueue(ctx context.Context, fn func(q *gorm.DB) error) error {
+	if db.current(ctx) != nil {
+		return wrap(fn(db.unprepared(ctx)))
+	}
+	return wrap(db.writer.WithContext(ctx).Transaction(func(q *gorm.DB) error {
+		if tuned, ok := db.dialect.(QueueSettings); ok {
+			if err := q.Exec(tuned.QueueSettings()).Error; err != nil {
+				return err
+			}
+		}
+		return fn(unprepared(q))
+	}))
 }
 
 // maxTries bounds how often a transaction that lost a race is run again.
@@ -250,15 +267,15 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 				db.listingChanges.Add(1)
 			}
 			if t.recorded {
-				db.bell.ring()
+				db.notifier.notify()
 			}
 			return nil
 		}
-		if !lostRace(err) {
+		if !db.retry(err) {
 			return err
 		}
 		if try == maxTries {
-			return fault.ErrUnavailable.WithCause(err).WithReason(busy).WithRetryAfter(time.Second)
+			return fault.ErrUnavailable.WithCause(err).WithReason(string(Busy)).WithRetryAfter(time.Second)
 		}
 		pause := time.NewTimer(time.Duration(rand.Int64N(int64(min(try, 6)) * int64(5*time.Millisecond)))) //nolint:gosec // jitter needs no secrecy
 		select {
@@ -293,7 +310,7 @@ func (db *DB) recorded(ctx context.Context) {
 	if t := db.current(ctx); t != nil {
 		t.recorded = true
 	} else {
-		db.bell.ring()
+		db.notifier.notify()
 	}
 }
 
@@ -318,7 +335,7 @@ func wrap(err error) error {
 		return fmt.Errorf("%w: %w", errDuplicate, err)
 	}
 	if reason := unavailable(err); reason != "" {
-		return fault.ErrUnavailable.WithCause(err).WithReason(reason).WithRetryAfter(time.Second)
+		return fault.ErrUnavailable.WithCause(err).WithReason(string(reason)).WithRetryAfter(time.Second)
 	}
 	return err
 }

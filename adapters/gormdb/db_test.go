@@ -23,7 +23,7 @@ import (
 
 func openTestSQLite(t *testing.T) *DB {
 	t.Helper()
-	db, err := OpenDB("sqlite:"+t.TempDir()+"/test.db", Options{Clock: clock.System{}, NewID: func() string { return uuid.Must(uuid.NewV7()).String() }, Log: slog.New(slog.DiscardHandler)})
+	db, err := OpenDB(SQLite{}, "sqlite:"+t.TempDir()+"/test.db", Options{Clock: clock.System{}, NewID: func() string { return uuid.Must(uuid.NewV7()).String() }, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = Schema{db}.Up(t.Context())

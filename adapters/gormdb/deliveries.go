@@ -66,7 +66,7 @@ const again = "UPDATE webhook_deliveries SET status = 'pending', tries = 0, next
 // Replay implements integrations.Webhooks.
 func (d Webhooks) Replay(ctx context.Context, ownerID, endpointID, id string, at time.Time) (out integrations.Delivery, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		if err := d.q(ctx).Exec(again+"id = ? AND endpoint_id = ? AND owner_id = ?", d.dialect.moment(at), id, endpointID, ownerID).Error; err != nil {
+		if err := d.q(ctx).Exec(again+"id = ? AND endpoint_id = ? AND owner_id = ?", d.dialect.Typed(at, "timestamptz"), id, endpointID, ownerID).Error; err != nil {
 			return wrap(err)
 		}
 		var r deliveryRow
@@ -81,8 +81,8 @@ func (d Webhooks) Replay(ctx context.Context, ownerID, endpointID, id string, at
 
 // ReplayFailed implements integrations.Webhooks.
 func (d Webhooks) ReplayFailed(ctx context.Context, ownerID, endpointID string, since, at time.Time, n int) (int, error) {
-	res := d.q(ctx).Exec(again+"id "+d.dialect.oneOf("SELECT id FROM webhook_deliveries WHERE endpoint_id = ? AND owner_id = ? AND status = 'failed' AND failed_at >= ? ORDER BY failed_at LIMIT ?"),
-		d.dialect.moment(at), endpointID, ownerID, since, n)
+	res := d.q(ctx).Exec(again+"id "+d.dialect.InQuery("SELECT id FROM webhook_deliveries WHERE endpoint_id = ? AND owner_id = ? AND status = 'failed' AND failed_at >= ? ORDER BY failed_at LIMIT ?"),
+		d.dialect.Typed(at, "timestamptz"), endpointID, ownerID, since, n)
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
@@ -107,7 +107,7 @@ func (d Webhooks) withMessages(ctx context.Context, rows []deliveryRow) ([]integ
 		events[i] = r.EventID
 	}
 	var messages []messageRow
-	if err := d.q(ctx).Where(d.dialect.columnAmong("event_id", events)).Find(&messages).Error; err != nil {
+	if err := d.q(ctx).Where(d.dialect.In("event_id", events)).Find(&messages).Error; err != nil {
 		return nil, wrap(err)
 	}
 	bodies := make(map[string]integrations.Message, len(messages))
@@ -190,5 +190,5 @@ func (d Webhooks) NextAt(ctx context.Context, endpointID string) (*time.Time, er
 
 // Abandon implements integrations.Webhooks.
 func (d Webhooks) Abandon(ctx context.Context, endpointID string, now time.Time) error {
-	return wrap(d.q(ctx).Exec("UPDATE webhook_deliveries SET status = 'failed', next_at = NULL, failed_at = ? WHERE endpoint_id = ? AND status = 'pending'", d.dialect.moment(now), endpointID).Error)
+	return wrap(d.q(ctx).Exec("UPDATE webhook_deliveries SET status = 'failed', next_at = NULL, failed_at = ? WHERE endpoint_id = ? AND status = 'pending'", d.dialect.Typed(now, "timestamptz"), endpointID).Error)
 }

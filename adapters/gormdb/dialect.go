@@ -4,336 +4,180 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"maps"
-	"net"
-	"net/url"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
-	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/ncruces/go-sqlite3"
-	sqlitedriver "github.com/ncruces/go-sqlite3/driver"
-	"github.com/ncruces/go-sqlite3/gormlite"
 	"github.com/pressly/goose/v3"
-	gormpg "gorm.io/driver/postgres"
+	"github.com/pressly/goose/v3/lock"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 )
 
-type dialect string
+// Dialect is what the databases write or do differently. The repositories are
+// written with GORM's builder, for which the rest is the same.
+//
+// A Dialect may also implement Notifier, Streamer, SingleProcess and
+// SnapshotReader.
+type Dialect interface {
+	// Name is the name of the database in errors and of its migrations.
+	Name() string
+	// Open opens the pools for a URL without connecting. The URL has a scheme that
+	// the dialect was registered for.
+	Open(url string, o Options) (Pools, error)
+	// Dialector returns GORM's driver for a pool.
+	Dialector(pool *sql.DB) gorm.Dialector
+	// PreparesStatements reports whether GORM should keep prepared statements,
+	// because the driver does not.
+	PreparesStatements() bool
+	// Embedded reports whether the database is a file of this machine, which is
+	// migrated when a process begins to serve.
+	Embedded() bool
 
+	// Migrations returns goose's name of the database.
+	Migrations() goose.Dialect
+	// Migration returns a migration, written with the types of Postgres, in the SQL
+	// of the database.
+	Migration(sql []byte) []byte
+	// MigrationLock returns the lock with which one of several processes migrates,
+	// or nil if the database needs none.
+	MigrationLock() (lock.SessionLocker, error)
+
+	// Retry reports whether a transaction that failed with the error may succeed
+	// when it runs again, after a deadlock for example.
+	Retry(err error) bool
+	// Unavailable returns one of the Reasons if the error means that the database
+	// cannot be used at present, and otherwise an empty string.
+	Unavailable(err error) Reason
+
+	// In returns the condition that a column is one of the ids, as one parameter if
+	// the database has lists: statements then do not differ by their number.
+	In(column string, ids []string) clause.Expr
+	// InQuery returns the condition that a column is one of the values of a query
+	// that returns few rows, before the query in parentheses.
+	InQuery(query string) string
+	// Typed returns a parameter whose type the database cannot derive from its
+	// place; name is a type of Postgres.
+	Typed(v any, name string) any
+	// Excluded returns the value that an upsert would have inserted.
+	Excluded(column string) string
+	// Locks reports whether rows can be locked. A database that runs one writing
+	// transaction at a time needs no locks.
+	Locks() bool
+	// AdvisoryLock returns a statement with which transactions take turns that lock
+	// the same name, which is its parameter, or an empty string without Locks.
+	AdvisoryLock() string
+}
+
+// Pools are the connections of a database.
+type Pools struct {
+	Primary *sql.DB
+	// Writer is for all writes if the database has one writer at a time, and
+	// otherwise nil.
+	Writer *sql.DB
+}
+
+// Notifier is implemented by dialects that can notify other processes of commits.
+// Without it processes poll.
+type Notifier interface {
+	// Notify notifies all listeners, the caller's process among them.
+	Notify(ctx context.Context, pool *sql.DB) error
+	// Listen calls fn at each notification, until ctx is done or the connection
+	// fails.
+	Listen(ctx context.Context, pool *sql.DB, fn func()) error
+}
+
+// Streamer is implemented by dialects that read many rows faster than
+// database/sql. Parameters are written as ?.
+type Streamer interface {
+	Stream(ctx context.Context, pool *sql.DB, query string, args []any, fn func(rows Rows) error) error
+}
+
+// Rows is the result of a query.
+type Rows interface {
+	Next() bool
+	Scan(into ...any) error
+	Err() error
+}
+
+// SingleProcess is implemented by dialects whose database one process at a time may
+// serve.
+type SingleProcess interface {
+	// Claim makes this process the one that serves the database, until release.
+	Claim(ctx context.Context, db *DB) (release func() error, err error)
+}
+
+// Reason says why a database cannot be used at present.
+type Reason string
+
+// Reasons.
 const (
-	postgres dialect = "postgres"
-	sqlite   dialect = "sqlite"
+	TimedOut           Reason = "database: timeout"
+	DiskFull           Reason = "database: disk full"
+	ReadOnly           Reason = "database: read-only"
+	TooManyConnections Reason = "database: too many connections"
+	NoConnection       Reason = "database: no connection"
+	IOError            Reason = "database: I/O error"
+	Busy               Reason = "database: busy"
 )
 
-func dialectOf(dsn string) (dialect, error) {
-	scheme, rest, _ := strings.Cut(dsn, ":")
-	switch {
-	case scheme == "sqlite" && rest != "":
-		return sqlite, nil
-	case scheme == "postgres" || scheme == "postgresql":
-		return postgres, nil
-	}
-	return "", fmt.Errorf("want sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
+// retry reports whether running the whole transaction again may succeed.
+func (db *DB) retry(err error) bool { return errors.Is(err, errStale) || db.dialect.Retry(err) }
+
+// unavailableError is an error that means that the database cannot be used at
+// present.
+type unavailableError struct {
+	error
+	reason Reason
 }
 
-func (d dialect) goose() goose.Dialect {
-	if d == postgres {
-		return goose.DialectPostgres
-	}
-	return goose.DialectSQLite3
+// Unwrap returns the error of the driver.
+func (e unavailableError) Unwrap() error { return e.error }
+
+// translator is GORM's driver with the dialect's opinion on errors.
+type translator struct {
+	gorm.Dialector
+	dialect Dialect
 }
 
-func (d dialect) dialector(pool *sql.DB) gorm.Dialector {
-	if d == postgres {
-		return gormpg.New(gormpg.Config{Conn: retryPool{pool}})
+// Translate implements gorm.ErrorTranslator.
+func (t translator) Translate(err error) error {
+	translated := err
+	if inner, ok := t.Dialector.(gorm.ErrorTranslator); ok {
+		translated = inner.Translate(err)
 	}
-	return gormlite.OpenDB(pool)
+	return markUnavailable(t.dialect, translated)
 }
 
-func (d dialect) open(dsn string) (*sql.DB, error) {
-	if d == postgres {
-		return openPostgres(dsn, nil, connections)
-	}
-	return openSQLite(strings.TrimPrefix(dsn, "sqlite:"), sqliteTimes+"&_pragma=query_only(1)", 8)
-}
-
-// openWriter is the pool of SQLite's one writer.
-func (d dialect) openWriter(dsn string) (*sql.DB, error) {
-	return openSQLite(strings.TrimPrefix(dsn, "sqlite:"), sqliteTimes, 1)
-}
-
-// How many connections a process has, for requests and reactions and in the
-// pools beside that.
-const (
-	connections      = 16
-	queueConnections = 4
-)
-
-// queueSettings are for statements that claim, start and settle work. If the
-// server crashes, the last of them may be forgotten, and what they were about
-// is done again, as it would be if the worker had crashed: they need not wait
-// for the disk. And they take the first few rows of an index, on tables that
-// fill and empty faster than their statistics: without these Postgres reads and
-// sorts all of it (25 ms instead of 3 at 20,000 rows).
-var queueSettings = map[string]string{"synchronous_commit": "off", "enable_sort": "off", "enable_bitmapscan": "off", "enable_hashagg": "off", "plan_cache_mode": "force_generic_plan"}
-
-func openPostgres(dsn string, more map[string]string, most int) (*sql.DB, error) {
-	cfg, err := pgx.ParseConfig(dsn)
-	if err != nil {
-		// The driver's words may quote the password.
-		return nil, errors.New("not a Postgres address that can be read")
-	}
-	if cfg.ConnectTimeout == 0 || cfg.ConnectTimeout > 2*time.Second {
-		cfg.ConnectTimeout = 2 * time.Second
-	}
-	for name, value := range map[string]string{
-		"application_name": "locum",
-		"TimeZone":         "UTC",
-		// The context ends a request's statements; this ends what is left of
-		// them in the server when the client could not say so any more.
-		"statement_timeout":                   "60s",
-		"idle_in_transaction_session_timeout": "60s",
-		// Tables are in memory or on flash; plans are too short-lived to be
-		// compiled.
-		"random_page_cost": "1.1",
-		"jit":              "off",
-	} {
-		if _, set := cfg.RuntimeParams[name]; !set {
-			cfg.RuntimeParams[name] = value
-		}
-	}
-	maps.Copy(cfg.RuntimeParams, more)
-	// Without this a moment comes back in the machine's zone.
-	pool := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(_ context.Context, c *pgx.Conn) error {
-		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+// markUnavailable marks an error that means that the database cannot be used. GORM
+// calls it; statements that go past GORM do so themselves.
+func markUnavailable(d Dialect, err error) error {
+	if err == nil {
 		return nil
-	}))
-	pool.SetMaxOpenConns(most)
-	pool.SetMaxIdleConns(most)
-	pool.SetConnMaxIdleTime(5 * time.Minute)
-	pool.SetConnMaxLifetime(time.Hour)
-	return pool, nil
+	}
+	if reason := d.Unavailable(err); reason != "" {
+		return unavailableError{err, reason}
+	}
+	return err
 }
-
-// sqliteTime keeps moments comparable as text: always six decimals, always UTC.
-const sqliteTime = "2006-01-02T15:04:05.000000Z07:00"
-
-var sqliteTimes = "&_timefmt=" + url.QueryEscape(sqliteTime)
-
-func openSQLite(path, more string, connections int) (*sql.DB, error) {
-	if dir := filepath.Dir(path); dir != "." {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("the database's folder: %w", err)
-		}
-	}
-	// What is in it is for this user alone.
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("the database's file: %w", err)
-	}
-	if err := file.Close(); err != nil {
-		return nil, err
-	}
-	if err := likeDatabase(path); err != nil {
-		return nil, err
-	}
-	// Immediate transactions wait for their turn at BEGIN; deferred ones fail
-	// half way when two of them want to write (190 of 200 under 20 writers).
-	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_txlock=immediate&modeof=" + strings.ReplaceAll(url.QueryEscape(path), "+", "%20") + // a plus is a plus there
-		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
-		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)" + more
-	pool, err := sqlitedriver.Open(dsn, func(*sqlite3.Conn) error { return likeDatabase(path) })
-	if err != nil {
-		return nil, err
-	}
-	pool.SetMaxOpenConns(connections)
-	pool.SetMaxIdleConns(connections)
-	return pool, nil
-}
-
-// likeDatabase has the files beside the database's, in which its newest pages are,
-// be for the same users. The driver makes the log so by itself (modeof), but not
-// the log's index, and neither where they are there. No file is opened that may be
-// in use: on some systems closing it would end the driver's locks.
-func likeDatabase(path string) error {
-	database, err := os.Stat(path)
-	if err != nil {
-		return fmt.Errorf("the database's file: %w", err)
-	}
-	mode := database.Mode().Perm()
-	if index, err := os.OpenFile(path+"-shm", os.O_RDWR|os.O_CREATE|os.O_EXCL, mode); err == nil {
-		_ = index.Close()
-	}
-	for _, beside := range []string{path + "-wal", path + "-shm"} {
-		is, err := os.Stat(beside)
-		if err == nil && is.Mode().Perm() != mode {
-			err = os.Chmod(beside, mode)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // it is another's
-			return fmt.Errorf("a file beside the database's: %w", err)
-		}
-	}
-	return nil
-}
-
-// lostRace reports whether running the whole transaction again may succeed.
-func lostRace(err error) bool {
-	if errors.Is(err, errStale) {
-		return true
-	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return pg.Code == "40001" || pg.Code == "40P01" || isStalePlan(err) // serialization failure, deadlock
-	}
-	return false
-}
-
-// The reasons for which a database is unavailable.
-const (
-	timeout            = "database: timeout"
-	diskFull           = "database: disk full"
-	readOnly           = "database: read-only"
-	tooManyConnections = "database: too many connections"
-	noConnection       = "database: no connection"
-	ioError            = "database: I/O error"
-	busy               = "database: busy"
-)
 
 // unavailable returns why the database could not be reached or did not answer in
 // time, so that the same call may succeed later. It is empty for other errors.
-func unavailable(err error) string {
+func unavailable(err error) Reason {
+	var marked unavailableError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
-		return timeout
+		return TimedOut
 	case errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone):
-		return noConnection
-	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		switch {
-		case pg.Code == "53100":
-			return diskFull
-		case pg.Code == "25006": // a standby, or a server set read-only
-			return readOnly
-		case strings.HasPrefix(pg.Code, "53"):
-			return tooManyConnections
-		case strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "57P"): // connection, shutdown
-			return noConnection
-		case pg.Code == "57014", pg.Code == "55P03": // cancelled, lock timeout
-			return timeout
-		case pg.Code == "58030":
-			return ioError
-		}
-		return ""
-	}
-	var code sqlite3.ErrorCode // also a net.Error, whatever it says
-	if errors.As(err, &code) {
-		return map[sqlite3.ErrorCode]string{
-			sqlite3.BUSY: busy, sqlite3.LOCKED: busy, sqlite3.INTERRUPT: timeout, sqlite3.FULL: diskFull,
-			sqlite3.IOERR: ioError, sqlite3.CANTOPEN: ioError, sqlite3.READONLY: readOnly,
-		}[code]
-	}
-	var connect *pgconn.ConnectError
-	var network net.Error
-	if errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) ||
-		strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "unexpected EOF") {
-		return noConnection
+		return NoConnection
+	case errors.As(err, &marked):
+		return marked.reason
 	}
 	return ""
 }
 
-// skipLocked lets concurrent claimers pass each other by.
-func (d dialect) skipLocked() string {
-	if d == postgres {
-		return "FOR UPDATE SKIP LOCKED"
+// inList is In for databases without lists as parameters.
+func inList(column string, ids []string) clause.Expr {
+	if len(ids) == 0 {
+		return gorm.Expr("1 = 0")
 	}
-	return ""
-}
-
-// oneOf is the condition on what a query of few rows finds. Postgres would join
-// with IN, and read a whole index of finished rows for it (473 ms instead of 6
-// at half a million); an array it looks up.
-func (d dialect) oneOf(query string) string {
-	if d == postgres {
-		return "= ANY (ARRAY(" + query + "))"
-	}
-	return "IN (" + query + ")"
-}
-
-// moment is a parameter where Postgres would not guess its type, in a CASE.
-func (d dialect) moment(t time.Time) any { return d.typed(t, "timestamptz") }
-
-// typed is a value whose type Postgres cannot tell from where it stands.
-func (d dialect) typed(v any, as string) any {
-	if d == postgres {
-		return gorm.Expr("?::"+as, v)
-	}
-	return v
-}
-
-// among is the condition that a row's id is one of the ids. They are one
-// parameter, so that it is one statement for few and for many.
-func (d dialect) among(ids []string) clause.Expr { return d.columnAmong("id", ids) }
-
-// columnAmong is among for another column, which is a constant.
-func (d dialect) columnAmong(column string, ids []string) clause.Expr {
-	if d == postgres {
-		return gorm.Expr(column+" = ANY(?)", idArray(ids))
-	}
-	return gorm.Expr(column+" IN (SELECT value FROM json_each(?))", idJSON(ids))
-}
-
-// idArray is ids as Postgres reads an array, and idJSON as SQLite reads a list.
-type (
-	idArray []string
-	idJSON  []string
-)
-
-// Value implements driver.Valuer.
-func (a idArray) Value() (driver.Value, error) { return "{" + strings.Join(a, ",") + "}", nil }
-
-// Value implements driver.Valuer.
-func (a idJSON) Value() (driver.Value, error) {
-	list, err := json.Marshal([]string(a))
-	return string(list), err
-}
-
-// uuid is an expression of text as an id.
-func (d dialect) uuid(text string) string {
-	if d == postgres {
-		return "CAST(" + text + " AS UUID)"
-	}
-	return text
-}
-
-// The type names of the migrations, in SQLite's words. The driver reads a
-// moment back as one only from a column declared DATETIME.
-var sqliteTypes = map[string]string{
-	"UUID":             "TEXT",
-	"TIMESTAMPTZ":      "DATETIME",
-	"JSONB":            "TEXT",
-	"BIGINT":           "INTEGER",
-	"DOUBLE PRECISION": "REAL",
-}
-
-var typeName = regexp.MustCompile(`\b(UUID|TIMESTAMPTZ|JSONB|BIGINT|DOUBLE PRECISION)\b`)
-
-func (d dialect) rewrite(migration []byte) []byte {
-	if d == postgres {
-		return migration
-	}
-	return typeName.ReplaceAllFunc(migration, func(t []byte) []byte { return []byte(sqliteTypes[string(t)]) })
+	return gorm.Expr(column+" IN ?", ids)
 }

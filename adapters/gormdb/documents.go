@@ -131,7 +131,7 @@ func (d DocumentFiles) PutOff(ctx context.Context, ids []string, at time.Time) e
 	if len(ids) == 0 {
 		return nil
 	}
-	return wrap(d.q(ctx).Exec("UPDATE document_files SET free_at = ? WHERE free_at IS NOT NULL AND ?", at, d.dialect.among(ids)).Error)
+	return wrap(d.q(ctx).Exec("UPDATE document_files SET free_at = ? WHERE free_at IS NOT NULL AND ?", at, d.dialect.In("id", ids)).Error)
 }
 
 // Remove implements jobseeker.DocumentFiles.
@@ -139,5 +139,5 @@ func (d DocumentFiles) Remove(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return wrap(d.q(ctx).Exec("DELETE FROM document_files WHERE free_at IS NOT NULL AND ?", d.dialect.among(ids)).Error)
+	return wrap(d.q(ctx).Exec("DELETE FROM document_files WHERE free_at IS NOT NULL AND ?", d.dialect.In("id", ids)).Error)
 }

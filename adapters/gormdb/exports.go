@@ -109,7 +109,7 @@ func (d Exports) Naming(ctx context.Context, applicantID string, by time.Time, n
 
 // Remove implements hiring.Exports.
 func (d Exports) Remove(ctx context.Context, ids []string) error {
-	return wrap(d.q(ctx).Exec("DELETE FROM exports WHERE ?", d.dialect.among(ids)).Error)
+	return wrap(d.q(ctx).Exec("DELETE FROM exports WHERE ?", d.dialect.In("id", ids)).Error)
 }
 
 // picked is the organization's applications that the filter picks.

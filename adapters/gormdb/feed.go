@@ -198,7 +198,7 @@ func (d Feed) ListSince(ctx context.Context, position listings.FeedPosition, n i
 	batch := listings.FeedBatch{Position: next.encode(), More: more}
 	for chunk := range slices.Chunk(ids, openAtOnce) {
 		var rows []fullListingRow
-		if err := d.unprepared(ctx).Where("?", d.dialect.among(chunk)).Find(&rows).Error; err != nil {
+		if err := d.unprepared(ctx).Where("?", d.dialect.In("id", chunk)).Find(&rows).Error; err != nil {
 			return batch, wrap(err)
 		}
 		batch.Listings = append(batch.Listings, d.decode(rows)...)
@@ -264,7 +264,7 @@ func (d Feed) readChanges(ctx context.Context, from feedPosition, n int) (state 
 		FROM (SELECT %s AS store, %s AS snapshot, (SELECT purged_xid FROM listing_feed) AS purged) s
 		LEFT JOIN (SELECT xid, CAST(listing_id AS TEXT) AS listing_id FROM (%s) r ORDER BY xid, listing_id LIMIT ?) c ON 1 = 1
 		ORDER BY c.xid`, d.storeID(), d.snapshot(), rows)
-	err = d.each(ctx, query, []any{from.Next, n}, func(rows scanning) error {
+	err = d.each(ctx, query, []any{from.Next, n}, func(rows Rows) error {
 		var xid *int64
 		var listingID *string
 		err := rows.Scan(&state.Store, &state.Snapshot, &state.Purged, &xid, &listingID)
@@ -289,7 +289,7 @@ func (d Feed) wholeTransactions(ctx context.Context, changes []listingChange) ([
 }
 
 // Notifications implements listings.Feed.
-func (d Feed) Notifications(ctx context.Context) <-chan struct{} { return d.bell.listen(ctx) }
+func (d Feed) Notifications(ctx context.Context) <-chan struct{} { return d.notifier.listen(ctx) }
 
 // Reset implements listings.Feed.
 func (d Feed) Reset(ctx context.Context) error {

@@ -272,5 +272,5 @@ func (d Applications) AppliedLately(ctx context.Context, applicantID string, n i
 
 // AppliedAmong implements hiring.Applications.
 func (d Applications) AppliedAmong(ctx context.Context, applicantID string, listingIDs []string) (map[string]bool, error) {
-	return d.idSet(ctx, "SELECT listing_id FROM applications WHERE ? AND applicant_id = ?", d.dialect.columnAmong("listing_id", listingIDs), applicantID)
+	return d.idSet(ctx, "SELECT listing_id FROM applications WHERE ? AND applicant_id = ?", d.dialect.In("listing_id", listingIDs), applicantID)
 }

@@ -45,10 +45,10 @@ func (d Applications) narrowed(p part, f hiring.SeenFilter) part {
 		p = p.and("status IN ?", f.Statuses)
 	}
 	if !f.After.IsZero() {
-		p = p.and("applied_at >= ?", d.dialect.moment(f.After))
+		p = p.and("applied_at >= ?", d.dialect.Typed(f.After, "timestamptz"))
 	}
 	if !f.Before.IsZero() {
-		p = p.and("applied_at < ?", d.dialect.moment(f.Before))
+		p = p.and("applied_at < ?", d.dialect.Typed(f.Before, "timestamptz"))
 	}
 	return p
 }
@@ -93,7 +93,7 @@ func (d Applications) PageSeen(ctx context.Context, v hiring.Sight, f hiring.See
 	}
 	var rows []applicationRow
 	where, args := seenBy(v)
-	if err := d.q(ctx).Where("?", d.dialect.among(ids)).Where(where, args...).Order("id DESC").Find(&rows).Error; err != nil {
+	if err := d.q(ctx).Where("?", d.dialect.In("id", ids)).Where(where, args...).Order("id DESC").Find(&rows).Error; err != nil {
 		return out, wrap(err)
 	}
 	out.Items, err = applicationsOf(rows)

@@ -140,7 +140,7 @@ func (d Users) SignIn(ctx context.Context, id, verifier, newVerifier string, at 
 // People implements identity.Users.
 func (d Users) People(ctx context.Context, ids []string) ([]identity.User, error) {
 	var rows []userRow
-	if err := d.q(ctx).Where("? AND status <> 'deleted'", d.dialect.among(ids)).Find(&rows).Error; err != nil {
+	if err := d.q(ctx).Where("? AND status <> 'deleted'", d.dialect.In("id", ids)).Find(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
 	out := make([]identity.User, len(rows))
@@ -236,7 +236,7 @@ func (d Organizations) Find(ctx context.Context, id string) (identity.Organizati
 // Many implements identity.Organizations.
 func (d Organizations) Many(ctx context.Context, ids []string) ([]identity.Organization, error) {
 	var rows []organizationRow
-	err := d.q(ctx).Where("?", d.dialect.columnAmong("id", ids)).Find(&rows).Error
+	err := d.q(ctx).Where("?", d.dialect.In("id", ids)).Find(&rows).Error
 	out := make([]identity.Organization, len(rows))
 	for i, r := range rows {
 		out[i] = identity.Organization(r)

@@ -59,7 +59,7 @@ func (d Appointments) Save(ctx context.Context, a hiring.Appointment) error {
 // ForApplications implements hiring.Appointments.
 func (d Appointments) ForApplications(ctx context.Context, organizationID string, applicationIDs []string) ([]hiring.Appointment, error) {
 	var rows []interviewRow
-	if err := d.q(ctx).Where("? AND organization_id = ?", d.dialect.columnAmong("application_id", applicationIDs), organizationID).Find(&rows).Error; err != nil {
+	if err := d.q(ctx).Where("? AND organization_id = ?", d.dialect.In("application_id", applicationIDs), organizationID).Find(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
 	return appointmentsOf(rows), nil

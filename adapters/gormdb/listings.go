@@ -114,7 +114,7 @@ const public = "open AND (application_deadline IS NULL OR application_deadline >
 
 // ListPublic implements listings.PublicRepository.
 func (d Listings) ListPublic(ctx context.Context, ids []string, now time.Time, texts bool) ([]listings.Listing, error) {
-	q := d.q(ctx).Where(d.dialect.among(ids)).Where(public, now)
+	q := d.q(ctx).Where(d.dialect.In("id", ids)).Where(public, now)
 	if texts {
 		var rows []fullListingRow
 		err := q.Find(&rows).Error
@@ -132,7 +132,7 @@ func (d Listings) ListPublic(ctx context.Context, ids []string, now time.Time, t
 // ClaimExpired implements listings.Repository.
 func (d Listings) ClaimExpired(ctx context.Context, now time.Time, n int) ([]listings.Listing, error) {
 	var rows []fullListingRow
-	err := d.unclaimed(ctx).Where("open AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
+	err := d.unlocked(ctx).Where("open AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
 		Order("application_deadline").Limit(n).Find(&rows).Error
 	return fullListings(rows, err)
 }
@@ -152,15 +152,6 @@ func (d Listings) ListForUpdate(ctx context.Context, organizationID string, s li
 	var rows []fullListingRow
 	err := q.Order("created_at DESC, id DESC").Limit(n).Find(&rows).Error
 	return fullListings(rows, err)
-}
-
-// unclaimed returns a query that locks its rows and skips locked ones.
-func (d Listings) unclaimed(ctx context.Context) *gorm.DB {
-	q := d.q(ctx)
-	if d.pg() {
-		return q.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked})
-	}
-	return q
 }
 
 // List implements listings.Repository.
@@ -220,7 +211,7 @@ func (d Listings) Export(ctx context.Context, organizationID string, status list
 	out = make([]listings.Exported, 0, n)
 	err = d.each(ctx, `SELECT CAST(id AS TEXT), title, department, company, location, contract_type, status, salary_min, salary_max, salary_currency,
 		posted_at, application_deadline, updated_at, created_at
-		FROM listings WHERE `+where+" ORDER BY created_at DESC, id DESC LIMIT ?", append(args, n), func(r scanning) error {
+		FROM listings WHERE `+where+" ORDER BY created_at DESC, id DESC LIMIT ?", append(args, n), func(r Rows) error {
 		var e listings.Exported
 		if err := r.Scan(&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
 			&posted, &deadline, &e.UpdatedAt, &last.CreatedAt); err != nil {

@@ -35,7 +35,7 @@ func briefs(rows []briefRow, now time.Time) []listings.Brief {
 // ListBriefs implements listings.PublicRepository.
 func (d Listings) ListBriefs(ctx context.Context, ids []string, now time.Time) ([]listings.Brief, error) {
 	var rows []briefRow
-	err := d.q(ctx).Where(d.dialect.among(ids)).Find(&rows).Error
+	err := d.q(ctx).Where(d.dialect.In("id", ids)).Find(&rows).Error
 	return briefs(rows, now), wrap(err)
 }
 

@@ -2,6 +2,7 @@ package gormdb
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +10,6 @@ import (
 	"testing/fstest"
 
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/migrations"
@@ -19,10 +19,10 @@ import (
 type Schema struct{ *DB }
 
 // Embedded implements adapters.Schema: a SQLite file belongs to one server.
-func (s Schema) Embedded() bool { return !s.pg() }
+func (s Schema) Embedded() bool { return s.dialect.Embedded() }
 
 // dialectFiles are the migrations as the dialect reads them.
-func dialectFiles(d dialect) (fs.FS, error) {
+func dialectFiles(d Dialect) (fs.FS, error) {
 	out := fstest.MapFS{}
 	names, err := fs.Glob(migrations.Files, "*.sql")
 	if err != nil {
@@ -32,7 +32,7 @@ func dialectFiles(d dialect) (fs.FS, error) {
 		base, special := strings.CutSuffix(name, ".sqlite.sql")
 		target := name
 		if special {
-			if d != sqlite {
+			if d.Name() != "sqlite" {
 				continue
 			}
 			target = base + ".sql"
@@ -43,37 +43,45 @@ func dialectFiles(d dialect) (fs.FS, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[target] = &fstest.MapFile{Data: d.rewrite(body)}
+		out[target] = &fstest.MapFile{Data: d.Migration(body)}
 	}
 	return out, nil
 }
 
-// with runs fn on a goose provider. On SQLite it gets a connection of its own:
-// goose writes moments in SQLite's form, which ours do not read.
+// migrationPool returns the connections for migrations. For SQLite it is one of its
+// own: goose writes timestamps in SQLite's format, which the others do not read.
+func (s Schema) migrationPool() (pool *sql.DB, done func() error, err error) {
+	if _, ok := s.dialect.(SQLite); ok {
+		pool, err = openSQLite(sqlitePath(s.url), "", 1)
+		return pool, func() error { return pool.Close() }, err
+	}
+	return s.sql, func() error { return nil }, nil
+}
+
+// with runs fn with a provider of goose.
 func (s Schema) with(fn func(*goose.Provider) error) (err error) {
 	files, err := dialectFiles(s.dialect)
 	if err != nil {
 		return err
 	}
-	pool, options := s.sql, []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
-	if s.pg() {
-		// Of several starters one migrates and the others wait for it.
-		locker, err := lock.NewPostgresSessionLocker()
-		if err != nil {
-			return err
-		}
-		options = append(options, goose.WithSessionLocker(locker))
-	} else {
-		if pool, err = openSQLite(s.path, "", 1); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, pool.Close()) }()
-	}
-	p, err := goose.NewProvider(s.dialect.goose(), pool, files, options...)
+	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
+	locker, err := s.dialect.MigrationLock()
 	if err != nil {
 		return err
 	}
-	return wrap(fn(p))
+	if locker != nil {
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	pool, done, err := s.migrationPool()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	p, err := goose.NewProvider(s.dialect.Migrations(), pool, files, options...)
+	if err != nil {
+		return err
+	}
+	return wrap(markUnavailable(s.dialect, fn(p)))
 }
 
 // Up implements adapters.Schema.

@@ -160,8 +160,8 @@ func (d Grants) EndAccess(ctx context.Context, grantID string, at time.Time) err
 func (d Grants) Forget(ctx context.Context, before time.Time, n int) (int, error) {
 	most := 0
 	for _, statement := range []string{
-		"DELETE FROM oauth_grants WHERE id " + d.dialect.oneOf("SELECT id FROM oauth_grants WHERE expires_at < ? ORDER BY expires_at LIMIT ?"),
-		"DELETE FROM oauth_tokens WHERE hash " + d.dialect.oneOf("SELECT hash FROM oauth_tokens WHERE expires_at < ? ORDER BY expires_at LIMIT ?"),
+		"DELETE FROM oauth_grants WHERE id " + d.dialect.InQuery("SELECT id FROM oauth_grants WHERE expires_at < ? ORDER BY expires_at LIMIT ?"),
+		"DELETE FROM oauth_tokens WHERE hash " + d.dialect.InQuery("SELECT hash FROM oauth_tokens WHERE expires_at < ? ORDER BY expires_at LIMIT ?"),
 	} {
 		res := d.q(ctx).Exec(statement, before, n)
 		if res.Error != nil {

@@ -2,13 +2,28 @@ package gormdb
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/locumhq/locum/adapters"
 )
 
-// Open fills the storage socket from sqlite:PATH or postgres://….
+// dialects are the built-in dialects by scheme.
+var dialects = map[string]Dialect{"sqlite": SQLite{}, "postgres": Postgres{}, "postgresql": Postgres{}}
+
+// Open opens a storage for sqlite:PATH or postgres://….
 func Open(_ context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
-	db, err := OpenDB(url, Options{Clock: d.Clock, NewID: d.NewID, Log: d.Log})
+	scheme, _, _ := strings.Cut(url, ":")
+	dialect, ok := dialects[scheme]
+	if !ok {
+		return adapters.Storage{}, errors.New("want sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
+	}
+	return OpenDialect(dialect, url, d)
+}
+
+// OpenDialect opens a storage in a database with the dialect.
+func OpenDialect(dialect Dialect, url string, d adapters.Deps) (adapters.Storage, error) {
+	db, err := OpenDB(dialect, url, Options{Clock: d.Clock, NewID: d.NewID, Log: d.Log})
 	if err != nil {
 		return adapters.Storage{}, err
 	}

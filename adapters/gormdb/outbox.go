@@ -2,11 +2,12 @@ package gormdb
 
 import (
 	"context"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
-	"slices"
-	"strings"
 	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/trace"
@@ -59,29 +60,37 @@ func (o Outbox) row(ctx context.Context, e event.Event) (outboxRow, error) {
 func (o Outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.Envelope, error) {
 	now := o.clock.Now()
 	var rows []outboxRow
-	err := o.aside(ctx).Raw(`UPDATE outbox SET claimed_until = ?, attempts = attempts + 1
-		WHERE id `+o.dialect.oneOf(`SELECT id FROM outbox WHERE sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)
-			AND subject NOT IN (SELECT subject FROM outbox WHERE sent_at IS NULL AND claimed_until > ?)
-			ORDER BY id LIMIT ? `+o.dialect.skipLocked())+`
-		RETURNING id, type, subject, payload, recorded_at, attempts, trace`, now.Add(lease), now, now, n).Scan(&rows).Error
+	err := o.inQueue(ctx, func(q *gorm.DB) error {
+		leased := fresh(q).Model(&outboxRow{}).Select("subject").Where("sent_at IS NULL AND claimed_until > ?", now)
+		err := o.skipLockedRows(q).Where("sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)", now).Where("subject NOT IN (?)", leased).
+			Order("id").Limit(n).Find(&rows).Error
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		ids := make([]string, len(rows))
+		for i := range rows {
+			ids[i] = rows[i].ID
+		}
+		return fresh(q).Model(&outboxRow{}).Where(o.dialect.In("id", ids)).
+			Updates(map[string]any{"claimed_until": now.Add(lease), "attempts": gorm.Expr("attempts + 1")}).Error
+	})
 	if err != nil {
-		return nil, wrap(err)
+		return nil, err
 	}
-	slices.SortFunc(rows, func(a, b outboxRow) int { return strings.Compare(a.ID, b.ID) })
 	out := make([]event.Envelope, len(rows))
 	for i, r := range rows {
-		out[i] = event.Envelope{ID: r.ID, Type: r.Type, Subject: r.Subject, Payload: json.RawMessage(r.Payload), RecordedAt: r.RecordedAt, Attempt: r.Attempts, Trace: r.Trace}
+		out[i] = event.Envelope{ID: r.ID, Type: r.Type, Subject: r.Subject, Payload: json.RawMessage(r.Payload), RecordedAt: r.RecordedAt, Attempt: r.Attempts + 1, Trace: r.Trace}
 	}
 	return out, nil
 }
 
 // MarkSent implements event.Outbox.
 func (o Outbox) MarkSent(ctx context.Context, ids ...string) error {
-	return wrap(o.q(ctx).Exec(`UPDATE outbox SET sent_at = ? WHERE ? AND sent_at IS NULL`, o.clock.Now(), o.dialect.among(ids)).Error)
+	return wrap(o.q(ctx).Model(&outboxRow{}).Where(o.dialect.In("id", ids)).Where("sent_at IS NULL").Update("sent_at", o.clock.Now()).Error)
 }
 
 // Notifications implements event.Outbox.
-func (o Outbox) Notifications(ctx context.Context) <-chan struct{} { return o.bell.listen(ctx) }
+func (o Outbox) Notifications(ctx context.Context) <-chan struct{} { return o.notifier.listen(ctx) }
 
 // maxCounted bounds what it costs to look at a backlog.
 const maxCounted = 100_000
@@ -90,15 +99,26 @@ const maxCounted = 100_000
 func (o Outbox) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
 	var lag struct {
 		N      int
-		Oldest string
+		Oldest aggregatedTime
 	}
-	err = o.q(ctx).Raw(`SELECT COUNT(*) AS n, COALESCE(MIN(id), '') AS oldest FROM (SELECT CAST(id AS TEXT) AS id FROM outbox WHERE sent_at IS NULL ORDER BY outbox.id LIMIT ?) AS unsent`, maxCounted).Scan(&lag).Error
-	if err != nil || lag.N == 0 {
-		return 0, time.Time{}, wrap(err)
+	unsent := o.q(ctx).Model(&outboxRow{}).Select("recorded_at").Where("sent_at IS NULL").Order("id").Limit(maxCounted)
+	err = o.q(ctx).Table("(?) AS unsent", unsent).Select("COUNT(*) AS n, MIN(recorded_at) AS oldest").Scan(&lag).Error
+	return lag.N, lag.Oldest.Time, wrap(err)
+}
+
+// aggregatedTime is a time that a function of SQL returns. SQLite returns it as text.
+type aggregatedTime struct{ time.Time }
+
+// Value implements driver.Valuer, without which GORM takes the type for a relation.
+func (t aggregatedTime) Value() (driver.Value, error) { return t.Time, nil }
+
+// Scan implements sql.Scanner.
+func (t *aggregatedTime) Scan(v any) (err error) {
+	switch v := v.(type) {
+	case time.Time:
+		t.Time = v.UTC()
+	case string:
+		t.Time, err = time.Parse(sqliteTime, v)
 	}
-	var r outboxRow
-	if err := o.q(ctx).Select("recorded_at").Where("id = ?", lag.Oldest).Take(&r).Error; err != nil {
-		return 0, time.Time{}, wrap(err)
-	}
-	return lag.N, r.RecordedAt, nil
+	return err
 }

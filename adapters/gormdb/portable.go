@@ -70,9 +70,6 @@ func columnsOf(names []string) []clause.Column {
 // fresh returns a handle on the transaction of q, without its conditions.
 func fresh(q *gorm.DB) *gorm.DB { return q.Session(&gorm.Session{NewDB: true}) }
 
-// excluded is an expression for the value that an upsert would have inserted.
-func (d dialect) excluded(column string) string { return "excluded." + column }
-
 // tuples returns the placeholders of n rows.
 func tuples(n int, row string) string {
 	return strings.TrimSuffix(strings.Repeat(row+", ", n), ", ")

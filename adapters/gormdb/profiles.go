@@ -108,6 +108,6 @@ func (d Profiles) Number(ctx context.Context, userID string) (n int64, err error
 
 // Deaf implements jobseeker.Profiles.
 func (d Profiles) Deaf(ctx context.Context, userIDs []string) (ids []string, err error) {
-	err = d.q(ctx).Raw("SELECT user_id FROM seekers WHERE NOT job_alerts AND ?", d.dialect.columnAmong("user_id", userIDs)).Scan(&ids).Error
+	err = d.q(ctx).Raw("SELECT user_id FROM seekers WHERE NOT job_alerts AND ?", d.dialect.In("user_id", userIDs)).Scan(&ids).Error
 	return ids, wrap(err)
 }

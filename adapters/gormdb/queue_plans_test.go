@@ -1,9 +1,9 @@
 package gormdb
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +19,7 @@ import (
 // more for it, whatever little Postgres knows of the table.
 func TestWhatIsNextIsFoundBesideAHundredThousandThatAreDone(t *testing.T) {
 	t.Parallel()
-	db, err := OpenDB(kit.PostgresURL(t), Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
+	db, err := OpenDB(Postgres{}, kit.PostgresURL(t), Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = Schema{db}.Up(t.Context())
@@ -34,7 +34,7 @@ func TestWhatIsNextIsFoundBesideAHundredThousandThatAreDone(t *testing.T) {
 	} {
 		require.NoError(t, db.gorm.Exec(fill).Error)
 	}
-	asked := recordStatements(t, db.queue)
+	asked := recordStatements(t, db.gorm)
 	for _, known := range []bool{false, true} {
 		if known {
 			require.NoError(t, db.gorm.Exec("ANALYZE tasks, outbox").Error)
@@ -43,10 +43,11 @@ func TestWhatIsNextIsFoundBesideAHundredThousandThatAreDone(t *testing.T) {
 			"Due":   func() error { _, err := Tasks{db}.Due(t.Context(), 500); return err },
 			"Claim": func() error { _, err := Outbox{db}.Claim(t.Context(), 1000, time.Minute); return err },
 		} {
+			before := len(asked.sql)
 			require.NoError(t, query())
-			last := len(asked.sql) - 1
-			plan := db.genericPlan(t, asked.sql[last], asked.vars[last])
-			require.Contains(t, plan, "InitPlan", name)
+			i := before + slices.IndexFunc(asked.sql[before:], func(sql string) bool { return strings.Contains(sql, "SKIP LOCKED") })
+			plan := db.genericPlan(t, asked.sql[i], asked.vars[i])
+			require.Contains(t, plan, "LockRows", name)
 			for _, walk := range []string{"Hash", "Merge", "Seq Scan", "Nested"} {
 				if walk == "Hash" {
 					plan = strings.ReplaceAll(plan, "NOT (hashed SubPlan", "")
@@ -71,9 +72,11 @@ func (db *DB) genericPlan(t *testing.T, statement string, vars []any) string {
 		}
 	}
 	var plan strings.Builder
-	conn, err := db.more[0].Conn(context.Background())
+	conn, err := db.sql.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
+	defer func() { _ = conn.Rollback() }()
+	_, err = conn.ExecContext(t.Context(), db.dialect.(QueueSettings).QueueSettings())
+	require.NoError(t, err)
 	name := fmt.Sprintf("p%d", time.Now().UnixNano())
 	_, err = conn.ExecContext(t.Context(), "PREPARE "+name+" AS "+statement)
 	require.NoError(t, err)

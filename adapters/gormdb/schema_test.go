@@ -22,7 +22,7 @@ func isOwn(column string) bool {
 
 func migrated(t *testing.T, url string) *DB {
 	t.Helper()
-	db, err := OpenDB(url, Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
+	db, err := OpenDB(dialects[strings.SplitN(url, ":", 2)[0]], url, Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = Schema{db}.Up(t.Context())
@@ -64,7 +64,7 @@ func TestBothDatabasesHaveTheSameSchema(t *testing.T) {
 
 func TestAMigrationThatOneDialectReplacesIsReadOnce(t *testing.T) {
 	t.Parallel()
-	for _, d := range []dialect{postgres, sqlite} {
+	for _, d := range []Dialect{Postgres{}, SQLite{}} {
 		files, err := dialectFiles(d)
 		require.NoError(t, err)
 		p, err := files.Open("0001_outbox.sql")

@@ -21,7 +21,7 @@ func isStalePlan(err error) bool {
 type retryPool struct{ *sql.DB }
 
 func (p retryPool) retry(run func() error) {
-	for range connections + 1 {
+	for range p.Stats().MaxOpenConnections + 1 {
 		if !isStalePlan(run()) {
 			return
 		}

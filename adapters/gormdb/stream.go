@@ -1,71 +1,32 @@
 package gormdb
 
-import (
-	"context"
-	"strconv"
-	"strings"
+import "context"
 
-	"github.com/jackc/pgx/v5/stdlib"
-)
-
-// scanning is a result as both pgx and database/sql give it out.
-type scanning interface {
-	Next() bool
-	Scan(into ...any) error
-	Err() error
+// each runs a query of many rows outside of any transaction and calls fn for each
+// row. It goes past GORM, and on some databases past database/sql, which together
+// take several times as long for a row as reading it does. Parameters are written
+// as ?.
+func (db *DB) each(ctx context.Context, query string, args []any, fn func(rows Rows) error) error {
+	return wrap(markUnavailable(db.dialect, db.stream(ctx, query, args, fn)))
 }
 
-// each runs a query of many rows outside of any transaction and hands its rows
-// to fn one after the other. It goes past GORM and, on Postgres, past
-// database/sql, which together take several times as long for a row as reading
-// it does. Parameters are written as ?.
-func (db *DB) each(ctx context.Context, query string, args []any, fn func(rows scanning) error) error {
-	query = placed(query, db.pg())
-	if !db.pg() {
-		rows, err := db.sql.QueryContext(ctx, query, args...)
-		if err != nil {
-			return wrap(err)
-		}
-		defer func() { _ = rows.Close() }()
-		return walkRows(rows, fn)
+func (db *DB) stream(ctx context.Context, query string, args []any, fn func(rows Rows) error) error {
+	if s, ok := db.dialect.(Streamer); ok {
+		return s.Stream(ctx, db.sql, query, args, fn)
 	}
-	conn, err := db.sql.Conn(ctx)
+	rows, err := db.sql.QueryContext(ctx, query, args...)
 	if err != nil {
-		return wrap(err)
+		return err
 	}
-	defer func() { _ = conn.Close() }()
-	return conn.Raw(func(driver any) error {
-		rows, err := driver.(*stdlib.Conn).Conn().Query(ctx, query, args...)
-		if err != nil {
-			return wrap(err)
-		}
-		defer rows.Close()
-		return walkRows(rows, fn)
-	})
+	defer func() { _ = rows.Close() }()
+	return readRows(rows, fn)
 }
 
-func walkRows(rows scanning, fn func(scanning) error) error {
+func readRows(rows Rows, fn func(Rows) error) error {
 	for rows.Next() {
 		if err := fn(rows); err != nil {
-			return wrap(err)
+			return err
 		}
 	}
-	return wrap(rows.Err())
-}
-
-// placed writes parameters as the database does, on Postgres $1, $2, ….
-func placed(query string, numbered bool) string {
-	if !numbered {
-		return query
-	}
-	var b strings.Builder
-	for i := 1; ; i++ {
-		before, after, found := strings.Cut(query, "?")
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		b.WriteString("$" + strconv.Itoa(i))
-		query = after
-	}
+	return rows.Err()
 }

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
-	"gorm.io/gorm/clause"
+	"gorm.io/gorm"
 
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/trace"
@@ -93,23 +94,9 @@ func (d Tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 	return tickets, nil
 }
 
-// insert stores the rows whose keys are new. On Postgres each column is one
-// parameter, which takes half the time of one for each value.
+// insert stores the rows whose keys are new.
 func (d Tasks) insert(ctx context.Context, rows []taskRow) error {
-	if !d.pg() {
-		return d.unprepared(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "key"}}, DoNothing: true}).CreateInBatches(&rows, 500).Error
-	}
-	var ids, keys, kinds, classes, payloads, traces []string
-	var runs, dues []time.Time
-	for _, r := range rows {
-		ids, keys, kinds, classes = append(ids, r.ID), append(keys, r.Key), append(kinds, r.Kind), append(classes, r.Class)
-		payloads, traces, runs, dues = append(payloads, r.Payload), append(traces, r.Trace), append(runs, r.RunAt), append(dues, r.DueAt)
-	}
-	// GORM would spell a slice out; the driver takes a pointer to one as an array.
-	return d.q(ctx).Exec(`INSERT INTO tasks (id, key, kind, class, payload, trace, run_at, due_at, state, attempts, hand_outs, error, created_at)
-		SELECT *, ?, 0, ?::bigint, '', ?::timestamptz FROM unnest(?::uuid[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::timestamptz[])
-		ON CONFLICT (key) DO NOTHING`, rows[0].State, rows[0].HandOuts, rows[0].CreatedAt,
-		idArray(ids), &keys, &kinds, &classes, &payloads, &traces, &runs, &dues).Error
+	return d.unprepared(ctx).Clauses(onConflict([]string{"key"})).CreateInBatches(&rows, 500).Error
 }
 
 // Due implements task.Store.
@@ -118,27 +105,40 @@ func (d Tasks) Due(ctx context.Context, n int) ([]task.Ticket, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Who has waited long is left alone for as long again.
-	var hold strings.Builder
-	var args []any
-	for pause := handedOutFor; pause < handedOutMost; pause *= 2 {
-		hold.WriteString("WHEN run_at > ? THEN ? ")
-		args = append(args, now.Add(-pause), d.dialect.moment(now.Add(pause)))
-	}
-	args = append(args, d.dialect.moment(now.Add(handedOutMost)), d.dialect.moment(now), now, n)
 	var rows []taskRow
-	err = d.aside(ctx).Raw(`UPDATE tasks SET hand_outs = hand_outs + 1, due_at = CASE `+hold.String()+`ELSE ? END,
-			run_at = CASE state WHEN 'running' THEN ? ELSE run_at END, state = 'waiting'
-		WHERE id `+d.dialect.oneOf(`SELECT id FROM tasks WHERE ended_at IS NULL AND due_at <= ? ORDER BY due_at LIMIT ? `+d.dialect.skipLocked())+`
-		RETURNING id, class, hand_outs, run_at`, args...).Scan(&rows).Error
+	err = d.inQueue(ctx, func(q *gorm.DB) error {
+		err := d.skipLockedRows(q).Select("id", "class", "hand_outs", "run_at", "state").Where("ended_at IS NULL AND due_at <= ?", now).Order("due_at").Limit(n).Find(&rows).Error
+		if err != nil {
+			return err
+		}
+		// A task is handed out again after as long as it has waited.
+		ids := map[time.Duration][]string{}
+		for i := range rows {
+			r := &rows[i]
+			if r.State == string(task.Running) { // its lease has ended
+				r.RunAt = now
+			}
+			pause := handedOutFor
+			for pause < handedOutMost && !r.RunAt.After(now.Add(-pause)) {
+				pause = min(2*pause, handedOutMost)
+			}
+			ids[pause] = append(ids[pause], r.ID)
+			r.HandOuts++
+		}
+		for pause, ids := range ids {
+			// MySQL evaluates the columns in their order, which is that of their names.
+			err = errors.Join(err, fresh(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Updates(map[string]any{
+				"due_at": now.Add(pause), "hand_outs": gorm.Expr("hand_outs + 1"),
+				"run_at": gorm.Expr("CASE state WHEN ? THEN ? ELSE run_at END", string(task.Running), d.dialect.Typed(now, "timestamptz")), "state": string(task.Waiting),
+			}).Error)
+		}
+		return err
+	})
 	if err != nil {
-		return nil, wrap(err)
+		return nil, err
 	}
 	slices.SortFunc(rows, func(a, b taskRow) int {
-		if c := a.RunAt.Compare(b.RunAt); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ID, b.ID)
+		return cmp.Or(a.RunAt.Compare(b.RunAt), strings.Compare(a.ID, b.ID))
 	})
 	out := make([]task.Ticket, len(rows))
 	for i, r := range rows {
@@ -153,28 +153,29 @@ func (d Tasks) Postpone(ctx context.Context, tickets []task.Ticket, until time.T
 	for i, t := range tickets {
 		ids[i] = t.ID
 	}
-	return wrap(d.aside(ctx).Exec(`UPDATE tasks SET due_at = CASE WHEN run_at > ? THEN run_at ELSE ? END WHERE ? AND state = 'waiting'`,
-		until, d.dialect.moment(until), d.dialect.among(ids)).Error)
+	return d.inQueue(ctx, func(q *gorm.DB) error {
+		return q.Model(&taskRow{}).Where(d.dialect.In("id", ids)).Where("state = ?", string(task.Waiting)).
+			Update("due_at", gorm.Expr("CASE WHEN run_at > ? THEN run_at ELSE ? END", until, d.dialect.Typed(until, "timestamptz"))).Error
+	})
 }
 
 // Start implements task.Store.
 func (d Tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]task.Task, error) {
 	now := d.clock.Now()
+	// Locked in order, so that callers with common ids do not deadlock.
+	ids = slices.Sorted(slices.Values(ids))
 	var rows []taskRow
-	// In the order of the ids, so that callers which share some do not wait for
-	// each other in a circle.
-	ids = slices.Sorted(slices.Values(ids)) // everybody in the same order
-	err := d.aside(ctx).Raw(`UPDATE tasks SET state = 'running', attempts = attempts + 1, due_at = ?
-		WHERE ? AND state = 'waiting' AND run_at <= ?
-		RETURNING id, key, kind, class, payload, trace, attempts, run_at, created_at`, now.Add(lease), d.dialect.among(ids), now.Add(skew)).Scan(&rows).Error
-	if err != nil {
-		return nil, wrap(err)
-	}
+	err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
+		rows, err = updateReturning[taskRow](q.Where(d.dialect.In("id", ids)).Where("state = ? AND run_at <= ?", string(task.Waiting), now.Add(skew)),
+			map[string]any{"state": string(task.Running), "attempts": gorm.Expr("attempts + 1"), "due_at": now.Add(lease)},
+			"id", "key", "kind", "class", "payload", "trace", "attempts", "run_at", "created_at")
+		return err
+	})
 	out := make([]task.Task, len(rows))
 	for i, r := range rows {
 		out[i] = r.task()
 	}
-	return out, nil
+	return out, err
 }
 
 // byAttempt groups the ids of runs, which one statement may name by their
@@ -191,13 +192,16 @@ func byAttempt(runs []task.Run) map[int][]string {
 func (d Tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration) (lost []task.Run, err error) {
 	until := d.clock.Now().Add(lease)
 	for attempt, ids := range byAttempt(runs) {
-		var kept []string
-		err := d.aside(ctx).Raw(`UPDATE tasks SET due_at = ? WHERE ? AND attempts = ? AND state = 'running' RETURNING id`, until, d.dialect.among(ids), attempt).Scan(&kept).Error
+		var rows []taskRow
+		err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
+			rows, err = updateReturning[taskRow](q.Where(d.dialect.In("id", ids)).Where("attempts = ? AND state = ?", attempt, string(task.Running)), map[string]any{"due_at": until}, "id")
+			return err
+		})
 		if err != nil {
-			return lost, wrap(err)
+			return lost, err
 		}
 		for _, id := range ids {
-			if !slices.Contains(kept, id) {
+			if !slices.ContainsFunc(rows, func(r taskRow) bool { return r.ID == id }) {
 				lost = append(lost, task.Run{ID: id, Attempt: attempt})
 			}
 		}
@@ -210,40 +214,45 @@ const maxTaskError = 1000
 
 // Settle implements task.Store.
 func (d Tasks) Settle(ctx context.Context, outcomes ...task.Outcome) error {
-	now := d.clock.Now()
-	var done []task.Run
-	for _, o := range outcomes {
-		if o.State == task.Done {
-			done = append(done, o.Run)
-			continue
+	return d.inQueue(ctx, func(q *gorm.DB) error {
+		now := d.clock.Now()
+		// Not ended_at IS NULL: with few statistics of a young table, Postgres would
+		// read all unfinished rows for that, instead of the few ids.
+		unfinished := func(attempt int, ids ...string) *gorm.DB {
+			return fresh(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Where("attempts = ? AND state IN ?", attempt, []string{string(task.Waiting), string(task.Running)})
 		}
-		var ended *time.Time
-		if o.State == task.Dead {
-			ended = &now
+		var done []task.Run
+		for _, o := range outcomes {
+			if o.State == task.Done {
+				done = append(done, o.Run)
+				continue
+			}
+			var ended *time.Time
+			if o.State == task.Dead {
+				ended = &now
+			}
+			runAt := o.RunAt
+			if runAt.IsZero() {
+				runAt = now
+			}
+			counted := o.Attempt
+			if o.Uncounted {
+				counted--
+			}
+			err := unfinished(o.Attempt, o.ID).Updates(map[string]any{
+				"state": string(o.State), "run_at": runAt, "due_at": runAt, "error": clipped(o.Err, maxTaskError), "ended_at": ended, "attempts": counted,
+			}).Error
+			if err != nil {
+				return err
+			}
 		}
-		runAt := o.RunAt
-		if runAt.IsZero() {
-			runAt = now
+		for attempt, ids := range byAttempt(done) {
+			if err := unfinished(attempt, ids...).Updates(map[string]any{"state": string(task.Done), "error": "", "ended_at": now}).Error; err != nil {
+				return err
+			}
 		}
-		counted := o.Attempt
-		if o.Uncounted {
-			counted--
-		}
-		err := d.aside(ctx).Exec(`UPDATE tasks SET state = ?, run_at = ?, due_at = ?, error = ?, ended_at = ?, attempts = ? WHERE id = ? AND attempts = ? AND state IN ('waiting', 'running')`,
-			string(o.State), runAt, runAt, clipped(o.Err, maxTaskError), ended, counted, o.ID, o.Attempt).Error
-		if err != nil {
-			return wrap(err)
-		}
-	}
-	for attempt, ids := range byAttempt(done) {
-		// Not ended_at IS NULL: with the little that is known of a young table
-		// Postgres would walk all that is unfinished for it, not the few ids.
-		err := d.aside(ctx).Exec(`UPDATE tasks SET state = 'done', error = '', ended_at = ? WHERE ? AND attempts = ? AND state IN ('waiting', 'running')`, now, d.dialect.among(ids), attempt).Error
-		if err != nil {
-			return wrap(err)
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // clipped is text that every database stores: at most n bytes, whole
@@ -257,22 +266,19 @@ func clipped(s string, n int) string {
 
 // Backlog implements task.Store.
 func (d Tasks) Backlog(ctx context.Context) ([]task.Backlog, error) {
-	var rows []taskRow
-	// HandOuts holds the count. The oldest is found by a column that both
-	// databases read back as a moment.
-	err := d.q(ctx).Raw(`SELECT b.class, b.state, b.n AS hand_outs, tasks.run_at FROM (
-			SELECT class, state, COUNT(*) AS n, MIN(due) AS due FROM (
-				SELECT class, state, CAST(run_at AS TEXT) || ' ' || CAST(id AS TEXT) AS due FROM tasks WHERE ended_at IS NULL ORDER BY due_at LIMIT ?) AS unfinished
-			GROUP BY class, state) AS b
-		JOIN tasks ON tasks.id = `+d.dialect.uuid("SUBSTR(b.due, LENGTH(b.due) - 35)"), maxCounted).Scan(&rows).Error
-	if err != nil {
-		return nil, wrap(err)
+	var rows []struct {
+		Class  task.Class
+		State  task.State
+		N      int
+		Oldest aggregatedTime
 	}
+	unfinished := d.q(ctx).Model(&taskRow{}).Select("class", "state", "run_at").Where("ended_at IS NULL").Order("due_at").Limit(maxCounted)
+	err := d.q(ctx).Table("(?) AS unfinished", unfinished).Select("class, state, COUNT(*) AS n, MIN(run_at) AS oldest").Group("class, state").Scan(&rows).Error
 	out := make([]task.Backlog, len(rows))
 	for i, r := range rows {
-		out[i] = task.Backlog{Class: task.Class(r.Class), State: task.State(r.State), Tasks: r.HandOuts, Oldest: r.RunAt}
+		out[i] = task.Backlog{Class: r.Class, State: r.State, Tasks: r.N, Oldest: r.Oldest.Time}
 	}
-	return out, nil
+	return out, wrap(err)
 }
 
 // List implements task.Store.
@@ -306,8 +312,9 @@ func (d Tasks) List(ctx context.Context, f task.Filter) ([]task.Record, error) {
 // Retry implements task.Store.
 func (d Tasks) Retry(ctx context.Context, ids []string) (int, error) {
 	now := d.clock.Now()
-	res := d.unprepared(ctx).Exec(`UPDATE tasks SET state = 'waiting', attempts = CASE state WHEN 'dead' THEN 0 ELSE attempts END, run_at = ?, due_at = ?, ended_at = NULL
-		WHERE ? AND state IN ('dead', 'waiting')`, now, now, d.dialect.among(ids))
+	res := d.unprepared(ctx).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Where("state IN ?", []string{string(task.Dead), string(task.Waiting)}).Updates(map[string]any{
+		"attempts": gorm.Expr("CASE state WHEN ? THEN 0 ELSE attempts END", string(task.Dead)), "state": string(task.Waiting), "run_at": now, "due_at": now, "ended_at": nil,
+	})
 	if res.Error == nil {
 		d.recorded(ctx)
 	}
@@ -316,6 +323,6 @@ func (d Tasks) Retry(ctx context.Context, ids []string) (int, error) {
 
 // Drop implements task.Store.
 func (d Tasks) Drop(ctx context.Context, ids []string) (int, error) {
-	res := d.unprepared(ctx).Exec(`DELETE FROM tasks WHERE ? AND state <> 'running'`, d.dialect.among(ids))
+	res := d.unprepared(ctx).Where(d.dialect.In("id", ids)).Where("state <> ?", string(task.Running)).Delete(&taskRow{})
 	return int(res.RowsAffected), wrap(res.Error)
 }

@@ -23,7 +23,7 @@ func (d Views) Add(ctx context.Context, vs []listings.Visit) error {
 			ids[i] = v.ListingID
 		}
 		var owners []struct{ ID, OrganizationID string }
-		if err := d.unprepared(ctx).Table("listings").Select("id", "organization_id").Where(d.dialect.among(ids)).Find(&owners).Error; err != nil {
+		if err := d.unprepared(ctx).Table("listings").Select("id", "organization_id").Where(d.dialect.In("id", ids)).Find(&owners).Error; err != nil {
 			return wrap(err)
 		}
 		ownerOf := make(map[string]string, len(owners))
@@ -63,7 +63,7 @@ func (d Views) Add(ctx context.Context, vs []listings.Visit) error {
 		}
 		return wrap(d.unprepared(ctx).Clauses(clause.OnConflict{
 			Columns:   []clause.Column{{Name: "listing_id"}},
-			DoUpdates: clause.Set{{Column: clause.Column{Name: "views"}, Value: gorm.Expr("listing_views.views + " + d.dialect.excluded("views"))}},
+			DoUpdates: clause.Set{{Column: clause.Column{Name: "views"}, Value: gorm.Expr("listing_views.views + " + d.dialect.Excluded("views"))}},
 		}).Create(&sums).Error)
 	})
 }
@@ -99,7 +99,7 @@ func (d Views) withinNetworks(ctx context.Context, vs []listings.Visit) ([]listi
 		return vs, nil
 	}
 	var known []struct{ Network, Visitor string }
-	err := d.unprepared(ctx).Table("listing_visits").Select("network", "visitor").Where("?", d.dialect.columnAmong("network", networks)).Scan(&known).Error
+	err := d.unprepared(ctx).Table("listing_visits").Select("network", "visitor").Where("?", d.dialect.In("network", networks)).Scan(&known).Error
 	if err != nil {
 		return nil, wrap(err)
 	}
@@ -139,7 +139,7 @@ func (d Views) GetOrCreateSalt(ctx context.Context, day, fresh string) (salt str
 func (d Views) Get(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error) {
 	return countedBy[string](d.unprepared(ctx).Table("listings").Select("listing_views.listing_id AS name, listing_views.views AS n").
 		Joins("JOIN listing_views ON listing_views.listing_id = listings.id").
-		Where("listings.organization_id = ?", organizationID).Where(d.dialect.columnAmong("listings.id", listingIDs)))
+		Where("listings.organization_id = ?", organizationID).Where(d.dialect.In("listings.id", listingIDs)))
 }
 
 // deleteVisitsBefore deletes the visitors and salts of the days before the day.

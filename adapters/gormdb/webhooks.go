@@ -248,7 +248,7 @@ func (d Webhooks) Queue(ctx context.Context, ms []integrations.Message, ds []int
 	slices.SortFunc(messages, func(a, b messageRow) int { return strings.Compare(a.EventID, b.EventID) }) // everybody in the same order
 	err = d.Do(ctx, func(ctx context.Context) error {
 		var there []string
-		if err := d.locked(ctx).Model(&endpointRow{}).Where(d.dialect.among(slices.Sorted(maps.Keys(endpoints)))).Order("id").Pluck("id", &there).Error; err != nil {
+		if err := d.locked(ctx).Model(&endpointRow{}).Where(d.dialect.In("id", slices.Sorted(maps.Keys(endpoints)))).Order("id").Pluck("id", &there).Error; err != nil {
 			return wrap(err)
 		}
 		keep := slices.DeleteFunc(slices.Clone(rows), func(r deliveryRow) bool { _, found := slices.BinarySearch(there, r.EndpointID); return !found })
@@ -257,7 +257,7 @@ func (d Webhooks) Queue(ctx context.Context, ms []integrations.Message, ds []int
 		}
 		if err := d.q(ctx).Raw(`SELECT id FROM webhook_endpoints WHERE ? AND listening_until IS NULL AND (leased_until IS NULL OR leased_until <= ?) AND NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d
 			WHERE d.endpoint_id = webhook_endpoints.id AND d.status = 'pending' AND d.next_at > ? AND d.next_at <= ?) ORDER BY id`,
-			d.dialect.among(there), now, since, now).Scan(&alone).Error; err != nil {
+			d.dialect.In("id", there), now, since, now).Scan(&alone).Error; err != nil {
 			return wrap(err)
 		}
 		unless := func(columns ...clause.Column) clause.OnConflict {

@@ -1,0 +1,189 @@
+package gormdb
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+	sqlitedriver "github.com/ncruces/go-sqlite3/driver"
+	"github.com/ncruces/go-sqlite3/gormlite"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+)
+
+// SQLite is the dialect of SQLite. A file is served by one process.
+type SQLite struct{}
+
+// Name implements Dialect.
+func (SQLite) Name() string { return "sqlite" }
+
+// Open implements Dialect. SQLite has one writer at a time: the pool of the writer
+// has one connection, for which writers wait in turn, and the other connections
+// are read-only. SQLite itself lets them try again and again, and refuses one that
+// has not succeeded for 5 s.
+func (SQLite) Open(address string, _ Options) (Pools, error) {
+	path := sqlitePath(address)
+	if path == "" {
+		return Pools{}, errors.New("want sqlite:PATH")
+	}
+	readers, err := openSQLite(path, sqliteTimes+"&_pragma=query_only(1)", 8)
+	if err != nil {
+		return Pools{}, err
+	}
+	writer, err := openSQLite(path, sqliteTimes, 1)
+	if err != nil {
+		return Pools{}, errors.Join(err, readers.Close())
+	}
+	return Pools{Primary: readers, Writer: writer}, nil
+}
+
+func sqlitePath(address string) string { return strings.TrimPrefix(address, "sqlite:") }
+
+// Dialector implements Dialect.
+func (SQLite) Dialector(pool *sql.DB) gorm.Dialector { return gormlite.OpenDB(pool) }
+
+// PreparesStatements implements Dialect.
+func (SQLite) PreparesStatements() bool { return true }
+
+// Embedded implements Dialect.
+func (SQLite) Embedded() bool { return true }
+
+// Migrations implements Dialect.
+func (SQLite) Migrations() goose.Dialect { return goose.DialectSQLite3 }
+
+// MigrationLock implements Dialect.
+func (SQLite) MigrationLock() (lock.SessionLocker, error) { return nil, nil } //nolint:nilnil // the interface says so
+
+// Retry implements Dialect.
+func (SQLite) Retry(error) bool { return false }
+
+// Unavailable implements Dialect.
+func (SQLite) Unavailable(err error) Reason {
+	var code sqlite3.ErrorCode
+	if !errors.As(err, &code) {
+		return ""
+	}
+	return map[sqlite3.ErrorCode]Reason{
+		sqlite3.BUSY: Busy, sqlite3.LOCKED: Busy, sqlite3.INTERRUPT: TimedOut, sqlite3.FULL: DiskFull,
+		sqlite3.IOERR: IOError, sqlite3.CANTOPEN: IOError, sqlite3.READONLY: ReadOnly,
+	}[code]
+}
+
+// In implements Dialect.
+func (SQLite) In(column string, ids []string) clause.Expr {
+	return gorm.Expr(column+" IN (SELECT value FROM json_each(?))", idJSON(ids))
+}
+
+// idJSON is a list of ids as SQLite reads a list.
+type idJSON []string
+
+// Value implements driver.Valuer.
+func (a idJSON) Value() (driver.Value, error) {
+	list, err := json.Marshal([]string(a))
+	return string(list), err
+}
+
+// InQuery implements Dialect.
+func (SQLite) InQuery(query string) string { return "IN (" + query + ")" }
+
+// Typed implements Dialect.
+func (SQLite) Typed(v any, _ string) any { return v }
+
+// Excluded implements Dialect.
+func (SQLite) Excluded(column string) string { return "excluded." + column }
+
+// Locks implements Dialect.
+func (SQLite) Locks() bool { return false }
+
+// AdvisoryLock implements Dialect.
+func (SQLite) AdvisoryLock() string { return "" }
+
+// The type names of the migrations, in SQLite's words. The driver reads a
+// moment back as one only from a column declared DATETIME.
+var sqliteTypes = map[string]string{
+	"UUID":             "TEXT",
+	"TIMESTAMPTZ":      "DATETIME",
+	"JSONB":            "TEXT",
+	"BIGINT":           "INTEGER",
+	"DOUBLE PRECISION": "REAL",
+}
+
+var typeName = regexp.MustCompile(`\b(UUID|TIMESTAMPTZ|JSONB|BIGINT|DOUBLE PRECISION)\b`)
+
+// Migration implements Dialect.
+func (SQLite) Migration(sql []byte) []byte {
+	return typeName.ReplaceAllFunc(sql, func(t []byte) []byte { return []byte(sqliteTypes[string(t)]) })
+}
+
+// sqliteTime keeps moments comparable as text: always six decimals, always UTC.
+const sqliteTime = "2006-01-02T15:04:05.000000Z07:00"
+
+var sqliteTimes = "&_timefmt=" + url.QueryEscape(sqliteTime)
+
+func openSQLite(path, more string, connections int) (*sql.DB, error) {
+	if dir := filepath.Dir(path); dir != "." {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("the database's folder: %w", err)
+		}
+	}
+	// What is in it is for this user alone.
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the database's file: %w", err)
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	if err := copyPermissions(path); err != nil {
+		return nil, err
+	}
+	// Immediate transactions wait for their turn at BEGIN; deferred ones fail
+	// half way when two of them want to write (190 of 200 under 20 writers).
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
+		"?_txlock=immediate&modeof=" + strings.ReplaceAll(url.QueryEscape(path), "+", "%20") + // a plus is a plus there
+		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
+		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)" + more
+	pool, err := sqlitedriver.Open(dsn, func(*sqlite3.Conn) error { return copyPermissions(path) })
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(connections)
+	pool.SetMaxIdleConns(connections)
+	return pool, nil
+}
+
+// copyPermissions has the files beside the database's, in which its newest pages are,
+// be for the same users. The driver makes the log so by itself (modeof), but not
+// the log's index, and neither where they are there. No file is opened that may be
+// in use: on some systems closing it would end the driver's locks.
+func copyPermissions(path string) error {
+	database, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("the database's file: %w", err)
+	}
+	mode := database.Mode().Perm()
+	if index, err := os.OpenFile(path+"-shm", os.O_RDWR|os.O_CREATE|os.O_EXCL, mode); err == nil {
+		_ = index.Close()
+	}
+	for _, beside := range []string{path + "-wal", path + "-shm"} {
+		is, err := os.Stat(beside)
+		if err == nil && is.Mode().Perm() != mode {
+			err = os.Chmod(beside, mode)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // it is another's
+			return fmt.Errorf("a file beside the database's: %w", err)
+		}
+	}
+	return nil
+}
