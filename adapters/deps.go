@@ -25,9 +25,23 @@ type Deps struct {
 	// DataFolder is the folder for files that an adapter keeps between runs. It may
 	// not exist yet.
 	DataFolder string
+	// Database are settings for storage adapters.
+	Database DatabaseSettings
 	// Modules are the modules that a storage adapter is opened for, in lower case.
 	// It is empty for other adapters.
 	Modules []string
+}
+
+// DatabaseSettings are settings for storage adapters. Those that an adapter has no
+// use for it ignores.
+type DatabaseSettings struct {
+	// MaxConnections is the most connections of the process to a database server.
+	MaxConnections int
+	// TransactionPooler is set if the URL is that of a pooler that gives a connection
+	// to one transaction at a time: without prepared statements and session state.
+	TransactionPooler bool
+	// DirectURL is the database behind the pooler, or empty.
+	DirectURL string
 }
 
 // Closer is implemented by adapters that hold connections, files or goroutines.

@@ -317,6 +317,6 @@ var redisSchemes = []string{"redis", "rediss", "redis-cluster", "rediss-cluster"
 func newDeps(c *config.Config, log *slog.Logger) adapters.Deps {
 	return adapters.Deps{
 		Clock: clock.System{}, NewID: newID, Log: log, Tracer: trace.Off{}, Metrics: metrics.Discard{},
-		PublicURL: c.HTTP.PublicURL, DataFolder: c.DataFolder,
+		PublicURL: c.HTTP.PublicURL, DataFolder: c.DataFolder, Database: adapters.DatabaseSettings{MaxConnections: c.Database.MaxConnections},
 	}
 }

@@ -70,6 +70,14 @@ type Database struct {
 	JobseekerURL    string `mapstructure:"jobseeker_url"`
 	BillingURL      string `mapstructure:"billing_url"`
 	IntegrationsURL string `mapstructure:"integrations_url"`
+	// MaxConnections is the most connections of a process to each database server.
+	MaxConnections int `mapstructure:"max_connections"`
+	// Pooler is "transaction" if URL is that of a pooler such as PgBouncer in
+	// transaction mode, and otherwise empty.
+	Pooler string `mapstructure:"pooler"`
+	// DirectURL is the database behind the pooler, for migrations and notifications.
+	// Without it processes poll for changes of other processes each second.
+	DirectURL string `mapstructure:"direct_url"`
 	// ReplicaURLs are databases that reads may go to. No storage uses them yet,
 	// so that a start with any is refused rather than surprising.
 	ReplicaURLs []string `mapstructure:"replica_urls"`
@@ -159,7 +167,7 @@ type Log struct {
 func Default() Config {
 	return Config{
 		HTTP:      HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}, Drain: 5 * time.Second},
-		Database:  Database{URL: "sqlite:data/locum.db", ReplicaURLs: []string{}},
+		Database:  Database{URL: "sqlite:data/locum.db", MaxConnections: 10, ReplicaURLs: []string{}},
 		Search:    Search{URL: "embedded:data/search"},
 		Queue:     Queue{URL: "embedded:"},
 		Limiter:   Limiter{URL: "memory:"},
@@ -320,6 +328,15 @@ func (c *Config) validate() error {
 	if c.Limits.SearchTimeout < 10*time.Millisecond || c.Limits.SearchTimeout > time.Minute {
 		return c.Err("limits.search_timeout", "want a duration from 10ms to 1m, such as 1s")
 	}
+	if c.Database.MaxConnections < 3 {
+		return c.Err("database.max_connections", "want a number of at least 3")
+	}
+	if c.Database.Pooler != "" && c.Database.Pooler != "transaction" {
+		return c.Err("database.pooler", "want transaction, or nothing without a pooler")
+	}
+	if c.Database.DirectURL != "" && c.Database.Pooler == "" {
+		return c.Err("database.direct_url", "is for database.pooler; remove one of them or set both")
+	}
 	if len(c.Database.ReplicaURLs) > 0 {
 		return c.Err("database.replica_urls", "no storage reads from replicas yet; remove it")
 	}
@@ -343,7 +360,7 @@ func (c *Config) addresses() map[string]string {
 	all := map[string]string{"search.url": c.Search.URL, "queue.url": c.Queue.URL, "limiter.url": c.Limiter.URL, "mail.url": c.Mail.URL, "files.url": c.Files.URL, "payments.url": c.Payments.URL, "database.url": c.Database.URL}
 	for key, value := range map[string]string{
 		"database.identity_url": c.Database.IdentityURL, "database.listings_url": c.Database.ListingsURL, "database.hiring_url": c.Database.HiringURL,
-		"database.jobseeker_url": c.Database.JobseekerURL, "database.billing_url": c.Database.BillingURL, "database.integrations_url": c.Database.IntegrationsURL,
+		"database.direct_url": c.Database.DirectURL, "database.jobseeker_url": c.Database.JobseekerURL, "database.billing_url": c.Database.BillingURL, "database.integrations_url": c.Database.IntegrationsURL,
 	} {
 		if value != "" {
 			all[key] = value

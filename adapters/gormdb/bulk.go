@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
-	"fmt"
 	"io"
 	"iter"
 	"strconv"
@@ -60,7 +59,7 @@ func (d Listings) Load(ctx context.Context, all iter.Seq[listings.Listing], done
 	err := write(ctx, batches, done)
 	cancel()
 	conversion.Wait()
-	return wrap(firstError(failed, err))
+	return wrap(markUnavailable(d.dialect, firstError(failed, err)))
 }
 
 // removeBatch is how many listings one transaction deletes.
@@ -125,26 +124,15 @@ func (d Listings) loadPostgres(ctx context.Context, batches <-chan []fullListing
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	exec := func(statements ...string) error {
-		for _, s := range statements {
-			if _, err := conn.ExecContext(ctx, s); err != nil {
-				return fmt.Errorf("%s: %w", s, err)
-			}
-		}
-		return nil
-	}
-	// The statements of a load have no time limit.
-	if err := exec("SET statement_timeout = 0", "SET synchronous_commit = off"); err != nil {
-		return err
-	}
-	defer func() {
-		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "RESET statement_timeout; RESET synchronous_commit")
-	}()
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
+	// A load has no time limit.
+	if _, err := tx.ExecContext(ctx, "SELECT set_config('statement_timeout', '0', true), set_config('synchronous_commit', 'off', true)"); err != nil {
+		return err
+	}
 	if err := copyRows(ctx, conn, batches, done); err != nil {
 		return err
 	}
@@ -154,7 +142,8 @@ func (d Listings) loadPostgres(ctx context.Context, batches <-chan []fullListing
 	if err := tx.Commit(); err != nil {
 		return err
 	}
-	return exec("ANALYZE listings")
+	_, err = conn.ExecContext(ctx, "ANALYZE listings")
+	return err
 }
 
 // copyRows streams the batches in the text form of COPY.

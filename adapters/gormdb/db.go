@@ -37,6 +37,9 @@ type DB struct {
 	// writer is for all writes. It is another pool than gorm only if the database has
 	// one writer at a time.
 	writer *gorm.DB
+	// direct is for migrations and notifications. It is nil behind a transaction
+	// pooler without a direct URL, and otherwise sql or a pool of its own.
+	direct *sql.DB
 	pools  []*sql.DB
 	// release ends what Claim has begun.
 	release func() error
@@ -52,6 +55,9 @@ type Options struct {
 	Log   *slog.Logger
 	// MaxConnections is the most connections to a database server, 10 if it is zero.
 	MaxConnections int
+	// TransactionPooler and DirectURL are those of adapters.DatabaseSettings.
+	TransactionPooler bool
+	DirectURL         string
 }
 
 func (o Options) connections() int { return cmp.Or(o.MaxConnections, 10) }
@@ -67,7 +73,13 @@ func OpenDB(d Dialect, url string, o Options) (*DB, error) {
 	if db.gorm, err = db.openGORM(pools.Primary); err != nil {
 		return nil, errors.Join(err, db.closePools())
 	}
-	db.writer = db.gorm
+	db.writer, db.direct = db.gorm, db.sql
+	if o.TransactionPooler {
+		db.direct = pools.Direct
+	}
+	if pools.Direct != nil {
+		db.pools = append(db.pools, pools.Direct)
+	}
 	if pools.Writer != nil {
 		db.pools = append(db.pools, pools.Writer)
 		if db.writer, err = db.openGORM(pools.Writer); err == nil {
@@ -82,7 +94,7 @@ func OpenDB(d Dialect, url string, o Options) (*DB, error) {
 }
 
 func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
-	return gorm.Open(translator{db.dialect.Dialector(pool), db.dialect}, &gorm.Config{
+	g, err := gorm.Open(translator{db.dialect.Dialector(pool), db.dialect}, &gorm.Config{
 		QueryFields:            true, // SELECT * costs lists 2.6 times as much
 		PrepareStmt:            db.dialect.PreparesStatements(),
 		PrepareStmtMaxSize:     256, // a batch has a statement of its own for each number of items
@@ -91,6 +103,15 @@ func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
 		DisableAutomaticPing:   true,
 		Logger:                 logger.Discard,
 		NowFunc:                db.clock.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	// GORM does not translate the errors of Raw with Scan.
+	return g, g.Callback().Row().After("gorm:row").Register("locum:translate", func(q *gorm.DB) {
+		if q.Error != nil {
+			q.Error = q.Dialector.(gorm.ErrorTranslator).Translate(q.Error)
+		}
 	})
 }
 

@@ -192,3 +192,26 @@ func TestASQLiteDatabaseIsForItsUserAlone(t *testing.T) {
 	require.Equal(t, map[string]os.FileMode{"": 0o700, "/a b%&+.db": 0o640, "/a b%&+.db-wal": 0o640, "/a b%&+.db-shm": 0o640}, modes())
 	require.NoError(t, pool.Close())
 }
+
+func TestPostgres_NoServer_IsUnavailable(t *testing.T) {
+	t.Parallel()
+	db, err := OpenDB(Postgres{}, "postgres://locum@127.0.0.1:1/x?sslmode=disable", Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	ctx := t.Context()
+	var n int
+	for name, err := range map[string]error{
+		"builder":     wrap(db.q(ctx).Table("users").Count(new(int64)).Error),
+		"raw":         wrap(db.q(ctx).Raw("SELECT 1").Scan(&n).Error),
+		"exec":        wrap(db.q(ctx).Exec("SELECT 1").Error),
+		"transaction": db.Do(ctx, func(context.Context) error { return nil }),
+		"stream":      db.each(ctx, "SELECT 1", nil, func(Rows) error { return nil }),
+		"ping":        db.Ping(ctx),
+		"schema":      Schema{db}.Check(ctx),
+		"queue":       Tasks{db}.Settle(ctx),
+		"feed":        func() error { _, err := Feed{db}.ReadOpen(ctx, nil); return err }(),
+	} {
+		require.Equal(t, fault.Unavailable, fault.KindOf(err), "%s: %v", name, err)
+		require.Equal(t, string(NoConnection), fault.Of(err).Reason, name)
+	}
+}

@@ -73,6 +73,8 @@ type Pools struct {
 	// Writer is for all writes if the database has one writer at a time, and
 	// otherwise nil.
 	Writer *sql.DB
+	// Direct is the pool of Options.DirectURL, nil without one.
+	Direct *sql.DB
 }
 
 // Notifier is implemented by dialects that can notify other processes of commits.

@@ -132,7 +132,7 @@ func (d Feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (l
 	var store, snapshot string
 	err := d.unprepared(ctx).Raw("SELECT "+d.storeID()+", "+d.snapshot()).Row().Scan(&store, &snapshot)
 	if err != nil {
-		return "", wrap(err)
+		return "", wrap(markUnavailable(d.dialect, err))
 	}
 	position, err := parseSnapshot(store, snapshot)
 	if err != nil {

@@ -55,7 +55,10 @@ func (s Schema) migrationPool() (pool *sql.DB, done func() error, err error) {
 		pool, err = openSQLite(sqlitePath(s.url), "", 1)
 		return pool, func() error { return pool.Close() }, err
 	}
-	return s.sql, func() error { return nil }, nil
+	if s.direct == nil {
+		return s.sql, func() error { return nil }, nil
+	}
+	return s.direct, func() error { return nil }, nil
 }
 
 // with runs fn with a provider of goose.
@@ -84,8 +87,15 @@ func (s Schema) with(fn func(*goose.Provider) error) (err error) {
 	return wrap(markUnavailable(s.dialect, fn(p)))
 }
 
+// errNoDirectURL is the error of migrations behind a transaction pooler, which gives
+// the lock of one process to all.
+var errNoDirectURL = errors.New("migrations do not work behind a transaction pooler; set database.direct_url")
+
 // Up implements adapters.Schema.
 func (s Schema) Up(ctx context.Context) (names []string, err error) {
+	if s.direct == nil {
+		return nil, errNoDirectURL
+	}
 	err = s.with(func(p *goose.Provider) error {
 		results, err := p.Up(ctx)
 		for _, r := range results {
@@ -98,6 +108,9 @@ func (s Schema) Up(ctx context.Context) (names []string, err error) {
 
 // Down implements adapters.Schema.
 func (s Schema) Down(ctx context.Context) (name string, err error) {
+	if s.direct == nil {
+		return "", errNoDirectURL
+	}
 	err = s.with(func(p *goose.Provider) error {
 		r, err := p.Down(ctx)
 		if err == nil {

@@ -26,7 +26,9 @@ type notifier struct {
 
 func newNotifier(db *DB) *notifier {
 	n := &notifier{db: db, log: db.log, listeners: map[chan struct{}]bool{}, due: make(chan struct{}, 1), stop: func() {}}
-	n.remote, _ = db.dialect.(Notifier)
+	if db.direct != nil {
+		n.remote, _ = db.dialect.(Notifier)
+	}
 	if n.remote != nil {
 		ctx, stop := context.WithCancel(context.Background())
 		n.stop = stop
@@ -118,7 +120,7 @@ func (n *notifier) listen(ctx context.Context) <-chan struct{} {
 // connects again when that fails.
 func (n *notifier) receive(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := n.remote.Listen(ctx, n.db.sql, n.notifyLocal)
+		err := n.remote.Listen(ctx, n.db.direct, n.notifyLocal)
 		if ctx.Err() != nil {
 			return
 		}

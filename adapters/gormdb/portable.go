@@ -37,7 +37,7 @@ func insertNew[R schema.Tabler](q *gorm.DB, rows []R, key ...string) (inserted [
 	insert := q.Session(&gorm.Session{DryRun: true}).Clauses(onConflict(key), returning(nil)).Create(&rows).Statement
 	found, err := q.Statement.ConnPool.QueryContext(q.Statement.Context, insert.SQL.String(), insert.Vars...)
 	if err != nil {
-		return nil, wrap(err)
+		return nil, wrap(q.Dialector.(gorm.ErrorTranslator).Translate(err))
 	}
 	defer func() { _ = found.Close() }()
 	for found.Next() {

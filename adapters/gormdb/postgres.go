@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -27,10 +28,21 @@ type Postgres struct{}
 // Name implements Dialect.
 func (Postgres) Name() string { return "postgres" }
 
-// Open implements Dialect.
-func (Postgres) Open(url string, o Options) (Pools, error) {
-	pool, err := openPostgres(url, o.connections())
-	return Pools{Primary: pool}, err
+// Open implements Dialect. A direct pool has two of the connections, for
+// notifications and migrations.
+func (Postgres) Open(url string, o Options) (pools Pools, err error) {
+	most := o.connections()
+	if o.DirectURL != "" {
+		const direct = 2
+		if pools.Direct, err = openPostgres(o.DirectURL, direct, false); err != nil {
+			return pools, fmt.Errorf("the direct URL %w", err)
+		}
+		most -= direct
+	}
+	if pools.Primary, err = openPostgres(url, most, o.TransactionPooler); err != nil && pools.Direct != nil {
+		err = errors.Join(err, pools.Direct.Close())
+	}
+	return pools, err
 }
 
 // Dialector implements Dialect.
@@ -115,7 +127,7 @@ func (Postgres) Locks() bool { return true }
 // AdvisoryLock implements Dialect.
 func (Postgres) AdvisoryLock() string { return "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))" }
 
-func openPostgres(dsn string, connections int) (*sql.DB, error) {
+func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		// The error of the driver may contain the password.
@@ -124,7 +136,7 @@ func openPostgres(dsn string, connections int) (*sql.DB, error) {
 	if cfg.ConnectTimeout == 0 || cfg.ConnectTimeout > 2*time.Second {
 		cfg.ConnectTimeout = 2 * time.Second
 	}
-	for name, value := range map[string]string{
+	settings := map[string]string{
 		"application_name": "locum",
 		"TimeZone":         "UTC",
 		// A statement whose client has disconnected without cancelling it.
@@ -133,7 +145,14 @@ func openPostgres(dsn string, connections int) (*sql.DB, error) {
 		// Tables are in memory or on flash, and plans too short-lived to be compiled.
 		"random_page_cost": "1.1",
 		"jit":              "off",
-	} {
+	}
+	if pooled {
+		// The pooler shares connections with others and refuses their settings, and a
+		// prepared statement may exist on another connection only.
+		settings = map[string]string{"application_name": "locum", "TimeZone": "UTC"}
+		cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	for name, value := range settings {
 		if _, set := cfg.RuntimeParams[name]; !set {
 			cfg.RuntimeParams[name] = value
 		}

@@ -82,7 +82,15 @@ var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 func start(t testing.TB, dir string, env ...string) *world {
 	t.Helper()
 	w := &world{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
-	w.env = append([]string{
+	w.env = append(serverEnv(dir), env...)
+	w.run(t, "migrate", "up")
+	w.serve(t)
+	return w
+}
+
+// serverEnv is the environment of servers under test.
+func serverEnv(dir string) []string {
+	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir,
 		"LOCUM_HTTP_ADDR=127.0.0.1:0",
 		// Tests choose their client address, so that limits do not mix them up.
@@ -90,10 +98,7 @@ func start(t testing.TB, dir string, env ...string) *world {
 		"LOCUM_HTTP_DRAIN=10ms",
 		// A machine that runs many tests is slow.
 		"LOCUM_LIMITS_SEARCH_CPU=0", "LOCUM_LIMITS_SEARCH_TIMEOUT=10s",
-	}, env...)
-	w.run(t, "migrate", "up")
-	w.serve(t)
-	return w
+	}
 }
 
 var secrets = regexp.MustCompile(`loc_rt_|whsec_|eyJ[A-Za-z0-9_-]{10}|` + password + `|argon2id|Authorization`)

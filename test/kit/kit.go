@@ -184,6 +184,13 @@ func RedisCluster(t testing.TB) string {
 	return url
 }
 
+// PgBouncer starts a PgBouncer in transaction mode in front of a database of
+// PostgresURL.
+func PgBouncer(t testing.TB, postgres string) *services.Server {
+	t.Helper()
+	return own(t, "pgbouncer", func() (*services.Server, error) { return services.PgBouncer(postgres) })
+}
+
 func own(t testing.TB, name string, start func() (*services.Server, error)) *services.Server {
 	t.Helper()
 	s, err := start()

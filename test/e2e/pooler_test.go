@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// isListed reports whether the public list has the title.
+func (w *world) isListed(t testing.TB, title string) bool {
+	t.Helper()
+	a := w.guest(t).try("GET", "/api/listings?limit=50", nil)
+	return a.status == http.StatusOK && strings.Contains(string(a.raw), title)
+}
+
+func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
+	t.Parallel()
+	dir, postgres := t.TempDir(), kit.PostgresURL(t)
+	pooler := kit.PgBouncer(t, postgres)
+	one := start(t, dir, "LOCUM_DATABASE_URL="+pooler.URL, "LOCUM_DATABASE_POOLER=transaction", "LOCUM_DATABASE_DIRECT_URL="+postgres)
+	two := &world{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
+	two.serve(t)
+
+	employer := one.employer(t)
+	listing := employer.listing(object{"title": "Theatre Nurse"})
+	require.Eventually(t, func() bool { return two.isListed(t, "Theatre Nurse") }, time.Second, 10*time.Millisecond, "notified through the direct connection")
+
+	const n = 20
+	seekers := make([]*account, n)
+	for i := range seekers {
+		seekers[i] = []*world{one, two}[i%2].seeker(t)
+	}
+	applied := make(chan struct{})
+	go func() {
+		defer close(applied)
+		pooler.Kill()
+		_ = pooler.Start()
+	}()
+	begun := time.Now()
+	counts := atOnce(t, n, func(i int) *answer {
+		for {
+			a := seekers[i].elsewhere().try("POST", "/api/jobseekers/applications", object{"listingId": listing})
+			if a.status != http.StatusServiceUnavailable || time.Since(begun) > 20*time.Second {
+				return a
+			}
+		}
+	})
+	<-applied
+	require.Equal(t, n, counts[201]+counts[400], "%v", counts) // 400: the answer to the first attempt was lost
+	list := employer.get("/api/employers/applications?limit=50").ok(200)
+	for _, s := range seekers {
+		require.Contains(t, string(list.raw), s.email)
+		one.mail(t, s.email, "Subject:")
+	}
+	require.Eventually(t, func() bool { return len(one.received(t, employer.email, "application")) == n }, soon, 50*time.Millisecond)
+}
+
+func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
+	t.Parallel()
+	dir, postgres := t.TempDir(), kit.PostgresURL(t)
+	pooler := kit.PgBouncer(t, postgres)
+	env := []string{"LOCUM_DATABASE_URL=" + pooler.URL, "LOCUM_DATABASE_POOLER=transaction"}
+	direct := exec.Command(kit.Program(t), "migrate", "up")
+	direct.Dir, direct.Env = dir, []string{"HOME=" + dir, "LOCUM_DATABASE_URL=" + postgres}
+	out, err := direct.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	one := &world{dir: dir, env: append(serverEnv(dir), env...), log: &kit.Log{}, exited: make(chan error, 1)}
+	require.Contains(t, one.fails(t, "migrate", "up"), "set database.direct_url")
+	one.serve(t)
+	two := &world{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
+	two.serve(t)
+	employer := one.employer(t)
+	for i := range 5 {
+		title := fmt.Sprint("Theatre Nurse ", i)
+		employer.listing(object{"title": title})
+		require.True(t, one.isListed(t, title), "its own writes")
+		require.Eventually(t, func() bool { return two.isListed(t, title) }, 10*time.Second, 20*time.Millisecond)
+	}
+	one.mail(t, employer.email, "Subject:")
+}

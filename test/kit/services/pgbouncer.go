@@ -1,0 +1,79 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// PgBouncer starts a PgBouncer in transaction mode in front of a Postgres. Its URL
+// names the same database and user.
+func PgBouncer(postgres string) (*Server, error) {
+	bin, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		bin, err = "/usr/sbin/pgbouncer", nil
+	}
+	var env []string
+	if _, missing := os.Stat(bin); missing != nil {
+		var root string
+		if root, env, err = fetched("pgbouncer", "libevent-2.1-7", "libc-ares2"); err != nil {
+			return nil, fmt.Errorf("pgbouncer: %w", err)
+		}
+		bin = filepath.Join(root, "usr/sbin/pgbouncer")
+	}
+	target, err := url.Parse(postgres)
+	if err != nil {
+		return nil, err
+	}
+	cred, err := unprivileged()
+	if err != nil {
+		return nil, fmt.Errorf("pgbouncer: %w", err)
+	}
+	dir, err := dataDir("pgbouncer", cred)
+	if err != nil {
+		return nil, err
+	}
+	port, letGo, err := HoldPort()
+	if err != nil {
+		return nil, err
+	}
+	settings := filepath.Join(dir, "pgbouncer.ini")
+	text := fmt.Sprintf(`[databases]
+* = host=%s port=%s user=%s
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+max_client_conn = 1000
+default_pool_size = 4
+`, target.Hostname(), target.Port(), target.User.Username(), port)
+	if err := os.WriteFile(settings, []byte(text), 0o644); err != nil { //nolint:gosec // read by the server's own user
+		return nil, err
+	}
+	own := *target
+	own.Host = fmt.Sprintf("127.0.0.1:%d", port)
+	s := &Server{
+		URL: own.String(), Where: bin + " in " + dir,
+		name: "pgbouncer", dir: dir, argv: []string{bin, settings}, env: env, cred: cred, quit: syscall.SIGTERM, letGo: letGo,
+	}
+	s.answer = func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		c, err := pgx.Connect(ctx, strings.Replace(s.URL, "/postgres?", "/postgres?default_query_exec_mode=exec&", 1))
+		if err != nil {
+			return err
+		}
+		return c.Close(ctx)
+	}
+	return s, s.Start()
+}
