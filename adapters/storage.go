@@ -95,17 +95,19 @@ type ListingsStorage struct {
 	Changes func() uint64
 }
 
-// HiringStorage stores applications and interviews.
+// HiringStorage stores applications, interviews, messages and exports.
 type HiringStorage struct {
 	Database
 	Applications hiring.Applications
 	Appointments hiring.Appointments
-	Letters      hiring.Letters
+	Messages     hiring.Messages
 	Exports      hiring.Exports
+	PersonalData hiring.PersonalData
 	Counts       hiring.ApplicationCounts
 }
 
-// JobseekerStorage stores what belongs to jobseekers.
+// JobseekerStorage stores profiles, saved jobs and searches, documents and
+// notifications.
 type JobseekerStorage struct {
 	Database
 	Profiles      jobseeker.Profiles
@@ -117,8 +119,9 @@ type JobseekerStorage struct {
 	DocumentFiles jobseeker.DocumentFiles
 	Dismissals    jobseeker.Dismissals
 	Searches      jobseeker.Searches
-	Alerts        jobseeker.Alerts
-	Traces        jobseeker.Traces
+	AlertQueue    jobseeker.AlertQueue
+	Matches       jobseeker.Matches
+	PersonalData  jobseeker.PersonalData
 }
 
 // BillingStorage stores subscriptions and charges.

@@ -51,30 +51,30 @@ func (b listingsOrganizations) CompanyName(ctx context.Context, organizationID s
 type listingsSeekers struct{ jobseeker.Profiles }
 
 func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (string, error) {
-	p, err := b.Find(ctx, userID)
+	p, err := b.Get(ctx, userID)
 	return p.Home(), err
 }
 
 func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter, ring *jwttokens.Tokens, f files.Store) *hiring.Service {
-	return hiring.New(hiring.Needs{
-		Tx: s.Hiring.Tx, Events: s.Hiring.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Letters: s.Hiring.Letters,
-		Listings: hiringListings{l}, People: hiringPeople{i}, Organizations: hiringOrganizations{i}, Wishes: hiringWishes{s.Jobseeker.Profiles},
+	return hiring.New(hiring.Deps{
+		Tx: s.Hiring.Tx, Events: s.Hiring.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Messages: s.Hiring.Messages,
+		Listings: hiringListings{l}, People: hiringPeople{i}, Organizations: hiringOrganizations{i}, Preferences: hiringPreferences{s.Jobseeker.Profiles}, PersonalData: s.Hiring.PersonalData,
 		Tasks: s.Hiring.Tasks, Mailer: m, Limiter: counts, PublicURL: c.HTTP.PublicURL,
 		Sealer: ring, Files: f, Exports: s.Hiring.Exports, Tables: map[string]hiring.Table{"jobs": l.Table()},
 	})
 }
 
-// hiringWishes answers hiring.Wishes. It reads the profiles themselves, since
-// the module that keeps them asks for applications.
-type hiringWishes struct{ jobseeker.Profiles }
+// hiringPreferences implements hiring.Preferences. It reads the stored profiles, because
+// the service of module jobseeker depends on that of module hiring.
+type hiringPreferences struct{ jobseeker.Profiles }
 
-func (b hiringWishes) WantsMail(ctx context.Context, userID string) (bool, error) {
-	p, err := b.Find(ctx, userID)
+func (b hiringPreferences) WantsMail(ctx context.Context, userID string) (bool, error) {
+	p, err := b.Get(ctx, userID)
 	return p.EmailNotifications, err
 }
 
-func (b hiringWishes) Introduction(ctx context.Context, userID string) (*hiring.Introduction, error) {
-	p, err := b.Find(ctx, userID)
+func (b hiringPreferences) Introduction(ctx context.Context, userID string) (*hiring.Introduction, error) {
+	p, err := b.Get(ctx, userID)
 	if err != nil || !p.ShowProfile {
 		return nil, err
 	}
@@ -143,11 +143,12 @@ func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hirin
 }
 
 func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service, h *hiring.Service) *jobseeker.Service {
-	return jobseeker.New(jobseeker.Needs{
-		Tx: s.Jobseeker.Tx, Clock: d.Clock, NewID: d.NewID, Tasks: s.Jobseeker.Tasks,
+	return jobseeker.New(jobseeker.Deps{
+		Tx: s.Jobseeker.Tx, Retention: s.Jobseeker.Retention, Clock: d.Clock, NewID: d.NewID, Tasks: s.Jobseeker.Tasks,
 		Documents: s.Jobseeker.Documents, DocumentFiles: s.Jobseeker.DocumentFiles, FileTypes: filetypes.Documents{}, Files: f,
 		Profiles: s.Jobseeker.Profiles, Accounts: i, Bookmarks: s.Jobseeker.Bookmarks, Onboardings: s.Jobseeker.Onboardings, Applied: seekersApplied{h}, Dismissals: s.Jobseeker.Dismissals,
-		Plans: seekersPlans{billing.Standing{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}}, Notifications: s.Jobseeker.Notifications, Activities: s.Jobseeker.Activities, Searches: s.Jobseeker.Searches, Alerts: s.Jobseeker.Alerts, Traces: s.Jobseeker.Traces,
+		Plans: seekersPlans{billing.Standing{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}}, Notifications: s.Jobseeker.Notifications, Activities: s.Jobseeker.Activities, Searches: s.Jobseeker.Searches, AlertQueue: s.Jobseeker.AlertQueue,
+		Matches: s.Jobseeker.Matches, PersonalData: s.Jobseeker.PersonalData,
 		Listings: seekersListings{l}, People: seekersPeople{i}, Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL,
 	})
 }

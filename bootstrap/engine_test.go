@@ -181,11 +181,11 @@ func TestEngine_SearchSavedWithoutIndex_IsResolved(t *testing.T) {
 	t.Parallel()
 	s := newSearchable(t)
 	saved := jobseeker.Search{ID: newID(), UserID: newID(), Terms: jobseeker.Terms{Query: "midwfie"}, CreatedAt: time.Now()}
-	require.NoError(t, s.storage.Jobseeker.Searches.Add(t.Context(), saved))
+	require.NoError(t, s.storage.Jobseeker.Searches.Replace(t.Context(), saved.UserID, []jobseeker.Search{saved}))
 	require.NoError(t, s.Stop(t.Context()))
 	s.start(t)
 	require.Eventually(t, func() bool {
-		got, err := s.storage.Jobseeker.Searches.Of(t.Context(), saved.UserID, 1)
+		got, err := s.storage.Jobseeker.Searches.ListByUser(t.Context(), saved.UserID, 1)
 		return err == nil && strings.TrimSpace(got[0].Resolved) == "midwife"
 	}, 30*time.Second, 20*time.Millisecond)
 }

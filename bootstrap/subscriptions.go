@@ -47,8 +47,6 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 		event.On("jobseeker.alert", k.OnJobCreated),
 		event.On("jobseeker.account-deleted", k.OnAccountDeleted),
 		event.OnID("jobseeker.billing", k.OnSubscriptionChanged),
-		event.On("jobseeker.forget-onboarding", k.ForgetOnboarding),
-		event.On("jobseeker.forget-dismissals", k.ForgetDismissals),
 
 		event.OnID("billing.mail-changed", b.MailSubscriptionChanged).In(task.Mail),
 		event.On("billing.erase", b.OnAccountDeleted),

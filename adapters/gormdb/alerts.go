@@ -1,18 +1,20 @@
 package gormdb
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// SavedSearches stores what users search for and prefer.
+// SavedSearches implements jobseeker.Searches.
 type SavedSearches struct{ *DB }
 
 type savedSearchRow struct {
@@ -27,7 +29,7 @@ type savedSearchRow struct {
 	CreatedAt    time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (savedSearchRow) TableName() string { return "saved_searches" }
 
 func searchesOf(rows []savedSearchRow) []jobseeker.Search {
@@ -39,100 +41,149 @@ func searchesOf(rows []savedSearchRow) []jobseeker.Search {
 	return out
 }
 
-// Add implements jobseeker.Searches.
-func (d SavedSearches) Add(ctx context.Context, s jobseeker.Search) error {
-	return wrap(d.q(ctx).Create(&savedSearchRow{ID: s.ID, UserID: s.UserID, Name: s.Name, Query: s.Query, Resolved: s.Resolved, Location: s.Location,
-		ContractType: s.ContractType, EmailAlerts: s.EmailAlerts, CreatedAt: s.CreatedAt}).Error)
-}
-
-// Of implements jobseeker.Searches.
-func (d SavedSearches) Of(ctx context.Context, userID string, n int) ([]jobseeker.Search, error) {
+// ListByUser implements jobseeker.Searches.
+func (d SavedSearches) ListByUser(ctx context.Context, userID string, n int) ([]jobseeker.Search, error) {
 	var rows []savedSearchRow
 	err := d.q(ctx).Where("user_id = ?", userID).Order("id DESC").Limit(n).Find(&rows).Error
 	return searchesOf(rows), wrap(err)
 }
 
-// Delete implements jobseeker.Searches.
-func (d SavedSearches) Delete(ctx context.Context, userID, id string) error {
-	res := d.q(ctx).Exec("DELETE FROM saved_searches WHERE id = ? AND user_id = ?", id, userID)
-	if res.Error == nil && res.RowsAffected == 0 {
-		return jobseeker.ErrSearchNotFound
-	}
-	if res.Error != nil {
-		return wrap(res.Error)
-	}
-	return wrap(d.q(ctx).Exec("DELETE FROM search_matches WHERE search_id = ?", id).Error)
+// Replace implements jobseeker.Searches. It writes only what has changed.
+func (d SavedSearches) Replace(ctx context.Context, userID string, searches []jobseeker.Search) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		var rows []savedSearchRow
+		if err := d.q(ctx).Select("id", "email_alerts").Where("user_id = ?", userID).Find(&rows).Error; err != nil {
+			return wrap(err)
+		}
+		before := make(map[string]bool, len(rows)) // EmailAlerts by id
+		for _, r := range rows {
+			before[r.ID] = r.EmailAlerts
+		}
+		var created []savedSearchRow
+		changed := map[bool][]string{} // ids by the new EmailAlerts
+		for _, s := range searches {
+			alerts, exists := before[s.ID]
+			delete(before, s.ID)
+			switch {
+			case !exists:
+				created = append(created, savedSearchRow{ID: s.ID, UserID: userID, Name: s.Name, Query: s.Query, Resolved: s.Resolved, Location: s.Location,
+					ContractType: s.ContractType, EmailAlerts: s.EmailAlerts, CreatedAt: s.CreatedAt})
+			case alerts != s.EmailAlerts:
+				changed[s.EmailAlerts] = append(changed[s.EmailAlerts], s.ID)
+			}
+		}
+		if err := d.deleteSearches(ctx, userID, slices.Sorted(maps.Keys(before))); err != nil {
+			return err
+		}
+		for alerts, ids := range changed {
+			if err := d.updateAlerts(ctx, userID, ids, alerts); err != nil {
+				return err
+			}
+		}
+		if len(created) == 0 {
+			return nil
+		}
+		return wrap(d.unprepared(ctx).Create(&created).Error)
+	})
 }
 
-// EndAlerts implements jobseeker.Searches.
-func (d SavedSearches) EndAlerts(ctx context.Context, userID string) error {
-	if err := d.q(ctx).Exec("UPDATE saved_searches SET email_alerts = FALSE WHERE user_id = ? AND email_alerts", userID).Error; err != nil {
+func (d SavedSearches) deleteSearches(ctx context.Context, userID string, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return wrap(firstError(
+		d.q(ctx).Where("user_id = ? AND ?", userID, d.dialect.In("id", ids)).Delete(&savedSearchRow{}).Error,
+		d.q(ctx).Where("?", d.dialect.In("search_id", ids)).Delete(&matchRow{}).Error))
+}
+
+func (d SavedSearches) updateAlerts(ctx context.Context, userID string, ids []string, alerts bool) error {
+	err := d.q(ctx).Model(&savedSearchRow{}).Where("user_id = ? AND ?", userID, d.dialect.In("id", ids)).Update("email_alerts", alerts).Error
+	if err != nil || alerts {
 		return wrap(err)
 	}
-	return wrap(d.q(ctx).Exec("UPDATE search_matches SET email = FALSE WHERE user_id = ? AND email AND digest_id IS NULL", userID).Error)
+	pending := d.q(ctx).Model(&matchRow{}).Where("user_id = ? AND email AND digest_id IS NULL AND ?", userID, d.dialect.In("search_id", ids))
+	return wrap(pending.Update("email", false).Error)
 }
 
-// After implements jobseeker.Searches.
-func (d SavedSearches) After(ctx context.Context, id string, n int) ([]jobseeker.Search, error) {
+// List implements jobseeker.Searches.
+func (d SavedSearches) List(ctx context.Context, f jobseeker.SearchFilter, n int) ([]jobseeker.Search, error) {
 	q := d.q(ctx)
-	if id != "" {
-		q = q.Where("id > ?", id)
+	if f.AfterID != "" {
+		q = q.Where("id > ?", f.AfterID)
+	}
+	if f.Unresolved {
+		q = q.Where("resolved_query = '' AND query <> ''")
 	}
 	var rows []savedSearchRow
 	err := q.Order("id").Limit(n).Find(&rows).Error
 	return searchesOf(rows), wrap(err)
 }
 
-// Unresolved implements jobseeker.Searches.
-func (d SavedSearches) Unresolved(ctx context.Context, n int) ([]jobseeker.Search, error) {
-	var rows []savedSearchRow
-	err := d.q(ctx).Where("resolved_query = '' AND query <> ''").Order("id").Limit(n).Find(&rows).Error
-	return searchesOf(rows), wrap(err)
-}
-
-// SetResolved implements jobseeker.Searches.
-func (d SavedSearches) SetResolved(ctx context.Context, resolved map[string]string) error {
+// UpdateResolved implements jobseeker.Searches.
+func (d SavedSearches) UpdateResolved(ctx context.Context, resolved map[string]string) error {
 	if len(resolved) == 0 {
 		return nil
 	}
 	ids := slices.Sorted(maps.Keys(resolved))
-	args := make([]any, 0, 2*len(ids)+1)
+	args := make([]any, 0, 2*len(ids))
 	for _, id := range ids {
 		args = append(args, id, resolved[id])
 	}
-	return wrap(d.unprepared(ctx).Exec("UPDATE saved_searches SET resolved_query = CASE id"+strings.Repeat(" WHEN ? THEN ?", len(ids))+" END WHERE ?",
-		append(args, d.dialect.In("id", ids))...).Error)
+	query := gorm.Expr("CASE id"+strings.Repeat(" WHEN ? THEN ?", len(ids))+" END", args...)
+	return wrap(d.unprepared(ctx).Model(&savedSearchRow{}).Where("?", d.dialect.In("id", ids)).Update("resolved_query", query).Error)
 }
 
-// Alerts stores what is between new listings and the users who wait for them.
-type Alerts struct{ *DB }
+// AlertQueue implements jobseeker.AlertQueue.
+type AlertQueue struct{ *DB }
 
-// Collect implements jobseeker.Alerts.
-func (d Alerts) Collect(ctx context.Context, listingID string) error {
-	return wrap(d.q(ctx).Exec("INSERT INTO alert_listings (listing_id, claimed_until) VALUES (?, ?) ON CONFLICT (listing_id) DO NOTHING",
-		listingID, time.Unix(0, 0).UTC()).Error)
+type alertListingRow struct {
+	ListingID    string
+	ClaimedUntil time.Time
 }
 
-// Claim implements jobseeker.Alerts.
-func (d Alerts) Claim(ctx context.Context, n int, now, until time.Time) (ids []string, err error) {
-	err = d.q(ctx).Raw(`UPDATE alert_listings SET claimed_until = ? WHERE listing_id `+
-		d.dialect.InQuery(`SELECT listing_id FROM alert_listings WHERE claimed_until <= ? ORDER BY claimed_until, listing_id LIMIT ? `+d.skipLocked())+
-		` RETURNING listing_id`, until, now, n).Scan(&ids).Error
-	return ids, wrap(err)
-}
+// TableName implements schema.Tabler.
+func (alertListingRow) TableName() string { return "alert_listings" }
 
-// Keep implements jobseeker.Alerts.
-func (d Alerts) Keep(ctx context.Context, listingIDs []string, until time.Time) error {
-	return wrap(d.q(ctx).Exec("UPDATE alert_listings SET claimed_until = ? WHERE listing_id IN ?", until, listingIDs).Error)
-}
-
-// Done implements jobseeker.Alerts.
-func (d Alerts) Done(ctx context.Context, listingIDs []string) error {
+// Upsert implements jobseeker.AlertQueue.
+func (d AlertQueue) Upsert(ctx context.Context, listingIDs []string, claimedUntil time.Time) error {
 	if len(listingIDs) == 0 {
 		return nil
 	}
-	return wrap(d.q(ctx).Exec("DELETE FROM alert_listings WHERE listing_id IN ?", listingIDs).Error)
+	rows := make([]alertListingRow, len(listingIDs))
+	// A fixed order avoids deadlocks between two callers.
+	for i, id := range slices.Sorted(slices.Values(listingIDs)) {
+		rows[i] = alertListingRow{ListingID: id, ClaimedUntil: claimedUntil}
+	}
+	return d.Do(ctx, func(ctx context.Context) error {
+		return wrap(firstError(
+			d.unprepared(ctx).Clauses(onConflict([]string{"listing_id"})).Create(&rows).Error,
+			d.q(ctx).Model(&alertListingRow{}).Where("claimed_until < ? AND ?", claimedUntil, d.dialect.In("listing_id", listingIDs)).Update("claimed_until", claimedUntil).Error))
+	})
 }
+
+// Claim implements jobseeker.AlertQueue.
+func (d AlertQueue) Claim(ctx context.Context, n int, now, until time.Time) (ids []string, err error) {
+	err = d.Do(ctx, func(ctx context.Context) error {
+		ids = nil
+		err := d.skipLocked(ctx).Model(&alertListingRow{}).Where("claimed_until <= ?", now).Order("claimed_until, listing_id").Limit(n).Pluck("listing_id", &ids).Error
+		if err != nil || len(ids) == 0 {
+			return wrap(err)
+		}
+		return wrap(d.q(ctx).Model(&alertListingRow{}).Where("?", d.dialect.In("listing_id", ids)).Update("claimed_until", until).Error)
+	})
+	return ids, err
+}
+
+// Delete implements jobseeker.AlertQueue.
+func (d AlertQueue) Delete(ctx context.Context, listingIDs []string) error {
+	if len(listingIDs) == 0 {
+		return nil
+	}
+	return wrap(d.q(ctx).Where("?", d.dialect.In("listing_id", listingIDs)).Delete(&alertListingRow{}).Error)
+}
+
+// Matches implements jobseeker.Matches.
+type Matches struct{ *DB }
 
 type matchRow struct {
 	SearchID  string
@@ -142,117 +193,136 @@ type matchRow struct {
 	Email     bool
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (matchRow) TableName() string { return "search_matches" }
 
-// matchesAtOnce is how many matches one statement stores.
+func (r matchRow) match() jobseeker.Match {
+	return jobseeker.Match{SearchID: r.SearchID, ListingID: r.ListingID, UserID: r.UserID, At: r.MatchedAt, Email: r.Email}
+}
+
+// matchesAtOnce is the maximum number of rows per statement.
 const matchesAtOnce = 1_000
 
-// AddMatches implements jobseeker.Alerts.
-func (d Alerts) AddMatches(ctx context.Context, ms []jobseeker.Match) ([]jobseeker.Match, error) {
-	rows := make([]matchRow, len(ms))
-	for i, m := range ms {
-		rows[i] = matchRow{SearchID: m.SearchID, ListingID: m.ListingID, UserID: m.UserID, MatchedAt: m.At, Email: m.Email}
-	}
-	// In one order, so that two runs do not wait for each other.
-	slices.SortFunc(rows, func(a, b matchRow) int {
-		if c := strings.Compare(a.SearchID, b.SearchID); c != 0 {
-			return c
+// Create implements jobseeker.Matches.
+func (d Matches) Create(ctx context.Context, ms []jobseeker.Match) (created []jobseeker.Match, err error) {
+	err = d.Do(ctx, func(ctx context.Context) error {
+		created = nil
+		optedOut, err := d.listOptedOut(ctx, ms)
+		if err != nil {
+			return err
 		}
-		return strings.Compare(a.ListingID, b.ListingID)
-	})
-	var out []jobseeker.Match
-	for chunk := range slices.Chunk(rows, matchesAtOnce) {
-		var b strings.Builder
-		b.WriteString("INSERT INTO search_matches (search_id, listing_id, user_id, matched_at, email) VALUES ")
-		args := make([]any, 0, 5*len(chunk))
-		for i, r := range chunk {
-			if i > 0 {
-				b.WriteByte(',')
+		var rows []matchRow
+		for _, m := range ms {
+			if !optedOut[m.UserID] {
+				rows = append(rows, matchRow{SearchID: m.SearchID, ListingID: m.ListingID, UserID: m.UserID, MatchedAt: m.At, Email: m.Email})
 			}
-			b.WriteString("(?,?,?,?,?)")
-			args = append(args, r.SearchID, r.ListingID, r.UserID, r.MatchedAt, r.Email)
 		}
-		b.WriteString(" ON CONFLICT (search_id, listing_id) DO NOTHING RETURNING search_id, listing_id, user_id, matched_at, email")
-		var fresh []matchRow
-		if err := d.unprepared(ctx).Raw(b.String(), args...).Scan(&fresh).Error; err != nil {
+		// A fixed order avoids deadlocks between two callers.
+		slices.SortFunc(rows, func(a, b matchRow) int {
+			return cmp.Or(cmp.Compare(a.SearchID, b.SearchID), cmp.Compare(a.ListingID, b.ListingID))
+		})
+		for chunk := range slices.Chunk(rows, matchesAtOnce) {
+			inserted, err := insertNew(d.unprepared(ctx), chunk, "search_id", "listing_id")
+			if err != nil {
+				return err
+			}
+			for _, r := range inserted {
+				created = append(created, r.match())
+			}
+		}
+		return d.markPending(ctx, created)
+	})
+	return created, err
+}
+
+// listOptedOut returns those of the users who have turned job alerts off.
+func (d Matches) listOptedOut(ctx context.Context, ms []jobseeker.Match) (map[string]bool, error) {
+	users, out := map[string]bool{}, map[string]bool{}
+	for _, m := range ms {
+		users[m.UserID] = true
+	}
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(users)), matchesAtOnce) {
+		var found []string
+		err := d.q(ctx).Model(&profileRow{}).Where("? AND NOT job_alerts", d.dialect.In("user_id", chunk)).Pluck("user_id", &found).Error
+		if err != nil {
 			return nil, wrap(err)
 		}
-		for _, r := range fresh {
-			out = append(out, jobseeker.Match{SearchID: r.SearchID, ListingID: r.ListingID, UserID: r.UserID, At: r.MatchedAt, Email: r.Email})
+		for _, id := range found {
+			out[id] = true
 		}
 	}
 	return out, nil
 }
 
-// expectantRow is the part of a seeker that alerts know.
-type expectantRow struct {
-	UserID            string
-	PreferredLocation string
-	EmploymentTypes   string
-	DigestAfter       time.Time
-	DigestWaiting     bool
-}
-
-// TableName tells GORM the table.
-func (expectantRow) TableName() string { return "seekers" }
-
-// Expect implements jobseeker.Alerts.
-func (d Alerts) Expect(ctx context.Context, userIDs []string, now time.Time) error {
-	for chunk := range slices.Chunk(slices.Sorted(slices.Values(userIDs)), matchesAtOnce) {
-		rows := make([]expectantRow, len(chunk))
-		for i, id := range chunk {
-			rows[i] = expectantRow{UserID: id, EmploymentTypes: "[]", DigestAfter: now, DigestWaiting: true}
+// markPending stores that the users of the matches with Email have a pending digest.
+func (d Matches) markPending(ctx context.Context, ms []jobseeker.Match) error {
+	users := map[string]seekerRow{}
+	for _, m := range ms {
+		if m.Email {
+			users[m.UserID] = seekerRow{UserID: m.UserID, EmploymentTypes: "[]", DigestAfter: m.At, DigestWaiting: true}
 		}
-		err := d.unprepared(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "user_id"}}, DoUpdates: clause.AssignmentColumns([]string{"digest_waiting"})}).Create(&rows).Error
-		if err != nil {
+	}
+	rows := slices.SortedFunc(maps.Values(users), func(a, b seekerRow) int { return cmp.Compare(a.UserID, b.UserID) })
+	for chunk := range slices.Chunk(rows, matchesAtOnce) {
+		update := clause.OnConflict{Columns: columnsOf([]string{"user_id"}), DoUpdates: clause.AssignmentColumns([]string{"digest_waiting"})}
+		if err := d.unprepared(ctx).Clauses(update).Create(&chunk).Error; err != nil {
 			return wrap(err)
 		}
 	}
 	return nil
 }
 
-// Due implements jobseeker.Alerts.
-func (d Alerts) Due(ctx context.Context, now time.Time, n int) (ids []string, err error) {
-	q := d.q(ctx).Table("seekers").Select("user_id").Where("digest_waiting AND digest_after <= ?", now).Order("digest_after").Limit(n)
-	if d.pg() {
-		q = q.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked})
-	}
-	err = q.Scan(&ids).Error
-	return ids, wrap(err)
+// AssignDigests implements jobseeker.Matches.
+func (d Matches) AssignDigests(ctx context.Context, digestIDs []string, now, next time.Time) (digests []jobseeker.Digest, n int, err error) {
+	err = d.Do(ctx, func(ctx context.Context) error {
+		digests, n = nil, 0
+		var users []string
+		err := d.skipLocked(ctx).Model(&seekerRow{}).Where("digest_waiting AND digest_after <= ?", now).Order("digest_after").Limit(len(digestIDs)).Pluck("user_id", &users).Error
+		if n = len(users); err != nil || n == 0 {
+			return wrap(err)
+		}
+		args := make([]any, 0, 2*n)
+		for i, user := range users {
+			args = append(args, user, d.dialect.Typed(digestIDs[i], "uuid"))
+		}
+		digest := gorm.Expr("CASE user_id"+strings.Repeat(" WHEN ? THEN ?", n)+" END", args...)
+		pending := d.unprepared(ctx).Model(&matchRow{}).Where("? AND email AND digest_id IS NULL", d.dialect.In("user_id", users))
+		if err := pending.Update("digest_id", digest).Error; err != nil {
+			return wrap(err)
+		}
+		var filled []string
+		err = d.q(ctx).Model(&matchRow{}).Where("?", d.dialect.In("digest_id", digestIDs[:n])).Distinct().Pluck("digest_id", &filled).Error
+		if err != nil {
+			return wrap(err)
+		}
+		var mailed, others []string
+		for i, user := range users {
+			if slices.Contains(filled, digestIDs[i]) {
+				mailed, digests = append(mailed, user), append(digests, jobseeker.Digest{ID: digestIDs[i], UserID: user})
+			} else {
+				others = append(others, user)
+			}
+		}
+		return wrap(firstError(
+			d.q(ctx).Model(&seekerRow{}).Where("?", d.dialect.In("user_id", mailed)).Updates(map[string]any{"digest_waiting": false, "digest_after": next}).Error,
+			d.q(ctx).Model(&seekerRow{}).Where("?", d.dialect.In("user_id", others)).Update("digest_waiting", false).Error))
+	})
+	return digests, n, err
 }
 
-// Bundle implements jobseeker.Alerts.
-func (d Alerts) Bundle(ctx context.Context, userID, digestID string, next time.Time) (int, error) {
-	res := d.q(ctx).Exec("UPDATE search_matches SET digest_id = ? WHERE user_id = ? AND email AND digest_id IS NULL", digestID, userID)
-	if res.Error != nil {
-		return 0, wrap(res.Error)
-	}
-	n := int(res.RowsAffected)
-	if n == 0 {
-		return 0, wrap(d.q(ctx).Exec("UPDATE seekers SET digest_waiting = FALSE WHERE user_id = ?", userID).Error)
-	}
-	return n, wrap(d.q(ctx).Exec("UPDATE seekers SET digest_waiting = FALSE, digest_after = ? WHERE user_id = ?", next, userID).Error)
-}
-
-// Digest implements jobseeker.Alerts.
-func (d Alerts) Digest(ctx context.Context, userID, digestID string, n int) ([]jobseeker.Match, error) {
+// ListByDigest implements jobseeker.Matches.
+func (d Matches) ListByDigest(ctx context.Context, userID, digestID string, n int) ([]jobseeker.Match, error) {
 	var rows []struct {
 		Match matchRow `gorm:"embedded"`
 		Name  string
 	}
-	err := d.q(ctx).Raw(`SELECT m.search_id, m.listing_id, m.user_id, m.matched_at, m.email, s.name
-		FROM search_matches m JOIN saved_searches s ON s.id = m.search_id
-		WHERE m.digest_id = ? AND m.user_id = ? AND s.email_alerts ORDER BY m.listing_id DESC LIMIT ?`, digestID, userID, n).Scan(&rows).Error
+	err := d.q(ctx).Table("search_matches AS m").Select("m.search_id, m.listing_id, m.user_id, m.matched_at, m.email, s.name").
+		Joins("JOIN saved_searches AS s ON s.id = m.search_id").
+		Where("m.digest_id = ? AND m.user_id = ? AND s.email_alerts", digestID, userID).Order("m.listing_id DESC").Limit(n).Scan(&rows).Error
 	out := make([]jobseeker.Match, len(rows))
 	for i, r := range rows {
-		out[i] = jobseeker.Match{SearchID: r.Match.SearchID, ListingID: r.Match.ListingID, UserID: r.Match.UserID, At: r.Match.MatchedAt, Email: r.Match.Email, SearchName: r.Name}
+		out[i] = r.Match.match()
+		out[i].SearchName = r.Name
 	}
 	return out, wrap(err)
-}
-
-// Forget implements jobseeker.Alerts.
-func (d Alerts) Forget(ctx context.Context, before time.Time, n int) (int, error) {
-	res := d.q(ctx).Exec("DELETE FROM search_matches WHERE (search_id, listing_id) IN (SELECT search_id, listing_id FROM search_matches WHERE matched_at < ? ORDER BY matched_at LIMIT ?)", before, n)
-	return int(res.RowsAffected), wrap(res.Error)
 }

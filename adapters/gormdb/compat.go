@@ -6,13 +6,6 @@ func (db *DB) pg() bool { return db.dialect.Name() == "postgres" }
 
 func (db *DB) turn(ctx context.Context, name string) error { return db.withAdvisoryLock(ctx, name) }
 
-func (db *DB) skipLocked() string {
-	if db.pg() {
-		return "FOR UPDATE SKIP LOCKED"
-	}
-	return ""
-}
-
 func (db *DB) uuid(text string) string {
 	if db.pg() {
 		return "CAST(" + text + " AS UUID)"

@@ -225,9 +225,9 @@ func (db *DB) locked(ctx context.Context) *gorm.DB {
 	return q
 }
 
-// unlocked is locked for rows that no other transaction has locked; locked ones are
+// skipLocked is locked for rows that no other transaction has locked; locked ones are
 // skipped.
-func (db *DB) unlocked(ctx context.Context) *gorm.DB {
+func (db *DB) skipLocked(ctx context.Context) *gorm.DB {
 	return db.skipLockedRows(db.q(ctx))
 }
 

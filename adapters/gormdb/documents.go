@@ -2,13 +2,16 @@ package gormdb
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// Documents stores what is known of documents.
+// Documents implements jobseeker.Documents.
 type Documents struct{ *DB }
 
 type documentRow struct {
@@ -19,7 +22,7 @@ type documentRow struct {
 	FileName  string
 	IsDefault bool
 	FileID    string
-	// FileExtension is that of the row of document_files.
+	// FileExtension is a copy of documentFileRow.Extension.
 	FileExtension string
 	Size          int64
 	Form          string
@@ -28,7 +31,7 @@ type documentRow struct {
 	UpdatedAt     time.Time `gorm:"autoUpdateTime:false"`
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (documentRow) TableName() string { return "documents" }
 
 func (r documentRow) key() string { return r.ID }
@@ -43,35 +46,58 @@ func (r documentRow) document() jobseeker.Document {
 		Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: r.FileID, Extension: r.FileExtension}, Size: r.Size, Form: jobseeker.Form(r.Form), MediaType: r.MediaType}, UploadedAt: r.UploadedAt, UpdatedAt: r.UpdatedAt}
 }
 
-// Add implements jobseeker.Documents.
-func (d Documents) Add(ctx context.Context, doc jobseeker.Document) error {
-	r := toDocumentRow(doc)
-	return wrap(d.q(ctx).Create(&r).Error)
+var errFileNotReserved = errors.New("the file of the document is not reserved")
+
+// Upsert implements jobseeker.Documents.
+func (d Documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		before, err := d.find(ctx, doc.UserID, doc.ID)
+		if err != nil {
+			return err
+		}
+		if doc.IsDefault {
+			others := d.q(ctx).Model(&documentRow{}).Where("user_id = ? AND type = ? AND is_default AND id <> ?", doc.UserID, string(doc.Type), doc.ID)
+			if err := others.UpdateColumn("is_default", false).Error; err != nil {
+				return wrap(err)
+			}
+		}
+		if before == nil || before.FileID != doc.File.ID {
+			reserved := d.q(ctx).Model(&documentFileRow{}).Where("id = ? AND user_id = ? AND free_at > ?", doc.File.ID, doc.UserID, doc.UpdatedAt)
+			if err := one(reserved.Update("free_at", nil), errFileNotReserved); err != nil {
+				return err
+			}
+		}
+		r := toDocumentRow(doc)
+		if before == nil {
+			return wrap(d.q(ctx).Create(&r).Error)
+		}
+		if before.FileID != doc.File.ID {
+			if err := releaseFile(d.q(ctx), before.FileID, doc.UserID, doc.UpdatedAt); err != nil {
+				return err
+			}
+		}
+		return wrap(d.q(ctx).Select("title", "file_name", "is_default", "file_id", "file_extension", "size", "form", "media_type", "updated_at").
+			Where("id = ? AND user_id = ?", doc.ID, doc.UserID).Updates(&r).Error)
+	})
 }
 
-// Save implements jobseeker.Documents.
-func (d Documents) Save(ctx context.Context, doc jobseeker.Document) error {
-	r := toDocumentRow(doc)
-	res := d.q(ctx).Select("title", "file_name", "is_default", "file_id", "file_extension", "size", "form", "media_type", "updated_at").
-		Where("id = ? AND user_id = ?", doc.ID, doc.UserID).Updates(&r)
-	return one(res, jobseeker.ErrDocumentNotFound)
+// find returns a document of the user, or nil.
+func (d Documents) find(ctx context.Context, userID, id string) (*documentRow, error) {
+	var rows []documentRow
+	if err := d.q(ctx).Where("id = ? AND user_id = ?", id, userID).Limit(1).Find(&rows).Error; err != nil || len(rows) == 0 {
+		return nil, wrap(err)
+	}
+	return &rows[0], nil
 }
 
-// ClearDefault implements jobseeker.Documents.
-func (d Documents) ClearDefault(ctx context.Context, userID string, t jobseeker.DocumentType) error {
-	return wrap(d.q(ctx).Exec("UPDATE documents SET is_default = FALSE WHERE user_id = ? AND type = ? AND is_default", userID, string(t)).Error)
-}
-
-// Find implements jobseeker.Documents.
-func (d Documents) Find(ctx context.Context, userID, id string) (jobseeker.Document, error) {
-	var r documentRow
-	err := d.q(ctx).Where("id = ? AND user_id = ?", id, userID).Take(&r).Error
-	return r.document(), orNotFound(err, jobseeker.ErrDocumentNotFound)
-}
-
-// Page implements jobseeker.Documents.
-func (d Documents) Page(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Document], error) {
-	rows, out, err := pageOf[documentRow, jobseeker.Document](ctx, d.DB, nil, r, "user_id = ?", userID)
+// List implements jobseeker.Documents.
+func (d Documents) List(ctx context.Context, userID string, f jobseeker.DocumentFilter, r page.Request) (page.Result[jobseeker.Document], error) {
+	rows, out, err := listOf[documentRow, jobseeker.Document](ctx, d.DB, r, list{where: func(q *gorm.DB) *gorm.DB {
+		if q = q.Where("user_id = ?", userID); f.ID != "" {
+			q = q.Where("id = ?", f.ID)
+		}
+		return q
+	}})
 	out.Items = make([]jobseeker.Document, len(rows))
 	for i, r := range rows {
 		out.Items[i] = r.document()
@@ -80,64 +106,72 @@ func (d Documents) Page(ctx context.Context, userID string, r page.Request) (pag
 }
 
 // Delete implements jobseeker.Documents.
-func (d Documents) Delete(ctx context.Context, userID, id string) error {
-	return one(d.q(ctx).Exec("DELETE FROM documents WHERE id = ? AND user_id = ?", id, userID), jobseeker.ErrDocumentNotFound)
+func (d Documents) Delete(ctx context.Context, userID, id string, now time.Time) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		r, err := d.find(ctx, userID, id)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			return jobseeker.ErrDocumentNotFound
+		}
+		if err := releaseFile(d.q(ctx), r.FileID, userID, now); err != nil {
+			return err
+		}
+		return one(d.q(ctx).Where("id = ? AND user_id = ?", id, userID).Delete(&documentRow{}), jobseeker.ErrDocumentNotFound)
+	})
 }
 
-// Usage implements jobseeker.Documents.
-func (d Documents) Usage(ctx context.Context, userID string) (jobseeker.Usage, error) {
-	var u struct {
-		Documents int
-		Bytes     int64
-		CVs       int `gorm:"column:cvs"`
-	}
-	err := d.q(ctx).Raw(`SELECT COUNT(*) AS documents, COALESCE(SUM(size), 0) AS bytes, COUNT(CASE WHEN type = 'cv' THEN 1 END) AS cvs
-		FROM documents WHERE user_id = ?`, userID).Scan(&u).Error
-	return jobseeker.Usage{Documents: u.Documents, Bytes: u.Bytes, CVs: u.CVs}, wrap(err)
-}
-
-// DocumentFiles stores which files documents have and had.
+// DocumentFiles implements jobseeker.DocumentFiles.
 type DocumentFiles struct{ *DB }
+
+// documentFileRow is a file of a document if FreeAt is nil, otherwise a file that is
+// reserved until then or has been released then.
+type documentFileRow struct {
+	ID        string
+	UserID    string
+	FreeAt    *time.Time
+	Extension string
+}
+
+// TableName implements schema.Tabler.
+func (documentFileRow) TableName() string { return "document_files" }
+
+func releaseFile(q *gorm.DB, id, userID string, at time.Time) error {
+	return wrap(q.Model(&documentFileRow{}).Where("id = ? AND user_id = ?", id, userID).Update("free_at", at).Error)
+}
 
 // Reserve implements jobseeker.DocumentFiles.
 func (d DocumentFiles) Reserve(ctx context.Context, userID string, f jobseeker.DocumentFile, until time.Time) error {
-	return wrap(d.q(ctx).Exec("INSERT INTO document_files (id, extension, user_id, free_at) VALUES (?, ?, ?, ?)", f.ID, f.Extension, userID, until).Error)
+	res := d.q(ctx).Clauses(onConflict([]string{"id"})).Create(&documentFileRow{ID: f.ID, UserID: userID, FreeAt: &until, Extension: f.Extension})
+	if res.Error != nil || res.RowsAffected > 0 {
+		return wrap(res.Error)
+	}
+	return wrap(d.q(ctx).Model(&documentFileRow{}).Where("id = ? AND user_id = ? AND free_at IS NOT NULL", f.ID, userID).Update("free_at", until).Error)
 }
 
-// Use implements jobseeker.DocumentFiles.
-func (d DocumentFiles) Use(ctx context.Context, userID, id string, now time.Time) error {
-	res := d.q(ctx).Exec("UPDATE document_files SET free_at = NULL WHERE id = ? AND user_id = ? AND free_at > ?", id, userID, now)
-	return one(res, errNotFound)
+// Claim implements jobseeker.DocumentFiles.
+func (d DocumentFiles) Claim(ctx context.Context, n int, now, until time.Time) (claimed []jobseeker.DocumentFile, err error) {
+	err = d.Do(ctx, func(ctx context.Context) error {
+		claimed = nil
+		var rows []documentFileRow
+		err := d.skipLocked(ctx).Select("id", "extension").Where("free_at IS NOT NULL AND free_at <= ?", now).Order("free_at, id").Limit(n).Find(&rows).Error
+		if err != nil || len(rows) == 0 {
+			return wrap(err)
+		}
+		ids := make([]string, len(rows))
+		for i, r := range rows {
+			ids[i], claimed = r.ID, append(claimed, jobseeker.DocumentFile{ID: r.ID, Extension: r.Extension})
+		}
+		return wrap(d.q(ctx).Model(&documentFileRow{}).Where("?", d.dialect.In("id", ids)).Update("free_at", until).Error)
+	})
+	return claimed, err
 }
 
-// Free implements jobseeker.DocumentFiles.
-func (d DocumentFiles) Free(ctx context.Context, userID, id string, at time.Time) error {
-	return wrap(d.q(ctx).Exec("UPDATE document_files SET free_at = ? WHERE id = ? AND user_id = ?", at, id, userID).Error)
-}
-
-// FreeAll implements jobseeker.DocumentFiles.
-func (d DocumentFiles) FreeAll(ctx context.Context, userID string, at time.Time) error {
-	return wrap(d.q(ctx).Exec("UPDATE document_files SET free_at = ? WHERE user_id = ?", at, userID).Error)
-}
-
-// Due implements jobseeker.DocumentFiles.
-func (d DocumentFiles) Due(ctx context.Context, now time.Time, n int) (due []jobseeker.DocumentFile, err error) {
-	err = d.q(ctx).Raw("SELECT id, extension FROM document_files WHERE free_at IS NOT NULL AND free_at <= ? ORDER BY free_at, id LIMIT ?", now, n).Scan(&due).Error
-	return due, wrap(err)
-}
-
-// PutOff implements jobseeker.DocumentFiles.
-func (d DocumentFiles) PutOff(ctx context.Context, ids []string, at time.Time) error {
+// Delete implements jobseeker.DocumentFiles.
+func (d DocumentFiles) Delete(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return wrap(d.q(ctx).Exec("UPDATE document_files SET free_at = ? WHERE free_at IS NOT NULL AND ?", at, d.dialect.In("id", ids)).Error)
-}
-
-// Remove implements jobseeker.DocumentFiles.
-func (d DocumentFiles) Remove(ctx context.Context, ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	return wrap(d.q(ctx).Exec("DELETE FROM document_files WHERE free_at IS NOT NULL AND ?", d.dialect.In("id", ids)).Error)
+	return wrap(d.q(ctx).Where("free_at IS NOT NULL AND ?", d.dialect.In("id", ids)).Delete(&documentFileRow{}).Error)
 }

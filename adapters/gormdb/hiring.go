@@ -7,17 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"gorm.io/gorm/clause"
+	"gorm.io/gorm"
 
-	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
 )
 
-// Applications stores applications and their timelines.
+// Applications implements hiring.Applications.
 type Applications struct{ *DB }
 
-// applicationRow begins with what lists show; the long texts stay in the table.
 type applicationRow struct {
 	ID             string
 	ListingID      string
@@ -34,11 +32,12 @@ type applicationRow struct {
 	WithdrawnAt    *time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (applicationRow) TableName() string { return "applications" }
 
 func (r applicationRow) key() string { return r.ID }
 
+// applicationListColumns are those without details, which may be long texts.
 var applicationListColumns = []string{"id", "listing_id", "organization_id", "applicant_id", "status", "tracker", "tracker_color",
 	"applied_at", "changed_at", "withdrawn_at"}
 
@@ -87,78 +86,176 @@ type changeRow struct {
 	At            time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (changeRow) TableName() string { return "application_changes" }
 
-// Add implements hiring.Applications.
-func (d Applications) Add(ctx context.Context, a hiring.Application, told ...event.Event) error {
+// Create implements hiring.Applications.
+func (d Applications) Create(ctx context.Context, a hiring.Application) error {
 	r, err := toApplicationRow(a)
 	if err != nil {
 		return err
 	}
-	if d.pg() && len(told) == 1 && d.current(ctx) == nil {
-		return d.addAtOnce(ctx, r, told[0])
-	}
-	return d.Do(ctx, func(ctx context.Context) error {
-		res := d.q(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "listing_id"}, {Name: "applicant_id"}}, DoNothing: true}).Create(&r)
-		if res.Error == nil && res.RowsAffected == 0 {
-			return hiring.ErrAlreadyApplied
-		}
-		if res.Error != nil {
-			return wrap(res.Error)
-		}
-		return Outbox(d).Record(ctx, told...)
-	})
+	return one(d.q(ctx).Clauses(onConflict([]string{"listing_id", "applicant_id"})).Create(&r), hiring.ErrAlreadyApplied)
 }
 
-// addAtOnce is Add in one statement, which is its own transaction: one journey
-// to the server instead of four.
-func (d Applications) addAtOnce(ctx context.Context, r applicationRow, told event.Event) error {
-	e, err := Outbox(d).row(ctx, told)
-	if err != nil {
-		return err
-	}
-	// Past GORM, whose reading of the placeholders takes a fifth of the time.
-	res, err := d.q(ctx).Statement.ConnPool.ExecContext(ctx, `WITH added AS (
-			INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at, withdrawn_at, resume_url)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $19) ON CONFLICT (listing_id, applicant_id) DO NOTHING RETURNING id)
-		INSERT INTO outbox (id, type, subject, payload, recorded_at, attempts, trace)
-		SELECT $13::uuid, $14, $15, $16, $17::timestamptz, 0, $18 FROM added`,
-		r.ID, r.ListingID, r.OrganizationID, r.ApplicantID, r.Status, r.Tracker, r.TrackerColor, r.CoverLetter, r.Answers, r.AppliedAt, r.ChangedAt, r.WithdrawnAt,
-		e.ID, e.Type, e.Subject, e.Payload, e.RecordedAt, e.Trace, r.ResumeURL)
-	if err != nil {
-		return wrap(err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return cmp.Or(err, error(hiring.ErrAlreadyApplied))
-	}
-	d.recorded(ctx)
-	return nil
+// selection adds conditions to a query.
+type selection func(q *gorm.DB) *gorm.DB
+
+// part is the part of the visible applications that one index returns in the order of
+// their ids. The parts of a Visibility have no row in common.
+type part struct {
+	visible selection
+	// shown is an expression for the status that is shown.
+	shown string
 }
 
-// ForOrganization implements hiring.Applications.
-func (d Applications) ForOrganization(ctx context.Context, organizationID string, ids []string) ([]hiring.Application, error) {
+func parts(v hiring.Visibility, withdrawn hiring.WithdrawnFilter) (out []part) {
+	if v.OrganizationID != "" {
+		out = append(out, part{shown: "status", visible: func(q *gorm.DB) *gorm.DB { return q.Where("organization_id = ?", v.OrganizationID) }})
+	}
+	if v.ApplicantID != "" {
+		out = append(out, part{shown: "CASE WHEN tracker <> '' THEN tracker ELSE status END", visible: func(q *gorm.DB) *gorm.DB {
+			q = q.Where("applicant_id = ?", v.ApplicantID)
+			switch withdrawn {
+			case hiring.ExcludeWithdrawn:
+				q = q.Where("withdrawn_at IS NULL")
+			case hiring.OnlyWithdrawn:
+				q = q.Where("withdrawn_at IS NOT NULL")
+			}
+			if v.OrganizationID != "" {
+				q = q.Where("organization_id <> ?", v.OrganizationID)
+			}
+			return q
+		}})
+	}
+	return out
+}
+
+// filtered returns the selection of the visible applications that the filter selects.
+// Statements are not prepared, because they depend on the filter of a client.
+func (d Applications) filtered(p part, f hiring.ApplicationFilter) selection {
+	return func(q *gorm.DB) *gorm.DB {
+		q = p.visible(unprepared(q))
+		if len(f.IDs) > 0 {
+			q = q.Where("?", d.dialect.In("id", f.IDs))
+		}
+		if len(f.ListingIDs) == 1 {
+			q = q.Where("listing_id = ?", f.ListingIDs[0])
+		} else if len(f.ListingIDs) > 1 {
+			q = q.Where("?", d.dialect.In("listing_id", f.ListingIDs))
+		}
+		if f.ApplicantID != "" {
+			q = q.Where("applicant_id = ?", f.ApplicantID)
+		}
+		if len(f.Statuses) > 0 {
+			q = q.Where("status IN ?", f.Statuses)
+		}
+		if !f.AppliedFrom.IsZero() {
+			q = q.Where("applied_at >= ?", f.AppliedFrom)
+		}
+		if !f.AppliedUntil.IsZero() {
+			q = q.Where("applied_at < ?", f.AppliedUntil)
+		}
+		return q
+	}
+}
+
+// Get implements hiring.Applications.
+func (d Applications) Get(ctx context.Context, v hiring.Visibility, id string) (hiring.Application, error) {
+	for _, p := range parts(v, hiring.ExcludeWithdrawn) {
+		var rows []applicationRow
+		if err := p.visible(d.locked(ctx)).Where("id = ?", id).Limit(1).Find(&rows).Error; err != nil {
+			return hiring.Application{}, wrap(err)
+		}
+		if len(rows) > 0 {
+			return rows[0].application()
+		}
+	}
+	return hiring.Application{}, hiring.ErrNotFound
+}
+
+// List implements hiring.Applications.
+func (d Applications) List(ctx context.Context, v hiring.Visibility, f hiring.ApplicationFilter, r page.Request) (out page.Result[hiring.Application], err error) {
+	columns := applicationListColumns
+	if f.Details {
+		columns = nil
+	}
 	var rows []applicationRow
-	// In one order, so that two batches which share rows do not wait for each other.
-	if err := d.locked(ctx).Where("organization_id = ? AND id IN ?", organizationID, ids).Order("id").Find(&rows).Error; err != nil {
-		return nil, wrap(err)
+	switch parts := parts(v, f.Withdrawn); len(parts) {
+	case 0:
+	case 1:
+		rows, out, err = listOf[applicationRow, hiring.Application](ctx, d.DB, r, list{columns: columns, where: d.filtered(parts[0], f), locked: true})
+	default:
+		rows, out, err = d.listParts(ctx, parts, f, columns, r)
 	}
-	return applicationsOf(rows)
+	if err != nil {
+		return out, err
+	}
+	out.Items, err = applicationsOf(rows)
+	return out, err
 }
 
-// ForApplicant implements hiring.Applications.
-func (d Applications) ForApplicant(ctx context.Context, applicantID, id string) (hiring.Application, error) {
-	var r applicationRow
-	err := d.locked(ctx).Where("id = ? AND applicant_id = ? AND withdrawn_at IS NULL", id, applicantID).Take(&r).Error
-	if err := orNotFound(err, hiring.ErrNotFound); err != nil {
-		return hiring.Application{}, err
+// listParts reads one page of several parts: the ids up to the end of the page of each,
+// and the rows of those that are in the page.
+func (d Applications) listParts(ctx context.Context, parts []part, f hiring.ApplicationFilter, columns []string, r page.Request) (rows []applicationRow, out page.Result[hiring.Application], err error) {
+	offset := r.Offset()
+	if r.Cursor != "" {
+		offset = 0
 	}
-	return r.application()
+	var ids []string
+	for _, p := range parts {
+		q := d.filtered(p, f)(d.q(ctx).Model(&applicationRow{}))
+		if r.Cursor != "" {
+			q = q.Where("id < ?", r.Cursor)
+		}
+		var found []string
+		if err := q.Order("id DESC").Limit(offset+r.Size+1).Pluck("id", &found).Error; err != nil {
+			return nil, out, wrap(err)
+		}
+		ids = append(ids, found...)
+		n, err := countLimited(d.filtered(p, f)(d.q(ctx).Model(&applicationRow{})))
+		if err != nil {
+			return nil, out, err
+		}
+		out.Total += n
+	}
+	if out.Total > page.MaxExact {
+		out.Total, out.TotalIsEstimate = page.MaxExact, true
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) })
+	ids = ids[min(offset, len(ids)):]
+	if len(ids) > r.Size {
+		ids = ids[:r.Size]
+		out.NextCursor = ids[r.Size-1]
+	}
+	if len(ids) == 0 {
+		return nil, out, nil
+	}
+	q := d.q(ctx).Where("?", d.dialect.In("id", ids)).Order("id DESC")
+	if columns != nil {
+		q = q.Select(columns)
+	}
+	return rows, out, wrap(q.Find(&rows).Error)
 }
 
-// SaveStatuses implements hiring.Applications: one statement for each status
-// that the applications end in, and one for the timelines.
-func (d Applications) SaveStatuses(ctx context.Context, organizationID string, as []hiring.Application, changes []hiring.Change) error {
+// CountByStatus implements hiring.Applications.
+func (d Applications) CountByStatus(ctx context.Context, v hiring.Visibility, f hiring.ApplicationFilter) (map[hiring.Status]int, error) {
+	out := map[hiring.Status]int{}
+	for _, p := range parts(v, f.Withdrawn) {
+		counts, err := countedBy[hiring.Status](d.filtered(p, f)(d.q(ctx).Model(&applicationRow{})).Select(p.shown + " AS name, count(*) AS n").Group(p.shown))
+		if err != nil {
+			return nil, err
+		}
+		for status, n := range counts {
+			out[status] += n
+		}
+	}
+	return out, nil
+}
+
+// UpdateStatuses implements hiring.Applications, with a statement for each new status
+// and one for the timelines.
+func (d Applications) UpdateStatuses(ctx context.Context, organizationID string, as []hiring.Application, changes []hiring.Change) error {
 	byStatus := map[hiring.Status][]string{}
 	for _, a := range as {
 		byStatus[a.Status] = append(byStatus[a.Status], a.ID)
@@ -169,8 +266,8 @@ func (d Applications) SaveStatuses(ctx context.Context, organizationID string, a
 			continue
 		}
 		i := slices.IndexFunc(as, func(a hiring.Application) bool { return a.Status == status })
-		res := d.q(ctx).Exec(`UPDATE applications SET status = ?, changed_at = ?, tracker = ''
-			WHERE organization_id = ? AND id IN ? AND withdrawn_at IS NULL`, string(status), as[i].ChangedAt, organizationID, ids)
+		res := d.q(ctx).Model(&applicationRow{}).Where("organization_id = ? AND id IN ? AND withdrawn_at IS NULL", organizationID, ids).
+			Updates(map[string]any{"status": string(status), "changed_at": as[i].ChangedAt, "tracker": ""})
 		if res.Error != nil {
 			return wrap(res.Error)
 		}
@@ -178,47 +275,20 @@ func (d Applications) SaveStatuses(ctx context.Context, organizationID string, a
 			return errStale
 		}
 	}
-	return d.addChanges(ctx, changes)
+	return d.createChanges(ctx, changes)
 }
 
-// SaveOwn implements hiring.Applications.
-func (d Applications) SaveOwn(ctx context.Context, applicantID string, a hiring.Application, changes ...hiring.Change) error {
-	res := d.q(ctx).Exec(`UPDATE applications SET status = ?, changed_at = ?, tracker = ?, tracker_color = ?, withdrawn_at = ?
-		WHERE id = ? AND applicant_id = ? AND withdrawn_at IS NULL`,
-		string(a.Status), a.ChangedAt, string(a.Tracker), a.TrackerColor, a.WithdrawnAt, a.ID, applicantID)
+// Update implements hiring.Applications.
+func (d Applications) Update(ctx context.Context, applicantID string, a hiring.Application, changes ...hiring.Change) error {
+	res := d.q(ctx).Model(&applicationRow{}).Where("id = ? AND applicant_id = ? AND withdrawn_at IS NULL", a.ID, applicantID).Updates(map[string]any{
+		"status": string(a.Status), "changed_at": a.ChangedAt, "tracker": string(a.Tracker), "tracker_color": a.TrackerColor, "withdrawn_at": a.WithdrawnAt})
 	if err := saved(res); err != nil {
 		return err
 	}
-	return d.addChanges(ctx, changes)
+	return d.createChanges(ctx, changes)
 }
 
-// Left implements hiring.Applications.
-func (d Applications) Left(ctx context.Context, applicantID string, n int) ([]hiring.Application, error) {
-	var rows []applicationRow
-	if err := d.locked(ctx).Where("applicant_id = ? AND withdrawn_at IS NULL", applicantID).Order("id").Limit(n).Find(&rows).Error; err != nil {
-		return nil, wrap(err)
-	}
-	return applicationsOf(rows)
-}
-
-// Erase implements hiring.Applications.
-func (d Applications) Erase(ctx context.Context, applicantID string) error {
-	const theirs = `(SELECT id FROM applications WHERE applicant_id = ? AND withdrawn_at IS NOT NULL)`
-	return d.Do(ctx, func(ctx context.Context) error {
-		for _, statement := range []string{
-			`UPDATE applications SET cover_letter = '', resume_url = '', answers = '[]', tracker = '', tracker_color = '' WHERE applicant_id = ? AND withdrawn_at IS NOT NULL`,
-			`UPDATE interviews SET notes = '' WHERE application_id IN ` + theirs,
-			`DELETE FROM application_letters WHERE application_id IN ` + theirs,
-		} {
-			if err := d.q(ctx).Exec(statement, applicantID).Error; err != nil {
-				return wrap(err)
-			}
-		}
-		return nil
-	})
-}
-
-func (d Applications) addChanges(ctx context.Context, changes []hiring.Change) error {
+func (d Applications) createChanges(ctx context.Context, changes []hiring.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
@@ -230,10 +300,11 @@ func (d Applications) addChanges(ctx context.Context, changes []hiring.Change) e
 	return wrap(d.q(ctx).Create(&rows).Error)
 }
 
-// Timeline implements hiring.Applications.
-func (d Applications) Timeline(ctx context.Context, organizationID, applicationID string, n int) ([]hiring.Change, error) {
+// ListChanges implements hiring.Applications.
+func (d Applications) ListChanges(ctx context.Context, organizationID, applicationID string, n int) ([]hiring.Change, error) {
+	owned := d.q(ctx).Model(&applicationRow{}).Select("id").Where("id = ? AND organization_id = ?", applicationID, organizationID)
 	var rows []changeRow
-	if err := d.q(ctx).Where("application_id = (SELECT id FROM applications WHERE id = ? AND organization_id = ?)", applicationID, organizationID).Order("id DESC").Limit(n).Find(&rows).Error; err != nil {
+	if err := d.q(ctx).Where("application_id = (?)", owned).Order("id DESC").Limit(n).Find(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
 	slices.Reverse(rows)
@@ -245,32 +316,19 @@ func (d Applications) Timeline(ctx context.Context, organizationID, applicationI
 	return out, nil
 }
 
-// PageForOrganization implements hiring.Applications.
-func (d Applications) PageForOrganization(ctx context.Context, organizationID string, r page.Request) (page.Result[hiring.Application], error) {
-	return d.page(ctx, r, "organization_id = ?", organizationID)
-}
+// ApplicantPersonalData implements hiring.PersonalData.
+type ApplicantPersonalData struct{ *DB }
 
-// PageForApplicant implements hiring.Applications.
-func (d Applications) PageForApplicant(ctx context.Context, applicantID string, r page.Request) (page.Result[hiring.Application], error) {
-	return d.page(ctx, r, "applicant_id = ? AND withdrawn_at IS NULL", applicantID)
-}
-
-func (d Applications) page(ctx context.Context, r page.Request, whose, owner string) (page.Result[hiring.Application], error) {
-	rows, out, err := pageOf[applicationRow, hiring.Application](ctx, d.DB, applicationListColumns, r, whose, owner)
-	if err != nil {
-		return out, err
-	}
-	out.Items, err = applicationsOf(rows)
-	return out, err
-}
-
-// AppliedLately implements hiring.Applications.
-func (d Applications) AppliedLately(ctx context.Context, applicantID string, n int) (ids []string, err error) {
-	err = d.q(ctx).Raw("SELECT listing_id FROM applications WHERE applicant_id = ? AND withdrawn_at IS NULL ORDER BY id DESC LIMIT ?", applicantID, n).Scan(&ids).Error
-	return ids, wrap(err)
-}
-
-// AppliedAmong implements hiring.Applications.
-func (d Applications) AppliedAmong(ctx context.Context, applicantID string, listingIDs []string) (map[string]bool, error) {
-	return d.idSet(ctx, "SELECT listing_id FROM applications WHERE ? AND applicant_id = ?", d.dialect.In("listing_id", listingIDs), applicantID)
+// EraseByApplicant implements hiring.PersonalData.
+func (d ApplicantPersonalData) EraseByApplicant(ctx context.Context, applicantID string) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		withdrawn := func() *gorm.DB {
+			return d.q(ctx).Model(&applicationRow{}).Where("applicant_id = ? AND withdrawn_at IS NOT NULL", applicantID)
+		}
+		texts := map[string]any{"cover_letter": "", "resume_url": "", "answers": "[]", "tracker": "", "tracker_color": ""}
+		return wrap(firstError(
+			withdrawn().Updates(texts).Error,
+			d.q(ctx).Model(&interviewRow{}).Where("application_id IN (?)", withdrawn().Select("id")).Update("notes", "").Error,
+			d.q(ctx).Where("application_id IN (?)", withdrawn().Select("id")).Delete(&applicantMessageRow{}).Error))
+	})
 }

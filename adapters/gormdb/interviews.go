@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"gorm.io/gorm/clause"
+	"gorm.io/gorm"
 
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
 )
 
-// Appointments stores interviews.
+// Appointments implements hiring.Appointments.
 type Appointments struct{ *DB }
 
 type interviewRow struct {
@@ -28,7 +28,7 @@ type interviewRow struct {
 	ChangedAt      time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (interviewRow) TableName() string { return "interviews" }
 
 func (r interviewRow) key() string { return r.ID }
@@ -43,57 +43,42 @@ func appointmentsOf(rows []interviewRow) []hiring.Appointment {
 	return out
 }
 
-// Save implements hiring.Appointments.
-func (d Appointments) Save(ctx context.Context, a hiring.Appointment) error {
+// Upsert implements hiring.Appointments.
+func (d Appointments) Upsert(ctx context.Context, a hiring.Appointment) error {
 	r := interviewRow{ID: a.ID, ApplicationID: a.ApplicationID, OrganizationID: a.OrganizationID, ScheduledAt: a.ScheduledAt,
 		Location: a.Location, Interviewer: a.Interviewer, Notes: a.Notes, Status: string(a.Status), Outcome: string(a.Outcome),
 		Sequence: a.Sequence, CreatedAt: a.CreatedAt, ChangedAt: a.ChangedAt}
-	res := d.q(ctx).Clauses(clause.OnConflict{
-		Columns:   []clause.Column{{Name: "id"}},
-		DoUpdates: clause.AssignmentColumns([]string{"scheduled_at", "location", "interviewer", "notes", "status", "outcome", "sequence", "changed_at"}),
-		Where:     clause.Where{Exprs: []clause.Expression{clause.Expr{SQL: "interviews.organization_id = ?", Vars: []any{a.OrganizationID}}}},
-	}).Create(&r)
-	return saved(res)
-}
-
-// ForApplications implements hiring.Appointments.
-func (d Appointments) ForApplications(ctx context.Context, organizationID string, applicationIDs []string) ([]hiring.Appointment, error) {
-	var rows []interviewRow
-	if err := d.q(ctx).Where("? AND organization_id = ?", d.dialect.In("application_id", applicationIDs), organizationID).Find(&rows).Error; err != nil {
-		return nil, wrap(err)
+	res := d.q(ctx).Select("scheduled_at", "location", "interviewer", "notes", "status", "outcome", "sequence", "changed_at").
+		Where("id = ? AND organization_id = ?", a.ID, a.OrganizationID).Updates(&r)
+	if res.Error != nil || res.RowsAffected > 0 {
+		return wrap(res.Error)
 	}
-	return appointmentsOf(rows), nil
+	return wrap(d.q(ctx).Create(&r).Error)
 }
 
-// Standing implements hiring.Appointments.
-func (d Appointments) Standing(ctx context.Context, applicantID string, applicationIDs []string) ([]hiring.Appointment, error) {
-	var rows []interviewRow
-	err := d.q(ctx).Where("application_id IN (SELECT id FROM applications WHERE id IN ? AND applicant_id = ?) AND status = 'scheduled'", applicationIDs, applicantID).Find(&rows).Error
-	return appointmentsOf(rows), wrap(err)
-}
-
-// Ahead implements hiring.Appointments.
-func (d Appointments) Ahead(ctx context.Context, organizationID string, after time.Time, n int) ([]hiring.Appointment, error) {
-	var rows []interviewRow
-	err := d.locked(ctx).Where("organization_id = ? AND status = 'scheduled' AND scheduled_at > ?", organizationID, after).Order("id").Limit(n).Find(&rows).Error
-	return appointmentsOf(rows), wrap(err)
-}
-
-// Page implements hiring.Appointments.
-func (d Appointments) Page(ctx context.Context, organizationID string, status hiring.InterviewStatus, r page.Request) (out page.Result[hiring.Appointment], err error) {
-	where, args := "organization_id = ?", []any{organizationID}
-	if status != "" {
-		where, args = where+" AND status = ?", append(args, string(status))
-	}
-	rows, out, err := pageOf[interviewRow, hiring.Appointment](ctx, d.DB, nil, r, where, args...)
+// List implements hiring.Appointments.
+func (d Appointments) List(ctx context.Context, organizationID string, f hiring.AppointmentFilter, r page.Request) (page.Result[hiring.Appointment], error) {
+	rows, out, err := listOf[interviewRow, hiring.Appointment](ctx, d.DB, r, list{locked: true, where: func(q *gorm.DB) *gorm.DB {
+		q = q.Where("organization_id = ?", organizationID)
+		if len(f.ApplicationIDs) > 0 {
+			q = q.Where("?", d.dialect.In("application_id", f.ApplicationIDs))
+		}
+		if f.Status != "" {
+			q = q.Where("status = ?", string(f.Status))
+		}
+		if !f.ScheduledAfter.IsZero() {
+			q = q.Where("scheduled_at > ?", f.ScheduledAfter)
+		}
+		return q
+	}})
 	out.Items = appointmentsOf(rows)
 	return out, err
 }
 
-// Letters stores what employers wrote to applicants.
-type Letters struct{ *DB }
+// ApplicantMessages implements hiring.Messages.
+type ApplicantMessages struct{ *DB }
 
-type letterRow struct {
+type applicantMessageRow struct {
 	ID             string
 	ApplicationID  string
 	OrganizationID string
@@ -103,17 +88,17 @@ type letterRow struct {
 	SentAt         time.Time
 }
 
-// TableName tells GORM the table.
-func (letterRow) TableName() string { return "application_letters" }
+// TableName implements schema.Tabler.
+func (applicantMessageRow) TableName() string { return "application_letters" }
 
-// Add implements hiring.Letters.
-func (d Letters) Add(ctx context.Context, l hiring.Letter) error {
-	return wrap(d.q(ctx).Create((*letterRow)(&l)).Error)
+// Create implements hiring.Messages.
+func (d ApplicantMessages) Create(ctx context.Context, m hiring.Message) error {
+	return wrap(d.q(ctx).Create((*applicantMessageRow)(&m)).Error)
 }
 
-// Find implements hiring.Letters.
-func (d Letters) Find(ctx context.Context, organizationID, id string) (hiring.Letter, error) {
-	var r letterRow
+// Get implements hiring.Messages.
+func (d ApplicantMessages) Get(ctx context.Context, organizationID, id string) (hiring.Message, error) {
+	var r applicantMessageRow
 	err := d.q(ctx).Where("id = ? AND organization_id = ?", id, organizationID).Take(&r).Error
-	return hiring.Letter(r), orNotFound(err, hiring.ErrNotFound)
+	return hiring.Message(r), orNotFound(err, hiring.ErrNotFound)
 }

@@ -132,7 +132,7 @@ func (d Listings) ListPublic(ctx context.Context, ids []string, now time.Time, t
 // ClaimExpired implements listings.Repository.
 func (d Listings) ClaimExpired(ctx context.Context, now time.Time, n int) ([]listings.Listing, error) {
 	var rows []fullListingRow
-	err := d.unlocked(ctx).Where("open AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
+	err := d.skipLocked(ctx).Where("open AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
 		Order("application_deadline").Limit(n).Find(&rows).Error
 	return fullListings(rows, err)
 }

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"time"
 
-	"gorm.io/gorm/clause"
+	"gorm.io/gorm"
 
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// Onboardings stores how far visitors have come.
+// Onboardings implements jobseeker.Onboardings.
 type Onboardings struct{ *DB }
 
 type onboardingRow struct {
@@ -24,19 +24,25 @@ type onboardingRow struct {
 	Version     int64
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (onboardingRow) TableName() string { return "onboardings" }
 
-// visitorKey is how the visitor is named in the table.
+// The values of onboardingRow.VisitorKind.
+const (
+	userVisitor  = "user"
+	guestVisitor = "guest"
+)
+
+// visitorKey returns the primary key of the visitor.
 func visitorKey(v jobseeker.Visitor) (kind, visitor string) {
 	if v.UserID != "" {
-		return "user", v.UserID
+		return userVisitor, v.UserID
 	}
-	return "guest", v.GuestKey
+	return guestVisitor, v.GuestKey
 }
 
-// Find implements jobseeker.Onboardings.
-func (d Onboardings) Find(ctx context.Context, v jobseeker.Visitor) (jobseeker.Onboarding, error) {
+// Get implements jobseeker.Onboardings.
+func (d Onboardings) Get(ctx context.Context, v jobseeker.Visitor) (jobseeker.Onboarding, error) {
 	kind, visitor := visitorKey(v)
 	var rows []onboardingRow
 	if err := d.locked(ctx).Where("visitor_kind = ? AND visitor = ?", kind, visitor).Limit(1).Find(&rows).Error; err != nil {
@@ -51,37 +57,26 @@ func (d Onboardings) Find(ctx context.Context, v jobseeker.Visitor) (jobseeker.O
 	return o, json.Unmarshal([]byte(r.Steps), &o.Steps)
 }
 
-// Lock implements jobseeker.Onboardings.
-func (d Onboardings) Lock(ctx context.Context, v jobseeker.Visitor) (jobseeker.Onboarding, error) {
-	kind, visitor := visitorKey(v)
-	fresh := onboardingRow{VisitorKind: kind, Visitor: visitor, Steps: "[]", TouchedAt: d.clock.Now(), Version: 1}
-	if err := d.q(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&fresh).Error; err != nil {
-		return jobseeker.Onboarding{}, wrap(err)
+// Upsert implements jobseeker.Onboardings.
+func (d Onboardings) Upsert(ctx context.Context, o jobseeker.Onboarding) error {
+	kind, visitor := visitorKey(o.Visitor)
+	stored := func() *gorm.DB {
+		return d.q(ctx).Model(&onboardingRow{}).Where("visitor_kind = ? AND visitor = ? AND version = ?", kind, visitor, o.Version)
 	}
-	return d.Find(ctx, v)
-}
-
-// Save implements jobseeker.Onboardings.
-func (d Onboardings) Save(ctx context.Context, o jobseeker.Onboarding) error {
+	if o.IsEmpty() {
+		if o.Version == 0 {
+			return nil
+		}
+		return saved(stored().Delete(&onboardingRow{}))
+	}
 	steps, err := toJSON(orEmpty(o.Steps))
 	if err != nil {
 		return err
 	}
-	kind, visitor := visitorKey(o.Visitor)
-	return saved(d.q(ctx).Exec(`UPDATE onboardings SET email = ?, source = ?, preferences = ?, steps = ?, touched_at = ?, version = version + 1
-		WHERE visitor_kind = ? AND visitor = ? AND version = ?`,
-		o.Email, o.Source, o.Preferences, string(steps), o.TouchedAt, kind, visitor, o.Version))
-}
-
-// Delete implements jobseeker.Onboardings.
-func (d Onboardings) Delete(ctx context.Context, v jobseeker.Visitor) error {
-	kind, visitor := visitorKey(v)
-	return wrap(d.q(ctx).Exec("DELETE FROM onboardings WHERE visitor_kind = ? AND visitor = ?", kind, visitor).Error)
-}
-
-// Forget implements jobseeker.Onboardings.
-func (d Onboardings) Forget(ctx context.Context, before time.Time, n int) (int, error) {
-	res := d.q(ctx).Exec(`DELETE FROM onboardings WHERE visitor_kind = 'guest' AND visitor IN
-		(SELECT visitor FROM onboardings WHERE visitor_kind = 'guest' AND touched_at < ? ORDER BY touched_at LIMIT ?)`, before, n)
-	return int(res.RowsAffected), wrap(res.Error)
+	if o.Version == 0 {
+		return saved(d.q(ctx).Clauses(onConflict([]string{"visitor_kind", "visitor"})).Create(&onboardingRow{VisitorKind: kind, Visitor: visitor,
+			Email: o.Email, Source: o.Source, Preferences: o.Preferences, Steps: string(steps), TouchedAt: o.TouchedAt, Version: 1}))
+	}
+	return saved(stored().Updates(map[string]any{"email": o.Email, "source": o.Source, "preferences": o.Preferences, "steps": string(steps),
+		"touched_at": o.TouchedAt, "version": o.Version + 1}))
 }

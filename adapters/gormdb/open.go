@@ -53,12 +53,13 @@ func (db *DB) Storage() adapters.Storage {
 		},
 		Hiring: adapters.HiringStorage{
 			Database:     database,
-			Applications: Applications{db}, Appointments: Appointments{db}, Letters: Letters{db}, Exports: Exports{db}, Counts: Applications{db},
+			Applications: Applications{db}, Appointments: Appointments{db}, Messages: ApplicantMessages{db}, Exports: Exports{db}, PersonalData: ApplicantPersonalData{db}, Counts: Applications{db},
 		},
 		Jobseeker: adapters.JobseekerStorage{
 			Database: database,
 			Profiles: Profiles{db}, Notifications: Notifications{db}, Activities: Activities{db}, Bookmarks: Bookmarks{db}, Onboardings: Onboardings{db},
-			Documents: Documents{db}, DocumentFiles: DocumentFiles{db}, Dismissals: Dismissals{db}, Searches: SavedSearches{db}, Alerts: Alerts{db}, Traces: Traces{db},
+			Documents: Documents{db}, DocumentFiles: DocumentFiles{db}, Dismissals: Dismissals{db}, Searches: SavedSearches{db}, AlertQueue: AlertQueue{db}, Matches: Matches{db},
+			PersonalData: SeekerPersonalData{db},
 		},
 		Billing: adapters.BillingStorage{Database: database, Subscriptions: Subscriptions{db}, Charges: Charges{db}},
 		Integrations: adapters.IntegrationsStorage{

@@ -3,35 +3,66 @@ package gormdb
 import (
 	"context"
 
+	"gorm.io/gorm"
+
 	"github.com/locumhq/locum/core/page"
 )
 
-// listed is a row of a list, known by its id.
+// listed is a row of a list.
 type listed interface {
 	TableName() string
+	// key is the value of the column that orders the list.
 	key() string
 }
 
-// pageOf reads one page of a table, the newest first: the rows that the
-// condition picks, which an index serves in the order of their ids, and how
-// many there are of them, counted up to what readers can page to. The columns
-// may be nil for all. The items of the result are left to the caller.
+// pageOf reads one page of a table in descending order of id: the rows that the
+// condition selects. The columns may be nil for all. The caller sets the items of
+// the result.
 func pageOf[R listed, T any](ctx context.Context, db *DB, columns []string, r page.Request, where string, args ...any) (rows []R, out page.Result[T], err error) {
-	q := db.q(ctx).Where(where, args...).Order("id DESC").Limit(r.Size + 1)
-	if columns != nil {
-		q = q.Select(columns)
+	return listOf[R, T](ctx, db, r, list{columns: columns, where: func(q *gorm.DB) *gorm.DB { return q.Where(where, args...) }})
+}
+
+// list describes a list for listOf.
+type list struct {
+	// columns are those that are read, nil for all.
+	columns []string
+	// orderedBy is the column by which the list is ordered, "id" if it is empty. Its
+	// values are unique in the list.
+	orderedBy string
+	// where adds the conditions that select rows. An index returns those rows in the
+	// order of the list.
+	where func(q *gorm.DB) *gorm.DB
+	// locked locks the rows of the page until the end of the transaction.
+	locked bool
+}
+
+// listOf reads one page of a list in descending order. It counts rows up to
+// page.MaxExact, and only if the page does not contain the end of the list. The caller
+// sets the items of the result.
+func listOf[R listed, T any](ctx context.Context, db *DB, r page.Request, l list) (rows []R, out page.Result[T], err error) {
+	if l.orderedBy == "" {
+		l.orderedBy = "id"
+	}
+	q := db.q(ctx)
+	if l.locked {
+		q = db.locked(ctx)
+	}
+	q = l.where(q).Order(l.orderedBy + " DESC").Limit(r.Size + 1)
+	if l.columns != nil {
+		q = q.Select(l.columns)
 	}
 	if r.Cursor != "" {
-		q = q.Where("id < ?", r.Cursor)
+		q = q.Where(l.orderedBy+" < ?", r.Cursor)
 	} else {
 		q = q.Offset(r.Offset())
 	}
 	if err := q.Find(&rows).Error; err != nil {
 		return nil, out, wrap(err)
 	}
-	err = db.q(ctx).Raw("SELECT COUNT(*) FROM (SELECT 1 FROM "+R.TableName(*new(R))+" WHERE "+where+" LIMIT ?) AS counted", append(args, page.MaxExact+1)...).Scan(&out.Total).Error
-	if err != nil {
-		return nil, out, wrap(err)
+	if r.Cursor == "" && len(rows) <= r.Size && (len(rows) > 0 || r.Offset() == 0) {
+		out.Total = r.Offset() + len(rows)
+	} else if out.Total, err = countLimited(l.where(db.q(ctx).Model(new(R)))); err != nil {
+		return nil, out, err
 	}
 	if out.Total > page.MaxExact {
 		out.Total, out.TotalIsEstimate = page.MaxExact, true
@@ -41,6 +72,14 @@ func pageOf[R listed, T any](ctx context.Context, db *DB, columns []string, r pa
 		out.NextCursor = rows[r.Size-1].key()
 	}
 	return rows, out, nil
+}
+
+// countLimited counts the rows that the conditions of q select, at most
+// page.MaxExact + 1.
+func countLimited(q *gorm.DB) (int, error) {
+	var n int64
+	err := fresh(q).Table("(?) AS counted", q.Select("1").Limit(page.MaxExact+1)).Count(&n).Error
+	return int(n), wrap(err)
 }
 
 // idSet are the ids that a query finds.

@@ -3,14 +3,18 @@ package gormdb
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// Profiles stores what users say of themselves.
+// Profiles implements jobseeker.Profiles.
 type Profiles struct{ *DB }
 
-// profileRow is the part of a seeker that the user writes.
+// profileRow has the columns of seekers that belong to the profile.
 type profileRow struct {
 	UserID             string `gorm:"primaryKey"`
 	FirstName          string
@@ -29,37 +33,52 @@ type profileRow struct {
 	JobAlerts          bool
 	EmailNotifications bool
 	ShowProfile        bool
+	Number             *int64
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (profileRow) TableName() string { return "seekers" }
 
-// Lock implements jobseeker.Profiles.
-func (d Profiles) Lock(ctx context.Context, userID string) error {
-	err := d.q(ctx).Exec(`INSERT INTO seekers (user_id, preferred_location, employment_types, digest_after, digest_waiting)
-		VALUES (?, '', '[]', ?, FALSE) ON CONFLICT (user_id) DO NOTHING`, userID, d.clock.Now()).Error
-	if err != nil {
-		return wrap(err)
-	}
-	var id string
-	return wrap(d.locked(ctx).Table("seekers").Select("user_id").Where("user_id = ?", userID).Scan(&id).Error)
+// seekerRow has the columns of seekers that have no default.
+type seekerRow struct {
+	UserID            string
+	PreferredLocation string
+	EmploymentTypes   string
+	DigestAfter       time.Time
+	DigestWaiting     bool
 }
 
-// Find implements jobseeker.Profiles.
-func (d Profiles) Find(ctx context.Context, userID string) (jobseeker.Profile, error) {
+// TableName implements schema.Tabler.
+func (seekerRow) TableName() string { return "seekers" }
+
+// Get implements jobseeker.Profiles. A profile that is not stored cannot be locked, so
+// it stores one.
+func (d Profiles) Get(ctx context.Context, userID string) (jobseeker.Profile, error) {
+	if d.current(ctx) != nil {
+		empty := seekerRow{UserID: userID, EmploymentTypes: "[]", DigestAfter: d.clock.Now()}
+		if err := d.q(ctx).Clauses(onConflict([]string{"user_id"})).Create(&empty).Error; err != nil {
+			return jobseeker.Profile{}, wrap(err)
+		}
+	}
 	var rows []profileRow
-	if err := d.q(ctx).Where("user_id = ?", userID).Limit(1).Find(&rows).Error; err != nil {
+	if err := d.locked(ctx).Where("user_id = ?", userID).Limit(1).Find(&rows).Error; err != nil {
 		return jobseeker.Profile{}, wrap(err)
 	}
 	if len(rows) == 0 {
 		return jobseeker.NewProfile(userID), nil
 	}
-	r := rows[0]
+	return rows[0].profile()
+}
+
+func (r profileRow) profile() (jobseeker.Profile, error) {
 	p := jobseeker.Profile{
 		UserID: r.UserID, FirstName: r.FirstName, LastName: r.LastName, Bio: r.Bio, Phone: r.Phone, Location: r.Location,
 		Specialty: r.Specialty, CurrentRole: r.JobRole, Experience: r.Experience,
 		PreferredLocation: r.PreferredLocation, LocationRadius: r.LocationRadius, SalaryMin: r.SalaryMin, SalaryMax: r.SalaryMax,
 		JobAlerts: r.JobAlerts, EmailNotifications: r.EmailNotifications, ShowProfile: r.ShowProfile,
+	}
+	if r.Number != nil {
+		p.Number = *r.Number
 	}
 	if r.EmploymentTypes == "[]" {
 		return p, nil
@@ -67,47 +86,46 @@ func (d Profiles) Find(ctx context.Context, userID string) (jobseeker.Profile, e
 	return p, json.Unmarshal([]byte(r.EmploymentTypes), &p.EmploymentTypes)
 }
 
-// Save implements jobseeker.Profiles.
-func (d Profiles) Save(ctx context.Context, p jobseeker.Profile) error {
+// Update implements jobseeker.Profiles.
+func (d Profiles) Update(ctx context.Context, p jobseeker.Profile) error {
 	types, err := toJSON(orEmpty(p.EmploymentTypes))
 	if err != nil {
 		return err
 	}
+	number := p.Number
 	r := profileRow{
 		UserID: p.UserID, FirstName: p.FirstName, LastName: p.LastName, Bio: p.Bio, Phone: p.Phone, Location: p.Location,
 		Specialty: p.Specialty, JobRole: p.CurrentRole, Experience: p.Experience,
 		PreferredLocation: p.PreferredLocation, LocationRadius: p.LocationRadius, EmploymentTypes: string(types), SalaryMin: p.SalaryMin, SalaryMax: p.SalaryMax,
-		JobAlerts: p.JobAlerts, EmailNotifications: p.EmailNotifications, ShowProfile: p.ShowProfile,
+		JobAlerts: p.JobAlerts, EmailNotifications: p.EmailNotifications, ShowProfile: p.ShowProfile, Number: &number,
 	}
-	return saved(d.q(ctx).Select("*").Omit("user_id").Where("user_id = ?", p.UserID).Updates(&r))
-}
-
-// Number implements jobseeker.Profiles. It is given out when it is first asked
-// for.
-func (d Profiles) Number(ctx context.Context, userID string) (n int64, err error) {
-	given := func(ctx context.Context) error {
-		return wrap(d.q(ctx).Raw(`SELECT COALESCE(number, 0) FROM seekers WHERE user_id = ?`, userID).Scan(&n).Error)
-	}
-	if err := given(ctx); err != nil || n > 0 {
-		return n, err
-	}
-	err = d.Do(ctx, func(ctx context.Context) error {
-		if err := d.Lock(ctx, userID); err != nil {
-			return err
+	return d.Do(ctx, func(ctx context.Context) error {
+		if p.Number == 0 {
+			var err error
+			if number, err = d.nextNumber(ctx); err != nil {
+				return err
+			}
 		}
-		if err := given(ctx); err != nil || n > 0 {
-			return err
-		}
-		if err := d.q(ctx).Raw(`UPDATE numbers SET last = last + 1 WHERE name = 'seekers' RETURNING last`).Scan(&n).Error; err != nil {
-			return wrap(err)
-		}
-		return wrap(d.q(ctx).Exec(`UPDATE seekers SET number = ? WHERE user_id = ?`, n, userID).Error)
+		return saved(d.q(ctx).Select("*").Omit("user_id").Where("user_id = ?", p.UserID).Updates(&r))
 	})
-	return n, err
 }
 
-// Deaf implements jobseeker.Profiles.
-func (d Profiles) Deaf(ctx context.Context, userIDs []string) (ids []string, err error) {
-	err = d.q(ctx).Raw("SELECT user_id FROM seekers WHERE NOT job_alerts AND ?", d.dialect.In("user_id", userIDs)).Scan(&ids).Error
-	return ids, wrap(err)
+// numberRow is the last number that was assigned.
+type numberRow struct {
+	Name string
+	Last int64
+}
+
+// TableName implements schema.Tabler.
+func (numberRow) TableName() string { return "numbers" }
+
+func (d Profiles) nextNumber(ctx context.Context) (int64, error) {
+	rows, err := updateReturning[numberRow](d.q(ctx).Where("name = ?", "seekers"), map[string]any{"last": gorm.Expr("last + 1")}, "last")
+	if err != nil {
+		return 0, err
+	}
+	if len(rows) == 0 {
+		return 0, errors.New("the table numbers has no row for seekers")
+	}
+	return rows[0].Last, nil
 }

@@ -5,13 +5,24 @@ import (
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// Notifications stores what users are told.
+// jobseekerExpiry are the kinds of module jobseeker.
+var jobseekerExpiry = map[retention.Kind]expiry{
+	jobseeker.NotificationKind: expireBy[notificationRow]("created_at", "id"),
+	jobseeker.ActivityKind:     expireBy[activityRow]("at", "user_id", "event_id"),
+	jobseeker.MatchKind:        expireBy[matchRow]("matched_at", "search_id", "listing_id"),
+	jobseeker.GuestOnboardingKind: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
+		guests := db.q(ctx).Where("visitor_kind = ? AND touched_at < ?", guestVisitor, before)
+		return deleteLimited[onboardingRow](guests, n, "touched_at", "visitor_kind", "visitor")
+	},
+}
+
+// Notifications implements jobseeker.Notifications.
 type Notifications struct{ *DB }
 
 type notificationRow struct {
@@ -24,11 +35,13 @@ type notificationRow struct {
 	CreatedAt time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (notificationRow) TableName() string { return "notifications" }
 
-// Add implements jobseeker.Notifications.
-func (d Notifications) Add(ctx context.Context, ns ...jobseeker.Notification) error {
+func (r notificationRow) key() string { return r.ID }
+
+// Create implements jobseeker.Notifications.
+func (d Notifications) Create(ctx context.Context, ns ...jobseeker.Notification) error {
 	if len(ns) == 0 {
 		return nil
 	}
@@ -37,52 +50,41 @@ func (d Notifications) Add(ctx context.Context, ns ...jobseeker.Notification) er
 		rows[i] = notificationRow{ID: n.ID, UserID: n.UserID, Cause: n.Cause, Type: string(n.Type), Message: n.Message, Read: n.Read, CreatedAt: n.CreatedAt}
 	}
 	q := d.q(ctx)
-	if len(rows) > 1 { // a shape for each number
+	if len(rows) > 1 { // the statement depends on the number of rows
 		q = d.unprepared(ctx)
 	}
-	return wrap(q.Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "cause"}, {Name: "user_id"}}, DoNothing: true}).Create(&rows).Error)
+	return wrap(q.Clauses(onConflict([]string{"cause", "user_id"})).Create(&rows).Error)
 }
 
-// Page implements jobseeker.Notifications.
-func (d Notifications) Page(ctx context.Context, userID string, r page.Request) (out page.Result[jobseeker.Notification], err error) {
-	const mine = "user_id = ? AND deleted_at IS NULL"
-	var rows []notificationRow
-	if err := pageByID(d.q(ctx).Where(mine, userID), "id", r).Find(&rows).Error; err != nil {
-		return out, wrap(err)
-	}
-	if out.Total, out.TotalIsEstimate, err = d.countCapped(ctx, "notifications WHERE "+mine, userID); err != nil {
-		return out, err
-	}
-	if len(rows) > r.Size {
-		rows = rows[:r.Size]
-		out.NextCursor = rows[r.Size-1].ID
-	}
+// List implements jobseeker.Notifications.
+func (d Notifications) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Notification], error) {
+	rows, out, err := pageOf[notificationRow, jobseeker.Notification](ctx, d.DB, nil, r, "user_id = ? AND deleted_at IS NULL", userID)
 	out.Items = make([]jobseeker.Notification, len(rows))
 	for i, r := range rows {
 		out.Items[i] = jobseeker.Notification{ID: r.ID, UserID: r.UserID, Cause: r.Cause, Type: jobseeker.NotificationType(r.Type), Message: r.Message, Read: r.Read, CreatedAt: r.CreatedAt}
 	}
-	return out, nil
+	return out, err
 }
 
-// SetRead implements jobseeker.Notifications.
-func (d Notifications) SetRead(ctx context.Context, userID, id string, read bool) error {
-	return there(d.q(ctx).Exec("UPDATE notifications SET read = ? WHERE id = ? AND user_id = ? AND deleted_at IS NULL", read, id, userID))
+// Update implements jobseeker.Notifications.
+func (d Notifications) Update(ctx context.Context, userID, id string, u jobseeker.NotificationUpdate) error {
+	set := map[string]any{}
+	if u.Read != nil {
+		set["read"] = *u.Read
+	}
+	if u.DeletedAt != nil {
+		set["deleted_at"], set["message"] = *u.DeletedAt, ""
+	}
+	q := d.q(ctx).Model(&notificationRow{}).Where("id = ? AND user_id = ? AND deleted_at IS NULL", id, userID)
+	if len(set) == 0 {
+		var r notificationRow
+		return orNotFound(q.Select("id").Take(&r).Error, jobseeker.ErrNotificationNotFound)
+	}
+	return one(q.Updates(set), jobseeker.ErrNotificationNotFound)
 }
 
-// Has implements jobseeker.Notifications.
-func (d Notifications) Has(ctx context.Context, userID, id string) error {
-	var r notificationRow
-	return orNotFound(d.q(ctx).Where("id = ? AND user_id = ? AND deleted_at IS NULL", id, userID).Take(&r).Error, jobseeker.ErrNotificationNotFound)
-}
-
-// Delete implements jobseeker.Notifications.
-func (d Notifications) Delete(ctx context.Context, userID, id string, at time.Time) error {
-	return there(d.q(ctx).Exec("UPDATE notifications SET deleted_at = ?, message = '' WHERE id = ? AND user_id = ? AND deleted_at IS NULL", at, id, userID))
-}
-
-func there(res *gorm.DB) error { return one(res, jobseeker.ErrNotificationNotFound) }
-
-// one checks the outcome of a statement that is about one row.
+// one returns the error of a statement that changes one row, or absent if there is no
+// such row.
 func one(res *gorm.DB, absent error) error {
 	if res.Error == nil && res.RowsAffected == 0 {
 		return absent
@@ -90,13 +92,7 @@ func one(res *gorm.DB, absent error) error {
 	return wrap(res.Error)
 }
 
-// Forget implements jobseeker.Notifications.
-func (d Notifications) Forget(ctx context.Context, before time.Time, n int) (int, error) {
-	res := d.q(ctx).Exec("DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE created_at < ? ORDER BY created_at LIMIT ?)", before, n)
-	return int(res.RowsAffected), wrap(res.Error)
-}
-
-// Activities stores what users did.
+// Activities implements jobseeker.Activities.
 type Activities struct{ *DB }
 
 type activityRow struct {
@@ -108,63 +104,34 @@ type activityRow struct {
 	At          time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (activityRow) TableName() string { return "activities" }
 
-// Add implements jobseeker.Activities.
-func (d Activities) Add(ctx context.Context, a jobseeker.Activity) error {
+func (r activityRow) key() string { return r.EventID }
+
+// Create implements jobseeker.Activities.
+func (d Activities) Create(ctx context.Context, a jobseeker.Activity) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		row := activityRow(a)
-		err := d.q(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "user_id"}, {Name: "event_id"}}, DoNothing: true}).Create(&row).Error
-		if err != nil {
+		if err := d.q(ctx).Clauses(onConflict([]string{"user_id", "event_id"})).Create(&row).Error; err != nil {
 			return wrap(err)
 		}
-		return wrap(d.q(ctx).Exec(`DELETE FROM activities WHERE user_id = ? AND event_id <= (
-			SELECT event_id FROM activities WHERE user_id = ? ORDER BY event_id DESC LIMIT 1 OFFSET ?)`, a.UserID, a.UserID, jobseeker.MostActivities).Error)
+		var excess []string
+		err := d.q(ctx).Model(&activityRow{}).Where("user_id = ?", a.UserID).Order("event_id DESC").Offset(jobseeker.MaxActivities).Limit(1).Pluck("event_id", &excess).Error
+		if err != nil || len(excess) == 0 {
+			return wrap(err)
+		}
+		return wrap(d.q(ctx).Where("user_id = ? AND event_id <= ?", a.UserID, excess[0]).Delete(&activityRow{}).Error)
 	})
 }
 
-// Page implements jobseeker.Activities.
-func (d Activities) Page(ctx context.Context, userID string, r page.Request) (out page.Result[jobseeker.Activity], err error) {
-	var rows []activityRow
-	if err := pageByID(d.q(ctx).Where("user_id = ?", userID), "event_id", r).Find(&rows).Error; err != nil {
-		return out, wrap(err)
-	}
-	if out.Total, out.TotalIsEstimate, err = d.countCapped(ctx, "activities WHERE user_id = ?", userID); err != nil {
-		return out, err
-	}
-	if len(rows) > r.Size {
-		rows = rows[:r.Size]
-		out.NextCursor = rows[r.Size-1].EventID
-	}
+// List implements jobseeker.Activities.
+func (d Activities) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Activity], error) {
+	rows, out, err := listOf[activityRow, jobseeker.Activity](ctx, d.DB, r, list{orderedBy: "event_id",
+		where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ?", userID) }})
 	out.Items = make([]jobseeker.Activity, len(rows))
 	for i, r := range rows {
 		out.Items[i] = jobseeker.Activity(r)
 	}
-	return out, nil
-}
-
-// Forget implements jobseeker.Activities.
-func (d Activities) Forget(ctx context.Context, before time.Time, n int) (int, error) {
-	res := d.q(ctx).Exec("DELETE FROM activities WHERE (user_id, event_id) IN (SELECT user_id, event_id FROM activities WHERE at < ? ORDER BY at LIMIT ?)", before, n)
-	return int(res.RowsAffected), wrap(res.Error)
-}
-
-// pageByID asks for one row more than the page has, the largest id first. The
-// column is a constant.
-func pageByID(q *gorm.DB, column string, r page.Request) *gorm.DB {
-	q = q.Order(column + " DESC").Limit(r.Size + 1)
-	if r.Cursor != "" {
-		return q.Where(column+" < ?", r.Cursor)
-	}
-	return q.Offset(r.Offset())
-}
-
-// countCapped counts rows as far as totals are exact. The source is a constant.
-func (db *DB) countCapped(ctx context.Context, from string, args ...any) (n int, estimate bool, err error) {
-	err = db.q(ctx).Raw(`SELECT COUNT(*) FROM (SELECT 1 FROM `+from+` LIMIT ?) AS counted`, append(args, page.MaxExact+1)...).Scan(&n).Error
-	if n > page.MaxExact {
-		return page.MaxExact, true, wrap(err)
-	}
-	return n, false, wrap(err)
+	return out, err
 }

@@ -1,6 +1,7 @@
 package gormdb
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -11,80 +12,98 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-func TestEverySeekersQueryFindsItsRowsByAnIndex(t *testing.T) {
+func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	s := db.Storage()
+	s := db.Storage().Jobseeker
 	asked := recordStatements(t, db.gorm, db.writer)
-	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
+	ctx, id, now, pages := t.Context(), uuid.NewString(), time.Now().UTC(), []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: uuid.NewString()}}
+	read := true
 
-	require.NoError(t, s.Jobseeker.Notifications.Add(ctx, jobseeker.Notification{ID: id, UserID: id, Cause: id, Type: jobseeker.AboutMessage, CreatedAt: now}))
-	for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
-		_, _ = s.Jobseeker.Notifications.Page(ctx, id, r)
-		_, _ = s.Jobseeker.Activities.Page(ctx, id, r)
+	require.NoError(t, s.Notifications.Create(ctx, jobseeker.Notification{ID: id, UserID: id, Cause: id, Type: jobseeker.AboutMessage, CreatedAt: now}))
+	for _, u := range []jobseeker.NotificationUpdate{{}, {Read: &read}, {DeletedAt: &now}} {
+		require.NoError(t, s.Notifications.Update(ctx, id, id, u))
 	}
-	_ = s.Jobseeker.Notifications.Has(ctx, id, id)
-	_ = s.Jobseeker.Notifications.SetRead(ctx, id, id, true)
-	_ = s.Jobseeker.Notifications.Delete(ctx, id, id, now)
-	_, _ = s.Jobseeker.Notifications.Forget(ctx, now, 10)
-	_, _ = s.Jobseeker.Activities.Forget(ctx, now, 10)
-	_, err := s.Jobseeker.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: id, UserID: id, ListingID: id, SavedAt: now})
+	for _, r := range pages {
+		_, _ = s.Notifications.List(ctx, id, r)
+		_, _ = s.Activities.List(ctx, id, r)
+		_, _ = s.Bookmarks.List(ctx, id, jobseeker.BookmarkFilter{}, r)
+		_, _ = s.Documents.List(ctx, id, jobseeker.DocumentFilter{}, r)
+	}
+	first := page.Request{Number: 1, Size: 1}
+	_, _ = s.Bookmarks.List(ctx, id, jobseeker.BookmarkFilter{ID: id}, first)
+	_, _ = s.Documents.List(ctx, id, jobseeker.DocumentFilter{ID: id}, first)
+	for kind := range jobseekerExpiry {
+		_, err := s.Retention.DeleteBefore(ctx, kind, now, 10)
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: id, UserID: id, ListingID: id, SavedAt: now}))
+	_, err := s.Bookmarks.ClaimReminders(ctx, []string{id}, 10)
 	require.NoError(t, err)
-	for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
-		_, _ = s.Jobseeker.Bookmarks.Page(ctx, id, r)
+	require.NoError(t, s.Bookmarks.Delete(ctx, id, id))
+
+	d := jobseeker.Document{ID: id, UserID: id, Type: jobseeker.CV, IsDefault: true, Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: id}, Form: jobseeker.AsText}, UpdatedAt: now}
+	for range 2 {
+		require.NoError(t, s.DocumentFiles.Reserve(ctx, id, d.File, now.Add(time.Hour)))
+		require.NoError(t, s.Documents.Upsert(ctx, d))
+		d.File.ID = uuid.NewString()
 	}
-	_, _ = s.Jobseeker.Bookmarks.Find(ctx, id, id)
-	_, _ = s.Jobseeker.Bookmarks.Count(ctx, id)
-	_, _ = s.Jobseeker.Bookmarks.Among(ctx, id, []string{id})
-	_ = s.Jobseeker.Bookmarks.SetNotes(ctx, id, id, "x")
-	_, _ = s.Jobseeker.Bookmarks.Untold(ctx, []string{id}, 10)
-	_ = s.Jobseeker.Bookmarks.Told(ctx, []string{id})
-	_ = s.Jobseeker.Bookmarks.Delete(ctx, id, id)
-	require.NoError(t, s.Jobseeker.Documents.Add(ctx, jobseeker.Document{ID: id, UserID: id, Type: jobseeker.CV, Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: id}, Form: jobseeker.AsText}}))
-	require.NoError(t, s.Jobseeker.Documents.Save(ctx, jobseeker.Document{ID: id, UserID: id, Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: id}, Form: jobseeker.AsText}}))
-	for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
-		_, _ = s.Jobseeker.Documents.Page(ctx, id, r)
+	_, err = s.DocumentFiles.Claim(ctx, 10, now.Add(time.Hour), now.Add(2*time.Hour))
+	require.NoError(t, err)
+	require.NoError(t, s.Documents.Delete(ctx, id, id, now))
+	require.NoError(t, s.DocumentFiles.Delete(ctx, []string{id}))
+
+	require.NoError(t, db.Do(ctx, func(ctx context.Context) error {
+		p, err := s.Profiles.Get(ctx, id)
+		require.NoError(t, err)
+		return s.Profiles.Update(ctx, p)
+	}))
+
+	require.NoError(t, s.Dismissals.Create(ctx, id, id, now, 10))
+	require.NoError(t, s.Dismissals.Create(ctx, id, id, now, 0))
+	_, err = s.Dismissals.ListByListings(ctx, id, []string{id})
+	require.NoError(t, err)
+	for _, v := range []jobseeker.Visitor{{UserID: uuid.NewString()}, {GuestKey: "a"}} {
+		for version, source := range []string{"save", "apply", ""} {
+			_, err := s.Onboardings.Get(ctx, v)
+			require.NoError(t, err)
+			require.NoError(t, s.Onboardings.Upsert(ctx, jobseeker.Onboarding{Visitor: v, Source: source, TouchedAt: now, Version: int64(version)}))
+		}
 	}
-	_, _ = s.Jobseeker.Documents.Find(ctx, id, id)
-	_, _ = s.Jobseeker.Documents.Usage(ctx, id)
-	_ = s.Jobseeker.Documents.ClearDefault(ctx, id, jobseeker.CV)
-	_ = s.Jobseeker.Documents.Delete(ctx, id, id)
-	require.NoError(t, s.Jobseeker.DocumentFiles.Reserve(ctx, id, jobseeker.DocumentFile{ID: id}, now))
-	_ = s.Jobseeker.DocumentFiles.Use(ctx, id, id, now)
-	_ = s.Jobseeker.DocumentFiles.Free(ctx, id, id, now)
-	_ = s.Jobseeker.DocumentFiles.FreeAll(ctx, id, now)
-	_, _ = s.Jobseeker.DocumentFiles.Due(ctx, now, 10)
-	_ = s.Jobseeker.DocumentFiles.PutOff(ctx, []string{id}, now)
-	_ = s.Jobseeker.DocumentFiles.Remove(ctx, []string{id})
-	_, _ = s.Listings.Public.ListBriefs(ctx, []string{id}, now)
-	_, _ = s.Listings.Public.ListClosing(ctx, now, "", now, 10)
-	_, _ = s.Listings.Public.ListClosing(ctx, now, id, now, 10)
-	_ = s.Jobseeker.Profiles.Lock(ctx, id)
-	_, _ = s.Jobseeker.Profiles.Find(ctx, id)
-	_, _ = s.Jobseeker.Profiles.Deaf(ctx, []string{id})
-	require.NoError(t, s.Jobseeker.Profiles.Save(ctx, jobseeker.NewProfile(id)))
-	_, _ = s.Jobseeker.Profiles.Number(ctx, id)
-	_, _ = s.Jobseeker.Profiles.Number(ctx, id)
-	_, _ = s.Jobseeker.Searches.Of(ctx, id, 50)
-	_ = s.Jobseeker.Searches.Delete(ctx, id, id)
-	require.NoError(t, s.Jobseeker.Searches.Add(ctx, jobseeker.Search{ID: id, UserID: id}))
-	_ = s.Jobseeker.Searches.Delete(ctx, id, id)
-	_ = s.Jobseeker.Searches.EndAlerts(ctx, id)
-	_, _ = s.Jobseeker.Searches.After(ctx, id, 10)
-	_, _ = s.Jobseeker.Searches.Unresolved(ctx, 10)
-	_ = s.Jobseeker.Searches.SetResolved(ctx, map[string]string{id: "x"})
-	_ = s.Jobseeker.Alerts.Collect(ctx, id)
-	_, _ = s.Jobseeker.Alerts.Claim(ctx, 10, now, now)
-	_ = s.Jobseeker.Alerts.Keep(ctx, []string{id}, now)
-	_ = s.Jobseeker.Alerts.Done(ctx, []string{id})
-	_, _ = s.Jobseeker.Alerts.Due(ctx, now, 10)
-	_, _ = s.Jobseeker.Alerts.Bundle(ctx, id, id, now)
-	_, _ = s.Jobseeker.Alerts.AddMatches(ctx, []jobseeker.Match{{SearchID: id, ListingID: id, UserID: id, At: now, Email: true}})
-	_, _ = s.Jobseeker.Alerts.Bundle(ctx, id, id, now)
-	_, _ = s.Jobseeker.Alerts.Digest(ctx, id, id, 10)
-	_, _ = s.Jobseeker.Alerts.Forget(ctx, now, 10)
-	_, _ = s.Listings.Public.ListPublic(ctx, []string{id}, now, true)
-	require.NoError(t, s.Jobseeker.Traces.Remove(ctx, id))
+
+	_, _ = s.Searches.ListByUser(ctx, id, 50)
+	search := jobseeker.Search{ID: id, UserID: id, EmailAlerts: true}
+	for _, searches := range [][]jobseeker.Search{{search}, {{ID: id, UserID: id}}, nil, {search}} {
+		require.NoError(t, s.Searches.Replace(ctx, id, searches))
+	}
+	_, _ = s.Searches.List(ctx, jobseeker.SearchFilter{AfterID: id}, 10)
+	_, _ = s.Searches.List(ctx, jobseeker.SearchFilter{Unresolved: true}, 10)
+	require.NoError(t, s.Searches.UpdateResolved(ctx, map[string]string{id: "x"}))
+
+	require.NoError(t, s.AlertQueue.Upsert(ctx, []string{id}, now))
+	_, err = s.AlertQueue.Claim(ctx, 10, now, now)
+	require.NoError(t, err)
+	require.NoError(t, s.AlertQueue.Delete(ctx, []string{id}))
+	for range 2 {
+		_, err = s.Matches.Create(ctx, []jobseeker.Match{{SearchID: id, ListingID: id, UserID: id, At: now, Email: true}})
+		require.NoError(t, err)
+		_, _, err = s.Matches.AssignDigests(ctx, []string{id}, now, now)
+		require.NoError(t, err)
+	}
+	_, err = s.Matches.ListByDigest(ctx, id, id, 10)
+	require.NoError(t, err)
+	require.NoError(t, s.PersonalData.DeleteByUser(ctx, id, now))
 
 	asked.useIndexes(t, db, "counted", "saved_searches USING INDEX saved_searches_unresolved")
+}
+
+func TestBookmarksOfListings_UseIndex(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	asked := recordStatements(t, db.gorm, db.writer)
+	id := uuid.NewString()
+	_, err := Bookmarks{db}.List(t.Context(), id, jobseeker.BookmarkFilter{ListingIDs: []string{id}}, page.Request{Number: 1, Size: 1})
+	require.NoError(t, err)
+	require.Len(t, asked.sql, 1)
+	asked.useIndexes(t, db, "sorted") // at most 1,000 bookmarks
 }

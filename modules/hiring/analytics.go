@@ -8,10 +8,10 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Counts are applications by their status.
+// Counts are numbers of applications by status.
 type Counts map[Status]int
 
-// Total is how many there are in all statuses.
+// Total returns the sum over all statuses.
 func (c Counts) Total() int {
 	n := 0
 	for _, m := range c {
@@ -20,8 +20,8 @@ func (c Counts) Total() int {
 	return n
 }
 
-// StatsInput narrows what is counted. Dates are meant as a whole, moments as
-// they are.
+// StatsInput selects the applications to count. EndDate includes that day if it is a
+// date.
 type StatsInput struct {
 	Status    string `query:"status"`
 	StartDate string `query:"startDate"`
@@ -39,8 +39,7 @@ func (in StatsInput) given() map[string]string {
 	return out
 }
 
-// Stats counts the applications to the organization's listings that the input
-// picks.
+// Stats counts the applications to the organization's listings that the input selects.
 func (s *Service) Stats(ctx context.Context, by auth.Actor, in StatsInput) (Counts, error) {
 	if !by.May(auth.ApplicationsView) {
 		return nil, fault.ErrForbidden
@@ -49,16 +48,17 @@ func (s *Service) Stats(ctx context.Context, by auth.Actor, in StatsInput) (Coun
 	if err != nil {
 		return nil, err
 	}
-	return s.Applications.CountByStatus(ctx, by.OrganizationID, f)
+	return s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID}, f)
 }
 
-// ApplicantStats counts the applications in the user's own list, and those of
-// them that they see as pending.
+// ApplicantStats counts the applications of the user that are not withdrawn, and those
+// among them that the user sees as pending.
 func (s *Service) ApplicantStats(ctx context.Context, userID string) (total, pending int, err error) {
-	return s.Applications.CountForApplicant(ctx, userID, Pending)
+	counts, err := s.Applications.CountByStatus(ctx, Visibility{ApplicantID: userID}, ApplicationFilter{})
+	return Counts(counts).Total(), counts[Pending], err
 }
 
-// JobAnalytics is what became of one listing.
+// JobAnalytics are statistics about a listing.
 type JobAnalytics struct {
 	JobID        string
 	Title        string
@@ -66,8 +66,8 @@ type JobAnalytics struct {
 	Applications Counts
 }
 
-// ConversionRate is how many of a hundred views led to an application, rounded
-// to two decimals, and 0 without views.
+// ConversionRate returns the number of applications per 100 views, rounded to two
+// decimals, and 0 without views.
 func (a JobAnalytics) ConversionRate() float64 {
 	if a.Views == 0 {
 		return 0
@@ -75,8 +75,8 @@ func (a JobAnalytics) ConversionRate() float64 {
 	return math.Round(float64(a.Applications.Total())/float64(a.Views)*100*100) / 100
 }
 
-// JobAnalytics tells what became of one of the organization's listings. One
-// that it does not have is the listings' NotFound fault.
+// JobAnalytics returns statistics about a listing of the organization, or the NotFound
+// fault of Listings.
 func (s *Service) JobAnalytics(ctx context.Context, by auth.Actor, jobID string) (JobAnalytics, error) {
 	if !by.May(auth.ApplicationsView) {
 		return JobAnalytics{}, fault.ErrForbidden
@@ -89,18 +89,17 @@ func (s *Service) JobAnalytics(ctx context.Context, by auth.Actor, jobID string)
 	if a.JobID, err = canonical(jobID, ErrListingNotFound); err != nil {
 		return JobAnalytics{}, err
 	}
-	a.Applications, err = s.Applications.CountByStatus(ctx, by.OrganizationID, ApplicationFilter{ListingID: a.JobID})
+	a.Applications, err = s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID}, ApplicationFilter{ListingIDs: []string{a.JobID}})
 	return a, err
 }
 
-// Analytics is what an organization has: its listings by status, and what was
-// sent to them.
+// Analytics are the numbers of an organization's listings and applications.
 type Analytics struct {
 	Jobs         map[string]int
 	Applications Counts
 }
 
-// Analytics counts all that the organization has.
+// Analytics counts the organization's listings and applications.
 func (s *Service) Analytics(ctx context.Context, by auth.Actor) (a Analytics, err error) {
 	if !by.May(auth.ApplicationsView) {
 		return a, fault.ErrForbidden
@@ -108,6 +107,6 @@ func (s *Service) Analytics(ctx context.Context, by auth.Actor) (a Analytics, er
 	if a.Jobs, err = s.Listings.CountByStatus(ctx, by.OrganizationID); err != nil {
 		return a, err
 	}
-	a.Applications, err = s.Applications.CountByStatus(ctx, by.OrganizationID, ApplicationFilter{})
+	a.Applications, err = s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID}, ApplicationFilter{})
 	return a, err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// The bounds of what an applicant writes, in characters and items.
+// The limits of an applicant's input, in characters and items.
 const (
 	maxCoverLetter = 20_000
 	maxAnswer      = 5_000
@@ -22,16 +22,16 @@ const (
 	maxResumeURL   = 2_048
 )
 
-// ApplyInput is an application as it is handed in.
+// ApplyInput is a new application.
 type ApplyInput struct {
 	ListingID   string   `json:"listingId" validate:"required"`
 	CoverLetter string   `json:"coverLetter" validate:"max=20000"`
 	Answers     []Answer `json:"answers" validate:"max=100"`
-	// ResumeURL is taken from other programs alone.
+	// ResumeURL is only accepted by the API for developers.
 	ResumeURL string `json:"-"`
 }
 
-// Apply hands an application in.
+// Apply submits an application.
 func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Application, error) {
 	if !by.Seeker {
 		return Application{}, fault.ErrForbidden
@@ -61,14 +61,19 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 		ID: s.NewID(), ListingID: posting.ID, OrganizationID: posting.OrganizationID, ApplicantID: by.UserID, Status: Pending,
 		CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers, AppliedAt: now, ChangedAt: now,
 	}
-	return a, s.Applications.Add(ctx, a, event.ApplicationSubmitted{
-		ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID,
-		Status: string(a.Status), SubmittedAt: a.AppliedAt,
+	return a, s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Applications.Create(ctx, a); err != nil {
+			return err
+		}
+		return s.Events.Record(ctx, event.ApplicationSubmitted{
+			ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID,
+			Status: string(a.Status), SubmittedAt: a.AppliedAt,
+		})
 	})
 }
 
-// CheckResumeURL is a fault about the field resumeUrl if the address may not be shown
-// as the place of a CV: somebody will follow it. There may be none.
+// CheckResumeURL returns a fault about the field resumeUrl unless the address is empty
+// or safe to be followed by an employer.
 func CheckResumeURL(address string) error {
 	if address == "" {
 		return nil
@@ -81,8 +86,8 @@ func CheckResumeURL(address string) error {
 	return fault.InvalidField("resumeUrl", "must be an https:// address of at most 2048 characters, without a user")
 }
 
-// checkAnswers finds what is wrong with the answers: each answers one question
-// of the listing, and all that it requires are answered.
+// checkAnswers validates the answers: each must answer another question of the listing,
+// and all required questions must be answered.
 func checkAnswers(questions []Question, answers []Answer) error {
 	if len(answers) > maxAnswers {
 		return fault.InvalidField("answers", fmt.Sprintf("must have at most %d items", maxAnswers))
@@ -120,7 +125,7 @@ func checkAnswers(questions []Question, answers []Answer) error {
 	return nil
 }
 
-// Mine lists the caller's applications, the newest first.
+// Mine lists the caller's applications, newest first.
 func (s *Service) Mine(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
 	if !by.Seeker {
 		return page.Result[View]{}, fault.ErrForbidden
@@ -128,7 +133,7 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor, r page.Request) (page
 	if err := r.CheckID(); err != nil {
 		return page.Result[View]{}, err
 	}
-	found, err := s.Applications.PageForApplicant(ctx, by.UserID, r)
+	found, err := s.Applications.List(ctx, Visibility{ApplicantID: by.UserID}, ApplicationFilter{}, r)
 	if err != nil {
 		return page.Result[View]{}, err
 	}
@@ -136,7 +141,7 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor, r page.Request) (page
 	return withItems(found, views), err
 }
 
-// MyApplication is one of the caller's applications.
+// MyApplication returns one of the caller's applications.
 func (s *Service) MyApplication(ctx context.Context, by auth.Actor, id string) (Detail, error) {
 	a, err := s.mine(ctx, by, id)
 	if err != nil {
@@ -157,17 +162,17 @@ func (s *Service) mine(ctx context.Context, by auth.Actor, id string) (Applicati
 	if err != nil {
 		return Application{}, err
 	}
-	return s.Applications.ForApplicant(ctx, by.UserID, id)
+	return s.Applications.Get(ctx, Visibility{ApplicantID: by.UserID}, id)
 }
 
-// TrackInput is what an applicant notes for themselves; nil leaves it as it is.
+// TrackInput changes the applicant's own status. Fields that are nil keep their value.
 type TrackInput struct {
 	Status      *string `json:"status" validate:"omitempty,oneof=pending in-progress completed rejected"`
 	StatusColor *string `json:"statusColor" validate:"omitempty,max=200"`
 }
 
-// Track keeps the applicant's own status of an application. The employer never
-// hears of it, so it makes no event and no entry in the timeline.
+// Track stores the applicant's own status of an application. The employer does not see
+// it, so there is no event and no entry in the timeline.
 func (s *Service) Track(ctx context.Context, by auth.Actor, id string, in TrackInput) (Application, error) {
 	if in.StatusColor != nil && utf8.RuneCountInString(*in.StatusColor) > maxColor {
 		return Application{}, fault.InvalidField("statusColor", fmt.Sprintf("must have at most %d characters", maxColor))
@@ -185,58 +190,64 @@ func (s *Service) Track(ctx context.Context, by auth.Actor, id string, in TrackI
 		if in.StatusColor != nil {
 			a.TrackerColor = *in.StatusColor
 		}
-		return s.Applications.SaveOwn(ctx, by.UserID, a)
+		return s.Applications.Update(ctx, by.UserID, a)
 	})
 	return a, err
 }
 
-// Withdraw takes an application back. The applicant sees it no more; for the
-// employer it is withdrawn and stays so.
+// Withdraw withdraws an application for good. The applicant does not see it any more.
 func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		a, err := s.mine(ctx, by, id)
 		if err != nil {
 			return err
 		}
-		if err := s.callOff(ctx, by, &a); err != nil {
+		if err := s.cancelInterview(ctx, by, &a); err != nil {
 			return err
 		}
 		from := a.Status
 		if !a.Withdraw(s.Clock.Now()) {
-			return s.Applications.SaveOwn(ctx, by.UserID, a)
+			return s.Applications.Update(ctx, by.UserID, a)
 		}
 		c := s.change(&a, ByApplicant, by, from)
-		if err := s.Applications.SaveOwn(ctx, by.UserID, a, c); err != nil {
+		if err := s.Applications.Update(ctx, by.UserID, a, c); err != nil {
 			return err
 		}
 		return s.Events.Record(ctx, c.event(&a))
 	})
 }
 
-// callOff cancels the interview of an application that is being withdrawn.
-func (s *Service) callOff(ctx context.Context, by auth.Actor, a *Application) error {
-	found, err := s.Appointments.ForApplications(ctx, a.OrganizationID, []string{a.ID})
-	if err != nil || len(found) == 0 || found[0].Status != Scheduled {
+// cancelInterview cancels the interview of an application that is being withdrawn.
+func (s *Service) cancelInterview(ctx context.Context, by auth.Actor, a *Application) error {
+	i, err := s.interview(ctx, a.OrganizationID, a.ID)
+	if err != nil || i == nil || i.Status != Scheduled {
 		return err
 	}
-	i := found[0]
 	i.cancel(s.Clock.Now())
-	if err := s.Appointments.Save(ctx, i); err != nil {
+	if err := s.Appointments.Upsert(ctx, *i); err != nil {
 		return err
 	}
 	return s.Events.Record(ctx, i.event(a, event.InterviewCancelled, by.UserID))
 }
 
-// AppliedLately are the listings that the applicant applied for last and has not
-// withdrawn from, at most n.
+// AppliedLately returns the listings of the applicant's n newest applications that are
+// not withdrawn.
 func (s *Service) AppliedLately(ctx context.Context, applicantID string, n int) ([]string, error) {
-	return s.Applications.AppliedLately(ctx, applicantID, n)
+	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.Request{Number: 1, Size: n})
+	return distinct(found.Items, func(a Application) string { return a.ListingID }), err
 }
 
-// AppliedAmong returns those of the listings that the applicant ever applied for.
+// AppliedAmong returns those of the listings, at most 1,000, that the applicant has
+// applied for, including withdrawn applications.
 func (s *Service) AppliedAmong(ctx context.Context, applicantID string, listingIDs []string) (map[string]bool, error) {
 	if len(listingIDs) == 0 {
 		return map[string]bool{}, nil
 	}
-	return s.Applications.AppliedAmong(ctx, applicantID, listingIDs)
+	f := ApplicationFilter{ListingIDs: listingIDs, Withdrawn: IncludeWithdrawn}
+	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, f, page.Request{Number: 1, Size: len(listingIDs)})
+	out := make(map[string]bool, len(found.Items))
+	for _, a := range found.Items {
+		out[a.ListingID] = true
+	}
+	return out, err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/locumhq/locum/core/event"
 )
 
-// Status is where an application stands, for both sides.
+// Status is the status of an application, for both sides.
 type Status string
 
 // The statuses.
@@ -20,10 +20,10 @@ const (
 	Withdrawn Status = "withdrawn"
 )
 
-// Statuses are all of them.
+// Statuses are all statuses.
 var Statuses = []Status{Pending, Review, Interview, Accepted, Rejected, Withdrawn}
 
-// TrackerStatuses are what an applicant may note for themselves.
+// TrackerStatuses are the values of Application.Tracker.
 var TrackerStatuses = []Status{Pending, "in-progress", "completed", Rejected}
 
 // Application is one person's application to one listing.
@@ -33,13 +33,13 @@ type Application struct {
 	OrganizationID string // of the listing
 	ApplicantID    string
 	Status         Status
-	// Tracker is the applicant's own note, empty when they made none since
-	// Status last changed. TrackerColor is how they wish to see it (CSS classes).
+	// Tracker is the applicant's own status, empty if they have set none since Status
+	// changed. TrackerColor are CSS classes for it.
 	Tracker      Status
 	TrackerColor string
 	CoverLetter  string
-	// ResumeURL is where the applicant says that their CV is, or empty. It is
-	// shown and never fetched.
+	// ResumeURL is the address of the applicant's CV, or empty. The service does not
+	// fetch it.
 	ResumeURL   string
 	Answers     []Answer
 	AppliedAt   time.Time
@@ -53,7 +53,7 @@ type Answer struct {
 	Answer     string `json:"answer"`
 }
 
-// ActorKind is the side that somebody acted for.
+// ActorKind is the side of the actor of a change.
 type ActorKind string
 
 // The sides.
@@ -73,7 +73,7 @@ type Change struct {
 	At            time.Time
 }
 
-// Shown is the status that the applicant sees.
+// Shown returns the status that the applicant sees.
 func (a *Application) Shown() Status {
 	if a.Tracker != "" {
 		return a.Tracker
@@ -81,12 +81,12 @@ func (a *Application) Shown() Status {
 	return a.Status
 }
 
-// submission is the timeline's first entry, which the row itself tells.
+// submission returns the first entry of the timeline, which is not stored.
 func (a *Application) submission() Change {
 	return Change{ID: a.ID, ApplicationID: a.ID, Actor: ByApplicant, ActorID: a.ApplicantID, To: Pending, At: a.AppliedAt}
 }
 
-// Decide sets the status on the employer's behalf. False if it is that already.
+// Decide sets the status on behalf of the employer. It returns false if it is unchanged.
 func (a *Application) Decide(to Status, now time.Time) (bool, error) {
 	if !slices.Contains(Statuses, to) {
 		return false, ErrInvalidStatus
@@ -101,9 +101,8 @@ func (a *Application) Decide(to Status, now time.Time) (bool, error) {
 	return true, nil
 }
 
-// Withdraw takes the application back on the applicant's behalf, for good.
-// False if the employer had set it to withdrawn: then nothing changes in the
-// status that both see.
+// Withdraw withdraws the application for good on behalf of the applicant. It returns
+// false if Status is unchanged, because the employer had set it to withdrawn.
 func (a *Application) Withdraw(now time.Time) bool {
 	a.WithdrawnAt = &now
 	if a.Status == Withdrawn {
@@ -113,9 +112,9 @@ func (a *Application) Withdraw(now time.Time) bool {
 	return true
 }
 
-// Abandon is Withdraw for an applicant whose account is no more: what the
-// employer has decided stays decided, and can be changed no more either. True if
-// the status that both sides know has changed.
+// Abandon is Withdraw for an applicant whose account was deleted. An application that
+// was accepted or rejected keeps that status for good. It returns whether Status has
+// changed.
 func (a *Application) Abandon(now time.Time) bool {
 	if a.Status == Accepted || a.Status == Rejected {
 		a.WithdrawnAt, a.Tracker = &now, ""
@@ -124,12 +123,12 @@ func (a *Application) Abandon(now time.Time) bool {
 	return a.Withdraw(now)
 }
 
-// move makes the employer's status the one that changed last.
+// move sets Status and clears Tracker.
 func (a *Application) move(to Status, now time.Time) {
 	a.Status, a.ChangedAt, a.Tracker = to, now, ""
 }
 
-// Track notes the applicant's own status.
+// Track sets Tracker.
 func (a *Application) Track(status Status) error {
 	if !slices.Contains(TrackerStatuses, status) {
 		return errTracker

@@ -135,8 +135,8 @@ func open(t testing.TB, on opener) *board {
 	t.Helper()
 	b := &board{t: t, clock: kit.NewClock(), posts: map[string]hiring.Posting{}, gone: map[string]bool{}, left: map[string]auth.Permission{}, quiet: map[string]bool{}, intros: map[string]*hiring.Introduction{}}
 	b.store = on(t, b.clock)
-	b.Service = hiring.New(hiring.Needs{Tx: b.store.Hiring.Tx, Events: b.store.Hiring.Events, Audit: b.store.Identity.Audit, Clock: b.clock, NewID: stores.NewID,
-		Applications: b.store.Hiring.Applications, Appointments: b.store.Hiring.Appointments, Letters: b.store.Hiring.Letters, Listings: b, People: b, Organizations: b, Wishes: b,
+	b.Service = hiring.New(hiring.Deps{Tx: b.store.Hiring.Tx, Events: b.store.Hiring.Events, Audit: b.store.Identity.Audit, Clock: b.clock, NewID: stores.NewID,
+		Applications: b.store.Hiring.Applications, Appointments: b.store.Hiring.Appointments, Messages: b.store.Hiring.Messages, PersonalData: b.store.Hiring.PersonalData, Listings: b, People: b, Organizations: b, Preferences: b,
 		Tasks: b.store.Hiring.Tasks, Mailer: b, Limiter: locallimit.New(b.clock), PublicURL: "https://jobs.example.org",
 		Sealer: b, Files: keeping(t), Exports: b.store.Hiring.Exports, Tables: map[string]hiring.Table{"jobs": &b.table}})
 	b.work = kit.NewWork(t, b.store, b.clock, []event.Subscription{

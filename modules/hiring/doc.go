@@ -1,22 +1,21 @@
-// Package hiring owns applications: who applied to which listing, where each
-// application stands, and how it got there.
+// Package hiring owns applications, their statuses and timelines, interviews, messages
+// to applicants, and exports.
 //
 //	(apply) ──▶ pending ──employer──▶ review, interview, accepted, rejected, withdrawn …
 //	                ▲                        │ (any status at any time)
 //	                └────────────────────────┘
 //	(any) ──applicant withdraws──▶ withdrawn, for good
 //
-// An application has one status that both sides know. Beside it the applicant
-// may keep a private tracker (pending, in-progress, completed, rejected), which
-// the employer never sees; the applicant is shown whichever of the two changed
-// last. One person applies to a listing once, also after withdrawing.
+// An application has one status for both sides. The applicant may also set a private
+// tracker (pending, in-progress, completed, rejected), which the employer does not see;
+// the applicant sees the one of the two that changed last. A person can apply to a
+// listing once, even after withdrawing.
 //
-// Of an applicant who deletes their account employers keep that somebody
-// applied and what became of it: no name, no address, nothing that was written
-// by or to them.
+// When an applicant deletes their account, employers keep the application and its
+// outcome, without the name, the address, or texts by or to the applicant.
 //
 // Events out: application.submitted, application.status_changed (also when the
 // applicant withdraws), interview.changed, applicant.contacted, export.finished.
 // Events in: the same, for the mails, user.deleted and organization.closed, which
-// calls off the interviews to come.
+// cancels upcoming interviews.
 package hiring

@@ -13,8 +13,7 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// Received lists the applications to the organization's listings, the newest
-// first.
+// Received lists the applications to the organization's listings, newest first.
 func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
 	if !by.May(auth.ApplicationsView) {
 		return page.Result[View]{}, fault.ErrForbidden
@@ -22,7 +21,7 @@ func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (
 	if err := r.CheckID(); err != nil {
 		return page.Result[View]{}, err
 	}
-	found, err := s.Applications.PageForOrganization(ctx, by.OrganizationID, r)
+	found, err := s.Applications.List(ctx, Visibility{OrganizationID: by.OrganizationID}, ApplicationFilter{}, r)
 	if err != nil {
 		return page.Result[View]{}, err
 	}
@@ -33,7 +32,7 @@ func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (
 	return withItems(found, views), err
 }
 
-// ReceivedApplication is one application to a listing of the organization.
+// ReceivedApplication returns an application to a listing of the organization.
 func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id string) (Detail, error) {
 	if !by.May(auth.ApplicationsView) {
 		return Detail{}, fault.ErrForbidden
@@ -53,7 +52,7 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 	if err != nil || a.WithdrawnAt != nil {
 		return d, err
 	}
-	d.Introduction, err = s.Wishes.Introduction(ctx, a.ApplicantID)
+	d.Introduction, err = s.Preferences.Introduction(ctx, a.ApplicantID)
 	return d, err
 }
 
@@ -61,21 +60,21 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 type Decision struct {
 	ID     string `json:"id"`
 	Status string `json:"status" sample:"review"`
-	// Err is why a decision of a batch could not be read.
+	// Err is set if a decision of a batch could not be decoded.
 	Err error `json:"-"`
 }
 
-// Refusal is a decision that was not carried out.
+// Refusal is a decision of a batch that was refused.
 type Refusal struct {
-	At       int // its place in the batch
+	At       int // index in the batch
 	Decision Decision
 	Error    string
 }
 
 const (
-	// MaxBatch is how many decisions one batch may have.
+	// MaxBatch is the maximum number of decisions of a batch.
 	MaxBatch = 100
-	maxEcho  = 200 // characters of what somebody took for an id or a status
+	maxEcho  = 200 // characters of invalid input that are returned
 )
 
 func clip(s string) string {
@@ -103,8 +102,8 @@ func (s *Service) Decide(ctx context.Context, by auth.Actor, d Decision) error {
 	return err
 }
 
-// Dismiss withdraws an application on the employer's side, who may set another
-// status later. One that the applicant withdrew is as it should be already.
+// Dismiss sets an application to withdrawn on behalf of the employer, who may set
+// another status later. It does nothing if the applicant has withdrawn it.
 func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
 	err := s.Decide(ctx, by, Decision{ID: id, Status: string(Withdrawn)})
 	if errors.Is(err, ErrInvalidStatus) {
@@ -113,9 +112,8 @@ func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
 	return err
 }
 
-// DecideBatch carries decisions out in their order, each on its own: what is
-// refused does not keep the others back. An id may stand more than once; the
-// last decision wins and each counts.
+// DecideBatch applies decisions in their order. Refused decisions do not prevent the
+// others. If an id occurs more than once, the last decision wins and each counts.
 func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision) (updated []Decision, refused []Refusal, err error) {
 	if !by.May(auth.ApplicationsUpdate) {
 		return nil, nil, fault.ErrForbidden
@@ -129,22 +127,22 @@ func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision)
 	}
 	for i, d := range ds {
 		if f, bad := failed[i]; bad {
-			refused = append(refused, Refusal{At: i, Decision: Decision{ID: clip(d.ID), Status: clip(d.Status)}, Error: said(f)})
+			refused = append(refused, Refusal{At: i, Decision: Decision{ID: clip(d.ID), Status: clip(d.Status)}, Error: refusalMessage(f)})
 		}
 	}
 	return updated, refused, nil
 }
 
-// said is what is said of one item: what is wrong with it, or what was answered.
-func said(f *fault.Error) string {
+// refusalMessage returns the message for one item of a batch.
+func refusalMessage(f *fault.Error) string {
 	if f.Code == fault.ErrInvalid.Code && len(f.Fields) > 0 {
 		return f.Fields[0].Name + " " + f.Fields[0].Message
 	}
 	return f.Message
 }
 
-// decide carries out decisions in one transaction with a number of statements
-// that does not grow with theirs. failed is by position.
+// decide applies decisions in one transaction. The number of statements does not depend
+// on the number of decisions. The keys of failed are indexes of ds.
 func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (updated []Decision, failed map[int]*fault.Error, err error) {
 	var ids []string
 	for _, d := range ds {
@@ -156,12 +154,9 @@ func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (upd
 	ids = slices.Compact(ids)
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		updated, failed = nil, map[int]*fault.Error{}
-		var found []Application
-		if len(ids) > 0 {
-			var err error
-			if found, err = s.Applications.ForOrganization(ctx, by.OrganizationID, ids); err != nil {
-				return err
-			}
+		found, err := s.listReceived(ctx, by.OrganizationID, ids)
+		if err != nil {
+			return err
 		}
 		byID := make(map[string]*Application, len(found))
 		for i := range found {
@@ -197,7 +192,7 @@ func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (upd
 			return nil
 		}
 		found = slices.DeleteFunc(found, func(a Application) bool { return !moved[a.ID] })
-		if err := s.Applications.SaveStatuses(ctx, by.OrganizationID, found, changes); err != nil {
+		if err := s.Applications.UpdateStatuses(ctx, by.OrganizationID, found, changes); err != nil {
 			return err
 		}
 		return s.Events.Record(ctx, events...)

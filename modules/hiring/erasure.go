@@ -6,21 +6,21 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/page"
 )
 
-// DeletedName is what an employer sees where the name of an applicant stood who
-// has deleted their account.
+// DeletedName replaces the name of an applicant who has deleted their account.
 const DeletedName = "Deleted user"
 
-// erasedAtOnce is how many applications one transaction takes back.
+// erasedAtOnce is the maximum number of applications that are withdrawn per
+// transaction.
 const erasedAtOnce = 20
 
-// OnAccountDeleted takes the person out of what they applied for. Employers
-// keep the fact that somebody applied, and what became of it. What is not
-// decided is withdrawn and its interview called off; what the applicant wrote
-// is emptied, what the employer noted of the interview too, and the letters to
-// the applicant go. So do the files of exports that may name the person: whoever
-// wants one makes another.
+// OnAccountDeleted removes the personal data of an applicant. Employers keep the
+// applications and their outcomes. Applications without a decision are withdrawn and
+// their interviews cancelled. The applicant's texts, the notes about interviews, the
+// messages to the applicant and the export files that may mention the applicant are
+// deleted.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
 	for {
 		n, err := s.abandon(ctx, e.UserID)
@@ -31,80 +31,83 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 			break
 		}
 	}
-	if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Applications.Erase(ctx, e.UserID) }); err != nil {
+	if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.PersonalData.EraseByApplicant(ctx, e.UserID) }); err != nil {
 		return err
 	}
-	return s.removeExportsOf(ctx, e.UserID, e.DeletedAt)
+	return s.deleteExportsMentioning(ctx, e.UserID, e.DeletedAt)
 }
 
-// abandon withdraws some of the applications that are left and returns how many
-// there were.
+// abandon withdraws some of the applications that are not withdrawn and returns their
+// number.
 func (s *Service) abandon(ctx context.Context, applicantID string) (n int, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		left, err := s.Applications.Left(ctx, applicantID, erasedAtOnce)
-		if n = len(left); err != nil || n == 0 {
+		active, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.Request{Number: 1, Size: erasedAtOnce})
+		if n = len(active.Items); err != nil {
 			return err
 		}
-		ids := make([]string, n)
-		for i, a := range left {
-			ids[i] = a.ID
-		}
-		standing, err := s.Appointments.Standing(ctx, applicantID, ids)
-		if err != nil {
-			return err
-		}
-		interviews := make(map[string]Appointment, len(standing))
-		for _, i := range standing {
-			interviews[i.ApplicationID] = i
-		}
-		by, now := auth.Actor{UserID: applicantID}, s.Clock.Now()
-		var events []event.Event
-		for i := range left {
-			a := &left[i]
-			if interview, has := interviews[a.ID]; has {
-				interview.cancel(now)
-				if err := s.Appointments.Save(ctx, interview); err != nil {
-					return err
-				}
-				events = append(events, interview.event(a, event.InterviewCancelled, applicantID))
+		by := auth.Actor{UserID: applicantID}
+		for i := range active.Items {
+			a := &active.Items[i]
+			if err := s.cancelInterview(ctx, by, a); err != nil {
+				return err
 			}
 			from := a.Status
 			var changes []Change
-			if a.Abandon(now) {
-				c := s.change(a, ByApplicant, by, from)
-				changes, events = append(changes, c), append(events, c.event(a))
+			if a.Abandon(s.Clock.Now()) {
+				changes = append(changes, s.change(a, ByApplicant, by, from))
 			}
-			if err := s.Applications.SaveOwn(ctx, applicantID, *a, changes...); err != nil {
+			if err := s.Applications.Update(ctx, applicantID, *a, changes...); err != nil {
 				return err
 			}
+			for _, c := range changes {
+				if err := s.Events.Record(ctx, c.event(a)); err != nil {
+					return err
+				}
+			}
 		}
-		if len(events) == 0 {
-			return nil
-		}
-		return s.Events.Record(ctx, events...)
+		return nil
 	})
 	return n, err
 }
 
-// removeExportsOf removes the applications' exports, begun by the moment, of
-// every organization that the person applied to. One that is being written finds
-// no row at its end and removes its own file.
-func (s *Service) removeExportsOf(ctx context.Context, applicantID string, begun time.Time) error {
-	const atOnce = 100
-	for {
-		named, err := s.Exports.Naming(ctx, applicantID, begun, atOnce)
-		if err != nil || len(named) == 0 {
+// deleteExportsMentioning deletes the exports of applications, begun by the given time,
+// of every organization that the person has applied to. An export that is being written
+// finds no row at its end and deletes its own file.
+func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID string, begun time.Time) error {
+	const atOnce = 1_000
+	for r := (page.Request{Number: 1, Size: atOnce}); ; {
+		applied, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{Withdrawn: OnlyWithdrawn}, r)
+		if err != nil || len(applied.Items) == 0 {
 			return err
 		}
-		ids := make([]string, len(named))
-		for i, e := range named {
-			// The file first: without its row nobody would find it.
+		f := ExportFilter{OrganizationIDs: distinct(applied.Items, func(a Application) string { return a.OrganizationID }), Kind: "applications",
+			Begun: true, CreatedBefore: begun.Add(time.Microsecond)}
+		if err := s.deleteExports(ctx, f); err != nil {
+			return err
+		}
+		if r.Cursor = applied.NextCursor; r.Cursor == "" {
+			return nil
+		}
+	}
+}
+
+// deleteExports deletes the exports that the filter selects, with their files.
+func (s *Service) deleteExports(ctx context.Context, f ExportFilter) error {
+	const atOnce = 100
+	for {
+		found, err := s.Exports.List(ctx, f, atOnce)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		ids := make([]string, len(found))
+		for i, e := range found {
+			// The file is deleted first, because without its row it is not found.
 			if err := s.Files.Delete(ctx, e.key()); err != nil {
 				return err
 			}
 			ids[i] = e.ID
 		}
-		if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Exports.Remove(ctx, ids) }); err != nil {
+		if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Exports.Delete(ctx, ids) }); err != nil {
 			return err
 		}
 	}

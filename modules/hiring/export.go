@@ -21,7 +21,7 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// ExportState is how far an export is.
+// ExportState is the state of an export.
 type ExportState string
 
 // The states.
@@ -32,12 +32,12 @@ const (
 	ExportFailed  ExportState = "failed"
 )
 
-// Export is a table being written into a file in the background.
+// Export is a table that is written into a file in the background.
 type Export struct {
 	ID             string
 	OrganizationID string
-	UserID         string // who asked for it
-	Kind           string // the name of the table
+	UserID         string // of the member who started it
+	Kind           string // name of the table
 	Filters        map[string]string
 	State          ExportState
 	RowsDone       int
@@ -50,27 +50,27 @@ func (e Export) key() string { return "exports/" + e.OrganizationID + "/" + e.ID
 
 const (
 	kindExport = "hiring.export"
-	// exportsAtOnce is how many exports an organization may have under way.
+	// exportsAtOnce is the maximum number of unfinished exports of an organization.
 	exportsAtOnce = 5
 	exportTries   = 10
 	exportTime    = time.Hour
 	exportRows    = 4_000
-	// exportsTaken is after how long one without an end is given up: all its
+	// exportTimeout is the time after which an unfinished export has failed. All
 	// attempts fit into it.
-	exportsTaken = 24 * time.Hour
-	// exportsKept is how long the file of an export is there.
-	exportsKept   = 7 * 24 * time.Hour
-	linkWorks     = time.Hour
-	mailLinkWorks = 24 * time.Hour
+	exportTimeout = 24 * time.Hour
+	// exportLifetime is the time after which an export is deleted.
+	exportLifetime = 7 * 24 * time.Hour
+	linkWorks      = time.Hour
+	mailLinkWorks  = 24 * time.Hour
 )
 
-// ExportInput asks for an export.
+// ExportInput starts an export.
 type ExportInput struct {
 	Kind    string        `json:"kind" validate:"required,oneof=jobs applications"`
 	Filters ExportFilters `json:"filters"`
 }
 
-// ExportFilters are the filters of all tables; each takes those that it has.
+// ExportFilters are the filters of all tables. Each table accepts some of them.
 type ExportFilters struct {
 	Status    *string `json:"status"`
 	JobID     *string `json:"jobId"`
@@ -88,7 +88,7 @@ func (f ExportFilters) given() map[string]string {
 	return out
 }
 
-// ExportView is an export and, once it is done, where it can be had.
+// ExportView is an export with a link to the file if it is completed.
 type ExportView struct {
 	Export
 	URL       string
@@ -103,7 +103,7 @@ func requiredPermission(kind string) auth.Permission {
 	return auth.AnyPermission
 }
 
-// mayExport tells whether the caller sees what is in the table.
+// mayExport returns fault.ErrForbidden unless the caller may read the table.
 func mayExport(by auth.Actor, kind string) error {
 	if !by.May(requiredPermission(kind)) {
 		return fault.ErrForbidden
@@ -119,7 +119,7 @@ func (s *Service) table(kind string) (Table, bool) {
 	return t, ok
 }
 
-// StartExport takes an export on.
+// StartExport stores an export and adds the task that writes it.
 func (s *Service) StartExport(ctx context.Context, by auth.Actor, in ExportInput) (Export, error) {
 	if err := mayExport(by, in.Kind); err != nil {
 		return Export{}, err
@@ -133,15 +133,8 @@ func (s *Service) StartExport(ctx context.Context, by auth.Actor, in ExportInput
 	}
 	var e Export
 	return e, s.Tx.Do(ctx, func(ctx context.Context) error {
-		n, err := s.Exports.Unfinished(ctx, by.OrganizationID)
-		if err != nil {
-			return err
-		}
-		if n >= exportsAtOnce {
-			return ErrExportsUnderWay
-		}
 		e = Export{ID: s.NewID(), OrganizationID: by.OrganizationID, UserID: by.UserID, Kind: in.Kind, Filters: in.Filters.given(), State: ExportQueued, CreatedAt: s.Clock.Now()}
-		if err := s.Exports.Add(ctx, e); err != nil {
+		if err := s.Exports.Create(ctx, e, exportsAtOnce); err != nil {
 			return err
 		}
 		if err := s.Audit.Record(ctx, audit.By(by, audit.ExportCreated, e.ID).With(e.Kind)); err != nil {
@@ -156,7 +149,7 @@ type exportTask struct {
 	ID             string `json:"id"`
 }
 
-// MyExport is one export of the caller's organization.
+// MyExport returns an export of the caller's organization.
 func (s *Service) MyExport(ctx context.Context, by auth.Actor, exportID string) (ExportView, error) {
 	if by.OrganizationID == "" {
 		return ExportView{}, fault.ErrForbidden
@@ -165,7 +158,7 @@ func (s *Service) MyExport(ctx context.Context, by auth.Actor, exportID string) 
 	if err != nil {
 		return ExportView{}, err
 	}
-	e, err := s.Exports.Find(ctx, by.OrganizationID, exportID)
+	e, err := s.Exports.Get(ctx, by.OrganizationID, exportID)
 	if err != nil {
 		return ExportView{}, err
 	}
@@ -188,10 +181,10 @@ func (s *Service) exportLink(e Export, userID string, until time.Time) (string, 
 	return s.PublicURL + "/api/employers/exports/" + e.ID + "/file?token=" + token, err
 }
 
-// Download is an export's file, for the holder of its link.
+// Download is the file of an export.
 type Download struct {
 	Name string
-	Size int64 // in bytes, -1 if it is not known before the end
+	Size int64 // in bytes, -1 if it is unknown
 	Body io.ReadCloser
 }
 
@@ -212,7 +205,7 @@ func (s *Service) OpenExport(ctx context.Context, exportID, token string) (Downl
 	if exportID, ok := id.Canonical(exportID); !ok || sealed != exportID {
 		return Download{}, fault.ErrUnauthorized
 	}
-	e, err := s.Exports.Find(ctx, organizationID, sealed)
+	e, err := s.Exports.Get(ctx, organizationID, sealed)
 	if err != nil {
 		return Download{}, err
 	}
@@ -230,20 +223,20 @@ func (s *Service) OpenExport(ctx context.Context, exportID, token string) (Downl
 	} else if err != nil {
 		return Download{}, err
 	}
-	// The link alone does not tell who downloads.
+	// The link does not identify the person who downloads.
 	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.ExportDownloaded, OrganizationID: e.OrganizationID, Object: e.ID, Detail: e.Kind}); err != nil {
 		return Download{}, errors.Join(err, body.Close())
 	}
 	return Download{Name: exportName(e.Kind, e.CreatedAt), Size: info.Size, Body: body}, nil
 }
 
-// export writes the file. After a crash it begins anew: the file is there whole
-// or not at all.
+// export writes the file. After a crash it starts again; a partial file is never
+// visible.
 func (s *Service) export(ctx context.Context, j task.Task, in exportTask) error {
-	e, err := s.Exports.Find(ctx, in.OrganizationID, in.ID)
+	e, err := s.Exports.Get(ctx, in.OrganizationID, in.ID)
 	if errors.Is(err, ErrExportNotFound) {
-		// Forgotten, or removed with somebody whom it named while the attempt
-		// before this one was writing: then that has left a file.
+		// The export has expired, or was deleted with a person whom it mentions while
+		// the previous attempt was writing and left a file.
 		return s.Files.Delete(ctx, Export{OrganizationID: in.OrganizationID, ID: in.ID}.key())
 	}
 	if err != nil || e.State == ExportDone {
@@ -253,12 +246,12 @@ func (s *Service) export(ctx context.Context, j task.Task, in exportTask) error 
 		return nil
 	}
 	if j.Attempt == exportTries {
-		// Nobody comes after this one, also if only its time was up.
+		// This was the last attempt, even if it has timed out.
 		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer done()
 		now := s.Clock.Now()
 		e.State, e.FinishedAt = ExportFailed, &now
-		err = errors.Join(err, s.Exports.Save(ctx, e))
+		err = errors.Join(err, s.Exports.Update(ctx, e))
 	}
 	return err
 }
@@ -273,7 +266,7 @@ func (s *Service) fill(ctx context.Context, e *Export) error {
 		return err
 	}
 	e.State, e.RowsDone, e.RowsTotal, e.FinishedAt = ExportRunning, 0, total, nil
-	if err := s.Exports.Save(ctx, *e); err != nil {
+	if err := s.Exports.Update(ctx, *e); err != nil {
 		return err
 	}
 	err = s.Files.Put(ctx, e.key(), func(w io.Writer) error {
@@ -287,7 +280,7 @@ func (s *Service) fill(ctx context.Context, e *Export) error {
 				return err
 			}
 			e.RowsDone, e.RowsTotal = pages.rows, max(e.RowsTotal, pages.rows)
-			if err = s.Exports.Save(ctx, *e); err != nil {
+			if err = s.Exports.Update(ctx, *e); err != nil {
 				return err
 			}
 		}
@@ -299,17 +292,17 @@ func (s *Service) fill(ctx context.Context, e *Export) error {
 	now := s.Clock.Now()
 	e.State, e.FinishedAt, e.RowsTotal = ExportDone, &now, e.RowsDone
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Exports.Save(ctx, *e); err != nil {
+		if err := s.Exports.Update(ctx, *e); err != nil {
 			return err
 		}
 		return s.Events.Record(ctx, event.ExportFinished{ExportID: e.ID, OrganizationID: e.OrganizationID, UserID: e.UserID, FinishedAt: now})
 	})
 }
 
-// MailExport tells who asked that the file is there, unless they have left, may
-// not see it any more, or want no such mails.
+// MailExport notifies the member who started the export, unless they are not a member
+// any more, may not read the table any more, or want no such mails.
 func (s *Service) MailExport(ctx context.Context, m event.ExportFinished) error {
-	e, err := s.Exports.Find(ctx, m.OrganizationID, m.ExportID)
+	e, err := s.Exports.Get(ctx, m.OrganizationID, m.ExportID)
 	if errors.Is(err, ErrExportNotFound) {
 		return nil
 	} else if err != nil {
@@ -339,34 +332,40 @@ func (s *Service) MailExport(ctx context.Context, m event.ExportFinished) error 
 	})
 }
 
-// ForgetExports removes exports that are older than they are kept for, and ends
-// those that nobody is left to end, so that they count no more.
+// ForgetExports marks exports as failed that have been unfinished for too long, so that
+// they do not count for the limit any more, and deletes expired ones.
 func (s *Service) ForgetExports(ctx context.Context) error {
-	const atOnce = 100
 	now := s.Clock.Now()
-	if err := s.Exports.GiveUp(ctx, now.Add(-exportsTaken), now); err != nil {
-		return err
-	}
-	for {
-		old, err := s.Exports.Expired(ctx, now.Add(-exportsKept), atOnce)
-		if err != nil || len(old) == 0 {
-			return err
-		}
-		ids := make([]string, len(old))
-		for i, e := range old {
-			// The file first: without its row nobody would find it.
-			if err := s.Files.Delete(ctx, e.key()); err != nil {
-				return err
-			}
-			ids[i] = e.ID
-		}
-		if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Exports.Remove(ctx, ids) }); err != nil {
+	for failed := failedAtOnce; failed == failedAtOnce; {
+		var err error
+		if failed, err = s.failExports(ctx, now); err != nil {
 			return err
 		}
 	}
+	return s.deleteExports(ctx, ExportFilter{CreatedBefore: now.Add(-exportLifetime)})
 }
 
-// Periodic is what the module does by the clock.
+const failedAtOnce = 100
+
+// failExports marks some unfinished exports as failed and returns their number.
+func (s *Service) failExports(ctx context.Context, now time.Time) (n int, err error) {
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		lost, err := s.Exports.List(ctx, ExportFilter{Unfinished: true, CreatedBefore: now.Add(-exportTimeout)}, failedAtOnce)
+		if n = len(lost); err != nil {
+			return err
+		}
+		for _, e := range lost {
+			e.State, e.FinishedAt = ExportFailed, &now
+			if err := s.Exports.Update(ctx, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
 	return []task.Periodic{{Kind: "hiring.forget-exports", Every: time.Hour, Do: s.ForgetExports, Longest: 5 * time.Minute}}
 }

@@ -11,18 +11,17 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// mostExported is how many applications are gathered into one answer; a table
-// has no such bound.
+// mostExported is the maximum number of applications in one JSON response. CSV files
+// have no limit.
 const mostExported = page.MaxExact
 
-// OwnApplication is an application as its applicant exports it.
+// OwnApplication is an application in the export of its applicant.
 type OwnApplication struct {
 	View
 	Company string
 }
 
-// ExportOwn is all of the caller's applications, the newest first, but those
-// that they withdrew.
+// ExportOwn returns the caller's applications that are not withdrawn, newest first.
 func (s *Service) ExportOwn(ctx context.Context, by auth.Actor) ([]OwnApplication, error) {
 	if !by.Seeker {
 		return nil, fault.ErrForbidden
@@ -43,7 +42,7 @@ func (s *Service) ExportOwn(ctx context.Context, by auth.Actor) ([]OwnApplicatio
 	}
 }
 
-// ExportOwnTable is the same as a file that is written while it is read.
+// ExportOwnTable returns the same as a file that is written while it is read.
 func (s *Service) ExportOwnTable(ctx context.Context, by auth.Actor) (Download, error) {
 	if !by.Seeker {
 		return Download{}, fault.ErrForbidden
@@ -51,9 +50,9 @@ func (s *Service) ExportOwnTable(ctx context.Context, by auth.Actor) (Download, 
 	return s.stream(ctx, "my-applications", ownTable{s}, by.UserID, nil)
 }
 
-// own reads a page of the applicant's applications for an export.
+// own returns a page of the applicant's applications.
 func (s *Service) own(ctx context.Context, applicantID, cursor string, n int) ([]OwnApplication, string, error) {
-	found, err := s.Applications.PageForApplicant(ctx, applicantID, page.Request{Number: 1, Size: n, Cursor: cursor})
+	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.Request{Number: 1, Size: n, Cursor: cursor})
 	if err != nil || len(found.Items) == 0 {
 		return nil, "", err
 	}
@@ -69,7 +68,7 @@ func (s *Service) own(ctx context.Context, applicantID, cursor string, n int) ([
 	return out, found.NextCursor, err
 }
 
-// ownTable is an applicant's applications as a table.
+// ownTable is the table of an applicant's applications.
 type ownTable struct{ *Service }
 
 // Columns implements Table.
@@ -87,8 +86,8 @@ func (ownTable) Check(filters map[string]string) error {
 
 // Count implements Table.
 func (t ownTable) Count(ctx context.Context, applicantID string, _ map[string]string) (int, error) {
-	found, err := t.Applications.PageForApplicant(ctx, applicantID, page.Request{Number: 1, Size: 1})
-	return found.Total, err
+	total, _, err := t.ApplicantStats(ctx, applicantID)
+	return total, err
 }
 
 // Rows implements Table.

@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/core/csvfile"
 )
 
-// tablePages makes a table as CSV, page after page.
+// tablePages writes a table as pages of CSV.
 type tablePages struct {
 	table          Table
 	organizationID string
@@ -22,8 +22,8 @@ type tablePages struct {
 	rows           int // so far
 }
 
-// next makes what is in the page the next one and reports whether there is
-// another. The columns' names are above the first.
+// next replaces the content of page by the next one and reports whether there is
+// another. The first page begins with the names of the columns.
 func (t *tablePages) next(ctx context.Context, page *csvfile.Page) (bool, error) {
 	page.Reset()
 	if t.cursor == "" {
@@ -35,10 +35,9 @@ func (t *tablePages) next(ctx context.Context, page *csvfile.Page) (bool, error)
 	return cursor != "", err
 }
 
-// ExportNow is a table of the caller's organization as a file that is written
-// while it is read. Its first page is read before the answer, so that what is
-// wrong is known by then. Later a fault ends the file in the middle, with the
-// error.
+// ExportNow returns a table of the caller's organization as a file that is written while
+// it is read. The first page is read before ExportNow returns, so that most errors are
+// returned by it. A later error ends the file early and is returned by Read.
 func (s *Service) ExportNow(ctx context.Context, by auth.Actor, kind string, in ExportFilters) (Download, error) {
 	if err := mayExport(by, kind); err != nil {
 		return Download{}, err
@@ -60,11 +59,11 @@ func (s *Service) ExportNow(ctx context.Context, by auth.Actor, kind string, in 
 	return d, nil
 }
 
-// streamsAtOnce is how many files of one owner may be under way in a process:
-// whoever reads slowly holds a few pages of each in memory.
+// streamsAtOnce is the maximum number of open files of one owner in a process, because a
+// slow reader keeps a few pages of each in memory.
 const streamsAtOnce = 5
 
-// streams counts the files that are under way, by owner.
+// streams counts the open files by owner.
 type streams struct {
 	mu sync.Mutex
 	of map[string]int
@@ -91,7 +90,7 @@ func (c *streams) end(owner string) {
 	}
 }
 
-// stream is the owner's table as a file.
+// stream returns the owner's table as a file.
 func (s *Service) stream(ctx context.Context, kind string, table Table, owner string, filters map[string]string) (d Download, err error) {
 	if !s.streams.begin(owner) {
 		return Download{}, ErrExportsUnderWay
@@ -107,19 +106,18 @@ func (s *Service) stream(ctx context.Context, kind string, table Table, owner st
 	if err != nil {
 		return Download{}, err
 	}
-	// The file is read after the request's own time.
+	// The file is read after the timeout of the request.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f := &tableFile{pages: make(chan tablePage), rest: first.Bytes(), end: sync.OnceFunc(func() { cancel(); s.streams.end(owner) })}
 	go f.fill(ctx, pages, first, more)
 	return Download{Name: exportName(kind, s.Clock.Now()), Size: -1, Body: f}, nil
 }
 
-// pageWithin is how long the store may take for a page of a file that somebody
-// is waiting for.
+// pageWithin is the timeout for reading a page from the storage.
 const pageWithin = 15 * time.Second
 
-// tableFile is a table as somebody reads it. While one page is read the next is
-// made; there is no third.
+// tableFile reads a table. While the client reads one page, the next is prepared; there
+// are never more than two.
 type tableFile struct {
 	pages chan tablePage
 	rest  []byte // of the page that is read
@@ -131,12 +129,12 @@ type tablePage struct {
 	err  error // io.EOF after the last
 }
 
-// fill makes pages until there are no more or nobody wants them. Whoever takes
-// one has read the one before it, so two take turns.
+// fill prepares pages until the end of the table or until ctx is cancelled. A reader that
+// receives a page has finished the previous one, so two buffers alternate.
 func (f *tableFile) fill(ctx context.Context, pages *tablePages, read *csvfile.Page, more bool) {
 	defer close(f.pages)
 	defer func() {
-		if p := recover(); p != nil { // it must not end the process: the reader hears of it
+		if p := recover(); p != nil { // it must not end the process; the reader gets an error
 			select {
 			case f.pages <- tablePage{err: fmt.Errorf("panic: %v", p)}:
 			case <-ctx.Done():

@@ -10,28 +10,21 @@ import (
 	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/page"
 )
 
-// Table is something of an organization's that can be exported.
+// Table is a table of an organization that can be exported.
 type Table interface {
 	Columns() []string
-	// Check is nil for filters that the table has.
+	// Check validates the filters.
 	Check(filters map[string]string) error
 	Count(ctx context.Context, organizationID string, filters map[string]string) (int, error)
 	// Rows adds at most n rows after the cursor ("" for the first) to the page,
-	// the newest first, and returns the cursor after them, "" at the end.
+	// newest first, and returns the next cursor, which is "" at the end.
 	Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int, page *csvfile.Page) (next string, err error)
 }
 
-// ApplicationFilter picks applications; a zero value picks all.
-type ApplicationFilter struct {
-	Status    Status
-	ListingID string
-	// From and Until bound the moment of applying, Until not included.
-	From, Until time.Time
-}
-
-// applicationTable is the applications to an organization's listings.
+// applicationTable is the table of the applications to an organization's listings.
 type applicationTable struct{ *Service }
 
 // Columns implements Table.
@@ -45,27 +38,28 @@ func (applicationTable) Check(filters map[string]string) error {
 	return err
 }
 
-// applicationFilter reads filters, which stand at the place in their request.
+// applicationFilter decodes filters. place is the prefix of their names in faults.
 func applicationFilter(filters map[string]string, place string) (f ApplicationFilter, err error) {
 	bad := func(name, message string) error { return fault.InvalidField(place+name, message) }
 	for _, name := range slices.Sorted(maps.Keys(filters)) {
 		value := filters[name]
 		switch name {
 		case "status":
-			if f.Status = Status(value); !slices.Contains(Statuses, f.Status) {
+			if f.Statuses = []Status{Status(value)}; !slices.Contains(Statuses, f.Statuses[0]) {
 				return f, ErrInvalidStatus
 			}
 		case "jobId":
-			var ok bool
-			if f.ListingID, ok = id.Canonical(value); !ok {
+			listingID, ok := id.Canonical(value)
+			if !ok {
 				return f, bad(name, "is not the id of a job")
 			}
+			f.ListingIDs = []string{listingID}
 		case "startDate":
-			if f.From, err = moments(value, 0); err != nil {
+			if f.AppliedFrom, err = moments(value, 0); err != nil {
 				return f, bad(name, err.Error())
 			}
 		case "endDate":
-			if f.Until, err = moments(value, 24*time.Hour); err != nil {
+			if f.AppliedUntil, err = moments(value, 24*time.Hour); err != nil {
 				return f, bad(name, err.Error())
 			}
 		default:
@@ -75,7 +69,7 @@ func applicationFilter(filters map[string]string, place string) (f ApplicationFi
 	return f, nil
 }
 
-// moments reads a moment or a date, to which the time is added.
+// moments decodes a date-time, or a date, to which it adds more.
 func moments(s string, more time.Duration) (time.Time, error) {
 	if day, err := time.Parse(time.DateOnly, s); err == nil {
 		return day.Add(more), nil
@@ -93,20 +87,21 @@ func (t applicationTable) Count(ctx context.Context, organizationID string, filt
 	if err != nil {
 		return 0, err
 	}
-	return t.Applications.Count(ctx, organizationID, f)
+	counts, err := t.Applications.CountByStatus(ctx, Visibility{OrganizationID: organizationID}, f)
+	return Counts(counts).Total(), err
 }
 
 // Rows implements Table.
-func (t applicationTable) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int, page *csvfile.Page) (string, error) {
+func (t applicationTable) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int, out *csvfile.Page) (string, error) {
 	f, err := applicationFilter(filters, "filters.")
 	if err != nil {
 		return "", err
 	}
-	found, err := t.Applications.Before(ctx, organizationID, f, cursor, n)
+	found, err := t.Applications.List(ctx, Visibility{OrganizationID: organizationID}, f, pageRequest(cursor, n))
 	if err != nil {
 		return "", err
 	}
-	views, err := t.named(ctx, found)
+	views, err := t.named(ctx, found.Items)
 	if err == nil {
 		err = t.withInterviews(ctx, organizationID, views)
 	}
@@ -118,13 +113,14 @@ func (t applicationTable) Rows(ctx context.Context, organizationID string, filte
 		if v.Interview != nil {
 			copy(row[8:], []string{stamp(v.Interview.ScheduledAt), string(v.Interview.Status), string(v.Interview.Outcome)})
 		}
-		page.Row(row)
+		out.Row(row)
 	}
-	next := ""
-	if len(found) == n {
-		next = found[n-1].ID
-	}
-	return next, nil
+	return found.NextCursor, nil
+}
+
+// pageRequest requests n items after the cursor.
+func pageRequest(cursor string, n int) page.Request {
+	return page.Request{Number: 1, Size: n, Cursor: cursor}
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -7,7 +7,7 @@ import (
 	"github.com/locumhq/locum/core/event"
 )
 
-// InterviewStatus is where an interview stands.
+// InterviewStatus is the status of an interview.
 type InterviewStatus string
 
 // The statuses of interviews.
@@ -17,10 +17,10 @@ const (
 	Cancelled InterviewStatus = "cancelled"
 )
 
-// InterviewStatuses are all of them.
+// InterviewStatuses are all statuses of interviews.
 var InterviewStatuses = []InterviewStatus{Scheduled, Completed, Cancelled}
 
-// Outcome is what came of an interview.
+// Outcome is the result of an interview.
 type Outcome string
 
 // The outcomes.
@@ -30,13 +30,13 @@ const (
 	Undecided Outcome = "pending"
 )
 
-// Outcomes are all of them.
+// Outcomes are all results of interviews.
 var Outcomes = []Outcome{Pass, Fail, Undecided}
 
-// interviewLasts is the time that invitations keep free.
+// interviewLasts is the duration in calendar invitations.
 const interviewLasts = time.Hour
 
-// Appointment is the interview of an application, which has one at most.
+// Appointment is the interview of an application, which has at most one.
 type Appointment struct {
 	ID             string
 	ApplicationID  string
@@ -47,15 +47,14 @@ type Appointment struct {
 	Notes          string // the employer's own
 	Status         InterviewStatus
 	Outcome        Outcome
-	// Sequence counts what the applicant was told: 0 is the first invitation
-	// (RFC 5545 §3.8.7.4).
+	// Sequence is the revision that the applicant was notified of; 0 is the first
+	// invitation (RFC 5545 §3.8.7.4).
 	Sequence  int
 	CreatedAt time.Time
 	ChangedAt time.Time
 }
 
-// AppointmentInput is what an employer says of an interview; nil leaves a value
-// as it is.
+// AppointmentInput changes an interview. Fields that are nil keep their value.
 type AppointmentInput struct {
 	ScheduledAt *string          `json:"scheduledAt"`
 	Location    *string          `json:"location" validate:"omitempty,max=500"`
@@ -65,9 +64,9 @@ type AppointmentInput struct {
 	Outcome     *Outcome         `json:"outcome" validate:"omitempty,oneof=pass fail pending"`
 }
 
-// news is what has to be told of after a change of the appointment, empty if
-// nothing that the applicant was told has changed.
-func (a *Appointment) news(before *Appointment) string {
+// notice returns the kind of change that the applicant is notified of, or "" if nothing
+// has changed for the applicant.
+func (a *Appointment) notice(before *Appointment) string {
 	stands := before != nil && before.Status == Scheduled
 	switch {
 	case a.Status == Scheduled && !stands:
@@ -80,7 +79,7 @@ func (a *Appointment) news(before *Appointment) string {
 	return ""
 }
 
-// cancel calls the interview off, which the applicant is told of.
+// cancel cancels the interview.
 func (a *Appointment) cancel(now time.Time) {
 	a.Status, a.ChangedAt = Cancelled, now
 	a.Sequence++
@@ -94,13 +93,13 @@ func (a *Appointment) event(of *Application, change, actorID string) event.Inter
 	}
 }
 
-// known reports whether the status and the outcome are any that there are.
+// known reports whether the status and the outcome are valid.
 func (a *Appointment) known() bool {
 	return slices.Contains(InterviewStatuses, a.Status) && slices.Contains(Outcomes, a.Outcome)
 }
 
-// Letter is what an employer wrote to an applicant.
-type Letter struct {
+// Message is a message of an employer to an applicant.
+type Message struct {
 	ID             string
 	ApplicationID  string
 	OrganizationID string

@@ -15,28 +15,27 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// The bounds of what an employer writes about interviews and to applicants, in
-// characters.
+// The limits of an employer's input about interviews and to applicants, in characters.
 const (
 	maxLocation    = 500
 	maxInterviewer = 200
 	maxNotes       = 5_000
 	maxSubject     = 200
-	maxLetter      = 10_000
+	maxMessage     = 10_000
 )
 
-// lettersADay bounds what one organization writes: an account that was taken
-// over is not to become a mail gun.
-var lettersADay = limit.Rule{Name: "hiring-contact", Max: 50, Per: 24 * time.Hour}
+// messagesPerDay limits the messages of an organization, so that a hijacked account
+// cannot send mass mails.
+var messagesPerDay = limit.Rule{Name: "hiring-contact", Max: 50, Per: 24 * time.Hour}
 
-// AppointmentView is an interview with the application that it belongs to.
+// AppointmentView is an interview with its application.
 type AppointmentView struct {
 	View
 	Interview Appointment
 }
 
-// Schedule makes the application's interview, or makes it anew: one that is
-// there already gets the new time and place and stands again.
+// Schedule creates the interview of an application. An existing one gets the new time
+// and place and is scheduled again.
 func (s *Service) Schedule(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput) (Appointment, error) {
 	var missing []fault.Field
 	for _, required := range []struct {
@@ -55,7 +54,7 @@ func (s *Service) Schedule(ctx context.Context, by auth.Actor, applicationID str
 	return s.appoint(ctx, by, applicationID, in, true)
 }
 
-// Reschedule changes what is given of the application's interview.
+// Reschedule changes the given fields of the application's interview.
 func (s *Service) Reschedule(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput) (Appointment, error) {
 	return s.appoint(ctx, by, applicationID, in, false)
 }
@@ -74,15 +73,14 @@ func (s *Service) appoint(ctx context.Context, by auth.Actor, applicationID stri
 		if err != nil {
 			return err
 		}
-		found, err := s.Appointments.ForApplications(ctx, by.OrganizationID, []string{a.ID})
+		before, err := s.interview(ctx, by.OrganizationID, a.ID)
 		if err != nil {
 			return err
 		}
 		now := s.Clock.Now()
-		var before *Appointment
 		switch {
-		case len(found) > 0:
-			before, next = &found[0], found[0]
+		case before != nil:
+			next = *before
 		case !create:
 			return ErrInterviewNotFound
 		default:
@@ -92,7 +90,7 @@ func (s *Service) appoint(ctx context.Context, by auth.Actor, applicationID stri
 		if !next.known() {
 			return fault.ErrInvalid
 		}
-		change := next.news(before)
+		change := next.notice(before)
 		if change == event.InterviewScheduled || change == event.InterviewMoved {
 			if a.WithdrawnAt != nil {
 				return ErrWithdrawn
@@ -103,10 +101,10 @@ func (s *Service) appoint(ctx context.Context, by auth.Actor, applicationID stri
 		}
 		next.ChangedAt = now
 		if change == "" {
-			return s.Appointments.Save(ctx, next)
+			return s.Appointments.Upsert(ctx, next)
 		}
 		next.Sequence++
-		if err := s.Appointments.Save(ctx, next); err != nil {
+		if err := s.Appointments.Upsert(ctx, next); err != nil {
 			return err
 		}
 		return s.Events.Record(ctx, next.event(&a, change, by.UserID))
@@ -114,23 +112,36 @@ func (s *Service) appoint(ctx context.Context, by auth.Actor, applicationID stri
 	return next, err
 }
 
-// received is one application to the organization, locked in a transaction.
+// received returns an application to the organization, which is locked inside a
+// transaction.
 func (s *Service) received(ctx context.Context, by auth.Actor, applicationID string) (Application, error) {
 	applicationID, err := canonical(applicationID, ErrNotFound)
 	if err != nil {
 		return Application{}, err
 	}
-	found, err := s.Applications.ForOrganization(ctx, by.OrganizationID, []string{applicationID})
-	if err != nil {
-		return Application{}, err
-	}
-	if len(found) == 0 {
-		return Application{}, ErrNotFound
-	}
-	return found[0], nil
+	return s.Applications.Get(ctx, Visibility{OrganizationID: by.OrganizationID}, applicationID)
 }
 
-// check reads the moment and finds what is too long.
+// listReceived returns those of the applications, at most 1,000, that the organization
+// has received, without details and in any order. They are locked inside a transaction.
+func (s *Service) listReceived(ctx context.Context, organizationID string, ids []string) ([]Application, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := s.Applications.List(ctx, Visibility{OrganizationID: organizationID}, ApplicationFilter{IDs: ids}, pageRequest("", len(ids)))
+	return found.Items, err
+}
+
+// interview returns the interview of an application, or nil.
+func (s *Service) interview(ctx context.Context, organizationID, applicationID string) (*Appointment, error) {
+	found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{ApplicationIDs: []string{applicationID}}, pageRequest("", 1))
+	if err != nil || len(found.Items) == 0 {
+		return nil, err
+	}
+	return &found.Items[0], nil
+}
+
+// check validates the input and decodes ScheduledAt.
 func (in AppointmentInput) check() (at time.Time, err error) {
 	var bad []fault.Field
 	if in.ScheduledAt != nil {
@@ -180,8 +191,8 @@ func set(to *string, from *string) {
 	}
 }
 
-// Interviews lists the organization's interviews, the newest first, all of them
-// or those of one status.
+// Interviews lists the organization's interviews, newest first, all or those with a
+// status.
 func (s *Service) Interviews(ctx context.Context, by auth.Actor, status InterviewStatus, r page.Request) (page.Result[AppointmentView], error) {
 	var none page.Result[AppointmentView]
 	if !by.May(auth.ApplicationsView) {
@@ -193,7 +204,7 @@ func (s *Service) Interviews(ctx context.Context, by auth.Actor, status Intervie
 	if status != "" && !slices.Contains(InterviewStatuses, status) {
 		return none, fault.InvalidField("status", "must be one of: scheduled, completed, cancelled")
 	}
-	found, err := s.Appointments.Page(ctx, by.OrganizationID, status, r)
+	found, err := s.Appointments.List(ctx, by.OrganizationID, AppointmentFilter{Status: status}, r)
 	if err != nil || len(found.Items) == 0 {
 		return withItems(found, []AppointmentView{}), err
 	}
@@ -201,7 +212,7 @@ func (s *Service) Interviews(ctx context.Context, by auth.Actor, status Intervie
 	for i, a := range found.Items {
 		ids[i] = a.ApplicationID
 	}
-	applications, err := s.Applications.ForOrganization(ctx, by.OrganizationID, ids)
+	applications, err := s.listReceived(ctx, by.OrganizationID, ids)
 	if err != nil {
 		return none, err
 	}
@@ -220,7 +231,7 @@ func (s *Service) Interviews(ctx context.Context, by auth.Actor, status Intervie
 	return withItems(found, out), nil
 }
 
-// withInterviews adds their interviews to what an employer sees.
+// withInterviews adds the interviews to the views of an employer.
 func (s *Service) withInterviews(ctx context.Context, organizationID string, views []View) error {
 	if len(views) == 0 {
 		return nil
@@ -229,11 +240,11 @@ func (s *Service) withInterviews(ctx context.Context, organizationID string, vie
 	for i, v := range views {
 		ids[i], at[v.ID] = v.ID, i
 	}
-	found, err := s.Appointments.ForApplications(ctx, organizationID, ids)
+	found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{ApplicationIDs: ids}, pageRequest("", len(ids)))
 	if err != nil {
 		return err
 	}
-	for _, a := range found {
+	for _, a := range found.Items {
 		views[at[a.ApplicationID]].Interview = &a
 	}
 	return nil
@@ -245,7 +256,8 @@ type ContactInput struct {
 	Message string `json:"message" validate:"required,max=10000"`
 }
 
-// Contact writes to an applicant and returns their address. The mail follows.
+// Contact stores a message to an applicant, which is mailed later, and returns the
+// address of the applicant.
 func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID string, in ContactInput) (to string, err error) {
 	if !by.May(auth.ApplicationsUpdate) {
 		return "", fault.ErrForbidden
@@ -254,7 +266,7 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 	for _, text := range []struct {
 		name, value string
 		max         int
-	}{{"subject", in.Subject, maxSubject}, {"message", in.Message, maxLetter}} {
+	}{{"subject", in.Subject, maxSubject}, {"message", in.Message, maxMessage}} {
 		if text.value == "" {
 			return "", fault.InvalidField(text.name, "is required")
 		}
@@ -272,9 +284,9 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 	}
 	to = people[a.ApplicantID].Email
 	if to == "" {
-		return "", ErrNotFound // the applicant is gone
+		return "", ErrNotFound // the applicant has deleted their account
 	}
-	spent, err := s.Limiter.Take(ctx, lettersADay, by.OrganizationID)
+	spent, err := s.Limiter.Take(ctx, messagesPerDay, by.OrganizationID)
 	if err != nil {
 		return "", err
 	}
@@ -282,51 +294,53 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 		return "", fault.ErrRateLimit.WithRetryAfter(spent.RetryAfter)
 	}
 	return to, s.Tx.Do(ctx, func(ctx context.Context) error {
-		letter := Letter{ID: s.NewID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, SenderID: by.UserID,
+		message := Message{ID: s.NewID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, SenderID: by.UserID,
 			Subject: in.Subject, Text: in.Message, SentAt: s.Clock.Now()}
-		if err := s.Letters.Add(ctx, letter); err != nil {
+		if err := s.Messages.Create(ctx, message); err != nil {
 			return err
 		}
 		return s.Events.Record(ctx, event.ApplicantContacted{
-			MessageID: letter.ID, ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID, SentAt: letter.SentAt,
+			MessageID: message.ID, ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID, SentAt: message.SentAt,
 		})
 	})
 }
 
-// calledOffAtOnce is how many interviews one transaction calls off.
-const calledOffAtOnce = 20
+// cancelledAtOnce is the maximum number of interviews that are cancelled per
+// transaction.
+const cancelledAtOnce = 20
 
-// OnOrganizationClosed calls off the interviews that are still to come, which
-// nobody would be there for, and lets the applicants know.
+// OnOrganizationClosed cancels the upcoming interviews of the organization and notifies
+// the applicants.
 func (s *Service) OnOrganizationClosed(ctx context.Context, e event.OrganizationClosed) error {
 	for {
-		n, err := s.callOffSome(ctx, e.OrganizationID)
-		if err != nil || n < calledOffAtOnce {
+		n, err := s.cancelSome(ctx, e.OrganizationID)
+		if err != nil || n < cancelledAtOnce {
 			return err
 		}
 	}
 }
 
-func (s *Service) callOffSome(ctx context.Context, organizationID string) (n int, err error) {
+func (s *Service) cancelSome(ctx context.Context, organizationID string) (n int, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		ahead, err := s.Appointments.Ahead(ctx, organizationID, now, calledOffAtOnce)
-		if n = len(ahead); err != nil || n == 0 {
+		found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{Status: Scheduled, ScheduledAfter: now}, pageRequest("", cancelledAtOnce))
+		if n = len(found.Items); err != nil || n == 0 {
 			return err
 		}
+		upcoming := found.Items
 		ids := make([]string, n)
-		for i, a := range ahead {
+		for i, a := range upcoming {
 			ids[i] = a.ApplicationID
 		}
-		applications, err := s.Applications.ForOrganization(ctx, organizationID, ids)
+		applications, err := s.listReceived(ctx, organizationID, ids)
 		if err != nil {
 			return err
 		}
 		var events []event.Event
 		for _, a := range applications {
-			i := ahead[slices.Index(ids, a.ID)]
+			i := upcoming[slices.Index(ids, a.ID)]
 			i.cancel(now)
-			if err := s.Appointments.Save(ctx, i); err != nil {
+			if err := s.Appointments.Upsert(ctx, i); err != nil {
 				return err
 			}
 			events = append(events, i.event(&a, event.InterviewCancelled, ""))

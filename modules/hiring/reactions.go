@@ -13,13 +13,13 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// The mails tell what the events say and not how things stand by now, so that
-// each is true of its moment. The same message sent again keeps its id.
+// Mails contain the data of the events and not the present state. A mail that is sent
+// again has the same Message-ID.
 
-// mostAdmins is how many of an organization hear of a new application.
-const mostAdmins = 10
+// maxAdmins is the maximum number of admins who are mailed about a new application.
+const maxAdmins = 10
 
-// received tells one person of a new application.
+// receivedMail is the payload of the task that mails one admin.
 type receivedMail struct {
 	Event  event.ApplicationSubmitted `json:"event"`
 	UserID string                     `json:"user_id"`
@@ -27,7 +27,7 @@ type receivedMail struct {
 
 const kindReceived = "hiring.mail-application-received"
 
-// Handlers do the work that the module gives itself.
+// Handlers returns the handlers of the tasks that the module adds.
 func (s *Service) Handlers() []task.Handler {
 	export := task.Handler{Kind: kindExport, Class: task.Exports, Longest: exportTime, Attempts: exportTries, Do: func(ctx context.Context, j task.Task) error {
 		var in exportTask
@@ -39,18 +39,18 @@ func (s *Service) Handlers() []task.Handler {
 	return []task.Handler{task.Handle(kindReceived, task.Mail, s.mailReceived), export}
 }
 
-// OnApplicationSubmitted tells the organization's admins: a job each, so that
-// one bad address keeps nobody else waiting.
+// OnApplicationSubmitted adds a task for each admin of the organization, so that an
+// invalid address does not delay the other mails.
 func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e event.ApplicationSubmitted) error {
-	admins, err := s.Organizations.Admins(ctx, e.OrganizationID, mostAdmins)
+	admins, err := s.Organizations.Admins(ctx, e.OrganizationID, maxAdmins)
 	if err != nil {
 		return err
 	}
-	jobs := make([]task.Task, len(admins))
+	mails := make([]task.Task, len(admins))
 	for i, id := range admins {
-		jobs[i] = task.New(kindReceived, task.Mail, kindReceived+"/"+eventID+"/"+id, receivedMail{Event: e, UserID: id})
+		mails[i] = task.New(kindReceived, task.Mail, kindReceived+"/"+eventID+"/"+id, receivedMail{Event: e, UserID: id})
 	}
-	return s.Tasks.Add(ctx, jobs...)
+	return s.Tasks.Add(ctx, mails...)
 }
 
 func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
@@ -59,7 +59,7 @@ func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
 	}
 	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID, m.Event.CandidateID)
 	if err != nil || c.to(m.UserID).Email == "" || c.to(m.Event.CandidateID).Email == "" {
-		return err // also when the applicant is gone meanwhile
+		return err // also if the applicant has deleted their account
 	}
 	return s.write(ctx, c, m.UserID, mail.Letter{
 		ID: "received-" + m.Event.ApplicationID + "-" + m.UserID, Subject: "New application: " + c.title,
@@ -72,12 +72,12 @@ func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
 
 var statusWords = map[Status]string{Pending: "pending", Review: "in review", Interview: "interview", Accepted: "accepted", Rejected: "not successful", Withdrawn: "withdrawn"}
 
-// MailStatusChanged tells the applicant what the employer decided.
+// MailStatusChanged mails the applicant about a decision of the employer.
 func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
 	if e.ActorID == e.CandidateID {
 		return nil
 	}
-	if wants, err := s.Wishes.WantsMail(ctx, e.CandidateID); err != nil || !wants {
+	if wants, err := s.Preferences.WantsMail(ctx, e.CandidateID); err != nil || !wants {
 		return err
 	}
 	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
@@ -93,10 +93,10 @@ func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event
 	})
 }
 
-// MailInterview sends the applicant the invitation as it stood after the change.
-// The answer goes to who changed it.
+// MailInterview mails the applicant the changed invitation. Replies go to the member who
+// changed it.
 func (s *Service) MailInterview(ctx context.Context, eventID string, e event.InterviewChanged) error {
-	if wants, err := s.Wishes.WantsMail(ctx, e.CandidateID); err != nil || !wants {
+	if wants, err := s.Preferences.WantsMail(ctx, e.CandidateID); err != nil || !wants {
 		return err
 	}
 	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, e.ActorID)
@@ -133,30 +133,30 @@ func (s *Service) MailInterview(ctx context.Context, eventID string, e event.Int
 	})
 }
 
-// MailContact passes on what an employer wrote, also to who wants no news by
-// mail: it is a letter, and stands nowhere else. The answer goes to the writer.
+// MailContact mails a message to the applicant, even if they want no optional mails,
+// because it is not shown elsewhere. Replies go to the sender.
 func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) error {
-	letter, err := s.Letters.Find(ctx, e.OrganizationID, e.MessageID)
+	message, err := s.Messages.Get(ctx, e.OrganizationID, e.MessageID)
 	if errors.Is(err, ErrNotFound) {
-		return nil // gone with its application
+		return nil // deleted with the applicant's account
 	} else if err != nil {
 		return err
 	}
-	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, letter.SenderID)
+	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, message.SenderID)
 	if err != nil || c.to(e.CandidateID).Email == "" {
 		return err
 	}
 	return s.write(ctx, c, e.CandidateID, mail.Letter{
-		ID: "contact-" + letter.ID, Subject: letter.Subject, ReplyTo: c.to(letter.SenderID),
+		ID: "contact-" + message.ID, Subject: message.Subject, ReplyTo: c.to(message.SenderID),
 		Body: []mail.Block{
 			{Text: c.organization + " writes about your application for " + c.title + ":"},
-			{Quote: letter.Text},
+			{Quote: message.Text},
 			{Text: "Your answer to this message goes to " + c.organization + "."},
 		},
 	})
 }
 
-// correspondence is what a mail needs to know of those it is between.
+// correspondence has the names and addresses for a mail.
 type correspondence struct {
 	title, organization string
 	people              map[string]Person
@@ -166,9 +166,9 @@ func (c correspondence) to(userID string) mail.Address {
 	return mail.Address{Name: c.people[userID].Name, Email: c.people[userID].Email}
 }
 
-// correspondence looks everybody up. Who is gone has no address.
+// correspondence returns the names and addresses. Deleted users have no address.
 func (s *Service) correspondence(ctx context.Context, listingID, organizationID string, userIDs ...string) (c correspondence, err error) {
-	// Nobody acts where an organization is closed.
+	// There is no actor if the organization was closed.
 	userIDs = slices.DeleteFunc(userIDs, func(id string) bool { return id == "" })
 	if c.people, err = s.People.ByIDs(ctx, userIDs); err != nil {
 		return c, err

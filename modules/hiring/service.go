@@ -16,8 +16,8 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Needs is what the module is plugged into.
-type Needs struct {
+// Deps are the collaborators and settings of the Service.
+type Deps struct {
 	Tx            tx.Runner
 	Events        event.Recorder
 	Audit         audit.Recorder
@@ -25,61 +25,61 @@ type Needs struct {
 	NewID         id.Source
 	Applications  Applications
 	Appointments  Appointments
-	Letters       Letters
+	Messages      Messages
 	Listings      Listings
 	People        People
 	Organizations Organizations
-	Wishes        Wishes
+	Preferences   Preferences
+	PersonalData  PersonalData
 	Tasks         task.Adder
 	Mailer        mail.Mailer
 	Limiter       limit.Limiter
 	Sealer        auth.Sealer
 	Files         files.Store
 	Exports       Exports
-	// Tables are what can be exported beside applications, by name.
+	// Tables are the tables that can be exported besides applications, by name.
 	Tables map[string]Table
-	// PublicURL is where people find the service.
+	// PublicURL is the base of links.
 	PublicURL string
 }
 
-// Service holds the module's use cases.
+// Service implements the use cases of the module.
 type Service struct {
-	Needs
+	Deps
 	streams streams
 }
 
-// New makes the service.
-func New(n Needs) *Service { return &Service{Needs: n} }
+// New returns a Service.
+func New(d Deps) *Service { return &Service{Deps: d} }
 
-// View is an application together with what other modules know of it.
+// View is an application with properties from other modules.
 type View struct {
 	Application
 	JobTitle string
-	// Applicant and Interview are filled for employers only. An application
-	// without an interview has none.
+	// Applicant and Interview are only set for employers. Interview is nil if there
+	// is none.
 	Applicant Person
 	Interview *Appointment
 }
 
-// Detail is a View with the timeline, the submission first.
+// Detail is a View with the timeline, which starts with the submission.
 type Detail struct {
 	View
 	Timeline []Change
-	// Introduction is for employers, nil if the applicant shows none or has
-	// withdrawn.
+	// Introduction is only set for employers. It is nil if the applicant shows none or
+	// has withdrawn.
 	Introduction *Introduction
 }
 
-// maxTimeline is how much of a timeline a detail shows: enough for any hiring,
-// and a bound for who sets statuses back and forth by machine.
+// maxTimeline is the maximum number of changes in a Detail.
 const maxTimeline = 200
 
 func (s *Service) detail(ctx context.Context, v View) (Detail, error) {
-	changes, err := s.Applications.Timeline(ctx, v.OrganizationID, v.ID, maxTimeline)
+	changes, err := s.Applications.ListChanges(ctx, v.OrganizationID, v.ID, maxTimeline)
 	return Detail{View: v, Timeline: append([]Change{v.submission()}, changes...)}, err
 }
 
-// titled looks the titles of a page of applications up in one go.
+// titled adds the titles of the listings.
 func (s *Service) titled(ctx context.Context, as []Application) ([]View, error) {
 	views := make([]View, len(as))
 	if len(as) == 0 {
@@ -114,7 +114,7 @@ func (s *Service) named(ctx context.Context, as []Application) ([]View, error) {
 	return views, nil
 }
 
-// change makes the timeline entry of a move that has just happened.
+// change returns the timeline entry for a change of status.
 func (s *Service) change(a *Application, kind ActorKind, by auth.Actor, from Status) Change {
 	return Change{ID: s.NewID(), ApplicationID: a.ID, Actor: kind, ActorID: by.UserID, From: from, To: a.Status, At: a.ChangedAt}
 }
@@ -131,8 +131,7 @@ func distinct(as []Application, of func(Application) string) []string {
 	return out
 }
 
-// canonical is the one spelling under which ids are kept; absent is the answer
-// to what is not an id.
+// canonical returns the id as it is stored, or the error absent if it is not an id.
 func canonical(s string, absent error) (string, error) {
 	if s, ok := id.Canonical(s); ok {
 		return s, nil

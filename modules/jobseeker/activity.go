@@ -9,22 +9,21 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// Activity is one entry of the log of what a user did and what came of it.
+// Activity is an entry in the activity log of a user.
 type Activity struct {
 	UserID string
-	// EventID is the id of what happened, a UUIDv7: the log is in its order.
+	// EventID is the id of the event, a UUIDv7. The log is ordered by it.
 	EventID string
-	// Type is what it is about (application, interview, search), Action what
-	// was done with it.
+	// Type is the subject (application, interview, search), Action the verb.
 	Type, Action string
 	Description  string
 	At           time.Time
 }
 
-// MostActivities is how many entries of a user are kept.
-const MostActivities = 1_000
+// MaxActivities is the number of activities that are stored per user.
+const MaxActivities = 1_000
 
-// MyActivity lists what the caller did, the latest first.
+// MyActivity lists the caller's activities, newest first.
 func (s *Service) MyActivity(ctx context.Context, by auth.Actor, r page.Request) (page.Result[Activity], error) {
 	if !by.Seeker {
 		return page.Result[Activity]{}, fault.ErrForbidden
@@ -32,5 +31,5 @@ func (s *Service) MyActivity(ctx context.Context, by auth.Actor, r page.Request)
 	if err := r.CheckID(); err != nil {
 		return page.Result[Activity]{}, err
 	}
-	return s.Activities.Page(ctx, by.UserID, r)
+	return s.Activities.List(ctx, by.UserID, r)
 }

@@ -26,9 +26,9 @@ type Match struct {
 	SearchID, ListingID string
 	UserID              string
 	At                  time.Time
-	// Email says that the user wanted mail of it.
+	// Email is true if the match is to be mailed in a digest.
 	Email bool
-	// SearchName is filled where it says so.
+	// SearchName is only set by methods that say so.
 	SearchName string
 }
 
@@ -38,23 +38,23 @@ const (
 	collectFor = 5 * time.Second
 	// matchWithin bounds a run.
 	matchWithin = 10 * time.Minute
-	// claimFor is how long listings are a run's own. It renews that as it goes, so
-	// that those of one that was killed are soon another's.
-	claimFor = 40 * time.Second
+	// leaseFor is the lease on claimed listings. A run extends it, so that the listings
+	// of a run that was killed are soon claimed by another.
+	leaseFor = 40 * time.Second
 
 	listingsAtOnce = 1_000
 	searchesAtOnce = 1_000
 	matchesAtOnce  = 2_000 // beyond which a transaction is closed
 )
 
-// OnJobCreated collects a new listing and sees to it that a run comes by.
+// OnJobCreated adds a new listing to the alert queue and a task that processes it.
 func (s *Service) OnJobCreated(ctx context.Context, e event.JobCreated) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Alerts.Collect(ctx, e.JobID); err != nil {
+		if err := s.AlertQueue.Upsert(ctx, []string{e.JobID}, time.Unix(0, 0).UTC()); err != nil {
 			return err
 		}
-		// One job for all of a window. Its run may miss a listing whose transaction
-		// ends late; the next run takes it, if need be the periodic one.
+		// There is one task per window. Its run may miss a listing whose transaction
+		// commits late; then the next task or the periodic one processes it.
 		at := s.Clock.Now().Truncate(collectFor).Add(collectFor)
 		run := task.New(matchKind, task.Maintenance, matchKind+"/"+strconv.FormatInt(at.Unix(), 10), struct{}{})
 		run.RunAt = at
@@ -62,11 +62,11 @@ func (s *Service) OnJobCreated(ctx context.Context, e event.JobCreated) error {
 	})
 }
 
-// match holds what was collected against all searches.
+// match processes the alert queue and creates digests.
 func (s *Service) match(ctx context.Context) error {
 	for {
 		now := s.Clock.Now()
-		ids, err := s.Alerts.Claim(ctx, listingsAtOnce, now, now.Add(claimFor))
+		ids, err := s.AlertQueue.Claim(ctx, listingsAtOnce, now, now.Add(leaseFor))
 		if err != nil {
 			return err
 		}
@@ -76,13 +76,13 @@ func (s *Service) match(ctx context.Context) error {
 		if err := s.matchListings(ctx, ids); err != nil {
 			return err
 		}
-		if err := s.Alerts.Done(ctx, ids); err != nil {
+		if err := s.AlertQueue.Delete(ctx, ids); err != nil {
 			return err
 		}
 	}
 }
 
-// run is one walk through the searches.
+// run matches listings with all searches.
 type run struct {
 	*Service
 	id       string
@@ -101,20 +101,20 @@ func (s *Service) matchListings(ctx context.Context, ids []string) error {
 	if len(r.postings) == 0 {
 		return nil
 	}
-	renew := s.Clock.Now().Add(claimFor / 2)
+	renew := s.Clock.Now().Add(leaseFor / 2)
 	for last := ""; ; {
 		if now := s.Clock.Now(); now.After(renew) {
-			if err := s.Alerts.Keep(ctx, ids, now.Add(claimFor)); err != nil {
+			if err := s.AlertQueue.Upsert(ctx, ids, now.Add(leaseFor)); err != nil {
 				return err
 			}
-			renew = now.Add(claimFor / 2)
+			renew = now.Add(leaseFor / 2)
 		}
-		searches, err := s.Searches.After(ctx, last, searchesAtOnce)
+		searches, err := s.Searches.List(ctx, SearchFilter{AfterID: last}, searchesAtOnce)
 		if err != nil {
 			return err
 		}
 		for _, search := range searches {
-			if err := r.hold(ctx, search); err != nil {
+			if err := r.evaluate(ctx, search); err != nil {
 				return err
 			}
 			if len(r.matches) >= matchesAtOnce {
@@ -130,16 +130,16 @@ func (s *Service) matchListings(ctx context.Context, ids []string) error {
 	}
 }
 
-// hold holds one search against the listings.
-func (r *run) hold(ctx context.Context, search Search) error {
+// evaluate adds the matches of one search.
+func (r *run) evaluate(ctx context.Context, search Search) error {
 	now := r.Clock.Now()
 	terms := search.Terms
 	terms.Query = cmp.Or(search.Resolved, search.Query)
 	matching, err := r.listings.Matching(ctx, terms)
 	for _, i := range matching {
 		p := r.postings[i]
-		// It was there to be seen when the search was saved, or it comes far too
-		// late, when its matches may be forgotten.
+		// The listing was public before the search was saved, or the event is so late
+		// that the matches may have expired.
 		if p.PostedAt.Before(search.CreatedAt) || now.Sub(p.PostedAt) > matchesKeptFor/2 {
 			continue
 		}
@@ -149,70 +149,41 @@ func (r *run) hold(ctx context.Context, search Search) error {
 	return err
 }
 
-// flush stores matches together with what is told of the new ones, so that a
-// run that is done again tells of nothing twice.
+// flush stores the matches and the notifications of new ones in one transaction, so
+// that a repeated run creates no second notification.
 func (r *run) flush(ctx context.Context) error {
 	if len(r.matches) == 0 {
 		return nil
 	}
 	err := r.Tx.Do(ctx, func(ctx context.Context) error {
-		deaf, err := r.deaf(ctx)
+		created, err := r.Matches.Create(ctx, r.matches)
 		if err != nil {
 			return err
 		}
-		for i, m := range r.matches {
-			r.matches[i].Email = m.Email && !deaf[m.UserID]
-		}
-		fresh, err := r.Alerts.AddMatches(ctx, r.matches)
-		if err != nil || len(fresh) == 0 {
-			return err
-		}
-		var waiting []string
 		bySearch := map[string][]Match{}
-		for _, m := range fresh {
-			if !deaf[m.UserID] {
-				bySearch[m.SearchID] = append(bySearch[m.SearchID], m)
-			}
-			if m.Email {
-				waiting = append(waiting, m.UserID)
-			}
+		for _, m := range created {
+			bySearch[m.SearchID] = append(bySearch[m.SearchID], m)
 		}
 		notices := make([]Notification, 0, len(bySearch))
 		for searchID, ms := range bySearch {
-			notices = append(notices, r.notice(searchID+"/"+r.id, ms[0].UserID, AboutJobs, r.news(searchID, ms)))
+			notices = append(notices, r.notice(searchID+"/"+r.id, ms[0].UserID, AboutJobs, r.message(searchID, ms)))
 		}
-		// In one order, so that two runs do not wait for each other.
+		// A fixed order avoids deadlocks between two runs.
 		slices.SortFunc(notices, func(a, b Notification) int { return strings.Compare(a.Cause, b.Cause) })
 		for chunk := range slices.Chunk(notices, 500) {
-			if err := r.Notifications.Add(ctx, chunk...); err != nil {
+			if err := r.Notifications.Create(ctx, chunk...); err != nil {
 				return err
 			}
 		}
-		slices.Sort(waiting)
-		return r.Alerts.Expect(ctx, slices.Compact(waiting), r.Clock.Now())
+		return nil
 	})
 	r.matches = r.matches[:0]
 	clear(r.names)
 	return err
 }
 
-// deaf are those among the matches' users who want to hear of none.
-func (r *run) deaf(ctx context.Context) (map[string]bool, error) {
-	users := make([]string, len(r.matches))
-	for i, m := range r.matches {
-		users[i] = m.UserID
-	}
-	slices.Sort(users)
-	found, err := r.Profiles.Deaf(ctx, slices.Compact(users))
-	out := make(map[string]bool, len(found))
-	for _, id := range found {
-		out[id] = true
-	}
-	return out, err
-}
-
-// news says what is new for a search.
-func (r *run) news(searchID string, ms []Match) string {
+// message returns the text of the notification about new matches of a search.
+func (r *run) message(searchID string, ms []Match) string {
 	newest := ms[0].ListingID
 	for _, m := range ms {
 		newest = max(newest, m.ListingID)

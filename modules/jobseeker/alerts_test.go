@@ -146,11 +146,11 @@ func TestARunThatWasInterruptedTellsNothingTwice(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()
 		d.save(who, "Nurse", true)
-		broken := d.Alerts
-		d.Alerts = dyingAlerts{broken}
+		broken := d.AlertQueue
+		d.AlertQueue = brokenQueue{broken}
 		d.appearTo(t, "Nurse")
 		require.Len(t, d.told(who), 1)
-		d.Alerts = broken
+		d.AlertQueue = broken
 		// Its listings are its own for a while; then the next run takes them.
 		d.pass(11 * time.Minute)
 		require.Len(t, d.told(who), 1)
@@ -162,10 +162,10 @@ func TestARunThatWasInterruptedTellsNothingTwice(t *testing.T) {
 	})
 }
 
-// dyingAlerts die after the matches are stored.
-type dyingAlerts struct{ jobseeker.Alerts }
+// brokenQueue fails after the matches are stored.
+type brokenQueue struct{ jobseeker.AlertQueue }
 
-func (dyingAlerts) Done(context.Context, []string) error { return errors.New("killed") }
+func (brokenQueue) Delete(context.Context, []string) error { return errors.New("killed") }
 
 // appearTo is appear without what comes by the clock.
 func (d *desk) appearTo(t *testing.T, title string) {

@@ -7,15 +7,15 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Analytics are a jobseeker's numbers.
+// Analytics are statistics about a jobseeker.
 type Analytics struct {
 	Applications ApplicationCounts
 	SavedJobs    int
-	// Completion is how much of the profile is there, from 0 to 100.
+	// Completion is the share of the profile that is filled in, in percent.
 	Completion int
 }
 
-// MyAnalytics are the caller's numbers.
+// MyAnalytics returns the caller's statistics.
 func (s *Service) MyAnalytics(ctx context.Context, by auth.Actor) (a Analytics, err error) {
 	if !by.Seeker {
 		return a, fault.ErrForbidden
@@ -26,17 +26,17 @@ func (s *Service) MyAnalytics(ctx context.Context, by auth.Actor) (a Analytics, 
 	if a.SavedJobs, err = s.SavedCount(ctx, by.UserID); err != nil {
 		return a, err
 	}
-	p, err := s.Profiles.Find(ctx, by.UserID)
+	p, err := s.Profiles.Get(ctx, by.UserID)
 	if err != nil {
 		return a, err
 	}
-	kept, err := s.Documents.Usage(ctx, by.UserID)
-	a.Completion = p.completion(kept.CVs > 0)
+	used, err := s.usage(ctx, by.UserID)
+	a.Completion = p.completion(used.CVs > 0)
 	return a, err
 }
 
-// completion counts what an employer or a search can go by: ten things, each a
-// tenth.
+// completion returns the share of ten properties, useful for employers and searches,
+// that are filled in, in percent.
 func (p Profile) completion(hasCV bool) int {
 	n := 0
 	for _, there := range []bool{

@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// Bookmark is a listing that somebody keeps. It stays when the listing closes.
+// Bookmark is a listing that a user has saved. It remains when the listing closes.
 type Bookmark struct {
 	ID        string
 	UserID    string
@@ -22,35 +22,37 @@ type Bookmark struct {
 	SavedAt   time.Time
 }
 
-// SavedJob is a bookmark with what is known of its listing.
+// SavedJob is a bookmark with the properties of its listing.
 type SavedJob struct {
 	Bookmark
 	Title, Company, Location string
-	// Public says whether the listing can still be seen by everybody.
+	// Public is true if everybody can see the listing.
 	Public bool
 }
 
-// MaxBookmarks is how many listings one user may keep.
+// MaxBookmarks is the maximum number of bookmarks of a user.
 const MaxBookmarks = 1_000
 
 const maxNotes = 2_000
 
-// SaveJobInput names a listing to keep.
+// SaveJobInput names the listing to save.
 type SaveJobInput struct {
 	ListingID string `json:"listingId" validate:"required"`
 }
 
-// SaveJob keeps a public listing for the caller; ErrAlreadySaved if they have it.
+// SaveJob saves a public listing for the caller. It returns ErrAlreadySaved if the
+// caller has a bookmark for it.
 func (s *Service) SaveJob(ctx context.Context, by auth.Actor, in SaveJobInput) (SavedJob, error) {
-	return s.keep(ctx, by, in.ListingID, ErrAlreadySaved)
+	return s.save(ctx, by, in.ListingID, ErrAlreadySaved)
 }
 
-// Bookmark is SaveJob in other words: ErrAlreadyBookmarked if they have it.
+// Bookmark is SaveJob with another error: ErrAlreadyBookmarked.
 func (s *Service) Bookmark(ctx context.Context, by auth.Actor, in SaveJobInput) (SavedJob, error) {
-	return s.keep(ctx, by, in.ListingID, ErrAlreadyBookmarked)
+	return s.save(ctx, by, in.ListingID, ErrAlreadyBookmarked)
 }
 
-func (s *Service) keep(ctx context.Context, by auth.Actor, listingID string, again error) (SavedJob, error) {
+// save stores a bookmark, or returns the error exists.
+func (s *Service) save(ctx context.Context, by auth.Actor, listingID string, exists error) (SavedJob, error) {
 	if !by.Seeker {
 		return SavedJob{}, fault.ErrForbidden
 	}
@@ -65,8 +67,8 @@ func (s *Service) keep(ctx context.Context, by auth.Actor, listingID string, aga
 	if err != nil {
 		return SavedJob{}, err
 	}
-	if have[listingID] { // also if it has closed since
-		return SavedJob{}, again
+	if have[listingID] { // even if the listing is not public any more
+		return SavedJob{}, exists
 	}
 	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
 	if err != nil {
@@ -78,30 +80,33 @@ func (s *Service) keep(ctx context.Context, by auth.Actor, listingID string, aga
 	}
 	b := Bookmark{UserID: by.UserID, ListingID: listingID}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Profiles.Lock(ctx, by.UserID); err != nil {
+		if err := s.lock(ctx, by.UserID); err != nil {
 			return err
 		}
-		b.ID, b.SavedAt = s.NewID(), s.Clock.Now()
-		fresh, err := s.Bookmarks.Add(ctx, b)
+		have, err := s.SavedAmong(ctx, by.UserID, []string{listingID})
 		if err != nil {
 			return err
 		}
-		if !fresh {
-			return again
+		if have[listingID] {
+			return exists
 		}
-		n, err := s.Bookmarks.Count(ctx, by.UserID)
+		n, err := s.SavedCount(ctx, by.UserID)
 		if err != nil {
 			return err
 		}
-		if n > MaxBookmarks {
+		if n >= MaxBookmarks {
 			return ErrTooManyBookmarks
 		}
-		return s.Activities.Add(ctx, s.kept(by, b.SavedAt, "saved", "Saved "+brief.named()))
+		b.ID, b.SavedAt = s.NewID(), s.Clock.Now()
+		if err := s.Bookmarks.Upsert(ctx, b); err != nil {
+			return err
+		}
+		return s.Activities.Create(ctx, s.bookmarkActivity(by, b.SavedAt, "saved", "Saved "+brief.named()))
 	})
 	return brief.saved(b), err
 }
 
-func (s *Service) kept(by auth.Actor, at time.Time, action, description string) Activity {
+func (s *Service) bookmarkActivity(by auth.Actor, at time.Time, action, description string) Activity {
 	return Activity{UserID: by.UserID, EventID: s.NewID(), Type: "bookmark", Action: action, Description: description, At: at}
 }
 
@@ -109,7 +114,7 @@ func (b Brief) saved(as Bookmark) SavedJob {
 	return SavedJob{Bookmark: as, Title: b.Title, Company: b.Company, Location: b.Location, Public: b.Public}
 }
 
-// named is how a sentence calls the listing.
+// named returns the listing's title for a sentence.
 func (b Brief) named() string {
 	if t := oneLine(b.Title); t != "" {
 		return t
@@ -117,7 +122,7 @@ func (b Brief) named() string {
 	return "a listing that is gone"
 }
 
-// MyBookmarks lists what the caller keeps, the latest first.
+// MyBookmarks lists the caller's bookmarks, newest first.
 func (s *Service) MyBookmarks(ctx context.Context, by auth.Actor, r page.Request) (out page.Result[SavedJob], err error) {
 	if !by.Seeker {
 		return out, fault.ErrForbidden
@@ -125,7 +130,7 @@ func (s *Service) MyBookmarks(ctx context.Context, by auth.Actor, r page.Request
 	if err := r.CheckID(); err != nil {
 		return out, err
 	}
-	found, err := s.Bookmarks.Page(ctx, by.UserID, r)
+	found, err := s.Bookmarks.List(ctx, by.UserID, BookmarkFilter{}, r)
 	if err != nil {
 		return out, err
 	}
@@ -134,7 +139,7 @@ func (s *Service) MyBookmarks(ctx context.Context, by auth.Actor, r page.Request
 	return out, err
 }
 
-// describe adds what is known of the listings, all of them at once.
+// describe adds the properties of the listings.
 func (s *Service) describe(ctx context.Context, bs []Bookmark) ([]SavedJob, error) {
 	ids := make([]string, len(bs))
 	for i, b := range bs {
@@ -151,13 +156,9 @@ func (s *Service) describe(ctx context.Context, bs []Bookmark) ([]SavedJob, erro
 	return out, nil
 }
 
-// MyBookmark is one of the caller's bookmarks.
+// MyBookmark returns one of the caller's bookmarks.
 func (s *Service) MyBookmark(ctx context.Context, by auth.Actor, bookmarkID string) (SavedJob, error) {
-	bookmarkID, err := s.bookmark(by, bookmarkID)
-	if err != nil {
-		return SavedJob{}, err
-	}
-	b, err := s.Bookmarks.Find(ctx, by.UserID, bookmarkID)
+	b, err := s.bookmark(ctx, by, bookmarkID)
 	if err != nil {
 		return SavedJob{}, err
 	}
@@ -168,35 +169,36 @@ func (s *Service) MyBookmark(ctx context.Context, by auth.Actor, bookmarkID stri
 	return all[0], nil
 }
 
-// NoteInput is what the caller notes on a bookmark; what is left out stays.
+// NoteInput sets the notes of a bookmark. Without Notes it changes nothing.
 type NoteInput struct {
 	Notes *string `json:"notes" validate:"omitempty,max=2000"`
 }
 
-// Note keeps notes on one of the caller's bookmarks.
+// Note stores the notes of one of the caller's bookmarks.
 func (s *Service) Note(ctx context.Context, by auth.Actor, bookmarkID string, in NoteInput) error {
-	bookmarkID, err := s.bookmark(by, bookmarkID)
-	switch {
-	case err != nil:
+	canonical, err := canonicalBookmark(by, bookmarkID)
+	if err != nil {
 		return err
-	case in.Notes == nil:
-		_, err := s.Bookmarks.Find(ctx, by.UserID, bookmarkID)
-		return err
-	case utf8.RuneCountInString(*in.Notes) > maxNotes:
+	}
+	if in.Notes != nil && utf8.RuneCountInString(*in.Notes) > maxNotes {
 		return fault.InvalidField("notes", fmt.Sprintf("must have at most %d characters", maxNotes))
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Bookmarks.SetNotes(ctx, by.UserID, bookmarkID, strings.TrimSpace(*in.Notes))
+		if err := s.lock(ctx, by.UserID); err != nil {
+			return err
+		}
+		b, err := s.bookmark(ctx, by, canonical)
+		if err != nil || in.Notes == nil {
+			return err
+		}
+		b.Notes = strings.TrimSpace(*in.Notes)
+		return s.Bookmarks.Upsert(ctx, b)
 	})
 }
 
-// RemoveBookmark takes one of the caller's bookmarks away and returns its id.
+// RemoveBookmark deletes one of the caller's bookmarks and returns its id.
 func (s *Service) RemoveBookmark(ctx context.Context, by auth.Actor, bookmarkID string) (string, error) {
-	bookmarkID, err := s.bookmark(by, bookmarkID)
-	if err != nil {
-		return "", err
-	}
-	b, err := s.Bookmarks.Find(ctx, by.UserID, bookmarkID)
+	b, err := s.bookmark(ctx, by, bookmarkID)
 	if err != nil {
 		return "", err
 	}
@@ -208,11 +210,27 @@ func (s *Service) RemoveBookmark(ctx context.Context, by auth.Actor, bookmarkID 
 		if err := s.Bookmarks.Delete(ctx, by.UserID, b.ID); err != nil {
 			return err
 		}
-		return s.Activities.Add(ctx, s.kept(by, s.Clock.Now(), "removed", "Removed "+briefs[b.ListingID].named()+" from the saved jobs"))
+		return s.Activities.Create(ctx, s.bookmarkActivity(by, s.Clock.Now(), "removed", "Removed "+briefs[b.ListingID].named()+" from the saved jobs"))
 	})
 }
 
-func (s *Service) bookmark(by auth.Actor, bookmarkID string) (string, error) {
+// bookmark returns a bookmark of the caller.
+func (s *Service) bookmark(ctx context.Context, by auth.Actor, bookmarkID string) (Bookmark, error) {
+	bookmarkID, err := canonicalBookmark(by, bookmarkID)
+	if err != nil {
+		return Bookmark{}, err
+	}
+	found, err := s.Bookmarks.List(ctx, by.UserID, BookmarkFilter{ID: bookmarkID}, page.Request{Number: 1, Size: 1})
+	if err != nil {
+		return Bookmark{}, err
+	}
+	if len(found.Items) == 0 {
+		return Bookmark{}, ErrBookmarkNotFound
+	}
+	return found.Items[0], nil
+}
+
+func canonicalBookmark(by auth.Actor, bookmarkID string) (string, error) {
 	if !by.Seeker {
 		return "", fault.ErrForbidden
 	}
@@ -223,15 +241,21 @@ func (s *Service) bookmark(by auth.Actor, bookmarkID string) (string, error) {
 	return canonical, nil
 }
 
-// SavedAmong says which of the listings the user keeps; at most 1,000 ids.
+// SavedAmong returns those of the listings, at most 1,000, that the user has saved.
 func (s *Service) SavedAmong(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	if len(listingIDs) == 0 || userID == "" {
 		return map[string]bool{}, nil
 	}
-	return s.Bookmarks.Among(ctx, userID, listingIDs)
+	found, err := s.Bookmarks.List(ctx, userID, BookmarkFilter{ListingIDs: listingIDs}, page.Request{Number: 1, Size: len(listingIDs)})
+	out := make(map[string]bool, len(found.Items))
+	for _, b := range found.Items {
+		out[b.ListingID] = true
+	}
+	return out, err
 }
 
-// SavedCount is how many listings the user keeps.
+// SavedCount returns the number of listings that the user has saved.
 func (s *Service) SavedCount(ctx context.Context, userID string) (int, error) {
-	return s.Bookmarks.Count(ctx, userID)
+	found, err := s.Bookmarks.List(ctx, userID, BookmarkFilter{}, page.Request{Number: 1, Size: 1})
+	return found.Total, err
 }

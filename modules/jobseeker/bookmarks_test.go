@@ -116,7 +116,7 @@ func TestTheNumberOfBookmarksHasAnEndAlsoAtOnce(t *testing.T) {
 		ctx, who := t.Context(), seeker()
 		require.NoError(t, d.store.Jobseeker.Tx.Do(ctx, func(ctx context.Context) error {
 			for range jobseeker.MaxBookmarks - 5 {
-				if _, err := d.store.Jobseeker.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: stores.NewID(), UserID: who.UserID, ListingID: stores.NewID(), SavedAt: d.clock.Now()}); err != nil {
+				if err := d.store.Jobseeker.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: stores.NewID(), UserID: who.UserID, ListingID: stores.NewID(), SavedAt: d.clock.Now()}); err != nil {
 					return err
 				}
 			}

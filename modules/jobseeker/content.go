@@ -16,15 +16,15 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// Content is kept as it was sent, so that it is answered in the same words, and
-// read as a file when it is downloaded. A file is never there without a row:
+// Content is stored as it was sent, and decoded when it is downloaded. Every file has
+// a row:
 //
-//	reserved ──▶ written ──▶ used by a document ──▶ released ──▶ removed
-//	    └────────────┴── nobody used it within an hour ─────────────▲
+//	reserved ──▶ written ──▶ belongs to a document ──▶ released ──▶ deleted
+//	    └────────────┴───── no document within an hour ────▲
 //
-// so that whatever breaks off in between is found and removed.
+// so that files of interrupted uploads are found and deleted.
 
-// Form is how content is read.
+// Form is the encoding of content.
 type Form string
 
 // The forms.
@@ -34,7 +34,7 @@ const (
 	AsData   Form = "data" // a data URI (RFC 2397)
 )
 
-// PlainText is the media type of content that is no file.
+// PlainText is the media type of content that is not a file.
 const PlainText = "text/plain; charset=utf-8"
 
 // extensions are the file extensions of the media types that documents may have.
@@ -43,11 +43,11 @@ var extensions = map[string]string{
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx", "application/vnd.oasis.opendocument.text": ".odt",
 }
 
-// MediaTypes are those that documents may have, in order.
+// MediaTypes returns the media types that documents may have, sorted.
 func MediaTypes() []string { return slices.Sorted(maps.Keys(extensions)) }
 
-// readContent says what was sent: a file if it is one, text otherwise. A data
-// URI says itself that it is a file, so it has to be one that documents may be.
+// readContent detects what was sent: a file of a known type or text. A data URI must
+// be a file of a type that documents may have.
 func (s *Service) readContent(sent string) (Content, *fault.Field) {
 	wrong := func(message string) (Content, *fault.Field) {
 		return Content{}, &fault.Field{Name: "content", Message: message}
@@ -81,7 +81,8 @@ func (s *Service) readContent(sent string) (Content, *fault.Field) {
 	return out, nil
 }
 
-// isDataURI tells a data URI from a text that begins with the word.
+// isDataURI reports whether the text is a data URI and not a sentence that begins
+// with the word.
 func isDataURI(sent string) bool {
 	if len(sent) < 5 || !strings.EqualFold(sent[:5], "data:") {
 		return false
@@ -92,7 +93,7 @@ func isDataURI(sent string) bool {
 
 var errNotBase64 = errors.New("not base64")
 
-// decode gives the bytes that content stands for.
+// decode returns the decoded content.
 func (f Form) decode(sent string) ([]byte, error) {
 	switch f {
 	case AsBase64:
@@ -114,8 +115,8 @@ func (f Form) decode(sent string) ([]byte, error) {
 	return []byte(sent), nil
 }
 
-// fromBase64 reads base64 of either alphabet, with or without padding, that may
-// be broken into lines.
+// fromBase64 decodes base64 in either alphabet, with or without padding and line
+// breaks.
 func fromBase64(s string) ([]byte, error) {
 	if strings.ContainsAny(s, "\r\n") {
 		s = strings.NewReplacer("\r", "", "\n", "").Replace(s)
@@ -131,65 +132,84 @@ func fromBase64(s string) ([]byte, error) {
 }
 
 const (
-	// reservedFor is how long a file may be without its document.
+	// reservedFor is the time within which a file must get its document.
 	reservedFor = time.Hour
-	// shelvedFor is when a store of files that failed is worth another try.
-	shelvedFor = 10 * time.Second
-	// putOff is when the removal of a file is tried again that failed.
-	putOff        = 10 * time.Minute
-	removeKind    = "jobseeker.remove-files"
-	removedAtOnce = 100
-	removeWithin  = 5 * time.Minute
+	// filesRetryAfter is the Retry-After value while the file store is unavailable.
+	filesRetryAfter = 10 * time.Second
+	// removeRetryAfter is the delay after a failed deletion of a file.
+	removeRetryAfter = 10 * time.Minute
+	removeKind       = "jobseeker.remove-files"
+	removedAtOnce    = 100
+	removeWithin     = 5 * time.Minute
 )
 
 // key returns the key of the file in the store of files.
 func (f DocumentFile) key() string { return "documents/" + f.ID + f.Extension }
 
-// storeContent writes content into a file that no document has yet. What it
-// takes the place of makes room.
-func (s *Service) storeContent(ctx context.Context, userID string, c Content, sent string, inPlaceOf Document) (Content, error) {
+// storedContent is the content of a reserved file.
+type storedContent struct {
+	Content
+	reservedUntil time.Time
+}
+
+var errReservationExpired = errors.New("the reservation of the file has expired")
+
+// check returns an error if the reservation has expired. Another process may be
+// deleting the file then.
+func (c storedContent) check(now time.Time) error {
+	if !now.Before(c.reservedUntil) {
+		return errReservationExpired
+	}
+	return nil
+}
+
+// storeContent writes content into a new, reserved file. The size of the document
+// that it replaces does not count for the limits.
+func (s *Service) storeContent(ctx context.Context, userID string, c Content, sent string, replaced Document) (storedContent, error) {
 	documents := 1
-	if inPlaceOf.ID != "" {
+	if replaced.ID != "" {
 		documents = 0
 	}
 	c.File = DocumentFile{ID: s.NewID(), Extension: extensions[c.MediaType]}
+	stored := storedContent{Content: c}
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		// Looked at here to spare the writing, and again when it is done.
-		if err := s.makeRoom(ctx, userID, documents, c.Size-inPlaceOf.Size); err != nil {
+		// The limits are checked again in the transaction that stores the document.
+		// This check avoids writing a file in vain.
+		if err := s.checkLimits(ctx, userID, documents, c.Size-replaced.Size); err != nil {
 			return err
 		}
-		return s.DocumentFiles.Reserve(ctx, userID, c.File, s.Clock.Now().Add(reservedFor))
+		stored.reservedUntil = s.Clock.Now().Add(reservedFor)
+		return s.DocumentFiles.Reserve(ctx, userID, c.File, stored.reservedUntil)
 	})
 	if err != nil {
-		return Content{}, err
+		return storedContent{}, err
 	}
 	err = s.Files.Put(ctx, c.File.key(), func(w io.Writer) error {
 		_, err := io.WriteString(w, sent)
 		return err
 	})
 	if err != nil {
-		s.discard(ctx, userID, c.File.ID)
-		return Content{}, shelved(err)
+		s.discard(ctx, userID, c.File)
+		return storedContent{}, filesUnavailable(err)
 	}
-	return c, nil
+	return stored, nil
 }
 
-// shelved is the failure of a store of files that does not say itself what it
-// is: the rest of the service goes on without it, so that trying again later
-// makes sense.
-func shelved(err error) error {
+// filesUnavailable returns fault.ErrUnavailable for an error of the file store that
+// is not a fault.
+func filesUnavailable(err error) error {
 	var f *fault.Error
 	if err == nil || errors.As(err, &f) {
 		return err
 	}
-	return fault.ErrUnavailable.WithReason("files").WithCause(err).WithRetryAfter(shelvedFor)
+	return fault.ErrUnavailable.WithReason("files").WithCause(err).WithRetryAfter(filesRetryAfter)
 }
 
-// openContent finds a document and opens its file. Content that is replaced in
-// between has another.
+// openContent returns a document with its opened file. It starts over if the document
+// gets another file meanwhile.
 func (s *Service) openContent(ctx context.Context, userID, documentID string) (Document, io.ReadCloser, error) {
 	for last := ""; ; {
-		d, err := s.Documents.Find(ctx, userID, documentID)
+		d, err := s.findDocument(ctx, userID, documentID)
 		if err != nil {
 			return Document{}, nil, err
 		}
@@ -198,33 +218,34 @@ func (s *Service) openContent(ctx context.Context, userID, documentID string) (D
 			return d, body, nil
 		}
 		if !errors.Is(err, files.ErrNotFound) {
-			return Document{}, nil, shelved(err)
+			return Document{}, nil, filesUnavailable(err)
 		}
 		if d.File.ID == last {
-			return Document{}, nil, fault.ErrInternal.WithCause(err) // lost, which is nobody's wish
+			return Document{}, nil, fault.ErrInternal.WithCause(err) // the file is lost
 		}
 		last = d.File.ID
 	}
 }
 
-// release lets go of a file whose document is gone with this transaction, and
-// has it removed after that.
-func (s *Service) release(ctx context.Context, userID, fileID string, at time.Time) error {
-	if err := s.DocumentFiles.Free(ctx, userID, fileID, at); err != nil {
-		return err
-	}
-	return s.Tasks.Add(ctx, task.New(removeKind, task.Maintenance, removeKind+"/"+fileID, struct{}{}))
+// removeLater adds a task that deletes the file, which this transaction releases.
+func (s *Service) removeLater(ctx context.Context, f DocumentFile) error {
+	return s.Tasks.Add(ctx, task.New(removeKind, task.Maintenance, removeKind+"/"+f.ID, struct{}{}))
 }
 
-// discard lets go of a file that came to nothing. If that fails too, its
-// reservation ends by itself.
-func (s *Service) discard(ctx context.Context, userID, fileID string) {
-	if fileID == "" {
+// discard releases a reserved file whose document was not stored. If that fails, the
+// reservation expires.
+func (s *Service) discard(ctx context.Context, userID string, f DocumentFile) {
+	if f.ID == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	_ = s.Tx.Do(ctx, func(ctx context.Context) error { return s.release(ctx, userID, fileID, s.Clock.Now()) })
+	_ = s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.DocumentFiles.Reserve(ctx, userID, f, s.Clock.Now()); err != nil {
+			return err
+		}
+		return s.removeLater(ctx, f)
+	})
 }
 
 // removeFiles deletes the files that belong to no document. A failed deletion is
@@ -233,25 +254,22 @@ func (s *Service) removeFiles(ctx context.Context) error {
 	var failed []error
 	for {
 		now := s.Clock.Now()
-		due, err := s.DocumentFiles.Due(ctx, now, removedAtOnce)
+		claimed, err := s.DocumentFiles.Claim(ctx, removedAtOnce, now, now.Add(removeRetryAfter))
 		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
-		var deleted, failedIDs []string
-		for _, f := range due {
+		var deleted []string
+		for _, f := range claimed {
 			if err := s.Files.Delete(ctx, f.key()); err != nil {
-				failed, failedIDs = append(failed, err), append(failedIDs, f.ID)
+				failed = append(failed, err)
 			} else {
 				deleted = append(deleted, f.ID)
 			}
 		}
-		if err := s.DocumentFiles.PutOff(ctx, failedIDs, now.Add(putOff)); err != nil {
+		if err := s.DocumentFiles.Delete(ctx, deleted); err != nil {
 			return errors.Join(append(failed, err)...)
 		}
-		if err := s.DocumentFiles.Remove(ctx, deleted); err != nil {
-			return errors.Join(append(failed, err)...)
-		}
-		if len(due) < removedAtOnce {
+		if len(claimed) < removedAtOnce {
 			return errors.Join(failed...)
 		}
 	}

@@ -25,7 +25,7 @@ func FuzzContent(f *testing.F) {
 	for _, seed := range []string{"I am a nurse", "JVBERi0xLjcK", "data:,%25PDF", "data:application/pdf;base64,JVBERi0xLjcK", "data:;base64,=", "DATA:;BASE64,JVBERg%3D%3D", "data:", "data:,", "\x00", "===="} {
 		f.Add(seed)
 	}
-	s := New(Needs{FileTypes: onlyPDF{}})
+	s := New(Deps{FileTypes: onlyPDF{}})
 	f.Fuzz(func(t *testing.T, sent string) {
 		c, problem := s.readContent(sent)
 		if problem != nil {

@@ -11,38 +11,36 @@ import (
 	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
 )
 
-// Dashboard is what somebody sees first. A guest sees the newest listings and
-// nothing else.
+// Dashboard is the start page. Guests only see the newest listings.
 type Dashboard struct {
 	Guest bool
 	Plan  Plan
-	// Recommendations are the first of many, Recommended how many there are.
+	// Recommendations are the best ones, Recommended is their total number.
 	Recommendations []Recommendation
 	Recommended     int
-	// Recent is what the user did last.
+	// Recent are the newest activities.
 	Recent                  []Activity
 	Applications, Bookmarks int
 }
 
-// Plan is what an account is subscribed to.
+// Plan is the subscription of an account.
 type Plan struct {
 	Tier   string
 	Active bool
 }
 
-// How much of each there is on a dashboard.
+// The maximum numbers of items on a dashboard.
 const (
 	dashboardJobs   = 10
 	dashboardRecent = 10
 )
 
-// MyDashboard is the caller's.
+// MyDashboard returns the caller's dashboard.
 func (s *Service) MyDashboard(ctx context.Context, by auth.Actor) (d Dashboard, err error) {
 	if by.Guest() {
 		return s.guestDashboard(ctx)
@@ -58,7 +56,7 @@ func (s *Service) MyDashboard(ctx context.Context, by auth.Actor) (d Dashboard, 
 	}
 	d.Recommended = len(d.Recommendations)
 	d.Recommendations = d.Recommendations[:min(d.Recommended, dashboardJobs)]
-	recent, err := s.Activities.Page(ctx, by.UserID, page.Request{Number: 1, Size: dashboardRecent})
+	recent, err := s.Activities.List(ctx, by.UserID, page.Request{Number: 1, Size: dashboardRecent})
 	if err != nil {
 		return d, err
 	}
@@ -68,7 +66,7 @@ func (s *Service) MyDashboard(ctx context.Context, by auth.Actor) (d Dashboard, 
 		return d, err
 	}
 	d.Applications = counts.Total
-	d.Bookmarks, err = s.Bookmarks.Count(ctx, by.UserID)
+	d.Bookmarks, err = s.SavedCount(ctx, by.UserID)
 	return d, err
 }
 
@@ -82,19 +80,19 @@ func (s *Service) guestDashboard(ctx context.Context) (Dashboard, error) {
 	return d, err
 }
 
-// TrackInput is something that a user did on the dashboard.
+// TrackInput is an action on the dashboard.
 type TrackInput struct {
-	// Action may be empty: the use of the dashboard is recorded then.
+	// Action may be empty for the use of the dashboard itself.
 	Action    string
 	ListingID string
 }
 
-// dismissAction takes a recommendation away; every other action is noted alone.
+// dismissAction dismisses a recommendation. Other actions are only logged.
 const dismissAction = "dismiss-recommendation"
 
 const maxAction = 64
 
-// TrackDashboard notes in the caller's log what they did on their dashboard.
+// TrackDashboard adds an action on the dashboard to the caller's activity log.
 func (s *Service) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInput) error {
 	if !by.Seeker {
 		return fault.ErrForbidden
@@ -120,7 +118,7 @@ func (s *Service) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInp
 			return err
 		}
 		title := briefs[listingID].Title
-		if !briefs[listingID].Public { // what is not is nobody's to learn of here
+		if !briefs[listingID].Public { // the existence of other listings is not disclosed
 			return ErrListingNotFound
 		}
 		what += ", " + oneLine(title)
@@ -134,19 +132,14 @@ func (s *Service) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInp
 				return err
 			}
 		}
-		return s.Activities.Add(ctx, Activity{UserID: by.UserID, EventID: s.NewID(), Type: "dashboard", Action: action, Description: what, At: s.Clock.Now()})
+		return s.Activities.Create(ctx, Activity{UserID: by.UserID, EventID: s.NewID(), Type: "dashboard", Action: action, Description: what, At: s.Clock.Now()})
 	})
 }
 
-// ForgetDismissals removes what a deleted account waved away.
-func (s *Service) ForgetDismissals(ctx context.Context, e event.AccountDeleted) error {
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Dismissals.Delete(ctx, e.UserID) })
-}
-
-// Goals are one text or several.
+// Goals are one or more texts.
 type Goals []string
 
-// UnmarshalJSON takes a string or an array of strings.
+// UnmarshalJSON implements json.Unmarshaler for a string or an array of strings.
 func (g *Goals) UnmarshalJSON(raw []byte) error {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
@@ -159,21 +152,20 @@ func (g *Goals) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// JSONTypes says for the documentation what may be sent.
+// JSONTypes returns the accepted JSON types for the documentation.
 func (Goals) JSONTypes() []string { return []string{"string", "array"} }
 
-// PersonalizeInput is what somebody says of themselves; what is left out is
-// taken from their profile.
+// PersonalizeInput describes the user. Empty fields are taken from the profile.
 type PersonalizeInput struct {
 	Specialty   string
 	CareerGoals Goals
 	Experience  Words
 }
 
-// Personalized is a text for one person, of what they said and what there is.
+// Personalized is a text about the user and the listings.
 type Personalized struct {
 	Headline, Summary string
-	// Suggestions are what to do next, the most useful first.
+	// Suggestions are next steps, the most useful first.
 	Suggestions []string
 	Jobs        []Recommendation
 }
@@ -181,12 +173,12 @@ type Personalized struct {
 const (
 	maxGoal  = 500
 	maxGoals = 10
-	// countedAtMost is up to which number jobs are counted in a headline.
+	// countedAtMost is the maximum number of jobs that a headline counts.
 	countedAtMost = 100
 	personalJobs  = 3
 )
 
-// Personalize writes for the caller.
+// Personalize returns a text for the caller.
 func (s *Service) Personalize(ctx context.Context, by auth.Actor, in PersonalizeInput) (Personalized, error) {
 	if !by.Seeker {
 		return Personalized{}, fault.ErrForbidden
@@ -194,7 +186,7 @@ func (s *Service) Personalize(ctx context.Context, by auth.Actor, in Personalize
 	if err := in.check(); err != nil {
 		return Personalized{}, err
 	}
-	p, err := s.Profiles.Find(ctx, by.UserID)
+	p, err := s.Profiles.Get(ctx, by.UserID)
 	if err != nil {
 		return Personalized{}, err
 	}
@@ -240,7 +232,7 @@ func (in PersonalizeInput) check() error {
 	return nil
 }
 
-// headline says what there is at this moment.
+// headline returns a sentence about the number of listings.
 func headline(field, home string, n int) string {
 	what := "jobs in healthcare"
 	if field != "" {
@@ -263,7 +255,7 @@ func headline(field, home string, n int) string {
 	return fmt.Sprintf("%d %s for you", n, what)
 }
 
-// summary says back what was said, as sentences.
+// summary returns sentences about the user.
 func summary(field, experience string, goals Goals) string {
 	var out []string
 	if experience != "" {
@@ -294,7 +286,7 @@ func summary(field, experience string, goals Goals) string {
 	return strings.Join(out, " ")
 }
 
-// suggestions are what would make the recommendations better.
+// suggestions returns the steps that would improve the recommendations.
 func (s *Service) suggestions(ctx context.Context, p Profile) ([]string, error) {
 	out := []string{}
 	if p.CurrentRole == "" && p.Specialty == "" {
@@ -306,7 +298,7 @@ func (s *Service) suggestions(ctx context.Context, p Profile) ([]string, error) 
 	if len(p.EmploymentTypes) == 0 {
 		out = append(out, "Say which kinds of employment suit you")
 	}
-	searches, err := s.Searches.Of(ctx, p.UserID, 1)
+	searches, err := s.Searches.ListByUser(ctx, p.UserID, 1)
 	if err != nil {
 		return nil, err
 	}

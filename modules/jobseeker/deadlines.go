@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// closesSoon is how long before its end a listing is told of.
+	// closesSoon is the time before the deadline at which users are reminded.
 	closesSoon = 3 * 24 * time.Hour
-	// toldAtOnce is how many are told of in one transaction.
-	toldAtOnce = 500
+	// remindedAtOnce is the maximum number of reminders per transaction.
+	remindedAtOnce = 500
 )
 
-// tellDeadlines tells everybody who keeps a listing that it closes soon, once:
-// a listing that is renewed and closes again is told of no more, nor one that
-// was removed and kept again.
-func (s *Service) tellDeadlines(ctx context.Context) error {
+// remindOfDeadlines notifies users that a listing closes soon that they have saved.
+// A user is reminded of each listing once, even if it is renewed, or removed from the
+// saved jobs and saved again.
+func (s *Service) remindOfDeadlines(ctx context.Context) error {
 	now := s.Clock.Now()
 	from := Closing{At: now}
 	for {
@@ -23,8 +23,8 @@ func (s *Service) tellDeadlines(ctx context.Context) error {
 		if err != nil || len(closing) == 0 {
 			return err
 		}
-		for told := toldAtOnce; told == toldAtOnce; {
-			if told, err = s.tellClosing(ctx, closing); err != nil {
+		for told := remindedAtOnce; told == remindedAtOnce; {
+			if told, err = s.remindSome(ctx, closing); err != nil {
 				return err
 			}
 		}
@@ -35,27 +35,24 @@ func (s *Service) tellDeadlines(ctx context.Context) error {
 	}
 }
 
-// tellClosing tells some of those who keep the listings and have not been told.
-func (s *Service) tellClosing(ctx context.Context, closing []Closing) (told int, err error) {
+// remindSome notifies at most remindedAtOnce users and returns their number.
+func (s *Service) remindSome(ctx context.Context, closing []Closing) (told int, err error) {
 	ids, byID := make([]string, len(closing)), make(map[string]Closing, len(closing))
 	for i, c := range closing {
 		ids[i], byID[c.ID] = c.ID, c
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		bs, err := s.Bookmarks.Untold(ctx, ids, toldAtOnce)
+		bs, err := s.Bookmarks.ClaimReminders(ctx, ids, remindedAtOnce)
 		if told = len(bs); err != nil || told == 0 {
 			return err
 		}
-		notices, done := make([]Notification, len(bs)), make([]string, len(bs))
+		notices := make([]Notification, len(bs))
 		for i, b := range bs {
 			c := byID[b.ListingID]
 			message := oneLine(c.Title) + ", which you saved, closes on " + c.At.UTC().Format("Monday 2 January 2006, 15:04 MST")
-			notices[i], done[i] = s.notice("deadline/"+b.ListingID, b.UserID, AboutDeadline, message), b.ID
+			notices[i] = s.notice("deadline/"+b.ListingID, b.UserID, AboutDeadline, message)
 		}
-		if err := s.Notifications.Add(ctx, notices...); err != nil {
-			return err
-		}
-		return s.Bookmarks.Told(ctx, done)
+		return s.Notifications.Create(ctx, notices...)
 	})
 	return told, err
 }

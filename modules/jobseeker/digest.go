@@ -13,54 +13,50 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// A digest comes into being in one transaction: what waits for a user is put
-// into it, the next one is put off, and a job is added that mails it. So every
-// match stands in exactly one digest, and a mail that was interrupted is the
-// same mail, with the same Message-ID, when it is sent again.
+// A digest is created in one transaction, which assigns the pending matches of a user
+// to it, sets the earliest time of the next one, and adds a task that mails it. So
+// every match is in exactly one digest, and a mail that is sent again after a failure
+// has the same content and Message-ID.
 
 const (
 	digestKind = "jobseeker.digest"
-	// digestEvery is how far apart a user's digests are at least.
+	// digestEvery is the minimum time between two digests of a user.
 	digestEvery = 24 * time.Hour
-	// digestsAtOnce is how many users one transaction serves.
+	// digestsAtOnce is the maximum number of users per transaction.
 	digestsAtOnce = 100
-	// maxDigested bounds what is read for one mail, and maxShown what stands in it.
+	// maxDigested is the maximum number of matches that are read for one mail, and
+	// maxShown that of listings in it.
 	maxDigested = 5_000
 	maxShown    = 50
-	// linkFor is how long the link that ends the mails works.
+	// linkFor is the lifetime of the unsubscribe link.
 	linkFor = 365 * 24 * time.Hour
 )
 
-// digest is the payload of the job that mails one.
+// digest is the payload of the task that mails a digest.
 type digest struct {
 	ID     string    `json:"id"`
 	UserID string    `json:"user_id"`
 	At     time.Time `json:"at"`
 }
 
-// digests makes the digests that are due.
+// digests creates the digests that are due.
 func (s *Service) digests(ctx context.Context) error {
 	for {
 		served := 0
 		err := s.Tx.Do(ctx, func(ctx context.Context) error {
-			now := s.Clock.Now()
-			users, err := s.Alerts.Due(ctx, now, digestsAtOnce)
-			if err != nil {
+			now, ids := s.Clock.Now(), make([]string, digestsAtOnce)
+			for i := range ids {
+				ids[i] = s.NewID()
+			}
+			assigned, users, err := s.Matches.AssignDigests(ctx, ids, now, now.Add(digestEvery))
+			if served = users; err != nil {
 				return err
 			}
-			served = len(users)
-			var jobs []task.Task
-			for _, user := range users {
-				d := digest{ID: s.NewID(), UserID: user, At: now}
-				n, err := s.Alerts.Bundle(ctx, user, d.ID, now.Add(digestEvery))
-				if err != nil {
-					return err
-				}
-				if n > 0 {
-					jobs = append(jobs, task.New(digestKind, task.Mail, digestKind+"/"+d.ID, d))
-				}
+			mails := make([]task.Task, len(assigned))
+			for i, d := range assigned {
+				mails[i] = task.New(digestKind, task.Mail, digestKind+"/"+d.ID, digest{ID: d.ID, UserID: d.UserID, At: now})
 			}
-			return s.Tasks.Add(ctx, jobs...)
+			return s.Tasks.Add(ctx, mails...)
 		})
 		if err != nil || served < digestsAtOnce {
 			return err
@@ -68,15 +64,15 @@ func (s *Service) digests(ctx context.Context) error {
 	}
 }
 
-// sendDigest mails a digest, of what is public by now and still wanted.
+// sendDigest mails the listings of a digest that are public now.
 func (s *Service) sendDigest(ctx context.Context, d digest) error {
-	matches, err := s.Alerts.Digest(ctx, d.UserID, d.ID, maxDigested)
+	matches, err := s.Matches.ListByDigest(ctx, d.UserID, d.ID, maxDigested)
 	if err != nil || len(matches) == 0 {
 		return err
 	}
-	// What is wanted no more when its time comes is dropped, so that it does not
-	// pile up for the day on which it is wanted again.
-	p, err := s.Profiles.Find(ctx, d.UserID)
+	// A digest that is not wanted any more is dropped, so that matches do not
+	// accumulate until alerts are turned on again.
+	p, err := s.Profiles.Get(ctx, d.UserID)
 	if err != nil || !p.JobAlerts || !p.EmailNotifications {
 		return err
 	}
@@ -107,8 +103,8 @@ func (s *Service) sendDigest(ctx context.Context, d digest) error {
 	})
 }
 
-// entries are the listings of a digest that are public, each once, in the order
-// of the matches, with the names of the searches that found them.
+// entries returns the public listings of a digest, each once, in the order of the
+// matches, with the names of the searches that found them.
 func (s *Service) entries(ctx context.Context, matches []Match) ([]mail.Entry, error) {
 	var ids []string
 	searches := map[string][]string{}
@@ -143,17 +139,24 @@ func (s *Service) entries(ctx context.Context, matches []Match) ([]mail.Entry, e
 	return out, nil
 }
 
-// Unsubscribe ends the digests of whom the token is for. A token that is not
-// ours or too old is fault.ErrUnauthorized.
+// Unsubscribe turns off the email alerts of all searches of the token's user. It
+// returns fault.ErrUnauthorized for a token that is invalid or has expired.
 func (s *Service) Unsubscribe(ctx context.Context, token string) error {
 	userID, err := s.Sealer.Unseal(auth.ForUnsubscribe, token)
 	if err != nil {
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Profiles.Lock(ctx, userID); err != nil {
+		if err := s.lock(ctx, userID); err != nil {
 			return err
 		}
-		return s.Searches.EndAlerts(ctx, userID)
+		searches, err := s.Searches.ListByUser(ctx, userID, MaxSearches)
+		if err != nil {
+			return err
+		}
+		for i := range searches {
+			searches[i].EmailAlerts = false
+		}
+		return s.Searches.Replace(ctx, userID, searches)
 	})
 }

@@ -1,22 +1,20 @@
-// Package jobseeker owns what clinicians keep beside their applications, which
-// are hiring's: their profile, the jobs that they saved, documents,
-// notifications, the log of their doings, onboarding and recommendations, and
-// saved searches with their alerts.
+// Package jobseeker owns the data of jobseekers except their applications, which module
+// hiring owns: profiles, saved jobs, documents, notifications, activity logs,
+// onboarding, recommendations, and saved searches with their alerts.
 //
-//	listing becomes public ──▶ collected for a few seconds ──▶ held against all
+//	listing becomes public ──▶ alert queue, for a few seconds ──▶ matched with all
 //	saved searches, in memory ──▶ matches ──▶ notifications at once
 //	                                   └────▶ one digest a day, by mail
 //
-// There is one profile for everybody, and what somebody prefers or wants to hear
-// of stands in it alone, whichever of the interface's places it is changed at.
-// Name and address are the account's, which identity keeps.
+// Every user has one profile, which contains all preferences. Name and address belong to
+// the account, which module identity owns.
 //
-// A document's row is here and its content in the store of files (content.go
-// draws the states of a file).
+// The properties of a document are stored here, its content in the file store
+// (content.go shows the states of a file).
 //
 // Events out: none. Events in: application.submitted,
 // application.status_changed, interview.changed, applicant.contacted and
-// subscription.changed, which become notifications and entries of the log;
-// job.created, which starts the matching; user.deleted, after which nothing is
-// left of the user.
+// subscription.changed, which become notifications and activities;
+// job.created, which starts the matching; user.deleted, which deletes all data of the
+// user.
 package jobseeker

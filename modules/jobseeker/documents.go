@@ -19,7 +19,7 @@ import (
 	"github.com/locumhq/locum/core/text"
 )
 
-// DocumentType is what a document is for.
+// DocumentType is the purpose of a document.
 type DocumentType string
 
 // The types of documents.
@@ -32,28 +32,28 @@ const (
 
 var documentTypes = []DocumentType{CV, CoverLetter, Certification, OtherDocument}
 
-// Document is something that a jobseeker keeps to apply with: a text or a file.
+// Document is a text or a file that a jobseeker applies with.
 type Document struct {
 	ID       string
 	UserID   string
 	Type     DocumentType
 	Title    string
 	FileName string
-	// IsDefault marks the one of its type that is taken if none is named.
+	// IsDefault marks the document of its type that is used unless another is named.
 	IsDefault bool
 	Content
 	UploadedAt time.Time
 	UpdatedAt  time.Time
 }
 
-// Content is what is known of a document's content, which is a file.
+// Content describes the content of a document, which is stored as a file.
 type Content struct {
 	File DocumentFile
-	// Size is how many bytes it has as it was sent.
+	// Size is the number of bytes that were sent.
 	Size int64
-	// Form says how to read it.
+	// Form is the encoding of the file.
 	Form Form
-	// MediaType is what is in it.
+	// MediaType is the media type of the decoded content.
 	MediaType string
 }
 
@@ -72,8 +72,8 @@ const (
 	maxFileName      = 255
 )
 
-// Usage is how much a user keeps.
-type Usage struct {
+// documentUsage is the storage used by the documents of a user.
+type documentUsage struct {
 	Documents int
 	Bytes     int64
 	CVs       int
@@ -88,7 +88,7 @@ type UploadInput struct {
 	IsDefault bool
 }
 
-// MyDocuments lists the caller's documents, the newest first.
+// MyDocuments lists the caller's documents, newest first.
 func (s *Service) MyDocuments(ctx context.Context, by auth.Actor, r page.Request) (page.Result[Document], error) {
 	if !by.Seeker {
 		return page.Result[Document]{}, fault.ErrForbidden
@@ -96,10 +96,10 @@ func (s *Service) MyDocuments(ctx context.Context, by auth.Actor, r page.Request
 	if err := r.CheckID(); err != nil {
 		return page.Result[Document]{}, err
 	}
-	return s.Documents.Page(ctx, by.UserID, r)
+	return s.Documents.List(ctx, by.UserID, DocumentFilter{}, r)
 }
 
-// Upload keeps a new document.
+// Upload stores a new document.
 func (s *Service) Upload(ctx context.Context, by auth.Actor, in UploadInput) (Document, error) {
 	if !by.Seeker {
 		return Document{}, fault.ErrForbidden
@@ -121,41 +121,37 @@ func (s *Service) Upload(ctx context.Context, by auth.Actor, in UploadInput) (Do
 		return Document{}, fault.ErrInvalid.WithFields(bad...)
 	}
 	d = d.entitled()
-	var err error
-	if d.Content, err = s.storeContent(ctx, by.UserID, content, in.Content, Document{}); err != nil {
+	stored, err := s.storeContent(ctx, by.UserID, content, in.Content, Document{})
+	if err != nil {
 		return Document{}, err
 	}
+	d.Content = stored.Content
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.makeRoom(ctx, by.UserID, 1, d.Size); err != nil {
+		if err := s.checkLimits(ctx, by.UserID, 1, d.Size); err != nil {
 			return err
 		}
 		d.ID, d.UploadedAt = s.NewID(), s.Clock.Now()
 		d.UpdatedAt = d.UploadedAt
-		if d.IsDefault {
-			if err := s.Documents.ClearDefault(ctx, by.UserID, d.Type); err != nil {
-				return err
-			}
-		}
-		if err := s.DocumentFiles.Use(ctx, by.UserID, d.File.ID, d.UploadedAt); err != nil {
+		if err := stored.check(d.UpdatedAt); err != nil {
 			return err
 		}
-		if err := s.Documents.Add(ctx, d); err != nil {
+		if err := s.Documents.Upsert(ctx, d); err != nil {
 			return err
 		}
-		return s.Activities.Add(ctx, s.filed(by, d.UploadedAt, "uploaded", "Uploaded "+oneLine(d.Title)))
+		return s.Activities.Create(ctx, s.documentActivity(by, d.UploadedAt, "uploaded", "Uploaded "+oneLine(d.Title)))
 	})
 	if err != nil {
-		s.discard(ctx, by.UserID, d.File.ID)
+		s.discard(ctx, by.UserID, d.File)
 		return Document{}, err
 	}
 	return d, nil
 }
 
-func (s *Service) filed(by auth.Actor, at time.Time, action, description string) Activity {
+func (s *Service) documentActivity(by auth.Actor, at time.Time, action, description string) Activity {
 	return Activity{UserID: by.UserID, EventID: s.NewID(), Type: "document", Action: action, Description: description, At: at}
 }
 
-// problems is what is wrong with what a document is called.
+// problems returns the errors in the names of a document.
 func (d Document) problems() (bad []fault.Field) {
 	line := func(name, text string, most int) {
 		switch {
@@ -170,7 +166,8 @@ func (d Document) problems() (bad []fault.Field) {
 	return bad
 }
 
-// entitled gives a document without a title that of its file, or of its type.
+// entitled returns the document with a title: that of its file or of its type if it
+// has none.
 func (d Document) entitled() Document {
 	if d.Title != "" {
 		return d
@@ -185,12 +182,26 @@ func (d Document) entitled() Document {
 	return d
 }
 
-// makeRoom locks the user's documents and refuses more than they may keep.
-func (s *Service) makeRoom(ctx context.Context, userID string, documents int, bytes int64) error {
-	if err := s.Profiles.Lock(ctx, userID); err != nil {
+// usage returns the storage used by the documents of the user.
+func (s *Service) usage(ctx context.Context, userID string) (u documentUsage, err error) {
+	all, err := s.Documents.List(ctx, userID, DocumentFilter{}, page.Request{Number: 1, Size: MaxDocuments})
+	u.Documents = all.Total
+	for _, d := range all.Items {
+		u.Bytes += d.Size
+		if d.Type == CV {
+			u.CVs++
+		}
+	}
+	return u, err
+}
+
+// checkLimits locks the user's documents and returns an error if the additional ones
+// would exceed a limit.
+func (s *Service) checkLimits(ctx context.Context, userID string, documents int, bytes int64) error {
+	if err := s.lock(ctx, userID); err != nil {
 		return err
 	}
-	u, err := s.Documents.Usage(ctx, userID)
+	u, err := s.usage(ctx, userID)
 	switch {
 	case err != nil:
 		return err
@@ -202,7 +213,7 @@ func (s *Service) makeRoom(ctx context.Context, userID string, documents int, by
 	return nil
 }
 
-// ChangeDocumentInput changes a document; what is left out stays.
+// ChangeDocumentInput changes a document. Fields that are nil keep their value.
 type ChangeDocumentInput struct {
 	Title     *string `json:"title" validate:"omitempty,max=200"`
 	Content   *string `json:"content"`
@@ -216,11 +227,11 @@ func (s *Service) ChangeDocument(ctx context.Context, by auth.Actor, documentID 
 	if err != nil {
 		return Document{}, err
 	}
-	before, err := s.Documents.Find(ctx, by.UserID, documentID)
+	before, err := s.findDocument(ctx, by.UserID, documentID)
 	if err != nil {
 		return Document{}, err
 	}
-	var next Content
+	var next storedContent
 	bad := in.applied(before).problems()
 	var content Content
 	if in.Content != nil {
@@ -240,43 +251,38 @@ func (s *Service) ChangeDocument(ctx context.Context, by auth.Actor, documentID 
 	}
 	var d Document
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Profiles.Lock(ctx, by.UserID); err != nil {
+		if err := s.lock(ctx, by.UserID); err != nil {
 			return err
 		}
 		now := s.Clock.Now()
-		old, err := s.Documents.Find(ctx, by.UserID, documentID)
+		old, err := s.findDocument(ctx, by.UserID, documentID)
 		if err != nil {
 			return err
 		}
 		d = in.applied(old)
 		d.UpdatedAt = now
 		if next.File.ID != "" {
-			if err := s.makeRoom(ctx, by.UserID, 0, next.Size-old.Size); err != nil {
+			if err := s.checkLimits(ctx, by.UserID, 0, next.Size-old.Size); err != nil {
 				return err
 			}
-			d.Content = next
-			if err := s.DocumentFiles.Use(ctx, by.UserID, next.File.ID, now); err != nil {
+			if err := next.check(now); err != nil {
 				return err
 			}
-			if err := s.release(ctx, by.UserID, old.File.ID, now); err != nil {
-				return err
-			}
-		}
-		if d.IsDefault && !old.IsDefault {
-			if err := s.Documents.ClearDefault(ctx, by.UserID, d.Type); err != nil {
+			d.Content = next.Content
+			if err := s.removeLater(ctx, old.File); err != nil {
 				return err
 			}
 		}
-		return s.Documents.Save(ctx, d)
+		return s.Documents.Upsert(ctx, d)
 	})
 	if err != nil {
-		s.discard(ctx, by.UserID, next.File.ID)
+		s.discard(ctx, by.UserID, next.File)
 		return Document{}, err
 	}
 	return d, nil
 }
 
-// applied is the document with what the input says, its content apart.
+// applied returns the changed document, without the change of its content.
 func (in ChangeDocumentInput) applied(d Document) Document {
 	if in.FileName != nil {
 		d.FileName = strings.TrimSpace(*in.FileName)
@@ -293,33 +299,32 @@ func (in ChangeDocumentInput) applied(d Document) Document {
 	return d
 }
 
-// DeleteDocument takes one of the caller's documents away and returns what it
-// was.
+// DeleteDocument deletes one of the caller's documents and returns it.
 func (s *Service) DeleteDocument(ctx context.Context, by auth.Actor, documentID string) (d Document, err error) {
 	documentID, err = s.document(by, documentID)
 	if err != nil {
 		return Document{}, err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Profiles.Lock(ctx, by.UserID); err != nil {
+		if err := s.lock(ctx, by.UserID); err != nil {
 			return err
 		}
-		if d, err = s.Documents.Find(ctx, by.UserID, documentID); err != nil {
+		if d, err = s.findDocument(ctx, by.UserID, documentID); err != nil {
 			return err
 		}
 		now := s.Clock.Now()
-		if err := s.Documents.Delete(ctx, by.UserID, documentID); err != nil {
+		if err := s.Documents.Delete(ctx, by.UserID, documentID, now); err != nil {
 			return err
 		}
-		if err := s.release(ctx, by.UserID, d.File.ID, now); err != nil {
+		if err := s.removeLater(ctx, d.File); err != nil {
 			return err
 		}
-		return s.Activities.Add(ctx, s.filed(by, now, "deleted", "Deleted "+oneLine(d.Title)))
+		return s.Activities.Create(ctx, s.documentActivity(by, now, "deleted", "Deleted "+oneLine(d.Title)))
 	})
 	return d, err
 }
 
-// MyDocument is one of the caller's documents with its content as it was sent.
+// MyDocument returns one of the caller's documents and its content as it was sent.
 func (s *Service) MyDocument(ctx context.Context, by auth.Actor, documentID string) (Document, string, error) {
 	documentID, err := s.document(by, documentID)
 	if err != nil {
@@ -334,14 +339,14 @@ func (s *Service) MyDocument(ctx context.Context, by auth.Actor, documentID stri
 	return d, string(content), err
 }
 
-// Download is a document as the file that it is.
+// Download is the file of a document.
 type Download struct {
 	Name      string
 	MediaType string
 	Body      []byte
 }
 
-// DownloadDocument gives one of the caller's documents as a file.
+// DownloadDocument returns the file of one of the caller's documents.
 func (s *Service) DownloadDocument(ctx context.Context, by auth.Actor, documentID string) (Download, error) {
 	d, content, err := s.MyDocument(ctx, by, documentID)
 	if err != nil {
@@ -375,6 +380,18 @@ func (d Document) downloadName() string {
 		name = strings.TrimSuffix(name, path.Ext(name))
 	}
 	return name + extensions[d.MediaType]
+}
+
+// findDocument returns a document of the user.
+func (s *Service) findDocument(ctx context.Context, userID, documentID string) (Document, error) {
+	found, err := s.Documents.List(ctx, userID, DocumentFilter{ID: documentID}, page.Request{Number: 1, Size: 1})
+	if err != nil {
+		return Document{}, err
+	}
+	if len(found.Items) == 0 {
+		return Document{}, ErrDocumentNotFound
+	}
+	return found.Items[0], nil
 }
 
 func (s *Service) document(by auth.Actor, documentID string) (string, error) {

@@ -257,7 +257,7 @@ func TestDocumentsTakeSoMuchRoomAndNoMore(t *testing.T) {
 		doc, err := d.Upload(ctx, who, upload("four"))
 		require.NoError(t, err)
 		big := jobseeker.Document{ID: stores.NewID(), UserID: who.UserID, Type: jobseeker.CV, Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: stores.NewID()}, Form: jobseeker.AsText, Size: jobseeker.MaxDocumentBytes - 5}}
-		require.NoError(t, d.store.Jobseeker.Documents.Add(ctx, big))
+		d.storeDocument(big)
 		_, err = d.Upload(ctx, who, upload("12"))
 		require.ErrorIs(t, err, jobseeker.ErrDocumentsTooLarge)
 		_, err = d.ChangeDocument(ctx, who, doc.ID, jobseeker.ChangeDocumentInput{Content: new("five5")})
@@ -267,15 +267,22 @@ func TestDocumentsTakeSoMuchRoomAndNoMore(t *testing.T) {
 		_, content, err := d.MyDocument(ctx, who, doc.ID)
 		require.NoError(t, err)
 		require.Equal(t, "five5", content)
-		require.Equal(t, jobseeker.Usage{Documents: 2, Bytes: jobseeker.MaxDocumentBytes, CVs: 2}, usage(ctx, t, d, who))
+		mine, err := d.MyDocuments(ctx, who, firstPage)
+		require.NoError(t, err)
+		require.Equal(t, 2, mine.Total)
+		require.EqualValues(t, jobseeker.MaxDocumentBytes, mine.Items[0].Size+mine.Items[1].Size)
 	})
 }
 
-func usage(ctx context.Context, t *testing.T, d *desk, who auth.Actor) jobseeker.Usage {
-	t.Helper()
-	u, err := d.store.Jobseeker.Documents.Usage(ctx, who.UserID)
-	require.NoError(t, err)
-	return u
+// storeDocument reserves the file of the document and stores it.
+func (d *desk) storeDocument(doc jobseeker.Document) {
+	d.t.Helper()
+	require.NoError(d.t, d.store.Jobseeker.Tx.Do(d.t.Context(), func(ctx context.Context) error {
+		if err := d.store.Jobseeker.DocumentFiles.Reserve(ctx, doc.UserID, doc.File, doc.UpdatedAt.Add(time.Hour)); err != nil {
+			return err
+		}
+		return d.store.Jobseeker.Documents.Upsert(ctx, doc)
+	}))
 }
 
 func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
@@ -285,7 +292,9 @@ func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 		_, err := d.Upload(ctx, who, upload("x"))
 		require.ErrorIs(t, err, fault.ErrUnavailable, "later perhaps")
 		require.Positive(t, fault.Of(err).RetryAfter)
-		require.Zero(t, usage(ctx, t, d, who))
+		mine, err := d.MyDocuments(ctx, who, firstPage)
+		require.NoError(t, err)
+		require.Zero(t, mine.Total)
 		d.files.putErr = nil
 
 		// A process that dies between the file and its row leaves a reservation.
@@ -326,12 +335,10 @@ func TestContent_FileWithoutExtension_Found(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		file := jobseeker.DocumentFile{ID: stores.NewID()} // as before names had an extension
-		require.NoError(t, d.store.Jobseeker.DocumentFiles.Reserve(ctx, who.UserID, file, d.clock.Now().Add(time.Hour)))
 		require.NoError(t, d.files.Put(ctx, "documents/"+file.ID, func(w io.Writer) error { _, err := io.WriteString(w, "I am a nurse."); return err }))
 		doc := jobseeker.Document{ID: stores.NewID(), UserID: who.UserID, Type: jobseeker.CV, Title: "CV",
 			Content: jobseeker.Content{File: file, Size: 13, Form: jobseeker.AsText, MediaType: jobseeker.PlainText}}
-		require.NoError(t, d.store.Jobseeker.DocumentFiles.Use(ctx, who.UserID, file.ID, d.clock.Now()))
-		require.NoError(t, d.store.Jobseeker.Documents.Add(ctx, doc))
+		d.storeDocument(doc)
 		got, err := d.DownloadDocument(ctx, who, doc.ID)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.Download{Name: "CV.txt", MediaType: jobseeker.PlainText, Body: []byte("I am a nurse.")}, got)

@@ -221,9 +221,10 @@ func open(t testing.TB, on opener) *desk {
 	store, err := filestore.Open(t.TempDir())
 	require.NoError(t, err)
 	d.files = &shelf{Store: store, keys: map[string]bool{}}
-	d.Service = jobseeker.New(jobseeker.Needs{Tx: d.store.Jobseeker.Tx, Clock: d.clock, NewID: stores.NewID, Tasks: d.store.Jobseeker.Tasks,
+	d.Service = jobseeker.New(jobseeker.Deps{Tx: d.store.Jobseeker.Tx, Retention: d.store.Jobseeker.Retention, Clock: d.clock, NewID: stores.NewID, Tasks: d.store.Jobseeker.Tasks,
 		Documents: d.store.Jobseeker.Documents, DocumentFiles: d.store.Jobseeker.DocumentFiles, FileTypes: filetypes.Documents{}, Files: d.files,
-		Profiles: d.store.Jobseeker.Profiles, Accounts: d, Bookmarks: d.store.Jobseeker.Bookmarks, Onboardings: d.store.Jobseeker.Onboardings, Applied: d, Dismissals: d.store.Jobseeker.Dismissals, Plans: d, Notifications: d.store.Jobseeker.Notifications, Activities: d.store.Jobseeker.Activities, Searches: d.store.Jobseeker.Searches, Alerts: d.store.Jobseeker.Alerts, Traces: d.store.Jobseeker.Traces,
+		Profiles: d.store.Jobseeker.Profiles, Accounts: d, Bookmarks: d.store.Jobseeker.Bookmarks, Onboardings: d.store.Jobseeker.Onboardings, Applied: d, Dismissals: d.store.Jobseeker.Dismissals, Plans: d, Notifications: d.store.Jobseeker.Notifications, Activities: d.store.Jobseeker.Activities, Searches: d.store.Jobseeker.Searches, AlertQueue: d.store.Jobseeker.AlertQueue,
+		Matches: d.store.Jobseeker.Matches, PersonalData: d.store.Jobseeker.PersonalData,
 		Listings: d, People: d, Mailer: d, Sealer: d, PublicURL: "https://jobs.example.org"})
 	d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 		event.OnID("test.submitted", d.OnApplicationSubmitted),

@@ -10,7 +10,7 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// NotificationType is what a notification is about.
+// NotificationType is the subject of a notification.
 type NotificationType string
 
 // The types.
@@ -23,11 +23,11 @@ const (
 	AboutBilling     NotificationType = "billing"
 )
 
-// Notification is something that a user is told.
+// Notification is a message to a user.
 type Notification struct {
 	ID     string
 	UserID string
-	// Cause is what it tells of: nobody is told of the same cause twice.
+	// Cause identifies the reason. A user is notified of each cause once.
 	Cause     string
 	Type      NotificationType
 	Message   string
@@ -43,10 +43,10 @@ func (s *Service) MyNotifications(ctx context.Context, by auth.Actor, r page.Req
 	if err := r.CheckID(); err != nil {
 		return page.Result[Notification]{}, err
 	}
-	return s.Notifications.Page(ctx, by.UserID, r)
+	return s.Notifications.List(ctx, by.UserID, r)
 }
 
-// MarkInput says whether a notification is read; what is left out stays.
+// MarkInput marks a notification as read or unread. Without Read it changes nothing.
 type MarkInput struct {
 	Read *bool `json:"read"`
 }
@@ -54,25 +54,23 @@ type MarkInput struct {
 // MarkNotification marks one of the caller's notifications as read or unread.
 func (s *Service) MarkNotification(ctx context.Context, by auth.Actor, notificationID string, in MarkInput) error {
 	notificationID, err := s.notification(by, notificationID)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case in.Read == nil:
-		return s.Notifications.Has(ctx, by.UserID, notificationID)
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Notifications.SetRead(ctx, by.UserID, notificationID, *in.Read)
+		return s.Notifications.Update(ctx, by.UserID, notificationID, NotificationUpdate{Read: in.Read})
 	})
 }
 
-// DeleteNotification takes one of the caller's notifications away.
+// DeleteNotification deletes one of the caller's notifications.
 func (s *Service) DeleteNotification(ctx context.Context, by auth.Actor, notificationID string) error {
 	notificationID, err := s.notification(by, notificationID)
 	if err != nil {
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Notifications.Delete(ctx, by.UserID, notificationID, s.Clock.Now())
+		now := s.Clock.Now()
+		return s.Notifications.Update(ctx, by.UserID, notificationID, NotificationUpdate{DeletedAt: &now})
 	})
 }
 

@@ -19,30 +19,34 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Onboarding is how far somebody has come in getting to know the service. It
-// begins before there is an account, known by a secret in the browser alone, and
-// becomes the account's when one is made or used from that browser.
+// Onboarding is the progress of a visitor through the first steps in the service. That
+// of a guest is identified by a secret in the browser. It is merged into that of a user
+// when an account is created, or signed in to, in that browser.
 type Onboarding struct {
 	Visitor Visitor
-	// Email and Source are what a guest left, to be filled in for them later. An
-	// account has an address of its own.
+	// Email is the address that a guest has entered, and Source where.
 	Email, Source string
 	// Preferences is a JSON object as it was sent, empty for none.
 	Preferences string
-	// Steps are those that something happened to, in the order of the first time.
+	// Steps are the steps with progress, in the order of their first events.
 	Steps     []Progress
 	TouchedAt time.Time
 	Version   int64
 }
 
-// Visitor is whose onboarding it is; one of the fields is set.
+// IsEmpty reports whether the onboarding has no content.
+func (o *Onboarding) IsEmpty() bool {
+	return o.Email == "" && o.Source == "" && o.Preferences == "" && len(o.Steps) == 0
+}
+
+// Visitor is the owner of an onboarding. One of the fields is set.
 type Visitor struct {
 	UserID string
-	// GuestKey is what is kept of a guest's secret.
+	// GuestKey is the hash of a guest's secret.
 	GuestKey string
 }
 
-// Progress is what happened to a step, zero for what did not.
+// Progress contains the times of the events of a step, zero for none.
 type Progress struct {
 	Step        string    `json:"step"`
 	ViewedAt    time.Time `json:"viewedAt,omitzero"`
@@ -50,10 +54,10 @@ type Progress struct {
 	SkippedAt   time.Time `json:"skippedAt,omitzero"`
 }
 
-// StepStatus is where a step stands.
+// StepStatus is the status of a step.
 type StepStatus string
 
-// The statuses of a step. What is completed or skipped is done with.
+// The statuses of steps.
 const (
 	StepPending   StepStatus = "pending"
 	StepViewed    StepStatus = "viewed"
@@ -61,7 +65,7 @@ const (
 	StepSkipped   StepStatus = "skipped"
 )
 
-// Status is where the step stands by what happened to it.
+// Status returns the status that results from the events.
 func (p Progress) Status() StepStatus {
 	switch {
 	case !p.CompletedAt.IsZero():
@@ -74,16 +78,15 @@ func (p Progress) Status() StepStatus {
 	return StepPending
 }
 
-// Step is one thing to get to know.
+// Step is a step of the guide, or one that a client has added.
 type Step struct {
 	Progress
 	Title string
-	// Shown says that the account itself shows the step to be done, whether
-	// somebody told of it or not.
+	// Shown is true if the data of the account show that the step is completed.
 	Shown bool
 }
 
-// Status is where the step stands.
+// Status returns the status of the step.
 func (s Step) Status() StepStatus {
 	if s.Shown {
 		return StepCompleted
@@ -91,8 +94,7 @@ func (s Step) Status() StepStatus {
 	return s.Progress.Status()
 }
 
-// guide are the steps that everybody is shown. A client may track others beside
-// them.
+// guide are the steps of every visitor. Clients may track other steps too.
 var guide = []Step{
 	{Progress: Progress{Step: "account"}, Title: "Create an account"},
 	{Progress: Progress{Step: "profile"}, Title: "Say what you do"},
@@ -103,12 +105,13 @@ var guide = []Step{
 }
 
 const (
-	// guestFor is how long a guest is remembered after the last visit.
+	// guestFor is the lifetime of a guest's onboarding after the last visit.
 	guestFor = 90 * 24 * time.Hour
-	// maxSteps bounds what one visitor may track, and maxStepName its name.
+	// maxSteps is the maximum number of steps of a visitor, and maxStepName that of
+	// characters of a name.
 	maxSteps    = 50
 	maxStepName = 64
-	// maxPreferences bounds what a client may keep, in bytes.
+	// maxPreferences is the maximum number of bytes of Preferences.
 	maxPreferences = 16 << 10
 )
 
@@ -118,10 +121,10 @@ var (
 	errTooManySteps  = fault.InvalidField("step", fmt.Sprintf("is one too many: at most %d are kept", maxSteps))
 )
 
-// Guided is the onboarding as its visitor sees it.
+// Guided is the onboarding that a visitor sees.
 type Guided struct {
 	Steps []Step
-	// Complete says that every step of the guide is completed or skipped.
+	// Complete is true if every step of the guide is completed or skipped.
 	Complete           bool
 	Email, Preferences string
 }
@@ -131,8 +134,8 @@ func guestKey(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// MyOnboarding shows how far the caller has come. The secret is the one of the
-// caller's browser, or empty; the reported one is what it should hold from now on.
+// MyOnboarding returns the onboarding of the caller. secret is that of the caller's
+// browser, or empty; keep is the one that it has to store from now on.
 func (s *Service) MyOnboarding(ctx context.Context, by auth.Actor, secret string) (g Guided, keep string, err error) {
 	if !by.Guest() && !by.Seeker {
 		return Guided{}, secret, fault.ErrForbidden
@@ -140,7 +143,7 @@ func (s *Service) MyOnboarding(ctx context.Context, by auth.Actor, secret string
 	if secret, err = s.takeOver(ctx, by, secret); err != nil {
 		return Guided{}, secret, err
 	}
-	o, err := s.Onboardings.Find(ctx, visitor(by, secret))
+	o, err := s.Onboardings.Get(ctx, visitor(by, secret))
 	if err != nil {
 		return Guided{}, secret, err
 	}
@@ -153,18 +156,17 @@ func (s *Service) MyOnboarding(ctx context.Context, by auth.Actor, secret string
 	return o.guided(shown), secret, nil
 }
 
-// shown adds the steps that the account itself shows to be done, whether a
-// client told of them or not.
+// shown adds the steps that are completed according to the data of the account.
 func (s *Service) shown(ctx context.Context, userID string, steps map[string]bool) error {
-	p, err := s.Profiles.Find(ctx, userID)
+	p, err := s.Profiles.Get(ctx, userID)
 	if err != nil {
 		return err
 	}
-	documents, err := s.Documents.Usage(ctx, userID)
+	documents, err := s.usage(ctx, userID)
 	if err != nil {
 		return err
 	}
-	searches, err := s.Searches.Of(ctx, userID, 1)
+	searches, err := s.Searches.ListByUser(ctx, userID, 1)
 	if err != nil {
 		return err
 	}
@@ -181,7 +183,7 @@ func (s *Service) shown(ctx context.Context, userID string, steps map[string]boo
 	return nil
 }
 
-// guided puts what happened beside what the account itself shows to be done.
+// guided returns the onboarding with the steps that the account shows to be completed.
 func (o *Onboarding) guided(shown map[string]bool) Guided {
 	g := Guided{Steps: slices.Clone(guide), Complete: true, Email: o.Email, Preferences: o.Preferences}
 	for _, happened := range o.Steps {
@@ -202,7 +204,7 @@ func (o *Onboarding) guided(shown map[string]bool) Guided {
 	return g
 }
 
-// OnboardingInput is something that happened on the way.
+// OnboardingInput is an event of an onboarding.
 type OnboardingInput struct {
 	Action string
 	// Of capture_email.
@@ -213,14 +215,14 @@ type OnboardingInput struct {
 	Preferences string
 }
 
-// The sources of an address, and what can happen to a step.
+// The sources of an address, and the events of steps.
 var (
 	captureSources = []string{"apply", "save", "search"}
 	stepActions    = []string{"viewed", "completed", "skipped"}
 )
 
-// Onboard notes what happened. A guest without a secret that is known gets one,
-// which the browser is to keep.
+// Onboard stores an event. A guest without a known secret gets a new one, which the
+// browser has to store.
 func (s *Service) Onboard(ctx context.Context, by auth.Actor, secret string, in OnboardingInput) (keep string, err error) {
 	if !by.Guest() && !by.Seeker {
 		return secret, fault.ErrForbidden
@@ -233,7 +235,7 @@ func (s *Service) Onboard(ctx context.Context, by auth.Actor, secret string, in 
 		return secret, err
 	}
 	if by.Guest() {
-		// What somebody else put into a browser is nobody's secret.
+		// An unknown secret may have been planted by somebody else.
 		known, err := s.known(ctx, secret)
 		if err != nil {
 			return secret, err
@@ -243,7 +245,7 @@ func (s *Service) Onboard(ctx context.Context, by auth.Actor, secret string, in 
 		}
 	}
 	return secret, s.Tx.Do(ctx, func(ctx context.Context) error {
-		o, err := s.Onboardings.Lock(ctx, visitor(by, secret))
+		o, err := s.Onboardings.Get(ctx, visitor(by, secret))
 		if err != nil {
 			return err
 		}
@@ -252,7 +254,7 @@ func (s *Service) Onboard(ctx context.Context, by auth.Actor, secret string, in 
 			return err
 		}
 		o.TouchedAt = now
-		if err := s.Onboardings.Save(ctx, o); err != nil || by.Guest() || in.Action != "update_preferences" {
+		if err := s.Onboardings.Upsert(ctx, o); err != nil || by.Guest() || in.Action != "update_preferences" {
 			return err
 		}
 		return s.intoProfile(ctx, by.UserID, in.Preferences)
@@ -263,7 +265,7 @@ func (s *Service) known(ctx context.Context, secret string) (bool, error) {
 	if secret == "" {
 		return false, nil
 	}
-	o, err := s.Onboardings.Find(ctx, Visitor{GuestKey: guestKey(secret)})
+	o, err := s.Onboardings.Get(ctx, Visitor{GuestKey: guestKey(secret)})
 	return o.Version > 0, err
 }
 
@@ -274,7 +276,7 @@ func visitor(by auth.Actor, secret string) Visitor {
 	return Visitor{UserID: by.UserID}
 }
 
-// change is what the input does to an onboarding, or what is wrong with it.
+// change validates the input and returns a function that applies it.
 func (in OnboardingInput) change(guest bool) (func(o *Onboarding, now time.Time) error, error) {
 	switch in.Action {
 	case "capture_email":
@@ -339,8 +341,8 @@ func checkPreferences(text string) error {
 	return nil
 }
 
-// track notes what happened to a step, for the first time. To complete a step
-// takes back that it was skipped, and the other way round.
+// track stores the first time of an event of a step. Completing a step reverts skipping
+// it, and the other way round.
 func (o *Onboarding) track(step, action string, now time.Time) error {
 	i := slices.IndexFunc(o.Steps, func(p Progress) bool { return p.Step == step })
 	if i < 0 {

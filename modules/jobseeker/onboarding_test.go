@@ -178,7 +178,7 @@ func TestADeletedAccountsOnboardingIsForgotten(t *testing.T) {
 		d.onboards(me, "", tracked("documents", "viewed"))
 		d.onboards(other, "", tracked("documents", "viewed"))
 		for range 2 {
-			require.NoError(t, d.ForgetOnboarding(t.Context(), event.AccountDeleted{UserID: me.UserID}))
+			require.NoError(t, d.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		}
 		_, is := d.guided(me, "")
 		require.Equal(t, jobseeker.StepPending, is["documents"])

@@ -15,13 +15,12 @@ import (
 	"github.com/locumhq/locum/core/text"
 )
 
-// Profile is what a jobseeker says of themselves and prefers. There is one for
-// every user, also for who never said anything. Name and address are the
-// account's.
+// Profile contains the profile and preferences of a jobseeker. Every user has one. Name
+// and address belong to the account.
 type Profile struct {
 	UserID string
-	// FirstName and LastName are how the account's name is taken apart, and mean
-	// nothing once that is another.
+	// FirstName and LastName are the parts of the account's name. They are ignored if
+	// that has changed.
 	FirstName, LastName string
 	Bio                 string
 	Phone               string
@@ -31,28 +30,31 @@ type Profile struct {
 	Experience          string
 
 	PreferredLocation string
-	// LocationRadius is in miles, 0 if nothing was said.
+	// LocationRadius is in miles, 0 for none.
 	LocationRadius  int
 	EmploymentTypes []string
-	// SalaryMin and SalaryMax are pay a year, nil if nothing was said.
+	// SalaryMin and SalaryMax are pay per year, nil for none.
 	SalaryMin, SalaryMax *float64
 
-	// JobAlerts is whether new matches of saved searches are told of at all,
-	// EmailNotifications whether news comes by mail: of applications, interviews
-	// and matches. Mails about the account itself, and what an employer writes in
-	// person, come in any case.
+	// JobAlerts turns on notifications about new matches of saved searches, and
+	// EmailNotifications mails about applications, interviews and matches. Mails about
+	// the account and messages from employers are always sent.
 	JobAlerts, EmailNotifications bool
-	// ShowProfile lets those whom the person has applied to see what they say of
-	// themselves: bio, location, specialty, role and experience.
+	// ShowProfile shows bio, location, specialty, role and experience to the
+	// organizations that the user has applied to.
 	ShowProfile bool
+
+	// Number is a short name of the account for use between people. It grants no
+	// access. It is 0 until the profile is updated for the first time.
+	Number int64
 }
 
-// NewProfile is the profile of who has said nothing yet.
+// NewProfile returns the profile of a user who has not stored one.
 func NewProfile(userID string) Profile {
 	return Profile{UserID: userID, JobAlerts: true, EmailNotifications: true}
 }
 
-// Home is where the person wants to work, as far as it is known.
+// Home returns the place where the user wants to work, or "".
 func (p Profile) Home() string {
 	if p.PreferredLocation != "" {
 		return p.PreferredLocation
@@ -60,19 +62,18 @@ func (p Profile) Home() string {
 	return p.Location
 }
 
-// Account is a profile together with what the account says.
+// Account is a profile with the properties of the account.
 type Account struct {
 	Profile
 	Name, Email string
-	// PendingEmail is the address that takes the place of Email once its owner
-	// has confirmed it, empty if none waits for that.
+	// PendingEmail is the address that replaces Email when it is confirmed, or empty.
 	PendingEmail string
 }
 
-// First and Last are the parts of the name.
+// First returns the first part of the name.
 func (a Account) First() string { first, _ := a.nameParts(); return first }
 
-// Last is the other part of First.
+// Last returns the rest of the name.
 func (a Account) Last() string { _, last := a.nameParts(); return last }
 
 func (a Account) nameParts() (first, last string) {
@@ -85,7 +86,7 @@ func (a Account) nameParts() (first, last string) {
 
 func whole(first, last string) string { return strings.TrimSpace(first + " " + last) }
 
-// The bounds of what people say of themselves, in characters.
+// The limits of profiles, in characters unless noted.
 const (
 	maxFirst     = 100
 	maxBio       = 5_000
@@ -97,10 +98,10 @@ const (
 	maxEmailSize = 254
 )
 
-// Words is a text that may also be sent as a number.
+// Words is a string that clients may also send as a number.
 type Words string
 
-// UnmarshalJSON takes a string or a number.
+// UnmarshalJSON implements json.Unmarshaler for a string or a number.
 func (w *Words) UnmarshalJSON(raw []byte) error {
 	if len(raw) > 0 && raw[0] == '"' {
 		return json.Unmarshal(raw, (*string)(w))
@@ -113,11 +114,11 @@ func (w *Words) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// JSONTypes says for the documentation what may be sent.
+// JSONTypes returns the accepted JSON types for the documentation.
 func (Words) JSONTypes() []string { return []string{"string", "number"} }
 
-// ProfileInput changes a profile: what is left out stays. An empty text, and a
-// zero for a number, takes back what was said.
+// ProfileInput changes a profile. Fields that are nil keep their value; an empty string
+// or 0 clears it.
 type ProfileInput struct {
 	FirstName         *string           `json:"firstName" validate:"omitempty,max=100"`
 	LastName          *string           `json:"lastName" validate:"omitempty,max=100"`
@@ -137,18 +138,19 @@ type ProfileInput struct {
 	Preferences       *PreferencesInput `json:"preferences"`
 }
 
-// PreferencesInput says what somebody wants to hear of.
+// PreferencesInput changes notification preferences. Fields that are nil keep their
+// value.
 type PreferencesInput struct {
 	JobAlerts          *bool `json:"jobAlerts"`
 	EmailNotifications *bool `json:"emailNotifications"`
 }
 
-// MyProfile is the caller's profile.
+// MyProfile returns the caller's profile.
 func (s *Service) MyProfile(ctx context.Context, by auth.Actor) (Account, error) {
 	if !by.Seeker {
 		return Account{}, fault.ErrForbidden
 	}
-	p, err := s.Profiles.Find(ctx, by.UserID)
+	p, err := s.Profiles.Get(ctx, by.UserID)
 	if err != nil {
 		return Account{}, err
 	}
@@ -162,20 +164,20 @@ func (s *Service) account(ctx context.Context, p Profile) (Account, error) {
 	}
 	person, there := people[p.UserID]
 	if !there {
-		return Account{}, fault.ErrUnauthorized // deleted since the request began
+		return Account{}, fault.ErrUnauthorized // deleted since the request was authenticated
 	}
 	pending, err := s.Accounts.PendingEmail(ctx, p.UserID)
 	return Account{Profile: p, Name: person.Name, Email: person.Email, PendingEmail: pending}, err
 }
 
-// UpdateProfile changes the caller's profile. Fields are named under "profile",
-// as they are sent.
+// UpdateProfile changes the caller's profile. Faults name fields with the prefix
+// "profile.", as in the request.
 func (s *Service) UpdateProfile(ctx context.Context, by auth.Actor, in ProfileInput) (Account, error) {
 	return s.changeProfile(ctx, by, "profile.", in, func(*Profile) {})
 }
 
-// changeProfile applies the input, and what else is to be changed, in one
-// transaction. The prefix is where the input stands in what was sent.
+// changeProfile applies the input and more in one transaction. prefix is that of field
+// names in faults.
 func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix string, in ProfileInput, more func(*Profile)) (after Account, err error) {
 	if !by.Seeker {
 		return Account{}, fault.ErrForbidden
@@ -184,15 +186,12 @@ func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix strin
 		return Account{}, err
 	}
 	if in.Email != nil {
-		if err := s.askForAddress(ctx, by, prefix, in); err != nil {
+		if err := s.requestEmailChange(ctx, by, prefix, in); err != nil {
 			return Account{}, err
 		}
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Profiles.Lock(ctx, by.UserID); err != nil {
-			return err
-		}
-		p, err := s.Profiles.Find(ctx, by.UserID)
+		p, err := s.Profiles.Get(ctx, by.UserID)
 		if err != nil {
 			return err
 		}
@@ -205,7 +204,7 @@ func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix strin
 			return err
 		}
 		more(&after.Profile)
-		if err := s.Profiles.Save(ctx, after.Profile); err != nil {
+		if err := s.Profiles.Update(ctx, after.Profile); err != nil {
 			return err
 		}
 		if after.Name != before.Name {
@@ -218,10 +217,9 @@ func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix strin
 	return after, err
 }
 
-// askForAddress has the new address confirmed, if the rest of the input can be
-// carried out. It comes before the transaction, because how often somebody asks
-// is counted elsewhere.
-func (s *Service) askForAddress(ctx context.Context, by auth.Actor, prefix string, in ProfileInput) error {
+// requestEmailChange sends a confirmation to the new address if the rest of the input is
+// valid. It runs before the transaction, because it uses a rate limiter.
+func (s *Service) requestEmailChange(ctx context.Context, by auth.Actor, prefix string, in ProfileInput) error {
 	trial, err := s.MyProfile(ctx, by)
 	if err != nil {
 		return err
@@ -232,7 +230,7 @@ func (s *Service) askForAddress(ctx context.Context, by auth.Actor, prefix strin
 	return s.Accounts.ChangeEmail(ctx, by, *in.Email)
 }
 
-// check finds what is wrong with the input in itself.
+// check validates the input.
 func (in ProfileInput) check(prefix string) error {
 	var bad []fault.Field
 	wrong := func(name, message string) { bad = append(bad, fault.Field{Name: prefix + name, Message: message}) }
@@ -291,8 +289,7 @@ func (in ProfileInput) check(prefix string) error {
 	return nil
 }
 
-// apply changes the account as the input says, and refuses what does not fit
-// what was there.
+// apply changes the account, and validates the result.
 func (in ProfileInput) apply(a *Account, prefix string) error {
 	set := func(to *string, v *string) {
 		if v != nil {

@@ -37,7 +37,7 @@ func TestAProfileKeepsWhatIsLeftOut(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.Profile{
 			UserID: who.UserID, Bio: "Nurse\nand more", Phone: "+353 1 000", Location: "Leeds", Experience: "7", Specialty: "Theatre", CurrentRole: "Band 6",
-			PreferredLocation: "York", LocationRadius: 25, EmploymentTypes: []string{"bank"}, SalaryMin: new(30_000.5), SalaryMax: new(40_000.0),
+			PreferredLocation: "York", LocationRadius: 25, EmploymentTypes: []string{"bank"}, SalaryMin: new(30_000.5), SalaryMax: new(40_000.0), Number: 1,
 		}, got.Profile)
 		require.Equal(t, "York", got.Home())
 

@@ -8,22 +8,22 @@ import (
 	"github.com/locumhq/locum/core/event"
 )
 
-// The reactions keep what happened under the id of its event, so that it
-// stands there once however often it is told.
+// The reactions store rows under the id of the event, so that a second delivery has no
+// effect.
 
-// OnApplicationSubmitted notes in the candidate's log that they applied.
+// OnApplicationSubmitted adds the application to the candidate's activity log.
 func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e event.ApplicationSubmitted) error {
 	title, err := s.title(ctx, e.JobID)
 	if err != nil {
 		return err
 	}
-	return s.note(ctx, Activity{
+	return s.log(ctx, Activity{
 		UserID: e.CandidateID, EventID: eventID, Type: "application", Action: "applied", Description: "Applied for " + title, At: e.SubmittedAt,
 	})
 }
 
-// standing says where an application stands, as its candidate hears it.
-var standing = map[string]string{
+// statusTexts are the ends of notifications about statuses.
+var statusTexts = map[string]string{
 	"pending":   "is pending again",
 	"review":    "is under review",
 	"interview": "has moved to the interview stage",
@@ -32,8 +32,8 @@ var standing = map[string]string{
 	"withdrawn": "has been set to withdrawn by the employer",
 }
 
-// OnApplicationStatusChanged tells the candidate what the employer decided.
-// What candidates do themselves they know, and find in their log.
+// OnApplicationStatusChanged notifies the candidate of a decision of the employer. What
+// candidates do themselves is only added to their activity log.
 func (s *Service) OnApplicationStatusChanged(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
 	title, err := s.title(ctx, e.JobID)
 	if err != nil {
@@ -42,18 +42,18 @@ func (s *Service) OnApplicationStatusChanged(ctx context.Context, eventID string
 	entry := Activity{UserID: e.CandidateID, EventID: eventID, Type: "application", At: e.ChangedAt}
 	if e.ActorID == e.CandidateID {
 		entry.Action, entry.Description = "withdrew", "Withdrew the application for "+title
-		return s.note(ctx, entry)
+		return s.log(ctx, entry)
 	}
-	stands, ok := standing[e.Status]
+	stands, ok := statusTexts[e.Status]
 	if !ok {
 		stands = "is now: " + e.Status
 	}
 	message := fmt.Sprintf("Your application for %s %s", title, stands)
 	entry.Action, entry.Description = "status-changed", message
-	return s.tell(ctx, s.notice(eventID, e.CandidateID, AboutApplication, message), entry)
+	return s.notify(ctx, s.notice(eventID, e.CandidateID, AboutApplication, message), entry)
 }
 
-// OnInterviewChanged tells the candidate of an interview.
+// OnInterviewChanged notifies the candidate of an interview.
 func (s *Service) OnInterviewChanged(ctx context.Context, eventID string, e event.InterviewChanged) error {
 	title, err := s.title(ctx, e.JobID)
 	if err != nil {
@@ -69,13 +69,12 @@ func (s *Service) OnInterviewChanged(ctx context.Context, eventID string, e even
 	default:
 		message = fmt.Sprintf("You are invited to an interview for %s on %s", title, when)
 	}
-	return s.tell(ctx, s.notice(eventID, e.CandidateID, AboutInterview, message), Activity{
+	return s.notify(ctx, s.notice(eventID, e.CandidateID, AboutInterview, message), Activity{
 		UserID: e.CandidateID, EventID: eventID, Type: "interview", Action: e.Change, Description: message, At: e.ChangedAt,
 	})
 }
 
-// OnApplicantContacted tells the candidate that an employer wrote; what they
-// wrote comes by mail.
+// OnApplicantContacted notifies the candidate of a message, which is sent by mail.
 func (s *Service) OnApplicantContacted(ctx context.Context, eventID string, e event.ApplicantContacted) error {
 	title, err := s.title(ctx, e.JobID)
 	if err != nil {
@@ -83,12 +82,12 @@ func (s *Service) OnApplicantContacted(ctx context.Context, eventID string, e ev
 	}
 	message := fmt.Sprintf("The employer sent you a message about your application for %s", title)
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Notifications.Add(ctx, s.notice(eventID, e.CandidateID, AboutMessage, message))
+		return s.Notifications.Create(ctx, s.notice(eventID, e.CandidateID, AboutMessage, message))
 	})
 }
 
-// subscribed says what happened to a subscription, as its owner hears it.
-var subscribed = map[string]string{
+// subscriptionTexts are the notifications about subscriptions.
+var subscriptionTexts = map[string]string{
 	event.SubscriptionStarted:       "Your plan has begun",
 	event.SubscriptionUpgraded:      "Your plan was upgraded",
 	event.SubscriptionDowngraded:    "Your plan was changed to one that costs less",
@@ -102,13 +101,13 @@ var subscribed = map[string]string{
 	event.SubscriptionMethodChanged: "Your payment method has changed",
 }
 
-// OnSubscriptionChanged tells the user what became of their plan.
+// OnSubscriptionChanged notifies the user of a change of their plan.
 func (s *Service) OnSubscriptionChanged(ctx context.Context, eventID string, e event.SubscriptionChanged) error {
-	message, ok := subscribed[e.Change]
+	message, ok := subscriptionTexts[e.Change]
 	if !ok || e.OwnerKind != "user" {
 		return nil
 	}
-	return s.tell(ctx, s.notice(eventID, e.OwnerID, AboutBilling, message), Activity{
+	return s.notify(ctx, s.notice(eventID, e.OwnerID, AboutBilling, message), Activity{
 		UserID: e.OwnerID, EventID: eventID, Type: "billing", Action: e.Change, Description: message, At: e.ChangedAt,
 	})
 }
@@ -117,20 +116,20 @@ func (s *Service) notice(cause, userID string, about NotificationType, message s
 	return Notification{ID: s.NewID(), UserID: userID, Cause: cause, Type: about, Message: message, CreatedAt: s.Clock.Now()}
 }
 
-func (s *Service) note(ctx context.Context, a Activity) error {
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Activities.Add(ctx, a) })
+func (s *Service) log(ctx context.Context, a Activity) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Activities.Create(ctx, a) })
 }
 
-func (s *Service) tell(ctx context.Context, n Notification, a Activity) error {
+func (s *Service) notify(ctx context.Context, n Notification, a Activity) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Notifications.Add(ctx, n); err != nil {
+		if err := s.Notifications.Create(ctx, n); err != nil {
 			return err
 		}
-		return s.Activities.Add(ctx, a)
+		return s.Activities.Create(ctx, a)
 	})
 }
 
-// title is the listing's, or how to speak of one that is gone.
+// title returns the title of a listing, or a phrase for a deleted one.
 func (s *Service) title(ctx context.Context, listingID string) (string, error) {
 	titles, err := s.Listings.Titles(ctx, []string{listingID})
 	if err != nil {
@@ -142,5 +141,5 @@ func (s *Service) title(ctx context.Context, listingID string) (string, error) {
 	return "a listing that is gone", nil
 }
 
-// oneLine keeps what others typed from looking like a line of ours.
+// oneLine replaces line breaks, so that input cannot imitate a line of the service.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -12,46 +12,44 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// Recommendations are found in two steps. A handful of questions, each about one
-// thing that is known of the person and each answered from an index with at most
-// a hundred listings, gathers candidates. Then every candidate gets points for
-// each thing that is known, see taste.go. So what a page costs depends on the
-// person alone and not on how many listings there are.
+// Recommendations are computed in two steps. A few queries, each about one property of
+// the user and each answered by an index with at most 100 listings, return candidates.
+// Then every candidate gets points for each property, see taste.go. So the cost does not
+// depend on the number of listings.
 
-// Recommendation is a listing that may suit somebody.
+// Recommendation is a listing that may suit the user.
 type Recommendation struct {
 	Candidate
-	// Score is from 0 to 100: how much of what is known of the person it meets.
+	// Score is from 0 to 100: the share of the user's known properties that it matches.
 	Score int
-	// Reasons say in a few words what it meets, the weightiest first.
+	// Reasons are short texts about the matching properties, the most important first.
 	Reasons []string
 }
 
 const (
-	// candidatesEach is how many listings one question brings at most.
+	// candidatesEach is the maximum number of listings per query.
 	candidatesEach = 100
-	// MaxRecommendations is how many somebody is shown at most.
+	// MaxRecommendations is the maximum number of recommendations for a user.
 	MaxRecommendations = 200
-	// likedAtMost and searchesAtMost are how many of the latest bookmarks,
-	// applications and searches say something about what somebody likes.
+	// likedAtMost and searchesAtMost are the numbers of newest titles and searches that
+	// are used.
 	likedAtMost    = 3
 	searchesAtMost = 3
 	lookedBack     = 10
-	// maxDismissed is how many listings somebody can wave away before the first
-	// of them may come again.
+	// maxDismissed is the number of dismissals that are stored per user.
 	maxDismissed = 1_000
 )
 
-// Recommended are recommendations, the best first.
+// Recommended is a page of recommendations, best first.
 type Recommended struct {
 	Items []Recommendation
-	// Total is how many there are on all pages.
+	// Total is the number on all pages.
 	Total int
-	// NextCursor is where the next page begins, empty at the end.
+	// NextCursor is the cursor of the next page, empty at the end.
 	NextCursor string
 }
 
-// Recommend lists what may suit the caller.
+// Recommend lists listings that may suit the caller.
 func (s *Service) Recommend(ctx context.Context, by auth.Actor, r page.Request) (Recommended, error) {
 	if !by.Seeker {
 		return Recommended{}, fault.ErrForbidden
@@ -77,13 +75,13 @@ func (s *Service) Recommend(ctx context.Context, by auth.Actor, r page.Request) 
 	return out, nil
 }
 
-// recommend is all that may suit the user, in one order.
+// recommend returns all recommendations for the user, best first.
 func (s *Service) recommend(ctx context.Context, userID string) ([]Recommendation, error) {
-	p, err := s.Profiles.Find(ctx, userID)
+	p, err := s.Profiles.Get(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	searches, err := s.Searches.Of(ctx, userID, searchesAtMost)
+	searches, err := s.Searches.ListByUser(ctx, userID, searchesAtMost)
 	if err != nil {
 		return nil, err
 	}
@@ -127,10 +125,10 @@ func (s *Service) recommend(ctx context.Context, userID string) ([]Recommendatio
 	return out[:min(len(out), MaxRecommendations)], nil
 }
 
-// withoutKnown takes out what the person has dealt with: applied for, withdrawn
-// ones included, kept, or waved away.
+// withoutKnown removes the listings that the user has applied for, even if withdrawn,
+// saved or dismissed.
 func (s *Service) withoutKnown(ctx context.Context, userID string, found []*sighting) ([]*sighting, error) {
-	for _, among := range []func(context.Context, string, []string) (map[string]bool, error){s.Applied.Among, s.Bookmarks.Among, s.Dismissals.Among} {
+	for _, among := range []func(context.Context, string, []string) (map[string]bool, error){s.Applied.Among, s.SavedAmong, s.dismissedAmong} {
 		for chunk := range slices.Chunk(idsOf(found), listingsAtOnce) {
 			known, err := among(ctx, userID, chunk)
 			if err != nil {
@@ -142,6 +140,16 @@ func (s *Service) withoutKnown(ctx context.Context, userID string, found []*sigh
 	return found, nil
 }
 
+// dismissedAmong returns those of the listings that the user has dismissed.
+func (s *Service) dismissedAmong(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+	found, err := s.Dismissals.ListByListings(ctx, userID, listingIDs)
+	out := make(map[string]bool, len(found))
+	for _, id := range found {
+		out[id] = true
+	}
+	return out, err
+}
+
 func idsOf(found []*sighting) []string {
 	ids := make([]string, len(found))
 	for i, f := range found {
@@ -150,9 +158,9 @@ func idsOf(found []*sighting) []string {
 	return ids
 }
 
-// liked are the titles of what the person kept or applied for last.
+// liked returns the titles of listings that the user has recently applied for or saved.
 func (s *Service) liked(ctx context.Context, userID string) ([]string, error) {
-	kept, err := s.Bookmarks.Page(ctx, userID, page.Request{Number: 1, Size: lookedBack})
+	kept, err := s.Bookmarks.List(ctx, userID, BookmarkFilter{}, page.Request{Number: 1, Size: lookedBack})
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +184,7 @@ func (s *Service) liked(ctx context.Context, userID string) ([]string, error) {
 	return out, nil
 }
 
-// Dismiss takes a listing out of the caller's recommendations.
+// Dismiss removes a listing from the caller's recommendations.
 func (s *Service) Dismiss(ctx context.Context, by auth.Actor, listingID string) error {
 	if !by.Seeker {
 		return fault.ErrForbidden
@@ -193,6 +201,6 @@ func (s *Service) Dismiss(ctx context.Context, by auth.Actor, listingID string) 
 		return ErrListingNotFound
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Dismissals.Add(ctx, by.UserID, listingID, s.Clock.Now(), maxDismissed)
+		return s.Dismissals.Create(ctx, by.UserID, listingID, s.Clock.Now(), maxDismissed)
 	})
 }

@@ -225,7 +225,7 @@ func TestWhatIsDismissedOrPublicNoMoreIsNotRecommended(t *testing.T) {
 		require.Equal(t, []string{"C"}, titles)
 		_, titles = d.recommended(other)
 		require.Equal(t, []string{"A", "C"}, titles)
-		require.NoError(t, d.ForgetDismissals(t.Context(), event.AccountDeleted{UserID: me.UserID}))
+		require.NoError(t, d.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		_, titles = d.recommended(me)
 		require.Equal(t, []string{"A", "C"}, titles)
 		for _, absent := range []string{"", "nonsense", stores.NewID()} {

@@ -15,7 +15,7 @@ import (
 	"github.com/locumhq/locum/core/text"
 )
 
-// Search is a search that somebody wants to hear about.
+// Search is a saved search.
 type Search struct {
 	ID     string
 	UserID string
@@ -24,22 +24,22 @@ type Search struct {
 	// Resolved is the query with misspelt words replaced, as alerts evaluate it.
 	// It is empty until ResolveSearches has resolved the query.
 	Resolved string
-	// EmailAlerts says that new matches come by mail too.
+	// EmailAlerts is true if new matches are mailed in a digest.
 	EmailAlerts bool
 	CreatedAt   time.Time
 }
 
-// Terms are what a search asks for, as the public search takes it.
+// Terms are the query and filters of a search, as the public search takes them.
 type Terms struct {
 	Query        string
 	Location     string
 	ContractType string // of the listings', or empty
 }
 
-// MaxSearches is how many searches one user may keep.
+// MaxSearches is the maximum number of saved searches of a user.
 const MaxSearches = 50
 
-// The bounds of what users write, in characters and items.
+// The limits of user input, in characters and items.
 const (
 	maxName  = 200
 	maxQuery = 200
@@ -48,11 +48,11 @@ const (
 
 var (
 	contractTypes = []string{"permanent", "temporary", "contract"}
-	// preferredTypes are kinds of contract and of employment alike.
+	// preferredTypes are types of contracts and of employment.
 	preferredTypes = append(slices.Clone(contractTypes), "full-time", "part-time", "bank", "per-diem", "flexible")
 )
 
-// SaveSearchInput is a search to keep.
+// SaveSearchInput is the search to save.
 type SaveSearchInput struct {
 	Name         string
 	Query        string
@@ -61,7 +61,7 @@ type SaveSearchInput struct {
 	EmailAlerts  bool
 }
 
-// SaveSearch keeps a search for the caller and returns all that they have.
+// SaveSearch stores a search for the caller and returns all of them.
 func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchInput) (all []Search, err error) {
 	if !by.Seeker {
 		return nil, fault.ErrForbidden
@@ -80,7 +80,7 @@ func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchIn
 		return nil, err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Profiles.Lock(ctx, by.UserID); err != nil {
+		if err := s.lock(ctx, by.UserID); err != nil {
 			return err
 		}
 		have, err := s.extensible(ctx, by.UserID)
@@ -88,11 +88,11 @@ func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchIn
 			return err
 		}
 		search.ID, search.CreatedAt = s.NewID(), s.Clock.Now()
-		if err := s.Searches.Add(ctx, search); err != nil {
+		all = append([]Search{search}, have...)
+		if err := s.Searches.Replace(ctx, by.UserID, all); err != nil {
 			return err
 		}
-		all = append([]Search{search}, have...)
-		return s.Activities.Add(ctx, s.searchDone(by, search.CreatedAt, "saved", "Saved the search "+search.Name))
+		return s.Activities.Create(ctx, s.searchActivity(by, search.CreatedAt, "saved", "Saved the search "+search.Name))
 	})
 	return all, err
 }
@@ -100,7 +100,7 @@ func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchIn
 // extensible returns the user's searches, or ErrTooManySearches if there is no room
 // for another.
 func (s *Service) extensible(ctx context.Context, userID string) ([]Search, error) {
-	have, err := s.Searches.Of(ctx, userID, MaxSearches)
+	have, err := s.Searches.ListByUser(ctx, userID, MaxSearches)
 	if err == nil && len(have) >= MaxSearches {
 		err = ErrTooManySearches
 	}
@@ -118,12 +118,12 @@ func (s *Service) resolve(ctx context.Context, query string) (string, error) {
 // do so. It does nothing without a search index.
 func (s *Service) ResolveSearches(ctx context.Context) error {
 	for {
-		searches, err := s.Searches.Unresolved(ctx, searchesAtOnce)
+		searches, err := s.Searches.List(ctx, SearchFilter{Unresolved: true}, searchesAtOnce)
 		if err != nil {
 			return err
 		}
 		resolved, err := s.resolveAll(ctx, searches)
-		if err := errors.Join(s.Searches.SetResolved(ctx, resolved), err); err != nil || len(resolved) < searchesAtOnce {
+		if err := errors.Join(s.Searches.UpdateResolved(ctx, resolved), err); err != nil || len(resolved) < searchesAtOnce {
 			return err
 		}
 	}
@@ -143,7 +143,7 @@ func (s *Service) resolveAll(ctx context.Context, searches []Search) (resolved m
 	return resolved, nil
 }
 
-// check finds what is wrong with a search, and names one without a name.
+// check validates the search and sets the name of one without a name.
 func (s *Search) check() error {
 	var bad []fault.Field
 	most := func(name, text string, n int) {
@@ -169,7 +169,7 @@ func (s *Search) check() error {
 	return nil
 }
 
-// DeleteSearch removes one of the caller's searches and returns the others.
+// DeleteSearch deletes one of the caller's searches and returns the others.
 func (s *Service) DeleteSearch(ctx context.Context, by auth.Actor, searchID string) (rest []Search, err error) {
 	if !by.Seeker {
 		return nil, fault.ErrForbidden
@@ -182,10 +182,10 @@ func (s *Service) DeleteSearch(ctx context.Context, by auth.Actor, searchID stri
 		return nil, ErrSearchNotFound
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Profiles.Lock(ctx, by.UserID); err != nil {
+		if err := s.lock(ctx, by.UserID); err != nil {
 			return err
 		}
-		have, err := s.Searches.Of(ctx, by.UserID, MaxSearches)
+		have, err := s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
 		if err != nil {
 			return err
 		}
@@ -193,35 +193,35 @@ func (s *Service) DeleteSearch(ctx context.Context, by auth.Actor, searchID stri
 		if i < 0 {
 			return ErrSearchNotFound
 		}
-		if err := s.Searches.Delete(ctx, by.UserID, searchID); err != nil {
-			return err
-		}
 		name := have[i].Name
 		rest = slices.Delete(have, i, i+1)
-		return s.Activities.Add(ctx, s.searchDone(by, s.Clock.Now(), "deleted", "Deleted the search "+name))
+		if err := s.Searches.Replace(ctx, by.UserID, rest); err != nil {
+			return err
+		}
+		return s.Activities.Create(ctx, s.searchActivity(by, s.Clock.Now(), "deleted", "Deleted the search "+name))
 	})
 	return rest, err
 }
 
-func (s *Service) searchDone(by auth.Actor, at time.Time, action, description string) Activity {
+func (s *Service) searchActivity(by auth.Actor, at time.Time, action, description string) Activity {
 	return Activity{UserID: by.UserID, EventID: s.NewID(), Type: "search", Action: action, Description: description, At: at}
 }
 
-// PreferInput are preferences as somebody states them; what is left out stays.
+// PreferInput changes preferences. Fields that are nil keep their value.
 type PreferInput struct {
 	PreferredLocation *string
 	EmploymentTypes   *[]string
 }
 
-// Prefer keeps what the caller prefers, in their profile, and returns their
+// Prefer stores preferences in the caller's profile and returns the caller's
 // searches.
 func (s *Service) Prefer(ctx context.Context, by auth.Actor, in PreferInput) (all []Search, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		wishes := ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes}
-		if _, err := s.changeProfile(ctx, by, "", wishes, func(*Profile) {}); err != nil {
+		preferences := ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes}
+		if _, err := s.changeProfile(ctx, by, "", preferences, func(*Profile) {}); err != nil {
 			return err
 		}
-		all, err = s.Searches.Of(ctx, by.UserID, MaxSearches)
+		all, err = s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
 		return err
 	})
 	return all, err

@@ -10,13 +10,15 @@ import (
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Needs is what the module is plugged into.
-type Needs struct {
+// Deps are the collaborators and settings of the Service.
+type Deps struct {
 	Tx            tx.Runner
+	Retention     retention.Store
 	Clock         clock.Clock
 	NewID         id.Source
 	Tasks         task.Adder
@@ -34,43 +36,51 @@ type Needs struct {
 	Dismissals    Dismissals
 	Plans         Plans
 	Searches      Searches
-	Alerts        Alerts
-	Traces        Traces
+	AlertQueue    AlertQueue
+	Matches       Matches
+	PersonalData  PersonalData
 	Listings      Listings
 	People        People
 	Mailer        mail.Mailer
 	Sealer        auth.Sealer
-	// PublicURL is where the links in mails lead.
+	// PublicURL is the base of the links in mails.
 	PublicURL string
 }
 
-// Service holds the module's use cases.
-type Service struct{ Needs }
+// Service implements the use cases of the module.
+type Service struct{ Deps }
 
-// New makes the service.
-func New(n Needs) *Service { return &Service{n} }
+// New returns a Service.
+func New(d Deps) *Service { return &Service{d} }
 
-// How long notifications and the log are kept, and how many go at once.
+// lock serializes the transactions that change what the user has in this module.
+func (s *Service) lock(ctx context.Context, userID string) error {
+	_, err := s.Profiles.Get(ctx, userID)
+	return err
+}
+
 const (
-	keptFor      = 180 * 24 * time.Hour
-	forgetAtOnce = 5_000
-	// matchesKeptFor is how long matches are kept. A listing that is older is
-	// matched no more, so that it cannot be a second time.
+	// notificationsKeptFor is also the lifetime of activities.
+	notificationsKeptFor = 180 * 24 * time.Hour
+	// matchesKeptFor is the lifetime of matches. Listings older than half of it are
+	// not matched, so that none is matched again after its match has expired.
 	matchesKeptFor = 90 * 24 * time.Hour
+	// expireAtOnce is the maximum number of rows per statement.
+	expireAtOnce = 5_000
 )
 
-// Periodic is what the module does by the clock.
+// Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
 	return []task.Periodic{
 		{Kind: "jobseeker.match-left", Every: time.Minute, Longest: matchWithin, Do: s.match},
 		{Kind: "jobseeker.digests", Every: time.Minute, Longest: matchWithin, Do: s.digests},
-		{Kind: "jobseeker.deadlines", Every: 15 * time.Minute, Longest: 10 * time.Minute, Do: s.tellDeadlines},
+		{Kind: "jobseeker.deadlines", Every: 15 * time.Minute, Longest: 10 * time.Minute, Do: s.remindOfDeadlines},
 		{Kind: "jobseeker.files-left", Every: 10 * time.Minute, Longest: removeWithin, Do: s.removeFiles},
-		{Kind: "jobseeker.forget", Every: time.Hour, Longest: 5 * time.Minute, Do: s.forget},
+		{Kind: "jobseeker.forget", Every: time.Hour, Longest: 5 * time.Minute, Do: s.expire},
 	}
 }
 
-// Handlers do the jobs that the module adds.
+// Handlers returns the handlers of the tasks that the module adds.
 func (s *Service) Handlers() []task.Handler {
 	return []task.Handler{
 		task.Handle(matchKind, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.match(ctx) }).Taking(matchWithin),
@@ -79,20 +89,22 @@ func (s *Service) Handlers() []task.Handler {
 	}
 }
 
-// forget removes what is older than anybody looks back.
-func (s *Service) forget(ctx context.Context) error {
+// expire deletes the rows that have reached the end of their lifetime.
+func (s *Service) expire(ctx context.Context) error {
+	if s.Retention == nil {
+		return nil
+	}
 	now := s.Clock.Now()
 	var failed []error
-	for _, old := range []struct {
-		keep   time.Duration
-		forget func(context.Context, time.Time, int) (int, error)
-	}{{keptFor, s.Notifications.Forget}, {keptFor, s.Activities.Forget}, {matchesKeptFor, s.Alerts.Forget}, {guestFor, s.Onboardings.Forget}} {
+	for kind, lifetime := range map[retention.Kind]time.Duration{
+		NotificationKind: notificationsKeptFor, ActivityKind: notificationsKeptFor, MatchKind: matchesKeptFor, GuestOnboardingKind: guestFor,
+	} {
 		for {
-			n, err := old.forget(ctx, now.Add(-old.keep), forgetAtOnce)
+			n, err := s.Retention.DeleteBefore(ctx, kind, now.Add(-lifetime), expireAtOnce)
 			if err != nil {
 				failed = append(failed, err)
 			}
-			if err != nil || n < forgetAtOnce {
+			if err != nil || n < expireAtOnce {
 				break
 			}
 		}

@@ -24,7 +24,7 @@ func TestSettingsAreTheProfiles(t *testing.T) {
 		got, err := d.MySettings(ctx, who)
 		require.NoError(t, err)
 		want := jobseeker.NewProfile(who.UserID)
-		want.EmailNotifications, want.JobAlerts, want.ShowProfile = false, false, true
+		want.EmailNotifications, want.JobAlerts, want.ShowProfile, want.Number = false, false, true, 1
 		require.Equal(t, want, got.Profile)
 		require.Equal(t, []jobseeker.SavedJob{saved}, got.Saved)
 		require.Len(t, got.Searches, 1)
@@ -129,7 +129,7 @@ func TestADeletedUserIsForgottenWithTheirFiles(t *testing.T) {
 		require.NoError(t, d.OnAccountDeleted(ctx, event.AccountDeleted{UserID: who.UserID}), "it is told again after a while")
 		d.work.All(t)
 		require.Equal(t, 1, d.files.count())
-		p, err := d.store.Jobseeker.Profiles.Find(ctx, who.UserID)
+		p, err := d.store.Jobseeker.Profiles.Get(ctx, who.UserID)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.NewProfile(who.UserID), p)
 		theirs, err := d.MyDocuments(ctx, other, firstPage)

@@ -8,20 +8,12 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/event"
 )
 
-// ForgetOnboarding removes what is known of how far a deleted account had come.
-func (s *Service) ForgetOnboarding(ctx context.Context, e event.AccountDeleted) error {
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Onboardings.Delete(ctx, Visitor{UserID: e.UserID})
-	})
-}
-
-// TakeOverOnboarding makes what the browser with the secret did as a guest the
-// user's own, who has just made their account in it: also what they said that
-// they prefer is their profile's then. Having the browser is the proof: an
-// address that somebody typed is none.
+// TakeOverOnboarding merges the onboarding of the guest with the secret into that of
+// the user, whose account was created in the same browser, and copies the preferences
+// into the profile. The secret is the proof of identity; an address that somebody
+// entered is not.
 func (s *Service) TakeOverOnboarding(ctx context.Context, userID, secret string) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		guest, err := s.takeProgress(ctx, userID, secret)
@@ -32,15 +24,16 @@ func (s *Service) TakeOverOnboarding(ctx context.Context, userID, secret string)
 	})
 }
 
-// TakeOverProgress is TakeOverOnboarding for who has signed in. A browser has
-// many users, and the guest of it need not be who signs in now: how far they had
-// come may be added, their profile says what they said themselves.
+// TakeOverProgress is TakeOverOnboarding after a sign-in. Several people may use one
+// browser, and the guest may be another person than the user who signs in: the
+// progress is merged, the profile is not changed.
 func (s *Service) TakeOverProgress(ctx context.Context, userID, secret string) error {
 	_, err := s.takeOver(ctx, auth.Actor{UserID: userID, Seeker: true}, secret)
 	return err
 }
 
-// takeOver returns the secret that is left, none after it was taken over.
+// takeOver merges the onboarding of the browser into that of a user. It returns the
+// secret that the browser keeps, which is empty after a merge.
 func (s *Service) takeOver(ctx context.Context, by auth.Actor, secret string) (left string, err error) {
 	if by.Guest() || secret == "" {
 		return secret, nil
@@ -49,32 +42,29 @@ func (s *Service) takeOver(ctx context.Context, by auth.Actor, secret string) (l
 	return "", err
 }
 
-// takeProgress returns what the guest's was.
+// takeProgress merges the onboarding of the guest into that of the user, and returns
+// it.
 func (s *Service) takeProgress(ctx context.Context, userID, secret string) (guest Onboarding, err error) {
 	return guest, s.Tx.Do(ctx, func(ctx context.Context) error {
 		browser := Visitor{GuestKey: guestKey(secret)}
-		guest = Onboarding{}
-		if o, err := s.Onboardings.Find(ctx, browser); err != nil || o.Version == 0 {
+		if guest, err = s.Onboardings.Get(ctx, browser); err != nil || guest.Version == 0 {
 			return err
 		}
-		mine, err := s.Onboardings.Lock(ctx, Visitor{UserID: userID})
+		mine, err := s.Onboardings.Get(ctx, Visitor{UserID: userID})
 		if err != nil {
 			return err
 		}
-		if guest, err = s.Onboardings.Lock(ctx, browser); err != nil {
+		mine.merge(guest, s.Clock.Now())
+		if err := s.Onboardings.Upsert(ctx, mine); err != nil {
 			return err
 		}
-		mine.take(guest, s.Clock.Now())
-		if err := s.Onboardings.Save(ctx, mine); err != nil {
-			return err
-		}
-		return s.Onboardings.Delete(ctx, browser)
+		return s.Onboardings.Upsert(ctx, Onboarding{Visitor: browser, Version: guest.Version})
 	})
 }
 
-// take adds what another onboarding knows. Of each thing that happened the first
-// time counts; what the owner said stays.
-func (o *Onboarding) take(other Onboarding, now time.Time) {
+// merge adds the progress of another onboarding. For each step the earlier time
+// counts. Source and Preferences are only taken over if they are empty.
+func (o *Onboarding) merge(other Onboarding, now time.Time) {
 	for _, theirs := range other.Steps {
 		i := slices.IndexFunc(o.Steps, func(p Progress) bool { return p.Step == theirs.Step })
 		if i < 0 {
@@ -99,35 +89,32 @@ func first(a, b time.Time) time.Time {
 	return b
 }
 
-// profileKeys are the preferences that a profile knows under the same name.
+// profileKeys are the preferences that have the same name in a profile.
 var profileKeys = []string{"currentRole", "specialty", "experience", "location", "preferredLocation", "locationRadius", "employmentTypes", "salaryMin", "salaryMax"}
 
-// intoProfile takes what somebody said on the way over into their profile, where
-// that says nothing yet. What a profile would not take is left where it is: it
-// was told to a guide, and nobody waits for an answer.
+// intoProfile copies preferences into properties of the profile that are empty. It
+// ignores values that are not valid in a profile: there is no request that could be
+// answered with an error.
 func (s *Service) intoProfile(ctx context.Context, userID, preferences string) error {
 	if preferences == "" {
 		return nil
 	}
 	var said map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(preferences), &said); err != nil {
-		return err // it was an object when it was kept
+		return err // it was an object when it was stored
 	}
-	if err := s.Profiles.Lock(ctx, userID); err != nil {
-		return err
-	}
-	p, err := s.Profiles.Find(ctx, userID)
+	p, err := s.Profiles.Get(ctx, userID)
 	if err != nil {
 		return err
 	}
-	silent := map[string]bool{
+	empty := map[string]bool{
 		"currentRole": p.CurrentRole == "", "specialty": p.Specialty == "", "experience": p.Experience == "",
 		"location": p.Location == "", "preferredLocation": p.PreferredLocation == "", "locationRadius": p.LocationRadius == 0,
 		"employmentTypes": len(p.EmploymentTypes) == 0, "salaryMin": p.SalaryMin == nil, "salaryMax": p.SalaryMax == nil,
 	}
 	for _, key := range profileKeys {
 		raw, has := said[key]
-		if !has || !silent[key] {
+		if !has || !empty[key] {
 			continue
 		}
 		one, err := json.Marshal(map[string]json.RawMessage{key: raw})
@@ -140,5 +127,5 @@ func (s *Service) intoProfile(ctx context.Context, userID, preferences string) e
 			p = changed.Profile
 		}
 	}
-	return s.Profiles.Save(ctx, p)
+	return s.Profiles.Update(ctx, p)
 }

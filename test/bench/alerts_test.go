@@ -91,7 +91,7 @@ func newAlertsBench(b *testing.B) *alertsBench {
 			}
 			seen[terms] = true
 			saved := jobseeker.Search{ID: stores.NewID(), UserID: stores.NewID(), Name: "Search", Terms: terms, Resolved: terms.Query, CreatedAt: clk.Now()}
-			if err := s.Jobseeker.Searches.Add(ctx, saved); err != nil {
+			if err := s.Jobseeker.Searches.Replace(ctx, saved.UserID, []jobseeker.Search{saved}); err != nil {
 				return err
 			}
 		}
@@ -153,7 +153,7 @@ func (x *alertsBench) run(b *testing.B, svc *listings.Service) (matches int) {
 	g, err := svc.Gather(ctx, ids)
 	require.NoError(b, err)
 	for last := ""; ; {
-		page, err := x.Jobseeker.Searches.After(ctx, last, 1_000)
+		page, err := x.Jobseeker.Searches.List(ctx, jobseeker.SearchFilter{AfterID: last}, 1_000)
 		require.NoError(b, err)
 		for _, saved := range page {
 			found, err := g.Matching(ctx, listings.FindKey{Text: saved.Resolved, Location: saved.Location, ContractType: saved.ContractType})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,12 +12,10 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/jobseeker"
-	"github.com/locumhq/locum/test/kit"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func newSearch(user string, mailed bool, at time.Time) jobseeker.Search {
-	return jobseeker.Search{ID: stores.NewID(), UserID: user, Name: "Zoë's 50% \"nights\"", EmailAlerts: mailed, CreatedAt: at, Resolved: "nurse -icu ",
+func newSearch(user string, emailAlerts bool, at time.Time) jobseeker.Search {
+	return jobseeker.Search{ID: newID(), UserID: user, Name: "Zoë's 50% \"nights\"", EmailAlerts: emailAlerts, CreatedAt: at, Resolved: "nurse -icu ",
 		Terms: jobseeker.Terms{Query: "nurse -icu", Location: "Leeds", ContractType: "permanent"}}
 }
 
@@ -26,52 +23,84 @@ func newMatch(s jobseeker.Search, listing string, at time.Time) jobseeker.Match 
 	return jobseeker.Match{SearchID: s.ID, ListingID: listing, UserID: s.UserID, At: at, Email: s.EmailAlerts}
 }
 
-func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	ctx, id := context.Background(), stores.NewID
-	start := func(t *testing.T) (adapters.Storage, time.Time) {
-		t.Parallel()
-		clk := kit.NewClock()
-		return open(t, clk), clk.Now().Add(1234567 * time.Microsecond)
+// storeSearches makes the searches the only ones of their user.
+func storeSearches(t testing.TB, s adapters.JobseekerStorage, searches ...jobseeker.Search) {
+	t.Helper()
+	withProfile(t, s, searches[0].UserID, func(ctx context.Context) error { return s.Searches.Replace(ctx, searches[0].UserID, searches) })
+}
+
+func storeMatches(t testing.TB, s adapters.JobseekerStorage, ms ...jobseeker.Match) []jobseeker.Match {
+	t.Helper()
+	created, err := s.Matches.Create(context.Background(), ms)
+	require.NoError(t, err)
+	return created
+}
+
+// assignDigests assigns the digests of at most n users.
+func assignDigests(t testing.TB, s adapters.JobseekerStorage, n int, now, next time.Time) (digests []jobseeker.Digest, users int) {
+	t.Helper()
+	digests, users, err := s.Matches.AssignDigests(context.Background(), newIDs(n), now, next)
+	require.NoError(t, err)
+	return digests, users
+}
+
+func newIDs(n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = newID()
 	}
-	lock := func(t *testing.T, s adapters.Storage, user string, fn func(ctx context.Context) error) {
+	return ids
+}
+
+// SavedSearches checks the port jobseeker.Searches.
+func SavedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+	ctx := context.Background()
+	byUser := func(t *testing.T, s adapters.JobseekerStorage, user string, n int) []jobseeker.Search {
 		t.Helper()
-		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-			if err := s.Jobseeker.Profiles.Lock(ctx, user); err != nil {
-				return err
-			}
-			return fn(ctx)
-		}))
+		got, err := s.Searches.ListByUser(ctx, user, n)
+		require.NoError(t, err)
+		return got
 	}
 
-	t.Run("gives back what was stored, the newest first, to its user", func(t *testing.T) {
-		s, now := start(t)
-		user := id()
-		older, newer, foreign := newSearch(user, true, now), newSearch(user, false, now.Add(time.Second)), newSearch(id(), true, now)
-		for _, search := range []jobseeker.Search{older, newer, foreign} {
-			require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
-		}
-		got, err := s.Jobseeker.Searches.Of(ctx, user, 50)
-		require.NoError(t, err)
-		require.Equal(t, []jobseeker.Search{newer, older}, got)
-		got, err = s.Jobseeker.Searches.Of(ctx, user, 1)
-		require.NoError(t, err)
-		require.Equal(t, []jobseeker.Search{newer}, got)
-		require.ErrorIs(t, s.Jobseeker.Searches.Delete(ctx, user, foreign.ID), jobseeker.ErrSearchNotFound)
-		require.NoError(t, s.Jobseeker.Searches.Delete(ctx, user, newer.ID))
-		require.ErrorIs(t, s.Jobseeker.Searches.Delete(ctx, user, newer.ID), jobseeker.ErrSearchNotFound)
+	t.Run("replace and list", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user := newID()
+		older, newer, foreign := newSearch(user, true, now), newSearch(user, false, now.Add(time.Second)), newSearch(newID(), true, now)
+		storeSearches(t, s, older)
+		storeSearches(t, s, newer, older)
+		storeSearches(t, s, foreign)
+		require.Equal(t, []jobseeker.Search{newer, older}, byUser(t, s, user, 50))
+		require.Equal(t, []jobseeker.Search{newer}, byUser(t, s, user, 1))
+		storeSearches(t, s, older)
+		require.Equal(t, []jobseeker.Search{older}, byUser(t, s, user, 50))
+		withProfile(t, s, user, func(ctx context.Context) error { return s.Searches.Replace(ctx, user, nil) })
+		require.Empty(t, byUser(t, s, user, 50))
+		require.Equal(t, []jobseeker.Search{foreign}, byUser(t, s, foreign.UserID, 50))
 	})
 
-	t.Run("walks through everybody's in the order of ids", func(t *testing.T) {
-		s, now := start(t)
+	t.Run("other owner", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		search := newSearch(newID(), true, now)
+		storeSearches(t, s, search)
+		stolen := search
+		stolen.UserID, stolen.EmailAlerts = newID(), false
+		require.Error(t, locked(s, stolen.UserID, func(ctx context.Context) error {
+			return s.Searches.Replace(ctx, stolen.UserID, []jobseeker.Search{stolen})
+		}))
+		require.Equal(t, []jobseeker.Search{search}, byUser(t, s, search.UserID, 50))
+	})
+
+	t.Run("list after id", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
 		var want, got []string
 		for range 7 {
-			search := newSearch(id(), false, now)
-			require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
+			search := newSearch(newID(), false, now)
+			storeSearches(t, s, search)
 			want = append(want, search.ID)
 		}
 		slices.Sort(want)
 		for last := ""; ; last = got[len(got)-1] {
-			found, err := s.Jobseeker.Searches.After(ctx, last, 3)
+			found, err := s.Searches.List(ctx, jobseeker.SearchFilter{AfterID: last}, 3)
 			require.NoError(t, err)
 			for _, f := range found {
 				got = append(got, f.ID)
@@ -83,308 +112,283 @@ func savedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		require.Equal(t, want, got)
 	})
 
-	t.Run("returns those that have not been resolved", func(t *testing.T) {
-		s, now := start(t)
-		resolved, first, second, textless := newSearch(id(), false, now), newSearch(id(), false, now), newSearch(id(), false, now), newSearch(id(), false, now)
+	t.Run("unresolved", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		resolved, first, second, textless := newSearch(newID(), false, now), newSearch(newID(), false, now), newSearch(newID(), false, now), newSearch(newID(), false, now)
 		first.Resolved, second.Resolved, textless.Resolved, textless.Query = "", "", "", ""
 		for _, search := range []jobseeker.Search{resolved, first, second, textless} {
-			require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
+			storeSearches(t, s, search)
 		}
-		got, err := s.Jobseeker.Searches.Unresolved(ctx, 10)
+		unresolved := jobseeker.SearchFilter{Unresolved: true}
+		got, err := s.Searches.List(ctx, unresolved, 10)
 		require.NoError(t, err)
 		require.ElementsMatch(t, []jobseeker.Search{first, second}, got)
-		got, err = s.Jobseeker.Searches.Unresolved(ctx, 1)
+		got, err = s.Searches.List(ctx, unresolved, 1)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
-		require.NoError(t, s.Jobseeker.Searches.SetResolved(ctx, nil))
-		require.NoError(t, s.Jobseeker.Searches.SetResolved(ctx, map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", id(): "porter"}))
-		got, err = s.Jobseeker.Searches.Unresolved(ctx, 10)
+		require.NoError(t, s.Searches.UpdateResolved(ctx, nil))
+		require.NoError(t, s.Searches.UpdateResolved(ctx, map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", newID(): "porter"}))
+		got, err = s.Searches.List(ctx, unresolved, 10)
 		require.NoError(t, err)
 		require.Equal(t, []jobseeker.Search{second}, got)
+		stale := first
 		first.Resolved, resolved.Resolved = "nurse ", "'midwife' "
+		stale.EmailAlerts, first.EmailAlerts = true, true
+		storeSearches(t, s, stale)
 		for _, search := range []jobseeker.Search{first, resolved} {
-			got, err = s.Jobseeker.Searches.Of(ctx, search.UserID, 10)
-			require.NoError(t, err)
-			require.Equal(t, []jobseeker.Search{search}, got)
+			require.Equal(t, []jobseeker.Search{search}, byUser(t, s, search.UserID, 10))
 		}
 	})
 
-	t.Run("lets one after the other look at a user's", func(t *testing.T) {
-		s, now := start(t)
-		user := id()
-		together(t, 8, func(int) error {
-			return s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-				if err := s.Jobseeker.Profiles.Lock(ctx, user); err != nil {
+	t.Run("locked changes", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user := newID()
+		together(t, 12, func(int) error {
+			return locked(s, user, func(ctx context.Context) error {
+				have, err := s.Searches.ListByUser(ctx, user, 50)
+				if err != nil || len(have) == 3 {
 					return err
 				}
-				have, err := s.Jobseeker.Searches.Of(ctx, user, 50)
-				if err != nil || len(have) >= 3 {
-					return err
-				}
-				return s.Jobseeker.Searches.Add(ctx, newSearch(user, false, now))
+				return s.Searches.Replace(ctx, user, append(have, newSearch(user, true, now)))
 			})
 		})
-		got, err := s.Jobseeker.Searches.Of(ctx, user, 50)
-		require.NoError(t, err)
-		require.Len(t, got, 3)
+		require.Len(t, byUser(t, s, user, 50), 3)
 	})
 
-	t.Run("ends the alerts of one user", func(t *testing.T) {
-		s, now := start(t)
-		user := id()
-		mine, other := newSearch(user, true, now), newSearch(id(), true, now)
-		for _, search := range []jobseeker.Search{mine, other} {
-			require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
-			_, err := s.Jobseeker.Alerts.AddMatches(ctx, []jobseeker.Match{newMatch(search, id(), now)})
+	t.Run("alerts turned off", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user := newID()
+		first, second, other := newSearch(user, true, now), newSearch(user, true, now), newSearch(newID(), true, now)
+		storeSearches(t, s, first, second)
+		storeSearches(t, s, other)
+		match := newMatch(second, newID(), now)
+		storeMatches(t, s, newMatch(first, newID(), now), match, newMatch(other, newID(), now))
+		first.EmailAlerts = false
+		storeSearches(t, s, first, second)
+		require.ElementsMatch(t, []jobseeker.Search{first, second}, byUser(t, s, user, 50))
+		digests, users := assignDigests(t, s, 10, now, now.Add(time.Hour))
+		require.Equal(t, 2, users)
+		for _, d := range digests {
+			got, err := s.Matches.ListByDigest(ctx, d.UserID, d.ID, 10)
 			require.NoError(t, err)
-		}
-		require.NoError(t, s.Jobseeker.Alerts.Expect(ctx, []string{user, other.UserID}, now))
-		lock(t, s, user, func(ctx context.Context) error { return s.Jobseeker.Searches.EndAlerts(ctx, user) })
-		got, err := s.Jobseeker.Searches.Of(ctx, user, 50)
-		require.NoError(t, err)
-		require.False(t, got[0].EmailAlerts)
-		for who, want := range map[string]int{user: 0, other.UserID: 1} {
-			n, err := s.Jobseeker.Alerts.Bundle(ctx, who, id(), now)
-			require.NoError(t, err)
-			require.Equal(t, want, n)
+			require.Len(t, got, 1)
+			if d.UserID == user {
+				match.SearchName = second.Name
+				require.Equal(t, match, got[0])
+			}
 		}
 	})
 }
 
-func alerts(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	ctx, id := context.Background(), stores.NewID
-	start := func(t *testing.T) (adapters.Storage, jobseeker.Alerts, time.Time) {
-		t.Parallel()
-		clk := kit.NewClock()
-		s := open(t, clk)
-		return s, s.Jobseeker.Alerts, clk.Now().Add(1234567 * time.Microsecond)
+// AlertQueue checks the port jobseeker.AlertQueue.
+func AlertQueue(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+	ctx := context.Background()
+	claim := func(t *testing.T, s adapters.JobseekerStorage, n int, now, until time.Time) []string {
+		t.Helper()
+		ids, err := s.AlertQueue.Claim(ctx, n, now, until)
+		require.NoError(t, err)
+		return ids
 	}
 
-	t.Run("hands a collected listing to one at a time, until it is done", func(t *testing.T) {
-		_, as, now := start(t)
-		var want []string
-		for range 5 {
-			want = append(want, id())
-			require.NoError(t, as.Collect(ctx, want[len(want)-1]))
-			require.NoError(t, as.Collect(ctx, want[len(want)-1]))
+	t.Run("claim, extend, delete", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		want := newIDs(5)
+		for range 2 {
+			for _, id := range want {
+				require.NoError(t, s.AlertQueue.Upsert(ctx, []string{id}, now))
+			}
 		}
-		first, err := as.Claim(ctx, 3, now, now.Add(time.Minute))
-		require.NoError(t, err)
+		first := claim(t, s, 3, now, now.Add(time.Minute))
 		require.Len(t, first, 3)
-		second, err := as.Claim(ctx, 3, now, now.Add(time.Minute))
-		require.NoError(t, err)
+		second := claim(t, s, 3, now, now.Add(time.Minute))
 		require.ElementsMatch(t, want, slices.Concat(first, second))
-		require.NoError(t, as.Collect(ctx, want[0]), "it is told again")
-		none, err := as.Claim(ctx, 3, now.Add(time.Minute-1), now.Add(time.Hour))
-		require.NoError(t, err)
-		require.Empty(t, none)
-		require.NoError(t, as.Keep(ctx, first, now.Add(2*time.Minute)))
-		require.NoError(t, as.Done(ctx, nil))
-		require.NoError(t, as.Done(ctx, second[:1]))
-		again, err := as.Claim(ctx, 9, now.Add(time.Minute), now.Add(time.Hour))
-		require.NoError(t, err)
-		require.Equal(t, second[1:], again)
-		again, err = as.Claim(ctx, 9, now.Add(2*time.Minute), now.Add(time.Hour))
-		require.NoError(t, err)
-		require.ElementsMatch(t, first, again)
+		require.NoError(t, s.AlertQueue.Upsert(ctx, want[:1], now), "second delivery of the event")
+		require.Empty(t, claim(t, s, 3, now.Add(time.Minute-time.Microsecond), now.Add(time.Hour)))
+		require.NoError(t, s.AlertQueue.Upsert(ctx, first, now.Add(2*time.Minute)))
+		require.NoError(t, s.AlertQueue.Upsert(ctx, nil, now))
+		require.NoError(t, s.AlertQueue.Delete(ctx, nil))
+		require.NoError(t, s.AlertQueue.Delete(ctx, second[:1]))
+		require.Equal(t, second[1:], claim(t, s, 9, now.Add(time.Minute), now.Add(time.Hour)))
+		require.ElementsMatch(t, first, claim(t, s, 9, now.Add(2*time.Minute), now.Add(time.Hour)))
 	})
 
-	t.Run("hands different listings to those who ask at the same time", func(t *testing.T) {
-		_, as, now := start(t)
-		for range 40 {
-			require.NoError(t, as.Collect(ctx, id()))
+	t.Run("claimed in order of waiting", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		ids := newIDs(4)
+		for i, id := range ids {
+			require.NoError(t, s.AlertQueue.Upsert(ctx, []string{id}, now.Add(-time.Duration(i)*time.Minute)))
 		}
-		var mu sync.Mutex
-		var got []string
-		var all sync.WaitGroup
-		for range 8 {
-			all.Go(func() {
-				ids, err := as.Claim(ctx, 5, now, now.Add(time.Minute))
-				if err != nil {
-					t.Error(err)
-				}
-				mu.Lock()
-				got = append(got, ids...)
-				mu.Unlock()
-			})
-		}
-		all.Wait()
-		slices.Sort(got)
-		require.Len(t, slices.Compact(got), len(got))
+		require.ElementsMatch(t, ids[2:], claim(t, s, 2, now, now.Add(time.Hour)))
 	})
 
-	t.Run("returns matches that are new, once", func(t *testing.T) {
-		s, as, now := start(t)
-		search := newSearch(id(), true, now)
-		require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
-		a, b, c := newMatch(search, id(), now), newMatch(search, id(), now), newMatch(search, id(), now)
-		fresh, err := as.AddMatches(ctx, []jobseeker.Match{b, a})
-		require.NoError(t, err)
-		require.ElementsMatch(t, []jobseeker.Match{a, b}, fresh)
-		fresh, err = as.AddMatches(ctx, []jobseeker.Match{c, a})
-		require.NoError(t, err)
-		require.Equal(t, []jobseeker.Match{c}, fresh)
-		fresh, err = as.AddMatches(ctx, nil)
-		require.NoError(t, err)
-		require.Empty(t, fresh)
+	t.Run("claimed once, concurrently", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		want := newIDs(40)
+		require.NoError(t, s.AlertQueue.Upsert(ctx, want, now))
+		claims := make([][]string, 9)
+		together(t, 8, func(i int) (err error) {
+			claims[i], err = s.AlertQueue.Claim(ctx, 5, now, now.Add(time.Minute))
+			return err
+		})
+		claims[8] = claim(t, s, 100, now, now.Add(time.Minute))
+		require.ElementsMatch(t, want, slices.Concat(claims...))
+	})
+}
+
+// Matches checks the port jobseeker.Matches.
+func Matches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+	ctx := context.Background()
+
+	t.Run("create", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		search := newSearch(newID(), true, now)
+		storeSearches(t, s, search)
+		a, b, c := newMatch(search, newID(), now), newMatch(search, newID(), now), newMatch(search, newID(), now)
+		require.ElementsMatch(t, []jobseeker.Match{a, b}, storeMatches(t, s, b, a))
+		require.Equal(t, []jobseeker.Match{c}, storeMatches(t, s, c, a))
+		require.Empty(t, storeMatches(t, s))
 		var many []jobseeker.Match
 		for range 2_500 {
-			many = append(many, newMatch(search, id(), now))
+			many = append(many, newMatch(search, newID(), now))
 		}
-		fresh, err = as.AddMatches(ctx, many)
-		require.NoError(t, err)
-		require.Len(t, fresh, 2_500)
+		require.Len(t, storeMatches(t, s, many...), 2_500)
 	})
 
-	t.Run("returns a match to one of those who add it at the same time", func(t *testing.T) {
-		s, as, now := start(t)
-		search := newSearch(id(), false, now)
+	t.Run("create, concurrently", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		search := newSearch(newID(), true, now)
 		var ms []jobseeker.Match
 		for range 20 {
-			ms = append(ms, newMatch(search, id(), now))
+			ms = append(ms, newMatch(search, newID(), now))
 		}
-		var mu sync.Mutex
-		total := 0
-		var all sync.WaitGroup
-		for i := range 8 {
+		created := make([]int, 8)
+		together(t, 8, func(i int) error {
 			mine := slices.Clone(ms)
 			if i%2 == 0 {
 				slices.Reverse(mine)
 			}
-			all.Go(func() {
-				n := 0
-				err := s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-					fresh, err := as.AddMatches(ctx, mine)
-					n = len(fresh)
-					return err
-				})
-				if err != nil {
-					t.Error(err)
-				}
-				mu.Lock()
-				total += n
-				mu.Unlock()
+			return s.Tx.Do(ctx, func(ctx context.Context) error {
+				fresh, err := s.Matches.Create(ctx, mine)
+				created[i] = len(fresh)
+				return err
 			})
+		})
+		total := 0
+		for _, n := range created {
+			total += n
 		}
-		all.Wait()
 		require.Equal(t, len(ms), total)
 	})
 
-	t.Run("puts what waits into one digest, and the next off", func(t *testing.T) {
-		s, as, now := start(t)
-		user := id()
+	t.Run("job alerts turned off", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		off, on, unknown := newSearch(newID(), true, now), newSearch(newID(), true, now), newSearch(newID(), false, now)
+		for _, p := range []jobseeker.Profile{{UserID: off.UserID}, {UserID: on.UserID, JobAlerts: true}} {
+			withProfile(t, s, p.UserID, func(ctx context.Context) error { return s.Profiles.Update(ctx, p) })
+		}
+		stored := []jobseeker.Match{newMatch(on, newID(), now), newMatch(unknown, newID(), now)}
+		require.ElementsMatch(t, stored, storeMatches(t, s, append(stored, newMatch(off, newID(), now))...))
+		digests, users := assignDigests(t, s, 10, now, now.Add(time.Hour))
+		require.Equal(t, 1, users)
+		require.Len(t, digests, 1)
+		require.Equal(t, on.UserID, digests[0].UserID)
+	})
+
+	t.Run("digests", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user, next := newID(), now.Add(24*time.Hour)
 		first, second, silent := newSearch(user, true, now), newSearch(user, true, now), newSearch(user, false, now)
 		second.Name = "Other"
-		for _, search := range []jobseeker.Search{first, second, silent} {
-			require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
-		}
-		old, recent := id(), id()
-		_, err := as.AddMatches(ctx, []jobseeker.Match{newMatch(first, old, now), newMatch(first, recent, now), newMatch(second, recent, now), newMatch(silent, recent, now)})
-		require.NoError(t, err)
-		due := func(at time.Time) []string {
-			ids, err := as.Due(ctx, at, 10)
+		storeSearches(t, s, first, second, silent)
+		old, recent := newID(), newID()
+		storeMatches(t, s, newMatch(first, old, now), newMatch(first, recent, now), newMatch(second, recent, now), newMatch(silent, recent, now))
+		digests, users := assignDigests(t, s, 10, now, next)
+		require.Equal(t, 1, users)
+		require.Len(t, digests, 1)
+		require.Equal(t, user, digests[0].UserID)
+		digest := digests[0].ID
+		list := func(user, digest string, n int) []jobseeker.Match {
+			matches, err := s.Matches.ListByDigest(ctx, user, digest, n)
 			require.NoError(t, err)
-			return ids
+			return matches
 		}
-		require.Empty(t, due(now))
-		require.NoError(t, as.Expect(ctx, []string{user}, now))
-		require.NoError(t, as.Expect(ctx, []string{user, id()}, now.Add(time.Hour)))
-		require.NoError(t, as.Expect(ctx, nil, now))
-		require.Empty(t, due(now.Add(-time.Microsecond)))
-		require.Equal(t, []string{user}, due(now))
-
-		digest, next := id(), now.Add(24*time.Hour)
-		n, err := as.Bundle(ctx, user, digest, next)
-		require.NoError(t, err)
-		require.Equal(t, 3, n)
-		require.Empty(t, due(now))
-		matches, err := as.Digest(ctx, user, digest, 10)
-		require.NoError(t, err)
+		matches := list(user, digest, 10)
 		require.Len(t, matches, 3)
 		require.Equal(t, []string{recent, recent, old}, []string{matches[0].ListingID, matches[1].ListingID, matches[2].ListingID})
 		require.ElementsMatch(t, []string{first.Name, "Other"}, []string{matches[0].SearchName, matches[1].SearchName})
-		few, err := as.Digest(ctx, user, digest, 1)
-		require.NoError(t, err)
-		require.Len(t, few, 1)
-		foreign, err := as.Digest(ctx, id(), digest, 10)
-		require.NoError(t, err)
-		require.Empty(t, foreign)
+		require.Len(t, list(user, digest, 1), 1)
+		require.Empty(t, list(newID(), digest, 10))
+		require.Empty(t, list(user, newID(), 10))
 
-		n, err = as.Bundle(ctx, user, id(), next.Add(time.Hour))
-		require.NoError(t, err)
-		require.Zero(t, n)
-		_, err = as.AddMatches(ctx, []jobseeker.Match{newMatch(first, id(), now)})
-		require.NoError(t, err)
-		require.NoError(t, as.Expect(ctx, []string{user}, now.Add(2*time.Hour)))
-		require.NotContains(t, due(next.Add(-time.Microsecond)), user, "one without anything in it has put nothing off, one with has")
-		require.Contains(t, due(next), user)
+		_, users = assignDigests(t, s, 10, next, next)
+		require.Zero(t, users, "nothing is pending")
+		storeMatches(t, s, newMatch(first, newID(), now))
+		_, users = assignDigests(t, s, 10, next.Add(-time.Microsecond), next)
+		require.Zero(t, users, "too soon after the previous digest")
+		digests, _ = assignDigests(t, s, 10, next, next.Add(time.Hour))
+		require.Len(t, digests, 1)
 
-		require.NoError(t, s.Jobseeker.Searches.Delete(ctx, user, second.ID))
-		matches, err = as.Digest(ctx, user, digest, 10)
-		require.NoError(t, err)
-		require.Len(t, matches, 2, "what was deleted is wanted no more")
-		require.NoError(t, s.Jobseeker.Searches.EndAlerts(ctx, user))
-		matches, err = as.Digest(ctx, user, digest, 10)
-		require.NoError(t, err)
-		require.Empty(t, matches)
+		storeSearches(t, s, first, silent)
+		require.Len(t, list(user, digest, 10), 2, "without the matches of a deleted search")
+		first.EmailAlerts = false
+		storeSearches(t, s, first, silent)
+		require.Empty(t, list(user, digest, 10))
 	})
 
-	t.Run("serves a user to one of those who make digests at the same time", func(t *testing.T) {
-		s, as, now := start(t)
+	t.Run("digest without matches", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		search := newSearch(newID(), true, now)
+		storeSearches(t, s, search)
+		storeMatches(t, s, newMatch(search, newID(), now))
+		off := search
+		off.EmailAlerts = false
+		storeSearches(t, s, off)
+		digests, users := assignDigests(t, s, 10, now, now.Add(24*time.Hour))
+		require.Empty(t, digests)
+		require.Equal(t, 1, users)
+		storeSearches(t, s, off, newSearch(search.UserID, true, now))
+		storeMatches(t, s, newMatch(search, newID(), now))
+		digests, _ = assignDigests(t, s, 10, now, now.Add(24*time.Hour))
+		require.Len(t, digests, 1, "the next digest is not delayed")
+	})
+
+	t.Run("digests, concurrently", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
 		for i := range 12 {
-			search := newSearch(id(), true, now)
+			search := newSearch(newID(), true, now)
 			search.Name = fmt.Sprint(i)
-			require.NoError(t, s.Jobseeker.Searches.Add(ctx, search))
-			_, err := as.AddMatches(ctx, []jobseeker.Match{newMatch(search, id(), now)})
-			require.NoError(t, err)
-			require.NoError(t, as.Expect(ctx, []string{search.UserID}, now))
+			storeSearches(t, s, search)
+			storeMatches(t, s, newMatch(search, newID(), now))
 		}
-		var mu sync.Mutex
-		served := 0
-		var all sync.WaitGroup
-		for range 6 {
-			all.Go(func() {
-				for range 4 {
-					n := 0
-					err := s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-						n = 0
-						users, err := as.Due(ctx, now, 3)
-						if err != nil {
-							return err
-						}
-						for _, u := range users {
-							in, err := as.Bundle(ctx, u, id(), now.Add(time.Hour))
-							if err != nil {
-								return err
-							}
-							n += in
-						}
-						return nil
-					})
-					if err != nil {
-						t.Error(err)
-					}
-					mu.Lock()
-					served += n
-					mu.Unlock()
+		served := make([]int, 6)
+		together(t, 6, func(i int) error {
+			for range 4 {
+				n := 0
+				if err := s.Tx.Do(ctx, func(ctx context.Context) error {
+					digests, _, err := s.Matches.AssignDigests(ctx, newIDs(3), now, now.Add(time.Hour))
+					n = len(digests)
+					return err
+				}); err != nil {
+					return err
 				}
-			})
+				served[i] += n
+			}
+			return nil
+		})
+		rest, _ := assignDigests(t, s, 100, now, now.Add(time.Hour))
+		total := len(rest)
+		for _, n := range served {
+			total += n
 		}
-		all.Wait()
-		require.Equal(t, 12, served)
+		require.Equal(t, 12, total)
 	})
 
-	t.Run("forgets the oldest matches, a few at a time", func(t *testing.T) {
-		_, as, now := start(t)
-		search := newSearch(id(), false, now)
+	t.Run("retention", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		search := newSearch(newID(), false, now)
 		for i := range 5 {
-			_, err := as.AddMatches(ctx, []jobseeker.Match{newMatch(search, id(), now.Add(time.Duration(i)*time.Hour))})
-			require.NoError(t, err)
+			storeMatches(t, s, newMatch(search, newID(), now.Add(time.Duration(i)*time.Hour)))
 		}
-		for _, want := range []int{2, 1, 0} {
-			n, err := as.Forget(ctx, now.Add(3*time.Hour), 2)
-			require.NoError(t, err)
-			require.Equal(t, want, n)
-		}
+		checkRetention(t, s.Retention, jobseeker.MatchKind, now.Add(3*time.Hour))
 	})
 }

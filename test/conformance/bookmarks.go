@@ -12,123 +12,153 @@ import (
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
-	"github.com/locumhq/locum/test/kit"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func bookmarks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	ctx, id := context.Background(), stores.NewID
-	start := func(t *testing.T) (adapters.Storage, time.Time) {
-		t.Parallel()
-		clk := kit.NewClock()
-		return open(t, clk), clk.Now().Add(1234567 * time.Microsecond)
-	}
-	keep := func(t *testing.T, s adapters.Storage, user, listing string, now time.Time) jobseeker.Bookmark {
+// Bookmarks checks the port jobseeker.Bookmarks.
+func Bookmarks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+	ctx := context.Background()
+	all := page.Request{Number: 1, Size: 100}
+	create := func(t *testing.T, s adapters.JobseekerStorage, user, listing string, now time.Time) jobseeker.Bookmark {
 		t.Helper()
-		b := jobseeker.Bookmark{ID: id(), UserID: user, ListingID: listing, Notes: "Zoë's \"100%\"", SavedAt: now}
-		fresh, err := s.Jobseeker.Bookmarks.Add(ctx, b)
-		require.NoError(t, err)
-		require.True(t, fresh)
+		b := jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, Notes: "Zoë's \"100%\"", SavedAt: now}
+		withProfile(t, s, user, func(ctx context.Context) error { return s.Bookmarks.Upsert(ctx, b) })
 		return b
 	}
+	list := func(t *testing.T, s adapters.JobseekerStorage, user string, f jobseeker.BookmarkFilter) []jobseeker.Bookmark {
+		t.Helper()
+		got, err := s.Bookmarks.List(ctx, user, f, all)
+		require.NoError(t, err)
+		require.Equal(t, len(got.Items), got.Total)
+		return got.Items
+	}
 
-	t.Run("keeps a listing once, and the transaction that tried a second time", func(t *testing.T) {
-		s, now := start(t)
-		user, listing := id(), id()
-		b := keep(t, s, user, listing, now)
-		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-			fresh, err := s.Jobseeker.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: id(), UserID: user, ListingID: listing, SavedAt: now})
-			require.False(t, fresh)
-			return err
+	t.Run("one per listing", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user, listing := newID(), newID()
+		b := create(t, s, user, listing, now)
+		require.Error(t, locked(s, user, func(ctx context.Context) error {
+			return s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
 		}))
-		got, err := s.Jobseeker.Bookmarks.Find(ctx, user, b.ID)
-		require.NoError(t, err)
-		require.Equal(t, b, got)
-		keep(t, s, id(), listing, now)
-		n, err := s.Jobseeker.Bookmarks.Count(ctx, user)
-		require.NoError(t, err)
-		require.Equal(t, 1, n)
+		require.Equal(t, []jobseeker.Bookmark{b}, list(t, s, user, jobseeker.BookmarkFilter{}))
+		create(t, s, newID(), listing, now)
+		require.Len(t, list(t, s, user, jobseeker.BookmarkFilter{}), 1)
 	})
 
-	t.Run("keeps it once however many try at the same time", func(t *testing.T) {
-		s, now := start(t)
-		user, listing := id(), id()
+	t.Run("one per listing, concurrently", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user, listing := newID(), newID()
 		require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
-			return s.Jobseeker.Bookmarks.Add(ctx, jobseeker.Bookmark{ID: id(), UserID: user, ListingID: listing, SavedAt: now})
+			created := false
+			err := locked(s, user, func(ctx context.Context) error {
+				found, err := s.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{ListingIDs: []string{listing}}, all)
+				if created = err == nil && found.Total == 0; !created {
+					return err
+				}
+				return s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
+			})
+			return created, err
 		}))
 	})
 
-	t.Run("pages by number and by cursor, the latest first", func(t *testing.T) {
-		s, now := start(t)
-		user := id()
+	t.Run("pages", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user := newID()
 		var want []jobseeker.Bookmark
 		for range 5 {
-			want = append([]jobseeker.Bookmark{keep(t, s, user, id(), now)}, want...)
+			want = append([]jobseeker.Bookmark{create(t, s, user, newID(), now)}, want...)
 		}
-		keep(t, s, id(), id(), now)
-		first, err := s.Jobseeker.Bookmarks.Page(ctx, user, page.Request{Number: 1, Size: 2})
-		require.NoError(t, err)
-		require.Equal(t, want[:2], first.Items)
-		require.Equal(t, 5, first.Total)
-		second, err := s.Jobseeker.Bookmarks.Page(ctx, user, page.Request{Number: 1, Size: 2, Cursor: first.NextCursor})
-		require.NoError(t, err)
-		require.Equal(t, want[2:4], second.Items)
-		last, err := s.Jobseeker.Bookmarks.Page(ctx, user, page.Request{Number: 3, Size: 2})
-		require.NoError(t, err)
-		require.Equal(t, want[4:], last.Items)
-		require.Empty(t, last.NextCursor)
+		create(t, s, newID(), newID(), now)
+		require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Bookmark], error) {
+			return s.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{}, r)
+		}))
 	})
 
-	t.Run("another's is as absent as one that never was", func(t *testing.T) {
-		s, now := start(t)
-		b := keep(t, s, id(), id(), now)
-		for _, whose := range []struct{ user, id string }{{id(), b.ID}, {b.UserID, id()}} {
-			_, err := s.Jobseeker.Bookmarks.Find(ctx, whose.user, whose.id)
-			require.ErrorIs(t, err, jobseeker.ErrBookmarkNotFound)
-			require.ErrorIs(t, s.Jobseeker.Bookmarks.SetNotes(ctx, whose.user, whose.id, "x"), jobseeker.ErrBookmarkNotFound)
-			require.ErrorIs(t, s.Jobseeker.Bookmarks.Delete(ctx, whose.user, whose.id), jobseeker.ErrBookmarkNotFound)
+	t.Run("other owner", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		b := create(t, s, newID(), newID(), now)
+		stolen := b
+		stolen.UserID, stolen.Notes = newID(), "x"
+		require.Error(t, locked(s, stolen.UserID, func(ctx context.Context) error { return s.Bookmarks.Upsert(ctx, stolen) }))
+		for _, other := range []struct{ user, id string }{{newID(), b.ID}, {b.UserID, newID()}} {
+			require.Empty(t, list(t, s, other.user, jobseeker.BookmarkFilter{ID: other.id}))
+			require.ErrorIs(t, s.Bookmarks.Delete(ctx, other.user, other.id), jobseeker.ErrBookmarkNotFound)
 		}
-		require.NoError(t, s.Jobseeker.Bookmarks.SetNotes(ctx, b.UserID, b.ID, "other"))
-		got, err := s.Jobseeker.Bookmarks.Find(ctx, b.UserID, b.ID)
-		require.NoError(t, err)
-		require.Equal(t, "other", got.Notes)
-		require.NoError(t, s.Jobseeker.Bookmarks.Delete(ctx, b.UserID, b.ID))
-		require.ErrorIs(t, s.Jobseeker.Bookmarks.Delete(ctx, b.UserID, b.ID), jobseeker.ErrBookmarkNotFound)
+		require.Equal(t, []jobseeker.Bookmark{b}, list(t, s, b.UserID, jobseeker.BookmarkFilter{ID: b.ID}))
 	})
 
-	t.Run("knows which of many listings a user keeps", func(t *testing.T) {
-		s, now := start(t)
-		user := id()
-		a, b := keep(t, s, user, id(), now), keep(t, s, id(), id(), now)
-		keep(t, s, user, id(), now)
-		got, err := s.Jobseeker.Bookmarks.Among(ctx, user, []string{a.ListingID, b.ListingID, id()})
-		require.NoError(t, err)
-		require.Equal(t, map[string]bool{a.ListingID: true}, got)
+	t.Run("update and delete", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		b := create(t, s, newID(), newID(), now)
+		for _, notes := range []string{"other", "other", ""} {
+			b.Notes = notes
+			withProfile(t, s, b.UserID, func(ctx context.Context) error { return s.Bookmarks.Upsert(ctx, b) })
+			require.Equal(t, []jobseeker.Bookmark{b}, list(t, s, b.UserID, jobseeker.BookmarkFilter{}))
+		}
+		require.NoError(t, s.Bookmarks.Delete(ctx, b.UserID, b.ID))
+		require.ErrorIs(t, s.Bookmarks.Delete(ctx, b.UserID, b.ID), jobseeker.ErrBookmarkNotFound)
 	})
 
-	t.Run("hands out once who is to be told of a deadline", func(t *testing.T) {
-		s, now := start(t)
-		listing, another := id(), id()
+	t.Run("filter by listings", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user := newID()
+		a, b := create(t, s, user, newID(), now), create(t, s, newID(), newID(), now)
+		create(t, s, user, newID(), now)
+		require.Equal(t, []jobseeker.Bookmark{a}, list(t, s, user, jobseeker.BookmarkFilter{ListingIDs: []string{a.ListingID, b.ListingID, newID()}}))
+		require.Empty(t, list(t, s, user, jobseeker.BookmarkFilter{ID: a.ID, ListingIDs: []string{newID()}}))
+	})
+
+	t.Run("reminders", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		listing, another := newID(), newID()
 		var want []string
 		for range 3 {
-			want = append(want, keep(t, s, id(), listing, now).ID)
+			want = append(want, create(t, s, newID(), listing, now).ID)
 		}
-		keep(t, s, id(), id(), now)
-		want = append(want, keep(t, s, id(), another, now).ID)
+		create(t, s, newID(), newID(), now)
+		want = append(want, create(t, s, newID(), another, now).ID)
 		var got []string
-		for range 3 {
-			require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-				bs, err := s.Jobseeker.Bookmarks.Untold(ctx, []string{listing, another}, 3)
+		for _, n := range []int{3, 1, 0} {
+			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+				claimed, err := s.Bookmarks.ClaimReminders(ctx, []string{listing, another}, 3)
 				require.NoError(t, err)
-				var ids []string
-				for _, b := range bs {
-					ids = append(ids, b.ID)
+				require.Len(t, claimed, n)
+				for _, b := range claimed {
+					got = append(got, b.ID)
 				}
-				got = append(got, ids...)
-				return s.Jobseeker.Bookmarks.Told(ctx, ids)
+				return nil
 			}))
 		}
 		slices.Sort(got)
 		require.Equal(t, want, got)
+	})
+
+	t.Run("reminders, concurrently and rolled back", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		listing := newID()
+		for range 12 {
+			create(t, s, newID(), listing, now)
+		}
+		require.Error(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			claimed, err := s.Bookmarks.ClaimReminders(ctx, []string{listing}, 100)
+			require.NoError(t, err)
+			require.Len(t, claimed, 12)
+			return context.Canceled
+		}))
+		claims := make([][]jobseeker.Bookmark, 13)
+		together(t, 12, func(i int) error {
+			return s.Tx.Do(ctx, func(ctx context.Context) (err error) {
+				claims[i], err = s.Bookmarks.ClaimReminders(ctx, []string{listing}, 2)
+				return err
+			})
+		})
+		var err error
+		claims[12], err = s.Bookmarks.ClaimReminders(ctx, []string{listing}, 100)
+		require.NoError(t, err)
+		seen := map[string]bool{}
+		for _, b := range slices.Concat(claims...) {
+			require.False(t, seen[b.ID])
+			seen[b.ID] = true
+		}
+		require.Len(t, seen, 12)
 	})
 }

@@ -11,159 +11,206 @@ import (
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
-	"github.com/locumhq/locum/test/kit"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func documents(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	ctx, id := context.Background(), stores.NewID
-	start := func(t *testing.T) (adapters.Storage, time.Time) {
-		t.Parallel()
-		clk := kit.NewClock()
-		return open(t, clk), clk.Now().Add(1234567 * time.Microsecond)
+// newDocument returns a document whose file is not reserved.
+func newDocument(user string, kind jobseeker.DocumentType, isDefault bool, now time.Time) jobseeker.Document {
+	return jobseeker.Document{
+		ID: newID(), UserID: user, Type: kind, Title: "Zoë's \"100%\"", FileName: "Lebenslauf für alle.pdf", IsDefault: isDefault,
+		Content:    jobseeker.Content{File: jobseeker.DocumentFile{ID: newID(), Extension: ".pdf"}, Size: 3 << 30, Form: jobseeker.AsData, MediaType: "application/pdf"},
+		UploadedAt: now, UpdatedAt: now.Add(time.Second),
 	}
-	add := func(t *testing.T, s adapters.Storage, user string, kind jobseeker.DocumentType, chosen bool, now time.Time) jobseeker.Document {
-		t.Helper()
-		d := jobseeker.Document{
-			ID: id(), UserID: user, Type: kind, Title: "Zoë's \"100%\"", FileName: "Lebenslauf für alle.pdf", IsDefault: chosen,
-			Content:    jobseeker.Content{File: jobseeker.DocumentFile{ID: id(), Extension: ".pdf"}, Size: 3 << 30, Form: jobseeker.AsData, MediaType: "application/pdf"},
-			UploadedAt: now, UpdatedAt: now.Add(time.Second),
-		}
-		require.NoError(t, s.Jobseeker.Documents.Add(ctx, d))
-		return d
-	}
+}
 
-	t.Run("gives back what was stored and saved", func(t *testing.T) {
-		s, now := start(t)
-		d := add(t, s, id(), jobseeker.CV, true, now)
-		got, err := s.Jobseeker.Documents.Find(ctx, d.UserID, d.ID)
-		require.NoError(t, err)
-		require.Equal(t, d, got)
-		d.Title, d.FileName, d.IsDefault, d.UpdatedAt = "T", "", false, now.Add(time.Hour)
-		d.Content = jobseeker.Content{File: jobseeker.DocumentFile{ID: id(), Extension: ".txt"}, Size: 1, Form: jobseeker.AsText, MediaType: "text/plain"}
-		require.NoError(t, s.Jobseeker.Documents.Save(ctx, d))
-		got, err = s.Jobseeker.Documents.Find(ctx, d.UserID, d.ID)
-		require.NoError(t, err)
-		require.Equal(t, d, got)
-	})
-
-	t.Run("another's is as absent as one that never was", func(t *testing.T) {
-		s, now := start(t)
-		d := add(t, s, id(), jobseeker.CV, false, now)
-		foreign := d
-		foreign.UserID, foreign.Title = id(), "mine"
-		require.ErrorIs(t, s.Jobseeker.Documents.Save(ctx, foreign), jobseeker.ErrDocumentNotFound)
-		for _, whose := range []struct{ user, id string }{{id(), d.ID}, {d.UserID, id()}} {
-			_, err := s.Jobseeker.Documents.Find(ctx, whose.user, whose.id)
-			require.ErrorIs(t, err, jobseeker.ErrDocumentNotFound)
-			require.ErrorIs(t, s.Jobseeker.Documents.Delete(ctx, whose.user, whose.id), jobseeker.ErrDocumentNotFound)
+// storeDocument reserves the file and stores the document.
+func storeDocument(t testing.TB, s adapters.JobseekerStorage, d jobseeker.Document) {
+	t.Helper()
+	withProfile(t, s, d.UserID, func(ctx context.Context) error {
+		if err := s.DocumentFiles.Reserve(ctx, d.UserID, d.File, d.UpdatedAt.Add(time.Hour)); err != nil {
+			return err
 		}
-		require.NoError(t, s.Jobseeker.Documents.Delete(ctx, d.UserID, d.ID))
-		require.ErrorIs(t, s.Jobseeker.Documents.Delete(ctx, d.UserID, d.ID), jobseeker.ErrDocumentNotFound)
-	})
-
-	t.Run("pages the newest first and counts what a user keeps", func(t *testing.T) {
-		s, now := start(t)
-		user := id()
-		var want []jobseeker.Document
-		for _, kind := range []jobseeker.DocumentType{jobseeker.CV, jobseeker.Certification, jobseeker.CV} {
-			want = append([]jobseeker.Document{add(t, s, user, kind, false, now)}, want...)
-		}
-		add(t, s, id(), jobseeker.CV, false, now)
-		first, err := s.Jobseeker.Documents.Page(ctx, user, page.Request{Number: 1, Size: 2})
-		require.NoError(t, err)
-		require.Equal(t, want[:2], first.Items)
-		require.Equal(t, 3, first.Total)
-		rest, err := s.Jobseeker.Documents.Page(ctx, user, page.Request{Number: 1, Size: 2, Cursor: first.NextCursor})
-		require.NoError(t, err)
-		require.Equal(t, want[2:], rest.Items)
-		usage, err := s.Jobseeker.Documents.Usage(ctx, user)
-		require.NoError(t, err)
-		require.Equal(t, jobseeker.Usage{Documents: 3, Bytes: 9 << 30, CVs: 2}, usage)
-		none, err := s.Jobseeker.Documents.Usage(ctx, id())
-		require.NoError(t, err)
-		require.Zero(t, none)
-	})
-
-	t.Run("has one default of a type", func(t *testing.T) {
-		s, now := start(t)
-		user := id()
-		cv, letter := add(t, s, user, jobseeker.CV, true, now), add(t, s, user, jobseeker.CoverLetter, true, now)
-		other := add(t, s, id(), jobseeker.CV, true, now)
-		second := cv
-		second.ID = id()
-		require.Error(t, s.Jobseeker.Documents.Add(ctx, second))
-		require.NoError(t, s.Jobseeker.Documents.ClearDefault(ctx, user, jobseeker.CV))
-		require.NoError(t, s.Jobseeker.Documents.Add(ctx, second))
-		for _, c := range []struct {
-			jobseeker.Document
-			chosen bool
-		}{{cv, false}, {second, true}, {letter, true}, {other, true}} {
-			got, err := s.Jobseeker.Documents.Find(ctx, c.UserID, c.ID)
-			require.NoError(t, err)
-			require.Equal(t, c.chosen, got.IsDefault)
-		}
+		return s.Documents.Upsert(ctx, d)
 	})
 }
 
-func documentFiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	ctx, id := context.Background(), stores.NewID
-	start := func(t *testing.T) (jobseeker.DocumentFiles, time.Time) {
-		t.Parallel()
-		clk := kit.NewClock()
-		return open(t, clk).Jobseeker.DocumentFiles, clk.Now().Add(1234567 * time.Microsecond)
-	}
-	due := func(t *testing.T, f jobseeker.DocumentFiles, at time.Time) []jobseeker.DocumentFile {
+// Documents checks the port jobseeker.Documents.
+func Documents(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+	ctx := context.Background()
+	add := func(t *testing.T, s adapters.JobseekerStorage, user string, kind jobseeker.DocumentType, isDefault bool, now time.Time) jobseeker.Document {
 		t.Helper()
-		files, err := f.Due(ctx, at, 10)
+		d := newDocument(user, kind, isDefault, now)
+		storeDocument(t, s, d)
+		return d
+	}
+	get := func(t *testing.T, s adapters.JobseekerStorage, user, id string) []jobseeker.Document {
+		t.Helper()
+		got, err := s.Documents.List(ctx, user, jobseeker.DocumentFilter{ID: id}, page.Request{Number: 1, Size: 10})
+		require.NoError(t, err)
+		require.Equal(t, len(got.Items), got.Total)
+		return got.Items
+	}
+	// released returns the files that are released at the given time.
+	released := func(t *testing.T, s adapters.JobseekerStorage, at time.Time) []jobseeker.DocumentFile {
+		t.Helper()
+		files, err := s.DocumentFiles.Claim(ctx, 10, at, at.Add(time.Microsecond))
 		require.NoError(t, err)
 		return files
 	}
 
-	t.Run("a file that nobody takes in time belongs to nobody", func(t *testing.T) {
-		f, now := start(t)
-		user, file := id(), id()
-		named := jobseeker.DocumentFile{ID: file, Extension: ".pdf"}
-		require.NoError(t, f.Reserve(ctx, user, named, now.Add(time.Hour)))
-		require.Empty(t, due(t, f, now.Add(time.Hour-time.Microsecond)))
-		require.Equal(t, []jobseeker.DocumentFile{named}, due(t, f, now.Add(time.Hour)))
-		require.Error(t, f.Use(ctx, user, file, now.Add(time.Hour)), "too late")
-		require.Error(t, f.Use(ctx, id(), file, now), "another's")
-		require.Error(t, f.Use(ctx, user, id(), now), "never reserved")
-		require.NoError(t, f.Use(ctx, user, file, now))
-		require.Error(t, f.Use(ctx, user, file, now), "in use already")
-		require.Empty(t, due(t, f, now.Add(1_000*time.Hour)))
+	t.Run("create and update", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		d := add(t, s, newID(), jobseeker.CV, true, now)
+		require.Equal(t, []jobseeker.Document{d}, get(t, s, d.UserID, d.ID))
+		old := d.File
+		d.Title, d.FileName, d.IsDefault, d.UpdatedAt = "T", "", false, now.Add(time.Hour)
+		d.Content = jobseeker.Content{File: jobseeker.DocumentFile{ID: newID(), Extension: ".txt"}, Size: 1, Form: jobseeker.AsText, MediaType: "text/plain"}
+		storeDocument(t, s, d)
+		require.Equal(t, []jobseeker.Document{d}, get(t, s, d.UserID, d.ID))
+		require.Empty(t, released(t, s, d.UpdatedAt.Add(-time.Microsecond)))
+		require.Equal(t, []jobseeker.DocumentFile{old}, released(t, s, d.UpdatedAt))
+		d.Title = "Same file"
+		withProfile(t, s, d.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, d) })
+		require.Equal(t, []jobseeker.Document{d}, get(t, s, d.UserID, d.ID))
 	})
 
-	t.Run("a file that is let go of is handed out until it is removed", func(t *testing.T) {
-		f, now := start(t)
-		user := id()
-		var files []string
-		named := func(ids ...string) (out []jobseeker.DocumentFile) {
-			for _, id := range ids {
-				out = append(out, jobseeker.DocumentFile{ID: id})
+	t.Run("file not reserved", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		stored := add(t, s, newID(), jobseeker.CV, false, now)
+		expired, foreign := newDocument(stored.UserID, jobseeker.CV, false, now), newDocument(stored.UserID, jobseeker.CV, false, now)
+		require.NoError(t, s.DocumentFiles.Reserve(ctx, stored.UserID, expired.File, expired.UpdatedAt))
+		require.NoError(t, s.DocumentFiles.Reserve(ctx, newID(), foreign.File, now.Add(time.Hour)))
+		used := newDocument(stored.UserID, jobseeker.CV, false, now)
+		used.File = stored.File
+		replaced := stored
+		replaced.File = jobseeker.DocumentFile{ID: newID()}
+		for _, d := range []jobseeker.Document{expired, foreign, used, replaced, newDocument(stored.UserID, jobseeker.CV, false, now)} {
+			require.Error(t, locked(s, d.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, d) }))
+		}
+		require.Equal(t, []jobseeker.Document{stored}, get(t, s, stored.UserID, ""))
+	})
+
+	t.Run("other owner", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		d := add(t, s, newID(), jobseeker.CV, false, now)
+		stolen := newDocument(newID(), jobseeker.CV, false, now)
+		stolen.ID = d.ID
+		require.NoError(t, s.DocumentFiles.Reserve(ctx, stolen.UserID, stolen.File, now.Add(time.Hour)))
+		require.Error(t, locked(s, stolen.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, stolen) }))
+		for _, other := range []struct{ user, id string }{{newID(), d.ID}, {d.UserID, newID()}} {
+			require.Empty(t, get(t, s, other.user, other.id))
+			require.ErrorIs(t, s.Documents.Delete(ctx, other.user, other.id, now), jobseeker.ErrDocumentNotFound)
+		}
+		require.Equal(t, []jobseeker.Document{d}, get(t, s, d.UserID, d.ID))
+	})
+
+	t.Run("delete", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		d := add(t, s, newID(), jobseeker.CV, false, now)
+		require.NoError(t, s.Documents.Delete(ctx, d.UserID, d.ID, now.Add(time.Minute)))
+		require.ErrorIs(t, s.Documents.Delete(ctx, d.UserID, d.ID, now), jobseeker.ErrDocumentNotFound)
+		require.Empty(t, released(t, s, now))
+		require.Equal(t, []jobseeker.DocumentFile{d.File}, released(t, s, now.Add(time.Minute)))
+	})
+
+	t.Run("pages", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user := newID()
+		var want []jobseeker.Document
+		for _, kind := range []jobseeker.DocumentType{jobseeker.CV, jobseeker.Certification, jobseeker.CV} {
+			want = append([]jobseeker.Document{add(t, s, user, kind, false, now)}, want...)
+		}
+		add(t, s, newID(), jobseeker.CV, false, now)
+		require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Document], error) {
+			return s.Documents.List(ctx, user, jobseeker.DocumentFilter{}, r)
+		}))
+	})
+
+	t.Run("one default of a type", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user := newID()
+		first, letter := add(t, s, user, jobseeker.CV, true, now), add(t, s, user, jobseeker.CoverLetter, true, now)
+		other := add(t, s, newID(), jobseeker.CV, true, now)
+		second := add(t, s, user, jobseeker.CV, true, now)
+		check := func(isDefault map[string]bool) {
+			t.Helper()
+			for _, d := range []jobseeker.Document{first, second, letter, other} {
+				require.Equal(t, isDefault[d.ID], get(t, s, d.UserID, d.ID)[0].IsDefault)
 			}
-			return out
 		}
-		for range 4 {
-			files = append(files, id())
-			require.NoError(t, f.Reserve(ctx, user, jobseeker.DocumentFile{ID: files[len(files)-1]}, now.Add(time.Hour)))
-			require.NoError(t, f.Use(ctx, user, files[len(files)-1], now))
-		}
-		require.NoError(t, f.Free(ctx, user, files[1], now))
-		require.NoError(t, f.Free(ctx, user, files[0], now.Add(-time.Second)))
-		require.NoError(t, f.Free(ctx, id(), files[2], now), "another's stays")
-		require.Equal(t, named(files[:2]...), due(t, f, now))
-		require.NoError(t, f.PutOff(ctx, files[:1], now.Add(time.Minute)))
-		require.NoError(t, f.PutOff(ctx, nil, now))
-		require.Equal(t, named(files[1:2]...), due(t, f, now))
-		require.NoError(t, f.Remove(ctx, files[1:3]))
-		require.NoError(t, f.Remove(ctx, nil))
-		require.Equal(t, named(files[:1]...), due(t, f, now.Add(time.Minute)))
-		require.NoError(t, f.FreeAll(ctx, user, now))
-		require.Len(t, due(t, f, now), 3, "what is in use is not removed")
-		one, err := f.Due(ctx, now, 1)
+		check(map[string]bool{second.ID: true, letter.ID: true, other.ID: true})
+		withProfile(t, s, user, func(ctx context.Context) error { return s.Documents.Upsert(ctx, first) })
+		check(map[string]bool{first.ID: true, letter.ID: true, other.ID: true})
+		first.IsDefault = false
+		withProfile(t, s, user, func(ctx context.Context) error { return s.Documents.Upsert(ctx, first) })
+		check(map[string]bool{letter.ID: true, other.ID: true})
+	})
+}
+
+// DocumentFiles checks the port jobseeker.DocumentFiles.
+func DocumentFiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+	ctx := context.Background()
+	claim := func(t *testing.T, s adapters.JobseekerStorage, n int, now, until time.Time) []jobseeker.DocumentFile {
+		t.Helper()
+		files, err := s.DocumentFiles.Claim(ctx, n, now, until)
 		require.NoError(t, err)
-		require.Len(t, one, 1)
+		return files
+	}
+
+	t.Run("reservation expires", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user, file, end := newID(), jobseeker.DocumentFile{ID: newID(), Extension: ".pdf"}, now.Add(time.Hour)
+		require.NoError(t, s.DocumentFiles.Reserve(ctx, user, file, end))
+		require.Empty(t, claim(t, s, 10, end.Add(-time.Microsecond), end))
+		require.Equal(t, []jobseeker.DocumentFile{file}, claim(t, s, 10, end, end.Add(time.Minute)))
+		require.Empty(t, claim(t, s, 10, end, end.Add(time.Minute)), "claimed by another caller")
+		require.Equal(t, []jobseeker.DocumentFile{file}, claim(t, s, 10, end.Add(time.Minute), end.Add(time.Hour)))
+		require.NoError(t, s.DocumentFiles.Delete(ctx, []string{file.ID}))
+		require.NoError(t, s.DocumentFiles.Delete(ctx, nil))
+		require.Empty(t, claim(t, s, 10, end.Add(2*time.Hour), end.Add(3*time.Hour)))
+	})
+
+	t.Run("reserved again", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		d := newDocument(newID(), jobseeker.CV, false, now)
+		require.NoError(t, s.DocumentFiles.Reserve(ctx, d.UserID, d.File, now.Add(time.Hour)))
+		require.NoError(t, s.DocumentFiles.Reserve(ctx, d.UserID, d.File, now))
+		require.Equal(t, []jobseeker.DocumentFile{d.File}, claim(t, s, 10, now, now.Add(time.Minute)))
+		used := newDocument(d.UserID, jobseeker.CV, false, now)
+		storeDocument(t, s, used)
+		require.NoError(t, s.DocumentFiles.Reserve(ctx, used.UserID, used.File, now))
+		require.NoError(t, s.DocumentFiles.Delete(ctx, []string{used.File.ID}))
+		require.NotContains(t, claim(t, s, 10, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)), used.File, "the file of a document")
+	})
+
+	t.Run("claimed in order of release", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		var files []jobseeker.DocumentFile
+		for i := range 4 {
+			files = append(files, jobseeker.DocumentFile{ID: newID()})
+			require.NoError(t, s.DocumentFiles.Reserve(ctx, newID(), files[i], now.Add(-time.Duration(i)*time.Minute)))
+		}
+		require.ElementsMatch(t, files[2:], claim(t, s, 2, now, now.Add(time.Hour)))
+		require.ElementsMatch(t, files[:2], claim(t, s, 2, now, now.Add(time.Hour)))
+	})
+
+	t.Run("claimed once, concurrently", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		for range 12 {
+			require.NoError(t, s.DocumentFiles.Reserve(ctx, newID(), jobseeker.DocumentFile{ID: newID()}, now))
+		}
+		claims := make([][]jobseeker.DocumentFile, 13)
+		together(t, 12, func(i int) (err error) {
+			claims[i], err = s.DocumentFiles.Claim(ctx, 2, now, now.Add(time.Hour))
+			return err
+		})
+		claims[12] = claim(t, s, 100, now, now.Add(time.Hour))
+		seen := map[jobseeker.DocumentFile]bool{}
+		for _, files := range claims {
+			for _, f := range files {
+				require.False(t, seen[f])
+				seen[f] = true
+			}
+		}
+		require.Len(t, seen, 12)
 	})
 }

@@ -3,8 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,99 +14,259 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
-	"github.com/locumhq/locum/test/kit"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// Hiring checks the port hiring.Applications. open makes an empty store.
-func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	ctx := context.Background()
-	now := kit.NewClock().Now().Add(1234567 * time.Microsecond)
-	start := func(t *testing.T) (adapters.Storage, hiring.Applications, func(organization, applicant string) hiring.Application) {
-		t.Parallel()
-		clk := kit.NewClock()
-		s := open(t, clk)
-		return s, s.Hiring.Applications, func(organization, applicant string) hiring.Application {
-			t.Helper()
-			a := newApplication(organization, applicant, clk.Now())
-			require.NoError(t, s.Hiring.Applications.Add(ctx, a))
-			return a
-		}
-	}
-	id := stores.NewID
+// Hiring checks the storage of modules/hiring. open returns an empty storage with the
+// current schema, whose time is that of the clock.
+func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+	t.Run("applications", func(t *testing.T) { Applications(t, open) })
+	t.Run("application lists", func(t *testing.T) { ApplicationLists(t, open) })
+	t.Run("application statuses", func(t *testing.T) { ApplicationStatuses(t, open) })
+	t.Run("appointments", func(t *testing.T) { Appointments(t, open) })
+	t.Run("messages", func(t *testing.T) { Messages(t, open) })
+	t.Run("exports", func(t *testing.T) { Exports(t, open) })
+	t.Run("personal data", func(t *testing.T) { ApplicantPersonalData(t, open) })
+}
 
-	t.Run("gives back what was stored", func(t *testing.T) {
-		_, apps, _ := start(t)
-		a := newApplication(id(), id(), now)
-		a.CoverLetter = "Zoë's \"letter\"\n\t\\ % _ \U0001F469"
-		a.Answers = []hiring.Answer{{QuestionID: "b", Answer: "é\n\"'"}, {QuestionID: "a", Answer: ""}}
-		require.NoError(t, apps.Add(ctx, a))
-		got, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
+func openHiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) (adapters.HiringStorage, time.Time) {
+	t.Helper()
+	t.Parallel()
+	clk := newFakeClock()
+	s := open(t, clk)
+	requirePorts(t, s)
+	return s, clk.Now().Add(1234567 * time.Microsecond)
+}
+
+func newApplication(organization, applicant string, at time.Time) hiring.Application {
+	return hiring.Application{ID: newID(), ListingID: newID(), OrganizationID: organization, ApplicantID: applicant,
+		Status: hiring.Pending, AppliedAt: at, ChangedAt: at}
+}
+
+// apply stores a new application.
+func apply(t testing.TB, s adapters.HiringStorage, organization, applicant string, at time.Time) hiring.Application {
+	t.Helper()
+	a := newApplication(organization, applicant, at)
+	require.NoError(t, s.Applications.Create(context.Background(), a))
+	return a
+}
+
+func changeOf(a hiring.Application, from hiring.Status) hiring.Change {
+	return hiring.Change{ID: newID(), ApplicationID: a.ID, Actor: hiring.ByEmployer, ActorID: newID(), From: from, To: a.Status, At: a.ChangedAt}
+}
+
+func toOrganization(id string) hiring.Visibility { return hiring.Visibility{OrganizationID: id} }
+
+func ofApplicant(id string) hiring.Visibility { return hiring.Visibility{ApplicantID: id} }
+
+// Applications checks how the port hiring.Applications stores applications.
+func Applications(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+	ctx := context.Background()
+	first := page.Request{Number: 1, Size: 10}
+	// exists reports whether the applicant sees the application.
+	exists := func(t *testing.T, s adapters.HiringStorage, a hiring.Application) bool {
+		t.Helper()
+		got, err := s.Applications.Get(ctx, ofApplicant(a.ApplicantID), a.ID)
+		if errors.Is(err, hiring.ErrNotFound) {
+			return false
+		}
 		require.NoError(t, err)
 		require.Equal(t, a, got)
-		many, err := apps.ForOrganization(ctx, a.OrganizationID, []string{a.ID})
+		return true
+	}
+
+	t.Run("create, get, update", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		a := newApplication(newID(), newID(), now)
+		a.CoverLetter, a.ResumeURL = "Zoë's \"letter\"\n\t\\ % _ \U0001F469", "https://example.org/cv.pdf"
+		a.Answers = []hiring.Answer{{QuestionID: "b", Answer: "é\n\"'"}, {QuestionID: "a", Answer: ""}}
+		require.NoError(t, s.Applications.Create(ctx, a))
+		require.True(t, exists(t, s, a))
+		got, err := s.Applications.Get(ctx, toOrganization(a.OrganizationID), a.ID)
 		require.NoError(t, err)
-		require.Equal(t, []hiring.Application{a}, many)
+		require.Equal(t, a, got)
 
 		a.Tracker, a.TrackerColor = "in-progress", "bg-red"
-		require.NoError(t, apps.SaveOwn(ctx, a.ApplicantID, a))
-		got, err = apps.ForApplicant(ctx, a.ApplicantID, a.ID)
-		require.NoError(t, err)
-		require.Equal(t, a, got)
+		for range 2 {
+			require.NoError(t, s.Applications.Update(ctx, a.ApplicantID, a))
+			require.True(t, exists(t, s, a))
+		}
 	})
 
-	t.Run("shows what is in sight, the newest first, narrowed and in pages", func(t *testing.T) {
-		s, apps, _ := start(t)
-		org, ann, other := id(), id(), id()
-		at := func(organization, applicant string, more func(*hiring.Application), days int) hiring.Application {
-			a := newApplication(organization, applicant, now.AddDate(0, 0, days))
-			a.CoverLetter, a.ResumeURL = "Letter", "https://example.org/cv.pdf"
-			if more != nil {
-				more(&a)
+	t.Run("one per applicant and listing", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		a := apply(t, s, newID(), newID(), now)
+		second, other := newApplication(a.OrganizationID, a.ApplicantID, now), newApplication(a.OrganizationID, a.ApplicantID, now)
+		second.ListingID = a.ListingID
+		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			require.ErrorIs(t, s.Applications.Create(ctx, second), hiring.ErrAlreadyApplied)
+			return s.Applications.Create(ctx, other)
+		}))
+		require.True(t, exists(t, s, other))
+		require.False(t, exists(t, s, second))
+		a.Withdraw(now)
+		require.NoError(t, s.Applications.Update(ctx, a.ApplicantID, a))
+		require.ErrorIs(t, s.Applications.Create(ctx, second), hiring.ErrAlreadyApplied, "after a withdrawal")
+	})
+
+	t.Run("one per applicant and listing, concurrently", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		a := newApplication(newID(), newID(), now)
+		created := atOnce(t, 12, func(int) (bool, error) {
+			mine := a
+			mine.ID = newID()
+			err := s.Tx.Do(ctx, func(ctx context.Context) error {
+				if err := s.Applications.Create(ctx, mine); err != nil {
+					return err
+				}
+				return s.Events.Record(ctx, event.ApplicationSubmitted{ApplicationID: mine.ID, SubmittedAt: now})
+			})
+			if errors.Is(err, hiring.ErrAlreadyApplied) {
+				return false, nil
 			}
-			require.NoError(t, s.Hiring.Applications.Add(ctx, a))
+			return err == nil, err
+		})
+		require.Equal(t, 1, created)
+		recorded, err := s.Outbox.Claim(ctx, 100, time.Hour)
+		require.NoError(t, err)
+		require.Len(t, recorded, 1)
+		_, err = s.Applications.Get(ctx, ofApplicant(a.ApplicantID), recorded[0].Subject)
+		require.NoError(t, err)
+	})
+
+	t.Run("rollback", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		a, boom := apply(t, s, newID(), newID(), now), errors.New("boom")
+		require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			got, err := s.Applications.Get(ctx, ofApplicant(a.ApplicantID), a.ID)
+			require.NoError(t, err)
+			got.Withdraw(now)
+			require.NoError(t, s.Applications.Update(ctx, a.ApplicantID, got, changeOf(got, hiring.Pending)))
+			require.NoError(t, s.Applications.Create(ctx, newApplication(a.OrganizationID, a.ApplicantID, now)))
+			return boom
+		}), boom)
+		got, err := s.Applications.List(ctx, ofApplicant(a.ApplicantID), hiring.ApplicationFilter{}, first)
+		require.NoError(t, err)
+		require.Equal(t, []hiring.Application{a}, got.Items)
+		timeline, err := s.Applications.ListChanges(ctx, a.OrganizationID, a.ID, 10)
+		require.NoError(t, err)
+		require.Empty(t, timeline)
+	})
+
+	t.Run("other owner", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		a := apply(t, s, newID(), newID(), now)
+		stolen := a
+		stolen.Status, stolen.Tracker = hiring.Accepted, "completed"
+		require.Error(t, s.Applications.UpdateStatuses(ctx, newID(), []hiring.Application{stolen}, nil))
+		require.Error(t, s.Applications.Update(ctx, newID(), stolen))
+		for _, v := range []hiring.Visibility{{}, toOrganization(newID()), ofApplicant(newID()), toOrganization(a.ApplicantID), {OrganizationID: newID(), ApplicantID: newID()}} {
+			_, err := s.Applications.Get(ctx, v, a.ID)
+			require.ErrorIs(t, err, hiring.ErrNotFound)
+			for _, f := range []hiring.ApplicationFilter{{}, {IDs: []string{a.ID}}, {ListingIDs: []string{a.ListingID}}, {ApplicantID: a.ApplicantID}} {
+				found, err := s.Applications.List(ctx, v, f, first)
+				require.NoError(t, err)
+				require.Empty(t, found.Items)
+				require.Zero(t, found.Total)
+				counts, err := s.Applications.CountByStatus(ctx, v, f)
+				require.NoError(t, err)
+				require.Empty(t, counts)
+			}
+		}
+		timeline, err := s.Applications.ListChanges(ctx, newID(), a.ID, 10)
+		require.NoError(t, err)
+		require.Empty(t, timeline)
+		require.True(t, exists(t, s, a))
+	})
+
+	t.Run("withdrawn by the applicant", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		a := apply(t, s, newID(), newID(), now)
+		a.Withdraw(now)
+		require.NoError(t, s.Applications.Update(ctx, a.ApplicantID, a, changeOf(a, hiring.Pending)))
+		require.False(t, exists(t, s, a))
+		mine, err := s.Applications.List(ctx, ofApplicant(a.ApplicantID), hiring.ApplicationFilter{}, first)
+		require.NoError(t, err)
+		require.Zero(t, mine.Total)
+		theirs, err := s.Applications.List(ctx, toOrganization(a.OrganizationID), hiring.ApplicationFilter{}, first)
+		require.NoError(t, err)
+		require.Equal(t, []hiring.Application{a}, theirs.Items)
+		reopened := a
+		reopened.Status, reopened.WithdrawnAt = hiring.Accepted, nil
+		require.Error(t, s.Applications.UpdateStatuses(ctx, a.OrganizationID, []hiring.Application{reopened}, nil))
+		require.Error(t, s.Applications.Update(ctx, a.ApplicantID, reopened))
+	})
+}
+
+// ApplicationLists checks the lists of the port hiring.Applications.
+func ApplicationLists(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+	ctx := context.Background()
+
+	t.Run("visibility and filters", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		org, ann, other := newID(), newID(), newID()
+		at := func(organization, applicant string, status hiring.Status, days int) hiring.Application {
+			a := newApplication(organization, applicant, now.AddDate(0, 0, days))
+			a.CoverLetter, a.ResumeURL, a.Answers, a.Status = "Letter", "https://example.org/cv.pdf", []hiring.Answer{{QuestionID: "a", Answer: "b"}}, status
+			require.NoError(t, s.Applications.Create(ctx, a))
 			return a
 		}
-		first := at(org, id(), nil, 0)
-		second := at(org, ann, func(a *hiring.Application) { a.Status = hiring.Review }, 1)
-		third := at(other, ann, nil, 2)
-		withdrawn := at(org, ann, nil, 3)
+		first, second, third := at(org, newID(), hiring.Pending, 0), at(org, ann, hiring.Review, 1), at(other, ann, hiring.Pending, 2)
+		withdrawn := at(org, ann, hiring.Pending, 3)
 		withdrawn.WithdrawnAt, withdrawn.Status = &now, hiring.Withdrawn
-		require.NoError(t, apps.SaveOwn(ctx, ann, withdrawn))
-		elsewhere := at(other, id(), nil, 4)
-		seen := func(v hiring.Sight, f hiring.SeenFilter) []hiring.Application {
-			t.Helper()
-			var out []hiring.Application
-			r := page.Request{Number: 1, Size: 2}
-			for {
-				got, err := apps.PageSeen(ctx, v, f, r)
-				require.NoError(t, err)
-				numbered, err := apps.PageSeen(ctx, v, f, page.Request{Number: r.Number, Size: 2})
-				require.NoError(t, err)
-				require.Equal(t, numbered.Items, got.Items)
-				out = append(out, got.Items...)
-				if r.Cursor, r.Number = got.NextCursor, r.Number+1; r.Cursor == "" {
-					require.Equal(t, len(out), got.Total)
-					return out
-				}
-			}
-		}
-		theirs, own, both := hiring.Sight{OrganizationID: org}, hiring.Sight{ApplicantID: ann}, hiring.Sight{OrganizationID: org, ApplicantID: ann}
-		require.Equal(t, []hiring.Application{withdrawn, second, first}, seen(theirs, hiring.SeenFilter{}))
-		require.Equal(t, []hiring.Application{third, second}, seen(own, hiring.SeenFilter{}), "what they have withdrawn is gone for them")
-		require.Equal(t, []hiring.Application{withdrawn, third, second, first}, seen(both, hiring.SeenFilter{}), "each once")
-		require.Equal(t, []hiring.Application{second}, seen(both, hiring.SeenFilter{ListingID: second.ListingID}))
-		require.Equal(t, []hiring.Application{withdrawn, second}, seen(theirs, hiring.SeenFilter{ApplicantID: ann}))
-		require.Empty(t, seen(own, hiring.SeenFilter{ApplicantID: first.ApplicantID}))
-		require.Equal(t, []hiring.Application{withdrawn, second}, seen(both, hiring.SeenFilter{Statuses: []hiring.Status{hiring.Review, hiring.Withdrawn}}))
-		require.Equal(t, []hiring.Application{third, second}, seen(both, hiring.SeenFilter{After: second.AppliedAt, Before: withdrawn.AppliedAt}))
-
+		require.NoError(t, s.Applications.Update(ctx, ann, withdrawn))
+		elsewhere := at(other, newID(), hiring.Pending, 4)
+		theirs, own, both := toOrganization(org), ofApplicant(ann), hiring.Visibility{OrganizationID: org, ApplicantID: ann}
 		for _, c := range []struct {
-			v    hiring.Sight
+			name string
+			v    hiring.Visibility
+			f    hiring.ApplicationFilter
+			want []hiring.Application
+		}{
+			{"organization", theirs, hiring.ApplicationFilter{}, []hiring.Application{withdrawn, second, first}},
+			{"applicant", own, hiring.ApplicationFilter{}, []hiring.Application{third, second}},
+			{"both", both, hiring.ApplicationFilter{}, []hiring.Application{withdrawn, third, second, first}},
+			{"none", hiring.Visibility{}, hiring.ApplicationFilter{}, nil},
+			{"ids", both, hiring.ApplicationFilter{IDs: []string{first.ID, third.ID, elsewhere.ID, newID()}}, []hiring.Application{third, first}},
+			{"listing", both, hiring.ApplicationFilter{ListingIDs: []string{second.ListingID}}, []hiring.Application{second}},
+			{"listings", theirs, hiring.ApplicationFilter{ListingIDs: []string{second.ListingID, third.ListingID, first.ListingID}}, []hiring.Application{second, first}},
+			{"applicant of organization", theirs, hiring.ApplicationFilter{ApplicantID: ann}, []hiring.Application{withdrawn, second}},
+			{"other applicant", own, hiring.ApplicationFilter{ApplicantID: first.ApplicantID}, nil},
+			{"statuses", both, hiring.ApplicationFilter{Statuses: []hiring.Status{hiring.Review, hiring.Withdrawn}}, []hiring.Application{withdrawn, second}},
+			{"times", both, hiring.ApplicationFilter{AppliedFrom: second.AppliedAt, AppliedUntil: withdrawn.AppliedAt}, []hiring.Application{third, second}},
+			{"only withdrawn", own, hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn}, []hiring.Application{withdrawn}},
+			{"include withdrawn", own, hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn,
+				ListingIDs: []string{first.ListingID, third.ListingID, withdrawn.ListingID}}, []hiring.Application{withdrawn, third}},
+		} {
+			list := func(f hiring.ApplicationFilter) []hiring.Application {
+				return walk(t, 2, func(r page.Request) (page.Result[hiring.Application], error) {
+					return s.Applications.List(ctx, c.v, f, r)
+				})
+			}
+			brief := slices.Clone(c.want)
+			for i := range brief {
+				brief[i].CoverLetter, brief[i].ResumeURL, brief[i].Answers = "", "", nil
+			}
+			require.ElementsMatch(t, brief, list(c.f), c.name)
+			c.f.Details = true
+			got := list(c.f)
+			require.Len(t, got, len(c.want), c.name)
+			for i := range got {
+				require.Equal(t, c.want[i], got[i], c.name)
+			}
+			counts, err := s.Applications.CountByStatus(ctx, c.v, c.f)
+			require.NoError(t, err)
+			total := 0
+			for _, n := range counts {
+				total += n
+			}
+			require.Equal(t, len(c.want), total, c.name)
+		}
+		for _, c := range []struct {
+			v    hiring.Visibility
 			a    hiring.Application
 			sees bool
-		}{{theirs, withdrawn, true}, {own, withdrawn, false}, {both, withdrawn, true}, {own, third, true}, {theirs, third, false}, {both, elsewhere, false}} {
-			got, err := apps.Seen(ctx, c.v, c.a.ID)
+		}{{theirs, withdrawn, true}, {own, withdrawn, false}, {both, withdrawn, true}, {both, third, true}, {own, third, true}, {theirs, third, false}, {both, elsewhere, false}} {
+			got, err := s.Applications.Get(ctx, c.v, c.a.ID)
 			if c.sees {
 				require.NoError(t, err)
 				require.Equal(t, c.a, got)
@@ -117,286 +276,63 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		}
 	})
 
-	t.Run("keeps one application per person and listing, and the transaction that tried a second", func(t *testing.T) {
-		s, apps, add := start(t)
-		first := add(id(), id())
-		second := newApplication(first.OrganizationID, first.ApplicantID, now)
-		second.ListingID = first.ListingID
-		other := newApplication(first.OrganizationID, first.ApplicantID, now)
-		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-			require.ErrorIs(t, apps.Add(ctx, second), hiring.ErrAlreadyApplied)
-			return apps.Add(ctx, other)
-		}))
-		_, err := apps.ForApplicant(ctx, other.ApplicantID, other.ID)
-		require.NoError(t, err)
-		_, err = apps.ForApplicant(ctx, second.ApplicantID, second.ID)
-		require.ErrorIs(t, err, hiring.ErrNotFound)
-	})
-
-	t.Run("knows what an applicant applied for", func(t *testing.T) {
-		s, apps, add := start(t)
-		me, other := id(), id()
-		var mine []hiring.Application
-		for range 4 {
-			mine = append(mine, add(id(), me))
-		}
-		theirs := add(id(), other)
-		withdrawn := mine[3]
-		withdrawn.Status, withdrawn.WithdrawnAt = hiring.Withdrawn, &now
-		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error { return apps.SaveOwn(ctx, me, withdrawn) }))
-		lately, err := apps.AppliedLately(ctx, me, 2)
-		require.NoError(t, err)
-		require.Equal(t, []string{mine[2].ListingID, mine[1].ListingID}, lately)
-		among, err := apps.AppliedAmong(ctx, me, []string{mine[0].ListingID, withdrawn.ListingID, theirs.ListingID, id()})
-		require.NoError(t, err)
-		require.Equal(t, map[string]bool{mine[0].ListingID: true, withdrawn.ListingID: true}, among)
-	})
-
-	t.Run("records what is told of an application, exactly if it is there", func(t *testing.T) {
-		s, apps, _ := start(t)
-		submitted := func(a hiring.Application) event.Event {
-			return event.ApplicationSubmitted{ApplicationID: a.ID, SubmittedAt: now}
-		}
-		recorded := func() (subjects []string) {
-			t.Helper()
-			found, err := s.Identity.Outbox.Claim(ctx, 100, time.Hour)
-			require.NoError(t, err)
-			for _, e := range found {
-				subjects = append(subjects, e.Subject)
+	t.Run("count by status", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		org, listing := newID(), newID()
+		var all []hiring.Application
+		for i, status := range []hiring.Status{hiring.Pending, hiring.Pending, hiring.Accepted, hiring.Withdrawn} {
+			a := newApplication(org, newID(), now.Add(time.Duration(i)*24*time.Hour))
+			if a.Status = status; i < 2 {
+				a.ListingID = listing
 			}
-			return subjects
+			require.NoError(t, s.Applications.Create(ctx, a))
+			all = append(all, a)
 		}
-		listening, stop := context.WithCancel(ctx)
-		defer stop()
-		wake := s.Identity.Outbox.Notifications(listening)
-
-		alone := newApplication(id(), id(), now)
-		require.NoError(t, apps.Add(ctx, alone, submitted(alone)))
-		select {
-		case <-wake:
-		case <-time.After(10 * time.Second):
-			require.Fail(t, "nobody was woken")
-		}
-		require.Equal(t, []string{alone.ID}, recorded())
-		again := newApplication(alone.OrganizationID, alone.ApplicantID, now)
-		again.ListingID = alone.ListingID
-		require.ErrorIs(t, apps.Add(ctx, again, submitted(again)), hiring.ErrAlreadyApplied)
-		require.Empty(t, recorded())
-
-		within, told, undone := newApplication(id(), id(), now), newApplication(id(), id(), now), newApplication(id(), id(), now)
-		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-			require.ErrorIs(t, apps.Add(ctx, again, submitted(again)), hiring.ErrAlreadyApplied)
-			require.NoError(t, apps.Add(ctx, within, submitted(within)))
-			return apps.Add(ctx, told, submitted(told), event.JobUpdated{JobID: told.ListingID})
-		}))
-		require.ElementsMatch(t, []string{within.ID, told.ID, told.ListingID}, recorded())
-		boom := errors.New("boom")
-		require.ErrorIs(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-			require.NoError(t, apps.Add(ctx, undone, submitted(undone)))
-			return boom
-		}), boom)
-		require.Empty(t, recorded())
-		_, err := apps.ForApplicant(ctx, undone.ApplicantID, undone.ID)
-		require.ErrorIs(t, err, hiring.ErrNotFound)
-	})
-
-	t.Run("lets one of many who apply at once, and tells of that one", func(t *testing.T) {
-		s, apps, _ := start(t)
-		first := newApplication(id(), id(), now)
-		var applying sync.WaitGroup
-		var added atomic.Int64
-		for range 12 {
-			applying.Go(func() {
-				a := first
-				a.ID = id()
-				switch err := apps.Add(ctx, a, event.ApplicationSubmitted{ApplicationID: a.ID, SubmittedAt: now}); {
-				case err == nil:
-					added.Add(1)
-				case !errors.Is(err, hiring.ErrAlreadyApplied):
-					t.Error(err)
-				}
-			})
-		}
-		applying.Wait()
-		require.EqualValues(t, 1, added.Load())
-		found, err := s.Identity.Outbox.Claim(ctx, 100, time.Hour)
-		require.NoError(t, err)
-		require.Len(t, found, 1)
-		_, err = apps.ForApplicant(ctx, first.ApplicantID, found[0].Subject)
-		require.NoError(t, err)
-	})
-
-	t.Run("undoes everything with its transaction", func(t *testing.T) {
-		s, apps, add := start(t)
-		a := add(id(), id())
-		boom := errors.New("boom")
-		require.ErrorIs(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-			got, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
+		for _, c := range []struct {
+			f    hiring.ApplicationFilter
+			want map[hiring.Status]int
+		}{
+			{hiring.ApplicationFilter{}, map[hiring.Status]int{hiring.Pending: 2, hiring.Accepted: 1, hiring.Withdrawn: 1}},
+			{hiring.ApplicationFilter{Statuses: []hiring.Status{hiring.Accepted}}, map[hiring.Status]int{hiring.Accepted: 1}},
+			{hiring.ApplicationFilter{ListingIDs: []string{listing}}, map[hiring.Status]int{hiring.Pending: 2}},
+			{hiring.ApplicationFilter{AppliedFrom: all[1].AppliedAt, AppliedUntil: all[3].AppliedAt}, map[hiring.Status]int{hiring.Pending: 1, hiring.Accepted: 1}},
+		} {
+			got, err := s.Applications.CountByStatus(ctx, toOrganization(org), c.f)
 			require.NoError(t, err)
-			got.Withdraw(now)
-			require.NoError(t, apps.SaveOwn(ctx, a.ApplicantID, got, changeOf(got, hiring.Pending)))
-			require.NoError(t, apps.Add(ctx, newApplication(a.OrganizationID, a.ApplicantID, now)))
-			return boom
-		}), boom)
-		got, err := apps.PageForApplicant(ctx, a.ApplicantID, page.Request{Number: 1, Size: 10})
-		require.NoError(t, err)
-		require.Equal(t, 1, got.Total)
-		require.Equal(t, hiring.Pending, got.Items[0].Status)
-		timeline, err := apps.Timeline(ctx, a.OrganizationID, a.ID, 10)
-		require.NoError(t, err)
-		require.Empty(t, timeline)
+			require.Equal(t, c.want, got)
+		}
 	})
 
-	t.Run("changes nothing of another owner", func(t *testing.T) {
-		_, apps, add := start(t)
-		a := add(id(), id())
-		stolen := a
-		stolen.Status, stolen.Tracker = hiring.Accepted, "completed"
-		require.Error(t, apps.SaveStatuses(ctx, id(), []hiring.Application{stolen}, nil))
-		require.Error(t, apps.SaveOwn(ctx, id(), stolen))
-		_, err := apps.ForApplicant(ctx, id(), a.ID)
-		require.ErrorIs(t, err, hiring.ErrNotFound)
-		many, err := apps.ForOrganization(ctx, id(), []string{a.ID})
-		require.NoError(t, err)
-		require.Empty(t, many)
-		got, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
-		require.NoError(t, err)
-		require.Equal(t, a, got)
-	})
-
-	t.Run("hides from the applicant what they withdrew and leaves it to the employer", func(t *testing.T) {
-		_, apps, add := start(t)
-		a := add(id(), id())
-		a.Withdraw(now)
-		require.NoError(t, apps.SaveOwn(ctx, a.ApplicantID, a, changeOf(a, hiring.Pending)))
-		_, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
-		require.ErrorIs(t, err, hiring.ErrNotFound)
-		mine, err := apps.PageForApplicant(ctx, a.ApplicantID, page.Request{Number: 1, Size: 10})
-		require.NoError(t, err)
-		require.Zero(t, mine.Total)
-		theirs, err := apps.PageForOrganization(ctx, a.OrganizationID, page.Request{Number: 1, Size: 10})
-		require.NoError(t, err)
-		require.Equal(t, 1, theirs.Total)
-		require.Equal(t, a.WithdrawnAt, theirs.Items[0].WithdrawnAt)
-		reopened := a
-		reopened.Status, reopened.WithdrawnAt = hiring.Accepted, nil
-		require.Error(t, apps.SaveStatuses(ctx, a.OrganizationID, []hiring.Application{reopened}, nil), "a withdrawal is final in the store too")
-	})
-
-	t.Run("counts for the applicant what their list shows", func(t *testing.T) {
-		_, apps, add := start(t)
-		ann := id()
-		add(id(), ann)
-		a, tracked, gone := add(id(), ann), add(id(), ann), add(id(), ann)
-		add(id(), id())
-		a.Status = hiring.Review
-		require.NoError(t, apps.SaveStatuses(ctx, a.OrganizationID, []hiring.Application{a}, nil))
-		tracked.Tracker = hiring.Status("in-progress")
-		require.NoError(t, apps.SaveOwn(ctx, ann, tracked))
+	t.Run("count by status, as the applicant sees it", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		ann, org := newID(), newID()
+		apply(t, s, newID(), ann, now)
+		reviewed, tracked, gone := apply(t, s, org, ann, now), apply(t, s, newID(), ann, now), apply(t, s, newID(), ann, now)
+		apply(t, s, newID(), newID(), now)
+		reviewed.Status = hiring.Review
+		require.NoError(t, s.Applications.UpdateStatuses(ctx, org, []hiring.Application{reviewed}, nil))
+		tracked.Tracker = "in-progress"
+		require.NoError(t, s.Applications.Update(ctx, ann, tracked))
 		gone.WithdrawnAt = &now
-		require.NoError(t, apps.SaveOwn(ctx, ann, gone))
-		again := add(id(), ann)
+		require.NoError(t, s.Applications.Update(ctx, ann, gone))
+		again := apply(t, s, newID(), ann, now)
 		again.Status, again.Tracker = hiring.Review, hiring.Pending
-		require.NoError(t, apps.SaveOwn(ctx, ann, again))
-		for seen, want := range map[hiring.Status]int{hiring.Pending: 2, hiring.Review: 1, "in-progress": 1, hiring.Accepted: 0} {
-			all, those, err := apps.CountForApplicant(ctx, ann, seen)
-			require.NoError(t, err)
-			require.Equal(t, []int{4, want}, []int{all, those}, seen)
-		}
-		all, those, err := apps.CountForApplicant(ctx, id(), hiring.Pending)
+		require.NoError(t, s.Applications.Update(ctx, ann, again))
+		got, err := s.Applications.CountByStatus(ctx, ofApplicant(ann), hiring.ApplicationFilter{})
 		require.NoError(t, err)
-		require.Zero(t, all+those)
+		require.Equal(t, map[hiring.Status]int{hiring.Pending: 2, hiring.Review: 1, "in-progress": 1}, got)
+		got, err = s.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: org, ApplicantID: ann}, hiring.ApplicationFilter{})
+		require.NoError(t, err)
+		require.Equal(t, map[hiring.Status]int{hiring.Pending: 2, hiring.Review: 1, "in-progress": 1}, got)
 	})
 
-	t.Run("sets many statuses at once and drops the trackers", func(t *testing.T) {
-		_, apps, add := start(t)
-		org := id()
-		var as []hiring.Application
-		var changes []hiring.Change
-		for i := range 100 {
-			a := add(org, id())
-			a.Tracker = "completed"
-			require.NoError(t, apps.SaveOwn(ctx, a.ApplicantID, a))
-			_, err := a.Decide(hiring.Statuses[i%5+1], now)
-			require.NoError(t, err)
-			as, changes = append(as, a), append(changes, changeOf(a, hiring.Pending))
-		}
-		require.NoError(t, apps.SaveStatuses(ctx, org, as, changes))
-		for i, a := range as {
-			got, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
-			require.NoError(t, err)
-			require.Equal(t, a, got)
-			timeline, err := apps.Timeline(ctx, a.OrganizationID, a.ID, 10)
-			require.NoError(t, err)
-			require.Equal(t, changes[i:i+1], timeline)
-		}
-	})
-
-	t.Run("reads the end of a timeline in its order", func(t *testing.T) {
-		_, apps, add := start(t)
-		a, other := add(id(), id()), add(id(), id())
-		var all []hiring.Change
-		for range 5 {
-			c := changeOf(a, hiring.Review)
-			all = append(all, c)
-			require.NoError(t, apps.SaveStatuses(ctx, a.OrganizationID, []hiring.Application{a}, []hiring.Change{c}))
-		}
-		require.NoError(t, apps.SaveStatuses(ctx, other.OrganizationID, []hiring.Application{other}, []hiring.Change{changeOf(other, hiring.Review)}))
-		got, err := apps.Timeline(ctx, a.OrganizationID, a.ID, 3)
-		require.NoError(t, err)
-		require.Equal(t, all[2:], got)
-	})
-
-	t.Run("lets one of two writers wait for the other", func(t *testing.T) {
-		s, apps, add := start(t)
-		a := add(id(), id())
-		var all sync.WaitGroup
-		for range 20 {
-			all.Go(func() {
-				err := s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-					got, err := apps.ForOrganization(ctx, a.OrganizationID, []string{a.ID})
-					if err != nil {
-						return err
-					}
-					from := got[0].Status
-					if _, err := got[0].Decide(hiring.Statuses[(len(from)+1)%5], now); err != nil {
-						return err
-					}
-					return apps.SaveStatuses(ctx, a.OrganizationID, got, []hiring.Change{changeOf(got[0], from)})
-				})
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		timeline, err := apps.Timeline(ctx, a.OrganizationID, a.ID, 100)
-		require.NoError(t, err)
-		require.Len(t, timeline, 20)
-		// The ids say when an entry was begun, not when its turn came, so the
-		// chain is followed by its links.
-		steps := map[[2]hiring.Status]int{}
-		for _, c := range timeline {
-			steps[[2]hiring.Status{c.From, c.To}]++
-		}
-		in, out := map[hiring.Status]int{hiring.Pending: 1}, map[hiring.Status]int{}
-		for step, n := range steps {
-			out[step[0]] += n
-			in[step[1]] += n
-		}
-		got, err := apps.ForApplicant(ctx, a.ApplicantID, a.ID)
-		require.NoError(t, err)
-		out[got.Status]++
-		require.Equal(t, in, out, "every change began where another ended")
-	})
-
-	t.Run("counts exactly to ten thousand and says when it stops", func(t *testing.T) {
-		s, apps, _ := start(t)
-		org := id()
+	t.Run("more than the exact total", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		org, ann := newID(), newID()
 		fill := func(n int) {
-			require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
 				for range n {
-					if err := apps.Add(ctx, newApplication(org, id(), now)); err != nil {
+					if err := s.Applications.Create(ctx, newApplication(org, newID(), now)); err != nil {
 						return err
 					}
 				}
@@ -404,29 +340,119 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			}))
 		}
 		fill(page.MaxExact)
-		got, err := apps.PageForOrganization(ctx, org, page.Request{Number: 100, Size: 100})
+		last := page.Request{Number: 100, Size: 100}
+		got, err := s.Applications.List(ctx, toOrganization(org), hiring.ApplicationFilter{}, last)
 		require.NoError(t, err)
 		require.Equal(t, page.MaxExact, got.Total)
 		require.False(t, got.TotalIsEstimate)
 		require.Len(t, got.Items, 100)
 		require.Empty(t, got.NextCursor)
 		fill(3)
-		got, err = apps.PageForOrganization(ctx, org, page.Request{Number: 100, Size: 100})
+		apply(t, s, newID(), ann, now)
+		for _, v := range []hiring.Visibility{toOrganization(org), {OrganizationID: org, ApplicantID: ann}} {
+			got, err = s.Applications.List(ctx, v, hiring.ApplicationFilter{}, last)
+			require.NoError(t, err)
+			require.True(t, got.TotalIsEstimate)
+			require.Equal(t, page.MaxExact, got.Total)
+			require.NotEmpty(t, got.NextCursor)
+			rest, err := s.Applications.List(ctx, v, hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 100, Cursor: got.NextCursor})
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(rest.Items), 4)
+			require.Empty(t, rest.NextCursor)
+			require.Equal(t, page.MaxExact, rest.Total)
+			require.True(t, rest.TotalIsEstimate)
+		}
+		counts, err := s.Applications.CountByStatus(ctx, toOrganization(org), hiring.ApplicationFilter{})
 		require.NoError(t, err)
-		require.True(t, got.TotalIsEstimate)
-		require.GreaterOrEqual(t, got.Total, page.MaxExact)
-		require.NotEmpty(t, got.NextCursor, "the cursor reaches what numbers do not")
-		rest, err := apps.PageForOrganization(ctx, org, page.Request{Number: 1, Size: 100, Cursor: got.NextCursor})
-		require.NoError(t, err)
-		require.Len(t, rest.Items, 3)
+		require.Equal(t, map[hiring.Status]int{hiring.Pending: page.MaxExact + 3}, counts, "exact")
 	})
 }
 
-func newApplication(organization, applicant string, at time.Time) hiring.Application {
-	return hiring.Application{ID: stores.NewID(), ListingID: stores.NewID(), OrganizationID: organization, ApplicantID: applicant,
-		Status: hiring.Pending, AppliedAt: at, ChangedAt: at}
-}
+// ApplicationStatuses checks the changes of status of the port hiring.Applications.
+func ApplicationStatuses(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+	ctx := context.Background()
 
-func changeOf(a hiring.Application, from hiring.Status) hiring.Change {
-	return hiring.Change{ID: stores.NewID(), ApplicationID: a.ID, Actor: hiring.ByEmployer, ActorID: stores.NewID(), From: from, To: a.Status, At: a.ChangedAt}
+	t.Run("many statuses", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		org := newID()
+		var as []hiring.Application
+		var changes []hiring.Change
+		for i := range 100 {
+			a := apply(t, s, org, newID(), now)
+			a.Tracker = "completed"
+			require.NoError(t, s.Applications.Update(ctx, a.ApplicantID, a))
+			_, err := a.Decide(hiring.Statuses[i%5+1], now)
+			require.NoError(t, err)
+			as, changes = append(as, a), append(changes, changeOf(a, hiring.Pending))
+		}
+		require.NoError(t, s.Applications.UpdateStatuses(ctx, org, as, changes))
+		for i, a := range as {
+			got, err := s.Applications.Get(ctx, ofApplicant(a.ApplicantID), a.ID)
+			require.NoError(t, err)
+			require.Equal(t, a, got)
+			timeline, err := s.Applications.ListChanges(ctx, a.OrganizationID, a.ID, 10)
+			require.NoError(t, err)
+			require.Equal(t, changes[i:i+1], timeline)
+		}
+	})
+
+	t.Run("end of a timeline", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		a, other := apply(t, s, newID(), newID(), now), apply(t, s, newID(), newID(), now)
+		var all []hiring.Change
+		for range 5 {
+			c := changeOf(a, hiring.Review)
+			all = append(all, c)
+			require.NoError(t, s.Applications.UpdateStatuses(ctx, a.OrganizationID, []hiring.Application{a}, []hiring.Change{c}))
+		}
+		require.NoError(t, s.Applications.UpdateStatuses(ctx, other.OrganizationID, []hiring.Application{other}, []hiring.Change{changeOf(other, hiring.Review)}))
+		got, err := s.Applications.ListChanges(ctx, a.OrganizationID, a.ID, 3)
+		require.NoError(t, err)
+		require.Equal(t, all[2:], got)
+	})
+
+	for name, read := range map[string]func(ctx context.Context, s adapters.HiringStorage, a hiring.Application) (hiring.Application, error){
+		"locked by get": func(ctx context.Context, s adapters.HiringStorage, a hiring.Application) (hiring.Application, error) {
+			return s.Applications.Get(ctx, toOrganization(a.OrganizationID), a.ID)
+		},
+		"locked by list": func(ctx context.Context, s adapters.HiringStorage, a hiring.Application) (hiring.Application, error) {
+			found, err := s.Applications.List(ctx, toOrganization(a.OrganizationID), hiring.ApplicationFilter{IDs: []string{a.ID}}, page.Request{Number: 1, Size: 1})
+			if err != nil {
+				return hiring.Application{}, err
+			}
+			return found.Items[0], nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, now := openHiring(t, open)
+			a := apply(t, s, newID(), newID(), now)
+			together(t, 20, func(int) error {
+				return s.Tx.Do(ctx, func(ctx context.Context) error {
+					got, err := read(ctx, s, a)
+					if err != nil {
+						return err
+					}
+					from := got.Status
+					if _, err := got.Decide(hiring.Statuses[(len(from)+1)%5], now); err != nil {
+						return err
+					}
+					return s.Applications.UpdateStatuses(ctx, a.OrganizationID, []hiring.Application{got}, []hiring.Change{changeOf(got, from)})
+				})
+			})
+			timeline, err := s.Applications.ListChanges(ctx, a.OrganizationID, a.ID, 100)
+			require.NoError(t, err)
+			require.Len(t, timeline, 20)
+			// The order of ids is not that of the transactions. Every change must begin
+			// with the status that another one ended with.
+			begun, ended := map[hiring.Status]int{}, map[hiring.Status]int{hiring.Pending: 1}
+			for _, c := range timeline {
+				begun[c.From]++
+				ended[c.To]++
+			}
+			got, err := s.Applications.Get(ctx, ofApplicant(a.ApplicantID), a.ID)
+			require.NoError(t, err)
+			begun[got.Status]++
+			require.Equal(t, ended, begun)
+		})
+	}
 }

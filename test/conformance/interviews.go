@@ -2,7 +2,8 @@ package conformance
 
 import (
 	"context"
-	"sync"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,233 +13,252 @@ import (
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
-	"github.com/locumhq/locum/test/kit"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// Interviews checks the ports hiring.Appointments and hiring.Letters.
-func Interviews(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+// schedule stores an application and its interview.
+func schedule(t testing.TB, s adapters.HiringStorage, organization string, status hiring.InterviewStatus, at time.Time) hiring.Appointment {
+	t.Helper()
+	a := apply(t, s, organization, newID(), at)
+	i := hiring.Appointment{ID: newID(), ApplicationID: a.ID, OrganizationID: organization, ScheduledAt: at, Location: "Zoë's \"ward\"",
+		Interviewer: "é", Notes: "\n", Status: status, Outcome: hiring.Undecided, CreatedAt: at, ChangedAt: at}
+	require.NoError(t, s.Appointments.Upsert(context.Background(), i))
+	return i
+}
+
+// Appointments checks the port hiring.Appointments.
+func Appointments(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
 	ctx := context.Background()
-	now := kit.NewClock().Now().Add(1234567 * time.Microsecond)
-	id := stores.NewID
-	start := func(t *testing.T) (adapters.Storage, func(organization string) hiring.Appointment) {
-		t.Parallel()
-		s := open(t, kit.NewClock())
-		return s, func(organization string) hiring.Appointment {
-			t.Helper()
-			a := newApplication(organization, id(), now)
-			require.NoError(t, s.Hiring.Applications.Add(ctx, a))
-			i := hiring.Appointment{ID: id(), ApplicationID: a.ID, OrganizationID: organization, ScheduledAt: now.Add(time.Hour), Location: "Zoë's \"ward\"",
-				Interviewer: "é", Notes: "\n", Status: hiring.Scheduled, Outcome: hiring.Undecided, CreatedAt: now, ChangedAt: now}
-			require.NoError(t, s.Hiring.Appointments.Save(ctx, i))
-			return i
-		}
+	list := func(t *testing.T, s adapters.HiringStorage, organization string, f hiring.AppointmentFilter) []hiring.Appointment {
+		t.Helper()
+		return walk(t, 3, func(r page.Request) (page.Result[hiring.Appointment], error) {
+			return s.Appointments.List(ctx, organization, f, r)
+		})
 	}
 
-	t.Run("gives back what was stored, to its owner", func(t *testing.T) {
-		s, add := start(t)
-		i := add(id())
-		got, err := s.Hiring.Appointments.ForApplications(ctx, i.OrganizationID, []string{i.ApplicationID, id()})
-		require.NoError(t, err)
-		require.Equal(t, []hiring.Appointment{i}, got)
-		i.Status, i.Outcome, i.Sequence, i.ScheduledAt, i.Location, i.Notes, i.ChangedAt = hiring.Completed, hiring.Fail, 3, now, "x", "y", now.Add(time.Minute)
-		require.NoError(t, s.Hiring.Appointments.Save(ctx, i))
-		got, err = s.Hiring.Appointments.ForApplications(ctx, i.OrganizationID, []string{i.ApplicationID})
-		require.NoError(t, err)
-		require.Equal(t, []hiring.Appointment{i}, got)
-		foreign := i
-		foreign.OrganizationID, foreign.Location = id(), "theirs"
-		require.Error(t, s.Hiring.Appointments.Save(ctx, foreign))
-		none, err := s.Hiring.Appointments.ForApplications(ctx, foreign.OrganizationID, []string{i.ApplicationID})
-		require.NoError(t, err)
-		require.Empty(t, none)
+	t.Run("create and update", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		i := schedule(t, s, newID(), hiring.Scheduled, now)
+		byApplication := hiring.AppointmentFilter{ApplicationIDs: []string{i.ApplicationID, newID()}}
+		require.Equal(t, []hiring.Appointment{i}, list(t, s, i.OrganizationID, byApplication))
+		i.Status, i.Outcome, i.Sequence, i.ScheduledAt, i.Location, i.Notes, i.ChangedAt = hiring.Completed, hiring.Fail, 3, now, "x", "", now.Add(time.Minute)
+		for range 2 {
+			require.NoError(t, s.Appointments.Upsert(ctx, i))
+			require.Equal(t, []hiring.Appointment{i}, list(t, s, i.OrganizationID, byApplication))
+		}
 	})
 
-	t.Run("lists the newest first, all or of one status", func(t *testing.T) {
-		s, add := start(t)
-		org := id()
+	t.Run("one per application, other owner", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		i := schedule(t, s, newID(), hiring.Scheduled, now)
+		foreign, second := i, i
+		foreign.OrganizationID, foreign.Location = newID(), "theirs"
+		second.ID = newID()
+		for _, wrong := range []hiring.Appointment{foreign, second} {
+			require.Error(t, s.Appointments.Upsert(ctx, wrong))
+		}
+		require.Empty(t, list(t, s, foreign.OrganizationID, hiring.AppointmentFilter{ApplicationIDs: []string{i.ApplicationID}}))
+		require.Equal(t, []hiring.Appointment{i}, list(t, s, i.OrganizationID, hiring.AppointmentFilter{}))
+	})
+
+	t.Run("filters", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		org := newID()
 		var all []hiring.Appointment
 		for n := range 5 {
-			i := add(org)
+			status := hiring.Scheduled
 			if n%2 == 0 {
-				i.Status = hiring.Cancelled
-				require.NoError(t, s.Hiring.Appointments.Save(ctx, i))
+				status = hiring.Cancelled
 			}
-			all = append([]hiring.Appointment{i}, all...)
+			all = append([]hiring.Appointment{schedule(t, s, org, status, now.Add(time.Duration(n)*time.Hour))}, all...)
 		}
-		add(id())
-		got, err := s.Hiring.Appointments.Page(ctx, org, "", page.Request{Number: 1, Size: 3})
-		require.NoError(t, err)
-		require.Equal(t, 5, got.Total)
-		require.Equal(t, all[:3], got.Items)
-		rest, err := s.Hiring.Appointments.Page(ctx, org, "", page.Request{Number: 1, Size: 3, Cursor: got.NextCursor})
-		require.NoError(t, err)
-		require.Equal(t, all[3:], rest.Items)
-		require.Empty(t, rest.NextCursor)
-		got, err = s.Hiring.Appointments.Page(ctx, org, hiring.Cancelled, page.Request{Number: 2, Size: 2})
-		require.NoError(t, err)
-		require.Equal(t, 3, got.Total)
-		require.Equal(t, all[4:], got.Items)
+		schedule(t, s, newID(), hiring.Scheduled, now.Add(time.Hour))
+		require.Equal(t, all, list(t, s, org, hiring.AppointmentFilter{}))
+		require.Equal(t, []hiring.Appointment{all[0], all[2], all[4]}, list(t, s, org, hiring.AppointmentFilter{Status: hiring.Cancelled}))
+		require.Equal(t, all[:1], list(t, s, org, hiring.AppointmentFilter{ScheduledAfter: all[1].ScheduledAt}), "later ones only")
+		require.Equal(t, all[1:2], list(t, s, org, hiring.AppointmentFilter{Status: hiring.Scheduled, ScheduledAfter: all[2].ScheduledAt}))
+		require.Equal(t, []hiring.Appointment{all[1], all[3]}, list(t, s, org, hiring.AppointmentFilter{ApplicationIDs: []string{all[3].ApplicationID, all[1].ApplicationID, newID()}}))
 	})
+}
 
-	t.Run("picks applications for exports, the newest first", func(t *testing.T) {
-		s, _ := start(t)
-		org, listing := id(), id()
-		var ids []string
-		for n := range 6 {
-			a := newApplication(org, id(), now.Add(time.Duration(n)*time.Hour))
-			if n%2 == 0 {
-				a.ListingID = listing
-			}
-			if n > 3 {
-				a.Status = hiring.Accepted
-			}
-			require.NoError(t, s.Hiring.Applications.Add(ctx, a))
-			ids = append([]string{a.ID}, ids...)
+// Messages checks the port hiring.Messages.
+func Messages(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+	ctx := context.Background()
+
+	t.Run("create and get", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		a := apply(t, s, newID(), newID(), now)
+		m := hiring.Message{ID: newID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, SenderID: newID(), Subject: "é", Text: "a\nb", SentAt: now}
+		require.NoError(t, s.Messages.Create(ctx, m))
+		got, err := s.Messages.Get(ctx, a.OrganizationID, m.ID)
+		require.NoError(t, err)
+		require.Equal(t, m, got)
+		for _, other := range []struct{ organization, id string }{{newID(), m.ID}, {a.OrganizationID, newID()}} {
+			_, err = s.Messages.Get(ctx, other.organization, other.id)
+			require.ErrorIs(t, err, hiring.ErrNotFound)
 		}
-		require.NoError(t, s.Hiring.Applications.Add(ctx, newApplication(id(), id(), now)))
-		for _, c := range []struct {
-			f    hiring.ApplicationFilter
-			want []string
-		}{
-			{hiring.ApplicationFilter{}, ids},
-			{hiring.ApplicationFilter{Status: hiring.Accepted}, ids[:2]},
-			{hiring.ApplicationFilter{ListingID: listing}, []string{ids[1], ids[3], ids[5]}},
-			{hiring.ApplicationFilter{From: now.Add(2 * time.Hour), Until: now.Add(4 * time.Hour)}, ids[2:4]},
-		} {
-			n, err := s.Hiring.Applications.Count(ctx, org, c.f)
+	})
+}
+
+func newExport(organization, kind string, state hiring.ExportState, at time.Time) hiring.Export {
+	e := hiring.Export{ID: newID(), OrganizationID: organization, UserID: newID(), Kind: kind, Filters: map[string]string{"status": "é"}, State: state, CreatedAt: at}
+	if state == hiring.ExportDone || state == hiring.ExportFailed {
+		e.FinishedAt = &at
+	}
+	return e
+}
+
+// Exports checks the port hiring.Exports.
+func Exports(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+	ctx := context.Background()
+	const limit = 5
+	create := func(t *testing.T, s adapters.HiringStorage, e hiring.Export) hiring.Export {
+		t.Helper()
+		require.NoError(t, s.Exports.Create(ctx, e, limit))
+		return e
+	}
+	list := func(t *testing.T, s adapters.HiringStorage, f hiring.ExportFilter) []hiring.Export {
+		t.Helper()
+		found, err := s.Exports.List(ctx, f, 10)
+		require.NoError(t, err)
+		return found
+	}
+
+	t.Run("create, update, delete", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		e := create(t, s, newExport(newID(), "jobs", hiring.ExportQueued, now))
+		for _, state := range []hiring.ExportState{hiring.ExportRunning, hiring.ExportRunning, hiring.ExportDone} {
+			if e.State = state; state == hiring.ExportDone {
+				e.RowsDone, e.RowsTotal, e.FinishedAt = 3, 4, &now
+			}
+			require.NoError(t, s.Exports.Update(ctx, e))
+			got, err := s.Exports.Get(ctx, e.OrganizationID, e.ID)
 			require.NoError(t, err)
-			require.Equal(t, len(c.want), n)
-			var got []string
-			for before := ""; ; {
-				found, err := s.Hiring.Applications.Before(ctx, org, c.f, before, 2)
-				require.NoError(t, err)
-				if len(found) == 0 {
-					break
-				}
-				for _, a := range found {
-					got = append(got, a.ID)
-				}
-				before = got[len(got)-1]
-			}
-			require.Equal(t, c.want, got)
+			require.Equal(t, e, got)
 		}
-	})
-
-	t.Run("counts by status what an organization received", func(t *testing.T) {
-		s, _ := start(t)
-		apps := s.Hiring.Applications
-		org, listing := id(), id()
-		var all []hiring.Application
-		for i, status := range []hiring.Status{hiring.Pending, hiring.Pending, hiring.Accepted, hiring.Withdrawn} {
-			a := newApplication(org, id(), now.Add(time.Duration(i)*24*time.Hour))
-			if a.Status = status; i < 2 {
-				a.ListingID = listing
-			}
-			require.NoError(t, apps.Add(ctx, a))
-			all = append(all, a)
-		}
-		for _, c := range []struct {
-			f    hiring.ApplicationFilter
-			want map[hiring.Status]int
-		}{
-			{hiring.ApplicationFilter{}, map[hiring.Status]int{hiring.Pending: 2, hiring.Accepted: 1, hiring.Withdrawn: 1}},
-			{hiring.ApplicationFilter{Status: hiring.Accepted}, map[hiring.Status]int{hiring.Accepted: 1}},
-			{hiring.ApplicationFilter{ListingID: listing}, map[hiring.Status]int{hiring.Pending: 2}},
-			{hiring.ApplicationFilter{From: all[1].AppliedAt, Until: all[3].AppliedAt}, map[hiring.Status]int{hiring.Pending: 1, hiring.Accepted: 1}},
-		} {
-			got, err := apps.CountByStatus(ctx, org, c.f)
-			require.NoError(t, err)
-			require.Equal(t, c.want, got)
-		}
-	})
-
-	t.Run("keeps exports for their organization until they are old", func(t *testing.T) {
-		s, _ := start(t)
-		e := hiring.Export{ID: id(), OrganizationID: id(), UserID: id(), Kind: "jobs", Filters: map[string]string{"status": "é"}, State: hiring.ExportQueued, CreatedAt: now}
-		require.NoError(t, s.Hiring.Exports.Add(ctx, e))
-		n, err := s.Hiring.Exports.Unfinished(ctx, e.OrganizationID)
-		require.NoError(t, err)
-		require.Equal(t, 1, n)
-		e.State, e.RowsDone, e.RowsTotal, e.FinishedAt = hiring.ExportDone, 3, 4, &now
-		require.NoError(t, s.Hiring.Exports.Save(ctx, e))
-		got, err := s.Hiring.Exports.Find(ctx, e.OrganizationID, e.ID)
-		require.NoError(t, err)
-		require.Equal(t, e, got)
-		n, err = s.Hiring.Exports.Unfinished(ctx, e.OrganizationID)
-		require.NoError(t, err)
-		require.Zero(t, n)
-		_, err = s.Hiring.Exports.Find(ctx, id(), e.ID)
+		_, err := s.Exports.Get(ctx, newID(), e.ID)
 		require.ErrorIs(t, err, hiring.ErrExportNotFound)
-		foreign := e
-		foreign.OrganizationID = id()
-		require.Error(t, s.Hiring.Exports.Save(ctx, foreign))
 		late := e
 		late.State, late.FinishedAt = hiring.ExportRunning, nil
-		require.Error(t, s.Hiring.Exports.Save(ctx, late), "what is completed stays so")
-
-		lost := hiring.Export{ID: id(), OrganizationID: e.OrganizationID, UserID: id(), Kind: "jobs", Filters: map[string]string{}, State: hiring.ExportQueued, CreatedAt: now}
-		require.NoError(t, s.Hiring.Exports.Add(ctx, lost))
-		require.NoError(t, s.Hiring.Exports.GiveUp(ctx, now, now))
-		got, err = s.Hiring.Exports.Find(ctx, lost.OrganizationID, lost.ID)
-		require.NoError(t, err)
-		require.Equal(t, lost, got, "not older than the moment")
-		end := now.Add(time.Hour)
-		require.NoError(t, s.Hiring.Exports.GiveUp(ctx, now.Add(time.Second), end))
-		lost.State, lost.FinishedAt = hiring.ExportFailed, &end
-		got, err = s.Hiring.Exports.Find(ctx, lost.OrganizationID, lost.ID)
-		require.NoError(t, err)
-		require.Equal(t, lost, got)
-		got, err = s.Hiring.Exports.Find(ctx, e.OrganizationID, e.ID)
-		require.NoError(t, err)
-		require.Equal(t, e, got, "one that has an end keeps it")
-		require.NoError(t, s.Hiring.Exports.Remove(ctx, []string{lost.ID}))
-		old, err := s.Hiring.Exports.Expired(ctx, now, 10)
-		require.NoError(t, err)
-		require.Empty(t, old)
-		old, err = s.Hiring.Exports.Expired(ctx, now.Add(time.Second), 10)
-		require.NoError(t, err)
-		require.Equal(t, []hiring.Export{e}, old)
-		require.NoError(t, s.Hiring.Exports.Remove(ctx, []string{e.ID}))
-		_, err = s.Hiring.Exports.Find(ctx, e.OrganizationID, e.ID)
+		require.Error(t, s.Exports.Update(ctx, late), "completed")
+		foreign := create(t, s, newExport(newID(), "jobs", hiring.ExportQueued, now))
+		stolen := foreign
+		stolen.OrganizationID = e.OrganizationID
+		require.Error(t, s.Exports.Update(ctx, stolen))
+		require.NoError(t, s.Exports.Delete(ctx, nil))
+		require.NoError(t, s.Exports.Delete(ctx, []string{e.ID, newID()}))
+		_, err = s.Exports.Get(ctx, e.OrganizationID, e.ID)
 		require.ErrorIs(t, err, hiring.ErrExportNotFound)
+		require.Equal(t, []hiring.Export{foreign}, list(t, s, hiring.ExportFilter{}))
 	})
 
-	t.Run("lets those who count the same organization's exports take turns", func(t *testing.T) {
-		s, _ := start(t)
-		for range 10 { // the first finds no connections open, and is slow
-			org := id()
-			var asking sync.WaitGroup
-			for range 12 {
-				asking.Go(func() {
-					err := s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-						n, err := s.Hiring.Exports.Unfinished(ctx, org)
-						if err != nil || n >= 5 {
-							return err
-						}
-						return s.Hiring.Exports.Add(ctx, hiring.Export{ID: id(), OrganizationID: org, UserID: id(), Kind: "jobs", Filters: map[string]string{}, State: hiring.ExportQueued, CreatedAt: now})
-					})
-					if err != nil {
-						t.Error(err)
-					}
+	t.Run("limit", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		org := newID()
+		create(t, s, newExport(newID(), "jobs", hiring.ExportQueued, now))
+		for range limit {
+			create(t, s, newExport(org, "jobs", hiring.ExportDone, now))
+			create(t, s, newExport(org, "jobs", hiring.ExportRunning, now))
+		}
+		require.ErrorIs(t, s.Exports.Create(ctx, newExport(org, "jobs", hiring.ExportQueued, now), limit), hiring.ErrExportsUnderWay)
+	})
+
+	t.Run("limit, concurrently", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		for range 10 { // the connections are opened in the first round, which is slow
+			org := newID()
+			require.Equal(t, limit, atOnce(t, 12, func(int) (bool, error) {
+				err := s.Tx.Do(ctx, func(ctx context.Context) error {
+					return s.Exports.Create(ctx, newExport(org, "jobs", hiring.ExportQueued, now), limit)
 				})
-			}
-			asking.Wait()
-			n, err := s.Hiring.Exports.Unfinished(ctx, org)
-			require.NoError(t, err)
-			require.Equal(t, 5, n)
+				if errors.Is(err, hiring.ErrExportsUnderWay) {
+					return false, nil
+				}
+				return err == nil, err
+			}))
 		}
 	})
 
-	t.Run("keeps letters for their organization", func(t *testing.T) {
-		s, add := start(t)
-		i := add(id())
-		l := hiring.Letter{ID: id(), ApplicationID: i.ApplicationID, OrganizationID: i.OrganizationID, SenderID: id(), Subject: "é", Text: "a\nb", SentAt: now}
-		require.NoError(t, s.Hiring.Letters.Add(ctx, l))
-		got, err := s.Hiring.Letters.Find(ctx, i.OrganizationID, l.ID)
+	t.Run("filters", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		org := newID()
+		queued, running := create(t, s, newExport(org, "applications", hiring.ExportQueued, now)), create(t, s, newExport(org, "applications", hiring.ExportRunning, now))
+		done, jobs := create(t, s, newExport(org, "applications", hiring.ExportDone, now.Add(time.Second))), create(t, s, newExport(org, "jobs", hiring.ExportFailed, now))
+		other := create(t, s, newExport(newID(), "applications", hiring.ExportDone, now))
+		for _, c := range []struct {
+			f    hiring.ExportFilter
+			want []hiring.Export
+		}{
+			{hiring.ExportFilter{}, []hiring.Export{queued, running, done, jobs, other}},
+			{hiring.ExportFilter{Unfinished: true}, []hiring.Export{queued, running}},
+			{hiring.ExportFilter{Begun: true}, []hiring.Export{running, done, jobs, other}},
+			{hiring.ExportFilter{Kind: "jobs"}, []hiring.Export{jobs}},
+			{hiring.ExportFilter{OrganizationIDs: []string{org, newID()}}, []hiring.Export{queued, running, done, jobs}},
+			{hiring.ExportFilter{CreatedBefore: now}, nil},
+			{hiring.ExportFilter{CreatedBefore: now.Add(time.Microsecond)}, []hiring.Export{queued, running, jobs, other}},
+			{hiring.ExportFilter{OrganizationIDs: []string{org}, Kind: "applications", Begun: true, CreatedBefore: now.Add(time.Microsecond)}, []hiring.Export{running}},
+			{hiring.ExportFilter{Unfinished: true, CreatedBefore: now.Add(time.Microsecond)}, []hiring.Export{queued, running}},
+		} {
+			require.ElementsMatch(t, c.want, list(t, s, c.f))
+		}
+		few, err := s.Exports.List(ctx, hiring.ExportFilter{}, 2)
 		require.NoError(t, err)
-		require.Equal(t, l, got)
-		_, err = s.Hiring.Letters.Find(ctx, id(), l.ID)
-		require.ErrorIs(t, err, hiring.ErrNotFound)
+		require.Len(t, few, 2)
+	})
+}
+
+// ApplicantPersonalData checks the port hiring.PersonalData.
+func ApplicantPersonalData(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+	ctx := context.Background()
+
+	t.Run("erase by applicant", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		ann := newID()
+		add := func(organization, applicant string) hiring.Application {
+			a := newApplication(organization, applicant, now)
+			a.CoverLetter, a.ResumeURL, a.Answers = "I am Ann", "https://ann.example.org/cv.pdf", []hiring.Answer{{QuestionID: "why", Answer: "because"}}
+			require.NoError(t, s.Applications.Create(ctx, a))
+			require.NoError(t, s.Appointments.Upsert(ctx, hiring.Appointment{ID: newID(), ApplicationID: a.ID, OrganizationID: organization, ScheduledAt: now,
+				Location: "Ward 3", Interviewer: "Dr. Byrne", Notes: "Ann was late", Status: hiring.Scheduled, Outcome: hiring.Undecided, CreatedAt: now, ChangedAt: now}))
+			require.NoError(t, s.Messages.Create(ctx, hiring.Message{ID: a.ID, ApplicationID: a.ID, OrganizationID: organization, SenderID: newID(), Subject: "Dear Ann", Text: "Come", SentAt: now}))
+			return a
+		}
+		withdrawn, active := add(newID(), ann), add(newID(), ann)
+		other := add(withdrawn.OrganizationID, newID())
+		withdrawn.WithdrawnAt, withdrawn.Tracker, withdrawn.TrackerColor = &now, "completed", "ann-red"
+		require.NoError(t, s.Applications.Update(ctx, ann, withdrawn))
+		for range 2 {
+			require.NoError(t, s.PersonalData.EraseByApplicant(ctx, ann))
+		}
+		erased := withdrawn
+		erased.CoverLetter, erased.ResumeURL, erased.Answers, erased.Tracker, erased.TrackerColor = "", "", nil, "", ""
+		for _, want := range []hiring.Application{erased, active, other} {
+			got, err := s.Applications.Get(ctx, toOrganization(want.OrganizationID), want.ID)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			interviews, err := s.Appointments.List(ctx, want.OrganizationID, hiring.AppointmentFilter{ApplicationIDs: []string{want.ID}}, page.Request{Number: 1, Size: 1})
+			require.NoError(t, err)
+			require.Equal(t, want.ID == erased.ID, interviews.Items[0].Notes == "")
+			require.Equal(t, "Ward 3", interviews.Items[0].Location)
+			_, err = s.Messages.Get(ctx, want.OrganizationID, want.ID)
+			require.Equal(t, want.ID == erased.ID, err != nil)
+		}
+	})
+
+	t.Run("interrupted withdrawal", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		ann := newID()
+		as := []hiring.Application{apply(t, s, newID(), ann, now), apply(t, s, newID(), ann, now), apply(t, s, newID(), ann, now)}
+		first := page.Request{Number: 1, Size: 2}
+		for left := 3; left > 0; {
+			active, err := s.Applications.List(ctx, ofApplicant(ann), hiring.ApplicationFilter{}, first)
+			require.NoError(t, err)
+			require.Equal(t, left, active.Total)
+			for _, a := range active.Items {
+				require.True(t, slices.ContainsFunc(as, func(b hiring.Application) bool { return a.ID == b.ID }))
+				a.WithdrawnAt = &now
+				require.NoError(t, s.Applications.Update(ctx, ann, a))
+				left--
+			}
+		}
 	})
 }

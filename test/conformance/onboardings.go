@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,92 +12,91 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/jobseeker"
-	"github.com/locumhq/locum/test/kit"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func onboardings(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	ctx, id := context.Background(), stores.NewID
-	start := func(t *testing.T) (adapters.Storage, time.Time) {
-		t.Parallel()
-		clk := kit.NewClock()
-		return open(t, clk), clk.Now().Add(1234567 * time.Microsecond)
-	}
-	change := func(t *testing.T, s adapters.Storage, v jobseeker.Visitor, fn func(o *jobseeker.Onboarding)) {
-		t.Helper()
-		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-			o, err := s.Jobseeker.Onboardings.Lock(ctx, v)
+// Onboardings checks the port jobseeker.Onboardings.
+func Onboardings(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+	ctx := context.Background()
+	change := func(s adapters.JobseekerStorage, v jobseeker.Visitor, fn func(o *jobseeker.Onboarding)) error {
+		return s.Tx.Do(ctx, func(ctx context.Context) error {
+			o, err := s.Onboardings.Get(ctx, v)
 			if err != nil {
 				return err
 			}
 			fn(&o)
-			return s.Jobseeker.Onboardings.Save(ctx, o)
-		}))
+			return s.Onboardings.Upsert(ctx, o)
+		})
 	}
-	visitors := func() []jobseeker.Visitor { return []jobseeker.Visitor{{UserID: id()}, {GuestKey: id()}} }
+	get := func(t *testing.T, s adapters.JobseekerStorage, v jobseeker.Visitor) jobseeker.Onboarding {
+		t.Helper()
+		o, err := s.Onboardings.Get(ctx, v)
+		require.NoError(t, err)
+		return o
+	}
+	visitors := func() []jobseeker.Visitor { return []jobseeker.Visitor{{UserID: newID()}, {GuestKey: newID()}} }
 
-	t.Run("gives back what was saved, of that visitor alone", func(t *testing.T) {
-		s, now := start(t)
+	t.Run("create, update, delete", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
 		for _, v := range visitors() {
-			none, err := s.Jobseeker.Onboardings.Find(ctx, v)
-			require.NoError(t, err)
-			require.Equal(t, jobseeker.Onboarding{Visitor: v}, none)
-			want := jobseeker.Onboarding{Visitor: v, Email: "zoë@example.org", Source: "apply", Preferences: `{"a":"é%"}`, TouchedAt: now, Version: 2,
+			require.Equal(t, jobseeker.Onboarding{Visitor: v}, get(t, s, v))
+			require.NoError(t, change(s, v, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
+			require.Equal(t, jobseeker.Onboarding{Visitor: v, Source: "save", TouchedAt: now, Version: 1}, withoutSteps(get(t, s, v)))
+			want := jobseeker.Onboarding{Visitor: v, Email: "zoë@example.org", Source: "apply", Preferences: `{"a":"é%"}`, TouchedAt: now.Add(time.Hour), Version: 2,
 				Steps: []jobseeker.Progress{{Step: "profile", ViewedAt: now, CompletedAt: now.Add(time.Hour)}, {Step: "x", SkippedAt: now}}}
-			change(t, s, v, func(o *jobseeker.Onboarding) { *o = want; o.Version = 1 })
-			got, err := s.Jobseeker.Onboardings.Find(ctx, v)
-			require.NoError(t, err)
-			require.Equal(t, want, got)
+			require.NoError(t, change(s, v, func(o *jobseeker.Onboarding) { *o = want; o.Version = 1 }))
+			require.Equal(t, want, get(t, s, v))
 			swapped := jobseeker.Visitor{UserID: v.GuestKey, GuestKey: v.UserID}
-			none, err = s.Jobseeker.Onboardings.Find(ctx, swapped)
-			require.NoError(t, err)
-			require.Zero(t, none.Version, "a guest is no user of the same name")
-			require.NoError(t, s.Jobseeker.Onboardings.Delete(ctx, swapped))
-			require.NoError(t, s.Jobseeker.Onboardings.Delete(ctx, v))
-			none, err = s.Jobseeker.Onboardings.Find(ctx, v)
-			require.NoError(t, err)
-			require.Zero(t, none.Version)
+			require.Zero(t, get(t, s, swapped).Version, "a guest with the id of a user")
+			require.NoError(t, change(s, swapped, func(*jobseeker.Onboarding) {}))
+			require.NoError(t, change(s, v, func(o *jobseeker.Onboarding) { *o = jobseeker.Onboarding{Visitor: v, Version: o.Version} }))
+			require.Equal(t, jobseeker.Onboarding{Visitor: v}, get(t, s, v))
 		}
 	})
 
-	t.Run("lets one change after the other", func(t *testing.T) {
-		s, _ := start(t)
+	t.Run("stale version", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
 		for _, v := range visitors() {
-			together(t, 20, func(i int) error {
-				return s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-					o, err := s.Jobseeker.Onboardings.Lock(ctx, v)
-					if err != nil {
-						return err
-					}
-					o.Steps = append(o.Steps, jobseeker.Progress{Step: fmt.Sprint(i)})
-					return s.Jobseeker.Onboardings.Save(ctx, o)
-				})
-			})
-			got, err := s.Jobseeker.Onboardings.Find(ctx, v)
-			require.NoError(t, err)
-			require.Len(t, got.Steps, 20)
-		}
-	})
-
-	t.Run("forgets guests who were not seen for long, a few at a time, and no user", func(t *testing.T) {
-		s, now := start(t)
-		var guests []jobseeker.Visitor
-		for i := range 5 {
-			v := visitors()
-			guests = append(guests, v[1])
-			for _, one := range v {
-				change(t, s, one, func(o *jobseeker.Onboarding) { o.TouchedAt = now.Add(time.Duration(i) * time.Hour) })
+			for _, stale := range []jobseeker.Onboarding{{Visitor: v, Source: "apply", TouchedAt: now}, {Visitor: v, Source: "apply", TouchedAt: now, Version: 7}, {Visitor: v, Version: 7}} {
+				require.NoError(t, change(s, v, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
+				boom := errors.New("boom")
+				require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+					require.Error(t, s.Onboardings.Upsert(ctx, stale))
+					return boom
+				}), boom)
+				require.Equal(t, "save", get(t, s, v).Source)
 			}
 		}
-		for _, want := range []int{2, 1, 0} {
-			n, err := s.Jobseeker.Onboardings.Forget(ctx, now.Add(3*time.Hour), 2)
-			require.NoError(t, err)
-			require.Equal(t, want, n)
-		}
-		for i, v := range guests {
-			got, err := s.Jobseeker.Onboardings.Find(ctx, v)
-			require.NoError(t, err)
-			require.Equal(t, i >= 3, got.Version > 0)
+	})
+
+	t.Run("concurrent updates", func(t *testing.T) {
+		s, _ := openJobseeker(t, open)
+		for _, v := range visitors() {
+			together(t, 20, func(i int) error {
+				return change(s, v, func(o *jobseeker.Onboarding) { o.Steps = append(o.Steps, jobseeker.Progress{Step: fmt.Sprint(i)}) })
+			})
+			require.Len(t, get(t, s, v).Steps, 20)
 		}
 	})
+
+	t.Run("retention", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		var users, guests []jobseeker.Visitor
+		for i := range 5 {
+			v := visitors()
+			users, guests = append(users, v[0]), append(guests, v[1])
+			for _, one := range v {
+				require.NoError(t, change(s, one, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now.Add(time.Duration(i)*time.Hour) }))
+			}
+		}
+		checkRetention(t, s.Retention, jobseeker.GuestOnboardingKind, now.Add(3*time.Hour))
+		for i := range guests {
+			require.Equal(t, i >= 3 || s.Retention == nil, get(t, s, guests[i]).Version > 0)
+			require.Positive(t, get(t, s, users[i]).Version)
+		}
+	})
+}
+
+func withoutSteps(o jobseeker.Onboarding) jobseeker.Onboarding {
+	o.Steps = nil
+	return o
 }

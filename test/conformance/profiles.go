@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,16 +10,11 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/jobseeker"
-	"github.com/locumhq/locum/test/kit"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func profiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	ctx, id := context.Background(), stores.NewID
-	start := func(t *testing.T) adapters.Storage {
-		t.Parallel()
-		return open(t, kit.NewClock())
-	}
+// Profiles checks the port jobseeker.Profiles.
+func Profiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+	ctx := context.Background()
 	full := func(user string) jobseeker.Profile {
 		low, high := 31_250.5, 48_000.0
 		return jobseeker.Profile{
@@ -29,111 +23,98 @@ func profiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 			SalaryMin: &low, SalaryMax: &high, EmailNotifications: true, ShowProfile: true,
 		}
 	}
+	get := func(t *testing.T, s adapters.JobseekerStorage, user string) jobseeker.Profile {
+		t.Helper()
+		p, err := s.Profiles.Get(ctx, user)
+		require.NoError(t, err)
+		return p
+	}
 
-	t.Run("gives everybody a number of their own, also at once", func(t *testing.T) {
-		s := start(t)
-		users := []string{id(), id(), id()}
-		var all sync.WaitGroup
-		var got [21]int64
-		var errs [21]error
-		for i := range got {
-			all.Go(func() { got[i], errs[i] = s.Jobseeker.Profiles.Number(ctx, users[i%3]) })
-		}
-		all.Wait()
-		seen := map[int64]string{}
-		for i, n := range got {
-			require.NoError(t, errs[i])
-			require.Positive(t, n)
-			if user, known := seen[n]; known {
-				require.Equal(t, user, users[i%3])
-			}
-			seen[n] = users[i%3]
+	t.Run("numbers, concurrently", func(t *testing.T) {
+		s, _ := openJobseeker(t, open)
+		users := []string{newID(), newID(), newID()}
+		together(t, 21, func(i int) error {
+			return s.Tx.Do(ctx, func(ctx context.Context) error {
+				p, err := s.Profiles.Get(ctx, users[i%3])
+				if err != nil {
+					return err
+				}
+				return s.Profiles.Update(ctx, p)
+			})
+		})
+		seen := map[int64]bool{}
+		for _, user := range users {
+			p := get(t, s, user)
+			require.Positive(t, p.Number)
+			seen[p.Number] = true
+			p.Bio = "changed"
+			withProfile(t, s, user, func(ctx context.Context) error { return s.Profiles.Update(ctx, p) })
+			require.Equal(t, p, get(t, s, user))
 		}
 		require.Len(t, seen, 3)
 	})
 
-	t.Run("gives everybody a profile and keeps what is saved", func(t *testing.T) {
-		s := start(t)
-		user := id()
-		got, err := s.Jobseeker.Profiles.Find(ctx, user)
-		require.NoError(t, err)
-		require.Equal(t, jobseeker.NewProfile(user), got)
+	t.Run("get and update", func(t *testing.T) {
+		s, _ := openJobseeker(t, open)
+		user := newID()
+		require.Equal(t, jobseeker.NewProfile(user), get(t, s, user))
 		want := full(user)
-		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-			require.NoError(t, s.Jobseeker.Profiles.Lock(ctx, user))
-			got, err := s.Jobseeker.Profiles.Find(ctx, user)
+		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			got, err := s.Profiles.Get(ctx, user)
 			require.NoError(t, err)
-			require.Equal(t, jobseeker.NewProfile(user), got, "a lock says nothing for the user")
-			return s.Jobseeker.Profiles.Save(ctx, want)
+			require.Equal(t, jobseeker.NewProfile(user), got)
+			return nil
 		}))
-		got, err = s.Jobseeker.Profiles.Find(ctx, user)
-		require.NoError(t, err)
+		require.Equal(t, jobseeker.NewProfile(user), get(t, s, user), "after a lock")
+		withProfile(t, s, user, func(ctx context.Context) error { return s.Profiles.Update(ctx, want) })
+		got := get(t, s, user)
+		want.Number = got.Number
 		require.Equal(t, want, got)
-		other, err := s.Jobseeker.Profiles.Find(ctx, id())
-		require.NoError(t, err)
-		require.Empty(t, other.Bio, "another's is their own")
+		other := newID()
+		require.Equal(t, jobseeker.NewProfile(other), get(t, s, other))
 	})
 
-	t.Run("forgets what is taken back", func(t *testing.T) {
-		s := start(t)
-		want := full(id())
+	t.Run("update to zero values", func(t *testing.T) {
+		s, _ := openJobseeker(t, open)
+		want := full(newID())
 		for _, p := range []jobseeker.Profile{want, {UserID: want.UserID}} {
-			require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-				require.NoError(t, s.Jobseeker.Profiles.Lock(ctx, p.UserID))
-				return s.Jobseeker.Profiles.Save(ctx, p)
+			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+				stored, err := s.Profiles.Get(ctx, p.UserID)
+				if err != nil {
+					return err
+				}
+				p.Number = stored.Number
+				return s.Profiles.Update(ctx, p)
 			}))
-			got, err := s.Jobseeker.Profiles.Find(ctx, p.UserID)
-			require.NoError(t, err)
+			got := get(t, s, p.UserID)
+			p.Number = got.Number
 			require.Equal(t, p, got)
 		}
 	})
 
-	t.Run("knows who wants no job alerts", func(t *testing.T) {
-		s := start(t)
-		deaf, eager := full(id()), full(id())
-		eager.JobAlerts = true
-		for _, p := range []jobseeker.Profile{deaf, eager} {
-			require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-				require.NoError(t, s.Jobseeker.Profiles.Lock(ctx, p.UserID))
-				return s.Jobseeker.Profiles.Save(ctx, p)
-			}))
-		}
-		got, err := s.Jobseeker.Profiles.Deaf(ctx, []string{eager.UserID, deaf.UserID, id()})
-		require.NoError(t, err)
-		require.Equal(t, []string{deaf.UserID}, got)
-	})
-
-	t.Run("undoes with the transaction", func(t *testing.T) {
-		s := start(t)
-		user, boom := id(), errors.New("boom")
-		require.ErrorIs(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-			require.NoError(t, s.Jobseeker.Profiles.Lock(ctx, user))
-			require.NoError(t, s.Jobseeker.Profiles.Save(ctx, full(user)))
+	t.Run("rollback", func(t *testing.T) {
+		s, _ := openJobseeker(t, open)
+		user, boom := newID(), errors.New("boom")
+		require.ErrorIs(t, locked(s, user, func(ctx context.Context) error {
+			require.NoError(t, s.Profiles.Update(ctx, full(user)))
 			return boom
 		}), boom)
-		got, err := s.Jobseeker.Profiles.Find(ctx, user)
-		require.NoError(t, err)
-		require.Equal(t, jobseeker.NewProfile(user), got)
+		require.Equal(t, jobseeker.NewProfile(user), get(t, s, user))
 	})
 
-	t.Run("a lock makes changes follow each other", func(t *testing.T) {
-		s := start(t)
-		user := id()
+	t.Run("concurrent updates", func(t *testing.T) {
+		s, _ := openJobseeker(t, open)
+		user := newID()
 		together(t, 20, func(int) error {
-			return s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-				if err := s.Jobseeker.Profiles.Lock(ctx, user); err != nil {
-					return err
-				}
-				p, err := s.Jobseeker.Profiles.Find(ctx, user)
+			return s.Tx.Do(ctx, func(ctx context.Context) error {
+				p, err := s.Profiles.Get(ctx, user)
 				if err != nil {
 					return err
 				}
 				p.LocationRadius++
-				return s.Jobseeker.Profiles.Save(ctx, p)
+				return s.Profiles.Update(ctx, p)
 			})
 		})
-		got, err := s.Jobseeker.Profiles.Find(ctx, user)
-		require.NoError(t, err)
-		require.Equal(t, 20, got.LocationRadius)
+		require.Equal(t, 20, get(t, s, user).LocationRadius)
 	})
 }

@@ -12,233 +12,256 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/modules/jobseeker"
-	"github.com/locumhq/locum/test/kit"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// Seekers checks the ports of modules/jobseeker. open makes an empty store.
-func Seekers(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	t.Run("profiles", func(t *testing.T) { profiles(t, open) })
-	t.Run("bookmarks", func(t *testing.T) { bookmarks(t, open) })
-	t.Run("documents", func(t *testing.T) { documents(t, open) })
-	t.Run("files of documents", func(t *testing.T) { documentFiles(t, open) })
-	t.Run("notifications", func(t *testing.T) { notifications(t, open) })
-	t.Run("activities", func(t *testing.T) { activities(t, open) })
-	t.Run("saved searches", func(t *testing.T) { savedSearches(t, open) })
-	t.Run("dismissals", func(t *testing.T) { dismissals(t, open) })
-	t.Run("onboardings", func(t *testing.T) { onboardings(t, open) })
-	t.Run("alerts", func(t *testing.T) { alerts(t, open) })
+// Jobseeker checks the storage of modules/jobseeker. open returns an empty storage
+// with the current schema, whose time is that of the clock.
+func Jobseeker(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+	t.Run("profiles", func(t *testing.T) { Profiles(t, open) })
+	t.Run("bookmarks", func(t *testing.T) { Bookmarks(t, open) })
+	t.Run("dismissals", func(t *testing.T) { Dismissals(t, open) })
+	t.Run("documents", func(t *testing.T) { Documents(t, open) })
+	t.Run("document files", func(t *testing.T) { DocumentFiles(t, open) })
+	t.Run("notifications", func(t *testing.T) { Notifications(t, open) })
+	t.Run("activities", func(t *testing.T) { Activities(t, open) })
+	t.Run("onboardings", func(t *testing.T) { Onboardings(t, open) })
+	t.Run("saved searches", func(t *testing.T) { SavedSearches(t, open) })
+	t.Run("alert queue", func(t *testing.T) { AlertQueue(t, open) })
+	t.Run("matches", func(t *testing.T) { Matches(t, open) })
+	t.Run("personal data", func(t *testing.T) { SeekerPersonalData(t, open) })
+}
+
+func openJobseeker(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) (adapters.JobseekerStorage, time.Time) {
+	t.Helper()
+	t.Parallel()
+	clk := newFakeClock()
+	s := open(t, clk)
+	requirePorts(t, s)
+	return s, clk.Now().Add(1234567 * time.Microsecond)
+}
+
+// withProfile runs fn in a transaction that has locked the profile of the user.
+func withProfile(t testing.TB, s adapters.JobseekerStorage, userID string, fn func(ctx context.Context) error) {
+	t.Helper()
+	require.NoError(t, locked(s, userID, fn))
+}
+
+func locked(s adapters.JobseekerStorage, userID string, fn func(ctx context.Context) error) error {
+	return s.Tx.Do(context.Background(), func(ctx context.Context) error {
+		if _, err := s.Profiles.Get(ctx, userID); err != nil {
+			return err
+		}
+		return fn(ctx)
+	})
+}
+
+// checkRetention checks that rows of the kind, of which three are older than before,
+// are deleted at most two at a time.
+func checkRetention(t testing.TB, store retention.Store, kind retention.Kind, before time.Time) {
+	t.Helper()
+	if store == nil {
+		return // the port is optional
+	}
+	for _, want := range []int{2, 1, 0} {
+		n, err := store.DeleteBefore(context.Background(), kind, before, 2)
+		require.NoError(t, err)
+		require.Equal(t, want, n)
+	}
+}
+
+// walk reads a list to its end, by cursor and by number, and returns its items.
+func walk[T any](t testing.TB, size int, list func(r page.Request) (page.Result[T], error)) (items []T) {
+	t.Helper()
+	for r := (page.Request{Number: 1, Size: size}); ; r.Number++ {
+		got, err := list(r)
+		require.NoError(t, err)
+		numbered, err := list(page.Request{Number: r.Number, Size: size})
+		require.NoError(t, err)
+		require.Equal(t, numbered, got)
+		items = append(items, got.Items...)
+		require.False(t, got.TotalIsEstimate)
+		if r.Cursor = got.NextCursor; r.Cursor == "" {
+			require.Equal(t, len(items), got.Total)
+			return items
+		}
+		require.Len(t, got.Items, size)
+	}
 }
 
 func newNotification(user, cause string, at time.Time) jobseeker.Notification {
-	return jobseeker.Notification{ID: stores.NewID(), UserID: user, Cause: cause, Type: jobseeker.AboutApplication, Message: "Zoë's 100% \"news\"", CreatedAt: at}
+	return jobseeker.Notification{ID: newID(), UserID: user, Cause: cause, Type: jobseeker.AboutApplication, Message: "Zoë's 100% \"news\"", CreatedAt: at}
 }
 
-func notifications(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	ctx, id := context.Background(), stores.NewID
-	start := func(t *testing.T) (adapters.Storage, jobseeker.Notifications, time.Time) {
-		t.Parallel()
-		clk := kit.NewClock()
-		s := open(t, clk)
-		return s, s.Jobseeker.Notifications, clk.Now().Add(1234567 * time.Microsecond)
-	}
+// Notifications checks the port jobseeker.Notifications.
+func Notifications(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+	ctx := context.Background()
 	all := page.Request{Number: 1, Size: 100}
+	read, unread := true, false
 
-	t.Run("gives back what was stored", func(t *testing.T) {
-		_, ns, now := start(t)
-		n := newNotification(id(), id(), now)
-		require.NoError(t, ns.Add(ctx, n))
-		require.NoError(t, ns.Add(ctx))
-		got, err := ns.Page(ctx, n.UserID, all)
+	t.Run("create and list", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		n := newNotification(newID(), newID(), now)
+		require.NoError(t, s.Notifications.Create(ctx, n))
+		require.NoError(t, s.Notifications.Create(ctx))
+		got, err := s.Notifications.List(ctx, n.UserID, all)
 		require.NoError(t, err)
 		require.Equal(t, page.Result[jobseeker.Notification]{Items: []jobseeker.Notification{n}, Total: 1}, got)
 	})
 
-	t.Run("tells a user of a cause once, and keeps the transaction that tried a second time", func(t *testing.T) {
-		s, ns, now := start(t)
-		user, cause := id(), id()
-		require.NoError(t, ns.Add(ctx, newNotification(user, cause, now)))
-		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-			require.NoError(t, ns.Add(ctx, newNotification(user, cause, now)))
-			return ns.Add(ctx, newNotification(user, id(), now), newNotification(user, cause, now))
+	t.Run("same cause", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user, cause := newID(), newID()
+		require.NoError(t, s.Notifications.Create(ctx, newNotification(user, cause, now)))
+		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			require.NoError(t, s.Notifications.Create(ctx, newNotification(user, cause, now)))
+			return s.Notifications.Create(ctx, newNotification(user, newID(), now), newNotification(user, cause, now))
 		}))
-		require.NoError(t, ns.Add(ctx, newNotification(id(), cause, now)))
-		got, err := ns.Page(ctx, user, all)
+		require.NoError(t, s.Notifications.Create(ctx, newNotification(newID(), cause, now)))
+		got, err := s.Notifications.List(ctx, user, all)
 		require.NoError(t, err)
 		require.Equal(t, 2, got.Total)
 	})
 
-	t.Run("tells once however many do at the same time", func(t *testing.T) {
-		_, ns, now := start(t)
-		user, cause := id(), id()
-		together(t, 20, func(int) error { return ns.Add(ctx, newNotification(user, cause, now)) })
-		got, err := ns.Page(ctx, user, all)
+	t.Run("same cause, concurrently", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user, cause := newID(), newID()
+		together(t, 20, func(int) error { return s.Notifications.Create(ctx, newNotification(user, cause, now)) })
+		got, err := s.Notifications.List(ctx, user, all)
 		require.NoError(t, err)
 		require.Equal(t, 1, got.Total)
 	})
 
-	t.Run("undoes with the transaction", func(t *testing.T) {
-		s, ns, now := start(t)
-		n, boom := newNotification(id(), id(), now), errors.New("boom")
-		require.ErrorIs(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-			require.NoError(t, ns.Add(ctx, n))
+	t.Run("rollback", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		n, boom := newNotification(newID(), newID(), now), errors.New("boom")
+		require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			require.NoError(t, s.Notifications.Create(ctx, n))
 			return boom
 		}), boom)
-		require.ErrorIs(t, ns.Has(ctx, n.UserID, n.ID), jobseeker.ErrNotificationNotFound)
+		require.ErrorIs(t, s.Notifications.Update(ctx, n.UserID, n.ID, jobseeker.NotificationUpdate{}), jobseeker.ErrNotificationNotFound)
 	})
 
-	t.Run("pages by number and by cursor, the newest first", func(t *testing.T) {
-		_, ns, now := start(t)
-		user := id()
-		var want []string
+	t.Run("pages", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user := newID()
+		var want []jobseeker.Notification
 		for range 5 {
-			n := newNotification(user, id(), now)
-			want = append([]string{n.ID}, want...)
-			require.NoError(t, ns.Add(ctx, n))
+			n := newNotification(user, newID(), now)
+			want = append([]jobseeker.Notification{n}, want...)
+			require.NoError(t, s.Notifications.Create(ctx, n))
 		}
-		ids := func(r page.Result[jobseeker.Notification]) (out []string) {
-			for _, n := range r.Items {
-				out = append(out, n.ID)
-			}
-			return out
-		}
-		first, err := ns.Page(ctx, user, page.Request{Number: 1, Size: 2})
-		require.NoError(t, err)
-		require.Equal(t, want[:2], ids(first))
-		require.Equal(t, 5, first.Total)
-		second, err := ns.Page(ctx, user, page.Request{Number: 1, Size: 2, Cursor: first.NextCursor})
-		require.NoError(t, err)
-		require.Equal(t, want[2:4], ids(second))
-		last, err := ns.Page(ctx, user, page.Request{Number: 3, Size: 2})
-		require.NoError(t, err)
-		require.Equal(t, want[4:], ids(last))
-		require.Empty(t, last.NextCursor)
+		require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Notification], error) {
+			return s.Notifications.List(ctx, user, r)
+		}))
 	})
 
-	t.Run("is marked and deleted by its user alone, and does not come back", func(t *testing.T) {
-		_, ns, now := start(t)
-		n := newNotification(id(), id(), now)
-		require.NoError(t, ns.Add(ctx, n))
-		for _, whose := range []string{id(), n.UserID} {
-			for _, which := range []string{id(), n.ID} {
-				if whose == n.UserID && which == n.ID {
-					continue
-				}
-				require.ErrorIs(t, ns.SetRead(ctx, whose, which, true), jobseeker.ErrNotificationNotFound)
-				require.ErrorIs(t, ns.Has(ctx, whose, which), jobseeker.ErrNotificationNotFound)
-				require.ErrorIs(t, ns.Delete(ctx, whose, which, now), jobseeker.ErrNotificationNotFound)
-			}
+	t.Run("update and delete", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		n := newNotification(newID(), newID(), now)
+		require.NoError(t, s.Notifications.Create(ctx, n))
+		updates := []jobseeker.NotificationUpdate{{}, {Read: &read}, {DeletedAt: &now}}
+		for _, u := range updates {
+			require.ErrorIs(t, s.Notifications.Update(ctx, newID(), n.ID, u), jobseeker.ErrNotificationNotFound)
+			require.ErrorIs(t, s.Notifications.Update(ctx, n.UserID, newID(), u), jobseeker.ErrNotificationNotFound)
 		}
-		require.NoError(t, ns.Has(ctx, n.UserID, n.ID))
-		for _, read := range []bool{true, true, false} {
-			require.NoError(t, ns.SetRead(ctx, n.UserID, n.ID, read))
-			got, err := ns.Page(ctx, n.UserID, all)
+		for _, c := range []struct {
+			change *bool
+			want   bool
+		}{{nil, false}, {&read, true}, {&read, true}, {nil, true}, {&unread, false}} {
+			require.NoError(t, s.Notifications.Update(ctx, n.UserID, n.ID, jobseeker.NotificationUpdate{Read: c.change}))
+			got, err := s.Notifications.List(ctx, n.UserID, all)
 			require.NoError(t, err)
-			require.Equal(t, read, got.Items[0].Read)
+			require.Equal(t, c.want, got.Items[0].Read)
 		}
-		require.NoError(t, ns.Delete(ctx, n.UserID, n.ID, now))
-		require.ErrorIs(t, ns.Delete(ctx, n.UserID, n.ID, now), jobseeker.ErrNotificationNotFound)
-		require.ErrorIs(t, ns.SetRead(ctx, n.UserID, n.ID, true), jobseeker.ErrNotificationNotFound)
-		require.NoError(t, ns.Add(ctx, newNotification(n.UserID, n.Cause, now)), "the event is delivered again")
-		got, err := ns.Page(ctx, n.UserID, all)
+		require.NoError(t, s.Notifications.Update(ctx, n.UserID, n.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
+		for _, u := range updates {
+			require.ErrorIs(t, s.Notifications.Update(ctx, n.UserID, n.ID, u), jobseeker.ErrNotificationNotFound)
+		}
+		require.NoError(t, s.Notifications.Create(ctx, newNotification(n.UserID, n.Cause, now)), "second delivery of the event")
+		got, err := s.Notifications.List(ctx, n.UserID, all)
 		require.NoError(t, err)
 		require.Empty(t, got.Items)
 		require.Zero(t, got.Total)
 	})
 
-	t.Run("forgets the oldest, a few at a time, deleted ones too", func(t *testing.T) {
-		_, ns, now := start(t)
-		user := id()
+	t.Run("retention", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user := newID()
 		for i := range 5 {
-			n := newNotification(user, id(), now.Add(time.Duration(i)*time.Hour))
-			require.NoError(t, ns.Add(ctx, n))
+			n := newNotification(user, newID(), now.Add(time.Duration(i)*time.Hour))
+			require.NoError(t, s.Notifications.Create(ctx, n))
 			if i == 0 {
-				require.NoError(t, ns.Delete(ctx, user, n.ID, now))
+				require.NoError(t, s.Notifications.Update(ctx, user, n.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
 			}
 		}
-		for _, want := range []int{2, 1, 0} {
-			n, err := ns.Forget(ctx, now.Add(3*time.Hour), 2)
-			require.NoError(t, err)
-			require.Equal(t, want, n)
-		}
-		got, err := ns.Page(ctx, user, all)
+		checkRetention(t, s.Retention, jobseeker.NotificationKind, now.Add(3*time.Hour))
+		got, err := s.Notifications.List(ctx, user, all)
 		require.NoError(t, err)
-		require.Equal(t, 2, got.Total)
+		if s.Retention != nil {
+			require.Equal(t, 2, got.Total)
+		}
 	})
 }
 
-func activities(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	ctx, id := context.Background(), stores.NewID
-	start := func(t *testing.T) (jobseeker.Activities, time.Time) {
-		t.Parallel()
-		clk := kit.NewClock()
-		return open(t, clk).Jobseeker.Activities, clk.Now().Add(1234567 * time.Microsecond)
-	}
-	t.Run("keeps one entry of an event, in the order of events", func(t *testing.T) {
-		as, now := start(t)
-		user := id()
+// Activities checks the port jobseeker.Activities.
+func Activities(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+	ctx := context.Background()
+
+	t.Run("pages, same event", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user := newID()
 		var want []jobseeker.Activity
 		for i := range 5 {
-			want = append([]jobseeker.Activity{{UserID: user, EventID: id(), Type: "application", Action: "applied", Description: fmt.Sprint("é% ", i), At: now.Add(-time.Duration(i) * time.Hour)}}, want...)
+			want = append([]jobseeker.Activity{{UserID: user, EventID: newID(), Type: "application", Action: "applied", Description: fmt.Sprint("é% ", i), At: now.Add(-time.Duration(i) * time.Hour)}}, want...)
 		}
-		for i := range want { // the newest is told first
-			require.NoError(t, as.Add(ctx, want[i]))
+		for range 2 {
+			for i := range want { // the newest first
+				require.NoError(t, s.Activities.Create(ctx, want[i]))
+			}
 		}
-		for i := range want {
-			require.NoError(t, as.Add(ctx, want[i]))
-		}
-		require.NoError(t, as.Add(ctx, jobseeker.Activity{UserID: id(), EventID: want[0].EventID, At: now}))
-		first, err := as.Page(ctx, user, page.Request{Number: 1, Size: 3})
-		require.NoError(t, err)
-		require.Equal(t, page.Result[jobseeker.Activity]{Items: want[:3], Total: 5, NextCursor: want[2].EventID}, first)
-		rest, err := as.Page(ctx, user, page.Request{Number: 1, Size: 3, Cursor: first.NextCursor})
-		require.NoError(t, err)
-		require.Equal(t, want[3:], rest.Items)
-		rest, err = as.Page(ctx, user, page.Request{Number: 2, Size: 3})
-		require.NoError(t, err)
-		require.Equal(t, want[3:], rest.Items)
+		require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: newID(), EventID: want[0].EventID, At: now}))
+		require.Equal(t, want, walk(t, 3, func(r page.Request) (page.Result[jobseeker.Activity], error) { return s.Activities.List(ctx, user, r) }))
 	})
-	t.Run("keeps the newest thousand of a user", func(t *testing.T) {
-		t.Parallel()
-		clk := kit.NewClock()
-		s, now := open(t, clk), clk.Now()
-		busy, other := id(), id()
+
+	t.Run("limit per user", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		busy, other := newID(), newID()
 		var events []string
-		require.NoError(t, s.Jobseeker.Activities.Add(ctx, jobseeker.Activity{UserID: other, EventID: id(), At: now}))
-		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+		require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: other, EventID: newID(), At: now}))
+		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
 			events = nil
-			for range jobseeker.MostActivities + 2 {
-				events = append(events, id())
-				if err := s.Jobseeker.Activities.Add(ctx, jobseeker.Activity{UserID: busy, EventID: events[len(events)-1], At: now}); err != nil {
+			for range jobseeker.MaxActivities + 2 {
+				events = append(events, newID())
+				if err := s.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[len(events)-1], At: now}); err != nil {
 					return err
 				}
 			}
 			return nil
 		}))
-		require.NoError(t, s.Jobseeker.Activities.Add(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}), "told once more, and too old")
-		for user, want := range map[string]int{busy: jobseeker.MostActivities, other: 1} {
-			got, err := s.Jobseeker.Activities.Page(ctx, user, page.Request{Number: 1, Size: 1})
+		require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}), "delivered again, older than the others")
+		for user, want := range map[string]int{busy: jobseeker.MaxActivities, other: 1} {
+			got, err := s.Activities.List(ctx, user, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
 			require.Equal(t, want, got.Total)
 		}
-		last, err := s.Jobseeker.Activities.Page(ctx, busy, page.Request{Number: jobseeker.MostActivities, Size: 1})
+		last, err := s.Activities.List(ctx, busy, page.Request{Number: jobseeker.MaxActivities, Size: 1})
 		require.NoError(t, err)
 		require.Equal(t, events[2], last.Items[0].EventID)
 	})
-	t.Run("forgets the oldest, a few at a time", func(t *testing.T) {
-		as, now := start(t)
-		user := id()
+
+	t.Run("retention", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		user := newID()
 		for i := range 5 {
-			require.NoError(t, as.Add(ctx, jobseeker.Activity{UserID: user, EventID: id(), At: now.Add(time.Duration(i) * time.Hour)}))
+			require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: user, EventID: newID(), At: now.Add(time.Duration(i) * time.Hour)}))
 		}
-		for _, want := range []int{2, 1, 0} {
-			n, err := as.Forget(ctx, now.Add(3*time.Hour), 2)
-			require.NoError(t, err)
-			require.Equal(t, want, n)
-		}
-		got, err := as.Page(ctx, user, page.Request{Number: 1, Size: 9})
+		checkRetention(t, s.Retention, jobseeker.ActivityKind, now.Add(3*time.Hour))
+		got, err := s.Activities.List(ctx, user, page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
-		require.Equal(t, 2, got.Total)
+		if s.Retention != nil {
+			require.Equal(t, 2, got.Total)
+		}
 	})
 }

@@ -22,15 +22,23 @@ func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	t.Run("idempotency", func(t *testing.T) { Idempotency(t, open) })
 	t.Run("audit", func(t *testing.T) { Audit(t, open) })
 	t.Run("identity", func(t *testing.T) { Identity(t, open) })
-	t.Run("hiring", func(t *testing.T) { Hiring(t, open) })
-	t.Run("erasure", func(t *testing.T) { Erasure(t, open) })
-	t.Run("interviews", func(t *testing.T) { Interviews(t, open) })
-	t.Run("seekers", func(t *testing.T) { Seekers(t, open) })
+	t.Run("hiring", func(t *testing.T) {
+		Hiring(t, func(t testing.TB, clk clock.Clock) adapters.HiringStorage { return open(t, clk).Hiring })
+	})
+	t.Run("jobseeker", func(t *testing.T) {
+		Jobseeker(t, func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage { return open(t, clk).Jobseeker })
+	})
 	t.Run("billing", func(t *testing.T) { Billing(t, open) })
 	t.Run("apps", func(t *testing.T) { Apps(t, open) })
 	t.Run("oauth", func(t *testing.T) { OAuth(t, open) })
 	t.Run("webhooks", func(t *testing.T) { Webhooks(t, open) })
 	t.Run("listings", func(t *testing.T) { Listings(t, open) })
+}
+
+// requirePorts fails the test with the names of the required ports that are nil.
+func requirePorts(t testing.TB, storage any) {
+	t.Helper()
+	require.Empty(t, adapters.Missing(storage), "missing ports")
 }
 
 // atOnce does something n times at once, none of which fails, and counts those that

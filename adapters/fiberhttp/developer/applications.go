@@ -33,11 +33,11 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 			}).Rewording(applyWords)},
 		{Method: http.MethodGet, Path: "/api/v1/applications", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "The applications that the user may see, the newest first: to their organization, or their own", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationsInput) (List[Application], error) {
-				v, err := sightOf(ctx, s, c)
+				v, err := visibilityOf(ctx, s, c)
 				if err != nil {
 					return List[Application]{}, err
 				}
-				r, err := s.Hiring.Seen(ctx, v, in.filter(), in.Request())
+				r, err := s.Hiring.ListVisible(ctx, v, in.filter(), in.Request())
 				if err != nil {
 					return List[Application]{}, err
 				}
@@ -49,19 +49,19 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 			}).Rewording(inOwnWords(nil))},
 		{Method: http.MethodGet, Path: "/api/v1/applications/:id", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "One application that the user may see", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationPath) (One[Application], error) {
-				v, err := sightOf(ctx, s, c)
+				v, err := visibilityOf(ctx, s, c)
 				if err != nil {
 					return One[Application]{}, err
 				}
-				a, err := s.Hiring.SeenOne(ctx, v, in.ID)
+				a, err := s.Hiring.GetVisible(ctx, v, in.ID)
 				return One[Application]{viewApplication(a)}, err
 			})},
 	}
 }
 
-func sightOf(ctx context.Context, s adapters.Services, c web.Call) (hiring.Sight, error) {
+func visibilityOf(ctx context.Context, s adapters.Services, c web.Call) (hiring.Visibility, error) {
 	v, err := s.Integrations.Sight(ctx, c.Caller.UserID)
-	return hiring.Sight(v), err
+	return hiring.Visibility(v), err
 }
 
 var errAnotherCandidate = fault.New(fault.Forbidden, "forbidden", "candidate_id is somebody else than the user who let the application act for them")
@@ -129,10 +129,13 @@ func (in ApplicationsInput) statuses() (out []hiring.Status) {
 	return out
 }
 
-func (in ApplicationsInput) filter() hiring.SeenFilter {
-	f := hiring.SeenFilter{ListingID: in.JobID, ApplicantID: in.CandidateID, Statuses: in.statuses()}
-	f.After, _ = moment(in.SubmittedAfter) // both are right, or Problems had said so
-	f.Before, _ = moment(in.SubmittedBefore)
+func (in ApplicationsInput) filter() hiring.ApplicationFilter {
+	f := hiring.ApplicationFilter{ApplicantID: in.CandidateID, Statuses: in.statuses()}
+	if in.JobID != "" {
+		f.ListingIDs = []string{in.JobID}
+	}
+	f.AppliedFrom, _ = moment(in.SubmittedAfter) // Problems has validated both
+	f.AppliedUntil, _ = moment(in.SubmittedBefore)
 	return f
 }
 

@@ -1,0 +1,54 @@
+package conformance
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"sync"
+	"time"
+)
+
+// fakeClock is a clock that only moves when a test advances it.
+type fakeClock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newFakeClock() *fakeClock {
+	return &fakeClock{now: time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)}
+}
+
+// Now implements clock.Clock.
+func (c *fakeClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance moves the clock, back if d is negative.
+func (c *fakeClock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+var ids struct {
+	sync.Mutex
+	last uint64
+}
+
+// newID returns a UUIDv7 (RFC 9562 §5.7). Ids of one process are in the order of
+// their creation.
+func newID() string {
+	ids.Lock()
+	// Milliseconds and 12 bits of a counter.
+	ids.last = max(ids.last+1, uint64(time.Now().UnixMilli())<<12) //nolint:gosec // not before 1970
+	n := ids.last
+	ids.Unlock()
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:], n>>12<<16|0x7000|n&0xfff)
+	_, _ = rand.Read(b[8:]) // never fails
+	b[8] = b[8]&0x3f | 0x80
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}

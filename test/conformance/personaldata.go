@@ -1,0 +1,76 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/jobseeker"
+)
+
+// SeekerPersonalData checks the port jobseeker.PersonalData.
+func SeekerPersonalData(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+	ctx, all := context.Background(), page.Request{Number: 1, Size: 10}
+
+	t.Run("delete by user", func(t *testing.T) {
+		s, now := openJobseeker(t, open)
+		ann, bob, listing := newID(), newID(), newID()
+		documents := map[string]jobseeker.Document{}
+		for _, user := range []string{ann, bob} {
+			p := jobseeker.NewProfile(user)
+			p.Bio = "I am " + user
+			withProfile(t, s, user, func(ctx context.Context) error { return s.Profiles.Update(ctx, p) })
+			search := newSearch(user, true, now)
+			storeSearches(t, s, search)
+			storeMatches(t, s, newMatch(search, newID(), now))
+			require.NoError(t, s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: newID(), Notes: "for Ann", SavedAt: now}))
+			require.NoError(t, s.Dismissals.Create(ctx, user, listing, now, 10))
+			require.NoError(t, s.Onboardings.Upsert(ctx, jobseeker.Onboarding{Visitor: jobseeker.Visitor{UserID: user}, Source: "save", TouchedAt: now}))
+			documents[user] = newDocument(user, jobseeker.CV, true, now)
+			storeDocument(t, s, documents[user])
+			deleted := newNotification(user, newID(), now)
+			require.NoError(t, s.Notifications.Create(ctx, newNotification(user, newID(), now), deleted))
+			require.NoError(t, s.Notifications.Update(ctx, user, deleted.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
+			require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: user, EventID: newID(), Type: "search", Action: "saved", Description: "Saved Ann's", At: now}))
+		}
+		for range 2 {
+			require.NoError(t, s.PersonalData.DeleteByUser(ctx, ann, now))
+		}
+		for user, kept := range map[string]int{ann: 0, bob: 1} {
+			searches, err := s.Searches.ListByUser(ctx, user, 10)
+			require.NoError(t, err)
+			require.Len(t, searches, kept)
+			bookmarks, err := s.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{}, all)
+			require.NoError(t, err)
+			require.Len(t, bookmarks.Items, kept)
+			dismissals, err := s.Dismissals.ListByListings(ctx, user, []string{listing})
+			require.NoError(t, err)
+			require.Len(t, dismissals, kept)
+			onboarding, err := s.Onboardings.Get(ctx, jobseeker.Visitor{UserID: user})
+			require.NoError(t, err)
+			require.Equal(t, kept == 1, onboarding.Version > 0)
+			notifications, err := s.Notifications.List(ctx, user, all)
+			require.NoError(t, err)
+			require.Len(t, notifications.Items, kept)
+			stored, err := s.Documents.List(ctx, user, jobseeker.DocumentFilter{}, all)
+			require.NoError(t, err)
+			require.Len(t, stored.Items, kept)
+			activities, err := s.Activities.List(ctx, user, all)
+			require.NoError(t, err)
+			require.Len(t, activities.Items, kept)
+			p, err := s.Profiles.Get(ctx, user)
+			require.NoError(t, err)
+			require.Equal(t, kept == 1, p.Bio != "")
+		}
+		released, err := s.DocumentFiles.Claim(ctx, 10, now, now)
+		require.NoError(t, err)
+		require.Equal(t, []jobseeker.DocumentFile{documents[ann].File}, released)
+		digests, _ := assignDigests(t, s, 10, now, now)
+		require.Len(t, digests, 1)
+		require.Equal(t, bob, digests[0].UserID)
+	})
+}
