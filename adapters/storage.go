@@ -67,14 +67,14 @@ type IdentityStorage struct {
 	Database
 	Users            identity.Users
 	Organizations    identity.Organizations
+	Members          identity.Members
 	Sessions         identity.Sessions
-	Browsers         identity.Browsers
 	MailTokens       identity.MailTokens
 	EmailChanges     identity.EmailChanges
-	EmailUndos       identity.EmailUndos
 	EmployerSettings identity.EmployerSettingsStore
 	OptOuts          identity.OptOuts
 	SecondFactors    identity.SecondFactors
+	PersonalData     identity.PersonalData
 	// Idempotency stores the answers to requests with an Idempotency-Key, of all
 	// modules.
 	Idempotency idempotency.Store

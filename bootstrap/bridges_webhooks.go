@@ -34,9 +34,13 @@ func (b integrationsPostings) Posting(ctx context.Context, organizationID, id st
 	} else if err != nil {
 		return nil, false, err
 	}
-	by, err := b.organizations.Find(ctx, organizationID)
-	if err != nil && fault.KindOf(err) != fault.NotFound {
+	var by identity.Organization
+	found, err := b.organizations.GetByIDs(ctx, []string{organizationID})
+	if err != nil {
 		return nil, false, err
+	}
+	if len(found) > 0 {
+		by = found[0]
 	}
 	v := developer.ViewJob(l, by, b.publicURL)
 	return &v, l.Open, nil

@@ -62,7 +62,7 @@ func (o *operator) migrateDown() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
 				// Without a table of users no data can be lost.
-				if exist, err := s.Identity.Users.Exist(ctx); err == nil && exist && !yes {
+				if exist, err := s.Identity.Users.Exists(ctx); err == nil && exist && !yes {
 					return errors.New("the database holds data, and the migration may delete some; --yes reverts it")
 				}
 				prefix, newest, err := s.newestSchema(ctx, c)

@@ -53,9 +53,11 @@ func openKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
 }
 
 func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jwttokens.Tokens, l limit.Limiter, m mail.Mailer) *identity.Service {
-	return identity.New(identity.Needs{
+	return identity.New(identity.Deps{
 		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, AuditLog: s.Identity.AuditLog, Clock: d.Clock, NewID: d.NewID,
-		Users: s.Identity.Users, Organizations: s.Identity.Organizations, Sessions: s.Identity.Sessions, Browsers: s.Identity.Browsers, MailTokens: s.Identity.MailTokens, EmailChanges: s.Identity.EmailChanges, EmailUndos: s.Identity.EmailUndos, EmployerSettings: s.Identity.EmployerSettings, OptOuts: s.Identity.OptOuts, Tasks: s.Identity.Tasks,
+		Users: s.Identity.Users, Organizations: s.Identity.Organizations, Members: s.Identity.Members, Sessions: s.Identity.Sessions, MailTokens: s.Identity.MailTokens,
+		EmailChanges: s.Identity.EmailChanges, EmployerSettings: s.Identity.EmployerSettings, OptOuts: s.Identity.OptOuts, PersonalData: s.Identity.PersonalData,
+		Retention: s.Identity.Retention, Tasks: s.Identity.Tasks,
 		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, SecondFactors: s.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: ring, Limiter: l, Mailer: m,
 		Subscriptions: identitySubscriptions{billing.Standing{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}},
 		Mailboxes:     mailboxes.Keys{},

@@ -27,9 +27,9 @@ func (o *operator) onAccounts(cmd *cobra.Command, run func(ctx context.Context, 
 			return err
 		}
 		d := newDeps(c, newLogger(cmd.ErrOrStderr(), "error"))
-		return userMessage(run(ctx, identity.New(identity.Needs{
+		return userMessage(run(ctx, identity.New(identity.Deps{
 			Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, AuditLog: s.Identity.AuditLog, Clock: d.Clock, NewID: d.NewID,
-			Users: s.Identity.Users, Organizations: s.Identity.Organizations, Sessions: s.Identity.Sessions, SecondFactors: s.Identity.SecondFactors, Mailboxes: mailboxes.Keys{},
+			Users: s.Identity.Users, Organizations: s.Identity.Organizations, Members: s.Identity.Members, Sessions: s.Identity.Sessions, SecondFactors: s.Identity.SecondFactors, Mailboxes: mailboxes.Keys{},
 		}), s.Storage))
 	})
 }

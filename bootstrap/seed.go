@@ -107,7 +107,7 @@ func (w *world) addEmployer(i int, homes map[string]int) {
 	fill := strings.NewReplacer("{name}", w.names[(i+i/len(w.names)*7)%len(w.names)], "{town}", home)
 	o.site = fill.Replace(kind.site)
 	o.boilerplate = strings.Join(w.some(m.boilerplate, 2, 2), " ")
-	o.Organization, _ = identity.Found(w.id(founded, "org", i), "", "", w.orgName(fill.Replace(kind.name), home), "Healthcare", w.pick(sizes), founded)
+	o.Organization, _ = identity.NewOrganization(w.id(founded, "org", i), "", "", w.orgName(fill.Replace(kind.name), home), "Healthcare", w.pick(sizes), founded)
 	o.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", o.Name, home)
 	o.Website = "https://" + slug(o.Name) + ".example"
 	w.orgs = append(w.orgs, o)

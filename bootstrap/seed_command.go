@@ -89,7 +89,7 @@ func mayHoldDemo(ctx context.Context, c *config.Config, s adapters.Storage, publ
 	if !public && !isLoopbackURL(c.HTTP.PublicURL) {
 		return c.Err("http.public_url", "demo data is for this machine; --public adds it all the same")
 	}
-	exist, err := s.Identity.Users.Exist(ctx)
+	exist, err := s.Identity.Users.Exists(ctx)
 	if err == nil && exist {
 		err = errHasUsers
 	}
@@ -135,7 +135,7 @@ func seedTo(ctx context.Context, out, progress io.Writer, s adapters.Storage, n 
 // demoSignIns returns the lines of the kept demo accounts, none if the store has
 // no demo data or they cannot sign in.
 func demoSignIns(ctx context.Context, c *config.Config, s adapters.Storage) []string {
-	if _, err := s.Identity.Users.FindByEmail(ctx, demoAccounts[0].Email); err != nil || strings.HasPrefix(c.HTTP.PublicURL, "https:") {
+	if _, err := s.Identity.Users.GetByEmail(ctx, demoAccounts[0].Email); err != nil || strings.HasPrefix(c.HTTP.PublicURL, "https:") {
 		return nil
 	}
 	kept, err := os.ReadFile(demoFile)
@@ -163,13 +163,13 @@ func removeDemo(ctx context.Context, out io.Writer, c *config.Config, s adapters
 			if i > 0 {
 				email = fmt.Sprintf("%s%d@%s", role, i, identity.DemoDomain)
 			}
-			u, err := s.Identity.Users.FindByEmail(ctx, email)
+			u, err := s.Identity.Users.GetByEmail(ctx, email)
 			if errors.Is(err, identity.ErrUserNotFound) {
 				continue
 			} else if err != nil {
 				return err
 			}
-			m, err := s.Identity.Organizations.MembershipOf(ctx, u.ID)
+			m, err := s.Identity.Members.GetByUser(ctx, u.ID)
 			if err != nil {
 				return err
 			}

@@ -17,7 +17,7 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes ma
 		u := identity.NewUser(w.id(at, "user "+email, i), email, w.person(), kind, hashes[email], at)
 		u.Verify(at)
 		u.Registered = registered
-		return u, s.Identity.Users.Add(ctx, &u)
+		return u, s.Identity.Users.Create(ctx, &u)
 	}
 	for i, o := range w.orgs {
 		email := demoAccounts[0].Email
@@ -31,8 +31,11 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes ma
 		if i == 0 {
 			w.lead = admin.Name
 		}
-		_, founder := identity.Found(o.ID, w.id(o.CreatedAt, "membership", i), admin.ID, o.Name, o.Industry, o.Size, o.CreatedAt)
-		if err := s.Identity.Organizations.Found(ctx, o.Organization, founder); err != nil {
+		_, founder := identity.NewOrganization(o.ID, w.id(o.CreatedAt, "membership", i), admin.ID, o.Name, o.Industry, o.Size, o.CreatedAt)
+		if err := s.Identity.Organizations.Upsert(ctx, &o.Organization); err != nil {
+			return err
+		}
+		if err := s.Identity.Members.Upsert(ctx, &founder); err != nil {
 			return err
 		}
 		if i > 5 {
@@ -52,7 +55,7 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes ma
 			}
 			m := identity.NewInvitation(w.id(o.CreatedAt.Add(time.Hour), "member", i*10+k), o.ID, u.ID, u.Name, u.Email, role, o.CreatedAt)
 			m.Accept(o.CreatedAt)
-			if _, err := s.Identity.Organizations.Invite(ctx, m, o.CreatedAt); err != nil {
+			if err := s.Identity.Members.Upsert(ctx, &m); err != nil {
 				return err
 			}
 		}

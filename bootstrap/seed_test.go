@@ -63,9 +63,9 @@ func TestTheDemoDataIsTheSameEveryTime(t *testing.T) {
 			}
 		}
 		require.ErrorIs(t, mayHoldDemo(t.Context(), &config.Config{HTTP: config.HTTP{PublicURL: "http://localhost:8080"}}, s, false), errHasUsers)
-		u, err := s.Identity.Users.FindByEmail(t.Context(), demoAccounts[1].Email)
+		u, err := s.Identity.Users.GetByEmail(t.Context(), demoAccounts[1].Email)
 		require.NoError(t, err)
-		m, err := s.Identity.Organizations.MembershipOf(t.Context(), u.ID)
+		m, err := s.Identity.Members.GetByUser(t.Context(), u.ID)
 		require.NoError(t, err)
 		require.Equal(t, identity.Recruiter, m.Role)
 		return b.String()
@@ -104,9 +104,9 @@ func TestTheDemoHasApplicationsOnBothSides(t *testing.T) {
 	people := newIdentity(c, s, d, nil, nil, nil)
 	desk := newHiring(c, s, d, newListings(c, s, d, people, nil), people, nil, nil, nil, nil)
 	who := func(account int) auth.Actor {
-		u, err := s.Identity.Users.FindByEmail(ctx, demoAccounts[account].Email)
+		u, err := s.Identity.Users.GetByEmail(ctx, demoAccounts[account].Email)
 		require.NoError(t, err)
-		m, err := s.Identity.Organizations.MembershipOf(ctx, u.ID)
+		m, err := s.Identity.Members.GetByUser(ctx, u.ID)
 		require.NoError(t, err)
 		return identity.Principal{User: u, Membership: m}.Actor()
 	}

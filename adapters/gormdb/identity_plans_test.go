@@ -15,7 +15,7 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// statements keeps what the database is asked.
+// statements records the statements that a database receives, except for inserts.
 type statements struct {
 	sql  []string
 	vars [][]any
@@ -41,94 +41,145 @@ func recordStatements(t *testing.T, pools ...*gorm.DB) *statements {
 	return s
 }
 
-// useIndexes holds every statement to its plan on SQLite: no table is walked, and
-// nothing is sorted that an index could have. What may be walked are the results
-// of inner queries, by their names.
-func (s *statements) useIndexes(t *testing.T, db *DB, walked ...string) {
+// useIndexes checks the plan of every statement on SQLite: no table is scanned, and
+// nothing is sorted that an index could sort. scanned are the names of subqueries
+// whose results may be scanned.
+func (s *statements) useIndexes(t *testing.T, db *DB, scanned ...string) {
 	t.Helper()
 	for i, sql := range s.sql {
 		var plan []struct{ Detail string }
 		require.NoError(t, db.gorm.Raw("EXPLAIN QUERY PLAN "+sql, s.vars[i]...).Scan(&plan).Error, sql)
 		for _, step := range plan {
 			what, bare := strings.CutPrefix(step.Detail, "SCAN ")
-			inner := slices.Contains(walked, what) || strings.HasPrefix(what, "json_each ")
+			inner := slices.Contains(scanned, what) || strings.HasPrefix(what, "json_each ")
 			require.False(t, bare && !inner, "%s\n%s", step.Detail, sql)
-			if !slices.Contains(walked, "sorted") {
+			if !slices.Contains(scanned, "sorted") {
 				require.NotContains(t, step.Detail, "TEMP B-TREE", sql)
 			}
 		}
 	}
 }
 
-func TestEveryIdentityQueryFindsItsRowsByAnIndex(t *testing.T) {
+func TestIdentityQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	s := db.Storage()
+	s := db.Storage().Identity
 	asked := recordStatements(t, db.gorm, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
+	two, first := []string{id, uuid.NewString()}, page.Request{Number: 1, Size: 20}
 
 	u := identity.NewUser(uuid.NewString(), "jo@example.org", "Jo", identity.KindJobseeker, "v", now)
-	require.NoError(t, s.Identity.Users.Add(ctx, &u))
-	_, _ = s.Identity.Users.Invite(ctx, u)
-	_, _ = s.Identity.Users.Find(ctx, id)
-	_, _ = s.Identity.Users.FindByEmail(ctx, "al@example.org")
-	_, _ = s.Identity.Users.People(ctx, []string{id, u.ID})
-	_, _ = s.Identity.Users.SignIn(ctx, id, "v", "v", now)
-	_ = s.Identity.Users.Save(ctx, &u)
-	_, _ = s.Identity.Organizations.Find(ctx, id)
-	_ = s.Identity.Organizations.Lock(ctx, id)
-	_, _ = s.Identity.Organizations.Member(ctx, id, id)
-	_, _ = s.Identity.Organizations.MembershipOf(ctx, id)
-	_, _ = s.Identity.Organizations.Members(ctx, id, []string{id, u.ID})
-	_, _ = s.Identity.SecondFactors.Get(ctx, id)
-	_, _ = s.Identity.SecondFactors.AdvanceStep(ctx, id, 1)
-	_, _ = s.Identity.SecondFactors.UseRecoveryCode(ctx, id, "h")
-	_, _ = s.Identity.SecondFactors.CountRecoveryCodes(ctx, id)
-	_ = s.Identity.SecondFactors.Delete(ctx, id)
-	_, _ = s.Identity.AuditLog.List(ctx, audit.Filter{OrganizationID: id, Action: audit.SignInFailed, From: now}, page.Request{Number: 1, Size: 20})
-	_, _ = s.Identity.AuditLog.List(ctx, audit.Filter{Actor: id}, page.Request{Number: 1, Size: 20})
-	_, _ = s.Identity.Retention.DeleteBefore(ctx, audit.Entries, now, 10)
-	_ = s.Identity.Organizations.SaveMember(ctx, &identity.Membership{OrganizationID: id, UserID: id})
-	_ = s.Identity.Organizations.RemoveMember(ctx, id, id)
-	_, _ = s.Identity.Organizations.HasOtherAdmin(ctx, id, id)
-	_, _ = s.Identity.Organizations.Team(ctx, id, page.Request{Number: 3, Size: 20})
-	_, _ = s.Identity.Organizations.Team(ctx, id, page.Request{Number: 1, Size: 20, Cursor: id})
-	_, _ = s.Identity.Sessions.Use(ctx, id, now)
-	_ = s.Identity.Sessions.End(ctx, id, id, now)
-	_ = s.Identity.Sessions.EndAll(ctx, id, id, now)
-	_, _ = s.Identity.Sessions.FindRefresh(ctx, "h")
-	_, _ = s.Identity.Sessions.SpendRefresh(ctx, "h", now)
-	_, _ = s.Identity.Sessions.Forget(ctx, now, 10)
-	_, _ = s.Identity.MailTokens.Forget(ctx, now, 10)
-	_, _ = s.Identity.MailTokens.Find(ctx, "h", identity.ForReset)
-	_, _ = s.Identity.MailTokens.Spend(ctx, id, "h", now)
-	_ = s.Identity.MailTokens.SpendAll(ctx, id, identity.ForInvitation, id, now)
-	_ = s.Identity.MailTokens.Remove(ctx, id)
-	_ = s.Identity.Sessions.Remove(ctx, id)
-	_ = s.Identity.Users.Absorb(ctx, id, u.ID)
-	_ = s.Identity.Organizations.RemoveMemberships(ctx, id)
-	_ = s.Identity.Organizations.Dissolve(ctx, id, now)
-	_, _ = s.Identity.Organizations.ForgetInvitations(ctx, now, 10)
-	_ = s.Identity.Organizations.Save(ctx, &identity.Organization{ID: id})
-	_ = s.Identity.EmailChanges.Put(ctx, identity.EmailChange{UserID: u.ID, Email: "al@example.org", RequestedAt: now})
-	_, _ = s.Identity.EmailChanges.Find(ctx, id)
-	_, _ = s.Identity.EmailChanges.Forget(ctx, now, 10)
-	_ = s.Identity.EmailChanges.Remove(ctx, id)
-	_ = s.Identity.EmailUndos.Create(ctx, identity.EmailUndo{UserID: u.ID, Email: "al@example.org", Key: "al@example.org", ChangedAt: now, ExpiresAt: now})
-	_, _ = s.Identity.EmailUndos.Get(ctx, u.ID, now)
-	_, _ = s.Identity.EmailUndos.Find(ctx, u.ID, "al@example.org", now)
-	_, _ = s.Identity.EmailUndos.Reserved(ctx, "al@example.org", id, now)
-	_ = s.Identity.EmailUndos.DeleteSince(ctx, u.ID, now)
-	_, _ = s.Identity.EmailUndos.DeleteBefore(ctx, now, 10)
-	_ = s.Identity.Organizations.DismissMember(ctx, id, id, now)
-	settings, _ := s.Identity.EmployerSettings.Find(ctx, u.ID)
-	_ = s.Identity.EmployerSettings.Save(ctx, &settings)
-	_ = s.Identity.EmployerSettings.Save(ctx, &settings)
-	_ = s.Identity.EmployerSettings.Remove(ctx, id)
+	require.NoError(t, s.Users.Create(ctx, &u))
+	_ = s.Users.Create(ctx, &u)
+	invited := identity.NewInvited(id, "al@example.org", "Al", now)
+	require.NoError(t, s.Users.Create(ctx, &invited))
+	require.NoError(t, s.Users.Create(ctx, &invited))
+	_, _ = s.Users.GetForUpdate(ctx, id)
+	_, _ = s.Users.GetByEmail(ctx, "al@example.org")
+	_, _ = s.Users.GetByIDs(ctx, two)
+	_, _ = s.Users.GetByIDs(ctx, two[:1])
+	_, _ = s.Users.RecordSignIn(ctx, id, "v", "v", now)
+	_ = s.Users.Update(ctx, &u)
+	o, founder := identity.NewOrganization(uuid.NewString(), uuid.NewString(), u.ID, "O", "", "", now)
+	require.NoError(t, s.Organizations.Upsert(ctx, &o))
+	require.NoError(t, s.Organizations.Upsert(ctx, &o))
+	_, _ = s.Organizations.GetForUpdate(ctx, id)
+	_, _ = s.Organizations.GetByIDs(ctx, two)
+	require.NoError(t, s.Members.Upsert(ctx, &founder))
+	require.NoError(t, s.Members.Upsert(ctx, &founder))
+	member := identity.NewInvitation(uuid.NewString(), o.ID, invited.ID, "Al", "al@example.org", identity.Viewer, now)
+	require.NoError(t, s.Members.Upsert(ctx, &member))
+	_, _ = s.Members.Get(ctx, o.ID, u.ID)
+	_, _ = s.Members.GetByUser(ctx, u.ID)
+	for _, f := range []identity.MemberFilter{{}, {UserIDs: two}, {Role: identity.Admin, Status: identity.MemberActive}} {
+		_, _ = s.Members.List(ctx, o.ID, f, first)
+	}
+	_, _ = s.Members.List(ctx, o.ID, identity.MemberFilter{}, page.Request{Number: 3, Size: 20})
+	_, _ = s.Members.List(ctx, o.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 20, Cursor: id})
+	session := identity.NewSession(uuid.NewString(), u.ID, identity.Client{}, now)
+	token, _ := session.NewRefreshToken(now)
+	session.CookieHash = "h"
+	require.NoError(t, s.Sessions.Create(ctx, session, token))
+	require.NoError(t, s.Sessions.Update(ctx, session, token))
+	_ = s.Sessions.EndByUsers(ctx, two, id, now)
+	_, _ = s.Sessions.GetRefreshToken(ctx, "h")
+	mailed, _ := identity.NewMailToken(u.ID, u.Email, identity.ForReset, now)
+	require.NoError(t, s.MailTokens.Create(ctx, mailed))
+	_, _ = s.MailTokens.Get(ctx, "h", identity.ForReset)
+	_, _ = s.MailTokens.MarkUsed(ctx, id, identity.MailTokenFilter{Hash: "h"}, now)
+	_, _ = s.MailTokens.MarkUsed(ctx, id, identity.MailTokenFilter{Purpose: identity.ForInvitation, OrganizationID: id}, now)
+	_ = s.EmailChanges.Upsert(ctx, identity.EmailHistory{
+		UserID: u.ID, Requested: &identity.EmailChange{Email: "al@example.org", RequestedAt: now},
+		Undos: []identity.EmailUndo{{Email: "al@example.org", Key: "al@example.org", ChangedAt: now, ExpiresAt: now}},
+	})
+	_, _ = s.EmailChanges.Get(ctx, u.ID)
+	_, _ = s.EmailChanges.IsReserved(ctx, "al@example.org", id, now)
+	require.NoError(t, s.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: u.ID, CreatedAt: now, RecoveryCodes: two}))
+	require.NoError(t, s.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: u.ID, CreatedAt: now, RecoveryCodes: two[:1]}))
+	_, _ = s.SecondFactors.Get(ctx, u.ID)
+	_ = s.SecondFactors.Delete(ctx, id)
+	settings, _ := s.EmployerSettings.Get(ctx, u.ID)
+	_ = s.EmployerSettings.Upsert(ctx, &settings)
+	_ = s.EmployerSettings.Upsert(ctx, &settings)
+	_ = s.OptOuts.Create(ctx, "m", now)
+	_, _ = s.OptOuts.Exists(ctx, "m")
+	_, _ = s.AuditLog.List(ctx, audit.Filter{OrganizationID: id, Action: audit.SignInFailed, From: now}, first)
+	_, _ = s.AuditLog.List(ctx, audit.Filter{Actor: id}, first)
 	before := len(asked.sql)
-	_, _ = s.Identity.Sessions.Principal(ctx, id)
-	require.Len(t, asked.sql, before+1, "every signed-in request pays for this one")
-	require.GreaterOrEqual(t, len(asked.sql), 25)
+	_, err := s.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: session.ID})
+	require.NoError(t, err)
+	require.Len(t, asked.sql, before+1, "this is read for every signed-in request")
+	_, _ = s.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: "h"})
+	require.Len(t, asked.sql, before+2)
+	_ = s.Members.MergeInvited(ctx, invited.ID, u.ID)
+	_ = s.Members.Delete(ctx, o.ID, two)
+	_ = s.PersonalData.DeleteByUser(ctx, id)
+	for kind := range identityExpiry {
+		_, err := s.Retention.DeleteBefore(ctx, kind, now.Add(365*24*time.Hour), 10)
+		require.NoError(t, err)
+	}
+	_, _ = s.Retention.DeleteBefore(ctx, audit.Entries, now, 10)
+	require.GreaterOrEqual(t, len(asked.sql), 70)
 
 	asked.useIndexes(t, db, "CONSTANT ROW", "counted")
+	asked.sql, asked.vars = nil, nil
+	_, _ = s.Sessions.List(ctx, u.ID, now, first)
+	asked.useIndexes(t, db, "CONSTANT ROW", "counted", "sorted") // the few sessions of a user
+}
+
+// The total of a list is page.MaxExact, not one more, if there are more items.
+func TestTotals_MoreThanMaxExact(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	s, now := db.Storage().Identity, time.Now().UTC()
+	u := identity.NewUser(uuid.NewString(), "jo@example.org", "Jo", identity.KindEmployer, "v", now)
+	require.NoError(t, s.Users.Create(t.Context(), &u))
+	o, _ := identity.NewOrganization(uuid.NewString(), "", "", "O", "", "", now)
+	require.NoError(t, s.Organizations.Upsert(t.Context(), &o))
+	const number = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= ?) "
+	for _, statement := range []string{
+		number + "INSERT INTO sessions (id, user_id, address, user_agent, created_at, last_used_at, expires_at) SELECT 's' || i, ?, '', '', ?, ?, ? FROM n",
+		number + "INSERT INTO audit_entries (id, actor, at, action, network, object, detail) SELECT 'a' || i, ?, ?, 'x', '', '', '' FROM n",
+		number + "INSERT INTO users (id, email, email_key, kind, status, password_hash, version, name, created_at, updated_at) SELECT 'u' || i, 'u' || i, 'u' || i, 'employer', 'active', 'v', 1, ?, ?, ? FROM n",
+		number + "INSERT INTO memberships (id, user_id, role, permissions, founder, status, invited_name, invited_email, version, organization_id, created_at, updated_at) SELECT 'm' || i, 'u' || i, 'viewer', '', FALSE, 'active', '', '', 1, ?, ?, ? FROM n",
+	} {
+		values := []any{page.MaxExact, u.ID, now, now, now.Add(time.Hour)}
+		if strings.Contains(statement, "memberships") {
+			values[1] = o.ID
+		}
+		require.NoError(t, db.writer.Exec(statement, values[:strings.Count(statement, "?")]...).Error)
+	}
+	first := page.Request{Number: 1, Size: 1}
+	members, err := s.Members.List(t.Context(), o.ID, identity.MemberFilter{}, first)
+	require.NoError(t, err)
+	require.Equal(t, page.MaxExact, members.Total)
+	require.True(t, members.TotalIsEstimate)
+	sessions, err := s.Sessions.List(t.Context(), u.ID, now, first)
+	require.NoError(t, err)
+	require.Equal(t, page.MaxExact, sessions.Total)
+	require.True(t, sessions.TotalIsEstimate)
+	entries, err := s.AuditLog.List(t.Context(), audit.Filter{Actor: u.ID}, first)
+	require.NoError(t, err)
+	require.Equal(t, page.MaxExact, entries.Total)
+	require.True(t, entries.TotalIsEstimate)
 }

@@ -19,7 +19,7 @@ func TestEveryOAuthQueryFindsItsRowsByAnIndex(t *testing.T) {
 	asked := recordStatements(t, db.gorm, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 	u := identity.NewUser(id, "a@example.org", "A", identity.KindJobseeker, "hash", now)
-	require.NoError(t, s.Identity.Users.Add(ctx, &u))
+	require.NoError(t, s.Identity.Users.Create(ctx, &u))
 	require.NoError(t, s.Integrations.Apps.Add(ctx, integrations.App{ID: id, OwnerID: id, Version: 1}))
 	require.NoError(t, s.Integrations.Grants.Add(ctx, integrations.Grant{ID: id, AppID: id, UserID: id, ExpiresAt: now}, integrations.Token{Hash: "h", GrantID: id}))
 	_, _, _ = s.Integrations.Grants.Find(ctx, integrations.Code, "h")
@@ -33,8 +33,10 @@ func TestEveryOAuthQueryFindsItsRowsByAnIndex(t *testing.T) {
 		_, err := s.Integrations.Consents.Page(ctx, id, page.Request{Number: 1, Size: 2, Cursor: cursor})
 		require.NoError(t, err)
 	}
-	require.NoError(t, s.Identity.Browsers.Open(ctx, identity.NewSession(id, id, identity.Client{}, now), "h"))
-	_, err := s.Identity.Browsers.Principal(ctx, "h")
+	session := identity.NewSession(id, id, identity.Client{}, now)
+	session.CookieHash = "h"
+	require.NoError(t, s.Identity.Sessions.Create(ctx, session))
+	_, err := s.Identity.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: "h"})
 	require.NoError(t, err)
 	require.NoError(t, s.Integrations.Consents.Withdraw(ctx, id, id))
 	require.NoError(t, s.Integrations.Consents.DeleteOf(ctx, id))

@@ -43,9 +43,9 @@ func (db *DB) Storage() adapters.Storage {
 	return adapters.Storage{
 		Identity: adapters.IdentityStorage{
 			Database: database,
-			Users:    Users{db}, Organizations: Organizations{db}, Sessions: Sessions{db}, Browsers: Browsers{db}, MailTokens: MailTokens{db},
-			EmailChanges: EmailChanges{db}, EmailUndos: EmailUndos{db}, EmployerSettings: EmployerSettings{db}, OptOuts: OptOuts{db},
-			SecondFactors: SecondFactors{db}, Idempotency: Idempotency{db}, Audit: Audit{db}, AuditLog: Audit{db},
+			Users:    Users{db}, Organizations: Organizations{db}, Members: Members{db}, Sessions: Sessions{db}, MailTokens: MailTokens{db},
+			EmailChanges: EmailChanges{db}, EmployerSettings: EmployerSettings{db}, OptOuts: OptOuts{db}, SecondFactors: SecondFactors{db},
+			PersonalData: PersonalData{db}, Idempotency: Idempotency{db}, Audit: Audit{db}, AuditLog: Audit{db},
 		},
 		Listings: adapters.ListingsStorage{
 			Database: database,

@@ -29,6 +29,8 @@ type list struct {
 	// orderedBy is the column by which the list is ordered, "id" if it is empty. Its
 	// values are unique in the list.
 	orderedBy string
+	// oldestFirst makes the order ascending.
+	oldestFirst bool
 	// where adds the conditions that select rows. An index returns those rows in the
 	// order of the list.
 	where func(q *gorm.DB) *gorm.DB
@@ -36,9 +38,9 @@ type list struct {
 	locked bool
 }
 
-// listOf reads one page of a list in descending order. It counts rows up to
-// page.MaxExact, and only if the page does not contain the end of the list. The caller
-// sets the items of the result.
+// listOf reads one page of a list, the newest first unless it is oldestFirst. It
+// counts rows up to page.MaxExact, and only if the page does not contain the end of
+// the list. The caller sets the items of the result.
 func listOf[R listed, T any](ctx context.Context, db *DB, r page.Request, l list) (rows []R, out page.Result[T], err error) {
 	if l.orderedBy == "" {
 		l.orderedBy = "id"
@@ -47,12 +49,16 @@ func listOf[R listed, T any](ctx context.Context, db *DB, r page.Request, l list
 	if l.locked {
 		q = db.locked(ctx)
 	}
-	q = l.where(q).Order(l.orderedBy + " DESC").Limit(r.Size + 1)
+	order, after := l.orderedBy+" DESC", l.orderedBy+" < ?"
+	if l.oldestFirst {
+		order, after = l.orderedBy, l.orderedBy+" > ?"
+	}
+	q = l.where(q).Order(order).Limit(r.Size + 1)
 	if l.columns != nil {
 		q = q.Select(l.columns)
 	}
 	if r.Cursor != "" {
-		q = q.Where(l.orderedBy+" < ?", r.Cursor)
+		q = q.Where(after, r.Cursor)
 	} else {
 		q = q.Offset(r.Offset())
 	}
@@ -80,15 +86,4 @@ func countLimited(q *gorm.DB) (int, error) {
 	var n int64
 	err := fresh(q).Table("(?) AS counted", q.Select("1").Limit(page.MaxExact+1)).Count(&n).Error
 	return int(n), wrap(err)
-}
-
-// idSet are the ids that a query finds.
-func (db *DB) idSet(ctx context.Context, query string, args ...any) (map[string]bool, error) {
-	var found []string
-	err := db.q(ctx).Raw(query, args...).Scan(&found).Error
-	out := make(map[string]bool, len(found))
-	for _, id := range found {
-		out[id] = true
-	}
-	return out, wrap(err)
 }

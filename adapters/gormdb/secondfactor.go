@@ -2,6 +2,7 @@ package gormdb
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"gorm.io/gorm/clause"
@@ -23,26 +24,6 @@ type secondFactorRow struct {
 // TableName implements schema.Tabler.
 func (secondFactorRow) TableName() string { return "second_factors" }
 
-// Get implements identity.SecondFactors.
-func (d SecondFactors) Get(ctx context.Context, userID string) (identity.SecondFactor, error) {
-	var r secondFactorRow
-	err := d.locked(ctx).Where("user_id = ?", userID).Take(&r).Error
-	return identity.SecondFactor{UserID: r.UserID, Secret: r.Secret, CreatedAt: r.CreatedAt, ConfirmedAt: orZero(r.ConfirmedAt), LastStep: r.LastStep},
-		orNotFound(err, identity.ErrNoSecondFactor)
-}
-
-// Upsert implements identity.SecondFactors.
-func (d SecondFactors) Upsert(ctx context.Context, f identity.SecondFactor) error {
-	r := secondFactorRow{UserID: f.UserID, Secret: f.Secret, CreatedAt: f.CreatedAt, ConfirmedAt: nilIfZero(f.ConfirmedAt), LastStep: f.LastStep}
-	return wrap(d.q(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "user_id"}}, UpdateAll: true}).Create(&r).Error)
-}
-
-// AdvanceStep implements identity.SecondFactors.
-func (d SecondFactors) AdvanceStep(ctx context.Context, userID string, step int64) (bool, error) {
-	res := d.q(ctx).Exec("UPDATE second_factors SET last_step = ? WHERE user_id = ? AND last_step < ?", step, userID, step)
-	return res.RowsAffected == 1, wrap(res.Error)
-}
-
 type recoveryCodeRow struct {
 	UserID string
 	Hash   string
@@ -51,36 +32,67 @@ type recoveryCodeRow struct {
 // TableName implements schema.Tabler.
 func (recoveryCodeRow) TableName() string { return "recovery_codes" }
 
-// ReplaceRecoveryCodes implements identity.SecondFactors.
-func (d SecondFactors) ReplaceRecoveryCodes(ctx context.Context, userID string, hashes []string) error {
+// Get implements identity.SecondFactors.
+func (d SecondFactors) Get(ctx context.Context, userID string) (identity.SecondFactor, error) {
+	var r secondFactorRow
+	err := d.locked(ctx).Where("user_id = ?", userID).Take(&r).Error
+	if err := orNotFound(err, identity.ErrNoSecondFactor); err != nil {
+		return identity.SecondFactor{}, err
+	}
+	codes, err := d.recoveryCodes(ctx, userID)
+	return identity.SecondFactor{
+		UserID: r.UserID, Secret: r.Secret, CreatedAt: r.CreatedAt, ConfirmedAt: orZero(r.ConfirmedAt), LastStep: r.LastStep, RecoveryCodes: codes,
+	}, err
+}
+
+func (d SecondFactors) recoveryCodes(ctx context.Context, userID string) (hashes []string, err error) {
+	err = d.q(ctx).Model(&recoveryCodeRow{}).Where("user_id = ?", userID).Order("hash").Pluck("hash", &hashes).Error
+	return hashes, wrap(err)
+}
+
+// Upsert implements identity.SecondFactors.
+func (d SecondFactors) Upsert(ctx context.Context, f identity.SecondFactor) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		if err := d.q(ctx).Exec("DELETE FROM recovery_codes WHERE user_id = ?", userID).Error; err != nil {
+		r := secondFactorRow{UserID: f.UserID, Secret: f.Secret, CreatedAt: f.CreatedAt, ConfirmedAt: nilIfZero(f.ConfirmedAt), LastStep: f.LastStep}
+		update := clause.OnConflict{Columns: columnsOf([]string{"user_id"}), DoUpdates: clause.AssignmentColumns([]string{"secret", "created_at", "confirmed_at", "last_step"})}
+		if err := d.q(ctx).Clauses(update).Create(&r).Error; err != nil {
 			return wrap(err)
 		}
-		rows := make([]recoveryCodeRow, len(hashes))
-		for i, hash := range hashes {
-			rows[i] = recoveryCodeRow{userID, hash}
+		stored, err := d.recoveryCodes(ctx, f.UserID)
+		if err != nil {
+			return err
+		}
+		if used := without(stored, f.RecoveryCodes); len(used) > 0 {
+			if err := d.q(ctx).Where("user_id = ? AND hash IN ?", f.UserID, used).Delete(&recoveryCodeRow{}).Error; err != nil {
+				return wrap(err)
+			}
+		}
+		var rows []recoveryCodeRow
+		for _, hash := range without(f.RecoveryCodes, stored) {
+			rows = append(rows, recoveryCodeRow{f.UserID, hash})
+		}
+		if len(rows) == 0 {
+			return nil
 		}
 		return wrap(d.q(ctx).Create(&rows).Error)
 	})
 }
 
-// UseRecoveryCode implements identity.SecondFactors.
-func (d SecondFactors) UseRecoveryCode(ctx context.Context, userID, hash string) (bool, error) {
-	res := d.q(ctx).Exec("DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?", userID, hash)
-	return res.RowsAffected == 1, wrap(res.Error)
-}
-
-// CountRecoveryCodes implements identity.SecondFactors.
-func (d SecondFactors) CountRecoveryCodes(ctx context.Context, userID string) (n int, err error) {
-	return n, wrap(d.q(ctx).Raw("SELECT COUNT(*) FROM recovery_codes WHERE user_id = ?", userID).Scan(&n).Error)
+// without returns the values that are not in others.
+func without(values, others []string) (out []string) {
+	for _, v := range values {
+		if !slices.Contains(others, v) {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // Delete implements identity.SecondFactors.
 func (d SecondFactors) Delete(ctx context.Context, userID string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		for _, statement := range []string{"DELETE FROM recovery_codes WHERE user_id = ?", "DELETE FROM second_factors WHERE user_id = ?"} {
-			if err := d.q(ctx).Exec(statement, userID).Error; err != nil {
+		for _, row := range []any{&recoveryCodeRow{}, &secondFactorRow{}} {
+			if err := d.q(ctx).Where("user_id = ?", userID).Delete(row).Error; err != nil {
 				return wrap(err)
 			}
 		}

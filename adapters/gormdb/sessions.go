@@ -2,13 +2,17 @@ package gormdb
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// Sessions stores sign-ins and their refresh tokens.
+// Sessions stores sign-ins with their refresh tokens and cookies.
 type Sessions struct{ *DB }
 
 type sessionRow struct {
@@ -22,7 +26,7 @@ type sessionRow struct {
 	EndedAt    *time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (sessionRow) TableName() string { return "sessions" }
 
 func (r sessionRow) key() string { return r.ID }
@@ -49,31 +53,65 @@ type refreshTokenRow struct {
 	UsedAt    *time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (refreshTokenRow) TableName() string { return "refresh_tokens" }
 
-// Open implements identity.Sessions.
-func (d Sessions) Open(ctx context.Context, s identity.Session, t identity.RefreshToken) error {
-	r := newSessionRow(s)
-	if err := d.q(ctx).Create(&r).Error; err != nil {
-		return wrap(err)
+type browserSessionRow struct {
+	Hash      string
+	SessionID string
+}
+
+// TableName implements schema.Tabler.
+func (browserSessionRow) TableName() string { return "browser_sessions" }
+
+// Create implements identity.Sessions.
+func (d Sessions) Create(ctx context.Context, s identity.Session, tokens ...identity.RefreshToken) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		r := newSessionRow(s)
+		if err := d.q(ctx).Create(&r).Error; err != nil {
+			return wrap(err)
+		}
+		if s.CookieHash != "" {
+			if err := d.q(ctx).Create(&browserSessionRow{Hash: s.CookieHash, SessionID: s.ID}).Error; err != nil {
+				return wrap(err)
+			}
+		}
+		return d.upsertRefreshTokens(ctx, s.ID, tokens)
+	})
+}
+
+// upsertRefreshTokens stores new tokens of a session and UsedAt of existing ones.
+func (d Sessions) upsertRefreshTokens(ctx context.Context, sessionID string, tokens []identity.RefreshToken) error {
+	if len(tokens) == 0 {
+		return nil
 	}
-	return d.AddRefresh(ctx, t)
+	rows := make([]refreshTokenRow, len(tokens))
+	for i, t := range tokens {
+		rows[i] = refreshTokenRow{Hash: t.Hash, SessionID: sessionID, IssuedAt: t.IssuedAt, ExpiresAt: t.ExpiresAt, UsedAt: nilIfZero(t.UsedAt)}
+	}
+	update := clause.OnConflict{Columns: columnsOf([]string{"hash"}), DoUpdates: clause.AssignmentColumns([]string{"used_at"})}
+	return wrap(d.q(ctx).Clauses(update).Create(&rows).Error)
 }
 
-// AddRefresh implements identity.Sessions.
-func (d Sessions) AddRefresh(ctx context.Context, t identity.RefreshToken) error {
-	r := refreshTokenRow{Hash: t.Hash, SessionID: t.SessionID, IssuedAt: t.IssuedAt, ExpiresAt: t.ExpiresAt, UsedAt: nilIfZero(t.UsedAt)}
-	return wrap(d.q(ctx).Create(&r).Error)
-}
+// principalColumns and the joins of GetPrincipal read a session with its user, active
+// membership and second factor.
+const principalColumns = `s.id, s.user_id, s.address, s.user_agent, s.created_at, s.last_used_at, s.expires_at, s.ended_at,
+	u.email, u.name, u.kind, u.status, u.registered, u.email_verified_at, u.created_at AS user_created_at,
+	m.organization_id, m.role, m.permissions, m.founder, (o.id IS NOT NULL AND f.user_id IS NULL) AS unenrolled`
 
-// Principal implements identity.Sessions. It runs on every signed-in request:
-// primary keys and the one-row index of active memberships, nothing else.
-func (d Sessions) Principal(ctx context.Context, sessionID string) (identity.Principal, error) {
-	return d.principal(ctx, "s.id = ?", sessionID)
-}
-
-func (db *DB) principal(ctx context.Context, where, value string) (identity.Principal, error) {
+// GetPrincipal implements identity.Sessions. It runs for every signed-in request: a
+// constant statement that uses primary keys and the index of active memberships.
+func (d Sessions) GetPrincipal(ctx context.Context, k identity.SessionKey) (identity.Principal, error) {
+	q := d.q(ctx).Table("sessions AS s").Select(principalColumns).
+		Joins("JOIN users u ON u.id = s.user_id AND u.status = 'active' AND u.locked_at IS NULL").
+		Joins("LEFT JOIN memberships m ON m.user_id = s.user_id AND m.status = 'active'").
+		Joins("LEFT JOIN organizations o ON o.id = m.organization_id AND o.require_second_factor").
+		Joins("LEFT JOIN second_factors f ON f.user_id = s.user_id AND f.confirmed_at IS NOT NULL")
+	if k.CookieHash != "" {
+		q = q.Where("s.id = (SELECT session_id FROM browser_sessions WHERE hash = ?)", k.CookieHash)
+	} else {
+		q = q.Where("s.id = ?", k.ID)
+	}
 	var r struct {
 		Session         sessionRow `gorm:"embedded"`
 		Email           string
@@ -89,16 +127,7 @@ func (db *DB) principal(ctx context.Context, where, value string) (identity.Prin
 		Founder         *bool
 		Unenrolled      bool
 	}
-	err := db.q(ctx).Raw(`SELECT s.id, s.user_id, s.address, s.user_agent, s.created_at, s.last_used_at, s.expires_at, s.ended_at,
-			u.email, u.name, u.kind, u.status, u.registered, u.email_verified_at, u.created_at AS user_created_at,
-			m.organization_id, m.role, m.permissions, m.founder, (o.id IS NOT NULL AND f.user_id IS NULL) AS unenrolled
-		FROM sessions s
-		JOIN users u ON u.id = s.user_id AND u.status = 'active' AND u.locked_at IS NULL
-		LEFT JOIN memberships m ON m.user_id = s.user_id AND m.status = 'active'
-		LEFT JOIN organizations o ON o.id = m.organization_id AND o.require_second_factor
-		LEFT JOIN second_factors f ON f.user_id = s.user_id AND f.confirmed_at IS NOT NULL
-		WHERE `+where, value).Scan(&r).Error
-	if err != nil {
+	if err := q.Scan(&r).Error; err != nil {
 		return identity.Principal{}, wrap(err)
 	}
 	if r.Session.ID == "" {
@@ -117,12 +146,12 @@ func (db *DB) principal(ctx context.Context, where, value string) (identity.Prin
 	return p, nil
 }
 
-// ListLive implements identity.Sessions.
-func (d Sessions) ListLive(ctx context.Context, userID string, now time.Time, r page.Request) (page.Result[identity.Session], error) {
-	const browser = "EXISTS (SELECT 1 FROM browser_sessions b WHERE b.session_id = sessions.id)"
-	api, idle := identity.LiveCutoffs(now)
+// List implements identity.Sessions.
+func (d Sessions) List(ctx context.Context, userID string, now time.Time, r page.Request) (page.Result[identity.Session], error) {
+	const isBrowser = "EXISTS (SELECT 1 FROM browser_sessions b WHERE b.session_id = sessions.id)"
+	api, browser := identity.LiveCutoffs(now)
 	rows, out, err := pageOf[sessionRow, identity.Session](ctx, d.DB, nil, r,
-		"user_id = ? AND ended_at IS NULL AND expires_at > ? AND (last_used_at > ? OR last_used_at > ? AND NOT "+browser+")", userID, now, idle, api)
+		"user_id = ? AND ended_at IS NULL AND expires_at > ? AND (last_used_at > ? OR last_used_at > ? AND NOT "+isBrowser+")", userID, now, browser, api)
 	if err != nil || len(rows) == 0 {
 		return out, err
 	}
@@ -130,71 +159,52 @@ func (d Sessions) ListLive(ctx context.Context, userID string, now time.Time, r 
 	for i, row := range rows {
 		ids[i] = row.ID
 	}
-	browsers, err := d.idSet(ctx, "SELECT session_id FROM browser_sessions WHERE session_id IN ?", ids)
+	var browsers []string
+	err = d.q(ctx).Model(&browserSessionRow{}).Where("?", d.dialect.In("session_id", ids)).Pluck("session_id", &browsers).Error
 	out.Items = make([]identity.Session, len(rows))
 	for i, row := range rows {
 		out.Items[i] = row.session()
-		out.Items[i].Browser = browsers[row.ID]
+		out.Items[i].Browser = slices.Contains(browsers, row.ID)
 	}
-	return out, err
+	return out, wrap(err)
 }
 
-// Use implements identity.Sessions.
-func (d Sessions) Use(ctx context.Context, sessionID string, at time.Time) (bool, error) {
-	res := d.q(ctx).Exec(`UPDATE sessions SET last_used_at = ? WHERE id = ? AND ended_at IS NULL AND expires_at > ?`, at, sessionID, at)
-	return res.RowsAffected == 1, wrap(res.Error)
+// Update implements identity.Sessions.
+func (d Sessions) Update(ctx context.Context, s identity.Session, tokens ...identity.RefreshToken) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		active := func(q *gorm.DB) *gorm.DB {
+			return q.Model(&sessionRow{}).Where("id = ? AND user_id = ? AND ended_at IS NULL", s.ID, s.UserID)
+		}
+		res := active(d.q(ctx)).Updates(map[string]any{"last_used_at": s.LastUsedAt, "ended_at": nilIfZero(s.EndedAt)})
+		if res.Error != nil {
+			return wrap(res.Error)
+		}
+		if res.RowsAffected == 0 {
+			// Some databases do not count a row that already has the values.
+			var r sessionRow
+			if err := active(d.locked(ctx)).Select("id").Take(&r).Error; err != nil {
+				return orNotFound(err, identity.ErrSessionNotFound)
+			}
+		}
+		return d.upsertRefreshTokens(ctx, s.ID, tokens)
+	})
 }
 
-// Hold implements identity.Sessions.
-func (d Sessions) Hold(ctx context.Context, userID, sessionID string) (bool, error) {
-	query := "SELECT status FROM users WHERE id = ?"
-	if d.pg() && d.current(ctx) != nil {
-		query += " FOR SHARE"
-	}
-	var status string
-	if err := d.q(ctx).Raw(query, userID).Scan(&status).Error; err != nil || status != string(identity.UserActive) {
-		return false, wrap(err)
-	}
-	if sessionID == "" {
-		return true, nil
-	}
-	// A statement of its own: it sees what was committed while the first waited.
-	var active bool
-	err := d.q(ctx).Raw("SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ? AND user_id = ? AND ended_at IS NULL)", sessionID, userID).Scan(&active).Error
-	return active, wrap(err)
-}
-
-// End implements identity.Sessions.
-func (d Sessions) End(ctx context.Context, userID, sessionID string, at time.Time) error {
-	return wrap(d.q(ctx).Exec(`UPDATE sessions SET ended_at = ? WHERE id = ? AND user_id = ? AND ended_at IS NULL`, at, sessionID, userID).Error)
-}
-
-// EndAll implements identity.Sessions.
-func (d Sessions) EndAll(ctx context.Context, userID, except string, at time.Time) error {
-	q := d.q(ctx).Model(&sessionRow{}).Where("user_id = ? AND ended_at IS NULL", userID)
+// EndByUsers implements identity.Sessions.
+func (d Sessions) EndByUsers(ctx context.Context, userIDs []string, except string, at time.Time) error {
+	q := d.q(ctx).Model(&sessionRow{}).Where("? AND ended_at IS NULL", d.dialect.In("user_id", userIDs))
 	if except != "" {
 		q = q.Where("id <> ?", except)
 	}
 	return wrap(q.Update("ended_at", at).Error)
 }
 
-// Remove implements identity.Sessions. The tokens go with their sessions.
-func (d Sessions) Remove(ctx context.Context, userID string) error {
-	return wrap(d.q(ctx).Exec(`DELETE FROM sessions WHERE user_id = ?`, userID).Error)
-}
-
-// FindRefresh implements identity.Sessions.
-func (d Sessions) FindRefresh(ctx context.Context, hash string) (identity.RefreshToken, error) {
+// GetRefreshToken implements identity.Sessions.
+func (d Sessions) GetRefreshToken(ctx context.Context, hash string) (identity.RefreshToken, error) {
 	var r refreshTokenRow
 	err := d.q(ctx).Where("hash = ?", hash).Take(&r).Error
 	return identity.RefreshToken{Hash: r.Hash, SessionID: r.SessionID, IssuedAt: r.IssuedAt, ExpiresAt: r.ExpiresAt, UsedAt: orZero(r.UsedAt)},
 		orNotFound(err, identity.ErrSessionNotFound)
-}
-
-// SpendRefresh implements identity.Sessions.
-func (d Sessions) SpendRefresh(ctx context.Context, hash string, at time.Time) (bool, error) {
-	res := d.q(ctx).Exec(`UPDATE refresh_tokens SET used_at = ? WHERE hash = ? AND used_at IS NULL`, at, hash)
-	return res.RowsAffected == 1, wrap(res.Error)
 }
 
 // MailTokens stores the secrets that were sent by mail.
@@ -211,34 +221,25 @@ type mailTokenRow struct {
 	UsedAt         *time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (mailTokenRow) TableName() string { return "user_tokens" }
 
-// Add implements identity.MailTokens.
-func (d MailTokens) Add(ctx context.Context, t identity.MailToken) error {
-	query := `INSERT INTO user_tokens (hash, user_id, purpose, organization_id, email, created_at, expires_at, used_at)
-		SELECT ?, id, ?, ?, ?, ?, ?, ? FROM users WHERE id = ? AND status <> 'deleted'`
-	args := []any{t.Hash, string(t.Purpose), nilIfZero(t.OrganizationID), t.Email, t.CreatedAt, t.ExpiresAt, nilIfZero(t.UsedAt), t.UserID}
-	if d.pg() {
-		// The casts are for a SELECT, which does not know where its values go; the
-		// lock makes a deletion that is under way be seen.
-		query = `INSERT INTO user_tokens (hash, user_id, purpose, organization_id, email, created_at, expires_at, used_at)
-			SELECT ?, id, ?, ?::uuid, ?, ?::timestamptz, ?::timestamptz, ?::timestamptz FROM users WHERE id = ? AND status <> 'deleted' FOR SHARE`
-	}
-	res := d.q(ctx).Exec(query, args...)
-	if res.Error == nil && res.RowsAffected == 0 {
-		return identity.ErrUserNotFound
-	}
-	return wrap(res.Error)
+// Create implements identity.MailTokens. The lock of the user makes a concurrent
+// deletion visible.
+func (d MailTokens) Create(ctx context.Context, t identity.MailToken) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		if _, err := Users(d).GetForUpdate(ctx, t.UserID); err != nil {
+			return err
+		}
+		return wrap(d.q(ctx).Create(&mailTokenRow{
+			Hash: t.Hash, UserID: t.UserID, Purpose: string(t.Purpose), OrganizationID: nilIfZero(t.OrganizationID), Email: t.Email,
+			CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, UsedAt: nilIfZero(t.UsedAt),
+		}).Error)
+	})
 }
 
-// Remove implements identity.MailTokens.
-func (d MailTokens) Remove(ctx context.Context, userID string) error {
-	return wrap(d.q(ctx).Exec(`DELETE FROM user_tokens WHERE user_id = ?`, userID).Error)
-}
-
-// Find implements identity.MailTokens.
-func (d MailTokens) Find(ctx context.Context, hash string, p identity.Purpose) (identity.MailToken, error) {
+// Get implements identity.MailTokens.
+func (d MailTokens) Get(ctx context.Context, hash string, p identity.Purpose) (identity.MailToken, error) {
 	var r mailTokenRow
 	err := d.q(ctx).Where("hash = ? AND purpose = ?", hash, string(p)).Take(&r).Error
 	return identity.MailToken{
@@ -247,39 +248,14 @@ func (d MailTokens) Find(ctx context.Context, hash string, p identity.Purpose) (
 	}, orNotFound(err, identity.ErrTokenNotFound)
 }
 
-// Spend implements identity.MailTokens.
-func (d MailTokens) Spend(ctx context.Context, userID, hash string, at time.Time) (bool, error) {
-	res := d.q(ctx).Exec(`UPDATE user_tokens SET used_at = ? WHERE hash = ? AND user_id = ? AND used_at IS NULL`, at, hash, userID)
-	return res.RowsAffected == 1, wrap(res.Error)
-}
-
-// SpendAll implements identity.MailTokens.
-func (d MailTokens) SpendAll(ctx context.Context, userID string, p identity.Purpose, organizationID string, at time.Time) error {
-	q := d.q(ctx).Model(&mailTokenRow{}).Where("user_id = ? AND purpose = ? AND used_at IS NULL", userID, string(p))
-	if organizationID != "" {
-		q = q.Where("organization_id = ?", organizationID)
-	}
-	return wrap(q.Update("used_at", at).Error)
-}
-
-// Forget implements identity.Sessions.
-func (d Sessions) Forget(ctx context.Context, before time.Time, n int) (int, error) {
-	total := 0
-	for _, statement := range []string{
-		"DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < ? ORDER BY expires_at LIMIT ?)",
-		"DELETE FROM refresh_tokens WHERE hash IN (SELECT hash FROM refresh_tokens WHERE expires_at < ? ORDER BY expires_at LIMIT ?)",
-	} {
-		res := d.q(ctx).Exec(statement, before, n)
-		if res.Error != nil {
-			return total, wrap(res.Error)
+// MarkUsed implements identity.MailTokens.
+func (d MailTokens) MarkUsed(ctx context.Context, userID string, f identity.MailTokenFilter, at time.Time) (int, error) {
+	q := d.q(ctx).Model(&mailTokenRow{}).Where("user_id = ? AND used_at IS NULL", userID)
+	for _, c := range []struct{ column, value string }{{"hash", f.Hash}, {"purpose", string(f.Purpose)}, {"organization_id", f.OrganizationID}} {
+		if c.value != "" {
+			q = q.Where(c.column+" = ?", c.value)
 		}
-		total += int(res.RowsAffected)
 	}
-	return total, nil
-}
-
-// Forget implements identity.MailTokens.
-func (d MailTokens) Forget(ctx context.Context, before time.Time, n int) (int, error) {
-	res := d.q(ctx).Exec("DELETE FROM user_tokens WHERE hash IN (SELECT hash FROM user_tokens WHERE expires_at < ? ORDER BY expires_at LIMIT ?)", before, n)
+	res := q.Update("used_at", at)
 	return int(res.RowsAffected), wrap(res.Error)
 }

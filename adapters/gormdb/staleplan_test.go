@@ -17,9 +17,9 @@ func TestQuery_ColumnTypeChanges_IsRetried(t *testing.T) {
 	db, operator := migrated(t, url), migrated(t, url)
 	users := Users{db}
 	u := identity.NewUser(db.newID(), "jo@example.org", "Jo", identity.KindJobseeker, "verifier", time.Now().UTC().Truncate(time.Microsecond))
-	require.NoError(t, users.Add(t.Context(), &u))
+	require.NoError(t, users.Create(t.Context(), &u))
 	find := func(ctx context.Context) error {
-		_, err := users.Find(ctx, u.ID)
+		_, err := users.GetForUpdate(ctx, u.ID)
 		return err
 	}
 	inTransaction := func(ctx context.Context) error { return db.Do(ctx, find) }

@@ -15,24 +15,60 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// EmailChange is the address that an account is to have as soon as its owner
-// has shown that they read mail there.
+// EmailChange is the address that an account gets when its owner has confirmed it.
 type EmailChange struct {
-	UserID      string
 	Email       string
 	RequestedAt time.Time
 }
 
-// waits reports whether the change can still be confirmed.
-func (c EmailChange) waits(now time.Time) bool {
+// isOpen reports whether the change can still be confirmed.
+func (c EmailChange) isOpen(now time.Time) bool {
 	return now.Before(c.RequestedAt.Add(purposeLife[ForVerification]))
 }
 
-// changesPerAccount keeps an account that was taken over from becoming a mail
-// gun, and every account from asking which addresses are registered.
+// EmailHistory contains the addresses of an account besides the current one.
+type EmailHistory struct {
+	UserID string
+	// Requested is the address that waits for confirmation, nil without one.
+	Requested *EmailChange
+	// Undos are the former addresses, in the order of the changes.
+	Undos []EmailUndo
+}
+
+// undo returns the address that the account had until the time.
+func (h *EmailHistory) undo(changedAt time.Time) (EmailUndo, bool) {
+	for _, u := range h.Undos {
+		if u.ChangedAt.Equal(changedAt) {
+			return u, true
+		}
+	}
+	return EmailUndo{}, false
+}
+
+// change records that the account's address was changed to the one with the key. A
+// return to an address that can be restored undoes the changes since then: it adds no
+// address that can be restored.
+func (h *EmailHistory) change(former EmailUndo, nextKey string) {
+	h.Requested = nil
+	for _, u := range h.Undos {
+		if u.Key == nextKey && former.ChangedAt.Before(u.ExpiresAt) {
+			h.revert(u.ChangedAt)
+			return
+		}
+	}
+	h.Undos = append(h.Undos, former)
+}
+
+// revert deletes the addresses that the account has left at the time or later.
+func (h *EmailHistory) revert(since time.Time) {
+	h.Undos = slices.DeleteFunc(h.Undos, func(u EmailUndo) bool { return !u.ChangedAt.Before(since) })
+}
+
+// changesPerAccount limits the mails that an account can cause, and its attempts to
+// find out which addresses are registered.
 var changesPerAccount = limit.Rule{Name: "change-email", Max: 5, Per: time.Hour}
 
-// Rename gives the account another name.
+// Rename changes the name of the account.
 func (s *Service) Rename(ctx context.Context, userID, name string) error {
 	var c checks
 	name = c.line("name", name, true)
@@ -40,20 +76,20 @@ func (s *Service) Rename(ctx context.Context, userID, name string) error {
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.Users.Find(ctx, userID)
+		u, err := s.user(ctx, userID)
 		if err != nil || u.Name == name {
 			return err
 		}
 		u.Rename(name, s.Clock.Now())
-		return s.Users.Save(ctx, &u)
+		return s.Users.Update(ctx, &u)
 	})
 }
 
-// ChangeEmail asks for another address. The account keeps the one that it has
-// until the mail to the other is answered (VerifyEmail); a later request takes
-// this one's place, and the present address takes it back. ErrEmailTaken if the
-// other belongs to another account. The caller must be confirmed to ask for an
-// address that is neither the present one nor the requested one.
+// ChangeEmail requests another address. The account keeps its current one until the
+// other is confirmed by VerifyEmail. A later request replaces this one, and a request
+// for the current address cancels it. ChangeEmail fails with ErrEmailTaken if another
+// account has the address. The caller must be confirmed to request an address that is
+// neither the current nor the requested one.
 func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) error {
 	userID := a.UserID
 	var c checks
@@ -61,22 +97,22 @@ func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) e
 	if err := c.err(); err != nil {
 		return err
 	}
-	u, err := s.Users.Find(ctx, userID)
+	u, err := s.user(ctx, userID)
 	if err != nil {
 		return err
 	}
 	if s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email) {
-		switch stays, err := s.keepEmail(ctx, userID, email); {
+		switch current, err := s.cancelChangeTo(ctx, userID, email); {
 		case err != nil:
 			return err
-		case stays:
+		case current:
 			return nil
 		}
-		// It was theirs until just now: asked for like any other.
+		// The address was changed concurrently: it is requested like any other.
 	}
-	waiting, err := s.PendingEmail(ctx, userID)
-	if err != nil || waiting == email {
-		return err // whoever saves a form twice gets one mail
+	pending, err := s.PendingEmail(ctx, userID)
+	if err != nil || pending == email {
+		return err // a form that is sent twice causes one mail
 	}
 	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
 		return err
@@ -87,22 +123,18 @@ func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) e
 	case !d.Allowed:
 		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 	}
-	// Only now, so that nobody finds out without end who has an account.
+	// After the limit, which bounds the addresses that a client can test.
 	if err := s.notTaken(ctx, email); err != nil {
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		u, err := s.Users.Find(ctx, userID)
+		h, err := s.lockEmailHistory(ctx, userID)
 		if err != nil {
 			return err
 		}
-		// Saved, so that a deletion at the same time comes before or after this.
-		u.UpdatedAt = now
-		if err := s.Users.Save(ctx, &u); err != nil {
-			return err
-		}
-		if err := s.EmailChanges.Put(ctx, EmailChange{UserID: userID, Email: email, RequestedAt: now}); err != nil {
+		h.Requested = &EmailChange{Email: email, RequestedAt: now}
+		if err := s.EmailChanges.Upsert(ctx, h); err != nil {
 			return err
 		}
 		if err := s.auditUser(ctx, userID, audit.EmailChangeRequested, userID); err != nil {
@@ -112,42 +144,50 @@ func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) e
 	})
 }
 
-// keepEmail takes back what waits to be confirmed. False if the address is not
-// the account's any more, since another one has been confirmed meanwhile.
-func (s *Service) keepEmail(ctx context.Context, userID, email string) (stays bool, err error) {
+// lockEmailHistory returns the history of the account, which is not changed or deleted
+// by others until the end of the transaction. It fails with ErrUserNotFound.
+func (s *Service) lockEmailHistory(ctx context.Context, userID string) (EmailHistory, error) {
+	if _, err := s.Users.GetForUpdate(ctx, userID); err != nil {
+		return EmailHistory{}, err
+	}
+	return s.EmailChanges.Get(ctx, userID)
+}
+
+// cancelChangeTo cancels the requested change if the address is the account's current
+// one. It is false if another address was confirmed concurrently.
+func (s *Service) cancelChangeTo(ctx context.Context, userID, email string) (current bool, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		// The change before the account: if it is gone because it was confirmed,
-		// the account has moved.
-		_, err := s.EmailChanges.Find(ctx, userID)
-		none := errors.Is(err, ErrNoEmailChange)
-		if err != nil && !none {
-			return err
-		}
-		u, err := s.Users.Find(ctx, userID)
+		u, err := s.Users.GetForUpdate(ctx, userID)
 		if err != nil {
 			return err
 		}
-		if stays = s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email); !stays || none {
+		if current = s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email); !current {
 			return nil
 		}
-		// Saved, so that a confirmation at the same time comes before or after this.
-		u.UpdatedAt = s.Clock.Now()
-		if err := s.Users.Save(ctx, &u); err != nil {
-			return err
-		}
-		return s.EmailChanges.Remove(ctx, userID)
+		return s.cancelChange(ctx, userID)
 	})
-	return stays, err
+	return current, err
 }
 
-// PendingEmail is the address that the account is to have, empty if none waits
-// to be confirmed.
-func (s *Service) PendingEmail(ctx context.Context, userID string) (string, error) {
-	c, err := s.EmailChanges.Find(ctx, userID)
-	if errors.Is(err, ErrNoEmailChange) || err == nil && !c.waits(s.Clock.Now()) {
-		return "", nil
+// cancelChange cancels the requested change of the address. The caller has locked the
+// account.
+func (s *Service) cancelChange(ctx context.Context, userID string) error {
+	h, err := s.EmailChanges.Get(ctx, userID)
+	if err != nil || h.Requested == nil {
+		return err
 	}
-	return c.Email, err
+	h.Requested = nil
+	return s.EmailChanges.Upsert(ctx, h)
+}
+
+// PendingEmail returns the requested address that waits for confirmation, or an empty
+// string.
+func (s *Service) PendingEmail(ctx context.Context, userID string) (string, error) {
+	h, err := s.EmailChanges.Get(ctx, userID)
+	if err != nil || h.Requested == nil || !h.Requested.isOpen(s.Clock.Now()) {
+		return "", err
+	}
+	return h.Requested.Email, nil
 }
 
 func (s *Service) notTaken(ctx context.Context, email string) error {
@@ -161,58 +201,52 @@ func (s *Service) notTaken(ctx context.Context, email string) error {
 	return err
 }
 
-// moveTo makes the address that was proven the account's, if it is the one that
-// the owner asked for last. Whoever was invited under it and has no account is
-// the same person, as it turns out.
-func (s *Service) moveTo(ctx context.Context, u *User, email string, now time.Time) error {
-	c, err := s.EmailChanges.Find(ctx, u.ID)
-	if errors.Is(err, ErrNoEmailChange) || err == nil && (EmailKey(c.Email) != EmailKey(email) || !c.waits(now)) {
-		return errBadToken
-	} else if err != nil {
+// confirmChange makes the confirmed address the account's, if it is the one that was
+// requested last. An invited user with the address is merged into the account. The
+// caller has locked the account.
+func (s *Service) confirmChange(ctx context.Context, u *User, email string, now time.Time) error {
+	h, err := s.EmailChanges.Get(ctx, u.ID)
+	if err != nil {
 		return err
+	}
+	c := h.Requested
+	if c == nil || EmailKey(c.Email) != EmailKey(email) || !c.isOpen(now) {
+		return errBadToken
 	}
 	if err := s.takeAddress(ctx, u, email); err != nil {
 		return err
 	}
-	left := EmailUndo{UserID: u.ID, Email: u.Email, Key: u.EmailKey(), ChangedAt: now, ExpiresAt: now.Add(undoLife)}
+	former := EmailUndo{Email: u.Email, Key: u.EmailKey(), ChangedAt: now, ExpiresAt: now.Add(undoLife)}
 	u.Move(c.Email, s.Mailboxes.Key(c.Email), now)
-	if err := s.Users.Save(ctx, u); err != nil {
+	if err := s.Users.Update(ctx, u); err != nil {
 		return err
 	}
 	if err := s.notReserved(ctx, u, now); err != nil {
 		return err
 	}
-	if err := s.leaveAddress(ctx, left, u.EmailKey()); err != nil {
+	h.change(former, u.EmailKey())
+	if err := s.EmailChanges.Upsert(ctx, h); err != nil {
 		return err
 	}
 	if err := s.Events.Record(ctx, event.EmailChanged{UserID: u.ID, ChangedAt: now}); err != nil {
 		return err
 	}
-	if err := s.EmailChanges.Remove(ctx, u.ID); err != nil {
-		return err
-	}
 	if err := s.auditUser(ctx, u.ID, audit.EmailChanged, u.ID); err != nil {
 		return err
 	}
-	// Links in the old mailbox open this account no more.
-	return s.MailTokens.SpendAll(ctx, u.ID, ForReset, "", now)
+	// Links in the old mailbox no longer give access to this account.
+	return s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForReset}, now)
 }
 
-// leaveAddress keeps the address that the account has left, so that its owner can
-// get it back. A return to an address that the account can get back undoes what
-// was changed since: no undo link is sent to the address that the account leaves.
-func (s *Service) leaveAddress(ctx context.Context, left EmailUndo, nextKey string) error {
-	undo, err := s.EmailUndos.Find(ctx, left.UserID, nextKey, left.ChangedAt)
-	if errors.Is(err, ErrNoEmailChange) {
-		return s.EmailUndos.Create(ctx, left)
-	} else if err != nil {
-		return err
-	}
-	return s.EmailUndos.DeleteSince(ctx, left.UserID, undo.ChangedAt)
+// revokeTokens makes the user's unused tokens that the filter selects unusable.
+func (s *Service) revokeTokens(ctx context.Context, userID string, f MailTokenFilter, now time.Time) error {
+	_, err := s.MailTokens.MarkUsed(ctx, userID, f, now)
+	return err
 }
 
-// takeAddress makes the address free for the account: an invited user who has it
-// is merged into the account. ErrEmailTaken if another account has it.
+// takeAddress makes the address available to the account: an invited user with the
+// address is merged into the account. It fails with ErrEmailTaken if another account
+// has it.
 func (s *Service) takeAddress(ctx context.Context, u *User, email string) error {
 	switch holder, err := s.findByEmail(ctx, email); {
 	case errors.Is(err, ErrUserNotFound):
@@ -224,7 +258,7 @@ func (s *Service) takeAddress(ctx context.Context, u *User, email string) error 
 	case holder.Status == UserActive:
 		return ErrEmailTaken
 	default:
-		return s.Users.Absorb(ctx, holder.ID, u.ID)
+		return s.Members.MergeInvited(ctx, holder.ID, u.ID)
 	}
 }
 
@@ -236,17 +270,16 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 	if err != nil || u.ID == "" {
 		return err
 	}
-	c, err := s.EmailChanges.Find(ctx, u.ID)
-	if errors.Is(err, ErrNoEmailChange) || err == nil && !c.RequestedAt.Equal(e.RequestedAt) {
-		return nil // done, taken back, or asked for anew
-	} else if err != nil {
-		return err
+	h, err := s.EmailChanges.Get(ctx, u.ID)
+	c := h.Requested
+	if err != nil || c == nil || !c.RequestedAt.Equal(e.RequestedAt) {
+		return err // confirmed, cancelled or replaced
 	}
-	id := u.ID + "-" + moment(e.RequestedAt)
+	id := u.ID + "-" + timestamp(e.RequestedAt)
 	err = s.send(ctx, u, "email-change-"+id, "Your e-mail address is about to change",
 		mail.Block{Text: "On " + e.RequestedAt.UTC().Format("2 January 2006 at 15:04 UTC") + " somebody, hopefully you, asked for another e-mail address for your account. It changes as soon as a mail to the new address is answered."},
 		mail.Block{Text: "If it was not you, please set a new password now: that signs everybody else out, and your address stays the one that it is."}, s.newPassword())
-	// An address that takes no mail any more is a good reason to have another.
+	// An address that no longer accepts mail may be the reason for the change.
 	if err != nil && !task.IsPermanent(err) {
 		return err
 	}
@@ -254,7 +287,7 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 	next.Email = c.Email
 	token, err := s.mailToken(ctx, next, ForVerification, "", s.Clock.Now())
 	if err != nil {
-		return ignoreGone(err)
+		return ignoreDeleted(err)
 	}
 	held, err := s.heldPrograms(ctx, u.ID)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // organizationOf returns the organization that the user works for, empty for
 // none.
 func (s *Service) organizationOf(ctx context.Context, userID string) (string, error) {
-	m, err := s.Organizations.MembershipOf(ctx, userID)
+	m, err := s.Members.GetByUser(ctx, userID)
 	if err != nil || m == nil {
 		return "", err
 	}
@@ -73,12 +73,14 @@ func (s *Service) OrganizationAudit(ctx context.Context, a auth.Actor, f audit.F
 	for _, e := range found.Items {
 		members[e.Actor] = Member{}
 	}
-	team, err := s.Organizations.Members(ctx, a.OrganizationID, ids(members))
-	if err != nil {
-		return out, err
-	}
-	for _, m := range team {
-		members[m.UserID] = m
+	if actors := ids(members); len(actors) > 0 {
+		team, err := s.Members.List(ctx, a.OrganizationID, MemberFilter{UserIDs: actors}, page.Request{Number: 1, Size: len(actors)})
+		if err != nil {
+			return out, err
+		}
+		for _, m := range team.Items {
+			members[m.UserID] = m
+		}
 	}
 	out = page.Result[AuditEntry]{Total: found.Total, TotalIsEstimate: found.TotalIsEstimate, NextCursor: found.NextCursor, Items: make([]AuditEntry, len(found.Items))}
 	for i, e := range found.Items {

@@ -10,26 +10,25 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The lives of a sign-in by a browser, which holds a cookie and is often left
-// alone.
+// The lifetimes of a sign-in by a browser, which has a cookie and may be left
+// unattended.
 const (
 	browserLife = 7 * 24 * time.Hour // absolute
 	browserIdle = 12 * time.Hour
-	browserNote = time.Minute // how often it is noted that it is used
+	browserNote = time.Minute // the precision of LastUsedAt
 )
 
 const browserPrefix = "loc_bs_"
 
-// LoginBrowser signs in as Login does and returns the secret of the cookie that
-// stands for the session. It opens nothing but pages: neither the portal nor the
-// developer interface takes it. A session that the browser had before, by the
-// old secret, ends.
+// LoginBrowser signs in as Login does and returns the secret for the cookie of the
+// session. The cookie is valid for pages only, not for the APIs. The browser's
+// earlier session, with the old secret, ends.
 func (s *Service) LoginBrowser(ctx context.Context, in LoginInput, from Client, old string) (string, error) {
 	secret := auth.NewSecret(browserPrefix, secretChars)
 	return secret, s.signIn(ctx, in, from, s.openBrowser(secret, from, old))
 }
 
-// openBrowser opens a session in the place of the one that the browser had.
+// openBrowser opens a session and ends the browser's earlier one.
 func (s *Service) openBrowser(secret string, from Client, old string) func(ctx context.Context, userID string, now time.Time) error {
 	return func(ctx context.Context, userID string, now time.Time) error {
 		if err := s.logoutBrowser(ctx, old, now); err != nil {
@@ -37,15 +36,16 @@ func (s *Service) openBrowser(secret string, from Client, old string) func(ctx c
 		}
 		session := NewSession(s.NewID(), userID, from, now)
 		session.ExpiresAt = now.Add(browserLife)
-		if err := s.Browsers.Open(ctx, session, auth.HashSecret(secret)); err != nil {
+		session.CookieHash = auth.HashSecret(secret)
+		if err := s.Sessions.Create(ctx, session); err != nil {
 			return err
 		}
 		return s.auditUser(ctx, userID, audit.SignInSucceeded, session.ID)
 	}
 }
 
-// RegisterBrowser is Register for who fills in a page. What it returns is what
-// LoginBrowser does.
+// RegisterBrowser is Register for the pages. It returns a secret as LoginBrowser
+// does.
 func (s *Service) RegisterBrowser(ctx context.Context, in RegisterInput, from Client, old string) (string, error) {
 	r, err := in.checked()
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Service) RegisterBrowser(ctx context.Context, in RegisterInput, from Cl
 	return secret, s.register(ctx, r, from, s.openBrowser(secret, from, old))
 }
 
-// RegisterEmployerBrowser is RegisterEmployer for who fills in a page.
+// RegisterEmployerBrowser is RegisterEmployer for the pages.
 func (s *Service) RegisterEmployerBrowser(ctx context.Context, in RegisterEmployerInput, from Client, old string) (string, error) {
 	r, err := in.checked()
 	if err != nil {
@@ -65,13 +65,13 @@ func (s *Service) RegisterEmployerBrowser(ctx context.Context, in RegisterEmploy
 	return secret, s.register(ctx, r, from, s.openBrowser(secret, from, old))
 }
 
-// AuthenticateBrowser finds who signed in with the cookie's secret, or
-// fault.ErrUnauthorized.
+// AuthenticateBrowser returns the principal of the session with the cookie's secret,
+// or fault.ErrUnauthorized.
 func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Principal, error) {
 	if len(secret) != len(browserPrefix)+secretChars {
 		return Principal{}, fault.ErrUnauthorized
 	}
-	p, err := s.Browsers.Principal(ctx, auth.HashSecret(secret))
+	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{CookieHash: auth.HashSecret(secret)})
 	now := s.Clock.Now()
 	switch {
 	case errors.Is(err, ErrSessionNotFound):
@@ -83,13 +83,12 @@ func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Princ
 	case now.Sub(p.Session.LastUsedAt) < browserNote:
 		return p, nil
 	}
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		alive, err := s.Sessions.Use(ctx, p.Session.ID, now)
-		if err == nil && !alive {
-			return fault.ErrUnauthorized
-		}
-		return err
-	})
+	used := p.Session
+	used.LastUsedAt = now
+	err = s.Tx.Do(ctx, func(ctx context.Context) error { return s.Sessions.Update(ctx, used) })
+	if errors.Is(err, ErrSessionNotFound) {
+		err = fault.ErrUnauthorized
+	}
 	return p, err
 }
 
@@ -102,12 +101,12 @@ func (s *Service) logoutBrowser(ctx context.Context, secret string, now time.Tim
 	if secret == "" {
 		return nil
 	}
-	p, err := s.Browsers.Principal(ctx, auth.HashSecret(secret))
+	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{CookieHash: auth.HashSecret(secret)})
 	switch {
 	case errors.Is(err, ErrSessionNotFound):
 		return nil
 	case err != nil:
 		return err
 	}
-	return s.Sessions.End(ctx, p.User.ID, p.Session.ID, now)
+	return ignoreEnded(s.endSession(ctx, p.Session, now))
 }

@@ -3,30 +3,33 @@ package identity
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/task"
 )
 
-// closedName is what an organization is called that bore the name of a person
-// who is gone.
+// closedName replaces the name of an organization that was the name of a deleted
+// user.
 const closedName = "Closed organization"
 
-// DeleteAccount erases the caller's account: at once what this module knows of
-// the person, and by the event whatever others do. An organization that is left
-// without an admin is closed with it. The caller must be confirmed.
+// DeleteAccount deletes the caller's account: the personal data of this module at
+// once, that of other modules by the event. An organization without another admin is
+// closed. The caller must be confirmed.
 func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.Users.Find(ctx, a.UserID)
+		u, err := s.user(ctx, a.UserID)
 		if errors.Is(err, ErrUserNotFound) {
-			return fault.ErrUnauthorized // by another request, just now
+			return fault.ErrUnauthorized // deleted since the request began
 		} else if err != nil {
 			return err
 		}
@@ -37,43 +40,27 @@ func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 		if err := s.resign(ctx, u, now); err != nil {
 			return err
 		}
-		// First the account, so that whoever is signing in, or having a mail
-		// written, at this moment is done before what follows or finds nobody.
+		// The account comes first: a concurrent sign-in or mail token is committed
+		// before this update, or does not find the account.
 		u.Erase(now)
-		if err := s.Users.Save(ctx, &u); err != nil {
+		if err := s.Users.Update(ctx, &u); err != nil {
 			return err
 		}
-		if err := s.forget(ctx, u.ID); err != nil {
+		if err := s.PersonalData.DeleteByUser(ctx, u.ID); err != nil {
 			return err
 		}
-		gone := event.AccountDeleted{UserID: u.ID, Kind: string(u.Kind), DeletedAt: now}
-		again := task.New(kindErase, task.Events, kindErase+"/"+u.ID, gone)
+		deleted := event.AccountDeleted{UserID: u.ID, Kind: string(u.Kind), DeletedAt: now}
+		again := task.New(kindErase, task.Events, kindErase+"/"+u.ID, deleted)
 		again.RunAt = now.Add(stragglersTake)
 		if err := s.Tasks.Add(ctx, again); err != nil {
 			return err
 		}
-		return s.Events.Record(ctx, gone)
+		return s.Events.Record(ctx, deleted)
 	})
 }
 
-// forget removes what is kept beside the account itself.
-func (s *Service) forget(ctx context.Context, userID string) error {
-	if err := s.EmailUndos.DeleteSince(ctx, userID, time.Time{}); err != nil {
-		return err
-	}
-	for _, remove := range []func(context.Context, string) error{
-		s.Organizations.RemoveMemberships, s.Sessions.Remove, s.MailTokens.Remove, s.EmailChanges.Remove, s.EmployerSettings.Remove, s.SecondFactors.Delete,
-	} {
-		if err := remove(ctx, userID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// DeleteEmployerAccount ends what the caller is on the employers' side: the
-// whole account, or, of a jobseeker who had joined an organization, the
-// membership. Either way the caller is signed out.
+// DeleteEmployerAccount deletes the account of an employer. Of a jobseeker who has
+// joined an organization it deletes the membership and ends the sessions.
 func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error {
 	if !a.Seeker {
 		return s.DeleteAccount(ctx, a)
@@ -82,7 +69,7 @@ func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.Users.Find(ctx, a.UserID)
+		u, err := s.user(ctx, a.UserID)
 		if errors.Is(err, ErrUserNotFound) {
 			return fault.ErrUnauthorized
 		} else if err != nil {
@@ -92,29 +79,22 @@ func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error
 		if err := s.resign(ctx, u, now); err != nil {
 			return err
 		}
-		return s.Sessions.EndAll(ctx, a.UserID, "", now)
+		return s.Sessions.EndByUsers(ctx, []string{a.UserID}, "", now)
 	})
 }
 
 // resign ends the user's membership. The organization is closed if it has no
 // other admin.
 func (s *Service) resign(ctx context.Context, u User, now time.Time) error {
-	m, err := s.Organizations.MembershipOf(ctx, u.ID)
+	m, err := s.lockMembership(ctx, u.ID)
 	if err != nil || m == nil {
-		return err
-	}
-	if err := s.Organizations.Lock(ctx, m.OrganizationID); err != nil {
-		return err
-	}
-	// Again, as it is now that nobody else can change it.
-	if m, err = s.Organizations.MembershipOf(ctx, u.ID); err != nil || m == nil {
 		return err
 	}
 	if m.guards() {
 		switch err := s.anotherAdmin(ctx, *m); {
 		case errors.Is(err, ErrLastAdmin):
-			// Not with the others, who keep their accounts.
-			if err := s.Organizations.RemoveMember(ctx, m.OrganizationID, u.ID); err != nil {
+			// Separate from the other members, who keep their accounts.
+			if err := s.Members.Delete(ctx, m.OrganizationID, []string{u.ID}); err != nil {
 				return err
 			}
 			return s.dissolve(ctx, m.OrganizationID, u, now)
@@ -125,22 +105,43 @@ func (s *Service) resign(ctx context.Context, u User, now time.Time) error {
 	return s.removeMember(ctx, m.OrganizationID, u.ID)
 }
 
-// removeMember ends the membership of a user who leaves.
+// lockMembership returns the user's active membership, or nil without one, and locks
+// its organization.
+func (s *Service) lockMembership(ctx context.Context, userID string) (*Membership, error) {
+	m, err := s.Members.GetByUser(ctx, userID)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	if _, err := s.Organizations.GetForUpdate(ctx, m.OrganizationID); err != nil {
+		return nil, err
+	}
+	// Read again: it may have changed before the lock was acquired.
+	return s.Members.GetByUser(ctx, userID)
+}
+
+// removeMember deletes the membership of a user who leaves.
 func (s *Service) removeMember(ctx context.Context, organizationID, userID string) error {
-	if err := s.Organizations.RemoveMember(ctx, organizationID, userID); err != nil {
+	if err := s.Members.Delete(ctx, organizationID, []string{userID}); err != nil {
 		return err
 	}
 	return s.Audit.Record(ctx, audit.Entry{Action: audit.MemberRemoved, Actor: userID, OrganizationID: organizationID, Object: userID})
 }
 
-// dissolve closes an organization whose last admin leaves: nobody could let
-// anybody in any more. It keeps its name for those who applied to it, unless
-// that is the name of the person.
+// dissolve closes an organization whose last admin leaves, as no one could add
+// members any more. It keeps its name for its applicants, unless that is the name of
+// the admin.
 func (s *Service) dissolve(ctx context.Context, organizationID string, last User, now time.Time) error {
-	if err := s.Organizations.Dissolve(ctx, organizationID, now); err != nil {
-		return err
+	for more := true; more; {
+		team, err := s.Members.List(ctx, organizationID, MemberFilter{}, page.Request{Number: 1, Size: dismissBatch})
+		if err != nil {
+			return err
+		}
+		if err := s.dismiss(ctx, organizationID, team.Items, now); err != nil {
+			return err
+		}
+		more = team.NextCursor != ""
 	}
-	o, err := s.Organizations.Find(ctx, organizationID)
+	o, err := s.organization(ctx, organizationID)
 	if err != nil {
 		return err
 	}
@@ -156,14 +157,51 @@ func (s *Service) dissolve(ctx context.Context, organizationID string, last User
 	return s.Events.Record(ctx, event.OrganizationClosed{OrganizationID: organizationID, ClosedAt: now})
 }
 
+// dismissBatch is the number of members that are dismissed together.
+const dismissBatch = 500
+
+// dismiss deletes memberships and invitations, with the mail tokens of the
+// invitations. The sessions of active members end, and accounts that were created for
+// the organization alone become jobseekers'.
+func (s *Service) dismiss(ctx context.Context, organizationID string, members []Member, now time.Time) error {
+	var all, active []string
+	for _, m := range members {
+		all = append(all, m.UserID)
+		if m.Status == MemberActive {
+			active = append(active, m.UserID)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if err := s.Members.Delete(ctx, organizationID, all); err != nil || len(active) == 0 {
+		return err
+	}
+	users, err := s.Users.GetByIDs(ctx, active)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(users, func(a, b User) int { return strings.Compare(a.ID, b.ID) }) // one order of locks
+	for _, u := range users {
+		if u.Kind != KindEmployer || u.Registered {
+			continue
+		}
+		u.Kind, u.UpdatedAt = KindJobseeker, now
+		if err := s.Users.Update(ctx, &u); err != nil {
+			return err
+		}
+	}
+	return s.Sessions.EndByUsers(ctx, active, "", now)
+}
+
 const (
 	kindErase = "identity.erase-stragglers"
-	// stragglersTake is longer than any request that began before the account
-	// ended can last.
+	// stragglersTake is longer than any request lasts that began before the account
+	// was deleted.
 	stragglersTake = time.Minute
 )
 
-// Handlers do the work that the module gives itself.
+// Handlers returns the handlers of the module's tasks.
 func (s *Service) Handlers() []task.Handler {
 	return []task.Handler{
 		task.Handle(kindErase, task.Events, s.eraseStragglers),
@@ -171,19 +209,19 @@ func (s *Service) Handlers() []task.Handler {
 	}
 }
 
-// eraseStragglers does it all once more, for what requests were still writing
-// when the account ended, such as an invitation to its address.
+// eraseStragglers deletes the personal data again, for rows that concurrent requests
+// have stored after the account was deleted, such as an invitation to its address.
 func (s *Service) eraseStragglers(ctx context.Context, e event.AccountDeleted) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.forget(ctx, e.UserID); err != nil {
+		if err := s.PersonalData.DeleteByUser(ctx, e.UserID); err != nil {
 			return err
 		}
 		return s.Events.Record(ctx, e)
 	})
 }
 
-// renameStragglers tells once more of a new name, for what was being written
-// under the old one.
+// renameStragglers records the event of a new name again, for rows that concurrent
+// requests have stored with the old one.
 func (s *Service) renameStragglers(ctx context.Context, e event.OrganizationRenamed) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, e) })
 }

@@ -15,35 +15,34 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// EmployerSettings is what a person on the employers' side says of themselves
-// and wishes to be told of. It is the person's own, not the organization's.
+// EmployerSettings are the settings of a member of an organization. They belong to
+// the user, not to the organization.
 type EmployerSettings struct {
 	UserID   string
 	JobTitle string
-	// Contact is whom to turn to, as the person wrote it; what is empty is the
-	// account's own.
+	// Contact replaces the name and address of the account where it is not empty.
 	Contact Contact
-	// EmailAlerts is whether news of the organization come by mail. Mails about
-	// the account itself come in any case.
+	// EmailAlerts enables mails about the organization. Mails about the account are
+	// always sent.
 	EmailAlerts bool
 	UpdatedAt   time.Time
-	Version     int64 // 0 of defaults that were never changed
+	Version     int64 // 0 if no settings are stored
 }
 
-// Contact is how to reach a person.
+// Contact contains the contact details of a user.
 type Contact struct{ Name, Email, Phone string }
 
-// DefaultSettings is what everybody begins with.
+// DefaultSettings returns the settings of users who have changed none.
 func DefaultSettings(userID string) EmployerSettings {
 	return EmployerSettings{UserID: userID, EmailAlerts: true}
 }
 
-// Reset takes back what the person has set; their job title is no setting.
+// Reset restores the default settings. The job title is not a setting.
 func (s *EmployerSettings) Reset(now time.Time) {
 	s.Contact, s.EmailAlerts, s.UpdatedAt = Contact{}, true, now
 }
 
-// The bounds of what an employer writes, in characters.
+// The limits of an employer's texts, in characters.
 const (
 	maxAbout = 10_000
 	maxURL   = 2048
@@ -51,16 +50,16 @@ const (
 	maxPhone = 30
 )
 
-// EmployerAccount is a person on the employers' side with what belongs to them.
+// EmployerAccount is the account of an employer or member of an organization.
 type EmployerAccount struct {
 	User
-	// PendingEmail is the address that waits to be confirmed, or empty.
+	// PendingEmail is the address that waits for confirmation, or empty.
 	PendingEmail string
-	Organization Organization // zero for who has none any more
+	Organization Organization // zero without one
 	Settings     EmployerSettings
 }
 
-// Contact is whom to turn to.
+// Contact returns the contact details with the defaults.
 func (a EmployerAccount) Contact() Contact {
 	c := a.Settings.Contact
 	if c.Name == "" {
@@ -72,7 +71,7 @@ func (a EmployerAccount) Contact() Contact {
 	return c
 }
 
-// MyEmployerAccount is the caller's own.
+// MyEmployerAccount returns the caller's account.
 func (s *Service) MyEmployerAccount(ctx context.Context, a auth.Actor) (EmployerAccount, error) {
 	out, err := s.employerAccount(ctx, a)
 	if err != nil {
@@ -86,22 +85,22 @@ func (s *Service) employerAccount(ctx context.Context, a auth.Actor) (out Employ
 	if a.Role == auth.Jobseeker || a.Guest() {
 		return EmployerAccount{}, fault.ErrForbidden
 	}
-	if out.User, err = s.Users.Find(ctx, a.UserID); errors.Is(err, ErrUserNotFound) {
+	if out.User, err = s.user(ctx, a.UserID); errors.Is(err, ErrUserNotFound) {
 		return EmployerAccount{}, fault.ErrUnauthorized // deleted since the request began
 	} else if err != nil {
 		return EmployerAccount{}, err
 	}
 	if a.OrganizationID != "" {
-		if out.Organization, err = s.Organizations.Find(ctx, a.OrganizationID); err != nil {
+		if out.Organization, err = s.organization(ctx, a.OrganizationID); err != nil {
 			return EmployerAccount{}, err
 		}
 	}
-	out.Settings, err = s.EmployerSettings.Find(ctx, a.UserID)
+	out.Settings, err = s.EmployerSettings.Get(ctx, a.UserID)
 	return out, err
 }
 
-// EmployerInput is what an employer changes of themselves and of the
-// organization; what is nil stays.
+// EmployerInput contains changes of an employer's account and organization; nil
+// fields are unchanged.
 type EmployerInput struct {
 	Profile     *EmployerProfileInput `json:"profile"`
 	CompanyName *string               `json:"companyName" validate:"omitempty,notblank,max=200"`
@@ -111,28 +110,28 @@ type EmployerInput struct {
 	Contact     *ContactInput         `json:"contact"`
 }
 
-// EmployerProfileInput is what an employer says of themselves. Another address
-// becomes theirs once it was confirmed.
+// EmployerProfileInput contains changes of an employer's profile. Another address is
+// used after it was confirmed.
 type EmployerProfileInput struct {
 	Name     *string `json:"name" validate:"omitempty,notblank,max=200"`
 	JobTitle *string `json:"jobTitle" validate:"omitempty,max=200"`
 	Email    *string `json:"email" validate:"omitempty,max=254,email"`
 }
 
-// ContactInput is Contact; what is empty is the account's own again.
+// ContactInput is the input for Contact; an empty value restores the account's.
 type ContactInput struct {
 	Name  *string `json:"name" validate:"omitempty,max=200"`
 	Email *string `json:"email" validate:"omitempty,max=254"`
 	Phone *string `json:"phone" validate:"omitempty,max=30"`
 }
 
-// company is what of the input is about the organization.
+// company returns the changes of the organization.
 func (in EmployerInput) company() OrganizationInput {
 	return OrganizationInput{Name: in.CompanyName, Industry: in.Industry, Size: in.CompanySize}
 }
 
-// UpdateEmployer changes what is given, all of it or nothing. What belongs to
-// the organization is its admins' to change.
+// UpdateEmployer applies all changes or none. Only admins can change the
+// organization.
 func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerInput) (EmployerAccount, error) {
 	company := in.company()
 	if a.Role == auth.Jobseeker || a.Guest() || !company.empty() && !a.May(auth.Manage) {
@@ -153,7 +152,7 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 	if err := c.err(); err != nil {
 		return EmployerAccount{}, err
 	}
-	// The address first: it may be refused, and is a request that waits anyway.
+	// The address comes first: it may be refused, and waits for confirmation anyway.
 	if p := in.Profile; p != nil && p.Email != nil {
 		if err := s.ChangeEmail(ctx, a, *p.Email); err != nil {
 			return EmployerAccount{}, err
@@ -166,20 +165,20 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 		}
 		now, company := s.Clock.Now(), company
 		if p := in.Profile; p != nil && p.Name != nil && *p.Name != out.Name {
-			// An organization that bears the name of its admin goes on doing so: it
-			// is to forget the name with the person. A form repeats what it was given.
+			// An organization with the name of its admin is renamed with the admin, as
+			// dissolve relies on the equal names. A form repeats unchanged values.
 			unchanged := company.Name == nil || *company.Name == out.Organization.Name
 			if unchanged && a.May(auth.Manage) && out.Organization.Name == out.Name {
 				company.Name = p.Name
 			}
 			out.Rename(*p.Name, now)
-			if err := s.Users.Save(ctx, &out.User); err != nil {
+			if err := s.Users.Update(ctx, &out.User); err != nil {
 				return err
 			}
 		}
-		if in.settle(&out.Settings) {
+		if in.applyTo(&out.Settings) {
 			out.Settings.UpdatedAt = now
-			if err := s.EmployerSettings.Save(ctx, &out.Settings); err != nil {
+			if err := s.EmployerSettings.Upsert(ctx, &out.Settings); err != nil {
 				return err
 			}
 		}
@@ -192,9 +191,8 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 	return out, err
 }
 
-// settle brings the person's own settings up to the input. False if they are
-// that already.
-func (in EmployerInput) settle(s *EmployerSettings) bool {
+// applyTo applies the input to the settings and reports whether they have changed.
+func (in EmployerInput) applyTo(s *EmployerSettings) bool {
 	before := *s
 	if in.Profile != nil {
 		set(&s.JobTitle, in.Profile.JobTitle)
@@ -216,7 +214,7 @@ func set(to *string, from *string) {
 	}
 }
 
-// replace checks a line of an input, if it is given, and trims it.
+// replace checks and trims a line of an input unless it is nil.
 func (c *checks) replace(field string, s *string, required bool) {
 	if s != nil {
 		*s = c.line(field, *s, required)
@@ -243,7 +241,7 @@ func (in *ContactInput) check(c *checks) {
 	}
 }
 
-// ResetEmployerSettings gives the caller the defaults again.
+// ResetEmployerSettings restores the caller's default settings.
 func (s *Service) ResetEmployerSettings(ctx context.Context, a auth.Actor) (EmployerAccount, error) {
 	var out EmployerAccount
 	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
@@ -251,27 +249,26 @@ func (s *Service) ResetEmployerSettings(ctx context.Context, a auth.Actor) (Empl
 			return err
 		}
 		out.Settings.Reset(s.Clock.Now())
-		return s.EmployerSettings.Save(ctx, &out.Settings)
+		return s.EmployerSettings.Upsert(ctx, &out.Settings)
 	})
 	return out, err
 }
 
-// WantsAlerts reports whether a member wants news of the organization by mail.
+// WantsAlerts reports whether a member receives mails about the organization.
 func (s *Service) WantsAlerts(ctx context.Context, userID string) (bool, error) {
-	found, err := s.EmployerSettings.Find(ctx, userID)
+	found, err := s.EmployerSettings.Get(ctx, userID)
 	return found.EmailAlerts, err
 }
 
-// MyOrganization is the one that the caller works for.
+// MyOrganization returns the caller's organization.
 func (s *Service) MyOrganization(ctx context.Context, a auth.Actor) (Organization, error) {
 	if a.OrganizationID == "" {
 		return Organization{}, fault.ErrForbidden
 	}
-	return s.Organizations.Find(ctx, a.OrganizationID)
+	return s.organization(ctx, a.OrganizationID)
 }
 
-// OrganizationInput is what an admin changes of the organization; what is nil
-// stays.
+// OrganizationInput contains changes of an organization; nil fields are unchanged.
 type OrganizationInput struct {
 	Name        *string `json:"name" validate:"omitempty,notblank,max=200" sample:"St Brigid’s Hospital"`
 	Description *string `json:"description" validate:"omitempty,max=10000"`
@@ -286,7 +283,7 @@ type OrganizationInput struct {
 
 func (in OrganizationInput) empty() bool { return in == OrganizationInput{} }
 
-// check finds what is wrong, under the names by which the input knows them.
+// check validates the input. The parameters are the names of its fields.
 func (in OrganizationInput) check(c *checks, name, industry, size string) {
 	c.replace(name, in.Name, true)
 	if in.Description != nil {
@@ -310,8 +307,8 @@ func (in OrganizationInput) check(c *checks, name, industry, size string) {
 	c.replace(size, in.Size, false)
 }
 
-// safeLink reports whether the text may stand as a link on a page. It is shown
-// to others and never opened by us.
+// safeLink reports whether the text can be a link on a page. The service never opens
+// it.
 func safeLink(s string) bool {
 	if len(s) > maxURL || hasControl(s) || strings.ContainsAny(s, " \"<>\\^`{|}") {
 		return false
@@ -320,8 +317,7 @@ func safeLink(s string) bool {
 	return err == nil && u.Scheme == "https" && u.User == nil && u.Hostname() != ""
 }
 
-// UpdateOrganization changes what is given of the caller's organization. Admins
-// only.
+// UpdateOrganization changes the caller's organization. Only admins can call it.
 func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in OrganizationInput) (Organization, error) {
 	if !a.May(auth.Manage) {
 		return Organization{}, fault.ErrForbidden
@@ -333,7 +329,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in Organ
 	}
 	var out Organization
 	err := s.maybeRenaming(ctx, a.OrganizationID, func(ctx context.Context, counted bool) (err error) {
-		if out, err = s.Organizations.Find(ctx, a.OrganizationID); err != nil {
+		if out, err = s.organization(ctx, a.OrganizationID); err != nil {
 			return err
 		}
 		if err := s.requireSecondFactor(ctx, a, out, in.RequireSecondFactor); err != nil {
@@ -361,8 +357,8 @@ func (s *Service) requireSecondFactor(ctx context.Context, a auth.Actor, o Organ
 	return s.Audit.Record(ctx, audit.By(a, audit.SecondFactorRequired, o.ID).With(detail))
 }
 
-// rewrite stores what the input changes of the organization, and tells of
-// another name, which is to be counted before.
+// rewrite stores the changes of the organization and records the event of another
+// name, for which the rate limit is taken before (counted).
 func (s *Service) rewrite(ctx context.Context, o *Organization, in OrganizationInput, counted bool, now time.Time) error {
 	before := *o
 	set(&o.Name, in.Name)
@@ -381,22 +377,22 @@ func (s *Service) rewrite(ctx context.Context, o *Organization, in OrganizationI
 		return errRenames
 	}
 	o.UpdatedAt = now
-	if err := s.Organizations.Save(ctx, o); err != nil {
+	if err := s.Organizations.Upsert(ctx, o); err != nil {
 		return err
 	}
 	if o.Name == before.Name {
 		return nil
 	}
-	return s.tellRenamed(ctx, o.ID, now)
+	return s.recordRenamed(ctx, o.ID, now)
 }
 
 const kindRename = "identity.rename-stragglers"
 
-// tellRenamed tells of the new name now and once more when nobody can be
-// writing under the old one any longer.
-func (s *Service) tellRenamed(ctx context.Context, organizationID string, now time.Time) error {
+// recordRenamed records the event of a new name now, and again when no request can
+// still store the old one.
+func (s *Service) recordRenamed(ctx context.Context, organizationID string, now time.Time) error {
 	e := event.OrganizationRenamed{OrganizationID: organizationID, RenamedAt: now}
-	again := task.New(kindRename, task.Events, kindRename+"/"+organizationID+"/"+moment(now), e)
+	again := task.New(kindRename, task.Events, kindRename+"/"+organizationID+"/"+timestamp(now), e)
 	again.RunAt = now.Add(stragglersTake)
 	if err := s.Tasks.Add(ctx, again); err != nil {
 		return err

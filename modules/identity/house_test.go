@@ -79,10 +79,10 @@ func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *hous
 	t.Helper()
 	clk := kit.NewClock()
 	h := &house{t: t, clock: clk, store: on(t, clk), hasher: &countingHasher{}, box: &mailbox{}, deleted: &told[event.AccountDeleted]{}}
-	h.Service = identity.New(identity.Needs{
+	h.Service = identity.New(identity.Deps{
 		Tx: h.store.Identity.Tx, Events: h.store.Identity.Events, Audit: h.store.Identity.Audit, AuditLog: h.store.Identity.AuditLog, Clock: clk, NewID: stores.NewID,
-		Users: h.store.Identity.Users, Organizations: h.store.Identity.Organizations, Sessions: h.store.Identity.Sessions, Browsers: h.store.Identity.Browsers, MailTokens: h.store.Identity.MailTokens,
-		EmailChanges: h.store.Identity.EmailChanges, EmailUndos: h.store.Identity.EmailUndos, EmployerSettings: h.store.Identity.EmployerSettings, OptOuts: h.store.Identity.OptOuts, Tasks: h.store.Identity.Tasks,
+		Users: h.store.Identity.Users, Organizations: h.store.Identity.Organizations, Members: h.store.Identity.Members, Sessions: h.store.Identity.Sessions, MailTokens: h.store.Identity.MailTokens,
+		EmailChanges: h.store.Identity.EmailChanges, PersonalData: h.store.Identity.PersonalData, Retention: h.store.Identity.Retention, EmployerSettings: h.store.Identity.EmployerSettings, OptOuts: h.store.Identity.OptOuts, Tasks: h.store.Identity.Tasks,
 		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, Programs: noPrograms{}, Mailboxes: mailboxes.Keys{}, Sealer: plainSeals{}, SecondFactors: h.store.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: plainVault{}, PublicURL: "https://locum.example",
 	})
 	h.work = kit.NewWork(t, h.store, clk, []event.Subscription{

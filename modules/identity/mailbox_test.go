@@ -45,7 +45,7 @@ func TestLogin_RowFromBeforeNormalization_Works(t *testing.T) {
 		require.NoError(t, err)
 		// Stored under the lower-case address, as all rows were once.
 		u := identity.NewUser(stores.NewID(), spellings[1], "Zoë", identity.KindJobseeker, hash, h.clock.Now())
-		require.NoError(t, h.store.Identity.Users.Add(t.Context(), &u))
+		require.NoError(t, h.store.Identity.Users.Create(t.Context(), &u))
 		in, err := h.Login(t.Context(), identity.LoginInput{Email: spellings[1], Password: password}, office)
 		require.NoError(t, err)
 		_, err = h.Register(t.Context(), identity.RegisterInput{Email: spellings[1], Password: password, Name: "Zoë", UserType: "jobseeker"}, office)

@@ -12,7 +12,7 @@ import (
 // AccountStatus is an account as operators see it.
 type AccountStatus struct {
 	User
-	// Membership is nil for a user who works for no organization.
+	// Membership is nil for a user without an organization.
 	Membership   *Membership
 	Organization Organization
 	SecondFactor SecondFactorStatus
@@ -26,7 +26,7 @@ func (s *Service) AccountByEmail(ctx context.Context, email string) (out Account
 	if out.User, err = s.accountByEmail(ctx, email); err != nil {
 		return out, err
 	}
-	sessions, err := s.Sessions.ListLive(ctx, out.ID, s.Clock.Now(), page.Request{Number: 1, Size: 1})
+	sessions, err := s.Sessions.List(ctx, out.ID, s.Clock.Now(), page.Request{Number: 1, Size: 1})
 	if err != nil {
 		return out, err
 	}
@@ -34,10 +34,10 @@ func (s *Service) AccountByEmail(ctx context.Context, email string) (out Account
 	if out.SecondFactor, err = s.MySecondFactor(ctx, auth.Actor{UserID: out.ID}); err != nil {
 		return out, err
 	}
-	if out.Membership, err = s.Organizations.MembershipOf(ctx, out.ID); err != nil || out.Membership == nil {
+	if out.Membership, err = s.Members.GetByUser(ctx, out.ID); err != nil || out.Membership == nil {
 		return out, err
 	}
-	out.Organization, err = s.Organizations.Find(ctx, out.Membership.OrganizationID)
+	out.Organization, err = s.organization(ctx, out.Membership.OrganizationID)
 	return out, err
 }
 
@@ -54,10 +54,10 @@ func (s *Service) accountByEmail(ctx context.Context, email string) (User, error
 func (s *Service) LockAccount(ctx context.Context, email string) error {
 	return s.operate(ctx, email, audit.AccountLocked, func(ctx context.Context, u *User, now time.Time) error {
 		u.Lock(now)
-		if err := s.Users.Save(ctx, u); err != nil {
+		if err := s.Users.Update(ctx, u); err != nil {
 			return err
 		}
-		return s.Sessions.EndAll(ctx, u.ID, "", now)
+		return s.Sessions.EndByUsers(ctx, []string{u.ID}, "", now)
 	})
 }
 
@@ -65,14 +65,14 @@ func (s *Service) LockAccount(ctx context.Context, email string) error {
 func (s *Service) UnlockAccount(ctx context.Context, email string) error {
 	return s.operate(ctx, email, audit.AccountUnlocked, func(ctx context.Context, u *User, now time.Time) error {
 		u.Unlock(now)
-		return s.Users.Save(ctx, u)
+		return s.Users.Update(ctx, u)
 	})
 }
 
 // SignOutAccount ends the account's sessions.
 func (s *Service) SignOutAccount(ctx context.Context, email string) error {
 	return s.operate(ctx, email, audit.SessionsEnded, func(ctx context.Context, u *User, now time.Time) error {
-		return s.Sessions.EndAll(ctx, u.ID, "", now)
+		return s.Sessions.EndByUsers(ctx, []string{u.ID}, "", now)
 	})
 }
 

@@ -31,11 +31,11 @@ type OrgRole string
 // The roles within an organization.
 const (
 	Admin     OrgRole = "admin"     // everything
-	Recruiter OrgRole = "recruiter" // jobs but deleting them, applications
-	Viewer    OrgRole = "viewer"    // looks at applications
+	Recruiter OrgRole = "recruiter" // creates and updates jobs, handles applications
+	Viewer    OrgRole = "viewer"    // reads applications
 )
 
-// ParseOrgRole reads a role; without one a member is a recruiter.
+// ParseOrgRole parses a role. The default is Recruiter.
 func ParseOrgRole(s string) (OrgRole, bool) {
 	switch r := OrgRole(strings.ToLower(s)); r {
 	case "":
@@ -46,7 +46,7 @@ func ParseOrgRole(s string) (OrgRole, bool) {
 	return "", false
 }
 
-// Defaults is what a new member of the role may do.
+// Defaults returns the permissions of new members with the role.
 func (r OrgRole) Defaults() Permissions {
 	switch r {
 	case Admin:
@@ -57,7 +57,7 @@ func (r OrgRole) Defaults() Permissions {
 	return Permissions{Applications: ApplicationPermissions{View: true}}
 }
 
-// Permissions is what a member may do, as it is shown.
+// Permissions are a member's permissions, as they are shown.
 type Permissions struct {
 	Jobs         JobPermissions         `json:"jobs"`
 	Applications ApplicationPermissions `json:"applications"`
@@ -70,13 +70,13 @@ type JobPermissions struct {
 	Delete bool `json:"delete"`
 }
 
-// ApplicationPermissions are a member's rights over what candidates sent.
+// ApplicationPermissions are a member's rights over applications.
 type ApplicationPermissions struct {
 	View   bool `json:"view"`
 	Update bool `json:"update"`
 }
 
-// List is the permissions in the words that every module checks.
+// List returns the permissions by the names that every module checks.
 func (p Permissions) List() []auth.Permission {
 	var out []auth.Permission
 	for _, e := range []struct {
@@ -93,7 +93,7 @@ func (p Permissions) List() []auth.Permission {
 	return out
 }
 
-// PermissionsOf is the reverse of List; it ignores names that it does not know.
+// PermissionsOf is the reverse of List. It ignores unknown names.
 func PermissionsOf(list []auth.Permission) Permissions {
 	has := func(p auth.Permission) bool { return slices.Contains(list, p) }
 	return Permissions{
@@ -102,7 +102,7 @@ func PermissionsOf(list []auth.Permission) Permissions {
 	}
 }
 
-// MemberStatus tells whether a member has accepted.
+// MemberStatus is the status of a membership.
 type MemberStatus string
 
 // The statuses of a membership.
@@ -115,21 +115,21 @@ const (
 // organization may send another.
 const invitationLife = 7 * 24 * time.Hour
 
-// Membership is a person's place in an organization.
+// Membership is the relation of a user to an organization.
 type Membership struct {
-	ID             string // orders the team by when people were added
+	ID             string // orders the team by the time of the invitation
 	OrganizationID string
 	UserID         string
 	Role           OrgRole
 	Permissions    Permissions
-	// Founder is who registered the organization.
+	// Founder is set for the user who registered the organization.
 	Founder bool
 	Status  MemberStatus
 	// SecondFactorMissing is set if the organization requires a second factor that
 	// the member does not have: until then the membership grants nothing.
 	SecondFactorMissing bool
-	// InvitedName and InvitedEmail are what the inviter typed: all that the
-	// organization learns of the person before they accept.
+	// InvitedName and InvitedEmail are those of the invitation. The organization sees
+	// no others before the user accepts.
 	InvitedName  string
 	InvitedEmail string
 	InvitedUntil time.Time
@@ -138,31 +138,41 @@ type Membership struct {
 	Version      int64
 }
 
-// Found makes an organization and the membership of the person who registers
-// it, its first admin.
-func Found(organizationID, membershipID, userID, name, industry, size string, now time.Time) (Organization, Membership) {
-	return Organization{ID: organizationID, Name: name, Industry: industry, Size: size, CreatedAt: now, UpdatedAt: now, Version: 1},
+// NewOrganization returns a new organization and the membership of the user who
+// registers it, its first admin.
+func NewOrganization(organizationID, membershipID, userID, name, industry, size string, now time.Time) (Organization, Membership) {
+	return Organization{ID: organizationID, Name: name, Industry: industry, Size: size, CreatedAt: now, UpdatedAt: now},
 		Membership{
 			ID: membershipID, OrganizationID: organizationID, UserID: userID, Role: Admin, Permissions: Admin.Defaults(),
-			Founder: true, Status: MemberActive, CreatedAt: now, UpdatedAt: now, Version: 1,
+			Founder: true, Status: MemberActive, CreatedAt: now, UpdatedAt: now,
 		}
 }
 
-// NewInvitation makes the membership of an invited person.
+// NewInvitation returns the membership of an invited user.
 func NewInvitation(id, organizationID, userID, name, email string, role OrgRole, now time.Time) Membership {
 	return Membership{
 		ID: id, OrganizationID: organizationID, UserID: userID, Role: role, Permissions: role.Defaults(), Status: MemberInvited,
-		InvitedName: name, InvitedEmail: email, InvitedUntil: now.Add(invitationLife), CreatedAt: now, UpdatedAt: now, Version: 1,
+		InvitedName: name, InvitedEmail: email, InvitedUntil: now.Add(invitationLife), CreatedAt: now, UpdatedAt: now,
 	}
 }
 
-// Accept makes the invited person a member.
+// Renew replaces an invitation that has expired by another one. It reports whether it
+// did: it changes neither members nor open invitations.
+func (m *Membership) Renew(by Membership, now time.Time) bool {
+	if m.Status != MemberInvited || m.InvitedUntil.After(now) {
+		return false
+	}
+	by.Version = m.Version
+	*m = by
+	return true
+}
+
+// Accept makes the invited user an active member.
 func (m *Membership) Accept(now time.Time) {
 	m.Status, m.InvitedUntil, m.UpdatedAt = MemberActive, time.Time{}, now
 }
 
-// Change gives the member another role and permissions. An admin holds every
-// permission, whatever is given.
+// Change sets the member's role and permissions. An admin has every permission.
 func (m *Membership) Change(role OrgRole, p Permissions, now time.Time) {
 	if role == Admin {
 		p = Admin.Defaults()
@@ -170,10 +180,10 @@ func (m *Membership) Change(role OrgRole, p Permissions, now time.Time) {
 	m.Role, m.Permissions, m.UpdatedAt = role, p, now
 }
 
-// guards reports whether the organization relies on this member as an admin.
+// guards reports whether the member is an active admin.
 func (m *Membership) guards() bool { return m.Role == Admin && m.Status == MemberActive }
 
-// Grants is what the member may do in the organization.
+// Grants returns the member's permissions in the organization.
 func (m *Membership) Grants() []auth.Permission {
 	if m.SecondFactorMissing {
 		return nil
@@ -184,7 +194,7 @@ func (m *Membership) Grants() []auth.Permission {
 	return m.Permissions.List()
 }
 
-// Member is one line of the team list.
+// Member is a membership with the name and address that the organization may see.
 type Member struct {
 	Membership
 	Name  string

@@ -23,8 +23,8 @@ var (
 // so that the time of the answer does not tell whether it has one.
 const resetAnswersAfter = 200 * time.Millisecond
 
-// errBadToken is the answer to a mailed token that is unknown, spent, expired or
-// for something else: which of them is nobody's business.
+// errBadToken is the error for a mailed token that is unknown, used, expired or for
+// another purpose. It does not disclose which.
 var errBadToken = fault.InvalidField("token", "is not valid or has expired")
 
 // ForgotPasswordInput names an address.
@@ -69,7 +69,7 @@ func (s *Service) requestReset(ctx context.Context, email string, from Client) e
 	})
 }
 
-// ResetPasswordInput carries a mailed token and the new password.
+// ResetPasswordInput contains a mailed token and the new password.
 type ResetPasswordInput struct {
 	Token    string `json:"token" validate:"required"`
 	Password string `json:"password" validate:"required,min=8,max=1024,password"`
@@ -102,7 +102,7 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		u, err := s.spend(ctx, t, now)
+		u, err := s.useToken(ctx, t, now)
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 	})
 }
 
-// ChangePasswordInput carries the present password and the next.
+// ChangePasswordInput contains the current password and the new one.
 type ChangePasswordInput struct {
 	CurrentPassword string `json:"currentPassword" validate:"required"`
 	NewPassword     string `json:"newPassword" validate:"required,min=8,max=1024,password"`
@@ -130,7 +130,7 @@ type ChangePasswordInput struct {
 	SignOutPrograms bool `json:"signOutPrograms"`
 }
 
-// ChangePassword gives the caller a new password and ends every other session.
+// ChangePassword sets the caller's password and ends every other session.
 func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePasswordInput, from Client) error {
 	var c checks
 	if in.CurrentPassword == "" {
@@ -149,11 +149,11 @@ func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePas
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.Users.Find(ctx, a.UserID)
+		u, err := s.Users.GetForUpdate(ctx, a.UserID)
 		if err != nil {
 			return err
 		}
-		if u.PasswordHash != checked.PasswordHash { // changed meanwhile
+		if u.PasswordHash != checked.PasswordHash { // changed concurrently
 			return fault.InvalidField("currentPassword", "is not right")
 		}
 		if err := s.Audit.Record(ctx, audit.By(a, audit.PasswordChanged, u.ID)); err != nil {
@@ -163,10 +163,10 @@ func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePas
 	})
 }
 
-// checkOwnPassword proves the password of the caller's account. Failures count as
-// failed logins do: a stolen access token must not serve to guess the password.
+// checkOwnPassword checks the password of the caller's account. Failures count as
+// failed logins do, so that a stolen access token does not help to guess the password.
 func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password string, from Client) (User, error) {
-	u, err := s.Users.Find(ctx, a.UserID)
+	u, err := s.user(ctx, a.UserID)
 	if errors.Is(err, ErrUserNotFound) {
 		return User{}, fault.ErrUnauthorized // deleted since the request began
 	} else if err != nil {
@@ -196,27 +196,27 @@ func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword str
 	return a, nil
 }
 
-// setPassword stores the verifier and ends what the old password had opened:
-// the sessions but one, every open reset link, a requested change of address,
-// which may be a stranger's request, and, on request, the access of programs.
+// setPassword stores the verifier and revokes what was possible with the old
+// password: all sessions except one, reset links, a requested change of the address
+// and, on request, the access of programs.
 func (s *Service) setPassword(ctx context.Context, u *User, hash, keep string, signOutPrograms bool, now time.Time) error {
 	u.SetPassword(hash, now)
-	if err := s.Users.Save(ctx, u); err != nil {
+	if err := s.Users.Update(ctx, u); err != nil {
 		return err
 	}
-	if err := s.Sessions.EndAll(ctx, u.ID, keep, now); err != nil {
+	if err := s.Sessions.EndByUsers(ctx, []string{u.ID}, keep, now); err != nil {
 		return err
 	}
-	if err := s.MailTokens.SpendAll(ctx, u.ID, ForReset, "", now); err != nil {
+	if err := s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForReset}, now); err != nil {
 		return err
 	}
-	if err := s.EmailChanges.Remove(ctx, u.ID); err != nil {
+	if err := s.cancelChange(ctx, u.ID); err != nil {
 		return err
 	}
 	var ended []Program
 	if signOutPrograms {
-		// After the account was saved: a program that is created concurrently waits
-		// for the account's row (Sessions.Hold) and is not missed here.
+		// After the update of the account: a program that is created concurrently waits
+		// for the account's row (HoldSession) and is not missed here.
 		var err error
 		if ended, err = s.Programs.SignOut(ctx, u.ID, now); err != nil {
 			return err
@@ -243,14 +243,14 @@ func labels(programs []Program) []string {
 	return out
 }
 
-// VerifyEmailInput carries a mailed token.
+// VerifyEmailInput contains a mailed token.
 type VerifyEmailInput struct {
 	Token string `json:"token" validate:"required"`
 }
 
-// VerifyEmail notes that an address is the user's: the account's own, or the one
-// that it is to have, which becomes the account's with it. ErrEmailTaken if
-// somebody else has registered that one meanwhile.
+// VerifyEmail confirms an address of the user: the account's current one, or the
+// requested one, which becomes the account's. It fails with ErrEmailTaken if another
+// account has the requested one.
 func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 	if in.Token == "" {
 		return fault.InvalidField("token", "is required")
@@ -261,26 +261,26 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		u, err := s.spend(ctx, t, now)
+		u, err := s.useToken(ctx, t, now)
 		if err != nil {
 			return err
 		}
 		if EmailKey(u.Email) == EmailKey(t.Email) {
 			u.Verify(now)
-			err = s.Users.Save(ctx, &u)
+			err = s.Users.Update(ctx, &u)
 		} else {
-			err = s.moveTo(ctx, &u, t.Email, now)
+			err = s.confirmChange(ctx, &u, t.Email, now)
 		}
 		if err != nil {
 			return err
 		}
-		return s.MailTokens.SpendAll(ctx, u.ID, ForVerification, "", now)
+		return s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForVerification}, now)
 	})
 }
 
-// findMailToken finds a token that can still be spent on the purpose.
+// findMailToken returns a token that can be used for the purpose.
 func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (MailToken, error) {
-	t, err := s.MailTokens.Find(ctx, auth.HashSecret(secret), p)
+	t, err := s.MailTokens.Get(ctx, auth.HashSecret(secret), p)
 	switch {
 	case errors.Is(err, ErrTokenNotFound):
 		return MailToken{}, errBadToken
@@ -292,17 +292,24 @@ func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (
 	return t, nil
 }
 
-// spend uses the token up and reads whom it belongs to.
-func (s *Service) spend(ctx context.Context, t MailToken, now time.Time) (User, error) {
-	switch ok, err := s.MailTokens.Spend(ctx, t.UserID, t.Hash, now); {
-	case err != nil:
+// useToken marks the token as used and returns its user, who is locked until the end
+// of the transaction.
+func (s *Service) useToken(ctx context.Context, t MailToken, now time.Time) (User, error) {
+	if err := s.markUsed(ctx, t, now); err != nil {
 		return User{}, err
-	case !ok:
-		return User{}, errBadToken // by somebody else, just now
 	}
-	u, err := s.Users.Find(ctx, t.UserID)
+	u, err := s.Users.GetForUpdate(ctx, t.UserID)
 	if errors.Is(err, ErrUserNotFound) {
 		return User{}, errBadToken
 	}
 	return u, err
+}
+
+// markUsed marks the token as used. It fails with errBadToken if it was used before.
+func (s *Service) markUsed(ctx context.Context, t MailToken, now time.Time) error {
+	n, err := s.MailTokens.MarkUsed(ctx, t.UserID, MailTokenFilter{Hash: t.Hash}, now)
+	if err == nil && n == 0 {
+		return errBadToken
+	}
+	return err
 }

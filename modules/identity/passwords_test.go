@@ -192,7 +192,7 @@ func TestResetPassword_LinkOfAFormerAddress_IsRefused(t *testing.T) {
 	jo := h.jobseeker("jo@example.org")
 	h.move(jo, "next@example.org")
 	link, secret := identity.NewMailToken(jo.Account.ID, "jo@example.org", identity.ForReset, h.clock.Now())
-	require.NoError(t, h.store.Identity.MailTokens.Add(t.Context(), link))
+	require.NoError(t, h.store.Identity.MailTokens.Create(t.Context(), link))
 	err := h.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: secret, Password: better})
 	require.ErrorIs(t, err, fault.ErrInvalid)
 	_, err = h.login("next@example.org", password)

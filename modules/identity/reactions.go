@@ -14,9 +14,9 @@ import (
 	"github.com/locumhq/locum/core/mail"
 )
 
-// The mails are reactions to events, so that no answer waits for a mail server
-// and no token stands in an event. A reaction that runs twice mints a second
-// token and sends the same message again: both tokens work until one is used.
+// The mails are sent by event handlers, so that no request waits for a mail server
+// and no event contains a token. A handler that runs twice creates a second token and
+// sends the same message again: both tokens work until one is used.
 
 // OnUserRegistered asks a new user to confirm the address.
 func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) error {
@@ -26,7 +26,7 @@ func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) 
 	}
 	token, err := s.mailToken(ctx, u, ForVerification, "", s.Clock.Now())
 	if err != nil {
-		return ignoreGone(err)
+		return ignoreDeleted(err)
 	}
 	held, err := s.heldPrograms(ctx, u.ID)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Service) heldPrograms(ctx context.Context, userID string) ([]mail.Block
 		listed(labels(held)), s.newPassword()), nil
 }
 
-// listed is a list of lines.
+// listed returns a list with the lines.
 func listed(lines []string) mail.Block {
 	var b mail.Block
 	for _, line := range lines {
@@ -67,9 +67,9 @@ func (s *Service) OnPasswordResetRequested(ctx context.Context, e event.Password
 	}
 	token, err := s.mailToken(ctx, u, ForReset, "", s.Clock.Now())
 	if err != nil {
-		return ignoreGone(err)
+		return ignoreDeleted(err)
 	}
-	return s.send(ctx, u, "reset-password-"+u.ID+"-"+moment(e.RequestedAt), "Set a new password",
+	return s.send(ctx, u, "reset-password-"+u.ID+"-"+timestamp(e.RequestedAt), "Set a new password",
 		mail.Block{Text: "Somebody, hopefully you, asked for a new password for your account."},
 		s.link("Set a new password", "reset-password", token),
 		mail.Block{Text: "The link works once, for 30 minutes. If you use the API, this is the token:"}, mail.Block{Code: token},
@@ -86,12 +86,12 @@ func (s *Service) OnSecondFactorChanged(ctx context.Context, e event.SecondFacto
 	if e.Change == string(audit.SecondFactorEnabled) {
 		subject, text = "Two-step sign-in is on", "A second factor was added to your account on "
 	}
-	return s.send(ctx, u, "second-factor-"+u.ID+"-"+moment(e.ChangedAt), subject,
+	return s.send(ctx, u, "second-factor-"+u.ID+"-"+timestamp(e.ChangedAt), subject,
 		mail.Block{Text: text + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + "."},
 		mail.Block{Text: "If it was not you, set a new password now."}, s.newPassword())
 }
 
-// OnPasswordChanged tells the owner, in case it was somebody else.
+// OnPasswordChanged notifies the owner, in case it was someone else.
 func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged) error {
 	u, err := s.recipient(ctx, e.UserID)
 	if err != nil || u.ID == "" {
@@ -101,7 +101,7 @@ func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged
 	if len(e.Programs) > 0 {
 		ended = append(ended, mail.Block{Text: "Access by these programs was revoked, and webhooks were paused:"}, listed(e.Programs))
 	}
-	return s.send(ctx, u, "password-changed-"+u.ID+"-"+moment(e.ChangedAt), "Your password was changed", slices.Concat([]mail.Block{{Text: "The password of your account was changed on " + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + ", and your other devices were signed out. If another e-mail address was waiting to be confirmed, it is not any more: your address stays the one that it is."}}, ended,
+	return s.send(ctx, u, "password-changed-"+u.ID+"-"+timestamp(e.ChangedAt), "Your password was changed", slices.Concat([]mail.Block{{Text: "The password of your account was changed on " + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + ", and your other devices were signed out. If another e-mail address was waiting to be confirmed, it is not any more: your address stays the one that it is."}}, ended,
 		[]mail.Block{{Text: "If it was not you, please set a new password now."}, s.newPassword()})...)
 }
 
@@ -112,14 +112,14 @@ func (s *Service) OnProgramsSignedOut(ctx context.Context, e event.ProgramsSigne
 	if err != nil || u.ID == "" {
 		return err
 	}
-	return s.send(ctx, u, "programs-signed-out-"+u.ID+"-"+moment(e.SignedOutAt), "Programs of your account were signed out",
+	return s.send(ctx, u, "programs-signed-out-"+u.ID+"-"+timestamp(e.SignedOutAt), "Programs of your account were signed out",
 		mail.Block{Text: "You joined an organization with an account whose e-mail address had not been confirmed before. To be safe, access by these programs was revoked, and webhooks were paused:"},
 		listed(e.Programs),
 		mail.Block{Text: "If they are yours, create new API keys and resume the webhooks in the developer dashboard. If they are not, set a new password."}, s.newPassword())
 }
 
-// OnSessionReuseDetected tells the owner that a session was ended because two
-// parties held its refresh token.
+// OnSessionReuseDetected notifies the owner that a session was ended because its
+// refresh token was used twice.
 func (s *Service) OnSessionReuseDetected(ctx context.Context, e event.SessionReuseDetected) error {
 	u, err := s.recipient(ctx, e.UserID)
 	if err != nil || u.ID == "" {
@@ -132,18 +132,18 @@ func (s *Service) OnSessionReuseDetected(ctx context.Context, e event.SessionReu
 
 // OnMemberInvited sends an organization's invitation.
 func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) error {
-	m, err := s.Organizations.Member(ctx, e.OrganizationID, e.UserID)
+	m, err := s.Members.Get(ctx, e.OrganizationID, e.UserID)
 	if errors.Is(err, ErrNotInTeam) {
 		return nil
 	}
 	if err != nil || m.Status != MemberInvited {
 		return err
 	}
-	o, err := s.Organizations.Find(ctx, e.OrganizationID)
+	o, err := s.organization(ctx, e.OrganizationID)
 	if err != nil {
 		return err
 	}
-	u, err := s.Users.Find(ctx, e.UserID)
+	u, err := s.user(ctx, e.UserID)
 	if errors.Is(err, ErrUserNotFound) {
 		return nil
 	} else if err != nil {
@@ -151,7 +151,7 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 	}
 	token, err := s.mailToken(ctx, u, ForInvitation, e.OrganizationID, s.Clock.Now())
 	if err != nil {
-		return ignoreGone(err)
+		return ignoreDeleted(err)
 	}
 	optOut, err := s.Sealer.Seal(auth.ForOptOut, optOutSubject(s.Mailboxes.Key(u.Email)), e.InvitedAt.Add(optOutLife))
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 	} else {
 		u.Name = m.InvitedName
 	}
-	return s.send(ctx, u, "invitation-"+m.ID+"-"+moment(e.InvitedAt), "Join "+name+" on locum",
+	return s.send(ctx, u, "invitation-"+m.ID+"-"+timestamp(e.InvitedAt), "Join "+name+" on locum",
 		mail.Block{Text: name + " would like you to join its team on locum. If you agree, " + how + "."},
 		s.link("Join the team", "accept-invitation", token),
 		mail.Block{Text: "The link works once, for 7 days. If you use the API, this is the token:"}, mail.Block{Code: token},
@@ -172,24 +172,23 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 		mail.Block{Link: &mail.Link{Label: "Do not send me invitations", URL: s.PublicURL + "/unsubscribe?invitations=" + url.QueryEscape(optOut)}})
 }
 
-// optOutLife is how long the link in an invitation ends further ones.
+// optOutLife is the lifetime of the opt-out link in an invitation.
 const optOutLife = 90 * 24 * time.Hour
 
-// recipient is whom a mail goes to; the zero User if they are gone.
+// recipient returns the user, or the zero User if the account is not active.
 func (s *Service) recipient(ctx context.Context, userID string) (User, error) {
 	if userID == "" {
 		return User{}, nil
 	}
-	u, err := s.Users.Find(ctx, userID)
+	u, err := s.user(ctx, userID)
 	if errors.Is(err, ErrUserNotFound) || err == nil && u.Status != UserActive {
 		return User{}, nil
 	}
 	return u, err
 }
 
-// ignoreGone is err, unless it says that the recipient has deleted the account
-// meanwhile: then there is nobody to write to.
-func ignoreGone(err error) error {
+// ignoreDeleted returns err unless the recipient's account was deleted.
+func ignoreDeleted(err error) error {
 	if errors.Is(err, ErrUserNotFound) {
 		return nil
 	}
@@ -202,8 +201,8 @@ func (s *Service) send(ctx context.Context, u User, id, subject string, body ...
 	})
 }
 
-// link leads to a page that asks before it posts the token: mail scanners
-// follow links, and must not use one up.
+// link returns a link to a page that asks for confirmation before it posts the token:
+// mail scanners follow links and must not use the token.
 func (s *Service) link(label, page, token string) mail.Block {
 	return mail.Block{Link: &mail.Link{Label: label, URL: s.PublicURL + "/" + page + "?token=" + token}}
 }
@@ -212,4 +211,5 @@ func (s *Service) newPassword() mail.Block {
 	return mail.Block{Link: &mail.Link{Label: "Set a new password", URL: s.PublicURL + "/forgot-password"}}
 }
 
-func moment(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 36) }
+// timestamp formats a time for message and task ids.
+func timestamp(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 36) }

@@ -135,7 +135,7 @@ func TestARegisteredPersonIsAskedToConfirmTheAddressOnce(t *testing.T) {
 	require.Contains(t, m.Text, "https://locum.example/verify-email?token="+token)
 	require.NoError(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: token}))
 	require.Error(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: token}), "a token works once")
-	u, err := h.store.Identity.Users.FindByEmail(h.t.Context(), "jo@example.org")
+	u, err := h.store.Identity.Users.GetByEmail(h.t.Context(), "jo@example.org")
 	require.NoError(t, err)
 	require.Equal(t, h.clock.Now(), u.EmailVerifiedAt)
 }

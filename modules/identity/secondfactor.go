@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,10 +29,33 @@ type SecondFactor struct {
 	// LastStep is the newest time step of which a code was used. No code of this
 	// or an earlier step is accepted.
 	LastStep int64
+	// RecoveryCodes are the hashes of the recovery codes that were not used, in any
+	// order.
+	RecoveryCodes []string
 }
 
 // Enabled reports whether sign-ins need the second factor.
-func (f SecondFactor) Enabled() bool { return !f.ConfirmedAt.IsZero() }
+func (f *SecondFactor) Enabled() bool { return !f.ConfirmedAt.IsZero() }
+
+// useStep reports whether a code of the time step can be used, and records its use.
+func (f *SecondFactor) useStep(step int64) bool {
+	if step <= f.LastStep {
+		return false
+	}
+	f.LastStep = step
+	return true
+}
+
+// useRecoveryCode reports whether the hash is one of an unused recovery code, and
+// removes it.
+func (f *SecondFactor) useRecoveryCode(hash string) bool {
+	i := slices.Index(f.RecoveryCodes, hash)
+	if i < 0 {
+		return false
+	}
+	f.RecoveryCodes = slices.Delete(f.RecoveryCodes, i, i+1)
+	return true
+}
 
 // SecondFactorStatus is the second factor as its user sees it.
 type SecondFactorStatus struct {
@@ -50,15 +74,13 @@ func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (out SecondF
 		return out, err
 	}
 	if out.Enabled, out.EnabledAt = f.Enabled(), f.ConfirmedAt; out.Enabled {
-		if out.RecoveryCodesLeft, err = s.SecondFactors.CountRecoveryCodes(ctx, a.UserID); err != nil {
-			return out, err
-		}
+		out.RecoveryCodesLeft = len(f.RecoveryCodes)
 	}
-	m, err := s.Organizations.MembershipOf(ctx, a.UserID)
+	m, err := s.Members.GetByUser(ctx, a.UserID)
 	if err != nil || m == nil {
 		return out, err
 	}
-	o, err := s.Organizations.Find(ctx, m.OrganizationID)
+	o, err := s.organization(ctx, m.OrganizationID)
 	out.Required = o.RequireSecondFactor
 	return out, err
 }
@@ -78,7 +100,7 @@ func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollm
 	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
 		return Enrollment{}, err
 	}
-	u, err := s.Users.Find(ctx, a.UserID)
+	u, err := s.user(ctx, a.UserID)
 	if errors.Is(err, ErrUserNotFound) {
 		return Enrollment{}, fault.ErrUnauthorized
 	} else if err != nil {
@@ -134,15 +156,11 @@ func (s *Service) ConfirmSecondFactor(ctx context.Context, a auth.Actor, in Code
 			return fault.InvalidField("code", "is not the current code of the authenticator app")
 		}
 		f.ConfirmedAt, f.LastStep = now, step
+		codes, f.RecoveryCodes = newRecoveryCodes()
 		if err := s.SecondFactors.Upsert(ctx, f); err != nil {
 			return err
 		}
-		var hashes []string
-		codes, hashes = newRecoveryCodes()
-		if err := s.SecondFactors.ReplaceRecoveryCodes(ctx, a.UserID, hashes); err != nil {
-			return err
-		}
-		if err := s.Sessions.EndAll(ctx, a.UserID, a.SessionID, now); err != nil {
+		if err := s.Sessions.EndByUsers(ctx, []string{a.UserID}, a.SessionID, now); err != nil {
 			return err
 		}
 		return s.recordSecondFactor(ctx, a.UserID, audit.SecondFactorEnabled, now)
@@ -150,7 +168,7 @@ func (s *Service) ConfirmSecondFactor(ctx context.Context, a auth.Actor, in Code
 	return codes, err
 }
 
-// DisableSecondFactorInput proves both factors.
+// DisableSecondFactorInput contains both factors.
 type DisableSecondFactorInput struct {
 	CurrentPassword string `json:"currentPassword" validate:"required,max=1024"`
 	CodeInput
@@ -245,15 +263,14 @@ func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now 
 	if err != nil {
 		return err
 	}
-	if ok {
-		ok, err = s.SecondFactors.AdvanceStep(ctx, userID, step)
-	} else if ok, err = s.SecondFactors.UseRecoveryCode(ctx, userID, hashRecoveryCode(code)); ok && err == nil {
-		err = s.auditUser(ctx, userID, audit.RecoveryCodeUsed, userID)
-	}
-	if err == nil && !ok {
+	recovery := !ok
+	if ok && !f.useStep(step) || recovery && !f.useRecoveryCode(hashRecoveryCode(code)) {
 		return ErrSecondFactorInvalid
 	}
-	return err
+	if err := s.SecondFactors.Upsert(ctx, f); err != nil || !recovery {
+		return err
+	}
+	return s.auditUser(ctx, userID, audit.RecoveryCodeUsed, userID)
 }
 
 // matchCode returns the time step of a code of the authenticator app.

@@ -13,12 +13,14 @@ import (
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Needs is what the module is plugged into.
-type Needs struct {
+// Deps are the collaborators and settings of the service.
+type Deps struct {
 	Tx               tx.Runner
 	Events           event.Recorder
 	Audit            audit.Recorder
@@ -27,55 +29,56 @@ type Needs struct {
 	NewID            id.Source
 	Users            Users
 	Organizations    Organizations
+	Members          Members
 	Sessions         Sessions
-	Browsers         Browsers
 	MailTokens       MailTokens
 	EmailChanges     EmailChanges
-	EmailUndos       EmailUndos
 	EmployerSettings EmployerSettingsStore
-	Tasks            task.Adder
-	Hasher           PasswordHasher
-	AccessTokens     AccessTokens
-	Limiter          limit.Limiter
-	Mailer           mail.Mailer
-	Subscriptions    Subscriptions
-	Programs         Programs
-	Mailboxes        Mailboxes
-	Sealer           auth.Sealer
-	OptOuts          OptOuts
-	SecondFactors    SecondFactors
-	OneTimeCodes     OneTimeCodes
-	Vault            auth.Vault
-	// PublicURL begins every link in a mail, without a slash at its end.
+	PersonalData     PersonalData
+	// Retention may be nil; then nothing expires.
+	Retention     retention.Store
+	Tasks         task.Adder
+	Hasher        PasswordHasher
+	AccessTokens  AccessTokens
+	Limiter       limit.Limiter
+	Mailer        mail.Mailer
+	Subscriptions Subscriptions
+	Programs      Programs
+	Mailboxes     Mailboxes
+	Sealer        auth.Sealer
+	OptOuts       OptOuts
+	SecondFactors SecondFactors
+	OneTimeCodes  OneTimeCodes
+	Vault         auth.Vault
+	// PublicURL is the base of the links in mails, without a trailing slash.
 	PublicURL string
 }
 
-// Service holds the module's use cases.
+// Service implements the use cases of the module.
 type Service struct {
-	Needs
+	Deps
 	gate gate
 }
 
-// New makes the service.
-func New(n Needs) *Service { return &Service{Needs: n} }
+// New returns the service.
+func New(d Deps) *Service { return &Service{Deps: d} }
 
-// Account is a user as the user sees it.
+// Account is a user with what the user is shown.
 type Account struct {
 	User
 	Role auth.Role
-	// SubscriptionStatus is where the user's plan stands, active for the one that
-	// everybody has.
+	// SubscriptionStatus is the status of the user's plan; the free plan is active.
 	SubscriptionStatus string
 }
 
-// SignedIn is the answer to whatever opens a session.
+// SignedIn is the result of opening a session.
 type SignedIn struct {
 	AccessToken  string
 	RefreshToken string
 	Account      Account
 }
 
-// RegisterInput makes an account.
+// RegisterInput is the input of Register.
 type RegisterInput struct {
 	Email    string `json:"email" validate:"required,max=254,email"`
 	Password string `json:"password" validate:"required,min=8,max=1024,password"`
@@ -83,8 +86,8 @@ type RegisterInput struct {
 	UserType string `json:"userType" validate:"required,oneof=jobseeker employer"`
 }
 
-// Register makes an account of either type and signs it in. An employer's
-// organization bears the user's name until they complete it.
+// Register creates an account of either type and signs it in. The organization of
+// an employer has the user's name until it is given another one.
 func (s *Service) Register(ctx context.Context, in RegisterInput, from Client) (SignedIn, error) {
 	r, err := in.checked()
 	if err != nil {
@@ -93,7 +96,7 @@ func (s *Service) Register(ctx context.Context, in RegisterInput, from Client) (
 	return s.registerAndOpen(ctx, r, from)
 }
 
-// registration is what an account is made of, checked.
+// registration is the validated input of a registration.
 type registration struct {
 	email, password, name string
 	kind                  Kind
@@ -118,7 +121,7 @@ func (in RegisterInput) checked() (registration, error) {
 	return r, c.err()
 }
 
-// RegisterEmployerInput makes an account and its organization.
+// RegisterEmployerInput is the input of RegisterEmployer.
 type RegisterEmployerInput struct {
 	Email       string `json:"email" validate:"required,max=254,email"`
 	Password    string `json:"password" validate:"required,min=8,max=1024"`
@@ -128,7 +131,7 @@ type RegisterEmployerInput struct {
 	CompanySize string `json:"companySize" validate:"max=200"`
 }
 
-// RegisterEmployer makes an organization and the account of its first admin.
+// RegisterEmployer creates an organization and the account of its first admin.
 func (s *Service) RegisterEmployer(ctx context.Context, in RegisterEmployerInput, from Client) (SignedIn, error) {
 	r, err := in.checked()
 	if err != nil {
@@ -158,10 +161,10 @@ func (s *Service) registerAndOpen(ctx context.Context, r registration, from Clie
 	return out, err
 }
 
-// register makes the account and opens what it opens, in one transaction.
+// register creates the account and calls open in the same transaction.
 func (s *Service) register(ctx context.Context, r registration, from Client, open func(ctx context.Context, userID string, now time.Time) error) error {
-	// Looking first spares the hash for an address that is taken; the unique
-	// index decides among those who look at the same time.
+	// This check avoids hashing for an address that is taken; Users.Create decides
+	// between concurrent registrations.
 	key := s.Mailboxes.Key(r.email)
 	switch u, err := s.findByEmail(ctx, r.email); {
 	case err == nil && u.Status == UserActive:
@@ -184,7 +187,7 @@ func (s *Service) register(ctx context.Context, r registration, from Client, ope
 		now := s.Clock.Now()
 		u := NewUser(s.NewID(), r.email, r.name, r.kind, hash, now)
 		u.Key = key
-		if err := s.Users.Add(ctx, &u); err != nil {
+		if err := s.Users.Create(ctx, &u); err != nil {
 			return err
 		}
 		if err := s.notReserved(ctx, &u, now); err != nil {
@@ -192,8 +195,11 @@ func (s *Service) register(ctx context.Context, r registration, from Client, ope
 		}
 		if r.kind == KindEmployer {
 			o := r.organization
-			org, founder := Found(s.NewID(), s.NewID(), u.ID, o.Name, o.Industry, o.Size, now)
-			if err := s.Organizations.Found(ctx, org, founder); err != nil {
+			org, founder := NewOrganization(s.NewID(), s.NewID(), u.ID, o.Name, o.Industry, o.Size, now)
+			if err := s.Organizations.Upsert(ctx, &org); err != nil {
+				return err
+			}
+			if err := s.Members.Upsert(ctx, &founder); err != nil {
 				return err
 			}
 		}
@@ -204,14 +210,39 @@ func (s *Service) register(ctx context.Context, r registration, from Client, ope
 	})
 }
 
-// findByEmail finds the account or invited person with the mailbox, or fails with
+// user returns the account or fails with ErrUserNotFound. In contrast to
+// Users.GetForUpdate it locks nothing.
+func (s *Service) user(ctx context.Context, userID string) (User, error) {
+	found, err := s.Users.GetByIDs(ctx, []string{userID})
+	if err != nil {
+		return User{}, err
+	}
+	if len(found) == 0 {
+		return User{}, ErrUserNotFound
+	}
+	return found[0], nil
+}
+
+// organization returns the organization or fails with ErrOrganizationNotFound.
+func (s *Service) organization(ctx context.Context, id string) (Organization, error) {
+	found, err := s.Organizations.GetByIDs(ctx, []string{id})
+	if err != nil {
+		return Organization{}, err
+	}
+	if len(found) == 0 {
+		return Organization{}, ErrOrganizationNotFound
+	}
+	return found[0], nil
+}
+
+// findByEmail finds the account or invited user with the mailbox, or fails with
 // ErrUserNotFound. Rows from before other spellings were recognized have the key
 // that their owners type.
 func (s *Service) findByEmail(ctx context.Context, email string) (User, error) {
 	key, typed := s.Mailboxes.Key(email), EmailKey(email)
-	u, err := s.Users.FindByEmail(ctx, key)
+	u, err := s.Users.GetByEmail(ctx, key)
 	if key != typed && errors.Is(err, ErrUserNotFound) {
-		u, err = s.Users.FindByEmail(ctx, typed)
+		u, err = s.Users.GetByEmail(ctx, typed)
 	}
 	return u, err
 }
@@ -220,10 +251,10 @@ func (s *Service) findByEmail(ctx context.Context, email string) (User, error) {
 func (s *Service) open(ctx context.Context, userID string, from Client, now time.Time) (SignedIn, error) {
 	session := NewSession(s.NewID(), userID, from, now)
 	token, secret := session.NewRefreshToken(now)
-	if err := s.Sessions.Open(ctx, session, token); err != nil {
+	if err := s.Sessions.Create(ctx, session, token); err != nil {
 		return SignedIn{}, err
 	}
-	p, err := s.Sessions.Principal(ctx, session.ID)
+	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: session.ID})
 	if err != nil {
 		return SignedIn{}, err
 	}
@@ -248,9 +279,9 @@ func (s *Service) tokens(p Principal, refresh string, now time.Time) (SignedIn, 
 	return SignedIn{AccessToken: access, RefreshToken: refresh, Account: Account{User: p.User, Role: a.Role}}, err
 }
 
-// Authenticate finds the caller behind an access token: the token names a
-// session, and the rows of this moment say whether it lives and what its user
-// may do. fault.ErrUnauthorized for whatever is not so.
+// Authenticate returns the caller with the access token. The token identifies a
+// session; its validity and the permissions of its user are read from the storage.
+// Authenticate fails with fault.ErrUnauthorized if the token or session is invalid.
 func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Actor, error) {
 	claims, err := s.AccessTokens.Verify(accessToken)
 	if err != nil {
@@ -259,7 +290,7 @@ func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Ac
 	if !id.Valid(claims.SessionID) {
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
-	p, err := s.Sessions.Principal(ctx, claims.SessionID)
+	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: claims.SessionID})
 	switch {
 	case errors.Is(err, ErrSessionNotFound):
 		return auth.Actor{}, fault.ErrUnauthorized.WithCause(err)
@@ -271,10 +302,10 @@ func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Ac
 	return p.Actor(), nil
 }
 
-// ActorFor is what the account may do at this moment, for what acts in its name
-// without a session. Unauthorized if there is no such account any more.
+// ActorFor returns the account as an actor, for programs that act for it without a
+// session. It fails with fault.ErrUnauthorized if the account is deleted or locked.
 func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, error) {
-	u, err := s.Users.Find(ctx, userID)
+	u, err := s.user(ctx, userID)
 	switch {
 	case errors.Is(err, ErrUserNotFound):
 		return auth.Actor{}, fault.ErrUnauthorized.WithCause(err)
@@ -283,23 +314,32 @@ func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, erro
 	case u.Status != UserActive, !u.LockedAt.IsZero():
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
-	m, err := s.Organizations.MembershipOf(ctx, userID)
+	m, err := s.Members.GetByUser(ctx, userID)
 	return Principal{User: u, Membership: m}.Actor(), err
 }
 
 // HoldSession fails with fault.ErrUnauthorized if the actor's session or account
-// has ended. Until the end of the transaction neither is ended by a new password.
+// has ended. It locks the account: until the end of the transaction, a new password
+// ends neither. For an actor without a session only the account counts.
 func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
-	active, err := s.Sessions.Hold(ctx, by.UserID, by.SessionID)
-	if err == nil && !active {
+	u, err := s.Users.GetForUpdate(ctx, by.UserID)
+	switch {
+	case errors.Is(err, ErrUserNotFound) || err == nil && u.Status != UserActive:
+		return fault.ErrUnauthorized
+	case err != nil || by.SessionID == "":
+		return err
+	}
+	// Read after the lock was acquired, to see what was committed before.
+	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: by.SessionID})
+	if errors.Is(err, ErrSessionNotFound) || err == nil && (p.User.ID != by.UserID || !p.Session.EndedAt.IsZero()) {
 		return fault.ErrUnauthorized
 	}
 	return err
 }
 
-// Me is the caller's own account.
+// Me returns the caller's account.
 func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
-	u, err := s.Users.Find(ctx, a.UserID)
+	u, err := s.user(ctx, a.UserID)
 	if errors.Is(err, ErrUserNotFound) {
 		return Account{}, fault.ErrUnauthorized // deleted since the request began
 	}
@@ -310,28 +350,28 @@ func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
 	return Account{User: u, Role: a.Role, SubscriptionStatus: status}, err
 }
 
-// OrganizationsOf reads several organizations at once; unknown ids are left out.
+// OrganizationsOf returns organizations by their ids. Unknown ids are left out.
 func (s *Service) OrganizationsOf(ctx context.Context, ids []string) (map[string]Organization, error) {
 	out := make(map[string]Organization, len(ids))
 	if len(ids) == 0 {
 		return out, nil
 	}
-	found, err := s.Organizations.Many(ctx, ids)
+	found, err := s.Organizations.GetByIDs(ctx, ids)
 	for _, o := range found {
 		out[o.ID] = o
 	}
 	return out, err
 }
 
-// Person is what other modules may show of a user.
+// Person is a user as other modules may show it.
 type Person struct{ ID, Name, Email string }
 
-// People reads several users at once; unknown ids are left out.
+// People returns users by their ids. Unknown ids are left out.
 func (s *Service) People(ctx context.Context, ids []string) (map[string]Person, error) {
 	if len(ids) == 0 {
 		return map[string]Person{}, nil
 	}
-	users, err := s.Users.People(ctx, ids)
+	users, err := s.Users.GetByIDs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -342,52 +382,61 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]Person, 
 	return out, nil
 }
 
-// OrganizationName is the name of an organization.
+// OrganizationName returns the name of an organization.
 func (s *Service) OrganizationName(ctx context.Context, organizationID string) (string, error) {
-	o, err := s.Organizations.Find(ctx, organizationID)
+	o, err := s.organization(ctx, organizationID)
 	return o.Name, err
 }
 
-// MemberMay reports whether the user is an active member of the organization who
-// holds the permission.
+// MemberMay reports whether the user is an active member of the organization with
+// the permission.
 func (s *Service) MemberMay(ctx context.Context, organizationID, userID string, p auth.Permission) (bool, error) {
-	m, err := s.Organizations.MembershipOf(ctx, userID)
+	m, err := s.Members.GetByUser(ctx, userID)
 	if err != nil || m == nil || m.OrganizationID != organizationID || m.SecondFactorMissing {
 		return false, err
 	}
 	return auth.Actor{OrganizationID: organizationID, Permissions: m.Grants()}.May(p), nil
 }
 
-// Admins are the ids of at most n active admins of an organization.
+// Admins returns the ids of at most n active admins of an organization, in the order
+// in which they were added.
 func (s *Service) Admins(ctx context.Context, organizationID string, n int) ([]string, error) {
-	return s.Organizations.Admins(ctx, organizationID, n)
+	found, err := s.Members.List(ctx, organizationID, MemberFilter{Role: Admin, Status: MemberActive}, page.Request{Number: 1, Size: n})
+	var ids []string
+	for _, m := range found.Items {
+		ids = append(ids, m.UserID)
+	}
+	return ids, err
 }
 
-// How long what has expired is kept, for who asks what happened. Of invited
-// people there is a name and an address, in the team list too.
+// The time for which expired rows are kept, to answer questions about them. The name
+// and address of an invited user are kept for as long as the team list shows them.
 const (
 	expiredFor    = 7 * 24 * time.Hour
 	unacceptedFor = 30 * 24 * time.Hour
 )
 
-// Forget removes sessions, tokens, changes of address and invitations that have
+// Forget deletes sessions, tokens, changes of address and invitations that have
 // expired.
 func (s *Service) Forget(ctx context.Context) error {
-	const atOnce = 1000
+	const batchSize = 1000
+	if s.Retention == nil {
+		return nil
+	}
 	now := s.Clock.Now()
-	for _, old := range []struct {
-		forget func(context.Context, time.Time, int) (int, error)
-		after  time.Duration
+	for _, expired := range []struct {
+		kind  retention.Kind
+		after time.Duration
 	}{
-		{s.Sessions.Forget, expiredFor}, {s.MailTokens.Forget, expiredFor}, {s.EmailChanges.Forget, expiredFor}, {s.EmailUndos.DeleteBefore, expiredFor},
-		{s.Organizations.ForgetInvitations, unacceptedFor},
+		{SessionKind, expiredFor}, {RefreshTokenKind, expiredFor}, {MailTokenKind, expiredFor}, {EmailChangeKind, expiredFor}, {EmailUndoKind, expiredFor},
+		{InvitationKind, unacceptedFor},
 	} {
 		for {
-			n, err := old.forget(ctx, now.Add(-old.after), atOnce)
+			n, err := s.Retention.DeleteBefore(ctx, expired.kind, now.Add(-expired.after), batchSize)
 			if err != nil {
 				return err
 			}
-			if n < atOnce {
+			if n < batchSize {
 				break
 			}
 		}
@@ -395,7 +444,7 @@ func (s *Service) Forget(ctx context.Context) error {
 	return nil
 }
 
-// Periodic is what the module does by the clock.
+// Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
 	return []task.Periodic{{Kind: "identity.forget", Every: time.Hour, Do: s.Forget, Longest: 5 * time.Minute}}
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/locumhq/locum/core/auth"
 )
 
-// The lives of what proves a sign-in.
+// The lifetimes of tokens and sessions.
 const (
 	AccessLife      = 15 * time.Minute
-	refreshLife     = 7 * 24 * time.Hour  // sliding: each refresh starts it anew
+	refreshLife     = 7 * 24 * time.Hour  // sliding: each refresh extends it
 	sessionLife     = 30 * 24 * time.Hour // absolute
-	refreshGrace    = 10 * time.Second    // a lost answer may be asked for again
+	refreshGrace    = 10 * time.Second    // for a retry after a lost response
 	refreshPrefix   = "loc_rt_"
 	mailTokenPrefix = "loc_mt_"
 	secretChars     = 43 // 256 bits
 )
 
-// Client is where a call comes from.
+// Client is the origin of a request.
 type Client struct {
 	Address   string
 	UserAgent string
@@ -36,12 +36,15 @@ type Session struct {
 	CreatedAt  time.Time
 	LastUsedAt time.Time
 	ExpiresAt  time.Time
-	EndedAt    time.Time // zero while it lives
-	// Browser is set by ListLive for a session whose client holds a cookie.
+	EndedAt    time.Time // zero while it is active
+	// CookieHash is the hash of the cookie of a browser. It is stored by
+	// Sessions.Create and not read back.
+	CookieHash string
+	// Browser is set by Sessions.List for a session whose client holds a cookie.
 	Browser bool
 }
 
-// NewSession starts a session.
+// NewSession returns a new session.
 func NewSession(id, userID string, c Client, now time.Time) Session {
 	agent := strings.ToValidUTF8(c.UserAgent, "")
 	for len(agent) > 200 {
@@ -51,8 +54,8 @@ func NewSession(id, userID string, c Client, now time.Time) Session {
 	return Session{ID: id, UserID: userID, Address: network(c.Address), UserAgent: agent, CreatedAt: now, LastUsedAt: now, ExpiresAt: now.Add(sessionLife)}
 }
 
-// LiveCutoffs are the last uses before which a session without a new one has
-// expired: of API clients, whose refresh tokens have, and of browsers.
+// LiveCutoffs returns the times of the last use before which an unused session has
+// expired: of API clients, as their refresh tokens have, and of browsers.
 func LiveCutoffs(now time.Time) (api, browser time.Time) {
 	return now.Add(-refreshLife), now.Add(-browserIdle)
 }
@@ -69,20 +72,20 @@ func (s Session) UnusedUntil() time.Time {
 	return s.ExpiresAt
 }
 
-// Alive reports whether the session still proves a sign-in.
+// Alive reports whether the session has neither ended nor expired.
 func (s Session) Alive(now time.Time) bool { return s.EndedAt.IsZero() && now.Before(s.ExpiresAt) }
 
-// RefreshToken is one link of a session's chain. Only its hash is stored.
+// RefreshToken is one of the successive refresh tokens of a session. Only its hash
+// is stored.
 type RefreshToken struct {
 	Hash      string
 	SessionID string
 	IssuedAt  time.Time
 	ExpiresAt time.Time
-	UsedAt    time.Time // zero until it was spent
+	UsedAt    time.Time // zero until it is used
 }
 
-// NewRefreshToken mints the session's next token and returns what the client
-// keeps.
+// NewRefreshToken returns the session's next token and its secret for the client.
 func (s Session) NewRefreshToken(now time.Time) (RefreshToken, string) {
 	secret := auth.NewSecret(refreshPrefix, secretChars)
 	expires := now.Add(refreshLife)
@@ -92,7 +95,7 @@ func (s Session) NewRefreshToken(now time.Time) (RefreshToken, string) {
 	return RefreshToken{Hash: auth.HashSecret(secret), SessionID: s.ID, IssuedAt: now, ExpiresAt: expires}, secret
 }
 
-// Purpose is the one thing that a mailed token is good for.
+// Purpose is the use case for which a mailed token is valid.
 type Purpose string
 
 // The purposes of mailed tokens.
@@ -120,28 +123,27 @@ type MailToken struct {
 	UsedAt         time.Time
 }
 
-// NewMailToken mints a token and returns what stands in the mail.
+// NewMailToken returns a new token and its secret for the mail.
 func NewMailToken(userID, email string, p Purpose, now time.Time) (MailToken, string) {
 	secret := auth.NewSecret(mailTokenPrefix, secretChars)
 	return MailToken{Hash: auth.HashSecret(secret), UserID: userID, Purpose: p, Email: email, CreatedAt: now, ExpiresAt: now.Add(purposeLife[p])}, secret
 }
 
-// Usable reports whether the token can still be spent.
+// Usable reports whether the token is neither used nor expired.
 func (t MailToken) Usable(now time.Time) bool { return t.UsedAt.IsZero() && now.Before(t.ExpiresAt) }
 
-// network is the part of an address that one subscriber usually holds: /24 of
-// IPv4, /64 of IPv6.
+// network returns the part of an address that usually belongs to one subscriber:
+// the /24 of IPv4, the /64 of IPv6.
 func network(address string) string { return prefix(address, 24, 64) }
 
-// Principal is a session with whom it belongs to, as the database knows them
-// at this moment.
+// Principal is a session with its user and membership.
 type Principal struct {
 	Session    Session
 	User       User        // without the password's verifier
 	Membership *Membership // the active one, nil without
 }
 
-// Role is what the account is shown as.
+// Role returns the role with which the account is shown.
 func (p Principal) Role() auth.Role {
 	switch {
 	case p.Membership != nil && p.Membership.Founder, p.Membership == nil && p.User.Kind == KindEmployer:
@@ -152,7 +154,7 @@ func (p Principal) Role() auth.Role {
 	return auth.Jobseeker
 }
 
-// Actor is the caller that the session stands for.
+// Actor returns the caller of a request with the session.
 func (p Principal) Actor() auth.Actor {
 	a := auth.Actor{UserID: p.User.ID, SessionID: p.Session.ID, Role: p.Role(), Seeker: p.User.Kind == KindJobseeker, ConfirmedAt: p.Session.CreatedAt}
 	switch m := p.Membership; {

@@ -2,7 +2,7 @@ package identity
 
 import (
 	"context"
-	"errors"
+	"time"
 
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
@@ -10,17 +10,17 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// MySessions lists the caller's live sessions, the newest first, those of
-// browsers included.
+// MySessions lists the caller's active sessions, including those of browsers, the
+// newest first.
 func (s *Service) MySessions(ctx context.Context, a auth.Actor, r page.Request) (page.Result[Session], error) {
 	if err := r.CheckID(); err != nil {
 		return page.Result[Session]{}, err
 	}
-	return s.Sessions.ListLive(ctx, a.UserID, s.Clock.Now(), r)
+	return s.Sessions.List(ctx, a.UserID, s.Clock.Now(), r)
 }
 
-// EndSession ends one of the caller's live sessions. ErrSessionNotFound if the
-// caller has none with the id.
+// EndSession ends one of the caller's active sessions. It fails with
+// ErrSessionNotFound if the caller has none with the id.
 func (s *Service) EndSession(ctx context.Context, a auth.Actor, sessionID string) error {
 	sessionID, ok := id.Canonical(sessionID)
 	if !ok {
@@ -28,25 +28,32 @@ func (s *Service) EndSession(ctx context.Context, a auth.Actor, sessionID string
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		p, err := s.Sessions.Principal(ctx, sessionID)
+		p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: sessionID})
 		switch {
-		case err != nil && !errors.Is(err, ErrSessionNotFound):
+		case err != nil:
 			return err
-		case err != nil, p.User.ID != a.UserID, !p.Session.Alive(now):
+		case p.User.ID != a.UserID, !p.Session.Alive(now):
 			return ErrSessionNotFound
 		}
-		if err := s.Sessions.End(ctx, a.UserID, sessionID, now); err != nil {
+		if err := s.endSession(ctx, p.Session, now); err != nil {
 			return err
 		}
 		return s.Audit.Record(ctx, audit.By(a, audit.SessionEnded, sessionID))
 	})
 }
 
+// endSession ends a session. It fails with ErrSessionNotFound if the session has
+// ended.
+func (s *Service) endSession(ctx context.Context, session Session, now time.Time) error {
+	session.EndedAt = now
+	return s.Sessions.Update(ctx, session)
+}
+
 // EndOtherSessions ends all of the caller's sessions but the one of this
 // request.
 func (s *Service) EndOtherSessions(ctx context.Context, a auth.Actor) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Sessions.EndAll(ctx, a.UserID, a.SessionID, s.Clock.Now()); err != nil {
+		if err := s.Sessions.EndByUsers(ctx, []string{a.UserID}, a.SessionID, s.Clock.Now()); err != nil {
 			return err
 		}
 		return s.Audit.Record(ctx, audit.By(a, audit.SessionsEnded, a.UserID))

@@ -20,8 +20,8 @@ type LoginInput struct {
 	TOTP string `json:"totp" validate:"max=64" sample:"\"123456\""`
 }
 
-// Login opens a session. Accounts that are not there answer as wrong passwords
-// do, after the same work.
+// Login opens a session. An unknown account and a wrong password have the same
+// response, after the same time.
 func (s *Service) Login(ctx context.Context, in LoginInput, from Client) (SignedIn, error) {
 	var c checks
 	if in.Email == "" {
@@ -41,9 +41,9 @@ func (s *Service) Login(ctx context.Context, in LoginInput, from Client) (Signed
 	return out, err
 }
 
-// signIn proves the password and opens what it opens, in one transaction.
+// signIn checks the password and calls open, in one transaction.
 func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open func(ctx context.Context, userID string, now time.Time) error) error {
-	// A second look, for a verifier that a concurrent sign-in has renewed.
+	// The second attempt is for a verifier that a concurrent sign-in has renewed.
 	for range 2 {
 		u, renewed, err := s.checkPassword(ctx, in.Email, in.Password, from)
 		if err != nil {
@@ -55,7 +55,7 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open f
 		var ok bool
 		err = s.Tx.Do(ctx, func(ctx context.Context) error {
 			now := s.Clock.Now()
-			if ok, err = s.Users.SignIn(ctx, u.ID, u.PasswordHash, renewed, now); err != nil || !ok {
+			if ok, err = s.Users.RecordSignIn(ctx, u.ID, u.PasswordHash, renewed, now); err != nil || !ok {
 				return err
 			}
 			if err := s.useSecondFactor(ctx, u.ID, in.TOTP, now); err != nil {
@@ -75,8 +75,8 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open f
 	return ErrBadCredentials
 }
 
-// checkPassword proves the password of the account with the address, throttled
-// by failures, which clearFailures resets. renewed is the verifier to store from now on.
+// checkPassword checks the password of the account with the address, throttled by
+// failures, which clearFailures resets. renewed is the verifier to store.
 func (s *Service) checkPassword(ctx context.Context, email, password string, from Client) (u User, renewed string, err error) {
 	counts := s.failuresOf(email, from)
 	if err := s.checkFailures(ctx, counts); err != nil {
@@ -100,13 +100,13 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 	}
 	ok, stale := false, false
 	if len(password) <= maxPassword { // longer ones can't have been registered
-		// Of an account that is not there, and of an invited person, the
-		// verifier is empty: the same work, and never right.
+		// The verifier of an unknown account or invited user is empty: it takes the
+		// same time and is never right.
 		if ok, stale, err = s.Hasher.Verify(ctx, u.PasswordHash, password); err != nil {
 			return User{}, "", err
 		}
 	}
-	// The right password of a locked account is answered as a wrong one.
+	// The right password of a locked account has the response of a wrong one.
 	if !ok || !u.LockedAt.IsZero() {
 		if err := s.addFailure(ctx, counts); err != nil {
 			return User{}, "", err
@@ -127,82 +127,105 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 	return u, renewed, nil
 }
 
-// RefreshInput asks for new tokens.
+// RefreshInput is the input of Refresh.
 type RefreshInput struct {
 	RefreshToken string `json:"refreshToken" validate:"required"`
 }
 
-// Refresh spends a refresh token for a new pair. A token works once. Within a
-// grace of seconds it works again, since a client whose answer was lost on the
-// way must ask again; after that two parties hold it, one of them a thief, and
-// the session ends for both.
+// Refresh exchanges a refresh token for a new pair of tokens. A token works once.
+// It works again within refreshGrace, for clients that did not receive the response.
+// A later use means that two parties have the token, one of which may have stolen
+// it: the session ends.
 func (s *Service) Refresh(ctx context.Context, in RefreshInput) (SignedIn, error) {
 	if in.RefreshToken == "" {
 		return SignedIn{}, fault.InvalidField("refreshToken", "is required")
 	}
 	hash := auth.HashSecret(in.RefreshToken)
-	first, err := s.Sessions.FindRefresh(ctx, hash)
+	first, err := s.Sessions.GetRefreshToken(ctx, hash)
 	if errors.Is(err, ErrSessionNotFound) {
 		return SignedIn{}, ErrBadRefreshToken
 	} else if err != nil {
 		return SignedIn{}, err
 	}
 	var out SignedIn
-	var refused bool
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		out, refused = SignedIn{}, false
-		now := s.Clock.Now()
-		// From here on one caller at a time, so that the token is read again
-		// as the one before has left it.
-		alive, err := s.Sessions.Use(ctx, first.SessionID, now)
-		if err != nil {
-			return err
-		}
-		if !alive {
-			return ErrBadRefreshToken
-		}
-		t, err := s.Sessions.FindRefresh(ctx, hash)
-		if err != nil {
-			return err
-		}
-		p, err := s.Sessions.Principal(ctx, t.SessionID)
-		if err != nil {
-			return err
-		}
-		switch {
-		case !t.UsedAt.IsZero() && now.Sub(t.UsedAt) > refreshGrace:
-			refused = true // and committed, which an error would not be
-			if err := s.Sessions.End(ctx, p.User.ID, t.SessionID, now); err != nil {
-				return err
-			}
-			if err := s.Audit.Record(ctx, audit.By(p.Actor(), audit.SessionEnded, t.SessionID).With("token_reuse")); err != nil {
-				return err
-			}
-			return s.Events.Record(ctx, event.SessionReuseDetected{UserID: p.User.ID, SessionID: t.SessionID})
-		case !now.Before(t.ExpiresAt):
-			return ErrBadRefreshToken
-		case t.UsedAt.IsZero():
-			if _, err := s.Sessions.SpendRefresh(ctx, hash, now); err != nil {
-				return err
-			}
-		}
-		next, secret := p.Session.NewRefreshToken(now)
-		if err := s.Sessions.AddRefresh(ctx, next); err != nil {
-			return err
-		}
-		out, err = s.tokens(p, secret, now)
+	var reused bool
+	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
+		out, reused, err = s.refresh(ctx, first.SessionID, hash, s.Clock.Now())
 		return err
 	})
-	if refused || errors.Is(err, ErrSessionNotFound) {
+	if reused || errors.Is(err, ErrSessionNotFound) {
 		return SignedIn{}, ErrBadRefreshToken
 	}
 	return out, err
 }
 
-// Logout ends the caller's session: neither its access token nor its refresh
-// token works any more.
+// refresh uses the token in the transaction of ctx. If the token was used before, the
+// session has ended, which is to be committed.
+func (s *Service) refresh(ctx context.Context, sessionID, hash string, now time.Time) (out SignedIn, reused bool, err error) {
+	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: sessionID})
+	if err != nil {
+		return out, false, err
+	}
+	if !p.Session.Alive(now) {
+		return out, false, ErrBadRefreshToken
+	}
+	// The update locks the session, so that the token is read as the previous
+	// transaction has left it.
+	p.Session.LastUsedAt = now
+	if err := s.Sessions.Update(ctx, p.Session); err != nil {
+		return out, false, err
+	}
+	t, err := s.Sessions.GetRefreshToken(ctx, hash)
+	switch {
+	case err != nil:
+		return out, false, err
+	case !t.UsedAt.IsZero() && now.Sub(t.UsedAt) > refreshGrace:
+		return out, true, s.endReused(ctx, p, now)
+	case !now.Before(t.ExpiresAt):
+		return out, false, ErrBadRefreshToken
+	}
+	next, secret := p.Session.NewRefreshToken(now)
+	tokens := []RefreshToken{next}
+	if t.UsedAt.IsZero() {
+		t.UsedAt = now
+		tokens = append(tokens, t)
+	}
+	if err := s.Sessions.Update(ctx, p.Session, tokens...); err != nil {
+		return out, false, err
+	}
+	out, err = s.tokens(p, secret, now)
+	return out, false, err
+}
+
+// endReused ends a session whose refresh token was used twice.
+func (s *Service) endReused(ctx context.Context, p Principal, now time.Time) error {
+	if err := s.endSession(ctx, p.Session, now); err != nil {
+		return err
+	}
+	if err := s.Audit.Record(ctx, audit.By(p.Actor(), audit.SessionEnded, p.Session.ID).With("token_reuse")); err != nil {
+		return err
+	}
+	return s.Events.Record(ctx, event.SessionReuseDetected{UserID: p.User.ID, SessionID: p.Session.ID})
+}
+
+// Logout ends the caller's session with its access token and refresh tokens.
 func (s *Service) Logout(ctx context.Context, a auth.Actor) error {
+	if a.SessionID == "" {
+		return nil
+	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Sessions.End(ctx, a.UserID, a.SessionID, s.Clock.Now())
+		p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: a.SessionID})
+		if err == nil && p.User.ID == a.UserID {
+			err = s.endSession(ctx, p.Session, s.Clock.Now())
+		}
+		return ignoreEnded(err)
 	})
+}
+
+// ignoreEnded returns err unless the session has ended.
+func ignoreEnded(err error) error {
+	if errors.Is(err, ErrSessionNotFound) {
+		return nil
+	}
+	return err
 }

@@ -148,12 +148,12 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 func TestAnOldVerifierIsRenewedAtSignInAlsoByTwoAtOnce(t *testing.T) {
 	h := sqlite(t)
 	s := h.jobseeker("jo@example.org")
-	u, err := h.store.Identity.Users.Find(h.t.Context(), s.Account.ID)
+	u, err := h.store.Identity.Users.GetForUpdate(h.t.Context(), s.Account.ID)
 	require.NoError(t, err)
 	u.PasswordHash = "old:" + u.PasswordHash
-	require.NoError(t, h.store.Identity.Users.Save(h.t.Context(), &u))
+	require.NoError(t, h.store.Identity.Users.Update(h.t.Context(), &u))
 	require.Zero(t, count(atOnce(5, func(int) error { _, err := h.login("jo@example.org", password); return err }), identity.ErrBadCredentials))
-	u, err = h.store.Identity.Users.Find(h.t.Context(), s.Account.ID)
+	u, err = h.store.Identity.Users.GetForUpdate(h.t.Context(), s.Account.ID)
 	require.NoError(t, err)
 	require.NotContains(t, u.PasswordHash, "old:")
 }

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
@@ -14,15 +15,15 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// InviteInput names a person whom the organization wants.
+// InviteInput is the input of Invite.
 type InviteInput struct {
 	Name  string `json:"name" validate:"required,notblank,max=200"`
 	Email string `json:"email" validate:"required,max=254,email"`
 	Role  string `json:"role"`
 }
 
-// Invite puts a person on the team list and has an invitation mailed. Whether
-// the address has an account makes no difference to the inviter.
+// Invite adds an invited user to the team and causes an invitation to be mailed. The
+// inviter does not learn whether the address has an account.
 func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) error {
 	if !a.May(auth.Manage) {
 		return fault.ErrForbidden
@@ -44,34 +45,52 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		invited := NewInvited(s.NewID(), email, name, now)
-		invited.Key = mailbox
-		if u, err := s.findByEmail(ctx, email); err == nil {
-			invited.Key = u.EmailKey()
-		} else if !errors.Is(err, ErrUserNotFound) {
-			return err
-		}
-		userID, err := s.Users.Invite(ctx, invited)
+		userID, err := s.getOrCreateInvited(ctx, name, email, mailbox, now)
 		if err != nil {
 			return err
 		}
 		m := NewInvitation(s.NewID(), a.OrganizationID, userID, name, email, role, now)
-		switch ok, err := s.Organizations.Invite(ctx, m, now); {
+		switch existing, err := s.Members.Get(ctx, a.OrganizationID, userID); {
+		case errors.Is(err, ErrNotInTeam):
 		case err != nil:
 			return err
-		case !ok:
+		case !existing.Renew(m, now):
 			return ErrAlreadyInTeam
+		default:
+			m = existing.Membership
+		}
+		if err := s.Members.Upsert(ctx, &m); err != nil {
+			return err
 		}
 		if err := s.Audit.Record(ctx, audit.By(a, audit.MemberInvited, userID).With(string(role))); err != nil || optedOut {
 			return err
 		}
-		// Counted by the one caller that invites, and so late. A transaction that is
-		// repeated counts twice, which errs on the safe side.
+		// Counted late, by the one caller that stores the invitation. A transaction that
+		// runs again counts twice, which errs on the safe side.
 		if d, err := s.Limiter.Take(ctx, invitationsPerMailbox, mailbox); err != nil || !d.Allowed {
 			return err
 		}
 		return s.Events.Record(ctx, event.MemberInvited{OrganizationID: a.OrganizationID, UserID: userID, InvitedAt: now})
 	})
+}
+
+// getOrCreateInvited returns the id of the user with the address. Without one it stores
+// an invited user.
+func (s *Service) getOrCreateInvited(ctx context.Context, name, email, key string, now time.Time) (string, error) {
+	var err error
+	// The second attempt is for an account that was created concurrently.
+	for range 2 {
+		var u User
+		if u, err = s.findByEmail(ctx, email); !errors.Is(err, ErrUserNotFound) {
+			return u.ID, err
+		}
+		u = NewInvited(s.NewID(), email, name, now)
+		u.Key = key
+		if err = s.Users.Create(ctx, &u); !errors.Is(err, ErrEmailTaken) {
+			return u.ID, err
+		}
+	}
+	return "", err
 }
 
 // invitationsPerMailbox limits the mails with which organizations can reach an
@@ -91,7 +110,7 @@ func (s *Service) OptOut(ctx context.Context, token string) error {
 // optOutSubject names a mailbox without its address.
 func optOutSubject(key string) string { return auth.HashSecret("invitations " + key) }
 
-// Team lists the caller's colleagues and whom the organization has invited.
+// Team lists the members and invited users of the caller's organization.
 func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.Result[Member], error) {
 	if !a.May(auth.AnyPermission) {
 		return page.Result[Member]{}, fault.ErrForbidden
@@ -99,7 +118,7 @@ func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.
 	if err := r.CheckID(); err != nil {
 		return page.Result[Member]{}, err
 	}
-	return s.Organizations.Team(ctx, a.OrganizationID, r)
+	return s.Members.List(ctx, a.OrganizationID, MemberFilter{}, r)
 }
 
 // Permissions returns what a member of the caller's organization may do. A
@@ -112,37 +131,37 @@ func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) 
 	if !ok {
 		return Member{}, ErrNotInTeam
 	}
-	return s.Organizations.Member(ctx, a.OrganizationID, userID)
+	return s.Members.Get(ctx, a.OrganizationID, userID)
 }
 
-// ChangePermissionsInput changes what is given and leaves the rest; a new role
-// without permissions brings its own.
+// ChangePermissionsInput contains changes of a member; nil and empty fields are
+// unchanged. A new role without permissions has its default ones.
 type ChangePermissionsInput struct {
 	Permissions *PermissionsInput `json:"permissions"`
 	Role        string            `json:"role"`
 }
 
-// PermissionsInput is Permissions of which anything may be left out.
+// PermissionsInput contains changes of Permissions; nil fields are unchanged.
 type PermissionsInput struct {
 	Jobs         *JobPermissionsInput         `json:"jobs"`
 	Applications *ApplicationPermissionsInput `json:"applications"`
 }
 
-// JobPermissionsInput is JobPermissions of which anything may be left out.
+// JobPermissionsInput contains changes of JobPermissions; nil fields are unchanged.
 type JobPermissionsInput struct {
 	Create *bool `json:"create"`
 	Update *bool `json:"update"`
 	Delete *bool `json:"delete"`
 }
 
-// ApplicationPermissionsInput is ApplicationPermissions of which anything may
-// be left out.
+// ApplicationPermissionsInput contains changes of ApplicationPermissions; nil fields
+// are unchanged.
 type ApplicationPermissionsInput struct {
 	View   *bool `json:"view"`
 	Update *bool `json:"update"`
 }
 
-func (in ChangePermissionsInput) over(p Permissions) Permissions {
+func (in ChangePermissionsInput) applyTo(p Permissions) Permissions {
 	set := func(to *bool, from *bool) {
 		if from != nil {
 			*to = *from
@@ -163,8 +182,9 @@ func (in ChangePermissionsInput) over(p Permissions) Permissions {
 	return p
 }
 
-// ChangePermissions gives a member another role or other permissions, from the
-// member's next request on. Admins only. An organization's last admin stays.
+// ChangePermissions changes a member's role or permissions, effective with the
+// member's next request. Only admins can call it. An organization's last admin cannot
+// be changed.
 func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID string, in ChangePermissionsInput) (Member, error) {
 	if !a.May(auth.Manage) {
 		return Member{}, fault.ErrForbidden
@@ -179,12 +199,11 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 	}
 	var out Member
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		// Two admins who demote each other come here one after the other, and
-		// the second finds the first one's change.
-		if err := s.Organizations.Lock(ctx, a.OrganizationID); err != nil {
+		// The lock serializes two admins who demote each other.
+		if _, err := s.Organizations.GetForUpdate(ctx, a.OrganizationID); err != nil {
 			return err
 		}
-		m, err := s.Organizations.Member(ctx, a.OrganizationID, userID)
+		m, err := s.Members.Get(ctx, a.OrganizationID, userID)
 		if err != nil {
 			return err
 		}
@@ -192,7 +211,7 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 		if in.Role != "" && role != m.Role {
 			next, permissions = role, role.Defaults()
 		}
-		permissions = in.over(permissions)
+		permissions = in.applyTo(permissions)
 		if next == Admin && permissions != Admin.Defaults() {
 			return fault.InvalidField("permissions", "an admin holds every permission")
 		}
@@ -203,7 +222,7 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 		}
 		m.Change(next, permissions, s.Clock.Now())
 		out = m
-		if err := s.Organizations.SaveMember(ctx, &out.Membership); err != nil {
+		if err := s.Members.Upsert(ctx, &out.Membership); err != nil {
 			return err
 		}
 		return s.Audit.Record(ctx, audit.By(a, audit.PermissionsChanged, userID).With(string(next)))
@@ -213,7 +232,8 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 
 // RemoveMember ends the membership of a user in the caller's organization, or
 // withdraws the invitation, at once: sessions of the member end and invitation
-// links stop working. Admins only. An organization's last admin stays.
+// links stop working. Only admins can call it. An organization's last admin cannot be
+// removed.
 func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string) error {
 	if !a.May(auth.Manage) {
 		return fault.ErrForbidden
@@ -223,10 +243,10 @@ func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string)
 		return ErrNotInTeam
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Organizations.Lock(ctx, a.OrganizationID); err != nil {
+		if _, err := s.Organizations.GetForUpdate(ctx, a.OrganizationID); err != nil {
 			return err
 		}
-		m, err := s.Organizations.Member(ctx, a.OrganizationID, userID)
+		m, err := s.Members.Get(ctx, a.OrganizationID, userID)
 		if err != nil {
 			return err
 		}
@@ -235,34 +255,34 @@ func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string)
 				return err
 			}
 		}
-		if err := s.Organizations.DismissMember(ctx, a.OrganizationID, userID, s.Clock.Now()); err != nil {
+		if err := s.dismiss(ctx, a.OrganizationID, []Member{m}, s.Clock.Now()); err != nil {
 			return err
 		}
 		return s.Audit.Record(ctx, audit.By(a, audit.MemberRemoved, userID))
 	})
 }
 
-// anotherAdmin fails with ErrLastAdmin if the organization has none but m. The
-// caller holds the organization's lock.
+// anotherAdmin fails with ErrLastAdmin if m is the only active admin. The caller has
+// locked the organization.
 func (s *Service) anotherAdmin(ctx context.Context, m Membership) error {
-	ok, err := s.Organizations.HasOtherAdmin(ctx, m.OrganizationID, m.UserID)
-	if err == nil && !ok {
+	admins, err := s.Admins(ctx, m.OrganizationID, 2)
+	if err == nil && !slices.ContainsFunc(admins, func(id string) bool { return id != m.UserID }) {
 		return ErrLastAdmin
 	}
 	return err
 }
 
-// AcceptInvitationInput carries a mailed token. Password and name are for a
-// new account; a signed-in one keeps its own.
+// AcceptInvitationInput contains a mailed token. Password and name are for a new
+// account; a signed-in user keeps theirs.
 type AcceptInvitationInput struct {
 	Token    string `json:"token" validate:"required"`
 	Password string `json:"password" validate:"omitempty,min=8,max=1024,password"`
 	Name     string `json:"name" validate:"max=200"`
 }
 
-// AcceptInvitation makes the invited person a member and signs them in. Whoever
-// has no account gets one; whoever has one must be signed in with it, since
-// the mail alone does not prove who they are to that account.
+// AcceptInvitation makes the invited user a member and signs them in. It creates an
+// account for a user without one. A user with an account must be signed in, because
+// the mail alone does not authenticate them.
 func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptInvitationInput, from Client) (SignedIn, error) {
 	var c checks
 	if in.Token == "" {
@@ -280,7 +300,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		return SignedIn{}, err
 	}
 	if !a.Guest() && a.UserID != t.UserID {
-		return SignedIn{}, ErrSomebodyElses
+		return SignedIn{}, ErrForAnotherAccount
 	}
 	hash := ""
 	if a.Guest() {
@@ -291,13 +311,18 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 	var out SignedIn
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		u, err := s.spend(ctx, t, now)
-		if err != nil {
+		if err := s.markUsed(ctx, t, now); err != nil {
 			return err
 		}
-		m, err := s.Organizations.Member(ctx, t.OrganizationID, u.ID)
+		u, err := s.user(ctx, t.UserID)
+		if errors.Is(err, ErrUserNotFound) {
+			return errBadToken
+		} else if err != nil {
+			return err
+		}
+		m, err := s.Members.Get(ctx, t.OrganizationID, u.ID)
 		if errors.Is(err, ErrNotInTeam) || err == nil && m.Status != MemberInvited {
-			return errBadToken // the organization thought better of it
+			return errBadToken // the invitation was withdrawn
 		} else if err != nil {
 			return err
 		}
@@ -307,7 +332,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 				name = m.InvitedName
 			}
 			u.Claim(name, hash, now)
-			err = s.Users.Save(ctx, &u)
+			err = s.Users.Update(ctx, &u)
 		case a.UserID != u.ID:
 			err = ErrSignInToAccept
 		default:
@@ -319,10 +344,10 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 			return err
 		}
 		m.Accept(now)
-		if err := s.Organizations.SaveMember(ctx, &m.Membership); err != nil {
+		if err := s.Members.Upsert(ctx, &m.Membership); err != nil {
 			return err
 		}
-		if err := s.MailTokens.SpendAll(ctx, u.ID, ForInvitation, t.OrganizationID, now); err != nil {
+		if err := s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForInvitation, OrganizationID: t.OrganizationID}, now); err != nil {
 			return err
 		}
 		if err := s.Audit.Record(ctx, audit.Entry{Action: audit.MemberJoined, Actor: u.ID, OrganizationID: m.OrganizationID, Object: u.ID}.With(string(m.Role))); err != nil {
@@ -334,17 +359,16 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 	return out, err
 }
 
-// proveAddress notes that the owner of the account has used a link that was
-// mailed to the address. Until then the account may have been a stranger's,
-// whose programs must not work for the organization and whose second factor would
-// lock the owner out.
+// proveAddress verifies the address of an account whose owner has used a mailed link.
+// Before, the account may have been registered by someone else, whose programs must
+// not act for the organization and whose second factor would lock the owner out.
 func (s *Service) proveAddress(ctx context.Context, u *User, email string, now time.Time) error {
 	if EmailKey(u.Email) == EmailKey(email) {
 		u.Verify(now)
 	}
-	// Saved before the programs are signed out; see Sessions.Hold.
+	// Updated before the programs are signed out; see HoldSession.
 	u.UpdatedAt = now
-	if err := s.Users.Save(ctx, u); err != nil {
+	if err := s.Users.Update(ctx, u); err != nil {
 		return err
 	}
 	if err := s.dropSecondFactor(ctx, u.ID, time.Time{}, now); err != nil {
@@ -360,18 +384,11 @@ func (s *Service) proveAddress(ctx context.Context, u *User, email string, now t
 	return s.Events.Record(ctx, event.ProgramsSignedOut{UserID: u.ID, Programs: labels(ended), SignedOutAt: now})
 }
 
-// leave ends the user's present membership, if there is one, unless the
-// organization would be left without an admin.
+// leave deletes the user's active membership. It fails with ErrLastAdmin if the
+// organization has no other admin.
 func (s *Service) leave(ctx context.Context, userID string) error {
-	m, err := s.Organizations.MembershipOf(ctx, userID)
+	m, err := s.lockMembership(ctx, userID)
 	if err != nil || m == nil {
-		return err
-	}
-	if err := s.Organizations.Lock(ctx, m.OrganizationID); err != nil {
-		return err
-	}
-	// Again, as it is now that nobody else can change it.
-	if m, err = s.Organizations.MembershipOf(ctx, userID); err != nil || m == nil {
 		return err
 	}
 	if m.guards() {
@@ -382,10 +399,9 @@ func (s *Service) leave(ctx context.Context, userID string) error {
 	return s.removeMember(ctx, m.OrganizationID, userID)
 }
 
-// mailToken mints and stores a token for a reaction, to be sent to the address
-// of u.
+// mailToken creates a token for a mail to the address of u and returns its secret.
 func (s *Service) mailToken(ctx context.Context, u User, p Purpose, organizationID string, now time.Time) (string, error) {
 	t, secret := NewMailToken(u.ID, u.Email, p, now)
 	t.OrganizationID = organizationID
-	return secret, s.MailTokens.Add(ctx, t)
+	return secret, s.MailTokens.Create(ctx, t)
 }

@@ -65,7 +65,7 @@ func TestAnInvitedPersonIsOnTheListAtOnceAndKeepsTheId(t *testing.T) {
 	require.Equal(t, identity.MemberActive, h.team(a)["New@example.org"].Status)
 	_, err = h.login("new@example.org", password)
 	require.NoError(t, err)
-	u, err := h.store.Identity.Users.Find(h.t.Context(), m.UserID)
+	u, err := h.store.Identity.Users.GetForUpdate(h.t.Context(), m.UserID)
 	require.NoError(t, err)
 	require.False(t, u.EmailVerifiedAt.IsZero(), "the token came by mail")
 }
@@ -98,7 +98,7 @@ func TestAJobseekerWhoJoinsKeepsTheJobseekersSide(t *testing.T) {
 	_, err := h.accept(guest, token)
 	require.ErrorIs(t, err, identity.ErrSignInToAccept)
 	_, err = h.accept(h.actor(h.jobseeker("al@example.org")), token)
-	require.ErrorIs(t, err, identity.ErrSomebodyElses)
+	require.ErrorIs(t, err, identity.ErrForAnotherAccount)
 	s, err := h.AcceptInvitation(h.t.Context(), h.actor(seeker), identity.AcceptInvitationInput{Token: token}, office)
 	require.NoError(t, err, "who is signed in needs no new password")
 	for _, either := range []identity.SignedIn{s, seeker} {

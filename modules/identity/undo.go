@@ -18,20 +18,19 @@ import (
 // undoLife is how long a change of address can be undone from the old mailbox.
 const undoLife = 24 * time.Hour
 
-// EmailUndo is an address that an account had and can get back.
+// EmailUndo is a former address of an account, which can be restored.
 type EmailUndo struct {
-	UserID    string
 	Email     string
 	Key       string // that makes the address unique
 	ChangedAt time.Time
 	ExpiresAt time.Time
 }
 
-// notReserved fails with ErrEmailTaken if the account's address is one that
-// another account can still get back. It runs after the account was saved, so
+// notReserved fails with ErrEmailTaken if another account can still restore the
+// account's address. It runs after the account was saved, so
 // that a concurrent change of address is visible.
 func (s *Service) notReserved(ctx context.Context, u *User, now time.Time) error {
-	reserved, err := s.EmailUndos.Reserved(ctx, u.EmailKey(), u.ID, now)
+	reserved, err := s.EmailChanges.IsReserved(ctx, u.EmailKey(), u.ID, now)
 	if err == nil && reserved {
 		return ErrEmailTaken
 	}
@@ -66,14 +65,14 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		undo, err := s.usableUndo(ctx, userID, changedAt)
-		if err != nil {
-			return err
-		}
-		u, err := s.Users.Find(ctx, userID)
+		u, err := s.Users.GetForUpdate(ctx, userID)
 		if errors.Is(err, ErrUserNotFound) {
 			return errBadToken
 		} else if err != nil {
+			return err
+		}
+		undo, err := s.usableUndo(ctx, userID, changedAt)
+		if err != nil {
 			return err
 		}
 		if err := s.takeAddress(ctx, &u, undo.Email); err != nil {
@@ -87,10 +86,15 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 		if err := s.dropSecondFactor(ctx, u.ID, undo.ChangedAt, now); err != nil {
 			return err
 		}
-		if err := s.EmailUndos.DeleteSince(ctx, u.ID, undo.ChangedAt); err != nil {
+		h, err := s.EmailChanges.Get(ctx, u.ID)
+		if err != nil {
 			return err
 		}
-		if err := s.MailTokens.SpendAll(ctx, u.ID, ForVerification, "", now); err != nil {
+		h.revert(undo.ChangedAt)
+		if err := s.EmailChanges.Upsert(ctx, h); err != nil {
+			return err
+		}
+		if err := s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForVerification}, now); err != nil {
 			return err
 		}
 		return s.auditUser(ctx, u.ID, audit.EmailChanged, u.ID)
@@ -98,11 +102,15 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 }
 
 func (s *Service) usableUndo(ctx context.Context, userID string, changedAt time.Time) (EmailUndo, error) {
-	undo, err := s.EmailUndos.Get(ctx, userID, changedAt)
-	if errors.Is(err, ErrNoEmailChange) || err == nil && !s.Clock.Now().Before(undo.ExpiresAt) {
-		err = errBadToken
+	h, err := s.EmailChanges.Get(ctx, userID)
+	if err != nil {
+		return EmailUndo{}, err
 	}
-	return undo, err
+	undo, ok := h.undo(changedAt)
+	if !ok || !s.Clock.Now().Before(undo.ExpiresAt) {
+		return EmailUndo{}, errBadToken
+	}
+	return undo, nil
 }
 
 func (s *Service) unsealUndo(token string) (userID string, changedAt time.Time, err error) {
@@ -123,22 +131,24 @@ func (s *Service) unsealUndo(token string) (userID string, changedAt time.Time, 
 
 // OnEmailChanged sends the link that restores the address to the old mailbox.
 func (s *Service) OnEmailChanged(ctx context.Context, e event.EmailChanged) error {
-	undo, err := s.EmailUndos.Get(ctx, e.UserID, e.ChangedAt)
-	if errors.Is(err, ErrNoEmailChange) {
-		return nil // undone, or the account was deleted
-	} else if err != nil {
+	h, err := s.EmailChanges.Get(ctx, e.UserID)
+	if err != nil {
 		return err
+	}
+	undo, ok := h.undo(e.ChangedAt)
+	if !ok {
+		return nil // undone, or the account was deleted
 	}
 	u, err := s.recipient(ctx, e.UserID)
 	if err != nil || u.ID == "" {
 		return err
 	}
-	token, err := s.Sealer.Seal(auth.ForEmailUndo, u.ID+"."+moment(undo.ChangedAt), undo.ExpiresAt)
+	token, err := s.Sealer.Seal(auth.ForEmailUndo, u.ID+"."+timestamp(undo.ChangedAt), undo.ExpiresAt)
 	if err != nil {
 		return err
 	}
 	u.Email = undo.Email
-	err = s.send(ctx, u, "email-changed-"+u.ID+"-"+moment(e.ChangedAt), "Your e-mail address was changed",
+	err = s.send(ctx, u, "email-changed-"+u.ID+"-"+timestamp(e.ChangedAt), "Your e-mail address was changed",
 		mail.Block{Text: "The e-mail address of your account was changed on " + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + ". This is the last message to this address."},
 		mail.Block{Text: "If you did not change it, restore this address and set a new password. That also signs out all devices and revokes API keys and other access by programs."},
 		s.link("Restore this address", "undo-email-change", token),

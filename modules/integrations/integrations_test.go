@@ -66,7 +66,7 @@ func (d *desk) developer(t *testing.T) auth.Actor {
 	t.Helper()
 	now := d.clock.Now()
 	u := identity.User{ID: stores.NewID(), Email: stores.NewID() + "@example.org", Name: "Dev", Kind: identity.KindJobseeker, Status: identity.UserActive, Registered: true, PasswordHash: "h", CreatedAt: now, UpdatedAt: now, Version: 1}
-	require.NoError(t, d.store.Identity.Users.Add(t.Context(), &u))
+	require.NoError(t, d.store.Identity.Users.Create(t.Context(), &u))
 	return auth.Actor{UserID: u.ID, Seeker: true, ConfirmedAt: now}
 }
 

@@ -27,7 +27,7 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 	owner := func(t *testing.T, s adapters.Storage, now time.Time) string {
 		t.Helper()
 		u := identity.User{ID: id(), Email: id() + "@example.org", Name: "Dev", Kind: identity.KindJobseeker, Status: identity.UserActive, Registered: true, PasswordHash: "h", CreatedAt: now, UpdatedAt: now, Version: 1}
-		require.NoError(t, s.Identity.Users.Add(ctx, &u))
+		require.NoError(t, s.Identity.Users.Create(ctx, &u))
 		return u.ID
 	}
 	add := func(t *testing.T, s adapters.Storage, ownerID string, now time.Time) integrations.App {
@@ -160,10 +160,10 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		s, now := start(t)
 		a := add(t, s, owner(t, s, now), now)
 		orphan := key(t, s, a, now)
-		gone, err := s.Identity.Users.Find(ctx, a.OwnerID)
+		gone, err := s.Identity.Users.GetForUpdate(ctx, a.OwnerID)
 		require.NoError(t, err)
 		gone.Status = identity.UserDeleted
-		require.NoError(t, s.Identity.Users.Save(ctx, &gone))
+		require.NoError(t, s.Identity.Users.Update(ctx, &gone))
 		_, _, err = s.Integrations.Apps.ByKey(ctx, orphan.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound, "whether or not the account's end has been worked off")
 	})
@@ -172,14 +172,14 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storag
 		s, now := start(t)
 		a := add(t, s, owner(t, s, now), now)
 		k := key(t, s, a, now)
-		u, err := s.Identity.Users.Find(ctx, a.OwnerID)
+		u, err := s.Identity.Users.GetForUpdate(ctx, a.OwnerID)
 		require.NoError(t, err)
 		u.Lock(now)
-		require.NoError(t, s.Identity.Users.Save(ctx, &u))
+		require.NoError(t, s.Identity.Users.Update(ctx, &u))
 		_, _, err = s.Integrations.Apps.ByKey(ctx, k.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 		u.Unlock(now)
-		require.NoError(t, s.Identity.Users.Save(ctx, &u))
+		require.NoError(t, s.Identity.Users.Update(ctx, &u))
 		_, _, err = s.Integrations.Apps.ByKey(ctx, k.Hash)
 		require.NoError(t, err)
 	})

@@ -8,26 +8,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/audit"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
-	"github.com/locumhq/locum/test/kit"
 )
 
-// Audit checks the ports of the audit log. open returns an empty storage.
-func Audit(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	clk := kit.NewClock()
+// Audit checks the ports of the audit log.
+func Audit(t *testing.T, open IdentityOpener) {
+	clk := newFakeClock()
 	s := open(t, clk)
+	requirePorts(t, s)
 	ctx := audit.WithAddress(t.Context(), "192.0.2.44")
-	mine, theirs, jo := uid(), uid(), uid()
+	mine, theirs, jo := newID(), newID(), newID()
 	record := func(e audit.Entry) time.Time {
 		clk.Advance(time.Minute)
-		require.NoError(t, s.Identity.Audit.Record(ctx, e))
+		require.NoError(t, s.Audit.Record(ctx, e))
 		return clk.Now()
 	}
 	list := func(f audit.Filter, r page.Request) (objects []string, next string, total int) {
-		got, err := s.Identity.AuditLog.List(ctx, f, r)
+		got, err := s.AuditLog.List(ctx, f, r)
 		require.NoError(t, err)
 		for _, e := range got.Items {
 			objects = append(objects, e.Object)
@@ -41,7 +39,7 @@ func Audit(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 	record(audit.Entry{Action: audit.SignInFailed, OrganizationID: theirs, Object: "three"})
 	record(audit.Entry{Action: audit.AccountLocked, Actor: audit.Operator, Object: jo})
 
-	got, err := s.Identity.AuditLog.List(ctx, audit.Filter{OrganizationID: mine, Action: audit.PermissionsChanged}, all)
+	got, err := s.AuditLog.List(ctx, audit.Filter{OrganizationID: mine, Action: audit.PermissionsChanged}, all)
 	require.NoError(t, err)
 	require.Len(t, got.Items, 1)
 	require.NotEmpty(t, got.Items[0].ID)
@@ -72,18 +70,21 @@ func Audit(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 	require.Equal(t, []string{"one"}, objects)
 	require.Empty(t, next)
 
-	undone := s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-		require.NoError(t, s.Identity.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: mine, Object: "undone"}))
+	undone := s.Tx.Do(ctx, func(ctx context.Context) error {
+		require.NoError(t, s.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: mine, Object: "undone"}))
 		return errUndo
 	})
 	require.ErrorIs(t, undone, errUndo)
 	objects, _, _ = list(audit.Filter{OrganizationID: mine}, all)
 	require.NotContains(t, objects, "undone")
 
-	n, err := s.Identity.Retention.DeleteBefore(ctx, audit.Entries, second, 10)
+	if s.Retention == nil {
+		return
+	}
+	n, err := s.Retention.DeleteBefore(ctx, audit.Entries, second, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	n, err = s.Identity.Retention.DeleteBefore(ctx, audit.Entries, clk.Now().Add(time.Hour), 1)
+	n, err = s.Retention.DeleteBefore(ctx, audit.Entries, clk.Now().Add(time.Hour), 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	objects, _, _ = list(audit.Filter{}, all)

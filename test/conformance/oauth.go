@@ -28,7 +28,7 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 	user := func(t *testing.T, s adapters.Storage, now time.Time) string {
 		t.Helper()
 		u := identity.NewUser(id(), id()+"@example.org", "Zoë", identity.KindJobseeker, "hash", now)
-		require.NoError(t, s.Identity.Users.Add(ctx, &u))
+		require.NoError(t, s.Identity.Users.Create(ctx, &u))
 		return u.ID
 	}
 	app := func(t *testing.T, s adapters.Storage, now time.Time) integrations.App {
@@ -121,10 +121,10 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		me := user(t, s, now)
 		g, code := grant(t, s, app(t, s, now), me, now)
 		access := issue(t, s, g, integrations.Access, now)
-		u, err := s.Identity.Users.Find(ctx, me)
+		u, err := s.Identity.Users.GetForUpdate(ctx, me)
 		require.NoError(t, err)
 		u.Status = identity.UserDeleted
-		require.NoError(t, s.Identity.Users.Save(ctx, &u))
+		require.NoError(t, s.Identity.Users.Update(ctx, &u))
 		_, _, err = s.Integrations.Grants.Find(ctx, integrations.Code, code.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 		_, _, _, err = s.Integrations.Grants.Access(ctx, access.Hash)
@@ -136,10 +136,10 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		u := user(t, s, now)
 		g, code := grant(t, s, app(t, s, now), u, now)
 		access := issue(t, s, g, integrations.Access, now)
-		locked, err := s.Identity.Users.Find(ctx, u)
+		locked, err := s.Identity.Users.GetForUpdate(ctx, u)
 		require.NoError(t, err)
 		locked.Lock(now)
-		require.NoError(t, s.Identity.Users.Save(ctx, &locked))
+		require.NoError(t, s.Identity.Users.Update(ctx, &locked))
 		_, _, err = s.Integrations.Grants.Find(ctx, integrations.Code, code.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 		_, _, _, err = s.Integrations.Grants.Access(ctx, access.Hash)
@@ -228,28 +228,5 @@ func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		}
 		_, _, err := s.Integrations.Grants.Find(ctx, integrations.Refresh, refresh.Hash)
 		require.NoError(t, err)
-	})
-
-	t.Run("a browser's session is found by its secret's hash until it ends", func(t *testing.T) {
-		s, now := start(t)
-		me := user(t, s, now)
-		session := identity.NewSession(id(), me, identity.Client{Address: "10.1.2.3", UserAgent: "x"}, now)
-		hash := id()
-		require.NoError(t, s.Identity.Browsers.Open(ctx, session, hash))
-		p, err := s.Identity.Browsers.Principal(ctx, hash)
-		require.NoError(t, err)
-		require.Equal(t, session, p.Session)
-		require.Equal(t, me, p.User.ID)
-		_, err = s.Identity.Browsers.Principal(ctx, session.ID)
-		require.ErrorIs(t, err, identity.ErrSessionNotFound)
-		_, err = s.Identity.Sessions.FindRefresh(ctx, hash)
-		require.ErrorIs(t, err, identity.ErrSessionNotFound)
-		require.NoError(t, s.Identity.Sessions.EndAll(ctx, me, "", now))
-		p, err = s.Identity.Browsers.Principal(ctx, hash)
-		require.NoError(t, err)
-		require.False(t, p.Session.Alive(now))
-		require.NoError(t, s.Identity.Sessions.Remove(ctx, me))
-		_, err = s.Identity.Browsers.Principal(ctx, hash)
-		require.ErrorIs(t, err, identity.ErrSessionNotFound)
 	})
 }

@@ -20,8 +20,12 @@ func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	t.Run("events", func(t *testing.T) { Events(t, open) })
 	t.Run("tasks", func(t *testing.T) { Tasks(t, open) })
 	t.Run("idempotency", func(t *testing.T) { Idempotency(t, open) })
-	t.Run("audit", func(t *testing.T) { Audit(t, open) })
-	t.Run("identity", func(t *testing.T) { Identity(t, open) })
+	t.Run("audit", func(t *testing.T) {
+		Audit(t, func(t testing.TB, clk clock.Clock) adapters.IdentityStorage { return open(t, clk).Identity })
+	})
+	t.Run("identity", func(t *testing.T) {
+		Identity(t, func(t testing.TB, clk clock.Clock) adapters.IdentityStorage { return open(t, clk).Identity })
+	})
 	t.Run("hiring", func(t *testing.T) {
 		Hiring(t, func(t testing.TB, clk clock.Clock) adapters.HiringStorage { return open(t, clk).Hiring })
 	})

@@ -36,7 +36,7 @@ func newHooks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.St
 func (h *hooks) user() string {
 	now := h.clk.Now()
 	u := identity.User{ID: stores.NewID(), Email: stores.NewID() + "@example.org", Name: "Dev", Kind: identity.KindJobseeker, Status: identity.UserActive, Registered: true, PasswordHash: "h", CreatedAt: now, UpdatedAt: now, Version: 1}
-	require.NoError(h.t, h.Identity.Users.Add(context.Background(), &u))
+	require.NoError(h.t, h.Identity.Users.Create(context.Background(), &u))
 	return u.ID
 }
 

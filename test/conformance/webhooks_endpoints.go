@@ -112,15 +112,15 @@ func endpoints(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.S
 		now := h.clk.Now()
 		applicant, colleague, invited, stranger := h.user(), h.user(), h.user(), h.user()
 		founder := h.user()
-		o, m := identity.Found(stores.NewID(), stores.NewID(), founder, "St Mary's", "", "", now)
-		require.NoError(t, h.Identity.Organizations.Found(ctx, o, m))
+		o, m := identity.NewOrganization(stores.NewID(), stores.NewID(), founder, "St Mary's", "", "", now)
+		require.NoError(t, h.Identity.Organizations.Upsert(ctx, &o))
+		require.NoError(t, h.Identity.Members.Upsert(ctx, &m))
 		for _, userID := range []string{colleague, invited} {
 			member := identity.NewInvitation(stores.NewID(), o.ID, userID, "x", "x@example.org", identity.Viewer, now)
-			_, err := h.Identity.Organizations.Invite(ctx, member, now)
-			require.NoError(t, err)
+			require.NoError(t, h.Identity.Members.Upsert(ctx, &member))
 			if userID == colleague {
 				member.Accept(now)
-				require.NoError(t, h.Identity.Organizations.SaveMember(ctx, &member))
+				require.NoError(t, h.Identity.Members.Upsert(ctx, &member))
 			}
 		}
 		byApplicant, byColleague := h.endpoint(h.application(applicant), kind), h.endpoint(h.application(colleague), kind)
