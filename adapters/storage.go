@@ -134,11 +134,13 @@ type BillingStorage struct {
 // IntegrationsStorage stores OAuth apps, API keys and webhooks.
 type IntegrationsStorage struct {
 	Database
-	Apps     integrations.Apps
-	Usage    integrations.Usage
-	Grants   integrations.Grants
-	Consents integrations.Consents
-	Webhooks integrations.Webhooks
+	Apps       integrations.Apps
+	Keys       integrations.Keys
+	Usage      integrations.Usage
+	Grants     integrations.Grants
+	Consents   integrations.Consents
+	Webhooks   integrations.Webhooks
+	Deliveries integrations.Deliveries
 }
 
 // Schema is how operators manage the store's schema.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
@@ -267,7 +269,7 @@ func (b seekersPeople) ByIDs(ctx context.Context, ids []string) (map[string]jobs
 }
 
 func newBilling(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, p billing.Payments, i *identity.Service) *billing.Service {
-	return billing.New(billing.Needs{
+	return billing.New(billing.Deps{
 		Tx: s.Billing.Tx, Events: s.Billing.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Billing.Subscriptions, Charges: s.Billing.Charges,
 		Payments: p, People: billingPeople{i, s.Integrations.Apps}, Mailer: m, Plans: billingPlans(), PublicURL: c.HTTP.PublicURL,
 	})
@@ -298,9 +300,12 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 	}
 	userOf := map[string]string{}
 	if len(apps) > 0 {
-		var err error
-		if userOf, err = b.apps.Owners(ctx, apps); err != nil {
+		found, err := b.apps.List(ctx, integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: apps}, page.Request{Number: 1, Size: len(apps)})
+		if err != nil {
 			return nil, err
+		}
+		for _, a := range found.Items {
+			userOf[a.ID] = a.OwnerID
 		}
 	}
 	for _, o := range owners {
@@ -319,13 +324,19 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 }
 
 func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, i *identity.Service, l *listings.Service, b *billing.Service, m mail.Mailer, ring *jwttokens.Tokens) *integrations.Service {
-	return integrations.New(integrations.Needs{
-		Tx: s.Integrations.Tx, Events: s.Integrations.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Apps: s.Integrations.Apps, Usage: s.Integrations.Usage, People: integrationsPeople{i},
-		Payments: integrationsPayments{b}, Limiter: counts, Grants: s.Integrations.Grants, Consents: s.Integrations.Consents,
-		Webhooks: s.Integrations.Webhooks, Tasks: s.Integrations.Tasks, Sender: webhookout.New(webhookout.Options{Private: c.Webhooks.AllowPrivateNetworks}), PrivateReceivers: c.Webhooks.AllowPrivateNetworks,
-		Vault: ring, Postings: integrationsPostings{l, s.Identity.Organizations, c.HTTP.PublicURL}, Owners: integrationsPeople{i}, Mailer: m, PublicURL: c.HTTP.PublicURL,
+	return integrations.New(integrations.Deps{
+		Tx: s.Integrations.Tx, Events: s.Integrations.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Tasks: s.Integrations.Tasks, Retention: s.Integrations.Retention,
+		Apps: s.Integrations.Apps, Keys: s.Integrations.Keys, Usage: s.Integrations.Usage, Grants: s.Integrations.Grants, Consents: s.Integrations.Consents,
+		Webhooks: s.Integrations.Webhooks, Deliveries: s.Integrations.Deliveries,
+		Accounts: integrationsAccounts{i}, SeparateIdentity: !isSame(s.Integrations.Tx, s.Identity.Tx), Payments: integrationsPayments{b}, Limiter: counts,
+		Sender: webhookout.New(webhookout.Options{Private: c.Webhooks.AllowPrivateNetworks}), PrivateReceivers: c.Webhooks.AllowPrivateNetworks,
+		Vault: ring, Postings: integrationsPostings{l, s.Identity.Organizations, c.HTTP.PublicURL}, Mailer: m, PublicURL: c.HTTP.PublicURL,
 	})
 }
+
+// isSame reports whether two modules are stored in one database. Runners that cannot
+// be compared are taken for those of different databases.
+func isSame(a, b tx.Runner) bool { return reflect.ValueOf(a).Comparable() && a == b }
 
 // integrationsPayments answers integrations.Payments.
 type integrationsPayments struct{ *billing.Service }
@@ -344,10 +355,14 @@ func (b integrationsPayments) Paid(ctx context.Context, appID string) (string, e
 	return sub.Plan, err
 }
 
-// integrationsPeople answers integrations.People.
-type integrationsPeople struct{ *identity.Service }
+// integrationsAccounts implements integrations.Accounts.
+type integrationsAccounts struct{ *identity.Service }
 
-func (b integrationsPeople) Sight(ctx context.Context, userID string) (v integrations.Sight, err error) {
+func (b integrationsAccounts) ListMembers(ctx context.Context, organizationID string) ([]string, error) {
+	return b.ListMemberIDs(ctx, organizationID)
+}
+
+func (b integrationsAccounts) Visibility(ctx context.Context, userID string) (v integrations.Visibility, err error) {
 	a, err := b.ActorFor(ctx, userID)
 	if errors.Is(err, fault.ErrUnauthorized) {
 		return v, nil
@@ -361,7 +376,7 @@ func (b integrationsPeople) Sight(ctx context.Context, userID string) (v integra
 	return v, err
 }
 
-func (b integrationsPeople) Maker(ctx context.Context, userID string) (string, error) {
+func (b integrationsAccounts) OwnerName(ctx context.Context, userID string) (string, error) {
 	a, err := b.ActorFor(ctx, userID)
 	switch {
 	case err != nil && !errors.Is(err, fault.ErrUnauthorized):

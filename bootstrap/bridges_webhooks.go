@@ -10,8 +10,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// ByIDs makes integrationsPeople integrations.Owners.
-func (b integrationsPeople) ByIDs(ctx context.Context, ids []string) (map[string]integrations.Person, error) {
+// ListByIDs implements integrations.Accounts.
+func (b integrationsAccounts) ListByIDs(ctx context.Context, ids []string) (map[string]integrations.Person, error) {
 	people, err := b.People(ctx, ids)
 	out := make(map[string]integrations.Person, len(people))
 	for id, p := range people {

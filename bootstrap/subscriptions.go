@@ -54,12 +54,14 @@ func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, 
 		event.On("billing.erase-app", b.OnAppDeleted),
 
 		event.On("integrations.erase", in.OnAccountDeleted),
+		event.On("integrations.sign-out", in.OnPasswordChanged),
+		event.On("integrations.sign-out-programs", in.OnProgramsSignedOut),
 		event.On("integrations.plan", in.OnSubscriptionChanged),
-		event.OnEnvelope("integrations.tell-job-created", in.TellJobCreated),
-		event.OnEnvelope("integrations.tell-job-updated", in.TellJobUpdated),
-		event.OnEnvelope("integrations.tell-job-closed", in.TellJobClosed),
-		event.OnEnvelope("integrations.tell-submitted", in.TellSubmitted),
-		event.OnEnvelope("integrations.tell-status", in.TellStatusChanged),
+		event.OnEnvelope("integrations.tell-job-created", in.PublishJobCreated),
+		event.OnEnvelope("integrations.tell-job-updated", in.PublishJobUpdated),
+		event.OnEnvelope("integrations.tell-job-closed", in.PublishJobClosed),
+		event.OnEnvelope("integrations.tell-submitted", in.PublishSubmitted),
+		event.OnEnvelope("integrations.tell-status", in.PublishStatusChanged),
 	}
 }
 

@@ -84,7 +84,7 @@ func (o *operator) withWebhooks(cmd *cobra.Command, appID string, run func(ctx c
 		in := newIntegrations(c, s.Storage, d, nil, newIdentity(c, s.Storage, d, ring, nil, nil), nil, nil, nil, ring)
 		in.Sender = webhookout.New(webhookout.Options{Private: true})
 		where := "its id is on its page at " + c.HTTP.PublicURL + "/developers"
-		a, err := in.AppOr(ctx, appID)
+		a, err := in.FindApp(ctx, appID)
 		switch {
 		case errors.Is(err, integrations.ErrSeveralApps):
 			return fmt.Errorf("there are several applications: choose one with --app; %s", where)

@@ -8,11 +8,15 @@ import (
 	"slices"
 	"time"
 
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Apps stores third parties' applications and their keys.
+// Apps implements integrations.Apps.
 type Apps struct{ *DB }
 
 type appRow struct {
@@ -29,7 +33,7 @@ type appRow struct {
 	Version      int64
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (appRow) TableName() string { return "apps" }
 
 func (r appRow) key() string { return r.ID }
@@ -46,49 +50,61 @@ func (r appRow) app() (integrations.App, error) {
 	return a, json.Unmarshal([]byte(cmp.Or(r.RedirectURIs, "[]")), &a.RedirectURIs)
 }
 
-// Add implements integrations.Apps.
-func (d Apps) Add(ctx context.Context, a integrations.App) error {
+// Create implements integrations.Apps.
+func (d Apps) Create(ctx context.Context, a integrations.App, limit int) error {
 	r, err := newAppRow(a)
 	if err != nil {
 		return err
 	}
-	return wrap(d.q(ctx).Create(&r).Error)
-}
-
-// Find implements integrations.Apps.
-func (d Apps) Find(ctx context.Context, ownerID, id string) (integrations.App, error) {
-	var r appRow
-	if err := d.locked(ctx).Where("id = ? AND owner_id = ?", id, ownerID).Take(&r).Error; err != nil {
-		return integrations.App{}, orNotFound(err, integrations.ErrAppNotFound)
-	}
-	return r.app()
-}
-
-// ByID implements integrations.Apps.
-func (d Apps) ByID(ctx context.Context, id string) (integrations.App, error) {
-	var r appRow
-	if err := d.q(ctx).Where("id = ?", id).Take(&r).Error; err != nil {
-		return integrations.App{}, orNotFound(err, integrations.ErrAppNotFound)
-	}
-	return r.app()
-}
-
-// First implements integrations.Apps.
-func (d Apps) First(ctx context.Context, n int) ([]integrations.App, error) {
-	var rows []appRow
-	err := d.q(ctx).Where("id > ?", firstID).Order("id").Limit(n).Find(&rows).Error
-	out := make([]integrations.App, len(rows))
-	for i, row := range rows {
-		if err == nil {
-			out[i], err = row.app()
+	return d.Do(ctx, func(ctx context.Context) error {
+		if err := d.withAdvisoryLock(ctx, "applications of "+a.OwnerID); err != nil {
+			return err
 		}
-	}
-	return out, wrap(err)
+		var n int64
+		if err := d.q(ctx).Model(&appRow{}).Where("owner_id = ?", a.OwnerID).Count(&n).Error; err != nil {
+			return wrap(err)
+		}
+		if int(n) >= limit {
+			return integrations.ErrTooManyApps
+		}
+		return wrap(d.q(ctx).Create(&r).Error)
+	})
 }
 
-// Page implements integrations.Apps.
-func (d Apps) Page(ctx context.Context, ownerID string, r page.Request) (page.Result[integrations.App], error) {
-	rows, out, err := pageOf[appRow, integrations.App](ctx, d.DB, nil, r, "owner_id = ?", ownerID)
+// Get implements integrations.Apps.
+func (d Apps) Get(ctx context.Context, ownerID, id string) (integrations.App, error) {
+	var r appRow
+	if err := ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id).Take(&r).Error; err != nil {
+		return integrations.App{}, orNotFound(err, integrations.ErrAppNotFound)
+	}
+	return r.app()
+}
+
+// ofAppOwner restricts q to the rows of the owner, unless that is AnyOwner.
+func ofAppOwner(q *gorm.DB, ownerID string) *gorm.DB {
+	switch ownerID {
+	case integrations.AnyOwner:
+		return q
+	case "":
+		return q.Where("1 = 0")
+	}
+	return q.Where("owner_id = ?", ownerID)
+}
+
+// List implements integrations.Apps.
+func (d Apps) List(ctx context.Context, f integrations.AppFilter, r page.Request) (out page.Result[integrations.App], err error) {
+	if f.OwnerID == "" {
+		return out, nil
+	}
+	rows, out, err := listOf[appRow, integrations.App](ctx, d.DB, r, list{where: func(q *gorm.DB) *gorm.DB {
+		if f.OwnerID != integrations.AnyOwner {
+			q = q.Where("owner_id = ?", f.OwnerID)
+		}
+		if len(f.IDs) > 0 {
+			q = q.Where(d.dialect.In("id", f.IDs))
+		}
+		return q
+	}})
 	out.Items = make([]integrations.App, len(rows))
 	for i, row := range rows {
 		if err == nil {
@@ -98,17 +114,8 @@ func (d Apps) Page(ctx context.Context, ownerID string, r page.Request) (page.Re
 	return out, err
 }
 
-// Count implements integrations.Apps.
-func (d Apps) Count(ctx context.Context, ownerID string) (n int, err error) {
-	if err := d.turn(ctx, "applications of "+ownerID); err != nil {
-		return 0, err
-	}
-	err = d.q(ctx).Raw("SELECT COUNT(*) FROM apps WHERE owner_id = ?", ownerID).Scan(&n).Error
-	return n, wrap(err)
-}
-
-// Save implements integrations.Apps.
-func (d Apps) Save(ctx context.Context, a integrations.App) error {
+// Update implements integrations.Apps.
+func (d Apps) Update(ctx context.Context, a integrations.App) error {
 	r, err := newAppRow(a)
 	if err != nil {
 		return err
@@ -119,22 +126,16 @@ func (d Apps) Save(ctx context.Context, a integrations.App) error {
 
 // Delete implements integrations.Apps.
 func (d Apps) Delete(ctx context.Context, ownerID, id string) error {
-	if err := one(d.q(ctx).Exec("DELETE FROM apps WHERE id = ? AND owner_id = ?", id, ownerID), integrations.ErrAppNotFound); err != nil {
-		return err
-	}
-	return wrap(d.q(ctx).Exec("DELETE FROM app_usage WHERE app_id = ?", id).Error)
+	return d.Do(ctx, func(ctx context.Context) error {
+		if err := one(ofAppOwner(d.q(ctx), ownerID).Where("id = ?", id).Delete(&appRow{}), integrations.ErrAppNotFound); err != nil {
+			return err
+		}
+		return wrap(d.q(ctx).Where("app_id = ?", id).Delete(&usageRow{}).Error)
+	})
 }
 
-// Owners implements integrations.Apps.
-func (d Apps) Owners(ctx context.Context, ids []string) (map[string]string, error) {
-	var rows []appRow
-	err := d.q(ctx).Select("id", "owner_id").Where("?", d.dialect.In("id", ids)).Find(&rows).Error
-	out := make(map[string]string, len(rows))
-	for _, r := range rows {
-		out[r.ID] = r.OwnerID
-	}
-	return out, wrap(err)
-}
+// Keys implements integrations.Keys.
+type Keys struct{ *DB }
 
 type apiKeyRow struct {
 	ID         string
@@ -146,21 +147,47 @@ type apiKeyRow struct {
 	LastUsedAt *time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (apiKeyRow) TableName() string { return "api_keys" }
 
-// AddKey implements integrations.Apps.
-func (d Apps) AddKey(ctx context.Context, ownerID string, k integrations.Key) error {
-	res := d.q(ctx).Exec(`INSERT INTO api_keys (id, app_id, name, prefix, hash, created_at)
-		SELECT `+d.uuid("?")+`, id, ?, ?, ?, ? FROM apps WHERE id = ? AND owner_id = ?`,
-		k.ID, k.Name, k.Prefix, k.Hash, d.dialect.Typed(k.CreatedAt, "timestamptz"), k.AppID, ownerID)
-	return one(res, integrations.ErrAppNotFound)
+// Create implements integrations.Keys.
+func (d Keys) Create(ctx context.Context, ownerID string, k integrations.Key) error {
+	var owned appRow
+	if err := ofAppOwner(d.q(ctx).Select("id"), ownerID).Where("id = ?", k.AppID).Take(&owned).Error; err != nil {
+		return orNotFound(err, integrations.ErrAppNotFound)
+	}
+	r := apiKeyRow(k)
+	return orAppDeleted(d.q(ctx).Create(&r).Error)
 }
 
-// Keys implements integrations.Apps.
-func (d Apps) Keys(ctx context.Context, ownerID, appID string) ([]integrations.Key, error) {
+// GetByHash implements integrations.Keys.
+func (d Keys) GetByHash(ctx context.Context, hash string) (integrations.Key, integrations.App, error) {
+	var r struct {
+		App appRow    `gorm:"embedded;embeddedPrefix:app_of_"`
+		Key apiKeyRow `gorm:"embedded;embeddedPrefix:key_of_"`
+	}
+	err := d.q(ctx).Table("api_keys AS k").Select(columnsAs[apiKeyRow](d.DB, "k", "key_of_")+", "+columnsAs[appRow](d.DB, "a", "app_of_")).
+		Joins("JOIN apps AS a ON a.id = k.app_id").Where("k.hash = ?", hash).Take(&r).Error
+	if err != nil {
+		return integrations.Key{}, integrations.App{}, orNotFound(err, integrations.ErrKeyNotFound)
+	}
+	a, err := r.App.app()
+	return integrations.Key(r.Key), a, err
+}
+
+// ofOwner restricts q to the keys of applications of the owner.
+func (d Keys) ofOwner(ctx context.Context, q *gorm.DB, ownerID, appID string) *gorm.DB {
+	apps := ofAppOwner(d.q(ctx).Model(&appRow{}).Select("id"), ownerID)
+	if appID != "" {
+		apps = apps.Where("id = ?", appID)
+	}
+	return q.Where("app_id IN (?)", apps)
+}
+
+// List implements integrations.Keys.
+func (d Keys) List(ctx context.Context, ownerID, appID string) ([]integrations.Key, error) {
 	var rows []apiKeyRow
-	err := d.q(ctx).Where("app_id = (SELECT id FROM apps WHERE id = ? AND owner_id = ?)", appID, ownerID).Order("id DESC").Find(&rows).Error
+	err := d.ofOwner(ctx, d.q(ctx), ownerID, appID).Where("app_id = ?", appID).Order("id DESC").Find(&rows).Error
 	out := make([]integrations.Key, len(rows))
 	for i, r := range rows {
 		out[i] = integrations.Key(r)
@@ -168,72 +195,91 @@ func (d Apps) Keys(ctx context.Context, ownerID, appID string) ([]integrations.K
 	return out, wrap(err)
 }
 
-// DeleteKey implements integrations.Apps.
-func (d Apps) DeleteKey(ctx context.Context, ownerID, appID, keyID string) error {
-	return one(d.q(ctx).Exec("DELETE FROM api_keys WHERE id = ? AND app_id = (SELECT id FROM apps WHERE id = ? AND owner_id = ?)", keyID, appID, ownerID), integrations.ErrKeyNotFound)
+// Delete implements integrations.Keys.
+func (d Keys) Delete(ctx context.Context, ownerID string, f integrations.KeyFilter) (int, error) {
+	q := d.ofOwner(ctx, d.q(ctx), ownerID, f.AppID)
+	if f.ID != "" {
+		q = q.Where("id = ?", f.ID)
+	}
+	if !f.CreatedBefore.IsZero() {
+		q = q.Where("created_at < ?", f.CreatedBefore)
+	}
+	res := q.Delete(&apiKeyRow{})
+	return int(res.RowsAffected), wrap(res.Error)
 }
 
-// DeleteKeys implements integrations.Apps.
-func (d Apps) DeleteKeys(ctx context.Context, ownerID string) error {
-	return wrap(d.q(ctx).Exec("DELETE FROM api_keys WHERE app_id IN (SELECT id FROM apps WHERE owner_id = ?)", ownerID).Error)
-}
-
-// ByKey implements integrations.Apps.
-func (d Apps) ByKey(ctx context.Context, hash string) (integrations.App, integrations.Key, error) {
-	var r struct {
-		App appRow    `gorm:"embedded"`
-		Key apiKeyRow `gorm:"embedded;embeddedPrefix:key_"`
-	}
-	err := d.q(ctx).Raw(`SELECT a.*, k.id AS key_id, k.app_id AS key_app_id, k.name AS key_name, k.prefix AS key_prefix, k.created_at AS key_created_at, k.last_used_at AS key_last_used_at
-		FROM api_keys k JOIN apps a ON a.id = k.app_id JOIN users u ON u.id = a.owner_id AND u.status = 'active' AND u.locked_at IS NULL WHERE k.hash = ?`, hash).Take(&r).Error
-	if err != nil {
-		return integrations.App{}, integrations.Key{}, orNotFound(err, integrations.ErrKeyNotFound)
-	}
-	r.Key.Hash = hash
-	a, err := r.App.app()
-	return a, integrations.Key(r.Key), err
-}
-
-// Used implements integrations.Apps.
-func (d Apps) Used(ctx context.Context, at map[string]time.Time) error {
-	if len(at) == 0 {
-		return nil
-	}
-	var args []any
-	for _, id := range slices.Sorted(maps.Keys(at)) { // in one order, so that two processes do not wait for each other
-		args = append(args, id, d.dialect.Typed(at[id], "timestamptz"))
-	}
-	return wrap(d.unprepared(ctx).Exec("UPDATE api_keys SET last_used_at = v.column2 FROM (VALUES "+tuples(len(at), "("+d.uuid("?")+", ?)")+
-		") AS v WHERE api_keys.id = v.column1 AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < v.column2)", args...).Error)
-}
-
-// Usage counts what applications called.
+// Usage implements integrations.Usage.
 type Usage struct{ *DB }
 
-// Add implements integrations.Usage.
-func (d Usage) Add(ctx context.Context, spent []integrations.Spent) error {
-	spent = slices.SortedFunc(slices.Values(spent), func(a, b integrations.Spent) int {
-		return cmp.Or(cmp.Compare(a.AppID, b.AppID), cmp.Compare(a.Day, b.Day))
-	})
-	var args []any
-	for _, s := range spent {
-		args = append(args, s.AppID, s.Day, s.Requests, s.Errors)
-	}
-	if len(args) == 0 {
-		return nil
-	}
-	return wrap(d.unprepared(ctx).Exec("INSERT INTO app_usage (app_id, day, requests, errors) VALUES "+tuples(len(spent), "(?, ?, ?, ?)")+
-		" ON CONFLICT (app_id, day) DO UPDATE SET requests = app_usage.requests + excluded.requests, errors = app_usage.errors + excluded.errors", args...).Error)
+type usageRow struct {
+	AppID    string `gorm:"primaryKey"`
+	Day      string `gorm:"primaryKey"`
+	Requests int
+	Errors   int
 }
 
-// Of implements integrations.Usage.
-func (d Usage) Of(ctx context.Context, appID, from, to string) (out []integrations.Spent, err error) {
-	err = d.q(ctx).Raw("SELECT app_id, day, requests, errors FROM app_usage WHERE app_id = ? AND day BETWEEN ? AND ? ORDER BY day", appID, from, to).Scan(&out).Error
+// TableName implements schema.Tabler.
+func (usageRow) TableName() string { return "app_usage" }
+
+// Add implements integrations.Usage. Rows are written in one order, so that two
+// processes do not deadlock.
+func (d Usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed map[string]time.Time) error {
+	rows := make([]usageRow, len(days))
+	for i, day := range days {
+		rows[i] = usageRow(day)
+	}
+	slices.SortFunc(rows, func(a, b usageRow) int { return cmp.Or(cmp.Compare(a.AppID, b.AppID), cmp.Compare(a.Day, b.Day)) })
+	return d.Do(ctx, func(ctx context.Context) error {
+		if len(rows) > 0 {
+			add := clause.OnConflict{Columns: columnsOf([]string{"app_id", "day"}), DoUpdates: clause.Assignments(map[string]any{
+				"requests": gorm.Expr("app_usage.requests + " + d.dialect.Excluded("requests")),
+				"errors":   gorm.Expr("app_usage.errors + " + d.dialect.Excluded("errors")),
+			})}
+			if err := d.unprepared(ctx).Clauses(add).CreateInBatches(&rows, 1000).Error; err != nil {
+				return wrap(err)
+			}
+		}
+		return d.updateLastUsed(ctx, lastUsed)
+	})
+}
+
+// updateLastUsed stores when keys were last used.
+func (d Usage) updateLastUsed(ctx context.Context, at map[string]time.Time) error {
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(at)), 1000) {
+		var rows []apiKeyRow
+		if err := d.locked(ctx).Where("?", d.dialect.In("id", ids)).Order("id").Find(&rows).Error; err != nil {
+			return wrap(err)
+		}
+		rows = slices.DeleteFunc(rows, func(r apiKeyRow) bool { return r.LastUsedAt != nil && !r.LastUsedAt.Before(at[r.ID]) })
+		for i, r := range rows {
+			used := at[r.ID]
+			rows[i].LastUsedAt = &used
+		}
+		if err := updateLocked(d.unprepared(ctx), rows, "id", "last_used_at"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// List implements integrations.Usage.
+func (d Usage) List(ctx context.Context, appID, from, to string) ([]integrations.DayUsage, error) {
+	var rows []usageRow
+	err := d.q(ctx).Where("app_id = ? AND day BETWEEN ? AND ?", appID, from, to).Order("day").Find(&rows).Error
+	out := make([]integrations.DayUsage, len(rows))
+	for i, r := range rows {
+		out[i] = integrations.DayUsage(r)
+	}
 	return out, wrap(err)
 }
 
-// Forget implements integrations.Usage.
-func (d Usage) Forget(ctx context.Context, day string, n int) (int, error) {
-	res := d.q(ctx).Exec("DELETE FROM app_usage WHERE (app_id, day) IN (SELECT app_id, day FROM app_usage WHERE day < ? ORDER BY day LIMIT ?)", day, n)
-	return int(res.RowsAffected), wrap(res.Error)
+// integrationsExpiry are the kinds of modules/integrations.
+var integrationsExpiry = map[retention.Kind]expiry{
+	integrations.UsageKind: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
+		return deleteLimited[usageRow](db.q(ctx).Where("day < ?", before.UTC().Format(time.DateOnly)), n, "day", "app_id", "day")
+	},
+	integrations.GrantsKind:    expireBy[grantRow]("expires_at", "id"),
+	integrations.TokensKind:    expireBy[oauthTokenRow]("expires_at", "hash"),
+	integrations.MessagesKind:  expireBy[messageRow]("created_at", "event_id"),
+	integrations.ListenersKind: expireBy[endpointRow]("listening_until", "id"),
 }

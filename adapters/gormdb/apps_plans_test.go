@@ -11,29 +11,46 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-func TestEveryQueryOfApplicationsFindsItsRowsByAnIndex(t *testing.T) {
+func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage()
 	asked := recordStatements(t, db.gorm, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 
-	_, _ = s.Integrations.Apps.Find(ctx, id, id)
-	_, _ = s.Integrations.Apps.ByID(ctx, id)
-	_, _ = s.Integrations.Apps.Owners(ctx, []string{id})
-	_, _ = s.Integrations.Apps.Count(ctx, id)
+	_, _ = s.Integrations.Apps.Get(ctx, id, id)
+	_, _ = s.Integrations.Apps.Get(ctx, integrations.AnyOwner, id)
+	_ = s.Integrations.Apps.Create(ctx, integrations.App{ID: id, OwnerID: id}, 0)
 	for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
-		_, _ = s.Integrations.Apps.Page(ctx, id, r)
+		_, err := s.Integrations.Apps.List(ctx, integrations.AppFilter{OwnerID: id}, r)
+		require.NoError(t, err)
 	}
-	_ = s.Integrations.Apps.Save(ctx, integrations.App{ID: id, OwnerID: id})
-	_ = s.Integrations.Apps.AddKey(ctx, id, integrations.Key{ID: id, AppID: id, CreatedAt: now})
-	_, _ = s.Integrations.Apps.Keys(ctx, id, id)
-	_, _, _ = s.Integrations.Apps.ByKey(ctx, id)
-	require.NoError(t, s.Integrations.Apps.Used(ctx, map[string]time.Time{id: now}))
-	_ = s.Integrations.Apps.DeleteKey(ctx, id, id, id)
+	before := len(asked.sql)
+	_, _, _ = s.Integrations.Keys.GetByHash(ctx, id)
+	require.Len(t, asked.sql, before+1, "part of every request with a key")
+	_ = s.Integrations.Apps.Update(ctx, integrations.App{ID: id, OwnerID: id})
+	_ = s.Integrations.Keys.Create(ctx, id, integrations.Key{ID: id, AppID: id, CreatedAt: now})
+	_, _ = s.Integrations.Keys.List(ctx, id, id)
+	require.NoError(t, s.Integrations.Usage.Add(ctx, nil, map[string]time.Time{id: now}))
+	for _, f := range []integrations.KeyFilter{{}, {AppID: id, ID: id}, {CreatedBefore: now}} {
+		_, err := s.Integrations.Keys.Delete(ctx, id, f)
+		require.NoError(t, err)
+	}
 	_ = s.Integrations.Apps.Delete(ctx, id, id)
-	_, _ = s.Integrations.Usage.Of(ctx, id, "2026-11-01", "2026-11-30")
-	_, _ = s.Integrations.Usage.Forget(ctx, "2026-11-01", 10)
+	_, _ = s.Integrations.Usage.List(ctx, id, "2026-11-01", "2026-11-30")
+	_, err := s.Integrations.Retention.DeleteBefore(ctx, integrations.UsageKind, now, 10)
+	require.NoError(t, err)
 
 	asked.useIndexes(t, db, "counted", "v", "CONSTANT ROW")
+}
+
+// A list of applications by id reads some of them in the order of their ids.
+func TestIntegrationsApps_ListByIDs_UsesPrimaryKey(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	asked := recordStatements(t, db.gorm, db.writer)
+	_, err := db.Storage().Integrations.Apps.List(t.Context(), integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: []string{uuid.NewString()}}, page.Request{Number: 1, Size: 1})
+	require.NoError(t, err)
+	require.Len(t, asked.sql, 1, "part of every OAuth request")
+	asked.useIndexes(t, db)
 }

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"time"
 
-	"gorm.io/gorm/clause"
+	"gorm.io/gorm"
 
 	"github.com/locumhq/locum/modules/billing"
 )
 
-// Subscriptions stores what owners are subscribed to.
+// Subscriptions implements billing.Subscriptions.
 type Subscriptions struct{ *DB }
 
-// methodRow is a payment method, as a part of other rows.
+// methodRow is a payment method as part of other rows.
 type methodRow struct {
 	ID          string
 	Brand       string
@@ -23,8 +23,8 @@ type methodRow struct {
 }
 
 type subscriptionRow struct {
-	OwnerKind string
-	OwnerID   string
+	OwnerKind string `gorm:"primaryKey"`
+	OwnerID   string `gorm:"primaryKey"`
 	Plan      string
 	Status    string
 	AutoRenew bool
@@ -36,7 +36,7 @@ type subscriptionRow struct {
 	Version   int64
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (subscriptionRow) TableName() string { return "subscriptions" }
 
 func (r subscriptionRow) subscription() billing.Subscription {
@@ -47,10 +47,23 @@ func (r subscriptionRow) subscription() billing.Subscription {
 	}
 }
 
-// Find implements billing.Subscriptions.
-func (d Subscriptions) Find(ctx context.Context, o billing.Owner) (billing.Subscription, error) {
+func newSubscriptionRow(s billing.Subscription) subscriptionRow {
+	return subscriptionRow{
+		OwnerKind: string(s.Owner.Kind), OwnerID: s.Owner.ID, Plan: s.Plan, Status: string(s.Status), AutoRenew: s.AutoRenew,
+		AnchorAt: nilIfZero(s.AnchorAt), ExpiresAt: nilIfZero(s.ExpiresAt), NextAt: nilIfZero(s.NextAt), Failures: s.Failures,
+		Method: methodRow(s.Method), Version: s.Version,
+	}
+}
+
+// ofOwner restricts q to the rows of the owner.
+func ofOwner(q *gorm.DB, o billing.Owner) *gorm.DB {
+	return q.Where("owner_kind = ? AND owner_id = ?", string(o.Kind), o.ID)
+}
+
+// Get implements billing.Subscriptions.
+func (d Subscriptions) Get(ctx context.Context, o billing.Owner) (billing.Subscription, error) {
 	var r subscriptionRow
-	err := wrap(d.q(ctx).Where("owner_kind = ? AND owner_id = ?", string(o.Kind), o.ID).Take(&r).Error)
+	err := wrap(ofOwner(d.q(ctx), o).Take(&r).Error)
 	if errors.Is(err, errNotFound) {
 		return billing.NewSubscription(o), nil
 	}
@@ -59,31 +72,26 @@ func (d Subscriptions) Find(ctx context.Context, o billing.Owner) (billing.Subsc
 
 // Lock implements billing.Subscriptions.
 func (d Subscriptions) Lock(ctx context.Context, o billing.Owner) (billing.Subscription, error) {
-	fresh := billing.NewSubscription(o)
-	err := d.q(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&subscriptionRow{
-		OwnerKind: string(o.Kind), OwnerID: o.ID, Plan: fresh.Plan, Status: string(fresh.Status), AutoRenew: fresh.AutoRenew, Version: fresh.Version,
-	}).Error
-	if err != nil {
-		return fresh, wrap(err)
+	r := newSubscriptionRow(billing.NewSubscription(o))
+	if err := d.q(ctx).Clauses(onConflict([]string{"owner_kind", "owner_id"})).Create(&r).Error; err != nil {
+		return billing.Subscription{}, wrap(err)
 	}
-	var r subscriptionRow
-	err = d.locked(ctx).Where("owner_kind = ? AND owner_id = ?", string(o.Kind), o.ID).Take(&r).Error
-	return r.subscription(), wrap(err)
+	var stored subscriptionRow
+	err := ofOwner(d.locked(ctx), o).Take(&stored).Error
+	return stored.subscription(), wrap(err)
 }
 
-// Save implements billing.Subscriptions.
-func (d Subscriptions) Save(ctx context.Context, s billing.Subscription) error {
-	return saved(d.q(ctx).Exec(`UPDATE subscriptions SET plan = ?, status = ?, auto_renew = ?, anchor_at = ?, expires_at = ?, next_at = ?, failures = ?,
-			method_id = ?, method_brand = ?, method_last4 = ?, method_expiry_month = ?, method_expiry_year = ?, version = version + 1
-		WHERE owner_kind = ? AND owner_id = ? AND version = ?`,
-		s.Plan, string(s.Status), s.AutoRenew, nilIfZero(s.AnchorAt), nilIfZero(s.ExpiresAt), nilIfZero(s.NextAt), s.Failures,
-		s.Method.ID, s.Method.Brand, s.Method.Last4, s.Method.ExpiryMonth, s.Method.ExpiryYear, string(s.Owner.Kind), s.Owner.ID, s.Version))
+// Update implements billing.Subscriptions.
+func (d Subscriptions) Update(ctx context.Context, s billing.Subscription) error {
+	r := newSubscriptionRow(s)
+	r.Version++
+	return saved(ofOwner(d.q(ctx), s.Owner).Where("version = ?", s.Version).Select("*").Omit("owner_kind", "owner_id").Updates(&r))
 }
 
-// Due implements billing.Subscriptions.
-func (d Subscriptions) Due(ctx context.Context, now time.Time, n int) ([]billing.Owner, error) {
-	var rows []struct{ OwnerKind, OwnerID string }
-	err := d.q(ctx).Raw("SELECT owner_kind, owner_id FROM subscriptions WHERE next_at IS NOT NULL AND next_at <= ? ORDER BY next_at LIMIT ?", now, n).Scan(&rows).Error
+// ListDue implements billing.Subscriptions.
+func (d Subscriptions) ListDue(ctx context.Context, now time.Time, n int) ([]billing.Owner, error) {
+	var rows []subscriptionRow
+	err := d.q(ctx).Select("owner_kind", "owner_id").Where("next_at IS NOT NULL AND next_at <= ?", now).Order("next_at").Limit(n).Find(&rows).Error
 	out := make([]billing.Owner, len(rows))
 	for i, r := range rows {
 		out[i] = billing.Owner{Kind: billing.OwnerKind(r.OwnerKind), ID: r.OwnerID}
@@ -91,12 +99,21 @@ func (d Subscriptions) Due(ctx context.Context, now time.Time, n int) ([]billing
 	return out, wrap(err)
 }
 
-// Delete implements billing.Subscriptions.
-func (d Subscriptions) Delete(ctx context.Context, o billing.Owner) error {
-	return wrap(d.q(ctx).Exec("DELETE FROM subscriptions WHERE owner_kind = ? AND owner_id = ?", string(o.Kind), o.ID).Error)
+// Erase implements billing.Subscriptions.
+func (d Subscriptions) Erase(ctx context.Context, o, anonymous billing.Owner) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		if err := ofOwner(d.q(ctx), o).Delete(&subscriptionRow{}).Error; err != nil {
+			return wrap(err)
+		}
+		return wrap(ofOwner(d.q(ctx).Model(&chargeRow{}), o).Updates(map[string]any{
+			"owner_kind": string(anonymous.Kind), "owner_id": anonymous.ID,
+			"method_id":    gorm.Expr("CASE WHEN status = 'pending' THEN method_id ELSE '' END"),
+			"method_brand": "", "method_last4": "", "method_expiry_month": 0, "method_expiry_year": 0,
+		}).Error)
+	})
 }
 
-// Charges stores what was asked of owners.
+// Charges implements billing.Charges.
 type Charges struct{ *DB }
 
 type chargeRow struct {
@@ -117,7 +134,7 @@ type chargeRow struct {
 	NextAt      time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (chargeRow) TableName() string { return "charges" }
 
 func (r chargeRow) charge() billing.Charge {
@@ -129,16 +146,8 @@ func (r chargeRow) charge() billing.Charge {
 	}
 }
 
-func chargesOf(rows []chargeRow) []billing.Charge {
-	out := make([]billing.Charge, len(rows))
-	for i, r := range rows {
-		out[i] = r.charge()
-	}
-	return out
-}
-
-// Open implements billing.Charges.
-func (d Charges) Open(ctx context.Context, c billing.Charge) error {
+// Create implements billing.Charges.
+func (d Charges) Create(ctx context.Context, c billing.Charge) error {
 	return wrap(d.q(ctx).Create(&chargeRow{
 		ID: c.ID, OwnerKind: string(c.Owner.Kind), OwnerID: c.Owner.ID, Plan: c.Plan, AmountMinor: c.Amount.Minor, Currency: c.Amount.Currency,
 		Method: methodRow(c.Method), Renewal: c.Renewal, PeriodStart: c.PeriodStart, PeriodEnd: c.PeriodEnd, Status: string(c.Status), Receipt: c.Receipt,
@@ -146,49 +155,40 @@ func (d Charges) Open(ctx context.Context, c billing.Charge) error {
 	}).Error)
 }
 
-// Pending implements billing.Charges.
-func (d Charges) Pending(ctx context.Context, o billing.Owner) (*billing.Charge, error) {
-	var rows []chargeRow
-	err := d.q(ctx).Where("owner_kind = ? AND owner_id = ? AND status = 'pending'", string(o.Kind), o.ID).Limit(1).Find(&rows).Error
-	if err != nil || len(rows) == 0 {
-		return nil, wrap(err)
+// Update implements billing.Charges.
+func (d Charges) Update(ctx context.Context, c billing.Charge) (bool, error) {
+	q := ofOwner(d.q(ctx).Model(&chargeRow{}), c.Owner).Where("id = ? AND status = 'pending'", c.ID)
+	set := map[string]any{
+		"status": string(c.Status), "receipt": c.Receipt, "method_id": c.Method.ID, "method_brand": c.Method.Brand, "method_last4": c.Method.Last4,
+		"method_expiry_month": c.Method.ExpiryMonth, "method_expiry_year": c.Method.ExpiryYear,
 	}
-	c := rows[0].charge()
-	return &c, nil
-}
-
-// Claim implements billing.Charges.
-func (d Charges) Claim(ctx context.Context, c billing.Charge, next time.Time) (bool, error) {
-	res := d.q(ctx).Exec("UPDATE charges SET attempts = attempts + 1, next_at = ? WHERE id = ? AND owner_kind = ? AND owner_id = ? AND status = 'pending' AND attempts = ?",
-		next, c.ID, string(c.Owner.Kind), c.Owner.ID, c.Attempts)
+	if c.Status == billing.Pending {
+		q, set = q.Where("attempts = ?", c.Attempts-1), map[string]any{"attempts": c.Attempts, "next_at": c.NextAt}
+	}
+	res := q.Updates(set)
 	return res.RowsAffected > 0, wrap(res.Error)
 }
 
-// Settle implements billing.Charges.
-func (d Charges) Settle(ctx context.Context, c billing.Charge) (bool, error) {
-	res := d.q(ctx).Exec(`UPDATE charges SET status = ?, receipt = ?, method_id = ?, method_brand = ?, method_last4 = ?, method_expiry_month = ?, method_expiry_year = ?
-		WHERE id = ? AND owner_kind = ? AND owner_id = ? AND status = 'pending'`,
-		string(c.Status), c.Receipt, c.Method.ID, c.Method.Brand, c.Method.Last4, c.Method.ExpiryMonth, c.Method.ExpiryYear, c.ID, string(c.Owner.Kind), c.Owner.ID)
-	return res.RowsAffected > 0, wrap(res.Error)
-}
-
-// Waiting implements billing.Charges.
-func (d Charges) Waiting(ctx context.Context, now time.Time, n int) ([]billing.Charge, error) {
+// List implements billing.Charges.
+func (d Charges) List(ctx context.Context, f billing.ChargeFilter, n int) ([]billing.Charge, error) {
+	q, order := d.q(ctx), "id DESC"
+	if f.Owner == (billing.Owner{}) && f.DueBy.IsZero() {
+		return nil, nil
+	}
+	if f.Owner != (billing.Owner{}) {
+		q = ofOwner(q, f.Owner)
+	}
+	if f.Status != "" {
+		q = q.Where("status = ?", string(f.Status))
+	}
+	if !f.DueBy.IsZero() {
+		q, order = q.Where("status = 'pending' AND next_at <= ?", f.DueBy), "next_at"
+	}
 	var rows []chargeRow
-	err := d.q(ctx).Where("status = 'pending' AND next_at <= ?", now).Order("next_at").Limit(n).Find(&rows).Error
-	return chargesOf(rows), wrap(err)
-}
-
-// Of implements billing.Charges.
-func (d Charges) Of(ctx context.Context, o billing.Owner, n int) ([]billing.Charge, error) {
-	var rows []chargeRow
-	err := d.q(ctx).Where("owner_kind = ? AND owner_id = ?", string(o.Kind), o.ID).Order("id DESC").Limit(n).Find(&rows).Error
-	return chargesOf(rows), wrap(err)
-}
-
-// Disown implements billing.Charges.
-func (d Charges) Disown(ctx context.Context, o, to billing.Owner) error {
-	return wrap(d.q(ctx).Exec(`UPDATE charges SET owner_kind = ?, owner_id = ?, method_id = CASE WHEN status = 'pending' THEN method_id ELSE '' END,
-			method_brand = '', method_last4 = '', method_expiry_month = 0, method_expiry_year = 0
-		WHERE owner_kind = ? AND owner_id = ?`, string(to.Kind), to.ID, string(o.Kind), o.ID).Error)
+	err := q.Order(order).Limit(n).Find(&rows).Error
+	out := make([]billing.Charge, len(rows))
+	for i, r := range rows {
+		out[i] = r.charge()
+	}
+	return out, wrap(err)
 }

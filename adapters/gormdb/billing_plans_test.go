@@ -10,7 +10,7 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
-func TestEveryBillingQueryFindsItsRowsByAnIndex(t *testing.T) {
+func TestBilling_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage()
@@ -18,20 +18,19 @@ func TestEveryBillingQueryFindsItsRowsByAnIndex(t *testing.T) {
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 	o := billing.Owner{Kind: billing.User, ID: id}
 
-	_, _ = s.Billing.Subscriptions.Find(ctx, o)
+	_, _ = s.Billing.Subscriptions.Get(ctx, o)
 	sub, err := s.Billing.Subscriptions.Lock(ctx, o)
 	require.NoError(t, err)
-	require.NoError(t, s.Billing.Subscriptions.Save(ctx, sub))
-	_, _ = s.Billing.Subscriptions.Due(ctx, now, 10)
+	require.NoError(t, s.Billing.Subscriptions.Update(ctx, sub))
+	_, _ = s.Billing.Subscriptions.ListDue(ctx, now, 10)
 	c := billing.Charge{ID: id, Owner: o, Status: billing.Pending}
-	require.NoError(t, s.Billing.Charges.Open(ctx, c))
-	_, _ = s.Billing.Charges.Pending(ctx, o)
-	_, _ = s.Billing.Charges.Claim(ctx, billing.Charge{ID: id, Owner: o}, now)
-	_, _ = s.Billing.Charges.Waiting(ctx, now, 10)
-	_, _ = s.Billing.Charges.Of(ctx, o, 10)
-	_, _ = s.Billing.Charges.Settle(ctx, c)
-	_ = s.Billing.Charges.Disown(ctx, o, o)
-	_ = s.Billing.Subscriptions.Delete(ctx, o)
+	require.NoError(t, s.Billing.Charges.Create(ctx, c))
+	for _, f := range []billing.ChargeFilter{{Owner: o}, {Owner: o, Status: billing.Pending}, {DueBy: now}} {
+		_, _ = s.Billing.Charges.List(ctx, f, 10)
+	}
+	_, _ = s.Billing.Charges.Update(ctx, billing.Charge{ID: id, Owner: o, Attempts: 1, Status: billing.Pending})
+	_, _ = s.Billing.Charges.Update(ctx, billing.Charge{ID: id, Owner: o, Status: billing.Paid})
+	_ = s.Billing.Subscriptions.Erase(ctx, o, o)
 
 	asked.useIndexes(t, db)
 }

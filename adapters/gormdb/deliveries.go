@@ -3,11 +3,31 @@ package gormdb
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 )
+
+// Deliveries implements integrations.Deliveries.
+type Deliveries struct{ *DB }
+
+type messageRow struct {
+	EventID        string `gorm:"primaryKey"`
+	Type           string
+	Body           string
+	OrganizationID *string
+	ApplicantID    *string
+	CreatedAt      time.Time `gorm:"autoCreateTime:false"`
+}
+
+// TableName implements schema.Tabler.
+func (messageRow) TableName() string { return "webhook_messages" }
 
 type deliveryRow struct {
 	ID         string
@@ -24,7 +44,7 @@ type deliveryRow struct {
 	CreatedAt  time.Time `gorm:"autoCreateTime:false"`
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (deliveryRow) TableName() string { return "webhook_deliveries" }
 
 func (r deliveryRow) key() string { return r.ID }
@@ -44,13 +64,66 @@ func (r deliveryRow) delivery() (integrations.Delivery, error) {
 	return d, json.Unmarshal([]byte(r.Attempts), &d.Attempts)
 }
 
-// Log implements integrations.Webhooks.
-func (d Webhooks) Log(ctx context.Context, ownerID, endpointID string, status integrations.DeliveryStatus, r page.Request) (page.Result[integrations.Delivery], error) {
-	where, args := "endpoint_id = ? AND owner_id = ?", []any{endpointID, ownerID}
-	if status != "" {
-		where, args = where+" AND status = ?", append(args, string(status))
+// Enqueue implements integrations.Deliveries. Endpoints are locked and messages
+// stored in one order, so that concurrent transactions do not deadlock.
+func (d Deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds []integrations.Delivery, now, since time.Time) (idle []string, err error) {
+	messages, rows := make([]messageRow, len(ms)), make([]deliveryRow, len(ds))
+	endpoints := map[string]bool{}
+	for i, m := range ms {
+		messages[i] = messageRow{EventID: m.EventID, Type: m.Type, Body: m.Body, OrganizationID: orNull(m.OrganizationID), ApplicantID: orNull(m.ApplicantID), CreatedAt: m.CreatedAt}
 	}
-	rows, out, err := pageOf[deliveryRow, integrations.Delivery](ctx, d.DB, nil, r, where, args...)
+	for i, delivery := range ds {
+		endpoints[delivery.EndpointID] = true
+		if rows[i], err = newDeliveryRow(delivery); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(messages, func(a, b messageRow) int { return strings.Compare(a.EventID, b.EventID) })
+	err = d.Do(ctx, func(ctx context.Context) error {
+		var active []string
+		err := d.locked(ctx).Model(&endpointRow{}).Where("?", d.dialect.In("id", slices.Sorted(maps.Keys(endpoints)))).Where("status = 'active'").Order("id").Pluck("id", &active).Error
+		if err != nil {
+			return wrap(err)
+		}
+		keep := slices.DeleteFunc(slices.Clone(rows), func(r deliveryRow) bool { _, found := slices.BinarySearch(active, r.EndpointID); return !found })
+		if len(keep) == 0 {
+			return nil
+		}
+		if idle, err = d.listIdle(ctx, active, now, since); err != nil {
+			return err
+		}
+		if err := d.unprepared(ctx).Clauses(onConflict([]string{"event_id"})).CreateInBatches(&messages, 200).Error; err != nil {
+			return wrap(err)
+		}
+		return wrap(d.unprepared(ctx).Clauses(onConflict([]string{"event_id", "endpoint_id"})).CreateInBatches(&keep, 200).Error)
+	})
+	return idle, err
+}
+
+// listIdle returns those of the endpoints that have no lease at now and no delivery
+// that became due between since and now.
+func (d Deliveries) listIdle(ctx context.Context, endpoints []string, now, since time.Time) (ids []string, err error) {
+	due := d.q(ctx).Table("webhook_deliveries AS d").Select("1").
+		Where("d.endpoint_id = webhook_endpoints.id AND d.status = 'pending' AND d.next_at > ? AND d.next_at <= ?", since, now)
+	err = d.q(ctx).Model(&endpointRow{}).Where("?", d.dialect.In("id", endpoints)).
+		Where("listening_until IS NULL AND (leased_until IS NULL OR leased_until <= ?) AND NOT EXISTS (?)", now, due).Order("id").Pluck("id", &ids).Error
+	return ids, wrap(err)
+}
+
+// ofEndpoint restricts q to the deliveries to the owner's endpoint.
+func (d Deliveries) ofEndpoint(q *gorm.DB, ownerID, endpointID string) *gorm.DB {
+	return ofAppOwner(q, ownerID).Where("endpoint_id = ?", endpointID)
+}
+
+// List implements integrations.Deliveries.
+func (d Deliveries) List(ctx context.Context, ownerID, endpointID string, status integrations.DeliveryStatus, r page.Request) (page.Result[integrations.Delivery], error) {
+	rows, out, err := listOf[deliveryRow, integrations.Delivery](ctx, d.DB, r, list{where: func(q *gorm.DB) *gorm.DB {
+		q = q.Where("endpoint_id = ? AND owner_id = ?", endpointID, ownerID)
+		if status != "" {
+			q = q.Where("status = ?", string(status))
+		}
+		return q
+	}})
 	out.Items = make([]integrations.Delivery, len(rows))
 	for i, row := range rows {
 		if err == nil {
@@ -60,135 +133,107 @@ func (d Webhooks) Log(ctx context.Context, ownerID, endpointID string, status in
 	return out, err
 }
 
-// again is what a replay does to a delivery.
-const again = "UPDATE webhook_deliveries SET status = 'pending', tries = 0, next_at = ?, failed_at = NULL WHERE "
-
-// Replay implements integrations.Webhooks.
-func (d Webhooks) Replay(ctx context.Context, ownerID, endpointID, id string, at time.Time) (out integrations.Delivery, err error) {
-	err = d.Do(ctx, func(ctx context.Context) error {
-		if err := d.q(ctx).Exec(again+"id = ? AND endpoint_id = ? AND owner_id = ?", d.dialect.Typed(at, "timestamptz"), id, endpointID, ownerID).Error; err != nil {
-			return wrap(err)
-		}
-		var r deliveryRow
-		if err := d.q(ctx).Where("id = ? AND endpoint_id = ? AND owner_id = ?", id, endpointID, ownerID).Take(&r).Error; err != nil {
-			return orNotFound(err, integrations.ErrDeliveryNotFound)
-		}
-		out, err = r.delivery()
-		return err
-	})
-	return out, err
-}
-
-// ReplayFailed implements integrations.Webhooks.
-func (d Webhooks) ReplayFailed(ctx context.Context, ownerID, endpointID string, since, at time.Time, n int) (int, error) {
-	res := d.q(ctx).Exec(again+"id "+d.dialect.InQuery("SELECT id FROM webhook_deliveries WHERE endpoint_id = ? AND owner_id = ? AND status = 'failed' AND failed_at >= ? ORDER BY failed_at LIMIT ?"),
-		d.dialect.Typed(at, "timestamptz"), endpointID, ownerID, since, n)
-	return int(res.RowsAffected), wrap(res.Error)
-}
-
-// Due implements integrations.Webhooks.
-func (d Webhooks) Due(ctx context.Context, endpointID string, now time.Time, after *integrations.Delivery, n int) ([]integrations.Outgoing, error) {
-	where, args := "endpoint_id = ? AND status = 'pending' AND next_at <= ?", []any{endpointID, now}
-	if after != nil {
-		where, args = where+" AND (next_at, id) > (?, ?)", append(args, after.NextAt, after.ID)
+// ListMessages implements integrations.Deliveries.
+func (d Deliveries) ListMessages(ctx context.Context, ownerID, endpointID string, f integrations.MessageFilter, n int) ([]integrations.Outgoing, error) {
+	q := d.ofEndpoint(d.q(ctx), ownerID, endpointID)
+	if f.ID != "" {
+		q = q.Where("id = ?", f.ID)
+	} else {
+		q = q.Where("status = 'pending'").Order("next_at, id")
+	}
+	if !f.DueBy.IsZero() {
+		q = q.Where("next_at <= ?", f.DueBy)
+	}
+	if f.After != nil {
+		q = q.Where("(next_at, id) > (?, ?)", f.After.NextAt, f.After.ID)
 	}
 	var rows []deliveryRow
-	err := d.q(ctx).Where(where, args...).Order("next_at, id").Limit(n).Find(&rows).Error
-	if err != nil || len(rows) == 0 {
+	if err := q.Limit(n).Find(&rows).Error; err != nil || len(rows) == 0 {
 		return nil, wrap(err)
 	}
-	return d.withMessages(ctx, rows)
-}
-
-// withMessages are the deliveries whose messages are still there.
-func (d Webhooks) withMessages(ctx context.Context, rows []deliveryRow) ([]integrations.Outgoing, error) {
 	events := make([]string, len(rows))
 	for i, r := range rows {
 		events[i] = r.EventID
 	}
 	var messages []messageRow
-	if err := d.q(ctx).Where(d.dialect.In("event_id", events)).Find(&messages).Error; err != nil {
+	if err := d.q(ctx).Where("?", d.dialect.In("event_id", events)).Find(&messages).Error; err != nil {
 		return nil, wrap(err)
 	}
-	bodies := make(map[string]integrations.Message, len(messages))
+	byID := make(map[string]messageRow, len(messages))
 	for _, m := range messages {
-		bodies[m.EventID] = integrations.Message{EventID: m.EventID, Type: m.Type, Body: m.Body, OrganizationID: orNone(m.OrganizationID), ApplicantID: orNone(m.ApplicantID), CreatedAt: m.CreatedAt}
+		byID[m.EventID] = m
 	}
 	out := make([]integrations.Outgoing, 0, len(rows))
 	for _, r := range rows {
-		m, there := bodies[r.EventID]
-		if !there {
-			continue // forgotten since
+		m, ok := byID[r.EventID]
+		if !ok {
+			continue // deleted since
 		}
 		delivery, err := r.delivery()
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, integrations.Outgoing{Delivery: delivery, Message: m})
+		out = append(out, integrations.Outgoing{Delivery: delivery, Message: integrations.Message{
+			EventID: m.EventID, Type: m.Type, Body: m.Body, OrganizationID: orNone(m.OrganizationID), ApplicantID: orNone(m.ApplicantID), CreatedAt: m.CreatedAt}})
 	}
 	return out, nil
 }
 
-// Settle implements integrations.Webhooks. All of them are one parameter, so that it
-// is one statement for few and for many.
-func (d Webhooks) Settle(ctx context.Context, endpointID string, ds []integrations.Delivery) (newest []string, err error) {
-	if len(ds) == 0 {
-		return nil, nil
-	}
-	type settled struct {
-		ID       string  `json:"id"`
-		Attempt  int     `json:"attempt"`
-		Tries    int     `json:"tries"`
-		Status   string  `json:"status"`
-		Attempts string  `json:"attempts"`
-		NextAt   *string `json:"next_at"`
-		FailedAt *string `json:"failed_at"`
-	}
-	moment := func(at *time.Time) *string {
-		if at == nil {
-			return nil
+// Replay implements integrations.Deliveries.
+func (d Deliveries) Replay(ctx context.Context, ownerID, endpointID string, f integrations.ReplayFilter, at time.Time, n int) (replayed int, err error) {
+	err = d.Do(ctx, func(ctx context.Context) error {
+		q := d.ofEndpoint(d.locked(ctx).Model(&deliveryRow{}), ownerID, endpointID)
+		if f.ID != "" {
+			q = q.Where("id = ?", f.ID)
+		} else {
+			q = q.Where("status = 'failed' AND failed_at >= ?", f.FailedSince).Order("failed_at")
 		}
-		text := at.UTC().Format(sqliteTime) // which Postgres reads as well
-		return &text
-	}
-	all := make([]settled, len(ds))
-	for i, s := range ds {
-		r, err := newDeliveryRow(s)
-		if err != nil {
-			return nil, err
+		var ids []string
+		if err := q.Limit(n).Pluck("id", &ids).Error; err != nil {
+			return wrap(err)
 		}
-		all[i] = settled{ID: r.ID, Attempt: r.Attempt, Tries: r.Tries, Status: r.Status, Attempts: r.Attempts, NextAt: moment(r.NextAt), FailedAt: moment(r.FailedAt)}
-	}
-	raw, err := json.Marshal(all)
-	if err != nil {
-		return nil, err
-	}
-	from, ofEndpoint := "jsonb_to_recordset(?::jsonb) AS v (id uuid, attempt bigint, tries bigint, status text, attempts text, next_at timestamptz, failed_at timestamptz)", "webhook_deliveries.endpoint_id = ?"
-	if !d.pg() {
-		from = `(SELECT value->>'id' AS id, value->>'attempt' AS attempt, value->>'tries' AS tries, value->>'status' AS status, value->>'attempts' AS attempts, value->>'next_at' AS next_at, value->>'failed_at' AS failed_at FROM json_each(?)) AS v`
-		ofEndpoint = "+" + ofEndpoint // SQLite would walk all that the endpoint has ever got, and not these ids
-	}
-	set := "" // where the tries began anew, somebody has asked for another
-	for _, column := range []string{"status", "tries", "next_at", "failed_at"} {
-		set += column + " = CASE WHEN v.tries > webhook_deliveries.tries + 1 AND v.status <> 'succeeded' THEN webhook_deliveries." + column + " ELSE v." + column + " END, "
-	}
-	err = d.q(ctx).Raw("UPDATE webhook_deliveries SET "+set+"attempt = v.attempt, attempts = v.attempts FROM "+from+`
-		WHERE webhook_deliveries.id = v.id AND `+ofEndpoint+` AND webhook_deliveries.attempt = v.attempt - 1 RETURNING webhook_deliveries.id`,
-		string(raw), endpointID).Scan(&newest).Error
-	return newest, wrap(err)
+		res := d.q(ctx).Model(&deliveryRow{}).Where("?", d.dialect.In("id", ids)).
+			Updates(map[string]any{"status": string(integrations.Pending), "tries": 0, "next_at": at, "failed_at": nil})
+		replayed = len(ids)
+		return wrap(res.Error)
+	})
+	return replayed, err
 }
 
-// NextAt implements integrations.Webhooks.
-func (d Webhooks) NextAt(ctx context.Context, endpointID string) (*time.Time, error) {
-	var rows []deliveryRow
-	err := d.q(ctx).Select("next_at").Where("endpoint_id = ? AND status = 'pending'", endpointID).Order("next_at, id").Limit(1).Find(&rows).Error
-	if err != nil || len(rows) == 0 {
-		return nil, wrap(err)
+// RecordResults implements integrations.Deliveries.
+func (d Deliveries) RecordResults(ctx context.Context, endpointID string, ds []integrations.Delivery) (changed []string, err error) {
+	results, ids := make(map[string]integrations.Delivery, len(ds)), make([]string, len(ds))
+	for i, r := range ds {
+		results[r.ID], ids[i] = r, r.ID
 	}
-	return rows[0].NextAt, nil
+	err = d.Do(ctx, func(ctx context.Context) error {
+		changed = nil
+		var stored, rows []deliveryRow
+		// By id alone: SQLite would otherwise read all deliveries to the endpoint.
+		if err := d.locked(ctx).Omit("attempts").Where("?", d.dialect.In("id", ids)).Order("id").Find(&stored).Error; err != nil {
+			return wrap(err)
+		}
+		for _, r := range stored {
+			result := results[r.ID]
+			if r.EndpointID != endpointID || r.Attempt != result.Attempt-1 {
+				continue
+			}
+			next, err := newDeliveryRow(result)
+			if err != nil {
+				return err
+			}
+			r.Attempt, r.Attempts = next.Attempt, next.Attempts
+			if replayed := result.Tries > r.Tries+1; !replayed || result.Status == integrations.Succeeded {
+				r.Status, r.Tries, r.NextAt, r.FailedAt = next.Status, next.Tries, next.NextAt, next.FailedAt
+			}
+			rows, changed = append(rows, r), append(changed, r.ID)
+		}
+		return updateLocked(d.unprepared(ctx), rows, "id", "attempt", "attempts", "status", "tries", "next_at", "failed_at")
+	})
+	return changed, err
 }
 
-// Abandon implements integrations.Webhooks.
-func (d Webhooks) Abandon(ctx context.Context, endpointID string, now time.Time) error {
-	return wrap(d.q(ctx).Exec("UPDATE webhook_deliveries SET status = 'failed', next_at = NULL, failed_at = ? WHERE endpoint_id = ? AND status = 'pending'", d.dialect.Typed(now, "timestamptz"), endpointID).Error)
+// DeleteByApplicant implements integrations.Deliveries.
+func (d Deliveries) DeleteByApplicant(ctx context.Context, userID string) error {
+	return wrap(d.q(ctx).Where("applicant_id = ?", userID).Delete(&messageRow{}).Error)
 }

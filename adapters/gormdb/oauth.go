@@ -3,17 +3,19 @@ package gormdb
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Grants stores what was issued to applications in the name of users.
+// Grants implements integrations.Grants.
 type Grants struct{ *DB }
 
 type grantRow struct {
@@ -26,7 +28,7 @@ type grantRow struct {
 	EndedAt   *time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (grantRow) TableName() string { return "oauth_grants" }
 
 func (r grantRow) grant() integrations.Grant {
@@ -45,7 +47,7 @@ type oauthTokenRow struct {
 	UsedAt      *time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (oauthTokenRow) TableName() string { return "oauth_tokens" }
 
 func newOauthTokenRow(t integrations.Token) oauthTokenRow {
@@ -58,7 +60,7 @@ func (r oauthTokenRow) token() integrations.Token {
 		IssuedAt: r.IssuedAt, ExpiresAt: r.ExpiresAt, UsedAt: r.UsedAt}
 }
 
-// scopeList are scopes with spaces between them.
+// scopeList is a list of scopes, separated by spaces.
 type scopeList string
 
 func scopesOf(scopes []integrations.Scope) scopeList {
@@ -78,197 +80,158 @@ func (l scopeList) scopes() []integrations.Scope {
 	return out
 }
 
-// orAppGone is err, or that the application or the user is not there any more.
-func orAppGone(err error) error {
+// orAppDeleted replaces a foreign key violation by ErrAppNotFound.
+func orAppDeleted(err error) error {
 	if errors.Is(err, gorm.ErrForeignKeyViolated) {
 		return integrations.ErrAppNotFound
 	}
 	return wrap(err)
 }
 
-// Add implements integrations.Grants.
-func (d Grants) Add(ctx context.Context, g integrations.Grant, code integrations.Token) error {
-	r := grantRow{ID: g.ID, AppID: g.AppID, UserID: g.UserID, Scopes: scopesOf(g.Scopes), CreatedAt: g.CreatedAt, ExpiresAt: g.ExpiresAt, EndedAt: g.EndedAt}
-	if err := d.q(ctx).Create(&r).Error; err != nil {
-		return orAppGone(err)
-	}
-	return d.AddToken(ctx, code)
+// Create implements integrations.Grants.
+func (d Grants) Create(ctx context.Context, t integrations.Token, g *integrations.Grant) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		if g != nil {
+			r := grantRow{ID: g.ID, AppID: g.AppID, UserID: g.UserID, Scopes: scopesOf(g.Scopes), CreatedAt: g.CreatedAt, ExpiresAt: g.ExpiresAt, EndedAt: g.EndedAt}
+			if err := d.q(ctx).Create(&r).Error; err != nil {
+				return orAppDeleted(err)
+			}
+		}
+		r := newOauthTokenRow(t)
+		return orAppDeleted(d.q(ctx).Create(&r).Error)
+	})
 }
 
-// AddToken implements integrations.Grants.
-func (d Grants) AddToken(ctx context.Context, t integrations.Token) error {
-	r := newOauthTokenRow(t)
-	return orAppGone(d.q(ctx).Create(&r).Error)
-}
-
-const issuedColumns = `t.hash, t.grant_id, t.kind, t.scopes, t.redirect_uri, t.challenge, t.issued_at, t.expires_at, t.used_at,
-	g.id AS grant_of_id, g.app_id AS grant_of_app_id, g.user_id AS grant_of_user_id, g.scopes AS grant_of_scopes, g.created_at AS grant_of_created_at, g.expires_at AS grant_of_expires_at, g.ended_at AS grant_of_ended_at`
-
+// issuedRow is a token with its authorization and application.
 type issuedRow struct {
-	Token oauthTokenRow `gorm:"embedded"`
+	Token oauthTokenRow `gorm:"embedded;embeddedPrefix:token_of_"`
 	Grant grantRow      `gorm:"embedded;embeddedPrefix:grant_of_"`
+	App   appRow        `gorm:"embedded;embeddedPrefix:app_of_"`
 }
 
-// Find implements integrations.Grants.
-func (d Grants) Find(ctx context.Context, kind integrations.TokenKind, hash string) (integrations.Token, integrations.Grant, error) {
-	query := "SELECT " + issuedColumns + ` FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.id = g.user_id AND u.status = 'active' AND u.locked_at IS NULL
-		WHERE t.hash = ? AND t.kind = ?`
-	if d.pg() && d.current(ctx) != nil {
-		query += " FOR UPDATE OF g, t"
+// Get implements integrations.Grants. Inside a transaction the application is read
+// separately, since FOR UPDATE locks the rows of every table of a join.
+func (d Grants) Get(ctx context.Context, kind integrations.TokenKind, hash string) (out integrations.IssuedToken, err error) {
+	locks := d.current(ctx) != nil
+	columns := columnsAs[oauthTokenRow](d.DB, "t", "token_of_") + ", " + columnsAs[grantRow](d.DB, "g", "grant_of_")
+	q := d.locked(ctx).Table("oauth_grants AS g").Joins("JOIN oauth_tokens AS t ON t.grant_id = g.id")
+	if !locks {
+		q, columns = q.Joins("JOIN apps AS a ON a.id = g.app_id"), columns+", "+columnsAs[appRow](d.DB, "a", "app_of_")
 	}
 	var r issuedRow
-	if err := d.q(ctx).Raw(query, hash, string(kind)).Take(&r).Error; err != nil {
-		return integrations.Token{}, integrations.Grant{}, orNotFound(err, integrations.ErrTokenNotFound)
+	if err := q.Select(columns).Where("t.hash = ? AND t.kind = ?", hash, string(kind)).Take(&r).Error; err != nil {
+		return out, orNotFound(err, integrations.ErrTokenNotFound)
 	}
-	return r.Token.token(), r.Grant.grant(), nil
+	if locks {
+		if err := d.q(ctx).Where("id = ?", r.Grant.AppID).Take(&r.App).Error; err != nil {
+			return out, orNotFound(err, integrations.ErrTokenNotFound)
+		}
+	}
+	out.Token, out.Grant = r.Token.token(), r.Grant.grant()
+	out.App, err = r.App.app()
+	return out, err
 }
 
-// Access implements integrations.Grants.
-func (d Grants) Access(ctx context.Context, hash string) (t integrations.Token, g integrations.Grant, a integrations.App, err error) {
-	var r struct {
-		Issued issuedRow `gorm:"embedded"`
-		App    appRow    `gorm:"embedded;embeddedPrefix:app_of_"`
-	}
-	err = d.q(ctx).Raw("SELECT "+issuedColumns+`, a.id AS app_of_id, a.owner_id AS app_of_owner_id, a.name AS app_of_name, a.description AS app_of_description, a.public AS app_of_public,
-			a.secret_hash AS app_of_secret_hash, a.plan AS app_of_plan, a.redirect_uris AS app_of_redirect_uris, a.created_at AS app_of_created_at, a.updated_at AS app_of_updated_at, a.version AS app_of_version
-		FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN apps a ON a.id = g.app_id JOIN users u ON u.id = g.user_id AND u.status = 'active' AND u.locked_at IS NULL
-		WHERE t.hash = ? AND t.kind = 'access'`, hash).Take(&r).Error
-	if err != nil {
-		return t, g, a, orNotFound(err, integrations.ErrTokenNotFound)
-	}
-	a, err = r.App.app()
-	return r.Issued.Token.token(), r.Issued.Grant.grant(), a, err
-}
-
-// Spend implements integrations.Grants.
-func (d Grants) Spend(ctx context.Context, hash string, at time.Time) (bool, error) {
-	res := d.q(ctx).Exec("UPDATE oauth_tokens SET used_at = ? WHERE hash = ? AND used_at IS NULL", at, hash)
-	return res.RowsAffected == 1, wrap(res.Error)
+// Use implements integrations.Grants.
+func (d Grants) Use(ctx context.Context, grantID, hash string, at time.Time) (used bool, err error) {
+	err = d.Do(ctx, func(ctx context.Context) error {
+		res := d.q(ctx).Model(&oauthTokenRow{}).Where("hash = ? AND grant_id = ? AND used_at IS NULL", hash, grantID).Update("used_at", at)
+		if used = res.RowsAffected == 1; res.Error != nil || !used {
+			return wrap(res.Error)
+		}
+		return wrap(d.q(ctx).Model(&oauthTokenRow{}).Where("grant_id = ? AND kind = 'access' AND used_at IS NULL", grantID).Update("used_at", at).Error)
+	})
+	return used, err
 }
 
 // End implements integrations.Grants.
 func (d Grants) End(ctx context.Context, grantID string, at time.Time) error {
-	return wrap(d.q(ctx).Exec("UPDATE oauth_grants SET ended_at = ? WHERE id = ? AND ended_at IS NULL", at, grantID).Error)
+	return wrap(d.q(ctx).Model(&grantRow{}).Where("id = ? AND ended_at IS NULL", grantID).Update("ended_at", at).Error)
 }
 
-// EndAccess implements integrations.Grants.
-func (d Grants) EndAccess(ctx context.Context, grantID string, at time.Time) error {
-	return wrap(d.q(ctx).Exec("UPDATE oauth_tokens SET used_at = ? WHERE grant_id = ? AND kind = 'access' AND used_at IS NULL", at, grantID).Error)
-}
-
-// Forget implements integrations.Grants.
-func (d Grants) Forget(ctx context.Context, before time.Time, n int) (int, error) {
-	most := 0
-	for _, statement := range []string{
-		"DELETE FROM oauth_grants WHERE id " + d.dialect.InQuery("SELECT id FROM oauth_grants WHERE expires_at < ? ORDER BY expires_at LIMIT ?"),
-		"DELETE FROM oauth_tokens WHERE hash " + d.dialect.InQuery("SELECT hash FROM oauth_tokens WHERE expires_at < ? ORDER BY expires_at LIMIT ?"),
-	} {
-		res := d.q(ctx).Exec(statement, before, n)
-		if res.Error != nil {
-			return 0, wrap(res.Error)
-		}
-		most = max(most, int(res.RowsAffected))
-	}
-	return most, nil
-}
-
-// Consents stores what users allow applications.
+// Consents implements integrations.Consents.
 type Consents struct{ *DB }
 
 type consentRow struct {
-	UserID  string
-	AppID   string
+	UserID  string `gorm:"primaryKey"`
+	AppID   string `gorm:"primaryKey"`
 	Scopes  scopeList
 	GivenAt time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (consentRow) TableName() string { return "oauth_consents" }
+
+func (r consentRow) key() string { return r.AppID }
 
 func (r consentRow) consent() integrations.Consent {
 	return integrations.Consent{UserID: r.UserID, AppID: r.AppID, Scopes: r.Scopes.scopes(), GivenAt: r.GivenAt}
 }
 
-// Give implements integrations.Consents.
-func (d Consents) Give(ctx context.Context, c integrations.Consent) error {
-	return orAppGone(d.q(ctx).Exec(`INSERT INTO oauth_consents (user_id, app_id, scopes, given_at) VALUES (?, ?, ?, ?)
-		ON CONFLICT (user_id, app_id) DO UPDATE SET scopes = excluded.scopes, given_at = excluded.given_at`, c.UserID, c.AppID, string(scopesOf(c.Scopes)), c.GivenAt).Error)
+// Upsert implements integrations.Consents.
+func (d Consents) Upsert(ctx context.Context, c integrations.Consent) error {
+	r := consentRow{UserID: c.UserID, AppID: c.AppID, Scopes: scopesOf(c.Scopes), GivenAt: c.GivenAt}
+	replace := clause.OnConflict{Columns: columnsOf([]string{"user_id", "app_id"}), DoUpdates: clause.AssignmentColumns([]string{"scopes", "given_at"})}
+	return orAppDeleted(d.q(ctx).Clauses(replace).Create(&r).Error)
 }
 
-// Find implements integrations.Consents.
-func (d Consents) Find(ctx context.Context, userID, appID string) (integrations.Consent, error) {
-	var r consentRow
-	err := d.locked(ctx).Where("user_id = ? AND app_id = ?", userID, appID).Take(&r).Error
-	return r.consent(), orNotFound(err, integrations.ErrConsentNotFound)
-}
-
-// Page implements integrations.Consents.
-func (d Consents) Page(ctx context.Context, userID string, r page.Request) (out page.Result[integrations.Allowed], err error) {
-	query, args := "", []any{userID}
-	if r.Cursor != "" {
-		if !id.Valid(r.Cursor) {
-			return out, errCursor
+// List implements integrations.Consents.
+func (d Consents) List(ctx context.Context, userIDs []string, appID string, r page.Request) (out page.Result[integrations.Allowed], err error) {
+	if r.Cursor != "" && !id.Valid(r.Cursor) {
+		return out, errCursor
+	}
+	rows, out, err := listOf[consentRow, integrations.Allowed](ctx, d.DB, r, list{orderedBy: "app_id", locked: true, where: func(q *gorm.DB) *gorm.DB {
+		if len(userIDs) == 1 {
+			q = q.Where("user_id = ?", userIDs[0]) // in the order of the primary key
+		} else {
+			q = q.Where(d.dialect.In("user_id", userIDs))
 		}
-		query, args = " AND c.app_id < ?", append(args, r.Cursor)
+		if appID != "" {
+			q = q.Where("app_id = ?", appID)
+		}
+		return q
+	}})
+	if err != nil || len(rows) == 0 {
+		return out, err
 	}
-	args = append(args, r.Size+1)
-	if r.Cursor == "" {
-		args = append(args, r.Offset())
-	} else {
-		args = append(args, 0)
+	ids := make([]string, len(rows))
+	for i, row := range rows {
+		ids[i] = row.AppID
 	}
-	var rows []struct {
-		Consent     consentRow `gorm:"embedded"`
-		Name        string
-		Description string
-	}
-	err = d.q(ctx).Raw(`SELECT c.user_id, c.app_id, c.scopes, c.given_at, a.name, a.description
-		FROM oauth_consents c JOIN apps a ON a.id = c.app_id WHERE c.user_id = ?`+query+" ORDER BY c.app_id DESC LIMIT ? OFFSET ?", args...).Scan(&rows).Error
-	if err != nil {
+	slices.Sort(ids)
+	var apps []appRow
+	if err := d.q(ctx).Select("id", "name", "description").Where("?", d.dialect.In("id", slices.Compact(ids))).Find(&apps).Error; err != nil {
 		return out, wrap(err)
 	}
-	err = d.q(ctx).Raw("SELECT COUNT(*) FROM (SELECT 1 FROM oauth_consents WHERE user_id = ? LIMIT ?) AS counted", userID, page.MaxExact+1).Scan(&out.Total).Error
-	if out.Total > page.MaxExact {
-		out.Total, out.TotalIsEstimate = page.MaxExact, true
+	named := make(map[string]appRow, len(apps))
+	for _, a := range apps {
+		named[a.ID] = a
 	}
-	if len(rows) > r.Size {
-		rows = rows[:r.Size]
-		out.NextCursor = rows[r.Size-1].Consent.AppID
+	for _, row := range rows {
+		a := named[row.AppID]
+		out.Items = append(out.Items, integrations.Allowed{Consent: row.consent(), Name: a.Name, Description: a.Description})
 	}
-	out.Items = make([]integrations.Allowed, len(rows))
-	for i, row := range rows {
-		out.Items[i] = integrations.Allowed{Consent: row.Consent.consent(), Name: row.Name, Description: row.Description}
-	}
-	return out, wrap(err)
+	return out, nil
 }
 
-// Near implements integrations.Consents.
-func (d Consents) Near(ctx context.Context, appID, organizationID, applicantID string, n int) ([]integrations.Consent, error) {
-	var rows []consentRow
-	err := d.q(ctx).Where("app_id = ? AND (user_id = ? OR user_id IN ("+colleagues+"))", appID, applicantID, organizationID).Order("user_id").Limit(n).Find(&rows).Error
-	out := make([]integrations.Consent, len(rows))
-	for i, r := range rows {
-		out[i] = r.consent()
+// Delete implements integrations.Consents.
+func (d Consents) Delete(ctx context.Context, userID string, f integrations.ConsentFilter) (n int, err error) {
+	of := func(ctx context.Context, created string) *gorm.DB {
+		q := d.q(ctx).Where("user_id = ?", userID)
+		if f.AppID != "" {
+			q = q.Where("app_id = ?", f.AppID)
+		}
+		if !f.Before.IsZero() {
+			q = q.Where(created+" < ?", f.Before)
+		}
+		return q
 	}
-	return out, wrap(err)
-}
-
-// Withdraw implements integrations.Consents.
-func (d Consents) Withdraw(ctx context.Context, userID, appID string) error {
-	res := d.q(ctx).Exec("DELETE FROM oauth_consents WHERE user_id = ? AND app_id = ?", userID, appID)
-	if res.Error != nil {
-		return wrap(res.Error)
-	}
-	if res.RowsAffected == 0 {
-		return integrations.ErrConsentNotFound
-	}
-	return wrap(d.q(ctx).Exec("DELETE FROM oauth_grants WHERE user_id = ? AND app_id = ?", userID, appID).Error)
-}
-
-// DeleteOf implements integrations.Consents.
-func (d Consents) DeleteOf(ctx context.Context, userID string) error {
-	if err := d.q(ctx).Exec("DELETE FROM oauth_consents WHERE user_id = ?", userID).Error; err != nil {
-		return wrap(err)
-	}
-	return wrap(d.q(ctx).Exec("DELETE FROM oauth_grants WHERE user_id = ?", userID).Error)
+	err = d.Do(ctx, func(ctx context.Context) error {
+		res := of(ctx, "given_at").Delete(&consentRow{})
+		if n = int(res.RowsAffected); res.Error != nil {
+			return wrap(res.Error)
+		}
+		return wrap(of(ctx, "created_at").Delete(&grantRow{}).Error)
+	})
+	return n, err
 }

@@ -64,7 +64,7 @@ func (db *DB) Storage() adapters.Storage {
 		Billing: adapters.BillingStorage{Database: database, Subscriptions: Subscriptions{db}, Charges: Charges{db}},
 		Integrations: adapters.IntegrationsStorage{
 			Database: database,
-			Apps:     Apps{db}, Usage: Usage{db}, Grants: Grants{db}, Consents: Consents{db}, Webhooks: Webhooks{db},
+			Apps:     Apps{db}, Keys: Keys{db}, Usage: Usage{db}, Grants: Grants{db}, Consents: Consents{db}, Webhooks: Webhooks{db}, Deliveries: Deliveries{db},
 		},
 	}
 }

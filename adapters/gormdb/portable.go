@@ -69,8 +69,3 @@ func columnsOf(names []string) []clause.Column {
 
 // fresh returns a handle on the transaction of q, without its conditions.
 func fresh(q *gorm.DB) *gorm.DB { return q.Session(&gorm.Session{NewDB: true}) }
-
-// tuples returns the placeholders of n rows.
-func tuples(n int, row string) string {
-	return strings.TrimSuffix(strings.Repeat(row+", ", n), ", ")
-}

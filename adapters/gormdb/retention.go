@@ -21,7 +21,7 @@ type Retention struct{ *DB }
 type expiry func(ctx context.Context, db *DB, before time.Time, n int) (int, error)
 
 // expiries are the kinds that can expire, by module.
-var expiries = []map[retention.Kind]expiry{databaseExpiry, identityExpiry, listingsExpiry, jobseekerExpiry}
+var expiries = []map[retention.Kind]expiry{databaseExpiry, identityExpiry, listingsExpiry, jobseekerExpiry, integrationsExpiry}
 
 // databaseExpiry are the kinds of the ports that every module has.
 var databaseExpiry = map[retention.Kind]expiry{

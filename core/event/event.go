@@ -126,6 +126,8 @@ type (
 		ChangedAt time.Time `json:"changed_at"`
 		// Programs describes what was revoked or paused with it.
 		Programs []string `json:"programs,omitempty"`
+		// SignedOutPrograms is true if access by programs ended with it.
+		SignedOutPrograms bool `json:"signed_out_programs,omitempty"`
 	}
 	// ProgramsSignedOut is recorded when an account whose address had never been
 	// confirmed joins an organization: what programs could do for it has ended.

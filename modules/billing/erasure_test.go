@@ -63,6 +63,6 @@ func TestNothingIsLeftOfWhoDeletesTheirAccountWhileTheProviderThinks(t *testing.
 		d.clock.Advance(2 * time.Hour)
 		require.NoError(t, d.Renew(t.Context()), "which writes it down as nobody's")
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
-		require.Error(t, d.store.Billing.Subscriptions.Save(t.Context(), billing.NewSubscription(owner)), "there is no row to save")
+		require.Error(t, d.store.Billing.Subscriptions.Update(t.Context(), billing.NewSubscription(owner)), "there is no row to save")
 	})
 }

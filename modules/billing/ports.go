@@ -10,93 +10,102 @@ import (
 // The faults of this module.
 var (
 	ErrDeclined = fault.New(fault.Invalid, "payment_declined", "The payment was declined; please try another payment method")
-	// ErrUnderWay is for who wants to pay for something while a payment for
-	// something else has not been answered yet.
+	// ErrUnderWay reports that another payment of the owner has no result yet.
 	ErrUnderWay = fault.New(fault.Conflict, "payment_under_way", "Another payment is under way, please try again in a moment")
 )
 
-// Payments is who takes the money. What it is asked to do may be asked for
-// again, after a crash for instance, and is done once.
+// Payments is a payment provider. Calls may be repeated, for instance after a
+// crash, and take effect once.
 type Payments interface {
-	// Attach makes the method, named by the provider's id (pm_…), one that the
-	// owner's charges can be made to. An id that the provider does not know is
-	// ErrUnknownMethod, a method that it refuses ErrDeclined.
+	// Attach allows charges of the owner to the payment method, whose id (pm_…) is
+	// the provider's. An unknown id fails with ErrUnknownMethod, a refused method with
+	// ErrDeclined.
 	Attach(ctx context.Context, o Owner, methodID string) (Method, error)
-	// Forget removes what the provider keeps of the owner: the methods, and whose
-	// they are. Charges stay. An owner that it does not know is no error.
+	// Forget deletes what the provider stores of the owner: the payment methods and
+	// their association with the owner. Charges remain. An unknown owner is not an
+	// error.
 	Forget(ctx context.Context, o Owner) error
-	// Charge takes the amount, once for each key, and returns the provider's id
-	// of it: a key that was answered has the same answer again. It is
-	// ErrDeclined for good when the key was answered so. Any other error says
-	// that nobody knows, and that the same key has to be asked again.
+	// Charge collects the amount once for each key and returns the provider's id of
+	// the payment; the result for a key does not change. ErrDeclined is final. After
+	// any other error the outcome is unknown, and the call has to be repeated with the
+	// same key.
 	Charge(ctx context.Context, b Bill) (receipt string, err error)
 }
 
-// ErrUnknownMethod is an id that no payment method has.
+// ErrUnknownMethod reports an id that no payment method has.
 var ErrUnknownMethod = fault.InvalidField("paymentMethodId", "is not the id of a payment method")
 
-// Bill is what a provider is asked to take.
+// Bill is one payment to collect.
 type Bill struct {
 	Key      string // idempotency key, a UUID
 	Owner    Owner
 	MethodID string
 	Amount   Money
-	// Unattended says that the payer is not there to confirm it.
+	// Unattended is true if the payer is not present to confirm the payment.
 	Unattended bool
-	// Description is for the payer's statement.
+	// Description appears on the payer's statement.
 	Description string
 }
 
-// Subscriptions keeps what owners are subscribed to. One without a row is on the
-// basic plan.
+// Subscriptions stores subscriptions. An owner without a stored one has that of
+// NewSubscription.
 type Subscriptions interface {
-	// Find returns the owner's.
-	Find(ctx context.Context, o Owner) (Subscription, error)
-	// Lock is Find, and keeps other transactions from the owner's subscription
-	// and from opening charges until this one ends.
+	// Get returns the owner's subscription.
+	Get(ctx context.Context, o Owner) (Subscription, error)
+	// Lock returns the owner's subscription and locks it until the end of the
+	// transaction, also if none was stored. Concurrent transactions that lock the same
+	// subscription wait.
 	Lock(ctx context.Context, o Owner) (Subscription, error)
-	// Save stores a subscription that the transaction has locked.
-	Save(ctx context.Context, s Subscription) error
-	// Due are at most n owners for whom NextAt has come, the longest waiting
-	// first.
-	Due(ctx context.Context, now time.Time, n int) ([]Owner, error)
-	// Delete removes the owner's.
-	Delete(ctx context.Context, o Owner) error
+	// Update stores a subscription that the transaction has locked, and increments its
+	// version. It fails with tx.ErrStale if the stored subscription has another version
+	// or does not exist.
+	Update(ctx context.Context, s Subscription) error
+	// ListDue returns the owners of at most n subscriptions whose NextAt is not after
+	// now, the earliest NextAt first.
+	ListDue(ctx context.Context, now time.Time, n int) ([]Owner, error)
+	// Erase deletes the owner's subscription, and changes the owner of their charges
+	// to anonymous, which names no account. Brand, number and expiry of the charges'
+	// payment methods are cleared, and their ids as well unless the charge is pending.
+	// An owner without data is not an error.
+	Erase(ctx context.Context, o, anonymous Owner) error
 }
 
-// Charges keeps what was asked of owners.
+// Charges stores charges. An owner has at most one pending charge, and at most one
+// for a period that is pending or paid.
 type Charges interface {
-	// Open stores a pending charge. The transaction has locked the owner's
-	// subscription and found none pending; were there one, or one for the same
-	// period that is not declined, it is an error.
-	Open(ctx context.Context, c Charge) error
-	// Pending is the owner's pending charge, nil without one.
-	Pending(ctx context.Context, o Owner) (*Charge, error)
-	// Claim notes another attempt at the pending charge and when one may follow.
-	// It is for one alone of those who have read the same number of attempts:
-	// false if another was quicker, and if the charge is not pending any more or
-	// not its owner's.
-	Claim(ctx context.Context, c Charge, next time.Time) (bool, error)
-	// Settle stores the status, receipt and method of a pending charge; false if
-	// it is not pending any more, or not its owner's.
-	Settle(ctx context.Context, c Charge) (bool, error)
-	// Waiting are at most n pending charges whose NextAt has come, whoever's,
-	// the longest waiting first.
-	Waiting(ctx context.Context, now time.Time, n int) ([]Charge, error)
-	// Of are the owner's charges, the newest first, at most n.
-	Of(ctx context.Context, o Owner, n int) ([]Charge, error)
-	// Disown makes the owner's charges somebody's of whom nothing is known, and
-	// takes out what describes their payment methods; pending ones keep the id of
-	// theirs until they are settled.
-	Disown(ctx context.Context, o, to Owner) error
+	// Create stores a pending charge. The transaction has locked the owner's
+	// subscription. A second pending charge of the owner, or a second one for the
+	// period that is not declined, is an error.
+	Create(ctx context.Context, c Charge) error
+	// Update stores the progress of the owner's pending charge and reports whether it
+	// did. While c is pending, it stores Attempts and NextAt, provided that the stored
+	// charge has one attempt less: of concurrent callers one succeeds. Otherwise it
+	// stores Status, Receipt and Method, whatever the number of attempts. A charge that
+	// is not pending, does not exist, or belongs to another owner is left unchanged.
+	Update(ctx context.Context, c Charge) (bool, error)
+	// List returns at most n charges: with DueBy the earliest NextAt first, otherwise
+	// the newest first.
+	List(ctx context.Context, f ChargeFilter, n int) ([]Charge, error)
 }
 
-// People tells whom a mail goes to.
+// ChargeFilter selects charges. One that names neither an owner nor a due time
+// selects none.
+type ChargeFilter struct {
+	// Owner selects the charges of one owner. It may be empty together with DueBy.
+	Owner Owner
+	// Status selects charges with the status, if it is not empty.
+	Status ChargeStatus
+	// DueBy selects pending charges whose NextAt is not after the time, if it is not
+	// zero.
+	DueBy time.Time
+}
+
+// People returns the recipients of mails.
 type People interface {
-	// Payers maps those of the owners that exist to the account that each is, or
-	// belongs to.
+	// Payers maps owners to the accounts that pay for them: the user, or the user
+	// whom the application belongs to. Unknown owners are left out.
 	Payers(ctx context.Context, owners []Owner) (map[Owner]Person, error)
 }
 
-// Person is who a mail goes to.
+// Person is the recipient of a mail.
 type Person struct{ Name, Email string }

@@ -86,9 +86,11 @@ func (s *Service) forget(ctx context.Context, o Owner) error {
 		if _, err := s.Subscriptions.Lock(ctx, o); err != nil {
 			return err
 		}
-		if err := s.Charges.Disown(ctx, o, Owner{Nobody, s.NewID()}); err != nil {
-			return err
-		}
-		return s.Subscriptions.Delete(ctx, o)
+		return s.erase(ctx, o)
 	})
+}
+
+// erase deletes what is stored of the owner and makes their charges anonymous.
+func (s *Service) erase(ctx context.Context, o Owner) error {
+	return s.Subscriptions.Erase(ctx, o, Owner{Nobody, s.NewID()})
 }

@@ -86,11 +86,11 @@ func TestWhatCannotBeChargedIsTriedAgainLaterAndHoldsUpNobody(t *testing.T) {
 				return err
 			}
 			sub.Method = billing.Method{}
-			return d.store.Billing.Subscriptions.Save(ctx, sub)
+			return d.store.Billing.Subscriptions.Update(ctx, sub)
 		}))
 		d.clock.Advance(40 * day)
 		require.ErrorContains(t, d.Renew(t.Context()), "no way to charge")
-		due, err := d.store.Billing.Subscriptions.Due(t.Context(), d.clock.Now(), 10)
+		due, err := d.store.Billing.Subscriptions.ListDue(t.Context(), d.clock.Now(), 10)
 		require.NoError(t, err)
 		require.Empty(t, due, "others are due before it is again")
 		d.clock.Advance(time.Hour)
@@ -181,7 +181,7 @@ func TestWhatWasPaidOutlivesTheAccountAndSaysNothingOfThePerson(t *testing.T) {
 		d.gone[late.UserID] = true
 		d.pass(time.Hour)
 		require.Equal(t, "basic", d.now(late).Subscription.Plan)
-		waiting, err := d.store.Billing.Charges.Waiting(t.Context(), d.clock.Now().Add(1000*day), 10)
+		waiting, err := d.store.Billing.Charges.List(t.Context(), billing.ChargeFilter{DueBy: d.clock.Now().Add(1000 * day)}, 10)
 		require.NoError(t, err)
 		require.Empty(t, waiting, "it has its answer")
 		d.pass(20 * day)

@@ -18,8 +18,8 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Needs is what the module is plugged into.
-type Needs struct {
+// Deps are the ports and settings of the module.
+type Deps struct {
 	Tx            tx.Runner
 	Events        event.Recorder
 	Audit         audit.Recorder
@@ -30,18 +30,18 @@ type Needs struct {
 	Payments      Payments
 	People        People
 	Mailer        mail.Mailer
-	// Plans are what can be chosen, of each kind of owner the cheapest first; the
-	// first is free.
+	// Plans are the plans for sale, those of each kind of owner by price; the first
+	// is free.
 	Plans []Plan
-	// PublicURL is where the links in mails lead.
+	// PublicURL is the address of the service, for links in mails.
 	PublicURL string
 }
 
-// Service holds the module's use cases.
-type Service struct{ Needs }
+// Service implements the use cases of the module.
+type Service struct{ Deps }
 
-// New makes the service.
-func New(n Needs) *Service { return &Service{n} }
+// New returns a service.
+func New(d Deps) *Service { return &Service{d} }
 
 // maxHistory is how much of the past an account is shown.
 const maxHistory = 100
@@ -66,7 +66,7 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor) (Overview, error) {
 	if err != nil {
 		return Overview{}, err
 	}
-	history, err := s.Charges.Of(ctx, o, maxHistory)
+	history, err := s.Charges.List(ctx, ChargeFilter{Owner: o}, maxHistory)
 	return Overview{Subscription: sub, Plans: s.plansOf(o), History: history}, err
 }
 
@@ -84,7 +84,7 @@ type Standing struct {
 
 // Of is the owner's subscription as it stands now.
 func (s Standing) Of(ctx context.Context, o Owner) (Subscription, error) {
-	sub, err := s.Subscriptions.Find(ctx, o)
+	sub, err := s.Subscriptions.Get(ctx, o)
 	return sub.At(s.Clock.Now()), err
 }
 
@@ -168,7 +168,7 @@ func (s *Service) attend(ctx context.Context, c Charge) (sub Subscription, err e
 	if sub, err = s.outcome(ctx, c); !errors.Is(err, errAsked) {
 		return sub, err
 	}
-	again, err := s.Charges.Pending(ctx, c.Owner)
+	again, err := s.pendingCharge(ctx, c.Owner)
 	switch {
 	case err != nil:
 		return sub, err
@@ -215,7 +215,7 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, d
 	}
 	now := s.Clock.Now()
 	sub = sub.At(now)
-	pending, err := s.Charges.Pending(ctx, o)
+	pending, err := s.pendingCharge(ctx, o)
 	switch {
 	case err != nil:
 		return sub, nil, err
@@ -230,7 +230,7 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, d
 	if sub.Plan == plan.ID && sub.ExpiresAt.After(now) {
 		resumed, replaced := !sub.AutoRenew, sub.Method.ID != method.ID
 		sub.AutoRenew, sub.Method = true, method
-		err := s.Subscriptions.Save(ctx, sub)
+		err := s.Subscriptions.Update(ctx, sub)
 		if err == nil && replaced {
 			err = s.record(ctx, sub, event.SubscriptionMethodChanged)
 		}
@@ -258,14 +258,14 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, d
 			}
 			sub.turnTo(plan, rest, now)
 			sub.Method = method
-			if err := s.Subscriptions.Save(ctx, sub); err != nil {
+			if err := s.Subscriptions.Update(ctx, sub); err != nil {
 				return sub, nil, err
 			}
 			return sub, nil, s.record(ctx, sub, change)
 		}
 		c.Amount.Minor -= rest
 	}
-	return sub, &c, s.Charges.Open(ctx, c)
+	return sub, &c, s.Charges.Create(ctx, c)
 }
 
 // Cancel lets the caller's plan end with what is paid for. Who is on the basic
@@ -301,7 +301,7 @@ func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subsc
 		if len(changes) == 0 {
 			return nil
 		}
-		if err := s.Subscriptions.Save(ctx, sub); err != nil {
+		if err := s.Subscriptions.Update(ctx, sub); err != nil {
 			return err
 		}
 		for _, change := range changes {
@@ -344,7 +344,7 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 		}
 		before := sub.Method
 		sub.Method = method
-		if err := s.Subscriptions.Save(ctx, sub); err != nil || before.ID == method.ID {
+		if err := s.Subscriptions.Update(ctx, sub); err != nil || before.ID == method.ID {
 			return err
 		}
 		return s.record(ctx, sub, event.SubscriptionMethodChanged)
@@ -352,11 +352,20 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 	return sub.At(s.Clock.Now()), err
 }
 
+// pendingCharge returns the owner's pending charge, nil without one.
+func (s *Service) pendingCharge(ctx context.Context, o Owner) (*Charge, error) {
+	found, err := s.Charges.List(ctx, ChargeFilter{Owner: o, Status: Pending}, 1)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
 // undecided is ErrUnderWay while a purchase waits for its answer: what it brings
 // is not known yet, and would be put over whatever was changed meanwhile. A
 // renewal leaves alone what its owner says during it.
 func (s *Service) undecided(ctx context.Context, o Owner) error {
-	pending, err := s.Charges.Pending(ctx, o)
+	pending, err := s.pendingCharge(ctx, o)
 	if err != nil || pending == nil || pending.Renewal {
 		return err
 	}

@@ -19,7 +19,7 @@ const dueAtOnce = 100
 // none of another's.
 func (s *Service) Renew(ctx context.Context) error {
 	var failed []error
-	waiting, err := s.Charges.Waiting(ctx, s.Clock.Now(), dueAtOnce)
+	waiting, err := s.Charges.List(ctx, ChargeFilter{DueBy: s.Clock.Now()}, dueAtOnce)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (s *Service) Renew(ctx context.Context) error {
 		}
 	}
 	for {
-		due, err := s.Subscriptions.Due(ctx, s.Clock.Now(), dueAtOnce)
+		due, err := s.Subscriptions.ListDue(ctx, s.Clock.Now(), dueAtOnce)
 		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
@@ -54,7 +54,7 @@ func (s *Service) Renew(ctx context.Context) error {
 // failure.
 func (s *Service) advance(ctx context.Context, o Owner, there bool) error {
 	if !there { // deleted while a payment was on its way
-		return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Subscriptions.Delete(ctx, o) })
+		return s.Tx.Do(ctx, func(ctx context.Context) error { return s.erase(ctx, o) })
 	}
 	var charge *Charge
 	var unpayable error // which undoes nothing: when it is tried again is saved
@@ -70,12 +70,12 @@ func (s *Service) advance(ctx context.Context, o Owner, there bool) error {
 		}
 		if sub.over(now) {
 			sub.end()
-			if err := s.Subscriptions.Save(ctx, sub); err != nil {
+			if err := s.Subscriptions.Update(ctx, sub); err != nil {
 				return err
 			}
 			return s.record(ctx, sub, event.SubscriptionEnded)
 		}
-		pending, err := s.Charges.Pending(ctx, o)
+		pending, err := s.pendingCharge(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (s *Service) advance(ctx context.Context, o Owner, there bool) error {
 		if pending != nil { // whose own moments decide when it is asked for
 			sub.NextAt = latest(pending.NextAt, sub.NextAt)
 		}
-		if err := s.Subscriptions.Save(ctx, sub); err != nil || pending != nil {
+		if err := s.Subscriptions.Update(ctx, sub); err != nil || pending != nil {
 			return err
 		}
 		plan, known := s.plan(sub.Plan)
@@ -93,7 +93,7 @@ func (s *Service) advance(ctx context.Context, o Owner, there bool) error {
 		}
 		charge = &Charge{ID: s.NewID(), Owner: o, Plan: plan.ID, Amount: plan.Price, Method: sub.Method, Renewal: true, Status: Pending,
 			PeriodStart: sub.ExpiresAt, PeriodEnd: monthAfter(sub.AnchorAt, latest(sub.ExpiresAt, now)), CreatedAt: now, NextAt: now.Add(patience(0))}
-		return s.Charges.Open(ctx, *charge)
+		return s.Charges.Create(ctx, *charge)
 	})
 	if err != nil || charge == nil {
 		return cmp.Or(err, unpayable)
@@ -122,7 +122,7 @@ var (
 // more its owner's, whose account is gone: nobody is asked for money then. It is
 // errAsked while there is no answer.
 func (s *Service) settled(ctx context.Context, c Charge) (Subscription, error) {
-	latest, err := s.Charges.Of(ctx, c.Owner, 1)
+	latest, err := s.Charges.List(ctx, ChargeFilter{Owner: c.Owner}, 1)
 	if err != nil {
 		return Subscription{}, err
 	}
@@ -134,7 +134,7 @@ func (s *Service) settled(ctx context.Context, c Charge) (Subscription, error) {
 			return Subscription{}, ErrDeclined
 		}
 	}
-	return s.Subscriptions.Find(ctx, c.Owner)
+	return s.Subscriptions.Get(ctx, c.Owner)
 }
 
 // settle asks the provider about a pending charge and writes the answer down.
@@ -148,7 +148,10 @@ func (s *Service) settle(ctx context.Context, c Charge, attended bool) (sub Subs
 	}
 	var ours bool
 	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		ours, err = s.Charges.Claim(ctx, c, s.Clock.Now().Add(patience(c.Attempts)))
+		claim := c
+		claim.NextAt = s.Clock.Now().Add(patience(c.Attempts))
+		claim.Attempts++
+		ours, err = s.Charges.Update(ctx, claim)
 		return err
 	})
 	if err != nil {
@@ -180,7 +183,7 @@ func (s *Service) settle(ctx context.Context, c Charge, attended bool) (sub Subs
 		if sub, err = s.Subscriptions.Lock(ctx, c.Owner); err != nil {
 			return err
 		}
-		ours, err := s.Charges.Settle(ctx, c)
+		ours, err := s.Charges.Update(ctx, c)
 		switch {
 		case err != nil:
 			return err
@@ -204,7 +207,7 @@ func (s *Service) settle(ctx context.Context, c Charge, attended bool) (sub Subs
 		if change == "" {
 			return nil
 		}
-		if err := s.Subscriptions.Save(ctx, sub); err != nil {
+		if err := s.Subscriptions.Update(ctx, sub); err != nil {
 			return err
 		}
 		return s.record(ctx, sub, change)
@@ -218,7 +221,7 @@ func (s *Service) settle(ctx context.Context, c Charge, attended bool) (sub Subs
 // write settles a charge from which nothing follows.
 func (s *Service) write(ctx context.Context, c Charge) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		_, err := s.Charges.Settle(ctx, c)
+		_, err := s.Charges.Update(ctx, c)
 		return err
 	})
 }

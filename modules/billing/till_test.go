@@ -99,7 +99,7 @@ func open(t testing.TB, on opener) *till {
 	d := &till{t: t, clock: kit.NewClock(), gone: map[string]bool{}}
 	d.store = on(t, d.clock)
 	d.pay = &provider{Payments: sandboxpay.New(d.clock), took: map[string]int64{}}
-	d.Service = billing.New(billing.Needs{Tx: d.store.Billing.Tx, Events: d.store.Billing.Events, Audit: d.store.Identity.Audit, Clock: d.clock, NewID: stores.NewID,
+	d.Service = billing.New(billing.Deps{Tx: d.store.Billing.Tx, Events: d.store.Billing.Events, Audit: d.store.Identity.Audit, Clock: d.clock, NewID: stores.NewID,
 		Subscriptions: d.store.Billing.Subscriptions, Charges: d.store.Billing.Charges, Payments: d.pay, People: d, Mailer: d, Plans: plans, PublicURL: "https://jobs.example.org"})
 	d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 		event.On("test.heard", func(_ context.Context, e event.SubscriptionChanged) error {

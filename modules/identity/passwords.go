@@ -225,7 +225,7 @@ func (s *Service) setPassword(ctx context.Context, u *User, hash, keep string, s
 			return err
 		}
 	}
-	return s.Events.Record(ctx, event.PasswordChanged{UserID: u.ID, ChangedAt: now, Programs: labels(ended)})
+	return s.Events.Record(ctx, event.PasswordChanged{UserID: u.ID, ChangedAt: now, Programs: labels(ended), SignedOutPrograms: signOutPrograms})
 }
 
 // maxListed bounds the programs that a mail lists.

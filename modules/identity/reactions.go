@@ -106,10 +106,10 @@ func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged
 }
 
 // OnProgramsSignedOut notifies the owner of an account that access by programs
-// has ended.
+// has ended, if there was any.
 func (s *Service) OnProgramsSignedOut(ctx context.Context, e event.ProgramsSignedOut) error {
 	u, err := s.recipient(ctx, e.UserID)
-	if err != nil || u.ID == "" {
+	if err != nil || u.ID == "" || len(e.Programs) == 0 {
 		return err
 	}
 	return s.send(ctx, u, "programs-signed-out-"+u.ID+"-"+timestamp(e.SignedOutAt), "Programs of your account were signed out",

@@ -375,11 +375,13 @@ func (s *Service) proveAddress(ctx context.Context, u *User, email string, now t
 		return err
 	}
 	ended, err := s.Programs.SignOut(ctx, u.ID, now)
-	if err != nil || len(ended) == 0 {
+	if err != nil {
 		return err
 	}
-	if err := s.auditUser(ctx, u.ID, audit.ProgramsSignedOut, u.ID); err != nil {
-		return err
+	if len(ended) > 0 {
+		if err := s.auditUser(ctx, u.ID, audit.ProgramsSignedOut, u.ID); err != nil {
+			return err
+		}
 	}
 	return s.Events.Record(ctx, event.ProgramsSignedOut{UserID: u.ID, Programs: labels(ended), SignedOutAt: now})
 }

@@ -14,16 +14,17 @@ import (
 	"github.com/locumhq/locum/core/limit"
 )
 
-// App is a third party's application: what keys, consents, webhooks and limits
-// belong to. Its id is also its client_id (RFC 6749 §2.2), which is no secret.
+// App is a third party's application, to which keys, consents, webhooks and quotas
+// belong. Its id is also its client_id (RFC 6749 §2.2), which is not secret.
 type App struct {
 	ID          string
-	OwnerID     string // the user who made it
+	OwnerID     string // the user who created it
 	Name        string
 	Description string
-	// Public is a client that cannot keep a secret (RFC 6749 §2.1), for good.
+	// Public is true for a client that cannot keep a secret (RFC 6749 §2.1). It does
+	// not change.
 	Public bool
-	// SecretHash is what is kept of the client's secret, empty for a public one.
+	// SecretHash is the hash of the client secret, empty for a public client.
 	SecretHash   string
 	Plan         string // the id of a Plan
 	RedirectURIs []string
@@ -32,17 +33,17 @@ type App struct {
 	Version      int64
 }
 
-// Key is a credential for reading in the name of an application's owner.
+// Key is an API key, a credential for reading on behalf of the application's owner.
 type Key struct {
 	ID, AppID, Name string
-	// Prefix is how the key begins, which people know it by. Of the key itself
-	// only a hash is kept.
+	// Prefix is the beginning of the key, for display. Only the Hash of the key is
+	// stored.
 	Prefix, Hash string
 	CreatedAt    time.Time
 	LastUsedAt   *time.Time
 }
 
-// Plan is how much an application may call.
+// Plan is a quota of requests with its price.
 type Plan struct {
 	ID, Name  string
 	Price     int64 // GBP a month, in pence
@@ -50,7 +51,7 @@ type Plan struct {
 	PerDay    int // 0 for no limit
 }
 
-// Pounds is the price as people write it.
+// Pounds returns the price in pounds, for display.
 func (p Plan) Pounds() float64 { return float64(p.Price) / 100 }
 
 // The ids of the plans.
@@ -60,8 +61,8 @@ const (
 	Enterprise   = "enterprise"
 )
 
-// Plans are what can be chosen, the cheapest first. A new application is on the
-// first.
+// Plans returns the plans for sale, the cheapest first. New applications are on the
+// first one.
 func Plans() []Plan {
 	return []Plan{
 		{ID: Free, Name: "Free", PerMinute: 60, PerDay: 10_000},
@@ -70,7 +71,7 @@ func Plans() []Plan {
 	}
 }
 
-// PlanOf is the plan with the id, false if there is none.
+// PlanOf returns the plan with the id, false if there is none.
 func PlanOf(id string) (Plan, bool) {
 	i := slices.IndexFunc(Plans(), func(p Plan) bool { return p.ID == id })
 	if i < 0 {
@@ -79,14 +80,14 @@ func PlanOf(id string) (Plan, bool) {
 	return Plans()[i], true
 }
 
-// Quota is the plan's limits.
+// Quota returns the limits of the plan.
 func (p Plan) Quota() limit.Quota { return limit.Quota{PerMinute: p.PerMinute, PerDay: p.PerDay} }
 
-// QuotaKey is under what the calls of an application count, whichever of its
-// keys or tokens they come with.
+// QuotaKey returns the key of the application's quota, which all of its keys and
+// tokens share.
 func (a App) QuotaKey() string { return "app:" + a.ID }
 
-// Limits is the plan that the application is on.
+// Limits returns the plan of the application.
 func (a App) Limits() Plan {
 	p, _ := PlanOf(a.Plan)
 	return p
@@ -97,13 +98,13 @@ const (
 	maxURI  = 2_048
 )
 
-// redirectURIs are the addresses without doubles. Each is where a browser is
-// sent with a code, so it has to be one that nobody else can answer at: https, a
-// loopback address, or the scheme of a program of its own (RFC 8252 §7, §8.4).
+// redirectURIs returns the addresses without duplicates. Browsers are redirected to
+// them with codes, so only the client must be able to receive requests there: https,
+// a loopback address, or a private-use scheme (RFC 8252 §7, §8.4).
 func redirectURIs(given []string, public bool) ([]string, error) {
 	out := []string{}
 	for _, uri := range given {
-		if !redirectable(uri, public) {
+		if !isRedirectURI(uri, public) {
 			return nil, fault.InvalidField("redirectUris", "must be https:// addresses without a fragment, http:// ones on a loopback address, or of a public application com.example.app:/path")
 		}
 		if !slices.Contains(out, uri) {
@@ -116,7 +117,7 @@ func redirectURIs(given []string, public bool) ([]string, error) {
 	return out, nil
 }
 
-func redirectable(uri string, public bool) bool {
+func isRedirectURI(uri string, public bool) bool {
 	if uri == "" || len(uri) > maxURI || strings.ContainsFunc(uri, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f || r == '\\' || r == '*' }) {
 		return false
 	}
@@ -130,9 +131,8 @@ func redirectable(uri string, public bool) bool {
 	return public && strings.Contains(u.Scheme, ".") && u.Host == "" && strings.HasPrefix(u.Path, "/")
 }
 
-// RedirectsTo reports whether a browser may be sent to the address: one that is
-// registered, character by character, but that the port of a loopback address is
-// free (RFC 8252 §7.3).
+// RedirectsTo reports whether the address is registered. Addresses are compared by
+// character; the port of a loopback address may differ (RFC 8252 §7.3).
 func (a App) RedirectsTo(uri string) bool {
 	wanted, loopback := portless(uri)
 	return slices.ContainsFunc(a.RedirectURIs, func(registered string) bool {
@@ -144,7 +144,7 @@ func (a App) RedirectsTo(uri string) bool {
 	})
 }
 
-// portless is an address on a loopback address without its port.
+// portless returns an address on a loopback interface without its port.
 func portless(uri string) (string, bool) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "http" {
@@ -159,7 +159,7 @@ func portless(uri string) (string, bool) {
 	return ip.String() + rest, true
 }
 
-// Loopback reports whether the host of an address is this very machine.
+// Loopback reports whether the host is a loopback address or localhost.
 func Loopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()

@@ -7,14 +7,14 @@ import (
 	"github.com/locumhq/locum/core/event"
 )
 
-// Announced is a kind of event that endpoints can subscribe to.
+// Announced is an event type that endpoints can subscribe to.
 type Announced struct {
 	Type string
-	When string // what has happened, for people
-	Body any    // an empty one of what receivers get, for the documentation
+	When string // what has happened, for documentation
+	Body any    // a zero body, for documentation
 }
 
-// Catalogue is all that endpoints can subscribe to.
+// Catalogue returns the event types that endpoints can subscribe to.
 func Catalogue() []Announced {
 	return []Announced{
 		{event.JobCreated{}.Type(), "A job becomes public for the first time", EventBody[JobData]{}},
@@ -25,7 +25,7 @@ func Catalogue() []Announced {
 	}
 }
 
-// EventTypes are what endpoints can subscribe to, by name.
+// EventTypes returns the names of the event types.
 func EventTypes() (out []string) {
 	for _, a := range Catalogue() {
 		out = append(out, a.Type)
@@ -33,21 +33,21 @@ func EventTypes() (out []string) {
 	return slices.Clip(out)
 }
 
-// EventBody is what receivers get. What Data is follows from Type.
+// EventBody is the body that receivers get. Type determines the type of Data.
 type EventBody[D any] struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp" sample:"2026-11-20T09:30:00Z"`
 	Data      D         `json:"data"`
 }
 
-// JobData tells of a listing.
+// JobData describes a listing.
 type JobData struct {
 	ID   string   `json:"id" sample:"01935d3c-9c1e-7c1a-8f6e-2b7addd42fdc"`
 	Job  *JobView `json:"job"`
 	Test bool     `json:"test,omitempty" const:"true"`
 }
 
-// SubmittedData tells of an application that was handed in.
+// SubmittedData describes a job application that was submitted.
 type SubmittedData struct {
 	ApplicationID string    `json:"application_id"`
 	JobID         string    `json:"job_id"`
@@ -57,7 +57,7 @@ type SubmittedData struct {
 	Test          bool      `json:"test,omitempty" const:"true"`
 }
 
-// StatusChangedData tells of an application's new status.
+// StatusChangedData describes the new status of a job application.
 type StatusChangedData struct {
 	ApplicationID  string    `json:"application_id"`
 	JobID          string    `json:"job_id"`
@@ -67,8 +67,8 @@ type StatusChangedData struct {
 	Test           bool      `json:"test,omitempty" const:"true"`
 }
 
-// EventHeaders are what receivers get beside the body (Standard Webhooks), and the
-// number of the attempt.
+// EventHeaders are the request headers that receivers get (Standard Webhooks), with
+// the number of the attempt.
 type EventHeaders struct {
 	ID        string `header:"webhook-id" required:"true" validate:"uuid"`
 	Timestamp int64  `header:"webhook-timestamp" required:"true"`
@@ -76,5 +76,5 @@ type EventHeaders struct {
 	Attempt   int    `header:"webhook-attempt" required:"true" validate:"min=1"`
 }
 
-// AnswerWithin is how long a receiver may take to answer.
+// AnswerWithin is the time limit for responses of receivers.
 const AnswerWithin = 15 * time.Second

@@ -6,40 +6,45 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
 )
 
-// Consent is what a user allows an application.
+// Consent is the set of scopes that a user allows an application.
 type Consent struct {
 	UserID, AppID string
 	Scopes        []Scope
 	GivenAt       time.Time
 }
 
-// Allowed is a consent with the application that it is for.
+// Allowed is a consent with the name of its application.
 type Allowed struct {
 	Consent
 	Name, Description string
 }
 
-// Consented reports whether the user allows the application all of the scopes
-// already.
+// Consented reports whether the user has allowed the application all of the scopes.
 func (s *Service) Consented(ctx context.Context, userID, appID string, scopes []Scope) (bool, error) {
-	c, err := s.Consents.Find(ctx, userID, appID)
-	if fault.KindOf(err) == fault.NotFound {
-		return false, nil
-	}
-	return err == nil && Covers(c.Scopes, scopes), err
+	c, found, err := s.consent(ctx, userID, appID)
+	return found && Covers(c.Scopes, scopes), err
 }
 
-// Consent notes that the caller allows the application the scopes, beside those
-// that it has. The caller's session cannot end before the transaction does.
+// consent returns the user's consent to the application, if there is one. Inside a
+// transaction it is locked until its end.
+func (s *Service) consent(ctx context.Context, userID, appID string) (c Consent, found bool, err error) {
+	list, err := s.Consents.List(ctx, []string{userID}, appID, page.Request{Number: 1, Size: 1})
+	if err != nil || len(list.Items) == 0 {
+		return c, false, err
+	}
+	return list.Items[0].Consent, true, nil
+}
+
+// Consent stores that the caller allows the application the scopes, in addition to
+// earlier ones. The caller's session does not end before the transaction does.
 func (s *Service) Consent(ctx context.Context, by auth.Actor, appID string, scopes []Scope) error {
 	return s.signedIn(ctx, by, func(ctx context.Context) error {
-		c, err := s.Consents.Find(ctx, by.UserID, appID)
-		if err != nil && fault.KindOf(err) != fault.NotFound {
+		c, _, err := s.consent(ctx, by.UserID, appID)
+		if err != nil {
 			return err
 		}
 		var all []Scope
@@ -48,21 +53,27 @@ func (s *Service) Consent(ctx context.Context, by auth.Actor, appID string, scop
 				all = append(all, scope)
 			}
 		}
-		return s.Consents.Give(ctx, Consent{UserID: by.UserID, AppID: appID, Scopes: all, GivenAt: s.Clock.Now()})
+		return s.Consents.Upsert(ctx, Consent{UserID: by.UserID, AppID: appID, Scopes: all, GivenAt: s.Clock.Now()})
 	})
 }
 
-// MyConsents lists what the caller allows applications.
+// MyConsents lists the caller's consents.
 func (s *Service) MyConsents(ctx context.Context, by auth.Actor, r page.Request) (page.Result[Allowed], error) {
-	return s.Consents.Page(ctx, by.UserID, r)
+	return s.Consents.List(ctx, []string{by.UserID}, "", r)
 }
 
-// WithdrawConsent ends what the caller allows an application, with all tokens
-// that it has, at once.
+// WithdrawConsent deletes the caller's consent to an application and revokes its
+// tokens.
 func (s *Service) WithdrawConsent(ctx context.Context, by auth.Actor, clientID string) error {
 	appID, ok := id.Canonical(clientID)
 	if !ok {
 		return ErrConsentNotFound
 	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Consents.Withdraw(ctx, by.UserID, appID) })
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		n, err := s.Consents.Delete(ctx, by.UserID, ConsentFilter{AppID: appID})
+		if err == nil && n == 0 {
+			err = ErrConsentNotFound
+		}
+		return err
+	})
 }

@@ -14,21 +14,20 @@ const (
 )
 
 const (
-	keyRandom   = 32
-	keyCheck    = 6
-	shownOfKey  = 13
-	secretChars = 43
+	keyRandom       = 32
+	keyCheck        = 6
+	keyPrefixLength = 13 // the part that is displayed
+	secretLength    = 43
 )
 
-// newKey mints an API key: 190 random bits and a checksum of all that comes
-// before it, by which a mistyped one, or what a scanner of leaks takes for one,
-// is known without asking anybody.
+// newKey returns a random API key: 190 bits and a checksum, by which mistyped keys
+// and false positives of secret scanners are recognized without a look-up.
 func newKey() string {
 	body := auth.NewSecret(keyPrefix, keyRandom)
 	return body + checksum(body)
 }
 
-// checksum is the CRC-32 (IEEE) in six characters of base 62.
+// checksum returns the CRC-32 (IEEE) as six characters of base 62.
 func checksum(body string) string {
 	sum := crc32.ChecksumIEEE([]byte(body))
 	out := make([]byte, keyCheck)
@@ -39,8 +38,8 @@ func checksum(body string) string {
 	return string(out)
 }
 
-// wellFormed reports whether the text can be a key.
-func wellFormed(key string) bool {
+// isWellFormedKey reports whether the text has the form of a key.
+func isWellFormedKey(key string) bool {
 	if len(key) != len(keyPrefix)+keyRandom+keyCheck || !strings.HasPrefix(key, keyPrefix) {
 		return false
 	}
@@ -48,6 +47,5 @@ func wellFormed(key string) bool {
 	return checksum(body) == key[len(body):]
 }
 
-// LooksLikeKey reports whether the text is an API key by its form, whether or not
-// there is such a key.
+// LooksLikeKey reports whether the text begins like an API key.
 func LooksLikeKey(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), keyPrefix) }

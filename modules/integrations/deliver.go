@@ -11,109 +11,109 @@ import (
 )
 
 const (
-	// deliverKind is the kind of job that looks after an endpoint. The rows say what
-	// is due; a job only makes somebody look, so that one too many does no harm.
+	// deliverKind is the kind of the tasks that run a delivery worker for an endpoint.
+	// The stored deliveries are the source of truth, so that a superfluous task has no
+	// effect.
 	deliverKind = "integrations.deliver"
-	// putOffFor is when something is tried again that went wrong before there was
-	// an attempt.
-	putOffFor = 30 * time.Second
-	// warnAfter and disableAfter are how long an endpoint may fail. The twelve
-	// hours that have to be between two failures for that are within the days.
+	// postponeFor is the delay after a failure before an attempt was made.
+	postponeFor = 30 * time.Second
+	// warnAfter and disableAfter are how long an endpoint may fail. Standard Webhooks
+	// requires failures that are at least twelve hours apart.
 	warnAfter    = 24 * time.Hour
 	disableAfter = 5 * 24 * time.Hour
-	// overdueAfter is when somebody looks for a delivery that nobody looks after:
-	// its job or its worker was lost.
+	// overdueAfter is the age at which a due delivery without a worker is taken for
+	// one whose task or worker was lost.
 	overdueAfter = 15 * time.Second
 	sweepEvery   = 15 * time.Second
-	sweepAtOnce  = 500
+	sweepBatch   = 500
 )
 
-// look names an endpoint for which something is due, from the moment on.
-type look struct {
+// deliverPayload names an endpoint for which something is due at a time.
+type deliverPayload struct {
 	Endpoint string    `json:"endpoint"`
 	At       time.Time `json:"at"`
 }
 
-func lookAt(endpointID, key string, at time.Time) task.Task {
-	j := task.New(deliverKind, task.Webhooks, "whd:"+key, look{endpointID, at})
-	j.RunAt = at
-	return j
+func newDeliverTask(endpointID, key string, at time.Time) task.Task {
+	t := task.New(deliverKind, task.Webhooks, "whd:"+key, deliverPayload{endpointID, at})
+	t.RunAt = at
+	return t
 }
 
-// outcome is what became of a delivery: an attempt, or none if it is not to be sent
-// after all, or not now.
-type outcome struct {
+// attemptResult is the result of processing a delivery. Without an attempt the
+// delivery fails, or was postponed.
+type attemptResult struct {
 	Outgoing
-	to      string // the URL
-	attempt *Attempt
-	asked   time.Duration
-	putOff  bool
+	url        string
+	attempt    *Attempt
+	retryAfter time.Duration
+	postponed  bool
 }
 
-// deliver attempts what is due for an endpoint, if nobody else does and endpoints like
-// it do not keep enough workers waiting already.
-func (s *Service) deliver(ctx context.Context, due look) error {
-	v := s.visit(due.Endpoint)
-	v.seen = due.At
-	e, err := s.Webhooks.ByID(ctx, due.Endpoint)
+// deliver runs a delivery worker for the endpoint, unless another one holds the
+// lease or too many run already.
+func (s *Service) deliver(ctx context.Context, p deliverPayload) error {
+	w := s.newDeliveryWorker(p.Endpoint)
+	w.dueAt = p.At
+	e, err := s.Webhooks.Get(ctx, AnyOwner, p.Endpoint)
 	if fault.KindOf(err) == fault.NotFound {
 		return nil
 	} else if err != nil {
 		return err
 	}
 	now := s.Clock.Now()
-	if e.leased(now) {
-		// Before they leave they look once more. But they may have been killed.
-		return s.Tasks.Add(ctx, lookAt(e.ID, e.ID+":after:"+e.Lease, *e.LeasedUntil))
+	if e.isLeased(now) {
+		// The worker checks once more before it releases the lease, unless it was killed.
+		return s.Tasks.Add(ctx, newDeliverTask(e.ID, e.ID+":after:"+e.Lease, *e.LeasedUntil))
 	}
-	leave, in := s.admit(ctx, e)
-	if !in {
-		// Many who come for the same endpoint become one.
-		at := now.Truncate(crowdedFor).Add(2 * crowdedFor)
-		return s.Tasks.Add(ctx, lookAt(e.ID, e.ID+":crowd:"+strconv.FormatInt(at.Unix(), 10), at))
+	release, ok := s.acquireWorker(ctx, e)
+	if !ok {
+		// Tasks for the same endpoint become one.
+		at := now.Truncate(busyDelay).Add(2 * busyDelay)
+		return s.Tasks.Add(ctx, newDeliverTask(e.ID, e.ID+":crowd:"+strconv.FormatInt(at.Unix(), 10), at))
 	}
-	defer leave()
-	return v.attend(ctx)
+	defer release()
+	return w.run(ctx)
 }
 
-// attempt sends a delivery, unless it is not to be sent any more. With an error it
-// is put off.
-func (s *Service) attempt(ctx context.Context, e Endpoint, c Outgoing) (o outcome, err error) {
-	o = outcome{Outgoing: c, putOff: true}
+// attempt sends a delivery, if the endpoint is still authorized to receive it. After
+// an error the delivery is postponed.
+func (s *Service) attempt(ctx context.Context, e Endpoint, c Outgoing) (r attemptResult, err error) {
+	r = attemptResult{Outgoing: c, postponed: true}
 	if c.Message.OrganizationID != "" {
-		// An attempt may come days after the event.
-		may, err := s.mayHear(ctx, e, c.Message.OrganizationID, c.Message.ApplicantID)
+		// An attempt may be days after the event.
+		may, err := s.mayReceive(ctx, e, c.Message.OrganizationID, c.Message.ApplicantID)
 		if err != nil {
-			return o, err
+			return r, err
 		}
 		if !may {
-			return outcome{Outgoing: c}, nil
+			return attemptResult{Outgoing: c}, nil
 		}
 	}
 	now := s.Clock.Now()
 	signature, err := s.signature(e, c, now)
 	if err != nil {
-		// An operator is told, and it is tried again when it would be anyway.
-		return outcome{Outgoing: c, to: e.URL, attempt: &Attempt{At: now, Error: "not_signed"}}, task.Permanent(err)
+		// The error is reported to operators, and the delivery follows its schedule.
+		return attemptResult{Outgoing: c, url: e.URL, attempt: &Attempt{At: now, Error: "not_signed"}}, task.Permanent(err)
 	}
 	next := c
 	next.Attempt++
 	a := s.Sender.Post(ctx, Post{URL: e.URL, Body: c.Message.Body, Headers: headers(next, now, signature)})
 	if ctx.Err() != nil && a.Status == 0 {
-		return outcome{}, ctx.Err() // it was we who did not wait
+		return attemptResult{}, ctx.Err() // cancelled by the worker
 	}
 	if (a.Status < 200 || a.Status >= 300) && a.Error == "" {
 		a.Error = "status"
 	}
-	o = outcome{Outgoing: c, to: e.URL, attempt: &Attempt{At: now, ResponseStatus: a.Status, Error: a.Error, DurationMs: a.Took.Milliseconds(), Answer: a.Body}}
-	if a.Status == tooManyRequests || a.Status == unavailable {
-		o.asked = a.RetryAfter
+	r = attemptResult{Outgoing: c, url: e.URL, attempt: &Attempt{At: now, ResponseStatus: a.Status, Error: a.Error, DurationMs: a.Took.Milliseconds(), Answer: a.Body}}
+	if a.Status == statusTooManyRequests || a.Status == statusUnavailable {
+		r.retryAfter = a.RetryAfter
 	}
-	return o, nil
+	return r, nil
 }
 
-// headers are what a receiver gets with the body (Standard Webhooks), and the number
-// of the attempt.
+// headers returns the request headers (Standard Webhooks), and the number of the
+// attempt.
 func headers(c Outgoing, at time.Time, signature string) map[string]string {
 	return map[string]string{
 		"webhook-id": c.EventID, "webhook-timestamp": strconv.FormatInt(at.Unix(), 10), "webhook-signature": signature,
@@ -129,59 +129,57 @@ func (s *Service) signature(e Endpoint, c Outgoing, now time.Time) (string, erro
 	return sign(secrets, c.EventID, now, c.Message.Body)
 }
 
-// settle writes down what became of deliveries, and says who is to be told.
-func (s *Service) settle(ctx context.Context, e *Endpoint, ended []outcome, now time.Time) ([]task.Task, error) {
-	if len(ended) == 0 {
-		return nil, nil
+// recordResults stores the results of attempts and applies them to the endpoint. It
+// returns the tasks that follow, and whether the endpoint has changed, which the
+// caller stores.
+func (s *Service) recordResults(ctx context.Context, e *Endpoint, results []attemptResult, now time.Time) (tasks []task.Task, changed bool, err error) {
+	if len(results) == 0 {
+		return nil, false, nil
 	}
-	ds := make([]Delivery, len(ended))
-	for i, o := range ended {
-		ds[i] = o.judged(*e, now)
+	ds := make([]Delivery, len(results))
+	for i, r := range results {
+		ds[i] = r.applied(*e, now)
 	}
-	settled, err := s.Webhooks.Settle(ctx, e.ID, ds)
+	recorded, err := s.Deliveries.RecordResults(ctx, e.ID, ds)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	before := *e
-	for _, o := range ended {
-		if o.attempt != nil && o.to == e.URL && (len(settled) == len(ended) || slices.Contains(settled, o.ID)) {
-			e.judge(*o.attempt, now)
+	for _, r := range results {
+		if r.attempt != nil && r.url == e.URL && (len(recorded) == len(results) || slices.Contains(recorded, r.ID)) {
+			e.recordAttempt(*r.attempt, now)
 		}
 	}
-	mails := s.health(before, e, now)
-	if e.changed(before) {
-		err = s.Webhooks.Save(ctx, *e)
-		e.Version++
-	}
-	return mails, err
+	tasks = s.checkHealth(before, e, now)
+	return tasks, e.healthChanged(before), nil
 }
 
-// judged is the delivery with what became of it.
-func (o outcome) judged(e Endpoint, now time.Time) Delivery {
-	d := o.Delivery
+// applied returns the delivery with the result.
+func (r attemptResult) applied(e Endpoint, now time.Time) Delivery {
+	d := r.Delivery
 	d.Attempt++
 	d.Status, d.NextAt, d.FailedAt = Failed, nil, &now
-	if o.putOff && e.Status == EndpointActive {
-		at := now.Add(putOffFor)
+	if r.postponed && e.Status == EndpointActive {
+		at := now.Add(postponeFor)
 		d.Status, d.NextAt, d.FailedAt = Pending, &at, nil
 	}
-	if o.attempt == nil {
+	if r.attempt == nil {
 		return d
 	}
 	d.Tries++
 	d.Attempts = slices.Clone(d.Attempts)
-	d.add(*o.attempt)
-	if o.attempt.Error == "" {
+	d.add(*r.attempt)
+	if r.attempt.Error == "" {
 		d.Status, d.FailedAt = Succeeded, nil
-	} else if wait, more := pause(d.Tries, o.asked); more && e.Status == EndpointActive {
+	} else if wait, more := retryDelay(d.Tries, r.retryAfter); more && e.Status == EndpointActive {
 		at := now.Add(wait)
 		d.Status, d.NextAt, d.FailedAt = Pending, &at, nil
 	}
 	return d
 }
 
-// judge notes with the endpoint how an attempt ended.
-func (e *Endpoint) judge(a Attempt, now time.Time) {
+// recordAttempt applies the result of an attempt to the health of the endpoint.
+func (e *Endpoint) recordAttempt(a Attempt, now time.Time) {
 	switch {
 	case a.Error == "":
 		e.FailingSince, e.WarnedAt = nil, nil
@@ -189,14 +187,14 @@ func (e *Endpoint) judge(a Attempt, now time.Time) {
 	case e.FailingSince == nil:
 		e.FailingSince = &now
 	}
-	if a.ResponseStatus == gone && e.Status == EndpointActive && e.ListeningUntil == nil {
+	if a.ResponseStatus == statusGone && e.Status == EndpointActive && e.ListeningUntil == nil {
 		e.Status = EndpointDisabled
 	}
 }
 
-// What answers mean (RFC 9110 §15).
+// Statuses with a meaning for deliveries (RFC 9110 §15).
 const (
-	gone            = 410
-	tooManyRequests = 429
-	unavailable     = 503
+	statusGone            = 410
+	statusTooManyRequests = 429
+	statusUnavailable     = 503
 )

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// DeliveryStatus is where a delivery stands.
+// DeliveryStatus is the status of a delivery.
 type DeliveryStatus string
 
 // The statuses of a delivery.
@@ -23,20 +23,20 @@ const (
 	Failed    DeliveryStatus = "failed"
 )
 
-// Message is an event as receivers get it. Its body is made once, and every
-// receiver gets the same bytes at every attempt.
+// Message is an event in the form that receivers get. The body is rendered once: all
+// receivers get the same bytes at every attempt.
 type Message struct {
 	EventID string
 	Type    string
 	Body    string // JSON
-	// OrganizationID and ApplicantID are whose application it tells of, empty for
-	// other things.
+	// OrganizationID and ApplicantID are those of the job application that the event is
+	// about, empty for other events.
 	OrganizationID string
 	ApplicantID    string
 	CreatedAt      time.Time
 }
 
-// Delivery is one event on its way to one endpoint.
+// Delivery is the delivery of a message to an endpoint.
 type Delivery struct {
 	ID         string
 	EndpointID string
@@ -44,89 +44,91 @@ type Delivery struct {
 	EventID    string
 	Type       string
 	Status     DeliveryStatus
-	// Attempt counts the attempts since the beginning, and how often one was put off;
-	// Tries counts those since the last replay, which the schedule goes by.
+	// Attempt counts all attempts and postponements. Tries counts the attempts since the
+	// last replay, on which the retry schedule depends.
 	Attempt int
 	Tries   int
-	// Attempts are the newest attempts, the oldest of them first.
+	// Attempts are the latest attempts in their order.
 	Attempts []Attempt
-	// NextAt is when the next attempt is due, nil if there is none.
+	// NextAt is when the next attempt is due, nil without one.
 	NextAt *time.Time
-	// FailedAt is when it failed for good, nil if it has not.
+	// FailedAt is when the delivery failed finally, nil if it has not.
 	FailedAt  *time.Time
 	CreatedAt time.Time
 }
 
-// Attempt is how an attempt ended.
+// Attempt is the result of an attempt.
 type Attempt struct {
 	At time.Time `json:"at"`
-	// ResponseStatus is the HTTP status of the answer, 0 without one.
+	// ResponseStatus is the HTTP status, 0 without a response.
 	ResponseStatus int `json:"status"`
-	// Error is the class of what went wrong, empty for nothing.
+	// Error is the class of the failure, empty for none.
 	Error      string `json:"error"`
 	DurationMs int64  `json:"ms"`
-	// Answer is the beginning of what the receiver said.
+	// Answer is the beginning of the response body.
 	Answer string `json:"answer"`
 }
 
-// The bounds of what is kept of a delivery.
+// The limits of what is stored of a delivery.
 const (
-	attemptsKept = 20
-	answerKept   = 1_024 // bytes
-	logKept      = 30 * 24 * time.Hour
+	maxStoredAttempts = 20
+	maxStoredAnswer   = 1_024 // bytes
+	logRetention      = 30 * 24 * time.Hour
 )
 
-// add notes an attempt.
+// add appends an attempt.
 func (d *Delivery) add(a Attempt) {
-	if len(a.Answer) > answerKept {
-		a.Answer = a.Answer[:answerKept]
+	if len(a.Answer) > maxStoredAnswer {
+		a.Answer = a.Answer[:maxStoredAnswer]
 	}
 	a.Answer = strings.ReplaceAll(strings.ToValidUTF8(a.Answer, ""), "\x00", "")
 	d.Attempts = append(d.Attempts, a)
-	if len(d.Attempts) > attemptsKept {
-		d.Attempts = d.Attempts[len(d.Attempts)-attemptsKept:]
+	if len(d.Attempts) > maxStoredAttempts {
+		d.Attempts = d.Attempts[len(d.Attempts)-maxStoredAttempts:]
 	}
 }
 
-// retries are the pauses after attempts that failed (Standard Webhooks).
+// retries are the delays after failed attempts (Standard Webhooks).
 var retries = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
 	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
 
-// Retries are the pauses after attempts that failed, give or take a fifth, the
-// first one first.
+// Retries returns the delays after failed attempts in their order; each varies by a
+// fifth.
 func Retries() []time.Duration { return slices.Clone(retries) }
 
-// mostRetryAfter is how long a receiver may ask to be left alone.
-const mostRetryAfter = 24 * time.Hour
+// maxRetryAfter is the longest delay that a receiver can ask for.
+const maxRetryAfter = 24 * time.Hour
 
-// pause is how long to wait after so many tries, false if that was the last. It
-// is the schedule's, give or take a fifth, or longer if the receiver asks for it.
-func pause(tries int, asked time.Duration) (time.Duration, bool) {
+// retryDelay returns the delay after the given number of tries, false if that was the
+// last one. It is that of the schedule, plus or minus a fifth, or a longer one that
+// the receiver asks for.
+func retryDelay(tries int, retryAfter time.Duration) (time.Duration, bool) {
 	if tries > len(retries) {
 		return 0, false
 	}
 	wait := retries[tries-1]
 	fifth := int64(wait / 5)
 	wait += time.Duration(mathrand.Int64N(2*fifth+1) - fifth) //nolint:gosec // jitter needs no secrecy
-	return max(wait, min(asked, mostRetryAfter)), true
+	return max(wait, min(retryAfter, maxRetryAfter)), true
 }
 
 const (
-	hookPrefix  = "whsec_"
-	hookRandom  = 32 // bytes
-	bothSignFor = 24 * time.Hour
+	hookPrefix = "whsec_"
+	hookRandom = 32 // bytes
+	// rotationOverlap is how long the previous secret signs beside a new one.
+	rotationOverlap = 24 * time.Hour
 )
 
-// newHookSecret mints the secret of an endpoint (Standard Webhooks).
+// newHookSecret returns a random secret of an endpoint (Standard Webhooks).
 func newHookSecret() string {
 	var random [hookRandom]byte
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
 	return hookPrefix + base64.StdEncoding.EncodeToString(random[:])
 }
 
-// sign is the value of the header webhook-signature: one signature for each
+// sign returns the value of the header webhook-signature: a signature for each
 // secret.
 func sign(secrets []string, eventID string, at time.Time, body string) (string, error) {
 	out := make([]string, len(secrets))

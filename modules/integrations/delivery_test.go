@@ -44,20 +44,20 @@ func TestPausesFollowTheScheduleAndWhatReceiversAskFor(t *testing.T) {
 	for i, wait := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour} {
 		seen := map[time.Duration]bool{}
 		for range 50 {
-			got, more := pause(i+1, 0)
+			got, more := retryDelay(i+1, 0)
 			require.True(t, more)
 			require.InDelta(t, wait.Seconds(), got.Seconds(), wait.Seconds()/5+0.001)
 			seen[got] = true
 		}
 		require.Greater(t, len(seen), 10, "jitter")
 	}
-	_, more := pause(10, time.Hour)
+	_, more := retryDelay(10, time.Hour)
 	require.False(t, more)
-	got, _ := pause(1, time.Hour)
+	got, _ := retryDelay(1, time.Hour)
 	require.Equal(t, time.Hour, got)
-	got, _ = pause(1, 48*time.Hour)
+	got, _ = retryDelay(1, 48*time.Hour)
 	require.Equal(t, 24*time.Hour, got)
-	got, _ = pause(4, time.Second)
+	got, _ = retryDelay(4, time.Second)
 	require.Greater(t, got, time.Hour, "not sooner than the schedule says")
 }
 

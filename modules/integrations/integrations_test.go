@@ -15,7 +15,6 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
-	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
@@ -29,6 +28,10 @@ type desk struct {
 	paid  string // the plan that is paid for
 	work  kit.Work
 	gone  []string // applications of whose end others heard
+
+	inactive map[string]bool
+	members  map[string][]string
+	lookups  int // of accounts
 }
 
 func (d *desk) Choose(_ context.Context, _, plan, _ string) error {
@@ -38,21 +41,41 @@ func (d *desk) Choose(_ context.Context, _, plan, _ string) error {
 
 func (d *desk) Paid(context.Context, string) (string, error) { return d.paid, nil }
 
-func (d *desk) Sight(_ context.Context, userID string) (integrations.Sight, error) {
-	return integrations.Sight{ApplicantID: userID}, nil
+func (d *desk) Visibility(_ context.Context, userID string) (integrations.Visibility, error) {
+	return integrations.Visibility{ApplicantID: userID}, nil
 }
 
 func (d *desk) HoldSession(context.Context, auth.Actor) error { return nil }
 
-func (d *desk) Maker(context.Context, string) (string, error) { return "St Brigid's Hospital", nil }
+func (d *desk) IsActive(_ context.Context, userID string) (bool, error) {
+	d.lookups++
+	return !d.inactive[userID], nil
+}
+
+func (d *desk) ListMembers(_ context.Context, organizationID string) ([]string, error) {
+	return d.members[organizationID], nil
+}
+
+func (d *desk) OwnerName(context.Context, string) (string, error) { return "St Brigid's Hospital", nil }
+
+func (d *desk) ListByIDs(_ context.Context, ids []string) (map[string]integrations.Person, error) {
+	return map[string]integrations.Person{ids[0]: {Name: "Dev", Email: "dev@example.org"}}, nil
+}
+
+// deps are the ports of the module, answered by the desk.
+func (d *desk) deps() integrations.Deps {
+	s := d.store.Integrations
+	return integrations.Deps{Tx: s.Tx, Events: s.Events, Audit: d.store.Identity.Audit, Clock: d.clock, NewID: stores.NewID, Tasks: s.Tasks, Retention: s.Retention,
+		Apps: s.Apps, Keys: s.Keys, Usage: s.Usage, Grants: s.Grants, Consents: s.Consents, Webhooks: s.Webhooks, Deliveries: s.Deliveries,
+		Accounts: d, Payments: d, Limiter: locallimit.New(d.clock)}
+}
 
 func onEach(t *testing.T, test func(t *testing.T, d *desk)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
-		d := &desk{clock: kit.NewClock(), paid: integrations.Free}
+		d := &desk{clock: kit.NewClock(), paid: integrations.Free, inactive: map[string]bool{}}
 		d.store = open(t, d.clock)
-		d.Service = integrations.New(integrations.Needs{Tx: d.store.Integrations.Tx, Events: d.store.Integrations.Events, Audit: d.store.Identity.Audit, Clock: d.clock, NewID: stores.NewID,
-			Apps: d.store.Integrations.Apps, Usage: d.store.Integrations.Usage, People: d, Payments: d, Limiter: locallimit.New(d.clock), Grants: d.store.Integrations.Grants, Consents: d.store.Integrations.Consents, Webhooks: d.store.Integrations.Webhooks, Tasks: d.store.Integrations.Tasks})
+		d.Service = integrations.New(d.deps())
 		d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 			event.On("integrations.erase", d.OnAccountDeleted),
 			event.On("integrations.plan", d.OnSubscriptionChanged),
@@ -64,10 +87,7 @@ func onEach(t *testing.T, test func(t *testing.T, d *desk)) {
 
 func (d *desk) developer(t *testing.T) auth.Actor {
 	t.Helper()
-	now := d.clock.Now()
-	u := identity.User{ID: stores.NewID(), Email: stores.NewID() + "@example.org", Name: "Dev", Kind: identity.KindJobseeker, Status: identity.UserActive, Registered: true, PasswordHash: "h", CreatedAt: now, UpdatedAt: now, Version: 1}
-	require.NoError(t, d.store.Identity.Users.Create(t.Context(), &u))
-	return auth.Actor{UserID: u.ID, Seeker: true, ConfirmedAt: now}
+	return auth.Actor{UserID: stores.NewID(), Seeker: true, ConfirmedAt: d.clock.Now()}
 }
 
 func (d *desk) tell(t *testing.T, e event.Event) {
@@ -126,11 +146,11 @@ func TestCallsAreCountedByDayAndByKey(t *testing.T) {
 		used, err := d.UsageOf(t.Context(), me, a.ID, integrations.UsageInput{})
 		require.NoError(t, err)
 		require.Len(t, used.Days, 30)
-		require.Equal(t, []integrations.Spent{
+		require.Equal(t, []integrations.DayUsage{
 			{AppID: a.ID, Day: first.Format(time.DateOnly), Requests: 2, Errors: 1},
 			{AppID: a.ID, Day: d.clock.Now().Format(time.DateOnly), Requests: 1},
 		}, used.Days[28:])
-		keys, err := d.Keys(t.Context(), me, a.ID)
+		keys, err := d.MyKeys(t.Context(), me, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, d.clock.Now(), *keys[0].LastUsedAt)
 	})

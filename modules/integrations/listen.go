@@ -9,25 +9,26 @@ import (
 
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/page"
 )
 
 const (
-	// listensFor is how long the endpoint of a listener that says no more lasts,
-	// and saysEvery how often one says so: a killed one collects nothing for long.
-	listensFor = time.Minute
-	saysEvery  = 15 * time.Second
+	// listenerLife is how long the endpoint of a listener lasts unless it is extended,
+	// each extendEvery: that of a killed listener expires soon.
+	listenerLife = time.Minute
+	extendEvery  = 15 * time.Second
 )
 
-// ListenInput is what a listener wants to hear and where it sends it.
+// ListenInput describes a listener.
 type ListenInput struct {
-	URL    string   // http as well, on whichever network
-	Events []string // of EventTypes; all without one
-	Secret string   // whsec_…; a new one without
+	URL    string   // also with http, and on private networks
+	Events []string // of EventTypes; all if empty
+	Secret string   // whsec_…; a new one if empty
 }
 
-// Listen makes an endpoint of the application for a process that sends what it
-// gets there by itself, with Forward, until EndListening. It returns the secret,
-// which is not shown again.
+// Listen creates an endpoint of the application for a process that delivers its
+// messages itself, with Forward, until EndListening. It returns the secret, which is
+// not stored in plain text.
 func (s *Service) Listen(ctx context.Context, a App, in ListenInput) (e Endpoint, secret string, err error) {
 	if err := receiver(in.URL, true); err != nil {
 		return e, "", err
@@ -44,38 +45,38 @@ func (s *Service) Listen(ctx context.Context, a App, in ListenInput) (e Endpoint
 		return e, "", fault.InvalidField("secret", "must be whsec_ and the base64 of 24 to 64 bytes")
 	}
 	now := s.Clock.Now()
-	until := now.Add(listensFor)
-	e = Endpoint{ID: s.NewID(), AppID: a.ID, OwnerID: a.OwnerID, URL: in.URL, Events: types, Status: EndpointActive, ListeningUntil: &until, CreatedAt: now, UpdatedAt: now, Version: 1}
+	until := now.Add(listenerLife)
+	e = Endpoint{ID: s.NewID(), AppID: a.ID, OwnerID: a.OwnerID, URL: in.URL, Events: types, Status: EndpointActive, ListeningUntil: &until, CreatedAt: now, UpdatedAt: now}
 	if e.Secret, err = s.Vault.Hide(secret, e.ID); err != nil {
 		return e, "", err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Webhooks.EndListeners(ctx, now); err != nil {
+		if err := s.expire(ctx, ListenersKind, now, listenersPerStatement); err != nil {
 			return err
 		}
-		if _, err := s.Apps.Find(ctx, a.OwnerID, a.ID); err != nil {
+		if _, err := s.Apps.Get(ctx, a.OwnerID, a.ID); err != nil {
 			return err
 		}
-		there, err := s.Webhooks.List(ctx, a.OwnerID, a.ID)
+		existing, err := endpointsOf(ctx, s.Webhooks, a.OwnerID, a.ID)
 		if err != nil {
 			return err
 		}
-		if len(there) >= maxWebhooks {
+		if len(existing) >= maxWebhooks {
 			return ErrTooManyWebhooks
 		}
-		return s.Webhooks.Add(ctx, e)
+		return s.Webhooks.Upsert(ctx, e)
 	})
 	return e, secret, err
 }
 
-// isHookSecret reports the form of Standard Webhooks.
+// isHookSecret reports whether the text has the form of Standard Webhooks.
 func isHookSecret(secret string) bool {
 	text, is := strings.CutPrefix(secret, hookPrefix)
 	key, err := base64.StdEncoding.DecodeString(text)
 	return is && err == nil && len(key) >= 24 && len(key) <= 64
 }
 
-// EndListening removes a listener's endpoint with its log.
+// EndListening deletes the endpoint of a listener with its log.
 func (s *Service) EndListening(ctx context.Context, e Endpoint) error {
 	err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Webhooks.Delete(ctx, e.OwnerID, e.AppID, e.ID) })
 	if fault.KindOf(err) == fault.NotFound {
@@ -84,70 +85,82 @@ func (s *Service) EndListening(ctx context.Context, e Endpoint) error {
 	return err
 }
 
-// Forwarded is an attempt that a listener made.
+// Forwarded is an attempt of a listener.
 type Forwarded struct {
 	At            time.Time
 	Type, EventID string
 	Answer        Answer
 }
 
-// Forward sends what comes for a listener to the address that it was made for,
-// whatever address others give its endpoint, and tells of each attempt. It
-// returns when the context ends and what is being sent has come to its end, or
-// with ErrWebhookNotFound when somebody has removed the endpoint. A database that
-// is away is waited for.
-func (s *Service) Forward(ctx context.Context, e Endpoint, told func(Forwarded)) error {
-	looks := time.NewTicker(looksAgain)
-	defer looks.Stop()
-	for said := s.Clock.Now(); ; {
+// Forward delivers the messages of a listener to its address, also if the address of
+// its endpoint was changed, and calls onAttempt after each attempt. It returns when
+// ctx has ended and running attempts are complete, or with ErrWebhookNotFound when the
+// endpoint was deleted. While the database is unavailable it waits.
+func (s *Service) Forward(ctx context.Context, e Endpoint, onAttempt func(Forwarded)) error {
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for extendedAt := s.Clock.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-looks.C:
+		case <-poll.C:
 		}
 		now := s.Clock.Now()
-		if now.Sub(said) >= saysEvery {
-			switch err := s.Webhooks.Listening(ctx, e.ID, now.Add(listensFor)); {
+		if now.Sub(extendedAt) >= extendEvery {
+			switch err := s.extendListener(ctx, e, now.Add(listenerLife)); {
 			case err == nil:
-				said = now
-			case !s.passing(ctx, err):
+				extendedAt = now
+			case !isTransient(ctx, err):
 				return err
 			}
 		}
-		next, err := s.Webhooks.NextAt(ctx, e.ID)
+		next, err := s.nextDue(ctx, e.ID)
 		if err == nil && next != nil && !next.After(now) {
-			v := s.visit(e.ID)
-			v.to = e.URL
-			v.told = func(o outcome) { o.tell(told, s.Clock.Now()) }
-			err = v.attend(ctx)
+			w := s.newDeliveryWorker(e.ID)
+			w.url = e.URL
+			w.onResult = func(r attemptResult) { r.report(onAttempt, s.Clock.Now()) }
+			err = w.run(ctx)
 		}
-		if err != nil && !s.passing(ctx, err) {
+		if err != nil && !isTransient(ctx, err) {
 			return err
 		}
 	}
 }
 
-// tell tells of an attempt, or that there was none.
-func (o outcome) tell(told func(Forwarded), now time.Time) {
-	if a := o.attempt; a != nil {
-		told(Forwarded{a.At, o.Type, o.EventID, Answer{Status: a.ResponseStatus, Error: a.Error, Took: time.Duration(a.DurationMs) * time.Millisecond}})
-	} else if o.putOff {
-		told(Forwarded{now, o.Type, o.EventID, Answer{Error: "not_sent"}})
+// extendListener makes the endpoint of a listener last until the time, or fails with
+// ErrWebhookNotFound.
+func (s *Service) extendListener(ctx context.Context, e Endpoint, until time.Time) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		e, err := s.Webhooks.Get(ctx, e.OwnerID, e.ID)
+		if err != nil {
+			return err
+		}
+		e.ListeningUntil = &until
+		return s.Webhooks.Upsert(ctx, e)
+	})
+}
+
+// report calls onAttempt with an attempt, or with a postponement.
+func (r attemptResult) report(onAttempt func(Forwarded), now time.Time) {
+	if a := r.attempt; a != nil {
+		onAttempt(Forwarded{a.At, r.Type, r.EventID, Answer{Status: a.ResponseStatus, Error: a.Error, Took: time.Duration(a.DurationMs) * time.Millisecond}})
+	} else if r.postponed {
+		onAttempt(Forwarded{now, r.Type, r.EventID, Answer{Error: "not_sent"}})
 	}
 }
 
-// passing reports what a listener waits out.
-func (s *Service) passing(ctx context.Context, err error) bool {
+// isTransient reports whether a listener continues after the error.
+func isTransient(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || fault.KindOf(err) == fault.Unavailable
 }
 
-// Trigger sends one made-up event of the type, which says so, to each active
-// endpoint of the application that wants it, and returns these.
+// Trigger sends a test event of the type to the active endpoints of the application
+// that subscribe to it, and returns them.
 func (s *Service) Trigger(ctx context.Context, a App, kind string) ([]Endpoint, error) {
 	if !slices.Contains(EventTypes(), kind) {
 		return nil, fault.InvalidField("type", "must be one of: "+eventNames)
 	}
-	to, err := s.Webhooks.List(ctx, a.OwnerID, a.ID)
+	to, err := endpointsOf(ctx, s.Webhooks, a.OwnerID, a.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -156,31 +169,32 @@ func (s *Service) Trigger(ctx context.Context, a App, kind string) ([]Endpoint, 
 		return nil, nil
 	}
 	now := s.Clock.Now()
-	m, err := newMessage(s.NewID(), kind, now, s.madeUp(kind, now))
+	m, err := newMessage(s.NewID(), kind, now, s.testData(kind, now))
 	if err != nil {
 		return nil, err
 	}
-	return to, s.queue(ctx, []mailing{s.mailing(m, to)})
+	return to, s.enqueue(ctx, []broadcast{s.newBroadcast(m, to)})
 }
 
-// AppOr is the application with the id, or without one the only one that there
-// is. ErrAppNotFound, and ErrSeveralApps.
-func (s *Service) AppOr(ctx context.Context, appID string) (App, error) {
+// FindApp returns the application with the id. An empty id means the only
+// application; it fails with ErrSeveralApps if there are several, and with
+// ErrAppNotFound.
+func (s *Service) FindApp(ctx context.Context, appID string) (App, error) {
 	if appID != "" {
 		canonical, ok := id.Canonical(appID)
 		if !ok {
 			return App{}, ErrAppNotFound
 		}
-		return s.Apps.ByID(ctx, canonical)
+		return s.findApp(ctx, canonical)
 	}
-	all, err := s.Apps.First(ctx, 2)
+	all, err := s.Apps.List(ctx, AppFilter{OwnerID: AnyOwner}, page.Request{Number: 1, Size: 2})
 	switch {
 	case err != nil:
 		return App{}, err
-	case len(all) == 0:
+	case len(all.Items) == 0:
 		return App{}, ErrAppNotFound
-	case len(all) > 1:
+	case len(all.Items) > 1:
 		return App{}, ErrSeveralApps
 	}
-	return all[0], nil
+	return all.Items[0], nil
 }

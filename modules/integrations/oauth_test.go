@@ -21,12 +21,13 @@ func TestWhatIsIssuedEndsInItsTimeAndNothingOutlivesItsAuthorization(t *testing.
 		hash := integrations.HashToken(integrations.Code, code)
 		require.NoError(t, d.Authorize(ctx, a.ID, me.UserID, scopes, hash, "", "c"))
 		active := func(kind integrations.TokenKind, hash string) bool {
-			_, _, is, err := d.Issued(ctx, kind, hash)
+			_, is, err := d.Issued(ctx, kind, hash)
 			require.NoError(t, err)
 			return is
 		}
-		_, g, _, err := d.Issued(ctx, integrations.Code, hash)
+		issued, _, err := d.Issued(ctx, integrations.Code, hash)
 		require.NoError(t, err)
+		g := issued.Grant
 		issue := func(kind integrations.TokenKind) (token, hash string) {
 			token = integrations.NewToken(kind)
 			hash = integrations.HashToken(kind, token)
@@ -75,8 +76,9 @@ func TestATokenSpeaksForItsUserUntilTheConsentOrTheAccountEnds(t *testing.T) {
 			hash := integrations.HashToken(integrations.Code, integrations.NewToken(integrations.Code))
 			require.NoError(t, d.Consent(ctx, me, a.ID, scopes))
 			require.NoError(t, d.Authorize(ctx, a.ID, me.UserID, scopes, hash, "", "c"))
-			_, g, _, err := d.Issued(ctx, integrations.Code, hash)
+			issued, _, err := d.Issued(ctx, integrations.Code, hash)
 			require.NoError(t, err)
+			g := issued.Grant
 			access := integrations.NewToken(integrations.Access)
 			require.NoError(t, d.IssueToken(ctx, integrations.Access, g, scopes, integrations.HashToken(integrations.Access, access)))
 			_, err = d.AuthenticateToken(ctx, access)

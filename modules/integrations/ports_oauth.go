@@ -6,61 +6,70 @@ import (
 
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/retention"
 )
 
-// The faults of authorizations.
+// Errors of authorizations.
 var (
 	ErrTokenNotFound   = fault.New(fault.NotFound, "token_not_found", "Token not found")
 	ErrConsentNotFound = fault.New(fault.NotFound, "consent_not_found", "Consent not found")
 )
 
-// Grants keeps what was issued to applications in the name of users: of codes
-// and tokens only a hash, by which they are found.
+// Grants stores OAuth authorizations and their tokens, which are identified by
+// hashes. The port is unstable: it will change when the OAuth storage is reworked.
 type Grants interface {
-	// Add stores a new authorization with its code. ErrAppNotFound if the
-	// application or the user is gone.
-	Add(ctx context.Context, g Grant, code Token) error
-	// AddToken stores a further token of an authorization.
-	AddToken(ctx context.Context, t Token) error
-	// Find returns the token of the kind with its authorization, also when it is
-	// over, or ErrTokenNotFound, also when the user's account is not active.
-	// Inside a transaction both are locked until its end.
-	Find(ctx context.Context, kind TokenKind, hash string) (Token, Grant, error)
-	// Access returns the access token with the hash, its authorization and its
-	// application, in one query, or ErrTokenNotFound as Find does.
-	Access(ctx context.Context, hash string) (Token, Grant, App, error)
-	// Spend marks the token as used. Of any number of callers one hears true.
-	Spend(ctx context.Context, hash string, at time.Time) (bool, error)
-	// End ends the authorization and with it all that was issued. One that has
-	// ended stays as it is.
+	// Create stores a token, together with its authorization if grant is not nil. It
+	// fails with ErrAppNotFound if the application or the token's authorization does
+	// not exist.
+	Create(ctx context.Context, t Token, grant *Grant) error
+	// Get returns the token of the kind with the hash, also if it has been used, has
+	// expired or was revoked, or ErrTokenNotFound. Outside of a transaction it is one
+	// query; inside, the token and its authorization are locked until the end of the
+	// transaction.
+	Get(ctx context.Context, kind TokenKind, hash string) (IssuedToken, error)
+	// Use marks a code or refresh token of the authorization as used and ends the
+	// authorization's access tokens. Of concurrent callers one gets true.
+	Use(ctx context.Context, grantID, hash string, at time.Time) (bool, error)
+	// End ends the authorization and all of its tokens. The end of an authorization
+	// that has ended does not change.
 	End(ctx context.Context, grantID string, at time.Time) error
-	// EndAccess ends the access tokens of an authorization that there are.
-	EndAccess(ctx context.Context, grantID string, at time.Time) error
-	// Forget removes at most n authorizations that expired before the moment,
-	// with their tokens, and as many tokens of others that did. It returns how
-	// many went.
-	Forget(ctx context.Context, before time.Time, n int) (int, error)
 }
 
-// Consents keeps what users allow applications.
+// IssuedToken is a token with its authorization and application.
+type IssuedToken struct {
+	Token Token
+	Grant Grant
+	App   App
+}
+
+// The retention of authorizations, with their tokens, and of single tokens, both by
+// the time at which they expire.
+const (
+	GrantsKind retention.Kind = "integrations.grants"
+	TokensKind retention.Kind = "integrations.tokens"
+)
+
+// Consents stores the consents of users to applications. The port is unstable: it
+// will change when the OAuth storage is reworked.
 type Consents interface {
-	// Give stores the consent in the place of the one before it. ErrAppNotFound
-	// if the application or the user is gone.
-	Give(ctx context.Context, c Consent) error
-	// Find returns the user's consent to the application, or
-	// ErrConsentNotFound. Inside a transaction it is locked until its end.
-	Find(ctx context.Context, userID, appID string) (Consent, error)
-	// Page lists the user's consents with their applications, by their
-	// applications, the newest first.
-	Page(ctx context.Context, userID string, r page.Request) (page.Result[Allowed], error)
-	// Near are at most n consents to the application by those who may have to do
-	// with an application for a job: the applicant, and who works for the
-	// organization.
-	Near(ctx context.Context, appID, organizationID, applicantID string, n int) ([]Consent, error)
-	// Withdraw removes the user's consent to the application, or is
-	// ErrConsentNotFound, and all that was issued by it.
-	Withdraw(ctx context.Context, userID, appID string) error
-	// DeleteOf removes all consents of the user, and all that was issued in the
-	// user's name.
-	DeleteOf(ctx context.Context, userID string) error
+	// Upsert stores the consent in place of an earlier one of the user to the
+	// application. It fails with ErrAppNotFound if the application does not exist.
+	Upsert(ctx context.Context, c Consent) error
+	// List returns a page of the consents of the users, to one application if appID is
+	// not empty, ordered by application, the newest first. Only lists of one user have
+	// further pages. Inside a transaction the consents are locked until its end.
+	List(ctx context.Context, userIDs []string, appID string, r page.Request) (page.Result[Allowed], error)
+	// Delete deletes the user's consents that the filter selects and what was issued
+	// on behalf of the user, and returns the number of consents deleted.
+	Delete(ctx context.Context, userID string, f ConsentFilter) (int, error)
+}
+
+// ConsentFilter selects consents and authorizations of a user; an empty filter
+// selects all of them.
+type ConsentFilter struct {
+	// AppID selects those of an application, if it is not empty.
+	AppID string
+	// Before selects consents given and authorizations created before the time, if it
+	// is not zero.
+	Before time.Time
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/locumhq/locum/core/text"
 )
 
-// The problems of inputs are what shows before anything is looked up, all at once.
+// The Problems methods report all problems of an input that can be found without the
+// database.
 
-// Problems are what is wrong with the input.
+// Problems returns all problems of the input.
 func (in AppInput) Problems() []fault.Field {
 	var out []fault.Field
 	if _, err := label(in.Name); err != nil {
@@ -25,9 +26,8 @@ func (in AppInput) Problems() []fault.Field {
 	return append(out, fieldsOf(uris)...)
 }
 
-// label is a name as it is kept. People decide by it on the consent page, and
-// operators read it in a terminal: what could make it look like other text is
-// removed or refused.
+// label normalizes a name. Users decide by it on the consent page, and operators read
+// it in a terminal: characters that could disguise it are removed or rejected.
 func label(name string) (string, error) {
 	name = text.Name(name)
 	if name == "" || utf8.RuneCountInString(name) > maxName {
@@ -39,13 +39,13 @@ func label(name string) (string, error) {
 	return name, nil
 }
 
-// misleading reports what turns the text after it around (UAX #9 §2), or is for
-// terminals.
+// misleading reports whether the character changes the direction of text (UAX #9 §2)
+// or controls terminals.
 func misleading(r rune) bool {
 	return unicode.Is(unicode.Bidi_Control, r) || unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
 }
 
-// check is the problems as a fault.
+// check returns the problems as a fault.
 func (in AppInput) check() error {
 	if wrong := in.Problems(); len(wrong) > 0 {
 		return fault.ErrInvalid.WithFields(wrong...)
@@ -53,19 +53,19 @@ func (in AppInput) check() error {
 	return nil
 }
 
-// Problems are what is wrong with the change. Which redirect addresses a
-// confidential application may have shows later.
+// Problems returns all problems of the change. Redirect addresses that only public
+// applications may have are reported later.
 func (in AppChange) Problems() []fault.Field {
 	return in.onto(AppInput{Name: "not empty", Public: true}).Problems()
 }
 
-// Problems are what is wrong with the input wherever receivers may be.
+// Problems returns all problems of the input, if private receivers are allowed.
 func (in WebhookInput) Problems() []fault.Field {
 	_, types := eventTypes(in.Events)
 	return slices.Concat(fieldsOf(receiver(strings.TrimSpace(in.URL), true)), fieldsOf(types))
 }
 
-// Problems are what is wrong with the change wherever receivers may be.
+// Problems returns all problems of the change, if private receivers are allowed.
 func (in WebhookChange) Problems() []fault.Field {
 	var out []fault.Field
 	if in.URL != nil {
@@ -78,7 +78,7 @@ func (in WebhookChange) Problems() []fault.Field {
 	return out
 }
 
-// fieldsOf are the fields of a fault, none without one.
+// fieldsOf returns the fields of a fault, none for nil.
 func fieldsOf(err error) []fault.Field {
 	if err == nil {
 		return nil

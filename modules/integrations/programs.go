@@ -3,16 +3,20 @@ package integrations
 import (
 	"context"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/tx"
 )
 
-// Programs is what programs can do in the name of accounts. It needs fewer ports
-// than Service, so that the module identity can depend on it.
+// Programs lists and revokes the access of programs to accounts. It needs fewer
+// ports than Service, so that the module identity can depend on it.
 type Programs struct {
+	Tx       tx.Runner
 	Apps     Apps
+	Keys     Keys
 	Webhooks Webhooks
 	Consents Consents
 }
@@ -49,46 +53,72 @@ func (p Programs) List(ctx context.Context, userID string) ([]Program, error) {
 }
 
 // SignOut revokes the keys, grants and consents of the account, pauses its
-// webhooks, and returns them. The applications stay. It runs in the transaction
-// of ctx.
-func (p Programs) SignOut(ctx context.Context, userID string, now time.Time) ([]Program, error) {
-	var out []Program
-	err := p.each(ctx, userID, func(held Program, e *Endpoint) error {
-		if held.Kind != ProgramApp {
-			out = append(out, held)
+// webhooks, and returns them. The applications remain. If ctx carries a transaction
+// of the same database, SignOut is a part of it.
+func (p Programs) SignOut(ctx context.Context, userID string, now time.Time) (out []Program, err error) {
+	err = p.Tx.Do(ctx, func(ctx context.Context) error {
+		out = nil
+		err := p.each(ctx, userID, func(held Program, e *Endpoint) error {
+			if held.Kind != ProgramApp {
+				out = append(out, held)
+			}
+			if e == nil {
+				return nil
+			}
+			return p.pause(ctx, *e, time.Time{}, now)
+		})
+		if err != nil {
+			return err
 		}
-		if e == nil {
-			return nil
+		if _, err := p.Keys.Delete(ctx, userID, KeyFilter{}); err != nil {
+			return err
 		}
-		return p.pause(ctx, *e, now)
+		_, err = p.Consents.Delete(ctx, userID, ConsentFilter{})
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := p.Apps.DeleteKeys(ctx, userID); err != nil {
-		return nil, err
-	}
-	return out, p.Consents.DeleteOf(ctx, userID)
+	return out, err
 }
 
-func (p Programs) pause(ctx context.Context, e Endpoint, now time.Time) error {
-	e, err := p.Webhooks.Find(ctx, e.OwnerID, e.AppID, e.ID) // locked
+// revokeBefore revokes the keys, grants and consents of the account that were
+// created before the time, and pauses the webhooks that were active and have not
+// been changed since. Repeated calls have no further effect.
+func (p Programs) revokeBefore(ctx context.Context, userID string, before, now time.Time) error {
+	return p.Tx.Do(ctx, func(ctx context.Context) error {
+		if _, err := p.Keys.Delete(ctx, userID, KeyFilter{CreatedBefore: before}); err != nil {
+			return err
+		}
+		if _, err := p.Consents.Delete(ctx, userID, ConsentFilter{Before: before}); err != nil {
+			return err
+		}
+		return p.each(ctx, userID, func(_ Program, e *Endpoint) error {
+			if e == nil {
+				return nil
+			}
+			return p.pause(ctx, *e, before, now)
+		})
+	})
+}
+
+// pause pauses an active endpoint, unless it was changed at the time before or
+// later; a zero time is ignored.
+func (p Programs) pause(ctx context.Context, e Endpoint, before, now time.Time) error {
+	e, err := p.Webhooks.Get(ctx, e.OwnerID, e.ID) // locked
 	if fault.KindOf(err) == fault.NotFound {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	if err := p.Webhooks.Abandon(ctx, e.ID, now); err != nil {
-		return err
+	if e.Status != EndpointActive || !before.IsZero() && !e.UpdatedAt.Before(before) {
+		return nil
 	}
 	e.Status, e.UpdatedAt = EndpointPaused, now
-	return p.Webhooks.Save(ctx, e)
+	return p.Webhooks.Upsert(ctx, e)
 }
 
 // each calls fn with every program of the account, and with the endpoint of a
 // webhook.
 func (p Programs) each(ctx context.Context, userID string, fn func(Program, *Endpoint) error) error {
-	apps, err := p.Apps.Page(ctx, userID, page.Request{Number: 1, Size: 2 * maxApps})
+	apps, err := p.Apps.List(ctx, AppFilter{OwnerID: userID}, page.Request{Number: 1, Size: 2 * maxApps})
 	if err != nil {
 		return err
 	}
@@ -96,7 +126,7 @@ func (p Programs) each(ctx context.Context, userID string, fn func(Program, *End
 		if err := fn(Program{ProgramApp, app.Name}, nil); err != nil {
 			return err
 		}
-		keys, err := p.Apps.Keys(ctx, userID, app.ID)
+		keys, err := p.Keys.List(ctx, userID, app.ID)
 		if err != nil {
 			return err
 		}
@@ -105,7 +135,7 @@ func (p Programs) each(ctx context.Context, userID string, fn func(Program, *End
 				return err
 			}
 		}
-		endpoints, err := p.Webhooks.List(ctx, userID, app.ID)
+		endpoints, err := endpointsOf(ctx, p.Webhooks, userID, app.ID)
 		if err != nil {
 			return err
 		}
@@ -119,7 +149,7 @@ func (p Programs) each(ctx context.Context, userID string, fn func(Program, *End
 		}
 	}
 	for r := (page.Request{Number: 1, Size: 100}); ; {
-		found, err := p.Consents.Page(ctx, userID, r)
+		found, err := p.Consents.List(ctx, []string{userID}, "", r)
 		if err != nil {
 			return err
 		}
@@ -132,6 +162,14 @@ func (p Programs) each(ctx context.Context, userID string, fn func(Program, *End
 			return nil
 		}
 	}
+}
+
+// endpointsOf returns the endpoints of the owner's application, the newest first.
+// Their number is bounded by maxWebhooks.
+func endpointsOf(ctx context.Context, w Webhooks, ownerID, appID string) ([]Endpoint, error) {
+	all, err := w.List(ctx, ownerID, EndpointFilter{AppID: appID}, "", 5*maxWebhooks)
+	slices.Reverse(all)
+	return all, err
 }
 
 func hostOf(address string) string {

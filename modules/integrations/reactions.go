@@ -8,29 +8,57 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// OnAccountDeleted ends what the account made and what it allowed, and what others
-// were to be told of its applications.
+// OnAccountDeleted deletes the applications of the account with everything that
+// belongs to them, its consents and authorizations, and webhook messages about its
+// job applications.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Consents.DeleteOf(ctx, e.UserID); err != nil {
+		if _, err := s.Consents.Delete(ctx, e.UserID, ConsentFilter{}); err != nil {
 			return err
 		}
-		all, err := s.Apps.Page(ctx, e.UserID, page.Request{Number: 1, Size: 2 * maxApps})
-		if err != nil {
-			return err
-		}
-		for _, a := range all.Items {
-			if err := s.deleteApp(ctx, e.UserID, a.ID); err != nil {
+		for {
+			apps, err := s.Apps.List(ctx, AppFilter{OwnerID: e.UserID}, page.Request{Number: 1, Size: maxApps})
+			if err != nil {
 				return err
 			}
+			if len(apps.Items) == 0 {
+				return s.Deliveries.DeleteByApplicant(ctx, e.UserID)
+			}
+			for _, a := range apps.Items {
+				if err := s.deleteApp(ctx, e.UserID, a.ID); err != nil {
+					return err
+				}
+			}
 		}
-		return s.Webhooks.ForgetApplicant(ctx, e.UserID)
 	})
 }
 
-// OnSubscriptionChanged takes an application's plan back when it is not paid for
-// any more, and gives it what was chosen by somebody who had gone before it was
-// answered.
+// OnPasswordChanged revokes credentials that were created concurrently with a
+// password change that signs out programs. It has no effect where accounts are
+// stored in the same database: Accounts.HoldSession orders the two there.
+func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged) error {
+	if !s.SeparateIdentity || !e.SignedOutPrograms {
+		return nil
+	}
+	return s.programs().revokeBefore(ctx, e.UserID, e.ChangedAt, s.Clock.Now())
+}
+
+// OnProgramsSignedOut is OnPasswordChanged for programs that were signed out without
+// a new password.
+func (s *Service) OnProgramsSignedOut(ctx context.Context, e event.ProgramsSignedOut) error {
+	if !s.SeparateIdentity {
+		return nil
+	}
+	return s.programs().revokeBefore(ctx, e.UserID, e.SignedOutAt, s.Clock.Now())
+}
+
+func (s *Service) programs() Programs {
+	return Programs{Tx: s.Tx, Apps: s.Apps, Keys: s.Keys, Webhooks: s.Webhooks, Consents: s.Consents}
+}
+
+// OnSubscriptionChanged puts an application on the plan that is paid for, after a
+// subscription has ended or a payment was completed without the request that began
+// it.
 func (s *Service) OnSubscriptionChanged(ctx context.Context, e event.SubscriptionChanged) error {
 	if e.OwnerKind != "application" {
 		return nil
@@ -38,15 +66,15 @@ func (s *Service) OnSubscriptionChanged(ctx context.Context, e event.Subscriptio
 	switch e.Change {
 	case event.SubscriptionStarted, event.SubscriptionUpgraded, event.SubscriptionDowngraded, event.SubscriptionCancelled, event.SubscriptionResumed,
 		event.SubscriptionEnded, event.SubscriptionLapsed:
-	default: // what an operator chose stays
+	default: // a plan that an operator has set remains
 		return nil
 	}
-	a, err := s.Apps.ByID(ctx, e.OwnerID)
+	a, err := s.findApp(ctx, e.OwnerID)
 	if err == nil {
 		_, err = s.follow(ctx, a.OwnerID, a.ID)
 	}
 	if fault.KindOf(err) == fault.NotFound {
-		return nil // deleted meanwhile
+		return nil // deleted since
 	}
 	return err
 }

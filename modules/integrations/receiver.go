@@ -14,9 +14,9 @@ import (
 // maxReceiver bounds the address of a receiver, in characters.
 const maxReceiver = 2_048
 
-// receiver checks the address that webhooks are to be sent to, for a friendly
-// answer. Names are not resolved: what a name means is known, and judged, when it
-// is dialled. With private, http, every network and every port will do.
+// receiver validates the address of a receiver. Names are not resolved: their
+// addresses are checked when they are dialled. With private, http, all networks and
+// all ports are allowed.
 func receiver(address string, private bool) error {
 	if why := unreachable(address, private); why != "" {
 		return fault.InvalidField("url", why)
@@ -24,8 +24,8 @@ func receiver(address string, private bool) error {
 	return nil
 }
 
-// local is how to receive on one's own machine, for who tries that with an
-// installation that sends to the public internet alone.
+// local explains how to receive webhooks locally if only receivers on the public
+// internet are allowed.
 const local = "; on your own installation webhooks.allow_private_networks allows it, and `locum webhooks listen --forward URL` forwards to a local receiver"
 
 func unreachable(address string, private bool) string {
@@ -71,16 +71,16 @@ func unreachable(address string, private bool) string {
 	if !number(last) {
 		return ""
 	}
-	// Programs read 0x7f.1, 0177.0.0.1 and 2130706433 as addresses, in one way or
-	// another. Only four plain decimals are taken.
+	// Some programs read 0x7f.1, 0177.0.0.1 and 2130706433 as addresses. Only four
+	// decimal numbers are accepted.
 	if ip, err := netip.ParseAddr(host); err != nil || !ip.Is4() || !Public(ip) {
 		return own
 	}
 	return ""
 }
 
-// hasServer reports whether an address names a server that every parser reads in
-// the same way: an IP address, or a name of labels of letters, digits, hyphens and
+// hasServer reports whether an address has a host that all parsers read in the same
+// way: an IP address, or a name of labels of letters, digits, hyphens and
 // underscores (RFC 1123 §2.1), and a port from 1 to 65535 or none.
 func hasServer(u *url.URL) bool {
 	host, port := u.Hostname(), u.Port()
@@ -108,21 +108,21 @@ func number(label string) bool {
 	return label == "" || strings.Trim(label, "0123456789") == ""
 }
 
-// dialable reports whether there is such a port.
+// dialable reports whether the text is a port number.
 func dialable(port string) bool {
 	n, err := strconv.Atoi(port)
 	return err == nil && n >= 1 && n <= 65_535
 }
 
-// Reachable reports whether webhooks are sent to the port: not to those where
-// other things than web servers listen.
+// Reachable reports whether webhooks are sent to the port. Ports of services other
+// than web servers are excluded.
 func Reachable(port string) bool {
 	n, err := strconv.Atoi(port)
 	return err == nil && (n == 443 || n == 80 || n >= 1_024 && n <= 65_535)
 }
 
-// notPublic are the networks of the IANA special purpose registries, and
-// globalIPv6 what of IPv6 is given out at all.
+// notPublic are the networks of the IANA special-purpose address registries, and
+// globalIPv6 is the allocated part of IPv6.
 var (
 	notPublic = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
 		"192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
@@ -138,9 +138,8 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-// Public reports whether the address is one of the public internet. Addresses
-// that stand for others (IPv4 in IPv6, NAT64, 6to4) and those with a zone are
-// not.
+// Public reports whether the address belongs to the public internet. Addresses that
+// embed others (IPv4 in IPv6, NAT64, 6to4) and those with a zone do not.
 func Public(ip netip.Addr) bool {
 	if !ip.IsValid() || ip.Zone() != "" || ip.Is6() && !globalIPv6.Contains(ip) {
 		return false

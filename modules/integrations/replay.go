@@ -13,11 +13,11 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// replayedAtOnce is how many deliveries one call replays.
-const replayedAtOnce = 1_000
+// maxReplayed is how many deliveries one call replays.
+const maxReplayed = 1_000
 
-// MyDeliveries lists what was sent to an endpoint of the caller's in the last 30
-// days, the newest first, those with the status alone unless it is empty.
+// MyDeliveries lists the deliveries to one of the caller's endpoints in the last 30
+// days, the newest first, with the status unless it is empty.
 func (s *Service) MyDeliveries(ctx context.Context, by auth.Actor, p WebhookPath, status DeliveryStatus, r page.Request) (page.Result[Delivery], error) {
 	if err := r.CheckID(); err != nil {
 		return page.Result[Delivery]{}, err
@@ -29,19 +29,18 @@ func (s *Service) MyDeliveries(ctx context.Context, by auth.Actor, p WebhookPath
 	if err != nil {
 		return page.Result[Delivery]{}, err
 	}
-	return s.Webhooks.Log(ctx, by.UserID, e.ID, status, r)
+	return s.Deliveries.List(ctx, by.UserID, e.ID, status, r)
 }
 
-// Sent is a delivery with what was sent: of its newest attempt, and nothing if
-// there was none.
+// Sent is a delivery with the request of its latest attempt, if there was one.
 type Sent struct {
 	Delivery
-	Headers []string // as lines, in the order of the specification
+	Headers []string // lines, sorted
 	Body    string
 }
 
-// MyDelivery is a delivery to an endpoint of the caller's. What is signed is
-// signed with the secrets of now.
+// MyDelivery returns a delivery to one of the caller's endpoints. The signature is
+// made with the present secrets.
 func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (out Sent, err error) {
 	e, err := s.MyWebhook(ctx, by, p)
 	if err != nil {
@@ -51,13 +50,13 @@ func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, 
 	if !ok {
 		return out, ErrDeliveryNotFound
 	}
-	sent, err := s.Webhooks.Sent(ctx, by.UserID, e.ID, deliveryID)
+	sent, err := s.delivery(ctx, by.UserID, e.ID, deliveryID)
 	if out.Delivery = sent.Delivery; err != nil || len(sent.Attempts) == 0 {
 		return out, err
 	}
 	if m := sent.Message; m.OrganizationID != "" {
-		if may, err := s.mayHear(ctx, e, m.OrganizationID, m.ApplicantID); err != nil || !may {
-			return out, err // it may have been let hear it then, and never got it
+		if may, err := s.mayReceive(ctx, e, m.OrganizationID, m.ApplicantID); err != nil || !may {
+			return out, err // it may have been authorized then, without a successful attempt
 		}
 	}
 	at := sent.Attempts[len(sent.Attempts)-1].At
@@ -70,45 +69,60 @@ func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, 
 	return out, err
 }
 
-// ReplayDelivery sends a delivery again, in whatever state, with all its attempts
-// before it. The event keeps its id.
+// delivery returns a delivery with its message, or ErrDeliveryNotFound.
+func (s *Service) delivery(ctx context.Context, ownerID, endpointID, deliveryID string) (Outgoing, error) {
+	found, err := s.Deliveries.ListMessages(ctx, ownerID, endpointID, MessageFilter{ID: deliveryID}, 1)
+	if err == nil && len(found) == 0 {
+		err = ErrDeliveryNotFound
+	}
+	if err != nil {
+		return Outgoing{}, err
+	}
+	return found[0], nil
+}
+
+// ReplayDelivery sends a delivery again, whatever its status. Its earlier attempts
+// and the id of the event do not change.
 func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (d Delivery, err error) {
 	deliveryID, ok := id.Canonical(deliveryID)
 	err = s.whileActive(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
 		if !ok {
 			return ErrDeliveryNotFound
 		}
-		if d, err = s.Webhooks.Replay(ctx, by.UserID, e.ID, deliveryID, now); err != nil {
+		if _, err := s.Deliveries.Replay(ctx, by.UserID, e.ID, ReplayFilter{ID: deliveryID}, now, 1); err != nil {
 			return err
 		}
-		return s.Tasks.Add(ctx, lookAt(e.ID, d.ID+":replay:"+s.NewID(), now))
+		replayed, err := s.delivery(ctx, by.UserID, e.ID, deliveryID)
+		if err != nil {
+			return err
+		}
+		d = replayed.Delivery
+		return s.Tasks.Add(ctx, newDeliverTask(e.ID, d.ID+":replay:"+s.NewID(), now))
 	})
 	return d, err
 }
 
-// ReplayFailed sends again what failed since the moment, at most 1,000 deliveries,
-// the oldest first, and says how many they are.
+// ReplayFailed sends deliveries again that failed since the time, at most 1,000, the
+// earliest first, and returns their number.
 func (s *Service) ReplayFailed(ctx context.Context, by auth.Actor, p WebhookPath, since time.Time) (n int, err error) {
 	err = s.whileActive(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
-		if n, err = s.Webhooks.ReplayFailed(ctx, by.UserID, e.ID, since, now, replayedAtOnce); err != nil || n == 0 {
+		if n, err = s.Deliveries.Replay(ctx, by.UserID, e.ID, ReplayFilter{FailedSince: since}, now, maxReplayed); err != nil || n == 0 {
 			return err
 		}
-		return s.Tasks.Add(ctx, lookAt(e.ID, e.ID+":replay:"+s.NewID(), now))
+		return s.Tasks.Add(ctx, newDeliverTask(e.ID, e.ID+":replay:"+s.NewID(), now))
 	})
 	return n, err
 }
 
-// sendsAMinute bounds what one account has sent beside what happens: whoever tests
-// by hand, or by a program, stays far below it.
-var sendsAMinute = limit.Rule{Name: "webhook-sends", Max: SendsAMinute, Per: time.Minute}
+// sendsPerAccount bounds the test events and replays of an account.
+var sendsPerAccount = limit.Rule{Name: "webhook-sends", Max: SendsAMinute, Per: time.Minute}
 
-// SendsAMinute is how many test events and replays one account may ask for in a
-// minute.
+// SendsAMinute is the number of test events and replays of one account per minute.
 const SendsAMinute = 600
 
-// whileActive has something sent to an endpoint of the caller's that is active.
+// whileActive calls do with one of the caller's endpoints, which must be active.
 func (s *Service) whileActive(ctx context.Context, by auth.Actor, p WebhookPath, do func(ctx context.Context, e Endpoint, now time.Time) error) error {
-	if err := s.take(ctx, sendsAMinute, by.UserID); err != nil {
+	if err := s.take(ctx, sendsPerAccount, by.UserID); err != nil {
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
@@ -123,22 +137,22 @@ func (s *Service) whileActive(ctx context.Context, by auth.Actor, p WebhookPath,
 	})
 }
 
-// take spends one of what the rule lets the account do, or is fault.ErrRateLimit.
+// take counts a call of the account, or fails with fault.ErrRateLimit.
 func (s *Service) take(ctx context.Context, rule limit.Rule, userID string) error {
-	spent, err := s.Limiter.Take(ctx, rule, userID)
-	if err == nil && !spent.Allowed {
-		err = fault.ErrRateLimit.WithRetryAfter(spent.RetryAfter)
+	result, err := s.Limiter.Take(ctx, rule, userID)
+	if err == nil && !result.Allowed {
+		err = fault.ErrRateLimit.WithRetryAfter(result.RetryAfter)
 	}
 	return err
 }
 
-// TestInput says which event to make up.
+// TestInput selects the type of a test event.
 type TestInput struct {
 	Type string `json:"type" validate:"omitempty,max=100" sample:"job.created"`
 }
 
-// TestWebhook sends a made-up event, which says so, to an endpoint of the
-// caller's: of the type, or else of the first that it wants.
+// TestWebhook sends a test event to one of the caller's endpoints: of the type, or of
+// the first one that the endpoint subscribes to.
 func (s *Service) TestWebhook(ctx context.Context, by auth.Actor, p WebhookPath, in TestInput) (d Delivery, err error) {
 	if in.Type != "" && !slices.Contains(EventTypes(), in.Type) {
 		return d, fault.InvalidField("type", "must be one of: "+eventNames)
@@ -148,19 +162,19 @@ func (s *Service) TestWebhook(ctx context.Context, by auth.Actor, p WebhookPath,
 		if kind == "" {
 			kind = e.Events[0]
 		}
-		m, err := newMessage(s.NewID(), kind, now, s.madeUp(kind, now))
+		m, err := newMessage(s.NewID(), kind, now, s.testData(kind, now))
 		if err != nil {
 			return err
 		}
-		one := s.mailing(m, []Endpoint{e})
-		d = one.to[0]
-		return s.queue(ctx, []mailing{one})
+		b := s.newBroadcast(m, []Endpoint{e})
+		d = b.deliveries[0]
+		return s.enqueue(ctx, []broadcast{b})
 	})
 	return d, err
 }
 
-// madeUp is the data of an event that never was.
-func (s *Service) madeUp(kind string, now time.Time) any {
+// testData returns the data of a test event.
+func (s *Service) testData(kind string, now time.Time) any {
 	now = now.UTC()
 	jobID, applicationID := s.NewID(), s.NewID()
 	switch kind {

@@ -16,58 +16,62 @@ import (
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Needs is what the module is plugged into.
-type Needs struct {
-	Tx       tx.Runner
-	Events   event.Recorder
-	Audit    audit.Recorder
-	Clock    clock.Clock
-	NewID    id.Source
-	Apps     Apps
-	Usage    Usage
-	People   People
-	Payments Payments
-	Limiter  limit.Limiter
-	// Grants and Consents are what users allow applications by OAuth.
-	Grants   Grants
-	Consents Consents
-
-	Webhooks Webhooks
-	Tasks    task.Adder
-	Sender   Sender
-	Vault    auth.Vault
-	Postings Postings
-	Owners   Owners
-	Mailer   mail.Mailer
-	// PublicURL is the service's own address.
+// Deps are the ports and settings of the module.
+type Deps struct {
+	Tx         tx.Runner
+	Events     event.Recorder
+	Audit      audit.Recorder
+	Clock      clock.Clock
+	NewID      id.Source
+	Apps       Apps
+	Keys       Keys
+	Usage      Usage
+	Grants     Grants
+	Consents   Consents
+	Webhooks   Webhooks
+	Deliveries Deliveries
+	// Retention may be nil: then nothing expires.
+	Retention retention.Store
+	Accounts  Accounts
+	Payments  Payments
+	Limiter   limit.Limiter
+	Tasks     task.Adder
+	Sender    Sender
+	Vault     auth.Vault
+	Postings  Postings
+	Mailer    mail.Mailer
+	// PublicURL is the address of the service.
 	PublicURL string
-	// PrivateReceivers lets webhooks go to private networks, and over http.
+	// PrivateReceivers allows webhooks to private networks, and over http.
 	PrivateReceivers bool
+	// SeparateIdentity is true if accounts are stored in another database, where
+	// Accounts.HoldSession cannot delay a password reset.
+	SeparateIdentity bool
 }
 
-// Service holds the module's use cases.
+// Service implements the use cases of the module.
 type Service struct {
-	Needs
+	Deps
 	calls counter
-	// queued are the events that are fanned out at the moment.
-	queued *bundle.Calls[mailing, struct{}]
-	// visitors look after endpoints at the moment, by owner, and failing after those
-	// at which nothing arrives.
-	visitors, failing *crowd
+	// enqueuer stores the deliveries of concurrent events together.
+	enqueuer *bundle.Calls[broadcast, struct{}]
+	// ownerSlots and failingSlots bound the delivery workers of this process.
+	ownerSlots, failingSlots *keyedSemaphore
 }
 
-// New makes the service.
-func New(n Needs) *Service {
-	s := &Service{Needs: n}
-	s.queued = bundle.New(1, queuedMost, func(m mailing) int { return len(m.to) }, func(ctx context.Context, all []mailing) ([]struct{}, error) {
-		return make([]struct{}, len(all)), s.queue(ctx, all)
+// New returns a service.
+func New(d Deps) *Service {
+	s := &Service{Deps: d}
+	s.enqueuer = bundle.New(1, deliveriesPerTx, func(b broadcast) int { return len(b.deliveries) }, func(ctx context.Context, all []broadcast) ([]struct{}, error) {
+		return make([]struct{}, len(all)), s.enqueue(ctx, all)
 	})
-	s.visitors, s.failing = newCrowd(visitsMost), newCrowd(failingMost)
+	s.ownerSlots, s.failingSlots = newKeyedSemaphore(maxWorkersPerOwner), newKeyedSemaphore(maxFailingWorkers)
 	return s
 }
 
@@ -78,19 +82,18 @@ const (
 	maxDescription = 1_000
 )
 
-// AppInput is what its owner says of an application.
+// AppInput describes an application.
 type AppInput struct {
 	Name         string   `json:"name" validate:"required,max=100" sample:"Ward Finder"`
 	Description  string   `json:"description" validate:"max=1000" sample:"Finds wards for nurses"`
 	RedirectURIs []string `json:"redirectUris" validate:"max=20,dive,max=2048" sample:"[\"https://wardfinder.example.com/callback\"]"`
-	// Public is for a program that cannot keep a secret, on a telephone or in a
-	// browser. It stays as it is.
+	// Public is true for a program that cannot keep a secret, on a phone or in a
+	// browser. It cannot be changed.
 	Public bool `json:"public"`
 }
 
-// CreateApp makes an application of the caller's on the free plan and returns
-// its secret, which is not shown again; a public one has none. The caller must be
-// confirmed.
+// CreateApp creates an application on the free plan and returns its secret, which is
+// not stored; public applications have none. The caller must be confirmed.
 func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a App, secret string, err error) {
 	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
 		return a, "", err
@@ -106,18 +109,11 @@ func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a 
 	a = App{ID: s.NewID(), OwnerID: by.UserID, Name: text.Name(in.Name), Description: strings.TrimSpace(in.Description), Public: in.Public,
 		Plan: Free, RedirectURIs: uris, CreatedAt: now, UpdatedAt: now, Version: 1}
 	if !a.Public {
-		secret = auth.NewSecret(secretPrefix, secretChars)
+		secret = auth.NewSecret(secretPrefix, secretLength)
 		a.SecretHash = auth.HashSecret(secret)
 	}
 	err = s.signedIn(ctx, by, func(ctx context.Context) error {
-		n, err := s.Apps.Count(ctx, by.UserID)
-		if err != nil {
-			return err
-		}
-		if n >= maxApps {
-			return ErrTooManyApps
-		}
-		if err := s.Apps.Add(ctx, a); err != nil {
+		if err := s.Apps.Create(ctx, a, maxApps); err != nil {
 			return err
 		}
 		return s.Audit.Record(ctx, audit.By(by, audit.AppCreated, a.ID))
@@ -125,10 +121,10 @@ func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a 
 	return a, secret, err
 }
 
-// signedIn runs fn in a transaction during which the caller's session cannot end.
+// signedIn runs fn in a transaction during which the caller's session does not end.
 func (s *Service) signedIn(ctx context.Context, by auth.Actor, fn func(context.Context) error) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.People.HoldSession(ctx, by); err != nil {
+		if err := s.Accounts.HoldSession(ctx, by); err != nil {
 			return err
 		}
 		return fn(ctx)
@@ -140,26 +136,26 @@ func (s *Service) MyApps(ctx context.Context, by auth.Actor, r page.Request) (pa
 	if err := r.CheckID(); err != nil {
 		return page.Result[App]{}, err
 	}
-	return s.Apps.Page(ctx, by.UserID, r)
+	return s.Apps.List(ctx, AppFilter{OwnerID: by.UserID}, r)
 }
 
-// MyApp is one of the caller's applications.
+// MyApp returns one of the caller's applications.
 func (s *Service) MyApp(ctx context.Context, by auth.Actor, appID string) (App, error) {
 	appID, ok := id.Canonical(appID)
 	if !ok {
 		return App{}, ErrAppNotFound
 	}
-	return s.Apps.Find(ctx, by.UserID, appID)
+	return s.Apps.Get(ctx, by.UserID, appID)
 }
 
-// AppChange is what of an application changes; what is nil stays.
+// AppChange is a change of an application; fields that are nil do not change.
 type AppChange struct {
 	Name         *string   `json:"name" validate:"omitempty,max=100"`
 	Description  *string   `json:"description" validate:"omitempty,max=1000"`
 	RedirectURIs *[]string `json:"redirectUris" validate:"omitempty,max=20,dive,max=2048"`
 }
 
-// onto is the input with the change.
+// onto returns the input with the change.
 func (in AppChange) onto(next AppInput) AppInput {
 	if in.Name != nil {
 		next.Name = *in.Name
@@ -194,26 +190,39 @@ func (s *Service) changeOwn(ctx context.Context, by auth.Actor, appID string, ch
 	return a, err
 }
 
+// findApp returns the application of any owner, or ErrAppNotFound. It does not lock
+// the row.
+func (s *Service) findApp(ctx context.Context, appID string) (App, error) {
+	found, err := s.Apps.List(ctx, AppFilter{OwnerID: AnyOwner, IDs: []string{appID}}, page.Request{Number: 1, Size: 1})
+	if err == nil && len(found.Items) == 0 {
+		err = ErrAppNotFound
+	}
+	if err != nil {
+		return App{}, err
+	}
+	return found.Items[0], nil
+}
+
 func (s *Service) change(ctx context.Context, ownerID, appID string, change func(ctx context.Context, a *App) error) (a App, err error) {
 	appID, ok := id.Canonical(appID)
 	if !ok {
 		return a, ErrAppNotFound
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if a, err = s.Apps.Find(ctx, ownerID, appID); err != nil {
+		if a, err = s.Apps.Get(ctx, ownerID, appID); err != nil {
 			return err
 		}
 		if err := change(ctx, &a); err != nil {
 			return err
 		}
 		a.UpdatedAt = s.Clock.Now()
-		return s.Apps.Save(ctx, a)
+		return s.Apps.Update(ctx, a)
 	})
 	return a, err
 }
 
-// DeleteApp ends one of the caller's applications with its keys, consents and
-// webhooks, everywhere and at once.
+// DeleteApp deletes one of the caller's applications with its keys, consents and
+// webhooks.
 func (s *Service) DeleteApp(ctx context.Context, by auth.Actor, appID string) error {
 	appID, ok := id.Canonical(appID)
 	if !ok {
@@ -234,13 +243,13 @@ func (s *Service) deleteApp(ctx context.Context, ownerID, appID string) error {
 	return s.Events.Record(ctx, event.AppDeleted{AppID: appID, DeletedAt: s.Clock.Now()})
 }
 
-// RotateSecret gives an application a new secret, which is not shown again. The
-// old one ends at once. The caller must be confirmed.
+// RotateSecret replaces the secret of an application and returns the new one, which
+// is not stored. The caller must be confirmed.
 func (s *Service) RotateSecret(ctx context.Context, by auth.Actor, appID string) (string, error) {
 	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
 		return "", err
 	}
-	secret := auth.NewSecret(secretPrefix, secretChars)
+	secret := auth.NewSecret(secretPrefix, secretLength)
 	_, err := s.changeOwn(ctx, by, appID, func(ctx context.Context, a *App) error {
 		if a.Public {
 			return ErrPublicApp
@@ -256,8 +265,8 @@ type KeyInput struct {
 	Name string `json:"name" validate:"required,max=100" sample:"Production"`
 }
 
-// CreateKey makes a key for one of the caller's applications and returns it,
-// which is not done again. The caller must be confirmed.
+// CreateKey creates a key of one of the caller's applications and returns its secret,
+// which is not stored. The caller must be confirmed.
 func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in KeyInput) (k Key, secret string, err error) {
 	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
 		return k, "", err
@@ -271,19 +280,19 @@ func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in
 		return k, "", ErrAppNotFound
 	}
 	secret = newKey()
-	k = Key{ID: s.NewID(), AppID: appID, Name: name, Prefix: secret[:shownOfKey], Hash: auth.HashSecret(secret), CreatedAt: s.Clock.Now()}
+	k = Key{ID: s.NewID(), AppID: appID, Name: name, Prefix: secret[:keyPrefixLength], Hash: auth.HashSecret(secret), CreatedAt: s.Clock.Now()}
 	err = s.signedIn(ctx, by, func(ctx context.Context) error {
-		if _, err := s.Apps.Find(ctx, by.UserID, appID); err != nil {
+		if _, err := s.Apps.Get(ctx, by.UserID, appID); err != nil {
 			return err
 		}
-		keys, err := s.Apps.Keys(ctx, by.UserID, appID)
+		keys, err := s.Keys.List(ctx, by.UserID, appID)
 		if err != nil {
 			return err
 		}
 		if len(keys) >= maxKeys {
 			return ErrTooManyKeys
 		}
-		if err := s.Apps.AddKey(ctx, by.UserID, k); err != nil {
+		if err := s.Keys.Create(ctx, by.UserID, k); err != nil {
 			return err
 		}
 		return s.Audit.Record(ctx, audit.By(by, audit.APIKeyCreated, k.ID))
@@ -291,16 +300,16 @@ func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in
 	return k, secret, err
 }
 
-// Keys are the keys of one of the caller's applications, the newest first.
-func (s *Service) Keys(ctx context.Context, by auth.Actor, appID string) ([]Key, error) {
+// MyKeys returns the keys of one of the caller's applications, the newest first.
+func (s *Service) MyKeys(ctx context.Context, by auth.Actor, appID string) ([]Key, error) {
 	a, err := s.MyApp(ctx, by, appID)
 	if err != nil {
 		return nil, err
 	}
-	return s.Apps.Keys(ctx, by.UserID, a.ID)
+	return s.Keys.List(ctx, by.UserID, a.ID)
 }
 
-// DeleteKey ends a key, everywhere and at once.
+// DeleteKey deletes a key of one of the caller's applications.
 func (s *Service) DeleteKey(ctx context.Context, by auth.Actor, appID, keyID string) error {
 	a, err := s.MyApp(ctx, by, appID)
 	if err != nil {
@@ -311,24 +320,27 @@ func (s *Service) DeleteKey(ctx context.Context, by auth.Actor, appID, keyID str
 		return ErrKeyNotFound
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Apps.DeleteKey(ctx, by.UserID, a.ID, keyID); err != nil {
+		n, err := s.Keys.Delete(ctx, by.UserID, KeyFilter{AppID: a.ID, ID: keyID})
+		if err == nil && n == 0 {
+			err = ErrKeyNotFound
+		}
+		if err != nil {
 			return err
 		}
 		return s.Audit.Record(ctx, audit.By(by, audit.APIKeyDeleted, keyID))
 	})
 }
 
-// Caller is who calls the developer interface.
+// Caller is the caller of the developer API.
 type Caller struct {
 	App App
-	// UserID is for whom: the owner of a key's application, or who consented to a
-	// token.
+	// UserID is the owner of a key's application, or the user who consented to a token.
 	UserID string
 	KeyID  string  // of a key
 	Scopes []Scope // of a token
 }
 
-// Scope is something that who consents lets an application do.
+// Scope is a permission that users grant to applications.
 type Scope string
 
 // The scopes.
@@ -338,8 +350,7 @@ const (
 	ApplicationsWrite Scope = "applications:write"
 )
 
-// May reports whether the caller may do what the scope is for. A key reads
-// alone.
+// May reports whether the caller has the scope. Keys only read.
 func (c Caller) May(scope Scope) bool {
 	if c.KeyID != "" {
 		return scope != ApplicationsWrite
@@ -352,27 +363,41 @@ func (c Caller) May(scope Scope) bool {
 	return false
 }
 
-// AuthenticateKey says whose the API key is, or fault.ErrUnauthorized.
+// AuthenticateKey returns the caller behind the API key, or fault.ErrUnauthorized.
 func (s *Service) AuthenticateKey(ctx context.Context, key string) (Caller, error) {
-	if !wellFormed(key) {
+	if !isWellFormedKey(key) {
 		return Caller{}, fault.ErrUnauthorized
 	}
-	a, k, err := s.Apps.ByKey(ctx, auth.HashSecret(key))
+	k, a, err := s.Keys.GetByHash(ctx, auth.HashSecret(key))
 	if fault.KindOf(err) == fault.NotFound {
 		return Caller{}, fault.ErrUnauthorized
+	} else if err != nil {
+		return Caller{}, err
 	}
-	return Caller{App: a, UserID: a.OwnerID, KeyID: k.ID}, err
+	if err := s.requireActive(ctx, a.OwnerID); err != nil {
+		return Caller{}, err
+	}
+	return Caller{App: a, UserID: a.OwnerID, KeyID: k.ID}, nil
+}
+
+// requireActive fails with fault.ErrUnauthorized unless the account is active.
+func (s *Service) requireActive(ctx context.Context, userID string) error {
+	active, err := s.Accounts.IsActive(ctx, userID)
+	if err == nil && !active {
+		return fault.ErrUnauthorized
+	}
+	return err
 }
 
 var errPlan = fault.InvalidField("plan", "must be one of: free, professional, enterprise")
 
-// choicesPerAccount bounds how often plans are chosen: each choice is a letter, and
-// not each is paid for.
+// choicesPerAccount bounds how often plans are chosen: each choice sends a mail, and
+// not all of them cost something.
 var choicesPerAccount = limit.Rule{Name: "choose-plan", Max: 60, Per: 15 * time.Minute}
 
-// ChoosePlan puts one of the caller's applications on a plan, at once, and takes
-// the first payment for it, less what is left of the plan before it. Who turns to
-// the free one can have what is paid for again until its period ends.
+// ChoosePlan puts one of the caller's applications on a plan and collects the first
+// payment, less the rest of the previous plan. After a change to the free plan, the
+// paid one can be chosen again without a payment until its period ends.
 func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, paymentMethodID string) (App, error) {
 	if _, known := PlanOf(plan); !known {
 		return App{}, errPlan
@@ -396,8 +421,8 @@ func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, pa
 	return a, err
 }
 
-// follow puts an application on the plan that is paid for. That is looked up in the
-// transaction, so that what was chosen last holds, whoever comes last.
+// follow puts an application on the plan that is paid for. The plan is read in the
+// transaction, so that concurrent calls end with the last choice.
 func (s *Service) follow(ctx context.Context, ownerID, appID string) (a App, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		a, err = s.change(ctx, ownerID, appID, func(ctx context.Context, a *App) (err error) {
@@ -409,7 +434,7 @@ func (s *Service) follow(ctx context.Context, ownerID, appID string) (a App, err
 	return a, err
 }
 
-// SetPlan puts an application on a plan in the name of an operator, at once.
+// SetPlan puts an application on a plan on behalf of an operator.
 func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) {
 	if _, known := PlanOf(plan); !known {
 		return App{}, errPlan
@@ -418,7 +443,7 @@ func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) 
 	if !ok {
 		return App{}, ErrAppNotFound
 	}
-	a, err := s.Apps.ByID(ctx, appID)
+	a, err := s.findApp(ctx, appID)
 	if err != nil {
 		return a, err
 	}
@@ -428,18 +453,35 @@ func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) 
 	})
 }
 
-// Periodic is what the module does by the clock.
+// Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
 	return []task.Periodic{
-		{Kind: "integrations.forget-usage", Every: time.Hour, Do: s.forgetUsage},
-		{Kind: "integrations.forget-grants", Every: time.Hour, Do: s.forgetGrants},
+		{Kind: "integrations.forget-usage", Every: time.Hour, Do: s.deleteUsage},
+		{Kind: "integrations.forget-grants", Every: time.Hour, Do: s.deleteGrants},
 		{Kind: "integrations.sweep-deliveries", Every: sweepEvery, Do: s.sweepDeliveries},
-		{Kind: "integrations.end-listeners", Every: sweepEvery, Do: func(ctx context.Context) error { return s.Webhooks.EndListeners(ctx, s.Clock.Now()) }},
-		{Kind: "integrations.forget-messages", Every: time.Hour, Do: s.forgetMessages, Longest: 5 * time.Minute},
+		{Kind: "integrations.end-listeners", Every: sweepEvery, Do: func(ctx context.Context) error {
+			return s.expire(ctx, ListenersKind, s.Clock.Now(), listenersPerStatement)
+		}},
+		{Kind: "integrations.forget-messages", Every: time.Hour, Do: s.deleteMessages, Longest: 5 * time.Minute},
 	}
 }
 
-// Handlers do the jobs that the module adds.
+const listenersPerStatement = 500
+
+// expire deletes what is older than the time, n rows in one statement.
+func (s *Service) expire(ctx context.Context, kind retention.Kind, before time.Time, n int) error {
+	if s.Retention == nil {
+		return nil
+	}
+	for {
+		deleted, err := s.Retention.DeleteBefore(ctx, kind, before, n)
+		if err != nil || deleted < n {
+			return err
+		}
+	}
+}
+
+// Handlers returns the handlers of the module's tasks.
 func (s *Service) Handlers() []task.Handler {
 	warn := task.Handler{Kind: warnKind, Class: task.Mail, Do: func(ctx context.Context, j task.Task) error {
 		var w warning
@@ -448,5 +490,5 @@ func (s *Service) Handlers() []task.Handler {
 		}
 		return s.warn(ctx, j.Key, w)
 	}}
-	return []task.Handler{task.Handle(deliverKind, task.Webhooks, s.deliver).Taking(longestVisit), warn}
+	return []task.Handler{task.Handle(deliverKind, task.Webhooks, s.deliver).Taking(maxWorkerTime), warn}
 }

@@ -11,33 +11,32 @@ import (
 )
 
 const (
-	// countEvery is how soon a call shows.
-	countEvery = time.Second
-	// mostCounted bounds what waits in memory while the store does not answer.
-	mostCounted = 50_000
-	usageKept   = 400 * 24 * time.Hour
-	usageAtOnce = 5_000
-	// usageShown is how many days are shown if nobody says which, and mostShown
-	// how many at most.
-	usageShown = 30
-	mostShown  = 366
+	// flushEvery is how often counters are stored.
+	flushEvery = time.Second
+	// maxCounters bounds the counters in memory while the database is unavailable.
+	maxCounters           = 50_000
+	usageRetention        = 400 * 24 * time.Hour
+	usageRowsPerStatement = 5_000
+	// defaultDays and maxDays are how many days UsageOf returns.
+	defaultDays = 30
+	maxDays     = 366
 )
 
-// counter collects calls, so that none of them writes.
+// counter aggregates requests in memory, so that a request writes nothing.
 type counter struct {
 	mu   sync.Mutex
-	days map[spentOn]Spent
+	days map[appDay]DayUsage
 	keys map[string]time.Time
 }
 
-type spentOn struct{ appID, day string }
+type appDay struct{ appID, day string }
 
-func (c *counter) add(s Spent) {
+func (c *counter) add(s DayUsage) {
 	if c.days == nil {
-		c.days = map[spentOn]Spent{}
+		c.days = map[appDay]DayUsage{}
 	}
-	on := spentOn{s.AppID, s.Day}
-	if sum, there := c.days[on]; there || len(c.days) < mostCounted {
+	on := appDay{s.AppID, s.Day}
+	if sum, ok := c.days[on]; ok || len(c.days) < maxCounters {
 		s.Requests, s.Errors = s.Requests+sum.Requests, s.Errors+sum.Errors
 		c.days[on] = s
 	}
@@ -47,42 +46,41 @@ func (c *counter) used(keyID string, at time.Time) {
 	if c.keys == nil {
 		c.keys = map[string]time.Time{}
 	}
-	if at.After(c.keys[keyID]) && len(c.keys) < mostCounted {
+	if at.After(c.keys[keyID]) && len(c.keys) < maxCounters {
 		c.keys[keyID] = at
 	}
 }
 
-// Count notes a call and whether it was answered with an error.
+// Count counts a request and whether its response was an error.
 func (s *Service) Count(by Caller, failed bool) {
 	now := s.Clock.Now()
-	spent := Spent{AppID: by.App.ID, Day: now.UTC().Format(time.DateOnly), Requests: 1}
+	usage := DayUsage{AppID: by.App.ID, Day: now.UTC().Format(time.DateOnly), Requests: 1}
 	if failed {
-		spent.Errors = 1
+		usage.Errors = 1
 	}
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
-	s.calls.add(spent)
+	s.calls.add(usage)
 	if by.KeyID != "" {
 		s.calls.used(by.KeyID, now)
 	}
 }
 
-// CountCalls stores what Count was told, once a second, until ctx ends, and then
-// what is left within a moment. failed hears of what could not be stored, which
-// is tried again.
+// CountCalls stores the counters each second until ctx ends, and then the rest within
+// 2 s. It calls failed with errors; counters that were not stored are kept.
 func (s *Service) CountCalls(ctx context.Context, failed func(error)) {
-	tick := time.NewTicker(countEvery)
+	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			if err := s.storeCalls(ctx); err != nil && ctx.Err() == nil {
+			if err := s.flushUsage(ctx); err != nil && ctx.Err() == nil {
 				failed(err)
 			}
 		case <-ctx.Done():
 			ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 			defer done()
-			if err := s.storeCalls(ctx); err != nil {
+			if err := s.flushUsage(ctx); err != nil {
 				failed(err)
 			}
 			return
@@ -90,7 +88,7 @@ func (s *Service) CountCalls(ctx context.Context, failed func(error)) {
 	}
 }
 
-func (s *Service) storeCalls(ctx context.Context) error {
+func (s *Service) flushUsage(ctx context.Context) error {
 	c := &s.calls
 	c.mu.Lock()
 	days, keys := c.days, c.keys
@@ -99,20 +97,17 @@ func (s *Service) storeCalls(ctx context.Context) error {
 	if len(days) == 0 && len(keys) == 0 {
 		return nil
 	}
-	spent := make([]Spent, 0, len(days))
+	rows := make([]DayUsage, 0, len(days))
 	for _, d := range days {
-		spent = append(spent, d)
+		rows = append(rows, d)
 	}
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Usage.Add(ctx, spent); err != nil {
-			return err
-		}
-		return s.Apps.Used(ctx, keys)
+		return s.Usage.Add(ctx, rows, keys)
 	})
 	if err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for _, d := range spent {
+		for _, d := range rows {
 			c.add(d)
 		}
 		for key, at := range keys {
@@ -122,13 +117,13 @@ func (s *Service) storeCalls(ctx context.Context) error {
 	return err
 }
 
-// UsageInput is which days to show, both included, in UTC.
+// UsageInput selects days, both included, in UTC.
 type UsageInput struct {
 	From string `query:"from" sample:"2026-11-01"`
 	To   string `query:"to" sample:"2026-11-30"`
 }
 
-// Problems are what is wrong with the days, all of it.
+// Problems returns all problems of the days.
 func (in UsageInput) Problems() []fault.Field {
 	var found []fault.Field
 	for _, day := range []struct{ name, text string }{{"from", in.From}, {"to", in.To}} {
@@ -139,17 +134,17 @@ func (in UsageInput) Problems() []fault.Field {
 	return found
 }
 
-// Used is how much of its plan an application has used.
+// Used is the usage of an application and its plan.
 type Used struct {
 	Plan Plan
-	// Standing is what may be called still.
+	// Standing is the remaining quota.
 	Standing limit.Standing
-	// Days are all days that were asked for, also those without a call.
-	Days []Spent
+	// Days are all days of the input, also those without requests.
+	Days []DayUsage
 }
 
-// UsageOf shows how much one of the caller's applications has called: without
-// days the last 30.
+// UsageOf returns the usage of one of the caller's applications, by default of the
+// last 30 days.
 func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in UsageInput) (Used, error) {
 	a, err := s.MyApp(ctx, by, appID)
 	if err != nil {
@@ -159,27 +154,27 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 	if err != nil {
 		return Used{}, err
 	}
-	from, err := dayOf(in.From, "from", to.AddDate(0, 0, 1-usageShown))
+	from, err := dayOf(in.From, "from", to.AddDate(0, 0, 1-defaultDays))
 	switch {
 	case err != nil:
 		return Used{}, err
 	case from.After(to):
 		return Used{}, fault.InvalidField("from", "must not be after to")
-	case to.Sub(from) >= mostShown*24*time.Hour:
+	case to.Sub(from) >= maxDays*24*time.Hour:
 		return Used{}, fault.InvalidField("from", "must be within a year of to")
 	}
-	counted, err := s.Usage.Of(ctx, a.ID, from.Format(time.DateOnly), to.Format(time.DateOnly))
+	counted, err := s.Usage.List(ctx, a.ID, from.Format(time.DateOnly), to.Format(time.DateOnly))
 	if err != nil {
 		return Used{}, err
 	}
-	on := map[string]Spent{}
+	on := map[string]DayUsage{}
 	for _, c := range counted {
 		on[c.Day] = c
 	}
 	u := Used{Plan: a.Limits()}
 	for day := from; !day.After(to); day = day.AddDate(0, 0, 1) {
 		name := day.Format(time.DateOnly)
-		u.Days = append(u.Days, Spent{AppID: a.ID, Day: name, Requests: on[name].Requests, Errors: on[name].Errors})
+		u.Days = append(u.Days, DayUsage{AppID: a.ID, Day: name, Requests: on[name].Requests, Errors: on[name].Errors})
 	}
 	u.Standing, err = s.Limiter.Standing(ctx, u.Plan.Quota(), a.QuotaKey())
 	return u, err
@@ -199,12 +194,6 @@ func dayOf(text, field string, otherwise time.Time) (time.Time, error) {
 	return day, nil
 }
 
-func (s *Service) forgetUsage(ctx context.Context) error {
-	before := s.Clock.Now().UTC().Add(-usageKept).Format(time.DateOnly)
-	for {
-		n, err := s.Usage.Forget(ctx, before, usageAtOnce)
-		if err != nil || n < usageAtOnce {
-			return err
-		}
-	}
+func (s *Service) deleteUsage(ctx context.Context) error {
+	return s.expire(ctx, UsageKind, s.Clock.Now().Add(-usageRetention), usageRowsPerStatement)
 }

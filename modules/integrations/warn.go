@@ -8,10 +8,10 @@ import (
 	"github.com/locumhq/locum/core/mail"
 )
 
-// warnKind is the kind of job that tells an owner of an endpoint that fails.
+// warnKind is the kind of the tasks that notify the owner of a failing endpoint.
 const warnKind = "integrations.warn"
 
-// warning is an endpoint as it stood when its owner was to be told.
+// warning is the state of an endpoint when the task was added.
 type warning struct {
 	Endpoint string    `json:"endpoint"`
 	URL      string    `json:"url"`
@@ -19,20 +19,20 @@ type warning struct {
 	Since    time.Time `json:"since"`
 }
 
-// warn tells the owner of an endpoint that nothing reaches it, or that nothing is
-// sent to it any more.
+// warn notifies the owner of an endpoint that deliveries fail, or that the endpoint
+// was disabled.
 func (s *Service) warn(ctx context.Context, key string, w warning) error {
-	e, err := s.Webhooks.Lock(ctx, w.Endpoint)
+	e, err := s.Webhooks.Get(ctx, AnyOwner, w.Endpoint)
 	if err != nil {
-		return unlessGone(err)
+		return ignoreNotFound(err)
 	}
-	a, err := s.Apps.ByID(ctx, e.AppID)
+	a, err := s.findApp(ctx, e.AppID)
 	if err != nil {
-		return unlessGone(err)
+		return ignoreNotFound(err)
 	}
-	people, err := s.Owners.ByIDs(ctx, []string{e.OwnerID})
-	p, there := people[e.OwnerID]
-	if err != nil || !there || p.Email == "" {
+	recipients, err := s.Accounts.ListByIDs(ctx, []string{e.OwnerID})
+	p, ok := recipients[e.OwnerID]
+	if err != nil || !ok || p.Email == "" {
 		return err
 	}
 	subject := "A webhook of " + a.Name + " does not arrive"
@@ -47,8 +47,8 @@ func (s *Service) warn(ctx context.Context, key string, w warning) error {
 	})
 }
 
-// unlessGone is no error where there is nothing left to speak of.
-func unlessGone(err error) error {
+// ignoreNotFound returns err, or nil if it says that something was deleted.
+func ignoreNotFound(err error) error {
 	if fault.KindOf(err) == fault.NotFound {
 		return nil
 	}

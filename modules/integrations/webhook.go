@@ -12,36 +12,36 @@ import (
 	"github.com/locumhq/locum/core/id"
 )
 
-// EndpointStatus is whether events are sent to an endpoint.
+// EndpointStatus determines whether events are sent to an endpoint.
 type EndpointStatus string
 
-// The statuses of an endpoint. The service alone disables one.
+// The statuses of an endpoint. Only the service disables endpoints.
 const (
 	EndpointActive   EndpointStatus = "active"
 	EndpointPaused   EndpointStatus = "paused"
 	EndpointDisabled EndpointStatus = "disabled"
 )
 
-// Endpoint is where an application wants to hear of events.
+// Endpoint is an address to which events are sent for an application.
 type Endpoint struct {
 	ID, AppID, OwnerID string
 	URL                string
 	Events             []string // of EventTypes
 	Status             EndpointStatus
-	// Secret signs, and beside it until PreviousUntil the one before. Both are
-	// hidden (auth.Vault).
+	// Secret signs messages; until PreviousUntil, PreviousSecret does so too. Both are
+	// encrypted (auth.Vault).
 	Secret         string
 	PreviousSecret string
 	PreviousUntil  *time.Time
-	// FailingSince is the first of the failures without a success since, nil
-	// without one; WarnedAt is when the owner was told.
+	// FailingSince is the time of the first failure after the last success, nil without
+	// one; WarnedAt is when the owner was notified.
 	FailingSince *time.Time
 	WarnedAt     *time.Time
-	// ListeningUntil marks the endpoint of a listener (Listen), which lasts until
-	// then unless the listener says more. The service sends nothing there itself.
+	// ListeningUntil is set for the endpoint of a listener (Listen), which is deleted
+	// then unless the listener extends it. Delivery tasks send nothing there.
 	ListeningUntil *time.Time
-	// Lease names who looks after the endpoint, and LeasedUntil is how long they
-	// do without saying more; empty and nil for nobody. Save leaves both alone.
+	// Lease identifies the delivery worker that serves the endpoint until LeasedUntil;
+	// empty and nil without one.
 	Lease       string
 	LeasedUntil *time.Time
 	CreatedAt   time.Time
@@ -53,11 +53,11 @@ const maxWebhooks = 20
 
 const eventNames = "job.created, job.updated, job.closed, application.submitted, application.status_changed"
 
-// eventTypes are those that were asked for, each once, in the order of the
+// eventTypes returns the requested event types, each once, in the order of the
 // catalogue.
-func eventTypes(asked []string) ([]string, error) {
-	out := slices.DeleteFunc(EventTypes(), func(t string) bool { return !slices.Contains(asked, t) })
-	for _, t := range asked {
+func eventTypes(requested []string) ([]string, error) {
+	out := slices.DeleteFunc(EventTypes(), func(t string) bool { return !slices.Contains(requested, t) })
+	for _, t := range requested {
 		if !slices.Contains(out, t) {
 			return nil, fault.InvalidField("events", "must be some of: "+eventNames)
 		}
@@ -68,14 +68,14 @@ func eventTypes(asked []string) ([]string, error) {
 	return out, nil
 }
 
-// WebhookInput is where an application wants to hear of what.
+// WebhookInput describes an endpoint.
 type WebhookInput struct {
 	URL    string   `json:"url" validate:"required,max=2048" sample:"https://wardfinder.example.com/hooks/locum"`
 	Events []string `json:"events" validate:"required,max=20,dive,max=100" sample:"[\"job.created\",\"job.closed\"]"`
 }
 
-// CreateWebhook makes an endpoint of one of the caller's applications and returns
-// its secret, which is not shown again. The caller must be confirmed.
+// CreateWebhook creates an endpoint of one of the caller's applications and returns
+// its secret, which is not stored in plain text. The caller must be confirmed.
 func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string, in WebhookInput) (e Endpoint, secret string, err error) {
 	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
 		return e, "", err
@@ -93,23 +93,23 @@ func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string
 		return e, "", err
 	}
 	now := s.Clock.Now()
-	e = Endpoint{ID: s.NewID(), AppID: appID, OwnerID: by.UserID, URL: url, Events: types, Status: EndpointActive, CreatedAt: now, UpdatedAt: now, Version: 1}
+	e = Endpoint{ID: s.NewID(), AppID: appID, OwnerID: by.UserID, URL: url, Events: types, Status: EndpointActive, CreatedAt: now, UpdatedAt: now}
 	secret = newHookSecret()
 	if e.Secret, err = s.Vault.Hide(secret, e.ID); err != nil {
 		return e, "", err
 	}
 	err = s.signedIn(ctx, by, func(ctx context.Context) error {
-		if _, err := s.Apps.Find(ctx, by.UserID, appID); err != nil {
+		if _, err := s.Apps.Get(ctx, by.UserID, appID); err != nil {
 			return err
 		}
-		there, err := s.Webhooks.List(ctx, by.UserID, appID)
+		existing, err := endpointsOf(ctx, s.Webhooks, by.UserID, appID)
 		if err != nil {
 			return err
 		}
-		if len(there) >= maxWebhooks {
+		if len(existing) >= maxWebhooks {
 			return ErrTooManyWebhooks
 		}
-		if err := s.Webhooks.Add(ctx, e); err != nil {
+		if err := s.Webhooks.Upsert(ctx, e); err != nil {
 			return err
 		}
 		return s.Audit.Record(ctx, audit.By(by, audit.WebhookCreated, e.ID))
@@ -117,20 +117,20 @@ func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string
 	return e, secret, err
 }
 
-// MyWebhooks are the endpoints of one of the caller's applications, the newest
+// MyWebhooks returns the endpoints of one of the caller's applications, the newest
 // first.
 func (s *Service) MyWebhooks(ctx context.Context, by auth.Actor, appID string) ([]Endpoint, error) {
 	a, err := s.MyApp(ctx, by, appID)
 	if err != nil {
 		return nil, err
 	}
-	return s.Webhooks.List(ctx, by.UserID, a.ID)
+	return endpointsOf(ctx, s.Webhooks, by.UserID, a.ID)
 }
 
-// WebhookPath names an endpoint of an application.
+// WebhookPath identifies an endpoint of an application.
 type WebhookPath struct{ AppID, ID string }
 
-// MyWebhook is one of them.
+// MyWebhook returns one of the caller's endpoints.
 func (s *Service) MyWebhook(ctx context.Context, by auth.Actor, p WebhookPath) (Endpoint, error) {
 	a, err := s.MyApp(ctx, by, p.AppID)
 	if err != nil {
@@ -140,27 +140,31 @@ func (s *Service) MyWebhook(ctx context.Context, by auth.Actor, p WebhookPath) (
 	if !ok {
 		return Endpoint{}, ErrWebhookNotFound
 	}
-	return s.Webhooks.Find(ctx, by.UserID, a.ID, hookID)
+	e, err := s.Webhooks.Get(ctx, by.UserID, hookID)
+	if err == nil && e.AppID != a.ID {
+		return Endpoint{}, ErrWebhookNotFound
+	}
+	return e, err
 }
 
-// WebhookChange is what of an endpoint changes; what is nil stays.
+// WebhookChange is a change of an endpoint; fields that are nil do not change.
 type WebhookChange struct {
 	URL    *string   `json:"url" validate:"omitempty,max=2048"`
 	Events *[]string `json:"events" validate:"omitempty,max=20,dive,max=100"`
-	// Status active sends events from now on, also to what was disabled. With
-	// paused, what was waiting to be sent fails, and can be replayed.
+	// Status active sends events from now on, also to an endpoint that was disabled.
+	// With paused, pending deliveries fail and can be replayed.
 	Status *string `json:"status" validate:"omitempty,oneof=active paused" sample:"paused"`
 }
 
-// ChangeWebhook changes an endpoint of the caller's.
+// ChangeWebhook changes one of the caller's endpoints.
 func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPath, in WebhookChange) (Endpoint, error) {
-	return s.changeWebhook(ctx, by, p, func(ctx context.Context, e *Endpoint, now time.Time) error {
+	return s.changeWebhook(ctx, by, p, func(_ context.Context, e *Endpoint, _ time.Time) error {
 		if in.URL != nil {
 			url := strings.TrimSpace(*in.URL)
 			if err := receiver(url, s.PrivateReceivers); err != nil {
 				return err
 			}
-			if url != e.URL { // another server, which has not failed
+			if url != e.URL { // the failures were those of another server
 				e.URL, e.FailingSince, e.WarnedAt = url, nil, nil
 			}
 		}
@@ -180,7 +184,7 @@ func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 			return nil
 		case EndpointPaused:
 			e.Status = EndpointPaused
-			return s.Webhooks.Abandon(ctx, e.ID, now)
+			return nil
 		}
 		return fault.InvalidField("status", "must be one of: active, paused")
 	})
@@ -196,12 +200,12 @@ func (s *Service) changeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 			return err
 		}
 		e.UpdatedAt = now
-		return s.Webhooks.Save(ctx, e)
+		return s.Webhooks.Upsert(ctx, e)
 	})
 	return e, err
 }
 
-// DeleteWebhook ends an endpoint of the caller's with its log.
+// DeleteWebhook deletes one of the caller's endpoints with its log.
 func (s *Service) DeleteWebhook(ctx context.Context, by auth.Actor, p WebhookPath) error {
 	a, err := s.MyApp(ctx, by, p.AppID)
 	if err != nil {
@@ -219,8 +223,9 @@ func (s *Service) DeleteWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 	})
 }
 
-// RotateWebhookSecret gives an endpoint a new secret, which is not shown again.
-// For a day the one before signs beside it. The caller must be confirmed.
+// RotateWebhookSecret replaces the secret of an endpoint and returns the new one,
+// which is not stored in plain text. For a day the previous one signs as well. The
+// caller must be confirmed.
 func (s *Service) RotateWebhookSecret(ctx context.Context, by auth.Actor, p WebhookPath) (string, error) {
 	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
 		return "", err
@@ -231,14 +236,14 @@ func (s *Service) RotateWebhookSecret(ctx context.Context, by auth.Actor, p Webh
 		if err != nil {
 			return err
 		}
-		until := now.Add(bothSignFor)
+		until := now.Add(rotationOverlap)
 		e.PreviousSecret, e.PreviousUntil, e.Secret = e.Secret, &until, hidden
 		return s.Audit.Record(ctx, audit.By(by, audit.WebhookSecretRotated, e.ID))
 	})
 	return secret, err
 }
 
-// secrets are what signs for the endpoint at the moment.
+// secrets returns the secrets that sign messages to the endpoint now.
 func (s *Service) secrets(e Endpoint, now time.Time) ([]string, error) {
 	hidden := []string{e.Secret}
 	if e.PreviousUntil != nil && e.PreviousUntil.After(now) {

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/locallimit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
@@ -30,7 +29,7 @@ type post struct {
 	answers func(p integrations.Post) integrations.Answer
 	sent    []integrations.Post
 	mails   []string // the subjects
-	sees    map[string]integrations.Sight
+	sees    map[string]integrations.Visibility
 	job     *integrations.JobView
 	public  bool
 }
@@ -49,26 +48,25 @@ func (p *post) Send(_ context.Context, m mail.Message) error {
 
 func (p *post) Hide(secret, owner string) (string, error)   { return owner + secret, nil }
 func (p *post) Reveal(hidden, owner string) (string, error) { return hidden[len(owner):], nil }
-func (p *post) ByIDs(_ context.Context, ids []string) (map[string]integrations.Person, error) {
-	return map[string]integrations.Person{ids[0]: {Name: "Dev", Email: "dev@example.org"}}, nil
-}
 func (p *post) Posting(context.Context, string, string) (*integrations.JobView, bool, error) {
 	return p.job, p.public, nil
 }
-func (p *post) Sight(_ context.Context, userID string) (integrations.Sight, error) {
+func (p *post) Visibility(_ context.Context, userID string) (integrations.Visibility, error) {
 	return p.sees[userID], nil
 }
 
 func withPost(t *testing.T, test func(t *testing.T, p *post)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
-		p := &post{desk: &desk{clock: kit.NewClock()}, sees: map[string]integrations.Sight{}, answers: answering(200)}
+		p := &post{desk: &desk{clock: kit.NewClock(), inactive: map[string]bool{}}, sees: map[string]integrations.Visibility{}, answers: answering(200)}
 		s := open(t, p.clock)
 		p.store = s
-		p.Service = integrations.New(integrations.Needs{Tx: s.Integrations.Tx, Events: s.Integrations.Events, Audit: s.Identity.Audit, Clock: p.clock, NewID: stores.NewID, Apps: s.Integrations.Apps, Usage: s.Integrations.Usage, People: p, Consents: s.Integrations.Consents,
-			Webhooks: s.Integrations.Webhooks, Tasks: s.Integrations.Tasks, Limiter: locallimit.New(p.clock), Sender: p, Vault: p, Postings: p, Owners: p, Mailer: p, PublicURL: "https://jobs.example.org"})
+		deps := p.deps()
+		deps.Accounts, deps.Sender, deps.Vault, deps.Postings, deps.Mailer, deps.PublicURL = p, p, p, p, p, "https://jobs.example.org"
+		p.Service = integrations.New(deps)
 		p.work = kit.NewWork(t, s, p.clock, []event.Subscription{
-			event.OnEnvelope("tell-closed", p.TellJobClosed), event.OnEnvelope("tell-submitted", p.TellSubmitted),
+			event.OnEnvelope("tell-closed", p.PublishJobClosed), event.OnEnvelope("tell-submitted", p.PublishSubmitted),
+			event.On("integrations.sign-out", p.OnPasswordChanged), event.On("integrations.sign-out-programs", p.OnProgramsSignedOut),
 		}, p.Handlers()...)
 		test(t, p)
 	})
@@ -161,7 +159,7 @@ func TestOfAnApplicationHearWhoMaySeeItWhenItIsSent(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		owner, applicant, weak := p.developer(t), p.developer(t), p.developer(t)
 		organization := stores.NewID()
-		p.sees[applicant.UserID] = integrations.Sight{ApplicantID: applicant.UserID}
+		p.sees[applicant.UserID] = integrations.Visibility{ApplicantID: applicant.UserID}
 		hook := p.hook(t, owner, "application.submitted")
 		submit := func() {
 			p.tell(t, event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: stores.NewID(), OrganizationID: organization, CandidateID: applicant.UserID, SubmittedAt: p.clock.Now()})
@@ -184,7 +182,7 @@ func TestOfAnApplicationHearWhoMaySeeItWhenItIsSent(t *testing.T) {
 			return d
 		}
 		require.Contains(t, shown().Body, applicant.UserID)
-		require.NoError(t, p.store.Integrations.Consents.Withdraw(t.Context(), applicant.UserID, hook.AppID))
+		require.NoError(t, p.WithdrawConsent(t.Context(), applicant, hook.AppID))
 		p.clock.Advance(time.Hour)
 		p.work.All(t)
 		require.Len(t, p.sent, 1, "consent was withdrawn before the next attempt")

@@ -236,7 +236,7 @@ func (s *hookStage) come(n int) {
 func (s *hookStage) recorded(all int) time.Time {
 	s.b.Helper()
 	count := func(hook string, status integrations.DeliveryStatus) int {
-		r, err := s.storage.Integrations.Webhooks.Log(s.b.Context(), s.ownerID, hook, status, page.Request{Number: 1, Size: 1})
+		r, err := s.storage.Integrations.Deliveries.List(s.b.Context(), s.ownerID, hook, status, page.Request{Number: 1, Size: 1})
 		require.NoError(s.b, err)
 		return r.Total
 	}
@@ -290,7 +290,7 @@ func (s *hookStage) delivered() float64 {
 				ds = append(ds, integrations.Delivery{ID: stores.NewID(), EndpointID: hook, OwnerID: s.ownerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now})
 			}
 		}
-		if _, err := s.storage.Integrations.Webhooks.Queue(ctx, ms, ds, now, now); err != nil {
+		if _, err := s.storage.Integrations.Deliveries.Enqueue(ctx, ms, ds, now, now); err != nil {
 			return err
 		}
 		jobs := make([]task.Task, len(s.hooks))

@@ -324,7 +324,7 @@ func (w *world) rests() {
 	s := w.storage()
 	require.Eventually(w.t, func() bool {
 		now := time.Now()
-		soon, err := s.Integrations.Webhooks.Overdue(w.t.Context(), now.Add(time.Hour), now.Add(time.Minute), "", 1)
+		soon, err := s.Integrations.Webhooks.List(w.t.Context(), integrations.AnyOwner, integrations.EndpointFilter{DueBefore: now.Add(time.Minute), Now: now.Add(time.Hour)}, "", 1)
 		return err == nil && len(soon) == 0
 	}, 8*time.Minute, 100*time.Millisecond, "not everything that is due is sent")
 }

@@ -10,210 +10,205 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
-	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/integrations"
-	"github.com/locumhq/locum/test/kit"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// Apps is the suite of what is kept of third parties' applications.
-func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	ctx, id := context.Background(), stores.NewID
-	start := func(t *testing.T) (adapters.Storage, time.Time) {
-		t.Parallel()
-		clk := kit.NewClock()
-		return open(t, clk), clk.Now().Add(1234567 * time.Microsecond)
-	}
-	owner := func(t *testing.T, s adapters.Storage, now time.Time) string {
-		t.Helper()
-		u := identity.User{ID: id(), Email: id() + "@example.org", Name: "Dev", Kind: identity.KindJobseeker, Status: identity.UserActive, Registered: true, PasswordHash: "h", CreatedAt: now, UpdatedAt: now, Version: 1}
-		require.NoError(t, s.Identity.Users.Create(ctx, &u))
-		return u.ID
-	}
-	add := func(t *testing.T, s adapters.Storage, ownerID string, now time.Time) integrations.App {
-		t.Helper()
-		a := integrations.App{ID: id(), OwnerID: ownerID, Name: "Zoë's \"100%\"", Description: "d", SecretHash: "h", Plan: integrations.Free,
-			RedirectURIs: []string{"https://a.example/cb?x=1,2", "http://127.0.0.1/"}, CreatedAt: now, UpdatedAt: now, Version: 1}
-		require.NoError(t, s.Integrations.Apps.Add(ctx, a))
-		return a
-	}
-	key := func(t *testing.T, s adapters.Storage, a integrations.App, now time.Time) integrations.Key {
-		t.Helper()
-		k := integrations.Key{ID: id(), AppID: a.ID, Name: "k", Prefix: "loc_live_abcd", Hash: id(), CreatedAt: now}
-		require.NoError(t, s.Integrations.Apps.AddKey(ctx, a.OwnerID, k))
-		return k
-	}
-
-	t.Run("an application is its owner's alone", func(t *testing.T) {
-		s, now := start(t)
-		me, other := owner(t, s, now), owner(t, s, now)
-		a := add(t, s, me, now)
-		got, err := s.Integrations.Apps.Find(ctx, me, a.ID)
+// Apps checks the port integrations.Apps.
+func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+	t.Run("other owner", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		a, other := f.app, newID()
+		got, err := f.Apps.Get(f.ctx(), a.OwnerID, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, a, got)
-		got, err = s.Integrations.Apps.ByID(ctx, a.ID)
+		got, err = f.Apps.Get(f.ctx(), integrations.AnyOwner, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, a, got)
-		owners, err := s.Integrations.Apps.Owners(ctx, []string{a.ID, id()})
-		require.NoError(t, err)
-		require.Equal(t, map[string]string{a.ID: me}, owners)
 
-		_, err = s.Integrations.Apps.Find(ctx, other, a.ID)
-		require.ErrorIs(t, err, integrations.ErrAppNotFound)
-		require.ErrorIs(t, s.Integrations.Apps.Delete(ctx, other, a.ID), integrations.ErrAppNotFound)
-		require.ErrorIs(t, s.Integrations.Apps.AddKey(ctx, other, integrations.Key{ID: id(), AppID: a.ID, Hash: id(), CreatedAt: now}), integrations.ErrAppNotFound)
+		for _, ownerID := range []string{other, newID()} {
+			_, err = f.Apps.Get(f.ctx(), ownerID, a.ID)
+			require.ErrorIs(t, err, integrations.ErrAppNotFound)
+			require.ErrorIs(t, f.Apps.Delete(f.ctx(), ownerID, a.ID), integrations.ErrAppNotFound)
+			require.Empty(t, f.apps(integrations.AppFilter{OwnerID: ownerID}, page.Request{Number: 1, Size: 9}).Items)
+			require.Empty(t, f.apps(integrations.AppFilter{OwnerID: ownerID, IDs: []string{a.ID}}, page.Request{Number: 1, Size: 9}).Items)
+		}
+		require.Empty(t, f.apps(integrations.AppFilter{}, page.Request{Number: 1, Size: 9}).Items, "no owner")
 		foreign := a
 		foreign.OwnerID = other
-		require.Error(t, s.Integrations.Apps.Save(ctx, foreign))
-		k := key(t, s, a, now)
-		keys, err := s.Integrations.Apps.Keys(ctx, other, a.ID)
-		require.NoError(t, err)
-		require.Empty(t, keys)
-		require.ErrorIs(t, s.Integrations.Apps.DeleteKey(ctx, other, a.ID, k.ID), integrations.ErrKeyNotFound)
-		require.ErrorIs(t, s.Integrations.Apps.DeleteKey(ctx, me, add(t, s, me, now).ID, k.ID), integrations.ErrKeyNotFound)
-		n, err := s.Integrations.Apps.Count(ctx, me)
-		require.NoError(t, err)
-		require.Equal(t, 2, n)
+		require.Error(t, f.Apps.Update(f.ctx(), foreign))
 	})
 
-	t.Run("applications are listed the newest first, page after page", func(t *testing.T) {
-		s, now := start(t)
-		me := owner(t, s, now)
-		add(t, s, owner(t, s, now), now)
+	t.Run("list", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		me := newID()
 		var all []integrations.App
 		for range 5 {
-			all = append([]integrations.App{add(t, s, me, now)}, all...)
+			all = append([]integrations.App{f.application(me)}, all...)
 		}
-		first, err := s.Integrations.Apps.Page(ctx, me, page.Request{Number: 1, Size: 3})
-		require.NoError(t, err)
+		mine := integrations.AppFilter{OwnerID: me}
+		first := f.apps(mine, page.Request{Number: 1, Size: 3})
 		require.Equal(t, all[:3], first.Items)
 		require.Equal(t, 5, first.Total)
-		rest, err := s.Integrations.Apps.Page(ctx, me, page.Request{Number: 2, Size: 3, Cursor: first.NextCursor})
-		require.NoError(t, err)
+		rest := f.apps(mine, page.Request{Number: 2, Size: 3, Cursor: first.NextCursor})
 		require.Equal(t, all[3:], rest.Items)
 		require.Empty(t, rest.NextCursor)
+		require.Equal(t, 5, rest.Total)
+		whole := f.apps(mine, page.Request{Number: 1, Size: 5})
+		require.Equal(t, all, whole.Items)
+		require.Equal(t, 5, whole.Total)
+		require.Empty(t, whole.NextCursor)
+		require.Equal(t, 5, f.apps(mine, page.Request{Number: 9, Size: 3}).Total, "beyond the end")
 	})
 
-	t.Run("of two who change the same application neither is lost", func(t *testing.T) {
-		s, now := start(t)
-		me := owner(t, s, now)
-		a := add(t, s, me, now)
+	t.Run("list of any owner", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		second, third := f.application(newID()), f.application(f.app.OwnerID)
+		all := f.apps(integrations.AppFilter{OwnerID: integrations.AnyOwner}, page.Request{Number: 1, Size: 2})
+		require.Equal(t, []integrations.App{third, second}, all.Items)
+		require.Equal(t, 3, all.Total)
+		some := f.apps(integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: []string{f.app.ID, newID(), second.ID}}, page.Request{Number: 1, Size: 3})
+		require.Equal(t, []integrations.App{second, f.app}, some.Items)
+	})
+
+	t.Run("limit", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		me := newID()
+		require.Equal(t, 3, atOnce(t, 10, func(int) (bool, error) {
+			err := f.Apps.Create(f.ctx(), integrations.App{ID: newID(), OwnerID: me, Plan: integrations.Free, RedirectURIs: []string{}, CreatedAt: f.now(), UpdatedAt: f.now(), Version: 1}, 3)
+			if err != nil {
+				require.ErrorIs(t, err, integrations.ErrTooManyApps)
+			}
+			return err == nil, nil
+		}))
+	})
+
+	t.Run("concurrent updates", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
 		together(t, 10, func(int) error {
-			return s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-				b, err := s.Integrations.Apps.Find(ctx, me, a.ID)
+			return f.Tx.Do(f.ctx(), func(ctx context.Context) error {
+				b, err := f.Apps.Get(ctx, f.app.OwnerID, f.app.ID)
 				if err != nil {
 					return err
 				}
 				b.Description += "x"
 				b.RedirectURIs = []string{}
-				return s.Integrations.Apps.Save(ctx, b)
+				return f.Apps.Update(ctx, b)
 			})
 		})
-		got, err := s.Integrations.Apps.Find(ctx, me, a.ID)
+		got, err := f.Apps.Get(f.ctx(), f.app.OwnerID, f.app.ID)
 		require.NoError(t, err)
 		require.Equal(t, "dxxxxxxxxxx", got.Description)
 		require.Equal(t, []string{}, got.RedirectURIs)
 	})
+}
 
-	t.Run("a key opens its application until it is deleted", func(t *testing.T) {
-		s, now := start(t)
-		a := add(t, s, owner(t, s, now), now)
-		first, second := key(t, s, a, now), key(t, s, a, now)
-		app, k, err := s.Integrations.Apps.ByKey(ctx, second.Hash)
+// Keys checks the port integrations.Keys.
+func Keys(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+	t.Run("get by hash", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		f.key(f.app)
+		want := f.key(f.app)
+		k, a, err := f.Keys.GetByHash(f.ctx(), want.Hash)
 		require.NoError(t, err)
-		require.Equal(t, a, app)
-		require.Equal(t, second, k)
-		_, _, err = s.Integrations.Apps.ByKey(ctx, "nothing")
+		require.Equal(t, f.app, a)
+		require.Equal(t, want, k)
+		_, _, err = f.Keys.GetByHash(f.ctx(), "nothing")
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
-
-		later := now.Add(time.Hour)
-		require.NoError(t, s.Integrations.Apps.Used(ctx, nil))
-		require.NoError(t, s.Integrations.Apps.Used(ctx, map[string]time.Time{second.ID: later, first.ID: now, id(): later}))
-		require.NoError(t, s.Integrations.Apps.Used(ctx, map[string]time.Time{second.ID: now}))
-		keys, err := s.Integrations.Apps.Keys(ctx, a.OwnerID, a.ID)
-		require.NoError(t, err)
-		first.LastUsedAt, second.LastUsedAt = &now, &later
-		require.Equal(t, []integrations.Key{second, first}, keys, "the latest use is kept")
-
-		require.NoError(t, s.Integrations.Apps.DeleteKey(ctx, a.OwnerID, a.ID, second.ID))
-		_, _, err = s.Integrations.Apps.ByKey(ctx, second.Hash)
-		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
-		require.ErrorIs(t, s.Integrations.Apps.DeleteKey(ctx, a.OwnerID, a.ID, second.ID), integrations.ErrKeyNotFound)
 	})
 
-	t.Run("DeleteKeys removes the keys of one owner", func(t *testing.T) {
-		s, now := start(t)
-		me, other := owner(t, s, now), owner(t, s, now)
-		mine, theirs := add(t, s, me, now), add(t, s, other, now)
-		revoked := []integrations.Key{key(t, s, mine, now), key(t, s, add(t, s, me, now), now)}
-		kept := key(t, s, theirs, now)
-		require.NoError(t, s.Integrations.Apps.DeleteKeys(ctx, me))
-		for _, k := range revoked {
-			_, _, err := s.Integrations.Apps.ByKey(ctx, k.Hash)
-			require.ErrorIs(t, err, integrations.ErrKeyNotFound)
+	t.Run("other owner", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		k, other := f.key(f.app), newID()
+		require.ErrorIs(t, f.Keys.Create(f.ctx(), other, integrations.Key{ID: newID(), AppID: f.app.ID, Hash: newID(), CreatedAt: f.now()}), integrations.ErrAppNotFound)
+		require.ErrorIs(t, f.Keys.Create(f.ctx(), f.app.OwnerID, integrations.Key{ID: newID(), AppID: newID(), Hash: newID(), CreatedAt: f.now()}), integrations.ErrAppNotFound)
+		keys, err := f.Keys.List(f.ctx(), other, f.app.ID)
+		require.NoError(t, err)
+		require.Empty(t, keys)
+		mine := f.application(f.app.OwnerID)
+		for ownerID, filter := range map[string]integrations.KeyFilter{other: {AppID: f.app.ID, ID: k.ID}, newID(): {}, f.app.OwnerID: {AppID: mine.ID, ID: k.ID}} {
+			n, err := f.Keys.Delete(f.ctx(), ownerID, filter)
+			require.NoError(t, err)
+			require.Zero(t, n)
 		}
-		_, _, err := s.Integrations.Apps.ByKey(ctx, kept.Hash)
-		require.NoError(t, err)
 	})
 
-	t.Run("a key ends with the account that made it", func(t *testing.T) {
-		s, now := start(t)
-		a := add(t, s, owner(t, s, now), now)
-		orphan := key(t, s, a, now)
-		gone, err := s.Identity.Users.GetForUpdate(ctx, a.OwnerID)
-		require.NoError(t, err)
-		gone.Status = identity.UserDeleted
-		require.NoError(t, s.Identity.Users.Update(ctx, &gone))
-		_, _, err = s.Integrations.Apps.ByKey(ctx, orphan.Hash)
-		require.ErrorIs(t, err, integrations.ErrKeyNotFound, "whether or not the account's end has been worked off")
-	})
-
-	t.Run("a key of a locked account is refused", func(t *testing.T) {
-		s, now := start(t)
-		a := add(t, s, owner(t, s, now), now)
-		k := key(t, s, a, now)
-		u, err := s.Identity.Users.GetForUpdate(ctx, a.OwnerID)
-		require.NoError(t, err)
-		u.Lock(now)
-		require.NoError(t, s.Identity.Users.Update(ctx, &u))
-		_, _, err = s.Integrations.Apps.ByKey(ctx, k.Hash)
+	t.Run("delete", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		first, second := f.key(f.app), f.key(f.app)
+		for _, want := range []int{1, 0} {
+			n, err := f.Keys.Delete(f.ctx(), f.app.OwnerID, integrations.KeyFilter{AppID: f.app.ID, ID: second.ID})
+			require.NoError(t, err)
+			require.Equal(t, want, n)
+		}
+		_, _, err := f.Keys.GetByHash(f.ctx(), second.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
-		u.Unlock(now)
-		require.NoError(t, s.Identity.Users.Update(ctx, &u))
-		_, _, err = s.Integrations.Apps.ByKey(ctx, k.Hash)
+		keys, err := f.Keys.List(f.ctx(), f.app.OwnerID, f.app.ID)
 		require.NoError(t, err)
+		require.Equal(t, []integrations.Key{first}, keys)
 	})
 
-	t.Run("a key ends with its application", func(t *testing.T) {
-		s, now := start(t)
-		a := add(t, s, owner(t, s, now), now)
-		orphan := key(t, s, a, now)
-		require.NoError(t, s.Integrations.Apps.Delete(ctx, a.OwnerID, a.ID))
-		_, _, err := s.Integrations.Apps.ByKey(ctx, orphan.Hash)
-		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
-	})
-
-	t.Run("calls add up by day, whoever counts them, and go with their application", func(t *testing.T) {
-		s, now := start(t)
-		me := owner(t, s, now)
-		a, b := add(t, s, me, now), add(t, s, me, now)
-		require.NoError(t, s.Integrations.Usage.Add(ctx, nil))
-		together(t, 10, func(int) error {
-			spent := []integrations.Spent{{AppID: b.ID, Day: "2026-11-20", Requests: 1}, {AppID: a.ID, Day: "2026-11-20", Requests: 3, Errors: 1}, {AppID: a.ID, Day: "2026-11-21", Requests: 1}}
-			return s.Identity.Tx.Do(ctx, func(ctx context.Context) error { return s.Integrations.Usage.Add(ctx, spent) })
-		})
-		got, err := s.Integrations.Usage.Of(ctx, a.ID, "2026-11-01", "2026-11-30")
-		require.NoError(t, err)
-		require.Equal(t, []integrations.Spent{{AppID: a.ID, Day: "2026-11-20", Requests: 30, Errors: 10}, {AppID: a.ID, Day: "2026-11-21", Requests: 10}}, got)
-		got, err = s.Integrations.Usage.Of(ctx, a.ID, "2026-11-21", "2026-11-21")
-		require.NoError(t, err)
-		require.Len(t, got, 1)
-		n, err := s.Integrations.Usage.Forget(ctx, "2026-11-21", 10)
+	t.Run("delete by owner and time", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		mine, theirs := f.application(f.app.OwnerID), f.application(newID())
+		old := []integrations.Key{f.key(f.app), f.key(mine)}
+		f.clk.Advance(time.Minute)
+		boundary, kept, foreign := f.now(), f.key(f.app), f.key(theirs)
+		n, err := f.Keys.Delete(f.ctx(), f.app.OwnerID, integrations.KeyFilter{CreatedBefore: boundary})
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
-		require.NoError(t, s.Integrations.Apps.Delete(ctx, me, a.ID))
-		got, err = s.Integrations.Usage.Of(ctx, a.ID, "2026-11-01", "2026-11-30")
+		for _, k := range old {
+			_, _, err := f.Keys.GetByHash(f.ctx(), k.Hash)
+			require.ErrorIs(t, err, integrations.ErrKeyNotFound)
+		}
+		_, _, err = f.Keys.GetByHash(f.ctx(), kept.Hash)
+		require.NoError(t, err, "created at that time")
+		n, err = f.Keys.Delete(f.ctx(), f.app.OwnerID, integrations.KeyFilter{})
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		_, _, err = f.Keys.GetByHash(f.ctx(), foreign.Hash)
+		require.NoError(t, err)
+	})
+
+	t.Run("deleted application", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		k := f.key(f.app)
+		require.NoError(t, f.Apps.Delete(f.ctx(), f.app.OwnerID, f.app.ID))
+		_, _, err := f.Keys.GetByHash(f.ctx(), k.Hash)
+		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
+	})
+}
+
+// Usage checks the port integrations.Usage.
+func Usage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+	t.Run("concurrent additions", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		a, b := f.app, f.application(f.app.OwnerID)
+		require.NoError(t, f.Usage.Add(f.ctx(), nil, nil))
+		together(t, 10, func(int) error {
+			return f.Usage.Add(f.ctx(), []integrations.DayUsage{{AppID: b.ID, Day: "2026-11-20", Requests: 1}, {AppID: a.ID, Day: "2026-11-20", Requests: 3, Errors: 1}, {AppID: a.ID, Day: "2026-11-21", Requests: 1}}, nil)
+		})
+		got, err := f.Usage.List(f.ctx(), a.ID, "2026-11-01", "2026-11-30")
+		require.NoError(t, err)
+		require.Equal(t, []integrations.DayUsage{{AppID: a.ID, Day: "2026-11-20", Requests: 30, Errors: 10}, {AppID: a.ID, Day: "2026-11-21", Requests: 10}}, got)
+		got, err = f.Usage.List(f.ctx(), a.ID, "2026-11-21", "2026-11-21")
+		require.NoError(t, err)
+		require.Len(t, got, 1)
+		f.deleteBefore(integrations.UsageKind, time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC), 10, 2)
+		require.NoError(t, f.Apps.Delete(f.ctx(), a.OwnerID, a.ID))
+		got, err = f.Usage.List(f.ctx(), a.ID, "2026-11-01", "2026-11-30")
 		require.NoError(t, err)
 		require.Empty(t, got)
+	})
+
+	t.Run("last use of keys", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		first, second := f.key(f.app), f.key(f.app)
+		now, later := f.now(), f.now().Add(time.Hour)
+		require.NoError(t, f.Usage.Add(f.ctx(), nil, map[string]time.Time{second.ID: later, first.ID: now, newID(): later}))
+		together(t, 5, func(int) error { return f.Usage.Add(f.ctx(), nil, map[string]time.Time{second.ID: now, first.ID: now}) })
+		keys, err := f.Keys.List(f.ctx(), f.app.OwnerID, f.app.ID)
+		require.NoError(t, err)
+		first.LastUsedAt, second.LastUsedAt = &now, &later
+		require.Equal(t, []integrations.Key{second, first}, keys, "the latest use is stored")
 	})
 }

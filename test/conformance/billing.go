@@ -10,59 +10,69 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/billing"
-	"github.com/locumhq/locum/test/kit"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// Billing checks the ports of modules/billing. open makes an empty store.
-func Billing(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	t.Run("subscriptions", func(t *testing.T) { subscriptions(t, open) })
-	t.Run("charges", func(t *testing.T) { charges(t, open) })
+// Billing checks the storage of modules/billing. open returns an empty storage with
+// the current schema, whose time is that of the clock.
+func Billing(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.BillingStorage) {
+	t.Run("subscriptions", func(t *testing.T) { Subscriptions(t, open) })
+	t.Run("charges", func(t *testing.T) { Charges(t, open) })
 }
 
-func payer() billing.Owner { return billing.Owner{Kind: billing.User, ID: stores.NewID()} }
+func openBilling(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.BillingStorage) (adapters.BillingStorage, time.Time) {
+	t.Helper()
+	t.Parallel()
+	clk := newFakeClock()
+	s := open(t, clk)
+	requirePorts(t, s)
+	return s, clk.Now().Add(1234567 * time.Microsecond)
+}
+
+func nobody() billing.Owner { return billing.Owner{Kind: billing.Nobody, ID: newID()} }
+
+func payer() billing.Owner { return billing.Owner{Kind: billing.User, ID: newID()} }
 
 var someMethod = billing.Method{ID: "pm_é%1", Brand: "visa", Last4: "4242", ExpiryMonth: 12, ExpiryYear: 2031}
 
-func subscriptions(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+// Subscriptions checks the port billing.Subscriptions.
+func Subscriptions(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.BillingStorage) {
 	ctx := context.Background()
-	start := func(t *testing.T) (adapters.Storage, time.Time) {
-		t.Parallel()
-		clk := kit.NewClock()
-		return open(t, clk), clk.Now().Add(1234567 * time.Microsecond)
-	}
-	change := func(t *testing.T, s adapters.Storage, o billing.Owner, fn func(sub *billing.Subscription)) billing.Subscription {
+	start := func(t *testing.T) (adapters.BillingStorage, time.Time) {
 		t.Helper()
-		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-			sub, err := s.Billing.Subscriptions.Lock(ctx, o)
+		return openBilling(t, open)
+	}
+	change := func(t *testing.T, s adapters.BillingStorage, o billing.Owner, fn func(sub *billing.Subscription)) billing.Subscription {
+		t.Helper()
+		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			sub, err := s.Subscriptions.Lock(ctx, o)
 			if err != nil {
 				return err
 			}
 			fn(&sub)
-			return s.Billing.Subscriptions.Save(ctx, sub)
+			return s.Subscriptions.Update(ctx, sub)
 		}))
-		sub, err := s.Billing.Subscriptions.Find(ctx, o)
+		sub, err := s.Subscriptions.Get(ctx, o)
 		require.NoError(t, err)
 		return sub
 	}
 
-	t.Run("puts who never chose on the basic plan", func(t *testing.T) {
+	t.Run("no subscription", func(t *testing.T) {
 		s, _ := start(t)
 		o := payer()
-		found, err := s.Billing.Subscriptions.Find(ctx, o)
+		found, err := s.Subscriptions.Get(ctx, o)
 		require.NoError(t, err)
 		require.Equal(t, billing.NewSubscription(o), found)
-		require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-			locked, err := s.Billing.Subscriptions.Lock(ctx, o)
+		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			locked, err := s.Subscriptions.Lock(ctx, o)
 			require.Equal(t, found, locked)
 			return err
 		}))
-		found, err = s.Billing.Subscriptions.Find(ctx, o)
+		found, err = s.Subscriptions.Get(ctx, o)
 		require.NoError(t, err)
 		require.Equal(t, billing.NewSubscription(o), found)
 	})
 
-	t.Run("gives back what was saved", func(t *testing.T) {
+	t.Run("update", func(t *testing.T) {
 		s, now := start(t)
 		o := payer()
 		var want billing.Subscription
@@ -78,25 +88,25 @@ func subscriptions(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 		require.True(t, got.ExpiresAt.IsZero() && got.NextAt.IsZero() && got.AnchorAt.IsZero())
 	})
 
-	t.Run("lets one change after the other", func(t *testing.T) {
+	t.Run("concurrent changes", func(t *testing.T) {
 		s, _ := start(t)
 		o := payer()
 		together(t, 20, func(int) error {
-			return s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-				sub, err := s.Billing.Subscriptions.Lock(ctx, o)
+			return s.Tx.Do(ctx, func(ctx context.Context) error {
+				sub, err := s.Subscriptions.Lock(ctx, o)
 				if err != nil {
 					return err
 				}
 				sub.Failures++
-				return s.Billing.Subscriptions.Save(ctx, sub)
+				return s.Subscriptions.Update(ctx, sub)
 			})
 		})
-		got, err := s.Billing.Subscriptions.Find(ctx, o)
+		got, err := s.Subscriptions.Get(ctx, o)
 		require.NoError(t, err)
 		require.Equal(t, 20, got.Failures)
 	})
 
-	t.Run("knows who is due, the longest waiting first", func(t *testing.T) {
+	t.Run("due", func(t *testing.T) {
 		s, now := start(t)
 		var owners []billing.Owner
 		for i := range 4 {
@@ -105,169 +115,171 @@ func subscriptions(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 			owners = append([]billing.Owner{o}, owners...)
 		}
 		change(t, s, payer(), func(*billing.Subscription) {})
-		due, err := s.Billing.Subscriptions.Due(ctx, now.Add(-time.Hour), 10)
+		due, err := s.Subscriptions.ListDue(ctx, now.Add(-time.Hour), 10)
 		require.NoError(t, err)
 		require.Equal(t, owners[:3], due)
-		due, err = s.Billing.Subscriptions.Due(ctx, now, 2)
+		due, err = s.Subscriptions.ListDue(ctx, now, 2)
 		require.NoError(t, err)
 		require.Equal(t, owners[:2], due)
-		require.NoError(t, s.Billing.Subscriptions.Delete(ctx, owners[0]))
-		due, err = s.Billing.Subscriptions.Due(ctx, now, 1)
+		require.NoError(t, s.Subscriptions.Erase(ctx, owners[0], nobody()))
+		due, err = s.Subscriptions.ListDue(ctx, now, 1)
 		require.NoError(t, err)
 		require.Equal(t, owners[1:2], due)
 	})
 }
 
 func newCharge(o billing.Owner, at time.Time) billing.Charge {
-	return billing.Charge{ID: stores.NewID(), Owner: o, Plan: "premium", Amount: billing.Money{Minor: 999, Currency: "GBP"}, Method: someMethod,
+	return billing.Charge{ID: newID(), Owner: o, Plan: "premium", Amount: billing.Money{Minor: 999, Currency: "GBP"}, Method: someMethod,
 		PeriodStart: at, PeriodEnd: at.Add(time.Hour), Status: billing.Pending, CreatedAt: at, NextAt: at}
 }
 
-func charges(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+// Charges checks the port billing.Charges.
+func Charges(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.BillingStorage) {
 	ctx := context.Background()
 	start := func(t *testing.T) (billing.Charges, time.Time) {
-		t.Parallel()
-		clk := kit.NewClock()
-		return open(t, clk).Billing.Charges, clk.Now().Add(1234567 * time.Microsecond)
+		t.Helper()
+		s, now := openBilling(t, open)
+		return s.Charges, now
+	}
+	list := func(t *testing.T, cs billing.Charges, f billing.ChargeFilter) []billing.Charge {
+		t.Helper()
+		found, err := cs.List(ctx, f, 5)
+		require.NoError(t, err)
+		return found
+	}
+	pending := func(t *testing.T, cs billing.Charges, o billing.Owner) []billing.Charge {
+		t.Helper()
+		return list(t, cs, billing.ChargeFilter{Owner: o, Status: billing.Pending})
 	}
 	settle := func(t *testing.T, cs billing.Charges, c billing.Charge, status billing.ChargeStatus) {
 		t.Helper()
 		c.Status = status
-		ok, err := cs.Settle(ctx, c)
+		ok, err := cs.Update(ctx, c)
 		require.NoError(t, err)
 		require.True(t, ok)
 	}
 
-	t.Run("gives back what was opened and settled", func(t *testing.T) {
+	t.Run("create and update", func(t *testing.T) {
 		cs, now := start(t)
 		c := newCharge(payer(), now)
 		c.Renewal = true
-		none, err := cs.Pending(ctx, c.Owner)
-		require.NoError(t, err)
-		require.Nil(t, none)
-		require.NoError(t, cs.Open(ctx, c))
-		pending, err := cs.Pending(ctx, c.Owner)
-		require.NoError(t, err)
-		require.Equal(t, &c, pending)
-		claimed, err := cs.Claim(ctx, c, now.Add(time.Minute))
+		require.Empty(t, pending(t, cs, c.Owner))
+		require.NoError(t, cs.Create(ctx, c))
+		require.Equal(t, []billing.Charge{c}, pending(t, cs, c.Owner))
+		c.Attempts, c.NextAt = 1, now.Add(time.Minute)
+		claimed, err := cs.Update(ctx, c)
 		require.NoError(t, err)
 		require.True(t, claimed)
-		c.Attempts, c.NextAt, c.Status, c.Receipt, c.Method = 1, now.Add(time.Minute), billing.Paid, "ch_1", billing.Method{}
-		settled, err := cs.Settle(ctx, c)
+		require.Equal(t, []billing.Charge{c}, pending(t, cs, c.Owner))
+		paid := c
+		paid.Status, paid.Receipt, paid.Method = billing.Paid, "ch_1", billing.Method{}
+		late := paid
+		late.Attempts = 0
+		updated, err := cs.Update(ctx, late)
 		require.NoError(t, err)
-		require.True(t, settled)
-		history, err := cs.Of(ctx, c.Owner, 5)
-		require.NoError(t, err)
-		require.Equal(t, []billing.Charge{c}, history)
-		again, err := cs.Settle(ctx, c)
-		require.NoError(t, err)
-		require.False(t, again, "what is settled stays")
-		claimed, err = cs.Claim(ctx, c, now)
-		require.NoError(t, err)
-		require.False(t, claimed)
-		none, err = cs.Pending(ctx, c.Owner)
-		require.NoError(t, err)
-		require.Nil(t, none)
+		require.True(t, updated, "a result is stored whatever the number of attempts")
+		require.Equal(t, []billing.Charge{paid}, list(t, cs, billing.ChargeFilter{Owner: c.Owner}))
+		paid.Status = billing.Declined
+		for _, again := range []billing.Charge{paid, {ID: c.ID, Owner: c.Owner, Status: billing.Pending, Attempts: 2, NextAt: now}} {
+			updated, err = cs.Update(ctx, again)
+			require.NoError(t, err)
+			require.False(t, updated, "a result does not change")
+		}
+		require.Empty(t, pending(t, cs, c.Owner))
 	})
 
-	t.Run("has one pending charge of an owner, and one of a period that is not declined", func(t *testing.T) {
+	t.Run("one pending charge and one of a period", func(t *testing.T) {
 		cs, now := start(t)
 		first := newCharge(payer(), now)
-		require.NoError(t, cs.Open(ctx, first))
-		require.Error(t, cs.Open(ctx, newCharge(first.Owner, now.Add(time.Hour))))
-		require.NoError(t, cs.Open(ctx, newCharge(payer(), now)))
+		require.NoError(t, cs.Create(ctx, first))
+		require.Error(t, cs.Create(ctx, newCharge(first.Owner, now.Add(time.Hour))))
+		require.NoError(t, cs.Create(ctx, newCharge(payer(), now)))
 		settle(t, cs, first, billing.Declined)
 		second := newCharge(first.Owner, now)
-		require.NoError(t, cs.Open(ctx, second))
+		require.NoError(t, cs.Create(ctx, second))
 		settle(t, cs, second, billing.Paid)
-		require.Error(t, cs.Open(ctx, newCharge(first.Owner, now)))
-		require.NoError(t, cs.Open(ctx, newCharge(first.Owner, now.Add(time.Hour))))
+		require.Error(t, cs.Create(ctx, newCharge(first.Owner, now)))
+		require.NoError(t, cs.Create(ctx, newCharge(first.Owner, now.Add(time.Hour))))
 	})
 
-	t.Run("opens one of many at once", func(t *testing.T) {
+	t.Run("concurrent creation", func(t *testing.T) {
 		cs, now := start(t)
 		o := payer()
-		require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) { return cs.Open(ctx, newCharge(o, now)) == nil, nil }))
+		require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) { return cs.Create(ctx, newCharge(o, now)) == nil, nil }))
 	})
 
-	t.Run("lets one of many at once ask the provider, once for each attempt", func(t *testing.T) {
+	t.Run("concurrent attempts", func(t *testing.T) {
 		cs, now := start(t)
 		c := newCharge(payer(), now)
-		require.NoError(t, cs.Open(ctx, c))
-		for attempts := range 3 {
-			c.Attempts = attempts
-			require.Equal(t, 1, atOnce(t, 10, func(int) (bool, error) { return cs.Claim(ctx, c, now.Add(time.Minute)) }))
+		require.NoError(t, cs.Create(ctx, c))
+		c.NextAt = now.Add(time.Minute)
+		for attempt := range 3 {
+			c.Attempts = attempt + 1
+			require.Equal(t, 1, atOnce(t, 10, func(int) (bool, error) { return cs.Update(ctx, c) }))
 		}
-		pending, err := cs.Pending(ctx, c.Owner)
-		require.NoError(t, err)
-		require.Equal(t, 3, pending.Attempts)
+		require.Equal(t, []billing.Charge{c}, pending(t, cs, c.Owner))
 	})
 
-	t.Run("is nobody else's", func(t *testing.T) {
+	t.Run("other owner", func(t *testing.T) {
 		cs, now := start(t)
 		c := newCharge(payer(), now)
-		require.NoError(t, cs.Open(ctx, c))
-		stranger := c
-		stranger.Owner, stranger.Status = payer(), billing.Paid
-		ok, err := cs.Settle(ctx, stranger)
-		require.NoError(t, err)
-		require.False(t, ok)
-		ok, err = cs.Claim(ctx, stranger, now)
-		require.NoError(t, err)
-		require.False(t, ok)
-		none, err := cs.Of(ctx, stranger.Owner, 5)
-		require.NoError(t, err)
-		require.Empty(t, none)
-		pending, err := cs.Pending(ctx, c.Owner)
-		require.NoError(t, err)
-		require.Equal(t, &c, pending)
+		require.NoError(t, cs.Create(ctx, c))
+		foreign := c
+		foreign.Owner = payer()
+		for _, status := range []billing.ChargeStatus{billing.Paid, billing.Pending} {
+			foreign.Status, foreign.Attempts = status, 1
+			ok, err := cs.Update(ctx, foreign)
+			require.NoError(t, err)
+			require.False(t, ok)
+		}
+		require.Empty(t, list(t, cs, billing.ChargeFilter{Owner: foreign.Owner}))
+		require.Equal(t, []billing.Charge{c}, pending(t, cs, c.Owner))
 	})
 
-	t.Run("knows who waits, and lists the newest first", func(t *testing.T) {
+	t.Run("list", func(t *testing.T) {
 		cs, now := start(t)
 		o := payer()
 		var want []billing.Charge
 		for i := range 3 {
 			c := newCharge(o, now.Add(time.Duration(i)*time.Hour))
-			require.NoError(t, cs.Open(ctx, c))
+			require.NoError(t, cs.Create(ctx, c))
 			settle(t, cs, c, billing.Declined)
 			c.Status = billing.Declined
 			want = append([]billing.Charge{c}, want...)
 		}
-		got, err := cs.Of(ctx, o, 2)
+		got, err := cs.List(ctx, billing.ChargeFilter{Owner: o}, 2)
 		require.NoError(t, err)
 		require.Equal(t, want[:2], got)
 		late, early := newCharge(o, now), newCharge(payer(), now.Add(-time.Hour))
-		require.NoError(t, cs.Open(ctx, late))
-		require.NoError(t, cs.Open(ctx, early))
-		got, err = cs.Waiting(ctx, now, 5)
-		require.NoError(t, err)
-		require.Equal(t, []billing.Charge{early, late}, got)
-		got, err = cs.Waiting(ctx, now.Add(-time.Microsecond), 5)
-		require.NoError(t, err)
-		require.Equal(t, []billing.Charge{early}, got)
+		require.NoError(t, cs.Create(ctx, late))
+		require.NoError(t, cs.Create(ctx, early))
+		require.Equal(t, []billing.Charge{late}, pending(t, cs, o))
+		require.Equal(t, want, list(t, cs, billing.ChargeFilter{Owner: o, Status: billing.Declined}))
+		require.Equal(t, []billing.Charge{early, late}, list(t, cs, billing.ChargeFilter{DueBy: now}))
+		require.Equal(t, []billing.Charge{late}, list(t, cs, billing.ChargeFilter{Owner: o, DueBy: now}))
+		require.Equal(t, []billing.Charge{early}, list(t, cs, billing.ChargeFilter{DueBy: now.Add(-time.Microsecond)}))
+		for _, f := range []billing.ChargeFilter{{}, {Status: billing.Pending}} {
+			require.Empty(t, list(t, cs, f), "neither an owner nor a due time")
+		}
 	})
 
-	t.Run("becomes nobody's", func(t *testing.T) {
-		cs, now := start(t)
-		o, nobody := payer(), billing.Owner{Kind: billing.Nobody, ID: stores.NewID()}
-		paid, pending, other := newCharge(o, now), newCharge(o, now.Add(time.Hour)), newCharge(payer(), now)
-		require.NoError(t, cs.Open(ctx, paid))
+	t.Run("erased owner", func(t *testing.T) {
+		s, now := openBilling(t, open)
+		cs, o, anonymous := s.Charges, payer(), nobody()
+		paid, open, other := newCharge(o, now), newCharge(o, now.Add(time.Hour)), newCharge(payer(), now)
+		require.NoError(t, cs.Create(ctx, paid))
 		settle(t, cs, paid, billing.Paid)
-		require.NoError(t, cs.Open(ctx, pending))
-		require.NoError(t, cs.Open(ctx, other))
-		require.NoError(t, cs.Disown(ctx, o, nobody))
-		left, err := cs.Of(ctx, o, 5)
-		require.NoError(t, err)
-		require.Empty(t, left)
-		kept, err := cs.Of(ctx, nobody, 5)
-		require.NoError(t, err)
+		require.NoError(t, cs.Create(ctx, open))
+		require.NoError(t, cs.Create(ctx, other))
+		for range 2 {
+			require.NoError(t, s.Subscriptions.Erase(ctx, o, anonymous))
+		}
+		require.Empty(t, list(t, cs, billing.ChargeFilter{Owner: o}))
+		kept := list(t, cs, billing.ChargeFilter{Owner: anonymous})
 		require.Len(t, kept, 2)
-		require.Equal(t, billing.Method{ID: someMethod.ID}, kept[0].Method, "with which it is asked for")
+		require.Equal(t, billing.Method{ID: someMethod.ID}, kept[0].Method, "needed to repeat the call")
 		require.Equal(t, billing.Method{}, kept[1].Method)
 		require.Equal(t, paid.Amount, kept[1].Amount)
-		left, err = cs.Of(ctx, other.Owner, 5)
-		require.NoError(t, err)
-		require.Equal(t, []billing.Charge{other}, left)
+		require.Equal(t, []billing.Charge{other}, list(t, cs, billing.ChargeFilter{Owner: other.Owner}))
 	})
 }

@@ -10,223 +10,239 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
-	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/integrations"
-	"github.com/locumhq/locum/test/kit"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// OAuth is the suite of what users allow applications, of what is issued to
-// these, and of the sessions of browsers.
-func OAuth(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	ctx, id := context.Background(), stores.NewID
-	start := func(t *testing.T) (adapters.Storage, time.Time) {
-		t.Parallel()
-		clk := kit.NewClock()
-		return open(t, clk), clk.Now().Add(1234567 * time.Microsecond)
-	}
-	user := func(t *testing.T, s adapters.Storage, now time.Time) string {
-		t.Helper()
-		u := identity.NewUser(id(), id()+"@example.org", "Zoë", identity.KindJobseeker, "hash", now)
-		require.NoError(t, s.Identity.Users.Create(ctx, &u))
-		return u.ID
-	}
-	app := func(t *testing.T, s adapters.Storage, now time.Time) integrations.App {
-		t.Helper()
-		a := integrations.App{ID: id(), OwnerID: user(t, s, now), Name: "Ward Finder", Description: "d", Plan: integrations.Free, RedirectURIs: []string{"https://a.example/cb"}, CreatedAt: now, UpdatedAt: now, Version: 1}
-		require.NoError(t, s.Integrations.Apps.Add(ctx, a))
-		return a
-	}
-	grant := func(t *testing.T, s adapters.Storage, a integrations.App, userID string, now time.Time) (integrations.Grant, integrations.Token) {
-		t.Helper()
-		g := integrations.Grant{ID: id(), AppID: a.ID, UserID: userID, Scopes: []integrations.Scope{integrations.JobsRead, integrations.ApplicationsWrite}, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
-		code := integrations.Token{Hash: id(), GrantID: g.ID, Kind: integrations.Code, Scopes: g.Scopes, RedirectURI: "https://a.example/cb?x=1", Challenge: "c", IssuedAt: now, ExpiresAt: now.Add(time.Minute)}
-		require.NoError(t, s.Integrations.Grants.Add(ctx, g, code))
-		return g, code
-	}
-	issue := func(t *testing.T, s adapters.Storage, g integrations.Grant, kind integrations.TokenKind, now time.Time) integrations.Token {
-		t.Helper()
-		token := integrations.Token{Hash: id(), GrantID: g.ID, Kind: kind, Scopes: g.Scopes[:1], IssuedAt: now, ExpiresAt: now.Add(time.Minute)}
-		require.NoError(t, s.Integrations.Grants.AddToken(ctx, token))
-		return token
+// Grants checks the port integrations.Grants.
+func Grants(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+	// within calls fn outside and inside of a transaction.
+	within := func(f *integrationsFixture, fn func(ctx context.Context)) {
+		fn(f.ctx())
+		require.NoError(f.t, f.Tx.Do(f.ctx(), func(ctx context.Context) error { fn(ctx); return nil }))
 	}
 
-	t.Run("a token is found by its hash and its kind alone", func(t *testing.T) {
-		s, now := start(t)
-		a, me := app(t, s, now), user(t, s, now)
-		g, code := grant(t, s, a, me, now)
-		access := issue(t, s, g, integrations.Access, now)
-		foundCode, foundGrant, err := s.Integrations.Grants.Find(ctx, integrations.Code, code.Hash)
-		require.NoError(t, err)
-		require.Equal(t, code, foundCode)
-		require.Equal(t, g, foundGrant)
-		foundToken, foundGrant, foundApp, err := s.Integrations.Grants.Access(ctx, access.Hash)
-		require.NoError(t, err)
-		require.Equal(t, access, foundToken)
-		require.Equal(t, g, foundGrant)
-		require.Equal(t, a, foundApp)
-		for kind, hash := range map[integrations.TokenKind]string{integrations.Refresh: access.Hash, integrations.Access: code.Hash, integrations.Code: "nothing"} {
-			_, _, err := s.Integrations.Grants.Find(ctx, kind, hash)
-			require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-		}
-		_, _, _, err = s.Integrations.Grants.Access(ctx, code.Hash)
-		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+	t.Run("get by hash and kind", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		g, code := f.grant(f.app, newID(), f.now())
+		access := f.issue(g, integrations.Access, f.now())
+		within(f, func(ctx context.Context) {
+			for _, want := range []integrations.Token{code, access} {
+				got, err := f.Grants.Get(ctx, want.Kind, want.Hash)
+				require.NoError(t, err)
+				require.Equal(t, integrations.IssuedToken{Token: want, Grant: g, App: f.app}, got)
+			}
+			for hash, kind := range map[string]integrations.TokenKind{access.Hash: integrations.Refresh, code.Hash: integrations.Access, "nothing": integrations.Code} {
+				_, err := f.Grants.Get(ctx, kind, hash)
+				require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+			}
+		})
 	})
 
-	t.Run("of twenty who spend the same token one does", func(t *testing.T) {
-		s, now := start(t)
-		g, code := grant(t, s, app(t, s, now), user(t, s, now), now)
-		for _, token := range []integrations.Token{code, issue(t, s, g, integrations.Refresh, now)} {
-			require.Equal(t, 1, atOnce(t, 20, func(int) (spent bool, err error) {
-				err = s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-					if _, _, err := s.Integrations.Grants.Find(ctx, token.Kind, token.Hash); err != nil {
+	t.Run("concurrent use", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		g, code := f.grant(f.app, newID(), f.now())
+		for _, token := range []integrations.Token{code, f.issue(g, integrations.Refresh, f.now())} {
+			require.Equal(t, 1, atOnce(t, 20, func(int) (used bool, err error) {
+				err = f.Tx.Do(f.ctx(), func(ctx context.Context) error {
+					if _, err := f.Grants.Get(ctx, token.Kind, token.Hash); err != nil {
 						return err
 					}
-					spent, err = s.Integrations.Grants.Spend(ctx, token.Hash, now)
+					used, err = f.Grants.Use(ctx, g.ID, token.Hash, f.now())
 					return err
 				})
-				return spent, err
+				return used, err
 			}))
-			found, _, err := s.Integrations.Grants.Find(ctx, token.Kind, token.Hash)
+			found, err := f.Grants.Get(f.ctx(), token.Kind, token.Hash)
 			require.NoError(t, err)
-			require.Equal(t, now, *found.UsedAt)
+			require.Equal(t, f.now(), *found.Token.UsedAt)
 		}
 	})
 
-	t.Run("an authorization ends with all that came from it, and no other does", func(t *testing.T) {
-		s, now := start(t)
-		a, me := app(t, s, now), user(t, s, now)
-		g, _ := grant(t, s, a, me, now)
-		other, _ := grant(t, s, a, me, now)
-		access, refresh, theirs := issue(t, s, g, integrations.Access, now), issue(t, s, g, integrations.Refresh, now), issue(t, s, other, integrations.Access, now)
-		require.NoError(t, s.Integrations.Grants.EndAccess(ctx, g.ID, now))
-		active := func(kind integrations.TokenKind, hash string) bool {
-			token, g, err := s.Integrations.Grants.Find(ctx, kind, hash)
+	t.Run("use and end", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		me, now := newID(), f.now()
+		g, code := f.grant(f.app, me, now)
+		other, _ := f.grant(f.app, me, now)
+		access, refresh, theirs := f.issue(g, integrations.Access, now), f.issue(g, integrations.Refresh, now), f.issue(other, integrations.Access, now)
+		active := func(token integrations.Token) bool {
+			i, err := f.Grants.Get(f.ctx(), token.Kind, token.Hash)
 			require.NoError(t, err)
-			return token.Active(g, now)
+			return i.Token.Active(i.Grant, now)
 		}
-		require.False(t, active(integrations.Access, access.Hash))
-		require.True(t, active(integrations.Refresh, refresh.Hash))
-		require.NoError(t, s.Integrations.Grants.End(ctx, g.ID, now))
-		require.NoError(t, s.Integrations.Grants.End(ctx, g.ID, now.Add(time.Hour)))
-		require.False(t, active(integrations.Refresh, refresh.Hash))
-		require.True(t, active(integrations.Access, theirs.Hash))
-		_, ended, err := s.Integrations.Grants.Find(ctx, integrations.Refresh, refresh.Hash)
+		used, err := f.Grants.Use(f.ctx(), other.ID, code.Hash, now)
 		require.NoError(t, err)
-		require.Equal(t, now, *ended.EndedAt)
-	})
-
-	t.Run("what was issued ends with the account that gave it", func(t *testing.T) {
-		s, now := start(t)
-		me := user(t, s, now)
-		g, code := grant(t, s, app(t, s, now), me, now)
-		access := issue(t, s, g, integrations.Access, now)
-		u, err := s.Identity.Users.GetForUpdate(ctx, me)
+		require.False(t, used, "a token of another authorization")
+		require.True(t, active(access))
+		used, err = f.Grants.Use(f.ctx(), g.ID, code.Hash, now)
 		require.NoError(t, err)
-		u.Status = identity.UserDeleted
-		require.NoError(t, s.Identity.Users.Update(ctx, &u))
-		_, _, err = s.Integrations.Grants.Find(ctx, integrations.Code, code.Hash)
-		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-		_, _, _, err = s.Integrations.Grants.Access(ctx, access.Hash)
-		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-	})
-
-	t.Run("tokens of a locked account are refused", func(t *testing.T) {
-		s, now := start(t)
-		u := user(t, s, now)
-		g, code := grant(t, s, app(t, s, now), u, now)
-		access := issue(t, s, g, integrations.Access, now)
-		locked, err := s.Identity.Users.GetForUpdate(ctx, u)
+		require.True(t, used)
+		require.False(t, active(code))
+		require.False(t, active(access))
+		require.True(t, active(refresh))
+		require.NoError(t, f.Grants.End(f.ctx(), g.ID, now))
+		require.NoError(t, f.Grants.End(f.ctx(), g.ID, now.Add(time.Hour)))
+		require.False(t, active(refresh))
+		require.True(t, active(theirs))
+		ended, err := f.Grants.Get(f.ctx(), integrations.Refresh, refresh.Hash)
 		require.NoError(t, err)
-		locked.Lock(now)
-		require.NoError(t, s.Identity.Users.Update(ctx, &locked))
-		_, _, err = s.Integrations.Grants.Find(ctx, integrations.Code, code.Hash)
-		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-		_, _, _, err = s.Integrations.Grants.Access(ctx, access.Hash)
-		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+		require.Equal(t, now, *ended.Grant.EndedAt)
 	})
 
-	t.Run("what was issued ends with the application that it was issued to", func(t *testing.T) {
-		s, now := start(t)
-		a := app(t, s, now)
-		g, _ := grant(t, s, a, user(t, s, now), now)
-		access := issue(t, s, g, integrations.Access, now)
-		require.NoError(t, s.Integrations.Apps.Delete(ctx, a.OwnerID, a.ID))
-		_, _, _, err := s.Integrations.Grants.Access(ctx, access.Hash)
-		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+	t.Run("deleted application", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		g, code := f.grant(f.app, newID(), f.now())
+		access := f.issue(g, integrations.Access, f.now())
+		require.NoError(t, f.Apps.Delete(f.ctx(), f.app.OwnerID, f.app.ID))
+		within(f, func(ctx context.Context) {
+			_, err := f.Grants.Get(ctx, integrations.Access, access.Hash)
+			require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+		})
+		late := code
+		late.Hash = newID()
+		require.ErrorIs(t, f.Grants.Create(f.ctx(), late, nil), integrations.ErrAppNotFound, "no authorization")
+		g.ID = newID()
+		late.GrantID = g.ID
+		require.ErrorIs(t, f.Grants.Create(f.ctx(), late, &g), integrations.ErrAppNotFound)
+		require.ErrorIs(t, f.Consents.Upsert(f.ctx(), integrations.Consent{UserID: newID(), AppID: f.app.ID, GivenAt: f.now()}), integrations.ErrAppNotFound)
 	})
 
-	t.Run("nothing is issued to an application that is gone", func(t *testing.T) {
-		s, now := start(t)
-		a, me := app(t, s, now), user(t, s, now)
-		g, code := grant(t, s, a, me, now)
-		require.NoError(t, s.Integrations.Apps.Delete(ctx, a.OwnerID, a.ID))
-		g.ID = id()
-		require.ErrorIs(t, s.Integrations.Grants.Add(ctx, g, code), integrations.ErrAppNotFound)
-		require.ErrorIs(t, s.Integrations.Consents.Give(ctx, integrations.Consent{UserID: me, AppID: a.ID, GivenAt: now}), integrations.ErrAppNotFound)
-	})
-
-	t.Run("a consent is its user's, and ends what was issued by it", func(t *testing.T) {
-		s, now := start(t)
-		a, b, me, other := app(t, s, now), app(t, s, now), user(t, s, now), user(t, s, now)
-		give := func(userID, appID string, scopes ...integrations.Scope) integrations.Consent {
-			c := integrations.Consent{UserID: userID, AppID: appID, Scopes: scopes, GivenAt: now}
-			require.NoError(t, s.Integrations.Consents.Give(ctx, c))
-			return c
+	t.Run("retention", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		me, now := newID(), f.now()
+		for range 3 {
+			g, _ := f.grant(f.app, me, now)
+			f.issue(g, integrations.Refresh, now)
 		}
-		give(me, a.ID, integrations.JobsRead)
-		mine := give(me, a.ID, integrations.JobsRead, integrations.ApplicationsRead)
-		more := give(me, b.ID, integrations.JobsRead)
-		theirs := give(other, a.ID, integrations.JobsRead)
-		found, err := s.Integrations.Consents.Find(ctx, me, a.ID)
+		last, _ := f.grant(f.app, me, now.Add(time.Hour))
+		f.issue(last, integrations.Access, now)
+		refresh := f.issue(last, integrations.Refresh, now.Add(2*time.Hour))
+		before := now.Add(90 * time.Minute)
+		for _, n := range []int{2, 1, 0} {
+			f.deleteBefore(integrations.GrantsKind, before, 2, n)
+		}
+		for _, n := range []int{2, 0} { // of the last one, whose code and access token have expired
+			f.deleteBefore(integrations.TokensKind, before, 2, n)
+		}
+		_, err := f.Grants.Get(f.ctx(), integrations.Refresh, refresh.Hash)
 		require.NoError(t, err)
-		require.Equal(t, mine, found)
-		first, err := s.Integrations.Consents.Page(ctx, me, page.Request{Number: 1, Size: 1})
-		require.NoError(t, err)
+	})
+}
+
+// Consents checks the port integrations.Consents.
+func Consents(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+	list := func(f *integrationsFixture, userIDs []string, appID string, r page.Request) page.Result[integrations.Allowed] {
+		f.t.Helper()
+		out, err := f.Consents.List(f.ctx(), userIDs, appID, r)
+		require.NoError(f.t, err)
+		return out
+	}
+	all := page.Request{Number: 1, Size: 10}
+
+	t.Run("list", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		a, b, me, other := f.app, f.application(newID()), newID(), newID()
+		f.consent(me, a.ID, integrations.ApplicationsWrite)
+		mine := f.consent(me, a.ID, integrations.JobsRead, integrations.ApplicationsRead)
+		more := f.consent(me, b.ID, integrations.JobsRead)
+		f.consent(other, a.ID, integrations.JobsRead)
+		require.Equal(t, mine, list(f, []string{me}, a.ID, all).Items[0].Consent, "the later one")
+		first := list(f, []string{me}, "", page.Request{Number: 1, Size: 1})
 		require.Equal(t, []integrations.Allowed{{Consent: more, Name: b.Name, Description: b.Description}}, first.Items)
 		require.Equal(t, 2, first.Total)
-		rest, err := s.Integrations.Consents.Page(ctx, me, page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
-		require.NoError(t, err)
+		rest := list(f, []string{me}, "", page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
+		require.Len(t, rest.Items, 1)
 		require.Equal(t, mine, rest.Items[0].Consent)
 		require.Empty(t, rest.NextCursor)
-
-		_, gone := grant(t, s, a, me, now)
-		_, stays := grant(t, s, b, me, now)
-		_, foreign := grant(t, s, a, other, now)
-		require.NoError(t, s.Integrations.Consents.Withdraw(ctx, me, a.ID))
-		require.ErrorIs(t, s.Integrations.Consents.Withdraw(ctx, me, a.ID), integrations.ErrConsentNotFound)
-		_, err = s.Integrations.Consents.Find(ctx, me, a.ID)
-		require.ErrorIs(t, err, integrations.ErrConsentNotFound)
-		_, _, err = s.Integrations.Grants.Find(ctx, integrations.Code, gone.Hash)
-		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-		for _, token := range []integrations.Token{stays, foreign} {
-			_, _, err = s.Integrations.Grants.Find(ctx, integrations.Code, token.Hash)
-			require.NoError(t, err)
-		}
-		require.NoError(t, s.Integrations.Consents.DeleteOf(ctx, me))
-		_, _, err = s.Integrations.Grants.Find(ctx, integrations.Code, stays.Hash)
-		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-		found, err = s.Integrations.Consents.Find(ctx, other, a.ID)
-		require.NoError(t, err)
-		require.Equal(t, theirs, found)
+		_, err := f.Consents.List(f.ctx(), []string{me}, "", page.Request{Number: 1, Size: 1, Cursor: "x"})
+		require.Error(t, err)
+		require.Empty(t, list(f, []string{newID()}, "", all).Items)
+		require.Empty(t, list(f, nil, "", all).Items, "no user")
 	})
 
-	t.Run("what has expired is forgotten a few at a time", func(t *testing.T) {
-		s, now := start(t)
-		a, me := app(t, s, now), user(t, s, now)
-		for range 3 {
-			g, _ := grant(t, s, a, me, now)
-			issue(t, s, g, integrations.Refresh, now)
+	t.Run("list of many users", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		other := f.application(newID())
+		var users []string
+		for range 700 {
+			users = append(users, newID())
 		}
-		last, _ := grant(t, s, a, me, now.Add(time.Hour))
-		issue(t, s, last, integrations.Access, now)
-		refresh := issue(t, s, last, integrations.Refresh, now.Add(2*time.Hour))
-		for _, n := range []int{2, 2, 0} {
-			got, err := s.Integrations.Grants.Forget(ctx, now.Add(90*time.Minute), 2)
+		f.consent(users[3], f.app.ID, integrations.JobsRead)
+		f.consent(users[650], f.app.ID, integrations.JobsRead)
+		f.consent(users[4], other.ID, integrations.JobsRead)
+		f.consent(newID(), f.app.ID, integrations.JobsRead)
+		var found []string
+		for _, c := range list(f, users, f.app.ID, all).Items {
+			found = append(found, c.UserID)
+		}
+		require.ElementsMatch(t, []string{users[3], users[650]}, found)
+		require.Len(t, list(f, users, f.app.ID, page.Request{Number: 1, Size: 1}).Items, 1)
+		require.Len(t, list(f, users, "", all).Items, 3)
+	})
+
+	t.Run("concurrent changes", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		me := newID()
+		f.consent(me, f.app.ID)
+		together(t, 10, func(int) error {
+			return f.Tx.Do(f.ctx(), func(ctx context.Context) error {
+				found, err := f.Consents.List(ctx, []string{me}, f.app.ID, all)
+				if err != nil {
+					return err
+				}
+				c := found.Items[0].Consent
+				c.Scopes = append(c.Scopes, integrations.JobsRead)
+				return f.Consents.Upsert(ctx, c)
+			})
+		})
+		require.Len(t, list(f, []string{me}, f.app.ID, all).Items[0].Scopes, 10)
+	})
+
+	t.Run("delete", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		a, b, me, other, now := f.app, f.application(newID()), newID(), newID(), f.now()
+		f.consent(me, a.ID, integrations.JobsRead)
+		f.consent(me, b.ID, integrations.JobsRead)
+		theirs := f.consent(other, a.ID, integrations.JobsRead)
+		_, deleted := f.grant(a, me, now)
+		_, kept := f.grant(b, me, now)
+		_, foreign := f.grant(a, other, now)
+		for _, want := range []int{1, 0} {
+			n, err := f.Consents.Delete(f.ctx(), me, integrations.ConsentFilter{AppID: a.ID})
 			require.NoError(t, err)
-			require.Equal(t, n, got)
+			require.Equal(t, want, n)
 		}
-		_, _, err := s.Integrations.Grants.Find(ctx, integrations.Refresh, refresh.Hash)
+		require.Empty(t, list(f, []string{me}, a.ID, all).Items)
+		_, err := f.Grants.Get(f.ctx(), integrations.Code, deleted.Hash)
+		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+		for _, token := range []integrations.Token{kept, foreign} {
+			_, err = f.Grants.Get(f.ctx(), integrations.Code, token.Hash)
+			require.NoError(t, err)
+		}
+		n, err := f.Consents.Delete(f.ctx(), me, integrations.ConsentFilter{})
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		_, err = f.Grants.Get(f.ctx(), integrations.Code, kept.Hash)
+		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+		require.Equal(t, theirs, list(f, []string{other}, a.ID, all).Items[0].Consent)
+	})
+
+	t.Run("delete by time", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		other, me := f.application(newID()), newID()
+		f.consent(me, f.app.ID, integrations.JobsRead)
+		_, old := f.grant(other, me, f.now())
+		f.clk.Advance(time.Minute)
+		kept := f.consent(me, other.ID, integrations.JobsRead)
+		_, recent := f.grant(other, me, f.now())
+		n, err := f.Consents.Delete(f.ctx(), me, integrations.ConsentFilter{Before: f.now()})
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		left := list(f, []string{me}, "", all)
+		require.Len(t, left.Items, 1)
+		require.Equal(t, kept, left.Items[0].Consent)
+		_, err = f.Grants.Get(f.ctx(), integrations.Code, old.Hash)
+		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+		_, err = f.Grants.Get(f.ctx(), integrations.Code, recent.Hash)
 		require.NoError(t, err)
 	})
 }

@@ -32,10 +32,12 @@ func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	t.Run("jobseeker", func(t *testing.T) {
 		Jobseeker(t, func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage { return open(t, clk).Jobseeker })
 	})
-	t.Run("billing", func(t *testing.T) { Billing(t, open) })
-	t.Run("apps", func(t *testing.T) { Apps(t, open) })
-	t.Run("oauth", func(t *testing.T) { OAuth(t, open) })
-	t.Run("webhooks", func(t *testing.T) { Webhooks(t, open) })
+	t.Run("billing", func(t *testing.T) {
+		Billing(t, func(t testing.TB, clk clock.Clock) adapters.BillingStorage { return open(t, clk).Billing })
+	})
+	t.Run("integrations", func(t *testing.T) {
+		Integrations(t, func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage { return open(t, clk).Integrations })
+	})
 	t.Run("listings", func(t *testing.T) { Listings(t, open) })
 }
 

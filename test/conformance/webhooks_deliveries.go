@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -10,88 +9,89 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/integrations"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// deliveries is the suite of what is sent to endpoints.
-func deliveries(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	ctx := context.Background()
-	t.Run("an event goes to an endpoint once, and its body is stored once", func(t *testing.T) {
-		h := newHooks(t, open)
-		e := h.endpoint(h.app, "job.created")
-		d := h.queue(e)
+// Deliveries checks the delivery of messages by the port integrations.Deliveries.
+func Deliveries(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+	t.Run("enqueue twice", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		e := f.endpoint(f.app, "job.created")
+		d := f.queue(e)
 		again := d
-		again.ID = stores.NewID()
-		h.enqueue(integrations.Message{EventID: d.EventID, Type: d.Type, Body: "other", CreatedAt: d.CreatedAt}, again)
-		list := h.log(e, "")
+		again.ID = newID()
+		f.enqueue(integrations.Message{EventID: d.EventID, Type: d.Type, Body: "other", CreatedAt: d.CreatedAt}, again)
+		list := f.log(e, "")
 		require.Equal(t, 1, list.Total)
 		require.Equal(t, d, list.Items[0])
-		body := h.first(e).Message.Body
-		require.Len(t, body, len(`{"b":"ä"}`), "byte for byte")
+		body := f.first(e).Message.Body
+		require.Len(t, body, len(`{"b":"ä"}`), "unchanged bytes")
 		require.JSONEq(t, `{"b":"ä"}`, body)
 	})
-	t.Run("a delivery is settled once for each time that it was read", func(t *testing.T) {
-		h := newHooks(t, open)
-		e := h.endpoint(h.app, "job.created")
+	t.Run("one result of each attempt", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		e := f.endpoint(f.app, "job.created")
 		for range 3 {
-			h.queue(e)
+			f.queue(e)
 		}
-		read := h.due(e, nil, 50)
+		read := f.due(e, nil, 50)
 		require.Len(t, read, 3)
-		require.Equal(t, read, h.due(e, nil, 50), "reading changes nothing")
-		h.later(read[1], h.clk.Now().Add(-time.Second))
+		require.Equal(t, read, f.due(e, nil, 50), "reading does not claim")
+		f.retry(read[1], f.clk.Now().Add(-time.Second))
 		late, done := read[1].Delivery, read[0].Delivery
 		late.Attempt, late.Status, late.NextAt = 1, integrations.Failed, nil
 		done.Attempt, done.Tries, done.Status, done.NextAt = 1, 1, integrations.Succeeded, nil
-		settled, err := h.Integrations.Webhooks.Settle(ctx, e.ID, []integrations.Delivery{late, done})
+		changed, err := f.Deliveries.RecordResults(f.ctx(), e.ID, []integrations.Delivery{late, done})
 		require.NoError(t, err)
-		require.Equal(t, []string{done.ID}, settled, "of what was settled meanwhile nothing changes")
-		require.False(t, h.settle(&read[0], integrations.Failed), "settled is settled")
-		require.Equal(t, 1, h.log(e, integrations.Succeeded).Total)
-		require.Zero(t, h.log(e, integrations.Failed).Total)
-		require.Equal(t, 1, h.log(e, integrations.Succeeded).Items[0].Tries)
-		again := h.first(e)
+		require.Equal(t, []string{done.ID}, changed, "the other has a later attempt")
+		require.False(t, f.record(&read[0], integrations.Failed), "the attempt has a result")
+		require.Equal(t, 1, f.log(e, integrations.Succeeded).Total)
+		require.Zero(t, f.log(e, integrations.Failed).Total)
+		require.Equal(t, 1, f.log(e, integrations.Succeeded).Items[0].Tries)
+		again := f.first(e)
 		require.Equal(t, late.ID, again.ID)
 		require.Equal(t, 1, again.Attempt)
-		other := h.endpoint(h.app, "job.created")
+		other := f.endpoint(f.app, "job.created")
 		third := read[2].Delivery
 		third.Attempt++
-		settled, err = h.Integrations.Webhooks.Settle(ctx, other.ID, []integrations.Delivery{third})
+		changed, err = f.Deliveries.RecordResults(f.ctx(), other.ID, []integrations.Delivery{third})
 		require.NoError(t, err)
-		require.Empty(t, settled, "another endpoint's")
+		require.Empty(t, changed, "of another endpoint")
 	})
-	t.Run("what was given up while it was attempted keeps how that ended", func(t *testing.T) {
-		h := newHooks(t, open)
-		e := h.endpoint(h.app, "job.created")
-		h.queue(e)
-		read := h.first(e)
-		require.NoError(t, h.Integrations.Webhooks.Abandon(ctx, e.ID, h.clk.Now()))
-		require.Nil(t, h.first(e))
-		_, err := h.Integrations.Webhooks.Replay(ctx, e.OwnerID, e.ID, read.ID, h.clk.Now())
-		require.NoError(t, err)
-		require.True(t, h.settle(read, integrations.Succeeded))
-		require.Nil(t, h.first(e), "it has arrived")
-		_, err = h.Integrations.Webhooks.Replay(ctx, e.OwnerID, e.ID, read.ID, h.clk.Now())
-		require.NoError(t, err)
-		require.False(t, h.settle(read, integrations.Failed), "that is another attempt")
-		require.Equal(t, 1, h.first(e).Attempt)
+	t.Run("paused and replayed during an attempt", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		e := f.endpoint(f.app, "job.created")
+		f.queue(e)
+		read := f.first(e)
+		other := f.endpoint(f.app, "job.created")
+		f.queue(other)
+		f.change(e, func(e *integrations.Endpoint) { e.Status = integrations.EndpointPaused })
+		require.Nil(t, f.first(e))
+		failed := f.log(e, integrations.Failed).Items[0]
+		require.True(t, failed.FailedAt.Equal(f.clk.Now()))
+		require.Nil(t, failed.NextAt)
+		require.NotNil(t, f.first(other))
+		f.change(e, func(e *integrations.Endpoint) { e.Status = integrations.EndpointActive })
+		require.Nil(t, f.first(e))
+		require.Equal(t, 1, f.replay(e.OwnerID, e, integrations.ReplayFilter{ID: read.ID}, 1))
+		require.True(t, f.record(read, integrations.Succeeded))
+		require.Nil(t, f.first(e), "delivered")
+		require.Equal(t, 1, f.replay(e.OwnerID, e, integrations.ReplayFilter{ID: read.ID}, 1))
+		require.False(t, f.record(read, integrations.Failed), "another attempt")
+		require.Equal(t, 1, f.first(e).Attempt)
 	})
-	t.Run("what is due is read a batch after the other", func(t *testing.T) {
-		h := newHooks(t, open)
-		e := h.endpoint(h.app, "job.created")
+	t.Run("batches", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		e := f.endpoint(f.app, "job.created")
 		want := map[string]bool{}
 		for n := range 10 {
-			want[h.queue(e).ID] = true // several at the same moment
+			want[f.queue(e).ID] = true // several at the same time
 			if n%3 == 0 {
-				h.clk.Advance(time.Microsecond)
+				f.clk.Advance(time.Microsecond)
 			}
 		}
-		at, err := h.Integrations.Webhooks.NextAt(ctx, e.ID)
-		require.NoError(t, err)
-		require.True(t, at.Equal(*h.first(e).NextAt))
 		var last *integrations.Delivery
 		for {
-			batch := h.due(e, last, 3)
+			batch := f.due(e, last, 3)
 			for _, o := range batch {
 				require.True(t, want[o.ID], "twice")
 				delete(want, o.ID)
@@ -103,61 +103,54 @@ func deliveries(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 			last = &batch[2].Delivery
 		}
 		require.Empty(t, want)
-		at, err = h.Integrations.Webhooks.NextAt(ctx, h.endpoint(h.app, "job.created").ID)
-		require.NoError(t, err)
-		require.Nil(t, at)
 	})
-	t.Run("what has been due for longest comes first, and what is not due does not come", func(t *testing.T) {
-		h := newHooks(t, open)
-		e := h.endpoint(h.app, "job.created")
-		first := h.queue(e)
-		h.clk.Advance(time.Second)
-		second := h.queue(e)
-		c := h.first(e)
+	t.Run("order and due time", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		e := f.endpoint(f.app, "job.created")
+		first := f.queue(e)
+		f.clk.Advance(time.Second)
+		second := f.queue(e)
+		c := f.first(e)
 		require.Equal(t, first.ID, c.ID)
-		c.Attempts = []integrations.Attempt{{At: h.clk.Now(), ResponseStatus: 500, Error: "status", DurationMs: 12, Answer: "no"}}
-		h.later(*c, h.clk.Now().Add(time.Hour))
-		require.Equal(t, second.ID, h.first(e).ID)
-		h.later(*h.first(e), h.clk.Now().Add(time.Minute))
-		require.Nil(t, h.first(e))
-		overdue, err := h.Integrations.Webhooks.Overdue(ctx, h.clk.Now(), h.clk.Now(), "", 10)
-		require.NoError(t, err)
-		require.Empty(t, overdue)
-		h.clk.Advance(2 * time.Hour)
-		overdue, err = h.Integrations.Webhooks.Overdue(ctx, h.clk.Now(), h.clk.Now(), "", 10)
-		require.NoError(t, err)
-		require.Equal(t, []string{e.ID}, overdue)
-		h.lease(e, stores.NewID(), h.clk.Now().Add(time.Second))
-		attended, err := h.Integrations.Webhooks.Overdue(ctx, h.clk.Now(), h.clk.Now(), "", 10)
-		require.NoError(t, err)
-		require.Empty(t, attended, "somebody looks after it")
-		h.lease(e, "", h.clk.Now())
-		overdue, err = h.Integrations.Webhooks.Overdue(ctx, h.clk.Now(), h.clk.Now(), e.ID, 10)
-		require.NoError(t, err)
-		require.Empty(t, overdue)
-		got := h.due(e, nil, 5)
+		c.Attempts = []integrations.Attempt{{At: f.clk.Now(), ResponseStatus: 500, Error: "status", DurationMs: 12, Answer: "no"}}
+		f.retry(*c, f.clk.Now().Add(time.Hour))
+		require.Equal(t, second.ID, f.first(e).ID)
+		f.retry(*f.first(e), f.clk.Now().Add(time.Minute))
+		require.Nil(t, f.first(e))
+		require.Equal(t, second.ID, f.messages(e, integrations.MessageFilter{}, 1)[0].ID, "the next one, though it is not due")
+		require.Empty(t, f.overdue(""))
+		f.clk.Advance(2 * time.Hour)
+		require.Equal(t, []string{e.ID}, f.overdue(""))
+		f.lease(e, newID(), f.clk.Now().Add(time.Second))
+		require.Empty(t, f.overdue(""), "leased")
+		f.lease(e, "", f.clk.Now())
+		require.Equal(t, []string{e.ID}, f.overdue(""))
+		require.Empty(t, f.overdue(e.ID), "after it")
+		got := f.due(e, nil, 5)
 		require.Len(t, got, 2)
 		for _, g := range got {
 			if g.ID == first.ID {
 				require.Equal(t, c.Attempts, g.Attempts)
 			}
 		}
-		h.queue(e)
-		require.Nil(t, h.first(h.endpoint(h.app, "job.created")), "of another endpoint")
+		f.queue(e)
+		require.Nil(t, f.first(f.endpoint(f.app, "job.created")), "of another endpoint")
 	})
-	t.Run("an endpoint that was deleted meanwhile keeps nothing from the others", func(t *testing.T) {
-		h := newHooks(t, open)
-		a := h.application(h.user())
-		gone, e := h.endpoint(a, "job.created"), h.endpoint(a, "job.created")
-		require.NoError(t, h.Integrations.Webhooks.Delete(ctx, gone.OwnerID, a.ID, gone.ID))
-		now := h.clk.Now()
-		m := integrations.Message{EventID: stores.NewID(), Type: "job.created", Body: "{}", CreatedAt: now}
+	t.Run("deleted and paused endpoints", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		a := f.application(newID())
+		deleted, paused, e := f.endpoint(a, "job.created"), f.endpoint(a, "job.created"), f.endpoint(a, "job.created")
+		require.NoError(t, f.Webhooks.Delete(f.ctx(), deleted.OwnerID, a.ID, deleted.ID))
+		f.change(paused, func(e *integrations.Endpoint) { e.Status = integrations.EndpointPaused })
+		now := f.clk.Now()
+		m := integrations.Message{EventID: newID(), Type: "job.created", Body: "{}", CreatedAt: now}
 		var ds []integrations.Delivery
-		for _, to := range []integrations.Endpoint{gone, e} {
-			ds = append(ds, integrations.Delivery{ID: stores.NewID(), EndpointID: to.ID, OwnerID: to.OwnerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now, Attempts: []integrations.Attempt{}})
+		for _, to := range []integrations.Endpoint{deleted, paused, e} {
+			ds = append(ds, f.delivery(to, m.EventID))
 		}
-		require.Equal(t, []string{e.ID}, h.enqueue(m, ds...))
-		require.Empty(t, h.enqueue(m, ds[0]))
-		require.Equal(t, ds[1].ID, h.first(e).ID)
+		require.Equal(t, []string{e.ID}, f.enqueue(m, ds...))
+		require.Empty(t, f.enqueue(m, ds[:2]...))
+		require.Equal(t, ds[2].ID, f.first(e).ID)
+		require.Empty(t, f.log(paused, "").Items)
 	})
 }

@@ -31,8 +31,7 @@ func (a *account) allowsUntil(end time.Time, app string, scopes ...integrations.
 	issued := func(kind integrations.TokenKind, token string) integrations.Token {
 		return integrations.Token{Hash: integrations.HashToken(kind, token), GrantID: g.ID, Kind: kind, Scopes: scopes, IssuedAt: now, ExpiresAt: end}
 	}
-	require.NoError(a.t, s.Integrations.Grants.Add(a.t.Context(), g, issued(integrations.Code, integrations.NewToken(integrations.Code))))
-	require.NoError(a.t, s.Integrations.Grants.AddToken(a.t.Context(), issued(integrations.Access, token)))
+	require.NoError(a.t, s.Integrations.Grants.Create(a.t.Context(), issued(integrations.Access, token), &g))
 	c := a.w.guest(a.t)
 	c.token = token
 	return c

@@ -51,12 +51,12 @@ func signIns() []removal {
 			{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)", "s.find(ctx, integrations.Code, hash, nil)"},
 			{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrNotFound)", "s.find(ctx, integrations.Code, hash, nil)"},
 			{oauthStore, "if err == nil && !ok {", "if err == nil && !ok && kind != integrations.Code {"}}, codeOnce},
-		{"code and refresh replay at once: what is spent is not spent again", []cut{{grants, "WHERE hash = ? AND used_at IS NULL", "WHERE hash = ?"}}, []attack{stored("oauth/of twenty who spend the same token one does")}},
+		{"code and refresh replay at once: what is spent is not spent again", []cut{{grants, "hash = ? AND grant_id = ? AND used_at IS NULL", "hash = ? AND grant_id = ?"}}, []attack{stored("integrations/grants/concurrent use")}},
 		{"refresh replay ends the family", []cut{{oauthStore, "s.find(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.find(ctx, integrations.Refresh, hash, fosite.ErrNotFound)"}}, refreshOnce},
 		{"refresh replay: the look at the token and the spending", []cut{
 			{oauthStore, "s.find(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.find(ctx, integrations.Refresh, hash, nil)"},
 			{oauthStore, "if err == nil && !ok {", "if err == nil && !ok && kind != integrations.Refresh {"}}, refreshOnce},
-		{"refresh replay: a rotation ends the access token before it", []cut{{"modules/integrations/oauth.go", "return s.Grants.EndAccess(ctx, grantID, now)", "return nil"}}, []attack{onOAuth("a rotation ends the access token before it")}},
+		{"refresh replay: a rotation ends the access token before it", []cut{{grants, "grant_id = ? AND kind = 'access' AND used_at IS NULL", "1 = 0 AND grant_id = ?"}}, []attack{onOAuth("a rotation ends the access token before it")}},
 		{"client mix-up: a code is its client's", []cut{{byCode, "authorizeRequest.GetClient().GetID() != request.GetClient().GetID()", "false"}}, ownClient},
 		{"client mix-up: a refresh token is its client's", []cut{{refresh, "originalRequest.GetClient().GetID() != request.GetClient().GetID()", "false"}}, ownClient},
 		{"client mix-up: the client's secret", []cut{{oauthStore, `[]byte(auth.HashSecret(string(secret)))) != 1 {`, `[]byte(auth.HashSecret(string(secret)))) > 1 {`}}, ownClient},
@@ -99,15 +99,15 @@ func signIns() []removal {
 
 // credentials are the controls of keys, tokens, quotas and of what programs see.
 func credentials() []removal {
-	ownKeys := []attack{stored("apps/an application is its owner's alone")}
-	ofAccount := []attack{stored("oauth/what was issued ends with the account that gave it")}
+	ownApps := []attack{stored("integrations/apps/other owner")}
+	ownKeys := []attack{stored("integrations/keys/other owner")}
+	ofAccount := []attack{{"./modules/integrations", "TestAuthenticate_InactiveAccount_Unauthorized"}}
 	ownSight := []attack{stored("hiring/shows what is in sight, the newest first, narrowed and in pages")}
 	return []removal{
-		{"a revoked key opens nothing", []cut{{apps, `"DELETE FROM api_keys WHERE id`, `"DELETE FROM api_keys WHERE 1 = 0 AND id`}}, []attack{{"./modules/integrations", "TestAKeyOpensItsApplicationUntilItIsDeletedAndAMistypedOneIsKnownAtOnce"}}},
-		{"another's application is not found", []cut{{apps, `Where("id = ? AND owner_id = ?", id, ownerID).Take`, `Where("id = ? AND (owner_id = ? OR 1 = 1)", id, ownerID).Take`}}, ownKeys},
-		{"another's application gets no key", []cut{{apps, "FROM apps WHERE id = ? AND owner_id = ?`,", "FROM apps WHERE id = ? AND (owner_id = ? OR 1 = 1)`,"}}, ownKeys},
-		{"keys of another's application are not listed", []cut{{apps, `Where("app_id = (SELECT id FROM apps WHERE id = ? AND owner_id = ?)"`, `Where("app_id = (SELECT id FROM apps WHERE id = ? AND (owner_id = ? OR 1 = 1))"`}}, ownKeys},
-		{"keys of another's application are not deleted", []cut{{apps, `WHERE id = ? AND app_id = (SELECT id FROM apps WHERE id = ? AND owner_id = ?)"`, `WHERE id = ? AND app_id = (SELECT id FROM apps WHERE id = ? AND (owner_id = ? OR 1 = 1))"`}}, ownKeys},
+		{"a revoked key opens nothing", []cut{{apps, "res := q.Delete(&apiKeyRow{})", `res := q.Where("1 = 0").Delete(&apiKeyRow{})`}}, []attack{{"./modules/integrations", "TestAKeyOpensItsApplicationUntilItIsDeletedAndAMistypedOneIsKnownAtOnce"}}},
+		{"another's application is not found", []cut{{apps, `ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id).Take`, `d.locked(ctx).Where("id = ?", id).Take`}}, ownApps},
+		{"another's application gets no key", []cut{{apps, `ofAppOwner(d.q(ctx).Select("id"), ownerID).Where("id = ?", k.AppID)`, `d.q(ctx).Select("id").Where("id = ?", k.AppID)`}}, ownKeys},
+		{"keys of another's application are neither listed nor deleted", []cut{{apps, `apps := ofAppOwner(d.q(ctx).Model(&appRow{}).Select("id"), ownerID)`, `apps := d.q(ctx).Model(&appRow{}).Select("id")`}}, ownKeys},
 		{"the key of another's application beside a token", []cut{{developers, "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID", "byKey.App.ID == \"?\""}}, []attack{onServer("TestApplicationsForPrograms", "keys and tokens of one application go together")}},
 		// What is of the one is nothing that is found on the other: what holds is that
 		// whoever is not found is refused.
@@ -117,17 +117,17 @@ func credentials() []removal {
 			[]attack{{server, "TestNoRouteOfThePortalTakesWhatIsForPrograms/sqlite+embedded+memory"}}},
 		{"a deleted application's keys: they go along, and are looked for with it and its owner", []cut{
 			{"migrations/0019_developers.sql", "app_id       UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    name         TEXT", "app_id       UUID        NOT NULL,\n    name         TEXT"},
-			{apps, "FROM api_keys k JOIN apps a ON a.id = k.app_id JOIN users u", "FROM api_keys k LEFT JOIN apps a ON a.id = k.app_id LEFT JOIN users u"}}, []attack{stored("apps/a key ends with its application")}},
-		{"a deleted account's keys", []cut{{apps, "u.id = a.owner_id AND u.status = 'active'", "u.id = a.owner_id"}}, []attack{stored("apps/a key ends with the account that made it")}},
+			{apps, "JOIN apps AS a ON a.id = k.app_id", "LEFT JOIN apps AS a ON a.id = k.app_id"}}, []attack{stored("integrations/keys/deleted application")}},
+		{"an inactive account's keys", []cut{{"modules/integrations/service.go", "if err := s.requireActive(ctx, a.OwnerID); err != nil {", "if err := s.requireActive(ctx, a.OwnerID); err != nil && false {"}}, ofAccount},
 		{"a deleted application's tokens: they go along, and are looked for with it", []cut{
-			{"migrations/0021_oauth.sql", "id         UUID        NOT NULL PRIMARY KEY,\n    app_id     UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE", "id         UUID        NOT NULL PRIMARY KEY,\n    app_id     UUID        NOT NULL"},
-			{grants, "JOIN apps a ON a.id = g.app_id JOIN", "LEFT JOIN apps a ON a.id = g.app_id JOIN"}}, []attack{stored("oauth/what was issued ends with the application that it was issued to")}},
-		{"a deleted account's codes and refresh tokens", []cut{{grants, "g.id = t.grant_id JOIN users u ON u.id = g.user_id AND u.status = 'active'", "g.id = t.grant_id"}}, ofAccount},
-		{"a deleted account's access tokens", []cut{{grants, "a.id = g.app_id JOIN users u ON u.id = g.user_id AND u.status = 'active'", "a.id = g.app_id"}}, ofAccount},
+			{"migrations/0040_integrations_owners.sqlite.sql", "app_id     UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    user_id    UUID        NOT NULL,", "app_id     UUID        NOT NULL,\n    user_id    UUID        NOT NULL,"},
+			{grants, "JOIN apps AS a ON a.id = g.app_id", "LEFT JOIN apps AS a ON a.id = g.app_id"}}, []attack{stored("integrations/grants/deleted application")}},
+		{"an inactive account's codes and refresh tokens", []cut{{"modules/integrations/oauth.go", "case !exists:", "case !exists && false:"}}, ofAccount},
+		{"an inactive account's access tokens", []cut{{"modules/integrations/oauth.go", "if err := s.requireActive(ctx, t.Grant.UserID); err != nil {", "if err := s.requireActive(ctx, t.Grant.UserID); err != nil && false {"}}, ofAccount},
 		{"applications to another organization are not listed", []cut{{"adapters/gormdb/hiring_seen.go", `part{"organization_id = ?", []any`, `part{"(organization_id = ? OR 1 = 1)", []any`}}, ownSight},
 		{"applications of another jobseeker are not listed", []cut{{"adapters/gormdb/hiring_seen.go", `"applicant_id = ? AND withdrawn_at IS NULL"`, `"(applicant_id = ? OR 1 = 1) AND withdrawn_at IS NULL"`}}, ownSight},
 		{"applications are listed for who may view them", []cut{{"bootstrap/bridges.go", "if a.May(auth.ApplicationsView) {", "if a.OrganizationID != \"\" {"}}, []attack{onServer("TestApplicationsForPrograms", "GET /api/v1/applications")}},
-		{"of an application hear those alone who may see it", []cut{{"modules/integrations/sight.go", "return v.OrganizationID != \"\" && ", "return true || v.OrganizationID != \"\" && "}}, []attack{{"./modules/integrations", "TestOfAnApplicationHearWhoMaySeeItWhenItIsSent"}}},
+		{"of an application hear those alone who may see it", []cut{{"modules/integrations/visibility.go", "return v.OrganizationID != \"\" && ", "return true || v.OrganizationID != \"\" && "}}, []attack{{"./modules/integrations", "TestOfAnApplicationHearWhoMaySeeItWhenItIsSent"}}},
 		{"a quota is exact for 200 at once", []cut{{"adapters/locallimit/quota.go", "if !record || !before.Allowed {", "if !record {"}}, []attack{{"./adapters/locallimit", "TestQuotas/gives exactly the quota to 200 at once"}}},
 		{"a quota of a minute in Redis", []cut{{redisQuota, "n < most and ", ""}}, []attack{{"./adapters/redislimit", "TestQuotas/gives exactly the quota to 200 at once"}}},
 		{"a quota of a day in Redis", []cut{{redisQuota, "(mostADay == 0 or spent < mostADay)", "true"}}, []attack{{"./adapters/redislimit", "TestQuotas/gives exactly the quota to 200 at once"}}},

@@ -95,7 +95,7 @@ func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, who *pages.Viewer
 	if v.App, err = d.module.MyApp(ctx, who.Actor(), appID); err != nil {
 		return d.absent(c, who, err)
 	}
-	if v.Keys, err = d.module.Keys(ctx, who.Actor(), appID); err != nil {
+	if v.Keys, err = d.module.MyKeys(ctx, who.Actor(), appID); err != nil {
 		return err
 	}
 	if v.Hooks, err = d.module.MyWebhooks(ctx, who.Actor(), appID); err != nil {

@@ -23,7 +23,7 @@ type chart struct {
 }
 
 type bar struct {
-	integrations.Spent
+	integrations.DayUsage
 	X, Y, Width, Height   int
 	ErrorsY, ErrorsHeight int
 }
@@ -43,7 +43,7 @@ func draw(u integrations.Used) chart {
 	}
 	slot := chartWidth / max(len(u.Days), 1)
 	for i, d := range u.Days {
-		b := bar{Spent: d, X: i * slot, Width: max(slot-2, 1), Height: c.height(d.Requests), ErrorsHeight: c.height(d.Errors)}
+		b := bar{DayUsage: d, X: i * slot, Width: max(slot-2, 1), Height: c.height(d.Requests), ErrorsHeight: c.height(d.Errors)}
 		b.Y, b.ErrorsY = chartHeight-b.Height, chartHeight-b.ErrorsHeight
 		c.Bars = append(c.Bars, b)
 	}

@@ -60,7 +60,7 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 }
 
 func visibilityOf(ctx context.Context, s adapters.Services, c web.Call) (hiring.Visibility, error) {
-	v, err := s.Integrations.Sight(ctx, c.Caller.UserID)
+	v, err := s.Integrations.Visibility(ctx, c.Caller.UserID)
 	return hiring.Visibility(v), err
 }
 

@@ -133,7 +133,7 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 // grant gives the code.
 func (s *Server) grant(ctx context.Context, c *fiber.Ctx, asked *fosite.AuthorizeRequest, who *pages.Viewer, wanted []integrations.Scope) error {
 	var answer fosite.AuthorizeResponder
-	err := s.module.Together(ctx, func(ctx context.Context) (err error) {
+	err := s.module.InTransaction(ctx, func(ctx context.Context) (err error) {
 		if err := s.module.Consent(ctx, who.Actor(), asked.Client.GetID(), wanted); err != nil {
 			return err
 		}

@@ -239,7 +239,7 @@ func (s *Server) token(ctx context.Context, c *fiber.Ctx, form url.Values) error
 	var answer fosite.AccessResponder
 	var refused error
 	life := integrations.AccessLife
-	err := s.module.Together(ctx, func(ctx context.Context) error {
+	err := s.module.InTransaction(ctx, func(ctx context.Context) error {
 		answer, refused = nil, nil
 		asked, err := s.fosite.NewAccessRequest(ctx, request(c, http.MethodPost, form), &session{})
 		if err != nil {

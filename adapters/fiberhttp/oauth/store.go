@@ -92,37 +92,33 @@ func scopes(names []string) []integrations.Scope {
 	return out
 }
 
-// request is the authorization of a token as the library asked for it.
-func (s store) request(ctx context.Context, t integrations.Token, g integrations.Grant) (*fosite.Request, error) {
-	c, err := s.GetClient(ctx, g.AppID)
-	if err != nil {
-		return nil, err
-	}
+// request returns the authorization of a token as the library expects it.
+func (store) request(i integrations.IssuedToken) *fosite.Request {
+	t, g := i.Token, i.Grant
 	form := url.Values{}
 	if t.Kind == integrations.Code {
 		form = url.Values{formRedirect: {t.RedirectURI}, formChallenge: {t.Challenge}, formMethod: {s256}}
 	}
-	return &fosite.Request{ID: g.ID, RequestedAt: g.CreatedAt, Client: c, RequestedScope: names(g.Scopes), GrantedScope: names(t.Scopes), Form: form,
-		Session: &session{DefaultSession: fosite.DefaultSession{Subject: g.UserID}, grant: g, token: t}}, nil
+	return &fosite.Request{ID: g.ID, RequestedAt: g.CreatedAt, Client: newClient(i.App), RequestedScope: names(g.Scopes), GrantedScope: names(t.Scopes), Form: form,
+		Session: &session{DefaultSession: fosite.DefaultSession{Subject: g.UserID}, grant: g, token: t}}
 }
 
 // find is the request of an issued token. One that was used comes with its
 // request and the error used, all others that do not work are not there.
 func (s store) find(ctx context.Context, kind integrations.TokenKind, hash string, used error) (fosite.Requester, error) {
-	t, g, active, err := s.module.Issued(ctx, kind, hash)
+	t, active, err := s.module.Issued(ctx, kind, hash)
 	switch {
 	case fault.KindOf(err) == fault.NotFound:
 		return nil, fosite.ErrNotFound
 	case err != nil:
 		return nil, err
-	case !active && t.UsedAt == nil:
+	case !active && t.Token.UsedAt == nil:
 		return nil, fosite.ErrNotFound
 	}
-	r, err := s.request(ctx, t, g)
-	if err == nil && !active {
+	if !active {
 		err = used
 	}
-	return r, err
+	return s.request(t), err
 }
 
 // CreateAuthorizeCodeSession implements oauth2.AuthorizeCodeStorage.
@@ -142,11 +138,7 @@ func (s store) InvalidateAuthorizeCodeSession(ctx context.Context, hash string) 
 }
 
 func (s store) spend(ctx context.Context, kind integrations.TokenKind, hash string) error {
-	t, _, _, err := s.module.Issued(ctx, kind, hash)
-	if err != nil {
-		return err
-	}
-	ok, err := s.module.SpendToken(ctx, t.GrantID, hash)
+	ok, err := s.module.UseToken(ctx, kind, hash)
 	if err == nil && !ok {
 		err = fosite.ErrSerializationFailure
 	}

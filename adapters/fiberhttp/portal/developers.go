@@ -71,7 +71,7 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			})},
 		{Method: http.MethodGet, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Tag: tag, Summary: "The API keys of an application, at most 20, the newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in AppPath) (web.Reply[keysView], error) {
-				keys, err := s.Keys(ctx, c.Actor, in.ID)
+				keys, err := s.MyKeys(ctx, c.Actor, in.ID)
 				v := keysView{Keys: make([]keyView, len(keys))}
 				for i, k := range keys {
 					v.Keys[i] = viewKey(k)

@@ -27,7 +27,15 @@ func (p *post) closes(t *testing.T) {
 // lease has somebody look after the endpoint who says nothing any more.
 func (p *post) lease(t *testing.T, hook integrations.WebhookPath) {
 	t.Helper()
-	require.NoError(t, p.store.Integrations.Webhooks.Lease(t.Context(), hook.ID, stores.NewID(), p.clock.Now().Add(30*time.Second)))
+	require.NoError(t, p.store.Integrations.Tx.Do(t.Context(), func(ctx context.Context) error {
+		e, err := p.store.Integrations.Webhooks.Get(ctx, integrations.AnyOwner, hook.ID)
+		if err != nil {
+			return err
+		}
+		until := p.clock.Now().Add(30 * time.Second)
+		e.Lease, e.LeasedUntil = stores.NewID(), &until
+		return p.store.Integrations.Webhooks.Upsert(ctx, e)
+	}))
 }
 
 // sweep has somebody look for what nobody looks after.
@@ -189,9 +197,9 @@ func TestOfTwoWhoComeForAnEndpointOneSendsEverythingOnceAndFiveAtATime(t *testin
 			once[sent.Headers["webhook-id"]] = true
 		}
 		require.Len(t, once, 250)
-		at, err := p.store.Integrations.Webhooks.NextAt(t.Context(), e.ID)
+		pending, err := p.store.Integrations.Deliveries.ListMessages(t.Context(), e.OwnerID, e.ID, integrations.MessageFilter{}, 1)
 		require.NoError(t, err)
-		require.Nil(t, at)
+		require.Empty(t, pending)
 	})
 }
 
@@ -215,7 +223,7 @@ func (p *post) due(t *testing.T, e integrations.Endpoint, n int) {
 		m := integrations.Message{EventID: stores.NewID(), Type: "job.closed", Body: "{}", CreatedAt: now}
 		ms, ds = append(ms, m), append(ds, integrations.Delivery{ID: stores.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now})
 	}
-	_, err := p.store.Integrations.Webhooks.Queue(t.Context(), ms, ds, now, now)
+	_, err := p.store.Integrations.Deliveries.Enqueue(t.Context(), ms, ds, now, now)
 	require.NoError(t, err)
 }
 
@@ -339,7 +347,7 @@ func TestWhoIsCalledOffWritesDownWhatHasArrivedAndLeavesTheRestToTheNext(t *test
 		}
 		require.NoError(t, p.look(ctx, e))
 		require.Len(t, p.sent, 5)
-		left, err := p.store.Integrations.Webhooks.Due(t.Context(), e.ID, p.clock.Now(), nil, 10)
+		left, err := p.store.Integrations.Deliveries.ListMessages(t.Context(), e.OwnerID, e.ID, integrations.MessageFilter{DueBy: p.clock.Now()}, 10)
 		require.NoError(t, err)
 		require.Len(t, left, 2, "the others are written down")
 		p.work.All(t)

@@ -1,0 +1,102 @@
+package gormdb
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// integrationTables are the tables of modules/integrations, parents first.
+var integrationTables = []string{"apps", "api_keys", "app_usage", "oauth_consents", "oauth_grants", "oauth_tokens",
+	"webhook_endpoints", "webhook_subscriptions", "webhook_messages", "webhook_deliveries"}
+
+func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T) string{
+		"sqlite":   func(t *testing.T) string { t.Helper(); return "sqlite:" + t.TempDir() + "/test.db" },
+		"postgres": func(t *testing.T) string { t.Helper(); return kit.PostgresURL(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := migrated(t, open(t))
+			down := func() {
+				for {
+					step, err := Schema{db}.Down(t.Context())
+					require.NoError(t, err)
+					if step == "0040_integrations_owners.sql" {
+						return
+					}
+				}
+			}
+			down()
+			user := fillIntegrations(t, db)
+			before := dumpIntegrations(t, db)
+			require.Error(t, insertApp(db, uuid.NewString()), "the owner is not a user")
+
+			_, err := Schema{db}.Up(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, before, dumpIntegrations(t, db))
+			require.NoError(t, insertApp(db, uuid.NewString()))
+			require.NoError(t, db.writer.Exec("DELETE FROM oauth_tokens WHERE 1 = 1").Error)
+			require.Error(t, db.writer.Exec("INSERT INTO oauth_tokens (hash, grant_id, kind, scopes, redirect_uri, challenge, issued_at, expires_at) VALUES ('x', ?, 'code', '', '', '', ?, ?)",
+				uuid.NewString(), time.Now(), time.Now()).Error, "other foreign keys remain")
+
+			down()
+			var owners []string
+			require.NoError(t, db.gorm.Raw("SELECT owner_id FROM apps").Scan(&owners).Error)
+			require.Equal(t, []string{user}, owners, "owners without a row in users are deleted")
+			require.NoError(t, db.writer.Exec("DELETE FROM users WHERE id = ?", user).Error)
+			for _, table := range []string{"apps", "api_keys", "oauth_consents", "oauth_grants", "webhook_endpoints", "webhook_deliveries"} {
+				var n int
+				require.NoError(t, db.gorm.Raw("SELECT COUNT(*) FROM "+table).Scan(&n).Error)
+				require.Zero(t, n, table)
+			}
+		})
+	}
+}
+
+func insertApp(db *DB, ownerID string) error {
+	r := appRow{ID: uuid.NewString(), OwnerID: ownerID, Name: "Ward Finder", Plan: "free", RedirectURIs: "[]", CreatedAt: time.Now().UTC(), UpdatedAt: time.Now().UTC(), Version: 1}
+	return db.writer.Create(&r).Error
+}
+
+// fillIntegrations stores a row in each table, of an application of a user, and
+// returns the id of the user.
+func fillIntegrations(t *testing.T, db *DB) string {
+	t.Helper()
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	user, app, grant, endpoint, event := uuid.NewString(), uuid.NewString(), uuid.NewString(), uuid.NewString(), uuid.NewString()
+	require.NoError(t, db.writer.Exec(`INSERT INTO users (id, email, email_key, name, kind, status, registered, password_hash, created_at, updated_at, version)
+		VALUES (?, 'a@example.org', 'a@example.org', 'A', 'jobseeker', 'active', true, 'h', ?, ?, 1)`, user, now, now).Error)
+	for _, row := range []any{
+		&appRow{ID: app, OwnerID: user, Name: "Zoë's", Plan: "free", RedirectURIs: "[]", CreatedAt: now, UpdatedAt: now, Version: 1},
+		&apiKeyRow{ID: uuid.NewString(), AppID: app, Name: "k", Prefix: "p", Hash: "h", CreatedAt: now},
+		&usageRow{AppID: app, Day: "2026-11-20", Requests: 3, Errors: 1},
+		&consentRow{UserID: user, AppID: app, Scopes: "jobs:read", GivenAt: now},
+		&grantRow{ID: grant, AppID: app, UserID: user, Scopes: "jobs:read", CreatedAt: now, ExpiresAt: now},
+		&oauthTokenRow{Hash: "t", GrantID: grant, Kind: "code", IssuedAt: now, ExpiresAt: now},
+		&endpointRow{ID: endpoint, AppID: app, OwnerID: user, URL: "https://x.example/", Events: "[]", Status: "active", CreatedAt: now, UpdatedAt: now, Version: 1},
+		&webhookSubscriptionRow{Type: "job.created", EndpointID: endpoint},
+		&messageRow{EventID: event, Type: "job.created", Body: "{}", CreatedAt: now},
+		&deliveryRow{ID: uuid.NewString(), EndpointID: endpoint, OwnerID: user, EventID: event, Type: "job.created", Status: "pending", Attempts: "[]", NextAt: &now, CreatedAt: now},
+	} {
+		require.NoError(t, db.writer.Create(row).Error)
+	}
+	return user
+}
+
+func dumpIntegrations(t *testing.T, db *DB) map[string][]map[string]any {
+	t.Helper()
+	out := map[string][]map[string]any{}
+	for _, table := range integrationTables {
+		var rows []map[string]any
+		require.NoError(t, db.gorm.Table(table).Find(&rows).Error)
+		require.Len(t, rows, 1, table)
+		out[table] = rows
+	}
+	return out
+}

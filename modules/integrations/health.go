@@ -1,0 +1,60 @@
+package integrations
+
+import (
+	"context"
+	"time"
+
+	"github.com/locumhq/locum/core/task"
+)
+
+// checkHealth disables an endpoint that has failed for days, and returns the task
+// that warns its owner, if there is one to send.
+func (s *Service) checkHealth(before Endpoint, e *Endpoint, now time.Time) []task.Task {
+	if e.FailingSince == nil || before.Status != EndpointActive || e.ListeningUntil != nil {
+		return nil
+	}
+	failing := now.Sub(*e.FailingSince)
+	if failing >= disableAfter {
+		e.Status = EndpointDisabled
+	}
+	switch {
+	case e.Status == EndpointDisabled:
+	case failing >= warnAfter && e.WarnedAt == nil:
+	default:
+		return nil
+	}
+	e.WarnedAt = &now
+	return []task.Task{task.New(warnKind, task.Mail, "whm:"+e.ID+":"+s.NewID(), warning{Endpoint: e.ID, URL: e.URL, Disabled: e.Status == EndpointDisabled, Since: *e.FailingSince})}
+}
+
+// healthChanged reports whether an attempt has changed the endpoint.
+func (e *Endpoint) healthChanged(before Endpoint) bool {
+	return e.Status != before.Status || e.FailingSince != before.FailingSince || e.WarnedAt != before.WarnedAt
+}
+
+// sweepDeliveries adds tasks for endpoints with overdue deliveries and without a
+// lease: their task or their worker was lost.
+func (s *Service) sweepDeliveries(ctx context.Context) error {
+	now := s.Clock.Now()
+	for last := ""; ; {
+		overdue, err := s.Webhooks.List(ctx, AnyOwner, EndpointFilter{DueBefore: now.Add(-overdueAfter), Now: now}, last, sweepBatch)
+		if err != nil || len(overdue) == 0 {
+			return err
+		}
+		tasks := make([]task.Task, len(overdue))
+		for i, e := range overdue {
+			tasks[i] = newDeliverTask(e.ID, e.ID+":sweep:"+now.Truncate(sweepEvery).Format(time.RFC3339), now)
+		}
+		if err := s.Tasks.Add(ctx, tasks...); err != nil || len(overdue) < sweepBatch {
+			return err
+		}
+		last = overdue[len(overdue)-1].ID
+	}
+}
+
+const messagesPerStatement = 1_000
+
+// deleteMessages deletes messages and deliveries that are older than 30 days.
+func (s *Service) deleteMessages(ctx context.Context) error {
+	return s.expire(ctx, MessagesKind, s.Clock.Now().Add(-logRetention), messagesPerStatement)
+}

@@ -1,0 +1,25 @@
+package integrations
+
+import "context"
+
+// Visibility is the set of job applications that an account may see, by the
+// developer API and by webhooks.
+type Visibility struct {
+	// OrganizationID is the organization whose applications the account may view,
+	// empty for none.
+	OrganizationID string
+	// ApplicantID is the account whose own applications these are, empty for
+	// none.
+	ApplicantID string
+}
+
+// Sees reports whether an application to the organization by the applicant is in
+// the set.
+func (v Visibility) Sees(organizationID, applicantID string) bool {
+	return v.OrganizationID != "" && v.OrganizationID == organizationID || v.ApplicantID != "" && v.ApplicantID == applicantID
+}
+
+// Visibility returns what the account may see now.
+func (s *Service) Visibility(ctx context.Context, userID string) (Visibility, error) {
+	return s.Accounts.Visibility(ctx, userID)
+}

@@ -1,0 +1,107 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/retention"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// Integrations checks the storage of modules/integrations. open returns an empty
+// storage with the current schema, whose time is that of the clock.
+func Integrations(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+	t.Run("apps", func(t *testing.T) { Apps(t, open) })
+	t.Run("keys", func(t *testing.T) { Keys(t, open) })
+	t.Run("usage", func(t *testing.T) { Usage(t, open) })
+	t.Run("grants", func(t *testing.T) { Grants(t, open) })
+	t.Run("consents", func(t *testing.T) { Consents(t, open) })
+	t.Run("webhooks", func(t *testing.T) { Webhooks(t, open) })
+	t.Run("leases", func(t *testing.T) { WebhookLeases(t, open) })
+	t.Run("deliveries", func(t *testing.T) { Deliveries(t, open) })
+	t.Run("delivery log", func(t *testing.T) { DeliveryLog(t, open) })
+}
+
+// integrationsFixture is a storage with an application.
+type integrationsFixture struct {
+	adapters.IntegrationsStorage
+	t   *testing.T
+	clk *fakeClock
+	app integrations.App
+}
+
+func newIntegrationsFixture(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) *integrationsFixture {
+	t.Helper()
+	t.Parallel()
+	clk := newFakeClock()
+	f := &integrationsFixture{IntegrationsStorage: open(t, clk), t: t, clk: clk}
+	requirePorts(t, f.IntegrationsStorage)
+	f.app = f.application(newID())
+	return f
+}
+
+func (f *integrationsFixture) ctx() context.Context { return f.t.Context() }
+
+// now returns a time with microseconds.
+func (f *integrationsFixture) now() time.Time { return f.clk.Now().Add(1234567 * time.Microsecond) }
+
+func (f *integrationsFixture) application(ownerID string) integrations.App {
+	f.t.Helper()
+	a := integrations.App{ID: newID(), OwnerID: ownerID, Name: "Zoë's \"100%\"", Description: "d", SecretHash: "h", Plan: integrations.Free,
+		RedirectURIs: []string{"https://a.example/cb?x=1,2", "http://127.0.0.1/"}, CreatedAt: f.now(), UpdatedAt: f.now(), Version: 1}
+	require.NoError(f.t, f.Apps.Create(f.ctx(), a, 100))
+	return a
+}
+
+func (f *integrationsFixture) apps(filter integrations.AppFilter, r page.Request) page.Result[integrations.App] {
+	f.t.Helper()
+	out, err := f.Apps.List(f.ctx(), filter, r)
+	require.NoError(f.t, err)
+	return out
+}
+
+func (f *integrationsFixture) key(a integrations.App) integrations.Key {
+	f.t.Helper()
+	k := integrations.Key{ID: newID(), AppID: a.ID, Name: "k", Prefix: "loc_live_abcd", Hash: newID(), CreatedAt: f.now()}
+	require.NoError(f.t, f.Keys.Create(f.ctx(), a.OwnerID, k))
+	return k
+}
+
+// grant stores an authorization with its code.
+func (f *integrationsFixture) grant(a integrations.App, userID string, at time.Time) (integrations.Grant, integrations.Token) {
+	f.t.Helper()
+	g := integrations.Grant{ID: newID(), AppID: a.ID, UserID: userID, Scopes: []integrations.Scope{integrations.JobsRead, integrations.ApplicationsWrite}, CreatedAt: at, ExpiresAt: at.Add(time.Hour)}
+	code := integrations.Token{Hash: newID(), GrantID: g.ID, Kind: integrations.Code, Scopes: g.Scopes, RedirectURI: "https://a.example/cb?x=1", Challenge: "c", IssuedAt: at, ExpiresAt: at.Add(time.Minute)}
+	require.NoError(f.t, f.Grants.Create(f.ctx(), code, &g))
+	return g, code
+}
+
+// issue stores a further token of an authorization.
+func (f *integrationsFixture) issue(g integrations.Grant, kind integrations.TokenKind, at time.Time) integrations.Token {
+	f.t.Helper()
+	token := integrations.Token{Hash: newID(), GrantID: g.ID, Kind: kind, Scopes: g.Scopes[:1], IssuedAt: at, ExpiresAt: at.Add(time.Minute)}
+	require.NoError(f.t, f.Grants.Create(f.ctx(), token, nil))
+	return token
+}
+
+// consent stores a consent.
+func (f *integrationsFixture) consent(userID, appID string, scopes ...integrations.Scope) integrations.Consent {
+	f.t.Helper()
+	c := integrations.Consent{UserID: userID, AppID: appID, Scopes: scopes, GivenAt: f.now()}
+	require.NoError(f.t, f.Consents.Upsert(f.ctx(), c))
+	return c
+}
+
+// deleteBefore deletes expired rows and checks how many there were.
+func (f *integrationsFixture) deleteBefore(kind retention.Kind, before time.Time, n, want int) {
+	f.t.Helper()
+	got, err := f.Retention.DeleteBefore(f.ctx(), kind, before, n)
+	require.NoError(f.t, err)
+	require.Equal(f.t, want, got)
+}
