@@ -10,6 +10,7 @@ package adapters
 
 import (
 	"context"
+	"time"
 
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/event"
@@ -143,25 +144,28 @@ type IntegrationsStorage struct {
 	Deliveries integrations.Deliveries
 }
 
-// Schema is how operators manage the store's schema.
+// Schema manages the tables of a database.
 type Schema interface {
-	// Check is nil if the schema fits this binary; otherwise the error says
-	// which of the two is behind and what to do.
+	// Check returns nil if the schema is the one of this binary. Otherwise the error
+	// says which of the two is older and what to do.
 	Check(ctx context.Context) error
-	// Up applies what is missing and names it. Several starters may race.
+	// Up applies the missing migrations and returns their names. Several processes
+	// may call it at the same time.
 	Up(ctx context.Context) ([]string, error)
-	// Down takes the newest step back and names it.
+	// Down reverts the newest migration and returns its name.
 	Down(ctx context.Context) (string, error)
-	// Status lists the steps in order.
+	// Status lists the migrations in order.
 	Status(ctx context.Context) ([]SchemaStep, error)
-	// Embedded says that the store belongs to this one process, which then
-	// migrates by itself when it starts to serve.
+	// Embedded reports whether the store belongs to this process alone, which then
+	// calls Up when it begins to serve.
 	Embedded() bool
 }
 
-// SchemaStep is one numbered change of the schema.
+// SchemaStep is a migration.
 type SchemaStep struct {
-	Version int64
+	// Name is unique in the database, such as "identity/0001_init.sql".
 	Name    string
 	Applied bool
+	// AppliedAt is zero for a migration that is not applied.
+	AppliedAt time.Time
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -83,12 +84,12 @@ func (o *operator) migrateDown() *cobra.Command {
 
 // newestSchema returns the schema with the newest migration.
 func (s *storage) newestSchema(ctx context.Context, c *config.Config) (prefix string, newest adapters.Schema, err error) {
-	version := int64(-1)
+	var last time.Time
 	err = s.schemas(c, func(p string, schema adapters.Schema) error {
 		steps, err := schema.Status(ctx)
 		for _, step := range steps {
-			if step.Applied && step.Version > version {
-				prefix, newest, version = p, schema, step.Version
+			if step.Applied && !step.AppliedAt.Before(last) {
+				prefix, newest, last = p, schema, step.AppliedAt
 			}
 		}
 		return err

@@ -1,12 +1,25 @@
-// Package migrations holds the schema as numbered goose files. A file is
-// written once, in the subset of SQL that Postgres and SQLite share; where
-// that is not enough, NNNN_name.sqlite.sql stands beside NNNN_name.sql and
-// replaces it on SQLite.
+// Package migrations contains the schema of each module as numbered files for
+// goose, in a folder of its own: no foreign key and no query crosses modules, so
+// that each may be stored in another database. The folder database has what every
+// database needs.
+//
+// A file is written once, with the types of Postgres; each dialect translates it.
+// Where that is not enough, NNNN_name.DIALECT.sql replaces NNNN_name.sql for one
+// dialect.
+//
+// The folder legacy has the migrations of databases that were created before the
+// schema was divided by module. Their last version is the same schema as the first
+// of the modules.
 package migrations
 
 import "embed"
 
-// Files are the migrations of both dialects.
+// Files are the migrations of all modules and dialects.
 //
-//go:embed *.sql
+//go:embed database identity listings hiring jobseeker billing integrations legacy
 var Files embed.FS
+
+// Modules are the modules with migrations.
+func Modules() []string {
+	return []string{"identity", "listings", "hiring", "jobseeker", "billing", "integrations"}
+}

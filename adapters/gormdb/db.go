@@ -30,6 +30,7 @@ type DB struct {
 	sql      *sql.DB
 	dialect  Dialect
 	url      string
+	modules  []string
 	clock    clock.Clock
 	newID    id.Source
 	log      *slog.Logger
@@ -53,6 +54,8 @@ type Options struct {
 	Clock clock.Clock
 	NewID id.Source
 	Log   *slog.Logger
+	// Modules are the modules that the database stores, all if it is empty.
+	Modules []string
 	// MaxConnections is the most connections to a database server, 10 if it is zero.
 	MaxConnections int
 	// TransactionPooler and DirectURL are those of adapters.DatabaseSettings.
@@ -69,7 +72,7 @@ func OpenDB(d Dialect, url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{sql: pools.Primary, dialect: d, url: url, clock: o.Clock, newID: o.NewID, log: o.Log, pools: []*sql.DB{pools.Primary}}
+	db := &DB{sql: pools.Primary, dialect: d, url: url, modules: o.Modules, clock: o.Clock, newID: o.NewID, log: o.Log, pools: []*sql.DB{pools.Primary}}
 	if db.gorm, err = db.openGORM(pools.Primary); err != nil {
 		return nil, errors.Join(err, db.closePools())
 	}

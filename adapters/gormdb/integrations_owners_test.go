@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/pressly/goose/v3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/test/kit"
@@ -22,23 +23,23 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := migrated(t, open(t))
-			down := func() {
-				for {
-					step, err := Schema{db}.Down(t.Context())
+			db := legacy(t, open(t))
+			migrate := func(to func(p *goose.Provider) error) {
+				require.NoError(t, Schema{db}.with(func(m migrator) error {
+					p, err := m.provider(legacyFolder)
 					require.NoError(t, err)
-					if step == "0040_integrations_owners.sql" {
-						return
-					}
-				}
+					return to(p)
+				}))
+			}
+			down := func() {
+				migrate(func(p *goose.Provider) error { _, err := p.DownTo(t.Context(), 39); return err })
 			}
 			down()
 			user := fillIntegrations(t, db)
 			before := dumpIntegrations(t, db)
 			require.Error(t, insertApp(db, uuid.NewString()), "the owner is not a user")
 
-			_, err := Schema{db}.Up(t.Context())
-			require.NoError(t, err)
+			migrate(func(p *goose.Provider) error { _, err := p.Up(t.Context()); return err })
 			require.Equal(t, before, dumpIntegrations(t, db))
 			require.NoError(t, insertApp(db, uuid.NewString()))
 			require.NoError(t, db.writer.Exec("DELETE FROM oauth_tokens WHERE 1 = 1").Error)

@@ -6,38 +6,70 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 	"testing/fstest"
 
 	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/migrations"
 )
 
-// Schema manages the tables; it implements adapters.Schema.
+// Schema manages the tables of the modules that a database stores. It implements
+// adapters.Schema. Each folder of migrations has a table with the versions that
+// are applied.
 type Schema struct{ *DB }
 
-// Embedded implements adapters.Schema: a SQLite file belongs to one server.
+// Embedded implements adapters.Schema.
 func (s Schema) Embedded() bool { return s.dialect.Embedded() }
 
-// dialectFiles are the migrations as the dialect reads them.
-func dialectFiles(d Dialect) (fs.FS, error) {
+// folders are those of the migrations that the database needs, in their order.
+func (s Schema) folders() []string {
+	modules := s.modules
+	if len(modules) == 0 {
+		modules = migrations.Modules()
+	}
+	return append([]string{"database"}, modules...)
+}
+
+const (
+	// legacyFolder has the migrations of databases from before the schema was divided
+	// by module, and legacyTable their versions.
+	legacyFolder = "legacy"
+	legacyTable  = "goose_db_version"
+	// dividedVersion is in legacyTable when the versions of the modules are in tables
+	// of their own. An older program refuses such a database.
+	dividedVersion = 1000
+)
+
+// versionTable returns the table with the versions of a folder.
+func versionTable(folder string) string {
+	if folder == legacyFolder {
+		return legacyTable
+	}
+	return "schema_" + folder
+}
+
+// migrationFiles returns the migrations of a folder in the SQL of the dialect.
+func migrationFiles(d Dialect, folder string) (fs.FS, error) {
 	out := fstest.MapFS{}
-	names, err := fs.Glob(migrations.Files, "*.sql")
+	names, err := fs.Glob(migrations.Files, path.Join(folder, "*.sql"))
 	if err != nil {
 		return nil, err
 	}
+	own := "." + d.Name() + ".sql"
 	for _, name := range names {
-		base, special := strings.CutSuffix(name, ".sqlite.sql")
-		target := name
-		if special {
-			if d.Name() != "sqlite" {
+		base := path.Base(name)
+		target := base
+		if stem, _, special := strings.Cut(strings.TrimSuffix(base, ".sql"), "."); special {
+			if !strings.HasSuffix(base, own) {
 				continue
 			}
-			target = base + ".sql"
-		} else if _, taken := out[target]; taken {
-			continue // the dialect's own file came first
+			target = stem + ".sql"
+		} else if _, replaced := out[target]; replaced {
+			continue // NNNN_name.DIALECT.sql came first
 		}
 		body, err := fs.ReadFile(migrations.Files, name)
 		if err != nil {
@@ -52,8 +84,10 @@ func dialectFiles(d Dialect) (fs.FS, error) {
 // own: goose writes timestamps in SQLite's format, which the others do not read.
 func (s Schema) migrationPool() (pool *sql.DB, done func() error, err error) {
 	if _, ok := s.dialect.(SQLite); ok {
-		pool, err = openSQLite(sqlitePath(s.url), "", 1)
-		return pool, func() error { return pool.Close() }, err
+		if pool, err = openSQLite(sqlitePath(s.url), "", 1); err != nil {
+			return nil, nil, err
+		}
+		return pool, pool.Close, nil
 	}
 	if s.direct == nil {
 		return s.sql, func() error { return nil }, nil
@@ -61,45 +95,137 @@ func (s Schema) migrationPool() (pool *sql.DB, done func() error, err error) {
 	return s.direct, func() error { return nil }, nil
 }
 
-// with runs fn with a provider of goose.
-func (s Schema) with(fn func(*goose.Provider) error) (err error) {
-	files, err := dialectFiles(s.dialect)
-	if err != nil {
-		return err
-	}
-	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
-	locker, err := s.dialect.MigrationLock()
-	if err != nil {
-		return err
-	}
-	if locker != nil {
-		options = append(options, goose.WithSessionLocker(locker))
-	}
+// with calls fn with the connections for migrations.
+func (s Schema) with(fn func(m migrator) error) (err error) {
 	pool, done, err := s.migrationPool()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	p, err := goose.NewProvider(s.dialect.Migrations(), pool, files, options...)
+	return wrap(markUnavailable(s.dialect, fn(migrator{s, pool})))
+}
+
+// exclusively is with, for one process at a time.
+func (s Schema) exclusively(ctx context.Context, fn func(m migrator) error) error {
+	if s.direct == nil {
+		return errNoDirectURL
+	}
+	locker, err := s.dialect.MigrationLock()
 	if err != nil {
 		return err
 	}
-	return wrap(markUnavailable(s.dialect, fn(p)))
+	return s.with(func(m migrator) (err error) {
+		if locker == nil {
+			return fn(m)
+		}
+		conn, err := m.pool.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, conn.Close()) }()
+		if err := locker.SessionLock(ctx, conn); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, locker.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
+		return fn(m)
+	})
 }
 
 // errNoDirectURL is the error of migrations behind a transaction pooler, which gives
 // the lock of one process to all.
 var errNoDirectURL = errors.New("migrations do not work behind a transaction pooler; set database.direct_url")
 
+// migrator runs the migrations of folders.
+type migrator struct {
+	Schema
+	pool *sql.DB
+}
+
+func (m migrator) provider(folder string) (*goose.Provider, error) {
+	files, err := migrationFiles(m.dialect, folder)
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(m.dialect.Migrations(), m.pool, files, goose.WithTableName(versionTable(folder)), goose.WithDisableGlobalRegistry(true))
+}
+
+// isLegacy reports whether the database was created before the schema was divided
+// by module and has not been divided.
+func (m migrator) isLegacy(ctx context.Context) (bool, error) {
+	if !m.gorm.WithContext(ctx).Migrator().HasTable(legacyTable) {
+		return false, nil
+	}
+	var divided int64
+	err := m.gorm.WithContext(ctx).Table(legacyTable).Where("version_id = ?", dividedVersion).Count(&divided).Error
+	return divided == 0, err
+}
+
+// divide applies the remaining legacy migrations and notes that the first version of
+// every module is applied.
+func (m migrator) divide(ctx context.Context) (names []string, err error) {
+	if names, err = m.up(ctx, legacyFolder); err != nil {
+		return names, err
+	}
+	tx, err := m.pool.BeginTx(ctx, nil)
+	if err != nil {
+		return names, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	divided := 0
+	err = tx.QueryRowContext(ctx, fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE version_id = %d", legacyTable, dividedVersion)).Scan(&divided)
+	if err != nil || divided > 0 { // by another process
+		return names, err
+	}
+	note := func(table string, create bool, versions ...int64) error {
+		store, err := database.NewStore(m.dialect.Migrations(), table)
+		if err == nil && create {
+			err = store.CreateVersionTable(ctx, tx)
+		}
+		for _, version := range versions {
+			if err == nil {
+				err = store.Insert(ctx, tx, database.InsertRequest{Version: version})
+			}
+		}
+		return err
+	}
+	for _, folder := range append([]string{"database"}, migrations.Modules()...) {
+		if err := note(versionTable(folder), true, 0, 1); err != nil {
+			return names, err
+		}
+	}
+	if err := note(legacyTable, false, dividedVersion); err != nil {
+		return names, err
+	}
+	return names, tx.Commit()
+}
+
+// up applies the missing migrations of a folder.
+func (m migrator) up(ctx context.Context, folder string) (names []string, err error) {
+	p, err := m.provider(folder)
+	if err != nil {
+		return nil, err
+	}
+	results, err := p.Up(ctx)
+	for _, r := range results {
+		names = append(names, path.Join(folder, r.Source.Path))
+	}
+	return names, err
+}
+
 // Up implements adapters.Schema.
 func (s Schema) Up(ctx context.Context) (names []string, err error) {
-	if s.direct == nil {
-		return nil, errNoDirectURL
-	}
-	err = s.with(func(p *goose.Provider) error {
-		results, err := p.Up(ctx)
-		for _, r := range results {
-			names = append(names, r.Source.Path)
+	err = s.exclusively(ctx, func(m migrator) error {
+		legacy, err := m.isLegacy(ctx)
+		if err == nil && legacy {
+			names, err = m.divide(ctx)
+		}
+		for _, folder := range s.folders() {
+			if err != nil {
+				return err
+			}
+			var applied []string
+			applied, err = m.up(ctx, folder)
+			names = append(names, applied...)
 		}
 		return err
 	})
@@ -108,49 +234,97 @@ func (s Schema) Up(ctx context.Context) (names []string, err error) {
 
 // Down implements adapters.Schema.
 func (s Schema) Down(ctx context.Context) (name string, err error) {
-	if s.direct == nil {
-		return "", errNoDirectURL
+	steps, err := s.Status(ctx)
+	if err != nil {
+		return "", err
 	}
-	err = s.with(func(p *goose.Provider) error {
-		r, err := p.Down(ctx)
-		if err == nil {
-			name = r.Source.Path
+	newest := -1
+	for i, step := range steps {
+		if step.Applied && (newest < 0 || !step.AppliedAt.Before(steps[newest].AppliedAt)) {
+			newest = i
 		}
+	}
+	if newest < 0 {
+		return "", errors.New("there is no migration to revert")
+	}
+	err = s.exclusively(ctx, func(m migrator) error {
+		p, err := m.provider(path.Dir(steps[newest].Name))
+		if err != nil {
+			return err
+		}
+		_, err = p.Down(ctx)
 		return err
 	})
-	return name, err
+	return steps[newest].Name, err
 }
 
 // Status implements adapters.Schema.
 func (s Schema) Status(ctx context.Context) (out []adapters.SchemaStep, err error) {
-	err = s.with(func(p *goose.Provider) error {
-		steps, err := p.Status(ctx)
-		for _, step := range steps {
-			out = append(out, adapters.SchemaStep{Version: step.Source.Version, Name: step.Source.Path, Applied: step.State == goose.StateApplied})
+	err = s.with(func(m migrator) error {
+		folders := s.folders()
+		legacy, err := m.isLegacy(ctx)
+		if err != nil {
+			return err
 		}
-		return err
+		if legacy { // the tables of the other versions do not exist
+			folders = []string{legacyFolder}
+		}
+		for _, folder := range folders {
+			p, err := m.provider(folder)
+			if err != nil {
+				return err
+			}
+			steps, err := p.Status(ctx)
+			if err != nil {
+				return err
+			}
+			for _, step := range steps {
+				out = append(out, adapters.SchemaStep{Name: path.Join(folder, step.Source.Path), Applied: step.State == goose.StateApplied, AppliedAt: step.AppliedAt})
+			}
+		}
+		return nil
 	})
 	return out, err
 }
 
 // Check implements adapters.Schema.
 func (s Schema) Check(ctx context.Context) error {
-	return s.with(func(p *goose.Provider) error {
-		have, want, err := p.GetVersions(ctx)
-		switch {
-		case err != nil:
+	return s.with(func(m migrator) error {
+		legacy, err := m.isLegacy(ctx)
+		if err != nil {
 			return err
-		case have < want:
-			return fmt.Errorf("the schema is at version %d and this binary needs %d; run `locum migrate up`", have, want)
-		case have > want:
-			return fmt.Errorf("the schema is at version %d and this binary knows only %d; run a newer locum, or that one's `locum migrate down`", have, want)
 		}
-		steps, err := p.Status(ctx)
-		for _, step := range steps {
-			if err == nil && step.State != goose.StateApplied {
-				err = fmt.Errorf("the schema is at version %d without step %s, which is older; steps are applied in their order, so restore a backup or revert the later ones with `locum migrate down`", have, step.Source.Path)
+		if legacy {
+			return errors.New("the schema is that of an earlier locum; run `locum migrate up`")
+		}
+		for _, folder := range s.folders() {
+			if err := m.check(ctx, folder); err != nil {
+				return err
 			}
 		}
-		return err
+		return nil
 	})
+}
+
+func (m migrator) check(ctx context.Context, folder string) error {
+	p, err := m.provider(folder)
+	if err != nil {
+		return err
+	}
+	have, want, err := p.GetVersions(ctx)
+	switch {
+	case err != nil:
+		return err
+	case have < want:
+		return fmt.Errorf("the schema of %s is at version %d and this binary needs %d; run `locum migrate up`", folder, have, want)
+	case have > want:
+		return fmt.Errorf("the schema of %s is at version %d and this binary knows only %d; run a newer locum, or that one's `locum migrate down`", folder, have, want)
+	}
+	steps, err := p.Status(ctx)
+	for _, step := range steps {
+		if err == nil && step.State != goose.StateApplied {
+			err = fmt.Errorf("the schema of %s is at version %d without migration %s, which is older; migrations are applied in their order, so restore a backup or revert the later ones with `locum migrate down`", folder, have, step.Source.Path)
+		}
+	}
+	return err
 }

@@ -1,31 +1,42 @@
 package gormdb
 
 import (
-	"fmt"
+	"context"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/migrations"
 	"github.com/locumhq/locum/test/kit"
 )
 
 // isOwn reports whether a column belongs to a table of the migrations' bookkeeping
 // or of SQLite.
 func isOwn(column string) bool {
-	return strings.HasPrefix(column, "goose_db_version.") || strings.HasPrefix(column, "sqlite_")
+	return strings.HasPrefix(column, legacyTable) || strings.HasPrefix(column, "schema_") || strings.HasPrefix(column, "sqlite_")
+}
+
+func openURL(t *testing.T, url string) *DB {
+	t.Helper()
+	scheme, _, _ := strings.Cut(url, ":")
+	db, err := OpenDB(dialects[scheme], url, Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
 }
 
 func migrated(t *testing.T, url string) *DB {
 	t.Helper()
-	db, err := OpenDB(dialects[strings.SplitN(url, ":", 2)[0]], url, Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	_, err = Schema{db}.Up(t.Context())
+	db := openURL(t, url)
+	_, err := Schema{db}.Up(t.Context())
 	require.NoError(t, err)
 	return db
 }
@@ -62,15 +73,110 @@ func TestBothDatabasesHaveTheSameSchema(t *testing.T) {
 	require.Greater(t, len(indexes), 10)
 }
 
-func TestAMigrationThatOneDialectReplacesIsReadOnce(t *testing.T) {
+func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 	t.Parallel()
 	for _, d := range []Dialect{Postgres{}, SQLite{}} {
-		files, err := dialectFiles(d)
+		for _, folder := range []string{"listings", legacyFolder} {
+			files, err := migrationFiles(d, folder)
+			require.NoError(t, err)
+			names, err := fs.Glob(files, "*")
+			require.NoError(t, err)
+			require.NotEmpty(t, names)
+			for _, name := range names {
+				require.Equal(t, 1, strings.Count(name, "."), name)
+			}
+		}
+		files, err := migrationFiles(d, "listings")
 		require.NoError(t, err)
-		p, err := files.Open("0001_outbox.sql")
-		require.NoError(t, err, fmt.Sprint(d))
-		require.NoError(t, p.Close())
-		_, err = files.Open("0003_listings.sqlite.sql")
-		require.Error(t, err)
+		body, err := fs.ReadFile(files, "0001_init.sql")
+		require.NoError(t, err)
+		_, lite := d.(SQLite)
+		require.Equal(t, lite, strings.Contains(string(body), "AUTOINCREMENT"))
+	}
+}
+
+// legacy returns a database with the schema from before it was divided by module.
+func legacy(t *testing.T, url string) *DB {
+	t.Helper()
+	db := openURL(t, url)
+	require.NoError(t, Schema{db}.with(func(m migrator) error {
+		_, err := m.up(t.Context(), legacyFolder)
+		return err
+	}))
+	return db
+}
+
+// catalog returns columns, constraints and indexes of the tables of the service.
+func catalog(t *testing.T, db *DB) (out []string) {
+	t.Helper()
+	queries := []string{`SELECT m.name || ' ' || c.name || ' ' || c.type || ' ' || c."notnull" || ' ' || coalesce(c.dflt_value, '') || ' ' || c.pk FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'`,
+		`SELECT m.name || ' references ' || f."table" || ' ' || f."from" || ' ' || f.on_delete FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`,
+		`SELECT tbl_name || ' index ' || sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL`}
+	if db.dialect.Name() == "postgres" {
+		queries = []string{`SELECT table_name || ' ' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(column_default, '') FROM information_schema.columns WHERE table_schema = 'public'`,
+			`SELECT c.relname || ' constraint ' || pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public'`,
+			`SELECT tablename || ' index ' || indexdef FROM pg_indexes WHERE schemaname = 'public' AND indexname NOT LIKE '%_pkey'`,
+			`SELECT relname || ' options ' || array_to_string(reloptions, ',') FROM pg_class WHERE reloptions IS NOT NULL AND relkind = 'r'`}
+	}
+	for _, query := range queries {
+		var all []string
+		require.NoError(t, db.gorm.Raw(query).Scan(&all).Error)
+		for _, line := range all {
+			if table, _, _ := strings.Cut(line, " "); !isOwn(table) {
+				out = append(out, strings.Join(strings.Fields(strings.ReplaceAll(line, `"`, "")), " "))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]func() string{
+		"sqlite":   func() string { return "sqlite:" + t.TempDir() + "/test.db" },
+		"postgres": func() string { return kit.PostgresURL(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := legacy(t, url())
+			s := Schema{db}
+			require.ErrorContains(t, s.Check(t.Context()), "run `locum migrate up`")
+			steps, err := s.Status(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "legacy/0001_outbox.sql", steps[0].Name)
+			var all sync.WaitGroup
+			for range 3 {
+				all.Go(func() { _, err := s.Up(context.Background()); assert.NoError(t, err) })
+			}
+			all.Wait()
+			require.NoError(t, s.Check(t.Context()))
+			require.Equal(t, catalog(t, migrated(t, url())), catalog(t, db))
+			steps, err = s.Status(t.Context())
+			require.NoError(t, err)
+			require.Len(t, steps, 1+len(migrations.Modules()))
+		})
+	}
+}
+
+func TestSchema_LegacyMigrationIsMissing_IsRefused(t *testing.T) {
+	t.Parallel()
+	db := legacy(t, kit.PostgresURL(t))
+	require.NoError(t, db.gorm.Exec("DELETE FROM "+legacyTable+" WHERE version_id = 24").Error)
+	_, err := Schema{db}.Up(t.Context())
+	require.ErrorContains(t, err, "missing")
+	require.ErrorContains(t, Schema{db}.Check(t.Context()), "earlier locum")
+}
+
+func TestSchema_OneModule_HasItsTablesOnly(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"sqlite:" + t.TempDir() + "/test.db", kit.PostgresURL(t)} {
+		db := openURL(t, url)
+		db.modules = []string{"billing"}
+		applied, err := Schema{db}.Up(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"database/0001_init.sql", "billing/0001_init.sql"}, applied)
+		require.True(t, db.gorm.Migrator().HasTable("charges"))
+		require.False(t, db.gorm.Migrator().HasTable("users"))
 	}
 }

@@ -31,15 +31,3 @@ func TestQuery_ColumnTypeChanges_IsRetried(t *testing.T) {
 		require.NoError(t, read(t.Context()))
 	}
 }
-
-func TestSchema_StepIsMissing_IsRefused(t *testing.T) {
-	t.Parallel()
-	for _, url := range []string{"sqlite:" + t.TempDir() + "/test.db", kit.PostgresURL(t)} {
-		db := migrated(t, url)
-		require.NoError(t, Schema{db}.Check(t.Context()))
-		require.NoError(t, db.writer.Exec("DELETE FROM goose_db_version WHERE version_id = 24").Error)
-		require.ErrorContains(t, Schema{db}.Check(t.Context()), "0024_listeners.sql")
-		_, err := Schema{db}.Up(t.Context())
-		require.Error(t, err)
-	}
-}

@@ -184,6 +184,6 @@ func TestADatabaseOfAnotherVersionIsRefusedAtTheStart(t *testing.T) {
 	w.run(t, "migrate", "down")
 	refused("locum migrate up")
 	w.run(t, "migrate", "up")
-	kit.Exec(t, env[len("LOCUM_DATABASE_URL="):], "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
+	kit.Exec(t, env[len("LOCUM_DATABASE_URL="):], "INSERT INTO schema_identity (version_id, is_applied) VALUES (9999, true)")
 	refused("run a newer locum")
 }
