@@ -2,52 +2,50 @@ package billing
 
 import "time"
 
-// ChargeStatus is where a charge stands.
+// ChargeStatus is the status of a charge.
 type ChargeStatus string
 
-// The statuses of a charge. What is not pending stays as it is.
+// The statuses of a charge. One that is not pending does not change.
 const (
 	Pending  ChargeStatus = "pending"
 	Paid     ChargeStatus = "paid"
 	Declined ChargeStatus = "failed"
 )
 
-// Charge is money that is asked of an owner, once.
+// Charge is one payment of an owner.
 type Charge struct {
-	// ID is also the idempotency key under which the provider is asked.
+	// ID is also the idempotency key of the provider.
 	ID    string
 	Owner Owner
 	Plan  string
-	// Amount is what is asked for; the price of the plan, less what is left of
-	// the one before.
+	// Amount is the price of the plan, less the rest of the previous one.
 	Amount Money
 	Method Method
-	// Renewal says that nobody is there to answer for it.
+	// Renewal is true for a charge without a payer who waits.
 	Renewal                bool
 	PeriodStart, PeriodEnd time.Time
 	Status                 ChargeStatus
-	// Receipt is the provider's id of it, once paid.
+	// Receipt is the provider's id of the payment.
 	Receipt   string
 	CreatedAt time.Time
-	// Attempts counts how often the provider was asked, and NextAt is when it is
-	// asked again unless somebody has settled the charge.
+	// Attempts counts the calls of the provider, and NextAt is when the next one is due
+	// while the charge is pending.
 	Attempts int
 	NextAt   time.Time
 }
 
-// patience is how long whoever opened a charge, or asks for it, has before
-// another asks too: longer the more often there was no answer.
-func patience(attempts int) time.Duration {
+// retryDelay is the delay before the provider is called again after the given number
+// of attempts without a result.
+func retryDelay(attempts int) time.Duration {
 	return min(time.Minute<<min(attempts, 10), time.Hour)
 }
 
-// leastCharge is an amount, in the minor unit, below which nobody is charged:
-// providers refuse to.
-const leastCharge = 50
+// minCharge is the least amount that providers collect, in the minor unit.
+const minCharge = 50
 
-// credit is what the rest of what is paid for is worth, rounded down. Its month is
-// the one that begins now, as turnTo's is, so that nobody gains or loses by turning
-// to and fro.
+// credit returns the value of the rest of the paid period, rounded down. A month is
+// the one that begins now, as in switchTo, so that switching back and forth neither
+// costs nor saves anything.
 func credit(s Subscription, price Money, now time.Time) int64 {
 	whole, left := addMonths(now, 1).Sub(now), s.ExpiresAt.Sub(now)
 	if left <= 0 {

@@ -1,6 +1,5 @@
-// Package billing owns what accounts subscribe to: plans, subscriptions, payment
-// methods and the history of charges. Everybody is on the basic plan, which
-// costs nothing and never ends, until they choose another.
+// Package billing owns plans, subscriptions, payment methods and charges. The default
+// is the basic plan, which costs nothing and does not end.
 //
 //	          paid                        cancel
 //	basic ─────────▶ active, renews ────────────────▶ active, ends
@@ -12,25 +11,23 @@
 //	  └── still declined ──┘                              │
 //	  ◀──────────────── the paid period is over ──────────┘
 //
-// Cancelling keeps what is paid for: the plan stays active until its period ends.
-// An application that turns to the free plan has the free limits at once, and its
-// paid plan again for nothing until then. What is left of a period goes towards
-// the next plan: one that costs more costs that less, and one that costs less goes
-// on for the longer.
-// A subscription that is past due and cancelled ends at once.
+// A cancelled plan remains active until the paid period ends. An application that
+// changes to the free plan has the free limits at once, and can return to its paid
+// plan without a payment until then. The rest of a period is credited to the next
+// plan: it reduces the price of a more expensive one, and extends a cheaper one. A
+// subscription that is past due ends at once when it is cancelled.
 //
-// Money moves in three steps, so that a crash between any two of them neither
-// loses a payment nor takes one twice:
+// A payment has three steps, so that a crash between them neither loses a payment nor
+// charges twice:
 //
-//  1. a charge is written down as pending: at most one an owner, and one a period
-//     that is not declined;
-//  2. the provider is asked, with the id of the charge as idempotency key;
-//  3. the answer is written down with what follows from it.
+//  1. a pending charge is stored: at most one for an owner, and one for a period that
+//     is not declined;
+//  2. the provider is called, with the id of the charge as idempotency key;
+//  3. the result is stored together with its consequences.
 //
-// Whoever comes across a pending charge (its own request, one that was sent
-// twice, the work that is done each minute) goes on with step 2, which has one
-// outcome however often it is asked for.
+// Requests and Renew continue pending charges with step 2, whose result for a key does
+// not change.
 //
-// Events out: subscription.changed. Events in: user.deleted, after which
-// charges are kept, as the law wants, and belong to nobody.
+// Events published: subscription.changed. Events consumed: user.deleted and
+// app.deleted, after which charges are retained without an owner.
 package billing

@@ -8,16 +8,16 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Money is an amount in the minor unit of its currency, pence for pounds.
+// Money is an amount in the minor unit of its currency, such as pence.
 type Money struct {
 	Minor    int64
 	Currency string // ISO 4217
 }
 
-// Major is the amount as people write it, for display alone.
+// Major returns the amount in the major unit, for display only.
 func (m Money) Major() float64 { return float64(m.Minor) / 100 }
 
-// Plan is what an owner of a kind can subscribe to, for a month at a time.
+// Plan is a monthly subscription for owners of a kind.
 type Plan struct {
 	For   OwnerKind
 	ID    string
@@ -28,14 +28,13 @@ type Plan struct {
 // Free reports whether the plan costs nothing.
 func (p Plan) Free() bool { return p.Price.Minor == 0 }
 
-// Basic is the id of the plan that every jobseeker is on without having chosen,
-// and Free that of every application.
+// Basic is the id of the default plan of jobseekers, and Free that of applications.
 const (
 	Basic = "basic"
 	Free  = "free"
 )
 
-// Free is the id of the plan that the owner is on without having chosen.
+// Free returns the id of the owner's default plan.
 func (o Owner) Free() string {
 	if o.Kind == Application {
 		return Free
@@ -43,7 +42,7 @@ func (o Owner) Free() string {
 	return Basic
 }
 
-// Plans are those of jobseekers, the cheapest first.
+// Plans returns the plans of jobseekers, the cheapest first.
 func Plans() []Plan {
 	return []Plan{
 		{For: User, ID: Basic, Name: "Basic", Price: Money{0, "GBP"}},
@@ -51,14 +50,13 @@ func Plans() []Plan {
 	}
 }
 
-// CheckPlanID is a fault about the field planId if it is no plan of jobseekers.
+// CheckPlanID returns a fault of the field planId unless it is a plan of jobseekers.
 func CheckPlanID(id string) error {
 	_, err := known(Plans(), User, id)
 	return err
 }
 
-// known is the plan among those for owners of the kind, or a fault about the field
-// planId.
+// known returns the plan for owners of the kind, or a fault of the field planId.
 func known(plans []Plan, kind OwnerKind, id string) (Plan, error) {
 	if id == "" {
 		return Plan{}, fault.InvalidField("planId", "is required")
@@ -76,7 +74,7 @@ func known(plans []Plan, kind OwnerKind, id string) (Plan, error) {
 	return Plan{}, fault.InvalidField("planId", "must be one of: "+strings.Join(ids, ", "))
 }
 
-// plansOf are those that the owner can choose.
+// plansOf returns the plans for the owner.
 func (s *Service) plansOf(o Owner) (out []Plan) {
 	for _, p := range s.Plans {
 		if p.For == o.Kind {
@@ -94,9 +92,9 @@ func (s *Service) plan(id string) (Plan, bool) {
 	return s.Plans[i], true
 }
 
-// monthAfter is the first moment after from that lies whole months from the
-// anchor. A month without the anchor's day ends it on its last one, and the
-// next goes on with the anchor's day: 31 January, 28 February, 31 March.
+// monthAfter returns the first time after from that is a whole number of months after
+// the anchor. In a month without the anchor's day it is the last day: 31 January,
+// 28 February, 31 March.
 func monthAfter(anchor, from time.Time) time.Time {
 	months := (from.Year()-anchor.Year())*12 + int(from.Month()-anchor.Month())
 	for {

@@ -9,24 +9,24 @@ import (
 	"github.com/locumhq/locum/core/mail"
 )
 
-// MailSubscriptionChanged tells the owner what became of their subscription.
-// What they did themselves is confirmed: it is about money.
+// MailSubscriptionChanged notifies the owner of a change of the subscription. Changes
+// by the owner are confirmed.
 func (s *Service) MailSubscriptionChanged(ctx context.Context, eventID string, e event.SubscriptionChanged) error {
 	o := Owner{OwnerKind(e.OwnerKind), e.OwnerID}
 	payers, err := s.People.Payers(ctx, []Owner{o})
-	p, there := payers[o]
-	if err != nil || !there || p.Email == "" {
+	p, ok := payers[o]
+	if err != nil || !ok || p.Email == "" {
 		return err
 	}
-	subject, text := s.words(e)
+	subject, text := s.mailText(e)
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID: "subscription-" + eventID, To: mail.Address{Name: p.Name, Email: p.Email}, Greeting: p.Name, Home: s.PublicURL,
 		Subject: subject, Body: []mail.Block{{Text: text}},
 	})
 }
 
-// words say what happened, as its owner reads it.
-func (s *Service) words(e event.SubscriptionChanged) (subject, text string) {
+// mailText returns the subject and the text of the mail about the change.
+func (s *Service) mailText(e event.SubscriptionChanged) (subject, text string) {
 	plan, _ := s.plan(e.Plan)
 	name := plan.Name
 	switch e.Change {
@@ -67,13 +67,13 @@ func (s *Service) freeName(e event.SubscriptionChanged) string {
 	return plan.Name
 }
 
-// OnAccountDeleted removes what is known of the owner, here and at the provider.
-// Charges are kept, as books have to be, and are nobody's.
+// OnAccountDeleted deletes what is stored of the user, here and at the provider.
+// Charges are retained for accounting, without an owner.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
 	return s.forget(ctx, Owner{User, e.UserID})
 }
 
-// OnAppDeleted does the same for an application.
+// OnAppDeleted is OnAccountDeleted for an application.
 func (s *Service) OnAppDeleted(ctx context.Context, e event.AppDeleted) error {
 	return s.forget(ctx, Owner{Application, e.AppID})
 }

@@ -43,20 +43,20 @@ type Service struct{ Deps }
 // New returns a service.
 func New(d Deps) *Service { return &Service{d} }
 
-// maxHistory is how much of the past an account is shown.
+// maxHistory is the number of charges in an Overview.
 const maxHistory = 100
 
-// maxMethodID bounds what a provider's id may be, in characters.
+// maxMethodID bounds a provider's id, in characters.
 const maxMethodID = 255
 
-// Overview is all that an owner sees of their billing.
+// Overview is the billing of an owner.
 type Overview struct {
 	Subscription Subscription
 	Plans        []Plan
 	History      []Charge // the newest first, at most 100
 }
 
-// Mine shows the caller's billing.
+// Mine returns the caller's billing.
 func (s *Service) Mine(ctx context.Context, by auth.Actor) (Overview, error) {
 	if !by.Seeker {
 		return Overview{}, fault.ErrForbidden
@@ -70,42 +70,41 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor) (Overview, error) {
 	return Overview{Subscription: sub, Plans: s.plansOf(o), History: history}, err
 }
 
-// Of is the owner's subscription as it stands now.
+// Of returns the owner's present subscription.
 func (s *Service) Of(ctx context.Context, o Owner) (Subscription, error) {
 	return Standing{s.Subscriptions, s.Clock}.Of(ctx, o)
 }
 
-// Standing answers how a subscription stands and needs no more than that, for
-// those whom the module itself asks about people.
+// Standing reads subscriptions. It needs fewer ports than Service, so that modules
+// that Service depends on can use it.
 type Standing struct {
 	Subscriptions Subscriptions
 	Clock         clock.Clock
 }
 
-// Of is the owner's subscription as it stands now.
+// Of returns the owner's present subscription.
 func (s Standing) Of(ctx context.Context, o Owner) (Subscription, error) {
 	sub, err := s.Subscriptions.Get(ctx, o)
 	return sub.At(s.Clock.Now()), err
 }
 
-// ChooseInput is a plan to be on.
+// ChooseInput selects a plan.
 type ChooseInput struct {
 	PlanID string
-	// PaymentMethodID is what is charged; empty for the method on file.
+	// PaymentMethodID is the method to charge; empty for the one on file.
 	PaymentMethodID string
 }
 
-// Create subscribes the caller to a plan and takes the first payment. Who is on
-// the plan already pays nothing again: it goes on if it was cancelled, with the
-// method given. What is left of another plan goes towards this one, also towards
-// one that costs less. The free plan is taken by letting a paid one end; a method
-// given with it is kept on file, so that Upgrade needs none.
+// Create subscribes the caller to a plan and collects the first payment. If it is the
+// caller's plan already, nothing is charged: a cancelled subscription resumes, with
+// the given method. The rest of another plan is credited, also to a cheaper one. The
+// free plan lets a paid one end; a method given with it is stored for Upgrade.
 func (s *Service) Create(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
 	return s.chooseOwn(ctx, by, in, true)
 }
 
-// Upgrade moves the caller to a plan that costs more, against what is left of
-// the present one's period, and never to one that costs less.
+// Upgrade moves the caller to a more expensive plan and credits the rest of the
+// present period. Cheaper plans are rejected.
 func (s *Service) Upgrade(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
 	return s.chooseOwn(ctx, by, in, false)
 }
@@ -117,10 +116,9 @@ func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, 
 	return s.choose(ctx, Owner{User, by.UserID}, in, down)
 }
 
-// ChooseFor puts an owner on a plan in the name of somebody who may; whether they
-// may is for the caller to know. What is left of the present plan's period goes
-// towards the next: one that costs less goes on for the longer, and takes no
-// payment now. The free plan lets a paid one end with what is paid for.
+// ChooseFor puts an owner on a plan. The caller has checked permissions. The rest of
+// the present period is credited: a cheaper plan lasts longer, without a payment. The
+// free plan lets a paid one end with its period.
 func (s *Service) ChooseFor(ctx context.Context, o Owner, in ChooseInput) (Subscription, error) {
 	return s.choose(ctx, o, in, true)
 }
@@ -151,21 +149,21 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, down bool
 	if err != nil || charge == nil {
 		return sub, err
 	}
-	if sub, err = s.attend(ctx, *charge); err != nil {
+	if sub, err = s.complete(ctx, *charge); err != nil {
 		return Subscription{}, err
 	}
 	return sub, nil
 }
 
-// attend goes on with a charge for whom somebody waits. While another asks about
-// it, theirs is the answer; one that does not come is asked for again.
-func (s *Service) attend(ctx context.Context, c Charge) (sub Subscription, err error) {
+// complete calls the provider for a charge on behalf of a caller who waits. While
+// another call is in progress, it waits for that result; without one it calls again.
+func (s *Service) complete(ctx context.Context, c Charge) (sub Subscription, err error) {
 	if c.Attempts == 0 || !c.NextAt.After(s.Clock.Now()) {
-		if sub, err = s.settle(ctx, c, true); !errors.Is(err, errAsked) {
+		if sub, err = s.process(ctx, c, true); !errors.Is(err, errInProgress) {
 			return sub, err
 		}
 	}
-	if sub, err = s.outcome(ctx, c); !errors.Is(err, errAsked) {
+	if sub, err = s.awaitResult(ctx, c); !errors.Is(err, errInProgress) {
 		return sub, err
 	}
 	again, err := s.pendingCharge(ctx, c.Owner)
@@ -173,41 +171,41 @@ func (s *Service) attend(ctx context.Context, c Charge) (sub Subscription, err e
 	case err != nil:
 		return sub, err
 	case again == nil || again.ID != c.ID:
-		return s.settled(ctx, c)
+		return s.result(ctx, c)
 	}
-	if sub, err = s.settle(ctx, *again, true); errors.Is(err, errAsked) {
-		err = ErrUnderWay.WithRetryAfter(patience(0))
+	if sub, err = s.process(ctx, *again, true); errors.Is(err, errInProgress) {
+		err = ErrUnderWay.WithRetryAfter(retryDelay(0))
 	}
 	return sub, err
 }
 
-// How often, and how many times, who waits for another's answer looks for it.
+// The interval and the number of polls for the result of a concurrent call.
 const (
-	lookEvery = 50 * time.Millisecond
-	looks     = 60
+	pollEvery = 50 * time.Millisecond
+	maxPolls  = 60
 )
 
-// outcome waits a while for what another who asks about the charge is told.
-func (s *Service) outcome(ctx context.Context, c Charge) (Subscription, error) {
+// awaitResult polls for the result of a concurrent call of the provider.
+func (s *Service) awaitResult(ctx context.Context, c Charge) (Subscription, error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for range looks {
+	for range maxPolls {
 		select {
 		case <-ctx.Done():
 			return Subscription{}, ctx.Err()
 		case <-timer.C:
-			timer.Reset(lookEvery)
+			timer.Reset(pollEvery)
 		}
-		if sub, err := s.settled(ctx, c); !errors.Is(err, errAsked) {
+		if sub, err := s.result(ctx, c); !errors.Is(err, errInProgress) {
 			return sub, err
 		}
 	}
-	return Subscription{}, errAsked
+	return Subscription{}, errInProgress
 }
 
-// open finds out what choosing the plan takes: nothing but to go on with it, or to
-// turn to it with what is paid for, or a charge, which may be there already if the
-// same was asked for a moment ago.
+// open prepares the choice of a plan. It returns no charge if the subscription only
+// resumes, or the credit pays for the plan; otherwise the pending charge, which may
+// exist already if the request is repeated.
 func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, down bool) (Subscription, *Charge, error) {
 	sub, err := s.Subscriptions.Lock(ctx, o)
 	if err != nil {
@@ -220,7 +218,7 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, d
 	case err != nil:
 		return sub, nil, err
 	case pending != nil && pending.Plan != plan.ID, pending != nil && method.ID != "" && pending.Method.ID != method.ID:
-		return sub, nil, ErrUnderWay.WithRetryAfter(patience(0))
+		return sub, nil, ErrUnderWay.WithRetryAfter(retryDelay(0))
 	case pending != nil:
 		return sub, pending, nil
 	}
@@ -243,7 +241,7 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, d
 		return sub, nil, fault.InvalidField("paymentMethodId", "is required: there is no payment method on file")
 	}
 	c := Charge{ID: s.NewID(), Owner: o, Plan: plan.ID, Amount: plan.Price, Method: method, Status: Pending,
-		PeriodStart: now, PeriodEnd: monthAfter(now, now), CreatedAt: now, NextAt: now.Add(patience(0))}
+		PeriodStart: now, PeriodEnd: monthAfter(now, now), CreatedAt: now, NextAt: now.Add(retryDelay(0))}
 	if sub.Plan != o.Free() && sub.Plan != plan.ID {
 		present, _ := s.plan(sub.Plan)
 		lower := plan.Price.Minor <= present.Price.Minor
@@ -251,12 +249,12 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, d
 			return sub, nil, fault.InvalidField("planId", "is no upgrade; cancel the subscription and choose it when the present one has ended")
 		}
 		rest := credit(sub, present.Price, now)
-		if rest > 0 && lower || rest > plan.Price.Minor-leastCharge {
+		if rest > 0 && lower || rest > plan.Price.Minor-minCharge {
 			change := event.SubscriptionUpgraded
 			if lower {
 				change = event.SubscriptionDowngraded
 			}
-			sub.turnTo(plan, rest, now)
+			sub.switchTo(plan, rest, now)
 			sub.Method = method
 			if err := s.Subscriptions.Update(ctx, sub); err != nil {
 				return sub, nil, err
@@ -268,9 +266,9 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, d
 	return sub, &c, s.Charges.Create(ctx, c)
 }
 
-// Cancel lets the caller's plan end with what is paid for. Who is on the basic
-// plan, or has cancelled before, stays where they are. While a purchase waits
-// for its answer it is ErrUnderWay, so that no cancellation is lost to it.
+// Cancel lets the caller's plan end with the paid period. On the basic plan, or if it
+// was cancelled before, nothing changes. While a purchase is pending it fails with
+// ErrUnderWay, since the purchase would revoke the cancellation.
 func (s *Service) Cancel(ctx context.Context, by auth.Actor) (Subscription, error) {
 	if !by.Seeker {
 		return Subscription{}, fault.ErrForbidden
@@ -278,14 +276,14 @@ func (s *Service) Cancel(ctx context.Context, by auth.Actor) (Subscription, erro
 	return s.cancel(ctx, Owner{User, by.UserID}, Method{})
 }
 
-// cancel lets the owner's plan end with what is paid for. It keeps the payment
-// method on file for a later plan, unless it is zero.
+// cancel lets the owner's plan end with the paid period, and stores the payment
+// method, unless it is zero.
 func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subscription, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if sub, err = s.Subscriptions.Lock(ctx, o); err != nil {
 			return err
 		}
-		if err := s.undecided(ctx, o); err != nil {
+		if err := s.requireNoPurchase(ctx, o); err != nil {
 			return err
 		}
 		now := s.Clock.Now()
@@ -314,8 +312,8 @@ func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subsc
 	return sub, err
 }
 
-// UseMethod makes a payment method the one that is charged from now on. Who is
-// past due pays with it at once, and keeps the one before if it is declined.
+// UseMethod replaces the payment method. A subscription that is past due is charged
+// at once; if that is declined, the previous method remains.
 func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string) (Subscription, error) {
 	if !by.Seeker {
 		return Subscription{}, fault.ErrForbidden
@@ -339,7 +337,7 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 		if sub, err = s.Subscriptions.Lock(ctx, o); err != nil {
 			return err
 		}
-		if err := s.undecided(ctx, o); err != nil {
+		if err := s.requireNoPurchase(ctx, o); err != nil {
 			return err
 		}
 		before := sub.Method
@@ -361,15 +359,14 @@ func (s *Service) pendingCharge(ctx context.Context, o Owner) (*Charge, error) {
 	return &found[0], nil
 }
 
-// undecided is ErrUnderWay while a purchase waits for its answer: what it brings
-// is not known yet, and would be put over whatever was changed meanwhile. A
-// renewal leaves alone what its owner says during it.
-func (s *Service) undecided(ctx context.Context, o Owner) error {
+// requireNoPurchase fails with ErrUnderWay while a purchase is pending, whose result
+// would overwrite other changes. A renewal does not.
+func (s *Service) requireNoPurchase(ctx context.Context, o Owner) error {
 	pending, err := s.pendingCharge(ctx, o)
 	if err != nil || pending == nil || pending.Renewal {
 		return err
 	}
-	return ErrUnderWay.WithRetryAfter(patience(0))
+	return ErrUnderWay.WithRetryAfter(retryDelay(0))
 }
 
 func (s *Service) attach(ctx context.Context, o Owner, methodID string) (Method, error) {
@@ -379,16 +376,16 @@ func (s *Service) attach(ctx context.Context, o Owner, methodID string) (Method,
 	return s.Payments.Attach(ctx, o, methodID)
 }
 
-// CheckMethodID is a fault about the field paymentMethodId if the text cannot be
-// the id of a payment method, whoever the provider is.
+// CheckMethodID returns a fault of the field paymentMethodId if the text cannot be the
+// id of a payment method of any provider.
 func CheckMethodID(text string) error {
-	if len(text) > maxMethodID || holdsCard(text) || !strings.HasPrefix(text, "pm_") || strings.ContainsFunc(text, notOfAnID) {
+	if len(text) > maxMethodID || holdsCard(text) || !strings.HasPrefix(text, "pm_") || strings.ContainsFunc(text, isNotIDCharacter) {
 		return fault.InvalidField("paymentMethodId", "must be the id of a payment method, pm_…")
 	}
 	return nil
 }
 
-func notOfAnID(r rune) bool {
+func isNotIDCharacter(r rune) bool {
 	return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }
 
@@ -409,13 +406,14 @@ func (s *Service) record(ctx context.Context, sub Subscription, change string) e
 	return s.Events.Record(ctx, e)
 }
 
-// changesPlan are the changes of a subscription that its owner makes.
+// changesPlan are the changes of a subscription that its owner makes, which are
+// audited.
 var changesPlan = map[string]bool{
 	event.SubscriptionStarted: true, event.SubscriptionUpgraded: true, event.SubscriptionDowngraded: true,
 	event.SubscriptionCancelled: true, event.SubscriptionResumed: true,
 }
 
-// Periodic is what the module does by the clock.
+// Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
 	return []task.Periodic{{Kind: "billing.renew", Every: 30 * time.Second, Longest: 5 * time.Minute, Do: s.Renew}}
 }

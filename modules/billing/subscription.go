@@ -6,25 +6,25 @@ import (
 	"github.com/locumhq/locum/core/event"
 )
 
-// OwnerKind is what sort of thing pays.
+// OwnerKind is the kind of an owner.
 type OwnerKind string
 
 // The kinds of owner.
 const (
 	User OwnerKind = "user"
-	// Application is a third party's program.
+	// Application is a third party's application.
 	Application OwnerKind = "application"
-	// Nobody had an account once. Charges alone can be theirs.
+	// Nobody is an owner whose account was deleted. Only charges belong to it.
 	Nobody OwnerKind = "nobody"
 )
 
-// Owner is who subscribes and pays.
+// Owner is the subject of subscriptions and charges.
 type Owner struct {
 	Kind OwnerKind
 	ID   string
 }
 
-// Status is where a subscription stands.
+// Status is the status of a subscription.
 type Status string
 
 // The statuses; see the package comment.
@@ -33,8 +33,8 @@ const (
 	PastDue Status = "past_due"
 )
 
-// Method is a payment method as its provider describes it. No number of a card
-// ever reaches this service.
+// Method is a payment method as its provider describes it. Card numbers never reach
+// this service.
 type Method struct {
 	ID          string // the provider's
 	Brand       string
@@ -43,33 +43,33 @@ type Method struct {
 	ExpiryYear  int
 }
 
-// Subscription is what an owner is subscribed to.
+// Subscription is the plan of an owner.
 type Subscription struct {
 	Owner  Owner
 	Plan   string
 	Status Status
-	// AutoRenew says that the plan goes on when what is paid for is over.
+	// AutoRenew is true if the plan is renewed at the end of the paid period.
 	AutoRenew bool
-	// AnchorAt is the moment whose day of the month each period begins on, and
-	// ExpiresAt when what is paid for ends; both are zero on a free plan.
+	// AnchorAt determines the day of the month on which periods begin, and ExpiresAt is
+	// the end of the paid period; both are zero on a free plan.
 	AnchorAt  time.Time
 	ExpiresAt time.Time
-	// NextAt is when time alone changes something next, zero for never.
+	// NextAt is when the subscription is due for Renew, zero for never.
 	NextAt time.Time
-	// Failures counts the declined charges since the last that was paid.
+	// Failures counts the declined charges since the last paid one.
 	Failures int
-	// Method is what is charged, zero without one.
+	// Method is the payment method on file, zero without one.
 	Method  Method
 	Version int64
 }
 
-// NewSubscription is what an owner has who never chose another plan.
+// NewSubscription returns the subscription of an owner who has not chosen a plan.
 func NewSubscription(o Owner) Subscription {
 	return Subscription{Owner: o, Plan: o.Free(), Status: Active, Version: 1}
 }
 
-// At is the subscription as it stands at the moment: what has run out is over,
-// also when nobody has come by yet to write that down.
+// At returns the subscription at the time: an expired one has ended, also if Renew has
+// not stored that yet.
 func (s *Subscription) At(now time.Time) Subscription {
 	at := *s
 	if at.over(now) {
@@ -78,23 +78,22 @@ func (s *Subscription) At(now time.Time) Subscription {
 	return at
 }
 
-// over reports whether nothing is paid for any more and nothing will be.
+// over reports whether the paid period has ended without a renewal.
 func (s *Subscription) over(now time.Time) bool {
 	return !s.ExpiresAt.IsZero() && !s.AutoRenew && !s.ExpiresAt.After(now)
 }
 
-// end puts the owner back to the free plan.
+// end returns the owner to the free plan.
 func (s *Subscription) end() {
 	s.Plan, s.Status, s.AutoRenew, s.Failures = s.Owner.Free(), Active, false, 0
 	s.AnchorAt, s.ExpiresAt, s.NextAt = time.Time{}, time.Time{}, time.Time{}
 }
 
-// retryAfter is how long after each declined charge of a period the next is
-// tried. After the last the plan ends.
+// retryAfter are the delays after declined renewals. After the last one the plan
+// ends.
 var retryAfter = [...]time.Duration{24 * time.Hour, 2 * 24 * time.Hour, 4 * 24 * time.Hour}
 
-// paid goes on after a charge: the plan is the charge's, until its period ends.
-// It says what that is to the owner.
+// paid applies a paid charge and returns the change for the event.
 func (s *Subscription) paid(c Charge) (change string) {
 	switch {
 	case c.Renewal, s.Plan == c.Plan:
@@ -115,20 +114,19 @@ func (s *Subscription) paid(c Charge) (change string) {
 	return change
 }
 
-// turnTo puts what is left of the present period, worth so much in the minor unit,
-// towards another plan, which goes on for as long as that pays for it.
-func (s *Subscription) turnTo(plan Plan, rest int64, now time.Time) {
+// switchTo changes the plan for as long as the credit, in the minor unit, pays for it.
+func (s *Subscription) switchTo(plan Plan, rest int64, now time.Time) {
 	month := addMonths(now, 1).Sub(now)
 	s.Plan, s.AutoRenew = plan.ID, true
 	s.ExpiresAt = now.Add(time.Duration(float64(month) * float64(rest) / float64(plan.Price.Minor))).Truncate(time.Microsecond)
 	s.AnchorAt, s.NextAt = s.ExpiresAt, s.ExpiresAt
 }
 
-// declined goes on after a renewal that could not be paid for.
+// declined applies a declined renewal and returns the change for the event.
 func (s *Subscription) declined(now time.Time) (change string) {
 	switch {
 	case s.Plan == s.Owner.Free():
-		return "" // ended by its owner meanwhile
+		return "" // ended by its owner
 	case !s.AutoRenew || s.Failures >= len(retryAfter):
 		s.end()
 		return event.SubscriptionLapsed
@@ -138,7 +136,8 @@ func (s *Subscription) declined(now time.Time) (change string) {
 	return event.SubscriptionPaymentFailed
 }
 
-// cancel lets the plan end with what is paid for.
+// cancel lets the plan end with the paid period and returns the change for the
+// event.
 func (s *Subscription) cancel(now time.Time) (change string) {
 	switch {
 	case s.Plan == s.Owner.Free() || !s.AutoRenew:

@@ -11,25 +11,24 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// dueAtOnce is how many owners are seen to between two looks at who is due.
-const dueAtOnce = 100
+// dueBatch is how many due owners are read at once.
+const dueBatch = 100
 
-// Renew sees to what time has brought: plans end, renewals are charged, and
-// charges whose answer was lost are asked for again. One owner's trouble is
-// none of another's.
+// Renew ends plans, charges renewals, and repeats calls of the provider whose result
+// was lost. Errors of one owner do not affect others.
 func (s *Service) Renew(ctx context.Context) error {
 	var failed []error
-	waiting, err := s.Charges.List(ctx, ChargeFilter{DueBy: s.Clock.Now()}, dueAtOnce)
+	pending, err := s.Charges.List(ctx, ChargeFilter{DueBy: s.Clock.Now()}, dueBatch)
 	if err != nil {
 		return err
 	}
-	for _, c := range waiting {
-		if _, err := s.settle(ctx, c, false); err != nil && !errors.Is(err, ErrDeclined) && !errors.Is(err, errAsked) {
+	for _, c := range pending {
+		if _, err := s.process(ctx, c, false); err != nil && !errors.Is(err, ErrDeclined) && !errors.Is(err, errInProgress) {
 			failed = append(failed, fmt.Errorf("charge %s: %w", c.ID, err))
 		}
 	}
 	for {
-		due, err := s.Subscriptions.ListDue(ctx, s.Clock.Now(), dueAtOnce)
+		due, err := s.Subscriptions.ListDue(ctx, s.Clock.Now(), dueBatch)
 		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
@@ -38,26 +37,25 @@ func (s *Service) Renew(ctx context.Context) error {
 			return errors.Join(append(failed, err)...)
 		}
 		for _, o := range due {
-			_, there := payers[o]
-			if err := s.advance(ctx, o, there); err != nil {
+			_, exists := payers[o]
+			if err := s.advance(ctx, o, exists); err != nil {
 				failed = append(failed, fmt.Errorf("subscription of %s %s: %w", o.Kind, o.ID, err))
 			}
 		}
-		// Failures stay due; the next run is soon enough for them.
-		if len(due) < dueAtOnce || len(failed) > 0 {
+		// Failures remain due for the next run.
+		if len(due) < dueBatch || len(failed) > 0 {
 			return errors.Join(failed...)
 		}
 	}
 }
 
-// advance does what is due for the owner. To be declined is an outcome and no
-// failure.
-func (s *Service) advance(ctx context.Context, o Owner, there bool) error {
-	if !there { // deleted while a payment was on its way
+// advance processes a due subscription. A declined payment is not an error.
+func (s *Service) advance(ctx context.Context, o Owner, exists bool) error {
+	if !exists { // deleted during a payment
 		return s.Tx.Do(ctx, func(ctx context.Context) error { return s.erase(ctx, o) })
 	}
 	var charge *Charge
-	var unpayable error // which undoes nothing: when it is tried again is saved
+	var unpayable error // does not roll back: NextAt is stored
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		charge, unpayable = nil, nil
 		sub, err := s.Subscriptions.Lock(ctx, o)
@@ -66,7 +64,7 @@ func (s *Service) advance(ctx context.Context, o Owner, there bool) error {
 		}
 		now := s.Clock.Now()
 		if sub.NextAt.IsZero() || sub.NextAt.After(now) {
-			return nil // somebody else was quicker
+			return nil // processed by another worker
 		}
 		if sub.over(now) {
 			sub.end()
@@ -79,8 +77,8 @@ func (s *Service) advance(ctx context.Context, o Owner, there bool) error {
 		if err != nil {
 			return err
 		}
-		sub.NextAt = now.Add(patience(0))
-		if pending != nil { // whose own moments decide when it is asked for
+		sub.NextAt = now.Add(retryDelay(0))
+		if pending != nil { // it has its own NextAt
 			sub.NextAt = latest(pending.NextAt, sub.NextAt)
 		}
 		if err := s.Subscriptions.Update(ctx, sub); err != nil || pending != nil {
@@ -92,13 +90,13 @@ func (s *Service) advance(ctx context.Context, o Owner, there bool) error {
 			return nil
 		}
 		charge = &Charge{ID: s.NewID(), Owner: o, Plan: plan.ID, Amount: plan.Price, Method: sub.Method, Renewal: true, Status: Pending,
-			PeriodStart: sub.ExpiresAt, PeriodEnd: monthAfter(sub.AnchorAt, latest(sub.ExpiresAt, now)), CreatedAt: now, NextAt: now.Add(patience(0))}
+			PeriodStart: sub.ExpiresAt, PeriodEnd: monthAfter(sub.AnchorAt, latest(sub.ExpiresAt, now)), CreatedAt: now, NextAt: now.Add(retryDelay(0))}
 		return s.Charges.Create(ctx, *charge)
 	})
 	if err != nil || charge == nil {
 		return cmp.Or(err, unpayable)
 	}
-	if _, err = s.settle(ctx, *charge, false); errors.Is(err, ErrDeclined) || errors.Is(err, errAsked) {
+	if _, err = s.process(ctx, *charge, false); errors.Is(err, ErrDeclined) || errors.Is(err, errInProgress) {
 		return nil
 	}
 	return err
@@ -111,17 +109,17 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// errAsked says that another asks the provider about the charge, and errSettled
-// that another has written the same answer down or its owner's account is gone.
+// errInProgress reports that another call of the provider is in progress, and
+// errSettled that its result was stored or the owner was deleted.
 var (
-	errAsked   = errors.New("another asks about the charge")
-	errSettled = errors.New("another has settled the charge")
+	errInProgress = errors.New("another call for the charge is in progress")
+	errSettled    = errors.New("the charge has a result")
 )
 
-// settled is what became of a charge that another has asked about, or that is no
-// more its owner's, whose account is gone: nobody is asked for money then. It is
-// errAsked while there is no answer.
-func (s *Service) settled(ctx context.Context, c Charge) (Subscription, error) {
+// result returns the subscription after the charge, or ErrDeclined. It fails with
+// errInProgress while the charge is pending. If the owner was deleted, the charge is
+// not theirs any more.
+func (s *Service) result(ctx context.Context, c Charge) (Subscription, error) {
 	latest, err := s.Charges.List(ctx, ChargeFilter{Owner: c.Owner}, 1)
 	if err != nil {
 		return Subscription{}, err
@@ -129,7 +127,7 @@ func (s *Service) settled(ctx context.Context, c Charge) (Subscription, error) {
 	if len(latest) > 0 && latest[0].ID == c.ID {
 		switch latest[0].Status {
 		case Pending:
-			return Subscription{}, errAsked
+			return Subscription{}, errInProgress
 		case Declined:
 			return Subscription{}, ErrDeclined
 		}
@@ -137,28 +135,27 @@ func (s *Service) settled(ctx context.Context, c Charge) (Subscription, error) {
 	return s.Subscriptions.Get(ctx, c.Owner)
 }
 
-// settle asks the provider about a pending charge and writes the answer down.
-// It is ErrDeclined after an answer in the negative, and errAsked if another asks
-// at the same time. Somebody waits for the answer where attended; the owner of a
-// purchase for which nobody does is told of a refusal as of other changes.
-func (s *Service) settle(ctx context.Context, c Charge, attended bool) (sub Subscription, err error) {
-	if c.Owner.Kind == Nobody && c.Attempts == 0 { // nobody has asked, and nobody is there to pay
+// process calls the provider for a pending charge and stores the result. It fails with
+// ErrDeclined, and with errInProgress if another call is in progress. Unless a caller
+// waits for the result (attended), the owner of a declined purchase is notified.
+func (s *Service) process(ctx context.Context, c Charge, attended bool) (sub Subscription, err error) {
+	if c.Owner.Kind == Nobody && c.Attempts == 0 { // the owner was deleted before the first attempt
 		c.Status, c.Method = Declined, Method{}
 		return sub, s.write(ctx, c)
 	}
-	var ours bool
+	var claimed bool
 	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
 		claim := c
-		claim.NextAt = s.Clock.Now().Add(patience(c.Attempts))
+		claim.NextAt = s.Clock.Now().Add(retryDelay(c.Attempts))
 		claim.Attempts++
-		ours, err = s.Charges.Update(ctx, claim)
+		claimed, err = s.Charges.Update(ctx, claim)
 		return err
 	})
 	if err != nil {
 		return sub, err
 	}
-	if !ours {
-		return s.settled(ctx, c)
+	if !claimed {
+		return s.result(ctx, c)
 	}
 	receipt, err := s.Payments.Charge(ctx, Bill{Key: c.ID, Owner: c.Owner, MethodID: c.Method.ID, Amount: c.Amount, Unattended: c.Renewal, Description: s.describe(c)})
 	answer := err
@@ -172,8 +169,7 @@ func (s *Service) settle(ctx context.Context, c Charge, attended bool) (sub Subs
 	default:
 		return sub, fault.ErrUnavailable.WithReason("payments").WithCause(fmt.Errorf("charge %s: %w", c.ID, err))
 	}
-	// From here on the answer is known: it is written down even if whoever asked
-	// does not wait any more.
+	// The result is known and is stored even if the caller was cancelled.
 	ctx = context.WithoutCancel(ctx)
 	if c.Owner.Kind == Nobody {
 		c.Method = Method{}
@@ -183,11 +179,11 @@ func (s *Service) settle(ctx context.Context, c Charge, attended bool) (sub Subs
 		if sub, err = s.Subscriptions.Lock(ctx, c.Owner); err != nil {
 			return err
 		}
-		ours, err := s.Charges.Update(ctx, c)
+		updated, err := s.Charges.Update(ctx, c)
 		switch {
 		case err != nil:
 			return err
-		case !ours: // with which also a row goes that was made to be locked
+		case !updated: // rolls back the subscription that Lock may have created
 			return errSettled
 		}
 		now, change := s.Clock.Now(), ""
@@ -218,7 +214,7 @@ func (s *Service) settle(ctx context.Context, c Charge, attended bool) (sub Subs
 	return sub.At(s.Clock.Now()), answer
 }
 
-// write settles a charge from which nothing follows.
+// write stores the result of a charge without a subscription.
 func (s *Service) write(ctx context.Context, c Charge) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		_, err := s.Charges.Update(ctx, c)
