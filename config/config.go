@@ -328,17 +328,8 @@ func (c *Config) validate() error {
 	if c.Limits.SearchTimeout < 10*time.Millisecond || c.Limits.SearchTimeout > time.Minute {
 		return c.Err("limits.search_timeout", "want a duration from 10ms to 1m, such as 1s")
 	}
-	if c.Database.MaxConnections < 3 {
-		return c.Err("database.max_connections", "want a number of at least 3")
-	}
-	if c.Database.Pooler != "" && c.Database.Pooler != "transaction" {
-		return c.Err("database.pooler", "want transaction, or nothing without a pooler")
-	}
-	if c.Database.DirectURL != "" && c.Database.Pooler == "" {
-		return c.Err("database.direct_url", "is for database.pooler; remove one of them or set both")
-	}
-	if len(c.Database.ReplicaURLs) > 0 {
-		return c.Err("database.replica_urls", "no storage reads from replicas yet; remove it")
+	if err := c.validateDatabase(); err != nil {
+		return err
 	}
 	if len(c.Auth.Keys) == 0 {
 		return c.Err("auth.keys", "want at least one key file or folder")
@@ -351,6 +342,21 @@ func (c *Config) validate() error {
 	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
 		return c.Err("log.level", "want debug, info, warn or error")
+	}
+	return nil
+}
+
+func (c *Config) validateDatabase() error {
+	d := c.Database
+	switch {
+	case d.MaxConnections < 3:
+		return c.Err("database.max_connections", "want a number of at least 3")
+	case d.Pooler != "" && d.Pooler != "transaction":
+		return c.Err("database.pooler", "want transaction, or nothing without a pooler")
+	case d.DirectURL != "" && d.Pooler == "":
+		return c.Err("database.direct_url", "is for database.pooler; remove one of them or set both")
+	case len(d.ReplicaURLs) > 0:
+		return c.Err("database.replica_urls", "no storage reads from replicas yet; remove it")
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (d Listings) Load(ctx context.Context, all iter.Seq[listings.Listing], done
 // removeBatch is how many listings one transaction deletes.
 const removeBatch = 1_000
 
-// Remove implements listings.Loader.
+// DeleteByOrganizations implements listings.Loader.
 func (d Listings) DeleteByOrganizations(ctx context.Context, organizationIDs []string) (removed int, err error) {
 	for _, organizationID := range organizationIDs {
 		for n := removeBatch; n == removeBatch; removed += n {

@@ -251,6 +251,9 @@ func (db *DB) withAdvisoryLock(ctx context.Context, name string) error {
 	return wrap(db.q(ctx).Exec(statement, name).Error)
 }
 
+// pg reports whether the database is Postgres, for the listing feed and bulk loads.
+func (db *DB) pg() bool { return db.dialect.Name() == "postgres" }
+
 // QueueSettings is implemented by dialects with settings for the transactions that
 // claim, start and finish tasks and events. If the server crashes, the last of them
 // may be lost, and the work is done again, as if the worker had crashed: they do

@@ -175,11 +175,3 @@ func unavailable(err error) Reason {
 	}
 	return ""
 }
-
-// inList is In for databases without lists as parameters.
-func inList(column string, ids []string) clause.Expr {
-	if len(ids) == 0 {
-		return gorm.Expr("1 = 0")
-	}
-	return gorm.Expr(column+" IN ?", ids)
-}

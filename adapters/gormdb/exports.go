@@ -40,7 +40,7 @@ func (d Exports) Create(ctx context.Context, e hiring.Export, limit int) error {
 		return err
 	}
 	return d.Do(ctx, func(ctx context.Context) error {
-		if err := d.turn(ctx, "exports of "+e.OrganizationID); err != nil {
+		if err := d.withAdvisoryLock(ctx, "exports of "+e.OrganizationID); err != nil {
 			return err
 		}
 		var unfinished int64

@@ -110,7 +110,7 @@ func (o Outbox) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
 type aggregatedTime struct{ time.Time }
 
 // Value implements driver.Valuer, without which GORM takes the type for a relation.
-func (t aggregatedTime) Value() (driver.Value, error) { return t.Time, nil }
+func (t *aggregatedTime) Value() (driver.Value, error) { return t.Time, nil }
 
 // Scan implements sql.Scanner.
 func (t *aggregatedTime) Scan(v any) (err error) {

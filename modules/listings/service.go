@@ -17,7 +17,7 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// Needs are the collaborators and settings of a Service.
+// Deps are the collaborators and settings of a Service.
 type Deps struct {
 	Tx       tx.Runner
 	Events   event.Recorder

@@ -102,7 +102,7 @@ func credentials() []removal {
 	ownApps := []attack{stored("integrations/apps/other owner")}
 	ownKeys := []attack{stored("integrations/keys/other owner")}
 	ofAccount := []attack{{"./modules/integrations", "TestAuthenticate_InactiveAccount_Unauthorized"}}
-	ownSight := []attack{stored("hiring/shows what is in sight, the newest first, narrowed and in pages")}
+	ownSight := []attack{stored("hiring/application lists/visibility and filters")}
 	return []removal{
 		{"a revoked key opens nothing", []cut{{apps, "res := q.Delete(&apiKeyRow{})", `res := q.Where("1 = 0").Delete(&apiKeyRow{})`}}, []attack{{"./modules/integrations", "TestAKeyOpensItsApplicationUntilItIsDeletedAndAMistypedOneIsKnownAtOnce"}}},
 		{"another's application is not found", []cut{{apps, `ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id).Take`, `d.locked(ctx).Where("id = ?", id).Take`}}, ownApps},
@@ -116,16 +116,16 @@ func credentials() []removal {
 		{"a token or a key of programs on the portal", []cut{{theWalk, "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{}, err", "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{Seeker: true}, nil"}},
 			[]attack{{server, "TestNoRouteOfThePortalTakesWhatIsForPrograms/sqlite+embedded+memory"}}},
 		{"a deleted application's keys: they go along, and are looked for with it and its owner", []cut{
-			{"migrations/0019_developers.sql", "app_id       UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    name         TEXT", "app_id       UUID        NOT NULL,\n    name         TEXT"},
+			{"migrations/integrations/0001_init.sql", "app_id       UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    name         TEXT", "app_id       UUID        NOT NULL,\n    name         TEXT"},
 			{apps, "JOIN apps AS a ON a.id = k.app_id", "LEFT JOIN apps AS a ON a.id = k.app_id"}}, []attack{stored("integrations/keys/deleted application")}},
 		{"an inactive account's keys", []cut{{"modules/integrations/service.go", "if err := s.requireActive(ctx, a.OwnerID); err != nil {", "if err := s.requireActive(ctx, a.OwnerID); err != nil && false {"}}, ofAccount},
 		{"a deleted application's tokens: they go along, and are looked for with it", []cut{
-			{"migrations/0040_integrations_owners.sqlite.sql", "app_id     UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    user_id    UUID        NOT NULL,", "app_id     UUID        NOT NULL,\n    user_id    UUID        NOT NULL,"},
+			{"migrations/integrations/0001_init.sql", "app_id     UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    user_id    UUID        NOT NULL,", "app_id     UUID        NOT NULL,\n    user_id    UUID        NOT NULL,"},
 			{grants, "JOIN apps AS a ON a.id = g.app_id", "LEFT JOIN apps AS a ON a.id = g.app_id"}}, []attack{stored("integrations/grants/deleted application")}},
 		{"an inactive account's codes and refresh tokens", []cut{{"modules/integrations/oauth.go", "case !exists:", "case !exists && false:"}}, ofAccount},
 		{"an inactive account's access tokens", []cut{{"modules/integrations/oauth.go", "if err := s.requireActive(ctx, t.Grant.UserID); err != nil {", "if err := s.requireActive(ctx, t.Grant.UserID); err != nil && false {"}}, ofAccount},
-		{"applications to another organization are not listed", []cut{{"adapters/gormdb/hiring_seen.go", `part{"organization_id = ?", []any`, `part{"(organization_id = ? OR 1 = 1)", []any`}}, ownSight},
-		{"applications of another jobseeker are not listed", []cut{{"adapters/gormdb/hiring_seen.go", `"applicant_id = ? AND withdrawn_at IS NULL"`, `"(applicant_id = ? OR 1 = 1) AND withdrawn_at IS NULL"`}}, ownSight},
+		{"applications to another organization are not listed", []cut{{"adapters/gormdb/hiring.go", `q.Where("organization_id = ?", v.OrganizationID)`, `q.Where("(organization_id = ? OR 1 = 1)", v.OrganizationID)`}}, ownSight},
+		{"applications of another jobseeker are not listed", []cut{{"adapters/gormdb/hiring.go", `q.Where("applicant_id = ?", v.ApplicantID)`, `q.Where("(applicant_id = ? OR 1 = 1)", v.ApplicantID)`}}, ownSight},
 		{"applications are listed for who may view them", []cut{{"bootstrap/bridges.go", "if a.May(auth.ApplicationsView) {", "if a.OrganizationID != \"\" {"}}, []attack{onServer("TestApplicationsForPrograms", "GET /api/v1/applications")}},
 		{"of an application hear those alone who may see it", []cut{{"modules/integrations/visibility.go", "return v.OrganizationID != \"\" && ", "return true || v.OrganizationID != \"\" && "}}, []attack{{"./modules/integrations", "TestOfAnApplicationHearWhoMaySeeItWhenItIsSent"}}},
 		{"a quota is exact for 200 at once", []cut{{"adapters/locallimit/quota.go", "if !record || !before.Allowed {", "if !record {"}}, []attack{{"./adapters/locallimit", "TestQuotas/gives exactly the quota to 200 at once"}}},

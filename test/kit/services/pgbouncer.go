@@ -19,10 +19,10 @@ import (
 func PgBouncer(postgres string) (*Server, error) {
 	bin, err := exec.LookPath("pgbouncer")
 	if err != nil {
-		bin, err = "/usr/sbin/pgbouncer", nil
+		bin = "/usr/sbin/pgbouncer" // which is in the path of root alone
 	}
 	var env []string
-	if _, missing := os.Stat(bin); missing != nil {
+	if _, err := os.Stat(bin); err != nil {
 		var root string
 		if root, env, err = fetched("pgbouncer", "libevent-2.1-7", "libc-ares2"); err != nil {
 			return nil, fmt.Errorf("pgbouncer: %w", err)
@@ -57,7 +57,7 @@ pool_mode = transaction
 max_client_conn = 1000
 default_pool_size = 4
 `, target.Hostname(), target.Port(), target.User.Username(), port)
-	if err := os.WriteFile(settings, []byte(text), 0o644); err != nil { //nolint:gosec // read by the server's own user
+	if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
 	own := *target
