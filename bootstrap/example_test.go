@@ -3,18 +3,61 @@ package bootstrap_test
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/gormdb"
 	"github.com/locumhq/locum/bootstrap"
+	"github.com/locumhq/locum/modules/billing"
 )
 
-// openCockroach stands for the store of a team of its own.
+// openCockroach stands for the storage of another team.
 func openCockroach(_ context.Context, _ string, _ adapters.Deps) (adapters.Storage, error) {
 	return adapters.Storage{}, errors.New("only an example")
 }
 
-// The whole program of somebody who brings a store.
+// A program with another storage.
 func ExampleWithStorage() {
 	main := func() { bootstrap.Main(bootstrap.WithStorage("cockroach", openCockroach)) }
 	_ = main
+}
+
+// ledger stands for the subscriptions of another team.
+type ledger struct{ billing.Subscriptions }
+
+// The README shows what is between the markers.
+
+// begin module storage
+
+func ExampleWithModuleStorage() {
+	bootstrap.Main(bootstrap.WithModuleStorage("billing", "ledger", openLedger))
+}
+
+// openLedger stores subscriptions in a ledger, and the charges of billing in Postgres.
+func openLedger(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
+	s, err := gormdb.Open(ctx, "postgres"+strings.TrimPrefix(url, "ledger"), d)
+	if err != nil {
+		return s, err
+	}
+	s.Billing.Subscriptions = ledger{s.Billing.Subscriptions}
+	return s, nil
+}
+
+// end module storage
+
+func TestREADME_ModuleStorage_IsTheExample(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("example_test.go")
+	require.NoError(t, err)
+	_, code, _ := strings.Cut(string(source), "// begin module storage\n\n")
+	code, _, _ = strings.Cut(code, "\n// end module storage")
+	code = strings.Replace(code, "func ExampleWithModuleStorage()", "func main()", 1)
+	require.LessOrEqual(t, strings.Count(code, "\n"), 20)
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	require.Contains(t, string(readme), "```go\n"+code+"```\n")
 }

@@ -195,6 +195,23 @@ func (db *DB) current(ctx context.Context) *transaction {
 	return t
 }
 
+// innermostKey is the key of the innermost transaction of any database.
+type innermostKey struct{}
+
+// Conn returns the handle of the transaction in ctx, in which a repository of yours
+// takes part, and false outside of a transaction.
+func Conn(ctx context.Context) (*gorm.DB, bool) {
+	t, ok := ctx.Value(innermostKey{}).(*transaction)
+	if !ok {
+		return nil, false
+	}
+	return t.gorm.WithContext(ctx), true
+}
+
+// Conn returns the handle for a statement: of the transaction in ctx, or of the
+// database outside of a transaction.
+func (db *DB) Conn(ctx context.Context) *gorm.DB { return db.q(ctx) }
+
 // q is the handle for a statement: bound to ctx, and to its transaction if
 // there is one.
 func (db *DB) q(ctx context.Context) *gorm.DB {
@@ -318,7 +335,7 @@ func (db *DB) once(ctx context.Context, fn func(context.Context) error) (*transa
 	t := &transaction{}
 	err := db.writer.WithContext(ctx).Transaction(func(g *gorm.DB) error {
 		t.gorm = g
-		return fn(context.WithValue(ctx, txKey{db}, t))
+		return fn(context.WithValue(context.WithValue(ctx, txKey{db}, t), innermostKey{}, t))
 	})
 	return t, wrap(err)
 }
