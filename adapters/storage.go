@@ -48,6 +48,9 @@ type Database struct {
 	Outbox event.Outbox
 	// Tasks stores background work.
 	Tasks task.Store
+	// Audit records entries of the audit log, which is stored with identity. In other
+	// databases it is nil, and events carry the entries to the log.
+	Audit audit.Recorder `port:"optional"`
 	// Retention deletes expired rows of the modules and of the ports above. Without
 	// it nothing expires.
 	Retention retention.Store `port:"optional"`
@@ -79,7 +82,6 @@ type IdentityStorage struct {
 	// Idempotency stores the answers to requests with an Idempotency-Key, of all
 	// modules.
 	Idempotency idempotency.Store
-	Audit       audit.Recorder
 	AuditLog    audit.Log
 }
 

@@ -35,7 +35,7 @@ import (
 
 func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *identity.Service, e *listings.Engine) *listings.Service {
 	return listings.New(listings.Deps{
-		Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Engine: e, NewBatch: newBatch, Public: s.Listings.Public, Views: s.Listings.Views, Applications: s.Hiring.Counts,
+		Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Listings.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Engine: e, NewBatch: newBatch, Public: s.Listings.Public, Views: s.Listings.Views, Applications: s.Hiring.Counts,
 		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Jobseeker.Profiles},
 		SearchTimeout: c.Limits.SearchTimeout, SearchCPU: time.Duration(c.Limits.SearchCPU * float64(time.Second)),
 	})
@@ -59,7 +59,7 @@ func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (strin
 
 func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter, ring *jwttokens.Tokens, f files.Store) *hiring.Service {
 	return hiring.New(hiring.Deps{
-		Tx: s.Hiring.Tx, Events: s.Hiring.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Messages: s.Hiring.Messages,
+		Tx: s.Hiring.Tx, Events: s.Hiring.Events, Audit: s.Hiring.Audit, Clock: d.Clock, NewID: d.NewID, Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Messages: s.Hiring.Messages,
 		Listings: hiringListings{l}, People: hiringPeople{i}, Organizations: hiringOrganizations{i}, Preferences: hiringPreferences{s.Jobseeker.Profiles}, PersonalData: s.Hiring.PersonalData,
 		Tasks: s.Hiring.Tasks, Mailer: m, Limiter: counts, PublicURL: c.HTTP.PublicURL,
 		Sealer: ring, Files: f, Exports: s.Hiring.Exports, Tables: map[string]hiring.Table{"jobs": l.Table()},
@@ -270,7 +270,7 @@ func (b seekersPeople) ByIDs(ctx context.Context, ids []string) (map[string]jobs
 
 func newBilling(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, p billing.Payments, i *identity.Service) *billing.Service {
 	return billing.New(billing.Deps{
-		Tx: s.Billing.Tx, Events: s.Billing.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Billing.Subscriptions, Charges: s.Billing.Charges,
+		Tx: s.Billing.Tx, Events: s.Billing.Events, Audit: s.Billing.Audit, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Billing.Subscriptions, Charges: s.Billing.Charges,
 		Payments: p, People: billingPeople{i, s.Integrations.Apps}, Mailer: m, Plans: billingPlans(), PublicURL: c.HTTP.PublicURL,
 	})
 }
@@ -325,7 +325,7 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 
 func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, i *identity.Service, l *listings.Service, b *billing.Service, m mail.Mailer, ring *jwttokens.Tokens) *integrations.Service {
 	return integrations.New(integrations.Deps{
-		Tx: s.Integrations.Tx, Events: s.Integrations.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Tasks: s.Integrations.Tasks, Retention: s.Integrations.Retention,
+		Tx: s.Integrations.Tx, Events: s.Integrations.Events, Audit: s.Integrations.Audit, Clock: d.Clock, NewID: d.NewID, Tasks: s.Integrations.Tasks, Retention: s.Integrations.Retention,
 		Apps: s.Integrations.Apps, Keys: s.Integrations.Keys, Usage: s.Integrations.Usage, Grants: s.Integrations.Grants, Consents: s.Integrations.Consents,
 		Webhooks: s.Integrations.Webhooks, Deliveries: s.Integrations.Deliveries,
 		Accounts: integrationsAccounts{i}, SeparateIdentity: !isSame(s.Integrations.Tx, s.Identity.Tx), Payments: integrationsPayments{b}, Limiter: counts,

@@ -18,7 +18,7 @@ func (o *operator) developers() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
 				d := newDeps(c, newLogger(cmd.ErrOrStderr(), "error"))
-				a, err := integrations.New(integrations.Deps{Tx: s.Integrations.Tx, Audit: s.Identity.Audit, Clock: d.Clock, Apps: s.Integrations.Apps}).SetPlan(ctx, args[0], args[1])
+				a, err := integrations.New(integrations.Deps{Tx: s.Integrations.Tx, Audit: s.Integrations.Audit, Clock: d.Clock, Apps: s.Integrations.Apps}).SetPlan(ctx, args[0], args[1])
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s (%s) is on the plan %s\n", a.Name, a.ID, a.Plan)
 				}

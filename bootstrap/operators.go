@@ -129,7 +129,7 @@ func (o *operator) listings() *cobra.Command {
 						return err
 					}
 					d := newDeps(c, newLogger(cmd.ErrOrStderr(), "error"))
-					l, err := change.do(listings.New(listings.Deps{Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Identity.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Public: s.Listings.Public}), ctx, args[0])
+					l, err := change.do(listings.New(listings.Deps{Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Listings.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Public: s.Listings.Public}), ctx, args[0])
 					if err != nil {
 						return userMessage(err)
 					}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/idempotency"
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
@@ -100,9 +101,13 @@ func openStorage(ctx context.Context, c *config.Config, r *registry, d adapters.
 	s.requests = idempotency.NewRunner(s.Identity.Tx, s.Identity.Idempotency, len(databases) > 1, d.Log)
 	for _, db := range databases {
 		db.Tx = s.requests.Transactions(db.Tx)
+		if db.Audit == nil {
+			db.Audit = audit.Deferred(db.Tx, db.Events, d.Clock, d.NewID)
+		}
 		for _, m := range modules {
 			if slices.Contains(db.modules, m.name) {
-				m.ports(&s.Storage).database.Tx = db.Tx
+				ports := m.ports(&s.Storage).database
+				ports.Tx, ports.Audit = db.Tx, db.Audit
 			}
 		}
 	}
@@ -155,6 +160,9 @@ func (s *storage) open(ctx context.Context, c *config.Config, r *registry, db *d
 		}
 		from := m.ports(&opened)
 		db.Database = *from.database
+		if m.name == "identity" && db.Audit == nil {
+			missing = append(missing, "identity.Audit")
+		}
 		for _, name := range from.missing() {
 			missing = append(missing, m.name+"."+name)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/modules/billing"
@@ -17,8 +19,10 @@ import (
 
 // subscriptions is the one table that says who hears of what. The name is kept
 // with what a reaction has done, so it does not change once it is in use.
-func subscriptions(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) []event.Subscription {
+func subscriptions(s adapters.Storage, i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) []event.Subscription {
 	return []event.Subscription{
+		event.On("audit.record", func(ctx context.Context, e audit.Recorded) error { return s.Identity.Audit.Record(ctx, e.Entry) }),
+
 		event.On("identity.verify-email", i.OnUserRegistered).In(task.Mail),
 		event.On("identity.reset-password", i.OnPasswordResetRequested).In(task.Mail),
 		event.On("identity.password-changed", i.OnPasswordChanged).In(task.Mail),

@@ -30,9 +30,12 @@ func (r auditRow) key() string { return r.ID }
 
 // Record implements audit.Recorder.
 func (d Audit) Record(ctx context.Context, e audit.Entry) error {
-	return wrap(d.q(ctx).Create(&auditRow{
-		ID: d.newID(), At: d.clock.Now(), Action: string(e.Action), Actor: e.Actor, OrganizationID: nilIfZero(e.OrganizationID),
-		Network: audit.NetworkOf(ctx), Object: e.Object, Detail: e.Detail,
+	if e.ID == "" {
+		e.ID, e.At, e.Network = d.newID(), d.clock.Now(), audit.NetworkOf(ctx)
+	}
+	return wrap(d.q(ctx).Clauses(onConflict([]string{"id"})).Create(&auditRow{
+		ID: e.ID, At: e.At, Action: string(e.Action), Actor: e.Actor, OrganizationID: nilIfZero(e.OrganizationID),
+		Network: e.Network, Object: e.Object, Detail: e.Detail,
 	}).Error)
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"gorm.io/gorm"
 )
 
 // Timestamps later than these were written by a clock that was ahead.
@@ -39,7 +41,7 @@ func (db *DB) readClock(ctx context.Context) (time.Time, error) {
 
 // releaseFuture ends the leases that a clock ahead has written, and makes the work
 // due that was added by it. With retries, all retries are due: those that the
-// clock has put off cannot be told from others, and an early one does no harm.
+// clock has postponed cannot be told from others, and an early one does no harm.
 func (db *DB) releaseFuture(ctx context.Context, now time.Time, retries bool) error {
 	ahead, lease := now.Add(mostAhead), now.Add(longestLease)
 	work, deliveries := "created_at > ?", "created_at > ?"
@@ -48,13 +50,20 @@ func (db *DB) releaseFuture(ctx context.Context, now time.Time, retries bool) er
 		deliveries += " OR next_at > created_at"
 	}
 	return db.Do(ctx, func(ctx context.Context) error {
-		q := db.q(ctx)
-		return wrap(firstError(
-			q.Exec("UPDATE tasks SET due_at = ?, run_at = CASE WHEN run_at > ? THEN ? ELSE run_at END WHERE ended_at IS NULL AND due_at > ? AND ("+work+" OR state = 'running' AND due_at > ?)",
-				now, now, db.dialect.Typed(now, "timestamptz"), ahead, ahead, lease).Error,
-			q.Exec("UPDATE outbox SET claimed_until = NULL WHERE sent_at IS NULL AND claimed_until > ?", lease).Error,
-			q.Exec("UPDATE alert_listings SET claimed_until = ? WHERE claimed_until > ?", now, lease).Error,
-			q.Exec("UPDATE webhook_endpoints SET leased_until = NULL WHERE leased_until > ?", lease).Error,
-			q.Exec("UPDATE webhook_deliveries SET next_at = ? WHERE status = 'pending' AND next_at > ? AND ("+deliveries+")", now, ahead, ahead).Error))
+		update := func(row any, set map[string]any, where string, args ...any) error {
+			return db.q(ctx).Model(row).Where(where, args...).Updates(set).Error
+		}
+		err := firstError(
+			update(&taskRow{}, map[string]any{"due_at": now, "run_at": gorm.Expr("CASE WHEN run_at > ? THEN ? ELSE run_at END", now, db.dialect.Typed(now, "timestamptz"))},
+				"ended_at IS NULL AND due_at > ? AND ("+work+" OR state = 'running' AND due_at > ?)", ahead, ahead, lease),
+			update(&outboxRow{}, map[string]any{"claimed_until": nil}, "sent_at IS NULL AND claimed_until > ?", lease))
+		if db.stores("jobseeker") {
+			err = firstError(err, update(&alertListingRow{}, map[string]any{"claimed_until": now}, "claimed_until > ?", lease))
+		}
+		if db.stores("integrations") {
+			err = firstError(err, update(&endpointRow{}, map[string]any{"leased_until": nil}, "leased_until > ?", lease),
+				update(&deliveryRow{}, map[string]any{"next_at": now}, "status = 'pending' AND next_at > ? AND ("+deliveries+")", ahead, ahead))
+		}
+		return wrap(err)
 	})
 }

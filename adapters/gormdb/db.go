@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -134,6 +135,11 @@ func (db *DB) separateWrites(pool *sql.DB) error {
 	return errors.Join(
 		on.Create().Before("*").Register(name, away), on.Update().Before("*").Register(name, away), on.Delete().Before("*").Register(name, away), on.Raw().Before("*").Register(name, away),
 		on.Row().Before("*").Register(name, awayIfItWrites), on.Query().Before("*").Register(name, awayIfItWrites))
+}
+
+// stores reports whether the database stores the module.
+func (db *DB) stores(module string) bool {
+	return len(db.modules) == 0 || slices.Contains(db.modules, module)
 }
 
 // Close closes the connections.

@@ -40,12 +40,15 @@ func (db *DB) Storage() adapters.Storage {
 		Tx: db, Events: outbox, Outbox: outbox, Tasks: Tasks{db}, Retention: Retention{db},
 		Schema: Schema{db}, Claim: db.Claim, Ping: db.Ping, Close: db.Close,
 	}
+	if db.stores("identity") {
+		database.Audit = Audit{db}
+	}
 	return adapters.Storage{
 		Identity: adapters.IdentityStorage{
 			Database: database,
 			Users:    Users{db}, Organizations: Organizations{db}, Members: Members{db}, Sessions: Sessions{db}, MailTokens: MailTokens{db},
 			EmailChanges: EmailChanges{db}, EmployerSettings: EmployerSettings{db}, OptOuts: OptOuts{db}, SecondFactors: SecondFactors{db},
-			PersonalData: PersonalData{db}, Idempotency: Idempotency{db}, Audit: Audit{db}, AuditLog: Audit{db},
+			PersonalData: PersonalData{db}, Idempotency: Idempotency{db}, AuditLog: Audit{db},
 		},
 		Listings: adapters.ListingsStorage{
 			Database: database,

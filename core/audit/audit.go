@@ -113,8 +113,9 @@ func (e Entry) With(detail string) Entry {
 
 // Recorder writes to the log.
 type Recorder interface {
-	// Record appends an entry, in the transaction of ctx if there is one. It sets
-	// the entry's id and time, and the network to that of ctx.
+	// Record appends an entry, in the transaction of ctx if there is one. It sets the
+	// id, the time and the network, that of ctx, of an entry without an id. An entry
+	// whose id is in the log is ignored.
 	Record(ctx context.Context, e Entry) error
 }
 

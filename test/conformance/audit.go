@@ -14,6 +14,21 @@ import (
 
 // Audit checks the ports of the audit log.
 func Audit(t *testing.T, open IdentityOpener) {
+	t.Run("entries of this database", func(t *testing.T) { ownEntries(t, open) })
+	t.Run("entry of another database", func(t *testing.T) {
+		s := open(t, newFakeClock())
+		requirePorts(t, s)
+		e := audit.Entry{ID: newID(), At: time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC), Action: audit.ExportCreated, Actor: newID(), Network: "198.51.100.0/24", Object: "x"}
+		for range 2 { // events are delivered at least once
+			require.NoError(t, s.Audit.Record(audit.WithAddress(t.Context(), "192.0.2.44"), e))
+		}
+		got, err := s.AuditLog.List(t.Context(), audit.Filter{}, page.Request{Number: 1, Size: 10})
+		require.NoError(t, err)
+		require.Equal(t, []audit.Entry{e}, got.Items)
+	})
+}
+
+func ownEntries(t *testing.T, open IdentityOpener) {
 	clk := newFakeClock()
 	s := open(t, clk)
 	requirePorts(t, s)

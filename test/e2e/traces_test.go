@@ -16,7 +16,7 @@ func TestATraceRunsFromTheRequestThroughItsEventsToTheMail(t *testing.T) {
 	w := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+dir+"/locum.db", "LOCUM_TRACING_URL=otlp+"+collector.URL)
 	s := w.seeker(t)
 	w.mail(t, s.email, "confirm your e-mail")
-	const request, job, mail = "POST /api/auth/register", "job identity.verify-email", "mail"
+	const request, job, mail = "POST /api/auth/register", "task identity.verify-email", "mail"
 	require.Eventually(t, func() bool {
 		got := collector.Spans()
 		return len(got[request]) == 1 && len(got[job]) == 1 && len(got[mail]) == 1

@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// Modules in databases of their own: what crosses modules crosses databases.
+func TestModulesInSeveralDatabases_MainJob(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t),
+		"LOCUM_DATABASE_IDENTITY_URL=sqlite:"+filepath.Join(dir, "identity.db"), "LOCUM_DATABASE_HIRING_URL="+kit.PostgresURL(t),
+		"LOCUM_DATABASE_BILLING_URL=sqlite:"+filepath.Join(dir, "billing.db"), "LOCUM_DATABASE_INTEGRATIONS_URL="+kit.PostgresURL(t))
+	require.Contains(t, w.run(t, "migrate", "status"), "database.identity_url: applied  identity/0001_init.sql")
+
+	employer, seeker := w.employer(t), w.seeker(t)
+	listing := employer.listing(object{"title": "Theatre Nurse"})
+	require.True(t, w.isListed(t, "Theatre Nurse"))
+	c := seeker.elsewhere()
+	c.key = "apply-once"
+	first := c.post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
+	again := c.post("/api/jobseekers/applications", object{"listingId": listing})
+	require.Equal(t, string(first.raw), string(again.raw), "the answer is stored once")
+	application := first.text("data.id")
+	w.mail(t, employer.email, "application")
+
+	employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
+	w.mail(t, seeker.email, "Subject:")
+	require.NotEmpty(t, seeker.notified(1))
+
+	app := employer.app()
+	program := employer.keyOf(app)
+	require.Len(t, program.get("/v1/applications").gives(200).list("data"), 1)
+	employer.post("/api/developers/apps/"+app+"/plan", object{"plan": "professional", "paymentMethodId": "pm_card_visa"}).ok(200)
+	require.Contains(t, string(w.guest(t).get(employer.exportLink("applications")).raw), application)
+	require.Eventually(t, func() bool {
+		log := employer.entries("")
+		return slices.ContainsFunc(log, func(e [4]string) bool { return e[0] == "app.created" && e[2] == app }) &&
+			slices.ContainsFunc(log, func(e [4]string) bool { return e[0] == "export.created" })
+	}, soon, 20*time.Millisecond, "entries of other databases are in the log")
+
+	seeker.delete("/api/jobseekers/profile").ok(200)
+	require.Eventually(t, func() bool {
+		return employer.elsewhere().get("/api/employers/applications/"+application).ok(200).text("data.application.status") == "withdrawn"
+	}, soon, 50*time.Millisecond, "an event of one database changes another")
+	w.stop(t)
+	w.serve(t)
+	employer.elsewhere().get("/api/employers/jobs/" + listing).ok(200)
+}
