@@ -204,17 +204,18 @@ func (d Listings) Export(ctx context.Context, organizationID string, status list
 		where, args = where+" AND (created_at, id) < (?, ?)", append(args, at.CreatedAt, at.ID)
 	}
 	var (
+		e                listings.Exported
 		low, high        pgtype.Int8
 		posted, deadline pgtype.Timestamptz
 		last             ownCursor
 	)
+	into := []any{&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
+		&posted, &deadline, &e.UpdatedAt, &last.CreatedAt, &e.Views}
 	out = make([]listings.Exported, 0, n)
 	err = d.each(ctx, `SELECT CAST(id AS TEXT), title, department, company, location, contract_type, status, salary_min, salary_max, salary_currency,
-		posted_at, application_deadline, updated_at, created_at
+		posted_at, application_deadline, updated_at, created_at, COALESCE((SELECT views FROM listing_views WHERE listing_id = listings.id), 0)
 		FROM listings WHERE `+where+" ORDER BY created_at DESC, id DESC LIMIT ?", append(args, n), func(r Rows) error {
-		var e listings.Exported
-		if err := r.Scan(&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
-			&posted, &deadline, &e.UpdatedAt, &last.CreatedAt); err != nil {
+		if err := r.Scan(into...); err != nil {
 			return err
 		}
 		e.SalaryMin, e.SalaryMax = given(low.Int64, low.Valid), given(high.Int64, high.Valid)

@@ -53,6 +53,7 @@ type Exported struct {
 	Status                                                 Status
 	SalaryMin, SalaryMax                                   *int64 // in minor units
 	Currency                                               string
+	Views                                                  int
 	PostedAt, Deadline                                     *time.Time
 	UpdatedAt                                              time.Time
 }
@@ -67,10 +68,6 @@ func (t Table) Rows(ctx context.Context, organizationID string, filters map[stri
 	for i := range rows {
 		ids[i] = rows[i].ID
 	}
-	views, err := t.s.Views.Get(ctx, organizationID, ids)
-	if err != nil {
-		return "", err
-	}
 	applications, err := t.s.Applications.CountByListing(ctx, organizationID, ids)
 	if err != nil {
 		return "", err
@@ -83,7 +80,7 @@ func (t Table) Rows(ctx context.Context, organizationID string, filters map[stri
 		amount(page, e.SalaryMin)
 		amount(page, e.SalaryMax)
 		page.Text(e.Currency)
-		page.Int(views[e.ID])
+		page.Int(e.Views)
 		page.Int(applications[e.ID])
 		moment(page, e.PostedAt)
 		moment(page, e.Deadline)
