@@ -141,7 +141,7 @@ func databasesOf(c *config.Config, r *registry) []*database {
 // open opens a database and takes the structs of its modules.
 func (s *storage) open(ctx context.Context, c *config.Config, r *registry, db *database, d adapters.Deps) error {
 	d.Modules = db.modules
-	if db.setting == "database.url" {
+	if db.url == c.Database.URL {
 		d.Database.TransactionPooler, d.Database.DirectURL = c.Database.Pooler == "transaction", c.Database.DirectURL
 	}
 	openers := r.storage

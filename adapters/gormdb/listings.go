@@ -149,8 +149,12 @@ func (d Listings) ListForUpdate(ctx context.Context, organizationID string, s li
 	if s.Before != nil {
 		q = q.Where("(created_at, id) < (?, ?)", s.Before.CreatedAt, s.Before.ID)
 	}
+	order := "created_at DESC, id DESC"
+	if s.Open {
+		order = "id" // the order in which ListByIDs locks
+	}
 	var rows []fullListingRow
-	err := q.Order("created_at DESC, id DESC").Limit(n).Find(&rows).Error
+	err := q.Order(order).Limit(n).Find(&rows).Error
 	return fullListings(rows, err)
 }
 

@@ -152,12 +152,32 @@ func (m migrator) provider(folder string) (*goose.Provider, error) {
 // isLegacy reports whether the database was created before the schema was divided
 // by module and has not been divided.
 func (m migrator) isLegacy(ctx context.Context) (bool, error) {
-	if !m.gorm.WithContext(ctx).Migrator().HasTable(legacyTable) {
-		return false, nil
+	exists, divided, err := m.legacyState(ctx)
+	return exists && !divided, err
+}
+
+// legacyState reports whether the database was created before the schema was divided
+// by module, and whether it has been divided.
+func (m migrator) legacyState(ctx context.Context) (exists, divided bool, err error) {
+	store, err := database.NewStore(m.dialect.Migrations(), legacyTable)
+	if err != nil {
+		return false, false, err
 	}
-	var divided int64
-	err := m.gorm.WithContext(ctx).Table(legacyTable).Where("version_id = ?", dividedVersion).Count(&divided).Error
-	return divided == 0, err
+	err = errors.ErrUnsupported
+	if extended, ok := store.(database.StoreExtender); ok {
+		exists, err = extended.TableExists(ctx, m.pool)
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		exists, err = m.gorm.WithContext(ctx).Migrator().HasTable(legacyTable), nil
+	}
+	if err != nil || !exists {
+		return exists, false, err
+	}
+	_, err = store.GetMigration(ctx, m.pool, dividedVersion)
+	if errors.Is(err, database.ErrVersionNotFound) {
+		return true, false, nil
+	}
+	return true, err == nil, err
 }
 
 // divide applies the remaining legacy migrations and notes that the first version of
@@ -248,6 +268,13 @@ func (s Schema) Down(ctx context.Context) (name string, err error) {
 		return "", errors.New("there is no migration to revert")
 	}
 	err = s.exclusively(ctx, func(m migrator) error {
+		_, divided, err := m.legacyState(ctx)
+		if err != nil {
+			return err
+		}
+		if divided && strings.HasPrefix(path.Base(steps[newest].Name), "0001_") {
+			return errors.New("the schema cannot be reverted to that of an earlier locum; restore a backup from before the upgrade")
+		}
 		p, err := m.provider(path.Dir(steps[newest].Name))
 		if err != nil {
 			return err

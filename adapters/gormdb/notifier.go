@@ -19,9 +19,12 @@ type notifier struct {
 	listeners map[chan struct{}]bool
 	// due has room for one value: a commit that finds it full is notified with the
 	// one before it.
-	due  chan struct{}
-	stop context.CancelFunc
-	done sync.WaitGroup
+	due chan struct{}
+	// receiving starts the one connection that listens, with the first listener.
+	receiving sync.Once
+	start     func(run func(ctx context.Context))
+	stop      context.CancelFunc
+	done      sync.WaitGroup
 }
 
 func newNotifier(db *DB) *notifier {
@@ -32,7 +35,8 @@ func newNotifier(db *DB) *notifier {
 	if n.remote != nil {
 		ctx, stop := context.WithCancel(context.Background())
 		n.stop = stop
-		n.done.Go(func() { n.send(ctx) })
+		n.start = func(run func(ctx context.Context)) { n.done.Go(func() { run(ctx) }) }
+		n.start(n.send)
 	}
 	return n
 }
@@ -111,7 +115,7 @@ func (n *notifier) listen(ctx context.Context) <-chan struct{} {
 		n.mu.Unlock()
 	})
 	if n.remote != nil {
-		n.done.Go(func() { n.receive(ctx) })
+		n.receiving.Do(func() { n.start(n.receive) })
 	}
 	return c
 }

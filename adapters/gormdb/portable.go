@@ -47,7 +47,10 @@ func insertNew[R schema.Tabler](q *gorm.DB, rows []R, key ...string) (inserted [
 		}
 		inserted = append(inserted, r)
 	}
-	return inserted, wrap(found.Err())
+	if err := found.Err(); err != nil {
+		return nil, wrap(q.Dialector.(gorm.ErrorTranslator).Translate(err))
+	}
+	return inserted, nil
 }
 
 // onConflict ignores rows whose key exists.

@@ -155,6 +155,8 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 			steps, err = s.Status(t.Context())
 			require.NoError(t, err)
 			require.Len(t, steps, 1+len(migrations.Modules()))
+			_, err = s.Down(t.Context())
+			require.ErrorContains(t, err, "restore a backup")
 		})
 	}
 }

@@ -78,16 +78,17 @@ func (j joined) Start(ctx context.Context, ids []string, lease time.Duration) ([
 }
 
 // Extend implements Store. A run is lost if no store has it.
+// If a store fails, the runs that it may have are not lost.
 func (j joined) Extend(ctx context.Context, runs []Run, lease time.Duration) (lost []Run, err error) {
 	lost = runs
 	for _, s := range j {
-		missing, err := s.Extend(ctx, runs, lease)
-		if err != nil {
-			return nil, err // which of them this store has is unknown
+		missing, failed := s.Extend(ctx, runs, lease)
+		if err = errors.Join(err, failed); failed != nil {
+			missing = nil
 		}
 		lost = slices.DeleteFunc(slices.Clone(lost), func(r Run) bool { return !slices.Contains(missing, r) })
 	}
-	return lost, nil
+	return lost, err
 }
 
 // Settle implements Store.

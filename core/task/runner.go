@@ -326,13 +326,11 @@ func (r *Runner) beat(ctx context.Context) {
 
 // Sweep begins the periods that have come and hands due tasks to the queue.
 func (r *Runner) Sweep(ctx context.Context) error {
-	if err := r.beginPeriods(ctx); err != nil {
-		return err
-	}
+	failed := r.beginPeriods(ctx)
 	for {
 		n, err := r.handOutDue(ctx)
 		if err != nil || n < handOut {
-			return err
+			return errors.Join(failed, err)
 		}
 	}
 }

@@ -9,6 +9,11 @@ CREATE UNIQUE INDEX tasks_key ON tasks (key);
 CREATE INDEX tasks_due ON tasks (due_at) WHERE ended_at IS NULL;
 CREATE INDEX tasks_ended ON tasks (state, ended_at) WHERE ended_at IS NOT NULL;
 
+-- Reactions that are part of another one, and a period that has another name, have
+-- no handlers any more.
+UPDATE tasks SET kind = 'jobseeker.account-deleted' WHERE kind IN ('jobseeker.forget-onboarding', 'jobseeker.forget-dismissals') AND ended_at IS NULL;
+DELETE FROM tasks WHERE kind = 'listings.forget-visits' AND ended_at IS NULL;
+
 -- +goose Down
 DROP INDEX tasks_ended;
 DROP INDEX tasks_due;

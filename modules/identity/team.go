@@ -320,6 +320,12 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		} else if err != nil {
 			return err
 		}
+		// A concurrent removal waits for this, or this finds no invitation.
+		if _, err := s.Organizations.GetForUpdate(ctx, t.OrganizationID); errors.Is(err, ErrOrganizationNotFound) {
+			return errBadToken
+		} else if err != nil {
+			return err
+		}
 		m, err := s.Members.Get(ctx, t.OrganizationID, u.ID)
 		if errors.Is(err, ErrNotInTeam) || err == nil && m.Status != MemberInvited {
 			return errBadToken // the invitation was withdrawn

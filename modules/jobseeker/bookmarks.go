@@ -207,6 +207,9 @@ func (s *Service) RemoveBookmark(ctx context.Context, by auth.Actor, bookmarkID 
 		return "", err
 	}
 	return b.ID, s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.lock(ctx, by.UserID); err != nil {
+			return err
+		}
 		if err := s.Bookmarks.Delete(ctx, by.UserID, b.ID); err != nil {
 			return err
 		}

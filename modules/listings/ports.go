@@ -41,7 +41,7 @@ type Repository interface {
 	// left out.
 	List(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error)
 	// ListForUpdate returns at most n of the organization's listings, the newest
-	// first, locked until the end of the transaction.
+	// first, or in any order if Open is set, locked until the end of the transaction.
 	ListForUpdate(ctx context.Context, organizationID string, s Selection, n int) ([]Listing, error)
 	// ClaimExpired returns at most n listings, of every organization, that are Open
 	// although their deadline is not after now. They are locked until the end of the

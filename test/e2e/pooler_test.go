@@ -29,6 +29,7 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	two := &world{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
 	two.serve(t)
 
+	one.ready(t)
 	employer := one.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
 	require.Eventually(t, func() bool { return two.isListed(t, "Theatre Nurse") }, time.Second, 10*time.Millisecond, "notified through the direct connection")
