@@ -160,11 +160,11 @@ func (s *storage) open(ctx context.Context, c *config.Config, r *registry, db *d
 		}
 		from := m.ports(&opened)
 		db.Database = *from.database
-		if m.name == "identity" && db.Audit == nil {
-			missing = append(missing, "identity.Audit")
-		}
 		for _, name := range from.missing() {
 			missing = append(missing, m.name+"."+name)
+		}
+		if m.name == "identity" && db.Audit == nil {
+			missing = append(missing, "identity.Audit")
 		}
 		m.ports(&s.Storage).set(&opened)
 	}

@@ -30,9 +30,10 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	two.serve(t)
 
 	one.ready(t)
+	two.ready(t)
 	employer := one.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
-	require.Eventually(t, func() bool { return two.isListed(t, "Theatre Nurse") }, time.Second, 10*time.Millisecond, "notified through the direct connection")
+	require.Eventually(t, func() bool { return two.isListed(t, "Theatre Nurse") }, soon, 10*time.Millisecond)
 
 	const n = 20
 	seekers := make([]*account, n)
