@@ -54,18 +54,18 @@ func (d Tasks) AddHanded(ctx context.Context, tasks ...task.Task) ([]task.Ticket
 	return d.add(ctx, 1, tasks)
 }
 
-// handedOutFor is how long a ticket of a new task is trusted to bring it to a
-// worker, and handedOutMost that of one that has waited long.
+// handedOutFor is how long a new task may wait to be started before it is enqueued
+// again, and handedOutMost the longest such time.
 const (
 	handedOutFor  = 30 * time.Second
 	handedOutMost = 5 * time.Minute
 )
 
-// skew is what the clocks of two machines may differ by: whether a task's moment
-// has come was decided when it was handed out.
+// skew is the accepted difference between the clocks of two machines: one decides
+// that a task is due and another one starts it.
 const skew = 5 * time.Second
 
-// add stores tasks that have been handed out so many times.
+// add stores tasks that have been enqueued handOuts times.
 func (d Tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task.Ticket, error) {
 	if len(tasks) == 0 {
 		return nil, nil

@@ -36,7 +36,7 @@ func New() *Queue {
 	return q
 }
 
-var errFull = errors.New("so many tasks wait already that the others stay in the store for now")
+var errFull = errors.New("the queue is full; further tasks stay in the store")
 
 // Enqueue implements task.Queue. It never waits.
 func (q *Queue) Enqueue(_ context.Context, tickets ...task.Ticket) (err error) {

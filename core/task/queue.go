@@ -2,24 +2,23 @@ package task
 
 import "context"
 
-// Ticket says that a task's turn has come.
+// Ticket refers to a task that is due.
 type Ticket struct {
 	Class Class
 	ID    string
-	// Turn counts how often the task was handed out: with the id it names the
-	// ticket.
+	// Turn is how often the task was enqueued. With the id it identifies the ticket.
 	Turn int
 }
 
-// Queue carries tickets to workers. It delivers about once: a ticket may come
-// twice, late, out of order, or be lost with the process or the server that
-// held it. The store makes good for all of that.
+// Queue delivers tickets to workers. Delivery is best-effort: a ticket may be
+// delivered twice, late or out of order, or be lost with the process or server that
+// holds it. The store repeats lost tickets and ignores repeated ones.
 type Queue interface {
-	// Enqueue hands tickets over within ctx. After an error some of them may
-	// have been taken. A crowd of one class keeps no other waiting.
+	// Enqueue adds tickets to the queue. After an error some of them may have been
+	// added. Many tickets of one class do not delay those of another.
 	Enqueue(ctx context.Context, tickets ...Ticket) error
-	// Work runs do on tickets until ctx ends, at least Workers of each class at
-	// once; then it takes no more, lets those at hand come to their end, which
-	// they do within 25 s, and returns. The context that do gets lives on.
+	// Work calls do with tickets until ctx is done, at least Workers of each class
+	// concurrently. It then waits for the calls that are running, which return
+	// within 25 s. Their context is not cancelled with ctx.
 	Work(ctx context.Context, do func(ctx context.Context, t Ticket)) error
 }

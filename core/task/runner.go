@@ -113,7 +113,7 @@ func (r *Runner) Work(ctx context.Context) error {
 func (r *Runner) do(ctx, until context.Context, t Ticket) {
 	j, err := r.startOne(ctx, until, t.ID)
 	if err != nil {
-		r.Log.Warn("a task could not be started, it comes again", "task", t.ID, "error", err)
+		r.Log.Warn("failed to claim task; will retry", "task", t.ID, "error", err)
 		return
 	}
 	if j == nil {
@@ -156,7 +156,7 @@ func (r *Runner) attempt(ctx, until context.Context, j Task) Outcome {
 	most := cmp.Or(h.Attempts, attempts)
 	if j.Attempt > most {
 		// Nobody was left to say so when the last attempt ended.
-		r.Log.Error("task is dead: its last attempt never came to an end", "kind", j.Kind, "task", j.ID, "attempts", most)
+		r.Log.Error("task is dead; its last attempt did not finish", "kind", j.Kind, "task", j.ID, "attempts", most)
 		return Outcome{Run: run, State: Dead, Err: "the worker was lost during the last attempt"}
 	}
 	err := errors.New("no handler for this kind; a newer version may have one")
@@ -171,14 +171,14 @@ func (r *Runner) attempt(ctx, until context.Context, j Task) Outcome {
 	case errors.Is(err, errStopping):
 		return Outcome{Run: run, State: Waiting, RunAt: now, Err: err.Error(), Uncounted: true}
 	case h.periodic && (IsPermanent(err) || j.Attempt == most):
-		log.Error("periodic work failed, the next period tries again")
+		log.Error("periodic task failed; will run in the next period")
 		return Outcome{Run: run, State: Done, Err: err.Error()}
 	case IsPermanent(err), j.Attempt == most:
-		log.Error("task is dead; `locum tasks` shows it")
+		log.Error("task is dead; see `locum tasks list`")
 		return Outcome{Run: run, State: Dead, Err: err.Error()}
 	}
 	pause := backoff(j.Attempt)
-	log.Warn("task failed, trying again", "in", pause.Round(time.Second).String())
+	log.Warn("task failed; will retry", "in", pause.Round(time.Second).String())
 	return Outcome{Run: run, State: Waiting, RunAt: now.Add(pause), Err: err.Error()}
 }
 
@@ -261,7 +261,7 @@ func (r *Runner) settle(ctx, until context.Context, o Outcome) {
 			return
 		}
 		if time.Now().After(deadline) || until.Err() != nil {
-			r.Log.Warn("how a task ended could not be written down, it may be done again", "task", o.ID, "state", o.State, "error", err)
+			r.Log.Warn("failed to store the outcome of a task; it may be executed again", "task", o.ID, "state", o.State, "error", err)
 			return
 		}
 		waited(until, pause)
@@ -312,7 +312,7 @@ func (r *Runner) beat(ctx context.Context) {
 		lost, err := r.Store.Extend(call, runs, lease)
 		cancel()
 		if err != nil {
-			r.Log.Warn("leases of running tasks could not be renewed", "tasks", len(runs), "error", err)
+			r.Log.Warn("failed to renew the leases of running tasks", "tasks", len(runs), "error", err)
 		}
 		r.mu.Lock()
 		for _, run := range lost {

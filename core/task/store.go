@@ -7,47 +7,46 @@ import (
 	"github.com/locumhq/locum/core/retention"
 )
 
-// Store keeps tasks. A row waits until it is started, runs under a lease until
-// it is settled, and is then done or dead; a lease that ends makes it wait
-// again.
+// Store stores tasks. A task waits until it is started and runs under a lease until
+// its outcome is stored. It is then done, dead or waiting. A task whose lease has
+// ended waits again.
 type Store interface {
 	Adder
-	// AddHanded is Add for tasks that the caller hands to the queue itself, by
-	// the tickets returned: Due leaves them alone for a minute. A ticket of a task
-	// that was left out finds no row.
+	// AddHanded is Add for tasks that the caller enqueues by the returned tickets. Due
+	// does not return them for half a minute. The ticket of a task whose key exists
+	// refers to no task.
 	AddHanded(ctx context.Context, tasks ...Task) ([]Ticket, error)
-	// Due hands out at most n waiting tasks whose moment has come, those whose
-	// lease ended included, the longest due first. It does so again when one has
-	// not been started after half a minute, then after one, two, … up to five: a
-	// queue that lost a ticket gets another, a slow one is not flooded.
-	// Concurrent callers get disjoint tasks and do not wait for each other. After
-	// the clock was set back, what it has put off while it was ahead is due:
-	// tasks added then, leases, and retries.
+	// Due returns tickets of at most n tasks that are due, the longest due first,
+	// including those whose lease has ended. A task that is not started is returned
+	// again after half a minute, then after one, two, … up to five minutes: a lost
+	// ticket is repeated and a slow queue is not flooded. Concurrent callers get
+	// different tasks and do not wait for each other. After the clock was set back,
+	// what was postponed while it was ahead is due: tasks added then, leases and
+	// retries.
 	Due(ctx context.Context, n int) ([]Ticket, error)
-	// Postpone makes handed-out tasks due at the moment, because no queue took
-	// their tickets.
+	// Postpone makes tasks due at the time, because their tickets could not be
+	// enqueued.
 	Postpone(ctx context.Context, tickets []Ticket, until time.Time) error
-	// Start claims those of the ids that wait and whose moment has come, each
-	// for one caller, and counts the attempt. The moment may be seconds ahead:
-	// another machine's clock gave out the ticket.
+	// Start claims the tasks with the ids that wait and are due, each for one caller,
+	// and counts the attempt. RunAt may be seconds ahead, because the clock of another
+	// machine decided that the task was due.
 	Start(ctx context.Context, ids []string, lease time.Duration) ([]Task, error)
-	// Extend renews leases and returns the runs that are not the newest attempt
-	// of a running task any more.
+	// Extend renews leases. It returns the runs that are no longer the newest attempt
+	// of a running task.
 	Extend(ctx context.Context, runs []Run, lease time.Duration) (lost []Run, err error)
-	// Settle ends attempts. One that is not the newest of an unfinished task
-	// changes nothing.
+	// Settle stores the outcomes of attempts. It ignores an attempt that is not the
+	// newest of an unfinished task.
 	Settle(ctx context.Context, outcomes ...Outcome) error
 
-	// Backlog counts what is not finished, by class and state, up to 100,000
-	// tasks.
+	// Backlog counts the unfinished tasks by class and state, up to 100,000.
 	Backlog(ctx context.Context) ([]Backlog, error)
-	// List shows tasks of one state to an operator: finished ones by their end,
-	// the newest first, the others by what is next.
+	// List returns tasks of one state: finished ones by the time of their end, the
+	// newest first, the others by the time when they are due.
 	List(ctx context.Context, f Filter) ([]Record, error)
-	// Retry makes dead tasks wait again, with all their attempts before them, and
-	// waiting ones due now. It returns how many there were.
+	// Retry makes dead tasks wait again, without counting their earlier attempts, and
+	// waiting ones due now. It returns their number.
 	Retry(ctx context.Context, ids []string) (int, error)
-	// Drop removes tasks that are not running and returns how many there were.
+	// Drop deletes tasks that are not running and returns their number.
 	Drop(ctx context.Context, ids []string) (int, error)
 }
 
@@ -58,7 +57,7 @@ const (
 	DeadTasks retention.Kind = "tasks.dead"
 )
 
-// State is where a task stands.
+// State is the state of a task.
 type State string
 
 // The states.
@@ -66,7 +65,7 @@ const (
 	Waiting State = "waiting"
 	Running State = "running"
 	Done    State = "done"
-	Dead    State = "dead" // set aside until an operator looks at it
+	Dead    State = "dead" // until an operator retries or drops it
 )
 
 // Run is one attempt at a task.
@@ -83,7 +82,7 @@ type Outcome struct {
 	RunAt time.Time
 	// Err is what went wrong, empty if nothing did.
 	Err string
-	// Uncounted gives the attempt back: the worker was told to stop.
+	// Uncounted does not count the attempt, because the worker was stopped.
 	Uncounted bool
 }
 
@@ -92,12 +91,11 @@ type Backlog struct {
 	Class  Class
 	State  State
 	Tasks  int
-	Oldest time.Time // RunAt of the one that waits longest
+	Oldest time.Time // the earliest RunAt
 }
 
-// Filter says what List shows: at most Limit tasks of the state, of one kind if
-// it is not empty and, of finished ones, those that ended by Before if that is
-// not zero.
+// Filter selects at most Limit tasks of a state for List: of one kind unless it is
+// empty, and those that ended by Before unless it is zero.
 type Filter struct {
 	State  State
 	Kind   string
@@ -105,7 +103,7 @@ type Filter struct {
 	Limit  int
 }
 
-// Record is a task as an operator sees it.
+// Record is a task with its state.
 type Record struct {
 	Task
 	State   State

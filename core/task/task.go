@@ -1,7 +1,7 @@
-// Package task is background work that survives: every piece of it is a row in
-// the store, which is the truth about it, and a queue only tells workers whose
-// turn has come. The Runner joins the two: it hands rows to the queue, does
-// what comes back, tries again what failed, and sets aside what never works.
+// Package task executes durable background work. Each task is a row in a store,
+// which is the authority on its state; a queue only delivers references to tasks that
+// are due. The Runner enqueues due tasks, executes them, retries those that fail and
+// keeps those that fail for good for an operator.
 package task
 
 import (
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Class is a line of its own with workers of its own, so that a crowd in one
-// keeps nobody waiting in another.
+// Class is the name of a queue with its own workers, so that many tasks of one class
+// do not delay those of another.
 type Class string
 
 // The classes.
@@ -24,33 +24,31 @@ const (
 	Maintenance Class = "maintenance" // sweeps, digests, retention
 )
 
-// Workers says how many tasks of each class one process does at once. Those of
-// webhooks do little but wait for receivers.
+// Workers is the number of tasks of each class that a process executes concurrently.
+// Those of webhooks mostly wait for receivers.
 var Workers = map[Class]int{Events: 64, Mail: 4, Webhooks: 256, Exports: 2, Maintenance: 2}
 
-// Task is one piece of work.
+// Task is a piece of background work.
 type Task struct {
-	// ID is given by the store.
+	// ID is set by the store.
 	ID string
-	// Kind says what is to be done, and so who does it.
+	// Kind selects the handler.
 	Kind  string
 	Class Class
-	// Key names the piece of work: there is one task of a key, ever (as long as
-	// the store remembers it).
+	// Key identifies the work: a task whose key is in the store is not added again.
 	Key string
-	// Payload carries ids and values as JSON; what is longer is in a row that
-	// it names.
+	// Payload contains ids and small values as JSON.
 	Payload json.RawMessage
-	// RunAt is the moment before which the task waits; zero for now.
+	// RunAt is the time before which the task is not executed, zero for now.
 	RunAt time.Time
 	// Trace is the W3C traceparent of what caused the task, or empty.
 	Trace string
-	// Attempt is 1 when the task is done for the first time.
+	// Attempt is 1 at the first execution.
 	Attempt   int
 	CreatedAt time.Time
 }
 
-// New makes a task that does kind with the payload, which is marshalled.
+// New returns a task of the kind with the payload as JSON.
 func New(kind string, c Class, key string, payload any) Task {
 	raw, err := json.Marshal(payload)
 	if err != nil {
@@ -59,31 +57,30 @@ func New(kind string, c Class, key string, payload any) Task {
 	return Task{Kind: kind, Class: c, Key: key, Payload: raw}
 }
 
-// Adder takes work on.
+// Adder adds tasks.
 type Adder interface {
-	// Add stores tasks, in the transaction of ctx if there is one, so that they
-	// exist exactly if the change does that asks for them. One whose key is
-	// there already is left out.
+	// Add stores tasks, in the transaction of ctx if there is one, so that they exist
+	// if and only if its changes do. It ignores a task whose key exists.
 	Add(ctx context.Context, tasks ...Task) error
 }
 
-// Handler does the tasks of one kind. It runs again after a failure and after a
-// crash, so it leaves the same state behind however often it runs.
+// Handler executes the tasks of one kind. It is called again after a failure and
+// after a crash, and must be idempotent.
 type Handler struct {
 	Kind  string
 	Class Class
-	// Do has until the deadline of its context.
+	// Do must return by the deadline of its context.
 	Do func(ctx context.Context, j Task) error
 	// Longest is how long one attempt may take, zero for 20 s.
 	Longest time.Duration
 	// Attempts is how often the task is tried before it is dead, zero for 15
 	// (about a day and a half).
 	Attempts int
-	// periodic work that fails leaves no dead task behind.
+	// periodic is set for periodic work, of which no dead tasks are kept.
 	periodic bool
 }
 
-// Handle makes a handler of a function that takes the payload as a P.
+// Handle returns a handler that calls do with the payload decoded as a P.
 func Handle[P any](kind string, c Class, do func(ctx context.Context, payload P) error) Handler {
 	return Handler{Kind: kind, Class: c, Do: func(ctx context.Context, j Task) error {
 		var p P
@@ -94,11 +91,11 @@ func Handle[P any](kind string, c Class, do func(ctx context.Context, payload P)
 	}}
 }
 
-// Taking gives the handler another limit of time for one attempt.
+// Taking returns the handler with another time limit for an attempt.
 func (h Handler) Taking(longest time.Duration) Handler { h.Longest = longest; return h }
 
-// Periodic is work that happens once per period, however many processes there
-// are. Periods begin at multiples of Every since the epoch.
+// Periodic is work that is executed once per period by one of all processes. Periods
+// begin at multiples of Every since the epoch.
 type Periodic struct {
 	Kind  string
 	Every time.Duration
@@ -107,13 +104,13 @@ type Periodic struct {
 	Longest time.Duration
 }
 
-// permanent is a failure that trying again cannot mend.
+// permanent is an error that a retry cannot resolve.
 type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
 
-// Permanent marks an error as one that no further attempt can mend: the task is
-// dead at once. nil stays nil.
+// Permanent marks an error that a retry cannot resolve: the task is dead at once. It
+// returns nil for nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
