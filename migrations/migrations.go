@@ -5,7 +5,7 @@
 //
 // A file is written once, with the types of Postgres; each dialect translates it.
 // Where that is not enough, NNNN_name.DIALECT.sql replaces NNNN_name.sql for one
-// dialect.
+// dialect: MariaDB has no conditions of indexes and needs a length for text in a key.
 //
 // The folder legacy has the migrations of databases that were created before the
 // schema was divided by module. Their last version is the same schema as the first

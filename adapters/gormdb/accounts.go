@@ -121,7 +121,7 @@ func (d EmployerSettings) Upsert(ctx context.Context, s *identity.EmployerSettin
 	}
 	var res *gorm.DB
 	if s.Version == 0 {
-		res = d.q(ctx).Clauses(onConflict([]string{"user_id"})).Create(&r)
+		res = createNew(d.q(ctx), &r, "user_id")
 	} else {
 		res = d.q(ctx).Model(&employerSettingsRow{}).Where("user_id = ? AND version = ?", s.UserID, s.Version).Select("*").Omit("user_id").Updates(&r)
 	}

@@ -277,7 +277,7 @@ func (d Matches) AssignDigests(ctx context.Context, digestIDs []string, now, nex
 	err = d.Do(ctx, func(ctx context.Context) error {
 		digests, n = nil, 0
 		var users []string
-		err := d.skipLocked(ctx).Model(&seekerRow{}).Where("digest_waiting AND digest_after <= ?", now).Order("digest_after").Limit(len(digestIDs)).Pluck("user_id", &users).Error
+		err := d.skipLocked(ctx).Model(&seekerRow{}).Where(isTrue("digest_waiting")+" AND digest_after <= ?", now).Order("digest_after").Limit(len(digestIDs)).Pluck("user_id", &users).Error
 		if n = len(users); err != nil || n == 0 {
 			return wrap(err)
 		}

@@ -179,7 +179,7 @@ func (d Keys) GetByHash(ctx context.Context, hash string) (integrations.Key, int
 func (d Keys) ofOwner(ctx context.Context, q *gorm.DB, ownerID, appID string) *gorm.DB {
 	apps := ofAppOwner(d.q(ctx).Model(&appRow{}).Select("id"), ownerID)
 	if appID != "" {
-		apps = apps.Where("id = ?", appID)
+		apps, q = apps.Where("id = ?", appID), q.Where("app_id = ?", appID)
 	}
 	return q.Where("app_id IN (?)", apps)
 }
@@ -187,7 +187,7 @@ func (d Keys) ofOwner(ctx context.Context, q *gorm.DB, ownerID, appID string) *g
 // List implements integrations.Keys.
 func (d Keys) List(ctx context.Context, ownerID, appID string) ([]integrations.Key, error) {
 	var rows []apiKeyRow
-	err := d.ofOwner(ctx, d.q(ctx), ownerID, appID).Where("app_id = ?", appID).Order("id DESC").Find(&rows).Error
+	err := d.ofOwner(ctx, d.q(ctx), ownerID, appID).Order("id DESC").Find(&rows).Error
 	out := make([]integrations.Key, len(rows))
 	for i, r := range rows {
 		out[i] = integrations.Key(r)

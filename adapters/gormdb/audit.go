@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/page"
 )
@@ -53,7 +55,7 @@ func (d Audit) List(ctx context.Context, f audit.Filter, r page.Request) (page.R
 	add(f.Action != "", "action = ?", string(f.Action))
 	add(!f.From.IsZero(), "at >= ?", f.From)
 	add(!f.To.IsZero(), "at < ?", f.To)
-	rows, out, err := pageOf[auditRow, audit.Entry](ctx, d.DB, nil, r, strings.Join(where, " AND "), args...)
+	rows, out, err := listOf[auditRow, audit.Entry](ctx, d.DB, r, list{orderedBy: "id", where: func(q *gorm.DB) *gorm.DB { return q.Where(strings.Join(where, " AND "), args...) }})
 	out.Items = make([]audit.Entry, len(rows))
 	for i, row := range rows {
 		out.Items[i] = audit.Entry{

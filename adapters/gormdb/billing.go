@@ -132,6 +132,7 @@ type chargeRow struct {
 	CreatedAt   time.Time `gorm:"autoCreateTime:false"`
 	Attempts    int
 	NextAt      time.Time
+	ActionAt    *time.Time
 }
 
 // TableName implements schema.Tabler.
@@ -142,7 +143,7 @@ func (r chargeRow) charge() billing.Charge {
 		ID: r.ID, Owner: billing.Owner{Kind: billing.OwnerKind(r.OwnerKind), ID: r.OwnerID}, Plan: r.Plan,
 		Amount: billing.Money{Minor: r.AmountMinor, Currency: r.Currency}, Method: billing.Method(r.Method), Renewal: r.Renewal,
 		PeriodStart: r.PeriodStart, PeriodEnd: r.PeriodEnd, Status: billing.ChargeStatus(r.Status), Receipt: r.Receipt,
-		CreatedAt: r.CreatedAt, Attempts: r.Attempts, NextAt: r.NextAt,
+		CreatedAt: r.CreatedAt, Attempts: r.Attempts, NextAt: r.NextAt, ActionAt: orZero(r.ActionAt),
 	}
 }
 
@@ -151,7 +152,7 @@ func (d Charges) Create(ctx context.Context, c billing.Charge) error {
 	return wrap(d.q(ctx).Create(&chargeRow{
 		ID: c.ID, OwnerKind: string(c.Owner.Kind), OwnerID: c.Owner.ID, Plan: c.Plan, AmountMinor: c.Amount.Minor, Currency: c.Amount.Currency,
 		Method: methodRow(c.Method), Renewal: c.Renewal, PeriodStart: c.PeriodStart, PeriodEnd: c.PeriodEnd, Status: string(c.Status), Receipt: c.Receipt,
-		CreatedAt: c.CreatedAt, Attempts: c.Attempts, NextAt: c.NextAt,
+		CreatedAt: c.CreatedAt, Attempts: c.Attempts, NextAt: c.NextAt, ActionAt: nilIfZero(c.ActionAt),
 	}).Error)
 }
 
@@ -163,7 +164,7 @@ func (d Charges) Update(ctx context.Context, c billing.Charge) (bool, error) {
 		"method_expiry_month": c.Method.ExpiryMonth, "method_expiry_year": c.Method.ExpiryYear,
 	}
 	if c.Status == billing.Pending {
-		q, set = q.Where("attempts = ?", c.Attempts-1), map[string]any{"attempts": c.Attempts, "next_at": c.NextAt}
+		q, set = q.Where("attempts = ?", c.Attempts-1), map[string]any{"attempts": c.Attempts, "next_at": c.NextAt, "action_at": nilIfZero(c.ActionAt)}
 	}
 	res := q.Updates(set)
 	return res.RowsAffected > 0, wrap(res.Error)

@@ -1,17 +1,14 @@
 package gormdb
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
-	"io"
 	"iter"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/jackc/pgx/v5/stdlib"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -52,14 +49,30 @@ func (d Listings) Load(ctx context.Context, all iter.Seq[listings.Listing], done
 			send()
 		}
 	})
-	write := d.loadSQLite
-	if d.pg() {
-		write = d.loadPostgres
+	write := d.loadInserts
+	if inserter, ok := d.dialect.(BulkInserter); ok {
+		write = func(ctx context.Context, batches <-chan []fullListingRow, done func(int)) error {
+			return inserter.BulkInsert(ctx, d.sql, "listings", loadedColumns, valuesOf(batches, done), func(tx *sql.Tx) error { return d.newEpoch(ctx, tx) })
+		}
 	}
 	err := write(ctx, batches, done)
 	cancel()
 	conversion.Wait()
 	return wrap(markUnavailable(d.dialect, firstError(failed, err)))
+}
+
+// valuesOf returns the values of the rows, and calls done after each batch.
+func valuesOf(batches <-chan []fullListingRow, done func(int)) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		for batch := range batches {
+			for i := range batch {
+				if !yield(batch[i].values()) {
+					return
+				}
+			}
+			done(len(batch))
+		}
+	}
 }
 
 // removeBatch is how many listings one transaction deletes.
@@ -102,9 +115,6 @@ func firstError(errs ...error) error {
 // loadedColumns are the columns that Load writes.
 var loadedColumns = append([]string{"id", "organization_id", "created_at"}, savedColumns...)
 
-// insertListing inserts a listing unless an earlier load has stored it.
-var insertListing = "INSERT INTO listings (" + strings.Join(loadedColumns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(loadedColumns)-1) + ") ON CONFLICT (id) DO NOTHING" //nolint:gosec // of constants
-
 func (r fullListingRow) values() []any {
 	s := &r.Short
 	return []any{
@@ -117,96 +127,9 @@ func (r fullListingRow) values() []any {
 	}
 }
 
-// loadPostgres uses COPY.
-func (d Listings) loadPostgres(ctx context.Context, batches <-chan []fullListingRow, done func(int)) error {
-	conn, err := d.sql.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	tx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }()
-	// A load has no time limit.
-	if _, err := tx.ExecContext(ctx, "SELECT set_config('statement_timeout', '0', true), set_config('synchronous_commit', 'off', true)"); err != nil {
-		return err
-	}
-	if err := copyRows(ctx, conn, batches, done); err != nil {
-		return err
-	}
-	if err := newEpoch(ctx, tx, d.newID()); err != nil {
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return err
-	}
-	_, err = conn.ExecContext(ctx, "ANALYZE listings")
-	return err
-}
-
-// copyRows streams the batches in the text form of COPY.
-func copyRows(ctx context.Context, conn *sql.Conn, batches <-chan []fullListingRow, done func(int)) error {
-	pr, pw := io.Pipe()
-	go func() {
-		w := bufio.NewWriterSize(pw, 1<<20)
-		var b []byte
-		for batch := range batches {
-			for i := range batch {
-				b = b[:0]
-				for n, v := range batch[i].values() {
-					if n > 0 {
-						b = append(b, '\t')
-					}
-					b = copyValue(b, v)
-				}
-				if _, err := w.Write(append(b, '\n')); err != nil {
-					return // the reader has failed and returns its error
-				}
-			}
-			done(len(batch))
-		}
-		_ = pw.CloseWithError(w.Flush())
-	}()
-	return conn.Raw(func(driverConn any) error {
-		pg := driverConn.(*stdlib.Conn).Conn().PgConn()
-		_, err := pg.CopyFrom(ctx, pr, "COPY listings ("+strings.Join(loadedColumns, ", ")+") FROM STDIN")
-		_ = pr.CloseWithError(err)
-		return err
-	})
-}
-
-var copyEscapes = strings.NewReplacer("\\", `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`)
-
-func copyValue(b []byte, v any) []byte {
-	switch v := v.(type) {
-	case string:
-		return append(b, copyEscapes.Replace(v)...)
-	case bool:
-		return strconv.AppendBool(b, v)
-	case int64:
-		return strconv.AppendInt(b, v, 10)
-	case time.Time:
-		return v.AppendFormat(b, time.RFC3339Nano)
-	case *int64:
-		if v != nil {
-			return strconv.AppendInt(b, *v, 10)
-		}
-	case *float64:
-		if v != nil {
-			return strconv.AppendFloat(b, *v, 'g', -1, 64)
-		}
-	case *time.Time:
-		if v != nil {
-			return v.AppendFormat(b, time.RFC3339Nano)
-		}
-	}
-	return append(b, '\\', 'N')
-}
-
-// loadSQLite inserts in several transactions.
-func (d Listings) loadSQLite(ctx context.Context, batches <-chan []fullListingRow, done func(int)) error {
+// loadInserts inserts in several transactions. A listing that an earlier load has
+// stored is ignored.
+func (d Listings) loadInserts(ctx context.Context, batches <-chan []fullListingRow, done func(int)) error {
 	for {
 		n, err := d.loadTransaction(ctx, batches, done)
 		if err != nil || n < transactionBatches {
@@ -215,8 +138,8 @@ func (d Listings) loadSQLite(ctx context.Context, batches <-chan []fullListingRo
 	}
 }
 
-// transactionBatches is how many batches one transaction of SQLite inserts. The
-// driver fails when the write-ahead log of a transaction reaches 2 GB.
+// transactionBatches is how many batches one transaction inserts. The driver of SQLite
+// fails when the write-ahead log of a transaction reaches 2 GB.
 const transactionBatches = 40
 
 // loadTransaction inserts at most transactionBatches and returns their number.
@@ -225,12 +148,16 @@ func (d Listings) loadTransaction(ctx context.Context, batches <-chan []fullList
 	if err != nil {
 		return 0, err
 	}
+	ignore, err := d.ignoring("id")
+	if err != nil {
+		return 0, err
+	}
 	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	insert, err := tx.PrepareContext(ctx, insertListing)
+	insert, err := tx.PrepareContext(ctx, "INSERT INTO listings ("+strings.Join(loadedColumns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(loadedColumns)-1)+") "+ignore) //nolint:gosec // of constants
 	if err != nil {
 		return 0, err
 	}
@@ -246,8 +173,19 @@ func (d Listings) loadTransaction(ctx context.Context, batches <-chan []fullList
 			break
 		}
 	}
-	if err := firstError(ctx.Err(), newEpoch(ctx, tx, d.newID())); err != nil {
+	if err := firstError(ctx.Err(), d.newEpoch(ctx, tx)); err != nil {
 		return n, err
 	}
 	return n, tx.Commit()
+}
+
+// ignoring returns the end of an INSERT that ignores rows whose key exists.
+func (d Listings) ignoring(key ...string) (string, error) {
+	s := &gorm.Statement{DB: d.gorm, Clauses: map[string]clause.Clause{}}
+	if err := s.Parse(&fullListingRow{}); err != nil {
+		return "", err
+	}
+	s.AddClause(onConflict(key))
+	s.Build("ON CONFLICT")
+	return s.SQL.String(), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/listings"
 	"github.com/locumhq/locum/test/kit/stores"
@@ -15,8 +16,15 @@ import (
 
 func TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated(t *testing.T) {
 	t.Parallel()
+	for name, open := range map[string]func(testing.TB, clock.Clock) adapters.Storage{"sqlite": stores.SQLite, "mysql": stores.MariaDB} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); loadTwice(t, open(t, clock.System{})) })
+	}
+}
+
+func loadTwice(t *testing.T, s adapters.Storage) {
+	t.Helper()
 	const all, transaction = 21_000, 20_000
-	s, at, org := stores.SQLite(t, clock.System{}), time.Now().UTC(), stores.NewID()
+	at, org := time.Now().UTC(), stores.NewID()
 	ids := make([]string, all)
 	for i := range ids {
 		ids[i] = stores.NewID()

@@ -24,7 +24,7 @@ func TestQuery_ContextEnds_DatabaseStops(t *testing.T) {
 			err := db.each(ctx, endless, nil, func(Rows) error { return nil })
 			require.Equal(t, fault.Unavailable, fault.KindOf(err), "%v", err)
 			require.Less(t, time.Since(start), 5*time.Second)
-			if db.pg() {
+			if db.dialect.Name() == "postgres" {
 				require.Eventually(t, func() bool {
 					var running int
 					require.NoError(t, db.q(t.Context()).Raw("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE 'WITH RECURSIVE n(i)%'").Scan(&running).Error)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/test/conformance"
 	"github.com/locumhq/locum/test/kit/stores"
@@ -12,4 +13,28 @@ import (
 func TestGormdbIsAStorage(t *testing.T) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) { conformance.Storage(t, open) })
+}
+
+func TestStorage_Search_Conformance(t *testing.T) {
+	t.Parallel()
+	with := conformance.SearchAdapters{Index: stores.NewIndex, NewBatch: stores.NewBatch, Gazetteer: gazetteer.New()}
+	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
+		conformance.Search(t, func(t testing.TB, clk clock.Clock) adapters.ListingsStorage { return open(t, clk).Listings }, with)
+	})
+}
+
+func TestMySQL_IsAStorage(t *testing.T) {
+	t.Parallel()
+	conformance.Storage(t, stores.MariaDB)
+}
+
+// A module may be stored in another database than the others.
+func TestMixedDatabases_AreAStorage(t *testing.T) {
+	t.Parallel()
+	conformance.Storage(t, func(t testing.TB, clk clock.Clock) adapters.Storage {
+		identity := stores.MariaDB(t, clk).Identity
+		s := stores.Postgres(t, clk)
+		s.Identity = identity
+		return s
+	})
 }

@@ -9,9 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +22,7 @@ import (
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/metrics"
 	"github.com/locumhq/locum/core/tx"
 )
 
@@ -39,6 +40,10 @@ type DB struct {
 	// writer is for all writes. It is another pool than gorm only if the database has
 	// one writer at a time.
 	writer *gorm.DB
+	// dryRun builds statements without executing them.
+	dryRun *gorm.DB
+	// preparedInserts has a preparedInsert for each type of row.
+	preparedInserts sync.Map
 	// direct is for migrations and notifications. It is nil behind a transaction
 	// pooler without a direct URL, and otherwise sql or a pool of its own.
 	direct *sql.DB
@@ -48,6 +53,9 @@ type DB struct {
 	watch   clockWatch
 	// listingChanges counts the committed transactions that wrote listings.
 	listingChanges atomic.Uint64
+	// listingsChangedAt is when this process last learned of changed listings.
+	listingsChangedAt atomic.Pointer[time.Time]
+	replicas          *replicas // nil without replicas
 }
 
 // Options are what a database needs beside its URL.
@@ -62,6 +70,11 @@ type Options struct {
 	// TransactionPooler and DirectURL are those of adapters.DatabaseSettings.
 	TransactionPooler bool
 	DirectURL         string
+	// ReplicaURLs are those of adapters.DatabaseSettings. Their connections are part
+	// of MaxConnections.
+	ReplicaURLs []string
+	// Metrics may be nil.
+	Metrics metrics.Registry
 }
 
 func (o Options) connections() int { return cmp.Or(o.MaxConnections, 10) }
@@ -93,6 +106,13 @@ func OpenDB(d Dialect, url string, o Options) (*DB, error) {
 			return nil, errors.Join(err, db.closePools())
 		}
 	}
+	db.dryRun = db.writer.Session(&gorm.Session{DryRun: true})
+	if db.replicas, err = openReplicas(d, url, o); err == nil {
+		err = db.useReplicas()
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.replicas.close(), db.closePools())
+	}
 	db.notifier = newNotifier(db)
 	return db, nil
 }
@@ -112,11 +132,39 @@ func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
 		return nil, err
 	}
 	// GORM does not translate the errors of Raw with Scan.
-	return g, g.Callback().Row().After("gorm:row").Register("locum:translate", func(q *gorm.DB) {
+	err = g.Callback().Row().After("gorm:row").Register("locum:translate", func(q *gorm.DB) {
 		if q.Error != nil {
 			q.Error = q.Dialector.(gorm.ErrorTranslator).Translate(q.Error)
 		}
 	})
+	return g, errors.Join(err, db.stopAfterDeadlocks(g))
+}
+
+// stopAfterDeadlocks fails the statements of a transaction that the database has rolled
+// back. MariaDB would commit each of them on its own.
+func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
+	before := func(q *gorm.DB) {
+		if t := db.current(q.Statement.Context); t != nil && t.err != nil {
+			_ = q.AddError(t.err)
+		}
+	}
+	after := func(q *gorm.DB) {
+		if q.Error == nil || !db.dialect.Retry(q.Error) {
+			return
+		}
+		if t := db.current(q.Statement.Context); t != nil {
+			t.err = q.Error
+		}
+	}
+	const name = "locum:deadlock"
+	on := g.Callback()
+	return errors.Join(
+		on.Create().Before("*").Register(name, before), on.Create().After("*").Register(name+"-after", after),
+		on.Query().Before("*").Register(name, before), on.Query().After("*").Register(name+"-after", after),
+		on.Update().Before("*").Register(name, before), on.Update().After("*").Register(name+"-after", after),
+		on.Delete().Before("*").Register(name, before), on.Delete().After("*").Register(name+"-after", after),
+		on.Row().Before("*").Register(name, before), on.Row().After("*").Register(name+"-after", after),
+		on.Raw().Before("*").Register(name, before), on.Raw().After("*").Register(name+"-after", after))
 }
 
 // separateWrites uses the writer's pool for writes outside of a transaction. They
@@ -145,7 +193,7 @@ func (db *DB) stores(module string) bool {
 // Close closes the connections.
 func (db *DB) Close() error {
 	db.notifier.close()
-	err := db.closePools()
+	err := errors.Join(db.replicas.close(), db.closePools())
 	if db.release != nil {
 		err = errors.Join(err, db.release())
 	}
@@ -187,33 +235,6 @@ func (db *DB) pingError(err error) error {
 	return wrap(err)
 }
 
-// transaction is what travels in the context of a tx.Do.
-type transaction struct {
-	gorm     *gorm.DB
-	recorded bool // events were recorded or jobs added: wake the relay after the commit
-	listings bool // listings were written: what was read of them before is old
-}
-
-type txKey struct{ db *DB }
-
-func (db *DB) current(ctx context.Context) *transaction {
-	t, _ := ctx.Value(txKey{db}).(*transaction)
-	return t
-}
-
-// innermostKey is the key of the innermost transaction of any database.
-type innermostKey struct{}
-
-// Conn returns the handle of the transaction in ctx, in which a repository of yours
-// takes part, and false outside of a transaction.
-func Conn(ctx context.Context) (*gorm.DB, bool) {
-	t, ok := ctx.Value(innermostKey{}).(*transaction)
-	if !ok {
-		return nil, false
-	}
-	return t.gorm.WithContext(ctx), true
-}
-
 // Conn returns the handle for a statement: of the transaction in ctx, or of the
 // database outside of a transaction.
 func (db *DB) Conn(ctx context.Context) *gorm.DB { return db.q(ctx) }
@@ -222,7 +243,7 @@ func (db *DB) Conn(ctx context.Context) *gorm.DB { return db.q(ctx) }
 // there is one.
 func (db *DB) q(ctx context.Context) *gorm.DB {
 	if t := db.current(ctx); t != nil {
-		return t.gorm.WithContext(ctx)
+		return t.conn(ctx)
 	}
 	return db.gorm.WithContext(ctx)
 }
@@ -274,94 +295,17 @@ func (db *DB) withAdvisoryLock(ctx context.Context, name string) error {
 	return wrap(db.q(ctx).Exec(statement, name).Error)
 }
 
-// pg reports whether the database is Postgres, for the listing feed and bulk loads.
-func (db *DB) pg() bool { return db.dialect.Name() == "postgres" }
-
-// QueueSettings is implemented by dialects with settings for the transactions that
-// claim, start and finish tasks and events. If the server crashes, the last of them
-// may be lost, and the work is done again, as if the worker had crashed: they do
-// not wait for the disk.
-type QueueSettings interface {
-	// QueueSettings returns a statement that makes the settings for the current
-	// transaction.
-	QueueSettings() string
-}
-
 // inQueue runs fn in a transaction with a handle for the tables of events and tasks.
 func (db *DB) inQueue(ctx context.Context, fn func(q *gorm.DB) error) error {
-	if db.current(ctx) != nil {
-		return wrap(fn(db.unprepared(ctx)))
-	}
-	return wrap(db.writer.WithContext(ctx).Transaction(func(q *gorm.DB) error {
-		if tuned, ok := db.dialect.(QueueSettings); ok {
-			if err := q.Exec(tuned.QueueSettings()).Error; err != nil {
+	outer := db.current(ctx) != nil
+	return wrap(db.Do(ctx, func(ctx context.Context) error {
+		if tuned, ok := db.dialect.(QueueSettings); ok && !outer {
+			if err := db.q(ctx).Exec(tuned.QueueSettings()).Error; err != nil {
 				return err
 			}
 		}
-		return fn(unprepared(q))
+		return fn(db.unprepared(ctx))
 	}))
-}
-
-// maxTries bounds how often a transaction that lost a race is run again.
-const maxTries = 12
-
-// Do implements tx.Runner.
-func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
-	if db.current(ctx) != nil {
-		return fn(ctx)
-	}
-	for try := 1; ; try++ {
-		t, err := db.once(ctx, fn)
-		if err == nil {
-			if t.listings {
-				db.listingChanges.Add(1)
-			}
-			if t.recorded {
-				db.notifier.notify()
-			}
-			return nil
-		}
-		if !db.retry(err) {
-			return err
-		}
-		if try == maxTries {
-			return fault.ErrUnavailable.WithCause(err).WithReason(string(Busy)).WithRetryAfter(time.Second)
-		}
-		pause := time.NewTimer(time.Duration(rand.Int64N(int64(min(try, 6)) * int64(5*time.Millisecond)))) //nolint:gosec // jitter needs no secrecy
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return wrap(ctx.Err())
-		case <-pause.C:
-		}
-	}
-}
-
-func (db *DB) once(ctx context.Context, fn func(context.Context) error) (*transaction, error) {
-	t := &transaction{}
-	err := db.writer.WithContext(ctx).Transaction(func(g *gorm.DB) error {
-		t.gorm = g
-		return fn(context.WithValue(context.WithValue(ctx, txKey{db}, t), innermostKey{}, t))
-	})
-	return t, wrap(err)
-}
-
-// listingsChange notes that listings are written, to be told of at the commit.
-func (db *DB) listingsChange(ctx context.Context) {
-	if t := db.current(ctx); t != nil {
-		t.listings = true
-	} else {
-		db.listingChanges.Add(1)
-	}
-}
-
-// recorded notes that the relay has something to do, to be told at the commit.
-func (db *DB) recorded(ctx context.Context) {
-	if t := db.current(ctx); t != nil {
-		t.recorded = true
-	} else {
-		db.notifier.notify()
-	}
 }
 
 // What a repository turns into its module's own words.
@@ -380,11 +324,17 @@ func wrap(err error) error {
 	case err == nil, errors.As(err, &f):
 		return err
 	case errors.Is(err, gorm.ErrRecordNotFound), errors.Is(err, sql.ErrNoRows):
-		return errNotFound
+		return fmt.Errorf("%w: %w", errNotFound, err)
 	case errors.Is(err, gorm.ErrDuplicatedKey):
 		return fmt.Errorf("%w: %w", errDuplicate, err)
 	}
-	if reason := unavailable(err); reason != "" {
+	return wrapUnavailable(err)
+}
+
+// wrapUnavailable replaces an error that means that the database cannot be used.
+func wrapUnavailable(err error) error {
+	var f *fault.Error
+	if reason := unavailable(err); reason != "" && !errors.As(err, &f) {
 		return fault.ErrUnavailable.WithCause(err).WithReason(string(reason)).WithRetryAfter(time.Second)
 	}
 	return err

@@ -2,6 +2,7 @@ package gormdb
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,10 +16,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"gorm.io/gorm"
 
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/task"
 )
 
 func openTestSQLite(t *testing.T) *DB {
@@ -78,14 +81,19 @@ func TestWhoWritesOnSQLiteWaitsForTheirTurnAndNoLonger(t *testing.T) {
 	require.NoError(t, db.gorm.Exec("CREATE TABLE counter (n INTEGER)").Error)
 	inside, release := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
-	all.Go(func() {
-		assert.NoError(t, db.Do(t.Context(), func(context.Context) error { close(inside); <-release; return nil }))
-	})
-	<-inside
 	count := func(ctx context.Context) error {
 		var n int
 		return wrap(db.q(ctx).Raw("SELECT count(*) FROM counter").Scan(&n).Error)
 	}
+	all.Go(func() {
+		assert.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
+			err := count(ctx)
+			close(inside)
+			<-release
+			return err
+		}))
+	})
+	<-inside
 	require.NoError(t, count(t.Context()), "who reads waits for nobody")
 
 	hurried, cancel := context.WithCancel(t.Context())
@@ -112,6 +120,37 @@ func TestNothingIsWrittenOnSQLiteByAConnectionThatReads(t *testing.T) {
 	t.Parallel()
 	_, err := openTestSQLite(t).sql.ExecContext(t.Context(), "CREATE TABLE counter (n INTEGER)")
 	require.ErrorContains(t, err, "readonly")
+}
+
+func TestDo_ContextAfterItsEnd_Fails(t *testing.T) {
+	t.Parallel()
+	db := openTestSQLite(t)
+	contexts := make(chan context.Context, 1)
+	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { contexts <- ctx; return nil }))
+	ended := <-contexts
+	require.ErrorIs(t, db.q(ended).Exec("SELECT 1").Error, sql.ErrTxDone)
+	require.ErrorIs(t, Outbox{db}.Record(ended, event.JobCreated{}), sql.ErrTxDone)
+	_, err := Conn(ended)
+	require.ErrorIs(t, err, sql.ErrTxDone)
+	_, err = Conn(t.Context())
+	require.ErrorIs(t, err, ErrNoTransaction)
+	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { return db.q(ctx).Exec("SELECT 1").Error }))
+}
+
+func TestDo_ErrorOfFunction_IsReturnedUnchanged(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, gorm.ErrRecordNotFound, openTestSQLite(t).Do(t.Context(), func(context.Context) error { return gorm.ErrRecordNotFound }))
+}
+
+func TestConn_NoServer_IsUnavailable(t *testing.T) {
+	t.Parallel()
+	db, err := OpenDB(Postgres{}, "postgres://locum@127.0.0.1:1/x?sslmode=disable", Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	require.ErrorIs(t, db.Do(t.Context(), func(ctx context.Context) error {
+		_, err := Conn(ctx)
+		return err
+	}), fault.ErrUnavailable)
 }
 
 func TestALostVersionRunsTheTransactionAgainAndGivesUpInTheEnd(t *testing.T) {
@@ -195,7 +234,13 @@ func TestASQLiteDatabaseIsForItsUserAlone(t *testing.T) {
 
 func TestPostgres_NoServer_IsUnavailable(t *testing.T) {
 	t.Parallel()
-	db, err := OpenDB(Postgres{}, "postgres://locum@127.0.0.1:1/x?sslmode=disable", Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
+	requireUnavailable(t, Postgres{}, "postgres://locum@127.0.0.1:1/x?sslmode=disable")
+}
+
+// requireUnavailable checks what is returned while no server listens at the URL.
+func requireUnavailable(t *testing.T, d Dialect, url string) {
+	t.Helper()
+	db, err := OpenDB(d, url, Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	ctx := t.Context()
@@ -204,11 +249,12 @@ func TestPostgres_NoServer_IsUnavailable(t *testing.T) {
 		"builder":     wrap(db.q(ctx).Table("users").Count(new(int64)).Error),
 		"raw":         wrap(db.q(ctx).Raw("SELECT 1").Scan(&n).Error),
 		"exec":        wrap(db.q(ctx).Exec("SELECT 1").Error),
-		"transaction": db.Do(ctx, func(context.Context) error { return nil }),
+		"transaction": db.Do(ctx, func(ctx context.Context) error { return db.q(ctx).Exec("SELECT 1").Error }),
+		"inserts":     db.Do(ctx, func(ctx context.Context) error { return Outbox{db}.Record(ctx, event.JobCreated{}) }),
 		"stream":      db.each(ctx, "SELECT 1", nil, func(Rows) error { return nil }),
 		"ping":        db.Ping(ctx),
 		"schema":      Schema{db}.Check(ctx),
-		"queue":       Tasks{db}.Settle(ctx),
+		"queue":       Tasks{db}.RecordOutcomes(ctx, task.Outcome{State: task.Done}),
 		"feed":        func() error { _, err := Feed{db}.ReadOpen(ctx, nil); return err }(),
 	} {
 		require.Equal(t, fault.Unavailable, fault.KindOf(err), "%s: %v", name, err)

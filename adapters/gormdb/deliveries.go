@@ -145,7 +145,7 @@ func (d Deliveries) ListMessages(ctx context.Context, ownerID, endpointID string
 		q = q.Where("next_at <= ?", f.DueBy)
 	}
 	if f.After != nil {
-		q = q.Where("(next_at, id) > (?, ?)", f.After.NextAt, f.After.ID)
+		q = q.Where("(next_at, id) > (?, ?) AND next_at >= ?", f.After.NextAt, f.After.ID, f.After.NextAt)
 	}
 	var rows []deliveryRow
 	if err := q.Limit(n).Find(&rows).Error; err != nil || len(rows) == 0 {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"iter"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -15,8 +16,8 @@ import (
 // Dialect is what the databases write or do differently. The repositories are
 // written with GORM's builder, for which the rest is the same.
 //
-// A Dialect may also implement Notifier, Streamer, SingleProcess and
-// SnapshotReader.
+// A Dialect may also implement Notifier, Streamer, SingleProcess, Replicator,
+// QueueSettings, SnapshotReader, ListHinter, Batcher and BulkInserter.
 type Dialect interface {
 	// Name is the name of the database in errors and of its migrations.
 	Name() string
@@ -51,14 +52,16 @@ type Dialect interface {
 	// In returns the condition that a column is one of the ids, as one parameter if
 	// the database has lists: statements then do not differ by their number.
 	In(column string, ids []string) clause.Expr
-	// InQuery returns the condition that a column is one of the values of a query
-	// that returns few rows, before the query in parentheses.
-	InQuery(query string) string
 	// Typed returns a parameter whose type the database cannot derive from its
 	// place; name is a type of Postgres.
 	Typed(v any, name string) any
 	// Excluded returns the value that an upsert would have inserted.
 	Excluded(column string) string
+	// Returning reports whether UPDATE has RETURNING and INSERT has ON CONFLICT DO
+	// NOTHING, which reports and returns the new rows.
+	Returning() bool
+	// DeleteLimit reports whether DELETE has ORDER BY and LIMIT.
+	DeleteLimit() bool
 	// Locks reports whether rows can be locked. A database that runs one writing
 	// transaction at a time needs no locks.
 	Locks() bool
@@ -105,6 +108,79 @@ type Rows interface {
 type SingleProcess interface {
 	// Claim makes this process the one that serves the database, until release.
 	Claim(ctx context.Context, db *DB) (release func() error, err error)
+}
+
+// SnapshotReader is implemented by dialects that know which transactions a statement
+// sees, and whose listing_changes.xid numbers the rows by default. Without it the row of
+// listing_feed numbers them: transactions that write listings have it one after the
+// other.
+type SnapshotReader interface {
+	// Cluster returns an expression for what identifies the server: numbers are not
+	// compared with those of a restored copy. It may be empty.
+	Cluster() string
+	// Snapshot returns an expression for the snapshot of a statement as Postgres writes
+	// it: xmin:xmax:, and the running transactions in between separated by commas. It
+	// may be a number alone if none run below it.
+	Snapshot() string
+	// OldestRunning returns an expression for the lowest number of a transaction that
+	// may be running.
+	OldestRunning() string
+}
+
+// BulkInserter is implemented by dialects that insert many rows faster than with
+// INSERT.
+type BulkInserter interface {
+	// BulkInsert inserts the rows and calls finish in one transaction.
+	BulkInsert(ctx context.Context, pool *sql.DB, table string, columns []string, rows iter.Seq[[]any], finish func(tx *sql.Tx) error) error
+}
+
+// ListHinter is implemented by dialects that may read the rows of other lists too if the
+// primary key has the order of a list.
+type ListHinter interface {
+	// ListHint returns what follows the name of the table in the query of a list that
+	// has an index of its own.
+	ListHint() string
+}
+
+// QueueSettings is implemented by dialects with settings for the transactions that
+// claim, start and finish tasks and events. If the server crashes, the last of them
+// may be lost, and the work is done again, as if the worker had crashed: they do
+// not wait for the disk.
+type QueueSettings interface {
+	// QueueSettings returns a statement that makes the settings for the current
+	// transaction.
+	QueueSettings() string
+}
+
+// Statement is a statement in the SQL of the database.
+type Statement struct {
+	SQL  string
+	Args []any
+}
+
+// Batcher is implemented by dialects that can send several statements at once.
+type Batcher interface {
+	// ExecBatch executes the statements in one transaction.
+	ExecBatch(ctx context.Context, pool *sql.DB, statements []Statement) error
+}
+
+// Replicator is implemented by dialects whose databases can have read replicas.
+type Replicator interface {
+	// OpenReplica opens a pool for a URL without connecting. The pool of the primary
+	// is opened with the same function for the observation of replicas.
+	OpenReplica(url string, connections int, o Options) (*sql.DB, error)
+	// CommittedPosition returns a position in the log of the primary: it is not before the end
+	// of any transaction that has been committed.
+	CommittedPosition(ctx context.Context, primary *sql.DB) (LogPosition, error)
+	// ReplayedPosition returns the position up to which a replica has applied the log.
+	ReplayedPosition(ctx context.Context, replica *sql.DB) (LogPosition, error)
+}
+
+// LogPosition is a position in the log of a database.
+type LogPosition struct {
+	// Database identifies the database; positions in others are not comparable.
+	Database string
+	Offset   int64
 }
 
 // Reason says why a database cannot be used at present.

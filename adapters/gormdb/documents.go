@@ -143,7 +143,7 @@ func releaseFile(q *gorm.DB, id, userID string, at time.Time) error {
 
 // Reserve implements jobseeker.DocumentFiles.
 func (d DocumentFiles) Reserve(ctx context.Context, userID string, f jobseeker.DocumentFile, until time.Time) error {
-	res := d.q(ctx).Clauses(onConflict([]string{"id"})).Create(&documentFileRow{ID: f.ID, UserID: userID, FreeAt: &until, Extension: f.Extension})
+	res := createNew(d.q(ctx), &documentFileRow{ID: f.ID, UserID: userID, FreeAt: &until, Extension: f.Extension}, "id")
 	if res.Error != nil || res.RowsAffected > 0 {
 		return wrap(res.Error)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -20,7 +22,8 @@ import (
 // On Postgres, transactions commit in another order than that of their ids, so
 // reading what comes after the highest id seen would miss those that commit late.
 // A position is therefore like a snapshot of Postgres: it also has the transactions
-// that were running when it was read, at most one per connection.
+// that were running when it was read, at most one per connection. Databases without a
+// SnapshotReader number the changes in the order of the commits.
 type Feed struct{ *DB }
 
 // feedPosition is a listings.FeedPosition. Its zero value precedes all changes.
@@ -55,66 +58,96 @@ func (p feedPosition) through(last int64, now feedPosition) feedPosition {
 
 // listingChange is a row of listing_changes.
 type listingChange struct {
-	Xid       int64
+	Xid       int64 `gorm:"primaryKey;autoIncrement:false"`
 	ListingID string
+	ChangedAt time.Time
 }
+
+// TableName implements schema.Tabler.
+func (listingChange) TableName() string { return "listing_changes" }
 
 // recordListings stores that the transaction has changed the listings.
 func (db *DB) recordListings(ctx context.Context, ids []string) error {
-	db.listingsChange(ctx)
+	db.markListingsWritten(ctx)
 	if len(ids) == 0 {
 		return nil
 	}
-	now := db.clock.Now()
-	args := make([]any, 0, 2*len(ids))
-	for _, id := range ids {
-		args = append(args, id, now)
+	rows := make([]listingChange, len(ids))
+	for i, id := range ids {
+		rows[i] = listingChange{ListingID: id, ChangedAt: db.clock.Now()}
 	}
-	statement := "INSERT INTO listing_changes (listing_id, changed_at) VALUES (?, ?)" + strings.Repeat(", (?, ?)", len(ids)-1)
-	if db.pg() {
-		statement += " ON CONFLICT DO NOTHING"
+	if _, ok := db.dialect.(SnapshotReader); ok {
+		return wrap(db.unprepared(ctx).Clauses(onConflict(nil)).Omit("xid").Create(&rows).Error)
 	}
-	return wrap(db.unprepared(ctx).Exec(statement, args...).Error)
+	return db.Do(ctx, func(ctx context.Context) error {
+		feed := db.q(ctx).Table("listing_feed").Where("1 = 1")
+		if err := feed.Session(&gorm.Session{}).Update("last_xid", gorm.Expr("last_xid + ?", len(rows))).Error; err != nil {
+			return wrap(err)
+		}
+		var last int64
+		if err := feed.Session(&gorm.Session{}).Pluck("last_xid", &last).Error; err != nil {
+			return wrap(err)
+		}
+		for i := range rows {
+			rows[i].Xid = last - int64(len(rows)) + int64(i) + 1
+		}
+		return wrap(db.unprepared(ctx).CreateInBatches(&rows, 1_000).Error)
+	})
 }
 
 // newEpoch makes every search index start again, after listings were written
 // without listing_changes.
-func newEpoch(ctx context.Context, tx *sql.Tx, epoch string) error {
-	_, err := tx.ExecContext(ctx, "UPDATE listing_feed SET epoch = $1", epoch)
-	return err
+func (db *DB) newEpoch(ctx context.Context, tx *sql.Tx) error {
+	q := db.writer.Session(&gorm.Session{NewDB: true, Context: ctx})
+	q.Statement.ConnPool = tx
+	return Feed{db}.setEpoch(q)
+}
+
+func (d Feed) setEpoch(q *gorm.DB) error {
+	return wrap(q.Table("listing_feed").Where("1 = 1").Update("epoch", d.newID()).Error)
+}
+
+// beginEpoch replaces the epoch that is the same in all new databases.
+func (d Feed) beginEpoch(ctx context.Context) error {
+	return wrap(d.q(ctx).Table("listing_feed").Where("epoch = ?", "00000000-0000-0000-0000-000000000000").Update("epoch", d.newID()).Error)
 }
 
 // storeID returns what identifies the database and its epoch: transaction ids are
 // compared within one database cluster only, not with those of a restored copy.
 func (d Feed) storeID() string {
-	if d.pg() {
-		return "(SELECT CAST(epoch AS TEXT) || '/' || (SELECT system_identifier FROM pg_control_system()) FROM listing_feed)"
+	if r, ok := d.dialect.(SnapshotReader); ok && r.Cluster() != "" {
+		return "(SELECT CONCAT(epoch, '/', " + r.Cluster() + ") FROM listing_feed)"
 	}
 	return "(SELECT epoch FROM listing_feed)"
 }
 
+// nextChange is the number of the next change that a transaction will commit.
+const nextChange = "(SELECT last_xid + 1 FROM listing_feed)"
+
 // running returns the lowest id of a transaction that may be running.
 func (d Feed) running() string {
-	if d.pg() {
-		return "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"
+	if r, ok := d.dialect.(SnapshotReader); ok {
+		return r.OldestRunning()
 	}
-	return "(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'listing_changes')"
+	return nextChange
 }
 
-// snapshot returns the snapshot of a statement as Postgres writes it: xmin:xmax:
-// and the running transactions in between.
+// snapshot returns the snapshot of a statement, as SnapshotReader describes it.
 func (d Feed) snapshot() string {
-	if d.pg() {
-		return "CAST(pg_current_snapshot() AS TEXT)"
+	if r, ok := d.dialect.(SnapshotReader); ok {
+		return r.Snapshot()
 	}
-	return fmt.Sprintf("%[1]s || ':' || %[1]s || ':'", d.running())
+	return nextChange
 }
 
 // parseSnapshot returns the position at which everything visible in the snapshot
 // has been returned.
 func parseSnapshot(store, snapshot string) (p feedPosition, err error) {
-	_, rest, _ := strings.Cut(snapshot, ":")
-	next, running, _ := strings.Cut(rest, ":")
+	next, rest, found := strings.Cut(snapshot, ":")
+	var running string
+	if found {
+		next, running, _ = strings.Cut(rest, ":")
+	}
 	p.Store = store
 	p.Next, err = strconv.ParseInt(next, 10, 64)
 	for _, text := range strings.FieldsFunc(running, func(r rune) bool { return r == ',' }) {
@@ -139,9 +172,9 @@ func (d Feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (l
 		return "", err
 	}
 	for last := (*fullListingRow)(nil); ; {
-		q := d.unprepared(ctx).Where("open").Order("posted_at DESC, id DESC").Limit(openAtOnce)
+		q := d.unprepared(ctx).Where(isTrue("open")).Order("posted_at DESC, id DESC").Limit(openAtOnce)
 		if last != nil {
-			q = q.Where("(posted_at, id) < (?, ?)", last.Short.PostedAt, last.Short.ID)
+			q = q.Where(precedes("posted_at"), last.Short.PostedAt, last.Short.ID, last.Short.PostedAt)
 		}
 		var rows []fullListingRow
 		if err := q.Find(&rows).Error; err != nil {
@@ -188,6 +221,9 @@ func (d Feed) ListSince(ctx context.Context, position listings.FeedPosition, n i
 	changes, next, more, err := d.changesSince(ctx, from, n)
 	if err != nil {
 		return listings.FeedBatch{}, err
+	}
+	if len(changes) > 0 {
+		d.noteListingsChanged()
 	}
 	ids := make([]string, len(changes))
 	for i, c := range changes {
@@ -262,7 +298,7 @@ func (d Feed) readChanges(ctx context.Context, from feedPosition, n int) (state 
 	}
 	query := fmt.Sprintf(`SELECT s.store, s.snapshot, s.purged, c.xid, c.listing_id
 		FROM (SELECT %s AS store, %s AS snapshot, (SELECT purged_xid FROM listing_feed) AS purged) s
-		LEFT JOIN (SELECT xid, CAST(listing_id AS TEXT) AS listing_id FROM (%s) r ORDER BY xid, listing_id LIMIT ?) c ON 1 = 1
+		LEFT JOIN (SELECT xid, listing_id FROM (%s) r ORDER BY xid, listing_id LIMIT ?) c ON 1 = 1
 		ORDER BY c.xid`, d.storeID(), d.snapshot(), rows)
 	err = d.each(ctx, query, []any{from.Next, n}, func(rows Rows) error {
 		var xid *int64
@@ -288,12 +324,9 @@ func (d Feed) wholeTransactions(ctx context.Context, changes []listingChange) ([
 	return all, wrap(err)
 }
 
-// Notifications implements listings.Feed.
-func (d Feed) Notifications(ctx context.Context) <-chan struct{} { return d.notifier.listen(ctx) }
-
 // Reset implements listings.Feed.
 func (d Feed) Reset(ctx context.Context) error {
-	return wrap(d.q(ctx).Exec("UPDATE listing_feed SET epoch = ?", d.newID()).Error)
+	return d.setEpoch(d.q(ctx))
 }
 
 // listingsExpiry are the kinds of the listings module.

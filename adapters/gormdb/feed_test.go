@@ -63,10 +63,13 @@ func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 
 func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]string{"sqlite": "sqlite:" + t.TempDir() + "/test.db", "postgres": kit.PostgresURL(t)} {
+	for name, url := range map[string]func(t testing.TB) string{
+		"sqlite":   func(t testing.TB) string { return "sqlite:" + t.TempDir() + "/test.db" },
+		"postgres": kit.PostgresURL, "mysql": kit.MariaDBURL,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := migrated(t, url)
+			db := migrated(t, url(t))
 			var log bytes.Buffer
 			db.log = slog.New(slog.NewTextHandler(&log, nil))
 			feed, now := Feed{db}, time.Now()

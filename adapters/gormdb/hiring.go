@@ -95,7 +95,7 @@ func (d Applications) Create(ctx context.Context, a hiring.Application) error {
 	if err != nil {
 		return err
 	}
-	return one(d.q(ctx).Clauses(onConflict([]string{"listing_id", "applicant_id"})).Create(&r), hiring.ErrAlreadyApplied)
+	return d.insert(ctx, insert{rows: &r, key: []string{"listing_id", "applicant_id"}, duplicate: hiring.ErrAlreadyApplied})
 }
 
 // selection adds conditions to a query.
@@ -213,6 +213,9 @@ func (d Applications) listParts(ctx context.Context, parts []part, f hiring.Appl
 			return nil, out, wrap(err)
 		}
 		ids = append(ids, found...)
+		if r.WithoutTotal {
+			continue
+		}
 		n, err := countLimited(d.filtered(p, f)(d.q(ctx).Model(&applicationRow{})))
 		if err != nil {
 			return nil, out, err
@@ -325,10 +328,15 @@ func (d ApplicantPersonalData) EraseByApplicant(ctx context.Context, applicantID
 		withdrawn := func() *gorm.DB {
 			return d.q(ctx).Model(&applicationRow{}).Where("applicant_id = ? AND withdrawn_at IS NOT NULL", applicantID)
 		}
+		var ids []string
+		if err := withdrawn().Pluck("id", &ids).Error; err != nil {
+			return wrap(err)
+		}
+		of := d.dialect.In("application_id", ids)
 		texts := map[string]any{"cover_letter": "", "resume_url": "", "answers": "[]", "tracker": "", "tracker_color": ""}
 		return wrap(firstError(
 			withdrawn().Updates(texts).Error,
-			d.q(ctx).Model(&interviewRow{}).Where("application_id IN (?)", withdrawn().Select("id")).Update("notes", "").Error,
-			d.q(ctx).Where("application_id IN (?)", withdrawn().Select("id")).Delete(&applicantMessageRow{}).Error))
+			d.q(ctx).Model(&interviewRow{}).Where("?", of).Update("notes", "").Error,
+			d.q(ctx).Where("?", of).Delete(&applicantMessageRow{}).Error))
 	})
 }

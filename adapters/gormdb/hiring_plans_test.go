@@ -66,7 +66,7 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	for _, f := range []hiring.ApplicationFilter{{}, {Statuses: []hiring.Status{hiring.Accepted}, ListingIDs: []string{id}, AppliedFrom: now, AppliedUntil: now}} {
 		costs(1, 0, func() { _, _ = s.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: id}, f) })
 	}
-	costs(3, 0, func() { require.NoError(t, s.PersonalData.EraseByApplicant(ctx, id)) })
+	costs(4, 0, func() { require.NoError(t, s.PersonalData.EraseByApplicant(ctx, id)) })
 
 	interview := hiring.Appointment{ID: uuid.NewString(), ApplicationID: ids[0], OrganizationID: id, Status: hiring.Scheduled, Outcome: hiring.Undecided, ScheduledAt: now}
 	costs(1, 1, func() { require.NoError(t, s.Appointments.Upsert(ctx, interview)) })
@@ -93,10 +93,10 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	costs(2, 0, func() { _, _ = Retention{db}.DeleteBefore(ctx, listings.Visits, now, 100) })
 	costs(1, 1, func() { _, _ = views.GetOrCreateSalt(ctx, "2026-03-01", "x") })
 	costs(1, 0, func() {
-		_, _ = db.Storage().Listings.Listings.ListForUpdate(ctx, id, listings.Selection{NotCompany: "New"}, 100)
+		_, _ = db.Storage().Listings.Listings.ListBySelection(ctx, id, listings.Selection{NotCompany: "New"}, 100)
 	})
 	costs(1, 0, func() {
-		_, _ = db.Storage().Listings.Listings.ListForUpdate(ctx, id, listings.Selection{NotCompany: "New", Before: &listings.Listing{ID: id, CreatedAt: now}}, 100)
+		_, _ = db.Storage().Listings.Listings.ListBySelection(ctx, id, listings.Selection{NotCompany: "New", Before: &listings.Listing{ID: id, CreatedAt: now}}, 100)
 	})
 
 	asked.useIndexes(t, db, "counted")

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/core/idempotency"
 )
@@ -47,15 +46,13 @@ func (d Idempotency) Begin(ctx context.Context, r idempotency.Request) (idempote
 		OwnerID: r.OwnerID, Operation: r.Operation, KeyHash: keyHash(r.Key), Fingerprint: r.Fingerprint,
 		ClaimedUntil: claim.Until, ExpiresAt: now.Add(idempotency.Keep),
 	}
-	// One statement claims a request that is new, that has expired, or whose
-	// caller lost its lease without an answer.
-	res := d.q(ctx).Clauses(clause.OnConflict{
-		Columns:   []clause.Column{{Name: "owner_id"}, {Name: "operation"}, {Name: "key_hash"}},
-		DoUpdates: clause.AssignmentColumns([]string{"fingerprint", "status", "answer", "claimed_until", "expires_at"}),
-		Where: clause.Where{Exprs: []clause.Expression{gorm.Expr(
-			"idempotency_keys.expires_at <= ? OR idempotency_keys.status = 0 AND (idempotency_keys.claimed_until <= ? OR idempotency_keys.claimed_until > ?) AND idempotency_keys.fingerprint = ?",
-			now, now, claim.Until.Add(mostAhead), r.Fingerprint)}},
-	}).Create(&row)
+	res := createNew(d.q(ctx), &row, "owner_id", "operation", "key_hash")
+	if res.Error == nil && res.RowsAffected == 0 {
+		// The request is claimed if it has expired, or if its caller lost the lease
+		// without an answer.
+		res = d.of(ctx, r).Where("expires_at <= ? OR status = 0 AND (claimed_until <= ? OR claimed_until > ?) AND fingerprint = ?", now, now, claim.Until.Add(mostAhead), r.Fingerprint).
+			Updates(map[string]any{"fingerprint": row.Fingerprint, "status": 0, "answer": "", "claimed_until": row.ClaimedUntil, "expires_at": row.ExpiresAt})
+	}
 	if res.Error != nil {
 		return claim, nil, wrap(res.Error)
 	}

@@ -58,7 +58,7 @@ func keyOf(email, key string) string {
 func (d Users) Create(ctx context.Context, u *identity.User) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		r := toUserRow(*u)
-		res := d.q(ctx).Clauses(onConflict([]string{"email_key"})).Create(&r)
+		res := createNew(d.q(ctx), &r, "email_key")
 		if res.Error != nil || res.RowsAffected == 1 {
 			return wrap(res.Error)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/tx"
@@ -35,7 +34,7 @@ func (d Listings) Create(ctx context.Context, ls []listings.Listing) error {
 	if err != nil {
 		return err
 	}
-	if err := wrap(d.q(ctx).Create(&rows).Error); err != nil {
+	if err := wrap(d.q(ctx).CreateInBatches(&rows, rowsAtOnce).Error); err != nil {
 		return err
 	}
 	return d.recordListings(ctx, idsOf(ls))
@@ -50,8 +49,8 @@ var savedColumns = []string{
 	"application_deadline", "posted_at", "archived_at", "deleted_at", "hidden_at", "updated_at",
 }
 
-// Update implements listings.Repository. One statement updates any number of
-// rows: an insertion in which all of them conflict.
+// Update implements listings.Repository. It locks the rows, compares their versions
+// and writes all of them with one statement.
 func (d Listings) Update(ctx context.Context, organizationID string, ls []listings.Listing) error {
 	ls = slices.Clone(ls)
 	// Locked in order, so that two batches do not deadlock.
@@ -64,20 +63,21 @@ func (d Listings) Update(ctx context.Context, organizationID string, ls []listin
 	if err != nil {
 		return err
 	}
-	res := d.q(ctx).Clauses(clause.OnConflict{
-		Columns:   []clause.Column{{Name: "id"}},
-		DoUpdates: clause.AssignmentColumns(savedColumns),
-		Where: clause.Where{Exprs: []clause.Expression{
-			gorm.Expr("listings.version = excluded.version - 1 AND listings.organization_id = excluded.organization_id"),
-		}},
-	}).Create(&rows)
-	if res.Error != nil {
-		return wrap(res.Error)
-	}
-	if res.RowsAffected != int64(len(rows)) {
-		return tx.ErrStale
-	}
-	return d.recordListings(ctx, idsOf(ls))
+	ids := idsOf(ls)
+	return d.Do(ctx, func(ctx context.Context) error {
+		var stored []listingRow
+		err := d.locked(ctx).Select("id", "version").Where("organization_id = ?", organizationID).Where(d.dialect.In("id", ids)).Order("id").Find(&stored).Error
+		if err != nil {
+			return wrap(err)
+		}
+		if !slices.EqualFunc(stored, ls, func(r listingRow, l listings.Listing) bool { return r.ID == l.ID && r.Version == l.Version-1 }) {
+			return tx.ErrStale
+		}
+		if err := updateLocked(d.unprepared(ctx), rows, "id", savedColumns...); err != nil {
+			return err
+		}
+		return d.recordListings(ctx, ids)
+	})
 }
 
 func idsOf(ls []listings.Listing) []string {
@@ -86,14 +86,6 @@ func idsOf(ls []listings.Listing) []string {
 		ids[i] = ls[i].ID
 	}
 	return ids
-}
-
-// ListByIDs implements listings.Repository.
-func (d Listings) ListByIDs(ctx context.Context, organizationID string, ids []string) ([]listings.Listing, error) {
-	var rows []fullListingRow
-	// Locked in order, so that two batches do not deadlock.
-	err := d.locked(ctx).Where("organization_id = ? AND id IN ?", organizationID, ids).Order("id").Find(&rows).Error
-	return fullListings(rows, err)
 }
 
 func fullListings(rows []fullListingRow, err error) ([]listings.Listing, error) {
@@ -132,14 +124,17 @@ func (d Listings) ListPublic(ctx context.Context, ids []string, now time.Time, t
 // ClaimExpired implements listings.Repository.
 func (d Listings) ClaimExpired(ctx context.Context, now time.Time, n int) ([]listings.Listing, error) {
 	var rows []fullListingRow
-	err := d.skipLocked(ctx).Where("open AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
+	err := d.skipLocked(ctx).Where(isTrue("open")+" AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
 		Order("application_deadline").Limit(n).Find(&rows).Error
 	return fullListings(rows, err)
 }
 
-// ListForUpdate implements listings.Repository.
-func (d Listings) ListForUpdate(ctx context.Context, organizationID string, s listings.Selection, n int) ([]listings.Listing, error) {
+// ListBySelection implements listings.Repository.
+func (d Listings) ListBySelection(ctx context.Context, organizationID string, s listings.Selection, n int) ([]listings.Listing, error) {
 	q := d.locked(ctx).Where("organization_id = ?", organizationID)
+	if s.IDs != nil {
+		q = q.Where("id IN ?", s.IDs)
+	}
 	if s.Open {
 		q = q.Where("open")
 	}
@@ -147,11 +142,11 @@ func (d Listings) ListForUpdate(ctx context.Context, organizationID string, s li
 		q = q.Where("company <> ?", s.NotCompany)
 	}
 	if s.Before != nil {
-		q = q.Where("(created_at, id) < (?, ?)", s.Before.CreatedAt, s.Before.ID)
+		q = q.Where(precedes("created_at"), s.Before.CreatedAt, s.Before.ID, s.Before.CreatedAt)
 	}
 	order := "created_at DESC, id DESC"
-	if s.Open {
-		order = "id" // the order in which ListByIDs locks
+	if s.IDs != nil || s.Open {
+		order = "id" // locked in the same order, so that two batches do not deadlock
 	}
 	var rows []fullListingRow
 	err := q.Order(order).Limit(n).Find(&rows).Error
@@ -174,7 +169,7 @@ func (d Listings) List(ctx context.Context, organizationID string, status listin
 			return out, errCursor
 		}
 		// An index finds a comparison of rows at any depth, an OR it does not.
-		q = q.Where("(created_at, id) < (?, ?)", at.CreatedAt, at.ID)
+		q = q.Where(precedes("created_at"), at.CreatedAt, at.ID, at.CreatedAt)
 	} else {
 		q = q.Offset(r.Offset())
 	}
@@ -205,7 +200,7 @@ func (d Listings) Export(ctx context.Context, organizationID string, status list
 		if !readCursor(cursor, "own", &at) {
 			return nil, "", errCursor
 		}
-		where, args = where+" AND (created_at, id) < (?, ?)", append(args, at.CreatedAt, at.ID)
+		where, args = where+" AND "+precedes("created_at"), append(args, at.CreatedAt, at.ID, at.CreatedAt)
 	}
 	var (
 		e                listings.Exported
@@ -216,9 +211,9 @@ func (d Listings) Export(ctx context.Context, organizationID string, status list
 	into := []any{&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
 		&posted, &deadline, &e.UpdatedAt, &last.CreatedAt, &e.Views}
 	out = make([]listings.Exported, 0, n)
-	err = d.each(ctx, `SELECT CAST(id AS TEXT), title, department, company, location, contract_type, status, salary_min, salary_max, salary_currency,
+	err = d.eachOnReplica(ctx, `SELECT id, title, department, company, location, contract_type, status, salary_min, salary_max, salary_currency,
 		posted_at, application_deadline, updated_at, created_at, COALESCE((SELECT views FROM listing_views WHERE listing_id = listings.id), 0)
-		FROM listings WHERE `+where+" ORDER BY created_at DESC, id DESC LIMIT ?", append(args, n), func(r Rows) error {
+		FROM listings WHERE `+where+" ORDER BY created_at DESC, id DESC LIMIT ?", append(args, n), func() { out = out[:0] }, func(r Rows) error {
 		if err := r.Scan(into...); err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func (d Listings) ListBriefs(ctx context.Context, ids []string, now time.Time) (
 
 // ListClosing implements listings.PublicRepository.
 func (d Listings) ListClosing(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]listings.Brief, error) {
-	q := d.q(ctx).Where("open AND application_deadline IS NOT NULL AND application_deadline <= ?", until)
+	q := d.q(ctx).Where(isTrue("open")+" AND application_deadline IS NOT NULL AND application_deadline <= ?", until)
 	if fromID == "" {
 		q = q.Where("application_deadline > ?", from)
 	} else {

@@ -162,7 +162,7 @@ func (d Members) Upsert(ctx context.Context, m *identity.Membership) error {
 	r.Version++
 	var res *gorm.DB
 	if m.Version == 0 {
-		res = d.q(ctx).Clauses(onConflict([]string{"organization_id", "user_id"})).Create(&r)
+		res = createNew(d.q(ctx), &r, "organization_id", "user_id")
 	} else {
 		res = d.q(ctx).Model(&membershipRow{}).Where("organization_id = ? AND user_id = ? AND version = ?", m.OrganizationID, m.UserID, m.Version).
 			Select("*").Omit("organization_id", "user_id", "founder").Updates(&r)

@@ -22,9 +22,6 @@ import (
 // are applied.
 type Schema struct{ *DB }
 
-// Embedded implements adapters.Schema.
-func (s Schema) Embedded() bool { return s.dialect.Embedded() }
-
 // folders are those of the migrations that the database needs, in their order.
 func (s Schema) folders() []string {
 	modules := s.modules
@@ -219,17 +216,30 @@ func (m migrator) divide(ctx context.Context) (names []string, err error) {
 	return names, tx.Commit()
 }
 
-// up applies the missing migrations of a folder.
+// up applies the missing migrations of a folder. SQLite has no lock between processes:
+// a migration fails if another process has applied it since the version was read, and
+// the next round goes on from there.
 func (m migrator) up(ctx context.Context, folder string) (names []string, err error) {
 	p, err := m.provider(folder)
 	if err != nil {
 		return nil, err
 	}
-	results, err := p.Up(ctx)
-	for _, r := range results {
-		names = append(names, path.Join(folder, r.Source.Path))
+	for {
+		before, err := p.GetDBVersion(ctx)
+		if err != nil {
+			return names, err
+		}
+		results, err := p.Up(ctx)
+		for _, r := range results {
+			names = append(names, path.Join(folder, r.Source.Path))
+		}
+		if err == nil {
+			return names, nil
+		}
+		if now, failed := p.GetDBVersion(ctx); failed != nil || now == before {
+			return names, err
+		}
 	}
-	return names, err
 }
 
 // Up implements adapters.Schema.
@@ -247,9 +257,19 @@ func (s Schema) Up(ctx context.Context) (names []string, err error) {
 			applied, err = m.up(ctx, folder)
 			names = append(names, applied...)
 		}
+		if err == nil && s.stores("listings") {
+			err = Feed(s).beginEpoch(ctx)
+		}
 		return err
 	})
 	return names, err
+}
+
+// isNewer reports whether a was applied after b, or in the same second with a number
+// that is not lower.
+func isNewer(a, b adapters.SchemaStep) bool {
+	order := a.AppliedAt.Compare(b.AppliedAt)
+	return order > 0 || order == 0 && path.Base(a.Name) >= path.Base(b.Name)
 }
 
 // Down implements adapters.Schema.
@@ -260,7 +280,7 @@ func (s Schema) Down(ctx context.Context) (name string, err error) {
 	}
 	newest := -1
 	for i, step := range steps {
-		if step.Applied && (newest < 0 || !step.AppliedAt.Before(steps[newest].AppliedAt)) {
+		if step.Applied && (newest < 0 || isNewer(step, steps[newest])) {
 			newest = i
 		}
 	}

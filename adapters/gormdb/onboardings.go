@@ -74,8 +74,8 @@ func (d Onboardings) Upsert(ctx context.Context, o jobseeker.Onboarding) error {
 		return err
 	}
 	if o.Version == 0 {
-		return saved(d.q(ctx).Clauses(onConflict([]string{"visitor_kind", "visitor"})).Create(&onboardingRow{VisitorKind: kind, Visitor: visitor,
-			Email: o.Email, Source: o.Source, Preferences: o.Preferences, Steps: string(steps), TouchedAt: o.TouchedAt, Version: 1}))
+		return saved(createNew(d.q(ctx), &onboardingRow{VisitorKind: kind, Visitor: visitor,
+			Email: o.Email, Source: o.Source, Preferences: o.Preferences, Steps: string(steps), TouchedAt: o.TouchedAt, Version: 1}, "visitor_kind", "visitor"))
 	}
 	return saved(stored().Updates(map[string]any{"email": o.Email, "source": o.Source, "preferences": o.Preferences, "steps": string(steps),
 		"touched_at": o.TouchedAt, "version": o.Version + 1}))

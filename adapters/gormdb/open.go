@@ -9,14 +9,14 @@ import (
 )
 
 // dialects are the built-in dialects by scheme.
-var dialects = map[string]Dialect{"sqlite": SQLite{}, "postgres": Postgres{}, "postgresql": Postgres{}}
+var dialects = map[string]Dialect{"sqlite": SQLite{}, "postgres": Postgres{}, "postgresql": Postgres{}, "mysql": MySQL{}}
 
-// Open opens a storage for sqlite:PATH or postgres://….
+// Open opens a storage for sqlite:PATH, postgres://… or mysql://….
 func Open(_ context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
 	scheme, _, _ := strings.Cut(url, ":")
 	dialect, ok := dialects[scheme]
 	if !ok {
-		return adapters.Storage{}, errors.New("want sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
+		return adapters.Storage{}, errors.New("want sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME or mysql://USER:PASSWORD@HOST/NAME")
 	}
 	return OpenDialect(dialect, url, d)
 }
@@ -26,6 +26,7 @@ func OpenDialect(dialect Dialect, url string, d adapters.Deps) (adapters.Storage
 	db, err := OpenDB(dialect, url, Options{
 		Clock: d.Clock, NewID: d.NewID, Log: d.Log, Modules: d.Modules,
 		MaxConnections: d.Database.MaxConnections, TransactionPooler: d.Database.TransactionPooler, DirectURL: d.Database.DirectURL,
+		ReplicaURLs: d.Database.ReplicaURLs, Metrics: d.Metrics,
 	})
 	if err != nil {
 		return adapters.Storage{}, err
@@ -38,7 +39,10 @@ func (db *DB) Storage() adapters.Storage {
 	outbox := Outbox{db}
 	database := adapters.Database{
 		Tx: db, Events: outbox, Outbox: outbox, Tasks: Tasks{db}, Retention: Retention{db},
-		Schema: Schema{db}, Claim: db.Claim, Ping: db.Ping, Close: db.Close,
+		Schema: Schema{db}, Embedded: db.dialect.Embedded(), Claim: db.Claim, Ping: db.Ping, Close: db.Close,
+	}
+	if db.replicas != nil {
+		database.Replicas = db.replicas.problems
 	}
 	if db.stores("identity") {
 		database.Audit = Audit{db}

@@ -46,8 +46,18 @@ func (o Outbox) Record(ctx context.Context, events ...event.Event) error {
 			return err
 		}
 	}
-	o.recorded(ctx)
-	return wrap(o.q(ctx).CreateInBatches(&rows, 500).Error)
+	o.markRecorded(ctx)
+	if len(rows) == 1 {
+		return o.insert(ctx, insert{rows: &rows[0]})
+	}
+	for len(rows) > 0 {
+		some := rows[:min(len(rows), 500)]
+		rows = rows[len(some):]
+		if err := o.insert(ctx, insert{rows: &some}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // row is an event as it is stored.

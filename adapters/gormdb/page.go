@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/core/page"
 )
@@ -26,8 +27,9 @@ func pageOf[R listed, T any](ctx context.Context, db *DB, columns []string, r pa
 type list struct {
 	// columns are those that are read, nil for all.
 	columns []string
-	// orderedBy is the column by which the list is ordered, "id" if it is empty. Its
-	// values are unique in the list.
+	// orderedBy is the column by which the list is ordered. Its values are unique in
+	// the list. If it is empty, that is "id", and an index other than the primary key
+	// has the order of the list.
 	orderedBy string
 	// oldestFirst makes the order ascending.
 	oldestFirst bool
@@ -42,12 +44,15 @@ type list struct {
 // counts rows up to page.MaxExact, and only if the page does not contain the end of
 // the list. The caller sets the items of the result.
 func listOf[R listed, T any](ctx context.Context, db *DB, r page.Request, l list) (rows []R, out page.Result[T], err error) {
-	if l.orderedBy == "" {
-		l.orderedBy = "id"
-	}
 	q := db.q(ctx)
 	if l.locked {
 		q = db.locked(ctx)
+	}
+	if l.orderedBy == "" {
+		l.orderedBy = "id"
+		if h, ok := db.dialect.(ListHinter); ok {
+			q = q.Clauses(tableHint(h.ListHint()))
+		}
 	}
 	order, after := l.orderedBy+" DESC", l.orderedBy+" < ?"
 	if l.oldestFirst {
@@ -65,10 +70,14 @@ func listOf[R listed, T any](ctx context.Context, db *DB, r page.Request, l list
 	if err := q.Find(&rows).Error; err != nil {
 		return nil, out, wrap(err)
 	}
-	if r.Cursor == "" && len(rows) <= r.Size && (len(rows) > 0 || r.Offset() == 0) {
+	switch {
+	case r.WithoutTotal:
+	case r.Cursor == "" && len(rows) <= r.Size && (len(rows) > 0 || r.Offset() == 0):
 		out.Total = r.Offset() + len(rows)
-	} else if out.Total, err = countLimited(l.where(db.q(ctx).Model(new(R)))); err != nil {
-		return nil, out, err
+	default:
+		if out.Total, err = countLimited(l.where(db.q(ctx).Model(new(R)))); err != nil {
+			return nil, out, err
+		}
 	}
 	if out.Total > page.MaxExact {
 		out.Total, out.TotalIsEstimate = page.MaxExact, true
@@ -78,6 +87,19 @@ func listOf[R listed, T any](ctx context.Context, db *DB, r page.Request, l list
 		out.NextCursor = rows[r.Size-1].key()
 	}
 	return rows, out, nil
+}
+
+// tableHint follows the name of the table in a query.
+type tableHint string
+
+// Build implements clause.Expression.
+func (h tableHint) Build(b clause.Builder) { _, _ = b.WriteString(string(h)) }
+
+// ModifyStatement implements gorm.StatementModifier.
+func (h tableHint) ModifyStatement(s *gorm.Statement) {
+	from := s.Clauses["FROM"]
+	from.AfterExpression = h
+	s.Clauses["FROM"] = from
 }
 
 // countLimited counts the rows that the conditions of q select, at most

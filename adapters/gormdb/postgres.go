@@ -1,11 +1,14 @@
 package gormdb
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"net"
 	"strconv"
 	"strings"
@@ -31,7 +34,7 @@ func (Postgres) Name() string { return "postgres" }
 // Open implements Dialect. A direct pool has two of the connections, for
 // notifications and migrations.
 func (Postgres) Open(url string, o Options) (pools Pools, err error) {
-	most := o.connections()
+	most := o.primaryConnections()
 	if o.DirectURL != "" {
 		const direct = 2
 		if pools.Direct, err = openPostgres(o.DirectURL, direct, false); err != nil {
@@ -43,6 +46,33 @@ func (Postgres) Open(url string, o Options) (pools Pools, err error) {
 		err = errors.Join(err, pools.Direct.Close())
 	}
 	return pools, err
+}
+
+// OpenReplica implements Replicator.
+func (Postgres) OpenReplica(url string, connections int, o Options) (*sql.DB, error) {
+	return openPostgres(url, connections, o.TransactionPooler)
+}
+
+// CommittedPosition implements Replicator. A transaction is visible after its record was
+// flushed, unless the server commits asynchronously.
+func (Postgres) CommittedPosition(ctx context.Context, primary *sql.DB) (LogPosition, error) {
+	return logPosition(ctx, primary, "CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END")
+}
+
+// ReplayedPosition implements Replicator. The position is NULL on a server that is not a
+// standby.
+func (Postgres) ReplayedPosition(ctx context.Context, replica *sql.DB) (LogPosition, error) {
+	return logPosition(ctx, replica, "pg_last_wal_replay_lsn()")
+}
+
+func logPosition(ctx context.Context, pool *sql.DB, lsn string) (p LogPosition, err error) {
+	var offset sql.NullInt64
+	err = pool.QueryRowContext(ctx, "SELECT system_identifier || '/' || current_database(), CAST("+lsn+" - '0/0' AS BIGINT) FROM pg_control_system()").Scan(&p.Database, &offset)
+	if err == nil && !offset.Valid {
+		err = errors.New("it is not a standby server")
+	}
+	p.Offset = offset.Int64
+	return p, err
 }
 
 // Dialector implements Dialect.
@@ -111,15 +141,17 @@ type idArray []string
 // Value implements driver.Valuer.
 func (a idArray) Value() (driver.Value, error) { return "{" + strings.Join(a, ",") + "}", nil }
 
-// InQuery implements Dialect. Postgres would join with IN and read a whole index of
-// finished rows for it (473 ms instead of 6 at half a million rows).
-func (Postgres) InQuery(query string) string { return "= ANY (ARRAY(" + query + "))" }
-
 // Typed implements Dialect.
 func (Postgres) Typed(v any, name string) any { return gorm.Expr("?::"+name, v) }
 
 // Excluded implements Dialect.
 func (Postgres) Excluded(column string) string { return "excluded." + column }
+
+// Returning implements Dialect.
+func (Postgres) Returning() bool { return true }
+
+// DeleteLimit implements Dialect.
+func (Postgres) DeleteLimit() bool { return false }
 
 // Locks implements Dialect.
 func (Postgres) Locks() bool { return true }
@@ -142,9 +174,6 @@ func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 		// A statement whose client has disconnected without cancelling it.
 		"statement_timeout":                   "60s",
 		"idle_in_transaction_session_timeout": "60s",
-		// Tables are in memory or on flash, and plans too short-lived to be compiled.
-		"random_page_cost": "1.1",
-		"jit":              "off",
 	}
 	if pooled {
 		// The pooler shares connections with others and refuses their settings, and a
@@ -175,6 +204,17 @@ func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 // of 3 at 20,000 rows).
 func (Postgres) QueueSettings() string {
 	return "SELECT set_config('synchronous_commit', 'off', true), set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_hashagg', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)"
+}
+
+// Cluster implements SnapshotReader.
+func (Postgres) Cluster() string { return "(SELECT system_identifier FROM pg_control_system())" }
+
+// Snapshot implements SnapshotReader.
+func (Postgres) Snapshot() string { return "CAST(pg_current_snapshot() AS TEXT)" }
+
+// OldestRunning implements SnapshotReader.
+func (Postgres) OldestRunning() string {
+	return "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"
 }
 
 // channel is the name under which processes notify each other.
@@ -237,6 +277,23 @@ func (Postgres) Stream(ctx context.Context, pool *sql.DB, query string, args []a
 	})
 }
 
+// ExecBatch implements Batcher. Postgres executes statements that are sent together
+// in one transaction.
+func (Postgres) ExecBatch(ctx context.Context, pool *sql.DB, statements []Statement) error {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.Raw(func(driver any) error {
+		var batch pgx.Batch
+		for _, s := range statements {
+			batch.Queue(s.SQL, s.Args...)
+		}
+		return driver.(*stdlib.Conn).Conn().SendBatch(ctx, &batch).Close()
+	})
+}
+
 // numbered writes parameters as $1, $2, ….
 func numbered(query string) string {
 	var b strings.Builder
@@ -249,4 +306,88 @@ func numbered(query string) string {
 		b.WriteString("$" + strconv.Itoa(i))
 		query = after
 	}
+}
+
+// BulkInsert implements BulkInserter with COPY.
+func (Postgres) BulkInsert(ctx context.Context, pool *sql.DB, table string, columns []string, rows iter.Seq[[]any], finish func(tx *sql.Tx) error) error {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	// A load has no time limit.
+	if _, err := tx.ExecContext(ctx, "SELECT set_config('statement_timeout', '0', true), set_config('synchronous_commit', 'off', true)"); err != nil {
+		return err
+	}
+	if err := copyRows(ctx, conn, "COPY "+table+" ("+strings.Join(columns, ", ")+") FROM STDIN", rows); err != nil {
+		return err
+	}
+	if err := finish(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, "ANALYZE "+table)
+	return err
+}
+
+// copyRows streams the rows in the text form of COPY.
+func copyRows(ctx context.Context, conn *sql.Conn, statement string, rows iter.Seq[[]any]) error {
+	pr, pw := io.Pipe()
+	go func() {
+		w := bufio.NewWriterSize(pw, 1<<20)
+		var b []byte
+		for row := range rows {
+			b = b[:0]
+			for n, v := range row {
+				if n > 0 {
+					b = append(b, '\t')
+				}
+				b = copyValue(b, v)
+			}
+			if _, err := w.Write(append(b, '\n')); err != nil {
+				return // the reader has failed and returns its error
+			}
+		}
+		_ = pw.CloseWithError(w.Flush())
+	}()
+	return conn.Raw(func(driverConn any) error {
+		_, err := driverConn.(*stdlib.Conn).Conn().PgConn().CopyFrom(ctx, pr, statement)
+		_ = pr.CloseWithError(err)
+		return err
+	})
+}
+
+var copyEscapes = strings.NewReplacer("\\", `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`)
+
+func copyValue(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case string:
+		return append(b, copyEscapes.Replace(v)...)
+	case bool:
+		return strconv.AppendBool(b, v)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case time.Time:
+		return v.AppendFormat(b, time.RFC3339Nano)
+	case *int64:
+		if v != nil {
+			return strconv.AppendInt(b, *v, 10)
+		}
+	case *float64:
+		if v != nil {
+			return strconv.AppendFloat(b, *v, 'g', -1, 64)
+		}
+	case *time.Time:
+		if v != nil {
+			return v.AppendFormat(b, time.RFC3339Nano)
+		}
+	}
+	return append(b, '\\', 'N')
 }

@@ -120,7 +120,7 @@ type numberRow struct {
 func (numberRow) TableName() string { return "numbers" }
 
 func (d Profiles) nextNumber(ctx context.Context) (int64, error) {
-	rows, err := updateReturning[numberRow](d.q(ctx).Where("name = ?", "seekers"), map[string]any{"last": gorm.Expr("last + 1")}, "last")
+	rows, err := updateReturning[numberRow](d.q(ctx).Where("name = ?", "seekers"), "name", map[string]any{"last": gorm.Expr("last + 1")}, "last")
 	if err != nil {
 		return 0, err
 	}

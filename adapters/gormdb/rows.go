@@ -22,13 +22,17 @@ func columnsAs[R schema.Tabler](db *DB, alias, prefix string) string {
 	return strings.Join(names, ", ")
 }
 
+// rowsAtOnce bounds the size of a statement with long texts: MariaDB refuses one of more
+// than 16 MiB.
+const rowsAtOnce = 20
+
 // updateLocked writes the columns of rows that were read and locked in the same
-// transaction, with one statement for many rows. It is an upsert, since databases
+// transaction, with a statement for some rows. It is an upsert, since databases
 // differ in how UPDATE takes values of several rows; key is the primary key.
 func updateLocked[R schema.Tabler](q *gorm.DB, rows []R, key string, columns ...string) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	set := clause.OnConflict{Columns: columnsOf([]string{key}), DoUpdates: clause.AssignmentColumns(columns)}
-	return wrap(q.Clauses(set).CreateInBatches(&rows, 200).Error)
+	return wrap(q.Clauses(set).CreateInBatches(&rows, rowsAtOnce).Error)
 }

@@ -154,7 +154,10 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 			require.Equal(t, catalog(t, migrated(t, url())), catalog(t, db))
 			steps, err = s.Status(t.Context())
 			require.NoError(t, err)
-			require.Len(t, steps, 1+len(migrations.Modules()))
+			require.Len(t, steps, 2+len(migrations.Modules()), "that of billing has two files")
+			name, err := s.Down(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "billing/0002_charge_actions.sql", name)
 			_, err = s.Down(t.Context())
 			require.ErrorContains(t, err, "restore a backup")
 		})
@@ -177,7 +180,7 @@ func TestSchema_OneModule_HasItsTablesOnly(t *testing.T) {
 		db.modules = []string{"billing"}
 		applied, err := Schema{db}.Up(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []string{"database/0001_init.sql", "billing/0001_init.sql"}, applied)
+		require.Equal(t, []string{"database/0001_init.sql", "billing/0001_init.sql", "billing/0002_charge_actions.sql"}, applied)
 		require.True(t, db.gorm.Migrator().HasTable("charges"))
 		require.False(t, db.gorm.Migrator().HasTable("users"))
 	}

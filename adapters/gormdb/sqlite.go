@@ -94,20 +94,34 @@ func (a idJSON) Value() (driver.Value, error) {
 	return string(list), err
 }
 
-// InQuery implements Dialect.
-func (SQLite) InQuery(query string) string { return "IN (" + query + ")" }
-
 // Typed implements Dialect.
 func (SQLite) Typed(v any, _ string) any { return v }
 
 // Excluded implements Dialect.
 func (SQLite) Excluded(column string) string { return "excluded." + column }
 
+// Returning implements Dialect.
+func (SQLite) Returning() bool { return true }
+
+// DeleteLimit implements Dialect.
+func (SQLite) DeleteLimit() bool { return false }
+
 // Locks implements Dialect.
 func (SQLite) Locks() bool { return false }
 
 // AdvisoryLock implements Dialect.
 func (SQLite) AdvisoryLock() string { return "" }
+
+// Cluster implements SnapshotReader.
+func (SQLite) Cluster() string { return "" }
+
+// Snapshot implements SnapshotReader. No transaction writes beside another one.
+func (d SQLite) Snapshot() string { return d.OldestRunning() }
+
+// OldestRunning implements SnapshotReader.
+func (SQLite) OldestRunning() string {
+	return "(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'listing_changes')"
+}
 
 // The type names of the migrations, in SQLite's words. The driver reads a
 // moment back as one only from a column declared DATETIME.

@@ -1,20 +1,33 @@
 package gormdb
 
-import "context"
+import (
+	"context"
+	"database/sql"
+)
 
 // each runs a query of many rows outside of any transaction and calls fn for each
 // row. It goes past GORM, and on some databases past database/sql, which together
 // take several times as long for a row as reading it does. Parameters are written
 // as ?.
 func (db *DB) each(ctx context.Context, query string, args []any, fn func(rows Rows) error) error {
-	return wrap(markUnavailable(db.dialect, db.stream(ctx, query, args, fn)))
+	return wrap(markUnavailable(db.dialect, db.stream(ctx, db.sql, query, args, fn)))
 }
 
-func (db *DB) stream(ctx context.Context, query string, args []any, fn func(rows Rows) error) error {
-	if s, ok := db.dialect.(Streamer); ok {
-		return s.Stream(ctx, db.sql, query, args, fn)
+// eachOnReplica is each on a replica, if ctx permits it. If the replica fails, reset
+// is called and fn is called again from the first row.
+func (db *DB) eachOnReplica(ctx context.Context, query string, args []any, reset func(), fn func(rows Rows) error) error {
+	if db.onReplica(ctx, func(ctx context.Context, pool *sql.DB) error { return db.stream(ctx, pool, query, args, fn) }) {
+		return nil
 	}
-	rows, err := db.sql.QueryContext(ctx, query, args...)
+	reset()
+	return db.each(ctx, query, args, fn)
+}
+
+func (db *DB) stream(ctx context.Context, pool *sql.DB, query string, args []any, fn func(rows Rows) error) error {
+	if s, ok := db.dialect.(Streamer); ok {
+		return s.Stream(ctx, pool, query, args, fn)
+	}
+	rows, err := pool.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ type taskRow struct {
 func (taskRow) TableName() string { return "tasks" }
 
 func (r taskRow) task() task.Task {
-	return task.Task{ID: r.ID, Kind: r.Kind, Class: task.Class(r.Class), Key: r.Key, Payload: json.RawMessage(r.Payload),
+	return task.Task{ID: r.ID, Kind: r.Kind, Queue: task.QueueName(r.Class), Key: r.Key, Payload: json.RawMessage(r.Payload),
 		RunAt: r.RunAt, Trace: r.Trace, Attempt: r.Attempts, CreatedAt: r.CreatedAt}
 }
 
@@ -49,8 +49,8 @@ func (d Tasks) Add(ctx context.Context, tasks ...task.Task) error {
 	return err
 }
 
-// AddHanded implements task.Store.
-func (d Tasks) AddHanded(ctx context.Context, tasks ...task.Task) ([]task.Ticket, error) {
+// AddAndReserve implements task.Store.
+func (d Tasks) AddAndReserve(ctx context.Context, tasks ...task.Task) ([]task.Reference, error) {
 	return d.add(ctx, 1, tasks)
 }
 
@@ -66,12 +66,12 @@ const (
 const skew = 5 * time.Second
 
 // add stores tasks that have been enqueued handOuts times.
-func (d Tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task.Ticket, error) {
+func (d Tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task.Reference, error) {
 	if len(tasks) == 0 {
 		return nil, nil
 	}
 	now := d.clock.Now()
-	rows, tickets := make([]taskRow, len(tasks)), make([]task.Ticket, len(tasks))
+	rows, refs := make([]taskRow, len(tasks)), make([]task.Reference, len(tasks))
 	for i, j := range tasks {
 		runAt := j.RunAt
 		if runAt.IsZero() {
@@ -81,17 +81,17 @@ func (d Tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 		if handOuts > 0 {
 			due = now.Add(handedOutFor)
 		}
-		rows[i] = taskRow{ID: d.newID(), Key: j.Key, Kind: j.Kind, Class: string(j.Class), Payload: string(j.Payload), Trace: cmp.Or(j.Trace, trace.Parent(ctx)),
+		rows[i] = taskRow{ID: d.newID(), Key: j.Key, Kind: j.Kind, Class: string(j.Queue), Payload: string(j.Payload), Trace: cmp.Or(j.Trace, trace.Parent(ctx)),
 			State: string(task.Waiting), HandOuts: handOuts, RunAt: runAt, DueAt: due, CreatedAt: now}
-		tickets[i] = task.Ticket{Class: j.Class, ID: rows[i].ID, Turn: handOuts}
+		refs[i] = task.Reference{Queue: j.Queue, ID: rows[i].ID, Enqueues: handOuts}
 	}
 	if err := d.insert(ctx, rows); err != nil {
 		return nil, wrap(err)
 	}
 	if handOuts == 0 {
-		d.recorded(ctx)
+		d.markRecorded(ctx)
 	}
-	return tickets, nil
+	return refs, nil
 }
 
 // insert stores the rows whose keys are new.
@@ -100,7 +100,7 @@ func (d Tasks) insert(ctx context.Context, rows []taskRow) error {
 }
 
 // Due implements task.Store.
-func (d Tasks) Due(ctx context.Context, n int) ([]task.Ticket, error) {
+func (d Tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 	now, err := d.readClock(ctx)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (d Tasks) Due(ctx context.Context, n int) ([]task.Ticket, error) {
 		if err != nil {
 			return err
 		}
-		// A task is handed out again after as long as it has waited.
+		// A task is enqueued again after as long as it has waited.
 		ids := map[time.Duration][]string{}
 		for i := range rows {
 			r := &rows[i]
@@ -140,17 +140,17 @@ func (d Tasks) Due(ctx context.Context, n int) ([]task.Ticket, error) {
 	slices.SortFunc(rows, func(a, b taskRow) int {
 		return cmp.Or(a.RunAt.Compare(b.RunAt), strings.Compare(a.ID, b.ID))
 	})
-	out := make([]task.Ticket, len(rows))
+	out := make([]task.Reference, len(rows))
 	for i, r := range rows {
-		out[i] = task.Ticket{Class: task.Class(r.Class), ID: r.ID, Turn: r.HandOuts}
+		out[i] = task.Reference{Queue: task.QueueName(r.Class), ID: r.ID, Enqueues: r.HandOuts}
 	}
 	return out, nil
 }
 
 // Postpone implements task.Store.
-func (d Tasks) Postpone(ctx context.Context, tickets []task.Ticket, until time.Time) error {
-	ids := make([]string, len(tickets))
-	for i, t := range tickets {
+func (d Tasks) Postpone(ctx context.Context, refs []task.Reference, until time.Time) error {
+	ids := make([]string, len(refs))
+	for i, t := range refs {
 		ids[i] = t.ID
 	}
 	return d.inQueue(ctx, func(q *gorm.DB) error {
@@ -166,7 +166,7 @@ func (d Tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]
 	ids = slices.Sorted(slices.Values(ids))
 	var rows []taskRow
 	err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
-		rows, err = updateReturning[taskRow](q.Where(d.dialect.In("id", ids)).Where("state = ? AND run_at <= ?", string(task.Waiting), now.Add(skew)),
+		rows, err = updateReturning[taskRow](q.Where(d.dialect.In("id", ids)).Where("state = ? AND run_at <= ?", string(task.Waiting), now.Add(skew)), "id",
 			map[string]any{"state": string(task.Running), "attempts": gorm.Expr("attempts + 1"), "due_at": now.Add(lease)},
 			"id", "key", "kind", "class", "payload", "trace", "attempts", "run_at", "created_at")
 		return err
@@ -194,7 +194,7 @@ func (d Tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration)
 	for attempt, ids := range byAttempt(runs) {
 		var rows []taskRow
 		err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
-			rows, err = updateReturning[taskRow](q.Where(d.dialect.In("id", ids)).Where("attempts = ? AND state = ?", attempt, string(task.Running)), map[string]any{"due_at": until}, "id")
+			rows, err = updateReturning[taskRow](q.Where(d.dialect.In("id", ids)).Where("attempts = ? AND state = ?", attempt, string(task.Running)), "id", map[string]any{"due_at": until}, "id")
 			return err
 		})
 		if err != nil {
@@ -212,8 +212,8 @@ func (d Tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration)
 // maxTaskError bounds what is kept of an error.
 const maxTaskError = 1000
 
-// Settle implements task.Store.
-func (d Tasks) Settle(ctx context.Context, outcomes ...task.Outcome) error {
+// RecordOutcomes implements task.Store.
+func (d Tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) error {
 	return d.inQueue(ctx, func(q *gorm.DB) error {
 		now := d.clock.Now()
 		// Not ended_at IS NULL: with few statistics of a young table, Postgres would
@@ -236,7 +236,7 @@ func (d Tasks) Settle(ctx context.Context, outcomes ...task.Outcome) error {
 				runAt = now
 			}
 			counted := o.Attempt
-			if o.Uncounted {
+			if o.DoNotCountAttempt {
 				counted--
 			}
 			err := unfinished(o.Attempt, o.ID).Updates(map[string]any{
@@ -267,7 +267,7 @@ func clipped(s string, n int) string {
 // Backlog implements task.Store.
 func (d Tasks) Backlog(ctx context.Context) ([]task.Backlog, error) {
 	var rows []struct {
-		Class  task.Class
+		Class  task.QueueName
 		State  task.State
 		N      int
 		Oldest aggregatedTime
@@ -276,7 +276,7 @@ func (d Tasks) Backlog(ctx context.Context) ([]task.Backlog, error) {
 	err := d.q(ctx).Table("(?) AS unfinished", unfinished).Select("class, state, COUNT(*) AS n, MIN(run_at) AS oldest").Group("class, state").Scan(&rows).Error
 	out := make([]task.Backlog, len(rows))
 	for i, r := range rows {
-		out[i] = task.Backlog{Class: r.Class, State: r.State, Tasks: r.N, Oldest: r.Oldest.Time}
+		out[i] = task.Backlog{Queue: r.Class, State: r.State, Tasks: r.N, Oldest: r.Oldest.Time}
 	}
 	return out, wrap(err)
 }
@@ -316,7 +316,7 @@ func (d Tasks) Retry(ctx context.Context, ids []string) (int, error) {
 		"attempts": gorm.Expr("CASE state WHEN ? THEN 0 ELSE attempts END", string(task.Dead)), "state": string(task.Waiting), "run_at": now, "due_at": now, "ended_at": nil,
 	})
 	if res.Error == nil {
-		d.recorded(ctx)
+		d.markRecorded(ctx)
 	}
 	return int(res.RowsAffected), wrap(res.Error)
 }

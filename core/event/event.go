@@ -48,7 +48,7 @@ type Outbox interface {
 	// Claim hands out at most n unsent events, oldest first, and keeps them
 	// from every other claimer until the lease ends or they are marked sent.
 	// Concurrent claimers get disjoint sets and do not wait for each other. An
-	// event is not handed out while an earlier one of its subject is under
+	// event is not enqueued while an earlier one of its subject is under
 	// somebody else's lease, so that each subject's events leave in the order in
 	// which they were recorded; two claims in the same instant may break it.
 	Claim(ctx context.Context, n int, lease time.Duration) ([]Envelope, error)
@@ -248,7 +248,8 @@ const (
 	SubscriptionEnded         = "ended"
 	SubscriptionLapsed        = "lapsed" // ended because it was not paid for
 	SubscriptionMethodChanged = "payment-method-changed"
-	SubscriptionRefused       = "payment-refused" // of a plan that was to be bought, which is the one named
+	SubscriptionRefused       = "payment-refused"     // of a plan that was to be bought, which is the one named
+	SubscriptionUnconfirmed   = "payment-unconfirmed" // a renewal that the payer has to confirm
 )
 
 // What can happen to an interview.

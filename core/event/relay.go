@@ -16,7 +16,7 @@ import (
 // subscription to their type, in one transaction with marking them sent. Any
 // number of relays may run over one outbox.
 type Relay struct {
-	RelayNeeds
+	RelayDeps
 	byType map[string][]Subscription
 	// claiming serializes the claims of this process, by source, so that each sees
 	// the leases of the others.
@@ -27,11 +27,11 @@ type Relay struct {
 type Source struct {
 	Tx     tx.Runner
 	Outbox Outbox
-	Tasks  task.Store
+	Tasks  task.Executor
 }
 
-// RelayNeeds are the dependencies of a Relay.
-type RelayNeeds struct {
+// RelayDeps are the dependencies of a Relay.
+type RelayDeps struct {
 	Sources []Source
 	Runner  *task.Runner
 	Table   []Subscription
@@ -47,9 +47,9 @@ const (
 )
 
 // NewRelay returns a relay for the table.
-func NewRelay(n RelayNeeds) *Relay {
-	r := &Relay{RelayNeeds: n, byType: map[string][]Subscription{}, claiming: make([]sync.Mutex, len(n.Sources))}
-	for _, s := range n.Table {
+func NewRelay(d RelayDeps) *Relay {
+	r := &Relay{RelayDeps: d, byType: map[string][]Subscription{}, claiming: make([]sync.Mutex, len(d.Sources))}
+	for _, s := range d.Table {
 		r.byType[s.Type] = append(r.byType[s.Type], s)
 	}
 	return r
@@ -59,7 +59,7 @@ func NewRelay(n RelayNeeds) *Relay {
 func Handlers(table []Subscription) []task.Handler {
 	out := make([]task.Handler, len(table))
 	for i, s := range table {
-		out[i] = task.Handle(s.Name, s.Class, s.React)
+		out[i] = task.Handle(s.Name, s.Queue, s.React)
 	}
 	return out
 }
@@ -161,12 +161,12 @@ func (r *Relay) drainBatch(ctx context.Context, source int) (int, error) {
 			return 0, err
 		}
 		for _, s := range subscribers {
-			tasks = append(tasks, task.Task{Kind: s.Name, Class: s.Class, Key: e.ID + "/" + s.Name, Payload: payload, Trace: e.Trace})
+			tasks = append(tasks, task.Task{Kind: s.Name, Queue: s.Queue, Key: e.ID + "/" + s.Name, Payload: payload, Trace: e.Trace})
 		}
 	}
-	var tickets []task.Ticket
+	var refs []task.Reference
 	err = from.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		if tickets, err = from.Tasks.AddHanded(ctx, tasks...); err != nil {
+		if refs, err = from.Tasks.AddAndReserve(ctx, tasks...); err != nil {
 			return err
 		}
 		return from.Outbox.MarkSent(ctx, ids...)
@@ -174,5 +174,5 @@ func (r *Relay) drainBatch(ctx context.Context, source int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return len(batch), r.Runner.HandOver(ctx, tickets)
+	return len(batch), r.Runner.Enqueue(ctx, refs)
 }

@@ -84,7 +84,7 @@ func TestAnEventThatNobodyCanReadIsSetAsideAtOnce(t *testing.T) {
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
 	w := kit.NewWork(t, s, clk, []event.Subscription{
-		{Type: "odd", Name: "a", Class: task.Events, React: event.On("a", func(context.Context, event.ApplicationSubmitted) error { return nil }).React},
+		{Type: "odd", Name: "a", Queue: task.Events, React: event.On("a", func(context.Context, event.ApplicationSubmitted) error { return nil }).React},
 	})
 	record(t, s, odd{At: "no moment"})
 	w.All(t)
@@ -106,9 +106,9 @@ func TestARunningRelayIsWokenByACommitAndStopsWhenItIsTold(t *testing.T) {
 	heard := make(chan string, 1)
 	log := slog.New(slog.DiscardHandler)
 	table := []event.Subscription{event.On("a", func(_ context.Context, e event.JobCreated) error { heard <- e.JobID; return nil })}
-	runner, err := task.NewRunner(task.Needs{Store: s.Identity.Tasks, Queue: localtasks.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
+	runner, err := task.NewRunner(task.Deps{Store: s.Identity.Tasks, Queue: localtasks.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
 	require.NoError(t, err)
-	r := event.NewRelay(event.RelayNeeds{Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}}, Runner: runner, Table: table, Log: log})
+	r := event.NewRelay(event.RelayDeps{Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}}, Runner: runner, Table: table, Log: log})
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { r.Run(ctx) })
@@ -138,6 +138,6 @@ func TestAnEventWhoseClaimerDiedIsCarriedByAnother(t *testing.T) {
 func TestTwoSubscribersOfOneNameAreADefectThatTheStartNames(t *testing.T) {
 	t.Parallel()
 	react := func(context.Context, event.JobCreated) error { return nil }
-	_, err := task.NewRunner(task.Needs{Handlers: event.Handlers([]event.Subscription{event.On("a", react), event.On("a", react)})})
+	_, err := task.NewRunner(task.Deps{Handlers: event.Handlers([]event.Subscription{event.On("a", react), event.On("a", react)})})
 	require.ErrorContains(t, err, "a have two handlers")
 }

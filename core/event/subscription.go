@@ -12,9 +12,9 @@ type Subscription struct {
 	// of the tasks that are made of it and kept in the store, so it does not
 	// change once it is in use.
 	Type, Name string
-	// Class is the line that the reaction waits in: task.Events, unless it
+	// Queue is the queue of the tasks of the reaction: task.Events, unless it
 	// speaks to somebody outside.
-	Class task.Class
+	Queue task.QueueName
 	// React handles the event. Delivery is at least once, so a reaction leaves
 	// the same state behind however often it runs. Events of one subject may
 	// come side by side and, after a failure, in another order: what depends on
@@ -37,7 +37,7 @@ func OnID[T Event](name string, react func(ctx context.Context, eventID string, 
 // the event.
 func OnEnvelope[T Event](name string, react func(ctx context.Context, e Envelope, event T) error) Subscription {
 	var zero T
-	return Subscription{Type: zero.Type(), Name: name, Class: task.Events, React: func(ctx context.Context, e Envelope) error {
+	return Subscription{Type: zero.Type(), Name: name, Queue: task.Events, React: func(ctx context.Context, e Envelope) error {
 		v, err := Decode[T](e)
 		if err != nil {
 			return task.Permanent(err)
@@ -47,4 +47,4 @@ func OnEnvelope[T Event](name string, react func(ctx context.Context, e Envelope
 }
 
 // In puts the subscription into another line.
-func (s Subscription) In(c task.Class) Subscription { s.Class = c; return s }
+func (s Subscription) In(c task.QueueName) Subscription { s.Queue = c; return s }

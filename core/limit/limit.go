@@ -1,6 +1,5 @@
-// Package limit is the port of rate limiters that keep an exact log: N moments
-// in any window of the given length, never N at the end of one window and N
-// more at the start of the next.
+// Package limit defines the port for rate limiters. A rule allows at most Max calls in
+// any window of its length, not only in windows that begin at multiples of it.
 package limit
 
 import (
@@ -8,60 +7,60 @@ import (
 	"time"
 )
 
-// Rule is one limit: at most Max moments in any Per. Name keeps the counts of
-// different rules apart and is part of every stored key.
+// Rule allows at most Max calls in any Per. Name is unique among rules and is part of
+// every stored key.
 type Rule struct {
 	Name string
 	Max  int
 	Per  time.Duration
 }
 
-// Decision is a limiter's answer.
+// Decision is the result of a call.
 type Decision struct {
 	Allowed   bool
 	Remaining int
-	// RetryAfter is how long until the next moment would be allowed, zero when
-	// this one was. It is at most the rule's Per.
+	// RetryAfter is the time until the next call would be allowed, zero if this one
+	// was. It is at most the rule's Per.
 	RetryAfter time.Duration
 }
 
-// Quota is what somebody may spend: PerMinute in any 60 seconds and PerDay in a
-// day of UTC, which is no limit if it is 0.
+// Quota is the number of calls that a key may make: PerMinute in any 60 seconds, and
+// PerDay in a day of UTC unless it is 0.
 type Quota struct {
 	PerMinute int
 	PerDay    int
 }
 
-// The names of a quota's windows.
+// The windows of a quota.
 const (
 	MinuteWindow = "minute"
 	DayWindow    = "day"
 )
 
-// Window is what is left of a quota in one of its windows.
+// Window is the remaining quota of one window.
 type Window struct {
 	Limit     int
 	Remaining int
-	// Reset is how long until more remains than now, and zero if nothing was
-	// spent. It is at most a minute or a day.
+	// Reset is the time until Remaining increases, zero if nothing was spent. It is at
+	// most a minute or a day.
 	Reset time.Duration
 }
 
-// Standing is what is left of a quota.
-type Standing struct {
+// QuotaStatus is the remaining quota of a key.
+type QuotaStatus struct {
 	Allowed bool
 	Minute  Window
-	Day     Window // all zero without a limit for the day
-	// Violated names the windows that refused, and is empty when none did.
+	Day     Window // zero without a daily limit
+	// Violated names the windows in which nothing remains.
 	Violated []string
-	// RetryAfter is how long until the next call would be allowed, a second at
-	// the least, and zero when this one was.
+	// RetryAfter is the time until the next call would be allowed, at least a second,
+	// and zero if this one was.
 	RetryAfter time.Duration
 }
 
-// Judged is the standing with Allowed, Violated and RetryAfter by what is left,
-// before the call that is judged. It is for adapters.
-func (s Standing) Judged() Standing {
+// Evaluate sets Allowed, Violated and RetryAfter of the status before a call. It is for
+// adapters.
+func (s QuotaStatus) Evaluate() QuotaStatus {
 	if s.Minute.Remaining == 0 {
 		s.Violated, s.RetryAfter = append(s.Violated, MinuteWindow), s.Minute.Reset
 	}
@@ -74,26 +73,23 @@ func (s Standing) Judged() Standing {
 	return s
 }
 
-// Limiter counts moments by rule and key. Keys are arbitrary strings and may
-// hold personal data, so adapters store a hash of them.
+// Limiter counts calls by rule and key. Keys are arbitrary strings and may contain
+// personal data: adapters store hashes of them.
 //
-// Every method is safe for concurrent use and, in an adapter that several
-// processes share, atomic among them. An adapter whose store is away answers
-// from a local log within 50 ms instead of failing: a limiter neither opens
-// nor closes the service.
+// Every method is safe for concurrent use and, in an adapter that several processes
+// share, atomic among them. An adapter whose backend is unavailable counts in the
+// process and returns within 50 ms: it does not fail.
 type Limiter interface {
-	// Take records a moment if the rule allows one more and says so.
-	// A refused moment is not recorded.
+	// Take records a call if the rule allows it. A refused call is not recorded.
 	Take(ctx context.Context, rule Rule, key string) (Decision, error)
 	// Peek is Take without recording.
 	Peek(ctx context.Context, rule Rule, key string) (Decision, error)
-	// Clear forgets every moment of the rule and key.
+	// Clear deletes the calls of the rule and key.
 	Clear(ctx context.Context, rule Rule, key string) error
-	// Spend takes one from both windows of the quota, in one step, or from neither
-	// if one of them has nothing left, and says what is left after it. What was
-	// spent belongs to the key, so that another quota is in force with the next
-	// call.
-	Spend(ctx context.Context, quota Quota, key string) (Standing, error)
-	// Standing is Spend without spending: what is left now.
-	Standing(ctx context.Context, quota Quota, key string) (Standing, error)
+	// Spend takes one call from both windows of the quota in one step, or from neither
+	// if nothing remains in one of them, and returns the status after it. Calls are
+	// counted by key: another quota applies from the next call on.
+	Spend(ctx context.Context, quota Quota, key string) (QuotaStatus, error)
+	// Status is Spend without spending.
+	Status(ctx context.Context, quota Quota, key string) (QuotaStatus, error)
 }

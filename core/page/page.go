@@ -19,6 +19,13 @@ type Request struct {
 	Number int
 	Size   int
 	Cursor string
+	// WithoutTotal permits a store to leave Result.Total zero.
+	WithoutTotal bool
+}
+
+// After requests n items after the cursor, without a total.
+func After(cursor string, n int) Request {
+	return Request{Number: 1, Size: n, Cursor: cursor, WithoutTotal: true}
 }
 
 // CheckID is for lists whose cursors are ids: nil if the cursor is one, or there
@@ -42,7 +49,8 @@ func (r Request) TooDeep() bool {
 type Result[T any] struct {
 	Items []T
 	// Total is the number of items of the whole list, or MaxExact with
-	// TotalIsEstimate if it was not counted further.
+	// TotalIsEstimate if it was not counted further. It may be zero if the request was
+	// WithoutTotal.
 	Total           int
 	TotalIsEstimate bool
 	// NextCursor continues after the last item, empty at the end.

@@ -3,105 +3,258 @@ package task
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 )
 
 // Join returns a store of the tasks of several stores, whose ids are different.
-// New tasks are added to the first.
+// New tasks are added to the first. The stores are called concurrently. One that does
+// not respond delays the others for joinTimeout at most, and is not called again
+// before suspendFor has passed.
 func Join(stores ...Store) Store {
 	if len(stores) == 1 {
 		return stores[0]
 	}
-	return joined(stores)
+	j := &joined{started: map[string]startedTask{}}
+	for _, s := range stores {
+		j.members = append(j.members, &member{Store: s})
+	}
+	return j
 }
 
-type joined []Store
+const (
+	joinTimeout = 3 * time.Second
+	suspendFor  = 5 * time.Second
+)
+
+type joined struct {
+	members []*member
+
+	mu      sync.Mutex
+	started map[string]startedTask // by id, until the outcome is stored
+}
+
+// startedTask is a task that this process has started.
+type startedTask struct {
+	in *member
+	at time.Time // or when its lease was renewed
+}
+
+// member is one of several stores.
+type member struct {
+	Store
+	mu             sync.Mutex
+	suspendedUntil time.Time
+}
+
+var errSuspended = errors.New("the store has not responded")
+
+// call calls fn with a context of joinTimeout, unless the store is suspended.
+func (m *member) call(ctx context.Context, fn func(context.Context) error) error {
+	m.mu.Lock()
+	isSuspended := time.Now().Before(m.suspendedUntil)
+	m.mu.Unlock()
+	if isSuspended {
+		return errSuspended
+	}
+	bounded, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	err := fn(bounded)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		m.mu.Lock()
+		m.suspendedUntil = time.Now().Add(suspendFor)
+		m.mu.Unlock()
+	}
+	return err
+}
+
+// each calls fn with every store concurrently and returns their errors.
+func (j *joined) each(ctx context.Context, fn func(ctx context.Context, i int, m *member) error) []error {
+	errs := make([]error, len(j.members))
+	var calls sync.WaitGroup
+	for i, m := range j.members {
+		calls.Go(func() {
+			errs[i] = m.call(ctx, func(ctx context.Context) error { return fn(ctx, i, m) })
+		})
+	}
+	calls.Wait()
+	return errs
+}
 
 // Add implements Adder.
-func (j joined) Add(ctx context.Context, tasks ...Task) error { return j[0].Add(ctx, tasks...) }
+func (j *joined) Add(ctx context.Context, tasks ...Task) error {
+	return j.members[0].Add(ctx, tasks...)
+}
 
-// AddHanded implements Store.
-func (j joined) AddHanded(ctx context.Context, tasks ...Task) ([]Ticket, error) {
-	return j[0].AddHanded(ctx, tasks...)
+// AddAndReserve implements Store.
+func (j *joined) AddAndReserve(ctx context.Context, tasks ...Task) ([]Reference, error) {
+	return j.members[0].AddAndReserve(ctx, tasks...)
 }
 
 // gather returns the results of all stores. A store that fails does not prevent
 // the results of the others, unless all fail.
-func gather[T any](j joined, call func(Store) ([]T, error)) ([]T, error) {
-	var out []T
-	var errs []error
-	for _, s := range j {
-		some, err := call(s)
-		if err != nil {
-			errs = append(errs, err)
-		}
-		out = append(out, some...)
-	}
-	if len(errs) == len(j) || len(out) == 0 {
-		return out, errors.Join(errs...)
+func gather[T any](ctx context.Context, j *joined, call func(ctx context.Context, s Store) ([]T, error)) ([]T, error) {
+	results := make([][]T, len(j.members))
+	errs := j.each(ctx, func(ctx context.Context, i int, m *member) (err error) {
+		results[i], err = call(ctx, m.Store)
+		return err
+	})
+	out, err := slices.Concat(results...), errors.Join(errs...)
+	if len(out) == 0 || !slices.Contains(errs, nil) {
+		return out, err
 	}
 	return out, nil
 }
 
-// sum returns the sum of the numbers of all stores.
-func (j joined) sum(call func(Store) (int, error)) (total int, err error) {
-	for _, s := range j {
-		n, failed := call(s)
+// addCounts returns the sum of the numbers of all stores. It is for operators, whose calls
+// may take long.
+func (j *joined) addCounts(call func(Store) (int, error)) (total int, err error) {
+	for _, m := range j.members {
+		n, failed := call(m.Store)
 		total, err = total+n, errors.Join(err, failed)
 	}
 	return total, err
 }
 
-// all calls every store.
-func (j joined) all(call func(Store) error) (err error) {
-	for _, s := range j {
-		err = errors.Join(err, call(s))
+// partitionByStore returns the items, which concern tasks, by the stores to ask about them: the one
+// that has started the task, or all if it was started by another process.
+func partitionByStore[T any](j *joined, items []T, id func(T) string) map[*member][]T {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out := map[*member][]T{}
+	for _, item := range items {
+		members := j.members
+		if s, ok := j.started[id(item)]; ok {
+			members = []*member{s.in}
+		}
+		for _, m := range members {
+			out[m] = append(out[m], item)
+		}
 	}
-	return err
+	return out
 }
 
+// partlyRecordedError is the error of a RecordOutcomes that has stored some of the outcomes.
+type partlyRecordedError struct {
+	error
+	failed map[string]bool // ids of the other tasks
+}
+
+// Unwrap returns the error of the stores.
+func (e partlyRecordedError) Unwrap() error { return e.error }
+
 // Due implements Store.
-func (j joined) Due(ctx context.Context, n int) ([]Ticket, error) {
-	return gather(j, func(s Store) ([]Ticket, error) { return s.Due(ctx, n) })
+func (j *joined) Due(ctx context.Context, n int) ([]Reference, error) {
+	return gather(ctx, j, func(ctx context.Context, s Store) ([]Reference, error) { return s.Due(ctx, n) })
 }
 
 // Postpone implements Store.
-func (j joined) Postpone(ctx context.Context, tickets []Ticket, until time.Time) error {
-	return j.all(func(s Store) error { return s.Postpone(ctx, tickets, until) })
+func (j *joined) Postpone(ctx context.Context, refs []Reference, until time.Time) error {
+	return errors.Join(j.each(ctx, func(ctx context.Context, _ int, m *member) error { return m.Postpone(ctx, refs, until) })...)
 }
 
-// Start implements Store. If a store fails and another one has started tasks,
-// those are returned; the others are handed out again.
-func (j joined) Start(ctx context.Context, ids []string, lease time.Duration) ([]Task, error) {
-	return gather(j, func(s Store) ([]Task, error) { return s.Start(ctx, ids, lease) })
+// Start implements Store. It fails if all stores do: otherwise the tasks of a store
+// that fails become due again, and workers do not wait for it.
+func (j *joined) Start(ctx context.Context, ids []string, lease time.Duration) ([]Task, error) {
+	results := make([][]Task, len(j.members))
+	errs := j.each(ctx, func(ctx context.Context, i int, m *member) (err error) {
+		results[i], err = m.Start(ctx, ids, lease)
+		return err
+	})
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i, tasks := range results {
+		for _, t := range tasks {
+			j.started[t.ID] = startedTask{j.members[i], time.Now()}
+		}
+	}
+	out := slices.Concat(results...)
+	if len(out) == 0 && !slices.Contains(errs, nil) {
+		return nil, errors.Join(errs...)
+	}
+	return out, nil
+}
+
+// renew notes which tasks are running and deletes those whose leases have ended.
+func (j *joined) renew(runs []Run) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := time.Now()
+	for _, r := range runs {
+		if s, ok := j.started[r.ID]; ok {
+			j.started[r.ID] = startedTask{s.in, now}
+		}
+	}
+	maps.DeleteFunc(j.started, func(_ string, s startedTask) bool { return now.Sub(s.at) > 4*lease })
 }
 
 // Extend implements Store. A run is lost if no store has it.
 // If a store fails, the runs that it may have are not lost.
-func (j joined) Extend(ctx context.Context, runs []Run, lease time.Duration) (lost []Run, err error) {
-	lost = runs
-	for _, s := range j {
-		missing, failed := s.Extend(ctx, runs, lease)
-		if err = errors.Join(err, failed); failed != nil {
-			missing = nil
+func (j *joined) Extend(ctx context.Context, runs []Run, lease time.Duration) (lost []Run, err error) {
+	j.renew(runs)
+	parts := partitionByStore(j, runs, func(r Run) string { return r.ID })
+	missing := make([][]Run, len(j.members))
+	errs := j.each(ctx, func(ctx context.Context, i int, m *member) error {
+		if len(parts[m]) == 0 {
+			return nil
 		}
-		lost = slices.DeleteFunc(slices.Clone(lost), func(r Run) bool { return !slices.Contains(missing, r) })
+		some, err := m.Extend(ctx, parts[m], lease)
+		if err == nil {
+			missing[i] = some
+		}
+		return err
+	})
+	isLost := func(r Run) bool {
+		for i, m := range j.members {
+			if slices.Contains(parts[m], r) && !slices.Contains(missing[i], r) {
+				return false
+			}
+		}
+		return true
 	}
-	return lost, err
+	lost = slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return !isLost(r) })
+	return lost, errors.Join(errs...)
 }
 
-// Settle implements Store.
-func (j joined) Settle(ctx context.Context, outcomes ...Outcome) error {
-	return j.all(func(s Store) error { return s.Settle(ctx, outcomes...) })
+// RecordOutcomes implements Store. The error is a partlyRecordedError if a store fails.
+func (j *joined) RecordOutcomes(ctx context.Context, outcomes ...Outcome) error {
+	parts := partitionByStore(j, outcomes, func(o Outcome) string { return o.ID })
+	errs := j.each(ctx, func(ctx context.Context, _ int, m *member) error {
+		if len(parts[m]) == 0 {
+			return nil
+		}
+		return m.RecordOutcomes(ctx, parts[m]...)
+	})
+	failed := map[string]bool{}
+	for i, m := range j.members {
+		if errs[i] != nil {
+			for _, o := range parts[m] {
+				failed[o.ID] = true
+			}
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, o := range outcomes {
+		if !failed[o.ID] {
+			delete(j.started, o.ID)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return partlyRecordedError{fmt.Errorf("outcomes of %d tasks: %w", len(failed), errors.Join(errs...)), failed}
 }
 
 // Backlog implements Store.
-func (j joined) Backlog(ctx context.Context) ([]Backlog, error) {
-	counts, err := gather(j, func(s Store) ([]Backlog, error) { return s.Backlog(ctx) })
+func (j *joined) Backlog(ctx context.Context) ([]Backlog, error) {
+	counts, err := gather(ctx, j, func(ctx context.Context, s Store) ([]Backlog, error) { return s.Backlog(ctx) })
 	var out []Backlog
 	for _, c := range counts {
-		i := slices.IndexFunc(out, func(b Backlog) bool { return b.Class == c.Class && b.State == c.State })
+		i := slices.IndexFunc(out, func(b Backlog) bool { return b.Queue == c.Queue && b.State == c.State })
 		if i < 0 {
 			out = append(out, c)
 			continue
@@ -115,17 +268,17 @@ func (j joined) Backlog(ctx context.Context) ([]Backlog, error) {
 }
 
 // List implements Store. The tasks of each store are in their order.
-func (j joined) List(ctx context.Context, f Filter) ([]Record, error) {
-	records, err := gather(j, func(s Store) ([]Record, error) { return s.List(ctx, f) })
+func (j *joined) List(ctx context.Context, f Filter) ([]Record, error) {
+	records, err := gather(ctx, j, func(ctx context.Context, s Store) ([]Record, error) { return s.List(ctx, f) })
 	return records[:min(len(records), f.Limit)], err
 }
 
 // Retry implements Store.
-func (j joined) Retry(ctx context.Context, ids []string) (int, error) {
-	return j.sum(func(s Store) (int, error) { return s.Retry(ctx, ids) })
+func (j *joined) Retry(ctx context.Context, ids []string) (int, error) {
+	return j.addCounts(func(s Store) (int, error) { return s.Retry(ctx, ids) })
 }
 
 // Drop implements Store.
-func (j joined) Drop(ctx context.Context, ids []string) (int, error) {
-	return j.sum(func(s Store) (int, error) { return s.Drop(ctx, ids) })
+func (j *joined) Drop(ctx context.Context, ids []string) (int, error) {
+	return j.addCounts(func(s Store) (int, error) { return s.Drop(ctx, ids) })
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -60,8 +62,119 @@ func TestJoin_StartWithAFailedStore_ReturnsTheOthers(t *testing.T) {
 	started, err := Join(runs{err: unavailable}, runs{has: []Run{{"b", 1}}}).Start(t.Context(), nil, time.Second)
 	require.NoError(t, err)
 	require.Len(t, started, 1)
+	started, err = Join(runs{err: unavailable}, runs{}).Start(t.Context(), []string{"a"}, time.Second)
+	require.NoError(t, err, "a worker waits for no store if another one responds")
+	require.Empty(t, started)
 	_, err = Join(runs{err: unavailable}, runs{err: unavailable}).Start(t.Context(), nil, time.Second)
 	require.ErrorIs(t, err, unavailable)
 	one := runs{}
 	require.Equal(t, Store(one), Join(one))
+}
+
+func TestJoin_LeaseEnded_TaskIsForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, b := Run{"a", 1}, Run{"b", 1}
+		j := Join(runs{has: []Run{a, b}}, runs{}).(*joined)
+		_, err := j.Start(t.Context(), []string{"a", "b"}, lease)
+		require.NoError(t, err)
+		for range 15 {
+			time.Sleep(heartbeat)
+			_, err = j.Extend(t.Context(), []Run{b}, lease)
+			require.NoError(t, err)
+		}
+		require.Len(t, j.started, 1)
+		require.Contains(t, j.started, "b")
+	})
+}
+
+// hanging is a store that does not respond while it hangs.
+type hanging struct {
+	runs
+	hangs    *atomic.Bool
+	calls    *atomic.Int32
+	recorded *[]string
+}
+
+func newHanging(has ...Run) hanging {
+	return hanging{runs: runs{has: has}, hangs: new(atomic.Bool), calls: new(atomic.Int32), recorded: new([]string)}
+}
+
+func (s hanging) respond(ctx context.Context) error {
+	s.calls.Add(1)
+	if s.hangs.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (s hanging) Due(ctx context.Context, _ int) (out []Reference, err error) {
+	if err := s.respond(ctx); err != nil {
+		return nil, err
+	}
+	for _, r := range s.has {
+		out = append(out, Reference{ID: r.ID})
+	}
+	return out, nil
+}
+
+func (s hanging) RecordOutcomes(ctx context.Context, outcomes ...Outcome) error {
+	if err := s.respond(ctx); err != nil {
+		return err
+	}
+	for _, o := range outcomes {
+		*s.recorded = append(*s.recorded, o.ID)
+	}
+	return nil
+}
+
+func TestJoin_AStoreHangs_TheOthersAreDelayedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newHanging(Run{"a", 1}), newHanging(Run{"b", 1})
+		j := Join(a, b)
+		due := func() (n int, took time.Duration) {
+			begun := time.Now()
+			refs, err := j.Due(t.Context(), 10)
+			require.NoError(t, err)
+			return len(refs), time.Since(begun)
+		}
+		a.hangs.Store(true)
+		for _, want := range []time.Duration{joinTimeout, 0, 0} {
+			n, took := due()
+			require.Equal(t, 1, n)
+			require.Equal(t, want, took)
+		}
+		require.EqualValues(t, 1, a.calls.Load())
+		a.hangs.Store(false)
+		time.Sleep(suspendFor)
+		n, took := due()
+		require.Equal(t, 2, n)
+		require.Zero(t, took)
+	})
+}
+
+func TestJoin_RecordOutcomesWithAHangingStore_StoresTheOthersOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newHanging(Run{"a", 1}), newHanging(Run{"b", 1})
+		r := &Runner{Deps: Deps{Store: Join(a, b)}}
+		_, err := r.Store.Start(t.Context(), []string{"a", "b"}, time.Minute)
+		require.NoError(t, err)
+		outcomes := []Outcome{{Run: Run{"a", 1}, State: Done}, {Run: Run{"b", 1}, State: Done}}
+		a.hangs.Store(true)
+		errs, err := r.end(t.Context(), outcomes)
+		require.NoError(t, err)
+		require.ErrorIs(t, errs[0], context.DeadlineExceeded)
+		require.NoError(t, errs[1])
+
+		a.hangs.Store(false)
+		time.Sleep(suspendFor)
+		errs, err = r.end(t.Context(), outcomes[:1])
+		require.NoError(t, errors.Join(append(errs, err)...))
+		require.Equal(t, []string{"a"}, *a.recorded)
+		require.Equal(t, []string{"b"}, *b.recorded)
+		require.EqualValues(t, 1, b.calls.Load())
+	})
 }

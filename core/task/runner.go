@@ -15,59 +15,57 @@ import (
 	"github.com/locumhq/locum/core/trace"
 )
 
-// The rhythm of the runner.
 const (
-	// Longest is how long one attempt may take if its handler says nothing else.
-	Longest = 20 * time.Second
-	// lease is how long a task is its worker's without a sign of life: what a
-	// killed worker held is taken up by another soon after.
+	// DefaultTimeout is the time limit for an attempt of a Handler without a Timeout.
+	DefaultTimeout = 20 * time.Second
+	// lease is the time after which the tasks of a killed worker are started by
+	// another one. It is renewed at each heartbeat.
 	lease     = 30 * time.Second
 	heartbeat = lease / 3
-	// patience is what a handler that does not heed its deadline gets on top.
-	patience = 3 * time.Second
-	// attempts is how often a task is tried.
+	// gracePeriod is the time after its deadline until a handler is abandoned.
+	gracePeriod = 3 * time.Second
+	// attempts is the number of attempts at a task of a Handler without Attempts.
 	attempts = 15
-	// periodicAttempts is that for work which the next period does anyway.
+	// periodicAttempts is that of periodic tasks, which the next period repeats.
 	periodicAttempts = 3
-	// handOut is how many tasks one step of the sweep hands to the queue, and
-	// wayOff how long it leaves them alone when the queue is away.
-	handOut = 500
-	wayOff  = 5 * time.Second
-	// together is how many tasks are begun or ended in one call to the store, and
-	// callsAtOnce how many such calls go on.
-	together    = 100
-	callsAtOnce = 2
-	// storePatience is how long the store may take to answer a call: a server that
-	// is gone without a word would be waited for by everybody.
-	storePatience = 10 * time.Second
+	// enqueueBatch is the number of due tasks that are enqueued at once. If the queue
+	// is unavailable, they are due again after requeueDelay.
+	enqueueBatch = 500
+	requeueDelay = 5 * time.Second
+	// batchSize is the most tasks that one call to the store starts or finishes, and
+	// maxCalls the most concurrent calls.
+	batchSize = 100
+	maxCalls  = 2
+	// storeTimeout is the time limit for a call to the store.
+	storeTimeout = 10 * time.Second
 )
 
-// Report tells how an attempt went.
+// Report describes an attempt that has ended.
 type Report struct {
-	Kind  string
-	Class Class
-	State State // Done, Dead, or Waiting if it will be tried again
-	Took  time.Duration
+	Kind     string
+	Queue    QueueName
+	State    State // Done, Dead, or Waiting if it will be tried again
+	Duration time.Duration
 }
 
-// Needs is what a Runner is plugged into.
-type Needs struct {
-	Store    Store
+// Deps are the dependencies of a Runner.
+type Deps struct {
+	Store    Executor
 	Queue    Queue
 	Clock    clock.Clock
 	Log      *slog.Logger
 	Handlers []Handler
 	Periodic []Periodic
-	Report   func(Report) // nil for nobody
-	Trace    trace.Tracer // nil for no traces
+	Report   func(Report) // may be nil
+	Trace    trace.Tracer // may be nil
 }
 
-// Runner does tasks. Any number may run over one store.
+// Runner executes the tasks of a store. A store may have any number of runners.
 type Runner struct {
-	Needs
+	Deps
 	byKind map[string]Handler
 	starts *bundle.Calls[string, *Task]
-	ends   *bundle.Calls[Outcome, struct{}]
+	ends   *bundle.Calls[Outcome, error]
 	begun  map[string]time.Time // period by periodic kind, of this process
 
 	mu      sync.Mutex
@@ -79,14 +77,14 @@ var (
 	errStopping = errors.New("the worker is stopping")
 )
 
-// NewRunner makes a runner. A kind has one handler.
-func NewRunner(n Needs) (*Runner, error) {
-	r := &Runner{Needs: n, byKind: map[string]Handler{}, begun: map[string]time.Time{}, running: map[Run]context.CancelCauseFunc{}}
+// NewRunner returns a runner. A kind with two handlers is an error.
+func NewRunner(d Deps) (*Runner, error) {
+	r := &Runner{Deps: d, byKind: map[string]Handler{}, begun: map[string]time.Time{}, running: map[Run]context.CancelCauseFunc{}}
 	if r.Trace == nil {
 		r.Trace = trace.Off{}
 	}
-	for _, p := range n.Periodic {
-		r.Handlers = append(r.Handlers, Handler{Kind: p.Kind, Class: Maintenance, Longest: p.Longest, Attempts: periodicAttempts, periodic: true, Do: func(ctx context.Context, _ Task) error { return p.Do(ctx) }})
+	for _, p := range d.Periodic {
+		r.Handlers = append(r.Handlers, Handler{Kind: p.Kind, Queue: Maintenance, Timeout: p.Timeout, Attempts: periodicAttempts, periodic: true, Do: func(ctx context.Context, _ Task) error { return p.Do(ctx) }})
 	}
 	for _, h := range r.Handlers {
 		if _, twice := r.byKind[h.Kind]; twice {
@@ -94,53 +92,54 @@ func NewRunner(n Needs) (*Runner, error) {
 		}
 		r.byKind[h.Kind] = h
 	}
-	r.starts, r.ends = bundle.New(callsAtOnce, together, bundle.Each, r.start), bundle.New(callsAtOnce, together, bundle.Each, r.end)
+	r.starts, r.ends = bundle.New(maxCalls, batchSize, bundle.Each, r.start), bundle.New(maxCalls, batchSize, bundle.Each, r.end)
 	return r, nil
 }
 
-// Work does tasks until ctx ends. What is at hand then comes to its end, if that
-// is not far; the rest goes back at once.
+// Work executes tasks until ctx is done. It then waits for running tasks with the
+// default timeout or a shorter one; others are interrupted and wait again.
 func (r *Runner) Work(ctx context.Context) error {
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer end()
-	helpers.Go(func() { r.beat(life) })
-	return r.Queue.Work(ctx, func(worker context.Context, t Ticket) { r.do(worker, ctx, t) })
+	helpers.Go(func() { r.extendLeases(running) })
+	return r.Queue.Work(ctx, func(worker context.Context, ref Reference) { r.do(worker, ctx, ref) })
 }
 
-// do does the task of a ticket, if it is still to be done.
-func (r *Runner) do(ctx, until context.Context, t Ticket) {
-	j, err := r.startOne(ctx, until, t.ID)
+// do executes the task of a reference, if it waits and is due. Until is done when the
+// worker stops.
+func (r *Runner) do(ctx, until context.Context, ref Reference) {
+	j, err := r.claim(ctx, until, ref.ID)
 	if err != nil {
-		r.Log.Warn("failed to claim task; will retry", "task", t.ID, "error", err)
+		r.Log.Warn("failed to claim task; will retry", "task", ref.ID, "error", err)
 		return
 	}
 	if j == nil {
-		return // somebody else's, done, or not yet due
+		return // started by another worker, finished, or not due
 	}
 	begun := time.Now()
 	o := r.attempt(ctx, until, *j)
-	r.settle(ctx, until, o)
+	r.record(ctx, until, o)
 	if r.Report != nil {
-		r.Report(Report{Kind: j.Kind, Class: j.Class, State: o.State, Took: time.Since(begun)})
+		r.Report(Report{Kind: j.Kind, Queue: j.Queue, State: o.State, Duration: time.Since(begun)})
 	}
 }
 
-// startOne claims a task. A store that is away is waited for: the ticket would be
-// lost, and with it those of all who wait behind it.
-func (r *Runner) startOne(ctx, until context.Context, id string) (*Task, error) {
+// claim starts a task. It waits for a store that is unavailable: otherwise all
+// references in the queue would be lost.
+func (r *Runner) claim(ctx, until context.Context, id string) (*Task, error) {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		j, err := r.starts.One(ctx, id)
 		if err == nil || until.Err() != nil {
 			return j, err
 		}
-		waited(until, pause)
+		wait(until, pause)
 	}
 }
 
-// waited waits for so long, or until ctx ends.
-func waited(ctx context.Context, pause time.Duration) {
+// wait returns after the pause, or when ctx is done.
+func wait(ctx context.Context, pause time.Duration) {
 	t := time.NewTimer(pause)
 	defer t.Stop()
 	select {
@@ -149,13 +148,13 @@ func waited(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// attempt runs the handler and judges what came of it.
+// attempt runs the handler and returns the outcome.
 func (r *Runner) attempt(ctx, until context.Context, j Task) Outcome {
 	run := Run{ID: j.ID, Attempt: j.Attempt}
 	h, known := r.byKind[j.Kind]
 	most := cmp.Or(h.Attempts, attempts)
 	if j.Attempt > most {
-		// Nobody was left to say so when the last attempt ended.
+		// The worker of the last attempt was killed.
 		r.Log.Error("task is dead; its last attempt did not finish", "kind", j.Kind, "task", j.ID, "attempts", most)
 		return Outcome{Run: run, State: Dead, Err: "the worker was lost during the last attempt"}
 	}
@@ -169,7 +168,7 @@ func (r *Runner) attempt(ctx, until context.Context, j Task) Outcome {
 	case err == nil:
 		return Outcome{Run: run, State: Done}
 	case errors.Is(err, errStopping):
-		return Outcome{Run: run, State: Waiting, RunAt: now, Err: err.Error(), Uncounted: true}
+		return Outcome{Run: run, State: Waiting, RunAt: now, Err: err.Error(), DoNotCountAttempt: true}
 	case h.periodic && (IsPermanent(err) || j.Attempt == most):
 		log.Error("periodic task failed; will run in the next period")
 		return Outcome{Run: run, State: Done, Err: err.Error()}
@@ -182,8 +181,8 @@ func (r *Runner) attempt(ctx, until context.Context, j Task) Outcome {
 	return Outcome{Run: run, State: Waiting, RunAt: now.Add(pause), Err: err.Error()}
 }
 
-// backoff is the pause after an attempt: 5 s, 15 s, 45 s, … up to 4 h, give or
-// take a fifth, so that what failed together does not come back together.
+// backoff returns the pause after a failed attempt: 5 s, 15 s, 45 s, … up to 4 h, with
+// a jitter of a fifth.
 func backoff(attempt int) time.Duration {
 	d := 4 * time.Hour
 	if attempt < 9 {
@@ -196,10 +195,10 @@ func backoff(attempt int) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64())) //nolint:gosec // jitter needs no secrecy
 }
 
-// run runs the handler for as long as it may. A handler that heeds no deadline
-// is left to itself: its goroutine is lost until it returns, its place is not.
+// run runs the handler with its time limit. A handler that ignores its deadline is
+// abandoned: its goroutine goes on until it returns, but another task takes its place.
 func (r *Runner) run(ctx, until context.Context, h Handler, j Task) (err error) {
-	longest := cmp.Or(h.Longest, Longest)
+	longest := cmp.Or(h.Timeout, DefaultTimeout)
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
 	ctx, cancel := context.WithTimeout(ctx, longest)
@@ -213,8 +212,8 @@ func (r *Runner) run(ctx, until context.Context, h Handler, j Task) (err error) 
 		delete(r.running, run)
 		r.mu.Unlock()
 	}()
-	if longest > Longest {
-		// What takes long does not hold up the end of the process.
+	if longest > DefaultTimeout {
+		// Long tasks do not delay the end of the process.
 		defer context.AfterFunc(until, func() { lost(errStopping) })()
 	}
 	ctx, finish := r.Trace.Start(ctx, "task "+j.Kind, j.Trace)
@@ -230,33 +229,36 @@ func (r *Runner) run(ctx, until context.Context, h Handler, j Task) (err error) 
 	}()
 	select {
 	case err = <-ended:
-		return because(ctx, err)
+		return withCause(ctx, err)
 	case <-ctx.Done():
 	}
-	hangs := time.NewTimer(patience)
+	hangs := time.NewTimer(gracePeriod)
 	defer hangs.Stop()
 	select {
 	case err = <-ended:
-		return because(ctx, err)
+		return withCause(ctx, err)
 	case <-hangs.C:
-		return fmt.Errorf("does not come to an end: %w", context.Cause(ctx))
+		return fmt.Errorf("the handler ignores its deadline: %w", context.Cause(ctx))
 	}
 }
 
-// because adds why the context ended to an error that says only that it did.
-func because(ctx context.Context, err error) error {
+// withCause adds the cause of the cancelled context to the error of a handler.
+func withCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && (errors.Is(cause, errStopping) || errors.Is(cause, errLost)) {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
 	return err
 }
 
-// settle writes the outcome down. A store that is away for a moment would have
-// the task done twice, so it is waited for while the lease lasts.
-func (r *Runner) settle(ctx, until context.Context, o Outcome) {
+// record stores the outcome. It waits for a store that is unavailable until the lease
+// ends, because the task would be executed again.
+func (r *Runner) record(ctx, until context.Context, o Outcome) {
 	pause := 100 * time.Millisecond
 	for deadline := time.Now().Add(lease); ; pause = min(2*pause, 2*time.Second) {
-		_, err := r.ends.One(ctx, o)
+		failed, err := r.ends.One(ctx, o)
+		if err == nil {
+			err = failed
+		}
 		if err == nil {
 			return
 		}
@@ -264,7 +266,7 @@ func (r *Runner) settle(ctx, until context.Context, o Outcome) {
 			r.Log.Warn("failed to store the outcome of a task; it may be executed again", "task", o.ID, "state", o.State, "error", err)
 			return
 		}
-		waited(until, pause)
+		wait(until, pause)
 	}
 }
 
@@ -280,17 +282,29 @@ func (r *Runner) start(ctx context.Context, ids []string) ([]*Task, error) {
 	out := make([]*Task, len(ids))
 	for i, id := range ids {
 		out[i] = at[id]
-		delete(at, id) // the same ticket twice in one call is one task
+		delete(at, id) // the same id twice in one call is one task
 	}
 	return out, nil
 }
 
-func (r *Runner) end(ctx context.Context, outcomes []Outcome) ([]struct{}, error) {
-	return make([]struct{}, len(outcomes)), r.Store.Settle(ctx, outcomes...)
+// end stores outcomes and returns the error of each.
+func (r *Runner) end(ctx context.Context, outcomes []Outcome) ([]error, error) {
+	errs := make([]error, len(outcomes))
+	err := r.Store.RecordOutcomes(ctx, outcomes...)
+	var partly partlyRecordedError
+	if !errors.As(err, &partly) {
+		return errs, err
+	}
+	for i, o := range outcomes {
+		if partly.failed[o.ID] {
+			errs[i] = err
+		}
+	}
+	return errs, nil
 }
 
-// beat gives signs of life for what is running.
-func (r *Runner) beat(ctx context.Context) {
+// extendLeases renews the leases of running tasks and cancels those that are lost.
+func (r *Runner) extendLeases(ctx context.Context) {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
 	for {
@@ -308,7 +322,7 @@ func (r *Runner) beat(ctx context.Context) {
 		if len(runs) == 0 {
 			continue
 		}
-		call, cancel := context.WithTimeout(ctx, storePatience)
+		call, cancel := context.WithTimeout(ctx, storeTimeout)
 		lost, err := r.Store.Extend(call, runs, lease)
 		cancel()
 		if err != nil {
@@ -324,44 +338,43 @@ func (r *Runner) beat(ctx context.Context) {
 	}
 }
 
-// Sweep begins the periods that have come and hands due tasks to the queue.
+// Sweep adds the periodic tasks whose period has begun and enqueues all due tasks.
 func (r *Runner) Sweep(ctx context.Context) error {
 	failed := r.beginPeriods(ctx)
 	for {
-		n, err := r.handOutDue(ctx)
-		if err != nil || n < handOut {
+		n, err := r.enqueueDue(ctx)
+		if err != nil || n < enqueueBatch {
 			return errors.Join(failed, err)
 		}
 	}
 }
 
-// handOutDue hands some of the due tasks to the queue, and says how many.
-func (r *Runner) handOutDue(ctx context.Context) (int, error) {
-	// A server that is gone without a word is not waited for.
-	ctx, cancel := context.WithTimeout(ctx, storePatience)
+// enqueueDue enqueues some of the due tasks and returns their number.
+func (r *Runner) enqueueDue(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	tickets, err := r.Store.Due(ctx, handOut)
+	refs, err := r.Store.Due(ctx, enqueueBatch)
 	if err != nil {
 		return 0, err
 	}
-	return len(tickets), r.HandOver(ctx, tickets)
+	return len(refs), r.Enqueue(ctx, refs)
 }
 
-// HandOver enqueues the tickets. If the queue is away, their tasks are due again
-// in a moment.
-func (r *Runner) HandOver(ctx context.Context, tickets []Ticket) error {
-	if len(tickets) == 0 {
+// Enqueue enqueues the references. If the queue is unavailable, their tasks are due
+// again after a few seconds.
+func (r *Runner) Enqueue(ctx context.Context, refs []Reference) error {
+	if len(refs) == 0 {
 		return nil
 	}
-	err := r.Queue.Enqueue(ctx, tickets...)
+	err := r.Queue.Enqueue(ctx, refs...)
 	if err == nil {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("queue: %w", err), r.Store.Postpone(ctx, tickets, r.Clock.Now().Add(wayOff)))
+	return errors.Join(fmt.Errorf("queue: %w", err), r.Store.Postpone(ctx, refs, r.Clock.Now().Add(requeueDelay)))
 }
 
-// beginPeriods adds the task of each period that has begun: its key names the
-// period, so that one process of many succeeds.
+// beginPeriods adds the task of each period that has begun. Its key contains the
+// period, so that one of several processes adds it.
 func (r *Runner) beginPeriods(ctx context.Context) error {
 	now := r.Clock.Now()
 	var tasks []Task
@@ -373,7 +386,7 @@ func (r *Runner) beginPeriods(ctx context.Context) error {
 	if len(tasks) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	if err := r.Store.Add(ctx, tasks...); err != nil {
 		return err

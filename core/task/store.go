@@ -11,22 +11,28 @@ import (
 // its outcome is stored. It is then done, dead or waiting. A task whose lease has
 // ended waits again.
 type Store interface {
+	Executor
+	Inspector
+}
+
+// Executor is what a Runner executes tasks with.
+type Executor interface {
 	Adder
-	// AddHanded is Add for tasks that the caller enqueues by the returned tickets. Due
-	// does not return them for half a minute. The ticket of a task whose key exists
-	// refers to no task.
-	AddHanded(ctx context.Context, tasks ...Task) ([]Ticket, error)
-	// Due returns tickets of at most n tasks that are due, the longest due first,
+	// AddAndReserve is Add for tasks that the caller enqueues by the returned
+	// references. Due does not return them for half a minute. The reference of a task
+	// whose key exists refers to no task.
+	AddAndReserve(ctx context.Context, tasks ...Task) ([]Reference, error)
+	// Due returns references of at most n tasks that are due, the longest due first,
 	// including those whose lease has ended. A task that is not started is returned
 	// again after half a minute, then after one, two, … up to five minutes: a lost
-	// ticket is repeated and a slow queue is not flooded. Concurrent callers get
+	// reference is repeated and a slow queue is not flooded. Concurrent callers get
 	// different tasks and do not wait for each other. After the clock was set back,
 	// what was postponed while it was ahead is due: tasks added then, leases and
 	// retries.
-	Due(ctx context.Context, n int) ([]Ticket, error)
-	// Postpone makes tasks due at the time, because their tickets could not be
+	Due(ctx context.Context, n int) ([]Reference, error)
+	// Postpone makes tasks due at the time, because their references could not be
 	// enqueued.
-	Postpone(ctx context.Context, tickets []Ticket, until time.Time) error
+	Postpone(ctx context.Context, refs []Reference, until time.Time) error
 	// Start claims the tasks with the ids that wait and are due, each for one caller,
 	// and counts the attempt. RunAt may be seconds ahead, because the clock of another
 	// machine decided that the task was due.
@@ -34,11 +40,14 @@ type Store interface {
 	// Extend renews leases. It returns the runs that are no longer the newest attempt
 	// of a running task.
 	Extend(ctx context.Context, runs []Run, lease time.Duration) (lost []Run, err error)
-	// Settle stores the outcomes of attempts. It ignores an attempt that is not the
-	// newest of an unfinished task.
-	Settle(ctx context.Context, outcomes ...Outcome) error
+	// RecordOutcomes stores the outcomes of attempts. It ignores an attempt that is not
+	// the newest of an unfinished task.
+	RecordOutcomes(ctx context.Context, outcomes ...Outcome) error
+}
 
-	// Backlog counts the unfinished tasks by class and state, up to 100,000.
+// Inspector is what operators inspect and repair tasks with.
+type Inspector interface {
+	// Backlog counts the unfinished tasks by queue and state, up to 100,000.
 	Backlog(ctx context.Context) ([]Backlog, error)
 	// List returns tasks of one state: finished ones by the time of their end, the
 	// newest first, the others by the time when they are due.
@@ -82,13 +91,13 @@ type Outcome struct {
 	RunAt time.Time
 	// Err is what went wrong, empty if nothing did.
 	Err string
-	// Uncounted does not count the attempt, because the worker was stopped.
-	Uncounted bool
+	// DoNotCountAttempt does not count the attempt, because the worker was stopped.
+	DoNotCountAttempt bool
 }
 
-// Backlog is a class in one state.
+// Backlog is a queue in one state.
 type Backlog struct {
-	Class  Class
+	Queue  QueueName
 	State  State
 	Tasks  int
 	Oldest time.Time // the earliest RunAt

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// Class is the name of a queue with its own workers, so that many tasks of one class
-// do not delay those of another.
-type Class string
+// QueueName is the name of a queue with its own workers, so that many tasks in one
+// queue do not delay those in another.
+type QueueName string
 
-// The classes.
+// The queues.
 const (
-	Events      Class = "events" // reactions that only write to the store
-	Mail        Class = "mail"
-	Webhooks    Class = "webhooks"
-	Exports     Class = "exports"
-	Maintenance Class = "maintenance" // sweeps, digests, retention
+	Events      QueueName = "events" // reactions that only write to the store
+	Mail        QueueName = "mail"
+	Webhooks    QueueName = "webhooks"
+	Exports     QueueName = "exports"
+	Maintenance QueueName = "maintenance" // sweeps, digests, retention
 )
 
-// Workers is the number of tasks of each class that a process executes concurrently.
+// Workers is the number of tasks of each queue that a process executes concurrently.
 // Those of webhooks mostly wait for receivers.
-var Workers = map[Class]int{Events: 64, Mail: 4, Webhooks: 256, Exports: 2, Maintenance: 2}
+var Workers = map[QueueName]int{Events: 64, Mail: 4, Webhooks: 256, Exports: 2, Maintenance: 2}
 
 // Task is a piece of background work.
 type Task struct {
@@ -34,7 +34,7 @@ type Task struct {
 	ID string
 	// Kind selects the handler.
 	Kind  string
-	Class Class
+	Queue QueueName
 	// Key identifies the work: a task whose key is in the store is not added again.
 	Key string
 	// Payload contains ids and small values as JSON.
@@ -49,12 +49,12 @@ type Task struct {
 }
 
 // New returns a task of the kind with the payload as JSON.
-func New(kind string, c Class, key string, payload any) Task {
+func New(kind string, q QueueName, key string, payload any) Task {
 	raw, err := json.Marshal(payload)
 	if err != nil {
 		panic("task payload: " + err.Error()) // a type that cannot be JSON is a defect of the caller
 	}
-	return Task{Kind: kind, Class: c, Key: key, Payload: raw}
+	return Task{Kind: kind, Queue: q, Key: key, Payload: raw}
 }
 
 // Adder adds tasks.
@@ -68,21 +68,21 @@ type Adder interface {
 // after a crash, and must be idempotent.
 type Handler struct {
 	Kind  string
-	Class Class
+	Queue QueueName
 	// Do must return by the deadline of its context.
 	Do func(ctx context.Context, j Task) error
-	// Longest is how long one attempt may take, zero for 20 s.
-	Longest time.Duration
+	// Timeout is the time limit for an attempt, zero for 20 s.
+	Timeout time.Duration
 	// Attempts is how often the task is tried before it is dead, zero for 15
-	// (about a day and a half).
+	// (about 28 hours).
 	Attempts int
 	// periodic is set for periodic work, of which no dead tasks are kept.
 	periodic bool
 }
 
 // Handle returns a handler that calls do with the payload decoded as a P.
-func Handle[P any](kind string, c Class, do func(ctx context.Context, payload P) error) Handler {
-	return Handler{Kind: kind, Class: c, Do: func(ctx context.Context, j Task) error {
+func Handle[P any](kind string, q QueueName, do func(ctx context.Context, payload P) error) Handler {
+	return Handler{Kind: kind, Queue: q, Do: func(ctx context.Context, j Task) error {
 		var p P
 		if err := json.Unmarshal(j.Payload, &p); err != nil {
 			return Permanent(err)
@@ -91,8 +91,8 @@ func Handle[P any](kind string, c Class, do func(ctx context.Context, payload P)
 	}}
 }
 
-// Taking returns the handler with another time limit for an attempt.
-func (h Handler) Taking(longest time.Duration) Handler { h.Longest = longest; return h }
+// WithTimeout returns the handler with another time limit for an attempt.
+func (h Handler) WithTimeout(limit time.Duration) Handler { h.Timeout = limit; return h }
 
 // Periodic is work that is executed once per period by one of all processes. Periods
 // begin at multiples of Every since the epoch.
@@ -100,8 +100,8 @@ type Periodic struct {
 	Kind  string
 	Every time.Duration
 	Do    func(ctx context.Context) error
-	// Longest is as in Handler.
-	Longest time.Duration
+	// Timeout is as in Handler.
+	Timeout time.Duration
 }
 
 // permanent is an error that a retry cannot resolve.

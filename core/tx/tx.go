@@ -15,10 +15,12 @@ type Runner interface {
 	// Do runs fn in a transaction that travels in the context given to it:
 	// every repository call with that context takes part. The transaction
 	// commits when fn returns nil and is undone otherwise; Do then returns
-	// fn's error unchanged. A Do inside a Do joins the outer transaction.
+	// fn's error unchanged, or fault.ErrUnavailable if the error means that the
+	// database cannot be used. An error of the commit may be one that a repository
+	// has deferred. A Do inside a Do joins the outer transaction.
 	//
-	// fn may run more than once (after a serialization failure or a lost
-	// optimistic-version race), so it must not do anything remote and must not
-	// leave marks outside the transaction that a second run would double.
+	// fn runs again, about ten times, after ErrStale or a serialization failure; Do
+	// then returns fault.ErrUnavailable. It must not change anything outside the
+	// transaction.
 	Do(ctx context.Context, fn func(ctx context.Context) error) error
 }

@@ -39,30 +39,29 @@ CREATE TABLE listings (
     questions            JSONB            NOT NULL,
     meta                 JSONB            NOT NULL,
     hidden_at            TIMESTAMPTZ
-) WITH (toast_tuple_target = 256);
+);
 CREATE INDEX listings_open_deadline ON listings (application_deadline, id) WHERE open AND application_deadline IS NOT NULL;
 CREATE INDEX listings_open_posted ON listings (posted_at DESC, id DESC) WHERE open;
 CREATE INDEX listings_organization ON listings (organization_id, created_at DESC, id DESC);
 CREATE INDEX listings_organization_status ON listings (organization_id, status);
 
--- The listings that each transaction has changed, for search indexes. Transactions
--- commit in another order than they begin: a reader reads again those that were
--- running when it read last.
+-- The listings that have changed, for search indexes. A transaction takes the numbers
+-- from listing_feed and has its row until the commit, so that rows are committed in
+-- the order of xid.
 CREATE TABLE listing_changes (
-    xid        BIGINT      NOT NULL DEFAULT (pg_current_xact_id()::text::bigint),
+    xid        BIGINT      NOT NULL PRIMARY KEY,
     listing_id UUID        NOT NULL,
-    changed_at TIMESTAMPTZ NOT NULL,
-    PRIMARY KEY (xid, listing_id)
+    changed_at TIMESTAMPTZ NOT NULL
 );
-
 -- One row. The epoch changes when listings are written without listing_changes;
 -- changes up to and including purged_xid have been deleted.
 CREATE TABLE listing_feed (
-    epoch      UUID   NOT NULL PRIMARY KEY,
-    purged_xid BIGINT NOT NULL
+    id         BIGINT NOT NULL PRIMARY KEY,
+    epoch      UUID   NOT NULL,
+    purged_xid BIGINT NOT NULL,
+    last_xid   BIGINT NOT NULL
 );
-INSERT INTO listing_feed (epoch, purged_xid) VALUES (gen_random_uuid(), 0);
-
+INSERT INTO listing_feed (id, epoch, purged_xid, last_xid) VALUES (1, '00000000-0000-0000-0000-000000000000', 0, 0);
 -- The number of views of each listing.
 CREATE TABLE listing_views (
     listing_id UUID   NOT NULL PRIMARY KEY,

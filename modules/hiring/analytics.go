@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/fault"
 )
 
 // Counts are numbers of applications by status.
@@ -41,8 +40,8 @@ func (in StatsInput) given() map[string]string {
 
 // Stats counts the applications to the organization's listings that the input selects.
 func (s *Service) Stats(ctx context.Context, by auth.Actor, in StatsInput) (Counts, error) {
-	if !by.May(auth.ApplicationsView) {
-		return nil, fault.ErrForbidden
+	if err := by.Require(auth.ApplicationsView); err != nil {
+		return nil, err
 	}
 	f, err := applicationFilter(in.given(), "")
 	if err != nil {
@@ -78,8 +77,8 @@ func (a JobAnalytics) ConversionRate() float64 {
 // JobAnalytics returns statistics about a listing of the organization, or the NotFound
 // fault of Listings.
 func (s *Service) JobAnalytics(ctx context.Context, by auth.Actor, jobID string) (JobAnalytics, error) {
-	if !by.May(auth.ApplicationsView) {
-		return JobAnalytics{}, fault.ErrForbidden
+	if err := by.Require(auth.ApplicationsView); err != nil {
+		return JobAnalytics{}, err
 	}
 	title, views, err := s.Listings.Viewed(ctx, by.OrganizationID, jobID)
 	if err != nil {
@@ -101,8 +100,8 @@ type Analytics struct {
 
 // Analytics counts the organization's listings and applications.
 func (s *Service) Analytics(ctx context.Context, by auth.Actor) (a Analytics, err error) {
-	if !by.May(auth.ApplicationsView) {
-		return a, fault.ErrForbidden
+	if err := by.Require(auth.ApplicationsView); err != nil {
+		return a, err
 	}
 	if a.Jobs, err = s.Listings.CountByStatus(ctx, by.OrganizationID); err != nil {
 		return a, err

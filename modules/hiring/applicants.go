@@ -33,8 +33,8 @@ type ApplyInput struct {
 
 // Apply submits an application.
 func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Application, error) {
-	if !by.Seeker {
-		return Application{}, fault.ErrForbidden
+	if err := by.RequireSeeker(auth.ScopeApplicationsWrite); err != nil {
+		return Application{}, err
 	}
 	if in.ListingID == "" {
 		return Application{}, fault.InvalidField("listingId", "is required")
@@ -127,8 +127,8 @@ func checkAnswers(questions []Question, answers []Answer) error {
 
 // Mine lists the caller's applications, newest first.
 func (s *Service) Mine(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
-	if !by.Seeker {
-		return page.Result[View]{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return page.Result[View]{}, err
 	}
 	if err := r.CheckID(); err != nil {
 		return page.Result[View]{}, err
@@ -155,8 +155,8 @@ func (s *Service) MyApplication(ctx context.Context, by auth.Actor, id string) (
 }
 
 func (s *Service) mine(ctx context.Context, by auth.Actor, id string) (Application, error) {
-	if !by.Seeker {
-		return Application{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return Application{}, err
 	}
 	id, err := canonical(id, ErrNotFound)
 	if err != nil {
@@ -233,7 +233,7 @@ func (s *Service) cancelInterview(ctx context.Context, by auth.Actor, a *Applica
 // AppliedLately returns the listings of the applicant's n newest applications that are
 // not withdrawn.
 func (s *Service) AppliedLately(ctx context.Context, applicantID string, n int) ([]string, error) {
-	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.Request{Number: 1, Size: n})
+	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.After("", n))
 	return distinct(found.Items, func(a Application) string { return a.ListingID }), err
 }
 
@@ -244,7 +244,7 @@ func (s *Service) AppliedAmong(ctx context.Context, applicantID string, listingI
 		return map[string]bool{}, nil
 	}
 	f := ApplicationFilter{ListingIDs: listingIDs, Withdrawn: IncludeWithdrawn}
-	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, f, page.Request{Number: 1, Size: len(listingIDs)})
+	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, f, page.After("", len(listingIDs)))
 	out := make(map[string]bool, len(found.Items))
 	for _, a := range found.Items {
 		out[a.ListingID] = true

@@ -15,8 +15,8 @@ import (
 
 // Received lists the applications to the organization's listings, newest first.
 func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
-	if !by.May(auth.ApplicationsView) {
-		return page.Result[View]{}, fault.ErrForbidden
+	if err := by.Require(auth.ApplicationsView); err != nil {
+		return page.Result[View]{}, err
 	}
 	if err := r.CheckID(); err != nil {
 		return page.Result[View]{}, err
@@ -34,8 +34,8 @@ func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (
 
 // ReceivedApplication returns an application to a listing of the organization.
 func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id string) (Detail, error) {
-	if !by.May(auth.ApplicationsView) {
-		return Detail{}, fault.ErrForbidden
+	if err := by.Require(auth.ApplicationsView); err != nil {
+		return Detail{}, err
 	}
 	a, err := s.received(ctx, by, id)
 	if err != nil {
@@ -89,8 +89,8 @@ func clip(s string) string {
 
 // Decide sets the status of one application.
 func (s *Service) Decide(ctx context.Context, by auth.Actor, d Decision) error {
-	if !by.May(auth.ApplicationsUpdate) {
-		return fault.ErrForbidden
+	if err := by.Require(auth.ApplicationsUpdate); err != nil {
+		return err
 	}
 	if !slices.Contains(Statuses, Status(d.Status)) {
 		return ErrInvalidStatus
@@ -115,8 +115,8 @@ func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
 // DecideBatch applies decisions in their order. Refused decisions do not prevent the
 // others. If an id occurs more than once, the last decision wins and each counts.
 func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision) (updated []Decision, refused []Refusal, err error) {
-	if !by.May(auth.ApplicationsUpdate) {
-		return nil, nil, fault.ErrForbidden
+	if err := by.Require(auth.ApplicationsUpdate); err != nil {
+		return nil, nil, err
 	}
 	if len(ds) > MaxBatch {
 		return nil, nil, ErrBatchTooLarge

@@ -10,6 +10,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
@@ -78,22 +79,22 @@ func TestRightsAreAskedFor(t *testing.T) {
 		_, err4 := b.Track(b.t.Context(), by, a.ID, hiring.TrackInput{})
 		return []error{err1, err2, err3, err4, b.Withdraw(b.t.Context(), by, a.ID)}
 	}
-	forbidden := func(errs []error) {
+	refused := func(by auth.Actor, errs []error) {
 		t.Helper()
 		for _, err := range errs {
-			require.ErrorIs(t, err, fault.ErrForbidden)
+			require.ErrorIs(t, err, kit.Refusal(by))
 		}
 	}
 	for _, err := range read(viewer) {
 		require.NoError(t, err)
 	}
-	forbidden(write(viewer))
+	refused(viewer, write(viewer))
 	for _, by := range []auth.Actor{outsider, seeker(), {}} {
-		forbidden(read(by))
-		forbidden(write(by))
+		refused(by, read(by))
+		refused(by, write(by))
 	}
 	for _, by := range []auth.Actor{st, viewer, {}} {
-		forbidden(seek(by))
+		refused(by, seek(by))
 	}
 }
 

@@ -41,7 +41,7 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 // number.
 func (s *Service) abandon(ctx context.Context, applicantID string) (n int, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		active, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.Request{Number: 1, Size: erasedAtOnce})
+		active, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.After("", erasedAtOnce))
 		if n = len(active.Items); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (s *Service) abandon(ctx context.Context, applicantID string) (n int, err e
 // finds no row at its end and deletes its own file.
 func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID string, begun time.Time) error {
 	const atOnce = 1_000
-	for r := (page.Request{Number: 1, Size: atOnce}); ; {
+	for r := page.After("", atOnce); ; {
 		applied, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{Withdrawn: OnlyWithdrawn}, r)
 		if err != nil || len(applied.Items) == 0 {
 			return err

@@ -19,6 +19,7 @@ import (
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/core/tx"
 )
 
 // ExportState is the state of an export.
@@ -103,10 +104,10 @@ func requiredPermission(kind string) auth.Permission {
 	return auth.AnyPermission
 }
 
-// mayExport returns fault.ErrForbidden unless the caller may read the table.
+// mayExport returns an error unless the caller may read the table.
 func mayExport(by auth.Actor, kind string) error {
-	if !by.May(requiredPermission(kind)) {
-		return fault.ErrForbidden
+	if err := by.Require(requiredPermission(kind)); err != nil {
+		return err
 	}
 	return nil
 }
@@ -151,8 +152,8 @@ type exportTask struct {
 
 // MyExport returns an export of the caller's organization.
 func (s *Service) MyExport(ctx context.Context, by auth.Actor, exportID string) (ExportView, error) {
-	if by.OrganizationID == "" {
-		return ExportView{}, fault.ErrForbidden
+	if err := by.Require(auth.AnyPermission); err != nil {
+		return ExportView{}, err
 	}
 	exportID, err := canonical(exportID, ErrExportNotFound)
 	if err != nil {
@@ -261,7 +262,8 @@ func (s *Service) fill(ctx context.Context, e *Export) error {
 	if !known {
 		return fmt.Errorf("no table %q", e.Kind)
 	}
-	total, err := table.Count(ctx, e.OrganizationID, e.Filters)
+	stale := tx.AllowStale(ctx, 0)
+	total, err := table.Count(stale, e.OrganizationID, e.Filters)
 	if err != nil {
 		return err
 	}
@@ -273,7 +275,7 @@ func (s *Service) fill(ctx context.Context, e *Export) error {
 		pages, page := tablePages{table: table, organizationID: e.OrganizationID, filters: e.Filters}, new(csvfile.Page)
 		for more := true; more; {
 			var err error
-			if more, err = pages.next(ctx, page); err != nil {
+			if more, err = pages.next(stale, page); err != nil {
 				return err
 			}
 			if _, err = w.Write(page.Bytes()); err != nil {
@@ -367,5 +369,5 @@ func (s *Service) failExports(ctx context.Context, now time.Time) (n int, err er
 
 // Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
-	return []task.Periodic{{Kind: "hiring.forget-exports", Every: time.Hour, Do: s.ForgetExports, Longest: 5 * time.Minute}}
+	return []task.Periodic{{Kind: "hiring.forget-exports", Every: time.Hour, Do: s.ForgetExports, Timeout: 5 * time.Minute}}
 }

@@ -23,8 +23,8 @@ type OwnApplication struct {
 
 // ExportOwn returns the caller's applications that are not withdrawn, newest first.
 func (s *Service) ExportOwn(ctx context.Context, by auth.Actor) ([]OwnApplication, error) {
-	if !by.Seeker {
-		return nil, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return nil, err
 	}
 	var all []OwnApplication
 	for cursor := ""; ; {
@@ -44,15 +44,15 @@ func (s *Service) ExportOwn(ctx context.Context, by auth.Actor) ([]OwnApplicatio
 
 // ExportOwnTable returns the same as a file that is written while it is read.
 func (s *Service) ExportOwnTable(ctx context.Context, by auth.Actor) (Download, error) {
-	if !by.Seeker {
-		return Download{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return Download{}, err
 	}
 	return s.stream(ctx, "my-applications", ownTable{s}, by.UserID, nil)
 }
 
 // own returns a page of the applicant's applications.
 func (s *Service) own(ctx context.Context, applicantID, cursor string, n int) ([]OwnApplication, string, error) {
-	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.Request{Number: 1, Size: n, Cursor: cursor})
+	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.After(cursor, n))
 	if err != nil || len(found.Items) == 0 {
 		return nil, "", err
 	}

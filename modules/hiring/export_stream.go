@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/csvfile"
+	"github.com/locumhq/locum/core/tx"
 )
 
 // tablePages writes a table as pages of CSV.
@@ -100,6 +101,8 @@ func (s *Service) stream(ctx context.Context, kind string, table Table, owner st
 			s.streams.end(owner)
 		}
 	}()
+	// It contains what the caller has written before.
+	ctx = tx.AllowStale(ctx, 0)
 	first := new(csvfile.Page)
 	pages := &tablePages{table: table, organizationID: owner, filters: filters}
 	more, err := pages.next(ctx, first)

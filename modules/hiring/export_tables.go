@@ -97,7 +97,7 @@ func (t applicationTable) Rows(ctx context.Context, organizationID string, filte
 	if err != nil {
 		return "", err
 	}
-	found, err := t.Applications.List(ctx, Visibility{OrganizationID: organizationID}, f, pageRequest(cursor, n))
+	found, err := t.Applications.List(ctx, Visibility{OrganizationID: organizationID}, f, page.After(cursor, n))
 	if err != nil {
 		return "", err
 	}
@@ -116,11 +116,6 @@ func (t applicationTable) Rows(ctx context.Context, organizationID string, filte
 		out.Row(row)
 	}
 	return found.NextCursor, nil
-}
-
-// pageRequest requests n items after the cursor.
-func pageRequest(cursor string, n int) page.Request {
-	return page.Request{Number: 1, Size: n, Cursor: cursor}
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

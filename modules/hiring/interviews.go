@@ -60,8 +60,8 @@ func (s *Service) Reschedule(ctx context.Context, by auth.Actor, applicationID s
 }
 
 func (s *Service) appoint(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput, create bool) (Appointment, error) {
-	if !by.May(auth.ApplicationsUpdate) {
-		return Appointment{}, fault.ErrForbidden
+	if err := by.Require(auth.ApplicationsUpdate); err != nil {
+		return Appointment{}, err
 	}
 	at, err := in.check()
 	if err != nil {
@@ -128,13 +128,13 @@ func (s *Service) listReceived(ctx context.Context, organizationID string, ids [
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := s.Applications.List(ctx, Visibility{OrganizationID: organizationID}, ApplicationFilter{IDs: ids}, pageRequest("", len(ids)))
+	found, err := s.Applications.List(ctx, Visibility{OrganizationID: organizationID}, ApplicationFilter{IDs: ids}, page.After("", len(ids)))
 	return found.Items, err
 }
 
 // interview returns the interview of an application, or nil.
 func (s *Service) interview(ctx context.Context, organizationID, applicationID string) (*Appointment, error) {
-	found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{ApplicationIDs: []string{applicationID}}, pageRequest("", 1))
+	found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{ApplicationIDs: []string{applicationID}}, page.After("", 1))
 	if err != nil || len(found.Items) == 0 {
 		return nil, err
 	}
@@ -195,8 +195,8 @@ func set(to *string, from *string) {
 // status.
 func (s *Service) Interviews(ctx context.Context, by auth.Actor, status InterviewStatus, r page.Request) (page.Result[AppointmentView], error) {
 	var none page.Result[AppointmentView]
-	if !by.May(auth.ApplicationsView) {
-		return none, fault.ErrForbidden
+	if err := by.Require(auth.ApplicationsView); err != nil {
+		return none, err
 	}
 	if err := r.CheckID(); err != nil {
 		return none, err
@@ -240,7 +240,7 @@ func (s *Service) withInterviews(ctx context.Context, organizationID string, vie
 	for i, v := range views {
 		ids[i], at[v.ID] = v.ID, i
 	}
-	found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{ApplicationIDs: ids}, pageRequest("", len(ids)))
+	found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{ApplicationIDs: ids}, page.After("", len(ids)))
 	if err != nil {
 		return err
 	}
@@ -259,8 +259,8 @@ type ContactInput struct {
 // Contact stores a message to an applicant, which is mailed later, and returns the
 // address of the applicant.
 func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID string, in ContactInput) (to string, err error) {
-	if !by.May(auth.ApplicationsUpdate) {
-		return "", fault.ErrForbidden
+	if err := by.Require(auth.ApplicationsUpdate); err != nil {
+		return "", err
 	}
 	in.Subject, in.Message = strings.TrimSpace(in.Subject), strings.TrimSpace(in.Message)
 	for _, text := range []struct {
@@ -323,7 +323,7 @@ func (s *Service) OnOrganizationClosed(ctx context.Context, e event.Organization
 func (s *Service) cancelSome(ctx context.Context, organizationID string) (n int, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{Status: Scheduled, ScheduledAfter: now}, pageRequest("", cancelledAtOnce))
+		found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{Status: Scheduled, ScheduledAfter: now}, page.After("", cancelledAtOnce))
 		if n = len(found.Items); err != nil || n == 0 {
 			return err
 		}

@@ -41,8 +41,8 @@ const (
 // Applications stores applications and their timelines.
 type Applications interface {
 	// Create stores a new application. It returns ErrAlreadyApplied if the applicant
-	// has one for that listing, withdrawn or not, also with concurrent calls. The
-	// transaction can continue after that error.
+	// has one for that listing, withdrawn or not, also with concurrent calls. In a
+	// transaction the error may come at the commit instead, from tx.Runner.Do.
 	Create(ctx context.Context, a Application) error
 	// Get returns a visible application with its details, or ErrNotFound. Inside a
 	// transaction it locks the application until the end of the transaction.

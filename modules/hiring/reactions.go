@@ -29,7 +29,7 @@ const kindReceived = "hiring.mail-application-received"
 
 // Handlers returns the handlers of the tasks that the module adds.
 func (s *Service) Handlers() []task.Handler {
-	export := task.Handler{Kind: kindExport, Class: task.Exports, Longest: exportTime, Attempts: exportTries, Do: func(ctx context.Context, j task.Task) error {
+	export := task.Handler{Kind: kindExport, Queue: task.Exports, Timeout: exportTime, Attempts: exportTries, Do: func(ctx context.Context, j task.Task) error {
 		var in exportTask
 		if err := json.Unmarshal(j.Payload, &in); err != nil {
 			return task.Permanent(err)

@@ -3,14 +3,31 @@ package hiring
 import (
 	"context"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
 )
 
-// ListVisible lists visible applications with their details, newest first. Filters that
-// are not ids select nothing.
-func (s *Service) ListVisible(ctx context.Context, v Visibility, f ApplicationFilter, r page.Request) (page.Result[Application], error) {
+// visibleTo returns which applications the actor may see: those to their organization,
+// their own, or both.
+func visibleTo(by auth.Actor) (v Visibility) {
+	if by.May(auth.ApplicationsView) {
+		v.OrganizationID = by.OrganizationID
+	}
+	if by.Seeker {
+		v.ApplicantID = by.UserID
+	}
+	return v
+}
+
+// ListVisible lists the applications that the actor may see with their details, newest
+// first. Filters that are not ids select nothing.
+func (s *Service) ListVisible(ctx context.Context, by auth.Actor, f ApplicationFilter, r page.Request) (page.Result[Application], error) {
 	nothing := page.Result[Application]{Items: []Application{}}
+	if err := by.RequireUser(auth.ScopeApplicationsRead); err != nil {
+		return nothing, err
+	}
+	v := visibleTo(by)
 	if err := r.CheckID(); err != nil {
 		return nothing, err
 	}
@@ -33,8 +50,12 @@ func (s *Service) ListVisible(ctx context.Context, v Visibility, f ApplicationFi
 	return s.Applications.List(ctx, v, f, r)
 }
 
-// GetVisible returns a visible application with its details.
-func (s *Service) GetVisible(ctx context.Context, v Visibility, applicationID string) (Application, error) {
+// GetVisible returns an application that the actor may see with its details.
+func (s *Service) GetVisible(ctx context.Context, by auth.Actor, applicationID string) (Application, error) {
+	if err := by.RequireUser(auth.ScopeApplicationsRead); err != nil {
+		return Application{}, err
+	}
+	v := visibleTo(by)
 	applicationID, err := canonical(applicationID, ErrNotFound)
 	if err != nil || v == (Visibility{}) {
 		return Application{}, ErrNotFound

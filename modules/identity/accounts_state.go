@@ -22,7 +22,7 @@ const (
 // 10,000.
 func (s *Service) ListMemberIDs(ctx context.Context, organizationID string) ([]string, error) {
 	var ids []string
-	for r := (page.Request{Number: 1, Size: membersPerPage}); ; {
+	for r := page.After("", membersPerPage); ; {
 		team, err := s.Members.List(ctx, organizationID, MemberFilter{Status: MemberActive}, r)
 		if err != nil {
 			return nil, err

@@ -91,6 +91,9 @@ func (s *Service) Rename(ctx context.Context, userID, name string) error {
 // account has the address. The caller must be confirmed to request an address that is
 // neither the current nor the requested one.
 func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) error {
+	if err := a.RequireUser(); err != nil {
+		return err
+	}
 	userID := a.UserID
 	var c checks
 	email = c.email(email)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
 )
@@ -58,8 +57,8 @@ type AuditEntry struct {
 // entry first. Admins only.
 func (s *Service) OrganizationAudit(ctx context.Context, a auth.Actor, f audit.Filter, r page.Request) (page.Result[AuditEntry], error) {
 	var out page.Result[AuditEntry]
-	if !a.May(auth.Manage) {
-		return out, fault.ErrForbidden
+	if err := a.Require(auth.Manage); err != nil {
+		return out, err
 	}
 	if err := r.CheckID(); err != nil {
 		return out, err
@@ -74,7 +73,7 @@ func (s *Service) OrganizationAudit(ctx context.Context, a auth.Actor, f audit.F
 		members[e.Actor] = Member{}
 	}
 	if actors := ids(members); len(actors) > 0 {
-		team, err := s.Members.List(ctx, a.OrganizationID, MemberFilter{UserIDs: actors}, page.Request{Number: 1, Size: len(actors)})
+		team, err := s.Members.List(ctx, a.OrganizationID, MemberFilter{UserIDs: actors}, page.After("", len(actors)))
 		if err != nil {
 			return out, err
 		}

@@ -23,6 +23,13 @@ const closedName = "Closed organization"
 // once, that of other modules by the event. An organization without another admin is
 // closed. The caller must be confirmed.
 func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
+	if err := a.RequireSeeker(); err != nil {
+		return err
+	}
+	return s.deleteAccount(ctx, a)
+}
+
+func (s *Service) deleteAccount(ctx context.Context, a auth.Actor) error {
 	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
 		return err
 	}
@@ -62,8 +69,11 @@ func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 // DeleteEmployerAccount deletes the account of an employer. Of a jobseeker who has
 // joined an organization it deletes the membership and ends the sessions.
 func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error {
+	if err := a.RequireEmployer(); err != nil {
+		return err
+	}
 	if !a.Seeker {
-		return s.DeleteAccount(ctx, a)
+		return s.deleteAccount(ctx, a)
 	}
 	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
 		return err
@@ -132,7 +142,7 @@ func (s *Service) removeMember(ctx context.Context, organizationID, userID strin
 // the admin.
 func (s *Service) dissolve(ctx context.Context, organizationID string, last User, now time.Time) error {
 	for more := true; more; {
-		team, err := s.Members.List(ctx, organizationID, MemberFilter{}, page.Request{Number: 1, Size: dismissBatch})
+		team, err := s.Members.List(ctx, organizationID, MemberFilter{}, page.After("", dismissBatch))
 		if err != nil {
 			return err
 		}

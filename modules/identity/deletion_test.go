@@ -148,7 +148,7 @@ func TestWhoseAccountWasMadeForAnOrganizationIsAJobseekerWhenThatIsClosed(t *tes
 		_, err := h.AcceptInvitation(t.Context(), founder, identity.AcceptInvitationInput{Token: h.token("founder@example.org")}, office)
 		require.NoError(t, err)
 
-		require.NoError(t, h.DeleteAccount(t.Context(), boss))
+		require.NoError(t, h.DeleteEmployerAccount(t.Context(), boss))
 		tom := signedIn("tom@example.org")
 		require.Equal(t, auth.Jobseeker, tom.Role)
 		require.True(t, tom.Seeker)

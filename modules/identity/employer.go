@@ -82,8 +82,8 @@ func (s *Service) MyEmployerAccount(ctx context.Context, a auth.Actor) (Employer
 }
 
 func (s *Service) employerAccount(ctx context.Context, a auth.Actor) (out EmployerAccount, err error) {
-	if a.Role == auth.Jobseeker || a.Guest() {
-		return EmployerAccount{}, fault.ErrForbidden
+	if err := a.RequireEmployer(); err != nil {
+		return EmployerAccount{}, err
 	}
 	if out.User, err = s.user(ctx, a.UserID); errors.Is(err, ErrUserNotFound) {
 		return EmployerAccount{}, fault.ErrUnauthorized // deleted since the request began
@@ -133,9 +133,14 @@ func (in EmployerInput) company() OrganizationInput {
 // UpdateEmployer applies all changes or none. Only admins can change the
 // organization.
 func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerInput) (EmployerAccount, error) {
+	if err := a.RequireEmployer(); err != nil {
+		return EmployerAccount{}, err
+	}
 	company := in.company()
-	if a.Role == auth.Jobseeker || a.Guest() || !company.empty() && !a.May(auth.Manage) {
-		return EmployerAccount{}, fault.ErrForbidden
+	if !company.empty() {
+		if err := a.Require(auth.Manage); err != nil {
+			return EmployerAccount{}, err
+		}
 	}
 	var c checks
 	if p := in.Profile; p != nil {
@@ -243,6 +248,9 @@ func (in *ContactInput) check(c *checks) {
 
 // ResetEmployerSettings restores the caller's default settings.
 func (s *Service) ResetEmployerSettings(ctx context.Context, a auth.Actor) (EmployerAccount, error) {
+	if err := a.RequireEmployer(); err != nil {
+		return EmployerAccount{}, err
+	}
 	var out EmployerAccount
 	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
 		if out, err = s.employerAccount(ctx, a); err != nil || out.Settings.Version == 0 {
@@ -262,8 +270,8 @@ func (s *Service) WantsAlerts(ctx context.Context, userID string) (bool, error) 
 
 // MyOrganization returns the caller's organization.
 func (s *Service) MyOrganization(ctx context.Context, a auth.Actor) (Organization, error) {
-	if a.OrganizationID == "" {
-		return Organization{}, fault.ErrForbidden
+	if err := a.RequireMember(); err != nil {
+		return Organization{}, err
 	}
 	return s.organization(ctx, a.OrganizationID)
 }
@@ -319,8 +327,8 @@ func safeLink(s string) bool {
 
 // UpdateOrganization changes the caller's organization. Only admins can call it.
 func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in OrganizationInput) (Organization, error) {
-	if !a.May(auth.Manage) {
-		return Organization{}, fault.ErrForbidden
+	if err := a.Require(auth.Manage); err != nil {
+		return Organization{}, err
 	}
 	var c checks
 	in.check(&c, "name", "industry", "size")

@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/test/kit"
 )
 
 func TestAnEmployerChangesThemselvesAndTheOrganizationAtOnce(t *testing.T) {
@@ -87,13 +88,13 @@ func TestWhatIsTheOrganizationsIsForItsAdminsAndNothingIsHalfDone(t *testing.T) 
 	t.Run("jobseekers and guests have no such account", func(t *testing.T) {
 		for _, a := range []auth.Actor{{}, h.actor(h.jobseeker("jo@example.org"))} {
 			_, err := h.MyEmployerAccount(t.Context(), a)
-			require.ErrorIs(t, err, fault.ErrForbidden)
+			require.ErrorIs(t, err, kit.Refusal(a))
 			_, err = h.UpdateEmployer(t.Context(), a, identity.EmployerInput{EmailAlerts: ptr(true)})
-			require.ErrorIs(t, err, fault.ErrForbidden)
+			require.ErrorIs(t, err, kit.Refusal(a))
 			_, err = h.ResetEmployerSettings(t.Context(), a)
-			require.ErrorIs(t, err, fault.ErrForbidden)
+			require.ErrorIs(t, err, kit.Refusal(a))
 			_, err = h.MyOrganization(t.Context(), a)
-			require.ErrorIs(t, err, fault.ErrForbidden)
+			require.ErrorIs(t, err, kit.Refusal(a))
 		}
 	})
 }

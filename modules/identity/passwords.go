@@ -132,6 +132,9 @@ type ChangePasswordInput struct {
 
 // ChangePassword sets the caller's password and ends every other session.
 func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePasswordInput, from Client) error {
+	if err := a.RequireUser(); err != nil {
+		return err
+	}
 	var c checks
 	if in.CurrentPassword == "" {
 		c.bad("currentPassword", "is required")
@@ -186,6 +189,9 @@ func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password s
 // password is the account's. Without a password the caller is returned unchanged:
 // the operations themselves refuse a caller who is not confirmed.
 func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword string, from Client) (auth.Actor, error) {
+	if err := a.RequireUser(); err != nil {
+		return auth.Actor{}, err
+	}
 	if currentPassword == "" {
 		return a, nil
 	}

@@ -69,6 +69,9 @@ type SecondFactorStatus struct {
 
 // MySecondFactor returns the status of the caller's second factor.
 func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (out SecondFactorStatus, err error) {
+	if err := a.RequireUser(); err != nil {
+		return out, err
+	}
 	f, err := s.SecondFactors.Get(ctx, a.UserID)
 	if err != nil && !errors.Is(err, ErrNoSecondFactor) {
 		return out, err
@@ -97,6 +100,9 @@ type Enrollment struct {
 // ConfirmSecondFactor enables it; until then it can be called again, for another
 // secret. The caller must be confirmed.
 func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollment, error) {
+	if err := a.RequireUser(); err != nil {
+		return Enrollment{}, err
+	}
 	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
 		return Enrollment{}, err
 	}
@@ -136,6 +142,9 @@ type CodeInput struct {
 // are not shown again, and ends the caller's other sessions, which were opened
 // without it.
 func (s *Service) ConfirmSecondFactor(ctx context.Context, a auth.Actor, in CodeInput) ([]string, error) {
+	if err := a.RequireUser(); err != nil {
+		return nil, err
+	}
 	var codes []string
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
@@ -176,6 +185,9 @@ type DisableSecondFactorInput struct {
 
 // DisableSecondFactor removes the caller's second factor and its recovery codes.
 func (s *Service) DisableSecondFactor(ctx context.Context, a auth.Actor, in DisableSecondFactorInput, from Client) error {
+	if err := a.RequireUser(); err != nil {
+		return err
+	}
 	u, err := s.checkOwnPassword(ctx, a, in.CurrentPassword, from)
 	if err != nil {
 		return err

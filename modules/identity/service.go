@@ -339,6 +339,9 @@ func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
 
 // Me returns the caller's account.
 func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
+	if err := a.RequireUser(); err != nil {
+		return Account{}, err
+	}
 	u, err := s.user(ctx, a.UserID)
 	if errors.Is(err, ErrUserNotFound) {
 		return Account{}, fault.ErrUnauthorized // deleted since the request began
@@ -401,7 +404,7 @@ func (s *Service) MemberMay(ctx context.Context, organizationID, userID string, 
 // Admins returns the ids of at most n active admins of an organization, in the order
 // in which they were added.
 func (s *Service) Admins(ctx context.Context, organizationID string, n int) ([]string, error) {
-	found, err := s.Members.List(ctx, organizationID, MemberFilter{Role: Admin, Status: MemberActive}, page.Request{Number: 1, Size: n})
+	found, err := s.Members.List(ctx, organizationID, MemberFilter{Role: Admin, Status: MemberActive}, page.After("", n))
 	var ids []string
 	for _, m := range found.Items {
 		ids = append(ids, m.UserID)
@@ -446,5 +449,5 @@ func (s *Service) Forget(ctx context.Context) error {
 
 // Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
-	return []task.Periodic{{Kind: "identity.forget", Every: time.Hour, Do: s.Forget, Longest: 5 * time.Minute}}
+	return []task.Periodic{{Kind: "identity.forget", Every: time.Hour, Do: s.Forget, Timeout: 5 * time.Minute}}
 }

@@ -13,6 +13,9 @@ import (
 // MySessions lists the caller's active sessions, including those of browsers, the
 // newest first.
 func (s *Service) MySessions(ctx context.Context, a auth.Actor, r page.Request) (page.Result[Session], error) {
+	if err := a.RequireUser(); err != nil {
+		return page.Result[Session]{}, err
+	}
 	if err := r.CheckID(); err != nil {
 		return page.Result[Session]{}, err
 	}
@@ -22,6 +25,9 @@ func (s *Service) MySessions(ctx context.Context, a auth.Actor, r page.Request) 
 // EndSession ends one of the caller's active sessions. It fails with
 // ErrSessionNotFound if the caller has none with the id.
 func (s *Service) EndSession(ctx context.Context, a auth.Actor, sessionID string) error {
+	if err := a.RequireUser(); err != nil {
+		return err
+	}
 	sessionID, ok := id.Canonical(sessionID)
 	if !ok {
 		return ErrSessionNotFound
@@ -52,6 +58,9 @@ func (s *Service) endSession(ctx context.Context, session Session, now time.Time
 // EndOtherSessions ends all of the caller's sessions but the one of this
 // request.
 func (s *Service) EndOtherSessions(ctx context.Context, a auth.Actor) error {
+	if err := a.RequireUser(); err != nil {
+		return err
+	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Sessions.EndByUsers(ctx, []string{a.UserID}, a.SessionID, s.Clock.Now()); err != nil {
 			return err

@@ -210,6 +210,9 @@ func (s *Service) endReused(ctx context.Context, p Principal, now time.Time) err
 
 // Logout ends the caller's session with its access token and refresh tokens.
 func (s *Service) Logout(ctx context.Context, a auth.Actor) error {
+	if err := a.RequireUser(); err != nil {
+		return err
+	}
 	if a.SessionID == "" {
 		return nil
 	}

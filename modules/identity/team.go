@@ -25,8 +25,8 @@ type InviteInput struct {
 // Invite adds an invited user to the team and causes an invitation to be mailed. The
 // inviter does not learn whether the address has an account.
 func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) error {
-	if !a.May(auth.Manage) {
-		return fault.ErrForbidden
+	if err := a.Require(auth.Manage); err != nil {
+		return err
 	}
 	var c checks
 	name := c.line("name", in.Name, true)
@@ -112,8 +112,8 @@ func optOutSubject(key string) string { return auth.HashSecret("invitations " + 
 
 // Team lists the members and invited users of the caller's organization.
 func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.Result[Member], error) {
-	if !a.May(auth.AnyPermission) {
-		return page.Result[Member]{}, fault.ErrForbidden
+	if err := a.Require(auth.AnyPermission); err != nil {
+		return page.Result[Member]{}, err
 	}
 	if err := r.CheckID(); err != nil {
 		return page.Result[Member]{}, err
@@ -124,8 +124,8 @@ func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.
 // Permissions returns what a member of the caller's organization may do. A
 // member of another organization and an unknown user are the same ErrNotInTeam.
 func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) (Member, error) {
-	if !a.May(auth.AnyPermission) {
-		return Member{}, fault.ErrForbidden
+	if err := a.Require(auth.AnyPermission); err != nil {
+		return Member{}, err
 	}
 	userID, ok := id.Canonical(userID)
 	if !ok {
@@ -186,8 +186,8 @@ func (in ChangePermissionsInput) applyTo(p Permissions) Permissions {
 // member's next request. Only admins can call it. An organization's last admin cannot
 // be changed.
 func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID string, in ChangePermissionsInput) (Member, error) {
-	if !a.May(auth.Manage) {
-		return Member{}, fault.ErrForbidden
+	if err := a.Require(auth.Manage); err != nil {
+		return Member{}, err
 	}
 	userID, known := id.Canonical(userID)
 	if !known {
@@ -235,8 +235,8 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 // links stop working. Only admins can call it. An organization's last admin cannot be
 // removed.
 func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string) error {
-	if !a.May(auth.Manage) {
-		return fault.ErrForbidden
+	if err := a.Require(auth.Manage); err != nil {
+		return err
 	}
 	userID, known := id.Canonical(userID)
 	if !known {

@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/test/kit"
 )
 
 var guest auth.Actor
@@ -246,15 +247,15 @@ func TestOnlyAdminsInviteAndChangePermissions(t *testing.T) {
 		guest, h.actor(h.jobseeker("jo@example.org")),
 		h.actor(h.member(admin, "r@example.org", "recruiter")), h.actor(h.member(admin, "v@example.org", "viewer")),
 	} {
-		require.ErrorIs(t, h.invite(a, fmt.Sprintf("x%d@example.org", i), ""), fault.ErrForbidden)
+		require.ErrorIs(t, h.invite(a, fmt.Sprintf("x%d@example.org", i), ""), kit.Refusal(a))
 		_, err := h.ChangePermissions(h.t.Context(), a, admin.UserID, change("viewer"))
-		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.ErrorIs(t, err, kit.Refusal(a))
 	}
 	for _, a := range []auth.Actor{guest, h.actor(h.jobseeker("al@example.org"))} {
 		_, err := h.Team(h.t.Context(), a, page.Request{Number: 1, Size: 10})
-		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.ErrorIs(t, err, kit.Refusal(a))
 		_, err = h.Permissions(h.t.Context(), a, admin.UserID)
-		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.ErrorIs(t, err, kit.Refusal(a))
 	}
 }
 

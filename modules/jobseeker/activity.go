@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 )
 
@@ -25,8 +24,8 @@ const MaxActivities = 1_000
 
 // MyActivity lists the caller's activities, newest first.
 func (s *Service) MyActivity(ctx context.Context, by auth.Actor, r page.Request) (page.Result[Activity], error) {
-	if !by.Seeker {
-		return page.Result[Activity]{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return page.Result[Activity]{}, err
 	}
 	if err := r.CheckID(); err != nil {
 		return page.Result[Activity]{}, err

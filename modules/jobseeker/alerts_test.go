@@ -341,7 +341,7 @@ func TestSearchesAreTheirUsersOwnAndAtMostFifty(t *testing.T) {
 			errOf(d.DeleteSearch(ctx, auth.Actor{}, all[1].ID)),
 			errOf(d.Prefer(ctx, auth.Actor{}, jobseeker.PreferInput{})),
 		} {
-			require.ErrorIs(t, err, fault.ErrForbidden)
+			require.ErrorIs(t, err, fault.ErrUnauthorized)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/fault"
 )
 
 // Analytics are statistics about a jobseeker.
@@ -17,8 +16,8 @@ type Analytics struct {
 
 // MyAnalytics returns the caller's statistics.
 func (s *Service) MyAnalytics(ctx context.Context, by auth.Actor) (a Analytics, err error) {
-	if !by.Seeker {
-		return a, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return a, err
 	}
 	if a.Applications, err = s.Applied.Counts(ctx, by.UserID); err != nil {
 		return a, err

@@ -53,8 +53,8 @@ func (s *Service) Bookmark(ctx context.Context, by auth.Actor, in SaveJobInput) 
 
 // save stores a bookmark, or returns the error exists.
 func (s *Service) save(ctx context.Context, by auth.Actor, listingID string, exists error) (SavedJob, error) {
-	if !by.Seeker {
-		return SavedJob{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return SavedJob{}, err
 	}
 	if listingID == "" {
 		return SavedJob{}, fault.InvalidField("listingId", "is required")
@@ -124,8 +124,8 @@ func (b Brief) named() string {
 
 // MyBookmarks lists the caller's bookmarks, newest first.
 func (s *Service) MyBookmarks(ctx context.Context, by auth.Actor, r page.Request) (out page.Result[SavedJob], err error) {
-	if !by.Seeker {
-		return out, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return out, err
 	}
 	if err := r.CheckID(); err != nil {
 		return out, err
@@ -234,8 +234,8 @@ func (s *Service) bookmark(ctx context.Context, by auth.Actor, bookmarkID string
 }
 
 func canonicalBookmark(by auth.Actor, bookmarkID string) (string, error) {
-	if !by.Seeker {
-		return "", fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return "", err
 	}
 	canonical, ok := id.Canonical(bookmarkID)
 	if !ok {
@@ -249,7 +249,7 @@ func (s *Service) SavedAmong(ctx context.Context, userID string, listingIDs []st
 	if len(listingIDs) == 0 || userID == "" {
 		return map[string]bool{}, nil
 	}
-	found, err := s.Bookmarks.List(ctx, userID, BookmarkFilter{ListingIDs: listingIDs}, page.Request{Number: 1, Size: len(listingIDs)})
+	found, err := s.Bookmarks.List(ctx, userID, BookmarkFilter{ListingIDs: listingIDs}, page.After("", len(listingIDs)))
 	out := make(map[string]bool, len(found.Items))
 	for _, b := range found.Items {
 		out[b.ListingID] = true

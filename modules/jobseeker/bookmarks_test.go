@@ -105,9 +105,9 @@ func TestABookmarkIsItsOwnersAlone(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
 		_, err = d.MyBookmarks(ctx, auth.Actor{}, firstPage)
-		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
 		_, err = d.SaveJob(ctx, auth.Actor{}, jobseeker.SaveJobInput{ListingID: saved.ListingID})
-		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
 

@@ -45,8 +45,8 @@ func (s *Service) MyDashboard(ctx context.Context, by auth.Actor) (d Dashboard, 
 	if by.Guest() {
 		return s.guestDashboard(ctx)
 	}
-	if !by.Seeker {
-		return d, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return d, err
 	}
 	if d.Plan, err = s.Plans.Plan(ctx, by.UserID); err != nil {
 		return d, err
@@ -56,7 +56,7 @@ func (s *Service) MyDashboard(ctx context.Context, by auth.Actor) (d Dashboard, 
 	}
 	d.Recommended = len(d.Recommendations)
 	d.Recommendations = d.Recommendations[:min(d.Recommended, dashboardJobs)]
-	recent, err := s.Activities.List(ctx, by.UserID, page.Request{Number: 1, Size: dashboardRecent})
+	recent, err := s.Activities.List(ctx, by.UserID, page.After("", dashboardRecent))
 	if err != nil {
 		return d, err
 	}
@@ -94,8 +94,8 @@ const maxAction = 64
 
 // TrackDashboard adds an action on the dashboard to the caller's activity log.
 func (s *Service) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInput) error {
-	if !by.Seeker {
-		return fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return err
 	}
 	action := strings.TrimSpace(in.Action)
 	switch {
@@ -180,8 +180,8 @@ const (
 
 // Personalize returns a text for the caller.
 func (s *Service) Personalize(ctx context.Context, by auth.Actor, in PersonalizeInput) (Personalized, error) {
-	if !by.Seeker {
-		return Personalized{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return Personalized{}, err
 	}
 	if err := in.check(); err != nil {
 		return Personalized{}, err

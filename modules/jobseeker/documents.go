@@ -90,8 +90,8 @@ type UploadInput struct {
 
 // MyDocuments lists the caller's documents, newest first.
 func (s *Service) MyDocuments(ctx context.Context, by auth.Actor, r page.Request) (page.Result[Document], error) {
-	if !by.Seeker {
-		return page.Result[Document]{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return page.Result[Document]{}, err
 	}
 	if err := r.CheckID(); err != nil {
 		return page.Result[Document]{}, err
@@ -101,8 +101,8 @@ func (s *Service) MyDocuments(ctx context.Context, by auth.Actor, r page.Request
 
 // Upload stores a new document.
 func (s *Service) Upload(ctx context.Context, by auth.Actor, in UploadInput) (Document, error) {
-	if !by.Seeker {
-		return Document{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return Document{}, err
 	}
 	d := Document{UserID: by.UserID, Type: DocumentType(in.Type), Title: text.Name(in.Title), FileName: strings.TrimSpace(in.FileName), IsDefault: in.IsDefault}
 	var bad []fault.Field
@@ -184,8 +184,8 @@ func (d Document) entitled() Document {
 
 // usage returns the storage used by the documents of the user.
 func (s *Service) usage(ctx context.Context, userID string) (u documentUsage, err error) {
-	all, err := s.Documents.List(ctx, userID, DocumentFilter{}, page.Request{Number: 1, Size: MaxDocuments})
-	u.Documents = all.Total
+	all, err := s.Documents.List(ctx, userID, DocumentFilter{}, page.After("", MaxDocuments))
+	u.Documents = len(all.Items)
 	for _, d := range all.Items {
 		u.Bytes += d.Size
 		if d.Type == CV {
@@ -384,7 +384,7 @@ func (d Document) downloadName() string {
 
 // findDocument returns a document of the user.
 func (s *Service) findDocument(ctx context.Context, userID, documentID string) (Document, error) {
-	found, err := s.Documents.List(ctx, userID, DocumentFilter{ID: documentID}, page.Request{Number: 1, Size: 1})
+	found, err := s.Documents.List(ctx, userID, DocumentFilter{ID: documentID}, page.After("", 1))
 	if err != nil {
 		return Document{}, err
 	}
@@ -395,8 +395,8 @@ func (s *Service) findDocument(ctx context.Context, userID, documentID string) (
 }
 
 func (s *Service) document(by auth.Actor, documentID string) (string, error) {
-	if !by.Seeker {
-		return "", fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return "", err
 	}
 	canonical, ok := id.Canonical(documentID)
 	if !ok {

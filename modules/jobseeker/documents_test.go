@@ -211,9 +211,9 @@ func TestADocumentIsItsOwnersAlone(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
 		_, err = d.MyDocuments(ctx, auth.Actor{}, firstPage)
-		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
 		_, err = d.Upload(ctx, auth.Actor{}, upload("x"))
-		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
 		require.Equal(t, 1, d.files.count())
 
 		gone, err := d.DeleteDocument(ctx, who, doc.ID)

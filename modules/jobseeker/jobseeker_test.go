@@ -351,13 +351,13 @@ func TestOnlyTheirOwnerReadsAndDeletesNotifications(t *testing.T) {
 			require.NoError(t, d.MarkNotification(ctx, who, id, in))
 		}
 		require.ErrorIs(t, d.DeleteNotification(ctx, stranger, id), jobseeker.ErrNotificationNotFound)
-		require.ErrorIs(t, d.DeleteNotification(ctx, auth.Actor{}, id), fault.ErrForbidden)
+		require.ErrorIs(t, d.DeleteNotification(ctx, auth.Actor{}, id), fault.ErrUnauthorized)
 		require.NoError(t, d.DeleteNotification(ctx, who, id))
 		require.Empty(t, d.told(who))
 		_, err = d.MyNotifications(ctx, auth.Actor{}, all)
-		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
 		_, err = d.MyActivity(ctx, auth.Actor{}, all)
-		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
 		for _, list := range []func() error{
 			func() error {
 				_, err := d.MyNotifications(ctx, who, page.Request{Number: 1, Size: 1, Cursor: "x"})

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
 )
@@ -37,8 +36,8 @@ type Notification struct {
 
 // MyNotifications lists the caller's notifications, the newest first.
 func (s *Service) MyNotifications(ctx context.Context, by auth.Actor, r page.Request) (page.Result[Notification], error) {
-	if !by.Seeker {
-		return page.Result[Notification]{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return page.Result[Notification]{}, err
 	}
 	if err := r.CheckID(); err != nil {
 		return page.Result[Notification]{}, err
@@ -75,8 +74,8 @@ func (s *Service) DeleteNotification(ctx context.Context, by auth.Actor, notific
 }
 
 func (s *Service) notification(by auth.Actor, notificationID string) (string, error) {
-	if !by.Seeker {
-		return "", fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return "", err
 	}
 	canonical, ok := id.Canonical(notificationID)
 	if !ok {

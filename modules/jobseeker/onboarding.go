@@ -137,8 +137,8 @@ func guestKey(secret string) string {
 // MyOnboarding returns the onboarding of the caller. secret is that of the caller's
 // browser, or empty; keep is the one that it has to store from now on.
 func (s *Service) MyOnboarding(ctx context.Context, by auth.Actor, secret string) (g Guided, keep string, err error) {
-	if !by.Guest() && !by.Seeker {
-		return Guided{}, secret, fault.ErrForbidden
+	if err := requireGuestOrSeeker(by); err != nil {
+		return Guided{}, secret, err
 	}
 	if secret, err = s.takeOver(ctx, by, secret); err != nil {
 		return Guided{}, secret, err
@@ -224,8 +224,8 @@ var (
 // Onboard stores an event. A guest without a known secret gets a new one, which the
 // browser has to store.
 func (s *Service) Onboard(ctx context.Context, by auth.Actor, secret string, in OnboardingInput) (keep string, err error) {
-	if !by.Guest() && !by.Seeker {
-		return secret, fault.ErrForbidden
+	if err := requireGuestOrSeeker(by); err != nil {
+		return secret, err
 	}
 	change, err := in.change(by.Guest())
 	if err != nil {
@@ -362,4 +362,11 @@ func (o *Onboarding) track(step, action string, now time.Time) error {
 		p.SkippedAt, p.CompletedAt = cmp.Or(p.SkippedAt, now), time.Time{}
 	}
 	return nil
+}
+
+func requireGuestOrSeeker(by auth.Actor) error {
+	if by.Guest() {
+		return nil
+	}
+	return by.RequireSeeker()
 }

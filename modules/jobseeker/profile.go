@@ -147,8 +147,8 @@ type PreferencesInput struct {
 
 // MyProfile returns the caller's profile.
 func (s *Service) MyProfile(ctx context.Context, by auth.Actor) (Account, error) {
-	if !by.Seeker {
-		return Account{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return Account{}, err
 	}
 	p, err := s.Profiles.Get(ctx, by.UserID)
 	if err != nil {
@@ -179,8 +179,8 @@ func (s *Service) UpdateProfile(ctx context.Context, by auth.Actor, in ProfileIn
 // changeProfile applies the input and more in one transaction. prefix is that of field
 // names in faults.
 func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix string, in ProfileInput, more func(*Profile)) (after Account, err error) {
-	if !by.Seeker {
-		return Account{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return Account{}, err
 	}
 	if err := in.check(prefix); err != nil {
 		return Account{}, err

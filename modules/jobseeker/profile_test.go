@@ -12,6 +12,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/jobseeker"
+	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
@@ -127,9 +128,9 @@ func TestWhatAProfileDoesNotTake(t *testing.T) {
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		for _, stranger := range []auth.Actor{{}, {UserID: stores.NewID(), OrganizationID: stores.NewID()}} {
 			_, err = d.MyProfile(ctx, stranger)
-			require.ErrorIs(t, err, fault.ErrForbidden)
+			require.ErrorIs(t, err, kit.Refusal(stranger))
 			_, err = d.UpdateProfile(ctx, stranger, jobseeker.ProfileInput{})
-			require.ErrorIs(t, err, fault.ErrForbidden)
+			require.ErrorIs(t, err, kit.Refusal(stranger))
 		}
 		d.deaf[who.UserID] = true
 		_, err = d.MyProfile(ctx, who)

@@ -98,6 +98,7 @@ var subscriptionTexts = map[string]string{
 	event.SubscriptionEnded:         "Your plan has ended",
 	event.SubscriptionLapsed:        "Your plan has ended because its payment did not work",
 	event.SubscriptionRefused:       "Your payment did not work, so your plan has not changed",
+	event.SubscriptionUnconfirmed:   "Please confirm your payment: your bank asks for it",
 	event.SubscriptionMethodChanged: "Your payment method has changed",
 }
 

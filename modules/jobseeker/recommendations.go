@@ -51,8 +51,8 @@ type Recommended struct {
 
 // Recommend lists listings that may suit the caller.
 func (s *Service) Recommend(ctx context.Context, by auth.Actor, r page.Request) (Recommended, error) {
-	if !by.Seeker {
-		return Recommended{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return Recommended{}, err
 	}
 	from := r.Offset()
 	if r.Cursor != "" {
@@ -186,8 +186,8 @@ func (s *Service) liked(ctx context.Context, userID string) ([]string, error) {
 
 // Dismiss removes a listing from the caller's recommendations.
 func (s *Service) Dismiss(ctx context.Context, by auth.Actor, listingID string) error {
-	if !by.Seeker {
-		return fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return err
 	}
 	listingID, ok := id.Canonical(listingID)
 	if !ok {

@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
+	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
@@ -293,11 +294,11 @@ func TestRecommendationsAndDashboardsAreForJobseekers(t *testing.T) {
 	employer := auth.Actor{UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID()}
 	for _, by := range []auth.Actor{nobody, employer} {
 		_, err := d.Recommend(t.Context(), by, wholeList)
-		require.ErrorIs(t, err, fault.ErrForbidden)
-		require.ErrorIs(t, d.Dismiss(t.Context(), by, stores.NewID()), fault.ErrForbidden)
-		require.ErrorIs(t, d.TrackDashboard(t.Context(), by, jobseeker.TrackInput{Action: "x"}), fault.ErrForbidden)
+		require.ErrorIs(t, err, kit.Refusal(by))
+		require.ErrorIs(t, d.Dismiss(t.Context(), by, stores.NewID()), kit.Refusal(by))
+		require.ErrorIs(t, d.TrackDashboard(t.Context(), by, jobseeker.TrackInput{Action: "x"}), kit.Refusal(by))
 		_, err = d.Personalize(t.Context(), by, jobseeker.PersonalizeInput{})
-		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.ErrorIs(t, err, kit.Refusal(by))
 	}
 	_, err := d.MyDashboard(t.Context(), employer)
 	require.ErrorIs(t, err, fault.ErrForbidden)

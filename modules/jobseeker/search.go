@@ -63,8 +63,8 @@ type SaveSearchInput struct {
 
 // SaveSearch stores a search for the caller and returns all of them.
 func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchInput) (all []Search, err error) {
-	if !by.Seeker {
-		return nil, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return nil, err
 	}
 	search := Search{UserID: by.UserID, Name: text.Name(in.Name), EmailAlerts: in.EmailAlerts,
 		Terms: Terms{Query: strings.TrimSpace(in.Query), Location: strings.TrimSpace(in.Location), ContractType: in.ContractType}}
@@ -171,8 +171,8 @@ func (s *Search) check() error {
 
 // DeleteSearch deletes one of the caller's searches and returns the others.
 func (s *Service) DeleteSearch(ctx context.Context, by auth.Actor, searchID string) (rest []Search, err error) {
-	if !by.Seeker {
-		return nil, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return nil, err
 	}
 	if searchID == "" {
 		return nil, fault.InvalidField("searchId", "is required")

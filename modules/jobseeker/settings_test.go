@@ -40,10 +40,10 @@ func TestSettingsAreTheProfiles(t *testing.T) {
 
 		require.Equal(t, "email", fault.Of(d.Notify(ctx, who, jobseeker.NotifyInput{})).Fields[0].Name)
 		require.Equal(t, "showProfile", fault.Of(d.Show(ctx, who, nil)).Fields[0].Name)
-		require.ErrorIs(t, d.Notify(ctx, auth.Actor{}, jobseeker.NotifyInput{Email: new(true)}), fault.ErrForbidden)
-		require.ErrorIs(t, d.Show(ctx, auth.Actor{}, new(true)), fault.ErrForbidden)
+		require.ErrorIs(t, d.Notify(ctx, auth.Actor{}, jobseeker.NotifyInput{Email: new(true)}), fault.ErrUnauthorized)
+		require.ErrorIs(t, d.Show(ctx, auth.Actor{}, new(true)), fault.ErrUnauthorized)
 		_, err = d.MySettings(ctx, auth.Actor{})
-		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
 
@@ -74,7 +74,7 @@ func TestAnalyticsCountWhatIsThere(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 100, got.Completion)
 		_, err = d.MyAnalytics(ctx, auth.Actor{})
-		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
 

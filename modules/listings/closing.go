@@ -23,7 +23,7 @@ func (s *Service) CloseExpired(ctx context.Context) (int, error) {
 // members.
 func (s *Service) CloseOrganization(ctx context.Context, organizationID string) error {
 	_, err := s.sweep(ctx, func(ctx context.Context, _ time.Time) ([]Listing, error) {
-		return s.Listings.ListForUpdate(ctx, organizationID, Selection{Open: true}, sweepBatch)
+		return s.Listings.ListBySelection(ctx, organizationID, Selection{Open: true}, sweepBatch)
 	}, func(l *Listing) { l.Status = Closed })
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/listings/search"
 )
@@ -29,7 +30,10 @@ const (
 
 // Complete returns completions of an unfinished text that have results, those with
 // the most first.
-func (s *Service) Complete(ctx context.Context, text string) ([]Completion, error) {
+func (s *Service) Complete(ctx context.Context, by auth.Actor, text string) ([]Completion, error) {
+	if err := by.RequireScope(auth.ScopeJobsRead); err != nil {
+		return nil, err
+	}
 	text = strings.TrimSpace(text)
 	if utf8.RuneCountInString(text) > maxQuery {
 		return nil, fault.InvalidField("q", "must have at most 200 characters")

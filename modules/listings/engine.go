@@ -18,6 +18,9 @@ type EngineDeps struct {
 	// the stored one as soon as it has a position.
 	Open func(ctx context.Context, empty bool) (search.Index, error)
 	Feed Feed
+	// Notifications returns a channel that receives a value when the feed may have
+	// news, also from other processes, until ctx is done. Values may be lost.
+	Notifications func(ctx context.Context) <-chan struct{}
 	// Changes returns the number of transactions of this process that have
 	// changed listings.
 	Changes func() uint64
@@ -122,7 +125,7 @@ func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
 	var done sync.WaitGroup
 	lost := make(chan struct{})
 	done.Go(func() {
-		if errors.Is(g.indexer.Follow(following, func() { e.current.Store(g) }), ErrFeedPosition) {
+		if errors.Is(g.indexer.Follow(following, e.deps.Notifications(following), func() { e.current.Store(g) }), ErrFeedPosition) {
 			close(lost)
 		}
 	})

@@ -67,8 +67,6 @@ func (*constantFeed) ListSince(_ context.Context, position FeedPosition, _ int) 
 	return FeedBatch{Position: position}, nil
 }
 
-func (*constantFeed) Notifications(context.Context) <-chan struct{} { return nil }
-
 // engineOf returns an engine with the feed, and the indexes that it opens.
 func engineOf(t *testing.T, feed *constantFeed) (*Engine, *[]*countingIndex) {
 	t.Helper()
@@ -81,7 +79,7 @@ func engineOf(t *testing.T, feed *constantFeed) (*Engine, *[]*countingIndex) {
 			*indexes = append(*indexes, x)
 			return x, nil
 		},
-		Feed: feed, Changes: func() uint64 { return 0 }, Places: nowhere{}, Log: slog.New(slog.DiscardHandler),
+		Feed: feed, Notifications: func(context.Context) <-chan struct{} { return nil }, Changes: func() uint64 { return 0 }, Places: nowhere{}, Log: slog.New(slog.DiscardHandler),
 	}, v), indexes
 }
 

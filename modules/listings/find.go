@@ -145,6 +145,9 @@ type Matched struct {
 // Find searches the public listings. Invalid filters are an ErrFilters with
 // fields, an invalid text or order an ErrQuery.
 func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (Found, error) {
+	if err := who.RequireScope(auth.ScopeJobsRead); err != nil {
+		return Found{}, err
+	}
 	if err := in.check(); err != nil {
 		return Found{}, err
 	}

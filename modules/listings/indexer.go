@@ -184,11 +184,10 @@ func (x *Indexer) change(l *Listing) (c search.Change) {
 	return c
 }
 
-// Follow catches up after every signal of the feed, and at least every second,
+// Follow catches up after every value of changes, and at least every second,
 // until ctx is done, and calls done each time that it has. It returns
 // ErrFeedPosition if the index must be built anew.
-func (x *Indexer) Follow(ctx context.Context, done func()) error {
-	changes := x.feed.Notifications(ctx)
+func (x *Indexer) Follow(ctx context.Context, changes <-chan struct{}, done func()) error {
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
 	for {

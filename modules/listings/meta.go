@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 )
 
@@ -125,18 +126,18 @@ func mantissa(n json.Number) string {
 }
 
 // PatchMeta merges a patch into the listing's meta.
-func (s *Service) PatchMeta(ctx context.Context, organizationID, listingID string, patch []byte) (Listing, error) {
-	l, err := s.change(ctx, organizationID, listingID, func(l *Listing, _ time.Time) error { return patchMeta(l, patch) })
+func (s *Service) PatchMeta(ctx context.Context, by auth.Actor, listingID string, patch []byte) (Listing, error) {
+	l, err := s.change(ctx, by, auth.JobsUpdate, listingID, func(l *Listing, _ time.Time) error { return patchMeta(l, patch) })
 	return l, public(err)
 }
 
 // PatchMetaBatch merges patches into the meta of several listings.
-func (s *Service) PatchMetaBatch(ctx context.Context, organizationID string, items []BatchItem[[]byte]) ([]BatchResult, error) {
+func (s *Service) PatchMetaBatch(ctx context.Context, by auth.Actor, items []BatchItem[[]byte]) ([]BatchResult, error) {
 	ids := make([]string, len(items))
 	for i, item := range items {
 		ids[i] = item.ID
 	}
-	out, err := s.changeMany(ctx, organizationID, ids, func(i int, l *Listing, _ time.Time) error {
+	out, err := s.changeMany(ctx, by, auth.JobsUpdate, ids, func(i int, l *Listing, _ time.Time) error {
 		if items[i].Err != nil {
 			return items[i].Err
 		}

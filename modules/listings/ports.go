@@ -27,10 +27,6 @@ var (
 type Repository interface {
 	// Create stores new listings, at most 100, in a constant number of statements.
 	Create(ctx context.Context, ls []Listing) error
-	// ListByIDs returns the organization's listings with the ids in any state, each
-	// once and in any order, in one statement. Inside a transaction the rows are
-	// locked until its end.
-	ListByIDs(ctx context.Context, organizationID string, ids []string) ([]Listing, error)
 	// Update updates listings of one organization, at most 100, in a constant number
 	// of statements. If one has changed since it was read, the error is tx.ErrStale,
 	// with which the transaction runs again.
@@ -40,9 +36,10 @@ type Repository interface {
 	// fault of the field cursor. Descriptions, requirements and benefits may be
 	// left out.
 	List(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error)
-	// ListForUpdate returns at most n of the organization's listings, the newest
-	// first, or in any order if Open is set, locked until the end of the transaction.
-	ListForUpdate(ctx context.Context, organizationID string, s Selection, n int) ([]Listing, error)
+	// ListBySelection returns at most n of the organization's listings, the newest first,
+	// or in any order if IDs or Open are set, in one statement. Inside a transaction
+	// they are locked until its end.
+	ListBySelection(ctx context.Context, organizationID string, s Selection, n int) ([]Listing, error)
 	// ClaimExpired returns at most n listings, of every organization, that are Open
 	// although their deadline is not after now. They are locked until the end of the
 	// transaction, and concurrent callers get different ones.
@@ -56,6 +53,8 @@ type Repository interface {
 
 // Selection selects listings of an organization. Its zero value selects all.
 type Selection struct {
+	// IDs selects listings by their ids, at most 100, unless it is nil.
+	IDs []string
 	// Open selects listings that are Open.
 	Open bool
 	// NotCompany selects listings with another company name than this, if it is set.
@@ -117,10 +116,6 @@ type Feed interface {
 	// listings, more if one transaction has changed more. ErrFeedPosition if it
 	// cannot continue from the position.
 	ListSince(ctx context.Context, position FeedPosition, n int) (FeedBatch, error)
-	// Notifications returns a channel that receives a value when ListSince may have
-	// news, also from other processes, until ctx is done. A value may be lost, so
-	// that readers also poll.
-	Notifications(ctx context.Context) <-chan struct{}
 	// Reset ends all positions, so that every search index is built anew.
 	Reset(ctx context.Context) error
 }

@@ -25,7 +25,7 @@ func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.Organizatio
 			if err != nil {
 				return err
 			}
-			ls, err := s.Listings.ListForUpdate(ctx, e.OrganizationID, Selection{NotCompany: company, Before: last}, MaxBatch)
+			ls, err := s.Listings.ListBySelection(ctx, e.OrganizationID, Selection{NotCompany: company, Before: last}, MaxBatch)
 			if err != nil || len(ls) == 0 {
 				return err
 			}

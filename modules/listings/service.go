@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
@@ -56,9 +57,9 @@ func New(d Deps) *Service { return &Service{Deps: d, searches: newBulkhead(d)} }
 // MaxBatch is the maximum number of items of a batch.
 const MaxBatch = 100
 
-// Create creates a listing of the organization.
-func (s *Service) Create(ctx context.Context, organizationID string, in CreateInput) (Listing, error) {
-	done, err := s.CreateBatch(ctx, organizationID, []BatchItem[CreateInput]{{Input: in}})
+// Create creates a listing of the actor's organization.
+func (s *Service) Create(ctx context.Context, by auth.Actor, in CreateInput) (Listing, error) {
+	done, err := s.CreateBatch(ctx, by, []BatchItem[CreateInput]{{Input: in}})
 	if err != nil {
 		return Listing{}, err
 	}
@@ -80,8 +81,11 @@ type BatchResult struct {
 
 // CreateBatch creates the valid listings and returns the result of every item, in
 // the order of the items.
-func (s *Service) CreateBatch(ctx context.Context, organizationID string, items []BatchItem[CreateInput]) ([]BatchResult, error) {
-	company, err := s.Organizations.CompanyName(ctx, organizationID)
+func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchItem[CreateInput]) ([]BatchResult, error) {
+	if err := by.Require(auth.JobsCreate); err != nil {
+		return nil, err
+	}
+	company, err := s.Organizations.CompanyName(ctx, by.OrganizationID)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +102,7 @@ func (s *Service) CreateBatch(ctx context.Context, organizationID string, items 
 			out[i].Err = err
 			continue
 		}
-		l.OrganizationID, l.Company = organizationID, company
+		l.OrganizationID, l.Company = by.OrganizationID, company
 		events = append(events, l.settle(&Listing{}, now)...)
 		made = append(made, l)
 		out[i].Listing = l
@@ -164,17 +168,16 @@ func (s *Service) locate(location string) *Place {
 }
 
 // Get returns the organization's listing in any state.
-func (s *Service) Get(ctx context.Context, organizationID, listingID string) (Listing, error) {
-	listingID, ok := id.Canonical(listingID)
-	if !ok {
-		return Listing{}, ErrJobNotFound
+func (s *Service) Get(ctx context.Context, by auth.Actor, listingID string) (Listing, error) {
+	if err := by.Require(auth.AnyPermission); err != nil {
+		return Listing{}, err
 	}
-	return s.get(ctx, organizationID, listingID)
+	return s.OfOrganization(ctx, by.OrganizationID, listingID)
 }
 
 // get returns the organization's listing, or ErrJobNotFound.
 func (s *Service) get(ctx context.Context, organizationID, listingID string) (Listing, error) {
-	found, err := s.Listings.ListByIDs(ctx, organizationID, []string{listingID})
+	found, err := s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: []string{listingID}}, 1)
 	if err == nil && len(found) == 0 {
 		err = ErrJobNotFound
 	}
@@ -186,13 +189,16 @@ func (s *Service) get(ctx context.Context, organizationID, listingID string) (Li
 
 // List returns a page of the organization's listings, the newest first, with the
 // status or, if it is empty, in every state.
-func (s *Service) List(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error) {
-	return s.Listings.List(ctx, organizationID, status, r)
+func (s *Service) List(ctx context.Context, by auth.Actor, status Status, r page.Request) (page.Result[Listing], error) {
+	if err := by.Require(auth.AnyPermission); err != nil {
+		return page.Result[Listing]{}, err
+	}
+	return s.Listings.List(ctx, by.OrganizationID, status, r)
 }
 
 // Update updates the organization's listing.
-func (s *Service) Update(ctx context.Context, organizationID, listingID string, in UpdateInput) (Listing, error) {
-	return s.change(ctx, organizationID, listingID, func(l *Listing, _ time.Time) error { return s.update(l, in) })
+func (s *Service) Update(ctx context.Context, by auth.Actor, listingID string, in UpdateInput) (Listing, error) {
+	return s.change(ctx, by, auth.JobsUpdate, listingID, func(l *Listing, _ time.Time) error { return s.update(l, in) })
 }
 
 func (s *Service) update(l *Listing, in UpdateInput) error {
@@ -220,9 +226,17 @@ func (s *Service) update(l *Listing, in UpdateInput) error {
 	return nil
 }
 
-// change reads a listing of the organization, changes and stores it, and records
+// change reads a listing of an actor with the permission, changes and stores it, and records
 // the event, in one transaction.
-func (s *Service) change(ctx context.Context, organizationID, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
+func (s *Service) change(ctx context.Context, by auth.Actor, p auth.Permission, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
+	if err := by.Require(p); err != nil {
+		return Listing{}, err
+	}
+	return s.changeOf(ctx, by.OrganizationID, listingID, fn)
+}
+
+// changeOf is change, authorized.
+func (s *Service) changeOf(ctx context.Context, organizationID, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
 		return Listing{}, ErrJobNotFound
@@ -250,7 +264,11 @@ func (s *Service) change(ctx context.Context, organizationID, listingID string, 
 // changeMany is change for a batch: the items apply in their order, an id may
 // repeat, and each listing is saved once. One that fails leaves its listing as
 // the items before it did.
-func (s *Service) changeMany(ctx context.Context, organizationID string, ids []string, fn func(i int, l *Listing, now time.Time) error) ([]BatchResult, error) {
+func (s *Service) changeMany(ctx context.Context, by auth.Actor, p auth.Permission, ids []string, fn func(i int, l *Listing, now time.Time) error) ([]BatchResult, error) {
+	if err := by.Require(p); err != nil {
+		return nil, err
+	}
+	organizationID := by.OrganizationID
 	var out []BatchResult
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		out = make([]BatchResult, len(ids))
@@ -263,7 +281,7 @@ func (s *Service) changeMany(ctx context.Context, organizationID string, ids []s
 		var found []Listing
 		if len(wanted) > 0 {
 			var err error
-			if found, err = s.Listings.ListByIDs(ctx, organizationID, wanted); err != nil {
+			if found, err = s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: wanted}, MaxBatch); err != nil {
 				return err
 			}
 		}
@@ -307,12 +325,12 @@ func (s *Service) changeMany(ctx context.Context, organizationID string, ids []s
 
 // UpdateBatch updates several of the organization's listings and returns the result
 // of every item.
-func (s *Service) UpdateBatch(ctx context.Context, organizationID string, items []BatchItem[UpdateInput]) ([]BatchResult, error) {
+func (s *Service) UpdateBatch(ctx context.Context, by auth.Actor, items []BatchItem[UpdateInput]) ([]BatchResult, error) {
 	ids := make([]string, len(items))
 	for i, item := range items {
 		ids[i] = item.ID
 	}
-	return s.changeMany(ctx, organizationID, ids, func(i int, l *Listing, _ time.Time) error {
+	return s.changeMany(ctx, by, auth.JobsUpdate, ids, func(i int, l *Listing, _ time.Time) error {
 		if items[i].Err != nil {
 			return items[i].Err
 		}
@@ -321,21 +339,21 @@ func (s *Service) UpdateBatch(ctx context.Context, organizationID string, items 
 }
 
 // Delete archives the listing so that it can be restored.
-func (s *Service) Delete(ctx context.Context, organizationID, listingID string) error {
-	_, err := s.change(ctx, organizationID, listingID, func(l *Listing, now time.Time) error { l.Delete(now); return nil })
+func (s *Service) Delete(ctx context.Context, by auth.Actor, listingID string) error {
+	_, err := s.change(ctx, by, auth.JobsDelete, listingID, func(l *Listing, now time.Time) error { l.Delete(now); return nil })
 	return err
 }
 
 // Archive archives the listing.
-func (s *Service) Archive(ctx context.Context, organizationID, listingID string) error {
-	_, err := s.change(ctx, organizationID, listingID, func(l *Listing, now time.Time) error { l.Archive(now); return nil })
+func (s *Service) Archive(ctx context.Context, by auth.Actor, listingID string) error {
+	_, err := s.change(ctx, by, auth.JobsUpdate, listingID, func(l *Listing, now time.Time) error { l.Archive(now); return nil })
 	return public(err)
 }
 
 // Restore restores a deleted listing. It returns ErrNotDeleted both for an unknown
 // listing and for one that is not deleted.
-func (s *Service) Restore(ctx context.Context, organizationID, listingID string) error {
-	_, err := s.change(ctx, organizationID, listingID, func(l *Listing, _ time.Time) error { return l.Restore() })
+func (s *Service) Restore(ctx context.Context, by auth.Actor, listingID string) error {
+	_, err := s.change(ctx, by, auth.JobsUpdate, listingID, func(l *Listing, _ time.Time) error { return l.Restore() })
 	if fault.KindOf(err) == fault.NotFound {
 		return ErrNotDeleted
 	}
@@ -366,7 +384,7 @@ func (s *Service) moderate(ctx context.Context, listingID string, action audit.A
 			return ErrJobNotFound
 		}
 		organizationID := found[0].OrganizationID
-		if l, err = s.change(ctx, organizationID, listingID, fn); err != nil {
+		if l, err = s.changeOf(ctx, organizationID, listingID, fn); err != nil {
 			return err
 		}
 		return s.Audit.Record(ctx, audit.Entry{Action: action, Actor: audit.Operator, OrganizationID: organizationID, Object: listingID})
@@ -383,19 +401,22 @@ func public(err error) error {
 }
 
 // Renew makes the listing active for a number of days.
-func (s *Service) Renew(ctx context.Context, organizationID, listingID string, days int) (Listing, error) {
-	return s.change(ctx, organizationID, listingID, func(l *Listing, now time.Time) error { return l.Renew(now, days) })
+func (s *Service) Renew(ctx context.Context, by auth.Actor, listingID string, days int) (Listing, error) {
+	return s.change(ctx, by, auth.JobsUpdate, listingID, func(l *Listing, now time.Time) error { return l.Renew(now, days) })
 }
 
 // Duplicate creates a copy of the listing.
-func (s *Service) Duplicate(ctx context.Context, organizationID, listingID string) (Listing, error) {
+func (s *Service) Duplicate(ctx context.Context, by auth.Actor, listingID string) (Listing, error) {
+	if err := by.Require(auth.JobsCreate); err != nil {
+		return Listing{}, err
+	}
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
 		return Listing{}, ErrJobNotFound
 	}
 	var out Listing
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		source, err := s.get(ctx, organizationID, listingID)
+		source, err := s.get(ctx, by.OrganizationID, listingID)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,337 @@
+package gormdb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/retention"
+	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/modules/jobseeker"
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/test/kit"
+)
+
+func TestMySQLConfig_URL(t *testing.T) {
+	t.Parallel()
+	cfg, err := mysqlConfig("mysql://jo:p%40ss%2F@db.example:3307/locum?tls=skip-verify&max_statement_time=5")
+	require.NoError(t, err)
+	require.Equal(t, []string{"jo", "p@ss/", "tcp", "db.example:3307", "locum", "5", "'READ-COMMITTED'", "skip-verify"},
+		[]string{cfg.User, cfg.Passwd, cfg.Net, cfg.Addr, cfg.DBName, cfg.Params["max_statement_time"], cfg.Params["tx_isolation"], cfg.TLSConfig})
+	cfg, err = mysqlConfig("mysql://jo@/locum?socket=/run/mysqld/mysqld.sock")
+	require.NoError(t, err)
+	require.Equal(t, []string{"unix", "/run/mysqld/mysqld.sock"}, []string{cfg.Net, cfg.Addr})
+	require.True(t, cfg.ParseTime)
+	require.Nil(t, cfg.TLS)
+	cfg, err = mysqlConfig("mysql://jo@db/locum")
+	require.NoError(t, err)
+	require.NotNil(t, cfg.TLS)
+	require.True(t, cfg.AllowFallbackToPlaintext)
+	for _, bad := range []string{"mysql://jo:secret@db", "mysql://jo:secret@db/", "mysql://jo:sec%ret@db/x", "mysql://jo:secret@db/x?tls=unknown", "mysql://jo:secret@db/x?ca=/none",
+		"mysql://jo:secret@db/x?character_set_client=gbk", "mysql://jo:secret@db/x?autocommit=0", "mysql://jo:secret@db/x?multiStatements=true", "mysql://jo:secret@db/x?sql_mode=%27%27"} {
+		_, err := MySQL{}.Open(bad, Options{})
+		require.Error(t, err, bad)
+		require.NotContains(t, err.Error(), "sec", bad)
+	}
+}
+
+func TestMySQL_NoServer_IsUnavailable(t *testing.T) {
+	t.Parallel()
+	requireUnavailable(t, MySQL{}, "mysql://locum@127.0.0.1:1/x")
+}
+
+func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
+	t.Parallel()
+	my, pg := migrated(t, kit.MariaDBURL(t)), migrated(t, kit.PostgresURL(t))
+	const columnsOf = `SELECT CONCAT(table_name, '.', column_name, ': ', is_nullable) FROM information_schema.columns WHERE table_schema = `
+	columns := slices.DeleteFunc(things(t, my, columnsOf+"DATABASE()"), func(c string) bool {
+		return strings.Contains(c, "_if: ") || strings.HasPrefix(c, "advisory_locks.") || strings.HasPrefix(c, "listing_feed.last_xid") || strings.HasPrefix(c, "listing_feed.id")
+	})
+	require.Equal(t, things(t, pg, columnsOf+"'public'"), columns)
+	require.Greater(t, len(columns), 50)
+
+	const references = `SELECT CONCAT(k.table_name, ' ', k.column_name, ' ', r.delete_rule) FROM information_schema.referential_constraints r
+		JOIN information_schema.key_column_usage k ON k.constraint_name = r.constraint_name AND k.constraint_schema = r.constraint_schema%s WHERE r.constraint_schema = `
+	require.Equal(t, things(t, pg, fmt.Sprintf(references, "")+"'public'"), things(t, my, fmt.Sprintf(references, " AND k.table_name = r.table_name")+"DATABASE()"))
+
+	type index struct {
+		Name, Columns string
+		Uniq          bool
+		Condition     string
+	}
+	read := func(db *DB, query string) map[string]index {
+		var all []index
+		require.NoError(t, db.gorm.Raw(query).Scan(&all).Error)
+		out := map[string]index{}
+		for _, i := range all {
+			if !isOwn(i.Name) && !strings.HasPrefix(i.Name, "advisory_locks") {
+				out[i.Name] = i
+			}
+		}
+		return out
+	}
+	here := read(my, `SELECT CASE index_name WHEN 'PRIMARY' THEN CONCAT(table_name, '_pkey') ELSE index_name END AS name, MAX(non_unique) = 0 AS uniq,
+		GROUP_CONCAT(column_name ORDER BY seq_in_index) AS columns FROM information_schema.statistics WHERE table_schema = DATABASE() GROUP BY table_name, index_name`)
+	there := read(pg, `SELECT c.relname AS name, i.indisunique AS uniq, COALESCE(pg_get_expr(i.indpred, i.indrelid), '') AS condition,
+		(SELECT string_agg(a.attname, ',' ORDER BY k.n) FROM unnest(i.indkey) WITH ORDINALITY AS k(attnum, n) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum) AS columns
+		FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public'`)
+	require.Greater(t, len(there), 50)
+	for name, want := range there {
+		got, ok := here[name]
+		delete(here, name)
+		require.True(t, ok, "there is no index %s", name)
+		require.Equal(t, want.Uniq, got.Uniq, name)
+		if name == "listing_changes_pkey" || name == "listing_feed_pkey" {
+			continue // numbered in another way
+		}
+		columns := strings.Split(got.Columns, ",")
+		rest := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return slices.Contains(strings.Split(want.Columns, ","), c) })
+		for _, more := range rest {
+			require.True(t, more == name+"_if" && want.Condition != "" || !want.Uniq && strings.Contains(want.Condition, more), "%s has the column %s", name, more)
+		}
+		require.Equal(t, want.Columns, strings.Join(slices.DeleteFunc(columns, func(c string) bool { return slices.Contains(rest, c) }), ","), name)
+		if want.Uniq && want.Condition != "" && !strings.HasSuffix(want.Condition, "IS NOT NULL)") {
+			require.Equal(t, []string{name + "_if"}, rest, "%s is unique under a condition", name)
+		}
+	}
+	require.Empty(t, here)
+}
+
+func TestMySQL_SchemaOfInterruptedMigration_IsCompleted(t *testing.T) {
+	t.Parallel()
+	db := openURL(t, kit.MariaDBURL(t))
+	s := Schema{db}
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() { _, err := s.Up(context.Background()); assert.NoError(t, err) })
+	}
+	all.Wait()
+	require.NoError(t, s.Check(t.Context()))
+	// MariaDB commits each table by itself.
+	require.NoError(t, db.gorm.Exec("DELETE FROM schema_jobseeker WHERE version_id = 1").Error)
+	require.NoError(t, db.gorm.Exec("DROP TABLE alert_listings").Error)
+	_, err := s.Up(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.Check(t.Context()))
+	require.True(t, db.gorm.Migrator().HasTable("alert_listings"))
+	var n int64
+	require.NoError(t, db.gorm.Table("listing_feed").Count(&n).Error)
+	require.Equal(t, int64(1), n)
+	for range s.folders() {
+		_, err := s.Down(t.Context())
+		require.NoError(t, err)
+	}
+	require.False(t, db.gorm.Migrator().HasTable("users"))
+}
+
+func TestMySQL_AfterDeadlock_NothingIsCommitted(t *testing.T) {
+	t.Parallel()
+	db := migrated(t, kit.MariaDBURL(t))
+	require.NoError(t, db.gorm.Exec("CREATE TABLE rows_of_test (id INT PRIMARY KEY, n INT)").Error)
+	require.NoError(t, db.gorm.Exec("INSERT INTO rows_of_test VALUES (1, 0), (2, 0)").Error)
+	first, both := make(chan struct{}, 2), make(chan struct{})
+	deadlocks := atomic.Int32{}
+	var all sync.WaitGroup
+	for i := range 2 {
+		all.Go(func() {
+			tries := 0
+			assert.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
+				if tries++; tries > 1 {
+					return nil
+				}
+				if err := db.q(ctx).Exec("UPDATE rows_of_test SET n = n + 1 WHERE id = ?", 1+i).Error; err != nil {
+					return err
+				}
+				first <- struct{}{}
+				<-both
+				q := db.q(ctx)
+				err := q.Exec("UPDATE rows_of_test SET n = n + 1 WHERE id = ?", 2-i).Error
+				if err == nil {
+					return nil
+				}
+				deadlocks.Add(1)
+				assert.Error(t, fresh(q).Exec("INSERT INTO rows_of_test VALUES (3, 0)").Error)
+				assert.Error(t, db.q(ctx).Exec("INSERT INTO rows_of_test VALUES (4, 0)").Error)
+				return nil // it was ignored
+			}))
+		})
+	}
+	<-first
+	<-first
+	close(both)
+	all.Wait()
+	require.EqualValues(t, 1, deadlocks.Load())
+	var ids []int
+	require.NoError(t, db.gorm.Table("rows_of_test").Order("id").Pluck("n", &ids).Error)
+	require.Equal(t, []int{1, 1}, ids)
+}
+
+func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
+	t.Parallel()
+	db := migrated(t, kit.MariaDBURL(t))
+	inside, release := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		assert.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
+			err := db.recordListings(ctx, []string{uuid.NewString()})
+			close(inside)
+			<-release
+			return err
+		}))
+	})
+	<-inside
+	waiting := func() bool {
+		var n int
+		return db.gorm.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'UPDATE%listing_feed%'").Scan(&n).Error == nil && n > 0
+	}
+	all.Go(func() { assert.NoError(t, Feed{db}.Reset(t.Context())) })
+	require.Eventually(t, waiting, 30*time.Second, 10*time.Millisecond)
+	all.Go(func() {
+		assert.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { return db.recordListings(ctx, []string{uuid.NewString()}) }))
+	})
+	close(release)
+	all.Wait()
+	var numbers []int
+	require.NoError(t, db.gorm.Table("listing_changes").Order("xid").Pluck("xid", &numbers).Error)
+	require.Equal(t, []int{1, 2}, numbers)
+}
+
+func TestMySQL_Text_IsComparedExactly(t *testing.T) {
+	t.Parallel()
+	db := migrated(t, kit.MariaDBURL(t))
+	optOuts := OptOuts{db}
+	boxes := []string{"straße", "strasse", "STRASSE", "strasse ", "😀"}
+	for _, box := range boxes {
+		exists, err := optOuts.Exists(t.Context(), box)
+		require.NoError(t, err)
+		require.False(t, exists, box)
+		require.NoError(t, optOuts.Create(t.Context(), box, time.Now()))
+	}
+	var n int64
+	require.NoError(t, db.gorm.Model(&optOutRow{}).Count(&n).Error)
+	require.Len(t, boxes, int(n))
+}
+
+// explain checks the plans of the statements on MariaDB: no step reads many rows.
+func (s *statements) explain(t *testing.T, db *DB, most int) {
+	t.Helper()
+	for i, sql := range s.sql {
+		var plan []struct {
+			Table, Type, Key, Extra string
+			Rows                    string
+		}
+		require.NoError(t, db.gorm.Raw("EXPLAIN "+sql, s.vars[i]...).Scan(&plan).Error, sql)
+		for _, step := range plan {
+			rows := 0
+			_, _ = fmt.Sscan(step.Rows, &rows) // "20 (1%)" with a filter, nothing without a table
+			require.LessOrEqual(t, rows, most, "%+v\n%s", step, sql)
+		}
+	}
+}
+
+// idOfSeq is the id of a row by its number.
+const idOfSeq = "CONCAT(LPAD(seq, 8, '0'), '-0000-7000-8000-000000000000')"
+
+func TestMySQL_Queries_UseIndexes(t *testing.T) {
+	t.Parallel()
+	db := migrated(t, kit.MariaDBURL(t))
+	// Each owner has 20 rows of 20,000, and a thousandth of the work is left.
+	const owner = "CONCAT(LPAD(1 + seq DIV 20, 8, '0'), '-0000-7000-8000-000000000000')"
+	for table, values := range map[string]string{
+		"users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)":                                             "?, seq, seq, '', 'jobseeker', 'active', '', NOW(), NOW(), 1",
+		"sessions (id, user_id, address, user_agent, created_at, last_used_at, expires_at)":                                                            "?, !, '', '', NOW(), NOW(), NOW() + INTERVAL seq MINUTE",
+		"refresh_tokens (hash, session_id, issued_at, expires_at)":                                                                                     "seq, ?, NOW(), NOW() + INTERVAL seq MINUTE",
+		"organizations (id, name, description, website, logo, industry, size, created_at, updated_at, version)":                                        "?, '', '', '', '', '', '', NOW(), NOW(), 1",
+		"memberships (organization_id, user_id, id, role, permissions, founder, status, invited_name, invited_email, created_at, updated_at, version)": "!, ?, ?, 'admin', '', 0, 'active', '', '', NOW(), NOW(), 1",
+		"listings (id, organization_id, open, remote, posted_at, application_deadline, created_at, updated_at, version, contract_type, employment_type, country, nation, region, city, place_kind, status, salary_currency, salary_period, specialty, title, company, department, location, description, requirements, benefits, questions, meta)": "?, !, seq % 1000 = 0, 0, NOW(), NOW() - INTERVAL seq MINUTE, NOW(), NOW(), 1, '', '', '', '', '', '', '', 'active', '', '', '', '', '', '', '', '', '[]', '[]', '[]', '{}'",
+		"listing_changes (xid, listing_id, changed_at)": "seq, ?, NOW()",
+		"applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at)": "?, ?, !, !, 'pending', '', '', '', '[]', NOW(), NOW()",
+		"seekers (user_id, preferred_location, employment_types, digest_after, digest_waiting)":                                                       "?, '', '[]', NOW(), seq % 1000 = 0",
+		"notifications (id, user_id, cause, type, message, `read`, created_at)":                                                                       "?, !, seq, 'message', '', 0, NOW()",
+		"bookmarks (id, user_id, listing_id, notes, saved_at, deadline_told)":                                                                         "?, ?, !, '', NOW(), 0",
+		"saved_searches (id, user_id, name, query, location, contract_type, email_alerts, created_at, resolved_query)":                                "?, !, '', 'nurse', '', '', 1, NOW(), IF(seq % 1000 = 0, '', 'nurse')",
+		"apps (id, owner_id, name, description, public, secret_hash, plan, redirect_uris, created_at, updated_at, version)":                           "?, !, '', '', 0, '', '', '[]', NOW(), NOW(), 1",
+		"api_keys (id, app_id, name, prefix, hash, created_at)":                                                                                       "?, !, '', '', seq, NOW()",
+		"webhook_endpoints (id, app_id, owner_id, url, events, status, secret, previous_secret, created_at, updated_at, version)":                     "?, !, !, '', '[]', 'active', '', '', NOW(), NOW(), 1",
+		"webhook_messages (event_id, type, body, created_at)":                                                                                         "?, 't', '{}', NOW()",
+		"webhook_deliveries (id, endpoint_id, owner_id, event_id, type, status, attempt, tries, attempts, next_at, created_at)":                       "?, !, !, ?, 't', IF(seq % 1000 = 0, 'pending', 'succeeded'), 1, 1, '[]', NOW(), NOW()",
+		"tasks (id, `key`, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at, ended_at)":                     "?, seq, 'k', 'mail', '{}', '', IF(seq % 1000 = 0, 'waiting', 'done'), 1, 1, NOW(), NOW(), '', NOW(), IF(seq % 1000 = 0, NULL, NOW())",
+		"outbox (id, type, subject, payload, recorded_at, sent_at)":                                                                                   "?, 't', seq, '{}', NOW(), IF(seq % 1000 = 0, NULL, NOW())",
+	} {
+		fill := "SET STATEMENT foreign_key_checks = 0 FOR INSERT INTO " + table + " SELECT " + strings.NewReplacer("?", idOfSeq, "!", owner).Replace(values) + " FROM seq_1_to_20000"
+		require.NoError(t, db.gorm.Exec(fill).Error)
+		name, _, _ := strings.Cut(table, " ")
+		require.NoError(t, db.gorm.Exec("ANALYZE TABLE "+name).Error)
+	}
+	require.NoError(t, db.gorm.Exec("UPDATE listing_feed SET last_xid = 20000").Error)
+	_, err := db.readClock(t.Context()) // after a start it compares all leases with the clock
+	require.NoError(t, err)
+	asked := recordStatements(t, db.gorm)
+	s, ctx, now := db.Storage(), t.Context(), time.Now().UTC()
+	id, two, first := "00000007-0000-7000-8000-000000000000", []string{"00000007-0000-7000-8000-000000000000", "00000008-0000-7000-8000-000000000000"}, page.Request{Number: 1, Size: 20}
+	run := func(_ any, err error) { t.Helper(); require.NoError(t, err) }
+	only := func(_ any, _ error) {}
+	only(s.Identity.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: id}))
+	only(s.Identity.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: "7"}))
+	only(s.Identity.Sessions.GetRefreshToken(ctx, "7"))
+	only(s.Identity.Users.GetByEmail(ctx, "7"))
+	run(s.Identity.Users.GetByIDs(ctx, two))
+	run(s.Identity.Sessions.List(ctx, id, now, first))
+	run(s.Identity.Members.GetByUser(ctx, id))
+	run(s.Identity.Members.List(ctx, id, identity.MemberFilter{}, first))
+	require.NoError(t, s.Identity.Sessions.EndByUsers(ctx, []string{id}, "", now))
+	own, err := s.Listings.Listings.List(ctx, id, "", page.Request{Number: 1, Size: 5})
+	require.NoError(t, err)
+	run(s.Listings.Listings.List(ctx, id, "", page.Request{Number: 1, Size: 20, Cursor: own.NextCursor}))
+	run(s.Listings.Public.ListPublic(ctx, two, now, true))
+	run(s.Listings.Public.ListClosing(ctx, now.Add(-time.Hour), "", now, 100))
+	run(nil, db.Do(ctx, func(ctx context.Context) error { _, err := s.Listings.Listings.ClaimExpired(ctx, now, 10); return err }))
+	run(s.Listings.Feed.ReadOpen(ctx, func(*listings.Listing) error { return nil }))
+	run(nil, db.Do(ctx, func(ctx context.Context) error { return db.recordListings(ctx, two) }))
+	for _, v := range []hiring.Visibility{{OrganizationID: id}, {ApplicantID: id}} {
+		run(s.Hiring.Applications.List(ctx, v, hiring.ApplicationFilter{}, first))
+		run(s.Hiring.Applications.CountByStatus(ctx, v, hiring.ApplicationFilter{}))
+	}
+	run(s.Hiring.Counts.CountByListing(ctx, id, two))
+	run(s.Jobseeker.Notifications.List(ctx, id, first))
+	run(s.Jobseeker.Bookmarks.ClaimReminders(ctx, two, 10))
+	run(s.Jobseeker.Searches.List(ctx, jobseeker.SearchFilter{Unresolved: true}, 10))
+	run(s.Jobseeker.AlertQueue.Claim(ctx, 10, now, now))
+	_, _, err = s.Jobseeker.Matches.AssignDigests(ctx, two, now.Add(time.Hour), now)
+	require.NoError(t, err)
+	_, _, err = s.Integrations.Keys.GetByHash(ctx, "7")
+	require.NoError(t, err)
+	run(s.Integrations.Keys.Delete(ctx, id, integrations.KeyFilter{AppID: id, ID: uuid.NewString()}))
+	run(s.Integrations.Webhooks.List(ctx, integrations.AnyOwner, integrations.EndpointFilter{Event: "t"}, "", 10))
+	run(s.Integrations.Deliveries.ListMessages(ctx, id, id, integrations.MessageFilter{DueBy: now}, 10))
+	run(s.Integrations.Deliveries.List(ctx, id, id, integrations.Failed, first))
+	tasks, outbox := Tasks{db}, Outbox{db}
+	run(tasks.Due(ctx, 10))
+	run(tasks.Start(ctx, two, time.Minute))
+	run(tasks.Extend(ctx, []task.Run{{ID: id, Attempt: 1}}, time.Minute))
+	require.NoError(t, tasks.RecordOutcomes(ctx, task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
+	run(tasks.Backlog(ctx))
+	run(outbox.Claim(ctx, 10, time.Minute))
+	require.NoError(t, outbox.MarkSent(ctx, two...))
+	_, _, err = outbox.Lag(ctx)
+	require.NoError(t, err)
+	for _, kind := range []retention.Kind{event.Sent, task.DoneTasks, identity.SessionKind, identity.RefreshTokenKind, jobseeker.NotificationKind, integrations.MessagesKind} {
+		run(Retention{db}.DeleteBefore(ctx, kind, now.Add(-24*time.Hour), 10))
+	}
+	require.Greater(t, len(asked.sql), 50)
+	asked.explain(t, db, 500)
+}

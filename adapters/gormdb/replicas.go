@@ -1,0 +1,374 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/callbacks"
+
+	"github.com/locumhq/locum/core/metrics"
+	"github.com/locumhq/locum/core/tx"
+)
+
+const (
+	// maxReplicaLag is the lag from which on a replica is not used.
+	maxReplicaLag = time.Second
+	// observeInterval is how often the lag is measured.
+	observeInterval = 100 * time.Millisecond
+	// observeTimeout is the time after which a replica that does not respond is
+	// unavailable. Its statements are then cancelled.
+	observeTimeout = 500 * time.Millisecond
+	// reconnectInterval is the pause after a failed measurement.
+	reconnectInterval = 500 * time.Millisecond
+)
+
+// replicas are the read replicas of a database. They are used for statements outside
+// of transactions that tx.AllowStale permits.
+//
+// A replica is measured by comparison: it contains everything that was committed
+// before a position of the primary was read if it has applied the log up to that
+// position. A primary without writes stays at its position, so that its replicas do
+// not lag.
+type replicas struct {
+	all     []*replica
+	dialect Replicator
+	primary *sql.DB // one connection, which reports the position even if all others are in use
+	log     *slog.Logger
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+
+	reads, fallbacks atomic.Uint64
+}
+
+// replica is a read replica with its measured state.
+type replica struct {
+	name  string // for the log, such as "replica 1"
+	pool  *sql.DB
+	slots chan struct{} // one for each statement; one connection is left for measurements
+
+	opened time.Time
+	mu     sync.Mutex
+	// current is the latest time up to which it was known to contain all commits.
+	current time.Time
+	// isVerified is whether the server still contains them: one that was restarted may
+	// accept connections before it has applied again what it had applied.
+	isVerified bool
+	// available is cancelled when it stops responding, and nil until it responds again.
+	available context.Context //nolint:containedctx // cancels the statements of all its callers
+	fail      context.CancelFunc
+	err       error // why it cannot be used
+}
+
+// replicaConnections returns the number of connections to each replica. All replicas
+// together have two fifths of all connections, but each has at least two.
+func (o Options) replicaConnections() int {
+	if len(o.ReplicaURLs) == 0 {
+		return 0
+	}
+	return max(2, o.connections()*2/5/len(o.ReplicaURLs))
+}
+
+// primaryConnections returns the number of connections that are left for the primary.
+func (o Options) primaryConnections() int {
+	n := o.connections() - len(o.ReplicaURLs)*o.replicaConnections()
+	if len(o.ReplicaURLs) > 0 {
+		n-- // for measurements
+	}
+	return max(n, 3)
+}
+
+// errNotConnected is the error of a replica that has not been measured.
+var errNotConnected = errors.New("not connected yet")
+
+func openReplicas(d Dialect, url string, o Options) (r *replicas, err error) {
+	if len(o.ReplicaURLs) == 0 {
+		return nil, nil
+	}
+	dialect, ok := d.(Replicator)
+	if !ok {
+		return nil, fmt.Errorf("%s does not support database.replica_urls; remove it", d.Name())
+	}
+	r = &replicas{dialect: dialect, log: o.Log}
+	if r.primary, err = dialect.OpenReplica(url, 1, o); err != nil {
+		return nil, err
+	}
+	for i, url := range o.ReplicaURLs {
+		pool, err := dialect.OpenReplica(url, o.replicaConnections(), o)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("replica %d in database.replica_urls %w", i+1, err), r.close())
+		}
+		r.all = append(r.all, &replica{
+			name: fmt.Sprintf("replica %d", i+1), pool: pool, slots: make(chan struct{}, o.replicaConnections()-1),
+			opened: time.Now(), err: errNotConnected,
+		})
+	}
+	r.register(o.Metrics)
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	for _, one := range r.all {
+		r.done.Go(func() { r.observe(ctx, one) })
+	}
+	return r, nil
+}
+
+func (r *replicas) register(m metrics.Registry) {
+	if m == nil {
+		return
+	}
+	m.Gauge("locum_database_replicas", "Configured read replicas.", func() float64 { return float64(len(r.all)) })
+	m.Gauge("locum_database_replicas_usable", "Read replicas that are available and lag less than a second.", func() (n float64) {
+		for _, one := range r.all {
+			if one.problem() == nil {
+				n++
+			}
+		}
+		return n
+	})
+	m.Gauge("locum_database_replica_lag_seconds", "Lag of the replica that lags most, including the interval of measurements.", func() (lag float64) {
+		for _, one := range r.all {
+			lag = max(lag, one.lag().Seconds())
+		}
+		return lag
+	})
+	m.Counter("locum_database_replica_reads_total", "Statements that replicas have answered.", func() float64 { return float64(r.reads.Load()) })
+	m.Counter("locum_database_replica_fallbacks_total", "Statements for replicas that the primary has answered.", func() float64 { return float64(r.fallbacks.Load()) })
+}
+
+func (r *replicas) close() (err error) {
+	if r == nil {
+		return nil
+	}
+	if r.stop != nil {
+		r.stop()
+		r.done.Wait()
+	}
+	for _, one := range r.all {
+		err = errors.Join(err, one.pool.Close())
+	}
+	return errors.Join(err, r.primary.Close())
+}
+
+// observe measures the replica until ctx is done.
+func (r *replicas) observe(ctx context.Context, one *replica) {
+	defer one.markUnavailable(context.Canceled)
+	var commits []commit
+	var replayed LogPosition
+	for ctx.Err() == nil {
+		interval := observeInterval
+		before := replayed
+		c, primaryErr := r.readCommitted(ctx)
+		if primaryErr == nil {
+			commits = append(commits, c)
+		}
+		var err error
+		replayed, err = r.readReplayed(ctx, one)
+		if err == nil && primaryErr == nil && c.position.Database == before.Database && c.position.Offset < before.Offset {
+			err = errDiverged
+		}
+		if err == nil {
+			commits, err = one.addMeasurement(replayed, commits)
+		}
+		if err != nil && ctx.Err() == nil {
+			if one.markUnavailable(err) {
+				r.log.Warn("replica unavailable; reading from the primary", "replica", one.name, "error", err)
+			}
+			interval = reconnectInterval
+		}
+		pause(ctx, interval)
+	}
+}
+
+// errDiverged is the error of a replica that has applied more than the primary has
+// written: it follows a primary that was replaced.
+var errDiverged = errors.New("it is ahead of the primary")
+
+// commit is a position of the primary and the time before it was read.
+type commit struct {
+	at       time.Time
+	position LogPosition
+}
+
+func (r *replicas) readCommitted(ctx context.Context) (commit, error) {
+	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
+	defer cancel()
+	at := time.Now()
+	position, err := r.dialect.CommittedPosition(ctx, r.primary)
+	return commit{at, position}, err
+}
+
+func (r *replicas) readReplayed(ctx context.Context, one *replica) (LogPosition, error) {
+	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
+	defer cancel()
+	return r.dialect.ReplayedPosition(ctx, one.pool)
+}
+
+// addMeasurement stores a measurement and returns the commits that later ones need.
+func (one *replica) addMeasurement(replayed LogPosition, commits []commit) ([]commit, error) {
+	contained := -1
+	for i, c := range commits {
+		if c.position.Database != replayed.Database {
+			return commits[len(commits)-1:], errors.New("it is not a replica of the primary")
+		}
+		if c.position.Offset <= replayed.Offset {
+			contained = i
+		}
+	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.available == nil {
+		one.available, one.fail = context.WithCancel(context.Background())
+	}
+	one.err = nil
+	one.isVerified = contained >= 0
+	if one.isVerified {
+		one.current = commits[contained].at
+		commits = commits[contained:]
+	}
+	const most = 600 // a minute
+	if n := len(commits); n > most {
+		commits = append(commits[:1], commits[n-most+1:]...)
+	}
+	return commits, nil
+}
+
+// markUnavailable cancels the statements of the replica and reports whether it was
+// available before.
+func (one *replica) markUnavailable(err error) (wasAvailable bool) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	wasAvailable = one.available != nil || errors.Is(one.err, errNotConnected)
+	if one.available != nil {
+		one.fail()
+	}
+	one.available, one.isVerified, one.err = nil, false, err
+	return wasAvailable
+}
+
+// lag returns for how long it has not been known to be current.
+func (one *replica) lag() time.Duration {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.current.IsZero() {
+		return time.Since(one.opened)
+	}
+	return time.Since(one.current)
+}
+
+// problem returns why the replica is not used, or nil.
+func (one *replica) problem() error {
+	lag := one.lag()
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	switch {
+	case one.err != nil:
+		return fmt.Errorf("%s: %w", one.name, one.err)
+	case !one.isVerified || lag > maxReplicaLag:
+		return fmt.Errorf("%s lags by %s", one.name, lag.Round(time.Millisecond))
+	}
+	return nil
+}
+
+// problems returns why replicas are not used.
+func (r *replicas) problems(context.Context) error {
+	errs := make([]error, len(r.all))
+	for i, one := range r.all {
+		errs[i] = one.problem()
+	}
+	return errors.Join(errs...)
+}
+
+// errNoReplica is the error of run for a replica that is not used.
+var errNoReplica = errors.New("the replica is not used")
+
+// run calls fn with a context that ends when the replica becomes unavailable. It
+// fails at once if the replica may lack what was committed before asOf, or if all its
+// connections are in use.
+func (one *replica) run(ctx context.Context, asOf time.Time, fn func(context.Context) error) error {
+	one.mu.Lock()
+	available := one.available
+	isCurrent := one.isVerified && time.Since(one.current) <= maxReplicaLag && !one.current.Before(asOf)
+	one.mu.Unlock()
+	if !isCurrent {
+		return errNoReplica
+	}
+	select {
+	case one.slots <- struct{}{}:
+		defer func() { <-one.slots }()
+	default:
+		return errNoReplica
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(available, cancel)()
+	return fn(ctx)
+}
+
+// onReplica calls fn with a replica if reads with ctx may be outdated, and reports
+// whether it has succeeded. Otherwise the primary answers: every error of a replica
+// may be one of a lagging or ending server.
+func (db *DB) onReplica(ctx context.Context, fn func(ctx context.Context, pool *sql.DB) error) bool {
+	asOf, ok := tx.AsOf(ctx)
+	if !ok || db.replicas == nil || ctx.Value(innermostKey{}) != nil {
+		return false
+	}
+	// Lists of listings come from a search index, which knows these changes.
+	if changed := db.listingsChangedAt.Load(); changed != nil && changed.After(asOf) {
+		asOf = *changed
+	}
+	r := db.replicas
+	first := rand.IntN(len(r.all)) //nolint:gosec // balancing needs no secrecy
+	for i := range r.all {
+		one := r.all[(first+i)%len(r.all)]
+		err := one.run(ctx, asOf, func(ctx context.Context) error { return fn(ctx, one.pool) })
+		if err == nil {
+			r.reads.Add(1)
+			return true
+		}
+		if !errors.Is(err, errNoReplica) { // it has taken its time; another one might too
+			break
+		}
+	}
+	r.fallbacks.Add(1)
+	return false
+}
+
+// useReplicas makes replicas execute the queries of GORM's builder that they may.
+func (db *DB) useReplicas() error {
+	if db.replicas == nil {
+		return nil
+	}
+	return db.gorm.Callback().Query().Replace("gorm:query", func(q *gorm.DB) {
+		if q.Error != nil {
+			return
+		}
+		if _, inTransaction := q.Statement.ConnPool.(gorm.TxCommitter); !inTransaction {
+			primary, outer := q.Statement.ConnPool, q.Statement.Context
+			answered := db.onReplica(outer, func(ctx context.Context, pool *sql.DB) error {
+				q.Statement.ConnPool, q.Statement.Context = retryPool{pool}, ctx
+				callbacks.Query(q)
+				return q.Error
+			})
+			q.Statement.ConnPool, q.Statement.Context = primary, outer
+			if answered {
+				return
+			}
+			q.Error, q.RowsAffected = nil, 0
+		}
+		callbacks.Query(q)
+	})
+}
+
+// noteListingsChanged notes that this process knows of changes of listings that are
+// committed. Replicas without them are not used.
+func (db *DB) noteListingsChanged() {
+	now := time.Now()
+	db.listingsChangedAt.Store(&now)
+}

@@ -1,0 +1,159 @@
+package gormdb
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/test/kit"
+)
+
+// isReplica reports whether a replica executes queries with the context.
+func isReplica(ctx context.Context, t *testing.T, db *DB) bool {
+	t.Helper()
+	var found []bool
+	require.NoError(t, db.q(ctx).Table("(SELECT pg_is_in_recovery() AS standby) s").Select("standby").Find(&found).Error)
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	primary := kit.OwnPostgres(t)
+	replica := kit.PostgresReplica(t, primary)
+	db, err := OpenDB(Postgres{}, primary.URL, Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler), ReplicaURLs: []string{replica.URL}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	_, err = Schema{db}.Up(t.Context())
+	require.NoError(t, err)
+	stale := tx.AllowStale(t.Context(), time.Second)
+	usable := func() bool { return isReplica(stale, t, db) }
+	require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
+
+	t.Run("reads that must be current", func(t *testing.T) {
+		require.False(t, isReplica(t.Context(), t, db))
+	})
+	t.Run("in a transaction", func(t *testing.T) {
+		require.NoError(t, db.Do(stale, func(ctx context.Context) error {
+			require.False(t, isReplica(ctx, t, db))
+			standby := true
+			err := db.eachOnReplica(ctx, "SELECT pg_is_in_recovery()", nil, func() {}, func(r Rows) error { return r.Scan(&standby) })
+			require.False(t, standby)
+			return err
+		}))
+	})
+	t.Run("it lacks a change of listings", func(t *testing.T) {
+		kit.Exec(t, replica.URL, "SELECT pg_wal_replay_pause()")
+		require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { return db.recordListings(ctx, []string{uuid.NewString()}) }))
+		require.False(t, isReplica(tx.AllowStale(t.Context(), 0), t, db))
+		require.False(t, isReplica(tx.AllowStale(t.Context(), time.Second), t, db))
+		kit.Exec(t, replica.URL, "SELECT pg_wal_replay_resume()")
+		ctx := tx.AllowStale(t.Context(), 0)
+		require.Eventually(t, func() bool { return isReplica(ctx, t, db) }, 30*time.Second, 10*time.Millisecond)
+	})
+	t.Run("all connections are in use", func(t *testing.T) {
+		one := db.replicas.all[0]
+		require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
+		for range cap(one.slots) {
+			one.slots <- struct{}{}
+		}
+		require.False(t, usable())
+		for range cap(one.slots) {
+			<-one.slots
+		}
+		require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
+	})
+	t.Run("a query fails on the replica", func(t *testing.T) {
+		const standby, failing = "CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END", "1 / (CASE WHEN pg_is_in_recovery() AND n = 500 THEN 0 ELSE 1 END)"
+		for _, x := range []struct {
+			column string
+			sum    int
+		}{{standby, 1000}, {failing + " * 0 + " + standby, 0}} {
+			require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
+			rows, sum := 0, 0
+			require.NoError(t, db.eachOnReplica(stale, "SELECT "+x.column+" FROM generate_series(1, 1000) n", nil, func() { rows, sum = 0, 0 }, func(r Rows) error {
+				var n int
+				err := r.Scan(&n)
+				rows, sum = rows+1, sum+n
+				return err
+			}))
+			require.Equal(t, 1000, rows)
+			require.Equal(t, x.sum, sum)
+			var found []int
+			require.NoError(t, db.q(stale).Table(fmt.Sprintf("(SELECT %s AS x FROM generate_series(1, 1000) n) s", x.column)).Select("x").Find(&found).Error)
+			require.Len(t, found, 1000)
+			require.Equal(t, x.sum, found[0]*1000)
+		}
+	})
+	t.Run("the primary is idle", func(t *testing.T) {
+		begun := time.Now()
+		require.Eventually(t, func() bool { return time.Since(begun) > 2*maxReplicaLag && usable() }, 30*time.Second, 50*time.Millisecond)
+	})
+	t.Run("the replica hangs", func(t *testing.T) {
+		replica.Pause()
+		defer replica.Resume()
+		for range 5 {
+			begun := time.Now()
+			require.False(t, usable())
+			require.Less(t, time.Since(begun), 5*time.Second)
+		}
+	})
+	require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
+}
+
+func TestReplica_IsRestarted_IsUsedAfterItHasCaughtUp(t *testing.T) {
+	t.Parallel()
+	one := &replica{slots: make(chan struct{}, 1)}
+	isUsed := func(asOf time.Time) bool {
+		return one.run(t.Context(), asOf, func(context.Context) error { return nil }) == nil
+	}
+	start := time.Now()
+	commits := []commit{{start.Add(-time.Millisecond), LogPosition{Offset: 10}}, {start, LogPosition{Offset: 20}}}
+	measure := func(replayed int64) {
+		var err error
+		commits, err = one.addMeasurement(LogPosition{Offset: replayed}, commits)
+		require.NoError(t, err)
+	}
+	require.False(t, isUsed(start.Add(-time.Second)))
+	measure(20)
+	require.True(t, isUsed(start))
+
+	for _, restart := range []func(){func() {}, func() { one.markUnavailable(errNotConnected) }} {
+		restart()
+		measure(15)
+		require.False(t, isUsed(start.Add(-time.Second)))
+		require.ErrorContains(t, one.problem(), "lags")
+		measure(20)
+		require.True(t, isUsed(start))
+		require.NoError(t, one.problem())
+	}
+}
+
+func TestReplica_LagsForLong_RemembersFewCommits(t *testing.T) {
+	t.Parallel()
+	one := &replica{}
+	start := time.Now()
+	commits := []commit{{start, LogPosition{Offset: 10}}}
+	for i := range 2000 {
+		var err error
+		commits, err = one.addMeasurement(LogPosition{Offset: 10}, append(commits, commit{start.Add(time.Duration(i) * time.Millisecond), LogPosition{Offset: 11 + int64(i)}}))
+		require.NoError(t, err)
+	}
+	require.LessOrEqual(t, len(commits), 600)
+	require.Equal(t, start, one.current)
+}
+
+func TestReplicas_Connections(t *testing.T) {
+	t.Parallel()
+	for replicas, want := range [][2]int{{10, 0}, {5, 4}, {5, 2}, {3, 2}} {
+		o := Options{ReplicaURLs: make([]string, replicas)}
+		require.Equal(t, want, [2]int{o.primaryConnections(), o.replicaConnections()})
+	}
+}
