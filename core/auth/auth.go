@@ -50,6 +50,10 @@ type Actor struct {
 	// EnrollmentRequired is set for a member whose organization requires a second
 	// factor that the actor does not have. Such an actor has no OrganizationID.
 	EnrollmentRequired bool
+	// AppID is the app that acts for the user, with no more than its Scopes, empty for
+	// users who act themselves.
+	AppID  string
+	Scopes []Scope
 	// ConfirmedAt is when the actor last proved who they are: at sign-in, or with
 	// the password in this request. Zero for actors without a session.
 	ConfirmedAt time.Time

@@ -121,7 +121,7 @@ func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing
 		require.NoError(t, err)
 		require.Len(t, apps.Items, 1, "applications remain")
 
-		p.clock.Advance(time.Second)
+		p.clock.Advance(time.Minute)
 		later := p.credentials(t, me, other)
 		active := string(integrations.EndpointActive)
 		_, err = p.ChangeWebhook(t.Context(), me, concurrent.hook, integrations.WebhookChange{Status: &active})
@@ -187,6 +187,45 @@ func TestCreateKey_DuringResetInAnotherDatabase_IsRevoked(t *testing.T) {
 		_, err = p.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err, "the reset did not see it")
 		p.tell(t, reset)
+		_, err = p.AuthenticateKey(t.Context(), key)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
+	})
+}
+
+func TestCreateKey_BeforeResetCommits_IsRevoked(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		p.SeparateIdentity = true
+		me := p.developer(t)
+		a, _, err := p.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		require.NoError(t, err)
+		reset := event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now(), SignedOutPrograms: true}
+		p.clock.Advance(time.Second) // the session still exists until the reset commits
+		_, key, err := p.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		require.NoError(t, err)
+		p.tell(t, reset)
+		_, err = p.AuthenticateKey(t.Context(), key)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
+	})
+}
+
+func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		p.SeparateIdentity = true
+		me := p.developer(t)
+		a, _, err := p.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		require.NoError(t, err)
+		accounts := p.Accounts
+		p.Accounts = resetDuring{accounts, func() {
+			p.clock.Advance(time.Millisecond)
+			p.tell(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now(), SignedOutPrograms: true})
+		}}
+		_, key, err := p.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		require.NoError(t, err)
+		p.Accounts = accounts
+		_, err = p.AuthenticateKey(t.Context(), key)
+		require.NoError(t, err, "the revocation did not see it")
+		p.clock.Advance(2 * time.Minute)
+		p.work.All(t)
 		_, err = p.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})

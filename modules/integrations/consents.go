@@ -32,7 +32,7 @@ func (s *Service) Consented(ctx context.Context, userID, appID string, scopes []
 // consent returns the user's consent to the application, if there is one. Inside a
 // transaction it is locked until its end.
 func (s *Service) consent(ctx context.Context, userID, appID string) (c Consent, found bool, err error) {
-	list, err := s.Consents.List(ctx, []string{userID}, appID, page.Request{Number: 1, Size: 1})
+	list, err := s.Consents.List(ctx, []string{userID}, appID, page.After("", 1))
 	if err != nil || len(list.Items) == 0 {
 		return c, false, err
 	}
@@ -42,6 +42,9 @@ func (s *Service) consent(ctx context.Context, userID, appID string) (c Consent,
 // Consent stores that the caller allows the application the scopes, in addition to
 // earlier ones. The caller's session does not end before the transaction does.
 func (s *Service) Consent(ctx context.Context, by auth.Actor, appID string, scopes []Scope) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
 	return s.signedIn(ctx, by, func(ctx context.Context) error {
 		c, _, err := s.consent(ctx, by.UserID, appID)
 		if err != nil {
@@ -59,12 +62,18 @@ func (s *Service) Consent(ctx context.Context, by auth.Actor, appID string, scop
 
 // MyConsents lists the caller's consents.
 func (s *Service) MyConsents(ctx context.Context, by auth.Actor, r page.Request) (page.Result[Allowed], error) {
+	if err := by.RequireUser(); err != nil {
+		return page.Result[Allowed]{}, err
+	}
 	return s.Consents.List(ctx, []string{by.UserID}, "", r)
 }
 
 // WithdrawConsent deletes the caller's consent to an application and revokes its
 // tokens.
 func (s *Service) WithdrawConsent(ctx context.Context, by auth.Actor, clientID string) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
 	appID, ok := id.Canonical(clientID)
 	if !ok {
 		return ErrConsentNotFound

@@ -207,7 +207,7 @@ func TestOfTwoWhoComeForAnEndpointOneSendsEverythingOnceAndFiveAtATime(t *testin
 func (p *post) look(ctx context.Context, e integrations.Endpoint) error {
 	for _, h := range p.Handlers() {
 		if h.Kind == "integrations.deliver" {
-			return h.Do(ctx, task.New(h.Kind, h.Class, "look", map[string]any{"endpoint": e.ID, "at": p.clock.Now()}))
+			return h.Do(ctx, task.New(h.Kind, h.Queue, "look", map[string]any{"endpoint": e.ID, "at": p.clock.Now()}))
 		}
 	}
 	return errors.New("nobody delivers")
@@ -373,9 +373,9 @@ func TestManyWhoComeForOneCrowdedEndpointBecomeOne(t *testing.T) {
 		}
 		looks.Wait()
 		p.clock.Advance(10 * time.Second)
-		tickets, err := p.store.Integrations.Tasks.Due(t.Context(), 100)
+		refs, err := p.store.Integrations.Tasks.Due(t.Context(), 100)
 		require.NoError(t, err)
-		require.Len(t, tickets, 1)
+		require.Len(t, refs, 1)
 		answer()
 		visits.Wait()
 	})

@@ -118,7 +118,7 @@ func (p Programs) pause(ctx context.Context, e Endpoint, before, now time.Time) 
 // each calls fn with every program of the account, and with the endpoint of a
 // webhook.
 func (p Programs) each(ctx context.Context, userID string, fn func(Program, *Endpoint) error) error {
-	apps, err := p.Apps.List(ctx, AppFilter{OwnerID: userID}, page.Request{Number: 1, Size: 2 * maxApps})
+	apps, err := p.Apps.List(ctx, AppFilter{OwnerID: userID}, page.After("", 2*maxApps))
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (p Programs) each(ctx context.Context, userID string, fn func(Program, *End
 			}
 		}
 	}
-	for r := (page.Request{Number: 1, Size: 100}); ; {
+	for r := page.After("", 100); ; {
 		found, err := p.Consents.List(ctx, []string{userID}, "", r)
 		if err != nil {
 			return err

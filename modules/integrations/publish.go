@@ -115,7 +115,7 @@ func (s *Service) mayReceive(ctx context.Context, e Endpoint, organizationID, ap
 // attempt.
 func (s *Service) isAuthorized(ctx context.Context, e Endpoint, organizationID, applicantID string, involved func() ([]string, error)) (bool, error) {
 	sees := func(userID string) (bool, error) {
-		v, err := s.Visibility(ctx, userID)
+		v, err := s.Accounts.Visibility(ctx, userID)
 		return v.Sees(organizationID, applicantID), err
 	}
 	if ok, err := sees(e.OwnerID); ok || err != nil {
@@ -125,7 +125,7 @@ func (s *Service) isAuthorized(ctx context.Context, e Endpoint, organizationID, 
 	if err != nil {
 		return false, err
 	}
-	consents, err := s.Consents.List(ctx, userIDs, e.AppID, page.Request{Number: 1, Size: maxConsentsChecked})
+	consents, err := s.Consents.List(ctx, userIDs, e.AppID, page.After("", maxConsentsChecked))
 	if err != nil {
 		return false, err
 	}

@@ -2,10 +2,12 @@ package integrations
 
 import (
 	"context"
+	"time"
 
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/task"
 )
 
 // OnAccountDeleted deletes the applications of the account with everything that
@@ -17,7 +19,7 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 			return err
 		}
 		for {
-			apps, err := s.Apps.List(ctx, AppFilter{OwnerID: e.UserID}, page.Request{Number: 1, Size: maxApps})
+			apps, err := s.Apps.List(ctx, AppFilter{OwnerID: e.UserID}, page.After("", maxApps))
 			if err != nil {
 				return err
 			}
@@ -37,19 +39,51 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 // password change that signs out programs. It has no effect where accounts are
 // stored in the same database: Accounts.HoldSession orders the two there.
 func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged) error {
-	if !s.SeparateIdentity || !e.SignedOutPrograms {
+	if !e.SignedOutPrograms {
 		return nil
 	}
-	return s.programs().revokeBefore(ctx, e.UserID, e.ChangedAt, s.Clock.Now())
+	return s.revokeConcurrent(ctx, signOut{e.UserID, e.ChangedAt})
 }
 
 // OnProgramsSignedOut is OnPasswordChanged for programs that were signed out without
 // a new password.
 func (s *Service) OnProgramsSignedOut(ctx context.Context, e event.ProgramsSignedOut) error {
+	return s.revokeConcurrent(ctx, signOut{e.UserID, e.SignedOutAt})
+}
+
+// signOut is the payload of the tasks that revoke credentials again.
+type signOut struct {
+	UserID string    `json:"userId"`
+	At     time.Time `json:"at"`
+}
+
+const (
+	revokeKind = "integrations.revoke"
+	// revokeAgain is longer than the transaction of a request lasts.
+	revokeAgain = 2 * time.Minute
+	// signOutLasts is longer than the transaction that signs out: credentials that are
+	// created before its commit are revoked, too.
+	signOutLasts = 10 * time.Second
+)
+
+// revokeConcurrent revokes credentials now, and once more when the transactions that
+// are creating some have ended.
+func (s *Service) revokeConcurrent(ctx context.Context, o signOut) error {
 	if !s.SeparateIdentity {
 		return nil
 	}
-	return s.programs().revokeBefore(ctx, e.UserID, e.SignedOutAt, s.Clock.Now())
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.revoke(ctx, o); err != nil {
+			return err
+		}
+		again := task.New(revokeKind, task.Events, "revoke:"+o.UserID+":"+o.At.Format(time.RFC3339Nano), o)
+		again.RunAt = s.Clock.Now().Add(revokeAgain)
+		return s.Tasks.Add(ctx, again)
+	})
+}
+
+func (s *Service) revoke(ctx context.Context, o signOut) error {
+	return s.programs().revokeBefore(ctx, o.UserID, o.At.Add(signOutLasts), s.Clock.Now())
 }
 
 func (s *Service) programs() Programs {

@@ -19,6 +19,9 @@ const maxReplayed = 1_000
 // MyDeliveries lists the deliveries to one of the caller's endpoints in the last 30
 // days, the newest first, with the status unless it is empty.
 func (s *Service) MyDeliveries(ctx context.Context, by auth.Actor, p WebhookPath, status DeliveryStatus, r page.Request) (page.Result[Delivery], error) {
+	if err := by.RequireUser(); err != nil {
+		return page.Result[Delivery]{}, err
+	}
 	if err := r.CheckID(); err != nil {
 		return page.Result[Delivery]{}, err
 	}
@@ -42,6 +45,9 @@ type Sent struct {
 // MyDelivery returns a delivery to one of the caller's endpoints. The signature is
 // made with the present secrets.
 func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (out Sent, err error) {
+	if err := by.RequireUser(); err != nil {
+		return out, err
+	}
 	e, err := s.MyWebhook(ctx, by, p)
 	if err != nil {
 		return out, err
@@ -84,6 +90,9 @@ func (s *Service) delivery(ctx context.Context, ownerID, endpointID, deliveryID 
 // ReplayDelivery sends a delivery again, whatever its status. Its earlier attempts
 // and the id of the event do not change.
 func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (d Delivery, err error) {
+	if err := by.RequireUser(); err != nil {
+		return d, err
+	}
 	deliveryID, ok := id.Canonical(deliveryID)
 	err = s.whileActive(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
 		if !ok {
@@ -105,6 +114,9 @@ func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPa
 // ReplayFailed sends deliveries again that failed since the time, at most 1,000, the
 // earliest first, and returns their number.
 func (s *Service) ReplayFailed(ctx context.Context, by auth.Actor, p WebhookPath, since time.Time) (n int, err error) {
+	if err := by.RequireUser(); err != nil {
+		return n, err
+	}
 	err = s.whileActive(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
 		if n, err = s.Deliveries.Replay(ctx, by.UserID, e.ID, ReplayFilter{FailedSince: since}, now, maxReplayed); err != nil || n == 0 {
 			return err
@@ -154,6 +166,9 @@ type TestInput struct {
 // TestWebhook sends a test event to one of the caller's endpoints: of the type, or of
 // the first one that the endpoint subscribes to.
 func (s *Service) TestWebhook(ctx context.Context, by auth.Actor, p WebhookPath, in TestInput) (d Delivery, err error) {
+	if err := by.RequireUser(); err != nil {
+		return d, err
+	}
 	if in.Type != "" && !slices.Contains(EventTypes(), in.Type) {
 		return d, fault.InvalidField("type", "must be one of: "+eventNames)
 	}

@@ -3,6 +3,7 @@ package integrations
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,6 +96,9 @@ type AppInput struct {
 // CreateApp creates an application on the free plan and returns its secret, which is
 // not stored; public applications have none. The caller must be confirmed.
 func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a App, secret string, err error) {
+	if err := by.RequireUser(); err != nil {
+		return a, secret, err
+	}
 	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
 		return a, "", err
 	}
@@ -133,6 +137,9 @@ func (s *Service) signedIn(ctx context.Context, by auth.Actor, fn func(context.C
 
 // MyApps lists the caller's applications, the newest first.
 func (s *Service) MyApps(ctx context.Context, by auth.Actor, r page.Request) (page.Result[App], error) {
+	if err := by.RequireUser(); err != nil {
+		return page.Result[App]{}, err
+	}
 	if err := r.CheckID(); err != nil {
 		return page.Result[App]{}, err
 	}
@@ -141,6 +148,9 @@ func (s *Service) MyApps(ctx context.Context, by auth.Actor, r page.Request) (pa
 
 // MyApp returns one of the caller's applications.
 func (s *Service) MyApp(ctx context.Context, by auth.Actor, appID string) (App, error) {
+	if err := by.RequireUser(); err != nil {
+		return App{}, err
+	}
 	appID, ok := id.Canonical(appID)
 	if !ok {
 		return App{}, ErrAppNotFound
@@ -171,6 +181,9 @@ func (in AppChange) onto(next AppInput) AppInput {
 
 // ChangeApp changes one of the caller's applications.
 func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in AppChange) (App, error) {
+	if err := by.RequireUser(); err != nil {
+		return App{}, err
+	}
 	return s.changeOwn(ctx, by, appID, func(_ context.Context, a *App) error {
 		next := in.onto(AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs, Public: a.Public})
 		if err := next.check(); err != nil {
@@ -193,7 +206,7 @@ func (s *Service) changeOwn(ctx context.Context, by auth.Actor, appID string, ch
 // findApp returns the application of any owner, or ErrAppNotFound. It does not lock
 // the row.
 func (s *Service) findApp(ctx context.Context, appID string) (App, error) {
-	found, err := s.Apps.List(ctx, AppFilter{OwnerID: AnyOwner, IDs: []string{appID}}, page.Request{Number: 1, Size: 1})
+	found, err := s.Apps.List(ctx, AppFilter{OwnerID: AnyOwner, IDs: []string{appID}}, page.After("", 1))
 	if err == nil && len(found.Items) == 0 {
 		err = ErrAppNotFound
 	}
@@ -224,6 +237,9 @@ func (s *Service) change(ctx context.Context, ownerID, appID string, change func
 // DeleteApp deletes one of the caller's applications with its keys, consents and
 // webhooks.
 func (s *Service) DeleteApp(ctx context.Context, by auth.Actor, appID string) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
 	appID, ok := id.Canonical(appID)
 	if !ok {
 		return ErrAppNotFound
@@ -246,6 +262,9 @@ func (s *Service) deleteApp(ctx context.Context, ownerID, appID string) error {
 // RotateSecret replaces the secret of an application and returns the new one, which
 // is not stored. The caller must be confirmed.
 func (s *Service) RotateSecret(ctx context.Context, by auth.Actor, appID string) (string, error) {
+	if err := by.RequireUser(); err != nil {
+		return "", err
+	}
 	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
 		return "", err
 	}
@@ -268,6 +287,9 @@ type KeyInput struct {
 // CreateKey creates a key of one of the caller's applications and returns its secret,
 // which is not stored. The caller must be confirmed.
 func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in KeyInput) (k Key, secret string, err error) {
+	if err := by.RequireUser(); err != nil {
+		return k, secret, err
+	}
 	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
 		return k, "", err
 	}
@@ -302,6 +324,9 @@ func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in
 
 // MyKeys returns the keys of one of the caller's applications, the newest first.
 func (s *Service) MyKeys(ctx context.Context, by auth.Actor, appID string) ([]Key, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
 	a, err := s.MyApp(ctx, by, appID)
 	if err != nil {
 		return nil, err
@@ -311,6 +336,9 @@ func (s *Service) MyKeys(ctx context.Context, by auth.Actor, appID string) ([]Ke
 
 // DeleteKey deletes a key of one of the caller's applications.
 func (s *Service) DeleteKey(ctx context.Context, by auth.Actor, appID, keyID string) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
 	a, err := s.MyApp(ctx, by, appID)
 	if err != nil {
 		return err
@@ -340,27 +368,38 @@ type Caller struct {
 	Scopes []Scope // of a token
 }
 
-// Scope is a permission that users grant to applications.
-type Scope string
+// Scope is what a user allows an app to do for them.
+type Scope = auth.Scope
 
 // The scopes.
 const (
-	JobsRead          Scope = "jobs:read"
-	ApplicationsRead  Scope = "applications:read"
-	ApplicationsWrite Scope = "applications:write"
+	JobsRead          = auth.ScopeJobsRead
+	ApplicationsRead  = auth.ScopeApplicationsRead
+	ApplicationsWrite = auth.ScopeApplicationsWrite
 )
 
-// May reports whether the caller has the scope. Keys only read.
-func (c Caller) May(scope Scope) bool {
+// keyScopes are the scopes of API keys, which only read.
+var keyScopes = []Scope{JobsRead, ApplicationsRead}
+
+// May reports whether the caller has the scope.
+func (c Caller) May(scope Scope) bool { return slices.Contains(c.scopes(), scope) }
+
+func (c Caller) scopes() []Scope {
 	if c.KeyID != "" {
-		return scope != ApplicationsWrite
+		return keyScopes
 	}
-	for _, s := range c.Scopes {
-		if s == scope {
-			return true
-		}
-	}
-	return false
+	return c.Scopes
+}
+
+// Actor returns the actor of a use case: the user, for whom the app acts. A use case
+// that depends on the user's account needs that of Identity.ActorFor instead, limited
+// by Limit.
+func (c Caller) Actor() auth.Actor { return c.Limit(auth.Actor{UserID: c.UserID}) }
+
+// Limit returns the actor as the app that acts for them.
+func (c Caller) Limit(a auth.Actor) auth.Actor {
+	a.AppID, a.Scopes = c.App.ID, c.scopes()
+	return a
 }
 
 // AuthenticateKey returns the caller behind the API key, or fault.ErrUnauthorized.
@@ -399,6 +438,9 @@ var choicesPerAccount = limit.Rule{Name: "choose-plan", Max: 60, Per: 15 * time.
 // payment, less the rest of the previous plan. After a change to the free plan, the
 // paid one can be chosen again without a payment until its period ends.
 func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, paymentMethodID string) (App, error) {
+	if err := by.RequireUser(); err != nil {
+		return App{}, err
+	}
 	if _, known := PlanOf(plan); !known {
 		return App{}, errPlan
 	}
@@ -462,7 +504,7 @@ func (s *Service) Periodic() []task.Periodic {
 		{Kind: "integrations.end-listeners", Every: sweepEvery, Do: func(ctx context.Context) error {
 			return s.expire(ctx, ListenersKind, s.Clock.Now(), listenersPerStatement)
 		}},
-		{Kind: "integrations.forget-messages", Every: time.Hour, Do: s.deleteMessages, Longest: 5 * time.Minute},
+		{Kind: "integrations.forget-messages", Every: time.Hour, Do: s.deleteMessages, Timeout: 5 * time.Minute},
 	}
 }
 
@@ -483,12 +525,12 @@ func (s *Service) expire(ctx context.Context, kind retention.Kind, before time.T
 
 // Handlers returns the handlers of the module's tasks.
 func (s *Service) Handlers() []task.Handler {
-	warn := task.Handler{Kind: warnKind, Class: task.Mail, Do: func(ctx context.Context, j task.Task) error {
+	warn := task.Handler{Kind: warnKind, Queue: task.Mail, Do: func(ctx context.Context, j task.Task) error {
 		var w warning
 		if err := json.Unmarshal(j.Payload, &w); err != nil {
 			return task.Permanent(err)
 		}
 		return s.warn(ctx, j.Key, w)
 	}}
-	return []task.Handler{task.Handle(deliverKind, task.Webhooks, s.deliver).Taking(maxWorkerTime), warn}
+	return []task.Handler{task.Handle(deliverKind, task.Webhooks, s.deliver).WithTimeout(maxWorkerTime), task.Handle(revokeKind, task.Events, s.revoke), warn}
 }

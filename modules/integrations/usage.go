@@ -138,7 +138,7 @@ func (in UsageInput) Problems() []fault.Field {
 type Used struct {
 	Plan Plan
 	// Standing is the remaining quota.
-	Standing limit.Standing
+	Standing limit.QuotaStatus
 	// Days are all days of the input, also those without requests.
 	Days []DayUsage
 }
@@ -146,6 +146,9 @@ type Used struct {
 // UsageOf returns the usage of one of the caller's applications, by default of the
 // last 30 days.
 func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in UsageInput) (Used, error) {
+	if err := by.RequireUser(); err != nil {
+		return Used{}, err
+	}
 	a, err := s.MyApp(ctx, by, appID)
 	if err != nil {
 		return Used{}, err
@@ -176,7 +179,7 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 		name := day.Format(time.DateOnly)
 		u.Days = append(u.Days, DayUsage{AppID: a.ID, Day: name, Requests: on[name].Requests, Errors: on[name].Errors})
 	}
-	u.Standing, err = s.Limiter.Standing(ctx, u.Plan.Quota(), a.QuotaKey())
+	u.Standing, err = s.Limiter.Status(ctx, u.Plan.Quota(), a.QuotaKey())
 	return u, err
 }
 

@@ -1,7 +1,5 @@
 package integrations
 
-import "context"
-
 // Visibility is the set of job applications that an account may see, by the
 // developer API and by webhooks.
 type Visibility struct {
@@ -17,9 +15,4 @@ type Visibility struct {
 // the set.
 func (v Visibility) Sees(organizationID, applicantID string) bool {
 	return v.OrganizationID != "" && v.OrganizationID == organizationID || v.ApplicantID != "" && v.ApplicantID == applicantID
-}
-
-// Visibility returns what the account may see now.
-func (s *Service) Visibility(ctx context.Context, userID string) (Visibility, error) {
-	return s.Accounts.Visibility(ctx, userID)
 }

@@ -77,6 +77,9 @@ type WebhookInput struct {
 // CreateWebhook creates an endpoint of one of the caller's applications and returns
 // its secret, which is not stored in plain text. The caller must be confirmed.
 func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string, in WebhookInput) (e Endpoint, secret string, err error) {
+	if err := by.RequireUser(); err != nil {
+		return e, secret, err
+	}
 	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
 		return e, "", err
 	}
@@ -120,6 +123,9 @@ func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string
 // MyWebhooks returns the endpoints of one of the caller's applications, the newest
 // first.
 func (s *Service) MyWebhooks(ctx context.Context, by auth.Actor, appID string) ([]Endpoint, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
 	a, err := s.MyApp(ctx, by, appID)
 	if err != nil {
 		return nil, err
@@ -132,6 +138,9 @@ type WebhookPath struct{ AppID, ID string }
 
 // MyWebhook returns one of the caller's endpoints.
 func (s *Service) MyWebhook(ctx context.Context, by auth.Actor, p WebhookPath) (Endpoint, error) {
+	if err := by.RequireUser(); err != nil {
+		return Endpoint{}, err
+	}
 	a, err := s.MyApp(ctx, by, p.AppID)
 	if err != nil {
 		return Endpoint{}, err
@@ -158,6 +167,9 @@ type WebhookChange struct {
 
 // ChangeWebhook changes one of the caller's endpoints.
 func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPath, in WebhookChange) (Endpoint, error) {
+	if err := by.RequireUser(); err != nil {
+		return Endpoint{}, err
+	}
 	return s.changeWebhook(ctx, by, p, func(_ context.Context, e *Endpoint, _ time.Time) error {
 		if in.URL != nil {
 			url := strings.TrimSpace(*in.URL)
@@ -207,6 +219,9 @@ func (s *Service) changeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 
 // DeleteWebhook deletes one of the caller's endpoints with its log.
 func (s *Service) DeleteWebhook(ctx context.Context, by auth.Actor, p WebhookPath) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
 	a, err := s.MyApp(ctx, by, p.AppID)
 	if err != nil {
 		return err
@@ -227,6 +242,9 @@ func (s *Service) DeleteWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 // which is not stored in plain text. For a day the previous one signs as well. The
 // caller must be confirmed.
 func (s *Service) RotateWebhookSecret(ctx context.Context, by auth.Actor, p WebhookPath) (string, error) {
+	if err := by.RequireUser(); err != nil {
+		return "", err
+	}
 	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
 		return "", err
 	}

@@ -1,0 +1,91 @@
+package auth
+
+import (
+	"slices"
+
+	"github.com/locumhq/locum/core/fault"
+)
+
+// Scope is what a user allows an app to do for them.
+type Scope string
+
+// The scopes.
+const (
+	ScopeJobsRead          Scope = "jobs:read"
+	ScopeApplicationsRead  Scope = "applications:read"
+	ScopeApplicationsWrite Scope = "applications:write"
+)
+
+// ErrScope is the answer to an app that acts beyond its scopes.
+var ErrScope = fault.New(fault.Forbidden, "insufficient_scope", "This needs an access token with the scope that WWW-Authenticate names; API keys only read")
+
+// The methods below are how a use case authorizes its actor. An app that acts for a
+// user is refused unless the use case names a scope that the app has.
+
+// RequireUser returns an error unless the actor is signed in.
+func (a Actor) RequireUser(open ...Scope) error {
+	if a.Guest() {
+		return fault.ErrUnauthorized
+	}
+	return a.requireScope(open)
+}
+
+// RequireSeeker returns an error unless the actor may act as a jobseeker.
+func (a Actor) RequireSeeker(open ...Scope) error {
+	if err := a.RequireUser(open...); err != nil {
+		return err
+	}
+	if !a.Seeker {
+		return fault.ErrForbidden
+	}
+	return nil
+}
+
+// RequireEmployer returns an error unless the actor has an employer's account, also
+// one whose organization is closed.
+func (a Actor) RequireEmployer() error {
+	switch {
+	case a.Guest():
+		return fault.ErrUnauthorized
+	case a.EnrollmentRequired:
+		return ErrEnrollmentRequired
+	case a.Role == Jobseeker:
+		return fault.ErrForbidden
+	}
+	return a.requireScope(nil)
+}
+
+// RequireMember returns an error unless the actor works for an organization.
+func (a Actor) RequireMember() error {
+	switch {
+	case a.EnrollmentRequired:
+		return ErrEnrollmentRequired
+	case a.OrganizationID == "" && a.Guest():
+		return fault.ErrUnauthorized
+	case a.OrganizationID == "":
+		return fault.ErrForbidden
+	}
+	return a.requireScope(nil)
+}
+
+// Require returns an error unless the actor has the permission in their organization.
+func (a Actor) Require(p Permission) error {
+	if err := a.RequireMember(); err != nil {
+		return err
+	}
+	if !a.May(p) {
+		return fault.ErrForbidden
+	}
+	return nil
+}
+
+// RequireScope returns an error for an app that acts for a user without the scope.
+// Users and guests pass.
+func (a Actor) RequireScope(s Scope) error { return a.requireScope([]Scope{s}) }
+
+func (a Actor) requireScope(open []Scope) error {
+	if a.AppID == "" || slices.ContainsFunc(open, func(s Scope) bool { return slices.Contains(a.Scopes, s) }) {
+		return nil
+	}
+	return ErrScope
+}
