@@ -1,7 +1,6 @@
-// Package sandboxpay takes payments that move no money. What becomes of one
-// follows from the payment method and the key alone, so that the answer to a
-// key is the same from every process and after every crash, and nothing has to
-// be kept.
+// Package sandboxpay is a payment provider that moves no money. The result of a
+// payment follows from its request and the time alone: it is the same in every process
+// and after every crash, and nothing is stored.
 package sandboxpay
 
 import (
@@ -9,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"time"
 
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/fault"
@@ -23,9 +23,15 @@ const (
 	CardExpired = "pm_card_expired"
 	// MethodMissing is the id of no method.
 	MethodMissing = "pm_missing"
+	// AuthenticationRequired is the id of a method whose payments the payer has to
+	// confirm. The sandbox confirms them itself, ConfirmedAfter their creation.
+	AuthenticationRequired = "pm_card_authentication_required"
 )
 
-// Payments implements billing.Payments.
+// ConfirmedAfter is the time that an imaginary payer takes to confirm a payment.
+const ConfirmedAfter = time.Minute
+
+// Payments implements billing.Payments and billing.MethodCollector.
 type Payments struct{ clock clock.Clock }
 
 // New makes the sandbox.
@@ -63,14 +69,33 @@ func (Payments) Forget(ctx context.Context, _ billing.Owner) error {
 	return nil
 }
 
+// SetUp implements billing.MethodCollector. No client library accepts the secret: the
+// payer enters no method, and any pm_… can be attached.
+func (Payments) SetUp(ctx context.Context, o billing.Owner) (billing.Action, error) {
+	if ctx.Err() != nil {
+		return billing.Action{}, fault.ErrUnavailable.WithCause(ctx.Err())
+	}
+	return billing.Action{Type: billing.CollectMethod, ClientSecret: "seti_sandbox_" + digest(o.ID) + "_secret"}, nil
+}
+
 // Charge implements billing.Payments.
-func (Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
+func (p Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", fault.ErrUnavailable.WithCause(ctx.Err())
 	case b.MethodID == CardDeclined, b.MethodID == CardExpired && b.Unattended:
 		return "", billing.ErrDeclined
+	case b.MethodID == AuthenticationRequired && p.clock.Now().Before(b.CreatedAt.Add(ConfirmedAfter)):
+		if b.Abandon {
+			return "", billing.ErrDeclined
+		}
+		return "", &billing.ActionRequiredError{Action: billing.Action{Type: billing.ConfirmPayment, ClientSecret: "pi_sandbox_" + digest(b.Key) + "_secret"}}
 	}
-	sum := sha256.Sum256([]byte(b.Key))
-	return "ch_sandbox_" + hex.EncodeToString(sum[:12]), nil
+	return "ch_sandbox_" + digest(b.Key), nil
+}
+
+// digest returns a short text that follows from the key and does not reveal it.
+func digest(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:12])
 }

@@ -1,18 +1,67 @@
 package sandboxpay
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/test/conformance"
 	"github.com/locumhq/locum/test/kit"
 )
 
-func TestTheSandboxTakesPayments(t *testing.T) {
+func TestPayments(t *testing.T) {
 	t.Parallel()
-	clk := kit.NewClock()
 	for _, good := range []string{"pm_card_visa", "pm_anything"} {
-		conformance.Payments(t, conformance.PaymentMethods{Good: good, Refused: CardDeclined, Expiring: CardExpired, Unknown: MethodMissing},
-			func(testing.TB) billing.Payments { return New(clk) })
+		t.Run(good, func(t *testing.T) {
+			t.Parallel()
+			conformance.Payments(t, func(testing.TB) conformance.PaymentProvider {
+				clk := kit.NewClock()
+				return conformance.PaymentProvider{
+					Connect: func() billing.Payments { return New(clk) }, Clock: clk,
+					Good: conformance.Always(good), Refused: conformance.Always(CardDeclined), Expiring: conformance.Always(CardExpired), Unknown: conformance.Always(MethodMissing),
+					Confirmable: conformance.Always(AuthenticationRequired), Confirm: func(billing.Bill) { clk.Advance(ConfirmedAfter) },
+				}
+			}, func(testing.TB) (billing.Payments, func(), func()) {
+				p := &remote{Payments: New(kit.NewClock())}
+				return p, func() { p.down.Store(true) }, func() { p.down.Store(false) }
+			})
+		})
 	}
+}
+
+// remote is a sandbox on a server that can be unavailable, as real providers are.
+type remote struct {
+	Payments
+
+	down atomic.Bool
+}
+
+func (p *remote) err() error {
+	if p.down.Load() {
+		return fault.ErrUnavailable
+	}
+	return nil
+}
+
+func (p *remote) Attach(ctx context.Context, o billing.Owner, methodID string) (billing.Method, error) {
+	if err := p.err(); err != nil {
+		return billing.Method{}, err
+	}
+	return p.Payments.Attach(ctx, o, methodID)
+}
+
+func (p *remote) Forget(ctx context.Context, o billing.Owner) error {
+	if err := p.err(); err != nil {
+		return err
+	}
+	return p.Payments.Forget(ctx, o)
+}
+
+func (p *remote) Charge(ctx context.Context, b billing.Bill) (string, error) {
+	if err := p.err(); err != nil {
+		return "", err
+	}
+	return p.Payments.Charge(ctx, b)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/billing"
+	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
@@ -392,7 +393,7 @@ func TestOnlyJobseekersHaveBilling(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		for _, by := range []auth.Actor{{}, {UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID(), Permissions: []auth.Permission{auth.Manage}}} {
 			_, err := d.Mine(t.Context(), by)
-			require.ErrorIs(t, err, fault.ErrForbidden)
+			require.ErrorIs(t, err, kit.Refusal(by))
 			for _, try := range []func() (billing.Subscription, error){
 				func() (billing.Subscription, error) {
 					return d.Create(t.Context(), by, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
@@ -404,7 +405,7 @@ func TestOnlyJobseekersHaveBilling(t *testing.T) {
 				func() (billing.Subscription, error) { return d.Cancel(t.Context(), by) },
 			} {
 				_, err := try()
-				require.ErrorIs(t, err, fault.ErrForbidden)
+				require.ErrorIs(t, err, kit.Refusal(by))
 			}
 		}
 	})

@@ -32,7 +32,16 @@ type Charge struct {
 	// while the charge is pending.
 	Attempts int
 	NextAt   time.Time
+	// ActionAt is when the provider asked the payer to confirm the payment, zero if it
+	// did not.
+	ActionAt time.Time
 }
+
+// confirmWithin is how long a payer can confirm a payment. Then it is declined.
+const confirmWithin = 24 * time.Hour
+
+// waits reports whether the charge waits for the payer.
+func (c Charge) waits() bool { return c.Status == Pending && !c.ActionAt.IsZero() }
 
 // retryDelay is the delay before the provider is called again after the given number
 // of attempts without a result.

@@ -28,6 +28,12 @@
 // Requests and Renew continue pending charges with step 2, whose result for a key does
 // not change.
 //
+// In step 2 the provider may ask the payer to confirm the payment, with 3-D Secure for
+// example. The charge remains pending, and a renewal makes the subscription past due.
+// Whatever reports the end of the confirmation (a webhook of the provider, the payer,
+// or Renew) only repeats step 2. After 24 hours, and if the payer chooses something
+// else, the payment is abandoned.
+//
 // Events published: subscription.changed. Events consumed: user.deleted and
 // app.deleted, after which charges are retained without an owner.
 package billing

@@ -12,10 +12,52 @@ var (
 	ErrDeclined = fault.New(fault.Invalid, "payment_declined", "The payment was declined; please try another payment method")
 	// ErrUnderWay reports that another payment of the owner has no result yet.
 	ErrUnderWay = fault.New(fault.Conflict, "payment_under_way", "Another payment is under way, please try again in a moment")
+	// ErrActionRequired is the fault of an ActionRequiredError.
+	ErrActionRequired = fault.New(fault.Conflict, "payment_action_required", "Your bank asks you to confirm this payment")
+	// ErrBadNotice reports a webhook without a valid signature.
+	ErrBadNotice = fault.New(fault.Invalid, "invalid_signature", "The signature of the webhook is missing, invalid or too old")
+	// ErrNoNotices reports that the payment provider sends no webhooks.
+	ErrNoNotices = fault.New(fault.NotFound, "no_payment_webhooks", "The payment provider of this server sends no webhooks")
+	// ErrNoCollector reports that the payment provider is no MethodCollector.
+	ErrNoCollector = fault.New(fault.NotFound, "no_payment_setup", "The payment provider of this server does not collect payment methods")
 )
 
+// Action is what a client needs so that the payer can act at the provider. Fields
+// that are not needed are empty.
+type Action struct {
+	Type ActionType
+	// ClientSecret authorizes the provider's client library to complete this action.
+	ClientSecret string
+	// RedirectURL is a page of the provider on which the payer completes the action.
+	RedirectURL string
+	// PublishableKey identifies the account of the service to the client library.
+	PublishableKey string
+}
+
+// ActionType is the type of an Action.
+type ActionType string
+
+// The types of action.
+const (
+	// ConfirmPayment is the confirmation of a payment, with 3-D Secure for example.
+	ConfirmPayment ActionType = "confirm_payment"
+	// CollectMethod is the entry of a payment method.
+	CollectMethod ActionType = "collect_payment_method"
+)
+
+// ActionRequiredError reports that a payment is collected after the payer has confirmed it.
+// To transports without support for actions it is ErrActionRequired.
+type ActionRequiredError struct{ Action }
+
+// Error implements error.
+func (*ActionRequiredError) Error() string { return ErrActionRequired.Message }
+
+// Unwrap returns the fault.
+func (*ActionRequiredError) Unwrap() error { return ErrActionRequired }
+
 // Payments is a payment provider. Calls may be repeated, for instance after a
-// crash, and take effect once.
+// crash, and take effect once. A provider may also be a MethodCollector and a
+// NoticeParser.
 type Payments interface {
 	// Attach allows charges of the owner to the payment method, whose id (pm_…) is
 	// the provider's. An unknown id fails with ErrUnknownMethod, a refused method with
@@ -26,9 +68,10 @@ type Payments interface {
 	// error.
 	Forget(ctx context.Context, o Owner) error
 	// Charge collects the amount once for each key and returns the provider's id of
-	// the payment; the result for a key does not change. ErrDeclined is final. After
-	// any other error the outcome is unknown, and the call has to be repeated with the
-	// same key.
+	// the payment; the result for a key does not change. ErrDeclined is final. An
+	// *ActionRequiredError reports that the payment waits for the payer, and ErrUnderWay
+	// that it waits for the provider. After any other error the outcome is unknown. In
+	// these cases a repeated call with the same key returns the present state.
 	Charge(ctx context.Context, b Bill) (receipt string, err error)
 }
 
@@ -45,6 +88,35 @@ type Bill struct {
 	Unattended bool
 	// Description appears on the payer's statement.
 	Description string
+	// CreatedAt is a time before the first call with the key.
+	CreatedAt time.Time
+	// Abandon ends a payment for which an earlier call returned an *ActionRequiredError: if
+	// it still waits for the payer it is declined, and can't be confirmed later.
+	Abandon bool
+}
+
+// MethodCollector is implemented by providers whose client library collects payment
+// methods, so that the payer authenticates once and renewals need no confirmation.
+type MethodCollector interface {
+	// SetUp begins the collection of a payment method of the owner. The method that it
+	// results in can be attached to the owner.
+	SetUp(ctx context.Context, o Owner) (Action, error)
+}
+
+// NoticeParser is implemented by providers that send webhooks to the service.
+type NoticeParser interface {
+	// ParseNotice verifies a webhook. header returns the value of a request header. It
+	// fails with ErrBadNotice if the provider did not send the webhook.
+	ParseNotice(header func(name string) string, body []byte) (Notice, error)
+}
+
+// Notice reports that a payment may have changed. It holds no result, which the
+// service reads with Charge: notices may be lost, repeated and reordered.
+type Notice struct {
+	// Key and Owner are those of the Bill. Key is empty for a notice about something
+	// else.
+	Key   string
+	Owner Owner
 }
 
 // Subscriptions stores subscriptions. An owner without a stored one has that of
@@ -78,8 +150,8 @@ type Charges interface {
 	// period that is not declined, is an error.
 	Create(ctx context.Context, c Charge) error
 	// Update stores the progress of the owner's pending charge and reports whether it
-	// did. While c is pending, it stores Attempts and NextAt, provided that the stored
-	// charge has one attempt less: of concurrent callers one succeeds. Otherwise it
+	// did. While c is pending, it stores Attempts, NextAt and ActionAt, provided that the
+	// stored charge has one attempt less: of concurrent callers one succeeds. Otherwise it
 	// stores Status, Receipt and Method, whatever the number of attempts. A charge that
 	// is not pending, does not exist, or belongs to another owner is left unchanged.
 	Update(ctx context.Context, c Charge) (bool, error)

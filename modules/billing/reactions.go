@@ -38,6 +38,8 @@ func (s *Service) mailText(e event.SubscriptionChanged) (subject, text string) {
 		return "Your " + name + " plan was renewed", fmt.Sprintf("The payment for the %s plan arrived. It is paid until %s.", name, on(e.ExpiresAt))
 	case event.SubscriptionPaymentFailed:
 		return "Your payment did not work", fmt.Sprintf("The payment for the %s plan was declined. It is tried again on %s. You can choose another payment method before that.", name, on(e.NextAt))
+	case event.SubscriptionUnconfirmed:
+		return "Please confirm your payment", fmt.Sprintf("Your bank asks you to confirm the payment for the %s plan. Sign in and choose the plan again within 24 hours: your payment is then confirmed with your bank, and nothing is charged twice.", name)
 	case event.SubscriptionCancelled:
 		if OwnerKind(e.OwnerKind) == Application {
 			return "Your " + name + " plan is cancelled", fmt.Sprintf("The %s plan is cancelled, and nothing more is charged. Your application is on the %s plan. Until %s you can choose %s again without a payment.", name, s.freeName(e), on(e.ExpiresAt), name)

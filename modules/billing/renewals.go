@@ -23,7 +23,7 @@ func (s *Service) Renew(ctx context.Context) error {
 		return err
 	}
 	for _, c := range pending {
-		if _, err := s.process(ctx, c, false); err != nil && !errors.Is(err, ErrDeclined) && !errors.Is(err, errInProgress) {
+		if _, err := s.process(ctx, c, false); err != nil && !isExpected(err) {
 			failed = append(failed, fmt.Errorf("charge %s: %w", c.ID, err))
 		}
 	}
@@ -77,6 +77,14 @@ func (s *Service) advance(ctx context.Context, o Owner, exists bool) error {
 		if err != nil {
 			return err
 		}
+		if pending != nil && pending.waits() && !pending.Renewal {
+			// The plan is due, and a purchase that the payer does not confirm must not extend it.
+			change := sub.declined(now)
+			if err := s.Subscriptions.Update(ctx, sub); err != nil {
+				return err
+			}
+			return s.record(ctx, sub, change)
+		}
 		sub.NextAt = now.Add(retryDelay(0))
 		if pending != nil { // it has its own NextAt
 			sub.NextAt = latest(pending.NextAt, sub.NextAt)
@@ -96,10 +104,16 @@ func (s *Service) advance(ctx context.Context, o Owner, exists bool) error {
 	if err != nil || charge == nil {
 		return cmp.Or(err, unpayable)
 	}
-	if _, err = s.process(ctx, *charge, false); errors.Is(err, ErrDeclined) || errors.Is(err, errInProgress) {
+	if _, err = s.process(ctx, *charge, false); isExpected(err) {
 		return nil
 	}
 	return err
+}
+
+// isExpected reports whether a payment without a receipt needs no operator: it was
+// declined, or waits for the payer, the provider or another call.
+func isExpected(err error) bool {
+	return errors.Is(err, ErrDeclined) || errors.Is(err, ErrActionRequired) || errors.Is(err, ErrUnderWay) || errors.Is(err, errInProgress)
 }
 
 func latest(a, b time.Time) time.Time {
@@ -109,16 +123,18 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// errInProgress reports that another call of the provider is in progress, and
-// errSettled that its result was stored or the owner was deleted.
+// errInProgress reports that another call of the provider is in progress, errWaits
+// that its result was an action of the payer, and errSettled that its result was
+// stored or the owner was deleted.
 var (
 	errInProgress = errors.New("another call for the charge is in progress")
+	errWaits      = fmt.Errorf("%w: it waits for the payer", errInProgress)
 	errSettled    = errors.New("the charge has a result")
 )
 
 // result returns the subscription after the charge, or ErrDeclined. It fails with
-// errInProgress while the charge is pending. If the owner was deleted, the charge is
-// not theirs any more.
+// errInProgress while the charge is pending, and with errWaits if it waits for the
+// payer. If the owner was deleted, the charge is not theirs any more.
 func (s *Service) result(ctx context.Context, c Charge) (Subscription, error) {
 	latest, err := s.Charges.List(ctx, ChargeFilter{Owner: c.Owner}, 1)
 	if err != nil {
@@ -127,6 +143,9 @@ func (s *Service) result(ctx context.Context, c Charge) (Subscription, error) {
 	if len(latest) > 0 && latest[0].ID == c.ID {
 		switch latest[0].Status {
 		case Pending:
+			if latest[0].waits() {
+				return Subscription{}, errWaits
+			}
 			return Subscription{}, errInProgress
 		case Declined:
 			return Subscription{}, ErrDeclined
@@ -135,19 +154,18 @@ func (s *Service) result(ctx context.Context, c Charge) (Subscription, error) {
 	return s.Subscriptions.Get(ctx, c.Owner)
 }
 
-// process calls the provider for a pending charge and stores the result. It fails with
-// ErrDeclined, and with errInProgress if another call is in progress. Unless a caller
-// waits for the result (attended), the owner of a declined purchase is notified.
+// process claims a pending charge and calls collect. It fails with errInProgress if
+// another call is in progress.
 func (s *Service) process(ctx context.Context, c Charge, attended bool) (sub Subscription, err error) {
 	if c.Owner.Kind == Nobody && c.Attempts == 0 { // the owner was deleted before the first attempt
 		c.Status, c.Method = Declined, Method{}
 		return sub, s.write(ctx, c)
 	}
+	claim := c
+	claim.NextAt = s.Clock.Now().Add(retryDelay(c.Attempts))
+	claim.Attempts++
 	var claimed bool
 	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		claim := c
-		claim.NextAt = s.Clock.Now().Add(retryDelay(c.Attempts))
-		claim.Attempts++
 		claimed, err = s.Charges.Update(ctx, claim)
 		return err
 	})
@@ -157,13 +175,41 @@ func (s *Service) process(ctx context.Context, c Charge, attended bool) (sub Sub
 	if !claimed {
 		return s.result(ctx, c)
 	}
-	receipt, err := s.Payments.Charge(ctx, Bill{Key: c.ID, Owner: c.Owner, MethodID: c.Method.ID, Amount: c.Amount, Unattended: c.Renewal, Description: s.describe(c)})
+	return s.collect(ctx, claim, attempt{attended: attended})
+}
+
+// callTimeout bounds a call of the provider, whose banks take seconds. It is shorter
+// than idempotency.Lease, so that a repeated request does not overtake it.
+const callTimeout = 8 * time.Second
+
+// attempt describes a call of the provider.
+type attempt struct {
+	// attended is true if the payer waits for the result.
+	attended bool
+	// abandon is true if the payer has decided against the payment.
+	abandon bool
+}
+
+// collect calls the provider for a pending charge and stores the result. It fails with
+// ErrDeclined, with an *ActionRequiredError, and with ErrUnderWay if the provider has no
+// result yet. Unless the attempt is attended, the owner of a declined purchase is
+// notified.
+func (s *Service) collect(ctx context.Context, c Charge, a attempt) (sub Subscription, err error) {
+	// A payment is not interrupted when its caller leaves.
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	receipt, err := s.Payments.Charge(call, s.bill(c, a))
 	answer := err
+	var action *ActionRequiredError
 	switch {
 	case err == nil:
 		c.Status, c.Receipt = Paid, receipt
 	case errors.Is(err, ErrDeclined):
 		c.Status = Declined
+	case errors.As(err, &action):
+		return sub, cmp.Or(s.storeAction(context.WithoutCancel(ctx), c), answer)
+	case errors.Is(err, ErrUnderWay):
+		return sub, ErrUnderWay.WithRetryAfter(retryDelay(0))
 	case fault.KindOf(err) == fault.Unavailable:
 		return sub, err
 	default:
@@ -193,9 +239,15 @@ func (s *Service) process(ctx context.Context, c Charge, attended bool) (sub Sub
 				sub = sub.At(now)
 			}
 			change = sub.paid(c)
+		case a.abandon && c.Renewal:
+			// It counts as a failure: abandoned renewals must not extend the plan.
+			if change = sub.declined(now); change == event.SubscriptionPaymentFailed {
+				return s.Subscriptions.Update(ctx, sub)
+			}
+		case a.abandon:
 		case c.Renewal:
 			change = sub.declined(now)
-		case !attended:
+		case !a.attended:
 			refused := sub.At(now)
 			refused.Plan = c.Plan
 			return s.record(ctx, refused, event.SubscriptionRefused)
@@ -214,7 +266,57 @@ func (s *Service) process(ctx context.Context, c Charge, attended bool) (sub Sub
 	return sub.At(s.Clock.Now()), answer
 }
 
-// write stores the result of a charge without a subscription.
+// bill returns the request to the provider. A payer who confirms a renewal attends it.
+func (s *Service) bill(c Charge, a attempt) Bill {
+	expired := c.waits() && s.Clock.Now().Sub(c.ActionAt) >= confirmWithin
+	return Bill{
+		Key: c.ID, Owner: c.Owner, MethodID: c.Method.ID, Amount: c.Amount, Description: s.describe(c), CreatedAt: c.CreatedAt,
+		Unattended: c.Renewal && (!a.attended || !c.waits()),
+		Abandon:    a.abandon || expired || c.waits() && c.Owner.Kind == Nobody,
+	}
+}
+
+// storeAction stores that a charge waits for the payer, once. A renewal becomes past
+// due, and its owner is asked to confirm it.
+func (s *Service) storeAction(ctx context.Context, c Charge) error {
+	if c.waits() {
+		return nil
+	}
+	c.Attempts++
+	c.ActionAt = s.Clock.Now()
+	if !c.Renewal || c.Owner.Kind == Nobody {
+		return s.write(ctx, c)
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		sub, err := s.Subscriptions.Lock(ctx, c.Owner)
+		if err != nil {
+			return err
+		}
+		updated, err := s.Charges.Update(ctx, c)
+		if err != nil || !updated || !sub.unconfirmed() {
+			return err
+		}
+		if err := s.Subscriptions.Update(ctx, sub); err != nil {
+			return err
+		}
+		return s.record(ctx, sub, event.SubscriptionUnconfirmed)
+	})
+}
+
+// abandonOther abandons a charge that waits for the payer, unless it is for the plan
+// with the method. An empty method stands for every method.
+func (s *Service) abandonOther(ctx context.Context, o Owner, planID, methodID string) error {
+	c, err := s.pendingCharge(ctx, o)
+	if err != nil || c == nil || !c.waits() || c.Plan == planID && (methodID == "" || methodID == c.Method.ID) {
+		return err
+	}
+	if _, err = s.collect(ctx, *c, attempt{attended: true, abandon: true}); errors.Is(err, ErrDeclined) {
+		return nil
+	}
+	return err
+}
+
+// write stores the progress of a charge without a subscription.
 func (s *Service) write(ctx context.Context, c Charge) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		_, err := s.Charges.Update(ctx, c)

@@ -58,8 +58,8 @@ type Overview struct {
 
 // Mine returns the caller's billing.
 func (s *Service) Mine(ctx context.Context, by auth.Actor) (Overview, error) {
-	if !by.Seeker {
-		return Overview{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return Overview{}, err
 	}
 	o := Owner{User, by.UserID}
 	sub, err := s.Of(ctx, o)
@@ -98,7 +98,9 @@ type ChooseInput struct {
 // Create subscribes the caller to a plan and collects the first payment. If it is the
 // caller's plan already, nothing is charged: a cancelled subscription resumes, with
 // the given method. The rest of another plan is credited, also to a cheaper one. The
-// free plan lets a paid one end; a method given with it is stored for Upgrade.
+// free plan lets a paid one end; a method given with it is stored for Upgrade. A
+// payment that waits for the payer is an *ActionRequiredError. After the action, a repeated
+// call returns the result, and another plan or method abandons the payment.
 func (s *Service) Create(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
 	return s.chooseOwn(ctx, by, in, true)
 }
@@ -110,8 +112,8 @@ func (s *Service) Upgrade(ctx context.Context, by auth.Actor, in ChooseInput) (S
 }
 
 func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, down bool) (Subscription, error) {
-	if !by.Seeker {
-		return Subscription{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return Subscription{}, err
 	}
 	return s.choose(ctx, Owner{User, by.UserID}, in, down)
 }
@@ -140,6 +142,9 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, down bool
 	if plan.Free() {
 		return s.cancel(ctx, o, method)
 	}
+	if err := s.abandonOther(ctx, o, plan.ID, method.ID); err != nil {
+		return Subscription{}, err
+	}
 	var sub Subscription
 	var charge *Charge
 	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
@@ -158,6 +163,9 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, down bool
 // complete calls the provider for a charge on behalf of a caller who waits. While
 // another call is in progress, it waits for that result; without one it calls again.
 func (s *Service) complete(ctx context.Context, c Charge) (sub Subscription, err error) {
+	if c.waits() {
+		return s.collect(ctx, c, attempt{attended: true})
+	}
 	if c.Attempts == 0 || !c.NextAt.After(s.Clock.Now()) {
 		if sub, err = s.process(ctx, c, true); !errors.Is(err, errInProgress) {
 			return sub, err
@@ -172,6 +180,8 @@ func (s *Service) complete(ctx context.Context, c Charge) (sub Subscription, err
 		return sub, err
 	case again == nil || again.ID != c.ID:
 		return s.result(ctx, c)
+	case again.waits():
+		return s.collect(ctx, *again, attempt{attended: true})
 	}
 	if sub, err = s.process(ctx, *again, true); errors.Is(err, errInProgress) {
 		err = ErrUnderWay.WithRetryAfter(retryDelay(0))
@@ -196,7 +206,7 @@ func (s *Service) awaitResult(ctx context.Context, c Charge) (Subscription, erro
 		case <-timer.C:
 			timer.Reset(pollEvery)
 		}
-		if sub, err := s.result(ctx, c); !errors.Is(err, errInProgress) {
+		if sub, err := s.result(ctx, c); !errors.Is(err, errInProgress) || errors.Is(err, errWaits) {
 			return sub, err
 		}
 	}
@@ -267,11 +277,12 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, d
 }
 
 // Cancel lets the caller's plan end with the paid period. On the basic plan, or if it
-// was cancelled before, nothing changes. While a purchase is pending it fails with
-// ErrUnderWay, since the purchase would revoke the cancellation.
+// was cancelled before, nothing changes. A payment that waits for the payer is
+// abandoned. While another purchase is pending it fails with ErrUnderWay, since the
+// purchase would revoke the cancellation.
 func (s *Service) Cancel(ctx context.Context, by auth.Actor) (Subscription, error) {
-	if !by.Seeker {
-		return Subscription{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return Subscription{}, err
 	}
 	return s.cancel(ctx, Owner{User, by.UserID}, Method{})
 }
@@ -279,6 +290,9 @@ func (s *Service) Cancel(ctx context.Context, by auth.Actor) (Subscription, erro
 // cancel lets the owner's plan end with the paid period, and stores the payment
 // method, unless it is zero.
 func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subscription, err error) {
+	if err := s.abandonOther(ctx, o, "", ""); err != nil {
+		return sub, err
+	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if sub, err = s.Subscriptions.Lock(ctx, o); err != nil {
 			return err
@@ -313,10 +327,11 @@ func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subsc
 }
 
 // UseMethod replaces the payment method. A subscription that is past due is charged
-// at once; if that is declined, the previous method remains.
+// at once; if that is declined, the previous method remains. A purchase that waits for
+// the payer is abandoned.
 func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string) (Subscription, error) {
-	if !by.Seeker {
-		return Subscription{}, fault.ErrForbidden
+	if err := by.RequireSeeker(); err != nil {
+		return Subscription{}, err
 	}
 	if methodID == "" {
 		return Subscription{}, fault.InvalidField("paymentMethodId", "is required")
@@ -329,6 +344,9 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 		return s.choose(ctx, o, ChooseInput{PlanID: sub.Plan, PaymentMethodID: methodID}, false)
 	}
 	method, err := s.attach(ctx, o, methodID)
+	if err == nil {
+		err = s.abandonOther(ctx, o, "", "")
+	}
 	if err != nil {
 		return Subscription{}, err
 	}
@@ -415,7 +433,7 @@ var changesPlan = map[string]bool{
 
 // Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
-	return []task.Periodic{{Kind: "billing.renew", Every: 30 * time.Second, Longest: 5 * time.Minute, Do: s.Renew}}
+	return []task.Periodic{{Kind: "billing.renew", Every: 30 * time.Second, Timeout: 5 * time.Minute, Do: s.Renew}}
 }
 
 func (s *Service) describe(c Charge) string {

@@ -136,6 +136,16 @@ func (s *Subscription) declined(now time.Time) (change string) {
 	return event.SubscriptionPaymentFailed
 }
 
+// unconfirmed applies a renewal that the payer has to confirm. It reports false if
+// the plan is not renewed any more.
+func (s *Subscription) unconfirmed() bool {
+	if s.Plan == s.Owner.Free() || !s.AutoRenew {
+		return false
+	}
+	s.Status = PastDue
+	return true
+}
+
 // cancel lets the plan end with the paid period and returns the change for the
 // event.
 func (s *Subscription) cancel(now time.Time) (change string) {

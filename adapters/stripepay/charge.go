@@ -1,0 +1,181 @@
+package stripepay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+
+	"github.com/locumhq/locum/modules/billing"
+)
+
+// errBusy reports that another request for the same payment is in progress.
+var errBusy = errors.New("another request for the payment is in progress")
+
+const (
+	busyRetries = 5
+	busyDelay   = 100 * time.Millisecond // doubles
+)
+
+// Charge implements billing.Payments. The receipt is the id of the payment intent.
+func (p *Payments) Charge(ctx context.Context, b billing.Bill) (receipt string, err error) {
+	for n := range busyRetries {
+		if receipt, err = p.charge(ctx, b); !errors.Is(err, errBusy) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return "", err
+		case <-time.After(busyDelay << n):
+		}
+	}
+	return receipt, err
+}
+
+func (p *Payments) charge(ctx context.Context, b billing.Bill) (string, error) {
+	intent, customer, err := p.find(ctx, b)
+	switch {
+	case err != nil:
+		return "", err
+	case intent != nil && p.needsPayer(intent) && !b.Unattended && !b.Abandon:
+		return p.confirm(ctx, b, intent)
+	case intent != nil:
+		return p.outcome(ctx, b, intent)
+	case customer == "" && p.Clock.Now().Sub(b.CreatedAt) < settleTime:
+		return "", unavailable("search a payment", errors.New("the payment method is not attached, and an earlier payment may not be shown yet"))
+	case customer == "", b.Abandon:
+		return "", billing.ErrDeclined
+	}
+	return p.begin(ctx, b, customer)
+}
+
+// find returns the payment intent of the bill, nil if there is none, and the customer
+// of the payment method, empty if it is not attached. The list of a customer's intents
+// is current; the search is for owners that were forgotten.
+func (p *Payments) find(ctx context.Context, b billing.Bill) (*stripe.PaymentIntent, string, error) {
+	m, err := p.api.V1PaymentMethods.Retrieve(ctx, b.MethodID, nil)
+	switch {
+	case err != nil && !isMissing(err):
+		return nil, "", unavailable("read a payment method", err)
+	case err != nil || m.Customer == nil:
+		search := &stripe.PaymentIntentSearchParams{}
+		search.Query = fmt.Sprintf("metadata['%s']:'%s'", chargeName, b.Key)
+		for intent, err := range p.api.V1PaymentIntents.Search(ctx, search).All(ctx) {
+			if err != nil {
+				return nil, "", unavailable("search a payment", err)
+			}
+			return intent, "", nil
+		}
+		return nil, "", nil
+	}
+	list := &stripe.PaymentIntentListParams{Customer: &m.Customer.ID, CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: b.CreatedAt.Add(-settleTime).Unix()}}
+	list.Limit = stripe.Int64(100)
+	for intent, err := range p.api.V1PaymentIntents.List(ctx, list).All(ctx) {
+		if err != nil {
+			return nil, "", unavailable("list payments", err)
+		}
+		if intent.Metadata[chargeName] == b.Key {
+			return intent, m.Customer.ID, nil
+		}
+	}
+	return nil, m.Customer.ID, nil
+}
+
+// begin creates and confirms a payment intent.
+func (p *Payments) begin(ctx context.Context, b billing.Bill, customer string) (string, error) {
+	params := &stripe.PaymentIntentCreateParams{
+		Amount: &b.Amount.Minor, Currency: stripe.String(strings.ToLower(b.Amount.Currency)), Customer: &customer,
+		PaymentMethod: &b.MethodID, PaymentMethodTypes: cards(), Confirm: stripe.Bool(true), Description: &b.Description,
+		Metadata: map[string]string{chargeName: b.Key, ownerName: ownerText(b.Owner)},
+	}
+	if b.Unattended {
+		params.OffSession = stripe.Bool(true)
+	} else {
+		params.SetupFutureUsage = stripe.String(string(stripe.PaymentIntentSetupFutureUsageOffSession))
+		params.ReturnURL = &p.ReturnURL
+	}
+	params.SetIdempotencyKey(b.Key)
+	intent, err := p.api.V1PaymentIntents.Create(ctx, params)
+	return p.answer(ctx, b, "create a payment", intent, err)
+}
+
+// confirm confirms an intent that failed without the payer, who is present now.
+func (p *Payments) confirm(ctx context.Context, b billing.Bill, intent *stripe.PaymentIntent) (string, error) {
+	confirmed, err := p.api.V1PaymentIntents.Confirm(ctx, intent.ID, &stripe.PaymentIntentConfirmParams{PaymentMethod: &b.MethodID, ReturnURL: &p.ReturnURL})
+	return p.answer(ctx, b, "confirm a payment", confirmed, err)
+}
+
+// answer returns the outcome of a request that changes an intent. An error of the card
+// carries the intent.
+func (p *Payments) answer(ctx context.Context, b billing.Bill, action string, intent *stripe.PaymentIntent, err error) (string, error) {
+	switch {
+	case err == nil:
+		return p.outcome(ctx, b, intent)
+	case !isDeclined(err):
+		return "", unavailable(action, err)
+	}
+	if intent = stripeError(err).PaymentIntent; intent == nil {
+		return "", billing.ErrDeclined
+	}
+	return p.outcome(ctx, b, intent)
+}
+
+// needsPayer reports whether the intent failed because the payer was not present to
+// authenticate.
+func (p *Payments) needsPayer(intent *stripe.PaymentIntent) bool {
+	return intent.Status == stripe.PaymentIntentStatusRequiresPaymentMethod && intent.LastPaymentError != nil &&
+		intent.LastPaymentError.Code == stripe.ErrorCodeAuthenticationRequired
+}
+
+// outcome returns the result of the bill for the state of its intent. A declined
+// intent is cancelled: with its client secret, it could be paid by another method later.
+func (p *Payments) outcome(ctx context.Context, b billing.Bill, intent *stripe.PaymentIntent) (string, error) {
+	switch intent.Status {
+	case stripe.PaymentIntentStatusSucceeded:
+		return intent.ID, nil
+	case stripe.PaymentIntentStatusProcessing:
+		return "", billing.ErrUnderWay
+	case stripe.PaymentIntentStatusCanceled:
+		return "", billing.ErrDeclined
+	}
+	waits := intent.Status == stripe.PaymentIntentStatusRequiresAction || p.needsPayer(intent)
+	switch {
+	case waits && !b.Abandon:
+		return "", &billing.ActionRequiredError{Action: p.action(intent)}
+	case !waits && intent.LastPaymentError == nil && !b.Abandon && p.Clock.Now().Sub(b.CreatedAt) < settleTime:
+		return "", billing.ErrUnderWay // the request that creates it has not ended
+	}
+	return p.cancel(ctx, intent)
+}
+
+// cancel cancels an intent, unless it has a result in the meantime.
+func (p *Payments) cancel(ctx context.Context, intent *stripe.PaymentIntent) (string, error) {
+	if _, err := p.api.V1PaymentIntents.Cancel(ctx, intent.ID, nil); err == nil {
+		return "", billing.ErrDeclined
+	} else if e := stripeError(err); e == nil || e.Code != stripe.ErrorCodePaymentIntentUnexpectedState {
+		return "", unavailable("cancel a payment", err)
+	}
+	present, err := p.api.V1PaymentIntents.Retrieve(ctx, intent.ID, nil)
+	if err != nil {
+		return "", unavailable("read a payment", err)
+	}
+	switch present.Status {
+	case stripe.PaymentIntentStatusSucceeded:
+		return present.ID, nil
+	case stripe.PaymentIntentStatusCanceled:
+		return "", billing.ErrDeclined
+	}
+	return "", billing.ErrUnderWay
+}
+
+// action returns what the payer needs to confirm the intent.
+func (p *Payments) action(intent *stripe.PaymentIntent) billing.Action {
+	a := billing.Action{Type: billing.ConfirmPayment, ClientSecret: intent.ClientSecret, PublishableKey: p.PublishableKey}
+	if next := intent.NextAction; next != nil && next.RedirectToURL != nil {
+		a.RedirectURL = next.RedirectToURL.URL
+	}
+	return a
+}

@@ -1,0 +1,279 @@
+// Package stripepay collects payments with Stripe's payment intents
+// (https://docs.stripe.com/payments/payment-intents).
+//
+// Nothing is stored in the service: a customer and a payment intent are found by the
+// owner and the key in their metadata. The answer of Stripe to a request with an
+// idempotency key is kept for a day only, so every Charge looks for the intent first.
+package stripepay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/billing"
+)
+
+// Options are the settings of an account at Stripe.
+type Options struct {
+	// SecretKey authenticates requests to Stripe (sk_… or rk_…).
+	SecretKey string
+	// PublishableKey is handed to clients, which pass it to Stripe.js (pk_…).
+	PublishableKey string
+	// WebhookSecrets verify webhooks (whsec_…). During a rotation there are two.
+	WebhookSecrets []string
+	// ReturnURL is where a payer returns to from a page of the bank.
+	ReturnURL string
+	Clock     clock.Clock
+}
+
+// Payments implements billing.Payments, billing.MethodCollector and
+// billing.NoticeParser.
+type Payments struct {
+	Options
+	api *stripe.Client
+
+	mu       sync.Mutex
+	pingedAt time.Time
+	pingErr  error
+}
+
+const (
+	// requestTimeout bounds one attempt of a request.
+	requestTimeout = 8 * time.Second
+	maxRetries     = 2
+	// settleTime is after how long Stripe's search shows what was created, and a
+	// request that creates something has ended. Both mostly take seconds.
+	settleTime = time.Hour
+)
+
+// The names of metadata at Stripe.
+const (
+	ownerName  = "locum_owner"
+	chargeName = "locum_charge"
+)
+
+// Open returns a connection to Stripe. The address is stripe:, with the parameter
+// api_base for another server than Stripe's.
+func Open(address string, o Options) (*Payments, error) {
+	base, err := apiBase(address)
+	switch {
+	case err != nil:
+		return nil, err
+	case !strings.HasPrefix(o.SecretKey, "sk_") && !strings.HasPrefix(o.SecretKey, "rk_"):
+		return nil, errors.New("needs payments.stripe_key, a secret key (sk_…) or a restricted key (rk_…)")
+	case slices.ContainsFunc(o.WebhookSecrets, func(secret string) bool { return !strings.HasPrefix(secret, "whsec_") }):
+		return nil, errors.New("needs payments.webhook_secrets that begin with whsec_, separated by commas without spaces")
+	}
+	config := &stripe.BackendConfig{
+		HTTPClient:        &http.Client{Timeout: requestTimeout},
+		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull},
+		MaxNetworkRetries: stripe.Int64(maxRetries),
+		EnableTelemetry:   stripe.Bool(false),
+	}
+	if base != "" {
+		config.URL = stripe.String(base)
+	}
+	return &Payments{Options: o, api: stripe.NewClient(o.SecretKey, stripe.WithBackends(stripe.NewBackendsWithConfig(config)))}, nil
+}
+
+func apiBase(address string) (string, error) {
+	const want = "want stripe:, or stripe:?api_base=http://HOST:PORT for a server in place of Stripe"
+	u, err := url.Parse(address)
+	if err != nil || u.Opaque != "" || u.Host != "" || u.Path != "" {
+		return "", errors.New(want)
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return "", errors.New(want)
+	}
+	base := query.Get("api_base")
+	query.Del("api_base")
+	if server, err := url.Parse(base); len(query) > 0 || err != nil || base != "" && (server.Scheme != "http" && server.Scheme != "https" || server.Host == "") {
+		return "", errors.New(want)
+	}
+	return base, nil
+}
+
+// pingEvery is how long the result of Ping is reused, so that health checks do not use
+// up the rate limit of the account.
+const pingEvery = 15 * time.Second
+
+// Ping implements adapters.Pinger.
+func (p *Payments) Ping(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.Clock.Now()
+	if !p.pingedAt.IsZero() && now.Sub(p.pingedAt) < pingEvery {
+		return p.pingErr
+	}
+	_, err := p.api.V1Balance.Retrieve(ctx, nil)
+	if e := stripeError(err); e != nil && e.HTTPStatusCode == http.StatusForbidden {
+		err = nil // a restricted key may not read the balance
+	}
+	if err != nil {
+		err = unavailable("read the balance", err)
+	}
+	p.pingedAt, p.pingErr = now, err
+	return err
+}
+
+// ownerText returns the owner as it is stored in metadata.
+func ownerText(o billing.Owner) string { return string(o.Kind) + ":" + o.ID }
+
+// customers returns the ids of the owner's customers at Stripe.
+func (p *Payments) customers(ctx context.Context, o billing.Owner) (ids []string, err error) {
+	search := &stripe.CustomerSearchParams{}
+	search.Query = fmt.Sprintf("metadata['%s']:'%s'", ownerName, ownerText(o))
+	for c, err := range p.api.V1Customers.Search(ctx, search).All(ctx) {
+		if err != nil {
+			return nil, unavailable("search a customer", err)
+		}
+		ids = append(ids, c.ID)
+	}
+	return ids, nil
+}
+
+// customer returns the id of the owner's customer, which it creates if there is none.
+// The search may not show a new customer yet, but then the idempotency key returns it.
+func (p *Payments) customer(ctx context.Context, o billing.Owner) (string, error) {
+	ids, err := p.customers(ctx, o)
+	if err != nil || len(ids) > 0 {
+		return first(ids), err
+	}
+	params := &stripe.CustomerCreateParams{Metadata: map[string]string{ownerName: ownerText(o)}}
+	params.SetIdempotencyKey("locum-customer-" + ownerText(o))
+	c, err := p.api.V1Customers.Create(ctx, params)
+	if err != nil {
+		return "", unavailable("create a customer", err)
+	}
+	return c.ID, nil
+}
+
+func first(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	return ids[0]
+}
+
+// Attach implements billing.Payments. A method of another customer is unknown to this
+// one.
+func (p *Payments) Attach(ctx context.Context, o billing.Owner, methodID string) (billing.Method, error) {
+	m, err := p.api.V1PaymentMethods.Retrieve(ctx, methodID, nil)
+	switch {
+	case isMissing(err):
+		return billing.Method{}, billing.ErrUnknownMethod
+	case err != nil:
+		return billing.Method{}, unavailable("read a payment method", err)
+	case m.Card == nil:
+		return billing.Method{}, fault.InvalidField("paymentMethodId", "must be a card")
+	}
+	customer, err := p.customer(ctx, o)
+	switch {
+	case err != nil:
+		return billing.Method{}, err
+	case m.Customer != nil && m.Customer.ID == customer:
+		return method(m), nil
+	case m.Customer != nil:
+		return billing.Method{}, billing.ErrUnknownMethod
+	}
+	m, err = p.api.V1PaymentMethods.Attach(ctx, methodID, &stripe.PaymentMethodAttachParams{Customer: &customer})
+	switch {
+	case isDeclined(err):
+		return billing.Method{}, billing.ErrDeclined
+	case isMissing(err), isInvalid(err): // also one that was detached before
+		return billing.Method{}, billing.ErrUnknownMethod
+	case err != nil:
+		return billing.Method{}, unavailable("attach a payment method", err)
+	}
+	return method(m), nil
+}
+
+func method(m *stripe.PaymentMethod) billing.Method {
+	return billing.Method{ID: m.ID, Brand: string(m.Card.Brand), Last4: m.Card.Last4, ExpiryMonth: int(m.Card.ExpMonth), ExpiryYear: int(m.Card.ExpYear)}
+}
+
+// SetUp implements billing.MethodCollector.
+func (p *Payments) SetUp(ctx context.Context, o billing.Owner) (billing.Action, error) {
+	customer, err := p.customer(ctx, o)
+	if err != nil {
+		return billing.Action{}, err
+	}
+	intent, err := p.api.V1SetupIntents.Create(ctx, &stripe.SetupIntentCreateParams{
+		Customer: &customer, PaymentMethodTypes: cards(), Usage: stripe.String(string(stripe.SetupIntentUsageOffSession)),
+	})
+	if err != nil {
+		return billing.Action{}, unavailable("create a setup intent", err)
+	}
+	return billing.Action{Type: billing.CollectMethod, ClientSecret: intent.ClientSecret, PublishableKey: p.PublishableKey}, nil
+}
+
+func cards() []*string { return []*string{stripe.String(string(stripe.PaymentMethodTypeCard))} }
+
+// Forget implements billing.Payments. Stripe keeps payments without their customer. A
+// customer that the search does not show yet is found by creating it.
+func (p *Payments) Forget(ctx context.Context, o billing.Owner) error {
+	ids, err := p.customers(ctx, o)
+	if err == nil && len(ids) == 0 {
+		var id string
+		id, err = p.customer(ctx, o)
+		ids = []string{id}
+	}
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := p.api.V1Customers.Delete(ctx, id, nil); err != nil && !isMissing(err) {
+			return unavailable("delete a customer", err)
+		}
+	}
+	return nil
+}
+
+// stripeError returns the error of Stripe's API in err, or nil.
+func stripeError(err error) *stripe.Error {
+	var e *stripe.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}
+
+func isMissing(err error) bool {
+	e := stripeError(err)
+	return e != nil && (e.Code == stripe.ErrorCodeResourceMissing || e.HTTPStatusCode == http.StatusNotFound)
+}
+
+// isInvalid reports a request that Stripe refuses as it is.
+func isInvalid(err error) bool {
+	e := stripeError(err)
+	return e != nil && e.Type == stripe.ErrorTypeInvalidRequest && e.HTTPStatusCode == http.StatusBadRequest
+}
+
+func isDeclined(err error) bool {
+	e := stripeError(err)
+	return e != nil && e.Type == stripe.ErrorTypeCard
+}
+
+// unavailable returns the fault of a request whose outcome is unknown. Errors of
+// Stripe hold the objects of the request with their secrets, which are left out.
+func unavailable(action string, err error) error {
+	cause := fmt.Errorf("stripe: %s: %w", action, err)
+	if e := stripeError(err); e != nil && (e.Code == stripe.ErrorCodeIdempotencyKeyInUse || e.Code == stripe.ErrorCodeLockTimeout) {
+		cause = fmt.Errorf("stripe: %s: %w", action, errBusy)
+	} else if e != nil {
+		cause = fmt.Errorf("stripe: %s: status %d, type %q, code %q, parameter %q, request %q", action, e.HTTPStatusCode, e.Type, e.Code, e.Param, e.RequestID)
+	}
+	return fault.ErrUnavailable.WithReason("payments").WithCause(cause)
+}

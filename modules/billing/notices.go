@@ -1,0 +1,58 @@
+package billing
+
+import (
+	"context"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/id"
+)
+
+// ReceiveNotice handles a webhook of the payment provider: it reads the result of the
+// charge from the provider and stores it. It fails with ErrNoNotices and ErrBadNotice;
+// after other errors the provider should send the webhook again.
+func (s *Service) ReceiveNotice(ctx context.Context, header func(name string) string, body []byte) error {
+	parser, ok := s.Payments.(NoticeParser)
+	if !ok {
+		return ErrNoNotices
+	}
+	n, err := parser.ParseNotice(header, body)
+	if err != nil {
+		return err
+	}
+	ownerID, ok := id.Canonical(n.Owner.ID)
+	if !ok || n.Owner.Kind != User && n.Owner.Kind != Application {
+		return nil // a payment of another service with the same provider
+	}
+	c, err := s.pendingCharge(ctx, Owner{n.Owner.Kind, ownerID})
+	if err != nil || c == nil || c.ID != n.Key || s.isFirstCall(*c) {
+		return err
+	}
+	if _, err = s.collect(ctx, *c, attempt{}); isExpected(err) {
+		return nil
+	}
+	return err
+}
+
+// isFirstCall reports whether the first call of the provider is in progress, whose
+// caller stores the result.
+func (s *Service) isFirstCall(c Charge) bool {
+	return !c.waits() && c.Attempts <= 1 && c.NextAt.After(s.Clock.Now())
+}
+
+// SetUpMethod begins the collection of a payment method of the caller.
+func (s *Service) SetUpMethod(ctx context.Context, by auth.Actor) (Action, error) {
+	if err := by.RequireSeeker(); err != nil {
+		return Action{}, err
+	}
+	return s.SetUpMethodFor(ctx, Owner{User, by.UserID})
+}
+
+// SetUpMethodFor begins the collection of a payment method of an owner. The caller has
+// checked permissions.
+func (s *Service) SetUpMethodFor(ctx context.Context, o Owner) (Action, error) {
+	collector, ok := s.Payments.(MethodCollector)
+	if !ok {
+		return Action{}, ErrNoCollector
+	}
+	return collector.SetUp(ctx, o)
+}
