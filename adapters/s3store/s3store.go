@@ -1,0 +1,249 @@
+// Package s3store stores files in a bucket of Amazon S3 or of a compatible server.
+//
+// A file is written in parts of 8 MiB, of which one is in memory, and replaces the
+// object of its key when it is complete. A failed upload is aborted; that of a process
+// which was killed remains as an incomplete multipart upload, which costs storage and
+// contains data of users. Give the bucket a lifecycle rule that aborts incomplete
+// multipart uploads after a day, and no versioning: the store deletes the current
+// version only.
+//
+// The credentials need the permissions s3:GetObject, s3:PutObject, s3:DeleteObject,
+// s3:AbortMultipartUpload and s3:ListBucket. Without s3:ListBucket, S3 answers the
+// request for a missing object with 403 instead of 404.
+package s3store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"regexp"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/files"
+)
+
+const (
+	// partSize is the size of a part, which S3 limits to 10,000 of at least 5 MiB.
+	partSize = 8 << 20
+	// callTimeout bounds a call with its retries.
+	callTimeout = 30 * time.Second
+	// completeTimeout bounds the completion of an upload, for which S3 joins its parts.
+	completeTimeout = 2 * time.Minute
+	// readTimeout bounds the wait for the next bytes of a file.
+	readTimeout = 30 * time.Second
+)
+
+// Store implements files.Store.
+type Store struct {
+	client *minio.Core
+	bucket string
+	prefix string // of all keys: empty or with a slash at the end
+}
+
+var keys = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
+
+func check(key string) error {
+	if len(key) > 200 || !keys.MatchString(key) {
+		return fault.InvalidField("key", "is not a key of a file")
+	}
+	return nil
+}
+
+// Put implements files.Store.
+func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) error) (err error) {
+	if err := errors.Join(check(key), ctx.Err()); err != nil {
+		return err
+	}
+	u := &upload{ctx: ctx, store: s, key: s.prefix + key}
+	completed := false
+	defer func() {
+		if !completed { // also after a panic of write
+			err = errors.Join(err, u.abort())
+		}
+	}()
+	// An error of a call is also returned if write ignores it.
+	if err := write(u); err != nil || u.err != nil {
+		return errors.Join(err, u.err)
+	}
+	if err := u.complete(); err != nil {
+		return err
+	}
+	completed = true
+	return nil
+}
+
+// upload is a file that is being written. It holds at most a part in memory.
+type upload struct {
+	ctx   context.Context //nolint:containedctx // an upload lives as long as the call of Put
+	store *Store
+	key   string
+	part  bytes.Buffer
+	id    string // empty before the first part was sent
+	sent  []minio.CompletePart
+	err   error // of the first call that failed
+}
+
+// Write implements io.Writer.
+func (u *upload) Write(p []byte) (n int, err error) {
+	for len(p) > 0 {
+		if u.err != nil {
+			return n, u.err
+		}
+		if u.part.Len() == partSize {
+			if u.err = u.sendPart(); u.err != nil {
+				return n, u.err
+			}
+		}
+		now := min(len(p), partSize-u.part.Len())
+		u.part.Write(p[:now])
+		n, p = n+now, p[now:]
+	}
+	return n, nil
+}
+
+// sendPart sends the part in memory, of which the first creates the upload.
+func (u *upload) sendPart() error {
+	s := u.store
+	if u.id == "" {
+		if err := s.call(u.ctx, callTimeout, func(ctx context.Context) (err error) {
+			u.id, err = s.client.NewMultipartUpload(ctx, s.bucket, u.key, minio.PutObjectOptions{})
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return s.call(u.ctx, callTimeout, func(ctx context.Context) error {
+		number := len(u.sent) + 1
+		part, err := s.client.PutObjectPart(ctx, s.bucket, u.key, u.id, number, bytes.NewReader(u.part.Bytes()), int64(u.part.Len()), minio.PutObjectPartOptions{})
+		if err != nil {
+			return err
+		}
+		u.sent = append(u.sent, minio.CompletePart{PartNumber: number, ETag: part.ETag})
+		u.part.Reset()
+		return nil
+	})
+}
+
+// complete makes the file visible.
+func (u *upload) complete() error {
+	s := u.store
+	if u.id == "" {
+		return s.call(u.ctx, callTimeout, func(ctx context.Context) error {
+			_, err := s.client.Client.PutObject(ctx, s.bucket, u.key, bytes.NewReader(u.part.Bytes()), int64(u.part.Len()), minio.PutObjectOptions{PartSize: partSize})
+			return err
+		})
+	}
+	if err := u.sendPart(); err != nil {
+		return err
+	}
+	return s.call(u.ctx, completeTimeout, func(ctx context.Context) error {
+		_, err := s.client.CompleteMultipartUpload(ctx, s.bucket, u.key, u.id, u.sent, minio.PutObjectOptions{})
+		return err
+	})
+}
+
+// abort deletes the parts that were sent, even if the caller has given up.
+func (u *upload) abort() error {
+	if u.id == "" {
+		return nil
+	}
+	return u.store.call(context.WithoutCancel(u.ctx), callTimeout, func(ctx context.Context) error {
+		err := u.store.client.AbortMultipartUpload(ctx, u.store.bucket, u.key, u.id)
+		if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
+			return nil
+		}
+		return err
+	})
+}
+
+// Open implements files.Store.
+func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info, error) {
+	if err := errors.Join(check(key), ctx.Err()); err != nil {
+		return nil, files.Info{}, err
+	}
+	// The caller may read after ctx is done.
+	reading, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	f := &file{cancel: cancel, timeout: time.AfterFunc(callTimeout, cancel)}
+	stop := context.AfterFunc(ctx, cancel)
+	body, info, _, err := s.client.GetObject(reading, s.bucket, s.prefix+key, minio.GetObjectOptions{})
+	if !stop() && err == nil {
+		err = errors.Join(ctx.Err(), body.Close())
+	}
+	if err != nil {
+		cancel()
+		f.timeout.Stop()
+		if ctx.Err() != nil {
+			return nil, files.Info{}, ctx.Err()
+		}
+		return nil, files.Info{}, explain(err)
+	}
+	f.timeout.Stop()
+	f.body = body
+	return f, files.Info{Size: info.Size, ModifiedAt: info.LastModified.UTC()}, nil
+}
+
+// file is an object that is being read.
+type file struct {
+	body    io.ReadCloser
+	cancel  context.CancelFunc
+	timeout *time.Timer // cancels a read
+}
+
+// Read implements io.Reader.
+func (f *file) Read(p []byte) (int, error) {
+	f.timeout.Reset(readTimeout)
+	defer f.timeout.Stop()
+	n, err := f.body.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = explain(err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (f *file) Close() error {
+	f.timeout.Stop()
+	f.cancel()
+	return f.body.Close()
+}
+
+// Delete implements files.Store.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	if err := errors.Join(check(key), ctx.Err()); err != nil {
+		return err
+	}
+	err := s.call(ctx, callTimeout, func(ctx context.Context) error {
+		return s.client.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{})
+	})
+	if errors.Is(err, files.ErrNotFound) { // which some servers answer
+		return nil
+	}
+	return err
+}
+
+// Ping reports whether the bucket exists and the credentials give access to it.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.call(ctx, callTimeout, func(ctx context.Context) error {
+		exists, err := s.client.BucketExists(ctx, s.bucket)
+		if err == nil && !exists {
+			err = minio.ErrorResponse{Code: minio.NoSuchBucket, BucketName: s.bucket}
+		}
+		return err
+	})
+}
+
+// call makes a call that is bounded by a timeout and explains its error. The error of
+// a caller that has given up is that of its context.
+func (s *Store) call(ctx context.Context, timeout time.Duration, do func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := do(bounded)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return explain(err)
+}

@@ -1,0 +1,246 @@
+package s3store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/files"
+	"github.com/locumhq/locum/test/conformance"
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/services"
+)
+
+// openTest opens a store below a prefix of its own.
+func openTest(t testing.TB, url string) *Store {
+	t.Helper()
+	s, err := open(strings.Replace(url, "?", "/"+rand.Text()+"?", 1), credentials.NewStaticV4(services.S3AccessKey, services.S3SecretKey, ""))
+	require.NoError(t, err)
+	return s
+}
+
+func write(text string) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
+}
+
+func TestS3_Conformance(t *testing.T) {
+	t.Parallel()
+	shared := kit.OwnS3(t)
+	conformance.Files(t, func(t testing.TB) files.Store { return openTest(t, shared.URL) }, func(t testing.TB) (files.Store, func(), func()) {
+		server := kit.OwnS3(t)
+		return openTest(t, server.URL), server.Kill, func() { require.NoError(t, server.Start()) }
+	})
+}
+
+func TestS3_ServerHangs_FailsWithContext(t *testing.T) {
+	t.Parallel()
+	server := kit.OwnS3(t)
+	s := openTest(t, server.URL)
+	require.NoError(t, s.Put(t.Context(), "one", write("x")))
+	server.Pause()
+	t.Cleanup(server.Resume)
+	for _, call := range []func(context.Context) error{
+		s.Ping,
+		func(ctx context.Context) error { _, _, err := s.Open(ctx, "one"); return err },
+		func(ctx context.Context) error { return s.Put(ctx, "one", write("y")) },
+		func(ctx context.Context) error { return s.Delete(ctx, "one") },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		begun := time.Now()
+		require.ErrorIs(t, call(ctx), context.DeadlineExceeded)
+		require.Less(t, time.Since(begun), 10*time.Second)
+		cancel()
+	}
+}
+
+func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, kit.OwnS3(t).URL)
+	left := func() (n int) {
+		for u := range s.client.ListIncompleteUploads(t.Context(), s.bucket, s.prefix, true) {
+			require.NoError(t, u.Err)
+			n++
+		}
+		return n
+	}
+	boom := errors.New("boom")
+	parts := strings.Repeat("x", 2*partSize+1)
+	require.ErrorIs(t, s.Put(t.Context(), "one", func(w io.Writer) error {
+		err := write(parts)(w)
+		require.Equal(t, 1, left(), "the upload has begun")
+		return errors.Join(boom, err)
+	}), boom)
+	require.Zero(t, left())
+	ctx, cancel := context.WithCancel(t.Context())
+	require.ErrorIs(t, s.Put(ctx, "one", func(w io.Writer) error { defer cancel(); return write(parts)(w) }), context.Canceled)
+	require.Zero(t, left())
+	require.Panics(t, func() {
+		_ = s.Put(t.Context(), "one", func(w io.Writer) error { _ = write(parts)(w); panic(boom) })
+	})
+	require.Zero(t, left())
+	_, _, err := s.Open(t.Context(), "one")
+	require.ErrorIs(t, err, files.ErrNotFound)
+}
+
+func TestS3_WrongSetup_SaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	url := kit.OwnS3(t).URL
+	for name, c := range map[string]struct{ url, key, secret, want string }{
+		"bucket": {strings.Replace(url, "s3://", "s3://no-", 1), services.S3AccessKey, services.S3SecretKey, "create the bucket"},
+		"key":    {url, "nobody", services.S3SecretKey, "AWS_ACCESS_KEY_ID"},
+		"secret": {url, services.S3AccessKey, "wrong-secret", "AWS_SECRET_ACCESS_KEY"},
+	} {
+		s, err := open(c.url, credentials.NewStaticV4(c.key, c.secret, ""))
+		require.NoError(t, err)
+		err = s.Put(t.Context(), "one", write("x"))
+		require.ErrorIs(t, err, fault.ErrUnavailable, name)
+		require.ErrorContains(t, err, c.want, name)
+		require.NotContains(t, err.Error(), "wrong-secret")
+		require.ErrorIs(t, s.Ping(t.Context()), fault.ErrUnavailable, name)
+	}
+}
+
+// answering opens a store on a server that answers each request with the function.
+func answering(t testing.TB, answer http.HandlerFunc) *Store {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	return openTest(t, "s3://bucket?endpoint="+server.URL)
+}
+
+func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]struct {
+		status         int
+		reason, advice string
+	}{
+		"NoSuchBucket":          {404, "files: no such bucket", "correct files.url"},
+		"AccessDenied":          {403, "files: access denied", "access to the bucket"},
+		"InvalidAccessKeyId":    {403, "files: access denied", "AWS_ACCESS_KEY_ID"},
+		"SignatureDoesNotMatch": {403, "files: access denied", "AWS_SECRET_ACCESS_KEY"},
+		"InvalidToken":          {400, "files: access denied", "AWS_SESSION_TOKEN"},
+		"RequestTimeTooSkewed":  {403, "files: clock skew", "set the clock"},
+		"PermanentRedirect":     {301, "files: wrong region", "region="},
+		"XOwn":                  {400, "files: request refused", "check files.url"},
+		"SlowDown":              {503, "files: server unreachable", ""},
+		"InternalError":         {500, "files: server unreachable", ""},
+	} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			s := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(want.status)
+				_, _ = fmt.Fprintf(w, `<Error><Code>%s</Code><Message>m</Message></Error>`, code)
+			})
+			_, _, err := s.Open(t.Context(), "one")
+			require.ErrorIs(t, err, fault.ErrUnavailable)
+			require.Equal(t, want.reason, fault.Of(err).Reason)
+			require.ErrorContains(t, err, want.advice)
+			require.ErrorIs(t, s.Put(t.Context(), "one", write("x")), fault.ErrUnavailable)
+			require.ErrorIs(t, s.Delete(t.Context(), "one"), fault.ErrUnavailable)
+		})
+	}
+	missing := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `<Error><Code>NoSuchKey</Code></Error>`)
+	})
+	_, _, err := missing.Open(t.Context(), "one")
+	require.ErrorIs(t, err, files.ErrNotFound)
+	require.NoError(t, missing.Delete(t.Context(), "one"))
+}
+
+func TestPut_ServerRecovers_IsRetried(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	s := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if calls++; calls < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	require.NoError(t, s.Put(t.Context(), "one", write("x")))
+	require.Equal(t, 3, calls)
+}
+
+func TestRead_ConnectionBreaks_IsAnError(t *testing.T) {
+	t.Parallel()
+	s := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
+		w.Header().Set("ETag", `"x"`)
+		_, _ = io.WriteString(w, "half")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	f, info, err := s.Open(t.Context(), "one")
+	require.NoError(t, err)
+	require.EqualValues(t, 1000, info.Size)
+	_, err = io.ReadAll(f)
+	require.Error(t, err)
+	require.NoError(t, f.Close())
+}
+
+func TestServerUnreachable_FailsInTime(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, "s3://bucket?endpoint=http://127.0.0.1:1")
+	begun := time.Now()
+	err := s.Put(t.Context(), "one", write("x"))
+	require.ErrorIs(t, err, fault.ErrUnavailable)
+	require.Less(t, time.Since(begun), callTimeout)
+	require.ErrorIs(t, s.Ping(t.Context()), fault.ErrUnavailable)
+}
+
+func TestParse_URLs(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]address{
+		"s3://bucket?region=eu-west-2":                                            {bucket: "bucket", host: "s3.amazonaws.com", region: "eu-west-2", secure: true},
+		"s3://my.bucket-1/a/b/?region=x&endpoint=https://minio.example.org:9000/": {bucket: "my.bucket-1", prefix: "a/b/", host: "minio.example.org:9000", region: "x", secure: true},
+		"s3://bucket?region=x&endpoint=http://127.0.0.1:9000&path_style=true":     {bucket: "bucket", host: "127.0.0.1:9000", region: "x", lookup: minio.BucketLookupPath},
+		"s3://bucket?region=x&endpoint=http://localhost&path_style=false":         {bucket: "bucket", host: "localhost", region: "x", lookup: minio.BucketLookupDNS},
+		"s3://bucket?region=x&endpoint=http://[::1]:9000":                         {bucket: "bucket", host: "[::1]:9000", region: "x"},
+		"s3://bucket?region=x&endpoint=http://minio:9000&insecure=true":           {bucket: "bucket", host: "minio:9000", region: "x"},
+	} {
+		got, err := parse(in)
+		require.NoError(t, err, in)
+		require.Equal(t, want, got, in)
+	}
+	for in, want := range map[string]string{
+		"s3:":                                    "want s3://BUCKET",
+		"s3://":                                  "want s3://BUCKET",
+		"s3://B":                                 "want s3://BUCKET",
+		"s3://bucket:80":                         "want s3://BUCKET",
+		"s3://key:hunter2@bucket":                "AWS_ACCESS_KEY_ID",
+		"s3://key@bucket":                        "AWS_ACCESS_KEY_ID",
+		"s3://bucket/a b":                        "want a prefix",
+		"s3://bucket/../x":                       "want a prefix",
+		"s3://bucket?secret_key=hunter2":         "secret_key: there is no such option",
+		"s3://bucket?region=a&region=b":          "region: want it once",
+		"s3://bucket?endpoint=minio:9000":        "endpoint: want https://HOST:PORT",
+		"s3://bucket?endpoint=ftp://minio":       "endpoint: want https://HOST:PORT",
+		"s3://bucket?endpoint=https://minio/x":   "endpoint: want https://HOST:PORT",
+		"s3://bucket?endpoint=https://u:p@minio": "endpoint: want no credentials",
+		"s3://bucket?endpoint=http://minio:9000": "endpoint: want https",
+		"s3://bucket?endpoint=http://10.0.0.1":   "insecure=true",
+		"s3://bucket?path_style=perhaps":         "path_style: want true or false",
+		"s3://bucket?insecure=perhaps":           "insecure: want true or false",
+		"s3://bucket?ca=/nonexistent/ca.pem":     "ca: open /nonexistent/ca.pem",
+		"s3://bucket?ca=s3store.go":              "ca: want a file of certificates",
+	} {
+		_, err := parse(in)
+		require.ErrorContains(t, err, want, in)
+		require.NotContains(t, err.Error(), "hunter2", in)
+	}
+	_, err := Open("s3://key:hunter2@bucket")
+	require.Error(t, err)
+}
