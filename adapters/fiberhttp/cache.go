@@ -6,7 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/maypok86/otter/v2"
 
-	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/adapters/web"
 )
 
 // The public reads of guests are the same for all of them, so an answer serves
@@ -39,7 +39,7 @@ func (s *Server) cached(c *fiber.Ctx, r web.Route, run func() error) error {
 	url := c.OriginalURL()
 	changes := s.services.ListingChanges()
 	if a, ok := s.cache.GetIfPresent(url); ok && a.changes == changes {
-		c.Set(fiber.HeaderContentType, jsonType)
+		c.Set(fiber.HeaderContentType, web.JSONType)
 		return c.Send(a.body)
 	}
 	if err := run(); err != nil {

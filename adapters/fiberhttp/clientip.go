@@ -84,17 +84,3 @@ func (s *Server) trusted(a netip.Addr) bool {
 	}
 	return false
 }
-
-// limitKey is the address by which a client is counted: whoever has one IPv6
-// address has its whole /64.
-func limitKey(ip string) string {
-	a, err := netip.ParseAddr(ip)
-	if err != nil || a.Is4() {
-		return ip
-	}
-	p, err := a.Prefix(64)
-	if err != nil {
-		return ip
-	}
-	return p.String()
-}

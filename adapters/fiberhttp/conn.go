@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/id"
 )
 
@@ -34,7 +35,7 @@ type listener struct {
 	newID    id.Source
 
 	mu   sync.Mutex
-	open map[string]int // by limitKey of the peer
+	open map[string]int // by web.LimitKey of the peer
 }
 
 func newListener(l net.Listener, isExempt func(netip.Addr) bool, newID id.Source) *listener {
@@ -69,7 +70,7 @@ func (l *listener) admit(peer net.Addr) (release func(), ok bool) {
 	if !ok || l.isExempt(addr) {
 		return func() {}, true
 	}
-	key := limitKey(addr.String())
+	key := web.LimitKey(addr.String())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open[key] >= maxConnsPerAddress {

@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp/guides"
 	"github.com/locumhq/locum/adapters/fiberhttp/oauth"
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
 )
@@ -54,7 +55,7 @@ func (s *Server) limitClientFailures(ctx context.Context, c *fiber.Ctx, client s
 	if failed {
 		take = s.services.Limiter.Take
 	}
-	d, err := take(ctx, clientFailures, limitKey(s.clientIP(c))+" "+clip(client, 64))
+	d, err := take(ctx, clientFailures, web.LimitKey(s.clientIP(c))+" "+client[:min(len(client), 64)])
 	return unless(d, err)
 }
 
@@ -62,7 +63,7 @@ func (s *Server) take(ctx context.Context, l limit.Rule, c *fiber.Ctx) error {
 	if l.Max == 0 {
 		return nil
 	}
-	d, err := s.services.Limiter.Take(ctx, l, limitKey(s.clientIP(c)))
+	d, err := s.services.Limiter.Take(ctx, l, web.LimitKey(s.clientIP(c)))
 	return unless(d, err)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
 	"github.com/swaggest/swgui/v5emb"
 
-	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/adapters/web"
 )
 
 //go:embed docs
@@ -27,7 +27,7 @@ func (s *Server) addDocs() error {
 			return err
 		}
 		s.app.Get("/openapi/"+surface.Name+".json", func(c *fiber.Ctx) error {
-			c.Set(fiber.HeaderContentType, jsonType)
+			c.Set(fiber.HeaderContentType, web.JSONType)
 			return c.Send(document)
 		})
 	}

@@ -1,16 +1,13 @@
 package fiberhttp
 
 import (
-	"context"
 	"errors"
-	"strconv"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
-	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
 )
 
@@ -23,7 +20,7 @@ func (s *Server) answerError(c *fiber.Ctx, err error) error {
 	if c.GetRespHeader(fiber.HeaderXRequestID) == "" {
 		c.Set(fiber.HeaderXRequestID, s.o.NewID())
 	}
-	f := s.faultOf(err)
+	f := faultOf(err)
 	if f.Kind == fault.Internal {
 		s.o.Log.Error("request failed", "request_id", c.GetRespHeader(fiber.HeaderXRequestID),
 			"method", c.Method(), "path", c.Path(), "error", err)
@@ -33,23 +30,21 @@ func (s *Server) answerError(c *fiber.Ctx, err error) error {
 	}
 	_ = s.enter(c) // what fasthttp refuses has not come to the gate, and its answer has the same headers
 	surface := s.surfaceOf(c.Path())
-	status, kind, body := said(c, surface, f)
-	if status == fiber.StatusMethodNotAllowed && surface.Gate != nil {
+	answer := surface.Refuse(f, c.Path(), c.GetRespHeader(fiber.HeaderXRequestID))
+	if answer.Status == fiber.StatusMethodNotAllowed && surface.Gate != nil {
 		c.Append(fiber.HeaderAllow, fiber.MethodOptions) // which the router knows nothing of
 	}
-	if f.RetryAfter > 0 {
-		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
+	if c.GetRespHeader(fiber.HeaderWWWAuthenticate) != "" {
+		delete(answer.Headers, fiber.HeaderWWWAuthenticate)
 	}
-	if status == fiber.StatusUnauthorized && c.GetRespHeader(fiber.HeaderWWWAuthenticate) == "" {
-		c.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="locum"`)
+	for name, value := range answer.Headers {
+		c.Set(name, value)
 	}
-	if page, err := pages.Trouble(c, status, f); err != nil {
+	if page, err := pages.Trouble(c, answer.Status, f); page || err != nil {
 		return err
-	} else if !page {
-		if err := sendJSON(c, status, body); err != nil {
-			return err
-		}
-		c.Set(fiber.HeaderContentType, kind)
+	}
+	if err := c.Status(answer.Status).Send(answer.Body); err != nil {
+		return err
 	}
 	if c.Locals(framedKey) == nil {
 		s.left(c)
@@ -57,7 +52,7 @@ func (s *Server) answerError(c *fiber.Ctx, err error) error {
 	return nil
 }
 
-func (s *Server) faultOf(err error) *fault.Error {
+func faultOf(err error) *fault.Error {
 	var fe *fiber.Error
 	var small *fasthttp.ErrSmallBuffer
 	switch {
@@ -78,8 +73,6 @@ func (s *Server) faultOf(err error) *fault.Error {
 		default:
 			return web.ErrMalformed
 		}
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return fault.ErrUnavailable.WithCause(err).WithReason("request: timeout").WithRetryAfter(time.Second)
 	}
-	return fault.Of(err)
+	return web.FaultOf(err)
 }

@@ -23,9 +23,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/fiberhttp/portal"
-	"github.com/locumhq/locum/adapters/fiberhttp/web"
 	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/adapters/portal"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/clock"
 )
 
@@ -116,7 +116,7 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 		Health: func(context.Context) map[string]adapters.Health {
 			return map[string]adapters.Health{"database": {Err: errors.New("connection refused")}, "limiter": {Err: errors.New("no answer"), Degraded: true}}
 		},
-	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Extra: []web.Surface{surface}})
+	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Surfaces: []web.Surface{surface, portal.Surface(adapters.Services{})}, Mounts: []Mount{mount(f)}})
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -309,7 +309,7 @@ func TestForwardedAddressesCountOnlyFromTrustedProxiesAndFromTheRight(t *testing
 
 func TestEveryIPv6NetworkOf64BitsIsOneClient(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, limitKey("2001:db8::1"), limitKey("2001:db8::ffff:1"))
-	require.NotEqual(t, limitKey("2001:db8::1"), limitKey("2001:db8:0:1::1"))
-	require.NotEqual(t, limitKey("192.0.2.1"), limitKey("192.0.2.2"))
+	require.Equal(t, web.LimitKey("2001:db8::1"), web.LimitKey("2001:db8::ffff:1"))
+	require.NotEqual(t, web.LimitKey("2001:db8::1"), web.LimitKey("2001:db8:0:1::1"))
+	require.NotEqual(t, web.LimitKey("192.0.2.1"), web.LimitKey("192.0.2.2"))
 }

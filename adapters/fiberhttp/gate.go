@@ -4,14 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/locumhq/locum/adapters/fiberhttp/web"
-	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -31,7 +29,7 @@ func (s *Server) enter(c *fiber.Ctx) error {
 	defer cancel()
 	caller, headers, err := surface.Gate.Enter(ctx, web.Entry{
 		Authorization: headerLines(c, fiber.HeaderAuthorization), APIKey: headerLines(c, "X-API-Key"),
-		Address: limitKey(s.clientIP(c)), Asking: c.Method() == fiber.MethodOptions,
+		Address: web.LimitKey(s.clientIP(c)), Asking: c.Method() == fiber.MethodOptions,
 	})
 	for name, value := range headers {
 		c.Set(name, value)
@@ -109,24 +107,4 @@ func matches(sent, tag string) bool {
 		}
 	}
 	return false
-}
-
-// said is how the surface says a fault to this request.
-func said(c *fiber.Ctx, surface web.Surface, f *fault.Error) (status int, kind string, body any) {
-	status, body = surface.Fault(f)
-	if placed, ok := body.(web.Placed); ok {
-		return status, placed.MediaType(), placed.At(c.Path(), c.GetRespHeader(fiber.HeaderXRequestID))
-	}
-	return status, jsonType, body
-}
-
-// ownerOf is whose Idempotency-Key it is: a user's, or of an application for a
-// user, so that two applications do not meet.
-func ownerOf(c web.Call) string {
-	if c.Caller.App.ID == "" {
-		return c.Actor.UserID
-	}
-	sum := sha256.Sum256([]byte(c.Caller.App.ID + c.Caller.UserID))
-	h := hex.EncodeToString(sum[:16])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }

@@ -10,8 +10,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/listings"
 )
 
@@ -58,7 +60,7 @@ func (s *Server) addJobPage() {
 	s.app.Get("/jobs/:id", func(c *fiber.Ctx) error {
 		ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 		defer cancel()
-		l, err := s.services.Listings.Detail(ctx, c.Params("id"))
+		l, err := s.services.Listings.Detail(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, c.Params("id"))
 		c.Set(fiber.HeaderContentSecurityPolicy, plainPolicy)
 		c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 		if fault.KindOf(err) == fault.NotFound {

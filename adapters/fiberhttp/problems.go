@@ -3,10 +3,11 @@ package fiberhttp
 import (
 	"bytes"
 	"html/template"
+	"maps"
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/locumhq/locum/adapters/fiberhttp/developer"
+	"github.com/locumhq/locum/adapters/web"
 )
 
 // plainPolicy is for pages without any script.
@@ -19,12 +20,15 @@ var problemPage = template.Must(template.New("problem").Parse(`<!doctype html>
 </html>
 `))
 
-// addProblems serves the pages that the types of the developer interface's
-// errors lead to.
+// addProblems serves the pages that explain the codes of errors.
 func (s *Server) addProblems() {
+	problems := map[string]web.Problem{}
+	for _, surface := range s.surfaces {
+		maps.Copy(problems, surface.Problems)
+	}
 	s.app.Get("/problems/:code", func(c *fiber.Ctx) error {
 		code := c.Params("code")
-		known, ok := developer.Explained[code]
+		known, ok := problems[code]
 		if !ok {
 			return fiber.ErrNotFound
 		}

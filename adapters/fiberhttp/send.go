@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/web"
 )
 
 // writeWithin is how long a client may take for an answer, or for the next
@@ -57,13 +59,11 @@ func (p paced) WriteTo(w io.Writer) (n int64, err error) {
 	}
 }
 
-const jsonType = "application/json; charset=utf-8"
-
 func sendJSON(c *fiber.Ctx, status int, body any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	c.Status(status).Set(fiber.HeaderContentType, jsonType)
+	c.Status(status).Set(fiber.HeaderContentType, web.JSONType)
 	return c.Send(encoded)
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/fiberhttp/developer"
-	"github.com/locumhq/locum/adapters/fiberhttp/portal"
-	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/trace"
 )
@@ -41,8 +38,11 @@ type Options struct {
 	Metrics *prometheus.Registry
 	// Trace makes a span of each request, nil for none.
 	Trace trace.Tracer
-	// Extra are more surfaces, for tests of the frame.
-	Extra []web.Surface
+	// Surfaces are the route tables. A surface answers what is below its prefix and
+	// below that of no surface before it; the last one answers everything else.
+	Surfaces []web.Surface
+	// Mounts are what transports serve beside them.
+	Mounts []Mount
 }
 
 // DefaultBodyMemory bounds the bytes of all request bodies in memory.
@@ -53,16 +53,17 @@ const headTimeout = 5 * time.Second
 
 // Server is the HTTP server.
 type Server struct {
-	app      *fiber.App
-	services adapters.Services
-	surfaces []web.Surface
-	o        Options
-	metrics  *metrics
-	cache    *answerCache
-	causes   causeLog
-	probe    probe
-	bodies   bodyMemory
-	forms    []string // the paths that readForm reads
+	app       *fiber.App
+	services  adapters.Services
+	admission web.Admission
+	surfaces  []web.Surface
+	o         Options
+	metrics   *metrics
+	cache     *answerCache
+	causes    causeLog
+	probe     probe
+	bodies    bodyMemory
+	forms     []string // the paths that readForm reads
 	// isDraining is set while the process waits for its clients to leave.
 	isDraining atomic.Bool
 	// sawProxy is set when a proxy that is not trusted was seen.
@@ -71,13 +72,9 @@ type Server struct {
 
 // New builds the server; it does not listen yet.
 func New(services adapters.Services, o Options) (*Server, error) {
-	if o.Trace == nil {
-		o.Trace = trace.Off{}
-	}
-	s := &Server{services: services, o: o, metrics: newMetrics(o.Metrics), cache: newAnswerCache()}
+	s := &Server{services: services, surfaces: o.Surfaces, o: o, metrics: newMetrics(o.Metrics), cache: newAnswerCache()}
+	s.admission = web.Admission{Identity: services.Identity, Limiter: services.Limiter, Idempotency: services.Idempotency, Tracer: o.Trace}
 	s.bodies.limit, s.bodies.large = cmp.Or(o.BodyMemory, DefaultBodyMemory), map[string]int{}
-	// More particular prefixes first: the portal owns what is left.
-	s.surfaces = append(slices.Clone(o.Extra), developer.Surface(services, o.PublicURL), portal.Surface(services))
 	s.app = fiber.New(fiber.Config{
 		DisableStartupMessage: true,
 		Immutable:             true, // Fiber lends request memory; what a handler keeps would change
@@ -91,12 +88,12 @@ func New(services adapters.Services, o Options) (*Server, error) {
 		ErrorHandler:          s.answerError,
 	})
 	s.app.Use(s.frame)
+	for _, m := range s.o.Mounts {
+		s.app.Use(m.Prefix, s.mounted(m))
+	}
 	for _, surface := range s.surfaces {
 		s.addFixed(surface)
 		for _, r := range surface.Routes {
-			if r.Limit.Max > 0 {
-				r.Limit.Name = r.Method + " " + r.Path
-			}
 			for _, path := range surface.Paths(r) {
 				s.app.Add(r.Method, path, s.handler(surface, r))
 				if r.Method == fiber.MethodGet {
@@ -107,6 +104,9 @@ func New(services adapters.Services, o Options) (*Server, error) {
 	}
 	s.app.Use(s.readForm)
 	if err := s.addOwn(); err != nil {
+		return nil, err
+	}
+	if err := s.checkMounts(); err != nil {
 		return nil, err
 	}
 	for _, r := range s.OwnRoutes() {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
 )
 

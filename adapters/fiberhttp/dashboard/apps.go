@@ -10,6 +10,7 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -79,7 +80,9 @@ type appView struct {
 	Secret, Key string
 	PublicURL   string
 	Said        string
-	Problem     *pages.Problem
+	// ConfirmURL is where a payment has to be confirmed.
+	ConfirmURL string
+	Problem    *pages.Problem
 	// Given is what was typed into the form that was refused.
 	Given integrations.AppInput
 	Hook  hookForm
@@ -166,6 +169,10 @@ func (d *dashboard) deleteKey(ctx context.Context, c *fiber.Ctx, who *pages.View
 
 func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	_, err := d.module.ChoosePlan(ctx, who.Actor(), c.Params("id"), c.FormValue("plan"), c.FormValue("paymentMethodId"))
+	var required *billing.ActionRequiredError
+	if errors.As(err, &required) {
+		return d.showApp(ctx, c, who, c.Params("id"), appView{Said: billing.ErrActionRequired.Message + ". Your plan changes once you have.", ConfirmURL: required.RedirectURL})
+	}
 	return d.after(ctx, c, who, err, planForm, appView{})
 }
 

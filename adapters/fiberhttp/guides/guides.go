@@ -23,7 +23,7 @@ var files embed.FS
 var page = pages.Parse(files, "html/guide.html")
 
 // order is how the guides are listed.
-var order = []string{"quick-start", "webhooks", "pages", "limits", "errors", "oauth", "accounts", "changelog"}
+var order = []string{"quick-start", "webhooks", "pages", "limits", "errors", "oauth", "mcp", "accounts", "changelog"}
 
 // guide is a page. Its body is ours, so that nothing in it is escaped.
 type guide struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/ory/fosite"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
-	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/integrations"
 )

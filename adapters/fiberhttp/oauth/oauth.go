@@ -21,7 +21,7 @@ import (
 	"github.com/ory/fosite/compose"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
-	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/integrations"
 )

@@ -1,0 +1,168 @@
+package developer
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
+	const tag = "Applications"
+	return []web.Route{
+		{Method: http.MethodPost, Path: "/api/v1/applications", Scope: integrations.ApplicationsWrite, Status: 201, Located: true, Errors: []int{404, 409}, Tag: tag, Summary: "Apply for a job in the name of the user", Op: web.Op(
+			func(ctx context.Context, c web.Call, in NewApplication) (One[Application], error) {
+				if candidate, ok := id.Canonical(in.CandidateID); in.CandidateID != "" && (!ok || candidate != c.Caller.UserID) {
+					return One[Application]{}, errAnotherCandidate
+				}
+				by, err := actorOf(ctx, s, c)
+				if err != nil {
+					return One[Application]{}, err
+				}
+				a, err := s.Hiring.Apply(ctx, by, hiring.ApplyInput{ListingID: in.JobID, CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers})
+				return One[Application]{viewApplication(a)}, err
+			}).Rewording(applyWords)},
+		{Method: http.MethodGet, Path: "/api/v1/applications", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "The applications that the user may see, the newest first: to their organization, or their own", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ApplicationsInput) (List[Application], error) {
+				by, err := actorOf(ctx, s, c)
+				if err != nil {
+					return List[Application]{}, err
+				}
+				r, err := s.Hiring.ListVisible(ctx, by, in.filter(), in.Request())
+				if err != nil {
+					return List[Application]{}, err
+				}
+				out := make([]Application, len(r.Items))
+				for i, a := range r.Items {
+					out[i] = viewApplication(a)
+				}
+				return listOf(out, r, in.Paging, publicURL, c.URL), nil
+			}).Rewording(inOwnWords(nil))},
+		{Method: http.MethodGet, Path: "/api/v1/applications/:id", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "One application that the user may see", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ApplicationPath) (One[Application], error) {
+				by, err := actorOf(ctx, s, c)
+				if err != nil {
+					return One[Application]{}, err
+				}
+				a, err := s.Hiring.GetVisible(ctx, by, in.ID)
+				return One[Application]{viewApplication(a)}, err
+			})},
+	}
+}
+
+// actorOf returns the user for whom the app acts, as the database knows them.
+func actorOf(ctx context.Context, s adapters.Services, c web.Call) (auth.Actor, error) {
+	by, err := s.Identity.ActorFor(ctx, c.Caller.UserID)
+	return c.Caller.Limit(by), err
+}
+
+var errAnotherCandidate = fault.New(fault.Forbidden, "forbidden", "candidate_id is somebody else than the user who let the application act for them")
+
+// applyWords says what is wrong with an application as this interface does.
+func applyWords(f *fault.Error) *fault.Error {
+	if f.Code == hiring.ErrListingNotFound.Code {
+		return errJobNotFound
+	}
+	return inOwnWords(map[string]string{"listingId": "job_id", "coverLetter": "cover_letter", "resumeUrl": "resume_url"})(f)
+}
+
+// ApplicationPath names an application.
+type ApplicationPath struct {
+	ID string `path:"id"`
+}
+
+// NewApplication is an application as it is handed in.
+type NewApplication struct {
+	JobID       string          `json:"job_id" validate:"required"`
+	CandidateID string          `json:"candidate_id"`
+	CoverLetter string          `json:"cover_letter" validate:"max=20000" sample:"Six years of critical care."`
+	ResumeURL   string          `json:"resume_url" validate:"max=2048" sample:"https://www.example.org/cv.pdf"`
+	Answers     []hiring.Answer `json:"answers" validate:"max=100"`
+}
+
+// Problems finds an address that will not do beside all else that is wrong.
+func (in NewApplication) Problems() []fault.Field {
+	if err := hiring.CheckResumeURL(in.ResumeURL); err != nil {
+		return applyWords(fault.Of(err)).Fields
+	}
+	return nil
+}
+
+// ApplicationsInput asks for a page of applications.
+type ApplicationsInput struct {
+	web.Paging
+	JobID           string `query:"job_id"`
+	CandidateID     string `query:"candidate_id"`
+	Status          string `query:"status" validate:"max=200"`
+	SubmittedAfter  string `query:"submitted_after"`
+	SubmittedBefore string `query:"submitted_before"`
+}
+
+// Problems are what tags cannot say.
+func (in ApplicationsInput) Problems() []fault.Field {
+	var out []fault.Field
+	if slices.ContainsFunc(in.statuses(), func(s hiring.Status) bool { return !slices.Contains(hiring.Statuses, s) }) {
+		out = append(out, fault.Field{Name: "status", Message: "must be one or more of: pending, review, interview, accepted, rejected, withdrawn"})
+	}
+	for name, text := range map[string]string{"submitted_after": in.SubmittedAfter, "submitted_before": in.SubmittedBefore} {
+		if _, err := moment(text); err != nil {
+			out = append(out, fault.Field{Name: name, Message: err.Error()})
+		}
+	}
+	return out
+}
+
+func (in ApplicationsInput) statuses() (out []hiring.Status) {
+	for s := range strings.SplitSeq(in.Status, ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			out = append(out, hiring.Status(s))
+		}
+	}
+	return out
+}
+
+func (in ApplicationsInput) filter() hiring.ApplicationFilter {
+	f := hiring.ApplicationFilter{ApplicantID: in.CandidateID, Statuses: in.statuses()}
+	if in.JobID != "" {
+		f.ListingIDs = []string{in.JobID}
+	}
+	f.AppliedFrom, _ = moment(in.SubmittedAfter) // Problems has validated both
+	f.AppliedUntil, _ = moment(in.SubmittedBefore)
+	return f
+}
+
+func moment(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	return listings.ParseMoment(text, false)
+}
+
+// Application is an application as both sides see it.
+type Application struct {
+	ID          string          `json:"id"`
+	JobID       string          `json:"job_id"`
+	CandidateID string          `json:"candidate_id"`
+	Status      hiring.Status   `json:"status" sample:"pending"`
+	CoverLetter *string         `json:"cover_letter" sample:"Six years of critical care."`
+	ResumeURL   *string         `json:"resume_url" sample:"https://www.example.org/cv.pdf"`
+	Answers     []hiring.Answer `json:"answers"`
+	SubmittedAt time.Time       `json:"submitted_at" sample:"2026-11-20T09:30:00Z"`
+	// UpdatedAt is when the status changed last.
+	UpdatedAt time.Time `json:"updated_at" sample:"2026-11-20T09:30:00Z"`
+}
+
+func viewApplication(a hiring.Application) Application {
+	return Application{ID: a.ID, JobID: a.ListingID, CandidateID: a.ApplicantID, Status: a.Status, CoverLetter: known(a.CoverLetter), ResumeURL: known(a.ResumeURL),
+		Answers: append([]hiring.Answer{}, a.Answers...), SubmittedAt: a.AppliedAt, UpdatedAt: a.ChangedAt}
+}

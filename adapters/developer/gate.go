@@ -1,0 +1,182 @@
+package developer
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// strangers is what each client address may call without a valid credential.
+// Nobody else spends it.
+var strangers = limit.Quota{PerMinute: 60}
+
+// lastLook is how long it may take to see what the limits leave when nothing else
+// can be done any more.
+const lastLook = 250 * time.Millisecond
+
+// gate authenticates, then limits.
+type gate struct {
+	integrations *integrations.Service
+	limiter      limit.Limiter
+}
+
+// Enter implements web.Gate.
+func (g gate) Enter(ctx context.Context, e web.Entry) (integrations.Caller, map[string]string, error) {
+	headers := map[string]string{
+		"Access-Control-Allow-Origin":   "*",
+		"Access-Control-Expose-Headers": "ETag, Link, Location, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-ID, Idempotency-Replayed, WWW-Authenticate",
+	}
+	if e.Asking {
+		standing, err := g.limiter.Status(ctx, strangers, "address:"+e.Address)
+		g.tell(headers, strangers, standing)
+		return integrations.Caller{}, headers, err
+	}
+	caller, refused := g.authenticate(ctx, e)
+	quota, key := strangers, "address:"+e.Address
+	if refused == nil {
+		plan := caller.App.Limits()
+		quota, key = limit.Quota{PerMinute: plan.PerMinute, PerDay: plan.PerDay}, "app:"+caller.App.ID
+	}
+	spend := g.limiter.Spend
+	if refused != nil && fault.KindOf(refused) != fault.Unauthenticated {
+		spend = g.limiter.Status // refused by this server: no request is counted
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastLook) // it may have taken all the time there was
+		defer cancel()
+	}
+	standing, err := spend(ctx, quota, key)
+	if err != nil {
+		return integrations.Caller{}, headers, err
+	}
+	g.tell(headers, quota, standing)
+	switch {
+	case !standing.Allowed && (refused == nil || fault.KindOf(refused) == fault.Unauthenticated):
+		return caller, headers, overQuota(quota, standing)
+	case fault.KindOf(refused) == fault.Unauthenticated:
+		headers["WWW-Authenticate"] = challenge(e)
+	}
+	return caller, headers, refused
+}
+
+// Left implements web.Gate.
+func (g gate) Left(caller integrations.Caller, status int) {
+	g.integrations.Count(caller, status >= 400)
+}
+
+// challenge says what was wrong with what was sent (RFC 6750 §3).
+func challenge(e web.Entry) string {
+	switch {
+	case slices.ContainsFunc(e.Authorization, isBearer):
+		return `Bearer realm="locum", error="invalid_token"`
+	case len(e.Authorization) > 0: // of another kind, in which nothing can be wrong
+		return `Bearer realm="locum"`
+	case len(e.APIKey) > 0:
+		return `ApiKey realm="locum"`
+	}
+	return `Bearer realm="locum", ApiKey realm="locum"`
+}
+
+// What is wrong with what was sent, for who wonders why it is refused.
+var (
+	errKey   = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The API key is not known: it was mistyped, or has been deleted")
+	errToken = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The access token is not valid: it has ended, or been withdrawn")
+	errPlace = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "Send an API key as X-API-Key, not as Authorization")
+	errMany  = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "Send one API key and one access token at most")
+	errMixed = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The API key and the access token are of different applications")
+)
+
+// words are an error with those of the interface where the credential is wrong.
+func words(err error, wrong *fault.Error) error {
+	if fault.KindOf(err) == fault.Unauthenticated {
+		return wrong
+	}
+	return err
+}
+
+// isBearer reports whether the header Authorization is of the scheme Bearer.
+func isBearer(authorization string) bool {
+	scheme, _, _ := strings.Cut(authorization, " ")
+	return strings.EqualFold(scheme, "Bearer")
+}
+
+// authenticate says who calls. Who sends both a key and a token is the token's
+// user, and both must be of one application.
+func (g gate) authenticate(ctx context.Context, e web.Entry) (integrations.Caller, error) {
+	var none integrations.Caller
+	if len(e.APIKey)+len(e.Authorization) == 0 {
+		return none, fault.ErrUnauthorized
+	}
+	if len(e.APIKey) > 1 || len(e.Authorization) > 1 {
+		return none, errMany
+	}
+	var byKey, byToken integrations.Caller
+	var err error
+	if len(e.APIKey) > 0 {
+		if byKey, err = g.integrations.AuthenticateKey(ctx, e.APIKey[0]); err != nil || len(e.Authorization) == 0 {
+			return only(byKey, words(err, errKey))
+		}
+	}
+	_, token, _ := strings.Cut(e.Authorization[0], " ")
+	if !isBearer(e.Authorization[0]) {
+		return none, fault.ErrUnauthorized
+	}
+	if byToken, err = g.integrations.AuthenticateToken(ctx, strings.TrimSpace(token)); err != nil {
+		if integrations.LooksLikeKey(token) {
+			return none, words(err, errPlace)
+		}
+		return none, words(err, errToken)
+	}
+	if byKey.App.ID != "" && byKey.App.ID != byToken.App.ID {
+		return none, errMixed
+	}
+	return byToken, nil
+}
+
+// only is the caller, or nobody with an error.
+func only(c integrations.Caller, err error) (integrations.Caller, error) {
+	if err != nil {
+		return integrations.Caller{}, err
+	}
+	return c, nil
+}
+
+// limits are the headers that tell writes.
+var limits = []web.Header{
+	{Name: "RateLimit-Policy", Description: "Quotas of the plan: q requests in w seconds for each window (draft-ietf-httpapi-ratelimit-headers).", Example: `"minute";q=60;w=60,"day";q=10000;w=86400`},
+	{Name: "RateLimit", Description: "Remaining quota: r requests, and t seconds until the window resets.", Example: `"minute";r=42;t=7,"day";r=9871;t=30211`},
+	{Name: "X-RateLimit-Limit", Description: "Number of requests that the window with the fewest remaining requests allows.", Example: "60"},
+	{Name: "X-RateLimit-Remaining", Description: "Number of requests that remain in that window.", Example: "42"},
+	{Name: "X-RateLimit-Reset", Description: "When that window resets, in seconds since 1970-01-01 UTC.", Example: "1795296473"},
+}
+
+// tell writes the headers of the limits
+// (draft-ietf-httpapi-ratelimit-headers), and the older ones of whichever window
+// has fewer calls left.
+func (g gate) tell(headers map[string]string, q limit.Quota, s limit.QuotaStatus) {
+	policy := fmt.Sprintf(`"%s";q=%d;w=60`, limit.MinuteWindow, q.PerMinute)
+	left := fmt.Sprintf(`"%s";r=%d;t=%d`, limit.MinuteWindow, s.Minute.Remaining, seconds(s.Minute.Reset))
+	tight, most := s.Minute, q.PerMinute
+	if q.PerDay > 0 {
+		policy += fmt.Sprintf(`,"%s";q=%d;w=86400`, limit.DayWindow, q.PerDay)
+		left += fmt.Sprintf(`,"%s";r=%d;t=%d`, limit.DayWindow, s.Day.Remaining, seconds(s.Day.Reset))
+		if s.Day.Remaining < tight.Remaining || s.Day.Remaining == tight.Remaining && s.Day.Reset > tight.Reset {
+			tight, most = s.Day, q.PerDay
+		}
+	}
+	headers["RateLimit-Policy"], headers["RateLimit"] = policy, left
+	headers["X-RateLimit-Limit"] = strconv.Itoa(most)
+	headers["X-RateLimit-Remaining"] = strconv.Itoa(tight.Remaining)
+	until := g.integrations.Clock.Now().Add(tight.Reset)
+	headers["X-RateLimit-Reset"] = strconv.FormatInt(int64(math.Ceil(float64(until.UnixMilli())/1000)), 10)
+}
+
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

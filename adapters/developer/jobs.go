@@ -1,0 +1,153 @@
+package developer
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strings"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/internal/searchview"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+func jobRoutes(s adapters.Services, publicURL string) []web.Route {
+	const tag = "Jobs"
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/v1/jobs", Scope: integrations.JobsRead, Search: true, Tag: tag, Summary: "Search the public jobs", Op: web.Op(
+			func(ctx context.Context, c web.Call, in JobsInput) (JobList, error) {
+				// The actor is not that of the account, so that results do not depend on the user.
+				r, err := s.Listings.Find(ctx, c.Caller.Actor(), in.find())
+				if err != nil {
+					return JobList{}, err
+				}
+				by, err := s.Identity.OrganizationsOf(ctx, companiesOf(r.Items))
+				if err != nil {
+					return JobList{}, err
+				}
+				jobs := make([]Job, len(r.Items))
+				for i, h := range r.Items {
+					jobs[i].Match = searchview.NewMatch(h)
+					jobs[i].JobView = ViewJob(h.Listing, by[h.Listing.OrganizationID], publicURL)
+					if strings.TrimSpace(in.Location) != "" || h.Miles != nil {
+						jobs[i].DistanceMiles = Miles{asked: true}
+						if !h.Listing.Remote { // which is done from anywhere
+							jobs[i].DistanceMiles.known = h.Miles
+						}
+					}
+				}
+				return JobList{listOf(jobs, r.Result, in.Paging, publicURL, c.URL), searchview.NewReport(r), r.Relaxed, viewFacets(r.Facets)}, nil
+			}).Rewording(inOwnWords(map[string]string{"query": "keywords", "contractType": "contract_type", "employmentType": "employment_type", "salaryMin": "salary_min", "salaryMax": "salary_max", "postedAfter": "posted_after"}))},
+		{Method: http.MethodGet, Path: "/api/v1/jobs/suggest", Scope: integrations.JobsRead, Search: true, Tag: tag, Summary: "Complete an unfinished search", Op: web.Op(
+			func(ctx context.Context, c web.Call, in searchview.SuggestInput) (One[[]searchview.Completion], error) {
+				completions, err := s.Listings.Complete(ctx, c.Caller.Actor(), in.Query)
+				return One[[]searchview.Completion]{searchview.NewCompletions(completions)}, err
+			})},
+		{Method: http.MethodGet, Path: "/api/v1/jobs/:job_id", Scope: integrations.JobsRead, Tag: tag, Summary: "One public job", Op: web.Op(
+			func(ctx context.Context, c web.Call, in JobPath) (One[integrations.JobView], error) {
+				l, err := s.Listings.Detail(ctx, c.Caller.Actor(), in.ID)
+				if fault.KindOf(err) == fault.NotFound {
+					err = errJobNotFound
+				}
+				if err != nil {
+					return One[integrations.JobView]{}, err
+				}
+				by, err := s.Identity.OrganizationsOf(ctx, []string{l.OrganizationID})
+				return One[integrations.JobView]{ViewJob(l, by[l.OrganizationID], publicURL)}, err
+			})},
+	}
+}
+
+// errJobNotFound is listings.ErrNotFound in the words of this interface.
+var errJobNotFound = fault.New(fault.NotFound, "job_not_found", "Job not found")
+
+// companiesOf are the organizations of the hits, each once.
+func companiesOf(hits []listings.Hit) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, h := range hits {
+		if id := h.Listing.OrganizationID; id != "" && !seen[id] {
+			seen[id] = true
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// JobPath names a job.
+type JobPath struct {
+	ID string `path:"job_id"`
+}
+
+// JobsInput is a search for jobs.
+type JobsInput struct {
+	web.Paging
+	Relaxed        bool     `query:"relaxed" default:"true"`
+	Facets         []string `query:"facets" validate:"dive,oneof=role specialty band contract_type employment_type shift region"`
+	Currency       string   `query:"currency" validate:"max=3"`
+	Keywords       string   `query:"keywords" validate:"max=200"`
+	Location       string   `query:"location" validate:"max=200"`
+	Radius         *float64 `query:"radius" default:"10" validate:"omitempty,gt=0,max=500"`
+	Specialty      string   `query:"specialty" validate:"max=200"`
+	EmploymentType string   `query:"employment_type" validate:"omitempty,oneof=full-time part-time bank per-diem flexible"`
+	ContractType   string   `query:"contract_type" validate:"omitempty,oneof=permanent temporary contract"`
+	SalaryMin      *float64 `query:"salary_min" validate:"omitempty,min=0,max=1000000000"`
+	SalaryMax      *float64 `query:"salary_max" validate:"omitempty,min=0,max=1000000000"`
+	Remote         *bool    `query:"remote"`
+	PostedAfter    string   `query:"posted_after"`
+	Sort           string   `query:"sort" validate:"omitempty,oneof=relevance date salary distance"`
+}
+
+// Problems are what tags cannot say.
+func (in JobsInput) Problems() (out []fault.Field) {
+	if in.SalaryMin != nil && in.SalaryMax != nil && *in.SalaryMax < *in.SalaryMin {
+		out = append(out, fault.Field{Name: "salary_max", Message: "must not be less than salary_min"})
+	}
+	if _, err := moment(in.PostedAfter); err != nil {
+		out = append(out, fault.Field{Name: "posted_after", Message: err.Error()})
+	}
+	return out
+}
+
+func (in JobsInput) find() listings.FindInput {
+	return listings.FindInput{
+		Text: in.Keywords, Sort: in.Sort, Page: in.Request(), Full: true, Exact: !in.Relaxed, Facets: facetNames(in.Facets),
+		Filters: listings.FilterInput{
+			Location: in.Location, Radius: in.Radius, ContractType: []string{in.ContractType}, EmploymentType: []string{in.EmploymentType},
+			Specialty: []string{in.Specialty}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax, Currency: in.Currency, Remote: in.Remote, PostedAfter: in.PostedAfter,
+		},
+	}
+}
+
+// Job is a job in a list.
+type Job struct {
+	integrations.JobView
+	// DistanceMiles is there when a place was asked for, and null if the job is
+	// remote or it is not known where it is.
+	DistanceMiles Miles `json:"distance_miles,omitzero" sample:"3.4"`
+	searchview.Match
+}
+
+// Miles is a distance that may be unknown.
+type Miles struct {
+	asked bool
+	known *float64
+}
+
+// IsZero reports that nobody asked.
+func (m Miles) IsZero() bool { return !m.asked }
+
+// MarshalJSON writes tenths of a mile, or null.
+func (m Miles) MarshalJSON() ([]byte, error) {
+	if m.known == nil {
+		return []byte("null"), nil
+	}
+	return json.Marshal(math.Round(*m.known*10) / 10)
+}
+
+// JSONTypes are what MarshalJSON writes.
+func (Miles) JSONTypes() []string { return []string{"number", "null"} }

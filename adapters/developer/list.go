@@ -1,0 +1,117 @@
+package developer
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+)
+
+// One is an answer about one thing.
+type One[T any] struct {
+	Data T `json:"data"`
+}
+
+// List is one page of a list.
+type List[T any] struct {
+	Data       []T        `json:"data"`
+	Pagination Pagination `json:"pagination"`
+	// TotalIsEstimate says that there are more than were counted.
+	TotalIsEstimate bool `json:"total_is_estimate" sample:"false"`
+	// NextCursor gets what comes next, as the parameter cursor, however far it
+	// is; null at the end.
+	NextCursor *string `json:"next_cursor" sample:"null"`
+	links      string
+}
+
+// Headers are those of the answer: the links to other pages (RFC 8288).
+func (l List[T]) Headers() map[string]string { return map[string]string{"Link": l.links} }
+
+// Pagination says which page of a list an answer is.
+type Pagination struct {
+	Page       int `json:"page"`
+	Limit      int `json:"limit"`
+	Total      int `json:"total"`
+	TotalPages int `json:"total_pages" sample:"1"`
+}
+
+func listOf[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, asked string) List[T] {
+	l := List[T]{Data: items, Pagination: Pagination{Page: p.Page, Limit: p.Limit, Total: r.Total, TotalPages: (r.Total + p.Limit - 1) / p.Limit}, TotalIsEstimate: r.TotalIsEstimate}
+	if r.NextCursor != "" {
+		l.NextCursor = &r.NextCursor
+	}
+	l.links = links(l.Pagination, l.TotalIsEstimate, r.NextCursor, p.Cursor != "", publicURL, asked)
+	return l
+}
+
+// links are the ways to other pages: by numbers as far as they reach, and by
+// cursor beyond and for who came by one.
+func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, asked string) string {
+	u, err := url.ParseRequestURI(asked)
+	if err != nil {
+		return ""
+	}
+	var out []string
+	to := func(rel string, change map[string]string) {
+		q := u.Query()
+		q.Del("page")
+		q.Del("cursor")
+		for name, value := range change {
+			q.Set(name, value)
+		}
+		address := publicURL + u.EscapedPath()
+		if len(q) > 0 {
+			address += "?" + q.Encode()
+		}
+		out = append(out, fmt.Sprintf(`<%s>; rel="%s"`, address, rel))
+	}
+	reaches := func(n int) bool {
+		return !(page.Request{Number: n, Size: p.Limit}).TooDeep()
+	}
+	number := func(n int) map[string]string { return map[string]string{"page": strconv.Itoa(n)} }
+	to("first", nil)
+	if before := p.Page - 1; !byCursor && before > 0 {
+		if !estimated { // who asked for more than there is gets back to what is there
+			before = min(before, max(1, p.TotalPages))
+		}
+		to("prev", number(before))
+	}
+	switch {
+	case next == "":
+	case !byCursor && reaches(p.Page+1):
+		to("next", number(p.Page+1))
+	default:
+		to("next", map[string]string{"cursor": next})
+	}
+	if !estimated && reaches(max(1, p.TotalPages)) {
+		to("last", number(max(1, p.TotalPages)))
+	}
+	return strings.Join(out, ", ")
+}
+
+var errTooDeep = fault.New(fault.Invalid, "page_too_deep", "Pages reach 10000 items")
+
+// inOwnWords names fields as this interface does.
+func inOwnWords(names map[string]string) func(*fault.Error) *fault.Error {
+	return func(f *fault.Error) *fault.Error {
+		if f.Kind != fault.Invalid || len(f.Fields) == 0 {
+			return f
+		}
+		fields := make([]fault.Field, len(f.Fields))
+		for i, field := range f.Fields {
+			if name, other := names[field.Name]; other {
+				field.Name = name
+			}
+			field.Message = strings.NewReplacer("nextCursor with the cursor parameter", "next_cursor with the cursor parameter", "nextCursor", "next_cursor").Replace(field.Message)
+			fields[i] = field
+		}
+		if len(fields) == 1 && fields[0].Name == "page" && strings.HasPrefix(fields[0].Message, "reaches beyond") {
+			return errTooDeep.WithFields(fields...)
+		}
+		return fault.ErrInvalid.WithFields(fields...)
+	}
+}

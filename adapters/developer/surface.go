@@ -1,0 +1,122 @@
+package developer
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// Version is the interface's. What changes it is in the guide to changes.
+const Version = "1.2.0"
+
+// Surface is the developer interface with all of its routes.
+func Surface(s adapters.Services, publicURL string) web.Surface {
+	words := problems{publicURL}
+	return web.Surface{
+		Name:    "developer",
+		Prefix:  "/api/v1",
+		Also:    []string{"/v1"},
+		Title:   "locum developer interface",
+		Version: Version,
+		Description: "Jobs in healthcare for other programs: search them, apply in a user's name, follow applications. The same under /api/v1 and /v1.\n\n" +
+			"Within version 1, members and parameters are added and none is taken away: ignore members that you do not know. " +
+			"Query parameters that an operation does not know are ignored too, and not refused, so that a misspelt filter filters nothing.",
+		Gate:      gate{s.Integrations, s.Limiter},
+		Fresh:     web.Fresh{CacheControl: "private, max-age=0, must-revalidate", Vary: "Authorization, X-API-Key"},
+		Routes:    slices.Concat(jobRoutes(s, publicURL), applicationRoutes(s, publicURL)),
+		Headers:   limits,
+		Webhooks:  webhooks(publicURL),
+		Fault:     words.fault,
+		FaultBody: Problem{},
+		Example:   example,
+		Problems:  Explained,
+	}
+}
+
+// Problem is the body of every error (RFC 9457).
+type Problem struct {
+	Type      string        `json:"type" sample:"https://jobs.example.org/problems/invalid_parameters"`
+	Title     string        `json:"title"`
+	Status    int           `json:"status"`
+	Detail    string        `json:"detail"`
+	Instance  string        `json:"instance"`
+	Code      string        `json:"code"`
+	RequestID string        `json:"request_id"`
+	Errors    []fault.Field `json:"errors"`
+	// ViolatedPolicies are the windows of the plan that are used up, of a 429.
+	ViolatedPolicies []string `json:"violated-policies,omitempty"`
+}
+
+// At implements web.Placed.
+func (p Problem) At(path, requestID string) any {
+	p.Instance, p.RequestID = path, requestID
+	return p
+}
+
+// MediaType implements web.Placed.
+func (Problem) MediaType() string { return "application/problem+json" }
+
+const quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+
+type problems struct{ publicURL string }
+
+func (p problems) fault(f *fault.Error) (int, any) {
+	status := web.StatusOf(f)
+	out := Problem{Type: "about:blank", Title: f.Message, Status: status, Detail: f.Message, Code: f.Code, Errors: append([]fault.Field{}, f.Fields...)}
+	if known, ok := Explained[f.Code]; ok {
+		out.Type, out.Title = p.publicURL+"/problems/"+f.Code, known.Title
+	}
+	switch {
+	case f.Code == fault.ErrRateLimit.Code:
+		out.Type, out.Errors = quotaExceeded, []fault.Field{}
+		var used []string
+		for _, window := range f.Fields {
+			out.ViolatedPolicies, used = append(out.ViolatedPolicies, window.Name), append(used, window.Message)
+		}
+		out.Detail = fmt.Sprintf("%s are used up; the next is let through in %d s", strings.Join(used, " and "), seconds(f.RetryAfter))
+	case len(f.Fields) > 0:
+		out.Detail = f.Fields[0].Name + " " + f.Fields[0].Message
+	case f.Message == fault.ErrUnauthorized.Message:
+		out.Detail = "Send an API key as X-API-Key, or an access token as Authorization: Bearer"
+	}
+	return status, out
+}
+
+// example is what the operation's own faults look like.
+func example(r web.Route, status int) *fault.Error {
+	applies := r.Scope == integrations.ApplicationsWrite
+	switch {
+	case status == http.StatusForbidden:
+		return web.ErrScope
+	case status == http.StatusNotFound && (applies || r.Scope == integrations.JobsRead):
+		return errJobNotFound
+	case status == http.StatusNotFound:
+		return hiring.ErrNotFound
+	case status == http.StatusConflict && applies:
+		return hiring.ErrAlreadyApplied
+	case status == http.StatusTooManyRequests:
+		plan := integrations.Plans()[0]
+		return overQuota(limit.Quota{PerMinute: plan.PerMinute, PerDay: plan.PerDay}, limit.QuotaStatus{Violated: []string{limit.MinuteWindow}, RetryAfter: 12 * time.Second})
+	}
+	return nil
+}
+
+// overQuota is the answer to a call that the limits leave no room for. Its
+// fields name the windows that are used up.
+func overQuota(q limit.Quota, s limit.QuotaStatus) *fault.Error {
+	calls := map[string]string{limit.MinuteWindow: fmt.Sprintf("%d calls a minute", q.PerMinute), limit.DayWindow: fmt.Sprintf("%d calls a day (UTC)", q.PerDay)}
+	var windows []fault.Field
+	for _, name := range s.Violated {
+		windows = append(windows, fault.Field{Name: name, Message: calls[name]})
+	}
+	return fault.ErrRateLimit.WithFields(windows...).WithRetryAfter(s.RetryAfter)
+}

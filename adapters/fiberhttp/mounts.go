@@ -1,0 +1,194 @@
+package fiberhttp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/web"
+)
+
+// Mount is a handler for a path and everything below it. adapters.HTTPTransport is what
+// it may rely on.
+type Mount struct {
+	// Prefix is the path, such as /mcp.
+	Prefix string
+	// Name is who serves it, for `locum routes`.
+	Name    string
+	Handler http.Handler
+}
+
+// mountTimeout bounds a request to a mount, its body included.
+const mountTimeout = 30 * time.Second
+
+// mountPrefix is a path without patterns, dots as segments and a slash at its end.
+var mountPrefix = regexp.MustCompile(`^(/\.?[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
+
+// covers reports whether the mount serves the path.
+func (m Mount) covers(path string) bool {
+	rest, below := strings.CutPrefix(path, m.Prefix)
+	return below && (rest == "" || rest[0] == '/')
+}
+
+// checkMounts returns an error for a mount with a path that something else serves.
+func (s *Server) checkMounts() error {
+	for i, m := range s.o.Mounts {
+		if err := s.checkMount(m, s.o.Mounts[:i]); err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Server) checkMount(m Mount, before []Mount) error {
+	if !mountPrefix.MatchString(m.Prefix) {
+		return fmt.Errorf("the path %q is not one like /mcp", m.Prefix)
+	}
+	for _, other := range before {
+		if m.covers(other.Prefix) || other.covers(m.Prefix) {
+			return fmt.Errorf("the path %s is that of %s, %s", m.Prefix, other.Name, other.Prefix)
+		}
+	}
+	for _, surface := range s.surfaces {
+		if surface.Gate != nil && surface.Under(m.Prefix) {
+			return fmt.Errorf("the path %s is below %s", m.Prefix, surface.Prefix)
+		}
+	}
+	for _, r := range s.app.GetRoutes(true) {
+		if m.covers(r.Path) || fiber.RoutePatternMatch(m.Prefix, r.Path) {
+			return fmt.Errorf("the path %s is that of the route %s %s", m.Prefix, r.Method, r.Path)
+		}
+	}
+	return nil
+}
+
+// mounted answers requests for a mount.
+func (s *Server) mounted(m Mount) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		if !m.covers(c.Path()) {
+			return c.Next()
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), mountTimeout)
+		defer cancel()
+		request, err := s.mountRequest(ctx, c)
+		if err != nil {
+			return err
+		}
+		response := &mountResponse{header: http.Header{}}
+		m.Handler.ServeHTTP(response, request)
+		_ = request.Body.Close()
+		return response.send(c)
+	}
+}
+
+// mountRequest copies the request, since the server reuses its memory.
+func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request, error) {
+	target, err := url.ParseRequestURI(c.OriginalURL())
+	if err != nil {
+		return nil, web.ErrMalformed.WithCause(err)
+	}
+	client := s.clientIP(c)
+	r := &http.Request{
+		Method: c.Method(), URL: target, RequestURI: c.OriginalURL(), Host: string(c.Request().Host()),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, RemoteAddr: net.JoinHostPort(client, "0"), Body: http.NoBody,
+	}
+	for name, value := range c.Request().Header.All() {
+		r.Header.Add(string(name), string(value))
+	}
+	r.Header.Del(fiber.HeaderHost)
+	r.Header.Set(fiber.HeaderXRequestID, c.GetRespHeader(fiber.HeaderXRequestID))
+	r.Header.Del(fiber.HeaderContentLength) // which withoutBody has changed
+	if f, ok := c.Locals(framingKey).(*framing); ok && f.remaining {
+		r.ContentLength = f.length
+		if f.chunked {
+			r.ContentLength = -1
+		}
+		r.Body = &mountBody{read: func() ([]byte, error) {
+			err := s.readBody(c, client, web.DefaultBody)
+			return c.Request().Body(), err
+		}}
+	}
+	return r.WithContext(ctx), nil
+}
+
+// mountBody reads the body from the connection when it is read first.
+type mountBody struct {
+	read func() ([]byte, error)
+	body *bytes.Reader
+	err  error
+}
+
+// Read implements io.Reader.
+func (b *mountBody) Read(p []byte) (int, error) {
+	if b.body == nil && b.err == nil {
+		var content []byte
+		if content, b.err = b.read(); errors.Is(b.err, web.ErrTooLarge) {
+			b.err = errors.Join(b.err, &http.MaxBytesError{Limit: web.DefaultBody})
+		}
+		b.body = bytes.NewReader(content)
+	}
+	if b.err != nil {
+		return 0, b.err
+	}
+	return b.body.Read(p)
+}
+
+// Close implements io.Closer.
+func (b *mountBody) Close() error {
+	b.err = errors.Join(b.err, io.ErrClosedPipe)
+	return nil
+}
+
+// mountResponse is a response that is sent when it is complete.
+type mountResponse struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (r *mountResponse) Header() http.Header { return r.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (r *mountResponse) WriteHeader(status int) {
+	if r.status == 0 && status >= http.StatusOK {
+		r.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (r *mountResponse) Write(p []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	return r.body.Write(p)
+}
+
+// framingHeaders are the headers of responses that the server writes itself.
+var framingHeaders = []string{fiber.HeaderConnection, fiber.HeaderContentLength, fiber.HeaderTransferEncoding}
+
+func (r *mountResponse) send(c *fiber.Ctx) error {
+	if r.body.Len() > 0 && r.header.Get(fiber.HeaderContentType) == "" {
+		r.header.Set(fiber.HeaderContentType, http.DetectContentType(r.body.Bytes()))
+	}
+	for name, values := range r.header {
+		if slices.Contains(framingHeaders, name) {
+			continue
+		}
+		c.Response().Header.Del(name)
+		for _, value := range values {
+			c.Response().Header.Add(name, value)
+		}
+	}
+	c.Status(max(r.status, http.StatusOK))
+	return c.Send(r.body.Bytes())
+}

@@ -1,0 +1,190 @@
+package fiberhttp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/portal"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// mount is a handler of another transport. Its paths below /mount do what they say.
+func mount(f *frame) Mount {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/mount", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+			return
+		}
+		host, _, _ := net.SplitHostPort(r.RemoteAddr)
+		w.Header().Set("X-Client", host)
+		w.Header().Set("X-Id", r.Header.Get("X-Request-Id"))
+		w.Header().Set("Content-Length", "1000")
+		w.Header().Add("Vary", "A")
+		w.Header().Add("Vary", "B")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = w.Write([]byte(`"` + r.Method + " " + r.URL.Query().Get("q") + " " + r.Header.Get("X-Sent") + " " + string(body) + `"`))
+	})
+	mux.HandleFunc("/mount/refuse", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) })
+	mux.HandleFunc("/mount/panic", func(http.ResponseWriter, *http.Request) { panic("secret inside") })
+	mux.HandleFunc("/mount/slow", func(w http.ResponseWriter, r *http.Request) {
+		_, hasDeadline := r.Context().Deadline()
+		f.entered <- struct{}{}
+		<-f.release
+		if hasDeadline {
+			w.WriteHeader(http.StatusNoContent)
+		}
+	})
+	return Mount{Prefix: "/mount", Name: "transport test", Handler: mux}
+}
+
+func (f *frame) send(t *testing.T, method, path string, body io.Reader, headers ...string) (*http.Response, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+f.addr+path, body)
+	require.NoError(t, err)
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Add(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response, string(raw)
+}
+
+func TestMount_Request_ReachesTheHandler(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	for name, body := range map[string]io.Reader{"length": strings.NewReader("body"), "chunked": io.MultiReader(strings.NewReader("bo"), strings.NewReader("dy"))} {
+		response, text := f.send(t, "POST", "/mount?q=a%20b", body, "X-Sent", "yes")
+		require.Equal(t, 202, response.StatusCode, name)
+		require.Equal(t, `"POST a b yes body"`, text, name)
+		require.Equal(t, []string{"A", "B"}, response.Header.Values("Vary"))
+		require.Equal(t, "nosniff", response.Header.Get("X-Content-Type-Options"))
+		require.Equal(t, response.Header.Get("X-Request-Id"), response.Header.Get("X-Id"))
+	}
+	for _, method := range []string{"GET", "DELETE", "OPTIONS", "PATCH"} {
+		_, text := f.send(t, method, "/mount", http.NoBody)
+		require.Equal(t, `"`+method+`   "`, text)
+	}
+	for path, want := range map[string]int{"/mount/nothing": 404, "/mount/refuse": 401, "/mounted": 404} {
+		response, _ := f.send(t, "GET", path, http.NoBody)
+		require.Equal(t, want, response.StatusCode, path)
+	}
+	require.Contains(t, f.log.String(), `"route":"/mount","status":202`)
+	require.Equal(t, 1, strings.Count(f.log.String(), `"route":"/mount","status":404`), "and /mounted is another path")
+}
+
+func TestMount_ClientAddress_CannotBeForged(t *testing.T) {
+	t.Parallel()
+	forged := []string{"X-Forwarded-For", "10.1.2.3", "X-Request-Id", "short"}
+	response, _ := serveFrame(t).send(t, "GET", "/mount", http.NoBody, forged...)
+	require.Equal(t, "127.0.0.1", response.Header.Get("X-Client"))
+	require.NotEqual(t, "short", response.Header.Get("X-Id"))
+	response, _ = serveFrame(t, netip.MustParsePrefix("127.0.0.1/32")).send(t, "GET", "/mount", http.NoBody, forged...)
+	require.Equal(t, "10.1.2.3", response.Header.Get("X-Client"))
+}
+
+func TestMount_LargeBody_IsAnError(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	response, _ := f.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody+1)))
+	require.Equal(t, 413, response.StatusCode)
+	response, text := f.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody)))
+	require.Equal(t, 202, response.StatusCode)
+	require.Greater(t, len(text), web.DefaultBody)
+	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 0 }, 20*time.Second, time.Millisecond, "the memory of bodies is released")
+}
+
+func TestMount_BodyThatIsNotRead_DoesNotDelayTheResponse(t *testing.T) {
+	t.Parallel()
+	status, closed := serveFrame(t).raw(t, "POST /mount/refuse HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx")
+	require.Equal(t, 401, status)
+	require.True(t, closed)
+}
+
+func TestMount_Panic_EndsOneRequest(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	response, text := f.send(t, "GET", "/mount/panic", http.NoBody)
+	require.Equal(t, 500, response.StatusCode)
+	require.NotContains(t, text, "secret")
+	response, _ = f.send(t, "GET", "/mount", http.NoBody)
+	require.Equal(t, 202, response.StatusCode)
+}
+
+func TestMount_Shutdown_WaitsForRequests(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	statuses := make(chan int, 1)
+	go func() {
+		response, err := http.Get("http://" + f.addr + "/mount/slow")
+		if err != nil {
+			statuses <- 0
+			return
+		}
+		_ = response.Body.Close()
+		statuses <- response.StatusCode
+	}()
+	<-f.entered
+	f.server.Drain()
+	stopped := make(chan error, 1)
+	go func() { stopped <- f.server.Shutdown(context.Background()) }()
+	require.Eventually(t, func() bool {
+		_, err := net.Dial("tcp", f.addr)
+		return err != nil
+	}, 20*time.Second, time.Millisecond, "the server does not accept")
+	require.Empty(t, stopped)
+	close(f.release)
+	require.Equal(t, 204, <-statuses)
+	require.NoError(t, <-stopped)
+}
+
+// closedGate is a gate that refuses every request.
+type closedGate struct{}
+
+func (closedGate) Enter(context.Context, web.Entry) (integrations.Caller, map[string]string, error) {
+	return integrations.Caller{}, nil, fault.ErrUnauthorized
+}
+
+func (closedGate) Left(integrations.Caller, int) {}
+
+func TestMount_PathOfAnotherRoute_IsAnError(t *testing.T) {
+	t.Parallel()
+	options := Options{
+		Metrics:  prometheus.NewRegistry(),
+		Surfaces: []web.Surface{{Name: "gated", Prefix: "/gated", Gate: closedGate{}, Fault: portal.Fault, FaultBody: portal.Failure{}}, portal.Surface(adapters.Services{})},
+		Mounts:   []Mount{{Prefix: "/taken", Name: "transport a", Handler: http.NotFoundHandler()}},
+	}
+	s, err := New(adapters.Services{}, options)
+	require.NoError(t, err)
+	for path, want := range map[string]string{
+		"/healthz": "the route GET /healthz", "/docs": "the route", "/docs/mcp": "the route", "/oauth": "the route", "/problems/x": "the route",
+		"/api/listings": "the route", "/api/listings/x": "the route", "/gated/x": "is below /gated", "/taken": "that of transport a, /taken", "/taken/x": "that of transport a",
+		"": "not one like", "/": "not one like", "/a/": "not one like", "a": "not one like", "/a/../b": "not one like", "/:a": "not one like", "/a*": "not one like", "/a b": "not one like",
+	} {
+		require.ErrorContains(t, s.checkMount(Mount{Prefix: path}, options.Mounts), want, path)
+	}
+	require.NoError(t, s.checkMount(Mount{Prefix: "/.well-known/mine"}, options.Mounts))
+	options.Metrics = prometheus.NewRegistry()
+	options.Mounts = append(options.Mounts, Mount{Prefix: "/healthz", Name: "transport b", Handler: http.NotFoundHandler()})
+	_, err = New(adapters.Services{}, options)
+	require.ErrorContains(t, err, "transport b: the path /healthz is that of the route GET /healthz")
+}

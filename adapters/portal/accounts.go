@@ -1,0 +1,219 @@
+package portal
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+// accountRoutes are what people do with their own accounts and, as admins, with
+// their organization.
+func accountRoutes(s *identity.Service) []web.Route {
+	const seeker, employer = "Profile", "Employer account"
+	return []web.Route{
+		{Method: http.MethodDelete, Path: "/api/jobseekers/profile", Auth: web.Required, Who: web.Seeker, Errors: []int{403, 429}, Tag: seeker, Summary: "Erase the account and everything that belongs to it; GET /api/jobseekers/export/profile and …/applications give a copy before" + needsConfirmation, Op: web.Op(
+			func(ctx context.Context, c web.Call, in Confirmation) (web.Done, error) {
+				by, err := in.confirm(ctx, s, c)
+				if err != nil {
+					return web.Done{}, err
+				}
+				return web.Said("Account deleted successfully"), s.DeleteAccount(ctx, by)
+			})},
+
+		{Method: http.MethodGet, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Tag: employer, Summary: "The caller and the organization that they work for", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[employerProfileView], error) {
+				a, err := s.MyEmployerAccount(ctx, c.Actor)
+				return web.OK(viewEmployerProfile(a), ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: employer, Summary: "Change the caller's own profile and, as an admin, the organization's name, industry and size. Another e-mail address" + confirmationNeeded, Op: web.Op(
+			func(ctx context.Context, c web.Call, in EmployerProfileInput) (web.Reply[employerProfileView], error) {
+				by, err := in.confirm(ctx, s, c)
+				if err != nil {
+					return web.Reply[employerProfileView]{}, err
+				}
+				a, err := s.UpdateEmployer(ctx, by, identity.EmployerInput{Profile: in.Profile, CompanyName: in.CompanyName, Industry: in.Industry, CompanySize: in.CompanySize})
+				return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
+			})},
+		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account; a jobseeker who had joined an organization leaves it and keeps the rest" + needsConfirmation, Op: web.Op(
+			func(ctx context.Context, c web.Call, in Confirmation) (web.Done, error) {
+				by, err := in.confirm(ctx, s, c)
+				if err != nil {
+					return web.Done{}, err
+				}
+				return web.Said("Account deleted successfully"), s.DeleteEmployerAccount(ctx, by)
+			})},
+
+		{Method: http.MethodGet, Path: "/api/employers/settings", Auth: web.Required, Who: web.EmployerSide, Tag: employer, Summary: "What the caller has set for themselves", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[employerSettingsView], error) {
+				a, err := s.MyEmployerAccount(ctx, c.Actor)
+				return web.OK(viewEmployerSettings(a), ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/employers/settings", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Change the caller's notifications or, as an admin, the organization's name and industry", Op: web.Op(
+			func(ctx context.Context, c web.Call, in EmployerSettingsInput) (web.Reply[employerSettingsView], error) {
+				var change identity.EmployerInput
+				switch {
+				case in.Intent == "update-profile":
+					change.CompanyName, change.Industry = in.CompanyName, in.Industry
+				case in.Intent == "update-notifications" && in.EmailAlerts == nil:
+					return web.Reply[employerSettingsView]{}, fault.InvalidField("emailAlerts", "is required")
+				default:
+					change.EmailAlerts = in.EmailAlerts
+				}
+				a, err := s.UpdateEmployer(ctx, c.Actor, change)
+				return web.OK(viewEmployerSettings(a), "Settings updated successfully"), err
+			})},
+		{Method: http.MethodDelete, Path: "/api/employers/settings", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Give the caller the settings that everybody begins with", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[resetSettingsView], error) {
+				a, err := s.ResetEmployerSettings(ctx, c.Actor)
+				v := viewEmployerSettings(a)
+				return web.OK(resetSettingsView{settingsView{Notifications: v.Preferences.Notifications, Preferences: v.Preferences, Contact: v.Contact}}, "Settings reset to defaults"), err
+			})},
+
+		{Method: http.MethodGet, Path: "/api/employers/organization", Auth: web.Required, Who: web.Employer, Tag: employer, Summary: "The organization that the caller works for", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[organizationView], error) {
+				o, err := s.MyOrganization(ctx, c.Actor)
+				return web.OK(viewOrganization(o), ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/employers/organization", Auth: web.Required, Who: web.Employer, Permission: auth.Manage, Errors: []int{429}, Tag: employer, Summary: "Change the organization; listings bear its new name within moments", Op: web.Op(
+			func(ctx context.Context, c web.Call, in identity.OrganizationInput) (web.Reply[organizationView], error) {
+				o, err := s.UpdateOrganization(ctx, c.Actor, in)
+				return web.OK(viewOrganization(o), "Organization updated successfully"), err
+			})},
+	}
+}
+
+// Confirmation is the password, with which the caller of a sensitive operation
+// proves who they are.
+type Confirmation struct {
+	// CurrentPassword is not needed within 10 minutes of a sign-in.
+	CurrentPassword string `json:"currentPassword" validate:"max=1024"`
+}
+
+// How operations that need a confirmation are documented.
+const (
+	confirmationNeeded = " needs currentPassword, or a sign-in within the last 10 minutes"
+	needsConfirmation  = ". It" + confirmationNeeded
+)
+
+// confirm returns the caller, confirmed if the right password was sent.
+func (in Confirmation) confirm(ctx context.Context, s *identity.Service, c web.Call) (auth.Actor, error) {
+	return s.Confirm(ctx, c.Actor, in.CurrentPassword, from(c))
+}
+
+// EmployerProfileInput changes an employer's profile.
+type EmployerProfileInput struct {
+	Intent      string                         `json:"intent" validate:"required,oneof=update-profile"`
+	Profile     *identity.EmployerProfileInput `json:"profile"`
+	CompanyName *string                        `json:"companyName" validate:"omitempty,notblank,max=200"`
+	Industry    *string                        `json:"industry" validate:"omitempty,max=200"`
+	CompanySize *string                        `json:"companySize" validate:"omitempty,max=200"`
+	Confirmation
+}
+
+// Refuse turns down what has no intent.
+func (in EmployerProfileInput) Refuse(wrong func(path string) bool) error {
+	return needIntent(in.Intent, wrong)
+}
+
+// EmployerSettingsInput is what each of the intents takes.
+type EmployerSettingsInput struct {
+	Intent string `json:"intent" validate:"required,oneof=update-profile update-notifications"`
+	// Of update-profile.
+	CompanyName *string `json:"companyName" validate:"omitempty,notblank,max=200"`
+	Industry    *string `json:"industry" validate:"omitempty,max=200"`
+	// Of update-notifications.
+	EmailAlerts *bool `json:"emailAlerts"`
+}
+
+// Refuse turns down what has no intent.
+func (in EmployerSettingsInput) Refuse(wrong func(path string) bool) error {
+	return needIntent(in.Intent, wrong)
+}
+
+type employerProfileView struct {
+	ID    string `json:"id"`
+	Email string `json:"email"`
+	// PendingEmail is an address that is yet to be confirmed by mail.
+	PendingEmail string `json:"pendingEmail,omitempty"`
+	Profile      struct {
+		Name     string `json:"name"`
+		JobTitle string `json:"jobTitle"`
+	} `json:"profile"`
+	Company struct {
+		Name     string `json:"name" sample:"St Brigid’s Hospital"`
+		Industry string `json:"industry"`
+		Size     string `json:"size"`
+	} `json:"company"`
+}
+
+func viewEmployerProfile(a identity.EmployerAccount) employerProfileView {
+	v := employerProfileView{ID: a.ID, Email: a.Email, PendingEmail: a.PendingEmail}
+	v.Profile.Name, v.Profile.JobTitle = a.Name, a.Settings.JobTitle
+	v.Company.Name, v.Company.Industry, v.Company.Size = a.Organization.Name, a.Organization.Industry, a.Organization.Size
+	return v
+}
+
+type employerSettingsView struct {
+	ID      string `json:"id"`
+	Email   string `json:"email"`
+	Company struct {
+		Name string `json:"name" sample:"St Brigid’s Hospital"`
+	} `json:"company"`
+	Contact     contactView         `json:"contact"`
+	Preferences employerPreferences `json:"preferences"`
+}
+
+type contactView struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+	Phone string `json:"phone"`
+}
+
+type employerPreferences struct {
+	Notifications employerNotifications `json:"notifications"`
+}
+
+type employerNotifications struct {
+	EmailAlerts bool `json:"emailAlerts"`
+}
+
+func viewEmployerSettings(a identity.EmployerAccount) employerSettingsView {
+	v := employerSettingsView{ID: a.ID, Email: a.Email, Contact: contactView(a.Contact())}
+	v.Company.Name = a.Organization.Name
+	v.Preferences.Notifications.EmailAlerts = a.Settings.EmailAlerts
+	return v
+}
+
+type resetSettingsView struct {
+	Settings settingsView `json:"settings"`
+}
+
+type settingsView struct {
+	Notifications employerNotifications `json:"notifications"`
+	Preferences   employerPreferences   `json:"preferences"`
+	Contact       contactView           `json:"contact"`
+}
+
+type organizationView struct {
+	OrganizationID string      `json:"organizationId"`
+	Company        companyView `json:"company"`
+	// RequireSecondFactor is true if members need a second factor.
+	RequireSecondFactor bool `json:"requireSecondFactor"`
+}
+
+type companyView struct {
+	Name        string `json:"name" sample:"St Brigid’s Hospital"`
+	Description string `json:"description"`
+	Website     string `json:"website"`
+	Logo        string `json:"logo"`
+	Industry    string `json:"industry"`
+	Size        string `json:"size"`
+}
+
+func viewOrganization(o identity.Organization) organizationView {
+	return organizationView{OrganizationID: o.ID, RequireSecondFactor: o.RequireSecondFactor, Company: companyView{Name: o.Name, Description: o.Description, Website: o.Website, Logo: o.Logo, Industry: o.Industry, Size: o.Size}}
+}

@@ -1,0 +1,95 @@
+package portal
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+func analyticsRoutes(s *hiring.Service) []web.Route {
+	const tag = "Employer analytics"
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/employers/analytics", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "How many listings and applications the organization has", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[employerAnalyticsView], error) {
+				a, err := s.Analytics(ctx, c.Actor)
+				return web.OK(viewEmployerAnalytics(a), ""), err
+			})},
+		{Method: http.MethodGet, Path: "/api/employers/jobs/:id/analytics", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: tag, Summary: "How often a listing was seen and what came of it", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[jobAnalyticsView], error) {
+				a, err := s.JobAnalytics(ctx, c.Actor, in.ID)
+				return web.OK(jobAnalyticsView{JobID: a.JobID, Title: a.Title, Views: a.Views, Applications: viewCounts(a.Applications), ConversionRate: a.ConversionRate()}, ""), err
+			})},
+		{Method: http.MethodGet, Path: "/api/employers/applications/stats", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "How many applications are in which status", Op: web.Op(
+			func(ctx context.Context, c web.Call, in hiring.StatsInput) (web.Reply[statsView], error) {
+				counts, err := s.Stats(ctx, c.Actor, in)
+				return web.OK(statsView{Total: counts.Total(), ByStatus: viewStatuses(counts)}, ""), err
+			})},
+	}
+}
+
+// statusCounts are applications by status.
+type statusCounts struct {
+	Pending   int `json:"pending"`
+	Review    int `json:"review"`
+	Interview int `json:"interview"`
+	Accepted  int `json:"accepted"`
+	Rejected  int `json:"rejected"`
+	Withdrawn int `json:"withdrawn"`
+}
+
+func viewStatuses(c hiring.Counts) statusCounts {
+	return statusCounts{Pending: c[hiring.Pending], Review: c[hiring.Review], Interview: c[hiring.Interview], Accepted: c[hiring.Accepted], Rejected: c[hiring.Rejected], Withdrawn: c[hiring.Withdrawn]}
+}
+
+type totalCounts struct {
+	// Total is of all statuses.
+	Total int `json:"total"`
+	statusCounts
+}
+
+func viewCounts(c hiring.Counts) totalCounts {
+	return totalCounts{Total: c.Total(), statusCounts: viewStatuses(c)}
+}
+
+type statsView struct {
+	Total    int          `json:"total"`
+	ByStatus statusCounts `json:"byStatus"`
+}
+
+type jobAnalyticsView struct {
+	JobID string `json:"jobId"`
+	Title string `json:"title"`
+	// Views counts each visitor once a day, without the organization's own.
+	Views        int         `json:"views"`
+	Applications totalCounts `json:"applications"`
+	// ConversionRate is applications / views × 100, rounded to two decimals; 0
+	// without views.
+	ConversionRate float64 `json:"conversionRate"`
+}
+
+type employerAnalyticsView struct {
+	Jobs struct {
+		// Total is of all statuses.
+		Total    int `json:"total"`
+		Active   int `json:"active"`
+		Draft    int `json:"draft"`
+		Inactive int `json:"inactive"`
+		Closed   int `json:"closed"`
+		Archived int `json:"archived"`
+	} `json:"jobs"`
+	Applications totalCounts `json:"applications"`
+}
+
+func viewEmployerAnalytics(a hiring.Analytics) (v employerAnalyticsView) {
+	for _, n := range a.Jobs {
+		v.Jobs.Total += n
+	}
+	of := func(s listings.Status) int { return a.Jobs[string(s)] }
+	v.Jobs.Active, v.Jobs.Draft, v.Jobs.Inactive, v.Jobs.Closed, v.Jobs.Archived = of(listings.Active), of(listings.Draft), of(listings.Inactive), of(listings.Closed), of(listings.Archived)
+	v.Applications = viewCounts(a.Applications)
+	return v
+}

@@ -1,0 +1,96 @@
+package portal
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+func auditRoutes(s *identity.Service) []web.Route {
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/employers/audit", Auth: web.Required, Who: web.Employer, Permission: auth.Manage, Tag: "Team", Summary: "List what was done in the organization during the last year, the newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in AuditInput) (web.Reply[auditView], error) {
+				from, to, _ := in.times() // Problems has checked them
+				r, err := s.OrganizationAudit(ctx, c.Actor, audit.Filter{Action: audit.Action(in.Action), Actor: in.Actor, From: from, To: to}, in.Request())
+				v := auditView{Entries: make([]auditEntryView, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
+				for i, e := range r.Items {
+					v.Entries[i] = auditEntryView{
+						ID: e.ID, At: e.At, Action: e.Action, Actor: auditActor{ID: e.Actor, Name: e.ActorName, Email: e.ActorEmail},
+						Network: e.Network, Object: e.Object, Detail: e.Detail,
+					}
+				}
+				return web.OK(v, ""), err
+			})},
+	}
+}
+
+// AuditInput selects entries of the audit log.
+type AuditInput struct {
+	PageInput
+	Action string `query:"action" sample:"api_key.created"`
+	Actor  string `query:"actor" validate:"max=64"`
+	From   string `query:"from" sample:"2026-11-01"`
+	To     string `query:"to" sample:"2026-11-30"`
+}
+
+// Problems reports every filter that is not valid.
+func (in AuditInput) Problems() []fault.Field {
+	_, _, found := in.times()
+	if in.Action != "" && !slices.Contains(audit.Actions(), audit.Action(in.Action)) {
+		found = append(found, fault.Field{Name: "action", Message: "must be one of: " + strings.Join(texts(audit.Actions()), ", ")})
+	}
+	return found
+}
+
+func (in AuditInput) times() (from, to time.Time, found []fault.Field) {
+	for _, limit := range []struct {
+		name, text string
+		at         *time.Time
+	}{{"from", in.From, &from}, {"to", in.To, &to}} {
+		if limit.text == "" {
+			continue
+		}
+		at, err := listings.ParseMoment(limit.text, limit.name == "to")
+		if err != nil {
+			found = append(found, fault.Field{Name: limit.name, Message: err.Error()})
+		}
+		*limit.at = at
+	}
+	return from, to, found
+}
+
+type auditActor struct {
+	// ID is the id of a user, operator, or empty if the actor is not known.
+	ID string `json:"id"`
+	// Name and Email are empty for an actor who is not in the team.
+	Name  string `json:"name"`
+	Email string `json:"email"`
+}
+
+type auditEntryView struct {
+	ID     string       `json:"id"`
+	At     time.Time    `json:"at"`
+	Action audit.Action `json:"action" sample:"api_key.created"`
+	Actor  auditActor   `json:"actor"`
+	// Network is the /24 or /64 that the request came from, not the host.
+	Network string `json:"network" sample:"198.51.100.0/24"`
+	// Object is the id of what was acted on.
+	Object string `json:"object"`
+	// Detail qualifies the action, for example the new role or plan.
+	Detail string `json:"detail"`
+}
+
+type auditView struct {
+	Entries    []auditEntryView `json:"entries"`
+	Pagination Pagination       `json:"pagination"`
+	Beyond
+}

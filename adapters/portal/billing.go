@@ -1,0 +1,269 @@
+package portal
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/billing"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
+	const tag, path = "Billing", "/api/jobseekers/billing"
+	return []web.Route{
+		{Method: http.MethodGet, Path: path, Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "The caller's plan, payments and payment method", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[billingView], error) {
+				o, err := s.Mine(ctx, c.Actor)
+				return web.OK(billingView{viewBilling(o)}, ""), err
+			})},
+		{Method: http.MethodPost, Path: path, Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{409}, Tag: tag, Summary: "Choose a plan, end it, or change the payment method. With 202, the payer has to confirm the payment as `action` says; send the request again afterwards, without an Idempotency-Key or with another one, to read the result", Op: web.Op(
+			func(ctx context.Context, c web.Call, in BillingIntentInput) (web.Pending[billingIntentView], error) {
+				var sub billing.Subscription
+				var err error
+				var said string
+				choice := billing.ChooseInput{PlanID: in.PlanID, PaymentMethodID: in.PaymentMethodID}
+				switch in.Intent {
+				case "create-subscription":
+					said = "Subscription created successfully"
+					if in.PlanID == billing.Basic {
+						said = "Subscription cancelled successfully"
+					}
+					sub, err = s.Create(ctx, c.Actor, choice)
+				case "upgrade-plan":
+					said = "Plan upgraded successfully"
+					sub, err = s.Upgrade(ctx, c.Actor, choice)
+				case "update-payment-method":
+					said = "Payment method updated successfully"
+					sub, err = s.UseMethod(ctx, c.Actor, in.PaymentMethodID)
+				case "cancel-subscription":
+					said = "Subscription cancelled successfully"
+					sub, err = s.Cancel(ctx, c.Actor)
+				}
+				action, err := actionOf(err)
+				if action != nil && err == nil {
+					sub, err = s.Of(ctx, billing.Owner{Kind: billing.User, ID: c.Actor.UserID})
+				}
+				return awaiting(billingIntentView{Intent: in.Intent, Subscription: viewSubscription(sub), Action: action}, action, said), err
+			})},
+		{Method: http.MethodPost, Path: "/api/billing/setup-intents", Auth: web.Required, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{403, 404}, Tag: tag, Summary: "Begin to collect a payment method with the client library of the payment provider. The id that it results in can be sent wherever a paymentMethodId is expected. 404 if the provider of this server does not support it", Op: web.Op(
+			func(ctx context.Context, c web.Call, in SetupIntentInput) (web.Reply[setupIntentView], error) {
+				action, err := setUp(ctx, s, apps, c, in)
+				return web.OK(setupIntentView{viewAction(action)}, ""), err
+			})},
+		{Method: http.MethodPost, Path: "/api/payments/webhooks", Body: maxNotice, Timeout: paymentTimeout, Errors: []int{404}, Tag: tag, Summary: "Receive a webhook of the payment provider, which signs it. Repeated and reordered webhooks change nothing. 404 if the provider of this server sends none, or no secret is configured", Op: web.Op(
+			func(ctx context.Context, _ web.Call, in NoticeInput) (web.Done, error) {
+				return web.Said("Webhook received"), s.ReceiveNotice(ctx, in.Header, in.Raw)
+			})},
+	}
+}
+
+// paymentTimeout leaves time to store the result of a call of the payment provider.
+const paymentTimeout = 9500 * time.Millisecond
+
+// maxNotice is the largest body of a webhook, in bytes.
+const maxNotice = 256 << 10
+
+// NoticeInput is a webhook of the payment provider.
+type NoticeInput struct {
+	// Header returns a header, which is the provider's choice.
+	Header func(name string) string `json:"-" headers:"all"`
+	Raw    []byte                   `json:"-" body:"raw" sample:"{\"id\":\"evt_1\",\"type\":\"payment_intent.succeeded\"}"`
+}
+
+// RawBody returns the structure of the body, for the OpenAPI document: it is the
+// provider's.
+func (NoticeInput) RawBody() any { return map[string]any(nil) }
+
+// SetupIntentInput says for whom a payment method is collected.
+type SetupIntentInput struct {
+	// The id of the caller's application that it is for; without it, it is for the
+	// caller, a jobseeker.
+	AppID string `json:"appId" validate:"max=64"`
+}
+
+func setUp(ctx context.Context, s *billing.Service, apps *integrations.Service, c web.Call, in SetupIntentInput) (billing.Action, error) {
+	if in.AppID == "" {
+		return s.SetUpMethod(ctx, c.Actor)
+	}
+	app, err := apps.MyApp(ctx, c.Actor, in.AppID)
+	if err != nil {
+		return billing.Action{}, err
+	}
+	return s.SetUpMethodFor(ctx, billing.Owner{Kind: billing.Application, ID: app.ID})
+}
+
+// actionOf returns the action that err asks the payer for, or err.
+func actionOf(err error) (*actionView, error) {
+	var required *billing.ActionRequiredError
+	if !errors.As(err, &required) {
+		return nil, err
+	}
+	v := viewAction(required.Action)
+	return &v, nil
+}
+
+// awaiting is a reply with a message, or one that waits for the payer's action.
+func awaiting[T any](data T, action *actionView, message string) web.Pending[T] {
+	if action != nil {
+		message = billing.ErrActionRequired.Message
+	}
+	return web.Pending[T]{Reply: web.OK(data, message), Accepted: action != nil}
+}
+
+// actionView is what a client needs so that the payer can act at the payment provider.
+type actionView struct {
+	Type billing.ActionType `json:"type"`
+	// ClientSecret and PublishableKey are for the provider's client library.
+	ClientSecret   string `json:"clientSecret,omitempty"`
+	PublishableKey string `json:"publishableKey,omitempty"`
+	// RedirectURL is a page on which the payer can act in place of that.
+	RedirectURL string `json:"redirectUrl,omitempty"`
+}
+
+func viewAction(a billing.Action) actionView {
+	return actionView{Type: a.Type, ClientSecret: a.ClientSecret, PublishableKey: a.PublishableKey, RedirectURL: a.RedirectURL}
+}
+
+type setupIntentView struct {
+	Action actionView `json:"action"`
+}
+
+// BillingIntentInput is what each of the intents takes.
+type BillingIntentInput struct {
+	Intent string `json:"intent" validate:"required,oneof=create-subscription upgrade-plan update-payment-method cancel-subscription"`
+	// Of create-subscription and upgrade-plan.
+	PlanID string `json:"planId" validate:"max=64"`
+	// Of create-subscription, upgrade-plan and update-payment-method: the id that
+	// the payment provider gave, never a number of a card. A plan can be paid
+	// for with the method on file, without this.
+	PaymentMethodID string `json:"paymentMethodId" validate:"max=255"`
+
+	cardless
+}
+
+// Refuse turns down what has no intent.
+func (in *BillingIntentInput) Refuse(wrong func(path string) bool) error {
+	return needIntent(in.Intent, wrong)
+}
+
+// Problems finds all that is wrong with what the intent takes.
+func (in *BillingIntentInput) Problems() []fault.Field {
+	switch in.Intent {
+	case "create-subscription", "upgrade-plan":
+		found := in.problemsWith(in.PaymentMethodID)
+		if err := billing.CheckPlanID(in.PlanID); err != nil {
+			found = append(found, fault.Of(err).Fields...)
+		}
+		return found
+	case "update-payment-method":
+		return in.problemsWith(in.PaymentMethodID)
+	}
+	return in.cardless.Problems()
+}
+
+// cardless is a body about money.
+type cardless struct {
+	Raw []byte `json:"-" body:"raw"`
+}
+
+// Problems implements web's rules that tags cannot say: numbers of cards are
+// refused wherever they stand, before anybody reads them.
+func (in *cardless) Problems() []fault.Field {
+	if !billing.HoldsCardNumber(in.Raw) {
+		return nil
+	}
+	return []fault.Field{{Name: "body", Message: "must not hold what looks like a card number; send the id of a payment method, pm_…"}}
+}
+
+// problemsWith also finds what is no payment method.
+func (in *cardless) problemsWith(methodID string) []fault.Field {
+	found := in.Problems()
+	if err := billing.CheckMethodID(methodID); err != nil && methodID != "" && len(found) == 0 {
+		found = fault.Of(err).Fields
+	}
+	return found
+}
+
+type billingView struct {
+	Billing billingOf `json:"billing"`
+}
+
+type billingOf struct {
+	Subscription   subscriptionView `json:"subscription"`
+	BillingHistory []chargeView     `json:"billingHistory"`
+	Plans          []planView       `json:"plans"`
+	PaymentMethods []methodView     `json:"paymentMethods"`
+}
+
+type billingIntentView struct {
+	Intent       string           `json:"intent"`
+	Subscription subscriptionView `json:"subscription"`
+	// Action is there with status 202.
+	Action *actionView `json:"action,omitempty"`
+}
+
+type subscriptionView struct {
+	Tier   string         `json:"tier"`
+	Status billing.Status `json:"status"`
+	// ExpiresAt is when what is paid for ends or is renewed; null on the free plan.
+	ExpiresAt *time.Time `json:"expiresAt"`
+	AutoRenew bool       `json:"autoRenew"`
+}
+
+type chargeView struct {
+	ID          string               `json:"id"`
+	Date        time.Time            `json:"date"`
+	Plan        string               `json:"plan"`
+	Amount      float64              `json:"amount"`
+	Currency    string               `json:"currency"`
+	Status      billing.ChargeStatus `json:"status"`
+	PeriodStart time.Time            `json:"periodStart"`
+	PeriodEnd   time.Time            `json:"periodEnd"`
+	// ActionRequired is true for a pending payment that the payer has to confirm: choose
+	// the plan again.
+	ActionRequired bool `json:"actionRequired,omitempty" sample:"false"`
+}
+
+type planView struct {
+	ID       string  `json:"id"`
+	Name     string  `json:"name"`
+	Price    float64 `json:"price"`
+	Currency string  `json:"currency"`
+	Interval string  `json:"interval"`
+}
+
+type methodView struct {
+	ID          string `json:"id"`
+	Brand       string `json:"brand"`
+	Last4       string `json:"last4"`
+	ExpiryMonth int    `json:"expiryMonth"`
+	ExpiryYear  int    `json:"expiryYear"`
+	IsDefault   bool   `json:"isDefault"`
+}
+
+func viewSubscription(s billing.Subscription) subscriptionView {
+	v := subscriptionView{Tier: s.Plan, Status: s.Status, AutoRenew: s.AutoRenew}
+	if !s.ExpiresAt.IsZero() {
+		v.ExpiresAt = &s.ExpiresAt
+	}
+	return v
+}
+
+func viewBilling(o billing.Overview) billingOf {
+	v := billingOf{Subscription: viewSubscription(o.Subscription), BillingHistory: make([]chargeView, len(o.History)), Plans: make([]planView, len(o.Plans)), PaymentMethods: []methodView{}}
+	for i, c := range o.History {
+		v.BillingHistory[i] = chargeView{ID: c.ID, Date: c.CreatedAt, Plan: c.Plan, Amount: c.Amount.Major(), Currency: c.Amount.Currency, Status: c.Status, PeriodStart: c.PeriodStart, PeriodEnd: c.PeriodEnd,
+			ActionRequired: c.Status == billing.Pending && !c.ActionAt.IsZero()}
+	}
+	for i, p := range o.Plans {
+		v.Plans[i] = planView{ID: p.ID, Name: p.Name, Price: p.Price.Major(), Currency: p.Price.Currency, Interval: "month"}
+	}
+	if m := o.Subscription.Method; m.ID != "" {
+		v.PaymentMethods = append(v.PaymentMethods, methodView{ID: m.ID, Brand: m.Brand, Last4: m.Last4, ExpiryMonth: m.ExpiryMonth, ExpiryYear: m.ExpiryYear, IsDefault: true})
+	}
+	return v
+}

@@ -1,0 +1,48 @@
+package portal
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+func consentRoutes(s *integrations.Service) []web.Route {
+	const tag = "Developers"
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/auth/consents", Auth: web.Required, Tag: tag, Summary: "What the caller allows third parties' applications", Op: web.Op(
+			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[consentsView], error) {
+				r, err := s.MyConsents(ctx, c.Actor, in.Request())
+				v := consentsView{Consents: make([]consentView, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
+				for i, a := range r.Items {
+					v.Consents[i] = consentView{ClientID: a.AppID, Name: a.Name, Description: a.Description, Scopes: a.Scopes, GivenAt: a.GivenAt}
+				}
+				return web.OK(v, ""), err
+			})},
+		{Method: http.MethodDelete, Path: "/api/auth/consents/:clientId", Auth: web.Required, Tag: tag, Summary: "Withdraw a consent: all tokens that the application has end at once", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ConsentPath) (web.Done, error) {
+				return web.Said("Consent withdrawn successfully"), s.WithdrawConsent(ctx, c.Actor, in.ClientID)
+			})},
+	}
+}
+
+// ConsentPath names a consent by the application that it is for.
+type ConsentPath struct {
+	ClientID string `path:"clientId"`
+}
+
+type consentView struct {
+	ClientID    string               `json:"clientId"`
+	Name        string               `json:"name"`
+	Description string               `json:"description"`
+	Scopes      []integrations.Scope `json:"scopes"`
+	GivenAt     time.Time            `json:"givenAt"`
+}
+
+type consentsView struct {
+	Consents   []consentView `json:"consents"`
+	Pagination Pagination    `json:"pagination"`
+	Beyond
+}

@@ -1,0 +1,161 @@
+package portal
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/modules/jobseeker"
+)
+
+func dashboardRoutes(s *jobseeker.Service) []web.Route {
+	const recommendations, dashboard = "Recommendations", "Dashboard"
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/recommendations", Auth: web.Required, Who: web.Seeker, Tag: recommendations, Summary: "Public listings that may suit the caller, best first, without what they dealt with", Op: web.Op(
+			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[recommendationsView], error) {
+				r, err := s.Recommend(ctx, c.Actor, in.Request())
+				if err != nil {
+					return web.Reply[recommendationsView]{}, err
+				}
+				v := recommendationsView{Recommendations: make([]recommendationView, len(r.Items)), Total: r.Total, Next: Next{r.NextCursor}}
+				for i, item := range r.Items {
+					v.Recommendations[i] = viewRecommendation(item)
+				}
+				return web.OK(v, ""), nil
+			})},
+		{Method: http.MethodDelete, Path: "/api/jobseekers/recommendations/:id", Auth: web.Required, Who: web.Seeker, Tag: recommendations, Summary: "Take a listing out of the caller's recommendations", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ListingPath) (web.Done, error) {
+				return web.Said("Recommendation dismissed"), s.Dismiss(ctx, c.Actor, in.ID)
+			})},
+		{Method: http.MethodGet, Path: "/api/jobseekers/dashboard", Auth: web.Optional, Cached: true, Errors: []int{403}, Tag: dashboard, Summary: "What a jobseeker sees first; guests see the newest listings", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[dashboardView], error) {
+				d, err := s.MyDashboard(ctx, c.Actor)
+				return web.OK(dashboardView{viewDashboard(d)}, ""), err
+			})},
+		{Method: http.MethodPost, Path: "/api/jobseekers/dashboard", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: dashboard, Summary: "Have a text written for oneself, or tell what one did on the dashboard", Op: web.Op(
+			func(ctx context.Context, c web.Call, in DashboardIntentInput) (web.Reply[dashboardIntentView], error) {
+				v := dashboardIntentView{Intent: in.Intent}
+				if in.Intent == "generate-personalized-content" {
+					p, err := s.Personalize(ctx, c.Actor, jobseeker.PersonalizeInput{Specialty: in.Specialty, CareerGoals: in.CareerGoals, Experience: in.Experience})
+					v.PersonalizedContent = &personalizedView{Headline: p.Headline, Summary: p.Summary, Suggestions: p.Suggestions, Recommendations: viewBrief(p.Jobs)}
+					return web.OK(v, "Personalized content generated successfully"), err
+				}
+				return web.OK(v, "Dashboard action tracked successfully"), s.TrackDashboard(ctx, c.Actor, jobseeker.TrackInput{Action: in.Action, ListingID: in.ListingID})
+			})},
+	}
+}
+
+// DashboardIntentInput is what each of the intents takes.
+type DashboardIntentInput struct {
+	Intent string `json:"intent" validate:"required,oneof=generate-personalized-content track-dashboard-action"`
+	// Of generate-personalized-content; what is left out is the profile's.
+	Specialty   string          `json:"specialty" validate:"max=200"`
+	CareerGoals jobseeker.Goals `json:"careerGoals"`
+	Experience  jobseeker.Words `json:"experience" validate:"max=200"`
+	// Of track-dashboard-action, which needs neither. dismiss-recommendation takes
+	// the listing out of the recommendations and needs its listingId; every other
+	// action is recorded in the log alone.
+	Action    string `json:"action" validate:"max=64"`
+	ListingID string `json:"listingId"`
+}
+
+// Refuse turns down what has no intent.
+func (in DashboardIntentInput) Refuse(wrong func(path string) bool) error {
+	return needIntent(in.Intent, wrong)
+}
+
+type recommendationView struct {
+	ID             string    `json:"id"`
+	UUID           string    `json:"uuid"`
+	Title          string    `json:"title"`
+	Company        string    `json:"company"`
+	Location       string    `json:"location"`
+	ContractType   string    `json:"contractType"`
+	EmploymentType string    `json:"employmentType"`
+	Remote         bool      `json:"remote"`
+	PostedAt       time.Time `json:"postedAt"`
+	RelevanceScore int       `json:"relevanceScore" description:"Match with the profile, 0 to 100 percent of the points that are possible with what is known about the caller. Role 30 points (title match; 18 for a match in the text, half for the kind of work alone), specialty 20 (14 in the title, 10 in the text), place 20 (within the radius or remote; none at three times the radius), interest 10 (found by a saved search, or similar to listings saved or applied for), employment 10 (of a preferred type; 4 if not stated), pay 5 (reaches the expected pay; 2 if not stated), age 5 (fewer each day, none after a month)"`
+	Reasons        []string  `json:"reasons"`
+	// Distance is in miles from where the caller wants to work.
+	Distance *float64 `json:"distance,omitempty"`
+}
+
+type recommendationsView struct {
+	Recommendations []recommendationView `json:"recommendations"`
+	Total           int                  `json:"total"`
+	Next
+}
+
+func viewRecommendation(r jobseeker.Recommendation) recommendationView {
+	return recommendationView{ID: r.ID, UUID: r.ID, Title: r.Title, Company: r.Company, Location: r.Location, ContractType: r.ContractType, EmploymentType: r.EmploymentType,
+		Remote: r.Remote, PostedAt: r.PostedAt, RelevanceScore: r.Score, Reasons: r.Reasons, Distance: r.Miles}
+}
+
+type briefView struct {
+	ID       string `json:"id"`
+	Title    string `json:"title"`
+	Company  string `json:"company"`
+	Location string `json:"location"`
+}
+
+func viewBrief(rs []jobseeker.Recommendation) []briefView {
+	out := make([]briefView, len(rs))
+	for i, r := range rs {
+		out[i] = briefView{ID: r.ID, Title: r.Title, Company: r.Company, Location: r.Location}
+	}
+	return out
+}
+
+type dashboardView struct {
+	Dashboard dashboardOf `json:"dashboard"`
+}
+
+type dashboardOf struct {
+	IsGuest            bool           `json:"isGuest"`
+	SubscriptionStatus planStanding   `json:"subscriptionStatus"`
+	Recommendations    []briefView    `json:"recommendations"`
+	RecentActivity     []recentView   `json:"recentActivity"`
+	Stats              dashboardStats `json:"stats"`
+}
+
+type planStanding struct {
+	Tier     string `json:"tier"`
+	IsActive bool   `json:"isActive"`
+}
+
+type recentView struct {
+	Type      string    `json:"type"`
+	Title     string    `json:"title"`
+	Timestamp time.Time `json:"timestamp"`
+}
+
+type dashboardStats struct {
+	ApplicationsCount    int `json:"applicationsCount"`
+	BookmarksCount       int `json:"bookmarksCount"`
+	RecommendationsCount int `json:"recommendationsCount"`
+}
+
+func viewDashboard(d jobseeker.Dashboard) dashboardOf {
+	v := dashboardOf{
+		IsGuest: d.Guest, SubscriptionStatus: planStanding{Tier: d.Plan.Tier, IsActive: d.Plan.Active},
+		Recommendations: viewBrief(d.Recommendations), RecentActivity: make([]recentView, len(d.Recent)),
+		Stats: dashboardStats{ApplicationsCount: d.Applications, BookmarksCount: d.Bookmarks, RecommendationsCount: d.Recommended},
+	}
+	for i, a := range d.Recent {
+		v.RecentActivity[i] = recentView{Type: a.Type, Title: a.Description, Timestamp: a.At}
+	}
+	return v
+}
+
+type dashboardIntentView struct {
+	Intent              string            `json:"intent"`
+	PersonalizedContent *personalizedView `json:"personalizedContent,omitempty"`
+}
+
+type personalizedView struct {
+	Headline        string      `json:"headline"`
+	Summary         string      `json:"summary"`
+	Suggestions     []string    `json:"suggestions"`
+	Recommendations []briefView `json:"recommendations"`
+}

@@ -1,0 +1,261 @@
+package portal
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
+	const tag = "Developers"
+	return []web.Route{
+		{Method: http.MethodPost, Path: "/api/developers/apps", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Make an application, on the free plan. Its secret is shown this once" + needsConfirmation, Op: web.Op(
+			func(ctx context.Context, c web.Call, in NewAppInput) (web.Reply[newAppView], error) {
+				by, err := in.confirm(ctx, i, c)
+				if err != nil {
+					return web.Reply[newAppView]{}, err
+				}
+				a, secret, err := s.CreateApp(ctx, by, in.AppInput)
+				v := newAppView{App: viewApp(a)}
+				if secret != "" {
+					v.ClientSecret = &secret
+				}
+				return web.OK(v, "Application created successfully"), err
+			})},
+		{Method: http.MethodGet, Path: "/api/developers/apps", Auth: web.Required, Tag: tag, Summary: "The caller's applications, the newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[appsView], error) {
+				r, err := s.MyApps(ctx, c.Actor, in.Request())
+				v := appsView{Apps: make([]appView, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
+				for i, a := range r.Items {
+					v.Apps[i] = viewApp(a)
+				}
+				return web.OK(v, ""), err
+			})},
+		{Method: http.MethodGet, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "One of the caller's applications", Op: web.Op(
+			func(ctx context.Context, c web.Call, in AppPath) (web.Reply[oneAppView], error) {
+				a, err := s.MyApp(ctx, c.Actor, in.ID)
+				return web.OK(oneAppView{viewApp(a)}, ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Change an application; what is not sent stays", Op: web.Op(
+			func(ctx context.Context, c web.Call, in AppChange) (web.Reply[oneAppView], error) {
+				a, err := s.ChangeApp(ctx, c.Actor, in.ID, in.AppChange)
+				return web.OK(oneAppView{viewApp(a)}, "Application updated successfully"), err
+			})},
+		{Method: http.MethodDelete, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Delete an application: its keys, consents and webhooks end at once", Op: web.Op(
+			func(ctx context.Context, c web.Call, in AppPath) (web.Done, error) {
+				return web.Said("Application deleted successfully"), s.DeleteApp(ctx, c.Actor, in.ID)
+			})},
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Give an application a new secret, shown this once; the old one ends at once" + needsConfirmation, Op: web.Op(
+			func(ctx context.Context, c web.Call, in NewSecretInput) (web.Reply[secretView], error) {
+				by, err := in.confirm(ctx, i, c)
+				if err != nil {
+					return web.Reply[secretView]{}, err
+				}
+				secret, err := s.RotateSecret(ctx, by, in.ID)
+				return web.OK(secretView{secret}, "The old secret has ended"), err
+			})},
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Make an API key, shown this once" + needsConfirmation, Op: web.Op(
+			func(ctx context.Context, c web.Call, in NewKeyInput) (web.Reply[newKeyView], error) {
+				by, err := in.confirm(ctx, i, c)
+				if err != nil {
+					return web.Reply[newKeyView]{}, err
+				}
+				k, secret, err := s.CreateKey(ctx, by, in.ID, in.KeyInput)
+				return web.OK(newKeyView{viewKey(k), secret}, "API key created successfully"), err
+			})},
+		{Method: http.MethodGet, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Tag: tag, Summary: "The API keys of an application, at most 20, the newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in AppPath) (web.Reply[keysView], error) {
+				keys, err := s.MyKeys(ctx, c.Actor, in.ID)
+				v := keysView{Keys: make([]keyView, len(keys))}
+				for i, k := range keys {
+					v.Keys[i] = viewKey(k)
+				}
+				return web.OK(v, ""), err
+			})},
+		{Method: http.MethodDelete, Path: "/api/developers/apps/:id/keys/:keyId", Auth: web.Required, Tag: tag, Summary: "End an API key at once", Op: web.Op(
+			func(ctx context.Context, c web.Call, in KeyPath) (web.Done, error) {
+				return web.Said("API key deleted successfully"), s.DeleteKey(ctx, c.Actor, in.ID, in.KeyID)
+			})},
+		{Method: http.MethodGet, Path: "/api/developers/apps/:id/usage", Auth: web.Required, Tag: tag, Summary: "How much an application has called, by days in UTC: the last 30 if nobody says which", Op: web.Op(
+			func(ctx context.Context, c web.Call, in UsageInput) (web.Reply[usageView], error) {
+				u, err := s.UsageOf(ctx, c.Actor, in.ID, in.UsageInput)
+				return web.OK(viewUsage(u), ""), err
+			})},
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/plan", Auth: web.Required, Remote: true, Timeout: paymentTimeout, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Put an application on a plan, at once. What is left of a paid month goes towards the next plan; after turning to free, the plan that is paid for can be had again without a payment until its month ends. With 202, the plan follows when the payer has confirmed the payment as `action` says", Op: web.Op(
+			func(ctx context.Context, c web.Call, in PlanInput) (web.Pending[appPlanView], error) {
+				a, err := s.ChoosePlan(ctx, c.Actor, in.ID, in.Plan, in.PaymentMethodID)
+				action, err := actionOf(err)
+				return awaiting(appPlanView{a.Plan, action}, action, "Plan updated successfully"), err
+			}).Rewording(ofPlan)},
+	}
+}
+
+// ofPlan gives a fault about a plan the name that the field has here.
+func ofPlan(f *fault.Error) *fault.Error {
+	fields := slices.Clone(f.Fields)
+	for i := range fields {
+		if fields[i].Name == "planId" {
+			fields[i].Name = "plan"
+		}
+	}
+	return f.WithFields(fields...)
+}
+
+// AppPath names an application.
+type AppPath struct {
+	ID string `path:"id"`
+}
+
+// KeyPath names a key of an application.
+type KeyPath struct {
+	AppPath
+	KeyID string `path:"keyId"`
+}
+
+// AppChange changes an application.
+type AppChange struct {
+	AppPath
+	integrations.AppChange
+}
+
+// NewAppInput makes an application.
+type NewAppInput struct {
+	integrations.AppInput
+	Confirmation
+}
+
+// NewSecretInput makes a secret of an application.
+type NewSecretInput struct {
+	AppPath
+	Confirmation
+}
+
+// NewKeyInput makes a key.
+type NewKeyInput struct {
+	AppPath
+	Confirmation
+	integrations.KeyInput
+}
+
+// UsageInput asks for the calls of days.
+type UsageInput struct {
+	AppPath
+	integrations.UsageInput
+}
+
+// PlanInput chooses a plan.
+type PlanInput struct {
+	AppPath
+	Plan            string `json:"plan" validate:"required,oneof=free professional enterprise" sample:"professional"`
+	PaymentMethodID string `json:"paymentMethodId" validate:"max=255" sample:"pm_card_visa"`
+
+	cardless
+}
+
+// Problems finds what is no payment method beside all else that is wrong, and
+// not only when it is to be used.
+func (in *PlanInput) Problems() []fault.Field { return in.problemsWith(in.PaymentMethodID) }
+
+type appView struct {
+	ID           string    `json:"id"`
+	Name         string    `json:"name"`
+	Description  string    `json:"description"`
+	ClientID     string    `json:"clientId"`
+	Public       bool      `json:"public"`
+	Plan         string    `json:"plan"`
+	RedirectURIs []string  `json:"redirectUris"`
+	CreatedAt    time.Time `json:"createdAt"`
+}
+
+func viewApp(a integrations.App) appView {
+	return appView{ID: a.ID, Name: a.Name, Description: a.Description, ClientID: a.ID, Public: a.Public, Plan: a.Plan, RedirectURIs: a.RedirectURIs, CreatedAt: a.CreatedAt}
+}
+
+type oneAppView struct {
+	App appView `json:"app"`
+}
+
+type newAppView struct {
+	App appView `json:"app"`
+	// ClientSecret is not shown again; a public application has none.
+	ClientSecret *string `json:"clientSecret"`
+}
+
+type appsView struct {
+	Apps       []appView  `json:"apps"`
+	Pagination Pagination `json:"pagination"`
+	Beyond
+}
+
+type secretView struct {
+	ClientSecret string `json:"clientSecret"`
+}
+
+type keyView struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Prefix     string     `json:"prefix"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt"`
+}
+
+func viewKey(k integrations.Key) keyView {
+	return keyView{ID: k.ID, Name: k.Name, Prefix: k.Prefix, CreatedAt: k.CreatedAt, LastUsedAt: k.LastUsedAt}
+}
+
+type newKeyView struct {
+	Key keyView `json:"key"`
+	// APIKey is not shown again.
+	APIKey string `json:"apiKey"`
+}
+
+type keysView struct {
+	Keys []keyView `json:"keys"`
+}
+
+type appPlanView struct {
+	Plan string `json:"plan"`
+	// Action is there with status 202.
+	Action *actionView `json:"action,omitempty"`
+}
+
+type usageView struct {
+	Plan   string         `json:"plan"`
+	Minute windowView     `json:"minute"`
+	Day    dayView        `json:"day"`
+	Series []usageDayView `json:"series"`
+}
+
+type windowView struct {
+	Limit     int `json:"limit"`
+	Remaining int `json:"remaining"`
+}
+
+// dayView is of nulls on a plan without a limit for the day.
+type dayView struct {
+	Limit     *int `json:"limit"`
+	Remaining *int `json:"remaining"`
+}
+
+type usageDayView struct {
+	Date     string `json:"date"`
+	Requests int    `json:"requests"`
+	Errors   int    `json:"errors"`
+}
+
+func viewUsage(u integrations.Used) usageView {
+	v := usageView{Plan: u.Plan.ID, Series: make([]usageDayView, len(u.Days)), Minute: windowView{u.Standing.Minute.Limit, u.Standing.Minute.Remaining}}
+	if day := u.Standing.Day; day.Limit > 0 {
+		v.Day = dayView{&day.Limit, &day.Remaining}
+	}
+	for i, d := range u.Days {
+		v.Series[i] = usageDayView{Date: d.Day, Requests: d.Requests, Errors: d.Errors}
+	}
+	return v
+}

@@ -1,0 +1,154 @@
+package portal
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/jobseeker"
+)
+
+// documentBody is the largest request that brings a document: base64 makes a
+// third more of a file, so that it holds one of 7 MiB.
+const documentBody = 10 << 20
+
+func documentRoutes(s *jobseeker.Service) []web.Route {
+	const tag = "Documents"
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/documents", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "The caller's documents, newest first, without their content", Op: web.Op(
+			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[documentsView], error) {
+				r, err := s.MyDocuments(ctx, c.Actor, in.Request())
+				if err != nil {
+					return web.Reply[documentsView]{}, err
+				}
+				v := documentsView{Documents: make([]documentView, len(r.Items)), Pagination: seekerPagination(r, in.Paging), Beyond: beyond(r)}
+				for i, d := range r.Items {
+					v.Documents[i] = viewDocument(d)
+				}
+				return web.OK(v, ""), nil
+			})},
+		{Method: http.MethodPost, Path: "/api/jobseekers/documents", Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Body: documentBody, Errors: []int{404}, Tag: tag, Summary: "Upload a document, or change, delete or choose one", Op: web.Op(
+			func(ctx context.Context, c web.Call, in DocumentIntentInput) (web.Reply[changedDocumentView], error) {
+				d, said, err := in.run(ctx, c, s)
+				return web.OK(changedDocumentView{Intent: in.Intent, Document: viewDocument(d)}, said), err
+			})},
+		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "One of the caller's documents with its content as it was sent", Op: web.Op(
+			func(ctx context.Context, c web.Call, in DocumentPath) (web.Reply[wholeDocumentView], error) {
+				d, content, err := s.MyDocument(ctx, c.Actor, in.ID)
+				var v wholeDocumentView
+				v.Document.documentView, v.Document.Content = viewDocument(d), content
+				return web.OK(v, ""), err
+			})},
+		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id/file", Auth: web.Required, Who: web.Seeker, Produces: jobseeker.MediaTypes(), Tag: tag, Summary: "One of the caller's documents as a file to save", Op: web.Op(
+			func(ctx context.Context, c web.Call, in DocumentPath) (web.File, error) {
+				d, err := s.DownloadDocument(ctx, c.Actor, in.ID)
+				return web.File{Name: d.Name, MediaType: d.MediaType, Size: int64(len(d.Body)), Body: io.NopCloser(bytes.NewReader(d.Body))}, err
+			})},
+		{Method: http.MethodPut, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Who: web.Seeker, Body: documentBody, Tag: tag, Summary: "Change a document; what is left out stays", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ChangeDocumentInput) (web.Done, error) {
+				_, err := s.ChangeDocument(ctx, c.Actor, in.ID, in.ChangeDocumentInput)
+				return web.Said("Document updated successfully"), err
+			})},
+		{Method: http.MethodDelete, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "Delete a document", Op: web.Op(
+			func(ctx context.Context, c web.Call, in DocumentPath) (web.Done, error) {
+				_, err := s.DeleteDocument(ctx, c.Actor, in.ID)
+				return web.Said("Document deleted successfully"), err
+			})},
+	}
+}
+
+// DocumentPath names a document.
+type DocumentPath struct {
+	ID string `path:"id"`
+}
+
+// ChangeDocumentInput changes a document.
+type ChangeDocumentInput struct {
+	DocumentPath
+	jobseeker.ChangeDocumentInput
+}
+
+// DocumentIntentInput is what each of the intents takes.
+type DocumentIntentInput struct {
+	Intent string `json:"intent" validate:"required,oneof=upload-document update-document delete-document set-default"`
+	// Of upload-document.
+	Type string `json:"type" validate:"omitempty,oneof=cv cover-letter certification other"`
+	// Of all but upload-document.
+	DocumentID string `json:"documentId"`
+	jobseeker.ChangeDocumentInput
+}
+
+// Refuse turns down what has no intent.
+func (in DocumentIntentInput) Refuse(wrong func(path string) bool) error {
+	return needIntent(in.Intent, wrong)
+}
+
+func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.Service) (d jobseeker.Document, said string, err error) {
+	if in.Intent == "upload-document" {
+		d, err = s.Upload(ctx, c.Actor, jobseeker.UploadInput{Type: in.Type, Title: text(in.Title), Content: text(in.Content), FileName: text(in.FileName),
+			IsDefault: in.IsDefault != nil && *in.IsDefault})
+		return d, "Document uploaded successfully", err
+	}
+	if in.DocumentID == "" {
+		return d, "", fault.InvalidField("documentId", "is required")
+	}
+	switch in.Intent {
+	case "update-document":
+		d, err = s.ChangeDocument(ctx, c.Actor, in.DocumentID, in.ChangeDocumentInput)
+		return d, "Document updated successfully", err
+	case "set-default":
+		chosen := in.IsDefault == nil || *in.IsDefault
+		d, err = s.ChangeDocument(ctx, c.Actor, in.DocumentID, jobseeker.ChangeDocumentInput{IsDefault: &chosen})
+		return d, "Default document updated successfully", err
+	}
+	d, err = s.DeleteDocument(ctx, c.Actor, in.DocumentID)
+	return d, "Document deleted successfully", err
+}
+
+// text is what an optional text says.
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+type documentView struct {
+	ID        string                 `json:"id"`
+	Type      jobseeker.DocumentType `json:"type"`
+	Title     string                 `json:"title"`
+	FileName  string                 `json:"fileName"`
+	IsDefault bool                   `json:"isDefault"`
+	// MediaType is what the content was found to be, Size how long it is as it
+	// was sent.
+	MediaType  string    `json:"mediaType"`
+	Size       int64     `json:"size"`
+	UploadedAt time.Time `json:"uploadedAt"`
+	UpdatedAt  time.Time `json:"updatedAt"`
+}
+
+func viewDocument(d jobseeker.Document) documentView {
+	return documentView{ID: d.ID, Type: d.Type, Title: d.Title, FileName: d.FileName, IsDefault: d.IsDefault, MediaType: d.MediaType, Size: d.Size, UploadedAt: d.UploadedAt, UpdatedAt: d.UpdatedAt}
+}
+
+type documentsView struct {
+	Documents  []documentView   `json:"documents"`
+	Pagination SeekerPagination `json:"pagination"`
+	Beyond
+}
+
+type changedDocumentView struct {
+	Intent   string       `json:"intent"`
+	Document documentView `json:"document"`
+}
+
+type wholeDocumentView struct {
+	Document struct {
+		documentView
+		Content string `json:"content"`
+	} `json:"document"`
+}

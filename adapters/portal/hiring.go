@@ -1,0 +1,287 @@
+package portal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/hiring"
+)
+
+func hiringRoutes(s *hiring.Service) []web.Route {
+	const seekers, employers = "Jobseeker applications", "Employer applications"
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/applications", Auth: web.Required, Who: web.Seeker, Tag: seekers, Summary: "The caller's applications, newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[ownApplicationsView], error) {
+				r, err := s.Mine(ctx, c.Actor, in.Request())
+				if err != nil {
+					return web.Reply[ownApplicationsView]{}, err
+				}
+				v := ownApplicationsView{Applications: make([]ownApplicationRow, len(r.Items)), Pagination: seekerPagination(r, in.Paging), Beyond: beyond(r)}
+				for i, a := range r.Items {
+					v.Applications[i] = viewOwnRow(a)
+				}
+				return web.OK(v, ""), nil
+			})},
+		{Method: http.MethodPost, Path: "/api/jobseekers/applications", Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Tag: seekers, Summary: "Apply to a listing", Op: web.Op(
+			func(ctx context.Context, c web.Call, in hiring.ApplyInput) (web.Reply[appliedView], error) {
+				a, err := s.Apply(ctx, c.Actor, in)
+				return web.OK(appliedView{ID: a.ID, ListingID: a.ListingID, Status: a.Status, AppliedAt: a.AppliedAt}, "Application submitted successfully"), err
+			})},
+		{Method: http.MethodGet, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "One of the caller's applications, with its timeline", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[ownApplicationView], error) {
+				d, err := s.MyApplication(ctx, c.Actor, in.ID)
+				return web.OK(viewOwn(d), ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Note a status for oneself, which the employer does not see", Op: web.Op(
+			func(ctx context.Context, c web.Call, in TrackInput) (web.Reply[trackedView], error) {
+				a, err := s.Track(ctx, c.Actor, in.ID, in.TrackInput)
+				var v trackedView
+				v.Application.ID, v.Application.Status, v.Application.StatusColor = a.ID, shownStatus(a.Shown()), a.TrackerColor
+				return web.OK(v, "Application updated successfully"), err
+			})},
+		{Method: http.MethodDelete, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Withdraw an application for good", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[applicationID], error) {
+				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Withdraw(ctx, c.Actor, in.ID)
+			})},
+
+		{Method: http.MethodGet, Path: "/api/employers/applications", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Tag: employers, Summary: "Applications to the organization's listings, newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[receivedView], error) {
+				r, err := s.Received(ctx, c.Actor, in.Request())
+				if err != nil {
+					return web.Reply[receivedView]{}, err
+				}
+				v := receivedView{Applications: make([]receivedRow, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
+				for i, a := range r.Items {
+					v.Applications[i] = viewReceivedRow(a)
+				}
+				return web.OK(v, ""), nil
+			})},
+		{Method: http.MethodPost, Path: "/api/employers/applications/batch", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Tag: employers, Summary: "Set the status of up to 100 applications, each on its own", Op: web.Op(
+			func(ctx context.Context, c web.Call, in DecisionsInput) (web.Reply[decisionsView], error) {
+				if len(in.Applications) > hiring.MaxBatch {
+					return web.Reply[decisionsView]{}, hiring.ErrBatchTooLarge
+				}
+				decisions := make([]hiring.Decision, len(in.Applications))
+				for i, raw := range in.Applications {
+					var err error
+					decisions[i], err = web.Item[hiring.Decision](raw)
+					decisions[i].Err = err
+				}
+				updated, failed, err := s.DecideBatch(ctx, c.Actor, decisions)
+				v := decisionsView{Updated: append([]hiring.Decision{}, updated...), Failed: make([]failedDecision, len(failed))}
+				for i, f := range failed {
+					v.Failed[i] = viewRefusal(f, in.Applications[f.At])
+				}
+				return web.OK(v, fmt.Sprintf("%d applications updated, %d failed", len(updated), len(failed))), err
+			})},
+		{Method: http.MethodGet, Path: "/api/employers/applications/:id", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: employers, Summary: "One application, with its timeline", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[receivedApplicationView], error) {
+				d, err := s.ReceivedApplication(ctx, c.Actor, in.ID)
+				return web.OK(viewReceived(d), ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/employers/applications/:id", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: employers, Summary: "Set the status of an application", Op: web.Op(
+			func(ctx context.Context, c web.Call, in DecideInput) (web.Reply[hiring.Decision], error) {
+				d := hiring.Decision{ID: in.ID, Status: in.Status}
+				return web.OK(d, "Application status updated successfully"), s.Decide(ctx, c.Actor, d)
+			}).Rewording(statusWords)},
+		{Method: http.MethodDelete, Path: "/api/employers/applications/:id", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: employers, Summary: "Set an application to withdrawn", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[applicationID], error) {
+				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Dismiss(ctx, c.Actor, in.ID)
+			})},
+	}
+}
+
+// ApplicationPath names an application.
+type ApplicationPath struct {
+	ID string `path:"id"`
+}
+
+// TrackInput is what an applicant notes on an application.
+type TrackInput struct {
+	ApplicationPath
+	hiring.TrackInput
+}
+
+// DecideInput sets a status. The module has an answer of its own for one that
+// is missing or unknown.
+type DecideInput struct {
+	ApplicationPath
+	Status string `json:"status" sample:"review"`
+}
+
+// statusWords says of a status that is no text what is said of an unknown one.
+func statusWords(f *fault.Error) *fault.Error {
+	if f.Code == fault.ErrInvalid.Code && len(f.Fields) > 0 && f.Fields[0].Name == "status" {
+		return hiring.ErrInvalidStatus
+	}
+	return f
+}
+
+// DecisionsInput sets many. The module has an answer of its own for too many.
+type DecisionsInput struct {
+	Applications []json.RawMessage `json:"applications" validate:"required" sample:"[{\"id\":\"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01\",\"status\":\"review\"}]"`
+}
+
+type applicationID struct {
+	ID string `json:"id"`
+}
+
+// SeekerPagination is how jobseekers' lists say which page they are.
+type SeekerPagination struct {
+	Pagination
+	HasNext bool `json:"hasNext"`
+	HasPrev bool `json:"hasPrev"`
+}
+
+func seekerPagination[T any](r page.Result[T], p web.Paging) SeekerPagination {
+	return SeekerPagination{Pagination: paginate(r, p), HasNext: r.NextCursor != "", HasPrev: p.Page > 1 || p.Cursor != ""}
+}
+
+// shownStatus is what an applicant sees: the employer's status or their own note,
+// whichever is younger.
+type shownStatus string
+
+type ownApplicationRow struct {
+	ID          string      `json:"id"`
+	ListingID   string      `json:"listingId"`
+	JobTitle    string      `json:"jobTitle"`
+	Status      shownStatus `json:"status"`
+	StatusColor string      `json:"statusColor,omitempty"`
+	AppliedAt   time.Time   `json:"appliedAt"`
+}
+
+func viewOwnRow(a hiring.View) ownApplicationRow {
+	return ownApplicationRow{ID: a.ID, ListingID: a.ListingID, JobTitle: a.JobTitle, Status: shownStatus(a.Shown()), StatusColor: a.TrackerColor, AppliedAt: a.AppliedAt}
+}
+
+type ownApplicationsView struct {
+	Applications []ownApplicationRow `json:"applications"`
+	Pagination   SeekerPagination    `json:"pagination"`
+	Beyond
+}
+
+type appliedView struct {
+	ID        string        `json:"id"`
+	ListingID string        `json:"listingId"`
+	Status    hiring.Status `json:"status"`
+	AppliedAt time.Time     `json:"appliedAt"`
+}
+
+type trackedView struct {
+	Application struct {
+		ID          string      `json:"id"`
+		Status      shownStatus `json:"status"`
+		StatusColor string      `json:"statusColor,omitempty"`
+	} `json:"application"`
+}
+
+type changeView struct {
+	Actor   hiring.ActorKind `json:"actor"`
+	ActorID string           `json:"actorId"`
+	// From is null for the submission.
+	From *hiring.Status `json:"from"`
+	To   hiring.Status  `json:"to"`
+	At   time.Time      `json:"at"`
+}
+
+func viewTimeline(changes []hiring.Change) []changeView {
+	out := make([]changeView, len(changes))
+	for i, c := range changes {
+		out[i] = changeView{Actor: c.Actor, ActorID: c.ActorID, To: c.To, At: c.At}
+		if c.From != "" {
+			out[i].From = &c.From
+		}
+	}
+	return out
+}
+
+type ownApplicationView struct {
+	Application struct {
+		ownApplicationRow
+		JobID       string          `json:"jobId"`
+		CoverLetter string          `json:"coverLetter"`
+		Answers     []hiring.Answer `json:"answers"`
+		Timeline    []changeView    `json:"timeline"`
+	} `json:"application"`
+}
+
+func viewOwn(d hiring.Detail) (v ownApplicationView) {
+	a := &v.Application
+	a.ownApplicationRow, a.JobID, a.CoverLetter = viewOwnRow(d.View), d.ListingID, d.CoverLetter
+	a.Answers, a.Timeline = append([]hiring.Answer{}, d.Answers...), viewTimeline(d.Timeline)
+	return v
+}
+
+type receivedRow struct {
+	ID             string        `json:"id"`
+	JobID          string        `json:"jobId"`
+	JobTitle       string        `json:"jobTitle"`
+	ApplicantName  string        `json:"applicantName"`
+	ApplicantEmail string        `json:"applicantEmail"`
+	Status         hiring.Status `json:"status"`
+	AppliedAt      time.Time     `json:"appliedAt"`
+	// Interview is null without one.
+	Interview *interviewView `json:"interview"`
+}
+
+func viewReceivedRow(a hiring.View) receivedRow {
+	return receivedRow{ID: a.ID, JobID: a.ListingID, JobTitle: a.JobTitle, ApplicantName: a.Applicant.Name, ApplicantEmail: a.Applicant.Email,
+		Status: a.Status, AppliedAt: a.AppliedAt, Interview: ofApplication(a.Interview)}
+}
+
+type receivedView struct {
+	Applications []receivedRow `json:"applications"`
+	Pagination   Pagination    `json:"pagination"`
+	Beyond
+}
+
+type receivedApplicationView struct {
+	Application struct {
+		receivedRow
+		CoverLetter string `json:"coverLetter"`
+		// ResumeURL is where the applicant says that their CV is, empty if they do
+		// not. Nobody has looked at what is there.
+		ResumeURL string          `json:"resumeUrl" sample:"https://www.example.org/cv.pdf"`
+		Answers   []hiring.Answer `json:"answers"`
+		Timeline  []changeView    `json:"timeline"`
+		// ApplicantProfile is null for who does not show it.
+		ApplicantProfile *hiring.Introduction `json:"applicantProfile"`
+	} `json:"application"`
+}
+
+func viewReceived(d hiring.Detail) (v receivedApplicationView) {
+	a := &v.Application
+	a.receivedRow, a.CoverLetter, a.ResumeURL = viewReceivedRow(d.View), d.CoverLetter, d.ResumeURL
+	a.Answers, a.Timeline = append([]hiring.Answer{}, d.Answers...), viewTimeline(d.Timeline)
+	a.ApplicantProfile = d.Introduction
+	return v
+}
+
+type decisionsView struct {
+	Updated []hiring.Decision `json:"updated"`
+	Failed  []failedDecision  `json:"failed"`
+}
+
+type failedDecision struct {
+	// AppUpdate is the item as it was sent, or what matters of a long one.
+	AppUpdate any    `json:"appUpdate"`
+	Error     string `json:"error"`
+}
+
+// longestEcho is how much of a refused item is sent back as it was, in bytes:
+// the answer may be kept for a day.
+const longestEcho = 1_000
+
+func viewRefusal(f hiring.Refusal, sent json.RawMessage) failedDecision {
+	if len(sent) > longestEcho {
+		return failedDecision{AppUpdate: f.Decision, Error: f.Error}
+	}
+	return failedDecision{AppUpdate: sent, Error: f.Error}
+}

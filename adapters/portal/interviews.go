@@ -1,0 +1,121 @@
+package portal
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/modules/hiring"
+)
+
+func interviewRoutes(s *hiring.Service) []web.Route {
+	const tag = "Interviews"
+	return []web.Route{
+		{Method: http.MethodPost, Path: "/api/employers/applications/:id/interview", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Errors: []int{404, 409}, Tag: tag, Summary: "Schedule the application's interview, or schedule it anew", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ScheduleInput) (web.Reply[scheduledView], error) {
+				i, err := s.Schedule(ctx, c.Actor, in.ID, hiring.AppointmentInput{ScheduledAt: &in.ScheduledAt, Location: &in.Location, Interviewer: &in.Interviewer, Notes: in.Notes})
+				return web.OK(scheduledView{i.ApplicationID, viewInterview(i)}, "Interview scheduled successfully"), err
+			})},
+		{Method: http.MethodPut, Path: "/api/employers/applications/:id/interview", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Errors: []int{404, 409}, Tag: tag, Summary: "Change the application's interview", Op: web.Op(
+			func(ctx context.Context, c web.Call, in InterviewInput) (web.Reply[scheduledView], error) {
+				i, err := s.Reschedule(ctx, c.Actor, in.ID, in.AppointmentInput)
+				return web.OK(scheduledView{i.ApplicationID, viewInterview(i)}, "Interview updated successfully"), err
+			})},
+		{Method: http.MethodPost, Path: "/api/employers/applications/:id/contact", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Errors: []int{404, 429}, Tag: tag, Summary: "Write to the applicant", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ContactInput) (web.Reply[contactedView], error) {
+				to, err := s.Contact(ctx, c.Actor, in.ID, in.ContactInput)
+				return web.OK(contactedView{To: to, Subject: in.Subject}, "queued"), err
+			})},
+		{Method: http.MethodGet, Path: "/api/employers/interviews", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "The organization's interviews, newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in InterviewsInput) (web.Reply[interviewsView], error) {
+				r, err := s.Interviews(ctx, c.Actor, hiring.InterviewStatus(in.Status), in.Request())
+				if err != nil {
+					return web.Reply[interviewsView]{}, err
+				}
+				v := interviewsView{Interviews: make([]interviewRow, len(r.Items)), Total: r.Total, Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
+				for i, a := range r.Items {
+					v.Interviews[i] = interviewRow{ApplicationID: a.ID, JobID: a.ListingID, JobTitle: a.JobTitle, ApplicantName: a.Applicant.Name,
+						ApplicantEmail: a.Applicant.Email, Status: a.Interview.Status, Interview: viewInterview(a.Interview)}
+				}
+				return web.OK(v, ""), nil
+			})},
+	}
+}
+
+// ScheduleInput makes an interview.
+type ScheduleInput struct {
+	ApplicationPath
+	ScheduledAt string  `json:"scheduledAt" validate:"required"`
+	Location    string  `json:"location" validate:"required,max=500"`
+	Interviewer string  `json:"interviewer" validate:"required,max=200"`
+	Notes       *string `json:"notes" validate:"omitempty,max=5000"`
+}
+
+// InterviewInput changes an interview.
+type InterviewInput struct {
+	ApplicationPath
+	hiring.AppointmentInput
+}
+
+// ContactInput writes to an applicant.
+type ContactInput struct {
+	ApplicationPath
+	hiring.ContactInput
+}
+
+// InterviewsInput asks for interviews.
+type InterviewsInput struct {
+	web.Paging
+	Status string `query:"status" validate:"omitempty,oneof=scheduled completed cancelled"`
+}
+
+type interviewView struct {
+	ScheduledAt time.Time              `json:"scheduledAt"`
+	Location    string                 `json:"location"`
+	Interviewer string                 `json:"interviewer"`
+	Notes       string                 `json:"notes"`
+	Status      hiring.InterviewStatus `json:"status"`
+	Outcome     hiring.Outcome         `json:"outcome"`
+}
+
+func viewInterview(a hiring.Appointment) interviewView {
+	return interviewView{ScheduledAt: a.ScheduledAt, Location: a.Location, Interviewer: a.Interviewer, Notes: a.Notes, Status: a.Status, Outcome: a.Outcome}
+}
+
+// ofApplication is null without an interview.
+func ofApplication(a *hiring.Appointment) *interviewView {
+	if a == nil {
+		return nil
+	}
+	v := viewInterview(*a)
+	return &v
+}
+
+type scheduledView struct {
+	ApplicationID string        `json:"applicationId"`
+	Interview     interviewView `json:"interview"`
+}
+
+type contactedView struct {
+	To      string `json:"to"`
+	Subject string `json:"subject"`
+}
+
+type interviewRow struct {
+	ApplicationID  string                 `json:"applicationId"`
+	JobID          string                 `json:"jobId"`
+	JobTitle       string                 `json:"jobTitle"`
+	ApplicantName  string                 `json:"applicantName"`
+	ApplicantEmail string                 `json:"applicantEmail"`
+	Status         hiring.InterviewStatus `json:"status"`
+	Interview      interviewView          `json:"interview"`
+}
+
+type interviewsView struct {
+	Interviews []interviewRow `json:"interviews"`
+	Total      int            `json:"total"`
+	Pagination Pagination     `json:"pagination"`
+	Beyond
+}

@@ -1,0 +1,278 @@
+package portal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/internal/searchview"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+func listingRoutes(s adapters.Services) []web.Route {
+	return slices.Concat(publicListingRoutes(s.Listings), ownedListingRoutes(s.Listings, s), employerJobRoutes(s.Listings))
+}
+
+func publicListingRoutes(s *listings.Service) []web.Route {
+	const tag = "Public job listings"
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/listings", Auth: web.Optional, Cached: true, Search: true, Tag: tag, Summary: "Search the public listings", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ListListingsInput) (web.Reply[listingsView], error) {
+				r, err := s.Find(ctx, c.Actor, in.find())
+				if err != nil {
+					return web.Reply[listingsView]{}, err
+				}
+				v := listingsView{Listings: make([]foundListing, len(r.Items)), Next: Next{r.NextCursor}, foundView: viewAnswer(r)}
+				v.Pagination.Page, v.Pagination.Limit, v.Pagination.Total = in.Page, in.Limit, r.Total
+				for i, h := range r.Items {
+					v.Listings[i] = foundListing{viewSummary(h), searchview.NewMatch(h)}
+				}
+				return web.OK(v, ""), nil
+			}).Rewording(filterWords)},
+		{Method: http.MethodPost, Path: "/api/listings/search", Auth: web.Optional, Search: true, Tag: tag, Summary: "Search the public listings by words, with filters and an order", Op: web.Op(
+			func(ctx context.Context, c web.Call, in SearchListingsInput) (web.Reply[searchView], error) {
+				find := in.find()
+				if deep := web.TooDeep(find.Page); deep != nil {
+					return web.Reply[searchView]{}, fault.ErrInvalid.WithFields(deep...)
+				}
+				r, err := s.Find(ctx, c.Actor, find)
+				if err != nil {
+					return web.Reply[searchView]{}, err
+				}
+				v := searchView{Results: make([]searchResult, len(r.Items)), Total: r.Total, Next: Next{r.NextCursor}, foundView: viewAnswer(r)}
+				for i, h := range r.Items {
+					v.Results[i] = searchResult{foundListing: foundListing{viewSummary(h), searchview.NewMatch(h)}, Relevance: h.Relevance}
+				}
+				return web.OK(v, ""), nil
+			}).Rewording(queryWords)},
+		{Method: http.MethodGet, Path: "/api/listings/suggest", Cached: true, Search: true, Tag: tag, Summary: "Complete an unfinished search", Op: web.Op(
+			func(ctx context.Context, c web.Call, in searchview.SuggestInput) (web.Reply[completionsView], error) {
+				completions, err := s.Complete(ctx, c.Actor, in.Query)
+				return web.OK(completionsView{searchview.NewCompletions(completions)}, ""), err
+			})},
+		{Method: http.MethodGet, Path: "/api/listings/:id", Auth: web.Optional, Cached: true, Errors: []int{404}, Tag: tag, Summary: "One public listing, or one of the caller's organization in whatever state", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[listingDetail], error) {
+				l, err := s.DetailFor(ctx, c.Actor, in.ID)
+				return web.OK(viewDetail(l), ""), err
+			}), Seen: func(c web.Call, path func(string) string) { s.Seen(c.Actor, c.IP, c.UserAgent, path("id")) }},
+	}
+}
+
+// ownedListingRoutes are the employers' part of /api/listings. They take an API
+// key beside the token.
+//
+// Archive and restore change a listing's state and ask for jobs.update, like
+// setting its status; jobs.delete guards DELETE alone.
+func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route {
+	const tag = "Public job listings"
+	return []web.Route{
+		{Method: http.MethodPut, Path: "/api/listings/batch", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Tag: tag, Summary: "Merge into the meta of up to 100 listings", Op: web.Op(
+			func(ctx context.Context, c web.Call, in MetaBatchInput) (web.Reply[[]metaResult], error) {
+				if err := in.check(ctx, keys, c.Actor); err != nil {
+					return web.Reply[[]metaResult]{}, err
+				}
+				items, err := batchOf(in.Body, errNotAList, errTooManyListings)
+				if err != nil {
+					return web.Reply[[]metaResult]{}, err
+				}
+				return patchMetaBatch(ctx, s, c.Actor, items)
+			})},
+		{Method: http.MethodPatch, Path: "/api/listings/:id", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Merge into a listing's meta (RFC 7396)", Op: web.Op(
+			func(ctx context.Context, c web.Call, in MetaInput) (web.Reply[metaView], error) {
+				if err := in.check(ctx, keys, c.Actor); err != nil {
+					return web.Reply[metaView]{}, err
+				}
+				patch, err := json.Marshal(in.Meta)
+				if err != nil {
+					return web.Reply[metaView]{}, err
+				}
+				l, err := s.PatchMeta(ctx, c.Actor, in.ID, patch)
+				return web.OK(metaView{UUID: l.ID, Meta: metaOf(l)}, "Listing updated successfully"), err
+			})},
+		{Method: http.MethodPost, Path: "/api/listings/:id/restore", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Bring a deleted listing back", Op: web.Op(
+			func(ctx context.Context, c web.Call, in KeyedListingPath) (web.Done, error) {
+				if err := in.check(ctx, keys, c.Actor); err != nil {
+					return web.Done{}, err
+				}
+				return web.Said("Listing restored successfully"), s.Restore(ctx, c.Actor, in.ID)
+			})},
+		{Method: http.MethodPost, Path: "/api/listings/:id/archive", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Take a listing out of use", Op: web.Op(
+			func(ctx context.Context, c web.Call, in KeyedListingPath) (web.Done, error) {
+				if err := in.check(ctx, keys, c.Actor); err != nil {
+					return web.Done{}, err
+				}
+				return web.Said("Listing archived successfully"), s.Archive(ctx, c.Actor, in.ID)
+			})},
+	}
+}
+
+func patchMetaBatch(ctx context.Context, s *listings.Service, by auth.Actor, raw []json.RawMessage) (web.Reply[[]metaResult], error) {
+	items := make([]listings.BatchItem[[]byte], len(raw))
+	out := make([]metaResult, len(raw))
+	for i, r := range raw {
+		in, err := web.Item[MetaItem](r)
+		items[i].ID, items[i].Err = in.UUID, err
+		if err == nil {
+			items[i].Input, items[i].Err = json.Marshal(in.Meta)
+		}
+		out[i] = metaResult{UUID: in.UUID, Index: i}
+	}
+	results, err := s.PatchMetaBatch(ctx, by, items)
+	if err != nil {
+		return web.Reply[[]metaResult]{}, err
+	}
+	done := 0
+	for i, r := range results {
+		if items[i].Err != nil {
+			r.Err = items[i].Err // said before whether the listing is there
+		}
+		if out[i].Success = r.Err == nil; out[i].Success {
+			done++
+		} else {
+			out[i].Error = itemError(r.Err)
+		}
+	}
+	return web.OK(out, fmt.Sprintf("%d of %d listings updated successfully", done, len(out))), nil
+}
+
+func employerJobRoutes(s *listings.Service) []web.Route {
+	const tag = "Employer job listings"
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/employers/jobs", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "The organization's listings in every state, newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ListJobsInput) (web.Reply[jobsView], error) {
+				r, err := s.List(ctx, c.Actor, listings.Status(in.Status), in.Request())
+				if err != nil {
+					return web.Reply[jobsView]{}, err
+				}
+				v := jobsView{Listings: make([]jobSummary, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
+				for i, l := range r.Items {
+					v.Listings[i] = viewJobSummary(l)
+				}
+				return web.OK(v, ""), nil
+			})},
+		{Method: http.MethodPost, Path: "/api/employers/jobs", Auth: web.Required, Who: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Status: 201, Tag: tag, Summary: "Post a listing", Op: web.Op(
+			func(ctx context.Context, c web.Call, in listings.CreateInput) (web.Reply[jobID], error) {
+				l, err := s.Create(ctx, c.Actor, in)
+				return web.OK(jobID{l.ID}, "Job listing created successfully"), err
+			})},
+		{Method: http.MethodPost, Path: "/api/employers/jobs/batch", Auth: web.Required, Who: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Post up to 100 listings, each on its own", Op: web.Op(
+			func(ctx context.Context, c web.Call, in JobsBatchInput) (web.Reply[createdView], error) {
+				if len(in.Jobs) > listings.MaxBatch {
+					return web.Reply[createdView]{}, errTooManyJobs
+				}
+				items := make([]listings.BatchItem[listings.CreateInput], len(in.Jobs))
+				for i, raw := range in.Jobs {
+					items[i].Input, items[i].Err = web.Item[listings.CreateInput](raw)
+				}
+				results, err := s.CreateBatch(ctx, c.Actor, items)
+				if err != nil {
+					return web.Reply[createdView]{}, err
+				}
+				v := createdView{Created: []jobTitle{}, Failed: []failedJob{}}
+				for i, r := range results {
+					if r.Err != nil {
+						v.Failed = append(v.Failed, failedJob{Job: in.Jobs[i], Error: itemError(r.Err)})
+					} else {
+						v.Created = append(v.Created, jobTitle{ID: r.Listing.ID, Title: r.Listing.Title})
+					}
+				}
+				return web.OK(v, fmt.Sprintf("%d jobs created, %d failed", len(v.Created), len(v.Failed))), nil
+			})},
+		{Method: http.MethodPut, Path: "/api/employers/jobs/batch", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Change up to 100 listings, each on its own", Op: web.Op(
+			func(ctx context.Context, c web.Call, in JobsBatchInput) (web.Reply[updatedView], error) {
+				if len(in.Jobs) > listings.MaxBatch {
+					return web.Reply[updatedView]{}, errTooManyJobs
+				}
+				items := make([]listings.BatchItem[listings.UpdateInput], len(in.Jobs))
+				for i, raw := range in.Jobs {
+					item, err := web.Item[JobUpdateItem](raw)
+					items[i] = listings.BatchItem[listings.UpdateInput]{ID: item.ID, Input: item.UpdateInput, Err: err}
+				}
+				results, err := s.UpdateBatch(ctx, c.Actor, items)
+				if err != nil {
+					return web.Reply[updatedView]{}, err
+				}
+				v := updatedView{Updated: []jobID{}, Failed: []failedJob{}}
+				for i, r := range results {
+					if items[i].Err != nil && items[i].ID == "" {
+						r.Err = items[i].Err
+					}
+					if r.Err != nil {
+						v.Failed = append(v.Failed, failedJob{Job: in.Jobs[i], Error: itemError(r.Err)})
+					} else {
+						v.Updated = append(v.Updated, jobID{r.Listing.ID})
+					}
+				}
+				return web.OK(v, fmt.Sprintf("%d jobs updated, %d failed", len(v.Updated), len(v.Failed))), nil
+			})},
+		{Method: http.MethodGet, Path: "/api/employers/jobs/:id", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Errors: []int{404}, Tag: tag, Summary: "One of the organization's listings", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[jobView], error) {
+				l, err := s.Get(ctx, c.Actor, in.ID)
+				return web.OK(jobView{Job: viewJob(l)}, ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/employers/jobs/:id", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: tag, Summary: "Change a listing", Op: web.Op(
+			func(ctx context.Context, c web.Call, in JobUpdateInput) (web.Reply[jobID], error) {
+				l, err := s.Update(ctx, c.Actor, in.ID, in.UpdateInput)
+				return web.OK(jobID{l.ID}, "Job listing updated successfully"), err
+			})},
+		{Method: http.MethodDelete, Path: "/api/employers/jobs/:id", Auth: web.Required, Who: web.Employer, Permission: auth.JobsDelete, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: tag, Summary: "Archive a listing so that it can be restored", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[jobID], error) {
+				return web.OK(jobID{strings.ToLower(in.ID)}, "Job listing archived successfully"), s.Delete(ctx, c.Actor, in.ID)
+			})},
+		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/duplicate", Auth: web.Required, Who: web.Employer, Permission: auth.JobsCreate, Errors: []int{404}, Tag: tag, Summary: "Post a copy of a listing", Op: web.Op(
+			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[jobTitle], error) {
+				l, err := s.Duplicate(ctx, c.Actor, in.ID)
+				return web.OK(jobTitle{ID: l.ID, Title: l.Title}, "Job listing duplicated successfully"), err
+			})},
+		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/renew", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Make a listing active for some days more", Op: web.Op(
+			func(ctx context.Context, c web.Call, in RenewInput) (web.Reply[renewedView], error) {
+				days := 30
+				if in.DurationDays != nil {
+					days = *in.DurationDays
+				}
+				l, err := s.Renew(ctx, c.Actor, in.ID, days)
+				return web.OK(renewedView{ID: l.ID, Status: l.Status, ApplicationDeadline: l.Deadline}, "Job listing renewed successfully"), err
+			})},
+	}
+}
+
+// The batches' own faults.
+var (
+	errNotAList        = fault.New(fault.Invalid, "batch_not_an_array", "Batch update requires an array of listings")
+	errTooManyListings = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 listings per batch request")
+	errTooManyJobs     = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 jobs per batch request")
+)
+
+// batchOf takes a body that is an array apart.
+func batchOf(body []byte, notAList, tooMany error) ([]json.RawMessage, error) {
+	var items []json.RawMessage
+	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) || json.Unmarshal(body, &items) != nil {
+		return nil, notAList
+	}
+	if len(items) > listings.MaxBatch {
+		return nil, tooMany
+	}
+	return items, nil
+}
+
+// itemError is what is said of one item of a batch: "title is required".
+func itemError(err error) string {
+	f := fault.Of(err)
+	if len(f.Fields) > 0 {
+		return f.Fields[0].Name + " " + f.Fields[0].Message
+	}
+	return f.Message
+}
+
+// ListingPath names a listing.
+type ListingPath struct {
+	ID string `path:"id"`
+}

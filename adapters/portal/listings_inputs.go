@@ -1,0 +1,209 @@
+package portal
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// MetaInput is a merge patch for a listing's meta.
+type MetaInput struct {
+	ListingPath
+	APIKey
+	Meta map[string]json.RawMessage `json:"meta" validate:"required" sample:"{\"listing\":{\"title\":\"RN\"}}"`
+}
+
+// MetaBatchInput is an array of MetaItem.
+type MetaBatchInput struct {
+	APIKey
+	Body []byte `body:"raw" sample:"[{\"uuid\":\"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01\",\"meta\":{\"listing\":{\"title\":\"RN\"}}}]"`
+}
+
+// RawBody returns the structure of Body, for the OpenAPI document. Items are
+// validated one by one, so that an invalid one does not fail the others.
+func (MetaBatchInput) RawBody() any { return []json.RawMessage(nil) }
+
+// MetaItem is a merge patch for the meta of one listing.
+type MetaItem struct {
+	UUID string                     `json:"uuid" validate:"required"`
+	Meta map[string]json.RawMessage `json:"meta" validate:"required" sample:"{\"listing\":{\"title\":\"RN\"}}"`
+}
+
+// JobsBatchInput are the listings of a batch. Each is read on its own, so that
+// one that is wrong does not spoil the others.
+type JobsBatchInput struct {
+	Jobs []json.RawMessage `json:"jobs" validate:"required" sample:"[{\"id\":\"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01\",\"title\":\"Registered Nurse, ICU\",\"description\":\"Days and nights on a 12-bed unit.\"}]"`
+}
+
+// JobUpdateInput is a change of one listing.
+type JobUpdateInput struct {
+	ListingPath
+	listings.UpdateInput
+}
+
+// JobUpdateItem is a change of one of several listings.
+type JobUpdateItem struct {
+	ID string `json:"id" validate:"required"`
+	listings.UpdateInput
+}
+
+// ListJobsInput asks for a page of the organization's listings.
+type ListJobsInput struct {
+	web.Paging
+	Status string `query:"status" validate:"omitempty,oneof=active inactive closed draft archived"`
+}
+
+// RenewInput asks for more days.
+type RenewInput struct {
+	ListingPath
+	DurationDays *int `json:"durationDays" validate:"omitempty,min=1,max=365"`
+}
+
+// ListListingsInput is a search by query parameters.
+type ListListingsInput struct {
+	web.Paging
+	SearchOptions
+	Search         string   `query:"search" validate:"max=200"`
+	Location       string   `query:"location" validate:"max=200"`
+	Radius         *float64 `query:"radius" default:"10" validate:"omitempty,gt=0,max=500"`
+	ContractType   string   `query:"contractType" validate:"omitempty,oneof=permanent temporary contract"`
+	EmploymentType string   `query:"employmentType" validate:"omitempty,oneof=full-time part-time bank per-diem flexible"`
+	Specialty      string   `query:"specialty" validate:"max=200"`
+	SalaryMin      *float64 `query:"salary_min" validate:"omitempty,min=0,max=1000000000"`
+	SalaryMax      *float64 `query:"salary_max" validate:"omitempty,min=0,max=1000000000"`
+	Currency       string   `query:"currency" validate:"max=3"`
+	Remote         *bool    `query:"remote"`
+	PostedAfter    string   `query:"postedAfter"`
+	Sort           string   `query:"sort" validate:"omitempty,oneof=relevance date salary distance"`
+}
+
+// Problems are what tags cannot say.
+func (in ListListingsInput) Problems() []fault.Field {
+	return filterProblems("", "salary_max", in.SalaryMin, in.SalaryMax, in.PostedAfter)
+}
+
+func filterProblems(at, name string, low, high *float64, postedAfter string) []fault.Field {
+	var out []fault.Field
+	if low != nil && high != nil && *low > *high {
+		out = append(out, fault.Field{Name: at + name, Message: "must not be less than the minimum"})
+	}
+	if postedAfter != "" {
+		if _, err := listings.ParseMoment(postedAfter, false); err != nil {
+			out = append(out, fault.Field{Name: at + "postedAfter", Message: err.Error()})
+		}
+	}
+	return out
+}
+
+func (in ListListingsInput) find() listings.FindInput {
+	return listings.FindInput{
+		Text: in.Search, Sort: in.Sort, Page: in.Request(), Exact: !in.Relaxed, Facets: in.Facets,
+		Filters: listings.FilterInput{
+			Location: in.Location, Radius: in.Radius, ContractType: []string{in.ContractType}, EmploymentType: []string{in.EmploymentType},
+			Specialty: []string{in.Specialty}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax, Currency: in.Currency, Remote: in.Remote, PostedAfter: in.PostedAfter,
+		},
+	}
+}
+
+// filterWords says what is wrong with filters in the list's words; what is
+// wrong with the page alone is said as everywhere.
+func filterWords(f *fault.Error) *fault.Error {
+	if f.Kind != fault.Invalid || len(f.Fields) == 0 {
+		return f
+	}
+	names := map[string]string{"query": "search", "salaryMin": "salary_min", "salaryMax": "salary_max"}
+	fields := slices.Clone(f.Fields)
+	paging := true
+	for i := range fields {
+		if name, other := names[fields[i].Name]; other {
+			fields[i].Name = name
+		}
+		paging = paging && slices.Contains([]string{"page", "limit", "cursor"}, fields[i].Name)
+	}
+	if paging {
+		return f
+	}
+	return listings.ErrFilters.WithFields(fields...)
+}
+
+// SearchListingsInput is a search by body.
+type SearchListingsInput struct {
+	Query   string        `json:"query" validate:"notblank,max=200"`
+	Filters SearchFilters `json:"filters"`
+	Relaxed *bool         `json:"relaxed" default:"true"`
+	Facets  []string      `json:"facets" validate:"dive,oneof=role specialty band contractType employmentType shift region"`
+	Sort    string        `json:"sort" validate:"omitempty,oneof=relevance date salary distance"`
+	Page    *int          `json:"page" default:"1" validate:"omitempty,min=1"`
+	Limit   *int          `json:"limit" default:"20" clamp:"100" validate:"omitempty,min=1"`
+	Cursor  string        `json:"cursor" validate:"max=512"`
+}
+
+// SearchFilters restrict a search. A list of values means any of them. Pay is
+// accepted in both spellings.
+type SearchFilters struct {
+	Location       string        `json:"location" validate:"max=200"`
+	Radius         *float64      `json:"radius" default:"10" validate:"omitempty,gt=0,max=500"`
+	ContractType   web.OneOrMany `json:"contractType" validate:"max=20" sample:"permanent"`
+	EmploymentType web.OneOrMany `json:"employmentType" validate:"max=20" sample:"full-time"`
+	Specialty      web.OneOrMany `json:"specialty" validate:"max=20" sample:"Intensive Care"`
+	Role           web.OneOrMany `json:"role" validate:"max=20" sample:"Staff Nurse"`
+	Band           web.OneOrMany `json:"band" validate:"max=20" sample:"Band 5"`
+	Shift          web.OneOrMany `json:"shift" validate:"max=20" sample:"nights"`
+	Employer       web.OneOrMany `json:"employer" validate:"max=20" sample:"Northgate NHS Trust"`
+	Currency       string        `json:"currency" validate:"max=3" sample:"GBP"`
+	SalaryMin      *float64      `json:"salaryMin" validate:"omitempty,min=0,max=1000000000"`
+	SalaryMax      *float64      `json:"salaryMax" validate:"omitempty,min=0,max=1000000000"`
+	SalaryMinSnake *float64      `json:"salary_min" validate:"omitempty,min=0,max=1000000000"`
+	SalaryMaxSnake *float64      `json:"salary_max" validate:"omitempty,min=0,max=1000000000"`
+	Remote         *bool         `json:"remote"`
+	PostedAfter    string        `json:"postedAfter"`
+}
+
+// Problems are what tags cannot say.
+func (in SearchListingsInput) Problems() []fault.Field {
+	f, name := in.Filters, "salaryMax"
+	if f.SalaryMax == nil {
+		name = "salary_max"
+	}
+	return filterProblems("filters.", name, cmp.Or(f.SalaryMin, f.SalaryMinSnake), cmp.Or(f.SalaryMax, f.SalaryMaxSnake), f.PostedAfter)
+}
+
+func (in SearchListingsInput) find() listings.FindInput {
+	f := in.Filters
+	p := page.Request{Number: 1, Size: 20, Cursor: in.Cursor}
+	if in.Page != nil {
+		p.Number = *in.Page
+	}
+	if in.Limit != nil {
+		p.Size = min(*in.Limit, 100)
+	}
+	return listings.FindInput{
+		Text: in.Query, Sort: in.Sort, Page: p, Exact: in.Relaxed != nil && !*in.Relaxed, Facets: in.Facets,
+		Filters: listings.FilterInput{
+			Location: f.Location, Radius: f.Radius, ContractType: f.ContractType, EmploymentType: f.EmploymentType, Specialty: f.Specialty,
+			Role: f.Role, Band: f.Band, Shift: f.Shift, Employer: f.Employer, Currency: f.Currency,
+			SalaryMin: cmp.Or(f.SalaryMin, f.SalaryMinSnake), SalaryMax: cmp.Or(f.SalaryMax, f.SalaryMaxSnake), Remote: f.Remote, PostedAfter: f.PostedAfter,
+		},
+	}
+}
+
+// queryWords says whatever is wrong with a search in one sentence, and names
+// filters by where they stand in the body.
+func queryWords(f *fault.Error) *fault.Error {
+	if f.Kind != fault.Invalid {
+		return f
+	}
+	filters := []string{"location", "radius", "contractType", "employmentType", "specialty", "role", "band", "shift", "employer", "salaryMin", "salaryMax", "currency", "remote", "postedAfter"}
+	fields := slices.Clone(f.Fields)
+	for i := range fields {
+		if slices.Contains(filters, fields[i].Name) {
+			fields[i].Name = "filters." + fields[i].Name
+		}
+	}
+	return listings.ErrQuery.WithFields(fields...)
+}

@@ -1,0 +1,215 @@
+package portal
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/locumhq/locum/adapters/internal/searchview"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+type salaryView struct {
+	Min      *float64 `json:"min"`
+	Max      *float64 `json:"max"`
+	Currency string   `json:"currency"`
+	Period   string   `json:"period"`
+}
+
+func viewSalary(s *listings.Salary) *salaryView {
+	if s == nil {
+		return nil
+	}
+	low, high := s.Bounds()
+	return &salaryView{Min: low, Max: high, Currency: s.Currency, Period: s.Period}
+}
+
+// listingSummary is a public listing in a list.
+type listingSummary struct {
+	ID                  string      `json:"id"`
+	Title               string      `json:"title"`
+	Company             string      `json:"company"`
+	Department          string      `json:"department"`
+	Location            string      `json:"location"`
+	Remote              bool        `json:"remote"`
+	Specialty           string      `json:"specialty"`
+	ContractType        string      `json:"contractType"`
+	EmploymentType      string      `json:"employmentType"`
+	Salary              *salaryView `json:"salary"`
+	ApplicationDeadline *time.Time  `json:"applicationDeadline"`
+	PostedAt            *time.Time  `json:"postedAt"`
+	// DistanceMiles is there when a place was asked for and the listing's is known.
+	DistanceMiles *float64 `json:"distanceMiles,omitempty"`
+}
+
+func viewSummary(h listings.Hit) listingSummary {
+	l := h.Listing
+	v := listingSummary{
+		ID: l.ID, Title: l.Title, Company: l.Company, Department: l.Department, Location: l.Location, Remote: l.Remote, Specialty: l.Specialty,
+		ContractType: l.ContractType, EmploymentType: l.EmploymentType, Salary: viewSalary(l.Salary), ApplicationDeadline: l.Deadline, PostedAt: l.PostedAt,
+	}
+	if h.Miles != nil {
+		tenth := float64(int64(*h.Miles*10+0.5)) / 10
+		v.DistanceMiles = &tenth
+	}
+	return v
+}
+
+// foundListing is a listing in the result of a search.
+type foundListing struct {
+	listingSummary
+	searchview.Match
+}
+
+type listingsView struct {
+	Listings   []foundListing `json:"listings"`
+	Pagination struct {
+		Page  int `json:"page"`
+		Limit int `json:"limit"`
+		Total int `json:"total"`
+	} `json:"pagination"`
+	Next
+	foundView
+}
+
+type searchResult struct {
+	foundListing
+	Relevance float64 `json:"relevance"`
+}
+
+type searchView struct {
+	Results []searchResult `json:"results"`
+	Total   int            `json:"total"`
+	Next
+	foundView
+}
+
+// listingDetail is a public listing with everything that the public sees.
+type listingDetail struct {
+	listingSummary
+	UUID         string              `json:"uuid"`
+	Description  string              `json:"description"`
+	Requirements []string            `json:"requirements"`
+	Benefits     []string            `json:"benefits"`
+	Questions    []listings.Question `json:"questions"`
+	Status       listings.Status     `json:"status"`
+	UpdatedAt    time.Time           `json:"updatedAt"`
+}
+
+func viewDetail(l listings.Listing) listingDetail {
+	return listingDetail{
+		listingSummary: viewSummary(listings.Hit{Listing: l}), UUID: l.ID, Description: l.Description,
+		Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...),
+		Questions: append([]listings.Question{}, l.Questions...), Status: l.Status, UpdatedAt: l.UpdatedAt,
+	}
+}
+
+// jobSummary is a listing in its organization's list.
+type jobSummary struct {
+	ID                  string          `json:"id"`
+	Title               string          `json:"title"`
+	Company             string          `json:"company"`
+	Department          string          `json:"department"`
+	Location            string          `json:"location"`
+	ContractType        string          `json:"contractType"`
+	Status              listings.Status `json:"status"`
+	ApplicationDeadline *time.Time      `json:"applicationDeadline"`
+	PostedAt            *time.Time      `json:"postedAt"`
+	ArchivedAt          *time.Time      `json:"archivedAt"`
+	DeletedAt           *time.Time      `json:"deletedAt"`
+	// Hidden is true for a listing that the operator of the service has hidden: it
+	// is not public, whatever its status.
+	Hidden    bool      `json:"hidden"`
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+func viewJobSummary(l listings.Listing) jobSummary {
+	return jobSummary{
+		ID: l.ID, Title: l.Title, Company: l.Company, Department: l.Department, Location: l.Location, ContractType: l.ContractType, Status: l.Status,
+		ApplicationDeadline: l.Deadline, PostedAt: l.PostedAt, ArchivedAt: l.ArchivedAt, DeletedAt: l.DeletedAt, Hidden: l.HiddenAt != nil, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
+	}
+}
+
+type jobsView struct {
+	Listings   []jobSummary `json:"listings"`
+	Pagination Pagination   `json:"pagination"`
+	Beyond
+}
+
+// jobDetail is a listing with everything that its organization sees.
+type jobDetail struct {
+	jobSummary
+	UUID           string              `json:"uuid"`
+	Description    string              `json:"description"`
+	EmploymentType string              `json:"employmentType"`
+	Specialty      string              `json:"specialty"`
+	Remote         bool                `json:"remote"`
+	Salary         *salaryView         `json:"salary"`
+	Requirements   []string            `json:"requirements"`
+	Benefits       []string            `json:"benefits"`
+	Questions      []listings.Question `json:"questions"`
+	// Public says whether the listing can be seen by everybody right now.
+	Public bool            `json:"public"`
+	Meta   json.RawMessage `json:"meta" sample:"{\"listing\":{\"title\":\"RN\"}}"`
+}
+
+type jobView struct {
+	Job jobDetail `json:"job"`
+}
+
+func viewJob(l listings.Listing) jobDetail {
+	return jobDetail{
+		jobSummary: viewJobSummary(l), UUID: l.ID, Description: l.Description, EmploymentType: l.EmploymentType, Specialty: l.Specialty, Remote: l.Remote,
+		Salary: viewSalary(l.Salary), Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...),
+		Questions: append([]listings.Question{}, l.Questions...), Public: l.Open, Meta: metaOf(l),
+	}
+}
+
+func metaOf(l listings.Listing) json.RawMessage {
+	if len(l.Meta) == 0 {
+		return json.RawMessage("{}")
+	}
+	return l.Meta
+}
+
+type jobID struct {
+	ID string `json:"id"`
+}
+
+type jobTitle struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+}
+
+type failedJob struct {
+	Job   json.RawMessage `json:"job"`
+	Error string          `json:"error"`
+}
+
+type createdView struct {
+	Created []jobTitle  `json:"created"`
+	Failed  []failedJob `json:"failed"`
+}
+
+type updatedView struct {
+	Updated []jobID     `json:"updated"`
+	Failed  []failedJob `json:"failed"`
+}
+
+type renewedView struct {
+	ID                  string          `json:"id"`
+	Status              listings.Status `json:"status"`
+	ApplicationDeadline *time.Time      `json:"applicationDeadline"`
+}
+
+type metaView struct {
+	UUID string          `json:"uuid"`
+	Meta json.RawMessage `json:"meta" sample:"{\"listing\":{\"title\":\"RN\"}}"`
+}
+
+type metaResult struct {
+	Success bool   `json:"success"`
+	UUID    string `json:"uuid"`
+	Index   int    `json:"index"`
+	Error   string `json:"error,omitempty"`
+}

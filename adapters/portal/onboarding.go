@@ -1,0 +1,145 @@
+package portal
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/modules/jobseeker"
+)
+
+func onboardingRoutes(s *jobseeker.Service) []web.Route {
+	const tag, path = "Onboarding", "/api/jobseekers/onboarding"
+	return []web.Route{
+		{Method: http.MethodGet, Path: path, Auth: web.Optional, Errors: []int{403}, Tag: tag, Summary: "How far the caller has come in getting to know the service", Op: web.Op(
+			func(ctx context.Context, c web.Call, in GuestCookie) (onboardingReply, error) {
+				g, keep, err := s.MyOnboarding(ctx, c.Actor, in.Guest)
+				if err != nil {
+					return onboardingReply{}, err
+				}
+				return onboardingReply{
+					Success: true, OnboardingComplete: g.Complete, IsGuest: c.Actor.Guest(),
+					Onboarding:   onboardingView{Steps: viewSteps(g.Steps), Email: g.Email, Preferences: viewPreferences(g.Preferences)},
+					guestHeaders: keepGuest(s, in.Guest, keep, false),
+				}, nil
+			})},
+		{Method: http.MethodPost, Path: path, Auth: web.Optional, Limit: web.PerQuarterHour(10), Errors: []int{403}, Tag: tag, Summary: "Tell what happened on the way: an address, a step, what one prefers", Op: web.Op(
+			func(ctx context.Context, c web.Call, in OnboardingForm) (onboardedReply, error) {
+				keep, err := s.Onboard(ctx, c.Actor, in.Guest, jobseeker.OnboardingInput{
+					Action: in.Action, Email: in.Email, Source: in.Source, Step: in.Step, ActionType: in.ActionType, Preferences: in.Preferences,
+				})
+				return onboardedReply{Success: true, Message: onboarded[in.Action], IsGuest: c.Actor.Guest(), guestHeaders: keepGuest(s, in.Guest, keep, true)}, err
+			})},
+	}
+}
+
+// GuestCookie is the secret by which a guest's browser is known again.
+type GuestCookie struct {
+	Guest string `cookie:"locum_guest"`
+}
+
+// OnboardingForm is what each of the actions takes.
+type OnboardingForm struct {
+	GuestCookie
+	Action string `formData:"action" required:"true"`
+	// Of capture_email.
+	Email  string `formData:"email"`
+	Source string `formData:"source"`
+	// Of track_step.
+	Step       string `formData:"step"`
+	ActionType string `formData:"actionType"`
+	// Of update_preferences.
+	Preferences string `formData:"preferences"`
+}
+
+var onboarded = map[string]string{
+	"capture_email":      "Email captured successfully",
+	"track_step":         "Step tracked successfully",
+	"update_preferences": "Preferences updated successfully",
+}
+
+type onboardingReply struct {
+	Success            bool           `json:"success"`
+	OnboardingComplete bool           `json:"onboardingComplete"`
+	Onboarding         onboardingView `json:"onboarding"`
+	IsGuest            bool           `json:"isGuest"`
+	guestHeaders
+}
+
+type onboardedReply struct {
+	Success bool   `json:"success"`
+	Message string `json:"message"`
+	IsGuest bool   `json:"isGuest"`
+	guestHeaders
+}
+
+type onboardingView struct {
+	Steps []stepView `json:"steps"`
+	// Email is the address that a guest left on this browser, to be filled in.
+	Email       string                     `json:"email,omitempty"`
+	Preferences map[string]json.RawMessage `json:"preferences,omitempty"`
+}
+
+type stepView struct {
+	ID          string               `json:"id"`
+	Title       string               `json:"title"`
+	Status      jobseeker.StepStatus `json:"status"`
+	ViewedAt    *time.Time           `json:"viewedAt,omitempty"`
+	CompletedAt *time.Time           `json:"completedAt,omitempty"`
+	SkippedAt   *time.Time           `json:"skippedAt,omitempty"`
+}
+
+// viewPreferences are preferences as they were sent. The service has seen that
+// they are an object.
+func viewPreferences(text string) (object map[string]json.RawMessage) {
+	_ = json.Unmarshal([]byte(text), &object)
+	return object
+}
+
+func viewSteps(steps []jobseeker.Step) []stepView {
+	at := func(t time.Time) *time.Time {
+		if t.IsZero() {
+			return nil
+		}
+		return &t
+	}
+	out := make([]stepView, len(steps))
+	for i, s := range steps {
+		out[i] = stepView{ID: s.Step, Title: s.Title, Status: s.Status(), ViewedAt: at(s.ViewedAt), CompletedAt: at(s.CompletedAt), SkippedAt: at(s.SkippedAt)}
+	}
+	return out
+}
+
+// guestHeaders sets the cookie of an answer, or nothing.
+type guestHeaders struct{ cookie string }
+
+// Headers gives the answer its cookie.
+func (h guestHeaders) Headers() map[string]string {
+	if h.cookie == "" {
+		return nil
+	}
+	return map[string]string{"Set-Cookie": h.cookie}
+}
+
+// guestCookieFor is how long browsers keep the secret, in seconds.
+const guestCookieFor = "7776000"
+
+// keepGuest makes the browser hold the secret that is left: none after an
+// account has taken over what it was for, and for another 90 days where it was
+// used.
+func keepGuest(s *jobseeker.Service, had, keep string, used bool) guestHeaders {
+	attributes := "; Path=/api; HttpOnly; SameSite=Lax"
+	if strings.HasPrefix(s.PublicURL, "https:") {
+		attributes += "; Secure"
+	}
+	switch {
+	case keep == "" && had != "":
+		return guestHeaders{"locum_guest=; Max-Age=0" + attributes}
+	case keep != "" && used:
+		return guestHeaders{"locum_guest=" + keep + "; Max-Age=" + guestCookieFor + attributes}
+	}
+	return guestHeaders{}
+}

@@ -1,0 +1,159 @@
+package portal
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/locumhq/locum/adapters/internal/searchview"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/jobseeker"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+func searchRoutes(s *listings.Service, k *jobseeker.Service) []web.Route {
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/search", Auth: web.Optional, Cached: true, Search: true, Tag: "Jobseeker search", Summary: "Search the public listings, and see which of them the caller keeps", Op: web.Op(
+			func(ctx context.Context, c web.Call, in SeekerSearchInput) (web.Reply[seekerSearchView], error) {
+				r, err := s.Find(ctx, c.Actor, in.find())
+				if err != nil {
+					return web.Reply[seekerSearchView]{}, err
+				}
+				saved := map[string]bool{}
+				if ids := hitIDs(r.Items); c.Actor.Seeker && len(ids) > 0 {
+					if saved, err = k.SavedAmong(ctx, c.Actor.UserID, ids); err != nil {
+						return web.Reply[seekerSearchView]{}, err
+					}
+				}
+				var v seekerSearchView
+				v.Search.Jobs = make([]foundJob, len(r.Items))
+				for i, h := range r.Items {
+					v.Search.Jobs[i] = viewFound(h, saved[h.Listing.ID])
+				}
+				v.Search.Pagination = seekerPagination(r.Result, web.Paging{Page: in.Page, Limit: in.Limit, Cursor: in.Cursor})
+				v.Search.Next, v.Search.foundView = Next{r.NextCursor}, viewAnswer(r)
+				return web.OK(v, ""), nil
+			}).Rewording(seekerSearchWords)},
+	}
+}
+
+// SeekerSearchInput is a jobseeker's search.
+type SeekerSearchInput struct {
+	SearchOptions
+	Query     string   `query:"q" validate:"max=200"`
+	Location  string   `query:"location" validate:"max=200"`
+	Type      string   `query:"type" validate:"omitempty,oneof=permanent temporary contract"`
+	SalaryMin *float64 `query:"salaryMin" validate:"omitempty,min=0,max=1000000000"`
+	SalaryMax *float64 `query:"salaryMax" validate:"omitempty,min=0,max=1000000000"`
+	Page      int      `query:"page" default:"1" validate:"min=1"`
+	Limit     int      `query:"limit" default:"10" clamp:"20" validate:"min=1"`
+	Cursor    string   `query:"cursor" validate:"max=2048"`
+	// Sort is by relevance if there is a query and neither sort nor order.
+	Sort  string `query:"sort" validate:"omitempty,oneof=postedAt salary title location"`
+	Order string `query:"order" validate:"omitempty,oneof=asc desc"`
+}
+
+// Problems are what tags cannot say.
+func (in SeekerSearchInput) Problems() []fault.Field {
+	bad := filterProblems("", "salaryMax", in.SalaryMin, in.SalaryMax, "")
+	if in.Page > 0 && in.Limit > 0 {
+		bad = append(bad, web.TooDeep(page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor})...)
+	}
+	return bad
+}
+
+func (in SeekerSearchInput) find() listings.FindInput {
+	sort := map[string]listings.Sort{"postedAt": listings.ByDate, "salary": listings.BySalary, "title": listings.ByTitle, "location": listings.ByLocation}[in.Sort]
+	if sort == "" && in.Order != "" {
+		sort = listings.ByDate
+	}
+	return listings.FindInput{
+		Text: in.Query, Sort: string(sort), Ascending: in.Order == "asc", Exact: !in.Relaxed, Facets: in.Facets, Page: page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor},
+		Filters: listings.FilterInput{Location: in.Location, ContractType: []string{in.Type}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax},
+	}
+}
+
+// seekerSearchWords says what is wrong in the words of this search.
+func seekerSearchWords(f *fault.Error) *fault.Error {
+	if f.Kind != fault.Invalid || len(f.Fields) == 0 {
+		return f
+	}
+	names := map[string]string{"query": "q", "contractType": "type"}
+	fields := make([]fault.Field, len(f.Fields))
+	for i, field := range f.Fields {
+		if name, other := names[field.Name]; other {
+			field.Name = name
+		}
+		fields[i] = field
+	}
+	return fault.ErrInvalid.WithFields(fields...)
+}
+
+func hitIDs(hits []listings.Hit) []string {
+	ids := make([]string, len(hits))
+	for i, h := range hits {
+		ids[i] = h.Listing.ID
+	}
+	return ids
+}
+
+// foundJob is a listing as jobseekers find it.
+type foundJob struct {
+	ID         string    `json:"id"`
+	Title      string    `json:"title"`
+	Company    string    `json:"company"`
+	Department string    `json:"department"`
+	Location   placeView `json:"location"`
+	Remote     bool      `json:"remote"`
+	Specialty  string    `json:"specialty"`
+	// Type is the kind of contract, empty if nothing is said of it.
+	Type                string      `json:"type"`
+	EmploymentType      string      `json:"employmentType"`
+	Salary              *salaryView `json:"salary"`
+	ApplicationDeadline *time.Time  `json:"applicationDeadline"`
+	PostedAt            *time.Time  `json:"postedAt"`
+	// DistanceMiles is there when a place was asked for and the listing's is known.
+	DistanceMiles *float64 `json:"distanceMiles,omitempty"`
+	// IsBookmarked is false for guests.
+	IsBookmarked bool `json:"isBookmarked"`
+	searchview.Match
+}
+
+// placeView is where a listing is. A place that is not known is a city as the
+// employer wrote it.
+type placeView struct {
+	City   string `json:"city"`
+	Region string `json:"region"`
+}
+
+func viewPlace(l listings.Listing) placeView {
+	switch {
+	case l.Place == nil:
+		return placeView{City: l.Location}
+	case l.Place.Kind == listings.Town:
+		return placeView{City: l.Place.Name, Region: l.Place.Region}
+	case l.Place.Region != "":
+		return placeView{Region: l.Place.Region}
+	}
+	return placeView{Region: l.Place.Name}
+}
+
+func viewFound(h listings.Hit, saved bool) foundJob {
+	v := viewSummary(h)
+	return foundJob{
+		ID: v.ID, Title: v.Title, Company: v.Company, Department: v.Department, Location: viewPlace(h.Listing), Remote: v.Remote, Specialty: v.Specialty,
+		Type: v.ContractType, EmploymentType: v.EmploymentType, Salary: v.Salary, ApplicationDeadline: v.ApplicationDeadline, PostedAt: v.PostedAt,
+		DistanceMiles: v.DistanceMiles, IsBookmarked: saved, Match: searchview.NewMatch(h),
+	}
+}
+
+type seekerSearchView struct {
+	Search struct {
+		Jobs       []foundJob       `json:"jobs"`
+		Pagination SeekerPagination `json:"pagination"`
+		Next
+		foundView
+	} `json:"search"`
+}

@@ -1,0 +1,64 @@
+package portal
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+func secondFactorRoutes(s *identity.Service) []web.Route {
+	const tag, path = "Authentication and user", "/api/auth/second-factor"
+	return []web.Route{
+		{Method: http.MethodGet, Path: path, Auth: web.Required, Tag: tag, Summary: "The status of the caller's second factor", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[secondFactorView], error) {
+				f, err := s.MySecondFactor(ctx, c.Actor)
+				v := secondFactorView{Enabled: f.Enabled, RecoveryCodesLeft: f.RecoveryCodesLeft, Required: f.Required}
+				if f.Enabled {
+					v.EnabledAt = &f.EnabledAt
+				}
+				return web.OK(v, ""), err
+			})},
+		{Method: http.MethodPost, Path: path, Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Enroll an authenticator app (TOTP) as second factor: it is enabled by a first code" + needsConfirmation, Op: web.Op(
+			func(ctx context.Context, c web.Call, in Confirmation) (web.Reply[enrollmentView], error) {
+				by, err := in.confirm(ctx, s, c)
+				if err != nil {
+					return web.Reply[enrollmentView]{}, err
+				}
+				e, err := s.EnrollSecondFactor(ctx, by)
+				return web.OK(enrollmentView{Secret: e.Secret, URL: e.URL}, "Confirm with a code of your authenticator app"), err
+			})},
+		{Method: http.MethodPost, Path: path + "/confirm", Auth: web.Required, Errors: []int{409}, Tag: tag, Summary: "Enable the second factor with a first code; the answer shows the recovery codes, once, and all other sessions end", Op: web.Op(
+			func(ctx context.Context, c web.Call, in identity.CodeInput) (web.Reply[recoveryCodesView], error) {
+				codes, err := s.ConfirmSecondFactor(ctx, c.Actor, in)
+				return web.OK(recoveryCodesView{codes}, "Second factor enabled"), err
+			})},
+		{Method: http.MethodDelete, Path: path, Auth: web.Required, Errors: []int{409, 429}, Tag: tag, Summary: "Disable the second factor, with the password and a code or a recovery code", Op: web.Op(
+			func(ctx context.Context, c web.Call, in identity.DisableSecondFactorInput) (web.Done, error) {
+				return web.Said("Second factor disabled"), s.DisableSecondFactor(ctx, c.Actor, in, from(c))
+			})},
+	}
+}
+
+type secondFactorView struct {
+	Enabled bool `json:"enabled"`
+	// EnabledAt is null for an account without a second factor.
+	EnabledAt         *time.Time `json:"enabledAt"`
+	RecoveryCodesLeft int        `json:"recoveryCodesLeft"`
+	// Required is true if the caller's organization requires a second factor.
+	Required bool `json:"required"`
+}
+
+type enrollmentView struct {
+	// Secret is in base 32, for typing it into the authenticator app.
+	Secret string `json:"secret" sample:"JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"`
+	// URL is an otpauth:// address, for a QR code.
+	URL string `json:"url" sample:"otpauth://totp/locum:jo@example.org?issuer=locum&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"`
+}
+
+type recoveryCodesView struct {
+	// RecoveryCodes work once each in place of a code, and are not shown again.
+	RecoveryCodes []string `json:"recoveryCodes" sample:"[\"K3PX-PJBS-WY3D-PEHP\"]"`
+}

@@ -1,0 +1,171 @@
+package portal
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/modules/jobseeker"
+)
+
+func seekerRoutes(s *jobseeker.Service) []web.Route {
+	const notifications, activity, searches = "Notifications", "Activity", "Saved searches"
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/notifications", Auth: web.Required, Who: web.Seeker, Tag: notifications, Summary: "What the caller was told, newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[notificationsView], error) {
+				r, err := s.MyNotifications(ctx, c.Actor, in.Request())
+				if err != nil {
+					return web.Reply[notificationsView]{}, err
+				}
+				v := notificationsView{Notifications: make([]notificationView, len(r.Items)), Pagination: seekerPagination(r, in.Paging), Beyond: beyond(r)}
+				for i, n := range r.Items {
+					v.Notifications[i] = notificationView{ID: n.ID, Type: n.Type, Message: n.Message, Read: n.Read, CreatedAt: n.CreatedAt}
+				}
+				return web.OK(v, ""), nil
+			})},
+		{Method: http.MethodPut, Path: "/api/jobseekers/notifications/:id", Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: notifications, Summary: "Mark a notification as read or unread", Op: web.Op(
+			func(ctx context.Context, c web.Call, in MarkInput) (web.Done, error) {
+				return web.Said("Notification updated successfully"), s.MarkNotification(ctx, c.Actor, in.ID, in.MarkInput)
+			})},
+		{Method: http.MethodDelete, Path: "/api/jobseekers/notifications/:id", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: notifications, Summary: "Take a notification away", Op: web.Op(
+			func(ctx context.Context, c web.Call, in NotificationPath) (web.Done, error) {
+				return web.Said("Notification deleted successfully"), s.DeleteNotification(ctx, c.Actor, in.ID)
+			})},
+		{Method: http.MethodGet, Path: "/api/jobseekers/activity", Auth: web.Required, Who: web.Seeker, Tag: activity, Summary: "What the caller did and what came of it, latest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[activitiesView], error) {
+				r, err := s.MyActivity(ctx, c.Actor, in.Request())
+				if err != nil {
+					return web.Reply[activitiesView]{}, err
+				}
+				v := activitiesView{Activities: make([]activityView, len(r.Items)), Total: r.Total, Beyond: beyond(r)}
+				for i, a := range r.Items {
+					v.Activities[i] = activityView{Type: a.Type, Action: a.Action, Description: a.Description, Timestamp: a.At}
+				}
+				return web.OK(v, ""), nil
+			})},
+		{Method: http.MethodGet, Path: "/api/jobseekers/analytics", Auth: web.Required, Who: web.Seeker, Tag: activity, Summary: "The caller's numbers", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[seekerAnalyticsView], error) {
+				a, err := s.MyAnalytics(ctx, c.Actor)
+				var v seekerAnalyticsView
+				v.Analytics.Applications.Total, v.Analytics.Applications.Pending = a.Applications.Total, a.Applications.Pending
+				v.Analytics.Bookmarks.SavedJobs, v.Analytics.Profile.Completion = a.SavedJobs, a.Completion
+				return web.OK(v, ""), err
+			})},
+		{Method: http.MethodPost, Path: "/api/jobseekers/search", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: searches, Summary: "Save a search, delete one, or say what one prefers", Op: web.Op(
+			func(ctx context.Context, c web.Call, in SearchIntentInput) (web.Reply[savedSearchesView], error) {
+				var all []jobseeker.Search
+				var err error
+				var said string
+				switch in.Intent {
+				case "save-search":
+					said = "Search saved successfully"
+					all, err = s.SaveSearch(ctx, c.Actor, jobseeker.SaveSearchInput{Name: in.Name, Query: in.Query, Location: in.Location, ContractType: in.ContractType, EmailAlerts: in.EmailAlerts})
+				case "update-search-preferences":
+					said = "Search preferences updated successfully"
+					all, err = s.Prefer(ctx, c.Actor, jobseeker.PreferInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
+				case "delete-search":
+					said = "Search deleted successfully"
+					all, err = s.DeleteSearch(ctx, c.Actor, in.SearchID)
+				}
+				return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: viewSearches(all)}, said), err
+			})},
+	}
+}
+
+// SearchIntentInput is what each of the intents takes.
+type SearchIntentInput struct {
+	Intent string `json:"intent" validate:"required,oneof=save-search update-search-preferences delete-search"`
+	// Of save-search.
+	Name         string `json:"name" validate:"max=200"`
+	Query        string `json:"query" validate:"max=200"`
+	Location     string `json:"location" validate:"max=200"`
+	ContractType string `json:"contractType" validate:"omitempty,oneof=permanent temporary contract"`
+	EmailAlerts  bool   `json:"emailAlerts"`
+	// Of update-search-preferences.
+	PreferredLocation *string   `json:"preferredLocation" validate:"omitempty,max=200"`
+	EmploymentTypes   *[]string `json:"employmentTypes" validate:"omitempty,max=8"`
+	// Of delete-search.
+	SearchID string `json:"searchId"`
+}
+
+// Refuse turns down what has no intent.
+func (in SearchIntentInput) Refuse(wrong func(path string) bool) error {
+	return needIntent(in.Intent, wrong)
+}
+
+type savedSearchesView struct {
+	Intent        string            `json:"intent"`
+	SavedSearches []savedSearchView `json:"savedSearches"`
+}
+
+type savedSearchView struct {
+	ID           string    `json:"id"`
+	Name         string    `json:"name"`
+	Query        string    `json:"query"`
+	Location     string    `json:"location"`
+	ContractType string    `json:"contractType"`
+	EmailAlerts  bool      `json:"emailAlerts"`
+	CreatedAt    time.Time `json:"createdAt"`
+}
+
+func viewSearches(all []jobseeker.Search) []savedSearchView {
+	out := make([]savedSearchView, len(all))
+	for i, s := range all {
+		out[i] = savedSearchView{ID: s.ID, Name: s.Name, Query: s.Query, Location: s.Location, ContractType: s.ContractType, EmailAlerts: s.EmailAlerts, CreatedAt: s.CreatedAt}
+	}
+	return out
+}
+
+// NotificationPath names a notification.
+type NotificationPath struct {
+	ID string `path:"id"`
+}
+
+// MarkInput marks a notification.
+type MarkInput struct {
+	NotificationPath
+	jobseeker.MarkInput
+}
+
+type notificationView struct {
+	ID        string                     `json:"id"`
+	Type      jobseeker.NotificationType `json:"type"`
+	Message   string                     `json:"message"`
+	Read      bool                       `json:"read"`
+	CreatedAt time.Time                  `json:"createdAt"`
+}
+
+type notificationsView struct {
+	Notifications []notificationView `json:"notifications"`
+	Pagination    SeekerPagination   `json:"pagination"`
+	Beyond
+}
+
+type activityView struct {
+	Type        string    `json:"type"`
+	Action      string    `json:"action"`
+	Description string    `json:"description"`
+	Timestamp   time.Time `json:"timestamp"`
+}
+
+type seekerAnalyticsView struct {
+	Analytics struct {
+		Applications struct {
+			Total   int `json:"total"`
+			Pending int `json:"pending"`
+		} `json:"applications"`
+		Bookmarks struct {
+			SavedJobs int `json:"savedJobs" description:"Number of saved listings"`
+		} `json:"bookmarks"`
+		Profile struct {
+			Completion int `json:"completion"`
+		} `json:"profile"`
+	} `json:"analytics"`
+}
+
+type activitiesView struct {
+	Activities []activityView `json:"activities"`
+	Total      int            `json:"total"`
+	Beyond
+}

@@ -1,0 +1,215 @@
+package portal
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/jobseeker"
+)
+
+// settingsRoutes serve both sides: a jobseeker sees a jobseeker's settings, also
+// as a member of an organization, and everybody else an employer's.
+func settingsRoutes(i *identity.Service, k *jobseeker.Service) []web.Route {
+	const tag = "Settings"
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/settings", Auth: web.Required, Errors: []int{403}, Tag: tag, Summary: "What the caller has set, on either side of the job board", Op: web.Op(
+			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[settingsReply], error) {
+				if c.Actor.Seeker {
+					s, err := k.MySettings(ctx, c.Actor)
+					return web.OK(settingsReply{settingsOf{viewSeekerSettings(s)}}, ""), err
+				}
+				a, err := i.MyEmployerAccount(ctx, c.Actor)
+				return web.OK(settingsReply{settingsOf{viewEmployerSettings(a)}}, ""), err
+			})},
+		{Method: http.MethodPut, Path: "/api/jobseekers/settings", Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Change the caller's settings; update-privacy and update-job-preferences are for jobseekers, update-contact and update-employer-profile for employers. Another e-mail address" + confirmationNeeded, Op: web.Op(
+			func(ctx context.Context, c web.Call, in SettingsInput) (web.Reply[changedSettingsView], error) {
+				if err := in.check(c.Actor); err != nil {
+					return web.Reply[changedSettingsView]{}, err
+				}
+				by, err := in.confirm(ctx, i, c)
+				switch {
+				case err != nil:
+				case in.asEmployer(by):
+					_, err = i.UpdateEmployer(ctx, by, in.employer())
+				default:
+					err = in.seeker(ctx, k, by)
+				}
+				return web.OK(changedSettingsView{in.Intent}, "Settings updated successfully"), err
+			})},
+	}
+}
+
+// The intents of either side.
+var (
+	seekerIntents   = []string{"update-profile", "update-notifications", "update-privacy", "update-job-preferences"}
+	employerIntents = []string{"update-profile", "update-notifications", "update-contact", "update-employer-profile"}
+)
+
+// SettingsInput is what each of the intents takes, on both sides.
+type SettingsInput struct {
+	Intent string `json:"intent" validate:"required,oneof=update-profile update-notifications update-privacy update-job-preferences update-contact update-employer-profile"`
+	// Of update-profile and update-employer-profile.
+	Profile *SettingsProfile `json:"profile"`
+	// Of update-notifications: email for both sides (emailAlerts is another name
+	// of it), jobAlerts for jobseekers.
+	Email       *bool `json:"email"`
+	EmailAlerts *bool `json:"emailAlerts"`
+	JobAlerts   *bool `json:"jobAlerts"`
+	// Of update-privacy.
+	ShowProfile *bool `json:"showProfile"`
+	// Of update-job-preferences.
+	PreferredLocation *string   `json:"preferredLocation" validate:"omitempty,max=200"`
+	EmploymentTypes   *[]string `json:"employmentTypes" validate:"omitempty,max=8"`
+	// Of update-contact.
+	Contact *identity.ContactInput `json:"contact"`
+	// Of update-profile and update-employer-profile, for admins.
+	CompanyName *string `json:"companyName" validate:"omitempty,notblank,max=200"`
+	Industry    *string `json:"industry" validate:"omitempty,max=200"`
+	CompanySize *string `json:"companySize" validate:"omitempty,max=200"`
+	Confirmation
+}
+
+// SettingsProfile is the profile of either side.
+type SettingsProfile struct {
+	jobseeker.ProfileInput
+	JobTitle *string `json:"jobTitle" validate:"omitempty,max=200"`
+}
+
+// Refuse turns down what has no intent.
+func (in SettingsInput) Refuse(wrong func(path string) bool) error {
+	return needIntent(in.Intent, wrong)
+}
+
+// asEmployer reports whether the intent is meant for the caller's side as an
+// employer. Who has both sides means the jobseeker's wherever there are two.
+func (in SettingsInput) asEmployer(a auth.Actor) bool {
+	return !a.Seeker || !slices.Contains(seekerIntents, in.Intent)
+}
+
+// check refuses intents of a side that the caller does not have, and those that
+// come without what they change.
+func (in SettingsInput) check(a auth.Actor) error {
+	var theirs []string
+	if a.Seeker {
+		theirs = append(theirs, seekerIntents...)
+	}
+	if a.Role != auth.Jobseeker {
+		theirs = append(theirs, employerIntents...)
+	}
+	switch {
+	case slices.Contains(theirs, in.Intent) && in.asEmployer(a):
+		return in.employerLacks()
+	case slices.Contains(theirs, in.Intent):
+		return nil
+	}
+	slices.Sort(theirs)
+	return fault.InvalidField("intent", "must be one of: "+strings.Join(slices.Compact(theirs), ", "))
+}
+
+func (in SettingsInput) employerLacks() error {
+	switch {
+	case in.Intent == "update-notifications" && in.Email == nil && in.EmailAlerts == nil && in.JobAlerts == nil:
+		return fault.InvalidField("email", "is required")
+	case in.Intent == "update-contact" && in.Contact == nil:
+		return fault.InvalidField("contact", "is required")
+	}
+	return nil
+}
+
+// seeker carries a jobseeker's intent out.
+func (in SettingsInput) seeker(ctx context.Context, k *jobseeker.Service, a auth.Actor) error {
+	var err error
+	switch in.Intent {
+	case "update-profile":
+		if in.Profile == nil {
+			return fault.InvalidField("profile", "is required")
+		}
+		_, err = k.UpdateProfile(ctx, a, in.Profile.ProfileInput)
+	case "update-notifications":
+		err = k.Notify(ctx, a, jobseeker.NotifyInput{Email: in.Email, JobAlerts: in.JobAlerts})
+	case "update-privacy":
+		err = k.Show(ctx, a, in.ShowProfile)
+	case "update-job-preferences":
+		_, err = k.Prefer(ctx, a, jobseeker.PreferInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
+	}
+	return err
+}
+
+// employer is an employer's intent as a change.
+func (in SettingsInput) employer() (change identity.EmployerInput) {
+	switch in.Intent {
+	case "update-profile", "update-employer-profile":
+		if p := in.Profile; p != nil {
+			change.Profile = &identity.EmployerProfileInput{Name: p.Name, JobTitle: p.JobTitle, Email: p.Email}
+		}
+		change.CompanyName, change.Industry, change.CompanySize = in.CompanyName, in.Industry, in.CompanySize
+	case "update-notifications":
+		change.EmailAlerts = in.Email
+		if in.EmailAlerts != nil {
+			change.EmailAlerts = in.EmailAlerts
+		}
+	case "update-contact":
+		change.Contact = in.Contact
+	}
+	return change
+}
+
+type changedSettingsView struct {
+	Intent string `json:"intent"`
+}
+
+type settingsReply struct {
+	Settings settingsOf `json:"settings"`
+}
+
+// settingsOf is the view of one side.
+type settingsOf struct{ view any }
+
+// MarshalJSON implements json.Marshaler.
+func (s settingsOf) MarshalJSON() ([]byte, error) { return json.Marshal(s.view) }
+
+// JSONSchemaOneOf says for the documentation what it can be.
+func (settingsOf) JSONSchemaOneOf() []any { return []any{seekerSettingsView{}, employerSettingsView{}} }
+
+type seekerSettingsView struct {
+	ID      int64  `json:"id"`
+	UUID    string `json:"uuid"`
+	Email   string `json:"email"`
+	Profile struct {
+		Name        string `json:"name"`
+		Bio         string `json:"bio"`
+		ShowProfile bool   `json:"showProfile"`
+	} `json:"profile"`
+	Preferences struct {
+		Notifications struct {
+			Email     bool `json:"email"`
+			JobAlerts bool `json:"jobAlerts"`
+		} `json:"notifications"`
+		JobPreferences struct {
+			PreferredLocation string   `json:"preferredLocation"`
+			EmploymentTypes   []string `json:"employmentTypes"`
+		} `json:"jobPreferences"`
+	} `json:"preferences"`
+	Bookmarks struct {
+		// SavedJobs are the latest; GET /api/jobseekers/bookmarks has all.
+		SavedJobs     []savedJobView    `json:"savedJobs"`
+		SavedSearches []savedSearchView `json:"savedSearches"`
+	} `json:"bookmarks"`
+}
+
+func viewSeekerSettings(s jobseeker.Settings) (v seekerSettingsView) {
+	v.ID, v.UUID, v.Email = s.Number, s.UserID, s.Email
+	v.Profile.Name, v.Profile.Bio, v.Profile.ShowProfile = s.Name, s.Bio, s.ShowProfile
+	v.Preferences.Notifications.Email, v.Preferences.Notifications.JobAlerts = s.EmailNotifications, s.JobAlerts
+	v.Preferences.JobPreferences.PreferredLocation = s.PreferredLocation
+	v.Preferences.JobPreferences.EmploymentTypes = append([]string{}, s.EmploymentTypes...)
+	v.Bookmarks.SavedJobs, v.Bookmarks.SavedSearches = viewSavedJobs(s.Saved), viewSearches(s.Searches)
+	return v
+}

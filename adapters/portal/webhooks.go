@@ -1,0 +1,232 @@
+package portal
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// sends bounds the operations that have something sent, in words.
+var sends = fmt.Sprintf(". An account has %d test events and replays a minute", integrations.SendsAMinute)
+
+func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
+	const (
+		tag  = "Developers"
+		list = "/api/developers/apps/:id/webhooks"
+		one  = list + "/:webhookId"
+	)
+	return []web.Route{
+		{Method: http.MethodPost, Path: list, Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Have events sent to an address. The secret that verifies them is shown this once" + needsConfirmation, Op: web.Op(
+			func(ctx context.Context, c web.Call, in NewWebhookInput) (web.Reply[newWebhookView], error) {
+				by, err := in.confirm(ctx, i, c)
+				if err != nil {
+					return web.Reply[newWebhookView]{}, err
+				}
+				e, secret, err := s.CreateWebhook(ctx, by, in.ID, in.WebhookInput)
+				return web.OK(newWebhookView{viewWebhook(e), secret}, "Webhook created successfully"), err
+			})},
+		{Method: http.MethodGet, Path: list, Auth: web.Required, Tag: tag, Summary: "The webhooks of an application, at most 20, the newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in AppPath) (web.Reply[webhooksView], error) {
+				es, err := s.MyWebhooks(ctx, c.Actor, in.ID)
+				v := webhooksView{Webhooks: make([]webhookView, len(es))}
+				for i, e := range es {
+					v.Webhooks[i] = viewWebhook(e)
+				}
+				return web.OK(v, ""), err
+			})},
+		{Method: http.MethodGet, Path: one, Auth: web.Required, Tag: tag, Summary: "One of the webhooks of an application", Op: web.Op(
+			func(ctx context.Context, c web.Call, in WebhookPath) (web.Reply[oneWebhookView], error) {
+				e, err := s.MyWebhook(ctx, c.Actor, in.path())
+				return web.OK(oneWebhookView{viewWebhook(e)}, ""), err
+			})},
+		{Method: http.MethodPut, Path: one, Auth: web.Required, Tag: tag, Summary: "Change a webhook; what is not sent stays. Active also ends disabled, for new events; with paused, what was waiting fails and can be replayed", Op: web.Op(
+			func(ctx context.Context, c web.Call, in WebhookChange) (web.Reply[oneWebhookView], error) {
+				e, err := s.ChangeWebhook(ctx, c.Actor, in.path(), in.WebhookChange)
+				return web.OK(oneWebhookView{viewWebhook(e)}, "Webhook updated successfully"), err
+			})},
+		{Method: http.MethodDelete, Path: one, Auth: web.Required, Tag: tag, Summary: "Delete a webhook with its log; nothing more is sent", Op: web.Op(
+			func(ctx context.Context, c web.Call, in WebhookPath) (web.Done, error) {
+				return web.Said("Webhook deleted successfully"), s.DeleteWebhook(ctx, c.Actor, in.path())
+			})},
+		{Method: http.MethodPost, Path: one + "/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 429}, Tag: tag, Summary: "Give a webhook a new secret, shown this once; for 24 hours the old one signs beside it" + needsConfirmation, Op: web.Op(
+			func(ctx context.Context, c web.Call, in NewWebhookSecretInput) (web.Reply[webhookSecretView], error) {
+				by, err := in.confirm(ctx, i, c)
+				if err != nil {
+					return web.Reply[webhookSecretView]{}, err
+				}
+				secret, err := s.RotateWebhookSecret(ctx, by, in.path())
+				return web.OK(webhookSecretView{secret}, "Both secrets sign for 24 hours"), err
+			})},
+		{Method: http.MethodPost, Path: one + "/test", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send a made-up event, marked by test in its data" + sends, Op: web.Op(
+			func(ctx context.Context, c web.Call, in TestWebhookInput) (web.Reply[oneDeliveryView], error) {
+				d, err := s.TestWebhook(ctx, c.Actor, in.path(), in.TestInput)
+				return web.OK(oneDeliveryView{viewDelivery(d)}, ""), err
+			})},
+		{Method: http.MethodGet, Path: one + "/deliveries", Auth: web.Required, Tag: tag, Summary: "What was sent in the last 30 days, the newest first", Op: web.Op(
+			func(ctx context.Context, c web.Call, in DeliveriesInput) (web.Reply[deliveriesView], error) {
+				r, err := s.MyDeliveries(ctx, c.Actor, in.path(), integrations.DeliveryStatus(in.Status), in.Request())
+				v := deliveriesView{Deliveries: make([]deliveryView, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
+				for i, d := range r.Items {
+					v.Deliveries[i] = viewDelivery(d)
+				}
+				return web.OK(v, ""), err
+			})},
+		{Method: http.MethodPost, Path: one + "/deliveries/:deliveryId/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send a delivery again, with all its attempts before it. The event keeps its id" + sends, Op: web.Op(
+			func(ctx context.Context, c web.Call, in DeliveryPath) (web.Reply[oneDeliveryView], error) {
+				d, err := s.ReplayDelivery(ctx, c.Actor, in.path(), in.DeliveryID)
+				return web.OK(oneDeliveryView{viewDelivery(d)}, ""), err
+			})},
+		{Method: http.MethodPost, Path: one + "/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send again what failed for good since a moment: the first 1,000 that did" + sends, Op: web.Op(
+			func(ctx context.Context, c web.Call, in ReplayInput) (web.Reply[replayedView], error) {
+				since, err := listings.ParseMoment(in.Since, false)
+				if err != nil {
+					return web.Reply[replayedView]{}, fault.InvalidField("since", err.Error())
+				}
+				n, err := s.ReplayFailed(ctx, c.Actor, in.path(), since)
+				return web.OK(replayedView{n}, ""), err
+			})},
+	}
+}
+
+// WebhookPath names a webhook of an application.
+type WebhookPath struct {
+	AppPath
+	WebhookID string `path:"webhookId"`
+}
+
+func (p WebhookPath) path() integrations.WebhookPath {
+	return integrations.WebhookPath{AppID: p.ID, ID: p.WebhookID}
+}
+
+// NewWebhookInput makes a webhook.
+type NewWebhookInput struct {
+	AppPath
+	Confirmation
+	integrations.WebhookInput
+}
+
+// NewWebhookSecretInput makes a secret of a webhook.
+type NewWebhookSecretInput struct {
+	WebhookPath
+	Confirmation
+}
+
+// WebhookChange changes a webhook.
+type WebhookChange struct {
+	WebhookPath
+	integrations.WebhookChange
+}
+
+// TestWebhookInput says which event to make up; without a type it is the first
+// that the webhook wants.
+type TestWebhookInput struct {
+	WebhookPath
+	integrations.TestInput
+}
+
+// DeliveriesInput asks for a page of a webhook's log.
+type DeliveriesInput struct {
+	WebhookPath
+	PageInput
+	Status string `query:"status" validate:"omitempty,oneof=pending succeeded failed" sample:"failed"`
+}
+
+// DeliveryPath names a delivery of a webhook.
+type DeliveryPath struct {
+	WebhookPath
+	DeliveryID string `path:"deliveryId"`
+}
+
+// ReplayInput says since when.
+type ReplayInput struct {
+	WebhookPath
+	Since string `json:"since" validate:"required" sample:"2026-11-20T09:00:00Z"`
+}
+
+type webhookView struct {
+	ID     string   `json:"id"`
+	URL    string   `json:"url"`
+	Events []string `json:"events"`
+	// Status is active, paused or disabled, which is the service's doing.
+	Status    string    `json:"status"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+func viewWebhook(e integrations.Endpoint) webhookView {
+	return webhookView{ID: e.ID, URL: e.URL, Events: e.Events, Status: string(e.Status), CreatedAt: e.CreatedAt}
+}
+
+type oneWebhookView struct {
+	Webhook webhookView `json:"webhook"`
+}
+
+type newWebhookView struct {
+	Webhook webhookView `json:"webhook"`
+	// Secret is not shown again.
+	Secret string `json:"secret"`
+}
+
+type webhooksView struct {
+	Webhooks []webhookView `json:"webhooks"`
+}
+
+type webhookSecretView struct {
+	Secret string `json:"secret"`
+}
+
+type deliveryView struct {
+	ID            string        `json:"id"`
+	EventID       string        `json:"eventId"`
+	Type          string        `json:"type"`
+	Status        string        `json:"status"`
+	Attempts      []attemptView `json:"attempts"`
+	NextAttemptAt *time.Time    `json:"nextAttemptAt"`
+	CreatedAt     time.Time     `json:"createdAt"`
+}
+
+type attemptView struct {
+	At             time.Time `json:"at"`
+	ResponseStatus *int      `json:"responseStatus"`
+	// Error is status, timeout, dns, connection, tls, refused_address or another
+	// class of failure.
+	Error      *string `json:"error"`
+	DurationMs int64   `json:"durationMs"`
+	// Response is the beginning of what the receiver answered.
+	Response string `json:"response"`
+}
+
+func viewDelivery(d integrations.Delivery) deliveryView {
+	v := deliveryView{ID: d.ID, EventID: d.EventID, Type: d.Type, Status: string(d.Status), Attempts: make([]attemptView, len(d.Attempts)), NextAttemptAt: d.NextAt, CreatedAt: d.CreatedAt}
+	for i, a := range d.Attempts {
+		v.Attempts[i] = attemptView{At: a.At, DurationMs: a.DurationMs, Response: a.Answer}
+		if a.ResponseStatus != 0 {
+			v.Attempts[i].ResponseStatus = &a.ResponseStatus
+		}
+		if a.Error != "" {
+			v.Attempts[i].Error = &a.Error
+		}
+	}
+	return v
+}
+
+type oneDeliveryView struct {
+	Delivery deliveryView `json:"delivery"`
+}
+
+type deliveriesView struct {
+	Deliveries []deliveryView `json:"deliveries"`
+	Pagination Pagination     `json:"pagination"`
+	Beyond
+}
+
+type replayedView struct {
+	// Count is how many are sent again.
+	Count int `json:"count"`
+}

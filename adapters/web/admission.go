@@ -1,0 +1,238 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/csvfile"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/idempotency"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/trace"
+	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// Admission executes the operations of routes for the clients that may call them.
+// Every transport that serves routes uses it, so that all apply the same rules.
+type Admission struct {
+	Identity    *identity.Service
+	Limiter     limit.Limiter
+	Idempotency *idempotency.Runner
+	Tracer      trace.Tracer // nil for none
+}
+
+// Incoming is a request for a route, as a transport has received it.
+type Incoming struct {
+	// Request is what binding reads; its Body is set by Execute.
+	Request
+	// Headers returns the values of a header, in the order of their lines.
+	Headers func(name string) []string
+	// Address is that of the client, behind trusted proxies.
+	Address string
+	// URL is the path with the query, as requested. URLPath is the path alone.
+	URL, URLPath string
+	RequestID    string
+	// Caller is who the surface's gate has admitted.
+	Caller integrations.Caller
+	// ReadBody reads the body, of at most limit bytes. The client is a user's id or,
+	// without one, an address. Nil means that there is none.
+	ReadBody func(client string, limit int) ([]byte, error)
+}
+
+// Call returns what an operation may know of the request before its actor is known.
+func (in Incoming) Call() Call {
+	return Call{IP: in.Address, UserAgent: truncate(in.Header("User-Agent"), 512), Device: in.Cookie(DeviceCookieName), RequestID: in.RequestID, URL: in.URL, Caller: in.Caller}
+}
+
+// Answer is the response to a request.
+type Answer struct {
+	Status  int
+	Headers map[string]string
+	Body    []byte
+	// Stream is the body in place of Body, of Size bytes or, if Size is -1, of unknown
+	// length. The transport closes it.
+	Stream io.ReadCloser
+	Size   int64
+}
+
+// JSONType is the media type of JSON.
+const JSONType = "application/json; charset=utf-8"
+
+// MaxStale is how old the listings may be that guests read.
+const MaxStale = time.Second
+
+// Execute admits a request to a route of the surface and executes its operation: it
+// limits the client's address, authenticates and authorizes the client, reads and
+// validates the input, and executes the operation at most once for each
+// Idempotency-Key. Surface.Refuse turns an error into an answer, which has the headers
+// that are returned with the error.
+func (a Admission) Execute(ctx context.Context, s Surface, r Route, in Incoming) (call Call, answer Answer, err error) {
+	timeout := cmp.Or(r.Timeout, DefaultTimeout)
+	admission, cancelAdmission := context.WithTimeout(ctx, timeout)
+	defer cancelAdmission()
+	if a.Tracer != nil {
+		var end func(error)
+		admission, end = a.Tracer.Start(admission, r.Method+" "+r.Path, in.Header("Traceparent"))
+		defer func() { end(err) }()
+	}
+	admission = audit.WithAddress(admission, in.Address)
+	call = in.Call()
+	if err := a.limit(admission, r, in.Address); err != nil {
+		return call, answer, err
+	}
+	if r.Auth != None {
+		if call.Actor, err = a.authenticate(admission, in.Header("Authorization"), r); err != nil {
+			return call, answer, err
+		}
+	}
+	if r.Scope != "" && !call.Caller.May(r.Scope) {
+		answer.Headers = map[string]string{"WWW-Authenticate": `Bearer realm="locum", error="insufficient_scope", scope="` + string(r.Scope) + `"`}
+		return call, answer, ErrScope
+	}
+	if in.ReadBody != nil {
+		if in.Body, err = in.ReadBody(cmp.Or(call.Caller.UserID, call.Actor.UserID, call.IP), r.BodyLimit()); err != nil {
+			return call, answer, err
+		}
+	}
+	// The time of the operation begins after that of the body.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(admission), timeout)
+	defer cancel()
+	if (r.Cached || r.Search) && call.Actor.Guest() && call.Caller.UserID == "" {
+		ctx = tx.AllowStale(ctx, MaxStale)
+	}
+	if in.Header("Content-Encoding") != "" {
+		return call, answer, fault.InvalidField("Content-Encoding", "is not supported; send the body as it is")
+	}
+	answer, err = a.once(ctx, s, r, call, in, func(ctx context.Context) (Answer, error) { return run(ctx, r, call, in.Request) })
+	if err == nil {
+		locate(r, in.URLPath, &answer)
+	}
+	return call, answer, err
+}
+
+func (a Admission) limit(ctx context.Context, r Route, address string) error {
+	if r.Limit.Max == 0 {
+		return nil
+	}
+	rule := r.Limit
+	rule.Name = r.Method + " " + r.Path
+	d, err := a.Limiter.Take(ctx, rule, LimitKey(address))
+	if err == nil && !d.Allowed {
+		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+	}
+	return err
+}
+
+// authenticate returns the actor of an Authorization header, if the route serves it.
+func (a Admission) authenticate(ctx context.Context, header string, r Route) (auth.Actor, error) {
+	if header == "" {
+		if r.Auth == Optional {
+			return auth.Actor{}, nil
+		}
+		return auth.Actor{}, fault.ErrUnauthorized
+	}
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return auth.Actor{}, fault.ErrUnauthorized
+	}
+	actor, err := a.Identity.Authenticate(ctx, strings.TrimSpace(token))
+	if err != nil {
+		return auth.Actor{}, err
+	}
+	return actor, r.Authorize(actor)
+}
+
+// Authorize returns an error unless the route serves the actor.
+func (r Route) Authorize(actor auth.Actor) error {
+	switch {
+	case actor.EnrollmentRequired && (r.Who == Employer || r.Who == EmployerSide):
+		return auth.ErrEnrollmentRequired
+	case r.Who == Seeker && !actor.Seeker,
+		r.Who == Employer && actor.OrganizationID == "",
+		r.Who == EmployerSide && actor.Role == auth.Jobseeker,
+		r.Permission != "" && !actor.May(r.Permission):
+		return fault.ErrForbidden
+	}
+	return nil
+}
+
+// run executes the operation.
+func run(ctx context.Context, r Route, call Call, in Request) (Answer, error) {
+	if r.Method == http.MethodGet {
+		in.Body = nil
+	}
+	out, err := r.Op.Handle(ctx, call, &in)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer := Answer{Status: cmp.Or(r.Status, http.StatusOK), Headers: map[string]string{}}
+	if h, ok := out.(interface{ Headers() map[string]string }); ok {
+		for name, value := range h.Headers() {
+			answer.Headers[name] = value
+		}
+	}
+	if either, ok := out.(tabular); ok {
+		out = either.Answer()
+	}
+	switch body := out.(type) {
+	case CSV:
+		answer.Headers["Content-Type"] = csvfile.MediaType
+		answer.Headers["Content-Disposition"] = `attachment; filename="` + body.Name + `"`
+		answer.Stream, answer.Size = body.Body, body.Size
+	case File:
+		answer.Headers["Content-Type"] = body.MediaType
+		answer.Headers["Content-Disposition"] = body.Disposition()
+		answer.Headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
+		answer.Stream, answer.Size = body.Body, body.Size
+	default:
+		if p, ok := out.(pending); ok {
+			answer.Status = cmp.Or(p.StatusCode(), answer.Status)
+		}
+		answer.Headers["Content-Type"] = JSONType
+		answer.Body, err = json.Marshal(out)
+	}
+	return answer, err
+}
+
+// locate sets the Location of the resource that an answer shows as just created.
+func locate(r Route, path string, answer *Answer) {
+	var created struct {
+		Data struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if r.Located && json.Unmarshal(answer.Body, &created) == nil && created.Data.ID != "" {
+		answer.Headers["Location"] = path + "/" + created.Data.ID
+	}
+}
+
+// LimitKey is the address by which a client is counted. For IPv6 it is the /64, all
+// addresses of which usually belong to one client.
+func LimitKey(address string) string {
+	a, err := netip.ParseAddr(address)
+	if err != nil || a.Is4() {
+		return address
+	}
+	p, err := a.Prefix(64)
+	if err != nil {
+		return address
+	}
+	return p.String()
+}
+
+func truncate(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}

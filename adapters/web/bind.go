@@ -1,0 +1,322 @@
+package web
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+)
+
+// Request is a request as binding reads it. Its values are copies: the server
+// reuses its buffers for the next request.
+type Request struct {
+	Path   func(name string) string
+	Query  func(name string) []string
+	Header func(name string) string
+	Cookie func(name string) string
+	// Body is empty where the method gives none a meaning (RFC 9110 §9.3.1).
+	Body []byte
+}
+
+// Paging is embedded by the inputs of lists: a page from 1, a size from 1 to
+// 100 (more is read as 100), or the cursor of an earlier answer.
+type Paging struct {
+	Page   int    `query:"page" default:"1" validate:"min=1"`
+	Limit  int    `query:"limit" default:"20" clamp:"100" validate:"min=1"`
+	Cursor string `query:"cursor" validate:"max=512"`
+}
+
+// Request is the page that was asked for.
+func (p Paging) Request() page.Request {
+	return page.Request{Number: p.Page, Size: p.Limit, Cursor: p.Cursor}
+}
+
+func (p Paging) check() []fault.Field {
+	if p.Page < 1 || p.Limit < 1 {
+		return nil
+	}
+	return TooDeep(p.Request())
+}
+
+// TooDeep is what is wrong with a page that numbers do not reach.
+func TooDeep(r page.Request) []fault.Field {
+	if !r.TooDeep() {
+		return nil
+	}
+	return []fault.Field{{Name: "page", Message: fmt.Sprintf("reaches beyond %d items; follow nextCursor with the cursor parameter instead", page.MaxExact)}}
+}
+
+// plan is how a type is bound, worked out once.
+type plan struct {
+	typ    reflect.Type
+	fields []field // in documented order
+	byJSON map[string]int
+	form   bool  // the body is a form and not JSON
+	raw    []int // index of the field that takes the body as it came, tag body:"raw"
+	header []int // index of the field that reads any header, tag headers:"all"
+	paging []int
+}
+
+type field struct {
+	name    string // as clients write it
+	source  string // path, query, header, cookie, formData, json
+	index   []int
+	typ     reflect.Type
+	initial string // of a query parameter that was not sent
+	clamp   int    // of a query parameter's upper end, zero for none
+}
+
+var plans sync.Map // of reflect.Type; a cache, so that shared state changes nothing
+
+func planOf(t reflect.Type) *plan {
+	if p, ok := plans.Load(t); ok {
+		return p.(*plan)
+	}
+	p := &plan{typ: t, byJSON: map[string]int{}}
+	p.add(t, nil)
+	plans.Store(t, p)
+	return p
+}
+
+func (p *plan) add(t reflect.Type, prefix []int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(slices.Clone(prefix), i)
+		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			if f.Type == reflect.TypeFor[Paging]() {
+				p.paging = index
+			}
+			p.add(f.Type, index)
+			continue
+		}
+		if f.Tag.Get("body") == "raw" {
+			p.raw = index
+			continue
+		}
+		if f.Tag.Get("headers") == "all" {
+			p.header = index
+			continue
+		}
+		for _, source := range []string{"path", "query", "header", "cookie", "formData", "json"} {
+			name, _, _ := strings.Cut(f.Tag.Get(source), ",")
+			if name == "" || name == "-" {
+				continue
+			}
+			clamp, _ := strconv.Atoi(f.Tag.Get("clamp"))
+			if source == "json" {
+				p.byJSON[name] = len(p.fields)
+			}
+			p.form = p.form || source == "formData"
+			p.fields = append(p.fields, field{name: name, source: source, index: index, typ: f.Type, initial: f.Tag.Get("default"), clamp: clamp})
+			break
+		}
+	}
+}
+
+// problems collects what is wrong with a request and where it stood.
+type problems struct {
+	fields []fault.Field
+	seen   map[string]int // path → position in the body
+	wrong  map[string]bool
+}
+
+// The bounds of what a mebibyte of faults may cost. A list beyond them is not
+// read item by item.
+const (
+	mostProblems = 1_000
+	mostItems    = 10_000
+)
+
+func (p *problems) add(path, message string) {
+	if !p.wrong[path] && len(p.fields) < mostProblems {
+		p.wrong[path] = true
+		p.fields = append(p.fields, fault.Field{Name: path, Message: message})
+	}
+}
+
+// addOwn asks the input itself, for rules that tags cannot say. What it finds
+// stands among the rest, in the order of the body.
+func (p *problems) addOwn(v reflect.Value) {
+	in, ok := v.Addr().Interface().(interface{ Problems() []fault.Field })
+	if !ok {
+		return
+	}
+	for _, f := range in.Problems() {
+		if !parentWrong(f.Name, p) {
+			p.add(f.Name, f.Message)
+		}
+	}
+}
+
+// fault sorts the problems: those of what was sent in the order in which it
+// was sent, then what is missing in the documented order.
+func (p *problems) fault() error {
+	if len(p.fields) == 0 {
+		return nil
+	}
+	rank := func(f fault.Field) int {
+		if n, ok := p.seen[f.Name]; ok {
+			return n
+		}
+		return math.MaxInt
+	}
+	slices.SortStableFunc(p.fields, func(a, b fault.Field) int { return cmp.Compare(rank(a), rank(b)) })
+	return fault.ErrInvalid.WithFields(p.fields...)
+}
+
+func newProblems() *problems { return &problems{seen: map[string]int{}, wrong: map[string]bool{}} }
+
+func (p *plan) bind(r *Request, v reflect.Value) error {
+	bad := newProblems()
+	var form url.Values
+	if p.form {
+		var err error
+		if form, err = readForm(r.Header("Content-Type"), r.Body); err != nil {
+			return err
+		}
+	}
+	for _, f := range p.fields {
+		switch f.source {
+		case "cookie":
+			v.FieldByIndex(f.index).SetString(r.Cookie(f.name))
+		case "formData":
+			bindQuery(f, form[f.name], v.FieldByIndex(f.index), bad)
+		case "path":
+			value := r.Path(f.name)
+			if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+				return ErrNoRoute
+			}
+			v.FieldByIndex(f.index).SetString(value)
+		case "header":
+			v.FieldByIndex(f.index).SetString(r.Header(f.name))
+		case "query":
+			bindQuery(f, r.Query(f.name), v.FieldByIndex(f.index), bad)
+		}
+	}
+	// Also where nothing is read from it, so that what is malformed is so everywhere.
+	var body document
+	if !p.form {
+		var err error
+		if body, err = parseJSON(r.Body); err != nil {
+			return err
+		}
+	}
+	if p.raw != nil {
+		v.FieldByIndex(p.raw).SetBytes(slices.Clone(r.Body))
+	}
+	if p.header != nil {
+		v.FieldByIndex(p.header).Set(reflect.ValueOf(r.Header))
+	}
+	if len(p.byJSON) > 0 && body != nil && !p.decode(body, 0, v, "", bad) {
+		return fault.InvalidField("body", "must be a JSON object")
+	}
+	if in, ok := v.Addr().Interface().(interface {
+		Refuse(wrong func(path string) bool) error
+	}); ok {
+		if err := in.Refuse(func(path string) bool { return bad.wrong[path] }); err != nil {
+			return err
+		}
+	}
+	validateInto(v, bad)
+	bad.addOwn(v)
+	if p.paging != nil {
+		for _, f := range v.FieldByIndex(p.paging).Interface().(Paging).check() {
+			bad.add(f.Name, f.Message)
+		}
+	}
+	return bad.fault()
+}
+
+// Item binds one item of a batch as Op binds a body.
+func Item[T any](raw json.RawMessage) (T, error) {
+	var item T
+	v := reflect.ValueOf(&item).Elem()
+	bad := newProblems()
+	d, err := parseJSON(raw)
+	if err != nil {
+		return item, err
+	}
+	if len(d) == 0 || !planOf(v.Type()).decode(d, 0, v, "", bad) {
+		return item, fault.InvalidField("item", "must be a JSON object")
+	}
+	validateInto(v, bad)
+	bad.addOwn(v)
+	return item, bad.fault()
+}
+
+func bindQuery(f field, sent []string, v reflect.Value, bad *problems) {
+	if len(sent) > 0 {
+		bad.seen[f.name] = len(bad.seen)
+	}
+	if v.Kind() == reflect.Slice {
+		for _, s := range sent {
+			for _, part := range strings.Split(s, ",") {
+				if part = strings.TrimSpace(part); part != "" {
+					v.Set(reflect.Append(v, reflect.ValueOf(part)))
+				}
+			}
+		}
+		return
+	}
+	if len(sent) > 1 {
+		bad.add(f.name, "must be sent only once")
+		return
+	}
+	text := f.initial
+	if len(sent) == 1 {
+		text = sent[0]
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			bad.add(f.name, "must be valid UTF-8 without NUL")
+			return
+		}
+	} else if text == "" {
+		return
+	}
+	if v.Kind() == reflect.Pointer {
+		if text == "" && v.Type().Elem().Kind() != reflect.String {
+			return // ?salary_min= is an empty form field, not a number
+		}
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			bad.add(f.name, "must be true or false")
+			return
+		}
+		v.SetBool(b)
+	case reflect.Int, reflect.Int64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			bad.add(f.name, "must be a whole number")
+			return
+		}
+		if f.clamp > 0 {
+			n = min(n, int64(f.clamp))
+		}
+		v.SetInt(n)
+	case reflect.Float64:
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			bad.add(f.name, "must be a number")
+			return
+		}
+		v.SetFloat(x)
+	default:
+		panic("web: no query binding for " + v.Type().String())
+	}
+}

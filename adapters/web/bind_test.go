@@ -1,0 +1,274 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/fault"
+)
+
+type pay struct {
+	Min *float64 `json:"min" validate:"omitempty,min=0"`
+	Max *float64 `json:"max" validate:"omitempty,min=0"`
+}
+
+type question struct {
+	ID   string `json:"id" validate:"required,max=20"`
+	Text string `json:"text" validate:"required"`
+}
+
+type sample struct {
+	ID        string            `path:"id"`
+	Title     string            `json:"title" validate:"required,max=10"`
+	Kind      string            `json:"kind" validate:"omitempty,oneof=a b"`
+	Count     int               `json:"count" validate:"max=5"`
+	Remote    *bool             `json:"remote"`
+	Pay       *pay              `json:"pay"`
+	Tags      []string          `json:"tags" validate:"max=2,dive,max=3"`
+	Questions []question        `json:"questions" validate:"dive"`
+	Free      json.RawMessage   `json:"free"`
+	Items     []json.RawMessage `json:"items"`
+	Email     string            `json:"email" validate:"omitempty,email"`
+}
+
+func bindTo[T any](body string, query map[string][]string) (T, error) {
+	var got T
+	op := Op(func(_ context.Context, _ Call, in T) (Done, error) { got = in; return Said("ok"), nil })
+	_, err := op.Handle(context.Background(), Call{}, &Request{
+		Path:   func(string) string { return "p" },
+		Query:  func(name string) []string { return query[name] },
+		Header: func(string) string { return "" },
+		Body:   []byte(body),
+	})
+	return got, err
+}
+
+func fieldsOf(t *testing.T, err error) []string {
+	t.Helper()
+	var f *fault.Error
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, fault.Invalid, f.Kind)
+	out := make([]string, len(f.Fields))
+	for i, field := range f.Fields {
+		out[i] = field.Name + " " + field.Message
+	}
+	return out
+}
+
+func TestABodyIsBoundFieldByField(t *testing.T) {
+	t.Parallel()
+	got, err := bindTo[sample](`{"title":"T","count":3,"remote":false,"pay":{"min":1.5},"tags":["x"],
+		"questions":[{"id":"q","text":"Why?"}],"free":{"a":[1]},"items":[1,null],"id":"body","unknown":1}`, nil)
+	require.NoError(t, err)
+	require.Equal(t, "p", got.ID, "the path's, not the body's")
+	require.Equal(t, 3, got.Count)
+	require.False(t, *got.Remote)
+	require.InDelta(t, 1.5, *got.Pay.Min, 0)
+	require.Nil(t, got.Pay.Max)
+	require.Equal(t, []question{{"q", "Why?"}}, got.Questions)
+	require.JSONEq(t, `{"a":[1]}`, string(got.Free))
+	require.Len(t, got.Items, 2)
+}
+
+func TestProblemsComeInTheBodysOrderAndWhatIsMissingAfterThem(t *testing.T) {
+	t.Parallel()
+	_, err := bindTo[sample](`{"tags":["long","ok","many"],"pay":{"max":-1,"min":"x"},"count":9,"kind":"c"}`, nil)
+	require.Equal(t, []string{
+		"tags must have at most 2 items",
+		"pay.max must be at least 0",
+		"pay.min must be a number",
+		"count must be at most 5",
+		"kind must be one of: a, b",
+		"title is required",
+	}, fieldsOf(t, err))
+}
+
+func TestProblemsInsideOfArraysNameTheItem(t *testing.T) {
+	t.Parallel()
+	_, err := bindTo[sample](`{"title":"T","questions":[{"id":"q","text":"ok"},{"text":7},"no",null],"tags":["four"]}`, nil)
+	require.Equal(t, []string{
+		"questions.1.text must be a string",
+		"questions.2 must be an object",
+		"questions.3 must not be null",
+		"tags.0 must have at most 3 characters",
+		"questions.1.id is required",
+	}, fieldsOf(t, err))
+}
+
+func TestEveryWrongTypeIsNamed(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"title":1}`:                                "title must be a string",
+		`{"title":"T","count":1.5}`:                  "count must be a whole number",
+		`{"title":"T","count":"1"}`:                  "count must be a whole number",
+		`{"title":"T","count":99999999999999999999}`: "count must be a whole number",
+		`{"title":"T","remote":"yes"}`:               "remote must be true or false",
+		`{"title":"T","pay":[]}`:                     "pay must be an object",
+		`{"title":"T","tags":"x"}`:                   "tags must be an array",
+		`{"title":"T","tags":[1]}`:                   "tags.0 must be a string",
+		`{"title":null}`:                             "title is required",
+		`{"title":"T","email":"a@b@c"}`:              "email must be a valid email address",
+	} {
+		_, err := bindTo[sample](body, nil)
+		require.Equal(t, []string{want}, fieldsOf(t, err), body)
+	}
+}
+
+func TestBodiesThatReadersDisagreeAboutAreRefused(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"title":"a","title":"b"}`:                  "title must be unique in its object",
+		`{"title":"a","free":{"x":1,"x":2}}`:         "x must be unique in its object",
+		`{"title":"a","free":[{"x":{"y":1,"y":1}}]}`: "y must be unique in its object",
+		`{"title":"a\u0000b"}`:                       "body must not contain NUL characters",
+		`{"ti\u0000tle":"a"}`:                        "body must not contain NUL characters",
+		"{\"title\":\"\xff\"}":                       "body must be valid UTF-8",
+		`{"title":"\ud800"}`:                         "body must not contain lone surrogates",
+		`{"title":"\udc00\ud800"}`:                   "body must not contain lone surrogates",
+		`{"title":"\ud800\u0041"}`:                   "body must not contain lone surrogates",
+		`{"\ud800":1}`:                               "body must not contain lone surrogates",
+		`{"title":01}`:                               "body must be well-formed JSON",
+		`{"title":1.}`:                               "body must be well-formed JSON",
+		`{"title":"\x"}`:                             "body must be well-formed JSON",
+		`{"title":[1,]}`:                             "body must be well-formed JSON",
+		`[` + strings.Repeat(`1,`, 49_998) + `1]`:    "body must have at most 50000 JSON tokens",
+		`{"title":"a"`:                               "body must be well-formed JSON",
+		`{"title":"a"} {}`:                           "body must be one JSON value",
+		`{"title":"a"}}`:                             "body must be one JSON value",
+		`{"title":"a"}]`:                             "body must be one JSON value",
+		`{"title":"a"}x`:                             "body must be one JSON value",
+		`{"title":"a",}`:                             "body must be well-formed JSON",
+		`[]`:                                         "body must be a JSON object",
+		`"x"`:                                        "body must be a JSON object",
+		`null`:                                       "body must be a JSON object",
+		strings.Repeat(`[`, 10_000):                  "body must not be nested deeper than 32 levels",
+		`{"free":` + strings.Repeat(`{"a":`, 40) + `1}`: "body must not be nested deeper than 32 levels",
+	} {
+		_, err := bindTo[sample](body, nil)
+		require.Equal(t, []string{want}, fieldsOf(t, err), body)
+	}
+}
+
+func TestTheSameNameInDifferentObjectsIsFine(t *testing.T) {
+	t.Parallel()
+	_, err := bindTo[sample](`{"title":"title","free":{"title":{"title":["title","title"]}}}`, nil)
+	require.NoError(t, err)
+}
+
+func TestAnEmptyBodyIsAnObjectWithoutMembers(t *testing.T) {
+	t.Parallel()
+	_, err := bindTo[sample](``, nil)
+	require.Equal(t, []string{"title is required"}, fieldsOf(t, err))
+}
+
+func TestABodyOfWhichNothingIsReadHasToBeWellFormedAsWell(t *testing.T) {
+	t.Parallel()
+	type named struct {
+		ID string `path:"id"`
+	}
+	for _, body := range []string{"", " ", "{}", `{"x":1}`, "null", "[]"} {
+		_, err := bindTo[Nothing](body, nil)
+		require.NoError(t, err, body)
+		_, err = bindTo[named](body, nil)
+		require.NoError(t, err, body)
+	}
+	for body, want := range map[string]string{
+		"{":               "body must be well-formed JSON",
+		"x=1":             "body must be well-formed JSON",
+		"\xff":            "body must be valid UTF-8",
+		`{"a":1,"a":2}`:   "a must be unique in its object",
+		`{"a":"\u0000"}`:  "body must not contain NUL characters",
+		`{} {}`:           "body must be one JSON value",
+		`{"a":1e9999999}`: "a must be a number of at most 64 bits",
+	} {
+		_, err := bindTo[Nothing](body, nil)
+		require.Equal(t, []string{want}, fieldsOf(t, err), body)
+		_, err = bindTo[named](body, nil)
+		require.Equal(t, []string{want}, fieldsOf(t, err), body)
+	}
+}
+
+type listInput struct {
+	Paging
+	Salary *float64 `query:"salary_min"`
+	Kinds  []string `query:"kinds"`
+	Remote *bool    `query:"remote"`
+}
+
+func TestQueriesAreBoundWithTheirDefaultsAndBounds(t *testing.T) {
+	t.Parallel()
+	got, err := bindTo[listInput]("", nil)
+	require.NoError(t, err)
+	require.Equal(t, Paging{Page: 1, Limit: 20}, got.Paging)
+
+	got, err = bindTo[listInput]("", map[string][]string{"page": {"2"}, "limit": {"5000"}, "salary_min": {"12.5"}, "kinds": {"a,b", "c"}, "remote": {"true"}})
+	require.NoError(t, err)
+	require.Equal(t, Paging{Page: 2, Limit: 100}, got.Paging)
+	require.Equal(t, []string{"a", "b", "c"}, got.Kinds)
+	require.True(t, *got.Remote)
+
+	got, err = bindTo[listInput]("", map[string][]string{"salary_min": {""}})
+	require.NoError(t, err)
+	require.Nil(t, got.Salary, "an empty form field is not a number")
+}
+
+func TestQueriesThatCannotBeReadAreNamed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		query map[string][]string
+		want  string
+	}{
+		"zero":            {map[string][]string{"page": {"0"}}, "page must be at least 1"},
+		"negative":        {map[string][]string{"limit": {"-1"}}, "limit must be at least 1"},
+		"words":           {map[string][]string{"page": {"two"}}, "page must be a whole number"},
+		"empty":           {map[string][]string{"page": {""}}, "page must be a whole number"},
+		"beyond an int":   {map[string][]string{"page": {"99999999999999999999"}}, "page must be a whole number"},
+		"twice":           {map[string][]string{"page": {"1", "2"}}, "page must be sent only once"},
+		"deep":            {map[string][]string{"page": {"501"}}, "page reaches beyond 10000 items; follow nextCursor with the cursor parameter instead"},
+		"absurdly deep":   {map[string][]string{"page": {"9223372036854775807"}}, "page reaches beyond 10000 items; follow nextCursor with the cursor parameter instead"},
+		"not a number":    {map[string][]string{"salary_min": {"NaN"}}, "salary_min must be a number"},
+		"not a truth":     {map[string][]string{"remote": {"perhaps"}}, "remote must be true or false"},
+		"a long cursor":   {map[string][]string{"cursor": {strings.Repeat("x", 513)}}, "cursor must have at most 512 characters"},
+		"NUL in a cursor": {map[string][]string{"cursor": {"\x00"}}, "cursor must be valid UTF-8 without NUL"},
+	} {
+		_, err := bindTo[listInput]("", c.query)
+		require.Equal(t, []string{c.want}, fieldsOf(t, err), name)
+	}
+}
+
+func TestThePageAtTheEdgeOfWhatIsCountedIsServed(t *testing.T) {
+	t.Parallel()
+	_, err := bindTo[listInput]("", map[string][]string{"page": {"500"}})
+	require.NoError(t, err)
+}
+
+func FuzzBindingNeverPanicsAndNeverAcceptsWhatJSONDoesNot(f *testing.F) {
+	f.Add(`{"title":"T","pay":{"min":1},"tags":["x"],"questions":[{"id":"q","text":"t"}]}`)
+	f.Add(`{"title":"a","title":"b"}`)
+	f.Add(`[[[`)
+	f.Fuzz(func(t *testing.T, body string) {
+		_, err := bindTo[sample](body, nil)
+		if err == nil && strings.TrimSpace(body) != "" && !json.Valid([]byte(body)) {
+			t.Fatalf("accepted %q", body)
+		}
+		if err != nil && fault.KindOf(err) != fault.Invalid {
+			t.Fatalf("%q: %v", body, err)
+		}
+	})
+}
+
+func TestOp_PathThatIsNoText_IsNotFound(t *testing.T) {
+	t.Parallel()
+	op := Op(func(_ context.Context, _ Call, _ sample) (Done, error) { return Said("ok"), nil })
+	for _, value := range []string{"a\x00", "\xff"} {
+		_, err := op.Handle(context.Background(), Call{}, &Request{
+			Path: func(string) string { return value }, Query: func(string) []string { return nil }, Header: func(string) string { return "" },
+			Body: []byte(`{"title":"a","questions":[]}`),
+		})
+		require.ErrorIs(t, err, ErrNoRoute)
+	}
+}

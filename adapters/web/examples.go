@@ -1,0 +1,333 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/swaggest/openapi-go/openapi31"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/idempotency"
+)
+
+// Examples are made of the types, like the rest of the document: what stands in
+// a field follows from its name and its rules. Where that says too little, the
+// field has a tag of its own, sample:"…", which is JSON or a text.
+
+// sampleTexts are the texts of fields by their names. None of them opens
+// anything.
+//
+//nolint:gosec // what looks like a secret is an example of one
+var sampleTexts = map[string]string{
+	"email": "niamh.byrne@example.org", "applicantEmail": "niamh.byrne@example.org", "to": "niamh.byrne@example.org", "password": "Day-shift-1", "currentPassword": "Day-shift-1", "newPassword": "Night-shift-2",
+	"name": "Niamh Byrne", "applicantName": "Niamh Byrne", "firstName": "Niamh", "lastName": "Byrne", "interviewer": "Asha Patel", "phone": "+44 113 496 0000",
+	"bio": "Critical care nurse, six years.", "specialty": "Intensive Care", "currentRole": "Staff Nurse", "experience": "6 years",
+	"title": "Registered Nurse, ICU", "jobTitle": "Registered Nurse, ICU", "description": "Days and nights on a 12-bed unit.", "department": "Critical Care",
+	"company": "St Brigid’s Hospital", "companyName": "St Brigid’s Hospital", "industry": "Hospitals", "companySize": "1,001–5,000", "size": "1,001–5,000",
+	"website": "https://www.example.org", "logo": "https://www.example.org/logo.png", "url": "https://www.example.org/file",
+	"location": "Leeds", "city": "Leeds", "region": "West Yorkshire", "preferredLocation": "Leeds",
+	"contractType": "permanent", "contract_type": "permanent", "employment_type": "full-time", "country": "GB", "type": "permanent", "employmentType": "full-time", "currency": "GBP", "period": "year",
+	"query": "icu nurse", "search": "icu nurse", "q": "icu nurse", "coverLetter": "Six years of critical care.", "notes": "Ask about rotations.", "subject": "Your interview",
+	"message": "We look forward to meeting you.", "text": "Your NMC PIN?", "question_id": "pin", "answer": "12A3456E", "statusColor": "bg-amber-100 text-amber-800",
+	"accessToken": "eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl", "refreshToken": "loc_rt_5nX1cVq0Jm8sT2pL7wRzB4yK6hD3fG9aQeUiOoPxZ", "token": "3rJ0cTqk5wYV8nB2",
+	"cursor": "", "format": "csv", "kind": "jobs", "role": "recruiter", "status": "active", "timestamp": "2026-11-20T09:30:00Z",
+	"requirement": "NMC registration", "benefit": "NHS pension", "error": "title is required", "action": "applied",
+	"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "kPrK_qmxVWaYVA9w", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+	"planId": "premium", "paymentMethodId": "pm_card_visa", "tier": "premium", "fileName": "cv.pdf", "content": "Niamh Byrne, RN. Six years of critical care.",
+}
+
+// sampleNumbers are the numbers of fields by their names.
+var sampleNumbers = map[string]string{
+	"page": "1", "limit": "20", "total": "1", "totalPages": "1", "min": "36000", "max": "44000", "salaryMin": "36000", "salaryMax": "44000", "salary_min": "36000", "salary_max": "44000",
+	"latitude": "53.79648", "longitude": "-1.54785", "radius": "10", "locationRadius": "25", "relevance": "1", "relevanceScore": "87", "views": "120", "conversionRate": "5.83", "price": "9.99", "amount": "9.99", "durationDays": "30", "distanceMiles": "3.4", "completion": "80",
+}
+
+const (
+	sampleMoment   = "2026-11-20T09:30:00Z"
+	sampleDeadline = "2026-12-18T17:00:00Z"
+)
+
+// sampleID is the id of the thing that is called so: a job is the same one
+// wherever it is named, and no other thing has its id.
+func sampleID(noun string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(strings.ToLower(noun)))
+	return fmt.Sprintf("01935d3c-9c1e-7c1a-8f6e-2b7a%08x", h.Sum32())
+}
+
+// noun is what the member or parameter is the id of, and false if it is none. The
+// bare id is its owner's.
+func noun(name, owner string) (string, bool) {
+	switch {
+	case name == "id", name == "uuid":
+		return owner, true
+	case strings.HasSuffix(name, "Id"), strings.HasSuffix(name, "_id"):
+		return strings.TrimSuffix(name[:len(name)-2], "_"), true
+	}
+	return "", false
+}
+
+// owner is what a path parameter belongs to: of /jobs/:id the job.
+func owner(path, name string) string {
+	before, _, _ := strings.Cut(path, "/:"+name)
+	return strings.TrimSuffix(before[strings.LastIndexByte(before, '/')+1:], "s")
+}
+
+// sampler makes examples of a surface's types.
+type sampler struct {
+	Surface
+	// of is what the members belong to.
+	of string
+	// texts are what stands in members of which the name says too little.
+	texts map[string]string
+}
+
+// pendingExample returns the example of a Pending for the status: only one that is
+// accepted has data.action.
+func pendingExample(sample json.RawMessage, status int) json.RawMessage {
+	var reply Reply[map[string]json.RawMessage]
+	if status == http.StatusAccepted || json.Unmarshal(sample, &reply) != nil {
+		return sample
+	}
+	delete(reply.Data, "action")
+	encoded, err := json.Marshal(reply)
+	if err != nil {
+		return sample
+	}
+	return encoded
+}
+
+// sample is an example of the type, as it stands under the name.
+func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json.RawMessage {
+	if own := tag.Get("sample"); own != "" {
+		if json.Valid([]byte(own)) {
+			return json.RawMessage(own)
+		}
+		return quoted(own)
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return quoted(sampleText(name+"At", ""))
+	case t == reflect.TypeFor[json.RawMessage]():
+		return json.RawMessage(`{}`)
+	}
+	if one, ok := reflect.Zero(t).Interface().(interface{ JSONSchemaOneOf() []any }); ok {
+		return s.sample(reflect.TypeOf(one.JSONSchemaOneOf()[0]), name, tag)
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) || t.Implements(reflect.TypeFor[json.Marshaler]()) {
+			return quoted(s.text(name, tag))
+		}
+		s.of = strings.TrimSuffix(strings.TrimSuffix(t.Name(), "View"), "Input")
+		return s.object(t)
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return quoted(s.text(name, tag))
+		}
+		return json.RawMessage("[" + string(s.sample(t.Elem(), strings.TrimSuffix(name, "s"), itemRules(tag))) + "]")
+	case reflect.Map:
+		return json.RawMessage(`{}`)
+	case reflect.Bool:
+		return json.RawMessage(strconv.FormatBool(name != "totalIsEstimate" && name != "remote"))
+	case reflect.String:
+		if values := s.Values[t]; len(values) > 0 {
+			return quoted(values[0])
+		}
+		return quoted(s.text(name, tag))
+	case reflect.Interface:
+		return json.RawMessage("null")
+	}
+	if n, known := sampleNumbers[name]; known {
+		return json.RawMessage(n)
+	}
+	return json.RawMessage("1")
+}
+
+// itemRules are the rules of a list's items.
+func itemRules(tag reflect.StructTag) reflect.StructTag {
+	_, items, _ := strings.Cut(tag.Get("validate"), "dive")
+	return reflect.StructTag(`validate:` + strconv.Quote(strings.TrimPrefix(items, ",")))
+}
+
+func (s sampler) text(name string, tag reflect.StructTag) string {
+	if text, said := s.texts[name]; said {
+		return text
+	}
+	if thing, is := noun(name, s.of); is && sampleTexts[name] == "" {
+		return sampleID(thing)
+	}
+	return sampleText(name, tag)
+}
+
+func sampleText(name string, tag reflect.StructTag) string {
+	text, known := sampleTexts[name]
+	of := strings.Split(tag.Get("enum"), ",")
+	for rule := range strings.SplitSeq(tag.Get("validate"), ",") {
+		if values, is := strings.CutPrefix(rule, "oneof="); is {
+			of = strings.Fields(values)
+		}
+	}
+	switch {
+	case len(of) > 0 && of[0] != "" && (!known || !slices.Contains(of, text)):
+		return strings.Trim(of[len(of)-1], "'")
+	case known:
+		return text
+	case strings.Contains(strings.ToLower(name), "deadline"):
+		return sampleDeadline
+	case strings.HasSuffix(name, "At"), strings.HasSuffix(name, "Date"), strings.HasSuffix(name, "After"):
+		return sampleMoment
+	}
+	return name
+}
+
+func quoted(s string) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		return json.RawMessage(`""`)
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// sampleObject keeps the order of the fields. What may be left out of an answer
+// is left out of its example.
+func (s sampler) object(t reflect.Type) json.RawMessage {
+	var members []string
+	var add func(t reflect.Type)
+	add = func(t reflect.Type) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name, options, _ := strings.Cut(cmp.Or(f.Tag.Get("json"), f.Tag.Get("formData")), ",")
+			switch {
+			case f.Anonymous && name == "":
+				add(f.Type)
+			case name == "" || name == "-" || !f.IsExported() || strings.Contains(options, "omit"):
+			default:
+				members = append(members, string(quoted(name))+":"+string(s.sample(f.Type, name, f.Tag)))
+			}
+		}
+	}
+	add(t)
+	return json.RawMessage("{" + strings.Join(members, ",") + "}")
+}
+
+// body is an example of what the operation reads, nil if it reads no body.
+func (s sampler) body(o Operation) json.RawMessage {
+	p := planOf(o.In)
+	switch {
+	case len(p.byJSON) > 0, p.form:
+		return s.object(o.In)
+	case p.raw != nil:
+		f := o.In.FieldByIndex(p.raw)
+		return s.sample(f.Type, f.Name, f.Tag)
+	}
+	return nil
+}
+
+// exemplify puts examples into the operation's description.
+func (s sampler) exemplify(op *openapi31.Operation, r Route) {
+	example := func(content map[string]openapi31.MediaType, media string, value json.RawMessage) {
+		if m, there := content[media]; there && value != nil {
+			m.WithExample(value)
+			content[media] = m
+		}
+	}
+	if op.RequestBody != nil && op.RequestBody.RequestBody != nil {
+		for media := range op.RequestBody.RequestBody.Content {
+			example(op.RequestBody.RequestBody.Content, media, s.body(r.Op))
+		}
+	}
+	for i, p := range op.Parameters {
+		if p.Parameter != nil && p.Parameter.In == openapi31.ParameterInPath {
+			thing, _ := noun(p.Parameter.Name, owner(r.Path, p.Parameter.Name))
+			op.Parameters[i].Parameter.WithExample(sampleID(thing))
+			describePath(op.Parameters[i].Parameter, r.Path)
+		}
+	}
+	if op.Responses == nil {
+		return
+	}
+	for code, response := range op.Responses.MapOfResponseOrReferenceValues {
+		if response.Response == nil {
+			continue
+		}
+		status, _ := strconv.Atoi(code)
+		switch {
+		case status == r.status() && r.Op.Out == reflect.TypeFor[File]():
+			for media := range response.Response.Content {
+				example(response.Response.Content, media, quoted("(the bytes of the file)"))
+			}
+		case r.Op.Out.Implements(reflect.TypeFor[pending]()) && (status == r.status() || status == http.StatusAccepted):
+			example(response.Response.Content, "application/json", pendingExample(s.sample(r.Op.answer(), "", ""), status))
+		case status == r.status():
+			example(response.Response.Content, "application/json", s.sample(r.Op.answer(), "", ""))
+			example(response.Response.Content, "text/csv", quoted("id,title\r\n"+sampleID("listing")+",\"Registered Nurse, ICU\"\r\n"))
+		default:
+			_, body := s.Fault(s.fault(r, status))
+			if placed, ok := body.(Placed); ok {
+				body = placed.At(pathParam.ReplaceAllStringFunc(r.Path, func(param string) string {
+					thing, _ := noun(param[1:], owner(r.Path, param[1:]))
+					return sampleID(thing)
+				}), sampleID("request"))
+			}
+			if encoded, err := json.Marshal(body); err == nil {
+				for media := range response.Response.Content {
+					example(response.Response.Content, media, encoded)
+				}
+			}
+		}
+	}
+}
+
+// fault is one that the operation answers with the status.
+func (s sampler) fault(r Route, status int) *fault.Error {
+	if s.Example != nil {
+		if f := s.Example(r, status); f != nil {
+			return f
+		}
+	}
+	if status == http.StatusBadRequest {
+		return badRequest(r.Op)
+	}
+	for _, f := range []*fault.Error{fault.ErrUnauthorized, fault.ErrForbidden, fault.ErrRateLimit, fault.ErrUnavailable, ErrTooLarge, idempotency.ErrReused, idempotency.ErrInProgress} {
+		if StatusOf(f) == status {
+			return f
+		}
+	}
+	if status == http.StatusNotFound {
+		return ErrNoRoute
+	}
+	return fault.New(fault.Internal, "internal", "Internal server error")
+}
+
+// badRequest is what the operation says of a request with an odd limit and an
+// empty body.
+func badRequest(o Operation) *fault.Error {
+	none := func(string) string { return "" }
+	_, err := o.bind(&Request{Path: none, Header: none, Cookie: none, Body: []byte("{}"), Query: func(name string) []string {
+		if name == "limit" {
+			return []string{"many"}
+		}
+		return nil
+	}})
+	var f *fault.Error
+	if !errors.As(err, &f) || StatusOf(f) != http.StatusBadRequest {
+		return ErrMalformed
+	}
+	return f
+}

@@ -1,0 +1,88 @@
+package web
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/idempotency"
+)
+
+const replayedHeader = "Idempotency-Replayed"
+
+// once executes the operation unless this client has sent the same request before;
+// then it returns the stored answer.
+func (a Admission) once(ctx context.Context, s Surface, r Route, call Call, in Incoming, run func(ctx context.Context) (Answer, error)) (Answer, error) {
+	keys, owner := in.Headers(IdempotencyKey), ownerOf(call)
+	if len(keys) > 1 {
+		return Answer{}, fault.InvalidField(IdempotencyKey, "must be sent only once")
+	}
+	if len(keys) == 0 || keys[0] == "" || owner == "" || !r.Idempotent() {
+		return run(ctx)
+	}
+	key, err := parseIdempotencyKey(keys[0])
+	if err != nil {
+		return Answer{}, err
+	}
+	// The body may hold a password, of which a plain hash could be guessed.
+	fingerprint := hmac.New(sha256.New, []byte(key))
+	fingerprint.Write([]byte(s.Plain(in.URL) + "\n"))
+	fingerprint.Write(in.Body)
+	request := idempotency.Request{OwnerID: owner, Operation: r.Method + " " + r.Path, Key: key, Fingerprint: hex.EncodeToString(fingerprint.Sum(nil))}
+	refusal := func(err error) (idempotency.Answer, bool) {
+		refused := s.Refuse(err, in.URLPath, in.RequestID)
+		return idempotency.Answer{Status: refused.Status, Body: refused.Body}, isKept(refused.Status)
+	}
+	var answer Answer
+	operation := idempotency.Operation{Refusal: refusal, Remote: r.Remote, Run: func(ctx context.Context) (idempotency.Answer, error) {
+		var err error
+		answer, err = run(ctx)
+		return idempotency.Answer{Status: answer.Status, Body: answer.Body}, err
+	}}
+	operation.Fallback, _ = refusal(idempotency.ErrOutcomeUnknown)
+	stored, err := a.Idempotency.Do(ctx, request, operation)
+	if err != nil {
+		return Answer{}, err
+	}
+	if stored != nil {
+		return Answer{Status: stored.Status, Body: stored.Body, Headers: map[string]string{replayedHeader: "true", "Content-Type": s.mediaType(stored.Status)}}, nil
+	}
+	return answer, nil
+}
+
+// ownerOf is whose Idempotency-Key it is: a user's, or of an app for a user, so that
+// the keys of two apps do not collide.
+func ownerOf(c Call) string {
+	if c.Caller.App.ID == "" {
+		return c.Actor.UserID
+	}
+	sum := sha256.Sum256([]byte(c.Caller.App.ID + c.Caller.UserID))
+	h := hex.EncodeToString(sum[:16])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// isKept leaves out what may be different at the next try.
+func isKept(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
+		return false
+	}
+	return status < 500
+}
+
+// parseIdempotencyKey reads the quoted form of the draft (a string of RFC 8941)
+// and the bare one that most clients send.
+func parseIdempotencyKey(sent string) (string, error) {
+	key := sent
+	if len(key) > 1 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
+		key = key[1 : len(key)-1]
+	}
+	if key == "" || len(key) > 255 || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return "", fault.InvalidField(IdempotencyKey, "must be 1 to 255 printable ASCII characters")
+	}
+	return key, nil
+}

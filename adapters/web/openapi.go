@@ -1,0 +1,373 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	jsonschema "github.com/swaggest/jsonschema-go"
+	"github.com/swaggest/openapi-go"
+	"github.com/swaggest/openapi-go/openapi31"
+
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// OpenAPI describes the surface as an OpenAPI 3.1 document. Everything in it
+// comes from the route table and the types of its operations, so that it
+// cannot say anything else than the server does.
+func OpenAPI(s Surface, publicURL string) ([]byte, error) {
+	r := openapi31.NewReflector()
+	r.Spec.Info.Title, r.Spec.Info.Version = s.Title, s.Version
+	r.Spec.Info.WithDescription(s.Description)
+	r.Spec.WithServers(openapi31.Server{URL: publicURL})
+	if s.Gate == nil {
+		r.Spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of a sign-in, valid for 15 minutes.")
+	} else {
+		thirdParties(r.Spec, publicURL)
+	}
+	r.JSONSchemaReflector().DefaultOptions = append(r.JSONSchemaReflector().DefaultOptions,
+		jsonschema.InterceptProp(rulesToSchema), jsonschema.InterceptProp(valuesToSchema(s.Values)), jsonschema.InterceptProp(describeField), jsonschema.InterceptDefName(definitionName))
+	for _, route := range s.Routes {
+		if err := describe(r, s, route); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", route.Method, route.Path, err)
+		}
+	}
+	for _, hook := range s.Webhooks {
+		if err := describeWebhook(r, s, hook); err != nil {
+			return nil, fmt.Errorf("%s: %w", hook.Name, err)
+		}
+	}
+	return json.MarshalIndent(r.Spec, "", "  ")
+}
+
+var pathParam = regexp.MustCompile(`:(\w+)`)
+
+func describe(r *openapi31.Reflector, s Surface, route Route) error {
+	oc, err := r.NewOperationContext(route.Method, pathParam.ReplaceAllString(route.Path, "{$1}"))
+	if err != nil {
+		return err
+	}
+	oc.SetID(operationID(route))
+	oc.SetTags(route.Tag)
+	oc.SetSummary(route.Summary)
+	oc.SetDescription(policyWords(route))
+	if route.Auth != None {
+		oc.AddSecurity("bearer")
+	}
+	if route.Scope != "" {
+		if route.Scope != integrations.ApplicationsWrite {
+			oc.AddSecurity("apiKey")
+		}
+		oc.AddSecurity("oauth", string(route.Scope))
+	}
+	if route.Op.In != reflect.TypeFor[Nothing]() {
+		oc.AddReqStructure(reflect.New(route.Op.In).Interface())
+	}
+	if in, ok := reflect.Zero(route.Op.In).Interface().(interface{ RawBody() any }); ok {
+		oc.AddReqStructure(in.RawBody())
+	}
+	if route.Idempotent() {
+		oc.AddReqStructure(new(struct {
+			Key string `header:"Idempotency-Key" validate:"max=257"`
+		}))
+	}
+	switch route.Op.Out {
+	case reflect.TypeFor[CSV]():
+		oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType("text/csv"))
+	case reflect.TypeFor[File]():
+		for _, mediaType := range route.Produces {
+			kind, _, _ := strings.Cut(mediaType, ";")
+			oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType(kind))
+		}
+	default:
+		oc.AddRespStructure(reflect.New(route.Op.answer()).Interface(), openapi.WithHTTPStatus(route.status()))
+		if route.Op.Out.Implements(reflect.TypeFor[pending]()) {
+			oc.AddRespStructure(reflect.New(route.Op.answer()).Interface(), openapi.WithHTTPStatus(http.StatusAccepted))
+		}
+		if route.Op.answer() != route.Op.Out {
+			oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType("text/csv"))
+		}
+	}
+	failures := route.failures()
+	oc.AddRespStructure(s.FaultBody, openapi.WithHTTPStatus(failures[0]), func(cu *openapi.ContentUnit) {
+		cu.Description = http.StatusText(failures[0])
+		if placed, ok := s.FaultBody.(Placed); ok {
+			cu.ContentType = placed.MediaType()
+		}
+	})
+	if err := r.AddOperation(oc); err != nil {
+		return err
+	}
+	item := r.Spec.Paths.MapOfPathItemValues[pathParam.ReplaceAllString(route.Path, "{$1}")]
+	if route.Method == http.MethodDelete && route.TakesBody() {
+		var err error
+		if item.Delete.RequestBody, err = requestBody(r, route.Op.In); err != nil {
+			return err
+		}
+	}
+	for _, op := range []*openapi31.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+		if op == nil || op.ID == nil || *op.ID != operationID(route) {
+			continue
+		}
+		// All failures have the same body, whose type is read once: to read it for
+		// each of them was half of the time that a server takes to start.
+		first := op.Responses.MapOfResponseOrReferenceValues[strconv.Itoa(failures[0])].Response
+		for _, status := range failures[1:] {
+			same := *first
+			same.Description, same.Content, same.Headers = http.StatusText(status), maps.Clone(first.Content), maps.Clone(first.Headers)
+			op.Responses.WithMapOfResponseOrReferenceValuesItem(strconv.Itoa(status), openapi31.ResponseOrReference{Response: &same})
+		}
+		if planOf(route.Op.In).form { // in either of the two ways in which browsers send one
+			content := op.RequestBody.RequestBody.Content
+			content["multipart/form-data"] = content["application/x-www-form-urlencoded"]
+		}
+		if route.Auth != Required && route.Scope == "" { // the empty requirement: it may be called without
+			op.Security = append(op.Security, map[string][]string{})
+		}
+		sampler{Surface: s}.exemplify(op, route)
+		describeHeaders(r.Spec, s, route, op)
+	}
+	return nil
+}
+
+// requestBody describes the JSON body of an operation of the type. The reflector
+// omits the bodies of DELETE requests, so it describes a POST instead, which is not
+// part of the document.
+func requestBody(r *openapi31.Reflector, in reflect.Type) (*openapi31.RequestBodyOrReference, error) {
+	const path = "/request-body"
+	oc, err := r.NewOperationContext(http.MethodPost, path)
+	if err != nil {
+		return nil, err
+	}
+	oc.AddReqStructure(reflect.New(in).Interface())
+	if err := r.AddOperation(oc); err != nil {
+		return nil, err
+	}
+	body := r.Spec.Paths.MapOfPathItemValues[path].Post.RequestBody
+	delete(r.Spec.Paths.MapOfPathItemValues, path)
+	return body, nil
+}
+
+// answer is the type of the JSON that the operation answers with.
+func (o Operation) answer() reflect.Type {
+	if o.Out.Implements(reflect.TypeFor[tabular]()) {
+		return reflect.TypeOf(reflect.Zero(o.Out).Interface().(tabular).Answer())
+	}
+	return o.Out
+}
+
+func (r Route) status() int {
+	if r.Status == 0 {
+		return http.StatusOK
+	}
+	return r.Status
+}
+
+// failures are the error statuses that follow from the row.
+func (r Route) failures() []int {
+	out := append([]int{http.StatusInternalServerError, http.StatusServiceUnavailable}, r.Errors...)
+	plan := planOf(r.Op.In)
+	if len(plan.fields) > 0 || plan.raw != nil || r.Method != http.MethodGet {
+		out = append(out, http.StatusBadRequest)
+	}
+	if r.Search {
+		out = append(out, http.StatusTooManyRequests, http.StatusRequestEntityTooLarge)
+	}
+	if r.TakesBody() {
+		out = append(out, http.StatusRequestEntityTooLarge)
+	}
+	if r.Body > DefaultBody { // at most two at a time for each user
+		out = append(out, http.StatusTooManyRequests)
+	}
+	if strings.Contains(r.Path, "/:") {
+		out = append(out, http.StatusNotFound)
+	}
+	if r.Auth != None {
+		out = append(out, http.StatusUnauthorized)
+	}
+	if r.Who != Anyone || r.Permission != "" {
+		out = append(out, http.StatusForbidden)
+	}
+	if r.Idempotent() {
+		out = append(out, http.StatusConflict, http.StatusUnprocessableEntity)
+	}
+	if r.Limit.Max > 0 {
+		out = append(out, http.StatusTooManyRequests)
+	}
+	if r.Scope != "" {
+		out = append(out, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func policyWords(r Route) string {
+	var out []string
+	if r.Who != Anyone {
+		out = append(out, "For "+r.Who.String()+" accounts.")
+	}
+	if r.Scope != "" {
+		out = append(out, "Needs the scope `"+string(r.Scope)+"`"+readByKeys(r.Scope)+".")
+	}
+	if r.Permission != "" {
+		out = append(out, "Needs the permission `"+string(r.Permission)+"`.")
+	}
+	if r.Limit.Max > 0 {
+		out = append(out, fmt.Sprintf("At most %d requests in %s per client address.", r.Limit.Max, strings.TrimSuffix(r.Limit.Per.String(), "0s")))
+	}
+	return strings.Join(out, " ")
+}
+
+func readByKeys(scope integrations.Scope) string {
+	if scope == integrations.ApplicationsWrite {
+		return ", which API keys do not have"
+	}
+	return ", which API keys have"
+}
+
+// thirdParties describes the credentials of applications.
+func thirdParties(spec *openapi31.Spec, publicURL string) {
+	spec.SetAPIKeySecurity("apiKey", "X-API-Key", openapi.InHeader, "A key of an application, for reading in the name of its owner.")
+	spec.ComponentsEns().WithSecuritySchemesItem("oauth", openapi31.SecuritySchemeOrReference{SecurityScheme: (&openapi31.SecurityScheme{
+		Oauth2: (&openapi31.SecuritySchemeOauth2{}).WithFlows(openapi31.OauthFlows{AuthorizationCode: (&openapi31.OauthFlowsDefsAuthorizationCode{}).
+			WithAuthorizationURL(publicURL + "/oauth/authorize").WithTokenURL(publicURL + "/oauth/token").WithRefreshURL(publicURL + "/oauth/token").
+			WithScopes(map[string]string{
+				string(integrations.JobsRead): "Read jobs", string(integrations.ApplicationsRead): "Read the applications that the user may see", string(integrations.ApplicationsWrite): "Apply in the user's name",
+			})}),
+	}).WithDescription("An access token by which a user lets an application act for them: authorization code with PKCE (S256). To try it on this page, register `" + publicURL + "/docs/developer/oauth2-redirect.html` as a redirect address of your application.")})
+}
+
+// operationID names an operation after its method and path:
+// GET /api/listings/:id is getListingsId.
+func operationID(r Route) string {
+	return strings.ToLower(r.Method) + camel(strings.TrimPrefix(r.Path, "/api/"))
+}
+
+// definitionNoise is what Go adds to the name of a type: its package's path,
+// and what it writes around a type's parameters.
+var definitionNoise = regexp.MustCompile(`GithubComLocumhqLocum(Adapters|Modules|Core)|Fiberhttp|Portal|Developer|Integrations|Web([A-Z])|[^A-Za-z0-9]`)
+
+// definitionName turns web.Reply[…/portal.listing] into ReplyPortalListing.
+func definitionName(_ reflect.Type, name string) string {
+	return definitionNoise.ReplaceAllString(name, "$2")
+}
+
+// rulesToSchema says the validate tags again in JSON Schema, so that no
+// constraint is written twice.
+func rulesToSchema(p jsonschema.InterceptPropParams) error {
+	if !p.Processed || p.PropertySchema == nil {
+		return nil
+	}
+	tags := strings.Split(p.Field.Tag.Get("validate"), ",")
+	if slices.Contains(tags, "required") || isAnswer(p) {
+		if !slices.Contains(p.ParentSchema.Required, p.Name) {
+			p.ParentSchema.Required = append(p.ParentSchema.Required, p.Name)
+		}
+	}
+	if p.Field.Type.Kind() == reflect.Pointer && p.PropertySchema.Ref != nil {
+		// A reference says nothing of null, which is what a nil pointer becomes.
+		ref := p.PropertySchema.Ref
+		p.PropertySchema.Ref = nil
+		p.PropertySchema.AnyOf = []jsonschema.SchemaOrBool{(&jsonschema.Schema{Ref: ref}).ToSchemaOrBool(), jsonschema.Null.ToSchemaOrBool()}
+	}
+	if k := p.Field.Type.Kind(); k == reflect.Slice && isAnswer(p) && p.PropertySchema.HasType(jsonschema.Array) {
+		p.PropertySchema.WithType(jsonschema.Array.Type()) // views never leave a list null
+	}
+	t := p.Field.Type
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if own, ok := reflect.Zero(t).Interface().(interface{ JSONTypes() []string }); ok {
+		p.PropertySchema.Ref, p.PropertySchema.Type = nil, &jsonschema.Type{}
+		for _, name := range own.JSONTypes() {
+			p.PropertySchema.Type.SliceOfSimpleTypeValues = append(p.PropertySchema.Type.SliceOfSimpleTypeValues, jsonschema.SimpleType(name))
+		}
+	}
+	for _, tag := range tags {
+		if tag == "dive" {
+			break // what follows is about the items
+		}
+		name, param, _ := strings.Cut(tag, "=")
+		n, _ := strconv.ParseFloat(param, 64)
+		switch name {
+		case "oneof":
+			for _, v := range strings.Fields(param) {
+				v = strings.Trim(v, "'") // the empty string is written so
+				p.PropertySchema.Enum = append(p.PropertySchema.Enum, v)
+			}
+			if p.Field.Type.Kind() == reflect.Pointer {
+				p.PropertySchema.Enum = append(p.PropertySchema.Enum, nil)
+			}
+		case "email":
+			p.PropertySchema.WithFormat("email")
+		case "uuid":
+			p.PropertySchema.WithFormat("uuid")
+		case "min", "max":
+			bound(p.PropertySchema, t.Kind(), name == "min", n)
+		case "gt":
+			p.PropertySchema.WithExclusiveMinimum(n)
+		}
+	}
+	return nil
+}
+
+// valuesToSchema says which values a field of a type has.
+func valuesToSchema(values map[reflect.Type][]string) jsonschema.InterceptPropFunc {
+	return func(p jsonschema.InterceptPropParams) error {
+		if !p.Processed || p.PropertySchema == nil || len(p.PropertySchema.Enum) > 0 {
+			return nil
+		}
+		t := p.Field.Type
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		for _, v := range values[t] {
+			p.PropertySchema.Enum = append(p.PropertySchema.Enum, v)
+		}
+		if len(p.PropertySchema.Enum) > 0 && t != p.Field.Type {
+			p.PropertySchema.Enum = append(p.PropertySchema.Enum, nil)
+		}
+		return nil
+	}
+}
+
+// isAnswer reports a property of a body that we send: it is there unless its
+// tag lets it be left out.
+func isAnswer(p jsonschema.InterceptPropParams) bool {
+	tag, ok := p.Field.Tag.Lookup("json")
+	if !ok || strings.Contains(tag, "omitempty") || strings.Contains(tag, "omitzero") {
+		return false
+	}
+	oc, ok := openapi.OperationCtx(p.Context)
+	return ok && oc.IsProcessingResponse()
+}
+
+func bound(s *jsonschema.Schema, k reflect.Kind, lower bool, n float64) {
+	size := int64(n)
+	switch k {
+	case reflect.String:
+		if lower {
+			s.WithMinLength(size)
+		} else {
+			s.WithMaxLength(size)
+		}
+	case reflect.Slice:
+		if lower {
+			s.WithMinItems(size)
+		} else {
+			s.WithMaxItems(size)
+		}
+	default:
+		if lower {
+			s.WithMinimum(n)
+		} else {
+			s.WithMaximum(n)
+		}
+	}
+}
