@@ -1,0 +1,192 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+const confirmationCode = "confirmation_code"
+
+// posting is what an applicant is shown of a job.
+type posting struct {
+	ID      string `json:"id"`
+	Title   string `json:"title"`
+	Company struct {
+		Name string `json:"name"`
+	} `json:"company"`
+	URL       string     `json:"url"`
+	Questions []question `json:"questions"`
+}
+
+type question struct {
+	ID       string `json:"id"`
+	Text     string `json:"text"`
+	Required bool   `json:"required"`
+}
+
+// summary is the answer to a call without a code.
+type summary struct {
+	Status           string          `json:"status"`
+	Message          string          `json:"message"`
+	ConfirmationCode string          `json:"confirmation_code"`
+	JobTitle         string          `json:"job_title"`
+	Employer         string          `json:"employer"`
+	JobURL           string          `json:"job_url"`
+	Application      json.RawMessage `json:"application"`
+}
+
+var errCode = fault.New(fault.Invalid, "confirmation_code_invalid",
+	"confirmation_code is not that of these arguments: they, the job or the user have changed. Nothing was sent. Call apply without confirmation_code, and show the new summary to the user")
+
+// apply returns a summary and a code, or with the code executes the operation.
+func (s *Server) apply(ctx context.Context, c call) (web.Answer, error) {
+	code := strings.Join(texts(c.arguments[confirmationCode]), "")
+	delete(c.arguments, confirmationCode)
+	content, err := json.Marshal(c.arguments)
+	if err != nil {
+		return web.Answer{}, err
+	}
+	if !c.caller.May(c.route.Scope) {
+		return web.Answer{}, web.ErrScope
+	}
+	job, err := s.posting(ctx, c)
+	if code == "" {
+		if err != nil {
+			return web.Answer{}, err
+		}
+		return s.summarize(ctx, c, job, content)
+	}
+	// A job that has closed since is an error of the operation, or the stored answer of
+	// an earlier call.
+	if err != nil && fault.KindOf(err) != fault.NotFound {
+		return web.Answer{}, err
+	}
+	if !s.confirms(c, code, content, job) {
+		return web.Answer{}, errCode
+	}
+	key := sha256.Sum256([]byte(code))
+	return s.execute(ctx, c.exchange, c.route, nil, content, "mcp-"+hex.EncodeToString(key[:]))
+}
+
+// summarize checks the application as far as it can be checked before it is sent.
+func (s *Server) summarize(ctx context.Context, c call, job posting, content []byte) (web.Answer, error) {
+	if err := c.route.Op.Check(&web.Request{Body: content}); err != nil {
+		return web.Answer{}, err
+	}
+	actor, err := s.o.Admission.Identity.ActorFor(ctx, c.caller.UserID)
+	if err != nil {
+		return web.Answer{}, err
+	}
+	if !actor.Seeker {
+		return web.Answer{}, fault.ErrForbidden
+	}
+	if err := s.checkFirst(ctx, c); err != nil {
+		return web.Answer{}, err
+	}
+	if err := checkAnswers(job.Questions, c.arguments["answers"]); err != nil {
+		return web.Answer{}, err
+	}
+	code, err := s.o.Vault.Hide(digest(content)+digest(job.shown()), c.owner())
+	if err != nil {
+		return web.Answer{}, err
+	}
+	body, err := json.Marshal(summary{
+		Status: "confirmation_required", ConfirmationCode: code, JobTitle: job.Title, Employer: job.Company.Name, JobURL: job.URL, Application: content,
+		Message: fmt.Sprintf("Nothing was sent yet. Show this to the user: an application for %q at %s, with the content below. "+
+			"If they agree, call apply again with the same arguments and this confirmation_code.", job.Title, job.Company.Name),
+	})
+	return web.Answer{Status: http.StatusOK, Body: body}, err
+}
+
+// confirms reports whether the code was issued to the caller for the content. It also has
+// to be for what is shown of the job, unless that is not public any more.
+func (s *Server) confirms(c call, code string, content []byte, job posting) bool {
+	agreed, err := s.o.Vault.Reveal(code, c.owner())
+	if err != nil {
+		return false
+	}
+	return agreed == digest(content)+digest(job.shown()) || job.ID == "" && strings.HasPrefix(agreed, digest(content))
+}
+
+// owner is whose code it is: the user's, with the application that acts for them.
+func (c call) owner() string { return "mcp " + c.caller.App.ID + " " + c.caller.UserID }
+
+// shown is the part of the summary that depends on the job.
+func (p posting) shown() []byte { return []byte(p.Title + "\x00" + p.Company.Name) }
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:16])
+}
+
+// posting reads the job of a call. It is public, so that the scope to apply suffices.
+func (s *Server) posting(ctx context.Context, c call) (posting, error) {
+	var job struct {
+		Data posting `json:"data"`
+	}
+	err := s.lookUp(ctx, c, getJob, url.Values{"job_id": texts(c.arguments["job_id"])}, &job)
+	return job.Data, err
+}
+
+// checkFirst returns an error if the user has applied already, which the operation would
+// tell with the same scope.
+func (s *Server) checkFirst(ctx context.Context, c call) error {
+	var applications struct {
+		Data []json.RawMessage `json:"data"`
+	}
+	err := s.lookUp(ctx, c, listApplications, url.Values{"job_id": texts(c.arguments["job_id"]), "limit": {"1"}}, &applications)
+	if err == nil && len(applications.Data) > 0 {
+		err = hiring.ErrAlreadyApplied
+	}
+	return err
+}
+
+// lookUp executes an operation that reads, with the scope for it.
+func (s *Server) lookUp(ctx context.Context, c call, operation string, values url.Values, into any) error {
+	route := s.routes[operation]
+	x := &exchange{address: c.address, requestID: c.requestID, header: c.header, caller: c.caller}
+	x.caller.Scopes = []integrations.Scope{route.Scope}
+	answer, err := s.execute(ctx, x, route, values, nil, "")
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(answer.Body, into)
+}
+
+// checkAnswers checks that the answers are to the questions and that none is missing.
+func checkAnswers(questions []question, raw json.RawMessage) error {
+	var answers []hiring.Answer
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &answers); err != nil {
+			return fault.InvalidField("answers", "must be a list of objects with question_id and answer")
+		}
+	}
+	var wrong []fault.Field
+	for i, a := range answers {
+		if !slices.ContainsFunc(questions, func(q question) bool { return q.ID == a.QuestionID }) {
+			wrong = append(wrong, fault.Field{Name: fmt.Sprintf("answers.%d.question_id", i), Message: "must be the id of a question of the job"})
+		}
+	}
+	for _, q := range questions {
+		answered := slices.ContainsFunc(answers, func(a hiring.Answer) bool { return a.QuestionID == q.ID && strings.TrimSpace(a.Answer) != "" })
+		if q.Required && !answered {
+			wrong = append(wrong, fault.Field{Name: "answers", Message: fmt.Sprintf("must answer the question %s: %s", q.ID, q.Text)})
+		}
+	}
+	if len(wrong) > 0 {
+		return fault.ErrInvalid.WithFields(wrong...)
+	}
+	return nil
+}

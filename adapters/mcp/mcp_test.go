@@ -1,0 +1,68 @@
+package mcp
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/developer"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+)
+
+func TestNew_OperationIsMissing_NamesTheTool(t *testing.T) {
+	t.Parallel()
+	surface := developer.Surface(adapters.Services{}, "")
+	surface.Routes = surface.Routes[1:]
+	_, err := New(Options{Surface: surface})
+	require.ErrorContains(t, err, "the interface has no operation GET /api/v1/jobs for the tool search_jobs")
+}
+
+func TestTexts_Arguments_AreParameters(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string][]string{`"a"`: {"a"}, `5`: {"5"}, `1.5`: {"1.5"}, `true`: {"true"}, `["a","b"]`: {"a", "b"}, `[]`: nil, `{}`: {"{}"}, `[["a"]]`: {`["a"]`}} {
+		require.Equal(t, want, texts(json.RawMessage(raw)), raw)
+	}
+}
+
+func TestCheckAnswers_Questions_AreAnswered(t *testing.T) {
+	t.Parallel()
+	questions := []question{{ID: "pin", Text: "Your PIN?", Required: true}, {ID: "why"}}
+	for want, answers := range map[string]string{
+		"":                      `[{"question_id":"pin","answer":"1"}]`,
+		"answers":               `[{"question_id":"pin","answer":" "}]`,
+		"answers.1.question_id": `[{"question_id":"pin","answer":"1"},{"question_id":"x","answer":"1"}]`,
+	} {
+		err := checkAnswers(questions, json.RawMessage(answers))
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.Equal(t, want, web.FaultOf(err).Fields[0].Name)
+	}
+	require.Error(t, checkAnswers(questions, nil))
+	require.Error(t, checkAnswers(questions, json.RawMessage(`"x"`)))
+	require.NoError(t, checkAnswers(nil, nil))
+}
+
+func TestRefuseMessage_Batch_IsAJSONRPCError(t *testing.T) {
+	t.Parallel()
+	require.True(t, refuseMessage(httptest.NewRecorder(), []byte(strings.Repeat(" \n", 5000)+"[{}]")))
+	w := httptest.NewRecorder()
+	require.True(t, refuseMessage(w, []byte(" [{}]")))
+	require.Equal(t, http.StatusBadRequest, w.Code)
+	require.JSONEq(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not supported; send one message in each request"}}`, w.Body.String())
+	require.False(t, refuseMessage(w, []byte(`{"method":"tools/list"}`)))
+}
+
+func TestSafely_Panic_IsAnError(t *testing.T) {
+	t.Parallel()
+	_, err := safely(func() (web.Answer, error) { panic("inside") })
+	require.ErrorContains(t, err, "panic: inside")
+	require.Equal(t, fault.Internal, web.FaultOf(err).Kind)
+}

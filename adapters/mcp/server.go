@@ -1,0 +1,276 @@
+// Package mcp serves the Model Context Protocol (https://modelcontextprotocol.io), with
+// which assistants call the operations of the developer interface as tools. It is
+// stateless: each request is authenticated and limited by the gate of that interface, and
+// a tool executes the row of its route table.
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/locumhq/locum/adapters/web"
+	coreauth "github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+const (
+	// Path is where the server answers.
+	Path = "/mcp"
+	// MetadataPath is the metadata of the protected resource (RFC 9728 §3.1).
+	MetadataPath = "/.well-known/oauth-protected-resource" + Path
+)
+
+// Options are what the server needs.
+type Options struct {
+	// Surface is the developer interface, with a gate.
+	Surface   web.Surface
+	Admission web.Admission
+	// Vault encrypts confirmation codes.
+	Vault coreauth.Vault
+	// PublicURL is the address of the service without a trailing slash.
+	PublicURL string
+	Log       *slog.Logger
+}
+
+// Server is an adapters.HTTPTransport.
+type Server struct {
+	o        Options
+	routes   map[string]web.Route
+	protocol http.Handler
+	metadata http.Handler
+}
+
+// New returns the server. It fails if the surface has no route for a tool.
+func New(o Options) (*Server, error) {
+	s := &Server{o: o, routes: map[string]web.Route{}}
+	for _, r := range o.Surface.Routes {
+		s.routes[r.Method+" "+r.Path] = r
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "locum", Title: "locum, jobs in healthcare", Version: o.Surface.Version, WebsiteURL: o.PublicURL}, &mcp.ServerOptions{
+		Instructions: instructions,
+		// The list of tools never changes.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+	if err := s.addTools(server); err != nil {
+		return nil, err
+	}
+	s.protocol = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
+		// A proxy on this machine forwards the name of the service; checkOrigin is the
+		// protection against DNS rebinding.
+		DisableLocalhostProtection: true,
+	})
+	s.metadata = auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+		Resource: o.PublicURL + Path, AuthorizationServers: []string{o.PublicURL}, ScopesSupported: scopes(),
+		BearerMethodsSupported: []string{"header"}, ResourceName: "locum MCP server", ResourceDocumentation: o.PublicURL + "/docs/guides/mcp",
+	})
+	return s, nil
+}
+
+func scopes() (names []string) {
+	for _, scope := range integrations.Scopes() {
+		names = append(names, string(scope))
+	}
+	return names
+}
+
+// Prefixes implements adapters.HTTPTransport.
+func (s *Server) Prefixes() []string { return []string{Path, MetadataPath} }
+
+// Start implements adapters.Transport.
+func (s *Server) Start(context.Context) error { return nil }
+
+// Shutdown implements adapters.Transport.
+func (s *Server) Shutdown(context.Context) error { return nil }
+
+// exchange is a request whose client is authenticated.
+type exchange struct {
+	address   string
+	requestID string
+	header    http.Header
+	caller    integrations.Caller
+	// status is that of the operation that a tool has executed.
+	status atomic.Int64
+}
+
+type exchangeKey struct{}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case MetadataPath:
+		w.Header().Set("Cache-Control", "public, max-age=3600")
+		s.metadata.ServeHTTP(w, r)
+	case Path:
+		s.serve(w, r)
+	default:
+		s.refuse(w, r, web.ErrNoRoute)
+	}
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if err := s.checkOrigin(r); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	x, err := s.enter(w, r)
+	out := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+	if x.caller.App.ID != "" {
+		defer func() { s.o.Surface.Gate.Left(x.caller, max(out.status, int(x.status.Load()))) }()
+	}
+	if err != nil {
+		s.refuse(out, r, err)
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, web.DefaultBody+1))
+	if err == nil && len(body) > web.DefaultBody {
+		err = web.ErrTooLarge
+	}
+	if err != nil {
+		s.refuse(out, r, err)
+		return
+	}
+	if refuseMessage(out, body) {
+		return
+	}
+	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	s.protocol.ServeHTTP(out, r)
+}
+
+// checkOrigin refuses requests of pages of other sites, as the protocol demands against
+// DNS rebinding. Programs that are not pages send no Origin.
+func (s *Server) checkOrigin(r *http.Request) error {
+	for _, origin := range r.Header.Values("Origin") {
+		if !strings.EqualFold(origin, s.o.PublicURL) {
+			return fault.New(fault.Forbidden, fault.ErrForbidden.Code, "Requests of pages of other sites are not allowed; Origin must be "+s.o.PublicURL+" or missing")
+		}
+	}
+	return nil
+}
+
+// enter authenticates and limits the client as the developer interface does.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request) (*exchange, error) {
+	x := &exchange{address: addressOf(r), requestID: r.Header.Get("X-Request-Id"), header: r.Header}
+	ctx, cancel := context.WithTimeout(r.Context(), web.DefaultTimeout)
+	defer cancel()
+	caller, headers, err := s.o.Surface.Gate.Enter(ctx, web.Entry{
+		Authorization: r.Header.Values("Authorization"), APIKey: r.Header.Values("X-API-Key"), Address: web.LimitKey(x.address),
+	})
+	for name, value := range headers {
+		if !strings.HasPrefix(name, "Access-Control-") { // pages of other sites cannot call
+			w.Header().Set(name, value)
+		}
+	}
+	if fault.KindOf(err) == fault.Unauthenticated {
+		w.Header().Set("WWW-Authenticate", s.challenge(headers["WWW-Authenticate"]))
+	}
+	x.caller = caller
+	return x, err
+}
+
+// challenge returns the challenge with the address of the metadata (RFC 9728 §5.1),
+// from which clients learn where to get a token.
+func (s *Server) challenge(of string) string {
+	challenge := `Bearer resource_metadata="` + s.o.PublicURL + MetadataPath + `", scope="` + strings.Join(scopes(), " ") + `"`
+	if strings.Contains(of, `error="invalid_token"`) {
+		challenge += `, error="invalid_token"`
+	}
+	return challenge
+}
+
+func addressOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	s.logFault(err, r.Header.Get("X-Request-Id"))
+	answer := s.o.Surface.Refuse(err, r.URL.Path, r.Header.Get("X-Request-Id"))
+	for name, value := range answer.Headers {
+		if name != "WWW-Authenticate" || w.Header().Get(name) == "" { // that of the gate says more
+			w.Header().Set(name, value)
+		}
+	}
+	w.WriteHeader(answer.Status)
+	_, _ = w.Write(answer.Body) // the client has gone
+}
+
+// logFault logs what its response does not tell.
+func (s *Server) logFault(err error, requestID string) {
+	switch f := web.FaultOf(err); f.Kind {
+	case fault.Internal:
+		s.o.Log.Error("request failed", "request_id", requestID, "error", err)
+	case fault.Unavailable:
+		s.o.Log.Warn("service unavailable", "request_id", requestID, "cause", f.Reason, "error", f.Unwrap())
+	}
+}
+
+// refuseMessage refuses messages that the library would accept: batches, which later
+// versions of the protocol do not have and which would be limited as one request, and
+// subscriptions, whose responses do not end.
+func refuseMessage(w http.ResponseWriter, body []byte) bool {
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
+		writeError(w, http.StatusBadRequest, nil, -32600, "batches are not supported; send one message in each request")
+		return true
+	}
+	var message struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	if json.Unmarshal(body, &message) == nil && message.Method == "subscriptions/listen" {
+		writeError(w, http.StatusNotFound, message.ID, -32601, "subscriptions are not supported; nothing changes that they would report")
+		return true
+	}
+	return false
+}
+
+// writeError writes a JSON-RPC error.
+func writeError(w http.ResponseWriter, status int, id json.RawMessage, code int, message string) {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	w.Header().Set("Content-Type", web.JSONType)
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id, code, message)
+}
+
+// statusWriter keeps the status of a response.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+var errNoExchange = errors.New("the call of a tool has no request")
+
+// exchangeOf returns the request of a call.
+func exchangeOf(ctx context.Context) (*exchange, error) {
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return nil, fmt.Errorf("mcp: %w", errNoExchange)
+	}
+	return x, nil
+}
