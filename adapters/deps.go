@@ -25,11 +25,22 @@ type Deps struct {
 	// DataFolder is the folder for files that an adapter keeps between runs. It may
 	// not exist yet.
 	DataFolder string
+	// Payments are settings for payment providers.
+	Payments PaymentSettings
 	// Database are settings for storage adapters.
 	Database DatabaseSettings
 	// Modules are the modules that a storage adapter is opened for, in lower case.
 	// It is empty for other adapters.
 	Modules []string
+}
+
+// PaymentSettings are settings for payment providers, which are secret but for the
+// publishable key. Those that an adapter has no use for it ignores.
+type PaymentSettings struct {
+	SecretKey      string
+	PublishableKey string
+	// WebhookSecrets verify the webhooks of the provider, two of them during a rotation.
+	WebhookSecrets []string
 }
 
 // DatabaseSettings are settings for storage adapters. Those that an adapter has no
@@ -42,22 +53,26 @@ type DatabaseSettings struct {
 	TransactionPooler bool
 	// DirectURL is the database behind the pooler, or empty.
 	DirectURL string
+	// ReplicaURLs are read replicas of the database. An adapter without support for
+	// them returns an error. Only reads that tx.AllowStale permits may use them.
+	ReplicaURLs []string
 }
 
 // Closer is implemented by adapters that hold connections, files or goroutines.
 // Close is called once, after everything that uses the adapter has stopped.
 type Closer = io.Closer
 
-// Pinger is implemented by adapters that can be unavailable. Ping returns an
-// error while the adapter cannot be used. It is called at the start and by
-// /readyz, with a context of about two seconds.
+// Pinger is implemented by limiters, queues, mailers, stores of files, payment
+// providers and transports that can be unavailable. Ping returns an error while the adapter cannot be
+// used. It is called by /readyz, with a context of a second, and for the limiter and
+// the queue at the start.
 type Pinger interface {
 	Ping(ctx context.Context) error
 }
 
-// Degrader is implemented by adapters that continue to work, with less, while
-// what they are based on is unavailable, such as a limiter that counts in the
-// process. Degraded reports that state; it does not block.
+// Degrader is implemented by limiters that count in the process while their backend is
+// unavailable. Degraded reports that state; it does not block. Of other adapters it is
+// not used.
 type Degrader interface {
 	Degraded() bool
 }

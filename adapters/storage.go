@@ -46,8 +46,10 @@ type Database struct {
 	// Events and Outbox are the two sides of the transactional outbox.
 	Events event.Recorder
 	Outbox event.Outbox
-	// Tasks stores background work.
-	Tasks task.Store
+	// Tasks stores background work. The services of billing and listings add none:
+	// without it, the tasks of their events are stored with identity, whose database,
+	// and those of the other modules, have to provide it.
+	Tasks task.Store `port:"optional"`
 	// Audit records entries of the audit log, which is stored with identity. In other
 	// databases it is nil, and events carry the entries to the log.
 	Audit audit.Recorder `port:"optional"`
@@ -56,12 +58,18 @@ type Database struct {
 	Retention retention.Store `port:"optional"`
 	// Schema manages tables and indexes. A database without one needs none.
 	Schema Schema `port:"optional"`
+	// Embedded is set for a database in a file of this machine. A process that begins
+	// to serve brings its Schema up to date.
+	Embedded bool `port:"optional"`
 	// Claim is called before a process serves. A database that one process at a
 	// time may serve belongs to that process until Close or its end; for another
 	// process Claim returns an error. Operators' commands and workers do not call it.
 	Claim func(ctx context.Context) error `port:"optional"`
 	// Ping reports within its context whether the database can be used.
 	Ping func(ctx context.Context) error
+	// Replicas reports read replicas that are not used, because they are unavailable
+	// for example. It does not block.
+	Replicas func(ctx context.Context) error `port:"optional"`
 	// Close closes the connections. It is called once, after everything else.
 	Close func() error
 }
@@ -92,7 +100,8 @@ type ListingsStorage struct {
 	Public   listings.PublicRepository
 	Loader   listings.Loader
 	Feed     listings.Feed
-	Views    listings.Views
+	// Views counts views. Without it all numbers are zero.
+	Views listings.Views `port:"optional"`
 	// Changes returns the number of transactions of this process that have changed
 	// listings. Answers that were cached at another number are outdated.
 	Changes func() uint64
@@ -104,7 +113,9 @@ type HiringStorage struct {
 	Applications hiring.Applications
 	Appointments hiring.Appointments
 	Messages     hiring.Messages
-	Exports      hiring.Exports
+	// Exports stores the state of exports. Without it they are refused with
+	// exports_unavailable.
+	Exports      hiring.Exports `port:"optional"`
 	PersonalData hiring.PersonalData
 	Counts       hiring.ApplicationCounts
 }
@@ -115,7 +126,8 @@ type JobseekerStorage struct {
 	Database
 	Profiles      jobseeker.Profiles
 	Notifications jobseeker.Notifications
-	Activities    jobseeker.Activities
+	// Activities stores what jobseekers have done. Without it their lists are empty.
+	Activities    jobseeker.Activities `port:"optional"`
 	Bookmarks     jobseeker.Bookmarks
 	Onboardings   jobseeker.Onboardings
 	Documents     jobseeker.Documents
@@ -137,9 +149,11 @@ type BillingStorage struct {
 // IntegrationsStorage stores OAuth apps, API keys and webhooks.
 type IntegrationsStorage struct {
 	Database
-	Apps       integrations.Apps
-	Keys       integrations.Keys
-	Usage      integrations.Usage
+	Apps integrations.Apps
+	Keys integrations.Keys
+	// Usage counts requests of apps by day. Without it all numbers are zero, and keys
+	// have no time of last use.
+	Usage      integrations.Usage `port:"optional"`
 	Grants     integrations.Grants
 	Consents   integrations.Consents
 	Webhooks   integrations.Webhooks
@@ -158,9 +172,6 @@ type Schema interface {
 	Down(ctx context.Context) (string, error)
 	// Status lists the migrations in order.
 	Status(ctx context.Context) ([]SchemaStep, error)
-	// Embedded reports whether the store belongs to this process alone, which then
-	// calls Up when it begins to serve.
-	Embedded() bool
 }
 
 // SchemaStep is a migration.

@@ -17,12 +17,13 @@ import (
 
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/test/conformance"
 	"github.com/locumhq/locum/test/kit"
 )
 
 var _ mail.Mailer = (*SMTP)(nil)
 
-func sender(t *testing.T, url string) *SMTP {
+func sender(t testing.TB, url string) *SMTP {
 	t.Helper()
 	m, err := NewSMTP(url, mail.Address{Name: "Locum", Email: "no-reply@jobs.example.org"}, kit.NewClock())
 	require.NoError(t, err)
@@ -196,7 +197,7 @@ func TestAServerThatSaysNothingIsGivenUpBeforeTheJobEnds(t *testing.T) {
 	err := m.Send(t.Context(), note("a@example.org"))
 	require.Error(t, err)
 	require.NotErrorIs(t, err, mail.ErrRefused)
-	require.Less(t, time.Since(begun), task.Longest)
+	require.Less(t, time.Since(begun), task.DefaultTimeout)
 	server.Start()
 	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
 }
@@ -384,4 +385,20 @@ func TestTheAddressOfAServerIsRead(t *testing.T) {
 		require.Error(t, err, bad)
 		require.NotContains(t, err.Error(), "se cret")
 	}
+}
+
+func TestSMTP_Conformance(t *testing.T) {
+	t.Parallel()
+	conformance.Mailer(t, func(t testing.TB) (mail.Mailer, func() []string) {
+		server := kit.NewSMTP(t)
+		return sender(t, server.URL()), func() (raw []string) {
+			for _, m := range server.Mails() {
+				raw = append(raw, m.Raw)
+			}
+			return raw
+		}
+	}, func(t testing.TB) (mail.Mailer, func(), func()) {
+		server := kit.NewSMTP(t)
+		return sender(t, server.URL()), server.Stop, server.Start
+	})
 }

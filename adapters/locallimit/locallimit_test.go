@@ -16,12 +16,7 @@ import (
 
 func TestLimiter(t *testing.T) {
 	t.Parallel()
-	conformance.Limiter(t, func(_ *testing.T, clk clock.Clock) limit.Limiter { return New(clk) })
-}
-
-func TestQuotas(t *testing.T) {
-	t.Parallel()
-	conformance.Quotas(t, func(_ *testing.T, clk clock.Clock) limit.Limiter { return New(clk) })
+	conformance.Limiter(t, func(_ testing.TB, clk clock.Clock) limit.Limiter { return New(clk) })
 }
 
 func (l *Limiter) keys() (n int) {
@@ -65,7 +60,7 @@ func TestMadeUpKeysOfQuotasDoNotFillTheMemoryNorPushOutDays(t *testing.T) {
 		_, _ = l.Spend(context.Background(), limit.Quota{PerMinute: 10}, strconv.Itoa(i))
 	}
 	require.LessOrEqual(t, l.keys(), maxKeys)
-	s, _ := l.Standing(context.Background(), daily, "app")
+	s, _ := l.Status(context.Background(), daily, "app")
 	require.Equal(t, 9, s.Day.Remaining)
 	for i := range maxKeys + 100_000 {
 		_, _ = l.Spend(context.Background(), daily, strconv.Itoa(i))
@@ -79,7 +74,7 @@ func TestMadeUpKeysOfQuotasDoNotFillTheMemoryNorPushOutDays(t *testing.T) {
 	require.LessOrEqual(t, days(), maxKeys)
 	clk.Advance(24 * time.Hour)
 	for i := range 2 * maxKeys {
-		_, _ = l.Standing(context.Background(), daily, strconv.Itoa(i))
+		_, _ = l.Status(context.Background(), daily, strconv.Itoa(i))
 	}
 	require.Zero(t, days(), "yesterday's are forgotten in passing")
 }

@@ -20,16 +20,16 @@ const (
 )
 
 // Spend implements limit.Limiter.
-func (l *Limiter) Spend(_ context.Context, quota limit.Quota, key string) (limit.Standing, error) {
+func (l *Limiter) Spend(_ context.Context, quota limit.Quota, key string) (limit.QuotaStatus, error) {
 	return l.spend(quota, key, true), nil
 }
 
-// Standing implements limit.Limiter.
-func (l *Limiter) Standing(_ context.Context, quota limit.Quota, key string) (limit.Standing, error) {
+// Status implements limit.Limiter.
+func (l *Limiter) Status(_ context.Context, quota limit.Quota, key string) (limit.QuotaStatus, error) {
 	return l.spend(quota, key, false), nil
 }
 
-func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.Standing {
+func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaStatus {
 	h, s := l.find(limit.Rule{Name: "quota"}, key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +40,7 @@ func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.Standi
 	if today := now / perDay; d.number != today {
 		d = day{number: today}
 	}
-	before := standing(quota, e, d, now).Judged()
+	before := standing(quota, e, d, now).Evaluate()
 	if !record || !before.Allowed {
 		return before
 	}
@@ -57,7 +57,7 @@ func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.Standi
 	return after
 }
 
-func standing(quota limit.Quota, e entry, d day, now int64) (s limit.Standing) {
+func standing(quota limit.Quota, e entry, d day, now int64) (s limit.QuotaStatus) {
 	n := len(e.moments)
 	s.Minute = limit.Window{Limit: max(0, quota.PerMinute), Remaining: max(0, quota.PerMinute-n)}
 	// More remains when the oldest moment leaves, or, of more than there may be,

@@ -9,29 +9,29 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// most is how many tickets of a class wait in memory. Those beyond are left to
+// most is how many references of a queue wait in memory. Those beyond are left to
 // the store, which hands them out again.
 const most = 50_000
 
 // Queue implements task.Queue. What waits in it when the process ends is gone,
 // which its port allows.
 type Queue struct {
-	lines map[task.Class]*line
+	lines map[task.QueueName]*line
 }
 
-// line is the tickets of one class in their order, each task once.
+// line is the references of one queue in their order, each task once.
 type line struct {
 	mu      sync.Mutex
-	waiting []task.Ticket
+	waiting []task.Reference
 	held    map[string]bool
 	come    chan struct{} // has room for one: somebody may look
 }
 
 // New makes an empty queue.
 func New() *Queue {
-	q := &Queue{lines: map[task.Class]*line{}}
-	for class := range task.Workers {
-		q.lines[class] = &line{held: map[string]bool{}, come: make(chan struct{}, 1)}
+	q := &Queue{lines: map[task.QueueName]*line{}}
+	for queue := range task.Workers {
+		q.lines[queue] = &line{held: map[string]bool{}, come: make(chan struct{}, 1)}
 	}
 	return q
 }
@@ -39,17 +39,20 @@ func New() *Queue {
 var errFull = errors.New("the queue is full; further tasks stay in the store")
 
 // Enqueue implements task.Queue. It never waits.
-func (q *Queue) Enqueue(_ context.Context, tickets ...task.Ticket) (err error) {
-	for _, t := range tickets {
-		if l := q.lines[t.Class]; l != nil && !l.put(t) {
+func (q *Queue) Enqueue(_ context.Context, refs ...task.Reference) (err error) {
+	for _, t := range refs {
+		if l := q.lines[t.Queue]; l != nil && !l.put(t) {
 			err = errFull
 		}
 	}
 	return err
 }
 
-// put reports whether the ticket waits now.
-func (l *line) put(t task.Ticket) bool {
+// Embedded implements task.Queue.
+func (q *Queue) Embedded() bool { return true }
+
+// put reports whether the reference waits now.
+func (l *line) put(t task.Reference) bool {
 	defer l.signal()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,8 +73,8 @@ func (l *line) signal() {
 	}
 }
 
-// take waits for a ticket until ctx ends.
-func (l *line) take(ctx context.Context) (task.Ticket, bool) {
+// take waits for a reference until ctx ends.
+func (l *line) take(ctx context.Context) (task.Reference, bool) {
 	for ctx.Err() == nil {
 		l.mu.Lock()
 		if len(l.waiting) > 0 {
@@ -91,17 +94,17 @@ func (l *line) take(ctx context.Context) (task.Ticket, bool) {
 		case <-l.come:
 		}
 	}
-	return task.Ticket{}, false
+	return task.Reference{}, false
 }
 
 // Work implements task.Queue.
-func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Ticket)) error {
+func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Reference)) error {
 	var running sync.WaitGroup
-	for class, workers := range task.Workers {
+	for queue, workers := range task.Workers {
 		for range workers {
 			running.Go(func() {
 				for {
-					t, ok := q.lines[class].take(ctx)
+					t, ok := q.lines[queue].take(ctx)
 					if !ok {
 						return
 					}

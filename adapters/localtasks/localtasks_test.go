@@ -16,13 +16,13 @@ import (
 
 func TestLocaljobsIsAQueue(t *testing.T) {
 	t.Parallel()
-	conformance.Queue(t, func(*testing.T) task.Queue { return localtasks.New() })
+	conformance.Queue(t, func(testing.TB) task.Queue { return localtasks.New() })
 }
 
 func TestLocaljobsCarriesWork(t *testing.T) {
 	t.Parallel()
-	conformance.Work(t, func(t *testing.T) (adapters.Storage, task.Queue) {
-		return stores.SQLite(t, clock.System{}), localtasks.New()
+	conformance.Work(t, func(t testing.TB) (adapters.Database, task.Queue) {
+		return stores.SQLite(t, clock.System{}).Identity.Database, localtasks.New()
 	})
 }
 
@@ -30,13 +30,13 @@ func TestAJobStandsInTheLineOnce(t *testing.T) {
 	t.Parallel()
 	q := localtasks.New()
 	for turn := range 3 {
-		require.NoError(t, q.Enqueue(t.Context(), task.Ticket{Class: task.Events, ID: "a", Turn: turn}))
+		require.NoError(t, q.Enqueue(t.Context(), task.Reference{Queue: task.Events, ID: "a", Enqueues: turn}))
 	}
-	require.NoError(t, q.Enqueue(t.Context(), task.Ticket{Class: task.Events, ID: "b"}))
+	require.NoError(t, q.Enqueue(t.Context(), task.Reference{Queue: task.Events, ID: "b"}))
 	ctx, stop := context.WithCancel(t.Context())
 	came := make(chan string, 10)
 	done := make(chan error, 1)
-	go func() { done <- q.Work(ctx, func(_ context.Context, got task.Ticket) { came <- got.ID }) }()
+	go func() { done <- q.Work(ctx, func(_ context.Context, got task.Reference) { came <- got.ID }) }()
 	require.ElementsMatch(t, []string{"a", "b"}, []string{<-came, <-came})
 	stop()
 	require.NoError(t, <-done)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/core/trace"
+	"github.com/locumhq/locum/test/conformance"
 	"github.com/locumhq/locum/test/kit"
 )
 
@@ -65,4 +66,14 @@ func TestTheAddressOfACollectorIsRead(t *testing.T) {
 	}
 	_, err := Open("otlp+http:", slog.New(slog.DiscardHandler))
 	require.Error(t, err)
+}
+
+func TestTracer_Conformance(t *testing.T) {
+	t.Parallel()
+	conformance.Tracer(t, func(t testing.TB) trace.Tracer {
+		tracer, err := Open("otlp+"+kit.NewCollector(t).URL, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, tracer.Close()) })
+		return tracer
+	})
 }

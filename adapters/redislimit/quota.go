@@ -40,18 +40,18 @@ if spent == 0 then tomorrow = 0 end
 return {done, n, reset, spent, tomorrow}`)
 
 // Spend implements limit.Limiter.
-func (l *Limiter) Spend(ctx context.Context, quota limit.Quota, key string) (limit.Standing, error) {
+func (l *Limiter) Spend(ctx context.Context, quota limit.Quota, key string) (limit.QuotaStatus, error) {
 	return l.spend(ctx, quota, key, 1)
 }
 
-// Standing implements limit.Limiter.
-func (l *Limiter) Standing(ctx context.Context, quota limit.Quota, key string) (limit.Standing, error) {
+// Status implements limit.Limiter.
+func (l *Limiter) Status(ctx context.Context, quota limit.Quota, key string) (limit.QuotaStatus, error) {
 	return l.spend(ctx, quota, key, 0)
 }
 
-func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spend int) (limit.Standing, error) {
+func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spend int) (limit.QuotaStatus, error) {
 	quota.PerMinute, quota.PerDay = max(0, quota.PerMinute), max(0, quota.PerDay)
-	name := redisKey(limit.Rule{Name: "quota"}, key)
+	name := l.redisKey(limit.Rule{Name: "quota"}, key)
 	var answer []int64
 	err := l.ask(ctx, func(ctx context.Context) (err error) {
 		answer, err = quotaScript.Run(ctx, l.client, []string{name, name + ":day"}, quota.PerMinute, quota.PerDay, spend, l.present()).Int64Slice()
@@ -64,11 +64,11 @@ func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spen
 	case err == nil:
 		return standing(quota, answer), nil
 	case ctx.Err() != nil:
-		return limit.Standing{}, ctx.Err()
+		return limit.QuotaStatus{}, ctx.Err()
 	}
 	part := limit.Quota{PerMinute: l.share(quota.PerMinute), PerDay: l.share(quota.PerDay)}
 	if spend == 0 {
-		return l.fallback.Standing(ctx, part, key)
+		return l.fallback.Status(ctx, part, key)
 	}
 	return l.fallback.Spend(ctx, part, key)
 }
@@ -82,7 +82,7 @@ func (l *Limiter) share(of int) int {
 	return max(1, of/l.replicas)
 }
 
-func standing(quota limit.Quota, answer []int64) (s limit.Standing) {
+func standing(quota limit.Quota, answer []int64) (s limit.QuotaStatus) {
 	n, spent := int(answer[1]), int(answer[3])
 	s.Minute = limit.Window{Limit: quota.PerMinute, Remaining: max(0, quota.PerMinute-n), Reset: time.Duration(answer[2]) * time.Microsecond}
 	if quota.PerMinute == 0 {
@@ -95,5 +95,5 @@ func standing(quota limit.Quota, answer []int64) (s limit.Standing) {
 		s.Allowed = true
 		return s
 	}
-	return s.Judged()
+	return s.Evaluate()
 }

@@ -36,6 +36,7 @@ type Limiter struct {
 	clock    clock.Clock // nil: Redis' own, which all processes share
 	bound    time.Duration
 	replicas int
+	prefix   string // of keys
 
 	mu       sync.Mutex
 	failures int
@@ -57,10 +58,13 @@ func WithBound(d time.Duration) Option { return func(l *Limiter) { l.bound = d }
 // counts for itself. The default is 1.
 func WithReplicas(n int) Option { return func(l *Limiter) { l.replicas = max(1, n) } }
 
+// withPrefix sets the prefix of keys.
+func withPrefix(prefix string) Option { return func(l *Limiter) { l.prefix = prefix } }
+
 // New makes a limiter over client, which it owns from now on. fallback answers
 // while Redis does not.
 func New(client goredis.UniversalClient, fallback limit.Limiter, log *slog.Logger, options ...Option) *Limiter {
-	l := &Limiter{client: client, fallback: fallback, log: log, bound: bound, replicas: 1}
+	l := &Limiter{client: client, fallback: fallback, log: log, bound: bound, replicas: 1, prefix: "locum"}
 	for _, o := range options {
 		o(l)
 	}
@@ -73,11 +77,12 @@ func (l *Limiter) Close() error { return l.client.Close() }
 // Ping says whether Redis answers.
 func (l *Limiter) Ping(ctx context.Context) error { return l.client.Ping(ctx).Err() }
 
-// Degraded reports whether calls are answered without Redis.
+// Degraded reports whether calls were answered without Redis in the last seconds. What
+// happened before says nothing while there are no calls: Ping does.
 func (l *Limiter) Degraded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.failures > 0
+	return l.failures > 0 && time.Now().Before(l.retryAt)
 }
 
 // current is the beginning of both scripts: KEYS[1] is a list of moments in µs,
@@ -133,7 +138,7 @@ func (l *Limiter) Peek(ctx context.Context, rule limit.Rule, key string) (limit.
 
 // Clear implements limit.Limiter.
 func (l *Limiter) Clear(ctx context.Context, rule limit.Rule, key string) error {
-	if err := l.ask(ctx, func(ctx context.Context) error { return l.client.Del(ctx, redisKey(rule, key)).Err() }); err != nil && ctx.Err() != nil {
+	if err := l.ask(ctx, func(ctx context.Context) error { return l.client.Del(ctx, l.redisKey(rule, key)).Err() }); err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	// Here too, whether or not Redis was reached: both may hold moments.
@@ -146,7 +151,7 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 	}
 	var answer []int64
 	err := l.ask(ctx, func(ctx context.Context) (err error) {
-		answer, err = script.Run(ctx, l.client, []string{redisKey(rule, key)},
+		answer, err = script.Run(ctx, l.client, []string{l.redisKey(rule, key)},
 			rule.Max, rule.Per.Microseconds(), record, l.present()).Int64Slice()
 		if err == nil && len(answer) != 2 {
 			err = fmt.Errorf("redis answered %v", answer)
@@ -177,9 +182,9 @@ func (l *Limiter) present() any {
 }
 
 // redisKey is hash-tagged, so that a cluster keeps a log on one node.
-func redisKey(rule limit.Rule, key string) string {
+func (l *Limiter) redisKey(rule limit.Rule, key string) string {
 	sum := sha256.Sum256([]byte(key))
-	return "locum:limit:{" + rule.Name + ":" + hex.EncodeToString(sum[:16]) + "}"
+	return l.prefix + ":limit:{" + rule.Name + ":" + hex.EncodeToString(sum[:16]) + "}"
 }
 
 // errOpen stands for a call that was not made.

@@ -21,7 +21,7 @@ import (
 
 var rule = limit.Rule{Name: "ten", Max: 10, Per: 15 * time.Minute}
 
-func open(t *testing.T, url string, log *slog.Logger, options ...Option) *Limiter {
+func open(t testing.TB, url string, log *slog.Logger, options ...Option) *Limiter {
 	t.Helper()
 	l, err := Open(url, locallimit.New(clock.System{}), log, options...)
 	require.NoError(t, err)
@@ -31,17 +31,13 @@ func open(t *testing.T, url string, log *slog.Logger, options ...Option) *Limite
 
 func TestLimiter(t *testing.T) {
 	t.Parallel()
-	conformance.Limiter(t, func(t *testing.T, clk clock.Clock) limit.Limiter {
+	conformance.Limiter(t, func(t testing.TB, clk clock.Clock) limit.Limiter {
 		// The suite counts exactly, so a busy machine must not push a call over
 		// to the fallback.
 		return open(t, kit.RedisURL(t), slog.New(slog.DiscardHandler), WithClock(clk), WithBound(time.Minute))
-	})
-}
-
-func TestQuotas(t *testing.T) {
-	t.Parallel()
-	conformance.Quotas(t, func(t *testing.T, clk clock.Clock) limit.Limiter {
-		return open(t, kit.RedisURL(t), slog.New(slog.DiscardHandler), WithClock(clk), WithBound(time.Minute))
+	}, func(t testing.TB) (limit.Limiter, func(), func()) {
+		server := kit.OwnRedis(t)
+		return open(t, server.URL, slog.New(slog.DiscardHandler)), server.Kill, func() { require.NoError(t, server.Start()) }
 	})
 }
 
@@ -78,7 +74,7 @@ func TestWithoutRedisEachProcessGivesItsShareOfAQuota(t *testing.T) {
 	t.Parallel()
 	l := open(t, "redis://127.0.0.1:1/0", slog.New(slog.DiscardHandler), WithReplicas(2))
 	conformance.SpendAtOnce(t, l, limit.Quota{PerMinute: 60, PerDay: 10_000}, "k", 200, 30)
-	s, err := l.Standing(context.Background(), limit.Quota{PerMinute: 60}, "other")
+	s, err := l.Status(context.Background(), limit.Quota{PerMinute: 60}, "other")
 	require.NoError(t, err)
 	require.True(t, s.Allowed)
 	require.Zero(t, s.Day, "no limit is none here too")
@@ -185,6 +181,19 @@ func TestAnAbsentRedisIsNoErrorAtStart(t *testing.T) {
 	require.True(t, l.Degraded())
 }
 
+func TestDegraded_NoCallsAfterOutage_Ends(t *testing.T) {
+	t.Parallel()
+	server := kit.OwnRedis(t)
+	l := open(t, server.URL, slog.New(slog.DiscardHandler))
+	server.Kill()
+	_, err := l.Take(t.Context(), rule, "k")
+	require.NoError(t, err)
+	require.True(t, l.Degraded())
+	require.NoError(t, server.Start())
+	require.Eventually(t, func() bool { return !l.Degraded() }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return l.Ping(t.Context()) == nil }, 20*time.Second, 20*time.Millisecond)
+}
+
 func TestACallerWhoLeftSaysNothingAboutRedis(t *testing.T) {
 	t.Parallel()
 	l := open(t, kit.RedisURL(t), slog.New(slog.DiscardHandler))
@@ -197,28 +206,19 @@ func TestACallerWhoLeftSaysNothingAboutRedis(t *testing.T) {
 	require.False(t, l.Degraded())
 }
 
-func TestURLsOfEveryTopology(t *testing.T) {
+func TestOpen_Prefix_SeparatesServices(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ in, mode, plain string }{
-		{"redis://h/3", "", "redis://h:6379/3"},
-		{"rediss://u:p@h:1", "", "rediss://u:p@h:1"},
-		{"redis://a:1,b:2,c", "cluster", "redis://a:1?addr=b%3A2&addr=c%3A6379"},
-		{"redis-cluster://a", "cluster", "redis://a:6379"},
-		{"rediss-cluster://u:p@a,[::1]:7?pool_size=5", "cluster", "rediss://u:p@a:6379?pool_size=5&addr=%5B%3A%3A1%5D%3A7"},
-		{"redis-sentinel://a,b:1/2?master_name=m", "sentinel", "redis://a:26379/2?master_name=m&addr=b%3A1"},
-	} {
-		mode, plain, err := normalize(c.in)
-		require.NoError(t, err, c.in)
-		require.Equal(t, c.mode, mode, c.in)
-		require.Equal(t, c.plain, plain, c.in)
-		client, err := connect(c.in)
-		require.NoError(t, err, c.in)
-		require.NoError(t, client.Close())
+	url, one := kit.RedisURL(t), limit.Rule{Name: "one", Max: 1, Per: time.Hour}
+	for _, prefix := range []string{"?prefix=north", "?prefix=south", ""} {
+		l := open(t, url+prefix, slog.New(slog.DiscardHandler), WithBound(time.Minute))
+		d, err := l.Take(t.Context(), one, "k")
+		require.NoError(t, err)
+		require.True(t, d.Allowed, prefix)
 	}
-	for _, bad := range []string{"", "h:1", "http://h", "redis-x://h", "redis://", "redis://a,,b", "redis://h/x",
-		"redis-sentinel://a", "redis://h?nonsense=1"} {
-		_, err := connect(bad)
-		require.Error(t, err, bad)
+	for _, prefix := range []string{"?prefix=north", "?prefix=locum"} {
+		d, err := open(t, url+prefix, slog.New(slog.DiscardHandler), WithBound(time.Minute)).Take(t.Context(), one, "k")
+		require.NoError(t, err)
+		require.False(t, d.Allowed, prefix)
 	}
 }
 

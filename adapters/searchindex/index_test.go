@@ -13,7 +13,7 @@ import (
 
 func TestBatch_Conformance(t *testing.T) {
 	t.Parallel()
-	conformance.SearchMatcher(t, func(t *testing.T, docs []*search.Document, normalize func(string) string) search.Matcher {
+	conformance.SearchMatcher(t, func(t testing.TB, docs []*search.Document, normalize func(string) string) search.Matcher {
 		b, err := searchindex.NewBatch(docs, normalize)
 		require.NoError(t, err)
 		return b
@@ -22,8 +22,8 @@ func TestBatch_Conformance(t *testing.T) {
 
 func TestIndex_Conformance(t *testing.T) {
 	t.Parallel()
-	open := func(inFolder bool) conformance.OpenSearchIndex {
-		return func(t *testing.T, folder string, normalize func(string) string) search.Index {
+	open := func(inFolder bool) conformance.SearchIndexOpener {
+		return func(t testing.TB, folder string, normalize func(string) string) search.Index {
 			if !inFolder {
 				folder = ""
 			}
