@@ -35,19 +35,19 @@ fmt: ## Is every file formatted?
 	@out=$$(gofmt -l adapters bootstrap config core migrations modules test); if [ -n "$$out" ]; then echo "not formatted (gofmt -w): $$out"; exit 1; fi
 
 vet: ## go vet
-	@go vet ./...
+	@go vet ./... && cd test/outsider && go vet ./...
 
 lint: $(LINT) ## golangci-lint, see .golangci.yml
-	@$(LINT) run ./...
+	@$(LINT) run ./... && cd test/outsider && $(LINT) run ./...
 
-arch: ## Do the rooms import only what they may?
+arch: ## Check the import rules
 	@go test -count=1 ./test/arch
 
 generated: ## Are generated files fresh? (needs npm)
 	@adapters/gazetteer/build/check.sh
 
 tidy: ## Is go.mod tidy?
-	@go mod tidy -diff
+	@go mod tidy -diff && cd test/outsider && go mod tidy -diff
 
 vuln: ## Known vulnerabilities, or the versions of what is exposed where their database cannot be reached
 	@if ! out=$$(go run golang.org/x/vuln/cmd/govulncheck@$(VULN_VERSION) ./... 2>&1); then \
@@ -65,9 +65,12 @@ $(LINT):
 	@echo "installing golangci-lint $(LINT_VERSION) into .tools"
 	@mkdir -p $(TOOLS) && GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION) && mv $(TOOLS)/golangci-lint $(LINT)
 
-.PHONY: rows
+.PHONY: rows ports
 rows: ## Write test/e2e/ROWS.md, the list of operations and their tests
 	@LOCUM_TEST_WRITE=1 go test -count=1 -run TestEveryOperationHasATest ./test/e2e
+
+ports: ## Write test/outsider/docs/ports.md, the list of ports for adapters
+	@LOCUM_TEST_WRITE=1 go test -count=1 -run TestPorts_Page ./test/arch
 
 .PHONY: bench
 bench: ## Measure the hot paths beside their limits, and search with 1,000,000 listings (about 20 minutes)
@@ -91,6 +94,11 @@ fuzz: ## Send anything to every operation, and walk at random, for some minutes 
 chaos: ## Kill everything that locum runs on, for minutes, and count what is left
 	@LOCUM_TEST_CHAOS=full go test -count=1 -timeout 30m ./test/chaos
 
+# The tests that run on MariaDB, some of them on other databases, too, and on an S3 server.
+HEAVY = MySQL|Mixed|TestFeed|TestLoad|TestDatabases|TestDatabaseUnavailable|S3
+
 .PHONY: check-heavy
-check-heavy: ## What needs a large database, npm or Chromium (LOCUM_TEST_SCREENSHOTS=DIR for pictures)
+check-heavy: ## What needs a large database, MariaDB, an S3 server, npm or Chromium (LOCUM_TEST_SCREENSHOTS=DIR for pictures)
 	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -p 1 -count=1 -timeout 60m ./test/heavy/... ./test/relevance
+	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -p 1 -count=1 -timeout 30m -run '$(HEAVY)' ./adapters/gormdb ./adapters/s3store ./test/e2e
+	@cd test/outsider && go test -count=1 -timeout 20m ./...

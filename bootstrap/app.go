@@ -34,8 +34,7 @@ var version = "dev"
 // role is what a process does.
 type role struct {
 	name   string
-	serves bool // answers HTTP
-	works  bool // does the background work
+	serves bool // answers HTTP; a process that does not executes the tasks of a shared queue
 }
 
 // startWithin bounds a start: a database may be on its way up.
@@ -51,6 +50,9 @@ type app struct {
 	addr    net.Addr
 	server  *fiberhttp.Server // nil in a process that serves nothing
 	storage *storage
+	works   bool // executes tasks
+	// transports serve beside the server.
+	transports []transport
 }
 
 // newApp wires a process. The list is flat: what a constructor needs is what
@@ -90,7 +92,7 @@ func newApp(ctx context.Context, c *config.Config, s *registry, r role, log *slo
 			newRelay,
 			newWork,
 		),
-		fx.Invoke(registerMetrics, warnOfSilence, runWork, resolveSearches, runServer, serveMetrics, endWork),
+		fx.Invoke(assignWork, registerMetrics, warnOfSilence, runWork, resolveSearches, runServer, serveMetrics, endWork),
 	)
 	return a
 }
@@ -106,10 +108,15 @@ func (a *app) Start(ctx context.Context) error {
 // Stop ends the work at hand and closes everything.
 func (a *app) Stop(ctx context.Context) error { return a.fx.Stop(ctx) }
 
-// drain makes the server unready and lets it answer for the time.
+// drain makes the server unready and lets it and the transports answer for the time.
 func (a *app) drain(d time.Duration) {
 	if a.server != nil {
 		a.server.Drain()
+		for _, t := range a.transports {
+			if drainer, ok := t.Transport.(adapters.Drainer); ok {
+				drainer.Drain()
+			}
+		}
 		time.Sleep(d)
 	}
 }
@@ -227,7 +234,7 @@ func closeAtStop(lc fx.Lifecycle, adapter any) {
 	}
 }
 
-func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapters.Services, numbers *prometheus.Registry, t trace.Tracer, log *slog.Logger) error {
+func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, registered *registry, services adapters.Services, d adapters.Deps, numbers *prometheus.Registry, t trace.Tracer, log *slog.Logger) error {
 	if !r.serves {
 		return nil
 	}
@@ -238,9 +245,13 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 	if strings.HasPrefix(c.HTTP.PublicURL, "https:") && len(proxies) == 0 {
 		log.Warn("http.public_url is https and http.trusted_proxies is empty; all clients behind the proxy count as one address")
 	}
+	if a.transports, err = openTransports(ctx, c, registered, services, d); err != nil {
+		return err
+	}
 	server, err := fiberhttp.New(services, fiberhttp.Options{
 		PublicURL: c.HTTP.PublicURL, TrustedProxies: proxies, NewID: newID, Log: log,
 		BodyMemory: int64(c.Limits.BodyMemory) << 20, MetricsElsewhere: c.HTTP.MetricsAddr != "", Metrics: numbers, Trace: t,
+		Surfaces: surfaces(services, c.HTTP.PublicURL), Mounts: mountsOf(a.transports),
 	})
 	if err != nil {
 		return err
@@ -249,10 +260,13 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 	counting, stopCounting := context.WithCancel(context.Background())
 	var counted sync.WaitGroup
 	lc.Append(fx.Hook{
-		OnStart: func(context.Context) error {
+		OnStart: func(ctx context.Context) error {
 			l, err := net.Listen("tcp", c.HTTP.Addr)
 			if err != nil {
 				return c.Err("http.addr", err.Error())
+			}
+			if err := startTransports(ctx, a.transports); err != nil {
+				return errors.Join(err, l.Close())
 			}
 			a.addr = l.Addr()
 			counted.Go(func() {
@@ -271,7 +285,9 @@ func runServer(lc fx.Lifecycle, a *app, r role, c *config.Config, services adapt
 		OnStop: func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, stopWithin)
 			defer cancel()
-			err := server.Shutdown(ctx)
+			others := make(chan error, 1)
+			go func() { others <- shutdownTransports(ctx, a.transports) }()
+			err := errors.Join(server.Shutdown(ctx), <-others)
 			stopCounting()
 			counted.Wait()
 			return err

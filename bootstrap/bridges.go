@@ -300,7 +300,7 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 	}
 	userOf := map[string]string{}
 	if len(apps) > 0 {
-		found, err := b.apps.List(ctx, integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: apps}, page.Request{Number: 1, Size: len(apps)})
+		found, err := b.apps.List(ctx, integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: apps}, page.After("", len(apps)))
 		if err != nil {
 			return nil, err
 		}

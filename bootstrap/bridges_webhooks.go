@@ -3,7 +3,7 @@ package bootstrap
 import (
 	"context"
 
-	"github.com/locumhq/locum/adapters/fiberhttp/developer"
+	"github.com/locumhq/locum/adapters/developer"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/integrations"
@@ -28,7 +28,7 @@ type integrationsPostings struct {
 }
 
 func (b integrationsPostings) Posting(ctx context.Context, organizationID, id string) (*integrations.JobView, bool, error) {
-	l, err := b.Get(ctx, organizationID, id)
+	l, err := b.OfOrganization(ctx, organizationID, id)
 	if fault.KindOf(err) == fault.NotFound {
 		return nil, false, nil
 	} else if err != nil {

@@ -45,7 +45,7 @@ func newEngine(lc fx.Lifecycle, c *config.Config, s *registry, r role, storage a
 	}
 	engine := listings.NewEngine(listings.EngineDeps{
 		Open: func(ctx context.Context, empty bool) (search.Index, error) { return openSearch(ctx, c, s, empty, d) },
-		Feed: storage.Listings.Feed, Changes: storage.Listings.Changes, Places: gazetteer.New(), Log: d.Log,
+		Feed: storage.Listings.Feed, Notifications: storage.Listings.Outbox.Notifications, Changes: storage.Listings.Changes, Places: gazetteer.New(), Log: d.Log,
 	}, v)
 	running, stop := context.WithCancel(context.Background())
 	var done sync.WaitGroup

@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/developer"
 	"github.com/locumhq/locum/adapters/gormdb"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/bootstrap"
 	"github.com/locumhq/locum/modules/billing"
 )
@@ -49,15 +51,41 @@ func openLedger(ctx context.Context, url string, d adapters.Deps) (adapters.Stor
 
 // end module storage
 
-func TestREADME_ModuleStorage_IsTheExample(t *testing.T) {
+// gateway stands for the transport of another team.
+type gateway struct {
+	surface   web.Surface
+	admission web.Admission
+}
+
+func (g *gateway) Start(context.Context) error { return nil }
+
+func (g *gateway) Shutdown(context.Context) error { return nil }
+
+// begin transport
+
+func ExampleWithTransport() {
+	bootstrap.Main(bootstrap.WithTransport("gateway", openGateway))
+}
+
+// openGateway serves the developer interface over a protocol of another team.
+func openGateway(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error) {
+	admission := web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: d.Tracer}
+	return &gateway{developer.Surface(s, d.PublicURL), admission}, nil
+}
+
+// end transport
+
+func TestREADME_Code_IsTheExample(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("example_test.go")
 	require.NoError(t, err)
-	_, code, _ := strings.Cut(string(source), "// begin module storage\n\n")
-	code, _, _ = strings.Cut(code, "\n// end module storage")
-	code = strings.Replace(code, "func ExampleWithModuleStorage()", "func main()", 1)
-	require.LessOrEqual(t, strings.Count(code, "\n"), 20)
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
-	require.Contains(t, string(readme), "```go\n"+code+"```\n")
+	for name, example := range map[string]string{"module storage": "ExampleWithModuleStorage", "transport": "ExampleWithTransport"} {
+		_, code, _ := strings.Cut(string(source), "// begin "+name+"\n\n")
+		code, _, _ = strings.Cut(code, "\n// end "+name)
+		code = strings.Replace(code, "func "+example+"()", "func main()", 1)
+		require.LessOrEqual(t, strings.Count(code, "\n"), 20, name)
+		require.Contains(t, string(readme), "```go\n"+code+"```\n", name)
+	}
 }

@@ -25,6 +25,8 @@ type plugged struct {
 	payments billing.Payments
 	search   *listings.Engine
 	clock    *clockCheck
+	// transports are those of the process.
+	transports []transport
 }
 
 // healthOf asks every adapter, all at once and within the context, and names
@@ -41,6 +43,14 @@ func healthOf(ctx context.Context, s *storage, now time.Time, p plugged) map[str
 		"mail": pingOf(p.mail), "files": pingOf(p.files), "payments": pingOf(p.payments),
 		"search": p.search.Ping, "clock": p.clock.Ping,
 		"events": func(ctx context.Context) error { return checkLag(ctx, s, now) },
+	}
+	for _, t := range p.transports {
+		if pinger, ok := t.Transport.(adapters.Pinger); ok {
+			asked["transport."+t.name] = pinger.Ping
+		}
+	}
+	if s.hasReplicas() {
+		asked["replicas"] = s.checkReplicas
 	}
 	answers := make(chan answer, len(asked))
 	states := map[string]adapters.Health{}

@@ -113,7 +113,7 @@ func TestIndexer_Follow_AppliesChangesUntilDone(t *testing.T) {
 		require.NoError(t, x.indexer.Build(t.Context(), func(int) {}))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- x.indexer.Follow(ctx, func() {}) }()
+		go func() { done <- x.indexer.Follow(ctx, x.Listings.Outbox.Notifications(ctx), func() {}) }()
 		l := x.create(t, "Midwife")
 		require.Eventually(t, func() bool { return len(x.find(t, "midwife ")) == 1 }, 30*time.Second, 5*time.Millisecond, l.ID)
 		cancel()

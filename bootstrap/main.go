@@ -20,10 +20,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/developer"
 	"github.com/locumhq/locum/adapters/fiberhttp"
-	"github.com/locumhq/locum/adapters/fiberhttp/developer"
-	"github.com/locumhq/locum/adapters/fiberhttp/portal"
-	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/adapters/portal"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/config"
 )
 
@@ -94,7 +94,7 @@ func command(s *registry) *cobra.Command {
 		&cobra.Command{Use: "config", Short: "Show the configuration in force and where each value came from", Args: cobra.NoArgs, RunE: o.showConfig},
 		o.openapi(),
 		o.seed(),
-		&cobra.Command{Use: "routes", Short: "Show every route with its policy", Args: cobra.NoArgs, RunE: showRoutes},
+		&cobra.Command{Use: "routes", Short: "Show every route with its policy", Args: cobra.NoArgs, RunE: o.showRoutes},
 	)
 	return root
 }
@@ -104,7 +104,7 @@ func (o *operator) serve(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return o.run(cmd, c, role{name: "serve", serves: true, works: embedded(c)})
+	return o.run(cmd, c, role{name: "serve", serves: true})
 }
 
 func (o *operator) worker(cmd *cobra.Command, _ []string) error {
@@ -112,14 +112,8 @@ func (o *operator) worker(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if embedded(c) {
-		return c.Err("queue.url", "the embedded queue works inside of `locum serve`; a worker of its own wants redis://…")
-	}
-	return o.run(cmd, c, role{name: "worker", works: true})
+	return o.run(cmd, c, role{name: "worker"})
 }
-
-// embedded reports a queue that lives in the serving process.
-func embedded(c *config.Config) bool { return strings.HasPrefix(c.Queue.URL, "embedded:") }
 
 // run starts a process in its role and waits until it is told to stop.
 func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
@@ -134,7 +128,7 @@ func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 		return errors.Join(err, a.Stop(stop))
 	}
 	if r.serves {
-		if r.works {
+		if a.works {
 			waitIdle(cmd.Context(), a.storage)
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %[1]s (listening on %[2]s)\n  read and try the API:  %[1]s/docs\n  build on it:           %[1]s/developers\n  find a job:            curl '%[1]s/api/listings?search=nurse+near+leeds'\n",
@@ -217,22 +211,22 @@ func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {
 	return errors.Join(err, w.Flush())
 }
 
-// surfaces are the interfaces as tables; nothing behind them is needed to show
-// what they are.
-func surfaces(publicURL string) []web.Surface {
-	return []web.Surface{portal.Surface(adapters.Services{}), developer.Surface(adapters.Services{}, publicURL)}
+// surfaces are the route tables. Services are not needed to describe them. The portal
+// is the last because it answers everything that is below no other prefix.
+func surfaces(s adapters.Services, publicURL string) []web.Surface {
+	return []web.Surface{developer.Surface(s, publicURL), portal.Surface(s)}
 }
 
 func (o *operator) openapi() *cobra.Command {
 	group := groupOf("openapi", "Print an interface's OpenAPI 3.1 document")
-	for i, s := range surfaces("") {
+	for i, s := range surfaces(adapters.Services{}, "") {
 		short, _, _ := strings.Cut(s.Description, "\n")
 		group.AddCommand(&cobra.Command{Use: s.Name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.load()
 			if err != nil {
 				return err
 			}
-			document, err := web.OpenAPI(surfaces(c.HTTP.PublicURL)[i], c.HTTP.PublicURL)
+			document, err := web.OpenAPI(surfaces(adapters.Services{}, c.HTTP.PublicURL)[i], c.HTTP.PublicURL)
 			if err != nil {
 				return err
 			}
@@ -243,12 +237,23 @@ func (o *operator) openapi() *cobra.Command {
 	return group
 }
 
-func showRoutes(cmd *cobra.Command, _ []string) error { return printRoutes(cmd.OutOrStdout()) }
+func (o *operator) showRoutes(cmd *cobra.Command, _ []string) error {
+	c, err := o.load()
+	if err != nil {
+		return err
+	}
+	return o.registry.printRoutes(cmd.Context(), cmd.OutOrStdout(), c, newDeps(c, newLogger(cmd.ErrOrStderr(), c.Log.Level)))
+}
 
-func printRoutes(out io.Writer) error {
+func (r *registry) printRoutes(ctx context.Context, out io.Writer, c *config.Config, d adapters.Deps) error {
+	transports, err := openTransports(ctx, c, r, adapters.Services{}, d)
+	if err != nil {
+		return err
+	}
+	mounts := mountsOf(transports)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "METHOD\tPATH\tAUTH\tWHO\tPERMISSION\tLIMIT\tBODY")
-	for _, s := range surfaces("") {
+	for _, s := range surfaces(adapters.Services{}, "") {
 		for _, r := range s.Routes {
 			limit, body := "-", "-"
 			if r.Limit.Max > 0 {
@@ -266,12 +271,15 @@ func printRoutes(out io.Writer) error {
 			}
 		}
 	}
-	server, err := fiberhttp.New(adapters.Services{}, fiberhttp.Options{Metrics: prometheus.NewRegistry()})
+	server, err := fiberhttp.New(adapters.Services{}, fiberhttp.Options{Metrics: prometheus.NewRegistry(), Surfaces: surfaces(adapters.Services{}, ""), Mounts: mounts})
 	if err != nil {
 		return err
 	}
 	for _, r := range server.OwnRoutes() {
 		fmt.Fprintf(w, "%s\t%s\t%s\tanyone\t-\t-\t-\n", r.Method, r.Path, r.Auth)
+	}
+	for _, m := range mounts {
+		fmt.Fprintf(w, "any\t%s\t%s\tanyone\t-\t-\t%d KiB\n", m.Prefix, m.Name, web.DefaultBody>>10)
 	}
 	return w.Flush()
 }

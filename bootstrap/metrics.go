@@ -32,7 +32,7 @@ func registerMetrics(numbers *prometheus.Registry, c *config.Config, l limit.Lim
 			}
 			return 0
 		}),
-		n.attempts, n.seconds, &backlog{storage: s, deps: d}, newDiskSpace(c))
+		n.attempts, n.seconds, &backlog{storage: s, deps: d}, newDiskSpace(c, s.databases))
 }
 
 // adapterMetrics registers the metrics of adapters.
@@ -62,10 +62,12 @@ type diskSpace map[string]string
 
 var diskFree = prometheus.NewDesc("locum_disk_free_bytes", "Free space of the file system that a setting names.", []string{"setting"}, nil)
 
-func newDiskSpace(c *config.Config) diskSpace {
+func newDiskSpace(c *config.Config, databases []*database) diskSpace {
 	out := diskSpace{}
-	if path, ok := strings.CutPrefix(c.Database.URL, "sqlite:"); ok {
-		out["database.url"] = filepath.Dir(path)
+	for _, db := range databases {
+		if path, ok := strings.CutPrefix(db.url, "sqlite:"); ok {
+			out[db.setting] = filepath.Dir(path)
+		}
 	}
 	if path, ok := strings.CutPrefix(c.Search.URL, "embedded:"); ok && path != "" {
 		out["search.url"] = path
@@ -99,13 +101,13 @@ type taskMetrics struct {
 func newTaskMetrics() *taskMetrics {
 	return &taskMetrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_task_attempts_total", Help: "Attempts at tasks by kind and how they ended: done, waiting (failed, to be tried again) or dead."}, []string{"kind", "outcome"}),
-		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "locum_task_seconds", Help: "How long attempts took, by class.", Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60, 300}}, []string{"class"}),
+		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "locum_task_seconds", Help: "How long attempts took, by queue.", Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60, 300}}, []string{"queue"}),
 	}
 }
 
 func (n *taskMetrics) report(r task.Report) {
 	n.attempts.WithLabelValues(r.Kind, string(r.State)).Inc()
-	n.seconds.WithLabelValues(string(r.Class)).Observe(r.Took.Seconds())
+	n.seconds.WithLabelValues(string(r.Queue)).Observe(r.Duration.Seconds())
 }
 
 // backlog tells what waits in the store. It is asked at most every few seconds,
@@ -124,8 +126,8 @@ const backlogFor = 5 * time.Second
 var (
 	outboxUnsent = prometheus.NewDesc("locum_outbox_unsent", "Events that no relay has passed on yet, up to 100000.", nil, nil)
 	outboxLag    = prometheus.NewDesc("locum_outbox_lag_seconds", "Age of the oldest of them.", nil, nil)
-	tasksOpen    = prometheus.NewDesc("locum_tasks", "Tasks that are not finished by class and state, up to 100000 altogether.", []string{"class", "state"}, nil)
-	tasksOldest  = prometheus.NewDesc("locum_tasks_oldest_seconds", "For how long the oldest task of a class could have been started.", []string{"class"}, nil)
+	tasksOpen    = prometheus.NewDesc("locum_tasks", "Tasks that are not finished by queue and state, up to 100000 altogether.", []string{"queue", "state"}, nil)
+	tasksOldest  = prometheus.NewDesc("locum_tasks_oldest_seconds", "For how long the oldest task of a queue could have been started.", []string{"queue"}, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -169,9 +171,9 @@ func (b *backlog) ask() []prometheus.Metric {
 		return out
 	}
 	for _, w := range waiting {
-		gauge(tasksOpen, float64(w.Tasks), string(w.Class), string(w.State))
+		gauge(tasksOpen, float64(w.Tasks), string(w.Queue), string(w.State))
 		if w.State == task.Waiting {
-			gauge(tasksOldest, age(w.Oldest), string(w.Class))
+			gauge(tasksOldest, age(w.Oldest), string(w.Queue))
 		}
 	}
 	return out

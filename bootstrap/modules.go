@@ -66,7 +66,7 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 	})
 }
 
-func newServices(s *storage, d adapters.Deps, l limit.Limiter, q task.Queue, m mail.Mailer, f files.Store, p billing.Payments, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
+func newServices(a *app, s *storage, d adapters.Deps, l limit.Limiter, q task.Queue, m mail.Mailer, f files.Store, p billing.Payments, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
 	watched := newClockCheck(d.Clock)
 	return adapters.Services{
 		Identity:       i,
@@ -80,7 +80,7 @@ func newServices(s *storage, d adapters.Deps, l limit.Limiter, q task.Queue, m m
 		ListingChanges: s.Listings.Changes,
 		JWKS:           ring.JWKS,
 		Health: func(ctx context.Context) map[string]adapters.Health {
-			return healthOf(ctx, s, d.Clock.Now(), plugged{limiter: l, queue: q, mail: m, files: f, payments: p, search: j.Engine, clock: watched})
+			return healthOf(ctx, s, d.Clock.Now(), plugged{limiter: l, queue: q, mail: m, files: f, payments: p, search: j.Engine, clock: watched, transports: a.transports})
 		},
 	}
 }

@@ -174,7 +174,7 @@ func (o *operator) audit() *cobra.Command {
 				}
 				f.About = a.ID
 			}
-			found, err := s.Identity.AuditLog.List(ctx, f, page.Request{Number: 1, Size: limit})
+			found, err := s.Identity.AuditLog.List(ctx, f, page.After("", limit))
 			if err != nil {
 				return err
 			}

@@ -21,7 +21,9 @@ import (
 	"github.com/locumhq/locum/adapters/localtasks"
 	"github.com/locumhq/locum/adapters/oteltrace"
 	"github.com/locumhq/locum/adapters/redislimit"
+	"github.com/locumhq/locum/adapters/s3store"
 	"github.com/locumhq/locum/adapters/sandboxpay"
+	"github.com/locumhq/locum/adapters/stripepay"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/files"
@@ -57,6 +59,8 @@ type (
 	SearchOpener func(ctx context.Context, url string, empty bool, d adapters.Deps) (search.Index, error)
 	// TracerOpener opens a Tracer.
 	TracerOpener func(ctx context.Context, url string, d adapters.Deps) (trace.Tracer, error)
+	// TransportOpener opens a Transport. Its errors are reported with its name.
+	TransportOpener func(ctx context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error)
 )
 
 // Option registers an adapter.
@@ -73,6 +77,7 @@ type registry struct {
 	payments      map[string]PaymentsOpener
 	search        map[string]SearchOpener
 	tracer        map[string]TracerOpener
+	transport     map[string]TransportOpener // by name
 
 	overriding bool
 	// err are the registrations that are refused, reported by the first opening.
@@ -103,8 +108,8 @@ func WithLimiter(scheme string, open LimiterOpener) Option {
 	return func(r *registry) { register(r, r.limiter, "limiter", scheme, open) }
 }
 
-// WithQueue makes queue.url accept the scheme. The tasks of a queue of another
-// scheme than embedded: are executed by `locum worker`.
+// WithQueue makes queue.url accept the scheme. `locum serve` executes the tasks of a
+// queue whose Embedded is true, and `locum worker` those of others.
 func WithQueue(scheme string, open QueueOpener) Option {
 	return func(r *registry) { register(r, r.queue, "queue", scheme, open) }
 }
@@ -135,8 +140,23 @@ func WithTracer(scheme string, open TracerOpener) Option {
 	return func(r *registry) { register(r, r.tracer, "tracer", scheme, open) }
 }
 
+// WithTransport adds a transport, which every process that serves opens. The name, of
+// letters, digits and dashes, is what errors, the log and /readyz call it.
+func WithTransport(name string, open TransportOpener) Option {
+	return func(r *registry) {
+		if !transportName.MatchString(name) {
+			r.err = errors.Join(r.err, fmt.Errorf("the transport has the name %q; want letters, digits and dashes", name))
+			return
+		}
+		register(r, r.transport, "transport", name, open)
+	}
+}
+
+// transportName is a scheme without plus signs and dots.
+var transportName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
 // Override allows the options to replace adapters that are registered for the
-// same scheme, the built-in ones among them. Without it that is an error.
+// same scheme or name, the built-in ones among them. Without it that is an error.
 func Override(options ...Option) Option {
 	return func(r *registry) {
 		before := r.overriding
@@ -167,6 +187,7 @@ func newRegistry(options []Option) *registry {
 	r := &registry{
 		storage: map[string]StorageOpener{}, moduleStorage: map[string]map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, queue: map[string]QueueOpener{},
 		mailer: map[string]MailerOpener{}, files: map[string]FilesOpener{}, payments: map[string]PaymentsOpener{}, search: map[string]SearchOpener{}, tracer: map[string]TracerOpener{},
+		transport: map[string]TransportOpener{},
 	}
 	for _, module := range moduleNames() {
 		r.moduleStorage[module] = map[string]StorageOpener{}
@@ -182,6 +203,7 @@ func builtIn() []Option {
 		WithStorage("sqlite", gormdb.Open),
 		WithStorage("postgres", gormdb.Open),
 		WithStorage("postgresql", gormdb.Open),
+		WithStorage("mysql", gormdb.Open),
 		WithLimiter("memory", func(_ context.Context, _ string, d adapters.Deps) (limit.Limiter, error) {
 			return locallimit.New(d.Clock), nil
 		}),
@@ -194,8 +216,15 @@ func builtIn() []Option {
 		WithFiles("file", func(_ context.Context, url string, _ adapters.Deps) (files.Store, error) {
 			return filestore.Open(strings.TrimPrefix(url, "file:"))
 		}),
+		WithFiles("s3", func(_ context.Context, url string, _ adapters.Deps) (files.Store, error) { return s3store.Open(url) }),
 		WithPayments("sandbox", func(_ context.Context, _ string, d adapters.Deps) (billing.Payments, error) {
 			return sandboxpay.New(d.Clock), nil
+		}),
+		WithPayments("stripe", func(_ context.Context, url string, d adapters.Deps) (billing.Payments, error) {
+			return stripepay.Open(url, stripepay.Options{
+				SecretKey: d.Payments.SecretKey, PublishableKey: d.Payments.PublishableKey, WebhookSecrets: d.Payments.WebhookSecrets,
+				ReturnURL: d.PublicURL, Clock: d.Clock,
+			})
 		}),
 		WithSearch("embedded", embeddedSearch),
 		WithTracer("off", func(context.Context, string, adapters.Deps) (trace.Tracer, error) { return trace.Off{}, nil }),
@@ -203,6 +232,7 @@ func builtIn() []Option {
 		WithTracer("otlp+https", overOTLP),
 		WithMailer("smtp", overSMTP),
 		WithMailer("smtps", overSMTP),
+		WithTransport(mcpTransport, openMCP),
 	}
 	for _, scheme := range redisSchemes {
 		options = append(options, WithLimiter(scheme, func(_ context.Context, url string, d adapters.Deps) (limit.Limiter, error) {
@@ -232,19 +262,25 @@ func open[Opener, Port any](ctx context.Context, c *config.Config, r *registry, 
 	if !ok {
 		return port, c.Err(key, fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", strings.Join(slices.Sorted(maps.Keys(openers)), ":, ")+":"))
 	}
-	port, err = within(ctx, func() (Port, error) { return run(opener) })
-	switch v := reflect.ValueOf(&port).Elem(); {
+	port, err = within(ctx, "the adapter was not opened", func() (Port, error) { return run(opener) })
+	switch {
 	case err != nil:
 		return port, c.Err(key, err.Error())
-	case v.Kind() == reflect.Interface && (v.IsNil() || v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil()):
+	case isNil(&port):
 		return port, c.Err(key, fmt.Sprintf("the adapter for %q returned nil", scheme+":"))
 	}
 	return port, nil
 }
 
-// within returns what run returns, or the error of ctx when that ends first: an
-// opener that ignores its context must not prevent the end of the process.
-func within[T any](ctx context.Context, run func() (T, error)) (T, error) {
+// isNil reports a port that is nil, or a nil pointer.
+func isNil[Port any](port *Port) bool {
+	v := reflect.ValueOf(port).Elem()
+	return v.Kind() == reflect.Interface && (v.IsNil() || v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil())
+}
+
+// within returns what run returns, or the failure and the error of ctx when that ends
+// first: an adapter that ignores its context must not prevent the end of the process.
+func within[T any](ctx context.Context, failure string, run func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -259,7 +295,7 @@ func within[T any](ctx context.Context, run func() (T, error)) (T, error) {
 		return r.value, r.err
 	case <-ctx.Done():
 		var none T
-		return none, fmt.Errorf("the adapter was not opened: %w", context.Cause(ctx))
+		return none, fmt.Errorf("%s: %w", failure, context.Cause(ctx))
 	}
 }
 
@@ -293,6 +329,7 @@ func openFiles(ctx context.Context, c *config.Config, r *registry, d adapters.De
 
 func openPayments(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (billing.Payments, error) {
 	return open(ctx, c, r, "payments.url", c.Payments.URL, r.payments, func(o PaymentsOpener) (billing.Payments, error) {
+		d.Payments = adapters.PaymentSettings{SecretKey: c.Payments.StripeKey, PublishableKey: c.Payments.PublishableKey, WebhookSecrets: c.Payments.WebhookSecrets}
 		return o(ctx, c.Payments.URL, d)
 	})
 }

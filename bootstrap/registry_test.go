@@ -1,7 +1,10 @@
 package bootstrap
 
 import (
+	"bytes"
 	"context"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,9 +13,15 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gormdb"
 	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/adapters/localtasks"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/listings"
 )
 
 func openLocalLimiter(context.Context, string, adapters.Deps) (limit.Limiter, error) {
@@ -53,6 +62,22 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 			func(c *config.Config) { c.Database.BillingURL = "ledger:x" },
 			[]Option{WithModuleStorage("billing", "ledger", func(context.Context, string, adapters.Deps) (adapters.Storage, error) { return adapters.Storage{}, nil })},
 			`database.billing_url (from default): the storage adapter for "ledger:" does not provide billing.Tx`,
+		},
+		"storage without tasks of a module that adds them": {
+			func(c *config.Config) { c.Database.HiringURL = "ledger:" },
+			[]Option{WithModuleStorage("hiring", "ledger", func(ctx context.Context, _ string, d adapters.Deps) (adapters.Storage, error) {
+				s, err := gormdb.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "hiring.db"), d)
+				s.Hiring.Tasks = nil
+				return s, err
+			})},
+			`database.hiring_url (from default): the storage adapter for "ledger:" does not provide hiring.Tasks`,
+		},
+		"same database by two URLs": {
+			func(c *config.Config) {
+				c.Database.URL, c.Database.BillingURL = "postgres://a@127.0.0.1:1/locum", "postgres://b@127.0.0.1:1/locum?sslmode=disable"
+			},
+			nil,
+			"database.billing_url (from default): it is the database of database.url; use the same URL, or another database",
 		},
 		"storage of another module": {
 			func(c *config.Config) { c.Database.HiringURL = "ledger:x" },
@@ -105,4 +130,101 @@ func TestOpen_OpenerIgnoresItsContext_StartEnds(t *testing.T) {
 	stop, cancelStop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancelStop()
 	require.NoError(t, a.Stop(stop))
+}
+
+func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
+	t.Parallel()
+	var storage adapters.Storage
+	_, err := startApp(t, settings(t, func(c *config.Config) { c.Database.URL = "small" + c.Database.URL }), role{name: "serve", serves: true},
+		WithStorage("smallsqlite", func(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
+			s, err := gormdb.Open(ctx, url[len("small"):], d)
+			s.Listings.Views, s.Hiring.Exports, s.Jobseeker.Activities, s.Integrations.Usage = nil, nil, nil, nil
+			storage = s
+			return s, err
+		}))
+	require.NoError(t, err)
+	require.Empty(t, adapters.Missing(storage))
+	require.Nil(t, storage.Hiring.Exports)
+	storage.SetDefaults()
+	ctx := t.Context()
+	views, err := storage.Listings.Views.Get(ctx, "organization", []string{"listing"})
+	require.NoError(t, err)
+	require.Zero(t, views["listing"])
+	require.NoError(t, storage.Listings.Views.Add(ctx, make([]listings.Visit, 1)))
+	require.ErrorContains(t, storage.Hiring.Exports.Create(ctx, hiring.Export{}, 1), "This server does not store exports")
+	activities, err := storage.Jobseeker.Activities.List(ctx, "user", page.Request{})
+	require.NoError(t, err)
+	require.Empty(t, activities.Items)
+	days, err := storage.Integrations.Usage.List(ctx, "app", "2026-01-01", "2026-01-02")
+	require.NoError(t, err)
+	require.Empty(t, days)
+}
+
+func TestModuleStorage_WithoutTasks_EventsAreRelayed(t *testing.T) {
+	t.Parallel()
+	c := settings(t, func(c *config.Config) { c.Database.BillingURL = "ledger:" })
+	a, err := startApp(t, c, role{name: "serve", serves: true}, WithModuleStorage("billing", "ledger", func(ctx context.Context, _ string, d adapters.Deps) (adapters.Storage, error) {
+		s, err := gormdb.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "billing.db"), d)
+		s.Billing.Tasks = nil
+		return s, err
+	}))
+	require.NoError(t, err)
+	changed := event.SubscriptionChanged{OwnerKind: "user", OwnerID: newID(), Change: event.SubscriptionStarted}
+	require.NoError(t, a.storage.Billing.Tx.Do(t.Context(), func(ctx context.Context) error {
+		return a.storage.Billing.Events.Record(ctx, changed)
+	}))
+	require.Eventually(t, func() bool {
+		done, err := a.storage.Identity.Tasks.List(t.Context(), task.Filter{State: task.Done, Limit: 100})
+		return err == nil && slices.ContainsFunc(done, func(r task.Record) bool { return bytes.Contains(r.Payload, []byte(changed.OwnerID)) })
+	}, 30*time.Second, 20*time.Millisecond)
+}
+
+// otherQueue is a queue of another team.
+type otherQueue struct {
+	*localtasks.Queue
+	embedded bool
+}
+
+func (q otherQueue) Embedded() bool { return q.embedded }
+
+func TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		embedded bool
+		role     role
+		works    bool
+	}{
+		{"serve, embedded", true, role{name: "serve", serves: true}, true},
+		{"serve, shared", false, role{name: "serve", serves: true}, false},
+		{"worker, shared", false, role{name: "worker"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			settings := settings(t, func(s *config.Config) { s.Queue.URL = "inproc:" })
+			migrate(t, settings)
+			a, err := startApp(t, settings, c.role, WithQueue("inproc", func(context.Context, string, adapters.Deps) (task.Queue, error) {
+				return otherQueue{localtasks.New(), c.embedded}, nil
+			}))
+			require.NoError(t, err)
+			require.Equal(t, c.works, a.works)
+			if !c.works {
+				return
+			}
+			require.NoError(t, a.storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+				return a.storage.Identity.Events.Record(ctx, event.SubscriptionChanged{OwnerKind: "user", OwnerID: newID(), Change: event.SubscriptionStarted})
+			}))
+			require.Eventually(t, func() bool {
+				done, err := a.storage.Identity.Tasks.List(t.Context(), task.Filter{State: task.Done, Limit: 100})
+				return err == nil && slices.ContainsFunc(done, func(r task.Record) bool { return r.Queue == task.Events })
+			}, 30*time.Second, 20*time.Millisecond)
+		})
+	}
+}
+
+func TestWorker_EmbeddedQueueOfAnotherScheme_IsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := startApp(t, settings(t, func(s *config.Config) { s.Queue.URL = "inproc:" }), role{name: "worker"},
+		WithQueue("inproc", func(context.Context, string, adapters.Deps) (task.Queue, error) { return localtasks.New(), nil }))
+	require.ErrorContains(t, err, "queue.url (from default): `locum serve` executes the tasks of this embedded queue")
 }

@@ -185,7 +185,7 @@ func removeDemo(ctx context.Context, out io.Writer, c *config.Config, s adapters
 	}
 	// The accounts come last: without them the listings would not be found.
 	for _, userID := range accounts {
-		if err := people.DeleteAccount(ctx, auth.Actor{UserID: userID, ConfirmedAt: d.Clock.Now()}); err != nil {
+		if err := people.DeleteAccount(ctx, auth.Actor{UserID: userID, Seeker: true, ConfirmedAt: d.Clock.Now()}); err != nil {
 			return err
 		}
 	}

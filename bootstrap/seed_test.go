@@ -86,7 +86,7 @@ func TestSeededListingsAreInTheOrderOfPostingAlsoBesideOthers(t *testing.T) {
 	s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 600)
 	defer func() { require.NoError(t, s.Identity.Close()) }()
 	svc := searchOver(t, s)
-	_, err := svc.Create(t.Context(), newID(), listings.CreateInput{Title: "Nurse of today", Description: "x"})
+	_, err := svc.Create(t.Context(), auth.Actor{OrganizationID: newID(), Permissions: []auth.Permission{auth.Manage}}, listings.CreateInput{Title: "Nurse of today", Description: "x"})
 	require.NoError(t, err)
 	r, err := svc.Find(t.Context(), auth.Actor{}, listings.FindInput{Sort: "date", Page: page.Request{Number: 1, Size: 100}})
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -81,6 +82,9 @@ var modules = []module{
 	}},
 }
 
+// addsTasks reports whether the service of the module adds tasks in its transactions.
+func (m module) addsTasks() bool { return m.name != "billing" && m.name != "listings" }
+
 func moduleNames() []string {
 	names := make([]string, len(modules))
 	for i, m := range modules {
@@ -93,6 +97,9 @@ func moduleNames() []string {
 func openStorage(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (*storage, error) {
 	s := &storage{}
 	databases := databasesOf(c, r)
+	if err := checkDistinct(c, databases); err != nil {
+		return nil, err
+	}
 	for _, db := range databases {
 		if err := s.open(ctx, c, r, db, d); err != nil {
 			return nil, errors.Join(err, s.close())
@@ -120,22 +127,39 @@ func databasesOf(c *config.Config, r *registry) []*database {
 	var all []*database
 	shared := map[string]*database{}
 	for _, m := range modules {
-		setting, url := "database.url", c.Database.URL
+		setting, address := "database.url", c.Database.URL
 		if own := m.url(c.Database); own != "" {
-			setting, url = "database."+m.name+"_url", own
+			setting, address = "database."+m.name+"_url", own
 		}
-		scheme, _, _ := strings.Cut(url, ":")
+		scheme, _, _ := strings.Cut(address, ":")
 		_, alone := r.moduleStorage[m.name][scheme]
-		if db := shared[url]; db != nil && !alone {
+		if db := shared[address]; db != nil && !alone {
 			db.modules = append(db.modules, m.name)
 			continue
 		}
-		db := &database{setting: setting, url: url, modules: []string{m.name}}
+		db := &database{setting: setting, url: address, modules: []string{m.name}}
 		if all = append(all, db); !alone {
-			shared[url] = db
+			shared[address] = db
 		}
 	}
 	return all
+}
+
+// checkDistinct returns an error if two settings name the same database by different
+// URLs: its events and tasks would be processed twice.
+func checkDistinct(c *config.Config, databases []*database) error {
+	settings := map[string]string{}
+	for _, db := range databases {
+		name, _, _ := strings.Cut(db.url, "?")
+		if u, err := url.Parse(db.url); err == nil && u.Host != "" {
+			name = u.Scheme + "://" + u.Host + u.Path
+		}
+		if first := settings[name]; first != "" {
+			return c.Err(db.setting, fmt.Sprintf("it is the database of %s; use the same URL, or another database", first))
+		}
+		settings[name] = db.setting
+	}
+	return nil
 }
 
 // open opens a database and takes the structs of its modules.
@@ -143,6 +167,7 @@ func (s *storage) open(ctx context.Context, c *config.Config, r *registry, db *d
 	d.Modules = db.modules
 	if db.url == c.Database.URL {
 		d.Database.TransactionPooler, d.Database.DirectURL = c.Database.Pooler == "transaction", c.Database.DirectURL
+		d.Database.ReplicaURLs = c.Database.ReplicaURLs
 	}
 	openers := r.storage
 	scheme, _, _ := strings.Cut(db.url, ":")
@@ -153,18 +178,24 @@ func (s *storage) open(ctx context.Context, c *config.Config, r *registry, db *d
 	if err != nil {
 		return err
 	}
+	opened.SetDefaults()
 	var missing []string
 	for _, m := range modules {
 		if !slices.Contains(db.modules, m.name) {
 			continue
 		}
 		from := m.ports(&opened)
-		db.Database = *from.database
+		if m.name == db.modules[0] {
+			db.Database = *from.database
+		}
 		for _, name := range from.missing() {
 			missing = append(missing, m.name+"."+name)
 		}
 		if m.name == "identity" && db.Audit == nil {
 			missing = append(missing, "identity.Audit")
+		}
+		if m.addsTasks() && db.Tasks == nil {
+			missing = append(missing, m.name+".Tasks")
 		}
 		m.ports(&s.Storage).set(&opened)
 	}
@@ -189,9 +220,11 @@ func (s *storage) close() (err error) {
 
 // tasks returns the tasks of all databases.
 func (s *storage) tasks() task.Store {
-	stores := make([]task.Store, len(s.databases))
-	for i, db := range s.databases {
-		stores[i] = db.Tasks
+	var stores []task.Store
+	for _, db := range s.databases {
+		if db.Tasks != nil {
+			stores = append(stores, db.Tasks)
+		}
 	}
 	return task.Join(stores...)
 }
@@ -218,12 +251,30 @@ func (s *storage) check(ctx context.Context, c *config.Config) error {
 
 // ping returns the errors of the databases that cannot be used.
 func (s *storage) ping(ctx context.Context) error {
+	return s.join(func(db *database) error { return db.Ping(ctx) })
+}
+
+// hasReplicas reports whether a database can report the state of its replicas.
+func (s *storage) hasReplicas() bool {
+	return slices.ContainsFunc(s.databases, func(db *database) bool { return db.Replicas != nil })
+}
+
+// checkReplicas returns what is reported about the replicas of the databases.
+func (s *storage) checkReplicas(ctx context.Context) error {
+	return s.join(func(db *database) error {
+		if db.Replicas == nil {
+			return nil
+		}
+		return db.Replicas(ctx)
+	})
+}
+
+// join returns the errors of all databases, with their settings if there are several.
+func (s *storage) join(fn func(*database) error) error {
 	errs := make([]error, len(s.databases))
 	for i, db := range s.databases {
-		if err := db.Ping(ctx); err != nil && len(s.databases) > 1 {
-			errs[i] = fmt.Errorf("%s: %w", db.setting, err)
-		} else {
-			errs[i] = err
+		if errs[i] = fn(db); errs[i] != nil && len(s.databases) > 1 {
+			errs[i] = fmt.Errorf("%s: %w", db.setting, errs[i])
 		}
 	}
 	return errors.Join(errs...)
@@ -237,13 +288,15 @@ func (s *storage) logModules(log *slog.Logger) {
 }
 
 // stores reports whether the database stores rows of the kind, whose name begins
-// with that of its module. Events and tasks are stored in every database, the
-// other kinds that belong to no module with identity.
+// with that of its module. Events are stored in every database, tasks in those that
+// provide them, and the other kinds that belong to no module with identity.
 func (db *database) stores(kind retention.Kind) bool {
 	owner, _, _ := strings.Cut(string(kind), ".")
 	switch {
-	case owner == "events" || owner == "tasks":
+	case owner == "events":
 		return true
+	case owner == "tasks":
+		return db.Tasks != nil
 	case !slices.Contains(moduleNames(), owner):
 		owner = "identity"
 	}

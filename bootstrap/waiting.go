@@ -16,8 +16,8 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// reserve is what is left of a start's time when the wait for the database ends,
-// so that there is a word about it.
+// reserve is the part of the start timeout that is kept for reporting which
+// database did not answer.
 const reserve = 3 * time.Second
 
 // fitSchemas applies the missing migrations of embedded databases and returns an
@@ -35,7 +35,7 @@ func fitSchemas(ctx context.Context, c *config.Config, s *storage, log *slog.Log
 }
 
 func fitSchema(ctx context.Context, c *config.Config, db *database, log *slog.Logger) error {
-	if db.Schema.Embedded() {
+	if db.Embedded {
 		if _, err := db.Schema.Up(ctx); err != nil {
 			return c.Err(db.setting, err.Error())
 		}
@@ -45,7 +45,8 @@ func fitSchema(ctx context.Context, c *config.Config, db *database, log *slog.Lo
 	if deadline, ok := ctx.Deadline(); ok {
 		end = deadline
 	}
-	end = end.Add(-reserve)
+	// A start whose earlier steps took long still waits for half of what is left.
+	end = end.Add(-min(reserve, time.Until(end)/2))
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	host := cmp.Or(config.Hosts(db.url), "the database")

@@ -12,15 +12,15 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-func TestAStartWithoutItsDatabaseSaysAtOnceThatItWaitsAndAtTheEndForWhat(t *testing.T) {
+func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 	t.Parallel()
 	c := settings(t, func(c *config.Config) { c.Database.URL = "postgres://locum:hunter2@127.0.0.1:1/locum" })
 	log := &kit.Log{}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	a := newApp(ctx, c, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
 	err := a.Start(ctx)
-	require.Regexp(t, `^database\.url \(from default\): no answer from 127\.0\.0\.1:1 within [1-4]s: failed to [^\n\t;]*refused$`, oneLine(err))
+	require.Regexp(t, `^database\.url \(from default\): no answer from 127\.0\.0\.1:1 within \d+s: failed to [^\n\t;]*refused$`, oneLine(err))
 	require.NotContains(t, err.Error(), "hunter2")
 	require.Regexp(t, `^\{"time":"[^"]+","level":"WARN","msg":"the database does not answer, waiting for it","key":"database.url","host":"127.0.0.1:1","until":"20`, log.String())
 	require.NotContains(t, log.String(), "hunter2")
@@ -29,7 +29,7 @@ func TestAStartWithoutItsDatabaseSaysAtOnceThatItWaitsAndAtTheEndForWhat(t *test
 	require.NoError(t, a.Stop(stop))
 }
 
-func TestAStartWithoutItsRedisGoesOnAndSaysSo(t *testing.T) {
+func TestStart_WithoutRedis_SucceedsAndWarns(t *testing.T) {
 	t.Parallel()
 	c := settings(t, func(c *config.Config) {
 		c.Limiter.URL, c.Queue.URL = "redis://locum:hunter2@127.0.0.1:1", "redis://locum:hunter2@127.0.0.1:2"

@@ -24,7 +24,7 @@ import (
 // newRunner returns the runner of all tasks: reactions to events, and what the
 // modules do in the background and periodically.
 func newRunner(c *config.Config, s *storage, q task.Queue, d adapters.Deps, table []event.Subscription, h handlers, p periods, n *taskMetrics, t trace.Tracer) (*task.Runner, error) {
-	return task.NewRunner(task.Needs{
+	return task.NewRunner(task.Deps{
 		Store: s.tasks(), Queue: q, Clock: d.Clock, Log: d.Log,
 		Handlers: slices.Concat(event.Handlers(table), h), Periodic: append(p, deleteExpired(c, s, d)),
 		Report: n.report, Trace: t,
@@ -32,13 +32,16 @@ func newRunner(c *config.Config, s *storage, q task.Queue, d adapters.Deps, tabl
 }
 
 // newRelay returns the relay of the outboxes of all databases. The tasks of an
-// event are stored in the database of the event.
+// event are stored in the database of the event, or with identity if it stores none.
 func newRelay(s *storage, r *task.Runner, table []event.Subscription, log *slog.Logger) *event.Relay {
 	sources := make([]event.Source, len(s.databases))
 	for i, db := range s.databases {
 		sources[i] = event.Source{Tx: db.Tx, Outbox: db.Outbox, Tasks: db.Tasks}
+		if db.Tasks == nil {
+			sources[i].Tasks = s.Identity.Tasks
+		}
 	}
-	return event.NewRelay(event.RelayNeeds{Sources: sources, Runner: r, Table: table, Log: log})
+	return event.NewRelay(event.RelayDeps{Sources: sources, Runner: r, Table: table, Log: log})
 }
 
 const (
@@ -59,7 +62,7 @@ func deleteExpired(c *config.Config, s *storage, d adapters.Deps) task.Periodic 
 		event.Sent: c.Retention.Events, task.DoneTasks: c.Retention.Tasks, task.DeadTasks: c.Retention.Tasks + keepDeadTasks,
 		idempotency.Keys: 0, audit.Entries: audit.Keep, listings.FeedChanges: keepFeedChanges, listings.Visits: listings.KeepVisits,
 	}
-	return task.Periodic{Kind: "storage.forget", Every: 10 * time.Minute, Longest: 5 * time.Minute, Do: func(ctx context.Context) error {
+	return task.Periodic{Kind: "storage.forget", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Do: func(ctx context.Context) error {
 		var failed []error
 		for kind, age := range keep {
 			for _, db := range s.databases {
@@ -128,10 +131,20 @@ func waitIdle(ctx context.Context, s *storage) {
 	}
 }
 
+// assignWork determines whether the process executes tasks. It is the first in the
+// list, so that a worker that has nothing to execute opens no database.
+func assignWork(a *app, c *config.Config, r role, q task.Queue) error {
+	if !r.serves && q.Embedded() {
+		return c.Err("queue.url", "`locum serve` executes the tasks of this embedded queue; `locum worker` needs redis://… or another queue that processes share")
+	}
+	a.works = !r.serves || q.Embedded()
+	return nil
+}
+
 // runWork does what happens without a request.
-func runWork(lc fx.Lifecycle, a *app, r role, w *work, s *storage, relay *event.Relay, runner *task.Runner, log *slog.Logger) {
+func runWork(lc fx.Lifecycle, a *app, w *work, s *storage, relay *event.Relay, runner *task.Runner, log *slog.Logger) {
 	a.storage = s
-	if !r.works {
+	if !a.works {
 		return
 	}
 	ctx := w.ctx

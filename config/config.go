@@ -34,6 +34,7 @@ type Config struct {
 	Files    Files    `mapstructure:"files"`
 	Payments Payments `mapstructure:"payments"`
 	Auth     Auth     `mapstructure:"auth"`
+	MCP      MCP      `mapstructure:"mcp"`
 	Webhooks Webhooks `mapstructure:"webhooks"`
 	// Retention is how long the rows of finished work are kept.
 	Retention Retention `mapstructure:"retention"`
@@ -61,6 +62,7 @@ type HTTP struct {
 
 // Database is where the modules are stored.
 type Database struct {
+	// URL is sqlite:PATH, postgres://… or mysql://… for MariaDB.
 	URL string `mapstructure:"url"`
 	// The URLs of modules that are stored in databases of their own. A module
 	// without one is stored in URL.
@@ -70,7 +72,8 @@ type Database struct {
 	JobseekerURL    string `mapstructure:"jobseeker_url"`
 	BillingURL      string `mapstructure:"billing_url"`
 	IntegrationsURL string `mapstructure:"integrations_url"`
-	// MaxConnections is the most connections of a process to each database server.
+	// MaxConnections is the most connections of a process to each database, with its
+	// replicas.
 	MaxConnections int `mapstructure:"max_connections"`
 	// Pooler is "transaction" if URL is that of a pooler such as PgBouncer in
 	// transaction mode, and otherwise empty.
@@ -78,8 +81,7 @@ type Database struct {
 	// DirectURL is the database behind the pooler, for migrations and notifications.
 	// Without it processes poll for changes of other processes each second.
 	DirectURL string `mapstructure:"direct_url"`
-	// ReplicaURLs are databases that reads may go to. No storage uses them yet,
-	// so that a start with any is refused rather than surprising.
+	// ReplicaURLs are read replicas of URL, for reads that may be a second old.
 	ReplicaURLs []string `mapstructure:"replica_urls"`
 }
 
@@ -94,11 +96,14 @@ type Search struct {
 
 // Queue carries background work.
 type Queue struct {
+	// URL is embedded: for the memory of the serving process, or redis://…, as described
+	// in package redisurl.
 	URL string `mapstructure:"url"`
 }
 
 // Limiter counts requests.
 type Limiter struct {
+	// URL is memory: for counts in each process, or redis://…, as for the queue.
 	URL string `mapstructure:"url"`
 }
 
@@ -123,13 +128,22 @@ type Mail struct {
 
 // Files is where documents are kept.
 type Files struct {
+	// URL is file:FOLDER, or s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION with
+	// credentials from the environment.
 	URL string `mapstructure:"url"`
 }
 
 // Payments is who takes the money.
 type Payments struct {
-	URL       string `mapstructure:"url"`
+	// URL is sandbox: or stripe:.
+	URL string `mapstructure:"url"`
+	// StripeKey is the secret or restricted key of the account (sk_… or rk_…).
 	StripeKey string `mapstructure:"stripe_key"`
+	// PublishableKey is the public key of the account, for the client library (pk_…).
+	PublishableKey string `mapstructure:"publishable_key"`
+	// WebhookSecrets verify the webhooks of the provider, two of them during a rotation
+	// (whsec_…). Without one webhooks are refused, and results are read periodically.
+	WebhookSecrets []string `mapstructure:"webhook_secrets"`
 }
 
 // Auth is how people are known.
@@ -137,6 +151,12 @@ type Auth struct {
 	// Keys are the files of the keys that sign access tokens, or folders of
 	// them. In a folder without keys one is made on the first start.
 	Keys []string `mapstructure:"keys"`
+}
+
+// MCP is the server of the Model Context Protocol at /mcp.
+type MCP struct {
+	// Enabled serves it.
+	Enabled bool `mapstructure:"enabled"`
 }
 
 // Webhooks is how deliveries leave.
@@ -174,8 +194,9 @@ func Default() Config {
 		Limits:    Limits{BodyMemory: 256, SearchCPU: 5, SearchTimeout: time.Second},
 		Mail:      Mail{URL: "file:data/mail", From: "locum <no-reply@localhost>"},
 		Files:     Files{URL: "file:data/files"},
-		Payments:  Payments{URL: "sandbox:"},
+		Payments:  Payments{URL: "sandbox:", WebhookSecrets: []string{}},
 		Auth:      Auth{Keys: []string{"data/keys"}},
+		MCP:       MCP{Enabled: true},
 		Retention: Retention{Events: 7 * 24 * time.Hour, Tasks: 3 * 24 * time.Hour},
 		Tracing:   Tracing{URL: "off:"},
 		Log:       Log{Level: "info"},
@@ -312,11 +333,8 @@ func (c *Config) validate() error {
 		return c.Err("http.trusted_proxies", err.Error())
 	}
 	for key, value := range c.addresses() {
-		if scheme, _, ok := strings.Cut(value, ":"); !ok || scheme == "" {
-			return c.Err(key, "want an address that begins with a scheme and a colon")
-		}
-		if wrong := checkPorts(value); wrong != "" {
-			return c.Err(key, wrong)
+		if err := c.checkAddress(key, value); err != nil {
+			return err
 		}
 	}
 	if c.Limits.BodyMemory < 1 {
@@ -348,17 +366,49 @@ func (c *Config) validate() error {
 
 func (c *Config) validateDatabase() error {
 	d := c.Database
+	kind, _, _ := strings.Cut(d.URL, ":")
+	for _, replica := range d.ReplicaURLs {
+		if err := c.checkAddress("database.replica_urls", replica); err != nil {
+			return err
+		}
+		if scheme, _, _ := strings.Cut(replica, ":"); scheme != kind {
+			return c.Err("database.replica_urls", "want replicas of database.url, with the same scheme")
+		}
+	}
 	switch {
-	case d.MaxConnections < 3:
-		return c.Err("database.max_connections", "want a number of at least 3")
+	case d.MaxConnections < d.minConnections() && len(d.ReplicaURLs) > 0:
+		return c.Err("database.max_connections", fmt.Sprintf("want a number of at least %d (replicas: %d)", d.minConnections(), len(d.ReplicaURLs)))
+	case d.MaxConnections < d.minConnections():
+		return c.Err("database.max_connections", fmt.Sprintf("want a number of at least %d", d.minConnections()))
 	case d.Pooler != "" && d.Pooler != "transaction":
 		return c.Err("database.pooler", "want transaction, or nothing without a pooler")
 	case d.DirectURL != "" && d.Pooler == "":
 		return c.Err("database.direct_url", "is for database.pooler; remove one of them or set both")
-	case len(d.ReplicaURLs) > 0:
-		return c.Err("database.replica_urls", "no storage reads from replicas yet; remove it")
 	}
 	return nil
+}
+
+func (c *Config) checkAddress(key, value string) error {
+	if scheme, _, ok := strings.Cut(value, ":"); !ok || scheme == "" {
+		return c.Err(key, "want an address that begins with a scheme and a colon")
+	}
+	if wrong := checkPorts(value); wrong != "" {
+		return c.Err(key, wrong)
+	}
+	return nil
+}
+
+// minConnections returns the least value of MaxConnections.
+func (d Database) minConnections() int {
+	if n := len(d.ReplicaURLs); n > 0 {
+		// For the primary, for the measurement of lag, for each replica and for DirectURL.
+		least := 3 + 1 + 2*n
+		if d.DirectURL != "" {
+			least += 2
+		}
+		return least
+	}
+	return 3
 }
 
 // addresses returns the URLs of the adapters by their settings.

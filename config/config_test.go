@@ -54,7 +54,8 @@ func TestWhatCannotWorkNamesKeySourceAndMend(t *testing.T) {
 		"a public address with a path":   {yaml: "http:\n  public_url: http://a/b\n", says: "http.public_url (from "},
 		"a wrong type":                   {yaml: "webhooks:\n  allow_private_networks: perhaps\n", says: "allow_private_networks"},
 		"no boolean in the environment":  {env: "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS", value: "perhaps", says: "webhooks.allow_private_networks (from LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS): want true or false"},
-		"replicas, which nothing uses":   {env: "LOCUM_DATABASE_REPLICA_URLS", value: "postgres://a/b", says: "database.replica_urls (from LOCUM_DATABASE_REPLICA_URLS)"},
+		"replicas of another database":   {env: "LOCUM_DATABASE_REPLICA_URLS", value: "postgres://a/b", says: "database.replica_urls (from LOCUM_DATABASE_REPLICA_URLS)"},
+		"few connections for replicas":   {yaml: "database:\n  url: postgres://a/b\n  max_connections: 5\n  replica_urls: [postgres://c/b]\n", says: "want a number of at least 6 (replicas: 1)"},
 		"a file that is no YAML":         {yaml: "\t: [", says: "cannot be read"},
 		"a log level that is not there":  {env: "LOCUM_LOG_LEVEL", value: "loud", says: "log.level"},
 		"a port that there is not":       {env: "LOCUM_QUEUE_URL", value: "redis://nohost:99999", says: "queue.url (from LOCUM_QUEUE_URL): want a port from 1 to 65535"},
@@ -88,6 +89,7 @@ func TestSecretsAreMaskedInTheListing(t *testing.T) {
 	t.Setenv("LOCUM_LIMITER_URL", "redis://:hunter2@cache:6379/0")
 	t.Setenv("LOCUM_MAIL_URL", "smtps://locum:hunter2@mail.example.org")
 	t.Setenv("LOCUM_PAYMENTS_STRIPE_KEY", "hunter2")
+	t.Setenv("LOCUM_PAYMENTS_WEBHOOK_SECRETS", "hunter2,hunter2b")
 	c, err := Load("")
 	require.NoError(t, err)
 	for _, s := range c.Settings() {

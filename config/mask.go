@@ -25,6 +25,8 @@ func (c *Config) Settings() []Setting {
 func shown(l leaf) string {
 	list, isList := l.value.Interface().([]string)
 	switch {
+	case strings.HasSuffix(l.key, "_secrets") && len(list) > 0:
+		return masked
 	case strings.HasSuffix(l.key, "_urls") && isList:
 		list = addresses(list)
 		for i := range list {

@@ -1,0 +1,193 @@
+package bootstrap
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// servicesOf returns the services of a running process.
+func servicesOf(t *testing.T) adapters.Services {
+	t.Helper()
+	c := settings(t, nil)
+	migrate(t, c)
+	var services adapters.Services
+	_, err := startApp(t, c, role{name: "serve", serves: true}, WithTransport("direct", func(_ context.Context, s adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
+		services = s
+		return &testTransport{name: "direct", calls: new(calls)}, nil
+	}))
+	require.NoError(t, err)
+	return services
+}
+
+// exampleBodies returns the request bodies of the documentation by method and path.
+func exampleBodies(t *testing.T, s web.Surface) map[string][]byte {
+	t.Helper()
+	document, err := web.OpenAPI(s, "http://localhost")
+	require.NoError(t, err)
+	var doc struct {
+		Paths map[string]map[string]struct {
+			RequestBody struct {
+				Content map[string]struct {
+					Example  json.RawMessage `json:"example"`
+					Examples map[string]struct {
+						Value json.RawMessage `json:"value"`
+					} `json:"examples"`
+				} `json:"content"`
+			} `json:"requestBody"`
+		} `json:"paths"`
+	}
+	require.NoError(t, json.Unmarshal(document, &doc))
+	out := map[string][]byte{}
+	for path, methods := range doc.Paths {
+		for method, operation := range methods {
+			for _, content := range operation.RequestBody.Content {
+				body := content.Example
+				for _, example := range content.Examples {
+					body = example.Value
+				}
+				out[strings.ToUpper(method)+" "+path] = body
+				if valid, ok := validBodies[strings.ToUpper(method)+" "+path]; ok {
+					out[strings.ToUpper(method)+" "+path] = []byte(valid)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// validBodies are for operations whose example is refused before they authorize.
+var validBodies = map[string]string{
+	"PUT /api/jobseekers/settings":                       `{"intent": "update-notifications", "email": true}`,
+	"PUT /api/developers/apps/{id}":                      `{"name": "Ward Finder"}`,
+	"PUT /api/developers/apps/{id}/webhooks/{webhookId}": `{"enabled": true}`,
+	"POST /api/billing/setup-intents":                    `{}`,
+	"POST /api/v1/applications":                          `{"job_id": "0194a000-0000-7000-8000-000000000000"}`,
+}
+
+// confirmsPassword are the operations that confirm the password of the account first.
+// The actors of this test have no accounts.
+var confirmsPassword = map[string]bool{
+	"DELETE /api/jobseekers/profile": true, "PUT /api/jobseekers/profile": true, "DELETE /api/employers/profile": true, "PUT /api/employers/profile": true,
+}
+
+// directly calls the operation of a route without its admission.
+func directly(ctx context.Context, r web.Route, call web.Call, body []byte) error {
+	some := newID()
+	_, err := r.Op.Handle(ctx, call, &web.Request{
+		Path:   func(string) string { return some },
+		Query:  func(string) []string { return nil },
+		Header: func(name string) string { return map[string]string{"Content-Type": "application/json"}[name] },
+		Cookie: func(string) string { return "" },
+		Body:   body,
+	})
+	return err
+}
+
+func pathOf(r web.Route) string {
+	parts := strings.Split(r.Path, "/")
+	for i, part := range parts {
+		if name, ok := strings.CutPrefix(part, ":"); ok {
+			parts[i] = "{" + name + "}"
+		}
+	}
+	return r.Method + " " + strings.Join(parts, "/")
+}
+
+// every permission of members but the admin's own.
+var memberPermissions = []auth.Permission{auth.JobsCreate, auth.JobsUpdate, auth.JobsDelete, auth.ApplicationsView, auth.ApplicationsUpdate}
+
+func without(p auth.Permission) (out []auth.Permission) {
+	for _, q := range memberPermissions {
+		if q != p && p != auth.AnyPermission {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+func TestServices_CalledDirectly_RefuseWhomTheRouteTableRefuses(t *testing.T) {
+	t.Parallel()
+	services := servicesOf(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, surface := range surfaces(services, "http://localhost") {
+		bodies := exampleBodies(t, surface)
+		for _, r := range surface.Routes {
+			if r.Auth != web.Required {
+				continue
+			}
+			now := time.Now()
+			admin := []auth.Permission{auth.Manage}
+			for name, actor := range map[string]auth.Actor{
+				"guest":                          {},
+				"jobseeker":                      {UserID: newID(), Role: auth.Jobseeker, Seeker: true, ConfirmedAt: now},
+				"employer of a closed one":       {UserID: newID(), Role: auth.Employer, ConfirmedAt: now},
+				"employer without second factor": {UserID: newID(), Role: auth.Employer, EnrollmentRequired: true, ConfirmedAt: now},
+				"member without permissions":     {UserID: newID(), Role: auth.EmployerTeam, OrganizationID: newID(), ConfirmedAt: now},
+				"member without this permission": {UserID: newID(), Role: auth.EmployerTeam, OrganizationID: newID(), Permissions: without(r.Permission), ConfirmedAt: now},
+				"app of a jobseeker":             {UserID: newID(), Role: auth.Jobseeker, Seeker: true, AppID: newID(), Scopes: []auth.Scope{auth.ScopeJobsRead}, ConfirmedAt: now},
+				"app of an admin":                {UserID: newID(), Role: auth.Employer, OrganizationID: newID(), Permissions: admin, AppID: newID(), ConfirmedAt: now},
+			} {
+				want := r.Authorize(actor)
+				switch {
+				case actor.Guest():
+					want = fault.ErrUnauthorized
+				case actor.AppID != "" && want == nil:
+					want = auth.ErrScope
+				}
+				if want == nil {
+					continue
+				}
+				err := directly(ctx, r, web.Call{Actor: actor, IP: "192.0.2.1"}, bodies[pathOf(r)])
+				switch refused := fault.Of(err); {
+				case refused != nil && refused.Code == fault.Of(want).Code:
+				case errors.Is(err, fault.ErrUnauthorized) && confirmsPassword[pathOf(r)]:
+				case errors.Is(err, auth.ErrScope) && actor.AppID != "":
+				default:
+					t.Errorf("%s as %s: %v instead of %v", pathOf(r), name, err, want)
+				}
+			}
+		}
+	}
+}
+
+func TestServices_CalledDirectlyForApps_RefuseWhatTheirScopesDoNotAllow(t *testing.T) {
+	t.Parallel()
+	services := servicesOf(t)
+	signedIn, err := services.Identity.Register(t.Context(), identity.RegisterInput{Email: "clinician@example.org", Password: "Correct-Horse-7", Name: "Clinician", UserType: "jobseeker"}, identity.Client{Address: "192.0.2.1"})
+	require.NoError(t, err)
+	scopes := []auth.Scope{auth.ScopeJobsRead, auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
+	checked := 0
+	for _, surface := range surfaces(services, "http://localhost") {
+		bodies := exampleBodies(t, surface)
+		for _, r := range surface.Routes {
+			if r.Scope == "" {
+				continue
+			}
+			checked++
+			var others []auth.Scope
+			for _, scope := range scopes {
+				if scope != r.Scope {
+					others = append(others, scope)
+				}
+			}
+			caller := integrations.Caller{App: integrations.App{ID: newID()}, UserID: signedIn.Account.ID, Scopes: others}
+			require.ErrorIs(t, directly(t.Context(), r, web.Call{Caller: caller}, bodies[pathOf(r)]), auth.ErrScope, fmt.Sprint(pathOf(r)))
+		}
+	}
+	require.GreaterOrEqual(t, checked, 6)
+}

@@ -1,0 +1,83 @@
+package bootstrap
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/auth"
+)
+
+// withoutActor are the methods of services that take no actor, by whom they are for.
+var withoutActor = map[string]string{
+	"guests, and holders of a secret that was mailed or issued": `
+		Billing.ReceiveNotice Hiring.OpenExport Identity.Authenticate Identity.AuthenticateBrowser Identity.DeviceToken Identity.ForgotPassword Identity.Login
+		Identity.LoginBrowser Identity.LogoutBrowser Identity.OptOut Identity.Refresh Identity.Register Identity.RegisterBrowser Identity.RegisterEmployer
+		Identity.RegisterEmployerBrowser Identity.ResetPassword Identity.UndoEmailChange Identity.VerifyEmail Identity.OrganizationsOf
+		Integrations.AuthenticateKey Integrations.AuthenticateToken Seekers.Unsubscribe`,
+	"the authorization server and the gate of the developer interface, which have authenticated an app": `
+		Identity.ActorFor Integrations.Authorize Integrations.Client Integrations.Consented Integrations.Count Integrations.CountCalls Integrations.EndGrant
+		Integrations.FindApp Integrations.InTransaction Integrations.IssueToken Integrations.Issued Integrations.Owner Integrations.UseToken`,
+	"operators, by commands on the server": `
+		Identity.AccountByEmail Identity.LockAccount Identity.ResetSecondFactor Identity.SignOutAccount Identity.UnlockAccount Integrations.EndListening
+		Integrations.Forward Integrations.Listen Integrations.SetPlan Integrations.Trigger Listings.Hide Listings.Show Listings.SpecialtyTest Listings.Table`,
+	"background work": `
+		Billing.Periodic Billing.Renew Hiring.ForgetExports Hiring.Handlers Hiring.Periodic Identity.Forget Identity.Handlers Identity.Periodic
+		Integrations.Handlers Integrations.Periodic Listings.CloseExpired Listings.CountViews Seekers.Handlers Seekers.Periodic Seekers.ResolveSearches`,
+	"other modules, which have authorized the actor": `
+		Billing.ChooseFor Billing.Of Billing.SetUpMethodFor Hiring.ApplicantStats Hiring.AppliedAmong Hiring.AppliedLately Identity.Admins Identity.IsActive Identity.ListMemberIDs
+		Identity.MemberMay Identity.OrganizationName Identity.PendingEmail Identity.People Identity.Rename Identity.WantsAlerts
+		Listings.Briefs Listings.CloseOrganization Listings.ClosestTo Listings.ClosingBetween Listings.CountByStatus Listings.ForApply Listings.Gather
+		Listings.OfOrganization Listings.PublicMany Listings.Resolve Listings.Titles Listings.Viewed Seekers.SavedAmong Seekers.SavedCount
+		Seekers.TakeOverOnboarding Seekers.TakeOverProgress`,
+}
+
+// TestServices_UseCases_TakeTheirActor holds the list of methods that do not authorize
+// the caller: a new use case takes an actor, or is added here with the reason.
+func TestServices_UseCases_TakeTheirActor(t *testing.T) {
+	t.Parallel()
+	listed := map[string]bool{}
+	for _, names := range withoutActor {
+		for name := range strings.FieldsSeq(names) {
+			listed[name] = true
+		}
+	}
+	var missing []string
+	found := map[string]bool{}
+	services := reflect.TypeFor[adapters.Services]()
+	for i := range services.NumField() {
+		field := services.Field(i)
+		if field.Type.Kind() != reflect.Pointer || !strings.Contains(field.Type.Elem().PkgPath(), "/modules/") {
+			continue
+		}
+		for j := range field.Type.NumMethod() {
+			m := field.Type.Method(j)
+			if !takesActor(m.Type) && !strings.HasPrefix(m.Name, "On") && !strings.HasPrefix(m.Name, "Mail") && !strings.HasPrefix(m.Name, "Publish") {
+				found[field.Name+"."+m.Name] = true
+				if !listed[field.Name+"."+m.Name] {
+					missing = append(missing, field.Name+"."+m.Name)
+				}
+			}
+		}
+	}
+	slices.Sort(missing)
+	require.Empty(t, missing)
+	for name := range listed {
+		if !found[name] {
+			t.Errorf("%s takes an actor or is gone; remove it from the list", name)
+		}
+	}
+}
+
+func takesActor(m reflect.Type) bool {
+	for i := range m.NumIn() {
+		if m.In(i) == reflect.TypeFor[auth.Actor]() {
+			return true
+		}
+	}
+	return false
+}

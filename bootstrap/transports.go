@@ -1,0 +1,103 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/developer"
+	"github.com/locumhq/locum/adapters/fiberhttp"
+	"github.com/locumhq/locum/adapters/mcp"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/config"
+)
+
+// transport is an opened transport.
+type transport struct {
+	name string
+	adapters.Transport
+}
+
+// openTransports opens the registered transports in the order of their names.
+func openTransports(ctx context.Context, c *config.Config, r *registry, s adapters.Services, d adapters.Deps) ([]transport, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	var all []transport
+	for _, name := range slices.Sorted(maps.Keys(r.transport)) {
+		if name == mcpTransport && !c.MCP.Enabled {
+			continue
+		}
+		opened, err := within(ctx, "it was not opened", func() (adapters.Transport, error) { return r.transport[name](ctx, s, d) })
+		if err == nil && isNil(&opened) {
+			err = errors.New("its opener returned nil")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("transport %s: %w", name, err)
+		}
+		all = append(all, transport{name, opened})
+	}
+	return all, nil
+}
+
+// mountsOf returns what the transports serve below paths of the HTTP server.
+func mountsOf(all []transport) (mounts []fiberhttp.Mount) {
+	for _, t := range all {
+		if h, ok := t.Transport.(adapters.HTTPTransport); ok {
+			for _, prefix := range h.Prefixes() {
+				mounts = append(mounts, fiberhttp.Mount{Prefix: prefix, Name: "transport " + t.name, Handler: h})
+			}
+		}
+	}
+	return mounts
+}
+
+// startTransports starts the transports. When one fails, those before it are shut down.
+func startTransports(ctx context.Context, all []transport) error {
+	for i, t := range all {
+		if _, err := within(ctx, "it was not started", func() (any, error) { return nil, t.Start(ctx) }); err != nil {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+			defer cancel()
+			return errors.Join(fmt.Errorf("transport %s: %w", t.name, err), shutdownTransports(ctx, all[:i]))
+		}
+	}
+	return nil
+}
+
+// shutdownTransports shuts all transports down at once, until ctx ends.
+func shutdownTransports(ctx context.Context, all []transport) error {
+	failed := make(chan error, len(all))
+	for _, t := range all {
+		go func() {
+			_, err := within(ctx, "it did not shut down", func() (any, error) { return nil, t.Shutdown(ctx) })
+			if err != nil {
+				err = fmt.Errorf("transport %s: %w", t.name, err)
+			}
+			failed <- err
+		}()
+	}
+	var errs []error
+	for range all {
+		errs = append(errs, <-failed)
+	}
+	return errors.Join(errs...)
+}
+
+// mcpTransport is the name of the server of the Model Context Protocol, which mcp.enabled
+// turns off.
+const mcpTransport = "mcp"
+
+func openMCP(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error) {
+	o := mcp.Options{
+		Surface:   developer.Surface(s, d.PublicURL),
+		Admission: web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: d.Tracer},
+		PublicURL: d.PublicURL, Log: d.Log,
+	}
+	if s.Integrations != nil { // to list routes there are no services
+		o.Vault = s.Integrations.Vault
+	}
+	return mcp.New(o)
+}

@@ -1,0 +1,209 @@
+package bootstrap
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/config"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// calls are what was called, in order.
+type calls struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (c *calls) add(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.names = append(c.names, name)
+}
+
+func (c *calls) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Join(c.names, " ")
+}
+
+// testTransport is a transport with functions of the test; those that are nil succeed.
+type testTransport struct {
+	name            string
+	calls           *calls
+	start, shutdown func(ctx context.Context) error
+}
+
+func (t *testTransport) Start(ctx context.Context) error {
+	t.calls.add("start-" + t.name)
+	if t.start != nil {
+		return t.start(ctx)
+	}
+	return nil
+}
+
+func (t *testTransport) Shutdown(ctx context.Context) error {
+	t.calls.add("shutdown-" + t.name)
+	if t.shutdown != nil {
+		return t.shutdown(ctx)
+	}
+	return nil
+}
+
+// mountedTransport is one that the HTTP server serves, and that can be unavailable.
+type mountedTransport struct {
+	testTransport
+	path string
+	err  error
+}
+
+func (t *mountedTransport) Prefixes() []string { return []string{t.path} }
+
+func (t *mountedTransport) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusTeapot)
+}
+
+func (t *mountedTransport) Ping(context.Context) error { return t.err }
+
+func (t *mountedTransport) Drain() { t.calls.add("drain-" + t.name) }
+
+func withTransport(name string, t adapters.Transport) Option {
+	return WithTransport(name, func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) { return t, nil })
+}
+
+func TestWithTransport_FaultyTransport_ErrorNamesIt(t *testing.T) {
+	t.Parallel()
+	var all calls
+	for want, options := range map[string][]Option{
+		"transport none: its opener returned nil":          {withTransport("none", nil)},
+		"transport pointer: its opener returned nil":       {withTransport("pointer", (*testTransport)(nil))},
+		"there is a transport adapter for mcp: already":    {withTransport("mcp", &testTransport{calls: &all})},
+		"there is a transport adapter for twice: already":  {withTransport("twice", &testTransport{calls: &all}), withTransport("twice", &testTransport{calls: &all})},
+		"the transport adapter for missing: has no opener": {WithTransport("missing", nil)},
+		`the transport has the name "a b"; want letters`:   {withTransport("a b", &testTransport{calls: &all})},
+		"transport broken: no certificate": {WithTransport("broken", func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) {
+			return nil, errors.New("no certificate")
+		})},
+		"transport b: the port is taken":                           {withTransport("b", &testTransport{calls: &all, start: func(context.Context) error { return errors.New("the port is taken") }})},
+		"transport high: the path /healthz is that of the route":   {withTransport("high", &mountedTransport{path: "/healthz"})},
+		"transport same: the path /mcp/x is that of transport mcp": {withTransport("same", &mountedTransport{path: "/mcp/x"})},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			_, err := startApp(t, settings(t, nil), role{name: "serve", serves: true}, options...)
+			require.ErrorContains(t, err, want)
+		})
+	}
+}
+
+func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
+	t.Parallel()
+	var all calls
+	mounted := &mountedTransport{testTransport: testTransport{name: "b", calls: &all}, path: "/b", err: errors.New("away")}
+	var services adapters.Services
+	a, err := startApp(t, settings(t, nil), role{name: "serve", serves: true}, withTransport("b", mounted),
+		WithTransport("a", func(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error) {
+			services = s
+			require.NotNil(t, d.Tracer)
+			return &testTransport{name: "a", calls: &all}, nil
+		}))
+	require.NoError(t, err)
+	require.Equal(t, "start-a start-b", all.String())
+	require.Empty(t, adapters.Missing(services))
+	for path, want := range map[string]int{"/b": 418, "/b/c": 418, "/readyz": 200} {
+		response, err := http.Get("http://" + a.addr.String() + path)
+		require.NoError(t, err)
+		var ready struct {
+			Adapters map[string]string `json:"adapters"`
+		}
+		_ = json.NewDecoder(response.Body).Decode(&ready)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, want, response.StatusCode, path)
+		if path == "/readyz" {
+			require.Equal(t, "degraded", ready.Adapters["transport.b"])
+			require.NotContains(t, ready.Adapters, "transport.a")
+		}
+	}
+	a.drain(0)
+	stop, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	require.NoError(t, a.Stop(stop))
+	require.Regexp(t, "^start-a start-b drain-b shutdown-[ab] shutdown-[ab]$", all.String())
+}
+
+func TestTransports_Worker_OpensNone(t *testing.T) {
+	t.Parallel()
+	c := settings(t, func(c *config.Config) { c.Queue.URL = kit.RedisURL(t) })
+	migrate(t, c)
+	_, err := startApp(t, c, role{name: "worker"}, WithTransport("a", func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) {
+		return nil, errors.New("opened")
+	}))
+	require.NoError(t, err)
+}
+
+func TestTransports_SecondFailsToStart_FirstIsShutDown(t *testing.T) {
+	t.Parallel()
+	var all calls
+	_, err := startApp(t, settings(t, nil), role{name: "serve", serves: true}, withTransport("a", &testTransport{name: "a", calls: &all}),
+		withTransport("b", &testTransport{name: "b", calls: &all, start: func(context.Context) error { return errors.New("no") }}))
+	require.ErrorContains(t, err, "transport b: no")
+	require.Equal(t, "start-a start-b shutdown-a", all.String())
+}
+
+func TestTransports_ContextIgnored_ProcessEnds(t *testing.T) {
+	t.Parallel()
+	released := make(chan struct{})
+	t.Cleanup(func() { close(released) })
+	begun := make(chan struct{}, 1)
+	stuck := func(context.Context) error {
+		begun <- struct{}{}
+		<-released
+		return nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-begun; cancel() }()
+	err := startTransports(ctx, []transport{{"stuck", &testTransport{calls: &calls{}, start: stuck}}})
+	require.ErrorContains(t, err, "transport stuck: it was not started: context canceled")
+
+	c := settings(t, nil)
+	opening, cancelOpening := context.WithCancel(t.Context())
+	go func() { <-begun; cancelOpening() }()
+	_, err = openTransports(opening, c, newRegistry([]Option{WithTransport("stuck", func(ctx context.Context, _ adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
+		return nil, stuck(ctx)
+	})}), adapters.Services{}, newDeps(c, newLogger(&bytes.Buffer{}, "error")))
+	require.ErrorContains(t, err, "transport stuck: it was not opened: context canceled")
+
+	ended, end := context.WithCancel(t.Context())
+	go func() { <-begun; end() }()
+	err = shutdownTransports(ended, []transport{{"stuck", &testTransport{calls: &calls{}, shutdown: stuck}}, {"bad", &testTransport{calls: &calls{}, shutdown: func(context.Context) error { return errors.New("still busy") }}}})
+	require.ErrorContains(t, err, "transport stuck: it did not shut down: context canceled")
+	require.ErrorContains(t, err, "transport bad: still busy")
+}
+
+func TestTransports_Routes_AreListed(t *testing.T) {
+	t.Parallel()
+	c := settings(t, nil)
+	list := func(change func(c *config.Config), options ...Option) string {
+		if change != nil {
+			change(c)
+		}
+		var out bytes.Buffer
+		require.NoError(t, newRegistry(options).printRoutes(t.Context(), &out, c, newDeps(c, newLogger(t.Output(), "error"))))
+		return out.String()
+	}
+	listed := list(nil, withTransport("b", &mountedTransport{path: "/b"}))
+	require.Regexp(t, `(?m)^any\s+/b\s+transport b\s+anyone\s+-\s+-\s+1024 KiB$`, listed)
+	require.Regexp(t, `(?m)^any\s+/mcp\s+transport mcp\s`, listed)
+	require.Regexp(t, `(?m)^any\s+/\.well-known/oauth-protected-resource/mcp\s+transport mcp\s`, listed)
+	require.NotContains(t, list(func(c *config.Config) { c.MCP.Enabled = false }), "/mcp")
+}
