@@ -1,5 +1,5 @@
-// Package arch keeps the rooms of the house apart: it reads the imports of
-// every file and holds them against who may import whom.
+// Package arch checks the imports of every file against the import rules, and the pages
+// for authors of adapters against the ports.
 package arch
 
 import (
@@ -17,27 +17,35 @@ import (
 
 const module = "github.com/locumhq/locum"
 
-// wide are the adapters that fill or use the wide sockets and so may know
-// every module.
-var wide = map[string]bool{"gormdb": true, "fiberhttp": true}
+// wide are the adapters that implement or use the structs of package adapters, and may
+// import every module.
+var wide = map[string]bool{"gormdb": true, "fiberhttp": true, "web": true, "portal": true, "developer": true, "mcp": true, "internal": true}
 
-// ports are the modules whose port a narrow adapter fills.
-var ports = map[string]string{"argonhash": "identity", "jwttokens": "identity", "gazetteer": "listings", "searchindex": "listings", "sandboxpay": "billing", "webhookout": "integrations"}
+// usesWeb are the transports and route tables, which share adapters/web.
+var usesWeb = map[string]bool{"fiberhttp": true, "portal": true, "developer": true, "mcp": true}
 
-// notPure are parts of the standard library that the modules stay away from:
-// they are somebody else's technology.
+// ports are the modules whose port an adapter implements.
+var ports = map[string]string{"argonhash": "identity", "jwttokens": "identity", "gazetteer": "listings", "searchindex": "listings", "sandboxpay": "billing", "stripepay": "billing", "webhookout": "integrations"}
+
+// notPure are packages of the standard library that modules must not import.
 var notPure = map[string]bool{"net/http": true, "database/sql": true, "os": true}
 
-// violation says why the file (a path inside the module, with slashes) may not
-// import what it imports, or is empty.
+// violation returns why the file (a path inside the module, with slashes) may not
+// import the package, or an empty string.
 func violation(file, imported string) string {
+	if strings.HasPrefix(file, "test/conformance/") {
+		return checkSuiteImport(file, imported)
+	}
+	if strings.HasPrefix(file, "test/outsider/") {
+		return checkOutsiderImport(imported)
+	}
 	if strings.HasPrefix(file, "test/") {
 		return ""
 	}
 	test := strings.HasSuffix(file, "_test.go")
-	room, name := split(file)
+	folder, name := split(file)
 	inside, ours := strings.CutPrefix(imported, module+"/")
-	standard := !ours && !strings.Contains(strings.SplitN(imported, "/", 2)[0], ".")
+	standard := !ours && isStandard(imported)
 	if strings.HasPrefix(inside, "test/") {
 		if test {
 			return ""
@@ -45,29 +53,55 @@ func violation(file, imported string) string {
 		return "only tests import test"
 	}
 	if imported == "go.uber.org/fx" || strings.HasPrefix(imported, "go.uber.org/fx/") {
-		return unless(room == "bootstrap", "only bootstrap knows fx")
+		return unless(folder == "bootstrap", "only bootstrap knows fx")
 	}
 	if strings.HasPrefix(imported, "github.com/spf13/viper") {
-		return unless(room == "config", "only config knows Viper")
+		return unless(folder == "config", "only config knows Viper")
+	}
+	if strings.HasPrefix(imported, "github.com/gofiber/") && !test {
+		return unless(folder == "adapters" && name == "fiberhttp", "only fiberhttp knows Fiber")
 	}
 	if test {
 		return "" // tests may set up whatever they need
 	}
 	target, targetName := split(inside + "/x.go")
-	switch room {
+	switch folder {
 	case "core":
 		return unless(standard || ours && target == "core", "core imports the standard library alone")
 	case "modules":
 		if standard {
 			return unless(!notPure[imported], "modules are pure: no "+imported)
 		}
-		return unless(ours && (target == "core" || target == "modules" && targetName == name), "a module imports core and nothing else of the house, and no library")
+		return unless(ours && (target == "core" || target == "modules" && targetName == name), "a module imports core, its own packages and the standard library only")
 	case "adapters":
 		return adapter(name, inside, ours, target, targetName)
 	case "config", "migrations":
-		return unless(!ours, room+" imports nothing of the house")
+		return unless(!ours, folder+" imports no other package of the project")
 	}
 	return ""
+}
+
+// checkSuiteImport returns why the suites, which other teams compile, may not import a
+// package, or an empty string.
+func checkSuiteImport(file, imported string) string {
+	inside, ours := strings.CutPrefix(imported, module+"/")
+	target, _ := split(inside + "/x.go")
+	allowed := target == "core" || target == "modules" || inside == "adapters" || strings.HasPrefix(file, "test/conformance/transports/") && (inside == "adapters/web" || inside == "test/conformance")
+	if !ours {
+		allowed = isStandard(imported) || strings.HasPrefix(imported, "github.com/stretchr/testify/")
+	}
+	return unless(allowed, "the suites import core, modules, the structs of adapters and testify only; that of transports adapters/web too")
+}
+
+// checkOutsiderImport returns why the module of another team may not import a package, or an
+// empty string.
+func checkOutsiderImport(imported string) string {
+	inside, _ := strings.CutPrefix(imported, module+"/")
+	return unless(!strings.Contains(imported, "/internal/") && !strings.HasPrefix(inside, "test/kit"), "another team can import neither internal packages nor those of our tests")
+}
+
+func isStandard(imported string) bool {
+	return !strings.Contains(strings.SplitN(imported, "/", 2)[0], ".")
 }
 
 func adapter(name, inside string, ours bool, target, targetName string) string {
@@ -75,16 +109,19 @@ func adapter(name, inside string, ours bool, target, targetName string) string {
 		return ""
 	}
 	if name == "" { // slots.go
-		return unless(target == "modules", "the sockets name core and modules alone")
+		return unless(target == "modules", "the structs of adapters import core and modules only")
 	}
 	switch target {
 	case "adapters":
 		if inside == "adapters" {
-			return unless(wide[name], "the wide sockets are for storage and transports")
+			return unless(wide[name], "package adapters is for storage and transports")
+		}
+		if targetName == "internal" || targetName == "web" && usesWeb[name] {
+			return ""
 		}
 		return unless(targetName == name, "an adapter never imports another adapter")
 	case "modules":
-		return unless(wide[name] || ports[name] == targetName, "an adapter imports only the module whose port it fills")
+		return unless(wide[name] || ports[name] == targetName, "an adapter imports only the module whose port it implements")
 	case "config":
 		return ""
 	case "migrations":
@@ -93,8 +130,8 @@ func adapter(name, inside string, ours bool, target, targetName string) string {
 	return "adapters do not know " + target
 }
 
-// split names the room of a file and, in rooms of several, which one.
-func split(file string) (room, name string) {
+// split returns the top-level folder of a file and the name of the package in it.
+func split(file string) (folder, name string) {
 	parts := strings.Split(file, "/")
 	if len(parts) < 2 {
 		return "", ""
@@ -112,7 +149,7 @@ func unless(fine bool, why string) string {
 	return why
 }
 
-func TestEveryImportIsAllowedByTheHouse(t *testing.T) {
+func TestImports_FollowTheRules(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	files := 0
@@ -146,10 +183,10 @@ func TestEveryImportIsAllowedByTheHouse(t *testing.T) {
 		}
 		return nil
 	}))
-	require.Greater(t, files, 50, "the walk has lost its way")
+	require.Greater(t, files, 50, "too few files were checked")
 }
 
-func TestAPlantedViolationIsFound(t *testing.T) {
+func TestViolation_PlantedImport_IsFound(t *testing.T) {
 	t.Parallel()
 	for _, planted := range []struct{ file, imported string }{
 		{"core/fault/x.go", "github.com/google/uuid"},
@@ -162,38 +199,54 @@ func TestAPlantedViolationIsFound(t *testing.T) {
 		{"modules/hiring/x_test.go", "go.uber.org/fx"},
 		{"adapters/slots.go", module + "/adapters/gormdb"},
 		{"adapters/gormdb/x.go", module + "/adapters/fiberhttp"},
-		{"adapters/fiberhttp/portal/x.go", module + "/adapters/gormdb"},
+		{"adapters/portal/x.go", module + "/adapters/gormdb"},
+		{"adapters/portal/x.go", "github.com/gofiber/fiber/v2"},
+		{"adapters/fiberhttp/x.go", module + "/adapters/portal"},
+		{"adapters/gormdb/x.go", module + "/adapters/web"},
+		{"adapters/mcp/x.go", module + "/adapters/developer"},
 		{"adapters/gomail/x.go", module + "/modules/identity"},
 		{"adapters/gomail/x.go", module + "/adapters"},
+		{"adapters/internal/redisurl/x.go", module + "/adapters/redislimit"},
 		{"adapters/argonhash/x.go", module + "/modules/listings"},
 		{"adapters/gormdb/x.go", module + "/bootstrap"},
 		{"adapters/gormdb/x.go", "github.com/spf13/viper"},
 		{"adapters/gormdb/x.go", "go.uber.org/fx"},
 		{"bootstrap/x.go", module + "/test/kit"},
 		{"config/x.go", module + "/core/fault"},
+		{"test/conformance/x.go", module + "/test/kit"},
+		{"test/conformance/x.go", module + "/adapters/gormdb"},
+		{"test/conformance/x.go", module + "/adapters/web"},
+		{"test/conformance/x_test.go", "gorm.io/gorm"},
+		{"test/outsider/boltdb/x.go", module + "/adapters/internal/x"},
+		{"test/outsider/boltdb/x_test.go", module + "/test/kit"},
 	} {
 		require.NotEmpty(t, violation(planted.file, planted.imported), "%s imports %s", planted.file, planted.imported)
 	}
 	for _, fine := range []struct{ file, imported string }{
 		{"modules/hiring/x.go", module + "/core/fault"},
 		{"modules/hiring/x.go", "net/mail"},
-		{"adapters/fiberhttp/portal/x.go", module + "/adapters/fiberhttp/web"},
-		{"adapters/fiberhttp/portal/x.go", module + "/adapters"},
+		{"adapters/portal/x.go", module + "/adapters/web"},
+		{"adapters/portal/x.go", module + "/adapters"},
 		{"adapters/argonhash/x.go", module + "/modules/identity"},
+		{"adapters/redislimit/x.go", module + "/adapters/internal/redisurl"},
 		{"bootstrap/x.go", "go.uber.org/fx"},
+		{"test/conformance/x.go", module + "/adapters"},
+		{"test/conformance/transports/x.go", module + "/adapters/web"},
+		{"test/conformance/x.go", "github.com/stretchr/testify/require"},
+		{"test/outsider/boltdb/x_test.go", module + "/test/conformance"},
 	} {
 		require.Empty(t, violation(fine.file, fine.imported), "%s imports %s", fine.file, fine.imported)
 	}
 }
 
-func TestTheTopOfTheHouseIsWhatItShouldBe(t *testing.T) {
+func TestTopLevel_FilesAndFolders_AreKnown(t *testing.T) {
 	t.Parallel()
 	want := strings.Fields("core adapters modules bootstrap config migrations test Makefile go.mod go.sum README.md LICENSE NOTICE")
 	entries, err := os.ReadDir(filepath.Join("..", ".."))
 	require.NoError(t, err)
 	for _, e := range entries {
 		if ignored := strings.HasPrefix(e.Name(), ".") || e.Name() == "bin" || e.Name() == "data"; !ignored {
-			require.Contains(t, want, e.Name(), "%s stands where only the house's rooms stand", e.Name())
+			require.Contains(t, want, e.Name(), "%s is not one of the top-level files and folders", e.Name())
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 	"github.com/locumhq/locum/modules/listings/search"
@@ -144,7 +145,7 @@ func (x *alertsBench) run(b *testing.B, svc *listings.Service) (matches int) {
 			Details: listings.Details{Location: &town, ContractType: &listings.ContractTypes[x.random.IntN(len(listings.ContractTypes))]},
 		}
 	}
-	created, err := svc.CreateBatch(ctx, stores.NewID(), items)
+	created, err := svc.CreateBatch(ctx, auth.Actor{OrganizationID: stores.NewID(), Permissions: []auth.Permission{auth.Manage}}, items)
 	require.NoError(b, err)
 	ids := make([]string, len(created))
 	for i, c := range created {

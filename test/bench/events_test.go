@@ -24,15 +24,17 @@ import (
 // counting is a queue that takes tickets and counts them.
 type counting struct{ n atomic.Int64 }
 
-func (q *counting) Enqueue(_ context.Context, tickets ...task.Ticket) error {
+func (q *counting) Enqueue(_ context.Context, tickets ...task.Reference) error {
 	q.n.Add(int64(len(tickets)))
 	return nil
 }
 
-func (q *counting) Work(ctx context.Context, _ func(context.Context, task.Ticket)) error {
+func (q *counting) Work(ctx context.Context, _ func(context.Context, task.Reference)) error {
 	<-ctx.Done()
 	return nil
 }
+
+func (*counting) Embedded() bool { return true }
 
 // asynqAlone is Asynq's own rate of tasks that do nothing, enqueued by sixteen
 // clients and processed by as many workers as our reactions have, at the same
@@ -92,9 +94,9 @@ func BenchmarkOutbox(b *testing.B) {
 	table := []event.Subscription{event.On("nothing", func(context.Context, event.JobCreated) error { reacted.Add(1); return nil })}
 	relay := func(b *testing.B, s adapters.Storage, q task.Queue) (*event.Relay, *task.Runner) {
 		b.Helper()
-		runner, err := task.NewRunner(task.Needs{Store: s.Identity.Tasks, Queue: q, Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
+		runner, err := task.NewRunner(task.Deps{Store: s.Identity.Tasks, Queue: q, Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
 		require.NoError(b, err)
-		return event.NewRelay(event.RelayNeeds{Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}}, Runner: runner, Table: table, Log: log}), runner
+		return event.NewRelay(event.RelayDeps{Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}}, Runner: runner, Table: table, Log: log}), runner
 	}
 	report := func(b *testing.B, ours, limit float64) {
 		b.Helper()

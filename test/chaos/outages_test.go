@@ -113,7 +113,7 @@ func TestMailWaitsForItsServer(t *testing.T) {
 			}, time.Minute, 50*time.Millisecond)
 			require.Eventually(t, func() bool {
 				jobs, events, err := left(t.Context(), s)
-				return err == nil && events == 0 && len(jobs) == 1 && jobs[0].Class == task.Mail && jobs[0].Tasks == 2
+				return err == nil && events == 0 && len(jobs) == 1 && jobs[0].Queue == task.Mail && jobs[0].Tasks == 2
 			}, time.Minute, 200*time.Millisecond, "the mails, and only they, wait")
 			w.mail.Accept()
 			w.mail.Start()

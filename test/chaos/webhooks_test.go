@@ -308,7 +308,7 @@ func (w *world) fannedOut() {
 	s := w.storage()
 	require.Eventually(w.t, func() bool {
 		jobs, events, err := left(w.t.Context(), s)
-		reacts := func(b task.Backlog) bool { return b.Class == task.Events }
+		reacts := func(b task.Backlog) bool { return b.Queue == task.Events }
 		return err == nil && events == 0 && !slices.ContainsFunc(jobs, reacts)
 	}, 3*time.Minute, 100*time.Millisecond, "not every event is passed on")
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
@@ -53,7 +52,7 @@ func newIDs(n int) []string {
 }
 
 // SavedSearches checks the port jobseeker.Searches.
-func SavedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+func SavedSearches(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 	byUser := func(t *testing.T, s adapters.JobseekerStorage, user string, n int) []jobseeker.Search {
 		t.Helper()
@@ -181,7 +180,7 @@ func SavedSearches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 }
 
 // AlertQueue checks the port jobseeker.AlertQueue.
-func AlertQueue(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+func AlertQueue(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 	claim := func(t *testing.T, s adapters.JobseekerStorage, n int, now, until time.Time) []string {
 		t.Helper()
@@ -236,7 +235,7 @@ func AlertQueue(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.
 }
 
 // Matches checks the port jobseeker.Matches.
-func Matches(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+func Matches(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 
 	t.Run("create", func(t *testing.T) {

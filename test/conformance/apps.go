@@ -8,13 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
 // Apps checks the port integrations.Apps.
-func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+func Apps(t *testing.T, open IntegrationsOpener) {
 	t.Run("other owner", func(t *testing.T) {
 		f := newIntegrationsFixture(t, open)
 		a, other := f.app, newID()
@@ -103,7 +102,7 @@ func Apps(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Integr
 }
 
 // Keys checks the port integrations.Keys.
-func Keys(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+func Keys(t *testing.T, open IntegrationsOpener) {
 	t.Run("get by hash", func(t *testing.T) {
 		f := newIntegrationsFixture(t, open)
 		f.key(f.app)
@@ -179,7 +178,8 @@ func Keys(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Integr
 }
 
 // Usage checks the port integrations.Usage.
-func Usage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+func Usage(t *testing.T, open IntegrationsOpener) {
+	open = withPort(open, "Usage", func(s adapters.IntegrationsStorage) any { return s.Usage })
 	t.Run("concurrent additions", func(t *testing.T) {
 		f := newIntegrationsFixture(t, open)
 		a, b := f.app, f.application(f.app.OwnerID)

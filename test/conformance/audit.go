@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// Audit checks the ports of the audit log.
+// Audit checks the ports audit.Recorder and audit.Log.
 func Audit(t *testing.T, open IdentityOpener) {
 	t.Run("entries of this database", func(t *testing.T) { ownEntries(t, open) })
 	t.Run("entry of another database", func(t *testing.T) {
@@ -96,10 +96,10 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	if s.Retention == nil {
 		return
 	}
-	n, err := s.Retention.DeleteBefore(ctx, audit.Entries, second, 10)
+	n, err := retentionOf(t, s.Retention).DeleteBefore(ctx, audit.Entries, second, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	n, err = s.Retention.DeleteBefore(ctx, audit.Entries, clk.Now().Add(time.Hour), 1)
+	n, err = retentionOf(t, s.Retention).DeleteBefore(ctx, audit.Entries, clk.Now().Add(time.Hour), 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	objects, _, _ = list(audit.Filter{}, all)

@@ -12,14 +12,17 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
-// Billing checks the storage of modules/billing. open returns an empty storage with
-// the current schema, whose time is that of the clock.
-func Billing(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.BillingStorage) {
+// BillingOpener returns an empty storage with the current schema, whose time is that of
+// the clock.
+type BillingOpener = func(t testing.TB, clk clock.Clock) adapters.BillingStorage
+
+// Billing checks the storage of modules/billing.
+func Billing(t *testing.T, open BillingOpener) {
 	t.Run("subscriptions", func(t *testing.T) { Subscriptions(t, open) })
 	t.Run("charges", func(t *testing.T) { Charges(t, open) })
 }
 
-func openBilling(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.BillingStorage) (adapters.BillingStorage, time.Time) {
+func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, time.Time) {
 	t.Helper()
 	t.Parallel()
 	clk := newFakeClock()
@@ -35,7 +38,7 @@ func payer() billing.Owner { return billing.Owner{Kind: billing.User, ID: newID(
 var someMethod = billing.Method{ID: "pm_é%1", Brand: "visa", Last4: "4242", ExpiryMonth: 12, ExpiryYear: 2031}
 
 // Subscriptions checks the port billing.Subscriptions.
-func Subscriptions(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.BillingStorage) {
+func Subscriptions(t *testing.T, open BillingOpener) {
 	ctx := context.Background()
 	start := func(t *testing.T) (adapters.BillingStorage, time.Time) {
 		t.Helper()
@@ -134,7 +137,7 @@ func newCharge(o billing.Owner, at time.Time) billing.Charge {
 }
 
 // Charges checks the port billing.Charges.
-func Charges(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.BillingStorage) {
+func Charges(t *testing.T, open BillingOpener) {
 	ctx := context.Background()
 	start := func(t *testing.T) (billing.Charges, time.Time) {
 		t.Helper()
@@ -171,6 +174,11 @@ func Charges(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Bil
 		require.NoError(t, err)
 		require.True(t, claimed)
 		require.Equal(t, []billing.Charge{c}, pending(t, cs, c.Owner))
+		c.Attempts, c.ActionAt = 2, now.Add(time.Second)
+		waits, err := cs.Update(ctx, c)
+		require.NoError(t, err)
+		require.True(t, waits)
+		require.Equal(t, []billing.Charge{c}, pending(t, cs, c.Owner), "with the time of the action")
 		paid := c
 		paid.Status, paid.Receipt, paid.Method = billing.Paid, "ch_1", billing.Method{}
 		late := paid
@@ -180,7 +188,7 @@ func Charges(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Bil
 		require.True(t, updated, "a result is stored whatever the number of attempts")
 		require.Equal(t, []billing.Charge{paid}, list(t, cs, billing.ChargeFilter{Owner: c.Owner}))
 		paid.Status = billing.Declined
-		for _, again := range []billing.Charge{paid, {ID: c.ID, Owner: c.Owner, Status: billing.Pending, Attempts: 2, NextAt: now}} {
+		for _, again := range []billing.Charge{paid, {ID: c.ID, Owner: c.Owner, Status: billing.Pending, Attempts: 3, NextAt: now}} {
 			updated, err = cs.Update(ctx, again)
 			require.NoError(t, err)
 			require.False(t, updated, "a result does not change")

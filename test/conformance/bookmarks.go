@@ -9,13 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
 // Bookmarks checks the port jobseeker.Bookmarks.
-func Bookmarks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+func Bookmarks(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 	all := page.Request{Number: 1, Size: 100}
 	create := func(t *testing.T, s adapters.JobseekerStorage, user, listing string, now time.Time) jobseeker.Bookmark {

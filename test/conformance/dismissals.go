@@ -6,13 +6,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 )
 
 // Dismissals checks the port jobseeker.Dismissals.
-func Dismissals(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+func Dismissals(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 
 	t.Run("limit per user", func(t *testing.T) {

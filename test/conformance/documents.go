@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
@@ -34,7 +33,7 @@ func storeDocument(t testing.TB, s adapters.JobseekerStorage, d jobseeker.Docume
 }
 
 // Documents checks the port jobseeker.Documents.
-func Documents(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+func Documents(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 	add := func(t *testing.T, s adapters.JobseekerStorage, user string, kind jobseeker.DocumentType, isDefault bool, now time.Time) jobseeker.Document {
 		t.Helper()
@@ -147,7 +146,7 @@ func Documents(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.J
 }
 
 // DocumentFiles checks the port jobseeker.DocumentFiles.
-func DocumentFiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+func DocumentFiles(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 	claim := func(t *testing.T, s adapters.JobseekerStorage, n int, now, until time.Time) []jobseeker.DocumentFile {
 		t.Helper()

@@ -11,32 +11,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/test/kit"
 )
 
-// Events is the suite of tx.Runner, event.Recorder and event.Outbox, which one
-// store fills together: an event exists exactly if its change does.
-func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	fresh := func(t *testing.T) (adapters.Storage, *kit.Clock) {
+// Events checks the ports tx.Runner, event.Recorder and event.Outbox of a database: an
+// event exists if and only if its change does.
+func Events(t *testing.T, open DatabaseOpener) {
+	fresh := func(t *testing.T) (adapters.Database, *fakeClock) {
 		t.Helper()
 		t.Parallel()
-		clk := kit.NewClock()
-		return open(t, clk), clk
+		clk := newFakeClock()
+		s := open(t, clk)
+		requirePorts(t, s)
+		return s, clk
 	}
-	record := func(t *testing.T, s adapters.Storage, events ...event.Event) {
+	record := func(t *testing.T, s adapters.Database, events ...event.Event) {
 		t.Helper()
-		require.NoError(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Identity.Events.Record(ctx, events...) }))
+		require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Events.Record(ctx, events...) }))
 	}
-	claim := func(t *testing.T, s adapters.Storage, n int) []event.Envelope {
+	claim := func(t *testing.T, s adapters.Database, n int) []event.Envelope {
 		t.Helper()
-		got, err := s.Identity.Outbox.Claim(t.Context(), n, time.Minute)
+		got, err := s.Outbox.Claim(t.Context(), n, time.Minute)
 		require.NoError(t, err)
 		return got
 	}
 
-	t.Run("an event of a committed change is claimed with all that it said", func(t *testing.T) {
+	t.Run("committed event", func(t *testing.T) {
 		s, clk := fresh(t)
 		want := event.ApplicationSubmitted{ApplicationID: "a", JobID: "j", OrganizationID: "o", CandidateID: "c", Status: "pending", SubmittedAt: clk.Now()}
 		record(t, s, want)
@@ -50,40 +50,40 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		require.NoError(t, err)
 		require.Equal(t, want, decoded)
 	})
-	t.Run("a change that is undone leaves no event", func(t *testing.T) {
+	t.Run("rollback", func(t *testing.T) {
 		s, _ := fresh(t)
 		boom := errors.New("boom")
-		require.ErrorIs(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-			require.NoError(t, s.Identity.Events.Record(ctx, event.JobCreated{JobID: "j"}))
+		require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
+			require.NoError(t, s.Events.Record(ctx, event.JobCreated{JobID: "j"}))
 			return boom
 		}), boom)
 		require.Empty(t, claim(t, s, 10))
 	})
-	t.Run("a panic undoes the change and goes on", func(t *testing.T) {
+	t.Run("panic", func(t *testing.T) {
 		s, _ := fresh(t)
 		require.Panics(t, func() {
-			_ = s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-				require.NoError(t, s.Identity.Events.Record(ctx, event.JobCreated{JobID: "j"}))
+			_ = s.Tx.Do(t.Context(), func(ctx context.Context) error {
+				require.NoError(t, s.Events.Record(ctx, event.JobCreated{JobID: "j"}))
 				panic("boom")
 			})
 		})
 		require.Empty(t, claim(t, s, 10))
 		record(t, s, event.JobCreated{JobID: "k"}) // and nothing is held
 	})
-	t.Run("an event without a transaction is an error and is not stored", func(t *testing.T) {
+	t.Run("event outside a transaction", func(t *testing.T) {
 		s, _ := fresh(t)
-		require.Error(t, s.Identity.Events.Record(t.Context(), event.JobCreated{JobID: "j"}))
+		require.Error(t, s.Events.Record(t.Context(), event.JobCreated{JobID: "j"}))
 		require.Empty(t, claim(t, s, 10))
 	})
-	t.Run("a transaction inside of another is part of it", func(t *testing.T) {
+	t.Run("nested transaction", func(t *testing.T) {
 		s, _ := fresh(t)
-		require.Error(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-			require.NoError(t, s.Identity.Tx.Do(ctx, func(ctx context.Context) error { return s.Identity.Events.Record(ctx, event.JobCreated{JobID: "j"}) }))
+		require.Error(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
+			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, event.JobCreated{JobID: "j"}) }))
 			return errors.New("boom")
 		}))
 		require.Empty(t, claim(t, s, 10))
 	})
-	t.Run("events are claimed oldest first and as many as asked", func(t *testing.T) {
+	t.Run("order and limit of claims", func(t *testing.T) {
 		s, _ := fresh(t)
 		for i := range 5 {
 			record(t, s, event.JobCreated{JobID: fmt.Sprint(i)})
@@ -95,7 +95,7 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		}
 		require.Len(t, claim(t, s, 3), 2)
 	})
-	t.Run("what is claimed is nobody else's until the lease ends", func(t *testing.T) {
+	t.Run("expired lease", func(t *testing.T) {
 		s, clk := fresh(t)
 		record(t, s, event.JobCreated{JobID: "j"})
 		require.Len(t, claim(t, s, 10), 1)
@@ -105,18 +105,18 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		require.Len(t, again, 1)
 		require.Equal(t, 2, again[0].Attempt)
 	})
-	t.Run("what is marked sent is never claimed again", func(t *testing.T) {
+	t.Run("sent events", func(t *testing.T) {
 		s, clk := fresh(t)
 		record(t, s, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "k"})
 		got := claim(t, s, 10)
 		require.Len(t, got, 2)
-		require.NoError(t, s.Identity.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
+		require.NoError(t, s.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
 		clk.Advance(time.Hour)
 		left := claim(t, s, 10)
 		require.Len(t, left, 1)
 		require.Equal(t, got[1].ID, left[0].ID)
 	})
-	t.Run("concurrent claimers get disjoint events and none is lost", func(t *testing.T) {
+	t.Run("concurrent claims", func(t *testing.T) {
 		s, _ := fresh(t)
 		const total, claimers = 200, 8
 		events := make([]event.Event, total)
@@ -130,7 +130,7 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		for range claimers {
 			wg.Go(func() {
 				for {
-					got, err := s.Identity.Outbox.Claim(context.Background(), 7, time.Minute)
+					got, err := s.Outbox.Claim(context.Background(), 7, time.Minute)
 					if err != nil {
 						t.Error(err)
 						return
@@ -157,7 +157,7 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			require.Equal(t, 1, n, id)
 		}
 	})
-	t.Run("the events of one subject leave in their order", func(t *testing.T) {
+	t.Run("order within a subject", func(t *testing.T) {
 		s, clk := fresh(t)
 		record(t, s, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"}, event.JobClosed{JobID: "j"})
 		first := claim(t, s, 1)
@@ -165,17 +165,17 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		other := claim(t, s, 10)
 		require.Len(t, other, 1, "what follows waits for it, what has nothing to do with it does not")
 		require.Equal(t, "k", other[0].Subject)
-		require.NoError(t, s.Identity.Outbox.MarkSent(t.Context(), first[0].ID))
+		require.NoError(t, s.Outbox.MarkSent(t.Context(), first[0].ID))
 		rest := claim(t, s, 10)
 		require.Len(t, rest, 2)
 		require.Equal(t, []string{"job.updated", "job.closed"}, []string{rest[0].Type, rest[1].Type})
 		clk.Advance(time.Minute)
 		require.Len(t, claim(t, s, 10), 3, "a lease that ends holds up nothing")
 	})
-	t.Run("a commit wakes whoever waits, until they stop waiting", func(t *testing.T) {
+	t.Run("notification of a commit", func(t *testing.T) {
 		s, _ := fresh(t)
 		ctx, stop := context.WithCancel(t.Context())
-		one, two := s.Identity.Outbox.Notifications(ctx), s.Identity.Outbox.Notifications(t.Context())
+		one, two := s.Outbox.Notifications(ctx), s.Outbox.Notifications(t.Context())
 		record(t, s, event.JobCreated{JobID: "j"})
 		for _, c := range []<-chan struct{}{one, two} {
 			select {
@@ -186,10 +186,10 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		}
 		stop()
 	})
-	t.Run("the lag is what is unsent and since when", func(t *testing.T) {
+	t.Run("lag", func(t *testing.T) {
 		s, clk := fresh(t)
 		lag := func() (int, time.Time) {
-			n, oldest, err := s.Identity.Outbox.Lag(t.Context())
+			n, oldest, err := s.Outbox.Lag(t.Context())
 			require.NoError(t, err)
 			return n, oldest
 		}
@@ -203,19 +203,19 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		n, oldest = lag()
 		require.Equal(t, 2, n)
 		require.True(t, first.Equal(oldest))
-		require.NoError(t, s.Identity.Outbox.MarkSent(t.Context(), claim(t, s, 1)[0].ID))
+		require.NoError(t, s.Outbox.MarkSent(t.Context(), claim(t, s, 1)[0].ID))
 		n, oldest = lag()
 		require.Equal(t, 1, n)
 		require.True(t, clk.Now().Equal(oldest))
 	})
-	t.Run("sent events are deleted in bounded steps", func(t *testing.T) {
+	t.Run("retention", func(t *testing.T) {
 		s, clk := fresh(t)
 		record(t, s, event.JobCreated{JobID: "a"}, event.JobCreated{JobID: "b"}, event.JobCreated{JobID: "c"}, event.JobCreated{JobID: "unsent"})
 		for _, e := range claim(t, s, 3) {
-			require.NoError(t, s.Identity.Outbox.MarkSent(t.Context(), e.ID))
+			require.NoError(t, s.Outbox.MarkSent(t.Context(), e.ID))
 		}
 		forget := func(before time.Time) int {
-			n, err := s.Identity.Retention.DeleteBefore(t.Context(), event.Sent, before, 2)
+			n, err := retentionOf(t, s.Retention).DeleteBefore(t.Context(), event.Sent, before, 2)
 			require.NoError(t, err)
 			return n
 		}
@@ -228,12 +228,15 @@ func Events(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 	})
 }
 
-// Schema is the suite of adapters.Schema: every step can be taken back and
-// taken again, and several starters do not get in each other's way.
-func Schema(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	t.Run("every step is taken, taken back and taken again", func(t *testing.T) {
+// Schema checks the port adapters.Schema: every migration can be reverted and applied
+// again.
+func Schema(t *testing.T, open DatabaseOpener) {
+	t.Run("revert and apply all migrations", func(t *testing.T) {
 		t.Parallel()
-		s := open(t, kit.NewClock()).Identity.Schema
+		s := open(t, newFakeClock()).Schema
+		if s == nil {
+			t.Skip("the storage has no schema")
+		}
 		require.NoError(t, s.Check(t.Context()))
 		steps, err := s.Status(t.Context())
 		require.NoError(t, err)

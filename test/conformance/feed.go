@@ -11,14 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/listings"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
 // Feed checks the port listings.Feed.
-func Feed(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+func Feed(t *testing.T, open ListingsOpener) {
 	for name, test := range map[string]func(*testing.T, *board){
 		"open listings, the newest first":               feedOpen,
 		"each change once, in the present state":        feedChanges,
@@ -42,21 +39,21 @@ func feedOpen(t *testing.T, b *board) {
 	}
 	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
 	var got []string
-	_, err := b.Listings.Feed.ReadOpen(t.Context(), func(l *listings.Listing) error {
+	_, err := b.Feed.ReadOpen(t.Context(), func(l *listings.Listing) error {
 		got = append(got, l.ID)
 		return nil
 	})
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	stop := errors.New("stop")
-	_, err = b.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return stop })
+	_, err = b.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return stop })
 	require.ErrorIs(t, err, stop)
 }
 
 // position returns the position at the end of the feed.
 func (b *board) position(t testing.TB) listings.FeedPosition {
 	t.Helper()
-	position, err := b.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
+	position, err := b.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
 	require.NoError(t, err)
 	_, position = b.drain(t, position, 100)
 	return position
@@ -66,9 +63,9 @@ func feedChanges(t *testing.T, b *board) {
 	before := b.post(t, listings.CreateInput{Title: "Nurse"})
 	position := b.position(t)
 	created := b.post(t, listings.CreateInput{Title: "Midwife"})
-	err := b.svc.Archive(t.Context(), b.org, before.ID)
+	err := b.svc.Archive(t.Context(), admin(b.org), before.ID)
 	require.NoError(t, err)
-	batch, err := b.Listings.Feed.ListSince(t.Context(), position, 10)
+	batch, err := b.Feed.ListSince(t.Context(), position, 10)
 	require.NoError(t, err)
 	require.False(t, batch.More)
 	require.Empty(t, batch.Deleted)
@@ -77,12 +74,12 @@ func feedChanges(t *testing.T, b *board) {
 		state[l.ID] = l.Open
 	}
 	require.Equal(t, map[string]bool{before.ID: false, created.ID: true}, state)
-	again, err := b.Listings.Feed.ListSince(t.Context(), batch.Position, 10)
+	again, err := b.Feed.ListSince(t.Context(), batch.Position, 10)
 	require.NoError(t, err)
 	require.Empty(t, again.Listings)
-	_, err = b.Listings.Loader.DeleteByOrganizations(t.Context(), []string{b.org})
+	_, err = b.Loader.DeleteByOrganizations(t.Context(), []string{b.org})
 	require.NoError(t, err)
-	removed, err := b.Listings.Feed.ListSince(t.Context(), again.Position, 10)
+	removed, err := b.Feed.ListSince(t.Context(), again.Position, 10)
 	require.NoError(t, err)
 	require.Empty(t, removed.Listings)
 	require.ElementsMatch(t, []string{before.ID, created.ID}, removed.Deleted)
@@ -91,12 +88,12 @@ func feedChanges(t *testing.T, b *board) {
 func feedRollback(t *testing.T, b *board) {
 	position := b.position(t)
 	undone := errors.New("undone")
-	require.ErrorIs(t, b.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-		_, err := b.svc.Create(ctx, b.org, listings.CreateInput{Title: "Nurse", Description: "A good post."})
+	require.ErrorIs(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
+		_, err := b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Nurse", Description: "A good post."})
 		require.NoError(t, err)
 		return undone
 	}), undone)
-	batch, err := b.Listings.Feed.ListSince(t.Context(), position, 10)
+	batch, err := b.Feed.ListSince(t.Context(), position, 10)
 	require.NoError(t, err)
 	require.Empty(t, batch.Listings)
 	require.Empty(t, batch.Deleted)
@@ -105,9 +102,9 @@ func feedRollback(t *testing.T, b *board) {
 func feedLargeTransaction(t *testing.T, b *board) {
 	position := b.position(t)
 	var want []string
-	require.NoError(t, b.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
 		for range 25 {
-			l, err := b.svc.Create(ctx, b.org, listings.CreateInput{Title: "Nurse", Description: "A good post."})
+			l, err := b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Nurse", Description: "A good post."})
 			if err != nil {
 				return err
 			}
@@ -124,7 +121,7 @@ func feedLargeTransaction(t *testing.T, b *board) {
 func (b *board) drain(t testing.TB, position listings.FeedPosition, n int) (ids []string, end listings.FeedPosition) {
 	t.Helper()
 	for more := true; more; {
-		batch, err := b.Listings.Feed.ListSince(t.Context(), position, n)
+		batch, err := b.Feed.ListSince(t.Context(), position, n)
 		require.NoError(t, err)
 		for _, l := range batch.Listings {
 			ids = append(ids, l.ID)
@@ -146,12 +143,12 @@ func feedConcurrent(t *testing.T, b *board) {
 		writers.Go(func() {
 			for i := range 20 {
 				var l listings.Listing
-				err := b.Identity.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
-					if l, err = b.svc.Create(ctx, b.org, listings.CreateInput{Title: "Nurse", Description: "A good post."}); err != nil {
+				err := b.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
+					if l, err = b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Nurse", Description: "A good post."}); err != nil {
 						return err
 					}
 					for range rand.IntN(5) { // so that commits come in another order
-						if _, err := b.svc.Get(ctx, b.org, l.ID); err != nil {
+						if _, err := b.svc.Get(ctx, admin(b.org), l.ID); err != nil {
 							return err
 						}
 					}
@@ -173,7 +170,7 @@ func feedConcurrent(t *testing.T, b *board) {
 	done := make(chan struct{})
 	go func() { writers.Wait(); close(done) }()
 	for last := false; ; {
-		batch, err := b.Listings.Feed.ListSince(t.Context(), position, 7)
+		batch, err := b.Feed.ListSince(t.Context(), position, 7)
 		require.NoError(t, err)
 		for _, l := range batch.Listings {
 			got = append(got, l.ID)
@@ -196,7 +193,7 @@ func feedConcurrent(t *testing.T, b *board) {
 func feedPositions(t *testing.T, b *board) {
 	position := b.position(t)
 	for _, foreign := range []listings.FeedPosition{"", "x", "{}", `{"store":"another","fence":1}`} {
-		_, err := b.Listings.Feed.ListSince(t.Context(), foreign, 10)
+		_, err := b.Feed.ListSince(t.Context(), foreign, 10)
 		require.ErrorIs(t, err, listings.ErrFeedPosition, foreign)
 	}
 	for range 5 {
@@ -204,17 +201,17 @@ func feedPositions(t *testing.T, b *board) {
 	}
 	b.clk.Advance(time.Hour)
 	kept := b.post(t, listings.CreateInput{Title: "Midwife"})
-	deleted := 0
+	deleted, rows := 0, retentionOf(t, b.Retention)
 	// Changes stay while an older transaction is running.
 	require.Eventually(t, func() bool {
-		n, err := b.Listings.Retention.DeleteBefore(t.Context(), listings.FeedChanges, b.clk.Now().Add(-time.Minute), 3)
+		n, err := rows.DeleteBefore(t.Context(), listings.FeedChanges, b.clk.Now().Add(-time.Minute), 3)
 		deleted += n
 		return err == nil && deleted == 5
 	}, 30*time.Second, 5*time.Millisecond)
-	_, err := b.Listings.Feed.ListSince(t.Context(), position, 10)
+	_, err := b.Feed.ListSince(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 	position = b.position(t)
-	err = b.svc.Archive(t.Context(), b.org, kept.ID)
+	err = b.svc.Archive(t.Context(), admin(b.org), kept.ID)
 	require.NoError(t, err)
 	got, _ := b.drain(t, position, 10)
 	require.Equal(t, []string{kept.ID}, got)
@@ -223,25 +220,25 @@ func feedPositions(t *testing.T, b *board) {
 func feedLoader(t *testing.T, b *board) {
 	l := b.post(t, listings.CreateInput{Title: "Nurse"})
 	position := b.position(t)
-	l.ID = stores.NewID()
-	require.NoError(t, b.Listings.Loader.Load(t.Context(), slices.Values([]listings.Listing{l}), func(int) {}))
-	_, err := b.Listings.Feed.ListSince(t.Context(), position, 10)
+	l.ID = newID()
+	require.NoError(t, b.Loader.Load(t.Context(), slices.Values([]listings.Listing{l}), func(int) {}))
+	_, err := b.Feed.ListSince(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 }
 
 func feedRestart(t *testing.T, b *board) {
 	position := b.position(t)
-	require.NoError(t, b.Listings.Feed.Reset(t.Context()))
-	_, err := b.Listings.Feed.ListSince(t.Context(), position, 10)
+	require.NoError(t, b.Feed.Reset(t.Context()))
+	_, err := b.Feed.ListSince(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
-	_, err = b.Listings.Feed.ListSince(t.Context(), b.position(t), 10)
+	_, err = b.Feed.ListSince(t.Context(), b.position(t), 10)
 	require.NoError(t, err)
 }
 
 func feedSignal(t *testing.T, b *board) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	changes := b.Listings.Feed.Notifications(ctx)
+	changes := b.Outbox.Notifications(ctx)
 	b.post(t, listings.CreateInput{Title: "Nurse"})
 	select {
 	case <-changes:

@@ -3,7 +3,9 @@ package conformance
 import (
 	"context"
 	"errors"
+	"hash/crc32"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -13,8 +15,8 @@ import (
 	"github.com/locumhq/locum/core/files"
 )
 
-// Files checks the port files.Store. open makes an empty one.
-func Files(t *testing.T, open func(t testing.TB) files.Store) {
+// Files checks the port files.Store. open returns an empty store.
+func Files(t *testing.T, open func(t testing.TB) files.Store, outage ...Outage[files.Store]) {
 	ctx := context.Background()
 	text := func(s string) func(io.Writer) error {
 		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
@@ -31,9 +33,9 @@ func Files(t *testing.T, open func(t testing.TB) files.Store) {
 		return string(b)
 	}
 
-	t.Run("gives back what was put, the newest", func(t *testing.T) {
+	t.Run("put replaces a file", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := requirePort(t, "files.Store", open(t))
 		require.NoError(t, s.Put(ctx, "a/b/one.csv", text("first")))
 		require.NoError(t, s.Put(ctx, "a/b/one.csv", text("")))
 		require.Empty(t, read(t, s, "a/b/one.csv"))
@@ -41,9 +43,9 @@ func Files(t *testing.T, open func(t testing.TB) files.Store) {
 		require.Equal(t, "third", read(t, s, "a/b/one.csv"))
 	})
 
-	t.Run("keeps what it had when a new file does not come to its end", func(t *testing.T) {
+	t.Run("interrupted put", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := requirePort(t, "files.Store", open(t))
 		require.NoError(t, s.Put(ctx, "one", text("first")))
 		boom := errors.New("boom")
 		require.ErrorIs(t, s.Put(ctx, "one", func(w io.Writer) error {
@@ -56,9 +58,9 @@ func Files(t *testing.T, open func(t testing.TB) files.Store) {
 		require.Equal(t, "first", read(t, s, "one"))
 	})
 
-	t.Run("reads on when the call that opened it is over", func(t *testing.T) {
+	t.Run("read after the call has ended", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := requirePort(t, "files.Store", open(t))
 		long := strings.Repeat("line\n", 100_000)
 		require.NoError(t, s.Put(ctx, "one", text(long)))
 		call, over := context.WithCancel(ctx)
@@ -71,9 +73,41 @@ func Files(t *testing.T, open func(t testing.TB) files.Store) {
 		require.Len(t, b, len(long))
 	})
 
-	t.Run("deletes, also what is not there", func(t *testing.T) {
+	t.Run("large file", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := requirePort(t, "files.Store", open(t))
+		const size = 20 << 20
+		sum := func(r io.Reader) uint32 {
+			h := crc32.NewIEEE()
+			n, err := io.Copy(h, r)
+			require.NoError(t, err)
+			require.EqualValues(t, size, n)
+			return h.Sum32()
+		}
+		content := func() io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{}), size) }
+		require.NoError(t, s.Put(ctx, "large", text("small")))
+		require.NoError(t, s.Put(ctx, "large", func(w io.Writer) error { _, err := io.Copy(w, content()); return err }))
+		f, info, err := s.Open(ctx, "large")
+		require.NoError(t, err)
+		defer func() { _ = f.Close() }()
+		require.EqualValues(t, size, info.Size)
+		require.Equal(t, sum(content()), sum(f))
+		for _, wrong := range []error{io.EOF, io.ErrUnexpectedEOF} { // the end of what write copies from
+			require.ErrorIs(t, s.Put(ctx, "large", func(w io.Writer) error {
+				_, err := io.Copy(w, io.LimitReader(content(), size/2))
+				return errors.Join(wrong, err)
+			}), wrong)
+			require.ErrorIs(t, s.Put(ctx, "large", func(io.Writer) error { return wrong }), wrong)
+		}
+		again, info, err := s.Open(ctx, "large")
+		require.NoError(t, err)
+		require.NoError(t, again.Close())
+		require.EqualValues(t, size, info.Size)
+	})
+
+	t.Run("delete", func(t *testing.T) {
+		t.Parallel()
+		s := requirePort(t, "files.Store", open(t))
 		require.NoError(t, s.Put(ctx, "a/one", text("x")))
 		require.NoError(t, s.Delete(ctx, "a/one"))
 		require.NoError(t, s.Delete(ctx, "a/one"))
@@ -83,9 +117,9 @@ func Files(t *testing.T, open func(t testing.TB) files.Store) {
 		require.ErrorIs(t, err, files.ErrNotFound)
 	})
 
-	t.Run("takes no key that leads elsewhere", func(t *testing.T) {
+	t.Run("invalid keys", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := requirePort(t, "files.Store", open(t))
 		for _, key := range []string{"", ".", "..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "a\\b", ".hidden", "a/.b", "é", "a b", "a\x00b", strings.Repeat("a", 201)} {
 			for name, err := range map[string]error{
 				"put": s.Put(ctx, key, text("x")), "delete": s.Delete(ctx, key), "open": opened(s, key),
@@ -94,9 +128,36 @@ func Files(t *testing.T, open func(t testing.TB) files.Store) {
 			}
 		}
 	})
+
+	withOutage(t, "files.Store", outage, func(t *testing.T, s files.Store, begin, end func()) {
+		require.NoError(t, s.Put(ctx, "a/kept", text("kept")))
+		require.NoError(t, s.Put(ctx, "a/deleted", text("deleted")))
+		begin()
+		for _, call := range []func() error{
+			func() error { return s.Put(ctx, "a/kept", text("new")) },
+			func() error { return s.Put(ctx, "a/large", text(strings.Repeat("x", 20<<20))) },
+			func() error { return opened(s, "a/kept") },
+			func() error { return opened(s, "a/missing") },
+			func() error { return s.Delete(ctx, "a/deleted") },
+		} {
+			err := failsInTime(t, call)
+			require.NotErrorIs(t, err, files.ErrNotFound, "whether there is a file is unknown")
+			require.NotErrorIs(t, err, fault.ErrInvalid)
+		}
+		end()
+		recovers(t, func() error { return opened(s, "a/kept") })
+		require.Equal(t, "kept", read(t, s, "a/kept"))
+		require.Equal(t, "deleted", read(t, s, "a/deleted"))
+		require.ErrorIs(t, opened(s, "a/large"), files.ErrNotFound)
+		require.NoError(t, s.Put(ctx, "a/kept", text("new")))
+		require.Equal(t, "new", read(t, s, "a/kept"))
+	})
 }
 
 func opened(s files.Store, key string) error {
-	_, _, err := s.Open(context.Background(), key)
-	return err
+	f, _, err := s.Open(context.Background(), key)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }

@@ -16,9 +16,12 @@ import (
 	"github.com/locumhq/locum/modules/hiring"
 )
 
-// Hiring checks the storage of modules/hiring. open returns an empty storage with the
-// current schema, whose time is that of the clock.
-func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+// HiringOpener returns an empty storage with the current schema, whose time is that of
+// the clock.
+type HiringOpener = func(t testing.TB, clk clock.Clock) adapters.HiringStorage
+
+// Hiring checks the storage of modules/hiring.
+func Hiring(t *testing.T, open HiringOpener) {
 	t.Run("applications", func(t *testing.T) { Applications(t, open) })
 	t.Run("application lists", func(t *testing.T) { ApplicationLists(t, open) })
 	t.Run("application statuses", func(t *testing.T) { ApplicationStatuses(t, open) })
@@ -28,7 +31,7 @@ func Hiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Hiri
 	t.Run("personal data", func(t *testing.T) { ApplicantPersonalData(t, open) })
 }
 
-func openHiring(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) (adapters.HiringStorage, time.Time) {
+func openHiring(t *testing.T, open HiringOpener) (adapters.HiringStorage, time.Time) {
 	t.Helper()
 	t.Parallel()
 	clk := newFakeClock()
@@ -59,7 +62,7 @@ func toOrganization(id string) hiring.Visibility { return hiring.Visibility{Orga
 func ofApplicant(id string) hiring.Visibility { return hiring.Visibility{ApplicantID: id} }
 
 // Applications checks how the port hiring.Applications stores applications.
-func Applications(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+func Applications(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	first := page.Request{Number: 1, Size: 10}
 	// exists reports whether the applicant sees the application.
@@ -97,11 +100,17 @@ func Applications(t *testing.T, open func(t testing.TB, clk clock.Clock) adapter
 		a := apply(t, s, newID(), newID(), now)
 		second, other := newApplication(a.OrganizationID, a.ApplicantID, now), newApplication(a.OrganizationID, a.ApplicantID, now)
 		second.ListingID = a.ListingID
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			require.ErrorIs(t, s.Applications.Create(ctx, second), hiring.ErrAlreadyApplied)
-			return s.Applications.Create(ctx, other)
-		}))
-		require.True(t, exists(t, s, other))
+		require.ErrorIs(t, s.Applications.Create(ctx, second), hiring.ErrAlreadyApplied)
+		require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			return errors.Join(s.Applications.Create(ctx, other), s.Applications.Create(ctx, second))
+		}), hiring.ErrAlreadyApplied)
+		require.False(t, exists(t, s, other), "the transaction failed")
+		require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+			_, err := s.Applications.Get(ctx, toOrganization(a.OrganizationID), a.ID)
+			return errors.Join(err, s.Applications.Create(ctx, other), s.Applications.Create(ctx, second))
+		}), hiring.ErrAlreadyApplied, "after a read")
+		require.False(t, exists(t, s, other), "the transaction failed after a read")
+		require.NoError(t, s.Applications.Create(ctx, other))
 		require.False(t, exists(t, s, second))
 		a.Withdraw(now)
 		require.NoError(t, s.Applications.Update(ctx, a.ApplicantID, a))
@@ -197,8 +206,9 @@ func Applications(t *testing.T, open func(t testing.TB, clk clock.Clock) adapter
 	})
 }
 
-// ApplicationLists checks the lists of the port hiring.Applications.
-func ApplicationLists(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+// ApplicationLists checks the lists of the port hiring.Applications, and the port
+// hiring.ApplicationCounts.
+func ApplicationLists(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
 	t.Run("visibility and filters", func(t *testing.T) {
@@ -303,6 +313,23 @@ func ApplicationLists(t *testing.T, open func(t testing.TB, clk clock.Clock) ada
 		}
 	})
 
+	t.Run("count by listing", func(t *testing.T) {
+		s, now := openHiring(t, open)
+		org, listing := newID(), newID()
+		for _, status := range []hiring.Status{hiring.Pending, hiring.Withdrawn} {
+			a := newApplication(org, newID(), now)
+			a.ListingID, a.Status = listing, status
+			require.NoError(t, s.Applications.Create(ctx, a))
+		}
+		one, foreign := apply(t, s, org, newID(), now), apply(t, s, newID(), newID(), now)
+		got, err := s.Counts.CountByListing(ctx, org, []string{listing, one.ListingID, foreign.ListingID, newID()})
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{listing: 2, one.ListingID: 1}, got)
+		got, err = s.Counts.CountByListing(ctx, org, []string{one.ListingID})
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{one.ListingID: 1}, got)
+	})
+
 	t.Run("count by status, as the applicant sees it", func(t *testing.T) {
 		s, now := openHiring(t, open)
 		ann, org := newID(), newID()
@@ -369,7 +396,7 @@ func ApplicationLists(t *testing.T, open func(t testing.TB, clk clock.Clock) ada
 }
 
 // ApplicationStatuses checks the changes of status of the port hiring.Applications.
-func ApplicationStatuses(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+func ApplicationStatuses(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
 	t.Run("many statuses", func(t *testing.T) {

@@ -7,20 +7,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/idempotency"
-	"github.com/locumhq/locum/test/kit"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// Idempotency verifies an idempotency.Store.
-func Idempotency(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	fresh := func(t *testing.T) (idempotency.Store, idempotency.Request, *kit.Clock) {
+// Idempotency checks the port idempotency.Store.
+func Idempotency(t *testing.T, open IdentityOpener) {
+	fresh := func(t *testing.T) (idempotency.Store, idempotency.Request, *fakeClock) {
 		t.Helper()
 		t.Parallel()
-		clk := kit.NewClock()
-		return open(t, clk).Identity.Idempotency, idempotency.Request{OwnerID: stores.NewID(), Operation: "POST /x", Key: "key-1", Fingerprint: "f"}, clk
+		clk := newFakeClock()
+		s := open(t, clk)
+		requirePorts(t, s)
+		return s.Idempotency, idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: "key-1", Fingerprint: "f"}, clk
 	}
 	begin := func(t *testing.T, s idempotency.Store, r idempotency.Request) idempotency.Claim {
 		t.Helper()
@@ -36,7 +34,7 @@ func Idempotency(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters
 		require.Equal(t, &want, got)
 	}
 	created, conflict := idempotency.Answer{Status: 201, Body: []byte(`{"a":1}`)}, idempotency.Answer{Status: 409, Body: []byte("{}")}
-	t.Run("finished request returns its answer", func(t *testing.T) {
+	t.Run("finished request", func(t *testing.T) {
 		s, r, _ := fresh(t)
 		claim := begin(t, s, r)
 		_, _, err := s.Begin(t.Context(), r)
@@ -46,7 +44,7 @@ func Idempotency(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters
 			stored(t, s, r, created)
 		}
 	})
-	t.Run("another body, owner or operation is another request", func(t *testing.T) {
+	t.Run("other body, owner or operation", func(t *testing.T) {
 		s, r, _ := fresh(t)
 		require.NoError(t, s.Finish(t.Context(), begin(t, s, r), created))
 		other := r
@@ -54,14 +52,14 @@ func Idempotency(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters
 		_, _, err := s.Begin(t.Context(), other)
 		require.ErrorIs(t, err, idempotency.ErrReused)
 		for _, other := range []idempotency.Request{
-			{OwnerID: stores.NewID(), Operation: r.Operation, Key: r.Key, Fingerprint: r.Fingerprint},
+			{OwnerID: newID(), Operation: r.Operation, Key: r.Key, Fingerprint: r.Fingerprint},
 			{OwnerID: r.OwnerID, Operation: "POST /y", Key: r.Key, Fingerprint: r.Fingerprint},
 			{OwnerID: r.OwnerID, Operation: r.Operation, Key: "key-2", Fingerprint: r.Fingerprint},
 		} {
 			begin(t, s, other)
 		}
 	})
-	t.Run("released, expired and old requests are claimed again", func(t *testing.T) {
+	t.Run("released, expired and old requests", func(t *testing.T) {
 		s, r, clk := fresh(t)
 		require.NoError(t, s.Release(t.Context(), begin(t, s, r)))
 		begin(t, s, r)
@@ -73,14 +71,14 @@ func Idempotency(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters
 		clk.Advance(idempotency.Keep)
 		begin(t, s, r)
 	})
-	t.Run("lease from a clock ahead has expired", func(t *testing.T) {
+	t.Run("lease from a clock ahead", func(t *testing.T) {
 		s, r, clk := fresh(t)
 		clk.Advance(48 * time.Hour)
 		begin(t, s, r)
 		clk.Advance(-48 * time.Hour)
 		begin(t, s, r)
 	})
-	t.Run("caller that lost its claim cannot finish", func(t *testing.T) {
+	t.Run("finish after a lost claim", func(t *testing.T) {
 		s, r, clk := fresh(t)
 		late := begin(t, s, r)
 		clk.Advance(idempotency.Lease)
@@ -91,7 +89,7 @@ func Idempotency(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters
 		require.NoError(t, s.Finish(t.Context(), claim, created))
 		stored(t, s, r, created)
 	})
-	t.Run("fallback answers after the lease and until finished", func(t *testing.T) {
+	t.Run("fallback after the lease", func(t *testing.T) {
 		s, r, clk := fresh(t)
 		claim := begin(t, s, r)
 		require.NoError(t, s.SetFallback(t.Context(), claim, conflict))
@@ -102,33 +100,33 @@ func Idempotency(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters
 		require.NoError(t, s.Finish(t.Context(), claim, created), "the only caller may still finish")
 		stored(t, s, r, created)
 	})
-	t.Run("released request with a fallback returns it", func(t *testing.T) {
+	t.Run("released request with a fallback", func(t *testing.T) {
 		s, r, _ := fresh(t)
 		claim := begin(t, s, r)
 		require.NoError(t, s.SetFallback(t.Context(), claim, conflict))
 		require.NoError(t, s.Release(t.Context(), claim))
 		stored(t, s, r, conflict)
 	})
-	t.Run("one of twenty concurrent callers gets the claim", func(t *testing.T) {
+	t.Run("concurrent claims", func(t *testing.T) {
 		s, r, _ := fresh(t)
 		require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
 			_, got, err := s.Begin(context.Background(), r)
 			return err == nil && got == nil, nil // the others get ErrInProgress
 		}))
 	})
-	t.Run("old requests are deleted in bounded steps", func(t *testing.T) {
+	t.Run("retention", func(t *testing.T) {
 		t.Parallel()
-		clk := kit.NewClock()
-		s := open(t, clk).Identity
+		clk := newFakeClock()
+		s := open(t, clk)
 		for _, key := range []string{"a", "b", "c"} {
-			begin(t, s.Idempotency, idempotency.Request{OwnerID: stores.NewID(), Operation: "POST /x", Key: key, Fingerprint: "f"})
+			begin(t, s.Idempotency, idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: key, Fingerprint: "f"})
 		}
-		n, err := s.Retention.DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 10)
+		n, err := retentionOf(t, s.Retention).DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 10)
 		require.NoError(t, err)
 		require.Zero(t, n)
 		clk.Advance(idempotency.Keep + time.Second)
 		for _, want := range []int{2, 1, 0} {
-			n, err = s.Retention.DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 2)
+			n, err = retentionOf(t, s.Retention).DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 2)
 			require.NoError(t, err)
 			require.Equal(t, want, n)
 		}

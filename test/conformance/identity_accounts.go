@@ -259,8 +259,8 @@ func personalDataIsDeleted(t *testing.T, p *people) {
 	require.Empty(t, p.secondFactor(deleted.ID).RecoveryCodes)
 }
 
-// IdentityRetention checks the kinds of identity in the port retention.Store. It is
-// skipped without one.
+// IdentityRetention checks the expiry of the rows of identity. It is skipped without
+// Retention.
 func IdentityRetention(t *testing.T, open IdentityOpener) {
 	runIdentity(t, open, map[string]func(*testing.T, *people){
 		"sessions":      sessionsExpire,
@@ -276,7 +276,7 @@ func (p *people) deleteBefore(kind retention.Kind, before time.Time, n int) {
 	if p.Retention == nil {
 		p.t.Skip("no retention port")
 	}
-	got, err := p.Retention.DeleteBefore(p.t.Context(), kind, before, 10)
+	got, err := retentionOf(p.t, p.Retention).DeleteBefore(p.t.Context(), kind, before, 10)
 	require.NoError(p.t, err)
 	require.Equal(p.t, n, got)
 }
@@ -338,7 +338,7 @@ func invitationsExpire(t *testing.T, p *people) {
 	p.deleteBefore(identity.InvitationKind, once.InvitedUntil, 0)
 	total := 0
 	for range 3 {
-		n, err := p.Retention.DeleteBefore(ctx, identity.InvitationKind, once.InvitedUntil.Add(time.Microsecond), 2)
+		n, err := retentionOf(p.t, p.Retention).DeleteBefore(ctx, identity.InvitationKind, once.InvitedUntil.Add(time.Microsecond), 2)
 		require.NoError(t, err)
 		require.LessOrEqual(t, n, 2)
 		total += n

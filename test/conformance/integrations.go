@@ -14,9 +14,12 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Integrations checks the storage of modules/integrations. open returns an empty
-// storage with the current schema, whose time is that of the clock.
-func Integrations(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+// IntegrationsOpener returns an empty storage with the current schema, whose time is that of
+// the clock.
+type IntegrationsOpener = func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage
+
+// Integrations checks the storage of modules/integrations.
+func Integrations(t *testing.T, open IntegrationsOpener) {
 	t.Run("apps", func(t *testing.T) { Apps(t, open) })
 	t.Run("keys", func(t *testing.T) { Keys(t, open) })
 	t.Run("usage", func(t *testing.T) { Usage(t, open) })
@@ -36,7 +39,7 @@ type integrationsFixture struct {
 	app integrations.App
 }
 
-func newIntegrationsFixture(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) *integrationsFixture {
+func newIntegrationsFixture(t *testing.T, open IntegrationsOpener) *integrationsFixture {
 	t.Helper()
 	t.Parallel()
 	clk := newFakeClock()
@@ -101,7 +104,7 @@ func (f *integrationsFixture) consent(userID, appID string, scopes ...integratio
 // deleteBefore deletes expired rows and checks how many there were.
 func (f *integrationsFixture) deleteBefore(kind retention.Kind, before time.Time, n, want int) {
 	f.t.Helper()
-	got, err := f.Retention.DeleteBefore(f.ctx(), kind, before, n)
+	got, err := retentionOf(f.t, f.Retention).DeleteBefore(f.ctx(), kind, before, n)
 	require.NoError(f.t, err)
 	require.Equal(f.t, want, got)
 }

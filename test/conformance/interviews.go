@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
 )
@@ -26,7 +25,7 @@ func schedule(t testing.TB, s adapters.HiringStorage, organization string, statu
 }
 
 // Appointments checks the port hiring.Appointments.
-func Appointments(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+func Appointments(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	list := func(t *testing.T, s adapters.HiringStorage, organization string, f hiring.AppointmentFilter) []hiring.Appointment {
 		t.Helper()
@@ -81,7 +80,7 @@ func Appointments(t *testing.T, open func(t testing.TB, clk clock.Clock) adapter
 }
 
 // Messages checks the port hiring.Messages.
-func Messages(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+func Messages(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
 	t.Run("create and get", func(t *testing.T) {
@@ -108,7 +107,8 @@ func newExport(organization, kind string, state hiring.ExportState, at time.Time
 }
 
 // Exports checks the port hiring.Exports.
-func Exports(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+func Exports(t *testing.T, open HiringOpener) {
+	open = withPort(open, "Exports", func(s adapters.HiringStorage) any { return s.Exports })
 	ctx := context.Background()
 	const limit = 5
 	create := func(t *testing.T, s adapters.HiringStorage, e hiring.Export) hiring.Export {
@@ -207,7 +207,7 @@ func Exports(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Hir
 }
 
 // ApplicantPersonalData checks the port hiring.PersonalData.
-func ApplicantPersonalData(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.HiringStorage) {
+func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
 	t.Run("erase by applicant", func(t *testing.T) {

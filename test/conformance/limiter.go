@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -9,20 +10,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/limit"
-	"github.com/locumhq/locum/test/kit"
 )
 
-// Limiter checks the port core/limit. open makes an empty limiter that tells
-// time by clk.
-func Limiter(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limiter) {
+// Limiter checks the rules and the quotas of the port limit.Limiter. open returns an empty
+// limiter whose time is that of clk.
+func Limiter(t *testing.T, open func(t testing.TB, clk clock.Clock) limit.Limiter, outage ...Outage[limit.Limiter]) {
+	t.Run("quotas", func(t *testing.T) { t.Parallel(); quotas(t, open) })
 	ctx := context.Background()
 	ten := limit.Rule{Name: "ten", Max: 10, Per: 15 * time.Minute}
-	start := func(t *testing.T) (limit.Limiter, *kit.Clock, func(limit.Rule, string) limit.Decision) {
+	start := func(t *testing.T) (limit.Limiter, *fakeClock, func(limit.Rule, string) limit.Decision) {
 		t.Parallel()
-		clk := kit.NewClock()
-		l := open(t, clk)
+		clk := newFakeClock()
+		l := requirePort(t, "limit.Limiter", open(t, clk))
 		return l, clk, func(r limit.Rule, key string) limit.Decision {
 			t.Helper()
 			d, err := l.Take(ctx, r, key)
@@ -31,7 +33,7 @@ func Limiter(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limite
 		}
 	}
 
-	t.Run("admits exactly the maximum of 200 at once", func(t *testing.T) {
+	t.Run("concurrent calls", func(t *testing.T) {
 		l, _, _ := start(t)
 		var admitted, failed atomic.Int64
 		var all sync.WaitGroup
@@ -50,7 +52,7 @@ func Limiter(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limite
 		require.EqualValues(t, 10, admitted.Load())
 	})
 
-	t.Run("counts down what remains", func(t *testing.T) {
+	t.Run("remaining calls", func(t *testing.T) {
 		_, _, take := start(t)
 		for left := 9; left >= 0; left-- {
 			require.Equal(t, limit.Decision{Allowed: true, Remaining: left}, take(ten, "k"))
@@ -58,7 +60,7 @@ func Limiter(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limite
 		require.Equal(t, limit.Decision{RetryAfter: 15 * time.Minute}, take(ten, "k"))
 	})
 
-	t.Run("has no boundary to sit on", func(t *testing.T) {
+	t.Run("window across a fixed boundary", func(t *testing.T) {
 		_, clk, take := start(t)
 		clk.Advance(14 * time.Minute)
 		for range 10 {
@@ -70,7 +72,7 @@ func Limiter(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limite
 		}
 	})
 
-	t.Run("frees one place for each moment that leaves the window", func(t *testing.T) {
+	t.Run("calls that leave the window", func(t *testing.T) {
 		_, clk, take := start(t)
 		for range 10 {
 			require.True(t, take(ten, "k").Allowed)
@@ -85,7 +87,7 @@ func Limiter(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limite
 		require.Equal(t, time.Minute, take(ten, "k").RetryAfter, "one left, so only one was free")
 	})
 
-	t.Run("does not record what it refused", func(t *testing.T) {
+	t.Run("refused calls are not recorded", func(t *testing.T) {
 		_, clk, take := start(t)
 		for range 10 {
 			require.True(t, take(ten, "k").Allowed)
@@ -98,7 +100,7 @@ func Limiter(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limite
 		require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(ten, "k"))
 	})
 
-	t.Run("keeps keys and rules apart", func(t *testing.T) {
+	t.Run("other keys and rules", func(t *testing.T) {
 		_, _, take := start(t)
 		one := limit.Rule{Name: "one", Max: 1, Per: time.Hour}
 		two := limit.Rule{Name: "two", Max: 1, Per: time.Hour}
@@ -110,7 +112,7 @@ func Limiter(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limite
 		require.True(t, take(one, "k\x00{}\n\xff").Allowed, "a key is any string")
 	})
 
-	t.Run("looks without recording", func(t *testing.T) {
+	t.Run("peek", func(t *testing.T) {
 		l, clk, take := start(t)
 		peek := func() limit.Decision {
 			d, err := l.Peek(ctx, ten, "k")
@@ -127,7 +129,7 @@ func Limiter(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limite
 		require.Equal(t, limit.Decision{RetryAfter: 14 * time.Minute}, peek())
 	})
 
-	t.Run("forgets on request", func(t *testing.T) {
+	t.Run("clear", func(t *testing.T) {
 		l, _, take := start(t)
 		for range 11 {
 			take(ten, "k")
@@ -139,7 +141,7 @@ func Limiter(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limite
 		require.False(t, take(ten, "other").Allowed)
 	})
 
-	t.Run("never asks to wait longer than the window", func(t *testing.T) {
+	t.Run("clock set back", func(t *testing.T) {
 		_, clk, take := start(t)
 		for range 10 {
 			take(ten, "k")
@@ -151,7 +153,7 @@ func Limiter(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limite
 		require.True(t, take(ten, "k").Allowed)
 	})
 
-	t.Run("takes a lowered maximum at once", func(t *testing.T) {
+	t.Run("lowered maximum", func(t *testing.T) {
 		_, clk, take := start(t)
 		for range 10 {
 			take(ten, "k")
@@ -166,5 +168,36 @@ func Limiter(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limite
 		none := ten
 		none.Max = 0
 		require.False(t, take(none, "fresh").Allowed)
+	})
+
+	// Neither all calls nor none are allowed while the backend is unavailable.
+	withOutage(t, "limit.Limiter", outage, func(t *testing.T, l limit.Limiter, begin, end func()) {
+		take := func() bool {
+			begun := time.Now()
+			d, err := l.Take(ctx, ten, "k")
+			require.NoError(t, err)
+			require.Less(t, time.Since(begun), 5*time.Second, "requests wait for the limiter")
+			return d.Allowed
+		}
+		degraded := func() bool { d, ok := l.(adapters.Degrader); return ok && d.Degraded() }
+		require.True(t, take())
+		begin()
+		admitted := 0
+		for range 40 {
+			if take() {
+				admitted++
+			}
+		}
+		require.GreaterOrEqual(t, admitted, 1)
+		require.LessOrEqual(t, admitted, ten.Max)
+		SpendAtOnce(t, l, limit.Quota{PerMinute: 5, PerDay: 100}, "k", 50, 5)
+		require.True(t, degraded())
+		end()
+		recovers(t, func() error {
+			if take(); degraded() {
+				return errors.New("the limiter is degraded")
+			}
+			return nil
+		})
 	})
 }

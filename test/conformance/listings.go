@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -12,50 +13,62 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/listings"
-	"github.com/locumhq/locum/test/kit"
-	"github.com/locumhq/locum/test/kit/stores"
+	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// Listings checks the port listings.Repository, and the search engine on it.
-func Listings(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	t.Run("repository", func(t *testing.T) {
-		for name, test := range map[string]func(*testing.T, *board){
-			"a listing reads back as it was written":             listingReadsBack,
-			"a save reads back, words and all":                   listingSaves,
-			"another organization's listing is absent":           listingsAreOwned,
-			"a save of what has changed is run again":            listingSavesLoseNothing,
-			"of a batch with one stale listing none is saved":    listingBatchIsWhole,
-			"only public listings are public":                    publicIsPublic,
-			"the organization's list pages and counts":           ownListPages,
-			"an export is the list, page after page":             exportIsTheList,
-			"a brief of listings in every state":                 briefsInEveryState,
-			"what closes soon, by deadline":                      whatClosesSoonInTheOrderOfDeadlines,
-			"the sweep finds what has run out":                   sweepFindsExpired,
-			"a new name is written on all that was posted":       newNameIsEverywhere,
-			"a hidden listing is not public":                     hiddenIsNotPublic,
-			"titles come in whatever state":                      titlesInEveryState,
-			"nothing of an undone transaction is left or found":  undoneListingIsGone,
-			"batches of a hundred are stored":                    hundredListings,
-			"two who sweep at once announce every closing once":  sweepersDoNotCollide,
-			"text of every kind is stored, found and left alone": oddTextIsHarmless,
-		} {
-			t.Run(name, func(t *testing.T) { t.Parallel(); test(t, newBoard(t, open)) })
-		}
-	})
-	t.Run("views", func(t *testing.T) { Views(t, open) })
-	t.Run("feed", func(t *testing.T) { Feed(t, open) })
-	t.Run("search", func(t *testing.T) { Search(t, open) })
+// ListingsOpener returns an empty storage with the current schema, whose time is that
+// of the clock.
+type ListingsOpener = func(t testing.TB, clk clock.Clock) adapters.ListingsStorage
+
+// Listings checks the storage of modules/listings.
+// admin returns an actor with every permission in the organization.
+func admin(organizationID string) auth.Actor {
+	return auth.Actor{OrganizationID: organizationID, Permissions: []auth.Permission{auth.Manage}}
 }
 
-// board is a store with a service over it.
+func Listings(t *testing.T, open ListingsOpener) {
+	t.Run("listings", func(t *testing.T) { ListingsRepository(t, open) })
+	t.Run("views", func(t *testing.T) { Views(t, open) })
+	t.Run("feed", func(t *testing.T) { Feed(t, open) })
+}
+
+// ListingsRepository checks the ports listings.Repository, listings.PublicRepository
+// and listings.Loader.
+func ListingsRepository(t *testing.T, open ListingsOpener) {
+	for name, test := range map[string]func(*testing.T, *board){
+		"create and get":               listingReadsBack,
+		"update":                       listingSaves,
+		"other owner":                  listingsAreOwned,
+		"update of a stale listing":    listingSavesLoseNothing,
+		"batch with a stale listing":   listingBatchIsWhole,
+		"visibility":                   publicIsPublic,
+		"pages and counts":             ownListPages,
+		"export":                       exportIsTheList,
+		"briefs in every status":       briefsInEveryState,
+		"closing listings by deadline": listClosing,
+		"expired listings":             sweepFindsExpired,
+		"renamed organization":         newNameIsEverywhere,
+		"hidden listing":               hiddenIsNotPublic,
+		"titles in every status":       titlesInEveryState,
+		"rollback":                     undoneListingIsGone,
+		"batch of 100":                 hundredListings,
+		"concurrent sweeps":            sweepersDoNotCollide,
+		"unusual text":                 oddTextIsHarmless,
+	} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, newBoard(t, open)) })
+	}
+}
+
+// board is a storage of listings with a service and a search engine.
 type board struct {
-	adapters.Storage
-	clk  *kit.Clock
+	adapters.ListingsStorage
+	clk  *fakeClock
 	svc  *listings.Service
 	org  string
 	home string
@@ -76,16 +89,59 @@ func (b *board) CompanyName(context.Context, string) (string, error) {
 
 func (b *board) HomeLocation(context.Context, string) (string, error) { return b.home, nil }
 
-func newBoard(t testing.TB, open func(t testing.TB, clk clock.Clock) adapters.Storage) *board {
-	clk := kit.NewClock()
-	b := &board{Storage: open(t, clk), clk: clk, org: stores.NewID(), company: "Northgate NHS Foundation Trust"}
+// SearchAdapters are the adapters of a search engine.
+type SearchAdapters struct {
+	// Index returns an empty index.
+	Index func() (search.Index, error)
+	// NewBatch returns a matcher for the documents.
+	NewBatch  func(docs []*search.Document) (search.Matcher, error)
+	Gazetteer listings.Gazetteer
+}
+
+var naiveSearch = SearchAdapters{
+	Index:     func() (search.Index, error) { return newNaiveIndex(), nil },
+	NewBatch:  newNaiveMatcher,
+	Gazetteer: naiveGazetteer{},
+}
+
+func newBoard(t testing.TB, open ListingsOpener) *board { return newSearchBoard(t, open, naiveSearch) }
+
+func newSearchBoard(t testing.TB, open ListingsOpener, with SearchAdapters) *board {
+	clk := newFakeClock()
+	b := &board{ListingsStorage: open(t, clk), clk: clk, org: newID(), company: "Northgate NHS Foundation Trust"}
+	requirePorts(t, b.ListingsStorage)
+	defaults := adapters.Storage{Listings: b.ListingsStorage}
+	defaults.SetDefaults()
 	b.svc = listings.New(listings.Deps{
-		Tx: b.Identity.Tx, Events: b.Identity.Events, Audit: b.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: b.Listings.Listings, Views: b.Listings.Views,
-		Engine: stores.Engine(t, b.Storage), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: b, Seekers: b, Public: b.Listings.Public, Applications: b,
+		Tx: b.Tx, Events: b.Events, Audit: discardAudit{}, Clock: clk, NewID: newID, Listings: b.Listings, Views: defaults.Listings.Views,
+		Engine: startEngine(t, b.ListingsStorage, with), NewBatch: with.NewBatch, Gazetteer: with.Gazetteer, Organizations: b, Seekers: b, Public: b.Public, Applications: b,
 		SearchTimeout: time.Minute, // of a machine that runs many tests
 	})
 	return b
 }
+
+// startEngine returns a search engine that follows the storage until the test ends.
+func startEngine(t testing.TB, s adapters.ListingsStorage, with SearchAdapters) *listings.Engine {
+	v, err := search.Load()
+	require.NoError(t, err)
+	e := listings.NewEngine(listings.EngineDeps{
+		Open: func(context.Context, bool) (search.Index, error) { return with.Index() },
+		Feed: s.Feed, Notifications: s.Outbox.Notifications, Changes: s.Changes, Places: with.Gazetteer, Log: slog.New(slog.DiscardHandler),
+	}, v)
+	require.NoError(t, e.Open(t.Context()))
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { e.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	require.Eventually(t, func() bool { return e.Ping(t.Context()) == nil }, time.Minute, time.Millisecond)
+	return e
+}
+
+// discardAudit is an audit log that no suite reads.
+type discardAudit struct{}
+
+// Record implements audit.Recorder.
+func (discardAudit) Record(context.Context, audit.Entry) error { return nil }
 
 // CountByListing implements listings.Applications.
 func (b *board) CountByListing(context.Context, string, []string) (map[string]int, error) {
@@ -94,13 +150,13 @@ func (b *board) CountByListing(context.Context, string, []string) (map[string]in
 
 // get returns the organization's listing, or listings.ErrJobNotFound.
 func (b *board) get(ctx context.Context, organizationID, id string) (listings.Listing, error) {
-	found, err := b.Listings.Listings.ListByIDs(ctx, organizationID, []string{id})
+	found, err := b.Listings.ListBySelection(ctx, organizationID, listings.Selection{IDs: []string{id}}, 1)
 	return only(found, err, listings.ErrJobNotFound)
 }
 
 // public returns the listing if it is public, or listings.ErrNotFound.
 func (b *board) public(ctx context.Context, id string) (listings.Listing, error) {
-	found, err := b.Listings.Public.ListPublic(ctx, []string{id}, b.clk.Now(), true)
+	found, err := b.Public.ListPublic(ctx, []string{id}, b.clk.Now(), true)
 	return only(found, err, listings.ErrNotFound)
 }
 
@@ -122,7 +178,7 @@ func (b *board) post(t testing.TB, in listings.CreateInput) listings.Listing {
 	if in.Description == "" {
 		in.Description = "A good post in a good house."
 	}
-	l, err := b.svc.Create(t.Context(), b.org, in)
+	l, err := b.svc.Create(t.Context(), admin(b.org), in)
 	require.NoError(t, err)
 	return l
 }
@@ -179,7 +235,7 @@ func listingReadsBack(t *testing.T, b *board) {
 func listingSaves(t *testing.T, b *board) {
 	l := b.post(t, fullInput())
 	b.clk.Advance(time.Minute)
-	l, err := b.svc.Update(t.Context(), b.org, l.ID, listings.UpdateInput{
+	l, err := b.svc.Update(t.Context(), admin(b.org), l.ID, listings.UpdateInput{
 		Title: ptr("Dietitian"), Description: ptr("Other words"),
 		Details: listings.Details{
 			Location: ptr("Cork, Ireland"), Salary: &listings.SalaryInput{}, Requirements: &[]string{}, Questions: &[]listings.QuestionInput{},
@@ -187,9 +243,9 @@ func listingSaves(t *testing.T, b *board) {
 		},
 	})
 	require.NoError(t, err)
-	_, err = b.svc.PatchMeta(t.Context(), b.org, l.ID, []byte(`{"listing":{"title":"kept","n":12345678901234567890.5}}`))
+	_, err = b.svc.PatchMeta(t.Context(), admin(b.org), l.ID, []byte(`{"listing":{"title":"kept","n":12345678901234567890.5}}`))
 	require.NoError(t, err)
-	got, err := b.svc.Get(t.Context(), b.org, l.ID)
+	got, err := b.svc.Get(t.Context(), admin(b.org), l.ID)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"listing":{"title":"kept","n":12345678901234567890.5}}`, string(got.Meta))
 	require.Equal(t, "Dietitian", got.Title)
@@ -203,25 +259,25 @@ func listingSaves(t *testing.T, b *board) {
 
 func listingsAreOwned(t *testing.T, b *board) {
 	l := b.post(t, fullInput())
-	other := stores.NewID()
+	other := newID()
 	_, err := b.get(t.Context(), other, l.ID)
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
-	many, err := b.Listings.Listings.ListByIDs(t.Context(), other, []string{l.ID})
+	many, err := b.Listings.ListBySelection(t.Context(), other, listings.Selection{IDs: []string{l.ID}}, 1)
 	require.NoError(t, err)
 	require.Empty(t, many)
-	own, err := b.Listings.Listings.List(t.Context(), other, "", page.Request{Number: 1, Size: 10})
+	own, err := b.Listings.List(t.Context(), other, "", page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
 	require.Empty(t, own.Items)
 	require.Zero(t, own.Total)
-	_, err = b.svc.Update(t.Context(), other, l.ID, listings.UpdateInput{Title: ptr("Mine now")})
+	_, err = b.svc.Update(t.Context(), admin(other), l.ID, listings.UpdateInput{Title: ptr("Mine now")})
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	stolen, err := b.get(ctx, b.org, l.ID)
 	require.NoError(t, err)
 	stolen.Title = "Mine now"
-	require.Error(t, b.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-		return b.Listings.Listings.Update(ctx, other, []listings.Listing{stolen})
+	require.Error(t, b.Tx.Do(ctx, func(ctx context.Context) error {
+		return b.Listings.Update(ctx, other, []listings.Listing{stolen})
 	}))
 	got, err := b.get(ctx, b.org, l.ID)
 	require.NoError(t, err)
@@ -234,7 +290,7 @@ func listingSavesLoseNothing(t *testing.T, b *board) {
 	errs := make(chan error, 20)
 	for i := range 20 {
 		wg.Go(func() {
-			_, err := b.svc.PatchMeta(context.Background(), b.org, l.ID, fmt.Appendf(nil, `{"n%d":%d}`, i, i))
+			_, err := b.svc.PatchMeta(context.Background(), admin(b.org), l.ID, fmt.Appendf(nil, `{"n%d":%d}`, i, i))
 			errs <- err
 		})
 	}
@@ -243,7 +299,7 @@ func listingSavesLoseNothing(t *testing.T, b *board) {
 	for err := range errs {
 		require.NoError(t, err)
 	}
-	got, err := b.svc.Get(t.Context(), b.org, l.ID)
+	got, err := b.svc.Get(t.Context(), admin(b.org), l.ID)
 	require.NoError(t, err)
 	for i := range 20 {
 		require.Contains(t, string(got.Meta), fmt.Sprintf(`"n%d":`, i))
@@ -253,7 +309,7 @@ func listingSavesLoseNothing(t *testing.T, b *board) {
 func listingBatchIsWhole(t *testing.T, b *board) {
 	one, two := b.post(t, listings.CreateInput{Title: "One"}), b.post(t, listings.CreateInput{Title: "Two"})
 	tries := 0
-	require.NoError(t, b.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
 		tries++
 		a, err := b.get(ctx, b.org, one.ID)
 		require.NoError(t, err)
@@ -263,10 +319,10 @@ func listingBatchIsWhole(t *testing.T, b *board) {
 		if tries == 1 {
 			c.Version--
 		}
-		return b.Listings.Listings.Update(ctx, b.org, []listings.Listing{a, c})
+		return b.Listings.Update(ctx, b.org, []listings.Listing{a, c})
 	}))
 	require.Equal(t, 2, tries)
-	got, err := b.svc.Get(t.Context(), b.org, one.ID)
+	got, err := b.svc.Get(t.Context(), admin(b.org), one.ID)
 	require.NoError(t, err)
 	require.Equal(t, int64(2), got.Version)
 }
@@ -274,11 +330,11 @@ func listingBatchIsWhole(t *testing.T, b *board) {
 func hiddenIsNotPublic(t *testing.T, b *board) {
 	l := b.post(t, fullInput())
 	b.events(t)
-	briefs, err := b.Listings.Public.ListBriefs(t.Context(), []string{l.ID, stores.NewID()}, b.clk.Now())
+	briefs, err := b.Public.ListBriefs(t.Context(), []string{l.ID, newID()}, b.clk.Now())
 	require.NoError(t, err)
 	require.Len(t, briefs, 1)
 	require.Equal(t, b.org, briefs[0].OrganizationID)
-	_, err = b.svc.Hide(t.Context(), stores.NewID())
+	_, err = b.svc.Hide(t.Context(), newID())
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 
 	public := func() bool {
@@ -293,7 +349,7 @@ func hiddenIsNotPublic(t *testing.T, b *board) {
 	require.NoError(t, err)
 	sameListing(t, hidden, got)
 	require.Equal(t, listings.Active, got.Status)
-	_, err = b.svc.Renew(t.Context(), b.org, l.ID, 30)
+	_, err = b.svc.Renew(t.Context(), admin(b.org), l.ID, 30)
 	require.NoError(t, err)
 	require.False(t, public())
 	require.Equal(t, map[string]int{"job.closed": 1}, b.events(t))
@@ -308,7 +364,7 @@ func (b *board) events(t testing.TB) map[string]int {
 	t.Helper()
 	out := map[string]int{}
 	for {
-		batch, err := b.Identity.Outbox.Claim(t.Context(), 100, time.Minute)
+		batch, err := b.Outbox.Claim(t.Context(), 100, time.Minute)
 		require.NoError(t, err)
 		if len(batch) == 0 {
 			return out
@@ -318,7 +374,7 @@ func (b *board) events(t testing.TB) map[string]int {
 			out[e.Type]++
 			ids = append(ids, e.ID)
 		}
-		require.NoError(t, b.Identity.Outbox.MarkSent(t.Context(), ids...))
+		require.NoError(t, b.Outbox.MarkSent(t.Context(), ids...))
 	}
 }
 
@@ -329,14 +385,14 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 		b.clk.Advance(time.Duration(i%2) * time.Second) // some of one moment
 		posted = append(posted, b.post(t, listings.CreateInput{Title: fmt.Sprintf("Nurse %d", i), Description: "Days"}))
 	}
-	require.NoError(t, b.svc.Delete(ctx, b.org, posted[0].ID))
-	foreign, err := b.svc.Create(ctx, stores.NewID(), listings.CreateInput{Title: "Porter", Description: "Nights"})
+	require.NoError(t, b.svc.Delete(ctx, admin(b.org), posted[0].ID))
+	foreign, err := b.svc.Create(ctx, admin(newID()), listings.CreateInput{Title: "Porter", Description: "Nights"})
 	require.NoError(t, err)
 
 	var last *listings.Listing
 	var seen []string
 	for {
-		ls, err := b.Listings.Listings.ListForUpdate(ctx, b.org, listings.Selection{NotCompany: "Southgate Trust", Before: last}, 2)
+		ls, err := b.Listings.ListBySelection(ctx, b.org, listings.Selection{NotCompany: "Southgate Trust", Before: last}, 2)
 		require.NoError(t, err)
 		if len(ls) == 0 {
 			break
@@ -379,13 +435,13 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 func undoneListingIsGone(t *testing.T, b *board) {
 	boom := errors.New("boom")
 	var id string
-	require.ErrorIs(t, b.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-		l, err := b.svc.Create(ctx, b.org, listings.CreateInput{Title: "Phantom nurse", Description: "x"})
+	require.ErrorIs(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
+		l, err := b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Phantom nurse", Description: "x"})
 		require.NoError(t, err)
 		id = l.ID
 		return boom
 	}), boom)
-	_, err := b.svc.Get(t.Context(), b.org, id)
+	_, err := b.svc.Get(t.Context(), admin(b.org), id)
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 	require.Empty(t, b.find(t, listings.FindInput{Text: "phantom"}))
 	require.Empty(t, b.events(t))

@@ -7,14 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
 // Grants checks the port integrations.Grants.
-func Grants(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+func Grants(t *testing.T, open IntegrationsOpener) {
 	// within calls fn outside and inside of a transaction.
 	within := func(f *integrationsFixture, fn func(ctx context.Context)) {
 		fn(f.ctx())
@@ -129,7 +127,7 @@ func Grants(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Inte
 }
 
 // Consents checks the port integrations.Consents.
-func Consents(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+func Consents(t *testing.T, open IntegrationsOpener) {
 	list := func(f *integrationsFixture, userIDs []string, appID string, r page.Request) page.Result[integrations.Allowed] {
 		f.t.Helper()
 		out, err := f.Consents.List(f.ctx(), userIDs, appID, r)

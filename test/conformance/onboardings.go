@@ -10,12 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
 // Onboardings checks the port jobseeker.Onboardings.
-func Onboardings(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+func Onboardings(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 	change := func(s adapters.JobseekerStorage, v jobseeker.Visitor, fn func(o *jobseeker.Onboarding)) error {
 		return s.Tx.Do(ctx, func(ctx context.Context) error {

@@ -8,12 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
 // Profiles checks the port jobseeker.Profiles.
-func Profiles(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+func Profiles(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 	full := func(user string) jobseeker.Profile {
 		low, high := 31_250.5, 48_000.0

@@ -13,57 +13,55 @@ import (
 
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/limit"
-	"github.com/locumhq/locum/test/kit"
 )
 
-// Quotas checks the quotas of the port core/limit. open makes a limiter that
-// tells time by clk; its store may hold what others have spent.
-func Quotas(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limiter) {
+// quotas checks the quotas of a limiter.
+func quotas(t *testing.T, open func(t testing.TB, clk clock.Clock) limit.Limiter) {
 	ctx := context.Background()
 	sixty := limit.Quota{PerMinute: 60, PerDay: 10_000}
 	type stage struct {
 		limit.Limiter
-		*kit.Clock
+		*fakeClock
 		key   string
-		spend func(limit.Quota) limit.Standing
-		look  func(limit.Quota) limit.Standing
+		spend func(limit.Quota) limit.QuotaStatus
+		look  func(limit.Quota) limit.QuotaStatus
 	}
 	start := func(t *testing.T) stage {
 		t.Parallel()
-		clk := kit.NewClock() // 10:30 in UTC
-		l, key := open(t, clk), rand.Text()
-		with := func(do func(context.Context, limit.Quota, string) (limit.Standing, error)) func(limit.Quota) limit.Standing {
-			return func(q limit.Quota) limit.Standing {
+		clk := newFakeClock() // 10:30 in UTC
+		l, key := requirePort(t, "limit.Limiter", open(t, clk)), rand.Text()
+		with := func(do func(context.Context, limit.Quota, string) (limit.QuotaStatus, error)) func(limit.Quota) limit.QuotaStatus {
+			return func(q limit.Quota) limit.QuotaStatus {
 				t.Helper()
 				s, err := do(ctx, q, key)
 				require.NoError(t, err)
 				return s
 			}
 		}
-		return stage{l, clk, key, with(l.Spend), with(l.Standing)}
+		return stage{l, clk, key, with(l.Spend), with(l.Status)}
 	}
 	untilMidnight := 13*time.Hour + 30*time.Minute
 
-	t.Run("gives exactly the quota to 200 at once", func(t *testing.T) {
+	t.Run("concurrent calls", func(t *testing.T) {
 		on := start(t)
 		SpendAtOnce(t, on, sixty, on.key, 200, 60)
 		SpendAtOnce(t, on, limit.Quota{PerMinute: 1_000, PerDay: 90}, on.key, 200, 30) // the day has 60 already
 	})
 
-	t.Run("counts down both windows", func(t *testing.T) {
+	t.Run("remaining calls", func(t *testing.T) {
 		on := start(t)
 		fresh := on.look(sixty)
-		require.Equal(t, limit.Standing{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 60}, Day: limit.Window{Limit: 10_000, Remaining: 10_000}}, fresh)
-		require.Equal(t, limit.Standing{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 59, Reset: time.Minute}, Day: limit.Window{Limit: 10_000, Remaining: 9_999, Reset: untilMidnight}}, on.spend(sixty))
+		require.Equal(t, limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 60}, Day: limit.Window{Limit: 10_000, Remaining: 10_000}}, fresh)
+		require.Equal(t, limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 59, Reset: time.Minute}, Day: limit.Window{Limit: 10_000, Remaining: 9_999, Reset: untilMidnight}}, on.spend(sixty))
 		on.Advance(20 * time.Second)
-		second := limit.Standing{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 58, Reset: 40 * time.Second}, Day: limit.Window{Limit: 10_000, Remaining: 9_998, Reset: untilMidnight - 20*time.Second}}
+		second := limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 58, Reset: 40 * time.Second}, Day: limit.Window{Limit: 10_000, Remaining: 9_998, Reset: untilMidnight - 20*time.Second}}
 		require.Equal(t, second, on.spend(sixty))
 		for range 3 {
 			require.Equal(t, second, on.look(sixty), "looking costs nothing")
 		}
 	})
 
-	t.Run("has no boundary of minutes to sit on", func(t *testing.T) {
+	t.Run("window across a minute", func(t *testing.T) {
 		on := start(t)
 		on.Advance(59 * time.Second)
 		for range 60 {
@@ -80,7 +78,7 @@ func Quotas(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limiter
 		require.True(t, on.spend(sixty).Allowed, "RetryAfter told the moment")
 	})
 
-	t.Run("begins every day anew in UTC, and the minute goes on", func(t *testing.T) {
+	t.Run("midnight in UTC", func(t *testing.T) {
 		on := start(t)
 		five := limit.Quota{PerMinute: 8, PerDay: 5}
 		on.Advance(untilMidnight - 30*time.Second)
@@ -106,7 +104,7 @@ func Quotas(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limiter
 		require.Equal(t, 4, on.spend(five).Day.Remaining)
 	})
 
-	t.Run("refuses for nothing", func(t *testing.T) {
+	t.Run("refused calls are not recorded", func(t *testing.T) {
 		on := start(t)
 		for range 60 {
 			on.spend(sixty)
@@ -122,7 +120,7 @@ func Quotas(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limiter
 		require.Equal(t, 10_000-61, s.Day.Remaining)
 	})
 
-	t.Run("says both when both refuse, and the longer wait", func(t *testing.T) {
+	t.Run("both windows are used up", func(t *testing.T) {
 		on := start(t)
 		one := limit.Quota{PerMinute: 1, PerDay: 1}
 		require.True(t, on.spend(one).Allowed)
@@ -131,7 +129,7 @@ func Quotas(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limiter
 		require.Equal(t, untilMidnight, s.RetryAfter)
 	})
 
-	t.Run("never asks to wait less than a second", func(t *testing.T) {
+	t.Run("least wait is a second", func(t *testing.T) {
 		on := start(t)
 		one := limit.Quota{PerMinute: 1}
 		require.True(t, on.spend(one).Allowed)
@@ -141,7 +139,7 @@ func Quotas(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limiter
 		require.Equal(t, time.Microsecond, s.Minute.Reset)
 	})
 
-	t.Run("takes another quota at once", func(t *testing.T) {
+	t.Run("changed quota", func(t *testing.T) {
 		on := start(t)
 		for range 60 {
 			on.spend(sixty)
@@ -164,7 +162,7 @@ func Quotas(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limiter
 		require.False(t, on.spend(limit.Quota{}).Allowed, "a quota of nothing")
 	})
 
-	t.Run("keeps keys apart, and rules", func(t *testing.T) {
+	t.Run("other keys and rules", func(t *testing.T) {
 		on := start(t)
 		one := limit.Quota{PerMinute: 1, PerDay: 1}
 		require.True(t, on.spend(one).Allowed)
@@ -181,7 +179,7 @@ func Quotas(t *testing.T, open func(t *testing.T, clk clock.Clock) limit.Limiter
 
 // SpendAtOnce spends of the key's quota by as many goroutines as calls, of which
 // exactly allowed must be.
-func SpendAtOnce(t *testing.T, l limit.Limiter, q limit.Quota, key string, calls, allowed int) {
+func SpendAtOnce(t testing.TB, l limit.Limiter, q limit.Quota, key string, calls, allowed int) {
 	t.Helper()
 	var admitted, failed atomic.Int64
 	var all sync.WaitGroup

@@ -9,9 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/listings"
@@ -67,9 +65,11 @@ func (b *board) compareWithGathered(t testing.TB, in listings.FindInput, found [
 	require.ElementsMatch(t, want, got, "%+v", in)
 }
 
-// Search checks what users find.
-func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	b := newBoard(t, open)
+// Search checks what users find in a storage of listings with the adapters of a
+// search engine. The gazetteer has the places of the United Kingdom, Ireland and the
+// United States.
+func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
+	b := newSearchBoard(t, open, with)
 	specialties := map[string]string{"Consultant Cardiologist": "Renal", "Healthcare Assistant": "Podiatry", "General Practitioner": "Paediatric podiatry"}
 	for _, in := range searchBoard {
 		if specialty, ok := specialties[in.Title]; ok {
@@ -103,7 +103,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		})
 	}
 
-	t.Run("everything, the newest first", func(t *testing.T) {
+	t.Run("all listings, newest first", func(t *testing.T) {
 		var want []string
 		for _, in := range searchBoard {
 			want = append([]string{in.Title}, want...)
@@ -112,7 +112,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		require.Equal(t, want, b.find(t, listings.FindInput{Text: "jobs"}))
 		require.Equal(t, want, b.find(t, listings.FindInput{Text: "  "}))
 	})
-	t.Run("each order can be turned round, and pages run through it either way", func(t *testing.T) {
+	t.Run("reversed orders and their pages", func(t *testing.T) {
 		for _, in := range []listings.FindInput{
 			{Sort: "date"}, {Sort: "salary"}, {Sort: "title"}, {Sort: "location"},
 			{Sort: "date", Text: "nurse"}, {Sort: "salary", Text: "-porter"}, {Sort: "title", Text: "midwife OR porter"}, {Sort: "location", Text: "-nurse"},
@@ -168,7 +168,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			require.True(t, slices.IsSortedFunc(other, func(a, b listings.Hit) int { return strings.Compare(key(b), key(a)) }), "%+v", in)
 		}
 	})
-	t.Run("where a listing is comes with it if it was asked for", func(t *testing.T) {
+	t.Run("place of a listing", func(t *testing.T) {
 		r, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 1}})
 		require.NoError(t, err)
 		require.NotNil(t, r.Items[0].Listing.Place)
@@ -183,7 +183,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			}
 		}
 	})
-	t.Run("distances are told where a place was asked", func(t *testing.T) {
+	t.Run("distance with a place", func(t *testing.T) {
 		r, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Filters: listings.FilterInput{Location: "Leeds"}, Sort: "distance", Page: page.Request{Number: 1, Size: 10}})
 		require.NoError(t, err)
 		require.InDelta(t, 0, *r.Items[0].Miles, 0.1)
@@ -192,7 +192,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		require.NoError(t, err)
 		require.Nil(t, r.Items[0].Miles)
 	})
-	t.Run("distance without a place is measured from home", func(t *testing.T) {
+	t.Run("distance from home", func(t *testing.T) {
 		b.home = "Cork"
 		defer func() { b.home = "" }()
 		r, err := b.svc.Find(t.Context(), auth.Actor{UserID: "u", Seeker: true}, listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 4}})
@@ -203,7 +203,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		require.Len(t, all.Items, len(searchBoard))
 		require.Equal(t, "Midwife", all.Items[len(all.Items)-1].Listing.Title)
 	})
-	t.Run("a posting date narrows", func(t *testing.T) {
+	t.Run("posted after a date", func(t *testing.T) {
 		after := b.clk.Now().Add(-2*time.Hour - time.Minute).Format(time.RFC3339)
 		require.Equal(t, []string{"Midwife", "Porter"}, b.find(t, listings.FindInput{Filters: listings.FilterInput{PostedAfter: after}}))
 		// The moment itself is among them, and the next is another.
@@ -217,7 +217,7 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 			}
 		}
 	})
-	t.Run("what cannot be is refused", func(t *testing.T) {
+	t.Run("invalid input", func(t *testing.T) {
 		one := page.Request{Number: 1, Size: 1}
 		for _, in := range []listings.FindInput{
 			{Sort: "best", Page: one}, {Text: strings.Repeat("x", 201), Page: one},
@@ -234,28 +234,28 @@ func Search(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stor
 		_, err = b.svc.Find(t.Context(), noActor, listings.FindInput{Sort: "salary", Page: page.Request{Number: 1, Size: 1, Cursor: r.NextCursor}})
 		require.Equal(t, fault.Invalid, fault.KindOf(err), "a cursor of another order")
 	})
-	t.Run("what changes is found as it is now", func(t *testing.T) {
+	t.Run("updated listings", func(t *testing.T) {
 		l := b.post(t, listings.CreateInput{Title: "Zookeeper", Description: "Anything."})
 		require.Equal(t, []string{"Zookeeper"}, b.find(t, listings.FindInput{Text: "zookeper"}))
-		_, err := b.svc.Update(t.Context(), b.org, l.ID, listings.UpdateInput{Title: ptr("Beekeeper")})
+		_, err := b.svc.Update(t.Context(), admin(b.org), l.ID, listings.UpdateInput{Title: ptr("Beekeeper")})
 		require.NoError(t, err)
 		require.Empty(t, b.find(t, listings.FindInput{Text: `"zookeeper"`}))
 		require.Equal(t, []string{"Beekeeper"}, b.find(t, listings.FindInput{Text: "beekeeper"}))
-		_, err = b.svc.Update(t.Context(), b.org, l.ID, listings.UpdateInput{Status: ptr("inactive")})
+		_, err = b.svc.Update(t.Context(), admin(b.org), l.ID, listings.UpdateInput{Status: ptr("inactive")})
 		require.NoError(t, err)
 		require.Empty(t, b.find(t, listings.FindInput{Text: "beekeeper"}))
-		_, err = b.svc.Update(t.Context(), b.org, l.ID, listings.UpdateInput{Status: ptr("active"), Title: ptr("Beekeeper again")})
+		_, err = b.svc.Update(t.Context(), admin(b.org), l.ID, listings.UpdateInput{Status: ptr("active"), Title: ptr("Beekeeper again")})
 		require.NoError(t, err)
 		require.Equal(t, []string{"Beekeeper again"}, b.find(t, listings.FindInput{Text: "beekeeper"}))
-		require.NoError(t, b.svc.Delete(t.Context(), b.org, l.ID))
+		require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), l.ID))
 		require.Empty(t, b.find(t, listings.FindInput{Text: "beekeeper"}))
 	})
-	t.Run("a draft published late is newer than what was posted since", func(t *testing.T) {
+	t.Run("draft published late", func(t *testing.T) {
 		draft := b.post(t, listings.CreateInput{Title: "Juggler one", Status: ptr("draft")})
 		b.clk.Advance(time.Minute)
 		b.post(t, listings.CreateInput{Title: "Juggler two"})
 		b.clk.Advance(time.Minute)
-		_, err := b.svc.Update(t.Context(), b.org, draft.ID, listings.UpdateInput{Status: ptr("active")})
+		_, err := b.svc.Update(t.Context(), admin(b.org), draft.ID, listings.UpdateInput{Status: ptr("active")})
 		require.NoError(t, err)
 		require.Equal(t, []string{"Juggler one", "Juggler two"}, b.find(t, listings.FindInput{Text: "juggler"}))
 	})

@@ -17,11 +17,11 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// OpenSearchIndex opens the index of the folder. An index in memory ignores it.
-type OpenSearchIndex func(t *testing.T, folder string, normalize func(string) string) search.Index
+// SearchIndexOpener opens the index of the folder. An index in memory ignores it.
+type SearchIndexOpener func(t testing.TB, folder string, normalize func(string) string) search.Index
 
 // SearchIndex checks an implementation of search.Index.
-func SearchIndex(t *testing.T, open OpenSearchIndex) {
+func SearchIndex(t *testing.T, open SearchIndexOpener) {
 	t.Run("equals a naive evaluation", func(t *testing.T) {
 		t.Parallel()
 		compareWithOracle(t, open, false)
@@ -77,12 +77,12 @@ func SearchIndex(t *testing.T, open OpenSearchIndex) {
 
 // SearchIndexStorage checks that an index keeps its content when it is closed
 // and opened again.
-func SearchIndexStorage(t *testing.T, open OpenSearchIndex) {
+func SearchIndexStorage(t *testing.T, open SearchIndexOpener) {
 	compareWithOracle(t, open, true)
 }
 
 // SearchMatcher checks an implementation of search.Matcher.
-func SearchMatcher(t *testing.T, open func(t *testing.T, docs []*search.Document, normalize func(string) string) search.Matcher) {
+func SearchMatcher(t *testing.T, open func(t testing.TB, docs []*search.Document, normalize func(string) string) search.Matcher) {
 	for _, n := range []int{0, 1, 5, 63, 64, 65, 200} {
 		random, oracle := newRandomSearch(uint64(n)), newSearchOracle(singular)
 		oracle.apply(random.changes(n, 10*n+1))
@@ -109,7 +109,7 @@ type searchSuite struct {
 	batch  int
 }
 
-func newSearchSuite(t *testing.T, open OpenSearchIndex, seed uint64) *searchSuite {
+func newSearchSuite(t *testing.T, open SearchIndexOpener, seed uint64) *searchSuite {
 	s := &searchSuite{t: t, index: open(t, t.TempDir(), singular), oracle: newSearchOracle(singular), random: newRandomSearch(seed)}
 	t.Cleanup(func() { require.NoError(t, s.index.Close()) })
 	return s
@@ -125,9 +125,9 @@ func (s *searchSuite) apply(changes []search.Change) {
 }
 
 // compareWithOracle asks random queries after random changes.
-func compareWithOracle(t *testing.T, open OpenSearchIndex, reopen bool) {
+func compareWithOracle(t *testing.T, open SearchIndexOpener, reopen bool) {
 	folder := t.TempDir()
-	s := newSearchSuite(t, func(t *testing.T, _ string, normalize func(string) string) search.Index {
+	s := newSearchSuite(t, func(t testing.TB, _ string, normalize func(string) string) search.Index {
 		return open(t, folder, normalize)
 	}, 1)
 	for round := range 20 {
@@ -198,7 +198,7 @@ func (r *oracleResult) free(q *search.Query, offset int) int {
 }
 
 // pageWhileChanging follows cursors while documents are created and deleted.
-func pageWhileChanging(t *testing.T, open OpenSearchIndex) {
+func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 	for _, by := range []search.SortKey{search.SortRelevance, search.SortDate, search.SortPay, search.SortDistance, search.SortTitle, search.SortLocation} {
 		s := newSearchSuite(t, open, 5)
 		var first []search.Change
@@ -239,7 +239,7 @@ func pageWhileChanging(t *testing.T, open OpenSearchIndex) {
 	}
 }
 
-func applyVersions(t *testing.T, open OpenSearchIndex) {
+func applyVersions(t *testing.T, open SearchIndexOpener) {
 	s := newSearchSuite(t, open, 7)
 	ctx := context.Background()
 	create := func(id string, version int64, key string) search.Change {
@@ -279,7 +279,7 @@ func applyVersions(t *testing.T, open OpenSearchIndex) {
 	require.Empty(t, r.Hits)
 }
 
-func placeRelaxed(t *testing.T, open OpenSearchIndex) {
+func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 	s := newSearchSuite(t, open, 9)
 	var changes []search.Change
 	for i := range 60 {
@@ -326,7 +326,7 @@ func placeRelaxed(t *testing.T, open OpenSearchIndex) {
 	}
 }
 
-func listWords(t *testing.T, open OpenSearchIndex) {
+func listWords(t *testing.T, open SearchIndexOpener) {
 	s := newSearchSuite(t, open, 11)
 	for n := range 5 { // each document once, so that none is deleted
 		var changes []search.Change
@@ -355,7 +355,7 @@ func listWords(t *testing.T, open OpenSearchIndex) {
 	require.Zero(t, s.index.Frequency("unknown"))
 }
 
-func listKeys(t *testing.T, open OpenSearchIndex) {
+func listKeys(t *testing.T, open SearchIndexOpener) {
 	s := newSearchSuite(t, open, 19)
 	for range 10 {
 		s.apply(s.random.changes(60, 200))
@@ -376,7 +376,7 @@ func listKeys(t *testing.T, open OpenSearchIndex) {
 }
 
 // readWhileApplying replaces all documents again and again.
-func readWhileApplying(t *testing.T, open OpenSearchIndex) {
+func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 	s := newSearchSuite(t, open, 13)
 	apply := func(generation int64) {
 		var changes []search.Change
@@ -410,7 +410,7 @@ func readWhileApplying(t *testing.T, open OpenSearchIndex) {
 	readers.Wait()
 }
 
-func refuseQueries(t *testing.T, open OpenSearchIndex) {
+func refuseQueries(t *testing.T, open SearchIndexOpener) {
 	s := newSearchSuite(t, open, 17)
 	s.apply(s.random.changes(100, 100))
 	ctx := context.Background()

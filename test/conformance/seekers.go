@@ -16,9 +16,12 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// Jobseeker checks the storage of modules/jobseeker. open returns an empty storage
-// with the current schema, whose time is that of the clock.
-func Jobseeker(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+// JobseekerOpener returns an empty storage with the current schema, whose time is that of
+// the clock.
+type JobseekerOpener = func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage
+
+// Jobseeker checks the storage of modules/jobseeker.
+func Jobseeker(t *testing.T, open JobseekerOpener) {
 	t.Run("profiles", func(t *testing.T) { Profiles(t, open) })
 	t.Run("bookmarks", func(t *testing.T) { Bookmarks(t, open) })
 	t.Run("dismissals", func(t *testing.T) { Dismissals(t, open) })
@@ -33,7 +36,7 @@ func Jobseeker(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.J
 	t.Run("personal data", func(t *testing.T) { SeekerPersonalData(t, open) })
 }
 
-func openJobseeker(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) (adapters.JobseekerStorage, time.Time) {
+func openJobseeker(t *testing.T, open JobseekerOpener) (adapters.JobseekerStorage, time.Time) {
 	t.Helper()
 	t.Parallel()
 	clk := newFakeClock()
@@ -95,7 +98,7 @@ func newNotification(user, cause string, at time.Time) jobseeker.Notification {
 }
 
 // Notifications checks the port jobseeker.Notifications.
-func Notifications(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+func Notifications(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 	all := page.Request{Number: 1, Size: 100}
 	read, unread := true, false
@@ -206,7 +209,8 @@ func Notifications(t *testing.T, open func(t testing.TB, clk clock.Clock) adapte
 }
 
 // Activities checks the port jobseeker.Activities.
-func Activities(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.JobseekerStorage) {
+func Activities(t *testing.T, open JobseekerOpener) {
+	open = withPort(open, "Activities", func(s adapters.JobseekerStorage) any { return s.Activities })
 	ctx := context.Background()
 
 	t.Run("pages, same event", func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package conformance is what it takes to fill a port: one suite for each,
-// which every adapter of the house passes and which is meant to be called from
-// the tests of yours.
+// Package conformance checks implementations of the ports: a suite for each of them,
+// which our adapters pass and which the tests of other adapters call. It needs none of
+// our adapters.
 package conformance
 
 import (
@@ -11,15 +11,20 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/retention"
 )
 
-// Storage is the suite of the storage socket. open gives an empty store with
-// the newest schema that tells the time by the clock.
+// DatabaseOpener returns an empty database with the current schema, whose time is that
+// of the clock.
+type DatabaseOpener = func(t testing.TB, clk clock.Clock) adapters.Database
+
+// Storage checks a storage of all modules. open returns an empty one with the current
+// schema, whose time is that of the clock.
 func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	t.Run("schema", func(t *testing.T) { Schema(t, open) })
-	t.Run("events", func(t *testing.T) { Events(t, open) })
-	t.Run("tasks", func(t *testing.T) { Tasks(t, open) })
-	t.Run("idempotency", func(t *testing.T) { Idempotency(t, open) })
+	Database(t, func(t testing.TB, clk clock.Clock) adapters.Database { return open(t, clk).Identity.Database })
+	t.Run("idempotency", func(t *testing.T) {
+		Idempotency(t, func(t testing.TB, clk clock.Clock) adapters.IdentityStorage { return open(t, clk).Identity })
+	})
 	t.Run("audit", func(t *testing.T) {
 		Audit(t, func(t testing.TB, clk clock.Clock) adapters.IdentityStorage { return open(t, clk).Identity })
 	})
@@ -38,13 +43,50 @@ func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	t.Run("integrations", func(t *testing.T) {
 		Integrations(t, func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage { return open(t, clk).Integrations })
 	})
-	t.Run("listings", func(t *testing.T) { Listings(t, open) })
+	t.Run("listings", func(t *testing.T) {
+		Listings(t, func(t testing.TB, clk clock.Clock) adapters.ListingsStorage { return open(t, clk).Listings })
+	})
+}
+
+// Database checks what the storage of every module provides beside its repositories.
+func Database(t *testing.T, open DatabaseOpener) {
+	t.Run("schema", func(t *testing.T) { Schema(t, open) })
+	t.Run("events", func(t *testing.T) { Events(t, open) })
+	t.Run("tasks", func(t *testing.T) { Tasks(t, open) })
 }
 
 // requirePorts fails the test with the names of the required ports that are nil.
 func requirePorts(t testing.TB, storage any) {
 	t.Helper()
 	require.Empty(t, adapters.Missing(storage), "missing ports")
+}
+
+// requirePort fails the test with the name of the port if it is nil.
+func requirePort[P any](t testing.TB, name string, port P) P {
+	t.Helper()
+	require.NotNil(t, port, "missing port: %s", name)
+	return port
+}
+
+// withPort returns open for tests of an optional port, which are skipped if it is nil.
+func withPort[S any](open func(testing.TB, clock.Clock) S, name string, port func(S) any) func(testing.TB, clock.Clock) S {
+	return func(t testing.TB, clk clock.Clock) S {
+		t.Helper()
+		s := open(t, clk)
+		if port(s) == nil {
+			t.Skipf("the storage does not provide %s", name)
+		}
+		return s
+	}
+}
+
+// retentionOf returns the store, and skips the test of a storage without retention.
+func retentionOf(t testing.TB, s retention.Store) retention.Store {
+	t.Helper()
+	if s == nil {
+		t.Skip("the storage has no retention")
+	}
+	return s
 }
 
 // atOnce does something n times at once, none of which fails, and counts those that

@@ -11,50 +11,53 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
-	"github.com/locumhq/locum/test/kit"
 )
 
-// Tasks is the suite of task.Store: a task is done by one worker at a time, as
-// often as it takes, and never forgotten before it is done.
-func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
-	fresh := func(t *testing.T) (adapters.Storage, *kit.Clock) {
+// Tasks checks the port task.Store: one worker at a time executes a task, which is
+// repeated until it is done or dead.
+func Tasks(t *testing.T, open DatabaseOpener) {
+	fresh := func(t *testing.T) (adapters.Database, *fakeClock) {
 		t.Helper()
 		t.Parallel()
-		clk := kit.NewClock()
-		return open(t, clk), clk
+		clk := newFakeClock()
+		s := open(t, clk)
+		requirePorts(t, s)
+		if s.Tasks == nil {
+			t.Skip("the storage has no tasks")
+		}
+		return s, clk
 	}
-	add := func(t *testing.T, s adapters.Storage, tasks ...task.Task) {
+	add := func(t *testing.T, s adapters.Database, tasks ...task.Task) {
 		t.Helper()
-		require.NoError(t, s.Identity.Tasks.Add(t.Context(), tasks...))
+		require.NoError(t, s.Tasks.Add(t.Context(), tasks...))
 	}
-	due := func(t *testing.T, s adapters.Storage) (ids []string) {
+	due := func(t *testing.T, s adapters.Database) (ids []string) {
 		t.Helper()
-		tickets, err := s.Identity.Tasks.Due(t.Context(), 100)
+		refs, err := s.Tasks.Due(t.Context(), 100)
 		require.NoError(t, err)
-		for _, ticket := range tickets {
-			ids = append(ids, ticket.ID)
+		for _, ref := range refs {
+			ids = append(ids, ref.ID)
 		}
 		return ids
 	}
-	start := func(t *testing.T, s adapters.Storage, ids ...string) []task.Task {
+	start := func(t *testing.T, s adapters.Database, ids ...string) []task.Task {
 		t.Helper()
-		tasks, err := s.Identity.Tasks.Start(t.Context(), ids, 30*time.Second)
+		tasks, err := s.Tasks.Start(t.Context(), ids, 30*time.Second)
 		require.NoError(t, err)
 		return tasks
 	}
-	list := func(t *testing.T, s adapters.Storage, state task.State) []task.Record {
+	list := func(t *testing.T, s adapters.Database, state task.State) []task.Record {
 		t.Helper()
-		out, err := s.Identity.Tasks.List(t.Context(), task.Filter{State: state, Limit: 100})
+		out, err := s.Tasks.List(t.Context(), task.Filter{State: state, Limit: 100})
 		require.NoError(t, err)
 		return out
 	}
 	mail := func(key string) task.Task { return task.New("greet", task.Mail, key, map[string]string{"to": "é"}) }
 	none := "00000000-0000-7000-8000-000000000000"
 
-	t.Run("clock set back releases what it put off", func(t *testing.T) {
+	t.Run("clock set back", func(t *testing.T) {
 		s, clk := fresh(t)
 		planned := mail("planned")
 		planned.RunAt = clk.Now().Add(30 * time.Hour)
@@ -68,152 +71,152 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		}
 		due(t, s)
 		require.Len(t, start(t, s, ids["leased"], ids["retried"]), 2)
-		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: ids["retried"], Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute)}))
+		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: ids["retried"], Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute)}))
 		clk.Advance(-48 * time.Hour)
 		require.ElementsMatch(t, []string{ids["leased"], ids["added"], ids["retried"], ids["later"]}, due(t, s))
 		clk.Advance(30 * time.Second)
 		require.Empty(t, start(t, s, ids["planned"]))
 	})
-	t.Run("a task is handed out, started once and done, with all that it said", func(t *testing.T) {
+	t.Run("add, start, done", func(t *testing.T) {
 		s, clk := fresh(t)
 		j := mail("a")
 		j.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 		add(t, s, j)
-		tickets, err := s.Identity.Tasks.Due(t.Context(), 10)
+		refs, err := s.Tasks.Due(t.Context(), 10)
 		require.NoError(t, err)
-		require.Len(t, tickets, 1)
-		require.Equal(t, task.Ticket{Class: task.Mail, ID: tickets[0].ID, Turn: 1}, tickets[0])
-		started := start(t, s, tickets[0].ID, none)
+		require.Len(t, refs, 1)
+		require.Equal(t, task.Reference{Queue: task.Mail, ID: refs[0].ID, Enqueues: 1}, refs[0])
+		started := start(t, s, refs[0].ID, none)
 		require.Len(t, started, 1)
 		got := started[0]
-		require.Equal(t, []any{"greet", task.Mail, "a", `{"to":"é"}`, j.Trace, 1}, []any{got.Kind, got.Class, got.Key, string(got.Payload), got.Trace, got.Attempt})
+		require.Equal(t, []any{"greet", task.Mail, "a", `{"to":"é"}`, j.Trace, 1}, []any{got.Kind, got.Queue, got.Key, string(got.Payload), got.Trace, got.Attempt})
 		require.True(t, clk.Now().Equal(got.CreatedAt))
 		require.Empty(t, start(t, s, got.ID), "it is one worker's")
-		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))
+		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))
 		clk.Advance(24 * time.Hour)
 		require.Empty(t, due(t, s))
 		require.Len(t, list(t, s, task.Done), 1)
 	})
-	t.Run("a task exists exactly if its transaction commits", func(t *testing.T) {
+	t.Run("rollback", func(t *testing.T) {
 		s, _ := fresh(t)
 		boom := errors.New("boom")
-		require.ErrorIs(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-			require.NoError(t, s.Identity.Tasks.Add(ctx, mail("a")))
+		require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
+			require.NoError(t, s.Tasks.Add(ctx, mail("a")))
 			return boom
 		}), boom)
 		require.Empty(t, due(t, s))
-		require.NoError(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Identity.Tasks.Add(ctx, mail("a")) }))
+		require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Tasks.Add(ctx, mail("a")) }))
 		require.Len(t, due(t, s), 1)
 	})
-	t.Run("the same key is one task, also when it is done", func(t *testing.T) {
+	t.Run("duplicate key", func(t *testing.T) {
 		s, _ := fresh(t)
 		add(t, s, mail("a"), mail("b"))
 		add(t, s, mail("a"), mail("c"))
 		ids := due(t, s)
 		require.Len(t, ids, 3)
 		for _, j := range start(t, s, ids...) {
-			require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Done}))
+			require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Done}))
 		}
 		add(t, s, mail("a"))
 		require.Empty(t, due(t, s))
 	})
-	t.Run("of many who ask for the same work at once it is done for one", func(t *testing.T) {
+	t.Run("duplicate key, concurrently", func(t *testing.T) {
 		s, _ := fresh(t)
 		var all sync.WaitGroup
 		for range 20 {
-			all.Go(func() { require.NoError(t, s.Identity.Tasks.Add(context.Background(), mail("a"))) })
+			all.Go(func() { require.NoError(t, s.Tasks.Add(context.Background(), mail("a"))) })
 		}
 		all.Wait()
 		require.Len(t, due(t, s), 1)
 	})
-	t.Run("a clock that is a little behind does not lose a ticket", func(t *testing.T) {
+	t.Run("start with a clock slightly behind", func(t *testing.T) {
 		s, clk := fresh(t)
 		j := mail("a")
 		j.RunAt = clk.Now().Add(2 * time.Second) // by the clock of whoever handed it out
-		tickets, err := s.Identity.Tasks.AddHanded(t.Context(), j)
+		refs, err := s.Tasks.AddAndReserve(t.Context(), j)
 		require.NoError(t, err)
-		require.Len(t, start(t, s, tickets[0].ID), 1)
+		require.Len(t, start(t, s, refs[0].ID), 1)
 	})
-	t.Run("an attempt that was given back does not count", func(t *testing.T) {
+	t.Run("attempt that does not count", func(t *testing.T) {
 		s, _ := fresh(t)
 		add(t, s, mail("a"))
 		id := due(t, s)[0]
 		for range 3 {
 			require.Equal(t, 1, start(t, s, id)[0].Attempt)
-			require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, Err: "stopping", Uncounted: true}))
+			require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, Err: "stopping", DoNotCountAttempt: true}))
 		}
-		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
+		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
 		require.Equal(t, 1, start(t, s, id)[0].Attempt, "what is not running is not settled")
 	})
-	t.Run("dead tasks are listed up to a moment", func(t *testing.T) {
+	t.Run("dead tasks before a time", func(t *testing.T) {
 		s, clk := fresh(t)
 		for _, key := range []string{"a", "b"} {
 			add(t, s, mail(key))
 			id := due(t, s)[0]
 			start(t, s, id)
-			require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Dead}))
+			require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Dead}))
 			clk.Advance(time.Second)
 		}
-		all, err := s.Identity.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: clk.Now(), Limit: 10})
+		all, err := s.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: clk.Now(), Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, all, 2)
-		first, err := s.Identity.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: all[1].EndedAt, Limit: 10})
+		first, err := s.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: all[1].EndedAt, Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, first, 1)
 		require.Equal(t, "a", first[0].Key)
 	})
-	t.Run("a task waits for its moment, whoever has a ticket", func(t *testing.T) {
+	t.Run("task is not started before RunAt", func(t *testing.T) {
 		s, clk := fresh(t)
 		j := mail("a")
 		j.RunAt = clk.Now().Add(time.Hour)
-		tickets, err := s.Identity.Tasks.AddHanded(t.Context(), j)
+		refs, err := s.Tasks.AddAndReserve(t.Context(), j)
 		require.NoError(t, err)
-		require.Empty(t, start(t, s, tickets[0].ID))
-		add(t, s, task.Task{Kind: "k", Class: task.Events, Key: "b", Payload: []byte("{}"), RunAt: clk.Now().Add(time.Minute)})
+		require.Empty(t, start(t, s, refs[0].ID))
+		add(t, s, task.Task{Kind: "k", Queue: task.Events, Key: "b", Payload: []byte("{}"), RunAt: clk.Now().Add(time.Minute)})
 		require.Empty(t, due(t, s))
 		clk.Advance(time.Minute)
-		require.Len(t, due(t, s), 2, "a ticket that was handed out is looked after")
-		require.Empty(t, start(t, s, tickets[0].ID))
+		require.Len(t, due(t, s), 2, "a ref that was handed out is looked after")
+		require.Empty(t, start(t, s, refs[0].ID))
 		clk.Advance(time.Hour)
-		require.Len(t, start(t, s, tickets[0].ID), 1)
+		require.Len(t, start(t, s, refs[0].ID), 1)
 	})
-	t.Run("a task whose ticket was lost is handed out again, ever more rarely", func(t *testing.T) {
+	t.Run("lost references", func(t *testing.T) {
 		s, clk := fresh(t)
-		tickets, err := s.Identity.Tasks.AddHanded(t.Context(), mail("a"))
+		refs, err := s.Tasks.AddAndReserve(t.Context(), mail("a"))
 		require.NoError(t, err)
-		require.Equal(t, 1, tickets[0].Turn)
+		require.Equal(t, 1, refs[0].Enqueues)
 		turns, seen := 1, map[int]bool{1: true}
 		for range 6 * 60 { // six hours
 			clk.Advance(time.Minute)
-			again, err := s.Identity.Tasks.Due(t.Context(), 10)
+			again, err := s.Tasks.Due(t.Context(), 10)
 			require.NoError(t, err)
-			for _, ticket := range again {
-				require.Equal(t, tickets[0].ID, ticket.ID)
-				require.False(t, seen[ticket.Turn], "no two tickets have one name")
-				seen[ticket.Turn] = true
+			for _, ref := range again {
+				require.Equal(t, refs[0].ID, ref.ID)
+				require.False(t, seen[ref.Enqueues], "no two refs have one name")
+				seen[ref.Enqueues] = true
 				turns++
 			}
 		}
 		require.Greater(t, turns, 60)
 		require.Less(t, turns, 6*60/5+5)
 	})
-	t.Run("tickets that no queue took are handed out soon", func(t *testing.T) {
+	t.Run("postponed references", func(t *testing.T) {
 		s, clk := fresh(t)
-		tickets, err := s.Identity.Tasks.AddHanded(t.Context(), mail("a"), mail("b"))
+		refs, err := s.Tasks.AddAndReserve(t.Context(), mail("a"), mail("b"))
 		require.NoError(t, err)
-		require.NoError(t, s.Identity.Tasks.Postpone(t.Context(), tickets, clk.Now().Add(5*time.Second)))
+		require.NoError(t, s.Tasks.Postpone(t.Context(), refs, clk.Now().Add(5*time.Second)))
 		require.Empty(t, due(t, s))
 		clk.Advance(5 * time.Second)
 		require.Len(t, due(t, s), 2)
 	})
-	t.Run("who gives no sign of life loses the task to another", func(t *testing.T) {
+	t.Run("expired lease", func(t *testing.T) {
 		s, clk := fresh(t)
 		add(t, s, mail("a"))
 		id := due(t, s)[0]
 		start(t, s, id)
 		run := task.Run{ID: id, Attempt: 1}
 		clk.Advance(20 * time.Second)
-		lost, err := s.Identity.Tasks.Extend(t.Context(), []task.Run{run, {ID: none, Attempt: 3}}, 30*time.Second)
+		lost, err := s.Tasks.Extend(t.Context(), []task.Run{run, {ID: none, Attempt: 3}}, 30*time.Second)
 		require.NoError(t, err)
 		require.Equal(t, []task.Run{{ID: none, Attempt: 3}}, lost)
 		clk.Advance(20 * time.Second)
@@ -223,22 +226,22 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		again := start(t, s, id)
 		require.Len(t, again, 1)
 		require.Equal(t, 2, again[0].Attempt)
-		lost, err = s.Identity.Tasks.Extend(t.Context(), []task.Run{run}, 30*time.Second)
+		lost, err = s.Tasks.Extend(t.Context(), []task.Run{run}, 30*time.Second)
 		require.NoError(t, err)
 		require.Equal(t, []task.Run{run}, lost)
 		// What the first one still has to say is no news.
-		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: run, State: task.Dead, Err: "late"}))
+		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: run, State: task.Dead, Err: "late"}))
 		require.Len(t, list(t, s, task.Running), 1)
-		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Done}))
-		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Waiting}))
+		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Done}))
+		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Waiting}))
 		require.Len(t, list(t, s, task.Done), 1, "what is done stays done")
 	})
-	t.Run("a failed task comes again at its moment, with what went wrong", func(t *testing.T) {
+	t.Run("failed task is due at RunAt", func(t *testing.T) {
 		s, clk := fresh(t)
 		add(t, s, mail("a"))
 		id := due(t, s)[0]
 		start(t, s, id)
-		require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute), Err: "b\x00ad \xff"}))
+		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute), Err: "b\x00ad \xff"}))
 		waiting := list(t, s, task.Waiting)
 		require.Len(t, waiting, 1)
 		require.Equal(t, "bad ", waiting[0].Err)
@@ -247,68 +250,68 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		require.Equal(t, []string{id}, due(t, s))
 		require.Equal(t, 2, start(t, s, id)[0].Attempt)
 	})
-	t.Run("a dead task rests until an operator retries or drops it", func(t *testing.T) {
+	t.Run("retry and drop dead tasks", func(t *testing.T) {
 		s, clk := fresh(t)
 		add(t, s, mail("a"), mail("b"))
 		for _, j := range start(t, s, due(t, s)...) {
-			require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Dead, Err: "no such address"}))
+			require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Dead, Err: "no such address"}))
 		}
 		clk.Advance(30 * 24 * time.Hour)
 		require.Empty(t, due(t, s))
 		dead := list(t, s, task.Dead)
 		require.Len(t, dead, 2)
 		require.False(t, dead[0].EndedAt.IsZero())
-		n, err := s.Identity.Tasks.Retry(t.Context(), []string{dead[0].ID, none})
+		n, err := s.Tasks.Retry(t.Context(), []string{dead[0].ID, none})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		require.Equal(t, []string{dead[0].ID}, due(t, s))
-		n, err = s.Identity.Tasks.Drop(t.Context(), []string{dead[1].ID, none})
+		n, err = s.Tasks.Drop(t.Context(), []string{dead[1].ID, none})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		require.Equal(t, 1, start(t, s, dead[0].ID)[0].Attempt, "all its attempts are before it")
-		n, err = s.Identity.Tasks.Drop(t.Context(), []string{dead[0].ID})
+		n, err = s.Tasks.Drop(t.Context(), []string{dead[0].ID})
 		require.NoError(t, err)
 		require.Zero(t, n, "what runs is not dropped")
 		require.Empty(t, list(t, s, task.Dead))
 	})
-	t.Run("the backlog counts what is not finished", func(t *testing.T) {
+	t.Run("backlog", func(t *testing.T) {
 		s, clk := fresh(t)
 		first := clk.Now()
 		add(t, s, mail("a"))
 		clk.Advance(time.Minute)
 		add(t, s, mail("b"), mail("c"), task.New("k", task.Events, "d", 1))
-		tickets, err := s.Identity.Tasks.Due(t.Context(), 1)
+		refs, err := s.Tasks.Due(t.Context(), 1)
 		require.NoError(t, err)
-		got, err := s.Identity.Tasks.Backlog(t.Context())
+		got, err := s.Tasks.Backlog(t.Context())
 		require.NoError(t, err)
 		counted := map[string]task.Backlog{}
 		for _, b := range got {
-			counted[string(b.Class)+" "+string(b.State)] = b
+			counted[string(b.Queue)+" "+string(b.State)] = b
 		}
 		require.Len(t, counted, 2)
 		require.Equal(t, 3, counted["mail waiting"].Tasks)
 		require.True(t, first.Equal(counted["mail waiting"].Oldest))
 		require.Equal(t, 1, counted["events waiting"].Tasks)
-		start(t, s, tickets[0].ID)
-		got, err = s.Identity.Tasks.Backlog(t.Context())
+		start(t, s, refs[0].ID)
+		got, err = s.Tasks.Backlog(t.Context())
 		require.NoError(t, err)
 		require.Len(t, got, 3)
 	})
-	t.Run("ended tasks are deleted in bounded steps", func(t *testing.T) {
+	t.Run("retention", func(t *testing.T) {
 		s, clk := fresh(t)
 		add(t, s, mail("a"), mail("b"), mail("c"), mail("open"), mail("dead"))
 		for _, j := range start(t, s, due(t, s)...) {
 			switch j.Key {
 			case "open":
 			case "dead":
-				require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Dead}))
+				require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Dead}))
 			default:
-				require.NoError(t, s.Identity.Tasks.Settle(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Done}))
+				require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Done}))
 			}
 		}
 		expire := func(kind retention.Kind, want ...int) {
 			for _, want := range want {
-				n, err := s.Identity.Retention.DeleteBefore(t.Context(), kind, clk.Now(), 2)
+				n, err := retentionOf(t, s.Retention).DeleteBefore(t.Context(), kind, clk.Now(), 2)
 				require.NoError(t, err)
 				require.Equal(t, want, n, kind)
 			}
@@ -320,7 +323,7 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		expire(task.DeadTasks, 1, 0)
 		require.Len(t, due(t, s), 1)
 	})
-	t.Run("concurrent sweepers and workers get disjoint tasks and none is lost", func(t *testing.T) {
+	t.Run("concurrent sweeps and workers", func(t *testing.T) {
 		s, _ := fresh(t)
 		const total = 300
 		var many []task.Task
@@ -334,22 +337,22 @@ func Tasks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 		for range 6 {
 			all.Go(func() {
 				for {
-					tickets, err := s.Identity.Tasks.Due(context.Background(), 9)
-					if err != nil || len(tickets) == 0 {
+					refs, err := s.Tasks.Due(context.Background(), 9)
+					if err != nil || len(refs) == 0 {
 						require.NoError(t, err)
 						return
 					}
-					ids := make([]string, len(tickets))
-					for i, ticket := range tickets {
-						ids[i] = ticket.ID
+					ids := make([]string, len(refs))
+					for i, ref := range refs {
+						ids[i] = ref.ID
 					}
 					mu.Lock()
 					for _, id := range ids {
 						handed[id]++
 					}
 					mu.Unlock()
-					for range 2 { // every ticket comes twice
-						tasks, err := s.Identity.Tasks.Start(context.Background(), append([]string{}, ids...), time.Minute)
+					for range 2 { // every reference comes twice
+						tasks, err := s.Tasks.Start(context.Background(), append([]string{}, ids...), time.Minute)
 						require.NoError(t, err)
 						mu.Lock()
 						for _, j := range tasks {

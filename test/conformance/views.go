@@ -9,34 +9,33 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/listings"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
 // Views checks the port listings.Views.
-func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage) {
+func Views(t *testing.T, open ListingsOpener) {
+	open = withPort(open, "Views", func(s adapters.ListingsStorage) any { return s.Views })
 	seen := func(t *testing.T, b *board, ids ...string) map[string]int {
 		t.Helper()
-		of, err := b.Listings.Views.Get(t.Context(), b.org, ids)
+		of, err := b.Views.Get(t.Context(), b.org, ids)
 		require.NoError(t, err)
 		return of
 	}
 	for name, test := range map[string]func(*testing.T, *board){
-		"a visitor counts once a day for each listing": func(t *testing.T, b *board) {
+		"repeated visits": func(t *testing.T, b *board) {
 			one, other := b.post(t, listings.CreateInput{Title: "One"}).ID, b.post(t, listings.CreateInput{Title: "Other"}).ID
 			visits := []listings.Visit{
 				{Day: "2026-03-01", ListingID: one, Visitor: "a"}, {Day: "2026-03-01", ListingID: one, Visitor: "b"},
 				{Day: "2026-03-01", ListingID: other, Visitor: "a"}, {Day: "2026-03-02", ListingID: one, Visitor: "a"},
 			}
 			for range 2 {
-				require.NoError(t, b.Listings.Views.Add(t.Context(), visits))
+				require.NoError(t, b.Views.Add(t.Context(), visits))
 			}
 			require.Equal(t, map[string]int{one: 3, other: 1}, seen(t, b, one, other))
-			require.NoError(t, b.Listings.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-02", ListingID: other, Visitor: "c"}}))
+			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-02", ListingID: other, Visitor: "c"}}))
 			require.Equal(t, map[string]int{other: 2}, seen(t, b, other))
 		},
-		"a network's visitors are limited for each listing and day": func(t *testing.T, b *board) {
+		"limit per network": func(t *testing.T, b *board) {
 			l := b.post(t, listings.CreateInput{Title: "One"}).ID
 			visit := func(day, network string, from, to int) {
 				t.Helper()
@@ -44,7 +43,7 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 				for i := from; i < to; i++ {
 					vs = append(vs, listings.Visit{Day: day, ListingID: l, Visitor: fmt.Sprint(day, network, i), Network: network})
 				}
-				require.NoError(t, b.Listings.Views.Add(t.Context(), vs))
+				require.NoError(t, b.Views.Add(t.Context(), vs))
 			}
 			const most = listings.MaxVisitors
 			visit("2026-03-01", "a", 0, most-1)
@@ -56,19 +55,19 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 			visit("2026-03-01", "", 0, 2*most) // signed-in users
 			require.Equal(t, map[string]int{l: 4*most + 1}, seen(t, b, l))
 		},
-		"an organization's own visits count for nothing, nor those to what is not there": func(t *testing.T, b *board) {
-			l, absent := b.post(t, listings.CreateInput{Title: "One"}).ID, stores.NewID()
-			require.NoError(t, b.Listings.Views.Add(t.Context(), []listings.Visit{
+		"own and unknown listings": func(t *testing.T, b *board) {
+			l, absent := b.post(t, listings.CreateInput{Title: "One"}).ID, newID()
+			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{
 				{Day: "2026-03-01", ListingID: l, Visitor: "own", OrganizationID: b.org}, {Day: "2026-03-01", ListingID: absent, Visitor: "a"},
 			}))
 			require.Empty(t, seen(t, b, l, absent))
-			require.NoError(t, b.Listings.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-01", ListingID: l, Visitor: "other", OrganizationID: stores.NewID()}}))
+			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-01", ListingID: l, Visitor: "other", OrganizationID: newID()}}))
 			require.Equal(t, map[string]int{l: 1}, seen(t, b, l, absent))
-			of, err := b.Listings.Views.Get(t.Context(), stores.NewID(), []string{l})
+			of, err := b.Views.Get(t.Context(), newID(), []string{l})
 			require.NoError(t, err)
 			require.Empty(t, of, "another organization's")
 		},
-		"many processes that count the same visits count them once": func(t *testing.T, b *board) {
+		"concurrent additions": func(t *testing.T, b *board) {
 			var ids []string
 			var visits []listings.Visit
 			for i := range 10 {
@@ -80,7 +79,7 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 			var all sync.WaitGroup
 			failed := make([]error, 8)
 			for n := range failed {
-				all.Go(func() { failed[n] = b.Listings.Views.Add(t.Context(), visits) })
+				all.Go(func() { failed[n] = b.Views.Add(t.Context(), visits) })
 			}
 			all.Wait()
 			for _, err := range failed {
@@ -90,43 +89,43 @@ func Views(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Stora
 				require.Equal(t, 20, n)
 			}
 		},
-		"who was counted is forgotten, the count is not": func(t *testing.T, b *board) {
+		"retention": func(t *testing.T, b *board) {
 			l := b.post(t, listings.CreateInput{Title: "One"}).ID
-			require.NoError(t, b.Listings.Views.Add(t.Context(), []listings.Visit{
+			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{
 				{Day: "2026-02-27", ListingID: l, Visitor: "a"}, {Day: "2026-02-28", ListingID: l, Visitor: "a"}, {Day: "2026-03-01", ListingID: l, Visitor: "a"},
 			}))
 			for _, want := range []int{1, 1, 0} {
-				n, err := b.Listings.Retention.DeleteBefore(t.Context(), listings.Visits, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 1)
+				n, err := retentionOf(t, b.Retention).DeleteBefore(t.Context(), listings.Visits, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 1)
 				require.NoError(t, err)
 				require.Equal(t, want, n)
 			}
 			require.Equal(t, map[string]int{l: 3}, seen(t, b, l))
 		},
-		"a day has one salt, for all who ask and until it is forgotten": func(t *testing.T, b *board) {
-			first, err := b.Listings.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "one")
+		"one salt per day": func(t *testing.T, b *board) {
+			first, err := b.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "one")
 			require.NoError(t, err)
 			require.Equal(t, "one", first)
-			again, err := b.Listings.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "two")
+			again, err := b.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "two")
 			require.NoError(t, err)
 			require.Equal(t, "one", again)
-			other, err := b.Listings.Views.GetOrCreateSalt(t.Context(), "2026-03-01", "three")
+			other, err := b.Views.GetOrCreateSalt(t.Context(), "2026-03-01", "three")
 			require.NoError(t, err)
 			require.Equal(t, "three", other)
-			_, err = b.Listings.Retention.DeleteBefore(t.Context(), listings.Visits, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 10)
+			_, err = retentionOf(t, b.Retention).DeleteBefore(t.Context(), listings.Visits, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 10)
 			require.NoError(t, err)
-			gone, err := b.Listings.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "four")
+			gone, err := b.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "four")
 			require.NoError(t, err)
 			require.Equal(t, "four", gone)
 		},
-		"listings are counted by status, each organization's own": func(t *testing.T, b *board) {
+		"count by status": func(t *testing.T, b *board) {
 			b.post(t, listings.CreateInput{Title: "One"})
 			b.post(t, listings.CreateInput{Title: "Two", Status: ptr("draft")})
 			gone := b.post(t, listings.CreateInput{Title: "Three"})
-			require.NoError(t, b.svc.Delete(t.Context(), b.org, gone.ID))
+			require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), gone.ID))
 			counts, err := b.svc.CountByStatus(t.Context(), b.org)
 			require.NoError(t, err)
 			require.Equal(t, map[listings.Status]int{listings.Active: 1, listings.Draft: 1, listings.Archived: 1}, counts)
-			counts, err = b.svc.CountByStatus(t.Context(), stores.NewID())
+			counts, err = b.svc.CountByStatus(t.Context(), newID())
 			require.NoError(t, err)
 			require.Empty(t, counts)
 		},

@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 )
@@ -145,7 +143,7 @@ func (f *integrationsFixture) log(e integrations.Endpoint, status integrations.D
 }
 
 // Webhooks checks the port integrations.Webhooks.
-func Webhooks(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+func Webhooks(t *testing.T, open IntegrationsOpener) {
 	t.Run("upsert and get", func(t *testing.T) {
 		f := newIntegrationsFixture(t, open)
 		e := f.endpoint(f.app, "job.created", "job.closed")

@@ -6,13 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
 // Deliveries checks the delivery of messages by the port integrations.Deliveries.
-func Deliveries(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+func Deliveries(t *testing.T, open IntegrationsOpener) {
 	t.Run("enqueue twice", func(t *testing.T) {
 		f := newIntegrationsFixture(t, open)
 		e := f.endpoint(f.app, "job.created")

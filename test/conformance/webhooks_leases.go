@@ -8,13 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
 // WebhookLeases checks the leases of endpoints.
-func WebhookLeases(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+func WebhookLeases(t *testing.T, open IntegrationsOpener) {
 	t.Run("upsert", func(t *testing.T) {
 		f := newIntegrationsFixture(t, open)
 		e, until := f.endpoint(f.app, "job.created"), f.clk.Now().Add(time.Minute)

@@ -7,14 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
 // DeliveryLog checks the log, replays and retention of integrations.Deliveries.
-func DeliveryLog(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage) {
+func DeliveryLog(t *testing.T, open IntegrationsOpener) {
 	t.Run("replay", func(t *testing.T) {
 		f := newIntegrationsFixture(t, open)
 		e := f.endpoint(f.app, "job.created")

@@ -17,20 +17,22 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// Work is the suite of a store and a queue together, with the runner between
-// them: what a task goes through, whichever pair carries it. open makes an empty
-// store on the real clock and an empty queue.
-func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) {
+// Work checks a database and a queue together, with a task.Runner. open returns an empty
+// database with tasks, whose time is that of the system, and an empty queue.
+func Work(t *testing.T, open func(t testing.TB) (adapters.Database, task.Queue)) {
 	// begin runs workers of the handlers until the test ends or stop is called.
-	begin := func(t *testing.T, s adapters.Storage, q task.Queue, periodic []task.Periodic, handlers ...task.Handler) (stop func()) {
+	begin := func(t *testing.T, s adapters.Database, q task.Queue, periodic []task.Periodic, handlers ...task.Handler) (stop func()) {
 		t.Helper()
-		r, err := task.NewRunner(task.Needs{Store: s.Identity.Tasks, Queue: q, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler), Handlers: handlers, Periodic: periodic})
+		requirePorts(t, s)
+		requirePort(t, "task.Store", s.Tasks)
+		requirePort(t, "task.Queue", q)
+		r, err := task.NewRunner(task.Deps{Store: s.Tasks, Queue: q, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler), Handlers: handlers, Periodic: periodic})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		var running sync.WaitGroup
 		running.Go(func() { _ = r.Work(ctx) })
 		running.Go(func() {
-			wake := s.Identity.Outbox.Notifications(ctx)
+			wake := s.Outbox.Notifications(ctx)
 			for ctx.Err() == nil {
 				_ = r.Sweep(ctx)
 				select {
@@ -44,11 +46,11 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		t.Cleanup(stop)
 		return stop
 	}
-	state := func(t *testing.T, s adapters.Storage, want task.State, key string) task.Record {
+	state := func(t *testing.T, s adapters.Database, want task.State, key string) task.Record {
 		t.Helper()
 		var found task.Record
 		require.Eventually(t, func() bool {
-			records, err := s.Identity.Tasks.List(t.Context(), task.Filter{State: want, Limit: 100})
+			records, err := s.Tasks.List(t.Context(), task.Filter{State: want, Limit: 100})
 			require.NoError(t, err)
 			for _, r := range records {
 				if r.Key == key {
@@ -61,26 +63,26 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		return found
 	}
 
-	t.Run("a task that is added is done", func(t *testing.T) {
+	t.Run("task is executed", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		came := make(chan string, 1)
 		begin(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error { came <- p; return nil }))
-		require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
 		require.Equal(t, "hello", <-came)
 		state(t, s, task.Done, "a")
 	})
-	t.Run("a task with a moment of its own waits for it", func(t *testing.T) {
+	t.Run("task with RunAt", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		came := make(chan time.Time, 1)
 		begin(t, s, q, nil, task.Handle("k", task.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
 		j := task.New("k", task.Events, "a", "hello")
 		j.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
-		require.NoError(t, s.Identity.Tasks.Add(t.Context(), j))
+		require.NoError(t, s.Tasks.Add(t.Context(), j))
 		require.False(t, (<-came).Before(j.RunAt))
 	})
-	t.Run("what fails for good is dead at once and holds up nobody", func(t *testing.T) {
+	t.Run("permanent failure", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		var tries atomic.Int32
@@ -91,13 +93,13 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 			}
 			return nil
 		}))
-		require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Events, "bad", "bad"), task.New("k", task.Events, "good", "good"), task.New("k", task.Events, "odd", 7)))
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "bad", "bad"), task.New("k", task.Events, "good", "good"), task.New("k", task.Events, "odd", 7)))
 		require.Equal(t, "no such address", state(t, s, task.Dead, "bad").Err)
 		state(t, s, task.Dead, "odd") // a payload that nobody can read
 		state(t, s, task.Done, "good")
 		require.EqualValues(t, 1, tries.Load())
 	})
-	t.Run("what fails or panics waits for another attempt, a little longer than its neighbour", func(t *testing.T) {
+	t.Run("failure and panic are retried with jitter", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		begin(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
@@ -108,7 +110,7 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		}))
 		begun := time.Now()
 		for _, key := range []string{"away", "panic", "away-2", "away-3"} {
-			require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Events, key, key)))
+			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, key, key)))
 		}
 		moments := map[time.Time]bool{}
 		for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
@@ -122,16 +124,16 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		}
 		require.Len(t, moments, 4, "they do not come back together")
 	})
-	t.Run("the last attempt that fails makes a task dead", func(t *testing.T) {
+	t.Run("last attempt fails", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		h := task.Handle("k", task.Events, func(context.Context, string) error { return errors.New("away") })
 		h.Attempts = 1
 		begin(t, s, q, nil, h)
-		require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "a")))
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "a")))
 		require.Equal(t, "away", state(t, s, task.Dead, "a").Err)
 	})
-	t.Run("a task that heeds no deadline loses its place to the next", func(t *testing.T) {
+	t.Run("handler ignores its deadline", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		release := make(chan struct{})
@@ -141,17 +143,30 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 				<-release
 			}
 			return nil
-		}).Taking(200 * time.Millisecond)
+		}).WithTimeout(200 * time.Millisecond)
 		h.Attempts = 1
 		begin(t, s, q, nil, h)
 		for i := range task.Workers[task.Exports] {
-			require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
+			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
 		}
-		require.Contains(t, state(t, s, task.Dead, "hangs-0").Err, "does not come to an end")
-		require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Exports, "next", "next")))
+		require.Contains(t, state(t, s, task.Dead, "hangs-0").Err, "the handler ignores its deadline")
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Exports, "next", "next")))
 		state(t, s, task.Done, "next")
 	})
-	t.Run("every ticket delivered twice does every task once", func(t *testing.T) {
+	t.Run("references that cannot be enqueued", func(t *testing.T) {
+		t.Parallel()
+		s, q := open(t)
+		var times [20]atomic.Int32
+		begin(t, s, &failing{Queue: q, left: 3}, nil, task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil }))
+		for i := range times {
+			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
+		}
+		for i := range times {
+			state(t, s, task.Done, fmt.Sprint(i))
+			require.EqualValues(t, 1, times[i].Load())
+		}
+	})
+	t.Run("references delivered twice", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		var times [100]atomic.Int32
@@ -160,14 +175,14 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		begin(t, s, twice, nil, h)
 		begin(t, s, twice, nil, h)
 		for i := range times {
-			require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
+			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 		}
 		for i := range times {
 			state(t, s, task.Done, fmt.Sprint(i))
 			require.EqualValues(t, 1, times[i].Load())
 		}
 	})
-	t.Run("periodic work is done once a period, however many processes there are", func(t *testing.T) {
+	t.Run("periodic task, several processes", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		var runs atomic.Int32
@@ -183,12 +198,12 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 		for _, stop := range stops {
 			stop()
 		}
-		records, err := s.Identity.Tasks.List(t.Context(), task.Filter{State: task.Done, Kind: "sweep", Limit: 10})
+		records, err := s.Tasks.List(t.Context(), task.Filter{State: task.Done, Kind: "sweep", Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, records, 1)
 		require.EqualValues(t, 1, runs.Load())
 	})
-	t.Run("a process that stops lets short tasks end and gives long ones back", func(t *testing.T) {
+	t.Run("stop with short and long tasks", func(t *testing.T) {
 		t.Parallel()
 		s, q := open(t)
 		begun := make(chan string, 2)
@@ -201,9 +216,9 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 			begun <- "long"
 			<-ctx.Done()
 			return ctx.Err()
-		}).Taking(time.Hour)
+		}).WithTimeout(time.Hour)
 		stop := begin(t, s, q, nil, short, long)
-		require.NoError(t, s.Identity.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""), task.New("long", task.Exports, "long", "")))
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""), task.New("long", task.Exports, "long", "")))
 		<-begun
 		<-begun
 		stop()
@@ -213,14 +228,33 @@ func Work(t *testing.T, open func(t *testing.T) (adapters.Storage, task.Queue)) 
 	})
 }
 
+// failing is a queue whose first calls of Enqueue fail.
+type failing struct {
+	task.Queue
+
+	mu   sync.Mutex
+	left int
+}
+
+func (q *failing) Enqueue(ctx context.Context, refs ...task.Reference) error {
+	q.mu.Lock()
+	q.left--
+	failed := q.left >= 0
+	q.mu.Unlock()
+	if failed {
+		return errors.New("unavailable")
+	}
+	return q.Queue.Enqueue(ctx, refs...)
+}
+
 // doubling is a queue that delivers everything twice.
 type doubling struct{ task.Queue }
 
-func (q doubling) Enqueue(ctx context.Context, tickets ...task.Ticket) error {
-	again := make([]task.Ticket, len(tickets))
-	for i, ticket := range tickets {
-		again[i] = ticket
-		again[i].Turn += 1_000_000
+func (q doubling) Enqueue(ctx context.Context, refs ...task.Reference) error {
+	again := make([]task.Reference, len(refs))
+	for i, ref := range refs {
+		again[i] = ref
+		again[i].Enqueues += 1_000_000
 	}
-	return errors.Join(q.Queue.Enqueue(ctx, tickets...), q.Queue.Enqueue(ctx, again...))
+	return errors.Join(q.Queue.Enqueue(ctx, refs...), q.Queue.Enqueue(ctx, again...))
 }

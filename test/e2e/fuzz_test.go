@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/fiberhttp/developer"
+	"github.com/locumhq/locum/adapters/developer"
 	"github.com/locumhq/locum/test/kit"
 )
 

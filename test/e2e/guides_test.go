@@ -62,6 +62,20 @@ func TestTheGuidesWorkAsPasted(t *testing.T) {
 	})
 }
 
+// The guide to MCP, after the key of the quick start.
+func TestGuideToMCP_Pasted_Works(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		w.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
+		script := guide(t, "quick-start", "sh") + "\necho; echo MCP\n" + guide(t, "mcp", "sh")
+		out, err := exec.Command("bash", "-euc", strings.ReplaceAll(script, "http://localhost:8080", w.url)).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		_, answers, _ := strings.Cut(string(out), "MCP")
+		require.Contains(t, answers, `"name":"apply"`)
+		require.Contains(t, answers, `"structuredContent":{"data":[{`)
+		require.Contains(t, answers, "Staff Nurse")
+	})
+}
+
 // The guide to OAuth, with the values of an application put into its first block,
 // and with somebody who agrees before the code is.
 func TestTheGuideToOAuthWorksAsPasted(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/adapters/web"
 )
 
 // states are the ways into every state that a listing can be in.
@@ -154,7 +154,7 @@ var limited = map[string]int{
 	"POST /api/employers/jobs/batch": 10, "PUT /api/employers/jobs/batch": 10, "PUT /api/employers/jobs/:id": 10, "DELETE /api/employers/jobs/:id": 10,
 	"POST /api/employers/team": 10, "PUT /api/employers/settings": 10, "DELETE /api/employers/settings": 10, "PUT /api/employers/applications/:id": 10,
 	"DELETE /api/employers/applications/:id": 10, "POST /api/jobseekers/applications": 10, "POST /api/jobseekers/bookmarks": 10, "POST /api/jobseekers/documents": 10,
-	"PUT /api/jobseekers/notifications/:id": 10, "POST /api/jobseekers/onboarding": 10, "POST /api/jobseekers/billing": 10, "POST /api/auth/register-employer": 5,
+	"PUT /api/jobseekers/notifications/:id": 10, "POST /api/jobseekers/onboarding": 10, "POST /api/jobseekers/billing": 10, "POST /api/billing/setup-intents": 10, "POST /api/auth/register-employer": 5,
 }
 
 func TestTheRoutesThatAreLimitedAreTheDocumentedOnes(t *testing.T) {

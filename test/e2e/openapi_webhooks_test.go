@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/fiberhttp/developer"
+	"github.com/locumhq/locum/adapters/developer"
 )
 
 // webhooksOf is the document's section of webhooks as if they were operations, so

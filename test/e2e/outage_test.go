@@ -3,6 +3,8 @@ package e2e
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,15 +45,32 @@ func outages(t *testing.T, pg *services.Server) []outage {
 	}
 }
 
-func TestWithoutPostgresRequestsAreToldSoInTimeAndServedAgainWhenItIsBack(t *testing.T) {
+func TestDatabaseUnavailable_RequestsAreAnsweredInTime(t *testing.T) {
 	t.Parallel()
-	pg := kit.OwnPostgres(t)
-	w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+pg.URL)
-	s := w.seeker(t)
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		pg := kit.OwnPostgres(t)
+		surviveOutages(t, pg, pg.URL)
+	})
+	t.Run("mariadb", func(t *testing.T) {
+		t.Parallel()
+		my := kit.OwnMariaDB(t)
+		surviveOutages(t, my, kit.NewMariaDB(t, my.URL))
+	})
+}
+
+// surviveOutages checks that requests fail at once while the database is unavailable,
+// and that the server works again afterwards and has lost no event.
+func surviveOutages(t *testing.T, database *services.Server, url string) {
+	t.Helper()
+	w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+url)
+	employer, s := w.employer(t), w.seeker(t)
 	s.get("/api/auth/me").ok(200)
 	b := w.signedIn(t, s)
 
-	for _, outage := range outages(t, pg) {
+	for _, outage := range outages(t, database) {
+		listing := employer.listing(object{"title": "Nurse " + outage.name})
+		s.elsewhere().post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
 		outage.begin()
 		for _, request := range []struct {
 			method, path string
@@ -79,6 +98,9 @@ func TestWithoutPostgresRequestsAreToldSoInTimeAndServedAgainWhenItIsBack(t *tes
 		outage.end()
 		require.Eventually(t, func() bool { return s.try("GET", "/api/auth/me", nil).status == 200 }, 20*time.Second, 50*time.Millisecond, outage.name)
 		s.elsewhere().post("/api/auth/login", object{"email": s.email, "password": password}).ok(200)
+		require.Eventually(t, func() bool {
+			return slices.ContainsFunc(w.received(t, employer.email, ""), func(mail string) bool { return strings.Contains(mail, "Nurse "+outage.name) })
+		}, soon, 20*time.Millisecond, "no mail about the application before the outage")
 	}
 }
 

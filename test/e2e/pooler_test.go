@@ -84,7 +84,7 @@ func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
 	for i := range 5 {
 		title := fmt.Sprint("Theatre Nurse ", i)
 		employer.listing(object{"title": title})
-		require.True(t, one.isListed(t, title), "its own writes")
+		require.Eventually(t, func() bool { return one.isListed(t, title) }, soon, time.Millisecond, "its own writes")
 		require.Eventually(t, func() bool { return two.isListed(t, title) }, 10*time.Second, 20*time.Millisecond)
 	}
 	one.mail(t, employer.email, "Subject:")

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/fiberhttp/developer"
-	"github.com/locumhq/locum/adapters/fiberhttp/web"
+	"github.com/locumhq/locum/adapters/developer"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -35,19 +35,29 @@ type programRow struct {
 	hidden     func(o *offices) string
 	hiddenBody func(o *offices) any
 	code       string
+	// tool is the tool of the MCP server that executes the operation, or empty.
+	// Its arguments are those of the request, or of the hidden one.
+	tool      string
+	arguments func(o *offices) object
+	concealed func(o *offices) object
 }
 
 func seen(o *offices) string { return "/applications/" + o.application }
 
 // programMatrix has a row for every operation of the developer's document.
 var programMatrix = map[string]programRow{
-	"GET /api/v1/jobs":             {path: func(*offices) string { return "/jobs?limit=100&sort=date" }},
-	"GET /api/v1/jobs/suggest":     {path: func(*offices) string { return "/jobs/suggest?q=nur" }},
-	"GET /api/v1/jobs/:job_id":     {path: func(o *offices) string { return "/jobs/" + o.listing }, hidden: func(o *offices) string { return "/jobs/" + o.draft }, code: "job_not_found"},
-	"GET /api/v1/applications":     {path: func(*offices) string { return "/applications?limit=100" }},
+	"GET /api/v1/jobs": {path: func(*offices) string { return "/jobs?limit=100&sort=date" },
+		tool: "search_jobs", arguments: func(*offices) object { return object{"limit": 100, "sort": "date"} }},
+	"GET /api/v1/jobs/suggest": {path: func(*offices) string { return "/jobs/suggest?q=nur" },
+		tool: "suggest", arguments: func(*offices) object { return object{"q": "nur"} }},
+	"GET /api/v1/jobs/:job_id": {path: func(o *offices) string { return "/jobs/" + o.listing }, hidden: func(o *offices) string { return "/jobs/" + o.draft }, code: "job_not_found",
+		tool: "get_job", arguments: func(o *offices) object { return object{"job_id": o.listing} }, concealed: func(o *offices) object { return object{"job_id": o.draft} }},
+	"GET /api/v1/applications": {path: func(*offices) string { return "/applications?limit=100" },
+		tool: "list_my_applications", arguments: func(*offices) object { return object{"limit": 100} }},
 	"GET /api/v1/applications/:id": {path: seen, hidden: seen, code: "application_not_found"},
 	"POST /api/v1/applications": {path: func(*offices) string { return "/applications" }, body: func(o *offices) any { return object{"job_id": o.another} },
-		hidden: func(*offices) string { return "/applications" }, hiddenBody: func(o *offices) any { return object{"job_id": o.draft} }, code: "job_not_found"},
+		hidden: func(*offices) string { return "/applications" }, hiddenBody: func(o *offices) any { return object{"job_id": o.draft} }, code: "job_not_found",
+		tool: "apply", arguments: func(o *offices) object { return object{"job_id": o.another} }, concealed: func(o *offices) object { return object{"job_id": o.draft} }},
 }
 
 func TestEveryOperationForProgramsHasARowInItsRoleMatrix(t *testing.T) {
@@ -72,8 +82,12 @@ func TestRoleMatrixOfPrograms(t *testing.T) {
 				o := &offices{w: w, boss: w.employer(t), rival: w.employer(t), seeker: w.seeker(t), other: w.seeker(t)}
 				o.listing, o.another, o.draft = o.boss.listing(nil), o.boss.listing(nil), o.boss.listing(object{"status": "draft"})
 				o.application = o.seeker.application(o.listing, nil)
+				row := programMatrix[r.Method+" "+r.Path]
 				for _, prefix := range []string{"/api/v1", "/v1"} {
-					programMatrix[r.Method+" "+r.Path].play(t, o, r, prefix)
+					row.play(t, o, r, prefix)
+				}
+				if row.tool != "" {
+					row.playTool(t, o, r)
 				}
 			})
 		}
@@ -160,6 +174,57 @@ func (row programRow) play(t *testing.T, o *offices, r web.Route, prefix string)
 	}
 	for _, who := range []*client{o.seeker.allows(app, r.Scope), o.boss.allows(app, r.Scope), o.seeker.program(), o.boss.program()} {
 		as(who).gives(200)
+	}
+}
+
+// playTool plays the row as calls of its tool.
+func (row programRow) playTool(t *testing.T, o *offices, r web.Route) {
+	call := func(who *client, arguments object) *answer {
+		who.t, who.w, who.ip = t, o.w, o.w.guest(t).ip
+		return who.tool(row.tool, arguments)
+	}
+	as := func(who *client) *answer { return call(who, row.arguments(o)) }
+	fails := func(a *answer, code string) {
+		t.Helper()
+		require.Equal(t, 200, a.status, "%s", a.raw)
+		require.Equal(t, true, a.at("result.isError"), "%s", a.raw)
+		require.Contains(t, a.text("result.content.0.text"), code)
+	}
+	succeeds := func(a *answer) *answer {
+		t.Helper()
+		require.Equal(t, 200, a.status, "%s", a.raw)
+		require.NotContains(t, a.at("result"), "isError", "%s", a.raw)
+		return a
+	}
+	all, app := integrations.Scopes(), o.w.employer(t).app()
+	for _, who := range []*client{o.w.guest(t), o.w.guest(t).with("x"), {token: "x"}, {token: o.seeker.token}, o.seeker.allowsUntil(time.Now().UTC().Add(-time.Second), app, all...)} {
+		require.Equal(t, 401, as(who).status)
+	}
+	for _, has := range all {
+		if has != r.Scope {
+			fails(as(o.seeker.allows(app, has)), string(r.Scope))
+		}
+	}
+	write := r.Method != http.MethodGet
+	if write {
+		fails(as(o.seeker.program()), string(r.Scope))
+		o.another = o.boss.listing(nil)
+		fails(as(o.rival.allows(app, all...)), "403 forbidden")
+		draft := succeeds(as(o.seeker.allows(app, r.Scope)))
+		require.Contains(t, string(draft.raw), "confirmation_required")
+	} else {
+		for _, who := range []*client{o.seeker.allows(app, r.Scope), o.boss.allows(app, r.Scope), o.seeker.program(), o.boss.program()} {
+			succeeds(as(who))
+		}
+	}
+	for _, who := range []*client{o.rival.allows(app, all...), o.other.allows(app, all...)} {
+		if row.concealed != nil {
+			fails(call(who, row.concealed(o)), row.code)
+			continue
+		}
+		a := succeeds(as(who))
+		require.NotContains(t, string(a.raw), o.application)
+		require.NotContains(t, string(a.raw), o.draft)
 	}
 }
 

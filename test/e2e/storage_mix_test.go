@@ -3,6 +3,7 @@ package e2e
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,14 +12,39 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// Modules in databases of their own: what crosses modules crosses databases.
-func TestModulesInSeveralDatabases_MainJob(t *testing.T) {
+func TestDatabases_MainJob(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	w := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t),
-		"LOCUM_DATABASE_IDENTITY_URL=sqlite:"+filepath.Join(dir, "identity.db"), "LOCUM_DATABASE_HIRING_URL="+kit.PostgresURL(t),
-		"LOCUM_DATABASE_BILLING_URL=sqlite:"+filepath.Join(dir, "billing.db"), "LOCUM_DATABASE_INTEGRATIONS_URL="+kit.PostgresURL(t))
-	require.Contains(t, w.run(t, "migrate", "status"), "database.identity_url: applied  identity/0001_init.sql")
+	for name, settings := range map[string]func(t *testing.T, dir string) []string{
+		"sqlite":   func(*testing.T, string) []string { return nil },
+		"postgres": func(t *testing.T, _ string) []string { return []string{"LOCUM_DATABASE_URL=" + kit.PostgresURL(t)} },
+		"mariadb":  func(t *testing.T, _ string) []string { return []string{"LOCUM_DATABASE_URL=" + kit.MariaDBURL(t)} },
+		// Modules in databases of their own: what crosses modules crosses databases.
+		"mix": func(t *testing.T, dir string) []string {
+			return []string{"LOCUM_DATABASE_URL=" + kit.PostgresURL(t),
+				"LOCUM_DATABASE_IDENTITY_URL=sqlite:" + filepath.Join(dir, "identity.db"), "LOCUM_DATABASE_HIRING_URL=" + kit.PostgresURL(t),
+				"LOCUM_DATABASE_BILLING_URL=sqlite:" + filepath.Join(dir, "billing.db"), "LOCUM_DATABASE_INTEGRATIONS_URL=" + kit.PostgresURL(t)}
+		},
+		"mix with mariadb": func(t *testing.T, dir string) []string {
+			return []string{"LOCUM_DATABASE_URL=" + kit.MariaDBURL(t),
+				"LOCUM_DATABASE_IDENTITY_URL=sqlite:" + filepath.Join(dir, "identity.db"), "LOCUM_DATABASE_HIRING_URL=" + kit.PostgresURL(t)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			mainJob(t, start(t, dir, settings(t, dir)...), strings.HasPrefix(name, "mix"))
+		})
+	}
+}
+
+// mainJob lets an employer hire over the API. The databases are those of the server.
+func mainJob(t *testing.T, w *world, mixed bool) {
+	t.Helper()
+	status := "applied  identity/0001_init.sql"
+	if mixed {
+		status = "database.identity_url: applied  identity/0001_init.sql"
+	}
+	require.Contains(t, w.run(t, "migrate", "status"), status)
 
 	employer, seeker := w.employer(t), w.seeker(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})

@@ -24,7 +24,7 @@ func TestAsynqOnARedisClusterIsAQueueAndCarriesWork(t *testing.T) {
 	heavy(t)
 	url := kit.RedisCluster(t)
 	// A cluster has no numbered databases; each test has a prefix of its own.
-	open := func(t *testing.T) task.Queue {
+	open := func(t testing.TB) task.Queue {
 		t.Helper()
 		q, err := asynqtasks.Open(url+"?prefix="+rand.Text(), slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
@@ -33,17 +33,17 @@ func TestAsynqOnARedisClusterIsAQueueAndCarriesWork(t *testing.T) {
 	}
 	t.Run("queue", func(t *testing.T) { conformance.Queue(t, open) })
 	t.Run("work", func(t *testing.T) {
-		conformance.Work(t, func(t *testing.T) (adapters.Storage, task.Queue) {
-			return stores.Postgres(t, clock.System{}), open(t)
+		conformance.Work(t, func(t testing.TB) (adapters.Database, task.Queue) {
+			return stores.Postgres(t, clock.System{}).Identity.Database, open(t)
 		})
 	})
 }
 
-func TestQuotasOnARedisClusterAreExact(t *testing.T) {
+func TestRedisCluster_Limiter_IsExact(t *testing.T) {
 	heavy(t)
 	url := kit.RedisCluster(t)
-	conformance.Quotas(t, func(t *testing.T, clk clock.Clock) limit.Limiter {
-		l, err := redislimit.Open(url, locallimit.New(clk), slog.New(slog.DiscardHandler), redislimit.WithClock(clk), redislimit.WithBound(time.Minute))
+	conformance.Limiter(t, func(t testing.TB, clk clock.Clock) limit.Limiter {
+		l, err := redislimit.Open(url+"?prefix="+rand.Text(), locallimit.New(clk), slog.New(slog.DiscardHandler), redislimit.WithClock(clk), redislimit.WithBound(time.Minute))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = l.Close() })
 		return l

@@ -6,11 +6,11 @@ const (
 	oauthPages  = "adapters/fiberhttp/oauth/authorize.go"
 	signInPages = "adapters/fiberhttp/pages/session.go"
 	everyPage   = "adapters/fiberhttp/pages/pages.go"
-	developers  = "adapters/fiberhttp/developer/gate.go"
+	developers  = "adapters/developer/gate.go"
 	apps        = "adapters/gormdb/apps.go"
 	grants      = "adapters/gormdb/oauth.go"
 	gateway     = "adapters/fiberhttp/server.go"
-	theWalk     = "adapters/fiberhttp/walk.go"
+	theWalk     = "adapters/web/admission.go"
 	redisQuota  = "adapters/redislimit/quota.go"
 
 	// fosite is the library that knows OAuth. What it alone holds is cut in a copy
@@ -128,8 +128,8 @@ func credentials() []removal {
 		{"applications of another jobseeker are not listed", []cut{{"adapters/gormdb/hiring.go", `q.Where("applicant_id = ?", v.ApplicantID)`, `q.Where("(applicant_id = ? OR 1 = 1)", v.ApplicantID)`}}, ownSight},
 		{"applications are listed for who may view them", []cut{{"bootstrap/bridges.go", "if a.May(auth.ApplicationsView) {", "if a.OrganizationID != \"\" {"}}, []attack{onServer("TestApplicationsForPrograms", "GET /api/v1/applications")}},
 		{"of an application hear those alone who may see it", []cut{{"modules/integrations/visibility.go", "return v.OrganizationID != \"\" && ", "return true || v.OrganizationID != \"\" && "}}, []attack{{"./modules/integrations", "TestOfAnApplicationHearWhoMaySeeItWhenItIsSent"}}},
-		{"a quota is exact for 200 at once", []cut{{"adapters/locallimit/quota.go", "if !record || !before.Allowed {", "if !record {"}}, []attack{{"./adapters/locallimit", "TestQuotas/gives exactly the quota to 200 at once"}}},
-		{"a quota of a minute in Redis", []cut{{redisQuota, "n < most and ", ""}}, []attack{{"./adapters/redislimit", "TestQuotas/gives exactly the quota to 200 at once"}}},
-		{"a quota of a day in Redis", []cut{{redisQuota, "(mostADay == 0 or spent < mostADay)", "true"}}, []attack{{"./adapters/redislimit", "TestQuotas/gives exactly the quota to 200 at once"}}},
+		{"a quota is exact for 200 at once", []cut{{"adapters/locallimit/quota.go", "if !record || !before.Allowed {", "if !record {"}}, []attack{{"./adapters/locallimit", "TestLimiter/quotas/concurrent calls"}}},
+		{"a quota of a minute in Redis", []cut{{redisQuota, "n < most and ", ""}}, []attack{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}}},
+		{"a quota of a day in Redis", []cut{{redisQuota, "(mostADay == 0 or spent < mostADay)", "true"}}, []attack{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}}},
 	}
 }

@@ -1,15 +1,16 @@
 // Package kit gives tests what they run against: real databases of their own.
 //
-// Servers come from the environment (LOCUM_TEST_POSTGRES_URL and
-// LOCUM_TEST_REDIS_URL, which test/kit/with-services sets) or, without it, from
+// Servers come from the environment (LOCUM_TEST_POSTGRES_URL,
+// LOCUM_TEST_REDIS_URL and LOCUM_TEST_MARIADB_URL, which test/kit/with-services sets) or, without it, from
 // this process, which starts one of each on first use. A machine that cannot
 // have a server or a program skips the test, unless LOCUM_TEST_REQUIRE (a list of
-// postgres, redis, libreoffice, chromium, npm, …) names it or CI=true.
+// postgres, redis, mariadb, s3, libreoffice, chromium, npm, …) names it or CI=true.
 package kit
 
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"fmt"
 	"net"
 	"net/url"
@@ -25,11 +26,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/test/kit/services"
 )
 
 var (
 	sharedPostgres = sync.OnceValues(func() (string, error) { return shared("LOCUM_TEST_POSTGRES_URL", services.Postgres) })
+	sharedMariaDB  = sync.OnceValues(func() (string, error) { return shared("LOCUM_TEST_MARIADB_URL", services.MariaDB) })
 	sharedRedis    = sync.OnceValues(func() (string, error) { return shared("LOCUM_TEST_REDIS_URL", services.Redis) })
 )
 
@@ -122,6 +126,37 @@ func Exec(t testing.TB, server, statement string) {
 	}
 }
 
+// MariaDBURL is the URL of an empty database of the test's own. Without
+// LOCUM_TEST_HEAVY the test is skipped.
+func MariaDBURL(t testing.TB) string {
+	t.Helper()
+	needHeavy(t)
+	server, err := sharedMariaDB()
+	need(t, "mariadb", err)
+	return NewMariaDB(t, server)
+}
+
+// NewMariaDB creates a database on the server and drops it when the test ends.
+func NewMariaDB(t testing.TB, server string) string {
+	t.Helper()
+	u, err := url.Parse(server)
+	need(t, "mariadb", err)
+	pool, err := sql.Open("mysql", u.User.String()+"@tcp("+u.Host+")/")
+	need(t, "mariadb", err)
+	name := "locum_" + strings.ToLower(rand.Text())
+	exec := func(statement string) {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if _, err := pool.ExecContext(ctx, statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	exec("CREATE DATABASE " + name)
+	t.Cleanup(func() { exec("DROP DATABASE " + name); _ = pool.Close() })
+	u.Path = "/" + name
+	return u.String()
+}
+
 // RedisURL is the URL of an empty numbered database of the test's own.
 func RedisURL(t testing.TB) string {
 	t.Helper()
@@ -167,6 +202,27 @@ func RedisURL(t testing.TB) string {
 // again on the same address. Its URL names the maintenance database.
 func OwnPostgres(t testing.TB) *services.Server { return own(t, "postgres", services.Postgres) }
 
+// PostgresReplica starts a standby server that streams from a server of OwnPostgres.
+func PostgresReplica(t testing.TB, primary *services.Server) *services.Server {
+	t.Helper()
+	return own(t, "postgres", func() (*services.Server, error) { return services.PostgresReplica(primary) })
+}
+
+// OwnMariaDB is a server of the test's own, like OwnPostgres. Its URL names no database.
+// Without LOCUM_TEST_HEAVY the test is skipped.
+func OwnMariaDB(t testing.TB) *services.Server {
+	t.Helper()
+	needHeavy(t)
+	return own(t, "mariadb", services.MariaDB)
+}
+
+func needHeavy(t testing.TB) {
+	t.Helper()
+	if os.Getenv("LOCUM_TEST_HEAVY") == "" {
+		t.Skip("LOCUM_TEST_HEAVY is not set")
+	}
+}
+
 // OwnRedis is a server of the test's own, like OwnPostgres. It forgets
 // everything when it is killed.
 func OwnRedis(t testing.TB) *services.Server { return own(t, "redis", services.Redis) }
@@ -174,14 +230,36 @@ func OwnRedis(t testing.TB) *services.Server { return own(t, "redis", services.R
 // RedisCluster is the URL of a Redis Cluster of three masters of the test's own.
 func RedisCluster(t testing.TB) string {
 	t.Helper()
-	url, masters, err := services.RedisCluster()
+	url, _ := redisCluster(t, false)
+	return url
+}
+
+// RedisClusterWithReplicas is the URL of a Redis Cluster of the test's own, and its
+// servers: three masters, and a replica of each.
+func RedisClusterWithReplicas(t testing.TB) (url string, servers []*services.Server) {
+	t.Helper()
+	return redisCluster(t, true)
+}
+
+func redisCluster(t testing.TB, replicas bool) (url string, servers []*services.Server) {
+	t.Helper()
+	url, servers, err := services.RedisCluster(replicas)
 	need(t, "redis", err)
 	t.Cleanup(func() {
-		for _, m := range masters {
-			m.Stop()
+		for _, s := range servers {
+			s.Stop()
 		}
 	})
-	return url
+	return url, servers
+}
+
+// OwnS3 is an S3 server of the test's own, like OwnPostgres. Its URL names an empty
+// bucket, for the credentials services.S3AccessKey and services.S3SecretKey. Without
+// LOCUM_TEST_HEAVY the test is skipped: the first start builds the server.
+func OwnS3(t testing.TB) *services.Server {
+	t.Helper()
+	needHeavy(t)
+	return own(t, "s3", services.S3)
 }
 
 // PgBouncer starts a PgBouncer in transaction mode in front of a database of
@@ -227,6 +305,15 @@ func Chromium(t testing.TB) services.Chromium {
 	return browser
 }
 
+// StripeMock starts Stripe's mock server, or fetches it, and returns its URL.
+func StripeMock(t testing.TB) string {
+	t.Helper()
+	server, err := services.StripeMock()
+	need(t, "stripe-mock", err)
+	t.Cleanup(server.Stop)
+	return server.URL
+}
+
 // Tool is the path of a program that the machine has.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
@@ -245,4 +332,13 @@ func need(t testing.TB, name string, err error) {
 		t.Fatalf("%s is required and cannot be had: %v", name, err)
 	}
 	t.Skipf("NOT TESTED: %s cannot be had: %v", name, err)
+}
+
+// Refusal is the error of a use case for an actor who may not do it: guests have to sign
+// in first.
+func Refusal(by auth.Actor) error {
+	if by.Guest() {
+		return fault.ErrUnauthorized
+	}
+	return fault.ErrForbidden
 }

@@ -14,26 +14,29 @@ import (
 // Straight is a task.Queue without a wait: Enqueue does the task before it
 // returns, so that a test sees what came of it.
 type Straight struct {
-	do    func(context.Context, task.Ticket)
+	do    func(context.Context, task.Reference)
 	ready chan struct{}
 }
 
 // Enqueue implements task.Queue.
-func (q *Straight) Enqueue(ctx context.Context, tickets ...task.Ticket) error {
+func (q *Straight) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	<-q.ready
-	for _, t := range tickets {
+	for _, t := range refs {
 		q.do(ctx, t)
 	}
 	return nil
 }
 
 // Work implements task.Queue.
-func (q *Straight) Work(ctx context.Context, do func(context.Context, task.Ticket)) error {
+func (q *Straight) Work(ctx context.Context, do func(context.Context, task.Reference)) error {
 	q.do = do
 	close(q.ready)
 	<-ctx.Done()
 	return nil
 }
+
+// Embedded implements task.Queue.
+func (q *Straight) Embedded() bool { return true }
 
 // Work is what a test does a store's background work with: Relay.Drain carries
 // events and Runner.Sweep does due tasks, both before they return.
@@ -47,7 +50,7 @@ func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Su
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	queue := &Straight{ready: make(chan struct{})}
-	runner, err := task.NewRunner(task.Needs{Store: s.Identity.Tasks, Queue: queue, Clock: clk, Log: log, Handlers: append(event.Handlers(table), handlers...)})
+	runner, err := task.NewRunner(task.Deps{Store: s.Identity.Tasks, Queue: queue, Clock: clk, Log: log, Handlers: append(event.Handlers(table), handlers...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +60,7 @@ func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Su
 	t.Cleanup(func() { stop(); <-stopped })
 	return Work{
 		Runner: runner,
-		Relay:  event.NewRelay(event.RelayNeeds{Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}}, Runner: runner, Table: table, Log: log}),
+		Relay:  event.NewRelay(event.RelayDeps{Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}}, Runner: runner, Table: table, Log: log}),
 	}
 }
 

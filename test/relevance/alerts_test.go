@@ -100,7 +100,7 @@ func create(t *testing.T, svc *listings.Service, organizationID string, adverts 
 	for i, a := range adverts {
 		items[i].Input = a.input()
 	}
-	created, err := svc.CreateBatch(t.Context(), organizationID, items)
+	created, err := svc.CreateBatch(t.Context(), auth.Actor{OrganizationID: organizationID, Permissions: []auth.Permission{auth.Manage}}, items)
 	require.NoError(t, err)
 	for _, c := range created {
 		require.NoError(t, c.Err)

@@ -58,11 +58,16 @@ func startPostgres(bin string, env []string, cred *syscall.Credential) (*Server,
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
+	return servePostgres(bin, env, cred, dir)
+}
+
+// servePostgres starts a server on the data in dir.
+func servePostgres(bin string, env []string, cred *syscall.Credential, dir string) (*Server, error) {
 	port, letGo, err := HoldPort()
 	if err != nil {
 		return nil, err
 	}
-	argv := []string{filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(port)}
+	argv := []string{filepath.Join(bin, "postgres"), "-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port)}
 	for _, setting := range []string{
 		// Servers under test wait for their subtests' turns, each with its connections.
 		"listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=1000",
@@ -86,6 +91,25 @@ func startPostgres(bin string, env []string, cred *syscall.Credential) (*Server,
 		return c.Close(ctx)
 	}
 	return s, s.Start()
+}
+
+// PostgresReplica starts a standby server that streams from a server of Postgres. Its
+// URL names the same database and user.
+func PostgresReplica(primary *Server) (*Server, error) {
+	dir, err := dataDir("postgres", primary.cred)
+	if err != nil {
+		return nil, err
+	}
+	bin := filepath.Dir(primary.argv[0])
+	backup := exec.Command(filepath.Join(bin, "pg_basebackup"), "-D", filepath.Join(dir, "data"), "-d", primary.URL, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	backup.Dir = dir
+	backup.Env = append(os.Environ(), primary.env...)
+	backup.SysProcAttr = &syscall.SysProcAttr{Credential: primary.cred}
+	if out, err := backup.CombinedOutput(); err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, fmt.Errorf("pg_basebackup: %w\n%s", err, out)
+	}
+	return servePostgres(bin, primary.env, primary.cred, dir)
 }
 
 func installedPostgres() (string, error) {

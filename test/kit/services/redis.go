@@ -2,10 +2,12 @@ package services
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -38,65 +40,99 @@ func redis(find func() (string, error), more ...string) (*Server, error) {
 	}
 }
 
-// RedisCluster starts a cluster of three masters without replicas and returns
-// them with the cluster's URL.
-func RedisCluster() (url string, masters []*Server, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+// RedisCluster starts a cluster of three masters, each with a replica if replicas is set,
+// and returns its URL and its servers, the masters first. A replica takes the place of a
+// master that has not answered for two seconds.
+func RedisCluster(replicas bool) (url string, servers []*Server, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*startWithin)
 	defer cancel()
 	defer func() {
 		if err != nil {
-			for _, m := range masters {
-				m.Stop()
+			for _, s := range servers {
+				s.Stop()
 			}
 		}
 	}()
-	const slots, nodes = 16384, 3
-	clients := make([]*goredis.Client, nodes)
-	addresses := make([]string, nodes)
-	buses := make([]int, nodes)
-	for i := range nodes {
-		bus, letGo, err := HoldPort()
+	const slots, masters = 16384, 3
+	n := masters
+	if replicas {
+		n = 2 * masters
+	}
+	clients := make([]*goredis.Client, n)
+	addresses := make([]string, n)
+	for i := range n {
+		server, bus, err := clusterNode()
 		if err != nil {
-			return "", masters, err
+			return "", servers, err
 		}
-		buses[i] = bus
-		m, err := redis(func() (string, error) { return exec.LookPath("redis-server") }, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--databases", "1")
+		servers = append(servers, server)
+		opt, err := goredis.ParseURL(server.URL)
 		if err != nil {
-			letGo()
-			return "", masters, err
-		}
-		own := m.letGo
-		m.letGo = func() { own(); letGo() }
-		masters = append(masters, m)
-		opt, err := goredis.ParseURL(m.URL)
-		if err != nil {
-			return "", masters, err
+			return "", servers, err
 		}
 		addresses[i], clients[i] = opt.Addr, goredis.NewClient(opt)
 		defer func() { _ = clients[i].Close() }()
-		if err := clients[i].ClusterAddSlotsRange(ctx, i*slots/nodes, (i+1)*slots/nodes-1).Err(); err != nil {
-			return "", masters, err
+		if i < masters {
+			err = clients[i].ClusterAddSlotsRange(ctx, i*slots/masters, (i+1)*slots/masters-1).Err()
 		}
-	}
-	for i := 1; i < nodes; i++ {
-		host, port, _ := net.SplitHostPort(addresses[i])
-		if err := clients[0].Do(ctx, "CLUSTER", "MEET", host, port, buses[i]).Err(); err != nil {
-			return "", masters, err
+		if i > 0 {
+			host, port, _ := net.SplitHostPort(opt.Addr)
+			err = errors.Join(err, clients[0].Do(ctx, "CLUSTER", "MEET", host, port, bus).Err())
+		}
+		if err != nil {
+			return "", servers, err
 		}
 	}
 	for _, c := range clients {
-		for {
-			info, err := c.ClusterInfo(ctx).Result()
-			if err != nil {
-				return "", masters, err
-			}
-			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") {
-				break
-			}
-			time.Sleep(20 * time.Millisecond)
+		if err := await(ctx, c.ClusterInfo, "cluster_state:ok", fmt.Sprint("cluster_known_nodes:", n)); err != nil {
+			return "", servers, err
 		}
 	}
-	return "redis-cluster://" + strings.Join(addresses, ","), masters, nil
+	for i, c := range clients[masters:] {
+		id, err := clients[i].ClusterMyID(ctx).Result()
+		if err == nil {
+			err = c.ClusterReplicate(ctx, id).Err()
+		}
+		if err == nil {
+			err = await(ctx, func(ctx context.Context) *goredis.StringCmd { return c.Info(ctx, "replication") }, "master_link_status:up")
+		}
+		if err != nil {
+			return "", servers, err
+		}
+	}
+	return "redis-cluster://" + strings.Join(addresses, ","), servers, nil
+}
+
+// clusterNode starts a server in cluster mode and returns the port of its cluster bus.
+func clusterNode() (s *Server, bus int, err error) {
+	bus, letGo, err := HoldPort()
+	if err != nil {
+		return nil, 0, err
+	}
+	s, err = redis(func() (string, error) { return exec.LookPath("redis-server") }, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
+		"--cluster-node-timeout", "2000", "--cluster-replica-validity-factor", "0", "--databases", "1")
+	if err != nil {
+		letGo()
+		return nil, 0, err
+	}
+	own := s.letGo
+	s.letGo = func() { own(); letGo() }
+	return s, bus, nil
+}
+
+// await waits until the answer of a server contains all the texts.
+func await(ctx context.Context, ask func(context.Context) *goredis.StringCmd, texts ...string) error {
+	for {
+		answer, err := ask(ctx).Result()
+		if err != nil || !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(answer, text) }) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 func startRedis(bin string, env, more []string) (*Server, error) {

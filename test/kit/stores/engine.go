@@ -16,6 +16,11 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
+// NewIndex returns an empty search index in memory.
+func NewIndex() (search.Index, error) {
+	return searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: search.Analyzer})
+}
+
 // NewBatch returns a matcher for the documents.
 func NewBatch(docs []*search.Document) (search.Matcher, error) {
 	return searchindex.NewBatch(docs, search.Normalize)
@@ -26,10 +31,8 @@ func Engine(t testing.TB, s adapters.Storage) *listings.Engine {
 	v, err := search.Load()
 	require.NoError(t, err)
 	e := listings.NewEngine(listings.EngineDeps{
-		Open: func(context.Context, bool) (search.Index, error) {
-			return searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: search.Analyzer})
-		},
-		Feed: s.Listings.Feed, Changes: s.Listings.Changes, Places: gazetteer.New(), Log: slog.New(slog.DiscardHandler),
+		Open: func(context.Context, bool) (search.Index, error) { return NewIndex() },
+		Feed: s.Listings.Feed, Notifications: s.Listings.Outbox.Notifications, Changes: s.Listings.Changes, Places: gazetteer.New(), Log: slog.New(slog.DiscardHandler),
 	}, v)
 	require.NoError(t, e.Open(t.Context()))
 	ctx, cancel := context.WithCancel(context.Background())

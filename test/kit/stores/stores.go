@@ -91,6 +91,14 @@ func Postgres(t testing.TB, clk clock.Clock) adapters.Storage {
 	return open(t, kit.PostgresLike(t, name, migrate), clk)
 }
 
+// MariaDB opens a database of the test's own, or skips without LOCUM_TEST_HEAVY.
+func MariaDB(t testing.TB, clk clock.Clock) adapters.Storage {
+	t.Helper()
+	url := kit.MariaDBURL(t)
+	require.NoError(t, migrate(url))
+	return open(t, url, clk)
+}
+
 // Each runs the test on every database.
 func Each(t *testing.T, test func(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage)) {
 	t.Helper()

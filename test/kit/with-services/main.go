@@ -1,6 +1,7 @@
 // Command with-services runs a command beside a private Postgres and a private
 // Redis, whose addresses the command finds in LOCUM_TEST_POSTGRES_URL and
-// LOCUM_TEST_REDIS_URL:
+// LOCUM_TEST_REDIS_URL, and with LOCUM_TEST_HEAVY beside a private MariaDB
+// (LOCUM_TEST_MARIADB_URL):
 //
 //	go run ./test/kit/with-services -- go test ./...
 //
@@ -44,7 +45,11 @@ func run(args []string) int {
 	}{
 		{"postgres", "LOCUM_TEST_POSTGRES_URL", services.Postgres},
 		{"redis", "LOCUM_TEST_REDIS_URL", services.Redis},
+		{"mariadb", "LOCUM_TEST_MARIADB_URL", services.MariaDB},
 	} {
+		if service.name == "mariadb" && os.Getenv("LOCUM_TEST_HEAVY") == "" {
+			continue // only the long tests use it
+		}
 		if given := os.Getenv(service.variable); given != "" {
 			fmt.Fprintf(os.Stderr, "with-services: %s is given: %s\n", service.name, given)
 			continue

@@ -1,0 +1,188 @@
+package conformance
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	netmail "net/mail"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/mail"
+)
+
+// Mailer checks the port mail.Mailer. open returns a mailer and a function that returns
+// the messages that were accepted, as they were sent (RFC 5322).
+func Mailer(t *testing.T, open func(t testing.TB) (m mail.Mailer, accepted func() []string), outage ...Outage[mail.Mailer]) {
+	start := func(t *testing.T) (send func(mail.Message) error, last func() received) {
+		t.Helper()
+		t.Parallel()
+		m, accepted := open(t)
+		requirePort(t, "mail.Mailer", m)
+		return func(message mail.Message) error { return m.Send(t.Context(), message) }, func() received {
+			t.Helper()
+			all := accepted()
+			require.NotEmpty(t, all, "no message was accepted")
+			return parseMessage(t, all[len(all)-1])
+		}
+	}
+	message := func() mail.Message {
+		return mail.Message{ID: newID(), To: mail.Address{Name: "Zoë", Email: "zoe@example.org"}, Subject: "News – today", Text: "Hello Zoë,\n.\nthere is news.\n", HTML: "<p>Hello Zoë</p>"}
+	}
+
+	t.Run("text and HTML", func(t *testing.T) {
+		send, last := start(t)
+		require.NoError(t, send(message()))
+		got := last()
+		require.Equal(t, "News – today", got.subject(t))
+		to, err := got.AddressList("To")
+		require.NoError(t, err)
+		require.Equal(t, []*netmail.Address{{Name: "Zoë", Address: "zoe@example.org"}}, to)
+		require.Equal(t, "Hello Zoë,\n.\nthere is news.\n", got.parts["text/plain"])
+		require.Equal(t, "<p>Hello Zoë</p>", strings.TrimSpace(got.parts["text/html"]))
+		for _, name := range []string{"Reply-To", "List-Unsubscribe", "List-Unsubscribe-Post"} {
+			require.Empty(t, got.Get(name), name)
+		}
+	})
+
+	t.Run("only text", func(t *testing.T) {
+		send, last := start(t)
+		m := message()
+		m.HTML = ""
+		require.NoError(t, send(m))
+		got := last()
+		require.Equal(t, m.Text, got.parts["text/plain"])
+		require.NotContains(t, got.parts, "text/html")
+	})
+
+	t.Run("message sent again has the same Message-ID", func(t *testing.T) {
+		send, last := start(t)
+		first, other := message(), message()
+		ids := map[string]bool{}
+		for _, m := range []mail.Message{first, first, other} {
+			require.NoError(t, send(m))
+			id := last().Get("Message-Id")
+			require.Regexp(t, `^<[^<>@ ]+@[^<>@ ]+>$`, id)
+			ids[id] = true
+		}
+		require.Len(t, ids, 2)
+	})
+
+	t.Run("reply address and unsubscribe link", func(t *testing.T) {
+		send, last := start(t)
+		m := message()
+		m.ReplyTo = mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"}
+		m.Unsubscribe = "https://jobs.example.org/unsubscribe?token=" + strings.Repeat("aB3-", 60)
+		require.NoError(t, send(m))
+		got := last()
+		reply, err := got.AddressList("Reply-To")
+		require.NoError(t, err)
+		require.Equal(t, "jobs@stmary.example", reply[0].Address)
+		require.Equal(t, "<"+m.Unsubscribe+">", got.Get("List-Unsubscribe"))
+		require.Equal(t, "List-Unsubscribe=One-Click", got.Get("List-Unsubscribe-Post"))
+	})
+
+	t.Run("line breaks do not add headers", func(t *testing.T) {
+		send, last := start(t)
+		const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
+		m := message()
+		m.Subject, m.To.Name, m.ReplyTo = inject, inject, mail.Address{Name: inject, Email: "b@example.org"}
+		require.NoError(t, send(m))
+		require.Empty(t, last().Get("Bcc"))
+		m.To.Email = "a@example.org>\r\nRCPT TO:<b@example.org"
+		require.ErrorIs(t, send(m), mail.ErrRefused)
+	})
+
+	t.Run("invitation", func(t *testing.T) {
+		send, last := start(t)
+		at := time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)
+		m := message()
+		m.Invite = &mail.Invite{
+			UID: newID(), Sequence: 2, Start: at, End: at.Add(time.Hour), Summary: "Interview; ward 3, Leeds", Location: "Leeds",
+			Organizer: mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"}, Attendee: m.To, Stamp: at,
+		}
+		for _, method := range []string{"REQUEST", "CANCEL"} {
+			m.Invite.Cancelled = method == "CANCEL"
+			require.NoError(t, send(m))
+			calendar := strings.ReplaceAll(last().parts["text/calendar"], "\n ", "")
+			for _, line := range []string{"METHOD:" + method, "SEQUENCE:2", "DTSTART:20260317T103000Z", `SUMMARY:Interview\; ward 3\, Leeds`} {
+				require.Contains(t, calendar, line+"\n")
+			}
+			require.Contains(t, calendar, "UID:"+m.Invite.UID)
+			require.Contains(t, strings.ToLower(calendar), "mailto:zoe@example.org")
+		}
+	})
+
+	withOutage(t, "mail.Mailer", outage, func(t *testing.T, m mail.Mailer, begin, end func()) {
+		require.NoError(t, m.Send(t.Context(), message()))
+		begin()
+		err := failsInTime(t, func() error { return m.Send(t.Context(), message()) })
+		require.NotErrorIs(t, err, mail.ErrRefused, "the message has to be sent again")
+		end()
+		recovers(t, func() error { return m.Send(t.Context(), message()) })
+	})
+
+	t.Run("cancelled call", func(t *testing.T) {
+		t.Parallel()
+		m, accepted := open(t)
+		requirePort(t, "mail.Mailer", m)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.Error(t, m.Send(ctx, message()))
+		require.Empty(t, accepted())
+	})
+}
+
+// received is a message with its parts by their types, decoded and with \n as line
+// breaks.
+type received struct {
+	netmail.Header
+	parts map[string]string
+}
+
+func (r received) subject(t testing.TB) string {
+	t.Helper()
+	subject, err := new(mime.WordDecoder).DecodeHeader(r.Get("Subject"))
+	require.NoError(t, err)
+	return subject
+}
+
+func parseMessage(t testing.TB, raw string) received {
+	t.Helper()
+	m, err := netmail.ReadMessage(strings.NewReader(raw))
+	require.NoError(t, err)
+	r := received{m.Header, map[string]string{}}
+	r.read(t, m.Header.Get("Content-Type"), m.Header.Get("Content-Transfer-Encoding"), m.Body)
+	return r
+}
+
+func (r received) read(t testing.TB, contentType, encoding string, body io.Reader) {
+	t.Helper()
+	kind, params, err := mime.ParseMediaType(contentType)
+	require.NoError(t, err)
+	if strings.HasPrefix(kind, "multipart/") {
+		for parts := multipart.NewReader(body, params["boundary"]); ; {
+			p, err := parts.NextRawPart()
+			if err == io.EOF {
+				return
+			}
+			require.NoError(t, err)
+			r.read(t, p.Header.Get("Content-Type"), p.Header.Get("Content-Transfer-Encoding"), p)
+		}
+	}
+	switch strings.ToLower(encoding) {
+	case "quoted-printable":
+		body = quotedprintable.NewReader(body)
+	case "base64":
+		body = base64.NewDecoder(base64.StdEncoding, body)
+	}
+	content, err := io.ReadAll(body)
+	require.NoError(t, err)
+	r.parts[kind] = strings.ReplaceAll(string(content), "\r\n", "\n")
+}

@@ -1,0 +1,49 @@
+package conformance
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Outage opens an adapter for the part of a suite about an unavailable backend. begin makes
+// the backend unavailable; end makes it available again with everything it has stored
+// durably.
+type Outage[Port any] func(t testing.TB) (port Port, begin, end func())
+
+const (
+	// outageAnswer is the most time that a call may take while the backend is unavailable.
+	outageAnswer = time.Minute
+	// recovery is the most time that an adapter may take to use the backend again.
+	recovery = time.Minute
+)
+
+// withOutage runs a test for each outage, of which callers of a suite pass at most one.
+func withOutage[Port any](t *testing.T, name string, outages []Outage[Port], test func(t *testing.T, p Port, begin, end func())) {
+	t.Helper()
+	for _, outage := range outages {
+		t.Run("unavailable backend", func(t *testing.T) {
+			t.Parallel()
+			port, begin, end := outage(t)
+			test(t, requirePort(t, name, port), begin, end)
+		})
+	}
+}
+
+// recovers waits until a call succeeds after an outage.
+func recovers(t *testing.T, call func() error) {
+	t.Helper()
+	var err error
+	require.Eventually(t, func() bool { err = call(); return err == nil }, recovery, 50*time.Millisecond, "the adapter does not use the backend again: %v", &err)
+}
+
+// failsInTime makes a call that must fail, in time.
+func failsInTime(t *testing.T, call func() error) error {
+	t.Helper()
+	begun := time.Now()
+	err := call()
+	require.Error(t, err)
+	require.Less(t, time.Since(begun), outageAnswer)
+	return err
+}

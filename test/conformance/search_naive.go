@@ -1,0 +1,161 @@
+package conformance
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// naiveIndex is a search index in memory that evaluates every document. The suites
+// of the storage use it, so that they need no other adapter. Its cursors are numbers
+// of hits, and documents that change meanwhile move the pages.
+type naiveIndex struct {
+	mu       sync.RWMutex
+	oracle   *searchOracle
+	position string
+	closed   bool
+}
+
+func newNaiveIndex() *naiveIndex { return &naiveIndex{oracle: newSearchOracle(search.Normalize)} }
+
+// Find implements search.Index.
+func (x *naiveIndex) Find(ctx context.Context, q search.Query) (search.Result, error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.closed {
+		return search.Result{}, search.ErrIndexClosed
+	}
+	if err := q.Validate(); err != nil {
+		return search.Result{}, err
+	}
+	offset := q.Offset
+	if q.After != "" {
+		var err error
+		if offset, err = strconv.Atoi(q.After); err != nil {
+			return search.Result{}, search.ErrInvalidCursor
+		}
+	}
+	all := x.oracle.find(&q)
+	r := search.Result{Hits: all.page(&q, offset), Total: len(all.exact), Facets: all.facets}
+	if next := offset + q.Limit; next < len(all.exact) {
+		r.Next = strconv.Itoa(next)
+	}
+	return r, ctx.Err()
+}
+
+// Apply implements search.Index.
+func (x *naiveIndex) Apply(_ context.Context, changes []search.Change, position string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return search.ErrIndexClosed
+	}
+	x.oracle.apply(changes)
+	x.position = position
+	return nil
+}
+
+// Position implements search.Index.
+func (x *naiveIndex) Position() string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.position
+}
+
+// Frequency implements search.Index.
+func (x *naiveIndex) Frequency(word string) int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.oracle.frequency(word)
+}
+
+// Words implements search.Index.
+func (x *naiveIndex) Words(prefix string) iter.Seq2[string, int] {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	counts := map[string]int{}
+	for _, d := range x.oracle.docs {
+		words := map[string]bool{}
+		for _, w := range slices.Concat(d.Title, d.Body) {
+			words[w] = w != "" && strings.HasPrefix(w, prefix)
+		}
+		for w, counted := range words {
+			if counted {
+				counts[w]++
+			}
+		}
+	}
+	return sortedCounts(counts)
+}
+
+// Keys implements search.Index.
+func (x *naiveIndex) Keys(prefix string) iter.Seq2[string, int] {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return sortedCounts(x.oracle.keys(prefix))
+}
+
+func sortedCounts(counts map[string]int) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			if !yield(name, counts[name]) {
+				return
+			}
+		}
+	}
+}
+
+// Close implements search.Index.
+func (x *naiveIndex) Close() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.closed = true
+	return nil
+}
+
+// Discard implements search.Index.
+func (x *naiveIndex) Discard() error { return x.Close() }
+
+// naiveMatcher evaluates queries on its documents.
+type naiveMatcher struct{ oracle *searchOracle }
+
+func newNaiveMatcher(docs []*search.Document) (search.Matcher, error) {
+	m := naiveMatcher{newSearchOracle(search.Normalize)}
+	for _, d := range docs {
+		m.oracle.docs[d.ID] = d
+	}
+	return m, nil
+}
+
+// AppendMatches implements search.Matcher.
+func (m naiveMatcher) AppendMatches(ids []string, q *search.Query) []string {
+	for _, h := range m.oracle.find(q).exact {
+		ids = append(ids, h.ID)
+	}
+	return ids
+}
+
+// naiveGazetteer finds the places of the suites by their exact name.
+type naiveGazetteer struct{}
+
+var naivePlaces = map[string]listings.Place{
+	"leeds": {Kind: listings.Town, Name: "Leeds", Region: "West Yorkshire", Nation: "ENG", Country: "GB", Lat: 53.79648, Lon: -1.54785, Population: 536_280},
+	"cork":  {Kind: listings.Town, Name: "Cork", Region: "County Cork", Country: "IE", Lat: 51.89797, Lon: -8.47061, Population: 190_384},
+}
+
+// Resolve implements listings.Gazetteer.
+func (naiveGazetteer) Resolve(text string) (listings.Place, bool) {
+	name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(text)), ",")
+	p, ok := naivePlaces[name]
+	return p, ok
+}
+
+// Correct implements listings.Gazetteer.
+func (naiveGazetteer) Correct(string) (listings.Place, bool) { return listings.Place{}, false }

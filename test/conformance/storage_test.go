@@ -1,0 +1,42 @@
+package conformance
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/task"
+)
+
+// recordingT records why a test fails.
+type recordingT struct {
+	testing.TB
+	failure string
+}
+
+func (r *recordingT) Helper()                      {}
+func (r *recordingT) Errorf(f string, args ...any) { r.failure += fmt.Sprintf(f, args...) }
+func (r *recordingT) FailNow()                     { runtime.Goexit() }
+
+func TestRequirePorts_MissingPort_IsNamed(t *testing.T) {
+	t.Parallel()
+	for name, require := range map[string]func(t testing.TB){
+		"Subscriptions": func(t testing.TB) { requirePorts(t, adapters.BillingStorage{}) },
+		"Outbox":        func(t testing.TB) { requirePorts(t, adapters.Database{}) },
+		"task.Queue":    func(t testing.TB) { requirePort[task.Queue](t, "task.Queue", nil) },
+	} {
+		requireFailure(t, name, require)
+	}
+}
+
+func requireFailure(t *testing.T, name string, test func(t testing.TB)) {
+	t.Helper()
+	r := &recordingT{TB: t}
+	done := make(chan struct{})
+	go func() { defer close(done); test(r) }()
+	<-done
+	require.Contains(t, r.failure, name)
+}

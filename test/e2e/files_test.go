@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/services"
+)
+
+// uploads are documents whose upload was answered with success: contents by owner and id.
+type uploads struct {
+	mu        sync.Mutex
+	kept      map[*account]map[string]string
+	succeeded int
+	refused   int
+}
+
+func (u *uploads) upload(t testing.TB, a *account, content string) (status int) {
+	t.Helper()
+	answer := a.elsewhere().try("POST", "/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "content": content})
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch answer.status {
+	case http.StatusOK:
+		if u.kept[a] == nil {
+			u.kept[a] = map[string]string{}
+		}
+		u.kept[a][answer.text("data.document.id")] = content
+		u.succeeded++
+	case http.StatusServiceUnavailable:
+		u.refused++
+	default:
+		t.Errorf("an upload was answered with %d: %s", answer.status, answer.raw)
+	}
+	return answer.status
+}
+
+func (u *uploads) count() (succeeded, refused int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.succeeded, u.refused
+}
+
+// check demands that every document is there.
+func (u *uploads) check(t testing.TB) {
+	t.Helper()
+	for a, documents := range u.kept {
+		for id, content := range documents {
+			require.Equal(t, content, a.elsewhere().get("/api/jobseekers/documents/"+id).ok(200).text("data.document.content"))
+		}
+	}
+}
+
+func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
+	t.Parallel()
+	s3 := kit.OwnS3(t)
+	w := start(t, t.TempDir(), "LOCUM_FILES_URL="+strings.Replace(s3.URL, "?", "/e2e?", 1),
+		"AWS_ACCESS_KEY_ID="+services.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+services.S3SecretKey)
+	s, employer := w.seeker(t), w.employer(t)
+	u := &uploads{kept: map[*account]map[string]string{}}
+	require.Equal(t, 200, u.upload(t, s, "before"))
+
+	for _, outage := range []outage{
+		{"refusing", s3.Kill, func() { require.NoError(t, s3.Start()) }, 15 * time.Second},
+		{"hanging", s3.Pause, s3.Resume, time.Minute},
+	} {
+		outage.begin()
+		began := time.Now()
+		require.Equal(t, 503, u.upload(t, s, "during "+outage.name), outage.name)
+		require.Less(t, time.Since(began), outage.bound, outage.name)
+		require.Eventually(t, func() bool {
+			readiness := s.try("GET", "/readyz", nil)
+			return readiness.status == 200 && readiness.text("adapters.files") == "degraded"
+		}, soon, 50*time.Millisecond, "everything else works")
+		export := employer.elsewhere().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
+		outage.end()
+		require.Eventually(t, func() bool {
+			return s.try("GET", "/readyz", nil).text("adapters.files") == "ok"
+		}, soon, 50*time.Millisecond)
+		require.Equal(t, 200, u.upload(t, s, "after "+outage.name))
+		require.Eventually(t, func() bool {
+			return employer.get("/api/employers/exports/"+export).ok(200).text("data.status") == "completed"
+		}, 3*time.Minute, 200*time.Millisecond, "the export was not tried again")
+		u.check(t)
+	}
+}
+
+func TestS3Killed_DuringUploads_NoneIsLost(t *testing.T) {
+	t.Parallel()
+	s3 := kit.OwnS3(t)
+	w := start(t, t.TempDir(), "LOCUM_FILES_URL="+s3.URL, "AWS_ACCESS_KEY_ID="+services.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+services.S3SecretKey)
+	u := &uploads{kept: map[*account]map[string]string{}}
+	stop := make(chan struct{})
+	var load sync.WaitGroup
+	for range 4 {
+		load.Go(func() {
+			for n := 0; ; n++ {
+				s := w.seeker(t)
+				for i := range 10 {
+					select {
+					case <-stop:
+						return
+					default:
+						u.upload(t, s, fmt.Sprintf("%d.%d %s", n, i, strings.Repeat("I am a nurse. ", 5000)))
+					}
+				}
+			}
+		})
+	}
+	for range 3 {
+		before, _ := u.count()
+		require.Eventually(t, func() bool { now, _ := u.count(); return now >= before+5 }, soon, 10*time.Millisecond)
+		s3.Kill()
+		require.NoError(t, s3.Start())
+	}
+	before, _ := u.count()
+	require.Eventually(t, func() bool { now, _ := u.count(); return now > before }, soon, 10*time.Millisecond)
+	close(stop)
+	load.Wait()
+	succeeded, refused := u.count()
+	t.Logf("%d uploads succeeded, %d were refused", succeeded, refused)
+	u.check(t)
+}

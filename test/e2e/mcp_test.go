@@ -1,0 +1,406 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// RoundTrip sends a request of the library with the credentials of the client.
+func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-Forwarded-For", c.ip)
+	if c.apiKey != "" {
+		r.Header.Set("X-API-Key", c.apiKey)
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// session connects to the MCP server with the library.
+func (c *client) session(t testing.TB) *mcp.ClientSession {
+	t.Helper()
+	s, err := c.connect(t)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func (c *client) connect(t testing.TB) (*mcp.ClientSession, error) {
+	t.Helper()
+	return mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
+		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: c.w.url + "/mcp", HTTPClient: &http.Client{Transport: c}, MaxRetries: -1}, nil)
+}
+
+// uses calls a tool and returns its structured result.
+func uses(t testing.TB, s *mcp.ClientSession, tool string, arguments object) object {
+	t.Helper()
+	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	require.NoError(t, err)
+	require.False(t, r.IsError, "%s", textOf(r))
+	require.JSONEq(t, encoded(t, r.StructuredContent), textOf(r))
+	return r.StructuredContent.(object)
+}
+
+// failsTo calls a tool and returns the text of its error.
+func failsTo(t testing.TB, s *mcp.ClientSession, tool string, arguments object) string {
+	t.Helper()
+	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	require.NoError(t, err)
+	require.True(t, r.IsError, "%s", textOf(r))
+	return textOf(r)
+}
+
+func encoded(t testing.TB, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+func metricsOf(t testing.TB, w *world) string {
+	t.Helper()
+	response, err := http.Get(w.url + "/metrics")
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+func textOf(r *mcp.CallToolResult) string { return r.Content[0].(*mcp.TextContent).Text }
+
+// rpc sends a message to the MCP server without the library.
+func (c *client) rpc(body string, headers ...string) *answer {
+	c.t.Helper()
+	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.w.url+"/mcp", strings.NewReader(body))
+	require.NoError(c.t, err)
+	request.Header.Set("X-Forwarded-For", c.ip)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, text/event-stream")
+	request.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+	if c.apiKey != "" {
+		request.Header.Set("X-API-Key", c.apiKey)
+	}
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	a := c.sent(request)
+	a.again = func() *answer { return c.rpc(body, headers...) }
+	return a
+}
+
+// tool calls a tool without the library.
+func (c *client) tool(name string, arguments object) *answer {
+	c.t.Helper()
+	return c.rpc(encoded(c.t, object{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": object{"name": name, "arguments": arguments}}))
+}
+
+func TestMCP_Tools(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		boss := w.employer(t)
+		word := fmt.Sprintf("word%d", time.Now().UnixNano())
+		var jobs []string
+		for range 3 {
+			jobs = append(jobs, boss.listing(object{"title": word, "location": "Leeds"}))
+		}
+
+		t.Run("list", func(t *testing.T) {
+			t.Parallel()
+			s := w.seeker(t).program().session(t)
+			require.NotEmpty(t, s.InitializeResult().Instructions)
+			listed, err := s.ListTools(t.Context(), nil)
+			require.NoError(t, err)
+			byName := map[string]*mcp.Tool{}
+			for _, tool := range listed.Tools {
+				byName[tool.Name] = tool
+				require.NotEmpty(t, tool.Description, tool.Name)
+				require.Equal(t, tool.Name != "apply", tool.Annotations.ReadOnlyHint, tool.Name)
+				require.Equal(t, tool.Name == "apply", *tool.Annotations.DestructiveHint, tool.Name)
+				require.Equal(t, tool.Name != "apply", tool.OutputSchema != nil, tool.Name)
+				in := tool.InputSchema.(object)
+				require.Equal(t, false, in["additionalProperties"], tool.Name)
+				require.NotContains(t, encoded(t, tool), "#/components", tool.Name)
+				for name, property := range in["properties"].(object) {
+					require.NotEmpty(t, property.(object)["description"], "%s of %s", name, tool.Name)
+				}
+			}
+			require.ElementsMatch(t, []string{"search_jobs", "get_job", "suggest", "list_my_applications", "apply"}, slices.Collect(maps.Keys(byName)))
+			require.Equal(t, []any{"job_id"}, byName["get_job"].InputSchema.(object)["required"])
+			require.Equal(t, []any{"job_id"}, byName["apply"].InputSchema.(object)["required"])
+			properties := byName["search_jobs"].InputSchema.(object)["properties"].(object)
+			require.Contains(t, properties, "keywords")
+			require.NotContains(t, properties, "page", "the cursor reaches all pages")
+		})
+		t.Run("reads", func(t *testing.T) {
+			t.Parallel()
+			program := w.seeker(t).program()
+			s := program.session(t)
+			first := uses(t, s, "search_jobs", object{"keywords": word, "sort": "date", "limit": 2, "facets": []string{"role", "region"}, "remote": nil})
+			require.Len(t, first["data"], 2)
+			require.Equal(t, jobs[2], first["data"].([]any)[0].(object)["id"])
+			next := uses(t, s, "search_jobs", object{"keywords": word, "sort": "date", "limit": 2, "cursor": first["next_cursor"]})
+			require.Equal(t, jobs[0], next["data"].([]any)[0].(object)["id"])
+			require.Nil(t, next["next_cursor"])
+			require.Equal(t, program.get("/api/v1/jobs/"+jobs[0]).gives(200).body, uses(t, s, "get_job", object{"job_id": jobs[0]}))
+			require.Equal(t, program.get("/api/v1/jobs/suggest?q=lee").gives(200).body, uses(t, s, "suggest", object{"q": "lee"}))
+			require.Empty(t, uses(t, s, "list_my_applications", object{"limit": 5})["data"])
+		})
+		t.Run("errors", func(t *testing.T) {
+			t.Parallel()
+			s := w.seeker(t).program().session(t)
+			require.Contains(t, failsTo(t, s, "get_job", object{"job_id": "nonsense"}), "job_not_found")
+			require.Contains(t, failsTo(t, s, "get_job", object{"job_id": "../applications"}), "job_not_found")
+			require.Contains(t, failsTo(t, s, "get_job", object{}), "job_id is required")
+			wrong := failsTo(t, s, "search_jobs", object{"radius": -1, "sort": "zz", "salary_min": "x"})
+			for _, field := range []string{"radius", "sort", "salary_min"} {
+				require.Contains(t, wrong, "\n- "+field+" ", "everything that is wrong, at once")
+			}
+			require.Contains(t, failsTo(t, s, "search_jobs", object{"keyword": "nurse"}), "keyword is not an argument")
+			require.Contains(t, failsTo(t, s, "search_jobs", object{"page": 2}), "page is not an argument")
+			require.Contains(t, failsTo(t, s, "search_jobs", object{"cursor": "nonsense"}), "cursor")
+			_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "drop_tables"})
+			require.ErrorContains(t, err, "unknown tool")
+		})
+		t.Run("calls are counted as those of the interface", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			app := me.app()
+			program := me.keyOf(app)
+			program.t = t
+			first := program.tool("suggest", object{"q": "lee"})
+			require.Equal(t, 200, first.status)
+			require.Equal(t, "59", first.header.Get("X-RateLimit-Remaining"))
+			require.Empty(t, first.header.Get("Access-Control-Allow-Origin"))
+			program.get("/api/v1/jobs?limit=1").gives(200)
+			require.Equal(t, "57", program.tool("get_job", object{"job_id": "nonsense"}).header.Get("X-RateLimit-Remaining"))
+			require.Eventually(t, func() bool {
+				usage := me.get("/api/developers/apps/" + app + "/usage").ok(200)
+				return strings.Contains(string(usage.raw), `"requests":3`) && strings.Contains(string(usage.raw), `"errors":1`)
+			}, soon, 50*time.Millisecond)
+		})
+		t.Run("a quota that is used up", func(t *testing.T) {
+			t.Parallel()
+			program := w.seeker(t).program()
+			program.t = t
+			for range 60 {
+				program.tool("get_job", object{"job_id": "nonsense"})
+			}
+			over := program.tool("suggest", object{"q": "lee"}).limit()
+			require.Equal(t, 429, over.status, "%s", over.raw)
+			require.NotEmpty(t, over.header.Get("Retry-After"))
+			require.Equal(t, "rate_limit_exceeded", over.text("code"))
+		})
+	})
+}
+
+func TestMCP_Authentication(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		const metadata = "/.well-known/oauth-protected-resource/mcp"
+		t.Run("a guest learns where to get a token", func(t *testing.T) {
+			t.Parallel()
+			guest := w.guest(t)
+			refused := guest.tool("suggest", object{"q": "lee"})
+			require.Equal(t, 401, refused.status)
+			require.Equal(t, "unauthorized", refused.text("code"))
+			challenge := refused.header.Get("WWW-Authenticate")
+			require.True(t, strings.HasPrefix(challenge, `Bearer resource_metadata="`+issuer+metadata+`"`), challenge)
+			require.NotContains(t, challenge, "invalid_token")
+			_, err := guest.connect(t)
+			require.Error(t, err)
+
+			resource := guest.try("GET", metadata, nil)
+			require.Equal(t, 200, resource.status)
+			require.Equal(t, "*", resource.header.Get("Access-Control-Allow-Origin"))
+			require.Equal(t, issuer+"/mcp", resource.text("resource"))
+			require.Equal(t, issuer, resource.text("authorization_servers.0"))
+			require.Equal(t, []any{"jobs:read", "applications:read", "applications:write"}, resource.at("scopes_supported"))
+			require.Equal(t, 200, guest.try("GET", "/.well-known/oauth-authorization-server", nil).status)
+		})
+		t.Run("invalid credentials", func(t *testing.T) {
+			t.Parallel()
+			seeker := w.seeker(t)
+			for _, c := range []*client{{t: t, w: w, token: "x"}, {t: t, w: w, token: seeker.token}, w.guest(t).with("loc_live_x")} {
+				c.ip = w.guest(t).ip
+				require.Equal(t, 401, c.tool("suggest", object{"q": "lee"}).status)
+			}
+			wrong := (&client{t: t, w: w, ip: w.guest(t).ip, token: "x"}).tool("suggest", object{"q": "lee"})
+			require.Contains(t, wrong.header.Get("WWW-Authenticate"), `error="invalid_token"`)
+		})
+		t.Run("a token of the authorization server until it is revoked", func(t *testing.T) {
+			t.Parallel()
+			p := w.thirdParty(t, nil)
+			token := p.tokens(t)
+			c := w.guest(t)
+			c.token = token.AccessToken
+			s := c.session(t)
+			job := w.employer(t).listing(nil)
+			require.Equal(t, job, uses(t, s, "get_job", object{"job_id": job})["data"].(object)["id"])
+			require.Contains(t, failsTo(t, s, "list_my_applications", nil), "applications:read", "the scope that is missing")
+			draft := uses(t, s, "apply", object{"job_id": job})
+			require.NotEmpty(t, uses(t, s, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]})["data"])
+			status, _, _ := p.call(t, "/oauth/revoke", url.Values{"token": {token.RefreshToken}})
+			require.Equal(t, 200, status)
+			_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_job", Arguments: object{"job_id": job}})
+			require.Error(t, err)
+			require.Equal(t, 401, c.tool("get_job", object{"job_id": job}).status)
+		})
+		t.Run("pages of other sites", func(t *testing.T) {
+			t.Parallel()
+			program := w.seeker(t).program()
+			const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+			for _, origin := range []string{"https://evil.example.com", "null", issuer + ".evil.example.com", "http://127.0.0.1:1"} {
+				require.Equal(t, 403, program.rpc(list, "Origin", origin).status, origin)
+			}
+			require.Equal(t, 200, program.rpc(list, "Origin", issuer).status)
+			require.Equal(t, 200, program.rpc(list).status)
+		})
+	})
+}
+
+func TestMCP_Messages(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		program := w.seeker(t).program()
+		for body, want := range map[string]int{
+			"": 400, "{": 400, "5": 400, `"x"`: 400, `{}`: 400, `{"jsonrpc":"1.0","id":1,"method":"tools/list"}`: 400, `{"jsonrpc":"2.0","id":{},"method":"tools/list"}`: 400,
+			`[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]`: 400, "\n [": 400, "\x00": 400,
+			`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`:                                   404,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`:                                 200,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":5}}`:                    200,
+			`{"jsonrpc":"2.0","method":"notifications/initialized"}`:                                     202,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + strings.Repeat(" ", 1<<20):                413,
+			`{"jsonrpc":"2.0","id":1,"method":"ping"}`:                                                   200,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_job","arguments":"x"}}`: 200,
+		} {
+			a := program.rpc(body)
+			require.Equal(t, want, a.status, "%.80s: %s", body, a.raw)
+			if want == 200 && !strings.Contains(body, "ping") {
+				require.Regexp(t, `"error"|"isError":true`, string(a.raw), body)
+			}
+		}
+		for _, method := range []string{"GET", "DELETE", "PUT", "HEAD"} {
+			a := program.try(method, "/mcp", nil)
+			require.Equal(t, 405, a.status, method)
+			require.Equal(t, "POST", a.header.Get("Allow"), method)
+		}
+		require.Equal(t, 404, program.try("POST", "/mcp/x", nil).status)
+		require.Equal(t, 404, program.try("POST", "/mcpx", nil).status)
+		require.Equal(t, 400, program.rpc(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, "Mcp-Protocol-Version", "1999-01-01").status)
+		require.Regexp(t, `locum_http_requests_total\{method="POST",route="/mcp",status="200"\}`, metricsOf(t, w))
+	})
+}
+
+func TestMCP_Apply(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		boss := w.employer(t)
+		writes := func(t *testing.T, who *account) *mcp.ClientSession {
+			return who.allows(w.seeker(t).app(), integrations.ApplicationsWrite).session(t)
+		}
+		applications := func(who *account) int {
+			return len(who.get("/api/jobseekers/applications").ok(200).list("data.applications"))
+		}
+		t.Run("nothing is sent before the confirmation", func(t *testing.T) {
+			t.Parallel()
+			ann := w.seeker(t)
+			job := boss.listing(object{"title": "Theatre Nurse", "questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
+			s := writes(t, ann)
+			content := object{"job_id": job, "cover_letter": "Hello", "resume_url": "https://example.org/cv.pdf", "answers": []any{object{"question_id": "pin", "answer": "12A3456E"}}}
+			draft := uses(t, s, "apply", content)
+			require.Equal(t, "confirmation_required", draft["status"])
+			require.Equal(t, "Theatre Nurse", draft["job_title"])
+			require.Equal(t, "St Brigid's Hospital", draft["employer"])
+			require.Equal(t, content, draft["application"])
+			require.Zero(t, applications(ann))
+
+			confirmed := maps.Clone(content)
+			confirmed["confirmation_code"] = draft["confirmation_code"]
+			for name, value := range (object{"cover_letter": "Hello!", "resume_url": "https://example.org/other.pdf", "answers": []any{object{"question_id": "pin", "answer": "x"}}, "job_id": boss.listing(nil), "confirmation_code": "nonsense"}) {
+				changed := maps.Clone(confirmed)
+				changed[name] = value
+				require.Contains(t, failsTo(t, s, "apply", changed), "confirmation_code_invalid", name)
+			}
+			require.Contains(t, failsTo(t, writes(t, w.seeker(t)), "apply", confirmed), "confirmation_code_invalid", "the code of another user")
+			require.Contains(t, failsTo(t, writes(t, ann), "apply", confirmed), "confirmation_code_invalid", "the code of another application")
+			require.Zero(t, applications(ann))
+
+			first := uses(t, s, "apply", confirmed)["data"].(object)
+			require.Equal(t, "Hello", first["cover_letter"])
+			require.Equal(t, ann.id, first["candidate_id"])
+			boss.elsewhere().delete("/api/employers/jobs/" + job).ok(200)
+			require.Equal(t, first, uses(t, s, "apply", confirmed)["data"], "a repetition has the same result")
+			require.Equal(t, 1, applications(ann))
+		})
+		t.Run("a job that was renamed needs another confirmation", func(t *testing.T) {
+			t.Parallel()
+			s, job := writes(t, w.seeker(t)), boss.listing(object{"title": "Staff Nurse"})
+			draft := uses(t, s, "apply", object{"job_id": job})
+			boss.elsewhere().put("/api/employers/jobs/"+job, object{"title": "Night Nurse"}).ok(200)
+			require.Contains(t, failsTo(t, s, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]}), "confirmation_code_invalid")
+		})
+		t.Run("what cannot be sent is refused before the confirmation", func(t *testing.T) {
+			t.Parallel()
+			ann := w.seeker(t)
+			applied := boss.listing(nil)
+			ann.application(applied, nil)
+			s := writes(t, ann)
+			asking := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
+			for want, arguments := range map[string]object{
+				"already_applied":             {"job_id": applied},
+				"job_not_found":               {"job_id": boss.listing(object{"status": "draft"})},
+				"Your PIN?":                   {"job_id": asking},
+				"answers.0.question_id":       {"job_id": asking, "answers": []object{{"question_id": "other", "answer": "x"}}},
+				"resume_url":                  {"job_id": asking, "resume_url": "javascript:alert(1)"},
+				"cover_letter":                {"job_id": asking, "cover_letter": strings.Repeat("x", 20_001)},
+				"job_id is required":          {},
+				"candidate_id is not an argu": {"job_id": asking, "candidate_id": ann.id},
+			} {
+				require.Contains(t, failsTo(t, s, "apply", arguments), want)
+			}
+			require.Contains(t, failsTo(t, writes(t, boss), "apply", object{"job_id": asking}), "403 forbidden", "an employer")
+			for _, reader := range []*client{ann.program(), ann.allows(w.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead)} {
+				require.Contains(t, failsTo(t, reader.session(t), "apply", object{"job_id": asking}), "applications:write")
+			}
+			require.Equal(t, 1, applications(ann))
+		})
+		t.Run("twenty confirmations at once make one application", func(t *testing.T) {
+			t.Parallel()
+			ann := w.seeker(t)
+			program := ann.allows(w.seeker(t).app(), integrations.ApplicationsWrite)
+			job := boss.listing(nil)
+			code := uses(t, program.session(t), "apply", object{"job_id": job})["confirmation_code"]
+			statuses := make(chan int, 20)
+			for range cap(statuses) {
+				go func() { statuses <- program.tool("apply", object{"job_id": job, "confirmation_code": code}).status }()
+			}
+			for range cap(statuses) {
+				require.Equal(t, 200, <-statuses)
+			}
+			require.Equal(t, 1, applications(ann))
+		})
+	})
+}
+
+func TestMCP_Disabled_IsNotServed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := start(t, dir, append(setups[0].env(t, dir), "LOCUM_MCP_ENABLED=false")...)
+	require.Equal(t, 404, w.guest(t).tool("suggest", object{"q": "lee"}).status)
+	require.NotContains(t, w.run(t, "routes"), "/mcp")
+}

@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
+)
+
+// withStripe runs the test with servers whose payments a scripted Stripe collects.
+func withStripe(t *testing.T, test func(t *testing.T, w *world, stripe *kit.Stripe)) {
+	t.Helper()
+	stripe := kit.NewStripe(t, time.Now)
+	everywhere(t, func(t *testing.T, w *world) { test(t, w, stripe) },
+		"LOCUM_PAYMENTS_URL=stripe:?api_base="+stripe.URL, "LOCUM_PAYMENTS_STRIPE_KEY=sk_test_hidden",
+		"LOCUM_PAYMENTS_PUBLISHABLE_KEY=pk_test_shown", "LOCUM_PAYMENTS_WEBHOOK_SECRETS=whsec_next,"+kit.StripeSecret)
+}
+
+// deliver sends a webhook of Stripe and returns the status of the answer.
+func (w *world) deliver(t testing.TB, body []byte, signature string) int {
+	r, err := http.NewRequest(http.MethodPost, w.url+"/api/payments/webhooks", bytes.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	r.Header.Set("Content-Type", "application/json; charset=utf-8")
+	r.Header.Set("Stripe-Signature", signature)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+// begin chooses the premium plan with a card that needs 3-D Secure, and returns the key
+// of the payment, which waits for the payer.
+func (a *account) begin(stripe *kit.Stripe) (key string) {
+	a.t.Helper()
+	chosen := a.elsewhere().post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).ok(202)
+	require.Equal(a.t, "basic", chosen.text("data.subscription.tier"))
+	require.Equal(a.t, "pk_test_shown", chosen.text("data.action.publishableKey"))
+	require.Contains(a.t, chosen.text("data.action.redirectUrl"), stripe.URL+"/3ds/")
+	history := a.elsewhere().get(billingPath).ok(200)
+	key = history.text("data.billing.billingHistory.0.id")
+	require.Len(a.t, stripe.Intents(key), 1)
+	return key
+}
+
+func (a *account) tier() string {
+	return a.elsewhere().get(billingPath).ok(200).text("data.billing.subscription.tier")
+}
+
+// requirePremium checks that the payment was collected and reported once.
+func (a *account) requirePremium(stripe *kit.Stripe, key string) {
+	a.t.Helper()
+	billing := a.elsewhere().get(billingPath).ok(200)
+	require.Equal(a.t, "premium", billing.text("data.billing.subscription.tier"))
+	require.Len(a.t, billing.list("data.billing.billingHistory"), 1)
+	require.Equal(a.t, "paid", billing.text("data.billing.billingHistory.0.status"))
+	require.Len(a.t, stripe.Intents(key), 1)
+	require.Equal(a.t, "succeeded", stripe.Intents(key)[0]["status"])
+	require.Equal(a.t, "Your plan has begun", a.notified(1)[0].message)
+	a.w.mail(a.t, a.email, "Your Premium plan has begun")
+	require.Len(a.t, a.w.received(a.t, a.email, "Your Premium plan has begun"), 1)
+}
+
+func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
+	withStripe(t, func(t *testing.T, w *world, stripe *kit.Stripe) {
+		t.Run("in any order, repeated and concurrent", func(t *testing.T) {
+			t.Parallel()
+			for range 3 {
+				seeker := w.seeker(t)
+				key := seeker.begin(stripe)
+				stale, signature := stripe.Event("payment_intent.requires_action", key, kit.StripeSecret)
+				require.Equal(t, 200, w.deliver(t, stale, signature))
+				failed, failedSignature := stripe.Event("payment_intent.payment_failed", key, kit.StripeSecret)
+				require.Equal(t, 200, w.deliver(t, failed, failedSignature), "its content is not the truth")
+				require.Equal(t, "basic", seeker.tier())
+				stripe.Finish(key, "processing")
+				require.Equal(t, 200, w.deliver(t, stale, signature))
+				require.Equal(t, "basic", seeker.tier())
+				stripe.Finish(key, "succeeded")
+
+				type webhook struct {
+					body      []byte
+					signature string
+					status    int
+				}
+				all := []webhook{{stale, signature, 200}, {failed, failedSignature, 200}, {stale, strings.Replace(signature, "v1=", "v1=00", 1), 400}, {stale, "", 400}}
+				for _, kind := range []string{"created", "processing", "succeeded"} {
+					for _, secret := range []string{kit.StripeSecret, "whsec_next"} {
+						body, signature := stripe.Event("payment_intent."+kind, key, secret)
+						all = append(all, webhook{body, signature, 200})
+					}
+				}
+				all = slices.Concat(all, all, all)
+				rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+				var sent sync.WaitGroup
+				for worker := range 4 {
+					sent.Go(func() {
+						for i := worker; i < len(all); i += 4 {
+							if status := w.deliver(t, all[i].body, all[i].signature); status != all[i].status {
+								t.Errorf("%s: %d, not %d", all[i].body, status, all[i].status)
+							}
+						}
+					})
+				}
+				sent.Wait()
+				seeker.requirePremium(stripe, key)
+			}
+		})
+		t.Run("lost webhook", func(t *testing.T) {
+			t.Parallel()
+			seeker := w.seeker(t)
+			key := seeker.begin(stripe)
+			stripe.Finish(key, "succeeded")
+			require.Eventually(t, func() bool { return seeker.tier() == "premium" }, 5*time.Minute, time.Second, "payments that wait are read periodically")
+			seeker.requirePremium(stripe, key)
+		})
+		t.Run("payer who returns before the webhook", func(t *testing.T) {
+			t.Parallel()
+			seeker := w.seeker(t)
+			key := seeker.begin(stripe)
+			stripe.Finish(key, "succeeded")
+			require.Equal(t, "premium", seeker.elsewhere().post(billingPath, object{"intent": "create-subscription", "planId": "premium"}).ok(200).text("data.subscription.tier"))
+			body, signature := stripe.Event("payment_intent.succeeded", key, kit.StripeSecret)
+			require.Equal(t, 200, w.deliver(t, body, signature))
+			seeker.requirePremium(stripe, key)
+		})
+		t.Run("failed authentication", func(t *testing.T) {
+			t.Parallel()
+			seeker := w.seeker(t)
+			key := seeker.begin(stripe)
+			stripe.Finish(key, "requires_payment_method")
+			for range 3 {
+				body, signature := stripe.Event("payment_intent.payment_failed", key, kit.StripeSecret)
+				require.Equal(t, 200, w.deliver(t, body, signature))
+			}
+			require.Equal(t, "failed", seeker.elsewhere().get(billingPath).ok(200).text("data.billing.billingHistory.0.status"))
+			require.Equal(t, "canceled", stripe.Intents(key)[0]["status"])
+			w.mail(t, seeker.email, "Your payment did not work")
+			require.Len(t, w.received(t, seeker.email, "Your payment did not work"), 1)
+		})
+		t.Run("application", func(t *testing.T) {
+			t.Parallel()
+			seeker := w.seeker(t)
+			path := "/api/developers/apps/" + seeker.elsewhere().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
+			a := seeker.elsewhere().post(path+"/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).ok(202)
+			require.Equal(t, "free", a.text("data.plan"))
+			id, _, _ := strings.Cut(a.text("data.action.clientSecret"), "_secret")
+			key := stripe.KeyOf(id)
+			stripe.Finish(key, "succeeded")
+			body, signature := stripe.Event("payment_intent.succeeded", key, kit.StripeSecret)
+			require.Equal(t, 200, w.deliver(t, body, signature))
+			require.Eventually(t, func() bool { return seeker.elsewhere().get(path).ok(200).text("data.app.plan") == "professional" }, soon, 100*time.Millisecond)
+		})
+		t.Run("set-up, decline and erasure", func(t *testing.T) {
+			t.Parallel()
+			seeker := w.seeker(t)
+			action := seeker.elsewhere().post("/api/billing/setup-intents", nil).ok(200)
+			require.Contains(t, action.text("data.action.clientSecret"), "seti_")
+			require.Equal(t, "pk_test_shown", action.text("data.action.publishableKey"))
+			send := func(method string) *answer {
+				return seeker.elsewhere().post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": method})
+			}
+			send("pm_none").invalid("paymentMethodId")
+			send(stripe.NewMethod(kit.CardRefused)).fails(400, "The payment was declined; please try another payment method")
+			require.Equal(t, "premium", send(stripe.NewMethod(kit.CardGood)).ok(200).text("data.subscription.tier"))
+			require.Equal(t, 1, stripe.CountOwned("cus", seeker.id))
+			seeker.elsewhere().delete("/api/jobseekers/profile").ok(200)
+			require.Eventually(t, func() bool { return stripe.CountOwned("cus", seeker.id) == 0 }, soon, 100*time.Millisecond)
+		})
+	})
+}

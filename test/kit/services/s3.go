@@ -1,0 +1,64 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// S3AccessKey and S3SecretKey are the credentials of the servers of S3.
+const S3AccessKey, S3SecretKey = "locum", "locum-test-secret"
+
+// gateway is the S3 server of S3, which is built from its source.
+const gateway, gatewayVersion = "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"
+
+// S3 starts an S3 server with an empty bucket. Its URL names the bucket and the endpoint.
+func S3() (*Server, error) {
+	bin, err := installed(gateway, gatewayVersion)
+	if err != nil {
+		return nil, fmt.Errorf("s3: %w", err)
+	}
+	dir, err := dataDir("s3", nil)
+	if err != nil {
+		return nil, err
+	}
+	// Not all file systems have the attributes in which the server stores metadata otherwise.
+	data, sidecar := filepath.Join(dir, "data"), filepath.Join(dir, "sidecar")
+	if err := errors.Join(os.Mkdir(data, 0o700), os.Mkdir(sidecar, 0o700)); err != nil {
+		return nil, err
+	}
+	port, letGo, err := HoldPort()
+	if err != nil {
+		return nil, err
+	}
+	const bucket = "locum-test"
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	s := &Server{
+		URL:   "s3://" + bucket + "?endpoint=http://" + address,
+		Where: bin + " in " + dir,
+		name:  "s3", dir: dir, quit: syscall.SIGKILL, letGo: letGo,
+		env:  []string{"ROOT_ACCESS_KEY_ID=" + S3AccessKey, "ROOT_SECRET_ACCESS_KEY=" + S3SecretKey},
+		argv: []string{bin, "--port", address, "--quiet", "posix", "--sidecar", sidecar, data},
+	}
+	client, err := minio.New(address, &minio.Options{Creds: credentials.NewStaticV4(S3AccessKey, S3SecretKey, ""), Region: "us-east-1", MaxRetries: 1})
+	if err != nil {
+		return nil, err
+	}
+	s.answer = func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		exists, err := client.BucketExists(ctx, bucket)
+		if err == nil && !exists {
+			err = client.MakeBucket(ctx, bucket, minio.MakeBucketOptions{})
+		}
+		return err
+	}
+	return s, s.Start()
+}

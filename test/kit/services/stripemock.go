@@ -1,0 +1,78 @@
+package services
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// stripeMockVersion is the version of Stripe's mock server, which validates requests by
+// the published description of the API.
+const stripeMockVersion = "v0.203.0"
+
+// StripeMock starts Stripe's mock server. It stores nothing.
+func StripeMock() (*Server, error) {
+	bin, err := exec.LookPath("stripe-mock")
+	if err != nil {
+		if bin, err = installed("github.com/stripe/stripe-mock", stripeMockVersion); err != nil {
+			return nil, fmt.Errorf("stripe-mock: %w", err)
+		}
+	}
+	dir, err := dataDir("stripe-mock", nil)
+	if err != nil {
+		return nil, err
+	}
+	port, letGo, err := HoldPort()
+	if err != nil {
+		return nil, err
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	s := &Server{
+		URL: "http://" + address, Where: bin,
+		name: "stripe-mock", dir: dir, argv: []string{bin, "-http-addr", address}, quit: syscall.SIGTERM, letGo: letGo,
+	}
+	s.answer = func() error {
+		c, err := net.DialTimeout("tcp", address, time.Second)
+		if err != nil {
+			return err
+		}
+		return c.Close()
+	}
+	return s, s.Start()
+}
+
+// installed returns the path of a Go program, which is built once for each version.
+// Several processes may call it at the same time.
+func installed(module, version string) (string, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Base(module)
+	root := filepath.Join(cache, name+"-"+version+"-"+runtime.GOARCH)
+	lock, err := os.OpenFile(root+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = lock.Close() }() // which also unlocks
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", err
+	}
+	bin := filepath.Join(root, name)
+	if _, err := os.Stat(bin); err == nil {
+		return bin, nil
+	}
+	install := exec.Command("go", "install", module+"@"+version)
+	install.Dir = cache // outside of any module
+	install.Env = append(os.Environ(), "GOBIN="+root, "GOFLAGS=", "CGO_ENABLED=0")
+	if out, err := install.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w: %s", module, err, strings.TrimSpace(string(out)))
+	}
+	return bin, nil
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/webdav"
+
+	"example.org/outsider/smtpmail/smtptest"
+)
+
+// runAsProgram makes the test binary the program.
+const runAsProgram = "OUTSIDER_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runAsProgram) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// program is a running server.
+type program struct {
+	t    *testing.T
+	dir  string
+	env  []string
+	url  string
+	mail *smtptest.Server
+	log  bytes.Buffer
+}
+
+func start(t *testing.T) *program {
+	t.Helper()
+	p := &program{t: t, dir: t.TempDir(), mail: smtptest.NewServer(t)}
+	files := httptest.NewServer(&webdav.Handler{FileSystem: webdav.Dir(t.TempDir()), LockSystem: webdav.NewMemLS()})
+	t.Cleanup(files.Close)
+	p.env = []string{
+		runAsProgram + "=1", "HOME=" + p.dir, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_DRAIN=10ms",
+		"LOCUM_DATABASE_URL=libsql:data/locum.db", "LOCUM_DATABASE_BILLING_URL=bolt:data/billing.db",
+		"LOCUM_QUEUE_URL=embedded:data/queue", "LOCUM_FILES_URL=dav+" + files.URL,
+		"LOCUM_MAIL_URL=relay://" + p.mail.Addr, "LOCUM_LIMITER_URL=file:data/limits",
+		"LOCUM_PAYMENTS_URL=invoice:data/invoices",
+	}
+	return p
+}
+
+var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
+
+// serve starts the server. stop ends it.
+func (p *program) serve() (stop func()) {
+	p.t.Helper()
+	executable, err := os.Executable()
+	require.NoError(p.t, err)
+	cmd := exec.Command(executable, "serve")
+	cmd.Dir, cmd.Env, cmd.Stderr = p.dir, p.env, &p.log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	require.NoError(p.t, err)
+	require.NoError(p.t, cmd.Start())
+	address, exited := make(chan string, 1), make(chan error, 1)
+	go func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+				address <- m[1]
+			}
+		}
+		exited <- cmd.Wait()
+	}()
+	select {
+	case a := <-address:
+		p.url = "http://" + a
+	case err := <-exited:
+		require.FailNow(p.t, "the server did not start", "%v: %s", err, p.log.String())
+	case <-time.After(time.Minute):
+		_ = cmd.Process.Kill()
+		require.FailNow(p.t, "the server did not start in time")
+	}
+	stop = sync.OnceFunc(func() {
+		require.NoError(p.t, cmd.Process.Signal(syscall.SIGTERM))
+		require.NoError(p.t, <-exited, "%s", p.log.String())
+	})
+	p.t.Cleanup(stop)
+	return stop
+}
+
+// user is a client of the API.
+type user struct {
+	*program
+	token string
+}
+
+// call makes a request, which has to succeed, and returns the data of the answer.
+func (u *user) call(method, path string, body map[string]any) map[string]any {
+	u.t.Helper()
+	data, err := u.try(method, path, body)
+	require.NoError(u.t, err)
+	return data
+}
+
+func (u *user) try(method, path string, body map[string]any) (map[string]any, error) {
+	content, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(u.t.Context(), method, u.url+path, bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if u.token != "" {
+		r.Header.Set("Authorization", "Bearer "+u.token)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	raw, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, err
+	}
+	var envelope struct{ Data map[string]any }
+	if answer.StatusCode >= 300 || json.Unmarshal(raw, &envelope) != nil {
+		return nil, fmt.Errorf("%s %s: %s: %s", method, path, answer.Status, raw)
+	}
+	return envelope.Data, nil
+}
+
+// register creates an account and confirms its address with the link of the mail.
+func (p *program) register(path string, body map[string]any) *user {
+	p.t.Helper()
+	u := &user{program: p}
+	body["password"] = "Correct-horse-7"
+	u.token = u.call("POST", path, body)["accessToken"].(string)
+	link := regexp.MustCompile(`verify-email\?token=([0-9A-Za-z_-]+)`).FindStringSubmatch(p.mailTo(body["email"].(string), "verify-email"))
+	require.NotNil(p.t, link)
+	u.call("POST", "/api/auth/verify-email", map[string]any{"token": link[1]})
+	return u
+}
+
+// mailTo waits for a mail to the address that contains the text.
+func (p *program) mailTo(address, text string) (message string) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		for _, m := range p.mail.Messages() {
+			m = strings.ReplaceAll(strings.ReplaceAll(m, "=\n", ""), "=3D", "=")
+			if strings.Contains(m, "<"+address+">") && strings.Contains(m, text) {
+				message = m
+				return true
+			}
+		}
+		return false
+	}, 30*time.Second, 20*time.Millisecond, "no mail to %s", address)
+	return message
+}
+
+func (p *program) socket() string { return filepath.Join(p.dir, "data", "developer.sock") }
+
+// onSocket reads a path of the developer interface on the Unix socket.
+func (p *program) onSocket(path, key string) string {
+	p.t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", p.socket())
+	}}}
+	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://unix"+path, nil)
+	require.NoError(p.t, err)
+	r.Header.Set("X-API-Key", key)
+	answer, err := client.Do(r)
+	require.NoError(p.t, err)
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(p.t, err)
+	return string(body)
+}
+
+func (u *user) findsJob(title string) bool {
+	found, err := u.try("GET", "/api/listings?search=nurse", nil)
+	return err == nil && strings.Contains(fmt.Sprint(found), title)
+}
+
+func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	stop := p.serve()
+
+	employer := p.register("/api/auth/register-employer", map[string]any{"email": "asha@example.org", "name": "Asha Patel", "companyName": "St Brigid's Hospital"})
+	job := employer.call("POST", "/api/employers/jobs", map[string]any{"title": "Theatre Nurse", "description": "Days and nights."})["id"].(string)
+
+	clinician := p.register("/api/auth/register", map[string]any{"email": "niamh@example.org", "name": "Niamh Byrne", "userType": "jobseeker"})
+	require.Eventually(t, func() bool { return clinician.findsJob("Theatre Nurse") }, 30*time.Second, 20*time.Millisecond)
+	uploaded := clinician.call("POST", "/api/jobseekers/documents", map[string]any{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "I am a nurse."})
+	document := "/api/jobseekers/documents/" + uploaded["document"].(map[string]any)["id"].(string)
+	application := clinician.call("POST", "/api/jobseekers/applications", map[string]any{"listingId": job})["id"].(string)
+	p.mailTo("asha@example.org", "Theatre Nurse")
+	employer.call("PUT", "/api/employers/applications/"+application, map[string]any{"status": "review"})
+	p.mailTo("niamh@example.org", "Theatre Nurse")
+	key := clinician.call("POST", "/api/developers/apps", map[string]any{"name": "Ward Finder"})["app"].(map[string]any)["id"].(string)
+	key = clinician.call("POST", "/api/developers/apps/"+key+"/keys", map[string]any{"name": "k"})["apiKey"].(string)
+	require.Contains(t, p.onSocket("/v1/jobs?keywords=nurse", key), job)
+	require.Contains(t, p.onSocket("/v1/applications", key), application)
+	require.Contains(t, p.onSocket("/v1/jobs", "unknown"), "unauthorized")
+	clinician.call("POST", "/api/jobseekers/billing", map[string]any{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_invoice_30"})
+
+	stop()
+	require.NoFileExists(t, p.socket())
+	p.serve()
+	require.Eventually(t, func() bool { return clinician.findsJob("Theatre Nurse") }, 30*time.Second, 20*time.Millisecond)
+	require.Contains(t, p.onSocket("/v1/applications/"+application, key), `"status":"review"`)
+	read := employer.call("GET", "/api/employers/applications/"+application, nil)["application"].(map[string]any)
+	require.Equal(t, "review", read["status"])
+	require.Equal(t, "I am a nurse.", clinician.call("GET", document, nil)["document"].(map[string]any)["content"])
+	billing := clinician.call("GET", "/api/jobseekers/billing", nil)["billing"].(map[string]any)
+	require.Equal(t, "premium", billing["subscription"].(map[string]any)["tier"])
+	p.mailTo("niamh@example.org", "Premium")
+}
+
+func TestOutsider_WrongSettings_NameTheSetting(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	executable, err := os.Executable()
+	require.NoError(t, err)
+	for setting, want := range map[string]string{
+		"LOCUM_DATABASE_BILLING_URL=bolt:": "database.billing_url", "LOCUM_LIMITER_URL=file:": "limiter.url",
+		"LOCUM_MAIL_URL=relay://mail": "mail.url", "LOCUM_FILES_URL=dav+http:": "files.url", "LOCUM_QUEUE_URL=embedded:": "queue.url", "LOCUM_PAYMENTS_URL=invoice:": "payments.url",
+	} {
+		cmd := exec.Command(executable, "serve")
+		cmd.Dir, cmd.Env = p.dir, slices.Concat(p.env, []string{setting})
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), want)
+		require.Contains(t, string(out), "want ", "%s: how to write it", setting)
+	}
+}

@@ -1,0 +1,41 @@
+package dismissals_test
+
+import (
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"example.org/outsider/dismissals"
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/test/conformance"
+)
+
+func open(t testing.TB, clk clock.Clock) adapters.JobseekerStorage {
+	t.Helper()
+	d := adapters.Deps{Clock: clk, NewID: func() string { return uuid.Must(uuid.NewV7()).String() }, Log: slog.New(slog.DiscardHandler), Modules: []string{"jobseeker"}}
+	s, err := dismissals.Open(t.Context(), "own+sqlite:"+filepath.Join(t.TempDir(), "jobseeker.db"), d)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Jobseeker.Close()) })
+	_, err = s.Jobseeker.Schema.Up(t.Context())
+	require.NoError(t, err)
+	return s.Jobseeker
+}
+
+func TestDismissals_Conformance(t *testing.T) {
+	t.Parallel()
+	conformance.Dismissals(t, open)
+}
+
+func TestPersonalData_Conformance(t *testing.T) {
+	t.Parallel()
+	conformance.SeekerPersonalData(t, open)
+}
+
+func TestSchema_Conformance(t *testing.T) {
+	t.Parallel()
+	conformance.Schema(t, func(t testing.TB, clk clock.Clock) adapters.Database { return open(t, clk).Database })
+}

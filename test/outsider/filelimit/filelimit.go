@@ -1,0 +1,207 @@
+// Package filelimit is a rate limiter for the processes of one machine. It counts in
+// the files of a folder and needs no library.
+//
+// A limiter implements limit.Limiter. Keys may be personal data, so that the names of
+// the files are hashes. While the folder cannot be used, every process counts on its
+// own.
+package filelimit
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/limit"
+)
+
+const (
+	// lockTimeout is the time that a call waits for other calls and processes.
+	lockTimeout = 50 * time.Millisecond
+	// sweepInterval is the number of changes of a shard after which its expired files
+	// are deleted.
+	sweepInterval = 1000
+)
+
+// Limiter implements limit.Limiter, adapters.Degrader and adapters.Pinger.
+type Limiter struct {
+	folder   string
+	clock    clock.Clock
+	timeout  time.Duration
+	shards   [16]shard
+	fallback *locallimit.Limiter
+}
+
+// shard are the files whose names begin with the same digit. They are in a folder
+// with a lock for all processes.
+type shard struct {
+	slot     chan struct{} // held by the call that uses the files
+	changes  int
+	degraded atomic.Bool // if the last call counted in the process
+}
+
+// entry is the content of a file.
+type entry struct {
+	Times []int64 `json:"times"` // of the last calls, in microseconds, ascending
+	Day   int64   `json:"day"`   // days since the epoch
+	Spent int     `json:"spent"` // calls of the day
+}
+
+// Open opens a limiter for file:FOLDER. It is a bootstrap.LimiterOpener.
+func Open(_ context.Context, url string, d adapters.Deps) (limit.Limiter, error) {
+	folder := strings.TrimPrefix(url, "file:")
+	if folder == "" {
+		return nil, errors.New("want file:FOLDER")
+	}
+	l := New(folder, d.Clock, lockTimeout)
+	return l, l.Ping(context.Background())
+}
+
+// New returns a limiter with files in the folder. A call that cannot use them within the
+// timeout counts in the process.
+func New(folder string, c clock.Clock, timeout time.Duration) *Limiter {
+	l := &Limiter{folder: folder, clock: c, timeout: timeout, fallback: locallimit.New(c)}
+	for i := range l.shards {
+		l.shards[i].slot = make(chan struct{}, 1)
+	}
+	return l
+}
+
+// Ping implements adapters.Pinger.
+func (l *Limiter) Ping(context.Context) error { return os.MkdirAll(l.folder, 0o700) }
+
+// Degraded implements adapters.Degrader.
+func (l *Limiter) Degraded() bool {
+	for i := range l.shards {
+		if l.shards[i].degraded.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// Take implements limit.Limiter.
+func (l *Limiter) Take(ctx context.Context, rule limit.Rule, key string) (limit.Decision, error) {
+	d, err := l.decide(ctx, rule, key, true)
+	if err != nil {
+		return l.fallback.Take(ctx, rule, key)
+	}
+	return d, nil
+}
+
+// Peek implements limit.Limiter.
+func (l *Limiter) Peek(ctx context.Context, rule limit.Rule, key string) (limit.Decision, error) {
+	d, err := l.decide(ctx, rule, key, false)
+	if err != nil {
+		return l.fallback.Peek(ctx, rule, key)
+	}
+	return d, nil
+}
+
+// Clear implements limit.Limiter.
+func (l *Limiter) Clear(ctx context.Context, rule limit.Rule, key string) error {
+	_ = l.update(ctx, ruleName(rule, key), func(_ int64, e *entry) time.Duration { *e = entry{}; return 0 })
+	return l.fallback.Clear(ctx, rule, key)
+}
+
+// Spend implements limit.Limiter.
+func (l *Limiter) Spend(ctx context.Context, q limit.Quota, key string) (limit.QuotaStatus, error) {
+	s, err := l.evaluate(ctx, q, key, true)
+	if err != nil {
+		return l.fallback.Spend(ctx, q, key)
+	}
+	return s, nil
+}
+
+// Status implements limit.Limiter.
+func (l *Limiter) Status(ctx context.Context, q limit.Quota, key string) (limit.QuotaStatus, error) {
+	s, err := l.evaluate(ctx, q, key, false)
+	if err != nil {
+		return l.fallback.Status(ctx, q, key)
+	}
+	return s, nil
+}
+
+func ruleName(rule limit.Rule, key string) string { return "rule\x00" + rule.Name + "\x00" + key }
+
+func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, record bool) (d limit.Decision, err error) {
+	if rule.Max < 1 {
+		return limit.Decision{RetryAfter: rule.Per}, nil
+	}
+	err = l.update(ctx, ruleName(rule, key), func(now int64, e *entry) time.Duration {
+		kept := unchanged
+		if e.expire(now, rule.Per) {
+			kept = rule.Per
+		}
+		w := e.window(now, rule.Max, rule.Per)
+		d = limit.Decision{Allowed: w.Remaining > 0, Remaining: w.Remaining}
+		switch {
+		case !d.Allowed:
+			d.RetryAfter = w.Reset
+			return kept
+		case !record:
+			return kept
+		}
+		e.Times, d.Remaining = append(e.Times, now), d.Remaining-1
+		return rule.Per
+	})
+	return d, err
+}
+
+func (l *Limiter) evaluate(ctx context.Context, q limit.Quota, key string, spend bool) (s limit.QuotaStatus, err error) {
+	const day = 24 * time.Hour
+	err = l.update(ctx, "quota\x00"+key, func(now int64, e *entry) time.Duration {
+		kept := unchanged
+		if e.expire(now, time.Minute) {
+			kept = day
+		}
+		if today := now / day.Microseconds(); e.Day != today {
+			e.Day, e.Spent = today, 0
+		}
+		midnight := time.Duration((e.Day+1)*day.Microseconds()-now) * time.Microsecond
+		windows := func() {
+			s.Minute = e.window(now, q.PerMinute, time.Minute)
+			if q.PerDay > 0 {
+				s.Day = limit.Window{Limit: q.PerDay, Remaining: max(0, q.PerDay-e.Spent)}
+				if e.Spent > 0 {
+					s.Day.Reset = midnight
+				}
+			}
+		}
+		windows()
+		if s = s.Evaluate(); !s.Allowed || !spend {
+			return kept
+		}
+		e.Times, e.Spent = append(e.Times, now), e.Spent+1
+		windows()
+		return midnight + time.Minute
+	})
+	return s, err
+}
+
+// expire drops the calls that are older than the window. A call later than now, before
+// the clock was set back, counts from now, which has to be stored.
+func (e *entry) expire(now int64, per time.Duration) (setBack bool) {
+	var kept []int64
+	for _, t := range e.Times {
+		if t > now-per.Microseconds() {
+			kept, setBack = append(kept, min(t, now)), setBack || t > now
+		}
+	}
+	e.Times = kept
+	return setBack
+}
+
+func (e *entry) window(now int64, most int, per time.Duration) limit.Window {
+	w := limit.Window{Limit: most, Remaining: max(0, most-len(e.Times))}
+	if n := len(e.Times); n > 0 {
+		first := e.Times[min(max(0, n-most), n-1)]
+		w.Reset = time.Duration(first-now)*time.Microsecond + per
+	}
+	return w
+}

@@ -1,0 +1,146 @@
+package filelimit_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.org/outsider/filelimit"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/test/conformance"
+)
+
+func open(t testing.TB, clk clock.Clock) limit.Limiter {
+	return filelimit.New(t.TempDir(), clk, time.Minute)
+}
+
+func TestLimiter_Conformance(t *testing.T) {
+	t.Parallel()
+	conformance.Limiter(t, open, openInterrupted)
+}
+
+// openInterrupted puts a file in the place of the folder for the time of the outage.
+func openInterrupted(t testing.TB) (l limit.Limiter, begin, end func()) {
+	folder := filepath.Join(t.TempDir(), "limits")
+	check := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	begin = func() { check(os.Rename(folder, folder+"-saved")); check(os.WriteFile(folder, nil, 0o600)) }
+	end = func() { check(os.Remove(folder)); check(os.Rename(folder+"-saved", folder)) }
+	return filelimit.New(folder, clock.System{}, time.Minute), begin, end
+}
+
+func TestLimiter_SharedFolder_CountsTogether(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	one, other := filelimit.New(folder, clock.System{}, time.Minute), filelimit.New(folder, clock.System{}, time.Minute)
+	rule := limit.Rule{Name: "r", Max: 1, Per: time.Hour}
+	if d, err := one.Take(t.Context(), rule, "k"); err != nil || !d.Allowed {
+		t.Fatal(d, err)
+	}
+	if d, err := other.Take(t.Context(), rule, "k"); err != nil || d.Allowed {
+		t.Fatal(d, err)
+	}
+}
+
+func TestLimiter_FolderUnavailable_CountsInProcess(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "limits")
+	if err := os.WriteFile(folder, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := filelimit.New(folder, clock.System{}, time.Minute)
+	rule := limit.Rule{Name: "r", Max: 1, Per: time.Hour}
+	for _, allowed := range []bool{true, false} {
+		if d, err := l.Take(t.Context(), rule, "k"); err != nil || d.Allowed != allowed {
+			t.Fatal(d, err)
+		}
+	}
+	if err := l.Clear(t.Context(), rule, "k"); err != nil {
+		t.Fatal(err)
+	}
+	if !l.Degraded() || l.Ping(t.Context()) == nil {
+		t.Fatal("want a degraded limiter")
+	}
+}
+
+func TestLimiter_ShardLocked_WaitIsBounded(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	l := filelimit.New(folder, clock.System{}, 50*time.Millisecond)
+	rule := limit.Rule{Name: "r", Max: 1_000_000, Per: time.Hour}
+	take := func(key string) {
+		if d, err := l.Take(t.Context(), rule, key); err != nil || !d.Allowed {
+			t.Error(d, err)
+		}
+	}
+	take("k")
+	locks, err := filepath.Glob(filepath.Join(folder, "*", "lock"))
+	if err != nil || len(locks) != 1 {
+		t.Fatal(locks, err)
+	}
+	lock, err := os.Open(locks[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+
+	begun := time.Now()
+	var calls sync.WaitGroup
+	for range 200 {
+		calls.Go(func() { take("k") })
+	}
+	calls.Wait()
+	if took := time.Since(begun); took > 5*time.Second { // 10 s if each waited for the one before
+		t.Error("calls waited for each other: ", took)
+	}
+	for i := range 20 { // most of them in other shards
+		take(fmt.Sprint("other-", i))
+	}
+	if !l.Degraded() {
+		t.Error("want a degraded limiter while a shard is locked")
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(30 * time.Second); l.Degraded(); {
+		if time.Now().After(end) {
+			t.Fatal("want a limiter that has recovered")
+		}
+		take("k")
+		for i := range 20 {
+			take(fmt.Sprint("other-", i))
+		}
+	}
+}
+
+// The suites must not burden the tests of other teams.
+func TestLimiter_Dependencies_AreFew(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	modules := map[string]bool{}
+	for _, path := range strings.Fields(string(out)) {
+		if path != "example.org/outsider" && path != "github.com/locumhq/locum" {
+			modules[path] = true
+		}
+	}
+	if len(modules) > 3 {
+		t.Errorf("the test needs %d modules of others: %v", len(modules), modules)
+	}
+	t.Log(modules)
+}

@@ -1,0 +1,109 @@
+package natsqueue_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/require"
+
+	"example.org/outsider/natsqueue"
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/gormdb"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/test/conformance"
+)
+
+func open(t testing.TB, url string) task.Queue {
+	t.Helper()
+	q, err := natsqueue.Open(t.Context(), url, adapters.Deps{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, q.(io.Closer).Close()) })
+	return q
+}
+
+func openEmbedded(t testing.TB) task.Queue { t.Helper(); return open(t, "embedded:"+t.TempDir()) }
+
+func TestQueue_Conformance(t *testing.T) {
+	t.Parallel()
+	conformance.Queue(t, openEmbedded, openInterrupted)
+}
+
+// openInterrupted opens a queue on a server that can be stopped.
+func openInterrupted(t testing.TB) (q task.Queue, begin, end func()) {
+	options := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true}
+	stop := runServer(t, options)
+	q = open(t, fmt.Sprint("nats://127.0.0.1:", options.Port))
+	return q, stop, func() { t.Cleanup(runServer(t, options)) }
+}
+
+// startServer starts a server and returns its URL.
+func startServer(t testing.TB) string {
+	t.Helper()
+	options := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true}
+	t.Cleanup(runServer(t, options))
+	return fmt.Sprint("nats://127.0.0.1:", options.Port)
+}
+
+// runServer starts a server, whose port it sets in the options if it is random.
+func runServer(t testing.TB, options *server.Options) (stop func()) {
+	t.Helper()
+	s, err := server.NewServer(options)
+	require.NoError(t, err)
+	s.Start()
+	require.True(t, s.ReadyForConnections(30*time.Second))
+	options.Port = s.Addr().(*net.TCPAddr).Port
+	return func() { s.Shutdown(); s.WaitForShutdown() }
+}
+
+// The suite of the queue together with a store of tasks, which any storage provides.
+func TestQueue_Work_Conformance(t *testing.T) {
+	t.Parallel()
+	conformance.Work(t, func(t testing.TB) (adapters.Database, task.Queue) {
+		d := adapters.Deps{Clock: clock.System{}, NewID: newID, Log: slog.New(slog.DiscardHandler)}
+		s, err := gormdb.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "tasks.db"), d)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Identity.Close()) })
+		_, err = s.Identity.Schema.Up(t.Context())
+		require.NoError(t, err)
+		return s.Identity.Database, openEmbedded(t)
+	})
+}
+
+func TestQueue_Embedded_DependsOnURL(t *testing.T) {
+	t.Parallel()
+	require.True(t, openEmbedded(t).Embedded())
+	require.False(t, open(t, startServer(t)).Embedded())
+}
+
+func TestQueue_Server_IsShared(t *testing.T) {
+	t.Parallel()
+	url := startServer(t)
+	ref := task.Reference{Queue: task.Mail, ID: "a", Enqueues: 1}
+	require.NoError(t, open(t, url).Enqueue(t.Context(), ref))
+	ctx, cancel := context.WithCancel(t.Context())
+	delivered := make(chan task.Reference, 1)
+	done := make(chan error, 1)
+	go func() {
+		done <- open(t, url).Work(ctx, func(_ context.Context, got task.Reference) { delivered <- got })
+	}()
+	require.Equal(t, ref, <-delivered)
+	cancel()
+	require.NoError(t, <-done)
+}
+
+func TestOpen_NoServer_Fails(t *testing.T) {
+	t.Parallel()
+	_, err := natsqueue.Open(t.Context(), "nats://127.0.0.1:1", adapters.Deps{})
+	require.Error(t, err)
+}
+
+func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,0 +1,73 @@
+package smtpmail_test
+
+import (
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/outsider/smtpmail"
+	"example.org/outsider/smtpmail/smtptest"
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/test/conformance"
+)
+
+var message = mail.Message{ID: "1", To: mail.Address{Email: "nobody@example.org"}, Text: "Hello"}
+
+func open(t testing.TB) (mail.Mailer, *smtptest.Server) {
+	t.Helper()
+	server := smtptest.NewServer(t)
+	m, err := smtpmail.Open(t.Context(), "relay://"+server.Addr, mail.Address{Name: "Jobs", Email: "no-reply@jobs.example.org"}, adapters.Deps{Clock: clock.System{}})
+	require.NoError(t, err)
+	return m, server
+}
+
+func TestMailer_Conformance(t *testing.T) {
+	t.Parallel()
+	conformance.Mailer(t, func(t testing.TB) (mail.Mailer, func() []string) {
+		m, server := open(t)
+		return m, server.Messages
+	})
+}
+
+func TestSend_Refusal_IsFinalForRecipientAndMessage(t *testing.T) {
+	t.Parallel()
+	m, server := open(t)
+	for _, c := range []struct {
+		command string
+		code    int
+		final   bool
+	}{
+		{smtptest.Rcpt, 550, true}, {smtptest.End, 554, true},
+		{smtptest.Rcpt, 451, false}, {smtptest.Rcpt, 530, false}, {smtptest.End, 452, false}, {smtptest.Mail, 550, false},
+	} {
+		server.Refuse(c.command, c.code)
+		err := m.Send(t.Context(), message)
+		require.Error(t, err)
+		require.Equal(t, c.final, errors.Is(err, mail.ErrRefused), "%s %d: %v", c.command, c.code, err)
+	}
+	require.Empty(t, server.Messages())
+}
+
+func TestSend_NoSTARTTLS_OnlyToLoopback(t *testing.T) {
+	t.Parallel()
+	server := smtptest.NewServer(t)
+	_, port, err := net.SplitHostPort(server.Addr)
+	require.NoError(t, err)
+	// 0.0.0.0 is this machine, but not a loopback address.
+	m, err := smtpmail.Open(t.Context(), "relay://0.0.0.0:"+port, mail.Address{Email: "no-reply@jobs.example.org"}, adapters.Deps{Clock: clock.System{}})
+	require.NoError(t, err)
+	err = m.Send(t.Context(), message)
+	require.ErrorContains(t, err, "does not offer STARTTLS")
+	require.NotErrorIs(t, err, mail.ErrRefused)
+	require.Empty(t, server.Messages())
+}
+
+func TestOpen_NoPort_Fails(t *testing.T) {
+	t.Parallel()
+	_, err := smtpmail.Open(t.Context(), "relay://mail", mail.Address{}, adapters.Deps{})
+	require.ErrorContains(t, err, "want relay://HOST:PORT")
+}

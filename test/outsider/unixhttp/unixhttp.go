@@ -1,0 +1,164 @@
+// Package unixhttp serves the developer interface to programs on the same machine: HTTP on
+// a Unix socket, with the standard library alone.
+package unixhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/developer"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/trace"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// Server is an adapters.Transport.
+type Server struct {
+	path      string
+	surface   web.Surface
+	admission web.Admission
+	newID     id.Source
+	log       *slog.Logger
+	http      http.Server
+}
+
+// Open serves the developer interface on developer.sock in the data folder.
+func Open(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error) {
+	return New(filepath.Join(d.DataFolder, "developer.sock"), developer.Surface(s, d.PublicURL), s, d.Tracer, d.NewID, d.Log), nil
+}
+
+// New returns a server of the surface on the socket.
+func New(path string, surface web.Surface, s adapters.Services, tracer trace.Tracer, newID id.Source, log *slog.Logger) *Server {
+	server := &Server{
+		path: path, surface: surface, newID: newID, log: log,
+		admission: web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: tracer},
+	}
+	mux := http.NewServeMux()
+	for _, r := range surface.Routes {
+		for _, pattern := range surface.Paths(r) {
+			mux.HandleFunc(r.Method+" "+parameter.ReplaceAllString(pattern, "{$1}"), server.handler(r))
+		}
+	}
+	mux.HandleFunc("/", server.unknown)
+	server.http = http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute}
+	return server
+}
+
+var parameter = regexp.MustCompile(`:(\w+)`)
+
+// Start implements adapters.Transport. The socket of a process that has been killed is
+// replaced.
+func (s *Server) Start(ctx context.Context) error {
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return err
+	}
+	var d net.Dialer
+	if c, err := d.DialContext(ctx, "unix", s.path); err == nil {
+		_ = c.Close()
+		return fmt.Errorf("another process listens on %s", s.path)
+	}
+	if err := os.Remove(s.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	var c net.ListenConfig
+	l, err := c.Listen(ctx, "unix", s.path)
+	if err != nil {
+		return err
+	}
+	go func() {
+		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("the server on the socket stopped", "error", err)
+		}
+	}()
+	return nil
+}
+
+// Shutdown implements adapters.Transport.
+func (s *Server) Shutdown(ctx context.Context) error { return s.http.Shutdown(ctx) }
+
+// handler executes the operation of a route.
+func (s *Server) handler(route web.Route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.admit(w, r, func(in web.Incoming) (web.Answer, error) {
+			_, answer, err := s.admission.Execute(r.Context(), s.surface, route, in)
+			return answer, err
+		})
+	}
+}
+
+// unknown answers requests that no route has.
+func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
+	s.admit(w, r, func(web.Incoming) (web.Answer, error) { return web.Answer{}, web.ErrNoRoute })
+}
+
+// peer is the address of all clients: they are programs on this machine.
+const peer = "unix"
+
+// admit authenticates the client and answers with what run returns.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request, run func(in web.Incoming) (web.Answer, error)) {
+	in := s.incoming(w, r)
+	caller, headers, err := s.surface.Gate.Enter(r.Context(), web.Entry{Authorization: r.Header.Values("Authorization"), APIKey: r.Header.Values("X-API-Key"), Address: peer})
+	var answer web.Answer
+	if in.Caller = caller; err == nil {
+		answer, err = run(in)
+	}
+	own := answer.Headers
+	if err != nil {
+		if fault.KindOf(err) == fault.Internal {
+			s.log.Error("request failed", "request_id", in.RequestID, "error", err)
+		}
+		answer = s.surface.Refuse(err, in.URLPath, in.RequestID)
+	}
+	for _, all := range []map[string]string{answer.Headers, headers, own, {"X-Request-Id": in.RequestID}} {
+		for name, value := range all {
+			w.Header().Set(name, value)
+		}
+	}
+	w.WriteHeader(answer.Status)
+	if answer.Stream != nil {
+		_, err = io.Copy(w, answer.Stream)
+		_ = answer.Stream.Close()
+	} else {
+		_, err = w.Write(answer.Body)
+	}
+	if err != nil {
+		s.log.Debug("the client has gone", "request_id", in.RequestID, "error", err)
+	}
+	if caller.App.ID != "" {
+		s.surface.Gate.Left(caller, answer.Status)
+	}
+}
+
+// incoming is the request as route tables read it.
+func (s *Server) incoming(w http.ResponseWriter, r *http.Request) web.Incoming {
+	query := r.URL.Query()
+	return web.Incoming{
+		Request: web.Request{
+			Path:   r.PathValue,
+			Query:  func(name string) []string { return query[name] },
+			Header: r.Header.Get,
+			Cookie: func(string) string { return "" },
+		},
+		Headers: r.Header.Values, Address: peer, URL: r.URL.RequestURI(), URLPath: r.URL.Path, RequestID: s.newID(), Caller: integrations.Caller{},
+		ReadBody: func(_ string, limit int) ([]byte, error) {
+			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limit)))
+			var large *http.MaxBytesError
+			if errors.As(err, &large) {
+				return nil, web.ErrTooLarge
+			}
+			return body, err
+		},
+	}
+}

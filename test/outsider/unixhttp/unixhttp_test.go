@@ -1,0 +1,79 @@
+package unixhttp_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"example.org/outsider/unixhttp"
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/trace"
+	"github.com/locumhq/locum/test/conformance/transports"
+)
+
+// socket returns a path that is short enough for a socket.
+func socket(t testing.TB) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "unixhttp")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	return filepath.Join(folder, "s")
+}
+
+func open(t testing.TB, s adapters.Services, surface web.Surface) (adapters.Transport, transports.TransportClient) {
+	path := socket(t)
+	server := unixhttp.New(path, surface, s, trace.Off{}, uuid.NewString, slog.New(slog.DiscardHandler))
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", path)
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	return server, func(ctx context.Context, r transports.TransportRequest) (answer transports.TransportAnswer, err error) {
+		request, err := http.NewRequestWithContext(ctx, r.Method, "http://unix"+r.Path, strings.NewReader(r.Body))
+		if err != nil {
+			return answer, err
+		}
+		for name, value := range r.Header {
+			request.Header.Set(name, value)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return answer, err
+		}
+		defer func() { _ = response.Body.Close() }()
+		answer.Status = response.StatusCode
+		answer.Body, err = io.ReadAll(response.Body)
+		return answer, err
+	}
+}
+
+func TestTransport_Conformance(t *testing.T) {
+	t.Parallel()
+	transports.Transport(t, open)
+}
+
+func TestStart_SocketOfAnotherProcess_IsAnError(t *testing.T) {
+	t.Parallel()
+	path := socket(t)
+	server := func() *unixhttp.Server {
+		return unixhttp.New(path, web.Surface{}, adapters.Services{}, trace.Off{}, uuid.NewString, slog.New(slog.DiscardHandler))
+	}
+	abandoned, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	abandoned.(*net.UnixListener).SetUnlinkOnClose(false)
+	require.NoError(t, abandoned.Close())
+	first := server()
+	require.NoError(t, first.Start(t.Context()), "a socket that nobody serves is replaced")
+	require.ErrorContains(t, server().Start(t.Context()), "another process listens on "+path)
+	require.NoError(t, first.Shutdown(t.Context()))
+}
