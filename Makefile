@@ -95,10 +95,10 @@ chaos: ## Kill everything that locum runs on, for minutes, and count what is lef
 	@LOCUM_TEST_CHAOS=full go test -count=1 -timeout 30m ./test/chaos
 
 # The tests that run on MariaDB, some of them on other databases, too, and on an S3 server.
-HEAVY = MySQL|Mixed|TestFeed|TestLoad|TestDatabases|TestDatabaseUnavailable|S3
+HEAVY = MySQL|Mixed|TestFeed|TestLoad|TestDatabases|TestDatabaseUnavailable|S3|EveryDatabase
 
 .PHONY: check-heavy
 check-heavy: ## What needs a large database, MariaDB, an S3 server, npm or Chromium (LOCUM_TEST_SCREENSHOTS=DIR for pictures)
 	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -p 1 -count=1 -timeout 60m ./test/heavy/... ./test/relevance
-	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -p 1 -count=1 -timeout 30m -run '$(HEAVY)' ./adapters/gormdb ./adapters/s3store ./test/e2e
+	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -p 1 -count=1 -timeout 30m -run '$(HEAVY)' ./adapters/gormdb ./adapters/s3store ./bootstrap ./test/e2e
 	@cd test/outsider && go test -count=1 -timeout 20m ./...

@@ -3,6 +3,7 @@ package adapters
 import (
 	"context"
 	"io"
+	"io/fs"
 	"log/slog"
 
 	"github.com/locumhq/locum/core/clock"
@@ -56,6 +57,10 @@ type DatabaseSettings struct {
 	// ReplicaURLs are read replicas of the database. An adapter without support for
 	// them returns an error. Only reads that tx.AllowStale permits may use them.
 	ReplicaURLs []string
+	// Migrations are those of added modules by name, if the database has to have their
+	// tables. An adapter for SQL databases includes them in its Schema, with names that begin
+	// with the module's and a slash.
+	Migrations map[string]fs.FS
 }
 
 // Closer is implemented by adapters that hold connections, files or goroutines.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -84,6 +85,7 @@ func newApp(ctx context.Context, c *config.Config, s *registry, r role, log *slo
 			newBilling,
 			newIntegrations,
 			newServices,
+			newAddedModules,
 			subscriptions,
 			handlersOf,
 			periodsOf,
@@ -171,7 +173,10 @@ func provideStorage(lc fx.Lifecycle, ctx starting, c *config.Config, r role, s *
 					return err
 				}
 			}
-			return fitSchemas(ctx, c, opened, d.Log)
+			if err := fitSchemas(ctx, c, opened, d.Log); err != nil {
+				return err
+			}
+			return s.checkMigrations(ctx, c, opened.databases[0])
 		},
 		OnStop: func(context.Context) error { return opened.close() },
 	})
@@ -234,7 +239,7 @@ func closeAtStop(lc fx.Lifecycle, adapter any) {
 	}
 }
 
-func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, registered *registry, services adapters.Services, d adapters.Deps, numbers *prometheus.Registry, t trace.Tracer, log *slog.Logger) error {
+func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, registered *registry, services adapters.Services, added addedModules, d adapters.Deps, numbers *prometheus.Registry, t trace.Tracer, log *slog.Logger) error {
 	if !r.serves {
 		return nil
 	}
@@ -248,10 +253,14 @@ func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, 
 	if a.transports, err = openTransports(ctx, c, registered, services, d); err != nil {
 		return err
 	}
+	tables := surfaces(services, c.HTTP.PublicURL)
+	if err := added.addTo(tables); err != nil {
+		return err
+	}
 	server, err := fiberhttp.New(services, fiberhttp.Options{
 		PublicURL: c.HTTP.PublicURL, TrustedProxies: proxies, NewID: newID, Log: log,
 		BodyMemory: int64(c.Limits.BodyMemory) << 20, MetricsElsewhere: c.HTTP.MetricsAddr != "", Metrics: numbers, Trace: t,
-		Surfaces: surfaces(services, c.HTTP.PublicURL), Mounts: mountsOf(a.transports),
+		Surfaces: tables, Mounts: slices.Concat(mountsOf(a.transports), added.mounts()),
 	})
 	if err != nil {
 		return err

@@ -157,7 +157,7 @@ func TestEveryEventThatSomebodyIsToldOfHasAListener(t *testing.T) {
 	t.Parallel()
 	heard := map[string]bool{}
 	names := map[string]bool{}
-	for _, s := range subscriptions(adapters.Storage{}, nil, nil, nil, nil, nil, nil) {
+	for _, s := range subscriptions(adapters.Storage{}, nil, nil, nil, nil, nil, nil, nil) {
 		heard[s.Type] = true
 		require.False(t, names[s.Name], "%s stands twice", s.Name)
 		names[s.Name] = true

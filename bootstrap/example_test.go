@@ -2,6 +2,7 @@ package bootstrap_test
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"os"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/locumhq/locum/adapters/gormdb"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/bootstrap"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/modules/billing"
 )
 
@@ -75,13 +77,45 @@ func openGateway(_ context.Context, s adapters.Services, d adapters.Deps) (adapt
 
 // end transport
 
+// migrations stands for embedded files.
+var migrations embed.FS
+
+// pins stands for the service of another team.
+type pins struct{ bootstrap.ModuleDeps }
+
+type pinPath struct {
+	ID string `path:"id"`
+}
+
+func (pins) pin(context.Context, web.Call, pinPath) (web.Done, error) {
+	return web.Said("Job pinned"), nil
+}
+
+func (pins) onAccountDeleted(context.Context, event.AccountDeleted) error { return nil }
+
+// begin module
+
+func ExampleWithModule() {
+	bootstrap.Main(bootstrap.WithModule(bootstrap.Module{
+		Name: "pins", Migrations: migrations,
+		Routes: func(d bootstrap.ModuleDeps) []web.Route {
+			return []web.Route{{Method: "PUT", Path: "/api/pins/:id", Auth: web.Required, Who: web.Seeker, Summary: "Pin a job", Op: web.Op(pins{d}.pin)}}
+		},
+		Subscriptions: func(d bootstrap.ModuleDeps) []event.Subscription {
+			return []event.Subscription{event.On("pins.account-deleted", pins{d}.onAccountDeleted)}
+		},
+	}))
+}
+
+// end module
+
 func TestREADME_Code_IsTheExample(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("example_test.go")
 	require.NoError(t, err)
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
-	for name, example := range map[string]string{"module storage": "ExampleWithModuleStorage", "transport": "ExampleWithTransport"} {
+	for name, example := range map[string]string{"module storage": "ExampleWithModuleStorage", "transport": "ExampleWithTransport", "module": "ExampleWithModule"} {
 		_, code, _ := strings.Cut(string(source), "// begin "+name+"\n\n")
 		code, _, _ = strings.Cut(code, "\n// end "+name)
 		code = strings.Replace(code, "func "+example+"()", "func main()", 1)

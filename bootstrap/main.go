@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -32,12 +33,22 @@ import (
 func Main(options ...Option) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) }) // a second Ctrl-C ends the process at once
-	err := command(newRegistry(options)).ExecuteContext(ctx)
+	err := Run(ctx, os.Args[1:], os.Stdout, os.Stderr, options...)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "locum:", oneLine(err))
 		os.Exit(1)
 	}
+}
+
+// Run executes the command line of args until ctx ends, for tests that start the program
+// in their process. The log is written to stderr.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer, options ...Option) error {
+	c := command(newRegistry(options))
+	c.SetArgs(args)
+	c.SetOut(stdout)
+	c.SetErr(stderr)
+	return c.ExecuteContext(ctx)
 }
 
 // oneLine is what an operator gets to read of an error.
@@ -217,6 +228,16 @@ func surfaces(s adapters.Services, publicURL string) []web.Surface {
 	return []web.Surface{developer.Surface(s, publicURL), portal.Surface(s)}
 }
 
+// describe returns the route tables and mounts, those of added modules included, for
+// commands that have no services.
+func (r *registry) describe(publicURL string) ([]web.Surface, []fiberhttp.Mount, error) {
+	if r.err != nil {
+		return nil, nil, r.err
+	}
+	tables, added := surfaces(adapters.Services{}, publicURL), r.describedModules()
+	return tables, added.mounts(), added.addTo(tables)
+}
+
 func (o *operator) openapi() *cobra.Command {
 	group := groupOf("openapi", "Print an interface's OpenAPI 3.1 document")
 	for i, s := range surfaces(adapters.Services{}, "") {
@@ -226,7 +247,11 @@ func (o *operator) openapi() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			document, err := web.OpenAPI(surfaces(adapters.Services{}, c.HTTP.PublicURL)[i], c.HTTP.PublicURL)
+			tables, _, err := o.registry.describe(c.HTTP.PublicURL)
+			if err != nil {
+				return err
+			}
+			document, err := web.OpenAPI(tables[i], c.HTTP.PublicURL)
 			if err != nil {
 				return err
 			}
@@ -250,10 +275,14 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, c *config.Con
 	if err != nil {
 		return err
 	}
-	mounts := mountsOf(transports)
+	tables, pages, err := r.describe("")
+	if err != nil {
+		return err
+	}
+	mounts := slices.Concat(mountsOf(transports), pages)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "METHOD\tPATH\tAUTH\tWHO\tPERMISSION\tLIMIT\tBODY")
-	for _, s := range surfaces(adapters.Services{}, "") {
+	for _, s := range tables {
 		for _, r := range s.Routes {
 			limit, body := "-", "-"
 			if r.Limit.Max > 0 {
@@ -271,7 +300,7 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, c *config.Con
 			}
 		}
 	}
-	server, err := fiberhttp.New(adapters.Services{}, fiberhttp.Options{Metrics: prometheus.NewRegistry(), Surfaces: surfaces(adapters.Services{}, ""), Mounts: mounts})
+	server, err := fiberhttp.New(adapters.Services{}, fiberhttp.Options{Metrics: prometheus.NewRegistry(), Surfaces: tables, Mounts: mounts})
 	if err != nil {
 		return err
 	}

@@ -78,6 +78,7 @@ type registry struct {
 	search        map[string]SearchOpener
 	tracer        map[string]TracerOpener
 	transport     map[string]TransportOpener // by name
+	modules       []Module
 
 	overriding bool
 	// err are the registrations that are refused, reported by the first opening.

@@ -169,6 +169,9 @@ func (s *storage) open(ctx context.Context, c *config.Config, r *registry, db *d
 		d.Database.TransactionPooler, d.Database.DirectURL = c.Database.Pooler == "transaction", c.Database.DirectURL
 		d.Database.ReplicaURLs = c.Database.ReplicaURLs
 	}
+	if slices.Contains(db.modules, modules[0].name) {
+		d.Database.Migrations = r.migrations()
+	}
 	openers := r.storage
 	scheme, _, _ := strings.Cut(db.url, ":")
 	if own := r.moduleStorage[db.modules[0]]; own[scheme] != nil {

@@ -19,8 +19,8 @@ import (
 
 // subscriptions is the one table that says who hears of what. The name is kept
 // with what a reaction has done, so it does not change once it is in use.
-func subscriptions(s adapters.Storage, i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) []event.Subscription {
-	return []event.Subscription{
+func subscriptions(s adapters.Storage, i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service, added addedModules) []event.Subscription {
+	table := []event.Subscription{
 		event.On("audit.record", func(ctx context.Context, e audit.Recorded) error { return s.Identity.Audit.Record(ctx, e.Entry) }),
 
 		event.On("identity.verify-email", i.OnUserRegistered).In(task.Mail),
@@ -67,13 +67,21 @@ func subscriptions(s adapters.Storage, i *identity.Service, l *listings.Service,
 		event.OnEnvelope("integrations.tell-submitted", in.PublishSubmitted),
 		event.OnEnvelope("integrations.tell-status", in.PublishStatusChanged),
 	}
+	for _, m := range added {
+		table = append(table, m.subscriptions...)
+	}
+	return table
 }
 
-// handlers do the jobs that modules add themselves.
+// handlers execute the tasks that modules add themselves.
 type handlers []task.Handler
 
-func handlersOf(i *identity.Service, h *hiring.Service, k *jobseeker.Service, in *integrations.Service) handlers {
-	return slices.Concat(i.Handlers(), h.Handlers(), k.Handlers(), in.Handlers())
+func handlersOf(i *identity.Service, h *hiring.Service, k *jobseeker.Service, in *integrations.Service, added addedModules) handlers {
+	all := slices.Concat(i.Handlers(), h.Handlers(), k.Handlers(), in.Handlers())
+	for _, m := range added {
+		all = append(all, m.tasks...)
+	}
+	return all
 }
 
 // periods is what happens by the clock.
@@ -82,8 +90,12 @@ type periods []task.Periodic
 // closeEvery is how soon a passed deadline is told of: within a minute.
 const closeEvery = 30 * time.Second
 
-func periodsOf(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) periods {
-	return slices.Concat(periods{
+func periodsOf(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service, added addedModules) periods {
+	all := slices.Concat(periods{
 		{Kind: "listings.close-expired", Every: closeEvery, Do: func(ctx context.Context) error { _, err := l.CloseExpired(ctx); return err }},
 	}, i.Periodic(), h.Periodic(), k.Periodic(), b.Periodic(), in.Periodic())
+	for _, m := range added {
+		all = append(all, m.periodic...)
+	}
+	return all
 }

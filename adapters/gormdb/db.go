@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"strings"
@@ -28,15 +29,17 @@ import (
 
 // DB is an open database: the tx.Runner, and what every repository is based on.
 type DB struct {
-	gorm     *gorm.DB
-	sql      *sql.DB
-	dialect  Dialect
-	url      string
-	modules  []string
-	clock    clock.Clock
-	newID    id.Source
-	log      *slog.Logger
-	notifier *notifier
+	gorm    *gorm.DB
+	sql     *sql.DB
+	dialect Dialect
+	url     string
+	modules []string
+	// migrations are those of added modules.
+	migrations map[string]fs.FS
+	clock      clock.Clock
+	newID      id.Source
+	log        *slog.Logger
+	notifier   *notifier
 	// writer is for all writes. It is another pool than gorm only if the database has
 	// one writer at a time.
 	writer *gorm.DB
@@ -73,6 +76,8 @@ type Options struct {
 	// ReplicaURLs are those of adapters.DatabaseSettings. Their connections are part
 	// of MaxConnections.
 	ReplicaURLs []string
+	// Migrations are those of adapters.DatabaseSettings.
+	Migrations map[string]fs.FS
 	// Metrics may be nil.
 	Metrics metrics.Registry
 }
@@ -86,7 +91,7 @@ func OpenDB(d Dialect, url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{sql: pools.Primary, dialect: d, url: url, modules: o.Modules, clock: o.Clock, newID: o.NewID, log: o.Log, pools: []*sql.DB{pools.Primary}}
+	db := &DB{sql: pools.Primary, dialect: d, url: url, modules: o.Modules, migrations: o.Migrations, clock: o.Clock, newID: o.NewID, log: o.Log, pools: []*sql.DB{pools.Primary}}
 	if db.gorm, err = db.openGORM(pools.Primary); err != nil {
 		return nil, errors.Join(err, db.closePools())
 	}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"testing/fstest"
 
@@ -17,8 +19,8 @@ import (
 	"github.com/locumhq/locum/migrations"
 )
 
-// Schema manages the tables of the modules that a database stores. It implements
-// adapters.Schema. Each folder of migrations has a table with the versions that
+// Schema manages the tables of the modules that a database stores, added ones included.
+// It implements adapters.Schema. Each folder of migrations has a table with the versions that
 // are applied.
 type Schema struct{ *DB }
 
@@ -28,7 +30,7 @@ func (s Schema) folders() []string {
 	if len(modules) == 0 {
 		modules = migrations.Modules()
 	}
-	return append([]string{"database"}, modules...)
+	return slices.Concat([]string{"database"}, modules, slices.Sorted(maps.Keys(s.migrations)))
 }
 
 const (
@@ -49,26 +51,37 @@ func versionTable(folder string) string {
 	return "schema_" + folder
 }
 
-// migrationFiles returns the migrations of a folder in the SQL of the dialect.
-func migrationFiles(d Dialect, folder string) (fs.FS, error) {
+// migrationFiles returns the migrations of a folder.
+func (s Schema) migrationFiles(folder string) (fs.FS, error) {
+	if added, ok := s.migrations[folder]; ok {
+		return translated(s.dialect, added)
+	}
+	files, err := fs.Sub(migrations.Files, folder)
+	if err != nil {
+		return nil, err
+	}
+	return translated(s.dialect, files)
+}
+
+// translated returns migrations in the SQL of the dialect.
+func translated(d Dialect, files fs.FS) (fs.FS, error) {
 	out := fstest.MapFS{}
-	names, err := fs.Glob(migrations.Files, path.Join(folder, "*.sql"))
+	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
 		return nil, err
 	}
 	own := "." + d.Name() + ".sql"
 	for _, name := range names {
-		base := path.Base(name)
-		target := base
-		if stem, _, special := strings.Cut(strings.TrimSuffix(base, ".sql"), "."); special {
-			if !strings.HasSuffix(base, own) {
+		target := name
+		if stem, _, special := strings.Cut(strings.TrimSuffix(name, ".sql"), "."); special {
+			if !strings.HasSuffix(name, own) {
 				continue
 			}
 			target = stem + ".sql"
 		} else if _, replaced := out[target]; replaced {
 			continue // NNNN_name.DIALECT.sql came first
 		}
-		body, err := fs.ReadFile(migrations.Files, name)
+		body, err := fs.ReadFile(files, name)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +152,7 @@ type migrator struct {
 }
 
 func (m migrator) provider(folder string) (*goose.Provider, error) {
-	files, err := migrationFiles(m.dialect, folder)
+	files, err := m.migrationFiles(folder)
 	if err != nil {
 		return nil, err
 	}

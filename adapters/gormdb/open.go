@@ -26,7 +26,7 @@ func OpenDialect(dialect Dialect, url string, d adapters.Deps) (adapters.Storage
 	db, err := OpenDB(dialect, url, Options{
 		Clock: d.Clock, NewID: d.NewID, Log: d.Log, Modules: d.Modules,
 		MaxConnections: d.Database.MaxConnections, TransactionPooler: d.Database.TransactionPooler, DirectURL: d.Database.DirectURL,
-		ReplicaURLs: d.Database.ReplicaURLs, Metrics: d.Metrics,
+		ReplicaURLs: d.Database.ReplicaURLs, Migrations: d.Database.Migrations, Metrics: d.Metrics,
 	})
 	if err != nil {
 		return adapters.Storage{}, err

@@ -77,7 +77,7 @@ func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 	t.Parallel()
 	for _, d := range []Dialect{Postgres{}, SQLite{}} {
 		for _, folder := range []string{"listings", legacyFolder} {
-			files, err := migrationFiles(d, folder)
+			files, err := Schema{&DB{dialect: d}}.migrationFiles(folder)
 			require.NoError(t, err)
 			names, err := fs.Glob(files, "*")
 			require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 				require.Equal(t, 1, strings.Count(name, "."), name)
 			}
 		}
-		files, err := migrationFiles(d, "listings")
+		files, err := Schema{&DB{dialect: d}}.migrationFiles("listings")
 		require.NoError(t, err)
 		body, err := fs.ReadFile(files, "0001_init.sql")
 		require.NoError(t, err)

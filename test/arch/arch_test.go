@@ -86,11 +86,12 @@ func violation(file, imported string) string {
 func checkSuiteImport(file, imported string) string {
 	inside, ours := strings.CutPrefix(imported, module+"/")
 	target, _ := split(inside + "/x.go")
-	allowed := target == "core" || target == "modules" || inside == "adapters" || strings.HasPrefix(file, "test/conformance/transports/") && (inside == "adapters/web" || inside == "test/conformance")
+	allowed := target == "core" || target == "modules" || inside == "adapters" || strings.HasPrefix(file, "test/conformance/transports/") && (inside == "adapters/web" || inside == "test/conformance") ||
+		strings.HasPrefix(file, "test/conformance/modules/") && (inside == "adapters/web" || inside == "bootstrap")
 	if !ours {
 		allowed = isStandard(imported) || strings.HasPrefix(imported, "github.com/stretchr/testify/")
 	}
-	return unless(allowed, "the suites import core, modules, the structs of adapters and testify only; that of transports adapters/web too")
+	return unless(allowed, "the suites import core, modules, the structs of adapters and testify only; those of transports and modules adapters/web too, and that of modules bootstrap")
 }
 
 // checkOutsiderImport returns why the module of another team may not import a package, or an
@@ -216,6 +217,7 @@ func TestViolation_PlantedImport_IsFound(t *testing.T) {
 		{"test/conformance/x.go", module + "/test/kit"},
 		{"test/conformance/x.go", module + "/adapters/gormdb"},
 		{"test/conformance/x.go", module + "/adapters/web"},
+		{"test/conformance/transports/x.go", module + "/bootstrap"},
 		{"test/conformance/x_test.go", "gorm.io/gorm"},
 		{"test/outsider/boltdb/x.go", module + "/adapters/internal/x"},
 		{"test/outsider/boltdb/x_test.go", module + "/test/kit"},
@@ -232,6 +234,7 @@ func TestViolation_PlantedImport_IsFound(t *testing.T) {
 		{"bootstrap/x.go", "go.uber.org/fx"},
 		{"test/conformance/x.go", module + "/adapters"},
 		{"test/conformance/transports/x.go", module + "/adapters/web"},
+		{"test/conformance/modules/x.go", module + "/bootstrap"},
 		{"test/conformance/x.go", "github.com/stretchr/testify/require"},
 		{"test/outsider/boltdb/x_test.go", module + "/test/conformance"},
 	} {

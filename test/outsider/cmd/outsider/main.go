@@ -1,7 +1,7 @@
 // Command outsider is locum with the adapters of another team: all modules but billing
 // in libSQL, billing in bbolt, tasks on NATS JetStream, files on a WebDAV server, mail
-// through a relay, limits in the files of a folder, payments by invoice, and the developer
-// interface on a Unix socket too.
+// through a relay, limits in the files of a folder, payments by invoice, the developer
+// interface on a Unix socket too, and a module that pins jobs.
 //
 // It has the commands and settings of locum. README.md has an example.
 package main
@@ -13,6 +13,7 @@ import (
 	"example.org/outsider/invoicepay"
 	"example.org/outsider/libsql"
 	"example.org/outsider/natsqueue"
+	"example.org/outsider/pins"
 	"example.org/outsider/smtpmail"
 	"example.org/outsider/unixhttp"
 	"github.com/locumhq/locum/bootstrap"
@@ -31,5 +32,6 @@ func main() {
 		bootstrap.WithLimiter("file", filelimit.Open),
 		bootstrap.WithPayments("invoice", invoicepay.Open),
 		bootstrap.WithTransport("unix", unixhttp.Open),
+		bootstrap.WithModule(pins.Module),
 	)
 }

@@ -219,6 +219,7 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 	require.Contains(t, p.onSocket("/v1/jobs?keywords=nurse", key), job)
 	require.Contains(t, p.onSocket("/v1/applications", key), application)
 	require.Contains(t, p.onSocket("/v1/jobs", "unknown"), "unauthorized")
+	clinician.call("PUT", "/api/pins/"+job, map[string]any{"note": "ask about nights"})
 	clinician.call("POST", "/api/jobseekers/billing", map[string]any{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_invoice_30"})
 
 	stop()
@@ -229,6 +230,7 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 	read := employer.call("GET", "/api/employers/applications/"+application, nil)["application"].(map[string]any)
 	require.Equal(t, "review", read["status"])
 	require.Equal(t, "I am a nurse.", clinician.call("GET", document, nil)["document"].(map[string]any)["content"])
+	require.Contains(t, fmt.Sprint(clinician.call("GET", "/api/pins", nil)), "ask about nights")
 	billing := clinician.call("GET", "/api/jobseekers/billing", nil)["billing"].(map[string]any)
 	require.Equal(t, "premium", billing["subscription"].(map[string]any)["tier"])
 	p.mailTo("niamh@example.org", "Premium")

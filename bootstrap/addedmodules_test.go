@@ -1,0 +1,199 @@
+package bootstrap
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/gormdb"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/test/kit"
+)
+
+func doNothing(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Said("ok"), nil }
+
+// noted is an event of a module.
+type noted struct{ ID string }
+
+func (noted) Type() string { return "notes.noted" }
+
+func (n noted) Subject() string { return n.ID }
+
+var noteMigrations = fstest.MapFS{"0001_notes.sql": &fstest.MapFile{Data: []byte(`-- +goose Up
+CREATE TABLE notes (id UUID NOT NULL PRIMARY KEY, text TEXT NOT NULL, noted_at TIMESTAMPTZ NOT NULL);
+
+-- +goose Down
+DROP TABLE notes;
+`)}}
+
+// note is a row of a module.
+type note struct {
+	ID, Text string
+	NotedAt  time.Time
+}
+
+// withRoute returns an option that adds a module with a route.
+func withRoute(r web.Route) []Option {
+	if r.Op.In == nil && r.Tag != "no op" {
+		r.Op = web.Op(doNothing)
+	}
+	return []Option{WithModule(Module{Name: "notes", Routes: func(ModuleDeps) []web.Route { return []web.Route{r} }})}
+}
+
+func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
+	t.Parallel()
+	named := func(name string) []Option { return []Option{WithModule(Module{Name: name})} }
+	subscribing := Module{Name: "notes", Subscriptions: func(ModuleDeps) []event.Subscription {
+		return []event.Subscription{event.On("other.x", func(context.Context, noted) error { return nil })}
+	}}
+	executing := Module{Name: "notes", Tasks: func(ModuleDeps) []task.Handler { return []task.Handler{{Kind: "other"}} }}
+	periodic := Module{Name: "notes", Periodic: func(ModuleDeps) []task.Periodic { return []task.Periodic{{Kind: "notes"}} }}
+	paged := Module{Name: "notes", Pages: func(ModuleDeps) []Page { return []Page{{Path: "/docs", Handler: http.NotFoundHandler()}} }}
+	for want, options := range map[string][]Option{
+		`the module has the name "a-b"; want letters`:      named("a-b"),
+		`the module has the name ""`:                       named(""),
+		"a module cannot have the name hiring":             named("hiring"),
+		"a module cannot have the name legacy":             named("legacy"),
+		"there are two modules with the name notes":        append(named("notes"), named("notes")...),
+		`module notes: the name "other.x" does not begin`:  {WithModule(subscribing)},
+		`module notes: the name "other" does not begin`:    {WithModule(executing)},
+		`module notes: the name "notes" does not begin`:    {WithModule(periodic)},
+		"module notes: the path /docs is that of the":      {WithModule(paged)},
+		"module notes: GET /notes: want a path":            withRoute(web.Route{Method: "GET", Path: "/notes", Summary: "s"}),
+		"module notes: HEAD /api/notes: want the method":   withRoute(web.Route{Method: "HEAD", Path: "/api/notes", Summary: "s"}),
+		"module notes: GET /api/notes: it has no Op":       withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Tag: "no op"}),
+		"module notes: GET /api/notes: it has no Summary":  withRoute(web.Route{Method: "GET", Path: "/api/notes"}),
+		"module notes: GET /api/listings/new: the path is": withRoute(web.Route{Method: "GET", Path: "/api/listings/new", Summary: "s"}),
+		"GET /api/v1/notes: a route of the developer":      withRoute(web.Route{Method: "GET", Path: "/api/v1/notes", Summary: "s"}),
+		"GET /api/notes: only routes of the developer":     withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Scope: integrations.JobsRead}),
+		"GET /api/notes: its Who and Permission need Auth": withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Who: web.Seeker}),
+		"GET /api/a: its Who and Permission need Auth":     withRoute(web.Route{Method: "GET", Path: "/api/a", Summary: "s", Auth: web.Optional, Permission: auth.JobsUpdate}),
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			_, err := startApp(t, settings(t, nil), role{name: "serve", serves: true}, options...)
+			require.ErrorContains(t, err, want)
+		})
+	}
+}
+
+func TestModule_StorageIgnoresMigrations_StartFails(t *testing.T) {
+	t.Parallel()
+	ignoring := WithStorage("ignoring", func(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
+		d.Database.Migrations = nil
+		return gormdb.Open(ctx, strings.Replace(url, "ignoring", "sqlite", 1), d)
+	})
+	c := settings(t, func(c *config.Config) { c.Database.URL = strings.Replace(c.Database.URL, "sqlite", "ignoring", 1) })
+	_, err := startApp(t, c, role{name: "serve", serves: true}, ignoring, WithModule(Module{Name: "notes", Migrations: noteMigrations}))
+	require.ErrorContains(t, err, "database.url")
+	require.ErrorContains(t, err, "does not apply the migrations of the module notes")
+}
+
+// notesModule stores a note, its event and a task in one transaction. Each execution of the
+// task, and of the reaction to the event, adds to done.
+func notesModule(done *atomic.Int64) Module {
+	return Module{
+		Name: "notes", Migrations: noteMigrations,
+		Routes: func(d ModuleDeps) []web.Route {
+			add := func(ctx context.Context, _ web.Call, _ web.Nothing) (web.Done, error) {
+				return web.Said("noted"), d.Tx.Do(ctx, func(ctx context.Context) error {
+					q, err := gormdb.Conn(ctx)
+					if err != nil {
+						return err
+					}
+					n := note{d.NewID(), "text", d.Clock.Now()}
+					if err := q.Create(&n).Error; err != nil {
+						return err
+					}
+					if err := d.Events.Record(ctx, noted{n.ID}); err != nil {
+						return err
+					}
+					return d.Tasks.Add(ctx, task.New("notes.work", task.Events, "notes.work:"+n.ID, noted{n.ID}))
+				})
+			}
+			return []web.Route{{Method: http.MethodPost, Path: "/api/notes", Summary: "Add a note", Op: web.Op(add)}}
+		},
+		Subscriptions: func(ModuleDeps) []event.Subscription {
+			return []event.Subscription{event.On("notes.hear", func(context.Context, noted) error { done.Add(1); return nil })}
+		},
+		Tasks: func(ModuleDeps) []task.Handler {
+			return []task.Handler{task.Handle("notes.work", task.Events, func(context.Context, noted) error { done.Add(10); return nil })}
+		},
+		Periodic: func(ModuleDeps) []task.Periodic {
+			return []task.Periodic{{Kind: "notes.tidy", Every: time.Hour, Do: func(context.Context) error { done.Add(100); return nil }}}
+		},
+	}
+}
+
+func TestModule_Serves_OnEveryDatabase(t *testing.T) {
+	t.Parallel()
+	for name, database := range map[string]func(t testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": kit.PostgresURL, "mariadb": kit.MariaDBURL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var done atomic.Int64
+			module := notesModule(&done)
+			c := settings(t, func(c *config.Config) {
+				if url := database(t); url != "" {
+					c.Database.URL = url
+				}
+			})
+			r := newRegistry([]Option{WithModule(module)})
+			s, err := openStorage(t.Context(), c, r, newDeps(c, newLogger(io.Discard, "error")))
+			require.NoError(t, err)
+			applied, err := s.Identity.Schema.Up(t.Context())
+			require.NoError(t, err)
+			require.Contains(t, applied, "notes/0001_notes.sql")
+			require.NoError(t, s.close())
+
+			a, err := startApp(t, c, role{name: "serve", serves: true}, WithModule(module))
+			require.NoError(t, err)
+			url := "http://" + a.addr.String()
+			response, err := http.Post(url+"/api/notes", "application/json", strings.NewReader("{}"))
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			require.Equal(t, http.StatusOK, response.StatusCode)
+			require.Eventually(t, func() bool { return done.Load() == 111 }, 20*time.Second, 10*time.Millisecond, "a reaction, a task and periodic work")
+
+			response, err = http.Get(url + "/openapi/portal.json")
+			require.NoError(t, err)
+			var document struct{ Paths map[string]map[string]any }
+			require.NoError(t, json.NewDecoder(response.Body).Decode(&document))
+			require.NoError(t, response.Body.Close())
+			require.Contains(t, document.Paths["/api/notes"], "post")
+		})
+	}
+}
+
+func TestModule_Commands_IncludeIt(t *testing.T) {
+	t.Parallel()
+	var done atomic.Int64
+	for command, want := range map[string]string{"routes": "POST +/api/notes ", "openapi portal": `"/api/notes"`} {
+		var out bytes.Buffer
+		require.NoError(t, Run(t.Context(), strings.Fields(command), &out, io.Discard, WithModule(notesModule(&done))))
+		require.Regexp(t, want, out.String())
+	}
+}
+
+func TestModule_MigrationsNotAtTheRoot_StartFails(t *testing.T) {
+	t.Parallel()
+	below := fstest.MapFS{"migrations/0001_notes.sql": noteMigrations["0001_notes.sql"]}
+	_, err := startApp(t, settings(t, nil), role{name: "serve", serves: true}, WithModule(Module{Name: "notes", Migrations: fs.FS(below)}))
+	require.ErrorContains(t, err, "module notes")
+	require.ErrorContains(t, err, "NNNN_name.sql")
+}

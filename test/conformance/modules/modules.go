@@ -1,0 +1,145 @@
+// Package modules has the conformance suite of modules that another team adds. It is a
+// package of its own, since it starts the whole program.
+package modules
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/bootstrap"
+)
+
+// Module checks a bootstrap.Module in a program on SQLite: its migrations can be applied,
+// reverted and applied again, its routes are documented, they refuse clients that they do
+// not serve, and no input leads to an internal error.
+func Module(t *testing.T, m bootstrap.Module) {
+	var routes []web.Route
+	if m.Routes != nil {
+		routes = m.Routes(bootstrap.ModuleDeps{})
+	}
+	t.Run("migrations", func(t *testing.T) {
+		t.Parallel()
+		checkMigrations(t, m)
+	})
+	t.Run("routes", func(t *testing.T) {
+		t.Parallel()
+		p := Start(t, bootstrap.WithModule(m))
+		documents := map[string]string{"portal": string(p.Call(t, http.MethodGet, "/openapi/portal.json", User{}, nil).Body), "developer": string(p.Call(t, http.MethodGet, "/openapi/developer.json", User{}, nil).Body)}
+		c := clients{p, map[string]User{"guest": {}, "unknown": {Token: "unknown"}, "jobseeker": p.Jobseeker(t), "employer": p.Employer(t)}}
+		listed := run(t, t.TempDir(), m, "routes")
+		for _, r := range routes {
+			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
+				require.Regexp(t, r.Method+` +`+regexp.QuoteMeta(r.Path)+` `, listed)
+				checkDocumented(t, r, documents)
+				c.checkAccess(t, r)
+				c.checkInput(t, r)
+			})
+		}
+		if m.Pages != nil {
+			for _, page := range m.Pages(bootstrap.ModuleDeps{}) {
+				require.Less(t, p.Call(t, http.MethodGet, page.Path, User{}, nil).Status, http.StatusInternalServerError, page.Path)
+			}
+		}
+	})
+}
+
+// run executes a command of the program.
+func run(t *testing.T, folder string, m bootstrap.Module, args ...string) string {
+	t.Helper()
+	var out, log bytes.Buffer
+	err := bootstrap.Run(t.Context(), append(args, "--config", configIn(t, folder)), &out, &log, bootstrap.WithModule(m))
+	require.NoError(t, err, "%s", log.String())
+	return out.String()
+}
+
+func checkMigrations(t *testing.T, m bootstrap.Module) {
+	folder := t.TempDir()
+	first := run(t, folder, m, "migrate", "up")
+	own := strings.Count(first, "applied "+m.Name+"/")
+	require.Equal(t, m.Migrations != nil, own > 0, "%s", first)
+	for reverted := 0; reverted < own; {
+		reverted += strings.Count(run(t, folder, m, "migrate", "down", "--yes"), "reverted "+m.Name+"/")
+	}
+	require.Equal(t, own, strings.Count(run(t, folder, m, "migrate", "up"), "applied "+m.Name+"/"))
+	require.NotContains(t, run(t, folder, m, "migrate", "status"), "pending")
+}
+
+// parameter is one in the path of a route.
+var parameter = regexp.MustCompile(`:([A-Za-z0-9_-]+)`)
+
+func isDeveloper(r web.Route) bool { return r.Scope != "" }
+
+func checkDocumented(t *testing.T, r web.Route, documents map[string]string) {
+	name := "portal"
+	if isDeveloper(r) {
+		name = "developer"
+	}
+	var document struct {
+		Paths map[string]map[string]struct {
+			Summary string `json:"summary"`
+		} `json:"paths"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(documents[name]), &document))
+	operation := document.Paths[parameter.ReplaceAllString(r.Path, "{$1}")][strings.ToLower(r.Method)]
+	require.Contains(t, operation.Summary, r.Summary)
+}
+
+// clients are a guest, one with a token that nobody has issued, and people.
+type clients struct {
+	*Program
+	by map[string]User
+}
+
+// at returns the path of the route with a value for each of its parameters.
+func at(r web.Route, value string) string { return parameter.ReplaceAllString(r.Path, value) }
+
+const unknownID = "01900000-0000-7000-8000-000000000000"
+
+// refused returns the status with which the route refuses a client, or 0.
+func refused(r web.Route, client string) int {
+	switch {
+	case client == "unknown" && (r.Auth != web.None || isDeveloper(r)), client == "guest" && (r.Auth == web.Required || isDeveloper(r)):
+		return http.StatusUnauthorized
+	case isDeveloper(r): // a session is not a token of an app
+		return http.StatusUnauthorized
+	case client == "jobseeker" && (r.Who == web.Employer || r.Who == web.EmployerSide || r.Permission != ""), client == "employer" && r.Who == web.Seeker:
+		return http.StatusForbidden
+	}
+	return 0
+}
+
+func (c clients) checkAccess(t *testing.T, r web.Route) {
+	for name, user := range c.by {
+		if want := refused(r, name); want != 0 {
+			answer := c.Call(t, r.Method, at(r, unknownID), user, map[string]any{})
+			require.Equal(t, want, answer.Status, "%s: %s", name, answer.Body)
+			require.NotContains(t, string(answer.Body), `"data"`)
+		}
+	}
+}
+
+// inputs are bodies that a client may send by mistake or on purpose.
+var inputs = []string{``, `{}`, `[]`, `null`, `{`, `"x"`, "{\"\u0000\":1}", `{"id":{"a":[1]},"note":1e999}`, strings.Repeat(`[`, 10_000), `{"note":"` + strings.Repeat("x", 100_000) + `"}`}
+
+func (c clients) checkInput(t *testing.T, r web.Route) {
+	for name, user := range c.by {
+		if refused(r, name) != 0 {
+			continue
+		}
+		for _, value := range []string{unknownID, "1", "%00", "%F0%9F%92%89", "..%2f..", strings.Repeat("a", 2000)} {
+			path := at(r, value) + "?page=-1&limit=x&cursor=%00"
+			require.Less(t, c.send(t, r.Method, path, user, nil).Status, http.StatusInternalServerError, "%s %s", name, path)
+		}
+		for _, body := range inputs {
+			answer := c.send(t, r.Method, at(r, unknownID), user, []byte(body))
+			require.Less(t, answer.Status, http.StatusInternalServerError, "%s %.100q: %s", name, body, answer.Body)
+		}
+	}
+}

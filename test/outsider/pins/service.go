@@ -1,0 +1,182 @@
+package pins
+
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/locumhq/locum/adapters/gormdb"
+	"github.com/locumhq/locum/bootstrap"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
+)
+
+const (
+	// maxPins is how many jobs a jobseeker can pin.
+	maxPins = 20
+	// maxPopular is how many jobs a list of popular ones has.
+	maxPopular = 10
+	// keepPins is how long pins are stored.
+	keepPins = 365 * 24 * time.Hour
+)
+
+// The faults of the module.
+var (
+	ErrNotPinned = fault.New(fault.NotFound, "not_pinned", "Pin not found")
+	ErrTooMany   = fault.New(fault.Conflict, "too_many_pins", "Remove a pin before you add another one")
+)
+
+// Pin is a job that a jobseeker has pinned.
+type Pin struct {
+	UserID    string    `json:"-" gorm:"primaryKey"`
+	ListingID string    `json:"listingId" gorm:"primaryKey"`
+	Title     string    `json:"title"`
+	Note      string    `json:"note"`
+	PinnedAt  time.Time `json:"pinnedAt"`
+}
+
+// Popular is a job with the number of jobseekers who have pinned it.
+type Popular struct {
+	ListingID string `json:"listingId"`
+	Title     string `json:"title"`
+	Pins      int    `json:"pins"`
+}
+
+// Service has the use cases of the module.
+type Service struct{ bootstrap.ModuleDeps }
+
+// inTx runs fn in a transaction.
+func (s Service) inTx(ctx context.Context, fn func(ctx context.Context, q *gorm.DB) error) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		q, err := gormdb.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, q)
+	})
+}
+
+// Pin pins a public job, or changes the note of a pin.
+func (s Service) Pin(ctx context.Context, by auth.Actor, listingID, note string) error {
+	if err := by.RequireSeeker(); err != nil {
+		return err
+	}
+	job, err := s.Services.Listings.Detail(ctx, by, listingID)
+	if err != nil {
+		return err
+	}
+	return s.inTx(ctx, func(_ context.Context, q *gorm.DB) error {
+		var others int64
+		if err := q.Model(&Pin{}).Where("user_id = ? AND listing_id <> ?", by.UserID, job.ID).Count(&others).Error; err != nil {
+			return err
+		}
+		if others >= maxPins {
+			return ErrTooMany
+		}
+		pin := Pin{UserID: by.UserID, ListingID: job.ID, Title: job.Title, Note: note, PinnedAt: s.Clock.Now()}
+		return q.Clauses(clause.OnConflict{UpdateAll: true}).Create(&pin).Error
+	})
+}
+
+// Remove removes a pin.
+func (s Service) Remove(ctx context.Context, by auth.Actor, listingID string) error {
+	if err := by.RequireSeeker(); err != nil {
+		return err
+	}
+	listingID, ok := id.Canonical(listingID)
+	if !ok {
+		return ErrNotPinned
+	}
+	return s.inTx(ctx, func(_ context.Context, q *gorm.DB) error {
+		removed := q.Where("user_id = ? AND listing_id = ?", by.UserID, listingID).Delete(&Pin{})
+		if removed.Error == nil && removed.RowsAffected == 0 {
+			return ErrNotPinned
+		}
+		return removed.Error
+	})
+}
+
+// List returns the pins of the actor, the latest first.
+func (s Service) List(ctx context.Context, by auth.Actor) ([]Pin, error) {
+	if err := by.RequireSeeker(); err != nil {
+		return nil, err
+	}
+	pins := []Pin{}
+	err := s.inTx(ctx, func(_ context.Context, q *gorm.DB) error {
+		return q.Where("user_id = ?", by.UserID).Order("pinned_at DESC, listing_id").Limit(maxPins).Find(&pins).Error
+	})
+	return pins, err
+}
+
+// Popular returns the jobs that most jobseekers have pinned.
+func (s Service) Popular(ctx context.Context) ([]Popular, error) {
+	jobs := []Popular{}
+	err := s.inTx(ctx, func(_ context.Context, q *gorm.DB) error {
+		return q.Model(&Pin{}).Select("listing_id, MAX(title) AS title, COUNT(*) AS pins").
+			Group("listing_id").Order("pins DESC, listing_id").Limit(maxPopular).Scan(&jobs).Error
+	})
+	return jobs, err
+}
+
+// notice is the payload of a task that tells a jobseeker that a pinned job was closed.
+type notice struct {
+	UserID, ListingID, Title string
+}
+
+// OnJobClosed removes the pins of a job and adds a task for each of them.
+func (s Service) OnJobClosed(ctx context.Context, e event.JobClosed) error {
+	return s.inTx(ctx, func(ctx context.Context, q *gorm.DB) error {
+		var pins []Pin
+		if err := q.Where("listing_id = ?", e.JobID).Find(&pins).Error; err != nil || len(pins) == 0 {
+			return err
+		}
+		tasks := make([]task.Task, len(pins))
+		for i, p := range pins {
+			tasks[i] = task.New(tellKind, task.Mail, tellKind+":"+s.NewID(), notice{p.UserID, p.ListingID, p.Title})
+		}
+		if err := s.Tasks.Add(ctx, tasks...); err != nil {
+			return err
+		}
+		return q.Where("listing_id = ?", e.JobID).Delete(&Pin{}).Error
+	})
+}
+
+// tell sends the mail of a notice.
+func (s Service) tell(ctx context.Context, n notice) error {
+	people, err := s.Services.Identity.People(ctx, []string{n.UserID})
+	if err != nil {
+		return err
+	}
+	p, exists := people[n.UserID]
+	if !exists { // the account was deleted
+		return nil
+	}
+	message, err := mail.Letter{
+		ID: tellKind + ":" + n.ListingID + ":" + n.UserID, To: mail.Address{Name: p.Name, Email: p.Email}, Greeting: p.Name, Home: s.PublicURL,
+		Subject: n.Title + " was closed", Body: []mail.Block{{Text: "The job " + n.Title + ", which you have pinned, no longer accepts applications."}},
+	}.Message()
+	if err != nil {
+		return err
+	}
+	return s.Mailer.Send(ctx, message)
+}
+
+// OnAccountDeleted deletes the pins of the account.
+func (s Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
+	return s.inTx(ctx, func(_ context.Context, q *gorm.DB) error {
+		return q.Where("user_id = ?", e.UserID).Delete(&Pin{}).Error
+	})
+}
+
+// Expire deletes pins that are older than a year.
+func (s Service) Expire(ctx context.Context) error {
+	return s.inTx(ctx, func(_ context.Context, q *gorm.DB) error {
+		return q.Where("pinned_at < ?", s.Clock.Now().Add(-keepPins)).Delete(&Pin{}).Error
+	})
+}
