@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// page lists the jobs that most jobseekers have pinned.
+// page lists the jobs that most jobseekers have pinned in the last week.
 type page struct{ Service }
 
 var pageTemplate = template.Must(template.New("pins").Parse(`<!doctype html>

@@ -63,7 +63,7 @@ func routes(d bootstrap.ModuleDeps) []web.Route {
 			func(ctx context.Context, c web.Call, in pinPath) (web.Done, error) {
 				return web.Said("Pin removed"), s.Remove(ctx, c.Actor, in.ID)
 			})},
-		{Method: http.MethodGet, Path: "/api/v1/pins/popular", Scope: integrations.JobsRead, Tag: tag, Summary: "The jobs that most jobseekers have pinned", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/v1/pins/popular", Scope: integrations.JobsRead, Tag: tag, Summary: "The jobs that most jobseekers have pinned in the last week", Op: web.Op(
 			func(ctx context.Context, _ web.Call, _ web.Nothing) (popularView, error) {
 				popular, err := s.Popular(ctx)
 				return popularView{popular}, err

@@ -20,8 +20,12 @@ import (
 const (
 	// maxPins is how many jobs a jobseeker can pin.
 	maxPins = 20
-	// maxPopular is how many jobs a list of popular ones has.
-	maxPopular = 10
+	// maxPopular is how many jobs a list of popular ones has, and popularWithin how old the
+	// pins are that it counts.
+	maxPopular    = 10
+	popularWithin = 7 * 24 * time.Hour
+	// closedAtOnce is how many pins of a closed job one transaction removes.
+	closedAtOnce = 500
 	// keepPins is how long pins are stored.
 	keepPins = 365 * 24 * time.Hour
 )
@@ -62,7 +66,8 @@ func (s Service) inTx(ctx context.Context, fn func(ctx context.Context, q *gorm.
 	})
 }
 
-// Pin pins a public job, or changes the note of a pin.
+// Pin pins a public job, or changes the note of a pin. Concurrent requests of one jobseeker
+// may exceed the limit by a few pins.
 func (s Service) Pin(ctx context.Context, by auth.Actor, listingID, note string) error {
 	if err := by.RequireSeeker(); err != nil {
 		return err
@@ -114,12 +119,12 @@ func (s Service) List(ctx context.Context, by auth.Actor) ([]Pin, error) {
 	return pins, err
 }
 
-// Popular returns the jobs that most jobseekers have pinned.
+// Popular returns the jobs that most jobseekers have pinned in the last week.
 func (s Service) Popular(ctx context.Context) ([]Popular, error) {
 	jobs := []Popular{}
 	err := s.inTx(ctx, func(_ context.Context, q *gorm.DB) error {
 		return q.Model(&Pin{}).Select("listing_id, MAX(title) AS title, COUNT(*) AS pins").
-			Group("listing_id").Order("pins DESC, listing_id").Limit(maxPopular).Scan(&jobs).Error
+			Where("pinned_at >= ?", s.Clock.Now().Add(-popularWithin)).Group("listing_id").Order("pins DESC, listing_id").Limit(maxPopular).Scan(&jobs).Error
 	})
 	return jobs, err
 }
@@ -131,20 +136,31 @@ type notice struct {
 
 // OnJobClosed removes the pins of a job and adds a task for each of them.
 func (s Service) OnJobClosed(ctx context.Context, e event.JobClosed) error {
-	return s.inTx(ctx, func(ctx context.Context, q *gorm.DB) error {
-		var pins []Pin
-		if err := q.Where("listing_id = ?", e.JobID).Find(&pins).Error; err != nil || len(pins) == 0 {
+	for {
+		if n, err := s.closeSome(ctx, e.JobID); err != nil || n < closedAtOnce {
 			return err
 		}
-		tasks := make([]task.Task, len(pins))
+	}
+}
+
+// closeSome is OnJobClosed for some of the pins, and returns their number.
+func (s Service) closeSome(ctx context.Context, listingID string) (n int, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, q *gorm.DB) error {
+		var pins []Pin
+		if err := q.Where("listing_id = ?", listingID).Order("user_id").Limit(closedAtOnce).Find(&pins).Error; err != nil || len(pins) == 0 {
+			return err
+		}
+		n = len(pins)
+		users, tasks := make([]string, n), make([]task.Task, n)
 		for i, p := range pins {
-			tasks[i] = task.New(tellKind, task.Mail, tellKind+":"+s.NewID(), notice{p.UserID, p.ListingID, p.Title})
+			users[i], tasks[i] = p.UserID, task.New(tellKind, task.Mail, tellKind+":"+s.NewID(), notice{p.UserID, p.ListingID, p.Title})
 		}
 		if err := s.Tasks.Add(ctx, tasks...); err != nil {
 			return err
 		}
-		return q.Where("listing_id = ?", e.JobID).Delete(&Pin{}).Error
+		return q.Where("listing_id = ? AND user_id IN ?", listingID, users).Delete(&Pin{}).Error
 	})
+	return n, err
 }
 
 // tell sends the mail of a notice.
