@@ -367,13 +367,7 @@ func (b integrationsAccounts) Visibility(ctx context.Context, userID string) (v 
 	if errors.Is(err, fault.ErrUnauthorized) {
 		return v, nil
 	}
-	if a.May(auth.ApplicationsView) {
-		v.OrganizationID = a.OrganizationID
-	}
-	if a.Seeker {
-		v.ApplicantID = a.UserID
-	}
-	return v, err
+	return integrations.Visibility(hiring.VisibleTo(a)), err
 }
 
 func (b integrationsAccounts) OwnerName(ctx context.Context, userID string) (string, error) {

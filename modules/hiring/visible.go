@@ -8,9 +8,9 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// visibleTo returns which applications the actor may see: those to their organization,
+// VisibleTo returns which applications the actor may see: those to their organization,
 // their own, or both.
-func visibleTo(by auth.Actor) (v Visibility) {
+func VisibleTo(by auth.Actor) (v Visibility) {
 	if by.May(auth.ApplicationsView) {
 		v.OrganizationID = by.OrganizationID
 	}
@@ -27,7 +27,7 @@ func (s *Service) ListVisible(ctx context.Context, by auth.Actor, f ApplicationF
 	if err := by.RequireUser(auth.ScopeApplicationsRead); err != nil {
 		return nothing, err
 	}
-	v := visibleTo(by)
+	v := VisibleTo(by)
 	if err := r.CheckID(); err != nil {
 		return nothing, err
 	}
@@ -55,7 +55,7 @@ func (s *Service) GetVisible(ctx context.Context, by auth.Actor, applicationID s
 	if err := by.RequireUser(auth.ScopeApplicationsRead); err != nil {
 		return Application{}, err
 	}
-	v := visibleTo(by)
+	v := VisibleTo(by)
 	applicationID, err := canonical(applicationID, ErrNotFound)
 	if err != nil || v == (Visibility{}) {
 		return Application{}, ErrNotFound
