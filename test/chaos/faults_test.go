@@ -223,6 +223,7 @@ func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 		const disconnect = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'"
 		exec(fault.begin, disconnect)
 		w.becomes("database", "down", false)
+		exec(disconnect) // connections that were being opened before the fault
 		_, accepted := w.post(employer, len(titles))
 		require.False(t, accepted, fault.name)
 		w.logged("service unavailable", fault.name)
