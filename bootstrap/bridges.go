@@ -355,6 +355,11 @@ func (b integrationsPayments) Paid(ctx context.Context, appID string) (string, e
 	return sub.Plan, err
 }
 
+func (b integrationsPayments) SetUp(ctx context.Context, appID string) (integrations.PaymentSetup, error) {
+	a, err := b.SetUpMethodFor(ctx, billing.Owner{Kind: billing.Application, ID: appID})
+	return integrations.PaymentSetup{ClientSecret: a.ClientSecret, PublishableKey: a.PublishableKey, RedirectURL: a.RedirectURL}, err
+}
+
 // integrationsAccounts implements integrations.Accounts.
 type integrationsAccounts struct{ *identity.Service }
 

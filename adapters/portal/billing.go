@@ -89,11 +89,8 @@ func setUp(ctx context.Context, s *billing.Service, apps *integrations.Service, 
 	if in.AppID == "" {
 		return s.SetUpMethod(ctx, c.Actor)
 	}
-	app, err := apps.MyApp(ctx, c.Actor, in.AppID)
-	if err != nil {
-		return billing.Action{}, err
-	}
-	return s.SetUpMethodFor(ctx, billing.Owner{Kind: billing.Application, ID: app.ID})
+	setup, err := apps.SetUpPayment(ctx, c.Actor, in.AppID)
+	return billing.Action{Type: billing.CollectMethod, ClientSecret: setup.ClientSecret, PublishableKey: setup.PublishableKey, RedirectURL: setup.RedirectURL}, err
 }
 
 // actionOf returns the action that err asks the payer for, or err.

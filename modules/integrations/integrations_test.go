@@ -23,11 +23,12 @@ import (
 // desk is the module on a real store, with what it asks of others.
 type desk struct {
 	*integrations.Service
-	store adapters.Storage
-	clock *kit.Clock
-	paid  string // the plan that is paid for
-	work  kit.Work
-	gone  []string // applications of whose end others heard
+	store  adapters.Storage
+	clock  *kit.Clock
+	paid   string   // the plan that is paid for
+	setUps []string // applications whose payment method is collected
+	work   kit.Work
+	gone   []string // applications of whose end others heard
 
 	inactive map[string]bool
 	members  map[string][]string
@@ -37,6 +38,11 @@ type desk struct {
 func (d *desk) Choose(_ context.Context, _, plan, _ string) error {
 	d.paid = plan
 	return nil
+}
+
+func (d *desk) SetUp(_ context.Context, appID string) (integrations.PaymentSetup, error) {
+	d.setUps = append(d.setUps, appID)
+	return integrations.PaymentSetup{ClientSecret: "secret of " + appID}, nil
 }
 
 func (d *desk) Paid(context.Context, string) (string, error) { return d.paid, nil }

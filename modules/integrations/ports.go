@@ -135,4 +135,17 @@ type Payments interface {
 	Choose(ctx context.Context, appID, plan, paymentMethodID string) error
 	// Paid returns the plan that is paid for and renews, or the free one.
 	Paid(ctx context.Context, appID string) (string, error)
+	// SetUp begins the collection of a payment method of the application.
+	SetUp(ctx context.Context, appID string) (PaymentSetup, error)
+}
+
+// PaymentSetup is what a client needs to collect a payment method at the payment
+// provider. Fields that are not needed are empty.
+type PaymentSetup struct {
+	// ClientSecret authorizes the provider's client library to collect the method.
+	ClientSecret string
+	// PublishableKey identifies the account of the service to the client library.
+	PublishableKey string
+	// RedirectURL is a page of the provider on which the payer enters the method.
+	RedirectURL string
 }

@@ -463,6 +463,19 @@ func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, pa
 	return a, err
 }
 
+// SetUpPayment begins the collection of a payment method of one of the caller's
+// applications.
+func (s *Service) SetUpPayment(ctx context.Context, by auth.Actor, appID string) (PaymentSetup, error) {
+	if err := by.RequireUser(); err != nil {
+		return PaymentSetup{}, err
+	}
+	a, err := s.MyApp(ctx, by, appID)
+	if err != nil {
+		return PaymentSetup{}, err
+	}
+	return s.Payments.SetUp(ctx, a.ID)
+}
+
 // follow puts an application on the plan that is paid for. The plan is read in the
 // transaction, so that concurrent calls end with the last choice.
 func (s *Service) follow(ctx context.Context, ownerID, appID string) (a App, err error) {
