@@ -1,0 +1,92 @@
+package integrations
+
+import (
+	"context"
+	"time"
+
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/limit"
+)
+
+var errPlan = fault.InvalidField("plan", "must be one of: free, professional, enterprise")
+
+// choicesPerAccount bounds how often plans are chosen: each choice sends a mail, and
+// not all of them cost something.
+var choicesPerAccount = limit.Rule{Name: "choose-plan", Max: 60, Per: 15 * time.Minute}
+
+// ChoosePlan puts one of the caller's applications on a plan and collects the first
+// payment, less the rest of the previous plan. After a change to the free plan, the
+// paid one can be chosen again without a payment until its period ends.
+func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, paymentMethodID string) (App, error) {
+	if err := by.RequireUser(); err != nil {
+		return App{}, err
+	}
+	if _, known := PlanOf(plan); !known {
+		return App{}, errPlan
+	}
+	a, err := s.MyApp(ctx, by, appID)
+	if err != nil {
+		return a, err
+	}
+	if err := s.take(ctx, choicesPerAccount, by.UserID); err != nil {
+		return a, err
+	}
+	if err := s.Payments.Choose(ctx, a.ID, plan, paymentMethodID); err != nil {
+		return a, err
+	}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		if a, err = s.follow(ctx, by.UserID, a.ID); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(by, audit.PlanChanged, a.ID).With(plan))
+	})
+	return a, err
+}
+
+// SetUpPayment begins the collection of a payment method of one of the caller's
+// applications.
+func (s *Service) SetUpPayment(ctx context.Context, by auth.Actor, appID string) (PaymentSetup, error) {
+	if err := by.RequireUser(); err != nil {
+		return PaymentSetup{}, err
+	}
+	a, err := s.MyApp(ctx, by, appID)
+	if err != nil {
+		return PaymentSetup{}, err
+	}
+	return s.Payments.SetUp(ctx, a.ID)
+}
+
+// follow puts an application on the plan that is paid for. The plan is read in the
+// transaction, so that concurrent calls end with the last choice.
+func (s *Service) follow(ctx context.Context, ownerID, appID string) (a App, err error) {
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		a, err = s.change(ctx, ownerID, appID, func(ctx context.Context, a *App) (err error) {
+			a.Plan, err = s.Payments.Paid(ctx, a.ID)
+			return err
+		})
+		return err
+	})
+	return a, err
+}
+
+// SetPlan puts an application on a plan on behalf of an operator.
+func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) {
+	if _, known := PlanOf(plan); !known {
+		return App{}, errPlan
+	}
+	appID, ok := id.Canonical(appID)
+	if !ok {
+		return App{}, ErrAppNotFound
+	}
+	a, err := s.findApp(ctx, appID)
+	if err != nil {
+		return a, err
+	}
+	return s.change(ctx, a.OwnerID, a.ID, func(ctx context.Context, a *App) error {
+		a.Plan = plan
+		return s.Audit.Record(ctx, audit.Entry{Action: audit.PlanChanged, Actor: audit.Operator, Object: a.ID, Detail: plan})
+	})
+}
