@@ -375,13 +375,21 @@ func (b integrationsAccounts) Visibility(ctx context.Context, userID string) (v 
 	return integrations.Visibility(hiring.VisibleTo(a)), err
 }
 
-func (b integrationsAccounts) OwnerName(ctx context.Context, userID string) (string, error) {
+func (b integrationsAccounts) OrganizationID(ctx context.Context, userID string) (string, error) {
 	a, err := b.ActorFor(ctx, userID)
+	if errors.Is(err, fault.ErrUnauthorized) {
+		return "", nil
+	}
+	return a.OrganizationID, err
+}
+
+func (b integrationsAccounts) OwnerName(ctx context.Context, userID string) (string, error) {
+	organizationID, err := b.OrganizationID(ctx, userID)
 	switch {
-	case err != nil && !errors.Is(err, fault.ErrUnauthorized):
+	case err != nil:
 		return "", err
-	case a.OrganizationID != "":
-		return b.OrganizationName(ctx, a.OrganizationID)
+	case organizationID != "":
+		return b.OrganizationName(ctx, organizationID)
 	}
 	people, err := b.People(ctx, []string{userID})
 	return people[userID].Name, err

@@ -23,12 +23,14 @@ import (
 // desk is the module on a real store, with what it asks of others.
 type desk struct {
 	*integrations.Service
-	store  adapters.Storage
-	clock  *kit.Clock
-	paid   string   // the plan that is paid for
-	setUps []string // applications whose payment method is collected
-	work   kit.Work
-	gone   []string // applications of whose end others heard
+	store adapters.Storage
+	clock *kit.Clock
+	paid  string // the plan that is paid for
+	// afterChoose runs at the end of Choose.
+	afterChoose func()
+	setUps      []string // applications whose payment method is collected
+	work        kit.Work
+	gone        []string // applications of whose end others heard
 
 	inactive map[string]bool
 	members  map[string][]string
@@ -37,6 +39,9 @@ type desk struct {
 
 func (d *desk) Choose(_ context.Context, _, plan, _ string) error {
 	d.paid = plan
+	if d.afterChoose != nil {
+		d.afterChoose()
+	}
 	return nil
 }
 
@@ -63,6 +68,11 @@ func (d *desk) ListMembers(_ context.Context, organizationID string) ([]string, 
 }
 
 func (d *desk) OwnerName(context.Context, string) (string, error) { return "St Brigid's Hospital", nil }
+
+// organizationID is the organization of all users.
+const organizationID = "0194a000-0000-7000-8000-000000000000"
+
+func (d *desk) OrganizationID(context.Context, string) (string, error) { return organizationID, nil }
 
 func (d *desk) ListByIDs(_ context.Context, ids []string) (map[string]integrations.Person, error) {
 	return map[string]integrations.Person{ids[0]: {Name: "Dev", Email: "dev@example.org"}}, nil

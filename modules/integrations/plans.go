@@ -37,13 +37,7 @@ func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, pa
 	if err := s.Payments.Choose(ctx, a.ID, plan, paymentMethodID); err != nil {
 		return a, err
 	}
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if a, err = s.follow(ctx, by.UserID, a.ID); err != nil {
-			return err
-		}
-		return s.Audit.Record(ctx, audit.By(by, audit.PlanChanged, a.ID).With(plan))
-	})
-	return a, err
+	return s.follow(ctx, by, a.ID, false)
 }
 
 // SetUpPayment begins the collection of a payment method of one of the caller's
@@ -59,17 +53,21 @@ func (s *Service) SetUpPayment(ctx context.Context, by auth.Actor, appID string)
 	return s.Payments.SetUp(ctx, a.ID)
 }
 
-// follow puts an application on the plan that is paid for. The plan is read in the
-// transaction, so that concurrent calls end with the last choice.
-func (s *Service) follow(ctx context.Context, ownerID, appID string) (a App, err error) {
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		a, err = s.change(ctx, ownerID, appID, func(ctx context.Context, a *App) (err error) {
-			a.Plan, err = s.Payments.Paid(ctx, a.ID)
+// follow puts an application of the owner on the plan that is paid for, and audits the
+// change, unless the plan has expired. The plan is read in the transaction, so that
+// concurrent calls end with the last choice and audit it once.
+func (s *Service) follow(ctx context.Context, owner auth.Actor, appID string, expired bool) (App, error) {
+	return s.change(ctx, owner.UserID, appID, func(ctx context.Context, a *App) error {
+		paid, err := s.Payments.Paid(ctx, a.ID)
+		if err != nil || paid == a.Plan {
 			return err
-		})
-		return err
+		}
+		a.Plan = paid
+		if expired && paid == Free {
+			return nil
+		}
+		return s.Audit.Record(ctx, audit.By(owner, audit.PlanChanged, a.ID).With(paid))
 	})
-	return a, err
 }
 
 // SetPlan puts an application on a plan on behalf of an operator.

@@ -5,11 +5,65 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit/stores"
 )
+
+// planChanges returns the audited plans of the application, the newest first, and
+// checks who has chosen them.
+func (d *desk) planChanges(t *testing.T, owner auth.Actor, appID string) (plans []string) {
+	t.Helper()
+	found, err := d.store.Identity.AuditLog.List(t.Context(), audit.Filter{OrganizationID: organizationID, About: appID, Action: audit.PlanChanged}, page.After("", 20))
+	require.NoError(t, err)
+	for _, e := range found.Items {
+		require.Equal(t, owner.UserID, e.Actor)
+		require.Equal(t, appID, e.Object)
+		plans = append(plans, e.Detail)
+	}
+	return plans
+}
+
+func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		me := d.developer(t)
+		me.OrganizationID = organizationID
+		a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		require.NoError(t, err)
+		changed := func(change string) {
+			t.Helper()
+			d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: change, Plan: d.paid})
+		}
+
+		d.paid = integrations.Professional
+		for range 3 {
+			changed(event.SubscriptionStarted)
+		}
+		require.Equal(t, []string{integrations.Professional}, d.planChanges(t, me, a.ID), "paid after 3-D Secure")
+
+		choose := func(plan string) {
+			t.Helper()
+			_, err := d.ChoosePlan(t.Context(), me, a.ID, plan, "pm_card_visa")
+			require.NoError(t, err)
+		}
+		choose(integrations.Enterprise)
+		changed(event.SubscriptionUpgraded)
+		require.Equal(t, []string{integrations.Enterprise, integrations.Professional}, d.planChanges(t, me, a.ID), "paid at once")
+
+		d.afterChoose = func() { changed(event.SubscriptionDowngraded) }
+		choose(integrations.Professional)
+		want := []string{integrations.Professional, integrations.Enterprise, integrations.Professional}
+		require.Equal(t, want, d.planChanges(t, me, a.ID), "paid at once, with the event delivered before the request ends")
+
+		d.paid = integrations.Free
+		changed(event.SubscriptionLapsed)
+		require.Equal(t, want, d.planChanges(t, me, a.ID), "not chosen by the owner")
+	})
+}
 
 func TestSetUpPayment_NotTheOwner_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {

@@ -118,6 +118,9 @@ type Accounts interface {
 	// Visibility returns which job applications the account may see: none if the
 	// account is not active.
 	Visibility(ctx context.Context, userID string) (Visibility, error)
+	// OrganizationID returns the id of the account's organization, empty if there is
+	// none or the account is not active.
+	OrganizationID(ctx context.Context, userID string) (string, error)
 	// OwnerName returns the name of the account's organization, or of the user if there
 	// is none.
 	OwnerName(ctx context.Context, userID string) (string, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
@@ -97,18 +98,31 @@ func (s *Service) OnSubscriptionChanged(ctx context.Context, e event.Subscriptio
 	if e.OwnerKind != "application" {
 		return nil
 	}
+	expired := false
 	switch e.Change {
-	case event.SubscriptionStarted, event.SubscriptionUpgraded, event.SubscriptionDowngraded, event.SubscriptionCancelled, event.SubscriptionResumed,
-		event.SubscriptionEnded, event.SubscriptionLapsed:
+	case event.SubscriptionStarted, event.SubscriptionUpgraded, event.SubscriptionDowngraded, event.SubscriptionCancelled, event.SubscriptionResumed:
+	case event.SubscriptionEnded, event.SubscriptionLapsed:
+		expired = true
 	default: // a plan that an operator has set remains
 		return nil
 	}
-	a, err := s.findApp(ctx, e.OwnerID)
-	if err == nil {
-		_, err = s.follow(ctx, a.OwnerID, a.ID)
-	}
+	err := s.followForOwner(ctx, e.OwnerID, expired)
 	if fault.KindOf(err) == fault.NotFound {
 		return nil // deleted since
 	}
+	return err
+}
+
+// followForOwner calls follow on behalf of the application's owner.
+func (s *Service) followForOwner(ctx context.Context, appID string, expired bool) error {
+	a, err := s.findApp(ctx, appID)
+	if err != nil {
+		return err
+	}
+	owner := auth.Actor{UserID: a.OwnerID}
+	if owner.OrganizationID, err = s.Accounts.OrganizationID(ctx, a.OwnerID); err != nil {
+		return err
+	}
+	_, err = s.follow(ctx, owner, a.ID, expired)
 	return err
 }
