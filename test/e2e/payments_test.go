@@ -2,8 +2,11 @@ package e2e
 
 import (
 	"bytes"
+	"html"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -73,6 +76,9 @@ func (a *account) requirePremium(stripe *kit.Stripe, key string) {
 	a.w.mail(a.t, a.email, "Your Premium plan has begun")
 	require.Len(a.t, a.w.received(a.t, a.email, "Your Premium plan has begun"), 1)
 }
+
+// confirmLink leads to the page of the bank.
+var confirmLink = regexp.MustCompile(`<a href="([^"]+)">Confirm the payment</a>`)
 
 func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 	withStripe(t, func(t *testing.T, w *world, stripe *kit.Stripe) {
@@ -153,16 +159,89 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 		})
 		t.Run("application", func(t *testing.T) {
 			t.Parallel()
-			seeker := w.seeker(t)
-			path := "/api/developers/apps/" + seeker.elsewhere().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
-			a := seeker.elsewhere().post(path+"/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).ok(202)
+			boss := w.employer(t)
+			app := boss.app()
+			path := "/api/developers/apps/" + app
+			a := boss.elsewhere().post(path+"/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).ok(202)
 			require.Equal(t, "free", a.text("data.plan"))
+			require.Empty(t, boss.entries("&action=plan.changed"))
 			id, _, _ := strings.Cut(a.text("data.action.clientSecret"), "_secret")
 			key := stripe.KeyOf(id)
 			stripe.Finish(key, "succeeded")
 			body, signature := stripe.Event("payment_intent.succeeded", key, kit.StripeSecret)
-			require.Equal(t, 200, w.deliver(t, body, signature))
-			require.Eventually(t, func() bool { return seeker.elsewhere().get(path).ok(200).text("data.app.plan") == "professional" }, soon, 100*time.Millisecond)
+			for range 3 {
+				require.Equal(t, 200, w.deliver(t, body, signature))
+			}
+			require.Eventually(t, func() bool { return boss.elsewhere().get(path).ok(200).text("data.app.plan") == "professional" }, soon, 100*time.Millisecond)
+			require.Equal(t, [][4]string{{"plan.changed", boss.id, app, "professional"}}, boss.entries("&action=plan.changed"))
+		})
+		t.Run("Idempotency-Key", func(t *testing.T) {
+			t.Parallel()
+			seeker := w.seeker(t)
+			app := seeker.app()
+			for owner, request := range map[string]struct {
+				path string
+				body object
+			}{
+				"user:" + seeker.id:  {billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}},
+				"application:" + app: {"/api/developers/apps/" + app + "/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}},
+			} {
+				send := func(key string) *answer {
+					c := seeker.elsewhere()
+					c.key = key
+					return c.post(request.path, request.body)
+				}
+				first := send("k1").ok(202)
+				id, _, _ := strings.Cut(first.text("data.action.clientSecret"), "_secret")
+				key := stripe.KeyOf(id)
+				requireRepeated := func() {
+					t.Helper()
+					again := send("k1").ok(202)
+					require.Equal(t, string(first.raw), string(again.raw))
+					require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+					require.Equal(t, 1, stripe.CountOwned("pi", owner))
+				}
+				requireRepeated()
+				stripe.Finish(key, "succeeded")
+				webhook, signature := stripe.Event("payment_intent.succeeded", key, kit.StripeSecret)
+				require.Equal(t, 200, w.deliver(t, webhook, signature))
+				requireRepeated()
+				require.NotContains(t, string(send("k2").ok(200).raw), "action", "another key reads the result")
+				require.Equal(t, 1, stripe.CountOwned("pi", owner))
+			}
+			seeker.requirePremium(stripe, seeker.elsewhere().get(billingPath).ok(200).text("data.billing.billingHistory.0.id"))
+			require.Equal(t, "professional", seeker.elsewhere().get("/api/developers/apps/"+app).ok(200).text("data.app.plan"))
+		})
+		t.Run("dashboard", func(t *testing.T) {
+			t.Parallel()
+			me := w.seeker(t)
+			app := me.app()
+			path := "/developers/apps/" + app
+			b := w.signedIn(t, me)
+			choose := func(method string) shown {
+				return b.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {method}})
+			}
+			method := stripe.NewMethod(kit.CardSecure)
+			page := choose(method)
+			require.Equal(t, 200, page.status)
+			require.Contains(t, page.text, "Your bank asks you to confirm this payment. Your plan changes once you have.")
+			require.Contains(t, page.text, "60 of 60 are left")
+			link := confirmLink.FindStringSubmatch(page.text)
+			require.NotNil(t, link, page.text)
+			id, ok := strings.CutPrefix(html.UnescapeString(link[1]), stripe.URL+"/3ds/")
+			require.True(t, ok, link[1])
+			for _, method := range []string{method, ""} {
+				require.Contains(t, choose(method).text, link[0], "the same payment can be confirmed later")
+			}
+			require.NotContains(t, b.open("GET", path, nil).text, link[0])
+
+			key := stripe.KeyOf(id)
+			stripe.Finish(key, "succeeded")
+			require.Equal(t, 303, choose("").status)
+			done := b.open("GET", path, nil).text
+			require.Contains(t, done, "of 300 are left")
+			require.NotContains(t, done, "Confirm the payment")
+			require.Equal(t, 1, stripe.CountOwned("pi", "application:"+app))
 		})
 		t.Run("set-up, decline and erasure", func(t *testing.T) {
 			t.Parallel()
@@ -176,9 +255,9 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			send("pm_none").invalid("paymentMethodId")
 			send(stripe.NewMethod(kit.CardRefused)).fails(400, "The payment was declined; please try another payment method")
 			require.Equal(t, "premium", send(stripe.NewMethod(kit.CardGood)).ok(200).text("data.subscription.tier"))
-			require.Equal(t, 1, stripe.CountOwned("cus", seeker.id))
+			require.Equal(t, 1, stripe.CountOwned("cus", "user:"+seeker.id))
 			seeker.elsewhere().delete("/api/jobseekers/profile").ok(200)
-			require.Eventually(t, func() bool { return stripe.CountOwned("cus", seeker.id) == 0 }, soon, 100*time.Millisecond)
+			require.Eventually(t, func() bool { return stripe.CountOwned("cus", "user:"+seeker.id) == 0 }, soon, 100*time.Millisecond)
 		})
 	})
 }

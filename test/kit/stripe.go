@@ -429,12 +429,13 @@ func (s *Stripe) KeyOf(intent string) string {
 	return key
 }
 
-// CountOwned returns the number of objects with the prefix whose owner is the user.
-func (s *Stripe) CountOwned(prefix, userID string) (n int) {
+// CountOwned returns the number of objects with the prefix that belong to the owner,
+// user:ID or application:ID.
+func (s *Stripe) CountOwned(prefix, owner string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, o := range s.objects {
-		if m, ok := o["metadata"].(object); ok && strings.HasPrefix(id, prefix+"_") && m["locum_owner"] == "user:"+userID {
+		if m, ok := o["metadata"].(object); ok && strings.HasPrefix(id, prefix+"_") && m["locum_owner"] == owner {
 			n++
 		}
 	}
