@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"slices"
@@ -15,11 +16,16 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/files"
+	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/metrics"
 	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/core/trace"
 	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/modules/integrations"
 )
 
 // Module adds operations, pages, background work and tables to the program. Each of its
@@ -50,16 +56,23 @@ type Module struct {
 
 // ModuleDeps are what the functions of a Module may use.
 type ModuleDeps struct {
-	adapters.Deps
 	Services adapters.Services
 	// Tx runs transactions in the database with the tables of the module, whose connection
-	// gormdb.Conn returns. Events, Tasks and Audit write in the same transaction.
+	// gormdb.Conn returns. Events, Tasks and Audit write in the same transaction. Reads alone
+	// belong into tx.Read, since SQLite has one writer at a time.
 	Tx     tx.Runner
 	Events event.Recorder
 	Tasks  task.Adder
 	Audit  audit.Recorder
 	Mailer mail.Mailer
 	Files  files.Store
+	Clock  clock.Clock
+	NewID  id.Source
+	Log    *slog.Logger
+	Tracer trace.Tracer
+	// Metrics and PublicURL are those of adapters.Deps.
+	Metrics   metrics.Registry
+	PublicURL string
 }
 
 // Page is a handler for a path and everything below it, such as /pins. What
@@ -79,17 +92,21 @@ func WithModule(m Module) Option {
 			r.err = errors.Join(r.err, fmt.Errorf("a module cannot have the name %s, which locum uses", m.Name))
 		case slices.ContainsFunc(r.modules, func(other Module) bool { return other.Name == m.Name }):
 			r.err = errors.Join(r.err, fmt.Errorf("there are two modules with the name %s", m.Name))
-		case m.Migrations != nil && !hasMigrations(m.Migrations):
-			r.err = errors.Join(r.err, fmt.Errorf("module %s: its migrations have no file NNNN_name.sql at their root", m.Name))
+		case m.Migrations != nil && !areMigrations(m.Migrations):
+			r.err = errors.Join(r.err, fmt.Errorf("module %s: want migrations with names NNNN_name.sql or NNNN_name.DIALECT.sql at the root of its files", m.Name))
 		}
 		r.modules = append(r.modules, m)
 	}
 }
 
-func hasMigrations(files fs.FS) bool {
-	names, err := fs.Glob(files, "[0-9]*_*.sql")
-	return err == nil && len(names) > 0
+// areMigrations reports whether there are SQL files at the root, all with names of
+// migrations.
+func areMigrations(files fs.FS) bool {
+	names, err := fs.Glob(files, "*.sql")
+	return err == nil && len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !migrationName.MatchString(name) })
 }
+
+var migrationName = regexp.MustCompile(`^[0-9]+_[A-Za-z0-9_-]+(\.[a-z]+)?\.sql$`)
 
 // moduleName is a name that can be part of that of a table.
 var moduleName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
@@ -146,7 +163,8 @@ type addedModules []addedModule
 
 func newAddedModules(r *registry, s adapters.Services, st *storage, d adapters.Deps, m mail.Mailer, f files.Store) (addedModules, error) {
 	return r.addedModules(ModuleDeps{
-		Deps: d, Services: s, Tx: st.Identity.Tx, Events: st.Identity.Events, Tasks: st.Identity.Tasks, Audit: st.Identity.Audit, Mailer: m, Files: f,
+		Services: s, Tx: st.Identity.Tx, Events: st.Identity.Events, Tasks: st.Identity.Tasks, Audit: st.Identity.Audit, Mailer: m, Files: f,
+		Clock: d.Clock, NewID: d.NewID, Log: d.Log, Tracer: d.Tracer, Metrics: d.Metrics, PublicURL: d.PublicURL,
 	})
 }
 
@@ -155,28 +173,56 @@ func (r *registry) addedModules(d ModuleDeps) (all addedModules, err error) {
 	for _, m := range r.modules {
 		a := describeModule(m, d)
 		a.subscriptions, a.tasks, a.periodic = partsOf(m.Subscriptions, d), partsOf(m.Tasks, d), partsOf(m.Periodic, d)
-		var names []string
-		for _, s := range a.subscriptions {
-			names = append(names, s.Name)
-		}
-		for _, t := range a.tasks {
-			names = append(names, t.Kind)
-		}
-		for _, p := range a.periodic {
-			names = append(names, p.Kind)
-		}
-		for _, name := range names {
-			if !strings.HasPrefix(name, m.Name+".") {
-				return nil, fmt.Errorf("module %s: the name %q does not begin with %q", m.Name, name, m.Name+".")
-			}
+		if err := a.check(); err != nil {
+			return nil, fmt.Errorf("module %s: %w", m.Name, err)
 		}
 		all = append(all, a)
 	}
 	return all, nil
 }
 
-// describedModules returns the modules with their routes and pages alone.
-func (r *registry) describedModules() (all addedModules) {
+// check returns an error for background work that would never be executed.
+func (m addedModule) check() error {
+	for _, s := range m.subscriptions {
+		if err := m.checkWork(s.Name, s.Queue, s.React != nil); err != nil {
+			return err
+		}
+	}
+	for _, t := range m.tasks {
+		if err := m.checkWork(t.Kind, t.Queue, t.Do != nil); err != nil {
+			return err
+		}
+	}
+	for _, p := range m.periodic {
+		if err := m.checkWork(p.Kind, task.Maintenance, p.Do != nil); err != nil {
+			return err
+		}
+		if p.Every <= 0 {
+			return fmt.Errorf("%s: Every must be positive", p.Kind)
+		}
+	}
+	for _, p := range m.pages {
+		if p.Handler == nil {
+			return fmt.Errorf("the page %s has no Handler", p.Path)
+		}
+	}
+	return nil
+}
+
+func (m addedModule) checkWork(name string, q task.QueueName, hasFunction bool) error {
+	switch {
+	case !strings.HasPrefix(name, m.name+"."):
+		return fmt.Errorf("the name %q does not begin with %q", name, m.name+".")
+	case task.Workers[q] == 0:
+		return fmt.Errorf("%s: there is no queue %q; want one of package task", name, q)
+	case !hasFunction:
+		return fmt.Errorf("%s has no function", name)
+	}
+	return nil
+}
+
+// describeModules returns the modules with their routes and pages alone.
+func (r *registry) describeModules() (all addedModules) {
 	for _, m := range r.modules {
 		all = append(all, describeModule(m, ModuleDeps{}))
 	}
@@ -204,25 +250,36 @@ func (all addedModules) mounts() (mounts []fiberhttp.Mount) {
 	return mounts
 }
 
-// addTo appends the routes of the modules to the surfaces that their paths belong to.
-func (all addedModules) addTo(surfaces []web.Surface) error {
+// addRoutes appends the routes of the modules to the surfaces that their paths belong to.
+func (all addedModules) addRoutes(surfaces []web.Surface) error {
 	for _, m := range all {
 		for _, route := range m.routes {
 			if route.Tag == "" {
 				route.Tag = m.name
 			}
-			at := slices.IndexFunc(surfaces, func(s web.Surface) bool { return s.Under(route.Path) })
-			if err := checkAddedRoute(surfaces[at], route); err != nil {
+			if err := addRoute(surfaces, route); err != nil {
 				return fmt.Errorf("module %s: %s %s: %w", m.name, route.Method, route.Path, err)
 			}
-			surfaces[at].Routes = append(slices.Clip(surfaces[at].Routes), route)
 		}
 	}
 	return nil
 }
 
-// addedPath is a path of literal segments and parameters.
-var addedPath = regexp.MustCompile(`^/api(/:?[A-Za-z0-9][A-Za-z0-9_-]*)+$`)
+func addRoute(surfaces []web.Surface, r web.Route) error {
+	if !addedPath.MatchString(r.Path) {
+		return errors.New("want a path like /api/pins/:id")
+	}
+	at := slices.IndexFunc(surfaces, func(s web.Surface) bool { return s.Under(r.Path) })
+	if err := checkAddedRoute(surfaces[at], r); err != nil {
+		return err
+	}
+	surfaces[at].Routes = append(slices.Clip(surfaces[at].Routes), r)
+	return nil
+}
+
+// addedPath is a path of literal segments and parameters. The first segment below /api is
+// literal, so that the path belongs to one surface.
+var addedPath = regexp.MustCompile(`^/api/[A-Za-z0-9][A-Za-z0-9_-]*(/:?[A-Za-z0-9][A-Za-z0-9_-]*)*$`)
 
 // checkAddedRoute returns an error for a route that the surface would not serve, or that
 // would serve more clients than it says.
@@ -230,14 +287,16 @@ func checkAddedRoute(s web.Surface, r web.Route) error {
 	switch {
 	case !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, r.Method):
 		return errors.New("want the method GET, POST, PUT, PATCH or DELETE")
-	case !addedPath.MatchString(r.Path):
-		return errors.New("want a path like /api/pins/:id")
 	case r.Op.In == nil:
 		return errors.New("it has no Op")
 	case r.Summary == "":
 		return errors.New("it has no Summary")
-	case s.Gate != nil && (r.Scope == "" || r.Auth != web.None):
-		return errors.New("a route of the developer interface has a Scope and no Auth")
+	case r.Status != 0 && (r.Status < 200 || r.Status > 299):
+		return errors.New("its Status is not one of success")
+	case s.Gate != nil && (!slices.Contains(integrations.Scopes(), r.Scope) || r.Auth != web.None):
+		return fmt.Errorf("a route of the developer interface has no Auth and one of the scopes %v", integrations.Scopes())
+	case r.Cached && (s.Gate != nil || r.Auth == web.Required || r.Method != http.MethodGet):
+		return errors.New("only what guests read can be Cached")
 	case s.Gate == nil && r.Scope != "":
 		return errors.New("only routes of the developer interface have a Scope")
 	case r.Auth != web.Required && (r.Who != web.Anyone || r.Permission != ""):

@@ -254,7 +254,7 @@ func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, 
 		return err
 	}
 	tables := surfaces(services, c.HTTP.PublicURL)
-	if err := added.addTo(tables); err != nil {
+	if err := added.addRoutes(tables); err != nil {
 		return err
 	}
 	server, err := fiberhttp.New(services, fiberhttp.Options{

@@ -234,8 +234,8 @@ func (r *registry) describe(publicURL string) ([]web.Surface, []fiberhttp.Mount,
 	if r.err != nil {
 		return nil, nil, r.err
 	}
-	tables, added := surfaces(adapters.Services{}, publicURL), r.describedModules()
-	return tables, added.mounts(), added.addTo(tables)
+	tables, added := surfaces(adapters.Services{}, publicURL), r.describeModules()
+	return tables, added.mounts(), added.addRoutes(tables)
 }
 
 func (o *operator) openapi() *cobra.Command {

@@ -33,7 +33,7 @@ func newAnswerCache() *answerCache {
 
 // cached gives a guest's public read from the cache, or runs it and keeps it.
 func (s *Server) cached(c *fiber.Ctx, r web.Route, run func() error) error {
-	if !r.Cached || c.Method() != fiber.MethodGet || len(c.Request().Header.Peek(fiber.HeaderAuthorization)) > 0 {
+	if !r.Cached || c.Method() != fiber.MethodGet || c.Locals(callerKey) != nil || len(c.Request().Header.Peek(fiber.HeaderAuthorization)) > 0 {
 		return run()
 	}
 	url := c.OriginalURL()

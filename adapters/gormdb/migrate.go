@@ -54,17 +54,17 @@ func versionTable(folder string) string {
 // migrationFiles returns the migrations of a folder.
 func (s Schema) migrationFiles(folder string) (fs.FS, error) {
 	if added, ok := s.migrations[folder]; ok {
-		return translated(s.dialect, added)
+		return translate(s.dialect, added)
 	}
 	files, err := fs.Sub(migrations.Files, folder)
 	if err != nil {
 		return nil, err
 	}
-	return translated(s.dialect, files)
+	return translate(s.dialect, files)
 }
 
-// translated returns migrations in the SQL of the dialect.
-func translated(d Dialect, files fs.FS) (fs.FS, error) {
+// translate returns migrations in the SQL of the dialect.
+func translate(d Dialect, files fs.FS) (fs.FS, error) {
 	out := fstest.MapFS{}
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
@@ -267,7 +267,9 @@ func (s Schema) Up(ctx context.Context) (names []string, err error) {
 				return err
 			}
 			var applied []string
-			applied, err = m.up(ctx, folder)
+			if applied, err = m.up(ctx, folder); err != nil {
+				err = fmt.Errorf("migrations of %s: %w", folder, err)
+			}
 			names = append(names, applied...)
 		}
 		if err == nil && s.stores("listings") {
@@ -305,7 +307,8 @@ func (s Schema) Down(ctx context.Context) (name string, err error) {
 		if err != nil {
 			return err
 		}
-		if divided && strings.HasPrefix(path.Base(steps[newest].Name), "0001_") {
+		_, added := m.migrations[path.Dir(steps[newest].Name)]
+		if divided && !added && strings.HasPrefix(path.Base(steps[newest].Name), "0001_") {
 			return errors.New("the schema cannot be reverted to that of an earlier locum; restore a backup from before the upgrade")
 		}
 		p, err := m.provider(path.Dir(steps[newest].Name))

@@ -218,11 +218,21 @@ func (db *DB) current(ctx context.Context) *transaction {
 // innermostKey is the key of the innermost transaction of any database.
 type innermostKey struct{}
 
+// Read implements tx.Reader. Conn then returns a handle of the pool for reads.
+func (db *DB) Read(ctx context.Context, fn func(context.Context) error) error {
+	if db.current(ctx) != nil {
+		return fn(ctx)
+	}
+	t := &transaction{db: db, gorm: db.gorm.WithContext(ctx)}
+	defer func() { t.ended = true }()
+	return wrapUnavailable(fn(context.WithValue(ctx, innermostKey{}, t)))
+}
+
 // ErrNoTransaction is the error of Conn outside of a transaction.
 var ErrNoTransaction = errors.New("there is no transaction in the context")
 
 // Conn returns the handle of the transaction in ctx, in which a repository of yours
-// takes part. The error is ErrNoTransaction outside of a transaction, or means that the
+// takes part, or of tx.Read. The error is ErrNoTransaction outside of a transaction, or means that the
 // transaction cannot begin.
 func Conn(ctx context.Context) (*gorm.DB, error) {
 	t, ok := ctx.Value(innermostKey{}).(*transaction)

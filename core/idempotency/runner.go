@@ -126,6 +126,11 @@ type transactions struct {
 	runner *Runner
 }
 
+// Read implements tx.Reader.
+func (t transactions) Read(ctx context.Context, fn func(context.Context) error) error {
+	return tx.Read(ctx, t.tx, fn)
+}
+
 // Do implements tx.Runner.
 func (t transactions) Do(ctx context.Context, fn func(context.Context) error) error {
 	i, ok := ctx.Value(interruptibleKey{}).(*interruptible)

@@ -24,3 +24,18 @@ type Runner interface {
 	// transaction.
 	Do(ctx context.Context, fn func(ctx context.Context) error) error
 }
+
+// Reader is implemented by a Runner with connections that do not wait for writers.
+type Reader interface {
+	// Read runs fn with a context for reads, which see what is committed or, if ctx has
+	// a transaction, what that has written. fn must not write.
+	Read(ctx context.Context, fn func(ctx context.Context) error) error
+}
+
+// Read calls r's Read or, if it is no Reader, Do.
+func Read(ctx context.Context, r Runner, fn func(ctx context.Context) error) error {
+	if reader, ok := r.(Reader); ok {
+		return reader.Read(ctx, fn)
+	}
+	return r.Do(ctx, fn)
+}

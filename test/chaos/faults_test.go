@@ -223,7 +223,7 @@ func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 		const disconnect = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'"
 		exec(fault.begin, disconnect)
 		w.becomes("database", "down", false)
-		for { // a connection that was being opened before the fault may still serve
+		for range 10 { // a connection that was being opened before the fault may still serve
 			title, accepted := w.post(employer, len(titles))
 			if !accepted {
 				break

@@ -20,7 +20,7 @@ import (
 var migrations embed.FS
 
 const (
-	tellKind   = "pins.tell"
+	mailKind   = "pins.mail-closed"
 	expireKind = "pins.expire"
 )
 
@@ -39,7 +39,7 @@ var Module = bootstrap.Module{
 		}
 	},
 	Tasks: func(d bootstrap.ModuleDeps) []task.Handler {
-		return []task.Handler{task.Handle(tellKind, task.Mail, Service{d}.tell)}
+		return []task.Handler{task.Handle(mailKind, task.Mail, Service{d}.sendMail)}
 	},
 	Periodic: func(d bootstrap.ModuleDeps) []task.Periodic {
 		return []task.Periodic{{Kind: expireKind, Every: 24 * time.Hour, Do: Service{d}.Expire}}

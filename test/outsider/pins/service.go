@@ -15,11 +15,13 @@ import (
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/core/tx"
 )
 
 const (
-	// maxPins is how many jobs a jobseeker can pin.
-	maxPins = 20
+	// maxPins is how many jobs a jobseeker can pin, and maxListed how many are listed:
+	// concurrent requests of one jobseeker may exceed the limit by a few pins.
+	maxPins, maxListed = 20, 100
 	// maxPopular is how many jobs a list of popular ones has, and popularWithin how old the
 	// pins are that it counts.
 	maxPopular    = 10
@@ -57,17 +59,25 @@ type Service struct{ bootstrap.ModuleDeps }
 
 // inTx runs fn in a transaction.
 func (s Service) inTx(ctx context.Context, fn func(ctx context.Context, q *gorm.DB) error) error {
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
+	return s.Tx.Do(ctx, withConn(fn))
+}
+
+// read runs fn, which reads only.
+func (s Service) read(ctx context.Context, fn func(ctx context.Context, q *gorm.DB) error) error {
+	return tx.Read(ctx, s.Tx, withConn(fn))
+}
+
+func withConn(fn func(ctx context.Context, q *gorm.DB) error) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
 		q, err := gormdb.Conn(ctx)
 		if err != nil {
 			return err
 		}
 		return fn(ctx, q)
-	})
+	}
 }
 
-// Pin pins a public job, or changes the note of a pin. Concurrent requests of one jobseeker
-// may exceed the limit by a few pins.
+// Pin pins a public job, or changes the note of a pin.
 func (s Service) Pin(ctx context.Context, by auth.Actor, listingID, note string) error {
 	if err := by.RequireSeeker(); err != nil {
 		return err
@@ -113,25 +123,43 @@ func (s Service) List(ctx context.Context, by auth.Actor) ([]Pin, error) {
 		return nil, err
 	}
 	pins := []Pin{}
-	err := s.inTx(ctx, func(_ context.Context, q *gorm.DB) error {
-		return q.Where("user_id = ?", by.UserID).Order("pinned_at DESC, listing_id").Limit(maxPins).Find(&pins).Error
+	err := s.read(ctx, func(_ context.Context, q *gorm.DB) error {
+		return q.Where("user_id = ?", by.UserID).Order("pinned_at DESC, listing_id").Limit(maxListed).Find(&pins).Error
 	})
 	return pins, err
 }
 
-// Popular returns the jobs that most jobseekers have pinned in the last week.
+// Popular returns the public jobs that most jobseekers have pinned in the last week.
 func (s Service) Popular(ctx context.Context) ([]Popular, error) {
-	jobs := []Popular{}
-	err := s.inTx(ctx, func(_ context.Context, q *gorm.DB) error {
-		return q.Model(&Pin{}).Select("listing_id, MAX(title) AS title, COUNT(*) AS pins").
-			Where("pinned_at >= ?", s.Clock.Now().Add(-popularWithin)).Group("listing_id").Order("pins DESC, listing_id").Limit(maxPopular).Scan(&jobs).Error
+	var counts []Popular
+	err := s.read(ctx, func(_ context.Context, q *gorm.DB) error {
+		return q.Model(&Pin{}).Select("listing_id, COUNT(*) AS pins").Where("pinned_at >= ?", s.Clock.Now().Add(-popularWithin)).
+			Group("listing_id").Order("pins DESC, listing_id").Limit(maxPopular).Scan(&counts).Error
 	})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(counts))
+	for i, c := range counts {
+		ids[i] = c.ListingID
+	}
+	public, err := s.Services.Listings.PublicMany(ctx, ids)
+	titles := map[string]string{}
+	for _, job := range public {
+		titles[job.ID] = job.Title
+	}
+	jobs := []Popular{}
+	for _, c := range counts {
+		if title, isPublic := titles[c.ListingID]; isPublic {
+			jobs = append(jobs, Popular{c.ListingID, title, c.Pins})
+		}
+	}
 	return jobs, err
 }
 
-// notice is the payload of a task that tells a jobseeker that a pinned job was closed.
+// notice is the payload of a task that mails a jobseeker about a pinned job that was closed.
 type notice struct {
-	UserID, ListingID, Title string
+	ID, UserID, Title string
 }
 
 // OnJobClosed removes the pins of a job and adds a task for each of them.
@@ -153,7 +181,8 @@ func (s Service) closeSome(ctx context.Context, listingID string) (n int, err er
 		n = len(pins)
 		users, tasks := make([]string, n), make([]task.Task, n)
 		for i, p := range pins {
-			users[i], tasks[i] = p.UserID, task.New(tellKind, task.Mail, tellKind+":"+s.NewID(), notice{p.UserID, p.ListingID, p.Title})
+			id := mailKind + ":" + s.NewID()
+			users[i], tasks[i] = p.UserID, task.New(mailKind, task.Mail, id, notice{id, p.UserID, mail.SafeName(p.Title, "the job")})
 		}
 		if err := s.Tasks.Add(ctx, tasks...); err != nil {
 			return err
@@ -163,8 +192,8 @@ func (s Service) closeSome(ctx context.Context, listingID string) (n int, err er
 	return n, err
 }
 
-// tell sends the mail of a notice.
-func (s Service) tell(ctx context.Context, n notice) error {
+// sendMail sends the mail of a notice.
+func (s Service) sendMail(ctx context.Context, n notice) error {
 	people, err := s.Services.Identity.People(ctx, []string{n.UserID})
 	if err != nil {
 		return err
@@ -173,14 +202,10 @@ func (s Service) tell(ctx context.Context, n notice) error {
 	if !exists { // the account was deleted
 		return nil
 	}
-	message, err := mail.Letter{
-		ID: tellKind + ":" + n.ListingID + ":" + n.UserID, To: mail.Address{Name: p.Name, Email: p.Email}, Greeting: p.Name, Home: s.PublicURL,
-		Subject: n.Title + " was closed", Body: []mail.Block{{Text: "The job " + n.Title + ", which you have pinned, no longer accepts applications."}},
-	}.Message()
-	if err != nil {
-		return err
-	}
-	return s.Mailer.Send(ctx, message)
+	return mail.Deliver(ctx, s.Mailer, mail.Letter{
+		ID: n.ID, To: mail.Address{Name: p.Name, Email: p.Email}, Greeting: p.Name, Home: s.PublicURL,
+		Subject: "A job that you pinned was closed", Body: []mail.Block{{Text: "This job no longer accepts applications: " + n.Title}},
+	})
 }
 
 // OnAccountDeleted deletes the pins of the account.
