@@ -1,7 +1,6 @@
 package fiberhttp
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -40,8 +39,7 @@ func (s *Server) frame(c *fiber.Ctx) (err error) {
 	s.harden(c)
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-			s.o.Log.Error("panic in a request", "request_id", requestID, "panic", fmt.Sprint(p), "stack", stack())
+			err = web.PanicError(p)
 		}
 		if err != nil {
 			err = s.answerError(c, err)

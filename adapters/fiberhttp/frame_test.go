@@ -27,6 +27,7 @@ import (
 	"github.com/locumhq/locum/adapters/portal"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/modules/identity"
 )
 
 type echoInput struct {
@@ -58,6 +59,21 @@ type table struct {
 }
 
 func (t table) Close() error { t.open.Add(-1); return nil }
+
+const testUser = "01935d3c-9c1e-7c1a-8f6e-2b7a7812e25a"
+
+// testTokens accepts every token as that of testUser.
+type testTokens struct{ identity.AccessTokens }
+
+func (testTokens) Verify(string) (identity.AccessClaims, error) {
+	return identity.AccessClaims{UserID: testUser, SessionID: testUser}, nil
+}
+
+type testSessions struct{ identity.Sessions }
+
+func (testSessions) GetPrincipal(context.Context, identity.SessionKey) (identity.Principal, error) {
+	return identity.Principal{User: identity.User{ID: testUser}, Session: identity.Session{ExpiresAt: time.Now().Add(time.Hour)}}, nil
+}
 
 func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 	t.Helper()
@@ -95,7 +111,7 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 			rows := strings.Repeat("a,b\r\n", 100_000)
 			return web.CSV{Name: "t.csv", Size: int64(len(rows)), Body: table{strings.NewReader(rows), &f.tables}}, nil
 		})},
-		{Method: "GET", Path: "/test/panic", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") })},
+		{Method: "GET", Path: "/test/panic", Auth: web.Optional, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") })},
 		{Method: "GET", Path: "/test/broken", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
 			return web.Done{}, fmt.Errorf("secret inside")
 		})},
@@ -110,6 +126,7 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 		})},
 	}}
 	server, err := New(adapters.Services{
+		Identity:       identity.New(identity.Deps{Clock: clock.System{}, AccessTokens: testTokens{}, Sessions: testSessions{}}),
 		Limiter:        locallimit.New(clock.System{}),
 		ListingChanges: f.changes.Load,
 		JWKS:           func() []byte { return []byte(`{"keys":[]}`) },
@@ -256,6 +273,14 @@ func TestAPanicEndsOneRequestAndTellsNothing(t *testing.T) {
 	}
 	response, _ := f.do(t, "GET", "/test/echo/1", "")
 	require.Equal(t, 200, response.StatusCode)
+}
+
+func TestServer_Panic_LogsTheActor(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	f.do(t, "GET", "/test/panic", "", "Authorization", "Bearer x")
+	require.Regexp(t, `"msg":"request failed",.*"error":"panic: secret inside\\ngoroutine`, f.log.String())
+	require.Regexp(t, `"msg":"request",.*"status":500,.*"actor":"`+testUser+`"`, f.log.String())
 }
 
 func TestUnknownRoutesAndMethodsAreAnsweredInTheSurfacesForm(t *testing.T) {

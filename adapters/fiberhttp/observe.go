@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -74,8 +73,6 @@ func knownMethod(m string) string {
 	}
 	return "other"
 }
-
-func stack() string { return string(debug.Stack()) }
 
 // probe is the latest readiness check. A check writes to the database, so that
 // clients share one per second.

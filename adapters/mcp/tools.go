@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -123,7 +122,7 @@ func (s *Server) handler(route web.Route, input *schema, handle func(ctx context
 func safely(fn func() (web.Answer, error)) (answer web.Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			err = web.PanicError(p)
 		}
 	}()
 	return fn()

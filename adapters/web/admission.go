@@ -75,7 +75,7 @@ const MaxStale = time.Second
 // limits the client's address, authenticates and authorizes the client, reads and
 // validates the input, and executes the operation at most once for each
 // Idempotency-Key. Surface.Refuse turns an error into an answer, which has the headers
-// that are returned with the error.
+// that are returned with the error. A panic is such an error.
 func (a Admission) Execute(ctx context.Context, s Surface, r Route, in Incoming) (call Call, answer Answer, err error) {
 	timeout := cmp.Or(r.Timeout, DefaultTimeout)
 	admission, cancelAdmission := context.WithTimeout(ctx, timeout)
@@ -85,6 +85,11 @@ func (a Admission) Execute(ctx context.Context, s Surface, r Route, in Incoming)
 		admission, end = a.Tracer.Start(admission, r.Method+" "+r.Path, in.Header("Traceparent"))
 		defer func() { end(err) }()
 	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = PanicError(p)
+		}
+	}()
 	admission = audit.WithAddress(admission, in.Address)
 	call = in.Call()
 	if err := a.limit(admission, r, in.Address); err != nil {

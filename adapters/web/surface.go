@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -157,6 +159,9 @@ func FaultOf(err error) *fault.Error {
 	}
 	return fault.Of(err)
 }
+
+// PanicError returns the value of a recovered panic as an error with the stack.
+func PanicError(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }
 
 // ErrScope is the answer to callers who may not do what they ask for.
 var ErrScope = auth.ErrScope
