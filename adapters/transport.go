@@ -26,10 +26,15 @@ type Transport interface {
 //
 // ServeHTTP gets a request whose RemoteAddr has the address of the client behind trusted
 // proxies, which a client cannot forge. Its header X-Request-Id is the id in the log: the
-// client's, if it is well formed, or a new one. Its context ends after 30 seconds. The body is read from the connection when the handler
-// reads it, so that a handler can authenticate first; a body of over 1 MiB is an error
-// that wraps *http.MaxBytesError. The response is sent when ServeHTTP returns. It cannot be
-// streamed, and the writer must not be used afterwards.
+// client's, if it is well formed, or a new one. Its context ends after 30 seconds. The body
+// is read from the connection when the handler reads it, so that a handler can
+// authenticate first; a body of over 1 MiB is an error that wraps *http.MaxBytesError. The
+// response is sent when ServeHTTP returns. It cannot be streamed, and the writer must not
+// be used afterwards.
+//
+// web.ReportFault, with the context of the request, logs and counts an error whose cause
+// the response does not contain. A status 503 that is not reported is counted under the
+// name of the transport.
 type HTTPTransport interface {
 	Transport
 	http.Handler

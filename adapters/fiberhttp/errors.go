@@ -21,13 +21,7 @@ func (s *Server) answerError(c *fiber.Ctx, err error) error {
 		c.Set(fiber.HeaderXRequestID, s.o.NewID())
 	}
 	f := faultOf(err)
-	if f.Kind == fault.Internal {
-		s.o.Log.Error("request failed", "request_id", c.GetRespHeader(fiber.HeaderXRequestID),
-			"method", c.Method(), "path", c.Path(), "error", err)
-	}
-	if f.Kind == fault.Unavailable {
-		s.reportUnavailable(f)
-	}
+	s.reportFault(err, c.GetRespHeader(fiber.HeaderXRequestID), c.Method(), c.Path())
 	_ = s.enter(c) // what fasthttp refuses has not come to the gate, and its answer has the same headers
 	surface := s.surfaceOf(c.Path())
 	answer := surface.Refuse(f, c.Path(), c.GetRespHeader(fiber.HeaderXRequestID))

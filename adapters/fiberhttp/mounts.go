@@ -12,11 +12,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
 )
 
 // Mount is a handler for a path and everything below it. adapters.HTTPTransport is what
@@ -81,6 +83,12 @@ func (s *Server) mounted(m Mount) fiber.Handler {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), mountTimeout)
 		defer cancel()
+		id, method, path := c.GetRespHeader(fiber.HeaderXRequestID), c.Method(), c.Path()
+		var reported atomic.Bool
+		ctx = web.WithFaultReport(ctx, func(err error) {
+			reported.Store(true)
+			s.reportFault(err, id, method, path)
+		})
 		request, err := s.mountRequest(ctx, c)
 		if err != nil {
 			return err
@@ -88,6 +96,9 @@ func (s *Server) mounted(m Mount) fiber.Handler {
 		response := &mountResponse{header: http.Header{}}
 		m.Handler.ServeHTTP(response, request)
 		_ = request.Body.Close()
+		if response.status == http.StatusServiceUnavailable && !reported.Load() {
+			s.reportFault(fault.ErrUnavailable.WithReason(m.Name), id, method, path)
+		}
 		return response.send(c)
 	}
 }

@@ -42,6 +42,12 @@ func mount(f *frame) Mount {
 		_, _ = w.Write([]byte(`"` + r.Method + " " + r.URL.Query().Get("q") + " " + r.Header.Get("X-Sent") + " " + string(body) + `"`))
 	})
 	mux.HandleFunc("/mount/refuse", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) })
+	mux.HandleFunc("/mount/unavailable", func(w http.ResponseWriter, r *http.Request) {
+		web.ReportFault(r.Context(), fault.ErrUnavailable.WithReason("test: down").WithCause(errors.New("no route")))
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	mux.HandleFunc("/mount/unreported", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	mux.HandleFunc("/mount/broken", func(_ http.ResponseWriter, r *http.Request) { web.ReportFault(r.Context(), errors.New("secret inside")) })
 	mux.HandleFunc("/mount/panic", func(http.ResponseWriter, *http.Request) { panic("secret inside") })
 	mux.HandleFunc("/mount/slow", func(w http.ResponseWriter, r *http.Request) {
 		_, hasDeadline := r.Context().Deadline()
@@ -128,6 +134,33 @@ func TestMount_Panic_EndsOneRequest(t *testing.T) {
 	require.NotContains(t, text, "secret")
 	response, _ = f.send(t, "GET", "/mount", http.NoBody)
 	require.Equal(t, 202, response.StatusCode)
+}
+
+func TestMount_Unavailable_IsCountedAndLoggedOncePerSecond(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	begun := time.Now()
+	for range 10 {
+		for _, path := range []string{"/mount/unavailable", "/mount/unreported"} {
+			response, _ := f.send(t, "GET", path, http.NoBody)
+			require.Equal(t, 503, response.StatusCode)
+		}
+	}
+	seconds := int(time.Since(begun)/time.Second) + 1
+	_, metrics := f.send(t, "GET", "/metrics", http.NoBody)
+	for cause, err := range map[string]string{"test: down": `"no route"`, "transport test": "null"} {
+		require.Contains(t, metrics, `locum_unavailable_total{cause="`+cause+`"} 10`)
+		logged := strings.Count(f.log.String(), `"msg":"service unavailable","cause":"`+cause+`","error":`+err)
+		require.Positive(t, logged)
+		require.LessOrEqual(t, logged, seconds)
+	}
+}
+
+func TestMount_InternalFault_IsLogged(t *testing.T) {
+	t.Parallel()
+	f := serveFrame(t)
+	response, _ := f.send(t, "GET", "/mount/broken", http.NoBody)
+	require.Contains(t, f.log.String(), `"msg":"request failed","request_id":"`+response.Header.Get("X-Request-Id")+`","method":"GET","path":"/mount/broken","error":"secret inside"`)
 }
 
 func TestMount_Shutdown_WaitsForRequests(t *testing.T) {

@@ -28,12 +28,17 @@ func (c *causeLog) allows(cause string, now time.Time) bool {
 	return true
 }
 
-// reportUnavailable counts and logs the cause of a 503, which its response does
-// not tell.
-func (s *Server) reportUnavailable(f *fault.Error) {
-	cause := cmp.Or(f.Reason, "unknown")
-	s.metrics.unavailable.WithLabelValues(cause).Inc()
-	if s.causes.allows(cause, time.Now()) {
-		s.o.Log.Warn("service unavailable", "cause", cause, "error", f.Unwrap())
+// reportFault logs the cause of a 500, and logs and counts that of a 503: responses do
+// not contain them.
+func (s *Server) reportFault(err error, requestID, method, path string) {
+	switch f := faultOf(err); f.Kind {
+	case fault.Internal:
+		s.o.Log.Error("request failed", "request_id", requestID, "method", method, "path", path, "error", err)
+	case fault.Unavailable:
+		cause := cmp.Or(f.Reason, "unknown")
+		s.metrics.unavailable.WithLabelValues(cause).Inc()
+		if s.causes.allows(cause, time.Now()) {
+			s.o.Log.Warn("service unavailable", "cause", cause, "error", f.Unwrap())
+		}
 	}
 }

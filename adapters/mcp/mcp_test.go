@@ -1,11 +1,13 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,6 +15,8 @@ import (
 	"github.com/locumhq/locum/adapters/developer"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/modules/integrations"
 )
 
 func TestNew_OperationIsMissing_NamesTheTool(t *testing.T) {
@@ -58,6 +62,51 @@ func TestRefuseMessage_Batch_IsAJSONRPCError(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, w.Code)
 	require.JSONEq(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not supported; send one message in each request"}}`, w.Body.String())
 	require.False(t, refuseMessage(w, []byte(`{"method":"tools/list"}`)))
+}
+
+// downGate is a gate whose database is unavailable.
+type downGate struct{ web.Gate }
+
+func (downGate) Enter(context.Context, web.Entry) (integrations.Caller, map[string]string, error) {
+	return integrations.Caller{}, nil, fault.ErrUnavailable.WithReason("database: down")
+}
+
+// openGate is a gate that admits every request.
+type openGate struct{}
+
+func (openGate) Enter(context.Context, web.Entry) (integrations.Caller, map[string]string, error) {
+	return integrations.Caller{Scopes: integrations.Scopes()}, nil, nil
+}
+
+func (openGate) Left(integrations.Caller, int) {}
+
+// downLimiter is a limiter whose database is unavailable.
+type downLimiter struct{ limit.Limiter }
+
+func (downLimiter) Take(context.Context, limit.Rule, string) (limit.Decision, error) {
+	return limit.Decision{}, fault.ErrUnavailable.WithReason("limiter: down")
+}
+
+func TestServeHTTP_Unavailable_IsReportedOnce(t *testing.T) {
+	t.Parallel()
+	for cause, gate := range map[string]web.Gate{"database: down": downGate{}, "limiter: down": openGate{}} {
+		surface := developer.Surface(adapters.Services{}, "")
+		surface.Gate = gate
+		for i := range surface.Routes {
+			surface.Routes[i].Limit = limit.Rule{Max: 1, Per: time.Hour}
+		}
+		s, err := New(Options{Surface: surface, Admission: web.Admission{Limiter: downLimiter{}}})
+		require.NoError(t, err)
+		var causes []string
+		ctx := web.WithFaultReport(t.Context(), func(err error) { causes = append(causes, web.FaultOf(err).Reason) })
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, Path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_job","arguments":{"job_id":"x"}}}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		require.Contains(t, w.Body.String(), "unavailable")
+		require.Equal(t, []string{cause}, causes)
+	}
 }
 
 func TestSafely_Panic_IsAnError(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -43,7 +42,6 @@ type Options struct {
 	Vault coreauth.Vault
 	// PublicURL is the address of the service without a trailing slash.
 	PublicURL string
-	Log       *slog.Logger
 }
 
 // Server is an adapters.HTTPTransport.
@@ -202,7 +200,7 @@ func addressOf(r *http.Request) string {
 }
 
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	s.logFault(err, r.Header.Get("X-Request-Id"))
+	web.ReportFault(r.Context(), err)
 	answer := s.o.Surface.Refuse(err, r.URL.Path, r.Header.Get("X-Request-Id"))
 	for name, value := range answer.Headers {
 		if name != "WWW-Authenticate" || w.Header().Get(name) == "" { // that of the gate says more
@@ -211,16 +209,6 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.WriteHeader(answer.Status)
 	_, _ = w.Write(answer.Body) // the client has gone
-}
-
-// logFault logs what its response does not tell.
-func (s *Server) logFault(err error, requestID string) {
-	switch f := web.FaultOf(err); f.Kind {
-	case fault.Internal:
-		s.o.Log.Error("request failed", "request_id", requestID, "error", err)
-	case fault.Unavailable:
-		s.o.Log.Warn("service unavailable", "request_id", requestID, "cause", f.Reason, "error", f.Unwrap())
-	}
 }
 
 // refuseMessage refuses messages that the library would accept: batches, which later

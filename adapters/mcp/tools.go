@@ -107,7 +107,7 @@ func (s *Server) handler(route web.Route, input *schema, handle func(ctx context
 			answer, err = safely(func() (web.Answer, error) { return handle(ctx, c) })
 		}
 		if err != nil {
-			s.logFault(err, x.requestID)
+			web.ReportFault(ctx, err)
 			answer = s.o.Surface.Refuse(err, Path, x.requestID)
 		}
 		x.status.Store(int64(answer.Status))

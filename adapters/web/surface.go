@@ -160,6 +160,21 @@ func FaultOf(err error) *fault.Error {
 	return fault.Of(err)
 }
 
+type faultReportKey struct{}
+
+// WithFaultReport returns a context for which ReportFault calls report.
+func WithFaultReport(ctx context.Context, report func(err error)) context.Context {
+	return context.WithValue(ctx, faultReportKey{}, report)
+}
+
+// ReportFault passes the error of a request to the server that serves the mount. It logs
+// and counts the causes that responses do not contain.
+func ReportFault(ctx context.Context, err error) {
+	if report, ok := ctx.Value(faultReportKey{}).(func(err error)); ok {
+		report(err)
+	}
+}
+
 // PanicError returns the value of a recovered panic as an error with the stack.
 func PanicError(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }
 
