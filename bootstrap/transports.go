@@ -94,6 +94,7 @@ func openMCP(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.
 	o := mcp.Options{
 		Surface:   developer.Surface(s, d.PublicURL),
 		Admission: web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: d.Tracer},
+		Hiring:    s.Hiring,
 		PublicURL: d.PublicURL,
 	}
 	if s.Integrations != nil { // to list routes there are no services

@@ -47,7 +47,9 @@ func mount(f *frame) Mount {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
 	mux.HandleFunc("/mount/unreported", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
-	mux.HandleFunc("/mount/broken", func(_ http.ResponseWriter, r *http.Request) { web.ReportFault(r.Context(), errors.New("secret inside")) })
+	mux.HandleFunc("/mount/broken", func(_ http.ResponseWriter, r *http.Request) {
+		web.ReportFault(r.Context(), errors.New("secret inside"))
+	})
 	mux.HandleFunc("/mount/panic", func(http.ResponseWriter, *http.Request) { panic("secret inside") })
 	mux.HandleFunc("/mount/slow", func(w http.ResponseWriter, r *http.Request) {
 		_, hasDeadline := r.Context().Deadline()

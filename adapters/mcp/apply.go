@@ -92,8 +92,13 @@ func (s *Server) summarize(ctx context.Context, c call, job posting, content []b
 	if !actor.Seeker {
 		return web.Answer{}, fault.ErrForbidden
 	}
-	if err := s.checkFirst(ctx, c); err != nil {
+	// The operation would tell this with the same scope.
+	applied, err := s.o.Hiring.AppliedAmong(ctx, actor.UserID, []string{job.ID})
+	if err != nil {
 		return web.Answer{}, err
+	}
+	if applied[job.ID] {
+		return web.Answer{}, hiring.ErrAlreadyApplied
 	}
 	if err := checkAnswers(job.Questions, c.arguments["answers"]); err != nil {
 		return web.Answer{}, err
@@ -133,36 +138,18 @@ func digest(content []byte) string {
 
 // posting reads the job of a call. It is public, so that the scope to apply suffices.
 func (s *Server) posting(ctx context.Context, c call) (posting, error) {
+	route := s.routes[getJob]
+	x := &exchange{address: c.address, requestID: c.requestID, header: c.header, caller: c.caller}
+	x.caller.Scopes = []integrations.Scope{route.Scope}
+	answer, err := s.execute(ctx, x, route, url.Values{"job_id": texts(c.arguments["job_id"])}, nil, "")
+	if err != nil {
+		return posting{}, err
+	}
 	var job struct {
 		Data posting `json:"data"`
 	}
-	err := s.lookUp(ctx, c, getJob, url.Values{"job_id": texts(c.arguments["job_id"])}, &job)
+	err = json.Unmarshal(answer.Body, &job)
 	return job.Data, err
-}
-
-// checkFirst returns an error if the user has applied already, which the operation would
-// tell with the same scope.
-func (s *Server) checkFirst(ctx context.Context, c call) error {
-	var applications struct {
-		Data []json.RawMessage `json:"data"`
-	}
-	err := s.lookUp(ctx, c, listApplications, url.Values{"job_id": texts(c.arguments["job_id"]), "limit": {"1"}}, &applications)
-	if err == nil && len(applications.Data) > 0 {
-		err = hiring.ErrAlreadyApplied
-	}
-	return err
-}
-
-// lookUp executes an operation that reads, with the scope for it.
-func (s *Server) lookUp(ctx context.Context, c call, operation string, values url.Values, into any) error {
-	route := s.routes[operation]
-	x := &exchange{address: c.address, requestID: c.requestID, header: c.header, caller: c.caller}
-	x.caller.Scopes = []integrations.Scope{route.Scope}
-	answer, err := s.execute(ctx, x, route, values, nil, "")
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(answer.Body, into)
 }
 
 // checkAnswers checks that the answers are to the questions and that none is missing.

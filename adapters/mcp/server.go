@@ -23,6 +23,7 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 	coreauth "github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -38,6 +39,7 @@ type Options struct {
 	// Surface is the developer interface, with a gate.
 	Surface   web.Surface
 	Admission web.Admission
+	Hiring    *hiring.Service
 	// Vault encrypts confirmation codes.
 	Vault coreauth.Vault
 	// PublicURL is the address of the service without a trailing slash.

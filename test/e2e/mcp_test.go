@@ -359,7 +359,11 @@ func TestMCP_Apply(t *testing.T) {
 			ann := w.seeker(t)
 			applied := boss.listing(nil)
 			ann.application(applied, nil)
+			withdrawn := boss.listing(nil)
+			application := ann.application(withdrawn, nil)
 			s := writes(t, ann)
+			ann.delete("/api/jobseekers/applications/" + application).ok(200)
+			require.Contains(t, failsTo(t, s, "apply", object{"job_id": withdrawn}), "already_applied", "an application that was withdrawn")
 			asking := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			for want, arguments := range map[string]object{
 				"already_applied":             {"job_id": applied},
