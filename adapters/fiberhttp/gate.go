@@ -28,7 +28,7 @@ func (s *Server) enter(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 	defer cancel()
 	caller, headers, err := surface.Gate.Enter(ctx, web.Entry{
-		Authorization: headerLines(c, fiber.HeaderAuthorization), APIKey: headerLines(c, "X-API-Key"),
+		Authorization: texts(c.Request().Header.PeekAll(fiber.HeaderAuthorization)), APIKey: texts(c.Request().Header.PeekAll("X-API-Key")),
 		Address: web.LimitKey(s.clientIP(c)), Asking: c.Method() == fiber.MethodOptions,
 	})
 	for name, value := range headers {
@@ -38,15 +38,6 @@ func (s *Server) enter(c *fiber.Ctx) error {
 		c.Locals(callerKey, caller)
 	}
 	return err
-}
-
-func headerLines(c *fiber.Ctx, name string) []string {
-	raw := c.Request().Header.PeekAll(name)
-	out := make([]string, len(raw))
-	for i, v := range raw {
-		out[i] = string(v)
-	}
-	return out
 }
 
 // left tells the gate what its caller was answered.

@@ -60,11 +60,11 @@ func (s *Server) incoming(c *fiber.Ctx) web.Incoming {
 	in := web.Incoming{
 		Request: web.Request{
 			Path:   func(name string) string { return pathValue(c, name) },
-			Query:  func(name string) []string { return queryValues(c, name) },
+			Query:  func(name string) []string { return texts(c.Context().QueryArgs().PeekMulti(name)) },
 			Header: func(name string) string { return c.Get(name) },
 			Cookie: func(name string) string { return c.Cookies(name) },
 		},
-		Headers: func(name string) []string { return headerLines(c, name) },
+		Headers: func(name string) []string { return texts(c.Request().Header.PeekAll(name)) },
 		Address: s.clientIP(c), URL: c.OriginalURL(), URLPath: c.Path(), RequestID: c.GetRespHeader(fiber.HeaderXRequestID),
 	}
 	in.Caller, _ = c.Locals(callerKey).(integrations.Caller)
@@ -81,8 +81,8 @@ func pathValue(c *fiber.Ctx, name string) string {
 	return value
 }
 
-func queryValues(c *fiber.Ctx, name string) []string {
-	raw := c.Context().QueryArgs().PeekMulti(name)
+// texts copies values of the request, whose memory the server reuses.
+func texts(raw [][]byte) []string {
 	out := make([]string, len(raw))
 	for i, v := range raw {
 		out[i] = string(v)
