@@ -2,11 +2,9 @@ package fiberhttp
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -21,17 +19,12 @@ import (
 // listeningServer is a server as a transport.
 type listeningServer struct {
 	*Server
-	addr string
+	listener net.Listener
 }
 
 // Start implements adapters.Transport.
 func (s *listeningServer) Start(context.Context) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s.addr = l.Addr().String()
-	go func() { _ = s.Serve(l) }()
+	go func() { _ = s.Serve(s.listener) }()
 	return nil
 }
 
@@ -40,24 +33,9 @@ func TestServer_Conformance(t *testing.T) {
 	transports.Transport(t, func(t testing.TB, services adapters.Services, surface web.Surface) (adapters.Transport, transports.TransportClient) {
 		server, err := New(services, Options{PublicURL: "http://localhost", Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler), Surfaces: []web.Surface{surface}})
 		require.NoError(t, err)
-		s := &listeningServer{Server: server}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		return s, func(ctx context.Context, r transports.TransportRequest) (answer transports.TransportAnswer, err error) {
-			request, err := http.NewRequestWithContext(ctx, r.Method, "http://"+s.addr+r.Path, strings.NewReader(r.Body))
-			if err != nil {
-				return answer, err
-			}
-			for name, value := range r.Header {
-				request.Header.Set(name, value)
-			}
-			response, err := client.Do(request)
-			if err != nil {
-				return answer, err
-			}
-			defer func() { _ = response.Body.Close() }()
-			answer.Status = response.StatusCode
-			answer.Body, err = io.ReadAll(response.Body)
-			return answer, err
-		}
+		return &listeningServer{server, l}, transports.HTTPClient(client, "http://"+l.Addr().String())
 	})
 }

@@ -6,12 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,10 +19,7 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/web"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/idempotency"
-	"github.com/locumhq/locum/core/limit"
-	"github.com/locumhq/locum/modules/integrations"
 )
 
 // TransportRequest is a request of the suite. A transport that does not speak HTTP
@@ -37,19 +34,42 @@ type TransportRequest struct {
 // TransportAnswer is the response to a TransportRequest.
 type TransportAnswer struct {
 	Status int
+	Header http.Header
 	Body   []byte
 }
 
 // TransportClient sends a request to a transport that was started.
 type TransportClient func(ctx context.Context, r TransportRequest) (TransportAnswer, error)
 
+// HTTPClient returns a client of a transport that speaks HTTP at the URL, which has no
+// trailing slash.
+func HTTPClient(c *http.Client, url string) TransportClient {
+	return func(ctx context.Context, r TransportRequest) (answer TransportAnswer, err error) {
+		request, err := http.NewRequestWithContext(ctx, r.Method, url+r.Path, strings.NewReader(r.Body))
+		if err != nil {
+			return answer, err
+		}
+		for name, value := range r.Header {
+			request.Header.Set(name, value)
+		}
+		response, err := c.Do(request)
+		if err != nil {
+			return answer, err
+		}
+		defer func() { _ = response.Body.Close() }()
+		answer.Status, answer.Header = response.StatusCode, response.Header
+		answer.Body, err = io.ReadAll(response.Body)
+		return answer, err
+	}
+}
+
 // TransportOpener opens a transport that serves the surface with the services, of which
 // Limiter and Idempotency are set. The suite starts it and shuts it down.
 type TransportOpener func(t testing.TB, s adapters.Services, surface web.Surface) (adapters.Transport, TransportClient)
 
 // Transport checks an adapters.Transport that serves route tables: authentication,
-// validation, limits and errors are those of the tables, a request with an Idempotency-Key
-// is executed once, and a shutdown waits for the requests in flight.
+// validation, limits, headers, streams and errors are those of the tables, a request with
+// an Idempotency-Key is executed once, and a shutdown waits for the requests in flight.
 func Transport(t *testing.T, open TransportOpener) {
 	t.Run("operation", func(t *testing.T) {
 		t.Parallel()
@@ -63,7 +83,10 @@ func Transport(t *testing.T, open TransportOpener) {
 		created := p.call(t, "POST", "/api/v1/things", "writer", `{"text":"é"}`)
 		require.Equal(t, 201, created.Status, "%s", created.Body)
 		require.Contains(t, string(created.Body), "é")
+		require.Equal(t, 202, p.call(t, "GET", "/api/v1/pending", "reader", "").Status)
 	})
+	t.Run("headers", func(t *testing.T) { transportHeaders(t, open) })
+	t.Run("streams", func(t *testing.T) { transportStreams(t, open) })
 	t.Run("other prefixes of the surface", func(t *testing.T) {
 		t.Parallel()
 		require.Equal(t, 200, openTransport(t, open).call(t, "GET", "/v1/things/a?q=b", "reader", "").Status)
@@ -85,7 +108,7 @@ func Transport(t *testing.T, open TransportOpener) {
 	t.Run("errors", func(t *testing.T) {
 		t.Parallel()
 		p := openTransport(t, open)
-		for path, want := range map[string]int{"/api/v1/missing": 404, "/api/v1/nothing": 404, "/api/v1/broken": 500, "/api/v1/things/a": 400, "/api/v1/things/%00?q=a": 404, "/api/v1/things/%ff?q=a": 404} {
+		for path, want := range map[string]int{"/api/v1/missing": 404, "/api/v1/nothing": 404, "/api/v1/broken": 500, "/api/v1/panic": 500, "/api/v1/things/a": 400, "/api/v1/things/%00?q=a": 404, "/api/v1/things/%ff?q=a": 404} {
 			answer := p.call(t, "GET", path, "reader", "")
 			require.Equal(t, want, answer.Status, "%s: %s", path, answer.Body)
 			require.NotContains(t, string(answer.Body), "secret")
@@ -129,6 +152,50 @@ func Transport(t *testing.T, open TransportOpener) {
 	t.Run("shutdown", func(t *testing.T) { transportShutdown(t, open) })
 }
 
+func transportHeaders(t *testing.T, open TransportOpener) {
+	t.Parallel()
+	p := openTransport(t, open)
+	const read, write = "/api/v1/things/a?q=b", "/api/v1/things"
+	for _, c := range []struct{ method, path, token, name, want string }{
+		{"GET", read, "reader", "Content-Type", web.JSONType},
+		{"GET", read, "reader", "Cache-Control", "max-age=60"},
+		{"GET", read, "reader", "ETag", `"a"`},
+		{"GET", read, "reader", "X-Gate", "entered"},
+		{"POST", write, "writer", "Location", "/api/v1/things/1"},
+		{"POST", "/v1/things", "writer", "Location", "/v1/things/2"},
+		{"POST", write, "", "WWW-Authenticate", `Bearer realm="locum"`},
+		{"POST", write, "unknown", "WWW-Authenticate", invalidToken},
+		{"POST", write, "unknown", "X-Gate", "entered"},
+		{"POST", write, "reader", "WWW-Authenticate", `Bearer realm="locum", error="insufficient_scope", scope="applications:write"`},
+		{"POST", write, "limited", "Retry-After", "2"},
+		{"GET", "/api/v1/limited", "reader", "Retry-After", ""},
+		{"GET", "/api/v1/limited", "reader", "Retry-After", ""},
+		{"GET", "/api/v1/limited", "reader", "Retry-After", "3"},
+	} {
+		body := ""
+		if c.method == "POST" {
+			body = `{"text":"a"}`
+		}
+		answer := p.call(t, c.method, c.path, c.token, body)
+		require.Equal(t, c.want, answer.Header.Get(c.name), "%s of %s %s by %q: %d %s", c.name, c.method, c.path, c.token, answer.Status, answer.Body)
+	}
+}
+
+func transportStreams(t *testing.T, open TransportOpener) {
+	t.Parallel()
+	p := openTransport(t, open)
+	for path, want := range map[string][]string{
+		"/api/v1/table": {"text/csv; charset=utf-8", `attachment; filename="things.csv"`, ""},
+		"/api/v1/file":  {"application/pdf", `attachment; filename="r_sum_.pdf"; filename*=UTF-8''r%C3%A9sum%C3%A9.pdf`, "sandbox; default-src 'none'"},
+	} {
+		answer := p.call(t, "GET", path, "reader", "")
+		require.Equal(t, 200, answer.Status, path)
+		require.Equal(t, streamed, string(answer.Body), path)
+		require.Equal(t, want, []string{answer.Header.Get("Content-Type"), answer.Header.Get("Content-Disposition"), answer.Header.Get("Content-Security-Policy")}, path)
+	}
+	require.Eventually(t, func() bool { return p.surface.closed.Load() == 2 }, 30*time.Second, 10*time.Millisecond, "the transport closes streams")
+}
+
 func transportIdempotency(t *testing.T, open TransportOpener) {
 	t.Parallel()
 	p := openTransport(t, open)
@@ -139,7 +206,9 @@ func transportIdempotency(t *testing.T, open TransportOpener) {
 	}
 	first := send("one", `{"text":"a"}`)
 	require.Equal(t, 201, first.Status)
-	require.Equal(t, first, send("one", `{"text":"a"}`))
+	repeated := send("one", `{"text":"a"}`)
+	require.Equal(t, []any{first.Status, string(first.Body), first.Header.Get("Location")}, []any{repeated.Status, string(repeated.Body), repeated.Header.Get("Location")})
+	require.Equal(t, []string{"", "true"}, []string{first.Header.Get("Idempotency-Replayed"), repeated.Header.Get("Idempotency-Replayed")})
 	require.Equal(t, 422, send("one", `{"text":"b"}`).Status)
 	require.Equal(t, 201, send("two", `{"text":"a"}`).Status)
 	require.Equal(t, 400, send(strings.Repeat("k", 256), `{"text":"a"}`).Status)
@@ -226,160 +295,3 @@ func (p *openedTransport) call(t *testing.T, method, path, token, body string) T
 	require.NoError(t, err)
 	return answer
 }
-
-// transportSurface is a route table with an operation for each case.
-type transportSurface struct {
-	gate    countingGate
-	created atomic.Int64
-	entered chan struct{}
-	release chan struct{}
-}
-
-type thing struct {
-	ID      string `json:"id"`
-	Text    string `json:"text"`
-	Address string `json:"address"`
-}
-
-type newThing struct {
-	Text string `json:"text" validate:"required"`
-}
-
-type refusal struct {
-	Code string `json:"code"`
-}
-
-func (s *transportSurface) table() web.Surface {
-	create := web.Op(func(_ context.Context, c web.Call, in newThing) (thing, error) {
-		return thing{ID: fmt.Sprint(s.created.Add(1)), Text: in.Text, Address: c.IP}, nil
-	})
-	fails := func(err error) web.Operation {
-		return web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Done{}, err })
-	}
-	return web.Surface{
-		Name: "conformance", Title: "conformance", Version: "1.0.0", Prefix: "/api/v1", Also: []string{"/v1"}, Gate: &s.gate,
-		Fault:     func(f *fault.Error) (int, any) { return web.StatusOf(f), refusal{f.Code} },
-		FaultBody: refusal{},
-		Routes: []web.Route{
-			{Method: http.MethodGet, Path: "/api/v1/things/:id", Scope: integrations.JobsRead, Op: web.Op(func(_ context.Context, c web.Call, in struct {
-				ID   string `path:"id"`
-				Text string `query:"q" validate:"required"`
-			}) (thing, error) {
-				return thing{ID: in.ID, Text: in.Text, Address: c.IP}, nil
-			})},
-			{Method: http.MethodPost, Path: "/api/v1/things", Scope: integrations.ApplicationsWrite, Status: 201, Op: create},
-			{Method: http.MethodPost, Path: "/api/v1/small", Scope: integrations.ApplicationsWrite, Body: 1000, Op: create},
-			{Method: http.MethodGet, Path: "/api/v1/missing", Scope: integrations.JobsRead, Op: fails(fault.New(fault.NotFound, "missing", "Missing"))},
-			{Method: http.MethodGet, Path: "/api/v1/broken", Scope: integrations.JobsRead, Op: fails(fmt.Errorf("secret inside"))},
-			{Method: http.MethodGet, Path: "/api/v1/limited", Scope: integrations.JobsRead, Limit: limit.Rule{Max: 2, Per: time.Hour}, Op: fails(nil)},
-			{Method: http.MethodGet, Path: "/api/v1/slow", Scope: integrations.JobsRead, Timeout: time.Minute, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
-				s.entered <- struct{}{}
-				<-s.release
-				return web.Said("done"), nil
-			})},
-		},
-	}
-}
-
-// countingGate knows the tokens reader, writer and limited.
-type countingGate struct {
-	mu     sync.Mutex
-	counts map[int]int
-}
-
-// Enter implements web.Gate.
-func (g *countingGate) Enter(_ context.Context, e web.Entry) (integrations.Caller, map[string]string, error) {
-	caller := integrations.Caller{App: integrations.App{ID: "01935d3c-9c1e-7c1a-8f6e-2b7a54c0de06"}, UserID: "01935d3c-9c1e-7c1a-8f6e-2b7a7812e25a", Scopes: []integrations.Scope{integrations.JobsRead}}
-	if len(e.Authorization) != 1 || e.Address == "" {
-		return integrations.Caller{}, nil, fault.ErrUnauthorized
-	}
-	switch e.Authorization[0] {
-	case "Bearer reader":
-		return caller, nil, nil
-	case "Bearer writer":
-		caller.Scopes = append(caller.Scopes, integrations.ApplicationsWrite)
-		return caller, nil, nil
-	case "Bearer limited":
-		return caller, nil, fault.ErrRateLimit.WithRetryAfter(time.Second)
-	}
-	return integrations.Caller{}, nil, fault.ErrUnauthorized
-}
-
-// Left implements web.Gate.
-func (g *countingGate) Left(_ integrations.Caller, status int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.counts == nil {
-		g.counts = map[int]int{}
-	}
-	g.counts[status]++
-}
-
-func (g *countingGate) statuses() map[int]int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return maps.Clone(g.counts)
-}
-
-// countingLimiter counts the calls of rules, which never expire.
-type countingLimiter struct {
-	limit.Limiter
-
-	mu     sync.Mutex
-	counts map[string]int
-}
-
-// Take implements limit.Limiter.
-func (l *countingLimiter) Take(_ context.Context, rule limit.Rule, key string) (limit.Decision, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.counts[rule.Name+" "+key] >= rule.Max {
-		return limit.Decision{RetryAfter: time.Second}, nil
-	}
-	l.counts[rule.Name+" "+key]++
-	return limit.Decision{Allowed: true}, nil
-}
-
-// memoryKeys is an idempotency.Store, with transactions that cannot be undone.
-type memoryKeys struct {
-	mu      sync.Mutex
-	answers map[string]storedAnswer
-}
-
-type storedAnswer struct {
-	fingerprint string
-	answer      idempotency.Answer
-}
-
-// Do implements tx.Runner.
-func (k *memoryKeys) Do(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
-
-// Begin implements idempotency.Store.
-func (k *memoryKeys) Begin(_ context.Context, r idempotency.Request) (idempotency.Claim, *idempotency.Answer, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	stored, ok := k.answers[r.OwnerID+r.Operation+r.Key]
-	switch {
-	case !ok:
-		return idempotency.Claim{Request: r}, nil, nil
-	case stored.fingerprint != r.Fingerprint:
-		return idempotency.Claim{}, nil, idempotency.ErrReused
-	}
-	return idempotency.Claim{}, &stored.answer, nil
-}
-
-// Finish implements idempotency.Store.
-func (k *memoryKeys) Finish(_ context.Context, c idempotency.Claim, a idempotency.Answer) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.answers[c.OwnerID+c.Operation+c.Key] = storedAnswer{c.Fingerprint, a}
-	return nil
-}
-
-// SetFallback implements idempotency.Store.
-func (k *memoryKeys) SetFallback(context.Context, idempotency.Claim, idempotency.Answer) error {
-	return nil
-}
-
-// Release implements idempotency.Store.
-func (k *memoryKeys) Release(context.Context, idempotency.Claim) error { return nil }

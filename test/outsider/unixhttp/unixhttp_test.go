@@ -2,13 +2,11 @@ package unixhttp_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -38,23 +36,7 @@ func open(t testing.TB, s adapters.Services, surface web.Surface) (adapters.Tran
 		return d.DialContext(ctx, "unix", path)
 	}
 	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	return server, func(ctx context.Context, r transports.TransportRequest) (answer transports.TransportAnswer, err error) {
-		request, err := http.NewRequestWithContext(ctx, r.Method, "http://unix"+r.Path, strings.NewReader(r.Body))
-		if err != nil {
-			return answer, err
-		}
-		for name, value := range r.Header {
-			request.Header.Set(name, value)
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return answer, err
-		}
-		defer func() { _ = response.Body.Close() }()
-		answer.Status = response.StatusCode
-		answer.Body, err = io.ReadAll(response.Body)
-		return answer, err
-	}
+	return server, transports.HTTPClient(client, "http://unix")
 }
 
 func TestTransport_Conformance(t *testing.T) {

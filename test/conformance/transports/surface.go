@@ -1,0 +1,213 @@
+package transports
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/idempotency"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/modules/integrations"
+)
+
+// transportSurface is a route table with an operation for each case.
+type transportSurface struct {
+	gate    countingGate
+	created atomic.Int64
+	closed  atomic.Int64 // streams
+	entered chan struct{}
+	release chan struct{}
+}
+
+type thing struct {
+	ID      string `json:"id"`
+	Text    string `json:"text"`
+	Address string `json:"address"`
+}
+
+// Headers are those of the answer.
+func (t thing) Headers() map[string]string {
+	return map[string]string{"Cache-Control": "max-age=60", "ETag": `"` + t.ID + `"`}
+}
+
+type newThing struct {
+	Text string `json:"text" validate:"required"`
+}
+
+type refusal struct {
+	Code string `json:"code"`
+}
+
+// streamed is longer than the buffers of servers.
+var streamed = strings.Repeat("a,b\r\n", 50_000)
+
+// stream counts when it is closed.
+type stream struct {
+	io.Reader
+	closed *atomic.Int64
+}
+
+// Close implements io.Closer.
+func (s stream) Close() error { s.closed.Add(1); return nil }
+
+func (s *transportSurface) stream() io.ReadCloser {
+	return stream{strings.NewReader(streamed), &s.closed}
+}
+
+func (s *transportSurface) table() web.Surface {
+	create := web.Op(func(_ context.Context, c web.Call, in newThing) (web.Reply[thing], error) {
+		return web.OK(thing{ID: fmt.Sprint(s.created.Add(1)), Text: in.Text, Address: c.IP}, ""), nil
+	})
+	fails := func(err error) web.Operation {
+		return web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Done{}, err })
+	}
+	return web.Surface{
+		Name: "conformance", Title: "conformance", Version: "1.0.0", Prefix: "/api/v1", Also: []string{"/v1"}, Gate: &s.gate,
+		Fault:     func(f *fault.Error) (int, any) { return web.StatusOf(f), refusal{f.Code} },
+		FaultBody: refusal{},
+		Routes: []web.Route{
+			{Method: http.MethodGet, Path: "/api/v1/things/:id", Scope: integrations.JobsRead, Op: web.Op(func(_ context.Context, c web.Call, in struct {
+				ID   string `path:"id"`
+				Text string `query:"q" validate:"required"`
+			}) (thing, error) {
+				return thing{ID: in.ID, Text: in.Text, Address: c.IP}, nil
+			})},
+			{Method: http.MethodPost, Path: "/api/v1/things", Scope: integrations.ApplicationsWrite, Status: 201, Located: true, Op: create},
+			{Method: http.MethodPost, Path: "/api/v1/small", Scope: integrations.ApplicationsWrite, Body: 1000, Op: create},
+			{Method: http.MethodGet, Path: "/api/v1/missing", Scope: integrations.JobsRead, Op: fails(fault.New(fault.NotFound, "missing", "Missing"))},
+			{Method: http.MethodGet, Path: "/api/v1/broken", Scope: integrations.JobsRead, Op: fails(fmt.Errorf("secret inside"))},
+			{Method: http.MethodGet, Path: "/api/v1/panic", Scope: integrations.JobsRead, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") })},
+			{Method: http.MethodGet, Path: "/api/v1/pending", Scope: integrations.JobsRead, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Pending[thing], error) {
+				return web.Pending[thing]{Reply: web.OK(thing{}, ""), Accepted: true}, nil
+			})},
+			{Method: http.MethodGet, Path: "/api/v1/table", Scope: integrations.JobsRead, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.CSV, error) {
+				return web.CSV{Name: "things.csv", Size: -1, Body: s.stream()}, nil
+			})},
+			{Method: http.MethodGet, Path: "/api/v1/file", Scope: integrations.JobsRead, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.File, error) {
+				return web.File{Name: "résumé.pdf", MediaType: "application/pdf", Size: int64(len(streamed)), Body: s.stream()}, nil
+			})},
+			{Method: http.MethodGet, Path: "/api/v1/limited", Scope: integrations.JobsRead, Limit: limit.Rule{Max: 2, Per: time.Hour}, Op: fails(nil)},
+			{Method: http.MethodGet, Path: "/api/v1/slow", Scope: integrations.JobsRead, Timeout: time.Minute, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
+				s.entered <- struct{}{}
+				<-s.release
+				return web.Said("done"), nil
+			})},
+		},
+	}
+}
+
+// countingGate knows the tokens reader, writer and limited.
+type countingGate struct {
+	mu     sync.Mutex
+	counts map[int]int
+}
+
+// invalidToken is the challenge to other tokens.
+const invalidToken = `Bearer realm="locum", error="invalid_token"`
+
+// Enter implements web.Gate.
+func (g *countingGate) Enter(_ context.Context, e web.Entry) (integrations.Caller, map[string]string, error) {
+	caller := integrations.Caller{App: integrations.App{ID: "01935d3c-9c1e-7c1a-8f6e-2b7a54c0de06"}, UserID: "01935d3c-9c1e-7c1a-8f6e-2b7a7812e25a", Scopes: []integrations.Scope{integrations.JobsRead}}
+	headers := map[string]string{"X-Gate": "entered"}
+	if len(e.Authorization) != 1 || e.Address == "" {
+		return integrations.Caller{}, headers, fault.ErrUnauthorized
+	}
+	switch e.Authorization[0] {
+	case "Bearer reader":
+		return caller, headers, nil
+	case "Bearer writer":
+		caller.Scopes = append(caller.Scopes, integrations.ApplicationsWrite)
+		return caller, headers, nil
+	case "Bearer limited":
+		return caller, headers, fault.ErrRateLimit.WithRetryAfter(2 * time.Second)
+	}
+	headers["WWW-Authenticate"] = invalidToken
+	return integrations.Caller{}, headers, fault.ErrUnauthorized
+}
+
+// Left implements web.Gate.
+func (g *countingGate) Left(_ integrations.Caller, status int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.counts == nil {
+		g.counts = map[int]int{}
+	}
+	g.counts[status]++
+}
+
+func (g *countingGate) statuses() map[int]int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.counts)
+}
+
+// countingLimiter counts the calls of rules, which never expire.
+type countingLimiter struct {
+	limit.Limiter
+
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+// Take implements limit.Limiter.
+func (l *countingLimiter) Take(_ context.Context, rule limit.Rule, key string) (limit.Decision, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.counts[rule.Name+" "+key] >= rule.Max {
+		return limit.Decision{RetryAfter: 3 * time.Second}, nil
+	}
+	l.counts[rule.Name+" "+key]++
+	return limit.Decision{Allowed: true}, nil
+}
+
+// memoryKeys is an idempotency.Store, with transactions that cannot be undone.
+type memoryKeys struct {
+	mu      sync.Mutex
+	answers map[string]storedAnswer
+}
+
+type storedAnswer struct {
+	fingerprint string
+	answer      idempotency.Answer
+}
+
+// Do implements tx.Runner.
+func (k *memoryKeys) Do(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
+
+// Begin implements idempotency.Store.
+func (k *memoryKeys) Begin(_ context.Context, r idempotency.Request) (idempotency.Claim, *idempotency.Answer, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	stored, ok := k.answers[r.OwnerID+r.Operation+r.Key]
+	switch {
+	case !ok:
+		return idempotency.Claim{Request: r}, nil, nil
+	case stored.fingerprint != r.Fingerprint:
+		return idempotency.Claim{}, nil, idempotency.ErrReused
+	}
+	return idempotency.Claim{}, &stored.answer, nil
+}
+
+// Finish implements idempotency.Store.
+func (k *memoryKeys) Finish(_ context.Context, c idempotency.Claim, a idempotency.Answer) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.answers[c.OwnerID+c.Operation+c.Key] = storedAnswer{c.Fingerprint, a}
+	return nil
+}
+
+// SetFallback implements idempotency.Store.
+func (k *memoryKeys) SetFallback(context.Context, idempotency.Claim, idempotency.Answer) error {
+	return nil
+}
+
+// Release implements idempotency.Store.
+func (k *memoryKeys) Release(context.Context, idempotency.Claim) error { return nil }
