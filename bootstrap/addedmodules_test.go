@@ -66,15 +66,29 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 	periodic := Module{Name: "notes", Periodic: func(ModuleDeps) []task.Periodic { return []task.Periodic{{Kind: "notes"}} }}
 	paged := Module{Name: "notes", Pages: func(ModuleDeps) []Page { return []Page{{Path: "/docs", Handler: http.NotFoundHandler()}} }}
 	for want, options := range map[string][]Option{
-		`the module has the name "a-b"; want letters`:      named("a-b"),
-		`the module has the name ""`:                       named(""),
-		"a module cannot have the name hiring":             named("hiring"),
-		"a module cannot have the name legacy":             named("legacy"),
-		"there are two modules with the name notes":        append(named("notes"), named("notes")...),
-		`module notes: the name "other.x" does not begin`:  {WithModule(subscribing)},
-		`module notes: the name "other" does not begin`:    {WithModule(executing)},
-		`module notes: the name "notes" does not begin`:    {WithModule(periodic)},
-		"module notes: the path /docs is that of the":      {WithModule(paged)},
+		`the module has the name "a-b"; want letters`:     named("a-b"),
+		`the module has the name ""`:                      named(""),
+		"a module cannot have the name hiring":            named("hiring"),
+		"a module cannot have the name legacy":            named("legacy"),
+		"there are two modules with the name notes":       append(named("notes"), named("notes")...),
+		`module notes: the name "other.x" does not begin`: {WithModule(subscribing)},
+		`module notes: the name "other" does not begin`:   {WithModule(executing)},
+		`module notes: the name "notes" does not begin`:   {WithModule(periodic)},
+		"module notes: the path /docs is that of the":     {WithModule(paged)},
+		"module notes: the page /notes has no Handler":    {WithModule(Module{Name: "notes", Pages: func(ModuleDeps) []Page { return []Page{{Path: "/notes"}} }})},
+		"module notes: notes.x has no function":           {WithModule(Module{Name: "notes", Tasks: func(ModuleDeps) []task.Handler { return []task.Handler{{Kind: "notes.x", Queue: task.Mail}} }})},
+		`module notes: notes.x: there is no queue "own"`: {WithModule(Module{Name: "notes", Tasks: func(ModuleDeps) []task.Handler {
+			return []task.Handler{task.Handle("notes.x", "own", func(context.Context, noted) error { return nil })}
+		}})},
+		"module notes: notes.x: Every must be positive": {WithModule(Module{Name: "notes", Periodic: func(ModuleDeps) []task.Periodic {
+			return []task.Periodic{{Kind: "notes.x", Do: func(context.Context) error { return nil }}}
+		}})},
+		"module notes: want migrations with names":         {WithModule(Module{Name: "notes", Migrations: fstest.MapFS{"0001_a.sql": {}, "0002_v1.2.sql": {}}})},
+		"GET api/notes: want a path":                       withRoute(web.Route{Method: "GET", Path: "api/notes", Summary: "s"}),
+		"GET /api/:area/notes: want a path":                withRoute(web.Route{Method: "GET", Path: "/api/:area/notes", Summary: "s"}),
+		"GET /api/notes: its Status is not one of success": withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Status: 404}),
+		"GET /api/notes: only what guests read":            withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Auth: web.Required, Cached: true}),
+		"GET /api/v1/notes: only what guests read":         withRoute(web.Route{Method: "GET", Path: "/api/v1/notes", Summary: "s", Scope: integrations.JobsRead, Cached: true}),
 		"module notes: GET /notes: want a path":            withRoute(web.Route{Method: "GET", Path: "/notes", Summary: "s"}),
 		"module notes: HEAD /api/notes: want the method":   withRoute(web.Route{Method: "HEAD", Path: "/api/notes", Summary: "s"}),
 		"module notes: GET /api/notes: it has no Op":       withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Tag: "no op"}),
@@ -194,6 +208,5 @@ func TestModule_MigrationsNotAtTheRoot_StartFails(t *testing.T) {
 	t.Parallel()
 	below := fstest.MapFS{"migrations/0001_notes.sql": noteMigrations["0001_notes.sql"]}
 	_, err := startApp(t, settings(t, nil), role{name: "serve", serves: true}, WithModule(Module{Name: "notes", Migrations: fs.FS(below)}))
-	require.ErrorContains(t, err, "module notes")
-	require.ErrorContains(t, err, "NNNN_name.sql")
+	require.ErrorContains(t, err, "module notes: want migrations with names NNNN_name.sql")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
@@ -161,6 +162,40 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 			_, err = s.Down(t.Context())
 			require.ErrorContains(t, err, "restore a backup")
 		})
+	}
+}
+
+func TestSchema_AddedModule_IsReverted(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T, url string) *DB{"new": openURL, "legacy": legacy} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t, kit.PostgresURL(t))
+			db.migrations = map[string]fs.FS{"notes": fstest.MapFS{"0003_notes.sql": &fstest.MapFile{Data: []byte("-- +goose Up\nCREATE TABLE notes (id UUID);\n-- +goose Down\nDROP TABLE notes;\n")}}}
+			applied, err := Schema{db}.Up(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "notes/0003_notes.sql", applied[len(applied)-1])
+			require.NoError(t, Schema{db}.Check(t.Context()))
+			reverted, err := Schema{db}.Down(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "notes/0003_notes.sql", reverted)
+			require.False(t, db.gorm.Migrator().HasTable("notes"))
+		})
+	}
+}
+
+func TestSchema_AddedModule_FirstMigrationIsRevertedAfterTheUpgrade(t *testing.T) {
+	t.Parallel()
+	db := legacy(t, "sqlite:"+t.TempDir()+"/test.db")
+	db.migrations = map[string]fs.FS{"notes": fstest.MapFS{"0001_notes.sql": &fstest.MapFile{Data: []byte("-- +goose Up\nCREATE TABLE notes (id UUID);\n-- +goose Down\nDROP TABLE notes;\n")}}}
+	_, err := Schema{db}.Up(t.Context())
+	require.NoError(t, err)
+	for {
+		name, err := Schema{db}.Down(t.Context())
+		require.NoError(t, err)
+		if name == "notes/0001_notes.sql" {
+			break
+		}
 	}
 }
 

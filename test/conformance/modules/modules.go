@@ -14,26 +14,29 @@ import (
 
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/bootstrap"
+	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Module checks a bootstrap.Module in a program on SQLite: its migrations can be applied,
-// reverted and applied again, its routes are documented, they refuse clients that they do
-// not serve, and no input leads to an internal error.
-func Module(t *testing.T, m bootstrap.Module) {
+// Module checks a bootstrap.Module in a program with its data in the database: migrations
+// can be applied, reverted and applied again, routes are documented and refuse clients that
+// they do not serve, and no input leads to an internal error of a route or a page.
+// Background work is not checked.
+func Module(t *testing.T, m bootstrap.Module, database Database) {
 	var routes []web.Route
 	if m.Routes != nil {
 		routes = m.Routes(bootstrap.ModuleDeps{})
 	}
 	t.Run("migrations", func(t *testing.T) {
 		t.Parallel()
-		checkMigrations(t, m)
+		checkMigrations(t, m, database)
 	})
 	t.Run("routes", func(t *testing.T) {
 		t.Parallel()
-		p := Start(t, bootstrap.WithModule(m))
+		p := Start(t, database, bootstrap.WithModule(m))
 		documents := map[string]string{"portal": string(p.Call(t, http.MethodGet, "/openapi/portal.json", User{}, nil).Body), "developer": string(p.Call(t, http.MethodGet, "/openapi/developer.json", User{}, nil).Body)}
-		c := clients{p, map[string]User{"guest": {}, "unknown": {Token: "unknown"}, "jobseeker": p.Jobseeker(t), "employer": p.Employer(t)}}
-		listed := run(t, t.TempDir(), m, "routes")
+		jobseeker := p.Jobseeker(t)
+		c := clients{p, map[string]User{"guest": {}, "unknown": {Token: "unknown"}, "jobseeker": jobseeker, "employer": p.Employer(t), "app": p.App(t, jobseeker)}}
+		listed := run(t, configIn(t, t.TempDir(), SQLite(t)), m, "routes")
 		for _, r := range routes {
 			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
 				require.Regexp(t, r.Method+` +`+regexp.QuoteMeta(r.Path)+` `, listed)
@@ -44,31 +47,36 @@ func Module(t *testing.T, m bootstrap.Module) {
 		}
 		if m.Pages != nil {
 			for _, page := range m.Pages(bootstrap.ModuleDeps{}) {
-				require.Less(t, p.Call(t, http.MethodGet, page.Path, User{}, nil).Status, http.StatusInternalServerError, page.Path)
+				for _, path := range []string{"", "/", "/%F0%9F%92%89?q=%00", "/" + strings.Repeat("a", 2000)} {
+					for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodOptions} {
+						answer := p.send(t, method, page.Path+path, User{}, nil)
+						require.Less(t, answer.Status, http.StatusInternalServerError, "%s %s%s: %s", method, page.Path, path, answer.Body)
+					}
+				}
 			}
 		}
 	})
 }
 
 // run executes a command of the program.
-func run(t *testing.T, folder string, m bootstrap.Module, args ...string) string {
+func run(t *testing.T, config string, m bootstrap.Module, args ...string) string {
 	t.Helper()
 	var out, log bytes.Buffer
-	err := bootstrap.Run(t.Context(), append(args, "--config", configIn(t, folder)), &out, &log, bootstrap.WithModule(m))
+	err := bootstrap.Run(t.Context(), append(args, "--config", config), &out, &log, bootstrap.WithModule(m))
 	require.NoError(t, err, "%s", log.String())
 	return out.String()
 }
 
-func checkMigrations(t *testing.T, m bootstrap.Module) {
-	folder := t.TempDir()
-	first := run(t, folder, m, "migrate", "up")
+func checkMigrations(t *testing.T, m bootstrap.Module, database Database) {
+	config := configIn(t, t.TempDir(), database(t))
+	first := run(t, config, m, "migrate", "up")
 	own := strings.Count(first, "applied "+m.Name+"/")
 	require.Equal(t, m.Migrations != nil, own > 0, "%s", first)
 	for reverted := 0; reverted < own; {
-		reverted += strings.Count(run(t, folder, m, "migrate", "down", "--yes"), "reverted "+m.Name+"/")
+		reverted += strings.Count(run(t, config, m, "migrate", "down", "--yes"), "reverted "+m.Name+"/")
 	}
-	require.Equal(t, own, strings.Count(run(t, folder, m, "migrate", "up"), "applied "+m.Name+"/"))
-	require.NotContains(t, run(t, folder, m, "migrate", "status"), "pending")
+	require.Equal(t, own, strings.Count(run(t, config, m, "migrate", "up"), "applied "+m.Name+"/"))
+	require.NotContains(t, run(t, config, m, "migrate", "status"), "pending")
 }
 
 // parameter is one in the path of a route.
@@ -102,8 +110,17 @@ func at(r web.Route, value string) string { return parameter.ReplaceAllString(r.
 
 const unknownID = "01900000-0000-7000-8000-000000000000"
 
-// refused returns the status with which the route refuses a client, or 0.
-func refused(r web.Route, client string) int {
+// refusalStatus returns the status with which the route refuses a client, or 0.
+func refusalStatus(r web.Route, client string) int {
+	switch {
+	case client == "app" && isDeveloper(r):
+		if r.Scope == integrations.ApplicationsWrite { // which an API key does not have
+			return http.StatusForbidden
+		}
+		return 0
+	case client == "app": // an API key is no session
+		client = "guest"
+	}
 	switch {
 	case client == "unknown" && (r.Auth != web.None || isDeveloper(r)), client == "guest" && (r.Auth == web.Required || isDeveloper(r)):
 		return http.StatusUnauthorized
@@ -117,7 +134,7 @@ func refused(r web.Route, client string) int {
 
 func (c clients) checkAccess(t *testing.T, r web.Route) {
 	for name, user := range c.by {
-		if want := refused(r, name); want != 0 {
+		if want := refusalStatus(r, name); want != 0 {
 			answer := c.Call(t, r.Method, at(r, unknownID), user, map[string]any{})
 			require.Equal(t, want, answer.Status, "%s: %s", name, answer.Body)
 			require.NotContains(t, string(answer.Body), `"data"`)
@@ -130,7 +147,7 @@ var inputs = []string{``, `{}`, `[]`, `null`, `{`, `"x"`, "{\"\u0000\":1}", `{"i
 
 func (c clients) checkInput(t *testing.T, r web.Route) {
 	for name, user := range c.by {
-		if refused(r, name) != 0 {
+		if refusalStatus(r, name) != 0 {
 			continue
 		}
 		for _, value := range []string{unknownID, "1", "%00", "%F0%9F%92%89", "..%2f..", strings.Repeat("a", 2000)} {

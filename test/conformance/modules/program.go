@@ -21,7 +21,13 @@ import (
 	"github.com/locumhq/locum/bootstrap"
 )
 
-// Program is a program that serves in this process, with its data in a folder of the test.
+// Database returns the URL of an empty database.
+type Database func(t testing.TB) string
+
+// SQLite is a Database in a file.
+func SQLite(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "locum.db") }
+
+// Program is a program that serves in this process, with its files in a folder of the test.
 type Program struct {
 	// URL is the address of the server.
 	URL    string
@@ -30,21 +36,27 @@ type Program struct {
 }
 
 // Start starts a program with the options. It ends with the test.
-func Start(t testing.TB, options ...bootstrap.Option) *Program {
+func Start(t testing.TB, database Database, options ...bootstrap.Option) *Program {
 	t.Helper()
 	p := &Program{folder: t.TempDir()}
+	config := configIn(t, p.folder, database(t))
+	require.NoError(t, bootstrap.Run(t.Context(), []string{"migrate", "up", "--config", config}, io.Discard, io.Discard, options...))
 	ctx, cancel := context.WithCancel(context.Background())
 	out, stdout := io.Pipe()
 	var log bytes.Buffer
 	ended := make(chan error, 1)
 	go func() {
-		err := bootstrap.Run(ctx, []string{"serve", "--config", configIn(t, p.folder)}, stdout, &log, options...)
+		err := bootstrap.Run(ctx, []string{"serve", "--config", config}, stdout, &log, options...)
 		_ = stdout.CloseWithError(io.EOF)
 		ended <- err
 	}()
 	t.Cleanup(func() {
 		cancel()
-		require.NoError(t, <-ended)
+		err := <-ended
+		if t.Failed() {
+			t.Log(log.String())
+		}
+		require.NoError(t, err)
 	})
 	address := make(chan string, 1)
 	go func() {
@@ -67,13 +79,13 @@ func Start(t testing.TB, options ...bootstrap.Option) *Program {
 
 var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 
-// configIn writes a configuration with which a program keeps its data in the folder, and
+// configIn writes a configuration with which a program keeps its files in the folder, and
 // returns the name of the file.
-func configIn(t testing.TB, folder string) string {
+func configIn(t testing.TB, folder, databaseURL string) string {
 	t.Helper()
 	settings, err := json.Marshal(map[string]any{ // which is YAML too
 		"http":        map[string]any{"addr": "127.0.0.1:0", "drain": "10ms"},
-		"database":    map[string]any{"url": "sqlite:" + filepath.Join(folder, "locum.db")},
+		"database":    map[string]any{"url": databaseURL},
 		"files":       map[string]any{"url": "file:" + filepath.Join(folder, "files")},
 		"search":      map[string]any{"url": "embedded:" + filepath.Join(folder, "search")},
 		"mail":        map[string]any{"url": "file:" + filepath.Join(folder, "mail")},
@@ -86,9 +98,11 @@ func configIn(t testing.TB, folder string) string {
 	return name
 }
 
-// User is a person with an account.
+// User is a person with an account, or an app that acts for one.
 type User struct {
-	Email, Token string
+	Email string
+	// Token is that of a session, and Key the API key of an app.
+	Token, Key string
 }
 
 // Jobseeker creates an account.
@@ -111,6 +125,14 @@ func (p *Program) register(t testing.TB, path string, body map[string]any) User 
 	return u
 }
 
+// App creates an app with an API key, for the developer interface.
+func (p *Program) App(t testing.TB, owner User) User {
+	t.Helper()
+	app := p.Call(t, http.MethodPost, "/api/developers/apps", owner, map[string]any{"name": "Ward Finder"}).Data(t)["app"].(map[string]any)["id"].(string)
+	key := p.Call(t, http.MethodPost, "/api/developers/apps/"+app+"/keys", owner, map[string]any{"name": "test"}).Data(t)["apiKey"].(string)
+	return User{Email: owner.Email, Key: key}
+}
+
 // Answer is the response to a call.
 type Answer struct {
 	Status int
@@ -128,7 +150,7 @@ func (a Answer) Data(t testing.TB) map[string]any {
 	return envelope.Data
 }
 
-// Call sends a request with the body as JSON, in the name of the user if it has a token.
+// Call sends a request with the body as JSON, with the credentials of the user.
 func (p *Program) Call(t testing.TB, method, path string, by User, body any) Answer {
 	t.Helper()
 	content, err := json.Marshal(body)
@@ -143,6 +165,9 @@ func (p *Program) send(t testing.TB, method, path string, by User, body []byte) 
 	r.Header.Set("Content-Type", "application/json")
 	if by.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+by.Token)
+	}
+	if by.Key != "" {
+		r.Header.Set("X-API-Key", by.Key)
 	}
 	response, err := http.DefaultClient.Do(r)
 	require.NoError(t, err)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"html/template"
 	"net/http"
+
+	"github.com/locumhq/locum/adapters/web"
 )
 
 // page lists the jobs that most jobseekers have pinned in the last week.
@@ -26,7 +28,7 @@ func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = pageTemplate.Execute(&body, jobs)
 	}
 	if err != nil {
-		p.Log.Error("failed to list pinned jobs", "request_id", r.Header.Get("X-Request-Id"), "error", err)
+		web.ReportFault(r.Context(), err)
 		http.Error(w, "try again later", http.StatusServiceUnavailable)
 		return
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestModule_Conformance(t *testing.T) {
 	t.Parallel()
-	modules.Module(t, pins.Module)
+	modules.Module(t, pins.Module, modules.SQLite)
 }
 
 // pinned returns the body of the jobs that the user has pinned.
@@ -26,7 +26,7 @@ func pinned(t *testing.T, p *modules.Program, by modules.User) string {
 
 func TestPins_MainJob(t *testing.T) {
 	t.Parallel()
-	p := modules.Start(t, bootstrap.WithModule(pins.Module))
+	p := modules.Start(t, modules.SQLite, bootstrap.WithModule(pins.Module))
 	employer, one, other := p.Employer(t), p.Jobseeker(t), p.Jobseeker(t)
 	post := func(title string) string {
 		return p.Call(t, http.MethodPost, "/api/employers/jobs", employer, map[string]any{"title": title, "description": "Days and nights."}).Data(t)["id"].(string)
@@ -40,6 +40,8 @@ func TestPins_MainJob(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, p.Call(t, http.MethodPut, "/api/pins/01900000-0000-7000-8000-000000000000", one, map[string]any{}).Status)
 	require.Contains(t, pinned(t, p, one), "ask about nights")
 	require.NotContains(t, pinned(t, p, other), "ask about nights", "a pin is its owner's")
+	popular := p.Call(t, http.MethodGet, "/v1/pins/popular", p.App(t, other), nil)
+	require.Contains(t, string(popular.Body), `"pins":2`)
 	require.Regexp(t, "Theatre Nurse</a> \\(2\\)", string(p.Call(t, http.MethodGet, "/pins", modules.User{}, nil).Body))
 
 	require.Equal(t, http.StatusOK, p.Call(t, http.MethodDelete, "/api/pins/"+second, one, nil).Status)
@@ -49,4 +51,5 @@ func TestPins_MainJob(t *testing.T) {
 	p.Mail(t, one, "Theatre Nurse")
 	p.Mail(t, other, "Theatre Nurse")
 	require.Contains(t, pinned(t, p, one), `"pins":[]`)
+	require.NotContains(t, string(p.Call(t, http.MethodGet, "/pins", modules.User{}, nil).Body), "Theatre Nurse")
 }
