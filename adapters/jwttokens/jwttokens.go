@@ -4,6 +4,7 @@ package jwttokens
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	"github.com/maypok86/otter/v2"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
@@ -26,6 +28,12 @@ const (
 	maxToken = 4096
 )
 
+// maxVerified is how many verified tokens are kept, of about 200 bytes each. Verifying a
+// signature takes longer than the rest of a small request.
+const maxVerified = 20_000
+
+type tokenHash [sha256.Size]byte
+
 // Tokens implements identity.AccessTokens, auth.Sealer and auth.Vault.
 type Tokens struct {
 	ring   []key
@@ -33,6 +41,8 @@ type Tokens struct {
 	issuer string
 	now    func() time.Time
 	parser *jwt.Parser
+	// verified has the claims of tokens whose signature was verified.
+	verified *otter.Cache[tokenHash, identity.AccessClaims]
 }
 
 // Open reads the keys from PEM files (PKCS #8, Ed25519) and from directories of
@@ -52,7 +62,7 @@ func Open(paths []string, issuer string, c clock.Clock) (*Tokens, error) {
 		jwt.WithIssuer(issuer), jwt.WithAudience(audience),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(leeway),
 		jwt.WithTimeFunc(c.Now), jwt.WithStrictDecoding(),
-	)}
+	), verified: otter.Must(&otter.Options[tokenHash, identity.AccessClaims]{MaximumSize: maxVerified})}
 	for _, k := range ring {
 		t.byID[k.id] = k
 	}
@@ -83,11 +93,23 @@ func (t *Tokens) Issue(c identity.AccessClaims) (string, error) {
 
 // Verify implements identity.AccessTokens.
 func (t *Tokens) Verify(token string) (identity.AccessClaims, error) {
+	hash := tokenHash(sha256.Sum256([]byte(token)))
+	if c, ok := t.verified.GetIfPresent(hash); ok && t.isCurrent(c) {
+		return c, nil
+	}
 	c, err := t.verify(token)
 	if err != nil {
 		return identity.AccessClaims{}, fault.ErrUnauthorized.WithCause(err)
 	}
+	t.verified.Set(hash, c)
 	return c, nil
+}
+
+// isCurrent reports whether the time is in the validity of the claims, as the parser
+// checks it.
+func (t *Tokens) isCurrent(c identity.AccessClaims) bool {
+	now := t.now()
+	return now.Before(c.ExpiresAt.Add(leeway)) && !now.Before(c.IssuedAt.Add(-leeway))
 }
 
 func (t *Tokens) verify(token string) (identity.AccessClaims, error) {

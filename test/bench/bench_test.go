@@ -7,12 +7,15 @@ package bench
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -211,6 +214,26 @@ func rate(b *testing.B, request func(r *fasthttp.Request, n int64)) float64 {
 	return float64(done.Load()) / roundFor.Seconds()
 }
 
+// minSignedIn is the least share of the anonymous rate that requests with a token reach.
+const minSignedIn = 0.6
+
+// register creates the account of a jobseeker and returns an access token.
+func register(b *testing.B, url string) string {
+	b.Helper()
+	body := `{"email":"niamh@example.org","password":"Correct-horse-7","name":"Niamh Byrne","userType":"jobseeker"}`
+	response, err := http.Post(url+"/api/auth/register", "application/json", strings.NewReader(body))
+	require.NoError(b, err)
+	defer func() { _ = response.Body.Close() }()
+	var created struct {
+		Data struct {
+			AccessToken string `json:"accessToken"`
+		} `json:"data"`
+	}
+	require.NoError(b, json.NewDecoder(response.Body).Decode(&created))
+	require.NotEmpty(b, created.Data.AccessToken)
+	return created.Data.AccessToken
+}
+
 // minOfLimit is the least share of the limit that uncached lists must reach.
 const minOfLimit = 0.85
 
@@ -245,6 +268,15 @@ func BenchmarkLatestListings(b *testing.B) {
 	})
 	b.Run("cached", func(b *testing.B) {
 		beside(b, func(r *fasthttp.Request, _ int64) { r.SetRequestURI(url + "/api/listings") }, latest)
+	})
+	b.Run("signed in", func(b *testing.B) {
+		token := register(b, url)
+		without := func(r *fasthttp.Request, n int64) { r.SetRequestURI(fmt.Sprintf("%s/api/listings?n=%d", url, n)) }
+		with := func(r *fasthttp.Request, n int64) {
+			without(r, n)
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		require.GreaterOrEqual(b, beside(b, with, without), minSignedIn)
 	})
 	b.Run("filtered", func(b *testing.B) {
 		places := gazetteer.New()
