@@ -5,6 +5,7 @@ import (
 	"embed"
 	"html/template"
 	"path"
+	"sync"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
@@ -22,13 +23,15 @@ var docsPage = template.Must(template.ParseFS(docsFiles, "docs/page.html"))
 // whole from this binary.
 func (s *Server) addDocs() error {
 	for _, surface := range s.surfaces {
-		document, err := web.OpenAPI(surface, s.o.PublicURL)
-		if err != nil {
-			return err
-		}
+		// Building a document takes as long as the rest of a start.
+		document := sync.OnceValues(func() ([]byte, error) { return web.OpenAPI(surface, s.o.PublicURL) })
 		s.app.Get("/openapi/"+surface.Name+".json", func(c *fiber.Ctx) error {
+			content, err := document()
+			if err != nil {
+				return err
+			}
 			c.Set(fiber.HeaderContentType, web.JSONType)
-			return c.Send(document)
+			return c.Send(content)
 		})
 	}
 	for i, surface := range s.surfaces {
