@@ -270,7 +270,7 @@ func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, 
 	var counted sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
-			l, err := net.Listen("tcp", c.HTTP.Addr)
+			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.HTTP.Addr)
 			if err != nil {
 				return c.Err("http.addr", err.Error())
 			}

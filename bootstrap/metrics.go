@@ -191,8 +191,8 @@ func serveMetrics(lc fx.Lifecycle, c *config.Config, numbers *prometheus.Registr
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	lc.Append(fx.Hook{
-		OnStart: func(context.Context) error {
-			l, err := net.Listen("tcp", c.HTTP.MetricsAddr)
+		OnStart: func(ctx context.Context) error {
+			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.HTTP.MetricsAddr)
 			if err != nil {
 				return c.Err("http.metrics_addr", err.Error())
 			}

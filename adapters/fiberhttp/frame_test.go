@@ -198,7 +198,7 @@ func (f *frame) within(t *testing.T, patience time.Duration, request string) (st
 		return response.StatusCode, false // the server waits for more
 	}
 	_, err = r.ReadByte()
-	return response.StatusCode, err == io.EOF
+	return response.StatusCode, errors.Is(err, io.EOF)
 }
 
 func TestMessagesThatReadersDisagreeAboutAreRefused(t *testing.T) {

@@ -27,7 +27,7 @@ func (db *DB) stream(ctx context.Context, pool *sql.DB, query string, args []any
 	if s, ok := db.dialect.(Streamer); ok {
 		return s.Stream(ctx, pool, query, args, fn)
 	}
-	rows, err := pool.QueryContext(ctx, query, args...)
+	rows, err := pool.QueryContext(ctx, query, args...) //nolint:rowserrcheck // readRows checks it
 	if err != nil {
 		return err
 	}

@@ -66,20 +66,10 @@ func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spen
 	case ctx.Err() != nil:
 		return limit.QuotaStatus{}, ctx.Err()
 	}
-	part := limit.Quota{PerMinute: l.share(quota.PerMinute), PerDay: l.share(quota.PerDay)}
 	if spend == 0 {
-		return l.fallback.Status(ctx, part, key)
+		return l.fallback.Status(ctx, quota, key)
 	}
-	return l.fallback.Spend(ctx, part, key)
-}
-
-// share is what this process may give of a limit while each counts for itself.
-// No limit is none in each.
-func (l *Limiter) share(of int) int {
-	if of == 0 {
-		return 0
-	}
-	return max(1, of/l.replicas)
+	return l.fallback.Spend(ctx, quota, key)
 }
 
 func standing(quota limit.Quota, answer []int64) (s limit.QuotaStatus) {

@@ -35,7 +35,6 @@ type Limiter struct {
 	log      *slog.Logger
 	clock    clock.Clock // nil: Redis' own, which all processes share
 	bound    time.Duration
-	replicas int
 	prefix   string // of keys
 
 	mu       sync.Mutex
@@ -54,17 +53,13 @@ func WithClock(c clock.Clock) Option { return func(l *Limiter) { l.clock = c } }
 // WithBound changes how long a call waits for Redis.
 func WithBound(d time.Duration) Option { return func(l *Limiter) { l.bound = d } }
 
-// WithReplicas says among how many processes a limit is divided while each
-// counts for itself. The default is 1.
-func WithReplicas(n int) Option { return func(l *Limiter) { l.replicas = max(1, n) } }
-
 // withPrefix sets the prefix of keys.
 func withPrefix(prefix string) Option { return func(l *Limiter) { l.prefix = prefix } }
 
 // New makes a limiter over client, which it owns from now on. fallback answers
 // while Redis does not.
 func New(client goredis.UniversalClient, fallback limit.Limiter, log *slog.Logger, options ...Option) *Limiter {
-	l := &Limiter{client: client, fallback: fallback, log: log, bound: bound, replicas: 1, prefix: "locum"}
+	l := &Limiter{client: client, fallback: fallback, log: log, bound: bound, prefix: "locum"}
 	for _, o := range options {
 		o(l)
 	}
@@ -166,7 +161,6 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 	case ctx.Err() != nil:
 		return limit.Decision{}, ctx.Err()
 	}
-	rule.Max = max(1, rule.Max/l.replicas)
 	if record == 1 {
 		return l.fallback.Take(ctx, rule, key)
 	}

@@ -3,6 +3,7 @@ package heavy
 import (
 	"encoding/csv"
 	"encoding/xml"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -79,7 +80,7 @@ func cells(t *testing.T, path string) (rows [][]string) {
 	var row []string
 	for d := xml.NewDecoder(f); ; {
 		token, err := d.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return rows
 		}
 		require.NoError(t, err)
