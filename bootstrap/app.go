@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/dig"
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"
 
@@ -102,9 +103,9 @@ func newApp(ctx context.Context, c *config.Config, s *registry, r role, log *slo
 // Start opens everything and begins to work; the error is fit for a person.
 func (a *app) Start(ctx context.Context) error {
 	if err := a.fx.Err(); err != nil {
-		return rootCause(err)
+		return dig.RootCause(err)
 	}
-	return rootCause(a.fx.Start(ctx))
+	return a.fx.Start(ctx)
 }
 
 // Stop ends the work at hand and closes everything.
@@ -120,20 +121,6 @@ func (a *app) drain(d time.Duration) {
 			}
 		}
 		time.Sleep(d)
-	}
-}
-
-// rootCause takes off what fx says about who called whom.
-func rootCause(err error) error {
-	if err == nil {
-		return nil
-	}
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil || !strings.Contains(err.Error(), "dig") && !strings.Contains(err.Error(), "could not build") && !strings.Contains(err.Error(), "received non-nil error from function") {
-			return err
-		}
-		err = inner
 	}
 }
 

@@ -85,7 +85,7 @@ func (s *stage) serving() *exec.Cmd {
 			go func() { _, _ = io.Copy(io.Discard, out) }()
 			// A large search index is built while the server is not ready.
 			require.Eventually(s.t, func() bool {
-				response, err := http.Get(s.url + "/readyz") //nolint:noctx // of this machine
+				response, err := http.Get(s.url + "/readyz")
 				if err != nil {
 					return false
 				}
