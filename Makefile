@@ -40,7 +40,7 @@ vet: ## go vet
 lint: $(LINT) ## golangci-lint, see .golangci.yml
 	@$(LINT) run ./... && cd test/outsider && $(LINT) run ./...
 
-arch: ## Check the import rules
+arch: ## Check the import rules and the language of comments, messages and pages
 	@go test -count=1 ./test/arch
 
 generated: ## Are generated files fresh? (needs npm)

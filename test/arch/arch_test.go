@@ -1,5 +1,5 @@
-// Package arch checks the imports of every file against the import rules, and the pages
-// for authors of adapters against the ports.
+// Package arch checks the imports of every file against the import rules, the pages for
+// authors of adapters against the ports, and the language of comments, messages and pages.
 package arch
 
 import (

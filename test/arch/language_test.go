@@ -1,0 +1,287 @@
+package arch
+
+import (
+	"bufio"
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Budgets of texts with a phrase that nonstandard matches. They may only fall.
+const (
+	maxComments = 75 // in 1,000 comment blocks; the goal is 10
+	maxMessages = 5  // the goal is 0
+	maxPages    = 24 // the goal is 0
+)
+
+// nonstandard matches phrases that are not the words of the field, in lower case: pronouns
+// as subjects, definitions by a relative clause, programs that speak, hear or know, and
+// metaphors for states and data structures.
+var nonstandard = regexp.MustCompile(`\b(?:` + strings.Join([]string{
+	// Subjects and definitions without a noun.
+	`(?:some|no|any)body(?:'s|s)?`, `who(?:so)?ever`, `whomever`, `(?:is|are) (?:what|who|whom)`,
+	`(?:one|two) too many`, `(?:is|are) (?:theirs|the caller's|their own matter)`,
+	// Machinery that speaks, listens or has a mind.
+	`(?:is|are|was|were|be|been|being) (?:told|asked)`, `told (?:to|of|by|that)`, `heard of`, `may hear`, `called off`,
+	`tells? (?:of|that|who|whom|whether|the \w+ (?:of|that|what|how))`, `hears? (?:of|from|what|that)`,
+	`says? (?:who|whom|which of|so|what|where|whether|no|nothing)`, `knows? (?:what|who|whom|nothing)`, `asks? (?:who|whom|whether)`,
+	`looks? after`, `(?:come|comes|came) (?:again|back again|twice)`, `goes (?:together|on)`, `went on`,
+	// States.
+	`(?:is|are|was|were|be|has|have) (?:\w+ )?(?:gone|no more|away)`, `gone for good`, `stands? still`, `as it stands?`, `it stood`,
+	`(?:stand|stands|stood) (?:in|for|on|at|there|under|with|after|before|open)`,
+	`(?:the|a|this|that) moment`, `moments`, `the like`, `so (?:many|often)`, `what became of`,
+	// Metaphors.
+	`the house`, `doorbell`, `(?:the|a|its) bell`, `crowd(?:s|ed)?`, `rooms?`, `the till`, `taste`,
+	`(?:wide|storage|empty) sockets?`, `sockets? (?:of|for) (?:the )?(?:modules?|ports?|storages?|adapters?)`,
+}, "|") + `)\b`)
+
+// terms are phrases of plain English and of the field in which nonstandard would find
+// another one.
+var terms = regexp.MustCompile(`\b(?:` + strings.Join([]string{
+	`410 gone`, `http\.statusgone`, `fault\.gone`, `(?:in|for) a moment`, `moments ago`,
+	`(?:operating|emergency|delivery|waiting) rooms?`, `(?:makes?|need no|no|has|have|leaves?) room`, `room (?:for|number)`,
+}, "|") + `)\b`)
+
+var inlineCode = regexp.MustCompile("`[^`]*`")
+
+// findNonstandard returns the first phrase of the text that is not standard English, or
+// an empty string. Code in backquotes does not count.
+func findNonstandard(text string) string {
+	text = strings.ToLower(text)
+	if !nonstandard.MatchString(text) {
+		return ""
+	}
+	return nonstandard.FindString(terms.ReplaceAllString(inlineCode.ReplaceAllString(text, "x"), "x"))
+}
+
+// checkedText is a text for readers, with its place.
+type checkedText struct{ place, text string }
+
+// texts are the texts of the repository.
+type texts struct{ comments, messages, pages []checkedText }
+
+// logMethods are the methods of a logger, with the index of their message.
+var logMethods = map[string]int{
+	"Debug": 0, "Info": 0, "Warn": 0, "Error": 0,
+	"DebugContext": 1, "InfoContext": 1, "WarnContext": 1, "ErrorContext": 1,
+}
+
+// messageFunctions are functions of which every literal argument is shown to clients.
+var messageFunctions = map[string]bool{"fault.New": true, "fault.InvalidField": true}
+
+// helpFields are the fields of a command whose texts are its help.
+var helpFields = map[string]bool{"Short": true, "Long": true, "Example": true}
+
+// addFile adds the comment blocks and messages of a Go file. Generated files have none.
+func (x *texts) addFile(name string, src []byte) error {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, src, parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	if ast.IsGenerated(file) {
+		return nil
+	}
+	place := func(p token.Pos) string { return name + ":" + strconv.Itoa(set.Position(p).Line) }
+	for _, c := range file.Comments {
+		if text := strings.Join(strings.Fields(c.Text()), " "); text != "" {
+			x.comments = append(x.comments, checkedText{place(c.Pos()), text})
+		}
+	}
+	addLiterals := func(n ast.Node) {
+		ast.Inspect(n, func(n ast.Node) bool {
+			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+				text, _ := strconv.Unquote(l.Value)
+				x.messages = append(x.messages, checkedText{place(l.Pos()), text})
+			}
+			return true
+		})
+	}
+	test := strings.HasSuffix(name, "_test.go")
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			selector, ok := n.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			on, _ := selector.X.(*ast.Ident)
+			switch i, isLog := logMethods[selector.Sel.Name]; {
+			case on != nil && messageFunctions[on.Name+"."+selector.Sel.Name]:
+				addLiterals(n)
+			case isLog && !test && len(n.Args) > i && (on == nil || on.Name != "t"):
+				addLiterals(n.Args[i])
+			}
+		case *ast.KeyValueExpr:
+			if key, ok := n.Key.(*ast.Ident); ok && helpFields[key.Name] {
+				addLiterals(n.Value)
+			}
+		}
+		return true
+	})
+	return nil
+}
+
+// addPage adds the paragraphs and the rows of tables of a Markdown file, without its code blocks.
+func (x *texts) addPage(name string, src []byte) {
+	var paragraph []string
+	begin, line, code := 0, 0, false
+	flush := func() {
+		if len(paragraph) > 0 {
+			x.pages = append(x.pages, checkedText{name + ":" + strconv.Itoa(begin), strings.Join(paragraph, " ")})
+		}
+		paragraph = nil
+	}
+	for s := bufio.NewScanner(bytes.NewReader(src)); s.Scan(); {
+		line++
+		text := strings.TrimSpace(s.Text())
+		if strings.HasPrefix(text, "```") {
+			code = !code
+			text = ""
+		}
+		if text == "" || code || strings.HasPrefix(text, "|") {
+			flush()
+		}
+		if text == "" || code {
+			continue
+		}
+		if len(paragraph) == 0 {
+			begin = line
+		}
+		paragraph = append(paragraph, text)
+	}
+	flush()
+}
+
+// isPage reports whether a Markdown file is written for users or authors of adapters.
+func isPage(name string) bool {
+	folder, file := filepath.Split(name)
+	return name == "README.md" || filepath.Ext(file) == ".md" && slices.Contains([]string{"adapters/fiberhttp/guides/", "test/outsider/docs/"}, folder)
+}
+
+// readTexts reads the texts of the repository under root.
+func readTexts(root string) (texts, error) {
+	var x texts
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if n := d.Name(); n == "testdata" || n == "node_modules" || path != root && strings.HasPrefix(n, ".") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		relative, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(relative)
+		if filepath.Ext(name) != ".go" && !isPage(name) || name == "test/arch/language_test.go" {
+			return nil
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if isPage(name) {
+			x.addPage(name, src)
+			return nil
+		}
+		return x.addFile(name, src)
+	})
+	return x, err
+}
+
+func TestLanguage_Repository_IsStandardEnglish(t *testing.T) {
+	t.Parallel()
+	all, err := readTexts(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	for _, kind := range []struct {
+		name   string
+		texts  []checkedText
+		budget int
+	}{
+		{"comments", all.comments, len(all.comments) * maxComments / 1_000},
+		{"messages", all.messages, maxMessages},
+		{"pages", all.pages, maxPages},
+	} {
+		require.NotEmpty(t, kind.texts, kind.name)
+		var found []string
+		for _, x := range kind.texts {
+			if phrase := findNonstandard(x.text); phrase != "" {
+				found = append(found, x.place+": "+strconv.Quote(phrase)+": "+x.text)
+			}
+		}
+		t.Logf("%s: %d of %d, at most %d", kind.name, len(found), len(kind.texts), kind.budget)
+		if len(found) > kind.budget {
+			t.Errorf("%s: write in the words of the field:\n%s", kind.name, strings.Join(found, "\n"))
+		}
+	}
+}
+
+func TestFindNonstandard_Sentence_ReturnsPhrase(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Whoever signs in twice is signed out.":                  "whoever",
+		"The outbox tells of every change.":                      "tells of",
+		"A file that is already gone is no error.":               "is already gone",
+		"The store is away for a minute.":                        "is away",
+		"Purpose is what a link is for.":                         "is what",
+		"The list is not sorted if so many are found.":           "so many",
+		"A name never stands in a key.":                          "stands in",
+		"It keeps the moment of the last attempt.":               "the moment",
+		"A task that failed comes again.":                        "comes again",
+		"Each subscriber hears of the change.":                   "hears of",
+		"A job that could not be started is one too many.":       "one too many",
+		"Of nobody's listings is anything stored.":               "nobody's",
+		"A port without an adapter is an empty socket.":          "empty socket",
+		"A cover letter is stored once.":                         "",
+		"The dead letter queue is read with a left join.":        "",
+		"The right-hand side of an expression may be empty.":     "",
+		"The response is 410 Gone.":                              "",
+		"Another payment is in progress; try again in a moment.": "",
+		"The channel has room for one value.":                    "",
+		"Enqueue adds the task to the queue and returns its id.": "",
+		"The column `told of` is the name of a test.":            "",
+		"A Unix socket is closed at the end.":                    "",
+	} {
+		require.Equal(t, want, findNonstandard(text), text)
+	}
+}
+
+func TestTexts_AddFile_FindsCommentsAndMessages(t *testing.T) {
+	t.Parallel()
+	var x texts
+	require.NoError(t, x.addFile("a.go", []byte(`// Package a is one block
+// of two lines.
+package a
+
+func f() {
+	log.Warn("a message", "key", "no message") // a comment
+	slog.ErrorContext(ctx, "another "+name)
+	_ = fault.New(fault.Invalid, "code", "A fault")
+	_ = &cobra.Command{Use: "no message", Short: "A command"}
+	fmt.Println("no message")
+}
+`)))
+	require.Equal(t, []checkedText{{"a.go:1", "Package a is one block of two lines."}, {"a.go:6", "a comment"}}, x.comments)
+	require.Equal(t, []checkedText{{"a.go:6", "a message"}, {"a.go:7", "another "}, {"a.go:8", "code"}, {"a.go:8", "A fault"}, {"a.go:9", "A command"}}, x.messages)
+	var generated texts
+	require.NoError(t, generated.addFile("b.go", []byte("// Code generated by a tool. DO NOT EDIT.\n\npackage b\n")))
+	require.Empty(t, generated.comments)
+	var page texts
+	page.addPage("a.md", []byte("# Title\n\nTwo\nlines.\n\n```go\ncode\n```\n| a | row |\n"))
+	require.Equal(t, []checkedText{{"a.md:1", "# Title"}, {"a.md:3", "Two lines."}, {"a.md:9", "| a | row |"}}, page.pages)
+}
