@@ -58,7 +58,7 @@ func migrate(t *testing.T, c *config.Config) {
 	require.NoError(t, s.close())
 }
 
-func TestEveryRoleStartsOnEverySetOfAdapters(t *testing.T) {
+func TestApp_EveryRoleAndAdapter_Starts(t *testing.T) {
 	t.Parallel()
 	serve, worker := role{name: "serve", serves: true}, role{name: "worker"}
 	for name, set := range map[string]func(t *testing.T, c *config.Config){
@@ -95,7 +95,7 @@ func TestEveryRoleStartsOnEverySetOfAdapters(t *testing.T) {
 	}
 }
 
-func TestAStartThatCannotWorkNamesTheKeyItsSourceAndTheMend(t *testing.T) {
+func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestAStartThatCannotWorkNamesTheKeyItsSourceAndTheMend(t *testing.T) {
 	}
 }
 
-func TestSecretsThatReachTheLogAreTakenOut(t *testing.T) {
+func TestLog_Secrets_AreRedacted(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	log := newLogger(&out, "info")
@@ -153,7 +153,7 @@ func TestSecretsThatReachTheLogAreTakenOut(t *testing.T) {
 	}
 }
 
-func TestEveryEventThatSomebodyIsToldOfHasAListener(t *testing.T) {
+func TestSubscriptions_EveryEvent_HasSubscriber(t *testing.T) {
 	t.Parallel()
 	heard := map[string]bool{}
 	names := map[string]bool{}
@@ -167,7 +167,7 @@ func TestEveryEventThatSomebodyIsToldOfHasAListener(t *testing.T) {
 	}
 }
 
-func TestARouteTableIsPrintedForOperators(t *testing.T) {
+func TestRoutes_Command_PrintsTable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	c := settings(t, nil)
@@ -191,7 +191,7 @@ func TestARouteTableIsPrintedForOperators(t *testing.T) {
 	}
 }
 
-func TestAWorkerShowsItsNumbersWhereItIsTold(t *testing.T) {
+func TestWorker_MetricsAddr_ServesMetrics(t *testing.T) {
 	t.Parallel()
 	addr := kit.Address(t)
 	c := settings(t, func(c *config.Config) { c.HTTP.MetricsAddr, c.Queue.URL = addr, kit.RedisURL(t) })

@@ -119,7 +119,7 @@ func without(p auth.Permission) (out []auth.Permission) {
 	return out
 }
 
-func TestServices_CalledDirectly_RefuseWhomTheRouteTableRefuses(t *testing.T) {
+func TestServices_CalledDirectly_Authorize(t *testing.T) {
 	t.Parallel()
 	services := servicesOf(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -165,7 +165,7 @@ func TestServices_CalledDirectly_RefuseWhomTheRouteTableRefuses(t *testing.T) {
 	}
 }
 
-func TestServices_CalledDirectlyForApps_RefuseWhatTheirScopesDoNotAllow(t *testing.T) {
+func TestServices_CalledDirectlyForApps_CheckScopes(t *testing.T) {
 	t.Parallel()
 	services := servicesOf(t)
 	signedIn, err := services.Identity.Register(t.Context(), identity.RegisterInput{Email: "clinician@example.org", Password: "Correct-Horse-7", Name: "Clinician", UserType: "jobseeker"}, identity.Client{Address: "192.0.2.1"})

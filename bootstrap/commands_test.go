@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAGroupOfCommandsWithoutOneOfThemIsAnErrorInOneLine(t *testing.T) {
+func TestCommandGroup_NoSubcommand_ReturnsError(t *testing.T) {
 	t.Parallel()
 	for typed, says := range map[string]string{
 		"openapi":         "openapi: want one of developer, portal; `locum openapi --help` tells more",

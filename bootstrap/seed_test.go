@@ -49,7 +49,7 @@ func searchOver(t *testing.T, s adapters.Storage) *listings.Service {
 	})
 }
 
-func TestTheDemoDataIsTheSameEveryTime(t *testing.T) {
+func TestSeed_Twice_SameData(t *testing.T) {
 	t.Parallel()
 	read := func() string {
 		s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 300)
@@ -81,7 +81,7 @@ func TestTheDemoDataIsTheSameEveryTime(t *testing.T) {
 	require.NotContains(t, first, "  ")
 }
 
-func TestSeededListingsAreInTheOrderOfPostingAlsoBesideOthers(t *testing.T) {
+func TestSeed_Listings_AreInOrderOfPosting(t *testing.T) {
 	t.Parallel()
 	s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 600)
 	defer func() { require.NoError(t, s.Identity.Close()) }()
@@ -96,7 +96,7 @@ func TestSeededListingsAreInTheOrderOfPostingAlsoBesideOthers(t *testing.T) {
 	}
 }
 
-func TestTheDemoHasApplicationsOnBothSides(t *testing.T) {
+func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 	t.Parallel()
 	s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 200)
 	defer func() { require.NoError(t, s.Identity.Close()) }()
@@ -129,7 +129,7 @@ func TestTheDemoHasApplicationsOnBothSides(t *testing.T) {
 	require.True(t, ahead.Items[0].Interview.ScheduledAt.After(d.Clock.Now()))
 }
 
-func TestABoardTooSmallForApplicationsGoesWithout(t *testing.T) {
+func TestSeed_FewListings_NoApplications(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 1).Identity.Close())
 }

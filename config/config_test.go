@@ -15,7 +15,7 @@ func write(t *testing.T, yaml string) string {
 	return path
 }
 
-func TestWithoutFileAndEnvironmentTheDefaultsHold(t *testing.T) {
+func TestLoad_NoFileAndEnvironment_ReturnsDefaults(t *testing.T) {
 	t.Chdir(t.TempDir())
 	c, err := Load("")
 	require.NoError(t, err)
@@ -23,7 +23,7 @@ func TestWithoutFileAndEnvironmentTheDefaultsHold(t *testing.T) {
 	require.Equal(t, "default", c.Source("database.url"))
 }
 
-func TestTheEnvironmentWinsOverTheFileAndEachValueKnowsItsSource(t *testing.T) {
+func TestLoad_Environment_OverridesFile(t *testing.T) {
 	path := write(t, "http:\n  addr: \":1\"\n  trusted_proxies: [10.0.0.0/8]\ndatabase:\n  url: sqlite:a.db\n")
 	t.Setenv("LOCUM_DATABASE_URL", "sqlite:b.db")
 	c, err := Load(path)
@@ -34,7 +34,7 @@ func TestTheEnvironmentWinsOverTheFileAndEachValueKnowsItsSource(t *testing.T) {
 		[]string{c.Source("database.url"), c.Source("http.addr"), c.Source("mail.url")})
 }
 
-func TestAListInTheEnvironmentIsCommaSeparated(t *testing.T) {
+func TestLoad_ListInEnvironment_SplitsAtCommas(t *testing.T) {
 	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "10.0.0.0/8,192.168.1.1")
 	t.Setenv("LOCUM_AUTH_KEYS", "a.pem,b.pem")
 	c, err := Load("")
@@ -45,7 +45,7 @@ func TestAListInTheEnvironmentIsCommaSeparated(t *testing.T) {
 	require.Len(t, proxies, 2)
 }
 
-func TestWhatCannotWorkNamesKeySourceAndMend(t *testing.T) {
+func TestLoad_InvalidValue_ErrorNamesKeyAndSource(t *testing.T) {
 	for name, c := range map[string]struct{ yaml, env, value, says string }{
 		"an unknown key in the file":     {yaml: "database:\n  ulr: x\n", says: "unknown key"},
 		"an unknown variable":            {env: "LOCUM_DATABASE_ULR", value: "x", says: "LOCUM_DATABASE_ULR: no such setting"},
@@ -84,7 +84,7 @@ func TestWhatCannotWorkNamesKeySourceAndMend(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestSecretsAreMaskedInTheListing(t *testing.T) {
+func TestSettings_Secrets_AreMasked(t *testing.T) {
 	t.Setenv("LOCUM_DATABASE_URL", "postgres://locum:hunter2@db/locum")
 	t.Setenv("LOCUM_LIMITER_URL", "redis://:hunter2@cache:6379/0")
 	t.Setenv("LOCUM_MAIL_URL", "smtps://locum:hunter2@mail.example.org")
@@ -97,7 +97,7 @@ func TestSecretsAreMaskedInTheListing(t *testing.T) {
 	}
 }
 
-func TestAnAddressIsShownWithoutItsSecretsHoweverItWasWritten(t *testing.T) {
+func TestSettings_URL_SecretsAreMasked(t *testing.T) {
 	for value, shows := range map[string]string{
 		"sqlite:data/locum.db":      "sqlite:data/locum.db",
 		"file:data/mail":            "file:data/mail",
@@ -128,7 +128,7 @@ func TestAnAddressIsShownWithoutItsSecretsHoweverItWasWritten(t *testing.T) {
 	}
 }
 
-func TestEachAddressOfAListIsShownWithoutItsSecrets(t *testing.T) {
+func TestSettings_ListOfURLs_SecretsAreMasked(t *testing.T) {
 	for value, shows := range map[string]string{
 		"postgres://u:hunter2@r/db,postgres://u:hunter2@r2/db":     "postgres://u:***@r/db,postgres://u:***@r2/db",
 		"postgres://u:hunter2@a,b/db,postgres://v:12,hunter2@r/db": "postgres://u:***@a,b/db,postgres://v:***@r/db",
@@ -147,7 +147,7 @@ func TestEachAddressOfAListIsShownWithoutItsSecrets(t *testing.T) {
 	}
 }
 
-func TestAnErrorQuotesNoSecret(t *testing.T) {
+func TestLoad_Error_ContainsNoSecret(t *testing.T) {
 	for _, key := range []string{"LOCUM_DATABASE_URL", "LOCUM_QUEUE_URL", "LOCUM_LIMITER_URL", "LOCUM_MAIL_URL", "LOCUM_FILES_URL", "LOCUM_PAYMENTS_URL", "LOCUM_TRACING_URL", "LOCUM_HTTP_PUBLIC_URL"} {
 		for _, value := range []string{"host=h password=hunter2", "redis://u:hunter2/x@h", "postgres://u:hunter2%zz@h/db", "smtp://u:hunter2@h:99999", "http://u:hunter2@h"} {
 			t.Run(key+" "+value, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestAnErrorQuotesNoSecret(t *testing.T) {
 	}
 }
 
-func TestTheServersOfAnAddressAreNamedWithoutItsSecrets(t *testing.T) {
+func TestHosts_URLWithSecrets_ReturnsServers(t *testing.T) {
 	for address, hosts := range map[string]string{
 		"redis://u:p@h:6379/0":                   "h:6379",
 		"redis-sentinel://a:1,b:2?master_name=m": "a:1,b:2",

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// vaultInfo keeps the keys that hide secrets and those that sign apart, though
-// both come from the ring (RFC 5869 §3.2).
+// vaultInfo separates encryption keys from the signing keys from which they are derived
+// (RFC 5869 §3.2).
 const vaultInfo = "locum vault v1"
 
-// vault is the cipher of a key of the ring: AES-256-GCM.
+// vault returns the AES-256-GCM cipher of a key.
 func (k key) vault() (cipher.AEAD, error) {
 	secret, err := hkdf.Key(sha256.New, k.private.Seed(), nil, vaultInfo, 32)
 	if err != nil {
@@ -28,9 +28,9 @@ func (k key) vault() (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// Hide implements auth.Vault. The name of the key stands before the rest, so that
-// what older keys of the ring have hidden can be read.
-func (t *Tokens) Hide(secret, owner string) (string, error) {
+// Encrypt implements auth.Vault. The ciphertext begins with the id of the key, so that
+// secrets encrypted with older keys can be decrypted.
+func (t *Tokens) Encrypt(secret, owner string) (string, error) {
 	k := t.ring[0]
 	v, err := k.vault()
 	if err != nil {
@@ -39,11 +39,11 @@ func (t *Tokens) Hide(secret, owner string) (string, error) {
 	return k.id + ":" + base64.RawStdEncoding.EncodeToString(v.Seal(nil, nil, []byte(secret), []byte(owner))), nil
 }
 
-var errHidden = errors.New("a hidden secret cannot be read: it is damaged, or another's")
+var errCiphertext = errors.New("failed to decrypt a secret: it is damaged or has another owner")
 
-// Reveal implements auth.Vault.
-func (t *Tokens) Reveal(hidden, owner string) (string, error) {
-	name, text, _ := strings.Cut(hidden, ":")
+// Decrypt implements auth.Vault.
+func (t *Tokens) Decrypt(ciphertext, owner string) (string, error) {
+	name, text, _ := strings.Cut(ciphertext, ":")
 	for _, k := range t.ring {
 		if k.id != name {
 			continue
@@ -54,16 +54,16 @@ func (t *Tokens) Reveal(hidden, owner string) (string, error) {
 		}
 		sealed, err := base64.RawStdEncoding.DecodeString(text)
 		if err != nil {
-			return "", errHidden
+			return "", errCiphertext
 		}
 		secret, err := v.Open(nil, nil, sealed, []byte(owner))
 		if err != nil {
-			return "", errHidden
+			return "", errCiphertext
 		}
 		return string(secret), nil
 	}
 	if len(name) > 16 {
-		return "", errHidden
+		return "", errCiphertext
 	}
-	return "", fmt.Errorf("a secret was hidden with key %q, which is not in auth.keys", name)
+	return "", fmt.Errorf("a secret is encrypted with key %q, which is not in auth.keys", name)
 }

@@ -16,31 +16,31 @@ func TestWhatIsHiddenIsReadByItsOwnerAloneAndByOlderKeysOfTheRing(t *testing.T) 
 	t.Parallel()
 	clk := kit.NewClock()
 	tokens, others := open(t, clk), open(t, clk)
-	hidden, err := tokens.Hide("whsec_secret", "e-1")
+	hidden, err := tokens.Encrypt("whsec_secret", "e-1")
 	require.NoError(t, err)
 	require.NotContains(t, hidden, "secret")
-	again, err := tokens.Hide("whsec_secret", "e-1")
+	again, err := tokens.Encrypt("whsec_secret", "e-1")
 	require.NoError(t, err)
 	require.NotEqual(t, hidden, again)
-	secret, err := tokens.Reveal(hidden, "e-1")
+	secret, err := tokens.Decrypt(hidden, "e-1")
 	require.NoError(t, err)
 	require.Equal(t, "whsec_secret", secret)
 
 	rotated := *others
 	rotated.ring = append(append([]key{}, others.ring...), tokens.ring...)
-	secret, err = rotated.Reveal(hidden, "e-1")
+	secret, err = rotated.Decrypt(hidden, "e-1")
 	require.NoError(t, err)
 	require.Equal(t, "whsec_secret", secret)
 
 	name, text, _ := strings.Cut(hidden, ":")
 	other := map[bool]string{true: "C", false: "B"}[text[0] == 'B'] // it begins with whatever chance gave
 	for _, bad := range []string{"", ":", "whsec_secret", name, name + ":", name + ":!", name + ":AAAA", name + ":" + other + text[1:], hidden + "A!"} {
-		_, err := tokens.Reveal(bad, "e-1")
+		_, err := tokens.Decrypt(bad, "e-1")
 		require.Error(t, err, bad)
 		require.NotContains(t, err.Error(), "secret_")
 	}
-	_, err = tokens.Reveal(hidden, "e-2")
+	_, err = tokens.Decrypt(hidden, "e-2")
 	require.Error(t, err, "another owner")
-	_, err = others.Reveal(hidden, "e-1")
+	_, err = others.Decrypt(hidden, "e-1")
 	require.Error(t, err, "a key that is gone")
 }

@@ -103,7 +103,7 @@ func (s *Server) summarize(ctx context.Context, c call, job posting, content []b
 	if err := checkAnswers(job.Questions, c.arguments["answers"]); err != nil {
 		return web.Answer{}, err
 	}
-	code, err := s.o.Vault.Hide(digest(content)+digest(job.shown()), c.owner())
+	code, err := s.o.Vault.Encrypt(digest(content)+digest(job.shown()), c.owner())
 	if err != nil {
 		return web.Answer{}, err
 	}
@@ -118,7 +118,7 @@ func (s *Server) summarize(ctx context.Context, c call, job posting, content []b
 // confirms reports whether the code was issued to the caller for the content. It also has
 // to be for what is shown of the job, unless that is not public any more.
 func (s *Server) confirms(c call, code string, content []byte, job posting) bool {
-	agreed, err := s.o.Vault.Reveal(code, c.owner())
+	agreed, err := s.o.Vault.Decrypt(code, c.owner())
 	if err != nil {
 		return false
 	}

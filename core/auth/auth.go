@@ -1,5 +1,4 @@
-// Package auth says who acts and what they may do, in the words that every
-// module shares.
+// Package auth defines actors and their permissions for all modules.
 package auth
 
 import (
@@ -8,7 +7,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Role is what an account is shown as.
+// Role is the role of an account in the API.
 type Role string
 
 // The roles. An EMPLOYER registered an organization, an EMPLOYER_TEAM joined one.
@@ -18,7 +17,7 @@ const (
 	EmployerTeam Role = "EMPLOYER_TEAM"
 )
 
-// Permission is one thing that a member may do in an organization.
+// Permission allows a member an operation in an organization.
 type Permission string
 
 // The permissions. The admin of an organization holds all of them.
@@ -28,15 +27,15 @@ const (
 	JobsDelete         Permission = "jobs.delete"
 	ApplicationsView   Permission = "applications.view"
 	ApplicationsUpdate Permission = "applications.update"
-	// AnyPermission is held by members who hold one of the others. Members without it
-	// see of their organization what the public sees.
+	// AnyPermission is held by members who hold one of the others. Members without it see
+	// the public data of their organization only.
 	AnyPermission Permission = "any"
-	// Manage is the admin's own: team, organization, billing.
+	// Manage is held by admins only: team, organization, billing.
 	Manage Permission = "organization.manage"
 )
 
-// Actor is the caller of a use case, as the database knows them at this
-// request. The zero Actor is a guest.
+// Actor is the caller of a use case, as stored at the time of the request. The zero Actor
+// is a guest.
 type Actor struct {
 	UserID    string
 	SessionID string
@@ -47,34 +46,33 @@ type Actor struct {
 	// without one.
 	OrganizationID string
 	Permissions    []Permission
-	// EnrollmentRequired is set for a member whose organization requires a second
-	// factor that the actor does not have. Such an actor has no OrganizationID.
+	// EnrollmentRequired is set for a member whose organization requires a second factor
+	// and who has none. Such an actor has no OrganizationID.
 	EnrollmentRequired bool
-	// AppID is the app that acts for the user, with no more than its Scopes, empty for
-	// users who act themselves.
+	// AppID is the app that acts for the user, restricted to Scopes, empty for users who
+	// act themselves.
 	AppID  string
 	Scopes []Scope
-	// ConfirmedAt is when the actor last proved who they are: at sign-in, or with
-	// the password in this request. Zero for actors without a session.
+	// ConfirmedAt is the time at which the actor last authenticated: at sign-in, or with
+	// the password in this request. It is zero for actors without a session.
 	ConfirmedAt time.Time
 }
 
-// confirmationLife is how long a proof of who the actor is allows sensitive
-// operations.
+// confirmationLife is the time for which an authentication permits sensitive operations.
 const confirmationLife = 10 * time.Minute
 
-// ErrReauthenticate is the answer to a sensitive operation that needs a recent
-// proof of who the actor is.
+// ErrReauthenticate is the error of a sensitive operation that needs a recent
+// authentication.
 var ErrReauthenticate = fault.New(fault.Forbidden, "reauthentication_required", "Confirm this with your current password")
 
-// ErrEnrollmentRequired is the answer to an actor with EnrollmentRequired on
-// routes for employers.
+// ErrEnrollmentRequired is the error of employer operations for an actor with
+// EnrollmentRequired.
 var ErrEnrollmentRequired = fault.New(fault.Forbidden, "second_factor_enrollment_required", "Your organization requires a second factor; enroll one first")
 
-// RequireConfirmed fails with ErrReauthenticate unless the actor has proved who
-// they are within the last 10 minutes.
+// RequireConfirmed returns ErrReauthenticate unless the actor has authenticated within
+// the last 10 minutes.
 func (a Actor) RequireConfirmed(now time.Time) error {
-	// A proof in the future comes from a clock that was wrong.
+	// A time in the future was written by a clock that was wrong.
 	if age := now.Sub(a.ConfirmedAt); age < -time.Minute || age >= confirmationLife {
 		return ErrReauthenticate
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Scope is what a user allows an app to do for them.
+// Scope is a set of operations that a user allows an app.
 type Scope string
 
 // The scopes.
@@ -16,11 +16,11 @@ const (
 	ScopeApplicationsWrite Scope = "applications:write"
 )
 
-// ErrScope is the answer to an app that acts beyond its scopes.
+// ErrScope is the error of an app that exceeds its scopes.
 var ErrScope = fault.New(fault.Forbidden, "insufficient_scope", "This needs an access token with the scope that WWW-Authenticate names; API keys only read")
 
-// The methods below are how a use case authorizes its actor. An app that acts for a
-// user is refused unless the use case names a scope that the app has.
+// Use cases authorize their actors with the methods below. An app that acts for a user is
+// refused unless the use case names a scope that the app has.
 
 // RequireUser returns an error unless the actor is signed in.
 func (a Actor) RequireUser(open ...Scope) error {

@@ -2,8 +2,7 @@ package auth
 
 import "time"
 
-// Purpose is what a sealed link is for. A token of one purpose is nothing for
-// another.
+// Purpose is the purpose of a signed link. A token is valid for one purpose only.
 type Purpose string
 
 // The purposes.
@@ -20,12 +19,12 @@ const (
 	ForEmailUndo Purpose = "undo-email-change"
 )
 
-// Sealer makes tokens that stand in links: they say what they open and until
-// when, in a form that only this service can make, and nothing is stored.
+// Sealer creates signed tokens for links. A token contains its subject and expiry and
+// cannot be forged; nothing is stored.
 type Sealer interface {
-	// Seal makes a token for the subject, an id, that works until the moment.
+	// Seal returns a token for the subject, an id, that is valid until the given time.
 	Seal(p Purpose, subject string, until time.Time) (string, error)
-	// Unseal returns the subject. A token that is not ours, is for another
-	// purpose, or has expired is fault.ErrUnauthorized.
+	// Unseal returns the subject of a token. It returns fault.ErrUnauthorized for a token
+	// that is forged, has another purpose, or has expired.
 	Unseal(p Purpose, token string) (subject string, err error)
 }

@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 )
 
-// Base62 are the characters of secrets, which no address, shell or quotation
-// mark changes.
+// Base62 is the alphabet of secrets. It needs no escaping in URLs, shells and quoted
+// strings.
 const Base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewSecret is the prefix and n random characters of base 62, at least 5.95 bits
-// each. The prefix tells people and scanners what has leaked.
+// NewSecret returns the prefix and n random characters of Base62, at least 5.95 bits
+// each. The prefix lets users and secret scanners identify a leaked secret.
 func NewSecret(prefix string, n int) string {
 	out := make([]byte, 0, len(prefix)+n)
 	out = append(out, prefix...)
@@ -19,7 +19,8 @@ func NewSecret(prefix string, n int) string {
 	for len(out) < cap(out) {
 		_, _ = rand.Read(buf[:]) // never fails (crypto/rand)
 		for _, b := range buf {
-			// 248 is the largest multiple of 62 in a byte: no character is likelier.
+			// 248 is the largest multiple of 62 in a byte, so that all characters are
+			// equally likely.
 			if b < 248 && len(out) < cap(out) {
 				out = append(out, Base62[b%62])
 			}
@@ -28,8 +29,8 @@ func NewSecret(prefix string, n int) string {
 	return string(out)
 }
 
-// HashSecret is what is stored of a secret that NewSecret made. Its random bits
-// need no salt and no slow hash.
+// HashSecret returns the stored form of a secret that NewSecret returned. Its entropy
+// makes a salt and a slow hash unnecessary.
 func HashSecret(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

@@ -1,12 +1,11 @@
 package auth
 
-// Vault hides secrets that have to be read again, so that whoever gets hold of
-// what is stored has nothing.
+// Vault encrypts secrets that have to be read again, so that a leak of the stored data
+// does not disclose them.
 type Vault interface {
-	// Hide makes text of the secret that only this service can read, and only as
-	// belonging to the owner, an id.
-	Hide(secret, owner string) (string, error)
-	// Reveal is the secret again. What was hidden for another owner, or with a key
-	// that is gone, is an error that says nothing of it.
-	Reveal(hidden, owner string) (string, error)
+	// Encrypt encrypts the secret for an owner, an id.
+	Encrypt(secret, owner string) (string, error)
+	// Decrypt returns the secret. It returns an error without details for a ciphertext of
+	// another owner or of a key that has been removed.
+	Decrypt(ciphertext, owner string) (string, error)
 }

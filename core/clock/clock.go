@@ -1,16 +1,16 @@
-// Package clock is the service's only source of the present moment.
+// Package clock provides the current time.
 package clock
 
 import "time"
 
-// Clock tells the time.
+// Clock returns the current time.
 type Clock interface {
-	// Now is in UTC with microsecond precision, which is what every supported
-	// database keeps: a moment reads back exactly as it was written.
+	// Now returns the time in UTC with microseconds, the precision of every supported
+	// database, so that a stored timestamp is read back unchanged.
 	Now() time.Time
 }
 
-// System is the machine's clock.
+// System is the clock of the operating system.
 type System struct{}
 
 // Now implements Clock.

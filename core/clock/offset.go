@@ -4,5 +4,5 @@ package clock
 
 import "time"
 
-// offset is zero: only tests are built with the tag failpoints.
+// offset returns zero. Only tests are built with the tag failpoints.
 func offset() time.Duration { return 0 }

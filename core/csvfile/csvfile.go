@@ -1,5 +1,5 @@
-// Package csvfile writes tables as CSV (RFC 4180) that spreadsheets open
-// without running what is in them.
+// Package csvfile writes tables as CSV (RFC 4180) without formulas that spreadsheets
+// would execute.
 package csvfile
 
 import (
@@ -10,27 +10,27 @@ import (
 	"unicode/utf8"
 )
 
-// MediaType is what a transport calls such a file.
+// MediaType is the media type of CSV files.
 const MediaType = "text/csv; charset=utf-8"
 
-// Page is some rows of a table as the text of a file. Nothing is made for a
-// cell but its text: long tables are as quick as what reads them.
+// Page is some rows of a table as CSV text. It allocates no memory for a cell but that of
+// its text.
 type Page struct {
 	text  []byte
 	rows  int
 	begun bool // the row has a cell
 }
 
-// Bytes is the text, good until the next call of Reset.
+// Bytes returns the text. It is valid until the next call of Reset.
 func (p *Page) Bytes() []byte { return p.text }
 
-// Rows is how many rows were ended.
+// Rows returns the number of complete rows.
 func (p *Page) Rows() int { return p.rows }
 
-// Reset forgets all rows.
+// Reset deletes all rows.
 func (p *Page) Reset() { *p = Page{text: p.text[:0]} }
 
-// Row adds a whole row.
+// Row adds a row.
 func (p *Page) Row(cells []string) {
 	for _, cell := range cells {
 		p.Text(cell)
@@ -38,36 +38,36 @@ func (p *Page) Row(cells []string) {
 	p.End()
 }
 
-// End ends a row.
+// End ends the row.
 func (p *Page) End() {
 	p.text = append(p.text, "\r\n"...)
 	p.rows++
 	p.begun = false
 }
 
-// Text adds a cell, defused.
+// Text adds a cell. It escapes formulas.
 func (p *Page) Text(cell string) {
 	p.begin()
 	if !plain(cell) {
-		p.quoted(Defused(cell))
+		p.quoted(EscapeFormula(cell))
 		return
 	}
 	p.text = append(p.text, cell...)
 }
 
-// Int adds a cell that is a whole number.
+// Int adds an integer.
 func (p *Page) Int(n int) {
 	p.begin()
 	p.text = strconv.AppendInt(p.text, int64(n), 10)
 }
 
-// Float adds a cell that is a number.
+// Float adds a number.
 func (p *Page) Float(x float64) {
 	p.begin()
 	p.text = strconv.AppendFloat(p.text, x, 'f', -1, 64)
 }
 
-// Time adds a cell that is a moment.
+// Time adds a timestamp.
 func (p *Page) Time(t time.Time) {
 	p.begin()
 	p.text = t.UTC().AppendFormat(p.text, time.RFC3339)
@@ -91,7 +91,7 @@ func (p *Page) quoted(cell string) {
 		switch c := cell[i]; c {
 		case '"':
 			p.text = append(p.text, `""`...)
-		case '\n': // as every line of the file ends
+		case '\n': // every line of the file ends with CR LF
 			p.text = append(p.text, "\r\n"...)
 		case '\r':
 		default:
@@ -101,7 +101,7 @@ func (p *Page) quoted(cell string) {
 	p.text = append(p.text, '"')
 }
 
-// plain is true of nearly every cell, which is neither defused nor quoted.
+// plain reports whether the cell, like most, needs neither escaping nor quotes.
 func plain(cell string) bool {
 	if cell == "" {
 		return true
@@ -111,25 +111,25 @@ func plain(cell string) bool {
 			return false
 		}
 	}
-	return harmless(cell[0])
+	return isAlphanumeric(cell[0])
 }
 
-// triggers begin what a spreadsheet runs, also in the wide forms of East Asian
-// keyboards (OWASP ASVS 5.0, 1.2.10).
+// triggers are the first characters of a formula, including the full-width forms of East
+// Asian keyboards (OWASP ASVS 5.0, 1.2.10).
 const triggers = "=+-@\t\r\n|%＝＋－＠"
 
-// Defused is a cell that no spreadsheet takes for a formula: one that would be,
-// if need be behind spaces that some programs skip, gets an apostrophe before
-// it, which programs hide. A plain negative number stays as it is.
-func Defused(cell string) string {
-	if cell == "" || harmless(cell[0]) && strings.IndexByte(cell, 0) < 0 {
+// EscapeFormula returns the cell with an apostrophe before it if a spreadsheet would
+// execute it as a formula, also after leading spaces, which some programs skip.
+// Spreadsheets do not show the apostrophe. Negative numbers are unchanged.
+func EscapeFormula(cell string) string {
+	if cell == "" || isAlphanumeric(cell[0]) && strings.IndexByte(cell, 0) < 0 {
 		return cell
 	}
 	cell = strings.ReplaceAll(cell, "\x00", "")
-	inked := strings.TrimLeftFunc(cell, func(r rune) bool {
+	visible := strings.TrimLeftFunc(cell, func(r rune) bool {
 		return !strings.ContainsRune(triggers, r) && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r))
 	})
-	if first := strings.IndexAny(inked, triggers); first != 0 {
+	if first := strings.IndexAny(visible, triggers); first != 0 {
 		return cell
 	}
 	if cell[0] == '-' && len(cell) > 1 && strings.Trim(cell[1:], "0123456789.") == "" && strings.Count(cell, ".") <= 1 {
@@ -138,7 +138,7 @@ func Defused(cell string) string {
 	return "'" + cell
 }
 
-// harmless is how nearly every cell begins.
-func harmless(c byte) bool {
+// isAlphanumeric reports whether c is an ASCII letter or digit, as most first characters are.
+func isAlphanumeric(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestATableIsReadBackAsItWasWritten(t *testing.T) {
+func TestPage_Table_ReadsBackUnchanged(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{{"id", "text"}, {"1", "Zoë, \"the\" nurse"}, {"2", "two\nlines"}, {"", " space "}, {"3", "-12.5"}, {"4", "'=1"}, {"\\.", "Æble"}}
 	var page Page
@@ -38,7 +38,7 @@ func readBack(t *testing.T, page *Page) [][]string {
 	return got
 }
 
-// What is in a text never ends its cell, its row or its harmlessness.
+// FuzzCells checks that no text ends its cell or row, or is a formula.
 func FuzzCells(f *testing.F) {
 	for _, cell := range []string{"nurse", "a,b", "a\"b", "\"", "a\r\nb", "a\x00=1", ",=1", " \"=1", "-1", "\t=1", "Zoë", "＝1", "", "\xff"} {
 		f.Add(cell)
@@ -46,17 +46,17 @@ func FuzzCells(f *testing.F) {
 	f.Fuzz(func(t *testing.T, cell string) {
 		var page Page
 		page.Row([]string{cell, "end"})
-		want := strings.ReplaceAll(strings.ReplaceAll(Defused(cell), "\r\n", "\n"), "\r", "")
+		want := strings.ReplaceAll(strings.ReplaceAll(EscapeFormula(cell), "\r\n", "\n"), "\r", "")
 		require.Equal(t, [][]string{{want, "end"}}, readBack(t, &page))
 	})
 }
 
-func TestNoCellIsAFormula(t *testing.T) {
+func TestEscapeFormula_Formula_GetsApostrophe(t *testing.T) {
 	t.Parallel()
 	for _, cell := range []string{"=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0", "-", "-1.2.3", "|x", "%x", "\x00=1", " =1", "\u00a0\u200b=1", " \t=1", "＝1", "＠SUM(A1)", " -1"} {
-		require.True(t, strings.HasPrefix(Defused(cell), "'"), "%q", cell)
+		require.True(t, strings.HasPrefix(EscapeFormula(cell), "'"), "%q", cell)
 	}
 	for _, cell := range []string{"", "nurse", "1", "-1", "-0.5", "'quoted", " a=1", "a@b.org", "Zoë – née"} {
-		require.Equal(t, cell, Defused(cell))
+		require.Equal(t, cell, EscapeFormula(cell))
 	}
 }

@@ -1,6 +1,6 @@
-// Package event is what happened in the service, told to whoever should hear
-// of it: the catalogue of events, the port that records them in the
-// transaction of the change, and the relay that carries them on.
+// Package event defines domain events and the transactional outbox: the events, the port
+// that records them in the transaction of the change, and the relay that creates a task
+// for each subscriber.
 package event
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/locumhq/locum/core/retention"
 )
 
-// Event is one entry of the catalogue: a flat struct of ids, values and
-// moments. What needs more reads the row, which is the truth.
+// Event is a domain event: a flat struct of ids, values and timestamps. Subscribers that
+// need more read the row, which is authoritative.
 type Event interface {
 	// Type is the name under which the event is stored and delivered.
 	Type() string
@@ -23,15 +23,15 @@ type Event interface {
 
 // Recorder writes events into the outbox.
 type Recorder interface {
-	// Record stores the events in the transaction of ctx (tx.Runner.Do), so
-	// that they exist exactly if the change that they tell of does. Without a
-	// transaction in ctx it is an error and nothing is stored.
+	// Record stores the events in the transaction of ctx (tx.Runner.Do), so that they are
+	// stored if and only if the change is. It is an error if ctx has no transaction;
+	// nothing is stored then.
 	Record(ctx context.Context, events ...Event) error
 }
 
 // Envelope is a stored event.
 type Envelope struct {
-	ID         string          `json:"id"` // UUIDv7; also the delivery id that receivers drop doubles by
+	ID         string          `json:"id"` // UUIDv7; also the delivery id by which receivers detect duplicates
 	Type       string          `json:"type"`
 	Subject    string          `json:"subject"`
 	Payload    json.RawMessage `json:"payload"` // the event struct
@@ -40,30 +40,30 @@ type Envelope struct {
 	Trace      string          `json:"trace"`   // W3C traceparent of the request that caused it, or empty
 }
 
-// Sent are events that have been passed on; their time is when that was.
+// Sent are events that have been relayed; their time is that of MarkSent.
 const Sent retention.Kind = "events.sent"
 
-// Outbox is the reading side of the recorder's table.
+// Outbox reads the table that a Recorder writes.
 type Outbox interface {
-	// Claim hands out at most n unsent events, oldest first, and keeps them
-	// from every other claimer until the lease ends or they are marked sent.
-	// Concurrent claimers get disjoint sets and do not wait for each other. An
-	// event is not enqueued while an earlier one of its subject is under
-	// somebody else's lease, so that each subject's events leave in the order in
-	// which they were recorded; two claims in the same instant may break it.
+	// Claim leases at most n unsent events, oldest first. No other claim returns them
+	// until the lease ends or they are marked sent. Concurrent claims return disjoint
+	// sets and do not wait for each other. An event is not returned while an earlier one
+	// with the same subject is leased by another caller, so that the events of a subject
+	// are relayed in the order in which they were recorded; two simultaneous claims may
+	// break this order.
 	Claim(ctx context.Context, n int, lease time.Duration) ([]Envelope, error)
-	// MarkSent ends the work on the events. Unknown ids are ignored.
+	// MarkSent marks the events as sent. Unknown ids are ignored.
 	MarkSent(ctx context.Context, ids ...string) error
 	// Notifications returns a channel that receives a value after commits that have
 	// recorded events or added tasks, until ctx is done. A value may be lost, so that
 	// readers also poll.
 	Notifications(ctx context.Context) <-chan struct{}
-	// Lag counts the unsent events, up to 100,000, and says when the oldest was
-	// recorded (zero if there is none).
+	// Lag returns the number of unsent events, counted up to 100,000, and the time at
+	// which the oldest was recorded (zero if there is none).
 	Lag(ctx context.Context) (n int, oldest time.Time, err error)
 }
 
-// Decode reads the envelope's payload as T.
+// Decode decodes the envelope's payload as T.
 func Decode[T Event](e Envelope) (T, error) {
 	var v T
 	if err := json.Unmarshal(e.Payload, &v); err != nil {
@@ -72,25 +72,25 @@ func Decode[T Event](e Envelope) (T, error) {
 	return v, nil
 }
 
-// The catalogue.
+// The events.
 type (
-	// JobCreated tells that a listing became public for the first time.
+	// JobCreated is recorded when a listing becomes public for the first time.
 	JobCreated struct {
 		JobID          string `json:"job_id"`
 		OrganizationID string `json:"organization_id"`
 	}
-	// JobUpdated tells that a public field of a public listing changed, or
-	// that a listing became public again.
+	// JobUpdated is recorded when a public field of a public listing changes, or a
+	// listing becomes public again.
 	JobUpdated struct {
 		JobID          string `json:"job_id"`
 		OrganizationID string `json:"organization_id"`
 	}
-	// JobClosed tells that a listing stopped being public.
+	// JobClosed is recorded when a listing stops being public.
 	JobClosed struct {
 		JobID          string `json:"job_id"`
 		OrganizationID string `json:"organization_id"`
 	}
-	// ApplicationSubmitted tells that a candidate applied.
+	// ApplicationSubmitted is recorded when a candidate applies.
 	ApplicationSubmitted struct {
 		ApplicationID  string    `json:"application_id"`
 		JobID          string    `json:"job_id"`
@@ -99,7 +99,8 @@ type (
 		Status         string    `json:"status"`
 		SubmittedAt    time.Time `json:"submitted_at"`
 	}
-	// ApplicationStatusChanged tells that the status that both sides see changed.
+	// ApplicationStatusChanged is recorded when the status changes that the candidate and
+	// the employer see.
 	ApplicationStatusChanged struct {
 		ApplicationID  string    `json:"application_id"`
 		JobID          string    `json:"job_id"`
@@ -110,87 +111,89 @@ type (
 		ChangedAt      time.Time `json:"changed_at"`
 		ActorID        string    `json:"actor_id"`
 	}
-	// UserRegistered tells that an account was made whose address is not yet confirmed.
+	// UserRegistered is recorded when an account is created whose address is not yet
+	// confirmed.
 	UserRegistered struct {
 		UserID string `json:"user_id"`
 	}
-	// PasswordResetRequested is recorded when the owner of an account is to get a
-	// link that resets the password.
+	// PasswordResetRequested is recorded when a link to reset the password was requested
+	// for an account.
 	PasswordResetRequested struct {
 		UserID      string    `json:"user_id"`
 		RequestedAt time.Time `json:"requested_at"`
 	}
-	// PasswordChanged tells that the account has a new password.
+	// PasswordChanged is recorded when the password of an account changes.
 	PasswordChanged struct {
 		UserID    string    `json:"user_id"`
 		ChangedAt time.Time `json:"changed_at"`
-		// Programs describes what was revoked or paused with it.
+		// Programs describes what was revoked or paused together with the change.
 		Programs []string `json:"programs,omitempty"`
-		// SignedOutPrograms is true if access by programs ended with it.
+		// SignedOutPrograms is true if access by programs was revoked.
 		SignedOutPrograms bool `json:"signed_out_programs,omitempty"`
 	}
 	// ProgramsSignedOut is recorded when an account whose address had never been
-	// confirmed joins an organization: what programs could do for it has ended.
+	// confirmed joins an organization, which revokes the access of programs to it.
 	ProgramsSignedOut struct {
 		UserID      string    `json:"user_id"`
 		Programs    []string  `json:"programs"`
 		SignedOutAt time.Time `json:"signed_out_at"`
 	}
-	// SessionReuseDetected tells that a spent refresh token came back and its session was ended.
+	// SessionReuseDetected is recorded when a refresh token is used twice, which ends its
+	// session.
 	SessionReuseDetected struct {
 		UserID    string `json:"user_id"`
 		SessionID string `json:"session_id"`
 	}
-	// MemberInvited tells that an organization invited a person.
+	// MemberInvited is recorded when an organization invites a user.
 	MemberInvited struct {
 		OrganizationID string    `json:"organization_id"`
 		UserID         string    `json:"user_id"`
 		InvitedAt      time.Time `json:"invited_at"`
 	}
-	// EmailChanged is recorded when the address of an account was changed.
+	// EmailChanged is recorded when the address of an account changes.
 	EmailChanged struct {
 		UserID    string    `json:"user_id"`
 		ChangedAt time.Time `json:"changed_at"`
 	}
-	// EmailChangeRequested tells that the owner of an account wants another
-	// address, which is still to be confirmed.
+	// EmailChangeRequested is recorded when a user requests a new address, which is not
+	// yet confirmed.
 	EmailChangeRequested struct {
 		UserID      string    `json:"user_id"`
 		RequestedAt time.Time `json:"requested_at"`
 	}
-	// SecondFactorChanged reports that a user's second factor was enabled, disabled,
+	// SecondFactorChanged is recorded when a user's second factor is enabled, disabled,
 	// or reset by an operator.
 	SecondFactorChanged struct {
 		UserID    string    `json:"user_id"`
 		Change    string    `json:"change"`
 		ChangedAt time.Time `json:"changed_at"`
 	}
-	// AccountDeleted tells that an account is no more: whoever keeps something
-	// of that person forgets it, or who it was about. It comes twice, a minute
-	// apart, for what was still being written when it came first.
+	// AccountDeleted is recorded when an account is deleted. Subscribers delete the
+	// personal data of the user and references to them. It is recorded again a minute
+	// later, for data that concurrent requests stored after the first event.
 	AccountDeleted struct {
 		UserID    string    `json:"user_id"`
 		Kind      string    `json:"kind"` // jobseeker or employer
 		DeletedAt time.Time `json:"deleted_at"`
 	}
-	// AppDeleted tells that a third party's application is no more.
+	// AppDeleted is recorded when a third-party application is deleted.
 	AppDeleted struct {
 		AppID     string    `json:"app_id"`
 		DeletedAt time.Time `json:"deleted_at"`
 	}
-	// OrganizationRenamed tells that an organization has another name.
+	// OrganizationRenamed is recorded when the name of an organization changes.
 	OrganizationRenamed struct {
 		OrganizationID string    `json:"organization_id"`
 		RenamedAt      time.Time `json:"renamed_at"`
 	}
-	// OrganizationClosed tells that an organization's last admin has left and
-	// nobody works for it any more.
+	// OrganizationClosed is recorded when the last admin of an organization leaves and it
+	// has no members.
 	OrganizationClosed struct {
 		OrganizationID string    `json:"organization_id"`
 		ClosedAt       time.Time `json:"closed_at"`
 	}
-	// InterviewChanged tells that an interview was scheduled, moved or
-	// cancelled, as it stood after that.
+	// InterviewChanged is recorded when an interview is scheduled, moved or cancelled.
+	// Its fields have the values after the change.
 	InterviewChanged struct {
 		InterviewID    string    `json:"interview_id"`
 		ApplicationID  string    `json:"application_id"`
@@ -205,7 +208,7 @@ type (
 		ChangedAt      time.Time `json:"changed_at"`
 		ActorID        string    `json:"actor_id"`
 	}
-	// ApplicantContacted tells that an employer wrote to an applicant.
+	// ApplicantContacted is recorded when an employer sends a message to an applicant.
 	ApplicantContacted struct {
 		MessageID      string    `json:"message_id"`
 		ApplicationID  string    `json:"application_id"`
@@ -214,15 +217,15 @@ type (
 		CandidateID    string    `json:"candidate_id"`
 		SentAt         time.Time `json:"sent_at"`
 	}
-	// ExportFinished tells that an export can be downloaded.
+	// ExportFinished is recorded when an export is ready for download.
 	ExportFinished struct {
 		ExportID       string    `json:"export_id"`
 		OrganizationID string    `json:"organization_id"`
 		UserID         string    `json:"user_id"`
 		FinishedAt     time.Time `json:"finished_at"`
 	}
-	// SubscriptionChanged tells that a paid plan began, went on or ended, or that
-	// its payment did not work, as it stood after that.
+	// SubscriptionChanged is recorded when a paid plan begins, continues or ends, or its
+	// payment fails. Its fields have the values after the change.
 	SubscriptionChanged struct {
 		OwnerKind string     `json:"owner_kind"` // user
 		OwnerID   string     `json:"owner_id"`
@@ -230,29 +233,29 @@ type (
 		Plan      string     `json:"plan"`
 		Status    string     `json:"status"`
 		ExpiresAt *time.Time `json:"expires_at"`
-		// NextAt is when the next payment is tried or the plan ends.
+		// NextAt is the time of the next attempt at a payment, or of the end of the plan.
 		NextAt    *time.Time `json:"next_at"`
 		ChangedAt time.Time  `json:"changed_at"`
 	}
 )
 
-// What can happen to a subscription.
+// Changes of a subscription.
 const (
 	SubscriptionStarted       = "started"
 	SubscriptionUpgraded      = "upgraded"
-	SubscriptionDowngraded    = "downgraded" // to a plan that costs less, which what was paid goes towards
+	SubscriptionDowngraded    = "downgraded" // to a cheaper plan, with credit for the rest of the period
 	SubscriptionRenewed       = "renewed"
 	SubscriptionPaymentFailed = "payment-failed"
-	SubscriptionCancelled     = "cancelled" // is not paid for again; see modules/billing
-	SubscriptionResumed       = "resumed"   // was cancelled and goes on
+	SubscriptionCancelled     = "cancelled" // will not be renewed; see modules/billing
+	SubscriptionResumed       = "resumed"   // the cancellation was revoked
 	SubscriptionEnded         = "ended"
-	SubscriptionLapsed        = "lapsed" // ended because it was not paid for
+	SubscriptionLapsed        = "lapsed" // ended because the payment failed
 	SubscriptionMethodChanged = "payment-method-changed"
-	SubscriptionRefused       = "payment-refused"     // of a plan that was to be bought, which is the one named
-	SubscriptionUnconfirmed   = "payment-unconfirmed" // a renewal that the payer has to confirm
+	SubscriptionRefused       = "payment-refused"     // for the plan in Plan, which was not bought
+	SubscriptionUnconfirmed   = "payment-unconfirmed" // a renewal needs a confirmation by the payer
 )
 
-// What can happen to an interview.
+// Changes of an interview.
 const (
 	InterviewScheduled = "scheduled"
 	InterviewMoved     = "moved"

@@ -12,9 +12,9 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Relay passes recorded events on: it claims them and adds a task for each
-// subscription to their type, in one transaction with marking them sent. Any
-// number of relays may run over one outbox.
+// Relay relays recorded events: it claims them, adds a task for each subscription to
+// their type, and marks them sent in the same transaction. Several relays may read one
+// outbox.
 type Relay struct {
 	RelayDeps
 	byType map[string][]Subscription
@@ -23,7 +23,7 @@ type Relay struct {
 	claiming []sync.Mutex
 }
 
-// Source is an outbox, with the transactions and tasks of its database.
+// Source is an outbox, with the transaction runner and tasks of its database.
 type Source struct {
 	Tx     tx.Runner
 	Outbox Outbox
@@ -38,15 +38,15 @@ type RelayDeps struct {
 	Log     *slog.Logger
 }
 
-// A relay is notified of commits. It also polls, for notifications that were lost
-// and for what other programs wrote.
+// A relay is notified of commits. It also polls, for lost notifications and for events
+// that other programs record.
 const (
 	relayBatch = 1000
 	relayLease = 30 * time.Second
 	relayPoll  = 1500 * time.Millisecond
 )
 
-// NewRelay returns a relay for the table.
+// NewRelay returns a relay for the subscriptions in the table.
 func NewRelay(d RelayDeps) *Relay {
 	r := &Relay{RelayDeps: d, byType: map[string][]Subscription{}, claiming: make([]sync.Mutex, len(d.Sources))}
 	for _, s := range d.Table {
@@ -55,7 +55,7 @@ func NewRelay(d RelayDeps) *Relay {
 	return r
 }
 
-// Handlers do the tasks that a relay makes of the table.
+// Handlers returns the handlers of the tasks that a relay adds for the table.
 func Handlers(table []Subscription) []task.Handler {
 	out := make([]task.Handler, len(table))
 	for i, s := range table {
@@ -64,8 +64,8 @@ func Handlers(table []Subscription) []task.Handler {
 	return out
 }
 
-// Run passes events on, and hands due tasks to the queue, until ctx is done. The
-// outboxes and the tasks are served concurrently: many events do not delay tasks.
+// Run relays events and enqueues due tasks until ctx is done. Outboxes and tasks are
+// served concurrently, so that many events do not delay tasks.
 func (r *Relay) Run(ctx context.Context) {
 	due := make(chan struct{}, 1)
 	var running sync.WaitGroup
@@ -107,8 +107,8 @@ func (r *Relay) wait(ctx context.Context, notified <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// drain passes on all events of a source, claiming a batch while the one before it
-// is passed on.
+// drain relays all events of a source. It claims a batch while the previous one is
+// relayed.
 func (r *Relay) drain(ctx context.Context, source int) {
 	var draining sync.WaitGroup
 	for range 2 {
@@ -127,8 +127,8 @@ func (r *Relay) drain(ctx context.Context, source int) {
 	draining.Wait()
 }
 
-// Drain passes on one batch of each source and returns the number of events. If
-// only the queue failed, the events have been passed on nevertheless.
+// Drain relays one batch of each source and returns the number of events. If only the
+// queue fails, the events are relayed although Drain returns an error.
 func (r *Relay) Drain(ctx context.Context) (total int, err error) {
 	for i := range r.Sources {
 		n, failed := r.drainBatch(ctx, i)

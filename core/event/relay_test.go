@@ -24,7 +24,7 @@ func record(t *testing.T, s adapters.Storage, events ...event.Event) {
 	require.NoError(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Identity.Events.Record(ctx, events...) }))
 }
 
-func TestEverySubscriberHearsOnceWhatItAskedFor(t *testing.T) {
+func TestRelay_Event_CallsEachSubscriberOnce(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
@@ -48,7 +48,7 @@ func TestEverySubscriberHearsOnceWhatItAskedFor(t *testing.T) {
 	require.Len(t, heard, 3, "what was delivered is done")
 }
 
-func TestAReactionThatFailsIsTriedAgainAloneAndHoldsUpNobody(t *testing.T) {
+func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
@@ -79,7 +79,7 @@ func TestAReactionThatFailsIsTriedAgainAloneAndHoldsUpNobody(t *testing.T) {
 	require.Equal(t, 1, others, "whoever succeeded is not asked again")
 }
 
-func TestAnEventThatNobodyCanReadIsSetAsideAtOnce(t *testing.T) {
+func TestRelay_UndecodableEvent_IsDeadAtOnce(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
@@ -100,7 +100,7 @@ type odd struct {
 func (odd) Type() string    { return "odd" }
 func (odd) Subject() string { return "1" }
 
-func TestARunningRelayIsWokenByACommitAndStopsWhenItIsTold(t *testing.T) {
+func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 	t.Parallel()
 	s := stores.SQLite(t, clock.System{})
 	heard := make(chan string, 1)
@@ -119,7 +119,7 @@ func TestARunningRelayIsWokenByACommitAndStopsWhenItIsTold(t *testing.T) {
 	running.Wait()
 }
 
-func TestAnEventWhoseClaimerDiedIsCarriedByAnother(t *testing.T) {
+func TestRelay_ExpiredLease_EventIsRelayed(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
@@ -135,7 +135,7 @@ func TestAnEventWhoseClaimerDiedIsCarriedByAnother(t *testing.T) {
 	require.Equal(t, 1, heard)
 }
 
-func TestTwoSubscribersOfOneNameAreADefectThatTheStartNames(t *testing.T) {
+func TestNewRunner_DuplicateSubscriber_ReturnsError(t *testing.T) {
 	t.Parallel()
 	react := func(context.Context, event.JobCreated) error { return nil }
 	_, err := task.NewRunner(task.Deps{Handlers: event.Handlers([]event.Subscription{event.On("a", react), event.On("a", react)})})

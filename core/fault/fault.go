@@ -1,6 +1,6 @@
-// Package fault is the one error vocabulary of the service. A module returns
-// a fault for everything a caller may hear of; an error that is not a fault is
-// a defect or an outage and never reaches a client in words.
+// Package fault defines the errors of the service. A module returns a fault for every
+// error that a caller may see. Any other error is a defect or an outage, and its text is
+// never sent to a client.
 package fault
 
 import (
@@ -10,50 +10,50 @@ import (
 	"time"
 )
 
-// Kind says what sort of thing went wrong. Every transport maps kinds (and,
-// where an interface asks for it, codes) to its own statuses in one table.
+// Kind classifies a fault. Every transport maps kinds (and, where an interface requires
+// it, codes) to its own statuses in one table.
 type Kind int
 
-// The kinds, from the caller's mistakes to ours.
+// The kinds.
 const (
-	Internal        Kind = iota // a defect: no detail leaves the process
+	Internal        Kind = iota // a defect: details are only logged
 	Invalid                     // the input is wrong and will stay wrong
 	Unauthenticated             // no valid credential
 	Forbidden                   // a valid credential without the right
-	NotFound                    // absent, or somebody else's
-	Conflict                    // right in itself, wrong beside what is there
+	NotFound                    // does not exist, or belongs to another user
+	Conflict                    // valid, but in conflict with the stored state
 	TooMany                     // over a limit; see RetryAfter
-	Unavailable                 // a dependency is away; see RetryAfter
+	Unavailable                 // a dependency is unavailable; see RetryAfter
 )
 
-// None is the kind of no error.
+// None is the kind of a nil error.
 const None Kind = -1
 
-// Field is what is wrong with one input field. Name is the path as the client
-// wrote it, with dots between levels (salary.min, questions.0.text).
+// Field is an error in one input field. Name is the path in the request, with dots
+// between levels (salary.min, questions.0.text).
 type Field struct {
 	Name    string `json:"field"`
 	Message string `json:"message"`
 }
 
-// Error is a failure that a caller may see.
+// Error is an error that a caller may see.
 type Error struct {
 	Kind Kind
 	// Code is stable and machine-readable, in snake_case.
 	Code string
-	// Message is a sentence for people; it never holds input or secrets.
+	// Message is a sentence for users; it never contains input or secrets.
 	Message string
-	// Fields are the offending fields of an Invalid fault, the first one first.
+	// Fields are the invalid fields of an Invalid fault, the first one first.
 	Fields []Field
-	// RetryAfter says when another try makes sense, zero if nobody knows.
+	// RetryAfter is the time until a retry may succeed, zero if it is unknown.
 	RetryAfter time.Duration
-	// Reason names what is unavailable and why, for logs and metrics: one of a
-	// few constants such as "database: disk full".
+	// Reason names what is unavailable and why, for logs and metrics. It is one of a few
+	// constants such as "database: disk full".
 	Reason string
 	cause  error
 }
 
-// Error describes the fault for a log, its cause included.
+// Error returns the fault with its cause, for a log.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Code)
@@ -69,22 +69,22 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the cause, which only logs see.
+// Unwrap returns the cause, which is only logged.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is makes two faults equal by code, so that a package-level fault serves as a
-// sentinel for errors.Is even after it was given a cause or fields.
+// Is reports whether both faults have the same code, so that a package-level fault is a
+// sentinel for errors.Is also with a cause or fields.
 func (e *Error) Is(target error) bool {
 	var t *Error
 	return errors.As(target, &t) && t.Code == e.Code
 }
 
-// New makes a fault.
+// New returns a fault.
 func New(kind Kind, code, message string) *Error {
 	return &Error{Kind: kind, Code: code, Message: message}
 }
 
-// WithCause returns a copy that carries the technical reason.
+// WithCause returns a copy with the underlying error.
 func (e *Error) WithCause(err error) *Error {
 	c := *e
 	c.cause = err
@@ -98,22 +98,22 @@ func (e *Error) WithReason(reason string) *Error {
 	return &c
 }
 
-// WithFields returns a copy that names the offending fields.
+// WithFields returns a copy that names the invalid fields.
 func (e *Error) WithFields(fields ...Field) *Error {
 	c := *e
 	c.Fields = fields
 	return &c
 }
 
-// WithRetryAfter returns a copy that says when to try again.
+// WithRetryAfter returns a copy with the time until a retry may succeed.
 func (e *Error) WithRetryAfter(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
 	return &c
 }
 
-// Of finds the fault in err; an error without one becomes an Internal fault
-// that keeps err as its cause. Of(nil) is nil.
+// Of returns the fault in err. For an error without one it returns an Internal fault with
+// err as its cause, and for nil it returns nil.
 func Of(err error) *Error {
 	if err == nil {
 		return nil
@@ -125,7 +125,7 @@ func Of(err error) *Error {
 	return ErrInternal.WithCause(err)
 }
 
-// KindOf is the kind of the fault in err, None without an error.
+// KindOf returns the kind of the fault in err, None for nil.
 func KindOf(err error) Kind {
 	if err == nil {
 		return None
@@ -133,7 +133,7 @@ func KindOf(err error) Kind {
 	return Of(err).Kind
 }
 
-// The faults that belong to no module.
+// Faults that belong to no module.
 var (
 	ErrInternal     = New(Internal, "internal", "Internal server error")
 	ErrUnavailable  = New(Unavailable, "unavailable", "Service temporarily unavailable")
@@ -143,7 +143,7 @@ var (
 	ErrRateLimit    = New(TooMany, "rate_limit_exceeded", "Rate limit exceeded")
 )
 
-// InvalidField is an Invalid fault about one field.
+// InvalidField returns an Invalid fault for one field.
 func InvalidField(name, message string) *Error {
 	return ErrInvalid.WithFields(Field{Name: name, Message: message})
 }

@@ -1,5 +1,4 @@
-// Package files is the port through which the service keeps files: documents,
-// exports.
+// Package files defines the port for file storage: documents and exports.
 package files
 
 import (
@@ -10,27 +9,26 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// ErrNotFound is the answer for a key that holds no file.
+// ErrNotFound is the error for a key without a file.
 var ErrNotFound = fault.New(fault.NotFound, "file_not_found", "File not found")
 
-// Info is what is known of a file without reading it.
+// Info is the metadata of a file.
 type Info struct {
 	Size       int64 // bytes
 	ModifiedAt time.Time
 }
 
-// Store keeps files under keys: path segments of [A-Za-z0-9._-] with single
-// slashes between them, none of them beginning with a dot, at most 200 bytes.
-// A key of another shape is an Invalid fault. Names that people gave to files
-// never stand in a key.
+// Store stores files by key: path segments of [A-Za-z0-9._-] separated by single slashes,
+// none of which begins with a dot, at most 200 bytes. Another key is an Invalid fault.
+// Keys never contain file names that users chose.
 type Store interface {
-	// Put stores what write writes, all or nothing: until write has returned
-	// nil the key holds what it held before. Memory does not grow with the size.
+	// Put stores what write writes, atomically: until write has returned nil, the key has
+	// its previous content. Memory use does not grow with the size.
 	Put(ctx context.Context, key string, write func(w io.Writer) error) error
-	// Open returns the file for reading, or ErrNotFound. The caller closes it;
-	// reading goes on when ctx has ended, as a transport sends what a use case
-	// has opened.
+	// Open returns the file for reading, or ErrNotFound. The caller closes it. Reads also
+	// work after ctx is done, because a transport sends the file after the use case has
+	// returned.
 	Open(ctx context.Context, key string) (io.ReadCloser, Info, error)
-	// Delete removes the file. One that is not there is no error.
+	// Delete deletes the file. It returns nil if there is none.
 	Delete(ctx context.Context, key string) error
 }

@@ -1,14 +1,14 @@
-// Package id holds what the service asks of identifiers: they are UUIDs
-// (RFC 9562), made in version 7 so that they sort by creation.
+// Package id validates and creates identifiers: UUIDs (RFC 9562) of version 7, which sort
+// by creation time.
 package id
 
 import "strings"
 
-// Source makes a new UUIDv7 in its canonical lower-case form.
+// Source returns a new UUIDv7 in its canonical lower-case form.
 type Source func() string
 
-// Valid reports whether s is a UUID in the canonical 8-4-4-4-12 form, in lower
-// or upper case. Anything else names nothing, which callers answer as absence.
+// Valid reports whether s is a UUID in the canonical 8-4-4-4-12 form, in lower or upper
+// case. Callers treat any other text as the id of nothing.
 func Valid(s string) bool {
 	if len(s) != 36 {
 		return false
@@ -29,8 +29,7 @@ func Valid(s string) bool {
 	return true
 }
 
-// Canonical is the one spelling under which the id is kept; false for what is
-// not an id.
+// Canonical returns the form in which the id is stored, and false if s is not an id.
 func Canonical(s string) (string, bool) {
 	if !Valid(s) {
 		return "", false

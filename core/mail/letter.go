@@ -15,42 +15,40 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// Letter is a message before it has a form: what it says, in the order in which
-// it says it. All letters take their form from one pair of templates, so that
-// each has a text and an HTML part that say the same. What people typed is
-// data in it and never markup, and only a Quote has more than one line.
+// Letter is the content of a message before it is rendered. All letters are rendered with
+// one pair of templates, so that the text and HTML parts have the same content. User
+// input is escaped, and only a Quote has more than one line.
 type Letter struct {
 	ID      string
 	To      Address
 	ReplyTo Address
 	Subject string
-	// Greeting is the name after Hello, empty for none. A name that mail
-	// programs would turn into a link is not used: anybody can type one, for
-	// anybody's address.
+	// Greeting is the name after Hello, empty for none. A name that mail programs would
+	// turn into a link is omitted, because users choose names and addresses freely.
 	Greeting string
 	Body     []Block
-	// Unsubscribe and Invite are as in Message. A letter with Unsubscribe says
-	// so at its end.
+	// Unsubscribe and Invite are as in Message. A letter with Unsubscribe has the link at
+	// its end.
 	Unsubscribe string
 	Invite      *Invite
-	// Home is the public URL of the service, for the end of the letter.
+	// Home is the public URL of the service, for the footer.
 	Home string
 }
 
 // Block is one part of a letter's body; one of its fields is set.
 type Block struct {
 	Text  string  // a paragraph
-	Link  *Link   // something to click, alone on its line
-	Code  string  // to be copied as it stands
-	Quote string  // what somebody else wrote, line breaks kept
+	Link  *Link   // on its own line
+	Code  string  // copied verbatim
+	Quote string  // text of another user, with its line breaks
 	Facts []Fact  // name and value pairs
 	Items []Entry // a list
 }
 
-// Link is something to click.
+// Link is a labelled link.
 type Link struct{ Label, URL string }
 
-// Fact is one line of a table.
+// Fact is a name with its value.
 type Fact struct{ Name, Value string }
 
 // Entry is one item of a list.
@@ -64,25 +62,25 @@ var (
 	htmlForm = htmltemplate.Must(htmltemplate.New("letter.html").ParseFS(forms, "letter.html"))
 )
 
-// lineEnds are what one program or another begins a new line after.
+// lineEnds replaces all line separators with line feeds.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// quoted marks every line of what somebody else wrote.
+// quoted prefixes every line of the text of another user.
 func quoted(text string) string {
 	text = lineEnds.Replace(strings.TrimSpace(text))
 	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
 }
 
-// line is text without what could begin another.
+// line returns text on one line, without line separators and control characters.
 func line(text string) string { return strings.Join(strings.FieldsFunc(text, endsWords), " ") }
 
 func endsWords(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
-// linkable is what programs take for an address in plain text.
+// linkable matches text that mail programs turn into links.
 var linkable = regexp.MustCompile(`[/:@]|\.\pL{2}`)
 
-// SafeName returns a name that others typed without URLs, which mail programs
-// would turn into links, and the fallback if nothing is left.
+// SafeName returns a name that a user typed without URLs, which mail programs would turn
+// into links, and the fallback if nothing remains.
 func SafeName(name, fallback string) string {
 	var words []string
 	for word := range strings.FieldsSeq(name) {
@@ -95,11 +93,12 @@ func SafeName(name, fallback string) string {
 
 var (
 	isURL = regexp.MustCompile(`(?i)://|^\W*www\.|@|\.\pL{2,}[/?#:]`)
-	// dotted is a dot that makes a domain of a word, as in St.Mary or evil.com.
+	// dotted matches a dot that makes a word look like a domain, as in St.Mary or
+	// evil.com.
 	dotted = regexp.MustCompile(`\.([\pL\pN])`)
 )
 
-// Message gives the letter its form.
+// Message renders the letter.
 func (l Letter) Message() (Message, error) {
 	if linkable.MatchString(l.Greeting) {
 		l.Greeting = ""
@@ -115,8 +114,8 @@ func (l Letter) Message() (Message, error) {
 	}, nil
 }
 
-// Deliver sends a letter from a job: what the mail server refuses for good ends
-// the job (task.Permanent), all else is tried again.
+// Deliver sends a letter from a task. A permanent rejection by the mail server is a
+// permanent error (task.Permanent); other errors are retried.
 func Deliver(ctx context.Context, m Mailer, l Letter) error {
 	message, err := l.Message()
 	if err != nil {

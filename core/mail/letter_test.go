@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-func TestALetterSaysTheSameInTextAndInHTML(t *testing.T) {
+func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 	t.Parallel()
 	m, err := Letter{
 		ID: "1", To: Address{Name: "Zoë", Email: "zoe@example.org"}, Subject: "Two posts & more", Greeting: "Zoë", Home: "https://jobs.example.org",
@@ -32,13 +32,13 @@ func TestALetterSaysTheSameInTextAndInHTML(t *testing.T) {
 		"> one", "> two", "", "locum", "https://jobs.example.org", "",
 		"You get these messages because you asked for them. To end them:", "", "https://jobs.example.org/unsubscribe?token=x", "",
 	}, "\n"), m.Text)
-	require.NotContains(t, m.HTML, "Floor", "what is not known is not said")
+	require.NotContains(t, m.HTML, "Floor", "empty facts are omitted")
 	for _, part := range []string{`<html lang="en">`, "<title>Two posts &amp; more</title>", "<p>Hello Zoë,</p>", `href="https://jobs.example.org/a?b=1&amp;c=2"`, "<dt", "Ward 3", "<li", "one\r\ntwo", "token=x"} {
 		require.Contains(t, m.HTML, part)
 	}
 }
 
-func TestWhatPeopleTypedIsNeverMarkup(t *testing.T) {
+func TestLetter_UserInput_IsEscaped(t *testing.T) {
 	t.Parallel()
 	const evil = `"><script>alert(1)</script>`
 	m, err := Letter{Subject: evil, Greeting: evil, Body: []Block{
@@ -50,7 +50,7 @@ func TestWhatPeopleTypedIsNeverMarkup(t *testing.T) {
 	require.NotContains(t, m.HTML, `href="javascript:`)
 }
 
-func TestWhatPeopleTypedIsNoMoreThanItsLine(t *testing.T) {
+func TestLetter_LineSeparators_Removed(t *testing.T) {
 	t.Parallel()
 	const more = "Asha\r\n\r\nDear customer,\u2028pay\u0085here\x0b"
 	const one = "Asha Dear customer, pay here"
@@ -64,7 +64,7 @@ func TestWhatPeopleTypedIsNoMoreThanItsLine(t *testing.T) {
 	}, "\n"), m.Text)
 }
 
-func TestNobodySendsLinksByTheirName(t *testing.T) {
+func TestLetter_GreetingWithURL_Omitted(t *testing.T) {
 	t.Parallel()
 	for name, greeted := range map[string]bool{
 		"Asha": true, "Dr. Niamh Ní Bhroin": true, "J. R. R.": true, "Zoë-Anne O’Neil": true,
@@ -97,16 +97,16 @@ func TestSafeName_HoldsURLs_RemovesThem(t *testing.T) {
 	require.Equal(t, "Jo", m.To.Name)
 }
 
-type answering struct{ err error }
+type stubMailer struct{ err error }
 
-func (m answering) Send(context.Context, Message) error { return m.err }
+func (m stubMailer) Send(context.Context, Message) error { return m.err }
 
-func TestOnlyWhatIsRefusedForGoodEndsTheJob(t *testing.T) {
+func TestDeliver_Refused_IsPermanent(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, Deliver(t.Context(), answering{}, Letter{}))
-	require.True(t, task.IsPermanent(Deliver(t.Context(), answering{ErrRefused}, Letter{})))
+	require.NoError(t, Deliver(t.Context(), stubMailer{}, Letter{}))
+	require.True(t, task.IsPermanent(Deliver(t.Context(), stubMailer{ErrRefused}, Letter{})))
 	busy := errors.New("busy")
-	err := Deliver(t.Context(), answering{busy}, Letter{})
+	err := Deliver(t.Context(), stubMailer{busy}, Letter{})
 	require.ErrorIs(t, err, busy)
 	require.False(t, task.IsPermanent(err))
 }

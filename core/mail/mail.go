@@ -1,5 +1,5 @@
-// Package mail is how the service writes to people: the port that sends, and
-// the letter, from which every message gets its text and its HTML.
+// Package mail defines the port that sends e-mail, and the letter, from which the text
+// and HTML parts of every message are rendered.
 package mail
 
 import (
@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Message is one e-mail to one person.
+// Message is an e-mail to one recipient.
 type Message struct {
-	// ID names the message: the same ID is the same message sent again, which
-	// an adapter turns into a stable Message-ID (RFC 5322 §3.6.4).
+	// ID identifies the message. A message that is sent again has the same ID, from which
+	// an adapter derives a stable Message-ID (RFC 5322 §3.6.4).
 	ID      string
 	To      Address
 	ReplyTo Address // zero for none
 	Subject string
-	// Text is the plain part and always there; HTML says the same, or is empty.
+	// Text is the plain part and is required. HTML has the same content, or is empty.
 	Text, HTML string
-	// Unsubscribe is a URL that takes the reader off the list with one POST and
-	// no questions (RFC 8058), empty for mail that nobody subscribed to.
+	// Unsubscribe is a URL that ends the subscription with one POST (RFC 8058), empty for
+	// mail without a subscription.
 	Unsubscribe string
-	// Invite makes the message an invitation that calendars understand.
+	// Invite makes the message an invitation that calendars import.
 	Invite *Invite
 }
 
@@ -31,12 +31,12 @@ type Address struct {
 	Email string
 }
 
-// Invite is one appointment as it stands (RFC 5545, RFC 5546). A later one of
-// the same UID with a higher Sequence replaces it.
+// Invite is a version of an appointment (RFC 5545, RFC 5546). A version with the same UID
+// and a higher Sequence replaces it.
 type Invite struct {
-	UID      string // the same for all versions; an id, the adapter adds the host
-	Sequence int    // from 0, rising with every change
-	// Cancelled makes the message a METHOD:CANCEL, otherwise it is a REQUEST.
+	UID      string // the same for all versions; an id, to which the adapter adds the host
+	Sequence int    // from 0, incremented with every change
+	// Cancelled makes the message a METHOD:CANCEL instead of a REQUEST.
 	Cancelled   bool
 	Start, End  time.Time
 	Summary     string
@@ -44,17 +44,17 @@ type Invite struct {
 	Description string
 	Organizer   Address
 	Attendee    Address
-	// Stamp is when this version was made.
+	// Stamp is the time at which this version was created.
 	Stamp time.Time
 }
 
-// ErrRefused is an answer that will not change: the address does not exist, or
-// the message is not wanted there. Sending it again is a nuisance.
+// ErrRefused is a permanent error: the address does not exist, or the server rejects the
+// message. A message must not be sent again after it.
 var ErrRefused = errors.New("the mail server refused the message for good")
 
 // Mailer sends messages.
 type Mailer interface {
-	// Send hands the message over. An error means that it was not accepted
-	// and may be tried again, unless it is ErrRefused.
+	// Send sends the message. After an error the message may be sent again, unless the
+	// error is ErrRefused.
 	Send(ctx context.Context, m Message) error
 }

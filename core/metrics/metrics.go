@@ -1,4 +1,4 @@
-// Package metrics is the port through which adapters report numbers.
+// Package metrics defines the port through which adapters register metrics.
 package metrics
 
 // Registry registers metrics. The functions are called when the metrics are

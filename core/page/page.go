@@ -1,5 +1,5 @@
-// Package page is the shared shape of lists: a numbered page or a cursor in,
-// items with an exact-or-estimated total out.
+// Package page defines the pagination of lists, by page number or cursor, with exact or
+// estimated totals.
 package page
 
 import (
@@ -28,8 +28,8 @@ func After(cursor string, n int) Request {
 	return Request{Number: 1, Size: n, Cursor: cursor, WithoutTotal: true}
 }
 
-// CheckID is for lists whose cursors are ids: nil if the cursor is one, or there
-// is none.
+// CheckID returns an error unless the cursor is empty or an id, for lists whose cursors
+// are ids.
 func (r Request) CheckID() error {
 	if r.Cursor != "" && !id.Valid(r.Cursor) {
 		return fault.InvalidField("cursor", "is not a cursor of this list")
@@ -37,10 +37,10 @@ func (r Request) CheckID() error {
 	return nil
 }
 
-// Offset is the number of items before the page.
+// Offset returns the number of items before the page.
 func (r Request) Offset() int { return (r.Number - 1) * r.Size }
 
-// TooDeep reports whether the page lies beyond what numbers reach.
+// TooDeep reports whether the page is beyond MaxExact.
 func (r Request) TooDeep() bool {
 	return r.Cursor == "" && r.Number > 1 && (r.Number > MaxExact || r.Number*r.Size > MaxExact)
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/locumhq/locum/core/bundle"
+	"github.com/locumhq/locum/core/batch"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/trace"
 )
@@ -64,8 +64,8 @@ type Deps struct {
 type Runner struct {
 	Deps
 	byKind map[string]Handler
-	starts *bundle.Calls[string, *Task]
-	ends   *bundle.Calls[Outcome, error]
+	starts *batch.Batcher[string, *Task]
+	ends   *batch.Batcher[Outcome, error]
 	begun  map[string]time.Time // period by periodic kind, of this process
 
 	mu      sync.Mutex
@@ -92,7 +92,7 @@ func NewRunner(d Deps) (*Runner, error) {
 		}
 		r.byKind[h.Kind] = h
 	}
-	r.starts, r.ends = bundle.New(maxCalls, batchSize, bundle.Each, r.start), bundle.New(maxCalls, batchSize, bundle.Each, r.end)
+	r.starts, r.ends = batch.New(maxCalls, batchSize, batch.Unweighted, r.start), batch.New(maxCalls, batchSize, batch.Unweighted, r.end)
 	return r, nil
 }
 
@@ -130,7 +130,7 @@ func (r *Runner) do(ctx, until context.Context, ref Reference) {
 // references in the queue would be lost.
 func (r *Runner) claim(ctx, until context.Context, id string) (*Task, error) {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		j, err := r.starts.One(ctx, id)
+		j, err := r.starts.Do(ctx, id)
 		if err == nil || until.Err() != nil {
 			return j, err
 		}
@@ -196,7 +196,7 @@ func backoff(attempt int) time.Duration {
 }
 
 // run runs the handler with its time limit. A handler that ignores its deadline is
-// abandoned: its goroutine goes on until it returns, but another task takes its place.
+// abandoned: its goroutine continues until it returns, but another task takes its slot.
 func (r *Runner) run(ctx, until context.Context, h Handler, j Task) (err error) {
 	longest := cmp.Or(h.Timeout, DefaultTimeout)
 	ctx, lost := context.WithCancelCause(ctx)
@@ -255,7 +255,7 @@ func withCause(ctx context.Context, err error) error {
 func (r *Runner) record(ctx, until context.Context, o Outcome) {
 	pause := 100 * time.Millisecond
 	for deadline := time.Now().Add(lease); ; pause = min(2*pause, 2*time.Second) {
-		failed, err := r.ends.One(ctx, o)
+		failed, err := r.ends.Do(ctx, o)
 		if err == nil {
 			err = failed
 		}

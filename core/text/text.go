@@ -1,4 +1,4 @@
-// Package text normalizes what people type.
+// Package text normalizes user input.
 package text
 
 import (

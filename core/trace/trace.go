@@ -1,20 +1,19 @@
-// Package trace is the port through which the parts of the service say what
-// they do and for how long, as spans of one trace that runs from a request
-// through its events to the jobs and mails that come of it.
+// Package trace defines the port for distributed tracing. A trace contains the spans of a
+// request and those of the events, tasks and mails that it causes.
 package trace
 
 import "context"
 
-// Tracer makes spans.
+// Tracer creates spans.
 type Tracer interface {
-	// Start begins a span below the one in ctx or, if there is none, below the
-	// parent: a W3C traceparent, or empty for the beginning of a trace. The
-	// function ends the span, with what went wrong. The context that it returns
-	// holds the span and its traceparent (Parent).
+	// Start starts a span with the span in ctx as its parent or, if there is none, with
+	// parent: a W3C traceparent, or empty for a new trace. The returned function ends the
+	// span with an error, or nil. The returned context contains the span and its
+	// traceparent (Parent).
 	Start(ctx context.Context, name, parent string) (context.Context, func(err error))
 }
 
-// Off is the Tracer of a service that is not traced.
+// Off is a Tracer that records nothing.
 type Off struct{}
 
 // Start implements Tracer.
@@ -24,13 +23,13 @@ func (Off) Start(ctx context.Context, _, _ string) (context.Context, func(error)
 
 type parentKey struct{}
 
-// WithParent puts the traceparent (W3C Trace Context §3.2) of a span into ctx.
+// WithParent returns a context with the traceparent (W3C Trace Context §3.2) of a span.
 func WithParent(ctx context.Context, traceparent string) context.Context {
 	return context.WithValue(ctx, parentKey{}, traceparent)
 }
 
-// Parent is the traceparent of the span in ctx, empty without one: what is to
-// be kept with work that goes on elsewhere.
+// Parent returns the traceparent of the span in ctx, which is stored with asynchronous
+// work. It is empty without a span.
 func Parent(ctx context.Context) string {
 	s, _ := ctx.Value(parentKey{}).(string)
 	return s

@@ -1,4 +1,4 @@
-// Package tx is the port through which a use case makes several writes one.
+// Package tx defines the port for transactions across repositories.
 package tx
 
 import (

@@ -265,6 +265,6 @@ func (b *mailbox) to(email string) (out []mail.Message) {
 // plainVault stores secrets as they are.
 type plainVault struct{}
 
-func (plainVault) Hide(secret, _ string) (string, error) { return secret, nil }
+func (plainVault) Encrypt(secret, _ string) (string, error) { return secret, nil }
 
-func (plainVault) Reveal(hidden, _ string) (string, error) { return hidden, nil }
+func (plainVault) Decrypt(ciphertext, _ string) (string, error) { return ciphertext, nil }

@@ -116,7 +116,7 @@ func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollm
 	if out.Secret, out.URL, err = s.OneTimeCodes.NewSecret(u.Email); err != nil {
 		return Enrollment{}, err
 	}
-	hidden, err := s.Vault.Hide(out.Secret, u.ID)
+	hidden, err := s.Vault.Encrypt(out.Secret, u.ID)
 	if err != nil {
 		return Enrollment{}, err
 	}
@@ -287,7 +287,7 @@ func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now 
 
 // matchCode returns the time step of a code of the authenticator app.
 func (s *Service) matchCode(f SecondFactor, code string, now time.Time) (step int64, ok bool, err error) {
-	secret, err := s.Vault.Reveal(f.Secret, f.UserID)
+	secret, err := s.Vault.Decrypt(f.Secret, f.UserID)
 	if err != nil {
 		return 0, false, err
 	}

@@ -47,7 +47,7 @@ func (s *Service) Listen(ctx context.Context, a App, in ListenInput) (e Endpoint
 	now := s.Clock.Now()
 	until := now.Add(listenerLife)
 	e = Endpoint{ID: s.NewID(), AppID: a.ID, OwnerID: a.OwnerID, URL: in.URL, Events: types, Status: EndpointActive, ListeningUntil: &until, CreatedAt: now, UpdatedAt: now}
-	if e.Secret, err = s.Vault.Hide(secret, e.ID); err != nil {
+	if e.Secret, err = s.Vault.Encrypt(secret, e.ID); err != nil {
 		return e, "", err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {

@@ -170,7 +170,7 @@ func (s *Service) publish(ctx context.Context, f EndpointFilter, message func() 
 				}
 				m = &created
 			}
-			if _, err := s.enqueuer.One(ctx, s.newBroadcast(*m, to)); err != nil {
+			if _, err := s.enqueuer.Do(ctx, s.newBroadcast(*m, to)); err != nil {
 				return err
 			}
 		}

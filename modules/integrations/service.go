@@ -9,7 +9,7 @@ import (
 
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/bundle"
+	"github.com/locumhq/locum/core/batch"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
@@ -61,7 +61,7 @@ type Service struct {
 	Deps
 	calls counter
 	// enqueuer stores the deliveries of concurrent events together.
-	enqueuer *bundle.Calls[broadcast, struct{}]
+	enqueuer *batch.Batcher[broadcast, struct{}]
 	// ownerSlots and failingSlots bound the delivery workers of this process.
 	ownerSlots, failingSlots *keyedSemaphore
 }
@@ -69,7 +69,7 @@ type Service struct {
 // New returns a service.
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
-	s.enqueuer = bundle.New(1, deliveriesPerTx, func(b broadcast) int { return len(b.deliveries) }, func(ctx context.Context, all []broadcast) ([]struct{}, error) {
+	s.enqueuer = batch.New(1, deliveriesPerTx, func(b broadcast) int { return len(b.deliveries) }, func(ctx context.Context, all []broadcast) ([]struct{}, error) {
 		return make([]struct{}, len(all)), s.enqueue(ctx, all)
 	})
 	s.ownerSlots, s.failingSlots = newKeyedSemaphore(maxWorkersPerOwner), newKeyedSemaphore(maxFailingWorkers)

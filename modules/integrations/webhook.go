@@ -98,7 +98,7 @@ func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string
 	now := s.Clock.Now()
 	e = Endpoint{ID: s.NewID(), AppID: appID, OwnerID: by.UserID, URL: url, Events: types, Status: EndpointActive, CreatedAt: now, UpdatedAt: now}
 	secret = newHookSecret()
-	if e.Secret, err = s.Vault.Hide(secret, e.ID); err != nil {
+	if e.Secret, err = s.Vault.Encrypt(secret, e.ID); err != nil {
 		return e, "", err
 	}
 	err = s.signedIn(ctx, by, func(ctx context.Context) error {
@@ -250,7 +250,7 @@ func (s *Service) RotateWebhookSecret(ctx context.Context, by auth.Actor, p Webh
 	}
 	secret := newHookSecret()
 	_, err := s.changeWebhook(ctx, by, p, func(ctx context.Context, e *Endpoint, now time.Time) error {
-		hidden, err := s.Vault.Hide(secret, e.ID)
+		hidden, err := s.Vault.Encrypt(secret, e.ID)
 		if err != nil {
 			return err
 		}
@@ -269,7 +269,7 @@ func (s *Service) secrets(e Endpoint, now time.Time) ([]string, error) {
 	}
 	out := make([]string, len(hidden))
 	for i, h := range hidden {
-		secret, err := s.Vault.Reveal(h, e.ID)
+		secret, err := s.Vault.Decrypt(h, e.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -169,7 +169,7 @@ func release(t *testing.T, dir, address, receiver string) released {
 	require.NoError(t, jwttokens.Generate(keys))
 	ring, err := jwttokens.Open([]string{keys}, "", clock.System{})
 	require.NoError(t, err)
-	secret, err := ring.Hide(r.secret, idOf(22, 1))
+	secret, err := ring.Encrypt(r.secret, idOf(22, 1))
 	require.NoError(t, err)
 	verifier, err := argonhash.New().Hash(t.Context(), password)
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package bundle_test
+package batch_test
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/core/bundle"
+	"github.com/locumhq/locum/core/batch"
 )
 
-func TestWhatComesWhileACallIsUnderWayGoesTogetherAndEachGetsItsOwnAnswer(t *testing.T) {
+func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 	t.Parallel()
 	begun, release := make(chan struct{}), make(chan struct{})
 	var joined, calls, underWay, most atomic.Int32
-	c := bundle.New(2, 10, func(int) int { joined.Add(1); return 1 }, func(_ context.Context, in []int) ([]int, error) {
+	c := batch.New(2, 10, func(int) int { joined.Add(1); return 1 }, func(_ context.Context, in []int) ([]int, error) {
 		calls.Add(1)
 		most.Store(max(most.Load(), underWay.Add(1)))
 		defer underWay.Add(-1)
@@ -34,7 +34,7 @@ func TestWhatComesWhileACallIsUnderWayGoesTogetherAndEachGetsItsOwnAnswer(t *tes
 	var all sync.WaitGroup
 	one := func(n int) {
 		all.Go(func() {
-			got, err := c.One(context.Background(), n)
+			got, err := c.Do(context.Background(), n)
 			if err != nil || got != 2*n {
 				t.Errorf("%d: %d, %v", n, got, err)
 			}
@@ -43,7 +43,7 @@ func TestWhatComesWhileACallIsUnderWayGoesTogetherAndEachGetsItsOwnAnswer(t *tes
 	one(-1)
 	<-begun
 	one(-2)
-	<-begun // both places are taken
+	<-begun // both slots are in use
 	for n := range 30 {
 		one(n)
 	}
@@ -54,40 +54,40 @@ func TestWhatComesWhileACallIsUnderWayGoesTogetherAndEachGetsItsOwnAnswer(t *tes
 	require.EqualValues(t, 2, most.Load())
 }
 
-func TestACallEndsForAllThatAreInIt(t *testing.T) {
+func TestBatcher_FailedCall_ReturnsError(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	fails := bundle.New(1, 10, bundle.Each, func(context.Context, []int) ([]int, error) { return nil, broken })
-	_, err := fails.One(t.Context(), 1)
+	fails := batch.New(1, 10, batch.Unweighted, func(context.Context, []int) ([]int, error) { return nil, broken })
+	_, err := fails.Do(t.Context(), 1)
 	require.ErrorIs(t, err, broken)
-	panics := bundle.New(1, 10, bundle.Each, func(context.Context, []int) ([]int, error) { panic("lost") })
+	panics := batch.New(1, 10, batch.Unweighted, func(context.Context, []int) ([]int, error) { panic("lost") })
 	for range 2 {
-		_, err = panics.One(t.Context(), 1)
+		_, err = panics.Do(t.Context(), 1)
 		require.ErrorContains(t, err, "lost")
 	}
-	short := bundle.New(1, 10, bundle.Each, func(context.Context, []int) ([]int, error) { return nil, nil })
-	_, err = short.One(t.Context(), 1)
-	require.ErrorContains(t, err, "0 answers for 1 things")
+	short := batch.New(1, 10, batch.Unweighted, func(context.Context, []int) ([]int, error) { return nil, nil })
+	_, err = short.Do(t.Context(), 1)
+	require.ErrorContains(t, err, "0 results for 1 items")
 }
 
-func TestWhoIsCalledOffKeepsNothingFromTheOthers(t *testing.T) {
+func TestBatcher_CancelledCaller_CompletesBatch(t *testing.T) {
 	t.Parallel()
 	ctx, off := context.WithCancel(t.Context())
-	c := bundle.New(1, 10, bundle.Each, func(inside context.Context, in []int) ([]int, error) {
+	c := batch.New(1, 10, batch.Unweighted, func(inside context.Context, in []int) ([]int, error) {
 		off()
 		return in, inside.Err()
 	})
-	got, err := c.One(ctx, 7)
+	got, err := c.Do(ctx, 7)
 	require.NoError(t, err)
 	require.Equal(t, 7, got)
-	_, err = c.One(ctx, 8)
+	_, err = c.Do(ctx, 8)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestWhatWeighsTooMuchGoesAlone(t *testing.T) {
+func TestBatcher_HeavyItem_IsABatch(t *testing.T) {
 	t.Parallel()
-	c := bundle.New(1, 10, func(n int) int { return n }, func(_ context.Context, in []int) ([]int, error) { return in, nil })
-	got, err := c.One(t.Context(), 1_000)
+	c := batch.New(1, 10, func(n int) int { return n }, func(_ context.Context, in []int) ([]int, error) { return in, nil })
+	got, err := c.Do(t.Context(), 1_000)
 	require.NoError(t, err)
 	require.Equal(t, 1_000, got)
 }
