@@ -29,8 +29,8 @@ import (
 )
 
 // Module adds operations, pages, background work and tables to the program. Each of its
-// functions is called once, when the storage is open; `locum routes` and `locum openapi`
-// call Routes and Pages with ModuleDeps that are empty. All but the name are optional.
+// functions is called once, after the storage is opened; `locum routes` and `locum
+// openapi` call Routes and Pages with empty ModuleDeps. All fields but Name are optional.
 type Module struct {
 	// Name consists of letters, digits and underscores, such as pins. Names of
 	// subscriptions and kinds of tasks begin with the name and a dot.
@@ -41,8 +41,9 @@ type Module struct {
 	Routes func(d ModuleDeps) []web.Route
 	// Pages returns handlers for paths of their own.
 	Pages func(d ModuleDeps) []Page
-	// Subscriptions returns reactions to events, those of the module among them. An event
-	// may be delivered more than once. Names must not change while events are undelivered.
+	// Subscriptions returns handlers of events, including those of the module. An event
+	// may be delivered more than once. Names must not change while events are
+	// undelivered.
 	Subscriptions func(d ModuleDeps) []event.Subscription
 	// Tasks returns the handlers of tasks that the module adds.
 	Tasks func(d ModuleDeps) []task.Handler
@@ -57,9 +58,9 @@ type Module struct {
 // ModuleDeps are what the functions of a Module may use.
 type ModuleDeps struct {
 	Services adapters.Services
-	// Tx runs transactions in the database with the tables of the module, whose connection
-	// gormdb.Conn returns. Events, Tasks and Audit write in the same transaction. Reads alone
-	// belong into tx.Read, since SQLite has one writer at a time.
+	// Tx runs transactions in the database with the tables of the module, whose
+	// connection gormdb.Conn returns. Events, Tasks and Audit write in the same
+	// transaction. Use tx.Read for reads alone, since SQLite has one writer at a time.
 	Tx     tx.Runner
 	Events event.Recorder
 	Tasks  task.Adder
@@ -108,7 +109,7 @@ func areMigrations(files fs.FS) bool {
 
 var migrationName = regexp.MustCompile(`^[0-9]+_[A-Za-z0-9_-]+(\.[a-z]+)?\.sql$`)
 
-// moduleName is a name that can be part of that of a table.
+// moduleName matches a name that can be part of the name of a table.
 var moduleName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 
 // reservedNames are the names of folders of migrations, and the first parts of names of
@@ -148,7 +149,7 @@ func (r *registry) checkMigrations(ctx context.Context, c *config.Config, db *da
 	return nil
 }
 
-// addedModule is what the functions of a Module have returned.
+// addedModule is the result of the functions of a Module.
 type addedModule struct {
 	name          string
 	routes        []web.Route
@@ -250,7 +251,7 @@ func (all addedModules) mounts() (mounts []fiberhttp.Mount) {
 	return mounts
 }
 
-// addRoutes appends the routes of the modules to the surfaces that their paths belong to.
+// addRoutes appends the routes of the modules to the APIs that their paths belong to.
 func (all addedModules) addRoutes(surfaces []web.Surface) error {
 	for _, m := range all {
 		for _, route := range m.routes {
@@ -277,12 +278,12 @@ func addRoute(surfaces []web.Surface, r web.Route) error {
 	return nil
 }
 
-// addedPath is a path of literal segments and parameters. The first segment below /api is
-// literal, so that the path belongs to one surface.
+// addedPath matches a path of literal segments and parameters. The first segment below
+// /api is literal, so that the path belongs to one API.
 var addedPath = regexp.MustCompile(`^/api/[A-Za-z0-9][A-Za-z0-9_-]*(/:?[A-Za-z0-9][A-Za-z0-9_-]*)*$`)
 
-// checkAddedRoute returns an error for a route that the surface would not serve, or that
-// would serve more clients than it says.
+// checkAddedRoute returns an error for a route that the API would not serve, or would
+// serve to more clients than the route declares.
 func checkAddedRoute(s web.Surface, r web.Route) error {
 	switch {
 	case !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, r.Method):

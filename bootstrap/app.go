@@ -1,6 +1,5 @@
-// Package bootstrap puts the house together: it reads the configuration, opens
-// an adapter for every socket, makes the modules, joins them, and runs the
-// role that it was asked for.
+// Package bootstrap assembles the service: it reads the configuration, opens an adapter
+// for each port, creates and connects the modules, and runs the role of the process.
 package bootstrap
 
 import (
@@ -33,38 +32,38 @@ import (
 // version is set at link time.
 var version = "dev"
 
-// role is what a process does.
+// role is the role of a process.
 type role struct {
 	name   string
-	serves bool // answers HTTP; a process that does not executes the tasks of a shared queue
+	serves bool // serves HTTP; a process that does not executes the tasks of a shared queue
 }
 
-// startWithin bounds a start: a database may be on its way up.
-const startWithin = time.Minute
+// startTimeout bounds a start, which waits for a database that is starting.
+const startTimeout = time.Minute
 
-// stopWithin bounds a shutdown: requests and reactions in flight may finish.
-const stopWithin = 20 * time.Second
+// stopTimeout bounds a shutdown, which waits for requests and tasks in progress.
+const stopTimeout = 20 * time.Second
 
-// app is a process in its role.
+// app is a running process.
 type app struct {
 	fx *fx.App
-	// Addr is where the server listens, once started.
+	// addr is the address of the server, set by Start.
 	addr    net.Addr
-	server  *fiberhttp.Server // nil in a process that serves nothing
+	server  *fiberhttp.Server // nil in a process that does not serve
 	storage *storage
-	works   bool // executes tasks
-	// transports serve beside the server.
+	works   bool // whether it executes tasks
+	// transports are served beside the server.
 	transports []transport
 }
 
-// newApp wires a process. The list is flat: what a constructor needs is what
-// its parameters say.
+// newApp wires a process. The list is flat: the parameters of a constructor are its
+// dependencies.
 func newApp(ctx context.Context, c *config.Config, s *registry, r role, log *slog.Logger) *app {
 	a := &app{}
 	a.fx = fx.New(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
-		fx.StartTimeout(startWithin),
-		fx.StopTimeout(stopWithin+5*time.Second),
+		fx.StartTimeout(startTimeout),
+		fx.StopTimeout(stopTimeout+5*time.Second),
 		fx.Supply(c, s, r, log, a, starting{ctx}),
 		fx.Provide(
 			prometheus.NewRegistry,
@@ -95,12 +94,12 @@ func newApp(ctx context.Context, c *config.Config, s *registry, r role, log *slo
 			newRelay,
 			newWork,
 		),
-		fx.Invoke(assignWork, registerMetrics, warnOfSilence, runWork, resolveSearches, runServer, serveMetrics, endWork),
+		fx.Invoke(assignWork, registerMetrics, warnUnreachable, runWork, resolveSearches, runServer, serveMetrics, endWork),
 	)
 	return a
 }
 
-// Start opens everything and begins to work; the error is fit for a person.
+// Start opens all adapters and starts the process. Its error is fit for operators.
 func (a *app) Start(ctx context.Context) error {
 	if err := a.fx.Err(); err != nil {
 		return dig.RootCause(err)
@@ -108,10 +107,11 @@ func (a *app) Start(ctx context.Context) error {
 	return a.fx.Start(ctx)
 }
 
-// Stop ends the work at hand and closes everything.
+// Stop completes the work in progress and closes all adapters.
 func (a *app) Stop(ctx context.Context) error { return a.fx.Stop(ctx) }
 
-// drain makes the server unready and lets it and the transports answer for the time.
+// drain makes the server unready; the server and the transports respond for the
+// configured time.
 func (a *app) drain(d time.Duration) {
 	if a.server != nil {
 		a.server.Drain()
@@ -124,7 +124,7 @@ func (a *app) drain(d time.Duration) {
 	}
 }
 
-// starting is the context of a start, with which adapters are opened.
+// starting is the context of a start, in which adapters are opened.
 type starting struct {
 	context.Context //nolint:containedctx // constructors of fx take no context
 }
@@ -190,7 +190,7 @@ func provideMailer(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry,
 	return tracedMailer{m, t}, err
 }
 
-// tracedMailer makes a span of each message.
+// tracedMailer records a span for each message.
 type tracedMailer struct {
 	mail.Mailer
 	tracer trace.Tracer
@@ -203,7 +203,7 @@ func (m tracedMailer) Send(ctx context.Context, message mail.Message) (err error
 	return m.Mailer.Send(ctx, message)
 }
 
-// Ping asks the mailer itself, if it has an answer.
+// Ping calls the mailer's Ping if it has one.
 func (m tracedMailer) Ping(ctx context.Context) error { return pingOf(m.Mailer)(ctx) }
 
 func provideFiles(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, d adapters.Deps) (files.Store, error) {
@@ -266,20 +266,20 @@ func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, 
 			}
 			a.addr = l.Addr()
 			counted.Go(func() {
-				services.Listings.CountViews(counting, func(err error) { log.Warn("views wait to be counted", "error", err) })
+				services.Listings.CountViews(counting, func(err error) { log.Warn("failed to flush view counters; will retry", "error", err) })
 			})
 			counted.Go(func() {
-				services.Integrations.CountCalls(counting, func(err error) { log.Warn("calls wait to be counted", "error", err) })
+				services.Integrations.CountCalls(counting, func(err error) { log.Warn("failed to flush call counters; will retry", "error", err) })
 			})
 			go func() {
 				if err := server.Serve(l); err != nil {
-					log.Error("the server stopped", "error", err)
+					log.Error("server failed", "error", err)
 				}
 			}()
 			return nil
 		},
 		OnStop: func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, stopWithin)
+			ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 			defer cancel()
 			others := make(chan error, 1)
 			go func() { others <- shutdownTransports(ctx, a.transports) }()

@@ -30,8 +30,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// The bridges: what a module asks of its surroundings, answered by the module
-// that knows. They translate and do nothing else.
+// The bridges implement the ports of a module with the service of another module. They
+// translate and do nothing else.
 
 func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *identity.Service, e *listings.Engine) *listings.Service {
 	return listings.New(listings.Deps{
@@ -41,15 +41,15 @@ func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *ident
 	})
 }
 
-// listingsOrganizations answers listings.Organizations.
+// listingsOrganizations implements listings.Organizations.
 type listingsOrganizations struct{ *identity.Service }
 
 func (b listingsOrganizations) CompanyName(ctx context.Context, organizationID string) (string, error) {
 	return b.OrganizationName(ctx, organizationID)
 }
 
-// listingsSeekers answers listings.Seekers. It reads the profiles themselves,
-// since the module that keeps them asks for listings.
+// listingsSeekers implements listings.Seekers. It reads the profiles from their
+// repository, because the service of their module depends on listings.
 type listingsSeekers struct{ jobseeker.Profiles }
 
 func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (string, error) {
@@ -83,7 +83,7 @@ func (b hiringPreferences) Introduction(ctx context.Context, userID string) (*hi
 	return &hiring.Introduction{Bio: p.Bio, Location: p.Location, Specialty: p.Specialty, CurrentRole: p.CurrentRole, Experience: p.Experience}, nil
 }
 
-// hiringOrganizations answers hiring.Organizations.
+// hiringOrganizations implements hiring.Organizations.
 type hiringOrganizations struct{ *identity.Service }
 
 func (b hiringOrganizations) Name(ctx context.Context, id string) (string, error) {
@@ -94,7 +94,7 @@ func (b hiringOrganizations) May(ctx context.Context, id, userID string, p auth.
 	return b.MemberMay(ctx, id, userID, p)
 }
 
-// hiringListings answers hiring.Listings.
+// hiringListings implements hiring.Listings.
 type hiringListings struct{ *listings.Service }
 
 func (b hiringListings) ForApply(ctx context.Context, id string) (hiring.Posting, error) {
@@ -132,7 +132,7 @@ func (b hiringListings) CountByStatus(ctx context.Context, organizationID string
 	return out, err
 }
 
-// hiringPeople answers hiring.People.
+// hiringPeople implements hiring.People.
 type hiringPeople struct{ *identity.Service }
 
 func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hiring.Person, error) {
@@ -155,7 +155,7 @@ func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Ma
 	})
 }
 
-// seekersListings answers jobseeker.Listings.
+// seekersListings implements jobseeker.Listings.
 type seekersListings struct{ *listings.Service }
 
 func (b seekersListings) Public(ctx context.Context, ids []string) ([]jobseeker.Posting, error) {
@@ -207,7 +207,7 @@ func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int)
 	return out, err
 }
 
-// seekersPlans answers jobseeker.Plans.
+// seekersPlans implements jobseeker.Plans.
 type seekersPlans struct{ billing.Standing }
 
 func (b seekersPlans) Plan(ctx context.Context, userID string) (jobseeker.Plan, error) {
@@ -215,7 +215,7 @@ func (b seekersPlans) Plan(ctx context.Context, userID string) (jobseeker.Plan, 
 	return jobseeker.Plan{Tier: sub.Plan, Active: sub.Status == billing.Active}, err
 }
 
-// seekersApplied answers jobseeker.Applied.
+// seekersApplied implements jobseeker.Applied.
 type seekersApplied struct{ *hiring.Service }
 
 func (b seekersApplied) Lately(ctx context.Context, userID string, n int) ([]string, error) {
@@ -247,7 +247,7 @@ func postings(ls []listings.Listing) []jobseeker.Posting {
 	return out
 }
 
-// seekersGathered answers jobseeker.Gathered.
+// seekersGathered implements jobseeker.Gathered.
 type seekersGathered struct{ *listings.Gathered }
 
 func (b seekersGathered) Postings() []jobseeker.Posting { return postings(b.Listings()) }
@@ -256,7 +256,7 @@ func (b seekersGathered) Matching(ctx context.Context, t jobseeker.Terms) ([]int
 	return b.Gathered.Matching(ctx, listings.FindKey{Text: t.Query, Location: t.Location, ContractType: t.ContractType})
 }
 
-// seekersPeople answers jobseeker.People.
+// seekersPeople implements jobseeker.People.
 type seekersPeople struct{ *identity.Service }
 
 func (b seekersPeople) ByIDs(ctx context.Context, ids []string) (map[string]jobseeker.Person, error) {
@@ -275,7 +275,7 @@ func newBilling(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Ma
 	})
 }
 
-// billingPlans are what people and their applications can subscribe to.
+// billingPlans are the plans of users and applications.
 func billingPlans() []billing.Plan {
 	all := billing.Plans()
 	for _, p := range integrations.Plans() {
@@ -284,8 +284,8 @@ func billingPlans() []billing.Plan {
 	return all
 }
 
-// billingPeople answers billing.People. It reads the applications themselves,
-// since the module that keeps them asks for payments.
+// billingPeople implements billing.People. It reads the applications from their
+// repository, because the service of their module depends on payments.
 type billingPeople struct {
 	*identity.Service
 	apps integrations.Apps
@@ -334,11 +334,11 @@ func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, coun
 	})
 }
 
-// isSame reports whether two modules are stored in one database. Runners that cannot
-// be compared are taken for those of different databases.
+// isSame reports whether two modules are stored in one database. Runners that cannot be
+// compared are treated as those of different databases.
 func isSame(a, b tx.Runner) bool { return reflect.ValueOf(a).Comparable() && a == b }
 
-// integrationsPayments answers integrations.Payments.
+// integrationsPayments implements integrations.Payments.
 type integrationsPayments struct{ *billing.Service }
 
 func (b integrationsPayments) Choose(ctx context.Context, appID, plan, paymentMethodID string) error {
@@ -346,7 +346,7 @@ func (b integrationsPayments) Choose(ctx context.Context, appID, plan, paymentMe
 	return err
 }
 
-// Paid is the free plan at once for who has cancelled.
+// Paid returns the free plan at once for a cancelled subscription.
 func (b integrationsPayments) Paid(ctx context.Context, appID string) (string, error) {
 	sub, err := b.Of(ctx, billing.Owner{Kind: billing.Application, ID: appID})
 	if !sub.AutoRenew {
@@ -395,8 +395,8 @@ func (b integrationsAccounts) OwnerName(ctx context.Context, userID string) (str
 	return people[userID].Name, err
 }
 
-// identitySubscriptions answers identity.Subscriptions. It asks what needs
-// nothing of identity itself.
+// identitySubscriptions implements identity.Subscriptions. It needs nothing of identity
+// itself.
 type identitySubscriptions struct{ billing.Standing }
 
 func (b identitySubscriptions) Status(ctx context.Context, userID string) (string, error) {
@@ -404,7 +404,7 @@ func (b identitySubscriptions) Status(ctx context.Context, userID string) (strin
 	return string(sub.Status), err
 }
 
-// identityPrograms answers identity.Programs.
+// identityPrograms implements identity.Programs.
 type identityPrograms struct{ integrations.Programs }
 
 func (b identityPrograms) List(ctx context.Context, userID string) ([]identity.Program, error) {

@@ -20,7 +20,7 @@ func (b integrationsAccounts) ListByIDs(ctx context.Context, ids []string) (map[
 	return out, err
 }
 
-// integrationsPostings answers integrations.Postings.
+// integrationsPostings implements integrations.Postings.
 type integrationsPostings struct {
 	*listings.Service
 	organizations identity.Organizations

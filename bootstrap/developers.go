@@ -10,11 +10,11 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// developers are the operator's commands for third parties' applications.
+// developers returns the operator's commands for third-party applications.
 func (o *operator) developers() *cobra.Command {
 	group := groupOf("developers", "Manage the applications of developers")
 	group.AddCommand(&cobra.Command{
-		Use: "plan APP_ID PLAN", Short: "Put an application on a plan (free, professional, enterprise), at once and without a payment", Args: cobra.ExactArgs(2),
+		Use: "plan APP_ID PLAN", Short: "Set the plan of an application (free, professional, enterprise) without a payment", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
 				d := newDeps(c, newLogger(cmd.ErrOrStderr(), "error"))

@@ -4,5 +4,5 @@ package bootstrap
 
 import "errors"
 
-// freeSpace is known on Linux and macOS only.
+// freeSpace is implemented for Linux and macOS only.
 func freeSpace(string) (float64, error) { return 0, errors.ErrUnsupported }

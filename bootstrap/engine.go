@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// searchableWithin is how long a start waits for the search index. A large one
-	// that has to be built is completed while the server is not ready.
+	// searchableWithin is the time for which a start waits for the search index. A large
+	// one that is rebuilt is completed while the server is not ready.
 	searchableWithin = 3 * time.Second
-	// vocabularyInterval is how often the file of search.vocabulary is read.
+	// vocabularyInterval is the interval at which the file of search.vocabulary is read.
 	vocabularyInterval = 2 * time.Second
-	// resolveInterval is how often saved searches that wait for an index are
-	// looked for.
+	// resolveInterval is the interval at which saved searches that wait for an index are
+	// resolved.
 	resolveInterval = 10 * time.Second
 )
 
@@ -52,7 +52,7 @@ func newEngine(lc fx.Lifecycle, c *config.Config, s *registry, r role, storage a
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
 			done.Go(func() { file.watch(running, text, engine, d) })
-			if !r.serves { // saved searches need the vocabulary alone
+			if !r.serves { // saved searches need only the vocabulary
 				return nil
 			}
 			if err := engine.Open(ctx); err != nil {
@@ -152,8 +152,8 @@ func (f vocabularyFile) load() (*search.Vocabulary, error) {
 	return f.parse(text)
 }
 
-// watch gives the engine another vocabulary when the text of the file has changed.
-// One with errors is not used.
+// watch loads the vocabulary again when the file has changed. A file with errors is
+// ignored.
 func (f vocabularyFile) watch(ctx context.Context, text []byte, engine *listings.Engine, d adapters.Deps) {
 	if f == "" {
 		return

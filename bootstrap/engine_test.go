@@ -88,7 +88,7 @@ func (s *searchable) create(t *testing.T, title string) {
 	}))
 }
 
-// titles returns what a search finds.
+// titles returns the titles of the results of a search.
 func (s *searchable) titles(t *testing.T, query string) []string {
 	t.Helper()
 	r, err := http.Get("http://" + s.addr.String() + "/api/listings?relaxed=false&search=" + query)

@@ -19,7 +19,7 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
-// openCockroach stands for the storage of another team.
+// openCockroach is the storage of another team.
 func openCockroach(_ context.Context, _ string, _ adapters.Deps) (adapters.Storage, error) {
 	return adapters.Storage{}, errors.New("only an example")
 }
@@ -30,7 +30,7 @@ func ExampleWithStorage() {
 	_ = main
 }
 
-// ledger stands for the subscriptions of another team.
+// ledger is the subscription storage of another team.
 type ledger struct{ billing.Subscriptions }
 
 // The README shows what is between the markers.
@@ -53,7 +53,7 @@ func openLedger(ctx context.Context, url string, d adapters.Deps) (adapters.Stor
 
 // end module storage
 
-// gateway stands for the transport of another team.
+// gateway is the transport of another team.
 type gateway struct {
 	surface   web.Surface
 	admission web.Admission
@@ -77,10 +77,10 @@ func openGateway(_ context.Context, s adapters.Services, d adapters.Deps) (adapt
 
 // end transport
 
-// migrations stands for embedded files.
+// migrations are embedded files.
 var migrations embed.FS
 
-// pins stands for the service of another team.
+// pins is the service of another team.
 type pins struct{ bootstrap.ModuleDeps }
 
 type pinPath struct {

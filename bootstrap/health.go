@@ -16,7 +16,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// plugged are the adapters beside the store.
+// plugged are the adapters other than the storage.
 type plugged struct {
 	limiter  limit.Limiter
 	queue    task.Queue
@@ -25,14 +25,14 @@ type plugged struct {
 	payments billing.Payments
 	search   *listings.Engine
 	clock    *clockCheck
-	// transports are those of the process.
+	// transports are the transports of the process.
 	transports []transport
 }
 
-// healthOf asks every adapter, all at once and within the context, and names
-// them as the configuration does. Only the store and the search index are needed to answer: without
-// its own a limiter counts in the process, tasks and letters wait in the store
-// until they are taken, and without files or payments all else goes on.
+// healthOf checks all adapters concurrently, within the context, and names them as the
+// configuration does. Only the storage and the search index are required: a limiter
+// without its server counts in the process, tasks and mails wait in the database until
+// they are processed, and without files or payments the rest of the service works.
 func healthOf(ctx context.Context, s *storage, now time.Time, p plugged) map[string]adapters.Health {
 	type answer struct {
 		name string
@@ -62,7 +62,7 @@ func healthOf(ctx context.Context, s *storage, now time.Time, p plugged) map[str
 		select {
 		case a := <-answers:
 			states[a.name] = stateOf(a.name, a.err)
-		case <-ctx.Done(): // which an adapter may not heed
+		case <-ctx.Done(): // which an adapter may ignore
 			return states
 		}
 	}
@@ -83,13 +83,13 @@ type clockCheck struct {
 	mu        sync.Mutex
 	from      time.Time // the clock at the reference
 	reference time.Time // with Go's monotonic reading
-	wrongFrom time.Time // when the difference was noticed, zero without one
+	wrongFrom time.Time // when the difference was detected, zero without one
 }
 
 const (
-	// maxDrift is the difference from which on the clock is reported.
+	// maxDrift is the least difference of the clock that is reported.
 	maxDrift = time.Minute
-	// clockAccepted is after how long a clock that stays is taken to be right.
+	// clockAccepted is the time after which a clock that was set is accepted.
 	clockAccepted = time.Hour
 )
 
@@ -116,8 +116,7 @@ func (c *clockCheck) Ping(context.Context) error {
 	return fmt.Errorf("the clock was set by %s", drift.Round(time.Second))
 }
 
-// maxLag is the age of the oldest event that no relay has passed on, from which
-// on the service is degraded.
+// maxLag is the age of the oldest unsent event from which on the service is degraded.
 const maxLag = time.Minute
 
 func checkLag(ctx context.Context, s *storage, now time.Time) error {
@@ -128,8 +127,7 @@ func checkLag(ctx context.Context, s *storage, now time.Time) error {
 	return err
 }
 
-// pingOf is how an adapter is asked; one that works in the process has nobody
-// to ask.
+// pingOf returns the Ping of an adapter. An adapter that works in the process has none.
 func pingOf(adapter any) func(context.Context) error {
 	if p, ok := adapter.(adapters.Pinger); ok {
 		return p.Ping
@@ -137,8 +135,7 @@ func pingOf(adapter any) func(context.Context) error {
 	return func(context.Context) error { return nil }
 }
 
-// limiterPing also knows of calls that went wrong; and before the first call
-// nothing has gone wrong yet.
+// limiterPing also reports failed calls. Before the first call there are none.
 func limiterPing(l limit.Limiter) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if degraded(l) {
@@ -148,7 +145,7 @@ func limiterPing(l limit.Limiter) func(context.Context) error {
 	}
 }
 
-// degraded reports a limiter that counts without its store.
+// degraded reports a limiter that counts without its server.
 func degraded(l limit.Limiter) bool {
 	d, ok := l.(adapters.Degrader)
 	return ok && d.Degraded()

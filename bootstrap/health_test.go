@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// lagging is an outbox in which events wait.
+// lagging is an outbox with unsent events.
 type lagging struct {
 	event.Outbox
 	events int

@@ -17,7 +17,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// indexed is a store with a search index that follows it.
+// indexed is a store with a search index that follows its changes.
 type indexed struct {
 	adapters.Storage
 	indexer *listings.Indexer

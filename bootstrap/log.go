@@ -6,8 +6,8 @@ import (
 	"regexp"
 )
 
-// secretShapes are what our own tokens, keys and secrets look like. Nothing
-// logs them on purpose; this is for the line that somebody writes one day.
+// secretShapes match the service's own tokens, keys and secrets. No code logs them on
+// purpose; this protects against a future mistake.
 var secretShapes = regexp.MustCompile(`loc_(live|test|ac|at|bs|rt|mt|cs)_[0-9A-Za-z]{8,}|whsec_[A-Za-z0-9+/=]+|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+|://[^/@\s:]*:[^/@\s]+@`)
 
 func newLogger(w io.Writer, level string) *slog.Logger {
@@ -18,10 +18,10 @@ func newLogger(w io.Writer, level string) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l, ReplaceAttr: redact}))
 }
 
-// placeholder is how a hint writes an address with a password, which is none.
+// placeholder matches the password in an example of a URL, which is no secret.
 const placeholder = "://USER:PASSWORD@"
 
-// withoutSecrets is a text that a person or a log may see.
+// withoutSecrets returns the text with secrets replaced.
 func withoutSecrets(s string) string {
 	return secretShapes.ReplaceAllStringFunc(s, func(secret string) string {
 		if secret == placeholder {

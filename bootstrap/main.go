@@ -28,8 +28,8 @@ import (
 	"github.com/locumhq/locum/config"
 )
 
-// Main is the whole program. A program of your own that plugs in an adapter is
-// a main function that calls Main with the options that do so.
+// Main runs the program. A program with additional adapters is a main function that calls
+// Main with options.
 func Main(options ...Option) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) }) // a second Ctrl-C ends the process at once
@@ -51,12 +51,12 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, options .
 	return c.ExecuteContext(ctx)
 }
 
-// oneLine is what an operator gets to read of an error.
+// oneLine returns an error as one line for an operator.
 func oneLine(err error) string {
 	return withoutSecrets(strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
-// groupOf is a command that is nothing without one of those under it.
+// groupOf returns a command that requires one of its subcommands.
 func groupOf(use, short string) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
 		var names []string
@@ -73,7 +73,7 @@ func groupOf(use, short string) *cobra.Command {
 	}}
 }
 
-// operator is what the commands share.
+// operator holds the state that commands share.
 type operator struct {
 	registry *registry
 	file     string
@@ -92,8 +92,8 @@ func command(s *registry) *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&o.file, "config", "", "configuration file (default: LOCUM_CONFIG, else locum.yaml if it is there)")
 	root.AddCommand(
-		&cobra.Command{Use: "serve", Short: "Answer HTTP; with an embedded queue also do the background work", Args: cobra.NoArgs, RunE: o.serve},
-		&cobra.Command{Use: "worker", Short: "Do the background work alone, beside any number of others", Args: cobra.NoArgs, RunE: o.worker},
+		&cobra.Command{Use: "serve", Short: "Serve HTTP; with an embedded queue, also execute background tasks", Args: cobra.NoArgs, RunE: o.serve},
+		&cobra.Command{Use: "worker", Short: "Execute background tasks only; any number of workers may run", Args: cobra.NoArgs, RunE: o.worker},
 		o.migrate(),
 		o.tasks(),
 		o.developers(),
@@ -102,7 +102,7 @@ func command(s *registry) *cobra.Command {
 		o.listings(),
 		o.audit(),
 		o.webhooks(),
-		&cobra.Command{Use: "config", Short: "Show the configuration in force and where each value came from", Args: cobra.NoArgs, RunE: o.showConfig},
+		&cobra.Command{Use: "config", Short: "Show the effective configuration and the source of each value", Args: cobra.NoArgs, RunE: o.showConfig},
 		o.openapi(),
 		o.seed(),
 		&cobra.Command{Use: "routes", Short: "Show every route with its policy", Args: cobra.NoArgs, RunE: o.showRoutes},
@@ -126,15 +126,15 @@ func (o *operator) worker(cmd *cobra.Command, _ []string) error {
 	return o.run(cmd, c, role{name: "worker"})
 }
 
-// run starts a process in its role and waits until it is told to stop.
+// run starts a process in its role and waits for the signal to stop.
 func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 	log := newLogger(cmd.ErrOrStderr(), c.Log.Level)
 	limitMemory(log, memlimit.FromCgroup)
-	start, cancel := context.WithTimeout(cmd.Context(), startWithin)
+	start, cancel := context.WithTimeout(cmd.Context(), startTimeout)
 	defer cancel()
 	a := newApp(start, c, o.registry, r, log)
 	if err := a.Start(start); err != nil {
-		stop, cancel := context.WithTimeout(context.Background(), stopWithin)
+		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		return errors.Join(err, a.Stop(stop))
 	}
@@ -154,9 +154,9 @@ func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
 		fmt.Fprintln(cmd.OutOrStdout(), "locum works in the background")
 	}
 	<-cmd.Context().Done()
-	log.Info("stopping", "drain", c.HTTP.Drain.String(), "within", stopWithin.String())
+	log.Info("stopping", "drain", c.HTTP.Drain.String(), "within", stopTimeout.String())
 	a.drain(c.HTTP.Drain)
-	stop, cancelStop := context.WithTimeout(context.Background(), stopWithin+5*time.Second)
+	stop, cancelStop := context.WithTimeout(context.Background(), stopTimeout+5*time.Second)
 	defer cancelStop()
 	return a.Stop(stop)
 }
@@ -175,13 +175,13 @@ func limitMemory(log *slog.Logger, limit memlimit.Provider) {
 	}
 }
 
-// withStorage runs an operator's command on a store that is there.
+// withStorage runs an operator's command on an existing storage.
 func (o *operator) withStorage(cmd *cobra.Command, run storageCommand) error {
 	c, err := o.load()
 	if err != nil {
 		return err
 	}
-	if path, ok := strings.CutPrefix(c.Database.URL, "sqlite:"); ok { // which is made where it is opened
+	if path, ok := strings.CutPrefix(c.Database.URL, "sqlite:"); ok { // a SQLite file is created by opening it
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			if absolute, err := filepath.Abs(path); err == nil {
 				path = absolute
@@ -192,10 +192,10 @@ func (o *operator) withStorage(cmd *cobra.Command, run storageCommand) error {
 	return o.withNewStorage(cmd, run)
 }
 
-// storageCommand is what a command does with the store.
+// storageCommand is the function of a command that uses the storage.
 type storageCommand func(ctx context.Context, c *config.Config, s *storage) error
 
-// withNewStorage is withStorage for commands that may be the first on a store.
+// withNewStorage is withStorage for commands that may create the storage.
 func (o *operator) withNewStorage(cmd *cobra.Command, run storageCommand) (err error) {
 	c, err := o.load()
 	if err != nil {
@@ -222,14 +222,14 @@ func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {
 	return errors.Join(err, w.Flush())
 }
 
-// surfaces are the route tables. Services are not needed to describe them. The portal
-// is the last because it answers everything that is below no other prefix.
+// surfaces returns the route tables. Services are not needed to describe them. The portal
+// is the last because it serves all paths below no other prefix.
 func surfaces(s adapters.Services, publicURL string) []web.Surface {
 	return []web.Surface{developer.Surface(s, publicURL), portal.Surface(s)}
 }
 
-// describe returns the route tables and mounts, those of added modules included, for
-// commands that have no services.
+// describe returns the route tables and mounts, including those of added modules, for
+// commands without services.
 func (r *registry) describe(publicURL string) ([]web.Surface, []fiberhttp.Mount, error) {
 	if r.err != nil {
 		return nil, nil, r.err

@@ -57,7 +57,8 @@ func (m adapterMetrics) register(name string, c prometheus.Collector) {
 	}
 }
 
-// diskSpace collects the free space where the process writes, by setting.
+// diskSpace collects the free space of the folders that the process writes to, by
+// setting.
 type diskSpace map[string]string
 
 var diskFree = prometheus.NewDesc("locum_disk_free_bytes", "Free space of the file system that a setting names.", []string{"setting"}, nil)
@@ -92,7 +93,7 @@ func (d diskSpace) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// taskMetrics count what the runner reports.
+// taskMetrics counts the attempts that the runner reports.
 type taskMetrics struct {
 	attempts *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -110,8 +111,8 @@ func (n *taskMetrics) report(r task.Report) {
 	n.seconds.WithLabelValues(string(r.Queue)).Observe(r.Duration.Seconds())
 }
 
-// backlog tells what waits in the store. It is asked at most every few seconds,
-// however often somebody looks at the numbers.
+// backlog collects the number of waiting tasks. It reads the storage at most every few
+// seconds, however often metrics are collected.
 type backlog struct {
 	storage *storage
 	deps    adapters.Deps
@@ -179,14 +180,14 @@ func (b *backlog) ask() []prometheus.Metric {
 	return out
 }
 
-// serveMetrics serves the numbers on an address of their own, if there is one.
+// serveMetrics serves the metrics on MetricsAddr, if it is set.
 func serveMetrics(lc fx.Lifecycle, c *config.Config, numbers *prometheus.Registry, log *slog.Logger) {
 	if c.HTTP.MetricsAddr == "" {
 		return
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(numbers, promhttp.HandlerOpts{}))
-	// Whoever may read the numbers may also ask where the time goes.
+	// Clients that may read the metrics may also read profiles.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
@@ -198,7 +199,7 @@ func serveMetrics(lc fx.Lifecycle, c *config.Config, numbers *prometheus.Registr
 			}
 			go func() {
 				if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-					log.Error("the metrics server stopped", "error", err)
+					log.Error("metrics server failed", "error", err)
 				}
 			}()
 			return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/config"
 )
 
-// migrate are the commands for the schemas of the databases.
+// migrate returns the commands for the schemas of the databases.
 func (o *operator) migrate() *cobra.Command {
 	group := groupOf("migrate", "Manage the database's schema")
 	group.AddCommand(
@@ -62,7 +62,7 @@ func (o *operator) migrateDown() *cobra.Command {
 		Use: "down", Short: "Revert the newest migration, with the data that it holds", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
-				// Without a table of users no data can be lost.
+				// Without a table of users there is no data to lose.
 				if exist, err := s.Identity.Users.Exists(ctx); err == nil && exist && !yes {
 					return errors.New("the database holds data, and the migration may delete some; --yes reverts it")
 				}

@@ -25,12 +25,12 @@ import (
 )
 
 func newID() string {
-	// NewV7 fails only when the system has no randomness left to give.
+	// NewV7 fails only if the system has no entropy.
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-// newKeyRing reads the signing keys. A folder is the service's own to fill; a
-// key file is somebody's decision and has to be there.
+// newKeyRing reads the signing keys. It creates a key in an empty folder; a key file must
+// exist.
 func newKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
 	for _, path := range c.Auth.Keys {
 		if filepath.Ext(path) == ".pem" {
@@ -43,7 +43,7 @@ func newKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
 	return openKeyRing(c, d)
 }
 
-// openKeyRing reads keys that are there.
+// openKeyRing reads existing keys.
 func openKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
 	ring, err := jwttokens.Open(c.Auth.Keys, c.HTTP.PublicURL, d.Clock)
 	if err != nil {

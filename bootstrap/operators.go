@@ -34,7 +34,7 @@ func (o *operator) onAccounts(cmd *cobra.Command, run func(ctx context.Context, 
 	})
 }
 
-// userMessage returns an error of a module in the words for its user.
+// userMessage returns an error of a module as a text for users.
 func userMessage(err error) error {
 	if errors.Is(err, identity.ErrUserNotFound) {
 		return errors.New("there is no account with this e-mail address")
@@ -42,10 +42,10 @@ func userMessage(err error) error {
 	if err == nil {
 		return nil
 	}
-	return plainly(err)
+	return faultMessage(err)
 }
 
-// users are the operator's commands for accounts.
+// users returns the operator's commands for accounts.
 func (o *operator) users() *cobra.Command {
 	group := groupOf("users", "Look at accounts, lock them and sign them out")
 	group.AddCommand(&cobra.Command{
@@ -111,7 +111,7 @@ func showAccount(cmd *cobra.Command, a identity.AccountStatus) error {
 	return w.Flush()
 }
 
-// listings are the operator's commands for listings.
+// listings returns the operator's commands for listings.
 func (o *operator) listings() *cobra.Command {
 	group := groupOf("listings", "Hide listings from the public, and show them again")
 	for _, change := range []struct {
@@ -146,7 +146,7 @@ func (o *operator) listings() *cobra.Command {
 	return group
 }
 
-// audit are the operator's commands for the audit log.
+// audit returns the operator's commands for the audit log.
 func (o *operator) audit() *cobra.Command {
 	group := groupOf("audit", "Read the audit log")
 	var user, organization, since string

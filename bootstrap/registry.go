@@ -36,10 +36,10 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// Openers open an adapter for a URL of their scheme. The context ends with the
-// start: at a signal, or when the start takes too long; it bounds the opening and
-// not the adapter. The error should say what to write instead; the setting and
-// the source of its value are added to it.
+// Openers open an adapter for a URL of their scheme. The context is that of the start,
+// which ends at a signal or a timeout; it bounds the opening and not the adapter. The
+// error should contain what to write instead; the setting and the source of its value are
+// added to it.
 type (
 	// StorageOpener opens the storage of the modules in d.Modules. It may leave the
 	// structs of other modules empty.
@@ -48,7 +48,7 @@ type (
 	LimiterOpener func(ctx context.Context, url string, d adapters.Deps) (limit.Limiter, error)
 	// QueueOpener opens a Queue.
 	QueueOpener func(ctx context.Context, url string, d adapters.Deps) (task.Queue, error)
-	// MailerOpener opens a Mailer that sends in the name of from.
+	// MailerOpener opens a Mailer that sends from the given address.
 	MailerOpener func(ctx context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error)
 	// FilesOpener opens a store of files.
 	FilesOpener func(ctx context.Context, url string, d adapters.Deps) (files.Store, error)
@@ -81,7 +81,7 @@ type registry struct {
 	modules       []Module
 
 	overriding bool
-	// err are the registrations that are refused, reported by the first opening.
+	// err contains the refused registrations, which the first opening reports.
 	err error
 }
 
@@ -153,7 +153,7 @@ func WithTransport(name string, open TransportOpener) Option {
 	}
 }
 
-// transportName is a scheme without plus signs and dots.
+// transportName matches a scheme without plus signs and dots.
 var transportName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 // Override allows the options to replace adapters that are registered for the
@@ -181,7 +181,7 @@ func register[Opener any](r *registry, openers map[string]Opener, port, scheme s
 	openers[scheme] = open
 }
 
-// schemePattern is the scheme of a URL (RFC 3986 §3.1) in lower case.
+// schemePattern matches the scheme of a URL (RFC 3986 §3.1) in lower case.
 var schemePattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
 
 func newRegistry(options []Option) *registry {
@@ -273,13 +273,13 @@ func open[Opener, Port any](ctx context.Context, c *config.Config, r *registry, 
 	return port, nil
 }
 
-// isNil reports a port that is nil, or a nil pointer.
+// isNil reports whether a port is nil, or a nil pointer.
 func isNil[Port any](port *Port) bool {
 	v := reflect.ValueOf(port).Elem()
 	return v.Kind() == reflect.Interface && (v.IsNil() || v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil())
 }
 
-// within returns what run returns, or the failure and the error of ctx when that ends
+// within returns the result of run, or the message and the error of ctx if that ends
 // first: an adapter that ignores its context must not prevent the end of the process.
 func within[T any](ctx context.Context, failure string, run func() (T, error)) (T, error) {
 	type result struct {

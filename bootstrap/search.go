@@ -15,20 +15,20 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// search are the commands for the search index, the vocabulary and the understanding
+// search returns the commands for the search index, the vocabulary and the interpretation
 // of queries.
 func (o *operator) search() *cobra.Command {
 	group := groupOf("search", "Rebuild the search index, check the vocabulary and what it makes of a query")
 	group.AddCommand(
 		&cobra.Command{
-			Use: "rebuild", Short: "Make every server build its search index anew, and use the present one until then", Args: cobra.NoArgs,
+			Use: "rebuild", Short: "Make every server rebuild its search index; the current one stays in use until then", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
 					if err := s.check(ctx, c); err != nil {
 						return err
 					}
 					if err := s.Listings.Feed.Reset(ctx); err != nil {
-						return plainly(err)
+						return faultMessage(err)
 					}
 					fmt.Fprintln(cmd.OutOrStdout(), "Running servers build a new search index now, others when they start.")
 					return nil
@@ -36,7 +36,7 @@ func (o *operator) search() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "explain QUERY", Short: "Show what a query asks for: its slots, their values and corrections", Args: cobra.MinimumNArgs(1),
+			Use: "explain QUERY", Short: "Show how a query is interpreted: slots, values and corrections", Args: cobra.MinimumNArgs(1),
 			Example: "  locum search explain 'band 5 icu nurse nights near Leeds'",
 			RunE: func(cmd *cobra.Command, args []string) error {
 				c, err := o.load()
@@ -51,7 +51,7 @@ func (o *operator) search() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "lint [FILE]", Short: "Check the vocabulary, together with a file that extends it", Args: cobra.MaximumNArgs(1),
+			Use: "lint [FILE]", Short: "Check the vocabulary, with a file that extends it", Args: cobra.MaximumNArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				v, err := lintVocabulary(args)
 				if err == nil {
@@ -74,7 +74,7 @@ func (noAdverts) Frequency(string) int { return 0 }
 
 func (noAdverts) Words(string) iter.Seq2[string, int] { return func(func(string, int) bool) {} }
 
-// explain prints what a query asks for.
+// explain prints how a query is interpreted.
 func explain(cmd *cobra.Command, v *search.Vocabulary, query string) error {
 	p := search.Parser{Vocabulary: v, Places: gazetteer.New(), Words: search.NewSpelling(v, noAdverts{})}
 	u := p.Parse(query)

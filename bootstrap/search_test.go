@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// runCommand returns what a command prints with the configuration.
+// runCommand returns the output of a command with the configuration.
 func runCommand(t *testing.T, configuration string, args ...string) (string, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "locum.yaml")

@@ -20,8 +20,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Seed fills an empty store with organizations, people and n listings, the same
-// ones every time, as of today. It returns the accounts to sign in with.
+// Seed fills an empty storage with organizations, users and n listings. The data is the
+// same every time, relative to the present day. It returns the accounts to sign in with.
 func Seed(ctx context.Context, s adapters.Storage, n int, done func(int)) ([]DemoAccount, error) {
 	accounts, hashes := slices.Clone(demoAccounts), map[string]string{}
 	hasher := argonhash.New()
@@ -46,8 +46,8 @@ func Seed(ctx context.Context, s adapters.Storage, n int, done func(int)) ([]Dem
 	})
 }
 
-// world makes everything from one random number generator with a fixed seed, so that
-// it is always the same.
+// world creates all data from one random number generator with a fixed seed, so that it
+// is the same every time.
 type world struct {
 	*corpus
 	now    time.Time
@@ -71,7 +71,7 @@ type employer struct {
 }
 
 func newWorld(now time.Time, n int) *world {
-	w := &world{corpus: loadCorpus(), now: now, chance: rand.New(rand.NewPCG(2026, 1120)), places: map[town]*listings.Place{}} //nolint:gosec // the same every time is the point
+	w := &world{corpus: loadCorpus(), now: now, chance: rand.New(rand.NewPCG(2026, 1120)), places: map[town]*listings.Place{}} //nolint:gosec // a fixed seed, so that the data is the same every time
 	homes := map[string]int{}
 	for i := range min(max(n/40, len(w.employers)), 600) {
 		w.addEmployer(i, homes)
@@ -116,12 +116,12 @@ func (w *world) addEmployer(i int, homes map[string]int) {
 	}
 }
 
-// town returns the town of the name.
+// town returns the town with the name.
 func (m *market) town(name string) town {
 	return m.towns[slices.IndexFunc(m.towns, func(t town) bool { return t.name == name })]
 }
 
-// address writes a town with its code: Leeds LS1 3EX; Boston, MA 02108.
+// address returns a town with its postcode: Leeds LS1 3EX; Boston, MA 02108.
 func (m *market) address(t town) string {
 	if m.code == "US" {
 		return t.name + ", " + t.code
@@ -129,7 +129,7 @@ func (m *market) address(t town) string {
 	return t.name + " " + t.code
 }
 
-// id is a UUIDv7 of the moment, the same one for the same thing.
+// id returns a UUIDv7 of the time. The same name has the same id every time.
 func (w *world) id(at time.Time, kind string, n int) string {
 	h := sha256.Sum256(fmt.Appendf(nil, "%s %d", kind, n))
 	var b [16]byte
@@ -142,7 +142,7 @@ func (w *world) id(at time.Time, kind string, n int) string {
 
 func (w *world) pick(of []string) string { return of[w.chance.IntN(len(of))] }
 
-// some gives a few of the items, in their order.
+// some returns some of the items, in their order.
 func (w *world) some(of []string, least, most int) []string {
 	n := min(least+w.chance.IntN(most-least+1), len(of))
 	var out []string
@@ -168,12 +168,12 @@ func slug(name string) string {
 	return strings.Trim(strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }), "-"), "-")
 }
 
-// span is over how long the listings were posted.
+// span is the period in which the listings were posted.
 func span(n int) time.Duration {
 	return time.Duration(min(max(n/100, 45), 364)) * 24 * time.Hour
 }
 
-// listings are n listings in the order of posting.
+// listings returns n listings in the order of posting.
 func (w *world) listings(n int) iter.Seq[listings.Listing] {
 	return func(yield func(listings.Listing) bool) {
 		step := span(n) / time.Duration(n)
@@ -194,7 +194,7 @@ func (w *world) listing(i int, at time.Time) listings.Listing {
 	return w.advert(i, at.Truncate(time.Microsecond), o, p)
 }
 
-// advert is a listing of an employer for a post.
+// advert returns a listing of an employer for a post.
 func (w *world) advert(i int, at time.Time, o *employer, p *post) listings.Listing {
 	f := o.families[p.family]
 	t := o.towns[w.chance.IntN(len(o.towns))]
@@ -258,7 +258,7 @@ func (w *world) vacancy(i int) (*employer, *post) {
 	return o, posts[w.chance.IntN(len(posts))]
 }
 
-// contract chooses the contract and the hours that go with it.
+// contract chooses the contract and its hours.
 func (w *world) contract(l *listings.Listing, o *employer, p *post, f *family) {
 	l.ContractType = w.pick([]string{"permanent", "permanent", "permanent", "permanent", "temporary", "temporary", "contract"})
 	if p.isFixedTerm && l.ContractType == "permanent" || f.cover == "permanent" && l.ContractType == "temporary" {
@@ -274,7 +274,7 @@ func (w *world) contract(l *listings.Listing, o *employer, p *post, f *family) {
 	}
 }
 
-// title adds to a title what adverts add: specialty, band, contract and shift.
+// title adds to a title the specialty, band, contract and shift.
 func (w *world) title(t string, l *listings.Listing, o *employer, p *post, s shift) string {
 	separator := " – "
 	if o.code == "US" {
@@ -302,7 +302,7 @@ func (w *world) title(t string, l *listings.Listing, o *employer, p *post, s shi
 	return t
 }
 
-// The hours that a year of full time has.
+// The hours of a full-time year.
 const (
 	hoursInEurope  = 1950
 	hoursInAmerica = 2080

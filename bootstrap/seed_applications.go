@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// openSince is how long a listing has been open to which the demo's people apply.
+// openSince is the least age of the listings to which demo accounts apply.
 const openSince = 15 * 24 * time.Hour
 
 // candidacy is an application of the demo data.
@@ -21,11 +21,11 @@ type candidacy struct {
 	seeker, listing int // which of them, in the order of posting
 	daysAgo         int
 	letter          string
-	// statuses are what its employer set, a day after the other.
+	// statuses are the statuses that the employer sets, one per day.
 	statuses []hiring.Status
 }
 
-// candidacies are what the first jobseeker and a few others applied for.
+// candidacies are the applications of the first jobseeker and a few others.
 var candidacies = []candidacy{
 	{0, 0, 13, "I have followed the work of your trust since I trained nearby, and the post is what I have been preparing for. My registration is current and I could start after four weeks’ notice.", []hiring.Status{hiring.Review, hiring.Rejected}},
 	{1, 1, 12, "I am returning to practice after two years abroad and would be glad to tell you about them.", []hiring.Status{hiring.Review}},
@@ -38,17 +38,17 @@ var candidacies = []candidacy{
 	{0, 4, 2, "Your flexible hours would let me finish my master’s degree while I work. References are ready.", nil},
 }
 
-// interviewed is the one of them that has an interview ahead.
+// interviewed is the application with a future interview.
 const interviewed = 4
 
-// past is a clock that is set.
+// past is a clock that can be set.
 type past struct{ at time.Time }
 
 // Now implements clock.Clock.
 func (p *past) Now() time.Time { return p.at }
 
-// applications has people apply to the first organization, and its recruiter
-// decide, as they would themselves. A board that is too small for it goes without.
+// applications creates applications to the first organization and the decisions of its
+// recruiter, through the services. A board with too few listings gets none.
 func (w *world) applications(ctx context.Context, s adapters.Storage) error {
 	clock, made := &past{}, 0
 	d := adapters.Deps{Clock: clock, NewID: func() string {
@@ -95,8 +95,8 @@ func recruits() []auth.Permission {
 	return m.Grants()
 }
 
-// remember keeps the first organization's open listings that are old enough to
-// have been applied for, the latest ones.
+// remember stores the open listings of the first organization that are old enough for
+// applications, the latest ones.
 func (w *world) remember(l listings.Listing) {
 	if l.OrganizationID != w.orgs[0].ID || !l.Open || l.PostedAt.After(w.now.Add(-openSince)) {
 		return

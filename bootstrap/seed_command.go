@@ -37,14 +37,15 @@ var demoAccounts = []DemoAccount{
 	{Email: "jobseeker@" + identity.DemoDomain, What: "jobseeker"},
 }
 
-// demoFile keeps the demo accounts with their passwords, relative to the working
-// directory.
+// demoFile is the file with the demo accounts and their passwords, relative to the
+// working directory.
 const demoFile = "data/demo.txt"
 
-// maxSeed bounds what one seeding makes.
+// maxSeed is the maximum number of listings of one run.
 const maxSeed = 5_000_000
 
-// errHasUsers is the refusal to mix demo data with the data of users.
+// errHasUsers is the error for a storage with accounts of users, which must not be mixed
+// with demo data.
 var errHasUsers = errors.New("the store has users; demo data is for an empty store")
 
 func (o *operator) seed() *cobra.Command {
@@ -52,7 +53,7 @@ func (o *operator) seed() *cobra.Command {
 	var remove, optional, public bool
 	cmd := &cobra.Command{
 		Use: "seed", Short: "Fill an empty store with demo data, or remove it", Args: cobra.NoArgs,
-		Long: "Fill an empty store with organizations, people, listings and a few applications: the same ones each time, except for the passwords, which are printed and kept in " + demoFile + ".",
+		Long: "Fill an empty store with organizations, people, listings and a few applications: the same each time, except for the passwords, which are printed and stored in " + demoFile + ".",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if n < 1 || n > maxSeed {
 				return fmt.Errorf("--listings wants a number from 1 to %d", maxSeed)
@@ -84,7 +85,7 @@ func (o *operator) seed() *cobra.Command {
 	return cmd
 }
 
-// mayHoldDemo returns why the store must not get demo data.
+// mayHoldDemo returns an error if the storage must not get demo data.
 func mayHoldDemo(ctx context.Context, c *config.Config, s adapters.Storage, public bool) error {
 	if !public && !isLoopbackURL(c.HTTP.PublicURL) {
 		return c.Err("http.public_url", "demo data is for this machine; --public adds it all the same")
@@ -105,7 +106,8 @@ func isLoopbackURL(address string) bool {
 	return u.Hostname() == "localhost" || err == nil && a.IsLoopback()
 }
 
-// seedTo seeds with a progress bar, prints the accounts and keeps them in a file.
+// seedTo creates the data with a progress bar, prints the accounts and writes them to a
+// file.
 func seedTo(ctx context.Context, out, progress io.Writer, s adapters.Storage, n int) error {
 	visible := false
 	if f, ok := progress.(*os.File); ok {
@@ -132,7 +134,7 @@ func seedTo(ctx context.Context, out, progress io.Writer, s adapters.Storage, n 
 	return nil
 }
 
-// demoSignIns returns the lines of the kept demo accounts, none if the store has
+// demoSignIns returns the lines of the demo accounts in the file, none if the storage has
 // no demo data or they cannot sign in.
 func demoSignIns(ctx context.Context, c *config.Config, s adapters.Storage) []string {
 	if _, err := s.Identity.Users.GetByEmail(ctx, demoAccounts[0].Email); err != nil || strings.HasPrefix(c.HTTP.PublicURL, "https:") {
@@ -145,14 +147,15 @@ func demoSignIns(ctx context.Context, c *config.Config, s adapters.Storage) []st
 	return strings.Split(strings.TrimSpace(string(kept)), "\n")
 }
 
-// demoRoles begin the addresses of demo accounts, before a number and the domain.
+// demoRoles are the prefixes of the addresses of demo accounts, before a number and the
+// domain.
 var demoRoles = []string{"employer", "admin", "recruiter", "viewer", "jobseeker"}
 
-// maxDemoAccounts bounds the accounts of a role.
+// maxDemoAccounts is the maximum number of accounts of a role.
 const maxDemoAccounts = 2_000
 
-// removeDemo deletes the demo organizations' listings and the demo accounts.
-// What others keep of them is erased in the background.
+// removeDemo deletes the listings of the demo organizations and the demo accounts. Data
+// of other users about them is erased in the background.
 func removeDemo(ctx context.Context, out io.Writer, c *config.Config, s adapters.Storage, d adapters.Deps) error {
 	people := newIdentity(c, s, d, nil, nil, nil)
 	var accounts []string

@@ -19,7 +19,7 @@ type corpus struct {
 	occupations []*occupation
 }
 
-// market is what the employers of one country choose from.
+// market is the data of employers in one country.
 type market struct {
 	code, currency string
 	spelling       *strings.Replacer
@@ -46,8 +46,8 @@ type employerKind struct {
 	name, site       string
 }
 
-// family is what the occupations of a profession have in common. cover is how the
-// employers cover them for a time: bank, locum, or permanent for not at all.
+// family is the shared data of the occupations of a profession. cover is how employers
+// fill temporary posts: bank, locum, or permanent for none.
 type family struct {
 	label, cover, register string
 	requirements, duties   []string

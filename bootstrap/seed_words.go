@@ -4,7 +4,7 @@ var sizes = []string{"11-50", "51-200", "201-1000", "1001-5000", "5000+"}
 
 var questions = []string{"What is your registration number?", "How many years have you worked in this specialty?", "Are you able to work nights and weekends?", "Do you have the right to work here?", "When could you start?", "Do you drive?", "Tell us about a time when you spoke up for a patient.", "Which record systems have you used?"}
 
-// answers are what the demo's people answer to them.
+// answers are the answers of demo accounts to the questions.
 var answers = map[string]string{
 	"What is your registration number?":                     "18A1234E",
 	"How many years have you worked in this specialty?":     "Three, and two in general medicine before that.",

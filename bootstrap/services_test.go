@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 )
 
-// withoutActor are the methods of services that take no actor, by whom they are for.
+// withoutActor are the methods of services without an actor, by the reason.
 var withoutActor = map[string]string{
 	"guests, and holders of a secret that was mailed or issued": `
 		Billing.ReceiveNotice Hiring.OpenExport Identity.Authenticate Identity.AuthenticateBrowser Identity.DeviceToken Identity.ForgotPassword Identity.Login
@@ -36,7 +36,7 @@ var withoutActor = map[string]string{
 		Seekers.TakeOverOnboarding Seekers.TakeOverProgress`,
 }
 
-// TestServices_UseCases_TakeTheirActor holds the list of methods that do not authorize
+// TestServices_UseCases_TakeTheirActor checks the list of methods that do not authorize
 // the caller: a new use case takes an actor, or is added here with the reason.
 func TestServices_UseCases_TakeTheirActor(t *testing.T) {
 	t.Parallel()

@@ -262,7 +262,7 @@ func (s *storage) hasReplicas() bool {
 	return slices.ContainsFunc(s.databases, func(db *database) bool { return db.Replicas != nil })
 }
 
-// checkReplicas returns what is reported about the replicas of the databases.
+// checkReplicas returns the states of the replicas of the databases.
 func (s *storage) checkReplicas(ctx context.Context) error {
 	return s.join(func(db *database) error {
 		if db.Replicas == nil {
@@ -286,13 +286,13 @@ func (s *storage) join(fn func(*database) error) error {
 // logModules logs which modules are stored in databases of their own.
 func (s *storage) logModules(log *slog.Logger) {
 	for _, db := range s.databases[1:] {
-		log.Info("modules are stored in a database of their own", "modules", strings.Join(db.modules, ", "), "setting", db.setting)
+		log.Info("modules use a separate database", "modules", strings.Join(db.modules, ", "), "setting", db.setting)
 	}
 }
 
-// stores reports whether the database stores rows of the kind, whose name begins
-// with that of its module. Events are stored in every database, tasks in those that
-// provide them, and the other kinds that belong to no module with identity.
+// stores reports whether the database stores rows of the kind, whose name begins with
+// that of its module. Events are stored in every database, tasks in those that provide
+// them, and kinds without a module with identity.
 func (db *database) stores(kind retention.Kind) bool {
 	owner, _, _ := strings.Cut(string(kind), ".")
 	switch {
@@ -306,8 +306,7 @@ func (db *database) stores(kind retention.Kind) bool {
 	return slices.Contains(db.modules, owner)
 }
 
-// lag counts the events of all databases that no relay has passed on, and returns
-// the time of the oldest.
+// lag returns the number of unsent events of all databases and the time of the oldest.
 func (s *storage) lag(ctx context.Context) (total int, oldest time.Time, err error) {
 	for _, db := range s.databases {
 		n, first, err := db.Outbox.Lag(ctx)

@@ -17,8 +17,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// subscriptions is the one table that says who hears of what. The name is kept
-// with what a reaction has done, so it does not change once it is in use.
+// subscriptions returns all subscriptions to events. Names are stored with tasks and must
+// not change once they are in use.
 func subscriptions(s adapters.Storage, i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service, added addedModules) []event.Subscription {
 	table := []event.Subscription{
 		event.On("audit.record", func(ctx context.Context, e audit.Recorded) error { return s.Identity.Audit.Record(ctx, e.Entry) }),
@@ -73,7 +73,7 @@ func subscriptions(s adapters.Storage, i *identity.Service, l *listings.Service,
 	return table
 }
 
-// handlers execute the tasks that modules add themselves.
+// handlers returns the handlers of tasks that modules add.
 type handlers []task.Handler
 
 func handlersOf(i *identity.Service, h *hiring.Service, k *jobseeker.Service, in *integrations.Service, added addedModules) handlers {
@@ -84,10 +84,11 @@ func handlersOf(i *identity.Service, h *hiring.Service, k *jobseeker.Service, in
 	return all
 }
 
-// periods is what happens by the clock.
+// periods returns the periodic work.
 type periods []task.Periodic
 
-// closeEvery is how soon a passed deadline is told of: within a minute.
+// closeEvery is the period in which expired listings are closed, so that subscribers are
+// notified within a minute.
 const closeEvery = 30 * time.Second
 
 func periodsOf(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service, added addedModules) periods {

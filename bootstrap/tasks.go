@@ -16,7 +16,7 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// tasks are the operator's commands for background work.
+// tasks returns the operator's commands for background tasks.
 func (o *operator) tasks() *cobra.Command {
 	group := groupOf("tasks", "Look at background work, and decide what becomes of dead tasks")
 
@@ -57,10 +57,10 @@ func (o *operator) tasks() *cobra.Command {
 	return group
 }
 
-// maxTasksAtOnce bounds one statement of a change.
+// maxTasksAtOnce is the maximum number of tasks that one statement changes.
 const maxTasksAtOnce = 500
 
-// changeTasks is a command for tasks by id, or for all dead ones.
+// changeTasks returns a command for tasks by id, or for all dead ones.
 func (o *operator) changeTasks(use, short, done string, change func(s task.Store, ctx context.Context, ids []string) (int, error)) *cobra.Command {
 	var all bool
 	var kind string
@@ -72,7 +72,7 @@ func (o *operator) changeTasks(use, short, done string, change func(s task.Store
 			return fmt.Errorf("%s is not the id of a task; `locum tasks list` shows them", ids[i])
 		}
 		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s *storage) error {
-			total, begun := 0, time.Now().UTC() // what dies from now on, nobody has looked at
+			total, begun := 0, time.Now().UTC() // tasks that die later have not been reviewed by the operator
 			for {
 				if all {
 					dead, err := s.tasks().List(ctx, task.Filter{State: task.Dead, Kind: kind, Before: begun, Limit: maxTasksAtOnce})

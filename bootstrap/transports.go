@@ -43,7 +43,7 @@ func openTransports(ctx context.Context, c *config.Config, r *registry, s adapte
 	return all, nil
 }
 
-// mountsOf returns what the transports serve below paths of the HTTP server.
+// mountsOf returns the handlers that the transports serve below paths of the HTTP server.
 func mountsOf(all []transport) (mounts []fiberhttp.Mount) {
 	for _, t := range all {
 		if h, ok := t.Transport.(adapters.HTTPTransport); ok {
@@ -55,11 +55,11 @@ func mountsOf(all []transport) (mounts []fiberhttp.Mount) {
 	return mounts
 }
 
-// startTransports starts the transports. When one fails, those before it are shut down.
+// startTransports starts the transports. If one fails, those before it are shut down.
 func startTransports(ctx context.Context, all []transport) error {
 	for i, t := range all {
 		if _, err := within(ctx, "it was not started", func() (any, error) { return nil, t.Start(ctx) }); err != nil {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 			defer cancel()
 			return errors.Join(fmt.Errorf("transport %s: %w", t.name, err), shutdownTransports(ctx, all[:i]))
 		}
@@ -67,7 +67,7 @@ func startTransports(ctx context.Context, all []transport) error {
 	return nil
 }
 
-// shutdownTransports shuts all transports down at once, until ctx ends.
+// shutdownTransports shuts down all transports concurrently, until ctx ends.
 func shutdownTransports(ctx context.Context, all []transport) error {
 	failed := make(chan error, len(all))
 	for _, t := range all {
@@ -87,7 +87,7 @@ func shutdownTransports(ctx context.Context, all []transport) error {
 }
 
 // mcpTransport is the name of the server of the Model Context Protocol, which mcp.enabled
-// turns off.
+// disables.
 const mcpTransport = "mcp"
 
 func openMCP(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error) {
@@ -97,7 +97,7 @@ func openMCP(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.
 		Hiring:    s.Hiring,
 		PublicURL: d.PublicURL,
 	}
-	if s.Integrations != nil { // to list routes there are no services
+	if s.Integrations != nil { // no services are needed to list routes
 		o.Vault = s.Integrations.Vault
 	}
 	return mcp.New(o)

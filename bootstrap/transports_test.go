@@ -19,7 +19,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// calls are what was called, in order.
+// calls are the names of the functions called, in order.
 type calls struct {
 	mu    sync.Mutex
 	names []string
@@ -60,7 +60,8 @@ func (t *testTransport) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// mountedTransport is one that the HTTP server serves, and that can be unavailable.
+// mountedTransport is a transport that the HTTP server serves, and that can be
+// unavailable.
 type mountedTransport struct {
 	testTransport
 	path string

@@ -16,8 +16,8 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// reserve is the part of the start timeout that is kept for reporting which
-// database did not answer.
+// reserve is the part of the start timeout that is reserved for reporting which database
+// is unavailable.
 const reserve = 3 * time.Second
 
 // fitSchemas applies the missing migrations of embedded databases and returns an
@@ -40,45 +40,45 @@ func fitSchema(ctx context.Context, c *config.Config, db *database, log *slog.Lo
 			return c.Err(db.setting, err.Error())
 		}
 	}
-	// A database that is away, after a reboot of all machines perhaps, comes back.
-	begun, end := time.Now(), time.Now().Add(startWithin)
+	// Wait for a database that is unavailable, for example after a reboot of all servers.
+	begun, end := time.Now(), time.Now().Add(startTimeout)
 	if deadline, ok := ctx.Deadline(); ok {
 		end = deadline
 	}
-	// A start whose earlier steps took long still waits for half of what is left.
+	// A start whose earlier steps took long still waits for half of the remaining time.
 	end = end.Add(-min(reserve, time.Until(end)/2))
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	host := cmp.Or(config.Hosts(db.url), "the database")
-	var away error
+	var unavailable error
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := db.Schema.Check(ctx)
 		switch {
-		case err == nil && away != nil:
-			log.Info("the database answers", "key", db.setting, "host", host)
+		case err == nil && unavailable != nil:
+			log.Info("database is available", "key", db.setting, "host", host)
 			return nil
 		case err == nil:
 			return nil
 		case fault.KindOf(err) != fault.Unavailable:
 			return c.Err(db.setting, err.Error())
-		case away == nil:
-			log.Warn("the database does not answer, waiting for it", "key", db.setting, "host", host, "until", end.UTC().Format(time.RFC3339), "error", reason(err))
+		case unavailable == nil:
+			log.Warn("database is unavailable; waiting", "key", db.setting, "host", host, "until", end.UTC().Format(time.RFC3339), "error", reason(err))
 		}
-		if away == nil || ctx.Err() == nil { // the last that is not only about the end of the wait
-			away = err
+		if unavailable == nil || ctx.Err() == nil { // not an error that is caused by the deadline
+			unavailable = err
 		}
 		wait := time.NewTimer(pause)
 		select {
 		case <-wait.C:
 		case <-ctx.Done():
 			wait.Stop()
-			return c.Err(db.setting, fmt.Sprintf("no answer from %s within %s: %s", host, time.Since(begun).Round(time.Second), reason(away)))
+			return c.Err(db.setting, fmt.Sprintf("no answer from %s within %s: %s", host, time.Since(begun).Round(time.Second), reason(unavailable)))
 		}
 	}
 }
 
-// reason is what the store's driver says, for whom the fault's own words, made
-// for clients, tell nothing; in one line.
+// reason returns the error of the driver in one line. The fault itself is a message for
+// clients and has no details.
 func reason(err error) string {
 	if f := fault.Of(err); f.Unwrap() != nil {
 		err = f.Unwrap()
@@ -86,22 +86,22 @@ func reason(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// heardWithin is how long an adapter may take before its silence is spoken of.
-const heardWithin = 2 * time.Second
+// pingTimeout bounds the check of an optional adapter at the start.
+const pingTimeout = 2 * time.Second
 
-// warnOfSilence says at the start which of the adapters that the process can do
-// without do not answer. Nothing waits for them.
-func warnOfSilence(lc fx.Lifecycle, c *config.Config, l limit.Limiter, q task.Queue, log *slog.Logger) {
-	ask := func(key, url, meanwhile string, adapter any) {
-		ctx, cancel := context.WithTimeout(context.Background(), heardWithin)
+// warnUnreachable logs the optional adapters that are unreachable at the start. The start
+// does not wait for them.
+func warnUnreachable(lc fx.Lifecycle, c *config.Config, l limit.Limiter, q task.Queue, log *slog.Logger) {
+	check := func(key, url, fallback string, adapter any) {
+		ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
 		defer cancel()
 		if err := pingOf(adapter)(ctx); err != nil {
-			log.Warn("no answer yet; "+meanwhile, "key", key, "host", config.Hosts(url), "error", err)
+			log.Warn("adapter is unreachable; "+fallback, "key", key, "host", config.Hosts(url), "error", err)
 		}
 	}
 	lc.Append(fx.Hook{OnStart: func(context.Context) error {
-		go ask("limiter.url", c.Limiter.URL, "until there is one, limits are counted in this process alone", l)
-		go ask("queue.url", c.Queue.URL, "until there is one, jobs wait in the database", q)
+		go check("limiter.url", c.Limiter.URL, "limits are counted in this process only", l)
+		go check("queue.url", c.Queue.URL, "tasks wait in the database", q)
 		return nil
 	}})
 }

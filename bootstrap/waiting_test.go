@@ -22,7 +22,7 @@ func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 	err := a.Start(ctx)
 	require.Regexp(t, `^database\.url \(from default\): no answer from 127\.0\.0\.1:1 within \d+s: failed to [^\n\t;]*refused$`, oneLine(err))
 	require.NotContains(t, err.Error(), "hunter2")
-	require.Regexp(t, `^\{"time":"[^"]+","level":"WARN","msg":"the database does not answer, waiting for it","key":"database.url","host":"127.0.0.1:1","until":"20`, log.String())
+	require.Regexp(t, `^\{"time":"[^"]+","level":"WARN","msg":"database is unavailable; waiting","key":"database.url","host":"127.0.0.1:1","until":"20`, log.String())
 	require.NotContains(t, log.String(), "hunter2")
 	stop, cancelStop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancelStop()

@@ -17,15 +17,15 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// webhooks are commands for who writes a receiver, beside a server that runs on
-// the same database.
+// webhooks returns the commands for developers of receivers, which use the database of a
+// running server.
 func (o *operator) webhooks() *cobra.Command {
 	group := groupOf("webhooks", "Try webhooks with a program on this machine")
 
 	var appID string
 	var in integrations.ListenInput
 	listen := &cobra.Command{
-		Use: "listen --forward URL", Short: "Send what an application hears to a program on this machine, until it is interrupted", Args: cobra.NoArgs,
+		Use: "listen --forward URL", Short: "Forward the events of an application to a URL until interrupted", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !strings.Contains(in.URL, "://") {
 				in.URL = "http://" + in.URL
@@ -41,7 +41,7 @@ func (o *operator) webhooks() *cobra.Command {
 	_ = listen.MarkFlagRequired("forward") // it is a flag
 
 	trigger := &cobra.Command{
-		Use: "trigger TYPE", Short: "Send a made-up event, which says so, to the webhooks and listeners of an application; without a type, list the types", Args: cobra.MaximumNArgs(1),
+		Use: "trigger TYPE", Short: "Send a test event to the webhooks and listeners of an application; without a type, list the types", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				fmt.Fprintln(cmd.OutOrStdout(), strings.Join(integrations.EventTypes(), "\n"))
@@ -51,7 +51,7 @@ func (o *operator) webhooks() *cobra.Command {
 				to, err := s.Trigger(ctx, a, args[0])
 				switch {
 				case err != nil:
-					return plainly(err)
+					return faultMessage(err)
 				case len(to) == 0:
 					return fmt.Errorf("no active webhook of %s wants %s; `locum webhooks listen --forward URL` makes one", a.Name, args[0])
 				}
@@ -69,8 +69,8 @@ func (o *operator) webhooks() *cobra.Command {
 	return group
 }
 
-// withWebhooks runs a command on an application of the store, with what sends
-// webhooks from this machine to wherever whoever runs it says.
+// withWebhooks runs a command on an application of the storage, with a sender that may
+// send to the addresses that the command allows.
 func (o *operator) withWebhooks(cmd *cobra.Command, appID string, run func(ctx context.Context, s *integrations.Service, a integrations.App) error) error {
 	return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
 		if err := s.check(ctx, c); err != nil {
@@ -99,8 +99,8 @@ func (o *operator) withWebhooks(cmd *cobra.Command, appID string, run func(ctx c
 	})
 }
 
-// plainly is a fault in words for who typed a command.
-func plainly(err error) error {
+// faultMessage returns a fault as a message for the user of a command.
+func faultMessage(err error) error {
 	f := fault.Of(err)
 	if f.Kind == fault.Unavailable || f.Kind == fault.Internal {
 		return err
@@ -112,13 +112,13 @@ func plainly(err error) error {
 	return errors.New(f.Message)
 }
 
-// endsWithin bounds what a listener does when it is told to stop.
+// endsWithin bounds the shutdown of a listener.
 const endsWithin = 5 * time.Second
 
 func listenFor(ctx context.Context, cmd *cobra.Command, s *integrations.Service, a integrations.App, in integrations.ListenInput) (err error) {
 	e, secret, err := s.Listen(ctx, a, in)
 	if err != nil {
-		return plainly(err)
+		return faultMessage(err)
 	}
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endsWithin)

@@ -21,8 +21,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// newRunner returns the runner of all tasks: reactions to events, and what the
-// modules do in the background and periodically.
+// newRunner returns the runner of all tasks: event handlers, and the background and
+// periodic work of the modules.
 func newRunner(c *config.Config, s *storage, q task.Queue, d adapters.Deps, table []event.Subscription, h handlers, p periods, n *taskMetrics, t trace.Tracer) (*task.Runner, error) {
 	return task.NewRunner(task.Deps{
 		Store: s.tasks(), Queue: q, Clock: d.Clock, Log: d.Log,
@@ -45,7 +45,7 @@ func newRelay(s *storage, r *task.Runner, table []event.Subscription, log *slog.
 }
 
 const (
-	// expiredAtOnce is how many rows one call deletes.
+	// expiredAtOnce is the maximum number of rows that one call deletes.
 	expiredAtOnce = 5_000
 	// keepFeedChanges is how long changes of listings are stored. A search index
 	// that was not updated for longer is rebuilt.
@@ -55,8 +55,7 @@ const (
 	keepDeadTasks = 90 * 24 * time.Hour
 )
 
-// deleteExpired deletes what is kept for a time only, in every database that
-// stores it.
+// deleteExpired deletes expired rows in every database that stores them.
 func deleteExpired(c *config.Config, s *storage, d adapters.Deps) task.Periodic {
 	keep := map[retention.Kind]time.Duration{
 		event.Sent: c.Retention.Events, task.DoneTasks: c.Retention.Tasks, task.DeadTasks: c.Retention.Tasks + keepDeadTasks,
@@ -83,12 +82,12 @@ func deleteAllBefore(ctx context.Context, s retention.Store, kind retention.Kind
 	}
 }
 
-// queueAgain is the pause before a queue that would not work is asked again.
-const queueAgain = 2 * time.Second
+// queueRetryDelay is the pause before a failed queue is used again.
+const queueRetryDelay = 2 * time.Second
 
-// work is what goes on in the background while the context lives.
+// work is the context of background work.
 type work struct {
-	ctx context.Context //nolint:containedctx // the work lives as long as the process, not as long as a call
+	ctx context.Context //nolint:containedctx // lives as long as the process, not as long as a call
 	end context.CancelFunc
 }
 
@@ -97,23 +96,23 @@ func newWork() *work {
 	return &work{ctx, end}
 }
 
-// endWork is the last in the list, so that it is the first to stop: nothing new
-// is begun while the last requests are answered.
+// endWork is the last in the list, so that it stops first: no new work begins while the
+// last requests complete.
 func endWork(lc fx.Lifecycle, w *work) {
 	lc.Append(fx.Hook{OnStop: func(context.Context) error { w.end(); return nil }})
 }
 
-// What was left to do when the process started is mostly done at once, the mails
-// of the demo data for one: it is waited for that long, and looked at so often,
-// before the address is printed, which what it logs would push out of sight.
+// Most of the work that is due at the start completes quickly, such as sending the mails
+// of the demo data. The start waits for it, so that its log lines do not separate the
+// address of the server from the end of the output.
 const (
-	settleWithin = 3 * time.Second
-	settleGlance = 100 * time.Millisecond
+	idleTimeout = 3 * time.Second
+	idlePoll    = 100 * time.Millisecond
 )
 
-// waitIdle waits until no event and no due task is left, but not for long.
+// waitIdle waits, for idleTimeout at most, until no event is unsent and no task is due.
 func waitIdle(ctx context.Context, s *storage) {
-	ctx, cancel := context.WithTimeout(ctx, settleWithin)
+	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()
 	for {
 		unsent, _, err := s.lag(ctx)
@@ -126,7 +125,7 @@ func waitIdle(ctx context.Context, s *storage) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(settleGlance):
+		case <-time.After(idlePoll):
 		}
 	}
 }
@@ -141,7 +140,7 @@ func assignWork(a *app, c *config.Config, r role, q task.Queue) error {
 	return nil
 }
 
-// runWork does what happens without a request.
+// runWork starts the relay and the runner.
 func runWork(lc fx.Lifecycle, a *app, w *work, s *storage, relay *event.Relay, runner *task.Runner, log *slog.Logger) {
 	a.storage = s
 	if !a.works {
@@ -155,10 +154,10 @@ func runWork(lc fx.Lifecycle, a *app, w *work, s *storage, relay *event.Relay, r
 			running.Go(func() {
 				for ctx.Err() == nil {
 					if err := runner.Work(ctx); err != nil {
-						log.Error("the queue stopped, asking it again", "error", err)
+						log.Error("queue failed; will retry", "error", err)
 						select {
 						case <-ctx.Done():
-						case <-time.After(queueAgain):
+						case <-time.After(queueRetryDelay):
 						}
 					}
 				}

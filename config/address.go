@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// servers are the schemes whose addresses name servers: HOST:PORT, or several
-// with commas between them.
+// servers are the schemes whose URLs contain servers: HOST:PORT, or several separated by
+// commas.
 var servers = []string{"postgres", "postgresql", "redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel", "smtp", "smtps"}
 
-// Hosts are the servers of an address, HOST:PORT as they stand in it, without
-// what is secret. It is empty for an address that names none.
+// Hosts returns the servers of a URL, HOST:PORT as written, without secrets. It is empty
+// for a URL without servers.
 func Hosts(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok || !slices.Contains(servers, scheme) {
@@ -23,12 +23,12 @@ func Hosts(address string) string {
 	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
-// checkPorts says what is wrong with the ports of an address, without a word of
-// it: what looks like a port may be a part of a password.
+// checkPorts returns an error for invalid ports of a URL. The error does not quote the
+// URL: what looks like a port may be a part of a password.
 func checkPorts(address string) string {
 	for _, host := range strings.Split(Hosts(address), ",") {
 		colon := strings.LastIndexByte(host, ':')
-		if colon < 0 || strings.HasSuffix(host, "]") { // an address of version 6 without a port
+		if colon < 0 || strings.HasSuffix(host, "]") { // an IPv6 address without a port
 			continue
 		}
 		if n, err := strconv.ParseUint(host[colon+1:], 10, 16); err != nil || n == 0 {

@@ -1,6 +1,6 @@
-// Package config is the service's configuration: one typed tree with its
-// defaults, read from a file and the environment. Every value knows where it
-// came from, so that an error can name the place to mend.
+// Package config defines the configuration: a typed tree with defaults, which a file and
+// the environment override. The source of every value is recorded, so that errors can
+// name it.
 package config
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/spf13/viper"
 )
 
-// Config is the whole tree. Every port that reaches outside of the process is
-// chosen by one URL whose scheme names the adapter.
+// Config is the configuration. Every port to an external system has a URL, whose scheme
+// selects the adapter.
 type Config struct {
 	HTTP     HTTP     `mapstructure:"http"`
 	Database Database `mapstructure:"database"`
@@ -36,44 +36,43 @@ type Config struct {
 	Auth     Auth     `mapstructure:"auth"`
 	MCP      MCP      `mapstructure:"mcp"`
 	Webhooks Webhooks `mapstructure:"webhooks"`
-	// Retention is how long the rows of finished work are kept.
+	// Retention is the time for which rows of finished work are stored.
 	Retention Retention `mapstructure:"retention"`
 	Tracing   Tracing   `mapstructure:"tracing"`
 	Log       Log       `mapstructure:"log"`
-	// DataFolder is where adapters keep files of their own.
+	// DataFolder is the folder of files of adapters.
 	DataFolder string `mapstructure:"data_folder"`
 
 	sources map[string]string
 }
 
-// HTTP is the server.
+// HTTP configures the server.
 type HTTP struct {
 	Addr      string `mapstructure:"addr"`
 	PublicURL string `mapstructure:"public_url"`
-	// TrustedProxies are the networks whose X-Forwarded-For counts.
+	// TrustedProxies are the networks whose X-Forwarded-For header is trusted.
 	TrustedProxies []string `mapstructure:"trusted_proxies"`
-	// MetricsAddr serves /metrics on an address of its own, empty for the
-	// server's.
+	// MetricsAddr is a separate address for /metrics, empty for the server's.
 	MetricsAddr string `mapstructure:"metrics_addr"`
-	// Drain is how long the server answers after it became unready and before it
-	// closes its address.
+	// Drain is the time for which the server responds after it became unready and before
+	// it closes its address.
 	Drain time.Duration `mapstructure:"drain"`
 }
 
-// Database is where the modules are stored.
+// Database configures where the modules are stored.
 type Database struct {
 	// URL is sqlite:PATH, postgres://… or mysql://… for MariaDB.
 	URL string `mapstructure:"url"`
-	// The URLs of modules that are stored in databases of their own. A module
-	// without one is stored in URL.
+	// The URLs of modules that are stored in separate databases. A module without one is
+	// stored in URL.
 	IdentityURL     string `mapstructure:"identity_url"`
 	ListingsURL     string `mapstructure:"listings_url"`
 	HiringURL       string `mapstructure:"hiring_url"`
 	JobseekerURL    string `mapstructure:"jobseeker_url"`
 	BillingURL      string `mapstructure:"billing_url"`
 	IntegrationsURL string `mapstructure:"integrations_url"`
-	// MaxConnections is the most connections of a process to each database, with its
-	// replicas.
+	// MaxConnections is the maximum number of connections of a process to each database,
+	// with its replicas.
 	MaxConnections int `mapstructure:"max_connections"`
 	// Pooler is "transaction" if URL is that of a pooler such as PgBouncer in
 	// transaction mode, and otherwise empty.
@@ -85,7 +84,7 @@ type Database struct {
 	ReplicaURLs []string `mapstructure:"replica_urls"`
 }
 
-// Search is the search engine.
+// Search configures the search engine.
 type Search struct {
 	// URL is embedded:FOLDER for an index in the serving process, or embedded: for
 	// one in memory, which is built at each start.
@@ -94,46 +93,47 @@ type Search struct {
 	Vocabulary string `mapstructure:"vocabulary"`
 }
 
-// Queue carries background work.
+// Queue configures the queue of background tasks.
 type Queue struct {
-	// URL is embedded: for the memory of the serving process, or redis://…, as described
-	// in package redisurl.
+	// URL is embedded: for a queue in the memory of the serving process, or redis://…, as
+	// described in package redisurl.
 	URL string `mapstructure:"url"`
 }
 
-// Limiter counts requests.
+// Limiter configures rate limits.
 type Limiter struct {
 	// URL is memory: for counts in each process, or redis://…, as for the queue.
 	URL string `mapstructure:"url"`
 }
 
-// Limits bound what clients can make the process spend.
+// Limits bound the resources that clients can use.
 type Limits struct {
-	// BodyMemory is how many MiB the bodies of all requests may take in memory.
-	// A request beyond it is answered with 503.
+	// BodyMemory is the maximum memory of the bodies of all requests, in MiB. A request
+	// beyond it is refused with 503.
 	BodyMemory int `mapstructure:"body_memory"`
-	// SearchCPU is how many seconds the searches of one network (/24 or /64) may
-	// take in 10 s, 0 for any number. A search beyond it is answered with 429.
+	// SearchCPU is the number of seconds that the searches of one network (/24 or /64)
+	// may take in 10 s, 0 for no limit. A search beyond it is refused with 429.
 	SearchCPU float64 `mapstructure:"search_cpu"`
-	// SearchTimeout is the time of a search, its wait for others included.
+	// SearchTimeout is the time limit for a search, including the wait for other
+	// searches.
 	SearchTimeout time.Duration `mapstructure:"search_timeout"`
 }
 
-// Mail is how messages leave.
+// Mail configures how messages are sent.
 type Mail struct {
 	// URL is file:DIRECTORY, or smtp:// or smtps:// with user, password and host.
 	URL  string `mapstructure:"url"`
 	From string `mapstructure:"from"`
 }
 
-// Files is where documents are kept.
+// Files configures where documents are stored.
 type Files struct {
 	// URL is file:FOLDER, or s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION with
 	// credentials from the environment.
 	URL string `mapstructure:"url"`
 }
 
-// Payments is who takes the money.
+// Payments configures the payment provider.
 type Payments struct {
 	// URL is sandbox: or stripe:.
 	URL string `mapstructure:"url"`
@@ -146,44 +146,44 @@ type Payments struct {
 	WebhookSecrets []string `mapstructure:"webhook_secrets"`
 }
 
-// Auth is how people are known.
+// Auth configures authentication.
 type Auth struct {
-	// Keys are the files of the keys that sign access tokens, or folders of
-	// them. In a folder without keys one is made on the first start.
+	// Keys are the files of the keys that sign access tokens, or folders of them. A key
+	// is created in a folder without keys on the first start.
 	Keys []string `mapstructure:"keys"`
 }
 
-// MCP is the server of the Model Context Protocol at /mcp.
+// MCP configures the server of the Model Context Protocol at /mcp.
 type MCP struct {
-	// Enabled serves it.
+	// Enabled enables it.
 	Enabled bool `mapstructure:"enabled"`
 }
 
-// Webhooks is how deliveries leave.
+// Webhooks configures deliveries.
 type Webhooks struct {
 	AllowPrivateNetworks bool `mapstructure:"allow_private_networks"`
 }
 
-// Retention is how long the rows of finished work are kept.
+// Retention is the time for which rows of finished work are stored.
 type Retention struct {
-	// Events is for events that were passed on.
+	// Events applies to relayed events.
 	Events time.Duration `mapstructure:"events"`
-	// Tasks is for background work that is done. Work that failed for good is
-	// kept for 90 days more.
+	// Tasks applies to completed tasks. Dead tasks are stored for 90 days longer.
 	Tasks time.Duration `mapstructure:"tasks"`
 }
 
-// Tracing is where traces go.
+// Tracing configures where traces are sent.
 type Tracing struct {
 	URL string `mapstructure:"url"`
 }
 
-// Log is what the process says.
+// Log configures the log.
 type Log struct {
 	Level string `mapstructure:"level"`
 }
 
-// Default is the embedded service: one process, one file, nothing else.
+// Default returns the configuration of the embedded service: one process, one file, no
+// other servers.
 func Default() Config {
 	return Config{
 		HTTP:      HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}, Drain: 5 * time.Second},
@@ -207,14 +207,14 @@ func Default() Config {
 
 const envPrefix = "LOCUM_"
 
-// Load reads the file (path, else LOCUM_CONFIG, else locum.yaml in the working
-// directory if it is there) and the environment, which wins.
+// Load reads the file (path, else LOCUM_CONFIG, else locum.yaml in the working directory
+// if it exists) and the environment, which takes precedence.
 func Load(path string) (*Config, error) {
 	v := viper.NewWithOptions(viper.EnvKeyReplacer(strings.NewReplacer(".", "_")))
 	v.SetEnvPrefix("LOCUM")
 	v.AutomaticEnv()
 	c := Default()
-	// Viper sees an environment variable only for keys that it knows.
+	// Viper reads an environment variable only for keys that it knows.
 	for _, l := range leaves(reflect.ValueOf(c), "") {
 		v.SetDefault(l.key, l.value.Interface())
 	}
@@ -240,7 +240,7 @@ func Load(path string) (*Config, error) {
 		d.ZeroFields = true
 		d.DecodeHook = mapstructure.ComposeDecodeHookFunc(mapstructure.StringToSliceHookFunc(","), mapstructure.StringToTimeDurationHookFunc())
 	}); err != nil {
-		return nil, c.plainly(err, cmp.Or(file, "the environment"))
+		return nil, c.userMessage(err, cmp.Or(file, "the environment"))
 	}
 	return &c, c.validate()
 }
@@ -261,18 +261,18 @@ func readFile(v *viper.Viper, path string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		// The parser quotes the values that it stumbles over.
+		// The parser quotes invalid values.
 		says := quoted.ReplaceAllString(strings.ReplaceAll(err.Error(), "\n", " "), "a value")
 		return "", fmt.Errorf("%s: cannot be read as a configuration: %s", path, says)
 	}
 	return path, nil
 }
 
-// quoted is a value in the words of the parser.
+// quoted matches a value in an error of the parser.
 var quoted = regexp.MustCompile("`[^`]*`")
 
-// refuseUnknownVariables catches a typing error in a LOCUM_ variable, which
-// would otherwise silently leave the default in force.
+// refuseUnknownVariables returns an error for a misspelled LOCUM_ variable, which would
+// otherwise be ignored.
 func refuseUnknownVariables(c *Config) error {
 	known := map[string]bool{"LOCUM_CONFIG": true}
 	for _, l := range leaves(reflect.ValueOf(*c), "") {
@@ -287,11 +287,11 @@ func refuseUnknownVariables(c *Config) error {
 	return nil
 }
 
-// ofWrongType is what the decoder says of a value that is none of its key's type.
+// ofWrongType matches the decoder's errors for values of another type.
 var ofWrongType = regexp.MustCompile(`'([a-z0-9_.]+)' (?:cannot parse value as '|expected type '|time: unknown |time: missing |time: invalid )([a-z0-9]+)`)
 
-// plainly is a decoder's error in a line that names the key and the mend.
-func (c *Config) plainly(err error, where string) error {
+// userMessage returns a decoder's error in one line, with the key and the expected value.
+func (c *Config) userMessage(err error, where string) error {
 	text := err.Error()
 	if _, keys, ok := strings.Cut(text, "invalid keys: "); ok {
 		keys, _, _ = strings.Cut(keys, "\n")
@@ -304,14 +304,14 @@ func (c *Config) plainly(err error, where string) error {
 	return fmt.Errorf("%s: %s", where, strings.ReplaceAll(strings.TrimSpace(text), "\n", " "))
 }
 
-// Err is the error of a value that cannot work: its key, where it came from,
-// and how to mend it.
+// Err returns the error of an invalid value, with its key, its source, and what to write
+// instead.
 func (c *Config) Err(key, mend string) error {
 	return fmt.Errorf("%s (from %s): %s", key, c.Source(key), mend)
 }
 
-// Source is where the value of a key came from: default, a file's path or an
-// environment variable.
+// Source returns the source of a key's value: default, a file's path or an environment
+// variable.
 func (c *Config) Source(key string) string { return cmp.Or(c.sources[key], "default") }
 
 func (c *Config) validate() error {
@@ -353,7 +353,7 @@ func (c *Config) validate() error {
 		return c.Err("auth.keys", "want at least one key file or folder")
 	}
 	for key, value := range map[string]time.Duration{"retention.events": c.Retention.Events, "retention.tasks": c.Retention.Tasks} {
-		// Shorter than that, an event that is passed on late could be handled twice.
+		// With a shorter time an event that is relayed late could be handled twice.
 		if value < 24*time.Hour {
 			return c.Err(key, "want at least 24h")
 		}
@@ -425,7 +425,7 @@ func (c *Config) addresses() map[string]string {
 	return all
 }
 
-// Proxies are the trusted networks; a single address is a network of one.
+// Proxies returns the trusted networks; a single address is a network of one.
 func (h HTTP) Proxies() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range h.TrustedProxies {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Setting is one value as an operator sees it.
+// Setting is one setting as shown to operators.
 type Setting struct {
 	Key, Value, Source string
 }
 
-// Settings lists every value with its source, secrets masked.
+// Settings returns every setting with its source. Secrets are masked.
 func (c *Config) Settings() []Setting {
 	var out []Setting
 	for _, l := range leaves(reflect.ValueOf(*c), "") {
@@ -21,7 +21,7 @@ func (c *Config) Settings() []Setting {
 	return out
 }
 
-// shown is a value without its secrets.
+// shown returns a value without its secrets.
 func shown(l leaf) string {
 	list, isList := l.value.Interface().([]string)
 	switch {
@@ -48,11 +48,11 @@ func shown(l leaf) string {
 	return value
 }
 
-// masked stands where a secret was.
+// masked replaces a secret.
 const masked = "***"
 
-// addresses puts together again what was one address with a comma in it: of two
-// hosts, or of a password.
+// addresses joins the parts of a URL that contains a comma: between two hosts, or in a
+// password.
 func addresses(list []string) []string {
 	var out []string
 	for _, part := range list {
@@ -65,9 +65,9 @@ func addresses(list []string) []string {
 	return out
 }
 
-// maskURL hides the secrets of an address, in its user part and its query. What
-// it cannot make sense of is hidden as a whole: this is where somebody looks who
-// got an address wrong.
+// maskURL masks the secrets of a URL, in its user information and query. A URL that
+// cannot be parsed is masked as a whole, because operators read this output when a URL is
+// wrong.
 func maskURL(s string) string {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || strings.ContainsAny(scheme, " =/@") {
@@ -85,8 +85,8 @@ func maskURL(s string) string {
 		if _, err := url.Parse(s); err != nil {
 			return scheme + ":" + masked
 		}
-		// The last @, wherever it stands: a password with one of /, ? and # in it
-		// would otherwise pass for something else.
+		// The last @ counts: a password with /, ? or # would otherwise be taken for
+		// another part.
 		if at := strings.LastIndex(rest, "@"); at >= 0 {
 			user, _, hasPassword := strings.Cut(rest[2:at], ":")
 			if hasPassword {
@@ -101,15 +101,15 @@ func maskURL(s string) string {
 	pairs := strings.Split(query, "&")
 	for i, pair := range pairs {
 		name, _, _ := strings.Cut(pair, "=")
-		if secretive(name) {
+		if isSecret(name) {
 			pairs[i] = name + "=" + masked
 		}
 	}
 	return scheme + ":" + path + "?" + strings.Join(pairs, "&")
 }
 
-// secretive says whether a parameter of that name holds a secret.
-func secretive(name string) bool {
+// isSecret reports whether a parameter of the name contains a secret.
+func isSecret(name string) bool {
 	if plain, err := url.QueryUnescape(name); err == nil {
 		name = plain
 	}

@@ -57,7 +57,7 @@ func (db *DB) hold(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	}
 	_, err = conn.ExecContext(ctx, "BEGIN EXCLUSIVE")
 	if errors.Is(err, sqlite3.BUSY) {
-		db.log.Warn("another process serves this database, waiting for its end", "database", sqlitePath(db.url), "within", handover.String())
+		db.log.Warn("another process uses this database; waiting for it to end", "database", sqlitePath(db.url), "within", handover.String())
 		if _, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", handover.Milliseconds())); err == nil {
 			_, err = conn.ExecContext(ctx, "BEGIN EXCLUSIVE")
 		}

@@ -220,7 +220,7 @@ func (l *Limiter) note(err error) {
 	now := time.Now()
 	if err == nil {
 		if l.failures >= patience {
-			l.log.Info("limiter: redis answers again")
+			l.log.Info("limiter: redis is available again")
 		}
 		l.failures = 0
 		return
@@ -229,6 +229,6 @@ func (l *Limiter) note(err error) {
 	l.retryAt = now.Add(cooldown)
 	if now.Sub(l.loggedAt) >= quiet {
 		l.loggedAt = now
-		l.log.Warn("limiter: redis does not answer, counting in this process alone", "error", err)
+		l.log.Warn("limiter: redis is unavailable; counting in this process only", "error", err)
 	}
 }

@@ -89,7 +89,7 @@ func (a *answer) limit() *answer {
 // countsAlone says whether there was a call that the server did not count in Redis:
 // a test that cannot ask once more can tell no more about a limit then.
 func (w *world) countsAlone() bool {
-	return strings.Contains(w.log.String(), "limiter: redis does not answer")
+	return strings.Contains(w.log.String(), "limiter: redis is unavailable")
 }
 
 // send makes a request with a body (nil for none, a string or bytes as they
