@@ -12,12 +12,12 @@ import (
 	"github.com/locumhq/locum/core/trace"
 )
 
-// Deps are what every adapter is opened with. All fields are set.
+// Deps are the dependencies and settings of every adapter. All fields are set.
 type Deps struct {
 	Clock clock.Clock
 	NewID id.Source
 	Log   *slog.Logger
-	// Tracer starts spans; the spans of a tracer's own opening are discarded.
+	// Tracer starts spans. Spans that a tracer starts while it is opened are discarded.
 	Tracer trace.Tracer
 	// Metrics are served at /metrics with those of the service.
 	Metrics metrics.Registry
@@ -35,8 +35,8 @@ type Deps struct {
 	Modules []string
 }
 
-// PaymentSettings are settings for payment providers, which are secret but for the
-// publishable key. Those that an adapter has no use for it ignores.
+// PaymentSettings are settings for payment providers, which are secret except for the
+// publishable key. An adapter ignores those that it does not use.
 type PaymentSettings struct {
 	SecretKey      string
 	PublishableKey string
@@ -44,10 +44,11 @@ type PaymentSettings struct {
 	WebhookSecrets []string
 }
 
-// DatabaseSettings are settings for storage adapters. Those that an adapter has no
-// use for it ignores.
+// DatabaseSettings are settings for storage adapters. An adapter ignores those that it
+// does not use.
 type DatabaseSettings struct {
-	// MaxConnections is the most connections of the process to a database server.
+	// MaxConnections is the maximum number of connections of the process to a database
+	// server.
 	MaxConnections int
 	// TransactionPooler is set if the URL is that of a pooler that gives a connection
 	// to one transaction at a time: without prepared statements and session state.

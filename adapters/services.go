@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Services is what a transport may call.
+// Services are the use cases that a transport may call.
 type Services struct {
 	Identity     *identity.Service
 	Listings     *listings.Service
@@ -22,9 +22,9 @@ type Services struct {
 	Billing      *billing.Service
 	Integrations *integrations.Service
 	Limiter      limit.Limiter
-	// Idempotency carries out requests with a client's key at most once.
+	// Idempotency executes requests with a client's key at most once.
 	Idempotency *idempotency.Runner
-	// ListingChanges is Storage's.
+	// ListingChanges is Changes of ListingsStorage.
 	ListingChanges func() uint64
 	// JWKS is the key set that verifies access tokens (RFC 7517).
 	JWKS func() []byte
@@ -35,7 +35,7 @@ type Services struct {
 // Health is the state of an adapter. Err is nil for one that works.
 type Health struct {
 	Err error
-	// Degraded is set if the service does its work without the adapter, or all
-	// but a part of it.
+	// Degraded is set if the service works without the adapter, with all or most of its
+	// functions.
 	Degraded bool
 }

@@ -26,8 +26,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Storage is what the modules store, one struct for each of them. No module reads
-// the tables of another, so that each may be stored in a database of its own.
+// Storage is the storage of all modules, one struct for each of them. No module reads the
+// tables of another, so that each may be stored in a separate database.
 type Storage struct {
 	Identity     IdentityStorage
 	Listings     ListingsStorage
@@ -37,9 +37,9 @@ type Storage struct {
 	Integrations IntegrationsStorage
 }
 
-// Database is what the storage of every module provides beside its repositories:
-// transactions, and what is written in the same transaction as a change. Modules
-// that are stored in one database have equal values.
+// Database is the part of a storage that all modules share: transactions, and the rows
+// that are written in the same transaction as a change. Modules that are stored in one
+// database have equal values.
 type Database struct {
 	// Tx runs the transactions in which the repositories take part.
 	Tx tx.Runner
@@ -58,12 +58,12 @@ type Database struct {
 	Retention retention.Store `port:"optional"`
 	// Schema manages tables and indexes. A database without one needs none.
 	Schema Schema `port:"optional"`
-	// Embedded is set for a database in a file of this machine. A process that begins
-	// to serve brings its Schema up to date.
+	// Embedded is set for a database in a file of this machine. A process that begins to
+	// serve applies the missing migrations.
 	Embedded bool `port:"optional"`
-	// Claim is called before a process serves. A database that one process at a
-	// time may serve belongs to that process until Close or its end; for another
-	// process Claim returns an error. Operators' commands and workers do not call it.
+	// Claim is called before a process serves. A database that only one process may serve
+	// is locked by it until Close or its end; for another process Claim returns an error.
+	// Operators' commands and workers do not call it.
 	Claim func(ctx context.Context) error `port:"optional"`
 	// Ping reports within its context whether the database can be used.
 	Ping func(ctx context.Context) error
@@ -162,8 +162,8 @@ type IntegrationsStorage struct {
 
 // Schema manages the tables of a database.
 type Schema interface {
-	// Check returns nil if the schema is the one of this binary. Otherwise the error
-	// says which of the two is older and what to do.
+	// Check returns nil if the schema has the version of this binary. Otherwise the error
+	// contains which of the two is older and what to do.
 	Check(ctx context.Context) error
 	// Up applies the missing migrations and returns their names. Several processes
 	// may call it at the same time.

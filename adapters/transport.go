@@ -20,17 +20,17 @@ type Transport interface {
 	Shutdown(ctx context.Context) error
 }
 
-// HTTPTransport is a Transport that the HTTP server serves below paths of its own, with
-// the framing, headers, limits, log and metrics of other requests. Start is called before
-// the server listens; the server itself waits for requests in flight.
+// HTTPTransport is a Transport that the HTTP server serves below the paths in Prefixes,
+// with the framing, headers, limits, log and metrics of other requests. Start is called
+// before the server listens; the server itself waits for requests in flight.
 //
 // ServeHTTP gets a request whose RemoteAddr has the address of the client behind trusted
 // proxies, which a client cannot forge. Its header X-Request-Id is the id in the log: the
-// client's, if it is well formed, or a new one. Its context ends after 30 seconds. The body
-// is read from the connection when the handler reads it, so that a handler can
-// authenticate first; a body of over 1 MiB is an error that wraps *http.MaxBytesError. The
-// response is sent when ServeHTTP returns. It cannot be streamed, and the writer must not
-// be used afterwards.
+// client's, if it is well formed, or a new one. Its context ends after 30 seconds. The
+// body is read from the connection when the handler reads it, so that a handler can
+// authenticate first; a body of over 1 MiB is an error that wraps *http.MaxBytesError.
+// The response is sent when ServeHTTP returns. It cannot be streamed, and the writer must
+// not be used afterwards.
 //
 // web.ReportFault, with the context of the request, logs and counts an error whose cause
 // the response does not contain. A status 503 that is not reported is counted under the
@@ -43,9 +43,9 @@ type HTTPTransport interface {
 	Prefixes() []string
 }
 
-// Drainer is implemented by transports that tell their clients and load balancers of the
-// end. Drain is called when the process is asked to stop, http.drain before Shutdown; it
-// does not block.
+// Drainer is implemented by transports that announce the shutdown to their clients and
+// load balancers. Drain is called at the beginning of the shutdown, http.drain before
+// Shutdown; it does not block.
 type Drainer interface {
 	Drain()
 }

@@ -1,5 +1,5 @@
-// Package argonhash turns passwords into argon2id verifiers (RFC 9106) with the
-// parameters that OWASP recommends: 19 MiB and 2 passes, about 25 ms.
+// Package argonhash hashes passwords with argon2id (RFC 9106) and the parameters that
+// OWASP recommends: 19 MiB and 2 passes, about 25 ms.
 package argonhash
 
 import (
@@ -29,11 +29,11 @@ var current = params{memory: 19456, passes: 2, threads: 1}
 const (
 	saltBytes = 16
 	tagBytes  = 32
-	// MaxPassword is how many bytes are hashed at most.
+	// MaxPassword is the maximum length of a password in bytes.
 	MaxPassword = 1024
 
-	// More hashes at once than processors are slower in sum and take 19 MiB
-	// each; a longer queue than this would not be served within its wait.
+	// More concurrent hashes than processors are slower in total and take 19 MiB each; a
+	// longer queue would not be processed within maxWait.
 	maxWaiting = 64
 	maxWait    = 5 * time.Second
 )
@@ -45,7 +45,7 @@ type Hasher struct {
 	maxWait time.Duration
 }
 
-// New makes a hasher that runs as many hashes at once as there are processors.
+// New returns a hasher that computes as many hashes concurrently as there are processors.
 // A process needs only one.
 func New() *Hasher {
 	return &Hasher{running: make(chan struct{}, runtime.GOMAXPROCS(0)), maxWait: maxWait}
@@ -70,7 +70,7 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 // Verify implements identity.PasswordHasher.
 func (h *Hasher) Verify(ctx context.Context, verifier, password string) (ok, stale bool, err error) {
 	if len(password) > MaxPassword {
-		return false, false, nil // nobody has such a password, whether or not there is an account
+		return false, false, nil // no account has such a password, so the time reveals nothing
 	}
 	if verifier == "" {
 		_, err := h.derive(ctx, password, make([]byte, saltBytes), current, tagBytes)
@@ -88,7 +88,7 @@ func (h *Hasher) Verify(ctx context.Context, verifier, password string) (ok, sta
 	return ok, ok && (p != current || len(want) != tagBytes || len(salt) != saltBytes), nil
 }
 
-// derive waits for its turn and hashes.
+// derive waits for a slot and computes the hash.
 func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p params, n uint32) ([]byte, error) {
 	if err := h.enter(ctx); err != nil {
 		return nil, fault.ErrUnavailable.WithReason("password hasher: busy").WithRetryAfter(maxWait).WithCause(err)
@@ -123,11 +123,11 @@ func (h *Hasher) enter(ctx context.Context) error {
 	}
 }
 
-// parse reads a PHC string. Parameters far above ours are refused: a verifier
-// that somebody smuggled into the database must not cost gigabytes.
+// parse parses a PHC string. It refuses parameters far above the current ones: a forged
+// verifier in the database must not allocate gigabytes.
 func parse(verifier string) (p params, salt, tag []byte, err error) {
 	f := strings.Split(verifier, "$")
-	// The base64 decoder would skip line ends.
+	// The base64 decoder would skip line breaks.
 	if strings.ContainsAny(verifier, "\r\n") || len(f) != 6 || f[0] != "" || f[1] != "argon2id" || f[2] != fmt.Sprintf("v=%d", argon2.Version) {
 		return p, nil, nil, errors.New("not argon2id v=19 in PHC form")
 	}

@@ -46,8 +46,8 @@ func TestAPasswordIsKnownAgainAndNoOtherIs(t *testing.T) {
 	require.NotEqual(t, a, b, "the salt is fresh")
 }
 
-// worked is how long processors have worked for it. A clock on the wall would also
-// count what else the machine has to do.
+// worked is the processor time of the function. The wall clock would include the other
+// load of the machine.
 func worked(t *testing.T, do func()) time.Duration {
 	t.Helper()
 	spent := func() time.Duration {
@@ -60,8 +60,8 @@ func worked(t *testing.T, do func()) time.Duration {
 	return spent() - before
 }
 
-// costsNothing says that it is no work. What the collector does meanwhile is not
-// done each time.
+// costsNothing checks that the function uses no processor time. The garbage collector
+// does not run in every repetition.
 func costsNothing(t *testing.T, what string, do func()) {
 	t.Helper()
 	least := time.Hour
@@ -140,7 +140,7 @@ func TestAnAbsentAccountCostsTheSame(t *testing.T) {
 	v, err := h.Hash(ctx, "Password1")
 	require.NoError(t, err)
 	var known, unknown time.Duration
-	for range 41 { // in turn, as what slows the machine down slows both down
+	for range 41 { // alternately, so that other load slows both down
 		known += worked(t, func() {
 			_, _, err := h.Verify(ctx, v, "wrong")
 			require.NoError(t, err)
@@ -183,8 +183,8 @@ func TestManyAtOnceStayWithinTheirMemory(t *testing.T) {
 	}
 	all.Wait()
 	close(done)
-	// 64 hashes at once would hold 1.2 GiB; each that runs holds 19 MiB, and
-	// the collector lets garbage of the same size again stand.
+	// 64 concurrent hashes would hold 1.2 GiB. Each running hash holds 19 MiB, and the
+	// collector permits garbage of the same size.
 	require.Less(t, <-peak, uint64((cap(h.running)+2)*3*20<<20))
 }
 

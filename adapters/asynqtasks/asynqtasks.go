@@ -1,4 +1,4 @@
-// Package asynqtasks carries tasks through Redis with Asynq.
+// Package asynqtasks implements a queue in Redis with Asynq.
 package asynqtasks
 
 import (
@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// taskType is all that Asynq knows of a task beside its id.
+	// taskType is the only type of Asynq tasks; the id contains the reference.
 	taskType = "task"
-	// patience is how long Redis may take to answer.
-	patience = 2 * time.Second
-	// atOnce is the number of references that are sent to Redis concurrently: Asynq takes them
+	// timeout bounds a call to Redis.
+	timeout = 2 * time.Second
+	// concurrency is the number of references that are sent to Redis concurrently: Asynq takes them
 	// one by one.
-	atOnce = 16
+	concurrency = 16
 )
 
 // queueOf returns the name of a queue in Asynq, which is part of the keys in Redis.
@@ -50,13 +50,13 @@ func Open(rawURL string, log *slog.Logger) (*Queue, error) {
 
 // Enqueue implements task.Queue.
 func (q *Queue) Enqueue(ctx context.Context, refs ...task.Reference) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if len(refs) == 1 {
 		return q.enqueue(ctx, refs[0])
 	}
 	next := make(chan task.Reference)
-	failed := make(chan error, min(atOnce, len(refs)))
+	failed := make(chan error, min(concurrency, len(refs)))
 	var sending sync.WaitGroup
 	for range cap(failed) {
 		sending.Go(func() {
@@ -88,10 +88,9 @@ func (q *Queue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 }
 
 func (q *Queue) enqueue(ctx context.Context, t task.Reference) error {
-	// The id of the Asynq task prevents that Redis has a reference twice, and no more: the
-	// store decides whether there is anything to do. Asynq tries nothing again,
-	// for the same reason, and its clock does not end what the store's may
-	// prolong.
+	// The id of the Asynq task prevents a duplicate reference in Redis; the store decides
+	// whether the task is due. Asynq therefore does not retry, and has no deadline,
+	// because the store may extend the lease.
 	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(taskType, []byte(t.ID)), asynq.Queue(q.queueOf(t.Queue)),
 		asynq.TaskID(fmt.Sprintf("%s:%d", t.ID, t.Enqueues)), asynq.MaxRetry(0), asynq.Timeout(24*time.Hour))
 	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
@@ -116,7 +115,7 @@ func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Referenc
 		server := asynq.NewServerFromRedisClient(q.redis, asynq.Config{
 			Concurrency: workers, Queues: map[string]int{q.queueOf(queue): 1},
 			TaskCheckInterval: 200 * time.Millisecond, ShutdownTimeout: 25 * time.Second,
-			Logger: quiet{q.log}, LogLevel: asynq.WarnLevel,
+			Logger: logger{q.log}, LogLevel: asynq.WarnLevel,
 		})
 		err := server.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
 			do(context.WithoutCancel(ctx), task.Reference{Queue: queue, ID: string(t.Payload())})
@@ -137,16 +136,16 @@ func (q *Queue) Embedded() bool { return false }
 // Close ends the connections.
 func (q *Queue) Close() error { return q.redis.Close() }
 
-// Ping says whether Redis answers.
+// Ping reports whether Redis responds.
 func (q *Queue) Ping(ctx context.Context) error { return q.redis.Ping(ctx).Err() }
 
-// quiet hands Asynq's words to our log.
-type quiet struct{ log *slog.Logger }
+// logger writes Asynq's log lines to the service's log.
+type logger struct{ log *slog.Logger }
 
-func (l quiet) Debug(args ...any) { l.log.Debug(fmt.Sprint(args...)) }
-func (l quiet) Info(args ...any)  { l.log.Info(fmt.Sprint(args...)) }
-func (l quiet) Warn(args ...any)  { l.log.Warn(fmt.Sprint(args...)) }
-func (l quiet) Error(args ...any) { l.log.Error(fmt.Sprint(args...)) }
+func (l logger) Debug(args ...any) { l.log.Debug(fmt.Sprint(args...)) }
+func (l logger) Info(args ...any)  { l.log.Info(fmt.Sprint(args...)) }
+func (l logger) Warn(args ...any)  { l.log.Warn(fmt.Sprint(args...)) }
+func (l logger) Error(args ...any) { l.log.Error(fmt.Sprint(args...)) }
 
 // Fatal implements asynq.Logger; a library does not end the process.
-func (l quiet) Fatal(args ...any) { l.log.Error(fmt.Sprint(args...)) }
+func (l logger) Fatal(args ...any) { l.log.Error(fmt.Sprint(args...)) }

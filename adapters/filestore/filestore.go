@@ -1,5 +1,5 @@
-// Package filestore keeps files in a folder of this machine, or of a network
-// file system that all processes mount.
+// Package filestore stores files in a folder of the machine, or of a network file system
+// that all processes mount.
 package filestore
 
 import (
@@ -27,20 +27,20 @@ type Store struct {
 	swept time.Time
 }
 
-// parts is the folder of files that are being written. No key leads there.
+// parts is the folder of incomplete files. No key has a path in it.
 const parts = ".parts"
 
-// A part that nobody wrote to for so long is from a process that died. They
-// are looked for now and then, since they hold what others entrusted to us.
+// A part that was not written to for that long belongs to a process that was killed. Such
+// parts are deleted regularly, because they contain data of users.
 const (
 	abandoned  = 24 * time.Hour
 	sweepEvery = time.Hour
 )
 
-// Open uses the folder, which it makes. Nothing outside of it can be reached,
-// also not through symbolic links in it.
+// Open opens the folder, which it creates if it does not exist. No file outside of it can
+// be accessed, not even through symbolic links in it.
 func Open(dir string) (*Store, error) {
-	// Only this user reads what others entrusted to the service.
+	// Only the user of the process can read the files.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -93,8 +93,7 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 	if err := s.root.Rename(part, key); err != nil {
 		return err
 	}
-	// The name is on the disk when its folder is, and the folder when the one
-	// above it is.
+	// A file survives a crash when its folder is synced, and a folder when its parent is.
 	for ; ; dir = path.Dir(dir) {
 		if err := s.sync(dir); err != nil || dir == "." {
 			return err
@@ -102,7 +101,7 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 	}
 }
 
-// sync brings a folder to the disk, on file systems that can.
+// sync syncs a folder to the disk, on file systems that support it.
 func (s *Store) sync(dir string) error {
 	d, err := s.root.Open(dir)
 	if err != nil {
@@ -111,7 +110,7 @@ func (s *Store) sync(dir string) error {
 	return errors.Join(ignoring(ignoring(d.Sync(), errors.ErrUnsupported), syscall.EINVAL), d.Close())
 }
 
-// sweep removes the parts of writers that died.
+// sweep deletes the parts of processes that were killed.
 func (s *Store) sweep() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +165,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return ignoring(s.root.Remove(key), fs.ErrNotExist)
 }
 
-// Ping checks that a file can be written.
+// Ping returns an error unless a file can be written.
 func (s *Store) Ping(context.Context) error {
 	if err := s.root.MkdirAll(parts, 0o700); err != nil {
 		return err

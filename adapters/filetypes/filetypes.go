@@ -1,5 +1,5 @@
-// Package filetypes tells what kind of file some bytes are, by the bytes alone:
-// what a client says of them, or a name ends in, is not asked.
+// Package filetypes detects the media type of a file from its content alone, ignoring the
+// declared type and the file name extension.
 package filetypes
 
 import (
@@ -25,29 +25,30 @@ const (
 
 var plain = []string{PDF, Doc, RTF, PNG, JPEG}
 
-// zipped is how an archive begins that has something in it, and listed how each
-// entry of its table of contents does.
+// zipped is the signature of a ZIP archive that is not empty, and listed that of each
+// entry of its central directory.
 var (
 	zipped = []byte("PK\x03\x04")
 	listed = []byte("PK\x01\x02")
 )
 
-// The bounds of an archive: a small file may unpack into one that fills a disk.
+// The limits of an archive, because a small one may decompress into one that fills a
+// disk.
 const (
 	mostEntries  = 2_000
 	mostUnpacked = 100 << 20
 )
 
-// The faults of archives. Neither is unpacked here; whoever opens it would.
+// The faults of archives. The service does not decompress archives, but its users do.
 var (
 	ErrDamaged = fault.New(fault.Invalid, "damaged_document", "The document is damaged")
 	ErrBomb    = fault.New(fault.Invalid, "document_unpacks_too_large", "The document unpacks into too much")
 )
 
-// Documents tells the kinds of documents apart.
+// Documents detects the types of documents.
 type Documents struct{}
 
-// Detect is the media type of a document, empty for what is none.
+// Detect returns the media type of a document, or an empty string for other content.
 func (Documents) Detect(content []byte) (string, error) {
 	if bytes.HasPrefix(content, zipped) {
 		return archive(content)
@@ -61,11 +62,11 @@ func (Documents) Detect(content []byte) (string, error) {
 	return "", nil
 }
 
-// archive tells by its table of contents what an archive is: the first bytes
-// need not say so, and an editor's order is its own.
+// archive detects the type of an archive from its central directory: the first bytes need
+// not contain it, and the order of entries depends on the program.
 func archive(content []byte) (string, error) {
-	// Counted before the table is read, which costs many times its size: the
-	// number that the archive itself tells is not to be relied on.
+	// The entries are counted before the directory is parsed, which costs many times its
+	// size. The number in the archive itself is not reliable.
 	if bytes.Count(content, listed) > mostEntries {
 		return "", ErrBomb
 	}

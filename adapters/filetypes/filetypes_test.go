@@ -97,7 +97,7 @@ func TestArchivesThatWouldFillADiskAreRefused(t *testing.T) {
 	_, err = filetypes.Documents{}.Detect(b.Bytes())
 	require.ErrorIs(t, err, filetypes.ErrBomb)
 
-	// Sizes that add up to a small one.
+	// The sum of the sizes overflows to a small number.
 	b.Reset()
 	w = zip.NewWriter(&b)
 	for range 2 {

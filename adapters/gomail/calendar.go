@@ -8,8 +8,8 @@ import (
 	"github.com/locumhq/locum/core/mail"
 )
 
-// calendar is an appointment as calendars exchange it (RFC 5546). All moments
-// are in UTC, so that no daylight-saving rule can move them.
+// calendar returns the iCalendar object of an appointment (RFC 5546). All times are in
+// UTC, so that no daylight-saving rule can change them.
 func (w writer) calendar(i mail.Invite) (method, text string) {
 	cal := ics.NewCalendarFor("locum")
 	cal.SetMethod(ics.MethodRequest)
@@ -48,8 +48,8 @@ func (w writer) calendar(i mail.Invite) (method, text string) {
 	return method, cal.Serialize(ics.WithNewLine("\r\n"))
 }
 
-// mailbox is the address as the message is sent to it, so that programs see that
-// it is the same.
+// mailbox returns the address in the form of the message's recipient, so that calendar
+// programs recognize it.
 func mailbox(email string) string {
 	if a, err := address(mail.Address{Email: email}); err == nil {
 		return a.Address
@@ -64,9 +64,9 @@ func named(name string) []ics.PropertyParameter {
 	return []ics.PropertyParameter{ics.WithCN(name)}
 }
 
-// parameter is text as every calendar program reads it in a parameter: RFC 5545
-// §3.2 has no way to write a quotation mark there, and the library marks the
-// others with backslashes, which it has not either.
+// parameter returns text that is valid in a parameter for every calendar program: RFC
+// 5545 §3.2 has no escape for a quotation mark, and the library escapes the others with
+// backslashes, which it does not define either.
 func parameter(s string) string {
 	return strings.Join(strings.Fields(inParameters.Replace(oneLine(s))), " ")
 }

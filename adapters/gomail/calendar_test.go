@@ -19,7 +19,7 @@ func TestAnInterviewThatMovesAcrossAClockChangeAndIsCancelledIsOneEvent(t *testi
 	require.NoError(t, err)
 	server := kit.NewSMTP(t)
 	m := sender(t, server.URL())
-	// On 28 March 2027 the clocks in London go from 1 to 2 in the morning.
+	// On 28 March 2027 daylight-saving time begins in London at 1 in the morning.
 	before := time.Date(2027, 3, 27, 10, 0, 0, 0, london)
 	after := time.Date(2027, 3, 28, 10, 0, 0, 0, london)
 	require.Equal(t, 23*time.Hour, after.Sub(before))

@@ -15,15 +15,15 @@ import (
 	"github.com/locumhq/locum/core/mail"
 )
 
-// Files is the mailer that writes each message into a file.
+// Files is a mailer that writes each message into a file.
 type Files struct {
 	writer
 	dir string
 	log *slog.Logger
 }
 
-// NewFiles makes a mailer that writes into dir, which it makes, in the name of
-// from.
+// NewFiles returns a mailer that writes messages from the given address into dir, which
+// it creates.
 func NewFiles(dir string, from mail.Address, c clock.Clock, log *slog.Logger) (*Files, error) {
 	w, err := newWriter(from, c)
 	if err != nil {
@@ -32,14 +32,14 @@ func NewFiles(dir string, from mail.Address, c clock.Clock, log *slog.Logger) (*
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	// Mails hold links that sign people in.
+	// Mails contain links that sign users in.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	return &Files{writer: w, dir: dir, log: log}, nil
 }
 
-// Ping checks that a message can be written.
+// Ping returns an error unless a message can be written.
 func (f *Files) Ping(context.Context) error {
 	path := filepath.Join(f.dir, ".probe")
 	err := os.WriteFile(path, []byte("probe"), 0o600)

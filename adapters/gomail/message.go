@@ -1,5 +1,5 @@
-// Package gomail sends e-mail with go-mail: to a mail server, or into files
-// that a mail program opens, for a service that has no mail server yet.
+// Package gomail sends e-mail with go-mail: to a mail server, or into files that a mail
+// program opens, for installations without a mail server.
 package gomail
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/locumhq/locum/core/mail"
 )
 
-// writer gives messages the form in which they travel (RFC 5322).
+// writer creates messages in the format of RFC 5322.
 type writer struct {
 	from  *netmail.Address
-	host  string // of our address: to the right of the @ of what we name
+	host  string // of the sender's address, for Message-IDs
 	clock clock.Clock
 }
 
@@ -35,8 +35,8 @@ func newWriter(from mail.Address, c clock.Clock) (writer, error) {
 	return writer{from: sender, host: host, clock: c}, nil
 }
 
-// write makes the message. Its parts go unencoded where plain is set and they
-// may, so that links stand in a file as they are.
+// write creates the message. If plain is set its parts are not encoded where that is
+// permitted, so that links in a file are unchanged.
 func (w writer) write(m mail.Message, plain bool) (*gomail.Msg, error) {
 	text, html := crlf(m.Text), crlf(m.HTML)
 	encoding := gomail.EncodingQP
@@ -59,7 +59,7 @@ func (w writer) write(m mail.Message, plain bool) (*gomail.Msg, error) {
 	}
 	msg.SetDateWithValue(w.clock.Now())
 	msg.SetMessageIDWithValue(plainID(m.ID) + "@" + w.host)
-	// RFC 3834 §5: no out-of-office answers, please.
+	// RFC 3834 §5: suppresses out-of-office replies.
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
 	if m.Unsubscribe != "" {
 		if strings.ContainsFunc(m.Unsubscribe, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '>' }) {
@@ -74,24 +74,22 @@ func (w writer) write(m mail.Message, plain bool) (*gomail.Msg, error) {
 		msg.AddAlternativeString(gomail.TypeTextHTML, html)
 	}
 	if m.Invite != nil {
-		// The last alternative is the one that a program prefers which knows it
-		// (RFC 2046 §5.1.4); folded lines and no quoted-printable, as RFC 6047
-		// wants it read.
+		// Programs prefer the last alternative that they support (RFC 2046 §5.1.4). RFC
+		// 6047 requires folded lines and forbids quoted-printable.
 		method, calendar := w.calendar(*m.Invite)
 		msg.AddAlternativeString(gomail.ContentType("text/calendar; method="+method), calendar, gomail.WithPartEncoding(gomail.EncodingB64))
 	}
 	return msg, nil
 }
 
-// address takes one plain mailbox. A name may be anything that a person typed
-// into a form; what it may not do is end the header.
+// address parses a plain mailbox. The name is user input and must not end the header.
 func address(a mail.Address) (*netmail.Address, error) {
 	parsed, err := netmail.ParseAddress(a.Email)
 	if err != nil || parsed.Address != a.Email {
-		return nil, errors.New("not a plain e-mail address") // whose, has no place in a log
+		return nil, errors.New("not a plain e-mail address") // the log must not contain addresses
 	}
 	parsed.Name = oneLine(a.Name)
-	// Every server knows the ASCII form of a domain (RFC 5891), few the other.
+	// Every server supports the ASCII form of a domain (RFC 5891), few the Unicode form.
 	local, domain, _ := strings.Cut(parsed.Address, "@")
 	if ascii, err := idna.Lookup.ToASCII(domain); err == nil {
 		parsed.Address = local + "@" + ascii
@@ -99,7 +97,7 @@ func address(a mail.Address) (*netmail.Address, error) {
 	return parsed, nil
 }
 
-// oneLine is text without what could end a line, for whichever program.
+// oneLine returns the text without characters that any program treats as a line break.
 func oneLine(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) {
@@ -111,8 +109,8 @@ func oneLine(s string) string {
 
 var safe = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// plainID is the id where that can stand in a file name and to the left of
-// the @ of a Message-ID, and else something of that kind that stands for it.
+// plainID returns the id if it is valid in a file name and to the left of the @ of a
+// Message-ID, and otherwise a hash of it.
 func plainID(id string) string {
 	if len(id) <= 100 && safe.MatchString(id) {
 		return id
@@ -125,7 +123,7 @@ func crlf(text string) string {
 	return strings.ReplaceAll(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n", "\r\n")
 }
 
-// fits tells whether the text may go unencoded (RFC 5322 §2.1.1).
+// fits reports whether the text may be sent without encoding (RFC 5322 §2.1.1).
 func fits(text string) bool {
 	for line := range strings.SplitSeq(text, "\r\n") {
 		if len(line) > 998 || strings.ContainsRune(line, 0) {

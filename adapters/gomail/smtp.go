@@ -25,21 +25,21 @@ import (
 )
 
 const (
-	// probing is how long a kept connection has for a sign of life, dialling how
-	// long a new one until the server is ready for a message, and sending how
-	// long one message may take: all together end before a job does.
-	probing  = 2 * time.Second
-	dialling = 5 * time.Second
-	sending  = 12 * time.Second
-	// kept is how many connections wait for the next message, and keptFor how
-	// long; servers hang up on who is silent for longer.
-	kept    = 4
-	keptFor = 20 * time.Second
-	// askedFor is how long one sign of life is enough, whoever asks for it.
-	askedFor = time.Second
+	// probeTimeout bounds the check of an idle connection, dialTimeout the opening of a
+	// new one until the server is ready for a message, and sendTimeout the transfer of a
+	// message. Their sum is less than the time limit of a task.
+	probeTimeout = 2 * time.Second
+	dialTimeout  = 5 * time.Second
+	sendTimeout  = 12 * time.Second
+	// maxIdle is the maximum number of idle connections, and maxIdleTime how long one is
+	// kept; servers close connections that are idle for longer.
+	maxIdle     = 4
+	maxIdleTime = 20 * time.Second
+	// pingInterval is the time for which the result of a check is reused.
+	pingInterval = time.Second
 )
 
-// SMTP is the mailer that hands messages to a mail server (RFC 5321).
+// SMTP is a mailer that sends messages to a mail server (RFC 5321).
 type SMTP struct {
 	writer
 	server  server
@@ -51,11 +51,11 @@ type SMTP struct {
 	answer  error
 }
 
-// server is where and how to connect.
+// server is the address of a server with its connection settings.
 type server struct {
 	host     string
 	options  []gomail.Option
-	implicit *tls.Config // set if TLS comes before the first word
+	implicit *tls.Config // set for TLS from the first byte
 }
 
 type connection struct {
@@ -63,14 +63,14 @@ type connection struct {
 	since time.Time
 }
 
-// NewSMTP makes a mailer for a server. It does not connect.
+// NewSMTP returns a mailer for a server. It does not connect.
 //
-//	smtp://[user:password@]host[:port]   port 587; STARTTLS is demanded
+//	smtp://[user:password@]host[:port]   port 587; STARTTLS is required
 //	smtps://[user:password@]host[:port]  port 465; TLS from the first byte
 //
-// ?starttls=always|optional|never says otherwise, where a password is never sent
-// in the clear; on a loopback address it is optional and the certificate may be
-// anybody's. ?ca=FILE names the certificates (PEM) of a private authority.
+// The option ?starttls=always|optional|never changes that, but a password is never sent
+// without encryption. On a loopback address STARTTLS is optional and any certificate is
+// accepted. ?ca=FILE names the certificates (PEM) of a private authority.
 func NewSMTP(rawURL string, from mail.Address, c clock.Clock) (*SMTP, error) {
 	w, err := newWriter(from, c)
 	if err != nil {
@@ -81,15 +81,15 @@ func NewSMTP(rawURL string, from mail.Address, c clock.Clock) (*SMTP, error) {
 		return nil, err
 	}
 	at.options = append(at.options, gomail.WithHELO(w.host))
-	s := &SMTP{writer: w, server: at, idle: make(chan connection, kept)}
-	s.session, err = gomail.NewClient(at.host, append(slices.Clone(at.options), gomail.WithTimeout(sending))...)
+	s := &SMTP{writer: w, server: at, idle: make(chan connection, maxIdle)}
+	s.session, err = gomail.NewClient(at.host, append(slices.Clone(at.options), gomail.WithTimeout(sendTimeout))...)
 	return s, err
 }
 
 func parse(rawURL string) (server, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
-		// The parser's words would quote the password.
+		// The error of the parser would contain the password.
 		return server{}, errors.New("want smtp://USER:PASSWORD@HOST:PORT or smtps://…, with special characters as %XX")
 	}
 	query := u.Query()
@@ -113,7 +113,8 @@ func parse(rawURL string) (server, error) {
 	case u.Scheme == "smtps" && query.Has("starttls"):
 		return server{}, errors.New("smtps: is encrypted from the first byte, there is no STARTTLS to ask for")
 	case u.Scheme == "smtps":
-		// Optional is what makes the library see the encryption that there is.
+		// Optional is required for the library to detect the encryption of the
+		// connection.
 		port, policy, at.implicit = 465, "optional", settings
 	case policies[policy] == nil:
 		return server{}, errors.New("starttls: want always, optional or never")
@@ -126,7 +127,7 @@ func parse(rawURL string) (server, error) {
 	at.options = append(at.options, policies[policy], gomail.WithPort(port))
 	if user := u.User.Username(); user != "" {
 		password, _ := u.User.Password()
-		method := gomail.SMTPAuthAutoDiscover // takes nothing readable without TLS
+		method := gomail.SMTPAuthAutoDiscover // sends no password without TLS
 		if loopback {
 			method = gomail.SMTPAuthPlainNoEnc
 		}
@@ -141,11 +142,11 @@ var policies = map[string]gomail.Option{
 	"never":    gomail.WithTLSPolicy(gomail.NoTLS),
 }
 
-// trust says whose certificate is good.
+// trust returns which certificates are accepted.
 func trust(host string, loopback bool, file string) (*tls.Config, error) {
 	settings := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
 	if file == "" {
-		settings.InsecureSkipVerify = loopback // a packet to oneself meets nobody
+		settings.InsecureSkipVerify = loopback // packets to a loopback address cannot be intercepted
 		return settings, nil
 	}
 	pem, err := os.ReadFile(file)
@@ -166,27 +167,27 @@ func (s *SMTP) Send(ctx context.Context, message mail.Message) error {
 		return fmt.Errorf("mail %s: %w: %w", message.ID, mail.ErrRefused, err)
 	}
 	if err := s.deliver(ctx, msg); err != nil {
-		return fmt.Errorf("mail %s: %w", message.ID, discreet(err))
+		return fmt.Errorf("mail %s: %w", message.ID, redactError(err))
 	}
 	return nil
 }
 
-// deliver sends over a kept connection, or over a new one if there is none or
-// the server has ended it in the meantime.
+// deliver sends over an idle connection, or over a new one if there is none or the server
+// has closed it.
 func (s *SMTP) deliver(ctx context.Context, msg *gomail.Msg) error {
 	for {
 		c, fresh, err := s.connect(ctx)
 		if err != nil {
 			return err
 		}
-		err = s.over(ctx, c, msg)
+		err = s.sendOver(ctx, c, msg)
 		switch {
-		case err == nil, msg.IsDelivered(): // what came after the message does not matter
+		case err == nil, msg.IsDelivered(): // errors after the message was accepted are ignored
 			s.keep(c, err == nil)
 			return nil
-		case !fresh && ended(err) && ctx.Err() == nil:
+		case !fresh && isClosedByServer(err) && ctx.Err() == nil:
 			c.end()
-			s.drain(connection.end) // the others will have ended with it
+			s.drain(connection.end) // the server has probably closed the others too
 			continue
 		}
 		c.end()
@@ -194,12 +195,11 @@ func (s *SMTP) deliver(ctx context.Context, msg *gomail.Msg) error {
 	}
 }
 
-// over sends the message over the connection until ctx ends.
-func (s *SMTP) over(ctx context.Context, c connection, msg *gomail.Msg) error {
+// sendOver sends the message over the connection until ctx ends.
+func (s *SMTP) sendOver(ctx context.Context, c connection, msg *gomail.Msg) error {
 	defer context.AfterFunc(ctx, c.end)()
-	// The library asks whether the server is still there before it allows the
-	// answer any time.
-	if err := c.UpdateDeadline(probing); err != nil {
+	// The library checks the connection before it sets the deadline for the transfer.
+	if err := c.UpdateDeadline(probeTimeout); err != nil {
 		return err
 	}
 	err := s.session.SendWithSMTPClient(c.Client, msg)
@@ -209,12 +209,12 @@ func (s *SMTP) over(ctx context.Context, c connection, msg *gomail.Msg) error {
 	return err
 }
 
-// Ping reports whether the server lets us in and answers. It is asked once a second
-// at most.
+// Ping returns an error unless the server accepts the credentials and responds. It
+// contacts the server once per second at most.
 func (s *SMTP) Ping(ctx context.Context) error {
 	s.pinging.Lock()
 	defer s.pinging.Unlock()
-	if time.Since(s.pinged) >= askedFor {
+	if time.Since(s.pinged) >= pingInterval {
 		s.answer = s.ask(ctx)
 		s.pinged = time.Now()
 	}
@@ -225,10 +225,10 @@ func (s *SMTP) ask(ctx context.Context) error {
 	for {
 		c, fresh, err := s.connect(ctx)
 		if err != nil {
-			return discreet(err)
+			return redactError(err)
 		}
 		hangUp := context.AfterFunc(ctx, c.end)
-		if err = c.UpdateDeadline(probing); err == nil {
+		if err = c.UpdateDeadline(probeTimeout); err == nil {
 			err = c.Noop()
 		}
 		hangUp()
@@ -239,27 +239,27 @@ func (s *SMTP) ask(ctx context.Context) error {
 	}
 }
 
-// end hangs up. The client's own Close would wait for the answer that it is
+// end closes the connection. The client's Close would wait for the response that it is
 // waiting for.
 func (c connection) end() { _ = c.Text.Close() }
 
-// leave says goodbye, so that the server does not take it for an accident.
-func (c connection) leave() {
-	if c.UpdateDeadline(probing) == nil && c.Quit() == nil {
+// quit ends the session with QUIT.
+func (c connection) quit() {
+	if c.UpdateDeadline(probeTimeout) == nil && c.Quit() == nil {
 		return
 	}
 	c.end()
 }
 
-// connect takes a kept connection or makes one.
+// connect returns an idle connection or opens one.
 func (s *SMTP) connect(ctx context.Context) (c connection, fresh bool, err error) {
 	for {
 		select {
 		case c = <-s.idle:
-			if time.Since(c.since) < keptFor {
+			if time.Since(c.since) < maxIdleTime {
 				return c, false, nil
 			}
-			go c.leave()
+			go c.quit()
 			continue
 		default:
 		}
@@ -268,15 +268,14 @@ func (s *SMTP) connect(ctx context.Context) (c connection, fresh bool, err error
 	}
 }
 
-// dial makes a connection that is ready for a message. The library looks at ctx
-// and at its time limit for single steps only, and leaves open what it could
-// not use.
+// dial opens a connection that is ready for a message. The library applies ctx and its
+// time limit to single steps only, and does not close a connection that failed.
 func (at server) dial(ctx context.Context) (client *smtp.Client, err error) {
-	ctx, cancel := context.WithTimeout(ctx, dialling)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	var conn net.Conn
 	unwatch := func() bool { return true }
-	dialler, err := gomail.NewClient(at.host, append(slices.Clone(at.options), gomail.WithTimeout(dialling),
+	dialler, err := gomail.NewClient(at.host, append(slices.Clone(at.options), gomail.WithTimeout(dialTimeout),
 		gomail.WithDialContextFunc(func(step context.Context, network, address string) (net.Conn, error) {
 			var err error
 			if at.implicit != nil {
@@ -317,10 +316,10 @@ func (s *SMTP) keep(c connection, healthy bool) {
 	c.end()
 }
 
-// Close ends the kept connections.
+// Close closes the idle connections.
 func (s *SMTP) Close() error {
 	var all sync.WaitGroup
-	s.drain(func(c connection) { all.Go(c.leave) })
+	s.drain(func(c connection) { all.Go(c.quit) })
 	all.Wait()
 	return nil
 }
@@ -336,31 +335,29 @@ func (s *SMTP) drain(each func(connection)) {
 	}
 }
 
-// ended reports that the server had had enough of the connection before there
-// was a message on it.
-func ended(err error) bool {
+// isClosedByServer reports whether the server has ended the session before the message.
+func isClosedByServer(err error) bool {
 	var failed *gomail.SendError
 	return errors.As(err, &failed) &&
 		(failed.Reason == gomail.ErrConnCheck || failed.Reason == gomail.ErrSMTPMailFrom && failed.ErrorCode() == 421)
 }
 
-// anyAddress is whatever stands on both sides of an @: servers name mailboxes in
-// spellings of their own.
+// anyAddress matches any text around an @: servers write addresses in different forms.
 var anyAddress = regexp.MustCompile(`[^\s<>"]+@[^\s<>"]+`)
 
-// discreet is what happened, without addresses, which have no place in a log.
-func discreet(err error) error {
+// redactError returns the error without addresses, which must not be logged.
+func redactError(err error) error {
 	text := errors.New(anyAddress.ReplaceAllString(oneLine(err.Error()), "(address)"))
-	if final(err) {
+	if isPermanent(err) {
 		return fmt.Errorf("%w: %w", mail.ErrRefused, text)
 	}
 	return text
 }
 
-// final reports an answer that will be the same next time (RFC 5321 §4.2.1) and
-// is about this message and not about us: what a server says before it knows the
-// recipient, or of signing in, is ours to mend, and the mail waits for it.
-func final(err error) bool {
+// isPermanent reports an error that a retry will return again (RFC 5321 §4.2.1) and that
+// concerns this message: errors before the recipient, or of authentication, are
+// configuration errors, after which the mail is retried.
+func isPermanent(err error) bool {
 	var failed *gomail.SendError
 	if !errors.As(err, &failed) || failed.ErrorCode() < 500 || failed.ErrorCode() == 530 {
 		return false

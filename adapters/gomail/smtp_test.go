@@ -93,7 +93,7 @@ func TestMessagesShareAConnectionWhichIsMadeAgainWhenItIsGone(t *testing.T) {
 	server.Start()
 	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
 	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
-	server.Start() // again: the kept connection is dead and nobody noticed
+	server.Start() // again: the server has closed the idle connection unnoticed
 	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
 	require.Len(t, server.Mails(), 6)
 }
@@ -102,7 +102,7 @@ func TestTheServerIsAskedWhetherItTakesMessagesButNotAllTheTime(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
 	m := sender(t, server.URL())
-	// However slow the machine is.
+	// Independent of the speed of the machine.
 	just, later := func() { m.pinged = time.Now().Add(time.Hour) }, func() { m.pinged = time.Time{} }
 	require.NoError(t, m.Ping(t.Context()))
 	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
@@ -119,7 +119,7 @@ func TestTheServerIsAskedWhetherItTakesMessagesButNotAllTheTime(t *testing.T) {
 	require.Error(t, m.Ping(t.Context()), "it has just not answered")
 	later()
 	require.NoError(t, m.Ping(t.Context()))
-	server.Start() // the kept connection is dead and nobody noticed
+	server.Start() // the server has closed the idle connection unnoticed
 	later()
 	require.NoError(t, m.Ping(t.Context()))
 	server.Hang()
@@ -241,7 +241,7 @@ func TestNobodyWaitsForAServerLongerThanTheyWantTo(t *testing.T) {
 			err := <-outcome
 			require.ErrorContains(t, err, "context canceled")
 			require.NotErrorIs(t, err, mail.ErrRefused)
-			require.Less(t, time.Since(begun), probing)
+			require.Less(t, time.Since(begun), probeTimeout)
 			server.Go()
 			require.NoError(t, m.Send(t.Context(), note("a@example.org")))
 		})
@@ -254,12 +254,12 @@ func TestNobodyWaitsForAServerLongerThanTheyWantTo(t *testing.T) {
 		defer cancel()
 		begun := time.Now()
 		require.ErrorContains(t, sender(t, server.URL()).Send(ctx, note("a@example.org")), "deadline")
-		require.Less(t, time.Since(begun), dialling)
+		require.Less(t, time.Since(begun), dialTimeout)
 	})
 }
 
-// scripted is a mail server that says the lines, each after a word of the
-// client, and then reads on. What it returns is closed when the client hangs up.
+// scripted is a mail server that sends the lines, each after a line of the client, and
+// then only reads. The returned channel is closed when the client disconnects.
 func scripted(t *testing.T, lines ...string) (url string, left chan struct{}) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -327,8 +327,8 @@ func TestAServerWithTLSFromTheFirstByte(t *testing.T) {
 	require.ErrorContains(t, sender(t, as+"?ca="+other.CA).Send(t.Context(), note("a@example.org")), "certificate")
 }
 
-// A server that is not on this machine never sees a password in the clear, and
-// who stands between cannot ask for one by hiding STARTTLS.
+// A remote server never receives a password without encryption, even if an attacker in
+// the path removes STARTTLS from the response.
 func TestNoPasswordLeavesTheMachineInTheClear(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"optional", "never"} {

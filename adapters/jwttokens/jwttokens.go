@@ -1,5 +1,5 @@
-// Package jwttokens signs and checks the portal's access tokens: JWTs in the
-// profile of RFC 9068, signed with Ed25519 (RFC 8037).
+// Package jwttokens signs and verifies the portal's access tokens: JWTs in the profile of
+// RFC 9068, signed with Ed25519 (RFC 8037).
 package jwttokens
 
 import (
@@ -23,8 +23,8 @@ import (
 const (
 	audience  = "locum-portal"
 	tokenType = "at+jwt"
-	leeway    = 30 * time.Second // what the clocks of two machines may differ by
-	// maxToken is far above any token of ours, and below what is worth parsing.
+	leeway    = 30 * time.Second // tolerated difference between the clocks of two machines
+	// maxToken is far above the size of the service's tokens.
 	maxToken = 4096
 )
 
@@ -45,11 +45,10 @@ type Tokens struct {
 	verified *otter.Cache[tokenHash, identity.AccessClaims]
 }
 
-// Open reads the keys from PEM files (PKCS #8, Ed25519) and from directories of
-// such files (*.pem). The first key signs, where a directory's first is the one
-// with the last name; all of them verify. So a key is rotated by putting the
-// new one in front, and the old one may go when its last token has expired and no
-// secret of a webhook is hidden by it any more.
+// Open reads the keys from PEM files (PKCS #8, Ed25519) and from directories of such
+// files (*.pem). The first key signs; in a directory that is the one with the last name.
+// All keys verify. To rotate keys, add a new one in front. The old one can be removed
+// when its last token has expired and no webhook secret is encrypted with it.
 //
 // issuer is the public URL of the service.
 func Open(paths []string, issuer string, c clock.Clock) (*Tokens, error) {
@@ -114,7 +113,8 @@ func (t *Tokens) isCurrent(c identity.AccessClaims) bool {
 
 func (t *Tokens) verify(token string) (identity.AccessClaims, error) {
 	var c claims
-	// Go's base64 skips line ends, which would give a token more than one spelling.
+	// Go's base64 decoder skips line breaks, so that a token would have several
+	// spellings.
 	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") {
 		return identity.AccessClaims{}, errors.New("not a token of ours")
 	}
@@ -130,8 +130,8 @@ func (t *Tokens) verify(token string) (identity.AccessClaims, error) {
 	}, nil
 }
 
-// keyOf finds the key of a token of the type. Only our own ring has keys: jku,
-// jwk and x5u are never looked at.
+// keyOf returns the key of a token of the type. Only keys of the ring are used: jku, jwk
+// and x5u are ignored.
 func (t *Tokens) keyOf(kind string) jwt.Keyfunc {
 	return func(u *jwt.Token) (any, error) {
 		if u.Header["typ"] != kind {
@@ -150,7 +150,7 @@ func (t *Tokens) keyOf(kind string) jwt.Keyfunc {
 	}
 }
 
-// JWKS is the public half of the ring as a JWK Set (RFC 7517), for
+// JWKS returns the public keys of the ring as a JWK Set (RFC 7517), for
 // /.well-known/jwks.json.
 func (t *Tokens) JWKS() []byte {
 	type jwk struct {

@@ -87,8 +87,8 @@ func TestATokenSaysWhatItIs(t *testing.T) {
 		"role": "EMPLOYER", "org": "o-1", "iat": now, "nbf": now, "exp": now + 900}, c)
 }
 
-// forge signs what it is told with the ring's own key, so that only what it
-// says is wrong with it.
+// forge signs the given header and claims with the ring's key, so that they are the only
+// error.
 func forge(t *testing.T, tokens *Tokens, clk *kit.Clock, change func(header, claims map[string]any)) string {
 	t.Helper()
 	c := jwt.MapClaims{"iss": issuer, "aud": "locum-portal", "sub": "u-1", "sid": "s-1", "jti": "j",
@@ -173,7 +173,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 		require.Zero(t, got, name)
 	}
 
-	// A header that points elsewhere is ignored, not followed.
+	// References to keys in the header are ignored.
 	_, err = tokens.Verify(changed(func(h, _ map[string]any) { h["jku"] = "https://evil.example/jwks"; h["jwk"] = strangeJWK }))
 	require.NoError(t, err)
 }

@@ -15,19 +15,19 @@ import (
 	"slices"
 )
 
-// key is one signing key of the ring.
+// key is a signing key of the ring.
 type key struct {
 	id      string
 	private ed25519.PrivateKey
 	public  ed25519.PublicKey
 }
 
-// firstKey is the name of a generated key. Names sort by age in a directory,
-// so an operator who adds 0002.pem has rotated the keys.
+// firstKey is the name of a generated key. Keys in a directory are sorted by name, so
+// that adding 0002.pem rotates them.
 const firstKey = "0001.pem"
 
-// Generate makes the directory (mode 0700) and a key in it (mode 0600), unless
-// it already holds one. Processes that do so at once end up with the same key.
+// Generate creates the directory (mode 0700) and a key in it (mode 0600), unless it
+// contains one. Concurrent processes get the same key.
 func Generate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -53,14 +53,14 @@ func Generate(dir string) error {
 	if err != nil {
 		return err
 	}
-	// A link appears whole or not at all, and never in place of another's.
+	// A link is created atomically and never replaces an existing file.
 	if err := os.Link(part.Name(), filepath.Join(dir, firstKey)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return nil
 }
 
-// load reads the ring, the key that signs first.
+// load reads the ring, beginning with the signing key.
 func load(paths []string) ([]key, error) {
 	var ring []key
 	for _, path := range paths {
@@ -127,7 +127,7 @@ func readKey(path string) (key, error) {
 	return key{id: thumbprint(public)[:16], private: private, public: public}, nil
 }
 
-// thumbprint is the one of RFC 7638 §3, with the members of RFC 8037 §2.
+// thumbprint returns the thumbprint of RFC 7638 §3, with the members of RFC 8037 §2.
 func thumbprint(k ed25519.PublicKey) string {
 	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(k) + `"}`))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// sealType keeps the tokens of links and access tokens apart, beside their
+// sealType distinguishes the tokens of links from access tokens, in addition to their
 // audiences (RFC 8725 §3.11).
 const sealType = "link+jwt"
 

@@ -49,8 +49,8 @@ func TestWhatIsNoSealedLinkOfOursOpensNothing(t *testing.T) {
 	require.NoError(t, err)
 	none, err := jwt.NewWithClaims(jwt.SigningMethodNone, jwt.RegisteredClaims{Subject: "e-1"}).SignedString(jwt.UnsafeAllowNoneSignatureType)
 	require.NoError(t, err)
-	// What everybody can read of us is no secret to sign with, and what we signed
-	// is ours in no other words.
+	// Public values of the service are not accepted as a secret, and a signed token has
+	// only one spelling.
 	made := func(method jwt.SigningMethod, with any, headers map[string]any, change func(*jwt.RegisteredClaims)) string {
 		c := jwt.RegisteredClaims{Issuer: tokens.issuer, Subject: "e-1", Audience: jwt.ClaimStrings{sealAudience(auth.ForDownload)}, ExpiresAt: jwt.NewNumericDate(clk.Now().Add(time.Hour))}
 		if change != nil {

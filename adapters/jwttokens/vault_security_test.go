@@ -33,7 +33,7 @@ func TestWhatIsHiddenIsReadByItsOwnerAloneAndByOlderKeysOfTheRing(t *testing.T) 
 	require.Equal(t, "whsec_secret", secret)
 
 	name, text, _ := strings.Cut(hidden, ":")
-	other := map[bool]string{true: "C", false: "B"}[text[0] == 'B'] // it begins with whatever chance gave
+	other := map[bool]string{true: "C", false: "B"}[text[0] == 'B'] // the first character is random
 	for _, bad := range []string{"", ":", "whsec_secret", name, name + ":", name + ":!", name + ":AAAA", name + ":" + other + text[1:], hidden + "A!"} {
 		_, err := tokens.Decrypt(bad, "e-1")
 		require.Error(t, err, bad)

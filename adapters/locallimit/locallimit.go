@@ -1,4 +1,5 @@
-// Package locallimit is the limiter of one process: an exact log in memory.
+// Package locallimit implements a limiter in the memory of one process, with an exact
+// sliding log.
 package locallimit
 
 import (
@@ -14,9 +15,8 @@ import (
 
 const (
 	shards = 64
-	// maxKeys bounds the memory, whoever makes up keys: about 100 MB with the
-	// usual ten moments each. A key beyond it pushes another one out, which at
-	// worst gives that one's owner a fresh count.
+	// maxKeys bounds the memory for invented keys: about 100 MB with the usual ten
+	// timestamps each. A key beyond it evicts another one, whose count starts again.
 	maxKeys = 500_000
 )
 
@@ -26,7 +26,7 @@ type Limiter struct {
 	shards [shards]shard
 }
 
-// Keys are hashed: they may hold addresses of people.
+// Keys are stored as hashes, because they may contain personal data.
 type hash [16]byte
 
 type shard struct {
@@ -37,11 +37,11 @@ type shard struct {
 }
 
 type entry struct {
-	moments []int64 // µs, ascending
-	ends    int64   // when the last of them no longer counts
+	timestamps []int64 // µs, ascending
+	ends       int64   // when the last of them expires
 }
 
-// New makes a limiter that tells time by c.
+// New returns a limiter that uses the clock.
 func New(c clock.Clock) *Limiter {
 	l := &Limiter{clock: c}
 	for i := range l.shards {
@@ -81,55 +81,55 @@ func (l *Limiter) decide(rule limit.Rule, key string, record bool) limit.Decisio
 	h, s := l.find(rule, key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Read under the lock, so that a log's moments come in order.
+	// The clock is read under the lock, so that the timestamps of a log are ascending.
 	now := l.clock.Now().UnixMicro()
 	s.sweep(now)
 
 	per := rule.Per.Microseconds()
 	e := s.log(h, now, per)
-	if n := len(e.moments); n >= rule.Max {
-		free := e.moments[n-rule.Max] + per
+	if n := len(e.timestamps); n >= rule.Max {
+		free := e.timestamps[n-rule.Max] + per
 		return limit.Decision{RetryAfter: time.Duration(free-now) * time.Microsecond}
 	}
 	if !record {
-		return limit.Decision{Allowed: true, Remaining: rule.Max - len(e.moments)}
+		return limit.Decision{Allowed: true, Remaining: rule.Max - len(e.timestamps)}
 	}
 	e = s.record(h, e, now, per, rule.Max)
-	return limit.Decision{Allowed: true, Remaining: rule.Max - len(e.moments)}
+	return limit.Decision{Allowed: true, Remaining: rule.Max - len(e.timestamps)}
 }
 
-// log is what still counts of a key's moments.
+// log returns the log of a key without expired timestamps.
 func (s *shard) log(h hash, now, per int64) entry {
 	e := s.logs[h]
 	expired := 0
-	for i, m := range e.moments {
+	for i, m := range e.timestamps {
 		if m > now {
-			// The clock was set back. The moment still counts, from now.
-			e.moments[i] = now
+			// The clock was set back. The timestamp counts as one of now.
+			e.timestamps[i] = now
 		} else if m <= now-per {
 			expired = i + 1
 		}
 	}
-	e.moments = e.moments[expired:]
+	e.timestamps = e.timestamps[expired:]
 	return e
 }
 
-// record adds a moment to a log, which never outgrows the most there may be.
+// record adds a timestamp to a log, whose length is bounded.
 func (s *shard) record(h hash, e entry, now, per int64, most int) entry {
-	if len(s.logs) >= maxKeys/shards && len(e.moments) == 0 {
+	if len(s.logs) >= maxKeys/shards && len(e.timestamps) == 0 {
 		evict(s.logs)
 	}
-	if n := len(e.moments); n == cap(e.moments) {
-		// A log starts small, as most keys come once.
-		e.moments = append(make([]int64, 0, min(most, max(2, 2*n))), e.moments...)
+	if n := len(e.timestamps); n == cap(e.timestamps) {
+		// A log starts small, because most keys are used once.
+		e.timestamps = append(make([]int64, 0, min(most, max(2, 2*n))), e.timestamps...)
 	}
-	e.moments, e.ends = append(e.moments, now), now+per
+	e.timestamps, e.ends = append(e.timestamps, now), now+per
 	s.logs[h] = e
 	return e
 }
 
-// sweep drops what has expired, once per as many calls as there are keys, so
-// that a call costs the same however many there are.
+// sweep deletes expired logs once per as many calls as there are keys, so that the cost
+// per call does not depend on their number.
 func (s *shard) sweep(now int64) {
 	if s.until--; s.until > 0 {
 		return

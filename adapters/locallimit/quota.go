@@ -7,8 +7,8 @@ import (
 	"github.com/locumhq/locum/core/limit"
 )
 
-// day is how much was spent on a day. Days are kept apart from the logs, so that
-// made up keys of quotas without one push none of them out.
+// day is the number of calls of a day. Days are stored apart from the logs, so that
+// invented keys of quotas without a daily limit do not evict them.
 type day struct {
 	number int64 // since 1970
 	spent  int
@@ -58,12 +58,12 @@ func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaS
 }
 
 func standing(quota limit.Quota, e entry, d day, now int64) (s limit.QuotaStatus) {
-	n := len(e.moments)
+	n := len(e.timestamps)
 	s.Minute = limit.Window{Limit: max(0, quota.PerMinute), Remaining: max(0, quota.PerMinute-n)}
-	// More remains when the oldest moment leaves, or, of more than there may be,
-	// the oldest of those that fill the quota.
+	// Remaining increases when the oldest timestamp expires, or, if there are more than
+	// PerMinute, the oldest of those that fill the quota.
 	if first := max(0, n-quota.PerMinute); first < n {
-		s.Minute.Reset = time.Duration(e.moments[first]+perMinute-now) * time.Microsecond
+		s.Minute.Reset = time.Duration(e.timestamps[first]+perMinute-now) * time.Microsecond
 	}
 	if quota.PerMinute < 1 {
 		s.Minute.Reset = time.Minute

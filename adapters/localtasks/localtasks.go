@@ -1,4 +1,4 @@
-// Package localtasks carries tasks inside of the process.
+// Package localtasks implements a queue in the memory of the process.
 package localtasks
 
 import (
@@ -9,29 +9,29 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// most is how many references of a queue wait in memory. Those beyond are left to
-// the store, which hands them out again.
-const most = 50_000
+// maxWaiting is the maximum number of references of a queue in memory. Those beyond it
+// are dropped; the store repeats them.
+const maxWaiting = 50_000
 
-// Queue implements task.Queue. What waits in it when the process ends is gone,
-// which its port allows.
+// Queue implements task.Queue. Its references are lost when the process ends, which the
+// port permits.
 type Queue struct {
 	lines map[task.QueueName]*line
 }
 
-// line is the references of one queue in their order, each task once.
+// line contains the references of one queue in their order, each task once.
 type line struct {
 	mu      sync.Mutex
 	waiting []task.Reference
 	held    map[string]bool
-	come    chan struct{} // has room for one: somebody may look
+	signals chan struct{} // signals a waiting worker; has room for one value
 }
 
-// New makes an empty queue.
+// New returns an empty queue.
 func New() *Queue {
 	q := &Queue{lines: map[task.QueueName]*line{}}
 	for queue := range task.Workers {
-		q.lines[queue] = &line{held: map[string]bool{}, come: make(chan struct{}, 1)}
+		q.lines[queue] = &line{held: map[string]bool{}, signals: make(chan struct{}, 1)}
 	}
 	return q
 }
@@ -51,7 +51,7 @@ func (q *Queue) Enqueue(_ context.Context, refs ...task.Reference) (err error) {
 // Embedded implements task.Queue.
 func (q *Queue) Embedded() bool { return true }
 
-// put reports whether the reference waits now.
+// put adds the reference. It returns false if the queue is full.
 func (l *line) put(t task.Reference) bool {
 	defer l.signal()
 	l.mu.Lock()
@@ -59,7 +59,7 @@ func (l *line) put(t task.Reference) bool {
 	if l.held[t.ID] {
 		return true
 	}
-	if len(l.waiting) >= most {
+	if len(l.waiting) >= maxWaiting {
 		return false
 	}
 	l.waiting, l.held[t.ID] = append(l.waiting, t), true
@@ -68,7 +68,7 @@ func (l *line) put(t task.Reference) bool {
 
 func (l *line) signal() {
 	select {
-	case l.come <- struct{}{}:
+	case l.signals <- struct{}{}:
 	default:
 	}
 }
@@ -91,7 +91,7 @@ func (l *line) take(ctx context.Context) (task.Reference, bool) {
 		l.mu.Unlock()
 		select {
 		case <-ctx.Done():
-		case <-l.come:
+		case <-l.signals:
 		}
 	}
 	return task.Reference{}, false

@@ -12,8 +12,8 @@ import (
 type Keys struct{}
 
 // Key returns the address in Unicode normalization form C and lower case, with an
-// internationalized domain in Unicode (RFC 5891, UTS #46), whichever way it was
-// written. A domain that IDNA does not allow stays as it is.
+// internationalized domain in Unicode (RFC 5891, UTS #46), independent of how it was
+// written. A domain that IDNA does not allow is unchanged.
 func (Keys) Key(email string) string {
 	email = norm.NFC.String(strings.ToLower(norm.NFC.String(email)))
 	at := strings.LastIndexByte(email, '@')

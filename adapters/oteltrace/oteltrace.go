@@ -27,8 +27,8 @@ type Tracer struct {
 	tracer   otrace.Tracer
 }
 
-// What a collector may cost: spans beyond the queue are dropped, and nobody
-// waits for an answer.
+// The limits of a slow collector: spans beyond the queue are dropped, and no request
+// waits for a response.
 const (
 	queued     = 4096
 	sendEvery  = time.Second
@@ -36,9 +36,9 @@ const (
 	endWithin  = 3 * time.Second
 )
 
-// Open makes a tracer for a collector. It does not connect.
+// Open returns a tracer for a collector. It does not connect.
 //
-//	otlp+http://host[:port][/path]   port 4318 and /v1/traces if nothing else is said
+//	otlp+http://host[:port][/path]   the defaults are port 4318 and /v1/traces
 //	otlp+https://…
 func Open(rawURL string, log *slog.Logger) (*Tracer, error) {
 	endpoint, err := collector(rawURL)
@@ -49,7 +49,7 @@ func Open(rawURL string, log *slog.Logger) (*Tracer, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The library says what goes wrong through a global.
+	// The library reports errors through a global function.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Debug("traces could not be sent", "error", err) }))
 	provider := sdk.NewTracerProvider(
 		sdk.WithBatcher(exporter, sdk.WithMaxQueueSize(queued), sdk.WithBatchTimeout(sendEvery)),
@@ -72,7 +72,7 @@ func collector(rawURL string) (string, error) {
 	return u.String(), nil
 }
 
-// wire reads and writes the W3C form of a parent.
+// wire encodes and decodes a parent in the W3C format.
 var wire propagation.TraceContext
 
 const header = "traceparent"
@@ -89,17 +89,17 @@ func (t *Tracer) Start(ctx context.Context, name, parent string) (context.Contex
 	wire.Inject(ctx, carrier)
 	return trace.WithParent(ctx, carrier[header]), func(err error) { //nolint:spancheck // as above
 		if err != nil {
-			// The error's words may hold what a client sent; the log has them.
+			// The text of the error may contain input of a client; it is in the log.
 			span.SetStatus(codes.Error, "")
 		}
 		span.End()
 	}
 }
 
-// Close sends what is left, if the collector takes it soon.
+// Close sends the remaining spans, if the collector responds within the timeout.
 func (t *Tracer) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
 	defer cancel()
-	_ = t.provider.Shutdown(ctx) // a collector that is away is no reason to end in disorder
+	_ = t.provider.Shutdown(ctx) // an unavailable collector is no error of the shutdown
 	return nil
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/locumhq/locum/core/limit"
 )
 
-// KEYS[2] holds the day since 1970 and what was spent on it. ARGV: PerMinute,
-// PerDay, whether to spend, and the present in µs or nothing. Answers whether it
-// was spent, and then for the minute and for the day how much is spent and the µs
-// until more is left.
+// KEYS[2] contains the day since 1970 and the number of calls of that day. ARGV:
+// PerMinute, PerDay, whether to spend, and the present in µs or an empty string. The
+// script returns whether a call was spent, and for the minute and the day the number of
+// calls and the µs until it decreases.
 var quotaScript = goredis.NewScript(`
 local most, mostADay, per, aDay, present = tonumber(ARGV[1]), tonumber(ARGV[2]), 60000000, 86400000000, ARGV[4]
 ` + current + `
@@ -53,7 +53,7 @@ func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spen
 	quota.PerMinute, quota.PerDay = max(0, quota.PerMinute), max(0, quota.PerDay)
 	name := l.redisKey(limit.Rule{Name: "quota"}, key)
 	var answer []int64
-	err := l.ask(ctx, func(ctx context.Context) (err error) {
+	err := l.withCircuit(ctx, func(ctx context.Context) (err error) {
 		answer, err = quotaScript.Run(ctx, l.client, []string{name, name + ":day"}, quota.PerMinute, quota.PerDay, spend, l.present()).Int64Slice()
 		if err == nil && len(answer) != 5 {
 			err = fmt.Errorf("redis answered %v", answer)

@@ -1,9 +1,9 @@
-// Package redislimit is the limiter of several processes: an exact log in
-// Redis, one script call for each decision.
+// Package redislimit implements a limiter that several processes share, with an exact
+// sliding log in Redis and one script call for each decision.
 //
-// Redis away neither opens nor closes the service. A call waits for it at most
-// 200 ms and is then answered by the limiter of this process alone; after five
-// failures in a row Redis is left alone for five seconds, then one call tries it.
+// An unavailable Redis neither permits nor refuses all calls. A call waits for it for 200
+// ms at most, and is then decided by the limiter of the process. After five failures in a
+// row Redis is not called for five seconds; then one call tries it.
 package redislimit
 
 import (
@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	bound    = 200 * time.Millisecond
-	patience = 5
-	cooldown = 5 * time.Second
-	quiet    = time.Minute // between two log lines about the same outage
+	bound       = 200 * time.Millisecond
+	maxFailures = 5
+	cooldown    = 5 * time.Second
+	logInterval = time.Minute // between two log lines about the same outage
 )
 
 // Limiter implements limit.Limiter.
@@ -33,7 +33,7 @@ type Limiter struct {
 	client   goredis.UniversalClient
 	fallback limit.Limiter
 	log      *slog.Logger
-	clock    clock.Clock // nil: Redis' own, which all processes share
+	clock    clock.Clock // nil for that of Redis, which all processes share
 	bound    time.Duration
 	prefix   string // of keys
 
@@ -43,21 +43,21 @@ type Limiter struct {
 	loggedAt time.Time
 }
 
-// Option changes what New makes.
+// Option changes the defaults of New.
 type Option func(*Limiter)
 
-// WithClock tells time by c instead of by Redis. The clocks of several machines
-// differ, so this is for tests.
+// WithClock uses c instead of the clock of Redis. The clocks of several machines differ,
+// so this is for tests.
 func WithClock(c clock.Clock) Option { return func(l *Limiter) { l.clock = c } }
 
-// WithBound changes how long a call waits for Redis.
+// WithBound sets the time limit for a call to Redis.
 func WithBound(d time.Duration) Option { return func(l *Limiter) { l.bound = d } }
 
 // withPrefix sets the prefix of keys.
 func withPrefix(prefix string) Option { return func(l *Limiter) { l.prefix = prefix } }
 
-// New makes a limiter over client, which it owns from now on. fallback answers
-// while Redis does not.
+// New returns a limiter that uses client and closes it. fallback decides while Redis is
+// unavailable.
 func New(client goredis.UniversalClient, fallback limit.Limiter, log *slog.Logger, options ...Option) *Limiter {
 	l := &Limiter{client: client, fallback: fallback, log: log, bound: bound, prefix: "locum"}
 	for _, o := range options {
@@ -69,22 +69,22 @@ func New(client goredis.UniversalClient, fallback limit.Limiter, log *slog.Logge
 // Close ends the connections.
 func (l *Limiter) Close() error { return l.client.Close() }
 
-// Ping says whether Redis answers.
+// Ping reports whether Redis responds.
 func (l *Limiter) Ping(ctx context.Context) error { return l.client.Ping(ctx).Err() }
 
-// Degraded reports whether calls were answered without Redis in the last seconds. What
-// happened before says nothing while there are no calls: Ping does.
+// Degraded reports whether calls were decided without Redis in the last seconds. It is
+// false without calls; Ping reports the state then.
 func (l *Limiter) Degraded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failures > 0 && time.Now().Before(l.retryAt)
 }
 
-// current is the beginning of both scripts: KEYS[1] is a list of moments in µs,
-// oldest first, of which those stay that are younger than per. present is the
-// present in µs or nothing.
+// current is the beginning of both scripts: KEYS[1] is a list of timestamps in µs, oldest
+// first, of which those younger than per are kept. present is the present in µs or an
+// empty string.
 //
-// Lua's own number formatting keeps 14 digits; a moment has 16.
+// Lua's number formatting keeps 14 digits; a timestamp has 16.
 const current = `
 local now = tonumber(present)
 if not now then
@@ -110,8 +110,8 @@ local function record()
 end
 `
 
-// ARGV: Max, Per in µs, whether to record, and the present in µs or nothing.
-// Answers {1, remaining} or {0, µs until the next is allowed}.
+// ARGV: Max, Per in µs, whether to record, and the present in µs or an empty string. The
+// script returns {1, remaining} or {0, µs until the next is allowed}.
 var script = goredis.NewScript(`
 local max, per, present = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[4]
 ` + current + `
@@ -133,10 +133,10 @@ func (l *Limiter) Peek(ctx context.Context, rule limit.Rule, key string) (limit.
 
 // Clear implements limit.Limiter.
 func (l *Limiter) Clear(ctx context.Context, rule limit.Rule, key string) error {
-	if err := l.ask(ctx, func(ctx context.Context) error { return l.client.Del(ctx, l.redisKey(rule, key)).Err() }); err != nil && ctx.Err() != nil {
+	if err := l.withCircuit(ctx, func(ctx context.Context) error { return l.client.Del(ctx, l.redisKey(rule, key)).Err() }); err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	// Here too, whether or not Redis was reached: both may hold moments.
+	// The fallback may contain timestamps too, whether or not Redis was reached.
 	return l.fallback.Clear(ctx, rule, key)
 }
 
@@ -145,7 +145,7 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 		return limit.Decision{RetryAfter: rule.Per}, nil
 	}
 	var answer []int64
-	err := l.ask(ctx, func(ctx context.Context) (err error) {
+	err := l.withCircuit(ctx, func(ctx context.Context) (err error) {
 		answer, err = script.Run(ctx, l.client, []string{l.redisKey(rule, key)},
 			rule.Max, rule.Per.Microseconds(), record, l.present()).Int64Slice()
 		if err == nil && len(answer) != 2 {
@@ -167,7 +167,8 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 	return l.fallback.Peek(ctx, rule, key)
 }
 
-// present is the time for a script, or nothing if it looks at Redis' clock.
+// present returns the time for a script, or an empty string if it uses the clock of
+// Redis.
 func (l *Limiter) present() any {
 	if l.clock == nil {
 		return ""
@@ -181,11 +182,11 @@ func (l *Limiter) redisKey(rule limit.Rule, key string) string {
 	return l.prefix + ":limit:{" + rule.Name + ":" + hex.EncodeToString(sum[:16]) + "}"
 }
 
-// errOpen stands for a call that was not made.
+// errOpen is the error of a call that was not made because the circuit is open.
 var errOpen = fmt.Errorf("redis is left alone for a while")
 
-// ask makes one bounded call unless the circuit is open.
-func (l *Limiter) ask(ctx context.Context, call func(context.Context) error) error {
+// withCircuit makes one call with a time limit unless the circuit is open.
+func (l *Limiter) withCircuit(ctx context.Context, call func(context.Context) error) error {
 	if !l.mayAsk() {
 		return errOpen
 	}
@@ -193,7 +194,7 @@ func (l *Limiter) ask(ctx context.Context, call func(context.Context) error) err
 	defer cancel()
 	err := call(bounded)
 	if err != nil && ctx.Err() != nil {
-		return err // the caller went away, which says nothing about Redis
+		return err // the caller cancelled; Redis may be fine
 	}
 	l.note(err)
 	return err
@@ -202,14 +203,14 @@ func (l *Limiter) ask(ctx context.Context, call func(context.Context) error) err
 func (l *Limiter) mayAsk() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.failures < patience {
+	if l.failures < maxFailures {
 		return true
 	}
 	now := time.Now()
 	if now.Before(l.retryAt) {
 		return false
 	}
-	// This call is the probe; the others keep away until it is decided.
+	// This call is the probe; other calls do not use Redis until it has returned.
 	l.retryAt = now.Add(cooldown)
 	return true
 }
@@ -219,7 +220,7 @@ func (l *Limiter) note(err error) {
 	defer l.mu.Unlock()
 	now := time.Now()
 	if err == nil {
-		if l.failures >= patience {
+		if l.failures >= maxFailures {
 			l.log.Info("limiter: redis is available again")
 		}
 		l.failures = 0
@@ -227,7 +228,7 @@ func (l *Limiter) note(err error) {
 	}
 	l.failures++
 	l.retryAt = now.Add(cooldown)
-	if now.Sub(l.loggedAt) >= quiet {
+	if now.Sub(l.loggedAt) >= logInterval {
 		l.loggedAt = now
 		l.log.Warn("limiter: redis is unavailable; counting in this process only", "error", err)
 	}

@@ -32,8 +32,7 @@ func open(t testing.TB, url string, log *slog.Logger, options ...Option) *Limite
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	conformance.Limiter(t, func(t testing.TB, clk clock.Clock) limit.Limiter {
-		// The suite counts exactly, so a busy machine must not push a call over
-		// to the fallback.
+		// The suite counts exactly, so calls must not fall back on a busy machine.
 		return open(t, kit.RedisURL(t), slog.New(slog.DiscardHandler), WithClock(clk), WithBound(time.Minute))
 	}, func(t testing.TB) (limit.Limiter, func(), func()) {
 		server := kit.OwnRedis(t)
@@ -162,7 +161,7 @@ func TestWithoutRedisEachProcessCountsForItself(t *testing.T) {
 		require.NoError(t, l.Clear(ctx, rule, "k"))
 	}
 
-	recovers() // nothing was wrong, but a busy machine may take its time
+	recovers() // no error occurred, but a busy machine may be slow
 	outage(server.Kill)
 	require.NoError(t, server.Start())
 	recovers()
@@ -199,7 +198,7 @@ func TestACallerWhoLeftSaysNothingAboutRedis(t *testing.T) {
 	l := open(t, kit.RedisURL(t), slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for range 2 * patience {
+	for range 2 * maxFailures {
 		_, err := l.Take(ctx, rule, "k")
 		require.ErrorIs(t, err, context.Canceled)
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/locumhq/locum/core/files"
 )
 
-// advice is what to do about the errors that S3 returns for a wrong setup, by code.
+// advice explains how to correct the errors that S3 returns for a wrong configuration, by
+// code.
 var advice = map[string]struct{ reason, text string }{
 	minio.NoSuchBucket:             {"files: no such bucket", "create the bucket, or correct files.url"},
 	minio.AccessDenied:             {"files: access denied", "give the credentials access to the bucket; without AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY those of the machine are used"},
@@ -30,7 +31,7 @@ var advice = map[string]struct{ reason, text string }{
 }
 
 // explain returns files.ErrNotFound, or an Unavailable fault with the cause: all other
-// errors of S3 end when the server or the setup is mended.
+// errors of S3 end when the server or the configuration is corrected.
 func explain(err error) error {
 	if err == nil {
 		return nil

@@ -1,6 +1,6 @@
-// Package sandboxpay is a payment provider that moves no money. The result of a
-// payment follows from its request and the time alone: it is the same in every process
-// and after every crash, and nothing is stored.
+// Package sandboxpay is a payment provider for tests and demos that moves no money. The
+// result of a payment depends on its request and the time only: it is the same in every
+// process and after every crash, and nothing is stored.
 package sandboxpay
 
 import (
@@ -15,29 +15,29 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
-// The methods that stand for what can go wrong. Every other pm_… works.
+// The ids of payment methods that fail. Every other pm_… succeeds.
 const (
-	// CardDeclined is refused whenever it is used.
+	// CardDeclined is always declined.
 	CardDeclined = "pm_card_declined"
-	// CardExpired pays while its owner is there, and is declined at renewals.
+	// CardExpired succeeds while the payer is present and is declined at renewals.
 	CardExpired = "pm_card_expired"
-	// MethodMissing is the id of no method.
+	// MethodMissing does not exist.
 	MethodMissing = "pm_missing"
 	// AuthenticationRequired is the id of a method whose payments the payer has to
 	// confirm. The sandbox confirms them itself, ConfirmedAfter their creation.
 	AuthenticationRequired = "pm_card_authentication_required"
 )
 
-// ConfirmedAfter is the time that an imaginary payer takes to confirm a payment.
+// ConfirmedAfter is the time after which a payment is confirmed.
 const ConfirmedAfter = time.Minute
 
 // Payments implements billing.Payments and billing.MethodCollector.
 type Payments struct{ clock clock.Clock }
 
-// New makes the sandbox.
+// New returns the sandbox.
 func New(c clock.Clock) Payments { return Payments{c} }
 
-// known are methods that look like certain cards.
+// known are the methods that look like certain cards.
 var known = map[string]struct{ brand, last4 string }{
 	"pm_card_visa":       {"visa", "4242"},
 	"pm_card_mastercard": {"mastercard", "4444"},
@@ -94,7 +94,7 @@ func (p Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	return "ch_sandbox_" + digest(b.Key), nil
 }
 
-// digest returns a short text that follows from the key and does not reveal it.
+// digest returns a short text that depends on the key and does not reveal it.
 func digest(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:12])

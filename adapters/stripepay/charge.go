@@ -17,7 +17,7 @@ var errBusy = errors.New("another request for the payment is in progress")
 
 const (
 	busyRetries = 5
-	busyDelay   = 100 * time.Millisecond // doubles
+	busyDelay   = 100 * time.Millisecond // doubled after each retry
 )
 
 // Charge implements billing.Payments. The receipt is the id of the payment intent.
@@ -52,9 +52,9 @@ func (p *Payments) charge(ctx context.Context, b billing.Bill) (string, error) {
 	return p.begin(ctx, b, customer)
 }
 
-// find returns the payment intent of the bill, nil if there is none, and the customer
-// of the payment method, empty if it is not attached. The list of a customer's intents
-// is current; the search is for owners that were forgotten.
+// find returns the payment intent of the bill, nil if there is none, and the customer of
+// the payment method, empty if it is not attached. The list of a customer's intents is
+// current. The search is for owners without a stored customer.
 func (p *Payments) find(ctx context.Context, b billing.Bill) (*stripe.PaymentIntent, string, error) {
 	m, err := p.api.V1PaymentMethods.Retrieve(ctx, b.MethodID, nil)
 	switch {

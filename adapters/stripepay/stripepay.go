@@ -52,8 +52,8 @@ const (
 	// requestTimeout bounds one attempt of a request.
 	requestTimeout = 8 * time.Second
 	maxRetries     = 2
-	// settleTime is after how long Stripe's search shows what was created, and a
-	// request that creates something has ended. Both mostly take seconds.
+	// settleTime is the time after which Stripe's search returns a new object, and a
+	// request that creates one has ended. Both usually take seconds.
 	settleTime = time.Hour
 )
 

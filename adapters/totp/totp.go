@@ -13,11 +13,11 @@ import (
 const (
 	issuer = "locum"
 	period = 30 // seconds
-	// skew is how many time steps the clock of a device may be off.
+	// skew is the tolerated difference of a device's clock in time steps.
 	skew = 1
 )
 
-// Codes makes secrets and checks codes.
+// Codes creates secrets and checks codes.
 type Codes struct{}
 
 // NewSecret returns a secret in base 32 and its otpauth:// address, which names
@@ -30,8 +30,8 @@ func (Codes) NewSecret(account string) (secret, url string, err error) {
 	return key.Secret(), key.URL(), nil
 }
 
-// Match returns the time step that the code belongs to, which is that of now or
-// one beside it. It is false for every other code.
+// Match returns the time step of the code, which is the current one or one next to it. It
+// returns false for every other code.
 func (Codes) Match(secret, code string, now time.Time) (step int64, ok bool) {
 	current := now.Unix() / period
 	for candidate := current - skew; candidate <= current+skew; candidate++ {

@@ -1,5 +1,5 @@
-// Package webhookout sends webhooks to receivers that somebody else chose the
-// address of, and so to the public internet alone.
+// Package webhookout sends webhooks to addresses that clients choose, and therefore to
+// the public internet only.
 package webhookout
 
 import (
@@ -22,7 +22,7 @@ import (
 
 const (
 	connectWithin = 5 * time.Second
-	readMost      = 16 << 10 // of an answer's body
+	maxBody       = 16 << 10 // of a response body
 	keepMost      = 1 << 10
 	headersMost   = 16 << 10
 )
@@ -33,17 +33,16 @@ type Sender struct {
 	within time.Duration
 }
 
-// Options are how a Sender reaches receivers.
+// Options are the settings of a Sender.
 type Options struct {
-	// Private lets it connect to every network and port.
+	// Private permits every network and port.
 	Private bool
-	// Roots are the certificate authorities that it trusts, nil for the system's.
+	// Roots are the trusted certificate authorities, nil for the system's.
 	Roots *x509.CertPool
 }
 
-// New makes a sender. It has connections of its own: no proxy, no redirects, and
-// what an address stands for is judged at the moment of the connection, when it
-// is known.
+// New returns a sender. It uses no proxy, follows no redirects, and checks the resolved
+// address when it connects.
 func New(o Options) *Sender {
 	dialer := &net.Dialer{Timeout: connectWithin, KeepAlive: 30 * time.Second}
 	if !o.Private {
@@ -59,11 +58,11 @@ func New(o Options) *Sender {
 	}}
 }
 
-// errPort is a connection to a port where no web server listens.
+// errPort is the error of a connection to a port that web servers do not use.
 var errPort = errors.New("prohibited port")
 
-// guard refuses connections to addresses that are not public. Two lists have to
-// agree: the library's and the one that registrations are held against.
+// guard refuses connections to addresses that are not public. Two lists have to permit an
+// address: the library's and that of the registration of webhooks.
 func guard() func(network, address string, c syscall.RawConn) error {
 	public := ssrf.New(ssrf.WithAnyPort())
 	return func(network, address string, c syscall.RawConn) error {
@@ -92,25 +91,24 @@ func (s *Sender) Post(ctx context.Context, p integrations.Post) (a integrations.
 		return integrations.Answer{Error: "bad_address"}
 	}
 	if strings.HasSuffix(strings.ToLower(strings.TrimSuffix(request.URL.Hostname(), ".")), ".invalid") {
-		return integrations.Answer{Error: "dns"} // there never is one, and nobody is asked (RFC 6761 §6.4)
+		return integrations.Answer{Error: "dns"} // never resolved (RFC 6761 §6.4)
 	}
 	for name, value := range p.Headers {
 		request.Header.Set(name, value)
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return integrations.Answer{Error: class(err)}
+		return integrations.Answer{Error: classify(err)}
 	}
 	defer func() { _ = response.Body.Close() }()
-	// What is read to its end leaves a connection that can be used again. That the
-	// status came is what counts.
-	text, _ := io.ReadAll(io.LimitReader(response.Body, readMost))
+	// The body is read so that the connection can be reused. Only the status counts.
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxBody))
 	a = integrations.Answer{Status: response.StatusCode, Body: string(text[:min(len(text), keepMost)]), RetryAfter: retryAfter(response.Header.Get("Retry-After"), begun)}
 	return a
 }
 
-// retryAfter reads the header (RFC 9110 §10.2.3): seconds or a date. 0 for what is
-// neither.
+// retryAfter parses the header (RFC 9110 §10.2.3): seconds or a date. It returns 0 for
+// anything else.
 func retryAfter(text string, now time.Time) time.Duration {
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
 		return time.Duration(min(n, 1<<30)) * time.Second
@@ -121,9 +119,9 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return 0
 }
 
-// class says what sort of thing went wrong. The error itself may hold addresses
-// of our network.
-func class(err error) string {
+// classify returns the class of an error. The error itself may contain internal
+// addresses.
+func classify(err error) string {
 	var unresolved *net.DNSError
 	var record tls.RecordHeaderError
 	var certificate *tls.CertificateVerificationError

@@ -65,8 +65,8 @@ func TestNoConnectionIsMadeToWhatIsNotPublic(t *testing.T) {
 	require.Error(t, check("udp4", "93.184.216.34:443", nil))
 }
 
-// The address is written in every way that something between us and the socket
-// might read as loopback; the names are resolved by the system.
+// The addresses are in all forms that a parser might accept as loopback. The system
+// resolves the names.
 func TestAReceiverOnThisMachineIsNotReachedByAnyName(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
@@ -143,7 +143,7 @@ func TestWhatGoesWrongIsToldByItsClass(t *testing.T) {
 	s.within = 300 * time.Millisecond
 	post := func(s *Sender, url string) string { return s.Post(t.Context(), integrations.Post{URL: url}).Error }
 	require.Equal(t, "timeout", post(s, slow.URL))
-	s.within = 20 * time.Second // nothing else waits for it
+	s.within = 20 * time.Second // the test does not wait for it
 	require.Equal(t, "connection", post(s, cut.URL))
 	require.Equal(t, "bad_address", post(s, "http://[x"))
 	require.Equal(t, "tls", post(s, secure.URL), "a certificate that nobody vouches for")

@@ -33,7 +33,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// Options are what a URL selects. An adapter may change them before it connects.
+// Options are the settings in a URL. An adapter may change them before it connects.
 type Options struct {
 	goredis.UniversalOptions
 

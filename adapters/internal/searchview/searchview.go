@@ -10,7 +10,7 @@ type Report struct {
 	Suggestions []Suggestion `json:"suggestions"`
 }
 
-// Understood is a part of the text and what it asks for.
+// Understood is a part of the text with its interpretation.
 type Understood struct {
 	Slot  string `json:"slot" sample:"role"`
 	Value string `json:"value" sample:"Nurse"`
@@ -19,7 +19,7 @@ type Understood struct {
 	End   int    `json:"end" sample:"5"`
 }
 
-// Correction is a misspelt word and what it was taken for.
+// Correction is a misspelt word with its correction.
 type Correction struct {
 	From string `json:"from" sample:"nusre"`
 	To   string `json:"to" sample:"nurse"`
@@ -50,7 +50,7 @@ type Matched struct {
 	How  string `json:"how" sample:"title"`
 }
 
-// Completion is what an unfinished search may become.
+// Completion is a completion of an unfinished search.
 type Completion struct {
 	Kind  string `json:"kind" sample:"role"`
 	Text  string `json:"text" sample:"Staff Nurse"`
