@@ -67,7 +67,7 @@ $(LINT):
 
 .PHONY: rows ports
 rows: ## Write test/e2e/ROWS.md, the list of operations and their tests
-	@LOCUM_TEST_WRITE=1 go test -count=1 -run TestEveryOperationHasATest ./test/e2e
+	@LOCUM_TEST_WRITE=1 go test -count=1 -run TestEveryOperation_HasATest ./test/e2e
 
 ports: ## Write test/outsider/docs/ports.md, the list of ports for adapters
 	@LOCUM_TEST_WRITE=1 go test -count=1 -run TestPorts_Page ./test/arch
@@ -88,7 +88,7 @@ relevance: ## Measure the quality of search beside its baseline (UPDATE=1 rewrit
 
 .PHONY: fuzz
 fuzz: ## Send anything to every operation, and walk at random, for some minutes (LOCUM_TEST_FUZZ=N rounds)
-	@LOCUM_TEST_FUZZ=$${LOCUM_TEST_FUZZ:-200} go run ./test/kit/with-services -- go test -count=1 -timeout 60m -v -run 'TestWhateverIsSent|TestAfterARandomWalk' ./test/e2e
+	@LOCUM_TEST_FUZZ=$${LOCUM_TEST_FUZZ:-200} go run ./test/kit/with-services -- go test -count=1 -timeout 60m -v -run 'TestFuzz|TestRandomWalk' ./test/e2e
 
 .PHONY: chaos
 chaos: ## Kill everything that locum runs on, for minutes, and count what is left

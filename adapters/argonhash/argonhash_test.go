@@ -20,7 +20,7 @@ import (
 
 var _ identity.PasswordHasher = (*Hasher)(nil)
 
-func TestAPasswordIsKnownAgainAndNoOtherIs(t *testing.T) {
+func TestVerify_RightPasswordOnly(t *testing.T) {
 	ctx := context.Background()
 	h := New()
 	long := strings.Repeat("é", MaxPassword/2)
@@ -78,7 +78,7 @@ func phc(m, t uint32, p uint8, password string) string {
 		b64.EncodeToString(argon2.IDKey([]byte(password), salt, t, m, p, 32)))
 }
 
-func TestVerifiersWithOtherParametersWorkAndAreStale(t *testing.T) {
+func TestVerify_OtherParameters_IsStale(t *testing.T) {
 	h := New()
 	v := phc(12288, 3, 2, "Password1")
 	ok, stale, err := h.Verify(context.Background(), v, "Password1")
@@ -91,7 +91,7 @@ func TestVerifiersWithOtherParametersWorkAndAreStale(t *testing.T) {
 	require.False(t, stale, "a wrong password must not replace the verifier")
 }
 
-func TestBrokenOrAbsurdVerifiersAreRefusedWithoutWork(t *testing.T) {
+func TestVerify_MalformedVerifier_RefusedWithoutWork(t *testing.T) {
 	h := New()
 	good := phc(8, 1, 1, "x")
 	salt, tag := strings.Split(good, "$")[4], strings.Split(good, "$")[5]
@@ -119,7 +119,7 @@ func TestBrokenOrAbsurdVerifiersAreRefusedWithoutWork(t *testing.T) {
 	}
 }
 
-func TestHugePasswordsCostNothing(t *testing.T) {
+func TestHash_HugePassword_RefusedWithoutWork(t *testing.T) {
 	h := New()
 	huge := strings.Repeat("a", MaxPassword+1)
 	verifiers := []string{"", phc(8, 1, 1, huge)}
@@ -134,7 +134,7 @@ func TestHugePasswordsCostNothing(t *testing.T) {
 	})
 }
 
-func TestAnAbsentAccountCostsTheSame(t *testing.T) {
+func TestVerify_NoAccount_TakesTheSameTime(t *testing.T) {
 	ctx := context.Background()
 	h := New()
 	v, err := h.Hash(ctx, "Password1")
@@ -155,7 +155,7 @@ func TestAnAbsentAccountCostsTheSame(t *testing.T) {
 	require.InEpsilon(t, float64(known), float64(unknown), 0.2, "known %v unknown %v", known, unknown)
 }
 
-func TestManyAtOnceStayWithinTheirMemory(t *testing.T) {
+func TestHash_Concurrent_BoundsMemory(t *testing.T) {
 	h := New()
 	h.maxWait = time.Minute
 	done := make(chan struct{})
@@ -188,7 +188,7 @@ func TestManyAtOnceStayWithinTheirMemory(t *testing.T) {
 	require.Less(t, <-peak, uint64((cap(h.running)+2)*3*20<<20))
 }
 
-func TestTheQueueIsBoundedInLengthAndTime(t *testing.T) {
+func TestHash_QueueFull_FailsInTime(t *testing.T) {
 	h := New()
 	for range cap(h.running) {
 		h.running <- struct{}{} // every processor is busy

@@ -22,7 +22,7 @@ func open(t testing.TB, url string) *Queue {
 	return q
 }
 
-func TestAsynqjobsIsAQueue(t *testing.T) {
+func TestQueue_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Queue(t, func(t testing.TB) task.Queue { return open(t, kit.RedisURL(t)) }, func(t testing.TB) (task.Queue, func(), func()) {
 		redis := kit.OwnRedis(t)
@@ -30,7 +30,7 @@ func TestAsynqjobsIsAQueue(t *testing.T) {
 	})
 }
 
-func TestAsynqjobsCarriesWork(t *testing.T) {
+func TestQueue_Work_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Work(t, func(t testing.TB) (adapters.Database, task.Queue) {
 		return stores.Postgres(t, clock.System{}).Identity.Database, open(t, kit.RedisURL(t))
@@ -48,7 +48,7 @@ func TestEnqueue_SameReferenceTwice_IsStoredOnce(t *testing.T) {
 	require.EqualValues(t, 1, n)
 }
 
-func TestServicesThatShareARedisAreKeptApartByTheirPrefix(t *testing.T) {
+func TestQueue_SharedRedis_PrefixSeparates(t *testing.T) {
 	t.Parallel()
 	url := kit.RedisURL(t)
 	one, two := open(t, url+"?prefix=north"), open(t, url+"?prefix=south")

@@ -25,12 +25,12 @@ func open(t testing.TB, dir string) *Store {
 	return s
 }
 
-func TestFilestoreIsAStore(t *testing.T) {
+func TestStore_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Files(t, func(t testing.TB) files.Store { return open(t, filepath.Join(t.TempDir(), "data", "files")) })
 }
 
-func TestFilesAreForThisUserAloneAndLeaveNothingHalfDone(t *testing.T) {
+func TestPut_FileMode0600_IsAtomic(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "files")
 	s := open(t, dir)
@@ -50,7 +50,7 @@ func TestFilesAreForThisUserAloneAndLeaveNothingHalfDone(t *testing.T) {
 	require.Equal(t, []string{"one"}, found)
 }
 
-func TestWhatADeadWriterLeftIsSweptAndWhatOthersWriteIsNot(t *testing.T) {
+func TestOpen_TemporaryFilesOfDeadWriters_Removed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, age := range map[string]time.Duration{"old": 25 * time.Hour, "new": time.Hour} {
@@ -68,7 +68,7 @@ func TestWhatADeadWriterLeftIsSweptAndWhatOthersWriteIsNot(t *testing.T) {
 	require.Equal(t, "new", left[0].Name())
 }
 
-func TestAFolderThatIsGoneIsNoticed(t *testing.T) {
+func TestPing_FolderDeleted_Fails(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "files")
 	s := open(t, dir)
@@ -77,7 +77,7 @@ func TestAFolderThatIsGoneIsNoticed(t *testing.T) {
 	require.Error(t, s.Ping(t.Context()))
 }
 
-func TestALinkOutOfTheFolderLeadsNowhere(t *testing.T) {
+func TestOpen_SymlinkOutOfFolder_Refused(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("x"), 0o600))

@@ -31,7 +31,7 @@ func archive(t testing.TB, entries ...entry) []byte {
 	return b.Bytes()
 }
 
-func TestDocumentsAreKnownByTheirBytes(t *testing.T) {
+func TestDetect_Documents(t *testing.T) {
 	t.Parallel()
 	png, err := hex.DecodeString("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")
 	require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestDocumentsAreKnownByTheirBytes(t *testing.T) {
 	}
 }
 
-func TestWordOfOldIsKnownByItsClass(t *testing.T) {
+func TestDetect_LegacyWord_ByClassID(t *testing.T) {
 	t.Parallel()
 	// The header of a compound file, whose root entry, in the first sector after
 	// it, has the class of a Word document.
@@ -75,7 +75,7 @@ func TestWordOfOldIsKnownByItsClass(t *testing.T) {
 	require.Equal(t, filetypes.Doc, got)
 }
 
-func TestArchivesThatWouldFillADiskAreRefused(t *testing.T) {
+func TestDetect_ZipBomb_Refused(t *testing.T) {
 	t.Parallel()
 	entries := []entry{{"[Content_Types].xml", "<Types/>"}, {"word/document.xml", "<w/>"}}
 	for i := range 1_999 {
@@ -109,7 +109,7 @@ func TestArchivesThatWouldFillADiskAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, filetypes.ErrBomb)
 }
 
-func TestAnArchiveOfNothingButATableOfContentsIsRefusedUnread(t *testing.T) {
+func TestDetect_ManyArchiveEntries_RefusedUnread(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]string{
 		"that tells of few entries":  "PK\x05\x06\x00\x00\x00\x00\x02\x00\x02\x00",
@@ -123,7 +123,7 @@ func TestAnArchiveOfNothingButATableOfContentsIsRefusedUnread(t *testing.T) {
 	}
 }
 
-func TestABrokenArchiveIsRefused(t *testing.T) {
+func TestDetect_BrokenArchive_Refused(t *testing.T) {
 	t.Parallel()
 	whole := archive(t, entry{"[Content_Types].xml", "<Types/>"}, entry{"word/document.xml", "<w/>"})
 	_, err := filetypes.Documents{}.Detect(whole[:len(whole)-30])

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryAliasNamesAPlace(t *testing.T) {
+func TestAliases_Each_NamesAPlace(t *testing.T) {
 	t.Parallel()
 	tab := unpack()
 	for name, to := range tab.aliases {

@@ -9,7 +9,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-func TestNamesMeanThePlacesThatPeopleMean(t *testing.T) {
+func TestFind_AmbiguousNames_CommonMeaning(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()
 	for text, want := range map[string]string{
@@ -105,7 +105,7 @@ func TestNamesMeanThePlacesThatPeopleMean(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPlaceIsNotFound(t *testing.T) {
+func TestFind_NotAPlace_NotFound(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()
 	for _, text := range []string{"", " ", ",", ", UK", "Qwertyville", "Leeds General Infirmary, Ward 7", "Leeds, Bradford", "ma", "or", "in", "Boston, Kent", "Remote", "Qwertyville, United Kingdom", "🏥", string(make([]byte, 300))} {

@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-func TestAnInterviewThatMovesAcrossAClockChangeAndIsCancelledIsOneEvent(t *testing.T) {
+func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 	t.Parallel()
 	london, err := time.LoadLocation("Europe/London")
 	require.NoError(t, err)

@@ -45,7 +45,7 @@ func sent(t *testing.T, m *Files) (paths []string, raw []string) {
 	return paths, raw
 }
 
-func TestAMailIsAFileThatAPersonCanRead(t *testing.T) {
+func TestFile_Message_IsReadable(t *testing.T) {
 	t.Parallel()
 	m, _, log := mailer(t)
 	link := "https://jobs.example.org/verify?token=" + strings.Repeat("aB3-", 40) + "&next=%2F"
@@ -93,7 +93,7 @@ func TestAMailIsAFileThatAPersonCanRead(t *testing.T) {
 	require.Equal(t, "Hello Zoë,\r\n\r\n"+link+"\r\n.\r\nFrom us\r\n", string(body))
 }
 
-func TestNothingInAMessageBecomesAHeader(t *testing.T) {
+func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 	t.Parallel()
 	m, _, _ := mailer(t)
 	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
@@ -121,7 +121,7 @@ func TestNothingInAMessageBecomesAHeader(t *testing.T) {
 	require.Len(t, paths, 1, "what is refused leaves nothing behind")
 }
 
-func TestLongLinesArriveWhole(t *testing.T) {
+func TestFile_LongLines_AreIntact(t *testing.T) {
 	t.Parallel()
 	m, _, _ := mailer(t)
 	text := strings.Repeat("é", 3000) + "\r\nend"
@@ -137,7 +137,7 @@ func TestLongLinesArriveWhole(t *testing.T) {
 	require.Equal(t, text, strings.TrimRight(string(body), "\r\n"))
 }
 
-func TestTheSameMessageAgainKeepsItsIDAndFilesSortByTime(t *testing.T) {
+func TestFile_SentAgain_KeepsMessageID(t *testing.T) {
 	t.Parallel()
 	m, clk, _ := mailer(t)
 	again := mail.Message{ID: "z", To: mail.Address{Email: "a@example.org"}, Subject: "s", Text: "t"}

@@ -35,7 +35,7 @@ func note(to string) mail.Message {
 	return mail.Message{ID: "m-" + to[:1], To: mail.Address{Name: "Zoë", Email: to}, Subject: "News – today", Text: "Hello Zoë,\n.\nthere is news.\n", HTML: "<p>Hello Zoë</p>"}
 }
 
-func TestAMessageArrivesAsItWasWritten(t *testing.T) {
+func TestSMTP_Message_ArrivesUnchanged(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
 	m := sender(t, server.URL())
@@ -61,7 +61,7 @@ func TestAMessageArrivesAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestNothingTypedBecomesAHeaderOnTheWire(t *testing.T) {
+func TestSMTP_LineBreaks_AddNoHeaders(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
 	m := sender(t, server.URL())
@@ -80,7 +80,7 @@ func TestNothingTypedBecomesAHeaderOnTheWire(t *testing.T) {
 	require.Len(t, server.Mails(), 1)
 }
 
-func TestMessagesShareAConnectionWhichIsMadeAgainWhenItIsGone(t *testing.T) {
+func TestSMTP_Connection_IsReusedAndReopened(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
 	m := sender(t, server.URL())
@@ -98,7 +98,7 @@ func TestMessagesShareAConnectionWhichIsMadeAgainWhenItIsGone(t *testing.T) {
 	require.Len(t, server.Mails(), 6)
 }
 
-func TestTheServerIsAskedWhetherItTakesMessagesButNotAllTheTime(t *testing.T) {
+func TestSMTP_Ping_IsCached(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
 	m := sender(t, server.URL())
@@ -129,7 +129,7 @@ func TestTheServerIsAskedWhetherItTakesMessagesButNotAllTheTime(t *testing.T) {
 	require.Error(t, m.Ping(soon))
 }
 
-func TestAServerThatDoesNotLetUsInTakesNoMessages(t *testing.T) {
+func TestSMTP_LoginRefused_PingFails(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTPWithTLS(t, "locum", "right-horse")
 	stranger := sender(t, "smtp://locum:wrong-horse@"+server.Addr+"?ca="+server.CA)
@@ -139,7 +139,7 @@ func TestAServerThatDoesNotLetUsInTakesNoMessages(t *testing.T) {
 	require.NoError(t, sender(t, "smtp://locum:right-horse@"+server.Addr+"?ca="+server.CA).Ping(t.Context()))
 }
 
-func TestTheEndOfTheServiceIsSaidToTheServer(t *testing.T) {
+func TestSMTP_Close_SendsQuit(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
 	m := sender(t, server.URL())
@@ -158,7 +158,7 @@ func TestTheEndOfTheServiceIsSaidToTheServer(t *testing.T) {
 	require.Equal(t, 3, server.Goodbyes())
 }
 
-func TestOnlyAPermanentAnswerAboutTheMessageIsForGood(t *testing.T) {
+func TestSMTP_Replies_PermanentOrTemporary(t *testing.T) {
 	t.Parallel()
 	for stage, codes := range map[string]map[int]bool{
 		"MAIL": {421: false, 451: false, 530: false, 550: false, 553: false, 552: true},
@@ -187,7 +187,7 @@ func TestOnlyAPermanentAnswerAboutTheMessageIsForGood(t *testing.T) {
 	}
 }
 
-func TestAServerThatSaysNothingIsGivenUpBeforeTheJobEnds(t *testing.T) {
+func TestSMTP_SilentServer_TimesOut(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
 	m := sender(t, server.URL())
@@ -202,7 +202,7 @@ func TestAServerThatSaysNothingIsGivenUpBeforeTheJobEnds(t *testing.T) {
 	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
 }
 
-func TestTLSIsDemandedAndTheServersNameChecked(t *testing.T) {
+func TestSMTP_TLS_IsRequiredAndVerified(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTPWithTLS(t, "mailer", "p@ss:word")
 	as := "smtp://mailer:p%40ss%3Aword@" + server.Addr
@@ -223,7 +223,7 @@ func TestTLSIsDemandedAndTheServersNameChecked(t *testing.T) {
 	require.Empty(t, plain.Mails())
 }
 
-func TestNobodyWaitsForAServerLongerThanTheyWantTo(t *testing.T) {
+func TestSMTP_ContextEnds_Returns(t *testing.T) {
 	t.Parallel()
 	for _, stage := range []string{"MAIL", "RCPT", "DATA"} {
 		t.Run(stage, func(t *testing.T) {
@@ -287,7 +287,7 @@ func scripted(t *testing.T, lines ...string) (url string, left chan struct{}) {
 	return "smtp://" + listener.Addr().String(), left
 }
 
-func TestAServerThatWantsNobodyIsTriedAgainLater(t *testing.T) {
+func TestSMTP_ServiceUnavailable_IsTemporary(t *testing.T) {
 	t.Parallel()
 	for name, lines := range map[string][]string{
 		"at the door":     {"554 no service today"},
@@ -306,14 +306,14 @@ func TestAServerThatWantsNobodyIsTriedAgainLater(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatIsOfNoUseIsHungUp(t *testing.T) {
+func TestSMTP_BrokenConnection_IsClosed(t *testing.T) {
 	t.Parallel()
 	url, left := scripted(t, "220 hello", "250 no encryption here")
 	require.ErrorContains(t, sender(t, url+"?starttls=always").Send(t.Context(), note("a@example.org")), "STARTTLS")
 	<-left
 }
 
-func TestAServerWithTLSFromTheFirstByte(t *testing.T) {
+func TestSMTP_ImplicitTLS(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTPS(t, "mailer", "secret")
 	as := "smtps://mailer:secret@" + server.Addr
@@ -329,7 +329,7 @@ func TestAServerWithTLSFromTheFirstByte(t *testing.T) {
 
 // A remote server never receives a password without encryption, even if an attacker in
 // the path removes STARTTLS from the response.
-func TestNoPasswordLeavesTheMachineInTheClear(t *testing.T) {
+func TestSMTP_NoTLS_SendsNoPassword(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"optional", "never"} {
 		m := sender(t, "smtp://mailer:secret@relay.example.org?starttls="+policy)
@@ -350,7 +350,7 @@ func portOf(t *testing.T, url string) int {
 	return port
 }
 
-func TestAddressesInAnyScriptAreReached(t *testing.T) {
+func TestSMTP_InternationalAddress_IsSent(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
 	m := sender(t, server.URL())
@@ -363,7 +363,7 @@ func TestAddressesInAnyScriptAreReached(t *testing.T) {
 	require.Contains(t, strings.ReplaceAll(calendar, "\r\n ", ""), ":mailto:asha@xn--klinik-mnchen-3ob.example\r\n")
 }
 
-func TestTheAddressOfAServerIsRead(t *testing.T) {
+func TestSMTP_URL_IsParsed(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
 		"smtp://mail.example.org":             "mail.example.org:587 TLSMandatory",

@@ -10,7 +10,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func TestGormdbIsAStorage(t *testing.T) {
+func TestStorage_Conformance(t *testing.T) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) { conformance.Storage(t, open) })
 }
@@ -23,13 +23,13 @@ func TestStorage_Search_Conformance(t *testing.T) {
 	})
 }
 
-func TestMySQL_IsAStorage(t *testing.T) {
+func TestMySQL_Storage_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Storage(t, stores.MariaDB)
 }
 
 // A module may be stored in another database than the others.
-func TestMixedDatabases_AreAStorage(t *testing.T) {
+func TestMixedDatabases_Storage_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Storage(t, func(t testing.TB, clk clock.Clock) adapters.Storage {
 		identity := stores.MariaDB(t, clk).Identity

@@ -34,7 +34,7 @@ func openTestSQLite(t *testing.T) *DB {
 	return db
 }
 
-func TestMomentsCompareAsTheyAreInSQLiteWhateverTheirFraction(t *testing.T) {
+func TestSQLite_Timestamps_CompareCorrectly(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	whole := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -43,7 +43,7 @@ func TestMomentsCompareAsTheyAreInSQLiteWhateverTheirFraction(t *testing.T) {
 	require.True(t, later)
 }
 
-func TestTwentyWritersThatReadFirstAllSucceedOnSQLite(t *testing.T) {
+func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	require.NoError(t, db.gorm.Exec("CREATE TABLE counter (n INTEGER)").Error)
@@ -75,7 +75,7 @@ func TestTwentyWritersThatReadFirstAllSucceedOnSQLite(t *testing.T) {
 
 // Were it left to SQLite, those with bad luck would ask for five seconds and be
 // refused, although the others are done in a moment each.
-func TestWhoWritesOnSQLiteWaitsForTheirTurnAndNoLonger(t *testing.T) {
+func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	require.NoError(t, db.gorm.Exec("CREATE TABLE counter (n INTEGER)").Error)
@@ -116,7 +116,7 @@ func TestWhoWritesOnSQLiteWaitsForTheirTurnAndNoLonger(t *testing.T) {
 	require.Equal(t, 20, n)
 }
 
-func TestNothingIsWrittenOnSQLiteByAConnectionThatReads(t *testing.T) {
+func TestSQLite_ReadConnection_CannotWrite(t *testing.T) {
 	t.Parallel()
 	_, err := openTestSQLite(t).sql.ExecContext(t.Context(), "CREATE TABLE counter (n INTEGER)")
 	require.ErrorContains(t, err, "readonly")
@@ -153,7 +153,7 @@ func TestConn_NoServer_IsUnavailable(t *testing.T) {
 	}), fault.ErrUnavailable)
 }
 
-func TestALostVersionRunsTheTransactionAgainAndGivesUpInTheEnd(t *testing.T) {
+func TestDo_StaleVersion_IsRetriedThenFails(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	tries := 0
@@ -169,7 +169,7 @@ func TestALostVersionRunsTheTransactionAgainAndGivesUpInTheEnd(t *testing.T) {
 	require.Equal(t, maxTries, tries)
 }
 
-func TestAnErrorOfTheUseCaseUndoesItsWritesAndItsEvents(t *testing.T) {
+func TestDo_ErrorOfFunction_RollsBackWritesAndEvents(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	box := Outbox{db}
@@ -183,7 +183,7 @@ func TestAnErrorOfTheUseCaseUndoesItsWritesAndItsEvents(t *testing.T) {
 	require.Empty(t, got)
 }
 
-func TestASQLiteDatabaseIsForItsUserAlone(t *testing.T) {
+func TestSQLite_File_HasMode0600(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/made/a b%&+.db"
 	modes := func() map[string]os.FileMode {

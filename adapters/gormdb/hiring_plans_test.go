@@ -120,7 +120,7 @@ func TestHiringQueries_SortedRows_UseIndexes(t *testing.T) {
 
 // An export reads all of a list, page after page: a page that had to pass by
 // those before it would make a long one take forever.
-func TestPagesOfExportsAreFoundByAnIndexHoweverDeepTheyAre(t *testing.T) {
+func TestExports_DeepPages_UseIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	asked := recordStatements(t, db.gorm, db.writer)

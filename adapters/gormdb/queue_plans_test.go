@@ -17,7 +17,7 @@ import (
 
 // Finished jobs and sent events are kept for days. What is next must not cost
 // more for it, whatever little Postgres knows of the table.
-func TestWhatIsNextIsFoundBesideAHundredThousandThatAreDone(t *testing.T) {
+func TestTasks_Claim_100000Done_UsesIndex(t *testing.T) {
 	t.Parallel()
 	db, err := OpenDB(Postgres{}, kit.PostgresURL(t), Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)

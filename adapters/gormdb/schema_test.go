@@ -57,7 +57,7 @@ func things(t *testing.T, db *DB, query string) []string {
 	return out
 }
 
-func TestBothDatabasesHaveTheSameSchema(t *testing.T) {
+func TestSchema_SQLiteAndPostgres_AreEqual(t *testing.T) {
 	t.Parallel()
 	lite := migrated(t, "sqlite:"+t.TempDir()+"/test.db")
 	pg := migrated(t, kit.PostgresURL(t))

@@ -9,7 +9,7 @@ import (
 )
 
 // A broken rule of the schema is a defect, which a 503 and "try again" would hide.
-func TestABrokenRuleIsNotAnOutage(t *testing.T) {
+func TestError_ConstraintViolation_IsNotUnavailable(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	err := wrap(db.gorm.Exec("INSERT INTO listings (id) VALUES ('x')").Error)

@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-func TestEveryQueryOfTheQueueFindsItsRowsByAnIndex(t *testing.T) {
+func TestTasks_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	tasks, outbox := Tasks{db}, Outbox{db}

@@ -46,7 +46,7 @@ func said(clk *kit.Clock) identity.AccessClaims {
 	}
 }
 
-func TestWhatWasIssuedIsUnderstoodUntilItExpires(t *testing.T) {
+func TestVerify_UntilExpiry_Accepted(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	tokens := open(t, clk)
@@ -66,7 +66,7 @@ func TestWhatWasIssuedIsUnderstoodUntilItExpires(t *testing.T) {
 	require.Equal(t, "Unauthorized", fault.Of(err).Message)
 }
 
-func TestATokenSaysWhatItIs(t *testing.T) {
+func TestIssue_Claims(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	tokens := open(t, clk)
@@ -101,7 +101,7 @@ func forge(t *testing.T, tokens *Tokens, clk *kit.Clock, change func(header, cla
 	return signed
 }
 
-func TestForgedTokensAreRefused(t *testing.T) {
+func TestVerify_ForgedToken_Refused(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	tokens := open(t, clk)
@@ -178,7 +178,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestKeysAreRotatedByAddingOne(t *testing.T) {
+func TestKeys_Rotation(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	dir := filepath.Join(t.TempDir(), "keys")
@@ -228,7 +228,7 @@ func TestThumbprint(t *testing.T) {
 	require.Equal(t, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", thumbprint(x))
 }
 
-func TestProcessesThatStartAtOnceShareOneKey(t *testing.T) {
+func TestKeys_ConcurrentStart_ShareOneKey(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data", "keys")
 	var all sync.WaitGroup
@@ -253,7 +253,7 @@ func TestProcessesThatStartAtOnceShareOneKey(t *testing.T) {
 	require.Equal(t, before, after, "a second start makes no new key")
 }
 
-func TestKeysThatCannotWorkAreNamed(t *testing.T) {
+func TestKeys_Unusable_AreNamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write := func(name string, mode os.FileMode, content []byte) string {

@@ -16,7 +16,7 @@ import (
 
 var _ auth.Sealer = (*Tokens)(nil)
 
-func TestASealedLinkOpensWhatItWasMadeForUntilItExpires(t *testing.T) {
+func TestSeal_Link_ValidForPurposeUntilExpiry(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	tokens := open(t, clk)
@@ -33,7 +33,7 @@ func TestASealedLinkOpensWhatItWasMadeForUntilItExpires(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrUnauthorized, "too late")
 }
 
-func TestWhatIsNoSealedLinkOfOursOpensNothing(t *testing.T) {
+func TestSeal_ForgedLink_Refused(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	tokens, others := open(t, clk), open(t, clk)

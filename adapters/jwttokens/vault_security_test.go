@@ -12,7 +12,7 @@ import (
 
 var _ auth.Vault = (*Tokens)(nil)
 
-func TestWhatIsHiddenIsReadByItsOwnerAloneAndByOlderKeysOfTheRing(t *testing.T) {
+func TestVault_Decrypt_OwnerOnlyAndOlderKeys(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	tokens, others := open(t, clk), open(t, clk)

@@ -26,7 +26,7 @@ func (l *Limiter) keys() (n int) {
 	return n
 }
 
-func TestExpiredKeysAreForgottenInPassing(t *testing.T) {
+func TestLimiter_ExpiredKeys_AreRemoved(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	l := New(clk)
@@ -40,7 +40,7 @@ func TestExpiredKeysAreForgottenInPassing(t *testing.T) {
 	require.LessOrEqual(t, l.keys(), 300_000)
 }
 
-func TestMadeUpKeysDoNotFillTheMemory(t *testing.T) {
+func TestLimiter_ManyKeys_BoundMemory(t *testing.T) {
 	t.Parallel()
 	l := New(kit.NewClock())
 	rule := limit.Rule{Name: "r", Max: 10, Per: time.Minute}
@@ -50,7 +50,7 @@ func TestMadeUpKeysDoNotFillTheMemory(t *testing.T) {
 	require.LessOrEqual(t, l.keys(), maxKeys)
 }
 
-func TestMadeUpKeysOfQuotasDoNotFillTheMemoryNorPushOutDays(t *testing.T) {
+func TestQuota_ManyKeys_BoundMemoryAndKeepDays(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
 	l := New(clk)

@@ -14,19 +14,19 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func TestLocaljobsIsAQueue(t *testing.T) {
+func TestQueue_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Queue(t, func(testing.TB) task.Queue { return localtasks.New() })
 }
 
-func TestLocaljobsCarriesWork(t *testing.T) {
+func TestQueue_Work_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Work(t, func(t testing.TB) (adapters.Database, task.Queue) {
 		return stores.SQLite(t, clock.System{}).Identity.Database, localtasks.New()
 	})
 }
 
-func TestAJobStandsInTheLineOnce(t *testing.T) {
+func TestQueue_SameTask_QueuedOnce(t *testing.T) {
 	t.Parallel()
 	q := localtasks.New()
 	for turn := range 3 {

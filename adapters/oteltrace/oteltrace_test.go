@@ -14,7 +14,7 @@ import (
 
 var _ trace.Tracer = (*Tracer)(nil)
 
-func TestATraceGoesOnWhereItsParentIsHandedOver(t *testing.T) {
+func TestTracer_Parent_IsPropagated(t *testing.T) {
 	t.Parallel()
 	collector := kit.NewCollector(t)
 	tracer, err := Open("otlp+"+collector.URL, slog.New(slog.DiscardHandler))
@@ -43,7 +43,7 @@ func TestATraceGoesOnWhereItsParentIsHandedOver(t *testing.T) {
 	require.Empty(t, spans["odd"][0].Parent)
 }
 
-func TestACollectorThatIsAwayHoldsNobodyUp(t *testing.T) {
+func TestTracer_CollectorUnavailable_DoesNotBlock(t *testing.T) {
 	t.Parallel()
 	tracer, err := Open("otlp+http://127.0.0.1:1", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestACollectorThatIsAwayHoldsNobodyUp(t *testing.T) {
 	require.NoError(t, tracer.Close())
 }
 
-func TestTheAddressOfACollectorIsRead(t *testing.T) {
+func TestTracer_URL_IsParsed(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"otlp+http://collector":               "http://collector:4318/v1/traces",

@@ -40,7 +40,7 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
-func TestAQuotaIsSharedByProcessesAndForgotten(t *testing.T) {
+func TestQuota_Processes_ShareAndExpire(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	url := kit.RedisURL(t)
@@ -69,7 +69,7 @@ func TestAQuotaIsSharedByProcessesAndForgotten(t *testing.T) {
 	}
 }
 
-func TestWithoutRedisEachProcessGivesItsShareOfAQuota(t *testing.T) {
+func TestQuota_RedisUnavailable_EachProcessHasItsShare(t *testing.T) {
 	t.Parallel()
 	l := open(t, "redis://127.0.0.1:1/0", slog.New(slog.DiscardHandler))
 	conformance.SpendAtOnce(t, l, limit.Quota{PerMinute: 60, PerDay: 10_000}, "k", 200, 60)
@@ -79,7 +79,7 @@ func TestWithoutRedisEachProcessGivesItsShareOfAQuota(t *testing.T) {
 	require.Zero(t, s.Day, "no limit is none here too")
 }
 
-func TestRedisTellsTheTimeAndForgetsTheLog(t *testing.T) {
+func TestLimiter_UsesRedisTime_LogExpires(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	url := kit.RedisURL(t)
@@ -119,7 +119,7 @@ type lines struct {
 func (l *lines) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
 func (l *lines) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
-func TestWithoutRedisEachProcessCountsForItself(t *testing.T) {
+func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	server := kit.OwnRedis(t)
@@ -171,7 +171,7 @@ func TestWithoutRedisEachProcessCountsForItself(t *testing.T) {
 	require.Equal(t, 1, strings.Count(out.String(), "does not answer"), out.String())
 }
 
-func TestAnAbsentRedisIsNoErrorAtStart(t *testing.T) {
+func TestOpen_RedisUnavailable_Succeeds(t *testing.T) {
 	t.Parallel()
 	l := open(t, "redis://127.0.0.1:1/0", slog.New(slog.DiscardHandler))
 	d, err := l.Take(context.Background(), rule, "k")
@@ -193,7 +193,7 @@ func TestDegraded_NoCallsAfterOutage_Ends(t *testing.T) {
 	require.Eventually(t, func() bool { return l.Ping(t.Context()) == nil }, 20*time.Second, 20*time.Millisecond)
 }
 
-func TestACallerWhoLeftSaysNothingAboutRedis(t *testing.T) {
+func TestLimiter_ContextCancelled_IsNotAnOutage(t *testing.T) {
 	t.Parallel()
 	l := open(t, kit.RedisURL(t), slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())

@@ -15,7 +15,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-func TestNoConnectionIsMadeToWhatIsNotPublic(t *testing.T) {
+func TestDial_NotPublic_IsRefused(t *testing.T) {
 	t.Parallel()
 	check := guard()
 	network := func(address string) string {
@@ -67,7 +67,7 @@ func TestNoConnectionIsMadeToWhatIsNotPublic(t *testing.T) {
 
 // The addresses are in all forms that a parser might accept as loopback. The system
 // resolves the names.
-func TestAReceiverOnThisMachineIsNotReachedByAnyName(t *testing.T) {
+func TestSend_LoopbackByAnyName_IsRefused(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
@@ -86,7 +86,7 @@ func TestAReceiverOnThisMachineIsNotReachedByAnyName(t *testing.T) {
 	require.Equal(t, "refused_address", s.Post(t.Context(), integrations.Post{URL: "http://localhost:" + port}).Error, "a name that leads to loopback")
 }
 
-func TestWhatIsSentArrivesAndWhatComesBackIsBounded(t *testing.T) {
+func TestSend_ResponseIsBounded(t *testing.T) {
 	t.Parallel()
 	type request struct{ method, body, id, agent string }
 	got := make(chan request, 10)
@@ -124,7 +124,7 @@ func TestWhatIsSentArrivesAndWhatComesBackIsBounded(t *testing.T) {
 	require.Len(t, post("/much").Body, 1024)
 }
 
-func TestWhatGoesWrongIsToldByItsClass(t *testing.T) {
+func TestSend_Errors_AreClassified(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
@@ -153,7 +153,7 @@ func TestWhatGoesWrongIsToldByItsClass(t *testing.T) {
 	require.Empty(t, post(New(Options{Private: true, Roots: roots}), secure.URL))
 }
 
-func TestRetryAfterIsSecondsOrADate(t *testing.T) {
+func TestRetryAfter_SecondsOrDate(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{"": 0, "10": 10 * time.Second, "-1": 0, "x": 0, "Fri, 20 Nov 2026 12:01:00 GMT": time.Minute, "Fri, 20 Nov 2026 11:00:00 GMT": 0, "99999999999": (1 << 30) * time.Second} {

@@ -19,7 +19,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func TestEverybodyStartsOnTheBasicPlan(t *testing.T) {
+func TestSubscription_NewAccount_IsBasic(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		o := d.now(seeker())
 		require.Equal(t, "basic", o.Subscription.Plan)
@@ -31,7 +31,7 @@ func TestEverybodyStartsOnTheBasicPlan(t *testing.T) {
 	})
 }
 
-func TestAPlanIsPaidForAndRenewedEachMonthUntilItIsCancelled(t *testing.T) {
+func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		d.until(time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC))
@@ -95,7 +95,7 @@ func TestAPlanIsPaidForAndRenewedEachMonthUntilItIsCancelled(t *testing.T) {
 	})
 }
 
-func TestWhoIsOnThePlanAlreadyPaysNothingAgain(t *testing.T) {
+func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		first := d.buy(me, "premium", "pm_one")
@@ -119,7 +119,7 @@ func TestWhoIsOnThePlanAlreadyPaysNothingAgain(t *testing.T) {
 	})
 }
 
-func TestTheFreePlanIsTakenByLettingThePaidOneEnd(t *testing.T) {
+func TestSubscribe_FreePlan_EndsPaidPlan(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		require.Equal(t, "basic", d.buy(me, "basic", "").Plan)
@@ -146,7 +146,7 @@ func TestUpgrade_MethodOnFileFromFreePlan_Charged(t *testing.T) {
 	})
 }
 
-func TestAPlanThatCostsLessIsPaidForByWhatIsLeftOfThePresentOne(t *testing.T) {
+func TestSubscribe_CheaperPlan_UsesCredit(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		sub := d.buy(me, "gold", "pm_one")
@@ -162,7 +162,7 @@ func TestAPlanThatCostsLessIsPaidForByWhatIsLeftOfThePresentOne(t *testing.T) {
 	})
 }
 
-func TestTurningToAndFroGainsNothing(t *testing.T) {
+func TestSubscribe_PlanChangedRepeatedly_GainsNothing(t *testing.T) {
 	for _, begun := range []time.Time{time.Date(2027, 1, 28, 9, 0, 0, 0, time.UTC), time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC), time.Date(2028, 2, 29, 9, 0, 0, 0, time.UTC),
 		time.Date(2027, 8, 28, 9, 0, 0, 0, time.UTC), time.Date(2027, 12, 31, 9, 0, 0, 0, time.UTC)} {
 		t.Run(begun.Format("2 January 2006"), func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestTurningToAndFroGainsNothing(t *testing.T) {
 	}
 }
 
-func TestAnUpgradeCostsWhatIsLeftOfThePresentMonthLess(t *testing.T) {
+func TestSubscribe_Upgrade_CreditsRemainingMonth(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		sub := d.buy(me, "premium", "pm_one")
@@ -201,7 +201,7 @@ func TestAnUpgradeCostsWhatIsLeftOfThePresentMonthLess(t *testing.T) {
 	})
 }
 
-func TestADeclinedPaymentBuysNothing(t *testing.T) {
+func TestSubscribe_Declined_ChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		_, err := d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: sandboxpay.CardDeclined})
@@ -225,7 +225,7 @@ func TestADeclinedPaymentBuysNothing(t *testing.T) {
 	})
 }
 
-func TestTwentyPurchasesAtOnceAreOneCharge(t *testing.T) {
+func TestSubscribe_Concurrent_OneCharge(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		var all sync.WaitGroup
@@ -246,7 +246,7 @@ func TestTwentyPurchasesAtOnceAreOneCharge(t *testing.T) {
 	})
 }
 
-func TestWhoSeesToOneChargeWithOthersLeavesItToTheFirst(t *testing.T) {
+func TestCharge_Concurrent_FirstWins(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		d.pay.silent = fault.ErrUnavailable
@@ -271,7 +271,7 @@ func TestWhoSeesToOneChargeWithOthersLeavesItToTheFirst(t *testing.T) {
 	})
 }
 
-func TestAPurchaseThatIsDeclinedWhenNobodyWaitsReachesThePerson(t *testing.T) {
+func TestSubscribe_DeclinedLater_NotifiesUser(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		d.pay.silent = errors.New("the line went dead")
@@ -300,7 +300,7 @@ func TestAPurchaseThatIsDeclinedWhenNobodyWaitsReachesThePerson(t *testing.T) {
 	})
 }
 
-func TestAPaymentWhoseAnswerWasLostIsNeitherLostNorTakenTwice(t *testing.T) {
+func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		d.pay.crash = errors.New("the line went dead")
@@ -346,7 +346,7 @@ func TestAPaymentWhoseAnswerWasLostIsNeitherLostNorTakenTwice(t *testing.T) {
 	})
 }
 
-func TestNobodyIsToldTheyCancelledWhatIsAboutToBegin(t *testing.T) {
+func TestCancel_ChargePending_IsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		silent := func() {
@@ -389,7 +389,7 @@ func TestNobodyIsToldTheyCancelledWhatIsAboutToBegin(t *testing.T) {
 	})
 }
 
-func TestOnlyJobseekersHaveBilling(t *testing.T) {
+func TestBilling_Employer_Forbidden(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		for _, by := range []auth.Actor{{}, {UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID(), Permissions: []auth.Permission{auth.Manage}}} {
 			_, err := d.Mine(t.Context(), by)
@@ -411,7 +411,7 @@ func TestOnlyJobseekersHaveBilling(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotAPlanOrAMethodIsNamed(t *testing.T) {
+func TestSubscribe_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
 	d := open(t, stores.SQLite)
 	for _, c := range []struct{ plan, method, field string }{

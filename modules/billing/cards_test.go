@@ -8,7 +8,7 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
-func TestNumbersOfCardsAreSeenWhereverTheyStand(t *testing.T) {
+func TestContainsCardNumber_AnyPosition_Found(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]bool{
 		`{"paymentMethodId":"4242424242424242"}`:            true,

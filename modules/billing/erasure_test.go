@@ -31,7 +31,7 @@ func (r *justBefore) Do(ctx context.Context, fn func(ctx context.Context) error)
 // before has something done before the nth transaction from now.
 func (d *till) before(nth int, do func()) { d.Tx = &justBefore{d.store.Billing.Tx, nth, do} }
 
-func TestWhoDeletesTheirAccountWhileTheyBuyIsNotCharged(t *testing.T) {
+func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
 		d.before(2, func() { // the charge is written down, and nobody has been asked for it
@@ -51,7 +51,7 @@ func TestWhoDeletesTheirAccountWhileTheyBuyIsNotCharged(t *testing.T) {
 	})
 }
 
-func TestNothingIsLeftOfWhoDeletesTheirAccountWhileTheProviderThinks(t *testing.T) {
+func TestOnAccountDeleted_ChargePending_LeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
 		d.before(3, func() { // the provider has been asked, and its answer is not written down

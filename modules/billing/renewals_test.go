@@ -16,7 +16,7 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
-func TestARenewalThatIsDeclinedIsTriedForAWeekAndThenThePlanEnds(t *testing.T) {
+func TestRenewal_Declined_RetriedForAWeek(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		sub := d.buy(me, "premium", sandboxpay.CardExpired)
@@ -42,7 +42,7 @@ func TestARenewalThatIsDeclinedIsTriedForAWeekAndThenThePlanEnds(t *testing.T) {
 	})
 }
 
-func TestWhoIsPastDuePaysWithANewMethodAtOnce(t *testing.T) {
+func TestRenewal_PastDue_NewMethodIsCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		d.until(d.buy(me, "premium", sandboxpay.CardExpired).ExpiresAt)
@@ -62,7 +62,7 @@ func TestWhoIsPastDuePaysWithANewMethodAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhoCancelsWhilePastDueIsOnTheBasicPlanAtOnce(t *testing.T) {
+func TestCancel_PastDue_BasicAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		d.until(d.buy(me, "premium", sandboxpay.CardExpired).ExpiresAt)
@@ -75,7 +75,7 @@ func TestWhoCancelsWhilePastDueIsOnTheBasicPlanAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeChargedIsTriedAgainLaterAndHoldsUpNobody(t *testing.T) {
+func TestRenewal_ProviderFails_RetriedWithoutBlocking(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		d.buy(me, "premium", "pm_one")
@@ -98,7 +98,7 @@ func TestWhatCannotBeChargedIsTriedAgainLaterAndHoldsUpNobody(t *testing.T) {
 	})
 }
 
-func TestARenewalIsOneChargeHoweverManyWorkersSeeToIt(t *testing.T) {
+func TestRenewal_ManyWorkers_OneCharge(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		var people []auth.Actor
 		for range 3 {
@@ -123,7 +123,7 @@ func TestARenewalIsOneChargeHoweverManyWorkersSeeToIt(t *testing.T) {
 	})
 }
 
-func TestOnePersonsTroubleHoldsUpNobodyElse(t *testing.T) {
+func TestRenewal_OneFails_OthersContinue(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		for range 5 {
 			d.buy(seeker(), "premium", "pm_one")
@@ -142,7 +142,7 @@ func TestOnePersonsTroubleHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
-func TestWhoIsDeletedPaysNoMore(t *testing.T) {
+func TestRenewal_AccountDeleted_NotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := seeker()
 		d.buy(me, "premium", "pm_one")
@@ -156,7 +156,7 @@ func TestWhoIsDeletedPaysNoMore(t *testing.T) {
 	})
 }
 
-func TestWhatWasPaidOutlivesTheAccountAndSaysNothingOfThePerson(t *testing.T) {
+func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me, other := seeker(), seeker()
 		d.buy(me, "premium", "pm_one")

@@ -14,7 +14,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func TestAnEmployersWithdrawalIsNot(t *testing.T) {
+func TestDismiss_ByEmployer_IsNotFinal(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		ann, st := seeker(), employer()
 		a := b.apply(ann, b.post(st))
@@ -29,7 +29,7 @@ func TestAnEmployersWithdrawalIsNot(t *testing.T) {
 	})
 }
 
-func TestNobodyReachesAnothersApplication(t *testing.T) {
+func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		ann, st := seeker(), employer()
 		a := b.apply(ann, b.post(st))
@@ -57,7 +57,7 @@ func TestNobodyReachesAnothersApplication(t *testing.T) {
 	})
 }
 
-func TestRightsAreAskedFor(t *testing.T) {
+func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	viewer, outsider, st := employer(auth.ApplicationsView), employer(auth.JobsUpdate), employer()
@@ -98,7 +98,7 @@ func TestRightsAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestStatusesAreThoseOfTheSet(t *testing.T) {
+func TestSetStatus_UnknownStatus_Refused(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	st := employer()
@@ -113,7 +113,7 @@ func TestStatusesAreThoseOfTheSet(t *testing.T) {
 	}
 }
 
-func TestABatchIsCarriedOutItemByItem(t *testing.T) {
+func TestBatch_EachItem_HasItsResult(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		ann, st, rival := seeker(), employer(), employer()
 		one, two := b.apply(ann, b.post(st)), b.apply(seeker(), b.post(st))
@@ -152,7 +152,7 @@ func TestABatchIsCarriedOutItemByItem(t *testing.T) {
 	})
 }
 
-func TestBatchesThatShareApplicationsDoNotLoseChanges(t *testing.T) {
+func TestBatch_Concurrent_LosesNoChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		st := employer()
 		var ids []string
@@ -188,7 +188,7 @@ func TestBatchesThatShareApplicationsDoNotLoseChanges(t *testing.T) {
 	})
 }
 
-func TestAnEmployerSeesWhatAnApplicantShows(t *testing.T) {
+func TestApplicantProfile_ShowsVisibleFields(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	ann, shy, st := seeker(), seeker(), employer()

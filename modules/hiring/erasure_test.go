@@ -20,7 +20,7 @@ func (b *board) deleted(who auth.Actor) {
 	require.NoError(b.t, b.OnAccountDeleted(b.t.Context(), event.AccountDeleted{UserID: who.UserID, Kind: "jobseeker", DeletedAt: b.clock.Now()}))
 }
 
-func TestOfADeletedApplicantTheEmployerKeepsThatSomebodyApplied(t *testing.T) {
+func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		ann, bob, st := seeker(), seeker(), employer()
 		question := hiring.Question{ID: "why", Required: true}
@@ -63,7 +63,7 @@ func TestOfADeletedApplicantTheEmployerKeepsThatSomebodyApplied(t *testing.T) {
 	})
 }
 
-func TestMoreApplicationsThanOneTransactionTakes(t *testing.T) {
+func TestOnAccountDeleted_ManyApplications_SeveralTransactions(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	ann, st := seeker(), employer()
@@ -78,7 +78,7 @@ func TestMoreApplicationsThanOneTransactionTakes(t *testing.T) {
 	require.Zero(t, left.Total)
 }
 
-func TestFilesThatNameADeletedApplicantGo(t *testing.T) {
+func TestOnAccountDeleted_ExportsNamingApplicant_Deleted(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		ann, bob, st, elsewhere := seeker(), seeker(), employer(), employer()
 		b.apply(ann, b.post(st))

@@ -87,7 +87,7 @@ func (b *board) fetched(v hiring.ExportView) (hiring.Download, [][]string) {
 	return d, rows
 }
 
-func TestAnExportHoldsWhatItsFiltersPick(t *testing.T) {
+func TestExport_Filters_SelectRows(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		st := employer()
 		first, second := b.post(st), b.post(st)
@@ -131,7 +131,7 @@ func TestAnExportHoldsWhatItsFiltersPick(t *testing.T) {
 	})
 }
 
-func TestAnExportThatFailsOnTheWayBeginsAnewAndIsWhole(t *testing.T) {
+func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	st := employer()
@@ -157,7 +157,7 @@ func TestAnExportThatFailsOnTheWayBeginsAnewAndIsWhole(t *testing.T) {
 	require.Equal(t, "4799", rows[4800][0])
 }
 
-func TestADirectExportIsReadPageByPageAndEndsWithItsFault(t *testing.T) {
+func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	read := func() ([]byte, error) {
@@ -206,7 +206,7 @@ func TestADirectExportIsReadPageByPageAndEndsWithItsFault(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrForbidden)
 }
 
-func TestAnExportThatCannotBeWrittenSaysSo(t *testing.T) {
+func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	st := employer()
@@ -234,7 +234,7 @@ func TestAnExportThatCannotBeWrittenSaysSo(t *testing.T) {
 	require.Equal(t, hiring.ExportDone, v.State)
 }
 
-func TestExportsWhoseWorkersWereLostCountNoMoreAfterADay(t *testing.T) {
+func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	st := employer()
@@ -261,7 +261,7 @@ func TestExportsWhoseWorkersWereLostCountNoMoreAfterADay(t *testing.T) {
 	require.Equal(t, hiring.ExportDone, v.State, "a job that comes after all is done all the same")
 }
 
-func TestWhoLeftTheOrganizationGetsNoLinkToWhatTheyAskedFor(t *testing.T) {
+func TestExport_RequesterLeft_GetsNoLink(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	for kind, needed := range map[string]auth.Permission{"applications": auth.ApplicationsView, "jobs": auth.AnyPermission} {
@@ -277,7 +277,7 @@ func TestWhoLeftTheOrganizationGetsNoLinkToWhatTheyAskedFor(t *testing.T) {
 	}
 }
 
-func TestExportsAreTheOrganizationsOwnAndTheirLinksEnd(t *testing.T) {
+func TestExport_OtherOrganization_NotFound(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	st, other := employer(), employer()
@@ -311,7 +311,7 @@ func TestExportsAreTheOrganizationsOwnAndTheirLinksEnd(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 }
 
-func TestExportsAreForgottenWithTheirFilesAfterAWeek(t *testing.T) {
+func TestExport_AfterAWeek_DeletedWithFile(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	st := employer()
@@ -331,7 +331,7 @@ func TestExportsAreForgottenWithTheirFilesAfterAWeek(t *testing.T) {
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
 }
 
-func TestAnOrganizationHasSoManyExportsUnderWay(t *testing.T) {
+func TestExport_TooManyRunning_Refused(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	st := employer()

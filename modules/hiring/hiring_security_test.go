@@ -12,7 +12,7 @@ import (
 
 // What is said of a refusal is kept for a day under an Idempotency-Key, as
 // often as somebody likes.
-func TestARefusalRepeatsNoMoreThanWasMeant(t *testing.T) {
+func TestDecideBatch_LongInput_IsTruncated(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	long := strings.Repeat("é", 500_000)

@@ -17,7 +17,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func TestAnApplicationReachesTheEmployerAndItsDecisionTheApplicant(t *testing.T) {
+func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		ann, st := seeker(), employer()
 		job := b.post(st)
@@ -45,7 +45,7 @@ func TestAnApplicationReachesTheEmployerAndItsDecisionTheApplicant(t *testing.T)
 	})
 }
 
-func TestEventsSayWhoseApplicationItIs(t *testing.T) {
+func TestEvents_NameTheirApplicant(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	ann, st := seeker(), employer()
@@ -61,7 +61,7 @@ func TestEventsSayWhoseApplicationItIs(t *testing.T) {
 	require.Equal(t, a.ID, got[0].Subject)
 }
 
-func TestAPersonAppliesToAListingOnce(t *testing.T) {
+func TestApply_Twice_Conflict(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		ann, st := seeker(), employer()
 		job := b.post(st)
@@ -96,7 +96,7 @@ func TestAPersonAppliesToAListingOnce(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeAppliedToIsNotFound(t *testing.T) {
+func TestApply_NotPublic_NotFound(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	for _, id := range []string{stores.NewID(), "nonsense", "../x"} {
@@ -108,7 +108,7 @@ func TestWhatCannotBeAppliedToIsNotFound(t *testing.T) {
 	require.Empty(t, b.told())
 }
 
-func TestRequiredQuestionsAreAnsweredAndOnlyThoseThatWereAsked(t *testing.T) {
+func TestApply_Questions_AreChecked(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		st := employer()
 		job := b.post(st, hiring.Question{ID: "nmc", Required: true}, hiring.Question{ID: "car"})
@@ -136,7 +136,7 @@ func TestRequiredQuestionsAreAnsweredAndOnlyThoseThatWereAsked(t *testing.T) {
 	})
 }
 
-func TestTheTrackerIsTheApplicantsOwn(t *testing.T) {
+func TestTracker_OtherApplicant_NotFound(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		ann, st := seeker(), employer()
 		a := b.apply(ann, b.post(st))
@@ -172,7 +172,7 @@ func TestTheTrackerIsTheApplicantsOwn(t *testing.T) {
 	})
 }
 
-func TestAnApplicantsWithdrawalIsFinal(t *testing.T) {
+func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		ann, st := seeker(), employer()
 		a := b.apply(ann, b.post(st))
@@ -201,7 +201,7 @@ func TestAnApplicantsWithdrawalIsFinal(t *testing.T) {
 	})
 }
 
-func TestListsAreReadByPageAndByCursor(t *testing.T) {
+func TestListApplications_ByPageAndCursor(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		ann, st := seeker(), employer()
 		var want []string
@@ -253,7 +253,7 @@ func TestListsAreReadByPageAndByCursor(t *testing.T) {
 	})
 }
 
-func TestALongTimelineShowsItsEnd(t *testing.T) {
+func TestTimeline_Long_ShowsNewest(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	st := employer()
@@ -267,7 +267,7 @@ func TestALongTimelineShowsItsEnd(t *testing.T) {
 	require.Empty(t, d.Timeline[0].From)
 }
 
-func TestAnAnswerIsOneShapeEverywhere(t *testing.T) {
+func TestAnswer_MarshalJSON(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(hiring.Answer{QuestionID: "q", Answer: "a"})
 	require.NoError(t, err)

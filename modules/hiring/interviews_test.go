@@ -24,7 +24,7 @@ func meeting(at string) hiring.AppointmentInput {
 
 func to[T any](v T) *T { return &v }
 
-func TestWhatTheApplicantWasToldOfAnInterviewIsCountedAndTold(t *testing.T) {
+func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		ann, st := seeker(), employer()
 		a := b.apply(ann, b.post(st))
@@ -68,7 +68,7 @@ func TestWhatTheApplicantWasToldOfAnInterviewIsCountedAndTold(t *testing.T) {
 	})
 }
 
-func TestAWithdrawnApplicationCallsItsInterviewOffAndGetsNoOther(t *testing.T) {
+func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		ann, st := seeker(), employer()
 		a := b.apply(ann, b.post(st))
@@ -93,7 +93,7 @@ func TestAWithdrawnApplicationCallsItsInterviewOffAndGetsNoOther(t *testing.T) {
 	})
 }
 
-func TestAnInterviewSaysWhenWhereAndWithWhom(t *testing.T) {
+func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	st := employer()
@@ -117,7 +117,7 @@ func TestAnInterviewSaysWhenWhereAndWithWhom(t *testing.T) {
 	}
 }
 
-func TestInterviewsAndLettersAreTheOrganizationsOwnAndNeedItsPermission(t *testing.T) {
+func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		st, other := employer(), employer()
 		viewer := employer(auth.ApplicationsView)
@@ -152,7 +152,7 @@ func TestInterviewsAndLettersAreTheOrganizationsOwnAndNeedItsPermission(t *testi
 	})
 }
 
-func TestSchedulingAtOnceLeavesOneInterviewAndEachInvitationItsNumber(t *testing.T) {
+func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		st := employer()
 		a := b.apply(seeker(), b.post(st))
@@ -173,7 +173,7 @@ func TestSchedulingAtOnceLeavesOneInterviewAndEachInvitationItsNumber(t *testing
 	})
 }
 
-func TestTheMailsOfHiring(t *testing.T) {
+func TestMails_Hiring(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	ann, st := seeker(), employer()
@@ -226,7 +226,7 @@ func TestTheMailsOfHiring(t *testing.T) {
 	require.Empty(t, b.mailed(), "who is gone gets no mail")
 }
 
-func TestAnOrganizationWritesSoManyLettersADay(t *testing.T) {
+func TestMessage_DailyLimit_Refused(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	st, other := employer(), employer()
@@ -256,7 +256,7 @@ func TestAnOrganizationWritesSoManyLettersADay(t *testing.T) {
 	}
 }
 
-func TestWhoWantsNoAlertsGetsNoMailOfTheOrganizationsNews(t *testing.T) {
+func TestMails_AlertsOff_SendsNoNews(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	st := employer()
@@ -270,7 +270,7 @@ func TestWhoWantsNoAlertsGetsNoMailOfTheOrganizationsNews(t *testing.T) {
 	require.Contains(t, mails[0].Subject, "New application")
 }
 
-func TestAClosedOrganizationCallsItsInterviewsOff(t *testing.T) {
+func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, b *board) {
 		st, elsewhere := employer(), employer()
 		var applied []hiring.Application
@@ -301,7 +301,7 @@ func TestAClosedOrganizationCallsItsInterviewsOff(t *testing.T) {
 	})
 }
 
-func TestWhoWantsNoMailStillGetsLetters(t *testing.T) {
+func TestMessage_RecipientOptedOut_IsStillSent(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)
 	ann, st := seeker(), employer()

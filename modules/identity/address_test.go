@@ -21,7 +21,7 @@ func (h *house) me(s identity.SignedIn) identity.Account {
 	return a
 }
 
-func TestAnAccountIsRenamed(t *testing.T) {
+func TestUpdateAccount_Name_IsChanged(t *testing.T) {
 	h := sqlite(t)
 	jo := h.jobseeker("jo@example.org")
 	require.NoError(t, h.Rename(t.Context(), jo.Account.ID, "  Zoë O'Hara "))
@@ -34,7 +34,7 @@ func TestAnAccountIsRenamed(t *testing.T) {
 	require.ErrorIs(t, h.Rename(t.Context(), "01890000-0000-7000-8000-000000000000", "X"), identity.ErrUserNotFound)
 }
 
-func TestAnotherAddressIsTheAccountsOnceItWasConfirmed(t *testing.T) {
+func TestChangeEmail_Confirmed_ReplacesAddress(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		jo := h.jobseeker("jo@example.org")
 		h.mails("jo@example.org")
@@ -70,7 +70,7 @@ func TestAnotherAddressIsTheAccountsOnceItWasConfirmed(t *testing.T) {
 	})
 }
 
-func TestTheLastAddressAskedForCounts(t *testing.T) {
+func TestChangeEmail_RequestedTwice_LastCounts(t *testing.T) {
 	h := sqlite(t)
 	jo := h.jobseeker("jo@example.org")
 	require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "one@example.org"))
@@ -103,7 +103,7 @@ func TestTheLastAddressAskedForCounts(t *testing.T) {
 	})
 }
 
-func TestAnAddressThatIsTakenIsNobodyElses(t *testing.T) {
+func TestChangeEmail_AddressTaken_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		jo, al := h.jobseeker("jo@example.org"), h.jobseeker("al@example.org")
 		require.ErrorIs(t, h.ChangeEmail(t.Context(), h.actor(jo), "AL@example.org"), identity.ErrEmailTaken)
@@ -123,7 +123,7 @@ func TestAnAddressThatIsTakenIsNobodyElses(t *testing.T) {
 	})
 }
 
-func TestAnAddressThatWasInvitedBecomesTheAccountsWithItsInvitation(t *testing.T) {
+func TestChangeEmail_InvitedAddress_MergesInvitation(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		boss, jo := h.actor(h.employer("boss@example.org")), h.jobseeker("jo@example.org")
 		require.NoError(t, h.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@work.example", Role: "viewer"}))
@@ -136,7 +136,7 @@ func TestAnAddressThatWasInvitedBecomesTheAccountsWithItsInvitation(t *testing.T
 	})
 }
 
-func TestAnAccountIsNoMailGun(t *testing.T) {
+func TestChangeEmail_TooManyRequests_SendsNoMail(t *testing.T) {
 	h := sqlite(t)
 	jo := h.jobseeker("jo@example.org")
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -145,7 +145,7 @@ func TestAnAccountIsNoMailGun(t *testing.T) {
 	require.ErrorIs(t, h.ChangeEmail(t.Context(), h.actor(jo), "f@victim.example"), fault.ErrRateLimit)
 }
 
-func TestAnAddressThatTakesNoMailAnyMoreCanBeChanged(t *testing.T) {
+func TestChangeEmail_OldMailboxUnreachable_CanBeChanged(t *testing.T) {
 	h := sqlite(t)
 	jo := h.jobseeker("jo@example.org")
 	h.box.refuses = "jo@example.org"
@@ -154,7 +154,7 @@ func TestAnAddressThatTakesNoMailAnyMoreCanBeChanged(t *testing.T) {
 	require.Equal(t, "new@example.org", h.me(jo).Email)
 }
 
-func TestAMailOfAChangeThatIsOverIsNotSent(t *testing.T) {
+func TestChangeEmail_ChangeIsOver_SendsNoMail(t *testing.T) {
 	h := sqlite(t)
 	jo := h.jobseeker("jo@example.org")
 	asked := event.EmailChangeRequested{UserID: jo.Account.ID, RequestedAt: h.clock.Now()}
@@ -169,7 +169,7 @@ func TestAMailOfAChangeThatIsOverIsNotSent(t *testing.T) {
 	require.Len(t, h.box.to("new@example.org"), 1)
 }
 
-func TestANewPasswordEndsWhatABorrowedSessionAskedFor(t *testing.T) {
+func TestChangeEmail_PasswordChanged_EndsPendingChange(t *testing.T) {
 	for name, renew := range map[string]func(h *house, in identity.SignedIn) error{
 		"reset": func(h *house, _ identity.SignedIn) error {
 			if err := h.ForgotPassword(h.t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}, office); err != nil {
@@ -198,7 +198,7 @@ func TestANewPasswordEndsWhatABorrowedSessionAskedFor(t *testing.T) {
 	}
 }
 
-func TestNobodyFindsOutWithoutEndWhoIsRegistered(t *testing.T) {
+func TestChangeEmail_ManyProbes_AreThrottled(t *testing.T) {
 	h := sqlite(t)
 	jo := h.jobseeker("jo@example.org")
 	h.jobseeker("al@example.org")
@@ -213,7 +213,7 @@ func TestNobodyFindsOutWithoutEndWhoIsRegistered(t *testing.T) {
 	require.NoError(t, h.ChangeEmail(t.Context(), h.actor(jo), "jo@example.org"), "the present one is no question")
 }
 
-func TestAnAddressThatWasTakenBackDoesNotMove(t *testing.T) {
+func TestChangeEmail_Undone_LinkIsVoid(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		for i := range 20 {
 			old, next := fmt.Sprintf("jo%d@example.org", i), fmt.Sprintf("new%d@example.org", i)

@@ -10,7 +10,7 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-func TestABrowserIsSignedOutAfterTwelveHoursAloneAndAfterAWeekInAnyCase(t *testing.T) {
+func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	signIn := func() string {

@@ -15,7 +15,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func TestADeletedAccountLeavesARowWithoutAPerson(t *testing.T) {
+func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		jo := h.jobseeker("jo@example.org")
 		boss := h.actor(h.employer("boss@example.org"))
@@ -56,7 +56,7 @@ func TestADeletedAccountLeavesARowWithoutAPerson(t *testing.T) {
 	})
 }
 
-func TestOneOfManyDeletionsAtOnceEndsTheAccount(t *testing.T) {
+func TestDeleteAccount_Concurrent_OneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		jo := h.actor(h.jobseeker("jo@example.org"))
 		errs := atOnce(20, func(int) error { return h.DeleteAccount(t.Context(), jo) })
@@ -68,7 +68,7 @@ func TestOneOfManyDeletionsAtOnceEndsTheAccount(t *testing.T) {
 	})
 }
 
-func TestNobodyIsSignedInToAnAccountThatEnds(t *testing.T) {
+func TestDeleteAccount_EndsEverySession(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		jo := h.jobseeker("jo@example.org")
 		a := h.actor(jo)
@@ -89,7 +89,7 @@ func TestNobodyIsSignedInToAnAccountThatEnds(t *testing.T) {
 	})
 }
 
-func TestAMemberWhoLeavesLeavesTheOrganizationAsItIs(t *testing.T) {
+func TestDeleteAccount_Member_KeepsOrganization(t *testing.T) {
 	h := sqlite(t)
 	bossIn := h.employer("boss@example.org")
 	boss := h.actor(bossIn)
@@ -101,7 +101,7 @@ func TestAMemberWhoLeavesLeavesTheOrganizationAsItIs(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
 }
 
-func TestAnAdminAmongOthersMayLeave(t *testing.T) {
+func TestDeleteAccount_OneOfSeveralAdmins_Allowed(t *testing.T) {
 	h := sqlite(t)
 	bossIn := h.employer("boss@example.org")
 	second := h.member(h.actor(bossIn), "second@example.org", "admin")
@@ -109,7 +109,7 @@ func TestAnAdminAmongOthersMayLeave(t *testing.T) {
 	require.NotEmpty(t, h.actor(second).OrganizationID)
 }
 
-func TestTheLastAdminTakesTheOrganizationAlong(t *testing.T) {
+func TestDeleteAccount_LastAdmin_ClosesOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		bossIn := h.employer("boss@example.org")
 		boss := h.actor(bossIn)
@@ -132,7 +132,7 @@ func TestTheLastAdminTakesTheOrganizationAlong(t *testing.T) {
 	})
 }
 
-func TestWhoseAccountWasMadeForAnOrganizationIsAJobseekerWhenThatIsClosed(t *testing.T) {
+func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		signedIn := func(email string) auth.Actor {
 			in, err := h.Login(t.Context(), identity.LoginInput{Email: email, Password: password}, office)
@@ -171,7 +171,7 @@ func TestWhoseAccountWasMadeForAnOrganizationIsAJobseekerWhenThatIsClosed(t *tes
 	})
 }
 
-func TestOfTwoAdminsWhoLeaveAtOnceTheSecondIsTheLast(t *testing.T) {
+func TestDeleteAccount_TwoAdminsAtOnce_SecondClosesOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		boss := h.actor(h.employer("boss@example.org"))
 		second := h.actor(h.member(boss, "second@example.org", "admin"))
@@ -185,7 +185,7 @@ func TestOfTwoAdminsWhoLeaveAtOnceTheSecondIsTheLast(t *testing.T) {
 	})
 }
 
-func TestAnOrganizationNamedAfterAPersonForgetsTheName(t *testing.T) {
+func TestDeleteAccount_OrganizationNamedAfterUser_NameIsErased(t *testing.T) {
 	h := sqlite(t)
 	in, err := h.Register(t.Context(), identity.RegisterInput{Email: "solo@example.org", Password: password, Name: "Ann Practitioner", UserType: "employer"}, office)
 	require.NoError(t, err)
@@ -196,7 +196,7 @@ func TestAnOrganizationNamedAfterAPersonForgetsTheName(t *testing.T) {
 	require.Equal(t, "Closed organization", name)
 }
 
-func TestAJobseekerWhoLeavesATeamKeepsTheirAccount(t *testing.T) {
+func TestDeleteEmployerAccount_Jobseeker_KeepsAccount(t *testing.T) {
 	h := sqlite(t)
 	boss, jo := h.actor(h.employer("boss@example.org")), h.jobseeker("jo@example.org")
 	require.NoError(t, h.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@example.org"}))
@@ -210,7 +210,7 @@ func TestAJobseekerWhoLeavesATeamKeepsTheirAccount(t *testing.T) {
 	require.Empty(t, h.actor(in).OrganizationID)
 }
 
-func TestAJobseekerWhoIsTheLastAdminTakesTheOrganizationAlongToo(t *testing.T) {
+func TestDeleteAccount_JobseekerIsLastAdmin_ClosesOrganization(t *testing.T) {
 	h := sqlite(t)
 	founder, jo := h.actor(h.employer("boss@example.org")), h.jobseeker("jo@example.org")
 	require.NoError(t, h.Invite(t.Context(), founder, identity.InviteInput{Name: "Jo", Email: "jo@example.org", Role: "admin"}))
@@ -226,7 +226,7 @@ func TestAJobseekerWhoIsTheLastAdminTakesTheOrganizationAlongToo(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrBadCredentials)
 }
 
-func TestADeletionThatFailsLeavesTheAccountAsItWas(t *testing.T) {
+func TestDeleteAccount_Fails_AccountIsUnchanged(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		bossIn := h.employer("boss@example.org")
 		boss := h.actor(bossIn)
@@ -241,7 +241,7 @@ func TestADeletionThatFailsLeavesTheAccountAsItWas(t *testing.T) {
 	})
 }
 
-func TestAnOrganizationFollowsTheNameOfItsFounder(t *testing.T) {
+func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		in, err := h.Register(t.Context(), identity.RegisterInput{Email: "solo@example.org", Password: password, Name: "Ann Practitioner", UserType: "employer"}, office)
 		require.NoError(t, err)

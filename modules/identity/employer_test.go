@@ -14,7 +14,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-func TestAnEmployerChangesThemselvesAndTheOrganizationAtOnce(t *testing.T) {
+func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		boss := h.actor(h.employer("boss@example.org"))
 		before, err := h.MyEmployerAccount(t.Context(), boss)
@@ -53,7 +53,7 @@ func TestAnEmployerChangesThemselvesAndTheOrganizationAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhatIsTheOrganizationsIsForItsAdminsAndNothingIsHalfDone(t *testing.T) {
+func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 	h := sqlite(t)
 	boss := h.actor(h.employer("boss@example.org"))
 	tom := h.actor(h.member(boss, "tom@example.org", "recruiter"))
@@ -99,7 +99,7 @@ func TestWhatIsTheOrganizationsIsForItsAdminsAndNothingIsHalfDone(t *testing.T) 
 	})
 }
 
-func TestAnOrganizationSaysOnlyWhatMayStandOnAPage(t *testing.T) {
+func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 	h := sqlite(t)
 	boss := h.actor(h.employer("boss@example.org"))
 	o, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
@@ -138,7 +138,7 @@ func TestAnOrganizationSaysOnlyWhatMayStandOnAPage(t *testing.T) {
 	require.Equal(t, "St Brigid's", o.Name, "and the rest stays")
 }
 
-func TestContactsAreReachable(t *testing.T) {
+func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {
 	h := sqlite(t)
 	boss := h.actor(h.employer("boss@example.org"))
 	for field, in := range map[string]identity.ContactInput{
@@ -150,7 +150,7 @@ func TestContactsAreReachable(t *testing.T) {
 	}
 }
 
-func TestAManyTimesRenamedOrganizationKeepsEveryOtherChange(t *testing.T) {
+func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		boss := h.actor(h.employer("boss@example.org"))
 		for _, err := range atOnce(8, func(i int) error {
@@ -171,7 +171,7 @@ func TestAManyTimesRenamedOrganizationKeepsEveryOtherChange(t *testing.T) {
 	})
 }
 
-func TestANewNameIsToldOfTwice(t *testing.T) {
+func TestUpdateEmployer_Renamed_RecordsTwoEvents(t *testing.T) {
 	h := sqlite(t)
 	boss := h.actor(h.employer("boss@example.org"))
 	told := func() (n int) {
@@ -198,7 +198,7 @@ func TestANewNameIsToldOfTwice(t *testing.T) {
 	require.Zero(t, told(), "the same name is no news")
 }
 
-func TestAnOrganizationIsRenamedAFewTimesAnHour(t *testing.T) {
+func TestUpdateEmployer_RenamedTooOften_RateLimited(t *testing.T) {
 	h := sqlite(t)
 	boss := h.actor(h.employer("boss@example.org"))
 	rename := []func(name string) error{

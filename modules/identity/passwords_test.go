@@ -20,7 +20,7 @@ func (h *house) forgot(email string) {
 	require.NoError(h.t, h.ForgotPassword(h.t.Context(), identity.ForgotPasswordInput{Email: email}, office))
 }
 
-func TestAForgottenPasswordIsReplacedByMailAndEverySessionEnds(t *testing.T) {
+func TestResetPassword_EndsEverySession(t *testing.T) {
 	h := sqlite(t)
 	s := h.jobseeker("jo@example.org")
 	h.forgot("JO@example.org")
@@ -37,7 +37,7 @@ func TestAForgottenPasswordIsReplacedByMailAndEverySessionEnds(t *testing.T) {
 	require.ErrorIs(t, h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: token, Password: password}), fault.ErrInvalid, "a link works once")
 }
 
-func TestAResetLinkLivesThirtyMinutesAndServesNothingElse(t *testing.T) {
+func TestResetPassword_Link_ExpiresAndHasOneUse(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	confirm := h.token("jo@example.org")
@@ -54,7 +54,7 @@ func TestAResetLinkLivesThirtyMinutesAndServesNothingElse(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAConfirmationLinkLivesADay(t *testing.T) {
+func TestVerifyEmail_Link_ExpiresAfterADay(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	token := h.token("jo@example.org")
@@ -63,7 +63,7 @@ func TestAConfirmationLinkLivesADay(t *testing.T) {
 	require.ErrorIs(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{}), fault.ErrInvalid)
 }
 
-func TestANewPasswordMakesEveryOpenResetLinkUseless(t *testing.T) {
+func TestResetPassword_PasswordChanged_LinksAreVoid(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	h.forgot("jo@example.org")
@@ -76,7 +76,7 @@ func TestANewPasswordMakesEveryOpenResetLinkUseless(t *testing.T) {
 	require.ErrorIs(t, h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: first, Password: password}), fault.ErrInvalid)
 }
 
-func TestForgettingAnswersTheSameForEverybodyAndMailsThriceAnHour(t *testing.T) {
+func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	admin := h.actor(h.employer("boss@example.org"))
@@ -136,7 +136,7 @@ func TestForgotPassword_ClientOverItsLimit_SendsNothing(t *testing.T) {
 	require.Len(t, h.mails("p20@example.org"), 2, "from another address")
 }
 
-func TestAChangedPasswordKeepsThisSessionAndEndsTheOthers(t *testing.T) {
+func TestChangePassword_EndsOtherSessions(t *testing.T) {
 	h := sqlite(t)
 	s := h.jobseeker("jo@example.org")
 	other, err := h.login("jo@example.org", password)
@@ -148,7 +148,7 @@ func TestAChangedPasswordKeepsThisSessionAndEndsTheOthers(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestChangingAPasswordNeedsTheOldOneAndIsThrottledAsLoginIs(t *testing.T) {
+func TestChangePassword_WrongPassword_IsThrottled(t *testing.T) {
 	h := sqlite(t)
 	a := h.actor(h.jobseeker("jo@example.org"))
 	change := func(current, next string) error {
@@ -164,7 +164,7 @@ func TestChangingAPasswordNeedsTheOldOneAndIsThrottledAsLoginIs(t *testing.T) {
 	require.ErrorIs(t, change(password, better), fault.ErrRateLimit)
 }
 
-func TestOfASignInAndAResetAtOnceNoSessionOfTheOldPasswordIsLeft(t *testing.T) {
+func TestResetPassword_LoginAtOnce_LeavesNoOldSession(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		h.jobseeker("jo@example.org")
 		h.forgot("jo@example.org")
@@ -199,7 +199,7 @@ func TestResetPassword_LinkOfAFormerAddress_IsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestOfTenResetsWithOneLinkOneSucceeds(t *testing.T) {
+func TestResetPassword_ConcurrentUse_OneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		h.jobseeker("jo@example.org")
 		h.forgot("jo@example.org")
@@ -212,7 +212,7 @@ func TestOfTenResetsWithOneLinkOneSucceeds(t *testing.T) {
 	})
 }
 
-func TestAReactionThatRunsTwiceSendsTheSameMessageAndBothTokensWork(t *testing.T) {
+func TestReaction_RunsTwice_SendsTheSameMessage(t *testing.T) {
 	h := sqlite(t)
 	s := h.jobseeker("jo@example.org")
 	first := h.token("jo@example.org")

@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-func TestAJobseekerRegistersAndIsSignedIn(t *testing.T) {
+func TestRegister_Jobseeker_IsSignedIn(t *testing.T) {
 	h := sqlite(t)
 	s := h.jobseeker("Jo@Example.ORG")
 	require.Equal(t, "Jo@example.org", s.Account.Email)
@@ -26,7 +26,7 @@ func TestAJobseekerRegistersAndIsSignedIn(t *testing.T) {
 	require.Equal(t, h.clock.Now(), me.CreatedAt)
 }
 
-func TestBothKindsOfEmployerRegistrationMakeAnOrganizationAndItsAdmin(t *testing.T) {
+func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 	h := sqlite(t)
 	plain, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "a@example.org", Password: password, Name: "Ann Other", UserType: "employer"}, office)
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestBothKindsOfEmployerRegistrationMakeAnOrganizationAndItsAdmin(t *testing
 
 func ptr[T any](v T) *T { return &v }
 
-func TestAnAddressHasOneAccountHoweverItIsSpelt(t *testing.T) {
+func TestRegister_OtherSpelling_EmailTaken(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	_, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "JO@EXAMPLE.org", Password: password, Name: "Jo", UserType: "jobseeker"}, office)
@@ -52,7 +52,7 @@ func TestAnAddressHasOneAccountHoweverItIsSpelt(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
 }
 
-func TestOfTwentyRegistrationsOfOneAddressAtOnceOneSucceeds(t *testing.T) {
+func TestRegister_Concurrent_OneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		errs := atOnce(20, func(i int) error {
 			kind := []string{"jobseeker", "employer"}[i%2]
@@ -64,7 +64,7 @@ func TestOfTwentyRegistrationsOfOneAddressAtOnceOneSucceeds(t *testing.T) {
 	})
 }
 
-func TestEveryFaultOfARegistrationIsNamed(t *testing.T) {
+func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	h := sqlite(t)
 	for _, c := range []struct {
 		in     identity.RegisterInput
@@ -93,7 +93,7 @@ func TestEveryFaultOfARegistrationIsNamed(t *testing.T) {
 	require.Len(t, fault.Of(err).Fields, 2)
 }
 
-func TestAddressesAreBareAndWithinBounds(t *testing.T) {
+func TestEmail_Form_IsChecked(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"jo@example.org":                        "jo@example.org",
@@ -127,7 +127,7 @@ func TestAddressesAreBareAndWithinBounds(t *testing.T) {
 	}
 }
 
-func TestARegisteredPersonIsAskedToConfirmTheAddressOnce(t *testing.T) {
+func TestRegister_SendsOneConfirmation(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	token := h.token("jo@example.org")
@@ -140,7 +140,7 @@ func TestARegisteredPersonIsAskedToConfirmTheAddressOnce(t *testing.T) {
 	require.Equal(t, h.clock.Now(), u.EmailVerifiedAt)
 }
 
-func TestManyPeopleAreReadAtOnce(t *testing.T) {
+func TestListAccounts_ManyIDs(t *testing.T) {
 	h := sqlite(t)
 	var ids []string
 	for i := range 5 {

@@ -25,7 +25,7 @@ func (s slowHasher) Verify(ctx context.Context, verifier, tried string) (ok, sta
 }
 
 // Who guesses many at once gets no more guesses than who guesses one by one.
-func TestARightGuessAmongTooManyAtOnceIsRefusedToo(t *testing.T) {
+func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	h.Hasher = slowHasher{h.hasher, func() {
@@ -42,7 +42,7 @@ func TestARightGuessAmongTooManyAtOnceIsRefusedToo(t *testing.T) {
 }
 
 // One client with one account could keep everybody else from signing in.
-func TestOneNetworkLeavesTheHasherToOthers(t *testing.T) {
+func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	wait, entered := make(chan struct{}), make(chan struct{}, 100)

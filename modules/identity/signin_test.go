@@ -22,7 +22,7 @@ func (h *house) refresh(token string) (identity.SignedIn, error) {
 	return h.Refresh(h.t.Context(), identity.RefreshInput{RefreshToken: token})
 }
 
-func TestLoginTakesTheAddressInAnySpellingAndThePasswordInOne(t *testing.T) {
+func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	s, err := h.login("JO@Example.org", password)
@@ -37,7 +37,7 @@ func TestLoginTakesTheAddressInAnySpellingAndThePasswordInOne(t *testing.T) {
 	require.Len(t, fault.Of(err).Fields, 2)
 }
 
-func TestAnUnknownAccountAnswersLikeAWrongPasswordAfterTheSameWork(t *testing.T) {
+func TestLogin_UnknownAccount_LikeWrongPassword(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	admin := h.actor(h.employer("boss@example.org"))
@@ -52,7 +52,7 @@ func TestAnUnknownAccountAnswersLikeAWrongPasswordAfterTheSameWork(t *testing.T)
 	}
 }
 
-func TestTenFailuresThrottleAnAccountFromItsNetworkUntilTheyAreFifteenMinutesOld(t *testing.T) {
+func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	for range 10 {
@@ -77,7 +77,7 @@ func TestTenFailuresThrottleAnAccountFromItsNetworkUntilTheyAreFifteenMinutesOld
 	require.NoError(t, err)
 }
 
-func TestASuccessForgetsTheFailuresOfItsAccount(t *testing.T) {
+func TestLogin_Success_ResetsFailures(t *testing.T) {
 	h := sqlite(t)
 	h.jobseeker("jo@example.org")
 	for range 3 {
@@ -145,7 +145,7 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 	}
 }
 
-func TestAnOldVerifierIsRenewedAtSignInAlsoByTwoAtOnce(t *testing.T) {
+func TestLogin_OldVerifier_IsRehashed(t *testing.T) {
 	h := sqlite(t)
 	s := h.jobseeker("jo@example.org")
 	u, err := h.store.Identity.Users.GetForUpdate(h.t.Context(), s.Account.ID)
@@ -158,7 +158,7 @@ func TestAnOldVerifierIsRenewedAtSignInAlsoByTwoAtOnce(t *testing.T) {
 	require.NotContains(t, u.PasswordHash, "old:")
 }
 
-func TestARefreshTokenIsTradedForTheNextAndTheAccessTokenExpires(t *testing.T) {
+func TestRefresh_RotatesTokens(t *testing.T) {
 	h := sqlite(t)
 	s := h.jobseeker("jo@example.org")
 	require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, s.RefreshToken)
@@ -177,7 +177,7 @@ func TestARefreshTokenIsTradedForTheNextAndTheAccessTokenExpires(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrInvalid)
 }
 
-func TestALostAnswerMayBeAskedForAgainWithinTenSeconds(t *testing.T) {
+func TestRefresh_RepeatedWithinTenSeconds_Succeeds(t *testing.T) {
 	h := sqlite(t)
 	s := h.jobseeker("jo@example.org")
 	first, err := h.refresh(s.RefreshToken)
@@ -193,7 +193,7 @@ func TestALostAnswerMayBeAskedForAgainWithinTenSeconds(t *testing.T) {
 	}
 }
 
-func TestASpentTokenThatComesBackEndsItsSessionAndTellsTheOwner(t *testing.T) {
+func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
 	h := sqlite(t)
 	s := h.jobseeker("jo@example.org")
 	other, err := h.login("jo@example.org", password)
@@ -212,7 +212,7 @@ func TestASpentTokenThatComesBackEndsItsSessionAndTellsTheOwner(t *testing.T) {
 	require.Len(t, h.mails("jo@example.org"), len(all), "one notice for one session")
 }
 
-func TestTwentyRefreshesOfOneTokenAtOnceAllSucceedInOneSession(t *testing.T) {
+func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		s := h.jobseeker("jo@example.org")
 		out := make([]identity.SignedIn, 20)
@@ -230,7 +230,7 @@ func TestTwentyRefreshesOfOneTokenAtOnceAllSucceedInOneSession(t *testing.T) {
 	})
 }
 
-func TestOfRefreshAndLogoutAtOnceNothingSurvives(t *testing.T) {
+func TestLogout_RefreshAtOnce_EndsSession(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		for range 10 {
 			s, err := h.login(h.jobseeker(fmt.Sprintf("jo%d@example.org", h.hasher.hashed.Load())).Account.Email, password)
@@ -254,7 +254,7 @@ func TestOfRefreshAndLogoutAtOnceNothingSurvives(t *testing.T) {
 	})
 }
 
-func TestASessionSlidesForSevenDaysAndEndsAfterThirty(t *testing.T) {
+func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
 	h := sqlite(t)
 	idle := h.jobseeker("idle@example.org")
 	busy := h.jobseeker("busy@example.org")
@@ -273,7 +273,7 @@ func TestASessionSlidesForSevenDaysAndEndsAfterThirty(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 }
 
-func TestLogoutEndsItsSessionAtOnceAndNoOther(t *testing.T) {
+func TestLogout_EndsItsSessionOnly(t *testing.T) {
 	h := sqlite(t)
 	s := h.jobseeker("jo@example.org")
 	other, err := h.login("jo@example.org", password)
@@ -283,7 +283,7 @@ func TestLogoutEndsItsSessionAtOnceAndNoOther(t *testing.T) {
 	h.actor(other)
 }
 
-func TestATokenOfNobodysSessionIsRefused(t *testing.T) {
+func TestAuthenticate_UnknownSession_Unauthorized(t *testing.T) {
 	h := sqlite(t)
 	s, t2 := h.jobseeker("jo@example.org"), h.jobseeker("al@example.org")
 	mixed := strings.Replace(s.AccessToken, s.Account.ID, t2.Account.ID, 1)
@@ -295,7 +295,7 @@ func TestATokenOfNobodysSessionIsRefused(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatIsAwayIsNotAWrongPassword(t *testing.T) {
+func TestLogin_DatabaseUnavailable_IsNotUnauthorized(t *testing.T) {
 	h := sqlite(t)
 	s := h.jobseeker("jo@example.org")
 	gone, cancel := context.WithCancel(h.t.Context())

@@ -42,7 +42,7 @@ func change(role string) identity.ChangePermissionsInput {
 	return identity.ChangePermissionsInput{Role: role}
 }
 
-func TestAnInvitedPersonIsOnTheListAtOnceAndKeepsTheId(t *testing.T) {
+func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 	h := sqlite(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	require.NoError(t, h.invite(admin, "New@Example.org", ""))
@@ -71,7 +71,7 @@ func TestAnInvitedPersonIsOnTheListAtOnceAndKeepsTheId(t *testing.T) {
 	require.False(t, u.EmailVerifiedAt.IsZero(), "the token came by mail")
 }
 
-func TestAnInvitedPersonWhoRegistersInsteadKeepsTheIdToo(t *testing.T) {
+func TestInvite_RegistersInstead_KeepsID(t *testing.T) {
 	h := sqlite(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	require.NoError(t, h.invite(admin, "new@example.org", ""))
@@ -86,7 +86,7 @@ func TestAnInvitedPersonWhoRegistersInsteadKeepsTheIdToo(t *testing.T) {
 	require.Equal(t, admin.OrganizationID, h.actor(joined).OrganizationID)
 }
 
-func TestAJobseekerWhoJoinsKeepsTheJobseekersSide(t *testing.T) {
+func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
 	h := sqlite(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	seeker := h.jobseeker("jo@example.org")
@@ -115,7 +115,7 @@ func TestAJobseekerWhoJoinsKeepsTheJobseekersSide(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrInvalid, "an invitation is accepted once")
 }
 
-func TestAMemberOfAnotherOrganizationMovesButItsLastAdminStays(t *testing.T) {
+func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
 	h := sqlite(t)
 	old, next := h.actor(h.employer("old@example.org")), h.actor(h.employer("next@example.org"))
 	moving := h.member(old, "jo@example.org", "")
@@ -137,7 +137,7 @@ func TestAMemberOfAnotherOrganizationMovesButItsLastAdminStays(t *testing.T) {
 	require.Equal(t, auth.EmployerTeam, h.actor(s).Role, "a founder is one at home only")
 }
 
-func TestTheSameOrganizationInvitesAPersonOnceUntilTheInvitationRanOut(t *testing.T) {
+func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
 	h := sqlite(t)
 	admin, other := h.actor(h.employer("boss@example.org")), h.actor(h.employer("other@example.org"))
 	require.NoError(t, h.invite(admin, "new@example.org", "viewer"))
@@ -160,7 +160,7 @@ func TestTheSameOrganizationInvitesAPersonOnceUntilTheInvitationRanOut(t *testin
 	require.True(t, h.actor(joined).May(auth.Manage))
 }
 
-func TestEveryInvitationHasItsOwnFaults(t *testing.T) {
+func TestInvite_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	h := sqlite(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	err := h.Invite(h.t.Context(), admin, identity.InviteInput{Email: "x", Role: "emperor"})
@@ -179,7 +179,7 @@ func TestEveryInvitationHasItsOwnFaults(t *testing.T) {
 	require.Equal(t, "Newt", s.Account.Name)
 }
 
-func TestRolesBringTheirPermissionsAndEachCanBeChanged(t *testing.T) {
+func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 	h := sqlite(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	s := h.member(admin, "jo@example.org", "viewer")
@@ -213,7 +213,7 @@ func TestRolesBringTheirPermissionsAndEachCanBeChanged(t *testing.T) {
 	require.Equal(t, want, m.Permissions)
 }
 
-func TestOtherModulesHearWhatAMemberMayAtThisMoment(t *testing.T) {
+func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 	h := sqlite(t)
 	boss, rival := h.actor(h.employer("boss@example.org")), h.actor(h.employer("rival@example.org"))
 	require.NoError(t, h.invite(boss, "viewer@example.org", "viewer"))
@@ -240,7 +240,7 @@ func TestOtherModulesHearWhatAMemberMayAtThisMoment(t *testing.T) {
 	require.False(t, may(rival.OrganizationID, boss.UserID, auth.AnyPermission))
 }
 
-func TestOnlyAdminsInviteAndChangePermissions(t *testing.T) {
+func TestTeam_NotAdmin_Forbidden(t *testing.T) {
 	h := sqlite(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	for i, a := range []auth.Actor{
@@ -259,7 +259,7 @@ func TestOnlyAdminsInviteAndChangePermissions(t *testing.T) {
 	}
 }
 
-func TestForeignUnknownAndMalformedMembersAreOneAnswer(t *testing.T) {
+func TestTeam_OtherOrUnknownMember_NotFound(t *testing.T) {
 	h := sqlite(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	foreign := h.actor(h.employer("other@example.org"))
@@ -274,7 +274,7 @@ func TestForeignUnknownAndMalformedMembersAreOneAnswer(t *testing.T) {
 
 const stranger = "0190a3a0-0000-7000-8000-000000000000"
 
-func TestTheLastAdminCantBeDemoted(t *testing.T) {
+func TestPermissions_LastAdmin_Conflict(t *testing.T) {
 	h := sqlite(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	require.NoError(t, h.invite(admin, "new@example.org", "admin"))
@@ -286,7 +286,7 @@ func TestTheLastAdminCantBeDemoted(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestOfTwoAdminsWhoDemoteEachOtherAtOnceOneStays(t *testing.T) {
+func TestPermissions_AdminsDemoteEachOther_OneRemains(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		one := h.actor(h.employer("one@example.org"))
 		two := h.actor(h.member(one, "two@example.org", "admin"))
@@ -307,7 +307,7 @@ func TestOfTwoAdminsWhoDemoteEachOtherAtOnceOneStays(t *testing.T) {
 	})
 }
 
-func TestOfTwoAdminsWhoLeaveAtOnceOneStays(t *testing.T) {
+func TestAcceptInvitation_BothAdminsAtOnce_OneRemains(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		one := h.actor(h.employer("one@example.org"))
 		two := h.actor(h.member(one, "two@example.org", "admin"))
@@ -326,7 +326,7 @@ func TestOfTwoAdminsWhoLeaveAtOnceOneStays(t *testing.T) {
 	})
 }
 
-func TestOfTenInvitationsOfOnePersonAtOnceOneSucceedsPerOrganization(t *testing.T) {
+func TestInvite_Concurrent_OneSucceedsPerOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		admins := []auth.Actor{h.actor(h.employer("a@example.org")), h.actor(h.employer("b@example.org"))}
 		errs := atOnce(10, func(i int) error { return h.invite(admins[i%2], "new@example.org", "") })
@@ -336,7 +336,7 @@ func TestOfTenInvitationsOfOnePersonAtOnceOneSucceedsPerOrganization(t *testing.
 	})
 }
 
-func TestAcceptingAndRegisteringAtOnceMakeOneAccount(t *testing.T) {
+func TestAcceptInvitation_RegisterAtOnce_OneAccount(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		admin := h.actor(h.employer("boss@example.org"))
 		for i := range 5 {
@@ -357,7 +357,7 @@ func TestAcceptingAndRegisteringAtOnceMakeOneAccount(t *testing.T) {
 	})
 }
 
-func TestTheTeamListPagesInTheOrderOfInvitations(t *testing.T) {
+func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 	onEach(t, func(t *testing.T, h *house) {
 		admin := h.actor(h.employer("m0@example.org"))
 		for i := range 6 {

@@ -11,7 +11,7 @@ import (
 
 // The Kelvin sign is a k in lower case: two mailboxes would be one account, and
 // the mails of one would go to the other.
-func TestNoTwoMailboxesAreOneAccount(t *testing.T) {
+func TestNormalizeEmail_DifferentMailboxes_StayDifferent(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"\u212aim@example.org", "mar\u212a@example.org"} {
 		_, ok := identity.ParseEmail(address)
@@ -23,7 +23,7 @@ func TestNoTwoMailboxesAreOneAccount(t *testing.T) {
 	}
 }
 
-func TestNobodyCanTakeTheAddressThatADeletedAccountGets(t *testing.T) {
+func TestRegister_AddressOfDeletedAccount_Refused(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"01890000-0000-7000-8000-000000000000@deleted.invalid", "x@Deleted.INVALID"} {
 		_, ok := identity.ParseEmail(address)

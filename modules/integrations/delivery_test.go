@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSignaturesAreThoseOfStandardWebhooks(t *testing.T) {
+func TestSign_EqualsStandardWebhooks(t *testing.T) {
 	t.Parallel()
 	now, body := time.Now(), `{"type":"job.created","data":{"id":"ä"}}`
 	one, two, other := newHookSecret(), newHookSecret(), newHookSecret()
@@ -39,7 +39,7 @@ func TestSignaturesAreThoseOfStandardWebhooks(t *testing.T) {
 	require.NotContains(t, err.Error(), "?")
 }
 
-func TestPausesFollowTheScheduleAndWhatReceiversAskFor(t *testing.T) {
+func TestRetryDelay_FollowsScheduleAndRetryAfter(t *testing.T) {
 	t.Parallel()
 	for i, wait := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour} {
 		seen := map[time.Duration]bool{}
@@ -61,7 +61,7 @@ func TestPausesFollowTheScheduleAndWhatReceiversAskFor(t *testing.T) {
 	require.Greater(t, got, time.Hour, "not sooner than the schedule says")
 }
 
-func TestOfAttemptsTheNewestAreKeptAndOfAnswersTheBeginning(t *testing.T) {
+func TestAttempts_NewestKept_ResponsesTruncated(t *testing.T) {
 	t.Parallel()
 	var d Delivery
 	for i := range 30 {

@@ -49,7 +49,7 @@ func (p *post) sweep(t *testing.T) {
 	p.work.All(t)
 }
 
-func TestWhatAKilledWorkerLeftIsSentByTheNextWhenItsLeaseHasEnded(t *testing.T) {
+func TestDeliveryWorker_Killed_NextSendsAfterLease(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		me := p.developer(t)
 		hook := p.hook(t, me, "job.closed")
@@ -79,7 +79,7 @@ func (p *post) during(n int, status int, do func()) {
 	}
 }
 
-func TestWhatAnOwnerDoesDuringAnAttemptHoldsAfterIt(t *testing.T) {
+func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 	paused, active := "paused", "active"
 	elsewhere := "https://elsewhere.example/"
 	for name, c := range map[string]struct {
@@ -140,7 +140,7 @@ func TestWhatAnOwnerDoesDuringAnAttemptHoldsAfterIt(t *testing.T) {
 	}
 }
 
-func TestWhoHasLostTheLeaseWritesNothingDown(t *testing.T) {
+func TestDeliveryWorker_LeaseLost_WritesNothing(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		me := p.developer(t)
 		hook := p.hook(t, me, "job.closed")
@@ -159,7 +159,7 @@ func TestWhoHasLostTheLeaseWritesNothingDown(t *testing.T) {
 	})
 }
 
-func TestOfTwoWhoComeForAnEndpointOneSendsEverythingOnceAndFiveAtATime(t *testing.T) {
+func TestDeliveryWorker_TwoForOneEndpoint_OneSends(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		me := p.developer(t)
 		hook := p.hook(t, me, "job.closed")
@@ -275,7 +275,7 @@ func (v *visitors) leave(t *testing.T, n int32) {
 	require.Eventually(t, func() bool { return v.left.Load() == n }, 30*time.Second, time.Millisecond)
 }
 
-func TestManySlowEndpointsOfOneOwnerLeaveWorkersToOthers(t *testing.T) {
+func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		many, other := p.developer(t), p.endpoint(t, p.developer(t))
 		answer := p.hang(t)
@@ -297,7 +297,7 @@ func TestManySlowEndpointsOfOneOwnerLeaveWorkersToOthers(t *testing.T) {
 	})
 }
 
-func TestEndpointsOfManyOwnersAtWhichNothingArrivesLeaveHalfOfTheWorkersToOthers(t *testing.T) {
+func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		half := task.Workers[task.Webhooks] / 2
 		var fail []integrations.Endpoint
@@ -328,7 +328,7 @@ func TestEndpointsOfManyOwnersAtWhichNothingArrivesLeaveHalfOfTheWorkersToOthers
 	})
 }
 
-func TestWhoIsCalledOffWritesDownWhatHasArrivedAndLeavesTheRestToTheNext(t *testing.T) {
+func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		me := p.developer(t)
 		hook := p.hook(t, me, "job.closed")
@@ -355,7 +355,7 @@ func TestWhoIsCalledOffWritesDownWhatHasArrivedAndLeavesTheRestToTheNext(t *test
 	})
 }
 
-func TestManyWhoComeForOneCrowdedEndpointBecomeOne(t *testing.T) {
+func TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		me := p.developer(t)
 		answer := p.hang(t)

@@ -112,7 +112,7 @@ func (d *desk) tell(t *testing.T, e event.Event) {
 	d.work.All(t)
 }
 
-func TestAKeyOpensItsApplicationUntilItIsDeletedAndAMistypedOneIsKnownAtOnce(t *testing.T) {
+func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me := d.developer(t)
 		a, secret, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
@@ -142,7 +142,7 @@ func TestAKeyOpensItsApplicationUntilItIsDeletedAndAMistypedOneIsKnownAtOnce(t *
 	})
 }
 
-func TestCallsAreCountedByDayAndByKey(t *testing.T) {
+func TestUsage_CountsByDayAndKey(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me := d.developer(t)
 		a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
@@ -172,7 +172,7 @@ func TestCallsAreCountedByDayAndByKey(t *testing.T) {
 	})
 }
 
-func TestAPlanThatIsNotPaidForAnyMoreIsTakenBackAndAnOperatorsStays(t *testing.T) {
+func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me := d.developer(t)
 		a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
@@ -213,7 +213,7 @@ func TestAPlanThatIsNotPaidForAnyMoreIsTakenBackAndAnOperatorsStays(t *testing.T
 	})
 }
 
-func TestWithAnAccountGoesWhatItMade(t *testing.T) {
+func TestOnAccountDeleted_DeletesAppsAndConsents(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me, other := d.developer(t), d.developer(t)
 		var mine []string

@@ -24,7 +24,7 @@ func (p *post) listener(t *testing.T) (integrations.App, integrations.Endpoint) 
 	return a, e
 }
 
-func TestWhatIsForAListenerIsSentByItAloneToWhereItSays(t *testing.T) {
+func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		a, e := p.listener(t)
 		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
@@ -45,7 +45,7 @@ func TestWhatIsForAListenerIsSentByItAloneToWhereItSays(t *testing.T) {
 	})
 }
 
-func TestAListenerThatFailsForDaysIsNotDisabledAndNobodyIsTold(t *testing.T) {
+func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		a, e := p.listener(t)
 		p.answers = answering(410)
@@ -63,7 +63,7 @@ func TestAListenerThatFailsForDaysIsNotDisabledAndNobodyIsTold(t *testing.T) {
 	})
 }
 
-func TestAListenerThatIsGoneLeavesNothing(t *testing.T) {
+func TestListener_Expired_IsDeleted(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		a, e := p.listener(t)
 		endpoints := func() int {
@@ -94,7 +94,7 @@ func TestAListenerThatIsGoneLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestAListenerSaysThatItIsThereAndNoticesThatItsEndpointIsGone(t *testing.T) {
+func TestListener_Heartbeat_NoticesDeletedEndpoint(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		a, e := p.listener(t)
 		p.clock.Advance(2 * time.Minute)

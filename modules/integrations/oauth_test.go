@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-func TestWhatIsIssuedEndsInItsTimeAndNothingOutlivesItsAuthorization(t *testing.T) {
+func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, me := t.Context(), d.developer(t)
 		a, _, err := d.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder"})
@@ -65,7 +65,7 @@ func TestWhatIsIssuedEndsInItsTimeAndNothingOutlivesItsAuthorization(t *testing.
 	})
 }
 
-func TestATokenSpeaksForItsUserUntilTheConsentOrTheAccountEnds(t *testing.T) {
+func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, owner := t.Context(), d.developer(t)
 		a, _, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder"})
@@ -105,7 +105,7 @@ func TestATokenSpeaksForItsUserUntilTheConsentOrTheAccountEnds(t *testing.T) {
 	})
 }
 
-func TestABrowserIsSentToRegisteredAddressesAlone(t *testing.T) {
+func TestRedirectsTo_RegisteredURIsOnly(t *testing.T) {
 	t.Parallel()
 	app := integrations.App{RedirectURIs: []string{"https://a.example.com/cb?x=1", "http://127.0.0.1/cb", "http://[::1]:7/cb", "https://127.0.0.2/cb", "http://localhost/cb"}}
 	for _, uri := range []string{"https://a.example.com/cb?x=1", "http://127.0.0.1/cb", "http://127.0.0.1:49152/cb", "http://[::1]/cb", "http://[::1]:8/cb", "http://localhost/cb"} {
@@ -118,7 +118,7 @@ func TestABrowserIsSentToRegisteredAddressesAlone(t *testing.T) {
 	}
 }
 
-func TestNamesOfApplicationsDoNotPretendToBeOtherText(t *testing.T) {
+func TestAppName_ControlCharacters_Refused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"\u202e", "a\r\nb", "\x1b]0;x\x07", "a\u2028b", "a\tb", " "} {
 		require.NotEmpty(t, integrations.AppInput{Name: name}.Problems(), "%q", name)

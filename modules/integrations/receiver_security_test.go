@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestReceiversOutsideOfThePublicInternetAreRefused(t *testing.T) {
+func TestCheckURL_NotPublic_IsRefused(t *testing.T) {
 	t.Parallel()
 	for name, hosts := range map[string][]string{
 		"loopback":                 {"127.0.0.1", "127.0.0.1."},
@@ -65,7 +65,7 @@ func TestReceiversOutsideOfThePublicInternetAreRefused(t *testing.T) {
 	}
 }
 
-func TestReceiversOnThePublicInternetAreTaken(t *testing.T) {
+func TestCheckURL_Public_IsAccepted(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{
 		"https://example.com", "https://example.com/hook?x=1&y=%20", "https://EXAMPLE.com:8443/a", "https://example.com./", "https://93.184.216.34/", "https://[2606:2800:220:1:248:1893:25c8:1946]:3000/",
@@ -75,7 +75,7 @@ func TestReceiversOnThePublicInternetAreTaken(t *testing.T) {
 	}
 }
 
-func TestWhoTriesAReceiverOfTheirOwnMachineHearsHowThatWorks(t *testing.T) {
+func TestCheckURL_Loopback_MessageNamesTheCommand(t *testing.T) {
 	t.Parallel()
 	for address, starts := range map[string]string{
 		"http://localhost:3000/hooks": "must be an https:// address; ", "http://example.com/": "must be an https:// address; ",
@@ -93,7 +93,7 @@ func TestWhoTriesAReceiverOfTheirOwnMachineHearsHowThatWorks(t *testing.T) {
 	require.Equal(t, "must be an http:// or https:// address", unreachable("ftp://localhost/", true))
 }
 
-func TestWhoAllowsPrivateNetworksMayUseHTTPAndLoopback(t *testing.T) {
+func TestCheckURL_PrivateNetworksAllowed_AcceptsHTTPAndLoopback(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"http://127.0.0.1:8080/x", "http://localhost/", "https://10.0.0.1/", "http://[::1]:9000/", "http://127.0.0.1:9/", "http://localhost:1/", "https://localhost:65535/", "http://10.0.0.1:22/"} {
 		require.Empty(t, unreachable(good, true), good)

@@ -92,7 +92,7 @@ func (p *post) deliveries(t *testing.T, by auth.Actor, hook integrations.Webhook
 	return r.Items
 }
 
-func TestWhatIsNotTakenIsTriedAgainForThreeDaysWithTheSameBytes(t *testing.T) {
+func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		me := p.developer(t)
 		hook := p.hook(t, me, "job.closed")
@@ -128,7 +128,7 @@ func TestWhatIsNotTakenIsTriedAgainForThreeDaysWithTheSameBytes(t *testing.T) {
 	})
 }
 
-func TestAnEndpointThatFailsForFiveDaysIsDisabled(t *testing.T) {
+func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		me := p.developer(t)
 		hook := p.hook(t, me, "job.closed")
@@ -155,7 +155,7 @@ func TestAnEndpointThatFailsForFiveDaysIsDisabled(t *testing.T) {
 	})
 }
 
-func TestOfAnApplicationHearWhoMaySeeItWhenItIsSent(t *testing.T) {
+func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		owner, applicant, weak := p.developer(t), p.developer(t), p.developer(t)
 		organization := stores.NewID()
@@ -191,7 +191,7 @@ func TestOfAnApplicationHearWhoMaySeeItWhenItIsSent(t *testing.T) {
 	})
 }
 
-func TestWhatIsChangedAfterAListingWasClosedIsNotTold(t *testing.T) {
+func TestFanOut_ListingClosed_LaterChangesNotSent(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		p.hook(t, p.developer(t), "job.closed")
 		p.job = &integrations.JobView{Title: "Nurse", UpdatedAt: p.clock.Now()}
@@ -203,7 +203,7 @@ func TestWhatIsChangedAfterAListingWasClosedIsNotTold(t *testing.T) {
 	})
 }
 
-func TestAListingThatWouldMakeTheBodyTooLongIsLeftToBeFetched(t *testing.T) {
+func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		p.hook(t, p.developer(t), "job.closed")
 		body := func(description string) string {
@@ -221,7 +221,7 @@ func TestAListingThatWouldMakeTheBodyTooLongIsLeftToBeFetched(t *testing.T) {
 	})
 }
 
-func TestAnAnswerOfTheOldAddressDoesNotJudgeTheNewOne(t *testing.T) {
+func TestDeliver_URLChangedDuringAttempt_ResultIgnored(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		me := p.developer(t)
 		hook := p.hook(t, me, "job.closed")
@@ -240,7 +240,7 @@ func TestAnAnswerOfTheOldAddressDoesNotJudgeTheNewOne(t *testing.T) {
 	})
 }
 
-func TestTestEventsAndReplaysOfAnAccountAreBounded(t *testing.T) {
+func TestReplay_TooMany_RateLimited(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		me, other := p.developer(t), p.developer(t)
 		hook, theirs := p.hook(t, me, "job.closed"), p.hook(t, other, "job.closed")

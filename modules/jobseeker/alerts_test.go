@@ -58,7 +58,7 @@ func (d *desk) mailed() (out []string) {
 	return out
 }
 
-func TestANewListingIsToldToWhoeverSearchesForIt(t *testing.T) {
+func TestAlerts_NewListing_MatchesSearches(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		nurse, midwife := seeker(), seeker()
 		d.save(nurse, "Nurse", false)
@@ -111,7 +111,7 @@ func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
 	})
 }
 
-func TestAListingMatchesASearchOnceHoweverOftenItIsTold(t *testing.T) {
+func TestAlerts_RepeatedEvent_MatchesOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()
 		d.save(who, "Nurse", true)
@@ -126,7 +126,7 @@ func TestAListingMatchesASearchOnceHoweverOftenItIsTold(t *testing.T) {
 	})
 }
 
-func TestASearchIsNotToldOfWhatWasThereBeforeIt(t *testing.T) {
+func TestAlerts_OlderListing_NotMatched(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who, id := seeker(), d.post("Nurse")
 		d.clock.Advance(time.Second)
@@ -142,7 +142,7 @@ func TestASearchIsNotToldOfWhatWasThereBeforeIt(t *testing.T) {
 	})
 }
 
-func TestARunThatWasInterruptedTellsNothingTwice(t *testing.T) {
+func TestAlerts_InterruptedRun_RepeatsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()
 		d.save(who, "Nurse", true)
@@ -175,7 +175,7 @@ func (d *desk) appearTo(t *testing.T, title string) {
 	d.work.All(t)
 }
 
-func TestThereIsOneDigestADayWithEachMatchOnce(t *testing.T) {
+func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()
 		d.save(who, "Nurse", true)
@@ -207,7 +207,7 @@ func TestThereIsOneDigestADayWithEachMatchOnce(t *testing.T) {
 	})
 }
 
-func TestADigestThatCouldNotBeSentIsTheSameMailLater(t *testing.T) {
+func TestDigest_SendFails_SameMailLater(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()
 		d.save(who, "Nurse", true)
@@ -231,7 +231,7 @@ func TestADigestThatCouldNotBeSentIsTheSameMailLater(t *testing.T) {
 	})
 }
 
-func TestADigestIsMadeWholeOrNotAtAll(t *testing.T) {
+func TestDigest_StorageFails_IsAtomic(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()
 		d.save(who, "Nurse", true)
@@ -252,7 +252,7 @@ type brokenJobs struct{}
 
 func (brokenJobs) Add(context.Context, ...task.Task) error { return errors.New("killed") }
 
-func TestADigestShowsFiftyAndCountsTheRest(t *testing.T) {
+func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()
 		d.save(who, "Nurse", true)
@@ -270,7 +270,7 @@ func TestADigestShowsFiftyAndCountsTheRest(t *testing.T) {
 	})
 }
 
-func TestWhoUnsubscribesGetsNoMoreMail(t *testing.T) {
+func TestDigest_Unsubscribed_SendsNoMail(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who, other := seeker(), seeker()
 		d.save(who, "Nurse", true)
@@ -292,7 +292,7 @@ func TestWhoUnsubscribesGetsNoMoreMail(t *testing.T) {
 	})
 }
 
-func TestNobodyWithoutAnAccountOrASearchIsMailed(t *testing.T) {
+func TestDigest_NoAccountOrSearch_SendsNoMail(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		gone, changed := seeker(), seeker()
 		d.save(gone, "Nurse", true)
@@ -308,7 +308,7 @@ func TestNobodyWithoutAnAccountOrASearchIsMailed(t *testing.T) {
 	})
 }
 
-func TestSearchesAreTheirUsersOwnAndAtMostFifty(t *testing.T) {
+func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who, stranger := t.Context(), seeker(), seeker()
 		var all60 sync.WaitGroup
@@ -348,7 +348,7 @@ func TestSearchesAreTheirUsersOwnAndAtMostFifty(t *testing.T) {
 
 func errOf(_ []jobseeker.Search, err error) error { return err }
 
-func TestPreferencesKeepWhatIsLeftOut(t *testing.T) {
+func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		place, types := " Leeds ", []string{"full-time", "permanent"}
@@ -368,7 +368,7 @@ func TestPreferencesKeepWhatIsLeftOut(t *testing.T) {
 	})
 }
 
-func TestAListingIsNotMatchedAgainWhenItsMatchesAreForgotten(t *testing.T) {
+func TestAlerts_MatchesDeleted_NotMatchedAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()
 		d.save(who, "Nurse", true)
@@ -381,7 +381,7 @@ func TestAListingIsNotMatchedAgainWhenItsMatchesAreForgotten(t *testing.T) {
 	})
 }
 
-func TestWhatOthersTypedStaysOnItsLine(t *testing.T) {
+func TestDigest_LineBreaks_AreRemoved(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()
 		d.save(who, "Nurse", true)

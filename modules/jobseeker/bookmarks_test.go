@@ -20,7 +20,7 @@ import (
 
 var firstPage = page.Request{Number: 1, Size: 20}
 
-func TestAListingIsKeptOnceByWhicheverName(t *testing.T) {
+func TestBookmark_SameListing_IsOne(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		in := jobseeker.SaveJobInput{ListingID: d.post("Staff Nurse")}
@@ -58,7 +58,7 @@ func TestAListingIsKeptOnceByWhicheverName(t *testing.T) {
 	})
 }
 
-func TestOnlyWhatIsPublicCanBeKept(t *testing.T) {
+func TestBookmark_NotPublic_NotFound(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		gone := d.post("Gone")
@@ -72,7 +72,7 @@ func TestOnlyWhatIsPublicCanBeKept(t *testing.T) {
 	})
 }
 
-func TestABookmarkIsItsOwnersAlone(t *testing.T) {
+func TestBookmark_OtherUser_NotFound(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		saved, err := d.Bookmark(ctx, who, jobseeker.SaveJobInput{ListingID: d.post("Staff Nurse")})
@@ -111,7 +111,7 @@ func TestABookmarkIsItsOwnersAlone(t *testing.T) {
 	})
 }
 
-func TestTheNumberOfBookmarksHasAnEndAlsoAtOnce(t *testing.T) {
+func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		require.NoError(t, d.store.Jobseeker.Tx.Do(ctx, func(ctx context.Context) error {
@@ -158,7 +158,7 @@ func (d *desk) periodic(kind string) {
 	require.Fail(d.t, "no such period", kind)
 }
 
-func TestWhoKeepsAListingIsToldOnceThatItCloses(t *testing.T) {
+func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who, other := t.Context(), seeker(), seeker()
 		soon, late, gone := d.post("Staff\nNurse"), d.post("Porter"), d.post("Gone")

@@ -44,7 +44,7 @@ func FuzzContent(f *testing.F) {
 	})
 }
 
-func TestExperienceIsATextOrANumber(t *testing.T) {
+func TestExperience_StringOrNumber(t *testing.T) {
 	t.Parallel()
 	for sent, want := range map[string]Words{`"7 years"`: "7 years", `7`: "7", `7.5`: "7.5", `""`: ""} {
 		var got Words

@@ -14,7 +14,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func TestADashboardSaysWhatTheListsSay(t *testing.T) {
+func TestDashboard_Numbers_EqualLists(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		for range 15 {
 			d.offer(named("Staff Nurse"))
@@ -38,7 +38,7 @@ func TestADashboardSaysWhatTheListsSay(t *testing.T) {
 	})
 }
 
-func TestAGuestsDashboardHasTheNewestListingsAndNothingElse(t *testing.T) {
+func TestDashboard_Guest_HasNewestListingsOnly(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		empty, err := d.MyDashboard(t.Context(), nobody)
 		require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestAGuestsDashboardHasTheNewestListingsAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestWhatIsDoneOnTheDashboardStandsInTheLog(t *testing.T) {
+func TestDashboard_Actions_AreLogged(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me := seeker()
 		listing := d.offer(named("Cook"))
@@ -81,7 +81,7 @@ func TestWhatIsDoneOnTheDashboardStandsInTheLog(t *testing.T) {
 	})
 }
 
-func TestAPersonalTextIsWrittenOfWhatWasSaidAndWhatThereIs(t *testing.T) {
+func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		for range 3 {
 			o := named("Renal Nurse")
@@ -122,7 +122,7 @@ func TestAPersonalTextIsWrittenOfWhatWasSaidAndWhatThereIs(t *testing.T) {
 	})
 }
 
-func TestGoalsAreOneTextOrSeveral(t *testing.T) {
+func TestGoals_StringOrList(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]jobseeker.Goals{`"a"`: {"a"}, `["a","b"]`: {"a", "b"}, `[]`: {}} {
 		var g jobseeker.Goals

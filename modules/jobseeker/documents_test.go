@@ -25,7 +25,7 @@ func upload(content string) jobseeker.UploadInput {
 	return jobseeker.UploadInput{Type: "cv", Title: "My CV", Content: content, FileName: "cv.pdf"}
 }
 
-func TestContentIsAFileOnlyIfItIsOne(t *testing.T) {
+func TestDocument_Content_MustBeAFile(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		in64 := base64.StdEncoding.EncodeToString([]byte(pdf))
@@ -76,7 +76,7 @@ func TestContentIsAFileOnlyIfItIsOne(t *testing.T) {
 	})
 }
 
-func TestADocumentIsCalledSomething(t *testing.T) {
+func TestDocument_NoName_GetsOne(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		for _, c := range []struct {
@@ -118,7 +118,7 @@ func TestADocumentIsCalledSomething(t *testing.T) {
 	})
 }
 
-func TestChangingADocument(t *testing.T) {
+func TestDocument_Update(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		doc, err := d.Upload(ctx, who, upload("first"))
@@ -147,7 +147,7 @@ func TestChangingADocument(t *testing.T) {
 	})
 }
 
-func TestOneDocumentOfATypeIsTheDefault(t *testing.T) {
+func TestDocument_Default_IsOnePerType(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		var ids []string
@@ -185,7 +185,7 @@ func TestOneDocumentOfATypeIsTheDefault(t *testing.T) {
 	})
 }
 
-func TestADocumentIsItsOwnersAlone(t *testing.T) {
+func TestDocument_OtherUser_NotFound(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		doc, err := d.Upload(ctx, who, upload("x"))
@@ -229,7 +229,7 @@ func TestADocumentIsItsOwnersAlone(t *testing.T) {
 	})
 }
 
-func TestTheNumberOfDocumentsHasAnEndAlsoAtOnce(t *testing.T) {
+func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		var refused atomic.Int32
@@ -251,7 +251,7 @@ func TestTheNumberOfDocumentsHasAnEndAlsoAtOnce(t *testing.T) {
 	})
 }
 
-func TestDocumentsTakeSoMuchRoomAndNoMore(t *testing.T) {
+func TestDocument_StorageLimit_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		doc, err := d.Upload(ctx, who, upload("four"))
@@ -285,7 +285,7 @@ func (d *desk) storeDocument(doc jobseeker.Document) {
 	}))
 }
 
-func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
+func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		d.files.putErr = errors.New("disk full")
@@ -309,7 +309,7 @@ func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestAFileThatCannotBeRemovedIsTriedAgain(t *testing.T) {
+func TestDocument_FileNotRemoved_IsRetried(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		doc, err := d.Upload(ctx, who, upload("x"))
@@ -349,7 +349,7 @@ func TestContent_FileWithoutExtension_Found(t *testing.T) {
 	})
 }
 
-func TestALostFileIsOurFault(t *testing.T) {
+func TestDocument_FileMissing_IsAnInternalError(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		doc, err := d.Upload(ctx, who, upload("x"))

@@ -284,7 +284,7 @@ func (d *desk) did(who auth.Actor) (out []string) {
 	return out
 }
 
-func TestACandidateIsToldOnceOfWhatTheEmployerDecided(t *testing.T) {
+func TestNotifications_Decision_SentOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who, listing := seeker(), d.post("Staff Nurse")
 		changed := func(to string) event.Event {
@@ -309,7 +309,7 @@ func TestACandidateIsToldOnceOfWhatTheEmployerDecided(t *testing.T) {
 	})
 }
 
-func TestACandidatesOwnWithdrawalIsNoNewsToThem(t *testing.T) {
+func TestNotifications_OwnWithdrawal_NotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()
 		d.happens(event.ApplicationStatusChanged{ApplicationID: stores.NewID(), JobID: d.post("Midwife"), CandidateID: who.UserID, ActorID: who.UserID, Status: "withdrawn", PreviousStatus: "review", ChangedAt: d.clock.Now()})
@@ -318,7 +318,7 @@ func TestACandidatesOwnWithdrawalIsNoNewsToThem(t *testing.T) {
 	})
 }
 
-func TestACandidateIsToldOfInterviewsAndMessages(t *testing.T) {
+func TestNotifications_InterviewsAndMessages_Sent(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who, listing := seeker(), d.post("Paramedic")
 		at := time.Date(2026, 4, 1, 9, 5, 0, 0, time.FixedZone("BST", 3600))
@@ -336,7 +336,7 @@ func TestACandidateIsToldOfInterviewsAndMessages(t *testing.T) {
 	})
 }
 
-func TestOnlyTheirOwnerReadsAndDeletesNotifications(t *testing.T) {
+func TestNotifications_OtherUser_NotFound(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who, stranger := t.Context(), seeker(), seeker()
 		d.happens(event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: d.post("GP"), CandidateID: who.UserID})
@@ -373,7 +373,7 @@ func TestOnlyTheirOwnerReadsAndDeletesNotifications(t *testing.T) {
 	})
 }
 
-func TestNotificationsAndTheLogAreForgottenAfterHalfAYear(t *testing.T) {
+func TestNotifications_AfterHalfAYear_Deleted(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		who := seeker()
 		happen := func() {

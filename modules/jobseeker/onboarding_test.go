@@ -40,7 +40,7 @@ func (d *desk) guided(by auth.Actor, secret string) (jobseeker.Guided, map[strin
 
 var nobody auth.Actor
 
-func TestOnboardingKeepsTheFirstTimeOfEachThing(t *testing.T) {
+func TestOnboarding_RepeatedStep_KeepsFirstTime(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me, began := seeker(), d.clock.Now()
 		d.onboards(me, "", tracked("documents", "viewed"))
@@ -61,7 +61,7 @@ func TestOnboardingKeepsTheFirstTimeOfEachThing(t *testing.T) {
 	})
 }
 
-func TestWhatAProfileSaysNeedsNobodyToTellOf(t *testing.T) {
+func TestOnboarding_ProfileFields_CompleteSteps(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me := seeker()
 		_, is := d.guided(me, "")
@@ -79,7 +79,7 @@ func TestWhatAProfileSaysNeedsNobodyToTellOf(t *testing.T) {
 	})
 }
 
-func TestWhatSomebodyDidIsAStepDone(t *testing.T) {
+func TestOnboarding_Actions_CompleteSteps(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me := seeker()
 		_, err := d.SaveSearch(t.Context(), me, jobseeker.SaveSearchInput{Query: "nurse"})
@@ -92,7 +92,7 @@ func TestWhatSomebodyDidIsAStepDone(t *testing.T) {
 	})
 }
 
-func TestPreferencesBecomeTheProfilesWhereThatSaysNothing(t *testing.T) {
+func TestOnboarding_Preferences_FillEmptyProfile(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		said := jobseeker.OnboardingInput{Action: "update_preferences", Preferences: `{"specialty":"Renal","preferredLocation":"Leeds","locationRadius":1e9,
 			"employmentTypes":["bank"],"salaryMin":"much","experience":7,"email":"thief@example.org","firstName":"Mallory","colour":{"a":[1]}}`}
@@ -116,7 +116,7 @@ func TestPreferencesBecomeTheProfilesWhereThatSaysNothing(t *testing.T) {
 	})
 }
 
-func TestOnlyANewAccountsProfileSaysWhatTheBrowsersGuestPreferred(t *testing.T) {
+func TestOnboarding_GuestPreferences_NewAccountsOnly(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		said := jobseeker.OnboardingInput{Action: "update_preferences", Preferences: `{"specialty":"Renal","preferredLocation":"Leeds"}`}
 		for name, use := range map[string]func(me auth.Actor, secret string){
@@ -140,7 +140,7 @@ func TestOnlyANewAccountsProfileSaysWhatTheBrowsersGuestPreferred(t *testing.T) 
 	})
 }
 
-func TestAGuestIsForgottenNinetyDaysAfterTheLastVisitAndAnAccountNever(t *testing.T) {
+func TestOnboarding_GuestAfterNinetyDays_Deleted(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me := seeker()
 		d.onboards(me, "", tracked("documents", "viewed"))
@@ -172,7 +172,7 @@ func (d *desk) forgets() {
 	}
 }
 
-func TestADeletedAccountsOnboardingIsForgotten(t *testing.T) {
+func TestOnboarding_AccountDeleted_Deleted(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me, other := seeker(), seeker()
 		d.onboards(me, "", tracked("documents", "viewed"))
@@ -187,7 +187,7 @@ func TestADeletedAccountsOnboardingIsForgotten(t *testing.T) {
 	})
 }
 
-func TestASecretThatSomebodyElsePutIntoABrowserIsNotUsed(t *testing.T) {
+func TestOnboarding_ForeignGuestSecret_NotUsed(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		keep := d.onboards(nobody, "planted", jobseeker.OnboardingInput{Action: "capture_email", Email: "zoe@example.org"})
 		require.NotEqual(t, "planted", keep)
@@ -197,7 +197,7 @@ func TestASecretThatSomebodyElsePutIntoABrowserIsNotUsed(t *testing.T) {
 	})
 }
 
-func TestAnAccountTakesOverWhatItsBrowserDidOnce(t *testing.T) {
+func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me, other := seeker(), seeker()
 		began := d.clock.Now()
@@ -240,7 +240,7 @@ func TestAnAccountTakesOverWhatItsBrowserDidOnce(t *testing.T) {
 	})
 }
 
-func TestWhatAVisitorMayTrackHasAnEnd(t *testing.T) {
+func TestOnboarding_TooManySteps_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me := seeker()
 		for i := range 50 {
@@ -256,7 +256,7 @@ func TestWhatAVisitorMayTrackHasAnEnd(t *testing.T) {
 	})
 }
 
-func TestOnboardingIsForGuestsAndJobseekers(t *testing.T) {
+func TestOnboarding_Employer_Forbidden(t *testing.T) {
 	t.Parallel()
 	d := open(t, stores.SQLite)
 	employer := auth.Actor{UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID()}

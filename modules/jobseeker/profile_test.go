@@ -16,7 +16,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func TestAProfileKeepsWhatIsLeftOut(t *testing.T) {
+func TestProfile_OmittedFields_AreKept(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		d.names[who.UserID] = "Niamh Byrne"
@@ -53,7 +53,7 @@ func TestAProfileKeepsWhatIsLeftOut(t *testing.T) {
 	})
 }
 
-func TestANameIsTheAccounts(t *testing.T) {
+func TestProfile_Name_IsTheAccounts(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		d.names[who.UserID] = "Niamh Byrne"
@@ -80,7 +80,7 @@ func TestANameIsTheAccounts(t *testing.T) {
 	})
 }
 
-func TestAnotherAddressIsAskedForAndChangesNothing(t *testing.T) {
+func TestProfile_Email_NeedsConfirmation(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		got, err := d.UpdateProfile(ctx, who, jobseeker.ProfileInput{Email: new("new@example.org"), Bio: new("Nurse")})
@@ -98,7 +98,7 @@ func TestAnotherAddressIsAskedForAndChangesNothing(t *testing.T) {
 	})
 }
 
-func TestWhatAProfileDoesNotTake(t *testing.T) {
+func TestProfile_InvalidInput_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		long := func(n int) *string { return new(strings.Repeat("é", n)) }
@@ -138,7 +138,7 @@ func TestWhatAProfileDoesNotTake(t *testing.T) {
 	})
 }
 
-func TestTheTableOfAProfileIsNamedAfterTheDay(t *testing.T) {
+func TestProfileExport_FileName_HasDate(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me := d.profile(jobseeker.ProfileInput{Specialty: ptr("Renal"), SalaryMax: ptr(50000.0), LocationRadius: ptr(25.0)})
 		file, err := d.ExportProfile(t.Context(), me)

@@ -121,7 +121,7 @@ func (d *desk) recommended(to auth.Actor) (all []jobseeker.Recommendation, title
 
 func ptr[T any](v T) *T { return &v }
 
-func TestEachThingThatIsKnownOfAPersonCounts(t *testing.T) {
+func TestRecommendations_EachSignal_Counts(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		with := func(change func(o *offer)) offer {
 			o := named("Cook")
@@ -158,7 +158,7 @@ func TestEachThingThatIsKnownOfAPersonCounts(t *testing.T) {
 	})
 }
 
-func TestWhoSaidNothingSeesTheNewest(t *testing.T) {
+func TestRecommendations_NoSignals_NewestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		d.offer(named("A"))
 		d.offer(named("B"))
@@ -172,7 +172,7 @@ func TestWhoSaidNothingSeesTheNewest(t *testing.T) {
 	})
 }
 
-func TestAllThatIsKnownIsMetByAHundred(t *testing.T) {
+func TestRecommendations_AllSignalsMatch_ScoreIs100(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		best := named("Staff Nurse")
 		best.specialty, best.Miles, best.ContractType, best.PayLowest, best.PayHighest = "Renal", ptr(1.0), "permanent", ptr(39000.0), ptr(45000.0)
@@ -192,7 +192,7 @@ func TestAllThatIsKnownIsMetByAHundred(t *testing.T) {
 	})
 }
 
-func TestWhatSomebodyKeptAppliedForAndSearchesForSaysWhatTheyLike(t *testing.T) {
+func TestRecommendations_Behaviour_IsASignal(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		d.offer(named("Cook"))
 		kept, appliedFor := d.offer(named("Midwife, nights")), d.offer(named("Paramedic"))
@@ -214,7 +214,7 @@ func TestWhatSomebodyKeptAppliedForAndSearchesForSaysWhatTheyLike(t *testing.T) 
 	})
 }
 
-func TestWhatIsDismissedOrPublicNoMoreIsNotRecommended(t *testing.T) {
+func TestRecommendations_DismissedOrNotPublic_Omitted(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		me, other := seeker(), seeker()
 		first, second := d.offer(named("A")), d.offer(named("B"))
@@ -235,7 +235,7 @@ func TestWhatIsDismissedOrPublicNoMoreIsNotRecommended(t *testing.T) {
 	})
 }
 
-func TestRecommendationsArePagedAndAskedForWithAFewQuestions(t *testing.T) {
+func TestRecommendations_Pages_FewQueries(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		for range 250 {
 			d.offer(named("Staff Nurse, renal"))
@@ -278,7 +278,7 @@ func TestRecommendationsArePagedAndAskedForWithAFewQuestions(t *testing.T) {
 	})
 }
 
-func TestWhatPeopleTypeIsNoOperatorOfTheSearch(t *testing.T) {
+func TestRecommendations_OperatorsInProfile_AreText(t *testing.T) {
 	t.Parallel()
 	d := open(t, stores.SQLite)
 	want := d.offer(named("Nurse nights"))
@@ -288,7 +288,7 @@ func TestWhatPeopleTypeIsNoOperatorOfTheSearch(t *testing.T) {
 	}
 }
 
-func TestRecommendationsAndDashboardsAreForJobseekers(t *testing.T) {
+func TestRecommendations_Employer_Forbidden(t *testing.T) {
 	t.Parallel()
 	d := open(t, stores.SQLite)
 	employer := auth.Actor{UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID()}

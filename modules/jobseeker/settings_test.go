@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-func TestSettingsAreTheProfiles(t *testing.T) {
+func TestSettings_EqualProfile(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		d.save(who, "Nurse", false)
@@ -47,7 +47,7 @@ func TestSettingsAreTheProfiles(t *testing.T) {
 	})
 }
 
-func TestAnalyticsCountWhatIsThere(t *testing.T) {
+func TestAnalytics_CountsOwnRows(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who := t.Context(), seeker()
 		got, err := d.MyAnalytics(ctx, who)
@@ -78,7 +78,7 @@ func TestAnalyticsCountWhatIsThere(t *testing.T) {
 	})
 }
 
-func TestWhoWantsNoAlertsGetsNone(t *testing.T) {
+func TestSettings_AlertsOff_SendsNone(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, deaf, mailless, eager := t.Context(), seeker(), seeker(), seeker()
 		for _, who := range []auth.Actor{deaf, mailless, eager} {
@@ -106,7 +106,7 @@ func TestWhoWantsNoAlertsGetsNone(t *testing.T) {
 	})
 }
 
-func TestADeletedUserIsForgottenWithTheirFiles(t *testing.T) {
+func TestOnAccountDeleted_DeletesRowsAndFiles(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, who, other := t.Context(), seeker(), seeker()
 		for _, by := range []auth.Actor{who, other} {

@@ -12,7 +12,7 @@ import (
 
 // A deadline that no database or answer can hold would make every list that
 // the listing stands in fail.
-func TestRenewingAgainAndAgainNeverLeavesTheYearsThatCanBeKept(t *testing.T) {
+func TestRenew_Repeatedly_StaysWithinStorableYears(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	far := time.Date(8999, 12, 31, 0, 0, 0, 0, time.UTC)
@@ -29,7 +29,7 @@ func TestRenewingAgainAndAgainNeverLeavesTheYearsThatCanBeKept(t *testing.T) {
 }
 
 // A database writes numbers out: what is a few bytes here would be hundreds there.
-func TestMetaHasNoNumbersThatGrowInTheDatabase(t *testing.T) {
+func TestMeta_HugeExponent_IsRefused(t *testing.T) {
 	t.Parallel()
 	for _, n := range []string{"1e308", "-1e308", "1e-300"} {
 		_, err := mergeMeta(nil, []byte(`{"a":[`+strings.Repeat(n+",", 99)+n+`]}`))
@@ -39,7 +39,7 @@ func TestMetaHasNoNumbersThatGrowInTheDatabase(t *testing.T) {
 	}
 }
 
-func TestACurrencyIsAWholeCode(t *testing.T) {
+func TestSalary_Currency_IsAWholeCode(t *testing.T) {
 	t.Parallel()
 	one := 1.0
 	for _, c := range []string{" GB", "D A", "P E", "GB", "", "GBPX"} {

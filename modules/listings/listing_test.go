@@ -22,7 +22,7 @@ func types(events []event.Event) string {
 	return strings.Join(out, " ")
 }
 
-func TestTheWorldHearsOfEveryChangeThatItCanSee(t *testing.T) {
+func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 	t.Parallel()
 	l := Listing{ID: "1", OrganizationID: "2", Status: Draft, Content: Content{Title: "Nurse", Description: "x"}}
 	now := noon
@@ -59,7 +59,7 @@ func TestTheWorldHearsOfEveryChangeThatItCanSee(t *testing.T) {
 	require.Equal(t, posted, *l.PostedAt, "the first publication stays")
 }
 
-func TestAListingIsPublicUntilItsDeadline(t *testing.T) {
+func TestListing_DeadlinePassed_IsNotPublic(t *testing.T) {
 	t.Parallel()
 	l := Listing{Status: Active, Content: Content{Deadline: &noon}}
 	require.True(t, l.Public(noon.Add(-time.Microsecond)))
@@ -68,7 +68,7 @@ func TestAListingIsPublicUntilItsDeadline(t *testing.T) {
 	require.Nil(t, l.PostedAt)
 }
 
-func TestStatesMoveAsTheyShould(t *testing.T) {
+func TestListing_Transitions(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Status{Draft, Archived, "gone", ""} {
 		l := Listing{Status: Active}
@@ -90,7 +90,7 @@ func TestStatesMoveAsTheyShould(t *testing.T) {
 	require.Equal(t, Inactive, l.Status)
 }
 
-func TestRenewCountsFromTheLaterOfNowAndTheDeadline(t *testing.T) {
+func TestRenew_CountsFromLaterOfNowAndDeadline(t *testing.T) {
 	t.Parallel()
 	day := 24 * time.Hour
 	for name, c := range map[string]struct {
@@ -115,7 +115,7 @@ func TestRenewCountsFromTheLaterOfNowAndTheDeadline(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-func TestACopyIsANewListing(t *testing.T) {
+func TestCopy_IsANewListing(t *testing.T) {
 	t.Parallel()
 	l := Listing{ID: "1", OrganizationID: "o", Version: 7, Company: "C", Status: Archived, PostedAt: &noon, DeletedAt: &noon, Meta: json.RawMessage(`{"a":1}`),
 		Content: Content{Title: "Nurse", Deadline: ptr(noon.Add(-time.Second)), Questions: []Question{{ID: "q"}}}}
@@ -129,7 +129,7 @@ func TestACopyIsANewListing(t *testing.T) {
 	require.NoError(t, (&Content{Title: c.Title, Description: "x"}).check())
 }
 
-func TestContentHasBounds(t *testing.T) {
+func TestContent_TooLong_IsRefused(t *testing.T) {
 	t.Parallel()
 	good := func() Content { return Content{Title: "T", Description: "D"} }
 	c := good()
@@ -161,7 +161,7 @@ func TestContentHasBounds(t *testing.T) {
 	}
 }
 
-func TestSalaryIsKeptInMinorUnitsAndComparedByTheYear(t *testing.T) {
+func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		in        SalaryInput
@@ -201,7 +201,7 @@ func TestSalaryIsKeptInMinorUnitsAndComparedByTheYear(t *testing.T) {
 	}
 }
 
-func TestMetaIsMerged(t *testing.T) {
+func TestMeta_Update_IsMerged(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ meta, patch, want string }{ // the examples of RFC 7396 that are objects
 		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
@@ -223,7 +223,7 @@ func TestMetaIsMerged(t *testing.T) {
 	}
 }
 
-func TestMetaHasBounds(t *testing.T) {
+func TestMeta_TooLarge_IsRefused(t *testing.T) {
 	t.Parallel()
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n-1) + `{}` + strings.Repeat(`}`, n-1) }
 	keys := func(n int) string {
@@ -248,7 +248,7 @@ func TestMetaHasBounds(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestMomentsAndDatesAreRead(t *testing.T) {
+func TestParseTime_DatesAndTimestamps(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{
 		"2026-12-31":                   "2026-12-31T23:59:59Z",

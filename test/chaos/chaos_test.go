@@ -27,7 +27,7 @@ func (w *world) mailServer() victim {
 	return victim{name: "mail server", kill: w.mail.Stop, start: func() error { w.mail.Start(); return nil }}
 }
 
-func TestEveryChangeIsToldOfWhateverIsKilledOnPostgresAndRedis(t *testing.T) {
+func TestNotifications_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	database, queue := kit.OwnPostgres(t), kit.OwnRedis(t)
 	w := newWorld(t, database.URL, "LOCUM_QUEUE_URL="+queue.URL)
@@ -35,7 +35,7 @@ func TestEveryChangeIsToldOfWhateverIsKilledOnPostgresAndRedis(t *testing.T) {
 	w.storm()
 }
 
-func TestEveryChangeIsToldOfWhateverIsKilledInOneProcess(t *testing.T) {
+func TestNotifications_ProcessKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
 	w.victims = []victim{w.process("serve"), w.mailServer()}

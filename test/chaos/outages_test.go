@@ -40,7 +40,7 @@ func (w *world) tries(c candidacy) (n int) {
 	return n
 }
 
-func TestWithoutRedisWritesSucceedAndTheBacklogDrainsByItself(t *testing.T) {
+func TestRedisUnavailable_WritesSucceed_BacklogDrains(t *testing.T) {
 	t.Parallel()
 	queue := kit.OwnRedis(t)
 	w := newWorld(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+queue.URL, "LOCUM_LIMITER_URL="+queue.URL)
@@ -73,7 +73,7 @@ func TestWithoutRedisWritesSucceedAndTheBacklogDrainsByItself(t *testing.T) {
 	require.Equal(t, written, w.count(all))
 }
 
-func TestAWorkerThatStartsWithoutRedisWorksWhenItIsThere(t *testing.T) {
+func TestWorker_StartsWithoutRedis_RecoversWhenAvailable(t *testing.T) {
 	t.Parallel()
 	queue := kit.OwnRedis(t)
 	queue.Kill()
@@ -87,7 +87,7 @@ func TestAWorkerThatStartsWithoutRedisWorksWhenItIsThere(t *testing.T) {
 	require.Equal(t, 1, w.count(all))
 }
 
-func TestMailWaitsForItsServer(t *testing.T) {
+func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(m *kit.SMTP){
 		"down":             (*kit.SMTP).Stop,
@@ -123,7 +123,7 @@ func TestMailWaitsForItsServer(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatIsRefusedForGoodIsTriedOnceAndKeepsNobodyWaiting(t *testing.T) {
+func TestMail_PermanentRefusal_IsTriedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
 	w.process("serve")

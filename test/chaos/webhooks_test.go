@@ -27,14 +27,14 @@ import (
 
 const privateReceivers = "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"
 
-func TestEveryChangeReachesWhoMaySeeItByWebhookWhateverIsKilledOnPostgresAndRedis(t *testing.T) {
+func TestWebhooks_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.OwnRedis(t).URL, privateReceivers)
 	w.victims = []victim{w.process("serve"), w.process("worker")}
 	w.webhookStorm()
 }
 
-func TestEveryChangeReachesWhoMaySeeItByWebhookWhateverIsKilledInOneProcess(t *testing.T) {
+func TestWebhooks_ProcessKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "", privateReceivers)
 	w.victims = []victim{w.process("serve")}

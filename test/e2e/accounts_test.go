@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDeletingAnEmployersAccount(t *testing.T) {
+func TestDeleteEmployerAccount(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("DELETE /api/employers/profile", func(t *testing.T) {
 			t.Parallel()

@@ -92,7 +92,7 @@ func TestAlerts_MisspeltSearch_MatchesWhatSearchFinds(t *testing.T) {
 	})
 }
 
-func TestANewListingReachesWhoSearchesForIt(t *testing.T) {
+func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		employer, seeker, other := w.employer(t), w.seeker(t), w.seeker(t)
 		employer.listing(object{"title": "Perfusionist before", "location": "Leeds"})

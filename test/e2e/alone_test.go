@@ -14,7 +14,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-func TestOnSQLiteOneProcessServesAtATime(t *testing.T) {
+func TestSQLite_SecondProcess_Refused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"))

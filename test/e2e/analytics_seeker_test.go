@@ -30,7 +30,7 @@ func TestJobseekerAnalytics(t *testing.T) {
 	})
 }
 
-func TestWhoWantsNoMailOfTheirApplicationsStillFindsTheNotice(t *testing.T) {
+func TestApplicationMails_Off_NotificationRemains(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		employer, quiet, other := w.employer(t), w.seeker(t), w.seeker(t)
 		listing := employer.listing(object{"title": "Theatre Nurse"})
@@ -44,7 +44,7 @@ func TestWhoWantsNoMailOfTheirApplicationsStillFindsTheNotice(t *testing.T) {
 	})
 }
 
-func TestAnEmployerSeesTheProfileOfWhoShowsIt(t *testing.T) {
+func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		employer, jo, shy := w.employer(t), w.seeker(t), w.seeker(t)
 		listing := employer.listing(nil)
@@ -60,7 +60,7 @@ func TestAnEmployerSeesTheProfileOfWhoShowsIt(t *testing.T) {
 	})
 }
 
-func TestAnIntentComesBeforeEverythingElse(t *testing.T) {
+func TestOnboarding_Intent_ComesFirst(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		seeker := w.seeker(t)
 		for path, wrong := range map[string]object{

@@ -29,7 +29,7 @@ func (b *browser) mayNotPost(path string, values url.Values) {
 	require.Contains(b.T, away.header.Get("Location"), "/developers/sign-in")
 }
 
-func TestTheDashboardKeepsApplicationsWithoutScript(t *testing.T) {
+func TestDashboard_Applications_WithoutScript(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("what a developer does from the first application to the first call, and to its end", func(t *testing.T) {
 			t.Parallel()

@@ -46,7 +46,7 @@ func (b *browser) hears(answer shown, words string) shown {
 // words is a page as people read it.
 func (s shown) words() string { return html.UnescapeString(s.text) }
 
-func TestTheDashboardKeepsWebhooksWithoutScript(t *testing.T) {
+func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 	everywhereHooked(t, func(t *testing.T, w *world) {
 		t.Run("a webhook from its first test event to its end", func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,7 @@ func some(a *answer, path string, names ...string) object {
 	return out
 }
 
-func TestApplicationsOfDevelopers(t *testing.T) {
+func TestDeveloperApps(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		app := func(a *account, more object) string {
 			in := object{"name": "Ward Finder", "redirectUris": []string{"https://wardfinder.example.com/callback"}}

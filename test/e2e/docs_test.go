@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheDocumentationOfTheInterface(t *testing.T) {
+func TestDocumentation(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("it can be tried with OAuth, and loads and runs nothing but what this server has", func(t *testing.T) {
 			t.Parallel()

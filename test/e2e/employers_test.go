@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAnEmployersAccount(t *testing.T) {
+func TestEmployerAccount(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("GET /api/employers/profile", func(t *testing.T) {
 			t.Parallel()

@@ -37,7 +37,7 @@ func seed() uint64 {
 // server does not fail, it answers as the document says, and nothing changes
 // that is somebody else's. LOCUM_TEST_FUZZ is how often each operation is
 // called.
-func TestWhateverIsSentTheServerAnswersAsDocumentedAndTouchesNobodyElses(t *testing.T) {
+func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 	rounds, seed := 6, seed()
 	if n, err := strconv.Atoi(os.Getenv("LOCUM_TEST_FUZZ")); err == nil {
 		rounds = n

@@ -20,7 +20,7 @@ import (
 
 // The receivers of the guide hear of real deliveries. The one for Node does so
 // in test/heavy, since it needs a package.
-func TestTheReceiversOfTheGuideVerifyRealDeliveries(t *testing.T) {
+func TestWebhookGuide_Receivers_VerifyDeliveries(t *testing.T) {
 	everywhereHooked(t, func(t *testing.T, w *world) {
 		t.Run("Go", func(t *testing.T) {
 			t.Parallel()
@@ -41,7 +41,7 @@ func TestTheReceiversOfTheGuideVerifyRealDeliveries(t *testing.T) {
 	})
 }
 
-func TestTheGuideToWebhooksSaysWhatComes(t *testing.T) {
+func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 	everywhereHooked(t, func(t *testing.T, w *world) {
 		text := guideText(t, "webhooks")
 		r := newReceiver(t, nil)
@@ -111,7 +111,7 @@ func members(v any) any {
 	return out
 }
 
-func TestTheGuideToWebhooksHasTheScheduleOfRetries(t *testing.T) {
+func TestWebhookGuide_RetrySchedule_IsCurrent(t *testing.T) {
 	t.Parallel()
 	units := map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour}
 	var told []time.Duration

@@ -36,7 +36,7 @@ func guide(t testing.TB, name, language string) string {
 
 // What the guides have people paste does what they say, one guide after the
 // other in one shell.
-func TestTheGuidesWorkAsPasted(t *testing.T) {
+func TestGuides_Pasted_Work(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		w.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
 		script := guide(t, "quick-start", "sh") + "\necho; echo PAGES\n" + guide(t, "pages", "sh")
@@ -63,7 +63,7 @@ func TestTheGuidesWorkAsPasted(t *testing.T) {
 }
 
 // The guide to MCP, after the key of the quick start.
-func TestGuideToMCP_Pasted_Works(t *testing.T) {
+func TestMCPGuide_Pasted_Works(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		w.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
 		script := guide(t, "quick-start", "sh") + "\necho; echo MCP\n" + guide(t, "mcp", "sh")
@@ -78,7 +78,7 @@ func TestGuideToMCP_Pasted_Works(t *testing.T) {
 
 // The guide to OAuth, with the values of an application put into its first block,
 // and with somebody who agrees before the code is.
-func TestTheGuideToOAuthWorksAsPasted(t *testing.T) {
+func TestOAuthGuide_Pasted_Works(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		p := w.thirdParty(t, nil)
 		job := w.employer(t).listing(nil)
@@ -121,7 +121,7 @@ func TestTheGuideToOAuthWorksAsPasted(t *testing.T) {
 	})
 }
 
-func TestTheGuidesArePagesThatLeadToEachOther(t *testing.T) {
+func TestGuides_LinkToEachOther(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		get := func(path string) (*http.Response, string) {
 			response, err := http.Get(w.url + path)

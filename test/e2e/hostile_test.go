@@ -305,7 +305,7 @@ func put(body any, steps []any, value any) any {
 	return body
 }
 
-func TestRoutesForNobodyInParticularIgnoreTokens(t *testing.T) {
+func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		c := assemble(t, w)
 		for _, r := range routes() {

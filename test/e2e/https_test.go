@@ -12,7 +12,7 @@ import (
 
 // Behind a proxy that speaks TLS, nothing of a session travels without, and no
 // neighbour can set it.
-func TestWhatBrowsersAreToldWhenThePublicAddressIsHTTPS(t *testing.T) {
+func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
@@ -69,7 +69,7 @@ func TestWhatBrowsersAreToldWhenThePublicAddressIsHTTPS(t *testing.T) {
 	}
 }
 
-func TestNothingIsSaidAboutHTTPSWhenThePublicAddressIsHTTP(t *testing.T) {
+func TestHTTP_PublicURL_SetsNoHTTPSHeaders(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		answer := w.browser(t).signIn(w.seeker(t))
 		set, err := http.ParseSetCookie(answer.header.Get("Set-Cookie"))

@@ -34,9 +34,9 @@ func claims(t *testing.T, token string) (out struct {
 	return out
 }
 
-// TestTheRowsOfAuthentication goes through the documented operations one by one:
+// TestAuthenticationRoutes goes through the documented operations one by one:
 // every field of the success, every listed error, every limit.
-func TestTheRowsOfAuthentication(t *testing.T) {
+func TestAuthenticationRoutes(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("POST /api/auth/register", func(t *testing.T) {
 			t.Parallel()
@@ -137,7 +137,7 @@ func TestTheRowsOfAuthentication(t *testing.T) {
 	})
 }
 
-func TestTheRowsOfTheTeam(t *testing.T) {
+func TestTeamRoutes(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		permissions := func(id string) string { return "/api/employers/team/" + id + "/permissions" }
 		recruiter := object{"jobs": object{"create": true, "update": true, "delete": false}, "applications": object{"view": true, "update": true}}

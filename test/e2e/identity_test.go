@@ -47,7 +47,7 @@ func (a *account) member(role string) *account {
 	return &account{client: c, id: in.text("data.user.id"), email: email, refresh: in.text("data.refreshToken")}
 }
 
-func TestSigningInAndOut(t *testing.T) {
+func TestSignInAndOut(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("POST /api/auth/register-employer makes an organization's admin", func(t *testing.T) {
 			c, email := w.guest(t), newEmail()
@@ -160,7 +160,7 @@ func TestSigningInAndOut(t *testing.T) {
 	})
 }
 
-func TestPasswordsAndAddressesByMail(t *testing.T) {
+func TestPasswordAndEmailChanges(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("the links in mails lead to pages that only their own files may script", func(t *testing.T) {
 			for _, path := range []string{"/verify-email?token=x", "/reset-password?token=x", "/accept-invitation?token=x", "/forgot-password", "/undo-email-change?token=x", "/account/page.js", "/account/page.css"} {
@@ -208,7 +208,7 @@ func TestPasswordsAndAddressesByMail(t *testing.T) {
 	})
 }
 
-func TestTheTeam(t *testing.T) {
+func TestTeam(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		boss, foreign, seeker := w.employer(t), w.employer(t), w.seeker(t)
 		permissions := func(id string) string { return "/api/employers/team/" + id + "/permissions" }
@@ -286,7 +286,7 @@ func TestTheTeam(t *testing.T) {
 	})
 }
 
-func TestAnIDInCapitalsNamesTheSameMember(t *testing.T) {
+func TestTeam_UppercaseID_IsTheSameMember(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		employer := w.employer(t)
 		member := w.join(t, employer, nil)

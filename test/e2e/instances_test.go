@@ -21,7 +21,7 @@ func (c *client) on(w *world) *client {
 	return other
 }
 
-func TestTwoInstancesAreOneService(t *testing.T) {
+func TestInstances_Two_ShareState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	one := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_LIMITER_URL="+kit.RedisURL(t))

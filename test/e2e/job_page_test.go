@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheKeyOfTheOrganizationGoesBesideTheToken(t *testing.T) {
+func TestPortal_OrganizationKeyBesideToken_Accepted(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		boss := w.employer(t)
 		job := boss.listing(nil)
@@ -32,7 +32,7 @@ func TestTheKeyOfTheOrganizationGoesBesideTheToken(t *testing.T) {
 	})
 }
 
-func TestAListingHasAPageForPeople(t *testing.T) {
+func TestJobPage(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		boss := w.employer(t)
 		const wicked = `</script><script>alert(1)</script><img src=x onerror=alert(1)>`

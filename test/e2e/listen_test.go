@@ -72,7 +72,7 @@ func (a *account) hooksOf(app string) []any {
 
 // A command in a wrong folder says so, and does not leave a database there that
 // the next one would take for the right one.
-func TestCommandsOnWhatIsThereMakeNoDatabase(t *testing.T) {
+func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w := &world{dir: dir, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}

@@ -157,7 +157,7 @@ var limited = map[string]int{
 	"PUT /api/jobseekers/notifications/:id": 10, "POST /api/jobseekers/onboarding": 10, "POST /api/jobseekers/billing": 10, "POST /api/billing/setup-intents": 10, "POST /api/auth/register-employer": 5,
 }
 
-func TestTheRoutesThatAreLimitedAreTheDocumentedOnes(t *testing.T) {
+func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {
 	t.Parallel()
 	for _, r := range routes() {
 		key := r.Method + " " + r.Path

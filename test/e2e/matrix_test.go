@@ -306,7 +306,7 @@ func routes() []web.Route { return portal.Surface(adapters.Services{}).Routes }
 
 func developerRoutes() []web.Route { return developer.Surface(adapters.Services{}, "").Routes }
 
-func TestEveryRouteThatKnowsItsCallerHasARowInTheRoleMatrix(t *testing.T) {
+func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
 	for _, r := range routes() {

@@ -27,7 +27,7 @@ func (p *thirdParty) at(t *testing.T, ip, path, secret string, values url.Values
 	return (&client{t: t, w: p.w}).sent(r)
 }
 
-func TestWhoGuessesSecretsOfClients(t *testing.T) {
+func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("is stopped after sixty a minute, and learns nothing more", func(t *testing.T) {
 			t.Parallel()

@@ -70,7 +70,7 @@ func openAPIOf(t testing.TB, s web.Surface) ([]byte, described) {
 	return raw, d
 }
 
-func TestEveryOperationIsDescribedWithExamplesThatItsOwnSchemasAccept(t *testing.T) {
+func TestOpenAPI_Examples_MatchTheirSchemas(t *testing.T) {
 	t.Parallel()
 	for _, s := range []web.Surface{portal.Surface(adapters.Services{}), developer.Surface(adapters.Services{}, "http://localhost:8080")} {
 		t.Run(s.Name, func(t *testing.T) {
@@ -212,7 +212,7 @@ func describedField(t *testing.T, path, name, text string, schema map[string]any
 
 // The examples of the developer interface tell one story: a thing has the same id
 // wherever it is named, and what is said to be wrong is something that was asked.
-func TestTheExamplesForProgramsMakeSense(t *testing.T) {
+func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 	t.Parallel()
 	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
 	read := func(raw json.RawMessage) (v object) {
@@ -254,7 +254,7 @@ func TestTheExamplesForProgramsMakeSense(t *testing.T) {
 }
 
 // A document says which version the interface has, and not which build serves it.
-func TestTheVersionOfTheInterfaceIsTheNewestOfItsChanges(t *testing.T) {
+func TestOpenAPI_Version_IsTheNewestChange(t *testing.T) {
 	t.Parallel()
 	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
 	require.Regexp(t, `^1\.\d+\.\d+$`, d.Info.Version, "v1 is in the paths")
@@ -266,7 +266,7 @@ func TestTheVersionOfTheInterfaceIsTheNewestOfItsChanges(t *testing.T) {
 }
 
 // What is not known is ignored, which both the document and the guide say.
-func TestAnUnknownQueryParameterIsIgnoredAndThatIsSaid(t *testing.T) {
+func TestUnknownQueryParameter_IsIgnoredAndReported(t *testing.T) {
 	t.Parallel()
 	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
 	require.Contains(t, d.Info.Description, "Query parameters that an operation does not know are ignored")

@@ -51,7 +51,7 @@ func (h hit) conforms(t testing.TB, doc validator.Validator, kind string) error 
 	return nil
 }
 
-func TestWhatIsSentIsWhatTheDocumentSays(t *testing.T) {
+func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 	everywhereHooked(t, func(t *testing.T, w *world) {
 		doc, described := webhooksOf(t, w.guest(t).try("GET", "/openapi/developer.json", nil).raw)
 		require.Len(t, described, len(everyEvent))
@@ -115,7 +115,7 @@ func TestWhatIsSentIsWhatTheDocumentSays(t *testing.T) {
 	})
 }
 
-func TestTheExamplesOfWebhooksAreOfTheStoryThatTheOthersTell(t *testing.T) {
+func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 	t.Parallel()
 	raw, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
 	doc, described := webhooksOf(t, raw)

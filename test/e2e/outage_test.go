@@ -104,7 +104,7 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 	}
 }
 
-func TestWithoutPostgresProgramsGetAProblemWithAllHeaders(t *testing.T) {
+func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 	t.Parallel()
 	pg := kit.OwnPostgres(t)
 	w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+pg.URL, "LOCUM_LIMITER_URL="+kit.RedisURL(t))
@@ -138,7 +138,7 @@ func TestWithoutPostgresProgramsGetAProblemWithAllHeaders(t *testing.T) {
 	}
 }
 
-func TestWithoutRedisLimitsAreKeptByTheServerItself(t *testing.T) {
+func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 	t.Parallel()
 	redis := kit.OwnRedis(t)
 	dir := t.TempDir()
@@ -170,7 +170,7 @@ func TestWithoutRedisLimitsAreKeptByTheServerItself(t *testing.T) {
 	}
 }
 
-func TestAServerThatFindsNoRedisAtItsStartSaysSoUntilItIsThere(t *testing.T) {
+func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 	t.Parallel()
 	redis := kit.OwnRedis(t)
 	redis.Kill()
@@ -187,7 +187,7 @@ func TestAServerThatFindsNoRedisAtItsStartSaysSoUntilItIsThere(t *testing.T) {
 	require.Eventually(t, func() bool { return string(c.try("GET", "/readyz", nil).raw) == says("ok") }, 20*time.Second, 100*time.Millisecond)
 }
 
-func TestADatabaseOfAnotherVersionIsRefusedAtTheStart(t *testing.T) {
+func TestStart_SchemaOfAnotherVersion_Refused(t *testing.T) {
 	t.Parallel()
 	env := "LOCUM_DATABASE_URL=" + kit.PostgresURL(t)
 	dir := t.TempDir()

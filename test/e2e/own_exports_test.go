@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestJobseekersExportWhatIsTheirs(t *testing.T) {
+func TestJobseekerExports(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		employer, seeker, other := w.employer(t), w.seeker(t), w.seeker(t)
 		first := seeker.application(employer.listing(object{"title": "=1+1"}), nil)

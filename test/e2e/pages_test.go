@@ -18,7 +18,7 @@ var largestPage = map[string]float64{"GET /api/jobseekers/search": 20}
 
 // Every list knows pages in the same way; those to come are tested as soon as
 // they are in the table of routes.
-func TestEveryListHasPages(t *testing.T) {
+func TestLists_EachHasPages(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		employer, seeker := w.employer(t), w.seeker(t)
 		for _, r := range routes() {

@@ -85,7 +85,7 @@ func (p somebody) develops() {
 	p.w.mail(p.t, p.email, "Your Professional plan has begun")
 }
 
-func TestNothingIsLeftOfADeletedJobseeker(t *testing.T) {
+func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		p := w.somebody(t, "/api/auth/register", object{"userType": "jobseeker"})
 		me := "I am " + p.first + " " + p.last + " <" + p.email + ">"
@@ -146,7 +146,7 @@ func TestNothingIsLeftOfADeletedJobseeker(t *testing.T) {
 	})
 }
 
-func TestNothingIsLeftOfADeletedEmployer(t *testing.T) {
+func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		p := w.somebody(t, "/api/auth/register", object{"userType": "employer"}) // whose organization has their name
 		p.elsewhere().put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Head, " + p.first, "email": p.local + "@elsewhere.example"}}).ok(200)

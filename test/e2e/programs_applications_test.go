@@ -42,7 +42,7 @@ func (a *account) app() string {
 	return a.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 }
 
-func TestApplicationsForPrograms(t *testing.T) {
+func TestDeveloperApplications(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		boss, stranger := w.employer(t), w.employer(t)
 		job := boss.listing(nil)

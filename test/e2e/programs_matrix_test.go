@@ -60,7 +60,7 @@ var programMatrix = map[string]programRow{
 		tool: "apply", arguments: func(o *offices) object { return object{"job_id": o.another} }, concealed: func(o *offices) object { return object{"job_id": o.draft} }},
 }
 
-func TestEveryOperationForProgramsHasARowInItsRoleMatrix(t *testing.T) {
+func TestDeveloperRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 	t.Parallel()
 	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, ""))
 	operations := 0
@@ -74,7 +74,7 @@ func TestEveryOperationForProgramsHasARowInItsRoleMatrix(t *testing.T) {
 	}
 }
 
-func TestRoleMatrixOfPrograms(t *testing.T) {
+func TestDeveloperRoleMatrix(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		for _, r := range developerRoutes() {
 			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
@@ -229,7 +229,7 @@ func (row programRow) playTool(t *testing.T, o *offices, r web.Route) {
 }
 
 // What is for programs opens nothing of the portal.
-func TestNoRouteOfThePortalTakesWhatIsForPrograms(t *testing.T) {
+func TestPortal_DeveloperCredentials_Refused(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		me := w.seeker(t)
 		app := me.app()

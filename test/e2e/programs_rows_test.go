@@ -31,7 +31,7 @@ var jobMembers = []string{"id", "title", "description", "company", "location", "
 
 // The rows of the developer interface, one parameter after the other, under both
 // prefixes.
-func TestRowsOfTheDeveloperInterface(t *testing.T) {
+func TestDeveloperRoutes(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		boss := w.employer(t)
 		word := fmt.Sprintf("word%d", time.Now().UnixNano())
@@ -247,7 +247,7 @@ func TestRowsOfTheDeveloperInterface(t *testing.T) {
 }
 
 // Beyond what pages reach there is the cursor.
-func TestProgramsReadBeyondTenThousandByCursor(t *testing.T) {
+func TestDeveloperLists_Beyond10000_ByCursor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w := &world{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}

@@ -95,7 +95,7 @@ func (c *client) headed(method, path string, headers map[string]string) *answer 
 	return c.sent(request)
 }
 
-func TestJobsForPrograms(t *testing.T) {
+func TestDeveloperJobs(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		boss := w.employer(t)
 		boss.put("/api/employers/organization", object{"website": "https://stbrigids.example.org"}).ok(200)
@@ -214,7 +214,7 @@ func TestJobsForPrograms(t *testing.T) {
 	})
 }
 
-func TestWhoMayCallTheDeveloperInterface(t *testing.T) {
+func TestDeveloperAPI_Authentication(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("strangers", func(t *testing.T) {
 			t.Parallel()
@@ -288,7 +288,7 @@ func TestWhoMayCallTheDeveloperInterface(t *testing.T) {
 	})
 }
 
-func TestHowMuchProgramsMayCall(t *testing.T) {
+func TestDeveloperAPI_Quotas(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("an application has its plan, whichever of its keys calls from wherever", func(t *testing.T) {
 			t.Parallel()

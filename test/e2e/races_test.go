@@ -199,7 +199,7 @@ func TestRaces(t *testing.T) {
 	})
 }
 
-func TestRacesAmongPeople(t *testing.T) {
+func TestRaces_Users(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		const n = 10
 		t.Run("an organization keeps an admin", func(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// TestTheMainJobOfTheREADMEWorksAsPasted runs the README's calls as they stand,
+// TestREADME_MainJob_WorksAsPasted runs the README's calls as they stand,
 // in one shell, against a fresh server with the defaults and demo data.
-func TestTheMainJobOfTheREADMEWorksAsPasted(t *testing.T) {
+func TestREADME_MainJob_WorksAsPasted(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	require.NoError(t, err)

@@ -47,7 +47,7 @@ func (a *account) recommendedTitles() (titles []string) {
 }
 
 // What must come first for whom, of one house: the judgement of a recruiter.
-func TestRecommendationsPutFirstWhatARecruiterWould(t *testing.T) {
+func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		pay := func(lowest, highest int) object { return object{"min": lowest, "max": highest, "currency": "GBP"} }
 		posts(t, w,

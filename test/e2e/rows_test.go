@@ -61,7 +61,7 @@ func named(t *testing.T) map[string][]string {
 
 // ROWS.md lists every operation with the tests that are named after it; with
 // LOCUM_TEST_WRITE=1 this test writes it.
-func TestEveryOperationHasATestThatIsNamedAfterIt(t *testing.T) {
+func TestEveryOperation_HasATest(t *testing.T) {
 	t.Parallel()
 	tests := named(t)
 	var list strings.Builder

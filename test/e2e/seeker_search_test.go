@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSearchForJobseekers(t *testing.T) {
+func TestJobseekerSearch(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		employer, seeker := w.employer(t), w.seeker(t)
 		word := "Zq" + newEmail()[1:9] // only these listings have it

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSettingsOfBothSides(t *testing.T) {
+func TestSettings(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		const path = "/api/jobseekers/settings"
 		t.Run("GET /api/jobseekers/settings of a jobseeker", func(t *testing.T) {

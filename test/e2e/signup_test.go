@@ -10,7 +10,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-func TestSigningUpOnAPage(t *testing.T) {
+func TestSignUpPage(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		form := func(more url.Values) url.Values {
 			values := url.Values{"name": {"Sam Lee"}, "email": {newEmail()}, "password": {password}, "userType": {"jobseeker"}}

@@ -9,7 +9,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-func TestATraceRunsFromTheRequestThroughItsEventsToTheMail(t *testing.T) {
+func TestTrace_Request_ContinuesToMail(t *testing.T) {
 	t.Parallel()
 	collector := kit.NewCollector(t)
 	dir := t.TempDir()

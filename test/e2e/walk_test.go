@@ -14,7 +14,7 @@ import (
 // A random walk through all that people do: at every resting place, whatever
 // counts or lists something says the same as what was done, which a model of a
 // few maps remembers.
-func TestAfterARandomWalkAllNumbersAgree(t *testing.T) {
+func TestRandomWalk_AllNumbersAgree(t *testing.T) {
 	const steps, rest = 1_000, 100
 	seed := seed()
 	everywhere(t, func(t *testing.T, w *world) {

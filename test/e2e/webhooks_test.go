@@ -234,7 +234,7 @@ func TestWebhooks(t *testing.T) {
 	})
 }
 
-func TestWebhooksOfDevelopers(t *testing.T) {
+func TestDeveloperWebhooks(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		t.Run("POST /api/developers/apps/:id/webhooks", func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-func TestAWorkerBesideTheServerDoesTheBackgroundWork(t *testing.T) {
+func TestWorker_BesideServer_RunsTasks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.RedisURL(t))
@@ -34,7 +34,7 @@ func TestAWorkerBesideTheServerDoesTheBackgroundWork(t *testing.T) {
 	require.NoError(t, worker.Wait(), "a worker that is told to stop does so in peace")
 }
 
-func TestAWorkerForAnEmbeddedQueueIsRefused(t *testing.T) {
+func TestWorker_EmbeddedQueue_Refused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.Command(kit.Program(t), "worker")

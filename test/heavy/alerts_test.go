@@ -224,7 +224,7 @@ func newAlertStage(t *testing.T) *alertStage {
 	return s
 }
 
-func TestAHundredThousandSavedSearchesMeetAThousandNewListings(t *testing.T) {
+func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 	s := newAlertStage(t)
 	since := time.Now().UTC().Truncate(time.Microsecond)
 	before, begun := s.peak(), time.Now()

@@ -12,7 +12,7 @@ import (
 
 // The page of the developer interface tries OAuth: it asks for consent in a
 // window of its own, trades the code in, and calls with the token.
-func TestTheDocumentationTriesOAuthInABrowser(t *testing.T) {
+func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	s := site(t)
 	p := browse(t, s.url, axeCore(t))
 	back := s.url + "/docs/developer/oauth2-redirect.html"

@@ -24,7 +24,7 @@ import (
 
 // What a developer does from the first page to the end of a consent, in a real
 // browser: with every page looked at, and once more in a browser without script.
-func TestADeveloperInABrowser(t *testing.T) {
+func TestBrowser_Developer(t *testing.T) {
 	s := site(t)
 	axe := axeCore(t)
 	t.Run("with every page looked at", func(t *testing.T) { walk(t, s, browse(t, s.url, axe)) })

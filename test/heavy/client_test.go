@@ -59,7 +59,7 @@ func (p *npmPackage) run(name string, args ...string) string {
 // The types of the client are generated from the document of the running
 // server by openapi-typescript; the TypeScript compiler holds test/client/main.ts
 // to them, and Node runs it.
-func TestAGeneratedTypeScriptClientDoesTheMainJob(t *testing.T) {
+func TestTypeScriptClient_MainJob(t *testing.T) {
 	s := newStage(t)
 	node := kit.Tool(t, "node")
 	s.serve()
@@ -70,7 +70,7 @@ func TestAGeneratedTypeScriptClientDoesTheMainJob(t *testing.T) {
 // Programs of others, unchanged: a client generated from the document calls every
 // operation, openid-client goes through the code flow, and the library of
 // Standard Webhooks verifies what Node receives.
-func TestProgramsInTypeScriptUseTheDeveloperInterface(t *testing.T) {
+func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
 	s := newStage(t)
 	node := kit.Tool(t, "node")
 	// Clients of OAuth insist that the server is where it says it is.

@@ -20,7 +20,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func TestAsynqOnARedisClusterIsAQueueAndCarriesWork(t *testing.T) {
+func TestRedisCluster_Queue_Conformance(t *testing.T) {
 	heavy(t)
 	url := kit.RedisCluster(t)
 	// A cluster has no numbered databases; each test has a prefix of its own.

@@ -32,7 +32,7 @@ func onOAuth(part string) attack { return onServer("TestOAuthAttacks", part) }
 
 // stored is a test of what is in SQLite.
 func stored(part string) attack {
-	return attack{"./adapters/gormdb", "TestGormdbIsAStorage/sqlite/" + part}
+	return attack{"./adapters/gormdb", "TestStorage_Conformance/sqlite/" + part}
 }
 
 // signIns are the controls of OAuth and of the pages.
@@ -81,14 +81,14 @@ func signIns() []removal {
 		{"scope widening at authorization: our own look and the library's", []cut{{oauthServer, "fosite.ExactScopeStrategy", "func([]string, string) bool { return true }"}, {oauthPages, "if !known {", "if !known && form == nil {"}},
 			[]attack{onOAuth("a scope that is none is refused, and without any it is jobs:read")}},
 		{"scope widening: a consent is for what it was given for", []cut{{"modules/integrations/consents.go", "Covers(", "true || Covers("}}, []attack{onServer("TestOAuth", "a consent is remembered, and asked for again when there is more or prompt=consent")}},
-		{"scope widening: a token does what its scopes say", []cut{{theWalk, `if r.Scope != "" && !call.Caller.May(r.Scope) {`, `if r.Scope == "?" {`}}, []attack{onServer("TestRoleMatrixOfPrograms", "GET /api/v1/applications")}},
+		{"scope widening: a token does what its scopes say", []cut{{theWalk, `if r.Scope != "" && !call.Caller.May(r.Scope) {`, `if r.Scope == "?" {`}}, []attack{onServer("TestDeveloperRoleMatrix", "GET /api/v1/applications")}},
 		{"CSRF on the consent: the form's secret", []cut{{oauthPages, "if !s.frame.Shown(c) {", "if c == nil {"}},
 			[]attack{onOAuth("a consent is given by its own page of the same session")}},
 		{"CSRF on every form: from our own pages alone", []cut{{everyPage, "if !f.sameOrigin(c) {", "if !f.sameOrigin(c) && c.Method() == \"\" {"}}, []attack{
 			onOAuth("a consent is given by its own page of the same session"),
 			onServer("TestBrowserSessions", "nobody is signed in from another site"),
 			onServer("TestBrowserSessions", "a session ends with a sign-out and with a new password"),
-			onServer("TestTheDashboardKeepsApplicationsWithoutScript", "somebody else's application is not there, and nobody acts from another site or without signing in")}},
+			onServer("TestDashboard_Applications_WithoutScript", "somebody else's application is not there, and nobody acts from another site or without signing in")}},
 		{"CSRF on every form: a program has to have read it", []cut{{everyPage, `c.Cookies(f.cookie()) == "" || f.Shown(c)`, "true"}}, []attack{onServer("TestOAuth", "a program that says nothing of where it comes from fills in the forms that it was shown, and no others")}},
 		{"CSRF on the consent: who made the link does not fill in the form", []cut{{gateway, "s.app.Server().FormValueFunc = ", "_ = "}}, []attack{onServer("TestOAuth", "who made the link does not decide")}},
 		{"clickjacking: frame-ancestors", []cut{{everyPage, "frame-ancestors 'none'; ", ""}}, noFrame},
@@ -104,17 +104,17 @@ func credentials() []removal {
 	ofAccount := []attack{{"./modules/integrations", "TestAuthenticate_InactiveAccount_Unauthorized"}}
 	ownSight := []attack{stored("hiring/application lists/visibility and filters")}
 	return []removal{
-		{"a revoked key opens nothing", []cut{{apps, "res := q.Delete(&apiKeyRow{})", `res := q.Where("1 = 0").Delete(&apiKeyRow{})`}}, []attack{{"./modules/integrations", "TestAKeyOpensItsApplicationUntilItIsDeletedAndAMistypedOneIsKnownAtOnce"}}},
+		{"a revoked key opens nothing", []cut{{apps, "res := q.Delete(&apiKeyRow{})", `res := q.Where("1 = 0").Delete(&apiKeyRow{})`}}, []attack{{"./modules/integrations", "TestAuthenticateKey_DeletedOrMistyped_Unauthorized"}}},
 		{"another's application is not found", []cut{{apps, `ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id).Take`, `d.locked(ctx).Where("id = ?", id).Take`}}, ownApps},
 		{"another's application gets no key", []cut{{apps, `ofAppOwner(d.q(ctx).Select("id"), ownerID).Where("id = ?", k.AppID)`, `d.q(ctx).Select("id").Where("id = ?", k.AppID)`}}, ownKeys},
 		{"keys of another's application are neither listed nor deleted", []cut{{apps, `apps := ofAppOwner(d.q(ctx).Model(&appRow{}).Select("id"), ownerID)`, `apps := d.q(ctx).Model(&appRow{}).Select("id")`}}, ownKeys},
-		{"the key of another's application beside a token", []cut{{developers, "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID", "byKey.App.ID == \"?\""}}, []attack{onServer("TestApplicationsForPrograms", "keys and tokens of one application go together")}},
+		{"the key of another's application beside a token", []cut{{developers, "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID", "byKey.App.ID == \"?\""}}, []attack{onServer("TestDeveloperApplications", "keys and tokens of one application go together")}},
 		// What is of the one is nothing that is found on the other: what holds is that
 		// whoever is not found is refused.
 		{"a token of the portal for programs", []cut{{developers, "TrimSpace(token)); err != nil {\n", "TrimSpace(token)); err != nil {\n\t\treturn integrations.Caller{App: integrations.App{ID: \"stranger\", Plan: integrations.Free}, Scopes: integrations.Scopes()}, nil\n"}},
-			[]attack{onServer("TestWhoMayCallTheDeveloperInterface", "strangers")}},
+			[]attack{onServer("TestDeveloperAPI_Authentication", "strangers")}},
 		{"a token or a key of programs on the portal", []cut{{theWalk, "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{}, err", "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{Seeker: true}, nil"}},
-			[]attack{{server, "TestNoRouteOfThePortalTakesWhatIsForPrograms/sqlite+embedded+memory"}}},
+			[]attack{{server, "TestPortal_DeveloperCredentials_Refused/sqlite+embedded+memory"}}},
 		{"a deleted application's keys: they go along, and are looked for with it and its owner", []cut{
 			{"migrations/integrations/0001_init.sql", "app_id       UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    name         TEXT", "app_id       UUID        NOT NULL,\n    name         TEXT"},
 			{apps, "JOIN apps AS a ON a.id = k.app_id", "LEFT JOIN apps AS a ON a.id = k.app_id"}}, []attack{stored("integrations/keys/deleted application")}},
@@ -126,8 +126,8 @@ func credentials() []removal {
 		{"an inactive account's access tokens", []cut{{"modules/integrations/oauth.go", "if err := s.requireActive(ctx, t.Grant.UserID); err != nil {", "if err := s.requireActive(ctx, t.Grant.UserID); err != nil && false {"}}, ofAccount},
 		{"applications to another organization are not listed", []cut{{"adapters/gormdb/hiring.go", `q.Where("organization_id = ?", v.OrganizationID)`, `q.Where("(organization_id = ? OR 1 = 1)", v.OrganizationID)`}}, ownSight},
 		{"applications of another jobseeker are not listed", []cut{{"adapters/gormdb/hiring.go", `q.Where("applicant_id = ?", v.ApplicantID)`, `q.Where("(applicant_id = ? OR 1 = 1)", v.ApplicantID)`}}, ownSight},
-		{"applications are listed for who may view them", []cut{{"modules/hiring/visible.go", "if by.May(auth.ApplicationsView) {", "if by.OrganizationID != \"\" {"}}, []attack{onServer("TestApplicationsForPrograms", "GET /api/v1/applications")}},
-		{"of an application hear those alone who may see it", []cut{{"modules/integrations/visibility.go", "return v.OrganizationID != \"\" && ", "return true || v.OrganizationID != \"\" && "}}, []attack{{"./modules/integrations", "TestOfAnApplicationHearWhoMaySeeItWhenItIsSent"}}},
+		{"applications are listed for who may view them", []cut{{"modules/hiring/visible.go", "if by.May(auth.ApplicationsView) {", "if by.OrganizationID != \"\" {"}}, []attack{onServer("TestDeveloperApplications", "GET /api/v1/applications")}},
+		{"of an application hear those alone who may see it", []cut{{"modules/integrations/visibility.go", "return v.OrganizationID != \"\" && ", "return true || v.OrganizationID != \"\" && "}}, []attack{{"./modules/integrations", "TestFanOut_Application_OnlyAuthorizedReceive"}}},
 		{"a quota is exact for 200 at once", []cut{{"adapters/locallimit/quota.go", "if !record || !before.Allowed {", "if !record {"}}, []attack{{"./adapters/locallimit", "TestLimiter/quotas/concurrent calls"}}},
 		{"a quota of a minute in Redis", []cut{{redisQuota, "n < most and ", ""}}, []attack{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}}},
 		{"a quota of a day in Redis", []cut{{redisQuota, "(mostADay == 0 or spent < mostADay)", "true"}}, []attack{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}}},

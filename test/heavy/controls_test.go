@@ -44,11 +44,11 @@ const (
 // what is wrong with it. The second asks the guard of the dialer, which is given
 // addresses and no socket: no packet leaves whatever it says.
 func registered(what string) attack {
-	return attack{"./modules/integrations", "TestReceiversOutsideOfThePublicInternetAreRefused/" + what}
+	return attack{"./modules/integrations", "TestCheckURL_NotPublic_IsRefused/" + what}
 }
 
 func dialled(what string) attack {
-	return attack{"./adapters/webhookout", "TestNoConnectionIsMadeToWhatIsNotPublic/" + what}
+	return attack{"./adapters/webhookout", "TestDial_NotPublic_IsRefused/" + what}
 }
 
 // family is the control of one family of addresses: at registration, and at the
@@ -97,18 +97,18 @@ func addresses() []removal {
 		{"SSRF, an address is looked at when it is registered and when it is changed", []cut{
 			{hooks, "if err := receiver(url, s.PrivateReceivers); err != nil {\n\t\treturn e,", "if err := receiver(url, true); err != nil {\n\t\treturn e,"},
 			{hooks, "if err := receiver(url, s.PrivateReceivers); err != nil {\n\t\t\t\treturn err", "if err := receiver(url, true); err != nil {\n\t\t\t\treturn err"}},
-			[]attack{onServer("TestWebhooksOfDevelopers", "POST /api/developers/apps/:id/webhooks"), onServer("TestWebhooksOfDevelopers", "GET /api/developers/apps/:id/webhooks and GET and PUT and DELETE /api/developers/apps/:id/webhooks/:webhookId")}},
+			[]attack{onServer("TestDeveloperWebhooks", "POST /api/developers/apps/:id/webhooks"), onServer("TestDeveloperWebhooks", "GET /api/developers/apps/:id/webhooks and GET and PUT and DELETE /api/developers/apps/:id/webhooks/:webhookId")}},
 		{"SSRF, ports at the dialer", []cut{{sender, "if !integrations.Reachable(port) {", "if !integrations.Reachable(port) && port == \"\" {"}}, []attack{dialled("ports")}},
 		// It stops at the first address that is reached, which is 127.0.0.1.
-		{"SSRF, the dialer is guarded at all", []cut{{sender, "dialer.Control = guard()", "_ = guard"}}, []attack{{"./adapters/webhookout", "TestAReceiverOnThisMachineIsNotReachedByAnyName"}}},
-		{"SSRF, redirects are not followed", []cut{{sender, "return http.ErrUseLastResponse", "return nil"}}, []attack{{"./adapters/webhookout", "TestWhatIsSentArrivesAndWhatComesBackIsBounded"}}},
+		{"SSRF, the dialer is guarded at all", []cut{{sender, "dialer.Control = guard()", "_ = guard"}}, []attack{{"./adapters/webhookout", "TestSend_LoopbackByAnyName_IsRefused"}}},
+		{"SSRF, redirects are not followed", []cut{{sender, "return http.ErrUseLastResponse", "return nil"}}, []attack{{"./adapters/webhookout", "TestSend_ResponseIsBounded"}}},
 	}
 }
 
 func controls() []removal { return slices.Concat(addresses(), signIns(), credentials()) }
 
 // Whoever changes a control hears at once that it has to be cut in another way.
-func TestEveryControlIsWhereItIsCut(t *testing.T) {
+func TestControls_SourceTexts_AreFoundOnce(t *testing.T) {
 	t.Parallel()
 	library, names := fetched(t), map[string]bool{}
 	for _, r := range controls() {
@@ -118,7 +118,7 @@ func TestEveryControlIsWhereItIsCut(t *testing.T) {
 	}
 }
 
-func TestEveryTestOfAnAttackFailsWithoutItsControl(t *testing.T) {
+func TestControls_Removed_AttackTestsFail(t *testing.T) {
 	heavy(t)
 	all := controls()
 	on := &bench{dir: t.TempDir()}

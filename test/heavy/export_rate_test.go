@@ -24,7 +24,7 @@ const (
 // A million listings leave the server without it remembering them, nearly as
 // fast as a loop reads and writes them that has nothing else to do: not over
 // HTTP, not page by page, and trusting every text.
-func TestAMillionListingsAreExportedFastWithoutTakingMemory(t *testing.T) {
+func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 	s := newLargeStage(t)
 	s.up()
 	t.Cleanup(s.kill)

@@ -23,7 +23,7 @@ const (
 
 // An export is killed in the middle, begins anew by itself, and has each row
 // once. Memory does not grow with their number.
-func TestALargeExportIsWholeAfterItsWorkerWasKilled(t *testing.T) {
+func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	s := newLargeStage(t)
 	s.up()
 	t.Cleanup(s.kill)

@@ -26,7 +26,7 @@ var large = regexp.MustCompile(`Seq Scan on (listings|listing_views|listing_visi
 // Every GET of the portal is asked of one employer who has a hundred thousand
 // listings and fifty thousand applications, and of one jobseeker who sent them;
 // no plan that the server ran reads a table from end to end.
-func TestEveryGetOfThePortalIsAnsweredFromIndexes(t *testing.T) {
+func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	s := newLargeStage(t)
 	s.up()
 	t.Cleanup(s.kill)

@@ -14,7 +14,7 @@ import (
 )
 
 // The receiver for Node, as the guide has it, with the package that it asks for.
-func TestTheNodeReceiverOfTheGuideVerifiesRealDeliveries(t *testing.T) {
+func TestGuide_NodeReceiver_VerifiesDeliveries(t *testing.T) {
 	s := newStage(t)
 	s.env = []string{"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
 	node, npm := kit.Tool(t, "node"), kit.Tool(t, "npm")

@@ -18,7 +18,7 @@ import (
 
 // What an employer opens in a spreadsheet is what was written, and none of it
 // runs: LibreOffice's own reading of the export has no formula in it.
-func TestAnExportOpensInASpreadsheetAsItWasWrittenAndNothingInItRuns(t *testing.T) {
+func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	heavy(t)
 	office := kit.LibreOffice(t)
 	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")

@@ -14,7 +14,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-func TestEveryTestHasDatabasesOfItsOwn(t *testing.T) {
+func TestPostgresURL_EachTest_HasItsDatabase(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -35,7 +35,7 @@ func TestEveryTestHasDatabasesOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestADatabaseLikeAnotherBeginsWithWhatWasFilledInOnce(t *testing.T) {
+func TestPostgresURLLike_Template_IsCopied(t *testing.T) {
 	t.Parallel()
 	name, filled := strings.ToLower(rand.Text()), 0
 	fill := func(url string) error {

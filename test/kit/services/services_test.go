@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAServerComesBackWithItsDataAndLeavesNothingBehind(t *testing.T) {
+func TestServer_Restarted_KeepsItsData(t *testing.T) {
 	t.Parallel()
 	s, err := Postgres()
 	if err != nil {
@@ -54,7 +54,7 @@ func TestAServerComesBackWithItsDataAndLeavesNothingBehind(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestAPortIsHeldForWhoAsksForItAndForNobodyElse(t *testing.T) {
+func TestPort_IsReserved(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("elsewhere nobody can hold one")
@@ -78,7 +78,7 @@ func TestAPortIsHeldForWhoAsksForItAndForNobodyElse(t *testing.T) {
 }
 
 // Fetching takes a network and some seconds; LOCUM_TEST_FETCH=1 asks for it.
-func TestServersAreFetchedWhereTheyAreNotInstalled(t *testing.T) {
+func TestFetch_NotInstalled_Downloads(t *testing.T) {
 	if os.Getenv("LOCUM_TEST_FETCH") == "" {
 		t.Skip("LOCUM_TEST_FETCH is not set")
 	}
@@ -99,7 +99,7 @@ func TestServersAreFetchedWhereTheyAreNotInstalled(t *testing.T) {
 	rd.Stop()
 }
 
-func TestWhatAptCachePrintsIsRead(t *testing.T) {
+func TestAptCache_Output_IsParsed(t *testing.T) {
 	t.Parallel()
 	needs := dependencies("redis-server\n  PreDepends: init\n |Depends: a\n  Depends: b\n  Depends: <virtual>\n    provider\nb\n")
 	require.Equal(t, [][]string{{"init"}, {"a", "b"}, {"<virtual>"}}, needs["redis-server"])

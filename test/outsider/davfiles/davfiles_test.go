@@ -41,7 +41,7 @@ func TestStore_Conformance(t *testing.T) {
 		})
 }
 
-func TestOpen_ServerUnavailable_IsAnErrorOfTheCall(t *testing.T) {
+func TestOpen_ServerUnavailable_CallFails(t *testing.T) {
 	t.Parallel()
 	s, err := davfiles.Open(t.Context(), "dav+http://127.0.0.1:1", adapters.Deps{})
 	require.NoError(t, err)

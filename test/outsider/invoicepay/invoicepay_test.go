@@ -34,7 +34,7 @@ func TestPayments_Conformance(t *testing.T) {
 	})
 }
 
-func TestCharge_WritesAnInvoice_WithoutItsOwnerOnceForgotten(t *testing.T) {
+func TestCharge_OwnerErased_InvoiceHasNoOwner(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	p := open(t, folder)
@@ -52,7 +52,7 @@ func TestCharge_WritesAnInvoice_WithoutItsOwnerOnceForgotten(t *testing.T) {
 	require.NotContains(t, string(text), o.ID)
 }
 
-func TestOpen_WithoutAFolder_Fails(t *testing.T) {
+func TestOpen_NoFolder_Fails(t *testing.T) {
 	t.Parallel()
 	_, err := invoicepay.Open(t.Context(), "invoice:", adapters.Deps{})
 	require.ErrorContains(t, err, "want invoice:FOLDER")
