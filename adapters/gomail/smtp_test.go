@@ -155,7 +155,7 @@ func TestSMTP_Close_SendsQuit(t *testing.T) {
 	sent.Wait()
 	require.Equal(t, 3, server.Sessions(), "who sends at the same time does not wait for one another")
 	require.NoError(t, m.Close())
-	require.Equal(t, 3, server.Goodbyes())
+	require.Equal(t, 3, server.Quits())
 }
 
 func TestSMTP_Replies_PermanentOrTemporary(t *testing.T) {

@@ -237,9 +237,9 @@ func register(b *testing.B, url string) string {
 // minOfLimit is the least share of the limit that uncached lists must reach.
 const minOfLimit = 0.85
 
-// beside measures both in turn, so that a machine that slows down slows both, and
+// compareRates measures both in turn, so that a machine that slows down slows both, and
 // returns the share of the limit.
-func beside(b *testing.B, ours, limit func(r *fasthttp.Request, n int64)) (share float64) {
+func compareRates(b *testing.B, ours, limit func(r *fasthttp.Request, n int64)) (share float64) {
 	b.Helper()
 	var o, l float64
 	for range rounds {
@@ -264,10 +264,10 @@ func BenchmarkLatestListings(b *testing.B) {
 	latest := byHand("/latest")
 	b.Run("uncached", func(b *testing.B) {
 		ours := func(r *fasthttp.Request, n int64) { r.SetRequestURI(fmt.Sprintf("%s/api/listings?n=%d", url, n)) }
-		require.GreaterOrEqual(b, beside(b, ours, latest), minOfLimit)
+		require.GreaterOrEqual(b, compareRates(b, ours, latest), minOfLimit)
 	})
 	b.Run("cached", func(b *testing.B) {
-		beside(b, func(r *fasthttp.Request, _ int64) { r.SetRequestURI(url + "/api/listings") }, latest)
+		compareRates(b, func(r *fasthttp.Request, _ int64) { r.SetRequestURI(url + "/api/listings") }, latest)
 	})
 	b.Run("signed in", func(b *testing.B) {
 		token := register(b, url)
@@ -292,10 +292,10 @@ func BenchmarkLatestListings(b *testing.B) {
 			p, _ := places.Resolve(town)
 			r.SetRequestURI(fmt.Sprintf("%s/filtered?lat=%v&lon=%v&contract=%s&pay=%d", limit, p.Lat, p.Lon, contract, pay))
 		}
-		require.GreaterOrEqual(b, beside(b, ours, least), minOfLimit)
+		require.GreaterOrEqual(b, compareRates(b, ours, least), minOfLimit)
 	})
 	b.Run("search", func(b *testing.B) {
-		beside(b, func(r *fasthttp.Request, n int64) {
+		compareRates(b, func(r *fasthttp.Request, n int64) {
 			r.SetRequestURI(url + "/api/listings/search")
 			r.Header.SetMethod("POST")
 			r.SetBodyString(fmt.Sprintf(`{"query":"nurse","n":%d}`, n))

@@ -21,20 +21,20 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// counting is a queue that takes tickets and counts them.
-type counting struct{ n atomic.Int64 }
+// countingQueue is a queue that takes tickets and counts them.
+type countingQueue struct{ n atomic.Int64 }
 
-func (q *counting) Enqueue(_ context.Context, tickets ...task.Reference) error {
+func (q *countingQueue) Enqueue(_ context.Context, tickets ...task.Reference) error {
 	q.n.Add(int64(len(tickets)))
 	return nil
 }
 
-func (q *counting) Work(ctx context.Context, _ func(context.Context, task.Reference)) error {
+func (q *countingQueue) Work(ctx context.Context, _ func(context.Context, task.Reference)) error {
 	<-ctx.Done()
 	return nil
 }
 
-func (*counting) Embedded() bool { return true }
+func (*countingQueue) Embedded() bool { return true }
 
 // asynqAlone is Asynq's own rate of tasks that do nothing, enqueued by sixteen
 // clients and processed by as many workers as our reactions have, at the same
@@ -110,7 +110,7 @@ func BenchmarkOutbox(b *testing.B) {
 		var ours, limit float64
 		for range rounds {
 			recordEvents(b, s, events)
-			var q counting
+			var q countingQueue
 			r, _ := relay(b, s, &q)
 			ctx, stop := context.WithCancel(context.Background())
 			var working sync.WaitGroup

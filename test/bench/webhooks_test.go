@@ -58,16 +58,16 @@ func BenchmarkWebhooks(b *testing.B) {
 		},
 	} {
 		b.Run(name+"/delivered", func(b *testing.B) {
-			s := newHookStage(b, env)
+			s := newWebhookBench(b, env)
 			for n := range hookEndpoints {
 				s.hook(fmt.Sprint("/hook/", n))
 			}
 			s.example()
 			var ours, path, limit float64
 			for range rounds {
-				path += s.told()
-				ours += s.delivered()
-				limit += s.bare()
+				path += s.fannedOutRate()
+				ours += s.deliveredRate()
+				limit += s.bareRate()
 			}
 			b.ReportMetric(ours/rounds, "deliveries/s")
 			b.ReportMetric(path/rounds, "from-events/s")
@@ -76,7 +76,7 @@ func BenchmarkWebhooks(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 		b.Run(name+"/beside one that hangs", func(b *testing.B) {
-			s := newHookStage(b, env)
+			s := newWebhookBench(b, env)
 			for n := range hookEndpoints - 1 {
 				s.hook(fmt.Sprint("/hook/", n))
 			}
@@ -91,9 +91,9 @@ func BenchmarkWebhooks(b *testing.B) {
 	}
 }
 
-// hookStage is an installation with one listing and one application, and a server
+// webhookBench is an installation with one listing and one application, and a server
 // that its webhooks go to.
-type hookStage struct {
+type webhookBench struct {
 	b        *testing.B
 	storage  adapters.Storage
 	receiver *httptest.Server
@@ -114,7 +114,7 @@ type hookStage struct {
 	events                        int // that every endpoint has got
 }
 
-func newHookStage(b *testing.B, env func(b *testing.B, dir string) []string) *hookStage {
+func newWebhookBench(b *testing.B, env func(b *testing.B, dir string) []string) *webhookBench {
 	b.Helper()
 	dir := b.TempDir()
 	vars := env(b, dir)
@@ -127,7 +127,7 @@ func newHookStage(b *testing.B, env func(b *testing.B, dir string) []string) *ho
 		return cmd
 	}
 	require.NoError(b, run("migrate", "up").Run())
-	s := &hookStage{b: b, url: spawn(b, run("serve"))}
+	s := &webhookBench{b: b, url: spawn(b, run("serve"))}
 	if len(vars) > 1 && strings.HasPrefix(vars[1], "LOCUM_QUEUE_URL=") {
 		worker := run("worker")
 		require.NoError(b, worker.Start())
@@ -154,7 +154,7 @@ func newHookStage(b *testing.B, env func(b *testing.B, dir string) []string) *ho
 }
 
 // send makes a request from a new address and returns the data of its answer.
-func (s *hookStage) send(token, method, path, body string, want int) map[string]any {
+func (s *webhookBench) send(token, method, path, body string, want int) map[string]any {
 	s.b.Helper()
 	r, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	r.SetRequestURI(s.url + path)
@@ -173,13 +173,13 @@ func (s *hookStage) send(token, method, path, body string, want int) map[string]
 }
 
 // hook makes an endpoint.
-func (s *hookStage) hook(path string) {
+func (s *webhookBench) hook(path string) {
 	s.b.Helper()
 	made := s.send(s.owner, "POST", "/api/developers/apps/"+s.app+"/webhooks", fmt.Sprintf(`{"url":%q,"events":["job.updated"]}`, s.receiver.URL+path), 201)
 	s.hooks = append(s.hooks, made["webhook"].(map[string]any)["id"].(string))
 }
 
-func (s *hookStage) receive(w http.ResponseWriter, r *http.Request) {
+func (s *webhookBench) receive(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	raw, _ := io.ReadAll(r.Body)
 	if r.URL.Path == "/hangs" {
@@ -206,34 +206,34 @@ func (s *hookStage) receive(w http.ResponseWriter, r *http.Request) {
 }
 
 // example is a body as receivers get it.
-func (s *hookStage) example() {
+func (s *webhookBench) example() {
 	s.b.Helper()
 	s.timing.Store(true)
 	defer s.timing.Store(false)
 	s.begin()
 	s.send(s.employer, "PUT", "/api/employers/jobs/"+s.job, `{"title":"Nurse"}`, 200)
-	s.come(len(s.hooks))
+	s.waitForDeliveries(len(s.hooks))
 	s.events++
 	s.recorded(s.events)
 }
 
 // begin forgets what came before.
-func (s *hookStage) begin() {
+func (s *webhookBench) begin() {
 	s.got.Store(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.took = nil
 }
 
-// come waits until so much was received.
-func (s *hookStage) come(n int) {
+// waitForDeliveries waits until so much was received.
+func (s *webhookBench) waitForDeliveries(n int) {
 	s.b.Helper()
 	require.Eventually(s.b, func() bool { return s.got.Load() >= int64(n) }, 5*time.Minute, time.Millisecond)
 }
 
 // recorded waits until nothing more is to be attempted for the endpoints, checks that
 // they got everything, and says when that was.
-func (s *hookStage) recorded(all int) time.Time {
+func (s *webhookBench) recorded(all int) time.Time {
 	s.b.Helper()
 	count := func(hook string, status integrations.DeliveryStatus) int {
 		r, err := s.storage.Integrations.Deliveries.List(s.b.Context(), s.ownerID, hook, status, page.Request{Number: 1, Size: 1})
@@ -254,18 +254,18 @@ func (s *hookStage) recorded(all int) time.Time {
 // are made and recorded. The clock runs from the first that comes, so that it does
 // not measure how soon the relay looks into a SQLite database that another process
 // has written to.
-func (s *hookStage) rate(do func(ctx context.Context) error) float64 {
+func (s *webhookBench) rate(do func(ctx context.Context) error) float64 {
 	s.b.Helper()
 	s.begin()
 	require.NoError(s.b, s.storage.Identity.Tx.Do(s.b.Context(), do))
-	s.come(hookEvents * len(s.hooks))
+	s.waitForDeliveries(hookEvents * len(s.hooks))
 	s.events += hookEvents
 	took := s.recorded(s.events).Sub(time.Unix(0, s.first.Load()))
 	return float64(hookEvents*len(s.hooks)) / took.Seconds()
 }
 
-// told is how many deliveries a second are made of events.
-func (s *hookStage) told() float64 {
+// fannedOutRate is how many deliveries a second are made of events.
+func (s *webhookBench) fannedOutRate() float64 {
 	s.b.Helper()
 	return s.rate(func(ctx context.Context) error {
 		events := make([]event.Event, hookEvents)
@@ -276,8 +276,8 @@ func (s *hookStage) told() float64 {
 	})
 }
 
-// delivered is how many deliveries a second are made of those that wait.
-func (s *hookStage) delivered() float64 {
+// deliveredRate is how many deliveries a second are made of those that wait.
+func (s *webhookBench) deliveredRate() float64 {
 	s.b.Helper()
 	return s.rate(func(ctx context.Context) error {
 		now := clock.System{}.Now()
@@ -301,8 +301,8 @@ func (s *hookStage) delivered() float64 {
 	})
 }
 
-// bare is how many bodies a second a loop signs and posts.
-func (s *hookStage) bare() float64 {
+// bareRate is how many bodies a second a loop signs and posts.
+func (s *webhookBench) bareRate() float64 {
 	s.b.Helper()
 	secret, err := standardwebhooks.NewWebhook("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	require.NoError(s.b, err)
@@ -345,7 +345,7 @@ func (s *hookStage) bare() float64 {
 
 // latency is what 99 of 100 deliveries take at most from the change, of which
 // there are fifty a second, to their receiver.
-func (s *hookStage) latency() time.Duration {
+func (s *webhookBench) latency() time.Duration {
 	s.b.Helper()
 	const changes, answering = 750, hookEndpoints - 1
 	s.timing.Store(true)
@@ -357,7 +357,7 @@ func (s *hookStage) latency() time.Duration {
 		<-tick.C
 		s.send(s.employer, "PUT", "/api/employers/jobs/"+s.job, fmt.Sprintf(`{"title":"Staff Nurse %d"}`, n), 200)
 	}
-	s.come(changes * answering)
+	s.waitForDeliveries(changes * answering)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	slices.Sort(s.took)

@@ -18,44 +18,44 @@ import (
 	"github.com/locumhq/locum/test/kit/services"
 )
 
-func killed(name string, s *services.Server) victim {
+func serverVictim(name string, s *services.Server) victim {
 	return victim{name: name, kill: s.Kill, start: s.Start}
 }
 
 // mailServer is a victim that keeps what it has accepted.
-func (w *world) mailServer() victim {
+func (w *installation) mailServer() victim {
 	return victim{name: "mail server", kill: w.mail.Stop, start: func() error { w.mail.Start(); return nil }}
 }
 
 func TestNotifications_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	database, queue := kit.OwnPostgres(t), kit.OwnRedis(t)
-	w := newWorld(t, database.URL, "LOCUM_QUEUE_URL="+queue.URL)
-	w.victims = []victim{w.process("serve"), w.process("worker"), killed("redis", queue), killed("postgres", database), w.mailServer()}
-	w.storm()
+	w := newInstallation(t, database.URL, "LOCUM_QUEUE_URL="+queue.URL)
+	w.victims = []victim{w.process("serve"), w.process("worker"), serverVictim("redis", queue), serverVictim("postgres", database), w.mailServer()}
+	w.changeStatuses()
 }
 
 func TestNotifications_ProcessKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newInstallation(t, "")
 	w.victims = []victim{w.process("serve"), w.mailServer()}
-	w.storm()
+	w.changeStatuses()
 }
 
-// candidacy is one application and who is on its two sides.
-type candidacy struct {
-	employer, seeker person
+// application is one application and who is on its two sides.
+type application struct {
+	employer, seeker user
 	id               string
 	job              string
 	// standing are the statuses that the application may have: several after a
 	// call of which nobody knows what came.
-	standing map[string]bool
+	possible map[string]bool
 }
 
-// another is a status that the application certainly has not.
-func (c *candidacy) another() (status string, certain bool) {
+// otherStatus is a status that the application certainly has not.
+func (c *application) otherStatus() (status string, certain bool) {
 	for _, status := range statuses {
-		if !c.standing[status] {
+		if !c.possible[status] {
 			return status, true
 		}
 	}
@@ -64,24 +64,24 @@ func (c *candidacy) another() (status string, certain bool) {
 
 var statuses = []string{"review", "interview", "accepted", "rejected", "withdrawn", "pending"}
 
-// storm changes statuses under fire and then counts what came of it.
-func (w *world) storm() {
+// changeStatuses changes statuses under fire and then counts what came of it.
+func (w *installation) changeStatuses() {
 	changes, kills, pace := 160, len(w.victims)+1, 20*time.Millisecond
-	if full() {
+	if isFull() {
 		changes, kills, pace = 2000, 8*len(w.victims), 10*time.Millisecond
 	}
-	all := w.people(20)
+	all := w.createApplications(20)
 
 	var accepted, refused, unknown atomic.Int64
 	next := time.NewTicker(pace)
 	defer next.Stop()
 	ceasefire := make(chan struct{})
-	go func() { defer close(ceasefire); w.fire(kills) }()
+	go func() { defer close(ceasefire); w.killVictims(kills) }()
 
 	var load sync.WaitGroup
 	for worker := range 4 {
 		load.Go(func() {
-			for n := 0; accepted.Load() < int64(changes) || !closed(ceasefire); n++ {
+			for n := 0; accepted.Load() < int64(changes) || !isClosed(ceasefire); n++ {
 				<-next.C
 				// Each worker has applications of its own, so that it knows what they
 				// are.
@@ -93,16 +93,16 @@ func (w *world) storm() {
 					}
 					continue
 				}
-				to, certain := c.another()
+				to, certain := c.otherStatus()
 				status, _, err := w.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": to})
 				switch {
 				case err == nil && status == 200:
-					c.standing = map[string]bool{to: true}
+					c.possible = map[string]bool{to: true}
 					if certain {
 						accepted.Add(1)
 					}
 				case err != nil || status >= 500:
-					c.standing[to] = true
+					c.possible[to] = true
 					unknown.Add(1)
 				default:
 					w.t.Errorf("an answer that nobody expects: %d", status)
@@ -114,13 +114,13 @@ func (w *world) storm() {
 	load.Wait()
 	w.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", accepted.Load(), refused.Load(), unknown.Load())
 
-	w.settled()
-	happened := w.count(all)
+	w.waitIdle()
+	happened := w.requireNotifications(all)
 	require.GreaterOrEqual(w.t, happened, int(accepted.Load()), "what was accepted has happened")
 	require.LessOrEqual(w.t, happened, int(accepted.Load()+unknown.Load()), "and what was not has not")
 }
 
-func closed(c chan struct{}) bool {
+func isClosed(c chan struct{}) bool {
 	select {
 	case <-c:
 		return true
@@ -129,9 +129,9 @@ func closed(c chan struct{}) bool {
 	}
 }
 
-// fire kills every victim in turn, in random order and at random moments, and
+// killVictims kills every victim in turn, in random order and at random moments, and
 // starts it again.
-func (w *world) fire(kills int) {
+func (w *installation) killVictims(kills int) {
 	var order []int
 	for range kills {
 		if len(order) == 0 {
@@ -151,10 +151,10 @@ func (w *world) fire(kills int) {
 // pause waits for up to twice the time, at random.
 func pause(mean time.Duration) { <-time.After(time.Duration(rand.Int64N(int64(2 * mean)))) }
 
-// people are so many applications of as many people to two organizations.
-func (w *world) people(n int) []candidacy {
+// createApplications are so many applications of as many people to two organizations.
+func (w *installation) createApplications(n int) []application {
 	w.t.Helper()
-	out := make([]candidacy, n)
+	out := make([]application, n)
 	var made sync.WaitGroup
 	for half := range 2 {
 		made.Go(func() {
@@ -164,7 +164,7 @@ func (w *world) people(n int) []candidacy {
 			for i := half; i < n; i += 2 {
 				seeker := w.register("/api/auth/register", object{"userType": "jobseeker"})
 				id := w.must(seeker, http.MethodPost, "/api/jobseekers/applications", object{"listingId": job})["id"].(string)
-				out[i] = candidacy{employer, seeker, id, title, map[string]bool{"pending": true}}
+				out[i] = application{employer, seeker, id, title, map[string]bool{"pending": true}}
 			}
 		})
 	}
@@ -172,9 +172,9 @@ func (w *world) people(n int) []candidacy {
 	return out
 }
 
-// count compares what happened, which the timelines tell, with what people were
+// requireNotifications compares what happened, which the timelines tell, with what people were
 // told of it, and returns how many changes there were.
-func (w *world) count(all []candidacy) (happened int) {
+func (w *installation) requireNotifications(all []application) (happened int) {
 	w.t.Helper()
 	mails := map[string]map[string]bool{}
 	for _, m := range w.mail.Mails() {

@@ -16,17 +16,17 @@ import (
 
 // The queue and the limiter use the cluster through the same URL.
 func TestRedisCluster_MastersKilled_NothingIsLost(t *testing.T) {
-	if !full() {
+	if !isFull() {
 		t.Skip("LOCUM_TEST_CHAOS is not full")
 	}
 	t.Parallel()
 	url, servers := kit.RedisClusterWithReplicas(t)
-	w := newWorld(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+url, "LOCUM_LIMITER_URL="+url)
+	w := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+url, "LOCUM_LIMITER_URL="+url)
 	w.process("serve")
 	w.process("worker")
-	all := w.people(8)
-	w.settled()
-	w.becomes("limiter", "ok", true)
+	all := w.createApplications(8)
+	w.waitIdle()
+	w.waitForState("limiter", "ok", true)
 
 	failedOver := make(chan error, 1)
 	go func() { failedOver <- killMasters(t.Context(), servers) }()
@@ -36,7 +36,7 @@ func TestRedisCluster_MastersKilled_NothingIsLost(t *testing.T) {
 	for done := false; !done || written%len(all) != 0; written++ {
 		<-tick.C
 		begun := time.Now()
-		w.change(all[written%len(all)], statuses[(written/len(all))%len(statuses)])
+		w.setStatus(all[written%len(all)], statuses[(written/len(all))%len(statuses)])
 		if time.Since(begun) > 2*time.Second {
 			slow++
 		}
@@ -48,10 +48,10 @@ func TestRedisCluster_MastersKilled_NothingIsLost(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, slow, 2+written/100, "requests do not wait for a master that was killed")
-	w.settled()
-	require.Equal(t, written, w.count(all))
-	w.becomes("limiter", "ok", true)
-	w.becomes("queue", "ok", true)
+	w.waitIdle()
+	require.Equal(t, written, w.requireNotifications(all))
+	w.waitForState("limiter", "ok", true)
+	w.waitForState("queue", "ok", true)
 }
 
 // killMasters kills two of the three masters, one after the other has a successor, and
@@ -70,7 +70,7 @@ func killMasters(ctx context.Context, servers []*services.Server) error {
 		}
 		pause(time.Second)
 		master.Kill()
-		if err := replaced(ctx, survivor, opt.Addr); err != nil {
+		if err := waitForFailover(ctx, survivor, opt.Addr); err != nil {
 			return err
 		}
 		pause(3 * time.Second)
@@ -81,9 +81,9 @@ func killMasters(ctx context.Context, servers []*services.Server) error {
 	return nil
 }
 
-// replaced waits until the cluster has noticed that the master failed, and another server has
+// waitForFailover waits until the cluster has noticed that the master failed, and another server has
 // its slots.
-func replaced(ctx context.Context, survivor *goredis.Client, master string) error {
+func waitForFailover(ctx context.Context, survivor *goredis.Client, master string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {

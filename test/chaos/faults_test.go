@@ -21,19 +21,19 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// faults leaves the tests that wait for a server to recover to make chaos.
-func faults(t *testing.T) {
+// skipUnlessFull leaves the tests that wait for a server to recover to make chaos.
+func skipUnlessFull(t *testing.T) {
 	t.Helper()
-	if !full() {
+	if !isFull() {
 		t.Skip("part of make chaos")
 	}
 }
 
-// mounted mounts an empty file system of the size, and unmounts it after the test.
+// mountFS mounts an empty file system of the size, and unmounts it after the test.
 // It skips the test, loudly, where mounting is refused.
-func mounted(t *testing.T, size string) string {
+func mountFS(t *testing.T, size string) string {
 	t.Helper()
-	faults(t)
+	skipUnlessFull(t)
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", dir).CombinedOutput(); err != nil {
 		t.Skipf("NOT TESTED: mounting a file system is refused here: %v: %s", err, out)
@@ -57,8 +57,8 @@ func fill(t *testing.T, path string) {
 }
 
 // readiness returns the state of an adapter, and whether the server is ready.
-func (w *world) readiness(adapter string) (state string, ready bool) {
-	_, answer, err := w.call(person{}, http.MethodGet, "/readyz", nil)
+func (w *installation) readiness(adapter string) (state string, ready bool) {
+	_, answer, err := w.call(user{}, http.MethodGet, "/readyz", nil)
 	if err != nil {
 		return "", false
 	}
@@ -68,7 +68,7 @@ func (w *world) readiness(adapter string) (state string, ready bool) {
 	return state, ready
 }
 
-func (w *world) becomes(adapter, state string, ready bool) {
+func (w *installation) waitForState(adapter, state string, ready bool) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {
 		is, isReady := w.readiness(adapter)
@@ -76,8 +76,8 @@ func (w *world) becomes(adapter, state string, ready bool) {
 	}, time.Minute, 100*time.Millisecond, "%s is not reported as %s", adapter, state)
 }
 
-// logged demands a line of the server's log with all the words.
-func (w *world) logged(words ...string) {
+// requireLogged demands a line of the server's log with all the words.
+func (w *installation) requireLogged(words ...string) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {
 		log, _ := os.ReadFile(filepath.Join(w.dir, "serve.log"))
@@ -89,7 +89,7 @@ func (w *world) logged(words ...string) {
 
 // post posts a listing whose description does not compress, and returns its title
 // if it was accepted.
-func (w *world) post(employer person, n int) (title string, accepted bool) {
+func (w *installation) post(employer user, n int) (title string, accepted bool) {
 	title = fmt.Sprint("Staff Nurse ", n)
 	var words strings.Builder
 	for range 100 {
@@ -99,8 +99,8 @@ func (w *world) post(employer person, n int) (title string, accepted bool) {
 	return title, err == nil && status == http.StatusCreated
 }
 
-// hasAll demands that the employer has exactly the listings.
-func (w *world) hasAll(employer person, titles []string) {
+// requireListings demands that the employer has exactly the listings.
+func (w *installation) requireListings(employer user, titles []string) {
 	w.t.Helper()
 	var found []string
 	for cursor := ""; ; {
@@ -117,11 +117,11 @@ func (w *world) hasAll(employer person, titles []string) {
 
 func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
 	t.Parallel()
-	disk := mounted(t, "16m")
-	w := newWorld(t, "sqlite:"+filepath.Join(disk, "locum.db"))
+	disk := mountFS(t, "16m")
+	w := newInstallation(t, "sqlite:"+filepath.Join(disk, "locum.db"))
 	w.process("serve")
 	employer := w.register("/api/auth/register-employer", object{"companyName": "Clinic"})
-	w.becomes("database", "ok", true)
+	w.waitForState("database", "ok", true)
 	var titles []string
 	post := func() bool {
 		title, accepted := w.post(employer, len(titles))
@@ -135,26 +135,26 @@ func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
 	fill(t, filler)
 	// The log of SQLite may have room for a few more.
 	require.Eventually(t, func() bool { return !post() }, time.Minute, time.Millisecond)
-	w.becomes("database", "down", false)
+	w.waitForState("database", "down", false)
 	// SQLite has an I/O error where the file that its processes share cannot grow.
-	w.logged("service unavailable", "database: ", "disk")
-	w.logged("readiness check failed", "database")
+	w.requireLogged("service unavailable", "database: ", "disk")
+	w.requireLogged("readiness check failed", "database")
 	w.must(employer, http.MethodGet, "/api/auth/me", nil) // reads go on
 
 	require.NoError(t, os.Remove(filler))
-	w.becomes("database", "ok", true)
+	w.waitForState("database", "ok", true)
 	require.Eventually(t, post, 30*time.Second, 100*time.Millisecond)
-	w.hasAll(employer, titles)
-	w.settled()
+	w.requireListings(employer, titles)
+	w.waitIdle()
 }
 
 func TestReadOnlyMount_FilesAndMail_RecoverWithoutLoss(t *testing.T) {
 	t.Parallel()
-	disk := mounted(t, "16m")
-	w := newWorld(t, "", "LOCUM_FILES_URL=file:"+filepath.Join(disk, "files"), "LOCUM_MAIL_URL=file:"+filepath.Join(disk, "mail"))
+	disk := mountFS(t, "16m")
+	w := newInstallation(t, "", "LOCUM_FILES_URL=file:"+filepath.Join(disk, "files"), "LOCUM_MAIL_URL=file:"+filepath.Join(disk, "mail"))
 	w.process("serve")
 	seeker := w.register("/api/auth/register", object{"userType": "jobseeker"})
-	w.settled()
+	w.waitIdle()
 	remount := func(mode string) {
 		// A file that is being written refuses it.
 		require.Eventually(t, func() bool {
@@ -162,23 +162,23 @@ func TestReadOnlyMount_FilesAndMail_RecoverWithoutLoss(t *testing.T) {
 		}, 30*time.Second, 50*time.Millisecond)
 	}
 	remount("ro")
-	w.becomes("files", "degraded", true)
-	w.becomes("mail", "degraded", true)
-	w.logged("readiness check failed", "read-only file system")
+	w.waitForState("files", "degraded", true)
+	w.waitForState("mail", "degraded", true)
+	w.requireLogged("readiness check failed", "read-only file system")
 	document := object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.pdf", "content": "data:application/pdf;base64,JVBERi0xLjQKJcOkw7zDtsOfCg=="}
 	status, _, err := w.call(seeker, http.MethodPost, "/api/jobseekers/documents", document)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusServiceUnavailable, status)
-	w.logged("service unavailable", "files")
+	w.requireLogged("service unavailable", "files")
 	late := w.register("/api/auth/register", object{"userType": "jobseeker"})
 	require.Empty(t, mailsTo(disk, late.email))
 
 	remount("rw")
-	w.becomes("files", "ok", true)
-	w.becomes("mail", "ok", true)
+	w.waitForState("files", "ok", true)
+	w.waitForState("mail", "ok", true)
 	w.must(seeker, http.MethodPost, "/api/jobseekers/documents", document)
 	require.Eventually(t, func() bool { return len(mailsTo(disk, late.email)) == 1 }, 3*time.Minute, 200*time.Millisecond)
-	w.settled()
+	w.waitIdle()
 }
 
 // mailsTo returns the messages to the address below the folder.
@@ -194,7 +194,7 @@ func mailsTo(folder, email string) (out []string) {
 
 func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 	t.Parallel()
-	faults(t)
+	skipUnlessFull(t)
 	pg := kit.OwnPostgres(t)
 	ctx := context.Background()
 	admin, err := pgx.Connect(ctx, pg.URL)
@@ -211,10 +211,10 @@ func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 	address, err := url.Parse(pg.URL)
 	require.NoError(t, err)
 	address.User, address.Path = url.User("app"), "/app"
-	w := newWorld(t, address.String())
+	w := newInstallation(t, address.String())
 	w.process("serve")
 	employer := w.register("/api/auth/register-employer", object{"companyName": "Clinic"})
-	w.becomes("database", "ok", true)
+	w.waitForState("database", "ok", true)
 	var titles []string
 	for _, fault := range []struct{ name, begin, end string }{
 		{"database: too many connections", "ALTER ROLE app CONNECTION LIMIT 0", "ALTER ROLE app CONNECTION LIMIT -1"},
@@ -222,7 +222,7 @@ func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 	} {
 		const disconnect = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'"
 		exec(fault.begin, disconnect)
-		w.becomes("database", "down", false)
+		w.waitForState("database", "down", false)
 		for range 10 { // a connection that was being opened before the fault may still serve
 			title, accepted := w.post(employer, len(titles))
 			if !accepted {
@@ -231,9 +231,9 @@ func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 			titles = append(titles, title)
 			exec(disconnect)
 		}
-		w.logged("service unavailable", fault.name)
+		w.requireLogged("service unavailable", fault.name)
 		exec(fault.end, disconnect)
-		w.becomes("database", "ok", true)
+		w.waitForState("database", "ok", true)
 		require.Eventually(t, func() bool {
 			title, accepted := w.post(employer, len(titles))
 			if accepted {
@@ -241,14 +241,14 @@ func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 			}
 			return accepted
 		}, 30*time.Second, 100*time.Millisecond, fault.name)
-		w.hasAll(employer, titles)
+		w.requireListings(employer, titles)
 	}
-	w.settled()
+	w.waitIdle()
 }
 
 func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 	t.Parallel()
-	faults(t)
+	skipUnlessFull(t)
 	for name, database := range map[string]func(t *testing.T) string{
 		"sqlite":   func(*testing.T) string { return "" },
 		"postgres": func(t *testing.T) string { return kit.PostgresURL(t) },
@@ -256,7 +256,7 @@ func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			offset := filepath.Join(t.TempDir(), "offset")
-			w := newWorld(t, database(t), "LOCUM_TEST_CLOCK="+offset)
+			w := newInstallation(t, database(t), "LOCUM_TEST_CLOCK="+offset)
 			set := func(by string) {
 				require.NoError(t, os.WriteFile(offset+".new", []byte(by), 0o600))
 				require.NoError(t, os.Rename(offset+".new", offset))
@@ -264,12 +264,12 @@ func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 			set("0s")
 			w.program = kit.FailingProgram(t)
 			w.process("serve")
-			all := w.people(4)
-			w.settled()
+			all := w.createApplications(4)
+			w.waitIdle()
 
 			set("48h")
-			w.becomes("clock", "degraded", true)
-			w.logged("readiness check failed", "the clock was set by 48h")
+			w.waitForState("clock", "degraded", true)
+			w.requireLogged("readiness check failed", "the clock was set by 48h")
 			w.mail.Stop()
 			ahead := w.register("/api/auth/register", object{"userType": "jobseeker"})
 			for _, c := range all {
@@ -277,14 +277,14 @@ func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 				c.employer.token = w.signIn(c.employer)
 				w.must(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "review"})
 			}
-			require.Eventually(t, func() bool { return w.tries(all[0]) > 0 || len(w.mail.Tries()) > 0 }, time.Minute, 50*time.Millisecond)
+			require.Eventually(t, func() bool { return w.countAttempts(all[0]) > 0 || len(w.mail.Tries()) > 0 }, time.Minute, 50*time.Millisecond)
 
 			set("0s")
 			w.mail.Start()
-			w.becomes("clock", "ok", true)
-			w.settled()
+			w.waitForState("clock", "ok", true)
+			w.waitIdle()
 			for _, c := range all {
-				require.Equal(t, 1, w.letters(c), c.seeker.email)
+				require.Equal(t, 1, w.countMails(c), c.seeker.email)
 			}
 			require.True(t, slices.ContainsFunc(w.mail.Mails(), func(m kit.Mail) bool { return m.To == ahead.email }))
 		})
@@ -292,7 +292,7 @@ func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 }
 
 // signIn returns a new access token.
-func (w *world) signIn(who person) string {
+func (w *installation) signIn(who user) string {
 	w.t.Helper()
-	return w.must(person{}, http.MethodPost, "/api/auth/login", object{"email": who.email, "password": password})["accessToken"].(string)
+	return w.must(user{}, http.MethodPost, "/api/auth/login", object{"email": who.email, "password": password})["accessToken"].(string)
 }

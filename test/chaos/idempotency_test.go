@@ -19,9 +19,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// keyed is a writing operation that is interrupted and retried with its key.
-type keyed struct {
-	who       person
+// keyedOperation is a writing operation that is interrupted and retried with its key.
+type keyedOperation struct {
+	who       user
 	operation string // as the route table names it, after POST
 	path      string
 	body      func(n int) object // of the n-th request, which no other resembles
@@ -33,37 +33,37 @@ type keyed struct {
 	effects func(n int) int
 }
 
-// points are where the process is killed, in the order in which a request passes
+// failpoints are where the process is killed, in the order in which a request passes
 // them: after the claim; after the effect and after the answer, both before the
 // commit; and before the response.
-var points = []string{"begun", "effect", "answer", "done"}
+var failpoints = []string{"begun", "effect", "answer", "done"}
 
 func TestIdempotencyKey_KilledBetweenEffectAndAnswer_ExecutesOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		newWorld(t, "").interruptKeyed()
+		newInstallation(t, "").interruptKeyed()
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		newWorld(t, kit.PostgresURL(t)).interruptKeyed()
+		newInstallation(t, kit.PostgresURL(t)).interruptKeyed()
 	})
 }
 
-func (w *world) interruptKeyed() {
+func (w *installation) interruptKeyed() {
 	t := w.t
 	server := w.process("serve")
 	operations := w.keyedOperations()
 	server.kill()
 
 	type attempt struct {
-		keyed
+		keyedOperation
 		point string
 		n     int
 	}
 	var attempts []attempt
-	killedAt := points
-	if !full() {
+	killedAt := failpoints
+	if !isFull() {
 		killedAt = []string{"effect", "done"}
 	}
 	for _, o := range operations {
@@ -75,8 +75,8 @@ func (w *world) interruptKeyed() {
 		}
 	}
 	for _, a := range attempts {
-		stop := w.failing(a.point + " POST " + a.operation)
-		_, _, err := w.send(a.keyed, a.n)
+		stop := w.serveWithFailpoint(a.point + " POST " + a.operation)
+		_, _, err := w.send(a.keyedOperation, a.n)
 		require.Error(t, err, "%s at %s: the process was not killed", a.operation, a.point)
 		stop()
 	}
@@ -89,7 +89,7 @@ func (w *world) interruptKeyed() {
 		var code string
 		require.Eventually(t, func() bool {
 			var err error
-			status, code, err = w.send(a.keyed, a.n)
+			status, code, err = w.send(a.keyedOperation, a.n)
 			return err == nil && code != "A request with this Idempotency-Key is still running"
 		}, time.Minute, 100*time.Millisecond, name)
 		if a.remote && a.point == "effect" {
@@ -98,15 +98,15 @@ func (w *world) interruptKeyed() {
 			require.Equal(t, a.status, status, "%s: %s", name, code)
 		}
 		require.Equal(t, 1, a.effects(a.n), name)
-		again, _, err := w.send(a.keyed, a.n)
+		again, _, err := w.send(a.keyedOperation, a.n)
 		require.NoError(t, err)
 		require.Equal(t, status, again, name)
 		require.Equal(t, 1, a.effects(a.n), name)
 	}
 }
 
-// failing starts a server that dies at the failpoint, and waits until it answers.
-func (w *world) failing(point string) (stop func()) {
+// serveWithFailpoint starts a server that dies at the failpoint, and waits until it answers.
+func (w *installation) serveWithFailpoint(point string) (stop func()) {
 	w.t.Helper()
 	cmd := exec.Command(kit.FailingProgram(w.t), "serve")
 	log, err := os.OpenFile(filepath.Join(w.dir, "failing.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -122,7 +122,7 @@ func (w *world) failing(point string) (stop func()) {
 	}
 	w.t.Cleanup(stop)
 	require.Eventually(w.t, func() bool {
-		status, _, err := w.call(person{}, http.MethodGet, "/healthz", nil)
+		status, _, err := w.call(user{}, http.MethodGet, "/healthz", nil)
 		return err == nil && status == http.StatusOK
 	}, time.Minute, 20*time.Millisecond)
 	return stop
@@ -130,7 +130,7 @@ func (w *world) failing(point string) (stop func()) {
 
 // send sends the n-th request with its key, once: net/http would retry a request
 // with this header. The error is the response's message.
-func (w *world) send(k keyed, n int) (status int, message string, err error) {
+func (w *installation) send(k keyedOperation, n int) (status int, message string, err error) {
 	raw, err := json.Marshal(k.body(n))
 	if err != nil {
 		return 0, "", err
@@ -143,7 +143,7 @@ func (w *world) send(k keyed, n int) (status int, message string, err error) {
 		return 0, "", err
 	}
 	request.ContentLength = int64(len(raw))
-	request.Header = http.Header{"Authorization": {"Bearer " + k.who.token}, "Content-Type": {"application/json"}, "X-Forwarded-For": {address()},
+	request.Header = http.Header{"Authorization": {"Bearer " + k.who.token}, "Content-Type": {"application/json"}, "X-Forwarded-For": {newAddress()},
 		"Idempotency-Key": {fmt.Sprintf("key-%d", n)}}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -157,11 +157,11 @@ func (w *world) send(k keyed, n int) (status int, message string, err error) {
 }
 
 // keyedOperations returns operations of every kind with what they need.
-func (w *world) keyedOperations() []keyed {
+func (w *installation) keyedOperations() []keyedOperation {
 	t := w.t
 	employer := w.register("/api/auth/register-employer", object{"companyName": "St Brigid's"})
 	seeker := w.register("/api/auth/register", object{"userType": "jobseeker"})
-	list := func(who person, path, key string) []any {
+	list := func(who user, path, key string) []any {
 		data := w.must(who, http.MethodGet, path, nil)
 		if inner, ok := data["bookmarks"].(object); ok {
 			data = inner
@@ -186,7 +186,7 @@ func (w *world) keyedOperations() []keyed {
 	}
 	app := w.must(seeker, http.MethodPost, "/api/developers/apps", object{"name": "Rota"})["app"].(object)["id"].(string)
 	require.NotEmpty(t, app)
-	return []keyed{
+	return []keyedOperation{
 		{who: employer, operation: "/api/employers/jobs", path: "/api/employers/jobs", body: titled, status: 201,
 			effects: func(n int) int {
 				return count(list(employer, "/api/employers/jobs?limit=100", "listings"), "title", title(n))

@@ -12,16 +12,16 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// change sets the status of an application and expects it to work at once.
-func (w *world) change(c candidacy, status string) {
+// setStatus sets the status of an application and expects it to work at once.
+func (w *installation) setStatus(c application, status string) {
 	w.t.Helper()
 	code, answer, err := w.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": status})
 	require.NoError(w.t, err)
 	require.Equal(w.t, 200, code, "%v", answer)
 }
 
-// letters counts the mails about decisions that somebody got.
-func (w *world) letters(c candidacy) (n int) {
+// countMails counts the mails about decisions that somebody got.
+func (w *installation) countMails(c application) (n int) {
 	for _, m := range w.mail.Mails() {
 		if m.To == c.seeker.email && strings.HasPrefix(m.Header.Get("Message-ID"), "<status-") {
 			n++
@@ -30,8 +30,8 @@ func (w *world) letters(c candidacy) (n int) {
 	return n
 }
 
-// tries counts how often somebody's address was offered to the mail server.
-func (w *world) tries(c candidacy) (n int) {
+// countAttempts counts how often somebody's address was offered to the mail server.
+func (w *installation) countAttempts(c application) (n int) {
 	for _, to := range w.mail.Tries() {
 		if to == c.seeker.email {
 			n++
@@ -43,13 +43,13 @@ func (w *world) tries(c candidacy) (n int) {
 func TestRedisUnavailable_WritesSucceed_BacklogDrains(t *testing.T) {
 	t.Parallel()
 	queue := kit.OwnRedis(t)
-	w := newWorld(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+queue.URL, "LOCUM_LIMITER_URL="+queue.URL)
+	w := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+queue.URL, "LOCUM_LIMITER_URL="+queue.URL)
 	w.process("serve")
 	w.process("worker")
-	all := w.people(4)
-	w.settled()
+	all := w.createApplications(4)
+	w.waitIdle()
 	away := 5 * time.Second
-	if full() {
+	if isFull() {
 		away = time.Minute
 	}
 	queue.Kill()
@@ -59,32 +59,32 @@ func TestRedisUnavailable_WritesSucceed_BacklogDrains(t *testing.T) {
 	for gone := time.Now(); time.Since(gone) < away; written++ {
 		<-tick.C
 		begun := time.Now()
-		w.change(all[written%len(all)], statuses[(written/len(all))%len(statuses)])
+		w.setStatus(all[written%len(all)], statuses[(written/len(all))%len(statuses)])
 		if time.Since(begun) > 2*time.Second {
 			slow++
 		}
 	}
 	require.LessOrEqual(t, slow, 1+written/300, "nobody waits for what is away, though all may for a machine that is busy for a moment")
 	for _, c := range all {
-		require.Zero(t, w.letters(c))
+		require.Zero(t, w.countMails(c))
 	}
 	require.NoError(t, queue.Start())
-	w.settled()
-	require.Equal(t, written, w.count(all))
+	w.waitIdle()
+	require.Equal(t, written, w.requireNotifications(all))
 }
 
 func TestWorker_StartsWithoutRedis_RecoversWhenAvailable(t *testing.T) {
 	t.Parallel()
 	queue := kit.OwnRedis(t)
 	queue.Kill()
-	w := newWorld(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+queue.URL)
+	w := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+queue.URL)
 	w.process("serve")
 	w.process("worker")
-	all := w.people(2)
-	w.change(all[0], "review")
+	all := w.createApplications(2)
+	w.setStatus(all[0], "review")
 	require.NoError(t, queue.Start())
-	w.settled()
-	require.Equal(t, 1, w.count(all))
+	w.waitIdle()
+	require.Equal(t, 1, w.requireNotifications(all))
 }
 
 func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
@@ -98,48 +98,48 @@ func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "")
+			w := newInstallation(t, "")
 			w.process("serve")
-			all := w.people(2)
-			w.settled()
+			all := w.createApplications(2)
+			w.waitIdle()
 			trouble(w.mail)
-			w.change(all[0], "review")
-			w.change(all[1], "accepted")
-			s := w.storage()
+			w.setStatus(all[0], "review")
+			w.setStatus(all[1], "accepted")
+			s := w.openStorage()
 			// What needs no mail goes on meanwhile.
 			require.Eventually(t, func() bool {
 				_, answer, err := w.call(all[1].seeker, http.MethodGet, "/api/jobseekers/notifications", nil)
 				return err == nil && len(answer["data"].(object)["notifications"].([]any)) == 1
 			}, time.Minute, 50*time.Millisecond)
 			require.Eventually(t, func() bool {
-				jobs, events, err := left(t.Context(), s)
+				jobs, events, err := countPending(t.Context(), s)
 				return err == nil && events == 0 && len(jobs) == 1 && jobs[0].Queue == task.Mail && jobs[0].Tasks == 2
 			}, time.Minute, 200*time.Millisecond, "the mails, and only they, wait")
 			w.mail.Accept()
 			w.mail.Start()
-			w.settled()
-			require.Equal(t, 2, w.count(all))
+			w.waitIdle()
+			require.Equal(t, 2, w.requireNotifications(all))
 		})
 	}
 }
 
 func TestMail_PermanentRefusal_IsTriedOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newInstallation(t, "")
 	w.process("serve")
-	all := w.people(2)
-	w.settled()
+	all := w.createApplications(2)
+	w.waitIdle()
 	gone, there := all[0], all[1]
-	before := w.tries(gone)
+	before := w.countAttempts(gone)
 	w.mail.Refuse("RCPT", 550, gone.seeker.email)
-	w.change(gone, "review")
-	w.change(there, "review")
-	require.Eventually(t, func() bool { return w.letters(there) == 1 }, time.Minute, 50*time.Millisecond)
-	s := w.storage()
+	w.setStatus(gone, "review")
+	w.setStatus(there, "review")
+	require.Eventually(t, func() bool { return w.countMails(there) == 1 }, time.Minute, 50*time.Millisecond)
+	s := w.openStorage()
 	require.Eventually(t, func() bool {
-		jobs, events, err := left(t.Context(), s)
+		jobs, events, err := countPending(t.Context(), s)
 		return err == nil && len(jobs) == 0 && events == 0
 	}, time.Minute, 50*time.Millisecond, "nothing waits for another try")
-	require.Equal(t, before+1, w.tries(gone))
-	require.Zero(t, w.letters(gone))
+	require.Equal(t, before+1, w.countAttempts(gone))
+	require.Zero(t, w.countMails(gone))
 }

@@ -29,24 +29,24 @@ const privateReceivers = "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"
 
 func TestWebhooks_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.OwnRedis(t).URL, privateReceivers)
+	w := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.OwnRedis(t).URL, privateReceivers)
 	w.victims = []victim{w.process("serve"), w.process("worker")}
-	w.webhookStorm()
+	w.deliverUnderKills()
 }
 
 func TestWebhooks_ProcessKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "", privateReceivers)
+	w := newInstallation(t, "", privateReceivers)
 	w.victims = []victim{w.process("serve")}
-	w.webhookStorm()
+	w.deliverUnderKills()
 }
 
 // subject is a kind of event about something: what tests count.
 type subject struct{ kind, id string }
 
-// tally is how many events of each subject there are certainly, and how many more
+// eventCounts is how many events of each subject there are certainly, and how many more
 // there may be because nobody knows what came of a call.
-type tally struct {
+type eventCounts struct {
 	mu            sync.Mutex
 	certain       map[subject]int
 	maybe         map[subject]int
@@ -54,8 +54,8 @@ type tally struct {
 	accepted, bad int
 }
 
-// called counts an answer to a change that makes one event.
-func (y *tally) called(status int, err error, s subject) {
+// record counts an answer to a change that makes one event.
+func (y *eventCounts) record(status int, err error, s subject) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	switch {
@@ -79,14 +79,14 @@ const (
 	resets
 )
 
-// earful is a receiver and what it got.
-type earful struct {
+// webhookReceiver is a receiver and what it got.
+type webhookReceiver struct {
 	*httptest.Server
 	name, app, path string // of the application, and of the endpoint
-	owner           person
+	owner           user
 	// hears says whose applications it may hear of.
-	hears    func(applicant string) bool
-	verifier *standardwebhooks.Webhook
+	isAuthorized func(applicant string) bool
+	verifier     *standardwebhooks.Webhook
 
 	mu     sync.Mutex
 	mode   int
@@ -96,7 +96,7 @@ type earful struct {
 	wrong  []string
 }
 
-func (e *earful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (e *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the sender was killed
@@ -147,20 +147,20 @@ func (e *earful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// behave changes how it answers, and lets go of whom it keeps waiting.
-func (e *earful) behave(mode int) {
+// setMode changes how it answers, and lets go of whom it keeps waiting.
+func (e *webhookReceiver) setMode(mode int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	close(e.healed)
 	e.mode, e.healed = mode, make(chan struct{})
 }
 
-// listener makes an application of somebody's with one endpoint for everything.
-func (w *world) listener(name string, owner person, hears func(applicant string) bool) *earful {
+// newReceiver makes an application of somebody's with one endpoint for everything.
+func (w *installation) newReceiver(name string, owner user, hears func(applicant string) bool) *webhookReceiver {
 	w.t.Helper()
-	e := &earful{name: name, owner: owner, hears: hears, healed: make(chan struct{}), bodies: map[string]string{}, taken: map[string]subject{}}
+	e := &webhookReceiver{name: name, owner: owner, isAuthorized: hears, healed: make(chan struct{}), bodies: map[string]string{}, taken: map[string]subject{}}
 	e.Server = httptest.NewServer(e)
-	w.t.Cleanup(func() { e.behave(answers); e.Close() })
+	w.t.Cleanup(func() { e.setMode(answers); e.Close() })
 	e.app = w.must(owner, http.MethodPost, "/api/developers/apps", object{"name": name, "redirectUris": []string{callback}})["app"].(object)["id"].(string)
 	made := w.must(owner, http.MethodPost, "/api/developers/apps/"+e.app+"/webhooks", object{"url": e.URL, "events": integrations.EventTypes()})
 	e.path = "/api/developers/apps/" + e.app + "/webhooks/" + made["webhook"].(object)["id"].(string)
@@ -173,11 +173,11 @@ func (w *world) listener(name string, owner person, hears func(applicant string)
 // callback is where nobody is sent: what the application gets there is not needed.
 const callback = "https://receiver.invalid/callback"
 
-// consent has somebody allow the receiver's application to see applications, on
+// grantConsent has somebody allow the receiver's application to see applications, on
 // the pages for that.
-func (w *world) consent(who person, e *earful) {
+func (w *installation) grantConsent(who user, e *webhookReceiver) {
 	w.t.Helper()
-	b := kit.NewBrowser(w.t, w.url, address())
+	b := kit.NewBrowser(w.t, w.url, newAddress())
 	signedIn := b.SignIn(who.email, password)
 	require.Equal(w.t, http.StatusSeeOther, signedIn.Status, signedIn.Text)
 	answer := b.Allow("/oauth/authorize?" + url.Values{
@@ -188,37 +188,37 @@ func (w *world) consent(who person, e *earful) {
 	require.Contains(w.t, answer.Header.Get("Location"), callback+"?code=")
 }
 
-// webhookStorm produces events under fire for receivers that are in trouble, and
+// deliverUnderKills produces events under fire for receivers that are in trouble, and
 // then counts who was told of what.
-func (w *world) webhookStorm() {
+func (w *installation) deliverUnderKills() {
 	events, kills := 90, 2*len(w.victims)
-	if full() {
+	if isFull() {
 		events, kills = 1000, 8*len(w.victims)
 	}
 	employer := w.register("/api/auth/register-employer", object{"companyName": "Clinic"})
-	seekers := []person{w.register("/api/auth/register", object{"userType": "jobseeker"}), w.register("/api/auth/register", object{"userType": "jobseeker"})}
+	seekers := []user{w.register("/api/auth/register", object{"userType": "jobseeker"}), w.register("/api/auth/register", object{"userType": "jobseeker"})}
 	stranger, other := w.register("/api/auth/register", object{"userType": "jobseeker"}), w.register("/api/auth/register", object{"userType": "jobseeker"})
 	var ids []string
 	for _, s := range seekers {
 		ids = append(ids, w.must(s, http.MethodGet, "/api/auth/me", nil)["id"].(string))
 	}
 	first := func(applicant string) bool { return applicant == ids[0] }
-	all := []*earful{
-		w.listener("organization", employer, func(string) bool { return true }),
-		w.listener("applicant", seekers[0], first),
-		w.listener("consent", other, first),
-		w.listener("stranger", stranger, func(string) bool { return false }),
+	all := []*webhookReceiver{
+		w.newReceiver("organization", employer, func(string) bool { return true }),
+		w.newReceiver("applicant", seekers[0], first),
+		w.newReceiver("consent", other, first),
+		w.newReceiver("stranger", stranger, func(string) bool { return false }),
 	}
-	w.consent(seekers[0], all[2])
+	w.grantConsent(seekers[0], all[2])
 
-	y := &tally{certain: map[subject]int{}, maybe: map[subject]int{}}
+	y := &eventCounts{certain: map[subject]int{}, maybe: map[subject]int{}}
 	applicants := &sync.Map{} // by application
 	ceasefire, calm := make(chan struct{}), make(chan struct{})
-	go func() { defer close(ceasefire); w.fire(kills) }()
+	go func() { defer close(ceasefire); w.killVictims(kills) }()
 	var trouble sync.WaitGroup
 	trouble.Go(func() {
-		for !closed(calm) {
-			all[rand.IntN(len(all))].behave(rand.IntN(4))
+		for !isClosed(calm) {
+			all[rand.IntN(len(all))].setMode(rand.IntN(4))
 			pause(300 * time.Millisecond)
 		}
 	})
@@ -226,8 +226,8 @@ func (w *world) webhookStorm() {
 	for range 4 {
 		load.Go(func() {
 			enough := func() bool { y.mu.Lock(); defer y.mu.Unlock(); return y.accepted >= events }
-			for n := 0; !enough() || !closed(ceasefire); n++ {
-				w.career(y, employer, seekers[n%2], ids[n%2], applicants)
+			for n := 0; !enough() || !isClosed(ceasefire); n++ {
+				w.runListing(y, employer, seekers[n%2], ids[n%2], applicants)
 				if enough() {
 					pause(200 * time.Millisecond) // until the last is killed
 				}
@@ -238,19 +238,19 @@ func (w *world) webhookStorm() {
 	close(calm)
 	trouble.Wait()
 	for _, e := range all {
-		e.behave(answers)
+		e.setMode(answers)
 	}
 	w.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", y.accepted, y.bad, y.lost+len(y.maybe))
 
-	w.fannedOut()
-	w.rests()
+	w.waitFannedOut()
+	w.waitQuiet()
 	for _, e := range all {
-		w.replays(e)
+		w.replayFailed(e)
 	}
-	w.rests()
+	w.waitQuiet()
 	for _, e := range all {
 		require.Zero(w.t, w.deliveries(e, "pending")+w.deliveries(e, "failed"), "%s: what is sent again to a receiver that works arrives", e.name)
-		e.count(w.t, y, applicants)
+		e.requireEvents(w.t, y, applicants)
 	}
 	bodies := map[string]string{}
 	for _, e := range all {
@@ -263,9 +263,9 @@ func (w *world) webhookStorm() {
 	}
 }
 
-// career is a listing from its publication to its end, with one application.
-func (w *world) career(y *tally, employer, seeker person, applicant string, applicants *sync.Map) {
-	refused := func(who person, method, path string, body object) {
+// runListing is a listing from its publication to its end, with one application.
+func (w *installation) runListing(y *eventCounts, employer, seeker user, applicant string, applicants *sync.Map) {
+	refused := func(who user, method, path string, body object) {
 		if status, _, err := w.call(who, method, path, body); err == nil && status == 400 {
 			y.mu.Lock()
 			y.bad++
@@ -275,25 +275,25 @@ func (w *world) career(y *tally, employer, seeker person, applicant string, appl
 	refused(employer, http.MethodPost, "/api/employers/jobs", object{"title": "", "description": "Days."})
 	status, answer, err := w.call(employer, http.MethodPost, "/api/employers/jobs", object{"title": "Nurse", "description": "Days."})
 	if err != nil || status >= 300 {
-		y.called(status, err, subject{})
+		y.record(status, err, subject{})
 		pause(50 * time.Millisecond)
 		return
 	}
 	job := answer["data"].(object)["id"].(string)
-	y.called(status, nil, subject{"job.created", job})
+	y.record(status, nil, subject{"job.created", job})
 	put := func(path string, body object, s subject) {
 		status, _, err := w.call(employer, http.MethodPut, path, body)
-		y.called(status, err, s)
+		y.record(status, err, s)
 	}
 	put("/api/employers/jobs/"+job, object{"title": fmt.Sprintf("Nurse %x", rand.Uint32())}, subject{"job.updated", job})
 	refused(employer, http.MethodPut, "/api/employers/jobs/"+job, object{"title": ""})
 	status, answer, err = w.call(seeker, http.MethodPost, "/api/jobseekers/applications", object{"listingId": job})
 	if err != nil || status >= 300 {
-		y.called(status, err, subject{})
+		y.record(status, err, subject{})
 	} else {
 		application := answer["data"].(object)["id"].(string)
 		applicants.Store(application, applicant)
-		y.called(status, nil, subject{"application.submitted", application})
+		y.record(status, nil, subject{"application.submitted", application})
 		for _, to := range []string{"review", "accepted"} {
 			put("/api/employers/applications/"+application, object{"status": to}, subject{"application.status_changed", application})
 			refused(employer, http.MethodPut, "/api/employers/applications/"+application, object{"status": "lost"})
@@ -302,26 +302,26 @@ func (w *world) career(y *tally, employer, seeker person, applicant string, appl
 	put("/api/employers/jobs/"+job, object{"status": "closed"}, subject{"job.closed", job})
 }
 
-// fannedOut waits until every event has its deliveries.
-func (w *world) fannedOut() {
+// waitFannedOut waits until every event has its deliveries.
+func (w *installation) waitFannedOut() {
 	w.t.Helper()
-	s := w.storage()
+	s := w.openStorage()
 	require.Eventually(w.t, func() bool {
-		jobs, events, err := left(w.t.Context(), s)
+		jobs, events, err := countPending(w.t.Context(), s)
 		reacts := func(b task.Backlog) bool { return b.Queue == task.Events }
 		return err == nil && events == 0 && !slices.ContainsFunc(jobs, reacts)
 	}, 3*time.Minute, 100*time.Millisecond, "not every event is passed on")
 }
 
-// rests waits until nothing is to be sent for a while: what was sent to a
+// waitQuiet waits until nothing is to be sent for a while: what was sent to a
 // receiver that works has arrived, also where whoever sent it was killed, and
 // what is left has failed twice and is tried again in minutes. The moment is one
 // at which no lease holds any more: a lease of whoever was killed hides nothing.
 // After a long storm the first of them are tried again as the last one has failed,
 // so that there may be no quiet minute before the sixth.
-func (w *world) rests() {
+func (w *installation) waitQuiet() {
 	w.t.Helper()
-	s := w.storage()
+	s := w.openStorage()
 	require.Eventually(w.t, func() bool {
 		now := time.Now()
 		soon, err := s.Integrations.Webhooks.List(w.t.Context(), integrations.AnyOwner, integrations.EndpointFilter{DueBefore: now.Add(time.Minute), Now: now.Add(time.Hour)}, "", 1)
@@ -329,15 +329,15 @@ func (w *world) rests() {
 	}, 8*time.Minute, 100*time.Millisecond, "not everything that is due is sent")
 }
 
-func (w *world) deliveries(e *earful, status string) int {
+func (w *installation) deliveries(e *webhookReceiver, status string) int {
 	w.t.Helper()
 	return int(w.must(e.owner, http.MethodGet, e.path+"/deliveries?limit=1&status="+status, nil)["pagination"].(object)["total"].(float64))
 }
 
-// replays does what an owner does whose receiver works again and who will not wait
+// replayFailed does what an owner does whose receiver works again and who will not wait
 // for the next attempts, which may be hours away: pausing fails what waits, and
 // what has failed is sent again, each once.
-func (w *world) replays(e *earful) {
+func (w *installation) replayFailed(e *webhookReceiver) {
 	w.t.Helper()
 	waiting, failed := w.deliveries(e, "pending"), w.deliveries(e, "failed")
 	require.Zero(w.t, failed, "%s: nothing has been tried ten times", e.name)
@@ -354,8 +354,8 @@ func (w *world) replays(e *earful) {
 	w.t.Logf("%s: %d deliveries had failed", e.name, again)
 }
 
-// count compares what came with what happened.
-func (e *earful) count(t *testing.T, y *tally, applicants *sync.Map) {
+// requireEvents compares what came with what happened.
+func (e *webhookReceiver) requireEvents(t *testing.T, y *eventCounts, applicants *sync.Map) {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -370,7 +370,7 @@ func (e *earful) count(t *testing.T, y *tally, applicants *sync.Map) {
 			return true
 		}
 		applicant, known := applicants.Load(s.id)
-		return known && e.hears(applicant.(string))
+		return known && e.isAuthorized(applicant.(string))
 	}
 	unexpected := 0
 	for s, n := range got {

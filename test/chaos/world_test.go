@@ -38,8 +38,8 @@ type victim struct {
 	start func() error
 }
 
-// world is an installation of the product.
-type world struct {
+// installation is an installation of the product.
+type installation struct {
 	t    *testing.T
 	dir  string
 	env  []string
@@ -53,7 +53,7 @@ type world struct {
 }
 
 // process is a command of the program.
-func (w *world) process(command string) victim {
+func (w *installation) process(command string) victim {
 	path := cmp.Or(w.program, kit.Program(w.t))
 	var cmd *exec.Cmd
 	log, err := os.OpenFile(filepath.Join(w.dir, command+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -74,10 +74,10 @@ func (w *world) process(command string) victim {
 	return v
 }
 
-func newWorld(t *testing.T, database string, env ...string) *world {
+func newInstallation(t *testing.T, database string, env ...string) *installation {
 	t.Helper()
 	addr := kit.Address(t)
-	w := &world{t: t, dir: t.TempDir(), url: "http://" + addr, mail: kit.NewSMTP(t)}
+	w := &installation{t: t, dir: t.TempDir(), url: "http://" + addr, mail: kit.NewSMTP(t)}
 	if database == "" {
 		database = "sqlite:" + filepath.Join(w.dir, "locum.db")
 	}
@@ -92,14 +92,14 @@ func newWorld(t *testing.T, database string, env ...string) *world {
 	require.NoError(t, err, "%s", out)
 	t.Cleanup(func() {
 		if t.Failed() {
-			w.lastWords()
+			w.printLogs()
 		}
 	})
 	return w
 }
 
-// lastWords shows what the processes said at the end.
-func (w *world) lastWords() {
+// printLogs shows what the processes said at the end.
+func (w *installation) printLogs() {
 	logs, _ := filepath.Glob(filepath.Join(w.dir, "*.log"))
 	for _, name := range logs {
 		b, _ := os.ReadFile(name)
@@ -107,8 +107,8 @@ func (w *world) lastWords() {
 	}
 }
 
-// storage looks into the database from the outside.
-func (w *world) storage() adapters.Storage {
+// openStorage looks into the database from the outside.
+func (w *installation) openStorage() adapters.Storage {
 	w.t.Helper()
 	s := stores.Open(w.t, w.db, clock.System{})
 	w.t.Cleanup(func() { _ = s.Identity.Close() })
@@ -118,19 +118,19 @@ func (w *world) storage() adapters.Storage {
 // object is a JSON object.
 type object = map[string]any
 
-// person is somebody who is signed in.
-type person struct{ email, token string }
+// user is somebody who is signed in.
+type user struct{ email, token string }
 
 const password = "Corr3ct-horse"
 
-// address is one that nobody has called from.
-func address() string {
+// newAddress is one that nobody has called from.
+func newAddress() string {
 	return fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), 1+rand.IntN(254))
 }
 
 // call makes a request from a new address. An error means that nobody knows
 // what came of it.
-func (w *world) call(who person, method, path string, body any) (int, object, error) {
+func (w *installation) call(who user, method, path string, body any) (int, object, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return 0, nil, err
@@ -144,7 +144,7 @@ func (w *world) call(who person, method, path string, body any) (int, object, er
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	request.Header.Set("X-Forwarded-For", address())
+	request.Header.Set("X-Forwarded-For", newAddress())
 	if who.token != "" {
 		request.Header.Set("Authorization", "Bearer "+who.token)
 	}
@@ -162,7 +162,7 @@ func (w *world) call(who person, method, path string, body any) (int, object, er
 }
 
 // must repeats a call until it succeeds, and returns its data.
-func (w *world) must(who person, method, path string, body any) object {
+func (w *installation) must(who user, method, path string, body any) object {
 	w.t.Helper()
 	var data object
 	require.Eventually(w.t, func() bool {
@@ -177,30 +177,30 @@ func (w *world) must(who person, method, path string, body any) object {
 	return data
 }
 
-func (w *world) register(path string, body object) person {
+func (w *installation) register(path string, body object) user {
 	w.t.Helper()
 	body["email"], body["password"], body["name"] = fmt.Sprintf("p%x@example.org", rand.Uint64()), password, "Asha Patel"
-	return person{body["email"].(string), w.must(person{}, http.MethodPost, path, body)["accessToken"].(string)}
+	return user{body["email"].(string), w.must(user{}, http.MethodPost, path, body)["accessToken"].(string)}
 }
 
-// left is what is still to be done. The events are counted first, and once more:
+// countPending is what is still to be done. The events are counted first, and once more:
 // one that is passed on meanwhile is counted as itself or as its jobs.
-func left(ctx context.Context, s adapters.Storage) (jobs []task.Backlog, events int, err error) {
+func countPending(ctx context.Context, s adapters.Storage) (jobs []task.Backlog, events int, err error) {
 	before, _, err1 := s.Identity.Outbox.Lag(ctx)
 	jobs, err2 := s.Identity.Tasks.Backlog(ctx)
 	after, _, err3 := s.Identity.Outbox.Lag(ctx)
 	return jobs, max(before, after), errors.Join(err1, err2, err3)
 }
 
-// settled waits until every event has been passed on and every job is done.
-func (w *world) settled() {
+// waitIdle waits until every event has been passed on and every job is done.
+func (w *installation) waitIdle() {
 	w.t.Helper()
-	s := w.storage()
+	s := w.openStorage()
 	var jobs []task.Backlog
 	var events int
 	require.Eventually(w.t, func() bool {
 		var err error
-		jobs, events, err = left(w.t.Context(), s)
+		jobs, events, err = countPending(w.t.Context(), s)
 		return err == nil && len(jobs) == 0 && events == 0
 	}, 5*time.Minute, 200*time.Millisecond, "not everything comes to an end: %v, %d events", &jobs, &events)
 	dead, err := s.Identity.Tasks.List(w.t.Context(), task.Filter{State: task.Dead, Limit: 10})
@@ -208,5 +208,5 @@ func (w *world) settled() {
 	require.Empty(w.t, dead)
 }
 
-// full reports whether the long form was asked for.
-func full() bool { return os.Getenv("LOCUM_TEST_CHAOS") == "full" }
+// isFull reports whether the long form was asked for.
+func isFull() bool { return os.Getenv("LOCUM_TEST_CHAOS") == "full" }

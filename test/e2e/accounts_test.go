@@ -8,13 +8,13 @@ import (
 )
 
 func TestDeleteEmployerAccount(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("DELETE /api/employers/profile", func(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
 			open, closed := boss.listing(object{"title": "Ward Sister"}), boss.listing(object{"title": "Porter"})
-			boss.elsewhere().put("/api/employers/jobs/"+closed, object{"status": "inactive"}).ok(200)
-			member := boss.member("recruiter")
+			boss.fromNewAddress().put("/api/employers/jobs/"+closed, object{"status": "inactive"}).ok(200)
+			member := boss.inviteMember("recruiter")
 
 			a := member.delete("/api/employers/profile").ok(200)
 			require.Equal(t, "Account deleted successfully", a.text("message"))
@@ -24,7 +24,7 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			boss.get("/api/employers/team").ok(200)
 			w.guest(t).get("/api/listings/" + open).ok(200)
 
-			admin, last := boss.member("admin"), boss.member("viewer")
+			admin, last := boss.inviteMember("admin"), boss.inviteMember("viewer")
 			admin.put("/api/employers/team/"+boss.id+"/permissions", object{"role": "viewer"}).ok(200)
 			admin.delete("/api/employers/profile").ok(200)
 			admin.isOut(t)
@@ -32,7 +32,7 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			last.isOut(t)
 			require.Eventually(t, func() bool {
 				return w.guest(t).get("/api/listings/"+open).status == 404
-			}, soon, 20*time.Millisecond, "its listings close")
+			}, waitTimeout, 20*time.Millisecond, "its listings close")
 
 			orphan := boss.signIn(password)
 			require.Equal(t, "EMPLOYER", orphan.get("/api/auth/me").ok(200).text("data.role"), "who registered as one is one")
@@ -57,7 +57,7 @@ func TestDeleteEmployerAccount(t *testing.T) {
 		})
 		t.Run("DELETE /api/employers/profile ten times in 15 minutes", func(t *testing.T) {
 			t.Parallel()
-			tenTimes(t, w, "DELETE", "/api/employers/profile")
+			requireLimitOfTen(t, w, "DELETE", "/api/employers/profile")
 		})
 		t.Run("DELETE /api/jobseekers/profile", func(t *testing.T) {
 			t.Parallel()

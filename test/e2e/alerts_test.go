@@ -12,17 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// save keeps a search and returns its id.
-func (a *account) save(search object) string {
+// saveSearch keeps a search and returns its id.
+func (a *account) saveSearch(search object) string {
 	a.t.Helper()
 	search["intent"] = "save-search"
 	return a.post("/api/jobseekers/search", search).ok(200).text("data.savedSearches.0.id")
 }
 
 func TestJobseekerSavedSearches(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		seeker, other := w.seeker(t), w.seeker(t)
-		theirs := other.save(object{"query": "porter"})
+		theirs := other.saveSearch(object{"query": "porter"})
 		t.Run("POST /api/jobseekers/search save-search", func(t *testing.T) {
 			a := seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "ICU", "query": "icu nurse", "location": "Leeds", "contractType": "permanent", "emailAlerts": true}).ok(200)
 			require.Equal(t, "save-search", a.text("data.intent"))
@@ -60,7 +60,7 @@ func TestJobseekerSavedSearches(t *testing.T) {
 			seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "employmentTypes": "bank"}).invalid("employmentTypes")
 		})
 		t.Run("POST /api/jobseekers/search delete-search", func(t *testing.T) {
-			id := seeker.save(object{"query": "radiographer"})
+			id := seeker.saveSearch(object{"query": "radiographer"})
 			a := seeker.post("/api/jobseekers/search", object{"intent": "delete-search", "searchId": id}).ok(200)
 			require.Len(t, a.list("data.savedSearches"), 2)
 			for _, absent := range []string{id, theirs, nowhere, "nonsense"} {
@@ -72,7 +72,7 @@ func TestJobseekerSavedSearches(t *testing.T) {
 		t.Run("POST /api/jobseekers/search keeps at most 50", func(t *testing.T) {
 			s := w.seeker(t)
 			for i := range 50 {
-				s.save(object{"query": fmt.Sprint("nurse ", i)})
+				s.saveSearch(object{"query": fmt.Sprint("nurse ", i)})
 			}
 			s.post("/api/jobseekers/search", object{"intent": "save-search", "query": "one more"}).fails(400, "Maximum 50 saved searches")
 		})
@@ -82,38 +82,38 @@ func TestJobseekerSavedSearches(t *testing.T) {
 var unsubscribeLink = regexp.MustCompile(`/unsubscribe\?token=[A-Za-z0-9._~%-]+`)
 
 func TestAlerts_MisspeltSearch_MatchesWhatSearchFinds(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker := w.employer(t), w.seeker(t)
 		a := seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "Physio", "query": "physiotherpist -remote leesd"}).ok(200)
 		require.Equal(t, "physiotherpist -remote leesd", a.text("data.savedSearches.0.query"))
 		employer.listing(object{"title": "Physiotherapist in York", "location": "York"})
 		employer.listing(object{"title": "Band 6 Physiotherapist", "location": "Leeds"})
-		require.Equal(t, "A new job for your search Physio: Band 6 Physiotherapist", seeker.notified(1)[0].message)
+		require.Equal(t, "A new job for your search Physio: Band 6 Physiotherapist", seeker.waitForNotifications(1)[0].message)
 	})
 }
 
 func TestAlerts_NewListing_SendsDigest(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker, other := w.employer(t), w.seeker(t), w.seeker(t)
 		employer.listing(object{"title": "Perfusionist before", "location": "Leeds"})
-		seeker.save(object{"name": "Heart-lung", "query": "perfusionist", "location": "Leeds", "emailAlerts": true})
-		other.save(object{"name": "By the sea", "query": "perfusionist", "location": "Brighton", "emailAlerts": true})
-		other.save(object{"name": "Anywhere", "query": "perfusionists"})
+		seeker.saveSearch(object{"name": "Heart-lung", "query": "perfusionist", "location": "Leeds", "emailAlerts": true})
+		other.saveSearch(object{"name": "By the sea", "query": "perfusionist", "location": "Brighton", "emailAlerts": true})
+		other.saveSearch(object{"name": "Anywhere", "query": "perfusionists"})
 		employer.listing(object{"title": "Perfusionist draft", "location": "Leeds", "status": "draft"})
 		employer.listing(object{"title": "Senior Perfusionist", "location": "Leeds"})
 
-		notes := seeker.notified(1)
+		notes := seeker.waitForNotifications(1)
 		require.Equal(t, "job-alert", notes[0].kind)
 		require.Equal(t, "A new job for your search Heart-lung: Senior Perfusionist", notes[0].message)
-		require.Equal(t, "A new job for your search Anywhere: Senior Perfusionist", other.notified(1)[0].message)
+		require.Equal(t, "A new job for your search Anywhere: Senior Perfusionist", other.waitForNotifications(1)[0].message)
 
-		message := w.mail(t, seeker.email, "1 new job matches your saved searches")
+		message := w.waitForMail(t, seeker.email, "1 new job matches your saved searches")
 		require.Contains(t, message, "Senior Perfusionist")
 		require.Contains(t, message, "Heart-lung")
 		require.NotContains(t, message, "draft")
 		require.NotContains(t, message, "before")
 		require.Contains(t, message, "List-Unsubscribe-Post: List-Unsubscribe=One-Click")
-		link := unsubscribeLink.FindString(unfolded(message))
+		link := unsubscribeLink.FindString(unfold(message))
 		require.NotEmpty(t, link, "%s", message)
 
 		t.Run("GET /unsubscribe changes nothing", func(t *testing.T) {
@@ -141,18 +141,18 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 		})
 		t.Run("a later listing is told of, and mailed to nobody who ended that", func(t *testing.T) {
 			employer.listing(object{"title": "Junior Perfusionist", "location": "Leeds"})
-			require.Contains(t, seeker.notified(2)[0].message, "Junior Perfusionist")
-			require.Eventually(t, func() bool { return len(other.notified(2)) == 2 }, soon, 50*time.Millisecond)
+			require.Contains(t, seeker.waitForNotifications(2)[0].message, "Junior Perfusionist")
+			require.Eventually(t, func() bool { return len(other.waitForNotifications(2)) == 2 }, waitTimeout, 50*time.Millisecond)
 		})
 	})
 }
 
 func TestUnsubscribe_InvitationLink_EndsInvitations(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		recipient := newEmail()
 		add := object{"intent": "add-member", "name": "Niamh Byrne", "email": recipient}
 		w.employer(t).post("/api/employers/team", add).ok(200)
-		message := unfolded(w.mail(t, recipient, "Join "))
+		message := unfold(w.waitForMail(t, recipient, "Join "))
 		link := regexp.MustCompile(`/unsubscribe\?invitations=[A-Za-z0-9._~%-]+`).FindString(message)
 		require.NotEmpty(t, link, "%s", message)
 		ask := w.guest(t).try(http.MethodGet, link, nil)
@@ -164,12 +164,12 @@ func TestUnsubscribe_InvitationLink_EndsInvitations(t *testing.T) {
 		other := w.employer(t)
 		other.post("/api/employers/team", add).ok(200)
 		other.post("/api/employers/team", object{"intent": "add-member", "name": "Jo Byrne", "email": "jo-" + recipient}).ok(200)
-		w.mail(t, "jo-"+recipient, "Subject: Join ") // sent after the other would have been
-		require.Len(t, w.received(t, "To: \"Niamh Byrne\" <"+recipient+">", "Subject: Join "), 1)
+		w.waitForMail(t, "jo-"+recipient, "Subject: Join ") // sent after the other would have been
+		require.Len(t, w.messagesTo(t, "To: \"Niamh Byrne\" <"+recipient+">", "Subject: Join "), 1)
 	})
 }
 
-// unfolded joins the lines that mail has broken.
-func unfolded(message string) string {
+// unfold joins the lines that mail has broken.
+func unfold(message string) string {
 	return strings.NewReplacer("\r\n ", "", "\n ", "", "=\r\n", "", "=\n", "", "=3D", "=").Replace(message)
 }

@@ -38,11 +38,11 @@ func TestSQLite_SecondProcess_Refused(t *testing.T) {
 	require.NoError(t, first.cmd.Process.Kill())
 	<-first.exited
 	first.exited <- nil // for who waits for its end later
-	third := &world{dir: dir, env: first.env, log: &kit.Log{}, exited: make(chan error, 1)}
+	third := &testServer{dir: dir, env: first.env, log: &kit.Log{}, exited: make(chan error, 1)}
 	third.serve(t)
 	require.NotContains(t, third.log.String(), "waiting for its end", "the lock has gone with the process")
 
-	fourth := &world{dir: dir, env: first.env, log: &kit.Log{}, exited: make(chan error, 1)}
+	fourth := &testServer{dir: dir, env: first.env, log: &kit.Log{}, exited: make(chan error, 1)}
 	go func() {
 		assert.Eventually(t, func() bool { return strings.Contains(fourth.log.String(), "waiting for its end") }, 20*time.Second, 10*time.Millisecond, "a restart waits for the one before")
 		third.stop(t)

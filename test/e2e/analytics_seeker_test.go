@@ -7,7 +7,7 @@ import (
 )
 
 func TestJobseekerAnalytics(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("GET /api/jobseekers/analytics", func(t *testing.T) {
 			const path = "/api/jobseekers/analytics"
 			seeker, employer := w.seeker(t), w.employer(t)
@@ -17,7 +17,7 @@ func TestJobseekerAnalytics(t *testing.T) {
 			reviewed := seeker.application(employer.listing(nil), nil)
 			tracked := seeker.application(employer.listing(nil), nil)
 			gone := seeker.application(employer.listing(nil), nil)
-			employer.elsewhere().put("/api/employers/applications/"+reviewed, object{"status": "review"}).ok(200)
+			employer.fromNewAddress().put("/api/employers/applications/"+reviewed, object{"status": "review"}).ok(200)
 			seeker.put("/api/jobseekers/applications/"+tracked, object{"status": "in-progress"}).ok(200)
 			seeker.delete("/api/jobseekers/applications/" + gone).ok(200)
 			seeker.post("/api/jobseekers/saved", object{"listingId": listing}).ok(201)
@@ -31,21 +31,21 @@ func TestJobseekerAnalytics(t *testing.T) {
 }
 
 func TestApplicationMails_Off_NotificationRemains(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, quiet, other := w.employer(t), w.seeker(t), w.seeker(t)
 		listing := employer.listing(object{"title": "Theatre Nurse"})
 		quiet.put("/api/jobseekers/settings", object{"intent": "update-notifications", "email": false}).ok(200)
 		for _, who := range []*account{quiet, other} {
-			employer.elsewhere().put("/api/employers/applications/"+who.application(listing, nil), object{"status": "review"}).ok(200)
-			who.notified(1)
+			employer.fromNewAddress().put("/api/employers/applications/"+who.application(listing, nil), object{"status": "review"}).ok(200)
+			who.waitForNotifications(1)
 		}
-		w.mail(t, other.email, "Your application: Theatre Nurse")
-		w.hasNoMail(t, quiet.email, "Your application")
+		w.waitForMail(t, other.email, "Your application: Theatre Nurse")
+		w.requireNoMail(t, quiet.email, "Your application")
 	})
 }
 
 func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, jo, shy := w.employer(t), w.seeker(t), w.seeker(t)
 		listing := employer.listing(nil)
 		for _, who := range []*account{jo, shy} {
@@ -61,7 +61,7 @@ func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
 }
 
 func TestOnboarding_Intent_ComesFirst(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		seeker := w.seeker(t)
 		for path, wrong := range map[string]object{
 			"/api/jobseekers/billing":   {"planId": 5},
@@ -70,9 +70,9 @@ func TestOnboarding_Intent_ComesFirst(t *testing.T) {
 			"/api/jobseekers/documents": {"type": "photo"},
 		} {
 			t.Run("POST "+path, func(t *testing.T) {
-				seeker.elsewhere().post(path, wrong).fails(400, "Intent is required")
-				seeker.elsewhere().post(path, object{"intent": "nonsense"}).invalid("intent")
-				seeker.elsewhere().post(path, object{"intent": 5}).invalid("intent")
+				seeker.fromNewAddress().post(path, wrong).fails(400, "Intent is required")
+				seeker.fromNewAddress().post(path, object{"intent": "nonsense"}).invalid("intent")
+				seeker.fromNewAddress().post(path, object{"intent": 5}).invalid("intent")
 			})
 		}
 	})

@@ -12,7 +12,7 @@ import (
 )
 
 // table reads an answer that is CSV: the header row and those below it.
-func (a *answer) table(t *testing.T) (columns []string, rows []map[string]string) {
+func (a *response) table(t *testing.T) (columns []string, rows []map[string]string) {
 	t.Helper()
 	require.Equal(t, 200, a.status, "%s", a.raw)
 	require.Equal(t, "text/csv; charset=utf-8", a.header.Get("Content-Type"))
@@ -31,18 +31,18 @@ func (a *answer) table(t *testing.T) (columns []string, rows []map[string]string
 }
 
 func TestEmployerAnalytics(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, stranger := w.employer(t), w.employer(t)
 		listing := employer.listing(object{"title": "Theatre Nurse", "salary": object{"min": 31000, "max": 38500.5, "currency": "GBP"}})
 		employer.listing(object{"title": "=HYPERLINK(1)", "status": "draft"})
 		archived := employer.listing(object{"title": "Gone"})
-		employer.elsewhere().delete("/api/employers/jobs/" + archived).ok(200)
+		employer.fromNewAddress().delete("/api/employers/jobs/" + archived).ok(200)
 		var applications []string
 		for _, status := range []string{"", "review", "interview", "accepted", "rejected", "withdrawn"} {
 			id := w.seeker(t).application(listing, nil)
 			applications = append(applications, id)
 			if status != "" {
-				employer.elsewhere().put("/api/employers/applications/"+id, object{"status": status}).ok(200)
+				employer.fromNewAddress().put("/api/employers/applications/"+id, object{"status": status}).ok(200)
 			}
 		}
 		counts := object{"pending": 1., "review": 1., "interview": 1., "accepted": 1., "rejected": 1., "withdrawn": 1.}
@@ -63,7 +63,7 @@ func TestEmployerAnalytics(t *testing.T) {
 			w.seeker(t).get("/api/employers/analytics").fails(403, "Forbidden")
 		})
 		t.Run("GET /api/employers/applications/stats", func(t *testing.T) {
-			stats := func(query string) *answer { return employer.get("/api/employers/applications/stats" + query).ok(200) }
+			stats := func(query string) *response { return employer.get("/api/employers/applications/stats" + query).ok(200) }
 			require.Equal(t, object{"total": 6., "byStatus": counts}, stats("").at("data"))
 			a := stats("?status=accepted")
 			require.InDelta(t, 1, a.number("data.total"), 0)
@@ -94,14 +94,14 @@ func TestEmployerAnalytics(t *testing.T) {
 			for range 3 { // from the cache, too
 				visitor.get("/api/listings/" + listing).ok(200)
 				seeker.get("/api/listings/" + listing).ok(200)
-				seeker.elsewhere().get("/api/listings/" + listing).ok(200) // known by name, wherever they are
+				seeker.fromNewAddress().get("/api/listings/" + listing).ok(200) // known by name, wherever they are
 			}
 			for range 5 {
 				w.guest(t).get("/api/listings/" + listing).ok(200)
 			}
 			stranger.get("/api/listings/" + listing).ok(200)
 			visitor.get("/api/listings/"+archived).fails(404, "Listing not found")
-			require.Eventually(t, func() bool { return employer.get(path).ok(200).number("data.views") == 8 }, soon, 20*time.Millisecond)
+			require.Eventually(t, func() bool { return employer.get(path).ok(200).number("data.views") == 8 }, waitTimeout, 20*time.Millisecond)
 			require.InDelta(t, 75, employer.get(path).number("data.conversionRate"), 0)
 			_, rows := employer.get("/api/employers/jobs/export?status=active").table(t)
 			require.Equal(t, "8", rows[0]["views"])
@@ -147,7 +147,7 @@ func TestEmployerAnalytics(t *testing.T) {
 				for i := range 100 {
 					jobs = append(jobs, object{"title": fmt.Sprint("Nurse ", batch, " ", i), "description": "Days."})
 				}
-				stranger.elsewhere().post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
+				stranger.fromNewAddress().post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
 			}
 			_, rows := stranger.get("/api/employers/jobs/export").table(t)
 			seen := map[string]bool{}
@@ -160,7 +160,7 @@ func TestEmployerAnalytics(t *testing.T) {
 }
 
 func TestViews_OneAddressVariesItsUserAgent_CountsTwenty(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, visitor := w.employer(t), w.guest(t)
 		listing := employer.listing(object{"title": "Theatre Nurse"})
 		for i := range 60 {
@@ -168,13 +168,13 @@ func TestViews_OneAddressVariesItsUserAgent_CountsTwenty(t *testing.T) {
 			require.NoError(t, err)
 			request.Header.Set("X-Forwarded-For", visitor.ip)
 			request.Header.Set("User-Agent", fmt.Sprint("agent ", i))
-			require.Equal(t, 200, visitor.sent(request).status)
+			require.Equal(t, 200, visitor.do(request).status)
 		}
 		w.guest(t).get("/api/listings/" + listing).ok(200)
 		views := func() float64 {
 			return employer.get("/api/employers/jobs/" + listing + "/analytics").ok(200).number("data.views")
 		}
-		require.Eventually(t, func() bool { return views() >= 21 }, soon, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return views() >= 21 }, waitTimeout, 20*time.Millisecond)
 		require.InDelta(t, 21, views(), 0)
 	})
 }

@@ -12,31 +12,31 @@ import (
 const nowhere = "0195a1b2-0000-7000-8000-000000000001"
 
 func TestJobseekerApplications(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker := w.employer(t), w.seeker(t)
 		t.Run("POST /api/jobseekers/applications", func(t *testing.T) {
 			listing := employer.listing(nil)
-			a := seeker.elsewhere().post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": "Dear all"}).ok(201)
+			a := seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": "Dear all"}).ok(201)
 			require.Equal(t, listing, a.text("data.listingId"))
 			require.Equal(t, "pending", a.text("data.status"))
 			applied, err := time.Parse(time.RFC3339, a.text("data.appliedAt"))
 			require.NoError(t, err)
 			require.WithinDuration(t, time.Now(), applied, time.Minute)
 			require.True(t, strings.HasSuffix(a.text("data.appliedAt"), "Z"))
-			seeker.elsewhere().post("/api/jobseekers/applications", object{"listingId": listing}).fails(400, "Already applied to this position")
+			seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).fails(400, "Already applied to this position")
 			for _, absent := range []string{nowhere, "nonsense", employer.listing(object{"status": "draft"})} {
-				seeker.elsewhere().post("/api/jobseekers/applications", object{"listingId": absent}).fails(404, "Listing not found")
+				seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": absent}).fails(404, "Listing not found")
 			}
-			s := seeker.elsewhere()
+			s := seeker.fromNewAddress()
 			s.post("/api/jobseekers/applications", object{}).invalid("listingId")
 			s.post("/api/jobseekers/applications", object{"listingId": 5}).invalid("listingId")
 			s.post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": strings.Repeat("x", 20_001)}).invalid("coverLetter")
-			employer.elsewhere().post("/api/jobseekers/applications", object{"listingId": listing}).fails(403, "Forbidden")
+			employer.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).fails(403, "Forbidden")
 			w.guest(t).post("/api/jobseekers/applications", object{"listingId": listing}).fails(401, "Unauthorized")
 		})
 		t.Run("POST /api/jobseekers/applications wants required questions answered", func(t *testing.T) {
 			listing := employer.listing(object{"questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}, {"id": "car", "text": "Do you drive?", "required": false}}})
-			s := seeker.elsewhere()
+			s := seeker.fromNewAddress()
 			s.post("/api/jobseekers/applications", object{"listingId": listing}).invalid("answers")
 			s.post("/api/jobseekers/applications", object{"listingId": listing, "answers": []object{{"question_id": "pin", "answer": "x"}, {"question_id": "age", "answer": "40"}}}).invalid("answers.1.question_id")
 			s.post("/api/jobseekers/applications", object{"listingId": listing, "answers": "none"}).invalid("answers")
@@ -44,7 +44,7 @@ func TestJobseekerApplications(t *testing.T) {
 			require.Equal(t, "12A3456E", seeker.get("/api/jobseekers/applications/"+id).ok(200).text("data.application.answers.0.answer"))
 		})
 		t.Run("POST /api/jobseekers/applications is limited by address", func(t *testing.T) {
-			s := seeker.elsewhere()
+			s := seeker.fromNewAddress()
 			for range 10 {
 				s.post("/api/jobseekers/applications", object{}).invalid("listingId")
 			}
@@ -83,7 +83,7 @@ func TestJobseekerApplications(t *testing.T) {
 			require.Equal(t, "pending", employer.get("/api/employers/applications/"+id).ok(200).text("data.application.status"))
 			require.NotContains(t, string(employer.get("/api/employers/applications/"+id).raw), "amber")
 			seeker.put(path, object{"status": "interview"}).invalid("status")
-			employer.elsewhere().put("/api/employers/applications/"+id, object{"status": "interview"}).ok(200)
+			employer.fromNewAddress().put("/api/employers/applications/"+id, object{"status": "interview"}).ok(200)
 			require.Equal(t, "interview", seeker.get(path).ok(200).text("data.application.status"))
 			w.seeker(t).put(path, object{"status": "completed"}).fails(404, "Application not found")
 		})
@@ -96,11 +96,11 @@ func TestJobseekerApplications(t *testing.T) {
 			seeker.delete(path).fails(404, "Application not found")
 			seeker.get(path).fails(404, "Application not found")
 			seeker.put(path, object{"status": "completed"}).fails(404, "Application not found")
-			seeker.elsewhere().post("/api/jobseekers/applications", object{"listingId": listing}).fails(400, "Already applied to this position")
+			seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).fails(400, "Already applied to this position")
 			a := employer.get("/api/employers/applications/" + id).ok(200)
 			require.Equal(t, "withdrawn", a.text("data.application.status"))
 			require.Equal(t, "jobseeker", a.text("data.application.timeline.1.actor"))
-			employer.elsewhere().put("/api/employers/applications/"+id, object{"status": "accepted"}).fails(400, "Invalid status")
+			employer.fromNewAddress().put("/api/employers/applications/"+id, object{"status": "accepted"}).fails(400, "Invalid status")
 		})
 		t.Run("GET /api/jobseekers/applications/:id", func(t *testing.T) {
 			listing := employer.listing(nil)
@@ -121,7 +121,7 @@ func TestJobseekerApplications(t *testing.T) {
 }
 
 func TestEmployerApplications(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, rival, seeker := w.employer(t), w.employer(t), w.seeker(t)
 		listing := employer.listing(object{"title": "Radiographer"})
 		id := seeker.application(listing, object{"coverLetter": "Dear all"})
@@ -149,18 +149,18 @@ func TestEmployerApplications(t *testing.T) {
 		})
 		t.Run("PUT /api/employers/applications/:id", func(t *testing.T) {
 			path := "/api/employers/applications/" + id
-			a := employer.elsewhere().put(path, object{"status": "review"}).ok(200)
+			a := employer.fromNewAddress().put(path, object{"status": "review"}).ok(200)
 			require.Equal(t, id, a.text("data.id"))
 			require.Equal(t, "review", a.text("data.status"))
-			employer.elsewhere().put(path, object{"status": "review"}).ok(200)
+			employer.fromNewAddress().put(path, object{"status": "review"}).ok(200)
 			require.Len(t, employer.get(path).ok(200).list("data.application.timeline"), 2, "the same status again is no change")
-			employer.elsewhere().put(path, object{"status": "completed"}).fails(400, "Invalid status")
-			employer.elsewhere().put(path, object{}).fails(400, "Invalid status")
+			employer.fromNewAddress().put(path, object{"status": "completed"}).fails(400, "Invalid status")
+			employer.fromNewAddress().put(path, object{}).fails(400, "Invalid status")
 			for _, odd := range []any{nil, 5, true, []string{"review"}, object{}} {
-				employer.elsewhere().put(path, object{"status": odd}).fails(400, "Invalid status")
+				employer.fromNewAddress().put(path, object{"status": odd}).fails(400, "Invalid status")
 			}
-			rival.elsewhere().put(path, object{"status": "review"}).fails(404, "Application not found")
-			c := employer.elsewhere()
+			rival.fromNewAddress().put(path, object{"status": "review"}).fails(404, "Application not found")
+			c := employer.fromNewAddress()
 			for range 10 {
 				c.put(path, object{"status": "review"}).ok(200)
 			}
@@ -169,10 +169,10 @@ func TestEmployerApplications(t *testing.T) {
 		t.Run("DELETE /api/employers/applications/:id", func(t *testing.T) {
 			other := seeker.application(employer.listing(nil), nil)
 			path := "/api/employers/applications/" + other
-			rival.elsewhere().delete(path).fails(404, "Application not found")
-			require.Equal(t, other, employer.elsewhere().delete(path).ok(200).text("data.id"))
+			rival.fromNewAddress().delete(path).fails(404, "Application not found")
+			require.Equal(t, other, employer.fromNewAddress().delete(path).ok(200).text("data.id"))
 			require.Equal(t, "withdrawn", seeker.get("/api/jobseekers/applications/"+other).ok(200).text("data.application.status"))
-			employer.elsewhere().put(path, object{"status": "accepted"}).ok(200)
+			employer.fromNewAddress().put(path, object{"status": "accepted"}).ok(200)
 		})
 		t.Run("POST /api/employers/applications/batch", func(t *testing.T) {
 			foreign := seeker.application(rival.listing(nil), nil)

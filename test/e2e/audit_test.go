@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// entries returns action, actor id, object and detail of the organization's audit
+// auditEntries returns action, actor id, object and detail of the organization's audit
 // log, the oldest first.
-func (a *account) entries(query string) (out [][4]string) {
+func (a *account) auditEntries(query string) (out [][4]string) {
 	a.t.Helper()
-	list := a.elsewhere().get("/api/employers/audit?limit=100" + query).ok(200).list("data.entries")
+	list := a.fromNewAddress().get("/api/employers/audit?limit=100" + query).ok(200).list("data.entries")
 	for i := range list {
 		e := list[len(list)-1-i].(object)
 		out = append(out, [4]string{e["action"].(string), e["actor"].(object)["id"].(string), e["object"].(string), e["detail"].(string)})
@@ -20,11 +20,11 @@ func (a *account) entries(query string) (out [][4]string) {
 }
 
 func TestAuditLog(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("GET /api/employers/audit", func(t *testing.T) {
 			t.Parallel()
 			boss, other := w.employer(t), w.employer(t)
-			member := w.join(t, boss, nil)
+			member := w.addMember(t, boss, nil)
 			w.guest(t).post("/api/auth/login", object{"email": member.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
 			w.guest(t).post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
 			w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
@@ -43,7 +43,7 @@ func TestAuditLog(t *testing.T) {
 			member.delete("/api/auth/sessions").ok(200)
 			boss.delete("/api/developers/apps/" + app).ok(200)
 
-			log := boss.entries("")
+			log := boss.auditEntries("")
 			for i := range log {
 				if log[i][0] == "sign_in.succeeded" {
 					log[i][2] = "" // the id of the session
@@ -75,17 +75,17 @@ func TestAuditLog(t *testing.T) {
 			entry := boss.get("/api/employers/audit?action=permissions.changed").ok(200)
 			require.Equal(t, object{"id": boss.id, "name": "Asha Patel", "email": boss.email}, entry.at("data.entries.0.actor"))
 			require.Regexp(t, `^10\..*\.0/24$`, entry.text("data.entries.0.network"), "the network and not the host")
-			require.Len(t, boss.entries("&actor="+member.id), 5)
-			require.Empty(t, boss.entries("&actor="+other.id))
-			require.Empty(t, boss.entries("&to=2020-01-01"))
+			require.Len(t, boss.auditEntries("&actor="+member.id), 5)
+			require.Empty(t, boss.auditEntries("&actor="+other.id))
+			require.Empty(t, boss.auditEntries("&to=2020-01-01"))
 			today := time.Now().UTC().Format(time.DateOnly)
-			require.Len(t, boss.entries("&from="+today+"&to="+today), len(log))
+			require.Len(t, boss.auditEntries("&from="+today+"&to="+today), len(log))
 			boss.get("/api/employers/audit?action=nonsense").invalid("action")
 			boss.get("/api/employers/audit?from=nonsense").invalid("from")
 			next := boss.get("/api/employers/audit?limit=1").ok(200).text("data.nextCursor")
 			require.Equal(t, "sessions.ended", boss.get("/api/employers/audit?limit=1&cursor="+next).ok(200).text("data.entries.0.action"))
 
-			require.Len(t, other.entries(""), 1, "another organization sees its own")
+			require.Len(t, other.auditEntries(""), 1, "another organization sees its own")
 			w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password + "1"}).ok(200)
 			member.get("/api/employers/audit").fails(403, "Forbidden")
 			w.seeker(t).get("/api/employers/audit").fails(403, "Forbidden")
@@ -94,7 +94,7 @@ func TestAuditLog(t *testing.T) {
 		t.Run("a deleted account leaves its id", func(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
-			member := w.join(t, boss, nil)
+			member := w.addMember(t, boss, nil)
 			member.delete("/api/employers/profile").ok(200)
 			entry := boss.get("/api/employers/audit?action=account.deleted").ok(200)
 			require.Equal(t, object{"id": member.id, "name": "", "email": ""}, entry.at("data.entries.0.actor"))

@@ -7,7 +7,7 @@ import (
 )
 
 func TestAuthenticationAndUser(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("POST /api/auth/register makes either kind of account once", func(t *testing.T) {
 			g, email := w.guest(t), newEmail()
 			body := object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}

@@ -13,7 +13,7 @@ import (
 const billingPath = "/api/jobseekers/billing"
 
 func TestBilling(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("GET /api/jobseekers/billing", func(t *testing.T) {
 			a := w.seeker(t).get(billingPath).ok(200)
 			require.Equal(t, object{"tier": "basic", "status": "active", "expiresAt": nil, "autoRenew": false}, a.at("data.billing.subscription"))
@@ -50,9 +50,9 @@ func TestBilling(t *testing.T) {
 			require.Equal(t, object{"id": "pm_card_visa", "brand": "visa", "last4": "4242", "expiryMonth": 12.0, "expiryYear": float64(time.Now().UTC().Year() + 3), "isDefault": true},
 				b.at("data.billing.paymentMethods.0"))
 
-			require.Equal(t, "Your plan has begun", seeker.notified(1)[0].message)
-			require.Equal(t, "billing", seeker.notified(1)[0].kind)
-			require.Contains(t, w.mail(t, seeker.email, "Your Premium plan has begun"), "Premium plan")
+			require.Equal(t, "Your plan has begun", seeker.waitForNotifications(1)[0].message)
+			require.Equal(t, "billing", seeker.waitForNotifications(1)[0].kind)
+			require.Contains(t, w.waitForMail(t, seeker.email, "Your Premium plan has begun"), "Premium plan")
 			require.Equal(t, "active", seeker.get("/api/auth/me").ok(200).text("data.subscriptionStatus"))
 			require.Equal(t, "active", w.guest(t).post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200).text("data.user.subscriptionStatus"))
 		})
@@ -87,7 +87,7 @@ func TestBilling(t *testing.T) {
 		})
 		t.Run("POST /api/jobseekers/billing refuses what it cannot do", func(t *testing.T) {
 			seeker := w.seeker(t)
-			send := func(body any) *answer { return seeker.elsewhere().post(billingPath, body) }
+			send := func(body any) *response { return seeker.fromNewAddress().post(billingPath, body) }
 			send(object{}).fails(400, "Intent is required")
 			send(object{"planId": "premium"}).fails(400, "Intent is required")
 			send(object{"intent": ""}).fails(400, "Intent is required")
@@ -115,7 +115,7 @@ func TestBilling(t *testing.T) {
 					{"intent": "create-subscription", "planId": "premium", "paymentMethodId": number},
 					{"intent": "update-payment-method", "paymentMethodId": "pm_1", "card": object{"number": number}},
 				} {
-					seeker.elsewhere().post(billingPath, body).fails(400, "Bad Request - Invalid parameters")
+					seeker.fromNewAddress().post(billingPath, body).fails(400, "Bad Request - Invalid parameters")
 				}
 				require.NotContains(t, w.log.String(), number)
 			}
@@ -132,7 +132,7 @@ func TestBilling(t *testing.T) {
 			seeker := w.seeker(t)
 			var all sync.WaitGroup
 			for range 20 {
-				s := seeker.elsewhere()
+				s := seeker.fromNewAddress()
 				all.Go(func() {
 					a := s.try("POST", billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_1"})
 					if a.status != 200 || !strings.Contains(string(a.raw), `"tier":"premium"`) {
@@ -167,7 +167,7 @@ func TestBilling(t *testing.T) {
 			a := seeker.post(path, nil).ok(200)
 			require.Equal(t, "collect_payment_method", a.text("data.action.type"))
 			require.NotEmpty(t, a.text("data.action.clientSecret"))
-			app := seeker.elsewhere().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
+			app := seeker.fromNewAddress().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 			require.NotEqual(t, a.text("data.action.clientSecret"), seeker.post(path, object{"appId": app}).ok(200).text("data.action.clientSecret"))
 			w.seeker(t).post(path, object{"appId": app}).fails(404, "Application not found")
 			w.employer(t).post(path, nil).fails(403, "Forbidden")

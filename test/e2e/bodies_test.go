@@ -19,7 +19,7 @@ import (
 
 // raw sends text over a connection of its own and returns the first response,
 // nil if there is none within 3 s.
-func (w *world) raw(t testing.TB, text string) *http.Response {
+func (w *testServer) raw(t testing.TB, text string) *http.Response {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
 	require.NoError(t, err)
@@ -36,13 +36,13 @@ func (w *world) raw(t testing.TB, text string) *http.Response {
 }
 
 // head is the head of a request from a new address that announces a body.
-func (w *world) head(t testing.TB, method, path, more string, length int) string {
+func (w *testServer) head(t testing.TB, method, path, more string, length int) string {
 	t.Helper()
 	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n", method, path, w.guest(t).ip, more, length)
 }
 
 func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		for _, c := range []struct {
 			method, path, header string
 			length, status       int
@@ -73,7 +73,7 @@ func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
 }
 
 func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		content := strings.Repeat("x", 10<<20-200)
 		w.seeker(t).post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.txt", "content": content}).ok(200)
 	})
@@ -82,7 +82,7 @@ func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
 var peakMemory = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
 // peak is the largest resident size of the server so far, in MiB.
-func (w *world) peak(t testing.TB) int {
+func (w *testServer) peak(t testing.TB) int {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.cmd.Process.Pid))
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func (w *world) peak(t testing.TB) int {
 
 // One byte of each body.
 func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		token := w.seeker(t).token
 		before := w.peak(t)
 		for range 100 {
@@ -111,7 +111,7 @@ func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
 }
 
 func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		token := w.seeker(t).token
 		part := strings.Repeat("x", 1<<20+1)
 		upload := func() *bufio.Reader {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestSavedJobsAndBookmarks(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker, other := w.employer(t), w.seeker(t), w.seeker(t)
 		const path = "/api/jobseekers/bookmarks"
 		first, second := employer.listing(object{"title": "Theatre Nurse", "location": "Leeds"}), employer.listing(object{"title": "Porter"})
@@ -32,7 +32,7 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 			seeker.post("/api/jobseekers/saved", object{"listingId": draft}).fails(404, "Listing not found")
 		})
 		t.Run("POST /api/jobseekers/bookmarks", func(t *testing.T) {
-			s := seeker.elsewhere()
+			s := seeker.fromNewAddress()
 			require.NotEmpty(t, s.post(path, object{"listingId": second}).ok(201).text("message"))
 			s.post(path, object{"listingId": second}).fails(400, "Already bookmarked")
 			s.post(path, object{"listingId": first}).fails(400, "Already bookmarked")
@@ -41,7 +41,7 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 			s.post(path, object{"listingId": 5}).invalid("listingId")
 		})
 		t.Run("POST /api/jobseekers/bookmarks is limited by address", func(t *testing.T) {
-			s := seeker.elsewhere()
+			s := seeker.fromNewAddress()
 			for range 10 {
 				s.post(path, object{"listingId": first}).fails(400, "Already bookmarked")
 			}
@@ -81,7 +81,7 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 			other.put(path+"/"+saved, object{"notes": "x"}).fails(404, "Bookmark not found")
 		})
 		t.Run("a bookmark outlives its listing", func(t *testing.T) {
-			employer.elsewhere().delete("/api/employers/jobs/" + first).ok(200)
+			employer.fromNewAddress().delete("/api/employers/jobs/" + first).ok(200)
 			a := seeker.get(path + "/" + saved).ok(200)
 			require.Equal(t, "Theatre Nurse", a.text("data.bookmark.title"))
 			require.Equal(t, false, a.at("data.bookmark.available"))

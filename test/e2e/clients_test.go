@@ -20,7 +20,7 @@ import (
 // client is somebody at an address of their own, signed in or not.
 type client struct {
 	t     testing.TB
-	w     *world
+	w     *testServer
 	token string
 	ip    string
 	key   string // sent as Idempotency-Key
@@ -51,69 +51,69 @@ func (p parts) encode(t testing.TB) (body []byte, kind string) {
 var addresses atomic.Uint32
 
 // guest is a new client at a new address, of another network than the one before.
-func (w *world) guest(t testing.TB) *client {
+func (w *testServer) guest(t testing.TB) *client {
 	t.Helper()
 	n := addresses.Add(0x9e3779) // odd, so that all come before one comes again
 	return &client{t: t, w: w, ip: fmt.Sprintf("10.%d.%d.%d", byte(n>>16), byte(n>>8), byte(n))}
 }
 
-// elsewhere is the same person at a new address.
-func (c *client) elsewhere() *client {
+// fromNewAddress is the same person at a new address.
+func (c *client) fromNewAddress() *client {
 	fresh := c.w.guest(c.t)
 	fresh.token, fresh.guestCookie = c.token, c.guestCookie
 	return fresh
 }
 
-// answer is what came back.
-type answer struct {
+// response is what came back.
+type response struct {
 	t      testing.TB
 	status int
 	header http.Header
 	raw    []byte
 	body   map[string]any
 	// again sends the same request once more.
-	again func() *answer
-	w     *world
+	repeat func() *response
+	w      *testServer
 }
 
-// limit is the answer that says that a limit is used up: this one, or one of the
+// untilLimited is the answer that says that a limit is used up: this one, or one of the
 // next few where the server has not counted everything in Redis. It waits 200 ms
 // for that, which a busy machine may let pass, and counts such a call by itself.
-func (a *answer) limit() *answer {
-	for more := 0; a.status != http.StatusTooManyRequests && a.again != nil && a.w.countsAlone() && more < 5; more++ {
-		a = a.again()
+func (a *response) untilLimited() *response {
+	for more := 0; a.status != http.StatusTooManyRequests && a.repeat != nil && a.w.countsLocally() && more < 5; more++ {
+		a = a.repeat()
 	}
 	return a
 }
 
-// countsAlone says whether there was a call that the server did not count in Redis:
+// countsLocally says whether there was a call that the server did not count in Redis:
 // a test that cannot ask once more can tell no more about a limit then.
-func (w *world) countsAlone() bool {
+func (w *testServer) countsLocally() bool {
 	return strings.Contains(w.log.String(), "limiter: redis is unavailable")
 }
 
 // send makes a request with a body (nil for none, a string or bytes as they
 // are, form and parts as forms, anything else as JSON), checks it against the document, and returns
 // the answer.
-func (c *client) send(method, path string, body any) *answer {
+func (c *client) send(method, path string, body any) *response {
 	c.t.Helper()
 	a, request, sent := c.exchange(method, path, body)
 	require.Less(c.t, a.status, 500, "%s %s: %s\n%s", method, path, a.raw, c.w.log)
-	c.conforms(request, sent, a)
-	a.again = func() *answer { return c.send(method, path, body) }
+	c.validateExchange(request, sent, a)
+	a.repeat = func() *response { return c.send(method, path, body) }
 	return a
 }
 
 // try is send for when the server may be in trouble, and for what is not part
 // of an interface.
-func (c *client) try(method, path string, body any) *answer {
+func (c *client) try(method, path string, body any) *response {
 	c.t.Helper()
 	a, _, _ := c.exchange(method, path, body)
-	a.again = func() *answer { return c.try(method, path, body) }
+	a.repeat = func() *response { return c.try(method, path, body) }
 	return a
 }
 
-func (c *client) exchange(method, path string, body any) (*answer, *http.Request, []byte) {
+func (c *client) exchange(method, path string, body any) (*response, *http.Request, []byte) {
 	c.t.Helper()
 	sent, kind := []byte(nil), "application/json"
 	switch b := body.(type) {
@@ -151,70 +151,70 @@ func (c *client) exchange(method, path string, body any) (*answer, *http.Request
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	return c.sent(request), request, sent
+	return c.do(request), request, sent
 }
 
-// with is the client with an API key.
-func (c *client) with(apiKey string) *client {
+// withKey is the client with an API key.
+func (c *client) withKey(apiKey string) *client {
 	c.apiKey = apiKey
 	return c
 }
 
-// sent makes the request and reads the answer.
-func (c *client) sent(request *http.Request) *answer {
+// do makes the request and reads the answer.
+func (c *client) do(request *http.Request) *response {
 	c.t.Helper()
-	response, err := http.DefaultClient.Do(request)
+	resp, err := http.DefaultClient.Do(request)
 	require.NoError(c.t, err)
-	defer func() { _ = response.Body.Close() }()
-	raw, err := io.ReadAll(response.Body)
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(resp.Body)
 	require.NoError(c.t, err)
-	a := &answer{t: c.t, w: c.w, status: response.StatusCode, header: response.Header, raw: raw}
-	if kind := response.Header.Get("Content-Type"); strings.HasPrefix(kind, "application/json") || kind == "application/problem+json" {
+	a := &response{t: c.t, w: c.w, status: resp.StatusCode, header: resp.Header, raw: raw}
+	if kind := resp.Header.Get("Content-Type"); strings.HasPrefix(kind, "application/json") || kind == "application/problem+json" {
 		if len(raw) == 0 {
 			return a // to HEAD
 		}
 		require.NoError(c.t, json.Unmarshal(raw, &a.body), "%s", raw)
 	}
-	require.NotEmpty(c.t, response.Header.Get("X-Request-Id"))
+	require.NotEmpty(c.t, resp.Header.Get("X-Request-Id"))
 	return a
 }
 
-// conforms holds a success to the document in both directions, and every
+// validateExchange holds a success to the document in both directions, and every
 // answer to its response.
-func (c *client) conforms(request *http.Request, sent []byte, a *answer) {
+func (c *client) validateExchange(request *http.Request, sent []byte, a *response) {
 	c.t.Helper()
 	if a.status < 300 {
-		doc, again := c.w.documented(c.t, request, sent)
+		doc, again := c.w.documentFor(c.t, request, sent)
 		ok, problems := doc.ValidateHttpRequest(again)
 		require.True(c.t, ok, "the document does not describe the request %s %s %s: %v", request.Method, request.URL, sent, problems)
 	}
-	c.described(request, sent, a)
+	c.validateResponse(request, sent, a)
 }
 
-// described holds an answer to the document.
-func (c *client) described(request *http.Request, sent []byte, a *answer) {
+// validateResponse holds an answer to the document.
+func (c *client) validateResponse(request *http.Request, sent []byte, a *response) {
 	c.t.Helper()
 	if a.status == http.StatusMethodNotAllowed || a.status == http.StatusNoContent || a.status == http.StatusNotModified || a.status == http.StatusNotFound && bytes.Contains(a.raw, []byte(`"Not found"`)) {
 		return // no operation of the document
 	}
-	doc, again := c.w.documented(c.t, request, sent)
+	doc, again := c.w.documentFor(c.t, request, sent)
 	response := &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.raw)), Request: again}
 	ok, problems := doc.ValidateHttpResponse(again, response)
 	require.True(c.t, ok, "the document does not describe the answer of %s %s: %d %s: %v", request.Method, request.URL, a.status, a.raw, problems)
 }
 
-func (c *client) get(path string) *answer { return c.send("GET", path, nil) }
+func (c *client) get(path string) *response { return c.send("GET", path, nil) }
 
-func (c *client) post(path string, b any) *answer { return c.send("POST", path, b) }
+func (c *client) post(path string, b any) *response { return c.send("POST", path, b) }
 
-func (c *client) put(path string, b any) *answer { return c.send("PUT", path, b) }
+func (c *client) put(path string, b any) *response { return c.send("PUT", path, b) }
 
-func (c *client) patch(path string, b any) *answer { return c.send("PATCH", path, b) }
+func (c *client) patch(path string, b any) *response { return c.send("PATCH", path, b) }
 
-func (c *client) delete(path string) *answer { return c.send("DELETE", path, nil) }
+func (c *client) delete(path string) *response { return c.send("DELETE", path, nil) }
 
 // ok demands a success with the status.
-func (a *answer) ok(status int) *answer {
+func (a *response) ok(status int) *response {
 	a.t.Helper()
 	require.Equal(a.t, status, a.status, "%s", a.raw)
 	require.Equal(a.t, true, a.body["success"], "%s", a.raw)
@@ -222,10 +222,10 @@ func (a *answer) ok(status int) *answer {
 }
 
 // fails demands the portal's error body with the status and message.
-func (a *answer) fails(status int, message string) *answer {
+func (a *response) fails(status int, message string) *response {
 	a.t.Helper()
 	if status == http.StatusTooManyRequests {
-		a = a.limit()
+		a = a.untilLimited()
 	}
 	require.Equal(a.t, status, a.status, "%s", a.raw)
 	require.Equal(a.t, false, a.body["success"], "%s", a.raw)
@@ -234,7 +234,7 @@ func (a *answer) fails(status int, message string) *answer {
 }
 
 // invalid demands a validation error whose first field is the one named.
-func (a *answer) invalid(field string) *answer {
+func (a *response) invalid(field string) *response {
 	a.t.Helper()
 	a.fails(400, "Bad Request - Invalid parameters")
 	require.Equal(a.t, field, a.at("details.field"), "%s", a.raw)
@@ -242,7 +242,7 @@ func (a *answer) invalid(field string) *answer {
 }
 
 // at digs in the body: data.user.id, data.listings.0.title.
-func (a *answer) at(path string) any {
+func (a *response) at(path string) any {
 	a.t.Helper()
 	var v any = a.body
 	for _, step := range strings.Split(path, ".") {
@@ -264,21 +264,21 @@ func (a *answer) at(path string) any {
 	return v
 }
 
-func (a *answer) text(path string) string {
+func (a *response) text(path string) string {
 	a.t.Helper()
 	s, ok := a.at(path).(string)
 	require.True(a.t, ok, "%s is no string in %s", path, a.raw)
 	return s
 }
 
-func (a *answer) list(path string) []any {
+func (a *response) list(path string) []any {
 	a.t.Helper()
 	l, ok := a.at(path).([]any)
 	require.True(a.t, ok, "%s is no array in %s", path, a.raw)
 	return l
 }
 
-func (a *answer) number(path string) float64 {
+func (a *response) number(path string) float64 {
 	a.t.Helper()
 	n, ok := a.at(path).(float64)
 	require.True(a.t, ok, "%s is no number in %s", path, a.raw)
@@ -288,8 +288,8 @@ func (a *answer) number(path string) float64 {
 // object is a JSON object.
 type object = map[string]any
 
-// some are the members named of the object at the path.
-func (a *answer) some(path string, names ...string) object {
+// pick are the members named of the object at the path.
+func (a *response) pick(path string, names ...string) object {
 	a.t.Helper()
 	out := object{}
 	for _, name := range names {

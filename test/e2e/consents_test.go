@@ -10,21 +10,21 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// allowed is the client_id of an application that the user has allowed jobs:read
+// authorizeApp is the client_id of an application that the user has allowed jobs:read
 // and applications:write.
-func (w *world) allowed(t testing.TB, who *account) string {
+func (w *testServer) authorizeApp(t testing.TB, who *account) string {
 	t.Helper()
 	p := w.thirdParty(t, nil)
-	w.signedIn(t, who).allow(p.ask(oauth2.GenerateVerifier()))
+	w.signedIn(t, who).allow(p.authorizationPath(oauth2.GenerateVerifier()))
 	return p.ClientID
 }
 
-// grantedBy are the tokens that the user lets the application have.
-func (p *thirdParty) grantedBy(t testing.TB, who *account) *oauth2.Token {
+// grantFrom are the tokens that the user lets the application have.
+func (p *thirdParty) grantFrom(t testing.TB, who *account) *oauth2.Token {
 	t.Helper()
 	verifier := oauth2.GenerateVerifier()
 	b := p.w.signedIn(t, who)
-	token, err := p.Exchange(t.Context(), b.allow(p.ask(verifier, oauth2.SetAuthURLParam("prompt", "consent"))).Get("code"), oauth2.VerifierOption(verifier))
+	token, err := p.Exchange(t.Context(), b.allow(p.authorizationPath(verifier, oauth2.SetAuthURLParam("prompt", "consent"))).Get("code"), oauth2.VerifierOption(verifier))
 	require.NoError(t, err)
 	return token
 }
@@ -36,12 +36,12 @@ func (p *thirdParty) ended(t testing.TB, token *oauth2.Token) {
 }
 
 func TestConsents(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("GET /api/auth/consents", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
-			first, second := w.allowed(t, me), w.allowed(t, me)
-			w.allowed(t, w.seeker(t))
+			first, second := w.authorizeApp(t, me), w.authorizeApp(t, me)
+			w.authorizeApp(t, w.seeker(t))
 			list := me.get("/api/auth/consents?limit=1").ok(200)
 			require.Equal(t, second, list.text("data.consents.0.clientId"))
 			require.Equal(t, "Ward Finder", list.text("data.consents.0.name"))
@@ -54,7 +54,7 @@ func TestConsents(t *testing.T) {
 		t.Run("DELETE /api/auth/consents/:clientId", func(t *testing.T) {
 			t.Parallel()
 			me, other, p := w.seeker(t), w.seeker(t), w.thirdParty(t, nil)
-			mine, again, theirs := p.grantedBy(t, me), p.grantedBy(t, me), p.grantedBy(t, other)
+			mine, again, theirs := p.grantFrom(t, me), p.grantFrom(t, me), p.grantFrom(t, other)
 			me.delete("/api/auth/consents/" + p.ClientID).ok(200)
 			p.ended(t, mine)
 			p.ended(t, again)
@@ -67,7 +67,7 @@ func TestConsents(t *testing.T) {
 		t.Run("the page of consents shows them and takes them back", func(t *testing.T) {
 			t.Parallel()
 			me, p := w.seeker(t), w.thirdParty(t, object{"name": "<b>Beds</b>"})
-			token := p.grantedBy(t, me)
+			token := p.grantFrom(t, me)
 			b := w.signedIn(t, me)
 			page := b.open("GET", "/developers/consents", nil).text
 			require.Contains(t, page, "&lt;b&gt;Beds&lt;/b&gt;")
@@ -88,7 +88,7 @@ func TestConsents(t *testing.T) {
 		t.Run("tokens end with the account that gave them and with their application", func(t *testing.T) {
 			t.Parallel()
 			me, p := w.seeker(t), w.thirdParty(t, nil)
-			token, b := p.grantedBy(t, me), w.signedIn(t, me)
+			token, b := p.grantFrom(t, me), w.signedIn(t, me)
 			me.delete("/api/jobseekers/profile").ok(200)
 			p.ended(t, token)
 			require.Equal(t, 303, b.open("GET", "/developers/consents", nil).status)
@@ -96,7 +96,7 @@ func TestConsents(t *testing.T) {
 			owner := w.seeker(t)
 			made := owner.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{callback}}).ok(201)
 			p.ClientID, p.ClientSecret = made.text("data.app.clientId"), made.text("data.clientSecret")
-			token = p.grantedBy(t, w.seeker(t))
+			token = p.grantFrom(t, w.seeker(t))
 			owner.delete("/api/developers/apps/" + p.ClientID).ok(200)
 			p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
 		})
@@ -104,7 +104,7 @@ func TestConsents(t *testing.T) {
 }
 
 func TestBrowserSessions(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		here := func(b *browser) bool { return b.open("GET", "/developers/consents", nil).status == 200 }
 		cookie := func(b *browser) string {
 			u, _ := url.Parse(w.url)
@@ -182,7 +182,7 @@ func TestBrowserSessions(t *testing.T) {
 		t.Run("a wrong password is told as one, and tries are counted as those of a login", func(t *testing.T) {
 			t.Parallel()
 			me, b := w.seeker(t), w.browser(t)
-			try := func(pass string) shown {
+			try := func(pass string) pageView {
 				return b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {pass}, "next": {"/developers/consents"}})
 			}
 			for range 10 {
@@ -193,7 +193,7 @@ func TestBrowserSessions(t *testing.T) {
 				require.NotContains(t, page.text, `value="wrong"`)
 				require.Empty(t, page.header.Get("Set-Cookie"))
 			}
-			if w.countsAlone() {
+			if w.countsLocally() {
 				return
 			}
 			page := try(password)

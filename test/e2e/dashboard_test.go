@@ -16,9 +16,9 @@ var (
 	shownOnce = regexp.MustCompile(`<code class="secret">(loc_(?:cs|live)_[0-9A-Za-z]+)</code>`)
 )
 
-// mayNotPost demands that the form is not there for who is signed in here, nor for
+// requirePostRefused demands that the form is not there for who is signed in here, nor for
 // anybody from another site, and that a stranger is to sign in.
-func (b *browser) mayNotPost(path string, values url.Values) {
+func (b *browser) requirePostRefused(path string, values url.Values) {
 	b.T.Helper()
 	require.Equal(b.T, 404, b.open("POST", path, values).status, path)
 	b.Site = "cross-site"
@@ -30,7 +30,7 @@ func (b *browser) mayNotPost(path string, values url.Values) {
 }
 
 func TestDashboard_Applications_WithoutScript(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("what a developer does from the first application to the first call, and to its end", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
@@ -88,14 +88,14 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 		t.Run("a form that is sent twice is done once, and what is shown once is not shown again", func(t *testing.T) {
 			t.Parallel()
 			b := w.signedIn(t, w.seeker(t))
-			name := func(page shown) string {
+			name := func(page pageView) string {
 				found := onceField.FindStringSubmatch(page.text)
 				require.NotNil(t, found, page.text)
 				return found[1]
 			}
-			twice := func(at string, values url.Values) (made shown) {
+			twice := func(at string, values url.Values) (made pageView) {
 				t.Helper()
-				answers := make(chan shown, 2) // as by somebody who clicks twice
+				answers := make(chan pageView, 2) // as by somebody who clicks twice
 				for range 2 {
 					go func() { answers <- b.open("POST", at, values) }()
 				}
@@ -104,7 +104,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 					made, again = again, made
 				}
 				require.Equal(t, 200, made.status, made.text)
-				for _, again := range []shown{again, b.open("POST", at, values)} { // and loads the page again
+				for _, again := range []pageView{again, b.open("POST", at, values)} { // and loads the page again
 					require.Regexp(t, regexp.QuoteMeta(made.header.Get("Content-Location"))+`\?said=again$`, again.header.Get("Location"))
 					page := b.follow(again)
 					require.Contains(t, page.text, "This was done before")
@@ -137,7 +137,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			require.NotContains(t, other.open("GET", "/developers", nil).text, "Mine")
 			for _, at := range []string{path, path + "/secret", path + "/keys", path + "/plan", path + "/delete", "/developers/apps/nonsense"} {
 				values := url.Values{"name": {"Theirs"}, "plan": {"free"}}
-				other.mayNotPost(at, values)
+				other.requirePostRefused(at, values)
 			}
 			require.Equal(t, 404, other.open("GET", path, nil).status)
 			require.Contains(t, mine.open("GET", path, nil).text, "<h1>Mine</h1>")

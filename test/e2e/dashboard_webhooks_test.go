@@ -20,7 +20,7 @@ var (
 )
 
 // follow opens where a form has led to.
-func (b *browser) follow(answer shown) shown {
+func (b *browser) follow(answer pageView) pageView {
 	b.T.Helper()
 	require.Equal(b.T, 303, answer.status, answer.text)
 	to, err := url.Parse(answer.header.Get("Location"))
@@ -28,9 +28,9 @@ func (b *browser) follow(answer shown) shown {
 	return b.open("GET", to.RequestURI(), nil)
 }
 
-// hears is follow for a page that says in the end what it is about; it waits for
+// waitForText is follow for a page that says in the end what it is about; it waits for
 // that by itself, but not for long.
-func (b *browser) hears(answer shown, words string) shown {
+func (b *browser) waitForText(answer pageView, words string) pageView {
 	b.T.Helper()
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
@@ -43,11 +43,11 @@ func (b *browser) hears(answer shown, words string) shown {
 	}
 }
 
-// words is a page as people read it.
-func (s shown) words() string { return html.UnescapeString(s.text) }
+// visibleText is a page as people read it.
+func (s pageView) visibleText() string { return html.UnescapeString(s.text) }
 
 func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
-	everywhereHooked(t, func(t *testing.T, w *world) {
+	onEachSetupWithWebhooks(t, func(t *testing.T, w *testServer) {
 		t.Run("a webhook from its first test event to its end", func(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, nil)
@@ -57,18 +57,18 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			made := b.open("POST", app+"/webhooks", url.Values{"url": {r.URL + "/?a=1&b=2"}, "events": {"job.created", "application.submitted"}})
 			require.Equal(t, 200, made.status, made.text)
 			require.Equal(t, "no-store", made.header.Get("Cache-Control"))
-			first := hookSecret.FindString(made.words())
+			first := hookSecret.FindString(made.visibleText())
 			require.NotEmpty(t, first, made.text)
 			require.Contains(t, made.text, `href="/docs/guides/webhooks"`)
 			path := hookLink.FindString(made.text)
 			page := b.open("GET", path, nil)
 			require.NotContains(t, page.text, "whsec_")
-			require.Contains(t, page.words(), r.URL+"/?a=1&b=2")
+			require.Contains(t, page.visibleText(), r.URL+"/?a=1&b=2")
 			require.Contains(t, page.text, "Nothing was sent in the last 30 days")
 			require.Contains(t, b.open("GET", app, nil).text, path)
 
-			sent := b.hears(b.open("POST", path+"/test", url.Values{"type": {"application.submitted"}}), "Taken, with status 200")
-			h := r.got(1)[0]
+			sent := b.waitForText(b.open("POST", path+"/test", url.Values{"type": {"application.submitted"}}), "Taken, with status 200")
+			h := r.waitForHits(1)[0]
 			require.NoError(t, h.verify(t, first))
 			require.Equal(t, "application.submitted", h.body.Type)
 			require.Contains(t, sent.text, ">thanks</pre>")
@@ -77,30 +77,30 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 
 			told := b.open("GET", sentLink.FindString(sent.text), nil)
 			require.Equal(t, 200, told.status, told.text)
-			require.Contains(t, told.words(), "<pre>"+h.raw+"</pre>")
+			require.Contains(t, told.visibleText(), "<pre>"+h.raw+"</pre>")
 			for _, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt"} {
-				require.Contains(t, told.words(), name+": "+h.headers.Get(name)+"\n")
+				require.Contains(t, told.visibleText(), name+": "+h.headers.Get(name)+"\n")
 			}
 			require.Contains(t, told.text, "Taken, with status 200")
 
 			again := b.follow(b.open("POST", replayLink.FindString(sent.text), url.Values{}))
 			require.Contains(t, again.text, "It is sent once more.")
-			require.Equal(t, h.headers.Get("Webhook-Id"), r.got(2)[1].headers.Get("Webhook-Id"))
+			require.Equal(t, h.headers.Get("Webhook-Id"), r.waitForHits(2)[1].headers.Get("Webhook-Id"))
 
 			onItsPage := url.Values{"on": {"its page"}}
 			require.Contains(t, told.text, `name="on" value="its page"`)
 			answer := b.open("POST", replayLink.FindString(told.text), onItsPage)
 			require.Equal(t, sentLink.FindString(sent.text)+"?said=replayed", answer.header.Get("Location"))
 			require.Contains(t, b.follow(answer).text, "It is sent once more.")
-			require.Equal(t, h.headers.Get("Webhook-Id"), r.got(3)[2].headers.Get("Webhook-Id"))
+			require.Equal(t, h.headers.Get("Webhook-Id"), r.waitForHits(3)[2].headers.Get("Webhook-Id"))
 
 			rotated := b.open("POST", path+"/secret", url.Values{})
 			require.Equal(t, 200, rotated.status)
 			require.Contains(t, rotated.text, "For 24 hours")
-			second := hookSecret.FindString(rotated.words())
+			second := hookSecret.FindString(rotated.visibleText())
 			require.NotEqual(t, first, second)
 			b.follow(b.open("POST", path+"/test", url.Values{"type": {"job.closed"}}))
-			last := r.got(4)[3]
+			last := r.waitForHits(4)[3]
 			require.NoError(t, last.verify(t, first))
 			require.NoError(t, last.verify(t, second))
 
@@ -120,7 +120,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.NotContains(t, b.follow(b.open("POST", path+"/delete", url.Values{})).text, path)
 			require.Equal(t, 404, b.open("GET", path, nil).status)
 			require.Equal(t, 303, b.open("POST", path+"/delete", url.Values{}).status, "it has ended, which is what was wanted")
-			r.got(4)
+			r.waitForHits(4)
 		})
 		t.Run("what failed is told in words, filtered and replayed", func(t *testing.T) {
 			t.Parallel()
@@ -133,7 +133,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			b := w.signedIn(t, w.seeker(t))
 			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
 			path := hookLink.FindString(b.open("POST", app+"/webhooks", url.Values{"url": {r.URL}, "events": {"job.created"}}).text)
-			gone := b.hears(b.open("POST", path+"/test", url.Values{}), "Answered with status 410")
+			gone := b.waitForText(b.open("POST", path+"/test", url.Values{}), "Answered with status 410")
 			require.Contains(t, gone.text, ">Disabled</span>")
 			require.NotContains(t, gone.text, "/replay\"", "what is disabled is resumed first")
 			require.Contains(t, b.open("GET", app, nil).text, ">Disabled</span>")
@@ -150,17 +150,17 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Contains(t, b.follow(b.open("POST", path+"/replay", url.Values{"since": {later}})).text, "Nothing has failed for good since then")
 			since := time.Now().UTC().Add(-time.Hour).Format("2006-01-02T15:04")
 			require.Contains(t, b.follow(b.open("POST", path+"/replay", url.Values{"since": {since}})).text, "What failed since then is sent once more")
-			r.got(2)
+			r.waitForHits(2)
 		})
 		t.Run("the log has pages", func(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, nil)
 			me := w.seeker(t)
-			at, _ := me.hooked(r.URL, "job.created")
+			at, _ := me.createWebhook(r.URL, "job.created")
 			for range 21 {
-				me.elsewhere().post(at+"/test", nil).ok(202)
+				me.fromNewAddress().post(at+"/test", nil).ok(202)
 			}
-			r.got(21)
+			r.waitForHits(21)
 			b := w.signedIn(t, me)
 			path := "/developers" + at[len("/api/developers"):]
 			page := b.open("GET", path, nil)
@@ -205,7 +205,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 		t.Run("an account tests and replays six hundred times a minute", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
-			path, _ := me.hooked("https://receiver.invalid/", "job.created")
+			path, _ := me.createWebhook("https://receiver.invalid/", "job.created")
 			for range 600 {
 				require.Equal(t, 404, me.try("POST", path+"/deliveries/"+nowhere+"/replay", nil).status) // all within the minute
 			}
@@ -230,7 +230,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			values := url.Values{"url": {"https://theirs.example/"}, "events": {"job.created"}, "status": {"paused"}, "since": {"2026-01-01T00:00"}}
 			posts := []string{app + "/webhooks", path, path + "/status", path + "/secret", path + "/test", path + "/replay", delivery, path + "/delete"}
 			for _, at := range posts {
-				other.mayNotPost(at, values)
+				other.requirePostRefused(at, values)
 			}
 			require.Equal(t, 404, other.open("GET", path, nil).status)
 			sent := delivery[:len(delivery)-len("/replay")]
@@ -246,8 +246,8 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			}
 			page := mine.open("GET", path, nil)
 			require.Contains(t, page.text, ">Active</span>")
-			require.Contains(t, page.words(), r.URL)
-			r.got(1)
+			require.Contains(t, page.visibleText(), r.URL)
+			r.waitForHits(1)
 		})
 	})
 }

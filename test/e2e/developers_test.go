@@ -10,8 +10,8 @@ import (
 
 var keyShape = regexp.MustCompile(`^loc_live_[0-9A-Za-z]{38}$`)
 
-// some are a few of the members of an object.
-func some(a *answer, path string, names ...string) object {
+// pick are a few of the members of an object.
+func pick(a *response, path string, names ...string) object {
 	out := object{}
 	for _, name := range names {
 		out[name] = a.at(path + "." + name)
@@ -20,7 +20,7 @@ func some(a *answer, path string, names ...string) object {
 }
 
 func TestDeveloperApps(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		app := func(a *account, more object) string {
 			in := object{"name": "Ward Finder", "redirectUris": []string{"https://wardfinder.example.com/callback"}}
 			for name, value := range more {
@@ -33,7 +33,7 @@ func TestDeveloperApps(t *testing.T) {
 			for _, me := range []*account{w.seeker(t), w.employer(t)} {
 				made := me.post("/api/developers/apps", object{"name": " Ward Finder ", "description": "Finds wards", "redirectUris": []string{
 					"https://a.example.com/cb?x=1", "http://localhost/cb", "http://127.0.0.1:8123/cb", "http://[::1]/cb", "https://a.example.com/cb?x=1"}}).ok(201)
-				require.Equal(t, object{"name": "Ward Finder", "description": "Finds wards", "public": false, "plan": "free"}, some(made, "data.app", "name", "description", "public", "plan"))
+				require.Equal(t, object{"name": "Ward Finder", "description": "Finds wards", "public": false, "plan": "free"}, pick(made, "data.app", "name", "description", "public", "plan"))
 				require.Len(t, made.list("data.app.redirectUris"), 4, "each once")
 				require.Equal(t, made.text("data.app.id"), made.text("data.app.clientId"))
 				require.Regexp(t, `^loc_cs_[0-9A-Za-z]{43}$`, made.text("data.clientSecret"))
@@ -68,7 +68,7 @@ func TestDeveloperApps(t *testing.T) {
 			path := "/api/developers/apps/" + app(me, nil)
 			require.Equal(t, "Ward Finder", me.get(path).ok(200).text("data.app.name"))
 			changed := me.put(path, object{"name": "Bed Finder", "redirectUris": []string{}, "plan": "enterprise", "ownerId": other.id}).ok(200)
-			require.Equal(t, object{"name": "Bed Finder", "plan": "free", "redirectUris": []any{}}, some(changed, "data.app", "name", "plan", "redirectUris"))
+			require.Equal(t, object{"name": "Bed Finder", "plan": "free", "redirectUris": []any{}}, pick(changed, "data.app", "name", "plan", "redirectUris"))
 			require.Equal(t, "Finds beds", me.put(path, object{"description": "Finds beds"}).ok(200).text("data.app.description"))
 			me.put(path, object{"name": ""}).invalid("name")
 			me.put(path, object{"redirectUris": []string{"ftp://x"}}).invalid("redirectUris")
@@ -122,7 +122,7 @@ func TestDeveloperApps(t *testing.T) {
 			t.Parallel()
 			me := w.employer(t)
 			path := "/api/developers/apps/" + app(me, nil)
-			choose := func(plan, method string) *answer {
+			choose := func(plan, method string) *response {
 				return me.post(path+"/plan", object{"plan": plan, "paymentMethodId": method})
 			}
 			choose("professional", "").invalid("paymentMethodId")
@@ -136,7 +136,7 @@ func TestDeveloperApps(t *testing.T) {
 				`{"paymentMethodId":"foo","plan":"professional"}`: {"paymentMethodId"},
 			} {
 				a := me.post(path+"/plan", body).invalid(fields[0].(string))
-				require.Equal(t, fields, fieldsOf(a), body)
+				require.Equal(t, fields, errorFields(a), body)
 			}
 			choose("professional", "4242 4242 4242 4242").invalid("body")
 			require.Equal(t, "free", me.get(path).ok(200).text("data.app.plan"))
@@ -144,9 +144,9 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, "professional", me.get(path).ok(200).text("data.app.plan"))
 			require.Equal(t, "enterprise", choose("enterprise", "").ok(200).text("data.plan"))
 			require.Equal(t, "professional", choose("professional", "").ok(200).text("data.plan"), "at once, and what is paid goes towards it")
-			require.Contains(t, w.mail(t, me.email, "You are on the Professional plan. What was left"), "pays for it until")
+			require.Contains(t, w.waitForMail(t, me.email, "You are on the Professional plan. What was left"), "pays for it until")
 			require.Equal(t, "free", choose("free", "").ok(200).text("data.plan"))
-			require.Contains(t, w.mail(t, me.email, "Your Professional plan is cancelled"), "choose Professional again without a payment")
+			require.Contains(t, w.waitForMail(t, me.email, "Your Professional plan is cancelled"), "choose Professional again without a payment")
 			require.Equal(t, 60.0, me.get(path+"/usage").ok(200).number("data.minute.limit"))
 			require.Equal(t, "professional", choose("professional", "").ok(200).text("data.plan"))
 			require.Equal(t, 300.0, me.get(path+"/usage").ok(200).number("data.minute.limit"))
@@ -176,7 +176,7 @@ func TestDeveloperApps(t *testing.T) {
 			me.get(path + "?from=2026-11-04&to=2026-11-03").invalid("from")
 			me.get(path + "?from=2020-11-04&to=2026-11-03").invalid("from")
 			me.get(path + "?to=tomorrow").invalid("to")
-			require.Equal(t, []any{"from", "to"}, fieldsOf(me.get(path+"?to=x&from=y").invalid("from")))
+			require.Equal(t, []any{"from", "to"}, errorFields(me.get(path+"?to=x&from=y").invalid("from")))
 			w.seeker(t).get(path).fails(404, "Application not found")
 		})
 	})

@@ -9,7 +9,7 @@ import (
 )
 
 func TestDocumentation(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("it can be tried with OAuth, and loads and runs nothing but what this server has", func(t *testing.T) {
 			t.Parallel()
 			guest := w.guest(t)
@@ -61,7 +61,7 @@ func TestDocumentation(t *testing.T) {
 		t.Run("it, the guides and the dashboard are one click from each other", func(t *testing.T) {
 			t.Parallel()
 			guest, b := w.browser(t), w.signedIn(t, w.seeker(t))
-			for _, page := range []shown{guest.open("GET", "/docs/developer", nil), guest.open("GET", "/docs", nil), guest.open("GET", "/docs/guides/errors", nil), guest.follow(guest.open("GET", "/developers", nil)), b.open("GET", "/developers", nil)} {
+			for _, page := range []pageView{guest.open("GET", "/docs/developer", nil), guest.open("GET", "/docs", nil), guest.open("GET", "/docs/guides/errors", nil), guest.follow(guest.open("GET", "/developers", nil)), b.open("GET", "/developers", nil)} {
 				require.Equal(t, 200, page.status)
 				for _, to := range []string{"/docs/developer", "/docs/guides", "/developers"} {
 					require.Contains(t, page.text, `href="`+to)

@@ -22,18 +22,18 @@ func (a *account) document(more object) string {
 	for k, v := range more {
 		body[k] = v
 	}
-	return a.elsewhere().post("/api/jobseekers/documents", body).ok(200).text("data.document.id")
+	return a.fromNewAddress().post("/api/jobseekers/documents", body).ok(200).text("data.document.id")
 }
 
 func TestDocuments(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		seeker, other := w.seeker(t), w.seeker(t)
 		const path = "/api/jobseekers/documents"
 		in64 := base64.StdEncoding.EncodeToString([]byte(somePDF))
 		var cv string
 
 		t.Run("POST /api/jobseekers/documents upload-document", func(t *testing.T) {
-			s := seeker.elsewhere()
+			s := seeker.fromNewAddress()
 			a := s.post(path, object{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "data:application/pdf;base64," + in64, "fileName": "Zoë's CV.pdf"}).ok(200)
 			cv = a.text("data.document.id")
 			require.Equal(t, "upload-document", a.text("data.intent"))
@@ -50,12 +50,12 @@ func TestDocuments(t *testing.T) {
 			s.post(path, object{"intent": "upload-document", "type": "cv"}).invalid("content")
 			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "data:text/html,<script>"}).invalid("content")
 			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "x", "title": strings.Repeat("x", 201)}).invalid("title")
-			s = seeker.elsewhere()
+			s = seeker.fromNewAddress()
 			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "x", "fileName": strings.Repeat("x", 256)}).invalid("fileName")
 			require.Len(t, s.get(path).ok(200).list("data.documents"), 1)
 		})
 		t.Run("POST /api/jobseekers/documents update-document, set-default, delete-document", func(t *testing.T) {
-			s := seeker.elsewhere()
+			s := seeker.fromNewAddress()
 			id := seeker.document(object{"title": "Second"})
 			require.Equal(t, "Third", s.post(path, object{"intent": "update-document", "documentId": id, "title": "Third", "content": "Other text"}).ok(200).text("data.document.title"))
 			require.Equal(t, "Other text", s.get(path+"/"+id).ok(200).text("data.document.content"))
@@ -63,19 +63,19 @@ func TestDocuments(t *testing.T) {
 			require.Equal(t, true, s.post(path, object{"intent": "set-default", "documentId": cv}).ok(200).at("data.document.isDefault"))
 			require.Equal(t, false, s.get(path+"/"+id).ok(200).at("data.document.isDefault"))
 			for _, intent := range []string{"update-document", "set-default", "delete-document"} {
-				s := seeker.elsewhere()
+				s := seeker.fromNewAddress()
 				s.post(path, object{"intent": intent}).invalid("documentId")
 				for _, absent := range []string{nowhere, "nonsense"} {
 					s.post(path, object{"intent": intent, "documentId": absent}).fails(404, "Document not found")
 				}
-				other.elsewhere().post(path, object{"intent": intent, "documentId": cv}).fails(404, "Document not found")
+				other.fromNewAddress().post(path, object{"intent": intent, "documentId": cv}).fails(404, "Document not found")
 			}
 			a := s.post(path, object{"intent": "delete-document", "documentId": id}).ok(200)
 			require.Equal(t, id, a.text("data.document.id"))
 			s.get(path+"/"+id).fails(404, "Document not found")
 		})
 		t.Run("POST /api/jobseekers/documents is limited by address", func(t *testing.T) {
-			s := seeker.elsewhere()
+			s := seeker.fromNewAddress()
 			for range 10 {
 				s.post(path, object{}).fails(400, "Intent is required")
 			}
@@ -152,7 +152,7 @@ func TestDocuments(t *testing.T) {
 			id := seeker.document(object{"content": seven})
 			require.Equal(t, seven, seeker.get(path+"/"+id).ok(200).text("data.document.content"))
 			seeker.put(path+"/"+id, object{"content": seven[:len(seven)-4]}).ok(200)
-			a := seeker.elsewhere().post(path, object{"intent": "upload-document", "type": "cv", "content": strings.Repeat("x", 10<<20)})
+			a := seeker.fromNewAddress().post(path, object{"intent": "upload-document", "type": "cv", "content": strings.Repeat("x", 10<<20)})
 			a.fails(413, "Request body too large")
 		})
 		t.Run("DELETE /api/jobseekers/documents/:id", func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestSIGTERM_Serving_UnreadyBeforeClosed(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		require.Equal(t, 200, w.guest(t).try("GET", "/readyz", nil).status)
 		require.NoError(t, w.cmd.Process.Signal(syscall.SIGTERM))
 		require.Eventually(t, func() bool {
@@ -30,7 +30,7 @@ func TestSIGTERM_Serving_UnreadyBeforeClosed(t *testing.T) {
 }
 
 func TestStart_HTTPSWithoutTrustedProxies_Warned(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		require.Contains(t, w.log.String(), "http.trusted_proxies is empty")
 		a := w.guest(t).try("GET", "/readyz", nil)
 		require.Equal(t, 200, a.status)
@@ -40,7 +40,7 @@ func TestStart_HTTPSWithoutTrustedProxies_Warned(t *testing.T) {
 
 // Whatever the server writes is for its user alone.
 func TestFiles_Written_NotForOtherUsers(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker := w.employer(t), w.seeker(t)
 		listing := employer.listing(object{"title": "Nurse"})
 		seeker.application(listing, nil)
@@ -48,7 +48,7 @@ func TestFiles_Written_NotForOtherUsers(t *testing.T) {
 		require.Eventually(t, func() bool {
 			mails, err := filepath.Glob(filepath.Join(w.dir, "data/mail/*"))
 			return err == nil && len(mails) > 0
-		}, soon, 20*time.Millisecond)
+		}, waitTimeout, 20*time.Millisecond)
 		var wrong []string
 		require.NoError(t, filepath.WalkDir(w.dir, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) { // the server may delete what it lists

@@ -9,7 +9,7 @@ import (
 )
 
 func TestEmployerAccount(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("GET /api/employers/profile", func(t *testing.T) {
 			t.Parallel()
 			c, email := w.guest(t), newEmail()
@@ -24,7 +24,7 @@ func TestEmployerAccount(t *testing.T) {
 		t.Run("PUT /api/employers/profile", func(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
-			member := boss.member("recruiter")
+			member := boss.inviteMember("recruiter")
 			require.Equal(t, "Profile updated successfully", boss.put("/api/employers/profile", object{
 				"intent": "update-profile", "profile": object{"name": "Zoë Patel", "jobTitle": "Matron"}, "companyName": "St Columba's", "industry": "care home", "companySize": "11-50",
 			}).ok(200).text("message"))
@@ -53,15 +53,15 @@ func TestEmployerAccount(t *testing.T) {
 			v := boss.get("/api/employers/profile").ok(200)
 			require.Equal(t, boss.email, v.text("data.email"), "until it is confirmed")
 			require.Equal(t, next, v.text("data.pendingEmail"))
-			w.mail(t, boss.email, "about to change")
-			w.guest(t).post("/api/auth/verify-email", object{"token": w.mailed(t, next, "confirm your new")}).ok(200)
+			w.waitForMail(t, boss.email, "about to change")
+			w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, next, "confirm your new")}).ok(200)
 			require.Equal(t, next, boss.get("/api/employers/profile").ok(200).text("data.email"))
 			w.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).fails(401, "Invalid email or password")
 			w.guest(t).post("/api/auth/login", object{"email": next, "password": password}).ok(200)
 		})
 		t.Run("PUT /api/employers/profile ten times in 15 minutes", func(t *testing.T) {
 			t.Parallel()
-			tenTimes(t, w, "PUT", "/api/employers/profile")
+			requireLimitOfTen(t, w, "PUT", "/api/employers/profile")
 		})
 		t.Run("GET /api/employers/settings", func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +76,7 @@ func TestEmployerAccount(t *testing.T) {
 		t.Run("PUT and DELETE /api/employers/settings", func(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
-			member := boss.member("viewer")
+			member := boss.inviteMember("viewer")
 			require.Equal(t, "Settings updated successfully", boss.put("/api/employers/settings", object{"intent": "update-profile", "companyName": "St Columba's", "industry": "care home"}).ok(200).text("message"))
 			boss.put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": false}).ok(200)
 			v := boss.get("/api/employers/settings").ok(200)
@@ -100,13 +100,13 @@ func TestEmployerAccount(t *testing.T) {
 		})
 		t.Run("PUT and DELETE /api/employers/settings ten times in 15 minutes", func(t *testing.T) {
 			t.Parallel()
-			tenTimes(t, w, "PUT", "/api/employers/settings")
-			tenTimes(t, w, "DELETE", "/api/employers/settings")
+			requireLimitOfTen(t, w, "PUT", "/api/employers/settings")
+			requireLimitOfTen(t, w, "DELETE", "/api/employers/settings")
 		})
 		t.Run("GET and PUT /api/employers/organization", func(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
-			member := boss.member("recruiter")
+			member := boss.inviteMember("recruiter")
 			a := boss.get("/api/employers/organization").ok(200)
 			require.Len(t, a.text("data.organizationId"), 36)
 			require.Equal(t, object{"name": "St Brigid's Hospital", "description": "", "website": "", "logo": "", "industry": "", "size": ""}, a.at("data.company"))
@@ -130,27 +130,27 @@ func TestEmployerAccount(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
 			public, paused := boss.listing(object{"title": "Night Nurse"}), boss.listing(nil)
-			boss.elsewhere().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
+			boss.fromNewAddress().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
 			name := "Trust " + newEmail()[1:9]
 			boss.put("/api/employers/organization", object{"name": name}).ok(200)
 			require.Eventually(t, func() bool {
 				return w.guest(t).get("/api/listings/"+public).ok(200).text("data.company") == name &&
 					boss.get("/api/employers/jobs/"+paused).ok(200).text("data.job.company") == name
-			}, soon, 20*time.Millisecond)
+			}, waitTimeout, 20*time.Millisecond)
 			require.Eventually(t, func() bool {
 				return len(w.guest(t).get("/api/listings?search="+name[6:]).ok(200).list("data.listings")) == 1
-			}, soon, 20*time.Millisecond, "it is found under its new name")
+			}, waitTimeout, 20*time.Millisecond, "it is found under its new name")
 		})
 	})
 }
 
-// tenTimes calls a route ten times with success or without, and once more.
-func tenTimes(t *testing.T, w *world, method, path string) {
+// requireLimitOfTen calls a route ten times with success or without, and once more.
+func requireLimitOfTen(t *testing.T, w *testServer, method, path string) {
 	t.Helper()
 	c := w.guest(t)
 	for range 10 {
 		c.send(method, path, nil).fails(401, "Unauthorized")
 	}
 	require.NotEmpty(t, c.send(method, path, nil).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
-	c.elsewhere().send(method, path, nil).fails(401, "Unauthorized")
+	c.fromNewAddress().send(method, path, nil).fails(401, "Unauthorized")
 }

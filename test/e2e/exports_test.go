@@ -12,21 +12,21 @@ import (
 )
 
 func TestExports(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker := w.employer(t), w.seeker(t)
 		job := employer.listing(object{"title": "=HYPERLINK(\"http://evil\")"})
 		id := seeker.application(job, nil)
 
-		done := func(path string) *answer {
+		done := func(path string) *response {
 			t.Helper()
-			var a *answer
+			var a *response
 			require.Eventually(t, func() bool {
 				a = employer.get(path).ok(200)
 				return a.text("data.status") == "completed"
-			}, soon, 20*time.Millisecond)
+			}, waitTimeout, 20*time.Millisecond)
 			return a
 		}
-		fetch := func(link string) (*answer, [][]string) {
+		fetch := func(link string) (*response, [][]string) {
 			t.Helper()
 			u, err := url.Parse(link)
 			require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestExports(t *testing.T) {
 			require.Equal(t, seeker.email, rows[1][4])
 			require.Contains(t, string(file.raw), "\r\n")
 
-			mail := w.mail(t, employer.email, "Your export is ready")
+			mail := w.waitForMail(t, employer.email, "Your export is ready")
 			link := regexp.MustCompile(`http\S+/file\?token=\S+`).FindString(mail)
 			_, rows = fetch(link)
 			require.Len(t, rows, 2)

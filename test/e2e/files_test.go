@@ -24,7 +24,7 @@ type uploads struct {
 
 func (u *uploads) upload(t testing.TB, a *account, content string) (status int) {
 	t.Helper()
-	answer := a.elsewhere().try("POST", "/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "content": content})
+	answer := a.fromNewAddress().try("POST", "/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "content": content})
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch answer.status {
@@ -53,7 +53,7 @@ func (u *uploads) check(t testing.TB) {
 	t.Helper()
 	for a, documents := range u.kept {
 		for id, content := range documents {
-			require.Equal(t, content, a.elsewhere().get("/api/jobseekers/documents/"+id).ok(200).text("data.document.content"))
+			require.Equal(t, content, a.fromNewAddress().get("/api/jobseekers/documents/"+id).ok(200).text("data.document.content"))
 		}
 	}
 }
@@ -78,12 +78,12 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 		require.Eventually(t, func() bool {
 			readiness := s.try("GET", "/readyz", nil)
 			return readiness.status == 200 && readiness.text("adapters.files") == "degraded"
-		}, soon, 50*time.Millisecond, "everything else works")
-		export := employer.elsewhere().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
+		}, waitTimeout, 50*time.Millisecond, "everything else works")
+		export := employer.fromNewAddress().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 		outage.end()
 		require.Eventually(t, func() bool {
 			return s.try("GET", "/readyz", nil).text("adapters.files") == "ok"
-		}, soon, 50*time.Millisecond)
+		}, waitTimeout, 50*time.Millisecond)
 		require.Equal(t, 200, u.upload(t, s, "after "+outage.name))
 		require.Eventually(t, func() bool {
 			return employer.get("/api/employers/exports/"+export).ok(200).text("data.status") == "completed"
@@ -116,12 +116,12 @@ func TestS3Killed_DuringUploads_NoneIsLost(t *testing.T) {
 	}
 	for range 3 {
 		before, _ := u.count()
-		require.Eventually(t, func() bool { now, _ := u.count(); return now >= before+5 }, soon, 10*time.Millisecond)
+		require.Eventually(t, func() bool { now, _ := u.count(); return now >= before+5 }, waitTimeout, 10*time.Millisecond)
 		s3.Kill()
 		require.NoError(t, s3.Start())
 	}
 	before, _ := u.count()
-	require.Eventually(t, func() bool { now, _ := u.count(); return now > before }, soon, 10*time.Millisecond)
+	require.Eventually(t, func() bool { now, _ := u.count(); return now > before }, waitTimeout, 10*time.Millisecond)
 	close(stop)
 	load.Wait()
 	succeeded, refused := u.count()

@@ -56,21 +56,21 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 			}
 		}
 	}
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		defer func() {
 			if t.Failed() {
 				t.Logf("again with LOCUM_TEST_FUZZ=%d LOCUM_TEST_SEED=%d", rounds, seed)
 			}
 		}()
-		victims := assemble(t, w)
+		victims := newMatrixUsersWithResources(t, w)
 		whose := []string{victims.seeker.id, victims.employer.id, victims.listing, victims.application, victims.bookmark, victims.document,
 			victims.app, victims.key, victims.webhook, victims.client}
-		before := kit.RowsWith(t, w.database(), restless, whose...)
-		f := &fuzzer{Rand: rand.New(rand.NewPCG(seed, 0)), others: victims.things(), done: map[string]bool{}}
+		before := kit.RowsWith(t, w.databaseURL(), volatileColumns, whose...)
+		f := &fuzzer{Rand: rand.New(rand.NewPCG(seed, 0)), others: victims.resources(), done: map[string]bool{}}
 		operations := slices.Clone(all)
 		for range rounds {
-			c := assemble(t, w) // what one round spoils is not missed in the next
-			f.own = c.things()
+			c := newMatrixUsersWithResources(t, w) // what one round spoils is not missed in the next
+			f.own = c.resources()
 			f.Shuffle(len(operations), func(i, j int) { operations[i], operations[j] = operations[j], operations[i] })
 			for _, o := range operations {
 				f.d = o.described
@@ -78,7 +78,7 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 			}
 		}
 		t.Logf("%d of %d operations succeeded at least once", len(f.done), len(all))
-		after := kit.RowsWith(t, w.database(), restless, whose...)
+		after := kit.RowsWith(t, w.databaseURL(), volatileColumns, whose...)
 		for table, rows := range before {
 			for _, row := range rows {
 				require.Contains(t, after[table], row, "a row of %s, which is somebody else's", table)
@@ -89,16 +89,16 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 	})
 }
 
-// restless are the tables and columns that change without anybody touching
+// volatileColumns are the tables and columns that change without anybody touching
 // what is theirs.
-var restless = []string{
+var volatileColumns = []string{
 	"tasks", "outbox", "alert_listings", "listing_views.views", "seekers.digest_after", "seekers.digest_waiting",
 	"exports.state", "exports.rows_done", "exports.rows_total", "exports.finished_at",
 	"webhook_deliveries", "webhook_endpoints.failing_since", "webhook_endpoints.updated_at", "webhook_endpoints.version",
 }
 
-// things are what the people of the matrix own, by how paths call it.
-func (c *cast) things() map[string]string {
+// resources are what the people of the matrix own, by how paths call it.
+func (c *matrixUsers) resources() map[string]string {
 	return map[string]string{
 		"/listings/": c.listing, "/jobs/": c.listing, "/recommendations/": c.listing, "/applications/": c.application, "/exports/": c.export,
 		"/notifications/": c.notification, "/bookmarks/": c.bookmark, "/documents/": c.document, "/team/": c.member, "": c.seeker.id,
@@ -122,19 +122,19 @@ func (f *fuzzer) chance(n int) bool { return f.IntN(n) == 0 }
 // endings end the session or the account of who calls them.
 var endings = []string{"POST /api/auth/logout", "DELETE /api/jobseekers/profile", "DELETE /api/employers/profile", "POST /api/auth/change-password"}
 
-func (f *fuzzer) call(t testing.TB, c *cast, method, path string) {
+func (f *fuzzer) call(t testing.TB, c *matrixUsers, method, path string) {
 	t.Helper()
 	op := f.d.Paths[path][strings.ToLower(method)]
 	rightful := c.seeker.client
 	if strings.HasPrefix(path, "/api/employers") || strings.HasPrefix(path, "/api/listings") && method != "GET" {
 		rightful = c.employer.client
 	}
-	who := one(f, rightful, rightful, rightful, rightful, c.seeker.client, c.employer.client, c.bare.client, c.otherEmployer.client, c.otherSeeker.client, c.guest).elsewhere()
+	who := one(f, rightful, rightful, rightful, rightful, c.seeker.client, c.employer.client, c.bare.client, c.otherEmployer.client, c.otherSeeker.client, c.guest).fromNewAddress()
 	programs := strings.HasPrefix(path, "/api/v1/")
 	if programs {
 		who = one(f, c.reader, c.reader, c.writer, c.writer, c.writer, c.reader, c.seeker.client, c.guest)
 		key := who.apiKey
-		who = who.elsewhere()
+		who = who.fromNewAddress()
 		who.apiKey = key
 	}
 	if f.chance(20) || slices.Contains(endings, method+" "+path) {
@@ -164,7 +164,7 @@ func (f *fuzzer) call(t testing.TB, c *cast, method, path string) {
 	if len(query) > 0 {
 		url += "?" + strings.Join(query, "&")
 	}
-	if a := who.survives(t, method, url, f.body(op.RequestBody.Content)); a.status < 300 {
+	if a := who.requireHandled(t, method, url, f.body(op.RequestBody.Content)); a.status < 300 {
 		f.done[method+" "+path] = true
 	}
 }
@@ -222,7 +222,7 @@ func (f *fuzzer) body(content map[string]exampled) any {
 	case 2:
 		return one(f, append(slices.Clone(wrongJSON), hostileJSON...)...)
 	default:
-		v = f.spoil(v)
+		v = f.corrupt(v)
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -264,7 +264,7 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			if depth < 6 && (slices.Contains(required, any(name)) || f.chance(2)) {
 				inner, _ := properties[name].(object)
-				out[name] = f.named(name, inner, depth+1)
+				out[name] = f.namedValue(name, inner, depth+1)
 			}
 		}
 		return out
@@ -289,8 +289,8 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 	return nil
 }
 
-// named knows what some members should hold.
-func (f *fuzzer) named(name string, schema map[string]any, depth int) any {
+// namedValue knows what some members should hold.
+func (f *fuzzer) namedValue(name string, schema map[string]any, depth int) any {
 	switch {
 	case name == "job_id":
 		return one(f, f.own["vacancy"], f.own["vacancy"], f.id("/jobs/"))
@@ -302,8 +302,8 @@ func (f *fuzzer) named(name string, schema map[string]any, depth int) any {
 	return f.value(schema, depth)
 }
 
-// spoil puts something else in one place.
-func (f *fuzzer) spoil(v any) any {
+// corrupt puts something else in one place.
+func (f *fuzzer) corrupt(v any) any {
 	switch node := v.(type) {
 	case object:
 		if len(node) == 0 {
@@ -316,14 +316,14 @@ func (f *fuzzer) spoil(v any) any {
 		case 1:
 			node[one(f, "", "organizationId", "user_id", "status", "version", "__proto__", "deleted_at")] = one[any](f, f.id(""), 1, nil, true)
 		default:
-			node[name] = f.spoil(node[name])
+			node[name] = f.corrupt(node[name])
 		}
 		return node
 	case []any:
 		if len(node) == 0 || f.chance(4) {
 			break
 		}
-		node[f.IntN(len(node))] = f.spoil(node[f.IntN(len(node))])
+		node[f.IntN(len(node))] = f.corrupt(node[f.IntN(len(node))])
 		return node
 	}
 	text := one(f, append(slices.Clone(wrongJSON), hostileJSON...)...)

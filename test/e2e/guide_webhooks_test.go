@@ -21,12 +21,12 @@ import (
 // The receivers of the guide hear of real deliveries. The one for Node does so
 // in test/heavy, since it needs a package.
 func TestWebhookGuide_Receivers_VerifyDeliveries(t *testing.T) {
-	everywhereHooked(t, func(t *testing.T, w *world) {
+	onEachSetupWithWebhooks(t, func(t *testing.T, w *testServer) {
 		t.Run("Go", func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "main.go")
 			require.NoError(t, os.WriteFile(file, []byte(guide(t, "webhooks", "go")), 0o600))
-			kit.TryReceiver(t, w.url, func(ctx context.Context) *exec.Cmd {
+			kit.CheckReceiver(t, w.url, func(ctx context.Context) *exec.Cmd {
 				cmd := exec.CommandContext(ctx, "go", "run", file)
 				cmd.Dir = "../.."
 				return cmd
@@ -36,13 +36,13 @@ func TestWebhookGuide_Receivers_VerifyDeliveries(t *testing.T) {
 			t.Parallel()
 			python := kit.Tool(t, "python3")
 			program := guide(t, "webhooks", "python")
-			kit.TryReceiver(t, w.url, func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, python, "-c", program) })
+			kit.CheckReceiver(t, w.url, func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, python, "-c", program) })
 		})
 	})
 }
 
 func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
-	everywhereHooked(t, func(t *testing.T, w *world) {
+	onEachSetupWithWebhooks(t, func(t *testing.T, w *testServer) {
 		text := guideText(t, "webhooks")
 		r := newReceiver(t, nil)
 		me := w.seeker(t)
@@ -70,7 +70,7 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 		for _, kind := range everyEvent[1:] {
 			me.post(path+"/test", object{"type": kind}).ok(202)
 		}
-		r.got(len(everyEvent))
+		r.waitForHits(len(everyEvent))
 
 		// Every example has the members of what comes, and every type is told of.
 		examples := map[string]object{}
@@ -80,7 +80,7 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 			examples[example["type"].(string)] = example
 		}
 		require.Len(t, examples, 3)
-		for _, h := range r.got(len(everyEvent)) {
+		for _, h := range r.waitForHits(len(everyEvent)) {
 			require.Contains(t, text, "| `"+h.body.Type+"` |")
 			kind := h.body.Type
 			if strings.HasPrefix(kind, "job.") {
@@ -93,7 +93,7 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 		}
 		for _, header := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt", "content-type", "user-agent"} {
 			require.Contains(t, text, "\n"+header+": ")
-			require.NotEmpty(t, r.got(len(everyEvent))[0].headers.Get(header))
+			require.NotEmpty(t, r.waitForHits(len(everyEvent))[0].headers.Get(header))
 		}
 	})
 }

@@ -37,7 +37,7 @@ func guide(t testing.TB, name, language string) string {
 // What the guides have people paste does what they say, one guide after the
 // other in one shell.
 func TestGuides_Pasted_Work(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		w.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
 		script := guide(t, "quick-start", "sh") + "\necho; echo PAGES\n" + guide(t, "pages", "sh")
 		out, err := exec.Command("bash", "-ec", strings.ReplaceAll(script, "http://localhost:8080", w.url)).CombinedOutput()
@@ -64,7 +64,7 @@ func TestGuides_Pasted_Work(t *testing.T) {
 
 // The guide to MCP, after the key of the quick start.
 func TestMCPGuide_Pasted_Works(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		w.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
 		script := guide(t, "quick-start", "sh") + "\necho; echo MCP\n" + guide(t, "mcp", "sh")
 		out, err := exec.Command("bash", "-euc", strings.ReplaceAll(script, "http://localhost:8080", w.url)).CombinedOutput()
@@ -79,7 +79,7 @@ func TestMCPGuide_Pasted_Works(t *testing.T) {
 // The guide to OAuth, with the values of an application put into its first block,
 // and with somebody who agrees before the code is.
 func TestOAuthGuide_Pasted_Works(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		p := w.thirdParty(t, nil)
 		job := w.employer(t).listing(nil)
 		var blocks []string
@@ -122,7 +122,7 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 }
 
 func TestGuides_LinkToEachOther(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		get := func(path string) (*http.Response, string) {
 			response, err := http.Get(w.url + path)
 			require.NoError(t, err)

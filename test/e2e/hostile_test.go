@@ -37,39 +37,39 @@ var hostileText = []string{
 
 // hostileBodies are full bodies for routes whose row in the role matrix is
 // short or that have none.
-var hostileBodies = map[string]func(c *cast) any{
-	"POST /api/auth/register": func(*cast) any {
+var hostileBodies = map[string]func(c *matrixUsers) any{
+	"POST /api/auth/register": func(*matrixUsers) any {
 		return object{"email": newEmail(), "password": password, "name": "N", "userType": "jobseeker"}
 	},
-	"POST /api/auth/register-employer": func(*cast) any {
+	"POST /api/auth/register-employer": func(*matrixUsers) any {
 		return object{"email": newEmail(), "password": password, "name": "N", "companyName": "C", "industry": "I", "companySize": "S"}
 	},
-	"POST /api/auth/login":           func(c *cast) any { return object{"email": c.seeker.email, "password": "wrong"} },
-	"POST /api/auth/refresh":         func(*cast) any { return object{"refreshToken": "none"} },
-	"POST /api/auth/forgot-password": func(*cast) any { return object{"email": newEmail()} },
-	"POST /api/auth/reset-password":  func(*cast) any { return object{"token": "none", "password": password} },
-	"POST /api/auth/verify-email":    func(*cast) any { return object{"token": "none"} },
-	"POST /api/employers/jobs":       func(*cast) any { return whole() },
-	"PUT /api/employers/jobs/:id":    func(*cast) any { return with(whole(), object{"status": "active"}) },
-	"POST /api/employers/jobs/batch": func(*cast) any { return object{"jobs": []object{whole()}} },
-	"PUT /api/employers/jobs/batch": func(c *cast) any {
-		return object{"jobs": []object{with(whole(), object{"id": c.listing, "status": "active"})}}
+	"POST /api/auth/login":           func(c *matrixUsers) any { return object{"email": c.seeker.email, "password": "wrong"} },
+	"POST /api/auth/refresh":         func(*matrixUsers) any { return object{"refreshToken": "none"} },
+	"POST /api/auth/forgot-password": func(*matrixUsers) any { return object{"email": newEmail()} },
+	"POST /api/auth/reset-password":  func(*matrixUsers) any { return object{"token": "none", "password": password} },
+	"POST /api/auth/verify-email":    func(*matrixUsers) any { return object{"token": "none"} },
+	"POST /api/employers/jobs":       func(*matrixUsers) any { return fullListing() },
+	"PUT /api/employers/jobs/:id":    func(*matrixUsers) any { return merge(fullListing(), object{"status": "active"}) },
+	"POST /api/employers/jobs/batch": func(*matrixUsers) any { return object{"jobs": []object{fullListing()}} },
+	"PUT /api/employers/jobs/batch": func(c *matrixUsers) any {
+		return object{"jobs": []object{merge(fullListing(), object{"id": c.listing, "status": "active"})}}
 	},
-	"PATCH /api/listings/:id": func(*cast) any { return object{"meta": object{"listing": object{"title": "T"}}} },
-	"POST /api/jobseekers/applications": func(c *cast) any {
+	"PATCH /api/listings/:id": func(*matrixUsers) any { return object{"meta": object{"listing": object{"title": "T"}}} },
+	"POST /api/jobseekers/applications": func(c *matrixUsers) any {
 		return object{"listingId": c.listing, "coverLetter": "Dear all", "answers": []object{{"question_id": "pin", "answer": "x"}}}
 	},
-	"POST /api/listings/search": func(*cast) any {
+	"POST /api/listings/search": func(*matrixUsers) any {
 		return object{"query": "nurse", "sort": "date", "page": 1, "limit": 5, "cursor": "", "filters": object{"location": "Leeds", "radius": 5}}
 	},
-	"PUT /api/employers/team/:id/permissions": func(*cast) any {
+	"PUT /api/employers/team/:id/permissions": func(*matrixUsers) any {
 		return object{"role": "viewer", "permissions": object{"jobs": object{"create": true}}}
 	},
 }
 
 func TestHostileInput(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		c := assemble(t, w)
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		c := newMatrixUsersWithResources(t, w)
 		t.Run("routes", func(t *testing.T) {
 			for _, r := range routes() {
 				key := r.Method + " " + r.Path
@@ -95,10 +95,10 @@ func TestHostileInput(t *testing.T) {
 					case "DELETE /api/employers/profile":
 						who = w.employer(t).client
 					}
-					h := hostility{t: t, c: c, who: who, route: r, path: path(c), row: row}
-					h.bodies()
-					h.queries()
-					h.paths()
+					h := hostileRoute{t: t, c: c, who: who, route: r, path: path(c), row: row}
+					h.sendBodies()
+					h.sendQueries()
+					h.sendPaths()
 				})
 			}
 		})
@@ -107,23 +107,23 @@ func TestHostileInput(t *testing.T) {
 	})
 }
 
-type hostility struct {
+type hostileRoute struct {
 	t     *testing.T
-	c     *cast
+	c     *matrixUsers
 	who   *client
 	route web.Route
 	path  string
 	row   matrixRow
 }
 
-func (h hostility) send(path string, body any) *answer {
+func (h hostileRoute) send(path string, body any) *response {
 	h.t.Helper()
-	return h.who.elsewhere().survives(h.t, h.route.Method, path, body)
+	return h.who.fromNewAddress().requireHandled(h.t, h.route.Method, path, body)
 }
 
-// survives demands an answer that the document describes and that is no
+// requireHandled demands an answer that the document describes and that is no
 // failure of the server.
-func (c *client) survives(t testing.TB, method, path string, body any) *answer {
+func (c *client) requireHandled(t testing.TB, method, path string, body any) *response {
 	t.Helper()
 	c.t = t
 	a, request, sent := c.exchange(method, path, body)
@@ -131,12 +131,12 @@ func (c *client) survives(t testing.TB, method, path string, body any) *answer {
 		log := strings.Split(strings.TrimSpace(c.w.log.String()), "\n")
 		require.Fail(t, "the server failed", "%s %s %.500s: %s\n%s", method, path, sent, a.raw, strings.Join(log[max(0, len(log)-3):], "\n"))
 	}
-	c.described(request, sent, a)
+	c.validateResponse(request, sent, a)
 	return a
 }
 
-// bodies puts every hostile value in the place of every part of a good body.
-func (h hostility) bodies() {
+// sendBodies puts every hostile value in the place of every part of a good body.
+func (h hostileRoute) sendBodies() {
 	h.t.Helper()
 	if !h.route.TakesBody() {
 		return
@@ -148,7 +148,7 @@ func (h hostility) bodies() {
 	if body == nil {
 		body = saying(object{})
 	}
-	for i, place := range places(h.route.Op.In, plainJSON(h.t, body(h.c)), nil) {
+	for i, place := range bodyPaths(h.route.Op.In, plainJSON(h.t, body(h.c)), nil) {
 		for j, value := range append(slices.Clone(wrongJSON), hostileJSON...) {
 			if j >= len(wrongJSON) && j%5 != i%5 {
 				continue
@@ -157,7 +157,7 @@ func (h hostility) bodies() {
 			var whole bytes.Buffer
 			enc := json.NewEncoder(&whole)
 			enc.SetEscapeHTML(false)
-			require.NoError(h.t, enc.Encode(put(plainJSON(h.t, body(h.c)), place, mark)))
+			require.NoError(h.t, enc.Encode(setPart(plainJSON(h.t, body(h.c)), place, mark)))
 			h.send(h.path, strings.Replace(whole.String(), `"`+mark+`"`, value, 1))
 		}
 	}
@@ -166,8 +166,8 @@ func (h hostility) bodies() {
 	}
 }
 
-// queries sends every hostile text as every parameter.
-func (h hostility) queries() {
+// sendQueries sends every hostile text as every parameter.
+func (h hostileRoute) sendQueries() {
 	h.t.Helper()
 	in := h.route.Op.In
 	for _, name := range tagged(in, "query") {
@@ -184,15 +184,15 @@ func (h hostility) queries() {
 	}
 }
 
-func (h hostility) body() any {
+func (h hostileRoute) body() any {
 	if h.row.body == nil {
 		return nil
 	}
 	return h.row.body(h.c)
 }
 
-// paths names resources that cannot be.
-func (h hostility) paths() {
+// sendPaths names resources that cannot be.
+func (h hostileRoute) sendPaths() {
 	h.t.Helper()
 	before, after, ok := strings.Cut(h.route.Path, ":id")
 	if !ok {
@@ -200,10 +200,10 @@ func (h hostility) paths() {
 	}
 	for _, text := range hostileText {
 		path := before + escapeQuery(text) + after
-		a := h.who.elsewhere().try(h.route.Method, path, h.body())
+		a := h.who.fromNewAddress().try(h.route.Method, path, h.body())
 		switch {
-		case h.row.foreign != 0:
-			require.Contains(h.t, []int{h.row.foreign, http.StatusNotFound}, a.status, "%s: %s", path, a.raw)
+		case h.row.foreignStatus != 0:
+			require.Contains(h.t, []int{h.row.foreignStatus, http.StatusNotFound}, a.status, "%s: %s", path, a.raw)
 		case slices.Contains(h.route.Errors, http.StatusUnauthorized): // the link says who may, before what there is
 			require.Contains(h.t, []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed}, a.status, "%s: %s", path, a.raw)
 		default:
@@ -223,9 +223,9 @@ func plainJSON(t testing.TB, v any) any {
 	return out
 }
 
-// places are the ways to every part of a body: what the input's type has and
+// bodyPaths are the ways to every part of a body: what the input's type has and
 // what the example has.
-func places(in reflect.Type, example any, prefix []any) [][]any {
+func bodyPaths(in reflect.Type, example any, prefix []any) [][]any {
 	out := [][]any{prefix}
 	step := func(s any) []any { return append(slices.Clone(prefix), s) }
 	switch v := example.(type) {
@@ -238,11 +238,11 @@ func places(in reflect.Type, example any, prefix []any) [][]any {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			out = append(out, places(fieldType(in, name), v[name], step(name))...)
+			out = append(out, bodyPaths(fieldType(in, name), v[name], step(name))...)
 		}
 	case []any:
 		for i, item := range v {
-			out = append(out, places(itemType(in), item, step(i))...)
+			out = append(out, bodyPaths(itemType(in), item, step(i))...)
 		}
 	}
 	return out
@@ -289,25 +289,25 @@ func fieldType(t reflect.Type, json string) reflect.Type {
 	return nil
 }
 
-// put sets the part of the body that the steps lead to.
-func put(body any, steps []any, value any) any {
+// setPart sets the part of the body that the steps lead to.
+func setPart(body any, steps []any, value any) any {
 	if len(steps) == 0 {
 		return value
 	}
 	switch at := steps[0].(type) {
 	case string:
 		o := body.(object)
-		o[at] = put(o[at], steps[1:], value)
+		o[at] = setPart(o[at], steps[1:], value)
 	case int:
 		l := body.([]any)
-		l[at] = put(l[at], steps[1:], value)
+		l[at] = setPart(l[at], steps[1:], value)
 	}
 	return body
 }
 
 func TestPublicRoutes_IgnoreTokens(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		c := assemble(t, w)
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		c := newMatrixUsersWithResources(t, w)
 		for _, r := range routes() {
 			if r.Auth != web.None {
 				continue
@@ -328,14 +328,14 @@ func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 
 // Cursors look opaque, but whoever takes one apart can write others.
 func TestForgedCursors(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker := w.employer(t), w.seeker(t)
 		for i := range 3 {
 			id := employer.listing(object{"title": "Nurse", "location": "Leeds", "salary": object{"min": 30000 + i}})
 			seeker.application(id, nil)
 		}
-		w.join(t, employer, nil)
-		w.join(t, employer, nil)
+		w.addMember(t, employer, nil)
+		w.addMember(t, employer, nil)
 		for path, who := range map[string]*client{
 			"/api/listings?": w.guest(t), "/api/listings?sort=salary&": w.guest(t), "/api/listings?sort=distance&location=Leeds&": w.guest(t), "/api/listings?search=nurse&sort=relevance&": w.guest(t),
 			"/api/employers/jobs?": employer.client, "/api/employers/applications?": employer.client, "/api/jobseekers/applications?": seeker.client, "/api/employers/team?": employer.client,
@@ -345,11 +345,11 @@ func TestForgedCursors(t *testing.T) {
 				c.t = t
 				cursor := c.get(path + "limit=1").ok(200).text("data.nextCursor")
 				c.get(path + "limit=1&cursor=" + cursor).ok(200)
-				for _, forged := range forgeries(cursor) {
+				for _, forged := range forgeCursors(cursor) {
 					if len(forged) > 600 {
 						continue // too long for any list
 					}
-					a := c.survives(t, "GET", path+"limit=1&cursor="+escapeQuery(forged), nil)
+					a := c.requireHandled(t, "GET", path+"limit=1&cursor="+escapeQuery(forged), nil)
 					require.Contains(t, []int{200, 400}, a.status, "%s", a.raw)
 				}
 			})
@@ -357,8 +357,8 @@ func TestForgedCursors(t *testing.T) {
 	})
 }
 
-// forgeries are cursors that a list did not give out.
-func forgeries(cursor string) []string {
+// forgeCursors are cursors that a list did not give out.
+func forgeCursors(cursor string) []string {
 	out := []string{"x", "'", "AAAA", nowhere, strings.ToUpper(nowhere), "own.{}", cursor + "x", cursor[1:], strings.ToUpper(cursor), strings.Repeat("A", 513), strings.Repeat("A", 511)}
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {

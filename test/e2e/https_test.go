@@ -36,7 +36,7 @@ func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	// The name without the prefix, which a neighbour could have set, is nobody's.
 	at, err := url.Parse(w.url)
 	require.NoError(t, err)
-	as := func(name string) shown {
+	as := func(name string) pageView {
 		jar, err := cookiejar.New(nil)
 		require.NoError(t, err)
 		jar.SetCookies(at, []*http.Cookie{{Name: name, Value: set.Value, Path: "/"}})
@@ -52,25 +52,25 @@ func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 
 	const always = "max-age=31536000"
 	for _, path := range []string{"/developers", "/developers/sign-in", "/docs", "/docs/developer", "/docs/guides", "/api/listings", "/api/v1/jobs", "/.well-known/oauth-authorization-server", "/nothing"} {
-		require.Equal(t, always, w.guest(t).headed("GET", path, nil).header.Get("Strict-Transport-Security"), path)
+		require.Equal(t, always, w.guest(t).sendWithHeaders("GET", path, nil).header.Get("Strict-Transport-Security"), path)
 	}
 	meta := w.guest(t).try("GET", "/.well-known/oauth-authorization-server", nil)
 	require.Equal(t, "https://jobs.example.org", meta.text("issuer"))
 
 	for page, holds := range map[string]string{"errors": `"https://jobs.example.org/problems/invalid_parameters"`, "quick-start": "BASE=https://jobs.example.org\n", "oauth": "https://jobs.example.org/docs/developer/oauth2-redirect.html"} {
-		guide := w.browser(t).open("GET", "/docs/guides/"+page, nil).words()
+		guide := w.browser(t).open("GET", "/docs/guides/"+page, nil).visibleText()
 		require.Contains(t, guide, holds)
 		require.NotContains(t, guide, "localhost:8080")
 	}
 
-	guest := w.guest(t).headed("POST", "/api/jobseekers/onboarding", map[string]string{"Content-Type": "application/json"})
+	guest := w.guest(t).sendWithHeaders("POST", "/api/jobseekers/onboarding", map[string]string{"Content-Type": "application/json"})
 	for _, line := range guest.header.Values("Set-Cookie") {
 		require.Contains(t, line, "; Secure")
 	}
 }
 
 func TestHTTP_PublicURL_SetsNoHTTPSHeaders(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		answer := w.browser(t).signIn(w.seeker(t))
 		set, err := http.ParseSetCookie(answer.header.Get("Set-Cookie"))
 		require.NoError(t, err)

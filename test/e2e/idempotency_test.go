@@ -8,10 +8,10 @@ import (
 )
 
 func TestIdempotencyKey(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer := w.employer(t)
 		keyed := func(a *account, key string) *client {
-			c := a.elsewhere()
+			c := a.fromNewAddress()
 			c.key = key
 			return c
 		}

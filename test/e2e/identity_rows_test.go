@@ -11,16 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// keys are the members of an object, in the order of the alphabet.
-func (a *answer) keys(path string) []string {
+// memberNames are the members of an object, in the order of the alphabet.
+func (a *response) memberNames(path string) []string {
 	a.t.Helper()
 	o, ok := a.at(path).(object)
 	require.True(a.t, ok, "%s is no object in %s", path, a.raw)
 	return slices.Sorted(maps.Keys(o))
 }
 
-// claims are what an access token says.
-func claims(t *testing.T, token string) (out struct {
+// parseClaims are what an access token says.
+func parseClaims(t *testing.T, token string) (out struct {
 	Subject string  `json:"sub"`
 	Issued  float64 `json:"iat"`
 	Expires float64 `json:"exp"`
@@ -37,7 +37,7 @@ func claims(t *testing.T, token string) (out struct {
 // TestAuthenticationRoutes goes through the documented operations one by one:
 // every field of the success, every listed error, every limit.
 func TestAuthenticationRoutes(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("POST /api/auth/register", func(t *testing.T) {
 			t.Parallel()
 			for _, kind := range []struct{ userType, role string }{{"jobseeker", "jobseeker"}, {"employer", "EMPLOYER"}} {
@@ -45,10 +45,10 @@ func TestAuthenticationRoutes(t *testing.T) {
 				body := object{"email": email, "password": password, "name": "Niamh Byrne", "userType": kind.userType}
 				a := w.guest(t).post("/api/auth/register", body).ok(201)
 				require.NotEmpty(t, a.text("message"))
-				require.Equal(t, []string{"accessToken", "refreshToken", "user"}, a.keys("data"))
+				require.Equal(t, []string{"accessToken", "refreshToken", "user"}, a.memberNames("data"))
 				require.Equal(t, object{"id": a.text("data.user.id"), "email": email, "name": "Niamh Byrne", "role": kind.role}, a.at("data.user"))
 				require.Len(t, a.text("data.user.id"), 36)
-				c := claims(t, a.text("data.accessToken"))
+				c := parseClaims(t, a.text("data.accessToken"))
 				require.Equal(t, a.text("data.user.id"), c.Subject)
 				require.InDelta(t, 15*60, c.Expires-c.Issued, 0)
 				w.guest(t).post("/api/auth/register", body).fails(409, "Email already registered")
@@ -74,7 +74,7 @@ func TestAuthenticationRoutes(t *testing.T) {
 				name, role string
 			}{{jo, "Niamh Byrne", "jobseeker"}, {boss, "Asha Patel", "EMPLOYER"}} {
 				a := w.guest(t).post("/api/auth/login", object{"email": who.email, "password": password}).ok(200)
-				require.Equal(t, []string{"accessToken", "refreshToken", "user"}, a.keys("data"))
+				require.Equal(t, []string{"accessToken", "refreshToken", "user"}, a.memberNames("data"))
 				require.Equal(t, object{"id": who.id, "email": who.email, "name": who.name, "role": who.role, "subscriptionStatus": "active"}, a.at("data.user"))
 			}
 			w.guest(t).post("/api/auth/login", object{"email": jo.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
@@ -86,9 +86,9 @@ func TestAuthenticationRoutes(t *testing.T) {
 			t.Parallel()
 			jo := w.seeker(t)
 			a := w.guest(t).post("/api/auth/refresh", object{"refreshToken": jo.refresh}).ok(200)
-			require.Equal(t, []string{"accessToken", "refreshToken"}, a.keys("data"))
+			require.Equal(t, []string{"accessToken", "refreshToken"}, a.memberNames("data"))
 			require.NotEqual(t, jo.refresh, a.text("data.refreshToken"))
-			require.Equal(t, jo.id, claims(t, a.text("data.accessToken")).Subject)
+			require.Equal(t, jo.id, parseClaims(t, a.text("data.accessToken")).Subject)
 			c := w.guest(t)
 			c.token = a.text("data.accessToken")
 			c.get("/api/auth/me").ok(200)
@@ -109,7 +109,7 @@ func TestAuthenticationRoutes(t *testing.T) {
 			t.Parallel()
 			c, email := w.guest(t), newEmail()
 			a := c.post("/api/auth/register-employer", object{"email": email, "password": "password", "name": "Asha Patel", "companyName": "St Brigid's", "industry": "hospital", "companySize": "51-200"}).ok(201)
-			require.Equal(t, []string{"accessToken", "refreshToken", "user"}, a.keys("data"))
+			require.Equal(t, []string{"accessToken", "refreshToken", "user"}, a.memberNames("data"))
 			require.Equal(t, object{"id": a.text("data.user.id"), "email": email, "role": "EMPLOYER"}, a.at("data.user"))
 			for _, missing := range []string{"email", "password", "name", "companyName"} {
 				body := object{"email": newEmail(), "password": "password", "name": "N", "companyName": "C"}
@@ -125,7 +125,7 @@ func TestAuthenticationRoutes(t *testing.T) {
 			t.Parallel()
 			jo := w.seeker(t)
 			a := jo.get("/api/auth/me").ok(200)
-			require.Equal(t, []string{"createdAt", "email", "id", "name", "role", "subscriptionStatus"}, a.keys("data"))
+			require.Equal(t, []string{"createdAt", "email", "id", "name", "role", "subscriptionStatus"}, a.memberNames("data"))
 			require.Equal(t, jo.id, a.text("data.id"))
 			require.Equal(t, jo.email, a.text("data.email"))
 			require.Equal(t, "Niamh Byrne", a.text("data.name"))
@@ -138,14 +138,14 @@ func TestAuthenticationRoutes(t *testing.T) {
 }
 
 func TestTeamRoutes(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		permissions := func(id string) string { return "/api/employers/team/" + id + "/permissions" }
 		recruiter := object{"jobs": object{"create": true, "update": true, "delete": false}, "applications": object{"view": true, "update": true}}
 
 		t.Run("GET /api/employers/team", func(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
-			member := boss.member("recruiter")
+			member := boss.inviteMember("recruiter")
 			a := boss.get("/api/employers/team").ok(200)
 			require.Equal(t, []any{
 				object{"id": boss.id, "name": "Asha Patel", "email": boss.email, "role": "admin", "status": "active"},
@@ -164,14 +164,14 @@ func TestTeamRoutes(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
 			email := newEmail()
-			a := boss.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email, "role": "RECRUITER"}).ok(200)
+			a := boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email, "role": "RECRUITER"}).ok(200)
 			require.NotEmpty(t, a.text("message"))
 			listed := boss.get("/api/employers/team").ok(200)
 			require.Equal(t, email, listed.text("data.team.1.email"))
 			require.Equal(t, "recruiter", listed.text("data.team.1.role"))
 			require.Equal(t, "invited", listed.text("data.team.1.status"))
 
-			c := boss.elsewhere()
+			c := boss.fromNewAddress()
 			c.post("/api/employers/team", object{}).fails(400, "Intent is required")
 			c.post("/api/employers/team", object{"name": 7, "email": "nowhere"}).fails(400, "Intent is required")
 			c.post("/api/employers/team", object{"intent": "fire-member", "name": "T", "email": newEmail()}).invalid("intent")
@@ -180,12 +180,12 @@ func TestTeamRoutes(t *testing.T) {
 			c.post("/api/employers/team", object{"intent": "add-member", "name": "T", "email": "nowhere"}).invalid("email")
 			c.post("/api/employers/team", object{"intent": "add-member", "name": "T", "email": newEmail(), "role": "emperor"}).invalid("role")
 			c.post("/api/employers/team", object{"intent": "add-member", "name": "T", "email": email}).fails(409, "Already a team member or invited")
-			tenTimes(t, w, "POST", "/api/employers/team")
+			requireLimitOfTen(t, w, "POST", "/api/employers/team")
 		})
 		t.Run("GET /api/employers/team/:id/permissions", func(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
-			member := boss.member("recruiter")
+			member := boss.inviteMember("recruiter")
 			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": recruiter}, boss.get(permissions(member.id)).ok(200).at("data"))
 			require.Equal(t, boss.id, member.get(permissions(boss.id)).ok(200).text("data.userId"))
 			for _, id := range []string{w.employer(t).id, w.seeker(t).id, "01890000-0000-7000-8000-000000000000", "nonsense"} {
@@ -196,7 +196,7 @@ func TestTeamRoutes(t *testing.T) {
 		t.Run("PUT /api/employers/team/:id/permissions", func(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
-			member := boss.member("recruiter")
+			member := boss.inviteMember("recruiter")
 			want := object{"jobs": object{"create": true, "update": true, "delete": true}, "applications": object{"view": true, "update": false}}
 			put := boss.put(permissions(member.id), object{"permissions": object{"jobs": object{"delete": true}, "applications": object{"update": false}}}).ok(200)
 			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": want}, put.at("data"))

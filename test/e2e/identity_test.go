@@ -13,10 +13,10 @@ import (
 
 var mailToken = regexp.MustCompile(`(?m)^loc_mt_\w+`)
 
-// mailed is the token in the newest message of the kind.
-func (w *world) mailed(t testing.TB, to, subject string) string {
+// tokenFromMail is the token in the newest message of the kind.
+func (w *testServer) tokenFromMail(t testing.TB, to, subject string) string {
 	t.Helper()
-	token := mailToken.FindString(w.mail(t, to, subject))
+	token := mailToken.FindString(w.waitForMail(t, to, subject))
 	require.NotEmpty(t, token)
 	return token
 }
@@ -36,19 +36,19 @@ func (a *account) isOut(t testing.TB) {
 	a.w.guest(t).post("/api/auth/refresh", object{"refreshToken": a.refresh}).fails(401, "Invalid or expired refresh token")
 }
 
-// member invites somebody and accepts for them.
-func (a *account) member(role string) *account {
+// inviteMember invites somebody and accepts for them.
+func (a *account) inviteMember(role string) *account {
 	a.t.Helper()
 	email := newEmail()
-	a.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email, "role": role}).ok(200)
+	a.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email, "role": role}).ok(200)
 	c := a.w.guest(a.t)
-	in := c.post("/api/auth/accept-invitation", object{"token": a.w.mailed(a.t, email, "Join"), "password": password}).ok(200)
+	in := c.post("/api/auth/accept-invitation", object{"token": a.w.tokenFromMail(a.t, email, "Join"), "password": password}).ok(200)
 	c.token = in.text("data.accessToken")
 	return &account{client: c, id: in.text("data.user.id"), email: email, refresh: in.text("data.refreshToken")}
 }
 
 func TestSignInAndOut(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("POST /api/auth/register-employer makes an organization's admin", func(t *testing.T) {
 			c, email := w.guest(t), newEmail()
 			body := object{"email": email, "password": "all-lower", "name": "Asha Patel", "companyName": "St Brigid's", "industry": "hospital", "companySize": "51-200"}
@@ -79,7 +79,7 @@ func TestSignInAndOut(t *testing.T) {
 			for range 20 {
 				c := w.guest(t)
 				all.Go(func() {
-					switch a := patiently(func() *answer { return c.try("POST", "/api/auth/register", body) }); a.status {
+					switch a := retryWhenBusy(func() *response { return c.try("POST", "/api/auth/register", body) }); a.status {
 					case 201:
 						made.Add(1)
 					case 409:
@@ -106,7 +106,7 @@ func TestSignInAndOut(t *testing.T) {
 			for range 10 {
 				c.post("/api/auth/login", object{"email": a.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
 			}
-			if w.countsAlone() {
+			if w.countsLocally() {
 				return
 			}
 			require.NotEmpty(t, c.post("/api/auth/login", object{"email": a.email, "password": password}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
@@ -161,7 +161,7 @@ func TestSignInAndOut(t *testing.T) {
 }
 
 func TestPasswordAndEmailChanges(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("the links in mails lead to pages that only their own files may script", func(t *testing.T) {
 			for _, path := range []string{"/verify-email?token=x", "/reset-password?token=x", "/accept-invitation?token=x", "/forgot-password", "/undo-email-change?token=x", "/account/page.js", "/account/page.css"} {
 				resp, err := http.Get(w.url + path)
@@ -174,7 +174,7 @@ func TestPasswordAndEmailChanges(t *testing.T) {
 		})
 		t.Run("POST /api/auth/verify-email confirms an address once", func(t *testing.T) {
 			a := w.seeker(t)
-			token := object{"token": w.mailed(t, a.email, "confirm")}
+			token := object{"token": w.tokenFromMail(t, a.email, "confirm")}
 			w.guest(t).post("/api/auth/verify-email", token).ok(200)
 			w.guest(t).post("/api/auth/verify-email", token).invalid("token")
 			w.guest(t).post("/api/auth/verify-email", object{}).invalid("token")
@@ -184,7 +184,7 @@ func TestPasswordAndEmailChanges(t *testing.T) {
 			known := w.guest(t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
 			unknown := w.guest(t).post("/api/auth/forgot-password", object{"email": newEmail()}).ok(200)
 			require.Equal(t, known.raw, unknown.raw)
-			token := w.mailed(t, a.email, "Set a new password")
+			token := w.tokenFromMail(t, a.email, "Set a new password")
 			w.guest(t).post("/api/auth/reset-password", object{"token": token, "password": "weak"}).invalid("password")
 			w.guest(t).post("/api/auth/reset-password", object{"token": "loc_mt_x", "password": password}).invalid("token")
 			w.guest(t).post("/api/auth/verify-email", object{"token": token}).invalid("token")
@@ -192,7 +192,7 @@ func TestPasswordAndEmailChanges(t *testing.T) {
 			a.isOut(t)
 			a.signIn("An0ther-horse")
 			w.guest(t).post("/api/auth/reset-password", object{"token": token, "password": password}).invalid("token")
-			require.Contains(t, w.mail(t, a.email, "was changed"), "forgot-password")
+			require.Contains(t, w.waitForMail(t, a.email, "was changed"), "forgot-password")
 		})
 		t.Run("POST /api/auth/change-password ends the other sessions", func(t *testing.T) {
 			a := w.seeker(t)
@@ -209,14 +209,14 @@ func TestPasswordAndEmailChanges(t *testing.T) {
 }
 
 func TestTeam(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		boss, foreign, seeker := w.employer(t), w.employer(t), w.seeker(t)
 		permissions := func(id string) string { return "/api/employers/team/" + id + "/permissions" }
 
 		t.Run("POST /api/auth/accept-invitation makes a member of who was listed and editable before, under the same id", func(t *testing.T) {
 			email := newEmail()
-			boss.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email}).ok(200)
-			boss.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email}).fails(409, "Already a team member or invited")
+			boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email}).ok(200)
+			boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email}).fails(409, "Already a team member or invited")
 			team := boss.get("/api/employers/team?limit=100").ok(200)
 			list := team.list("data.team")
 			last, _ := list[len(list)-1].(object)
@@ -233,7 +233,7 @@ func TestTeam(t *testing.T) {
 			}, put.at("data.permissions"))
 			require.Equal(t, put.at("data"), boss.get(permissions(id)).ok(200).at("data"))
 
-			token := w.mailed(t, email, "Join")
+			token := w.tokenFromMail(t, email, "Join")
 			w.guest(t).post("/api/auth/accept-invitation", object{"token": token}).invalid("password")
 			w.guest(t).post("/api/auth/accept-invitation", object{"token": "loc_mt_x", "password": password}).invalid("token")
 			c := w.guest(t)
@@ -249,8 +249,8 @@ func TestTeam(t *testing.T) {
 		})
 		t.Run("an account joins while signed in and keeps its side", func(t *testing.T) {
 			jo := w.seeker(t)
-			boss.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Jo", "email": jo.email, "role": "viewer"}).ok(200)
-			token := object{"token": w.mailed(t, jo.email, "Join"), "password": password}
+			boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Jo", "email": jo.email, "role": "viewer"}).ok(200)
+			token := object{"token": w.tokenFromMail(t, jo.email, "Join"), "password": password}
 			w.guest(t).post("/api/auth/accept-invitation", token).fails(401, "Sign in to accept this invitation")
 			seeker.post("/api/auth/accept-invitation", token).fails(403, "This invitation is for another account")
 			jo.post("/api/auth/accept-invitation", token).ok(200)
@@ -258,7 +258,7 @@ func TestTeam(t *testing.T) {
 			jo.get("/api/employers/team").ok(200)
 		})
 		t.Run("a permission that is taken away is gone at the next request", func(t *testing.T) {
-			second := boss.member("admin")
+			second := boss.inviteMember("admin")
 			second.put(permissions(second.id), object{"permissions": object{"jobs": object{"delete": false}}}).invalid("permissions")
 			boss.put(permissions(second.id), object{"role": "recruiter"}).ok(200)
 			second.put(permissions(boss.id), object{"role": "viewer"}).fails(403, "Forbidden")
@@ -275,7 +275,7 @@ func TestTeam(t *testing.T) {
 			w.guest(t).get(permissions(boss.id)).fails(401, "Unauthorized")
 		})
 		t.Run("bad invitations", func(t *testing.T) {
-			c := foreign.elsewhere()
+			c := foreign.fromNewAddress()
 			c.post("/api/employers/team", object{"name": "X"}).fails(400, "Intent is required")
 			c.post("/api/employers/team", object{"intent": "fire-member", "name": "X", "email": newEmail()}).invalid("intent")
 			c.post("/api/employers/team", object{"intent": "add-member", "email": "x"}).invalid("email")
@@ -287,9 +287,9 @@ func TestTeam(t *testing.T) {
 }
 
 func TestTeam_UppercaseID_IsTheSameMember(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer := w.employer(t)
-		member := w.join(t, employer, nil)
+		member := w.addMember(t, employer, nil)
 		path := "/api/employers/team/" + strings.ToUpper(member.id) + "/permissions"
 		require.Equal(t, member.id, employer.get(path).ok(200).text("data.userId"))
 		require.Equal(t, "viewer", employer.put(path, object{"role": "viewer"}).ok(200).text("data.role"))

@@ -15,8 +15,8 @@ import (
 )
 
 // on is the same person, talking to another instance.
-func (c *client) on(w *world) *client {
-	other := c.elsewhere()
+func (c *client) on(w *testServer) *client {
+	other := c.fromNewAddress()
 	other.w = w
 	return other
 }
@@ -25,9 +25,9 @@ func TestInstances_Two_ShareState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	one := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_LIMITER_URL="+kit.RedisURL(t))
-	two := &world{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
+	two := &testServer{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
 	two.serve(t)
-	both := []*world{one, two}
+	both := []*testServer{one, two}
 	employer, seeker := one.employer(t), two.seeker(t)
 
 	t.Run("a session that ends on one has ended on the other", func(t *testing.T) {
@@ -41,8 +41,8 @@ func TestInstances_Two_ShareState(t *testing.T) {
 		id := employer.listing(nil)
 		guests := two.guest(t)
 		guests.get("/api/listings/" + id).ok(200)
-		employer.elsewhere().put("/api/employers/jobs/"+id, object{"title": "New"}).ok(200)
-		follows := func(seen func(*answer) bool) {
+		employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"title": "New"}).ok(200)
+		follows := func(seen func(*response) bool) {
 			t.Helper()
 			written := time.Now()
 			for {
@@ -53,9 +53,9 @@ func TestInstances_Two_ShareState(t *testing.T) {
 				require.Less(t, asked.Sub(written), 1500*time.Millisecond)
 			}
 		}
-		follows(func(a *answer) bool { return a.ok(200).text("data.title") == "New" })
-		employer.elsewhere().put("/api/employers/jobs/"+id, object{"status": "closed"}).ok(200)
-		follows(func(a *answer) bool { return a.status == 404 })
+		follows(func(a *response) bool { return a.ok(200).text("data.title") == "New" })
+		employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": "closed"}).ok(200)
+		follows(func(a *response) bool { return a.status == 404 })
 		require.Equal(t, "closed", employer.on(two).get("/api/employers/jobs/"+id).ok(200).text("data.job.status"), "its own people wait for nothing")
 	})
 	t.Run("limits count for all instances together", func(t *testing.T) {
@@ -74,22 +74,22 @@ func TestInstances_Two_ShareState(t *testing.T) {
 	t.Run("races have one winner over all", func(t *testing.T) {
 		const n = 20
 		listing := employer.listing(nil)
-		require.Equal(t, map[int]int{201: 1, 400: n - 1}, atOnce(t, n, func(i int) *answer {
+		require.Equal(t, map[int]int{201: 1, 400: n - 1}, concurrently(t, n, func(i int) *response {
 			return seeker.on(both[i%2]).try("POST", "/api/jobseekers/applications", object{"listingId": listing})
 		}))
 		email := newEmail()
-		require.Equal(t, map[int]int{201: 1, 409: n - 1}, atOnce(t, n, func(i int) *answer {
-			return patiently(func() *answer {
+		require.Equal(t, map[int]int{201: 1, 409: n - 1}, concurrently(t, n, func(i int) *response {
+			return retryWhenBusy(func() *response {
 				return both[i%2].guest(t).try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
 			})
 		}))
-		require.Equal(t, map[int]int{200: n}, atOnce(t, n, func(i int) *answer {
+		require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(i int) *response {
 			return employer.on(both[i%2]).try("PATCH", "/api/listings/"+listing, object{"meta": object{fmt.Sprint("key", i): i}})
 		}))
 		require.Len(t, employer.get("/api/employers/jobs/"+listing).ok(200).at("data.job.meta"), n)
-		c := employer.elsewhere()
+		c := employer.fromNewAddress()
 		c.key = "over-both"
-		counts := atOnce(t, n, func(i int) *answer {
+		counts := concurrently(t, n, func(i int) *response {
 			d := c.on(both[i%2])
 			d.key = c.key
 			return d.try("POST", "/api/employers/jobs", object{"title": "Once " + email, "description": "D"})
@@ -104,7 +104,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 			all = append(all, both[i%2].seeker(t))
 		}
 		for _, s := range all {
-			one.mail(t, s.email, "Subject:")
+			one.waitForMail(t, s.email, "Subject:")
 		}
 		require.Never(t, func() bool {
 			names, _ := filepath.Glob(filepath.Join(dir, "data", "mail", "*.eml"))

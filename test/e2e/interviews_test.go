@@ -16,7 +16,7 @@ func appointment(more object) object {
 }
 
 func TestInterviews(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker := w.employer(t), w.seeker(t)
 		job := employer.listing(object{"title": "Theatre Nurse"})
 		id := seeker.application(job, nil)
@@ -33,7 +33,7 @@ func TestInterviews(t *testing.T) {
 			require.Equal(t, want, employer.get("/api/employers/applications/"+id).ok(200).at("data.application.interview"))
 			require.Equal(t, want, employer.get("/api/employers/applications").ok(200).at("data.applications.0.interview"))
 			require.NotContains(t, string(seeker.get("/api/jobseekers/applications/"+id).raw), "Portfolio", "notes are the employer's own")
-			mail := w.mail(t, seeker.email, "Interview: Theatre Nurse")
+			mail := w.waitForMail(t, seeker.email, "Interview: Theatre Nurse")
 			require.Contains(t, mail, "text/calendar; method=REQUEST")
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.post("/api/employers/applications/"+absent+"/interview", appointment(nil)).fails(404, "Application not found")
@@ -50,7 +50,7 @@ func TestInterviews(t *testing.T) {
 			require.Equal(t, id, a.text("data.applicationId"))
 			require.Equal(t, "2027-03-29T08:00:00Z", a.text("data.interview.scheduledAt"))
 			require.Equal(t, "Dr. Byrne", a.text("data.interview.interviewer"))
-			w.mail(t, seeker.email, "Changed interview: Theatre Nurse")
+			w.waitForMail(t, seeker.email, "Changed interview: Theatre Nurse")
 			require.Equal(t, "fail", employer.put(path, object{"status": "completed", "outcome": "fail"}).ok(200).text("data.interview.outcome"))
 			employer.put(path, object{"status": "later"}).invalid("status")
 			employer.put(path, object{"outcome": "maybe"}).invalid("outcome")
@@ -79,7 +79,7 @@ func TestInterviews(t *testing.T) {
 			a := employer.post(contact, object{"subject": "Your papers", "message": "Please send them."}).ok(200)
 			require.Equal(t, "queued", a.text("message"))
 			require.Equal(t, object{"to": seeker.email, "subject": "Your papers"}, a.at("data"))
-			mail := w.mail(t, seeker.email, "Your papers")
+			mail := w.waitForMail(t, seeker.email, "Your papers")
 			require.Contains(t, mail, "> Please send them.")
 			require.Contains(t, mail, employer.email, "the answer goes to who wrote")
 			employer.post("/api/employers/applications/"+nowhere+"/contact", object{"subject": "x", "message": "y"}).fails(404, "Application not found")
@@ -91,7 +91,7 @@ func TestInterviews(t *testing.T) {
 			path := "/api/employers/applications/" + gone + "/interview"
 			employer.post(path, appointment(nil)).ok(200)
 			seeker.delete("/api/jobseekers/applications/" + gone).ok(200)
-			w.mail(t, seeker.email, "Cancelled interview: Staff Nurse")
+			w.waitForMail(t, seeker.email, "Cancelled interview: Staff Nurse")
 			employer.post(path, appointment(nil)).fails(409, "The applicant has withdrawn this application")
 		})
 	})

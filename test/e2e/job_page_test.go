@@ -9,16 +9,16 @@ import (
 )
 
 func TestPortal_OrganizationKeyBesideToken_Accepted(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		boss := w.employer(t)
 		job := boss.listing(nil)
-		member := w.join(t, boss, nil)
-		with := func(key string) *client { return boss.elsewhere().with(key) }
+		member := w.addMember(t, boss, nil)
+		with := func(key string) *client { return boss.fromNewAddress().withKey(key) }
 		for _, key := range []string{boss.program().apiKey, member.program().apiKey, ""} {
 			with(key).patch("/api/listings/"+job, object{"meta": object{"a": 1}}).ok(200)
 			with(key).put("/api/listings/batch", []object{{"uuid": job, "meta": object{"a": 2}}}).ok(200)
 			with(key).post("/api/listings/"+job+"/archive", nil).ok(200)
-			boss.elsewhere().delete("/api/employers/jobs/" + job).ok(200)
+			boss.fromNewAddress().delete("/api/employers/jobs/" + job).ok(200)
 			with(key).post("/api/listings/"+job+"/restore", nil).ok(200)
 		}
 		for _, key := range []string{w.employer(t).program().apiKey, w.seeker(t).program().apiKey, "nonsense"} {
@@ -27,13 +27,13 @@ func TestPortal_OrganizationKeyBesideToken_Accepted(t *testing.T) {
 			with(key).post("/api/listings/"+job+"/archive", nil).fails(401, "Unauthorized")
 			with(key).post("/api/listings/"+job+"/restore", nil).fails(401, "Unauthorized")
 		}
-		alone := w.guest(t).with(boss.program().apiKey)
+		alone := w.guest(t).withKey(boss.program().apiKey)
 		alone.patch("/api/listings/"+job, object{"meta": object{"a": 1}}).fails(401, "Unauthorized")
 	})
 }
 
 func TestJobPage(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		boss := w.employer(t)
 		const wicked = `</script><script>alert(1)</script><img src=x onerror=alert(1)>`
 		job := boss.listing(object{"title": "Nurse " + wicked, "description": "First\n\n" + wicked, "location": "Leeds", "salary": object{"min": 36000, "currency": "GBP"}, "requirements": []string{wicked}, "applicationDeadline": "2099-03-01"})

@@ -26,14 +26,14 @@ type listener struct {
 
 var signedWith = regexp.MustCompile(`signed with  (whsec_\S+)`)
 
-func (w *world) listen(t *testing.T, args ...string) *listener {
+func (w *testServer) listen(t *testing.T, args ...string) *listener {
 	t.Helper()
 	l := &listener{t: t, out: &kit.Log{}, cmd: exec.Command(kit.Program(t), append([]string{"webhooks", "listen"}, args...)...)}
 	l.cmd.Dir, l.cmd.Env, l.cmd.Stdout, l.cmd.Stderr = w.dir, w.env, l.out, l.out
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, l.cmd.Start())
 	t.Cleanup(func() { _ = l.cmd.Process.Kill(); _ = l.cmd.Wait() })
-	require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "Ctrl-C") }, soon, 20*time.Millisecond, "%s", l.out)
+	require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "Ctrl-C") }, waitTimeout, 20*time.Millisecond, "%s", l.out)
 	l.secret = signedWith.FindStringSubmatch(l.out.String())[1]
 	return l
 }
@@ -48,7 +48,7 @@ func (l *listener) end() {
 }
 
 // fails runs a command that does not succeed and returns what it says, in one line.
-func (w *world) fails(t *testing.T, args ...string) string {
+func (w *testServer) fails(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(kit.Program(t), args...)
 	cmd.Dir, cmd.Env = w.dir, w.env
@@ -62,12 +62,12 @@ func (w *world) fails(t *testing.T, args ...string) string {
 
 func (a *account) newApp() string {
 	a.t.Helper()
-	return a.elsewhere().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
+	return a.fromNewAddress().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 }
 
 func (a *account) hooksOf(app string) []any {
 	a.t.Helper()
-	return a.elsewhere().get("/api/developers/apps/" + app + "/webhooks").ok(200).list("data.webhooks")
+	return a.fromNewAddress().get("/api/developers/apps/" + app + "/webhooks").ok(200).list("data.webhooks")
 }
 
 // A command in a wrong folder says so, and does not leave a database there that
@@ -75,7 +75,7 @@ func (a *account) hooksOf(app string) []any {
 func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := &world{dir: dir, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}
+	w := &testServer{dir: dir, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}
 	for _, args := range [][]string{{"webhooks", "listen", "--forward", "localhost:3000"}, {"webhooks", "trigger", "job.created"}, {"developers", "plan", nowhere, "professional"}, {"tasks", "list"}, {"tasks", "retry", "--all-dead"}} {
 		require.Contains(t, w.fails(t, args...), "locum: database.url (from default): there is no database at "+filepath.Join(dir, "data", "locum.db")+"; run this in the folder of `locum serve`, or with its settings\n")
 	}
@@ -91,7 +91,7 @@ func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 // The setups of everywhere do not let the server reach this machine: whatever
 // arrives here was sent by the listener.
 func TestListeners(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		lost := w.fails(t, "webhooks", "trigger", "job.created")
 		require.Contains(t, lost, "there is no application yet: make one at http://localhost:8080/developers")
 		first := w.seeker(t)
@@ -102,7 +102,7 @@ func TestListeners(t *testing.T) {
 			l := w.listen(t, "--forward", r.URL)
 			id := first.hooksOf(only)[0].(object)["id"].(string)
 			require.Equal(t, "job.closed is on its way to "+r.URL+" (webhook "+id+")\n", w.run(t, "webhooks", "trigger", "job.closed"), "there may be several with this URL")
-			h := r.got(1)[0]
+			h := r.waitForHits(1)[0]
 			require.NoError(t, h.verify(t, l.secret))
 			require.Equal(t, true, h.body.Data["test"])
 			l.end()
@@ -121,20 +121,20 @@ func TestListeners(t *testing.T) {
 			require.Equal(t, "active", shown["status"])
 
 			id := employer.listing(object{"title": "Ward Sister"})
-			created := r.of("job.created", "id", id)
+			created := r.waitForEvent("job.created", "id", id)
 			require.NoError(t, created.verify(t, l.secret))
 			require.Error(t, created.verify(t, other.secret))
 			require.Equal(t, "locum-webhooks/1", created.headers.Get("User-Agent"))
 			applied := seeker.application(id, nil)
-			require.NoError(t, r.of("application.submitted", "application_id", applied).verify(t, l.secret))
+			require.NoError(t, r.waitForEvent("application.submitted", "application_id", applied).verify(t, l.secret))
 			employer.put("/api/employers/applications/"+applied, object{"status": "review"}).ok(200)
-			r.of("application.status_changed", "application_id", applied)
+			r.waitForEvent("application.status_changed", "application_id", applied)
 			w.run(t, "webhooks", "trigger", "application.submitted", "--app", app)
-			r.got(4)
-			elsewhere.got(0)
+			r.waitForHits(4)
+			elsewhere.waitForHits(0)
 
 			log := "/api/developers/apps/" + app + "/webhooks/" + shown["id"].(string) + "/deliveries?status=succeeded"
-			require.Eventually(t, func() bool { return len(employer.elsewhere().get(log).ok(200).list("data.deliveries")) == 4 }, soon, 20*time.Millisecond)
+			require.Eventually(t, func() bool { return len(employer.fromNewAddress().get(log).ok(200).list("data.deliveries")) == 4 }, waitTimeout, 20*time.Millisecond)
 			l.end()
 			other.end()
 			require.Regexp(t, `(?m)^\d\d:\d\d:\d\d  job\.created +`+created.headers.Get("Webhook-Id")+`  200  \d+ ms$`, l.out.String())
@@ -156,10 +156,10 @@ func TestListeners(t *testing.T) {
 			require.Equal(t, secret, l.secret)
 			trigger := func() { w.run(t, "webhooks", "trigger", "job.closed", "--app", mine) }
 			trigger()
-			require.NoError(t, r.got(2)[0].verify(t, secret), "410 does not end a listener, and what failed is tried again")
+			require.NoError(t, r.waitForHits(2)[0].verify(t, secret), "410 does not end a listener, and what failed is tried again")
 			require.Equal(t, "active", me.hooksOf(mine)[0].(object)["status"])
 			trigger()
-			r.got(3)
+			r.waitForHits(3)
 			l.end()
 			require.Contains(t, l.out.String(), "  410  ")
 			require.Empty(t, me.hooksOf(mine))
@@ -175,14 +175,14 @@ func TestListeners(t *testing.T) {
 			require.Contains(t, l.out.String(), "webhooks go to "+r.URL)
 			require.Equal(t, integrations.EventTypes(), strings.Fields(w.run(t, "webhooks", "trigger")))
 			w.run(t, "webhooks", "trigger", private, "--app", mine)
-			r.got(1)
+			r.waitForHits(1)
 			b := w.signedIn(t, me)
 			path := "/developers/apps/" + mine
 			hook := hookLink.FindString(b.open("GET", path, nil).text)
 			require.Contains(t, b.open("GET", hook, nil).text, "locum webhooks listen")
 			r.Close()
 			w.run(t, "webhooks", "trigger", private, "--app", mine)
-			require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "no connection to "+r.URL+": is it running?") }, soon, 20*time.Millisecond)
+			require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "no connection to "+r.URL+": is it running?") }, waitTimeout, 20*time.Millisecond)
 			l.end()
 		})
 		t.Run("what cannot work is said in a line", func(t *testing.T) {

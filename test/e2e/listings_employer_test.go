@@ -11,19 +11,19 @@ import (
 )
 
 func TestEmployerJobs(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, rival, seeker, guest := w.employer(t), w.employer(t), w.seeker(t), w.guest(t)
-		scene := scenes(t, employer.client, rival.client, seeker.client, guest)
+		subtest := subtests(t, employer.client, rival.client, seeker.client, guest)
 		strangers := func(t *testing.T, method, path string, body any, foreign bool) {
 			t.Helper()
-			guest.elsewhere().send(method, path, body).fails(401, "Unauthorized")
+			guest.fromNewAddress().send(method, path, body).fails(401, "Unauthorized")
 			(&client{t: t, w: w, token: "expired", ip: w.guest(t).ip}).send(method, path, body).fails(401, "Unauthorized")
-			seeker.elsewhere().send(method, path, body).fails(403, "Forbidden")
+			seeker.fromNewAddress().send(method, path, body).fails(403, "Forbidden")
 			if foreign {
-				rival.elsewhere().send(method, path, body).fails(404, "Job listing not found")
+				rival.fromNewAddress().send(method, path, body).fails(404, "Job listing not found")
 			}
 		}
-		scene("GET /api/employers/jobs", func(t *testing.T) {
+		subtest("GET /api/employers/jobs", func(t *testing.T) {
 			e := w.employer(t)
 			empty := e.get("/api/employers/jobs").ok(200)
 			require.Equal(t, object{"total": 0., "page": 1., "limit": 20., "totalPages": 0.}, empty.at("data.pagination"))
@@ -32,7 +32,7 @@ func TestEmployerJobs(t *testing.T) {
 			for i, status := range []string{"", "draft", ""} {
 				ids = append(ids, e.listing(object{"title": fmt.Sprint("Job ", i), "status": status}))
 			}
-			e.elsewhere().delete("/api/employers/jobs/" + ids[2]).ok(200)
+			e.fromNewAddress().delete("/api/employers/jobs/" + ids[2]).ok(200)
 			a := e.get("/api/employers/jobs").ok(200)
 			require.Equal(t, []string{"Job 2", "Job 1", "Job 0"}, titlesIn(a, "data.listings"))
 			require.Equal(t, ids[2], a.text("data.listings.0.id"))
@@ -52,14 +52,14 @@ func TestEmployerJobs(t *testing.T) {
 			require.Empty(t, rival.get("/api/employers/jobs").ok(200).list("data.listings"))
 			strangers(t, "GET", "/api/employers/jobs", nil, false)
 		})
-		scene("POST /api/employers/jobs", func(t *testing.T) {
-			a := employer.elsewhere().post("/api/employers/jobs", whole()).ok(201)
+		subtest("POST /api/employers/jobs", func(t *testing.T) {
+			a := employer.fromNewAddress().post("/api/employers/jobs", fullListing()).ok(201)
 			require.NotEmpty(t, a.text("data.id"))
 			guest.get("/api/listings/" + a.text("data.id")).ok(200)
-			strangers(t, "POST", "/api/employers/jobs", whole(), false)
+			strangers(t, "POST", "/api/employers/jobs", fullListing(), false)
 		})
-		scene("POST /api/employers/jobs takes nothing that is not the employer's to set", func(t *testing.T) {
-			id := employer.elsewhere().post("/api/employers/jobs", with(whole(), object{
+		subtest("POST /api/employers/jobs takes nothing that is not the employer's to set", func(t *testing.T) {
+			id := employer.fromNewAddress().post("/api/employers/jobs", merge(fullListing(), object{
 				"id": nowhere, "uuid": nowhere, "organizationId": rival.id, "status": "archived", "postedAt": "2001-01-01T00:00:00Z", "company": "Elsewhere",
 				"meta": object{"a": 1}, "createdAt": "2001-01-01T00:00:00Z", "archivedAt": "2001-01-01T00:00:00Z", "deletedAt": "2001-01-01T00:00:00Z",
 				"version": 7, "open": false, "views": 5, "unknown": []int{1},
@@ -69,11 +69,11 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, "active", a.text("data.job.status"))
 			require.Equal(t, "St Brigid's Hospital", a.text("data.job.company"))
 			require.Equal(t, object{}, a.at("data.job.meta"))
-			recent(t, a.text("data.job.postedAt"))
-			recent(t, a.text("data.job.createdAt"))
+			requireRecent(t, a.text("data.job.postedAt"))
+			requireRecent(t, a.text("data.job.createdAt"))
 			require.Nil(t, a.at("data.job.archivedAt"))
 			require.Nil(t, a.at("data.job.deletedAt"))
-			employer.elsewhere().put("/api/employers/jobs/"+id, object{
+			employer.fromNewAddress().put("/api/employers/jobs/"+id, object{
 				"id": nowhere, "organizationId": rival.id, "postedAt": "2001-01-01T00:00:00Z", "company": "Elsewhere", "meta": object{"a": 1},
 				"archivedAt": "2001-01-01T00:00:00Z", "version": 99,
 			}).ok(200)
@@ -83,10 +83,10 @@ func TestEmployerJobs(t *testing.T) {
 			delete(after, "updatedAt")
 			require.Equal(t, before, after)
 		})
-		scene("POST /api/employers/jobs keeps what is written as it is written", func(t *testing.T) {
+		subtest("POST /api/employers/jobs keeps what is written as it is written", func(t *testing.T) {
 			for _, text := range []string{"🚑 Nurse 看護師 نيورس", "a\u2028b", `"'; DROP TABLE listings; --`, `%_\*\\`, "<b>&amp;</b>", "e\u0301é", "line one\nline two\tend", "=1+1", "ﬁ½²"} {
 				all := object{"title": text, "description": text, "department": text, "location": text, "specialty": text, "requirements": []any{text}, "benefits": []any{text}, "questions": []any{object{"id": text, "text": text, "required": false}}}
-				id := employer.elsewhere().post("/api/employers/jobs", all).ok(201).text("data.id")
+				id := employer.fromNewAddress().post("/api/employers/jobs", all).ok(201).text("data.id")
 				employer.patch("/api/listings/"+id, object{"meta": object{text: text}}).ok(200)
 				a := employer.get("/api/employers/jobs/" + id).ok(200)
 				for field, want := range all {
@@ -97,7 +97,7 @@ func TestEmployerJobs(t *testing.T) {
 				require.Equal(t, text, guest.get("/api/listings?limit=1").ok(200).text("data.listings.0.title"))
 			}
 		})
-		scene("POST /api/employers/jobs says what is wrong", func(t *testing.T) {
+		subtest("POST /api/employers/jobs says what is wrong", func(t *testing.T) {
 			long := func(n int) string { return strings.Repeat("x", n) }
 			for body, field := range map[string]string{
 				`{}`: "title", ``: "title", `{"title": "T"}`: "description", `{"description": "D"}`: "title", `{"title": " ", "description": "D"}`: "title", `{"title": "\u00a0\u200b\ufeff", "description": "D"}`: "title",
@@ -119,21 +119,21 @@ func TestEmployerJobs(t *testing.T) {
 				`{"title": "T", "title": "U", "description": "D"}`:                                                      "title", `{"title": "T", "description": "D", "extra": {"a": 1, "a": 2}}`: "a",
 				`{"title": "T\u0000", "description": "D"}`: "body", "{\"title\": \"T\xff\", \"description\": \"D\"}": "body", `{"title": "T", `: "body", `[]`: "body", `"T"`: "body", `null`: "body", `{"title": "T", "description": "D"} x`: "body",
 			} {
-				a := employer.elsewhere().post("/api/employers/jobs", body)
+				a := employer.fromNewAddress().post("/api/employers/jobs", body)
 				require.Equal(t, 400, a.status, "%s: %s", body, a.raw)
 				a.invalid(field)
 				require.Equal(t, a.at("details"), a.at("errors.0"), body)
 			}
-			all := employer.elsewhere().post("/api/employers/jobs", `{"salary": {"max": -1}, "contractType": "x"}`).invalid("salary.max")
-			require.Equal(t, []any{"salary.max", "contractType", "title", "description"}, fieldsOf(all))
-			all = employer.elsewhere().post("/api/employers/jobs", `{"applicationDeadline": "soon", "title": " ", "salary": {"currency": "XYZ", "max": 4, "min": 5}, "contractType": "x", "remote": 1, "description": "D"}`)
-			require.Equal(t, []any{"applicationDeadline", "title", "salary.currency", "contractType", "remote"}, fieldsOf(all.invalid("applicationDeadline")))
-			huge := employer.elsewhere().post("/api/employers/jobs", object{"title": "T", "description": "D", "extra": long(1_100_000)})
+			all := employer.fromNewAddress().post("/api/employers/jobs", `{"salary": {"max": -1}, "contractType": "x"}`).invalid("salary.max")
+			require.Equal(t, []any{"salary.max", "contractType", "title", "description"}, errorFields(all))
+			all = employer.fromNewAddress().post("/api/employers/jobs", `{"applicationDeadline": "soon", "title": " ", "salary": {"currency": "XYZ", "max": 4, "min": 5}, "contractType": "x", "remote": 1, "description": "D"}`)
+			require.Equal(t, []any{"applicationDeadline", "title", "salary.currency", "contractType", "remote"}, errorFields(all.invalid("applicationDeadline")))
+			huge := employer.fromNewAddress().post("/api/employers/jobs", object{"title": "T", "description": "D", "extra": long(1_100_000)})
 			require.Equal(t, 413, huge.status)
 			require.Equal(t, false, huge.body["success"])
 			require.NotEmpty(t, huge.text("error"))
 		})
-		scene("methods that a route does not have", func(t *testing.T) {
+		subtest("methods that a route does not have", func(t *testing.T) {
 			for path, allowed := range map[string][]string{
 				"/api/employers/jobs": {"GET", "HEAD", "POST"}, "/api/employers/jobs/batch": {"POST", "PUT"}, "/api/employers/jobs/" + nowhere: {"GET", "HEAD", "PUT", "DELETE"},
 				"/api/listings": {"GET", "HEAD"}, "/api/listings/search": {"POST"}, "/api/listings/batch": {"PUT"}, "/api/listings/" + nowhere + "/archive": {"POST"},
@@ -142,7 +142,7 @@ func TestEmployerJobs(t *testing.T) {
 					if slices.Contains(allowed, m) {
 						continue
 					}
-					a := employer.elsewhere().try(m, path, object{}).fails(405, "Method not allowed")
+					a := employer.fromNewAddress().try(m, path, object{}).fails(405, "Method not allowed")
 					require.ElementsMatch(t, allowed, strings.Split(a.header.Get("Allow"), ", "), "%s %s", m, path)
 				}
 			}
@@ -150,8 +150,8 @@ func TestEmployerJobs(t *testing.T) {
 			employer.get("/api/nothing").fails(404, "Not found")
 			employer.try("PROPFIND", "/api/nothing", nil).fails(404, "Not found")
 		})
-		scene("GET /api/employers/jobs/:id", func(t *testing.T) {
-			id := employer.listing(whole())
+		subtest("GET /api/employers/jobs/:id", func(t *testing.T) {
+			id := employer.listing(fullListing())
 			require.Equal(t, id, employer.get("/api/employers/jobs/"+strings.ToUpper(id)).ok(200).text("data.job.id"))
 			a := employer.get("/api/employers/jobs/" + id).ok(200)
 			for field, want := range (object{"id": id, "title": "Charge Nurse", "description": "Leads the ward at night.", "company": "St Brigid's Hospital", "location": "Leeds", "status": "active", "department": "Acute medicine", "contractType": "permanent"}) {
@@ -161,49 +161,49 @@ func TestEmployerJobs(t *testing.T) {
 			employer.get("/api/employers/jobs/nonsense").fails(404, "Job listing not found")
 			strangers(t, "GET", "/api/employers/jobs/"+id, nil, true)
 		})
-		scene("PUT /api/employers/jobs/:id", func(t *testing.T) {
-			id := employer.listing(whole())
+		subtest("PUT /api/employers/jobs/:id", func(t *testing.T) {
+			id := employer.listing(fullListing())
 			path := "/api/employers/jobs/" + id
-			require.Equal(t, id, employer.elsewhere().put(path, object{"title": "Ward Manager", "salary": object{"min": 50000}}).ok(200).text("data.id"))
+			require.Equal(t, id, employer.fromNewAddress().put(path, object{"title": "Ward Manager", "salary": object{"min": 50000}}).ok(200).text("data.id"))
 			a := guest.get("/api/listings/" + id).ok(200)
 			require.Equal(t, "Ward Manager", a.text("data.title"))
 			require.Equal(t, 50000., a.number("data.salary.min"))
 			require.Equal(t, "Leads the ward at night.", a.text("data.description"), "what is absent stays")
-			employer.elsewhere().put(path, object{"requirements": []string{}, "salary": object{}, "applicationDeadline": "", "contractType": "contract"}).ok(200)
+			employer.fromNewAddress().put(path, object{"requirements": []string{}, "salary": object{}, "applicationDeadline": "", "contractType": "contract"}).ok(200)
 			a = guest.get("/api/listings/" + id).ok(200)
 			require.Empty(t, a.list("data.requirements"))
 			require.Nil(t, a.at("data.salary"))
 			require.Nil(t, a.at("data.applicationDeadline"))
 			require.Equal(t, "contract", a.text("data.contractType"))
-			employer.elsewhere().put(path, object{}).ok(200)
+			employer.fromNewAddress().put(path, object{}).ok(200)
 			for body, field := range map[string]string{
 				`{"title": ""}`: "title", `{"description": " "}`: "description", `{"status": "draft"}`: "status", `{"status": "archived"}`: "status", `{"status": 1}`: "status",
 				`{"status": ""}`: "status", `{"contractType": "x", "title": 5}`: "contractType", `[]`: "body", `{`: "body",
 			} {
-				employer.elsewhere().put(path, body).invalid(field)
+				employer.fromNewAddress().put(path, body).invalid(field)
 			}
 			for _, absent := range []string{nowhere, "nonsense"} {
-				employer.elsewhere().put("/api/employers/jobs/"+absent, object{"title": "T"}).fails(404, "Job listing not found")
+				employer.fromNewAddress().put("/api/employers/jobs/"+absent, object{"title": "T"}).fails(404, "Job listing not found")
 			}
 			strangers(t, "PUT", path, object{"title": "Taken"}, true)
 		})
-		scene("DELETE /api/employers/jobs/:id", func(t *testing.T) {
+		subtest("DELETE /api/employers/jobs/:id", func(t *testing.T) {
 			id := employer.listing(nil)
 			path := "/api/employers/jobs/" + id
 			strangers(t, "DELETE", path, nil, true)
-			require.Equal(t, id, employer.elsewhere().delete(path).ok(200).text("data.id"))
+			require.Equal(t, id, employer.fromNewAddress().delete(path).ok(200).text("data.id"))
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
 			a := employer.get(path).ok(200)
 			require.Equal(t, "archived", a.text("data.job.status"))
-			recent(t, a.text("data.job.deletedAt"))
+			requireRecent(t, a.text("data.job.deletedAt"))
 			for _, absent := range []string{nowhere, "nonsense"} {
-				employer.elsewhere().delete("/api/employers/jobs/"+absent).fails(404, "Job listing not found")
+				employer.fromNewAddress().delete("/api/employers/jobs/"+absent).fails(404, "Job listing not found")
 			}
 		})
-		scene("POST /api/employers/jobs/batch", func(t *testing.T) {
+		subtest("POST /api/employers/jobs/batch", func(t *testing.T) {
 			const path = "/api/employers/jobs/batch"
-			a := employer.elsewhere().post(path, object{"jobs": []any{
-				object{"title": "One", "description": "D"}, object{"description": "D"}, with(whole(), object{"title": "Two", "status": "draft"}), object{"title": "Three"},
+			a := employer.fromNewAddress().post(path, object{"jobs": []any{
+				object{"title": "One", "description": "D"}, object{"description": "D"}, merge(fullListing(), object{"title": "Two", "status": "draft"}), object{"title": "Three"},
 				object{"title": "Four", "description": "D", "contractType": "x"}, object{"title": "Five", "description": "D", "status": "closed", "id": nowhere}, "text", nil,
 			}}).ok(200)
 			require.Equal(t, []string{"One", "Two", "Five"}, titlesIn(a, "data.created"))
@@ -223,21 +223,21 @@ func TestEmployerJobs(t *testing.T) {
 			for i := range many {
 				many[i] = object{"title": fmt.Sprint("Job ", i), "description": "D"}
 			}
-			employer.elsewhere().post(path, object{"jobs": many}).fails(400, "Maximum 100 jobs per batch request")
-			require.Len(t, employer.elsewhere().post(path, object{"jobs": many[:100]}).ok(200).list("data.created"), 100)
-			none := employer.elsewhere().post(path, object{"jobs": []object{}}).ok(200)
+			employer.fromNewAddress().post(path, object{"jobs": many}).fails(400, "Maximum 100 jobs per batch request")
+			require.Len(t, employer.fromNewAddress().post(path, object{"jobs": many[:100]}).ok(200).list("data.created"), 100)
+			none := employer.fromNewAddress().post(path, object{"jobs": []object{}}).ok(200)
 			require.Empty(t, none.list("data.created"))
 			require.Empty(t, none.list("data.failed"))
 			for _, body := range []string{`{}`, ``, `{"jobs": null}`, `{"jobs": {}}`, `{"jobs": "all"}`, `{"jobs": 5}`} {
-				employer.elsewhere().post(path, body).invalid("jobs")
+				employer.fromNewAddress().post(path, body).invalid("jobs")
 			}
-			employer.elsewhere().post(path, `[]`).invalid("body")
+			employer.fromNewAddress().post(path, `[]`).invalid("body")
 			strangers(t, "POST", path, object{"jobs": many[:1]}, false)
 		})
-		scene("PUT /api/employers/jobs/batch", func(t *testing.T) {
+		subtest("PUT /api/employers/jobs/batch", func(t *testing.T) {
 			const path = "/api/employers/jobs/batch"
 			one, two, foreign := employer.listing(nil), employer.listing(nil), rival.listing(nil)
-			a := employer.elsewhere().put(path, object{"jobs": []any{
+			a := employer.fromNewAddress().put(path, object{"jobs": []any{
 				object{"id": one, "title": "First", "department": "A"}, object{"id": foreign, "title": "Taken"}, object{"id": two, "status": "closed"}, object{"id": nowhere, "title": "T"},
 				object{"id": "nonsense", "title": "T"}, object{"title": "T"}, object{"id": one, "status": "draft"}, object{"id": one, "title": ""}, 7, object{"id": one, "title": "Last"},
 			}}).ok(200)
@@ -256,13 +256,13 @@ func TestEmployerJobs(t *testing.T) {
 			for i := range many {
 				many[i] = object{"id": one, "title": fmt.Sprint("Job ", i)}
 			}
-			employer.elsewhere().put(path, object{"jobs": many}).fails(400, "Maximum 100 jobs per batch request")
-			require.Len(t, employer.elsewhere().put(path, object{"jobs": many[:100]}).ok(200).list("data.updated"), 100, "each counts")
-			employer.elsewhere().put(path, `{}`).invalid("jobs")
+			employer.fromNewAddress().put(path, object{"jobs": many}).fails(400, "Maximum 100 jobs per batch request")
+			require.Len(t, employer.fromNewAddress().put(path, object{"jobs": many[:100]}).ok(200).list("data.updated"), 100, "each counts")
+			employer.fromNewAddress().put(path, `{}`).invalid("jobs")
 			strangers(t, "PUT", path, object{"jobs": many[:1]}, false)
 		})
-		scene("POST /api/employers/jobs/:id/duplicate", func(t *testing.T) {
-			id := employer.listing(whole())
+		subtest("POST /api/employers/jobs/:id/duplicate", func(t *testing.T) {
+			id := employer.listing(fullListing())
 			employer.patch("/api/listings/"+id, object{"meta": object{"a": 1}}).ok(200)
 			employer.post("/api/employers/jobs/"+strings.ToUpper(id)+"/duplicate", nil).ok(200)
 			a := employer.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200)
@@ -280,11 +280,11 @@ func TestEmployerJobs(t *testing.T) {
 			}
 			strangers(t, "POST", "/api/employers/jobs/"+id+"/duplicate", nil, true)
 		})
-		scene("POST /api/employers/jobs/:id/renew", func(t *testing.T) {
+		subtest("POST /api/employers/jobs/:id/renew", func(t *testing.T) {
 			id := employer.listing(object{"applicationDeadline": "2020-01-01"})
 			path := "/api/employers/jobs/" + id + "/renew"
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
-			until := func(a *answer) time.Time {
+			until := func(a *response) time.Time {
 				t.Helper()
 				require.Equal(t, id, a.text("data.id"))
 				require.Equal(t, "active", a.text("data.status"))
@@ -310,8 +310,8 @@ func TestEmployerJobs(t *testing.T) {
 	})
 }
 
-// fieldsOf are the names of all fields that a validation error names.
-func fieldsOf(a *answer) []any {
+// errorFields are the names of all fields that a validation error names.
+func errorFields(a *response) []any {
 	a.t.Helper()
 	var out []any
 	for i := range a.list("errors") {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// word is a word that stands nowhere else.
-func word() string {
+// uniqueWord is a word that stands nowhere else.
+func uniqueWord() string {
 	b := []byte("zq")
 	for range 10 {
 		b = append(b, byte('a'+rand.IntN(26)))
@@ -19,8 +19,8 @@ func word() string {
 	return string(b)
 }
 
-// whole is a listing with every field that an employer may send.
-func whole() object {
+// fullListing is a listing with every field that an employer may send.
+func fullListing() object {
 	return object{
 		"title": "Charge Nurse", "description": "Leads the ward at night.", "department": "Acute medicine", "contractType": "permanent",
 		"salary":   object{"min": 38000.5, "max": 45000, "currency": "GBP"},
@@ -30,8 +30,8 @@ func whole() object {
 	}
 }
 
-// with is an object with more in it.
-func with(o, more object) object {
+// merge is an object with more in it.
+func merge(o, more object) object {
 	out := object{}
 	for k, v := range o {
 		out[k] = v
@@ -42,8 +42,8 @@ func with(o, more object) object {
 	return out
 }
 
-// recent demands a moment in UTC that is about now.
-func recent(t *testing.T, moment string) {
+// requireRecent demands a moment in UTC that is about now.
+func requireRecent(t *testing.T, moment string) {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, moment)
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func recent(t *testing.T, moment string) {
 }
 
 // titlesIn are the titles of the things in a list.
-func titlesIn(a *answer, path string) []string {
+func titlesIn(a *response, path string) []string {
 	a.t.Helper()
 	out := []string{}
 	for i := range a.list(path) {
@@ -61,8 +61,8 @@ func titlesIn(a *answer, path string) []string {
 	return out
 }
 
-// scenes makes subtests in which what these people hear counts for the subtest.
-func scenes(t *testing.T, people ...*client) func(name string, test func(t *testing.T)) {
+// subtests makes subtests in which what these people hear counts for the subtest.
+func subtests(t *testing.T, people ...*client) func(name string, test func(t *testing.T)) {
 	return func(name string, test func(t *testing.T)) {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range people {
@@ -74,12 +74,12 @@ func scenes(t *testing.T, people ...*client) func(name string, test func(t *test
 }
 
 func TestPublicListings(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, guest := w.employer(t), w.guest(t)
-		scene := scenes(t, employer.client, guest)
-		scene("GET /api/listings", func(t *testing.T) {
-			mark := word()
-			id := employer.listing(with(whole(), object{"title": "Charge Nurse " + mark}))
+		subtest := subtests(t, employer.client, guest)
+		subtest("GET /api/listings", func(t *testing.T) {
+			mark := uniqueWord()
+			id := employer.listing(merge(fullListing(), object{"title": "Charge Nurse " + mark}))
 			a := guest.get("/api/listings?search=" + mark).ok(200)
 			require.Equal(t, object{"page": 1., "limit": 20., "total": 1.}, a.at("data.pagination"))
 			require.Len(t, a.list("data.listings"), 1)
@@ -90,14 +90,14 @@ func TestPublicListings(t *testing.T) {
 			require.Equal(t, 38000.5, a.number("data.listings.0.salary.min"))
 			require.Equal(t, 45000., a.number("data.listings.0.salary.max"))
 			require.Equal(t, "permanent", a.text("data.listings.0.contractType"))
-			recent(t, a.text("data.listings.0.postedAt"))
+			requireRecent(t, a.text("data.listings.0.postedAt"))
 			for _, everybody := range []*client{employer.client, w.seeker(t).client} {
 				require.Equal(t, id, everybody.get("/api/listings?search="+mark).ok(200).text("data.listings.0.id"))
 			}
 			(&client{t: t, w: w, token: "expired", ip: guest.ip}).get("/api/listings").fails(401, "Unauthorized")
 		})
-		scene("GET /api/listings describes how the text was interpreted", func(t *testing.T) {
-			mark := word()
+		subtest("GET /api/listings describes how the text was interpreted", func(t *testing.T) {
+			mark := uniqueWord()
 			employer.listing(object{"title": "Midwife " + mark, "location": "Truro", "description": "Band 6."})
 			a := guest.get("/api/listings?facets=role,band,region&search=midwifee+" + mark).ok(200)
 			require.Equal(t, object{"slot": "role", "value": "Midwife", "text": "midwifee", "start": 0., "end": 8.}, a.at("data.understood.0"))
@@ -118,7 +118,7 @@ func TestPublicListings(t *testing.T) {
 			require.Contains(t, none.list("data.listings.0.matched"), object{"slot": "place", "how": "nearby"})
 			require.Empty(t, guest.get("/api/listings?relaxed=false&search=midwife+"+mark+"+near+penzance").ok(200).list("data.listings"))
 		})
-		scene("GET /api/listings/suggest completes names that have listings", func(t *testing.T) {
+		subtest("GET /api/listings/suggest completes names that have listings", func(t *testing.T) {
 			employer.listing(object{"title": "Perfusionist", "location": "Wrexham", "description": "D"})
 			find := func(q string) []any {
 				return guest.get("/api/listings/suggest?q=" + q).ok(200).list("data.suggestions")
@@ -133,7 +133,7 @@ func TestPublicListings(t *testing.T) {
 			require.Empty(t, find(""))
 			guest.get("/api/listings/suggest?q=" + strings.Repeat("x", 201)).invalid("q")
 		})
-		scene("GET /api/listings refuses filters that cannot be", func(t *testing.T) {
+		subtest("GET /api/listings refuses filters that cannot be", func(t *testing.T) {
 			for query, field := range map[string]string{
 				"contractType=freelance": "contractType", "salary_min=much": "salary_min", "salary_min=-1": "salary_min", "salary_max=1e400": "salary_max",
 				"salary_min=NaN": "salary_min", "salary_min=5&salary_max=4": "salary_max", "employmentType=nights": "employmentType", "radius=0": "radius",
@@ -149,13 +149,13 @@ func TestPublicListings(t *testing.T) {
 			guest.try("GET", "/api/listings?contractType=&salary_min=&salary_max=&location=&search=&remote=&sort=", nil).ok(200)
 			guest.get("/api/listings?unknown=1").ok(200)
 		})
-		scene("GET /api/listings by pages", func(t *testing.T) {
-			mark := word()
+		subtest("GET /api/listings by pages", func(t *testing.T) {
+			mark := uniqueWord()
 			jobs := make([]object, 7)
 			for i := range jobs {
 				jobs[i] = object{"title": fmt.Sprintf("Porter %d %s", i, mark), "description": "D", "remote": true}
 			}
-			employer.elsewhere().post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
+			employer.fromNewAddress().post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
 			for _, odd := range []string{"page=0", "page=-1", "page=x", "page=1.5", "page=99999999999999999999"} {
 				guest.get("/api/listings?" + odd).invalid("page")
 			}
@@ -189,8 +189,8 @@ func TestPublicListings(t *testing.T) {
 			require.Equal(t, object{"page": 3., "limit": 3., "total": 7.}, last.at("data.pagination"))
 			require.Empty(t, guest.get("/api/listings?limit=3&page=4&search="+mark).ok(200).list("data.listings"))
 		})
-		scene("GET /api/listings/:id", func(t *testing.T) {
-			id := employer.listing(whole())
+		subtest("GET /api/listings/:id", func(t *testing.T) {
+			id := employer.listing(fullListing())
 			for _, path := range []string{id, strings.ToUpper(id)} {
 				a := guest.get("/api/listings/" + path).ok(200)
 				require.Equal(t, id, a.text("data.id"))
@@ -220,8 +220,8 @@ func TestPublicListings(t *testing.T) {
 				other.get("/api/listings/"+draft).fails(404, "Listing not found")
 			}
 		})
-		scene("POST /api/listings/search", func(t *testing.T) {
-			mark := word()
+		subtest("POST /api/listings/search", func(t *testing.T) {
+			mark := uniqueWord()
 			id := employer.listing(object{"title": "Charge Nurse " + mark, "contractType": "permanent"})
 			employer.listing(object{"title": "Ward Manager", "description": mark})
 			a := guest.post("/api/listings/search", object{"query": mark}).ok(200)
@@ -237,10 +237,10 @@ func TestPublicListings(t *testing.T) {
 			require.Equal(t, []string{"Ward Manager"}, titlesIn(next, "data.results"))
 			require.Equal(t, []string{"Ward Manager"}, titlesIn(guest.post("/api/listings/search", object{"query": mark, "limit": 1, "page": 2}).ok(200), "data.results"))
 			require.Len(t, guest.post("/api/listings/search", object{"query": mark, "limit": 1000, "filters": object{"contractType": "permanent"}}).ok(200).list("data.results"), 1)
-			require.Empty(t, guest.post("/api/listings/search", object{"query": word()}).ok(200).list("data.results"))
+			require.Empty(t, guest.post("/api/listings/search", object{"query": uniqueWord()}).ok(200).list("data.results"))
 			(&client{t: t, w: w, token: "expired", ip: guest.ip}).post("/api/listings/search", object{"query": mark}).fails(401, "Unauthorized")
 		})
-		scene("POST /api/listings/search refuses what cannot be asked", func(t *testing.T) {
+		subtest("POST /api/listings/search refuses what cannot be asked", func(t *testing.T) {
 			for body, field := range map[string]string{
 				`{}`: "query", ``: "query", `{"query": ""}`: "query", `{"query": "  \t\n "}`: "query", `{"query": null}`: "query", `{"query": 7}`: "query",
 				`{"query": ["nurse"]}`: "query", `{"query": "` + strings.Repeat("x", 201) + `"}`: "query", `{"query": "nurse", "sort": "newest"}`: "sort",
@@ -257,15 +257,15 @@ func TestPublicListings(t *testing.T) {
 				require.Equal(t, field, a.text("details.field"), body)
 			}
 			all := guest.post("/api/listings/search", `{"filters": {"postedAfter": "soon", "salary_max": 1, "salaryMin": 2}, "sort": "x", "query": ""}`).fails(400, "Invalid search query")
-			require.Equal(t, []any{"filters.postedAfter", "filters.salary_max", "sort", "query"}, fieldsOf(all))
+			require.Equal(t, []any{"filters.postedAfter", "filters.salary_max", "sort", "query"}, errorFields(all))
 		})
 	})
 }
 
 func TestOwnedListings(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, rival, seeker, guest := w.employer(t), w.employer(t), w.seeker(t), w.guest(t)
-		scene := scenes(t, employer.client, rival.client, seeker.client, guest)
+		subtest := subtests(t, employer.client, rival.client, seeker.client, guest)
 		strangers := func(t *testing.T, method, path string, body any, message string) {
 			t.Helper()
 			guest.send(method, path, body).fails(401, "Unauthorized")
@@ -279,7 +279,7 @@ func TestOwnedListings(t *testing.T) {
 				keyed.send(method, path, body).fails(401, "Unauthorized")
 			}
 		}
-		scene("PATCH /api/listings/:id", func(t *testing.T) {
+		subtest("PATCH /api/listings/:id", func(t *testing.T) {
 			id := employer.listing(nil)
 			path := "/api/listings/" + id
 			a := employer.patch(path, object{"meta": object{"listing": object{"title": "Front page", "rank": 1}, "tags": []string{"new"}}}).ok(200)
@@ -306,7 +306,7 @@ func TestOwnedListings(t *testing.T) {
 			}
 			strangers(t, "PATCH", path, object{"meta": object{"a": 1}}, "Listing not found")
 		})
-		scene("POST /api/listings/:id/archive and POST /api/listings/:id/restore", func(t *testing.T) {
+		subtest("POST /api/listings/:id/archive and POST /api/listings/:id/restore", func(t *testing.T) {
 			id := employer.listing(nil)
 			archive, restore := "/api/listings/"+id+"/archive", "/api/listings/"+id+"/restore"
 			employer.post(restore, nil).fails(404, "Listing not found or not deleted")
@@ -314,11 +314,11 @@ func TestOwnedListings(t *testing.T) {
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
 			job := employer.get("/api/employers/jobs/" + id).ok(200)
 			require.Equal(t, "archived", job.text("data.job.status"))
-			recent(t, job.text("data.job.archivedAt"))
+			requireRecent(t, job.text("data.job.archivedAt"))
 			employer.post(restore, nil).fails(404, "Listing not found or not deleted")
 			employer.post(archive, nil).ok(200)
 			require.Equal(t, job.text("data.job.archivedAt"), employer.get("/api/employers/jobs/"+id).text("data.job.archivedAt"))
-			employer.elsewhere().delete("/api/employers/jobs/" + id).ok(200)
+			employer.fromNewAddress().delete("/api/employers/jobs/" + id).ok(200)
 			rival.post(restore, nil).fails(404, "Listing not found or not deleted")
 			require.NotEmpty(t, employer.post(restore, nil).ok(200).text("message"))
 			guest.get("/api/listings/" + id).ok(200)
@@ -334,7 +334,7 @@ func TestOwnedListings(t *testing.T) {
 			strangers(t, "POST", archive, nil, "Listing not found")
 			strangers(t, "POST", restore, nil, "Listing not found or not deleted")
 		})
-		scene("PUT /api/listings/batch", func(t *testing.T) {
+		subtest("PUT /api/listings/batch", func(t *testing.T) {
 			one, two, foreign := employer.listing(nil), employer.listing(nil), rival.listing(nil)
 			a := employer.put("/api/listings/batch", []any{
 				object{"uuid": one, "meta": object{"n": 1, "first": true}}, object{"uuid": foreign, "meta": object{"n": 1}}, object{"uuid": two, "meta": object{"n": 2}},

@@ -25,7 +25,7 @@ var board = []object{
 }
 
 func TestSearch(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, guest := w.employer(t), w.guest(t)
 		require.Len(t, employer.post("/api/employers/jobs/batch", object{"jobs": board}).ok(200).list("data.created"), len(board))
 		for _, c := range []struct {

@@ -31,7 +31,7 @@ var states = map[string]struct {
 	}},
 	"deleted": {"archived", false, func(e *account) string {
 		id := e.listing(nil)
-		e.elsewhere().delete("/api/employers/jobs/" + id).ok(200)
+		e.fromNewAddress().delete("/api/employers/jobs/" + id).ok(200)
 		return id
 	}},
 	"copied": {"active", true, func(e *account) string {
@@ -41,14 +41,14 @@ var states = map[string]struct {
 
 func (a *account) brought(status string) string {
 	id := a.listing(nil)
-	a.elsewhere().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
+	a.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
 	return id
 }
 
 func TestListingStates(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, guest, rival := w.employer(t), w.guest(t), w.employer(t)
-		scene := scenes(t, employer.client, guest, rival.client)
+		subtest := subtests(t, employer.client, guest, rival.client)
 		// shows demands what everybody sees of the listing.
 		shows := func(t *testing.T, id, status string, public bool) {
 			t.Helper()
@@ -67,22 +67,22 @@ func TestListingStates(t *testing.T) {
 			}
 		}
 		for name, state := range states {
-			scene(name, func(t *testing.T) {
+			subtest(name, func(t *testing.T) {
 				shows(t, state.enter(employer), state.status, state.public)
 			})
-			scene(name+" can be given a status", func(t *testing.T) {
+			subtest(name+" can be given a status", func(t *testing.T) {
 				for _, status := range []string{"active", "inactive", "closed"} {
 					id := state.enter(employer)
-					employer.elsewhere().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
+					employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
 					shows(t, id, status, status == "active" && name != "expired")
 				}
 			})
-			scene(name+" can be archived, deleted, renewed and copied", func(t *testing.T) {
+			subtest(name+" can be archived, deleted, renewed and copied", func(t *testing.T) {
 				id := state.enter(employer)
 				employer.post("/api/listings/"+id+"/archive", nil).ok(200)
 				shows(t, id, "archived", false)
 				id = state.enter(employer)
-				employer.elsewhere().delete("/api/employers/jobs/" + id).ok(200)
+				employer.fromNewAddress().delete("/api/employers/jobs/" + id).ok(200)
 				shows(t, id, "archived", false)
 				id = state.enter(employer)
 				require.Equal(t, "active", employer.post("/api/employers/jobs/"+id+"/renew", nil).ok(200).text("data.status"))
@@ -91,7 +91,7 @@ func TestListingStates(t *testing.T) {
 				shows(t, employer.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200).text("data.id"), "active", true)
 				shows(t, id, state.status, state.public)
 			})
-			scene(name+" is restored only after deletion", func(t *testing.T) {
+			subtest(name+" is restored only after deletion", func(t *testing.T) {
 				id := state.enter(employer)
 				a := employer.post("/api/listings/"+id+"/restore", nil)
 				if name != "deleted" {
@@ -103,18 +103,18 @@ func TestListingStates(t *testing.T) {
 				shows(t, id, "active", true)
 			})
 		}
-		scene("a draft is posted when it is made active, and only then", func(t *testing.T) {
+		subtest("a draft is posted when it is made active, and only then", func(t *testing.T) {
 			id := employer.listing(object{"status": "draft"})
 			require.Nil(t, employer.get("/api/employers/jobs/"+id).ok(200).at("data.job.postedAt"))
-			employer.elsewhere().put("/api/employers/jobs/"+id, object{"status": "active"}).ok(200)
+			employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": "active"}).ok(200)
 			posted := guest.get("/api/listings/" + id).ok(200).text("data.postedAt")
-			recent(t, posted)
+			requireRecent(t, posted)
 			for _, status := range []string{"closed", "active"} {
-				employer.elsewhere().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
+				employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
 			}
 			require.Equal(t, posted, guest.get("/api/listings/"+id).ok(200).text("data.postedAt"), "the first time counts")
 		})
-		scene("a listing whose deadline passes is gone at once", func(t *testing.T) {
+		subtest("a listing whose deadline passes is gone at once", func(t *testing.T) {
 			var id string
 			var deadline time.Time
 			for open := 3 * time.Second; ; open *= 2 { // until it was there to be seen
@@ -125,22 +125,22 @@ func TestListingStates(t *testing.T) {
 					break
 				}
 			}
-			require.Eventually(t, func() bool { return guest.try("GET", "/api/listings/"+id, nil).status == 404 }, soon, 50*time.Millisecond)
+			require.Eventually(t, func() bool { return guest.try("GET", "/api/listings/"+id, nil).status == 404 }, waitTimeout, 50*time.Millisecond)
 			require.False(t, time.Now().Before(deadline))
 			require.NotContains(t, string(guest.get("/api/listings?limit=100").ok(200).raw), id)
 			shows(t, id, "active", false)
 		})
-		scene("a day of a deadline is all of it", func(t *testing.T) {
+		subtest("a day of a deadline is all of it", func(t *testing.T) {
 			today := time.Now().UTC().Format(time.DateOnly)
 			id := employer.listing(object{"applicationDeadline": today})
 			require.Equal(t, today+"T23:59:59Z", guest.get("/api/listings/"+id).ok(200).text("data.applicationDeadline"))
 		})
-		scene("what is written is seen by the next reader", func(t *testing.T) {
+		subtest("what is written is seen by the next reader", func(t *testing.T) {
 			id := employer.listing(nil)
 			for i := range 5 {
 				title := fmt.Sprint("Title ", i)
 				guest.get("/api/listings/" + id).ok(200)
-				employer.elsewhere().put("/api/employers/jobs/"+id, object{"title": title}).ok(200)
+				employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"title": title}).ok(200)
 				require.Equal(t, title, guest.get("/api/listings/"+id).ok(200).text("data.title"))
 			}
 		})
@@ -174,7 +174,7 @@ func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		for _, r := range routes() {
 			key := r.Method + " " + r.Path
 			if limited[key] == 0 {
@@ -182,14 +182,14 @@ func TestLimits(t *testing.T) {
 			}
 			t.Run(key, func(t *testing.T) {
 				t.Parallel()
-				playLimit(t, w, w.employer(t), r) // who may be gone after that
+				checkLimit(t, w, w.employer(t), r) // who may be gone after that
 			})
 		}
 	})
 }
 
-// playLimit uses a limit up in as many ways as there are and goes one over it.
-func playLimit(t *testing.T, w *world, employer *account, r web.Route) {
+// checkLimit uses a limit up in as many ways as there are and goes one over it.
+func checkLimit(t *testing.T, w *testServer, employer *account, r web.Route) {
 	n := limited[r.Method+" "+r.Path]
 	c := w.guest(t)
 	path := func(id string) string { return strings.ReplaceAll(r.Path, ":id", id) }
@@ -208,7 +208,7 @@ func playLimit(t *testing.T, w *world, employer *account, r web.Route) {
 		require.LessOrEqual(t, after, 900)
 		require.Greater(t, after, 800)
 	}
-	require.NotEqual(t, 429, c.elsewhere().try(r.Method, path(nowhere), nil).status, "another address is another count")
+	require.NotEqual(t, 429, c.fromNewAddress().try(r.Method, path(nowhere), nil).status, "another address is another count")
 	c.token = employer.token
 	require.NotEqual(t, 429, c.try("GET", "/api/employers/jobs", nil).status, "another route is another count")
 	for _, other := range routes() {

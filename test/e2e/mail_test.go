@@ -11,8 +11,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// posted waits for so many mails to the address whose subject holds the words.
-func posted(t *testing.T, server *kit.SMTP, n int, to, subject string) (out []kit.Mail) {
+// waitForMails waits for so many mails to the address whose subject holds the words.
+func waitForMails(t *testing.T, server *kit.SMTP, n int, to, subject string) (out []kit.Mail) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		out = nil
@@ -22,7 +22,7 @@ func posted(t *testing.T, server *kit.SMTP, n int, to, subject string) (out []ki
 			}
 		}
 		return len(out) >= n
-	}, soon, 20*time.Millisecond, "no %d mails to %s about %s", n, to, subject)
+	}, waitTimeout, 20*time.Millisecond, "no %d mails to %s about %s", n, to, subject)
 	require.Len(t, out, n)
 	return out
 }
@@ -41,14 +41,14 @@ func TestMailOverSMTP(t *testing.T) {
 				// On 28 March 2027 the clocks in London skip the hour from 1 to 2.
 				path := "/api/employers/applications/" + id + "/interview"
 				employer.post(path, appointment(object{"scheduledAt": "2027-03-27T10:00:00+00:00"})).ok(200)
-				posted(t, server, 1, seeker.email, "Interview: Theatre Nurse")
+				waitForMails(t, server, 1, seeker.email, "Interview: Theatre Nurse")
 				employer.put(path, object{"scheduledAt": "2027-03-28T10:00:00+01:00"}).ok(200)
-				posted(t, server, 1, seeker.email, "Changed interview: Theatre Nurse")
+				waitForMails(t, server, 1, seeker.email, "Changed interview: Theatre Nurse")
 				employer.put(path, object{"status": "cancelled"}).ok(200)
-				posted(t, server, 1, seeker.email, "Cancelled interview: Theatre Nurse")
+				waitForMails(t, server, 1, seeker.email, "Cancelled interview: Theatre Nurse")
 				calendar := kit.Calendar{}
 				var history []string
-				for _, m := range posted(t, server, 3, seeker.email, "nterview: Theatre Nurse") {
+				for _, m := range waitForMails(t, server, 3, seeker.email, "nterview: Theatre Nurse") {
 					calendar.Take(t, m)
 					require.Len(t, calendar, 1)
 					require.Contains(t, m.Header.Get("Reply-To"), employer.email)
@@ -66,7 +66,7 @@ func TestMailOverSMTP(t *testing.T) {
 				}, history)
 			})
 			t.Run("every letter has the same form", func(t *testing.T) {
-				posted(t, server, 1, employer.email, "New application: Theatre Nurse")
+				waitForMails(t, server, 1, employer.email, "New application: Theatre Nurse")
 				for _, m := range server.Mails() {
 					about := m.Header.Get("Subject")
 					require.Contains(t, m.Header.Get("Message-ID"), "@jobs.example.org>", about)
@@ -93,10 +93,10 @@ func TestMailOverSMTP(t *testing.T) {
 				require.Eventually(t, says("degraded"), 10*time.Second, 100*time.Millisecond)
 				require.Eventually(t, func() bool {
 					return len(late.get("/api/jobseekers/notifications").ok(200).list("data.notifications")) == 1
-				}, soon, 20*time.Millisecond)
+				}, waitTimeout, 20*time.Millisecond)
 				server.Start()
 				require.Eventually(t, says("ok"), 10*time.Second, 100*time.Millisecond)
-				posted(t, server, 1, late.email, "Your application: Night Porter")
+				waitForMails(t, server, 1, late.email, "Your application: Night Porter")
 			})
 		})
 	}

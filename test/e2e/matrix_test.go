@@ -15,9 +15,9 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// cast are the people of the matrix and what they own.
-type cast struct {
-	w                       *world
+// matrixUsers are the people of the matrix and what they own.
+type matrixUsers struct {
+	w                       *testServer
 	guest                   *client
 	seeker, otherSeeker     *account
 	employer, otherEmployer *account
@@ -39,100 +39,100 @@ type cast struct {
 
 // matrixRow is a request that the rightful caller makes with success.
 type matrixRow struct {
-	path   func(c *cast) string
-	body   func(c *cast) any
+	path   func(c *matrixUsers) string
+	body   func(c *matrixUsers) any
 	status int // of the success
 	// foreign is what somebody of the same kind hears who does not own what
 	// the path names: 404 unless a row says otherwise.
-	foreign int
+	foreignStatus int
 	// foreignError is the message of it.
 	foreignError string
 	// everybodys marks what is done to somebody's own view of what all can see, so
 	// that a stranger may do it too, to theirs.
-	everybodys bool
+	isPerUser bool
 	// everyMember marks what a member may do without any permission.
-	everyMember bool
+	anyMember bool
 	// alone marks what changes accounts or organizations for good, so that it is
 	// done to people of its own.
-	alone bool
+	isolated bool
 	// prepare brings the resource into the state that the request needs.
-	prepare func(c *cast)
+	prepare func(c *matrixUsers)
 }
 
-func at(path string) func(*cast) string { return func(*cast) string { return path } }
-func saying(body any) func(*cast) any   { return func(*cast) any { return body } }
-func job(suffix string) func(*cast) string {
-	return func(c *cast) string { return "/api/employers/jobs/" + c.listing + suffix }
+func at(path string) func(*matrixUsers) string { return func(*matrixUsers) string { return path } }
+func saying(body any) func(*matrixUsers) any   { return func(*matrixUsers) any { return body } }
+func job(suffix string) func(*matrixUsers) string {
+	return func(c *matrixUsers) string { return "/api/employers/jobs/" + c.listing + suffix }
 }
-func listing(suffix string) func(*cast) string {
-	return func(c *cast) string { return "/api/listings/" + c.listing + suffix }
+func listing(suffix string) func(*matrixUsers) string {
+	return func(c *matrixUsers) string { return "/api/listings/" + c.listing + suffix }
 }
-func received(c *cast) string  { return "/api/employers/applications/" + c.application }
-func interview(c *cast) string { return received(c) + "/interview" }
-func mine(c *cast) string      { return "/api/jobseekers/applications/" + c.application }
-func notification(c *cast) string {
+func received(c *matrixUsers) string  { return "/api/employers/applications/" + c.application }
+func interview(c *matrixUsers) string { return received(c) + "/interview" }
+func mine(c *matrixUsers) string      { return "/api/jobseekers/applications/" + c.application }
+func notification(c *matrixUsers) string {
 	return "/api/jobseekers/notifications/" + c.notification
 }
-func bookmark(c *cast) string { return "/api/jobseekers/bookmarks/" + c.bookmark }
-func document(suffix string) func(*cast) string {
-	return func(c *cast) string { return "/api/jobseekers/documents/" + c.document + suffix }
+func bookmark(c *matrixUsers) string { return "/api/jobseekers/bookmarks/" + c.bookmark }
+func document(suffix string) func(*matrixUsers) string {
+	return func(c *matrixUsers) string { return "/api/jobseekers/documents/" + c.document + suffix }
 }
-func application(suffix string) func(*cast) string {
-	return func(c *cast) string { return "/api/developers/apps/" + c.app + suffix }
+func application(suffix string) func(*matrixUsers) string {
+	return func(c *matrixUsers) string { return "/api/developers/apps/" + c.app + suffix }
 }
-func webhook(suffix string) func(*cast) string {
-	return func(c *cast) string { return application("/webhooks/" + c.webhook + suffix)(c) }
+func webhook(suffix string) func(*matrixUsers) string {
+	return func(c *matrixUsers) string { return application("/webhooks/" + c.webhook + suffix)(c) }
 }
-func permissions(c *cast) string { return "/api/employers/team/" + c.member + "/permissions" }
+func permissions(c *matrixUsers) string { return "/api/employers/team/" + c.member + "/permissions" }
 
 // matrix has a row for every route that asks who is calling.
 var matrix = map[string]matrixRow{
-	"POST /api/auth/logout":          {path: at("/api/auth/logout"), alone: true},
+	"POST /api/auth/logout":          {path: at("/api/auth/logout"), isolated: true},
 	"GET /api/auth/me":               {path: at("/api/auth/me")},
-	"POST /api/auth/change-password": {path: at("/api/auth/change-password"), alone: true, body: saying(object{"currentPassword": password, "newPassword": password + "1"})},
+	"POST /api/auth/change-password": {path: at("/api/auth/change-password"), isolated: true, body: saying(object{"currentPassword": password, "newPassword": password + "1"})},
 	"GET /api/auth/sessions":         {path: at("/api/auth/sessions")},
-	"DELETE /api/auth/sessions/:id": {path: func(c *cast) string { return "/api/auth/sessions/" + c.session }, foreignError: "Session not found", prepare: func(c *cast) {
+	"DELETE /api/auth/sessions/:id": {path: func(c *matrixUsers) string { return "/api/auth/sessions/" + c.session }, foreignError: "Session not found", prepare: func(c *matrixUsers) {
 		c.w.guest(c.seeker.t).post("/api/auth/login", object{"email": c.seeker.email, "password": password}).ok(200)
-		c.session = c.seeker.elsewhere().get("/api/auth/sessions").ok(200).text("data.sessions.0.id")
+		c.session = c.seeker.fromNewAddress().get("/api/auth/sessions").ok(200).text("data.sessions.0.id")
 	}},
-	"DELETE /api/auth/sessions":            {path: at("/api/auth/sessions"), alone: true},
+	"DELETE /api/auth/sessions":            {path: at("/api/auth/sessions"), isolated: true},
 	"GET /api/auth/second-factor":          {path: at("/api/auth/second-factor")},
-	"POST /api/auth/second-factor":         {path: at("/api/auth/second-factor"), alone: true},
-	"POST /api/auth/second-factor/confirm": {path: at("/api/auth/second-factor/confirm"), alone: true, body: saying(object{"code": "000000"}), status: 409},
-	"DELETE /api/auth/second-factor":       {path: at("/api/auth/second-factor"), alone: true, body: saying(object{"currentPassword": password, "code": "000000"}), status: 409},
+	"POST /api/auth/second-factor":         {path: at("/api/auth/second-factor"), isolated: true},
+	"POST /api/auth/second-factor/confirm": {path: at("/api/auth/second-factor/confirm"), isolated: true, body: saying(object{"code": "000000"}), status: 409},
+	"DELETE /api/auth/second-factor":       {path: at("/api/auth/second-factor"), isolated: true, body: saying(object{"currentPassword": password, "code": "000000"}), status: 409},
 	"POST /api/auth/accept-invitation":     {path: at("/api/auth/accept-invitation"), body: saying(object{"token": "none", "password": password}), status: 400},
 
 	"GET /api/jobseekers/settings":    {path: at("/api/jobseekers/settings")},
 	"PUT /api/jobseekers/settings":    {path: at("/api/jobseekers/settings"), body: saying(object{"intent": "update-notifications", "email": true})},
-	"DELETE /api/jobseekers/profile":  {path: at("/api/jobseekers/profile"), alone: true},
-	"GET /api/employers/profile":      {path: at("/api/employers/profile"), everyMember: true},
-	"PUT /api/employers/profile":      {path: at("/api/employers/profile"), body: saying(object{"intent": "update-profile", "profile": object{"jobTitle": "Matron"}}), everyMember: true},
-	"DELETE /api/employers/profile":   {path: at("/api/employers/profile"), alone: true, everyMember: true},
-	"GET /api/employers/settings":     {path: at("/api/employers/settings"), everyMember: true},
-	"PUT /api/employers/settings":     {path: at("/api/employers/settings"), body: saying(object{"intent": "update-notifications", "emailAlerts": false}), everyMember: true},
-	"DELETE /api/employers/settings":  {path: at("/api/employers/settings"), alone: true, everyMember: true},
-	"GET /api/employers/organization": {path: at("/api/employers/organization"), everyMember: true},
-	"PUT /api/employers/organization": {path: at("/api/employers/organization"), alone: true, body: saying(object{"name": "Renamed Clinic"})},
+	"DELETE /api/jobseekers/profile":  {path: at("/api/jobseekers/profile"), isolated: true},
+	"GET /api/employers/profile":      {path: at("/api/employers/profile"), anyMember: true},
+	"PUT /api/employers/profile":      {path: at("/api/employers/profile"), body: saying(object{"intent": "update-profile", "profile": object{"jobTitle": "Matron"}}), anyMember: true},
+	"DELETE /api/employers/profile":   {path: at("/api/employers/profile"), isolated: true, anyMember: true},
+	"GET /api/employers/settings":     {path: at("/api/employers/settings"), anyMember: true},
+	"PUT /api/employers/settings":     {path: at("/api/employers/settings"), body: saying(object{"intent": "update-notifications", "emailAlerts": false}), anyMember: true},
+	"DELETE /api/employers/settings":  {path: at("/api/employers/settings"), isolated: true, anyMember: true},
+	"GET /api/employers/organization": {path: at("/api/employers/organization"), anyMember: true},
+	"PUT /api/employers/organization": {path: at("/api/employers/organization"), isolated: true, body: saying(object{"name": "Renamed Clinic"})},
 
 	"GET /api/employers/audit":                {path: at("/api/employers/audit")},
 	"GET /api/employers/team":                 {path: at("/api/employers/team")},
-	"POST /api/employers/team":                {path: at("/api/employers/team"), body: func(*cast) any { return object{"intent": "add-member", "name": "N", "email": newEmail()} }},
-	"DELETE /api/employers/team/:id":          {path: func(c *cast) string { return teamPath(c.member) }, alone: true, foreign: 403, foreignError: "Team member not in your organization"},
-	"GET /api/employers/team/:id/permissions": {path: permissions, foreign: 403, foreignError: "Team member not in your organization"},
-	"PUT /api/employers/team/:id/permissions": {path: permissions, alone: true, body: saying(object{"role": "viewer"}), foreign: 403, foreignError: "Team member not in your organization"},
+	"POST /api/employers/team":                {path: at("/api/employers/team"), body: func(*matrixUsers) any { return object{"intent": "add-member", "name": "N", "email": newEmail()} }},
+	"DELETE /api/employers/team/:id":          {path: func(c *matrixUsers) string { return teamPath(c.member) }, isolated: true, foreignStatus: 403, foreignError: "Team member not in your organization"},
+	"GET /api/employers/team/:id/permissions": {path: permissions, foreignStatus: 403, foreignError: "Team member not in your organization"},
+	"PUT /api/employers/team/:id/permissions": {path: permissions, isolated: true, body: saying(object{"role": "viewer"}), foreignStatus: 403, foreignError: "Team member not in your organization"},
 
 	"GET /api/listings":              {path: at("/api/listings")},
 	"GET /api/listings/:id":          {path: listing("")},
 	"POST /api/listings/search":      {path: at("/api/listings/search"), body: saying(object{"query": "nurse"})},
 	"PATCH /api/listings/:id":        {path: listing(""), body: saying(object{"meta": object{"a": 1}}), foreignError: "Listing not found"},
-	"POST /api/listings/:id/restore": {path: listing("/restore"), foreignError: "Listing not found or not deleted", prepare: func(c *cast) { c.employer.elsewhere().delete("/api/employers/jobs/" + c.listing).ok(200) }},
+	"POST /api/listings/:id/restore": {path: listing("/restore"), foreignError: "Listing not found or not deleted", prepare: func(c *matrixUsers) { c.employer.fromNewAddress().delete("/api/employers/jobs/" + c.listing).ok(200) }},
 	"POST /api/listings/:id/archive": {path: listing("/archive"), foreignError: "Listing not found"},
-	"PUT /api/listings/batch":        {path: at("/api/listings/batch"), body: func(c *cast) any { return []object{{"uuid": c.listing, "meta": object{"b": 2}}} }},
+	"PUT /api/listings/batch":        {path: at("/api/listings/batch"), body: func(c *matrixUsers) any { return []object{{"uuid": c.listing, "meta": object{"b": 2}}} }},
 
 	"GET /api/employers/jobs":                {path: at("/api/employers/jobs")},
 	"POST /api/employers/jobs":               {path: at("/api/employers/jobs"), body: saying(object{"title": "T", "description": "D"}), status: 201},
 	"POST /api/employers/jobs/batch":         {path: at("/api/employers/jobs/batch"), body: saying(object{"jobs": []object{{"title": "T", "description": "D"}}})},
-	"PUT /api/employers/jobs/batch":          {path: at("/api/employers/jobs/batch"), body: func(c *cast) any { return object{"jobs": []object{{"id": c.listing, "title": "Mine"}}} }},
+	"PUT /api/employers/jobs/batch":          {path: at("/api/employers/jobs/batch"), body: func(c *matrixUsers) any { return object{"jobs": []object{{"id": c.listing, "title": "Mine"}}} }},
 	"GET /api/employers/jobs/:id":            {path: job(""), foreignError: "Job listing not found"},
 	"PUT /api/employers/jobs/:id":            {path: job(""), body: saying(object{"title": "Taken"}), foreignError: "Job listing not found"},
 	"DELETE /api/employers/jobs/:id":         {path: job(""), foreignError: "Job listing not found"},
@@ -146,7 +146,7 @@ var matrix = map[string]matrixRow{
 	"GET /api/employers/applications/export": {path: at("/api/employers/applications/export")},
 
 	"GET /api/jobseekers/applications":        {path: at("/api/jobseekers/applications")},
-	"POST /api/jobseekers/applications":       {path: at("/api/jobseekers/applications"), body: func(c *cast) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
+	"POST /api/jobseekers/applications":       {path: at("/api/jobseekers/applications"), body: func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
 	"GET /api/jobseekers/applications/:id":    {path: mine, foreignError: "Application not found"},
 	"PUT /api/jobseekers/applications/:id":    {path: mine, body: saying(object{"status": "in-progress"}), foreignError: "Application not found"},
 	"DELETE /api/jobseekers/applications/:id": {path: mine, foreignError: "Application not found"},
@@ -154,9 +154,9 @@ var matrix = map[string]matrixRow{
 	"GET /api/jobseekers/profile": {path: at("/api/jobseekers/profile")},
 	"PUT /api/jobseekers/profile": {path: at("/api/jobseekers/profile"), body: saying(object{"intent": "update-profile", "profile": object{"bio": "Nurse"}})},
 
-	"POST /api/jobseekers/saved":           {path: at("/api/jobseekers/saved"), body: func(c *cast) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
+	"POST /api/jobseekers/saved":           {path: at("/api/jobseekers/saved"), body: func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
 	"GET /api/jobseekers/bookmarks":        {path: at("/api/jobseekers/bookmarks")},
-	"POST /api/jobseekers/bookmarks":       {path: at("/api/jobseekers/bookmarks"), body: func(c *cast) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
+	"POST /api/jobseekers/bookmarks":       {path: at("/api/jobseekers/bookmarks"), body: func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
 	"GET /api/jobseekers/bookmarks/:id":    {path: bookmark, foreignError: "Bookmark not found"},
 	"PUT /api/jobseekers/bookmarks/:id":    {path: bookmark, body: saying(object{"notes": "x"}), foreignError: "Bookmark not found"},
 	"DELETE /api/jobseekers/bookmarks/:id": {path: bookmark, foreignError: "Bookmark not found"},
@@ -181,10 +181,10 @@ var matrix = map[string]matrixRow{
 	"POST /api/billing/setup-intents":            {path: at("/api/billing/setup-intents")},
 	"GET /api/jobseekers/search":                 {path: at("/api/jobseekers/search")},
 	"POST /api/jobseekers/search":                {path: at("/api/jobseekers/search"), body: saying(object{"intent": "save-search", "query": "nurse"})},
-	"GET /api/jobseekers/recommendations":        {path: at("/api/jobseekers/recommendations"), everybodys: true},
-	"DELETE /api/jobseekers/recommendations/:id": {path: func(c *cast) string { return "/api/jobseekers/recommendations/" + c.listing }, everybodys: true},
-	"GET /api/jobseekers/dashboard":              {path: at("/api/jobseekers/dashboard"), everybodys: true},
-	"POST /api/jobseekers/dashboard":             {path: at("/api/jobseekers/dashboard"), body: saying(object{"intent": "generate-personalized-content"}), everybodys: true},
+	"GET /api/jobseekers/recommendations":        {path: at("/api/jobseekers/recommendations"), isPerUser: true},
+	"DELETE /api/jobseekers/recommendations/:id": {path: func(c *matrixUsers) string { return "/api/jobseekers/recommendations/" + c.listing }, isPerUser: true},
+	"GET /api/jobseekers/dashboard":              {path: at("/api/jobseekers/dashboard"), isPerUser: true},
+	"POST /api/jobseekers/dashboard":             {path: at("/api/jobseekers/dashboard"), body: saying(object{"intent": "generate-personalized-content"}), isPerUser: true},
 	"GET /api/jobseekers/export/applications":    {path: at("/api/jobseekers/export/applications")},
 	"GET /api/jobseekers/export/profile":         {path: at("/api/jobseekers/export/profile?format=csv")},
 
@@ -193,12 +193,12 @@ var matrix = map[string]matrixRow{
 	"PUT /api/employers/applications/:id":            {path: received, body: saying(object{"status": "review"}), foreignError: "Application not found"},
 	"DELETE /api/employers/applications/:id":         {path: received, foreignError: "Application not found"},
 	"POST /api/employers/applications/:id/interview": {path: interview, body: saying(appointment(nil)), foreignError: "Application not found"},
-	"PUT /api/employers/applications/:id/interview": {path: interview, body: saying(object{"outcome": "pass"}), foreignError: "Application not found", prepare: func(c *cast) {
+	"PUT /api/employers/applications/:id/interview": {path: interview, body: saying(object{"outcome": "pass"}), foreignError: "Application not found", prepare: func(c *matrixUsers) {
 		c.employer.post(interview(c), appointment(nil)).ok(200)
 	}},
-	"POST /api/employers/applications/:id/contact": {path: func(c *cast) string { return received(c) + "/contact" }, body: saying(object{"subject": "Hello", "message": "there"}), foreignError: "Application not found"},
+	"POST /api/employers/applications/:id/contact": {path: func(c *matrixUsers) string { return received(c) + "/contact" }, body: saying(object{"subject": "Hello", "message": "there"}), foreignError: "Application not found"},
 	"POST /api/employers/exports":                  {path: at("/api/employers/exports"), body: saying(object{"kind": "jobs"}), status: 202},
-	"GET /api/employers/exports/:id":               {path: func(c *cast) string { return "/api/employers/exports/" + c.export }, foreignError: "Export not found"},
+	"GET /api/employers/exports/:id":               {path: func(c *matrixUsers) string { return "/api/employers/exports/" + c.export }, foreignError: "Export not found"},
 	"GET /api/employers/interviews":                {path: at("/api/employers/interviews")},
 
 	"POST /api/developers/apps":                   {path: at("/api/developers/apps"), body: saying(object{"name": "Ward Finder"}), status: 201},
@@ -209,10 +209,10 @@ var matrix = map[string]matrixRow{
 	"POST /api/developers/apps/:id/secret":        {path: application("/secret"), foreignError: "Application not found"},
 	"POST /api/developers/apps/:id/keys":          {path: application("/keys"), body: saying(object{"name": "Production"}), status: 201, foreignError: "Application not found"},
 	"GET /api/developers/apps/:id/keys":           {path: application("/keys"), foreignError: "Application not found"},
-	"DELETE /api/developers/apps/:id/keys/:keyId": {path: func(c *cast) string { return "/api/developers/apps/" + c.app + "/keys/" + c.key }, foreignError: "Application not found"},
+	"DELETE /api/developers/apps/:id/keys/:keyId": {path: func(c *matrixUsers) string { return "/api/developers/apps/" + c.app + "/keys/" + c.key }, foreignError: "Application not found"},
 	"POST /api/developers/apps/:id/plan":          {path: application("/plan"), body: saying(object{"plan": "professional", "paymentMethodId": "pm_card_visa"}), foreignError: "Application not found"},
 	"GET /api/auth/consents":                      {path: at("/api/auth/consents")},
-	"DELETE /api/auth/consents/:clientId":         {path: func(c *cast) string { return "/api/auth/consents/" + c.client }, foreignError: "Consent not found", prepare: func(c *cast) { c.client = c.w.allowed(c.seeker.t, c.seeker) }},
+	"DELETE /api/auth/consents/:clientId":         {path: func(c *matrixUsers) string { return "/api/auth/consents/" + c.client }, foreignError: "Consent not found", prepare: func(c *matrixUsers) { c.client = c.w.authorizeApp(c.seeker.t, c.seeker) }},
 	"GET /api/developers/apps/:id/usage":          {path: application("/usage"), foreignError: "Application not found"},
 
 	"POST /api/developers/apps/:id/webhooks":                                          {path: application("/webhooks"), body: saying(object{"url": "https://receiver.invalid/hook", "events": []string{"job.created"}}), status: 201, foreignError: "Application not found"},
@@ -224,76 +224,78 @@ var matrix = map[string]matrixRow{
 	"POST /api/developers/apps/:id/webhooks/:webhookId/test":                          {path: webhook("/test"), body: saying(object{"type": "job.closed"}), status: 202, foreignError: "Application not found"},
 	"GET /api/developers/apps/:id/webhooks/:webhookId/deliveries":                     {path: webhook("/deliveries"), foreignError: "Application not found"},
 	"POST /api/developers/apps/:id/webhooks/:webhookId/replay":                        {path: webhook("/replay"), body: saying(object{"since": "2026-01-01"}), status: 202, foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay": {path: func(c *cast) string { return webhook("/deliveries/" + c.delivery + "/replay")(c) }, status: 202, foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay": {path: func(c *matrixUsers) string { return webhook("/deliveries/" + c.delivery + "/replay")(c) }, status: 202, foreignError: "Application not found"},
 
-	"POST /api/employers/applications/batch": {path: at("/api/employers/applications/batch"), body: func(c *cast) any { return object{"applications": []object{{"id": c.application, "status": "review"}}} }},
+	"POST /api/employers/applications/batch": {path: at("/api/employers/applications/batch"), body: func(c *matrixUsers) any {
+		return object{"applications": []object{{"id": c.application, "status": "review"}}}
+	}},
 }
 
-// assemble is a cast with all that it can have.
-func assemble(t *testing.T, w *world) *cast {
+// newMatrixUsersWithResources is a cast with all that it can have.
+func newMatrixUsersWithResources(t *testing.T, w *testServer) *matrixUsers {
 	t.Helper()
-	c := gather(t, w)
-	c.acquire()
-	c.develop()
-	c.client = w.allowed(t, c.seeker)
-	c.reader, c.writer = c.seeker.keyOf(c.app), c.seeker.allows(c.app, integrations.Scopes()...)
+	c := newMatrixUsers(t, w)
+	c.createResources()
+	c.createDeveloperResources()
+	c.client = w.authorizeApp(t, c.seeker)
+	c.reader, c.writer = c.seeker.programOf(c.app), c.seeker.grantApp(c.app, integrations.Scopes()...)
 	return c
 }
 
-// gather is a cast that owns nothing yet. Most of what it takes is hashing
+// newMatrixUsers is a cast that owns nothing yet. Most of what it takes is hashing
 // passwords.
-func gather(t *testing.T, w *world) *cast {
+func newMatrixUsers(t *testing.T, w *testServer) *matrixUsers {
 	t.Helper()
-	c := &cast{w: w, guest: w.guest(t), seeker: w.seeker(t), otherSeeker: w.seeker(t), employer: w.employer(t), otherEmployer: w.employer(t)}
-	c.bare = w.join(t, c.employer, object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}})
-	c.member = w.join(t, c.employer, nil).id
+	c := &matrixUsers{w: w, guest: w.guest(t), seeker: w.seeker(t), otherSeeker: w.seeker(t), employer: w.employer(t), otherEmployer: w.employer(t)}
+	c.bare = w.addMember(t, c.employer, object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}})
+	c.member = w.addMember(t, c.employer, nil).id
 	return c
 }
 
-// shared returns people who are gathered by the first test that needs them: only a
+// sharedMatrixUsers returns people who are gathered by the first test that needs them: only a
 // recent sign-in allows sensitive operations.
-func shared(w *world) func(t *testing.T) *cast {
+func sharedMatrixUsers(w *testServer) func(t *testing.T) *matrixUsers {
 	var once sync.Once
-	var people *cast
-	return func(t *testing.T) *cast {
+	var people *matrixUsers
+	return func(t *testing.T) *matrixUsers {
 		t.Helper()
-		once.Do(func() { people = gather(t, w) })
+		once.Do(func() { people = newMatrixUsers(t, w) })
 		require.NotNil(t, people, "the test that gathered the people failed")
 		return people
 	}
 }
 
-// again are the same people in another test.
-func (c *cast) again(t *testing.T) *cast {
+// forTest are the same people in another test.
+func (c *matrixUsers) forTest(t *testing.T) *matrixUsers {
 	as := func(a *account) *account {
 		theirs, browser := *a, *a.client
 		browser.t = t
 		theirs.client = &browser
 		return &theirs
 	}
-	return &cast{w: c.w, guest: c.w.guest(t), seeker: as(c.seeker), otherSeeker: as(c.otherSeeker), employer: as(c.employer), otherEmployer: as(c.otherEmployer),
+	return &matrixUsers{w: c.w, guest: c.w.guest(t), seeker: as(c.seeker), otherSeeker: as(c.otherSeeker), employer: as(c.employer), otherEmployer: as(c.otherEmployer),
 		bare: as(c.bare), member: c.member}
 }
 
-// acquire gives the cast what its people own as seekers and employers.
-func (c *cast) acquire() {
+// createResources gives the cast what its people own as seekers and employers.
+func (c *matrixUsers) createResources() {
 	t := c.seeker.t
 	t.Helper()
 	c.title = "Ward " + newEmail()
 	c.listing = c.employer.listing(object{"title": c.title})
 	c.application = c.seeker.application(c.listing, nil)
-	c.employer.elsewhere().put("/api/employers/applications/"+c.application, object{"status": "review"}).ok(200)
-	c.notification = c.seeker.notifiedOf(c.title)
+	c.employer.fromNewAddress().put("/api/employers/applications/"+c.application, object{"status": "review"}).ok(200)
+	c.notification = c.seeker.waitForNotification(c.title)
 	c.vacancy = c.employer.listing(nil)
-	c.bookmark = c.seeker.elsewhere().post("/api/jobseekers/saved", object{"listingId": c.vacancy}).ok(201).text("data.id")
+	c.bookmark = c.seeker.fromNewAddress().post("/api/jobseekers/saved", object{"listingId": c.vacancy}).ok(201).text("data.id")
 	c.document = c.seeker.document(nil)
-	c.export = c.employer.elsewhere().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
+	c.export = c.employer.fromNewAddress().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 }
 
-// develop gives the seeker what a developer owns. The webhook asks for what
+// createDeveloperResources gives the seeker what a developer owns. The webhook asks for what
 // hardly ever happens among the cast.
-func (c *cast) develop() {
-	me := c.seeker.elsewhere()
+func (c *matrixUsers) createDeveloperResources() {
+	me := c.seeker.fromNewAddress()
 	me.t.Helper()
 	c.app = me.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 	c.key = me.post("/api/developers/apps/"+c.app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
@@ -315,7 +317,7 @@ func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 		_, has := matrix[key]
 		require.Equal(t, r.Auth != web.None, has, "%s: a route that knows its caller, and only such a one, has a row in the matrix", key)
 		if r.Who == web.Employer || r.Who == web.EmployerSide {
-			require.Equal(t, matrix[key].everyMember, r.Permission == "", "%s: what a member may do is a permission", key)
+			require.Equal(t, matrix[key].anyMember, r.Permission == "", "%s: what a member may do is a permission", key)
 		}
 	}
 	for key := range matrix {
@@ -324,45 +326,45 @@ func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 }
 
 func TestRoleMatrix(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		var people func(*testing.T) *cast
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		var people func(*testing.T) *matrixUsers
 		for i, r := range routes() {
 			row, ok := matrix[r.Method+" "+r.Path]
 			if !ok {
 				continue
 			}
 			if people == nil || i%40 == 0 { // what somebody may own has limits
-				people = shared(w)
+				people = sharedMatrixUsers(w)
 			}
 			people := people
 			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
 				t.Parallel()
 				// People are shared, what they own is each row's own.
-				c := people(t).again(t)
-				if row.alone {
-					c = gather(t, w)
+				c := people(t).forTest(t)
+				if row.isolated {
+					c = newMatrixUsers(t, w)
 				}
-				c.acquire()
+				c.createResources()
 				if strings.HasPrefix(r.Path, "/api/developers/") {
-					c.develop()
+					c.createDeveloperResources()
 				}
 				if row.prepare != nil {
 					row.prepare(c)
 				}
-				row.play(t, c, r)
+				row.check(t, c, r)
 			})
 		}
 	})
 }
 
-// play sends the row's request as everybody, the rightful caller last.
-func (row matrixRow) play(t *testing.T, c *cast, r web.Route) {
-	as := func(who *client) *answer {
+// check sends the row's request as everybody, the rightful caller last.
+func (row matrixRow) check(t *testing.T, c *matrixUsers, r web.Route) {
+	as := func(who *client) *response {
 		var body any
 		if row.body != nil {
 			body = row.body(c)
 		}
-		return who.elsewhere().send(r.Method, row.path(c), body)
+		return who.fromNewAddress().send(r.Method, row.path(c), body)
 	}
 	as(&client{t: t, w: c.w, token: "nonsense"}).fails(http.StatusUnauthorized, "Unauthorized")
 	rightful, stranger := c.seeker, c.otherSeeker
@@ -385,15 +387,15 @@ func (row matrixRow) play(t *testing.T, c *cast, r web.Route) {
 	}
 	if r.Who != web.Anyone || strings.HasPrefix(r.Path, "/api/developers/") {
 		a := as(stranger.client)
-		if strings.Contains(r.Path, "/:id") && !row.everybodys {
-			status := row.foreign
+		if strings.Contains(r.Path, "/:id") && !row.isPerUser {
+			status := row.foreignStatus
 			if status == 0 {
 				status = http.StatusNotFound
 			}
 			a.fails(status, row.foreignError)
 		} else {
 			// A batch names what it refused as it was sent; it knows no more.
-			if !row.everybodys {
+			if !row.isPerUser {
 				require.NotContains(t, string(a.raw), c.title, "what is not theirs")
 			}
 			require.NotContains(t, string(a.raw), c.seeker.email, "what is not theirs")

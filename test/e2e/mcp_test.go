@@ -46,8 +46,8 @@ func (c *client) connect(t testing.TB) (*mcp.ClientSession, error) {
 		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: c.w.url + "/mcp", HTTPClient: &http.Client{Transport: c}, MaxRetries: -1}, nil)
 }
 
-// uses calls a tool and returns its structured result.
-func uses(t testing.TB, s *mcp.ClientSession, tool string, arguments object) object {
+// callTool calls a tool and returns its structured result.
+func callTool(t testing.TB, s *mcp.ClientSession, tool string, arguments object) object {
 	t.Helper()
 	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	require.NoError(t, err)
@@ -56,8 +56,8 @@ func uses(t testing.TB, s *mcp.ClientSession, tool string, arguments object) obj
 	return r.StructuredContent.(object)
 }
 
-// failsTo calls a tool and returns the text of its error.
-func failsTo(t testing.TB, s *mcp.ClientSession, tool string, arguments object) string {
+// callToolError calls a tool and returns the text of its error.
+func callToolError(t testing.TB, s *mcp.ClientSession, tool string, arguments object) string {
 	t.Helper()
 	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func encoded(t testing.TB, v any) string {
 	return string(raw)
 }
 
-func metricsOf(t testing.TB, w *world) string {
+func metricsOf(t testing.TB, w *testServer) string {
 	t.Helper()
 	response, err := http.Get(w.url + "/metrics")
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func metricsOf(t testing.TB, w *world) string {
 func textOf(r *mcp.CallToolResult) string { return r.Content[0].(*mcp.TextContent).Text }
 
 // rpc sends a message to the MCP server without the library.
-func (c *client) rpc(body string, headers ...string) *answer {
+func (c *client) rpc(body string, headers ...string) *response {
 	c.t.Helper()
 	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.w.url+"/mcp", strings.NewReader(body))
 	require.NoError(c.t, err)
@@ -102,19 +102,19 @@ func (c *client) rpc(body string, headers ...string) *answer {
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	a := c.sent(request)
-	a.again = func() *answer { return c.rpc(body, headers...) }
+	a := c.do(request)
+	a.repeat = func() *response { return c.rpc(body, headers...) }
 	return a
 }
 
 // tool calls a tool without the library.
-func (c *client) tool(name string, arguments object) *answer {
+func (c *client) tool(name string, arguments object) *response {
 	c.t.Helper()
 	return c.rpc(encoded(c.t, object{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": object{"name": name, "arguments": arguments}}))
 }
 
 func TestMCP_Tools(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		boss := w.employer(t)
 		word := fmt.Sprintf("word%d", time.Now().UnixNano())
 		var jobs []string
@@ -153,29 +153,29 @@ func TestMCP_Tools(t *testing.T) {
 			t.Parallel()
 			program := w.seeker(t).program()
 			s := program.session(t)
-			first := uses(t, s, "search_jobs", object{"keywords": word, "sort": "date", "limit": 2, "facets": []string{"role", "region"}, "remote": nil})
+			first := callTool(t, s, "search_jobs", object{"keywords": word, "sort": "date", "limit": 2, "facets": []string{"role", "region"}, "remote": nil})
 			require.Len(t, first["data"], 2)
 			require.Equal(t, jobs[2], first["data"].([]any)[0].(object)["id"])
-			next := uses(t, s, "search_jobs", object{"keywords": word, "sort": "date", "limit": 2, "cursor": first["next_cursor"]})
+			next := callTool(t, s, "search_jobs", object{"keywords": word, "sort": "date", "limit": 2, "cursor": first["next_cursor"]})
 			require.Equal(t, jobs[0], next["data"].([]any)[0].(object)["id"])
 			require.Nil(t, next["next_cursor"])
-			require.Equal(t, program.get("/api/v1/jobs/"+jobs[0]).gives(200).body, uses(t, s, "get_job", object{"job_id": jobs[0]}))
-			require.Equal(t, program.get("/api/v1/jobs/suggest?q=lee").gives(200).body, uses(t, s, "suggest", object{"q": "lee"}))
-			require.Empty(t, uses(t, s, "list_my_applications", object{"limit": 5})["data"])
+			require.Equal(t, program.get("/api/v1/jobs/"+jobs[0]).okDeveloper(200).body, callTool(t, s, "get_job", object{"job_id": jobs[0]}))
+			require.Equal(t, program.get("/api/v1/jobs/suggest?q=lee").okDeveloper(200).body, callTool(t, s, "suggest", object{"q": "lee"}))
+			require.Empty(t, callTool(t, s, "list_my_applications", object{"limit": 5})["data"])
 		})
 		t.Run("errors", func(t *testing.T) {
 			t.Parallel()
 			s := w.seeker(t).program().session(t)
-			require.Contains(t, failsTo(t, s, "get_job", object{"job_id": "nonsense"}), "job_not_found")
-			require.Contains(t, failsTo(t, s, "get_job", object{"job_id": "../applications"}), "job_not_found")
-			require.Contains(t, failsTo(t, s, "get_job", object{}), "job_id is required")
-			wrong := failsTo(t, s, "search_jobs", object{"radius": -1, "sort": "zz", "salary_min": "x"})
+			require.Contains(t, callToolError(t, s, "get_job", object{"job_id": "nonsense"}), "job_not_found")
+			require.Contains(t, callToolError(t, s, "get_job", object{"job_id": "../applications"}), "job_not_found")
+			require.Contains(t, callToolError(t, s, "get_job", object{}), "job_id is required")
+			wrong := callToolError(t, s, "search_jobs", object{"radius": -1, "sort": "zz", "salary_min": "x"})
 			for _, field := range []string{"radius", "sort", "salary_min"} {
 				require.Contains(t, wrong, "\n- "+field+" ", "everything that is wrong, at once")
 			}
-			require.Contains(t, failsTo(t, s, "search_jobs", object{"keyword": "nurse"}), "keyword is not an argument")
-			require.Contains(t, failsTo(t, s, "search_jobs", object{"page": 2}), "page is not an argument")
-			require.Contains(t, failsTo(t, s, "search_jobs", object{"cursor": "nonsense"}), "cursor")
+			require.Contains(t, callToolError(t, s, "search_jobs", object{"keyword": "nurse"}), "keyword is not an argument")
+			require.Contains(t, callToolError(t, s, "search_jobs", object{"page": 2}), "page is not an argument")
+			require.Contains(t, callToolError(t, s, "search_jobs", object{"cursor": "nonsense"}), "cursor")
 			_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "drop_tables"})
 			require.ErrorContains(t, err, "unknown tool")
 		})
@@ -183,18 +183,18 @@ func TestMCP_Tools(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			app := me.app()
-			program := me.keyOf(app)
+			program := me.programOf(app)
 			program.t = t
 			first := program.tool("suggest", object{"q": "lee"})
 			require.Equal(t, 200, first.status)
 			require.Equal(t, "59", first.header.Get("X-RateLimit-Remaining"))
 			require.Empty(t, first.header.Get("Access-Control-Allow-Origin"))
-			program.get("/api/v1/jobs?limit=1").gives(200)
+			program.get("/api/v1/jobs?limit=1").okDeveloper(200)
 			require.Equal(t, "57", program.tool("get_job", object{"job_id": "nonsense"}).header.Get("X-RateLimit-Remaining"))
 			require.Eventually(t, func() bool {
 				usage := me.get("/api/developers/apps/" + app + "/usage").ok(200)
 				return strings.Contains(string(usage.raw), `"requests":3`) && strings.Contains(string(usage.raw), `"errors":1`)
-			}, soon, 50*time.Millisecond)
+			}, waitTimeout, 50*time.Millisecond)
 		})
 		t.Run("a quota that is used up", func(t *testing.T) {
 			t.Parallel()
@@ -203,7 +203,7 @@ func TestMCP_Tools(t *testing.T) {
 			for range 60 {
 				program.tool("get_job", object{"job_id": "nonsense"})
 			}
-			over := program.tool("suggest", object{"q": "lee"}).limit()
+			over := program.tool("suggest", object{"q": "lee"}).untilLimited()
 			require.Equal(t, 429, over.status, "%s", over.raw)
 			require.NotEmpty(t, over.header.Get("Retry-After"))
 			require.Equal(t, "rate_limit_exceeded", over.text("code"))
@@ -212,7 +212,7 @@ func TestMCP_Tools(t *testing.T) {
 }
 
 func TestMCP_Authentication(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		const metadata = "/.well-known/oauth-protected-resource/mcp"
 		t.Run("a guest learns where to get a token", func(t *testing.T) {
 			t.Parallel()
@@ -237,7 +237,7 @@ func TestMCP_Authentication(t *testing.T) {
 		t.Run("invalid credentials", func(t *testing.T) {
 			t.Parallel()
 			seeker := w.seeker(t)
-			for _, c := range []*client{{t: t, w: w, token: "x"}, {t: t, w: w, token: seeker.token}, w.guest(t).with("loc_live_x")} {
+			for _, c := range []*client{{t: t, w: w, token: "x"}, {t: t, w: w, token: seeker.token}, w.guest(t).withKey("loc_live_x")} {
 				c.ip = w.guest(t).ip
 				require.Equal(t, 401, c.tool("suggest", object{"q": "lee"}).status)
 			}
@@ -252,10 +252,10 @@ func TestMCP_Authentication(t *testing.T) {
 			c.token = token.AccessToken
 			s := c.session(t)
 			job := w.employer(t).listing(nil)
-			require.Equal(t, job, uses(t, s, "get_job", object{"job_id": job})["data"].(object)["id"])
-			require.Contains(t, failsTo(t, s, "list_my_applications", nil), "applications:read", "the scope that is missing")
-			draft := uses(t, s, "apply", object{"job_id": job})
-			require.NotEmpty(t, uses(t, s, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]})["data"])
+			require.Equal(t, job, callTool(t, s, "get_job", object{"job_id": job})["data"].(object)["id"])
+			require.Contains(t, callToolError(t, s, "list_my_applications", nil), "applications:read", "the scope that is missing")
+			draft := callTool(t, s, "apply", object{"job_id": job})
+			require.NotEmpty(t, callTool(t, s, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]})["data"])
 			status, _, _ := p.call(t, "/oauth/revoke", url.Values{"token": {token.RefreshToken}})
 			require.Equal(t, 200, status)
 			_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_job", Arguments: object{"job_id": job}})
@@ -276,7 +276,7 @@ func TestMCP_Authentication(t *testing.T) {
 }
 
 func TestMCP_Messages(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		program := w.seeker(t).program()
 		for body, want := range map[string]int{
 			"": 400, "{": 400, "5": 400, `"x"`: 400, `{}`: 400, `{"jsonrpc":"1.0","id":1,"method":"tools/list"}`: 400, `{"jsonrpc":"2.0","id":{},"method":"tools/list"}`: 400,
@@ -308,10 +308,10 @@ func TestMCP_Messages(t *testing.T) {
 }
 
 func TestMCP_Apply(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		boss := w.employer(t)
 		writes := func(t *testing.T, who *account) *mcp.ClientSession {
-			return who.allows(w.seeker(t).app(), integrations.ApplicationsWrite).session(t)
+			return who.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite).session(t)
 		}
 		applications := func(who *account) int {
 			return len(who.get("/api/jobseekers/applications").ok(200).list("data.applications"))
@@ -322,7 +322,7 @@ func TestMCP_Apply(t *testing.T) {
 			job := boss.listing(object{"title": "Theatre Nurse", "questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			s := writes(t, ann)
 			content := object{"job_id": job, "cover_letter": "Hello", "resume_url": "https://example.org/cv.pdf", "answers": []any{object{"question_id": "pin", "answer": "12A3456E"}}}
-			draft := uses(t, s, "apply", content)
+			draft := callTool(t, s, "apply", content)
 			require.Equal(t, "confirmation_required", draft["status"])
 			require.Equal(t, "Theatre Nurse", draft["job_title"])
 			require.Equal(t, "St Brigid's Hospital", draft["employer"])
@@ -334,25 +334,25 @@ func TestMCP_Apply(t *testing.T) {
 			for name, value := range (object{"cover_letter": "Hello!", "resume_url": "https://example.org/other.pdf", "answers": []any{object{"question_id": "pin", "answer": "x"}}, "job_id": boss.listing(nil), "confirmation_code": "nonsense"}) {
 				changed := maps.Clone(confirmed)
 				changed[name] = value
-				require.Contains(t, failsTo(t, s, "apply", changed), "confirmation_code_invalid", name)
+				require.Contains(t, callToolError(t, s, "apply", changed), "confirmation_code_invalid", name)
 			}
-			require.Contains(t, failsTo(t, writes(t, w.seeker(t)), "apply", confirmed), "confirmation_code_invalid", "the code of another user")
-			require.Contains(t, failsTo(t, writes(t, ann), "apply", confirmed), "confirmation_code_invalid", "the code of another application")
+			require.Contains(t, callToolError(t, writes(t, w.seeker(t)), "apply", confirmed), "confirmation_code_invalid", "the code of another user")
+			require.Contains(t, callToolError(t, writes(t, ann), "apply", confirmed), "confirmation_code_invalid", "the code of another application")
 			require.Zero(t, applications(ann))
 
-			first := uses(t, s, "apply", confirmed)["data"].(object)
+			first := callTool(t, s, "apply", confirmed)["data"].(object)
 			require.Equal(t, "Hello", first["cover_letter"])
 			require.Equal(t, ann.id, first["candidate_id"])
-			boss.elsewhere().delete("/api/employers/jobs/" + job).ok(200)
-			require.Equal(t, first, uses(t, s, "apply", confirmed)["data"], "a repetition has the same result")
+			boss.fromNewAddress().delete("/api/employers/jobs/" + job).ok(200)
+			require.Equal(t, first, callTool(t, s, "apply", confirmed)["data"], "a repetition has the same result")
 			require.Equal(t, 1, applications(ann))
 		})
 		t.Run("a job that was renamed needs another confirmation", func(t *testing.T) {
 			t.Parallel()
 			s, job := writes(t, w.seeker(t)), boss.listing(object{"title": "Staff Nurse"})
-			draft := uses(t, s, "apply", object{"job_id": job})
-			boss.elsewhere().put("/api/employers/jobs/"+job, object{"title": "Night Nurse"}).ok(200)
-			require.Contains(t, failsTo(t, s, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]}), "confirmation_code_invalid")
+			draft := callTool(t, s, "apply", object{"job_id": job})
+			boss.fromNewAddress().put("/api/employers/jobs/"+job, object{"title": "Night Nurse"}).ok(200)
+			require.Contains(t, callToolError(t, s, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]}), "confirmation_code_invalid")
 		})
 		t.Run("what cannot be sent is refused before the confirmation", func(t *testing.T) {
 			t.Parallel()
@@ -363,7 +363,7 @@ func TestMCP_Apply(t *testing.T) {
 			application := ann.application(withdrawn, nil)
 			s := writes(t, ann)
 			ann.delete("/api/jobseekers/applications/" + application).ok(200)
-			require.Contains(t, failsTo(t, s, "apply", object{"job_id": withdrawn}), "already_applied", "an application that was withdrawn")
+			require.Contains(t, callToolError(t, s, "apply", object{"job_id": withdrawn}), "already_applied", "an application that was withdrawn")
 			asking := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			for want, arguments := range map[string]object{
 				"already_applied":             {"job_id": applied},
@@ -375,20 +375,20 @@ func TestMCP_Apply(t *testing.T) {
 				"job_id is required":          {},
 				"candidate_id is not an argu": {"job_id": asking, "candidate_id": ann.id},
 			} {
-				require.Contains(t, failsTo(t, s, "apply", arguments), want)
+				require.Contains(t, callToolError(t, s, "apply", arguments), want)
 			}
-			require.Contains(t, failsTo(t, writes(t, boss), "apply", object{"job_id": asking}), "403 forbidden", "an employer")
-			for _, reader := range []*client{ann.program(), ann.allows(w.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead)} {
-				require.Contains(t, failsTo(t, reader.session(t), "apply", object{"job_id": asking}), "applications:write")
+			require.Contains(t, callToolError(t, writes(t, boss), "apply", object{"job_id": asking}), "403 forbidden", "an employer")
+			for _, reader := range []*client{ann.program(), ann.grantApp(w.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead)} {
+				require.Contains(t, callToolError(t, reader.session(t), "apply", object{"job_id": asking}), "applications:write")
 			}
 			require.Equal(t, 1, applications(ann))
 		})
 		t.Run("twenty confirmations at once make one application", func(t *testing.T) {
 			t.Parallel()
 			ann := w.seeker(t)
-			program := ann.allows(w.seeker(t).app(), integrations.ApplicationsWrite)
+			program := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
 			job := boss.listing(nil)
-			code := uses(t, program.session(t), "apply", object{"job_id": job})["confirmation_code"]
+			code := callTool(t, program.session(t), "apply", object{"job_id": job})["confirmation_code"]
 			statuses := make(chan int, 20)
 			for range cap(statuses) {
 				go func() { statuses <- program.tool("apply", object{"job_id": job, "confirmation_code": code}).status }()

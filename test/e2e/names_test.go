@@ -7,7 +7,7 @@ import (
 )
 
 func TestNamesAndTitles_InvisibleCharacters_Removed(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		const typed, stored = "\u202eSt\u200b Mary\u2060's\ufeff \u200d", "St Mary's \u200d"
 		boss, seeker := w.employer(t), w.seeker(t)
 		boss.put("/api/employers/organization", object{"name": typed}).ok(200)
@@ -19,9 +19,9 @@ func TestNamesAndTitles_InvisibleCharacters_Removed(t *testing.T) {
 		seeker.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"name": typed}}).ok(200)
 		require.Equal(t, stored, seeker.get("/api/auth/me").ok(200).text("data.name"))
 		require.Equal(t, stored, seeker.get("/api/jobseekers/documents/"+seeker.document(object{"title": typed})).ok(200).text("data.document.title"))
-		app := seeker.elsewhere().post("/api/developers/apps", object{"name": typed}).ok(201)
+		app := seeker.fromNewAddress().post("/api/developers/apps", object{"name": typed}).ok(201)
 		require.Equal(t, stored, app.text("data.app.name"))
-		key := seeker.elsewhere().post("/api/developers/apps/"+app.text("data.app.id")+"/keys", object{"name": typed}).ok(201)
+		key := seeker.fromNewAddress().post("/api/developers/apps/"+app.text("data.app.id")+"/keys", object{"name": typed}).ok(201)
 		require.Equal(t, stored, key.text("data.key.name"))
 
 		name := object{"email": newEmail(), "password": password, "name": typed, "userType": "jobseeker"}

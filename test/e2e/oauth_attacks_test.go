@@ -15,11 +15,11 @@ import (
 )
 
 func TestOAuthAttacks(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("a code works once, and its second use revokes what it gave", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			code, _ := p.code(t, verifier)
+			code, _ := p.authorizationCode(t, verifier)
 			token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 			require.NoError(t, err)
 			require.True(t, p.active(t, token.AccessToken))
@@ -30,8 +30,8 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("of twenty exchanges of a code at once one succeeds", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			code, _ := p.code(t, verifier)
-			require.EqualValues(t, 1, succeed(t, 20, func() error {
+			code, _ := p.authorizationCode(t, verifier)
+			require.EqualValues(t, 1, countSuccesses(t, 20, func() error {
 				_, err := p.Exchange(context.Background(), code, oauth2.VerifierOption(verifier))
 				return err
 			}))
@@ -41,7 +41,7 @@ func TestOAuthAttacks(t *testing.T) {
 			p := w.thirdParty(t, nil)
 			token := p.tokens(t)
 			token.Expiry = time.Now().Add(-time.Hour)
-			require.EqualValues(t, 1, succeed(t, 20, func() error {
+			require.EqualValues(t, 1, countSuccesses(t, 20, func() error {
 				_, err := p.TokenSource(context.Background(), token).Token()
 				return err
 			}))
@@ -70,7 +70,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("a code or a refresh token is of use to its own client alone", func(t *testing.T) {
 			t.Parallel()
 			p, other, verifier := w.thirdParty(t, nil), w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			code, _ := p.code(t, verifier)
+			code, _ := p.authorizationCode(t, verifier)
 			other.refused(t, "/oauth/token", redeem(code, verifier), 400, "invalid_grant")
 			token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 			require.NoError(t, err, "and stays so")
@@ -125,13 +125,13 @@ func TestOAuthAttacks(t *testing.T) {
 			for _, to := range []string{callback + "/more", "https://evil.wardfinder.example.com/callback", "https://wardfinder.example.com/x/../callback", callback + "?a=b", "http://wardfinder.example.com/callback",
 				"https://wardfinder.example.com.evil.example/callback", "https://wardfinder.example.com@evil.example/callback", "https://WARDFINDER.example.com/callback", callback + "#x", callback + "/", "//wardfinder.example.com/callback", "https://wardfinder.example.com:444/callback"} {
 				p.RedirectURL = to
-				got := b.open("GET", p.ask(verifier), nil)
+				got := b.open("GET", p.authorizationPath(verifier), nil)
 				require.Equal(t, 400, got.status, to)
 				require.Empty(t, got.header.Get("Location"))
-				require.Equal(t, 400, w.browser(t).open("GET", p.ask(verifier), nil).status, "nor before a sign-in")
+				require.Equal(t, 400, w.browser(t).open("GET", p.authorizationPath(verifier), nil).status, "nor before a sign-in")
 			}
 			p.RedirectURL = callback
-			code := b.allow(p.ask(verifier)).Get("code")
+			code := b.allow(p.authorizationPath(verifier)).Get("code")
 			for _, to := range []string{"", callback + "/more"} {
 				values := redeem(code, verifier)
 				values.Set("redirect_uri", to)
@@ -143,14 +143,14 @@ func TestOAuthAttacks(t *testing.T) {
 			p, verifier := w.thirdParty(t, object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb", "http://localhost:1234/cb"}}), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
 			p.RedirectURL = "http://127.0.0.1:51004/cb"
-			code := b.allow(p.ask(verifier)).Get("code")
+			code := b.allow(p.authorizationPath(verifier)).Get("code")
 			values := redeem(code, verifier)
 			values.Set("redirect_uri", p.RedirectURL)
 			_, body, _ := p.call(t, "/oauth/token", values)
 			require.NotEmpty(t, body["access_token"], "%v", body)
 			for _, to := range []string{"http://127.0.0.1:51004/other", "http://127.0.0.2:51004/cb", "https://127.0.0.1:51004/cb", "http://localhost:5/cb", "http://127.0.0.1.evil.example/cb"} {
 				p.RedirectURL = to
-				require.Equal(t, 400, b.open("GET", p.ask(verifier), nil).status, to)
+				require.Equal(t, 400, b.open("GET", p.authorizationPath(verifier), nil).status, to)
 			}
 		})
 		t.Run("without PKCE, or with plain, no code is given", func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestOAuthAttacks(t *testing.T) {
 				for _, with := range []url.Values{{}, {"code_challenge": {challenge}}, {"code_challenge": {challenge}, "code_challenge_method": {"plain"}}, {"code_challenge": {challenge}, "code_challenge_method": {"s256"}},
 					{"code_challenge_method": {"S256"}}, {"code_challenge": {"short"}, "code_challenge_method": {"S256"}}} {
 					path := strings.TrimPrefix(p.AuthCodeURL("the state"), w.url) + "&" + with.Encode()
-					answer := b.sent(b.open("GET", path, nil))
+					answer := b.redirectQuery(b.open("GET", path, nil))
 					require.Equal(t, "invalid_request", answer.Get("error"), "%v", with)
 					require.Empty(t, answer.Get("code"))
 				}
@@ -171,7 +171,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("a code is of no use with another verifier or with none", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			code, _ := p.code(t, verifier)
+			code, _ := p.authorizationCode(t, verifier)
 			for _, wrong := range []string{"", oauth2.GenerateVerifier(), verifier[:42], oauth2.S256ChallengeFromVerifier(verifier), verifier + strings.Repeat("x", 200)} {
 				p.refused(t, "/oauth/token", redeem(code, wrong), 400, "invalid_grant")
 			}
@@ -205,10 +205,10 @@ func TestOAuthAttacks(t *testing.T) {
 			b := w.signedIn(t, w.seeker(t))
 			for _, scope := range []string{"admin", "jobs:read admin", "jobs", "jobs:*", "JOBS:READ", "openid", "offline_access"} {
 				p.Scopes = []string{scope}
-				require.Equal(t, "invalid_scope", b.sent(b.open("GET", p.ask(verifier), nil)).Get("error"), scope)
+				require.Equal(t, "invalid_scope", b.redirectQuery(b.open("GET", p.authorizationPath(verifier), nil)).Get("error"), scope)
 			}
 			p.Scopes = nil
-			code := b.allow(p.ask(verifier)).Get("code")
+			code := b.allow(p.authorizationPath(verifier)).Get("code")
 			_, body, _ := p.call(t, "/oauth/token", redeem(code, verifier))
 			require.Equal(t, "jobs:read", body["scope"])
 		})
@@ -217,7 +217,7 @@ func TestOAuthAttacks(t *testing.T) {
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			me, stranger := w.seeker(t), w.seeker(t)
 			b, theirs := w.signedIn(t, me), w.signedIn(t, stranger)
-			path := p.ask(verifier)
+			path := p.authorizationPath(verifier)
 			csrf := b.Open("GET", path, nil).Secret(t)
 			foreign := theirs.Open("GET", path, nil).Secret(t)
 			yes := url.Values{"decision": {"allow"}}
@@ -232,7 +232,7 @@ func TestOAuthAttacks(t *testing.T) {
 				require.Equal(t, 403, b.open("POST", path, yes).status, "%v", sent)
 			}
 			b.Site, b.From = "", w.url
-			require.NotEmpty(t, b.sent(b.open("POST", path, yes)).Get("code"))
+			require.NotEmpty(t, b.redirectQuery(b.open("POST", path, yes)).Get("code"))
 		})
 		t.Run("no page can be shown inside of another", func(t *testing.T) {
 			t.Parallel()
@@ -240,7 +240,7 @@ func TestOAuthAttacks(t *testing.T) {
 			b := w.signedIn(t, w.seeker(t))
 			p2 := *p
 			p2.RedirectURL = callback + "x"
-			for path, forms := range map[string]string{p.ask(verifier): "'self' https://wardfinder.example.com", p2.ask(verifier): "'self'", "/developers/consents": "'self'"} {
+			for path, forms := range map[string]string{p.authorizationPath(verifier): "'self' https://wardfinder.example.com", p2.authorizationPath(verifier): "'self'", "/developers/consents": "'self'"} {
 				header := b.open("GET", path, nil).header
 				policy := header.Get("Content-Security-Policy")
 				require.Contains(t, policy, "default-src 'none'")
@@ -259,10 +259,10 @@ func TestOAuthAttacks(t *testing.T) {
 			p, me := w.thirdParty(t, nil), w.seeker(t)
 			b := w.browser(t)
 			b.Site, b.From = "", w.url // as over http, where browsers say no more of themselves
-			path := p.ask(oauth2.GenerateVerifier())
+			path := p.authorizationPath(oauth2.GenerateVerifier())
 			page := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "next": {path}})
 			require.Equal(t, 200, page.status)
-			require.Contains(t, page.words(), `url=`+path)
+			require.Contains(t, page.visibleText(), `url=`+path)
 		})
 		t.Run("a sign-in goes on to this very host alone", func(t *testing.T) {
 			t.Parallel()
@@ -280,8 +280,8 @@ func TestOAuthAttacks(t *testing.T) {
 	})
 }
 
-// succeed counts how many of n calls at once do.
-func succeed(t testing.TB, n int, call func() error) int64 {
+// countSuccesses counts how many of n calls at once do.
+func countSuccesses(t testing.TB, n int, call func() error) int64 {
 	t.Helper()
 	var all sync.WaitGroup
 	var done atomic.Int64

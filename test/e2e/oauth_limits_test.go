@@ -12,7 +12,7 @@ import (
 )
 
 // at is a client of OAuth at an address.
-func (p *thirdParty) at(t *testing.T, ip, path, secret string, values url.Values) *answer {
+func (p *thirdParty) at(t *testing.T, ip, path, secret string, values url.Values) *response {
 	t.Helper()
 	if secret == "" {
 		values.Set("client_id", p.ClientID)
@@ -24,11 +24,11 @@ func (p *thirdParty) at(t *testing.T, ip, path, secret string, values url.Values
 	if secret != "" {
 		r.SetBasicAuth(p.ClientID, secret)
 	}
-	return (&client{t: t, w: p.w}).sent(r)
+	return (&client{t: t, w: p.w}).do(r)
 }
 
 func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("is stopped after sixty a minute, and learns nothing more", func(t *testing.T) {
 			t.Parallel()
 			p, device := w.thirdParty(t, nil), w.thirdParty(t, object{"public": true})
@@ -40,7 +40,7 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 				require.Equal(t, 401, a.status, "%s", a.raw)
 				require.Equal(t, "invalid_client", a.text("error"))
 			}
-			if w.countsAlone() {
+			if w.countsLocally() {
 				return
 			}
 			for _, secret := range []string{"wrong", p.ClientSecret} {

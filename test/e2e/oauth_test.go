@@ -11,7 +11,7 @@ import (
 )
 
 func TestOAuth(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("GET /.well-known/oauth-authorization-server", func(t *testing.T) {
 			t.Parallel()
 			meta := w.guest(t).try("GET", "/.well-known/oauth-authorization-server", nil)
@@ -28,20 +28,20 @@ func TestOAuth(t *testing.T) {
 			for _, more := range []object{nil, {"public": true}} {
 				p, who, verifier := w.thirdParty(t, more), w.seeker(t), oauth2.GenerateVerifier()
 				b := w.browser(t)
-				asked := b.open("GET", p.ask(verifier), nil)
+				asked := b.open("GET", p.authorizationPath(verifier), nil)
 				require.Equal(t, 303, asked.status)
 				signIn, err := url.Parse(asked.header.Get("Location"))
 				require.NoError(t, err)
 				require.Equal(t, "/developers/sign-in", signIn.Path)
-				require.Equal(t, p.ask(verifier), signIn.Query().Get("next"))
+				require.Equal(t, p.authorizationPath(verifier), signIn.Query().Get("next"))
 				require.Contains(t, b.open("GET", signIn.String(), nil).text, `name="password"`)
 				onward := b.open("POST", "/developers/sign-in", url.Values{"email": {who.email}, "password": {password}, "next": {signIn.Query().Get("next")}})
 				require.Contains(t, onward.text, `href="/oauth/authorize?`)
-				page := b.open("GET", p.ask(verifier), nil).text
+				page := b.open("GET", p.authorizationPath(verifier), nil).text
 				for _, words := range []string{"Ward Finder", "St Brigid&#39;s Hospital", "wardfinder.example.com", "Apply for jobs in your name"} {
 					require.Contains(t, page, words)
 				}
-				code := b.allow(p.ask(verifier)).Get("code")
+				code := b.allow(p.authorizationPath(verifier)).Get("code")
 				token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 				require.NoError(t, err)
 				require.Regexp(t, `^loc_at_[0-9A-Za-z]{43}$`, token.AccessToken)
@@ -65,7 +65,7 @@ func TestOAuth(t *testing.T) {
 			p, who, verifier := w.thirdParty(t, nil), w.seeker(t), oauth2.GenerateVerifier()
 			b := w.browser(t)
 			b.Site = ""
-			path := p.ask(verifier)
+			path := p.authorizationPath(verifier)
 			signedIn := b.open("POST", "/developers/sign-in", url.Values{"email": {who.email}, "password": {password}, "next": {path}})
 			require.Equal(t, 303, signedIn.status)
 			require.Equal(t, path, signedIn.header.Get("Location"))
@@ -86,7 +86,7 @@ func TestOAuth(t *testing.T) {
 		t.Run("introspection tells a client of its own tokens alone", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			code, who := p.code(t, verifier)
+			code, who := p.authorizationCode(t, verifier)
 			token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 			require.NoError(t, err)
 			_, body, _ := p.call(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}})
@@ -113,26 +113,26 @@ func TestOAuth(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
-			b.allow(p.ask(verifier))
-			require.NotEmpty(t, b.sent(b.open("GET", p.ask(verifier), nil)).Get("code"))
+			b.allow(p.authorizationPath(verifier))
+			require.NotEmpty(t, b.redirectQuery(b.open("GET", p.authorizationPath(verifier), nil)).Get("code"))
 			fewer := *p
 			fewer.Scopes = []string{"jobs:read"}
-			require.NotEmpty(t, b.sent(b.open("GET", fewer.ask(verifier), nil)).Get("code"))
-			require.Equal(t, 200, b.open("GET", p.ask(verifier, oauth2.SetAuthURLParam("prompt", "consent")), nil).status)
+			require.NotEmpty(t, b.redirectQuery(b.open("GET", fewer.authorizationPath(verifier), nil)).Get("code"))
+			require.Equal(t, 200, b.open("GET", p.authorizationPath(verifier, oauth2.SetAuthURLParam("prompt", "consent")), nil).status)
 			more := *p
 			more.Scopes = []string{"applications:read"}
-			require.Equal(t, 200, b.open("GET", more.ask(verifier), nil).status)
+			require.Equal(t, 200, b.open("GET", more.authorizationPath(verifier), nil).status)
 			// Another program may have taken the place of one on a device.
 			device := w.thirdParty(t, object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb"}})
 			device.RedirectURL = "http://127.0.0.1:49152/cb"
-			b.allow(device.ask(verifier))
-			require.Equal(t, 200, b.open("GET", device.ask(verifier), nil).status)
+			b.allow(device.authorizationPath(verifier))
+			require.Equal(t, 200, b.open("GET", device.authorizationPath(verifier), nil).status)
 		})
 		t.Run("the state is the client's own, and may be missing", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
-			b.allow(p.ask(verifier))
+			b.allow(p.authorizationPath(verifier))
 			for _, state := range []string{"s", "", "long enough", strings.Repeat("x", 2000)} {
 				path := strings.TrimPrefix(p.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)), w.url)
 				answer := b.open("GET", path, nil)
@@ -148,16 +148,16 @@ func TestOAuth(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
-			csrf := b.Open("GET", p.ask(verifier), nil).Secret(t)
-			require.Equal(t, "access_denied", b.decide(p.ask(verifier), "deny", csrf).Get("error"))
-			require.Equal(t, 200, b.open("GET", p.ask(verifier), nil).status, "nothing is remembered")
+			csrf := b.Open("GET", p.authorizationPath(verifier), nil).Secret(t)
+			require.Equal(t, "access_denied", b.decide(p.authorizationPath(verifier), "deny", csrf).Get("error"))
+			require.Equal(t, 200, b.open("GET", p.authorizationPath(verifier), nil).status, "nothing is remembered")
 		})
 		t.Run("who made the link does not decide", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
 			for _, more := range []string{"&decision=allow", "&decision=allow&csrf=x"} {
-				link := p.ask(verifier) + more
+				link := p.authorizationPath(verifier) + more
 				csrf := b.Open("GET", link, nil).Secret(t)
 				require.Equal(t, "access_denied", b.decide(link, "deny", csrf).Get("error"))
 			}
@@ -167,7 +167,7 @@ func TestOAuth(t *testing.T) {
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
 			for _, more := range []string{"&request=x", "&request_uri=urn:ietf:params:oauth:request_uri:x", "&client_id=" + p.ClientID, "&%zz", "&registration=x", "&resource=a&resource=b"} {
-				got := b.open("GET", p.ask(verifier)+more, nil)
+				got := b.open("GET", p.authorizationPath(verifier)+more, nil)
 				require.Contains(t, []int{303, 400}, got.status, more)
 			}
 			for _, values := range []url.Values{{}, {"grant_type": {"authorization_code"}}, {"grant_type": {"refresh_token"}}, redeem("\x00\xff", verifier), refreshing(strings.Repeat("x", 5000)),
@@ -183,8 +183,8 @@ func TestOAuth(t *testing.T) {
 			for _, missing := range []url.Values{{}, redeem("", verifier), refreshing("")} {
 				p.refused(t, "/oauth/token", missing, 400, "invalid_request")
 			}
-			require.Equal(t, "invalid_request", b.sent(b.open("GET", strings.Replace(p.ask(verifier), "response_type=code", "", 1), nil)).Get("error"))
-			require.Equal(t, "unsupported_response_type", b.sent(b.open("GET", strings.Replace(p.ask(verifier), "response_type=code", "response_type=token", 1), nil)).Get("error"))
+			require.Equal(t, "invalid_request", b.redirectQuery(b.open("GET", strings.Replace(p.authorizationPath(verifier), "response_type=code", "", 1), nil)).Get("error"))
+			require.Equal(t, "unsupported_response_type", b.redirectQuery(b.open("GET", strings.Replace(p.authorizationPath(verifier), "response_type=code", "response_type=token", 1), nil)).Get("error"))
 			p.ClientSecret = "wrong"
 			_, _, header := p.call(t, "/oauth/token", refreshing("x"))
 			require.Contains(t, header.Get("WWW-Authenticate"), "Basic")
@@ -193,7 +193,7 @@ func TestOAuth(t *testing.T) {
 				p.ClientID = id
 				p.refused(t, "/oauth/token", refreshing("x"), 401, "invalid_client")
 			}
-			require.Equal(t, 400, b.open("GET", p.ask(verifier), nil).status)
+			require.Equal(t, 400, b.open("GET", p.authorizationPath(verifier), nil).status)
 			require.Contains(t, []int{400, 401}, w.guest(t).try("POST", "/oauth/token", object{"grant_type": "authorization_code"}).status)
 		})
 	})

@@ -17,39 +17,39 @@ import (
 // browser is somebody's browser.
 type browser struct {
 	*kit.Browser
-	w *world
+	w *testServer
 }
 
-func (w *world) browser(t testing.TB) *browser {
+func (w *testServer) browser(t testing.TB) *browser {
 	t.Helper()
 	return &browser{kit.NewBrowser(t, w.url, w.guest(t).ip), w}
 }
 
-// shown is a page that is no fault of the server.
-type shown struct {
+// pageView is a page that is no fault of the server.
+type pageView struct {
 	status int
 	header http.Header
 	text   string
 }
 
-func (b *browser) open(method, path string, values url.Values) shown {
+func (b *browser) open(method, path string, values url.Values) pageView {
 	b.T.Helper()
 	return b.seen(b.Open(method, path, values))
 }
 
-func (b *browser) seen(p kit.Page) shown {
+func (b *browser) seen(p kit.Page) pageView {
 	b.T.Helper()
 	require.Less(b.T, p.Status, 500, "%s\n%s", p.Text, b.w.log)
-	return shown{p.Status, p.Header, p.Text}
+	return pageView{p.Status, p.Header, p.Text}
 }
 
-func (b *browser) signIn(a *account) shown {
+func (b *browser) signIn(a *account) pageView {
 	b.T.Helper()
 	return b.seen(b.SignIn(a.email, password))
 }
 
 // signedIn is a browser of somebody who has signed in.
-func (w *world) signedIn(t testing.TB, a *account) *browser {
+func (w *testServer) signedIn(t testing.TB, a *account) *browser {
 	t.Helper()
 	b := w.browser(t)
 	require.Equal(t, 303, b.signIn(a).status)
@@ -63,11 +63,11 @@ const callback = "https://wardfinder.example.com/callback"
 
 // thirdParty is an application, and the authorization server as it knows it.
 type thirdParty struct {
-	w *world
+	w *testServer
 	oauth2.Config
 }
 
-func (w *world) thirdParty(t testing.TB, more object) *thirdParty {
+func (w *testServer) thirdParty(t testing.TB, more object) *thirdParty {
 	t.Helper()
 	in := object{"name": "Ward Finder", "description": "Finds wards", "redirectUris": []string{callback}}
 	for name, value := range more {
@@ -82,8 +82,8 @@ func (w *world) thirdParty(t testing.TB, more object) *thirdParty {
 	return &thirdParty{w, c}
 }
 
-// ask is the path that a user is sent to.
-func (p *thirdParty) ask(verifier string, more ...oauth2.AuthCodeOption) string {
+// authorizationPath is the path that a user is sent to.
+func (p *thirdParty) authorizationPath(verifier string, more ...oauth2.AuthCodeOption) string {
 	return strings.TrimPrefix(p.AuthCodeURL("the state", append([]oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}, more...)...), p.w.url)
 }
 
@@ -91,16 +91,16 @@ func (p *thirdParty) ask(verifier string, more ...oauth2.AuthCodeOption) string 
 // client hears.
 func (b *browser) allow(path string) url.Values {
 	b.T.Helper()
-	return b.sent(b.seen(b.Allow(path)))
+	return b.redirectQuery(b.seen(b.Allow(path)))
 }
 
 func (b *browser) decide(path, decision, csrf string) url.Values {
 	b.T.Helper()
-	return b.sent(b.seen(b.Decide(path, decision, csrf)))
+	return b.redirectQuery(b.seen(b.Decide(path, decision, csrf)))
 }
 
-// sent is what a redirect to the client says.
-func (b *browser) sent(answer shown) url.Values {
+// redirectQuery is what a redirect to the client says.
+func (b *browser) redirectQuery(answer pageView) url.Values {
 	b.T.Helper()
 	require.Equal(b.T, 303, answer.status, answer.text)
 	to, err := url.Parse(answer.header.Get("Location"))
@@ -111,11 +111,11 @@ func (b *browser) sent(answer shown) url.Values {
 	return to.Query()
 }
 
-// code has a new user allow it all.
-func (p *thirdParty) code(t testing.TB, verifier string) (string, *account) {
+// authorizationCode has a new user allow it all.
+func (p *thirdParty) authorizationCode(t testing.TB, verifier string) (string, *account) {
 	t.Helper()
 	who := p.w.seeker(t)
-	code := p.w.signedIn(t, who).allow(p.ask(verifier)).Get("code")
+	code := p.w.signedIn(t, who).allow(p.authorizationPath(verifier)).Get("code")
 	require.Regexp(t, `^loc_ac_[0-9A-Za-z]{43}$`, code)
 	return code, who
 }
@@ -123,7 +123,7 @@ func (p *thirdParty) code(t testing.TB, verifier string) (string, *account) {
 func (p *thirdParty) tokens(t testing.TB) *oauth2.Token {
 	t.Helper()
 	verifier := oauth2.GenerateVerifier()
-	code, _ := p.code(t, verifier)
+	code, _ := p.authorizationCode(t, verifier)
 	token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 	require.NoError(t, err)
 	return token

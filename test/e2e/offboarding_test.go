@@ -25,28 +25,28 @@ func (a *account) inTeam(id string) bool {
 // exportLink is the path of the link to a finished export of the kind.
 func (a *account) exportLink(kind string) string {
 	a.t.Helper()
-	id := a.elsewhere().post("/api/employers/exports", object{"kind": kind}).ok(202).text("data.id")
+	id := a.fromNewAddress().post("/api/employers/exports", object{"kind": kind}).ok(202).text("data.id")
 	var link string
 	require.Eventually(a.t, func() bool {
-		answer := a.elsewhere().get("/api/employers/exports/" + id).ok(200)
+		answer := a.fromNewAddress().get("/api/employers/exports/" + id).ok(200)
 		if answer.text("data.status") == "completed" {
 			link = answer.text("data.url")
 		}
 		return link != ""
-	}, soon, 20*time.Millisecond)
+	}, waitTimeout, 20*time.Millisecond)
 	u, err := url.Parse(link)
 	require.NoError(a.t, err)
 	return u.RequestURI()
 }
 
 func TestRemoveMember_ActiveMember_LosesAccessAtOnce(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		boss := w.employer(t)
 		seeker := w.seeker(t)
 		seeker.application(boss.listing(nil), nil)
-		member := boss.member("recruiter")
+		member := boss.inviteMember("recruiter")
 		program, link := member.program(), member.exportLink("applications")
-		require.Len(t, program.get("/v1/applications").gives(200).list("data"), 1)
+		require.Len(t, program.get("/v1/applications").okDeveloper(200).list("data"), 1)
 		require.Equal(t, 200, w.guest(t).get(link).status)
 
 		member.delete(teamPath(boss.id)).fails(403, "Forbidden")
@@ -62,16 +62,16 @@ func TestRemoveMember_ActiveMember_LosesAccessAtOnce(t *testing.T) {
 		again := member.signIn(password)
 		again.get("/api/employers/jobs").fails(403, "Forbidden")
 		require.Equal(t, "jobseeker", again.get("/api/auth/me").ok(200).text("data.role"))
-		require.Empty(t, program.get("/v1/applications").gives(200).list("data"))
+		require.Empty(t, program.get("/v1/applications").okDeveloper(200).list("data"))
 	})
 }
 
 func TestRemoveMember_LastAdmin_Conflict(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("DELETE /api/employers/team/:id keeps the last admin", func(t *testing.T) {
 			boss := w.employer(t)
 			boss.delete(teamPath(boss.id)).fails(409, "An organization needs at least one admin")
-			second := boss.member("admin")
+			second := boss.inviteMember("admin")
 			second.delete(teamPath(boss.id)).ok(200)
 			boss.isOut(t)
 			require.Equal(t, "EMPLOYER", boss.signIn(password).get("/api/auth/me").ok(200).text("data.role"))
@@ -80,12 +80,12 @@ func TestRemoveMember_LastAdmin_Conflict(t *testing.T) {
 }
 
 func TestRemoveMember_Invitation_Withdrawn(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		boss, invited, email := w.employer(t), w.seeker(t), newEmail()
 		for _, to := range []string{invited.email, email} {
 			boss.post("/api/employers/team", object{"intent": "add-member", "name": "Tom", "email": to}).ok(200)
 		}
-		tokens := []string{w.mailed(t, email, "Join"), w.mailed(t, invited.email, "Join")} // not sent after the withdrawal
+		tokens := []string{w.tokenFromMail(t, email, "Join"), w.tokenFromMail(t, invited.email, "Join")} // not sent after the withdrawal
 		for _, m := range boss.get("/api/employers/team").ok(200).list("data.team") {
 			if m := m.(object); m["status"] == "invited" {
 				boss.delete(teamPath(m["id"].(string))).ok(200)
@@ -99,11 +99,11 @@ func TestRemoveMember_Invitation_Withdrawn(t *testing.T) {
 }
 
 func TestMember_WithoutPermissions_SeesPublicOnly(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		boss := w.employer(t)
 		draft, posted := boss.listing(object{"status": "draft"}), boss.listing(nil)
 		nothing := object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}}
-		member := w.join(t, boss, nil)
+		member := w.addMember(t, boss, nil)
 		link := member.exportLink("jobs")
 		boss.put(teamPath(member.id)+"/permissions", object{"permissions": nothing}).ok(200)
 		for _, path := range []string{"/jobs", "/jobs/" + draft, "/jobs/export", "/team", "/team/" + boss.id + "/permissions", "/analytics", "/applications", "/interviews"} {

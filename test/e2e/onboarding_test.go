@@ -11,7 +11,7 @@ import (
 const onboardingPath = "/api/jobseekers/onboarding"
 
 // steps are the steps of an onboarding by their ids.
-func steps(a *answer) map[string]string {
+func steps(a *response) map[string]string {
 	out := map[string]string{}
 	for _, item := range a.list("onboarding.steps") {
 		s := item.(object)
@@ -21,7 +21,7 @@ func steps(a *answer) map[string]string {
 }
 
 // cookie is the cookie that the answer sets, if it does.
-func (a *answer) cookie() *http.Cookie {
+func (a *response) cookie() *http.Cookie {
 	for _, c := range (&http.Response{Header: a.header}).Cookies() {
 		if c.Name == "locum_guest" {
 			return c
@@ -30,10 +30,10 @@ func (a *answer) cookie() *http.Cookie {
 	return nil
 }
 
-// onboards sends a form and keeps the cookie as a browser does.
-func (c *client) onboards(body any) *answer {
+// sendOnboarding sends a form and keeps the cookie as a browser does.
+func (c *client) sendOnboarding(body any) *response {
 	c.t.Helper()
-	a := c.elsewhere().post(onboardingPath, body)
+	a := c.fromNewAddress().post(onboardingPath, body)
 	if set := a.cookie(); set != nil {
 		c.guestCookie = set.Value
 	}
@@ -41,7 +41,7 @@ func (c *client) onboards(body any) *answer {
 }
 
 func TestOnboarding(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("GET /api/jobseekers/onboarding as a guest", func(t *testing.T) {
 			a := w.guest(t).get(onboardingPath).ok(200)
 			require.Equal(t, false, a.at("onboardingComplete"))
@@ -52,7 +52,7 @@ func TestOnboarding(t *testing.T) {
 		})
 		t.Run("POST /api/jobseekers/onboarding as a guest", func(t *testing.T) {
 			guest := w.guest(t)
-			a := guest.onboards(form{"action": {"capture_email"}, "email": {"zoe@example.org"}, "source": {"apply"}}).ok(200)
+			a := guest.sendOnboarding(form{"action": {"capture_email"}, "email": {"zoe@example.org"}, "source": {"apply"}}).ok(200)
 			require.NotEmpty(t, a.text("message"))
 			require.Equal(t, true, a.at("isGuest"))
 			set := a.cookie()
@@ -61,9 +61,9 @@ func TestOnboarding(t *testing.T) {
 			require.Equal(t, 90*24*60*60, set.MaxAge)
 			require.Equal(t, "/api", set.Path)
 			require.False(t, set.Secure, "this server's address is no https")
-			guest.onboards(parts{"action": "track_step", "step": "profile", "actionType": "viewed"}).ok(200)
-			guest.onboards(parts{"action": "track_step", "step": "documents", "actionType": "skipped"}).ok(200)
-			guest.onboards(form{"action": {"update_preferences"}, "preferences": {`{"preferredLocation":"Leeds","n":[1,2.5]}`}}).ok(200)
+			guest.sendOnboarding(parts{"action": "track_step", "step": "profile", "actionType": "viewed"}).ok(200)
+			guest.sendOnboarding(parts{"action": "track_step", "step": "documents", "actionType": "skipped"}).ok(200)
+			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"preferredLocation":"Leeds","n":[1,2.5]}`}}).ok(200)
 			require.Equal(t, set.Value, guest.guestCookie, "the same browser")
 			a = guest.get(onboardingPath).ok(200)
 			s := steps(a)
@@ -79,7 +79,7 @@ func TestOnboarding(t *testing.T) {
 			require.Equal(t, "completed", steps(a)["account"])
 			for _, step := range []string{"profile", "preferences", "documents", "first-search", "first-application", "a step of the client's own"} {
 				require.Equal(t, false, seeker.get(onboardingPath).ok(200).at("onboardingComplete"))
-				a := seeker.onboards(parts{"action": "track_step", "step": step, "actionType": "completed"}).ok(200)
+				a := seeker.sendOnboarding(parts{"action": "track_step", "step": step, "actionType": "completed"}).ok(200)
 				require.Equal(t, false, a.at("isGuest"))
 				require.Nil(t, a.cookie())
 				if step == "first-application" {
@@ -87,14 +87,14 @@ func TestOnboarding(t *testing.T) {
 				}
 			}
 			require.Equal(t, true, seeker.get(onboardingPath).ok(200).at("onboardingComplete"))
-			seeker.onboards(form{"action": {"capture_email"}, "email": {"other@example.org"}, "source": {"save"}}).ok(200)
+			seeker.sendOnboarding(form{"action": {"capture_email"}, "email": {"other@example.org"}, "source": {"save"}}).ok(200)
 			require.NotContains(t, string(seeker.get(onboardingPath).ok(200).raw), "other@")
 			require.Equal(t, "pending", steps(w.seeker(t).get(onboardingPath).ok(200))["profile"])
 		})
 		t.Run("POST /api/jobseekers/onboarding refuses what it does not know", func(t *testing.T) {
 			guest := w.guest(t)
 			for _, body := range []any{form{}, form{"action": {""}}, form{"action": {"sell"}}, parts{"action": "CAPTURE_EMAIL"}, parts{"step": "profile"}} {
-				guest.onboards(body).fails(400, "Invalid action")
+				guest.sendOnboarding(body).fails(400, "Invalid action")
 			}
 			for field, body := range map[string]form{
 				"email":       {"action": {"capture_email"}, "source": {"apply"}},
@@ -104,19 +104,19 @@ func TestOnboarding(t *testing.T) {
 				"preferences": {"action": {"update_preferences"}, "preferences": {"[1]"}},
 				"action":      {"action": {"track_step", "capture_email"}},
 			} {
-				guest.onboards(body).invalid(field)
+				guest.sendOnboarding(body).invalid(field)
 			}
 			for _, bad := range []string{"", "no address", "Zoe <zoe@example.org>", strings.Repeat("a", 260) + "@example.org"} {
-				guest.onboards(form{"action": {"capture_email"}, "email": {bad}}).invalid("email")
+				guest.sendOnboarding(form{"action": {"capture_email"}, "email": {bad}}).invalid("email")
 			}
 			for _, bad := range []string{"", "{", "null", `"x"`, `{"a":"` + strings.Repeat("a", 16<<10) + `"}`} {
-				guest.onboards(form{"action": {"update_preferences"}, "preferences": {bad}}).invalid("preferences")
+				guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {bad}}).invalid("preferences")
 			}
-			guest.onboards(form{"action": {"track_step"}, "step": {strings.Repeat("s", 65)}, "actionType": {"viewed"}}).invalid("step")
-			guest.onboards(form{"action": {"track_step"}, "step": {"\xff"}, "actionType": {"viewed"}}).invalid("step")
-			guest.onboards(object{"action": "track_step", "step": "profile", "actionType": "viewed"}).invalid("body")
+			guest.sendOnboarding(form{"action": {"track_step"}, "step": {strings.Repeat("s", 65)}, "actionType": {"viewed"}}).invalid("step")
+			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"\xff"}, "actionType": {"viewed"}}).invalid("step")
+			guest.sendOnboarding(object{"action": "track_step", "step": "profile", "actionType": "viewed"}).invalid("body")
 			require.Empty(t, guest.guestCookie, "nothing was kept")
-			w.employer(t).onboards(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).fails(403, "Forbidden")
+			w.employer(t).sendOnboarding(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).fails(403, "Forbidden")
 			w.employer(t).get(onboardingPath).fails(403, "Forbidden")
 		})
 		t.Run("POST /api/jobseekers/onboarding is limited by address", func(t *testing.T) {
@@ -128,9 +128,9 @@ func TestOnboarding(t *testing.T) {
 		})
 		t.Run("what a guest did becomes the account's that is made in the same browser", func(t *testing.T) {
 			guest, email := w.guest(t), newEmail()
-			guest.onboards(form{"action": {"capture_email"}, "email": {email}, "source": {"save"}}).ok(200)
-			guest.onboards(form{"action": {"track_step"}, "step": {"first-search"}, "actionType": {"completed"}}).ok(200)
-			guest.onboards(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
+			guest.sendOnboarding(form{"action": {"capture_email"}, "email": {email}, "source": {"save"}}).ok(200)
+			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"first-search"}, "actionType": {"completed"}}).ok(200)
+			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
 			secret := guest.guestCookie
 
 			// Who only knows the address gets nothing.
@@ -149,13 +149,13 @@ func TestOnboarding(t *testing.T) {
 			thief := w.guest(t)
 			thief.guestCookie = secret
 			require.Equal(t, "pending", steps(thief.get(onboardingPath).ok(200))["first-search"], "the secret is spent")
-			thief.onboards(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).ok(200)
+			thief.sendOnboarding(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).ok(200)
 			require.NotEqual(t, secret, thief.guestCookie, "and never used again")
 		})
 		t.Run("what a guest did becomes the account's that signs in, and the cookie goes", func(t *testing.T) {
 			seeker, guest := w.seeker(t), w.guest(t)
-			guest.onboards(form{"action": {"track_step"}, "step": {"documents"}, "actionType": {"skipped"}}).ok(200)
-			guest.onboards(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
+			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"documents"}, "actionType": {"skipped"}}).ok(200)
+			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
 			a := guest.post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
 			require.Equal(t, "skipped", steps(seeker.get(onboardingPath).ok(200))["documents"])
 			require.NotContains(t, string(seeker.get("/api/jobseekers/profile").ok(200).raw), "Renal", "a browser has many users")

@@ -36,11 +36,11 @@ func webhooksOf(t testing.TB, raw []byte) (validator.Validator, object) {
 	}
 	changed, err := json.Marshal(d)
 	require.NoError(t, err)
-	return validatorOf(t, string(changed)), paths
+	return newValidator(t, string(changed)), paths
 }
 
-// conforms says what of a delivery is not as the document says.
-func (h hit) conforms(t testing.TB, doc validator.Validator, kind string) error {
+// documentErrors says what of a delivery is not as the document says.
+func (h hit) documentErrors(t testing.TB, doc validator.Validator, kind string) error {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:8080/"+kind, io.NopCloser(strings.NewReader(h.raw)))
 	require.NoError(t, err)
@@ -52,13 +52,13 @@ func (h hit) conforms(t testing.TB, doc validator.Validator, kind string) error 
 }
 
 func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
-	everywhereHooked(t, func(t *testing.T, w *world) {
+	onEachSetupWithWebhooks(t, func(t *testing.T, w *testServer) {
 		doc, described := webhooksOf(t, w.guest(t).try("GET", "/openapi/developer.json", nil).raw)
 		require.Len(t, described, len(everyEvent))
 
 		r := newReceiver(t, nil)
 		employer := w.employer(t)
-		path, _ := employer.hooked(r.URL, everyEvent...)
+		path, _ := employer.createWebhook(r.URL, everyEvent...)
 		listing := employer.listing(object{
 			"location": "Leeds", "contractType": "permanent", "employmentType": "part-time", "salary": object{"min": 36000, "max": 44000, "currency": "GBP"},
 			"questions": []object{{"id": "pin", "text": "Your NMC PIN?"}}, "applicationDeadline": "2099-01-01",
@@ -66,23 +66,23 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 		application := w.seeker(t).application(listing, nil)
 		employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
 		employer.put("/api/employers/jobs/"+listing, object{"title": "Ward Manager"}).ok(200)
-		r.of("job.updated", "id", listing)
+		r.waitForEvent("job.updated", "id", listing)
 		employer.delete("/api/employers/jobs/" + listing).ok(200)
 		bare := employer.listing(nil) // of which most is null
-		r.of("job.created", "id", bare)
+		r.waitForEvent("job.created", "id", bare)
 		for _, kind := range everyEvent {
 			employer.post(path+"/test", object{"type": kind}).ok(202)
 		}
 		told := map[string]int{}
-		for _, h := range r.got(6 + len(everyEvent)) {
-			require.NoError(t, h.conforms(t, doc, h.body.Type))
+		for _, h := range r.waitForHits(6 + len(everyEvent)) {
+			require.NoError(t, h.documentErrors(t, doc, h.body.Type))
 			told[h.body.Type]++
 			if h.body.Data["test"] != nil {
 				continue
 			}
 			for _, other := range everyEvent {
 				if other != h.body.Type {
-					require.Error(t, h.conforms(t, doc, other), "each has a description of its own")
+					require.Error(t, h.documentErrors(t, doc, other), "each has a description of its own")
 				}
 			}
 			// Every member but test is always there, and every header that is ours is named.
@@ -92,7 +92,7 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 				delete(body["data"].(object), member)
 				less, err := json.Marshal(body)
 				require.NoError(t, err)
-				require.Error(t, hit{headers: h.headers, raw: string(less)}.conforms(t, doc, h.body.Type), member)
+				require.Error(t, hit{headers: h.headers, raw: string(less)}.documentErrors(t, doc, h.body.Type), member)
 			}
 			var named []string
 			for _, p := range described["/"+h.body.Type].(object)["post"].(object)["parameters"].([]any) {
@@ -108,7 +108,7 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 			for _, name := range named {
 				without := h.headers.Clone()
 				without.Del(name)
-				require.Error(t, hit{headers: without, raw: h.raw}.conforms(t, doc, h.body.Type), name)
+				require.Error(t, hit{headers: without, raw: h.raw}.documentErrors(t, doc, h.body.Type), name)
 			}
 		}
 		require.Len(t, told, len(everyEvent))
@@ -132,7 +132,7 @@ func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 			"Content-Type": {"application/json"}, "Webhook-Id": {"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01"}, "Webhook-Timestamp": {"1763712000"},
 			"Webhook-Signature": {"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="}, "Webhook-Attempt": {"1"},
 		}
-		require.NoError(t, hit{headers: headers, raw: string(text)}.conforms(t, doc, kind))
+		require.NoError(t, hit{headers: headers, raw: string(text)}.documentErrors(t, doc, kind))
 		job := d.Paths["/api/v1/applications"]["post"].RequestBody.Content["application/json"].Example
 		var applied object
 		require.NoError(t, json.Unmarshal(job, &applied))

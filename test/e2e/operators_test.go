@@ -14,11 +14,11 @@ import (
 const noticedWithin = 2 * time.Second
 
 func TestOperatorCommands_Accounts(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		boss := w.employer(t)
-		member := w.join(t, boss, nil)
+		member := w.addMember(t, boss, nil)
 		app := member.app()
-		key, token := member.keyOf(app), member.allows(app, integrations.JobsRead)
+		key, token := member.programOf(app), member.grantApp(app, integrations.JobsRead)
 		b := w.signedIn(t, member)
 
 		shown := w.run(t, "users", "show", member.email)
@@ -31,7 +31,7 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 		w.run(t, "users", "sign-out", member.email)
 		member.isOut(t)
 		require.Equal(t, http.StatusSeeOther, b.open("GET", "/developers", nil).status)
-		key.get("/v1/jobs").gives(200)
+		key.get("/v1/jobs").okDeveloper(200)
 		again := w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
 		member.token, member.refresh = again.text("data.accessToken"), again.text("data.refreshToken")
 
@@ -46,15 +46,15 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 
 		w.run(t, "users", "unlock", member.email)
 		w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
-		key.get("/v1/jobs").gives(200)
-		token.get("/v1/jobs").gives(200)
+		key.get("/v1/jobs").okDeveloper(200)
+		token.get("/v1/jobs").okDeveloper(200)
 
 		require.Contains(t, w.fails(t, "users", "lock", newEmail()), "there is no account with this e-mail address")
 		require.Equal(t, [][4]string{
 			{"sessions.ended", "operator", member.id, ""},
 			{"account.locked", "operator", member.id, ""},
 			{"account.unlocked", "operator", member.id, ""},
-		}, boss.entries("&actor=operator"))
+		}, boss.auditEntries("&actor=operator"))
 		log := w.run(t, "audit", "list", "--user", member.email)
 		require.Regexp(t, `account\.locked\s+operator\s`, log)
 		require.Regexp(t, `api_key\.created\s+`+member.email, log)
@@ -65,17 +65,17 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 }
 
 func TestOperatorCommands_Listings(t *testing.T) {
-	everywhereHooked(t, func(t *testing.T, w *world) {
+	onEachSetupWithWebhooks(t, func(t *testing.T, w *testServer) {
 		boss, guest, jo := w.employer(t), w.guest(t), w.seeker(t)
 		r := newReceiver(t, nil)
-		w.seeker(t).hooked(r.URL, "job.updated", "job.closed")
+		w.seeker(t).createWebhook(r.URL, "job.updated", "job.closed")
 		title := "Ward " + newEmail()
 		id := boss.listing(object{"title": title})
-		key := jo.keyOf(jo.app())
+		key := jo.programOf(jo.app())
 		listed := func() bool {
 			return len(guest.get("/api/listings?limit=100").ok(200).list("data.listings")) == 1
 		}
-		require.Eventually(t, listed, soon, 50*time.Millisecond)
+		require.Eventually(t, listed, waitTimeout, 50*time.Millisecond)
 
 		w.run(t, "listings", "hide", id)
 		require.Eventually(t, func() bool { return !listed() }, noticedWithin, 50*time.Millisecond)
@@ -83,14 +83,14 @@ func TestOperatorCommands_Listings(t *testing.T) {
 			t.Helper()
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
 			require.Equal(t, 404, key.get("/v1/jobs/"+id).status)
-			require.Empty(t, jo.elsewhere().get("/api/jobseekers/search?q=ward").ok(200).list("data.search.jobs"))
-			require.NotEqual(t, 201, jo.elsewhere().post("/api/jobseekers/applications", object{"listingId": id}).status)
+			require.Empty(t, jo.fromNewAddress().get("/api/jobseekers/search?q=ward").ok(200).list("data.search.jobs"))
+			require.NotEqual(t, 201, jo.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": id}).status)
 			require.NotContains(t, w.browser(t).open("GET", "/jobs/"+id, nil).text, title)
 			job := boss.get("/api/employers/jobs/" + id).ok(200)
-			require.Equal(t, object{"hidden": true, "public": false}, job.some("data.job", "hidden", "public"))
+			require.Equal(t, object{"hidden": true, "public": false}, job.pick("data.job", "hidden", "public"))
 		}
 		hidden()
-		closed := r.of("job.closed", "id", id)
+		closed := r.waitForEvent("job.closed", "id", id)
 		require.Equal(t, "closed", closed.body.Data["job"].(object)["status"])
 		require.Equal(t, "active", boss.get("/api/employers/jobs/"+id).ok(200).text("data.job.status"))
 		require.Equal(t, true, boss.get("/api/employers/jobs").ok(200).at("data.listings.0.hidden"))
@@ -109,9 +109,9 @@ func TestOperatorCommands_Listings(t *testing.T) {
 		require.Contains(t, w.run(t, "listings", "show", id), "it is public")
 		require.Eventually(t, listed, noticedWithin, 50*time.Millisecond)
 		guest.get("/api/listings/" + id).ok(200)
-		r.of("job.updated", "id", id)
+		r.waitForEvent("job.updated", "id", id)
 		require.Equal(t, false, boss.get("/api/employers/jobs/"+id).ok(200).at("data.job.hidden"))
-		require.Equal(t, [][4]string{{"listing.hidden", "operator", id, ""}, {"listing.shown", "operator", id, ""}}, boss.entries("&actor=operator"))
+		require.Equal(t, [][4]string{{"listing.hidden", "operator", id, ""}, {"listing.shown", "operator", id, ""}}, boss.auditEntries("&actor=operator"))
 		require.Contains(t, w.fails(t, "listings", "hide", "nonsense"), "Job listing not found")
 	})
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// within makes a request that may fail with a 5xx, and is to be answered so soon. It
+// requestWithin makes a request that may fail with a 5xx, and is to be answered so soon. It
 // is made up to three times: what a busy machine takes on top, and the server leaves
 // little of the time for, is taken by chance, and what the server takes is not.
-func (c *client) within(bound time.Duration, method, path string, body any) (a *answer) {
+func (c *client) requestWithin(bound time.Duration, method, path string, body any) (a *response) {
 	c.t.Helper()
 	took := bound
 	for try := 0; try < 3 && took >= bound; try++ {
@@ -70,7 +70,7 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 
 	for _, outage := range outages(t, database) {
 		listing := employer.listing(object{"title": "Nurse " + outage.name})
-		s.elsewhere().post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
+		s.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
 		outage.begin()
 		for _, request := range []struct {
 			method, path string
@@ -80,7 +80,7 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 			{"GET", "/api/listings", nil},
 			{"POST", "/api/auth/login", object{"email": s.email, "password": password}},
 		} {
-			a := s.within(outage.bound, request.method, request.path, request.body)
+			a := s.requestWithin(outage.bound, request.method, request.path, request.body)
 			require.Equal(t, 503, a.status, "%s: %s", outage.name, request.path)
 			require.NotEmpty(t, a.header.Get("Retry-After"))
 		}
@@ -97,10 +97,10 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 		require.Equal(t, 200, s.try("GET", "/healthz", nil).status, "the process itself is well")
 		outage.end()
 		require.Eventually(t, func() bool { return s.try("GET", "/api/auth/me", nil).status == 200 }, 20*time.Second, 50*time.Millisecond, outage.name)
-		s.elsewhere().post("/api/auth/login", object{"email": s.email, "password": password}).ok(200)
+		s.fromNewAddress().post("/api/auth/login", object{"email": s.email, "password": password}).ok(200)
 		require.Eventually(t, func() bool {
-			return slices.ContainsFunc(w.received(t, employer.email, ""), func(mail string) bool { return strings.Contains(mail, "Nurse "+outage.name) })
-		}, soon, 20*time.Millisecond, "no mail about the application before the outage")
+			return slices.ContainsFunc(w.messagesTo(t, employer.email, ""), func(mail string) bool { return strings.Contains(mail, "Nurse "+outage.name) })
+		}, waitTimeout, 20*time.Millisecond, "no mail about the application before the outage")
 	}
 }
 
@@ -110,14 +110,14 @@ func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 	w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+pg.URL, "LOCUM_LIMITER_URL="+kit.RedisURL(t))
 	me := w.seeker(t)
 	app := me.app()
-	reader, writer := me.keyOf(app), me.allows(app, integrations.Scopes()...)
-	reader.get("/api/v1/jobs").gives(200)
-	writer.get("/v1/applications").gives(200)
+	reader, writer := me.programOf(app), me.grantApp(app, integrations.Scopes()...)
+	reader.get("/api/v1/jobs").okDeveloper(200)
+	writer.get("/v1/applications").okDeveloper(200)
 	for _, outage := range outages(t, pg) {
 		outage.begin()
 		for _, who := range []*client{reader, writer} {
 			for _, path := range []string{"/api/v1/jobs", "/v1/applications/" + nowhere, "/v1/nothing"} {
-				a := who.within(outage.bound, "GET", path, nil).problem(503, "unavailable")
+				a := who.requestWithin(outage.bound, "GET", path, nil).problem(503, "unavailable")
 				require.Equal(t, path, a.text("instance"))
 				require.NotEmpty(t, a.header.Get("Retry-After"))
 				require.Equal(t, "no-store", a.header.Get("Cache-Control"))
@@ -201,7 +201,7 @@ func TestStart_SchemaOfAnotherVersion_Refused(t *testing.T) {
 		require.Contains(t, string(out), "database.url (from LOCUM_DATABASE_URL)")
 	}
 	refused("locum migrate up")
-	w := &world{dir: dir, env: []string{env, "HOME=" + dir}}
+	w := &testServer{dir: dir, env: []string{env, "HOME=" + dir}}
 	w.run(t, "migrate", "up")
 	w.run(t, "migrate", "down")
 	refused("locum migrate up")

@@ -8,14 +8,14 @@ import (
 )
 
 func TestJobseekerExports(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker, other := w.employer(t), w.seeker(t), w.seeker(t)
 		first := seeker.application(employer.listing(object{"title": "=1+1"}), nil)
 		listing := employer.listing(object{"title": "Midwife"})
 		second := seeker.application(listing, nil)
 		gone := seeker.application(employer.listing(nil), nil)
 		seeker.delete("/api/jobseekers/applications/" + gone).ok(200)
-		employer.elsewhere().put("/api/employers/applications/"+second, object{"status": "review"}).ok(200)
+		employer.fromNewAddress().put("/api/employers/applications/"+second, object{"status": "review"}).ok(200)
 		other.application(listing, nil)
 
 		t.Run("GET /api/jobseekers/export/applications", func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestJobseekerExports(t *testing.T) {
 			employer.get("/api/jobseekers/export/applications").fails(403, "Forbidden")
 		})
 		t.Run("GET /api/jobseekers/export/profile", func(t *testing.T) {
-			seeker.elsewhere().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"bio": "=evil()", "location": "Leeds", "salaryMin": 30000, "employmentTypes": []string{"bank", "full-time"}}}).ok(200)
+			seeker.fromNewAddress().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"bio": "=evil()", "location": "Leeds", "salaryMin": 30000, "employmentTypes": []string{"bank", "full-time"}}}).ok(200)
 			a := seeker.get("/api/jobseekers/export/profile").ok(200)
 			require.Equal(t, seeker.id, a.text("data.profile.uuid"))
 			require.Equal(t, seeker.email, a.text("data.profile.email"))

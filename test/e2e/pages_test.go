@@ -19,7 +19,7 @@ var largestPage = map[string]float64{"GET /api/jobseekers/search": 20}
 // Every list knows pages in the same way; those to come are tested as soon as
 // they are in the table of routes.
 func TestLists_EachHasPages(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker := w.employer(t), w.seeker(t)
 		for _, r := range routes() {
 			if r.Method != http.MethodGet || !slices.Contains(tagged(r.Op.In, "query"), "limit") {

@@ -19,16 +19,16 @@ import (
 )
 
 // withStripe runs the test with servers whose payments a scripted Stripe collects.
-func withStripe(t *testing.T, test func(t *testing.T, w *world, stripe *kit.Stripe)) {
+func withStripe(t *testing.T, test func(t *testing.T, w *testServer, stripe *kit.Stripe)) {
 	t.Helper()
 	stripe := kit.NewStripe(t, time.Now)
-	everywhere(t, func(t *testing.T, w *world) { test(t, w, stripe) },
+	onEachSetup(t, func(t *testing.T, w *testServer) { test(t, w, stripe) },
 		"LOCUM_PAYMENTS_URL=stripe:?api_base="+stripe.URL, "LOCUM_PAYMENTS_STRIPE_KEY=sk_test_hidden",
 		"LOCUM_PAYMENTS_PUBLISHABLE_KEY=pk_test_shown", "LOCUM_PAYMENTS_WEBHOOK_SECRETS=whsec_next,"+kit.StripeSecret)
 }
 
 // deliver sends a webhook of Stripe and returns the status of the answer.
-func (w *world) deliver(t testing.TB, body []byte, signature string) int {
+func (w *testServer) deliver(t testing.TB, body []byte, signature string) int {
 	r, err := http.NewRequest(http.MethodPost, w.url+"/api/payments/webhooks", bytes.NewReader(body))
 	if err != nil {
 		t.Error(err)
@@ -49,39 +49,39 @@ func (w *world) deliver(t testing.TB, body []byte, signature string) int {
 // of the payment, which waits for the payer.
 func (a *account) begin(stripe *kit.Stripe) (key string) {
 	a.t.Helper()
-	chosen := a.elsewhere().post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).ok(202)
+	chosen := a.fromNewAddress().post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).ok(202)
 	require.Equal(a.t, "basic", chosen.text("data.subscription.tier"))
 	require.Equal(a.t, "pk_test_shown", chosen.text("data.action.publishableKey"))
 	require.Contains(a.t, chosen.text("data.action.redirectUrl"), stripe.URL+"/3ds/")
-	history := a.elsewhere().get(billingPath).ok(200)
+	history := a.fromNewAddress().get(billingPath).ok(200)
 	key = history.text("data.billing.billingHistory.0.id")
 	require.Len(a.t, stripe.Intents(key), 1)
 	return key
 }
 
 func (a *account) tier() string {
-	return a.elsewhere().get(billingPath).ok(200).text("data.billing.subscription.tier")
+	return a.fromNewAddress().get(billingPath).ok(200).text("data.billing.subscription.tier")
 }
 
 // requirePremium checks that the payment was collected and reported once.
 func (a *account) requirePremium(stripe *kit.Stripe, key string) {
 	a.t.Helper()
-	billing := a.elsewhere().get(billingPath).ok(200)
+	billing := a.fromNewAddress().get(billingPath).ok(200)
 	require.Equal(a.t, "premium", billing.text("data.billing.subscription.tier"))
 	require.Len(a.t, billing.list("data.billing.billingHistory"), 1)
 	require.Equal(a.t, "paid", billing.text("data.billing.billingHistory.0.status"))
 	require.Len(a.t, stripe.Intents(key), 1)
 	require.Equal(a.t, "succeeded", stripe.Intents(key)[0]["status"])
-	require.Equal(a.t, "Your plan has begun", a.notified(1)[0].message)
-	a.w.mail(a.t, a.email, "Your Premium plan has begun")
-	require.Len(a.t, a.w.received(a.t, a.email, "Your Premium plan has begun"), 1)
+	require.Equal(a.t, "Your plan has begun", a.waitForNotifications(1)[0].message)
+	a.w.waitForMail(a.t, a.email, "Your Premium plan has begun")
+	require.Len(a.t, a.w.messagesTo(a.t, a.email, "Your Premium plan has begun"), 1)
 }
 
 // confirmLink leads to the page of the bank.
 var confirmLink = regexp.MustCompile(`<a href="([^"]+)">Confirm the payment</a>`)
 
 func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
-	withStripe(t, func(t *testing.T, w *world, stripe *kit.Stripe) {
+	withStripe(t, func(t *testing.T, w *testServer, stripe *kit.Stripe) {
 		t.Run("in any order, repeated and concurrent", func(t *testing.T) {
 			t.Parallel()
 			for range 3 {
@@ -138,7 +138,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			seeker := w.seeker(t)
 			key := seeker.begin(stripe)
 			stripe.Finish(key, "succeeded")
-			require.Equal(t, "premium", seeker.elsewhere().post(billingPath, object{"intent": "create-subscription", "planId": "premium"}).ok(200).text("data.subscription.tier"))
+			require.Equal(t, "premium", seeker.fromNewAddress().post(billingPath, object{"intent": "create-subscription", "planId": "premium"}).ok(200).text("data.subscription.tier"))
 			body, signature := stripe.Event("payment_intent.succeeded", key, kit.StripeSecret)
 			require.Equal(t, 200, w.deliver(t, body, signature))
 			seeker.requirePremium(stripe, key)
@@ -152,19 +152,19 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				body, signature := stripe.Event("payment_intent.payment_failed", key, kit.StripeSecret)
 				require.Equal(t, 200, w.deliver(t, body, signature))
 			}
-			require.Equal(t, "failed", seeker.elsewhere().get(billingPath).ok(200).text("data.billing.billingHistory.0.status"))
+			require.Equal(t, "failed", seeker.fromNewAddress().get(billingPath).ok(200).text("data.billing.billingHistory.0.status"))
 			require.Equal(t, "canceled", stripe.Intents(key)[0]["status"])
-			w.mail(t, seeker.email, "Your payment did not work")
-			require.Len(t, w.received(t, seeker.email, "Your payment did not work"), 1)
+			w.waitForMail(t, seeker.email, "Your payment did not work")
+			require.Len(t, w.messagesTo(t, seeker.email, "Your payment did not work"), 1)
 		})
 		t.Run("application", func(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
 			app := boss.app()
 			path := "/api/developers/apps/" + app
-			a := boss.elsewhere().post(path+"/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).ok(202)
+			a := boss.fromNewAddress().post(path+"/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).ok(202)
 			require.Equal(t, "free", a.text("data.plan"))
-			require.Empty(t, boss.entries("&action=plan.changed"))
+			require.Empty(t, boss.auditEntries("&action=plan.changed"))
 			id, _, _ := strings.Cut(a.text("data.action.clientSecret"), "_secret")
 			key := stripe.KeyOf(id)
 			stripe.Finish(key, "succeeded")
@@ -172,8 +172,8 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			for range 3 {
 				require.Equal(t, 200, w.deliver(t, body, signature))
 			}
-			require.Eventually(t, func() bool { return boss.elsewhere().get(path).ok(200).text("data.app.plan") == "professional" }, soon, 100*time.Millisecond)
-			require.Equal(t, [][4]string{{"plan.changed", boss.id, app, "professional"}}, boss.entries("&action=plan.changed"))
+			require.Eventually(t, func() bool { return boss.fromNewAddress().get(path).ok(200).text("data.app.plan") == "professional" }, waitTimeout, 100*time.Millisecond)
+			require.Equal(t, [][4]string{{"plan.changed", boss.id, app, "professional"}}, boss.auditEntries("&action=plan.changed"))
 		})
 		t.Run("Idempotency-Key", func(t *testing.T) {
 			t.Parallel()
@@ -186,8 +186,8 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				"user:" + seeker.id:  {billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}},
 				"application:" + app: {"/api/developers/apps/" + app + "/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}},
 			} {
-				send := func(key string) *answer {
-					c := seeker.elsewhere()
+				send := func(key string) *response {
+					c := seeker.fromNewAddress()
 					c.key = key
 					return c.post(request.path, request.body)
 				}
@@ -209,8 +209,8 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				require.NotContains(t, string(send("k2").ok(200).raw), "action", "another key reads the result")
 				require.Equal(t, 1, stripe.CountOwned("pi", owner))
 			}
-			seeker.requirePremium(stripe, seeker.elsewhere().get(billingPath).ok(200).text("data.billing.billingHistory.0.id"))
-			require.Equal(t, "professional", seeker.elsewhere().get("/api/developers/apps/"+app).ok(200).text("data.app.plan"))
+			seeker.requirePremium(stripe, seeker.fromNewAddress().get(billingPath).ok(200).text("data.billing.billingHistory.0.id"))
+			require.Equal(t, "professional", seeker.fromNewAddress().get("/api/developers/apps/"+app).ok(200).text("data.app.plan"))
 		})
 		t.Run("dashboard", func(t *testing.T) {
 			t.Parallel()
@@ -218,7 +218,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			app := me.app()
 			path := "/developers/apps/" + app
 			b := w.signedIn(t, me)
-			choose := func(method string) shown {
+			choose := func(method string) pageView {
 				return b.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {method}})
 			}
 			method := stripe.NewMethod(kit.CardSecure)
@@ -246,18 +246,18 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 		t.Run("set-up, decline and erasure", func(t *testing.T) {
 			t.Parallel()
 			seeker := w.seeker(t)
-			action := seeker.elsewhere().post("/api/billing/setup-intents", nil).ok(200)
+			action := seeker.fromNewAddress().post("/api/billing/setup-intents", nil).ok(200)
 			require.Contains(t, action.text("data.action.clientSecret"), "seti_")
 			require.Equal(t, "pk_test_shown", action.text("data.action.publishableKey"))
-			send := func(method string) *answer {
-				return seeker.elsewhere().post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": method})
+			send := func(method string) *response {
+				return seeker.fromNewAddress().post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": method})
 			}
 			send("pm_none").invalid("paymentMethodId")
 			send(stripe.NewMethod(kit.CardRefused)).fails(400, "The payment was declined; please try another payment method")
 			require.Equal(t, "premium", send(stripe.NewMethod(kit.CardGood)).ok(200).text("data.subscription.tier"))
 			require.Equal(t, 1, stripe.CountOwned("cus", "user:"+seeker.id))
-			seeker.elsewhere().delete("/api/jobseekers/profile").ok(200)
-			require.Eventually(t, func() bool { return stripe.CountOwned("cus", "user:"+seeker.id) == 0 }, soon, 100*time.Millisecond)
+			seeker.fromNewAddress().delete("/api/jobseekers/profile").ok(200)
+			require.Eventually(t, func() bool { return stripe.CountOwned("cus", "user:"+seeker.id) == 0 }, waitTimeout, 100*time.Millisecond)
 		})
 	})
 }

@@ -24,32 +24,32 @@ const password = "Corr3ct-horse"
 
 func newEmail() string { return fmt.Sprintf("p%x@example.org", rand.Uint64()) }
 
-func (w *world) account(t testing.TB, a *answer, c *client, email string) *account {
+func (w *testServer) account(t testing.TB, a *response, c *client, email string) *account {
 	t.Helper()
 	a.ok(201)
 	c.token = a.text("data.accessToken")
 	return &account{client: c, id: a.text("data.user.id"), email: email, refresh: a.text("data.refreshToken")}
 }
 
-// registers does so before a test begins, also on a machine that is too busy for it
+// register does so before a test begins, also on a machine that is too busy for it
 // at first.
-func (c *client) registers(path string, body object) *answer {
+func (c *client) register(path string, body object) *response {
 	c.t.Helper()
-	return patiently(func() *answer { return c.try("POST", path, body) })
+	return retryWhenBusy(func() *response { return c.try("POST", path, body) })
 }
 
 // seeker registers a jobseeker.
-func (w *world) seeker(t testing.TB) *account {
+func (w *testServer) seeker(t testing.TB) *account {
 	t.Helper()
 	c, email := w.guest(t), newEmail()
-	return w.account(t, c.registers("/api/auth/register", object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}), c, email)
+	return w.account(t, c.register("/api/auth/register", object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}), c, email)
 }
 
 // employer registers an employer with an organization.
-func (w *world) employer(t testing.TB) *account {
+func (w *testServer) employer(t testing.TB) *account {
 	t.Helper()
 	c, email := w.guest(t), newEmail()
-	return w.account(t, c.registers("/api/auth/register-employer", object{"email": email, "password": password, "name": "Asha Patel", "companyName": "St Brigid's Hospital"}), c, email)
+	return w.account(t, c.register("/api/auth/register-employer", object{"email": email, "password": password, "name": "Asha Patel", "companyName": "St Brigid's Hospital"}), c, email)
 }
 
 // listing posts a job and returns its id.
@@ -59,7 +59,7 @@ func (a *account) listing(more object) string {
 	for k, v := range more {
 		body[k] = v
 	}
-	return a.elsewhere().post("/api/employers/jobs", body).ok(201).text("data.id")
+	return a.fromNewAddress().post("/api/employers/jobs", body).ok(201).text("data.id")
 }
 
 // application applies to a listing and returns the application's id.
@@ -69,30 +69,30 @@ func (a *account) application(listing string, more object) string {
 	for k, v := range more {
 		body[k] = v
 	}
-	return a.elsewhere().post("/api/jobseekers/applications", body).ok(201).text("data.id")
+	return a.fromNewAddress().post("/api/jobseekers/applications", body).ok(201).text("data.id")
 }
 
-// received are the messages to the address so far whose subject holds the
+// messagesTo are the messages to the address so far whose subject holds the
 // words, in the order of their arrival. Files of messages never change.
-func (w *world) received(t testing.TB, to, subject string) (out []string) {
+func (w *testServer) messagesTo(t testing.TB, to, subject string) (out []string) {
 	t.Helper()
 	dir := filepath.Join(w.dir, "data", "mail")
 	files, _ := os.ReadDir(dir)
-	w.letterMu.Lock()
-	defer w.letterMu.Unlock()
+	w.mailMu.Lock()
+	defer w.mailMu.Unlock()
 	for _, f := range files {
 		if filepath.Ext(f.Name()) != ".eml" {
 			continue
 		}
-		body, known := w.letters[f.Name()]
+		body, known := w.mails[f.Name()]
 		if !known {
 			var err error
 			body, err = os.ReadFile(filepath.Join(dir, f.Name()))
 			require.NoError(t, err)
-			if w.letters == nil {
-				w.letters = map[string][]byte{}
+			if w.mails == nil {
+				w.mails = map[string][]byte{}
 			}
-			w.letters[f.Name()] = body
+			w.mails[f.Name()] = body
 		}
 		if bytes.Contains(body, []byte(to)) && bytes.Contains(body, []byte(subject)) {
 			out = append(out, string(body))
@@ -101,33 +101,33 @@ func (w *world) received(t testing.TB, to, subject string) (out []string) {
 	return out
 }
 
-// mail waits for the newest message to the address whose subject holds the
+// waitForMail waits for the newest message to the address whose subject holds the
 // words, and returns its text.
-func (w *world) mail(t testing.TB, to, subject string) string {
+func (w *testServer) waitForMail(t testing.TB, to, subject string) string {
 	t.Helper()
 	var found []string
 	require.Eventually(t, func() bool {
-		found = w.received(t, to, subject)
+		found = w.messagesTo(t, to, subject)
 		return len(found) > 0
-	}, soon, 20*time.Millisecond, "no mail to %s about %s\n%s", to, subject, w.log)
+	}, waitTimeout, 20*time.Millisecond, "no mail to %s about %s\n%s", to, subject, w.log)
 	return found[len(found)-1]
 }
 
-// hasNoMail demands that no message to the address has a subject with the words.
-func (w *world) hasNoMail(t testing.TB, to, subject string) {
+// requireNoMail demands that no message to the address has a subject with the words.
+func (w *testServer) requireNoMail(t testing.TB, to, subject string) {
 	t.Helper()
-	require.Empty(t, w.received(t, to, subject))
+	require.Empty(t, w.messagesTo(t, to, subject))
 }
 
 var tokenInMail = regexp.MustCompile(`\?token=([0-9A-Za-z_=-]+)`)
 
-// join makes a new member of the employer's organization, with the permissions
+// addMember makes a new member of the employer's organization, with the permissions
 // given or those of a recruiter.
-func (w *world) join(t testing.TB, employer *account, permissions object) *account {
+func (w *testServer) addMember(t testing.TB, employer *account, permissions object) *account {
 	t.Helper()
 	email := newEmail()
-	employer.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email}).ok(200)
-	text := strings.ReplaceAll(w.mail(t, email, "Subject:"), "=\r\n", "")
+	employer.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email}).ok(200)
+	text := strings.ReplaceAll(w.waitForMail(t, email, "Subject:"), "=\r\n", "")
 	token := tokenInMail.FindStringSubmatch(strings.ReplaceAll(text, "=3D", "="))
 	require.NotNil(t, token, text)
 	c := w.guest(t)

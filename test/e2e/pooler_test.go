@@ -15,7 +15,7 @@ import (
 )
 
 // isListed reports whether the public list has the title.
-func (w *world) isListed(t testing.TB, title string) bool {
+func (w *testServer) isListed(t testing.TB, title string) bool {
 	t.Helper()
 	a := w.guest(t).try("GET", "/api/listings?limit=50", nil)
 	return a.status == http.StatusOK && strings.Contains(string(a.raw), title)
@@ -26,19 +26,19 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	dir, postgres := t.TempDir(), kit.PostgresURL(t)
 	pooler := kit.PgBouncer(t, postgres)
 	one := start(t, dir, "LOCUM_DATABASE_URL="+pooler.URL, "LOCUM_DATABASE_POOLER=transaction", "LOCUM_DATABASE_DIRECT_URL="+postgres)
-	two := &world{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
+	two := &testServer{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
 	two.serve(t)
 
 	one.ready(t)
 	two.ready(t)
 	employer := one.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
-	require.Eventually(t, func() bool { return two.isListed(t, "Theatre Nurse") }, soon, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return two.isListed(t, "Theatre Nurse") }, waitTimeout, 10*time.Millisecond)
 
 	const n = 20
 	seekers := make([]*account, n)
 	for i := range seekers {
-		seekers[i] = []*world{one, two}[i%2].seeker(t)
+		seekers[i] = []*testServer{one, two}[i%2].seeker(t)
 	}
 	applied := make(chan struct{})
 	go func() {
@@ -47,9 +47,9 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 		_ = pooler.Start()
 	}()
 	begun := time.Now()
-	counts := atOnce(t, n, func(i int) *answer {
+	counts := concurrently(t, n, func(i int) *response {
 		for {
-			a := seekers[i].elsewhere().try("POST", "/api/jobseekers/applications", object{"listingId": listing})
+			a := seekers[i].fromNewAddress().try("POST", "/api/jobseekers/applications", object{"listingId": listing})
 			if a.status != http.StatusServiceUnavailable || time.Since(begun) > 20*time.Second {
 				return a
 			}
@@ -60,9 +60,9 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	list := employer.get("/api/employers/applications?limit=50").ok(200)
 	for _, s := range seekers {
 		require.Contains(t, string(list.raw), s.email)
-		one.mail(t, s.email, "Subject:")
+		one.waitForMail(t, s.email, "Subject:")
 	}
-	require.Eventually(t, func() bool { return len(one.received(t, employer.email, "application")) == n }, soon, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(one.messagesTo(t, employer.email, "application")) == n }, waitTimeout, 50*time.Millisecond)
 }
 
 func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
@@ -75,17 +75,17 @@ func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
 	out, err := direct.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
-	one := &world{dir: dir, env: append(serverEnv(dir), env...), log: &kit.Log{}, exited: make(chan error, 1)}
+	one := &testServer{dir: dir, env: append(serverEnv(dir), env...), log: &kit.Log{}, exited: make(chan error, 1)}
 	require.Contains(t, one.fails(t, "migrate", "up"), "set database.direct_url")
 	one.serve(t)
-	two := &world{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
+	two := &testServer{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
 	two.serve(t)
 	employer := one.employer(t)
 	for i := range 5 {
 		title := fmt.Sprint("Theatre Nurse ", i)
 		employer.listing(object{"title": title})
-		require.Eventually(t, func() bool { return one.isListed(t, title) }, soon, time.Millisecond, "its own writes")
+		require.Eventually(t, func() bool { return one.isListed(t, title) }, waitTimeout, time.Millisecond, "its own writes")
 		require.Eventually(t, func() bool { return two.isListed(t, title) }, 10*time.Second, 20*time.Millisecond)
 	}
-	one.mail(t, employer.email, "Subject:")
+	one.waitForMail(t, employer.email, "Subject:")
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// somebody is a person whose name and address are like nobody else's, so that
+// uniqueUser is a person whose name and address are like nobody else's, so that
 // whatever is left of them can be found.
-type somebody struct {
+type uniqueUser struct {
 	*account
 	first, last, local string
 }
 
 // somebodyNew registers a person on either side.
-func (w *world) somebody(t testing.TB, path string, more object) somebody {
+func (w *testServer) registerUnique(t testing.TB, path string, more object) uniqueUser {
 	t.Helper()
 	c, tag := w.guest(t), newEmail()[1:9]
-	p := somebody{first: "Zephyrine" + tag, last: "Quillfeather" + tag, local: "zq" + tag}
+	p := uniqueUser{first: "Zephyrine" + tag, last: "Quillfeather" + tag, local: "zq" + tag}
 	email := p.local + "@privacy.example"
 	body := object{"email": email, "password": password, "name": p.first + " " + p.last}
 	for k, v := range more {
@@ -37,14 +37,14 @@ func (w *world) somebody(t testing.TB, path string, more object) somebody {
 	return p
 }
 
-func (p somebody) words() []string { return []string{p.email, p.local, p.first, p.last} }
+func (p uniqueUser) words() []string { return []string{p.email, p.local, p.first, p.last} }
 
-// traces are the places where something of the person stands: columns, and
+// findTraces are the places where something of the person stands: columns, and
 // files other than the mails that were sent.
-func (p somebody) traces() []string {
+func (p uniqueUser) findTraces() []string {
 	p.t.Helper()
 	var out []string
-	for column, example := range kit.Holding(p.t, p.w.database(), p.words()...) {
+	for column, example := range kit.Holding(p.t, p.w.databaseURL(), p.words()...) {
 		out = append(out, column+": "+example)
 	}
 	root := filepath.Join(p.w.dir, "data", "files")
@@ -64,11 +64,11 @@ func (p somebody) traces() []string {
 	return out
 }
 
-// isForgotten waits until nothing is left.
-func (p somebody) isForgotten() {
+// requireErased waits until nothing is left.
+func (p uniqueUser) requireErased() {
 	p.t.Helper()
 	var left []string
-	if !assert.Eventually(p.t, func() bool { left = p.traces(); return len(left) == 0 }, soon, 100*time.Millisecond) {
+	if !assert.Eventually(p.t, func() bool { left = p.findTraces(); return len(left) == 0 }, waitTimeout, 100*time.Millisecond) {
 		require.Empty(p.t, left, "this is left of %s", p.email)
 	}
 	log := p.w.log.String()
@@ -76,23 +76,23 @@ func (p somebody) isForgotten() {
 	require.NotContains(p.t, log, p.first)
 }
 
-// develops makes an application, with their name wherever one can be.
-func (p somebody) develops() {
+// createApp makes an application, with their name wherever one can be.
+func (p uniqueUser) createApp() {
 	p.t.Helper()
-	app := p.elsewhere().post("/api/developers/apps", object{"name": p.first, "description": p.last, "redirectUris": []string{"https://" + p.local + ".example/cb"}}).ok(201).text("data.app.id")
-	p.elsewhere().post("/api/developers/apps/"+app+"/keys", object{"name": p.first}).ok(201)
-	p.elsewhere().post("/api/developers/apps/"+app+"/plan", object{"plan": "professional", "paymentMethodId": "pm_card_visa"}).ok(200)
-	p.w.mail(p.t, p.email, "Your Professional plan has begun")
+	app := p.fromNewAddress().post("/api/developers/apps", object{"name": p.first, "description": p.last, "redirectUris": []string{"https://" + p.local + ".example/cb"}}).ok(201).text("data.app.id")
+	p.fromNewAddress().post("/api/developers/apps/"+app+"/keys", object{"name": p.first}).ok(201)
+	p.fromNewAddress().post("/api/developers/apps/"+app+"/plan", object{"plan": "professional", "paymentMethodId": "pm_card_visa"}).ok(200)
+	p.w.waitForMail(p.t, p.email, "Your Professional plan has begun")
 }
 
 func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		p := w.somebody(t, "/api/auth/register", object{"userType": "jobseeker"})
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		p := w.registerUnique(t, "/api/auth/register", object{"userType": "jobseeker"})
 		me := "I am " + p.first + " " + p.last + " <" + p.email + ">"
 		employer := w.employer(t)
 		listing := employer.listing(object{"title": "Staff Nurse", "questions": []object{{"id": "why", "text": "Why?", "required": false}}})
 		second := employer.listing(object{"title": "Ward Sister"})
-		seeker := p.elsewhere
+		seeker := p.fromNewAddress
 
 		// Everything that a jobseeker can do, with their name in whatever they write.
 		seeker().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{
@@ -112,26 +112,26 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		seeker().post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200)
 		w.guest(t).post("/api/auth/forgot-password", object{"email": p.email}).ok(200)
 		p.signIn(password)
-		p.develops()
+		p.createApp()
 
 		// And what others do with them.
 		path := "/api/employers/applications/" + id
 		employer.post(path+"/interview", appointment(object{"notes": p.first + " was kind"})).ok(200)
 		employer.post(path+"/contact", object{"subject": "Dear " + p.first, "message": p.first + ", can you come?"}).ok(200)
-		employer.elsewhere().put(path, object{"status": "interview"}).ok(200)
-		employer.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": p.first, "email": p.email}).ok(200)
+		employer.fromNewAddress().put(path, object{"status": "interview"}).ok(200)
+		employer.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": p.first, "email": p.email}).ok(200)
 		export := employer.post("/api/employers/exports", object{"kind": "applications"}).ok(202).text("data.id")
 		require.Eventually(t, func() bool {
 			return employer.get("/api/employers/exports/"+export).ok(200).text("data.status") == "completed"
-		}, soon, 20*time.Millisecond)
-		w.mail(t, p.local+"@elsewhere.example", "confirm your new")
-		w.mail(t, p.email, "Set a new password")
-		w.mail(t, p.email, "Join ")
-		require.Greater(t, len(p.traces()), 8, "the search finds what there is")
+		}, waitTimeout, 20*time.Millisecond)
+		w.waitForMail(t, p.local+"@elsewhere.example", "confirm your new")
+		w.waitForMail(t, p.email, "Set a new password")
+		w.waitForMail(t, p.email, "Join ")
+		require.Greater(t, len(p.findTraces()), 8, "the search finds what there is")
 
 		p.delete("/api/jobseekers/profile").ok(200)
 		p.isOut(t)
-		p.isForgotten()
+		p.requireErased()
 
 		seen := employer.get(path).ok(200)
 		require.Equal(t, "Deleted user", seen.text("data.application.applicantName"))
@@ -147,26 +147,26 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 }
 
 func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		p := w.somebody(t, "/api/auth/register", object{"userType": "employer"}) // whose organization has their name
-		p.elsewhere().put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Head, " + p.first, "email": p.local + "@elsewhere.example"}}).ok(200)
-		p.elsewhere().put("/api/jobseekers/settings", object{"intent": "update-contact", "contact": object{"name": p.first, "email": p.email, "phone": "+44 20 7946 0000"}}).ok(200)
-		p.elsewhere().put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": true}).ok(200)
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		p := w.registerUnique(t, "/api/auth/register", object{"userType": "employer"}) // whose organization has their name
+		p.fromNewAddress().put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Head, " + p.first, "email": p.local + "@elsewhere.example"}}).ok(200)
+		p.fromNewAddress().put("/api/jobseekers/settings", object{"intent": "update-contact", "contact": object{"name": p.first, "email": p.email, "phone": "+44 20 7946 0000"}}).ok(200)
+		p.fromNewAddress().put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": true}).ok(200)
 		open, paused := p.listing(nil), p.listing(nil)
-		p.elsewhere().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
+		p.fromNewAddress().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
 		jo := w.seeker(t)
 		id := jo.application(open, nil)
-		jo.elsewhere().post("/api/jobseekers/saved", object{"listingId": open}).ok(201)
+		jo.fromNewAddress().post("/api/jobseekers/saved", object{"listingId": open}).ok(201)
 		p.post("/api/employers/applications/"+id+"/interview", appointment(nil)).ok(200)
 		p.post("/api/employers/applications/"+id+"/contact", object{"subject": "Hello", "message": "there"}).ok(200)
-		p.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": newEmail()}).ok(200)
-		p.develops()
-		w.mail(t, p.local+"@elsewhere.example", "confirm your new")
-		require.Greater(t, len(p.traces()), 5, "the search finds what there is")
+		p.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": newEmail()}).ok(200)
+		p.createApp()
+		w.waitForMail(t, p.local+"@elsewhere.example", "confirm your new")
+		require.Greater(t, len(p.findTraces()), 5, "the search finds what there is")
 
 		p.delete("/api/employers/profile").ok(200)
 		p.isOut(t)
-		p.isForgotten()
+		p.requireErased()
 		jo.get("/api/jobseekers/applications/" + id).ok(200)
 		w.guest(t).get("/api/listings/"+open).fails(404, "Listing not found")
 	})

@@ -8,11 +8,11 @@ import (
 )
 
 func TestJobseekerProfile(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		const path = "/api/jobseekers/profile"
 		seeker, other := w.seeker(t), w.seeker(t)
-		update := func(profile object) *answer {
-			return seeker.elsewhere().put(path, object{"intent": "update-profile", "profile": profile})
+		update := func(profile object) *response {
+			return seeker.fromNewAddress().put(path, object{"intent": "update-profile", "profile": profile})
 		}
 
 		t.Run("GET /api/jobseekers/profile", func(t *testing.T) {
@@ -53,13 +53,13 @@ func TestJobseekerProfile(t *testing.T) {
 		})
 		t.Run("PUT /api/jobseekers/profile does not take everything", func(t *testing.T) {
 			for _, body := range []any{nil, object{}, object{"intent": ""}, object{"intent": nil, "profile": object{"phone": 5}}, object{"profile": object{"bio": "x"}}} {
-				seeker.elsewhere().put(path, body).fails(400, "Intent is required")
+				seeker.fromNewAddress().put(path, body).fails(400, "Intent is required")
 			}
-			seeker.elsewhere().put(path, object{"intent": "save", "profile": object{}}).invalid("intent")
-			seeker.elsewhere().put(path, object{"intent": 5, "profile": object{}}).invalid("intent")
-			seeker.elsewhere().put(path, object{"intent": "update-profile"}).invalid("profile")
-			seeker.elsewhere().put(path, object{"intent": "update-profile", "profile": "me"}).invalid("profile")
-			seeker.elsewhere().put(path, "{").invalid("body")
+			seeker.fromNewAddress().put(path, object{"intent": "save", "profile": object{}}).invalid("intent")
+			seeker.fromNewAddress().put(path, object{"intent": 5, "profile": object{}}).invalid("intent")
+			seeker.fromNewAddress().put(path, object{"intent": "update-profile"}).invalid("profile")
+			seeker.fromNewAddress().put(path, object{"intent": "update-profile", "profile": "me"}).invalid("profile")
+			seeker.fromNewAddress().put(path, "{").invalid("body")
 			for field, value := range map[string]any{
 				"phone": "12", "bio": strings.Repeat("x", 5001), "experience": true, "locationRadius": 501, "employmentTypes": []string{"often"}, "salaryMin": -1, "salaryMax": 1, "email": "nonsense", "location": 5,
 			} {
@@ -75,7 +75,7 @@ func TestJobseekerProfile(t *testing.T) {
 			require.Equal(t, seeker.email, a.text("data.profile.email"), "until it is confirmed")
 			require.Equal(t, fresh, a.text("data.profile.pendingEmail"))
 			require.NotEqual(t, "half done", seeker.get(path).ok(200).text("data.bio"))
-			text := strings.ReplaceAll(strings.ReplaceAll(w.mail(t, fresh, "Subject:"), "=\r\n", ""), "=3D", "=")
+			text := strings.ReplaceAll(strings.ReplaceAll(w.waitForMail(t, fresh, "Subject:"), "=\r\n", ""), "=3D", "=")
 			w.guest(t).post("/api/auth/verify-email", object{"token": tokenInMail.FindStringSubmatch(text)[1]}).ok(200)
 			a = seeker.get(path).ok(200)
 			require.Equal(t, fresh, a.text("data.email"))
@@ -83,7 +83,7 @@ func TestJobseekerProfile(t *testing.T) {
 			seeker.email = fresh
 		})
 		t.Run("PUT /api/jobseekers/profile is limited by address", func(t *testing.T) {
-			s := seeker.elsewhere()
+			s := seeker.fromNewAddress()
 			for range 10 {
 				s.put(path, object{}).fails(400, "Intent is required")
 			}
@@ -100,7 +100,7 @@ func TestJobseekerProfile(t *testing.T) {
 			near := employer.listing(object{"title": "Unusualword nurse", "location": "Cork"})
 			far := employer.listing(object{"title": "Unusualword nurse", "location": "Belfast"})
 			for place, first := range map[string]string{"Cork": near, "Belfast": far} {
-				other.elsewhere().put(path, object{"intent": "update-profile", "profile": object{"preferredLocation": place}}).ok(200)
+				other.fromNewAddress().put(path, object{"intent": "update-profile", "profile": object{"preferredLocation": place}}).ok(200)
 				a := other.post("/api/listings/search", object{"query": "unusualword", "sort": "distance"}).ok(200)
 				require.Equal(t, first, a.text("data.results.0.id"))
 			}

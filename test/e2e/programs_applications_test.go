@@ -13,18 +13,18 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// allows is a program that the account has allowed to act for it, of the
+// grantApp is a program that the account has allowed to act for it, of the
 // application of somebody else: with a token that was put where the server
 // keeps them.
-func (a *account) allows(app string, scopes ...integrations.Scope) *client {
+func (a *account) grantApp(app string, scopes ...integrations.Scope) *client {
 	a.t.Helper()
-	return a.allowsUntil(time.Now().UTC().Add(time.Hour), app, scopes...)
+	return a.grantAppUntil(time.Now().UTC().Add(time.Hour), app, scopes...)
 }
 
-// allowsUntil is allows until the moment.
-func (a *account) allowsUntil(end time.Time, app string, scopes ...integrations.Scope) *client {
+// grantAppUntil is allows until the moment.
+func (a *account) grantAppUntil(end time.Time, app string, scopes ...integrations.Scope) *client {
 	a.t.Helper()
-	s := stores.Open(a.t, a.w.database(), clock.System{})
+	s := stores.Open(a.t, a.w.databaseURL(), clock.System{})
 	defer func() { require.NoError(a.t, s.Identity.Close()) }()
 	now, token := time.Now().UTC(), integrations.NewToken(integrations.Access)
 	g := integrations.Grant{ID: stores.NewID(), AppID: app, UserID: a.id, Scopes: scopes, CreatedAt: now, ExpiresAt: end}
@@ -43,7 +43,7 @@ func (a *account) app() string {
 }
 
 func TestDeveloperApplications(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		boss, stranger := w.employer(t), w.employer(t)
 		job := boss.listing(nil)
 
@@ -51,9 +51,9 @@ func TestDeveloperApplications(t *testing.T) {
 			t.Parallel()
 			ann := w.seeker(t)
 			asking := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
-			program := ann.allows(w.seeker(t).app(), integrations.ApplicationsWrite)
+			program := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
 			made := program.post("/api/v1/applications", object{"job_id": asking, "candidate_id": ann.id, "cover_letter": "Hello", "resume_url": "https://example.org/cv.pdf",
-				"answers": []object{{"question_id": "pin", "answer": "12A3456E"}}}).gives(201)
+				"answers": []object{{"question_id": "pin", "answer": "12A3456E"}}}).okDeveloper(201)
 			require.Equal(t, "/api/v1/applications/"+made.text("data.id"), made.header.Get("Location"))
 			data := made.at("data").(object)
 			require.Len(t, data, 9)
@@ -66,7 +66,7 @@ func TestDeveloperApplications(t *testing.T) {
 			require.Equal(t, "https://example.org/cv.pdf", got.text("data.application.resumeUrl"))
 
 			program.post("/api/v1/applications", object{"job_id": asking, "answers": []object{{"question_id": "pin", "answer": "x"}}}).problem(409, "already_applied")
-			plain := program.post("/v1/applications", object{"job_id": job}).gives(201)
+			plain := program.post("/v1/applications", object{"job_id": job}).okDeveloper(201)
 			require.Nil(t, plain.at("data.cover_letter"))
 			require.Nil(t, plain.at("data.resume_url"))
 			require.Equal(t, []any{}, plain.at("data.answers"))
@@ -74,7 +74,7 @@ func TestDeveloperApplications(t *testing.T) {
 		t.Run("POST /api/v1/applications refuses what the portal would", func(t *testing.T) {
 			t.Parallel()
 			ann := w.seeker(t)
-			program := ann.allows(w.seeker(t).app(), integrations.ApplicationsWrite)
+			program := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
 			asking := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			for field, body := range map[string]object{
 				"job_id": {}, "cover_letter": {"job_id": job, "cover_letter": strings.Repeat("x", 20_001)}, "answers": {"job_id": asking}, "answers.0.question_id": {"job_id": asking, "answers": []object{{"question_id": "other", "answer": "x"}}},
@@ -90,7 +90,7 @@ func TestDeveloperApplications(t *testing.T) {
 			for i, field := range []string{"resume_url", "cover_letter", "job_id"} {
 				require.Equal(t, field, all.text(fmt.Sprintf("errors.%d.field", i)), "%s", all.raw)
 			}
-			program = ann.allows(w.seeker(t).app(), integrations.ApplicationsWrite)
+			program = ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
 			for _, missing := range []string{"nonsense", ann.id, boss.listing(object{"status": "draft"})} {
 				program.post("/api/v1/applications", object{"job_id": missing}).problem(404, "job_not_found")
 			}
@@ -100,8 +100,8 @@ func TestDeveloperApplications(t *testing.T) {
 			for _, other := range []string{w.seeker(t).id, "nonsense"} {
 				program.post("/api/v1/applications", object{"job_id": job, "candidate_id": other}).problem(403, "forbidden")
 			}
-			boss.allows(w.seeker(t).app(), integrations.ApplicationsWrite).post("/api/v1/applications", object{"job_id": job}).problem(403, "forbidden")
-			for _, reader := range []*client{ann.program(), ann.allows(w.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead)} {
+			boss.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite).post("/api/v1/applications", object{"job_id": job}).problem(403, "forbidden")
+			for _, reader := range []*client{ann.program(), ann.grantApp(w.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead)} {
 				refused := reader.post("/api/v1/applications", object{"job_id": job}).problem(403, "insufficient_scope")
 				require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="applications:write"`)
 			}
@@ -110,15 +110,15 @@ func TestDeveloperApplications(t *testing.T) {
 		t.Run("POST /api/v1/applications is done once for an Idempotency-Key", func(t *testing.T) {
 			t.Parallel()
 			ann := w.seeker(t)
-			program := ann.allows(w.seeker(t).app(), integrations.ApplicationsWrite)
+			program := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
 			program.key = "once"
-			first := program.post("/api/v1/applications", object{"job_id": job}).gives(201)
-			again := program.post("/api/v1/applications", object{"job_id": job}).gives(201)
+			first := program.post("/api/v1/applications", object{"job_id": job}).okDeveloper(201)
+			again := program.post("/api/v1/applications", object{"job_id": job}).okDeveloper(201)
 			require.Equal(t, first.raw, again.raw)
 			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 			require.Equal(t, first.header.Get("Location"), again.header.Get("Location"))
 			program.post("/api/v1/applications", object{"job_id": boss.listing(nil)}).problem(422, "idempotency_key_reused")
-			other := ann.allows(w.seeker(t).app(), integrations.ApplicationsWrite)
+			other := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
 			other.key = "once"
 			other.post("/api/v1/applications", object{"job_id": job}).problem(409, "already_applied")
 			kept := other.post("/api/v1/applications", object{"job_id": job})
@@ -132,21 +132,21 @@ func TestDeveloperApplications(t *testing.T) {
 			one, two := chief.listing(nil), chief.listing(nil)
 			first, second, third := ann.application(one, object{"coverLetter": "Hello"}), ben.application(one, nil), ann.application(two, nil)
 			elsewhere := ann.application(job, nil)
-			chief.elsewhere().put("/api/employers/applications/"+second, object{"status": "review"}).ok(200)
+			chief.fromNewAddress().put("/api/employers/applications/"+second, object{"status": "review"}).ok(200)
 			ids := func(c *client, query string) (out []string) {
 				t.Helper()
 				out = []string{}
-				for _, a := range c.get("/api/v1/applications" + query).gives(200).list("data") {
+				for _, a := range c.get("/api/v1/applications" + query).okDeveloper(200).list("data") {
 					out = append(out, a.(object)["id"].(string))
 				}
 				return out
 			}
 			byKey := chief.program()
-			for _, c := range []*client{byKey, chief.allows(w.seeker(t).app(), integrations.ApplicationsRead)} {
+			for _, c := range []*client{byKey, chief.grantApp(w.seeker(t).app(), integrations.ApplicationsRead)} {
 				require.Equal(t, []string{third, second, first}, ids(c, ""))
 			}
 			require.Equal(t, []string{elsewhere, third, first}, ids(ann.program(), ""))
-			require.Equal(t, []string{second}, ids(ben.allows(w.seeker(t).app(), integrations.ApplicationsRead), ""))
+			require.Equal(t, []string{second}, ids(ben.grantApp(w.seeker(t).app(), integrations.ApplicationsRead), ""))
 			require.Empty(t, ids(stranger.program(), ""))
 
 			require.Equal(t, []string{second, first}, ids(byKey, "?job_id="+strings.ToUpper(one)))
@@ -155,7 +155,7 @@ func TestDeveloperApplications(t *testing.T) {
 			require.Equal(t, []string{third, second, first}, ids(byKey, "?status=review,pending&submitted_after=2020-01-01"))
 			require.Empty(t, ids(byKey, "?submitted_before=2020-01-01T00:00:00Z"))
 			// After is at or after, before is before.
-			submitted, err := time.Parse(time.RFC3339Nano, byKey.get("/v1/applications/"+second).gives(200).text("data.submitted_at"))
+			submitted, err := time.Parse(time.RFC3339Nano, byKey.get("/v1/applications/"+second).okDeveloper(200).text("data.submitted_at"))
 			require.NoError(t, err)
 			at, next := submitted.Format(time.RFC3339Nano), submitted.Add(time.Microsecond).Format(time.RFC3339Nano)
 			for query, want := range map[string][]string{
@@ -167,7 +167,7 @@ func TestDeveloperApplications(t *testing.T) {
 			require.Empty(t, ids(byKey, "?job_id=nonsense"))
 			require.Empty(t, ids(byKey, "?job_id="+job), "another's")
 
-			page := byKey.get("/v1/applications?limit=2").gives(200)
+			page := byKey.get("/v1/applications?limit=2").okDeveloper(200)
 			require.Equal(t, object{"page": 1.0, "limit": 2.0, "total": 3.0, "total_pages": 2.0}, page.at("pagination"))
 			require.Contains(t, page.header.Get("Link"), `/v1/applications?limit=2&page=2>; rel="next"`)
 			require.Equal(t, []string{first}, ids(byKey, "?limit=2&cursor="+page.text("next_cursor")))
@@ -175,18 +175,18 @@ func TestDeveloperApplications(t *testing.T) {
 			for query, field := range map[string]string{"status=open": "status", "submitted_after=soon": "submitted_after", "cursor=x": "cursor", "page=0": "page"} {
 				require.Equal(t, field, byKey.get("/api/v1/applications?"+query).problem(400, "invalid_parameters").text("errors.0.field"), query)
 			}
-			ann.allows(w.seeker(t).app(), integrations.JobsRead, integrations.ApplicationsWrite).get("/api/v1/applications").problem(403, "insufficient_scope")
-			ann.allows(w.seeker(t).app(), integrations.ApplicationsRead).get("/api/v1/jobs").problem(403, "insufficient_scope")
+			ann.grantApp(w.seeker(t).app(), integrations.JobsRead, integrations.ApplicationsWrite).get("/api/v1/applications").problem(403, "insufficient_scope")
+			ann.grantApp(w.seeker(t).app(), integrations.ApplicationsRead).get("/api/v1/jobs").problem(403, "insufficient_scope")
 
-			bare := w.join(t, chief, object{"applications": object{"view": false, "update": false}})
+			bare := w.addMember(t, chief, object{"applications": object{"view": false, "update": false}})
 			require.Empty(t, ids(bare.program(), ""), "who may not view applications on the portal does not here")
 		})
 		t.Run("GET /api/v1/applications/:id", func(t *testing.T) {
 			t.Parallel()
 			ann := w.seeker(t)
 			mine := ann.application(job, object{"coverLetter": "Hello"})
-			for _, c := range []*client{boss.program(), ann.program(), ann.allows(w.seeker(t).app(), integrations.ApplicationsRead)} {
-				one := c.get("/api/v1/applications/" + mine).gives(200)
+			for _, c := range []*client{boss.program(), ann.program(), ann.grantApp(w.seeker(t).app(), integrations.ApplicationsRead)} {
+				one := c.get("/api/v1/applications/" + mine).okDeveloper(200)
 				require.Equal(t, "Hello", one.text("data.cover_letter"))
 				require.NotEmpty(t, one.header.Get("ETag"))
 			}
@@ -196,23 +196,23 @@ func TestDeveloperApplications(t *testing.T) {
 			boss.program().get("/api/v1/applications/nonsense").problem(404, "application_not_found")
 			ann.delete("/api/jobseekers/applications/" + mine).ok(200)
 			ann.program().get("/api/v1/applications/"+mine).problem(404, "application_not_found")
-			require.Equal(t, "withdrawn", boss.program().get("/api/v1/applications/"+mine).gives(200).text("data.status"))
+			require.Equal(t, "withdrawn", boss.program().get("/api/v1/applications/"+mine).okDeveloper(200).text("data.status"))
 		})
 		t.Run("keys and tokens of one application go together", func(t *testing.T) {
 			t.Parallel()
 			dev, ann := w.seeker(t), w.seeker(t)
 			own := dev.app()
-			program := ann.allows(own, integrations.ApplicationsWrite)
-			program.with(dev.keyOf(own).apiKey).post("/api/v1/applications", object{"job_id": job}).gives(201)
-			program.with(dev.program().apiKey).post("/api/v1/applications", object{"job_id": job}).problem(401, "unauthorized")
-			program.with("nonsense").get("/api/v1/jobs").problem(401, "unauthorized")
-			program.with("").get("/api/jobseekers/profile").fails(401, "Unauthorized") // not a token of the portal
+			program := ann.grantApp(own, integrations.ApplicationsWrite)
+			program.withKey(dev.programOf(own).apiKey).post("/api/v1/applications", object{"job_id": job}).okDeveloper(201)
+			program.withKey(dev.program().apiKey).post("/api/v1/applications", object{"job_id": job}).problem(401, "unauthorized")
+			program.withKey("nonsense").get("/api/v1/jobs").problem(401, "unauthorized")
+			program.withKey("").get("/api/jobseekers/profile").fails(401, "Unauthorized") // not a token of the portal
 		})
 		t.Run("forty at once make one", func(t *testing.T) {
 			t.Parallel()
 			ann := w.seeker(t)
 			statuses := make(chan int, 40)
-			program := ann.allows(w.seeker(t).app(), integrations.ApplicationsWrite)
+			program := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
 			for range cap(statuses) {
 				go func() { statuses <- program.try("POST", "/v1/applications", object{"job_id": job}).status }()
 			}

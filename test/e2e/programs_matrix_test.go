@@ -15,11 +15,11 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// offices are the people of the matrix of the developer interface: an employer
+// programUsers are the people of the matrix of the developer interface: an employer
 // with a listing and a draft, a jobseeker who has applied, and others of both
 // kinds.
-type offices struct {
-	w                       *world
+type programUsers struct {
+	w                       *testServer
 	boss, rival             *account
 	seeker, other           *account
 	listing, draft, another string
@@ -28,36 +28,36 @@ type offices struct {
 
 // programRow is a request that succeeds for who may make it.
 type programRow struct {
-	path func(o *offices) string
-	body func(o *offices) any
+	path func(o *programUsers) string
+	body func(o *programUsers) any
 	// hidden is the same request about what nobody else may see or do, and code
 	// what they hear. Without, the request succeeds and tells nothing of it.
-	hidden     func(o *offices) string
-	hiddenBody func(o *offices) any
+	hidden     func(o *programUsers) string
+	hiddenBody func(o *programUsers) any
 	code       string
 	// tool is the tool of the MCP server that executes the operation, or empty.
 	// Its arguments are those of the request, or of the hidden one.
 	tool      string
-	arguments func(o *offices) object
-	concealed func(o *offices) object
+	arguments func(o *programUsers) object
+	concealed func(o *programUsers) object
 }
 
-func seen(o *offices) string { return "/applications/" + o.application }
+func seen(o *programUsers) string { return "/applications/" + o.application }
 
 // programMatrix has a row for every operation of the developer's document.
 var programMatrix = map[string]programRow{
-	"GET /api/v1/jobs": {path: func(*offices) string { return "/jobs?limit=100&sort=date" },
-		tool: "search_jobs", arguments: func(*offices) object { return object{"limit": 100, "sort": "date"} }},
-	"GET /api/v1/jobs/suggest": {path: func(*offices) string { return "/jobs/suggest?q=nur" },
-		tool: "suggest", arguments: func(*offices) object { return object{"q": "nur"} }},
-	"GET /api/v1/jobs/:job_id": {path: func(o *offices) string { return "/jobs/" + o.listing }, hidden: func(o *offices) string { return "/jobs/" + o.draft }, code: "job_not_found",
-		tool: "get_job", arguments: func(o *offices) object { return object{"job_id": o.listing} }, concealed: func(o *offices) object { return object{"job_id": o.draft} }},
-	"GET /api/v1/applications": {path: func(*offices) string { return "/applications?limit=100" },
-		tool: "list_my_applications", arguments: func(*offices) object { return object{"limit": 100} }},
+	"GET /api/v1/jobs": {path: func(*programUsers) string { return "/jobs?limit=100&sort=date" },
+		tool: "search_jobs", arguments: func(*programUsers) object { return object{"limit": 100, "sort": "date"} }},
+	"GET /api/v1/jobs/suggest": {path: func(*programUsers) string { return "/jobs/suggest?q=nur" },
+		tool: "suggest", arguments: func(*programUsers) object { return object{"q": "nur"} }},
+	"GET /api/v1/jobs/:job_id": {path: func(o *programUsers) string { return "/jobs/" + o.listing }, hidden: func(o *programUsers) string { return "/jobs/" + o.draft }, code: "job_not_found",
+		tool: "get_job", arguments: func(o *programUsers) object { return object{"job_id": o.listing} }, concealed: func(o *programUsers) object { return object{"job_id": o.draft} }},
+	"GET /api/v1/applications": {path: func(*programUsers) string { return "/applications?limit=100" },
+		tool: "list_my_applications", arguments: func(*programUsers) object { return object{"limit": 100} }},
 	"GET /api/v1/applications/:id": {path: seen, hidden: seen, code: "application_not_found"},
-	"POST /api/v1/applications": {path: func(*offices) string { return "/applications" }, body: func(o *offices) any { return object{"job_id": o.another} },
-		hidden: func(*offices) string { return "/applications" }, hiddenBody: func(o *offices) any { return object{"job_id": o.draft} }, code: "job_not_found",
-		tool: "apply", arguments: func(o *offices) object { return object{"job_id": o.another} }, concealed: func(o *offices) object { return object{"job_id": o.draft} }},
+	"POST /api/v1/applications": {path: func(*programUsers) string { return "/applications" }, body: func(o *programUsers) any { return object{"job_id": o.another} },
+		hidden: func(*programUsers) string { return "/applications" }, hiddenBody: func(o *programUsers) any { return object{"job_id": o.draft} }, code: "job_not_found",
+		tool: "apply", arguments: func(o *programUsers) object { return object{"job_id": o.another} }, concealed: func(o *programUsers) object { return object{"job_id": o.draft} }},
 }
 
 func TestDeveloperRoleMatrix_EveryRoute_HasARow(t *testing.T) {
@@ -75,11 +75,11 @@ func TestDeveloperRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 }
 
 func TestDeveloperRoleMatrix(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		for _, r := range developerRoutes() {
 			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
 				t.Parallel()
-				o := &offices{w: w, boss: w.employer(t), rival: w.employer(t), seeker: w.seeker(t), other: w.seeker(t)}
+				o := &programUsers{w: w, boss: w.employer(t), rival: w.employer(t), seeker: w.seeker(t), other: w.seeker(t)}
 				o.listing, o.another, o.draft = o.boss.listing(nil), o.boss.listing(nil), o.boss.listing(object{"status": "draft"})
 				o.application = o.seeker.application(o.listing, nil)
 				row := programMatrix[r.Method+" "+r.Path]
@@ -87,15 +87,15 @@ func TestDeveloperRoleMatrix(t *testing.T) {
 					row.play(t, o, r, prefix)
 				}
 				if row.tool != "" {
-					row.playTool(t, o, r)
+					row.checkTool(t, o, r)
 				}
 			})
 		}
 	})
 }
 
-func (row programRow) play(t *testing.T, o *offices, r web.Route, prefix string) {
-	as := func(who *client) *answer {
+func (row programRow) play(t *testing.T, o *programUsers, r web.Route, prefix string) {
+	as := func(who *client) *response {
 		var body any
 		if row.body != nil {
 			body = row.body(o)
@@ -113,28 +113,28 @@ func (row programRow) play(t *testing.T, o *offices, r web.Route, prefix string)
 	// Nobody, or not any more.
 	as(o.w.guest(t)).problem(401, "unauthorized")
 	for _, garbage := range []string{"x", "loc_live_" + strings.Repeat("0", 38), "\"'; --", strings.Repeat("k", 5000)} {
-		as(o.w.guest(t).with(garbage)).problem(401, "unauthorized")
+		as(o.w.guest(t).withKey(garbage)).problem(401, "unauthorized")
 		as(&client{w: o.w, token: garbage}).problem(401, "unauthorized")
 	}
-	key := maker.keyOf(app)
+	key := maker.programOf(app)
 	maker.delete("/api/developers/apps/" + app + "/keys/" + maker.get("/api/developers/apps/"+app+"/keys").ok(200).text("data.keys.0.id")).ok(200)
 	as(key).problem(401, "unauthorized")
 	as(&client{w: o.w, token: o.seeker.token}).problem(401, "unauthorized") // of the portal
-	revoked := o.seeker.allows(app, all...)
+	revoked := o.seeker.grantApp(app, all...)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, o.w.url+"/oauth/revoke", strings.NewReader(url.Values{"token": {revoked.token}}.Encode()))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.SetBasicAuth(app, made.text("data.clientSecret"))
-	require.Equal(t, 200, revoked.sent(request).status)
+	require.Equal(t, 200, revoked.do(request).status)
 	as(revoked).problem(401, "unauthorized")
-	as(o.seeker.allowsUntil(time.Now().UTC().Add(-time.Second), app, all...)).problem(401, "unauthorized")
+	as(o.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, all...)).problem(401, "unauthorized")
 
 	// With too little.
 	for _, has := range all {
 		if has == r.Scope {
 			continue
 		}
-		refused := as(o.seeker.allows(app, has)).problem(403, "insufficient_scope")
+		refused := as(o.seeker.grantApp(app, has)).problem(403, "insufficient_scope")
 		require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="`+string(r.Scope)+`"`)
 	}
 	if write {
@@ -143,13 +143,13 @@ func (row programRow) play(t *testing.T, o *offices, r web.Route, prefix string)
 	}
 
 	// Others, with all there is to have.
-	strangers := []*client{o.rival.allows(app, all...), o.other.allows(app, all...)}
+	strangers := []*client{o.rival.grantApp(app, all...), o.other.grantApp(app, all...)}
 	if !write {
 		strangers = append(strangers, o.rival.program(), o.other.program())
 	}
 	for _, who := range strangers {
 		if row.hidden == nil {
-			a := as(who).gives(200)
+			a := as(who).okDeveloper(200)
 			require.NotContains(t, string(a.raw), o.application)
 			require.NotContains(t, string(a.raw), o.draft)
 			continue
@@ -169,55 +169,55 @@ func (row programRow) play(t *testing.T, o *offices, r web.Route, prefix string)
 	// Whoever may.
 	if write {
 		o.another = o.boss.listing(nil)
-		as(o.seeker.allows(app, r.Scope)).gives(201)
+		as(o.seeker.grantApp(app, r.Scope)).okDeveloper(201)
 		return
 	}
-	for _, who := range []*client{o.seeker.allows(app, r.Scope), o.boss.allows(app, r.Scope), o.seeker.program(), o.boss.program()} {
-		as(who).gives(200)
+	for _, who := range []*client{o.seeker.grantApp(app, r.Scope), o.boss.grantApp(app, r.Scope), o.seeker.program(), o.boss.program()} {
+		as(who).okDeveloper(200)
 	}
 }
 
-// playTool plays the row as calls of its tool.
-func (row programRow) playTool(t *testing.T, o *offices, r web.Route) {
-	call := func(who *client, arguments object) *answer {
+// checkTool plays the row as calls of its tool.
+func (row programRow) checkTool(t *testing.T, o *programUsers, r web.Route) {
+	call := func(who *client, arguments object) *response {
 		who.t, who.w, who.ip = t, o.w, o.w.guest(t).ip
 		return who.tool(row.tool, arguments)
 	}
-	as := func(who *client) *answer { return call(who, row.arguments(o)) }
-	fails := func(a *answer, code string) {
+	as := func(who *client) *response { return call(who, row.arguments(o)) }
+	fails := func(a *response, code string) {
 		t.Helper()
 		require.Equal(t, 200, a.status, "%s", a.raw)
 		require.Equal(t, true, a.at("result.isError"), "%s", a.raw)
 		require.Contains(t, a.text("result.content.0.text"), code)
 	}
-	succeeds := func(a *answer) *answer {
+	succeeds := func(a *response) *response {
 		t.Helper()
 		require.Equal(t, 200, a.status, "%s", a.raw)
 		require.NotContains(t, a.at("result"), "isError", "%s", a.raw)
 		return a
 	}
 	all, app := integrations.Scopes(), o.w.employer(t).app()
-	for _, who := range []*client{o.w.guest(t), o.w.guest(t).with("x"), {token: "x"}, {token: o.seeker.token}, o.seeker.allowsUntil(time.Now().UTC().Add(-time.Second), app, all...)} {
+	for _, who := range []*client{o.w.guest(t), o.w.guest(t).withKey("x"), {token: "x"}, {token: o.seeker.token}, o.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, all...)} {
 		require.Equal(t, 401, as(who).status)
 	}
 	for _, has := range all {
 		if has != r.Scope {
-			fails(as(o.seeker.allows(app, has)), string(r.Scope))
+			fails(as(o.seeker.grantApp(app, has)), string(r.Scope))
 		}
 	}
 	write := r.Method != http.MethodGet
 	if write {
 		fails(as(o.seeker.program()), string(r.Scope))
 		o.another = o.boss.listing(nil)
-		fails(as(o.rival.allows(app, all...)), "403 forbidden")
-		draft := succeeds(as(o.seeker.allows(app, r.Scope)))
+		fails(as(o.rival.grantApp(app, all...)), "403 forbidden")
+		draft := succeeds(as(o.seeker.grantApp(app, r.Scope)))
 		require.Contains(t, string(draft.raw), "confirmation_required")
 	} else {
-		for _, who := range []*client{o.seeker.allows(app, r.Scope), o.boss.allows(app, r.Scope), o.seeker.program(), o.boss.program()} {
+		for _, who := range []*client{o.seeker.grantApp(app, r.Scope), o.boss.grantApp(app, r.Scope), o.seeker.program(), o.boss.program()} {
 			succeeds(as(who))
 		}
 	}
-	for _, who := range []*client{o.rival.allows(app, all...), o.other.allows(app, all...)} {
+	for _, who := range []*client{o.rival.grantApp(app, all...), o.other.grantApp(app, all...)} {
 		if row.concealed != nil {
 			fails(call(who, row.concealed(o)), row.code)
 			continue
@@ -230,10 +230,10 @@ func (row programRow) playTool(t *testing.T, o *offices, r web.Route) {
 
 // What is for programs opens nothing of the portal.
 func TestPortal_DeveloperCredentials_Refused(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		me := w.seeker(t)
 		app := me.app()
-		token, key := me.allows(app, integrations.Scopes()...).token, me.keyOf(app).apiKey
+		token, key := me.grantApp(app, integrations.Scopes()...).token, me.programOf(app).apiKey
 		for _, r := range routes() {
 			if r.Auth == web.None {
 				continue
@@ -250,7 +250,7 @@ func TestPortal_DeveloperCredentials_Refused(t *testing.T) {
 				who.try(r.Method, path, nil).fails(401, "Unauthorized")
 				if r.Auth == web.Required {
 					who.token, who.apiKey = "", credential
-					who.elsewhere().with(credential).try(r.Method, path, nil).fails(401, "Unauthorized")
+					who.fromNewAddress().withKey(credential).try(r.Method, path, nil).fails(401, "Unauthorized")
 				}
 			}
 		}

@@ -17,10 +17,10 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-func (a *answer) ids() (out []string) {
+func (a *response) ids() (out []string) {
 	a.t.Helper()
 	out = []string{}
-	for _, item := range a.gives(200).list("data") {
+	for _, item := range a.okDeveloper(200).list("data") {
 		out = append(out, item.(object)["id"].(string))
 	}
 	return out
@@ -32,7 +32,7 @@ var jobMembers = []string{"id", "title", "description", "company", "location", "
 // The rows of the developer interface, one parameter after the other, under both
 // prefixes.
 func TestDeveloperRoutes(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		boss := w.employer(t)
 		word := fmt.Sprintf("word%d", time.Now().UnixNano())
 		listing := func(more object) string {
@@ -53,8 +53,8 @@ func TestDeveloperRoutes(t *testing.T) {
 				dev := w.seeker(t)
 				app := dev.app()
 				w.run(t, "developers", "plan", app, "enterprise")
-				me := dev.keyOf(app)
-				find := func(query string) *answer {
+				me := dev.programOf(app)
+				find := func(query string) *response {
 					t.Helper()
 					path := prefix + "/jobs?keywords=" + word + "&" + query
 					if strings.HasSuffix(query, "=") {
@@ -106,14 +106,14 @@ func TestDeveloperRoutes(t *testing.T) {
 						require.Equal(t, sorted(slices.Clone(want)...), sorted(got...), query)
 					}
 				}
-				posted, err := time.Parse(time.RFC3339Nano, me.get(prefix+"/jobs/"+bradford).gives(200).text("data.posted_at"))
+				posted, err := time.Parse(time.RFC3339Nano, me.get(prefix+"/jobs/"+bradford).okDeveloper(200).text("data.posted_at"))
 				require.NoError(t, err)
 				require.Equal(t, all[:4], find("sort=date&posted_after="+posted.Format(time.RFC3339Nano)).ids(), "the moment itself is among them")
 				require.Equal(t, all[:3], find("sort=date&posted_after="+posted.Add(time.Microsecond).Format(time.RFC3339Nano)).ids())
 				require.Equal(t, []string{leeds, bradford}, find("location=Leeds&sort=distance&remote=false").ids())
 				require.Equal(t, []string{london, bradford, leeds}, find("sort=salary").ids()[:3])
 				require.Equal(t, all, find("sort=distance").ids(), "without a place it is relevance")
-				none := find("limit=1").gives(200)
+				none := find("limit=1").okDeveloper(200)
 				require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 5.0, "total_pages": 5.0}, none.at("pagination"))
 				require.Equal(t, object{"page": 1.0, "limit": 20.0, "total": 5.0, "total_pages": 1.0}, find("").at("pagination"))
 				require.Equal(t, object{"page": 1.0, "limit": 20.0, "total": 0.0, "total_pages": 0.0}, find("specialty=None+such").at("pagination"))
@@ -132,7 +132,7 @@ func TestDeveloperRoutes(t *testing.T) {
 				} {
 					a := find(query)
 					if field == "" {
-						a.gives(200)
+						a.okDeveloper(200)
 						continue
 					}
 					a.problem(400, "invalid_parameters")
@@ -149,7 +149,7 @@ func TestDeveloperRoutes(t *testing.T) {
 						slices.Sort(got)
 						require.Equal(t, allow, got, path)
 					}
-					preflight := w.guest(t).headed("OPTIONS", prefix+path, map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, content-type, idempotency-key"})
+					preflight := w.guest(t).sendWithHeaders("OPTIONS", prefix+path, map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, content-type, idempotency-key"})
 					require.Equal(t, 204, preflight.status)
 					require.Empty(t, preflight.raw)
 					for _, method := range allow {
@@ -165,34 +165,34 @@ func TestDeveloperRoutes(t *testing.T) {
 				for _, path := range []string{"/jobs/", "/Jobs", "/jobs/" + leeds + "/", "/jobs//" + leeds, "/applications/", "", "/", "/nothing"} {
 					me.try("GET", prefix+path, nil).problem(404, "not_found")
 				}
-				head := me.headed("HEAD", prefix+"/jobs/"+leeds, nil)
+				head := me.sendWithHeaders("HEAD", prefix+"/jobs/"+leeds, nil)
 				require.Equal(t, 200, head.status)
 				require.Empty(t, head.raw)
-				got := me.get(prefix + "/jobs/" + leeds).gives(200)
+				got := me.get(prefix + "/jobs/" + leeds).okDeveloper(200)
 				for _, name := range []string{"ETag", "Cache-Control", "Vary", "Content-Type", "RateLimit-Policy"} {
 					require.Equal(t, got.header.Get(name), head.header.Get(name), name)
 				}
 				require.Equal(t, "application/json; charset=utf-8", got.header.Get("Content-Type"))
 				require.Equal(t, issuer+"/jobs/"+leeds, got.text("data.url"))
 				require.ElementsMatch(t, jobMembers, slices.Collect(maps.Keys(got.at("data").(object))))
-				missing := me.headed("HEAD", prefix+"/jobs/nonsense", nil)
+				missing := me.sendWithHeaders("HEAD", prefix+"/jobs/nonsense", nil)
 				require.Equal(t, 404, missing.status)
-				missing.limited()
+				missing.requireLimitHeaders()
 
 				tag := got.header.Get("ETag")
 				for _, match := range []string{tag, strings.TrimPrefix(tag, "W/"), "*", `"a", ` + tag} {
-					a := me.headed("GET", prefix+"/jobs/"+leeds, map[string]string{"If-None-Match": match})
+					a := me.sendWithHeaders("GET", prefix+"/jobs/"+leeds, map[string]string{"If-None-Match": match})
 					require.Equal(t, 304, a.status, match)
 					require.Empty(t, a.raw)
 					require.NotEmpty(t, a.header.Get("Cache-Control"))
-					a.limited()
+					a.requireLimitHeaders()
 				}
 			})
 		}
 		t.Run("links lead on with everything else as it was asked", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t).program()
-			list := me.get("/v1/jobs?keywords=" + word + "&limit=2&page=2&location=").gives(200)
+			list := me.get("/v1/jobs?keywords=" + word + "&limit=2&page=2&location=").okDeveloper(200)
 			links := map[string]string{}
 			for link := range strings.SplitSeq(list.header.Get("Link"), ", ") {
 				address, rel, _ := strings.Cut(strings.TrimPrefix(link, "<"), `>; rel=`)
@@ -205,17 +205,17 @@ func TestDeveloperRoutes(t *testing.T) {
 				links[strings.Trim(rel, `"`)] = u.Query().Get("page")
 			}
 			require.Equal(t, map[string]string{"first": "", "prev": "1", "next": "3", "last": "3"}, links)
-			beyond := me.get("/v1/jobs?keywords=" + word + "&limit=2&page=99").gives(200)
+			beyond := me.get("/v1/jobs?keywords=" + word + "&limit=2&page=99").okDeveloper(200)
 			require.Contains(t, beyond.header.Get("Link"), `page=3>; rel="prev"`)
 			two := me.get("/v1/jobs?posted_after=yesterday&sort=x").problem(400, "invalid_parameters")
 			require.Len(t, two.list("errors"), 2, "everything that is wrong, at once")
 		})
 		t.Run("a key of idempotency means the same request under both prefixes", func(t *testing.T) {
 			t.Parallel()
-			program := w.seeker(t).allows(w.seeker(t).app(), integrations.ApplicationsWrite)
+			program := w.seeker(t).grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
 			program.key = "one"
-			first := program.post("/api/v1/applications", object{"job_id": leeds}).gives(201)
-			again := program.post("/v1/applications", object{"job_id": leeds}).gives(201)
+			first := program.post("/api/v1/applications", object{"job_id": leeds}).okDeveloper(201)
+			again := program.post("/v1/applications", object{"job_id": leeds}).okDeveloper(201)
 			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 			require.Equal(t, first.raw, again.raw)
 			program.post("/v1/applications", object{"job_id": london}).problem(422, "idempotency_key_reused")
@@ -233,12 +233,12 @@ func TestDeveloperRoutes(t *testing.T) {
 			}
 			asking := boss.listing(object{"questions": questions})
 			seeker := w.seeker(t)
-			program := seeker.allows(w.seeker(t).app(), integrations.ApplicationsWrite, integrations.ApplicationsRead)
+			program := seeker.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite, integrations.ApplicationsRead)
 			letter := strings.Repeat("🏥", 20_000)
-			made := program.post("/v1/applications", object{"job_id": asking, "cover_letter": letter, "answers": answers}).gives(201)
+			made := program.post("/v1/applications", object{"job_id": asking, "cover_letter": letter, "answers": answers}).okDeveloper(201)
 			require.Equal(t, letter, made.text("data.cover_letter"))
 			require.Len(t, made.list("data.answers"), 20)
-			require.Equal(t, made.at("data"), program.get(made.header.Get("Location")).gives(200).at("data"))
+			require.Equal(t, made.at("data"), program.get(made.header.Get("Location")).okDeveloper(200).at("data"))
 			same, err := json.Marshal(made.at("data"))
 			require.NoError(t, err)
 			require.NotContains(t, string(same), "\ufffd")
@@ -250,7 +250,7 @@ func TestDeveloperRoutes(t *testing.T) {
 func TestDeveloperLists_Beyond10000_ByCursor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := &world{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
+	w := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
 	w.env = []string{"HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db"), "LOCUM_LIMITS_SEARCH_TIMEOUT=10s"}
 	w.run(t, "migrate", "up")
 	w.run(t, "seed", "--listings", "11200")
@@ -259,8 +259,8 @@ func TestDeveloperLists_Beyond10000_ByCursor(t *testing.T) {
 	me := w.seeker(t)
 	app := me.app()
 	w.run(t, "developers", "plan", app, "enterprise")
-	program := me.keyOf(app)
-	last := program.get("/api/v1/jobs?limit=100&page=100").gives(200)
+	program := me.programOf(app)
+	last := program.get("/api/v1/jobs?limit=100&page=100").okDeveloper(200)
 	require.Equal(t, false, last.at("total_is_estimate"), "totals of job searches are exact")
 	program.get("/api/v1/jobs?limit=100&page=101").problem(400, "page_too_deep")
 	require.NotContains(t, last.header.Get("Link"), `rel="last"`)
@@ -270,7 +270,7 @@ func TestDeveloperLists_Beyond10000_ByCursor(t *testing.T) {
 		link := next.header.Get("Link")
 		require.Contains(t, link, "cursor=", link)
 		require.Contains(t, link, `rel="next"`)
-		next = program.get("/v1/jobs?limit=100&cursor=" + url.QueryEscape(next.text("next_cursor"))).gives(200)
+		next = program.get("/v1/jobs?limit=100&cursor=" + url.QueryEscape(next.text("next_cursor"))).okDeveloper(200)
 		for _, id := range next.ids() {
 			require.False(t, seen[id], "twice")
 			seen[id] = true

@@ -23,30 +23,30 @@ func (a *account) program() *client {
 		a = a.signIn(password)
 		made = a.post("/api/developers/apps", object{"name": "Ward Finder"})
 	}
-	return a.keyOf(made.ok(201).text("data.app.id"))
+	return a.programOf(made.ok(201).text("data.app.id"))
 }
 
-// keyOf is a program with a new key of the application.
-func (a *account) keyOf(app string) *client {
+// programOf is a program with a new key of the application.
+func (a *account) programOf(app string) *client {
 	a.t.Helper()
 	c := a.w.guest(a.t)
 	c.apiKey = a.post("/api/developers/apps/"+app+"/keys", object{"name": "k"}).ok(201).text("data.apiKey")
 	return c
 }
 
-// gives demands a success of the developer interface.
-func (a *answer) gives(status int) *answer {
+// okDeveloper demands a success of the developer interface.
+func (a *response) okDeveloper(status int) *response {
 	a.t.Helper()
 	require.Equal(a.t, status, a.status, "%s", a.raw)
-	a.limited()
+	a.requireLimitHeaders()
 	return a
 }
 
 // problem demands an error of the developer interface.
-func (a *answer) problem(status int, code string) *answer {
+func (a *response) problem(status int, code string) *response {
 	a.t.Helper()
 	if status == http.StatusTooManyRequests {
-		a = a.limit()
+		a = a.untilLimited()
 	}
 	require.Equal(a.t, status, a.status, "%s", a.raw)
 	require.Equal(a.t, "application/problem+json", a.header.Get("Content-Type"))
@@ -58,7 +58,7 @@ func (a *answer) problem(status int, code string) *answer {
 	if status != 429 {
 		require.Regexp(a.t, "/problems/"+code+"$", a.text("type"))
 	}
-	a.limited()
+	a.requireLimitHeaders()
 	return a
 }
 
@@ -67,8 +67,8 @@ var (
 	limitHeader  = regexp.MustCompile(`^"minute";r=\d+;t=\d+(,"day";r=\d+;t=\d+)?$`)
 )
 
-// limited demands the headers of the limits, which are on every answer.
-func (a *answer) limited() {
+// requireLimitHeaders demands the headers of the limits, which are on every answer.
+func (a *response) requireLimitHeaders() {
 	a.t.Helper()
 	require.Regexp(a.t, policyHeader, a.header.Get("RateLimit-Policy"))
 	require.Regexp(a.t, limitHeader, a.header.Get("RateLimit"))
@@ -80,8 +80,8 @@ func (a *answer) limited() {
 	require.Empty(a.t, a.header.Get("Access-Control-Allow-Credentials"))
 }
 
-// headed sends a request with more headers.
-func (c *client) headed(method, path string, headers map[string]string) *answer {
+// sendWithHeaders sends a request with more headers.
+func (c *client) sendWithHeaders(method, path string, headers map[string]string) *response {
 	c.t.Helper()
 	request, err := http.NewRequestWithContext(c.t.Context(), method, c.w.url+path, http.NoBody)
 	require.NoError(c.t, err)
@@ -92,11 +92,11 @@ func (c *client) headed(method, path string, headers map[string]string) *answer 
 	for name, value := range headers {
 		request.Header.Set(name, value)
 	}
-	return c.sent(request)
+	return c.do(request)
 }
 
 func TestDeveloperJobs(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		boss := w.employer(t)
 		boss.put("/api/employers/organization", object{"website": "https://stbrigids.example.org"}).ok(200)
 		word := fmt.Sprintf("word%d", time.Now().UnixNano())
@@ -106,20 +106,20 @@ func TestDeveloperJobs(t *testing.T) {
 		me := w.seeker(t).program()
 
 		t.Run("GET /api/v1/jobs/suggest", func(t *testing.T) {
-			all := me.get("/api/v1/jobs/suggest?q=lee").gives(200).list("data")
+			all := me.get("/api/v1/jobs/suggest?q=lee").okDeveloper(200).list("data")
 			require.Contains(t, all, object{"kind": "place", "text": "Leeds, West Yorkshire", "total": all[0].(object)["total"]})
-			require.Equal(t, []any{}, me.get("/api/v1/jobs/suggest?q=zzzz").gives(200).at("data"))
+			require.Equal(t, []any{}, me.get("/api/v1/jobs/suggest?q=zzzz").okDeveloper(200).at("data"))
 			me.get("/api/v1/jobs/suggest?q="+strings.Repeat("x", 201)).problem(400, "invalid_parameters")
 		})
 		t.Run("GET /api/v1/jobs", func(t *testing.T) {
 			t.Parallel()
 			me.t = t
-			list := me.get("/api/v1/jobs?keywords=" + word + "&sort=date&limit=1").gives(200)
+			list := me.get("/api/v1/jobs?keywords=" + word + "&sort=date&limit=1").okDeveloper(200)
 			require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 2.0, "total_pages": 2.0}, list.at("pagination"))
 			require.Equal(t, false, list.at("total_is_estimate"))
 			require.Equal(t, bare, list.text("data.0.id"))
 			require.Equal(t, object{"text": nil, "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil}, list.at("data.0.location"))
-			moon := me.get("/api/v1/jobs/" + boss.listing(object{"title": "Lunar nurse", "location": "Mare Tranquillitatis"})).gives(200)
+			moon := me.get("/api/v1/jobs/" + boss.listing(object{"title": "Lunar nurse", "location": "Mare Tranquillitatis"})).okDeveloper(200)
 			require.Equal(t, object{"text": "Mare Tranquillitatis", "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil}, moon.at("data.location"))
 			for _, name := range []string{"specialty", "employment_type", "contract_type", "salary", "application_deadline"} {
 				require.Nil(t, list.at("data.0."+name), name)
@@ -127,7 +127,7 @@ func TestDeveloperJobs(t *testing.T) {
 			require.NotContains(t, list.at("data.0"), "distance_miles", "no place was asked for")
 			require.Contains(t, list.header.Get("Link"), `page=2&sort=date>; rel="next"`)
 			require.Contains(t, list.header.Get("Link"), `rel="last"`)
-			next := me.get("/v1/jobs?keywords=" + word + "&sort=date&limit=1&cursor=" + list.text("next_cursor")).gives(200)
+			next := me.get("/v1/jobs?keywords=" + word + "&sort=date&limit=1&cursor=" + list.text("next_cursor")).okDeveloper(200)
 			require.Equal(t, full, next.text("data.0.id"))
 			require.Nil(t, next.at("next_cursor"))
 			job := next.at("data.0").(object)
@@ -138,19 +138,19 @@ func TestDeveloperJobs(t *testing.T) {
 			require.Equal(t, object{"min": 36000.0, "max": 44000.0, "currency": "GBP", "period": "year"}, job["salary"])
 			require.Equal(t, []any{object{"id": "pin", "text": "Your PIN?", "required": true}}, job["questions"])
 			require.Regexp(t, "/jobs/"+full+"$", job["url"])
-			one := me.get("/api/v1/jobs/" + full).gives(200)
+			one := me.get("/api/v1/jobs/" + full).okDeveloper(200)
 			delete(job, "matched") // which a search tells
 			delete(job, "relaxed")
 			require.Equal(t, job, one.at("data"), "a job is the same wherever it is shown")
 
-			near := me.get("/api/v1/jobs?keywords=" + word + "&location=Bradford").gives(200)
+			near := me.get("/api/v1/jobs?keywords=" + word + "&location=Bradford").okDeveloper(200)
 			require.InDelta(t, 8.5, near.number("data.0.distance_miles"), 2)
-			require.Empty(t, me.get("/api/v1/jobs?keywords="+word+"&location=Bradford&radius=2").gives(200).list("data"))
-			require.Equal(t, []any{}, me.get("/api/v1/jobs?keywords="+word+"&remote=true").gives(200).at("data"))
+			require.Empty(t, me.get("/api/v1/jobs?keywords="+word+"&location=Bradford&radius=2").okDeveloper(200).list("data"))
+			require.Equal(t, []any{}, me.get("/api/v1/jobs?keywords="+word+"&remote=true").okDeveloper(200).at("data"))
 			for _, narrow := range []string{"employment_type=full-time", "contract_type=permanent", "salary_min=40000", "specialty=Intensive+Care", "posted_after=2020-01-01&location=Leeds"} {
-				require.Equal(t, full, me.get("/api/v1/jobs?keywords="+word+"&sort=salary&"+narrow).gives(200).text("data.0.id"), narrow)
+				require.Equal(t, full, me.get("/api/v1/jobs?keywords="+word+"&sort=salary&"+narrow).okDeveloper(200).text("data.0.id"), narrow)
 			}
-			require.Equal(t, 100.0, me.get("/api/v1/jobs?limit=1000").gives(200).number("pagination.limit"))
+			require.Equal(t, 100.0, me.get("/api/v1/jobs?limit=1000").okDeveloper(200).number("pagination.limit"))
 		})
 		t.Run("GET /api/v1/jobs refuses what makes no sense", func(t *testing.T) {
 			t.Parallel()
@@ -167,7 +167,7 @@ func TestDeveloperJobs(t *testing.T) {
 		t.Run("GET /api/v1/jobs/:job_id", func(t *testing.T) {
 			t.Parallel()
 			me := w.employer(t).program()
-			require.Equal(t, bare, me.get("/v1/jobs/"+bare).gives(200).text("data.id"))
+			require.Equal(t, bare, me.get("/v1/jobs/"+bare).okDeveloper(200).text("data.id"))
 			hidden := boss.listing(object{"status": "draft"})
 			for _, missing := range []string{hidden, "nonsense", boss.id} {
 				me.get("/api/v1/jobs/"+missing).problem(404, "job_not_found")
@@ -178,9 +178,9 @@ func TestDeveloperJobs(t *testing.T) {
 			t.Parallel()
 			_, d := openAPIOf(t, developer.Surface(adapters.Services{}, w.url))
 			me := w.seeker(t).program()
-			first := me.get("/v1/jobs/" + full).gives(200)
-			for status, a := range map[string]*answer{
-				"200": first, "304": me.headed("GET", "/v1/jobs/"+full, map[string]string{"If-None-Match": first.header.Get("ETag")}),
+			first := me.get("/v1/jobs/" + full).okDeveloper(200)
+			for status, a := range map[string]*response{
+				"200": first, "304": me.sendWithHeaders("GET", "/v1/jobs/"+full, map[string]string{"If-None-Match": first.header.Get("ETag")}),
 				"401": w.guest(t).get("/api/v1/jobs/"+full).problem(401, "unauthorized"), "404": me.get("/v1/jobs/"+nowhere).problem(404, "job_not_found"),
 			} {
 				said := d.Paths["/api/v1/jobs/{job_id}"]["get"].Responses[status].Headers
@@ -195,27 +195,27 @@ func TestDeveloperJobs(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t).program()
 			for _, path := range []string{"/api/v1/jobs?keywords=" + word, "/v1/jobs/" + full} {
-				first := me.get(path).gives(200)
+				first := me.get(path).okDeveloper(200)
 				require.Equal(t, "private, max-age=0, must-revalidate", first.header.Get("Cache-Control"))
 				require.Equal(t, "Authorization, X-API-Key", first.header.Get("Vary"))
 				tag := first.header.Get("ETag")
 				require.Regexp(t, `^W/"[\w-]+"$`, tag)
-				again := me.headed("GET", path, map[string]string{"If-None-Match": `"x", ` + tag})
+				again := me.sendWithHeaders("GET", path, map[string]string{"If-None-Match": `"x", ` + tag})
 				require.Equal(t, 304, again.status)
 				require.Empty(t, again.raw)
 				require.Equal(t, tag, again.header.Get("ETag"))
-				again.limited()
-				require.Equal(t, 200, me.headed("GET", path, map[string]string{"If-None-Match": `W/"other"`}).status)
-				head := me.headed("HEAD", path, nil)
+				again.requireLimitHeaders()
+				require.Equal(t, 200, me.sendWithHeaders("GET", path, map[string]string{"If-None-Match": `W/"other"`}).status)
+				head := me.sendWithHeaders("HEAD", path, nil)
 				require.Equal(t, tag, head.header.Get("ETag"))
-				head.limited()
+				head.requireLimitHeaders()
 			}
 		})
 	})
 }
 
 func TestDeveloperAPI_Authentication(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("strangers", func(t *testing.T) {
 			t.Parallel()
 			guest, seeker := w.guest(t), w.seeker(t)
@@ -233,7 +233,7 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			both := *seeker.client
 			both.apiKey = key
 			both.get("/api/v1/jobs").problem(401, "unauthorized") // a good key does not save a bad token
-			basic := (&client{t: t, w: w, ip: guest.ip}).headed("GET", "/api/v1/jobs", map[string]string{"Authorization": "Basic eDp5"})
+			basic := (&client{t: t, w: w, ip: guest.ip}).sendWithHeaders("GET", "/api/v1/jobs", map[string]string{"Authorization": "Basic eDp5"})
 			require.Equal(t, 401, basic.status)
 			require.Equal(t, `Bearer realm="locum"`, basic.header.Get("WWW-Authenticate"), "no token was sent that could be wrong (RFC 6750 §3.1)")
 		})
@@ -247,8 +247,8 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			app := me.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
-			program := me.keyOf(app)
-			program.get("/api/v1/jobs").gives(200)
+			program := me.programOf(app)
+			program.get("/api/v1/jobs").okDeveloper(200)
 			me.delete("/api/developers/apps/" + app + "/keys/" + me.get("/api/developers/apps/"+app+"/keys").ok(200).text("data.keys.0.id")).ok(200)
 			program.get("/api/v1/jobs").problem(401, "unauthorized")
 		})
@@ -269,9 +269,9 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 		})
 		t.Run("other pages may ask", func(t *testing.T) {
 			t.Parallel()
-			a := w.guest(t).headed("OPTIONS", "/v1/jobs", map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "X-API-Key"})
+			a := w.guest(t).sendWithHeaders("OPTIONS", "/v1/jobs", map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "X-API-Key"})
 			require.Equal(t, 204, a.status)
-			a.limited()
+			a.requireLimitHeaders()
 			require.Contains(t, a.header.Get("Access-Control-Allow-Methods"), "GET")
 			require.Contains(t, a.header.Get("Access-Control-Allow-Headers"), "X-API-Key")
 		})
@@ -289,14 +289,14 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 }
 
 func TestDeveloperAPI_Quotas(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("an application has its plan, whichever of its keys calls from wherever", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			app := me.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
-			one, two := me.keyOf(app), me.keyOf(app)
+			one, two := me.programOf(app), me.programOf(app)
 			begun := time.Now()
-			first := one.get("/api/v1/jobs?limit=1").gives(200)
+			first := one.get("/api/v1/jobs?limit=1").okDeveloper(200)
 			answered := time.Now()
 			require.Equal(t, `"minute";q=60;w=60,"day";q=10000;w=86400`, first.header.Get("RateLimit-Policy"))
 			require.Equal(t, "59", first.header.Get("X-RateLimit-Remaining"))
@@ -308,10 +308,10 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 			statuses := map[int]int{}
 			for i := range 30 {
 				statuses[one.try("GET", "/v1/jobs/nonsense", nil).status]++
-				statuses[two.elsewhere().with(two.apiKey).try("GET", "/api/v1/jobs?limit=1", nil).status]++
+				statuses[two.fromNewAddress().withKey(two.apiKey).try("GET", "/api/v1/jobs?limit=1", nil).status]++
 				_ = i
 			}
-			if w.countsAlone() {
+			if w.countsLocally() {
 				return
 			}
 			require.Equal(t, map[int]int{404: 30, 200: 29, 429: 1}, statuses)
@@ -323,17 +323,17 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, wait >= 1 && wait <= 60, "%d", wait)
 			require.Equal(t, 429, two.try("GET", "/v1/nothing", nil).status, "unknown addresses are limited too")
-			one.elsewhere().get("/api/v1/jobs").problem(401, "unauthorized") // and strangers have their own
+			one.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized") // and strangers have their own
 
 			other := me.program()
-			other.get("/api/v1/jobs").gives(200)
+			other.get("/api/v1/jobs").okDeveloper(200)
 
 			require.Eventually(t, func() bool {
 				used := me.get("/api/developers/apps/" + app + "/usage").ok(200)
 				days := used.list("data.series")
 				today := days[len(days)-1].(object)
 				return today["requests"] == 63.0 && today["errors"] == 33.0
-			}, soon, 50*time.Millisecond)
+			}, waitTimeout, 50*time.Millisecond)
 			require.NotNil(t, me.get("/api/developers/apps/"+app+"/keys").ok(200).at("data.keys.0.lastUsedAt"))
 		})
 		t.Run("strangers have sixty a minute for each address", func(t *testing.T) {
@@ -344,10 +344,10 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 			}
 			over := guest.get("/api/v1/jobs").problem(429, "rate_limit_exceeded")
 			require.Equal(t, []any{"minute"}, over.at("violated-policies"))
-			guest.elsewhere().get("/api/v1/jobs").problem(401, "unauthorized")
+			guest.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized")
 			program := w.seeker(t).program()
 			program.ip = guest.ip
-			program.get("/api/v1/jobs").gives(200)
+			program.get("/api/v1/jobs").okDeveloper(200)
 		})
 	})
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// atOnce makes n requests at the same moment, each from an address of its own,
+// concurrently makes n requests at the same moment, each from an address of its own,
 // and returns how often each status came.
-func atOnce(t *testing.T, n int, request func(i int) *answer) map[int]int {
+func concurrently(t *testing.T, n int, request func(i int) *response) map[int]int {
 	t.Helper()
-	answers := make([]*answer, n)
+	answers := make([]*response, n)
 	start := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range n {
@@ -35,9 +35,9 @@ func atOnce(t *testing.T, n int, request func(i int) *answer) map[int]int {
 	return counts
 }
 
-// patiently asks again when there was too much to do for the machine that the test
+// retryWhenBusy asks again when there was too much to do for the machine that the test
 // runs on: passwords to hash, or connections to make.
-func patiently(request func() *answer) *answer {
+func retryWhenBusy(request func() *response) *response {
 	a := request()
 	for i := 0; i < 5 && a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != ""; i++ {
 		a = request()
@@ -46,35 +46,35 @@ func patiently(request func() *answer) *answer {
 }
 
 func TestRaces(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		const n = 20
 		employer, seeker := w.employer(t), w.seeker(t)
-		scene := scenes(t, employer.client, seeker.client)
-		scene("nobody has more than 50 applications for programs", func(t *testing.T) {
+		subtest := subtests(t, employer.client, seeker.client)
+		subtest("nobody has more than 50 applications for programs", func(t *testing.T) {
 			maker := w.seeker(t)
-			require.Equal(t, map[int]int{201: 50, 409: 10}, atOnce(t, 60, func(int) *answer {
-				return maker.elsewhere().try("POST", "/api/developers/apps", object{"name": "One of many"})
+			require.Equal(t, map[int]int{201: 50, 409: 10}, concurrently(t, 60, func(int) *response {
+				return maker.fromNewAddress().try("POST", "/api/developers/apps", object{"name": "One of many"})
 			}))
 		})
-		scene("one person applies once", func(t *testing.T) {
+		subtest("one person applies once", func(t *testing.T) {
 			listing := employer.listing(nil)
-			require.Equal(t, map[int]int{201: 1, 400: n - 1}, atOnce(t, n, func(int) *answer {
-				return seeker.elsewhere().try("POST", "/api/jobseekers/applications", object{"listingId": listing})
+			require.Equal(t, map[int]int{201: 1, 400: n - 1}, concurrently(t, n, func(int) *response {
+				return seeker.fromNewAddress().try("POST", "/api/jobseekers/applications", object{"listingId": listing})
 			}))
-			seeker.elsewhere().post("/api/jobseekers/applications", object{"listingId": listing}).fails(400, "Already applied to this position")
+			seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).fails(400, "Already applied to this position")
 			require.Equal(t, 1., seeker.get("/api/jobseekers/applications").ok(200).number("data.pagination.total"))
 			require.Equal(t, 1., employer.get("/api/employers/applications").ok(200).number("data.pagination.total"))
 		})
-		scene("a listing is kept once, by whichever name", func(t *testing.T) {
+		subtest("a listing is kept once, by whichever name", func(t *testing.T) {
 			listing := employer.listing(nil)
-			require.Equal(t, map[int]int{201: 1, 400: n - 1}, atOnce(t, n, func(i int) *answer {
-				return seeker.elsewhere().try("POST", "/api/jobseekers/"+[]string{"saved", "bookmarks"}[i%2], object{"listingId": listing})
+			require.Equal(t, map[int]int{201: 1, 400: n - 1}, concurrently(t, n, func(i int) *response {
+				return seeker.fromNewAddress().try("POST", "/api/jobseekers/"+[]string{"saved", "bookmarks"}[i%2], object{"listingId": listing})
 			}))
 			require.Equal(t, 1., seeker.get("/api/jobseekers/bookmarks").ok(200).number("data.pagination.total"))
 		})
-		scene("one document of a type is the default", func(t *testing.T) {
-			require.Equal(t, map[int]int{200: n}, atOnce(t, n, func(int) *answer {
-				return seeker.elsewhere().try("POST", "/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "content": "x", "isDefault": true})
+		subtest("one document of a type is the default", func(t *testing.T) {
+			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(int) *response {
+				return seeker.fromNewAddress().try("POST", "/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "content": "x", "isDefault": true})
 			}))
 			defaults := 0
 			for _, d := range seeker.get("/api/jobseekers/documents?limit=100").ok(200).list("data.documents") {
@@ -84,10 +84,10 @@ func TestRaces(t *testing.T) {
 			}
 			require.Equal(t, 1, defaults)
 		})
-		scene("an address is registered once", func(t *testing.T) {
+		subtest("an address is registered once", func(t *testing.T) {
 			email := newEmail()
-			require.Equal(t, map[int]int{201: 1, 409: n - 1}, atOnce(t, n, func(i int) *answer {
-				return patiently(func() *answer {
+			require.Equal(t, map[int]int{201: 1, 409: n - 1}, concurrently(t, n, func(i int) *response {
+				return retryWhenBusy(func() *response {
 					if i%2 == 0 {
 						return w.guest(t).try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
 					}
@@ -96,14 +96,14 @@ func TestRaces(t *testing.T) {
 			}))
 			w.guest(t).post("/api/auth/login", object{"email": email, "password": password}).ok(200)
 		})
-		scene("no change of a listing's meta is lost", func(t *testing.T) {
+		subtest("no change of a listing's meta is lost", func(t *testing.T) {
 			listing := employer.listing(nil)
-			require.Equal(t, map[int]int{200: n}, atOnce(t, n, func(i int) *answer {
+			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(i int) *response {
 				meta := object{fmt.Sprint("key", i): i, "inner": object{fmt.Sprint("key", i): i}}
 				if i%2 == 0 {
-					return employer.elsewhere().try("PATCH", "/api/listings/"+listing, object{"meta": meta})
+					return employer.fromNewAddress().try("PATCH", "/api/listings/"+listing, object{"meta": meta})
 				}
-				return employer.elsewhere().try("PUT", "/api/listings/batch", []object{{"uuid": listing, "meta": meta}})
+				return employer.fromNewAddress().try("PUT", "/api/listings/batch", []object{{"uuid": listing, "meta": meta}})
 			}))
 			a := employer.get("/api/employers/jobs/" + listing).ok(200)
 			for i := range n {
@@ -111,15 +111,15 @@ func TestRaces(t *testing.T) {
 				require.Equal(t, float64(i), a.number(fmt.Sprint("data.job.meta.inner.key", i)))
 			}
 		})
-		scene("changes of different fields are all kept", func(t *testing.T) {
+		subtest("changes of different fields are all kept", func(t *testing.T) {
 			listing := employer.listing(nil)
 			changes := []object{{"title": "New"}, {"description": "New"}, {"department": "New"}, {"location": "York"}, {"specialty": "New"}, {"remote": true}, {"contractType": "contract"}, {"employmentType": "bank"}, {"requirements": []string{"New"}}, {"benefits": []string{"New"}}}
-			require.Equal(t, map[int]int{200: n}, atOnce(t, n, func(i int) *answer {
+			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(i int) *response {
 				change := changes[i%len(changes)]
 				if i < n/2 {
-					return employer.elsewhere().try("PUT", "/api/employers/jobs/"+listing, change)
+					return employer.fromNewAddress().try("PUT", "/api/employers/jobs/"+listing, change)
 				}
-				return employer.elsewhere().try("PUT", "/api/employers/jobs/batch", object{"jobs": []object{with(change, object{"id": listing})}})
+				return employer.fromNewAddress().try("PUT", "/api/employers/jobs/batch", object{"jobs": []object{merge(change, object{"id": listing})}})
 			}))
 			a := employer.get("/api/employers/jobs/" + listing).ok(200)
 			for _, change := range changes {
@@ -128,27 +128,27 @@ func TestRaces(t *testing.T) {
 				}
 			}
 		})
-		scene("batches that meet in other orders do not wait for each other for ever", func(t *testing.T) {
+		subtest("batches that meet in other orders do not wait for each other for ever", func(t *testing.T) {
 			var ids []string
 			for range 5 {
 				ids = append(ids, employer.listing(nil))
 			}
-			require.Equal(t, map[int]int{200: n}, atOnce(t, n, func(i int) *answer {
+			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(i int) *response {
 				jobs := make([]object, len(ids))
 				for j := range ids {
 					jobs[j] = object{"id": ids[(i+j)%len(ids)], "title": fmt.Sprint("Title ", i)}
 				}
-				return employer.elsewhere().try("PUT", "/api/employers/jobs/batch", object{"jobs": jobs})
+				return employer.fromNewAddress().try("PUT", "/api/employers/jobs/batch", object{"jobs": jobs})
 			}))
 			title := employer.get("/api/employers/jobs/" + ids[0]).text("data.job.title")
 			for _, id := range ids {
 				require.Equal(t, title, employer.get("/api/employers/jobs/"+id).text("data.job.title"), "one batch was the last for all")
 			}
 		})
-		scene("a listing is archived, restored, renewed and changed at once", func(t *testing.T) {
+		subtest("a listing is archived, restored, renewed and changed at once", func(t *testing.T) {
 			listing := employer.listing(nil)
-			counts := atOnce(t, n, func(i int) *answer {
-				c := employer.elsewhere()
+			counts := concurrently(t, n, func(i int) *response {
+				c := employer.fromNewAddress()
 				switch i % 5 {
 				case 0:
 					return c.try("POST", "/api/listings/"+listing+"/archive", nil)
@@ -164,14 +164,14 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, n, counts[200]+counts[404], "%v", counts)
 			require.LessOrEqual(t, counts[404], n/5, "restore alone may find nothing to do")
 		})
-		scene("an application is withdrawn and judged at once", func(t *testing.T) {
+		subtest("an application is withdrawn and judged at once", func(t *testing.T) {
 			listing := employer.listing(nil)
 			id := seeker.application(listing, nil)
-			counts := atOnce(t, n, func(i int) *answer {
+			counts := concurrently(t, n, func(i int) *response {
 				if i == n/2 {
-					return seeker.elsewhere().try("DELETE", "/api/jobseekers/applications/"+id, nil)
+					return seeker.fromNewAddress().try("DELETE", "/api/jobseekers/applications/"+id, nil)
 				}
-				return employer.elsewhere().try("PUT", "/api/employers/applications/"+id, object{"status": []string{"review", "interview", "rejected"}[i%3]})
+				return employer.fromNewAddress().try("PUT", "/api/employers/applications/"+id, object{"status": []string{"review", "interview", "rejected"}[i%3]})
 			})
 			require.Equal(t, n, counts[200]+counts[400], "%v", counts)
 			a := employer.get("/api/employers/applications/" + id).ok(200)
@@ -181,18 +181,18 @@ func TestRaces(t *testing.T) {
 				require.Equal(t, timeline[i-1].(object)["to"], timeline[i].(object)["from"], "each step begins where the one before ended")
 			}
 		})
-		scene("a refresh token that is used at once signs nobody out", func(t *testing.T) {
+		subtest("a refresh token that is used at once signs nobody out", func(t *testing.T) {
 			s := w.seeker(t)
-			counts := atOnce(t, 5, func(int) *answer {
+			counts := concurrently(t, 5, func(int) *response {
 				return w.guest(t).try("POST", "/api/auth/refresh", object{"refreshToken": s.refresh})
 			})
 			require.Equal(t, map[int]int{200: 5}, counts, "a lost answer may be retried")
 			s.get("/api/auth/me").ok(200)
 		})
-		scene("a limit holds when all come at once", func(t *testing.T) {
+		subtest("a limit holds when all come at once", func(t *testing.T) {
 			c := w.guest(t)
-			counts := atOnce(t, n, func(int) *answer { return c.try("POST", "/api/employers/jobs", nil) })
-			if !w.countsAlone() {
+			counts := concurrently(t, n, func(int) *response { return c.try("POST", "/api/employers/jobs", nil) })
+			if !w.countsLocally() {
 				require.Equal(t, map[int]int{401: 10, 429: n - 10}, counts)
 			}
 		})
@@ -200,16 +200,16 @@ func TestRaces(t *testing.T) {
 }
 
 func TestRaces_Users(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		const n = 10
 		t.Run("an organization keeps an admin", func(t *testing.T) {
 			for range 4 {
 				one := w.employer(t)
-				two := w.join(t, one, nil)
+				two := w.addMember(t, one, nil)
 				one.put("/api/employers/team/"+two.id+"/permissions", object{"role": "admin"}).ok(200)
 				admins := []*account{one, two}
-				counts := atOnce(t, n, func(i int) *answer {
-					return admins[i%2].elsewhere().try("PUT", "/api/employers/team/"+admins[1-i%2].id+"/permissions", object{"role": "viewer"})
+				counts := concurrently(t, n, func(i int) *response {
+					return admins[i%2].fromNewAddress().try("PUT", "/api/employers/team/"+admins[1-i%2].id+"/permissions", object{"role": "viewer"})
 				})
 				require.Equal(t, n, counts[200]+counts[403]+counts[409], "%v", counts)
 				team := string(one.get("/api/employers/team").ok(200).raw)
@@ -218,12 +218,12 @@ func TestRaces_Users(t *testing.T) {
 		})
 		t.Run("somebody is invited once and joins once", func(t *testing.T) {
 			employer, email := w.employer(t), newEmail()
-			require.Equal(t, map[int]int{200: 1, 409: n - 1}, atOnce(t, n, func(int) *answer {
-				return employer.elsewhere().try("POST", "/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email})
+			require.Equal(t, map[int]int{200: 1, 409: n - 1}, concurrently(t, n, func(int) *response {
+				return employer.fromNewAddress().try("POST", "/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email})
 			}))
 			token := w.token(t, email)
-			counts := atOnce(t, n, func(int) *answer {
-				return patiently(func() *answer {
+			counts := concurrently(t, n, func(int) *response {
+				return retryWhenBusy(func() *response {
 					return w.guest(t).try("POST", "/api/auth/accept-invitation", object{"token": token, "password": password, "name": "Tom Reed"})
 				})
 			})
@@ -233,11 +233,11 @@ func TestRaces_Users(t *testing.T) {
 		})
 		t.Run("a link to a new password works once", func(t *testing.T) {
 			s := w.seeker(t)
-			require.NotEmpty(t, w.mail(t, s.email, "Subject:"))
+			require.NotEmpty(t, w.waitForMail(t, s.email, "Subject:"))
 			w.guest(t).post("/api/auth/forgot-password", object{"email": s.email}).ok(200)
 			token := w.tokenAbout(t, s.email, "assword")
-			counts := atOnce(t, n, func(i int) *answer {
-				return patiently(func() *answer {
+			counts := concurrently(t, n, func(i int) *response {
+				return retryWhenBusy(func() *response {
 					return w.guest(t).try("POST", "/api/auth/reset-password", object{"token": token, "password": fmt.Sprint(password, i)})
 				})
 			})
@@ -245,7 +245,7 @@ func TestRaces_Users(t *testing.T) {
 		})
 		t.Run("an account ends once", func(t *testing.T) {
 			s := w.seeker(t)
-			counts := atOnce(t, n, func(int) *answer { return s.elsewhere().try("DELETE", "/api/jobseekers/profile", nil) })
+			counts := concurrently(t, n, func(int) *response { return s.fromNewAddress().try("DELETE", "/api/jobseekers/profile", nil) })
 			require.Equal(t, map[int]int{200: 1, 401: n - 1}, counts)
 		})
 		t.Run("of two who want one address the first to confirm it has it", func(t *testing.T) {
@@ -255,12 +255,12 @@ func TestRaces_Users(t *testing.T) {
 				both[i].put(path, object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
 				var token string
 				require.Eventually(t, func() bool { // so far it is the other's
-					token = w.mailed(t, next, "confirm your new")
+					token = w.tokenFromMail(t, next, "confirm your new")
 					return !slices.Contains(tokens, token)
-				}, soon, 50*time.Millisecond)
+				}, waitTimeout, 50*time.Millisecond)
 				tokens = append(tokens, token)
 			}
-			counts := atOnce(t, n, func(i int) *answer {
+			counts := concurrently(t, n, func(i int) *response {
 				return w.guest(t).try("POST", "/api/auth/verify-email", object{"token": tokens[i%2]})
 			})
 			require.Equal(t, 1, counts[200], "%v", counts)
@@ -269,8 +269,8 @@ func TestRaces_Users(t *testing.T) {
 		})
 		t.Run("a request with a key is done once", func(t *testing.T) {
 			employer := w.employer(t)
-			counts := atOnce(t, n, func(int) *answer {
-				c := employer.elsewhere()
+			counts := concurrently(t, n, func(int) *response {
+				c := employer.fromNewAddress()
 				c.key = "one-key"
 				return c.try("POST", "/api/employers/jobs", object{"title": "T", "description": "D"})
 			})
@@ -282,11 +282,13 @@ func TestRaces_Users(t *testing.T) {
 }
 
 // token is the one in the newest mail to the address.
-func (w *world) token(t testing.TB, email string) string { return w.tokenAbout(t, email, "Subject:") }
+func (w *testServer) token(t testing.TB, email string) string {
+	return w.tokenAbout(t, email, "Subject:")
+}
 
-func (w *world) tokenAbout(t testing.TB, email, subject string) string {
+func (w *testServer) tokenAbout(t testing.TB, email, subject string) string {
 	t.Helper()
-	text := strings.ReplaceAll(w.mail(t, email, subject), "=\r\n", "")
+	text := strings.ReplaceAll(w.waitForMail(t, email, subject), "=\r\n", "")
 	token := tokenInMail.FindStringSubmatch(strings.ReplaceAll(text, "=3D", "="))
 	require.NotNil(t, token, text)
 	return token[1]

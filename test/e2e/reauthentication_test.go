@@ -10,26 +10,26 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// age moves the sign-ins of the account into the past, beyond the time for which
+// ageSignIns moves the sign-ins of the account into the past, beyond the time for which
 // they count as a confirmation of who is there.
-func (a *account) age() {
+func (a *account) ageSignIns() {
 	a.t.Helper()
 	signedIn := time.Now().UTC().Add(-11 * time.Minute).Format("2006-01-02T15:04:05.000000Z")
-	kit.Alter(a.t, a.w.database(), "UPDATE sessions SET created_at = '"+signedIn+"' WHERE user_id = '"+a.id+"'")
+	kit.Alter(a.t, a.w.databaseURL(), "UPDATE sessions SET created_at = '"+signedIn+"' WHERE user_id = '"+a.id+"'")
 }
 
 // needsPassword demands that the request is refused without a password and with a
 // wrong one, and succeeds with the right one.
-func (a *account) needsPassword(t *testing.T, method, path string, body object, status int) *answer {
+func (a *account) needsPassword(t *testing.T, method, path string, body object, status int) *response {
 	t.Helper()
-	with := func(more object) *answer {
+	with := func(more object) *response {
 		in := object{}
 		for _, from := range []object{body, more} {
 			for k, v := range from {
 				in[k] = v
 			}
 		}
-		return a.elsewhere().send(method, path, in)
+		return a.fromNewAddress().send(method, path, in)
 	}
 	refused := with(nil)
 	require.Equal(t, 403, refused.status, "%s %s: %s", method, path, refused.raw)
@@ -39,9 +39,9 @@ func (a *account) needsPassword(t *testing.T, method, path string, body object, 
 }
 
 func TestSensitiveOperations_OldSession_NeedPassword(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		seeker := w.seeker(t)
-		seeker.age()
+		seeker.ageSignIns()
 		app := "/api/developers/apps/" + seeker.needsPassword(t, "POST", "/api/developers/apps", object{"name": "Ward Finder"}, 201).text("data.app.id")
 		seeker.needsPassword(t, "POST", app+"/secret", nil, 200)
 		seeker.needsPassword(t, "POST", app+"/keys", object{"name": "k"}, 201)
@@ -52,32 +52,32 @@ func TestSensitiveOperations_OldSession_NeedPassword(t *testing.T) {
 		}
 		seeker.needsPassword(t, "PUT", "/api/jobseekers/profile", profile(newEmail()), 200)
 		seeker.needsPassword(t, "PUT", "/api/jobseekers/settings", profile(newEmail()), 200)
-		seeker.elsewhere().put("/api/jobseekers/profile", profile(seeker.email)).ok(200)
+		seeker.fromNewAddress().put("/api/jobseekers/profile", profile(seeker.email)).ok(200)
 		seeker.needsPassword(t, "DELETE", "/api/jobseekers/profile", nil, 200)
 
 		boss := w.employer(t)
-		boss.age()
+		boss.ageSignIns()
 		boss.needsPassword(t, "PUT", "/api/employers/profile", profile(newEmail()), 200)
 		boss.needsPassword(t, "DELETE", "/api/employers/profile", nil, 200)
 	})
 }
 
 func TestSensitiveOperations_RecentSignIn_NeedNoPassword(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		someone := w.seeker(t)
-		someone.age()
+		someone.ageSignIns()
 		in := w.guest(t).post("/api/auth/refresh", object{"refreshToken": someone.refresh}).ok(200)
 		someone.token = in.text("data.accessToken")
 		someone.post("/api/developers/apps", object{"name": "Ward Finder"}).fails(403, "Confirm this with your current password")
 		someone.signIn(password).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
-		w.join(t, w.employer(t), nil).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
+		w.addMember(t, w.employer(t), nil).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
 	})
 }
 
 func TestReauthentication_WrongPasswords_Throttled(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		someone := w.seeker(t)
-		someone.age()
+		someone.ageSignIns()
 		for range 10 {
 			someone.post("/api/developers/apps", object{"name": "n", "currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
 		}
@@ -86,11 +86,11 @@ func TestReauthentication_WrongPasswords_Throttled(t *testing.T) {
 }
 
 func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		someone := w.seeker(t)
 		b := w.signedIn(t, someone)
 		require.NotContains(t, b.open("GET", "/developers", nil).text, "currentPassword")
-		someone.age()
+		someone.ageSignIns()
 		asked := b.open("GET", "/developers", nil)
 		require.Contains(t, asked.text, `name="currentPassword"`)
 		form := func(more ...string) url.Values {

@@ -62,18 +62,18 @@ func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 	return r
 }
 
-// got waits for n requests and returns them in the order in which they came.
-func (r *receiver) got(n int) []hit {
+// waitForHits waits for n requests and returns them in the order in which they came.
+func (r *receiver) waitForHits(n int) []hit {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.hits) >= n }, soon, 10*time.Millisecond, "want %d requests", n)
+	require.Eventually(r.t, func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.hits) >= n }, waitTimeout, 10*time.Millisecond, "want %d requests", n)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	require.Len(r.t, r.hits, n)
 	return append([]hit{}, r.hits...)
 }
 
-// of returns the data of the event of the type about the subject, once it has come.
-func (r *receiver) of(kind, member, id string) (found hit) {
+// waitForEvent returns the data of the event of the type about the subject, once it has come.
+func (r *receiver) waitForEvent(kind, member, id string) (found hit) {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
 		r.mu.Lock()
@@ -85,7 +85,7 @@ func (r *receiver) of(kind, member, id string) (found hit) {
 			}
 		}
 		return false
-	}, soon, 10*time.Millisecond, "no %s about %s", kind, id)
+	}, waitTimeout, 10*time.Millisecond, "no %s about %s", kind, id)
 	return found
 }
 
@@ -98,26 +98,26 @@ func (h hit) verify(t *testing.T, secret string) error {
 
 var everyEvent = []string{"job.created", "job.updated", "job.closed", "application.submitted", "application.status_changed"}
 
-// hooked makes an application with a webhook and returns the webhook's path and
+// createWebhook makes an application with a webhook and returns the webhook's path and
 // secret.
-func (a *account) hooked(url string, events ...string) (path, secret string) {
+func (a *account) createWebhook(url string, events ...string) (path, secret string) {
 	a.t.Helper()
-	app := "/api/developers/apps/" + a.elsewhere().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id") + "/webhooks"
-	made := a.elsewhere().post(app, object{"url": url, "events": events}).ok(201)
+	app := "/api/developers/apps/" + a.fromNewAddress().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id") + "/webhooks"
+	made := a.fromNewAddress().post(app, object{"url": url, "events": events}).ok(201)
 	return app + "/" + made.text("data.webhook.id"), made.text("data.secret")
 }
 
-// everywhereHooked is everywhere with webhooks to this machine allowed.
-func everywhereHooked(t *testing.T, test func(t *testing.T, w *world)) {
+// onEachSetupWithWebhooks is everywhere with webhooks to this machine allowed.
+func onEachSetupWithWebhooks(t *testing.T, test func(t *testing.T, w *testServer)) {
 	t.Helper()
-	everywhere(t, test, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
+	onEachSetup(t, test, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
 }
 
-// everyQueueHooked is everywhereHooked, and once more where a worker beside the
+// onEachQueueWithWebhooks is everywhereHooked, and once more where a worker beside the
 // server sends the webhooks.
-func everyQueueHooked(t *testing.T, test func(t *testing.T, w *world)) {
+func onEachQueueWithWebhooks(t *testing.T, test func(t *testing.T, w *testServer)) {
 	t.Helper()
-	everywhereHooked(t, test)
+	onEachSetupWithWebhooks(t, test)
 	t.Run("postgres+redis+worker", func(t *testing.T) {
 		t.Parallel()
 		w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.RedisURL(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")

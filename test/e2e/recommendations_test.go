@@ -11,8 +11,8 @@ const (
 	dashboardPath       = "/api/jobseekers/dashboard"
 )
 
-// posts makes the listings as one employer and returns their ids by title.
-func posts(t *testing.T, w *world, jobs ...object) map[string]string {
+// postJobs makes the listings as one employer and returns their ids by title.
+func postJobs(t *testing.T, w *testServer, jobs ...object) map[string]string {
 	t.Helper()
 	for _, p := range jobs {
 		if p["description"] == nil {
@@ -30,11 +30,11 @@ func posts(t *testing.T, w *world, jobs ...object) map[string]string {
 	return ids
 }
 
-// says fills a new jobseeker's profile.
-func (w *world) says(t *testing.T, profile object) *account {
+// seekerWithProfile fills a new jobseeker's profile.
+func (w *testServer) seekerWithProfile(t *testing.T, profile object) *account {
 	t.Helper()
 	seeker := w.seeker(t)
-	seeker.elsewhere().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": profile}).ok(200)
+	seeker.fromNewAddress().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": profile}).ok(200)
 	return seeker
 }
 
@@ -48,9 +48,9 @@ func (a *account) recommendedTitles() (titles []string) {
 
 // What must come first for whom, of one house: the judgement of a recruiter.
 func TestRecommendations_RankLikeARecruiter(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		pay := func(lowest, highest int) object { return object{"min": lowest, "max": highest, "currency": "GBP"} }
-		posts(t, w,
+		postJobs(t, w,
 			object{"title": "Registered Nurse, ICU", "specialty": "Critical care", "location": "Leeds", "contractType": "permanent", "employmentType": "full-time", "salary": pay(36000, 44000)},
 			object{"title": "Staff Nurse, ITU nights", "specialty": "Intensive care", "location": "London", "contractType": "permanent", "employmentType": "full-time", "salary": pay(40000, 48000)},
 			object{"title": "Staff Nurse, Renal", "specialty": "Renal", "location": "Bradford", "contractType": "temporary", "employmentType": "bank"},
@@ -84,7 +84,7 @@ func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 			"somebody who only named a town":              {object{"location": "Cardiff"}, []string{"Theatre Practitioner"}},
 			"an operating department practitioner abroad": {object{"currentRole": "Theatre Practitioner", "location": "Glasgow"}, []string{"Theatre Practitioner"}},
 		} {
-			got := w.says(t, c.profile).recommendedTitles()
+			got := w.seekerWithProfile(t, c.profile).recommendedTitles()
 			require.GreaterOrEqual(t, len(got), len(c.first), name)
 			require.Equal(t, c.first, got[:len(c.first)], "%s: %v", name, got)
 		}
@@ -92,23 +92,23 @@ func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 }
 
 func TestRecommendations_OtherNameOfTheRole_CountsAsTheRole(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		posts(t, w, object{"title": "Registered Nurse", "location": "Leeds"})
-		seeker := w.says(t, object{"currentRole": "RN", "location": "Leeds"})
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		postJobs(t, w, object{"title": "Registered Nurse", "location": "Leeds"})
+		seeker := w.seekerWithProfile(t, object{"currentRole": "RN", "location": "Leeds"})
 		require.InDelta(t, 100, seeker.get(recommendationsPath).ok(200).number("data.recommendations.0.relevanceScore"), 0)
 	})
 }
 
 func TestRecommendationsAndDashboard(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("GET /api/jobseekers/dashboard of an empty house", func(t *testing.T) {
 			a := w.guest(t).get(dashboardPath).ok(200)
 			require.Equal(t, object{"isGuest": true, "subscriptionStatus": object{"tier": "basic", "isActive": false}, "recommendations": []any{}, "recentActivity": []any{},
 				"stats": object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 0.0}}, a.at("data.dashboard"))
 		})
-		ids := posts(t, w, object{"title": "Staff Nurse", "location": "Leeds"}, object{"title": "Cook", "location": "Leeds"}, object{"title": "Porter"}, object{"title": "Draft Nurse", "status": "draft"})
+		ids := postJobs(t, w, object{"title": "Staff Nurse", "location": "Leeds"}, object{"title": "Cook", "location": "Leeds"}, object{"title": "Porter"}, object{"title": "Draft Nurse", "status": "draft"})
 		t.Run("GET /api/jobseekers/recommendations", func(t *testing.T) {
-			seeker := w.says(t, object{"currentRole": "Staff Nurse", "location": "Leeds"})
+			seeker := w.seekerWithProfile(t, object{"currentRole": "Staff Nurse", "location": "Leeds"})
 			a := seeker.get(recommendationsPath).ok(200)
 			require.InDelta(t, 3, a.number("data.total"), 0)
 			require.Len(t, a.list("data.recommendations"), 3)
@@ -151,11 +151,11 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Contains(t, w.seeker(t).recommendedTitles(), "Cook")
 		})
 		t.Run("GET /api/jobseekers/dashboard", func(t *testing.T) {
-			seeker := w.says(t, object{"currentRole": "Cook"})
+			seeker := w.seekerWithProfile(t, object{"currentRole": "Cook"})
 			seeker.application(ids["Porter"], nil)
 			seeker.post("/api/jobseekers/saved", object{"listingId": ids["Porter"]}).ok(201)
 			seeker.post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_1"}).ok(200)
-			seeker.notified(1)
+			seeker.waitForNotifications(1)
 			a := seeker.get(dashboardPath).ok(200)
 			require.Equal(t, false, a.at("data.dashboard.isGuest"))
 			require.Equal(t, object{"tier": "premium", "isActive": true}, a.at("data.dashboard.subscriptionStatus"))
@@ -184,7 +184,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Empty(t, a.list("data.dashboard.recentActivity"))
 		})
 		t.Run("POST /api/jobseekers/dashboard generate-personalized-content", func(t *testing.T) {
-			seeker := w.says(t, object{"location": "Leeds"})
+			seeker := w.seekerWithProfile(t, object{"location": "Leeds"})
 			a := seeker.post(dashboardPath, object{"intent": "generate-personalized-content", "specialty": "Nursing", "careerGoals": "Lead a ward", "experience": "5 years"}).ok(200)
 			require.Equal(t, "generate-personalized-content", a.text("data.intent"))
 			require.Contains(t, a.text("data.personalizedContent.headline"), "Nursing")

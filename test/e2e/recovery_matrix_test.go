@@ -12,9 +12,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// accessOf is an account with one of every means of access.
-type accessOf struct {
-	w          *world
+// accountAccess is an account with one of every means of access.
+type accountAccess struct {
+	w          *testServer
 	acting     *account // the session that acts
 	other      *account // another device
 	session    string   // of the other device
@@ -27,20 +27,20 @@ type accessOf struct {
 	email      string // after the event
 }
 
-func (w *world) accessOf(t *testing.T) *accessOf {
+func (w *testServer) accessOf(t *testing.T) *accountAccess {
 	t.Helper()
-	a := &accessOf{w: w, boss: w.employer(t), acting: w.seeker(t), password: password}
+	a := &accountAccess{w: w, boss: w.employer(t), acting: w.seeker(t), password: password}
 	me := a.acting
 	join := func(boss *account) string {
-		boss.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": me.email}).ok(200)
-		return w.mailed(t, me.email, "Subject: Join")
+		boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": me.email}).ok(200)
+		return w.tokenFromMail(t, me.email, "Subject: Join")
 	}
 	me.post("/api/auth/accept-invitation", object{"token": join(a.boss), "password": password}).ok(200)
 	a.programs, a.link = me.programs(), me.exportLink("applications")
 	rival := w.employer(t)
 	rival.put("/api/employers/organization", object{"name": "Rival Clinic"}).ok(200)
-	rival.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": me.email}).ok(200)
-	a.invitation = w.mailed(t, me.email, "Rival Clinic")
+	rival.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": me.email}).ok(200)
+	a.invitation = w.tokenFromMail(t, me.email, "Rival Clinic")
 	a.other, a.browser, a.email = me.signIn(password), w.signedIn(t, me), me.email
 	for _, s := range a.other.get("/api/auth/sessions").ok(200).list("data.sessions") {
 		if s := s.(object); s["current"] == true {
@@ -52,45 +52,45 @@ func (w *world) accessOf(t *testing.T) *accessOf {
 }
 
 // changeAddress gives the account another address.
-func (a *accessOf) changeAddress(t *testing.T) {
+func (a *accountAccess) changeAddress(t *testing.T) {
 	next := newEmail()
 	a.acting.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
-	a.w.guest(t).post("/api/auth/verify-email", object{"token": a.w.mailed(t, next, "confirm your new")}).ok(200)
+	a.w.guest(t).post("/api/auth/verify-email", object{"token": a.w.tokenFromMail(t, next, "confirm your new")}).ok(200)
 	a.email = next
 }
 
 // recoveryEvents are the rows of the guide's table.
-var recoveryEvents = map[string]func(t *testing.T, a *accessOf){
-	"Password reset": func(t *testing.T, a *accessOf) {
+var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
+	"Password reset": func(t *testing.T, a *accountAccess) {
 		a.w.guest(t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
 		a.password = password + "1"
-		a.w.guest(t).post("/api/auth/reset-password", object{"token": a.w.mailed(t, a.email, "Subject: Set a new password"), "password": a.password}).ok(200)
+		a.w.guest(t).post("/api/auth/reset-password", object{"token": a.w.tokenFromMail(t, a.email, "Subject: Set a new password"), "password": a.password}).ok(200)
 	},
-	"Password change": func(_ *testing.T, a *accessOf) {
+	"Password change": func(_ *testing.T, a *accountAccess) {
 		a.password = password + "1"
 		a.acting.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": a.password}).ok(200)
 	},
-	"Password change with `signOutPrograms`": func(_ *testing.T, a *accessOf) {
+	"Password change with `signOutPrograms`": func(_ *testing.T, a *accountAccess) {
 		a.password = password + "1"
 		a.acting.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": a.password, "signOutPrograms": true}).ok(200)
 	},
-	"Address change": func(t *testing.T, a *accessOf) { a.changeAddress(t) },
-	"Address change undone": func(t *testing.T, a *accessOf) {
+	"Address change": func(t *testing.T, a *accountAccess) { a.changeAddress(t) },
+	"Address change undone": func(t *testing.T, a *accountAccess) {
 		first := a.email
 		a.changeAddress(t)
 		a.email, a.password = first, password+"1"
 		a.w.guest(t).post("/api/auth/undo-email-change", object{"token": a.w.undoToken(t, first), "password": a.password}).ok(200)
 	},
-	"Leaving an organization": func(_ *testing.T, a *accessOf) { a.acting.delete("/api/employers/profile").ok(200) },
-	"Removal from a team":     func(_ *testing.T, a *accessOf) { a.boss.delete(teamPath(a.acting.id)).ok(200) },
-	"Account deletion": func(_ *testing.T, a *accessOf) {
+	"Leaving an organization": func(_ *testing.T, a *accountAccess) { a.acting.delete("/api/employers/profile").ok(200) },
+	"Removal from a team":     func(_ *testing.T, a *accountAccess) { a.boss.delete(teamPath(a.acting.id)).ok(200) },
+	"Account deletion": func(_ *testing.T, a *accountAccess) {
 		a.acting.delete("/api/jobseekers/profile").ok(200)
 		a.password = ""
 	},
 }
 
-// again signs in after the event, nil if the account is deleted.
-func (a *accessOf) again(t *testing.T) *account {
+// signInAgain signs in after the event, nil if the account is deleted.
+func (a *accountAccess) signInAgain(t *testing.T) *account {
 	t.Helper()
 	if a.password == "" {
 		a.w.guest(t).post("/api/auth/login", object{"email": a.email, "password": password}).fails(401, "Invalid email or password")
@@ -108,40 +108,40 @@ func cell(kept bool) string {
 }
 
 // recoveryColumns are the columns of the guide's table.
-var recoveryColumns = map[string]func(t *testing.T, a *accessOf, again *account) string{
-	"session": func(_ *testing.T, a *accessOf, again *account) string {
+var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *account) string{
+	"session": func(_ *testing.T, a *accountAccess, again *account) string {
 		if again == nil {
 			return "revoked"
 		}
 		return cell(strings.Contains(string(again.get("/api/auth/sessions?limit=100").ok(200).raw), a.session))
 	},
-	"access token": func(_ *testing.T, a *accessOf, _ *account) string {
+	"access token": func(_ *testing.T, a *accountAccess, _ *account) string {
 		return cell(a.other.get("/api/auth/me").status == 200)
 	},
-	"refresh token": func(t *testing.T, a *accessOf, _ *account) string {
+	"refresh token": func(t *testing.T, a *accountAccess, _ *account) string {
 		return cell(a.w.guest(t).post("/api/auth/refresh", object{"refreshToken": a.other.refresh}).status == 200)
 	},
-	"browser cookie": func(_ *testing.T, a *accessOf, _ *account) string {
+	"browser cookie": func(_ *testing.T, a *accountAccess, _ *account) string {
 		return cell(a.browser.open("GET", "/developers", nil).status == 200)
 	},
-	"API key": func(_ *testing.T, a *accessOf, _ *account) string {
+	"API key": func(_ *testing.T, a *accountAccess, _ *account) string {
 		return cell(a.programs.key.get("/v1/jobs").status == 200)
 	},
-	"OAuth grant": func(_ *testing.T, a *accessOf, _ *account) string {
+	"OAuth grant": func(_ *testing.T, a *accountAccess, _ *account) string {
 		return cell(a.programs.grant.get("/v1/jobs").status == 200)
 	},
-	"webhook": func(t *testing.T, a *accessOf, again *account) string {
+	"webhook": func(t *testing.T, a *accountAccess, again *account) string {
 		if again != nil {
 			return again.get(a.programs.webhook).ok(200).text("data.webhook.status")
 		}
 		id := a.programs.webhook[strings.LastIndex(a.programs.webhook, "/")+1:]
-		require.Eventually(t, func() bool { return len(kit.RowsWith(t, a.w.database(), nil, id)["webhook_endpoints"]) == 0 }, soon, 100*time.Millisecond)
+		require.Eventually(t, func() bool { return len(kit.RowsWith(t, a.w.databaseURL(), nil, id)["webhook_endpoints"]) == 0 }, waitTimeout, 100*time.Millisecond)
 		return "deleted"
 	},
-	"export link": func(t *testing.T, a *accessOf, _ *account) string {
+	"export link": func(t *testing.T, a *accountAccess, _ *account) string {
 		return cell(a.w.guest(t).get(a.link).status == 200)
 	},
-	"invitation": func(t *testing.T, a *accessOf, again *account) string {
+	"invitation": func(t *testing.T, a *accountAccess, again *account) string {
 		who := a.w.guest(t)
 		if again != nil {
 			who = again.client
@@ -181,14 +181,14 @@ func TestRecoveryMatrix_EveryCell_IsAsDocumented(t *testing.T) {
 	header, rows := table(t, "accounts")
 	require.Len(t, header, len(recoveryColumns)+1)
 	require.Len(t, rows, len(recoveryEvents))
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		for _, row := range rows {
 			t.Run(row[0], func(t *testing.T) {
 				t.Parallel()
 				require.Contains(t, recoveryEvents, row[0])
 				a := w.accessOf(t)
 				recoveryEvents[row[0]](t, a)
-				again := a.again(t)
+				again := a.signInAgain(t)
 				require.Len(t, row, len(header))
 				for i, column := range header[1:] {
 					require.Contains(t, recoveryColumns, column)

@@ -24,26 +24,26 @@ type programs struct {
 // programs creates one of each for the account.
 func (a *account) programs() *programs {
 	a.t.Helper()
-	me := &account{client: a.elsewhere(), id: a.id, email: a.email}
-	p := &programs{owner: a, consent: a.w.allowed(a.t, a)}
+	me := &account{client: a.fromNewAddress(), id: a.id, email: a.email}
+	p := &programs{owner: a, consent: a.w.authorizeApp(a.t, a)}
 	app := me.newApp()
-	p.key, p.grant = me.keyOf(app), me.allows(app, integrations.Scopes()...)
+	p.key, p.grant = me.programOf(app), me.grantApp(app, integrations.Scopes()...)
 	made := me.post("/api/developers/apps/"+app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}).ok(201)
 	p.webhook = "/api/developers/apps/" + app + "/webhooks/" + made.text("data.webhook.id")
 	return p
 }
 
-// work demands that they all work, as seen with a session of the owner.
-func (p *programs) work(t testing.TB, session *client) {
+// requireActive demands that they all work, as seen with a session of the owner.
+func (p *programs) requireActive(t testing.TB, session *client) {
 	t.Helper()
-	p.key.get("/v1/applications").gives(200)
-	p.grant.get("/v1/applications").gives(200)
+	p.key.get("/v1/applications").okDeveloper(200)
+	p.grant.get("/v1/applications").okDeveloper(200)
 	require.Equal(t, "active", session.get(p.webhook).ok(200).text("data.webhook.status"))
 	require.Len(t, session.get("/api/auth/consents").ok(200).list("data.consents"), 1)
 }
 
-// ended demands that none of them works.
-func (p *programs) ended(t testing.TB, session *client) {
+// requireRevoked demands that none of them works.
+func (p *programs) requireRevoked(t testing.TB, session *client) {
 	t.Helper()
 	p.key.get("/v1/applications").problem(401, "unauthorized")
 	p.grant.get("/v1/applications").problem(401, "unauthorized")
@@ -51,8 +51,8 @@ func (p *programs) ended(t testing.TB, session *client) {
 	require.Empty(t, session.get("/api/auth/consents").ok(200).list("data.consents"))
 }
 
-// listed demands that the mail names all of them.
-func (p *programs) listed(t testing.TB, letter string) {
+// requireListed demands that the mail names all of them.
+func (p *programs) requireListed(t testing.TB, letter string) {
 	t.Helper()
 	letter = strings.ReplaceAll(letter, "=\r\n", "")
 	for _, name := range []string{"API key k", "Webhook", "Ward Finder"} {
@@ -60,80 +60,80 @@ func (p *programs) listed(t testing.TB, letter string) {
 	}
 }
 
-// reset sets a new password by mail and signs in with it.
-func (a *account) reset() *account {
+// resetPassword sets a new password by mail and signs in with it.
+func (a *account) resetPassword() *account {
 	a.t.Helper()
 	a.w.guest(a.t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
-	a.w.guest(a.t).post("/api/auth/reset-password", object{"token": a.w.mailed(a.t, a.email, "Subject: Set a new password"), "password": password + "1"}).ok(200)
+	a.w.guest(a.t).post("/api/auth/reset-password", object{"token": a.w.tokenFromMail(a.t, a.email, "Subject: Set a new password"), "password": password + "1"}).ok(200)
 	return a.signIn(password + "1")
 }
 
 func TestPasswordReset_ProgramsOfTheAccount_Revoked(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		victim := w.seeker(t)
 		p := victim.programs()
-		p.work(t, victim.client)
-		owner := victim.reset()
-		p.ended(t, owner.client)
-		p.listed(t, w.mail(t, victim.email, "password was changed"))
+		p.requireActive(t, victim.client)
+		owner := victim.resetPassword()
+		p.requireRevoked(t, owner.client)
+		p.requireListed(t, w.waitForMail(t, victim.email, "password was changed"))
 	})
 }
 
 func TestChangePassword_SignOutPrograms_OnRequestOnly(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		owner := w.seeker(t)
 		p := owner.programs()
 		change := object{"currentPassword": password, "newPassword": password + "1"}
 		owner.post("/api/auth/change-password", change).ok(200)
-		p.work(t, owner.client)
+		p.requireActive(t, owner.client)
 		change = object{"currentPassword": password + "1", "newPassword": password, "signOutPrograms": true}
 		owner.post("/api/auth/change-password", change).ok(200)
-		p.ended(t, owner.client)
+		p.requireRevoked(t, owner.client)
 	})
 }
 
 func TestAcceptInvitation_UnverifiedAccount_ProgramsRevoked(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		boss, invited := w.employer(t), w.seeker(t)
 		p := invited.programs()
 		accept := func() {
-			boss.elsewhere().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": invited.email}).ok(200)
-			invited.elsewhere().post("/api/auth/accept-invitation", object{"token": w.mailed(t, invited.email, "Subject: Join"), "password": password}).ok(200)
+			boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": invited.email}).ok(200)
+			invited.fromNewAddress().post("/api/auth/accept-invitation", object{"token": w.tokenFromMail(t, invited.email, "Subject: Join"), "password": password}).ok(200)
 		}
 		accept()
-		p.ended(t, invited.client)
-		p.listed(t, w.mail(t, invited.email, "Programs"))
+		p.requireRevoked(t, invited.client)
+		p.requireListed(t, w.waitForMail(t, invited.email, "Programs"))
 
 		verified := w.seeker(t)
-		w.guest(t).post("/api/auth/verify-email", object{"token": w.mailed(t, verified.email, "confirm")}).ok(200)
+		w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, verified.email, "confirm")}).ok(200)
 		p, invited = verified.programs(), verified
 		accept()
-		p.work(t, verified.client)
+		p.requireActive(t, verified.client)
 	})
 }
 
 func TestConfirmationMail_AccountWithPrograms_ListsThem(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		someone, next := w.seeker(t), newEmail()
 		p := someone.programs()
 		someone.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
-		p.listed(t, w.mail(t, next, "confirm"))
+		p.requireListed(t, w.waitForMail(t, next, "confirm"))
 	})
 }
 
 func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		victim := w.seeker(t)
 		app := victim.newApp()
 		w.guest(t).post("/api/auth/forgot-password", object{"email": victim.email}).ok(200)
-		token := w.mailed(t, victim.email, "Subject: Set a new password")
+		token := w.tokenFromMail(t, victim.email, "Subject: Set a new password")
 		var creators sync.WaitGroup
 		keys := make(chan string, 20)
 		begun := make(chan struct{}, 20)
 		for range 4 {
 			creators.Go(func() {
 				for range 5 {
-					a := victim.elsewhere().try("POST", "/api/developers/apps/"+app+"/keys", object{"name": "k"})
+					a := victim.fromNewAddress().try("POST", "/api/developers/apps/"+app+"/keys", object{"name": "k"})
 					begun <- struct{}{}
 					if a.status == 201 {
 						keys <- a.text("data.apiKey")
@@ -146,19 +146,19 @@ func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
 		creators.Wait()
 		close(keys)
 		for key := range keys {
-			w.guest(t).with(key).get("/v1/jobs").problem(401, "unauthorized")
+			w.guest(t).withKey(key).get("/v1/jobs").problem(401, "unauthorized")
 		}
 		require.Empty(t, victim.signIn(password+"1").get("/api/developers/apps/"+app+"/keys").ok(200).list("data.keys"))
 	})
 }
 
 func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("POST /api/auth/undo-email-change restores address and password once", func(t *testing.T) {
 			victim, thief := w.seeker(t), newEmail()
 			// A stolen sign-in is used to take the account over.
 			victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": thief}}).ok(200)
-			w.guest(t).post("/api/auth/verify-email", object{"token": w.mailed(t, thief, "confirm your new")}).ok(200)
+			w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, thief, "confirm your new")}).ok(200)
 			p := (&account{client: victim.client, id: victim.id, email: thief}).programs()
 			w.guest(t).post("/api/auth/register", object{"email": victim.email, "password": password, "name": "N", "userType": "jobseeker"}).fails(409, "Email already registered")
 
@@ -171,7 +171,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 			victim.isOut(t)
 			owner := victim.signIn(password + "1")
 			require.Equal(t, victim.email, owner.get("/api/auth/me").ok(200).text("data.email"))
-			p.ended(t, owner.client)
+			p.requireRevoked(t, owner.client)
 			w.guest(t).post("/api/auth/login", object{"email": thief, "password": password}).fails(401, "Invalid email or password")
 		})
 		t.Run("a later change does not disable the link of an earlier one", func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 			for range 2 {
 				next := newEmail()
 				victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
-				w.guest(t).post("/api/auth/verify-email", object{"token": w.mailed(t, next, "confirm your new")}).ok(200)
+				w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, next, "confirm your new")}).ok(200)
 			}
 			w.guest(t).post("/api/auth/undo-email-change", object{"token": w.undoToken(t, victim.email), "password": password + "1"}).ok(200)
 			victim.signIn(password + "1")
@@ -188,9 +188,9 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 }
 
 // undoToken is the token of the link that was sent to the old address.
-func (w *world) undoToken(t testing.TB, old string) string {
+func (w *testServer) undoToken(t testing.TB, old string) string {
 	t.Helper()
-	text := strings.ReplaceAll(strings.ReplaceAll(w.mail(t, old, "Subject: Your e-mail address was changed"), "=\r\n", ""), "=3D", "=")
+	text := strings.ReplaceAll(strings.ReplaceAll(w.waitForMail(t, old, "Subject: Your e-mail address was changed"), "=\r\n", ""), "=3D", "=")
 	found := undoLink.FindStringSubmatch(text)
 	require.NotNil(t, found, text)
 	return found[1]

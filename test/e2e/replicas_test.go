@@ -17,10 +17,10 @@ import (
 	"github.com/locumhq/locum/test/kit/services"
 )
 
-// number returns the value of a metric.
-func (w *world) number(t *testing.T, name string) float64 {
+// metric returns the value of a metric.
+func (w *testServer) metric(t *testing.T, name string) float64 {
 	t.Helper()
-	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(w.numbers(t))
+	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(w.metrics(t))
 	require.NotNil(t, m, "no metric %s", name)
 	n, err := strconv.ParseFloat(m[1], 64)
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func (w *world) number(t *testing.T, name string) float64 {
 }
 
 // adapter returns the state of an adapter in /readyz.
-func (w *world) adapter(t *testing.T, name string) string {
+func (w *testServer) adapter(t *testing.T, name string) string {
 	t.Helper()
 	a := w.guest(t).try("GET", "/readyz", nil)
 	require.Equal(t, http.StatusOK, a.status, "%s", a.raw)
@@ -36,14 +36,14 @@ func (w *world) adapter(t *testing.T, name string) string {
 }
 
 // page returns the page of a listing, which is not cached.
-func (w *world) page(t *testing.T, listing string) *answer {
+func (w *testServer) page(t *testing.T, listing string) *response {
 	t.Helper()
 	return w.guest(t).try("GET", "/jobs/"+listing, nil)
 }
 
 // replicated is a server with a primary and a replica.
 type replicated struct {
-	*world
+	*testServer
 	primary, replica *services.Server
 }
 
@@ -54,13 +54,13 @@ func newReplicated(t *testing.T) replicated {
 	return replicated{start(t, t.TempDir(), "LOCUM_DATABASE_URL="+primary.URL, "LOCUM_DATABASE_REPLICA_URLS="+replica.URL), primary, replica}
 }
 
-// usesReplica waits until the replica answers.
-func (r replicated) usesReplica(t *testing.T, listing string) {
+// waitForReplica waits until the replica answers.
+func (r replicated) waitForReplica(t *testing.T, listing string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		before := r.number(t, "locum_database_replica_reads_total")
+		before := r.metric(t, "locum_database_replica_reads_total")
 		require.Equal(t, http.StatusOK, r.page(t, listing).status)
-		return r.number(t, "locum_database_replica_reads_total") > before
+		return r.metric(t, "locum_database_replica_reads_total") > before
 	}, 30*time.Second, 20*time.Millisecond, "%s", r.log)
 }
 
@@ -79,18 +79,18 @@ func TestReplica_GuestsReadFromIt_OwnWritesAreVisible(t *testing.T) {
 	w := newReplicated(t)
 	employer, seeker := w.employer(t), w.seeker(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
-	w.usesReplica(t, listing)
+	w.waitForReplica(t, listing)
 	require.Eventually(t, func() bool {
 		return countOn(t, w.replica, "SELECT CAST(sum(seq_scan + idx_scan) AS INTEGER) FROM pg_stat_user_tables WHERE relname = 'listings'") > 0
-	}, soon, 100*time.Millisecond, "the replica has read the table")
+	}, waitTimeout, 100*time.Millisecond, "the replica has read the table")
 	require.Equal(t, "ok", w.adapter(t, "replicas"))
-	require.InDelta(t, 1, w.number(t, "locum_database_replicas_usable"), 0)
+	require.InDelta(t, 1, w.metric(t, "locum_database_replicas_usable"), 0)
 	for i := range 20 {
 		title := fmt.Sprint("Theatre Nurse ", i)
-		employer.elsewhere().put("/api/employers/jobs/"+listing, object{"title": title}).ok(200)
+		employer.fromNewAddress().put("/api/employers/jobs/"+listing, object{"title": title}).ok(200)
 		require.Contains(t, string(w.page(t, listing).raw), title+"<")
 		require.True(t, w.isListed(t, title))
-		require.Equal(t, title, employer.elsewhere().get("/api/employers/jobs/"+listing).ok(200).text("data.job.title"))
+		require.Equal(t, title, employer.fromNewAddress().get("/api/employers/jobs/"+listing).ok(200).text("data.job.title"))
 	}
 	application := seeker.application(listing, nil)
 	require.Contains(t, string(w.guest(t).get(employer.exportLink("applications")).raw), application)
@@ -102,29 +102,29 @@ func TestReplica_Lags_IsSkipped(t *testing.T) {
 	t.Parallel()
 	w := newReplicated(t)
 	dir := t.TempDir()
-	two := &world{dir: w.dir, env: append(serverEnv(dir), "LOCUM_DATABASE_URL="+w.primary.URL, "LOCUM_SEARCH_URL=embedded:"+dir), log: &kit.Log{}, exited: make(chan error, 1)}
+	two := &testServer{dir: w.dir, env: append(serverEnv(dir), "LOCUM_DATABASE_URL="+w.primary.URL, "LOCUM_SEARCH_URL=embedded:"+dir), log: &kit.Log{}, exited: make(chan error, 1)}
 	two.serve(t)
 	employer := w.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
-	w.usesReplica(t, listing)
+	w.waitForReplica(t, listing)
 
 	kit.Exec(t, w.replica.URL, "SELECT pg_wal_replay_pause()")
-	employer.elsewhere().put("/api/employers/jobs/"+listing, object{"title": "Ward Sister"}).ok(200)
+	employer.fromNewAddress().put("/api/employers/jobs/"+listing, object{"title": "Ward Sister"}).ok(200)
 	require.Contains(t, string(w.page(t, listing).raw), "Ward Sister", "its own write")
-	require.Eventually(t, func() bool { return w.adapter(t, "replicas") == "degraded" }, soon, 50*time.Millisecond)
-	reads := w.number(t, "locum_database_replica_reads_total")
-	fallbacks := w.number(t, "locum_database_replica_fallbacks_total")
-	employer.elsewhere().on(two).put("/api/employers/jobs/"+listing, object{"title": "Matron"}).ok(200)
+	require.Eventually(t, func() bool { return w.adapter(t, "replicas") == "degraded" }, waitTimeout, 50*time.Millisecond)
+	reads := w.metric(t, "locum_database_replica_reads_total")
+	fallbacks := w.metric(t, "locum_database_replica_fallbacks_total")
+	employer.fromNewAddress().on(two).put("/api/employers/jobs/"+listing, object{"title": "Matron"}).ok(200)
 	require.Contains(t, string(w.page(t, listing).raw), "Matron", "a write of another process")
-	require.InDelta(t, reads, w.number(t, "locum_database_replica_reads_total"), 0)
-	require.Greater(t, w.number(t, "locum_database_replica_fallbacks_total"), fallbacks)
-	require.Greater(t, w.number(t, "locum_database_replica_lag_seconds"), 1.0)
-	require.Zero(t, w.number(t, "locum_database_replicas_usable"))
+	require.InDelta(t, reads, w.metric(t, "locum_database_replica_reads_total"), 0)
+	require.Greater(t, w.metric(t, "locum_database_replica_fallbacks_total"), fallbacks)
+	require.Greater(t, w.metric(t, "locum_database_replica_lag_seconds"), 1.0)
+	require.Zero(t, w.metric(t, "locum_database_replicas_usable"))
 
 	kit.Exec(t, w.replica.URL, "SELECT pg_wal_replay_resume()")
-	w.usesReplica(t, listing)
+	w.waitForReplica(t, listing)
 	require.Contains(t, string(w.page(t, listing).raw), "Matron")
-	require.Eventually(t, func() bool { return w.adapter(t, "replicas") == "ok" }, soon, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return w.adapter(t, "replicas") == "ok" }, waitTimeout, 50*time.Millisecond)
 }
 
 func TestReplica_IsLost_NoRequestFails(t *testing.T) {
@@ -134,22 +134,22 @@ func TestReplica_IsLost_NoRequestFails(t *testing.T) {
 	listing := employer.listing(object{"title": "Theatre Nurse"})
 	for _, outage := range outages(t, w.replica) {
 		t.Run(outage.name, func(t *testing.T) {
-			w.usesReplica(t, listing)
+			w.waitForReplica(t, listing)
 			seekers := []*account{w.seeker(t), w.seeker(t)}
 			applications := []string{seekers[0].application(listing, nil)}
 			outage.begin()
 			for range 20 {
 				begun := time.Now()
-				counts := atOnce(t, 5, func(int) *answer { return w.page(t, listing) })
+				counts := concurrently(t, 5, func(int) *response { return w.page(t, listing) })
 				require.Equal(t, 5, counts[http.StatusOK], "%v", counts)
 				require.Less(t, time.Since(begun), 4*time.Second)
 			}
 			applications = append(applications, seekers[1].application(listing, nil))
 			export := string(w.guest(t).get(employer.exportLink("applications")).raw)
-			require.Eventually(t, func() bool { return w.adapter(t, "replicas") == "degraded" }, soon, 50*time.Millisecond)
+			require.Eventually(t, func() bool { return w.adapter(t, "replicas") == "degraded" }, waitTimeout, 50*time.Millisecond)
 			outage.end()
-			w.usesReplica(t, listing)
-			require.Eventually(t, func() bool { return w.adapter(t, "replicas") == "ok" }, soon, 50*time.Millisecond)
+			w.waitForReplica(t, listing)
+			require.Eventually(t, func() bool { return w.adapter(t, "replicas") == "ok" }, waitTimeout, 50*time.Millisecond)
 			for _, application := range applications {
 				require.Contains(t, export, application)
 			}
@@ -165,9 +165,9 @@ func TestReplica_BehindPgBouncer_IsUsed(t *testing.T) {
 		"LOCUM_DATABASE_REPLICA_URLS="+kit.PgBouncer(t, replica.URL).URL), primary, replica}
 	employer := w.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
-	w.usesReplica(t, listing)
-	employer.elsewhere().put("/api/employers/jobs/"+listing, object{"title": "Ward Sister"}).ok(200)
-	w.usesReplica(t, listing)
+	w.waitForReplica(t, listing)
+	employer.fromNewAddress().put("/api/employers/jobs/"+listing, object{"title": "Ward Sister"}).ok(200)
+	w.waitForReplica(t, listing)
 	require.Contains(t, string(w.page(t, listing).raw), "Ward Sister")
 }
 
@@ -180,15 +180,15 @@ func TestReplica_AnotherDatabase_IsNotUsed(t *testing.T) {
 	listing := w.employer(t).listing(object{"title": "Theatre Nurse"})
 	require.Eventually(t, func() bool {
 		return strings.Contains(w.log.String(), "is not a replica of the primary") && strings.Contains(w.log.String(), "is not a standby server")
-	}, soon, 20*time.Millisecond)
+	}, waitTimeout, 20*time.Millisecond)
 	require.Equal(t, http.StatusOK, w.page(t, listing).status)
 	require.Equal(t, "degraded", w.adapter(t, "replicas"))
-	require.Zero(t, w.number(t, "locum_database_replica_reads_total"))
+	require.Zero(t, w.metric(t, "locum_database_replica_reads_total"))
 }
 
 func TestReplica_SQLite_IsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := &world{dir: dir, env: append(serverEnv(dir), "LOCUM_DATABASE_REPLICA_URLS=sqlite:replica.db")}
+	w := &testServer{dir: dir, env: append(serverEnv(dir), "LOCUM_DATABASE_REPLICA_URLS=sqlite:replica.db")}
 	require.Contains(t, w.fails(t, "serve"), "sqlite does not support database.replica_urls")
 }

@@ -18,9 +18,9 @@ import (
 
 var operationName = regexp.MustCompile(`((?:[A-Z]+ and )*[A-Z]{3,6}) (/\S+)`)
 
-// named are the names of subtests in this package that begin with a method, by
+// testsByOperation are the names of subtests in this package that begin with a method, by
 // the row of the table of routes that they begin with.
-func named(t *testing.T) map[string][]string {
+func testsByOperation(t *testing.T) map[string][]string {
 	t.Helper()
 	files, err := filepath.Glob("*_test.go")
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func named(t *testing.T) map[string][]string {
 					return true
 				}
 			case *ast.Ident:
-				if by.Name != "scene" {
+				if by.Name != "subtest" {
 					return true
 				}
 			}
@@ -63,7 +63,7 @@ func named(t *testing.T) map[string][]string {
 // LOCUM_TEST_WRITE=1 this test writes it.
 func TestEveryOperation_HasATest(t *testing.T) {
 	t.Parallel()
-	tests := named(t)
+	tests := testsByOperation(t)
 	var list strings.Builder
 	known := map[string]bool{}
 	portals := len(routes())

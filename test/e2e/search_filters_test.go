@@ -14,7 +14,7 @@ var filteredListings = []object{
 }
 
 func TestSearchFilters(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer := w.employer(t)
 		for _, l := range filteredListings {
 			employer.listing(l)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestSearch_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker := w.employer(t), w.seeker(t)
 		employer.listing(object{"title": "Nurse", "location": "Leeds"})
 		me := employer.program()
@@ -31,7 +31,7 @@ func TestSearch_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 }
 
 func TestSearch_NetworkOverBudget_RateLimited(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		w.employer(t).listing(object{"title": "Nurse", "location": "Leeds"})
 		guest := w.guest(t)
 		refused := guest.until(429, "POST", "/api/listings/search", object{"query": "nurse leeds"})
@@ -44,7 +44,7 @@ func TestSearch_NetworkOverBudget_RateLimited(t *testing.T) {
 }
 
 // until repeats the request until it gets the status.
-func (c *client) until(status int, method, path string, body any) *answer {
+func (c *client) until(status int, method, path string, body any) *response {
 	c.t.Helper()
 	for range 1000 {
 		if a := c.send(method, path, body); a.status == status {

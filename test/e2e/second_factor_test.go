@@ -30,8 +30,8 @@ func (a *authenticator) code() string {
 // enroll enables a second factor. The code of the next time step works still.
 func (a *account) enroll() *authenticator {
 	a.t.Helper()
-	app := &authenticator{t: a.t, secret: a.elsewhere().post("/api/auth/second-factor", object{"currentPassword": password}).ok(200).text("data.secret")}
-	codes := a.elsewhere().post("/api/auth/second-factor/confirm", object{"code": app.code()}).ok(200).list("data.recoveryCodes")
+	app := &authenticator{t: a.t, secret: a.fromNewAddress().post("/api/auth/second-factor", object{"currentPassword": password}).ok(200).text("data.secret")}
+	codes := a.fromNewAddress().post("/api/auth/second-factor/confirm", object{"code": app.code()}).ok(200).list("data.recoveryCodes")
 	for _, code := range codes {
 		app.recovery = append(app.recovery, code.(string))
 	}
@@ -39,7 +39,7 @@ func (a *account) enroll() *authenticator {
 }
 
 // asksForCode demands that a sign-in needs a code or has a wrong one.
-func (a *answer) asksForCode(message, code string) {
+func (a *response) asksForCode(message, code string) {
 	a.t.Helper()
 	a.fails(401, message)
 	require.Equal(a.t, code, a.text("code"))
@@ -47,8 +47,8 @@ func (a *answer) asksForCode(message, code string) {
 
 func TestSecondFactor(t *testing.T) {
 	const required, invalid = "Enter the code of your authenticator app", "Invalid authentication code"
-	everywhere(t, func(t *testing.T, w *world) {
-		login := func(t *testing.T, who *account, password, code string) *answer {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		login := func(t *testing.T, who *account, password, code string) *response {
 			body := object{"email": who.email, "password": password}
 			if code != "" {
 				body["totp"] = code
@@ -67,7 +67,7 @@ func TestSecondFactor(t *testing.T) {
 			app := me.enroll()
 			require.Len(t, app.recovery, 10)
 			me.get("/api/auth/me").ok(200)
-			me.elsewhere().post("/api/auth/second-factor", object{"currentPassword": password}).fails(409, "The second factor is already enabled")
+			me.fromNewAddress().post("/api/auth/second-factor", object{"currentPassword": password}).fails(409, "The second factor is already enabled")
 			login(t, me, password, "").asksForCode(required, "second_factor_required")
 			login(t, me, "Wr0ng-horse", "").fails(401, "Invalid email or password")
 			login(t, me, "Wr0ng-horse", app.recovery[0]).fails(401, "Invalid email or password")
@@ -77,7 +77,7 @@ func TestSecondFactor(t *testing.T) {
 			login(t, me, password, code).asksForCode(invalid, "second_factor_invalid")
 			login(t, me, password, app.recovery[0]).ok(200)
 			login(t, me, password, app.recovery[0]).asksForCode(invalid, "second_factor_invalid")
-			require.Contains(t, w.mail(t, me.email, "Two-step sign-in is on"), "second factor")
+			require.Contains(t, w.waitForMail(t, me.email, "Two-step sign-in is on"), "second factor")
 			w.guest(t).post("/api/auth/second-factor", nil).fails(401, "Unauthorized")
 			w.guest(t).post("/api/auth/second-factor/confirm", object{"code": "000000"}).fails(401, "Unauthorized")
 		})
@@ -87,8 +87,10 @@ func TestSecondFactor(t *testing.T) {
 			require.Equal(t, object{"enabled": false, "enabledAt": nil, "recoveryCodesLeft": 0., "required": false}, me.get("/api/auth/second-factor").ok(200).at("data"))
 			app := me.enroll()
 			login(t, me, password, app.recovery[9]).ok(200)
-			require.Equal(t, object{"enabled": true, "recoveryCodesLeft": 9.}, me.get("/api/auth/second-factor").ok(200).some("data", "enabled", "recoveryCodesLeft"))
-			disable := func(body object) *answer { return me.elsewhere().send("DELETE", "/api/auth/second-factor", body) }
+			require.Equal(t, object{"enabled": true, "recoveryCodesLeft": 9.}, me.get("/api/auth/second-factor").ok(200).pick("data", "enabled", "recoveryCodesLeft"))
+			disable := func(body object) *response {
+				return me.fromNewAddress().send("DELETE", "/api/auth/second-factor", body)
+			}
 			disable(object{"code": app.recovery[1]}).invalid("currentPassword")
 			disable(object{"currentPassword": password}).invalid("code")
 			disable(object{"currentPassword": "Wr0ng-horse", "code": app.recovery[1]}).invalid("currentPassword")
@@ -101,7 +103,7 @@ func TestSecondFactor(t *testing.T) {
 			t.Parallel()
 			me, p := w.seeker(t), w.thirdParty(t, nil)
 			app := me.enroll()
-			signIn := func(b *browser, next, password, code string) shown {
+			signIn := func(b *browser, next, password, code string) pageView {
 				return b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "totp": {code}, "next": {next}})
 			}
 			b := w.browser(t)
@@ -115,7 +117,7 @@ func TestSecondFactor(t *testing.T) {
 			require.Equal(t, 303, signIn(b, "", password, app.code()).status)
 			require.Equal(t, 200, b.open("GET", "/developers", nil).status)
 
-			authorize, err := url.Parse(p.ask(oauth2.GenerateVerifier()))
+			authorize, err := url.Parse(p.authorizationPath(oauth2.GenerateVerifier()))
 			require.NoError(t, err)
 			other := w.browser(t)
 			require.Equal(t, 303, other.open("GET", authorize.RequestURI(), nil).status)
@@ -128,7 +130,7 @@ func TestSecondFactor(t *testing.T) {
 			t.Parallel()
 			const needed = "Your organization requires a second factor; enroll one first"
 			boss := w.employer(t)
-			member := w.join(t, boss, nil)
+			member := w.addMember(t, boss, nil)
 			job := boss.listing(nil)
 			require.Equal(t, false, boss.get("/api/employers/organization").ok(200).at("data.requireSecondFactor"))
 			boss.put("/api/employers/organization", object{"requireSecondFactor": true}).invalid("requireSecondFactor")
@@ -151,7 +153,7 @@ func TestSecondFactor(t *testing.T) {
 			boss.put("/api/employers/organization", object{"requireSecondFactor": false}).ok(200)
 			require.Equal(t, [][4]string{
 				{"second_factor.required", boss.id, boss.organization(), "on"}, {"second_factor.required", boss.id, boss.organization(), "off"},
-			}, boss.entries("&action=second_factor.required"))
+			}, boss.auditEntries("&action=second_factor.required"))
 		})
 		t.Run("an operator resets a lost one", func(t *testing.T) {
 			t.Parallel()
@@ -162,7 +164,7 @@ func TestSecondFactor(t *testing.T) {
 			w.run(t, "users", "reset-second-factor", me.email)
 			login(t, me, password, "").ok(200)
 			require.Contains(t, w.run(t, "audit", "list", "--user", me.email), "second_factor.reset")
-			require.Contains(t, w.mail(t, me.email, "Two-step sign-in is off"), "second factor")
+			require.Contains(t, w.waitForMail(t, me.email, "Two-step sign-in is off"), "second factor")
 		})
 	})
 }
@@ -170,5 +172,5 @@ func TestSecondFactor(t *testing.T) {
 // organization is the id of the organization that the account works for.
 func (a *account) organization() string {
 	a.t.Helper()
-	return a.elsewhere().get("/api/employers/organization").ok(200).text("data.organizationId")
+	return a.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId")
 }

@@ -18,14 +18,14 @@ import (
 var demoAccount = regexp.MustCompile(`(?m)^([a-z]+@locum\.example) +(\S+) `)
 
 func TestSeed(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		seed := func(more []string, args ...string) (string, error) {
 			cmd := exec.Command(kit.Program(t), append([]string{"seed"}, args...)...)
 			cmd.Dir, cmd.Env = w.dir, append(append([]string{}, w.env...), more...)
 			out, err := cmd.CombinedOutput()
 			return string(out), err
 		}
-		login := func(account []string) *answer {
+		login := func(account []string) *response {
 			return w.guest(t).post("/api/auth/login", object{"email": account[1], "password": account[2]})
 		}
 
@@ -75,7 +75,7 @@ func TestSeed(t *testing.T) {
 		}
 		require.Eventually(t, func() bool {
 			return w.guest(t).get("/api/listings").ok(200).number("data.pagination.total") == 1
-		}, soon, 200*time.Millisecond, "serve notices a foreign write")
+		}, waitTimeout, 200*time.Millisecond, "serve notices a foreign write")
 		out, err = seed(nil, "--remove")
 		require.NoError(t, err)
 		require.Contains(t, out, "removed 0 demo accounts and 0 listings")
@@ -84,7 +84,7 @@ func TestSeed(t *testing.T) {
 }
 
 func TestMigrateDown_StoreHasUsers_NeedsYes(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		w.employer(t)
 		w.stop(t)
 		cmd := exec.Command(kit.Program(t), "migrate", "down")

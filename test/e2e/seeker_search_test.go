@@ -9,14 +9,14 @@ import (
 )
 
 func TestJobseekerSearch(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker := w.employer(t), w.seeker(t)
 		word := "Zq" + newEmail()[1:9] // only these listings have it
 		leeds := employer.listing(object{"title": word + " b nurse", "location": "Leeds", "contractType": "permanent", "salary": object{"min": 30000, "max": 40000}})
 		boston := employer.listing(object{"title": word + " A nurse", "location": "Boston, Lincolnshire", "contractType": "temporary", "salary": object{"min": 20, "max": 25, "period": "hour"}})
 		moon := employer.listing(object{"title": word + " c nurse", "location": "Mare Tranquillitatis"})
 		bare := employer.listing(object{"title": word + " d nurse"})
-		seeker.elsewhere().post("/api/jobseekers/saved", object{"listingId": boston}).ok(201)
+		seeker.fromNewAddress().post("/api/jobseekers/saved", object{"listingId": boston}).ok(201)
 		ids := func(c *client, query string) []string {
 			t.Helper()
 			var out []string
@@ -70,7 +70,7 @@ func TestJobseekerSearch(t *testing.T) {
 			for i := range 25 {
 				jobs = append(jobs, object{"title": fmt.Sprint(word, "x porter ", i), "description": "Days."})
 			}
-			other.elsewhere().post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
+			other.fromNewAddress().post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
 			a := guest.get("/api/jobseekers/search?q=" + word + "x").ok(200)
 			require.Len(t, a.list("data.search.jobs"), 10)
 			require.InDelta(t, 10, a.number("data.search.pagination.limit"), 0)

@@ -11,8 +11,8 @@ import (
 // note is a notification as its user sees it.
 type note struct{ id, kind, message string }
 
-// notified waits until the person has n notifications.
-func (a *account) notified(n int) (out []note) {
+// waitForNotifications waits until the person has n notifications.
+func (a *account) waitForNotifications(n int) (out []note) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {
 		out = nil
@@ -22,34 +22,34 @@ func (a *account) notified(n int) (out []note) {
 			out = append(out, note{o["id"].(string), o["type"].(string), o["message"].(string)})
 		}
 		return len(out) >= n
-	}, soon, 50*time.Millisecond)
+	}, waitTimeout, 50*time.Millisecond)
 	require.Len(a.t, out, n)
 	return out
 }
 
-// notifiedOf waits for a notification that holds the words and returns its id.
-func (a *account) notifiedOf(words string) (id string) {
+// waitForNotification waits for a notification that holds the words and returns its id.
+func (a *account) waitForNotification(words string) (id string) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {
-		for _, item := range a.elsewhere().get("/api/jobseekers/notifications?limit=100").ok(200).list("data.notifications") {
+		for _, item := range a.fromNewAddress().get("/api/jobseekers/notifications?limit=100").ok(200).list("data.notifications") {
 			if o := item.(object); strings.Contains(o["message"].(string), words) {
 				id = o["id"].(string)
 			}
 		}
 		return id != ""
-	}, soon, 50*time.Millisecond)
+	}, waitTimeout, 50*time.Millisecond)
 	return id
 }
 
 func TestJobseekerNotifications(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker, other := w.employer(t), w.seeker(t), w.seeker(t)
 		application := seeker.application(employer.listing(object{"title": "Theatre Nurse"}), nil)
 		for _, status := range []string{"review", "review", "interview", "accepted"} {
-			employer.elsewhere().put("/api/employers/applications/"+application, object{"status": status}).ok(200)
+			employer.fromNewAddress().put("/api/employers/applications/"+application, object{"status": status}).ok(200)
 		}
-		employer.elsewhere().put("/api/employers/applications/"+application, object{"status": "nonsense"}).fails(400, "Invalid status")
-		notes := seeker.notified(3)
+		employer.fromNewAddress().put("/api/employers/applications/"+application, object{"status": "nonsense"}).fails(400, "Invalid status")
+		notes := seeker.waitForNotifications(3)
 
 		t.Run("GET /api/jobseekers/notifications", func(t *testing.T) {
 			require.ElementsMatch(t, []string{
@@ -70,7 +70,7 @@ func TestJobseekerNotifications(t *testing.T) {
 			seeker.get("/api/jobseekers/notifications?cursor=x").invalid("cursor")
 		})
 		t.Run("PUT /api/jobseekers/notifications/:id", func(t *testing.T) {
-			s, path := seeker.elsewhere(), "/api/jobseekers/notifications/"+notes[0].id
+			s, path := seeker.fromNewAddress(), "/api/jobseekers/notifications/"+notes[0].id
 			require.NotEmpty(t, s.put(path, object{"read": true}).ok(200).text("message"))
 			require.Equal(t, true, s.get("/api/jobseekers/notifications").ok(200).at("data.notifications.0.read"))
 			s.put(path, object{}).ok(200)
@@ -81,10 +81,10 @@ func TestJobseekerNotifications(t *testing.T) {
 			for _, absent := range []string{nowhere, "nonsense"} {
 				s.put("/api/jobseekers/notifications/"+absent, object{"read": true}).fails(404, "Notification not found")
 			}
-			other.elsewhere().put(path, object{"read": true}).fails(404, "Notification not found")
+			other.fromNewAddress().put(path, object{"read": true}).fails(404, "Notification not found")
 		})
 		t.Run("PUT /api/jobseekers/notifications/:id is limited by address", func(t *testing.T) {
-			s := seeker.elsewhere()
+			s := seeker.fromNewAddress()
 			for range 10 {
 				s.put("/api/jobseekers/notifications/"+nowhere, object{"read": true}).fails(404, "Notification not found")
 			}
@@ -96,13 +96,13 @@ func TestJobseekerNotifications(t *testing.T) {
 			require.NotEmpty(t, seeker.delete(path).ok(200).text("message"))
 			seeker.delete(path).fails(404, "Notification not found")
 			seeker.delete("/api/jobseekers/notifications/nonsense").fails(404, "Notification not found")
-			seeker.notified(2)
+			seeker.waitForNotifications(2)
 		})
 		t.Run("GET /api/jobseekers/activity", func(t *testing.T) {
 			seeker.delete("/api/jobseekers/applications/" + application).ok(200)
 			require.Eventually(t, func() bool {
 				return seeker.get("/api/jobseekers/activity").ok(200).number("data.total") == 5
-			}, soon, 50*time.Millisecond)
+			}, waitTimeout, 50*time.Millisecond)
 			a := seeker.get("/api/jobseekers/activity?limit=1").ok(200)
 			require.Equal(t, "application", a.text("data.activities.0.type"))
 			require.Equal(t, "withdrew", a.text("data.activities.0.action"))
@@ -112,7 +112,7 @@ func TestJobseekerNotifications(t *testing.T) {
 			require.Equal(t, "applied", seeker.get("/api/jobseekers/activity?limit=1&page=5").ok(200).text("data.activities.0.action"))
 			require.NotEmpty(t, seeker.get("/api/jobseekers/activity?cursor="+a.text("data.nextCursor")).ok(200).list("data.activities"))
 			require.Empty(t, other.get("/api/jobseekers/activity").ok(200).list("data.activities"))
-			seeker.notified(2)
+			seeker.waitForNotifications(2)
 			w.guest(t).get("/api/jobseekers/activity").fails(401, "Unauthorized")
 		})
 	})

@@ -10,7 +10,7 @@ import (
 )
 
 func TestSessions(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		signIn := func(t *testing.T, who *account) *account {
 			c := w.guest(t)
 			a := c.post("/api/auth/login", object{"email": who.email, "password": password}).ok(200)
@@ -26,10 +26,10 @@ func TestSessions(t *testing.T) {
 			list := me.get("/api/auth/sessions").ok(200)
 			require.Len(t, list.list("data.sessions"), 3)
 			require.InDelta(t, 3, list.number("data.pagination.total"), 0)
-			require.Equal(t, []string{"browser", "createdAt", "current", "expiresAt", "id", "lastUsedAt", "network", "userAgent"}, list.keys("data.sessions.0"))
-			require.Equal(t, object{"browser": true, "current": false}, list.some("data.sessions.0", "browser", "current"), "the newest first")
-			require.Equal(t, object{"browser": false, "current": false}, list.some("data.sessions.1", "browser", "current"))
-			require.Equal(t, object{"browser": false, "current": true}, list.some("data.sessions.2", "browser", "current"))
+			require.Equal(t, []string{"browser", "createdAt", "current", "expiresAt", "id", "lastUsedAt", "network", "userAgent"}, list.memberNames("data.sessions.0"))
+			require.Equal(t, object{"browser": true, "current": false}, list.pick("data.sessions.0", "browser", "current"), "the newest first")
+			require.Equal(t, object{"browser": false, "current": false}, list.pick("data.sessions.1", "browser", "current"))
+			require.Equal(t, object{"browser": false, "current": true}, list.pick("data.sessions.2", "browser", "current"))
 			expiry := func(i int) time.Duration {
 				used, err := time.Parse(time.RFC3339, list.text(fmt.Sprintf("data.sessions.%d.lastUsedAt", i)))
 				require.NoError(t, err)

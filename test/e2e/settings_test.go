@@ -8,7 +8,7 @@ import (
 )
 
 func TestSettings(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		const path = "/api/jobseekers/settings"
 		t.Run("GET /api/jobseekers/settings of a jobseeker", func(t *testing.T) {
 			t.Parallel()
@@ -34,7 +34,7 @@ func TestSettings(t *testing.T) {
 		t.Run("PUT /api/jobseekers/settings of a jobseeker", func(t *testing.T) {
 			t.Parallel()
 			jo := w.seeker(t)
-			put := func(body object) *answer { return jo.put(path, body) }
+			put := func(body object) *response { return jo.put(path, body) }
 			require.Equal(t, "update-profile", put(object{"intent": "update-profile", "profile": object{"name": "Niamh O'Byrne", "bio": "Twelve years in theatre."}}).ok(200).text("data.intent"))
 			put(object{"intent": "update-notifications", "email": false, "jobAlerts": false}).ok(200)
 			put(object{"intent": "update-privacy", "showProfile": true}).ok(200)
@@ -64,7 +64,7 @@ func TestSettings(t *testing.T) {
 		t.Run("GET and PUT /api/jobseekers/settings of an employer", func(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
-			put := func(body object) *answer { return boss.put(path, body) }
+			put := func(body object) *response { return boss.put(path, body) }
 			require.Equal(t, boss.get("/api/employers/settings").ok(200).at("data"), boss.get(path).ok(200).at("data.settings"))
 			require.Equal(t, "update-contact", put(object{"intent": "update-contact", "contact": object{"name": "Ward desk", "email": "desk@brigid.example", "phone": "+44 20 7946 0000"}}).ok(200).text("data.intent"))
 			put(object{"intent": "update-employer-profile", "profile": object{"name": "Zoë Patel", "jobTitle": "Matron"}, "companyName": "St Columba's", "industry": "care home", "companySize": "11-50"}).ok(200)
@@ -84,7 +84,7 @@ func TestSettings(t *testing.T) {
 			put(object{"intent": "update-contact", "contact": object{"name": strings.Repeat("x", 201)}}).invalid("contact.name")
 			put(object{"intent": "update-notifications"}).invalid("email")
 
-			member := boss.member("recruiter")
+			member := boss.inviteMember("recruiter")
 			require.Equal(t, "St Columba's", member.get(path).ok(200).text("data.settings.company.name"), "the team's too")
 			member.put(path, object{"intent": "update-employer-profile", "companyName": "Mine"}).fails(403, "Forbidden")
 			member.put(path, object{"intent": "update-contact", "contact": object{"phone": "+44 20 7946 0001"}}).ok(200)

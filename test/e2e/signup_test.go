@@ -11,7 +11,7 @@ import (
 )
 
 func TestSignUpPage(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		form := func(more url.Values) url.Values {
 			values := url.Values{"name": {"Sam Lee"}, "email": {newEmail()}, "password": {password}, "userType": {"jobseeker"}}
 			for name, value := range more {
@@ -35,7 +35,7 @@ func TestSignUpPage(t *testing.T) {
 			require.Equal(t, 200, b.open("GET", "/developers", nil).status)
 			require.Equal(t, "/developers/consents", b.open("GET", "/developers/sign-up?next=/developers/consents", nil).header.Get("Location"))
 			w.guest(t).post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200)
-			w.mail(t, values.Get("email"), "confirm your e-mail address")
+			w.waitForMail(t, values.Get("email"), "confirm your e-mail address")
 		})
 		t.Run("makes an employer with a company", func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +93,7 @@ func TestSignUpPage(t *testing.T) {
 				require.Equal(t, 400, b.open("POST", "/developers/sign-up", form(employer)).status)
 			}
 			over := b.open("POST", "/developers/sign-up", form(employer))
-			if w.countsAlone() {
+			if w.countsLocally() {
 				return
 			}
 			require.Equal(t, 429, over.status)
@@ -105,12 +105,12 @@ func TestSignUpPage(t *testing.T) {
 			t.Parallel()
 			p := w.thirdParty(t, nil)
 			b := w.browser(t)
-			path := p.ask(oauth2.GenerateVerifier())
+			path := p.authorizationPath(oauth2.GenerateVerifier())
 			away := b.open("GET", path, nil).header.Get("Location")
 			require.True(t, strings.HasPrefix(away, "/developers/sign-in?"), away)
 			up := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(b.open("GET", away, nil).text)
 			require.NotNil(t, up)
-			next := regexp.MustCompile(`name="next" value="([^"]*)"`).FindStringSubmatch(b.open("GET", up[1], nil).words())
+			next := regexp.MustCompile(`name="next" value="([^"]*)"`).FindStringSubmatch(b.open("GET", up[1], nil).visibleText())
 			require.NotNil(t, next)
 			require.Equal(t, path, next[1])
 			require.Equal(t, 200, b.open("POST", "/developers/sign-up", form(url.Values{"next": {next[1]}})).status)

@@ -38,7 +38,7 @@ func TestDatabases_MainJob(t *testing.T) {
 }
 
 // mainJob lets an employer hire over the API. The databases are those of the server.
-func mainJob(t *testing.T, w *world, mixed bool) {
+func mainJob(t *testing.T, w *testServer, mixed bool) {
 	t.Helper()
 	status := "applied  identity/0001_init.sql"
 	if mixed {
@@ -49,34 +49,34 @@ func mainJob(t *testing.T, w *world, mixed bool) {
 	employer, seeker := w.employer(t), w.seeker(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
 	require.True(t, w.isListed(t, "Theatre Nurse"))
-	c := seeker.elsewhere()
+	c := seeker.fromNewAddress()
 	c.key = "apply-once"
 	first := c.post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
 	again := c.post("/api/jobseekers/applications", object{"listingId": listing})
 	require.Equal(t, string(first.raw), string(again.raw), "the answer is stored once")
 	application := first.text("data.id")
-	w.mail(t, employer.email, "application")
+	w.waitForMail(t, employer.email, "application")
 
 	employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
-	w.mail(t, seeker.email, "Subject:")
-	require.NotEmpty(t, seeker.notified(1))
+	w.waitForMail(t, seeker.email, "Subject:")
+	require.NotEmpty(t, seeker.waitForNotifications(1))
 
 	app := employer.app()
-	program := employer.keyOf(app)
-	require.Len(t, program.get("/v1/applications").gives(200).list("data"), 1)
+	program := employer.programOf(app)
+	require.Len(t, program.get("/v1/applications").okDeveloper(200).list("data"), 1)
 	employer.post("/api/developers/apps/"+app+"/plan", object{"plan": "professional", "paymentMethodId": "pm_card_visa"}).ok(200)
 	require.Contains(t, string(w.guest(t).get(employer.exportLink("applications")).raw), application)
 	require.Eventually(t, func() bool {
-		log := employer.entries("")
+		log := employer.auditEntries("")
 		return slices.ContainsFunc(log, func(e [4]string) bool { return e[0] == "app.created" && e[2] == app }) &&
 			slices.ContainsFunc(log, func(e [4]string) bool { return e[0] == "export.created" })
-	}, soon, 20*time.Millisecond, "entries of other databases are in the log")
+	}, waitTimeout, 20*time.Millisecond, "entries of other databases are in the log")
 
 	seeker.delete("/api/jobseekers/profile").ok(200)
 	require.Eventually(t, func() bool {
-		return employer.elsewhere().get("/api/employers/applications/"+application).ok(200).text("data.application.status") == "withdrawn"
-	}, soon, 50*time.Millisecond, "an event of one database changes another")
+		return employer.fromNewAddress().get("/api/employers/applications/"+application).ok(200).text("data.application.status") == "withdrawn"
+	}, waitTimeout, 50*time.Millisecond, "an event of one database changes another")
 	w.stop(t)
 	w.serve(t)
-	employer.elsewhere().get("/api/employers/jobs/" + listing).ok(200)
+	employer.fromNewAddress().get("/api/employers/jobs/" + listing).ok(200)
 }

@@ -14,8 +14,8 @@ import (
 var parameter = regexp.MustCompile(`:\w+`)
 
 func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
-		c := assemble(t, w)
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		c := newMatrixUsersWithResources(t, w)
 		for _, r := range routes() {
 			key := r.Method + " " + r.Path
 			if r.Method == http.MethodGet || strings.HasSuffix(key, "/onboarding") { // which takes a form
@@ -33,7 +33,7 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 				if len(body) > r.BodyLimit() {
 					continue
 				}
-				a := who.elsewhere().try(r.Method, path, body)
+				a := who.fromNewAddress().try(r.Method, path, body)
 				require.Equal(t, 400, a.status, "%s %.20s: %s", key, body, a.raw)
 				require.Equal(t, "body", a.at("details.field"), "%s %.20s", key, body)
 			}
@@ -42,11 +42,11 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 }
 
 func TestIdempotencyKey_Twice_Refused(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer := w.employer(t)
 		request, err := http.NewRequestWithContext(t.Context(), "POST", w.url+"/api/employers/jobs", strings.NewReader(`{"title":"T","description":"D"}`))
 		require.NoError(t, err)
 		request.Header = http.Header{"Authorization": {"Bearer " + employer.token}, "Content-Type": {"application/json"}, "Idempotency-Key": {"a", "b"}}
-		employer.sent(request).invalid("Idempotency-Key")
+		employer.do(request).invalid("Idempotency-Key")
 	})
 }

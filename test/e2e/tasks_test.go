@@ -13,8 +13,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// numbers are what /metrics says.
-func (w *world) numbers(t *testing.T) string {
+// metrics are what /metrics says.
+func (w *testServer) metrics(t *testing.T) string {
 	t.Helper()
 	response, err := http.Get(w.url + "/metrics")
 	require.NoError(t, err)
@@ -36,21 +36,21 @@ func TestTasks_DeadTasks_ListedRetriedAndDropped(t *testing.T) {
 	require.Eventually(t, func() bool {
 		list = w.run(t, "tasks", "list")
 		return len(dead.FindAllString(list, -1)) == 2
-	}, soon, 100*time.Millisecond)
+	}, waitTimeout, 100*time.Millisecond)
 	require.NotContains(t, list, first.email, "addresses stay out of it")
 	require.Contains(t, list, "550")
-	require.Contains(t, w.numbers(t), `locum_task_attempts_total{kind="identity.verify-email",outcome="dead"} 2`)
-	require.Contains(t, w.numbers(t), "locum_outbox_lag_seconds 0")
+	require.Contains(t, w.metrics(t), `locum_task_attempts_total{kind="identity.verify-email",outcome="dead"} 2`)
+	require.Contains(t, w.metrics(t), "locum_outbox_lag_seconds 0")
 	require.NotContains(t, w.run(t, "tasks", "list", "--kind", "identity.invite"), "verify-email")
 
 	mail.Accept()
 	ids := dead.FindAllStringSubmatch(list, -1)
 	require.Contains(t, w.run(t, "tasks", "retry", ids[0][1]), "retried 1")
-	require.Eventually(t, func() bool { return len(mail.Mails()) == 1 }, soon, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(mail.Mails()) == 1 }, waitTimeout, 50*time.Millisecond)
 	require.Contains(t, w.run(t, "tasks", "drop", "--all-dead"), "dropped 1")
 	require.NotContains(t, w.run(t, "tasks", "list"), "verify-email")
 	require.Contains(t, []string{first.email, second.email}, mail.Mails()[0].To)
 	require.Eventually(t, func() bool { // which is written down after the mail has come
 		return strings.Contains(w.run(t, "tasks", "list", "--state", "done", "--kind", "identity.verify-email"), ids[0][1])
-	}, soon, 100*time.Millisecond)
+	}, waitTimeout, 100*time.Millisecond)
 }

@@ -25,12 +25,12 @@ func (c *client) useUpNetwork() {
 }
 
 func TestConfirm_NetworkOverItsLimit_ServesKnownDevice(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		person, client := w.seeker(t), w.guest(t)
 		b := w.signedIn(t, person)
 		client.ip = b.IP
 		client.useUpNetwork()
-		over := client.post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).limit()
+		over := client.post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).untilLimited()
 		require.Equal(t, http.StatusTooManyRequests, over.status)
 		made := b.open(http.MethodPost, "/developers/apps", url.Values{"name": {"Ward Finder"}, "currentPassword": {password}})
 		require.Regexp(t, appLink, made.text)
@@ -38,11 +38,11 @@ func TestConfirm_NetworkOverItsLimit_ServesKnownDevice(t *testing.T) {
 }
 
 func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		fails := object{"email": newEmail(), "password": "Wr0ng-horse"}
 		client := w.guest(t)
 		client.useUpNetwork()
-		over := client.post("/api/auth/login", fails).limit()
+		over := client.post("/api/auth/login", fails).untilLimited()
 		require.Equal(t, http.StatusTooManyRequests, over.status)
 		require.NotEmpty(t, over.header.Get("Retry-After"))
 		client.post("/api/auth/login", object{"email": w.seeker(t).email, "password": password}).ok(200)
@@ -50,7 +50,7 @@ func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
 }
 
 func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		device := func(h http.Header) *http.Cookie {
 			for _, c := range (&http.Response{Header: h}).Cookies() {
 				if c.Name == web.DeviceCookieName {

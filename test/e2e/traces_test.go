@@ -15,12 +15,12 @@ func TestTrace_Request_ContinuesToMail(t *testing.T) {
 	dir := t.TempDir()
 	w := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+dir+"/locum.db", "LOCUM_TRACING_URL=otlp+"+collector.URL)
 	s := w.seeker(t)
-	w.mail(t, s.email, "confirm your e-mail")
+	w.waitForMail(t, s.email, "confirm your e-mail")
 	const request, job, mail = "POST /api/auth/register", "task identity.verify-email", "mail"
 	require.Eventually(t, func() bool {
 		got := collector.Spans()
 		return len(got[request]) == 1 && len(got[job]) == 1 && len(got[mail]) == 1
-	}, soon, 20*time.Millisecond)
+	}, waitTimeout, 20*time.Millisecond)
 	spans := collector.Spans()
 	require.Empty(t, spans[request][0].Parent)
 	require.Equal(t, []string{spans[request][0].Trace, spans[request][0].ID}, []string{spans[job][0].Trace, spans[job][0].Parent})

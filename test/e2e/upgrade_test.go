@@ -220,7 +220,7 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 			old := release(t, dir, address(dir), receiver.URL)
 			before := fingerprints(t, old.url)
 			require.Len(t, before, 53, "every table has rows")
-			w := &world{dir: dir, env: append(serverEnv(dir), "LOCUM_DATABASE_URL="+old.url, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"), log: &kit.Log{}, exited: make(chan error, 1)}
+			w := &testServer{dir: dir, env: append(serverEnv(dir), "LOCUM_DATABASE_URL="+old.url, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"), log: &kit.Log{}, exited: make(chan error, 1)}
 
 			w.run(t, "migrate", "up")
 			before["tasks"] = before["jobs"]
@@ -229,20 +229,20 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 
 			w.serve(t)
 			w.ready(t)
-			old.serves(t, w, receiver)
+			old.requireServed(t, w, receiver)
 		})
 	}
 }
 
 // user signs in the nth user.
-func (w *world) user(t *testing.T, n int) *account {
+func (w *testServer) user(t *testing.T, n int) *account {
 	t.Helper()
 	a := &account{client: w.guest(t), email: fmt.Sprintf("u%d@example.org", n)}
 	return a.signIn(password)
 }
 
-// serves reads the rows of the release through the server.
-func (old released) serves(t *testing.T, w *world, receiver *receiver) {
+// requireServed reads the rows of the release through the server.
+func (old released) requireServed(t *testing.T, w *testServer, receiver *receiver) {
 	t.Helper()
 	guest, boss, developer, seeker := w.guest(t), w.user(t, 1), w.user(t, 2), w.user(t, 12)
 	found := guest.get("/api/listings?query=" + url.QueryEscape("theatre nurse leeds")).ok(200)
@@ -265,9 +265,9 @@ func (old released) serves(t *testing.T, w *world, receiver *receiver) {
 	require.EqualValues(t, 50, developer.get(app+"/webhooks/"+idOf(22, 1)+"/deliveries").ok(200).number("data.pagination.total"))
 	program := w.guest(t)
 	program.token = old.token
-	require.Len(t, program.get("/v1/applications").gives(200).list("data"), 10, "an authorization of the release is valid")
+	require.Len(t, program.get("/v1/applications").okDeveloper(200).list("data"), 10, "an authorization of the release is valid")
 
-	sent := receiver.got(1)[0]
+	sent := receiver.waitForHits(1)[0]
 	require.NoError(t, sent.verify(t, old.secret), "a pending delivery is sent with its secret")
-	w.mail(t, "u4@example.org", "Subject:")
+	w.waitForMail(t, "u4@example.org", "Subject:")
 }

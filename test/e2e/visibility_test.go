@@ -22,7 +22,7 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	one := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t))
-	two := &world{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
+	two := &testServer{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
 	two.serve(t)
 	employer, guest := one.employer(t), two.guest(t)
 	total := func(word string) float64 {
@@ -33,13 +33,13 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 		t.Helper()
 		committed := time.Now()
 		for total(word) == 0 {
-			require.Less(t, time.Since(committed), soon, "%s was missed", word)
+			require.Less(t, time.Since(committed), waitTimeout, "%s was missed", word)
 		}
 		took = append(took, time.Since(committed))
 	}
 
 	// A transaction posts a listing before the others and commits it after them.
-	s := stores.Open(t, one.database(), clock.System{})
+	s := stores.Open(t, one.databaseURL(), clock.System{})
 	defer func() { require.NoError(t, s.Identity.Close()) }()
 	posted, commit, committed := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {

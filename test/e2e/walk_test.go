@@ -17,7 +17,7 @@ import (
 func TestRandomWalk_AllNumbersAgree(t *testing.T) {
 	const steps, rest = 1_000, 100
 	seed := seed()
-	everywhere(t, func(t *testing.T, w *world) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
 		defer func() {
 			if t.Failed() {
 				t.Logf("again with LOCUM_TEST_SEED=%d", seed)
@@ -31,7 +31,7 @@ func TestRandomWalk_AllNumbersAgree(t *testing.T) {
 		for n := range steps {
 			walk.step()
 			if (n+1)%rest == 0 {
-				walk.agree()
+				walk.requireConsistent()
 			}
 		}
 	})
@@ -67,7 +67,7 @@ type walkBookmark struct {
 	seeker  *account
 }
 
-func pick[T any](w *walk, of []T) (v T, ok bool) {
+func choose[T any](w *walk, of []T) (v T, ok bool) {
 	if len(of) == 0 {
 		return v, false
 	}
@@ -81,13 +81,13 @@ var (
 
 // step does one thing that somebody may do.
 func (w *walk) step() {
-	l, some := pick(w, w.listings)
-	a, applied := pick(w, w.applications)
-	seeker, _ := pick(w, w.seekers)
+	l, some := choose(w, w.listings)
+	a, applied := choose(w, w.applications)
+	seeker, _ := choose(w, w.seekers)
 	switch n := w.IntN(20); {
 	case n < 3 || !some:
-		employer, _ := pick(w, w.employers)
-		status, _ := pick(w, []string{"active", "active", "active", "draft"})
+		employer, _ := choose(w, w.employers)
+		status, _ := choose(w, []string{"active", "active", "active", "draft"})
 		w.listings = append(w.listings, &walkListing{id: employer.listing(object{"title": fmt.Sprint("Post ", len(w.listings)), "status": status}), status: status, owner: employer})
 	case n < 5:
 		w.changeListing(l)
@@ -96,7 +96,7 @@ func (w *walk) step() {
 	case n < 12 && applied:
 		w.decide(a)
 	case n == 12 && applied:
-		tracker, _ := pick(w, []string{"pending", "in-progress", "completed", "rejected"})
+		tracker, _ := choose(w, []string{"pending", "in-progress", "completed", "rejected"})
 		if answer := a.seeker.put("/api/jobseekers/applications/"+a.id, object{"status": tracker}); a.withdrawn {
 			answer.fails(404, "Application not found")
 		} else {
@@ -109,7 +109,7 @@ func (w *walk) step() {
 		} else {
 			answer.ok(200)
 			a.withdrawn = true
-			a.move("withdrawn")
+			a.setStatus("withdrawn")
 		}
 	case n < 17:
 		w.bookmark(seeker, l)
@@ -124,9 +124,9 @@ func (w *walk) step() {
 	}
 }
 
-// move sets the status that both sides see; the applicant's own note yields to
+// setStatus sets the status that both sides see; the applicant's own note yields to
 // a change of it.
-func (a *walkApplication) move(status string) {
+func (a *walkApplication) setStatus(status string) {
 	if a.status != status {
 		a.status, a.tracker = status, ""
 	}
@@ -140,7 +140,7 @@ func (a *walkApplication) shown() string {
 }
 
 func (w *walk) changeListing(l *walkListing) {
-	by := l.owner.elsewhere()
+	by := l.owner.fromNewAddress()
 	switch w.IntN(6) {
 	case 0:
 		by.delete("/api/employers/jobs/" + l.id).ok(200)
@@ -162,14 +162,14 @@ func (w *walk) changeListing(l *walkListing) {
 		id := by.post("/api/employers/jobs/"+l.id+"/duplicate", nil).ok(200).text("data.id")
 		w.listings = append(w.listings, &walkListing{id: id, status: by.get("/api/employers/jobs/" + id).ok(200).text("data.job.status"), owner: l.owner})
 	default:
-		status, _ := pick(w, []string{"active", "inactive", "closed"})
+		status, _ := choose(w, []string{"active", "inactive", "closed"})
 		by.put("/api/employers/jobs/"+l.id, object{"status": status}).ok(200)
 		l.status, l.deleted = status, false
 	}
 }
 
 func (w *walk) apply(seeker *account, l *walkListing) {
-	answer := seeker.elsewhere().post("/api/jobseekers/applications", object{"listingId": l.id})
+	answer := seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": l.id})
 	had := slices.ContainsFunc(w.applications, func(a *walkApplication) bool { return a.listing == l && a.seeker == seeker })
 	switch {
 	case l.status != "active":
@@ -182,29 +182,29 @@ func (w *walk) apply(seeker *account, l *walkListing) {
 }
 
 func (w *walk) decide(a *walkApplication) {
-	status, _ := pick(w, applicationStatuses)
-	by := a.listing.owner.elsewhere()
+	status, _ := choose(w, applicationStatuses)
+	by := a.listing.owner.fromNewAddress()
 	switch w.IntN(4) {
 	case 0: // in a batch, with another
-		other, _ := pick(w, w.applications)
+		other, _ := choose(w, w.applications)
 		var want []string
 		for _, x := range []*walkApplication{a, other} {
 			if x.listing.owner == a.listing.owner && !x.withdrawn {
 				want = append(want, x.id)
-				x.move(status)
+				x.setStatus(status)
 			}
 		}
 		answer := by.post("/api/employers/applications/batch", object{"applications": []object{{"id": a.id, "status": status}, {"id": other.id, "status": status}}}).ok(200)
 		require.Len(w.t, answer.list("data.updated"), len(want))
 	case 1:
 		by.delete("/api/employers/applications/" + a.id).ok(200)
-		a.move("withdrawn")
+		a.setStatus("withdrawn")
 	default:
 		if answer := by.put("/api/employers/applications/"+a.id, object{"status": status}); a.withdrawn {
 			answer.fails(400, "Invalid status")
 		} else {
 			answer.ok(200)
-			a.move(status)
+			a.setStatus(status)
 		}
 	}
 }
@@ -220,17 +220,17 @@ func (w *walk) bookmark(seeker *account, l *walkListing) {
 		seeker.delete("/api/jobseekers/bookmarks/" + w.bookmarks[at].id).ok(200)
 		w.bookmarks = slices.Delete(w.bookmarks, at, at+1)
 	case at >= 0:
-		seeker.elsewhere().post(path, object{"listingId": l.id}).fails(400, again)
+		seeker.fromNewAddress().post(path, object{"listingId": l.id}).fails(400, again)
 	case l.status != "active":
-		seeker.elsewhere().post(path, object{"listingId": l.id}).fails(404, "Listing not found")
+		seeker.fromNewAddress().post(path, object{"listingId": l.id}).fails(404, "Listing not found")
 	default:
-		id := seeker.elsewhere().post(path, object{"listingId": l.id}).ok(201).text("data.id")
+		id := seeker.fromNewAddress().post(path, object{"listingId": l.id}).ok(201).text("data.id")
 		w.bookmarks = append(w.bookmarks, &walkBookmark{id: id, listing: l, seeker: seeker})
 	}
 }
 
-// agree asks everything that counts or lists.
-func (w *walk) agree() {
+// requireConsistent asks everything that counts or lists.
+func (w *walk) requireConsistent() {
 	for _, e := range w.employers {
 		w.employerAgrees(e)
 	}
@@ -250,8 +250,8 @@ func tally[T any](of []T, name func(T) string, mine func(T) bool) (n map[string]
 	return n, total
 }
 
-// everything follows a list to its end and returns a member of each item.
-func everything(c *client, path, list, member string) (out []string) {
+// listAll follows a list to its end and returns a member of each item.
+func listAll(c *client, path, list, member string) (out []string) {
 	c.t.Helper()
 	for cursor := ""; ; {
 		a := c.get(path + "limit=100&cursor=" + cursor).ok(200)
@@ -289,7 +289,7 @@ func (w *walk) employerAgrees(e *account) {
 		require.InDelta(w.t, jobs[status], analytics.number("data.jobs."+status), 0, status)
 		require.InDelta(w.t, jobs[status], e.get("/api/employers/jobs?limit=1&status="+status).ok(200).number("data.pagination.total"), 0, status)
 	}
-	require.Equal(w.t, jobs, count(everything(e.client, "/api/employers/jobs?", "data.listings", "status")))
+	require.Equal(w.t, jobs, count(listAll(e.client, "/api/employers/jobs?", "data.listings", "status")))
 	_, rows := e.get("/api/employers/jobs/export").table(w.t)
 	require.Equal(w.t, jobs, count(column(rows, "status")))
 
@@ -301,7 +301,7 @@ func (w *walk) employerAgrees(e *account) {
 		require.InDelta(w.t, received[status], stats.number("data.byStatus."+status), 0, status)
 		require.InDelta(w.t, received[status], e.get("/api/employers/applications/stats?status="+status).ok(200).number("data.total"), 0, status)
 	}
-	require.Equal(w.t, received, count(everything(e.client, "/api/employers/applications?", "data.applications", "status")))
+	require.Equal(w.t, received, count(listAll(e.client, "/api/employers/applications?", "data.applications", "status")))
 	_, sent := e.get("/api/employers/applications/export").table(w.t)
 	require.Equal(w.t, received, count(column(sent, "status")))
 
@@ -318,7 +318,7 @@ func (w *walk) employerAgrees(e *account) {
 			continue // one by one they take long
 		}
 		path := "/api/employers/jobs/" + row["id"] + "/analytics"
-		require.Eventually(w.t, func() bool { return e.get(path).ok(200).number("data.views") == float64(views) }, soon, 20*time.Millisecond)
+		require.Eventually(w.t, func() bool { return e.get(path).ok(200).number("data.views") == float64(views) }, waitTimeout, 20*time.Millisecond)
 		a := e.get(path).ok(200)
 		require.InDelta(w.t, n, a.number("data.applications.total"), 0)
 		for _, status := range applicationStatuses {
@@ -338,7 +338,7 @@ func (w *walk) seekerAgrees(s *account) {
 	shown, total := tally(w.applications, (*walkApplication).shown, func(a *walkApplication) bool { return a.seeker == s && !a.withdrawn })
 	_, kept := tally(w.bookmarks, func(b *walkBookmark) string { return b.id }, func(b *walkBookmark) bool { return b.seeker == s })
 
-	require.Equal(w.t, shown, count(everything(s.client, "/api/jobseekers/applications?", "data.applications", "status")))
+	require.Equal(w.t, shown, count(listAll(s.client, "/api/jobseekers/applications?", "data.applications", "status")))
 	analytics := s.get("/api/jobseekers/analytics").ok(200)
 	require.InDelta(w.t, total, analytics.number("data.analytics.applications.total"), 0)
 	require.InDelta(w.t, shown["pending"], analytics.number("data.analytics.applications.pending"), 0)
@@ -352,7 +352,7 @@ func (w *walk) seekerAgrees(s *account) {
 	require.InDelta(w.t, total, dashboard.number("data.dashboard.stats.applicationsCount"), 0)
 	require.InDelta(w.t, kept, dashboard.number("data.dashboard.stats.bookmarksCount"), 0)
 	require.InDelta(w.t, recommended.number("data.total"), dashboard.number("data.dashboard.stats.recommendationsCount"), 0)
-	ids := func(a *answer, path string) (out []string) {
+	ids := func(a *response, path string) (out []string) {
 		for _, item := range a.list(path) {
 			out = append(out, item.(object)["id"].(string))
 		}

@@ -29,7 +29,7 @@ func TestWorker_BesideServer_RunsTasks(t *testing.T) {
 	worker.Dir, worker.Env, worker.Stderr = w.dir, w.env, w.log
 	worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, worker.Start())
-	w.mail(t, s.email, "confirm your e-mail")
+	w.waitForMail(t, s.email, "confirm your e-mail")
 	require.NoError(t, worker.Process.Signal(os.Interrupt))
 	require.NoError(t, worker.Wait(), "a worker that is told to stop does so in peace")
 }

@@ -29,9 +29,9 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// soon is when what comes by itself has come, which mostly takes a second and on a
+// waitTimeout is when what comes by itself has come, which mostly takes a second and on a
 // busy machine more. What is promised within a time is held to that time instead.
-const soon = 90 * time.Second
+const waitTimeout = 90 * time.Second
 
 // setups are the ways to run the product that every test runs on.
 var setups = []struct {
@@ -46,9 +46,9 @@ var setups = []struct {
 	}},
 }
 
-// everywhere runs the test on a server of its own for each setup, with more
+// onEachSetup runs the test on a server of its own for each setup, with more
 // settings if there are any.
-func everywhere(t *testing.T, test func(t *testing.T, w *world), more ...string) {
+func onEachSetup(t *testing.T, test func(t *testing.T, w *testServer), more ...string) {
 	t.Helper()
 	t.Parallel()
 	for _, s := range setups {
@@ -60,8 +60,8 @@ func everywhere(t *testing.T, test func(t *testing.T, w *world), more ...string)
 	}
 }
 
-// world is a running server.
-type world struct {
+// testServer is a running server.
+type testServer struct {
 	dir    string
 	env    []string
 	url    string
@@ -72,16 +72,16 @@ type world struct {
 	once   sync.Once
 	exited chan error
 
-	letterMu sync.Mutex
-	letters  map[string][]byte // by the names of their files
+	mailMu sync.Mutex
+	mails  map[string][]byte // by the names of their files
 }
 
 var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 
 // start migrates and serves with the environment given, in dir.
-func start(t testing.TB, dir string, env ...string) *world {
+func start(t testing.TB, dir string, env ...string) *testServer {
 	t.Helper()
-	w := &world{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
+	w := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
 	w.env = append(serverEnv(dir), env...)
 	w.run(t, "migrate", "up")
 	w.serve(t)
@@ -104,7 +104,7 @@ func serverEnv(dir string) []string {
 var secrets = regexp.MustCompile(`loc_rt_|whsec_|eyJ[A-Za-z0-9_-]{10}|` + password + `|argon2id|Authorization`)
 
 // run runs a command of the program to its end.
-func (w *world) run(t testing.TB, args ...string) string {
+func (w *testServer) run(t testing.TB, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(kit.Program(t), args...)
 	cmd.Dir, cmd.Env = w.dir, w.env
@@ -113,7 +113,7 @@ func (w *world) run(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-func (w *world) serve(t testing.TB) {
+func (w *testServer) serve(t testing.TB) {
 	t.Helper()
 	w.once = sync.Once{} // it may be stopped again
 	w.cmd = exec.Command(kit.Program(t), "serve")
@@ -146,13 +146,13 @@ func (w *world) serve(t testing.TB) {
 
 // ready waits until the server is ready: it listens while it builds the search index
 // of the listings that are there already.
-func (w *world) ready(t testing.TB) {
+func (w *testServer) ready(t testing.TB) {
 	t.Helper()
 	require.Eventually(t, func() bool { return w.guest(t).try("GET", "/readyz", nil).status == http.StatusOK }, time.Minute, 50*time.Millisecond, "%s", w.log)
 }
 
 // stop asks the server to end and waits for it.
-func (w *world) stop(t testing.TB) {
+func (w *testServer) stop(t testing.TB) {
 	t.Helper()
 	w.once.Do(func() {
 		_ = w.cmd.Process.Signal(syscall.SIGTERM)
@@ -170,7 +170,7 @@ func (w *world) stop(t testing.TB) {
 
 // document is the server's own description of the interface, for holding
 // exchanges against it.
-func (w *world) document(t testing.TB, surface string) validator.Validator {
+func (w *testServer) document(t testing.TB, surface string) validator.Validator {
 	t.Helper()
 	w.docMu.Lock()
 	defer w.docMu.Unlock()
@@ -183,7 +183,7 @@ func (w *world) document(t testing.TB, surface string) validator.Validator {
 		if w.docs == nil {
 			w.docs = map[string]validator.Validator{}
 		}
-		w.docs[surface] = validatorOf(t, string(body))
+		w.docs[surface] = newValidator(t, string(body))
 	}
 	return w.docs[surface]
 }
@@ -195,7 +195,7 @@ var validators = struct {
 	of map[string]validator.Validator
 }{of: map[string]validator.Validator{}}
 
-func validatorOf(t testing.TB, document string) validator.Validator {
+func newValidator(t testing.TB, document string) validator.Validator {
 	t.Helper()
 	validators.Lock()
 	defer validators.Unlock()
@@ -211,9 +211,9 @@ func validatorOf(t testing.TB, document string) validator.Validator {
 	return v
 }
 
-// documented is the document that the request is to be held against, and the
+// documentFor is the document that the request is to be held against, and the
 // request as it knows it: the developer interface is described once.
-func (w *world) documented(t testing.TB, request *http.Request, sent []byte) (validator.Validator, *http.Request) {
+func (w *testServer) documentFor(t testing.TB, request *http.Request, sent []byte) (validator.Validator, *http.Request) {
 	t.Helper()
 	again := request.Clone(context.Background())
 	again.Body = io.NopCloser(bytes.NewReader(sent))
@@ -226,8 +226,8 @@ func (w *world) documented(t testing.TB, request *http.Request, sent []byte) (va
 	return w.document(t, "portal"), again
 }
 
-// database is the URL of what the server keeps its things in.
-func (w *world) database() (url string) {
+// databaseURL is the URL of what the server keeps its things in.
+func (w *testServer) databaseURL() (url string) {
 	for _, e := range w.env {
 		if v, is := strings.CutPrefix(e, "LOCUM_DATABASE_URL="); is {
 			url = v

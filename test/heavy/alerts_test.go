@@ -43,21 +43,21 @@ var (
 	contracts = []string{"", "", "", "permanent", "temporary", "contract"}
 )
 
-// alertStage is a stage with 100,000 saved searches.
-type alertStage struct {
-	*stage
+// alertServer is a stage with 100,000 saved searches.
+type alertServer struct {
+	*testServer
 	db    *pgx.Conn
 	cmd   *exec.Cmd
 	token string
 }
 
-func (s *alertStage) exec(sql string, args ...any) {
+func (s *alertServer) exec(sql string, args ...any) {
 	s.t.Helper()
 	_, err := s.db.Exec(s.t.Context(), sql, args...)
 	require.NoError(s.t, err, sql)
 }
 
-func ask[T any](s *alertStage, sql string, args ...any) []T {
+func ask[T any](s *alertServer, sql string, args ...any) []T {
 	s.t.Helper()
 	rows, err := s.db.Query(s.t.Context(), sql, args...)
 	require.NoError(s.t, err)
@@ -66,26 +66,26 @@ func ask[T any](s *alertStage, sql string, args ...any) []T {
 	return out
 }
 
-func (s *alertStage) count(sql string) (n int) {
+func (s *alertServer) count(sql string) (n int) {
 	s.t.Helper()
 	require.NoError(s.t, s.db.QueryRow(s.t.Context(), sql).Scan(&n), sql)
 	return n
 }
 
 // up serves in a process that can be killed.
-func (s *alertStage) up() {
+func (s *alertServer) up() {
 	s.t.Helper()
-	s.cmd = s.serving()
+	s.cmd = s.startServer()
 }
 
-func (s *alertStage) kill() {
+func (s *alertServer) kill() {
 	s.t.Helper()
 	require.NoError(s.t, s.cmd.Process.Kill())
 	_ = s.cmd.Wait()
 }
 
 // peak is the most memory that the server has had, in bytes.
-func (s *alertStage) peak() int {
+func (s *alertServer) peak() int {
 	s.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	require.NoError(s.t, err)
@@ -96,7 +96,7 @@ func (s *alertStage) peak() int {
 	return kb << 10
 }
 
-func (s *alertStage) call(method, path string, body any) map[string]any {
+func (s *alertServer) call(method, path string, body any) map[string]any {
 	s.t.Helper()
 	sent, err := json.Marshal(body)
 	require.NoError(s.t, err)
@@ -118,7 +118,7 @@ func (s *alertStage) call(method, path string, body any) map[string]any {
 }
 
 // status reads an answer to its end and says what its status was.
-func (s *alertStage) status(method, path string) int {
+func (s *alertServer) status(method, path string) int {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, http.NoBody)
 	require.NoError(s.t, err)
@@ -132,7 +132,7 @@ func (s *alertStage) status(method, path string) int {
 }
 
 // post makes n listings public, a hundred at a time.
-func (s *alertStage) post(n int) {
+func (s *alertServer) post(n int) {
 	s.t.Helper()
 	titles := []string{"Staff Nurse", "ICU Nurse", "Midwife", "Physiotherapist", "Radiographer", "General Practitioner", "Consultant Cardiologist",
 		"Healthcare Assistant", "Paramedic", "Social Worker", "Ward Manager", "Band 6 Nurse", "Porter", "Pharmacist", "Occupational Therapist"}
@@ -152,8 +152,8 @@ func (s *alertStage) post(n int) {
 	}
 }
 
-// settle waits until nothing is left to be matched or mailed.
-func (s *alertStage) settle() {
+// waitIdle waits until nothing is left to be matched or mailed.
+func (s *alertServer) waitIdle() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		return s.count(`SELECT (SELECT count(*) FROM outbox WHERE sent_at IS NULL) + (SELECT count(*) FROM alert_listings)
@@ -163,7 +163,7 @@ func (s *alertStage) settle() {
 }
 
 // find is what the public search finds among the listings since the moment.
-func (s *alertStage) find(query, location, contract string, since time.Time) (ids []string) {
+func (s *alertServer) find(query, location, contract string, since time.Time) (ids []string) {
 	s.t.Helper()
 	next := ""
 	for {
@@ -180,12 +180,12 @@ func (s *alertStage) find(query, location, contract string, since time.Time) (id
 	}
 }
 
-// newLargeStage is a stage whose database the test fills by itself.
-func newLargeStage(t *testing.T) *alertStage {
+// newLargeServer is a stage whose database the test fills by itself.
+func newLargeServer(t *testing.T) *alertServer {
 	t.Helper()
-	heavy(t)
+	skipUnlessHeavy(t)
 	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
-	s := &alertStage{stage: newStage(t)}
+	s := &alertServer{testServer: newTestServer(t)}
 	var err error
 	s.db, err = pgx.Connect(t.Context(), s.pg.URL)
 	require.NoError(t, err)
@@ -194,15 +194,15 @@ func newLargeStage(t *testing.T) *alertStage {
 }
 
 // employer is the token of a new employer.
-func (s *alertStage) employer() string {
+func (s *alertServer) employer() string {
 	s.t.Helper()
 	made := s.call("POST", "/api/auth/register-employer", map[string]any{"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})
 	return made["accessToken"].(string)
 }
 
-func newAlertStage(t *testing.T) *alertStage {
+func newAlertStage(t *testing.T) *alertServer {
 	t.Helper()
-	s := newLargeStage(t)
+	s := newLargeServer(t)
 	s.run("seed", "--listings", "2000")
 	s.exec("SELECT setseed(0.5)")
 	pick := func(of string) string {
@@ -232,7 +232,7 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 	require.NoError(t, err)
 	s.post(newListings)
 	posted := time.Since(begun)
-	s.settle()
+	s.waitIdle()
 	took := time.Since(begun)
 	all, err := s.pg.Log()
 	require.NoError(t, err)
@@ -255,7 +255,7 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 	require.Less(t, asked, savedSearches/4)
 	require.Less(t, s.peak()-before, alertMemory)
 
-	s.agree(since)
+	s.requireSameAsSearch(since)
 
 	// The next day brings more, and the server is killed again and again.
 	s.exec("UPDATE seekers SET digest_after = now()")
@@ -266,11 +266,11 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 		s.kill()
 		s.up()
 	}
-	s.settle()
-	s.agree(since)
+	s.waitIdle()
+	s.requireSameAsSearch(since)
 	// On the third it is killed while it mails.
 	s.post(100)
-	s.settle()
+	s.waitIdle()
 	s.exec("UPDATE seekers SET digest_after = now()")
 	for range 3 {
 		mails := s.mailed()
@@ -280,28 +280,28 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 		s.kill()
 		s.up()
 	}
-	s.settle()
-	s.digested()
+	s.waitIdle()
+	s.requireDigests()
 }
 
 func TestAlerts_NewListings_CPUTime(t *testing.T) {
 	s := newAlertStage(t)
 	s.post(100)
-	s.settle()
+	s.waitIdle()
 	before := s.cpu()
 	jobs := make([]map[string]any, 64)
 	for i := range jobs {
 		jobs[i] = map[string]any{"title": "Perfusionist", "location": "Carlisle", "description": "The team works in theatres."}
 	}
 	require.Len(t, s.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})["created"], len(jobs))
-	s.settle()
+	s.waitIdle()
 	each := (s.cpu() - before) / time.Duration(len(jobs))
 	t.Logf("%s for a new listing, posting and indexing it included", each.Round(time.Millisecond/10))
 	require.Less(t, each, alertCPU)
 }
 
 // cpu is the CPU time that the server has taken.
-func (s *alertStage) cpu() time.Duration {
+func (s *alertServer) cpu() time.Duration {
 	s.t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	require.NoError(s.t, err)
@@ -315,8 +315,8 @@ func (s *alertStage) cpu() time.Duration {
 	return time.Duration(ticks) * time.Second / 100
 }
 
-// agree holds what was matched for a few hundred searches against the search.
-func (s *alertStage) agree(since time.Time) {
+// requireSameAsSearch holds what was matched for a few hundred searches against the search.
+func (s *alertServer) requireSameAsSearch(since time.Time) {
 	s.t.Helper()
 	type search struct{ ID, Query, Location, Contract string }
 	for _, q := range ask[search](s, "SELECT DISTINCT ON (query, location, contract_type) id::text, query, location, contract_type FROM saved_searches ORDER BY query, location, contract_type LIMIT 400 OFFSET 300") {
@@ -331,21 +331,21 @@ func (s *alertStage) agree(since time.Time) {
 	require.Zero(s.t, s.count(`SELECT count(*) FROM (SELECT search_id::text FROM search_matches EXCEPT SELECT split_part(cause, '/', 1) FROM notifications) m`), "searches with matches that nobody was told of")
 }
 
-func (s *alertStage) mails() []string {
+func (s *alertServer) mails() []string {
 	names, _ := filepath.Glob(filepath.Join(s.dir, "data", "mail", "*.eml"))
 	return names
 }
 
-func (s *alertStage) mailed() int { return len(s.mails()) }
+func (s *alertServer) mailed() int { return len(s.mails()) }
 
 var (
 	messageID = regexp.MustCompile(`(?i)Message-ID: <job-alerts-([0-9a-f-]{36})`)
 	jobLink   = regexp.MustCompile(`/jobs/([0-9a-f-]{36})`)
 )
 
-// digested holds the mails against the matches: each match stands in one
+// requireDigests holds the mails against the matches: each match stands in one
 // digest, and each digest was mailed with what stands in it.
-func (s *alertStage) digested() {
+func (s *alertServer) requireDigests() {
 	s.t.Helper()
 	require.Zero(s.t, s.count("SELECT count(*) FROM search_matches WHERE email AND digest_id IS NULL"))
 	mailed := map[string]map[string]bool{}

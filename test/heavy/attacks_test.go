@@ -35,10 +35,10 @@ type attackTarget struct {
 	token string
 }
 
-// attacked runs the test on a server with 20,000 listings on each database.
-func attacked(t *testing.T, test func(t *testing.T, a *attackTarget)) {
+// onEachDatabase runs the test on a server with 20,000 listings on each database.
+func onEachDatabase(t *testing.T, test func(t *testing.T, a *attackTarget)) {
 	t.Helper()
-	heavy(t)
+	skipUnlessHeavy(t)
 	program := filepath.Join(t.TempDir(), "locum")
 	out, err := exec.Command("go", "build", "-o", program, "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -121,9 +121,9 @@ func (a *attackTarget) signIn() {
 	a.token = decoded.Data.AccessToken
 }
 
-// user requests their account for the time and returns the 95th percentile of the
+// userP95 requests their account for the time and returns the 95th percentile of the
 // response times.
-func (a *attackTarget) user(during time.Duration) (p95 time.Duration) {
+func (a *attackTarget) userP95(during time.Duration) (p95 time.Duration) {
 	a.t.Helper()
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
 	defer client.CloseIdleConnections()
@@ -152,12 +152,12 @@ func (a *attackTarget) peak() int {
 	return kib >> 10
 }
 
-// beside runs the attack in the given number of loops beside the user. The bounds are ten
+// runBesideUser runs the attack in the given number of loops beside the user. The bounds are ten
 // times those that `make bench` prints, for memory and errors the same.
-func (a *attackTarget) beside(loops int, attack func(client *http.Client, n int64)) {
+func (a *attackTarget) runBesideUser(loops int, attack func(client *http.Client, n int64)) {
 	a.t.Helper()
 	const during = 8 * time.Second
-	idle := a.user(2 * time.Second)
+	idle := a.userP95(2 * time.Second)
 	stop, n := make(chan struct{}), atomic.Int64{}
 	var attackers sync.WaitGroup
 	for range loops {
@@ -174,7 +174,7 @@ func (a *attackTarget) beside(loops int, attack func(client *http.Client, n int6
 			}
 		})
 	}
-	busy := a.user(during)
+	busy := a.userP95(during)
 	close(stop)
 	attackers.Wait()
 	a.t.Logf("%d attacks; p95 idle %s, attacked %s; peak memory %d MiB", n.Load(), idle.Round(time.Microsecond), busy.Round(time.Microsecond), a.peak())
@@ -184,7 +184,7 @@ func (a *attackTarget) beside(loops int, attack func(client *http.Client, n int6
 
 func TestAttack_ExpensiveSearches_UserServed(t *testing.T) {
 	texts := []string{`"the" "and the"`, `"of the" "in the" "to the"`, "nurse -a -b -c -d -e", "the OR and OR of OR to OR in OR a"}
-	attacked(t, func(t *testing.T, a *attackTarget) {
+	onEachDatabase(t, func(t *testing.T, a *attackTarget) {
 		seen := sync.Map{}
 		for name, address := range map[string]func(n int64) string{
 			"one address":    func(int64) string { return attackerAddress },
@@ -193,7 +193,7 @@ func TestAttack_ExpensiveSearches_UserServed(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				inner := *a
 				inner.t = t
-				inner.beside(24, func(client *http.Client, n int64) {
+				inner.runBesideUser(24, func(client *http.Client, n int64) {
 					path := fmt.Sprintf("/api/listings?page=%d&radius=500&location=Leeds&search=%s", n%100+1, url.QueryEscape(texts[n%int64(len(texts))]))
 					if n%4 == 0 {
 						path = fmt.Sprintf("/api/listings?page=%d&search=%s", n%100+1, url.QueryEscape(texts[n%int64(len(texts))]))
@@ -210,8 +210,8 @@ func TestAttack_ExpensiveSearches_UserServed(t *testing.T) {
 }
 
 func TestAttack_UnsentBodies_UserServed(t *testing.T) {
-	attacked(t, func(_ *testing.T, a *attackTarget) {
-		a.beside(100, func(_ *http.Client, n int64) {
+	onEachDatabase(t, func(_ *testing.T, a *attackTarget) {
+		a.runBesideUser(100, func(_ *http.Client, n int64) {
 			c, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
 			if err != nil {
 				return
@@ -232,8 +232,8 @@ func TestAttack_UnsentBodies_UserServed(t *testing.T) {
 func TestAttack_LargeJSON_UserServed(t *testing.T) {
 	body := `{"email":[` + strings.TrimSuffix(strings.Repeat("1,", 1<<19-100), ",") + `]}`
 	small := body[:16<<10-2] + "]}"
-	attacked(t, func(_ *testing.T, a *attackTarget) {
-		a.beside(24, func(client *http.Client, n int64) {
+	onEachDatabase(t, func(_ *testing.T, a *attackTarget) {
+		a.runBesideUser(24, func(client *http.Client, n int64) {
 			paths := []string{"/api/auth/login", "/api/auth/forgot-password", "/api/listings/search", "/api/employers/jobs"}
 			sent := body
 			if n%2 == 0 {

@@ -14,12 +14,12 @@ import (
 // window of its own, trades the code in, and calls with the token.
 func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	s := site(t)
-	p := browse(t, s.url, axeCore(t))
+	p := newBrowser(t, s.url, axeCore(t))
 	back := s.url + "/docs/developer/oauth2-redirect.html"
 	p.open("/developers/sign-up")
 	signUp(p, fmt.Sprintf("docs-%d@example.org", time.Now().UnixNano()))
 	p.press("Sign up")
-	p.arrives("/developers")
+	p.waitForAddress("/developers")
 	p.field("name", "Ward Finder")
 	p.field("redirectUris", back)
 	p.press("Make the application")
@@ -30,7 +30,7 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	p.do(chromedp.Click(chromedp.CSS(`.btn.authorize`)), chromedp.WaitVisible(`#client_id_authorizationCode`))
 	require.Contains(t, p.text(), back, "what to register is said there")
 	p.picture("docs-authorize")
-	p.dark("docs-authorize")
+	p.checkDarkScheme("docs-authorize")
 	p.do(chromedp.SendKeys(chromedp.CSS(`#client_id_authorizationCode`), id), chromedp.SendKeys(chromedp.CSS(`#client_secret_authorizationCode`), secret),
 		chromedp.Click(`//label[@for="jobs:read-authorizationCode-checkbox-oauth"]`))
 	opened := chromedp.WaitNewTarget(p.ctx, func(i *target.Info) bool { return i.URL != "" && i.URL != "about:blank" })
@@ -44,8 +44,8 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	require.Contains(t, evaluate[string](p, `document.querySelector(".curl-command").innerText`), "Authorization: Bearer loc_at_")
 	p.picture("docs-tried")
 	p.do(chromedp.Click(chromedp.CSS(`#operations-Jobs-getV1Jobs .responses-inner .tab li:last-of-type button`)))
-	p.dark("docs-schema")
+	p.checkDarkScheme("docs-schema")
 	p.do(chromedp.EmulateViewport(360, 800))
 	p.picture("docs-narrow")
-	p.quiet()
+	p.requireNoErrors()
 }

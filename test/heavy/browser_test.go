@@ -26,9 +26,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// person is somebody with a browser of their own: Chromium, which keeps to what
+// browser is somebody with a browser of their own: Chromium, which keeps to what
 // the pages demand of browsers.
-type person struct {
+type browser struct {
 	t    *testing.T
 	site string
 	ctx  context.Context //nolint:containedctx // it is the browser
@@ -39,11 +39,11 @@ type person struct {
 	complain []string // what the browser's console says
 }
 
-// browse starts a browser. Without axe nothing is looked at closely.
-func browse(t *testing.T, site, axe string) *person {
+// newBrowser starts a browser. Without axe nothing is looked at closely.
+func newBrowser(t *testing.T, site, axe string) *browser {
 	t.Helper()
-	browser := kit.Chromium(t)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser.Program), chromedp.Env(browser.Env...), chromedp.WindowSize(1280, 900))
+	chromium := kit.Chromium(t)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium.Program), chromedp.Env(chromium.Env...), chromedp.WindowSize(1280, 900))
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -53,7 +53,7 @@ func browse(t *testing.T, site, axe string) *person {
 	t.Cleanup(end)
 	ctx, end = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(end)
-	p := &person{t: t, site: site, ctx: ctx, axe: axe, seen: map[string]bool{}}
+	p := &browser{t: t, site: site, ctx: ctx, axe: axe, seen: map[string]bool{}}
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("about:blank")))
 	require.NoError(t, chromedp.Listen(ctx, func(event any) {
 		p.mu.Lock()
@@ -74,9 +74,9 @@ func browse(t *testing.T, site, axe string) *person {
 	return p
 }
 
-// quiet says that the browser has had nothing to complain of but the status of
+// requireNoErrors says that the browser has had nothing to complain of but the status of
 // pages that say what to mend.
-func (p *person) quiet(mended ...string) {
+func (p *browser) requireNoErrors(mended ...string) {
 	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *person) quiet(mended ...string) {
 	p.complain = nil
 }
 
-func (p *person) do(steps ...chromedp.Action[chromedp.Void]) {
+func (p *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	ctx, end := context.WithTimeout(p.ctx, 20*time.Second)
 	defer end()
@@ -101,7 +101,7 @@ func (p *person) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-func (p *person) open(path string) {
+func (p *browser) open(path string) {
 	p.t.Helper()
 	if strings.HasPrefix(path, "/") {
 		path = p.site + path
@@ -110,7 +110,7 @@ func (p *person) open(path string) {
 }
 
 // evaluate is the value of an expression on the page.
-func evaluate[T any](p *person, expression string) T {
+func evaluate[T any](p *browser, expression string) T {
 	p.t.Helper()
 	ctx, end := context.WithTimeout(p.ctx, 60*time.Second)
 	defer end()
@@ -119,12 +119,12 @@ func evaluate[T any](p *person, expression string) T {
 	return out
 }
 
-func (p *person) text() string {
+func (p *browser) text() string {
 	text, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string]("document.body.innerText"))
 	return text
 }
 
-func (p *person) path() string {
+func (p *browser) path() string {
 	p.t.Helper()
 	where, err := chromedp.Run(p.ctx, chromedp.Location())
 	require.NoError(p.t, err)
@@ -132,7 +132,7 @@ func (p *person) path() string {
 }
 
 // field fills in the field of the name.
-func (p *person) field(name, value string) {
+func (p *browser) field(name, value string) {
 	p.t.Helper()
 	// A page may have several forms, some of them folded.
 	at := `main form:has(button) [name="` + name + `"]:not([type=hidden])`
@@ -140,23 +140,23 @@ func (p *person) field(name, value string) {
 	p.do(chromedp.SendKeys(chromedp.CSS(at), value))
 }
 
-func (p *person) check(name, value string) {
+func (p *browser) check(name, value string) {
 	p.t.Helper()
 	p.do(chromedp.Click(chromedp.CSS(`main [name="` + name + `"][value="` + value + `"]`)))
 }
 
 // press presses the button with the words, which leads to another page.
-func (p *person) press(words string) {
+func (p *browser) press(words string) {
 	p.t.Helper()
 	p.leads(chromedp.Click(`//main//button[normalize-space()="` + words + `"]`))
 }
 
-func (p *person) follow(words string) {
+func (p *browser) follow(words string) {
 	p.t.Helper()
 	p.leads(chromedp.Click(`//a[normalize-space()="` + words + `"]`))
 }
 
-func (p *person) leads(step chromedp.Action[chromedp.Void]) {
+func (p *browser) leads(step chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	ctx, end := context.WithTimeout(p.ctx, 20*time.Second)
 	defer end()
@@ -165,9 +165,9 @@ func (p *person) leads(step chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// arrives waits until the browser is at the address, with whatever query or with
+// waitForAddress waits until the browser is at the address, with whatever query or with
 // one that begins so. It may be sent there by way of others.
-func (p *person) arrives(at string) {
+func (p *browser) waitForAddress(at string) {
 	p.t.Helper()
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
@@ -181,9 +181,9 @@ func (p *person) arrives(at string) {
 	}
 }
 
-// hears waits until the page says the words. It waits for them by itself, but not
+// waitForText waits until the page says the words. It waits for them by itself, but not
 // for long; then it is looked at again.
-func (p *person) hears(words string) {
+func (p *browser) waitForText(words string) {
 	p.t.Helper()
 	again := time.NewTicker(200 * time.Millisecond)
 	defer again.Stop()
@@ -194,10 +194,10 @@ func (p *person) hears(words string) {
 }
 
 // key types.
-func (p *person) key(keys string) { p.t.Helper(); p.do(chromedp.KeyEvent(keys)) }
+func (p *browser) key(keys string) { p.t.Helper(); p.do(chromedp.KeyEvent(keys)) }
 
-// tab goes on by the keyboard to the thing, and sees at each step where it is.
-func (p *person) tab(to string) {
+// tabTo goes on by the keyboard to the thing, and sees at each step where it is.
+func (p *browser) tabTo(to string) {
 	p.t.Helper()
 	for range 80 {
 		p.key(kb.Tab)
@@ -216,11 +216,11 @@ var looks = []struct {
 	width        int64
 }{{"light", "light", 1280}, {"dark", "dark", 1280}, {"narrow", "light", 360}, {"narrow-dark", "dark", 360}}
 
-// look judges the page as it is, and keeps pictures of it if somebody wants them
+// checkPage judges the page as it is, and keeps pictures of it if somebody wants them
 // (LOCUM_TEST_SCREENSHOTS=DIR).
-func (p *person) look(name string) {
+func (p *browser) checkPage(name string) {
 	p.t.Helper()
-	p.quiet("400", "401", "404", "409")
+	p.requireNoErrors("400", "401", "404", "409")
 	if p.axe == "" {
 		return
 	}
@@ -237,8 +237,8 @@ func (p *person) look(name string) {
 	p.do(chromedp.EmulateViewport(1280, 800))
 }
 
-// dark judges the dark look of a page whose light one is not ours, wide and narrow.
-func (p *person) dark(name string) {
+// checkDarkScheme judges the dark look of a page whose light one is not ours, wide and narrow.
+func (p *browser) checkDarkScheme(name string) {
 	p.t.Helper()
 	p.scheme("dark")
 	for _, l := range looks {
@@ -254,7 +254,7 @@ func (p *person) dark(name string) {
 
 // scheme is what the browser says of the colours that its user prefers, nothing of
 // none.
-func (p *person) scheme(name string) {
+func (p *browser) scheme(name string) {
 	p.t.Helper()
 	media := emulation.SetEmulatedMediaParams{}
 	if name != "" {
@@ -272,7 +272,7 @@ type violation struct {
 }
 
 // violations are those of the page that axe sees by the rules.
-func (p *person) violations(rules string) (out []violation) {
+func (p *browser) violations(rules string) (out []violation) {
 	p.t.Helper()
 	_ = evaluate[chromedp.Void](p, p.axe+";0")
 	// Colours that are on their way from one to another are nobody's to read.
@@ -285,13 +285,13 @@ func (p *person) violations(rules string) (out []violation) {
 // axeCore is what judges accessibility.
 func axeCore(t *testing.T) string {
 	t.Helper()
-	axe, err := os.ReadFile(filepath.Join(installed(t, kit.Tool(t, "npm"), "browser"), "node_modules", "axe-core", "axe.min.js"))
+	axe, err := os.ReadFile(filepath.Join(installNPM(t, kit.Tool(t, "npm"), "browser"), "node_modules", "axe-core", "axe.min.js"))
 	require.NoError(t, err)
 	return string(axe)
 }
 
 // picture keeps a picture of the page if somebody wants it.
-func (p *person) picture(name string) {
+func (p *browser) picture(name string) {
 	p.t.Helper()
 	if dir := os.Getenv("LOCUM_TEST_SCREENSHOTS"); dir != "" {
 		picture, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
@@ -301,25 +301,25 @@ func (p *person) picture(name string) {
 }
 
 // site is the built program at an address that it knows to be its own.
-func site(t *testing.T) *stage {
+func site(t *testing.T) *testServer {
 	t.Helper()
-	s := newStage(t)
+	s := newTestServer(t)
 	at := kit.Address(t)
 	s.env = []string{"LOCUM_HTTP_ADDR=" + at, "LOCUM_HTTP_PUBLIC_URL=http://" + at, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
 	s.serve()
 	return s
 }
 
-// elsewhere is a server of the test's on this machine, which notes what comes.
-type elsewhere struct {
+// callbackServer is a server of the test's on this machine, which notes what comes.
+type callbackServer struct {
 	*httptest.Server
 	t    *testing.T
 	mu   sync.Mutex
-	came []came
+	came []callback
 }
 
-// got waits until n have come.
-func (e *elsewhere) got(n int) []came {
+// waitFor waits until n have come.
+func (e *callbackServer) waitFor(n int) []callback {
 	require.Eventually(e.t, func() bool { e.mu.Lock(); defer e.mu.Unlock(); return len(e.came) >= n }, 20*time.Second, 20*time.Millisecond)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -327,17 +327,17 @@ func (e *elsewhere) got(n int) []came {
 	return slices.Clone(e.came)
 }
 
-type came struct {
+type callback struct {
 	*http.Request
 	body []byte
 }
 
-func newElsewhere(t *testing.T, answer func(r came) int) *elsewhere {
+func newElsewhere(t *testing.T, answer func(r callback) int) *callbackServer {
 	t.Helper()
-	e := &elsewhere{t: t}
+	e := &callbackServer{t: t}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		c := came{r, body}
+		c := callback{r, body}
 		status := answer(c)
 		e.mu.Lock()
 		e.came = append(e.came, c)

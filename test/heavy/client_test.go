@@ -20,11 +20,11 @@ import (
 // the types that are generated from a document of the server.
 type npmPackage struct {
 	t   *testing.T
-	s   *stage
+	s   *testServer
 	dir string
 }
 
-func newNPMPackage(t *testing.T, s *stage, folder, surface string) *npmPackage {
+func newNPMPackage(t *testing.T, s *testServer, folder, surface string) *npmPackage {
 	t.Helper()
 	npm := kit.Tool(t, "npm")
 	p := &npmPackage{t, s, t.TempDir()}
@@ -60,7 +60,7 @@ func (p *npmPackage) run(name string, args ...string) string {
 // server by openapi-typescript; the TypeScript compiler holds test/client/main.ts
 // to them, and Node runs it.
 func TestTypeScriptClient_MainJob(t *testing.T) {
-	s := newStage(t)
+	s := newTestServer(t)
 	node := kit.Tool(t, "node")
 	s.serve()
 	p := newNPMPackage(t, s, "client", "portal")
@@ -71,7 +71,7 @@ func TestTypeScriptClient_MainJob(t *testing.T) {
 // operation, openid-client goes through the code flow, and the library of
 // Standard Webhooks verifies what Node receives.
 func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
-	s := newStage(t)
+	s := newTestServer(t)
 	node := kit.Tool(t, "node")
 	// Clients of OAuth insist that the server is where it says it is.
 	s.env = []string{"LOCUM_HTTP_ADDR=" + kit.Address(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
@@ -80,14 +80,14 @@ func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
 	p := newNPMPackage(t, s, "developer-client", "developer")
 	for program, want := range map[string]string{"oauth": "the code flow works", "webhooks": "deliveries verify", "every": "all 6 operations work"} {
 		t.Run(program, func(t *testing.T) {
-			require.Contains(t, p.visiting(t, node, "built/"+program+".js", s.url), want)
+			require.Contains(t, p.runWithBrowsers(t, node, "built/"+program+".js", s.url), want)
 		})
 	}
 }
 
-// visiting runs a program that says whom it wants to visit which page, plays the
+// runWithBrowsers runs a program that says whom it wants to visit which page, plays the
 // browsers, and returns what else the program said.
-func (p *npmPackage) visiting(t *testing.T, name string, args ...string) string {
+func (p *npmPackage) runWithBrowsers(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = p.dir
@@ -102,7 +102,7 @@ func (p *npmPackage) visiting(t *testing.T, name string, args ...string) string 
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if visit := strings.Fields(lines.Text()); len(visit) == 4 && visit[0] == "visit" {
-			_, err := io.WriteString(in, p.s.agree(t, visit[1], visit[2], visit[3])+"\n")
+			_, err := io.WriteString(in, p.s.grantConsent(t, visit[1], visit[2], visit[3])+"\n")
 			require.NoError(t, err)
 			continue
 		}
@@ -112,9 +112,9 @@ func (p *npmPackage) visiting(t *testing.T, name string, args ...string) string 
 	return said.String()
 }
 
-// agree signs in with a new browser where the page asks for it, agrees if it has
+// grantConsent signs in with a new browser where the page asks for it, agrees if it has
 // to, and returns where the browser is sent.
-func (s *stage) agree(t *testing.T, email, password, page string) string {
+func (s *testServer) grantConsent(t *testing.T, email, password, page string) string {
 	t.Helper()
 	b, path := kit.NewBrowser(t, s.url, ""), strings.TrimPrefix(page, s.url)
 	asked := b.Open(http.MethodGet, path, nil)

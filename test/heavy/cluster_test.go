@@ -21,7 +21,7 @@ import (
 )
 
 func TestRedisCluster_Queue_Conformance(t *testing.T) {
-	heavy(t)
+	skipUnlessHeavy(t)
 	url := kit.RedisCluster(t)
 	// A cluster has no numbered databases; each test has a prefix of its own.
 	open := func(t testing.TB) task.Queue {
@@ -40,7 +40,7 @@ func TestRedisCluster_Queue_Conformance(t *testing.T) {
 }
 
 func TestRedisCluster_Limiter_IsExact(t *testing.T) {
-	heavy(t)
+	skipUnlessHeavy(t)
 	url := kit.RedisCluster(t)
 	conformance.Limiter(t, func(t testing.TB, clk clock.Clock) limit.Limiter {
 		l, err := redislimit.Open(url+"?prefix="+rand.Text(), locallimit.New(clk), slog.New(slog.DiscardHandler), redislimit.WithClock(clk), redislimit.WithBound(time.Minute))

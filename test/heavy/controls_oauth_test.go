@@ -5,12 +5,12 @@ const (
 	oauthStore  = "adapters/fiberhttp/oauth/store.go"
 	oauthPages  = "adapters/fiberhttp/oauth/authorize.go"
 	signInPages = "adapters/fiberhttp/pages/session.go"
-	everyPage   = "adapters/fiberhttp/pages/pages.go"
+	pages       = "adapters/fiberhttp/pages/pages.go"
 	developers  = "adapters/developer/gate.go"
 	apps        = "adapters/gormdb/apps.go"
 	grants      = "adapters/gormdb/oauth.go"
 	gateway     = "adapters/fiberhttp/server.go"
-	theWalk     = "adapters/web/admission.go"
+	admission   = "adapters/web/admission.go"
 	redisQuota  = "adapters/redislimit/quota.go"
 
 	// fosite is the library that knows OAuth. What it alone holds is cut in a copy
@@ -24,50 +24,50 @@ const (
 )
 
 // onServer is a test on a running server, with SQLite.
-func onServer(test, part string) attack {
-	return attack{server, test + "/sqlite+embedded+memory/" + part}
+func onServer(test, part string) testName {
+	return testName{server, test + "/sqlite+embedded+memory/" + part}
 }
 
-func onOAuth(part string) attack { return onServer("TestOAuthAttacks", part) }
+func onOAuth(part string) testName { return onServer("TestOAuthAttacks", part) }
 
 // stored is a test of what is in SQLite.
-func stored(part string) attack {
-	return attack{"./adapters/gormdb", "TestStorage_Conformance/sqlite/" + part}
+func stored(part string) testName {
+	return testName{"./adapters/gormdb", "TestStorage_Conformance/sqlite/" + part}
 }
 
 // signIns are the controls of OAuth and of the pages.
 func signIns() []removal {
-	ownClient := []attack{onOAuth("a code or a refresh token is of use to its own client alone")}
-	ownTokens := []attack{onServer("TestOAuth", "introspection tells a client of its own tokens alone")}
-	ownAddress := []attack{onOAuth("an address that is not registered is not sent to")}
-	noDowngrade := []attack{onOAuth("without PKCE, or with plain, no code is given")}
-	verified := []attack{onOAuth("a code is of no use with another verifier or with none")}
-	codeOnce := []attack{onOAuth("a code works once, and its second use revokes what it gave")}
-	refreshOnce := []attack{onOAuth("a refresh token works once, and its second use ends the family")}
-	noFrame := []attack{onOAuth("no page can be shown inside of another")}
+	ownClient := []testName{onOAuth("a code or a refresh token is of use to its own client alone")}
+	ownTokens := []testName{onServer("TestOAuth", "introspection tells a client of its own tokens alone")}
+	ownAddress := []testName{onOAuth("an address that is not registered is not sent to")}
+	noDowngrade := []testName{onOAuth("without PKCE, or with plain, no code is given")}
+	verified := []testName{onOAuth("a code is of no use with another verifier or with none")}
+	codeOnce := []testName{onOAuth("a code works once, and its second use revokes what it gave")}
+	refreshOnce := []testName{onOAuth("a refresh token works once, and its second use ends the family")}
+	noFrame := []testName{onOAuth("no page can be shown inside of another")}
 	return []removal{
 		{"code replay revokes what the code gave", []cut{{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)", "s.find(ctx, integrations.Code, hash, fosite.ErrNotFound)"}}, codeOnce},
 		{"code replay: the look at the code, that at its challenge, and the spending", []cut{
 			{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)", "s.find(ctx, integrations.Code, hash, nil)"},
 			{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrNotFound)", "s.find(ctx, integrations.Code, hash, nil)"},
 			{oauthStore, "if err == nil && !ok {", "if err == nil && !ok && kind != integrations.Code {"}}, codeOnce},
-		{"code and refresh replay at once: what is spent is not spent again", []cut{{grants, "hash = ? AND grant_id = ? AND used_at IS NULL", "hash = ? AND grant_id = ?"}}, []attack{stored("integrations/grants/concurrent use")}},
+		{"code and refresh replay at once: what is spent is not spent again", []cut{{grants, "hash = ? AND grant_id = ? AND used_at IS NULL", "hash = ? AND grant_id = ?"}}, []testName{stored("integrations/grants/concurrent use")}},
 		{"refresh replay ends the family", []cut{{oauthStore, "s.find(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.find(ctx, integrations.Refresh, hash, fosite.ErrNotFound)"}}, refreshOnce},
 		{"refresh replay: the look at the token and the spending", []cut{
 			{oauthStore, "s.find(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.find(ctx, integrations.Refresh, hash, nil)"},
 			{oauthStore, "if err == nil && !ok {", "if err == nil && !ok && kind != integrations.Refresh {"}}, refreshOnce},
-		{"refresh replay: a rotation ends the access token before it", []cut{{grants, "grant_id = ? AND kind = 'access' AND used_at IS NULL", "1 = 0 AND grant_id = ?"}}, []attack{onOAuth("a rotation ends the access token before it")}},
+		{"refresh replay: a rotation ends the access token before it", []cut{{grants, "grant_id = ? AND kind = 'access' AND used_at IS NULL", "1 = 0 AND grant_id = ?"}}, []testName{onOAuth("a rotation ends the access token before it")}},
 		{"client mix-up: a code is its client's", []cut{{byCode, "authorizeRequest.GetClient().GetID() != request.GetClient().GetID()", "false"}}, ownClient},
 		{"client mix-up: a refresh token is its client's", []cut{{refresh, "originalRequest.GetClient().GetID() != request.GetClient().GetID()", "false"}}, ownClient},
 		{"client mix-up: the client's secret", []cut{{oauthStore, `[]byte(auth.HashSecret(string(secret)))) != 1 {`, `[]byte(auth.HashSecret(string(secret)))) > 1 {`}}, ownClient},
 		{"client mix-up: introspection is of one's own tokens", []cut{{oauthServer, "if err != nil || found.GetClient().GetID() != who.GetID() {", "if err != nil {"}}, ownTokens},
 		{"client mix-up: a token is revoked by its own client", []cut{{fosite + "handler/oauth2/revocation.go", "if ar.GetClient().GetID() != client.GetID() {", "if false {"}}, ownTokens},
-		{"client mix-up: the answer says who gives it", []cut{{oauthPages, `q.Set("iss", s.issuer)`, ""}}, []attack{onServer("TestOAuth", "the whole flow with golang.org/x/oauth2")}},
-		{"client mix-up: a client authenticates in one way", []cut{{oauthServer, "if err := twice(c.Get(fiber.HeaderAuthorization), form); err != nil {", "if err := twice(\"\", form); err != nil {"}}, []attack{onOAuth("a client authenticates in one way and not in two")}},
+		{"client mix-up: the answer says who gives it", []cut{{oauthPages, `q.Set("iss", s.issuer)`, ""}}, []testName{onServer("TestOAuth", "the whole flow with golang.org/x/oauth2")}},
+		{"client mix-up: a client authenticates in one way", []cut{{oauthServer, "if err := twice(c.Get(fiber.HeaderAuthorization), form); err != nil {", "if err := twice(\"\", form); err != nil {"}}, []testName{onOAuth("a client authenticates in one way and not in two")}},
 		{"redirect variants at authorization: our own look and the library's", []cut{{fosite + "authorize_helper.go", "if b == uri {\n\t\t\treturn b, true", "if strings.HasPrefix(uri, b) {\n\t\t\treturn uri, true"},
 			{oauthPages, "is && !to.app.RedirectsTo(uri)", "is && to.app.ID == uri"}}, ownAddress},
 		{"redirect variants of a loopback address: our own look and the library's", []cut{{fosite + "authorize_helper.go", "registered.Path == requested.Path &&", ""},
-			{"modules/integrations/app.go", "return ip.String() + rest, true", "_ = rest\n\treturn ip.String(), true"}}, []attack{onOAuth("of a loopback address the port is free, and nothing else")}},
+			{"modules/integrations/app.go", "return ip.String() + rest, true", "_ = rest\n\treturn ip.String(), true"}}, []testName{onOAuth("of a loopback address the port is free, and nothing else")}},
 		{"redirect variants at the exchange", []cut{{oauthStore, "formRedirect: {t.RedirectURI}, ", ""}}, ownAddress},
 		{"PKCE downgrade to none: our own look and the library's", []cut{{oauthServer, "EnforcePKCE:                true", "EnforcePKCE:                false"},
 			{oauthPages, "if form.Get(formMethod) != s256 || !challenge.MatchString(form.Get(formChallenge)) {", "if form.Has(formChallenge) && (form.Get(formMethod) != s256 || !challenge.MatchString(form.Get(formChallenge))) {"}}, noDowngrade},
@@ -77,59 +77,59 @@ func signIns() []removal {
 		{"PKCE: the verifier is missing", []cut{{pkce, "if nv < 43 {", "if nv == 0 {\n\t\treturn nil\n\t} else if nv < 43 {"}}, verified},
 		{"PKCE: the verifier is wrong", []cut{{pkce, "if base64.RawURLEncoding.EncodeToString(hash.Sum([]byte{})) != challenge {", "if base64.RawURLEncoding.EncodeToString(hash.Sum([]byte{})) != challenge && challenge == verifier {"}}, verified},
 		{"scope widening by a refresh", []cut{{oauthStore, "if slices.ContainsFunc(asked, func(name string) bool { return !r.GrantedScope.Has(name) }) {\n\t\treturn false", "if slices.ContainsFunc(asked, func(name string) bool { return !r.GrantedScope.Has(name) }) {\n\t\treturn true"}},
-			[]attack{onOAuth("a refresh can have fewer scopes, never more")}},
+			[]testName{onOAuth("a refresh can have fewer scopes, never more")}},
 		{"scope widening at authorization: our own look and the library's", []cut{{oauthServer, "fosite.ExactScopeStrategy", "func([]string, string) bool { return true }"}, {oauthPages, "if !known {", "if !known && form == nil {"}},
-			[]attack{onOAuth("a scope that is none is refused, and without any it is jobs:read")}},
-		{"scope widening: a consent is for what it was given for", []cut{{"modules/integrations/consents.go", "Covers(", "true || Covers("}}, []attack{onServer("TestOAuth", "a consent is remembered, and asked for again when there is more or prompt=consent")}},
-		{"scope widening: a token does what its scopes say", []cut{{theWalk, `if r.Scope != "" && !call.Caller.May(r.Scope) {`, `if r.Scope == "?" {`}}, []attack{onServer("TestDeveloperRoleMatrix", "GET /api/v1/applications")}},
+			[]testName{onOAuth("a scope that is none is refused, and without any it is jobs:read")}},
+		{"scope widening: a consent is for what it was given for", []cut{{"modules/integrations/consents.go", "Covers(", "true || Covers("}}, []testName{onServer("TestOAuth", "a consent is remembered, and asked for again when there is more or prompt=consent")}},
+		{"scope widening: a token does what its scopes say", []cut{{admission, `if r.Scope != "" && !call.Caller.May(r.Scope) {`, `if r.Scope == "?" {`}}, []testName{onServer("TestDeveloperRoleMatrix", "GET /api/v1/applications")}},
 		{"CSRF on the consent: the form's secret", []cut{{oauthPages, "if !s.frame.Shown(c) {", "if c == nil {"}},
-			[]attack{onOAuth("a consent is given by its own page of the same session")}},
-		{"CSRF on every form: from our own pages alone", []cut{{everyPage, "if !f.sameOrigin(c) {", "if !f.sameOrigin(c) && c.Method() == \"\" {"}}, []attack{
+			[]testName{onOAuth("a consent is given by its own page of the same session")}},
+		{"CSRF on every form: from our own pages alone", []cut{{pages, "if !f.sameOrigin(c) {", "if !f.sameOrigin(c) && c.Method() == \"\" {"}}, []testName{
 			onOAuth("a consent is given by its own page of the same session"),
 			onServer("TestBrowserSessions", "nobody is signed in from another site"),
 			onServer("TestBrowserSessions", "a session ends with a sign-out and with a new password"),
 			onServer("TestDashboard_Applications_WithoutScript", "somebody else's application is not there, and nobody acts from another site or without signing in")}},
-		{"CSRF on every form: a program has to have read it", []cut{{everyPage, `c.Cookies(f.cookie()) == "" || f.Shown(c)`, "true"}}, []attack{onServer("TestOAuth", "a program that says nothing of where it comes from fills in the forms that it was shown, and no others")}},
-		{"CSRF on the consent: who made the link does not fill in the form", []cut{{gateway, "s.app.Server().FormValueFunc = ", "_ = "}}, []attack{onServer("TestOAuth", "who made the link does not decide")}},
-		{"clickjacking: frame-ancestors", []cut{{everyPage, "frame-ancestors 'none'; ", ""}}, noFrame},
-		{"clickjacking: X-Frame-Options", []cut{{everyPage, `c.Set(fiber.HeaderXFrameOptions, "DENY")`, ""}}, noFrame},
-		{"open redirect of next", []cut{{signInPages, "\t\treturn Home\n\t}\n\treturn next", "\t\treturn next\n\t}\n\treturn next"}}, []attack{onOAuth("a sign-in goes on to this very host alone")}},
+		{"CSRF on every form: a program has to have read it", []cut{{pages, `c.Cookies(f.cookie()) == "" || f.Shown(c)`, "true"}}, []testName{onServer("TestOAuth", "a program that says nothing of where it comes from fills in the forms that it was shown, and no others")}},
+		{"CSRF on the consent: who made the link does not fill in the form", []cut{{gateway, "s.app.Server().FormValueFunc = ", "_ = "}}, []testName{onServer("TestOAuth", "who made the link does not decide")}},
+		{"clickjacking: frame-ancestors", []cut{{pages, "frame-ancestors 'none'; ", ""}}, noFrame},
+		{"clickjacking: X-Frame-Options", []cut{{pages, `c.Set(fiber.HeaderXFrameOptions, "DENY")`, ""}}, noFrame},
+		{"open redirect of next", []cut{{signInPages, "\t\treturn Home\n\t}\n\treturn next", "\t\treturn next\n\t}\n\treturn next"}}, []testName{onOAuth("a sign-in goes on to this very host alone")}},
 	}
 }
 
 // credentials are the controls of keys, tokens, quotas and of what programs see.
 func credentials() []removal {
-	ownApps := []attack{stored("integrations/apps/other owner")}
-	ownKeys := []attack{stored("integrations/keys/other owner")}
-	ofAccount := []attack{{"./modules/integrations", "TestAuthenticate_InactiveAccount_Unauthorized"}}
-	ownSight := []attack{stored("hiring/application lists/visibility and filters")}
+	ownApps := []testName{stored("integrations/apps/other owner")}
+	ownKeys := []testName{stored("integrations/keys/other owner")}
+	ofAccount := []testName{{"./modules/integrations", "TestAuthenticate_InactiveAccount_Unauthorized"}}
+	ownSight := []testName{stored("hiring/application lists/visibility and filters")}
 	return []removal{
-		{"a revoked key opens nothing", []cut{{apps, "res := q.Delete(&apiKeyRow{})", `res := q.Where("1 = 0").Delete(&apiKeyRow{})`}}, []attack{{"./modules/integrations", "TestAuthenticateKey_DeletedOrMistyped_Unauthorized"}}},
+		{"a revoked key opens nothing", []cut{{apps, "res := q.Delete(&apiKeyRow{})", `res := q.Where("1 = 0").Delete(&apiKeyRow{})`}}, []testName{{"./modules/integrations", "TestAuthenticateKey_DeletedOrMistyped_Unauthorized"}}},
 		{"another's application is not found", []cut{{apps, `ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id).Take`, `d.locked(ctx).Where("id = ?", id).Take`}}, ownApps},
 		{"another's application gets no key", []cut{{apps, `ofAppOwner(d.q(ctx).Select("id"), ownerID).Where("id = ?", k.AppID)`, `d.q(ctx).Select("id").Where("id = ?", k.AppID)`}}, ownKeys},
 		{"keys of another's application are neither listed nor deleted", []cut{{apps, `apps := ofAppOwner(d.q(ctx).Model(&appRow{}).Select("id"), ownerID)`, `apps := d.q(ctx).Model(&appRow{}).Select("id")`}}, ownKeys},
-		{"the key of another's application beside a token", []cut{{developers, "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID", "byKey.App.ID == \"?\""}}, []attack{onServer("TestDeveloperApplications", "keys and tokens of one application go together")}},
+		{"the key of another's application beside a token", []cut{{developers, "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID", "byKey.App.ID == \"?\""}}, []testName{onServer("TestDeveloperApplications", "keys and tokens of one application go together")}},
 		// What is of the one is nothing that is found on the other: what holds is that
 		// whoever is not found is refused.
 		{"a token of the portal for programs", []cut{{developers, "TrimSpace(token)); err != nil {\n", "TrimSpace(token)); err != nil {\n\t\treturn integrations.Caller{App: integrations.App{ID: \"stranger\", Plan: integrations.Free}, Scopes: integrations.Scopes()}, nil\n"}},
-			[]attack{onServer("TestDeveloperAPI_Authentication", "strangers")}},
-		{"a token or a key of programs on the portal", []cut{{theWalk, "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{}, err", "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{Seeker: true}, nil"}},
-			[]attack{{server, "TestPortal_DeveloperCredentials_Refused/sqlite+embedded+memory"}}},
+			[]testName{onServer("TestDeveloperAPI_Authentication", "strangers")}},
+		{"a token or a key of programs on the portal", []cut{{admission, "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{}, err", "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{Seeker: true}, nil"}},
+			[]testName{{server, "TestPortal_DeveloperCredentials_Refused/sqlite+embedded+memory"}}},
 		{"a deleted application's keys: they go along, and are looked for with it and its owner", []cut{
 			{"migrations/integrations/0001_init.sql", "app_id       UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    name         TEXT", "app_id       UUID        NOT NULL,\n    name         TEXT"},
-			{apps, "JOIN apps AS a ON a.id = k.app_id", "LEFT JOIN apps AS a ON a.id = k.app_id"}}, []attack{stored("integrations/keys/deleted application")}},
+			{apps, "JOIN apps AS a ON a.id = k.app_id", "LEFT JOIN apps AS a ON a.id = k.app_id"}}, []testName{stored("integrations/keys/deleted application")}},
 		{"an inactive account's keys", []cut{{"modules/integrations/service.go", "if err := s.requireActive(ctx, a.OwnerID); err != nil {", "if err := s.requireActive(ctx, a.OwnerID); err != nil && false {"}}, ofAccount},
 		{"a deleted application's tokens: they go along, and are looked for with it", []cut{
 			{"migrations/integrations/0001_init.sql", "app_id     UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    user_id    UUID        NOT NULL,", "app_id     UUID        NOT NULL,\n    user_id    UUID        NOT NULL,"},
-			{grants, "JOIN apps AS a ON a.id = g.app_id", "LEFT JOIN apps AS a ON a.id = g.app_id"}}, []attack{stored("integrations/grants/deleted application")}},
+			{grants, "JOIN apps AS a ON a.id = g.app_id", "LEFT JOIN apps AS a ON a.id = g.app_id"}}, []testName{stored("integrations/grants/deleted application")}},
 		{"an inactive account's codes and refresh tokens", []cut{{"modules/integrations/oauth.go", "case !exists:", "case !exists && false:"}}, ofAccount},
 		{"an inactive account's access tokens", []cut{{"modules/integrations/oauth.go", "if err := s.requireActive(ctx, t.Grant.UserID); err != nil {", "if err := s.requireActive(ctx, t.Grant.UserID); err != nil && false {"}}, ofAccount},
 		{"applications to another organization are not listed", []cut{{"adapters/gormdb/hiring.go", `q.Where("organization_id = ?", v.OrganizationID)`, `q.Where("(organization_id = ? OR 1 = 1)", v.OrganizationID)`}}, ownSight},
 		{"applications of another jobseeker are not listed", []cut{{"adapters/gormdb/hiring.go", `q.Where("applicant_id = ?", v.ApplicantID)`, `q.Where("(applicant_id = ? OR 1 = 1)", v.ApplicantID)`}}, ownSight},
-		{"applications are listed for who may view them", []cut{{"modules/hiring/visible.go", "if by.May(auth.ApplicationsView) {", "if by.OrganizationID != \"\" {"}}, []attack{onServer("TestDeveloperApplications", "GET /api/v1/applications")}},
-		{"of an application hear those alone who may see it", []cut{{"modules/integrations/visibility.go", "return v.OrganizationID != \"\" && ", "return true || v.OrganizationID != \"\" && "}}, []attack{{"./modules/integrations", "TestFanOut_Application_OnlyAuthorizedReceive"}}},
-		{"a quota is exact for 200 at once", []cut{{"adapters/locallimit/quota.go", "if !record || !before.Allowed {", "if !record {"}}, []attack{{"./adapters/locallimit", "TestLimiter/quotas/concurrent calls"}}},
-		{"a quota of a minute in Redis", []cut{{redisQuota, "n < most and ", ""}}, []attack{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}}},
-		{"a quota of a day in Redis", []cut{{redisQuota, "(mostADay == 0 or spent < mostADay)", "true"}}, []attack{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}}},
+		{"applications are listed for who may view them", []cut{{"modules/hiring/visible.go", "if by.May(auth.ApplicationsView) {", "if by.OrganizationID != \"\" {"}}, []testName{onServer("TestDeveloperApplications", "GET /api/v1/applications")}},
+		{"of an application hear those alone who may see it", []cut{{"modules/integrations/visibility.go", "return v.OrganizationID != \"\" && ", "return true || v.OrganizationID != \"\" && "}}, []testName{{"./modules/integrations", "TestFanOut_Application_OnlyAuthorizedReceive"}}},
+		{"a quota is exact for 200 at once", []cut{{"adapters/locallimit/quota.go", "if !record || !before.Allowed {", "if !record {"}}, []testName{{"./adapters/locallimit", "TestLimiter/quotas/concurrent calls"}}},
+		{"a quota of a minute in Redis", []cut{{redisQuota, "n < most and ", ""}}, []testName{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}}},
+		{"a quota of a day in Redis", []cut{{redisQuota, "(mostADay == 0 or spent < mostADay)", "true"}}, []testName{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}}},
 	}
 }

@@ -21,18 +21,18 @@ import (
 // fail.
 
 // cut takes a control out: in the file, what is there by what stands in its place.
-type cut struct{ file, is, becomes string }
+type cut struct{ file, old, new string }
 
 // removal is a control with its tests. Where several controls hold one attack, all
 // of them are cut.
 type removal struct {
 	name  string
 	cuts  []cut
-	tests []attack
+	tests []testName
 }
 
-// attack is a test, with its subtests, of a package.
-type attack struct{ pkg, test string }
+// testName is a test, with its subtests, of a package.
+type testName struct{ pkg, test string }
 
 const (
 	receivers = "modules/integrations/receiver.go"
@@ -43,12 +43,12 @@ const (
 // registered and dialled are where an address that is not public is refused, by
 // what is wrong with it. The second asks the guard of the dialer, which is given
 // addresses and no socket: no packet leaves whatever it says.
-func registered(what string) attack {
-	return attack{"./modules/integrations", "TestCheckURL_NotPublic_IsRefused/" + what}
+func registered(what string) testName {
+	return testName{"./modules/integrations", "TestCheckURL_NotPublic_IsRefused/" + what}
 }
 
-func dialled(what string) attack {
-	return attack{"./adapters/webhookout", "TestDial_NotPublic_IsRefused/" + what}
+func dialled(what string) testName {
+	return testName{"./adapters/webhookout", "TestDial_NotPublic_IsRefused/" + what}
 }
 
 // family is the control of one family of addresses: at registration, and at the
@@ -72,7 +72,7 @@ func version6(exempt string, names ...string) removal {
 
 // form is a way to write an address, which registration alone sees.
 func form(name, is, becomes string) removal {
-	return removal{"SSRF, " + name + ", at registration", []cut{{receivers, is, becomes}}, []attack{registered(name)}}
+	return removal{"SSRF, " + name + ", at registration", []cut{{receivers, is, becomes}}, []testName{registered(name)}}
 }
 
 // addresses are the controls of where webhooks go.
@@ -85,23 +85,23 @@ func addresses() []removal {
 		version6(`netip.MustParsePrefix("64:ff9b::/96").Contains(ip)`, "NAT64"), version6("ip.IsUnspecified()", "unspecified of version 6"),
 		form("localhost", `if host == "localhost" || strings.HasSuffix(host, ".localhost") {`, `if host == "" {`),
 		{"SSRF, localhost with a dot, at registration: the dot is taken away, and no name ends with one", []cut{{receivers, `host = strings.TrimSuffix(host, ".")`, ""},
-			{receivers, `return label == "" || strings`, `return label != "" && strings`}}, []attack{registered("localhost with a dot")}},
+			{receivers, `return label == "" || strings`, `return label != "" && strings`}}, []testName{registered("localhost with a dot")}},
 		form("decimal", "if !number(last) {", `if !number(last) || !strings.Contains(host, ".") {`),
 		form("octal", "if !number(last) {", `if !number(last) || strings.HasPrefix(host, "0") {`),
 		form("short", "if !number(last) {", `if !number(last) || strings.Count(host, ".") == 1 {`),
 		form("hex", "return strings.Trim(hex, \"0123456789abcdef\") == \"\"", "return hex == \"?\""),
 		form("user information", "case u.User != nil:", "case u.User != nil && private:"),
 		{"SSRF, other schemes, at registration: http, and all others", []cut{{receivers, `case u.Scheme == "http" && !private:`, `case u.Scheme == "" && !private:`},
-			{receivers, `case u.Scheme != "https" && u.Scheme != "http":`, `case u.Scheme == "":`}}, []attack{registered("other schemes")}},
+			{receivers, `case u.Scheme != "https" && u.Scheme != "http":`, `case u.Scheme == "":`}}, []testName{registered("other schemes")}},
 		form("ports", `port != "" && !takes(port)`, `port == "?" && takes(port)`),
 		{"SSRF, an address is looked at when it is registered and when it is changed", []cut{
 			{hooks, "if err := receiver(url, s.PrivateReceivers); err != nil {\n\t\treturn e,", "if err := receiver(url, true); err != nil {\n\t\treturn e,"},
 			{hooks, "if err := receiver(url, s.PrivateReceivers); err != nil {\n\t\t\t\treturn err", "if err := receiver(url, true); err != nil {\n\t\t\t\treturn err"}},
-			[]attack{onServer("TestDeveloperWebhooks", "POST /api/developers/apps/:id/webhooks"), onServer("TestDeveloperWebhooks", "GET /api/developers/apps/:id/webhooks and GET and PUT and DELETE /api/developers/apps/:id/webhooks/:webhookId")}},
-		{"SSRF, ports at the dialer", []cut{{sender, "if !integrations.Reachable(port) {", "if !integrations.Reachable(port) && port == \"\" {"}}, []attack{dialled("ports")}},
+			[]testName{onServer("TestDeveloperWebhooks", "POST /api/developers/apps/:id/webhooks"), onServer("TestDeveloperWebhooks", "GET /api/developers/apps/:id/webhooks and GET and PUT and DELETE /api/developers/apps/:id/webhooks/:webhookId")}},
+		{"SSRF, ports at the dialer", []cut{{sender, "if !integrations.Reachable(port) {", "if !integrations.Reachable(port) && port == \"\" {"}}, []testName{dialled("ports")}},
 		// It stops at the first address that is reached, which is 127.0.0.1.
-		{"SSRF, the dialer is guarded at all", []cut{{sender, "dialer.Control = guard()", "_ = guard"}}, []attack{{"./adapters/webhookout", "TestSend_LoopbackByAnyName_IsRefused"}}},
-		{"SSRF, redirects are not followed", []cut{{sender, "return http.ErrUseLastResponse", "return nil"}}, []attack{{"./adapters/webhookout", "TestSend_ResponseIsBounded"}}},
+		{"SSRF, the dialer is guarded at all", []cut{{sender, "dialer.Control = guard()", "_ = guard"}}, []testName{{"./adapters/webhookout", "TestSend_LoopbackByAnyName_IsRefused"}}},
+		{"SSRF, redirects are not followed", []cut{{sender, "return http.ErrUseLastResponse", "return nil"}}, []testName{{"./adapters/webhookout", "TestSend_ResponseIsBounded"}}},
 	}
 }
 
@@ -110,18 +110,18 @@ func controls() []removal { return slices.Concat(addresses(), signIns(), credent
 // Whoever changes a control hears at once that it has to be cut in another way.
 func TestControls_SourceTexts_AreFoundOnce(t *testing.T) {
 	t.Parallel()
-	library, names := fetched(t), map[string]bool{}
+	library, names := libraryDir(t), map[string]bool{}
 	for _, r := range controls() {
 		require.False(t, names[r.name], "two are called %s", r.name)
 		names[r.name] = true
-		left(t, r.cuts, library)
+		applyCuts(t, r.cuts, library)
 	}
 }
 
 func TestControls_Removed_AttackTestsFail(t *testing.T) {
-	heavy(t)
+	skipUnlessHeavy(t)
 	all := controls()
-	on := &bench{dir: t.TempDir()}
+	on := &testRunner{dir: t.TempDir()}
 	t.Run("and passes with it", func(t *testing.T) {
 		byPackage := map[string][]string{}
 		for _, r := range all {
@@ -142,7 +142,7 @@ func TestControls_Removed_AttackTestsFail(t *testing.T) {
 			t.Parallel()
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			flags := without(t, r.cuts)
+			flags := buildFlags(t, r.cuts)
 			byPackage := map[string][]string{}
 			for _, a := range r.tests {
 				byPackage[a.pkg] = append(byPackage[a.pkg], a.test)
@@ -161,15 +161,15 @@ func TestControls_Removed_AttackTestsFail(t *testing.T) {
 // underscored is the name of a test as its output has it.
 func underscored(test string) string { return strings.ReplaceAll(test, " ", "_") }
 
-// bench runs tests.
-type bench struct {
+// testRunner runs tests.
+type testRunner struct {
 	dir  string
 	once sync.Once
 	e2e  string
 }
 
 // test runs tests of a package and returns what they say.
-func (b *bench) test(t *testing.T, flags, pkg string, tests []string) string {
+func (b *testRunner) test(t *testing.T, flags, pkg string, tests []string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-v", "-run", pattern(tests), pkg)
 	cmd.Dir = filepath.Join("..", "..")
@@ -211,19 +211,19 @@ func pattern(tests []string) string {
 	return strings.Join(parts, "/")
 }
 
-// without writes the files without what is cut, and returns the flags of go that
+// buildFlags writes the files without what is cut, and returns the flags of go that
 // put them in place of those that are there: an overlay and, for the library,
 // which no overlay may touch, a copy of it that go.mod is led to.
-func without(t *testing.T, cuts []cut) string {
+func buildFlags(t *testing.T, cuts []cut) string {
 	t.Helper()
 	dir := t.TempDir()
 	flags := "-ldflags=-w"
 	library := filepath.Join(dir, "library")
 	if slices.ContainsFunc(cuts, func(c cut) bool { return strings.HasPrefix(c.file, fosite) }) {
-		flags += " -modfile=" + copied(t, dir, library)
+		flags += " -modfile=" + copyLibrary(t, dir, library)
 	}
 	replaced := map[string]string{}
-	for path, text := range left(t, cuts, library) {
+	for path, text := range applyCuts(t, cuts, library) {
 		if strings.HasPrefix(path, library) {
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			continue
@@ -238,9 +238,9 @@ func without(t *testing.T, cuts []cut) string {
 	return flags + " -overlay=" + overlay
 }
 
-// left is what the files are without what is cut, by their paths. The library is
+// applyCuts is what the files are without what is cut, by their paths. The library is
 // in the directory.
-func left(t *testing.T, cuts []cut, library string) map[string]string {
+func applyCuts(t *testing.T, cuts []cut, library string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
 	for _, c := range cuts {
@@ -255,25 +255,25 @@ func left(t *testing.T, cuts []cut, library string) map[string]string {
 			require.NoError(t, err)
 			text = string(raw)
 		}
-		require.Equal(t, 1, strings.Count(text, c.is), "%s: the control is not there, or more than once: %s", c.file, c.is)
-		texts[path] = strings.Replace(text, c.is, c.becomes, 1)
+		require.Equal(t, 1, strings.Count(text, c.old), "%s: the control is not there, or more than once: %s", c.file, c.old)
+		texts[path] = strings.Replace(text, c.old, c.new, 1)
 	}
 	return texts
 }
 
-// fetched is where the library's source is.
-func fetched(t *testing.T) string {
+// libraryDir is where the library's source is.
+func libraryDir(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", strings.TrimSuffix(fosite, "/")).Output()
 	require.NoError(t, err)
 	return strings.TrimSpace(string(out))
 }
 
-// copied copies the library to the directory, and writes a go.mod that leads
+// copyLibrary copies the library to the directory, and writes a go.mod that leads
 // there.
-func copied(t *testing.T, dir, library string) string {
+func copyLibrary(t *testing.T, dir, library string) string {
 	t.Helper()
-	require.NoError(t, os.CopyFS(library, os.DirFS(fetched(t))))
+	require.NoError(t, os.CopyFS(library, os.DirFS(libraryDir(t))))
 	for _, name := range []string{"go.mod", "go.sum"} {
 		raw, err := os.ReadFile(filepath.Join("..", "..", name))
 		require.NoError(t, err)

@@ -25,7 +25,7 @@ const (
 // fast as a loop reads and writes them that has nothing else to do: not over
 // HTTP, not page by page, and trusting every text.
 func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
-	s := newLargeStage(t)
+	s := newLargeServer(t)
 	s.up()
 	t.Cleanup(s.kill)
 	s.token = s.employer()

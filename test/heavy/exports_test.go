@@ -24,7 +24,7 @@ const (
 // An export is killed in the middle, begins anew by itself, and has each row
 // once. Memory does not grow with their number.
 func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
-	s := newLargeStage(t)
+	s := newLargeServer(t)
 	s.up()
 	t.Cleanup(s.kill)
 	s.token = s.employer()

@@ -19,15 +19,15 @@ const (
 	manyApplications = 50_000
 )
 
-// large are the tables that grow with what people do.
-var large = regexp.MustCompile(`Seq Scan on (listings|listing_views|listing_visits|applications|application_changes|application_letters|interviews|exports|users|memberships|sessions|` +
+// largeTables are the tables that grow with what people do.
+var largeTables = regexp.MustCompile(`Seq Scan on (listings|listing_views|listing_visits|applications|application_changes|application_letters|interviews|exports|users|memberships|sessions|` +
 	`bookmarks|documents|dismissals|notifications|activities|saved_searches|search_matches|seekers|charges|subscriptions|onboardings)\b`)
 
 // Every GET of the portal is asked of one employer who has a hundred thousand
 // listings and fifty thousand applications, and of one jobseeker who sent them;
 // no plan that the server ran reads a table from end to end.
 func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
-	s := newLargeStage(t)
+	s := newLargeServer(t)
 	s.up()
 	t.Cleanup(s.kill)
 	employer := s.employer()
@@ -90,7 +90,7 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	plans := bytes.Split(log[len(before):], []byte("LOG:  duration:"))
 	require.Greater(t, len(plans), 100, "the plans are in the log")
 	for _, plan := range plans {
-		require.NotRegexp(t, large, string(plan))
+		require.NotRegexp(t, largeTables, string(plan))
 	}
 	t.Logf("%d plans", len(plans))
 }

@@ -14,7 +14,7 @@ import (
 // Stripe's mock server validates every request of the suite by the published API. It
 // has no states, which are those of the scripted server.
 func TestStripe_Requests_AreValid(t *testing.T) {
-	heavy(t)
+	skipUnlessHeavy(t)
 	mock := kit.StripeMock(t)
 	conformance.Payments(t, func(t testing.TB) conformance.PaymentProvider {
 		clk := kit.NewClock()

@@ -15,7 +15,7 @@ import (
 
 // The receiver for Node, as the guide has it, with the package that it asks for.
 func TestGuide_NodeReceiver_VerifiesDeliveries(t *testing.T) {
-	s := newStage(t)
+	s := newTestServer(t)
 	s.env = []string{"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
 	node, npm := kit.Tool(t, "node"), kit.Tool(t, "npm")
 	s.serve()
@@ -23,16 +23,16 @@ func TestGuide_NodeReceiver_VerifiesDeliveries(t *testing.T) {
 	require.NoError(t, err)
 	program := regexp.MustCompile("(?s)```js\n(.*?)```").FindSubmatch(text)
 	require.NotNil(t, program)
-	dir := installed(t, npm, "receiver")
+	dir := installNPM(t, npm, "receiver")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "receiver.mjs"), program[1], 0o600))
-	kit.TryReceiver(t, s.url, func(ctx context.Context) *exec.Cmd {
+	kit.CheckReceiver(t, s.url, func(ctx context.Context) *exec.Cmd {
 		return exec.CommandContext(ctx, node, filepath.Join(dir, "receiver.mjs"))
 	})
 }
 
-// installed is a folder with the npm packages that the folder of the name beside
+// installNPM is a folder with the npm packages that the folder of the name beside
 // this one locks.
-func installed(t *testing.T, npm, name string) string {
+func installNPM(t *testing.T, npm, name string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, file := range []string{"package.json", "package-lock.json", ".npmrc"} {

@@ -24,8 +24,8 @@ import (
 
 var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 
-// stage is the built program on a Postgres of its own.
-type stage struct {
+// testServer is the built program on a Postgres of its own.
+type testServer struct {
 	t   *testing.T
 	pg  *services.Server
 	dir string
@@ -33,25 +33,25 @@ type stage struct {
 	env []string // beside what every stage has
 }
 
-// heavy keeps a test out of the ordinary runs.
-func heavy(t *testing.T) {
+// skipUnlessHeavy keeps a test out of the ordinary runs.
+func skipUnlessHeavy(t *testing.T) {
 	t.Helper()
 	if os.Getenv("LOCUM_TEST_HEAVY") == "" {
 		t.Skip("runs with make check-heavy")
 	}
 }
 
-func newStage(t *testing.T) *stage {
+func newTestServer(t *testing.T) *testServer {
 	t.Helper()
-	heavy(t)
-	s := &stage{t: t, pg: kit.OwnPostgres(t), dir: t.TempDir()}
+	skipUnlessHeavy(t)
+	s := &testServer{t: t, pg: kit.OwnPostgres(t), dir: t.TempDir()}
 	out, err := exec.Command("go", "build", "-o", filepath.Join(s.dir, "locum"), "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	s.run("migrate", "up")
 	return s
 }
 
-func (s *stage) command(args ...string) *exec.Cmd {
+func (s *testServer) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.dir, "locum"), args...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "LOCUM_DATABASE_URL="+s.pg.URL, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_DRAIN=10ms", "LOCUM_LIMITS_SEARCH_CPU=0", "LOCUM_LIMITS_SEARCH_TIMEOUT=10s", "LOCUM_LOG_LEVEL=error")
 	cmd.Env = append(cmd.Env, s.env...)
@@ -59,20 +59,20 @@ func (s *stage) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (s *stage) run(args ...string) {
+func (s *testServer) run(args ...string) {
 	s.t.Helper()
 	out, err := s.command(args...).CombinedOutput()
 	require.NoError(s.t, err, "%s", out)
 }
 
-func (s *stage) serve() {
+func (s *testServer) serve() {
 	s.t.Helper()
-	cmd := s.serving()
+	cmd := s.startServer()
 	s.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 }
 
-// serving starts a server that its caller ends.
-func (s *stage) serving() *exec.Cmd {
+// startServer starts a server that its caller ends.
+func (s *testServer) startServer() *exec.Cmd {
 	s.t.Helper()
 	cmd := s.command("serve")
 	out, err := cmd.StdoutPipe()
@@ -99,8 +99,8 @@ func (s *stage) serving() *exec.Cmd {
 	return nil
 }
 
-// ask sends a request and returns the list of the answer under the name.
-func (s *stage) ask(method, path, body, name string) []any {
+// request sends a request and returns the list of the answer under the name.
+func (s *testServer) request(method, path, body, name string) []any {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
 	require.NoError(s.t, err)
@@ -119,12 +119,12 @@ func (s *stage) ask(method, path, body, name string) []any {
 }
 
 func TestSeed_100000Listings_InTime(t *testing.T) {
-	s := newStage(t)
+	s := newTestServer(t)
 	begun := time.Now()
 	s.run("seed", "--listings", "100000")
 	took := time.Since(begun)
 	t.Logf("seeded 100,000 listings in %s", took.Round(time.Second/10))
 	require.Less(t, took, 90*time.Second)
 	s.serve()
-	require.NotEmpty(t, s.ask("GET", "/api/listings?search=nurse", "", "listings"))
+	require.NotEmpty(t, s.request("GET", "/api/listings?search=nurse", "", "listings"))
 }

@@ -19,10 +19,10 @@ import (
 // What an employer opens in a spreadsheet is what was written, and none of it
 // runs: LibreOffice's own reading of the export has no formula in it.
 func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
-	heavy(t)
+	skipUnlessHeavy(t)
 	office := kit.LibreOffice(t)
 	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
-	s := &alertStage{stage: newStage(t)}
+	s := &alertServer{testServer: newTestServer(t)}
 	s.up()
 	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait() })
 	s.token = s.call("POST", "/api/auth/register-employer", map[string]any{
@@ -53,7 +53,7 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, raw, 0o600))
 	sheet, err := office.Convert(path, "fods")
 	require.NoError(t, err)
-	rows := cells(t, sheet)
+	rows := readCells(t, sheet)
 	require.Len(t, rows, len(written))
 	require.Equal(t, written[0], rows[0])
 	for i, row := range written[1:] {
@@ -70,8 +70,8 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	}
 }
 
-// cells reads a flat OpenDocument spreadsheet, in which it finds no formula.
-func cells(t *testing.T, path string) (rows [][]string) {
+// readCells reads a flat OpenDocument spreadsheet, in which it finds no formula.
+func readCells(t *testing.T, path string) (rows [][]string) {
 	t.Helper()
 	f, err := os.Open(path)
 	require.NoError(t, err)

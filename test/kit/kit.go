@@ -281,7 +281,7 @@ func own(t testing.TB, name string, start func() (*services.Server, error)) *ser
 // starts there, and starts again, finds it free.
 func Address(t testing.TB) string {
 	t.Helper()
-	port, letGo, err := services.HoldPort()
+	port, letGo, err := services.ReservePort()
 	if err != nil {
 		t.Fatal(err)
 	}

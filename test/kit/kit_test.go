@@ -35,7 +35,7 @@ func TestPostgresURL_EachTest_HasItsDatabase(t *testing.T) {
 	}
 }
 
-func TestPostgresURLLike_Template_IsCopied(t *testing.T) {
+func TestPostgresLike_Template_IsCopied(t *testing.T) {
 	t.Parallel()
 	name, filled := strings.ToLower(rand.Text()), 0
 	fill := func(url string) error {

@@ -11,15 +11,15 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// Straight is a task.Queue without a wait: Enqueue does the task before it
+// InlineQueue is a task.Queue without a wait: Enqueue does the task before it
 // returns, so that a test sees what came of it.
-type Straight struct {
+type InlineQueue struct {
 	do    func(context.Context, task.Reference)
 	ready chan struct{}
 }
 
 // Enqueue implements task.Queue.
-func (q *Straight) Enqueue(ctx context.Context, refs ...task.Reference) error {
+func (q *InlineQueue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	<-q.ready
 	for _, t := range refs {
 		q.do(ctx, t)
@@ -28,7 +28,7 @@ func (q *Straight) Enqueue(ctx context.Context, refs ...task.Reference) error {
 }
 
 // Work implements task.Queue.
-func (q *Straight) Work(ctx context.Context, do func(context.Context, task.Reference)) error {
+func (q *InlineQueue) Work(ctx context.Context, do func(context.Context, task.Reference)) error {
 	q.do = do
 	close(q.ready)
 	<-ctx.Done()
@@ -36,7 +36,7 @@ func (q *Straight) Work(ctx context.Context, do func(context.Context, task.Refer
 }
 
 // Embedded implements task.Queue.
-func (q *Straight) Embedded() bool { return true }
+func (q *InlineQueue) Embedded() bool { return true }
 
 // Work is what a test does a store's background work with: Relay.Drain carries
 // events and Runner.Sweep does due tasks, both before they return.
@@ -49,7 +49,7 @@ type Work struct {
 func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Subscription, handlers ...task.Handler) Work {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	queue := &Straight{ready: make(chan struct{})}
+	queue := &InlineQueue{ready: make(chan struct{})}
 	runner, err := task.NewRunner(task.Deps{Store: s.Identity.Tasks, Queue: queue, Clock: clk, Log: log, Handlers: append(event.Handlers(table), handlers...)})
 	if err != nil {
 		t.Fatal(err)

@@ -21,10 +21,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TryReceiver has a receiver of webhooks, a program that command makes, hear of
+// CheckReceiver has a receiver of webhooks, a program that command makes, hear of
 // real deliveries of the server at the address, which must let webhooks go to
 // this machine. The receiver reads PORT and WEBHOOK_SECRET.
-func TryReceiver(t *testing.T, server string, command func(ctx context.Context) *exec.Cmd) {
+func CheckReceiver(t *testing.T, server string, command func(ctx context.Context) *exec.Cmd) {
 	t.Helper()
 	h := hooked{t: t, server: server}
 	who := h.call(http.MethodPost, "/api/auth/register", map[string]any{"email": strings.ToLower("receiver-" + rand.Text() + "@example.org"), "password": "Night-shift-1", "name": "Sam Lee", "userType": "jobseeker"}, 201)

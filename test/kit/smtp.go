@@ -229,8 +229,8 @@ func (s *SMTP) Sessions() int {
 	return s.sessions
 }
 
-// Goodbyes is how many clients said QUIT. What is encrypted is not heard.
-func (s *SMTP) Goodbyes() int {
+// Quits is how many clients said QUIT. What is encrypted is not heard.
+func (s *SMTP) Quits() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.goodbyes

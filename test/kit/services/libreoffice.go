@@ -26,17 +26,17 @@ func FindLibreOffice() (LibreOffice, error) {
 		return LibreOffice{}, fmt.Errorf("libreoffice: %w", err)
 	}
 	home := filepath.Join(root, "usr/lib/libreoffice")
-	if err := settleLibreOffice(home); err != nil {
+	if err := configureLibreOffice(home); err != nil {
 		return LibreOffice{}, fmt.Errorf("libreoffice: %w", err)
 	}
 	bin := filepath.Join(home, "program")
 	return LibreOffice{program: filepath.Join(bin, "soffice.bin"), env: []string{strings.Replace(env[0], "=", "="+bin+":", 1)}}, nil
 }
 
-// settleLibreOffice does what the installation of the package would have done:
+// configureLibreOffice does what the installation of the package would have done:
 // its configuration is where its settings say, which is not under /etc. Doing
 // it again changes nothing.
-func settleLibreOffice(home string) error {
+func configureLibreOffice(home string) error {
 	settings := filepath.Join(home, "program/fundamentalrc")
 	raw, err := os.ReadFile(settings)
 	if err != nil {

@@ -69,7 +69,7 @@ func mariaDB(find func() (mariaDBFiles, error)) (*Server, error) {
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("mariadbd --bootstrap: %w\n%s", err, out)
 	}
-	port, letGo, err := HoldPort()
+	port, letGo, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}

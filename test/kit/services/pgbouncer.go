@@ -41,7 +41,7 @@ func PgBouncer(postgres string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, letGo, err := HoldPort()
+	port, letGo, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func startPostgres(bin string, env []string, cred *syscall.Credential) (*Server,
 
 // servePostgres starts a server on the data in dir.
 func servePostgres(bin string, env []string, cred *syscall.Credential, dir string) (*Server, error) {
-	port, letGo, err := HoldPort()
+	port, letGo, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func RedisCluster(replicas bool) (url string, servers []*Server, err error) {
 		}
 	}
 	for _, c := range clients {
-		if err := await(ctx, c.ClusterInfo, "cluster_state:ok", fmt.Sprint("cluster_known_nodes:", n)); err != nil {
+		if err := waitForReply(ctx, c.ClusterInfo, "cluster_state:ok", fmt.Sprint("cluster_known_nodes:", n)); err != nil {
 			return "", servers, err
 		}
 	}
@@ -94,7 +94,7 @@ func RedisCluster(replicas bool) (url string, servers []*Server, err error) {
 			err = c.ClusterReplicate(ctx, id).Err()
 		}
 		if err == nil {
-			err = await(ctx, func(ctx context.Context) *goredis.StringCmd { return c.Info(ctx, "replication") }, "master_link_status:up")
+			err = waitForReply(ctx, func(ctx context.Context) *goredis.StringCmd { return c.Info(ctx, "replication") }, "master_link_status:up")
 		}
 		if err != nil {
 			return "", servers, err
@@ -105,7 +105,7 @@ func RedisCluster(replicas bool) (url string, servers []*Server, err error) {
 
 // clusterNode starts a server in cluster mode and returns the port of its cluster bus.
 func clusterNode() (s *Server, bus int, err error) {
-	bus, letGo, err := HoldPort()
+	bus, letGo, err := ReservePort()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -120,8 +120,8 @@ func clusterNode() (s *Server, bus int, err error) {
 	return s, bus, nil
 }
 
-// await waits until the answer of a server contains all the texts.
-func await(ctx context.Context, ask func(context.Context) *goredis.StringCmd, texts ...string) error {
+// waitForReply waits until the answer of a server contains all the texts.
+func waitForReply(ctx context.Context, ask func(context.Context) *goredis.StringCmd, texts ...string) error {
 	for {
 		answer, err := ask(ctx).Result()
 		if err != nil || !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(answer, text) }) {
@@ -140,7 +140,7 @@ func startRedis(bin string, env, more []string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, letGo, err := HoldPort()
+	port, letGo, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}

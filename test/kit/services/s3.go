@@ -34,7 +34,7 @@ func S3() (*Server, error) {
 	if err := errors.Join(os.Mkdir(data, 0o700), os.Mkdir(sidecar, 0o700)); err != nil {
 		return nil, err
 	}
-	port, letGo, err := HoldPort()
+	port, letGo, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}

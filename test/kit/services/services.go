@@ -61,9 +61,9 @@ else
 	i=0; while ! rm -rf "$dir" && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
 fi`
 
-// leashes keeps the pipes to the guards reachable: the collector closes a pipe
+// guardPipes keeps the pipes to the guards reachable: the collector closes a pipe
 // that nobody holds, and with it ends the server.
-var leashes sync.Map
+var guardPipes sync.Map
 
 const startWithin = 30 * time.Second
 
@@ -99,7 +99,7 @@ func (s *Server) Start() error {
 		return err
 	}
 	s.pid, s.leash, s.guard = pid, leash, guard
-	leashes.Store(s, leash)
+	guardPipes.Store(s, leash)
 	for deadline := time.Now().Add(startWithin); ; time.Sleep(10 * time.Millisecond) {
 		err := s.answer()
 		if err == nil {
@@ -160,7 +160,7 @@ func (s *Server) end(word string) {
 		_, _ = io.WriteString(s.leash, word)
 	}
 	_ = s.leash.Close()
-	leashes.Delete(s)
+	guardPipes.Delete(s)
 	_ = s.guard.Wait()
 	s.pid = 0
 }
@@ -203,12 +203,12 @@ func exited(pid int) bool {
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
 }
 
-// HoldPort finds a port of the loopback interface that nobody uses, and holds it
+// ReservePort finds a port of the loopback interface that nobody uses, and holds it
 // until it is let go of: whoever asks for that very port can listen on it, as often
 // as they are killed and started again, and nobody is given it by chance meanwhile,
 // neither to listen on nor to call from. That is Linux: elsewhere it is let go of
 // at once.
-func HoldPort() (port int, letGo func(), err error) {
+func ReservePort() (port int, letGo func(), err error) {
 	syscall.ForkLock.RLock() // no child begins before the socket is closed in it
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err == nil {

@@ -59,7 +59,7 @@ func TestPort_IsReserved(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("elsewhere nobody can hold one")
 	}
-	port, letGo, err := HoldPort()
+	port, letGo, err := ReservePort()
 	require.NoError(t, err)
 	t.Cleanup(letGo)
 	for range 2 { // also after it was there

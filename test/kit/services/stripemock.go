@@ -28,7 +28,7 @@ func StripeMock() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, letGo, err := HoldPort()
+	port, letGo, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}
