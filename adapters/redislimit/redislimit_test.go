@@ -168,7 +168,7 @@ func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 	outage(server.Pause) // accepts connections and never answers
 	server.Resume()
 	recovers()
-	require.Equal(t, 1, strings.Count(out.String(), "does not answer"), out.String())
+	require.Equal(t, 1, strings.Count(out.String(), "redis is unavailable"), out.String())
 }
 
 func TestOpen_RedisUnavailable_Succeeds(t *testing.T) {

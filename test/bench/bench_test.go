@@ -276,7 +276,7 @@ func BenchmarkLatestListings(b *testing.B) {
 			without(r, n)
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
-		require.GreaterOrEqual(b, beside(b, with, without), minSignedIn)
+		require.GreaterOrEqual(b, compareRates(b, with, without), minSignedIn)
 	})
 	b.Run("filtered", func(b *testing.B) {
 		places := gazetteer.New()
